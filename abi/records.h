@@ -1,0 +1,34 @@
+// The records of abi/records.def as C: numbers and fixed parts.
+#pragma once
+
+#include "abi/container.h"
+#include "abi/hib.h"
+
+enum AssayRecordKind {
+#define ASSAY_RECORD(Name, number, meaning) ASSAY_RECORD_##Name = number,
+#define ASSAY_FIELD(type, name, meaning)
+#define ASSAY_TAIL(element, name, meaning)
+#define ASSAY_END(Name)
+#include "abi/records.def"
+};
+
+#define ASSAY_RECORD(Name, number, meaning) typedef struct Assay##Name {
+#define ASSAY_FIELD(type, name, meaning) type name;
+#define ASSAY_TAIL(element, name, meaning)
+#define ASSAY_END(Name)                                                                            \
+  }                                                                                                \
+  Assay##Name;                                                                                     \
+  static_assert(sizeof(Assay##Name) % 8 == 0, "the fixed part of " #Name " is a multiple of 8");
+#include "abi/records.def"
+
+enum AssayEndReason {
+  ASSAY_END_EXIT = 1,   // exit, or return from main
+  ASSAY_END_QUICK = 2,  // _exit, _Exit, quick_exit
+  ASSAY_END_SIGNAL = 3, // a fatal signal; status is its number
+  ASSAY_END_EXEC = 4,   // the process became another program
+};
+
+enum AssayLossKind {
+#define ASSAY_LOSS(name, number, unit, what, remedy) ASSAY_LOSS_##name = number,
+#include "abi/losses.def"
+};

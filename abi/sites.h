@@ -1,0 +1,28 @@
+// What the compiler tells of a module: entries in the section `assay_sites`, copied verbatim into the
+// profile. Each entry is 8-byte aligned and starts with AssaySite; unknown kinds are skipped by size.
+//
+//   type entry:  AssaySite {kind 1} AssaySiteType  name bytes, zero-padded to 8
+//
+// A type's id is the low 32 bits of a 64-bit hash of its name and layout: 32 bits fit the chunk header,
+// and the 64 travel with the name, so that two types with equal ids are told apart by module.
+#pragma once
+
+#include <stdint.h>
+
+#define ASSAY_SITES_SECTION "assay_sites"
+
+enum {
+  ASSAY_SITE_TYPE = 1,
+};
+
+typedef struct AssaySite {
+  uint32_t kind;
+  uint32_t size; // of the whole entry, this struct included; a multiple of 8
+} AssaySite;
+
+typedef struct AssaySiteType {
+  uint64_t hash;        // low 32 bits: the type id
+  uint64_t size;        // sizeof, in bytes; 0 if unknown
+  uint32_t name_length; // bytes of the name that follow
+  uint32_t reserved;    // zero
+} AssaySiteType;

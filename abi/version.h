@@ -1,0 +1,19 @@
+// The one version number that the compiler plugin, the runtime and the profile format share.
+//
+// The plugin makes every instrumented module refer to the symbol named by ASSAY_ABI_SYMBOL; the
+// runtime defines only its own. Objects of another version therefore fail at link time with an
+// undefined symbol whose name says what is wrong and what to do. A profile carries the same number.
+// Bump it with every change to abi/ that is visible in objects or in files, and keep an old file in
+// tests/format/.
+#pragma once
+
+#define ASSAY_ABI_VERSION 1
+
+#define ASSAY_CONCAT_(a, b) a##b
+#define ASSAY_CONCAT(a, b) ASSAY_CONCAT_(a, b)
+#define ASSAY_STRING_(a) #a
+#define ASSAY_STRING(a) ASSAY_STRING_(a)
+
+#define ASSAY_ABI_SYMBOL                                                                           \
+  ASSAY_CONCAT(__assay_object_and_runtime_versions_differ_recompile_with_assay_version_,           \
+               ASSAY_ABI_VERSION)

@@ -1,0 +1,34 @@
+# assay_room(NAME SOURCES … [ROOMS …] [LIBRARIES …]): the static library of one room.
+#   ROOMS      rooms it links; scripts/check-rooms reads these lines
+#   LIBRARIES  third-party targets
+# The header path is the top folder, so that includes read #include "room/file.h".
+
+set(ASSAY_WARNINGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough)
+if(ASSAY_WERROR)
+  list(APPEND ASSAY_WARNINGS -Werror)
+endif()
+
+function(assay_tool_flags target)
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_compile_options(${target} PRIVATE ${ASSAY_WARNINGS})
+  if(ASSAY_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${ASSAY_SANITIZE} -fno-omit-frame-pointer)
+    target_link_options(${target} PRIVATE -fsanitize=${ASSAY_SANITIZE})
+  endif()
+endfunction()
+
+function(assay_room name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
+  add_library(assay_${name} STATIC ${ROOM_SOURCES})
+  assay_tool_flags(assay_${name})
+  foreach(room IN LISTS ROOM_ROOMS)
+    target_link_libraries(assay_${name} PUBLIC assay_${room})
+  endforeach()
+  target_link_libraries(assay_${name} PUBLIC ${ROOM_LIBRARIES})
+endfunction()
+
+# LLVM's headers are not ours to fix: they come as system headers. Tools link the shared libLLVM.
+find_package(LLVM 22.1 REQUIRED CONFIG)
+add_library(assay_llvm INTERFACE)
+target_include_directories(assay_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
+target_link_libraries(assay_llvm INTERFACE LLVM)
