@@ -1,0 +1,58 @@
+// A bump allocator over mmapped pieces. Alternatives refused: the program's malloc (we are inside it),
+// a general allocator of our own (nothing here is ever freed but whole tables).
+
+#include "runtime/core/arena.h"
+
+#include "runtime/core/lock.h"
+#include "runtime/core/losses.h"
+#include "runtime/core/syscall.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kPieceBytes = 256 << 10;
+
+struct {
+  SpinLock lock;
+  uintptr_t next, end;
+} constinit arena;
+
+} // namespace
+
+void *reserve(size_t bytes, uintptr_t at) {
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  if (at)
+    flags |= MAP_FIXED_NOREPLACE;
+  long got = sys::map((void *)at, bytes, PROT_READ | PROT_WRITE, flags);
+  if (sys::failed(got))
+    return nullptr;
+  if (at && (uintptr_t)got != at) { // kernels before 4.17 take the flag for a hint
+    sys::unmap((void *)got, bytes);
+    return nullptr;
+  }
+  sys::advise((void *)got, bytes, MADV_DONTDUMP);
+  sys::advise((void *)got, bytes, MADV_NOHUGEPAGE);
+  return (void *)got;
+}
+
+void *arena_allocate(size_t bytes) {
+  bytes = (bytes + 15) & ~(size_t)15;
+  Locked locked(arena.lock);
+  if (arena.end - arena.next < bytes) {
+    size_t piece = bytes > kPieceBytes ? bytes : kPieceBytes;
+    void *memory = reserve(piece);
+    if (!memory) {
+      count_loss(ASSAY_LOSS_no_memory, 1);
+      return nullptr;
+    }
+    if (bytes > kPieceBytes)
+      return memory;
+    arena.next = (uintptr_t)memory;
+    arena.end = arena.next + piece;
+  }
+  void *result = (void *)arena.next;
+  arena.next += bytes;
+  return result;
+}
+
+} // namespace assay

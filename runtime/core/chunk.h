@@ -1,0 +1,90 @@
+// The chunk header: what is kept with each block that the program allocated, in the 32 bytes before it.
+//
+//        +---------------------------------+---------------------------------------+
+//   -32  | size: 48              flags: 16 | time_us: 48                   cpu: 16 |
+//   -16  | context: 32       to_base: 32   | check: 64                             |
+//        +---------------------------------+---------------------------------------+
+//     0  | the program's bytes, 32-byte aligned
+//
+// The header keeps two allocations from ever sharing a 64-byte counter: of two neighbours, the second's
+// header fills a whole aligned 32 bytes between them. The allocator below gives 16-byte aligned blocks,
+// so 48 bytes more are asked for and the header sits before the next 32-byte boundary.
+//
+// Whether a pointer is ours is never decided by reading before it, but by the chunk map: one byte for
+// each 32 bytes of address space, 1 where a live chunk begins. A byte and not a bit, so that setting it
+// needs no atomic operation; 4 TiB of address space, of which only the touched pages cost memory.
+//
+// Source: heap-profiler.txt, "ChunkHeader"; the type id that is a field there belongs to the context here.
+#pragma once
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+namespace assay {
+
+constexpr size_t kChunkAlign = 32;
+constexpr size_t kChunkOverhead = 48;
+
+enum ChunkFlags : uint16_t {
+  kChunkInherited = 1, // allocated before a fork, in the parent
+};
+
+struct ChunkHeader {
+  uint64_t size : 48; // bytes asked for
+  uint64_t flags : 16;
+  uint64_t time_us : 48; // of the allocation
+  uint64_t cpu : 16;
+  uint32_t context;
+  uint32_t to_base; // bytes from the allocator's block to the program's
+  uint64_t check;   // chunk_check(), so that a walk does not believe memory that was reused
+};
+static_assert(sizeof(ChunkHeader) == 32, "two allocations must not share a counter");
+
+inline uint64_t chunk_check(const void *block, const ChunkHeader &h) {
+  uint64_t x = (uint64_t)block ^ ((uint64_t)h.context << 32) ^ h.size;
+  return x * 0x9e3779b97f4a7c15ULL;
+}
+
+inline ChunkHeader *header_of(const void *block) { return (ChunkHeader *)block - 1; }
+
+// The map. Reserved by create(); until then no pointer is ours.
+class ChunkMap {
+public:
+  static constexpr unsigned kRegionShift = 22; // 4 MiB of program, 128 KiB of map
+  bool create();
+  bool exists() const { return map_ != nullptr; }
+  bool owns(const void *block) const {
+    return map_ && ((uintptr_t)block % kChunkAlign) == 0 && __atomic_load_n(at(block), __ATOMIC_RELAXED);
+  }
+  void insert(const void *block) {
+    uint8_t *region = &regions_[(uintptr_t)block >> kRegionShift];
+    if (__builtin_expect(!*region, 0))
+      *region = groups_[(uintptr_t)block >> kGroupShift] = 1;
+    __atomic_store_n(at(block), 1, __ATOMIC_RELEASE);
+  }
+  void remove(const void *block) { __atomic_store_n(at(block), 0, __ATOMIC_RELAXED); }
+
+  // Calls f(first byte of program, its map, bytes of map) for each region that ever held a chunk.
+  template <typename F> void for_each_region(F f) const {
+    for (size_t group = 0; map_ && group < kGroups; group++)
+      for (size_t i = 0; groups_[group] && i < kRegionsPerGroup; i++) {
+        size_t region = group * kRegionsPerGroup + i;
+        if (regions_[region])
+          f(region << kRegionShift, map_ + (region << (kRegionShift - 5)), kRegionBytes);
+      }
+  }
+
+private:
+  static constexpr unsigned kGroupShift = 32;
+  static constexpr uint64_t kAddressBits = 47;
+  static constexpr size_t kGroups = 1ULL << (kAddressBits - kGroupShift);
+  static constexpr size_t kRegionsPerGroup = 1ULL << (kGroupShift - kRegionShift);
+  static constexpr size_t kRegionBytes = (1ULL << kRegionShift) / kChunkAlign;
+  uint8_t *at(const void *block) const { return map_ + (uintptr_t)block / kChunkAlign; }
+  uint8_t *map_ = nullptr;
+  uint8_t *regions_ = nullptr;
+  uint8_t *groups_ = nullptr;
+};
+
+} // namespace assay

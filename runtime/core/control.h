@@ -1,0 +1,23 @@
+// The control page of this process (abi/control.h): progress out, requests in.
+#pragma once
+
+#include "abi/control.h"
+
+namespace assay {
+
+class ControlPage {
+public:
+  // Makes and maps the file. Without one the program runs on; only `assay snapshot` does not work.
+  void create(const char *path);
+  void remove(const char *path);
+  // The request that is waiting, or ASSAY_REQUEST_NONE.
+  uint64_t pending() const;
+  void answer(uint64_t answer);
+  void publish(const AssayControl &progress); // elapsed_us and what follows it
+  void forget(); // in the child of a fork
+
+private:
+  AssayControl *page_ = nullptr;
+};
+
+} // namespace assay

@@ -1,0 +1,64 @@
+// What happens to the program, told to every tool: core/ interposes once, tools subscribe, and no tool
+// interposes a libc function itself. A new tool adds its line to abi/tools.def and a Subscriber in its
+// own folder.
+#pragma once
+
+#include "abi/records.h"
+#include "runtime/core/chunk.h"
+#include "runtime/core/clock.h"
+
+namespace assay {
+
+// A block has been handed out; its header is complete, its bytes are not yet the program's.
+struct Allocation {
+  void *block;
+  const ChunkHeader &header;
+};
+
+// A block is about to be given back; its bytes are still there.
+struct Free {
+  void *block;
+  const ChunkHeader &header;
+  Moment when;
+  uint32_t context; // where it was freed; 0 if that is not recorded
+  bool temporary;   // freed before the same thread's next allocation
+};
+
+// A block was resized. Its header holds the new size; old_block is gone if moved.
+struct Realloc {
+  void *block;
+  const ChunkHeader &header;
+  void *old_block;
+  uint64_t old_size;
+  bool moved;
+};
+
+enum class SnapshotKind {
+  kFlush,  // periodic: append what changed, walk the live objects if the budget allows
+  kFull,   // everything, live objects included
+};
+
+struct Subscriber {
+  const char *name;
+  // Before the first event. False: the tool is off (the reason was said), its events are not delivered.
+  bool (*start)();
+  void (*on_allocation)(const Allocation &);
+  void (*on_realloc)(const Realloc &);
+  void (*on_free)(const Free &);
+  void (*on_snapshot)(SnapshotKind);
+  void (*on_reset)();
+  // In the child of a fork, before anything else runs there.
+  void (*on_fork)();
+};
+
+// Starts every tool that is linked in. Returns whether any is on.
+bool start_tools();
+
+void publish_allocation(const Allocation &event);
+void publish_realloc(const Realloc &event);
+void publish_free(const Free &event);
+void publish_snapshot(SnapshotKind kind);
+void publish_reset();
+void publish_fork();
+
+} // namespace assay

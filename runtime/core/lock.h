@@ -1,0 +1,40 @@
+// A spin lock for short critical sections. It spins a little, then yields: a holder may have been
+// preempted. May be taken in signal handlers only where the holder cannot be interrupted by one that
+// takes it too: that is what Busy (core/thread.h) is for.
+#pragma once
+
+#include "runtime/core/syscall.h"
+
+namespace assay {
+
+class SpinLock {
+public:
+  void lock() {
+    for (int spins = 0; __atomic_exchange_n(&held_, 1, __ATOMIC_ACQUIRE); spins++)
+      while (__atomic_load_n(&held_, __ATOMIC_RELAXED)) {
+        if (++spins < 100)
+          __builtin_ia32_pause();
+        else
+          sys::yield();
+      }
+  }
+  void unlock() { __atomic_store_n(&held_, 0, __ATOMIC_RELEASE); }
+  // For the child of a fork: the holder may not exist there.
+  void reset() { held_ = 0; }
+
+private:
+  uint8_t held_ = 0;
+};
+
+class Locked {
+public:
+  explicit Locked(SpinLock &lock) : lock_(lock) { lock_.lock(); }
+  ~Locked() { lock_.unlock(); }
+  Locked(const Locked &) = delete;
+  Locked &operator=(const Locked &) = delete;
+
+private:
+  SpinLock &lock_;
+};
+
+} // namespace assay

@@ -1,0 +1,47 @@
+// One write a message, so that lines of several processes do not mix.
+
+#include "runtime/core/message.h"
+
+#include "runtime/core/syscall.h"
+
+namespace assay {
+
+Text &Text::add(char c) {
+  if (size_ + 1 >= sizeof data_) {
+    full_ = true;
+    return *this;
+  }
+  data_[size_++] = c;
+  data_[size_] = 0;
+  return *this;
+}
+
+Text &Text::add(const char *s, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    add(s[i]);
+  return *this;
+}
+
+Text &Text::add(const char *s) { return add(s, length_of(s)); }
+
+Text &Text::add_number(uint64_t n, int at_least_digits) {
+  char digits[20];
+  int count = 0;
+  do {
+    digits[count++] = (char)('0' + n % 10);
+    n /= 10;
+  } while (n);
+  for (int i = count; i < at_least_digits; i++)
+    add('0');
+  while (count)
+    add(digits[--count]);
+  return *this;
+}
+
+void say(const char *text) {
+  Text line;
+  line.add("assay: ").add(text).add('\n');
+  sys::write(2, line.c_str(), line.size());
+}
+
+} // namespace assay

@@ -1,0 +1,68 @@
+// Lines look like: 55e0a000-55e0b000 r-xp 00001000 fe:00 1234    /usr/bin/true
+
+#include "runtime/core/proc_maps.h"
+
+namespace assay {
+namespace {
+
+uint64_t read_hex(const char *&p) {
+  uint64_t n = 0;
+  for (;; p++) {
+    if (*p >= '0' && *p <= '9')
+      n = n * 16 + (uint64_t)(*p - '0');
+    else if (*p >= 'a' && *p <= 'f')
+      n = n * 16 + (uint64_t)(*p - 'a' + 10);
+    else
+      return n;
+  }
+}
+
+void skip_field(const char *&p) {
+  while (*p && *p != ' ')
+    p++;
+  while (*p == ' ')
+    p++;
+}
+
+} // namespace
+
+bool MapsReader::read_text_line() {
+  if (fd_ < 0)
+    return false;
+  for (size_t n = 0;;) {
+    if (begin_ == end_) {
+      long got = sys::read(fd_, data_, sizeof data_);
+      if (got <= 0)
+        return false;
+      begin_ = 0;
+      end_ = (size_t)got;
+    }
+    char c = data_[begin_++];
+    if (c == '\n') {
+      line_[n] = 0;
+      return true;
+    }
+    if (n + 1 < sizeof line_)
+      line_[n++] = c;
+  }
+}
+
+bool MapsReader::next(MapsLine &line) {
+  if (!read_text_line())
+    return false;
+  const char *p = line_;
+  line.start = read_hex(p);
+  p++;
+  line.end = read_hex(p);
+  skip_field(p);
+  line.executable = p[0] && p[1] && p[2] == 'x';
+  skip_field(p);
+  line.offset = read_hex(p);
+  skip_field(p);
+  skip_field(p);
+  skip_field(p);
+  line.path = p;
+  return true;
+}
+
+} // namespace assay

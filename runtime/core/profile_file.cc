@@ -1,0 +1,210 @@
+// The file stays open at a high descriptor number, where it does not shift the numbers that the program
+// gets. Programs close descriptors that they did not open (daemons do), and the number may then be a file
+// of theirs: so before each write the descriptor must still be the inode that we made; otherwise the file
+// is opened again. A write that fails is counted and tried no more: the program goes on.
+
+#include "runtime/core/profile_file.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "abi/version.h"
+#include "runtime/core/arena.h"
+#include "runtime/core/losses.h"
+#include "runtime/core/options.h"
+#include "runtime/core/syscall.h"
+
+namespace assay {
+namespace {
+
+// YYYYMMDD-HHMMSS, UTC. Days to civil date by the method of Howard Hinnant's "chrono-Compatible
+// Low-Level Date Algorithms", section civil_from_days.
+void add_time(Text &out, uint64_t unix_seconds) {
+  uint64_t seconds = unix_seconds % 86400, days = unix_seconds / 86400 + 719468;
+  uint64_t era = days / 146097, day_of_era = days % 146097;
+  uint64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+  uint64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+  uint64_t shifted_month = (5 * day_of_year + 2) / 153;
+  uint64_t day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+  uint64_t month = shifted_month < 10 ? shifted_month + 3 : shifted_month - 9;
+  uint64_t year = year_of_era + era * 400 + (month <= 2);
+  out.add_number(year, 4).add_number(month, 2).add_number(day, 2).add('-');
+  out.add_number(seconds / 3600, 2).add_number(seconds / 60 % 60, 2).add_number(seconds % 60, 2);
+}
+
+bool make_folders(const Text &path) {
+  Text part;
+  for (size_t i = 0; i < path.size(); i++) {
+    if (path.c_str()[i] == '/' && i > 0)
+      sys::mkdir(part.c_str(), 0777);
+    part.add(path.c_str()[i]);
+  }
+  long made = sys::mkdir(part.c_str(), 0777);
+  return !sys::failed(made) || made == -17 /* EEXIST */;
+}
+
+const char *base_name(const char *path) {
+  const char *name = path;
+  for (; *path; path++)
+    if (*path == '/')
+      name = path + 1;
+  return *name ? name : "program";
+}
+
+void complain(const char *what, const Text &path, long error) {
+  Text text;
+  text.add(what).add(" ").add(path.c_str()).add(" (error ").add_number((uint64_t)-error);
+  text.add("), so this run is not recorded; choose another place with ASSAY_OPTIONS=dir=DIR");
+  say(text.c_str());
+}
+
+} // namespace
+
+bool ProfileFile::create_file(bool again) {
+  int flags = O_WRONLY | O_APPEND | (again ? 0 : O_CREAT | O_EXCL);
+  long low = sys::open(path_.c_str(), flags, 0666);
+  if (sys::failed(low)) {
+    if (!again)
+      complain("cannot create", path_, low);
+    return false;
+  }
+  rlimit limit = {1024, 1024};
+  sys::call(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit);
+  uint64_t top = limit.rlim_cur < (1 << 20) ? limit.rlim_cur : (1 << 20);
+  long high = top > 64 ? sys::call(SYS_fcntl, low, F_DUPFD_CLOEXEC, (long)top - 32) : -1;
+  if (high >= 0) {
+    sys::close(low);
+    low = high;
+  }
+  struct stat status;
+  if (sys::failed(sys::call(SYS_fstat, low, (long)&status)))
+    return false;
+  fd_ = (int)low;
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
+  return true;
+}
+
+bool ProfileFile::open(const char *dir_pattern, const char *executable, const char *run_folder) {
+  const char *program = base_name(executable);
+  uint64_t start_ns = sys::clock_ns(CLOCK_REALTIME);
+  run_folder_.clear();
+  if (run_folder) {
+    run_folder_.add(run_folder);
+  } else {
+    Text dir;
+    expand_pattern(dir_pattern, program, dir);
+    if (dir.c_str()[0] != '/') {
+      char here[512];
+      long n = sys::call(SYS_getcwd, (long)here, sizeof here);
+      if (n > 1 && here[0] == '/')
+        run_folder_.add(here, (size_t)n - 1).add('/');
+    }
+    run_folder_.add(dir.c_str()).add('/');
+    add_time(run_folder_, start_ns / 1000000000);
+    run_folder_.add('-').add(program).add('.').add_number(sys::process_id());
+  }
+  path_.clear();
+  path_.add(run_folder_.c_str()).add('/').add(program).add('.').add_number(sys::process_id());
+  live_path_.clear();
+  live_path_.add(path_.c_str()).add(".live");
+  path_.add(".assay");
+  if (path_.full() || live_path_.full()) {
+    say("the path of the profile is longer than 1,000 bytes, so this run is not recorded; choose a "
+        "shorter place with ASSAY_OPTIONS=dir=DIR");
+    return false;
+  }
+  if (!make_folders(run_folder_)) {
+    complain("cannot create the folder", run_folder_, sys::mkdir(run_folder_.c_str(), 0777));
+    return false;
+  }
+  if (!buffer_)
+    buffer_ = (char *)reserve(kBufferBytes);
+  if (!buffer_ || !create_file(false))
+    return false;
+  AssayFileHeader header = {};
+  __builtin_memcpy(header.magic, ASSAY_FILE_MAGIC, sizeof header.magic);
+  header.version = ASSAY_ABI_VERSION;
+  header.header_size = sizeof header;
+  header.kind = ASSAY_FILE_PROFILE;
+  header.pid = sys::process_id();
+  header.start_unix_ns = start_ns;
+  header.checksum = assay_checksum(&header, offsetof(AssayFileHeader, checksum), 0);
+  put(&header, sizeof header);
+  return true;
+}
+
+bool ProfileFile::still_ours() {
+  struct stat status;
+  if (!sys::failed(sys::call(SYS_fstat, fd_, (long)&status)) && status.st_dev == device_ &&
+      status.st_ino == inode_)
+    return true;
+  return create_file(true);
+}
+
+void ProfileFile::write_out() {
+  if (used_ == 0 || failed_ || fd_ < 0)
+    return;
+  size_t done = 0;
+  bool good = still_ours();
+  while (good && done < used_) {
+    long n = sys::write(fd_, buffer_ + done, used_ - done);
+    if (n == -4 /* EINTR */)
+      continue;
+    good = n > 0;
+    done += good ? (size_t)n : 0;
+  }
+  used_ = 0;
+  bytes_ += done;
+  if (!good) {
+    failed_ = true;
+    count_loss(ASSAY_LOSS_write_failed, 1);
+  }
+}
+
+void ProfileFile::put(const void *data, size_t size) {
+  const char *p = (const char *)data;
+  while (size) {
+    if (used_ == kBufferBytes)
+      write_out();
+    size_t room = kBufferBytes - used_, part = size < room ? size : room;
+    __builtin_memcpy(buffer_ + used_, p, part);
+    used_ += part;
+    p += part;
+    size -= part;
+  }
+}
+
+void ProfileFile::append_record(uint32_t kind, const void *fixed, size_t fixed_size, const void *tail,
+                                size_t tail_size) {
+  if (!is_open())
+    return;
+  if (failed_ || fixed_size + tail_size > ASSAY_RECORD_MAX) {
+    count_loss_quietly(ASSAY_LOSS_write_failed, 1);
+    return;
+  }
+  AssayRecordHeader header = {kind, 0, (uint32_t)(fixed_size + tail_size), (uint32_t)fixed_size};
+  header.checksum = assay_record_checksum(&header, fixed, tail);
+  Locked locked(lock_);
+  put(&header, sizeof header);
+  put(fixed, fixed_size);
+  put(tail, tail_size);
+  put("\0\0\0\0\0\0\0", assay_padding(header.length));
+}
+
+void ProfileFile::flush() {
+  Locked locked(lock_);
+  write_out();
+}
+
+void ProfileFile::forget() {
+  lock_.reset();
+  if (fd_ >= 0)
+    sys::close(fd_);
+  fd_ = -1;
+  used_ = 0;
+  bytes_ = 0;
+  failed_ = false;
+}
+
+} // namespace assay

@@ -1,0 +1,51 @@
+// The writer of the profile, inside the program: abi/container.h through one buffer.
+#pragma once
+
+#include "abi/records.h"
+#include "runtime/core/lock.h"
+#include "runtime/core/message.h"
+
+namespace assay {
+
+class ProfileFile {
+public:
+  // Makes DIR/TIME-PROGRAM.PID/ (or uses run_folder, if given) and PROGRAM.PID.assay in it, and writes
+  // the file header. False, with a message, when that is impossible; then append does nothing.
+  bool open(const char *dir_pattern, const char *executable, const char *run_folder);
+
+  // Adds one record: a struct of abi/records.def and its tail. Thread-safe.
+  template <typename Fixed>
+  void append(AssayRecordKind kind, const Fixed &fixed, const void *tail = nullptr, size_t tail_size = 0) {
+    append_record(kind, &fixed, sizeof fixed, tail, tail_size);
+  }
+
+  // Everything appended so far is in the file when this returns.
+  void flush();
+
+  const char *path() const { return path_.c_str(); }
+  const char *run_folder() const { return run_folder_.c_str(); }
+  const char *live_path() const { return live_path_.c_str(); }
+  uint64_t bytes() const { return bytes_; }
+  bool is_open() const { return fd_ >= 0; }
+  // For the child of a fork: forgets the parent's file and what was buffered for it.
+  void forget();
+
+private:
+  void append_record(uint32_t kind, const void *fixed, size_t fixed_size, const void *tail, size_t tail_size);
+  void put(const void *data, size_t size);
+  void write_out();
+  bool still_ours();
+  bool create_file(bool again);
+
+  SpinLock lock_;
+  int fd_ = -1;
+  uint64_t device_ = 0, inode_ = 0;
+  uint64_t bytes_ = 0;
+  size_t used_ = 0;
+  bool failed_ = false;
+  Text path_, run_folder_, live_path_;
+  static constexpr size_t kBufferBytes = 64 << 10;
+  char *buffer_ = nullptr;
+};
+
+} // namespace assay

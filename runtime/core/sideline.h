@@ -1,0 +1,18 @@
+// The one helper thread: flushes, snapshots and requests happen there.
+#pragma once
+
+#include <stdint.h>
+
+namespace assay {
+
+// Starts it; `work` is called every interval_ms (and when woken), on the helper, until stop_sideline().
+// 0: only when a request is pending is checked, every 100 ms. A failure is counted as loss no_sideline.
+void start_sideline(void (*work)(), uint64_t interval_ms);
+
+// Asks it to end and waits until it has left `work`. Any context but the helper itself.
+void stop_sideline();
+
+// In the child of a fork: the helper does not exist there.
+void forget_sideline();
+
+} // namespace assay

@@ -1,0 +1,39 @@
+// Every distinct (call stack, allocated type) once, with a number: the context.
+#pragma once
+
+#include "runtime/core/arena.h"
+#include "runtime/core/unwind.h"
+
+namespace assay {
+
+struct Context {
+  uint32_t next;  // in its bucket; 0 ends
+  uint32_t type;  // abi/sites.h; 0 if unknown
+  uint64_t hash;
+  uint32_t depth;
+  bool cut;
+  uint64_t pcs[]; // innermost first
+};
+
+class StackDepot {
+public:
+  static constexpr size_t kMaxContexts = 1 << 24;
+
+  bool create();
+  // The number of the context, from 1; 0 when there is no memory. Lock-free.
+  uint32_t intern(const Stack &stack, uint32_t type);
+  // Null while a context is being added by another thread.
+  const Context *get(uint32_t context) {
+    return __atomic_load_n(&contexts_[context], __ATOMIC_ACQUIRE);
+  }
+  // One past the newest number.
+  uint32_t end() const { return __atomic_load_n(&next_, __ATOMIC_ACQUIRE); }
+
+private:
+  static constexpr size_t kBuckets = 1 << 18;
+  GrowingArray<const Context *, kMaxContexts> contexts_;
+  GrowingArray<uint32_t, kBuckets> buckets_;
+  uint32_t next_ = 1;
+};
+
+} // namespace assay

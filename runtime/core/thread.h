@@ -1,0 +1,32 @@
+// What the runtime keeps for each thread: a small initial-exec block, all zeros at the start.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace assay {
+
+struct Thread {
+  uint32_t busy;          // inside the runtime: events of this thread pass straight through
+  uint64_t stack_low;     // bounds of the stack that this thread ran on when last asked
+  uint64_t stack_high;
+  const void *last_block; // newest allocation, to tell temporaries
+};
+
+extern thread_local constinit Thread this_thread __attribute__((tls_model("initial-exec")));
+
+// Held while the runtime works on behalf of this thread. A signal handler, or libc code that the
+// runtime calls, sees it and takes the plain way: no deadlock, no recursion.
+class Busy {
+public:
+  Busy() : was_(this_thread.busy) { this_thread.busy = 1; }
+  ~Busy() { this_thread.busy = was_; }
+  bool nested() const { return was_ != 0; }
+  Busy(const Busy &) = delete;
+  Busy &operator=(const Busy &) = delete;
+
+private:
+  uint32_t was_;
+};
+
+} // namespace assay

@@ -1,0 +1,21 @@
+// Call stacks by frame pointers.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace assay {
+
+constexpr size_t kMaxDepth = 256;
+
+struct Stack {
+  uint32_t depth = 0;
+  bool cut = false; // outer frames are missing because of the limit
+  uint64_t pcs[kMaxDepth];
+};
+
+// Return addresses from the frame (of the interposed function) outwards; innermost first, at most limit.
+// Reads only the stack that the thread is running on. Any context.
+void unwind(const void *frame, size_t limit, Stack &out);
+
+} // namespace assay
