@@ -1,0 +1,30 @@
+// A file as bytes in memory, read-only.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace base {
+
+// Maps a whole regular file. The constructor throws Failure, one sentence, when the file is
+// missing, is not a regular file, cannot be read, or is empty. The bytes live as long as the
+// object. A file that another process shortens meanwhile would fault; profiles only ever grow while
+// they are written.
+class MappedFile {
+public:
+  explicit MappedFile(std::string path);
+  ~MappedFile();
+  MappedFile(MappedFile &&other) noexcept;
+  MappedFile &operator=(MappedFile &&) = delete;
+
+  const std::string &path() const { return path_; }
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+private:
+  std::string path_;
+  const std::byte *data_ = nullptr;
+  size_t size_ = 0;
+};
+
+} // namespace base

@@ -1,0 +1,21 @@
+// Quantities as people read and type them. Formatting keeps three significant digits ("1.50 MiB",
+// "12.3 ms"); exact numbers belong in JSON. Parsing takes a number with a unit and throws Failure
+// on anything else.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace base {
+
+std::string format_bytes(double bytes);    // 0 B, 999 B, 1.50 KiB, 3.00 GiB
+std::string format_duration_us(double us); // 0 us, 1.20 ms, 3.40 s, 5.0 min, 2.0 h
+std::string format_count(double count);    // 0, 999, 1.20 k, 3.40 M, 5.60 G
+std::string format_share(double share);    // 0.123 -> 12.3 %
+
+uint64_t parse_bytes(std::string_view text);       // 10, 10B, 4k, 4KiB, 2M, 1GiB (powers of 1024)
+uint64_t parse_duration_us(std::string_view text); // 10us, 5ms, 2s, 3min, 1h
+uint64_t parse_count(std::string_view text);       // 10, 4k, 2M, 1G (powers of 1000)
+
+} // namespace base

@@ -1,0 +1,149 @@
+// The framing: header, then records, each with a checksum.
+//
+// The problem: a profile may be cut short by a kill or a full disk, damaged in transit, written by
+// another version, or not be a profile at all, and each of these wants another sentence. The idea:
+// what is wrong with the file as a whole throws; what is wrong with its tail ends the reading, and
+// the caller is told how much is missing. Searching for the next intact record after a damaged one
+// was refused: deltas that follow a hole would be joined as if nothing were missing.
+
+#include "profile/container.h"
+
+#include "abi/version.h"
+
+#include <cerrno>
+#include <cstring>
+#include <unistd.h>
+
+namespace profile {
+
+std::span<const std::byte> RecordView::tail() const {
+  if (fixed_size > body.size())
+    base::fail("the record at offset {} has a fixed part longer than itself", offset);
+  return body.subspan(fixed_size);
+}
+
+ContainerReader::ContainerReader(std::span<const std::byte> bytes, std::string path)
+    : bytes_(bytes), path_(std::move(path)) {
+  constexpr size_t kMagicSize = sizeof(header_.magic);
+  const char magic[] = ASSAY_FILE_MAGIC;
+  static_assert(sizeof(magic) == kMagicSize + 1);
+  if (bytes.size() < 5 || std::memcmp(bytes.data(), magic, 5) != 0)
+    base::fail("{}: it is not a profile of assay; name a .assay file or a run's folder", path_);
+  if (bytes.size() >= kMagicSize && std::memcmp(bytes.data(), magic, kMagicSize) != 0)
+    base::fail("{}: its line ends were changed in a transfer; copy it again in binary mode", path_);
+  if (bytes.size() < sizeof(header_))
+    base::fail("{}: it ends within the file header ({} of {} bytes); run the program again", path_,
+               bytes.size(), sizeof(header_));
+  std::memcpy(&header_, bytes.data(), sizeof(header_));
+  if (header_.version > ASSAY_ABI_VERSION)
+    base::fail(
+        "{}: it was written by a newer assay (format {}, this one reads {}); read it with that "
+        "version",
+        path_, header_.version, ASSAY_ABI_VERSION);
+  if (header_.version < ASSAY_ABI_VERSION)
+    base::fail("{}: it was written by an older assay (format {}, this one reads {}); rebuild the "
+               "program and run it again",
+               path_, header_.version, ASSAY_ABI_VERSION);
+  if (header_.checksum != assay_checksum(&header_, offsetof(AssayFileHeader, checksum), 0))
+    base::fail("{}: its file header is damaged; copy it again, or run the program again", path_);
+  if (header_.kind == ASSAY_FILE_TRACE)
+    base::fail("{}: it is a trace, not a profile; use `assay trace`", path_);
+  if (header_.kind != ASSAY_FILE_PROFILE)
+    base::fail(
+        "{}: it is of kind {}, which this version does not know; read it with the assay that "
+        "wrote it",
+        path_, header_.kind);
+  if (header_.header_size < sizeof(header_) || header_.header_size > bytes.size() ||
+      header_.header_size % 8 != 0)
+    base::fail("{}: its file header states an impossible size ({} bytes); run the program again",
+               path_, header_.header_size);
+  position_ = header_.header_size;
+}
+
+bool ContainerReader::stop(uint64_t lost, std::string reason) {
+  lost_bytes_ = lost;
+  damage_ =
+      fmt::format("{}: {}, so its last {} bytes were left out; what came before them is shown",
+                  path_, reason, lost);
+  position_ = bytes_.size();
+  return false;
+}
+
+bool ContainerReader::next(RecordView &record) {
+  uint64_t left = bytes_.size() - position_;
+  if (left == 0)
+    return false;
+  AssayRecordHeader header;
+  if (left < sizeof(header))
+    return stop(left, fmt::format("it ends within a record at offset {}", position_));
+  std::memcpy(&header, bytes_.data() + position_, sizeof(header));
+  if (header.length > ASSAY_RECORD_MAX || header.fixed_size > header.length)
+    return stop(left, fmt::format("the record at offset {} has an impossible length", position_));
+  if (header.length > left - sizeof(header))
+    return stop(left, fmt::format("it ends within a record at offset {}", position_));
+  const std::byte *body = bytes_.data() + position_ + sizeof(header);
+  if (header.checksum != assay_record_checksum(&header, body, body + header.fixed_size))
+    return stop(left, fmt::format("the record at offset {} has a wrong checksum", position_));
+  record.kind = header.kind;
+  record.fixed_size = header.fixed_size;
+  record.offset = position_;
+  record.body = {body, header.length};
+  uint64_t size = sizeof(header) + header.length + assay_padding(header.length);
+  position_ += std::min(size, left); // the padding of the very last record may be missing
+  return true;
+}
+
+ContainerWriter::ContainerWriter(uint32_t pid, uint64_t start_unix_ns) {
+  AssayFileHeader header = {};
+  std::memcpy(header.magic, ASSAY_FILE_MAGIC, sizeof(header.magic));
+  header.version = ASSAY_ABI_VERSION;
+  header.header_size = sizeof(header);
+  header.kind = ASSAY_FILE_PROFILE;
+  header.pid = pid;
+  header.start_unix_ns = start_unix_ns;
+  header.checksum = assay_checksum(&header, offsetof(AssayFileHeader, checksum), 0);
+  auto raw = std::as_bytes(std::span(&header, 1));
+  bytes_.assign(raw.begin(), raw.end());
+}
+
+void ContainerWriter::raw_record(uint32_t kind, std::span<const std::byte> fixed,
+                                 std::span<const std::byte> tail) {
+  uint64_t length = fixed.size() + tail.size();
+  if (length > ASSAY_RECORD_MAX)
+    base::fail("a record of {} bytes is longer than the format allows; split what it describes",
+               length);
+  AssayRecordHeader header = {kind, 0, static_cast<uint32_t>(length),
+                              static_cast<uint32_t>(fixed.size())};
+  size_t start = bytes_.size();
+  bytes_.resize(start + sizeof(header));
+  bytes_.insert(bytes_.end(), fixed.begin(), fixed.end());
+  bytes_.insert(bytes_.end(), tail.begin(), tail.end());
+  header.checksum = assay_record_checksum(&header, fixed.data(), tail.data());
+  std::memcpy(bytes_.data() + start, &header, sizeof(header));
+  bytes_.resize(bytes_.size() + assay_padding(length));
+}
+
+void ContainerWriter::save(const std::string &path) const {
+  std::string temporary = fmt::format("{}.{}.part", path, getpid());
+  std::FILE *file = std::fopen(temporary.c_str(), "wbe");
+  if (!file)
+    base::fail("{}: it cannot be written: {}; choose another place", path, std::strerror(errno));
+  bool written = std::fwrite(bytes_.data(), 1, bytes_.size(), file) == bytes_.size();
+  written = std::fclose(file) == 0 && written;
+  if (!written || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    int error = errno;
+    std::remove(temporary.c_str());
+    base::fail("{}: it cannot be written: {}; choose another place", path, std::strerror(error));
+  }
+}
+
+std::vector<std::byte> string_tail(std::span<const std::string> strings) {
+  std::vector<std::byte> tail;
+  for (const std::string &string : strings) {
+    auto raw = std::as_bytes(std::span(string.c_str(), std::strlen(string.c_str()) + 1));
+    tail.insert(tail.end(), raw.begin(), raw.end());
+  }
+  return tail;
+}
+
+} // namespace profile

@@ -1,0 +1,95 @@
+// The framing of a profile (abi/container.h): the only code on the tool side that reads or writes
+// it.
+//
+// Reading trusts nothing: whatever the bytes are, reading ends, allocates nothing, and either
+// throws one Failure (this is not a profile that can be read) or yields the records up to the first
+// damage.
+#pragma once
+
+#include "abi/records.h"
+#include "base/byte_reader.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace profile {
+
+// One record in place. The views point into the bytes that the reader was made from.
+struct RecordView {
+  uint32_t kind = 0; // ASSAY_RECORD_*, or one that this version does not know
+  uint32_t fixed_size = 0;
+  uint64_t offset = 0; // of the record header in the file
+  std::span<const std::byte> body;
+
+  // The bytes after the fixed part. Throws Failure if the fixed part is longer than the body.
+  std::span<const std::byte> tail() const;
+};
+
+// The fixed part of a record as its struct. A longer one is of a newer minor version and is cut; a
+// shorter one, or one that runs past the body, throws Failure.
+template <class Record> Record fixed_part(const RecordView &view) {
+  if (view.fixed_size > view.body.size() || view.fixed_size < sizeof(Record))
+    base::fail(
+        "the record at offset {} has a fixed part of {} bytes in a body of {}, {} are needed",
+        view.offset, view.fixed_size, view.body.size(), sizeof(Record));
+  return base::ByteReader(view.body).read<Record>();
+}
+
+class ContainerReader {
+public:
+  // Checks the file header; throws Failure when this is no profile, one of another version, a
+  // trace, or damaged. `bytes` must outlive the reader, `path` names the file in messages.
+  ContainerReader(std::span<const std::byte> bytes, std::string path);
+
+  const AssayFileHeader &header() const { return header_; }
+
+  // The next record, or false at the end of what can be read.
+  bool next(RecordView &record);
+
+  // After next() returned false: the bytes that were left out because the tail is missing or
+  // damaged (0 if all was read), and one sentence that says so.
+  uint64_t lost_bytes() const { return lost_bytes_; }
+  const std::string &damage() const { return damage_; }
+
+private:
+  bool stop(uint64_t lost, std::string reason);
+
+  std::span<const std::byte> bytes_;
+  std::string path_;
+  AssayFileHeader header_;
+  uint64_t position_ = 0;
+  uint64_t lost_bytes_ = 0;
+  std::string damage_;
+};
+
+// Writes a profile into memory, then whole into a file.
+class ContainerWriter {
+public:
+  ContainerWriter(uint32_t pid, uint64_t start_unix_ns);
+
+  template <class Record>
+  void record(uint32_t kind, const Record &fixed, std::span<const std::byte> tail = {}) {
+    static_assert(sizeof(Record) % 8 == 0);
+    raw_record(kind, std::as_bytes(std::span(&fixed, 1)), tail);
+  }
+  void raw_record(uint32_t kind, std::span<const std::byte> fixed, std::span<const std::byte> tail);
+
+  const std::vector<std::byte> &bytes() const { return bytes_; }
+
+  // Writes beside `path` and renames, so that the file is whole or not there. Throws Failure.
+  void save(const std::string &path) const;
+
+private:
+  std::vector<std::byte> bytes_;
+};
+
+// A tail of strings: each with its zero byte. Embedded zero bytes would end a string early, so a
+// string ends at its first.
+std::vector<std::byte> string_tail(std::span<const std::string> strings);
+
+} // namespace profile

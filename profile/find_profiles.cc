@@ -1,0 +1,104 @@
+// Finding profiles by convention, as perf does with perf.data.
+//
+// A run writes DIR/YYYYMMDD-HHMMSS-PROGRAM.PID/PROGRAM.PID.assay and its children write beside it.
+// The latest run is the one whose name sorts last; runs that left no profile (still starting, or
+// failed) are passed over. Modification times were refused: a copy or an unpacked archive changes
+// them.
+
+#include "profile/find_profiles.h"
+
+#include "base/fail.h"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace profile {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char *kSuffix = ".assay";
+constexpr int kDeepest = 8; // folders of children within folders of children
+
+bool is_profile(const fs::directory_entry &entry) {
+  std::error_code ignored;
+  return entry.path().extension() == kSuffix && entry.is_regular_file(ignored);
+}
+
+std::vector<fs::directory_entry> entries_of(const std::string &folder) {
+  std::vector<fs::directory_entry> entries;
+  std::error_code error;
+  for (fs::directory_iterator each(folder, error), end; !error && each != end;
+       each.increment(error))
+    entries.push_back(*each);
+  if (error)
+    base::fail("{}: this folder cannot be read: {}", folder, error.message());
+  std::sort(entries.begin(), entries.end());
+  return entries;
+}
+
+void collect(const std::string &folder, int depth, std::vector<std::string> &found) {
+  for (const fs::directory_entry &entry : entries_of(folder)) {
+    std::error_code ignored;
+    if (is_profile(entry))
+      found.push_back(entry.path().string());
+    else if (depth < kDeepest && entry.is_directory(ignored) && !entry.is_symlink(ignored))
+      collect(entry.path().string(), depth + 1, found);
+  }
+}
+
+// The profiles of the folder itself if it is a run, else of the latest run in it.
+std::vector<std::string> latest_in(const std::string &folder) {
+  auto entries = entries_of(folder);
+  if (std::any_of(entries.begin(), entries.end(), is_profile))
+    return profiles_in_run(folder);
+  std::reverse(entries.begin(), entries.end());
+  for (const fs::directory_entry &entry : entries) {
+    std::error_code ignored;
+    if (!entry.is_directory(ignored))
+      continue;
+    auto found = profiles_in_run(entry.path().string());
+    if (!found.empty())
+      return found;
+  }
+  return {};
+}
+
+} // namespace
+
+const char *const kDefaultFolder = "assay.out";
+
+std::vector<std::string> profiles_in_run(const std::string &folder) {
+  std::vector<std::string> found;
+  collect(folder, 0, found);
+  return found;
+}
+
+std::vector<std::string> find_profiles(const std::vector<std::string> &arguments) {
+  std::vector<std::string> found;
+  for (const std::string &argument : arguments) {
+    std::error_code ignored;
+    if (!fs::is_directory(argument, ignored)) {
+      found.push_back(argument); // opening it says what is wrong, if anything is
+      continue;
+    }
+    auto here = latest_in(argument);
+    if (here.empty())
+      base::fail("no profile found in {}; run a program built with assay-cc, or name a profile",
+                 argument);
+    found.insert(found.end(), here.begin(), here.end());
+  }
+  if (arguments.empty()) {
+    std::error_code ignored;
+    if (fs::is_directory(kDefaultFolder, ignored))
+      found = latest_in(kDefaultFolder);
+    if (found.empty())
+      base::fail("no profile found in {}; run a program built with assay-cc, or name a profile",
+                 kDefaultFolder);
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+} // namespace profile

@@ -1,0 +1,21 @@
+// Which files a PROFILE argument means.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace profile {
+
+// Where profiles are looked for when none is named: the default of the run-time option `dir`.
+extern const char *const kDefaultFolder;
+
+// Each argument is a .assay file, a run's folder (it holds *.assay, children of the run included),
+// or a folder of run folders, of which the latest is taken: their names begin with the time.
+// Without arguments, the latest run in kDefaultFolder. Sorted, without duplicates, never empty:
+// throws Failure when there is nothing.
+std::vector<std::string> find_profiles(const std::vector<std::string> &arguments);
+
+// The profiles of one run's folder, folders in it included; empty if there are none.
+std::vector<std::string> profiles_in_run(const std::string &folder);
+
+} // namespace profile

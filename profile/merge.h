@@ -1,0 +1,52 @@
+// Adding profiles.
+//
+// Contexts are the same when their call stacks (build id and offset of every frame) and types
+// (64-bit hash) are. Counts add, minima and maxima combine, peaks take the larger. Neighbours in
+// time of different processes are not compared (lifetime_overlaps, same_alloc_cpu, same_free_cpu
+// keep only what each process saw). No binary and no symbol is needed.
+//
+// Associative and commutative, but for the first_* and last_* fields of heap info blocks, which
+// keep the order of merging.
+#pragma once
+
+#include "profile/profile.h"
+
+#include <map>
+#include <unordered_map>
+
+namespace profile {
+
+// Puts things into a profile and gives equal things equal ids. The profile is canonical only after
+// finish().
+class Assembler {
+public:
+  ModuleId module(const std::string &path, const std::vector<uint8_t> &build_id, bool instrumented);
+  TypeId type(const Type &type);
+  StackId stack(const Stack &stack);
+  HeapContext &heap_context(StackId stack, TypeId type); // valid until the next call
+  void declare(ModuleId module, TypeId type);
+
+  // Adds a whole profile.
+  void add(const Profile &other);
+
+  Profile &profile() { return profile_; }
+  Profile finish();
+
+private:
+  struct StackHash {
+    size_t operator()(const Stack &stack) const;
+  };
+  Profile profile_;
+  std::map<std::pair<std::vector<uint8_t>, std::string>, ModuleId> modules_;
+  std::map<Type, TypeId> types_;
+  std::unordered_map<Stack, StackId, StackHash> stacks_;
+  std::map<std::pair<StackId, TypeId>, size_t> heap_;
+};
+
+// What one context gained elsewhere; `bridge` as in assay_hib_join (1 only within one process).
+void join_heap(HeapContext &into, const HeapContext &later, int bridge);
+
+// into += other.
+void merge(Profile &into, const Profile &other);
+
+} // namespace profile

@@ -1,0 +1,161 @@
+// What was measured, as data: the model that analyses work on, without symbols and without
+// knowledge of the file that it came from.
+//
+// A Profile describes one process or the sum of several. It is always in canonical form: modules,
+// types, stacks and contexts are sorted by content, never by the order in which they were met, so
+// that equal measurements compare equal and a merge does not depend on the order of its inputs.
+// (Only the first_* and last_* fields of a heap info block keep the order of merging.)
+//
+// Units: times in microseconds since the start of their process, sizes in bytes.
+#pragma once
+
+#include "abi/records.h"
+#include "base/strong_id.h"
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace profile {
+
+using ModuleId = base::Id<struct ModuleTag>; // index into Profile::modules
+using TypeId = base::Id<struct TypeTag>;     // index into Profile::types
+using StackId = base::Id<struct StackTag>;   // index into Profile::stacks
+
+// A place in code that means the same in every run: an address in the ELF image of a module. Where
+// the module is not known, offset is the address itself. Call stacks hold return addresses: the
+// call is the instruction before.
+struct CodeLocation {
+  ModuleId module;
+  uint64_t offset = 0;
+  friend auto operator<=>(const CodeLocation &, const CodeLocation &) = default;
+};
+
+// A file that code came from; one entry for each build id, or for each path where there is none. Of
+// several paths with one build id the alphabetically first is kept.
+struct Module {
+  std::string path;
+  std::vector<uint8_t> build_id; // empty if it has none
+  bool instrumented = false;
+  std::vector<TypeId> types; // that it declares, in order
+  friend bool operator==(const Module &, const Module &) = default;
+};
+
+struct Type {
+  uint64_t hash = 0; // of name and layout; below 2^32 when only its short id is known
+  std::string name;  // empty when only its short id is known
+  uint64_t size = 0; // 0 if unknown
+  friend auto operator<=>(const Type &, const Type &) = default;
+};
+
+struct Stack {
+  std::vector<CodeLocation> frames; // innermost first
+  bool cut = false;                 // outer frames are missing
+  friend auto operator<=>(const Stack &, const Stack &) = default;
+};
+
+// Where a module was in memory, and when.
+struct Mapping {
+  ModuleId module;
+  uint64_t start = 0, end = 0, bias = 0;
+  uint64_t loaded_us = 0;
+  std::optional<uint64_t> unloaded_us;
+  friend auto operator<=>(const Mapping &, const Mapping &) = default;
+};
+
+struct TimelinePoint {
+  uint64_t time_us = 0, live_objects = 0, live_bytes = 0, peak_bytes = 0;
+  friend auto operator<=>(const TimelinePoint &, const TimelinePoint &) = default;
+};
+
+struct Machine {
+  uint32_t cpus = 0, page_bytes = 0, line_bytes = 0;
+  uint64_t l1d_bytes = 0, l2_bytes = 0, l3_bytes = 0; // 0 if unknown
+  std::string cpu_model, kernel, host;
+  friend auto operator<=>(const Machine &, const Machine &) = default;
+};
+
+struct Ending {
+  uint64_t reason = 0; // AssayEndReason
+  uint64_t status = 0;
+  uint64_t time_us = 0;
+  friend auto operator<=>(const Ending &, const Ending &) = default;
+};
+
+// The last complete walk over the live objects.
+struct Walk {
+  uint64_t number = 0, time_us = 0, objects = 0, bytes = 0;
+  friend auto operator<=>(const Walk &, const Walk &) = default;
+};
+
+struct Process {
+  uint64_t start_unix_ns = 0;
+  uint64_t pid = 0, parent_pid = 0;
+  uint64_t tools = 0; // bits of abi/tools.def
+  bool forked = false;
+  std::string executable;
+  std::vector<std::string> arguments; // argv[0] first
+  std::optional<Machine> machine;
+  std::string options;
+  std::vector<Mapping> mappings;
+  std::vector<TimelinePoint> timeline;
+  std::optional<Walk> walk;
+  std::vector<Ending> ends; // none: it was killed, or is still running
+  friend auto operator<=>(const Process &, const Process &) = default;
+};
+
+struct HeapFreedAt {
+  StackId stack; // of the free
+  uint64_t count = 0, bytes = 0;
+  friend auto operator<=>(const HeapFreedAt &, const HeapFreedAt &) = default;
+};
+
+// All objects of one type that were allocated through one call stack. A block with alloc_count 0 is
+// empty (abi/hib.def).
+struct HeapContext {
+  HeapContext();
+  StackId stack;
+  TypeId type; // none if unknown
+  AssayHib freed, live;
+  AssayHibHistograms freed_histograms, live_histograms;
+  uint64_t peak_bytes = 0;    // most bytes alive at one time, of any one process
+  uint64_t at_peak_bytes = 0; // alive when the whole process had its peak
+  std::vector<HeapFreedAt> freed_at;
+  friend bool operator==(const HeapContext &, const HeapContext &);
+};
+
+struct Profile {
+  std::vector<Process> processes; // by start time
+  std::vector<Module> modules;
+  std::vector<Type> types;
+  std::vector<Stack> stacks;
+  std::vector<HeapContext> heap;
+  std::map<uint32_t, uint64_t> losses; // kind (abi/losses.def) -> count, in the unit of the kind
+
+  // Sentences about files that could not be read whole. Not part of what was measured: not
+  // compared, not written.
+  std::vector<std::string> notes;
+
+  const Stack &stack(StackId id) const { return stacks[id.v]; }
+  // The types, stacks and modules by content; a canonical profile compares equal to any other that
+  // was measured the same.
+  friend bool operator==(const Profile &, const Profile &);
+};
+
+// Reads and merges files, each a .assay file. Throws Failure when one of them cannot be read at
+// all; a damaged tail becomes a loss and a note.
+Profile read(const std::vector<std::string> &paths);
+
+// One profile from bytes; `path` names them in messages.
+Profile read_bytes(std::span<const std::byte> bytes, const std::string &path);
+
+// Writes the container that read() takes: read(write(p)) == p. Throws Failure.
+void write(const Profile &profile, const std::string &path);
+std::vector<std::byte> write_bytes(const Profile &profile);
+
+} // namespace profile

@@ -1,0 +1,366 @@
+// From records to the model.
+//
+// The problem: a file is a stream of deltas (what ended since the last flush), replacements (walks
+// of the live objects, peaks) and facts, with numbers that mean something only in that file; and it
+// may be cut anywhere. The idea: sections. A Program record opens a section; deltas join in file
+// order within it (neighbours in time, bridge = 1), replacements keep only their last complete
+// value; when the section ends, its sums are folded into the file's contexts as those of any other
+// process (bridge = 0). Numbers are resolved at the very end, so that the order of Sites, Module
+// and Context records does not matter. Reading straight into the final tables was refused: contexts
+// would have to be re-keyed whenever a Sites record names their type.
+//
+// A record that passes its checksum and still makes no sense is counted as `bad_record` and
+// skipped. Memory stays proportional to the file: every table entry stems from a record.
+
+#include "base/mapped_file.h"
+#include "profile/container.h"
+#include "profile/merge.h"
+#include "profile/profile.h"
+
+#include "abi/sites.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+namespace profile {
+namespace {
+
+struct FileContext {
+  uint32_t type = 0;
+  bool cut = false;
+  std::vector<uint64_t> frames;
+  friend bool operator==(const FileContext &, const FileContext &) = default;
+};
+
+struct LiveBlock {
+  LiveBlock() : histograms() { assay_hib_clear(&hib); }
+  AssayHib hib;
+  AssayHibHistograms histograms;
+};
+
+// What one process said about one context.
+using ContextNumber = uint32_t;
+struct Section {
+  std::unordered_map<ContextNumber, HeapContext> contexts; // stack, type, live: not yet
+  std::unordered_map<ContextNumber, LiveBlock> walk;       // of walk_number, perhaps incomplete
+  std::unordered_map<ContextNumber, LiveBlock> complete_walk;
+  uint64_t walk_number = 0;
+  std::map<std::pair<ContextNumber, ContextNumber>, HeapFreedAt> freed_at;
+};
+
+class FileReader {
+public:
+  FileReader(std::span<const std::byte> bytes, const std::string &path)
+      : path_(path), container_(bytes, path) {}
+
+  Profile read() {
+    RecordView record;
+    while (container_.next(record))
+      take(record);
+    close_section();
+    if (container_.lost_bytes()) {
+      lose(ASSAY_LOSS_truncated, container_.lost_bytes());
+      output_.profile().notes.push_back(container_.damage());
+    }
+    resolve_contexts();
+    for (const Process &process : output_.profile().processes)
+      if (process.ends.empty())
+        lose(ASSAY_LOSS_killed, 1);
+    return output_.finish();
+  }
+
+private:
+  void take(const RecordView &record) {
+    try {
+      switch (record.kind) {
+#define ASSAY_RECORD(Name, number, meaning)                                                        \
+  case number: take(fixed_part<Assay##Name>(record), record.tail()); break;
+#define ASSAY_FIELD(type, name, meaning)
+#define ASSAY_TAIL(element, name, meaning)
+#define ASSAY_END(Name)
+#include "abi/records.def"
+      default: lose(ASSAY_LOSS_unknown_record, 1);
+      }
+    } catch (const base::Failure &) {
+      lose(ASSAY_LOSS_bad_record, 1);
+    }
+  }
+
+  using Bytes = std::span<const std::byte>;
+
+  void take(const AssayProgram &r, Bytes tail) {
+    auto strings = read_strings(tail);
+    close_section();
+    Process process;
+    process.pid = r.pid;
+    process.parent_pid = r.parent_pid;
+    process.start_unix_ns = r.start_unix_ns;
+    process.tools = r.tools;
+    process.forked = r.forked != 0;
+    if (!strings.empty()) {
+      process.executable = strings.front();
+      process.arguments.assign(strings.begin() + 1, strings.end());
+    }
+    output_.profile().processes.push_back(std::move(process));
+  }
+
+  void take(const AssayMachine &r, Bytes tail) {
+    auto names = read_strings(tail);
+    names.resize(std::max<size_t>(names.size(), 3));
+    process().machine = Machine{r.cpus,     r.page_bytes, r.line_bytes, r.l1d_bytes, r.l2_bytes,
+                                r.l3_bytes, names[0],     names[1],     names[2]};
+  }
+
+  void take(const AssayOptions &, Bytes tail) {
+    process().options = base::ByteReader(tail).text(tail.size());
+  }
+
+  void take(const AssayModule &r, Bytes tail) {
+    auto strings = read_strings(tail);
+    if (r.module == 0 || modules_.count(r.module) || r.build_id_size > 32)
+      base::fail("module number or build id");
+    const uint64_t words[] = {r.build_id0, r.build_id1, r.build_id2, r.build_id3};
+    std::vector<uint8_t> build_id(r.build_id_size);
+    if (!build_id.empty())
+      std::memcpy(build_id.data(), words, build_id.size());
+    std::string module_path = strings.empty() ? "" : strings.front();
+    ModuleId id = output_.module(module_path, build_id, r.instrumented != 0);
+    modules_[r.module] = id;
+    mapping_of_[r.module] = process().mappings.size();
+    process().mappings.push_back({id, r.start, r.end, r.bias, r.loaded_us, std::nullopt});
+  }
+
+  void take(const AssayModuleUnload &r, Bytes) {
+    auto mapping = mapping_of_.find(static_cast<uint32_t>(r.module));
+    if (mapping == mapping_of_.end() || r.module > UINT32_MAX)
+      base::fail("unload of an unknown module");
+    process().mappings[mapping->second].unloaded_us = r.unloaded_us;
+  }
+
+  void take(const AssaySites &r, Bytes tail) {
+    auto module = modules_.find(static_cast<uint32_t>(r.module));
+    if (module == modules_.end() || r.module > UINT32_MAX)
+      base::fail("sites of an unknown module");
+    base::ByteReader reader(tail, "sites");
+    while (!reader.at_end()) {
+      auto site = reader.read<AssaySite>();
+      if (site.size < sizeof(AssaySite) || site.size % 8 != 0)
+        base::fail("size of a site");
+      auto body = reader.bytes(site.size - sizeof(AssaySite));
+      if (site.kind != ASSAY_SITE_TYPE)
+        continue;
+      base::ByteReader entry(body, "type entry");
+      auto raw = entry.read<AssaySiteType>();
+      TypeId id = output_.type({raw.hash, std::string(entry.text(raw.name_length)), raw.size});
+      output_.declare(module->second, id);
+      types_by_short_id_[static_cast<uint32_t>(raw.hash)].push_back({module->second, id});
+    }
+  }
+
+  void take(const AssayContext &r, Bytes tail) {
+    if (r.context == 0 || tail.size() % 8 != 0)
+      base::fail("context number or frames");
+    FileContext context{r.type, r.cut != 0, std::vector<uint64_t>(tail.size() / 8)};
+    if (!tail.empty())
+      std::memcpy(context.frames.data(), tail.data(), tail.size());
+    auto [known, is_new] = contexts_.try_emplace(r.context, context);
+    if (!is_new && known->second != context)
+      lose(ASSAY_LOSS_foreign_context, 1);
+  }
+
+  void take(const AssayHeapFreed &r, Bytes) {
+    HeapContext &context = section_.contexts[number(r.context)];
+    HeapContext delta;
+    delta.freed = r.hib;
+    delta.freed_histograms = r.histograms;
+    join_heap(context, delta, 1);
+  }
+
+  void take(const AssayHeapLive &r, Bytes) {
+    ContextNumber context = number(r.context);
+    if (r.walk != section_.walk_number) {
+      section_.walk.clear();
+      section_.walk_number = r.walk;
+    }
+    LiveBlock &block = section_.walk[context];
+    HeapContext sum, more;
+    sum.live = block.hib;
+    sum.live_histograms = block.histograms;
+    more.live = r.hib;
+    more.live_histograms = r.histograms;
+    join_heap(sum, more, 0);
+    block.hib = sum.live;
+    block.histograms = sum.live_histograms;
+  }
+
+  void take(const AssayHeapWalk &r, Bytes) {
+    if (r.walk != section_.walk_number)
+      section_.walk.clear();
+    section_.complete_walk = std::move(section_.walk);
+    section_.walk.clear();
+    section_.walk_number = 0;
+    process().walk = Walk{r.walk, r.time_us, r.objects, r.bytes};
+  }
+
+  void take(const AssayHeapPeak &r, Bytes) {
+    HeapContext &context = section_.contexts[number(r.context)];
+    context.peak_bytes = r.peak_bytes;
+    context.at_peak_bytes = r.at_peak_bytes;
+  }
+
+  void take(const AssayHeapFreeContext &r, Bytes) {
+    HeapFreedAt &place = section_.freed_at[{number(r.context), number(r.free_context)}];
+    place.count += r.count;
+    place.bytes += r.bytes;
+  }
+
+  void take(const AssayHeapTimeline &r, Bytes) {
+    process().timeline.push_back({r.time_us, r.live_objects, r.live_bytes, r.peak_bytes});
+  }
+
+  void take(const AssayLoss &r, Bytes) {
+    if (r.kind > UINT32_MAX)
+      base::fail("kind of loss");
+    lose(static_cast<uint32_t>(r.kind), r.count);
+  }
+
+  void take(const AssayEnd &r, Bytes) { process().ends.push_back({r.reason, r.status, r.time_us}); }
+
+  static std::vector<std::string> read_strings(Bytes tail) {
+    std::vector<std::string> strings;
+    base::ByteReader reader(tail, "strings");
+    while (!reader.at_end())
+      strings.emplace_back(reader.zero_terminated());
+    return strings;
+  }
+
+  static ContextNumber number(uint64_t context) {
+    if (context == 0 || context > UINT32_MAX)
+      base::fail("context number");
+    return static_cast<ContextNumber>(context);
+  }
+
+  // The process that the current section is about; a file without a Program record gets one that is
+  // known by the pid of the file header alone.
+  Process &process() {
+    auto &processes = output_.profile().processes;
+    if (processes.empty()) {
+      processes.emplace_back();
+      processes.back().pid = container_.header().pid;
+      processes.back().start_unix_ns = container_.header().start_unix_ns;
+    }
+    return processes.back();
+  }
+
+  void lose(uint32_t kind, uint64_t count) { output_.profile().losses[kind] += count; }
+
+  void close_section() {
+    for (auto &[context, live] : section_.complete_walk) {
+      HeapContext &into = section_.contexts[context];
+      into.live = live.hib;
+      into.live_histograms = live.histograms;
+    }
+    for (auto &[context, gained] : section_.contexts)
+      join_heap(sums_[context], gained, 0);
+    for (auto &[key, place] : section_.freed_at) {
+      HeapFreedAt &sum = freed_at_[key];
+      sum.count += place.count;
+      sum.bytes += place.bytes;
+    }
+    section_ = Section();
+    mapping_of_.clear();
+  }
+
+  CodeLocation location(uint64_t frame) const {
+    uint64_t module = frame >> ASSAY_FRAME_MODULE_SHIFT;
+    auto known = modules_.find(static_cast<uint32_t>(module));
+    uint64_t offset = frame & ((1ULL << ASSAY_FRAME_MODULE_SHIFT) - 1);
+    return {known == modules_.end() ? ModuleId() : known->second, offset};
+  }
+
+  Stack stack_of(ContextNumber context) {
+    Stack stack;
+    auto known = contexts_.find(context);
+    if (known == contexts_.end()) {
+      lose(ASSAY_LOSS_bad_record, 1);
+      return stack;
+    }
+    stack.cut = known->second.cut;
+    for (uint64_t frame : known->second.frames)
+      stack.frames.push_back(location(frame));
+    return stack;
+  }
+
+  // Short ids may be shared by two types; the module of the innermost frame that declares one
+  // decides.
+  TypeId type_of(uint32_t short_id, const Stack &stack) {
+    if (short_id == 0)
+      return TypeId();
+    auto candidates = types_by_short_id_.find(short_id);
+    if (candidates == types_by_short_id_.end())
+      return output_.type({short_id, "", 0});
+    const auto &declared = candidates->second;
+    if (declared.size() > 1 && declared.size() < 1000)
+      for (const CodeLocation &frame : stack.frames)
+        for (auto [module, type] : declared)
+          if (module == frame.module)
+            return type;
+    return declared.front().second;
+  }
+
+  void resolve_contexts() {
+    // In order of number: what is met first does not depend on a hash table.
+    std::map<ContextNumber, HeapContext *> ordered;
+    for (auto &[number, sum] : sums_)
+      ordered[number] = &sum;
+    for (auto &[key, place] : freed_at_)
+      ordered.try_emplace(key.first, nullptr);
+    std::unordered_map<ContextNumber, StackId> free_stacks;
+    auto place = freed_at_.begin();
+    for (auto &[number, sum] : ordered) {
+      Stack stack = stack_of(number);
+      auto known = contexts_.find(number);
+      TypeId type = type_of(known == contexts_.end() ? 0 : known->second.type, stack);
+      HeapContext gained = sum ? *sum : HeapContext();
+      for (; place != freed_at_.end() && place->first.first == number; ++place) {
+        auto [free_stack, is_new] = free_stacks.try_emplace(place->first.second);
+        if (is_new)
+          free_stack->second = output_.stack(stack_of(place->first.second));
+        gained.freed_at.push_back({free_stack->second, place->second.count, place->second.bytes});
+      }
+      join_heap(output_.heap_context(output_.stack(stack), type), gained, 0);
+    }
+  }
+
+  std::string path_;
+  ContainerReader container_;
+  Assembler output_;
+  Section section_;
+  std::unordered_map<uint32_t, ModuleId> modules_;
+  std::unordered_map<uint32_t, size_t> mapping_of_; // of this section: index into Process::mappings
+  std::unordered_map<uint32_t, std::vector<std::pair<ModuleId, TypeId>>> types_by_short_id_;
+  std::unordered_map<ContextNumber, FileContext> contexts_;
+  std::unordered_map<ContextNumber, HeapContext> sums_;
+  std::map<std::pair<ContextNumber, ContextNumber>, HeapFreedAt> freed_at_;
+};
+
+} // namespace
+
+Profile read_bytes(std::span<const std::byte> bytes, const std::string &path) {
+  return FileReader(bytes, path).read();
+}
+
+Profile read(const std::vector<std::string> &paths) {
+  Assembler all;
+  for (const std::string &path : paths) {
+    base::MappedFile file(path);
+    Profile one = read_bytes(file.bytes(), path);
+    if (paths.size() == 1)
+      return one;
+    all.add(one);
+  }
+  return all.finish();
+}
+
+} // namespace profile
