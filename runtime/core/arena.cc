@@ -15,7 +15,7 @@ constexpr size_t kPieceBytes = 256 << 10;
 struct {
   SpinLock lock;
   uintptr_t next, end;
-} constinit arena;
+} constinit arena = {};
 
 } // namespace
 

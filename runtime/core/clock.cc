@@ -15,7 +15,7 @@ struct {
   uint64_t us_per_tick_32; // 32.32 fixed point
   uint64_t start_ns;
   bool invariant;
-} constinit clock_state;
+} constinit clock_state = {};
 
 inline uint64_t ticks() { return __builtin_ia32_rdtsc(); }
 

@@ -12,7 +12,7 @@ constexpr int kKinds = 64;
 struct {
   uint64_t counts[kKinds];
   uint8_t said[kKinds];
-} constinit losses;
+} constinit losses = {};
 
 #define ASSAY_LOSS(name, number, unit, what, remedy)                                               \
   static_assert(number < kKinds, "too many kinds of loss");

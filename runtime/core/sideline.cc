@@ -25,7 +25,7 @@ struct {
   uint8_t *tls;
   uint32_t stop;    // futex
   uint32_t running; // futex: 1 while the thread exists; the kernel clears it at its end
-} constinit sideline;
+} constinit sideline = {};
 
 uint64_t thread_pointer() {
   uint64_t fs;

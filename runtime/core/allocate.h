@@ -1,0 +1,18 @@
+// The one way in and out of the heap, behind every allocation function and operator.
+#pragma once
+
+#include <stddef.h>
+
+namespace assay {
+
+// Frame of the interposed function: stacks begin at its caller.
+#define ASSAY_FRAME __builtin_frame_address(0)
+
+// As malloc; align is a power of two, 0 for malloc's own; zeroed as calloc. errno as the allocator
+// below sets it.
+void *allocate(size_t size, size_t align, bool zeroed, const void *frame);
+void *reallocate(void *block, size_t size, const void *frame);
+void release(void *block, const void *frame);
+size_t usable_size(void *block);
+
+} // namespace assay

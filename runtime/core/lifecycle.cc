@@ -1,0 +1,271 @@
+// From the first instruction of the process to the last: the table of contents of the runtime.
+//
+//   preinit   start(): before every constructor, also those of shared libraries
+//   ctor      __assay_module_init of each instrumented module: its SITES; the first starts the helper
+//   helper    flush() every flush_ms, and on request
+//   end       finish(): last destructor, _exit, quick_exit; flush_before_exec()
+
+#include <stddef.h>
+#include <sys/utsname.h>
+
+#include "runtime/core/interpose.h"
+#include "runtime/core/losses.h"
+#include "runtime/core/machine.h"
+#include "runtime/core/runtime.h"
+#include "runtime/core/sideline.h"
+#include "runtime/core/thread.h"
+
+namespace assay {
+
+constinit Runtime runtime = {};
+thread_local constinit Thread this_thread = {};
+
+namespace {
+
+// The first byte of the DIR of -fheapprof=DIR, where the program was built with it; else absent.
+extern "C" __attribute__((weak, visibility("default"))) const char __assay_default_dir;
+
+// What has been written to the file so far.
+struct {
+  uint32_t contexts;
+  uint32_t modules;
+  uint32_t sites;
+  SpinLock lock; // one flush at a time
+} constinit written = {};
+
+const char *find_variable(char **envp, const char *name) {
+  size_t n = length_of(name);
+  for (; envp && *envp; envp++)
+    if (equal(*envp, name, n) && (*envp)[n] == '=')
+      return *envp + n + 1;
+  return nullptr;
+}
+
+void write_program(bool forked) {
+  static char tail[32 << 10]; // before threads, or in a fresh child
+  size_t used = 0;
+  long n = sys::read_link("/proc/self/exe", tail, 4095);
+  used = n > 0 ? (size_t)n : 0;
+  tail[used++] = 0;
+  long fd = sys::open("/proc/self/cmdline", O_RDONLY);
+  if (fd >= 0) {
+    n = sys::read(fd, tail + used, sizeof tail - used - 1);
+    used += n > 0 ? (size_t)n : 0;
+    tail[used] = 0;
+    sys::close(fd);
+  }
+  uint64_t tools = 0;
+#define ASSAY_TOOL(name, bit, question) tools |= 1ULL << bit;
+#include "abi/tools.def"
+  AssayProgram program = {sys::process_id(), sys::parent_process_id(), runtime.start_unix_ns, tools, forked};
+  runtime.file.append(ASSAY_RECORD_Program, program, tail, used);
+}
+
+void write_options() {
+  Text text;
+  print_options(runtime.options, text);
+  runtime.file.append(ASSAY_RECORD_Options, AssayOptions{0}, text.c_str(), text.size());
+}
+
+void write_header(bool forked) {
+  write_program(forked);
+  write_machine(runtime.file);
+  write_options();
+}
+
+void write_modules() {
+  for (uint32_t end = runtime.modules.count(); written.modules < end; written.modules++) {
+    const Module &m = runtime.modules.get(written.modules + 1);
+    AssayModule record = {};
+    record.module = written.modules + 1;
+    record.instrumented = m.sites != nullptr;
+    record.start = m.start;
+    record.end = m.end;
+    record.bias = m.bias;
+    record.loaded_us = m.loaded_us;
+    record.build_id_size = m.build_id_size;
+    __builtin_memcpy(&record.build_id0, m.build_id, sizeof m.build_id);
+    static_assert(offsetof(AssayModule, build_id0) + sizeof m.build_id == sizeof record);
+    runtime.file.append(ASSAY_RECORD_Module, record, m.path, length_of(m.path) + 1);
+  }
+}
+
+// Frames are written as (module, offset), resolved among the modules that are mapped now.
+void write_contexts() {
+  bool refreshed = false;
+  uint64_t frames[kMaxDepth];
+  for (uint32_t end = runtime.depot.end(); written.contexts + 1 < end; written.contexts++) {
+    const Context *c = runtime.depot.get(written.contexts + 1);
+    if (!c) // another thread is adding it: next time
+      break;
+    for (uint32_t i = 0; i < c->depth; i++) {
+      uint32_t module = runtime.modules.find(c->pcs[i]);
+      if (!module && !refreshed) {
+        runtime.modules.refresh();
+        refreshed = true;
+        write_modules();
+        module = runtime.modules.find(c->pcs[i]);
+      }
+      frames[i] = assay_frame(module, module ? c->pcs[i] - runtime.modules.get(module).bias : c->pcs[i]);
+    }
+    AssayContext record = {written.contexts + 1, c->type, c->cut, 0};
+    if (c->cut)
+      count_loss_quietly(ASSAY_LOSS_stack_cut, 1);
+    runtime.file.append(ASSAY_RECORD_Context, record, frames, c->depth * sizeof frames[0]);
+  }
+}
+
+void write_losses() {
+#define ASSAY_LOSS(name, number, unit, what, remedy)                                               \
+  if (uint64_t count = take_loss(ASSAY_LOSS_##name))                                               \
+    runtime.file.append(ASSAY_RECORD_Loss, AssayLoss{number, count});
+#include "abi/losses.def"
+}
+
+void help_along() { // on the helper thread
+  uint64_t request = runtime.control.pending();
+  if (request == ASSAY_REQUEST_RESET)
+    publish_reset();
+  flush(request == ASSAY_REQUEST_NONE ? SnapshotKind::kFlush : SnapshotKind::kFull);
+  if (request != ASSAY_REQUEST_NONE)
+    runtime.control.answer(ASSAY_ANSWER_DONE);
+}
+
+void start_helper() {
+  if (runtime.options.sideline)
+    start_sideline(help_along, runtime.options.flush_ms);
+}
+
+bool open_profile(const char *run_folder, bool forked) {
+  const char *dir = runtime.options.dir;
+  char executable[1024];
+  long n = sys::read_link("/proc/self/exe", executable, sizeof executable - 1);
+  executable[n > 0 ? n : 0] = 0;
+  if (!runtime.file.open(dir, executable, run_folder))
+    return false;
+  written.contexts = written.modules = written.sites = 0;
+  write_header(forked);
+  runtime.modules.refresh();
+  write_modules();
+  runtime.control.create(runtime.file.live_path());
+  return true;
+}
+
+void start(char **envp) {
+  if (runtime.pid)
+    return;
+  runtime.pid = sys::process_id();
+  Busy busy;
+  find_real_functions();
+  if (&__assay_default_dir)
+    runtime.options.dir = &__assay_default_dir;
+  parse_options(runtime.options, find_variable(envp, "ASSAY_OPTIONS"));
+  if (runtime.options.help) {
+    print_option_help();
+    sys::exit_process(0);
+  }
+  if (runtime.options.depth < 1 || runtime.options.depth > kMaxDepth)
+    runtime.options.depth = runtime.options.depth ? kMaxDepth : 1;
+  start_clock();
+  runtime.start_unix_ns = sys::clock_ns(CLOCK_REALTIME);
+  if (!runtime.chunks.create() || !runtime.depot.create() || !runtime.modules.create()) {
+    count_loss(ASSAY_LOSS_no_memory, 1);
+    return;
+  }
+  if (!start_tools() || !open_profile(nullptr, false))
+    return;
+  runtime.recording = true;
+}
+
+} // namespace
+
+void flush(SnapshotKind kind) {
+  Locked locked(written.lock);
+  publish_snapshot(kind);
+  write_contexts();
+  write_modules();
+  write_losses();
+  runtime.file.flush();
+}
+
+void finish(AssayEndReason reason, int status) {
+  if (!runtime.recording || sys::process_id() != runtime.pid)
+    return;
+  if (__atomic_exchange_n(&runtime.finished, true, __ATOMIC_ACQ_REL))
+    return;
+  Busy busy;
+  stop_sideline();
+  flush(SnapshotKind::kFull);
+  AssayEnd end = {reason, (uint64_t)status, now_us()};
+  runtime.file.append(ASSAY_RECORD_End, end);
+  runtime.file.flush();
+  runtime.recording = false;
+  runtime.control.remove(runtime.file.live_path());
+  if (runtime.options.verbose) {
+    Text text;
+    text.add("profile in ").add(runtime.file.path());
+    say(text.c_str());
+  }
+}
+
+void flush_before_exec() {
+  if (!runtime.recording || sys::process_id() != runtime.pid)
+    return;
+  Busy busy;
+  flush(SnapshotKind::kFull);
+  runtime.file.append(ASSAY_RECORD_End, AssayEnd{ASSAY_END_EXEC, 0, now_us()});
+  runtime.file.flush();
+}
+
+void continue_in_child() {
+  if (!runtime.recording)
+    return;
+  Busy busy;
+  Text folder;
+  folder.add(runtime.file.run_folder());
+  runtime.pid = sys::process_id();
+  runtime.file.forget();
+  runtime.control.forget();
+  runtime.modules.reset_lock();
+  written.lock.reset();
+  forget_sideline();
+  publish_fork();
+  runtime.recording = open_profile(folder.c_str(), true);
+  if (runtime.recording)
+    start_helper();
+}
+
+} // namespace assay
+
+using namespace assay;
+
+extern "C" {
+
+thread_local constinit uint32_t __assay_next_type = 0;
+
+// Every instrumented module refers to this name: the version is in it.
+__attribute__((visibility("default"))) extern const uint32_t ASSAY_ABI_SYMBOL;
+const uint32_t ASSAY_ABI_SYMBOL = ASSAY_ABI_VERSION;
+
+void __assay_module_init(const void *sites, uint64_t sites_size) {
+  if (!runtime.recording)
+    return;
+  Busy busy;
+  runtime.modules.add_sites(sites, sites_size);
+  uint32_t module = runtime.modules.find((uint64_t)sites);
+  if (module)
+    runtime.file.append(ASSAY_RECORD_Sites, AssaySites{module}, sites, sites_size);
+  static constinit bool helped = false;
+  if (!helped) {
+    helped = true;
+    start_helper();
+  }
+}
+
+static void preinit(int, char **, char **envp) { start(envp); }
+__attribute__((section(".preinit_array"), used)) static void (*const preinit_entry)(int, char **,
+                                                                                    char **) = preinit;
+
+// Priority 0 is the executable's last destructor.
+__attribute__((destructor(0))) static void end() { finish(ASSAY_END_EXIT, 0); }
+}

@@ -1,0 +1,56 @@
+// The state of the runtime: one struct, constant-initialized, because code of ours runs before any
+// constructor; and its life: start, flush, finish.
+#pragma once
+
+#include "abi/version.h"
+#include "runtime/core/chunk.h"
+#include "runtime/core/control.h"
+#include "runtime/core/events.h"
+#include "runtime/core/module_map.h"
+#include "runtime/core/options.h"
+#include "runtime/core/profile_file.h"
+#include "runtime/core/stack_depot.h"
+
+#define ASSAY_HOOK(name, result, parameters, meaning)                                              \
+  extern "C" __attribute__((visibility("default"))) result name parameters;
+#define ASSAY_HOOK_TLS(name, type, meaning)                                                        \
+  extern "C" __attribute__((visibility("default"), tls_model("initial-exec"))) thread_local        \
+      constinit type name;
+#include "abi/hooks.def"
+
+namespace assay {
+
+struct Runtime {
+  bool recording = false; // events are published
+  bool finished = false;  // the final dump is written
+  uint32_t pid = 0;       // whose memory this is: differs in a vfork child
+  uint64_t start_unix_ns = 0;
+  Options options;
+  ChunkMap chunks;
+  StackDepot depot;
+  ModuleMap modules;
+  ProfileFile file;
+  ControlPage control;
+};
+
+extern constinit Runtime runtime;
+
+// Appends what changed to the profile: called by the helper thread, and by the ends below.
+void flush(SnapshotKind kind);
+
+// Writes everything and the End record. Only the first call does; a vfork child's does nothing.
+void finish(AssayEndReason reason, int status);
+
+// Before exec: as finish, but the process may come back if exec fails.
+void flush_before_exec();
+
+// In the child of a fork.
+void continue_in_child();
+
+// True in glibc's single-threaded mode: then counters need no atomic operations.
+inline bool single_threaded();
+
+} // namespace assay
+
+extern "C" char __libc_single_threaded;
+inline bool assay::single_threaded() { return __libc_single_threaded != 0; }

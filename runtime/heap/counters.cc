@@ -1,0 +1,132 @@
+// Ranges over the shadow. Zeroing a large range goes through the kernel, which drops whole pages, so that
+// a huge allocation costs nothing for what is never touched.
+
+#include "runtime/heap/counters.h"
+
+#include "runtime/core/arena.h"
+#include "runtime/core/runtime.h"
+#include "runtime/core/syscall.h"
+
+namespace assay::heap {
+namespace {
+
+constexpr uint64_t kSpan = ASSAY_COUNTERS_END - ASSAY_COUNTERS_BEGIN;
+constexpr uint64_t kPage = 4096;
+constexpr uint64_t kDropBytes = 16 * kPage; // from here on dropping pages beats writing zeros
+
+uint64_t *first_counter(uint64_t address) { return (uint64_t *)ASSAY_COUNTER_OF(address); }
+
+uint64_t *end_counter(uint64_t address, uint64_t size) {
+  return size ? first_counter(address + size - 1) + 1 : first_counter(address);
+}
+
+inline uint64_t min(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+// Adds per_word for each eight bytes, rounded up, to every block that the range touches.
+void add_range(uint64_t start, uint64_t bytes, uint64_t one) {
+  uint64_t end = start + bytes;
+  if (end < start)
+    return;
+  while (start < end) {
+    uint64_t block_end = min((start | (ASSAY_BLOCK_BYTES - 1)) + 1, end);
+    *first_counter(start) += (block_end - start + 7) / 8 * one;
+    start = block_end;
+  }
+}
+
+uint64_t one_of(uint32_t is_write) { return is_write ? ASSAY_WRITE_ONE : ASSAY_READ_ONE; }
+
+} // namespace
+
+bool map_counters() { return reserve(kSpan, ASSAY_COUNTERS_BEGIN) != nullptr; }
+
+void forget_counters() {
+  long at = sys::map((void *)ASSAY_COUNTERS_BEGIN, kSpan, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED);
+  if (!sys::failed(at)) {
+    sys::advise((void *)at, kSpan, MADV_DONTDUMP);
+    sys::advise((void *)at, kSpan, MADV_NOHUGEPAGE);
+  }
+}
+
+Counts count_accesses(const void *start, uint64_t size, bool zero) {
+  uint64_t address = (uint64_t)start, end = address + size;
+  uint64_t *begin = first_counter(address), *stop = end_counter(address, size);
+  Counts c = {};
+  c.blocks_spanned = (uint64_t)(stop - begin);
+  for (uint64_t *counter = begin; counter < stop; counter++) {
+    uint64_t value = *counter;
+    if (!value)
+      continue;
+    c.reads += (uint32_t)value;
+    c.writes += value >> 32;
+    c.blocks_touched++;
+    c.touched_bytes += ASSAY_BLOCK_BYTES;
+    if (counter == begin)
+      c.touched_bytes -= address % ASSAY_BLOCK_BYTES;
+    if (counter + 1 == stop)
+      c.touched_bytes -= (ASSAY_BLOCK_BYTES - end % ASSAY_BLOCK_BYTES) % ASSAY_BLOCK_BYTES;
+    if (zero)
+      *counter = 0;
+  }
+  return c;
+}
+
+void zero_counters(const void *start, uint64_t size) {
+  uint64_t *begin = first_counter((uint64_t)start), *end = end_counter((uint64_t)start, size);
+  uint64_t from = ((uint64_t)begin + kPage - 1) & ~(kPage - 1), to = (uint64_t)end & ~(kPage - 1);
+  if (to > from && to - from >= kDropBytes && !sys::failed(sys::advise((void *)from, to - from, MADV_DONTNEED))) {
+    for (uint64_t *c = begin; c < (uint64_t *)from; c++)
+      *c = 0;
+    begin = (uint64_t *)to;
+  }
+  for (uint64_t *c = begin; c < end; c++)
+    *c = 0;
+}
+
+void move_counters(const void *from, uint64_t from_size, const void *to, uint64_t to_size) {
+  uint64_t *source = first_counter((uint64_t)from), *source_end = end_counter((uint64_t)from, from_size);
+  uint64_t *target = first_counter((uint64_t)to), *target_end = end_counter((uint64_t)to, to_size);
+  if (source == target || target == target_end)
+    return;
+  uint64_t *last = target_end - 1;
+  auto move_one = [&](uint64_t *s) {
+    if (uint64_t value = *s) {
+      uint64_t *t = target + (s - source);
+      *(t < target_end ? t : last) += value;
+      *s = 0;
+    }
+  };
+  if (target < source)
+    for (uint64_t *s = source; s < source_end; s++)
+      move_one(s);
+  else
+    for (uint64_t *s = source_end; s-- > source;)
+      move_one(s);
+}
+
+} // namespace assay::heap
+
+using namespace assay::heap;
+
+extern "C" {
+
+void __assay_heap_range(const void *start, uint64_t bytes, uint32_t is_write) {
+  add_range((uint64_t)start, bytes, one_of(is_write));
+}
+
+void __assay_heap_string(const char *start, uint64_t length) {
+  add_range((uint64_t)start, length + 1, ASSAY_READ_ONE);
+}
+
+void __assay_heap_masked(const void *start, uint64_t element_bytes, uint64_t mask, uint32_t is_write) {
+  uint64_t last_block = ~0ULL;
+  for (; mask; mask &= mask - 1) {
+    uint64_t address = (uint64_t)start + element_bytes * (uint64_t)__builtin_ctzll(mask);
+    if (address / ASSAY_BLOCK_BYTES == last_block)
+      continue;
+    last_block = address / ASSAY_BLOCK_BYTES;
+    *first_counter(address) += one_of(is_write);
+  }
+}
+}

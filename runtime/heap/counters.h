@@ -1,0 +1,32 @@
+// The access counters: 64 bytes of program to 8 bytes of shadow, reads in the low half, writes in the
+// high half. Geometry in abi/shadow.h; the increments themselves are inline in instrumented code.
+//
+// Source: heap-profiler.txt, "Shadow Memory".
+#pragma once
+
+#include "abi/shadow.h"
+
+namespace assay::heap {
+
+// Maps the whole span of the shadow. False if the kernel refuses.
+bool map_counters();
+
+// In the child of a fork: all counters are zero again.
+void forget_counters();
+
+struct Counts {
+  uint64_t reads, writes;
+  uint64_t blocks_spanned, blocks_touched;
+  uint64_t touched_bytes; // of the range, that lie in touched blocks
+};
+
+// Sums up the counters of the blocks that [start, start + size) lies in; zeroes them if asked.
+Counts count_accesses(const void *start, uint64_t size, bool zero);
+
+void zero_counters(const void *start, uint64_t size);
+
+// Gives the counts of one place to another of at most to_size bytes, block by block; the source is
+// zeroed. What has no counterpart goes to the last block.
+void move_counters(const void *from, uint64_t from_size, const void *to, uint64_t to_size);
+
+} // namespace assay::heap

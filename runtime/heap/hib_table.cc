@@ -1,0 +1,97 @@
+// A set is a lock and a few entries. The table lives in reserved address space: sets that no context maps
+// to cost nothing.
+
+#include "runtime/heap/hib_table.h"
+
+#include "runtime/core/arena.h"
+#include "runtime/core/stack_depot.h"
+
+namespace assay::heap {
+namespace {
+
+void empty(HibEntry &e) {
+  e.context = 0;
+  assay_hib_clear(&e.hib);
+  e.histograms = {};
+}
+
+} // namespace
+
+bool HibTable::create(uint64_t sets, uint64_t ways, Write write) {
+  if (ways == 0) { // a set of one entry for each context there can be
+    sets = StackDepot::kMaxContexts;
+    ways = 1;
+  }
+  sets_ = sets ? sets : 1;
+  ways_ = ways < 64 ? ways : 64;
+  write_ = write;
+  locks_ = (Set *)reserve(sets_ * sizeof(Set));
+  entries_ = (HibEntry *)reserve(sets_ * ways_ * sizeof(HibEntry));
+  return locks_ && entries_;
+}
+
+HibEntry *HibTable::find(Set &set, HibEntry *ways, uint32_t context) {
+  HibEntry *room = ways;
+  for (HibEntry *e = ways; e < ways + ways_; e++) {
+    if (e->context == context) {
+      e->used_at = ++set.clock;
+      return e;
+    }
+    if (room->context && (!e->context || (int32_t)(e->used_at - room->used_at) < 0))
+      room = e;
+  }
+  if (room->context)
+    write_(*room);
+  empty(*room);
+  room->context = context;
+  room->used_at = ++set.clock;
+  set.used = true;
+  return room;
+}
+
+template <typename F> void HibTable::in_set_of(uint32_t context, F f) {
+  uint64_t index = context % sets_;
+  Locked locked(locks_[index].lock);
+  f(find(locks_[index], entries_ + index * ways_, context));
+}
+
+void HibTable::add(uint32_t context, const AssayHib &object, uint64_t size, uint64_t lifetime_us) {
+  in_set_of(context, [&](HibEntry *e) {
+    assay_hib_join(&e->hib, &object, 1);
+    e->histograms.size[assay_histogram_bucket(size)]++;
+    e->histograms.lifetime_us[assay_histogram_bucket(lifetime_us)]++;
+  });
+}
+
+void HibTable::add_facts(uint32_t context, const AssayHib &facts) {
+  in_set_of(context, [&](HibEntry *e) { assay_hib_join(&e->hib, &facts, 1); });
+}
+
+template <typename F> void HibTable::each_used_set(F f) {
+  for (uint64_t i = 0; i < sets_; i++)
+    if (locks_[i].used) {
+      Locked locked(locks_[i].lock);
+      for (HibEntry *e = entries_ + i * ways_; e < entries_ + (i + 1) * ways_; e++)
+        if (e->context)
+          f(*e);
+      locks_[i].used = false;
+    }
+}
+
+void HibTable::write_all() {
+  each_used_set([&](HibEntry &e) {
+    write_(e);
+    empty(e);
+  });
+}
+
+void HibTable::clear() { each_used_set(empty); }
+
+void HibTable::forget() {
+  for (uint64_t i = 0; i < sets_; i++)
+    if (locks_[i].used)
+      locks_[i].lock.reset();
+  clear();
+}
+
+} // namespace assay::heap

@@ -1,0 +1,56 @@
+// The table of heap info blocks: a set-associative cache of contexts, indexed by context modulo the
+// number of sets (a prime, because contexts are numbered in order and programs allocate in patterns).
+// An entry that must make room is written to the profile at once; readers join what belongs together.
+//
+// Source: heap-profiler.txt, "HIB Table".
+#pragma once
+
+#include "abi/records.h"
+#include "runtime/core/lock.h"
+
+namespace assay::heap {
+
+struct HibEntry {
+  uint32_t context; // 0: empty
+  uint32_t used_at; // of its set's clock: the oldest entry makes room
+  AssayHib hib;
+  AssayHibHistograms histograms;
+};
+
+class HibTable {
+public:
+  using Write = void (*)(const HibEntry &);
+
+  // ways 0: a table in which every context has its place, `sets` is ignored. `write` puts one entry into
+  // the profile. False when there is no memory.
+  bool create(uint64_t sets, uint64_t ways, Write write);
+
+  // Joins one object to its context. Thread-safe.
+  void add(uint32_t context, const AssayHib &object, uint64_t size, uint64_t lifetime_us);
+  // Joins facts that are not an object (reallocs).
+  void add_facts(uint32_t context, const AssayHib &facts);
+
+  // Writes every entry that holds something, and empties it.
+  void write_all();
+  // Empties every entry, unwritten.
+  void clear();
+  // In the child of a fork: clear, and nobody holds a lock.
+  void forget();
+
+private:
+  struct Set {
+    SpinLock lock;
+    bool used;
+    uint32_t clock;
+  };
+  HibEntry *find(Set &set, HibEntry *ways, uint32_t context);
+  template <typename F> void in_set_of(uint32_t context, F f);
+  template <typename F> void each_used_set(F f);
+
+  uint64_t sets_ = 0, ways_ = 0;
+  Set *locks_ = nullptr;
+  HibEntry *entries_ = nullptr;
+  Write write_ = nullptr;
+};
+
+} // namespace assay::heap
