@@ -1,7 +1,7 @@
 // What the compiler tells of a module: entries in the section `assay_sites`, copied verbatim into the
 // profile. Each entry is 8-byte aligned and starts with AssaySite; unknown kinds are skipped by size.
 //
-//   type entry:  AssaySite {kind 1} AssaySiteType  name bytes, zero-padded to 8
+//   AssaySite  AssaySiteType  name bytes, zero-padded to 8
 //
 // A type's id is the low 32 bits of a 64-bit hash of its name and layout: 32 bits fit the chunk header,
 // and the 64 travel with the name, so that two types with equal ids are told apart by module.
@@ -12,7 +12,8 @@
 #define ASSAY_SITES_SECTION "assay_sites"
 
 enum {
-  ASSAY_SITE_TYPE = 1,
+  ASSAY_SITE_TYPE = 1, // a type that is allocated somewhere
+  ASSAY_SITE_UNIT = 2, // an instrumented translation unit; hash and size are 0
 };
 
 typedef struct AssaySite {

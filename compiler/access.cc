@@ -1,0 +1,156 @@
+// The same questions for naive and coalesced instrumentation, so that both count the same. Each refusal
+// is one line with its reason.
+
+#include "compiler/access.h"
+
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/DataLayout.h"
+#include "llvm/IR/GlobalIFunc.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Module.h"
+
+using namespace llvm;
+
+namespace assay::compiler {
+namespace {
+
+bool interesting_pointer(const Value *pointer) {
+  if (pointer->getType()->getScalarType()->getPointerAddressSpace() != 0) // thread-local by segment, devices
+    return false;
+  if (pointer->isSwiftError()) // not memory
+    return false;
+  const Value *object = getUnderlyingObject(pointer, 12);
+  if (isa<AllocaInst>(object)) // the stack has no counters
+    return false;
+  if (isa<GlobalValue>(object)) // nor have globals
+    return false;
+  if (auto *argument = dyn_cast<Argument>(object); argument && argument->hasByValAttr()) // the stack again
+    return false;
+  if (isa<ConstantPointerNull>(object) || isa<UndefValue>(object)) // a deliberate fault
+    return false;
+  return true;
+}
+
+bool excluded(const Instruction &instruction) {
+  return instruction.hasMetadata(LLVMContext::MD_nosanitize); // another instrumentation's own access
+}
+
+uint64_t bytes_of(const Instruction &instruction, Type *type) {
+  TypeSize size = instruction.getDataLayout().getTypeStoreSize(type);
+  return size.isScalable() ? 0 : size.getFixedValue();
+}
+
+// memcpy and memset of at most this many bytes become single accesses.
+constexpr uint64_t kScalarBytes = 8;
+
+bool is_scalar_length(const Value *length) {
+  auto *constant = dyn_cast<ConstantInt>(length);
+  return constant && constant->getZExtValue() > 0 && constant->getZExtValue() <= kScalarBytes;
+}
+
+// A small memset is one store; a small memcpy one load and one store, which two accesses cannot share:
+// it stays a range.
+std::optional<Access> small_memset(Instruction &instruction) {
+  auto *set = dyn_cast<MemSetInst>(&instruction);
+  if (!set || !is_scalar_length(set->getLength()) || !interesting_pointer(set->getDest()))
+    return std::nullopt;
+  uint64_t bytes = cast<ConstantInt>(set->getLength())->getZExtValue();
+  return Access{set->getDest(), bytes, set->getDestAlign().valueOrOne(), false, true};
+}
+
+} // namespace
+
+std::optional<Access> interesting(Instruction &instruction) {
+  if (excluded(instruction))
+    return std::nullopt;
+  Access access = {};
+  if (auto *load = dyn_cast<LoadInst>(&instruction)) {
+    access = {load->getPointerOperand(), bytes_of(instruction, load->getType()), load->getAlign(), true, false};
+  } else if (auto *store = dyn_cast<StoreInst>(&instruction)) {
+    access = {store->getPointerOperand(), bytes_of(instruction, store->getValueOperand()->getType()),
+              store->getAlign(), false, true};
+  } else if (auto *rmw = dyn_cast<AtomicRMWInst>(&instruction)) {
+    access = {rmw->getPointerOperand(), bytes_of(instruction, rmw->getValOperand()->getType()),
+              rmw->getAlign(), true, true};
+  } else if (auto *exchange = dyn_cast<AtomicCmpXchgInst>(&instruction)) {
+    access = {exchange->getPointerOperand(), bytes_of(instruction, exchange->getCompareOperand()->getType()),
+              exchange->getAlign(), true, true};
+  } else {
+    return small_memset(instruction);
+  }
+  if (!interesting_pointer(access.pointer))
+    return std::nullopt;
+  return access;
+}
+
+SmallVector<RangeAccess, 2> interesting_ranges(Instruction &instruction) {
+  SmallVector<RangeAccess, 2> ranges;
+  auto add = [&](Value *pointer, Value *length, bool writes) {
+    if (interesting_pointer(pointer))
+      ranges.push_back({pointer, length, writes});
+  };
+  auto *memory = dyn_cast<AnyMemIntrinsic>(&instruction);
+  if (!memory || excluded(instruction))
+    return ranges;
+  if (auto *constant = dyn_cast<ConstantInt>(memory->getLength()); constant && constant->isZero())
+    return ranges;
+  if (small_memset(instruction))
+    return ranges;
+  add(memory->getDest(), memory->getLength(), true);
+  if (auto *transfer = dyn_cast<AnyMemTransferInst>(memory))
+    add(transfer->getSource(), transfer->getLength(), false);
+  return ranges;
+}
+
+std::optional<MaskedAccess> interesting_masked(Instruction &instruction) {
+  auto *call = dyn_cast<IntrinsicInst>(&instruction);
+  if (!call || excluded(instruction))
+    return std::nullopt;
+  unsigned pointer = 0, mask = 0;
+  bool writes = false;
+  switch (call->getIntrinsicID()) {
+  case Intrinsic::masked_load:
+  case Intrinsic::masked_gather:
+  case Intrinsic::masked_expandload: pointer = 0, mask = 1; break;
+  case Intrinsic::masked_store:
+  case Intrinsic::masked_scatter:
+  case Intrinsic::masked_compressstore: pointer = 1, mask = 2, writes = true; break;
+  default: return std::nullopt;
+  }
+  Value *data = writes ? call->getArgOperand(0) : static_cast<Value *>(call);
+  auto *vector = dyn_cast<FixedVectorType>(data->getType());
+  if (!vector || vector->getNumElements() > 64)
+    return std::nullopt; // scalable vectors do not exist on x86-64
+  Value *address = call->getArgOperand(pointer);
+  if (!address->getType()->isVectorTy() && !interesting_pointer(address))
+    return std::nullopt;
+  return MaskedAccess{address, call->getArgOperand(mask), bytes_of(instruction, vector->getElementType()), writes};
+}
+
+bool is_barrier(const Instruction &instruction) {
+  auto *call = dyn_cast<CallBase>(&instruction);
+  if (!call)
+    return false;
+  if (isa<MemIntrinsic>(call) || isa<DbgInfoIntrinsic>(call))
+    return false;
+  return !(call->hasFnAttr(Attribute::NoFree) && call->hasFnAttr(Attribute::WillReturn) &&
+           call->doesNotThrow() && call->hasFnAttr(Attribute::NoSync));
+}
+
+bool interesting(const Function &function) {
+  if (function.isDeclaration() || function.hasAvailableExternallyLinkage()) // its real body is elsewhere
+    return false;
+  if (function.hasFnAttribute(Attribute::Naked)) // no frame to work in
+    return false;
+  if (function.hasFnAttribute(Attribute::DisableSanitizerInstrumentation)) // asked
+    return false;
+  if (function.getName().starts_with("__assay_")) // our own
+    return false;
+  for (const GlobalIFunc &ifunc : function.getParent()->ifuncs()) // runs before relocation
+    if (ifunc.getResolverFunction() == &function)
+      return false;
+  return true;
+}
+
+} // namespace assay::compiler

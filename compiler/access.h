@@ -1,0 +1,50 @@
+// Is this access interesting? The one place that decides which instructions touch memory that Assay
+// counts, as pure functions.
+#pragma once
+
+#include <optional>
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/IR/Instruction.h"
+#include "llvm/Support/Alignment.h"
+
+namespace assay::compiler {
+
+// A load, store or atomic of a fixed number of bytes at one address.
+struct Access {
+  llvm::Value *pointer;
+  uint64_t bytes;    // 0 for a scalable vector
+  llvm::Align align; // of pointer, as the instruction promises
+  bool reads;
+  bool writes; // an atomic read-modify-write does both
+};
+
+// A run of bytes whose length is a value: memcpy, memset and their like.
+struct RangeAccess {
+  llvm::Value *pointer;
+  llvm::Value *length; // bytes
+  bool writes;         // else it reads
+};
+
+// Lanes of a vector, switched by a mask of as many i1.
+struct MaskedAccess {
+  llvm::Value *pointer; // of lane 0; or, for gather and scatter, a vector of pointers
+  llvm::Value *mask;
+  uint64_t element_bytes;
+  bool writes;
+};
+
+// The access that the instruction makes, or nothing with the reason in the source. Stack variables and
+// globals are not interesting: the heap tool has no counter for them.
+std::optional<Access> interesting(llvm::Instruction &instruction);
+llvm::SmallVector<RangeAccess, 2> interesting_ranges(llvm::Instruction &instruction);
+std::optional<MaskedAccess> interesting_masked(llvm::Instruction &instruction);
+
+// May something observe or change counters inside this instruction: free, exit, throw, another thread's
+// release? Counts of what came before must be in memory by then.
+bool is_barrier(const llvm::Instruction &instruction);
+
+// May the accesses of this function be counted at all?
+bool interesting(const llvm::Function &function);
+
+} // namespace assay::compiler

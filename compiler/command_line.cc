@@ -1,0 +1,267 @@
+// The driver must know three things of a command line that it does not otherwise understand: does it
+// compile, does it link, and what does it make. Everything else passes through. Our flags come last where
+// they must win (frame pointers) and first where the user's must (debug info, build id).
+
+#include "compiler/command_line.h"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <string_view>
+
+namespace assay::compiler {
+namespace {
+
+[[noreturn]] void refuse(const std::string &why) { throw std::runtime_error(why); }
+
+bool starts_with(std::string_view s, std::string_view prefix) { return s.substr(0, prefix.size()) == prefix; }
+
+bool is_one_of(std::string_view s, std::initializer_list<std::string_view> list) {
+  return std::find(list.begin(), list.end(), s) != list.end();
+}
+
+std::string tool_names() {
+  std::string names;
+#define ASSAY_TOOL(name, bit, question) names += std::string(names.empty() ? "" : ", ") + #name;
+#include "abi/tools.def"
+  return names;
+}
+
+uint64_t read_tools(std::string_view list) {
+  uint64_t tools = 0;
+  while (!list.empty()) {
+    size_t comma = std::min(list.find(','), list.size());
+    std::string_view word = list.substr(0, comma);
+    list.remove_prefix(std::min(comma + 1, list.size()));
+    uint64_t bit = 0;
+#define ASSAY_TOOL(name, number, question)                                                         \
+  if (word == #name)                                                                               \
+    bit = 1ULL << number;
+#include "abi/tools.def"
+    if (!bit)
+      refuse("-fassay=" + std::string(word) + ": no such tool in this version; there is " + tool_names());
+    tools |= bit;
+  }
+  return tools;
+}
+
+// Options whose value is the next argument, as far as the question "is this an input?" needs it.
+bool takes_next(std::string_view a) {
+  return is_one_of(a, {"-o", "-x", "-I", "-D", "-U", "-L", "-l", "-include", "-imacros", "-isystem", "-iquote",
+                       "-idirafter", "-isysroot", "-MF", "-MT", "-MQ", "-Xclang", "-Xlinker", "-Xassembler",
+                       "-Xpreprocessor", "-mllvm", "-T", "-u", "-z", "-e", "-target", "-arch", "-framework",
+                       "-rpath", "-soname", "-B", "-iprefix", "-iwithprefix", "-iwithprefixbefore", "--param",
+                       "-Xanalyzer", "--sysroot", "-dumpdir", "-ivfsoverlay"});
+}
+
+bool has_suffix(std::string_view name, std::initializer_list<std::string_view> suffixes) {
+  size_t dot = name.rfind('.');
+  return dot != std::string_view::npos && is_one_of(name.substr(dot), suffixes);
+}
+
+// The words of a response file, quotes and backslashes as clang reads them.
+std::vector<std::string> response_file(const std::string &path) {
+  std::ifstream in(path);
+  std::vector<std::string> words;
+  std::string word;
+  bool inside = false;
+  char quote = 0;
+  for (char c; in.get(c);) {
+    if (c == '\\' && in.get(c)) {
+      word += c, inside = true;
+    } else if (quote) {
+      if (c == quote)
+        quote = 0;
+      else
+        word += c;
+    } else if (c == '"' || c == '\'') {
+      quote = c, inside = true;
+    } else if (isspace((unsigned char)c)) {
+      if (inside)
+        words.push_back(word);
+      word.clear(), inside = false;
+    } else {
+      word += c, inside = true;
+    }
+  }
+  if (inside)
+    words.push_back(word);
+  return words;
+}
+
+class Reader {
+public:
+  explicit Reader(CommandLine &line) : line_(line) {}
+
+  void read(const std::vector<std::string> &arguments, bool keep) {
+    for (size_t i = 0; i < arguments.size(); i++) {
+      const std::string &a = arguments[i];
+      if (keep && read_ours(a))
+        continue;
+      if (keep)
+        line_.rest.push_back(a);
+      if (a.size() > 1 && a[0] == '@')
+        read(response_file(a.substr(1)), false);
+      else
+        read_clang(a, i + 1 < arguments.size() ? arguments[i + 1] : "");
+      if (takes_next(a) && i + 1 < arguments.size()) {
+        i++;
+        if (keep)
+          line_.rest.push_back(arguments[i]);
+      }
+    }
+  }
+
+  void finish() {
+    line_.links = !stops_early_ && (has_input_ || has_library_) && !makes_header_;
+    line_.compiles = has_source_ && !only_preprocesses_;
+    if (line_.tools && heap_conflict_.size())
+      refuse(heap_conflict_ + " and -fassay=heap both replace malloc; build one program for each");
+    if (line_.tools && line_.links && static_ && !line_.no_runtime)
+      refuse("-static cannot be combined with -fassay=heap in this version; link dynamically");
+  }
+
+private:
+  bool read_ours(const std::string &a) {
+    auto value = [&](std::string_view flag) { return a.substr(flag.size()); };
+    if (a == "--help-assay")
+      line_.help = true;
+    else if (a == "-fassay")
+      line_.tools = read_tools("heap");
+    else if (starts_with(a, "-fassay="))
+      line_.tools = read_tools(value("-fassay="));
+    else if (a == "-fno-assay")
+      line_.tools = 0;
+    else if (a == "-fheapprof")
+      line_.tools |= read_tools("heap");
+    else if (starts_with(a, "-fheapprof="))
+      line_.tools |= read_tools("heap"), line_.dir = value("-fheapprof=");
+    else if (a == "-fassay-naive")
+      line_.naive = true;
+    else if (a == "-fassay-precise-stacks")
+      line_.precise_stacks = true;
+    else if (starts_with(a, "-fassay-ignorelist="))
+      line_.ignore_lists.push_back(value("-fassay-ignorelist="));
+    else if (starts_with(a, "-fassay-"))
+      refuse(a + ": unknown flag; --help-assay lists those there are");
+    else if (starts_with(a, "-fsanitize=efficiency-"))
+      refuse(a + ": no such tool in this version; there is " + tool_names());
+    else
+      return false;
+    return true;
+  }
+
+  void read_clang(std::string_view a, std::string_view next) {
+    if (is_one_of(a, {"-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "--analyze", "--precompile", "-emit-ast",
+                      "-verify-pch", "--version", "-dumpversion", "-dumpmachine", "-v"}) ||
+        starts_with(a, "-print-") || starts_with(a, "--print-"))
+      stops_early_ = stops_early_ || a != "-v";
+    if (is_one_of(a, {"-E", "-M", "-MM", "-fsyntax-only"}))
+      only_preprocesses_ = true;
+    if (is_one_of(a, {"-r", "-nostdlib", "-nostartfiles", "-nolibc", "-nodefaultlibs"}) || a == "-Wl,-r")
+      line_.no_runtime = true;
+    if (a == "-shared")
+      line_.shared = true;
+    if (a == "-static" || a == "-static-pie")
+      static_ = true;
+    if (a == "-x")
+      language_ = next, makes_header_ = makes_header_ || language_.find("-header") != std::string::npos;
+    if (starts_with(a, "-fsanitize="))
+      read_sanitizers(a.substr(11));
+    if (starts_with(a, "-l"))
+      has_library_ = true;
+    if (a.empty() || (a[0] == '-' && a != "-"))
+      return;
+    has_input_ = true;
+    if (language_.empty() || language_ == "none") {
+      makes_header_ = makes_header_ || has_suffix(a, {".h", ".hh", ".hpp", ".hxx", ".H"});
+      has_source_ = has_source_ || !has_suffix(a, {".o", ".a", ".so", ".s", ".S", ".lo", ".ld"});
+    } else {
+      has_source_ = has_source_ || language_ != "assembler";
+    }
+  }
+
+  void read_sanitizers(std::string_view list) {
+    line_.sanitizes = true;
+    for (std::string_view bad : {"address", "memory", "thread", "hwaddress", "leak", "dataflow", "scudo"}) {
+      size_t at = (std::string(",") + std::string(list) + ",").find("," + std::string(bad) + ",");
+      if (at != std::string::npos)
+        heap_conflict_ = "-fsanitize=" + std::string(bad);
+    }
+  }
+
+  CommandLine &line_;
+  bool stops_early_ = false, only_preprocesses_ = false, has_input_ = false, has_source_ = false;
+  bool has_library_ = false, makes_header_ = false, static_ = false;
+  std::string language_, heap_conflict_;
+};
+
+void add(std::vector<std::string> &to, std::initializer_list<std::string> more) { to.insert(to.end(), more); }
+
+} // namespace
+
+CommandLine read_command_line(const std::vector<std::string> &arguments) {
+  CommandLine line;
+  line.tools = read_tools("heap");
+  Reader reader(line);
+  reader.read(arguments, true);
+  reader.finish();
+  return line;
+}
+
+std::vector<std::string> clang_arguments(const CommandLine &line, const Installation &installation) {
+  if (!line.tools)
+    return line.rest;
+  std::vector<std::string> out = {"--start-no-unused-arguments", "-g", "-Wl,--build-id"};
+  if (!line.sanitizes)
+    out.push_back("-fsanitize=alloc-token");
+  add(out, {"-D__ASSAY__=1"});
+#define ASSAY_TOOL(name, bit, question)                                                            \
+  if (line.tools & (1ULL << bit)) {                                                                \
+    std::string macro = "-D__ASSAY_" #name "__=1";                                                 \
+    std::transform(macro.begin() + 2, macro.end(), macro.begin() + 2, ::toupper);                  \
+    out.push_back(macro);                                                                          \
+  }
+#include "abi/tools.def"
+  out.push_back("--end-no-unused-arguments");
+  out.insert(out.end(), line.rest.begin(), line.rest.end());
+  out.push_back("--start-no-unused-arguments");
+  add(out, {"-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer"});
+  if (line.precise_stacks)
+    out.push_back("-fno-optimize-sibling-calls");
+  if (line.compiles) {
+    add(out, {"-Xclang", "-load", "-Xclang", installation.pass, "-fpass-plugin=" + installation.pass});
+    if (line.naive)
+      add(out, {"-mllvm", "-assay-naive"});
+    if (!line.dir.empty())
+      add(out, {"-mllvm", "-assay-dir=" + line.dir});
+    for (const std::string &list : line.ignore_lists)
+      add(out, {"-mllvm", "-assay-ignorelist=" + list});
+  }
+  out.push_back("--end-no-unused-arguments");
+  if (line.links && !line.no_runtime) {
+    if (line.shared)
+      add(out, {"-Wl,-z,undefs"}); // the runtime is in the executable
+    else
+      add(out, {"-Wl,--dynamic-list=" + installation.exports, "-Wl,--whole-archive", installation.runtime,
+                "-Wl,--no-whole-archive"});
+  }
+  return out;
+}
+
+std::string flags_help() {
+  constexpr const char *NONE = nullptr;
+  std::ostringstream out;
+  out << "assay-cc and assay-c++ take every argument of clang-22, and:\n";
+#define ASSAY_FLAG(spelling, argument, help)                                                       \
+  {                                                                                                \
+    const char *value = argument;                                                                  \
+    std::string left = std::string("  ") + spelling + (value ? std::string("=") + value : "");    \
+    out << left << std::string(left.size() < 30 ? 30 - left.size() : 1, ' ') << help << '\n';     \
+  }
+#include "compiler/flags.def"
+  return out.str();
+}
+
+} // namespace assay::compiler

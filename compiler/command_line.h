@@ -1,0 +1,42 @@
+// A compiler command line as Assay reads it, and the one that clang gets instead.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace assay::compiler {
+
+// Where the plugin and the runtime are.
+struct Installation {
+  std::string pass;    // libassay_pass.so
+  std::string runtime; // libassay_rt.a
+  std::string exports; // exports.list
+};
+
+struct CommandLine {
+  bool help = false;
+  uint64_t tools = 0; // set of abi/tools.def; 0: as plain clang
+  std::string dir;    // of -fheapprof=DIR
+  std::vector<std::string> ignore_lists;
+  bool naive = false;
+  bool precise_stacks = false;
+  bool links = false;   // an executable or a shared object comes out
+  bool shared = false;  // a shared object
+  bool compiles = false; // a source goes in
+  bool no_runtime = false; // -r, -nostdlib and the like: the user links by hand
+  bool sanitizes = false;  // the user asked for a sanitizer of clang's
+  std::vector<std::string> rest; // the arguments that are clang's
+};
+
+// Reads the arguments (without argv[0]); @files are looked into but stay as they are. Throws
+// std::runtime_error with a sentence for what Assay cannot do.
+CommandLine read_command_line(const std::vector<std::string> &arguments);
+
+// The arguments for clang.
+std::vector<std::string> clang_arguments(const CommandLine &line, const Installation &installation);
+
+// The table of flags.def.
+std::string flags_help();
+
+} // namespace assay::compiler

@@ -1,0 +1,90 @@
+// assay-cc and assay-c++: clang with Assay's plugin and runtime. Called by the second name it is clang++.
+// It finds its installation relative to itself, rewrites the command line and becomes clang; it never
+// looks at what clang does, so that everything clang can do works.
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "compiler/command_line.h"
+
+namespace {
+
+using namespace assay::compiler;
+
+int complain(const std::string &what) {
+  fprintf(stderr, "assay: %s\n", what.c_str());
+  return 2;
+}
+
+std::string own_folder() {
+  std::array<char, 4096> path;
+  ssize_t n = readlink("/proc/self/exe", path.data(), path.size());
+  std::string whole(path.data(), n > 0 ? (size_t)n : 0);
+  return whole.substr(0, whole.rfind('/'));
+}
+
+Installation find_installation() {
+  std::string lib = own_folder() + "/../lib/assay/";
+  Installation i = {lib + "libassay_pass.so", lib + "libassay_rt.a", lib + "exports.list"};
+  for (const std::string &file : {i.pass, i.runtime, i.exports})
+    if (access(file.c_str(), R_OK) != 0)
+      throw std::runtime_error("the file " + file + " is missing; build or install Assay again");
+  return i;
+}
+
+// A plugin works only in the clang that it was built for.
+void check_version(const std::string &clang) {
+  FILE *out = popen(("'" + clang + "' -dumpversion 2>/dev/null").c_str(), "r");
+  std::array<char, 64> version = {};
+  if (out) {
+    if (!fgets(version.data(), version.size(), out))
+      version[0] = 0;
+    pclose(out);
+  }
+  if (strncmp(version.data(), "22.", 3) != 0)
+    throw std::runtime_error("ASSAY_CLANG=" + clang + " is not clang 22, which the plugin was built for; unset it");
+}
+
+int become_clang(bool plus_plus, const std::vector<std::string> &arguments) {
+  std::string clang = plus_plus ? "clang++-22" : "clang-22";
+  if (const char *chosen = getenv("ASSAY_CLANG")) {
+    clang = chosen;
+    check_version(clang);
+  }
+  std::vector<std::string> words = {clang};
+  if (plus_plus && getenv("ASSAY_CLANG"))
+    words.push_back("--driver-mode=g++");
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char *> argv;
+  for (std::string &word : words)
+    argv.push_back(word.data());
+  argv.push_back(nullptr);
+  execvp(argv[0], argv.data());
+  return complain("cannot run " + clang + " (" + strerror(errno) + "); install it with `apt-get install clang-22`");
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  try {
+    std::string name = argv[0];
+    name = name.substr(name.rfind('/') + 1);
+    CommandLine line = read_command_line({argv + 1, argv + argc});
+    if (line.help) {
+      fputs(flags_help().c_str(), stdout);
+      return 0;
+    }
+    return become_clang(name.find("++") != std::string::npos, clang_arguments(line, find_installation()));
+  } catch (const std::exception &e) {
+    return complain(e.what());
+  }
+}

@@ -1,0 +1,187 @@
+// Naive: after each interesting access, one addition to the counter of its first byte's block.
+//
+// Coalesced: within a basic block, accesses that surely lie in one 64-byte block share one addition,
+// placed after the last of them. "Surely" comes from alignment: two constant offsets from one base that
+// is a multiple of A lie in one block if they lie in the same A bytes, for A up to 64. Calls that may
+// free, exit, throw or wait end the sharing, so that counts are in memory when anybody can look.
+// Both give the same counter values at every such point; the naive form is kept as the oracle.
+//
+// Counting after the access, never before: the program's own fault comes first, with its own address.
+//
+// Source: heap-profiler.txt, "Compiler" ("aggressively coalescing counter updates").
+
+#include "compiler/heap_pass.h"
+
+#include "compiler/access.h"
+#include "compiler/counting.h"
+#include "compiler/tags.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Analysis/MemoryBuiltins.h"
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Module.h"
+
+using namespace llvm;
+
+namespace assay::compiler {
+namespace {
+
+constexpr uint64_t kBlockBytes = 64;
+
+// A place whose accesses share a counter: granule number `granule` of `align` bytes from base.
+struct Place {
+  Value *base;
+  uint64_t align;
+  int64_t granule;
+  bool operator==(const Place &other) const {
+    return base == other.base && align == other.align && granule == other.granule;
+  }
+};
+
+struct Group {
+  Place place;
+  Instruction *last; // the counter is updated after it
+  Value *pointer;    // of the last access
+  uint32_t reads = 0, writes = 0;
+};
+
+// The base and constant offset of a pointer, and the largest alignment of the base that follows from the
+// access and from what is known of the base.
+Place place_of(const Access &access, const DataLayout &layout) {
+  APInt offset(layout.getIndexTypeSizeInBits(access.pointer->getType()), 0);
+  Value *base = const_cast<Value *>(
+      access.pointer->stripAndAccumulateConstantOffsets(layout, offset, /*AllowNonInbounds=*/true));
+  int64_t bytes = offset.getSExtValue();
+  uint64_t align = commonAlignment(access.align, (uint64_t)bytes).value();
+  align = std::max(align, base->getPointerAlignment(layout).value());
+  align = std::min(align, kBlockBytes);
+  int64_t granule = bytes >= 0 ? bytes / (int64_t)align : -((-bytes + (int64_t)align - 1) / (int64_t)align);
+  return {base, align, granule};
+}
+
+BasicBlock::iterator after(Instruction *instruction) { return std::next(instruction->getIterator()); }
+
+void emit(const Group &group) {
+  IRBuilder<> builder(group.last->getParent(), after(group.last));
+  builder.SetCurrentDebugLocation(group.last->getDebugLoc());
+  add_to_counter(builder, group.pointer, group.reads, group.writes);
+}
+
+class HeapInstrumenter {
+public:
+  HeapInstrumenter(Function &function, const HeapOptions &options, Sites &sites)
+      : function_(function), layout_(function.getDataLayout()), options_(options), sites_(sites) {}
+
+  bool run() {
+    for (BasicBlock &block : function_)
+      collect(block);
+    for (const Group &group : groups_)
+      emit(group);
+    for (Instruction *instruction : ranges_)
+      count_ranges(*instruction);
+    for (Instruction *instruction : masked_)
+      count_masked(*instruction);
+    for (CallBase *call : allocations_)
+      announce_type(*call);
+    return !groups_.empty() || !ranges_.empty() || !masked_.empty() || !allocations_.empty();
+  }
+
+private:
+  void collect(BasicBlock &block) {
+    open_ = groups_.size();
+    for (Instruction &instruction : block) {
+      if (is_barrier(instruction))
+        open_ = groups_.size();
+      if (std::optional<Access> access = interesting(instruction))
+        add(instruction, *access);
+      if (!interesting_ranges(instruction).empty())
+        ranges_.push_back(&instruction);
+      if (interesting_masked(instruction))
+        masked_.push_back(&instruction);
+      if (auto *call = dyn_cast<CallBase>(&instruction); call && tagged_type(*call))
+        allocations_.push_back(call);
+    }
+  }
+
+  void add(Instruction &instruction, const Access &access) {
+    Place place = place_of(access, layout_);
+    Group *group = nullptr;
+    for (size_t i = groups_.size(); !options_.naive && !group && i > open_; i--)
+      if (groups_[i - 1].place == place)
+        group = &groups_[i - 1];
+    if (!group)
+      group = &groups_.emplace_back(Group{place, nullptr, nullptr});
+    group->last = &instruction;
+    group->pointer = access.pointer;
+    group->reads += access.reads;
+    group->writes += access.writes;
+  }
+
+  void count_ranges(Instruction &instruction) {
+    IRBuilder<> builder(instruction.getParent(), after(&instruction));
+    builder.SetCurrentDebugLocation(instruction.getDebugLoc());
+    for (const RangeAccess &range : interesting_ranges(instruction))
+      builder.CreateCall(hook(*function_.getParent(), "__assay_heap_range"),
+                         {range.pointer, builder.CreateZExtOrTrunc(range.length, builder.getInt64Ty()),
+                          builder.getInt32(range.writes)});
+  }
+
+  void count_masked(Instruction &instruction) {
+    MaskedAccess access = *interesting_masked(instruction);
+    IRBuilder<> builder(instruction.getParent(), after(&instruction));
+    builder.SetCurrentDebugLocation(instruction.getDebugLoc());
+    unsigned lanes = cast<FixedVectorType>(access.mask->getType())->getNumElements();
+    Value *mask = builder.CreateZExt(builder.CreateBitCast(access.mask, builder.getIntNTy(lanes)),
+                                     builder.getInt64Ty());
+    auto call = [&](Value *pointer, Value *bits) {
+      builder.CreateCall(hook(*function_.getParent(), "__assay_heap_masked"),
+                         {pointer, builder.getInt64(access.element_bytes), bits, builder.getInt32(access.writes)});
+    };
+    if (!access.pointer->getType()->isVectorTy()) {
+      call(access.pointer, mask);
+      return;
+    }
+    for (unsigned lane = 0; lane < lanes; lane++)
+      call(builder.CreateExtractElement(access.pointer, lane),
+           builder.CreateAnd(builder.CreateLShr(mask, lane), builder.getInt64(1)));
+  }
+
+  // The type's id waits in a thread-local for the allocation function, and is taken back after the call:
+  // a custom operator new that allocates nothing must not give its type to somebody else's block.
+  void announce_type(CallBase &call) {
+    TaggedType type = *tagged_type(call);
+    Module &module = *function_.getParent();
+    Constant *variable = module.getOrInsertGlobal("__assay_next_type", Type::getInt32Ty(module.getContext()), [&] {
+      return new GlobalVariable(module, Type::getInt32Ty(module.getContext()), false, GlobalValue::ExternalLinkage,
+                                nullptr, "__assay_next_type", nullptr, GlobalValue::InitialExecTLSModel);
+    });
+    auto set = [&](BasicBlock *block, BasicBlock::iterator where, uint32_t id) {
+      IRBuilder<> builder(block, where);
+      builder.SetCurrentDebugLocation(call.getDebugLoc());
+      builder.CreateStore(builder.getInt32(id), builder.CreateThreadLocalAddress(variable));
+    };
+    set(call.getParent(), call.getIterator(), sites_.type_id(type));
+    if (isa<CallInst>(call) && !cast<CallInst>(call).isMustTailCall()) {
+      cast<CallInst>(call).setTailCall(false);
+      set(call.getParent(), after(&call), 0);
+    }
+  }
+
+  Function &function_;
+  const DataLayout &layout_;
+  const HeapOptions &options_;
+  Sites &sites_;
+  size_t open_ = 0; // groups before this one are closed
+  SmallVector<Group, 32> groups_;
+  SmallVector<Instruction *, 8> ranges_, masked_;
+  SmallVector<CallBase *, 8> allocations_;
+};
+
+} // namespace
+
+bool instrument_heap(Function &function, const HeapOptions &options, Sites &sites) {
+  return HeapInstrumenter(function, options, sites).run();
+}
+
+} // namespace assay::compiler

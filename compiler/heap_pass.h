@@ -1,0 +1,17 @@
+// The heap tool's instrumentation.
+#pragma once
+
+#include "compiler/sites.h"
+#include "llvm/IR/Function.h"
+
+namespace assay::compiler {
+
+struct HeapOptions {
+  bool naive = false; // one update an access, as written: the oracle for every optimisation
+};
+
+// Counts the interesting accesses of the function, and hands the types of its allocations (tags.h) to the
+// runtime. Returns whether anything changed.
+bool instrument_heap(llvm::Function &function, const HeapOptions &options, Sites &sites);
+
+} // namespace assay::compiler

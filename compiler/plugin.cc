@@ -1,0 +1,86 @@
+// The pass plugin: tags at the start of clang's pipeline, instrumentation at its end.
+//
+// Why the end: what the optimiser removed is not executed and must not be counted, and instrumenting
+// early blocks the optimiser (2 to 3 times slower). Why tags at the start: struct types of addresses and
+// the types of allocations are gone at the end.
+//
+// Under LTO the instrumentation happens before the link, once: the module flag `assay` says so.
+
+#include "abi/version.h"
+#include "compiler/access.h"
+#include "compiler/heap_pass.h"
+#include "compiler/module_init.h"
+#include "compiler/sites.h"
+#include "compiler/tags.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Plugins/PassPlugin.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/SpecialCaseList.h"
+#include "llvm/Support/VirtualFileSystem.h"
+
+using namespace llvm;
+using namespace assay::compiler;
+
+namespace {
+
+cl::opt<bool> naive("assay-naive", cl::desc("count each access by itself"));
+cl::opt<std::string> dir("assay-dir", cl::desc("default place of profiles"));
+cl::list<std::string> ignore_lists("assay-ignorelist", cl::desc("files of functions and sources to leave alone"));
+
+struct TagPass : PassInfoMixin<TagPass> {
+  PreservedAnalyses run(Module &module, ModuleAnalysisManager &) {
+    tag_allocations(module);
+    return PreservedAnalyses::all();
+  }
+  static bool isRequired() { return true; }
+};
+
+class HeapPass : public PassInfoMixin<HeapPass> {
+public:
+  PreservedAnalyses run(Module &module, ModuleAnalysisManager &) {
+    if (module.getModuleFlag("assay")) // instrumented before the link
+      return PreservedAnalyses::all();
+    module.addModuleFlag(Module::Max, "assay", ASSAY_ABI_VERSION);
+    std::unique_ptr<SpecialCaseList> ignored;
+    if (!ignore_lists.empty())
+      ignored = SpecialCaseList::createOrDie(ignore_lists, *vfs::getRealFileSystem());
+    auto is_ignored = [&](StringRef kind, StringRef name) {
+      return ignored && (ignored->inSection("assay", kind, name) || ignored->inSection("heap", kind, name));
+    };
+    Sites sites(module);
+    sites.add_unit(module.getSourceFileName());
+    if (!is_ignored("src", module.getSourceFileName()))
+      for (Function &function : module)
+        if (interesting(function) && !is_ignored("fun", function.getName()))
+          instrument_heap(function, {.naive = naive}, sites);
+    add_module_init(module, dir);
+    return PreservedAnalyses::none();
+  }
+  static bool isRequired() { return true; }
+};
+
+void register_passes(PassBuilder &builder) {
+  builder.registerPipelineStartEPCallback(
+      [](ModulePassManager &passes, OptimizationLevel) { passes.addPass(TagPass()); });
+  builder.registerOptimizerLastEPCallback(
+      [](ModulePassManager &passes, OptimizationLevel, ThinOrFullLTOPhase phase) {
+        if (phase != ThinOrFullLTOPhase::ThinLTOPostLink && phase != ThinOrFullLTOPhase::FullLTOPostLink)
+          passes.addPass(HeapPass());
+      });
+  builder.registerPipelineParsingCallback(
+      [](StringRef name, ModulePassManager &passes, ArrayRef<PassBuilder::PipelineElement>) {
+        if (name == "assay-tags")
+          passes.addPass(TagPass());
+        else if (name == "assay-heap")
+          passes.addPass(HeapPass());
+        else
+          return false;
+        return true;
+      });
+}
+
+} // namespace
+
+extern "C" LLVM_ATTRIBUTE_WEAK __attribute__((visibility("default"))) PassPluginLibraryInfo llvmGetPassPluginInfo() {
+  return {LLVM_PLUGIN_API_VERSION, "assay", ASSAY_STRING(ASSAY_ABI_VERSION), register_passes};
+}

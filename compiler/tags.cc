@@ -1,0 +1,136 @@
+// Where a type comes from, best first:
+//   !alloc_token      clang's -fsanitize=alloc-token: `new T`, `(T *)malloc(n)`, malloc(sizeof(T)),
+//                     std::allocator. Only the metadata is wanted: taking the function attribute away
+//                     keeps that pass from renaming the calls.
+//   !heapallocsite    debug info of `new` (with -g), where the token is missing because the user asked
+//                     for another sanitizer
+//   first typed use   the struct type of a getelementptr on the result
+//
+// A tag is metadata on the call: !assay.type !{!"Node", i64 size, i64 layout}. Calls survive
+// optimisation with their metadata, unlike loads and stores.
+
+#include "compiler/tags.h"
+
+#include "llvm/Analysis/MemoryBuiltins.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/Metadata.h"
+
+using namespace llvm;
+
+namespace assay::compiler {
+namespace {
+
+constexpr char kTag[] = "assay.type";
+
+StructType *struct_named(Module &module, StringRef name) {
+  for (const char *prefix : {"struct.", "class.", "union."})
+    if (auto *type = StructType::getTypeByName(module.getContext(), (Twine(prefix) + name).str()))
+      return type->isSized() ? type : nullptr;
+  return nullptr;
+}
+
+uint64_t layout_hash(const DataLayout &layout, StructType *type) {
+  uint64_t hash = 0xcbf29ce484222325ULL;
+  const StructLayout *members = layout.getStructLayout(type);
+  for (unsigned i = 0; i < type->getNumElements(); i++)
+    hash = (hash ^ members->getElementOffset(i).getFixedValue()) * 0x100000001b3ULL;
+  return hash;
+}
+
+uint64_t scalar_size(StringRef name) {
+  if (name.ends_with("*"))
+    return 8;
+  static const std::pair<const char *, uint64_t> kScalars[] = {
+      {"char", 1},  {"signed char", 1},   {"unsigned char", 1},      {"bool", 1},
+      {"short", 2}, {"unsigned short", 2}, {"int", 4},               {"unsigned int", 4},
+      {"float", 4}, {"long", 8},           {"unsigned long", 8},     {"double", 8},
+      {"wchar_t", 4}, {"long long", 8},    {"unsigned long long", 8}, {"long double", 16}};
+  for (auto &[scalar, size] : kScalars)
+    if (name == scalar)
+      return size;
+  return 0;
+}
+
+void tag(CallBase &call, StringRef name) {
+  Module &module = *call.getModule();
+  LLVMContext &context = module.getContext();
+  StringRef plain = name;
+  for (StringRef keyword : {"struct ", "class ", "union ", "enum "})
+    plain.consume_front(keyword);
+  uint64_t size = scalar_size(plain), layout = 0;
+  if (StructType *type = struct_named(module, plain)) {
+    size = module.getDataLayout().getTypeAllocSize(type).getFixedValue();
+    layout = layout_hash(module.getDataLayout(), type);
+  }
+  auto number = [&](uint64_t n) {
+    return ConstantAsMetadata::get(ConstantInt::get(Type::getInt64Ty(context), n));
+  };
+  call.setMetadata(kTag, MDNode::get(context, {MDString::get(context, plain), number(size), number(layout)}));
+}
+
+StringRef token_type(const CallBase &call) {
+  MDNode *token = call.getMetadata(LLVMContext::MD_alloc_token);
+  if (!token || token->getNumOperands() == 0)
+    return {};
+  auto *name = dyn_cast<MDString>(token->getOperand(0));
+  return name ? name->getString() : StringRef();
+}
+
+StringRef debug_info_type(const CallBase &call) {
+  auto *type = dyn_cast_or_null<DIType>(call.getMetadata("heapallocsite"));
+  return type ? type->getName() : StringRef();
+}
+
+bool is_allocation(const CallBase &call) {
+  const Function *callee = call.getCalledFunction();
+  if (!callee)
+    return false;
+  if (callee->hasFnAttribute(Attribute::AllocKind))
+    return (callee->getFnAttribute(Attribute::AllocKind).getAllocKind() & AllocFnKind::Alloc) != AllocFnKind::Unknown;
+  StringRef name = callee->getName();
+  return name == "malloc" || name == "calloc" || name == "_Znwm" || name == "_Znam";
+}
+
+// At -O0 the result is first stored to a variable, so only direct uses count here.
+StringRef first_typed_use(const CallBase &call) {
+  for (const User *user : call.users())
+    if (auto *gep = dyn_cast<GetElementPtrInst>(user); gep && gep->getPointerOperand() == &call)
+      if (auto *type = dyn_cast<StructType>(gep->getSourceElementType()); type && type->hasName())
+        return type->getName().split('.').second;
+  return {};
+}
+
+} // namespace
+
+void tag_allocations(Module &module) {
+  for (Function &function : module) {
+    function.removeFnAttr(Attribute::SanitizeAllocToken);
+    for (Instruction &instruction : instructions(function)) {
+      auto *call = dyn_cast<CallBase>(&instruction);
+      if (!call)
+        continue;
+      StringRef name = token_type(*call);
+      if (name.empty())
+        name = debug_info_type(*call);
+      if (name.empty() && is_allocation(*call))
+        name = first_typed_use(*call);
+      if (!name.empty())
+        tag(*call, name);
+    }
+  }
+}
+
+std::optional<TaggedType> tagged_type(const CallBase &call) {
+  MDNode *node = call.getMetadata(kTag);
+  if (!node)
+    return std::nullopt;
+  auto number = [&](unsigned i) {
+    return mdconst::extract<ConstantInt>(node->getOperand(i))->getZExtValue();
+  };
+  return TaggedType{cast<MDString>(node->getOperand(0))->getString(), number(1), number(2)};
+}
+
+} // namespace assay::compiler
