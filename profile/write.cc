@@ -30,8 +30,8 @@ public:
   const ContainerWriter &write() & {
     std::vector<Process> processes = profile_.processes;
     // The last one carries the contexts.
-    std::stable_sort(processes.begin(), processes.end(), [](const Process &a, const Process &b) {
-      return a.walk.has_value() < b.walk.has_value();
+    std::sort(processes.begin(), processes.end(), [](const Process &a, const Process &b) {
+      return a.walk.has_value() != b.walk.has_value() ? b.walk.has_value() : a < b;
     });
     if (processes.empty())
       processes.emplace_back();

@@ -1,0 +1,338 @@
+// From contexts to ranked rows.
+//
+// The problem: a context is a stack of addresses and a block of sums; a person asks "what should I
+// change?". The idea: name each context once (frames, owner, stable id), sum the same blocks by
+// type and by module, and leave each question to a ranking function over the sums. So a new
+// question is one line in a table, and every table shows the same numbers.
+//
+// A stable id hashes what survives a rebuild of the same source: linkage names, lines relative to
+// the start of their function, columns, and the type's name. Where debug info is missing, offsets
+// within the module stand in, and the id changes when the module is rebuilt; that is the price of
+// having none.
+//
+// Joining freed and live blocks does not bridge: live objects are not in time order with freed
+// ones.
+
+#include "analyze/heap.h"
+
+#include "analyze/ownership.h"
+#include "base/fail.h"
+#include "image/elf.h"
+
+#include <algorithm>
+#include <numeric>
+#include <regex>
+#include <unordered_map>
+
+namespace analyze {
+namespace {
+
+class StableHash {
+public:
+  void add(std::string_view text) {
+    for (unsigned char c : text)
+      step(c);
+    step(0x100);
+  }
+  void add(uint64_t number) {
+    for (int byte = 0; byte < 8; byte++)
+      step(number >> (8 * byte) & 0xff);
+  }
+  std::string text() const { return fmt::format("{:016x}", hash_); }
+
+private:
+  void step(uint64_t value) { // FNV-1a, 64 bits
+    hash_ = (hash_ ^ value) * 0x100000001b3ULL;
+  }
+  uint64_t hash_ = 0xcbf29ce484222325ULL;
+};
+
+std::string stable_id(const HeapContextRow &row) {
+  StableHash hash;
+  for (const image::Frame &frame : row.frames) {
+    if (frame.linkage_name.empty()) {
+      hash.add(frame.function); // module+0xoffset
+      continue;
+    }
+    hash.add(frame.linkage_name);
+    if (frame.line) {
+      hash.add(uint64_t{frame.line} - frame.function_start_line);
+      hash.add(uint64_t{frame.column});
+    } else {
+      hash.add(frame.address);
+    }
+  }
+  hash.add(row.type);
+  return hash.text();
+}
+
+std::vector<image::Frame> frames_of(const profile::Profile &profile, profile::StackId stack,
+                                    image::Symbols &symbols) {
+  std::vector<image::Frame> frames;
+  for (const profile::CodeLocation &location : profile.stack(stack).frames) {
+    uint32_t module = location.module.known() ? location.module.v : image::Symbols::kNoModule;
+    const auto &call = symbols.call(module, location.offset);
+    frames.insert(frames.end(), call.begin(), call.end());
+  }
+  if (frames.empty()) {
+    frames.emplace_back();
+    frames.back().function = "(no stack)";
+  }
+  return frames;
+}
+
+std::string type_name(const profile::Profile &profile, profile::TypeId id) {
+  if (!id.known())
+    return "";
+  const profile::Type &type = profile.types[id.v];
+  return type.name.empty() ? fmt::format("type {:#x}", type.hash) : type.name;
+}
+
+HeapSums sums_of(const profile::HeapContext &context) {
+  HeapSums sums;
+  sums.all = context.freed;
+  assay_hib_join(&sums.all, &context.live, 0);
+  sums.live = context.live;
+  for (size_t bucket = 0; bucket < ASSAY_HISTOGRAM_BUCKETS; bucket++) {
+    sums.histograms.size[bucket] =
+        context.freed_histograms.size[bucket] + context.live_histograms.size[bucket];
+    sums.histograms.lifetime_us[bucket] =
+        context.freed_histograms.lifetime_us[bucket] + context.live_histograms.lifetime_us[bucket];
+  }
+  sums.peak_bytes = context.peak_bytes;
+  sums.at_peak_bytes = context.at_peak_bytes;
+  return sums;
+}
+
+class Filter {
+public:
+  explicit Filter(const std::string &text) : active_(!text.empty()) {
+    try {
+      if (active_)
+        expression_ = std::regex(text, std::regex::ECMAScript | std::regex::optimize);
+    } catch (const std::regex_error &) {
+      base::fail("--filter '{}': it is not a regular expression; escape brackets with a backslash",
+                 text);
+    }
+  }
+  bool keeps(const HeapContextRow &row) const {
+    if (!active_ || std::regex_search(row.type, expression_))
+      return true;
+    return std::any_of(row.frames.begin(), row.frames.end(), [&](const image::Frame &frame) {
+      return std::regex_search(frame.function, expression_) ||
+             std::regex_search(frame.module, expression_);
+    });
+  }
+
+private:
+  bool active_;
+  std::regex expression_;
+};
+
+std::vector<HeapGroupRow> group_by(const std::vector<HeapContextRow> &rows,
+                                   std::string (*name_of)(const HeapContextRow &)) {
+  std::map<std::string, HeapGroupRow> groups;
+  for (const HeapContextRow &row : rows) {
+    HeapGroupRow &group = groups[name_of(row)];
+    group.contexts++;
+    group.sums.add(row.sums);
+    group.size = std::max(group.size, row.type_size);
+  }
+  std::vector<HeapGroupRow> result;
+  for (auto &[name, group] : groups) {
+    group.name = name;
+    result.push_back(std::move(group));
+  }
+  std::stable_sort(result.begin(), result.end(), [](const HeapGroupRow &a, const HeapGroupRow &b) {
+    return a.sums.all.size_total > b.sums.all.size_total;
+  });
+  return result;
+}
+
+// Where the types that hold the most are defined, from the debug info of instrumented modules.
+void find_layouts(std::vector<HeapGroupRow> &types, const profile::Profile &profile) {
+  constexpr size_t kMost = 64;
+  std::set<std::string> names;
+  for (const HeapGroupRow &type : types)
+    if (!type.name.empty() && names.size() < kMost)
+      names.insert(type.name);
+  for (const profile::Module &module : profile.modules) {
+    bool declares = std::any_of(module.types.begin(), module.types.end(), [&](profile::TypeId id) {
+      return names.count(profile.types[id.v].name) != 0;
+    });
+    if (!declares ||
+        image::check_presence(module.path, module.build_id).presence != image::Presence::same)
+      continue;
+    auto layouts = image::struct_layouts(module.path, names);
+    for (HeapGroupRow &type : types) {
+      auto layout = layouts.find(type.name);
+      if (layout == layouts.end() || type.has_layout)
+        continue;
+      type.has_layout = true;
+      type.size = layout->second.size;
+      type.file = layout->second.file;
+      type.line = layout->second.line;
+      type.hole_bytes = layout->second.hole_bytes();
+    }
+  }
+}
+
+void describe_run(HeapResult &result, const profile::Profile &profile) {
+  result.processes = profile.processes;
+  result.losses = profile.losses;
+  result.notes = profile.notes;
+  for (const profile::Module &module : profile.modules) {
+    if (module.path.empty() || module.path.front() != '/')
+      continue;
+    result.modules_total++;
+    result.modules_instrumented += module.instrumented;
+    if (!profile.processes.empty() && module.path == profile.processes.front().executable)
+      result.program_build_id = image::build_id_text(module.build_id);
+  }
+  for (const profile::Process &process : profile.processes) {
+    for (const profile::TimelinePoint &point : process.timeline) {
+      result.peak_live_bytes = std::max(result.peak_live_bytes, point.peak_bytes);
+      result.run_us = std::max(result.run_us, point.time_us);
+    }
+    for (const profile::Ending &end : process.ends)
+      result.run_us = std::max(result.run_us, end.time_us);
+  }
+  uint64_t at_peak = 0;
+  for (const profile::HeapContext &context : profile.heap)
+    at_peak += context.at_peak_bytes;
+  if (result.peak_live_bytes == 0)
+    result.peak_live_bytes = at_peak;
+  result.accesses_counted = !profile.losses.count(ASSAY_LOSS_no_shadow);
+}
+
+} // namespace
+
+HeapSums::HeapSums() : histograms() {
+  assay_hib_clear(&all);
+  assay_hib_clear(&live);
+}
+
+double HeapSums::used_share() const {
+  return all.blocks_spanned ? double(all.blocks_touched) / double(all.blocks_spanned) : 1;
+}
+
+double HeapSums::mean_lifetime_us() const {
+  return all.alloc_count ? double(all.lifetime_us_total) / double(all.alloc_count) : 0;
+}
+
+void HeapSums::add(const HeapSums &other) {
+  assay_hib_join(&all, &other.all, 0);
+  assay_hib_join(&live, &other.live, 0);
+  for (size_t bucket = 0; bucket < ASSAY_HISTOGRAM_BUCKETS; bucket++) {
+    histograms.size[bucket] += other.histograms.size[bucket];
+    histograms.lifetime_us[bucket] += other.histograms.lifetime_us[bucket];
+  }
+  peak_bytes += other.peak_bytes;
+  at_peak_bytes += other.at_peak_bytes;
+}
+
+HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const HeapQuery &query) {
+  Filter filter(query.filter);
+  HeapResult result;
+  describe_run(result, profile);
+  for (const profile::HeapContext &context : profile.heap) {
+    HeapContextRow row;
+    row.sums = sums_of(context);
+    row.frames = frames_of(profile, context.stack, symbols);
+    row.stack_cut = profile.stack(context.stack).cut;
+    row.owner = owner(row.frames);
+    row.type = type_name(profile, context.type);
+    row.type_size = context.type.known() ? profile.types[context.type.v].size : 0;
+    if (!filter.keeps(row)) {
+      result.filtered_out++;
+      continue;
+    }
+    row.id = stable_id(row);
+    for (const profile::HeapFreedAt &place : context.freed_at)
+      row.freed_at.push_back({frames_of(profile, place.stack, symbols), place.count, place.bytes});
+    std::stable_sort(row.freed_at.begin(), row.freed_at.end(),
+                     [](const FreePlace &a, const FreePlace &b) { return a.count > b.count; });
+    result.totals.add(row.sums);
+    result.contexts.push_back(std::move(row));
+  }
+  std::stable_sort(result.contexts.begin(), result.contexts.end(),
+                   [](const HeapContextRow &a, const HeapContextRow &b) { return a.id < b.id; });
+  result.types = group_by(result.contexts, [](const HeapContextRow &row) { return row.type; });
+  result.modules =
+      group_by(result.contexts, [](const HeapContextRow &row) { return row.owner_frame().module; });
+  find_layouts(result.types, profile);
+  const auto &more = symbols.notes();
+  result.notes.insert(result.notes.end(), more.begin(), more.end());
+  find_heap_findings(result);
+  return result;
+}
+
+std::span<const HeapQuestion> heap_questions() {
+  static constexpr HeapQuestion kQuestions[] = {
+      {"accesses", "Which allocations are hot?", true,
+       [](const HeapSums &s) { return double(s.accesses()); }},
+      {"cold", "Which memory is held long and not touched?", true,
+       [](const HeapSums &s) { return double(s.all.cold_byte_us_total); }},
+      {"waste", "Which objects are badly used?", true,
+       [](const HeapSums &s) { return double(s.untouched_blocks()) * ASSAY_BLOCK_BYTES; }},
+      {"churn", "Where are objects made and thrown away?", false,
+       [](const HeapSums &s) {
+         return s.all.alloc_count > 1 ? double(s.all.alloc_count - s.live.alloc_count) /
+                                            (1 + s.mean_lifetime_us() / 1e3)
+                                      : 0;
+       }},
+      {"realloc", "What grows by realloc?", false,
+       [](const HeapSums &s) {
+         return double(s.all.realloc_moved_bytes) + double(s.all.realloc_count);
+       }},
+      {"migrated", "What is freed on another cpu than it was allocated on?", false,
+       [](const HeapSums &s) { return double(s.all.migrated_cpu); }},
+      {"live", "What is still allocated at the end?", false,
+       [](const HeapSums &s) { return double(s.live.size_total); }},
+      {"peak", "Who held the memory at the peak?", false,
+       [](const HeapSums &s) { return double(s.at_peak_bytes); }},
+      {"bytes", "Who asks for the most bytes?", false,
+       [](const HeapSums &s) { return double(s.all.size_total); }},
+      {"count", "Who allocates most often?", false,
+       [](const HeapSums &s) { return double(s.all.alloc_count); }},
+      {"lifetime", "Which objects live longest?", false,
+       [](const HeapSums &s) { return s.mean_lifetime_us(); }},
+  };
+  return kQuestions;
+}
+
+const HeapQuestion &heap_question(const std::string &key) {
+  std::string keys;
+  for (const HeapQuestion &question : heap_questions()) {
+    if (key == question.key)
+      return question;
+    keys += std::string(keys.empty() ? "" : ", ") + question.key;
+  }
+  base::fail("--sort {}: there is no such key; use one of {}", key, keys);
+}
+
+std::vector<size_t> ranked(const HeapResult &result, const HeapQuestion &question) {
+  std::vector<size_t> order;
+  for (size_t index = 0; index < result.contexts.size(); index++)
+    if (question.rank(result.contexts[index].sums) > 0)
+      order.push_back(index);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return question.rank(result.contexts[a].sums) > question.rank(result.contexts[b].sums);
+  });
+  return order;
+}
+
+std::string place(const image::Frame &frame) {
+  if (frame.file.empty())
+    return frame.function;
+  return fmt::format("{} at {}:{}", frame.function, image::base_name(frame.file), frame.line);
+}
+
+std::vector<image::ModuleFile> module_files(const profile::Profile &profile) {
+  std::vector<image::ModuleFile> files;
+  for (const profile::Module &module : profile.modules)
+    files.push_back({module.path, module.build_id});
+  return files;
+}
+
+} // namespace analyze

@@ -1,0 +1,119 @@
+// `assay heap`: which allocations are hot, cold, short-lived or badly used?
+//
+// Source: heap-profiler.txt; the ranked questions are row 8 of the tool's design. All byte counts
+// are bytes that the program asked for, times are microseconds of the run.
+#pragma once
+
+#include "analyze/finding.h"
+#include "image/layout.h"
+#include "image/symbols.h"
+#include "profile/profile.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace analyze {
+
+// The objects of one context, of one type, or of one module.
+struct HeapSums {
+  HeapSums();
+  AssayHib all;  // freed and live, joined; the live ones as if freed at the last walk
+  AssayHib live; // the live ones alone
+  AssayHibHistograms histograms;
+  uint64_t peak_bytes = 0; // of one context; summed in groups, then an upper bound
+  uint64_t at_peak_bytes = 0;
+
+  uint64_t accesses() const { return all.reads + all.writes; }
+  // Share of the 64-byte blocks that objects lie in that was touched; 1 for no blocks.
+  double used_share() const;
+  uint64_t untouched_blocks() const { return all.blocks_spanned - all.blocks_touched; }
+  double mean_lifetime_us() const;
+  void add(const HeapSums &other);
+};
+
+struct FreePlace {
+  std::vector<image::Frame> frames;
+  uint64_t count = 0, bytes = 0;
+};
+
+struct HeapContextRow {
+  std::string id;                   // the same in the next run of the same source
+  std::vector<image::Frame> frames; // innermost first, inlined ones included
+  bool stack_cut = false;
+  size_t owner = 0; // index into frames
+  std::string type; // empty if unknown
+  uint64_t type_size = 0;
+  HeapSums sums;
+  std::vector<FreePlace> freed_at; // most objects first
+
+  const image::Frame &owner_frame() const { return frames[owner]; }
+};
+
+struct HeapGroupRow {
+  std::string name; // of a type, or path of a module
+  uint64_t contexts = 0;
+  HeapSums sums;
+  // Of a type whose definition was found: where, and how many of its bytes belong to no member.
+  uint64_t size = 0;
+  std::string file;
+  uint32_t line = 0;
+  uint64_t hole_bytes = 0;
+  bool has_layout = false;
+};
+
+struct HeapResult {
+  std::vector<HeapContextRow> contexts; // in order of id
+  std::vector<HeapGroupRow> types;      // by bytes asked for
+  std::vector<HeapGroupRow> modules;
+  HeapSums totals; // conserved: the sum over contexts, over types, over modules
+  bool accesses_counted = true;
+  std::vector<Finding> findings; // by weight
+
+  // What was looked at.
+  std::vector<profile::Process> processes;
+  std::string program_build_id;
+  std::map<uint32_t, uint64_t> losses;
+  std::vector<std::string> notes;
+  uint64_t modules_instrumented = 0, modules_total = 0;
+  uint64_t peak_live_bytes = 0; // largest of any process
+  uint64_t run_us = 0;          // longest of any process
+
+  // Contexts that the filter took away.
+  uint64_t filtered_out = 0;
+};
+
+struct HeapQuery {
+  std::string filter; // regular expression over functions, types and modules; empty: everything
+};
+
+// Throws Failure if the filter is not a regular expression.
+HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const HeapQuery &query);
+
+// One question, answered by the contexts in the order of `rank`; those with rank 0 have no part in
+// it.
+struct HeapQuestion {
+  const char *key;      // for --sort
+  const char *question; // heads the table
+  bool needs_accesses;  // without them the answer means nothing
+  double (*rank)(const HeapSums &);
+};
+std::span<const HeapQuestion> heap_questions();
+
+// Throws Failure listing the keys, if it is none.
+const HeapQuestion &heap_question(const std::string &key);
+
+// Indices of contexts that have a part in the question, most first.
+std::vector<size_t> ranked(const HeapResult &result, const HeapQuestion &question);
+
+// "function at file:line" of the owner, for a sentence.
+std::string place(const image::Frame &frame);
+
+// Adds the findings to a result whose rows are complete (heap() calls it).
+void find_heap_findings(HeapResult &result);
+
+// The modules of a profile, as image asks for them.
+std::vector<image::ModuleFile> module_files(const profile::Profile &profile);
+
+} // namespace analyze

@@ -1,0 +1,179 @@
+// Findings about the heap, ranked and silent on noise.
+//
+// Each rule is a share of a total (untouched byte-seconds, allocations, fetched bytes), so that
+// weights compare, and has two thresholds: a share below which nobody cares, and an absolute amount
+// below which the run was too small to tell. A filter or missing counts silence or qualify a rule;
+// a rule that needs accesses says nothing when they were not counted.
+
+#include "analyze/heap.h"
+
+#include "base/units.h"
+#include "profile/losses.h"
+
+#include <algorithm>
+
+namespace analyze {
+namespace {
+
+constexpr double kLeastShare = 0.10;            // of the total that the rule is about
+constexpr double kLeastColdByteSeconds = 1e5;   // 100 kB for a second
+constexpr double kLeastWastedBytes = 64 * 1024; // fetched but not used, or never needed
+constexpr uint64_t kLeastChurn = 1000;          // objects
+constexpr double kShortLifeUs = 1000;
+constexpr double kBadlyUsed = 0.5;     // share of blocks
+constexpr double kHardlyTouched = 0.2; // share of blocks
+
+std::string kind_of(const HeapContextRow &row) {
+  return row.type.empty() ? "objects" : "`" + row.type + "` objects";
+}
+
+std::vector<std::string> doubts(const HeapResult &result, bool needs_accesses) {
+  std::vector<std::string> names;
+  for (auto [kind, count] : result.losses) {
+    bool about_accesses =
+        kind == ASSAY_LOSS_uninstrumented_module || kind == ASSAY_LOSS_odd_address;
+    bool about_all = kind == ASSAY_LOSS_killed || kind == ASSAY_LOSS_truncated ||
+                     kind == ASSAY_LOSS_no_memory || kind == ASSAY_LOSS_bad_record ||
+                     kind == ASSAY_LOSS_write_failed || kind == ASSAY_LOSS_unknown_record;
+    if (count && (about_all || (needs_accesses && about_accesses)))
+      names.push_back(profile::loss_kind(kind).name);
+  }
+  return names;
+}
+
+void cold_bytes(HeapResult &result, const HeapContextRow &row) {
+  const AssayHib &h = row.sums.all;
+  double share = double(h.cold_byte_us_total) / double(result.totals.all.byte_us_total);
+  double cold = double(h.cold_byte_us_total) / 1e6;
+  if (!(share >= kLeastShare) || cold < kLeastColdByteSeconds)
+    return;
+  double untouched = 1 - double(h.touched_bytes) / double(h.size_total);
+  double held = double(h.cold_byte_us_total) / double(std::max<uint64_t>(result.run_us, 1));
+  bool never = row.sums.used_share() < kHardlyTouched;
+  result.findings.push_back(
+      {"cold_bytes",
+       fmt::format("{:.0f} % of the bytes in {} from {} are never touched, for {} each",
+                   untouched * 100, kind_of(row), place(row.owner_frame()),
+                   base::format_duration_us(row.sums.mean_lifetime_us())),
+       place(row.owner_frame()),
+       {held, "bytes"},
+       share,
+       fmt::format(
+           "{} objects, {} asked for, {} held untouched on average over the run ({:.0f} % of "
+           "all byte-seconds)",
+           base::format_count(double(h.alloc_count)), base::format_bytes(double(h.size_total)),
+           base::format_bytes(held), share * 100),
+       never ? "allocate it when it is first used, make it smaller, or free it earlier"
+             : "make it smaller, or move the part that is used into an allocation of its own",
+       doubts(result, true)});
+}
+
+void wasted_lines(HeapResult &result, const HeapContextRow &row) {
+  const AssayHib &h = row.sums.all;
+  double wasted = double(row.sums.untouched_blocks()) * ASSAY_BLOCK_BYTES;
+  double share = double(row.sums.untouched_blocks()) /
+                 double(std::max<uint64_t>(result.totals.all.blocks_spanned, 1));
+  // Objects of one block are either used or not: that is cold, not badly laid out.
+  if (share < kLeastShare || wasted < kLeastWastedBytes || row.sums.used_share() > kBadlyUsed ||
+      h.blocks_spanned < 2 * h.alloc_count || row.sums.accesses() == 0)
+    return;
+  result.findings.push_back(
+      {"wasted_lines",
+       fmt::format("only {:.0f} % of the cache lines of {} from {} are used",
+                   row.sums.used_share() * 100, kind_of(row), place(row.owner_frame())),
+       place(row.owner_frame()),
+       {wasted, "bytes"},
+       share * 0.9, // the same bytes may also be cold, and that says more
+       fmt::format(
+           "{} of {} 64-byte blocks in {} objects", base::format_count(double(h.blocks_touched)),
+           base::format_count(double(h.blocks_spanned)), base::format_count(double(h.alloc_count))),
+       "put the members that are used next to each other, or allocate only what is used",
+       doubts(result, true)});
+}
+
+void churn(HeapResult &result, const HeapContextRow &row) {
+  const AssayHib &h = row.sums.all;
+  uint64_t ended = h.alloc_count - row.sums.live.alloc_count;
+  double share = double(ended) / double(std::max<uint64_t>(result.totals.all.alloc_count, 1));
+  if (ended < kLeastChurn || share < kLeastShare || row.sums.mean_lifetime_us() > kShortLifeUs)
+    return;
+  std::string temporaries;
+  if (h.temporary_count * 2 > ended)
+    temporaries = fmt::format(", {:.0f} % of them before the next allocation",
+                              100 * double(h.temporary_count) / double(ended));
+  result.findings.push_back(
+      {"churn",
+       fmt::format("{} {} from {} live {} on average", base::format_count(double(ended)),
+                   kind_of(row), place(row.owner_frame()),
+                   base::format_duration_us(row.sums.mean_lifetime_us())),
+       place(row.owner_frame()),
+       {double(ended), "allocations"},
+       share,
+       fmt::format("{:.0f} % of all allocations, freed again{}", share * 100, temporaries),
+       temporaries.empty() ? "reuse one object, reserve ahead, or take them from an arena"
+                           : "put it on the stack, or reuse one object",
+       doubts(result, false)});
+}
+
+void migration(HeapResult &result, const HeapContextRow &row) {
+  const AssayHib &h = row.sums.all;
+  uint64_t ended = h.alloc_count - row.sums.live.alloc_count;
+  double share = double(h.migrated_cpu) / double(std::max<uint64_t>(ended, 1));
+  double of_all =
+      double(h.migrated_cpu) / double(std::max<uint64_t>(result.totals.all.alloc_count, 1));
+  if (h.migrated_cpu < kLeastChurn || share < 0.5 || of_all < kLeastShare)
+    return;
+  result.findings.push_back(
+      {"migration",
+       fmt::format(
+           "{:.0f} % of the {} from {} are freed on another cpu than they were allocated on",
+           share * 100, kind_of(row), place(row.owner_frame())),
+       place(row.owner_frame()),
+       {double(h.migrated_cpu), "allocations"},
+       of_all * 0.5, // part of it is the scheduler's doing
+       fmt::format("{} of {} objects", base::format_count(double(h.migrated_cpu)),
+                   base::format_count(double(ended))),
+       "free them in the thread that made them, or hand over whole batches",
+       doubts(result, false)});
+}
+
+void realloc_growth(HeapResult &result, const HeapContextRow &row) {
+  const AssayHib &h = row.sums.all;
+  double share = double(h.realloc_moved_bytes) / double(std::max<uint64_t>(h.size_total, 1));
+  if (double(h.realloc_moved_bytes) < 16 * kLeastWastedBytes || share < 0.5)
+    return;
+  result.findings.push_back(
+      {"realloc_growth",
+       fmt::format("realloc copies {} while {} from {} grow",
+                   base::format_bytes(double(h.realloc_moved_bytes)), kind_of(row),
+                   place(row.owner_frame())),
+       place(row.owner_frame()),
+       {double(h.realloc_moved_bytes), "bytes"},
+       std::min(0.5, double(h.realloc_moved_bytes) /
+                         double(std::max<uint64_t>(result.totals.all.size_total, 1))),
+       fmt::format("{} calls of realloc for {} objects",
+                   base::format_count(double(h.realloc_count)),
+                   base::format_count(double(h.alloc_count))),
+       "ask for the final size at once, or grow by a factor instead of a step",
+       doubts(result, false)});
+}
+
+} // namespace
+
+void find_heap_findings(HeapResult &result) {
+  for (const HeapContextRow &row : result.contexts) {
+    if (row.sums.all.alloc_count == 0)
+      continue;
+    if (result.accesses_counted) {
+      cold_bytes(result, row);
+      wasted_lines(result, row);
+    }
+    churn(result, row);
+    migration(result, row);
+    realloc_growth(result, row);
+  }
+  std::stable_sort(result.findings.begin(), result.findings.end(),
+                   [](const Finding &a, const Finding &b) { return a.weight > b.weight; });
+}
+
+} // namespace analyze

@@ -1,0 +1,24 @@
+// Which frame of a call stack owns an allocation: the line that a person would change.
+#pragma once
+
+#include "image/symbols.h"
+
+#include <cstddef>
+#include <vector>
+
+namespace analyze {
+
+// The index of the innermost frame that is not machinery of allocation:
+//   - allocation functions (malloc family, operator new and delete), and frames of this profiler
+//   - the C and C++ standard libraries: code in their shared objects, and functions of std:: and
+//     __gnu_cxx:: (containers, allocators, smart pointers), inlined or not
+//   - thin wrappers by the name that the field gives them: xmalloc, g_malloc, my_alloc, safe_strdup
+//   …
+// Where all frames are machinery, or only main's callers remain, the outermost frame that has a
+// name and is no allocation function; 0 for lack of any. `frames` innermost first, not empty.
+size_t owner(const std::vector<image::Frame> &frames);
+
+// Whether a function is machinery of allocation, by its names and module.
+bool is_allocation_machinery(const image::Frame &frame);
+
+} // namespace analyze

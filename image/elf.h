@@ -1,0 +1,37 @@
+// What the ELF headers of a file say: its build id and its functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace image {
+
+struct Function {
+  uint64_t address = 0; // in the ELF image
+  uint64_t size = 0;
+  std::string linkage_name;
+};
+
+// The build id of the file; empty if it has none; nullopt if there is no readable ELF file at
+// `path`.
+std::optional<std::vector<uint8_t>> read_build_id(const std::string &path);
+
+// The functions of its symbol table, or of the dynamic one if it was stripped, by address. Throws
+// Failure if it is not a readable ELF file.
+std::vector<Function> functions(const std::string &path);
+
+// "0123abcd…", lower-case hexadecimal.
+std::string build_id_text(const std::vector<uint8_t> &build_id);
+
+// Whether the file that a profile speaks of is the one at this path now.
+enum class Presence { same, missing, other };
+struct PresenceCheck {
+  Presence presence = Presence::missing;
+  std::vector<uint8_t> found; // the build id there, if there is a file
+};
+// A file without a build id, or a wanted one that is empty, is taken to be the same.
+PresenceCheck check_presence(const std::string &path, const std::vector<uint8_t> &wanted);
+
+} // namespace image

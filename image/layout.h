@@ -1,0 +1,35 @@
+// How structs lie in memory, from DWARF.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace image {
+
+struct Member {
+  std::string name; // empty for a base class or an anonymous member
+  std::string type;
+  uint64_t offset = 0, size = 0;
+};
+
+struct StructLayout {
+  std::string name; // with its namespaces
+  uint64_t size = 0;
+  std::string file;
+  uint32_t line = 0;
+  std::vector<Member> members; // by offset; bit fields share offsets
+
+  // Bytes of the struct that belong to no member, padding at the end included.
+  uint64_t hole_bytes() const;
+};
+
+// The definitions of the structs, classes and unions called `names` in the file; what is not found
+// is absent. No file, no debug info: an empty answer. Walks all debug info once, so ask for
+// everything at once.
+std::map<std::string, StructLayout> struct_layouts(const std::string &path,
+                                                   const std::set<std::string> &names);
+
+} // namespace image

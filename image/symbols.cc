@@ -1,0 +1,146 @@
+// Symbolization with LLVM's symbolizer, in process.
+//
+// The problem: a return address points behind the call, often to another line or even another
+// function; and the file at the recorded path may have been rebuilt since. The idea: look up the
+// byte before the return address, and compare build ids once a module before anything is asked of
+// its debug info. Running llvm-symbolizer as a child was refused: a dependency on a second program,
+// and a text protocol that loses linkage names.
+//
+// Names are asked for in their mangled form, because exports need it, and demangled here.
+
+#include "image/symbols.h"
+
+#include "base/fail.h"
+#include "image/elf.h"
+
+#include <llvm/DebugInfo/Symbolize/Symbolize.h>
+#include <llvm/Demangle/Demangle.h>
+
+#include <map>
+
+namespace image {
+namespace {
+
+llvm::symbolize::LLVMSymbolizer::Options symbolizer_options() {
+  llvm::symbolize::LLVMSymbolizer::Options options;
+  options.PrintFunctions = llvm::DILineInfoSpecifier::FunctionNameKind::LinkageName;
+  options.PathStyle = llvm::DILineInfoSpecifier::FileLineInfoKind::AbsoluteFilePath;
+  options.Demangle = false;
+  options.UseSymbolTable = true;
+  options.FallbackDebugPath = "/usr/lib/debug";
+  return options;
+}
+
+bool is_file(const std::string &path) {
+  return !path.empty() && path.front() == '/';
+}
+
+std::string known(const std::string &text) {
+  return text == llvm::DILineInfo::BadString ? std::string() : text;
+}
+
+} // namespace
+
+struct Symbols::State {
+  std::vector<ModuleFile> modules;
+  std::vector<int8_t> usable; // -1: not looked at yet
+  std::vector<std::string> notes;
+  std::map<std::pair<uint32_t, uint64_t>, std::vector<Frame>> calls;
+  llvm::symbolize::LLVMSymbolizer symbolizer{symbolizer_options()};
+
+  bool is_usable(uint32_t module) {
+    if (usable[module] < 0)
+      usable[module] = look_at(modules[module]);
+    return usable[module];
+  }
+
+  bool look_at(const ModuleFile &module) {
+    if (!is_file(module.path)) // [vdso], an anonymous mapping
+      return false;
+    PresenceCheck check = check_presence(module.path, module.build_id);
+    if (check.presence == Presence::same)
+      return true;
+    std::string wanted = module.build_id.empty()
+                             ? std::string("of the run")
+                             : "with build id " + build_id_text(module.build_id);
+    notes.push_back(
+        check.presence == Presence::missing
+            ? fmt::format("{}: the file {} is not there, so its frames have no names; put it back",
+                          module.path, wanted)
+            : fmt::format(
+                  "{}: the file has changed since the run (build id {}), so its frames have "
+                  "no names; put back the one {}, or run the program again",
+                  module.path, build_id_text(check.found), wanted));
+    return false;
+  }
+
+  std::vector<Frame> look_up(uint32_t module, uint64_t address) {
+    std::vector<Frame> frames;
+    const std::string path = module == kNoModule ? std::string() : modules[module].path;
+    if (module != kNoModule && is_usable(module)) {
+      auto info = symbolizer.symbolizeInlinedCode(
+          path, {address, llvm::object::SectionedAddress::UndefSection});
+      if (!info)
+        llvm::consumeError(info.takeError());
+      else
+        for (uint32_t index = 0; index < info->getNumberOfFrames(); index++)
+          frames.push_back(frame_of(info->getFrame(index), path, address,
+                                    index + 1 < info->getNumberOfFrames()));
+    }
+    if (frames.empty())
+      frames.emplace_back();
+    for (Frame &frame : frames) {
+      frame.module = path;
+      frame.address = address;
+      if (frame.function.empty())
+        frame.function = path.empty() ? fmt::format("{:#x}", address)
+                                      : fmt::format("{}+{:#x}", base_name(path), address);
+    }
+    return frames;
+  }
+
+  static Frame frame_of(const llvm::DILineInfo &info, const std::string &path, uint64_t address,
+                        bool inlined) {
+    Frame frame;
+    frame.linkage_name = known(info.FunctionName);
+    frame.function = llvm::demangle(frame.linkage_name);
+    frame.file = known(info.FileName);
+    frame.line = info.Line;
+    frame.column = info.Column;
+    frame.function_start_line = info.StartLine;
+    frame.module = path;
+    frame.address = address;
+    frame.inlined = inlined;
+    return frame;
+  }
+};
+
+Symbols::Symbols(std::vector<ModuleFile> modules) : state_(std::make_unique<State>()) {
+  state_->usable.assign(modules.size(), -1);
+  state_->modules = std::move(modules);
+}
+Symbols::~Symbols() = default;
+Symbols::Symbols(Symbols &&) noexcept = default;
+
+const std::vector<Frame> &Symbols::call(uint32_t module, uint64_t return_address) {
+  if (module >= state_->modules.size())
+    module = kNoModule;
+  auto [answer, is_new] = state_->calls.try_emplace({module, return_address});
+  if (is_new)
+    answer->second = state_->look_up(module, return_address ? return_address - 1 : 0);
+  return answer->second;
+}
+
+const std::vector<ModuleFile> &Symbols::modules() const {
+  return state_->modules;
+}
+const std::vector<std::string> &Symbols::notes() const {
+  return state_->notes;
+}
+
+std::string base_name(const std::string &path) {
+  size_t slash = path.find_last_of('/');
+  return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
+} // namespace image

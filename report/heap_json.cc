@@ -1,0 +1,171 @@
+// The document assay.heap/1.
+//
+// Minima and maxima of an empty block are null, not sentinels. used_percent counts objects: total
+// is the sum over objects of their percentage, so that total / alloc_count is the mean.
+
+#include "report/heap_report.h"
+#include "report/json.h"
+
+namespace report {
+namespace {
+
+using analyze::HeapSums;
+
+Json total_min_max(uint64_t total, uint64_t min, uint64_t max, bool empty) {
+  if (empty)
+    return {{"total", total}, {"min", nullptr}, {"max", nullptr}};
+  return {{"total", total}, {"min", min}, {"max", max}};
+}
+
+Json percent(uint64_t total, uint64_t min, uint64_t max, bool empty) {
+  Json json = {{"total", double(total) / 100}, {"min", nullptr}, {"max", nullptr}};
+  if (!empty) {
+    json["min"] = double(min) / 100;
+    json["max"] = double(max) / 100;
+  }
+  return json;
+}
+
+// [[lower bound, count], …] of the buckets that are not empty.
+Json histogram(const uint64_t *buckets) {
+  Json list = Json::array();
+  for (uint32_t bucket = 0; bucket < ASSAY_HISTOGRAM_BUCKETS; bucket++)
+    if (buckets[bucket])
+      list.push_back({bucket == 0 ? uint64_t{0} : uint64_t{1} << bucket, buckets[bucket]});
+  return list;
+}
+
+void put_sums(Json &json, const HeapSums &sums) {
+  const AssayHib &h = sums.all;
+  bool empty = h.alloc_count == 0;
+  json["alloc_count"] = h.alloc_count;
+  json["access_count"] = total_min_max(h.reads + h.writes, h.access_min, h.access_max, empty);
+  json["size"] = total_min_max(h.size_total, h.size_min, h.size_max, empty);
+  json["lifetime_us"] =
+      total_min_max(h.lifetime_us_total, h.lifetime_us_min, h.lifetime_us_max, empty);
+  json["used_percent"] = percent(h.used_centi_total, h.used_centi_min, h.used_centi_max, empty);
+  json["access_density"] = percent(h.density_total, h.density_min, h.density_max, empty);
+  json["lifetime_access_density"] =
+      percent(h.lifetime_density_total, h.lifetime_density_min, h.lifetime_density_max, empty);
+  json["reads"] = h.reads;
+  json["writes"] = h.writes;
+  json["touched_bytes"] = h.touched_bytes;
+  json["blocks_spanned"] = h.blocks_spanned;
+  json["blocks_touched"] = h.blocks_touched;
+  json["used_share"] = sums.used_share();
+  json["byte_us"] = h.byte_us_total;
+  json["cold_byte_us"] = h.cold_byte_us_total;
+  json["live_count"] = sums.live.alloc_count;
+  json["live_bytes"] = sums.live.size_total;
+  json["peak_bytes"] = sums.peak_bytes;
+  json["at_peak_bytes"] = sums.at_peak_bytes;
+  json["realloc_count"] = h.realloc_count;
+  json["realloc_moved_bytes"] = h.realloc_moved_bytes;
+  json["migrated_cpu"] = h.migrated_cpu;
+  json["temporary_count"] = h.temporary_count;
+  json["lifetime_overlaps"] = h.lifetime_overlaps;
+  json["same_alloc_cpu"] = h.same_alloc_cpu;
+  json["same_free_cpu"] = h.same_free_cpu;
+}
+
+Json context_json(const analyze::HeapContextRow &row) {
+  const AssayHib &h = row.sums.all;
+  Json json;
+  json["id"] = row.id;
+  json["owner"] = row.owner;
+  json["stack"] = stack_json(row.frames);
+  json["stack_cut"] = row.stack_cut;
+  json["type"] = row.type.empty() ? Json(nullptr) : Json(row.type);
+  put_sums(json, row.sums);
+  json["last_alloc_us"] = h.last_alloc_us;
+  json["last_free_us"] = h.last_free_us;
+  json["last_alloc_cpu"] = h.last_alloc_cpu;
+  json["last_free_cpu"] = h.last_free_cpu;
+  json["histograms"] = {{"size", histogram(row.sums.histograms.size)},
+                        {"lifetime_us", histogram(row.sums.histograms.lifetime_us)}};
+  json["free_stacks"] = Json::array();
+  for (const analyze::FreePlace &place : row.freed_at)
+    json["free_stacks"].push_back(
+        {{"stack", stack_json(place.frames)}, {"count", place.count}, {"bytes", place.bytes}});
+  return json;
+}
+
+Json groups_json(const std::vector<analyze::HeapGroupRow> &rows, bool with_layout) {
+  Json list = Json::array();
+  for (const analyze::HeapGroupRow &row : rows) {
+    Json json;
+    json["name"] = row.name.empty() ? Json(nullptr) : Json(row.name);
+    json["contexts"] = row.contexts;
+    if (with_layout) {
+      json["type_size"] = row.size;
+      json["file"] = row.file;
+      json["line"] = row.line;
+      json["hole_bytes"] = row.has_layout ? Json(row.hole_bytes) : Json(nullptr);
+    }
+    put_sums(json, row.sums);
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json timeline_json(const std::vector<profile::Process> &processes) {
+  Json list = Json::array();
+  for (const profile::Process &process : processes)
+    for (const profile::TimelinePoint &point : process.timeline)
+      list.push_back({{"pid", process.pid},
+                      {"time_us", point.time_us},
+                      {"live_count", point.live_objects},
+                      {"live_bytes", point.live_bytes},
+                      {"peak_bytes", point.peak_bytes}});
+  return list;
+}
+
+} // namespace
+
+std::string heap_json(const analyze::HeapResult &result, unsigned top, const std::string &sort) {
+  Json json;
+  json["schema"] = "assay.heap/1";
+  profile::Process nobody;
+  const profile::Process &process = result.processes.empty() ? nobody : result.processes.front();
+  json["program"] = program_json(process, result.program_build_id);
+  json["machine"] = machine_json(process);
+  json["unit"] =
+      "one executed load or store instruction; memory functions count one for each 8 bytes";
+  json["processes"] = Json::array();
+  for (const profile::Process &each : result.processes)
+    json["processes"].push_back({{"pid", each.pid},
+                                 {"parent_pid", each.parent_pid},
+                                 {"path", each.executable},
+                                 {"start_unix_ns", each.start_unix_ns},
+                                 {"forked", each.forked},
+                                 {"ended", !each.ends.empty()}});
+  json["losses"] = losses_json(result.losses);
+  json["notes"] = result.notes;
+  json["coverage"] = {{"accesses_counted", result.accesses_counted},
+                      {"modules_instrumented", result.modules_instrumented},
+                      {"modules", result.modules_total},
+                      {"contexts_filtered_out", result.filtered_out}};
+  json["findings"] = findings_json(result.findings);
+  Json totals;
+  put_sums(totals, result.totals);
+  totals["contexts"] = result.contexts.size();
+  totals["run_us"] = result.run_us;
+  totals["peak_bytes"] = result.peak_live_bytes;
+  json["totals"] = std::move(totals);
+  json["contexts"] = Json::array();
+  auto order = analyze::ranked(result, analyze::heap_question(sort.empty() ? "count" : sort));
+  if (sort.empty()) { // everything, in the order of ids
+    order.clear();
+    for (size_t index = 0; index < result.contexts.size(); index++)
+      order.push_back(index);
+  }
+  for (size_t index = 0; index < order.size() && (!top || index < top); index++)
+    json["contexts"].push_back(context_json(result.contexts[order[index]]));
+  json["types"] = groups_json(result.types, true);
+  json["modules"] = groups_json(result.modules, false);
+  json["globals"] = Json::array(); // counted only when the program was built to count them
+  json["timeline"] = timeline_json(result.processes);
+  return document_text(json);
+}
+
+} // namespace report

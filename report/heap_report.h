@@ -1,0 +1,25 @@
+// The answer of `assay heap` as text for people and as JSON for programs; both show the same
+// result.
+#pragma once
+
+#include "analyze/heap.h"
+#include "report/table.h"
+
+#include <string>
+
+namespace report {
+
+struct HeapTextOptions {
+  unsigned top = 5;   // rows of each table
+  std::string sort;   // one table in this order (analyze::heap_question); empty: every question
+  bool stacks = true; // the call stacks of the rows shown, below the tables
+};
+
+std::string heap_text(const analyze::HeapResult &result, const HeapTextOptions &options,
+                      const Style &style);
+
+// The document assay.heap/1 (docs/schemas/assay.heap-1.json), indented, with a line end. `top`
+// limits the contexts, in the order of `sort`; 0 means all.
+std::string heap_json(const analyze::HeapResult &result, unsigned top, const std::string &sort);
+
+} // namespace report

@@ -1,0 +1,352 @@
+// `assay heap` for people: what to change first, then a table a question, then the call stacks.
+//
+// The idea: a question is printed only if somebody has a part in the answer, and the rows of all
+// tables are numbered alike (#1, #2, …), so that a stack is printed once however often its row
+// appears. What could not be measured stands at the end, in the words of abi/losses.def.
+
+#include "report/heap_report.h"
+
+#include "base/units.h"
+#include "profile/losses.h"
+
+#include <algorithm>
+#include <map>
+
+namespace report {
+namespace {
+
+using analyze::HeapContextRow;
+using analyze::HeapResult;
+using analyze::HeapSums;
+using Align = Table::Align;
+using base::format_bytes;
+using base::format_count;
+using base::format_duration_us;
+using base::format_share;
+
+std::string count(uint64_t value) {
+  return format_count(static_cast<double>(value));
+}
+std::string bytes(uint64_t value) {
+  return format_bytes(static_cast<double>(value));
+}
+
+class HeapText {
+public:
+  HeapText(const HeapResult &result, const HeapTextOptions &options, const Style &style)
+      : result_(result), options_(options), style_(style) {}
+
+  std::string text() {
+    header();
+    findings();
+    if (options_.sort.empty()) {
+      for (const analyze::HeapQuestion &question : analyze::heap_questions())
+        if (answers_by_default(question))
+          answer(question);
+      groups("What is the memory used for, by type?", "type", result_.types, true);
+      groups("Which modules allocate it?", "module", result_.modules, false);
+    } else {
+      answer(analyze::heap_question(options_.sort));
+    }
+    if (options_.stacks)
+      stacks();
+    what_is_missing();
+    return std::move(out_);
+  }
+
+private:
+  static bool answers_by_default(const analyze::HeapQuestion &question) {
+    std::string key = question.key;
+    return key != "bytes" && key != "count" && key != "lifetime";
+  }
+
+  void heading(const std::string &text) { out_ += "\n" + style_.strong(text) + "\n"; }
+
+  void header() {
+    const HeapSums &all = result_.totals;
+    std::string program = "(unknown program)";
+    if (!result_.processes.empty()) {
+      const auto &process = result_.processes.front();
+      program = process.executable;
+      for (size_t index = 1; index < process.arguments.size(); index++)
+        program += " " + process.arguments[index];
+    }
+    out_ += style_.strong("assay heap: " + printable(program)) + "\n";
+    if (result_.processes.size() > 1)
+      out_ += fmt::format("  sum of {} processes\n", result_.processes.size());
+    out_ +=
+        fmt::format("  {} allocations of {} in {}, peak {} live; {} still allocated at the end\n",
+                    count(all.all.alloc_count), bytes(all.all.size_total),
+                    format_duration_us(double(result_.run_us)), bytes(result_.peak_live_bytes),
+                    bytes(all.live.size_total));
+    if (result_.accesses_counted)
+      out_ +=
+          fmt::format("  {} accesses ({} loads, {} stores); {} of the 64-byte blocks of objects "
+                      "were touched\n",
+                      count(all.accesses()), count(all.all.reads), count(all.all.writes),
+                      format_share(all.used_share()));
+    if (result_.filtered_out)
+      out_ += fmt::format("  --filter left out {} of {} contexts\n", result_.filtered_out,
+                          result_.filtered_out + result_.contexts.size());
+    timeline();
+  }
+
+  // Live bytes over time in one line of eighths.
+  void timeline() {
+    if (result_.processes.size() != 1 || result_.run_us == 0)
+      return;
+    const auto &points = result_.processes.front().timeline;
+    uint64_t most = 0;
+    for (const auto &point : points)
+      most = std::max(most, point.live_bytes);
+    if (points.size() < 4 || most == 0)
+      return;
+    static const char *const kEighths[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    constexpr size_t kSlots = 60;
+    std::vector<uint64_t> slots(kSlots, 0);
+    for (const auto &point : points) {
+      auto share = std::min(1.0, double(point.time_us) / double(result_.run_us));
+      size_t slot = std::min<size_t>(kSlots - 1, static_cast<size_t>(share * kSlots));
+      slots[slot] = std::max(slots[slot], point.live_bytes);
+    }
+    for (size_t slot = 1; slot < kSlots; slot++) // between two points the first one holds
+      if (slots[slot] == 0)
+        slots[slot] = slots[slot - 1];
+    std::string line;
+    for (uint64_t live : slots)
+      line += kEighths[static_cast<size_t>(double(live) / double(most) * 8)];
+    out_ += fmt::format("  live bytes over time (top = {}): {}\n", bytes(most), line);
+  }
+
+  void findings() {
+    if (result_.findings.empty())
+      return;
+    heading("What would it pay to change?");
+    size_t shown = 0;
+    for (const analyze::Finding &finding : result_.findings) {
+      if (shown++ == options_.top)
+        break;
+      out_ += fmt::format("  {}. {}\n", shown, printable(finding.message));
+      out_ += fmt::format("     {}\n     {} {}\n", finding.evidence, style_.strong("do:"),
+                          finding.action);
+      if (!finding.qualified_by.empty())
+        out_ += fmt::format("     less certain because of: {}\n",
+                            fmt::join(finding.qualified_by, ", "));
+    }
+  }
+
+  std::string label(size_t context) {
+    auto [known, is_new] = numbers_.try_emplace(context, numbers_.size() + 1);
+    if (is_new)
+      shown_.push_back(context);
+    return fmt::format("#{}", known->second);
+  }
+
+  std::string site(const HeapContextRow &row) {
+    std::string text = analyze::place(row.owner_frame());
+    return row.type.empty() ? text : row.type + " in " + text;
+  }
+
+  void answer(const analyze::HeapQuestion &question) {
+    if (question.needs_accesses && !result_.accesses_counted)
+      return;
+    auto order = ranked(result_, question);
+    if (order.empty())
+      return;
+    Table table;
+    std::string key = question.key;
+    table.column("", Align::left);
+    auto figures = figures_of(key);
+    for (const Figure &figure : figures)
+      table.column(figure.heading, Align::right);
+    table.column("site", Align::left);
+    size_t rows = std::min<size_t>(order.size(), options_.top ? options_.top : order.size());
+    for (size_t index = 0; index < rows; index++) {
+      const HeapContextRow &row = result_.contexts[order[index]];
+      std::vector<std::string> cells = {label(order[index])};
+      for (const Figure &figure : figures)
+        cells.push_back(figure.value(row.sums, result_));
+      cells.push_back(site(row));
+      table.row(std::move(cells));
+    }
+    heading(question.question);
+    out_ += table.text(style_);
+    if (rows < order.size())
+      out_ += style_.faint(fmt::format("  {} more; --sort {} --top {} shows them",
+                                       order.size() - rows, key, order.size())) +
+              "\n";
+  }
+
+  struct Figure {
+    const char *heading;
+    std::string (*value)(const HeapSums &, const HeapResult &);
+  };
+
+  static std::string share_of(uint64_t part, uint64_t whole) {
+    return format_share(whole ? double(part) / double(whole) : 0);
+  }
+
+  static std::vector<Figure> figures_of(const std::string &key) {
+    static const Figure accesses = {"accesses",
+                                    [](auto &s, auto &) { return count(s.accesses()); }};
+    static const Figure share = {
+        "share", [](auto &s, auto &r) { return share_of(s.accesses(), r.totals.accesses()); }};
+    static const Figure per_byte = {"per byte", [](auto &s, auto &) {
+                                      return format_count(
+                                          double(s.accesses()) /
+                                          double(std::max<uint64_t>(s.all.size_total, 1)));
+                                    }};
+    static const Figure objects = {"objects",
+                                   [](auto &s, auto &) { return count(s.all.alloc_count); }};
+    static const Figure size = {"bytes", [](auto &s, auto &) { return bytes(s.all.size_total); }};
+    static const Figure lifetime = {
+        "lifetime", [](auto &s, auto &) { return format_duration_us(s.mean_lifetime_us()); }};
+    static const Figure used = {"used",
+                                [](auto &s, auto &) { return format_share(s.used_share()); }};
+    static const Figure held = {"untouched", [](auto &s, auto &r) {
+                                  return format_bytes(double(s.all.cold_byte_us_total) /
+                                                      double(std::max<uint64_t>(r.run_us, 1)));
+                                }};
+    static const Figure wasted = {
+        "unused", [](auto &s, auto &) { return bytes(s.untouched_blocks() * ASSAY_BLOCK_BYTES); }};
+    static const Figure freed = {
+        "freed", [](auto &s, auto &) { return count(s.all.alloc_count - s.live.alloc_count); }};
+    static const Figure temporaries = {"temporary", [](auto &s, auto &) {
+                                         return share_of(s.all.temporary_count, s.all.alloc_count);
+                                       }};
+    static const Figure reallocs = {"reallocs",
+                                    [](auto &s, auto &) { return count(s.all.realloc_count); }};
+    static const Figure moved = {"copied",
+                                 [](auto &s, auto &) { return bytes(s.all.realloc_moved_bytes); }};
+    static const Figure migrated = {"migrated",
+                                    [](auto &s, auto &) { return count(s.all.migrated_cpu); }};
+    static const Figure migrated_share = {
+        "share", [](auto &s, auto &) { return share_of(s.all.migrated_cpu, s.all.alloc_count); }};
+    static const Figure live = {"live bytes",
+                                [](auto &s, auto &) { return bytes(s.live.size_total); }};
+    static const Figure live_objects = {"live objects",
+                                        [](auto &s, auto &) { return count(s.live.alloc_count); }};
+    static const Figure at_peak = {"at peak",
+                                   [](auto &s, auto &) { return bytes(s.at_peak_bytes); }};
+    static const Figure own_peak = {"own peak",
+                                    [](auto &s, auto &) { return bytes(s.peak_bytes); }};
+    static const Figure peak_share = {"share", [](auto &s, auto &r) {
+                                        return share_of(s.at_peak_bytes, r.totals.at_peak_bytes);
+                                      }};
+    static const std::map<std::string, std::vector<Figure>> kFigures = {
+        {"accesses", {accesses, share, per_byte, objects, size}},
+        {"cold", {held, used, lifetime, objects, size}},
+        {"waste", {wasted, used, objects, size, accesses}},
+        {"churn", {freed, lifetime, temporaries, size}},
+        {"realloc", {moved, reallocs, objects, size}},
+        {"migrated", {migrated, migrated_share, objects}},
+        {"live", {live, live_objects, lifetime}},
+        {"peak", {at_peak, peak_share, own_peak, objects}},
+    };
+    auto known = kFigures.find(key);
+    return known != kFigures.end() ? known->second
+                                   : std::vector<Figure>{size, objects, lifetime, accesses, used};
+  }
+
+  void groups(const std::string &question, const char *what,
+              const std::vector<analyze::HeapGroupRow> &rows, bool layouts) {
+    bool any_name =
+        std::any_of(rows.begin(), rows.end(), [](auto &row) { return !row.name.empty(); });
+    if (!any_name)
+      return;
+    Table table;
+    table.column("bytes", Align::right);
+    table.column("objects", Align::right);
+    if (result_.accesses_counted) {
+      table.column("accesses", Align::right);
+      table.column("used", Align::right);
+    }
+    table.column("at peak", Align::right);
+    if (layouts)
+      table.column("holes", Align::right);
+    table.column(what, Align::left);
+    for (size_t index = 0; index < rows.size() && (!options_.top || index < options_.top);
+         index++) {
+      const analyze::HeapGroupRow &row = rows[index];
+      std::vector<std::string> cells = {bytes(row.sums.all.size_total),
+                                        count(row.sums.all.alloc_count)};
+      if (result_.accesses_counted) {
+        cells.push_back(count(row.sums.accesses()));
+        cells.push_back(format_share(row.sums.used_share()));
+      }
+      cells.push_back(bytes(row.sums.at_peak_bytes));
+      if (layouts)
+        cells.push_back(row.has_layout ? fmt::format("{} of {}", row.hole_bytes, row.size) : "");
+      std::string name = row.name.empty() ? fmt::format("({} unknown)", what) : row.name;
+      if (row.has_layout)
+        name += fmt::format(", {}:{}", image::base_name(row.file), row.line);
+      cells.push_back(name);
+      table.row(std::move(cells));
+    }
+    heading(question);
+    out_ += table.text(style_);
+  }
+
+  void stacks() {
+    if (shown_.empty())
+      return;
+    constexpr size_t kMostFrames = 12;
+    heading("Call stacks (innermost first; > marks the owner)");
+    for (size_t number = 0; number < shown_.size(); number++) {
+      const HeapContextRow &row = result_.contexts[shown_[number]];
+      out_ += fmt::format("  #{} {}\n", number + 1, style_.faint("id " + row.id));
+      // Machinery inside the owner is one line; so is what is far outside.
+      size_t first = row.owner > 3 ? row.owner - 1 : 0;
+      if (first)
+        out_ += fmt::format("      … {} frames of libraries and allocators\n", first);
+      for (size_t index = first; index < row.frames.size(); index++) {
+        if (index - first == kMostFrames) {
+          out_ += fmt::format("      … {} more\n", row.frames.size() - index);
+          break;
+        }
+        const image::Frame &frame = row.frames[index];
+        std::string line =
+            fmt::format("{} {}", index == row.owner ? ">" : " ", printable(analyze::place(frame)));
+        out_ += "    " + shortened(line, style_.width - 4) + "\n";
+      }
+      if (row.stack_cut)
+        out_ += "      … outer frames are missing\n";
+    }
+  }
+
+  void what_is_missing() {
+    bool partial = result_.modules_instrumented < result_.modules_total;
+    if (result_.losses.empty() && result_.notes.empty() && !partial)
+      return;
+    heading("What is missing");
+    if (partial)
+      out_ +=
+          fmt::format("  {} of {} modules were built with assay-cc; accesses by the others are not "
+                      "counted\n",
+                      result_.modules_instrumented, result_.modules_total);
+    for (auto [number, times] : result_.losses) {
+      if (times == 0)
+        continue;
+      auto kind = profile::loss_kind(number);
+      out_ += fmt::format("  {} {}: {}; {}\n", times, kind.unit, kind.what, kind.remedy);
+    }
+    for (const std::string &note : result_.notes)
+      out_ += "  " + printable(note) + "\n";
+  }
+
+  const HeapResult &result_;
+  const HeapTextOptions &options_;
+  const Style &style_;
+  std::string out_;
+  std::map<size_t, size_t> numbers_;
+  std::vector<size_t> shown_;
+};
+
+} // namespace
+
+std::string heap_text(const HeapResult &result, const HeapTextOptions &options,
+                      const Style &style) {
+  return HeapText(result, options, style).text();
+}
+
+} // namespace report

@@ -1,0 +1,71 @@
+// Shared parts of the JSON documents. Keys are the public interface: add freely, rename none
+// without a new schema number.
+
+#include "report/json.h"
+
+#include "profile/losses.h"
+
+#include <fmt/format.h>
+
+namespace report {
+
+Json frame_json(const image::Frame &frame) {
+  return {{"function", frame.function}, {"linkage_name", frame.linkage_name},
+          {"file", frame.file},         {"line", frame.line},
+          {"column", frame.column},     {"function_start_line", frame.function_start_line},
+          {"module", frame.module},     {"address", fmt::format("{:#x}", frame.address)},
+          {"inlined", frame.inlined}};
+}
+
+Json stack_json(const std::vector<image::Frame> &frames) {
+  Json stack = Json::array();
+  for (const image::Frame &frame : frames)
+    stack.push_back(frame_json(frame));
+  return stack;
+}
+
+Json program_json(const profile::Process &process, const std::string &build_id) {
+  return {{"path", process.executable}, {"arguments", process.arguments}, {"build_id", build_id}};
+}
+
+Json machine_json(const profile::Process &process) {
+  if (!process.machine)
+    return nullptr;
+  const profile::Machine &m = *process.machine;
+  return {{"host", m.host},           {"cpu_model", m.cpu_model},   {"kernel", m.kernel},
+          {"cpus", m.cpus},           {"page_bytes", m.page_bytes}, {"line_bytes", m.line_bytes},
+          {"l1d_bytes", m.l1d_bytes}, {"l2_bytes", m.l2_bytes},     {"l3_bytes", m.l3_bytes}};
+}
+
+Json losses_json(const std::map<uint32_t, uint64_t> &losses) {
+  Json list = Json::array();
+  for (auto [number, count] : losses) {
+    auto kind = profile::loss_kind(number);
+    list.push_back({{"kind", kind.name},
+                    {"count", count},
+                    {"unit", kind.unit},
+                    {"why", kind.what},
+                    {"remedy", kind.remedy}});
+  }
+  return list;
+}
+
+Json findings_json(const std::vector<analyze::Finding> &findings) {
+  Json list = Json::array();
+  for (const analyze::Finding &finding : findings)
+    list.push_back({{"rule", finding.rule},
+                    {"message", finding.message},
+                    {"location", finding.location},
+                    {"saves", {{"amount", finding.saves.amount}, {"unit", finding.saves.unit}}},
+                    {"weight_share", finding.weight},
+                    {"evidence", finding.evidence},
+                    {"action", finding.action},
+                    {"qualified_by", finding.qualified_by}});
+  return list;
+}
+
+std::string document_text(const Json &document) {
+  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+} // namespace report

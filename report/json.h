@@ -1,0 +1,28 @@
+// The parts that every JSON document of Assay shares.
+#pragma once
+
+#include "analyze/finding.h"
+#include "image/symbols.h"
+#include "profile/profile.h"
+
+#include <nlohmann/json.hpp>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace report {
+
+using Json = nlohmann::ordered_json;
+
+Json frame_json(const image::Frame &frame);
+Json stack_json(const std::vector<image::Frame> &frames);
+Json program_json(const profile::Process &process, const std::string &build_id);
+Json machine_json(const profile::Process &process);
+Json losses_json(const std::map<uint32_t, uint64_t> &losses);
+Json findings_json(const std::vector<analyze::Finding> &findings);
+
+// Indented, with a line end; invalid UTF-8 from names is replaced, never an error.
+std::string document_text(const Json &document);
+
+} // namespace report

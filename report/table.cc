@@ -1,0 +1,147 @@
+// Laying out text.
+//
+// Everything that is printed here may stem from a file that somebody sent: cells are made printable
+// before they are measured. Wide East Asian characters are taken as one column; that costs
+// alignment in a rare name and saves a table of Unicode.
+
+#include "report/table.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+namespace report {
+namespace {
+
+bool is_continuation(unsigned char byte) {
+  return (byte & 0xc0) == 0x80;
+}
+
+// The length of the UTF-8 sequence at `at`, 0 if it is not a valid one or a control character.
+size_t sequence_length(const std::string &text, size_t at) {
+  auto first = static_cast<unsigned char>(text[at]);
+  if (first < 0x80)
+    return first >= 0x20 && first != 0x7f ? 1 : 0;
+  size_t length = first >= 0xf0 && first < 0xf5   ? 4
+                  : first >= 0xe0 && first < 0xf0 ? 3
+                  : first >= 0xc2 && first < 0xe0 ? 2
+                                                  : 0;
+  if (length == 0 || at + length > text.size())
+    return 0;
+  for (size_t i = 1; i < length; i++)
+    if (!is_continuation(static_cast<unsigned char>(text[at + i])))
+      return 0;
+  bool is_control = first == 0xc2 && static_cast<unsigned char>(text[at + 1]) < 0xa0;
+  return is_control ? 0 : length;
+}
+
+// The byte at which column `column` starts.
+size_t byte_of_column(const std::string &text, unsigned column) {
+  size_t at = 0;
+  for (; at < text.size() && column > 0; column--) {
+    at++;
+    while (at < text.size() && is_continuation(static_cast<unsigned char>(text[at])))
+      at++;
+  }
+  return at;
+}
+
+} // namespace
+
+std::string Style::strong(const std::string &text) const {
+  return colour ? "\x1b[1m" + text + "\x1b[0m" : text;
+}
+
+std::string Style::faint(const std::string &text) const {
+  return colour ? "\x1b[2m" + text + "\x1b[0m" : text;
+}
+
+Style style_for(int file_descriptor) {
+  Style style;
+  if (!isatty(file_descriptor))
+    return style;
+  const char *no_colour = std::getenv("NO_COLOR");
+  style.colour = !no_colour || !*no_colour;
+  winsize size = {};
+  if (ioctl(file_descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col)
+    style.width = std::clamp<unsigned>(size.ws_col, 80, 160);
+  return style;
+}
+
+void Table::column(std::string heading, Align align) {
+  columns_.push_back({std::move(heading), align});
+}
+
+void Table::row(std::vector<std::string> cells) {
+  cells.resize(columns_.size());
+  for (std::string &cell : cells)
+    cell = printable(cell);
+  rows_.push_back(std::move(cells));
+}
+
+std::string Table::text(const Style &style) const {
+  constexpr unsigned kGap = 2, kLeastLast = 20;
+  std::vector<unsigned> widths;
+  for (size_t index = 0; index < columns_.size(); index++) {
+    unsigned width = columns_of(columns_[index].heading);
+    for (const auto &row : rows_)
+      width = std::max(width, columns_of(row[index]));
+    widths.push_back(width);
+  }
+  unsigned used = 0;
+  for (size_t index = 0; index + 1 < widths.size(); index++)
+    used += widths[index] + kGap;
+  if (!widths.empty()) {
+    unsigned left = style.width > used + kGap + kLeastLast ? style.width - used - kGap : kLeastLast;
+    widths.back() = std::min(widths.back(), left);
+  }
+  auto line = [&](auto cell_at) {
+    std::string text;
+    for (size_t index = 0; index < columns_.size(); index++) {
+      std::string cell = shortened(cell_at(index), widths[index]);
+      std::string padding(widths[index] - columns_of(cell), ' ');
+      text += std::string(kGap, ' ');
+      text += columns_[index].align == Align::right ? padding + cell : cell + padding;
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text;
+  };
+  std::string result =
+      style.faint(line([&](size_t index) { return columns_[index].heading; })) + "\n";
+  for (const auto &row : rows_)
+    result += line([&](size_t index) { return row[index]; }) + "\n";
+  return result;
+}
+
+std::string shortened(const std::string &text, unsigned width) {
+  unsigned columns = columns_of(text);
+  if (columns <= width)
+    return text;
+  if (width < 4)
+    return text.substr(0, byte_of_column(text, width));
+  unsigned head = (width - 1) / 2, tail = width - 1 - head;
+  return text.substr(0, byte_of_column(text, head)) + "…" +
+         text.substr(byte_of_column(text, columns - tail));
+}
+
+unsigned columns_of(const std::string &text) {
+  return static_cast<unsigned>(std::count_if(text.begin(), text.end(), [](char c) {
+    return !is_continuation(static_cast<unsigned char>(c));
+  }));
+}
+
+std::string printable(const std::string &text) {
+  std::string result;
+  for (size_t at = 0; at < text.size();) {
+    size_t length = sequence_length(text, at);
+    if (length == 0)
+      result += '?';
+    else
+      result.append(text, at, length);
+    at += std::max<size_t>(length, 1);
+  }
+  return result;
+}
+
+} // namespace report

@@ -1,0 +1,54 @@
+// Tables for a terminal: columns as wide as they need, the last one takes what is left.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace report {
+
+// How text goes out: width in columns, and whether colours may be used.
+struct Style {
+  unsigned width = 100;
+  bool colour = false;
+
+  std::string strong(const std::string &text) const;
+  std::string faint(const std::string &text) const;
+};
+
+// The style for a stream: colours only on a terminal and without NO_COLOR; the terminal's width, at
+// least 80 and at most 160; 100 where there is no terminal.
+Style style_for(int file_descriptor);
+
+class Table {
+public:
+  // Numbers are right-aligned, text is left-aligned.
+  enum class Align { left, right };
+  void column(std::string heading, Align align);
+  void row(std::vector<std::string> cells);
+  bool empty() const { return rows_.empty(); }
+
+  // Indented by two columns, a line each. Cells of the last column are shortened in the middle to
+  // fit.
+  std::string text(const Style &style) const;
+
+private:
+  struct Column {
+    std::string heading;
+    Align align;
+  };
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// `text` in at most `width` columns, with "…" where something is missing: in the middle, because
+// both ends of a C++ name matter.
+std::string shortened(const std::string &text, unsigned width);
+
+// Columns of a terminal that UTF-8 text takes, all characters taken as one column wide.
+unsigned columns_of(const std::string &text);
+
+// Control characters and invalid UTF-8 replaced by "?", so that names from a profile cannot steer a
+// terminal.
+std::string printable(const std::string &text);
+
+} // namespace report
