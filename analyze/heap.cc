@@ -17,6 +17,7 @@
 
 #include "analyze/ownership.h"
 #include "base/fail.h"
+#include "base/stable_sort.h"
 #include "image/elf.h"
 
 #include <algorithm>
@@ -143,7 +144,7 @@ std::vector<HeapGroupRow> group_by(const std::vector<HeapContextRow> &rows,
     group.name = name;
     result.push_back(std::move(group));
   }
-  std::stable_sort(result.begin(), result.end(), [](const HeapGroupRow &a, const HeapGroupRow &b) {
+  base::stable_sort(result, [](const HeapGroupRow &a, const HeapGroupRow &b) {
     return a.sums.all.size_total > b.sums.all.size_total;
   });
   return result;
@@ -190,18 +191,12 @@ void describe_run(HeapResult &result, const profile::Profile &profile) {
       result.program_build_id = image::build_id_text(module.build_id);
   }
   for (const profile::Process &process : profile.processes) {
-    for (const profile::TimelinePoint &point : process.timeline) {
-      result.peak_live_bytes = std::max(result.peak_live_bytes, point.peak_bytes);
+    for (const profile::TimelinePoint &point : process.timeline)
       result.run_us = std::max(result.run_us, point.time_us);
-    }
     for (const profile::Ending &end : process.ends)
       result.run_us = std::max(result.run_us, end.time_us);
   }
-  uint64_t at_peak = 0;
-  for (const profile::HeapContext &context : profile.heap)
-    at_peak += context.at_peak_bytes;
-  if (result.peak_live_bytes == 0)
-    result.peak_live_bytes = at_peak;
+  result.peak_live_bytes = peak_live_bytes(profile);
   result.accesses_counted = !profile.losses.count(ASSAY_LOSS_no_shadow);
 }
 
@@ -231,6 +226,23 @@ void HeapSums::add(const HeapSums &other) {
   at_peak_bytes += other.at_peak_bytes;
 }
 
+HeapSums heap_totals(const profile::Profile &profile) {
+  HeapSums totals;
+  for (const profile::HeapContext &context : profile.heap)
+    totals.add(sums_of(context));
+  return totals;
+}
+
+uint64_t peak_live_bytes(const profile::Profile &profile) {
+  uint64_t peak = 0, at_peak = 0;
+  for (const profile::Process &process : profile.processes)
+    for (const profile::TimelinePoint &point : process.timeline)
+      peak = std::max(peak, point.peak_bytes);
+  for (const profile::HeapContext &context : profile.heap)
+    at_peak += context.at_peak_bytes;
+  return peak ? peak : at_peak; // a run too short for a timeline
+}
+
 HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const HeapQuery &query) {
   Filter filter(query.filter);
   HeapResult result;
@@ -250,13 +262,13 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
     row.id = stable_id(row);
     for (const profile::HeapFreedAt &place : context.freed_at)
       row.freed_at.push_back({frames_of(profile, place.stack, symbols), place.count, place.bytes});
-    std::stable_sort(row.freed_at.begin(), row.freed_at.end(),
-                     [](const FreePlace &a, const FreePlace &b) { return a.count > b.count; });
+    base::stable_sort(row.freed_at,
+                      [](const FreePlace &a, const FreePlace &b) { return a.count > b.count; });
     result.totals.add(row.sums);
     result.contexts.push_back(std::move(row));
   }
-  std::stable_sort(result.contexts.begin(), result.contexts.end(),
-                   [](const HeapContextRow &a, const HeapContextRow &b) { return a.id < b.id; });
+  base::stable_sort(result.contexts,
+                    [](const HeapContextRow &a, const HeapContextRow &b) { return a.id < b.id; });
   result.types = group_by(result.contexts, [](const HeapContextRow &row) { return row.type; });
   result.modules =
       group_by(result.contexts, [](const HeapContextRow &row) { return row.owner_frame().module; });
@@ -274,7 +286,7 @@ std::span<const HeapQuestion> heap_questions() {
       {"cold", "Which memory is held long and not touched?", true,
        [](const HeapSums &s) { return double(s.all.cold_byte_us_total); }},
       {"waste", "Which objects are badly used?", true,
-       [](const HeapSums &s) { return double(s.untouched_blocks()) * ASSAY_BLOCK_BYTES; }},
+       [](const HeapSums &s) { return double(s.untouched_blocks()) * kBlockBytes; }},
       {"churn", "Where are objects made and thrown away?", false,
        [](const HeapSums &s) {
          return s.all.alloc_count > 1 ? double(s.all.alloc_count - s.live.alloc_count) /
@@ -316,7 +328,7 @@ std::vector<size_t> ranked(const HeapResult &result, const HeapQuestion &questio
   for (size_t index = 0; index < result.contexts.size(); index++)
     if (question.rank(result.contexts[index].sums) > 0)
       order.push_back(index);
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+  base::stable_sort(order, [&](size_t a, size_t b) {
     return question.rank(result.contexts[a].sums) > question.rank(result.contexts[b].sums);
   });
   return order;

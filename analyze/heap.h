@@ -10,11 +10,15 @@
 #include "profile/profile.h"
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace analyze {
+
+// Objects are used in blocks of this size: a cache line, and what one counter covers.
+inline constexpr uint64_t kBlockBytes = 64;
 
 // The objects of one context, of one type, or of one module.
 struct HeapSums {
@@ -90,6 +94,11 @@ struct HeapQuery {
 
 // Throws Failure if the filter is not a regular expression.
 HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const HeapQuery &query);
+
+// Sums that need no symbols.
+HeapSums heap_totals(const profile::Profile &profile);
+// The most bytes that were alive at one time, of any one process.
+uint64_t peak_live_bytes(const profile::Profile &profile);
 
 // One question, answered by the contexts in the order of `rank`; those with rank 0 have no part in
 // it.

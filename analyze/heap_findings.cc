@@ -7,8 +7,11 @@
 
 #include "analyze/heap.h"
 
+#include "base/stable_sort.h"
 #include "base/units.h"
 #include "profile/losses.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -70,7 +73,7 @@ void cold_bytes(HeapResult &result, const HeapContextRow &row) {
 
 void wasted_lines(HeapResult &result, const HeapContextRow &row) {
   const AssayHib &h = row.sums.all;
-  double wasted = double(row.sums.untouched_blocks()) * ASSAY_BLOCK_BYTES;
+  double wasted = double(row.sums.untouched_blocks()) * kBlockBytes;
   double share = double(row.sums.untouched_blocks()) /
                  double(std::max<uint64_t>(result.totals.all.blocks_spanned, 1));
   // Objects of one block are either used or not: that is cold, not badly laid out.
@@ -172,8 +175,8 @@ void find_heap_findings(HeapResult &result) {
     migration(result, row);
     realloc_growth(result, row);
   }
-  std::stable_sort(result.findings.begin(), result.findings.end(),
-                   [](const Finding &a, const Finding &b) { return a.weight > b.weight; });
+  base::stable_sort(result.findings,
+                    [](const Finding &a, const Finding &b) { return a.weight > b.weight; });
 }
 
 } // namespace analyze

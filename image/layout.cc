@@ -7,6 +7,8 @@
 
 #include "image/layout.h"
 
+#include "base/stable_sort.h"
+
 #include <llvm/DebugInfo/DWARF/DWARFContext.h>
 #include <llvm/DebugInfo/DWARF/DWARFDie.h>
 #include <llvm/Object/ObjectFile.h>
@@ -61,8 +63,8 @@ StructLayout layout_of(const llvm::DWARFDie &die, std::string name, uint64_t siz
       layout.members.push_back(member_of(child));
     // The pointer to the table of virtual functions is a member without a name of the user's.
   }
-  std::stable_sort(layout.members.begin(), layout.members.end(),
-                   [](const Member &a, const Member &b) { return a.offset < b.offset; });
+  base::stable_sort(layout.members,
+                    [](const Member &a, const Member &b) { return a.offset < b.offset; });
   return layout;
 }
 
@@ -94,6 +96,7 @@ std::map<std::string, StructLayout> struct_layouts(const std::string &path,
                                             llvm::DWARFContext::ProcessDebugRelocations::Process,
                                             nullptr, "", ignore, ignore);
   auto visit = [&](llvm::DWARFUnit &unit) {
+    unit.getUnitDIE(false); // reads all entries of the unit
     for (const llvm::DWARFDebugInfoEntry &entry : unit.dies()) {
       auto tag = entry.getTag();
       if (tag != llvm::dwarf::DW_TAG_structure_type && tag != llvm::dwarf::DW_TAG_class_type &&
@@ -110,7 +113,7 @@ std::map<std::string, StructLayout> struct_layouts(const std::string &path,
     }
   };
   for (const auto &unit : context->info_section_units())
-    if (unit->extractDIEsIfNeeded(false); found.size() < names.size())
+    if (found.size() < names.size())
       visit(*unit);
   return found;
 }

@@ -17,7 +17,7 @@ Json total_min_max(uint64_t total, uint64_t min, uint64_t max, bool empty) {
   return {{"total", total}, {"min", min}, {"max", max}};
 }
 
-Json percent(uint64_t total, uint64_t min, uint64_t max, bool empty) {
+Json hundredths(uint64_t total, uint64_t min, uint64_t max, bool empty) {
   Json json = {{"total", double(total) / 100}, {"min", nullptr}, {"max", nullptr}};
   if (!empty) {
     json["min"] = double(min) / 100;
@@ -43,10 +43,10 @@ void put_sums(Json &json, const HeapSums &sums) {
   json["size"] = total_min_max(h.size_total, h.size_min, h.size_max, empty);
   json["lifetime_us"] =
       total_min_max(h.lifetime_us_total, h.lifetime_us_min, h.lifetime_us_max, empty);
-  json["used_percent"] = percent(h.used_centi_total, h.used_centi_min, h.used_centi_max, empty);
-  json["access_density"] = percent(h.density_total, h.density_min, h.density_max, empty);
+  json["used_percent"] = hundredths(h.used_centi_total, h.used_centi_min, h.used_centi_max, empty);
+  json["access_density"] = hundredths(h.density_total, h.density_min, h.density_max, empty);
   json["lifetime_access_density"] =
-      percent(h.lifetime_density_total, h.lifetime_density_min, h.lifetime_density_max, empty);
+      hundredths(h.lifetime_density_total, h.lifetime_density_min, h.lifetime_density_max, empty);
   json["reads"] = h.reads;
   json["writes"] = h.writes;
   json["touched_bytes"] = h.touched_bytes;

@@ -9,6 +9,8 @@
 #include "base/units.h"
 #include "profile/losses.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -207,8 +209,9 @@ private:
                                   return format_bytes(double(s.all.cold_byte_us_total) /
                                                       double(std::max<uint64_t>(r.run_us, 1)));
                                 }};
-    static const Figure wasted = {
-        "unused", [](auto &s, auto &) { return bytes(s.untouched_blocks() * ASSAY_BLOCK_BYTES); }};
+    static const Figure wasted = {"unused", [](auto &s, auto &) {
+                                    return bytes(s.untouched_blocks() * analyze::kBlockBytes);
+                                  }};
     static const Figure freed = {
         "freed", [](auto &s, auto &) { return count(s.all.alloc_count - s.live.alloc_count); }};
     static const Figure temporaries = {"temporary", [](auto &s, auto &) {

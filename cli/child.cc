@@ -1,0 +1,98 @@
+// fork and exec with an error report: the child writes errno into a pipe that closes on exec, so
+// that "no such program" (127) is told apart from a program that returns 127. posix_spawn was
+// refused: it cannot turn off address randomization.
+
+#include "cli/child.h"
+
+#include "base/fail.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/personality.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace cli {
+namespace {
+
+constexpr int kAslrKept = -1;
+
+[[noreturn]] void become(const std::vector<std::string> &command, const ChildSettings &settings,
+                         int report) {
+  int error = 0;
+  for (const auto &[name, value] : settings.environment)
+    setenv(name.c_str(), value.c_str(), 1);
+  if (settings.quiet) {
+    int null = open("/dev/null", O_RDWR);
+    dup2(null, STDIN_FILENO);
+    dup2(null, STDOUT_FILENO);
+    dup2(null, STDERR_FILENO);
+  }
+  int now = settings.no_aslr ? personality(0xffffffff) : 0;
+  if (settings.no_aslr &&
+      (now == -1 || personality(static_cast<unsigned>(now) | ADDR_NO_RANDOMIZE) == -1)) {
+    error = kAslrKept;
+  } else {
+    std::vector<char *> arguments;
+    for (const std::string &argument : command)
+      arguments.push_back(const_cast<char *>(argument.c_str()));
+    arguments.push_back(nullptr);
+    execvp(arguments[0], arguments.data());
+    error = errno;
+  }
+  [[maybe_unused]] ssize_t written = write(report, &error, sizeof(error));
+  _exit(127);
+}
+
+} // namespace
+
+ChildStatus run_child(const std::vector<std::string> &command, const ChildSettings &settings) {
+  int report[2];
+  if (pipe2(report, O_CLOEXEC) != 0)
+    base::fail("no pipe can be made: {}; close some files", std::strerror(errno));
+  ChildStatus status;
+  status.pid = fork();
+  if (status.pid < 0)
+    base::fail("no process can be started: {}; raise `ulimit -u`", std::strerror(errno));
+  if (status.pid == 0)
+    become(command, settings, report[1]);
+  auto old_interrupt = std::signal(SIGINT, SIG_IGN);
+  auto old_quit = std::signal(SIGQUIT, SIG_IGN);
+  close(report[1]);
+  int error = 0;
+  ssize_t got;
+  while ((got = read(report[0], &error, sizeof(error))) < 0 && errno == EINTR)
+    ;
+  close(report[0]);
+  while (waitpid(status.pid, &status.wait_status, 0) < 0 && errno == EINTR)
+    ;
+  std::signal(SIGINT, old_interrupt);
+  std::signal(SIGQUIT, old_quit);
+  if (got == sizeof(error)) {
+    status.aslr_kept = error == kAslrKept;
+    status.start_error = status.aslr_kept ? 0 : error;
+  }
+  return status;
+}
+
+void end_like(int wait_status) {
+  if (WIFEXITED(wait_status))
+    std::exit(WEXITSTATUS(wait_status));
+  int signal = WTERMSIG(wait_status);
+  rlimit no_core = {0, 0}; // the program's own core is the one that matters
+  setrlimit(RLIMIT_CORE, &no_core);
+  std::signal(signal, SIG_DFL);
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, signal);
+  sigprocmask(SIG_UNBLOCK, &set, nullptr);
+  std::fflush(nullptr);
+  kill(getpid(), signal);
+  std::exit(128 + signal);
+}
+
+} // namespace cli

@@ -1,0 +1,30 @@
+// Starting a program and taking its status.
+#pragma once
+
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace cli {
+
+struct ChildSettings {
+  bool no_aslr = false;
+  bool quiet = false; // standard output and error to /dev/null
+  std::vector<std::pair<std::string, std::string>> environment; // set on top of ours
+};
+
+struct ChildStatus {
+  pid_t pid = 0;
+  int wait_status = 0;    // of waitpid
+  int start_error = 0;    // errno of exec; 0 if it started
+  bool aslr_kept = false; // no_aslr was asked for and refused; then it was not started
+};
+
+// Runs the program to its end. SIGINT and SIGQUIT go to the program alone, as under a shell. Throws
+// Failure when no process can be made.
+ChildStatus run_child(const std::vector<std::string> &command, const ChildSettings &settings);
+
+// Ends this process the way that the child ended: same exit status or same signal.
+[[noreturn]] void end_like(int wait_status);
+
+} // namespace cli

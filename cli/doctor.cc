@@ -1,0 +1,248 @@
+// `assay doctor`: what works on this machine, and the command that would mend the rest.
+//
+// Each check is a function that looks and answers; none changes anything (the trial compilation
+// works in a folder of its own that it removes). A check that `assay heap` needs makes the exit
+// status 1 when it is missing; others belong to tools that sample unmodified programs, and are only
+// told.
+
+#include "base/fail.h"
+#include "base/units.h"
+#include "cli/child.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "report/json.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Health {
+  enum State { ok, missing, limited } state;
+  std::string found;  // what is there, a phrase
+  std::string remedy; // the command that mends it; empty when ok
+};
+
+struct Check {
+  const char *name;
+  bool needed_for_heap;
+  Health (*look)();
+};
+
+const char *state_name(Health::State state) {
+  return state == Health::ok ? "ok" : state == Health::missing ? "missing" : "limited";
+}
+
+fs::path own_folder() {
+  std::error_code error;
+  fs::path self = fs::read_symlink("/proc/self/exe", error);
+  return self.parent_path();
+}
+
+std::string first_line(const std::string &path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// The first line that a command prints; empty if it fails.
+std::string output_of(const char *command) {
+  std::FILE *pipe = popen(command, "re");
+  if (!pipe)
+    return "";
+  char line[512] = "";
+  if (!std::fgets(line, sizeof(line), pipe))
+    line[0] = 0;
+  char rest[512];
+  while (std::fgets(rest, sizeof(rest), pipe))
+    ;
+  std::string text = pclose(pipe) == 0 ? line : "";
+  return text.substr(0, text.find('\n'));
+}
+
+Health clang() {
+  std::string version = output_of("clang-22 --version 2>/dev/null");
+  if (version.empty())
+    return {Health::missing, "clang-22 is not on the PATH", "apt-get install clang-22"};
+  if (version.find("version 22.1") == std::string::npos)
+    return {Health::limited, version + "; the plugin wants 22.1", "apt-get install clang-22"};
+  return {Health::ok, version, ""};
+}
+
+Health file_beside(const char *name, const char *what) {
+  fs::path path = own_folder() / "../lib/assay" / name;
+  std::error_code ignored;
+  if (fs::exists(path, ignored))
+    return {Health::ok, fs::weakly_canonical(path, ignored).string(), ""};
+  return {Health::missing, fmt::format("{} is not at {}", what, path.string()),
+          "./dev build   (or install the package again)"};
+}
+
+Health plugin() {
+  return file_beside("libassay_pass.so", "the compiler plugin");
+}
+Health runtime() {
+  return file_beside("libassay_rt.a", "the runtime");
+}
+
+Health trial() {
+  fs::path driver = own_folder() / "assay-cc";
+  std::error_code ignored;
+  if (!fs::exists(driver, ignored))
+    return {Health::missing, driver.string() + " is not there", "./dev build"};
+  char folder[] = "/tmp/assay-doctor-XXXXXX";
+  if (!mkdtemp(folder))
+    return {Health::limited, "no folder can be made in /tmp", "df /tmp"};
+  fs::path source = fs::path(folder) / "one.c", program = fs::path(folder) / "one";
+  std::ofstream(source)
+      << "#include <stdlib.h>\nint main(void) { volatile char *p = malloc(9); *p = 0; "
+         "int r = *p; free((void *)p); return r; }\n";
+  ChildSettings quiet;
+  quiet.quiet = true;
+  quiet.environment = {{"ASSAY_OPTIONS", std::string("dir=") + folder + "/out"}};
+  Health health = {Health::ok, "a program was compiled, run and profiled", ""};
+  auto compiled =
+      run_child({driver.string(), "-g", source.string(), "-o", program.string()}, quiet);
+  if (compiled.wait_status != 0 || compiled.start_error) {
+    health = {Health::missing, "a program of one line could not be compiled",
+              fmt::format("{} -g one.c   (shows the compiler's message)", driver.string())};
+  } else {
+    auto ran = run_child({program.string()}, quiet);
+    bool profiled = fs::exists(fs::path(folder) / "out", ignored);
+    if (ran.wait_status != 0 || !profiled)
+      health = {Health::missing, "a program of one line was compiled but not profiled",
+                "assay-cc -g one.c && assay run -- ./a.out"};
+  }
+  fs::remove_all(folder, ignored);
+  return health;
+}
+
+Health symbolizer() {
+  return {Health::ok, "built in (LLVM)", ""};
+}
+
+Health address_space() {
+  rlimit limit = {};
+  getrlimit(RLIMIT_AS, &limit);
+  if (limit.rlim_cur == RLIM_INFINITY)
+    return {Health::ok, "unlimited", ""};
+  return {Health::missing,
+          fmt::format("limited to {}; the shadow needs address space, not memory",
+                      base::format_bytes(double(limit.rlim_cur))),
+          "ulimit -v unlimited"};
+}
+
+Health overcommit() {
+  std::string mode = first_line("/proc/sys/vm/overcommit_memory");
+  if (mode == "2")
+    return {Health::missing, "vm.overcommit_memory is 2, which forbids the shadow",
+            "sysctl vm.overcommit_memory=0"};
+  return {Health::ok, "vm.overcommit_memory is " + (mode.empty() ? "unknown" : mode), ""};
+}
+
+Health perf() {
+  std::string level = first_line("/proc/sys/kernel/perf_event_paranoid");
+  if (level.empty())
+    return {Health::missing, "the kernel has no perf events", ""};
+  if (geteuid() == 0 || std::atoi(level.c_str()) <= 1)
+    return {Health::ok, "kernel.perf_event_paranoid is " + level, ""};
+  return {Health::limited, "kernel.perf_event_paranoid is " + level,
+          "sysctl kernel.perf_event_paranoid=1"};
+}
+
+bool has_capability(int number) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("CapEff:"))
+      return std::strtoull(line.c_str() + 7, nullptr, 16) >> number & 1;
+  return false;
+}
+
+Health bpf() {
+  constexpr int kCapSysAdmin = 21, kCapBpf = 39;
+  if (access("/sys/kernel/btf/vmlinux", R_OK) != 0)
+    return {Health::missing, "the kernel tells no types (/sys/kernel/btf/vmlinux)",
+            "use a kernel with CONFIG_DEBUG_INFO_BTF=y"};
+  if (!has_capability(kCapBpf) && !has_capability(kCapSysAdmin))
+    return {Health::limited, "the kernel could, but this user may not", "sudo assay …"};
+  return {Health::ok, "kernel types and permission", ""};
+}
+
+Health ptrace() {
+  std::string scope = first_line("/proc/sys/kernel/yama/ptrace_scope");
+  if (scope.empty() || scope == "0" || scope == "1")
+    return {Health::ok, scope.empty() ? "not restricted" : "kernel.yama.ptrace_scope is " + scope,
+            ""};
+  return {Health::limited, "kernel.yama.ptrace_scope is " + scope,
+          "sysctl kernel.yama.ptrace_scope=1"};
+}
+
+Health space() {
+  struct statvfs status = {};
+  if (statvfs(".", &status) != 0)
+    return {Health::limited, "free space of this folder is unknown", "df ."};
+  double free_bytes = double(status.f_bavail) * double(status.f_frsize);
+  std::string found = base::format_bytes(free_bytes) + " free here";
+  if (free_bytes < 256e6)
+    return {Health::limited, found, "assay run -o DIR …   (a folder on another disk)"};
+  return {Health::ok, found, ""};
+}
+
+constexpr Check kChecks[] = {
+    {"clang", true, clang},           {"plugin", true, plugin},
+    {"runtime", true, runtime},       {"trial", true, trial},
+    {"symbolizer", true, symbolizer}, {"address space", true, address_space},
+    {"overcommit", true, overcommit}, {"disk", false, space},
+    {"perf events", false, perf},     {"bpf", false, bpf},
+    {"ptrace", false, ptrace},
+};
+
+int diagnose(const AnswerOptions &options) {
+  check_format(options);
+  bool heap_works = true;
+  std::string text;
+  report::Json list = report::Json::array();
+  for (const Check &check : kChecks) {
+    Health health = check.look();
+    heap_works &= !check.needed_for_heap || health.state != Health::missing;
+    text += fmt::format("{:<8} {:<14} {}\n", state_name(health.state), check.name, health.found);
+    if (!health.remedy.empty())
+      text += fmt::format("{:<23}mend: {}\n", "", health.remedy);
+    list.push_back({{"name", check.name},
+                    {"state", state_name(health.state)},
+                    {"found", health.found},
+                    {"remedy", health.remedy},
+                    {"needed_for_heap", check.needed_for_heap}});
+  }
+  text += heap_works ? "\nassay heap works on this machine\n"
+                     : "\nassay heap does not work yet: mend what is missing above\n";
+  report::Json document = {
+      {"schema", "assay.doctor/1"}, {"heap_works", heap_works}, {"checks", list}};
+  write_output(options.output, options.json() ? report::document_text(document) : text);
+  return heap_works ? 0 : 1;
+}
+
+} // namespace
+
+Action define_doctor(CLI::App &app) {
+  auto options = std::make_shared<AnswerOptions>();
+  app.add_option("--format", options->format, "text or json")->capture_default_str();
+  app.add_flag_callback(
+      "--json", [options] { options->format = "json"; }, "short for --format json");
+  app.add_option("-o,--output", options->output, "write to this file; - is standard output");
+  app.footer("\nExamples:\n  assay doctor\n  assay doctor --json\n");
+  return [options] { return diagnose(*options); };
+}
+
+} // namespace cli

@@ -1,0 +1,70 @@
+// assay: the command table, and the one place that catches failures.
+//
+// Exit status: 0 done; 1 the answer is no; 2 wrong usage or a failure. `assay run` passes on the
+// program's status instead.
+
+#include "base/fail.h"
+#include "cli/command.h"
+
+#include "abi/version.h"
+
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <vector>
+
+namespace {
+
+struct Command {
+  CLI::App *app;
+  cli::Action action;
+};
+
+int run_command(int argc, char **argv) {
+  CLI::App app("Assay tells what a native program does with its memory, and what to change.",
+               "assay");
+  app.set_version_flag("--version",
+                       "assay " ASSAY_VERSION ", profile format " ASSAY_STRING(ASSAY_ABI_VERSION));
+  app.require_subcommand(1);
+  app.footer("\nExamples:\n  assay-cc -g -O2 -o app app.c && assay run -- ./app\n  assay heap\n");
+  std::vector<Command> commands;
+#define ASSAY_COMMAND(name, help)                                                                  \
+  {                                                                                                \
+    CLI::App *command = app.add_subcommand(#name, help);                                           \
+    commands.push_back({command, cli::define_##name(*command)});                                   \
+  }
+#include "cli/commands.def"
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success &asked) { // --help, --version
+    return app.exit(asked);
+  } catch (const CLI::ParseError &error) {
+    std::string command = "assay";
+    for (const Command &each : commands)
+      if (each.app->parsed())
+        command += " " + each.app->get_name();
+    std::fprintf(stderr, "assay: %s; `%s --help` shows how it is used\n", error.what(),
+                 command.c_str());
+    return 2;
+  }
+  for (const Command &command : commands)
+    if (command.app->parsed())
+      return command.action();
+  return 2;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  try {
+    return run_command(argc, argv);
+  } catch (const base::Failure &failure) {
+    std::fprintf(stderr, "assay: %s\n", failure.what());
+  } catch (const std::bad_alloc &) {
+    std::fprintf(stderr,
+                 "assay: there is not enough memory; merge or read fewer profiles at once\n");
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "assay: an error of its own: %s; please report it\n", error.what());
+  }
+  return 2;
+}

@@ -1,0 +1,34 @@
+// `assay merge -o OUT IN…`: adds profiles. No binary is needed; contexts meet by build id and
+// offset.
+
+#include "base/fail.h"
+#include "cli/command.h"
+#include "profile/find_profiles.h"
+#include "profile/profile.h"
+
+#include <cstdio>
+#include <memory>
+
+namespace cli {
+
+Action define_merge(CLI::App &app) {
+  struct Arguments {
+    std::vector<std::string> inputs;
+    std::string output;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("IN,-i", arguments->inputs, "profiles: .assay files or folders of runs")
+      ->required();
+  app.add_option("-o,--output", arguments->output, "the profile to write")->required();
+  app.footer(
+      "\nExamples:\n  assay merge -o all.assay assay.out/*/*.assay\n  assay heap all.assay\n");
+  return [arguments] {
+    profile::Profile sum = profile::read(profile::find_profiles(arguments->inputs));
+    for (const std::string &note : sum.notes)
+      std::fprintf(stderr, "assay: %s\n", note.c_str());
+    profile::write(sum, arguments->output);
+    return 0;
+  };
+}
+
+} // namespace cli

@@ -1,0 +1,63 @@
+// Where answers go. Text is made whole and then written, so that a failure leaves nothing half done
+// on standard output.
+
+#include "cli/output.h"
+
+#include "base/fail.h"
+#include "profile/find_profiles.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <unistd.h>
+
+namespace cli {
+
+std::vector<std::string> AnswerOptions::files() const {
+  return profile::find_profiles(profiles);
+}
+
+report::Style AnswerOptions::style() const {
+  return output == "-" ? report::style_for(STDOUT_FILENO) : report::Style();
+}
+
+void add_answer_options(CLI::App &app, AnswerOptions &options) {
+  app.add_option("PROFILE,-i", options.profiles,
+                 "a .assay file, a run's folder, or a folder of runs (default: the latest run in "
+                 "assay.out)");
+  app.add_option("--format", options.format, "text or json")->capture_default_str();
+  app.add_flag_callback(
+      "--json", [&options] { options.format = "json"; }, "short for --format json");
+  app.add_option("-o,--output", options.output, "write to this file; - is standard output");
+  app.add_option("--top", options.top, "rows of each table, contexts in JSON");
+  app.add_option("--sort", options.sort, "one table, in this order");
+  app.add_option(
+      "--filter", options.filter,
+      "only contexts with a module, function or type that matches this regular expression");
+}
+
+void check_format(const AnswerOptions &options) {
+  if (options.format == "html")
+    base::fail("--format html: it is not available yet; use --format text or json");
+  if (options.format != "text" && options.format != "json")
+    base::fail("--format {}: there is no such format; use text or json", options.format);
+}
+
+void write_output(const std::string &path, const std::string &text) {
+  std::FILE *file = path == "-" ? stdout : std::fopen(path.c_str(), "we");
+  if (!file)
+    base::fail("{}: it cannot be written: {}; choose another place", path, std::strerror(errno));
+  // Only now: a program that assay starts must not inherit an ignored signal.
+  std::signal(SIGPIPE, SIG_IGN);
+  bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  written = std::fflush(file) == 0 && written;
+  int error = errno;
+  if (path != "-")
+    written = std::fclose(file) == 0 && written;
+  if (!written && error != EPIPE)
+    base::fail("{}: it cannot be written: {}; free some space or choose another place",
+               path == "-" ? "standard output" : path, std::strerror(error));
+}
+
+} // namespace cli

@@ -1,0 +1,39 @@
+// Options that every command with an answer shares: which profiles, in which form, to where.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "report/table.h"
+
+namespace cli {
+
+struct AnswerOptions {
+  std::vector<std::string> profiles;
+  std::string format = "text"; // text, json, html
+  std::string output = "-";    // "-": standard output
+  unsigned top = 0;
+  std::string sort;
+  std::string filter;
+
+  bool json() const { return format == "json"; }
+  // The .assay files that the arguments mean.
+  std::vector<std::string> files() const;
+  // For text: the terminal's if it goes to one.
+  report::Style style() const;
+};
+
+// Declares them. `options` must outlive the parse.
+void add_answer_options(CLI::App &app, AnswerOptions &options);
+
+// Throws Failure for a format that is not available.
+void check_format(const AnswerOptions &options);
+
+// Writes the whole text to a file or, for "-", to standard output. Throws Failure; a reader that
+// went away (a closed pipe) is not a failure.
+void write_output(const std::string &path, const std::string &text);
+
+} // namespace cli

@@ -1,0 +1,194 @@
+// `assay run -- ./app args…`: runs an instrumented program, its input and output untouched, and
+// says in a few lines on standard error what was measured and where it is.
+//
+// The runtime decides where its profile goes; a run's folder ends in the pid of the program. A
+// program that only starts the instrumented one (a script, make) has another pid: then every folder
+// that appeared meanwhile counts.
+
+#include "analyze/heap.h"
+#include "base/fail.h"
+#include "base/units.h"
+#include "cli/child.h"
+#include "cli/command.h"
+#include "profile/find_profiles.h"
+#include "profile/profile.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <unistd.h>
+
+namespace cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct RunArguments {
+  std::string output;
+  std::string options;
+  bool no_aslr = false;
+  std::vector<std::string> command;
+};
+
+constexpr int kOurFailure = 125, kCannotExecute = 126, kNotFound = 127; // as env(1)
+
+std::string runtime_options(const RunArguments &arguments) {
+  const char *inherited = std::getenv("ASSAY_OPTIONS");
+  std::string options = inherited ? inherited : "";
+  auto append = [&options](const std::string &more) {
+    if (!more.empty())
+      options += (options.empty() ? "" : ":") + more;
+  };
+  append(arguments.options);
+  if (arguments.output.find(':') != std::string::npos)
+    base::fail("-o {}: the name of a folder for profiles cannot hold a colon; choose another",
+               arguments.output);
+  if (!arguments.output.empty())
+    append("dir=" + arguments.output);
+  return options;
+}
+
+// The value of the last dir= in the options. Patterns (%p and such) are known only to the program;
+// the folder above the first pattern holds whatever they become.
+std::string profile_folder(const std::string &options) {
+  std::string folder = profile::kDefaultFolder;
+  for (size_t at = 0; at < options.size();) {
+    size_t end = std::min(options.find(':', at), options.size());
+    if (options.compare(at, 4, "dir=") == 0)
+      folder = options.substr(at + 4, end - at - 4);
+    at = end + 1;
+  }
+  size_t pattern = folder.find('%');
+  if (pattern == std::string::npos)
+    return folder;
+  size_t slash = folder.rfind('/', pattern);
+  return slash == std::string::npos ? "." : folder.substr(0, slash);
+}
+
+std::set<std::string> folders_in(const std::string &folder) {
+  std::set<std::string> names;
+  std::error_code ignored;
+  for (fs::directory_iterator each(folder, ignored), end; !ignored && each != end;
+       each.increment(ignored)) {
+    std::error_code unreadable;
+    if (each->is_directory(unreadable))
+      names.insert(each->path().string());
+  }
+  return names;
+}
+
+// Profiles of the runs that appeared; those of the process itself come first.
+std::vector<std::string> new_profiles(const std::string &folder,
+                                      const std::set<std::string> &before, pid_t pid,
+                                      std::string &run_folder) {
+  std::vector<std::string> own, others;
+  std::string suffix = "." + std::to_string(pid);
+  for (const std::string &name : folders_in(folder)) {
+    if (before.count(name))
+      continue;
+    auto found = profile::profiles_in_run(name);
+    auto &list = name.ends_with(suffix) ? own : others;
+    list.insert(list.end(), found.begin(), found.end());
+    if (!found.empty() && (name.ends_with(suffix) || own.empty()))
+      run_folder = name;
+  }
+  return own.empty() ? others : own;
+}
+
+void summarize(const std::vector<std::string> &files, const std::string &run_folder,
+               const std::string &folder) {
+  profile::Profile profile = profile::read(files);
+  analyze::HeapSums totals = analyze::heap_totals(profile);
+  uint64_t peak = analyze::peak_live_bytes(profile);
+  std::string text =
+      fmt::format("assay: {} allocations of {}, {} accesses, peak {} live\n",
+                  base::format_count(double(totals.all.alloc_count)),
+                  base::format_bytes(double(totals.all.size_total)),
+                  base::format_count(double(totals.accesses())), base::format_bytes(double(peak)));
+  for (const std::string &note : profile.notes)
+    text += "assay: " + note + "\n";
+  text += fmt::format("assay: profile of {} {} in {}\n", profile.processes.size(),
+                      profile.processes.size() == 1 ? "process" : "processes", run_folder);
+  text += folder == profile::kDefaultFolder
+              ? "assay: next: assay heap\n"
+              : fmt::format("assay: next: assay heap {}\n", run_folder);
+  std::fputs(text.c_str(), stderr);
+}
+
+// The program ran; whatever goes wrong now is only said, its status counts.
+void report_run(const std::string &folder, const std::set<std::string> &before, pid_t pid,
+                const std::string &program) {
+  try {
+    std::string run_folder;
+    auto files = new_profiles(folder, before, pid, run_folder);
+    if (files.empty())
+      std::fputs(fmt::format("assay: {} wrote no profile into {}; was it built with assay-cc?\n",
+                             program, folder)
+                     .c_str(),
+                 stderr);
+    else
+      summarize(files, run_folder, folder);
+  } catch (const base::Failure &failure) {
+    std::fprintf(stderr, "assay: %s\n", failure.what());
+  }
+}
+
+int run(const RunArguments &arguments) {
+  std::string options = runtime_options(arguments);
+  std::string folder = profile_folder(options);
+  auto before = folders_in(folder);
+  ChildSettings settings;
+  settings.no_aslr = arguments.no_aslr;
+  if (!options.empty())
+    settings.environment.emplace_back("ASSAY_OPTIONS", options);
+  ChildStatus status = run_child(arguments.command, settings);
+  const std::string &program = arguments.command.front();
+  if (status.aslr_kept)
+    base::fail(
+        "--no-aslr: this machine does not allow it (often a container's seccomp filter); leave "
+        "it out");
+  if (status.start_error) {
+    std::fprintf(stderr, "assay: %s: it cannot be run: %s\n", program.c_str(),
+                 std::strerror(status.start_error));
+    return status.start_error == ENOENT ? kNotFound : kCannotExecute;
+  }
+  report_run(folder, before, status.pid, program);
+  end_like(status.wait_status);
+}
+
+} // namespace
+
+Action define_run(CLI::App &app) {
+  auto arguments = std::make_shared<RunArguments>();
+  app.add_option("-o", arguments->output, "folder in which the run's folder is made (assay.out)");
+  app.add_option("--options", arguments->options,
+                 "run-time options, name=value:name=value; appended to ASSAY_OPTIONS");
+  app.add_flag("--no-aslr", arguments->no_aslr, "load the program at the same addresses each time");
+  app.prefix_command();
+  std::string list = "\nRun-time options:\n";
+#define ASSAY_OPTION(type, name, fallback, help)                                                   \
+  list += fmt::format("  {:<18} {} (default {})\n", #name "=" #type, help, fallback);
+#include "abi/options.def"
+  app.footer(list +
+             "\nExamples:\n  assay run -- ./app --its-own-option\n  assay run -o /tmp/profiles "
+             "--options depth=32 -- ./app\n");
+  return [arguments, &app] {
+    arguments->command = app.remaining();
+    if (!arguments->command.empty() && arguments->command.front() == "--")
+      arguments->command.erase(arguments->command.begin());
+    try {
+      if (arguments->command.empty())
+        base::fail("run: no program is named; write `assay run -- ./app`");
+      return run(*arguments);
+    } catch (const base::Failure &failure) {
+      std::fprintf(stderr, "assay: %s\n", failure.what());
+      return kOurFailure;
+    }
+  };
+}
+
+} // namespace cli
