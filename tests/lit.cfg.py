@@ -1,0 +1,59 @@
+# lit configuration of all suites. Substitutions:
+#   %assay %assay-cc %assay-c++   the programs of the build
+#   %clang %clang++ %opt          of LLVM 22; %opt loads the plugin
+#   %facts JSON FACT…             tests/oracle/facts.py: every fact must hold in the JSON report
+#   %oracle                       tests/oracle/
+#   %fresh DIR                    makes DIR anew and empty
+# Features say what a test needs (REQUIRES: dhat). With ASSAY_REQUIRE=all a missing one is a failure.
+import os
+import shutil
+import subprocess
+
+import lit.formats
+
+config.name = "assay"
+config.test_format = lit.formats.ShTest(True)
+config.suffixes = [".test", ".ll"]
+config.excludes = ["Inputs"]
+
+site = lit_config.params.get("site")
+lit_config.load_config(config, site)
+build, source, llvm = config.assay_build, config.assay_source, config.llvm_tools
+config.test_source_root = os.path.join(source, "tests")
+config.test_exec_root = os.path.join(build, "tests", "out")
+os.makedirs(config.test_exec_root, exist_ok=True)
+
+programs = os.path.join(build, "bin")
+config.environment["PATH"] = os.pathsep.join([programs, llvm, os.environ["PATH"]])
+config.environment.pop("ASSAY_OPTIONS", None)
+config.environment["LC_ALL"] = "C.UTF-8"
+
+python = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else "python3"
+plugin = os.path.join(build, "lib/assay/libassay_pass.so")
+for name, value in [
+    ("%assay-c\\+\\+", os.path.join(programs, "assay-c++")),
+    ("%assay-cc", os.path.join(programs, "assay-cc")),
+    ("%assay", os.path.join(programs, "assay")),
+    ("%clang\\+\\+", "clang++-22"),
+    ("%clang", "clang-22"),
+    ("%opt", os.path.join(llvm, "opt") + " -load-pass-plugin=" + plugin + " -load=" + plugin),
+    ("%facts", python + " " + os.path.join(source, "tests/oracle/facts.py")),
+    ("%python", python),
+    ("%oracle", os.path.join(source, "tests/oracle")),
+    ("%source", source),
+    ("%build", build),
+    ("%fresh", "rm -rf %t.dir && mkdir -p"),
+]:
+    config.substitutions.append((name, value))
+
+
+def have(feature, condition):
+    if condition:
+        config.available_features.add(feature)
+    elif os.environ.get("ASSAY_REQUIRE") == "all":
+        lit_config.fatal("this machine lacks what tests need: " + feature)
+
+
+have("valgrind", shutil.which("valgrind"))
+have("gcc", shutil.which("gcc"))
+have("sources", os.path.exists("/usr/bin/apt-get"))
