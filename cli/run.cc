@@ -168,7 +168,8 @@ Action define_run(CLI::App &app) {
   app.add_option("--options", arguments->options,
                  "run-time options, name=value:name=value; appended to ASSAY_OPTIONS");
   app.add_flag("--no-aslr", arguments->no_aslr, "load the program at the same addresses each time");
-  app.prefix_command();
+  app.add_option("COMMAND", arguments->command, "the program and its arguments, after --");
+  app.prefix_command(); // an option that is not ours begins the program's
   std::string list = "\nRun-time options:\n";
 #define ASSAY_OPTION(type, name, fallback, help)                                                   \
   list += fmt::format("  {:<18} {} (default {})\n", #name "=" #type, help, fallback);
@@ -177,9 +178,8 @@ Action define_run(CLI::App &app) {
              "\nExamples:\n  assay run -- ./app --its-own-option\n  assay run -o /tmp/profiles "
              "--options depth=32 -- ./app\n");
   return [arguments, &app] {
-    arguments->command = app.remaining();
-    if (!arguments->command.empty() && arguments->command.front() == "--")
-      arguments->command.erase(arguments->command.begin());
+    auto rest = app.remaining();
+    arguments->command.insert(arguments->command.end(), rest.begin(), rest.end());
     try {
       if (arguments->command.empty())
         base::fail("run: no program is named; write `assay run -- ./app`");

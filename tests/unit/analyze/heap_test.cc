@@ -1,0 +1,135 @@
+// Sums are conserved from contexts to every grouping; findings speak on evidence and keep silent on
+// noise.
+
+#include "analyze/heap.h"
+
+#include "base/fail.h"
+#include "tests/unit/profile/profile_builder.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace {
+
+analyze::HeapResult analyze_it(const profile::Profile &profile, const std::string &filter = "") {
+  image::Symbols symbols = image::open(analyze::module_files(profile));
+  return analyze::heap(profile, symbols, {filter});
+}
+
+AssayObject cold_object() {
+  AssayObject o = {};
+  o.size = 4096;
+  o.reads = 1;
+  o.free_us = 2000000;
+  o.blocks_spanned = 64;
+  o.blocks_touched = 1;
+  o.touched_bytes = 64;
+  return o;
+}
+
+profile::Profile profile_of(const AssayObject &object, int count, bool temporary_spread = false) {
+  profile::Assembler assembler;
+  auto module = assembler.module("/nowhere/app", {1, 2, 3}, true);
+  auto &context = assembler.heap_context(assembler.stack({{{module, 0x1000}}, false}), {});
+  for (int i = 0; i < count; i++) {
+    AssayObject o = object;
+    if (temporary_spread)
+      o.alloc_us += i, o.free_us += i;
+    AssayHib one = assay_hib_of(&o);
+    assay_hib_join(&context.freed, &one, 1);
+  }
+  profile::Process process;
+  process.executable = "/nowhere/app";
+  process.ends.push_back({ASSAY_END_EXIT, 0, 2000000});
+  assembler.profile().processes.push_back(process);
+  return assembler.finish();
+}
+
+TEST(Heap, PartsSumToTheWhole) {
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    auto result = analyze_it(profile_builder::random_profile(seed, 30));
+    analyze::HeapSums contexts, types, modules;
+    for (const auto &row : result.contexts)
+      contexts.add(row.sums);
+    for (const auto &row : result.types)
+      types.add(row.sums);
+    for (const auto &row : result.modules)
+      modules.add(row.sums);
+    for (const analyze::HeapSums *sums : {&contexts, &types, &modules}) {
+      EXPECT_EQ(sums->all.alloc_count, result.totals.all.alloc_count);
+      EXPECT_EQ(sums->all.size_total, result.totals.all.size_total);
+      EXPECT_EQ(sums->accesses(), result.totals.accesses());
+      EXPECT_EQ(sums->live.size_total, result.totals.live.size_total);
+      EXPECT_EQ(sums->all.cold_byte_us_total, result.totals.all.cold_byte_us_total);
+    }
+  }
+}
+
+TEST(Heap, AFilterAndItsComplementAreEverything) {
+  profile::Profile p = profile_builder::random_profile(4, 30);
+  auto all = analyze_it(p), some = analyze_it(p, "Type1|module1");
+  EXPECT_EQ(some.contexts.size() + some.filtered_out, all.contexts.size());
+  EXPECT_GT(some.contexts.size(), 0u);
+  EXPECT_GT(some.filtered_out, 0u);
+  EXPECT_THROW(analyze_it(p, "("), base::Failure);
+}
+
+TEST(Heap, RanksDescend) {
+  auto result = analyze_it(profile_builder::random_profile(6, 40));
+  for (const auto &question : analyze::heap_questions()) {
+    auto order = analyze::ranked(result, question);
+    for (size_t i = 1; i < order.size(); i++)
+      EXPECT_GE(question.rank(result.contexts[order[i - 1]].sums),
+                question.rank(result.contexts[order[i]].sums));
+  }
+  EXPECT_THROW(analyze::heap_question("nonsense"), base::Failure);
+}
+
+TEST(Heap, IdsAreTheSameInTheNextRunAndDiffer) {
+  auto one = analyze_it(profile_builder::random_profile(7, 30));
+  auto again = analyze_it(profile_builder::random_profile(7, 30));
+  std::set<std::string> ids;
+  for (size_t i = 0; i < one.contexts.size(); i++) {
+    EXPECT_EQ(one.contexts[i].id, again.contexts[i].id);
+    ids.insert(one.contexts[i].id);
+  }
+  EXPECT_GT(ids.size(), 10u);
+}
+
+TEST(HeapFindings, ColdBytesAreFound) {
+  auto result = analyze_it(profile_of(cold_object(), 1000));
+  ASSERT_FALSE(result.findings.empty());
+  EXPECT_EQ(result.findings[0].rule, "cold_bytes");
+  // 1000 objects of 4032 untouched bytes, for the whole run
+  EXPECT_NEAR(result.findings[0].saves.amount, 4032000, 1);
+}
+
+TEST(HeapFindings, AFewColdBytesAreNoise) {
+  EXPECT_TRUE(analyze_it(profile_of(cold_object(), 3)).findings.empty());
+}
+
+TEST(HeapFindings, UncountedAccessesAreNotCold) {
+  profile::Profile p = profile_of(cold_object(), 1000);
+  p.losses[ASSAY_LOSS_no_shadow] = 1;
+  EXPECT_TRUE(analyze_it(p).findings.empty());
+}
+
+TEST(HeapFindings, ChurnIsFoundAndQualified) {
+  AssayObject o = {};
+  o.size = 32;
+  o.writes = o.reads = 1;
+  o.blocks_spanned = o.blocks_touched = 1;
+  o.touched_bytes = 32;
+  o.free_us = 2;
+  o.temporary = 1;
+  profile::Profile p = profile_of(o, 5000, true);
+  p.losses[ASSAY_LOSS_killed] = 1;
+  auto result = analyze_it(p);
+  ASSERT_EQ(result.findings.size(), 1u);
+  EXPECT_EQ(result.findings[0].rule, "churn");
+  EXPECT_EQ(result.findings[0].saves.amount, 5000);
+  EXPECT_EQ(result.findings[0].qualified_by, std::vector<std::string>{"killed"});
+}
+
+} // namespace

@@ -1,0 +1,54 @@
+#include "analyze/ownership.h"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+image::Frame frame(const std::string &function, const std::string &linkage_name = "",
+                   const std::string &module = "/bin/app") {
+  image::Frame f;
+  f.function = function;
+  f.linkage_name = linkage_name.empty() ? function : linkage_name;
+  f.module = module;
+  return f;
+}
+
+TEST(Ownership, SkipsTheMachineryOfContainers) {
+  std::vector<image::Frame> frames = {
+      frame("operator new(unsigned long)", "_Znwm", "/usr/lib/libstdc++.so.6"),
+      frame("std::__new_allocator<int>::allocate(unsigned long, void const*)",
+            "_ZNSt15__new_allocatorIiE8allocateEmPKv"),
+      frame("void std::vector<int>::_M_realloc_insert<int>(int&&)",
+            "_ZNSt6vectorIiSaIiEE17_M_realloc_insertIJiEEEvv"),
+      frame("app::grow()", "_ZN3app4growEv"), frame("main")};
+  EXPECT_EQ(analyze::owner(frames), 3u);
+}
+
+TEST(Ownership, SkipsWrappersByName) {
+  for (const char *wrapper : {"xmalloc", "g_malloc", "my_calloc", "xstrdup",
+                              "ns::Pool::allocate(int)", "safe_realloc", "mem_alloc"})
+    EXPECT_EQ(analyze::owner({frame("malloc"), frame(wrapper), frame("parse"), frame("main")}), 2u)
+        << wrapper;
+}
+
+TEST(Ownership, DoesNotSkipWhatOnlyLooksAlike) {
+  for (const char *function :
+       {"locality", "allocate_tree_nodes_of", "malloc_stats_printer", "standard"})
+    EXPECT_EQ(analyze::owner({frame("malloc"), frame(function), frame("main")}), 1u) << function;
+}
+
+TEST(Ownership, AProgramOfWrappersOnlyIsItsOutermost) {
+  EXPECT_EQ(analyze::owner({frame("malloc"), frame("xmalloc"), frame("_start")}), 1u);
+}
+
+TEST(Ownership, AllMachineryFallsBackToTheFirst) {
+  EXPECT_EQ(analyze::owner({frame("malloc")}), 0u);
+}
+
+TEST(Ownership, ConstMembersOfStdAreMachinery) {
+  EXPECT_TRUE(analyze::is_allocation_machinery(
+      frame("std::vector<int>::size() const", "_ZNKSt6vectorIiSaIiEE4sizeEv")));
+  EXPECT_FALSE(analyze::is_allocation_machinery(frame("Stack::push(int)", "_ZN5Stack4pushEi")));
+}
+
+} // namespace

@@ -1,0 +1,39 @@
+#include "base/fail.h"
+#include "base/units.h"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+TEST(Units, KeepThreeDigits) {
+  EXPECT_EQ(base::format_bytes(0), "0 B");
+  EXPECT_EQ(base::format_bytes(999), "999 B");
+  EXPECT_EQ(base::format_bytes(1024), "1.00 KiB");
+  EXPECT_EQ(base::format_bytes(1.5 * 1024 * 1024), "1.50 MiB");
+  EXPECT_EQ(base::format_bytes(345.0 * 1024 * 1024), "345 MiB");
+  EXPECT_EQ(base::format_duration_us(12300), "12.3 ms");
+  EXPECT_EQ(base::format_duration_us(999.7), "1.00 ms");
+  EXPECT_EQ(base::format_duration_us(90e6), "1.50 min");
+  EXPECT_EQ(base::format_count(1e6), "1.00 M");
+  EXPECT_EQ(base::format_count(17), "17");
+  EXPECT_EQ(base::format_share(0.256), "26 %");
+  EXPECT_EQ(base::format_share(0.0123), "1.2 %");
+}
+
+TEST(Units, ParseWhatPeopleType) {
+  EXPECT_EQ(base::parse_bytes("64"), 64u);
+  EXPECT_EQ(base::parse_bytes("4k"), 4096u);
+  EXPECT_EQ(base::parse_bytes("1.5 MiB"), 1572864u);
+  EXPECT_EQ(base::parse_duration_us("2s"), 2000000u);
+  EXPECT_EQ(base::parse_duration_us("1.5ms"), 1500u);
+  EXPECT_EQ(base::parse_count("10M"), 10000000u);
+}
+
+TEST(Units, RefuseTheRest) {
+  for (const char *text : {"", "x", "4q", "-1", "1e300G", "nan", "4 k b"}) {
+    EXPECT_THROW(base::parse_bytes(text), base::Failure) << text;
+    EXPECT_THROW(base::parse_duration_us(text), base::Failure) << text;
+  }
+}
+
+} // namespace

@@ -1,0 +1,127 @@
+// The program itself: what it prints where, and its exit status.
+
+#include "tests/unit/profile/profile_builder.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sys/wait.h>
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Outcome {
+  int status = 0; // 128 + signal for a signal
+  std::string output, errors;
+};
+
+std::string content(const std::string &path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class Assay : public testing::Test {
+protected:
+  Assay() {
+    folder_ = testing::TempDir() + "assay_" +
+              testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  Outcome run(const std::string &arguments) {
+    std::string command = "cd " + folder_ + " && exec " ASSAY_PROGRAM " " + arguments +
+                          " >output 2>errors </dev/null";
+    int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+            content(folder_ + "/output"), content(folder_ + "/errors")};
+  }
+  std::string folder_;
+};
+
+TEST_F(Assay, WithoutAProfileSaysWhatToDo) {
+  Outcome o = run("heap");
+  EXPECT_EQ(o.status, 2);
+  EXPECT_EQ(o.output, "");
+  EXPECT_EQ(o.errors, "assay: no profile found in assay.out; run a program built with assay-cc, or "
+                      "name a profile\n");
+}
+
+TEST_F(Assay, TextGoesToStandardOutput) {
+  profile::write(profile_builder::random_profile(1), folder_ + "/one.assay");
+  Outcome o = run("heap one.assay");
+  EXPECT_EQ(o.status, 0) << o.errors;
+  EXPECT_EQ(o.errors, "");
+  EXPECT_EQ(o.output.find("assay heap: /bin/app"), 0u);
+  EXPECT_EQ(o.output.find('\x1b'), std::string::npos);
+}
+
+TEST_F(Assay, MergeAddsAndDumpPrints) {
+  profile::write(profile_builder::random_profile(1), folder_ + "/one.assay");
+  profile::write(profile_builder::random_profile(2), folder_ + "/two.assay");
+  EXPECT_EQ(run("merge -o sum.assay one.assay two.assay").status, 0);
+  Outcome o = run("dump sum.assay");
+  EXPECT_EQ(o.status, 0);
+  EXPECT_NE(o.output.find("HeapFreed context="), std::string::npos);
+  EXPECT_EQ(profile::read({folder_ + "/sum.assay"}).processes.size(), 2u);
+}
+
+TEST_F(Assay, HtmlIsNotAvailableYet) {
+  Outcome o = run("heap --format html x.assay");
+  EXPECT_EQ(o.status, 2);
+  EXPECT_NE(o.errors.find("not available yet"), std::string::npos);
+}
+
+TEST_F(Assay, WrongUsageIsTwo) {
+  EXPECT_EQ(run("").status, 2);
+  EXPECT_EQ(run("nonsense").status, 2);
+  EXPECT_EQ(run("heap --nonsense").status, 2);
+  EXPECT_EQ(run("heap --sort nonsense").status, 2);
+}
+
+TEST_F(Assay, EveryCommandHelpsWithExamples) {
+  for (const char *command : {
+#define ASSAY_COMMAND(name, help) #name,
+#include "cli/commands.def"
+       }) {
+    Outcome o = run(std::string(command) + " --help");
+    EXPECT_EQ(o.status, 0);
+    EXPECT_NE(o.output.find("Examples:\n  assay "), std::string::npos) << command;
+  }
+}
+
+TEST_F(Assay, RunPassesOnStatusOutputAndArguments) {
+  Outcome o = run("run -- sh -c 'echo \"$1\"; exit 7' sh --top");
+  EXPECT_EQ(o.status, 7);
+  EXPECT_EQ(o.output, "--top\n");
+  EXPECT_EQ(o.errors, "assay: sh wrote no profile into assay.out; was it built with assay-cc?\n");
+}
+
+TEST_F(Assay, RunDiesByTheSameSignal) {
+  EXPECT_EQ(run("run -- sh -c 'kill -TERM $$'").status, 128 + 15);
+}
+
+TEST_F(Assay, RunTellsFailuresApart) {
+  EXPECT_EQ(run("run -- ./absent").status, 127);
+  std::ofstream(folder_ + "/plain") << "x";
+  EXPECT_EQ(run("run -- ./plain").status, 126);
+  EXPECT_EQ(run("run").status, 125);
+  EXPECT_EQ(run("run -o a:b -- true").status, 125);
+}
+
+TEST_F(Assay, RunHandsOptionsOn) {
+  Outcome o = run("run -o place --options depth=3 -- sh -c 'echo $ASSAY_OPTIONS'");
+  EXPECT_EQ(o.output, "depth=3:dir=place\n");
+}
+
+TEST_F(Assay, SnapshotOfAStrangerIsRefused) {
+  Outcome o = run("snapshot -p 1");
+  EXPECT_EQ(o.status, 2);
+  EXPECT_EQ(o.errors.find("assay: "), 0u);
+}
+
+} // namespace

@@ -1,0 +1,64 @@
+#include "profile/find_profiles.h"
+
+#include "base/fail.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace fs = std::filesystem;
+using Names = std::vector<std::string>;
+
+namespace {
+
+class FindProfiles : public testing::Test {
+protected:
+  FindProfiles() {
+    folder_ = testing::TempDir() + "find_profiles_" +
+              testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  std::string file(const std::string &name) {
+    fs::path path = fs::path(folder_) / name;
+    fs::create_directories(path.parent_path());
+    std::ofstream(path) << "x";
+    return path.string();
+  }
+  std::string folder_;
+};
+
+TEST_F(FindProfiles, TakesTheLatestRunThatHasAProfile) {
+  file("20250101-000000-app.1/app.1.assay");
+  std::string latest = file("20250102-000000-app.2/app.2.assay");
+  file("20250103-000000-app.3/app.3.live");
+  EXPECT_EQ(profile::find_profiles({folder_}), Names{latest});
+}
+
+TEST_F(FindProfiles, ARunIncludesItsChildren) {
+  std::string parent = file("20250101-000000-app.1/app.1.assay");
+  std::string child = file("20250101-000000-app.1/app.2.assay");
+  std::string nested = file("20250101-000000-app.1/20250101-000001-tool.3/tool.3.assay");
+  Names all = {nested, parent, child};
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(profile::find_profiles({folder_ + "/20250101-000000-app.1"}), all);
+  EXPECT_EQ(profile::find_profiles({folder_}), all);
+}
+
+TEST_F(FindProfiles, AFileIsTakenOnceHoweverOftenItIsNamed) {
+  std::string one = file("x.assay");
+  EXPECT_EQ(profile::find_profiles({one, one}), Names{one});
+}
+
+TEST_F(FindProfiles, SaysWhenThereIsNothing) {
+  try {
+    profile::find_profiles({folder_});
+    FAIL();
+  } catch (const base::Failure &failure) {
+    EXPECT_EQ(failure.what(), "no profile found in " + folder_ +
+                                  "; run a program built with assay-cc, or name a profile");
+  }
+}
+
+} // namespace

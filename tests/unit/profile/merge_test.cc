@@ -1,0 +1,105 @@
+// Conservation laws of merging, over random profiles.
+
+#include "tests/unit/profile/profile_builder.h"
+
+#include "base/fail.h"
+
+#include <gtest/gtest.h>
+
+using profile::merge;
+using profile::Profile;
+using profile_builder::forget_order;
+using profile_builder::random_profile;
+
+namespace {
+
+uint64_t objects(const Profile &p) {
+  uint64_t sum = 0;
+  for (const auto &context : p.heap)
+    sum += context.freed.alloc_count + context.live.alloc_count;
+  return sum;
+}
+
+TEST(Merge, ReadOfWrittenIsTheSame) {
+  for (uint64_t seed = 1; seed <= 200; seed++) {
+    Profile p = random_profile(seed);
+    EXPECT_TRUE(profile::read_bytes(profile::write_bytes(p), "x") == p) << "seed " << seed;
+  }
+}
+
+TEST(Merge, ReadOfWrittenSumIsTheSame) {
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    Profile p = random_profile(seed);
+    merge(p, random_profile(seed + 1));
+    merge(p, random_profile(seed + 2));
+    EXPECT_TRUE(profile::read_bytes(profile::write_bytes(p), "x") == p) << "seed " << seed;
+  }
+}
+
+TEST(Merge, WithNothingChangesNothing) {
+  Profile p = random_profile(5), sum = p, empty;
+  merge(sum, empty);
+  EXPECT_TRUE(sum == p);
+  merge(empty, p);
+  EXPECT_TRUE(empty == p);
+}
+
+TEST(Merge, IsCommutative) {
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    Profile a = random_profile(seed), b = random_profile(seed + 1000);
+    Profile ab = a, ba = b;
+    merge(ab, b);
+    merge(ba, a);
+    forget_order(ab);
+    forget_order(ba);
+    EXPECT_TRUE(ab == ba) << "seed " << seed;
+  }
+}
+
+TEST(Merge, IsAssociative) {
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    Profile a = random_profile(seed), b = random_profile(seed + 1000),
+            c = random_profile(seed + 2000);
+    Profile left = a, bc = b, right = a;
+    merge(left, b);
+    merge(left, c);
+    merge(bc, c);
+    merge(right, bc);
+    EXPECT_TRUE(left == right) << "seed " << seed;
+  }
+}
+
+TEST(Merge, KeepsEveryObject) {
+  Profile a = random_profile(1), b = random_profile(2);
+  uint64_t before = objects(a) + objects(b);
+  merge(a, b);
+  EXPECT_EQ(objects(a), before);
+}
+
+TEST(Merge, PeaksTakeTheLarger) {
+  Profile a = random_profile(3), b = a;
+  for (auto &context : b.heap)
+    context.peak_bytes *= 2;
+  Profile sum = a;
+  merge(sum, b);
+  ASSERT_EQ(sum.heap.size(), b.heap.size());
+  for (size_t i = 0; i < sum.heap.size(); i++)
+    EXPECT_EQ(sum.heap[i].peak_bytes, b.heap[i].peak_bytes);
+}
+
+TEST(Merge, ACopyOfAFileElsewhereIsTheSameModule) {
+  profile::Assembler one, two;
+  std::vector<uint8_t> build_id(20, 7);
+  for (auto [assembler, path] : {std::pair(&one, "/a/app"), std::pair(&two, "/b/app")}) {
+    auto module = assembler->module(path, build_id, true);
+    auto stack = assembler->stack({{{module, 0x10}}, false});
+    assembler->heap_context(stack, {}).peak_bytes = 1;
+  }
+  Profile sum = one.finish();
+  merge(sum, two.finish());
+  ASSERT_EQ(sum.modules.size(), 1u);
+  EXPECT_EQ(sum.modules[0].path, "/a/app");
+  EXPECT_EQ(sum.heap.size(), 1u);
+}
+
+} // namespace

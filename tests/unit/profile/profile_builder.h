@@ -1,0 +1,139 @@
+// Profiles for tests: small ones with known contents, and random ones of every shape that the model
+// allows. Random means from a seed: a failure can be repeated.
+#pragma once
+
+#include "profile/merge.h"
+#include "profile/profile.h"
+
+#include <random>
+#include <string>
+#include <vector>
+
+namespace profile_builder {
+
+// A heap info block of `count` objects made at random, as the runtime would have joined them.
+inline AssayHib random_hib(std::mt19937_64 &random, int count) {
+  AssayHib sum;
+  assay_hib_clear(&sum);
+  for (int i = 0; i < count; i++) {
+    AssayObject object = {};
+    object.size = random() % 5000;
+    object.reads = random() % 100;
+    object.writes = random() % 100;
+    object.alloc_us = random() % 1000000;
+    object.free_us = object.alloc_us + random() % 100000;
+    object.blocks_spanned = object.size / 64 + 1;
+    object.blocks_touched = random() % (object.blocks_spanned + 1);
+    object.touched_bytes = std::min<uint64_t>(object.size, object.blocks_touched * 64);
+    object.alloc_cpu = random() % 4;
+    object.free_cpu = random() % 4;
+    AssayHib one = assay_hib_of(&object);
+    assay_hib_join(&sum, &one, 1);
+  }
+  return sum;
+}
+
+inline AssayHibHistograms random_histograms(std::mt19937_64 &random) {
+  AssayHibHistograms histograms = {};
+  for (int i = 0; i < 4; i++) {
+    histograms.size[random() % ASSAY_HISTOGRAM_BUCKETS]++;
+    histograms.lifetime_us[random() % ASSAY_HISTOGRAM_BUCKETS]++;
+  }
+  return histograms;
+}
+
+// One process with up to `contexts` contexts over a pool of modules, types and stacks that all
+// seeds share, so that profiles of different seeds overlap.
+inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
+  std::mt19937_64 random(seed);
+  profile::Assembler assembler;
+  std::vector<profile::ModuleId> modules;
+  profile::Process process;
+  process.pid = 100 + seed;
+  process.start_unix_ns = 1000000 * (seed % 7) + seed;
+  process.executable = "/bin/app";
+  process.arguments = {"app", "--seed", std::to_string(seed)};
+  if (random() % 2)
+    process.machine = profile::Machine{2, 4096, 64, 32768, 1 << 20, 0, "cpu", "6.1", "host"};
+  if (random() % 2)
+    process.options = "depth=64";
+  for (uint8_t number = 0; number < 3; number++) {
+    std::vector<uint8_t> build_id(number == 2 ? 0 : 20, number);
+    modules.push_back(
+        assembler.module("/bin/module" + std::to_string(number), build_id, number == 0));
+    process.mappings.push_back({modules.back(), 0x1000u * number, 0x1000u * (number + 1), 0x1000,
+                                random() % 100, std::nullopt});
+  }
+  if (random() % 2) // unloaded and loaded again
+    process.mappings[1].unloaded_us = 77;
+  process.mappings.push_back({modules[1], 0x9000, 0xa000, 0x9000, 500, std::nullopt});
+  std::vector<profile::TypeId> types = {profile::TypeId()};
+  for (uint64_t number = 1; number < 5; number++) {
+    profile::Type type = {number * 0x100000001ULL, "Type" + std::to_string(number), number * 8};
+    types.push_back(assembler.type(type));
+    assembler.declare(modules[number % 2], types.back());
+  }
+  types.push_back(assembler.type({0x77, "", 0})); // known by its short id alone
+  auto random_stack = [&] {
+    profile::Stack stack;
+    for (uint64_t depth = 1 + random() % 3; depth; depth--) {
+      uint64_t offset = 0x100 + random() % 5 * 16;
+      profile::ModuleId module = random() % 8 ? modules[random() % 3] : profile::ModuleId();
+      stack.frames.push_back({module, offset});
+    }
+    stack.cut = random() % 8 == 0;
+    return assembler.stack(stack);
+  };
+  for (uint64_t point = 0; point < random() % 4; point++)
+    process.timeline.push_back({point * 1000, point, random() % 100000, 100000});
+  bool walked = random() % 4;
+  if (walked)
+    process.walk = profile::Walk{1 + random() % 9, 12345, 3, 300};
+  if (random() % 4)
+    process.ends.push_back({ASSAY_END_EXIT, random() % 3, 999999});
+  else
+    assembler.profile().losses[ASSAY_LOSS_killed] = 1;
+  for (int index = 0; index < contexts; index++) {
+    profile::HeapContext gained;
+    int freed = static_cast<int>(random() % 4), live = walked ? static_cast<int>(random() % 3) : 0;
+    gained.freed = random_hib(random, freed);
+    gained.live = random_hib(random, live);
+    if (freed)
+      gained.freed_histograms = random_histograms(random);
+    if (live)
+      gained.live_histograms = random_histograms(random);
+    gained.peak_bytes = random() % 10000;
+    gained.at_peak_bytes = random() % 10000;
+    for (uint64_t place = 0; place < random() % 3; place++)
+      gained.freed_at.push_back({random_stack(), 1 + random() % 5, random() % 1000});
+    profile::StackId stack = random_stack();
+    profile::join_heap(assembler.heap_context(stack, types[random() % types.size()]), gained, 0);
+  }
+  if (random() % 2)
+    assembler.profile().losses[ASSAY_LOSS_stack_cut] = random() % 10 + 1;
+  assembler.profile().processes.push_back(process);
+  return assembler.finish();
+}
+
+// What addition in another order leaves different, made equal: neighbours in time.
+inline void forget_order(profile::Profile &profile) {
+  for (profile::HeapContext &context : profile.heap)
+    for (AssayHib *hib : {&context.freed, &context.live}) {
+#define ASSAY_FORGET_sum(name)
+#define ASSAY_FORGET_min(name)
+#define ASSAY_FORGET_max(name)
+#define ASSAY_FORGET_link(name)
+#define ASSAY_FORGET_first(name) hib->name = 0;
+#define ASSAY_FORGET_last(name) hib->name = 0;
+#define ASSAY_HIB(type, name, merge, unit) ASSAY_FORGET_##merge(name)
+#include "abi/hib.def"
+#undef ASSAY_FORGET_sum
+#undef ASSAY_FORGET_min
+#undef ASSAY_FORGET_max
+#undef ASSAY_FORGET_link
+#undef ASSAY_FORGET_first
+#undef ASSAY_FORGET_last
+    }
+}
+
+} // namespace profile_builder

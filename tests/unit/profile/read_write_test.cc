@@ -1,0 +1,224 @@
+// What the reader makes of the streams that the runtime writes: deltas, walks, peaks, several
+// processes, types told apart by module.
+
+#include "profile/container.h"
+#include "profile/profile.h"
+
+#include "abi/sites.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+using profile::ContainerWriter;
+using profile::Profile;
+
+namespace {
+
+class Stream {
+public:
+  Stream() : out(1, 2) {}
+
+  void program(uint64_t pid = 1) {
+    std::string path[] = {"/bin/app", "app"};
+    out.record(ASSAY_RECORD_Program, AssayProgram{pid, 0, pid * 1000, 1, 0},
+               profile::string_tail(path));
+  }
+  void module(uint32_t number, const std::string &path, uint8_t build_id = 0) {
+    AssayModule m = {};
+    m.module = number;
+    m.build_id_size = build_id ? 20 : 0;
+    m.build_id0 = build_id;
+    out.record(ASSAY_RECORD_Module, m, profile::string_tail(std::span(&path, 1)));
+  }
+  void context(uint32_t number, std::vector<uint64_t> frames, uint32_t type = 0) {
+    out.record(ASSAY_RECORD_Context, AssayContext{number, type, 0, 0},
+               std::as_bytes(std::span(frames)));
+  }
+  void type(uint32_t module_number, uint64_t hash, const std::string &name) {
+    size_t padded = (name.size() + 7) / 8 * 8;
+    AssaySite site = {ASSAY_SITE_TYPE,
+                      static_cast<uint32_t>(sizeof(AssaySite) + sizeof(AssaySiteType) + padded)};
+    AssaySiteType entry = {hash, 8, static_cast<uint32_t>(name.size()), 0};
+    std::vector<std::byte> tail(site.size);
+    std::memcpy(tail.data(), &site, sizeof(site));
+    std::memcpy(tail.data() + sizeof(site), &entry, sizeof(entry));
+    std::memcpy(tail.data() + sizeof(site) + sizeof(entry), name.data(), name.size());
+    out.record(ASSAY_RECORD_Sites, AssaySites{module_number}, tail);
+  }
+  static AssayHib object(uint64_t alloc_us, uint64_t free_us, uint32_t cpu = 0) {
+    AssayObject o = {};
+    o.size = 64;
+    o.alloc_us = alloc_us;
+    o.free_us = free_us;
+    o.alloc_cpu = o.free_cpu = cpu;
+    o.blocks_spanned = 1;
+    return assay_hib_of(&o);
+  }
+  void freed(uint64_t number, const AssayHib &hib) {
+    out.record(ASSAY_RECORD_HeapFreed, AssayHeapFreed{number, hib, {}});
+  }
+  void live(uint64_t walk, uint64_t number, const AssayHib &hib) {
+    out.record(ASSAY_RECORD_HeapLive, AssayHeapLive{walk, number, hib, {}});
+  }
+  void walk(uint64_t number) {
+    out.record(ASSAY_RECORD_HeapWalk, AssayHeapWalk{number, 10, 1, 64});
+  }
+  void end() { out.record(ASSAY_RECORD_End, AssayEnd{ASSAY_END_EXIT, 0, 100}); }
+  Profile read() { return profile::read_bytes(out.bytes(), "stream.assay"); }
+
+  ContainerWriter out;
+};
+
+TEST(Read, DeltasOfOneProcessBridge) {
+  Stream s;
+  s.program();
+  s.context(1, {0x10});
+  s.freed(1, Stream::object(0, 10));
+  s.freed(1, Stream::object(5, 15)); // alive together with the one before, same cpu
+  s.end();
+  Profile p = s.read();
+  ASSERT_EQ(p.heap.size(), 1u);
+  EXPECT_EQ(p.heap[0].freed.alloc_count, 2u);
+  EXPECT_EQ(p.heap[0].freed.lifetime_overlaps, 1u);
+  EXPECT_EQ(p.heap[0].freed.same_alloc_cpu, 1u);
+  EXPECT_TRUE(p.losses.empty());
+}
+
+TEST(Read, ProcessesDoNotBridge) {
+  Stream s;
+  s.program(1);
+  s.context(1, {0x10});
+  s.freed(1, Stream::object(0, 10));
+  s.end();
+  s.program(2);
+  s.freed(1, Stream::object(5, 15));
+  s.end();
+  Profile p = s.read();
+  ASSERT_EQ(p.heap.size(), 1u);
+  EXPECT_EQ(p.heap[0].freed.alloc_count, 2u);
+  EXPECT_EQ(p.heap[0].freed.lifetime_overlaps, 0u);
+  EXPECT_EQ(p.processes.size(), 2u);
+}
+
+TEST(Read, OnlyTheLastCompleteWalkCounts) {
+  Stream s;
+  s.program();
+  s.context(1, {0x10});
+  s.context(2, {0x20});
+  s.live(1, 1, Stream::object(0, 10));
+  s.live(1, 2, Stream::object(0, 10));
+  s.walk(1);
+  s.live(2, 1, Stream::object(0, 20));
+  s.walk(2);
+  s.live(3, 2, Stream::object(0, 30)); // cut short
+  Profile p = s.read();
+  ASSERT_EQ(p.heap.size(), 1u);
+  EXPECT_EQ(p.stack(p.heap[0].stack).frames[0].offset, 0x10u);
+  EXPECT_EQ(p.heap[0].live.alloc_count, 1u);
+  EXPECT_EQ(p.heap[0].live.lifetime_us_max, 20u);
+  EXPECT_EQ(p.losses.at(ASSAY_LOSS_killed), 1u);
+}
+
+TEST(Read, AnEmptyWalkReplacesAnEarlierOne) {
+  Stream s;
+  s.program();
+  s.context(1, {0x10});
+  s.live(1, 1, Stream::object(0, 10));
+  s.walk(1);
+  s.walk(2);
+  s.end();
+  EXPECT_TRUE(s.read().heap.empty());
+}
+
+TEST(Read, LaterPeaksReplaceEarlierOnes) {
+  Stream s;
+  s.program();
+  s.context(1, {0x10});
+  s.out.record(ASSAY_RECORD_HeapPeak, AssayHeapPeak{1, 100, 90});
+  s.out.record(ASSAY_RECORD_HeapPeak, AssayHeapPeak{1, 200, 50});
+  s.end();
+  Profile p = s.read();
+  EXPECT_EQ(p.heap.at(0).peak_bytes, 200u);
+  EXPECT_EQ(p.heap.at(0).at_peak_bytes, 50u);
+}
+
+TEST(Read, ASecondLoadOfAModuleIsTheSameModule) {
+  Stream s;
+  s.program();
+  s.module(1, "/lib/a.so", 7);
+  s.out.record(ASSAY_RECORD_ModuleUnload, AssayModuleUnload{1, 50});
+  s.module(2, "/lib/a.so", 7);
+  s.context(1, {assay_frame(1, 0x10)});
+  s.context(2, {assay_frame(2, 0x10)});
+  s.freed(1, Stream::object(0, 1));
+  s.freed(2, Stream::object(0, 1));
+  s.end();
+  Profile p = s.read();
+  EXPECT_EQ(p.modules.size(), 1u);
+  ASSERT_EQ(p.heap.size(), 1u);
+  EXPECT_EQ(p.heap[0].freed.alloc_count, 2u);
+  ASSERT_EQ(p.processes[0].mappings.size(), 2u);
+}
+
+TEST(Read, TypesWithOneShortIdAreToldApartByModule) {
+  Stream s;
+  s.program();
+  s.module(1, "/bin/app", 1);
+  s.module(2, "/lib/b.so", 2);
+  s.type(1, 0x100000005, "Apple");
+  s.type(2, 0x200000005, "Pear");
+  s.context(1, {assay_frame(2, 0x10)}, 5);
+  s.context(2, {assay_frame(1, 0x10)}, 5);
+  s.freed(1, Stream::object(0, 1));
+  s.freed(2, Stream::object(0, 1));
+  s.end();
+  Profile p = s.read();
+  ASSERT_EQ(p.heap.size(), 2u);
+  for (const auto &context : p.heap) {
+    const auto &module = p.modules[p.stack(context.stack).frames[0].module.v];
+    EXPECT_EQ(p.types[context.type.v].name, module.path == "/bin/app" ? "Apple" : "Pear");
+  }
+}
+
+TEST(Read, AContextThatIsMissingKeepsItsCounts) {
+  Stream s;
+  s.program();
+  s.freed(9, Stream::object(0, 1));
+  s.end();
+  Profile p = s.read();
+  EXPECT_EQ(p.heap.at(0).freed.alloc_count, 1u);
+  EXPECT_EQ(p.losses.at(ASSAY_LOSS_bad_record), 1u);
+}
+
+TEST(Read, FixedPartsOfNewerMinorVersionsAreCut) {
+  Stream s;
+  s.program();
+  std::vector<std::byte> longer(sizeof(AssayContext) + 16);
+  AssayContext context = {1, 0, 0, 0};
+  std::memcpy(longer.data(), &context, sizeof(context));
+  uint64_t frame = 0x10;
+  s.out.raw_record(ASSAY_RECORD_Context, longer, std::as_bytes(std::span(&frame, 1)));
+  s.freed(1, Stream::object(0, 1));
+  s.end();
+  Profile p = s.read();
+  EXPECT_EQ(p.stack(p.heap.at(0).stack).frames.at(0).offset, 0x10u);
+  EXPECT_TRUE(p.losses.empty());
+}
+
+TEST(Read, FreePlacesAddUp) {
+  Stream s;
+  s.program();
+  s.context(1, {0x10});
+  s.context(2, {0x20});
+  s.out.record(ASSAY_RECORD_HeapFreeContext, AssayHeapFreeContext{1, 2, 3, 30});
+  s.out.record(ASSAY_RECORD_HeapFreeContext, AssayHeapFreeContext{1, 2, 4, 40});
+  s.end();
+  Profile p = s.read();
+  ASSERT_EQ(p.heap.size(), 1u);
+  ASSERT_EQ(p.heap[0].freed_at.size(), 1u);
+  EXPECT_EQ(p.heap[0].freed_at[0].count, 7u);
+  EXPECT_EQ(p.heap[0].freed_at[0].bytes, 70u);
+}
+
+} // namespace
