@@ -213,7 +213,9 @@ CommandLine read_command_line(const std::vector<std::string> &arguments) {
 std::vector<std::string> clang_arguments(const CommandLine &line, const Installation &installation) {
   if (!line.tools)
     return line.rest;
-  std::vector<std::string> out = {"--start-no-unused-arguments", "-g", "-Wl,--build-id"};
+  std::vector<std::string> out = {"--start-no-unused-arguments", "-g"};
+  if (line.links)
+    out.push_back("-Wl,--build-id");
   if (!line.sanitizes)
     out.push_back("-fsanitize=alloc-token");
   add(out, {"-D__ASSAY__=1"});
