@@ -82,6 +82,13 @@ std::vector<image::Frame> frames_of(const profile::Profile &profile, profile::St
   return frames;
 }
 
+bool on_instrumented_stack(const profile::Profile &profile, profile::StackId stack) {
+  const auto &frames = profile.stack(stack).frames;
+  return std::any_of(frames.begin(), frames.end(), [&](const profile::CodeLocation &frame) {
+    return frame.module.known() && profile.modules[frame.module.v].instrumented;
+  });
+}
+
 std::string type_name(const profile::Profile &profile, profile::TypeId id) {
   if (!id.known())
     return "";
@@ -253,6 +260,7 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
     row.frames = frames_of(profile, context.stack, symbols);
     row.stack_cut = profile.stack(context.stack).cut;
     row.owner = owner(row.frames);
+    row.accesses_counted = on_instrumented_stack(profile, context.stack);
     row.type = type_name(profile, context.type);
     row.type_size = context.type.known() ? profile.types[context.type.v].size : 0;
     if (!filter.keeps(row)) {
@@ -326,7 +334,8 @@ const HeapQuestion &heap_question(const std::string &key) {
 std::vector<size_t> ranked(const HeapResult &result, const HeapQuestion &question) {
   std::vector<size_t> order;
   for (size_t index = 0; index < result.contexts.size(); index++)
-    if (question.rank(result.contexts[index].sums) > 0)
+    if (question.rank(result.contexts[index].sums) > 0 &&
+        (result.contexts[index].accesses_counted || !question.needs_accesses))
       order.push_back(index);
   base::stable_sort(order, [&](size_t a, size_t b) {
     return question.rank(result.contexts[a].sums) > question.rank(result.contexts[b].sums);
@@ -334,10 +343,38 @@ std::vector<size_t> ranked(const HeapResult &result, const HeapQuestion &questio
   return order;
 }
 
+std::string short_name(const std::string &function) {
+  // "operator<", "operator()" and lambdas are names that contain brackets: left whole.
+  if (function.find("operator") != std::string::npos ||
+      function.find("lambda") != std::string::npos || function.starts_with("("))
+    return function;
+  std::string name;
+  int depth = 0;
+  for (size_t at = 0; at < function.size(); at++) {
+    char c = function[at];
+    bool anonymous = function.compare(at, 11, "(anonymous ") == 0;
+    if (anonymous && depth == 0) {
+      size_t end = std::min(function.find(')', at), function.size() - 1);
+      name += function.substr(at, end - at + 1);
+      at = end;
+    } else if (c == '<' || c == '(') {
+      depth++;
+    } else if (c == '>' || c == ')') {
+      depth -= depth > 0;
+    } else if (depth == 0) {
+      name += c;
+    }
+  }
+  if (name.ends_with(" const"))
+    name.resize(name.size() - 6);
+  return name.empty() ? function : name;
+}
+
 std::string place(const image::Frame &frame) {
   if (frame.file.empty())
-    return frame.function;
-  return fmt::format("{} at {}:{}", frame.function, image::base_name(frame.file), frame.line);
+    return short_name(frame.function);
+  return fmt::format("{} at {}:{}", short_name(frame.function), image::base_name(frame.file),
+                     frame.line);
 }
 
 std::vector<image::ModuleFile> module_files(const profile::Profile &profile) {

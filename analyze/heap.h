@@ -47,6 +47,9 @@ struct HeapContextRow {
   std::vector<image::Frame> frames; // innermost first, inlined ones included
   bool stack_cut = false;
   size_t owner = 0; // index into frames
+  // Whether an instrumented module is on the stack: if none is, its objects belong to a library
+  // whose accesses were not counted, and "untouched" means nothing.
+  bool accesses_counted = true;
   std::string type; // empty if unknown
   uint64_t type_size = 0;
   HeapSums sums;
@@ -113,11 +116,16 @@ std::span<const HeapQuestion> heap_questions();
 // Throws Failure listing the keys, if it is none.
 const HeapQuestion &heap_question(const std::string &key);
 
-// Indices of contexts that have a part in the question, most first.
+// Indices of contexts that have a part in the question, most first. A question about accesses is
+// not asked of contexts whose accesses were not counted.
 std::vector<size_t> ranked(const HeapResult &result, const HeapQuestion &question);
 
-// "function at file:line" of the owner, for a sentence.
+// "function at file:line" of the owner, for a sentence; the function without parameters and
+// template arguments.
 std::string place(const image::Frame &frame);
+
+// A C++ name without what stands in (balanced) angle brackets and parentheses.
+std::string short_name(const std::string &function);
 
 // Adds the findings to a result whose rows are complete (heap() calls it).
 void find_heap_findings(HeapResult &result);

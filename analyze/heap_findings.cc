@@ -167,7 +167,7 @@ void find_heap_findings(HeapResult &result) {
   for (const HeapContextRow &row : result.contexts) {
     if (row.sums.all.alloc_count == 0)
       continue;
-    if (result.accesses_counted) {
+    if (result.accesses_counted && row.accesses_counted) {
       cold_bytes(result, row);
       wasted_lines(result, row);
     }

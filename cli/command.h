@@ -6,10 +6,14 @@
 #include <CLI/CLI.hpp>
 
 #include <functional>
+#include <string>
+#include <vector>
 
 namespace cli {
 
-using Action = std::function<int()>;
+// Words after the first `--` are a program's own and are not parsed here.
+using Words = std::vector<std::string>;
+using Action = std::function<int(const Words &after_dashes)>;
 
 #define ASSAY_COMMAND(name, help) Action define_##name(CLI::App &app);
 #include "cli/commands.def"

@@ -242,7 +242,7 @@ Action define_doctor(CLI::App &app) {
       "--json", [options] { options->format = "json"; }, "short for --format json");
   app.add_option("-o,--output", options->output, "write to this file; - is standard output");
   app.footer("\nExamples:\n  assay doctor\n  assay doctor --json\n");
-  return [options] { return diagnose(*options); };
+  return [options](const Words &) { return diagnose(*options); };
 }
 
 } // namespace cli

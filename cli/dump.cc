@@ -43,7 +43,7 @@ Action define_dump(CLI::App &app) {
   app.add_flag("--format-table", arguments->format_table, "the tables of docs/format.md")
       ->group("");
   app.footer("\nExamples:\n  assay dump\n  assay dump --stacks | less\n");
-  return [arguments] {
+  return [arguments](const Words &) {
     if (arguments->format_table) {
       write_output(arguments->output, profile::format_tables());
       return 0;

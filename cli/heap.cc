@@ -48,7 +48,7 @@ Action define_heap(CLI::App &app) {
             std::string(12 - std::string(question.key).size(), ' ') + question.question + "\n";
   app.footer("\nKeys of --sort:\n" + keys +
              "\nExamples:\n  assay heap --sort cold --top 20\n  assay heap --json -o heap.json\n");
-  return [arguments] { return answer_heap(*arguments); };
+  return [arguments](const Words &) { return answer_heap(*arguments); };
 }
 
 } // namespace cli

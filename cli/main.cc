@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -34,6 +35,13 @@ int run_command(int argc, char **argv) {
     commands.push_back({command, cli::define_##name(*command)});                                   \
   }
 #include "cli/commands.def"
+  cli::Words after_dashes;
+  bool takes_program = argc > 1 && std::string_view(argv[1]) == "run";
+  for (int index = 1; takes_program && index < argc; index++)
+    if (std::string_view(argv[index]) == "--") {
+      after_dashes.assign(argv + index + 1, argv + argc);
+      argc = index;
+    }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success &asked) { // --help, --version
@@ -49,7 +57,7 @@ int run_command(int argc, char **argv) {
   }
   for (const Command &command : commands)
     if (command.app->parsed())
-      return command.action();
+      return command.action(after_dashes);
   return 2;
 }
 

@@ -22,7 +22,7 @@ Action define_merge(CLI::App &app) {
   app.add_option("-o,--output", arguments->output, "the profile to write")->required();
   app.footer(
       "\nExamples:\n  assay merge -o all.assay assay.out/*/*.assay\n  assay heap all.assay\n");
-  return [arguments] {
+  return [arguments](const Words &) {
     profile::Profile sum = profile::read(profile::find_profiles(arguments->inputs));
     for (const std::string &note : sum.notes)
       std::fprintf(stderr, "assay: %s\n", note.c_str());

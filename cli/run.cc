@@ -168,8 +168,7 @@ Action define_run(CLI::App &app) {
   app.add_option("--options", arguments->options,
                  "run-time options, name=value:name=value; appended to ASSAY_OPTIONS");
   app.add_flag("--no-aslr", arguments->no_aslr, "load the program at the same addresses each time");
-  app.add_option("COMMAND", arguments->command, "the program and its arguments, after --");
-  app.prefix_command(); // an option that is not ours begins the program's
+  app.prefix_command(); // without --, the first word that is no option of ours begins the program's
   std::string list = "\nRun-time options:\n";
 #define ASSAY_OPTION(type, name, fallback, help)                                                   \
   list += fmt::format("  {:<18} {} (default {})\n", #name "=" #type, help, fallback);
@@ -177,9 +176,10 @@ Action define_run(CLI::App &app) {
   app.footer(list +
              "\nExamples:\n  assay run -- ./app --its-own-option\n  assay run -o /tmp/profiles "
              "--options depth=32 -- ./app\n");
-  return [arguments, &app] {
+  return [arguments, &app](const Words &after_dashes) {
     auto rest = app.remaining();
     arguments->command.insert(arguments->command.end(), rest.begin(), rest.end());
+    arguments->command.insert(arguments->command.end(), after_dashes.begin(), after_dashes.end());
     try {
       if (arguments->command.empty())
         base::fail("run: no program is named; write `assay run -- ./app`");

@@ -18,7 +18,7 @@ Action define_snapshot(CLI::App &app) {
   app.footer(
       "\nExamples:\n  assay snapshot -p $(pidof app)\n  assay snapshot -p $(pidof app) && assay "
       "heap\n");
-  return [pid] {
+  return [pid](const Words &) {
     LivePage page(live_page_of(*pid));
     page.ask(ASSAY_REQUEST_SNAPSHOT, kPatienceSeconds);
     AssayControl now = page.read();

@@ -156,6 +156,8 @@ private:
       output_.declare(module->second, id);
       types_by_short_id_[static_cast<uint32_t>(raw.hash)].push_back({module->second, id});
     }
+    // Only the compiler makes sites.
+    output_.profile().modules[module->second.v].instrumented = true;
   }
 
   void take(const AssayContext &r, Bytes tail) {

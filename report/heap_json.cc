@@ -75,6 +75,7 @@ Json context_json(const analyze::HeapContextRow &row) {
   json["owner"] = row.owner;
   json["stack"] = stack_json(row.frames);
   json["stack_cut"] = row.stack_cut;
+  json["accesses_counted"] = row.accesses_counted;
   json["type"] = row.type.empty() ? Json(nullptr) : Json(row.type);
   put_sums(json, row.sums);
   json["last_alloc_us"] = h.last_alloc_us;

@@ -146,7 +146,10 @@ private:
 
   std::string site(const HeapContextRow &row) {
     std::string text = analyze::place(row.owner_frame());
-    return row.type.empty() ? text : row.type + " in " + text;
+    constexpr unsigned kTypeColumns = 28;
+    return row.type.empty()
+               ? text
+               : shortened(analyze::short_name(row.type), kTypeColumns) + " in " + text;
   }
 
   void answer(const analyze::HeapQuestion &question) {

@@ -105,6 +105,24 @@ TEST(HeapFindings, ColdBytesAreFound) {
   EXPECT_NEAR(result.findings[0].saves.amount, 4032000, 1);
 }
 
+TEST(HeapFindings, WhatALibraryTouchesIsNotCold) {
+  profile::Profile p = profile_of(cold_object(), 1000);
+  p.modules.at(0).instrumented = false;
+  auto result = analyze_it(p);
+  EXPECT_TRUE(result.findings.empty());
+  EXPECT_TRUE(analyze::ranked(result, analyze::heap_question("cold")).empty());
+  EXPECT_FALSE(analyze::ranked(result, analyze::heap_question("bytes")).empty());
+}
+
+TEST(Heap, ShortNamesKeepWhatNamesAre) {
+  EXPECT_EQ(analyze::short_name("ns::f<int>(std::vector<int> const&) const"), "ns::f");
+  EXPECT_EQ(analyze::short_name("(anonymous namespace)::f()"), "(anonymous namespace)::f()");
+  EXPECT_EQ(analyze::short_name("app::(anonymous namespace)::f()"),
+            "app::(anonymous namespace)::f");
+  EXPECT_EQ(analyze::short_name("A::operator<(A const&)"), "A::operator<(A const&)");
+  EXPECT_EQ(analyze::short_name("main"), "main");
+}
+
 TEST(HeapFindings, AFewColdBytesAreNoise) {
   EXPECT_TRUE(analyze_it(profile_of(cold_object(), 3)).findings.empty());
 }

@@ -101,6 +101,13 @@ TEST_F(Assay, RunPassesOnStatusOutputAndArguments) {
   EXPECT_EQ(o.errors, "assay: sh wrote no profile into assay.out; was it built with assay-cc?\n");
 }
 
+TEST_F(Assay, RunAddsNoWordOfItsOwn) {
+  std::string count = "sh -c 'echo $#' sh";
+  EXPECT_EQ(run("run -- " + count).output, "0\n");
+  EXPECT_EQ(run("run -- " + count + " -- a").output, "2\n");
+  EXPECT_EQ(run("run " + count + " --top").output, "1\n");
+}
+
 TEST_F(Assay, RunDiesByTheSameSignal) {
   EXPECT_EQ(run("run -- sh -c 'kill -TERM $$'").status, 128 + 15);
 }

@@ -60,7 +60,7 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
   for (uint8_t number = 0; number < 3; number++) {
     std::vector<uint8_t> build_id(number == 2 ? 0 : 20, number);
     modules.push_back(
-        assembler.module("/bin/module" + std::to_string(number), build_id, number == 0));
+        assembler.module("/bin/module" + std::to_string(number), build_id, number < 2));
     process.mappings.push_back({modules.back(), 0x1000u * number, 0x1000u * (number + 1), 0x1000,
                                 random() % 100, std::nullopt});
   }
@@ -73,7 +73,11 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
     types.push_back(assembler.type(type));
     assembler.declare(modules[number % 2], types.back());
   }
-  types.push_back(assembler.type({0x77, "", 0})); // known by its short id alone
+  // One more is known by its short id alone: that one exists only where a context has it.
+  auto random_type = [&] {
+    size_t choice = random() % (types.size() + 1);
+    return choice < types.size() ? types[choice] : assembler.type({0x77, "", 0});
+  };
   auto random_stack = [&] {
     profile::Stack stack;
     for (uint64_t depth = 1 + random() % 3; depth; depth--) {
@@ -107,7 +111,8 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
     for (uint64_t place = 0; place < random() % 3; place++)
       gained.freed_at.push_back({random_stack(), 1 + random() % 5, random() % 1000});
     profile::StackId stack = random_stack();
-    profile::join_heap(assembler.heap_context(stack, types[random() % types.size()]), gained, 0);
+    profile::TypeId type = random_type();
+    profile::join_heap(assembler.heap_context(stack, type), gained, 0);
   }
   if (random() % 2)
     assembler.profile().losses[ASSAY_LOSS_stack_cut] = random() % 10 + 1;
