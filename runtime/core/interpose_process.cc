@@ -30,6 +30,15 @@ char *const *collect(va_list arguments, const char *first, char **out, size_t li
 
 constexpr size_t kMaxArguments = 4096;
 
+// Everything is in the file before the process becomes another; if it does not, it goes on as before.
+template <typename Exec> int exec_with(Exec exec) {
+  find_real_functions();
+  prepare_for_exec();
+  int result = exec();
+  continue_after_exec();
+  return result;
+}
+
 } // namespace
 
 ASSAY_EXPORT void _exit(int status) { exit_at_once(status); }
@@ -51,33 +60,23 @@ ASSAY_EXPORT pid_t fork(void) {
 }
 
 ASSAY_EXPORT int execve(const char *path, char *const *argv, char *const *envp) {
-  find_real_functions();
-  flush_before_exec();
-  return real.execve(path, argv, envp);
+  return exec_with([&] { return real.execve(path, argv, envp); });
 }
 
 ASSAY_EXPORT int execv(const char *path, char *const *argv) {
-  find_real_functions();
-  flush_before_exec();
-  return real.execve(path, argv, environ);
+  return exec_with([&] { return real.execve(path, argv, environ); });
 }
 
 ASSAY_EXPORT int execvpe(const char *file, char *const *argv, char *const *envp) {
-  find_real_functions();
-  flush_before_exec();
-  return real.execvpe(file, argv, envp);
+  return exec_with([&] { return real.execvpe(file, argv, envp); });
 }
 
 ASSAY_EXPORT int execvp(const char *file, char *const *argv) {
-  find_real_functions();
-  flush_before_exec();
-  return real.execvpe(file, argv, environ);
+  return exec_with([&] { return real.execvpe(file, argv, environ); });
 }
 
 ASSAY_EXPORT int fexecve(int fd, char *const *argv, char *const *envp) {
-  find_real_functions();
-  flush_before_exec();
-  return real.fexecve(fd, argv, envp);
+  return exec_with([&] { return real.fexecve(fd, argv, envp); });
 }
 
 ASSAY_EXPORT int execl(const char *path, const char *first, ...) {

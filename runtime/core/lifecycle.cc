@@ -3,7 +3,7 @@
 //   preinit   start(): before every constructor, also those of shared libraries
 //   ctor      __assay_module_init of each instrumented module: its SITES; the first starts the helper
 //   helper    flush() every flush_ms, and on request
-//   end       finish(): last destructor, _exit, quick_exit; flush_before_exec()
+//   end       finish(): last destructor, _exit, quick_exit; prepare_for_exec()
 
 #include <stddef.h>
 #include <sys/utsname.h>
@@ -29,7 +29,6 @@ extern "C" __attribute__((weak, visibility("default"))) const char __assay_defau
 struct {
   uint32_t contexts;
   uint32_t modules;
-  uint32_t sites;
   SpinLock lock; // one flush at a time
 } constinit written = {};
 
@@ -73,6 +72,10 @@ void write_header(bool forked) {
   write_options();
 }
 
+void write_sites(uint32_t module, const void *sites, uint64_t size) {
+  runtime.file.append(ASSAY_RECORD_Sites, AssaySites{module}, sites, size);
+}
+
 void write_modules() {
   for (uint32_t end = runtime.modules.count(); written.modules < end; written.modules++) {
     const Module &m = runtime.modules.get(written.modules + 1);
@@ -87,6 +90,8 @@ void write_modules() {
     __builtin_memcpy(&record.build_id0, m.build_id, sizeof m.build_id);
     static_assert(offsetof(AssayModule, build_id0) + sizeof m.build_id == sizeof record);
     runtime.file.append(ASSAY_RECORD_Module, record, m.path, length_of(m.path) + 1);
+    if (m.sites) // in the child of a fork; else the module's initializer brings them later
+      write_sites(written.modules + 1, m.sites, m.sites_size);
   }
 }
 
@@ -143,7 +148,7 @@ bool open_profile(const char *run_folder, bool forked) {
   executable[n > 0 ? n : 0] = 0;
   if (!runtime.file.open(dir, executable, run_folder))
     return false;
-  written.contexts = written.modules = written.sites = 0;
+  written.contexts = written.modules = 0;
   write_header(forked);
   runtime.modules.refresh();
   write_modules();
@@ -168,11 +173,13 @@ void start(char **envp) {
     runtime.options.depth = runtime.options.depth ? kMaxDepth : 1;
   start_clock();
   runtime.start_unix_ns = sys::clock_ns(CLOCK_REALTIME);
-  if (!runtime.chunks.create() || !runtime.depot.create() || !runtime.modules.create()) {
+  if (!start_tools())
+    return;
+  if (!runtime.depot.create() || !runtime.modules.create() || !runtime.chunks.create()) {
     count_loss(ASSAY_LOSS_no_memory, 1);
     return;
   }
-  if (!start_tools() || !open_profile(nullptr, false))
+  if (!open_profile(nullptr, false))
     return;
   runtime.recording = true;
 }
@@ -208,13 +215,19 @@ void finish(AssayEndReason reason, int status) {
   }
 }
 
-void flush_before_exec() {
+void prepare_for_exec() {
   if (!runtime.recording || sys::process_id() != runtime.pid)
     return;
   Busy busy;
   flush(SnapshotKind::kFull);
   runtime.file.append(ASSAY_RECORD_End, AssayEnd{ASSAY_END_EXEC, 0, now_us()});
   runtime.file.flush();
+  runtime.control.remove(runtime.file.live_path());
+}
+
+void continue_after_exec() {
+  if (runtime.recording && sys::process_id() == runtime.pid)
+    runtime.control.create(runtime.file.live_path());
 }
 
 void continue_in_child() {
@@ -251,10 +264,8 @@ void __assay_module_init(const void *sites, uint64_t sites_size) {
   if (!runtime.recording)
     return;
   Busy busy;
-  runtime.modules.add_sites(sites, sites_size);
-  uint32_t module = runtime.modules.find((uint64_t)sites);
-  if (module)
-    runtime.file.append(ASSAY_RECORD_Sites, AssaySites{module}, sites, sites_size);
+  if (uint32_t module = runtime.modules.add_sites(sites, sites_size))
+    write_sites(module, sites, sites_size);
   static constinit bool helped = false;
   if (!helped) {
     helped = true;

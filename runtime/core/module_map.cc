@@ -81,9 +81,7 @@ bool ModuleMap::create() {
   return modules_ != nullptr;
 }
 
-void ModuleMap::note_mapping(uint64_t start, uint64_t end, uint64_t offset, const char *path,
-                             uint8_t *seen) {
-  (void)end;
+void ModuleMap::note_mapping(uint64_t start, uint64_t offset, const char *path, uint8_t *seen) {
   if (offset != 0 || (path[0] != '/' && !equal(path, "[vdso]", 7)))
     return;
   for (uint32_t i = 0; i < count_; i++)
@@ -118,9 +116,10 @@ void ModuleMap::refresh() {
   __builtin_memset(seen, 0, count_);
   MapsReader maps;
   MapsLine line;
-  while (maps.next(line))
-    note_mapping(line.start, line.end, line.offset, line.path, seen);
-  for (uint32_t i = 0; i < count_; i++)
+  bool any = false;
+  for (; maps.next(line); any = true)
+    note_mapping(line.start, line.offset, line.path, seen);
+  for (uint32_t i = 0; any && i < count_; i++) // no line at all: /proc is not there
     if (!seen[i])
       modules_[i].unloaded = true;
 }
@@ -134,19 +133,23 @@ uint32_t ModuleMap::find(uint64_t address) const {
   return 0;
 }
 
-void ModuleMap::add_sites(const void *sites, uint64_t size) {
+uint32_t ModuleMap::add_sites(const void *sites, uint64_t size) {
   if (!modules_)
-    return;
+    return 0;
   uint32_t module = find((uint64_t)sites);
   if (!module) {
     refresh();
     module = find((uint64_t)sites);
   }
   if (!module)
-    return;
+    return 0;
   Locked locked(lock_);
-  modules_[module - 1].sites_size = size;
-  __atomic_store_n(&modules_[module - 1].sites, sites, __ATOMIC_RELEASE);
+  Module &m = modules_[module - 1];
+  if (m.sites == sites)
+    return 0;
+  m.sites_size = size;
+  __atomic_store_n(&m.sites, sites, __ATOMIC_RELEASE);
+  return module;
 }
 
 } // namespace assay

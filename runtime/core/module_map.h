@@ -26,8 +26,9 @@ public:
   bool create();
   // Reads /proc/self/maps: new mappings get new numbers, missing ones are marked unloaded. Uses no libc.
   void refresh();
-  // Notes the SITES section of the module that holds it, refreshing if need be.
-  void add_sites(const void *sites, uint64_t size);
+  // Notes the SITES section of the module that holds it, refreshing if need be. The module's number; 0 if
+  // there is none or the section is known.
+  uint32_t add_sites(const void *sites, uint64_t size);
   // Number of the live module that holds address, from 1; 0 if none.
   uint32_t find(uint64_t address) const;
   const Module &get(uint32_t module) const { return modules_[module - 1]; }
@@ -35,7 +36,7 @@ public:
   void reset_lock() { lock_.reset(); }
 
 private:
-  void note_mapping(uint64_t start, uint64_t end, uint64_t offset, const char *path, uint8_t *seen);
+  void note_mapping(uint64_t start, uint64_t offset, const char *path, uint8_t *seen);
   Module *modules_ = nullptr;
   uint32_t count_ = 0;
   mutable SpinLock lock_;

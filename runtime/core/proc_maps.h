@@ -1,4 +1,5 @@
-// /proc/self/maps, line by line, without libc.
+// The maps file of this process, line by line, without libc. By way of thread-self: where main has ended
+// by pthread_exit, /proc/self is a zombie without memory.
 #pragma once
 
 #include <stddef.h>
@@ -18,7 +19,7 @@ struct MapsLine {
 
 class MapsReader {
 public:
-  MapsReader() : fd_(sys::open("/proc/self/maps", O_RDONLY)) {}
+  MapsReader() : fd_(sys::open("/proc/thread-self/maps", O_RDONLY)) {}
   ~MapsReader() {
     if (fd_ >= 0)
       sys::close(fd_);

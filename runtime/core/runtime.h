@@ -41,8 +41,9 @@ void flush(SnapshotKind kind);
 // Writes everything and the End record. Only the first call does; a vfork child's does nothing.
 void finish(AssayEndReason reason, int status);
 
-// Before exec: as finish, but the process may come back if exec fails.
-void flush_before_exec();
+// Around exec: as finish, but the process goes on if exec fails.
+void prepare_for_exec();
+void continue_after_exec(); // errno stays
 
 // In the child of a fork.
 void continue_in_child();

@@ -75,7 +75,8 @@ inline long futex_wake(const uint32_t *word) {
 
 // Reads this process's own memory without faulting where it is gone.
 inline long read_own_memory(const iovec *to, size_t to_count, const iovec *from, size_t from_count) {
-  return call(SYS_process_vm_readv, process_id(), (long)to, (long)to_count, (long)from,
+  return call(SYS_process_vm_readv, thread_id(), // not the process id: main may have ended before others
+              (long)to, (long)to_count, (long)from,
               (long)from_count, 0);
 }
 

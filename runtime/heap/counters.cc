@@ -4,6 +4,7 @@
 #include "runtime/heap/counters.h"
 
 #include "runtime/core/arena.h"
+#include "runtime/core/lazy_shadow.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/syscall.h"
 
@@ -38,7 +39,12 @@ uint64_t one_of(uint32_t is_write) { return is_write ? ASSAY_WRITE_ONE : ASSAY_R
 
 } // namespace
 
-bool map_counters() { return reserve(kSpan, ASSAY_COUNTERS_BEGIN) != nullptr; }
+bool map_counters() {
+  if (reserve(kSpan, ASSAY_COUNTERS_BEGIN))
+    return true;
+  map_on_touch(ASSAY_COUNTERS_BEGIN, ASSAY_COUNTERS_END);
+  return false;
+}
 
 void forget_counters() {
   long at = sys::map((void *)ASSAY_COUNTERS_BEGIN, kSpan, PROT_READ | PROT_WRITE,

@@ -8,7 +8,8 @@
 
 namespace assay::heap {
 
-// Maps the whole span of the shadow. False if the kernel refuses.
+// Maps the whole span of the shadow. False if the kernel refuses: then it is mapped as it is touched, and
+// nothing is recorded.
 bool map_counters();
 
 // In the child of a fork: all counters are zero again.

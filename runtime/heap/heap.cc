@@ -189,6 +189,8 @@ void write_peaks() {
     if (!c.changed && c.peak_number == heap.totals.peak_number)
       continue;
     c.changed = false;
+    if (!c.peak_bytes)
+      continue;
     uint64_t at_peak = c.peak_number == heap.totals.peak_number ? c.at_peak_bytes : c.live_bytes;
     runtime.file.append(ASSAY_RECORD_HeapPeak, AssayHeapPeak{i, c.peak_bytes, at_peak});
   }

@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+"""each_end.py PROGRAM END:STATUS…: runs PROGRAM END for each, and checks status and profile.
+
+STATUS is the exit status, or -N for death by signal N. The program makes 100 objects of type `node`, each
+written once, and frees 50 of them before it ends.
+"""
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+program = pathlib.Path(sys.argv[1])
+for case in sys.argv[2:]:
+    how, _, status = case.rpartition(":")
+    folder = program.parent / ("end-" + how)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    done = subprocess.run([program, how], cwd=folder)
+    if done.returncode != int(status):
+        sys.exit(f"{how}: exit status {done.returncode}, not {status}")
+    report = subprocess.run(["assay", "heap", "--json"], cwd=folder, capture_output=True, text=True)
+    if report.returncode != 0:
+        sys.exit(f"{how}: {report.stderr}")
+    nodes = [c for c in json.loads(report.stdout)["contexts"]
+             if c["type"] == "node" and any(f["function"] == "main" for f in c["stack"])]
+    for key, wanted in [("alloc_count", 100), ("writes", 100), ("live_count", 50)]:
+        got = sum(c[key] for c in nodes)
+        if got != wanted:
+            sys.exit(f"{how}: {key} is {got}, not {wanted}")
+    if list(folder.glob("assay.out/*/*.live")):
+        sys.exit(f"{how}: the control page was left behind")
