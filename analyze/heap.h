@@ -5,6 +5,7 @@
 #pragma once
 
 #include "analyze/finding.h"
+#include "analyze/frame.h"
 #include "image/layout.h"
 #include "image/symbols.h"
 #include "profile/profile.h"

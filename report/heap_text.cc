@@ -285,7 +285,7 @@ private:
         cells.push_back(row.has_layout ? fmt::format("{} of {}", row.hole_bytes, row.size) : "");
       std::string name = row.name.empty() ? fmt::format("({} unknown)", what) : row.name;
       if (row.has_layout)
-        name += fmt::format(", {}:{}", image::base_name(row.file), row.line);
+        name += fmt::format(", {}:{}", analyze::base_name(row.file), row.line);
       cells.push_back(name);
       table.row(std::move(cells));
     }
@@ -310,7 +310,7 @@ private:
           out_ += fmt::format("      … {} more\n", row.frames.size() - index);
           break;
         }
-        const image::Frame &frame = row.frames[index];
+        const analyze::Frame &frame = row.frames[index];
         std::string line =
             fmt::format("{} {}", index == row.owner ? ">" : " ", printable(analyze::place(frame)));
         out_ += "    " + shortened(line, style_.width - 4) + "\n";

@@ -9,7 +9,7 @@
 
 namespace report {
 
-Json frame_json(const image::Frame &frame) {
+Json frame_json(const analyze::Frame &frame) {
   return {{"function", frame.function}, {"linkage_name", frame.linkage_name},
           {"file", frame.file},         {"line", frame.line},
           {"column", frame.column},     {"function_start_line", frame.function_start_line},
@@ -17,9 +17,9 @@ Json frame_json(const image::Frame &frame) {
           {"inlined", frame.inlined}};
 }
 
-Json stack_json(const std::vector<image::Frame> &frames) {
+Json stack_json(const std::vector<analyze::Frame> &frames) {
   Json stack = Json::array();
-  for (const image::Frame &frame : frames)
+  for (const analyze::Frame &frame : frames)
     stack.push_back(frame_json(frame));
   return stack;
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "analyze/finding.h"
-#include "image/symbols.h"
+#include "analyze/frame.h"
 #include "profile/profile.h"
 
 #include <nlohmann/json.hpp>
@@ -15,8 +15,8 @@ namespace report {
 
 using Json = nlohmann::ordered_json;
 
-Json frame_json(const image::Frame &frame);
-Json stack_json(const std::vector<image::Frame> &frames);
+Json frame_json(const analyze::Frame &frame);
+Json stack_json(const std::vector<analyze::Frame> &frames);
 Json program_json(const profile::Process &process, const std::string &build_id);
 Json machine_json(const profile::Process &process);
 Json losses_json(const std::map<uint32_t, uint64_t> &losses);

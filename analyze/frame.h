@@ -1,0 +1,11 @@
+// Frames as results carry them, so that whoever shows a result needs nothing of image/.
+#pragma once
+
+#include "image/symbols.h"
+
+namespace analyze {
+
+using image::base_name;
+using image::Frame;
+
+} // namespace analyze
