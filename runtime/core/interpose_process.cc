@@ -1,4 +1,4 @@
-// The ways a process ends or multiplies. libc's exit runs our last destructor (lifecycle.cc); the ways
+// The ways a process ends, multiplies, or loses a module. libc's exit runs our last destructor (lifecycle.cc); the ways
 // that run none are interposed here. posix_spawn and vfork need nothing: their children share or replace
 // the memory without coming through here, and `runtime.pid` tells them apart.
 
@@ -49,6 +49,14 @@ ASSAY_EXPORT void quick_exit(int status) {
   finish(ASSAY_END_QUICK, status);
   real.quick_exit(status);
   __builtin_unreachable();
+}
+
+ASSAY_EXPORT int dlclose(void *handle) {
+  find_real_functions();
+  before_unload();
+  int result = real.dlclose(handle);
+  after_unload();
+  return result;
 }
 
 ASSAY_EXPORT pid_t fork(void) {

@@ -90,7 +90,7 @@ void write_modules() {
     __builtin_memcpy(&record.build_id0, m.build_id, sizeof m.build_id);
     static_assert(offsetof(AssayModule, build_id0) + sizeof m.build_id == sizeof record);
     runtime.file.append(ASSAY_RECORD_Module, record, m.path, length_of(m.path) + 1);
-    if (m.sites) // in the child of a fork; else the module's initializer brings them later
+    if (m.sites && !m.unloaded)
       write_sites(written.modules + 1, m.sites, m.sites_size);
   }
 }
@@ -118,6 +118,15 @@ void write_contexts() {
       count_loss_quietly(ASSAY_LOSS_stack_cut, 1);
     runtime.file.append(ASSAY_RECORD_Context, record, frames, c->depth * sizeof frames[0]);
   }
+}
+
+// The section is read now: the module may be gone at the next flush.
+void add_sites(const void *sites, uint64_t size) {
+  Locked locked(written.lock);
+  uint32_t module = runtime.modules.add_sites(sites, size);
+  if (module && module <= written.modules)
+    write_sites(module, sites, size);
+  write_modules();
 }
 
 void write_losses() {
@@ -195,6 +204,27 @@ void flush(SnapshotKind kind) {
   runtime.file.flush();
 }
 
+void before_unload() {
+  if (!runtime.recording)
+    return;
+  Busy busy;
+  Locked locked(written.lock);
+  write_contexts();
+}
+
+void after_unload() {
+  if (!runtime.recording)
+    return;
+  Busy busy;
+  Locked locked(written.lock);
+  if (!runtime.modules.refresh())
+    return;
+  runtime.depot.start_generation();
+  for (uint32_t module = 1; module <= written.modules; module++)
+    if (runtime.modules.take_unloaded(module))
+      runtime.file.append(ASSAY_RECORD_ModuleUnload, AssayModuleUnload{module, now_us()});
+}
+
 void finish(AssayEndReason reason, int status) {
   if (!runtime.recording || sys::process_id() != runtime.pid)
     return;
@@ -264,8 +294,7 @@ void __assay_module_init(const void *sites, uint64_t sites_size) {
   if (!runtime.recording)
     return;
   Busy busy;
-  if (uint32_t module = runtime.modules.add_sites(sites, sites_size))
-    write_sites(module, sites, sites_size);
+  add_sites(sites, sites_size);
   static constinit bool helped = false;
   if (!helped) {
     helped = true;

@@ -108,9 +108,9 @@ void ModuleMap::note_mapping(uint64_t start, uint64_t offset, const char *path, 
   __atomic_store_n(&count_, count_ + 1, __ATOMIC_RELEASE);
 }
 
-void ModuleMap::refresh() {
+bool ModuleMap::refresh() {
   if (!modules_)
-    return;
+    return false;
   Locked locked(lock_);
   static uint8_t seen[kMaxModules]; // under the lock
   __builtin_memset(seen, 0, count_);
@@ -119,9 +119,18 @@ void ModuleMap::refresh() {
   bool any = false;
   for (; maps.next(line); any = true)
     note_mapping(line.start, line.offset, line.path, seen);
+  bool unloaded = false;
   for (uint32_t i = 0; any && i < count_; i++) // no line at all: /proc is not there
-    if (!seen[i])
-      modules_[i].unloaded = true;
+    if (!seen[i] && !modules_[i].unloaded)
+      unloaded = modules_[i].unloaded = true;
+  return unloaded;
+}
+
+bool ModuleMap::take_unloaded(uint32_t module) {
+  Module &m = modules_[module - 1];
+  bool is_new = m.unloaded && !m.unload_taken;
+  m.unload_taken = m.unloaded;
+  return is_new;
 }
 
 uint32_t ModuleMap::find(uint64_t address) const {

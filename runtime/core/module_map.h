@@ -13,7 +13,7 @@ struct Module {
   uint64_t loaded_us;
   uint8_t build_id[32];
   uint32_t build_id_size;
-  bool unloaded;
+  bool unloaded, unload_taken;
   const void *sites; // its SITES section, if it is instrumented
   uint64_t sites_size;
   const char *path;
@@ -24,8 +24,11 @@ public:
   static constexpr uint32_t kMaxModules = 65535;
 
   bool create();
-  // Reads /proc/self/maps: new mappings get new numbers, missing ones are marked unloaded. Uses no libc.
-  void refresh();
+  // Reads the maps file: new mappings get new numbers, missing ones are marked unloaded. Whether any was.
+  // Uses no libc.
+  bool refresh();
+  // Whether the module is unloaded and this was not asked before.
+  bool take_unloaded(uint32_t module);
   // Notes the SITES section of the module that holds it, refreshing if need be. The module's number; 0 if
   // there is none or the section is known.
   uint32_t add_sites(const void *sites, uint64_t size);

@@ -45,6 +45,11 @@ void finish(AssayEndReason reason, int status);
 void prepare_for_exec();
 void continue_after_exec(); // errno stays
 
+// Around dlclose: stacks through the module are written while it can be named; the same addresses mean
+// something else afterwards.
+void before_unload();
+void after_unload();
+
 // In the child of a fork.
 void continue_in_child();
 

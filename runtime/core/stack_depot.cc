@@ -9,8 +9,8 @@
 namespace assay {
 namespace {
 
-uint64_t hash_of(const Stack &stack, uint32_t type) {
-  uint64_t hash = ((uint64_t)stack.depth << 32) ^ type;
+uint64_t hash_of(const Stack &stack, uint32_t type, uint32_t generation) {
+  uint64_t hash = ((uint64_t)stack.depth << 32) ^ ((uint64_t)generation << 40) ^ type;
   for (uint32_t i = 0; i < stack.depth; i++) {
     hash = (hash ^ stack.pcs[i]) * 0x9e3779b97f4a7c15ULL;
     hash ^= hash >> 29;
@@ -23,7 +23,7 @@ uint64_t hash_of(const Stack &stack, uint32_t type) {
 bool StackDepot::create() { return contexts_.create() && buckets_.create(); }
 
 uint32_t StackDepot::intern(const Stack &stack, uint32_t type) {
-  uint64_t hash = hash_of(stack, type);
+  uint64_t hash = hash_of(stack, type, generation_);
   uint32_t *bucket = &buckets_[hash >> 46];
   static_assert(kBuckets == 1 << 18);
   uint32_t head = __atomic_load_n(bucket, __ATOMIC_ACQUIRE), searched_to = 0;

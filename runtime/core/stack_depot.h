@@ -22,6 +22,9 @@ public:
   bool create();
   // The number of the context, from 1; 0 when there is no memory. Lock-free.
   uint32_t intern(const Stack &stack, uint32_t type);
+  // From now on every stack is a new context, also one of known addresses: a module was unloaded, and
+  // another may come in its place.
+  void start_generation() { __atomic_fetch_add(&generation_, 1, __ATOMIC_RELAXED); }
   // Null while a context is being added by another thread.
   const Context *get(uint32_t context) {
     return __atomic_load_n(&contexts_[context], __ATOMIC_ACQUIRE);
@@ -34,6 +37,7 @@ private:
   GrowingArray<const Context *, kMaxContexts> contexts_;
   GrowingArray<uint32_t, kBuckets> buckets_;
   uint32_t next_ = 1;
+  uint32_t generation_ = 0;
 };
 
 } // namespace assay
