@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+struct sigaction;
+
 #define ASSAY_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace assay {

@@ -6,32 +6,17 @@
 
 #include "runtime/core/lazy_shadow.h"
 
-#include <signal.h>
-
-#include "runtime/core/syscall.h"
+#include "runtime/core/kernel_signal.h"
 
 namespace assay {
 namespace {
 
 constexpr uint64_t kPiece = 64 << 10;
 
-// The kernel's own layout: libc's sigaction is not ours to call.
-struct KernelAction {
-  void (*handler)(int, siginfo_t *, void *);
-  uint64_t flags;
-  void (*restorer)();
-  uint64_t mask;
-};
-constexpr uint64_t kRestorer = 0x04000000; // SA_RESTORER
-
 struct {
   uint64_t begin, end;
   KernelAction before;
 } constinit lazy = {};
-
-[[gnu::naked]] void return_from_signal() {
-  asm volatile("mov %0, %%eax\n\tsyscall" : : "i"(SYS_rt_sigreturn));
-}
 
 void on_fault(int, siginfo_t *info, void *) {
   uint64_t address = (uint64_t)info->si_addr;
@@ -41,7 +26,7 @@ void on_fault(int, siginfo_t *info, void *) {
     if (!sys::failed(at) || at == -17 /* another thread was faster */)
       return;
   }
-  sys::call(SYS_rt_sigaction, SIGSEGV, (long)&lazy.before, 0, 8);
+  set_kernel_action(SIGSEGV, &lazy.before, nullptr);
 }
 
 } // namespace
@@ -49,8 +34,8 @@ void on_fault(int, siginfo_t *info, void *) {
 void map_on_touch(uint64_t begin, uint64_t end) {
   lazy.begin = begin;
   lazy.end = end;
-  KernelAction action = {on_fault, SA_SIGINFO | SA_ONSTACK | SA_NODEFER | kRestorer, return_from_signal, 0};
-  sys::call(SYS_rt_sigaction, SIGSEGV, (long)&action, (long)&lazy.before, 8);
+  KernelAction action = kernel_action(on_fault, SA_NODEFER);
+  set_kernel_action(SIGSEGV, &action, &lazy.before);
 }
 
 } // namespace assay

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <sys/utsname.h>
 
+#include "runtime/core/fatal_signals.h"
 #include "runtime/core/interpose.h"
 #include "runtime/core/losses.h"
 #include "runtime/core/machine.h"
@@ -191,6 +192,8 @@ void start(char **envp) {
   if (!open_profile(nullptr, false))
     return;
   runtime.recording = true;
+  if (runtime.options.signals)
+    catch_fatal_signals();
 }
 
 } // namespace

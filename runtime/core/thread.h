@@ -7,7 +7,8 @@
 namespace assay {
 
 struct Thread {
-  uint32_t busy;          // inside the runtime: events of this thread pass straight through
+  uint32_t busy;           // inside the runtime: events of this thread pass straight through
+  uint32_t pending_signal; // came while busy, and would have ended the program; 0 for none
   uint64_t stack_low;     // bounds of the stack that this thread ran on when last asked
   uint64_t stack_high;
   const void *last_block; // newest allocation, to tell temporaries
@@ -15,12 +16,18 @@ struct Thread {
 
 extern thread_local constinit Thread this_thread __attribute__((tls_model("initial-exec")));
 
+void raise_pending_signal(); // fatal_signals.h
+
 // Held while the runtime works on behalf of this thread. A signal handler, or libc code that the
 // runtime calls, sees it and takes the plain way: no deadlock, no recursion.
 class Busy {
 public:
   Busy() : was_(this_thread.busy) { this_thread.busy = 1; }
-  ~Busy() { this_thread.busy = was_; }
+  ~Busy() {
+    this_thread.busy = was_;
+    if (__builtin_expect(this_thread.pending_signal != 0, 0) && !was_)
+      raise_pending_signal();
+  }
   bool nested() const { return was_ != 0; }
   Busy(const Busy &) = delete;
   Busy &operator=(const Busy &) = delete;
