@@ -9,17 +9,19 @@
 //   +--------------------+
 //   | ...                |
 //
-// Rules. A reader skips kinds that it does not know and counts them. A fixed part that is longer than
-// the reader's struct comes from a newer minor version: tails therefore start at `fixed_size`, which is
-// part of the record header. A record whose checksum is wrong, or that runs past the end, ends what can
-// be read; everything before it counts. Profiles (kind 1) merge; traces (kind 2) are ordered and do not.
+// Rules. A reader skips kinds that it does not know and counts them. A fixed part that is longer
+// than the reader's struct comes from a newer minor version: tails therefore start at `fixed_size`,
+// which is part of the record header. A record whose checksum is wrong, or that runs past the end,
+// ends what can be read; everything before it counts. Profiles (kind 1) merge; traces (kind 2) are
+// ordered and do not.
 #pragma once
 
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define ASSAY_FILE_MAGIC "ASSAY\r\n\x1a" // 8 bytes; breaks visibly when a transfer changes line ends
+#define ASSAY_FILE_MAGIC                                                                           \
+  "ASSAY\r\n\x1a" // 8 bytes; breaks visibly when a transfer changes line ends
 
 enum {
   ASSAY_FILE_PROFILE = 1,
@@ -51,8 +53,8 @@ static_assert(sizeof(AssayFileHeader) == 64, "the file header is 64 bytes");
 static_assert(offsetof(AssayFileHeader, checksum) == 60, "the checksum comes last");
 static_assert(sizeof(AssayRecordHeader) == 16, "the record header is 16 bytes");
 
-// 32 bits that change when any bit of the data does: eight bytes at a time, multiply and fold. Not a
-// cryptographic hash; it finds torn writes and damaged copies.
+// 32 bits that change when any bit of the data does: eight bytes at a time, multiply and fold. Not
+// a cryptographic hash; it finds torn writes and damaged copies.
 static inline uint32_t assay_checksum(const void *data, size_t size, uint64_t seed) {
   const unsigned char *p = (const unsigned char *)data;
   uint64_t hash = seed ^ (0x9e3779b97f4a7c15ULL + size);
@@ -69,8 +71,8 @@ static inline uint32_t assay_checksum(const void *data, size_t size, uint64_t se
   return (uint32_t)(hash ^ (hash >> 32));
 }
 
-// Of a record: its tail, seeded with its fixed part, seeded with its header. In two parts, so that the
-// writer need not join them first.
+// Of a record: its tail, seeded with its fixed part, seeded with its header. In two parts, so that
+// the writer need not join them first.
 static inline uint32_t assay_record_checksum(const AssayRecordHeader *header, const void *fixed,
                                              const void *tail) {
   uint64_t seed = ((uint64_t)header->fixed_size << 32) | header->kind;
@@ -78,10 +80,13 @@ static inline uint32_t assay_record_checksum(const AssayRecordHeader *header, co
                         assay_checksum(fixed, header->fixed_size, seed));
 }
 
-static inline size_t assay_padding(size_t length) { return (8 - length % 8) % 8; }
+static inline size_t assay_padding(size_t length) {
+  return (8 - length % 8) % 8;
+}
 
 // A code location in a file: number of a module (of an earlier Module record; 0 for none, then the
-// offset is an address) and the address in that module's own ELF image. Return addresses, not calls.
+// offset is an address) and the address in that module's own ELF image. Return addresses, not
+// calls.
 #define ASSAY_FRAME_MODULE_SHIFT 48
 static inline uint64_t assay_frame(uint64_t module, uint64_t offset) {
   return (module << ASSAY_FRAME_MODULE_SHIFT) | (offset & 0xffffffffffffULL);

@@ -1,6 +1,6 @@
-// The live control page: how a tool talks to a running process without signals. The runtime maps the
-// file PROGRAM.PID.live beside its profile; a tool opens it, writes a request and waits for the answer.
-// The file is removed at the end of the run.
+// The live control page: how a tool talks to a running process without signals. The runtime maps
+// the file PROGRAM.PID.live beside its profile; a tool opens it, writes a request and waits for the
+// answer. The file is removed at the end of the run.
 //
 //   tool                                   runtime (sideline thread)
 //   request = ASSAY_REQUEST_SNAPSHOT

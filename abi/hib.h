@@ -30,9 +30,9 @@ static inline uint32_t assay_histogram_bucket(uint64_t value) {
 
 // One object at the end of its life (or at a walk of the live ones).
 typedef struct AssayObject {
-  uint64_t size;    // bytes asked for
-  uint64_t reads;   // accesses by loads
-  uint64_t writes;  // accesses by stores
+  uint64_t size;   // bytes asked for
+  uint64_t reads;  // accesses by loads
+  uint64_t writes; // accesses by stores
   uint64_t alloc_us, free_us;
   uint64_t blocks_spanned, blocks_touched;
   uint64_t touched_bytes;
@@ -57,9 +57,10 @@ static inline void assay_hib_clear(AssayHib *h) {
 #undef ASSAY_HIB_CLEAR_min
 }
 
-// numerator * scale / denominator, rounded down; 0 / 0 is 0. Where the product needs more than 64 bits,
-// the division comes first; a quotient above 64 bits stays at the largest value.
-static inline uint64_t assay_scaled_ratio(uint64_t numerator, uint64_t scale, uint64_t denominator) {
+// numerator * scale / denominator, rounded down; 0 / 0 is 0. Where the product needs more than 64
+// bits, the division comes first; a quotient above 64 bits stays at the largest value.
+static inline uint64_t assay_scaled_ratio(uint64_t numerator, uint64_t scale,
+                                          uint64_t denominator) {
   uint64_t product;
   if (denominator == 0)
     denominator = 1;
@@ -101,9 +102,9 @@ static inline AssayHib assay_hib_of(const AssayObject *o) {
   return h;
 }
 
-// Joins `later` to `earlier`, both of one context. Exact when every object of `later` was merged after
-// every object of `earlier`; bridge = 0 leaves out the comparison of neighbours (blocks of different
-// processes have none).
+// Joins `later` to `earlier`, both of one context. Exact when every object of `later` was merged
+// after every object of `earlier`; bridge = 0 leaves out the comparison of neighbours (blocks of
+// different processes have none).
 static inline void assay_hib_join(AssayHib *earlier, const AssayHib *later, int bridge) {
   if (later->alloc_count == 0 && later->realloc_count == 0)
     return;

@@ -22,8 +22,8 @@
 // tool's shadow, so that an access there is counted somewhere harmless instead of faulting, and it
 // refuses to account for such memory (loss `odd_address`).
 //
-// Source: heap-profiler.txt "Shadow Memory" (64 -> 8), working-set.txt (64 -> 1), cache-fragmentation.txt
-// (4 -> 1).
+// Source: heap-profiler.txt "Shadow Memory" (64 -> 8), working-set.txt (64 -> 1),
+// cache-fragmentation.txt (4 -> 1).
 #pragma once
 
 #include <assert.h>
@@ -59,7 +59,8 @@
 #define ASSAY_READ_ONE 1ULL
 #define ASSAY_WRITE_ONE (1ULL << 32)
 
-#define ASSAY_DISJOINT_(a_begin, a_end, b_begin, b_end) ((a_end) <= (b_begin) || (b_end) <= (a_begin))
+#define ASSAY_DISJOINT_(a_begin, a_end, b_begin, b_end)                                            \
+  ((a_end) <= (b_begin) || (b_end) <= (a_begin))
 #define ASSAY_SHADOW_BEGIN_(range, shadow)                                                         \
   ASSAY_SHADOW_OF_(ASSAY_##range##_BEGIN, ASSAY_##shadow##_SHIFT, ASSAY_##shadow##_BASE)
 #define ASSAY_SHADOW_END_(range, shadow)                                                           \
@@ -70,10 +71,9 @@
                                 ASSAY_##program##_END),                                            \
                 "shadow " #shadow " of " #range " overlaps the program's " #program)
 #define ASSAY_CHECK_SHADOWS_(range_a, a, range_b, b)                                               \
-  static_assert(                                                                                   \
-      ASSAY_DISJOINT_(ASSAY_SHADOW_BEGIN_(range_a, a), ASSAY_SHADOW_END_(range_a, a),              \
-                      ASSAY_SHADOW_BEGIN_(range_b, b), ASSAY_SHADOW_END_(range_b, b)),             \
-      "shadows " #a " of " #range_a " and " #b " of " #range_b " overlap")
+  static_assert(ASSAY_DISJOINT_(ASSAY_SHADOW_BEGIN_(range_a, a), ASSAY_SHADOW_END_(range_a, a),    \
+                                ASSAY_SHADOW_BEGIN_(range_b, b), ASSAY_SHADOW_END_(range_b, b)),   \
+                "shadows " #a " of " #range_a " and " #b " of " #range_b " overlap")
 #define ASSAY_CHECK_PAIR_(a, b)                                                                    \
   ASSAY_CHECK_SHADOWS_(LOW, a, LOW, b);                                                            \
   ASSAY_CHECK_SHADOWS_(LOW, a, HIGH, b);                                                           \

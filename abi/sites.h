@@ -1,10 +1,12 @@
-// What the compiler tells of a module: entries in the section `assay_sites`, copied verbatim into the
-// profile. Each entry is 8-byte aligned and starts with AssaySite; unknown kinds are skipped by size.
+// What the compiler tells of a module: entries in the section `assay_sites`, copied verbatim into
+// the profile. Each entry is 8-byte aligned and starts with AssaySite; unknown kinds are skipped by
+// size.
 //
 //   AssaySite  AssaySiteType  name bytes, zero-padded to 8
 //
-// A type's id is the low 32 bits of a 64-bit hash of its name and layout: 32 bits fit the chunk header,
-// and the 64 travel with the name, so that two types with equal ids are told apart by module.
+// A type's id is the low 32 bits of a 64-bit hash of its name and layout: 32 bits fit the chunk
+// header, and the 64 travel with the name, so that two types with equal ids are told apart by
+// module.
 #pragma once
 
 #include <stdint.h>

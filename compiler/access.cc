@@ -1,5 +1,5 @@
-// The same questions for naive and coalesced instrumentation, so that both count the same. Each refusal
-// is one line with its reason.
+// The same questions for naive and coalesced instrumentation, so that both count the same. Each
+// refusal is one line with its reason.
 
 #include "compiler/access.h"
 
@@ -16,7 +16,8 @@ namespace assay::compiler {
 namespace {
 
 bool interesting_pointer(const Value *pointer) {
-  if (pointer->getType()->getScalarType()->getPointerAddressSpace() != 0) // thread-local by segment, devices
+  if (pointer->getType()->getScalarType()->getPointerAddressSpace() !=
+      0) // thread-local by segment, devices
     return false;
   if (pointer->isSwiftError()) // not memory
     return false;
@@ -25,7 +26,8 @@ bool interesting_pointer(const Value *pointer) {
     return false;
   if (isa<GlobalValue>(object)) // nor have globals
     return false;
-  if (auto *argument = dyn_cast<Argument>(object); argument && argument->hasByValAttr()) // the stack again
+  if (auto *argument = dyn_cast<Argument>(object);
+      argument && argument->hasByValAttr()) // the stack again
     return false;
   if (isa<ConstantPointerNull>(object) || isa<UndefValue>(object)) // a deliberate fault
     return false;
@@ -33,7 +35,8 @@ bool interesting_pointer(const Value *pointer) {
 }
 
 bool excluded(const Instruction &instruction) {
-  return instruction.hasMetadata(LLVMContext::MD_nosanitize); // another instrumentation's own access
+  return instruction.hasMetadata(
+      LLVMContext::MD_nosanitize); // another instrumentation's own access
 }
 
 uint64_t bytes_of(const Instruction &instruction, Type *type) {
@@ -49,8 +52,8 @@ bool is_scalar_length(const Value *length) {
   return constant && constant->getZExtValue() > 0 && constant->getZExtValue() <= kScalarBytes;
 }
 
-// A small memset is one store; a small memcpy one load and one store, which two accesses cannot share:
-// it stays a range.
+// A small memset is one store; a small memcpy one load and one store, which two accesses cannot
+// share: it stays a range.
 std::optional<Access> small_memset(Instruction &instruction) {
   auto *set = dyn_cast<MemSetInst>(&instruction);
   if (!set || !is_scalar_length(set->getLength()) || !interesting_pointer(set->getDest()))
@@ -66,16 +69,19 @@ std::optional<Access> interesting(Instruction &instruction) {
     return std::nullopt;
   Access access = {};
   if (auto *load = dyn_cast<LoadInst>(&instruction)) {
-    access = {load->getPointerOperand(), bytes_of(instruction, load->getType()), load->getAlign(), true, false};
+    access = {load->getPointerOperand(), bytes_of(instruction, load->getType()), load->getAlign(),
+              true, false};
   } else if (auto *store = dyn_cast<StoreInst>(&instruction)) {
-    access = {store->getPointerOperand(), bytes_of(instruction, store->getValueOperand()->getType()),
-              store->getAlign(), false, true};
+    access = {store->getPointerOperand(),
+              bytes_of(instruction, store->getValueOperand()->getType()), store->getAlign(), false,
+              true};
   } else if (auto *rmw = dyn_cast<AtomicRMWInst>(&instruction)) {
     access = {rmw->getPointerOperand(), bytes_of(instruction, rmw->getValOperand()->getType()),
               rmw->getAlign(), true, true};
   } else if (auto *exchange = dyn_cast<AtomicCmpXchgInst>(&instruction)) {
-    access = {exchange->getPointerOperand(), bytes_of(instruction, exchange->getCompareOperand()->getType()),
-              exchange->getAlign(), true, true};
+    access = {exchange->getPointerOperand(),
+              bytes_of(instruction, exchange->getCompareOperand()->getType()), exchange->getAlign(),
+              true, true};
   } else {
     return small_memset(instruction);
   }
@@ -125,7 +131,8 @@ std::optional<MaskedAccess> interesting_masked(Instruction &instruction) {
   Value *address = call->getArgOperand(pointer);
   if (!address->getType()->isVectorTy() && !interesting_pointer(address))
     return std::nullopt;
-  return MaskedAccess{address, call->getArgOperand(mask), bytes_of(instruction, vector->getElementType()), writes};
+  return MaskedAccess{address, call->getArgOperand(mask),
+                      bytes_of(instruction, vector->getElementType()), writes};
 }
 
 bool is_barrier(const Instruction &instruction) {
@@ -139,7 +146,8 @@ bool is_barrier(const Instruction &instruction) {
 }
 
 bool interesting(const Function &function) {
-  if (function.isDeclaration() || function.hasAvailableExternallyLinkage()) // its real body is elsewhere
+  if (function.isDeclaration() ||
+      function.hasAvailableExternallyLinkage()) // its real body is elsewhere
     return false;
   if (function.hasFnAttribute(Attribute::Naked)) // no frame to work in
     return false;

@@ -34,14 +34,14 @@ struct MaskedAccess {
   bool writes;
 };
 
-// The access that the instruction makes, or nothing with the reason in the source. Stack variables and
-// globals are not interesting: the heap tool has no counter for them.
+// The access that the instruction makes, or nothing with the reason in the source. Stack variables
+// and globals are not interesting: the heap tool has no counter for them.
 std::optional<Access> interesting(llvm::Instruction &instruction);
 llvm::SmallVector<RangeAccess, 2> interesting_ranges(llvm::Instruction &instruction);
 std::optional<MaskedAccess> interesting_masked(llvm::Instruction &instruction);
 
-// May something observe or change counters inside this instruction: free, exit, throw, another thread's
-// release? Counts of what came before must be in memory by then.
+// May something observe or change counters inside this instruction: free, exit, throw, another
+// thread's release? Counts of what came before must be in memory by then.
 bool is_barrier(const llvm::Instruction &instruction);
 
 // May the accesses of this function be counted at all?

@@ -1,6 +1,6 @@
-// The driver must know three things of a command line that it does not otherwise understand: does it
-// compile, does it link, and what does it make. Everything else passes through. Our flags come last where
-// they must win (frame pointers) and first where the user's must (debug info, build id).
+// The driver must know three things of a command line that it does not otherwise understand: does
+// it compile, does it link, and what does it make. Everything else passes through. Our flags come
+// last where they must win (frame pointers) and first where the user's must (debug info, build id).
 
 #include "compiler/command_line.h"
 
@@ -13,9 +13,13 @@
 namespace assay::compiler {
 namespace {
 
-[[noreturn]] void refuse(const std::string &why) { throw std::runtime_error(why); }
+[[noreturn]] void refuse(const std::string &why) {
+  throw std::runtime_error(why);
+}
 
-bool starts_with(std::string_view s, std::string_view prefix) { return s.substr(0, prefix.size()) == prefix; }
+bool starts_with(std::string_view s, std::string_view prefix) {
+  return s.substr(0, prefix.size()) == prefix;
+}
 
 bool is_one_of(std::string_view s, std::initializer_list<std::string_view> list) {
   return std::find(list.begin(), list.end(), s) != list.end();
@@ -40,7 +44,8 @@ uint64_t read_tools(std::string_view list) {
     bit = 1ULL << number;
 #include "abi/tools.def"
     if (!bit)
-      refuse("-fassay=" + std::string(word) + ": no such tool in this version; there is " + tool_names());
+      refuse("-fassay=" + std::string(word) + ": no such tool in this version; there is " +
+             tool_names());
     tools |= bit;
   }
   return tools;
@@ -48,11 +53,26 @@ uint64_t read_tools(std::string_view list) {
 
 // Options whose value is the next argument, as far as the question "is this an input?" needs it.
 bool takes_next(std::string_view a) {
-  return is_one_of(a, {"-o", "-x", "-I", "-D", "-U", "-L", "-l", "-include", "-imacros", "-isystem", "-iquote",
-                       "-idirafter", "-isysroot", "-MF", "-MT", "-MQ", "-Xclang", "-Xlinker", "-Xassembler",
-                       "-Xpreprocessor", "-mllvm", "-T", "-u", "-z", "-e", "-target", "-arch", "-framework",
-                       "-rpath", "-soname", "-B", "-iprefix", "-iwithprefix", "-iwithprefixbefore", "--param",
-                       "-Xanalyzer", "--sysroot", "-dumpdir", "-ivfsoverlay"});
+  return is_one_of(a, {"-o",           "-x",
+                       "-I",           "-D",
+                       "-U",           "-L",
+                       "-l",           "-include",
+                       "-imacros",     "-isystem",
+                       "-iquote",      "-idirafter",
+                       "-isysroot",    "-MF",
+                       "-MT",          "-MQ",
+                       "-Xclang",      "-Xlinker",
+                       "-Xassembler",  "-Xpreprocessor",
+                       "-mllvm",       "-T",
+                       "-u",           "-z",
+                       "-e",           "-target",
+                       "-arch",        "-framework",
+                       "-rpath",       "-soname",
+                       "-B",           "-iprefix",
+                       "-iwithprefix", "-iwithprefixbefore",
+                       "--param",      "-Xanalyzer",
+                       "--sysroot",    "-dumpdir",
+                       "-ivfsoverlay"});
 }
 
 bool has_suffix(std::string_view name, std::initializer_list<std::string_view> suffixes) {
@@ -153,20 +173,23 @@ private:
   }
 
   void read_clang(std::string_view a, std::string_view next) {
-    if (is_one_of(a, {"-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "--analyze", "--precompile", "-emit-ast",
-                      "-verify-pch", "--version", "-dumpversion", "-dumpmachine", "-v"}) ||
+    if (is_one_of(a, {"-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "--analyze", "--precompile",
+                      "-emit-ast", "-verify-pch", "--version", "-dumpversion", "-dumpmachine",
+                      "-v"}) ||
         starts_with(a, "-print-") || starts_with(a, "--print-"))
       stops_early_ = stops_early_ || a != "-v";
     if (is_one_of(a, {"-E", "-M", "-MM", "-fsyntax-only"}))
       only_preprocesses_ = true;
-    if (is_one_of(a, {"-r", "-nostdlib", "-nostartfiles", "-nolibc", "-nodefaultlibs"}) || a == "-Wl,-r")
+    if (is_one_of(a, {"-r", "-nostdlib", "-nostartfiles", "-nolibc", "-nodefaultlibs"}) ||
+        a == "-Wl,-r")
       line_.no_runtime = true;
     if (a == "-shared")
       line_.shared = true;
     if (a == "-static" || a == "-static-pie")
       static_ = true;
     if (a == "-x")
-      language_ = next, makes_header_ = makes_header_ || language_.find("-header") != std::string::npos;
+      language_ = next,
+      makes_header_ = makes_header_ || language_.find("-header") != std::string::npos;
     if (starts_with(a, "-fsanitize="))
       read_sanitizers(a.substr(11));
     if (starts_with(a, "-l"))
@@ -184,7 +207,8 @@ private:
 
   void read_sanitizers(std::string_view list) {
     line_.sanitizes = true;
-    for (std::string_view bad : {"address", "memory", "thread", "hwaddress", "leak", "dataflow", "scudo"}) {
+    for (std::string_view bad :
+         {"address", "memory", "thread", "hwaddress", "leak", "dataflow", "scudo"}) {
       size_t at = (std::string(",") + std::string(list) + ",").find("," + std::string(bad) + ",");
       if (at != std::string::npos)
         heap_conflict_ = "-fsanitize=" + std::string(bad);
@@ -197,7 +221,9 @@ private:
   std::string language_, heap_conflict_;
 };
 
-void add(std::vector<std::string> &to, std::initializer_list<std::string> more) { to.insert(to.end(), more); }
+void add(std::vector<std::string> &to, std::initializer_list<std::string> more) {
+  to.insert(to.end(), more);
+}
 
 } // namespace
 
@@ -210,7 +236,8 @@ CommandLine read_command_line(const std::vector<std::string> &arguments) {
   return line;
 }
 
-std::vector<std::string> clang_arguments(const CommandLine &line, const Installation &installation) {
+std::vector<std::string> clang_arguments(const CommandLine &line,
+                                         const Installation &installation) {
   if (!line.tools)
     return line.rest;
   std::vector<std::string> out = {"--start-no-unused-arguments", "-g"};
@@ -233,7 +260,8 @@ std::vector<std::string> clang_arguments(const CommandLine &line, const Installa
   if (line.precise_stacks)
     out.push_back("-fno-optimize-sibling-calls");
   if (line.compiles) {
-    add(out, {"-Xclang", "-load", "-Xclang", installation.pass, "-fpass-plugin=" + installation.pass});
+    add(out,
+        {"-Xclang", "-load", "-Xclang", installation.pass, "-fpass-plugin=" + installation.pass});
     if (line.naive)
       add(out, {"-mllvm", "-assay-naive"});
     if (!line.dir.empty())
@@ -246,8 +274,8 @@ std::vector<std::string> clang_arguments(const CommandLine &line, const Installa
     if (line.shared)
       add(out, {"-Wl,-z,undefs"}); // the runtime is in the executable
     else
-      add(out, {"-Wl,--dynamic-list=" + installation.exports, "-Wl,--whole-archive", installation.runtime,
-                "-Wl,--no-whole-archive"});
+      add(out, {"-Wl,--dynamic-list=" + installation.exports, "-Wl,--whole-archive",
+                installation.runtime, "-Wl,--no-whole-archive"});
   }
   return out;
 }
@@ -259,8 +287,8 @@ std::string flags_help() {
 #define ASSAY_FLAG(spelling, argument, help)                                                       \
   {                                                                                                \
     const char *value = argument;                                                                  \
-    std::string left = std::string("  ") + spelling + (value ? std::string("=") + value : "");    \
-    out << left << std::string(left.size() < 30 ? 30 - left.size() : 1, ' ') << help << '\n';     \
+    std::string left = std::string("  ") + spelling + (value ? std::string("=") + value : "");     \
+    out << left << std::string(left.size() < 30 ? 30 - left.size() : 1, ' ') << help << '\n';      \
   }
 #include "compiler/flags.def"
   return out.str();

@@ -21,11 +21,11 @@ struct CommandLine {
   std::vector<std::string> ignore_lists;
   bool naive = false;
   bool precise_stacks = false;
-  bool links = false;   // an executable or a shared object comes out
-  bool shared = false;  // a shared object
-  bool compiles = false; // a source goes in
-  bool no_runtime = false; // -r, -nostdlib and the like: the user links by hand
-  bool sanitizes = false;  // the user asked for a sanitizer of clang's
+  bool links = false;            // an executable or a shared object comes out
+  bool shared = false;           // a shared object
+  bool compiles = false;         // a source goes in
+  bool no_runtime = false;       // -r, -nostdlib and the like: the user links by hand
+  bool sanitizes = false;        // the user asked for a sanitizer of clang's
   std::vector<std::string> rest; // the arguments that are clang's
 };
 

@@ -1,5 +1,5 @@
-// Hooks are declared from abi/hooks.def: their C types are translated to IR types here, at compile time,
-// so that no second list of signatures exists.
+// Hooks are declared from abi/hooks.def: their C types are translated to IR types here, at compile
+// time, so that no second list of signatures exists.
 
 #include "compiler/counting.h"
 
@@ -44,9 +44,11 @@ FunctionType *hook_type(LLVMContext &c, StringRef wanted) {
 
 void add(IRBuilder<> &builder, Value *address, uint64_t at, uint32_t n) {
   Type *i32 = builder.getInt32Ty();
-  Value *counter = builder.CreateIntToPtr(builder.CreateAdd(address, builder.getInt64(at)), builder.getPtrTy());
+  Value *counter =
+      builder.CreateIntToPtr(builder.CreateAdd(address, builder.getInt64(at)), builder.getPtrTy());
   LoadInst *old = builder.CreateAlignedLoad(i32, counter, Align(4));
-  StoreInst *store = builder.CreateAlignedStore(builder.CreateAdd(old, builder.getInt32(n)), counter, Align(4));
+  StoreInst *store =
+      builder.CreateAlignedStore(builder.CreateAdd(old, builder.getInt32(n)), counter, Align(4));
   MDNode *empty = MDNode::get(builder.getContext(), {});
   old->setMetadata(LLVMContext::MD_nosanitize, empty);
   store->setMetadata(LLVMContext::MD_nosanitize, empty);

@@ -5,9 +5,10 @@
 
 namespace assay::compiler {
 
-// Adds reads and writes to the counter of the 64-byte block that holds pointer. The halves are separate
-// 32-bit additions: mixing widths would defeat store forwarding.
-void add_to_counter(llvm::IRBuilder<> &builder, llvm::Value *pointer, uint32_t reads, uint32_t writes);
+// Adds reads and writes to the counter of the 64-byte block that holds pointer. The halves are
+// separate 32-bit additions: mixing widths would defeat store forwarding.
+void add_to_counter(llvm::IRBuilder<> &builder, llvm::Value *pointer, uint32_t reads,
+                    uint32_t writes);
 
 // The runtime's function of abi/hooks.def.
 llvm::FunctionCallee hook(llvm::Module &module, llvm::StringRef name);

@@ -1,6 +1,6 @@
-// assay-cc and assay-c++: clang with Assay's plugin and runtime. Called by the second name it is clang++.
-// It finds its installation relative to itself, rewrites the command line and becomes clang; it never
-// looks at what clang does, so that everything clang can do works.
+// assay-cc and assay-c++: clang with Assay's plugin and runtime. Called by the second name it is
+// clang++. It finds its installation relative to itself, rewrites the command line and becomes
+// clang; it never looks at what clang does, so that everything clang can do works.
 
 #include <unistd.h>
 
@@ -51,7 +51,8 @@ void check_version(const std::string &clang) {
     pclose(out);
   }
   if (strncmp(version.data(), "22.", 3) != 0)
-    throw std::runtime_error("ASSAY_CLANG=" + clang + " is not clang 22, which the plugin was built for; unset it");
+    throw std::runtime_error("ASSAY_CLANG=" + clang +
+                             " is not clang 22, which the plugin was built for; unset it");
 }
 
 int become_clang(bool plus_plus, const std::vector<std::string> &arguments) {
@@ -69,7 +70,8 @@ int become_clang(bool plus_plus, const std::vector<std::string> &arguments) {
     argv.push_back(word.data());
   argv.push_back(nullptr);
   execvp(argv[0], argv.data());
-  return complain("cannot run " + clang + " (" + strerror(errno) + "); install it with `apt-get install clang-22`");
+  return complain("cannot run " + clang + " (" + strerror(errno) +
+                  "); install it with `apt-get install clang-22`");
 }
 
 } // namespace
@@ -83,7 +85,8 @@ int main(int argc, char **argv) {
       fputs(flags_help().c_str(), stdout);
       return 0;
     }
-    return become_clang(name.find("++") != std::string::npos, clang_arguments(line, find_installation()));
+    return become_clang(name.find("++") != std::string::npos,
+                        clang_arguments(line, find_installation()));
   } catch (const std::exception &e) {
     return complain(e.what());
   }

@@ -1,12 +1,14 @@
 // Naive: after each interesting access, one addition to the counter of its first byte's block.
 //
-// Coalesced: within a basic block, accesses that surely lie in one 64-byte block share one addition,
-// placed after the last of them. "Surely" comes from alignment: two constant offsets from one base that
-// is a multiple of A lie in one block if they lie in the same A bytes, for A up to 64. Calls that may
-// free, exit, throw or wait end the sharing, so that counts are in memory when anybody can look.
-// Both give the same counter values at every such point; the naive form is kept as the oracle.
+// Coalesced: within a basic block, accesses that surely lie in one 64-byte block share one
+// addition, placed after the last of them. "Surely" comes from alignment: two constant offsets from
+// one base that is a multiple of A lie in one block if they lie in the same A bytes, for A up
+// to 64. Calls that may free, exit, throw or wait end the sharing, so that counts are in memory
+// when anybody can look. Both give the same counter values at every such point; the naive form is
+// kept as the oracle.
 //
-// Counting after the access, never before: the program's own fault comes first, with its own address.
+// Counting after the access, never before: the program's own fault comes first, with its own
+// address.
 //
 // Source: heap-profiler.txt, "Compiler" ("aggressively coalescing counter updates").
 
@@ -46,8 +48,8 @@ struct Group {
   uint32_t reads = 0, writes = 0;
 };
 
-// The base and constant offset of a pointer, and the largest alignment of the base that follows from the
-// access and from what is known of the base.
+// The base and constant offset of a pointer, and the largest alignment of the base that follows
+// from the access and from what is known of the base.
 Place place_of(const Access &access, const DataLayout &layout) {
   APInt offset(layout.getIndexTypeSizeInBits(access.pointer->getType()), 0);
   Value *base = const_cast<Value *>(
@@ -56,11 +58,14 @@ Place place_of(const Access &access, const DataLayout &layout) {
   uint64_t align = commonAlignment(access.align, (uint64_t)bytes).value();
   align = std::max(align, base->getPointerAlignment(layout).value());
   align = std::min(align, kBlockBytes);
-  int64_t granule = bytes >= 0 ? bytes / (int64_t)align : -((-bytes + (int64_t)align - 1) / (int64_t)align);
+  int64_t granule =
+      bytes >= 0 ? bytes / (int64_t)align : -((-bytes + (int64_t)align - 1) / (int64_t)align);
   return {base, align, granule};
 }
 
-BasicBlock::iterator after(Instruction *instruction) { return std::next(instruction->getIterator()); }
+BasicBlock::iterator after(Instruction *instruction) {
+  return std::next(instruction->getIterator());
+}
 
 void emit(const Group &group) {
   IRBuilder<> builder(group.last->getParent(), after(group.last));
@@ -123,7 +128,8 @@ private:
     builder.SetCurrentDebugLocation(instruction.getDebugLoc());
     for (const RangeAccess &range : interesting_ranges(instruction))
       builder.CreateCall(hook(*function_.getParent(), "__assay_heap_range"),
-                         {range.pointer, builder.CreateZExtOrTrunc(range.length, builder.getInt64Ty()),
+                         {range.pointer,
+                          builder.CreateZExtOrTrunc(range.length, builder.getInt64Ty()),
                           builder.getInt32(range.writes)});
   }
 
@@ -135,8 +141,9 @@ private:
     Value *mask = builder.CreateZExt(builder.CreateBitCast(access.mask, builder.getIntNTy(lanes)),
                                      builder.getInt64Ty());
     auto call = [&](Value *pointer, Value *bits) {
-      builder.CreateCall(hook(*function_.getParent(), "__assay_heap_masked"),
-                         {pointer, builder.getInt64(access.element_bytes), bits, builder.getInt32(access.writes)});
+      builder.CreateCall(
+          hook(*function_.getParent(), "__assay_heap_masked"),
+          {pointer, builder.getInt64(access.element_bytes), bits, builder.getInt32(access.writes)});
     };
     if (!access.pointer->getType()->isVectorTy()) {
       call(access.pointer, mask);
@@ -147,15 +154,18 @@ private:
            builder.CreateAnd(builder.CreateLShr(mask, lane), builder.getInt64(1)));
   }
 
-  // The type's id waits in a thread-local for the allocation function, and is taken back after the call:
-  // a custom operator new that allocates nothing must not give its type to somebody else's block.
+  // The type's id waits in a thread-local for the allocation function, and is taken back after the
+  // call: a custom operator new that allocates nothing must not give its type to somebody else's
+  // block.
   void announce_type(CallBase &call) {
     TaggedType type = *tagged_type(call);
     Module &module = *function_.getParent();
-    Constant *variable = module.getOrInsertGlobal("__assay_next_type", Type::getInt32Ty(module.getContext()), [&] {
-      return new GlobalVariable(module, Type::getInt32Ty(module.getContext()), false, GlobalValue::ExternalLinkage,
-                                nullptr, "__assay_next_type", nullptr, GlobalValue::InitialExecTLSModel);
-    });
+    Constant *variable =
+        module.getOrInsertGlobal("__assay_next_type", Type::getInt32Ty(module.getContext()), [&] {
+          return new GlobalVariable(module, Type::getInt32Ty(module.getContext()), false,
+                                    GlobalValue::ExternalLinkage, nullptr, "__assay_next_type",
+                                    nullptr, GlobalValue::InitialExecTLSModel);
+        });
     auto set = [&](BasicBlock *block, BasicBlock::iterator where, uint32_t id) {
       IRBuilder<> builder(block, where);
       builder.SetCurrentDebugLocation(call.getDebugLoc());

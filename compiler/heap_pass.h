@@ -10,8 +10,8 @@ struct HeapOptions {
   bool naive = false; // one update an access, as written: the oracle for every optimisation
 };
 
-// Counts the interesting accesses of the function, and hands the types of its allocations (tags.h) to the
-// runtime. Returns whether anything changed.
+// Counts the interesting accesses of the function, and hands the types of its allocations (tags.h)
+// to the runtime. Returns whether anything changed.
 bool instrument_heap(llvm::Function &function, const HeapOptions &options, Sites &sites);
 
 } // namespace assay::compiler

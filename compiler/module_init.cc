@@ -1,5 +1,5 @@
-// Once a linked module and not once a translation unit: everything here is link-once. The initializer
-// runs before all others (priority 1), and may run twice: the runtime takes it so.
+// Once a linked module and not once a translation unit: everything here is link-once. The
+// initializer runs before all others (priority 1), and may run twice: the runtime takes it so.
 
 #include "compiler/module_init.h"
 
@@ -26,10 +26,11 @@ GlobalVariable *external(Module &module, Type *type, StringRef name) {
 }
 
 void add_version_reference(Module &module) {
-  GlobalVariable *version = external(module, Type::getInt32Ty(module.getContext()), ASSAY_STRING(ASSAY_ABI_SYMBOL));
-  auto *reference = link_once(
-      module, new GlobalVariable(module, version->getType(), true, GlobalValue::LinkOnceODRLinkage, version,
-                                 "__assay_version_reference"));
+  GlobalVariable *version =
+      external(module, Type::getInt32Ty(module.getContext()), ASSAY_STRING(ASSAY_ABI_SYMBOL));
+  auto *reference = link_once(module, new GlobalVariable(module, version->getType(), true,
+                                                         GlobalValue::LinkOnceODRLinkage, version,
+                                                         "__assay_version_reference"));
   appendToCompilerUsed(module, {reference});
 }
 
@@ -40,12 +41,14 @@ void add_initializer(Module &module) {
   GlobalVariable *end = external(module, byte, "__stop_" ASSAY_SITES_SECTION);
   begin->setVisibility(GlobalValue::HiddenVisibility);
   end->setVisibility(GlobalValue::HiddenVisibility);
-  auto *function = link_once(module, Function::Create(FunctionType::get(Type::getVoidTy(context), false),
-                                                      GlobalValue::LinkOnceODRLinkage, "__assay_module_ctor", module));
+  auto *function = link_once(
+      module, Function::Create(FunctionType::get(Type::getVoidTy(context), false),
+                               GlobalValue::LinkOnceODRLinkage, "__assay_module_ctor", module));
   function->setDoesNotThrow();
   IRBuilder<> builder(BasicBlock::Create(context, "", function));
   Type *word = builder.getInt64Ty();
-  Value *size = builder.CreateSub(builder.CreatePtrToInt(end, word), builder.CreatePtrToInt(begin, word));
+  Value *size =
+      builder.CreateSub(builder.CreatePtrToInt(end, word), builder.CreatePtrToInt(begin, word));
   builder.CreateCall(hook(module, "__assay_module_init"), {begin, size});
   builder.CreateRetVoid();
   appendToGlobalCtors(module, function, 1, function);
@@ -53,8 +56,8 @@ void add_initializer(Module &module) {
 
 void add_default_dir(Module &module, StringRef dir) {
   Constant *text = ConstantDataArray::getString(module.getContext(), dir);
-  auto *variable = new GlobalVariable(module, text->getType(), true, GlobalValue::WeakODRLinkage, text,
-                                      "__assay_default_dir");
+  auto *variable = new GlobalVariable(module, text->getType(), true, GlobalValue::WeakODRLinkage,
+                                      text, "__assay_default_dir");
   appendToCompilerUsed(module, {variable});
 }
 

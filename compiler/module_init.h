@@ -5,8 +5,8 @@
 
 namespace assay::compiler {
 
-// The reference that fails to link with another version's runtime, the initializer that hands the SITES
-// section to the runtime, and, if dir is given, the default place of profiles.
+// The reference that fails to link with another version's runtime, the initializer that hands the
+// SITES section to the runtime, and, if dir is given, the default place of profiles.
 void add_module_init(llvm::Module &module, llvm::StringRef dir);
 
 } // namespace assay::compiler

@@ -1,8 +1,8 @@
 // The pass plugin: tags at the start of clang's pipeline, instrumentation at its end.
 //
-// Why the end: what the optimiser removed is not executed and must not be counted, and instrumenting
-// early blocks the optimiser (2 to 3 times slower). Why tags at the start: struct types of addresses and
-// the types of allocations are gone at the end.
+// Why the end: what the optimiser removed is not executed and must not be counted, and
+// instrumenting early blocks the optimiser (2 to 3 times slower). Why tags at the start: struct
+// types of addresses and the types of allocations are gone at the end.
 //
 // Under LTO the instrumentation happens before the link, once: the module flag `assay` says so.
 
@@ -25,7 +25,8 @@ namespace {
 
 cl::opt<bool> naive("assay-naive", cl::desc("count each access by itself"));
 cl::opt<std::string> dir("assay-dir", cl::desc("default place of profiles"));
-cl::list<std::string> ignore_lists("assay-ignorelist", cl::desc("files of functions and sources to leave alone"));
+cl::list<std::string> ignore_lists("assay-ignorelist",
+                                   cl::desc("files of functions and sources to leave alone"));
 
 struct TagPass : PassInfoMixin<TagPass> {
   PreservedAnalyses run(Module &module, ModuleAnalysisManager &) {
@@ -45,7 +46,8 @@ public:
     if (!ignore_lists.empty())
       ignored = SpecialCaseList::createOrDie(ignore_lists, *vfs::getRealFileSystem());
     auto is_ignored = [&](StringRef kind, StringRef name) {
-      return ignored && (ignored->inSection("assay", kind, name) || ignored->inSection("heap", kind, name));
+      return ignored &&
+             (ignored->inSection("assay", kind, name) || ignored->inSection("heap", kind, name));
     };
     Sites sites(module);
     sites.add_unit(module.getSourceFileName());
@@ -64,7 +66,8 @@ void register_passes(PassBuilder &builder) {
       [](ModulePassManager &passes, OptimizationLevel) { passes.addPass(TagPass()); });
   builder.registerOptimizerLastEPCallback(
       [](ModulePassManager &passes, OptimizationLevel, ThinOrFullLTOPhase phase) {
-        if (phase != ThinOrFullLTOPhase::ThinLTOPostLink && phase != ThinOrFullLTOPhase::FullLTOPostLink)
+        if (phase != ThinOrFullLTOPhase::ThinLTOPostLink &&
+            phase != ThinOrFullLTOPhase::FullLTOPostLink)
           passes.addPass(HeapPass());
       });
   builder.registerPipelineParsingCallback(
@@ -81,6 +84,7 @@ void register_passes(PassBuilder &builder) {
 
 } // namespace
 
-extern "C" LLVM_ATTRIBUTE_WEAK __attribute__((visibility("default"))) PassPluginLibraryInfo llvmGetPassPluginInfo() {
+extern "C" LLVM_ATTRIBUTE_WEAK __attribute__((visibility("default"))) PassPluginLibraryInfo
+llvmGetPassPluginInfo() {
   return {LLVM_PLUGIN_API_VERSION, "assay", ASSAY_STRING(ASSAY_ABI_VERSION), register_passes};
 }

@@ -1,5 +1,5 @@
-// Each entry is a constant of its own, in a group that the linker keeps once: a type that a thousand
-// files use is described once in the program.
+// Each entry is a constant of its own, in a group that the linker keeps once: a type that a
+// thousand files use is described once in the program.
 
 #include "compiler/sites.h"
 
@@ -15,16 +15,18 @@ using namespace llvm;
 namespace assay::compiler {
 
 void Sites::add(uint32_t kind, uint64_t hash, uint64_t size, StringRef name, StringRef comdat) {
-  AssaySite site = {kind, (uint32_t)(sizeof(AssaySite) + sizeof(AssaySiteType) + alignTo(name.size(), 8))};
+  AssaySite site = {
+      kind, (uint32_t)(sizeof(AssaySite) + sizeof(AssaySiteType) + alignTo(name.size(), 8))};
   AssaySiteType type = {hash, size, (uint32_t)name.size(), 0};
   std::string bytes(reinterpret_cast<char *>(&site), sizeof site);
   bytes.append(reinterpret_cast<char *>(&type), sizeof type).append(name);
   bytes.resize(site.size, '\0');
   Constant *data = ConstantDataArray::getString(module_.getContext(), bytes, /*AddNull=*/false);
   bool shared = !comdat.empty();
-  auto *variable = new GlobalVariable(
-      module_, data->getType(), true, shared ? GlobalValue::LinkOnceODRLinkage : GlobalValue::PrivateLinkage, data,
-      shared ? comdat : "__assay_unit");
+  auto *variable =
+      new GlobalVariable(module_, data->getType(), true,
+                         shared ? GlobalValue::LinkOnceODRLinkage : GlobalValue::PrivateLinkage,
+                         data, shared ? comdat : "__assay_unit");
   if (shared) {
     variable->setComdat(module_.getOrInsertComdat(comdat));
     variable->setVisibility(GlobalValue::HiddenVisibility);
@@ -45,6 +47,8 @@ uint32_t Sites::type_id(const TaggedType &type) {
   return (uint32_t)hash;
 }
 
-void Sites::add_unit(StringRef name) { add(ASSAY_SITE_UNIT, 0, 0, name, {}); }
+void Sites::add_unit(StringRef name) {
+  add(ASSAY_SITE_UNIT, 0, 0, name, {});
+}
 
 } // namespace assay::compiler

@@ -15,7 +15,8 @@ public:
   void add_unit(llvm::StringRef name);
 
 private:
-  void add(uint32_t kind, uint64_t hash, uint64_t size, llvm::StringRef name, llvm::StringRef comdat);
+  void add(uint32_t kind, uint64_t hash, uint64_t size, llvm::StringRef name,
+           llvm::StringRef comdat);
   llvm::Module &module_;
 };
 

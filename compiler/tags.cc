@@ -1,8 +1,9 @@
 // Where a type comes from, best first:
 //   !alloc_token      clang's -fsanitize=alloc-token: `new T`, `(T *)malloc(n)`, malloc(sizeof(T)),
-//                     std::allocator. Only the metadata is wanted: taking the function attribute away
-//                     keeps that pass from renaming the calls.
-//   !heapallocsite    debug info of `new` (with -g), where the token is missing because the user asked
+//                     std::allocator. Only the metadata is wanted: taking the function attribute
+//                     away keeps that pass from renaming the calls.
+//   !heapallocsite    debug info of `new` (with -g), where the token is missing because the user
+//   asked
 //                     for another sanitizer
 //   first typed use   the struct type of a getelementptr on the result
 //
@@ -44,10 +45,12 @@ uint64_t scalar_size(StringRef name) {
   if (name.ends_with("*"))
     return 8;
   static const std::pair<const char *, uint64_t> kScalars[] = {
-      {"char", 1},  {"signed char", 1},   {"unsigned char", 1},      {"bool", 1},
-      {"short", 2}, {"unsigned short", 2}, {"int", 4},               {"unsigned int", 4},
-      {"float", 4}, {"long", 8},           {"unsigned long", 8},     {"double", 8},
-      {"wchar_t", 4}, {"long long", 8},    {"unsigned long long", 8}, {"long double", 16}};
+      {"char", 1},        {"signed char", 1},   {"unsigned char", 1},
+      {"bool", 1},        {"short", 2},         {"unsigned short", 2},
+      {"int", 4},         {"unsigned int", 4},  {"float", 4},
+      {"long", 8},        {"unsigned long", 8}, {"double", 8},
+      {"wchar_t", 4},     {"long long", 8},     {"unsigned long long", 8},
+      {"long double", 16}};
   for (auto &[scalar, size] : kScalars)
     if (name == scalar)
       return size;
@@ -68,7 +71,8 @@ void tag(CallBase &call, StringRef name) {
   auto number = [&](uint64_t n) {
     return ConstantAsMetadata::get(ConstantInt::get(Type::getInt64Ty(context), n));
   };
-  call.setMetadata(kTag, MDNode::get(context, {MDString::get(context, plain), number(size), number(layout)}));
+  call.setMetadata(
+      kTag, MDNode::get(context, {MDString::get(context, plain), number(size), number(layout)}));
 }
 
 StringRef token_type(const CallBase &call) {
@@ -89,7 +93,8 @@ bool is_allocation(const CallBase &call) {
   if (!callee)
     return false;
   if (callee->hasFnAttribute(Attribute::AllocKind))
-    return (callee->getFnAttribute(Attribute::AllocKind).getAllocKind() & AllocFnKind::Alloc) != AllocFnKind::Unknown;
+    return (callee->getFnAttribute(Attribute::AllocKind).getAllocKind() & AllocFnKind::Alloc) !=
+           AllocFnKind::Unknown;
   StringRef name = callee->getName();
   return name == "malloc" || name == "calloc" || name == "_Znwm" || name == "_Znam";
 }

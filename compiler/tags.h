@@ -17,8 +17,8 @@ struct TaggedType {
   uint64_t layout; // hash of its members' offsets; 0 if unknown
 };
 
-// Tags every allocation call of the module whose type the source tells: by clang's allocation tokens, by
-// the debug info of `new`, or by the first typed use of the result.
+// Tags every allocation call of the module whose type the source tells: by clang's allocation
+// tokens, by the debug info of `new`, or by the first typed use of the result.
 void tag_allocations(llvm::Module &module);
 
 std::optional<TaggedType> tagged_type(const llvm::CallBase &call);

@@ -1,5 +1,5 @@
-// A bump allocator over mmapped pieces. Alternatives refused: the program's malloc (we are inside it),
-// a general allocator of our own (nothing here is ever freed but whole tables).
+// A bump allocator over mmapped pieces. Alternatives refused: the program's malloc (we are inside
+// it), a general allocator of our own (nothing here is ever freed but whole tables).
 
 #include "runtime/core/arena.h"
 

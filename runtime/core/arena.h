@@ -1,4 +1,5 @@
-// Memory for the runtime itself: from mmap, never from malloc; never given back, never in core dumps.
+// Memory for the runtime itself: from mmap, never from malloc; never given back, never in core
+// dumps.
 #pragma once
 
 #include <stddef.h>
@@ -6,16 +7,18 @@
 
 namespace assay {
 
-// A span of address space that costs memory only where it is touched; zero-filled. Null when the kernel
-// refuses (RLIMIT_AS, overcommit); `at` 0 lets the kernel choose, else exactly there or null.
+// A span of address space that costs memory only where it is touched; zero-filled. Null when the
+// kernel refuses (RLIMIT_AS, overcommit); `at` 0 lets the kernel choose, else exactly there or
+// null.
 void *reserve(size_t bytes, uintptr_t at = 0);
 
 // 16-byte aligned, zero-filled; null when there is no memory left (counted as loss no_memory).
-// Thread-safe; may be called before init and in signal handlers (Busy keeps them out of each other).
+// Thread-safe; may be called before init and in signal handlers (Busy keeps them out of each
+// other).
 void *arena_allocate(size_t bytes);
 
-// An array that grows without moving, indexed by small integers that are handed out in order. Elements
-// start as zeros. Lock-free: readers may run beside the one that touches a new element.
+// An array that grows without moving, indexed by small integers that are handed out in order.
+// Elements start as zeros. Lock-free: readers may run beside the one that touches a new element.
 template <typename T, size_t kLimit> class GrowingArray {
 public:
   // Reserves the address space; false when the kernel refuses.

@@ -1,5 +1,6 @@
-// Three levels, so that a walk of the live chunks looks only where chunks were: groups of 4 GiB, regions
-// of 4 MiB, a byte for each 32. A linked list of chunks was refused: it costs 16 bytes and a lock each.
+// Three levels, so that a walk of the live chunks looks only where chunks were: groups of 4 GiB,
+// regions of 4 MiB, a byte for each 32. A linked list of chunks was refused: it costs 16 bytes and
+// a lock each.
 
 #include "runtime/core/chunk.h"
 

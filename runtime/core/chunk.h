@@ -1,4 +1,5 @@
-// The chunk header: what is kept with each block that the program allocated, in the 32 bytes before it.
+// The chunk header: what is kept with each block that the program allocated, in the 32 bytes before
+// it.
 //
 //        +---------------------------------+---------------------------------------+
 //   -32  | size: 48              flags: 16 | time_us: 48                   cpu: 16 |
@@ -6,15 +7,18 @@
 //        +---------------------------------+---------------------------------------+
 //     0  | the program's bytes, 32-byte aligned
 //
-// The header keeps two allocations from ever sharing a 64-byte counter: of two neighbours, the second's
-// header fills a whole aligned 32 bytes between them. The allocator below gives 16-byte aligned blocks,
-// so 48 bytes more are asked for and the header sits before the next 32-byte boundary.
+// The header keeps two allocations from ever sharing a 64-byte counter: of two neighbours, the
+// second's header fills a whole aligned 32 bytes between them. The allocator below gives 16-byte
+// aligned blocks, so 48 bytes more are asked for and the header sits before the next 32-byte
+// boundary.
 //
-// Whether a pointer is ours is never decided by reading before it, but by the chunk map: one byte for
-// each 32 bytes of address space, 1 where a live chunk begins. A byte and not a bit, so that setting it
-// needs no atomic operation; 4 TiB of address space, of which only the touched pages cost memory.
+// Whether a pointer is ours is never decided by reading before it, but by the chunk map: one byte
+// for each 32 bytes of address space, 1 where a live chunk begins. A byte and not a bit, so that
+// setting it needs no atomic operation; 4 TiB of address space, of which only the touched pages
+// cost memory.
 //
-// Source: heap-profiler.txt, "ChunkHeader"; the type id that is a field there belongs to the context here.
+// Source: heap-profiler.txt, "ChunkHeader"; the type id that is a field there belongs to the
+// context here.
 #pragma once
 
 #include <assert.h>
@@ -46,7 +50,9 @@ inline uint64_t chunk_check(const void *block, const ChunkHeader &h) {
   return x * 0x9e3779b97f4a7c15ULL;
 }
 
-inline ChunkHeader *header_of(const void *block) { return (ChunkHeader *)block - 1; }
+inline ChunkHeader *header_of(const void *block) {
+  return (ChunkHeader *)block - 1;
+}
 
 // The map. Reserved by create(); until then no pointer is ours.
 class ChunkMap {
@@ -55,7 +61,8 @@ public:
   bool create();
   bool exists() const { return map_ != nullptr; }
   bool owns(const void *block) const {
-    return map_ && ((uintptr_t)block % kChunkAlign) == 0 && __atomic_load_n(at(block), __ATOMIC_RELAXED);
+    return map_ && ((uintptr_t)block % kChunkAlign) == 0 &&
+           __atomic_load_n(at(block), __ATOMIC_RELAXED);
   }
   void insert(const void *block) {
     uint8_t *region = &regions_[(uintptr_t)block >> kRegionShift];

@@ -17,7 +17,9 @@ struct {
   bool invariant;
 } constinit clock_state = {};
 
-inline uint64_t ticks() { return __builtin_ia32_rdtsc(); }
+inline uint64_t ticks() {
+  return __builtin_ia32_rdtsc();
+}
 
 bool counter_is_invariant() {
   unsigned a, b, c, d;

@@ -1,5 +1,5 @@
-// A microsecond clock that costs a few nanoseconds: the time stamp counter where it is invariant, the
-// kernel's clock where it is not. Microseconds since start_clock().
+// A microsecond clock that costs a few nanoseconds: the time stamp counter where it is invariant,
+// the kernel's clock where it is not. Microseconds since start_clock().
 #pragma once
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
-// A mapped file and not a signal or a socket: signals interrupt the program's system calls, sockets show
-// up in it. The file is sparse, one page, and gone after an ordinary end.
+// A mapped file and not a signal or a socket: signals interrupt the program's system calls, sockets
+// show up in it. The file is sparse, one page, and gone after an ordinary end.
 
 #include "runtime/core/control.h"
 

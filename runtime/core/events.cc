@@ -33,11 +33,23 @@ bool start_tools() {
   for (size_t i = 0; i < running_count; i++)                                                       \
     running[i]->handler(__VA_ARGS__);
 
-void publish_allocation(const Allocation &event) { ASSAY_PUBLISH(on_allocation, event) }
-void publish_realloc(const Realloc &event) { ASSAY_PUBLISH(on_realloc, event) }
-void publish_free(const Free &event) { ASSAY_PUBLISH(on_free, event) }
-void publish_snapshot(SnapshotKind kind) { ASSAY_PUBLISH(on_snapshot, kind) }
-void publish_reset() { ASSAY_PUBLISH(on_reset) }
-void publish_fork() { ASSAY_PUBLISH(on_fork) }
+void publish_allocation(const Allocation &event) {
+  ASSAY_PUBLISH(on_allocation, event)
+}
+void publish_realloc(const Realloc &event) {
+  ASSAY_PUBLISH(on_realloc, event)
+}
+void publish_free(const Free &event) {
+  ASSAY_PUBLISH(on_free, event)
+}
+void publish_snapshot(SnapshotKind kind) {
+  ASSAY_PUBLISH(on_snapshot, kind)
+}
+void publish_reset() {
+  ASSAY_PUBLISH(on_reset)
+}
+void publish_fork() {
+  ASSAY_PUBLISH(on_fork)
+}
 
 } // namespace assay

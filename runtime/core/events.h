@@ -1,6 +1,6 @@
-// What happens to the program, told to every tool: core/ interposes once, tools subscribe, and no tool
-// interposes a libc function itself. A new tool adds its line to abi/tools.def and a Subscriber in its
-// own folder.
+// What happens to the program, told to every tool: core/ interposes once, tools subscribe, and no
+// tool interposes a libc function itself. A new tool adds its line to abi/tools.def and a
+// Subscriber in its own folder.
 #pragma once
 
 #include "abi/records.h"
@@ -34,13 +34,14 @@ struct Realloc {
 };
 
 enum class SnapshotKind {
-  kFlush,  // periodic: append what changed, walk the live objects if the budget allows
-  kFull,   // everything, live objects included
+  kFlush, // periodic: append what changed, walk the live objects if the budget allows
+  kFull,  // everything, live objects included
 };
 
 struct Subscriber {
   const char *name;
-  // Before the first event. False: the tool is off (the reason was said), its events are not delivered.
+  // Before the first event. False: the tool is off (the reason was said), its events are not
+  // delivered.
   bool (*start)();
   void (*on_allocation)(const Allocation &);
   void (*on_realloc)(const Realloc &);

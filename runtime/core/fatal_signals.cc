@@ -1,14 +1,15 @@
-// A handler takes the place of the default action only: where the program installs a handler or ignores a
-// signal, the kernel gets what the program gave; where it goes back to the default, it gets ours again. What
-// the program asks for and is told comes from a table.
+// A handler takes the place of the default action only: where the program installs a handler or
+// ignores a signal, the kernel gets what the program gave; where it goes back to the default, it
+// gets ours again. What the program asks for and is told comes from a table.
 //
-// In the handler: finish the profile, set the default, and let it happen again: a fault by executing the
-// instruction once more (the core shows the true place), anything else by sending it to this thread.
-// If the signal came while this thread was inside the runtime, locks may be held: the end of that section
-// raises it again; a fault there is not survived, so it goes the default way at once.
+// In the handler: finish the profile, set the default, and let it happen again: a fault by
+// executing the instruction once more (the core shows the true place), anything else by sending it
+// to this thread. If the signal came while this thread was inside the runtime, locks may be held:
+// the end of that section raises it again; a fault there is not survived, so it goes the default
+// way at once.
 //
-// Not covered: sigset and sigignore (libc calls the kernel without us), and a stack overflow where the
-// program has no alternate stack. Then what was flushed is what there is.
+// Not covered: sigset and sigignore (libc calls the kernel without us), and a stack overflow where
+// the program has no alternate stack. Then what was flushed is what there is.
 
 #include "runtime/core/fatal_signals.h"
 
@@ -48,8 +49,8 @@ bool ends_program(int signal) {
 }
 
 bool is_fault(int signal, const siginfo_t *info) {
-  return info->si_code > 0 && (signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
-                               signal == SIGTRAP || signal == SIGSYS);
+  return info->si_code > 0 && (signal == SIGSEGV || signal == SIGBUS || signal == SIGILL ||
+                               signal == SIGFPE || signal == SIGTRAP || signal == SIGSYS);
 }
 
 void die_of(int signal, bool fault) {
@@ -77,14 +78,17 @@ void install_ours(int signal) {
   set_kernel_action(signal, &action, nullptr);
 }
 
-bool is_default(const struct sigaction &a) { return !(a.sa_flags & SA_SIGINFO) && a.sa_handler == SIG_DFL; }
+bool is_default(const struct sigaction &a) {
+  return !(a.sa_flags & SA_SIGINFO) && a.sa_handler == SIG_DFL;
+}
 
 } // namespace
 
 void catch_fatal_signals() {
   for (int signal = 1; signal < kSignals; signal++) {
     KernelAction now;
-    if (!ends_program(signal) || sys::failed(set_kernel_action(signal, nullptr, &now)) || now.handler)
+    if (!ends_program(signal) || sys::failed(set_kernel_action(signal, nullptr, &now)) ||
+        now.handler)
       continue;
     signals.ours[signal] = true;
     install_ours(signal);
@@ -144,9 +148,15 @@ using namespace assay;
 ASSAY_EXPORT int sigaction(int signal, const struct sigaction *action, struct sigaction *before) {
   return change_action(signal, action, before);
 }
-ASSAY_EXPORT Handler signal(int number, Handler handler) { return set_handler(number, handler, SA_RESTART); }
-ASSAY_EXPORT Handler bsd_signal(int number, Handler handler) { return set_handler(number, handler, SA_RESTART); }
-ASSAY_EXPORT Handler ssignal(int number, Handler handler) { return set_handler(number, handler, SA_RESTART); }
+ASSAY_EXPORT Handler signal(int number, Handler handler) {
+  return set_handler(number, handler, SA_RESTART);
+}
+ASSAY_EXPORT Handler bsd_signal(int number, Handler handler) {
+  return set_handler(number, handler, SA_RESTART);
+}
+ASSAY_EXPORT Handler ssignal(int number, Handler handler) {
+  return set_handler(number, handler, SA_RESTART);
+}
 ASSAY_EXPORT Handler sysv_signal(int number, Handler handler) {
   return set_handler(number, handler, (int)SA_RESETHAND | SA_NODEFER);
 }

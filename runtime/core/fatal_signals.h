@@ -1,5 +1,6 @@
-// Signals that would end the program without a dump: caught, the profile is finished, and the program dies
-// of the same signal with the same core. The program sees its own dispositions, never ours.
+// Signals that would end the program without a dump: caught, the profile is finished, and the
+// program dies of the same signal with the same core. The program sees its own dispositions, never
+// ours.
 #pragma once
 
 namespace assay {

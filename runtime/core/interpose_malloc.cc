@@ -1,9 +1,10 @@
-// Blocks with headers: malloc and its family. A block is ours if the chunk map says so; all others go
-// unchanged to the allocator below, so that memory may come from, and go to, code that never heard of us.
+// Blocks with headers: malloc and its family. A block is ours if the chunk map says so; all others
+// go unchanged to the allocator below, so that memory may come from, and go to, code that never
+// heard of us.
 //
-// Before the runtime is ready, and inside it (thread `busy`), allocations pass through without a header.
-// The very first ones may come while dlsym is looking for the real functions: those get memory from a
-// small array that is never given back.
+// Before the runtime is ready, and inside it (thread `busy`), allocations pass through without a
+// header. The very first ones may come while dlsym is looking for the real functions: those get
+// memory from a small array that is never given back.
 
 #include <errno.h>
 #include <string.h>
@@ -91,7 +92,8 @@ void *allocate(size_t size, size_t align, bool zeroed, const void *frame) {
   Busy busy;
   size_t room = align > kChunkAlign ? align : kChunkOverhead;
   size_t whole;
-  if (__builtin_add_overflow(size, room, &whole) || (size >> 48)) // the allocator below refuses it in its own way
+  if (__builtin_add_overflow(size, room, &whole) ||
+      (size >> 48)) // the allocator below refuses it in its own way
     return align ? real.memalign(align, size) : real.malloc(size);
   char *base = (char *)(align > kChunkAlign ? real.memalign(align, whole)
                         : zeroed            ? real.calloc(1, whole)
@@ -143,7 +145,8 @@ void *reallocate(void *block, size_t size, const void *frame) {
   }
   if (!runtime.chunks.owns(block))
     return real.realloc(block, size);
-  if (size == 0) { // as glibc: free; another allocator may hand out a small block of its own instead
+  if (size ==
+      0) { // as glibc: free; another allocator may hand out a small block of its own instead
     char *base = (char *)block - header_of(block)->to_base;
     if (runtime.recording && !this_thread.busy) {
       Busy busy;
@@ -192,7 +195,9 @@ size_t usable_size(void *block) {
 
 namespace {
 
-bool is_power_of_two(size_t n) { return n && (n & (n - 1)) == 0; }
+bool is_power_of_two(size_t n) {
+  return n && (n & (n - 1)) == 0;
+}
 
 // memalign rounds odd alignments up, as glibc does.
 void *allocate_aligned(size_t align, size_t size, const void *frame) {
@@ -207,7 +212,9 @@ void *allocate_aligned(size_t align, size_t size, const void *frame) {
 
 using namespace assay;
 
-ASSAY_EXPORT void *malloc(size_t size) { return allocate(size, 0, false, ASSAY_FRAME); }
+ASSAY_EXPORT void *malloc(size_t size) {
+  return allocate(size, 0, false, ASSAY_FRAME);
+}
 
 ASSAY_EXPORT void *calloc(size_t count, size_t size) {
   size_t whole;
@@ -218,7 +225,9 @@ ASSAY_EXPORT void *calloc(size_t count, size_t size) {
   return allocate(whole, 0, true, ASSAY_FRAME);
 }
 
-ASSAY_EXPORT void *realloc(void *block, size_t size) { return reallocate(block, size, ASSAY_FRAME); }
+ASSAY_EXPORT void *realloc(void *block, size_t size) {
+  return reallocate(block, size, ASSAY_FRAME);
+}
 
 ASSAY_EXPORT void *reallocarray(void *block, size_t count, size_t size) {
   size_t whole;
@@ -229,12 +238,22 @@ ASSAY_EXPORT void *reallocarray(void *block, size_t count, size_t size) {
   return reallocate(block, whole, ASSAY_FRAME);
 }
 
-ASSAY_EXPORT void free(void *block) { release(block, ASSAY_FRAME); }
-ASSAY_EXPORT void cfree(void *block) { release(block, ASSAY_FRAME); }
-ASSAY_EXPORT void free_sized(void *block, size_t) { release(block, ASSAY_FRAME); }
-ASSAY_EXPORT void free_aligned_sized(void *block, size_t, size_t) { release(block, ASSAY_FRAME); }
+ASSAY_EXPORT void free(void *block) {
+  release(block, ASSAY_FRAME);
+}
+ASSAY_EXPORT void cfree(void *block) {
+  release(block, ASSAY_FRAME);
+}
+ASSAY_EXPORT void free_sized(void *block, size_t) {
+  release(block, ASSAY_FRAME);
+}
+ASSAY_EXPORT void free_aligned_sized(void *block, size_t, size_t) {
+  release(block, ASSAY_FRAME);
+}
 
-ASSAY_EXPORT void *memalign(size_t align, size_t size) { return allocate_aligned(align, size, ASSAY_FRAME); }
+ASSAY_EXPORT void *memalign(size_t align, size_t size) {
+  return allocate_aligned(align, size, ASSAY_FRAME);
+}
 
 ASSAY_EXPORT void *aligned_alloc(size_t align, size_t size) {
   return allocate_aligned(align, size, ASSAY_FRAME);
@@ -252,13 +271,17 @@ ASSAY_EXPORT int posix_memalign(void **out, size_t align, size_t size) {
   return 0;
 }
 
-ASSAY_EXPORT void *valloc(size_t size) { return allocate(size, 4096, false, ASSAY_FRAME); }
+ASSAY_EXPORT void *valloc(size_t size) {
+  return allocate(size, 4096, false, ASSAY_FRAME);
+}
 
 ASSAY_EXPORT void *pvalloc(size_t size) {
   return allocate((size + 4095) & ~(size_t)4095, 4096, false, ASSAY_FRAME);
 }
 
-ASSAY_EXPORT size_t malloc_usable_size(void *block) { return usable_size(block); }
+ASSAY_EXPORT size_t malloc_usable_size(void *block) {
+  return usable_size(block);
+}
 
 // libc's own strdup calls malloc from code without frame pointers, which would hide its caller.
 ASSAY_EXPORT char *strdup(const char *s) {

@@ -1,7 +1,7 @@
-// operator new and delete. libstdc++'s call malloc from code without frame pointers, which would hide
-// the function that says `new`. Weak, so that a program's own operators win; a C program never refers to
-// them. What must throw or call a new_handler is left to the real operator: it calls malloc again, which
-// fails again, and the exception passes through our frames.
+// operator new and delete. libstdc++'s call malloc from code without frame pointers, which would
+// hide the function that says `new`. Weak, so that a program's own operators win; a C program never
+// refers to them. What must throw or call a new_handler is left to the real operator: it calls
+// malloc again, which fails again, and the exception passes through our frames.
 
 #include "runtime/core/allocate.h"
 #include "runtime/core/interpose.h"
@@ -23,13 +23,23 @@ void *allocate_or_throw(size_t size, size_t align, const void *frame) {
 #define ASSAY_OPERATOR extern "C" __attribute__((visibility("default"), weak))
 
 // The parameters are those of the mangled names; the nothrow tag is a reference, unused.
-ASSAY_OPERATOR void *_Znwm(size_t n) { return allocate_or_throw(n, 0, ASSAY_FRAME); }
-ASSAY_OPERATOR void *_Znam(size_t n) { return allocate_or_throw(n, 0, ASSAY_FRAME); }
-ASSAY_OPERATOR void *_ZnwmSt11align_val_t(size_t n, size_t a) { return allocate_or_throw(n, a, ASSAY_FRAME); }
-ASSAY_OPERATOR void *_ZnamSt11align_val_t(size_t n, size_t a) { return allocate_or_throw(n, a, ASSAY_FRAME); }
+ASSAY_OPERATOR void *_Znwm(size_t n) {
+  return allocate_or_throw(n, 0, ASSAY_FRAME);
+}
+ASSAY_OPERATOR void *_Znam(size_t n) {
+  return allocate_or_throw(n, 0, ASSAY_FRAME);
+}
+ASSAY_OPERATOR void *_ZnwmSt11align_val_t(size_t n, size_t a) {
+  return allocate_or_throw(n, a, ASSAY_FRAME);
+}
+ASSAY_OPERATOR void *_ZnamSt11align_val_t(size_t n, size_t a) {
+  return allocate_or_throw(n, a, ASSAY_FRAME);
+}
 
 #define ASSAY_DELETE(symbol, ...)                                                                  \
-  ASSAY_OPERATOR void symbol(void *block __VA_OPT__(, ) __VA_ARGS__) { release(block, ASSAY_FRAME); }
+  ASSAY_OPERATOR void symbol(void *block __VA_OPT__(, ) __VA_ARGS__) {                             \
+    release(block, ASSAY_FRAME);                                                                   \
+  }
 ASSAY_DELETE(_ZdlPv)
 ASSAY_DELETE(_ZdaPv)
 ASSAY_DELETE(_ZdlPvm, size_t)

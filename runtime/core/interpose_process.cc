@@ -1,6 +1,7 @@
-// The ways a process ends, multiplies, or loses a module. libc's exit runs our last destructor (lifecycle.cc); the ways
-// that run none are interposed here. posix_spawn and vfork need nothing: their children share or replace
-// the memory without coming through here, and `runtime.pid` tells them apart.
+// The ways a process ends, multiplies, or loses a module. libc's exit runs our last destructor
+// (lifecycle.cc); the ways that run none are interposed here. posix_spawn and vfork need nothing:
+// their children share or replace the memory without coming through here, and `runtime.pid` tells
+// them apart.
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -30,7 +31,8 @@ char *const *collect(va_list arguments, const char *first, char **out, size_t li
 
 constexpr size_t kMaxArguments = 4096;
 
-// Everything is in the file before the process becomes another; if it does not, it goes on as before.
+// Everything is in the file before the process becomes another; if it does not, it goes on as
+// before.
 template <typename Exec> int exec_with(Exec exec) {
   find_real_functions();
   prepare_for_exec();
@@ -41,8 +43,12 @@ template <typename Exec> int exec_with(Exec exec) {
 
 } // namespace
 
-ASSAY_EXPORT void _exit(int status) { exit_at_once(status); }
-ASSAY_EXPORT void _Exit(int status) { exit_at_once(status); }
+ASSAY_EXPORT void _exit(int status) {
+  exit_at_once(status);
+}
+ASSAY_EXPORT void _Exit(int status) {
+  exit_at_once(status);
+}
 
 ASSAY_EXPORT void quick_exit(int status) {
   find_real_functions();

@@ -1,8 +1,9 @@
-// A SIGSEGV handler, in this mode only: 64 KiB of shadow, which cover 512 KiB of program, at a time. Every
-// other fault is put back to what the program had, and happens again. Refused: stopping the program (it
-// must run), and a test at each access (everybody would pay for it).
+// A SIGSEGV handler, in this mode only: 64 KiB of shadow, which cover 512 KiB of program, at a
+// time. Every other fault is put back to what the program had, and happens again. Refused: stopping
+// the program (it must run), and a test at each access (everybody would pay for it).
 //
-// A program that installs its own SIGSEGV handler afterwards, or blocks the signal, loses this help.
+// A program that installs its own SIGSEGV handler afterwards, or blocks the signal, loses this
+// help.
 
 #include "runtime/core/lazy_shadow.h"
 

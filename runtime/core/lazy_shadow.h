@@ -1,6 +1,6 @@
-// When the kernel refuses a shadow's whole span (ulimit -v, strict overcommit), the tool is off, but the
-// program's instrumented code still counts at fixed addresses. Then the shadow is mapped piece by piece,
-// as it is touched.
+// When the kernel refuses a shadow's whole span (ulimit -v, strict overcommit), the tool is off,
+// but the program's instrumented code still counts at fixed addresses. Then the shadow is mapped
+// piece by piece, as it is touched.
 #pragma once
 
 #include <stdint.h>

@@ -1,9 +1,9 @@
 // From the first instruction of the process to the last: the table of contents of the runtime.
 //
 //   preinit   start(): before every constructor, also those of shared libraries
-//   ctor      __assay_module_init of each instrumented module: its SITES; the first starts the helper
-//   helper    flush() every flush_ms, and on request
-//   end       finish(): last destructor, _exit, quick_exit; prepare_for_exec()
+//   ctor      __assay_module_init of each instrumented module: its SITES; the first starts the
+//   helper helper    flush() every flush_ms, and on request end       finish(): last destructor,
+//   _exit, quick_exit; prepare_for_exec()
 
 #include <stddef.h>
 #include <sys/utsname.h>
@@ -15,6 +15,7 @@
 #include "runtime/core/runtime.h"
 #include "runtime/core/sideline.h"
 #include "runtime/core/thread.h"
+#include "runtime/core/unwind.h"
 
 namespace assay {
 
@@ -57,7 +58,8 @@ void write_program(bool forked) {
   uint64_t tools = 0;
 #define ASSAY_TOOL(name, bit, question) tools |= 1ULL << bit;
 #include "abi/tools.def"
-  AssayProgram program = {sys::process_id(), sys::parent_process_id(), runtime.start_unix_ns, tools, forked};
+  AssayProgram program = {sys::process_id(), sys::parent_process_id(), runtime.start_unix_ns, tools,
+                          forked};
   runtime.file.append(ASSAY_RECORD_Program, program, tail, used);
 }
 
@@ -112,7 +114,8 @@ void write_contexts() {
         write_modules();
         module = runtime.modules.find(c->pcs[i]);
       }
-      frames[i] = assay_frame(module, module ? c->pcs[i] - runtime.modules.get(module).bias : c->pcs[i]);
+      frames[i] =
+          assay_frame(module, module ? c->pcs[i] - runtime.modules.get(module).bias : c->pcs[i]);
     }
     AssayContext record = {written.contexts + 1, c->type, c->cut, 0};
     if (c->cut)
@@ -128,6 +131,14 @@ void add_sites(const void *sites, uint64_t size) {
   if (module && module <= written.modules)
     write_sites(module, sites, size);
   write_modules();
+  if (module &&
+      !runtime
+           .program_size) { // the first to come is the executable's, or a library's that it needs
+    const Module &m = runtime.modules.get(module);
+    runtime.program_begin = m.start;
+    runtime.program_size = m.end - m.start;
+  }
+  forget_frame_rules(); // of an instrumented module that was not known as one
 }
 
 void write_losses() {
@@ -223,6 +234,7 @@ void after_unload() {
   if (!runtime.modules.refresh())
     return;
   runtime.depot.start_generation();
+  forget_frame_rules();
   for (uint32_t module = 1; module <= written.modules; module++)
     if (runtime.modules.take_unloaded(module))
       runtime.file.append(ASSAY_RECORD_ModuleUnload, AssayModuleUnload{module, now_us()});
@@ -305,10 +317,14 @@ void __assay_module_init(const void *sites, uint64_t sites_size) {
   }
 }
 
-static void preinit(int, char **, char **envp) { start(envp); }
-__attribute__((section(".preinit_array"), used)) static void (*const preinit_entry)(int, char **,
-                                                                                    char **) = preinit;
+static void preinit(int, char **, char **envp) {
+  start(envp);
+}
+__attribute__((section(".preinit_array"),
+               used)) static void (*const preinit_entry)(int, char **, char **) = preinit;
 
 // Priority 0 is the executable's last destructor.
-__attribute__((destructor(0))) static void end() { finish(ASSAY_END_EXIT, 0); }
+__attribute__((destructor(0))) static void end() {
+  finish(ASSAY_END_EXIT, 0);
+}
 }

@@ -30,7 +30,10 @@ uint64_t read_size(const char *text) {
 
 uint64_t cache_value(int index, const char *file, char *text, size_t size) {
   Text path;
-  path.add("/sys/devices/system/cpu/cpu0/cache/index").add_number((uint64_t)index).add('/').add(file);
+  path.add("/sys/devices/system/cpu/cpu0/cache/index")
+      .add_number((uint64_t)index)
+      .add('/')
+      .add(file);
   text[0] = 0;
   return read_file(path.c_str(), text, size) ? read_size(text) : 0;
 }
@@ -85,7 +88,12 @@ void write_machine(ProfileFile &file) {
   Text cpu;
   add_cpu_name(cpu);
   Text tail;
-  tail.add(cpu.c_str(), cpu.size()).add('\0').add(names.release).add('\0').add(names.nodename).add('\0');
+  tail.add(cpu.c_str(), cpu.size())
+      .add('\0')
+      .add(names.release)
+      .add('\0')
+      .add(names.nodename)
+      .add('\0');
   file.append(ASSAY_RECORD_Machine, m, tail.c_str(), tail.size());
 }
 

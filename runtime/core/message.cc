@@ -22,7 +22,9 @@ Text &Text::add(const char *s, size_t n) {
   return *this;
 }
 
-Text &Text::add(const char *s) { return add(s, length_of(s)); }
+Text &Text::add(const char *s) {
+  return add(s, length_of(s));
+}
 
 Text &Text::add_number(uint64_t n, int at_least_digits) {
   char digits[20];

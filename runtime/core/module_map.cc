@@ -1,6 +1,6 @@
 // From /proc/self/maps and the ELF headers in memory, and not from dl_iterate_phdr: that takes the
-// loader's lock, and the helper thread may not call libc at all. Headers are read through the kernel,
-// because a module can be unmapped at any moment.
+// loader's lock, and the helper thread may not call libc at all. Headers are read through the
+// kernel, because a module can be unmapped at any moment.
 
 #include "runtime/core/module_map.h"
 
@@ -25,7 +25,8 @@ void find_build_id(Module &m, uint64_t note, uint64_t size) {
     char name[4];
     if (!read_memory(note, &header, sizeof header))
       return;
-    uint64_t name_size = (header.n_namesz + 3ULL) & ~3ULL, desc_size = (header.n_descsz + 3ULL) & ~3ULL;
+    uint64_t name_size = (header.n_namesz + 3ULL) & ~3ULL,
+             desc_size = (header.n_descsz + 3ULL) & ~3ULL;
     uint64_t whole = sizeof header + name_size + desc_size;
     if (whole > size)
       return;
@@ -40,16 +41,19 @@ void find_build_id(Module &m, uint64_t note, uint64_t size) {
   }
 }
 
-// Fills bias, extent and build id from the ELF header that is mapped at start. False if there is none.
+// Fills bias, extent and build id from the ELF header that is mapped at start. False if there is
+// none.
 bool read_image(Module &m, uint64_t start) {
   Elf64_Ehdr header;
-  if (!read_memory(start, &header, sizeof header) || !equal((char *)header.e_ident, ELFMAG, SELFMAG) ||
-      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr))
+  if (!read_memory(start, &header, sizeof header) ||
+      !equal((char *)header.e_ident, ELFMAG, SELFMAG) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+      header.e_phentsize != sizeof(Elf64_Phdr))
     return false;
   uint64_t low = UINT64_MAX, high = 0;
   Elf64_Phdr segment;
   auto segment_at = [&](int i) {
-    return read_memory(start + header.e_phoff + (uint64_t)i * sizeof segment, &segment, sizeof segment);
+    return read_memory(start + header.e_phoff + (uint64_t)i * sizeof segment, &segment,
+                       sizeof segment);
   };
   for (int i = 0; i < header.e_phnum && segment_at(i); i++)
     if (segment.p_type == PT_LOAD) {
@@ -63,9 +67,12 @@ bool read_image(Module &m, uint64_t start) {
   m.bias = start - low;
   m.start = start;
   m.end = m.bias + high;
-  for (int i = 0; i < header.e_phnum && segment_at(i); i++)
+  for (int i = 0; i < header.e_phnum && segment_at(i); i++) {
+    if (segment.p_type == PT_GNU_EH_FRAME)
+      m.frame_header = m.bias + segment.p_vaddr;
     if (segment.p_type == PT_NOTE && !m.build_id_size)
       find_build_id(m, m.bias + segment.p_vaddr, segment.p_filesz);
+  }
   return true;
 }
 

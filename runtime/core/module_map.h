@@ -10,6 +10,7 @@ namespace assay {
 
 struct Module {
   uint64_t start, end, bias;
+  uint64_t frame_header; // address of .eh_frame_hdr; 0 if there is none
   uint64_t loaded_us;
   uint8_t build_id[32];
   uint32_t build_id_size;
@@ -24,13 +25,13 @@ public:
   static constexpr uint32_t kMaxModules = 65535;
 
   bool create();
-  // Reads the maps file: new mappings get new numbers, missing ones are marked unloaded. Whether any was.
-  // Uses no libc.
+  // Reads the maps file: new mappings get new numbers, missing ones are marked unloaded. Whether
+  // any was. Uses no libc.
   bool refresh();
   // Whether the module is unloaded and this was not asked before.
   bool take_unloaded(uint32_t module);
-  // Notes the SITES section of the module that holds it, refreshing if need be. The module's number; 0 if
-  // there is none or the section is known.
+  // Notes the SITES section of the module that holds it, refreshing if need be. The module's
+  // number; 0 if there is none or the section is known.
   uint32_t add_sites(const void *sites, uint64_t size);
   // Number of the live module that holds address, from 1; 0 if none.
   uint32_t find(uint64_t address) const;

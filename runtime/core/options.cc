@@ -35,7 +35,9 @@ bool read_number(const char *value, const char *end, uint64_t &out) {
   return p == end;
 }
 
-bool set(uint64_t &field, const char *value, const char *end) { return read_number(value, end, field); }
+bool set(uint64_t &field, const char *value, const char *end) {
+  return read_number(value, end, field);
+}
 bool set(bool &field, const char *value, const char *end) {
   uint64_t n;
   if (!read_number(value, end, n) || n > 1)
@@ -50,9 +52,15 @@ bool set(const char *&field, const char *value, const char *end) {
   return true;
 }
 
-void print(Text &out, uint64_t value) { out.add_number(value); }
-void print(Text &out, bool value) { out.add_number(value); }
-void print(Text &out, const char *value) { out.add(value, (size_t)(end_of_value(value) - value)); }
+void print(Text &out, uint64_t value) {
+  out.add_number(value);
+}
+void print(Text &out, bool value) {
+  out.add_number(value);
+}
+void print(Text &out, const char *value) {
+  out.add(value, (size_t)(end_of_value(value) - value));
+}
 
 } // namespace
 

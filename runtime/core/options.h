@@ -15,7 +15,8 @@ struct Options {
 #include "abi/options.def"
 };
 
-// Reads name=value:name=value; unknown names and bad values are said and skipped. The string must stay.
+// Reads name=value:name=value; unknown names and bad values are said and skipped. The string must
+// stay.
 void parse_options(Options &options, const char *given);
 
 // The options in force, in the same syntax.

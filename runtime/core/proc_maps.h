@@ -1,5 +1,5 @@
-// The maps file of this process, line by line, without libc. By way of thread-self: where main has ended
-// by pthread_exit, /proc/self is a zombie without memory.
+// The maps file of this process, line by line, without libc. By way of thread-self: where main has
+// ended by pthread_exit, /proc/self is a zombie without memory.
 #pragma once
 
 #include <stddef.h>

@@ -1,7 +1,8 @@
-// The file stays open at a high descriptor number, where it does not shift the numbers that the program
-// gets. Programs close descriptors that they did not open (daemons do), and the number may then be a file
-// of theirs: so before each write the descriptor must still be the inode that we made; otherwise the file
-// is opened again. A write that fails is counted and tried no more: the program goes on.
+// The file stays open at a high descriptor number, where it does not shift the numbers that the
+// program gets. Programs close descriptors that they did not open (daemons do), and the number may
+// then be a file of theirs: so before each write the descriptor must still be the inode that we
+// made; otherwise the file is opened again. A write that fails is counted and tried no more: the
+// program goes on.
 
 #include "runtime/core/profile_file.h"
 
@@ -22,7 +23,8 @@ namespace {
 void add_time(Text &out, uint64_t unix_seconds) {
   uint64_t seconds = unix_seconds % 86400, days = unix_seconds / 86400 + 719468;
   uint64_t era = days / 146097, day_of_era = days % 146097;
-  uint64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+  uint64_t year_of_era =
+      (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
   uint64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
   uint64_t shifted_month = (5 * day_of_year + 2) / 153;
   uint64_t day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
@@ -175,8 +177,8 @@ void ProfileFile::put(const void *data, size_t size) {
   }
 }
 
-void ProfileFile::append_record(uint32_t kind, const void *fixed, size_t fixed_size, const void *tail,
-                                size_t tail_size) {
+void ProfileFile::append_record(uint32_t kind, const void *fixed, size_t fixed_size,
+                                const void *tail, size_t tail_size) {
   if (!is_open())
     return;
   if (failed_ || fixed_size + tail_size > ASSAY_RECORD_MAX) {

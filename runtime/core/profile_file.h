@@ -9,13 +9,15 @@ namespace assay {
 
 class ProfileFile {
 public:
-  // Makes DIR/TIME-PROGRAM.PID/ (or uses run_folder, if given) and PROGRAM.PID.assay in it, and writes
-  // the file header. False, with a message, when that is impossible; then append does nothing.
+  // Makes DIR/TIME-PROGRAM.PID/ (or uses run_folder, if given) and PROGRAM.PID.assay in it, and
+  // writes the file header. False, with a message, when that is impossible; then append does
+  // nothing.
   bool open(const char *dir_pattern, const char *executable, const char *run_folder);
 
   // Adds one record: a struct of abi/records.def and its tail. Thread-safe.
   template <typename Fixed>
-  void append(AssayRecordKind kind, const Fixed &fixed, const void *tail = nullptr, size_t tail_size = 0) {
+  void append(AssayRecordKind kind, const Fixed &fixed, const void *tail = nullptr,
+              size_t tail_size = 0) {
     append_record(kind, &fixed, sizeof fixed, tail, tail_size);
   }
 
@@ -31,7 +33,8 @@ public:
   void forget();
 
 private:
-  void append_record(uint32_t kind, const void *fixed, size_t fixed_size, const void *tail, size_t tail_size);
+  void append_record(uint32_t kind, const void *fixed, size_t fixed_size, const void *tail,
+                     size_t tail_size);
   void put(const void *data, size_t size);
   void write_out();
   bool still_ours();

@@ -14,8 +14,8 @@
 #define ASSAY_HOOK(name, result, parameters, meaning)                                              \
   extern "C" __attribute__((visibility("default"))) result name parameters;
 #define ASSAY_HOOK_TLS(name, type, meaning)                                                        \
-  extern "C" __attribute__((visibility("default"), tls_model("initial-exec"))) thread_local        \
-      constinit type name;
+  extern "C" __attribute__((visibility("default"),                                                 \
+                            tls_model("initial-exec"))) thread_local constinit type name;
 #include "abi/hooks.def"
 
 namespace assay {
@@ -25,6 +25,8 @@ struct Runtime {
   bool finished = false;  // the final dump is written
   uint32_t pid = 0;       // whose memory this is: differs in a vfork child
   uint64_t start_unix_ns = 0;
+  // The executable, if it is instrumented: most frames are there, and it keeps frame pointers.
+  uint64_t program_begin = 0, program_size = 0;
   Options options;
   ChunkMap chunks;
   StackDepot depot;
@@ -45,8 +47,8 @@ void finish(AssayEndReason reason, int status);
 void prepare_for_exec();
 void continue_after_exec(); // errno stays
 
-// Around dlclose: stacks through the module are written while it can be named; the same addresses mean
-// something else afterwards.
+// Around dlclose: stacks through the module are written while it can be named; the same addresses
+// mean something else afterwards.
 void before_unload();
 void after_unload();
 
@@ -59,4 +61,6 @@ inline bool single_threaded();
 } // namespace assay
 
 extern "C" char __libc_single_threaded;
-inline bool assay::single_threaded() { return __libc_single_threaded != 0; }
+inline bool assay::single_threaded() {
+  return __libc_single_threaded != 0;
+}

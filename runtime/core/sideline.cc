@@ -1,7 +1,8 @@
-// Made by a raw clone and not by pthread_create: a pthread would push glibc off its single-threaded fast
-// paths (stdio, malloc, atomics) and appear in the program's own counts. Such a thread may not call libc;
-// it needs a TLS block of its own all the same, because the runtime's thread_local variables are reached
-// through the fs register. All its signals are blocked, so that none of the program's is delivered to it.
+// Made by a raw clone and not by pthread_create: a pthread would push glibc off its single-threaded
+// fast paths (stdio, malloc, atomics) and appear in the program's own counts. Such a thread may not
+// call libc; it needs a TLS block of its own all the same, because the runtime's thread_local
+// variables are reached through the fs register. All its signals are blocked, so that none of the
+// program's is delivered to it.
 
 #include "runtime/core/sideline.h"
 
@@ -87,7 +88,8 @@ void start_sideline(void (*work)(), uint64_t interval_ms) {
                "ud2\n"
                "1:"
                : "=a"(result)
-               : "a"(SYS_clone), "D"(flags), "S"(top), "d"(0), "r"(r10), "r"(r8), [run] "b"(&run_sideline)
+               : "a"(SYS_clone), "D"(flags), "S"(top), "d"(0), "r"(r10),
+                 "r"(r8), [run] "b"(&run_sideline)
                : "rcx", "r11", "memory", "cc");
   sys::call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, 8);
   if (sys::failed(result)) {
@@ -100,8 +102,8 @@ void stop_sideline() {
   __atomic_store_n(&sideline.stop, 1, __ATOMIC_RELEASE);
   sys::futex_wake(&sideline.stop);
   while (uint32_t running = __atomic_load_n(&sideline.running, __ATOMIC_ACQUIRE))
-    sys::call(SYS_futex, (long)&sideline.running, 0 /* FUTEX_WAIT: the kernel's wake is not private */,
-              running, 0);
+    sys::call(SYS_futex, (long)&sideline.running,
+              0 /* FUTEX_WAIT: the kernel's wake is not private */, running, 0);
 }
 
 void forget_sideline() {

@@ -5,8 +5,9 @@
 
 namespace assay {
 
-// Starts it; `work` is called every interval_ms (and when woken), on the helper, until stop_sideline().
-// 0: only when a request is pending is checked, every 100 ms. A failure is counted as loss no_sideline.
+// Starts it; `work` is called every interval_ms (and when woken), on the helper, until
+// stop_sideline(). 0: only when a request is pending is checked, every 100 ms. A failure is counted
+// as loss no_sideline.
 void start_sideline(void (*work)(), uint64_t interval_ms);
 
 // Asks it to end and waits until it has left `work`. Any context but the helper itself.

@@ -1,6 +1,6 @@
-// A fixed table of buckets, each a list that only grows at its head. Finding an old context, the common
-// case, reads; adding one is a compare-and-swap. Contexts are told apart by a 64-bit hash of their pcs:
-// among a million contexts, two share one with a probability of 3e-8.
+// A fixed table of buckets, each a list that only grows at its head. Finding an old context, the
+// common case, reads; adding one is a compare-and-swap. Contexts are told apart by a 64-bit hash of
+// their pcs: among a million contexts, two share one with a probability of 3e-8.
 
 #include "runtime/core/stack_depot.h"
 
@@ -20,7 +20,9 @@ uint64_t hash_of(const Stack &stack, uint32_t type, uint32_t generation) {
 
 } // namespace
 
-bool StackDepot::create() { return contexts_.create() && buckets_.create(); }
+bool StackDepot::create() {
+  return contexts_.create() && buckets_.create();
+}
 
 uint32_t StackDepot::intern(const Stack &stack, uint32_t type) {
   uint64_t hash = hash_of(stack, type, generation_);
@@ -51,7 +53,8 @@ uint32_t StackDepot::intern(const Stack &stack, uint32_t type) {
       __atomic_store_n(&contexts_[number], fresh, __ATOMIC_RELEASE);
     }
     fresh->next = searched_to = head;
-    if (__atomic_compare_exchange_n(bucket, &head, number, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    if (__atomic_compare_exchange_n(bucket, &head, number, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
       return number;
   }
 }

@@ -7,8 +7,8 @@
 namespace assay {
 
 struct Context {
-  uint32_t next;  // in its bucket; 0 ends
-  uint32_t type;  // abi/sites.h; 0 if unknown
+  uint32_t next; // in its bucket; 0 ends
+  uint32_t type; // abi/sites.h; 0 if unknown
   uint64_t hash;
   uint32_t depth;
   bool cut;
@@ -22,8 +22,8 @@ public:
   bool create();
   // The number of the context, from 1; 0 when there is no memory. Lock-free.
   uint32_t intern(const Stack &stack, uint32_t type);
-  // From now on every stack is a new context, also one of known addresses: a module was unloaded, and
-  // another may come in its place.
+  // From now on every stack is a new context, also one of known addresses: a module was unloaded,
+  // and another may come in its place.
   void start_generation() { __atomic_fetch_add(&generation_, 1, __ATOMIC_RELAXED); }
   // Null while a context is being added by another thread.
   const Context *get(uint32_t context) {

@@ -26,33 +26,55 @@ inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, lo
   return result;
 }
 
-inline bool failed(long result) { return result < 0 && result > -4096; }
+inline bool failed(long result) {
+  return result < 0 && result > -4096;
+}
 
 inline long open(const char *path, int flags, int mode = 0) {
   return call(SYS_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC, mode);
 }
-inline long close(long fd) { return call(SYS_close, fd); }
-inline long read(long fd, void *data, size_t size) { return call(SYS_read, fd, (long)data, (long)size); }
+inline long close(long fd) {
+  return call(SYS_close, fd);
+}
+inline long read(long fd, void *data, size_t size) {
+  return call(SYS_read, fd, (long)data, (long)size);
+}
 inline long write(long fd, const void *data, size_t size) {
   return call(SYS_write, fd, (long)data, (long)size);
 }
-inline long mkdir(const char *path, int mode) { return call(SYS_mkdirat, AT_FDCWD, (long)path, mode); }
-inline long unlink(const char *path) { return call(SYS_unlinkat, AT_FDCWD, (long)path, 0); }
-inline long truncate(long fd, size_t size) { return call(SYS_ftruncate, fd, (long)size); }
+inline long mkdir(const char *path, int mode) {
+  return call(SYS_mkdirat, AT_FDCWD, (long)path, mode);
+}
+inline long unlink(const char *path) {
+  return call(SYS_unlinkat, AT_FDCWD, (long)path, 0);
+}
+inline long truncate(long fd, size_t size) {
+  return call(SYS_ftruncate, fd, (long)size);
+}
 inline long read_link(const char *path, char *out, size_t size) {
   return call(SYS_readlinkat, AT_FDCWD, (long)path, (long)out, (long)size);
 }
 inline long map(void *at, size_t size, int protection, int flags, long fd = -1) {
   return call(SYS_mmap, (long)at, (long)size, protection, flags, fd, 0);
 }
-inline long unmap(void *at, size_t size) { return call(SYS_munmap, (long)at, (long)size); }
+inline long unmap(void *at, size_t size) {
+  return call(SYS_munmap, (long)at, (long)size);
+}
 inline long advise(void *at, size_t size, int advice) {
   return call(SYS_madvise, (long)at, (long)size, advice);
 }
-inline uint32_t process_id() { return (uint32_t)call(SYS_getpid); }
-inline uint32_t parent_process_id() { return (uint32_t)call(SYS_getppid); }
-inline uint32_t thread_id() { return (uint32_t)call(SYS_gettid); }
-inline void yield() { call(SYS_sched_yield); }
+inline uint32_t process_id() {
+  return (uint32_t)call(SYS_getpid);
+}
+inline uint32_t parent_process_id() {
+  return (uint32_t)call(SYS_getppid);
+}
+inline uint32_t thread_id() {
+  return (uint32_t)call(SYS_gettid);
+}
+inline void yield() {
+  call(SYS_sched_yield);
+}
 [[noreturn]] inline void exit_process(int status) {
   for (;;)
     call(SYS_exit_group, status);
@@ -74,10 +96,11 @@ inline long futex_wake(const uint32_t *word) {
 }
 
 // Reads this process's own memory without faulting where it is gone.
-inline long read_own_memory(const iovec *to, size_t to_count, const iovec *from, size_t from_count) {
-  return call(SYS_process_vm_readv, thread_id(), // not the process id: main may have ended before others
-              (long)to, (long)to_count, (long)from,
-              (long)from_count, 0);
+inline long read_own_memory(const iovec *to, size_t to_count, const iovec *from,
+                            size_t from_count) {
+  return call(SYS_process_vm_readv,
+              thread_id(), // not the process id: main may have ended before others
+              (long)to, (long)to_count, (long)from, (long)from_count, 0);
 }
 
 } // namespace assay::sys

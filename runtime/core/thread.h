@@ -9,7 +9,7 @@ namespace assay {
 struct Thread {
   uint32_t busy;           // inside the runtime: events of this thread pass straight through
   uint32_t pending_signal; // came while busy, and would have ended the program; 0 for none
-  uint64_t stack_low;     // bounds of the stack that this thread ran on when last asked
+  uint64_t stack_low;      // bounds of the stack that this thread ran on when last asked
   uint64_t stack_high;
   const void *last_block; // newest allocation, to tell temporaries
 };

@@ -1,11 +1,17 @@
-// assay-cc keeps frame pointers, so the chain is complete inside instrumented code. Code without them
-// uses rbp for anything: each step must stay inside the current stack and go outwards, which makes a
-// wrong chain end early but never read beyond the stack. The bounds of a stack come from
-// /proc/self/maps, once for each thread (and once more when it moves to another stack, as coroutines do).
+// assay-cc keeps frame pointers, so inside instrumented modules a frame is two loads. Other code
+// (libstdc++, qsort, every library of the system) uses rbp for anything; walking it as a frame
+// pointer would swallow the user's frames behind it. There the rule for each pc comes from
+// .eh_frame, once, and is then cached.
+//
+// Each step must stay inside the current stack and go outwards, which makes a wrong rule end the
+// chain early but never read beyond the stack. The bounds of a stack come from the maps file, once
+// for each thread (and once more when it moves to another stack, as coroutines do).
 
 #include "runtime/core/unwind.h"
 
+#include "runtime/core/cfi.h"
 #include "runtime/core/proc_maps.h"
+#include "runtime/core/runtime.h"
 #include "runtime/core/thread.h"
 
 namespace assay {
@@ -19,34 +25,109 @@ bool find_stack(uint64_t sp) {
   while (maps.next(line))
     if (line.start <= sp && sp < line.end) {
       this_thread.stack_high = line.end;
-      this_thread.stack_low = line.is_stack() && line.start > kGrowth ? line.start - kGrowth : line.start;
+      this_thread.stack_low =
+          line.is_stack() && line.start > kGrowth ? line.start - kGrowth : line.start;
       return true;
     }
   return false;
 }
 
+// How to leave a frame, in 64 bits:
+//   bit 0       there is a rule        bits 16-31  where rbp was saved, from the frame address
+//   bit 1       by frame pointer       bits 32-63  offset of the frame address
+//   bit 2       from rbp, else rsp
+//   bit 3       rbp was saved
+enum : uint64_t { kKnown = 1, kFramePointer = 2, kFromRbp = 4, kRbpSaved = 8 };
+
+// A direct-mapped cache from pc to rule. The key is stored xored with the value: a pair torn by two
+// threads matches nothing.
+struct {
+  struct {
+    uint64_t key_and_value, value;
+  } slots[4096];
+} constinit cache = {};
+
+uint64_t look_up(uint64_t pc) {
+  uint32_t module = runtime.modules.find(pc);
+  if (!module) {
+    runtime.modules.refresh();
+    module = runtime.modules.find(pc);
+  }
+  if (!module)
+    return 0;
+  const Module &m = runtime.modules.get(module);
+  if (m.sites)
+    return kKnown | kFramePointer;
+  FrameRule rule = find_frame_rule(m.frame_header, pc - 1);
+  if (!rule.known)
+    return 0;
+  return kKnown | (rule.from_rbp ? kFromRbp : 0) | (rule.rbp_saved ? kRbpSaved : 0) |
+         (uint64_t)(uint16_t)rule.rbp_offset << 16 | (uint64_t)(uint32_t)rule.cfa_offset << 32;
+}
+
+uint64_t rule_at(uint64_t pc) {
+  auto &slot = cache.slots[(pc * 0x9e3779b97f4a7c15ULL) >> 52];
+  uint64_t value = __atomic_load_n(&slot.value, __ATOMIC_RELAXED);
+  if ((__atomic_load_n(&slot.key_and_value, __ATOMIC_RELAXED) ^ value) == pc)
+    return value;
+  value = look_up(pc);
+  __atomic_store_n(&slot.value, value, __ATOMIC_RELAXED);
+  __atomic_store_n(&slot.key_and_value, pc ^ value, __ATOMIC_RELAXED);
+  return value;
+}
+
+uint64_t load(uint64_t at) {
+  return *(const uint64_t *)at;
+}
+
 } // namespace
 
 void unwind(const void *frame, size_t limit, Stack &out) {
-  uint64_t fp = (uint64_t)frame;
+  uint64_t rbp = (uint64_t)frame;
   out.depth = 0;
   out.cut = false;
-  if ((fp < this_thread.stack_low || fp >= this_thread.stack_high) && !find_stack(fp))
+  if ((rbp < this_thread.stack_low || rbp >= this_thread.stack_high) && !find_stack(rbp))
     return;
-  uint64_t last = this_thread.stack_high - 16;
-  while (fp <= last && fp % 8 == 0) {
-    uint64_t next = ((const uint64_t *)fp)[0], pc = ((const uint64_t *)fp)[1];
+  const uint64_t last = this_thread.stack_high - 16;
+  // The interposed function's own frame is ours, so it has a frame pointer.
+  uint64_t rsp = rbp, rule = kKnown | kFramePointer;
+  for (;;) {
+    uint64_t frame_address; // of the frame being left: the return address lies below it
+    if (rule & kFramePointer) {
+      if (rbp < rsp || rbp > last || rbp % 8)
+        return;
+      frame_address = rbp + 16;
+      rbp = load(rbp);
+    } else {
+      frame_address = (rule & kFromRbp ? rbp : rsp) + (uint64_t)(int64_t)(int32_t)(rule >> 32);
+      if (frame_address <= rsp || frame_address > last + 16 || frame_address % 8)
+        return;
+      uint64_t saved_at = frame_address + (uint64_t)(int64_t)(int16_t)(rule >> 16);
+      if (rule & kRbpSaved) {
+        if (saved_at < rsp || saved_at > last + 8)
+          return;
+        rbp = load(saved_at);
+      }
+    }
+    uint64_t pc = load(frame_address - 8);
     if (pc < 4096)
-      break;
+      return;
     if (out.depth == limit) {
       out.cut = true;
-      break;
+      return;
     }
     out.pcs[out.depth++] = pc;
-    if (next <= fp)
-      break;
-    fp = next;
+    rsp = frame_address;
+    rule = pc - runtime.program_begin < runtime.program_size ? (uint64_t)(kKnown | kFramePointer)
+                                                             : rule_at(pc);
+    if (!(rule & kKnown))
+      return;
   }
+}
+
+void forget_frame_rules() {
+  for (auto &slot : cache.slots)
+    __atomic_store_n(&slot.key_and_value, 0, __ATOMIC_RELAXED);
 }
 
 } // namespace assay

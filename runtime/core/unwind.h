@@ -1,4 +1,4 @@
-// Call stacks by frame pointers.
+// Call stacks: by frame pointers in instrumented code, by call frame information elsewhere.
 #pragma once
 
 #include <stddef.h>
@@ -14,8 +14,11 @@ struct Stack {
   uint64_t pcs[kMaxDepth];
 };
 
-// Return addresses from the frame (of the interposed function) outwards; innermost first, at most limit.
-// Reads only the stack that the thread is running on. Any context.
+// Return addresses from the frame (of the interposed function) outwards; innermost first, at most
+// limit. Reads only the stack that the thread is running on. Inside a Busy section.
 void unwind(const void *frame, size_t limit, Stack &out);
+
+// After a module was unloaded: what was learnt of its code is forgotten.
+void forget_frame_rules();
 
 } // namespace assay

@@ -1,5 +1,5 @@
-// Ranges over the shadow. Zeroing a large range goes through the kernel, which drops whole pages, so that
-// a huge allocation costs nothing for what is never touched.
+// Ranges over the shadow. Zeroing a large range goes through the kernel, which drops whole pages,
+// so that a huge allocation costs nothing for what is never touched.
 
 #include "runtime/heap/counters.h"
 
@@ -15,13 +15,17 @@ constexpr uint64_t kSpan = ASSAY_COUNTERS_END - ASSAY_COUNTERS_BEGIN;
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kDropBytes = 16 * kPage; // from here on dropping pages beats writing zeros
 
-uint64_t *first_counter(uint64_t address) { return (uint64_t *)ASSAY_COUNTER_OF(address); }
+uint64_t *first_counter(uint64_t address) {
+  return (uint64_t *)ASSAY_COUNTER_OF(address);
+}
 
 uint64_t *end_counter(uint64_t address, uint64_t size) {
   return size ? first_counter(address + size - 1) + 1 : first_counter(address);
 }
 
-inline uint64_t min(uint64_t a, uint64_t b) { return a < b ? a : b; }
+inline uint64_t min(uint64_t a, uint64_t b) {
+  return a < b ? a : b;
+}
 
 // Adds per_word for each eight bytes, rounded up, to every block that the range touches.
 void add_range(uint64_t start, uint64_t bytes, uint64_t one) {
@@ -35,7 +39,9 @@ void add_range(uint64_t start, uint64_t bytes, uint64_t one) {
   }
 }
 
-uint64_t one_of(uint32_t is_write) { return is_write ? ASSAY_WRITE_ONE : ASSAY_READ_ONE; }
+uint64_t one_of(uint32_t is_write) {
+  return is_write ? ASSAY_WRITE_ONE : ASSAY_READ_ONE;
+}
 
 } // namespace
 
@@ -81,7 +87,8 @@ Counts count_accesses(const void *start, uint64_t size, bool zero) {
 void zero_counters(const void *start, uint64_t size) {
   uint64_t *begin = first_counter((uint64_t)start), *end = end_counter((uint64_t)start, size);
   uint64_t from = ((uint64_t)begin + kPage - 1) & ~(kPage - 1), to = (uint64_t)end & ~(kPage - 1);
-  if (to > from && to - from >= kDropBytes && !sys::failed(sys::advise((void *)from, to - from, MADV_DONTNEED))) {
+  if (to > from && to - from >= kDropBytes &&
+      !sys::failed(sys::advise((void *)from, to - from, MADV_DONTNEED))) {
     for (uint64_t *c = begin; c < (uint64_t *)from; c++)
       *c = 0;
     begin = (uint64_t *)to;
@@ -91,7 +98,8 @@ void zero_counters(const void *start, uint64_t size) {
 }
 
 void move_counters(const void *from, uint64_t from_size, const void *to, uint64_t to_size) {
-  uint64_t *source = first_counter((uint64_t)from), *source_end = end_counter((uint64_t)from, from_size);
+  uint64_t *source = first_counter((uint64_t)from),
+           *source_end = end_counter((uint64_t)from, from_size);
   uint64_t *target = first_counter((uint64_t)to), *target_end = end_counter((uint64_t)to, to_size);
   if (source == target || target == target_end)
     return;
@@ -125,7 +133,8 @@ void __assay_heap_string(const char *start, uint64_t length) {
   add_range((uint64_t)start, length + 1, ASSAY_READ_ONE);
 }
 
-void __assay_heap_masked(const void *start, uint64_t element_bytes, uint64_t mask, uint32_t is_write) {
+void __assay_heap_masked(const void *start, uint64_t element_bytes, uint64_t mask,
+                         uint32_t is_write) {
   uint64_t last_block = ~0ULL;
   for (; mask; mask &= mask - 1) {
     uint64_t address = (uint64_t)start + element_bytes * (uint64_t)__builtin_ctzll(mask);

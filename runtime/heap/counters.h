@@ -1,5 +1,6 @@
-// The access counters: 64 bytes of program to 8 bytes of shadow, reads in the low half, writes in the
-// high half. Geometry in abi/shadow.h; the increments themselves are inline in instrumented code.
+// The access counters: 64 bytes of program to 8 bytes of shadow, reads in the low half, writes in
+// the high half. Geometry in abi/shadow.h; the increments themselves are inline in instrumented
+// code.
 //
 // Source: heap-profiler.txt, "Shadow Memory".
 #pragma once
@@ -8,8 +9,8 @@
 
 namespace assay::heap {
 
-// Maps the whole span of the shadow. False if the kernel refuses: then it is mapped as it is touched, and
-// nothing is recorded.
+// Maps the whole span of the shadow. False if the kernel refuses: then it is mapped as it is
+// touched, and nothing is recorded.
 bool map_counters();
 
 // In the child of a fork: all counters are zero again.

@@ -1,9 +1,9 @@
 // The heap profiler inside the program: what happens to a block becomes facts about its allocation
-// context. At a free (or at a walk of the live blocks) the counters of the block's 64-byte blocks are
-// summed up, joined with the header's facts and merged into the table.
+// context. At a free (or at a walk of the live blocks) the counters of the block's 64-byte blocks
+// are summed up, joined with the header's facts and merged into the table.
 //
-// Live totals and peaks are exact in single-threaded programs. With threads each add is atomic, but two
-// adds at the same moment may both miss the very top of a peak.
+// Live totals and peaks are exact in single-threaded programs. With threads each add is atomic, but
+// two adds at the same moment may both miss the very top of a peak.
 //
 // Source: heap-profiler.txt, "Runtime".
 
@@ -17,8 +17,8 @@
 namespace assay::heap {
 namespace {
 
-// Live and peak bytes of one context. The bytes at the program's peak are found lazily: a context that
-// has not changed since the peak still has them.
+// Live and peak bytes of one context. The bytes at the program's peak are found lazily: a context
+// that has not changed since the peak still has them.
 struct ContextStats {
   uint64_t live_bytes, peak_bytes, at_peak_bytes;
   uint64_t peak_number; // of the program's peak that at_peak_bytes belongs to
@@ -102,7 +102,9 @@ AssayObject object_of(const void *block, const ChunkHeader &h, const Counts &cou
   return o;
 }
 
-bool inherited(const ChunkHeader &h) { return h.time_us < heap.fork_us; }
+bool inherited(const ChunkHeader &h) {
+  return h.time_us < heap.fork_us;
+}
 
 bool start() {
   if (!map_counters()) {
@@ -177,8 +179,8 @@ void walk_live() {
   heap.walked_objects = heap.walked_bytes = 0;
   for_each_live(walk_one);
   heap.live.write_all();
-  runtime.file.append(ASSAY_RECORD_HeapWalk, AssayHeapWalk{heap.walk, heap.walk_began_us, heap.walked_objects,
-                                                           heap.walked_bytes});
+  runtime.file.append(ASSAY_RECORD_HeapWalk, AssayHeapWalk{heap.walk, heap.walk_began_us,
+                                                           heap.walked_objects, heap.walked_bytes});
   // One percent of the time goes into walks.
   heap.next_walk_us = now_us() + 99 * (now_us() - heap.walk_began_us);
 }
@@ -203,7 +205,8 @@ void on_snapshot(SnapshotKind kind) {
   if (kind == SnapshotKind::kFull)
     write_peaks();
   const Totals &t = heap.totals;
-  runtime.file.append(ASSAY_RECORD_HeapTimeline, AssayHeapTimeline{now_us(), t.live_objects, t.live_bytes, t.peak_bytes});
+  runtime.file.append(ASSAY_RECORD_HeapTimeline,
+                      AssayHeapTimeline{now_us(), t.live_objects, t.live_bytes, t.peak_bytes});
   AssayControl progress = {};
   progress.elapsed_us = now_us();
   progress.allocations = t.allocations;
@@ -214,7 +217,9 @@ void on_snapshot(SnapshotKind kind) {
   runtime.control.publish(progress);
 }
 
-void on_reset() { heap.freed.clear(); }
+void on_reset() {
+  heap.freed.clear();
+}
 
 void on_fork() {
   heap.fork_us = now_us() + 1;

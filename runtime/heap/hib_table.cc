@@ -1,5 +1,5 @@
-// A set is a lock and a few entries. The table lives in reserved address space: sets that no context maps
-// to cost nothing.
+// A set is a lock and a few entries. The table lives in reserved address space: sets that no
+// context maps to cost nothing.
 
 #include "runtime/heap/hib_table.h"
 
@@ -85,7 +85,9 @@ void HibTable::write_all() {
   });
 }
 
-void HibTable::clear() { each_used_set(empty); }
+void HibTable::clear() {
+  each_used_set(empty);
+}
 
 void HibTable::forget() {
   for (uint64_t i = 0; i < sets_; i++)

@@ -1,6 +1,7 @@
 // The table of heap info blocks: a set-associative cache of contexts, indexed by context modulo the
-// number of sets (a prime, because contexts are numbered in order and programs allocate in patterns).
-// An entry that must make room is written to the profile at once; readers join what belongs together.
+// number of sets (a prime, because contexts are numbered in order and programs allocate in
+// patterns). An entry that must make room is written to the profile at once; readers join what
+// belongs together.
 //
 // Source: heap-profiler.txt, "HIB Table".
 #pragma once
@@ -21,8 +22,8 @@ class HibTable {
 public:
   using Write = void (*)(const HibEntry &);
 
-  // ways 0: a table in which every context has its place, `sets` is ignored. `write` puts one entry into
-  // the profile. False when there is no memory.
+  // ways 0: a table in which every context has its place, `sets` is ignored. `write` puts one entry
+  // into the profile. False when there is no memory.
   bool create(uint64_t sets, uint64_t ways, Write write);
 
   // Joins one object to its context. Thread-safe.

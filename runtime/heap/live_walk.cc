@@ -23,7 +23,8 @@ struct Batch {
       long got = sys::read_own_memory(&local, 1, remote + done, count - done);
       size_t read = got > 0 ? (size_t)got / sizeof(ChunkHeader) : 0;
       for (size_t i = done; i < done + read; i++)
-        if (runtime.chunks.owns(blocks[i]) && headers[i].check == chunk_check(blocks[i], headers[i]))
+        if (runtime.chunks.owns(blocks[i]) &&
+            headers[i].check == chunk_check(blocks[i], headers[i]))
           f(blocks[i], headers[i]);
       done += read + (done + read < count); // the one that could not be read is gone
     }
