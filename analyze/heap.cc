@@ -23,6 +23,8 @@
 #include <algorithm>
 #include <numeric>
 #include <regex>
+#include <set>
+#include <sstream>
 #include <unordered_map>
 
 namespace analyze {
@@ -94,6 +96,19 @@ std::string type_name(const profile::Profile &profile, profile::TypeId id) {
     return "";
   const profile::Type &type = profile.types[id.v];
   return type.name.empty() ? fmt::format("type {:#x}", type.hash) : type.name;
+}
+
+// "unsigned long", "char"
+bool is_scalar(const std::string &type) {
+  static const std::set<std::string> kWords = {"char",     "short",  "int",    "long",
+                                               "unsigned", "signed", "double", "float",
+                                               "bool",     "_Bool",  "void",   "__int128"};
+  std::istringstream words(type);
+  bool any = false;
+  for (std::string word; words >> word; any = true)
+    if (!kWords.count(word))
+      return false;
+  return any;
 }
 
 HeapSums sums_of(const profile::HeapContext &context) {
@@ -263,6 +278,8 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
     row.accesses_counted = on_instrumented_stack(profile, context.stack);
     row.type = type_name(profile, context.type);
     row.type_size = context.type.known() ? profile.types[context.type.v].size : 0;
+    if (is_scalar(row.type) && through_wrapper(row.frames))
+      row.type.clear(), row.type_size = 0;
     if (!filter.keeps(row)) {
       result.filtered_out++;
       continue;
@@ -370,11 +387,34 @@ std::string short_name(const std::string &function) {
   return name.empty() ? function : name;
 }
 
-std::string place(const image::Frame &frame) {
+namespace {
+
+std::string with_line(std::string function, const image::Frame &frame) {
   if (frame.file.empty())
-    return short_name(frame.function);
-  return fmt::format("{} at {}:{}", short_name(frame.function), image::base_name(frame.file),
-                     frame.line);
+    return function;
+  std::string file = image::base_name(frame.file);
+  // Line 0: the compiler made the code of no single line.
+  return frame.line ? fmt::format("{} at {}:{}", function, file, frame.line)
+                    : fmt::format("{} in {}", function, file);
+}
+
+} // namespace
+
+std::string place(const image::Frame &frame) {
+  return with_line(short_name(frame.function), frame);
+}
+
+std::string brief_place(const image::Frame &frame) {
+  std::string name = short_name(frame.function);
+  constexpr std::string_view kAnonymous = "(anonymous namespace)::";
+  for (size_t at; (at = name.find(kAnonymous)) != std::string::npos;)
+    name.erase(at, kAnonymous.size());
+  size_t last = name.rfind("::");
+  size_t before = last == std::string::npos || last == 0 ? last : name.rfind("::", last - 1);
+  if (before != std::string::npos && name.find("operator") == std::string::npos &&
+      name.find("lambda") == std::string::npos)
+    name.erase(0, before + 2);
+  return with_line(std::move(name), frame);
 }
 
 std::vector<image::ModuleFile> module_files(const profile::Profile &profile) {

@@ -125,6 +125,9 @@ std::vector<size_t> ranked(const HeapResult &result, const HeapQuestion &questio
 // template arguments.
 std::string place(const image::Frame &frame);
 
+// The same with no more than the class before the function's name, for tables.
+std::string brief_place(const image::Frame &frame);
+
 // A C++ name without what stands in (balanced) angle brackets and parentheses.
 std::string short_name(const std::string &function);
 

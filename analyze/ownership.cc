@@ -5,11 +5,19 @@
 // known to be machinery by name, on the mangled name where there is one, since it has no return
 // type in front and its prefix tells the namespace exactly.
 //
-// Wrappers are recognised by their names (ending in alloc, malloc, strdup and the like), because
-// "calls an allocator in its tail" cannot be seen in a stack. The cost of a wrong guess is small:
-// the row is named after the caller, and the whole stack is shown below it. Skipping by size of the
-// function was refused: it depends on the optimisation level, and the same site would change its
-// name.
+// Wrappers are recognised by their names, because "calls an allocator in its tail" cannot be seen
+// in a stack. The rule: take the last component of the name as words (camelCase, underscores and
+// digits part them); drop from its end the words that say how or in what unit memory is given (raw,
+// zero, or die, page, bytes, …), and a clause that begins with "with" or "from"; what is left must
+// end in an allocating word (malloc, alloc, strdup, …). So mallocWithAlarm, sqlite3DbMallocRawNN,
+// pcache1Alloc, luaM_malloc_ and xmalloc are wrappers; allocateBtreePage, malloc_stats_printer and
+// allocate_node are not, since another word says what they make: a person can change those. foo_new
+// is not one either: it is the place where a foo is made; newobj and its like are. Members of
+// classes called …Allocator or …Arena are machinery whatever their names, but for constructors.
+//
+// The cost of a wrong guess is small: the row is named after the caller, and the whole stack is
+// shown below it. Skipping by size of the function was refused: it depends on the optimisation
+// level, and the same site would change its name.
 //
 // What it does not do: it never changes how contexts are told apart, only what they are called.
 
@@ -17,6 +25,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <string>
 #include <string_view>
 
@@ -66,24 +75,91 @@ bool is_allocation_function(const image::Frame &frame) {
          frame.function.starts_with("operator delete");
 }
 
-// "ns::xmalloc(unsigned long)" -> "xmalloc"
-std::string last_component(std::string_view function) {
-  function = function.substr(0, function.find_first_of("(<"));
-  size_t colons = function.rfind("::");
-  if (colons != std::string_view::npos)
-    function.remove_prefix(colons + 2);
-  std::string name(function);
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
-  return name;
+// "ns::Pool::xmalloc(unsigned long)" -> "Pool", "xmalloc"; the class may be absent.
+struct MemberName {
+  std::string class_name, function;
+};
+
+MemberName member_name(std::string_view function) {
+  MemberName result;
+  int depth = 0; // template arguments and parameters hold colons of their own
+  for (size_t at = 0; at < function.size(); at++) {
+    char c = function[at];
+    if (depth == 0 && function.compare(at, 11, "(anonymous ") == 0)
+      at = std::min(function.find(')', at), function.size() - 1);
+    else if (c == '(' && depth == 0)
+      break;
+    else if (c == '<' || c == '(')
+      depth++;
+    else if (c == '>' || c == ')')
+      depth--;
+    else if (depth == 0 && c == ' ') // before it stands a return type
+      result = MemberName();
+    else if (depth == 0 && c == ':' && function.compare(at, 2, "::") == 0) {
+      result.class_name = std::move(result.function);
+      result.function.clear();
+      at++;
+    } else if (depth == 0)
+      result.function += c;
+  }
+  return result;
+}
+
+// In lower case. "sqlite3DbMallocRawNN" -> sqlite, db, malloc, raw, nn
+std::vector<std::string> words_of(const std::string &name) {
+  std::vector<std::string> words;
+  bool was_lower = false, in_word = false;
+  for (size_t at = 0; at < name.size(); at++) {
+    unsigned char c = static_cast<unsigned char>(name[at]);
+    if (!std::isalpha(c)) {
+      in_word = false;
+      continue;
+    }
+    bool upper = std::isupper(c) != 0;
+    bool ends_capitals = upper && at + 1 < name.size() && std::islower(name[at + 1]);
+    if (!in_word || (upper && (was_lower || ends_capitals)))
+      words.emplace_back();
+    words.back() += static_cast<char>(std::tolower(c));
+    was_lower = !upper;
+    in_word = true;
+  }
+  return words;
+}
+
+bool is_one_of(const std::string &word, std::initializer_list<std::string_view> list) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+bool says_only_how(const std::string &word) {
+  return word.size() == 1 ||
+         is_one_of(word, {"raw",    "nn",      "zero",   "zeroed", "uninit",   "aligned", "finish",
+                          "or",     "die",     "fail",   "fatal",  "abort",    "exit",    "null",
+                          "throw",  "nothrow", "safe",   "impl",   "internal", "slow",    "fast",
+                          "locked", "try",     "oob",    "ex",     "wrapper",  "hook",    "array",
+                          "mem",    "memory",  "bytes",  "block",  "chunk",    "buf",     "buffer",
+                          "page",   "pages",   "object", "obj",    "data",     "space"});
 }
 
 bool is_wrapper(const image::Frame &frame) {
-  std::string name = last_component(frame.function);
-  if (name.starts_with("operator"))
+  MemberName name = member_name(frame.function);
+  if (name.function.starts_with("operator"))
     return false;
-  return ends_with_any(name, {"alloc", "alloc0", "alloc_n", "allocate", "strdup", "strndup",
-                              "memdup", "alloc_or_die", "alloc_array"});
+  auto class_words = words_of(name.class_name);
+  if (!class_words.empty() && name.function != name.class_name &&
+      ends_with_any(class_words.back(), {"allocator", "arena", "mempool"}))
+    return true;
+  auto words = words_of(name.function);
+  auto clause = std::find_if(words.begin(), words.end(), [](const std::string &word) {
+    return is_one_of(word, {"with", "from"});
+  });
+  words.erase(clause, words.end());
+  while (!words.empty() && says_only_how(words.back()))
+    words.pop_back();
+  std::string joined;
+  for (const std::string &word : words)
+    joined += word;
+  return ends_with_any(joined, {"alloc", "allocate", "memalign", "strdup", "strndup", "memdup",
+                                "newobj", "newobject"});
 }
 
 } // namespace
@@ -91,6 +167,13 @@ bool is_wrapper(const image::Frame &frame) {
 bool is_allocation_machinery(const image::Frame &frame) {
   return is_allocation_function(frame) || in_standard_namespace(frame) ||
          in_standard_library(frame) || is_wrapper(frame);
+}
+
+bool through_wrapper(const std::vector<image::Frame> &frames) {
+  auto first = std::find_if(frames.begin(), frames.end(), [](const image::Frame &frame) {
+    return !is_allocation_function(frame);
+  });
+  return first != frames.end() && !in_standard_namespace(*first) && is_wrapper(*first);
 }
 
 size_t owner(const std::vector<image::Frame> &frames) {

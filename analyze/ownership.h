@@ -12,11 +12,16 @@ namespace analyze {
 //   - allocation functions (malloc family, operator new and delete), and frames of this profiler
 //   - the C and C++ standard libraries: code in their shared objects, and functions of std:: and
 //     __gnu_cxx:: (containers, allocators, smart pointers), inlined or not
-//   - thin wrappers by the name that the field gives them: xmalloc, g_malloc, my_alloc, safe_strdup
-//   …
+//   - thin wrappers by the names that the field gives them (xmalloc, mallocWithAlarm,
+//   pcache1Alloc),
+//     and members of allocator classes; the rule is at the head of ownership.cc
 // Where all frames are machinery, or only main's callers remain, the outermost frame that has a
 // name and is no allocation function; 0 for lack of any. `frames` innermost first, not empty.
 size_t owner(const std::vector<image::Frame> &frames);
+
+// Whether the program's own wrapper makes the innermost call: then a scalar type that the compiler
+// saw there is the wrapper's, not the object's.
+bool through_wrapper(const std::vector<image::Frame> &frames);
 
 // Whether a function is machinery of allocation, by its names and module.
 bool is_allocation_machinery(const image::Frame &frame);

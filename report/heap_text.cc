@@ -145,7 +145,7 @@ private:
   }
 
   std::string site(const HeapContextRow &row) {
-    std::string text = analyze::place(row.owner_frame());
+    std::string text = analyze::brief_place(row.owner_frame());
     constexpr unsigned kTypeColumns = 28;
     return row.type.empty()
                ? text

@@ -123,6 +123,17 @@ TEST(Heap, ShortNamesKeepWhatNamesAre) {
   EXPECT_EQ(analyze::short_name("main"), "main");
 }
 
+TEST(Heap, BriefPlacesKeepTheClass) {
+  image::Frame frame;
+  frame.function = "pugi::impl::(anonymous namespace)::xml_parser::parse(char*)";
+  frame.file = "src/pugixml.cpp";
+  frame.line = 12;
+  EXPECT_EQ(analyze::brief_place(frame), "xml_parser::parse at pugixml.cpp:12");
+  frame.function = "main";
+  frame.line = 0;
+  EXPECT_EQ(analyze::brief_place(frame), "main in pugixml.cpp");
+}
+
 TEST(HeapFindings, AFewColdBytesAreNoise) {
   EXPECT_TRUE(analyze_it(profile_of(cold_object(), 3)).findings.empty());
 }

@@ -25,16 +25,50 @@ TEST(Ownership, SkipsTheMachineryOfContainers) {
 }
 
 TEST(Ownership, SkipsWrappersByName) {
-  for (const char *wrapper : {"xmalloc", "g_malloc", "my_calloc", "xstrdup",
-                              "ns::Pool::allocate(int)", "safe_realloc", "mem_alloc"})
+  for (const char *wrapper :
+       {"xmalloc",
+        "g_malloc0",
+        "my_calloc",
+        "xstrdup",
+        "ns::Pool::allocate(int)",
+        "safe_realloc",
+        "mem_alloc",
+        "mallocWithAlarm",
+        "sqlite3Malloc",
+        "sqlite3_malloc64",
+        "sqlite3DbMallocRawNN",
+        "dbMallocRawFinish",
+        "pcache1Alloc",
+        "pcache1AllocPage",
+        "sqlite3DbStrNDup",
+        "luaM_malloc_",
+        "luaM_saferealloc_",
+        "luaC_newobj",
+        "l_alloc",
+        "malloc_or_die",
+        "XMALLOC",
+        "b2Alloc(int)",
+        "void *app::alloc_array<std::pair<int, int>>(unsigned long)",
+        "pugi::impl::(anonymous namespace)::xml_allocator::allocate_memory_oob(unsigned long)",
+        "b2StackAllocator::Push(int)"})
     EXPECT_EQ(analyze::owner({frame("malloc"), frame(wrapper), frame("parse"), frame("main")}), 2u)
         << wrapper;
 }
 
 TEST(Ownership, DoesNotSkipWhatOnlyLooksAlike) {
   for (const char *function :
-       {"locality", "allocate_tree_nodes_of", "malloc_stats_printer", "standard"})
+       {"locality", "allocate_tree_nodes_of", "malloc_stats_printer", "standard",
+        "allocateBtreePage", "pugi::allocate_node(xml_allocator&)", "luaH_new", "sqlite3ExprDup",
+        "b2BlockAllocator::b2BlockAllocator()", "ThreadPool::run()", "balance", "with_lock", "n"})
     EXPECT_EQ(analyze::owner({frame("malloc"), frame(function), frame("main")}), 1u) << function;
+}
+
+TEST(Ownership, ScalarTypesAreTheWrappersOwn) {
+  EXPECT_TRUE(analyze::through_wrapper({frame("malloc"), frame("xmalloc"), frame("parse")}));
+  EXPECT_FALSE(analyze::through_wrapper({frame("malloc"), frame("parse"), frame("xmalloc")}));
+  EXPECT_FALSE(analyze::through_wrapper(
+      {frame("operator new(unsigned long)", "_Znwm"),
+       frame("std::allocator<int>::allocate(unsigned long)", "_ZNSaIiE8allocateEm")}));
 }
 
 TEST(Ownership, AProgramOfWrappersOnlyIsItsOutermost) {
