@@ -1,11 +1,17 @@
-// Two events an object, so the clock is on the hot path: clock_gettime through the vDSO costs about
-// 25 ns, reading the counter 8. rdtscp also gives the cpu number, which Linux keeps in TSC_AUX.
+// Two events an object, so the clock is on the hot path: clock_gettime through the vDSO costs about 25 ns,
+// reading the counter 8.
 
 #include "runtime/core/clock.h"
 
 #include <cpuid.h>
+#include <stddef.h>
 
 #include "runtime/core/syscall.h"
+
+extern "C" {
+extern const __attribute__((weak)) ptrdiff_t __rseq_offset; // of the area, from the thread pointer
+extern const __attribute__((weak)) unsigned __rseq_size;    // 0 if it is not registered
+}
 
 namespace assay {
 namespace {
@@ -23,8 +29,7 @@ inline uint64_t ticks() {
 
 bool counter_is_invariant() {
   unsigned a, b, c, d;
-  return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8)) &&
-         __get_cpuid(0x80000001, &a, &b, &c, &d) && (d & (1u << 27)); // rdtscp
+  return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8));
 }
 
 // Kilohertz as the hypervisor or the cpu states it; 0 where it does not.
@@ -82,15 +87,18 @@ uint64_t now_us() {
   return (sys::clock_ns(CLOCK_MONOTONIC) - clock_state.start_ns) / 1000;
 }
 
-Moment now() {
-  if (clock_state.invariant) {
-    unsigned aux;
-    uint64_t tick = __builtin_ia32_rdtscp(&aux);
-    return {us_from(tick), aux & 0xfff};
+// The kernel keeps the cpu number in the rseq area that glibc 2.35 and later registers for each thread.
+static uint32_t current_cpu() {
+  if (&__rseq_offset && &__rseq_size && __rseq_size) {
+    uint32_t cpu;
+    asm volatile("movl %%fs:4(%1), %0" : "=r"(cpu) : "r"(__rseq_offset));
+    return cpu;
   }
   unsigned cpu = 0;
   sys::call(SYS_getcpu, (long)&cpu);
-  return {now_us(), cpu};
+  return cpu;
 }
+
+Moment now() { return {now_us(), current_cpu()}; }
 
 } // namespace assay

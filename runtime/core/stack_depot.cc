@@ -9,14 +9,18 @@
 namespace assay {
 namespace {
 
-uint64_t hash_of(const Stack &stack, uint32_t type, uint32_t generation) {
-  uint64_t hash = ((uint64_t)stack.depth << 32) ^ ((uint64_t)generation << 40) ^ type;
-  for (uint32_t i = 0; i < stack.depth; i++) {
-    hash = (hash ^ stack.pcs[i]) * 0x9e3779b97f4a7c15ULL;
-    hash ^= hash >> 29;
-  }
-  return hash;
+uint64_t mix(uint64_t hash) {
+  hash = (hash ^ (hash >> 32)) * 0xd6e8feb86659fd93ULL;
+  return hash ^ (hash >> 32);
 }
+
+// Contexts found lately, direct-mapped by hash: one load where the table takes three that depend on each
+// other. The hash is stored xored with the number, so that a pair torn by two threads matches nothing.
+struct {
+  struct {
+    uint64_t hash_and_context, context;
+  } slots[4096];
+} constinit recent = {};
 
 } // namespace
 
@@ -25,7 +29,18 @@ bool StackDepot::create() {
 }
 
 uint32_t StackDepot::intern(const Stack &stack, uint32_t type) {
-  uint64_t hash = hash_of(stack, type, generation_);
+  uint64_t hash = mix(stack.hash ^ ((uint64_t)type << 32 | generation_ << 8 | stack.depth));
+  auto &slot = recent.slots[hash % 4096];
+  uint64_t context = __atomic_load_n(&slot.context, __ATOMIC_RELAXED);
+  if ((__atomic_load_n(&slot.hash_and_context, __ATOMIC_RELAXED) ^ context) == hash && context)
+    return (uint32_t)context;
+  context = find_or_add(stack, type, hash);
+  __atomic_store_n(&slot.context, context, __ATOMIC_RELAXED);
+  __atomic_store_n(&slot.hash_and_context, hash ^ context, __ATOMIC_RELAXED);
+  return (uint32_t)context;
+}
+
+uint32_t StackDepot::find_or_add(const Stack &stack, uint32_t type, uint64_t hash) {
   uint32_t *bucket = &buckets_[hash >> 46];
   static_assert(kBuckets == 1 << 18);
   uint32_t head = __atomic_load_n(bucket, __ATOMIC_ACQUIRE), searched_to = 0;

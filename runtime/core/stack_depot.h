@@ -33,6 +33,7 @@ public:
   uint32_t end() const { return __atomic_load_n(&next_, __ATOMIC_ACQUIRE); }
 
 private:
+  uint32_t find_or_add(const Stack &stack, uint32_t type, uint64_t hash);
   static constexpr size_t kBuckets = 1 << 18;
   GrowingArray<const Context *, kMaxContexts> contexts_;
   GrowingArray<uint32_t, kBuckets> buckets_;

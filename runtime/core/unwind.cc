@@ -86,6 +86,7 @@ void unwind(const void *frame, size_t limit, Stack &out) {
   uint64_t rbp = (uint64_t)frame;
   out.depth = 0;
   out.cut = false;
+  out.hash = 0;
   if ((rbp < this_thread.stack_low || rbp >= this_thread.stack_high) && !find_stack(rbp))
     return;
   const uint64_t last = this_thread.stack_high - 16;
@@ -117,6 +118,8 @@ void unwind(const void *frame, size_t limit, Stack &out) {
       return;
     }
     out.pcs[out.depth++] = pc;
+    out.hash = (out.hash ^ pc) * 0x9e3779b97f4a7c15ULL;
+    out.hash ^= out.hash >> 29;
     rsp = frame_address;
     rule = pc - runtime.program_begin < runtime.program_size ? (uint64_t)(kKnown | kFramePointer)
                                                              : rule_at(pc);

@@ -10,7 +10,8 @@ constexpr size_t kMaxDepth = 256;
 
 struct Stack {
   uint32_t depth = 0;
-  bool cut = false; // outer frames are missing because of the limit
+  bool cut = false;  // outer frames are missing because of the limit
+  uint64_t hash = 0; // of the pcs
   uint64_t pcs[kMaxDepth];
 };
 
