@@ -2,8 +2,9 @@
 //
 // The problem: a context is a stack of addresses and a block of sums; a person asks "what should I
 // change?". The idea: name each context once (frames, owner, stable id), sum the same blocks by
-// type and by module, and leave each question to a ranking function over the sums. So a new
-// question is one line in a table, and every table shows the same numbers.
+// site (owner and type), by type and by module, and leave each question to a ranking function over
+// the sums. So a new question is one line in a table, and every table shows the same numbers.
+// People are shown sites: the thousand ways that lead to one line are one thing to change.
 //
 // A stable id hashes what survives a rebuild of the same source: linkage names, lines relative to
 // the start of their function, columns, and the type's name. Where debug info is missing, offsets
@@ -25,6 +26,7 @@
 #include <regex>
 #include <set>
 #include <sstream>
+#include <tuple>
 #include <unordered_map>
 
 namespace analyze {
@@ -172,6 +174,36 @@ std::vector<HeapGroupRow> group_by(const std::vector<HeapContextRow> &rows,
   return result;
 }
 
+std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts) {
+  using Key = std::tuple<std::string, std::string, std::string, uint32_t, std::string, bool>;
+  struct Site {
+    HeapContextRow row;
+    uint64_t most_bytes = 0;
+  };
+  std::map<Key, Site> sites;
+  for (const HeapContextRow &context : contexts) {
+    const image::Frame &owner = context.owner_frame();
+    auto [known, is_new] = sites.try_emplace({owner.module, owner.function, owner.file, owner.line,
+                                              context.type, context.accesses_counted});
+    Site &site = known->second;
+    HeapContextRow sum = site.row;
+    if (is_new || context.sums.all.size_total > site.most_bytes) {
+      site.most_bytes = context.sums.all.size_total;
+      site.row = context;
+      site.row.freed_at.clear();
+    }
+    if (is_new)
+      continue;
+    sum.sums.add(context.sums);
+    site.row.sums = sum.sums;
+    site.row.contexts = sum.contexts + 1;
+  }
+  std::vector<HeapContextRow> rows;
+  for (auto &[key, site] : sites)
+    rows.push_back(std::move(site.row));
+  return rows;
+}
+
 // Where the types that hold the most are defined, from the debug info of instrumented modules.
 void find_layouts(std::vector<HeapGroupRow> &types, const profile::Profile &profile) {
   constexpr size_t kMost = 64;
@@ -294,6 +326,7 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
   }
   base::stable_sort(result.contexts,
                     [](const HeapContextRow &a, const HeapContextRow &b) { return a.id < b.id; });
+  result.sites = sites_of(result.contexts);
   result.types = group_by(result.contexts, [](const HeapContextRow &row) { return row.type; });
   result.modules =
       group_by(result.contexts, [](const HeapContextRow &row) { return row.owner_frame().module; });
@@ -348,14 +381,14 @@ const HeapQuestion &heap_question(const std::string &key) {
   base::fail("--sort {}: there is no such key; use one of {}", key, keys);
 }
 
-std::vector<size_t> ranked(const HeapResult &result, const HeapQuestion &question) {
+std::vector<size_t> ranked(const std::vector<HeapContextRow> &rows, const HeapQuestion &question) {
   std::vector<size_t> order;
-  for (size_t index = 0; index < result.contexts.size(); index++)
-    if (question.rank(result.contexts[index].sums) > 0 &&
-        (result.contexts[index].accesses_counted || !question.needs_accesses))
+  for (size_t index = 0; index < rows.size(); index++)
+    if (question.rank(rows[index].sums) > 0 &&
+        (rows[index].accesses_counted || !question.needs_accesses))
       order.push_back(index);
   base::stable_sort(order, [&](size_t a, size_t b) {
-    return question.rank(result.contexts[a].sums) > question.rank(result.contexts[b].sums);
+    return question.rank(rows[a].sums) > question.rank(rows[b].sums);
   });
   return order;
 }

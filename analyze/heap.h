@@ -55,6 +55,7 @@ struct HeapContextRow {
   uint64_t type_size = 0;
   HeapSums sums;
   std::vector<FreePlace> freed_at; // most objects first
+  uint64_t contexts = 1;           // more for a site: that many contexts of one owner and type
 
   const image::Frame &owner_frame() const { return frames[owner]; }
 };
@@ -73,9 +74,12 @@ struct HeapGroupRow {
 
 struct HeapResult {
   std::vector<HeapContextRow> contexts; // in order of id
+  // Contexts whose owner is one line and whose objects are of one type, as one: what a person would
+  // change. Frames and id are those of the context with the most bytes.
+  std::vector<HeapContextRow> sites;
   std::vector<HeapGroupRow> types;      // by bytes asked for
   std::vector<HeapGroupRow> modules;
-  HeapSums totals; // conserved: the sum over contexts, over types, over modules
+  HeapSums totals; // conserved: the sum over contexts, over sites, over types, over modules
   bool accesses_counted = true;
   std::vector<Finding> findings; // by weight
 
@@ -104,7 +108,7 @@ HeapSums heap_totals(const profile::Profile &profile);
 // The most bytes that were alive at one time, of any one process.
 uint64_t peak_live_bytes(const profile::Profile &profile);
 
-// One question, answered by the contexts in the order of `rank`; those with rank 0 have no part in
+// One question, answered by contexts or sites in the order of `rank`; those with rank 0 have no part in
 // it.
 struct HeapQuestion {
   const char *key;      // for --sort
@@ -117,9 +121,9 @@ std::span<const HeapQuestion> heap_questions();
 // Throws Failure listing the keys, if it is none.
 const HeapQuestion &heap_question(const std::string &key);
 
-// Indices of contexts that have a part in the question, most first. A question about accesses is
-// not asked of contexts whose accesses were not counted.
-std::vector<size_t> ranked(const HeapResult &result, const HeapQuestion &question);
+// Indices of rows (contexts or sites) that have a part in the question, most first. A question about
+// accesses is not asked of rows whose accesses were not counted.
+std::vector<size_t> ranked(const std::vector<HeapContextRow> &rows, const HeapQuestion &question);
 
 // "function at file:line" of the owner, for a sentence; the function without parameters and
 // template arguments.

@@ -3,7 +3,8 @@
 // Each rule is a share of a total (untouched byte-seconds, allocations, fetched bytes), so that
 // weights compare, and has two thresholds: a share below which nobody cares, and an absolute amount
 // below which the run was too small to tell. A filter or missing counts silence or qualify a rule;
-// a rule that needs accesses says nothing when they were not counted.
+// a rule that needs accesses says nothing when they were not counted. Rules look at sites, since a
+// line that wastes a little in each of a hundred contexts wastes much.
 
 #include "analyze/heap.h"
 
@@ -164,7 +165,7 @@ void realloc_growth(HeapResult &result, const HeapContextRow &row) {
 } // namespace
 
 void find_heap_findings(HeapResult &result) {
-  for (const HeapContextRow &row : result.contexts) {
+  for (const HeapContextRow &row : result.sites) {
     if (row.sums.all.alloc_count == 0)
       continue;
     if (result.accesses_counted && row.accesses_counted) {

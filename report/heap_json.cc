@@ -109,6 +109,20 @@ Json groups_json(const std::vector<analyze::HeapGroupRow> &rows, bool with_layou
   return list;
 }
 
+Json sites_json(const std::vector<analyze::HeapContextRow> &rows) {
+  Json list = Json::array();
+  for (const analyze::HeapContextRow &row : rows) {
+    Json json;
+    json["site"] = stack_json({row.owner_frame()}).front();
+    json["type"] = row.type.empty() ? Json(nullptr) : Json(row.type);
+    json["contexts"] = row.contexts;
+    json["largest_context"] = row.id;
+    put_sums(json, row.sums);
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
 Json timeline_json(const std::vector<profile::Process> &processes) {
   Json list = Json::array();
   for (const profile::Process &process : processes)
@@ -154,7 +168,8 @@ std::string heap_json(const analyze::HeapResult &result, unsigned top, const std
   totals["peak_bytes"] = result.peak_live_bytes;
   json["totals"] = std::move(totals);
   json["contexts"] = Json::array();
-  auto order = analyze::ranked(result, analyze::heap_question(sort.empty() ? "count" : sort));
+  auto order =
+      analyze::ranked(result.contexts, analyze::heap_question(sort.empty() ? "count" : sort));
   if (sort.empty()) { // everything, in the order of ids
     order.clear();
     for (size_t index = 0; index < result.contexts.size(); index++)
@@ -162,6 +177,7 @@ std::string heap_json(const analyze::HeapResult &result, unsigned top, const std
   }
   for (size_t index = 0; index < order.size() && (!top || index < top); index++)
     json["contexts"].push_back(context_json(result.contexts[order[index]]));
+  json["sites"] = sites_json(result.sites);
   json["types"] = groups_json(result.types, true);
   json["modules"] = groups_json(result.modules, false);
   json["globals"] = Json::array(); // counted only when the program was built to count them

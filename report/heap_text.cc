@@ -137,10 +137,10 @@ private:
     }
   }
 
-  std::string label(size_t context) {
-    auto [known, is_new] = numbers_.try_emplace(context, numbers_.size() + 1);
+  std::string label(size_t site) {
+    auto [known, is_new] = numbers_.try_emplace(site, numbers_.size() + 1);
     if (is_new)
-      shown_.push_back(context);
+      shown_.push_back(site);
     return fmt::format("#{}", known->second);
   }
 
@@ -155,7 +155,7 @@ private:
   void answer(const analyze::HeapQuestion &question) {
     if (question.needs_accesses && !result_.accesses_counted)
       return;
-    auto order = ranked(result_, question);
+    auto order = ranked(result_.sites, question);
     if (order.empty())
       return;
     Table table;
@@ -167,7 +167,7 @@ private:
     table.column("site", Align::left);
     size_t rows = std::min<size_t>(order.size(), options_.top ? options_.top : order.size());
     for (size_t index = 0; index < rows; index++) {
-      const HeapContextRow &row = result_.contexts[order[index]];
+      const HeapContextRow &row = result_.sites[order[index]];
       std::vector<std::string> cells = {label(order[index])};
       for (const Figure &figure : figures)
         cells.push_back(figure.value(row.sums, result_));
@@ -299,8 +299,11 @@ private:
     constexpr size_t kMostFrames = 12;
     heading("Call stacks (innermost first; > marks the owner)");
     for (size_t number = 0; number < shown_.size(); number++) {
-      const HeapContextRow &row = result_.contexts[shown_[number]];
-      out_ += fmt::format("  #{} {}\n", number + 1, style_.faint("id " + row.id));
+      const HeapContextRow &row = result_.sites[shown_[number]];
+      std::string note = "id " + row.id;
+      if (row.contexts > 1)
+        note += fmt::format(", the largest of {} contexts", row.contexts);
+      out_ += fmt::format("  #{} {}\n", number + 1, style_.faint(note));
       // Machinery inside the owner is one line; so is what is far outside.
       size_t first = row.owner > 3 ? row.owner - 1 : 0;
       if (first)

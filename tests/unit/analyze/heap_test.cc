@@ -49,14 +49,16 @@ profile::Profile profile_of(const AssayObject &object, int count, bool temporary
 TEST(Heap, PartsSumToTheWhole) {
   for (uint64_t seed = 1; seed <= 20; seed++) {
     auto result = analyze_it(profile_builder::random_profile(seed, 30));
-    analyze::HeapSums contexts, types, modules;
+    analyze::HeapSums contexts, sites, types, modules;
+    for (const auto &row : result.sites)
+      sites.add(row.sums);
     for (const auto &row : result.contexts)
       contexts.add(row.sums);
     for (const auto &row : result.types)
       types.add(row.sums);
     for (const auto &row : result.modules)
       modules.add(row.sums);
-    for (const analyze::HeapSums *sums : {&contexts, &types, &modules}) {
+    for (const analyze::HeapSums *sums : {&contexts, &sites, &types, &modules}) {
       EXPECT_EQ(sums->all.alloc_count, result.totals.all.alloc_count);
       EXPECT_EQ(sums->all.size_total, result.totals.all.size_total);
       EXPECT_EQ(sums->accesses(), result.totals.accesses());
@@ -78,7 +80,7 @@ TEST(Heap, AFilterAndItsComplementAreEverything) {
 TEST(Heap, RanksDescend) {
   auto result = analyze_it(profile_builder::random_profile(6, 40));
   for (const auto &question : analyze::heap_questions()) {
-    auto order = analyze::ranked(result, question);
+    auto order = analyze::ranked(result.contexts, question);
     for (size_t i = 1; i < order.size(); i++)
       EXPECT_GE(question.rank(result.contexts[order[i - 1]].sums),
                 question.rank(result.contexts[order[i]].sums));
@@ -110,8 +112,8 @@ TEST(HeapFindings, WhatALibraryTouchesIsNotCold) {
   p.modules.at(0).instrumented = false;
   auto result = analyze_it(p);
   EXPECT_TRUE(result.findings.empty());
-  EXPECT_TRUE(analyze::ranked(result, analyze::heap_question("cold")).empty());
-  EXPECT_FALSE(analyze::ranked(result, analyze::heap_question("bytes")).empty());
+  EXPECT_TRUE(analyze::ranked(result.contexts, analyze::heap_question("cold")).empty());
+  EXPECT_FALSE(analyze::ranked(result.contexts, analyze::heap_question("bytes")).empty());
 }
 
 TEST(Heap, ShortNamesKeepWhatNamesAre) {
