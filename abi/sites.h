@@ -1,4 +1,4 @@
-// What the compiler tells of a module: entries in the section `assay_sites`, copied verbatim into
+// What the compiler tells the runtime. Of a module: entries in the section `assay_sites`, copied verbatim into
 // the profile. Each entry is 8-byte aligned and starts with AssaySite; unknown kinds are skipped by
 // size.
 //
@@ -16,6 +16,14 @@
 enum {
   ASSAY_SITE_TYPE = 1, // a type that is allocated somewhere
   ASSAY_SITE_UNIT = 2, // an instrumented translation unit; hash and size are 0
+};
+
+// How a hook is to count.
+enum AssayHow {
+  ASSAY_HOW_READ = 0,
+  ASSAY_HOW_WRITE = 1,
+  ASSAY_HOW_ATOMIC = 2, // no update is lost to another thread (-fassay-exact)
+  ASSAY_HOW_STRING = 4, // __assay_heap_compare: a zero byte ends it too
 };
 
 typedef struct AssaySite {

@@ -62,6 +62,17 @@ std::optional<Access> small_memset(Instruction &instruction) {
   return Access{set->getDest(), bytes, set->getDestAlign().valueOrOne(), false, true};
 }
 
+// The function of libc that the instruction calls, unless the program brings its own.
+std::optional<LibFunc> library_function(const Instruction &instruction,
+                                        const TargetLibraryInfo &library) {
+  auto *call = dyn_cast<CallInst>(&instruction);
+  LibFunc function;
+  if (!call || call->isMustTailCall() || isa<IntrinsicInst>(call) || call->isNoBuiltin() ||
+      !library.getLibFunc(*call, function))
+    return std::nullopt;
+  return call->getCalledFunction()->isDeclaration() ? std::optional(function) : std::nullopt;
+}
+
 } // namespace
 
 std::optional<Access> interesting(Instruction &instruction) {
@@ -90,23 +101,83 @@ std::optional<Access> interesting(Instruction &instruction) {
   return access;
 }
 
-SmallVector<RangeAccess, 2> interesting_ranges(Instruction &instruction) {
+SmallVector<RangeAccess, 2> interesting_ranges(Instruction &instruction,
+                                               const TargetLibraryInfo &library) {
   SmallVector<RangeAccess, 2> ranges;
   auto add = [&](Value *pointer, Value *length, bool writes) {
     if (interesting_pointer(pointer))
       ranges.push_back({pointer, length, writes});
   };
-  auto *memory = dyn_cast<AnyMemIntrinsic>(&instruction);
-  if (!memory || excluded(instruction))
+  if (excluded(instruction))
     return ranges;
-  if (auto *constant = dyn_cast<ConstantInt>(memory->getLength()); constant && constant->isZero())
+  if (auto *memory = dyn_cast<AnyMemIntrinsic>(&instruction)) {
+    if (auto *constant = dyn_cast<ConstantInt>(memory->getLength()); constant && constant->isZero())
+      return ranges;
+    if (small_memset(instruction))
+      return ranges;
+    add(memory->getDest(), memory->getLength(), true);
+    if (auto *transfer = dyn_cast<AnyMemTransferInst>(memory))
+      add(transfer->getSource(), transfer->getLength(), false);
     return ranges;
-  if (small_memset(instruction))
+  }
+  std::optional<LibFunc> function = library_function(instruction, library);
+  if (!function)
     return ranges;
-  add(memory->getDest(), memory->getLength(), true);
-  if (auto *transfer = dyn_cast<AnyMemTransferInst>(memory))
-    add(transfer->getSource(), transfer->getLength(), false);
+  auto *call = cast<CallBase>(&instruction);
+  switch (*function) {
+  case LibFunc_memcpy:
+  case LibFunc_memmove:
+  case LibFunc_mempcpy:
+  case LibFunc_memcpy_chk:
+  case LibFunc_memmove_chk:
+    add(call->getArgOperand(0), call->getArgOperand(2), true);
+    add(call->getArgOperand(1), call->getArgOperand(2), false);
+    break;
+  case LibFunc_memset:
+  case LibFunc_memset_chk: add(call->getArgOperand(0), call->getArgOperand(2), true); break;
+  default: break;
+  }
   return ranges;
+}
+
+SmallVector<StringAccess, 2> interesting_strings(Instruction &instruction,
+                                                 const TargetLibraryInfo &library) {
+  SmallVector<StringAccess, 2> strings;
+  std::optional<LibFunc> function = library_function(instruction, library);
+  if (!function || excluded(instruction))
+    return strings;
+  auto *call = cast<CallBase>(&instruction);
+  auto argument = [&](unsigned i) { return call->getArgOperand(i); };
+  auto add = [&](Value *string, Value *limit, bool writes) {
+    if (interesting_pointer(string))
+      strings.push_back({string, nullptr, limit, writes, true});
+  };
+  auto compare = [&](Value *limit, bool stops_at_zero) {
+    if (interesting_pointer(argument(0)) || interesting_pointer(argument(1)))
+      strings.push_back({argument(0), argument(1), limit, false, stops_at_zero});
+  };
+  switch (*function) {
+  case LibFunc_strlen: add(argument(0), nullptr, false); break;
+  case LibFunc_strnlen: add(argument(0), argument(1), false); break;
+  case LibFunc_strcpy:
+  case LibFunc_stpcpy:
+  case LibFunc_strcpy_chk:
+  case LibFunc_stpcpy_chk:
+    add(argument(0), nullptr, true);
+    add(argument(1), nullptr, false);
+    break;
+  case LibFunc_strncpy:
+  case LibFunc_strncpy_chk:
+    add(argument(0), argument(2), true); // up to the zero; the padding is not counted
+    add(argument(1), argument(2), false);
+    break;
+  case LibFunc_strcmp: compare(nullptr, true); break;
+  case LibFunc_strncmp: compare(argument(2), true); break;
+  case LibFunc_memcmp:
+  case LibFunc_bcmp: compare(argument(2), false); break;
+  default: break;
+  }
+  return strings;
 }
 
 std::optional<MaskedAccess> interesting_masked(Instruction &instruction) {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/Instruction.h"
 #include "llvm/Support/Alignment.h"
 
@@ -26,6 +27,15 @@ struct RangeAccess {
   bool writes;         // else it reads
 };
 
+// A call of a string function of libc: what it touches depends on the bytes that it finds.
+struct StringAccess {
+  llvm::Value *string;
+  llvm::Value *other; // compared with string; null for one string
+  llvm::Value *limit; // bytes; null for none
+  bool writes;
+  bool stops_at_zero;
+};
+
 // Lanes of a vector, switched by a mask of as many i1.
 struct MaskedAccess {
   llvm::Value *pointer; // of lane 0; or, for gather and scatter, a vector of pointers
@@ -37,7 +47,10 @@ struct MaskedAccess {
 // The access that the instruction makes, or nothing with the reason in the source. Stack variables
 // and globals are not interesting: the heap tool has no counter for them.
 std::optional<Access> interesting(llvm::Instruction &instruction);
-llvm::SmallVector<RangeAccess, 2> interesting_ranges(llvm::Instruction &instruction);
+llvm::SmallVector<RangeAccess, 2> interesting_ranges(llvm::Instruction &instruction,
+                                                     const llvm::TargetLibraryInfo &library);
+llvm::SmallVector<StringAccess, 2> interesting_strings(llvm::Instruction &instruction,
+                                                       const llvm::TargetLibraryInfo &library);
 std::optional<MaskedAccess> interesting_masked(llvm::Instruction &instruction);
 
 // May something observe or change counters inside this instruction: free, exit, throw, another

@@ -159,6 +159,8 @@ private:
       line_.tools |= read_tools("heap"), line_.dir = value("-fheapprof=");
     else if (a == "-fassay-naive")
       line_.naive = true;
+    else if (a == "-fassay-exact")
+      line_.exact = true;
     else if (a == "-fassay-precise-stacks")
       line_.precise_stacks = true;
     else if (starts_with(a, "-fassay-ignorelist="))
@@ -264,6 +266,8 @@ std::vector<std::string> clang_arguments(const CommandLine &line,
         {"-Xclang", "-load", "-Xclang", installation.pass, "-fpass-plugin=" + installation.pass});
     if (line.naive)
       add(out, {"-mllvm", "-assay-naive"});
+    if (line.exact)
+      add(out, {"-mllvm", "-assay-exact"});
     if (!line.dir.empty())
       add(out, {"-mllvm", "-assay-dir=" + line.dir});
     for (const std::string &list : line.ignore_lists)

@@ -20,6 +20,7 @@ struct CommandLine {
   std::string dir;    // of -fheapprof=DIR
   std::vector<std::string> ignore_lists;
   bool naive = false;
+  bool exact = false;
   bool precise_stacks = false;
   bool links = false;            // an executable or a shared object comes out
   bool shared = false;           // a shared object

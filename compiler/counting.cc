@@ -42,28 +42,36 @@ FunctionType *hook_type(LLVMContext &c, StringRef wanted) {
   report_fatal_error("assay: no such hook in abi/hooks.def");
 }
 
-void add(IRBuilder<> &builder, Value *address, uint64_t at, uint32_t n) {
+void add(IRBuilder<> &builder, Value *address, uint64_t at, uint32_t n, bool atomic) {
   Type *i32 = builder.getInt32Ty();
   Value *counter =
       builder.CreateIntToPtr(builder.CreateAdd(address, builder.getInt64(at)), builder.getPtrTy());
+  MDNode *empty = MDNode::get(builder.getContext(), {});
+  if (atomic) {
+    builder
+        .CreateAtomicRMW(AtomicRMWInst::Add, counter, builder.getInt32(n), Align(4),
+                         AtomicOrdering::Monotonic)
+        ->setMetadata(LLVMContext::MD_nosanitize, empty);
+    return;
+  }
   LoadInst *old = builder.CreateAlignedLoad(i32, counter, Align(4));
   StoreInst *store =
       builder.CreateAlignedStore(builder.CreateAdd(old, builder.getInt32(n)), counter, Align(4));
-  MDNode *empty = MDNode::get(builder.getContext(), {});
   old->setMetadata(LLVMContext::MD_nosanitize, empty);
   store->setMetadata(LLVMContext::MD_nosanitize, empty);
 }
 
 } // namespace
 
-void add_to_counter(IRBuilder<> &builder, Value *pointer, uint32_t reads, uint32_t writes) {
+void add_to_counter(IRBuilder<> &builder, Value *pointer, uint32_t reads, uint32_t writes,
+                    bool atomic) {
   Value *address = builder.CreatePtrToInt(pointer, builder.getInt64Ty());
   address = builder.CreateLShr(address, ASSAY_COUNTERS_SHIFT);
   address = builder.CreateAnd(address, builder.getInt64(~(ASSAY_COUNTER_BYTES - 1)));
   if (reads)
-    add(builder, address, ASSAY_COUNTERS_BASE, reads);
+    add(builder, address, ASSAY_COUNTERS_BASE, reads, atomic);
   if (writes)
-    add(builder, address, ASSAY_COUNTERS_BASE + 4, writes);
+    add(builder, address, ASSAY_COUNTERS_BASE + 4, writes, atomic);
 }
 
 FunctionCallee hook(Module &module, StringRef name) {

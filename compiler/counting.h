@@ -6,9 +6,10 @@
 namespace assay::compiler {
 
 // Adds reads and writes to the counter of the 64-byte block that holds pointer. The halves are
-// separate 32-bit additions: mixing widths would defeat store forwarding.
+// separate 32-bit additions: mixing widths would defeat store forwarding. Atomic: no update is lost
+// to another thread.
 void add_to_counter(llvm::IRBuilder<> &builder, llvm::Value *pointer, uint32_t reads,
-                    uint32_t writes);
+                    uint32_t writes, bool atomic);
 
 // The runtime's function of abi/hooks.def.
 llvm::FunctionCallee hook(llvm::Module &module, llvm::StringRef name);

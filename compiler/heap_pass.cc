@@ -14,6 +14,7 @@
 
 #include "compiler/heap_pass.h"
 
+#include "abi/sites.h"
 #include "compiler/access.h"
 #include "compiler/counting.h"
 #include "compiler/tags.h"
@@ -67,29 +68,37 @@ BasicBlock::iterator after(Instruction *instruction) {
   return std::next(instruction->getIterator());
 }
 
-void emit(const Group &group) {
-  IRBuilder<> builder(group.last->getParent(), after(group.last));
-  builder.SetCurrentDebugLocation(group.last->getDebugLoc());
-  add_to_counter(builder, group.pointer, group.reads, group.writes);
-}
+// Builds after an instruction, in its name.
+class BuilderAfter : public IRBuilder<> {
+public:
+  explicit BuilderAfter(Instruction &instruction)
+      : IRBuilder<>(instruction.getParent(), after(&instruction)) {
+    SetCurrentDebugLocation(instruction.getDebugLoc());
+  }
+};
 
 class HeapInstrumenter {
 public:
-  HeapInstrumenter(Function &function, const HeapOptions &options, Sites &sites)
-      : function_(function), layout_(function.getDataLayout()), options_(options), sites_(sites) {}
+  HeapInstrumenter(Function &function, const HeapOptions &options, const TargetLibraryInfo &library,
+                   Sites &sites)
+      : function_(function), module_(*function.getParent()), layout_(function.getDataLayout()),
+        options_(options), library_(library), sites_(sites) {}
 
   bool run() {
     for (BasicBlock &block : function_)
       collect(block);
     for (const Group &group : groups_)
-      emit(group);
-    for (Instruction *instruction : ranges_)
-      count_ranges(*instruction);
-    for (Instruction *instruction : masked_)
-      count_masked(*instruction);
+      count(group);
+    for (auto &[instruction, range] : ranges_)
+      count(*instruction, range);
+    for (auto &[instruction, string] : strings_)
+      count(*instruction, string);
+    for (auto &[instruction, masked] : masked_)
+      count(*instruction, masked);
     for (CallBase *call : allocations_)
       announce_type(*call);
-    return !groups_.empty() || !ranges_.empty() || !masked_.empty() || !allocations_.empty();
+    return changed_ || !groups_.empty() || !ranges_.empty() || !strings_.empty() ||
+           !masked_.empty() || !allocations_.empty();
   }
 
 private:
@@ -100,13 +109,26 @@ private:
         open_ = groups_.size();
       if (std::optional<Access> access = interesting(instruction))
         add(instruction, *access);
-      if (!interesting_ranges(instruction).empty())
-        ranges_.push_back(&instruction);
-      if (interesting_masked(instruction))
-        masked_.push_back(&instruction);
-      if (auto *call = dyn_cast<CallBase>(&instruction); call && tagged_type(*call))
-        allocations_.push_back(call);
+      for (const RangeAccess &range : interesting_ranges(instruction, library_))
+        ranges_.push_back({&instruction, range});
+      for (const StringAccess &string : interesting_strings(instruction, library_))
+        strings_.push_back({&instruction, string});
+      if (std::optional<MaskedAccess> masked = interesting_masked(instruction))
+        masked_.push_back({&instruction, *masked});
+      if (auto *call = dyn_cast<CallBase>(&instruction))
+        collect_allocation(*call);
     }
+  }
+
+  // `return malloc(n)` as a jump would leave the function that allocates out of the stack.
+  void collect_allocation(CallBase &call) {
+    auto *plain = dyn_cast<CallInst>(&call);
+    if (plain && is_allocation(call) && plain->isTailCall() && !plain->isMustTailCall()) {
+      plain->setTailCallKind(CallInst::TCK_NoTail);
+      changed_ = true;
+    }
+    if (tagged_type(call))
+      allocations_.push_back(&call);
   }
 
   void add(Instruction &instruction, const Access &access) {
@@ -123,27 +145,49 @@ private:
     group->writes += access.writes;
   }
 
-  void count_ranges(Instruction &instruction) {
-    IRBuilder<> builder(instruction.getParent(), after(&instruction));
-    builder.SetCurrentDebugLocation(instruction.getDebugLoc());
-    for (const RangeAccess &range : interesting_ranges(instruction))
-      builder.CreateCall(hook(*function_.getParent(), "__assay_heap_range"),
-                         {range.pointer,
-                          builder.CreateZExtOrTrunc(range.length, builder.getInt64Ty()),
-                          builder.getInt32(range.writes)});
+  void count(const Group &group) {
+    BuilderAfter builder(*group.last);
+    add_to_counter(builder, group.pointer, group.reads, group.writes, options_.exact);
   }
 
-  void count_masked(Instruction &instruction) {
-    MaskedAccess access = *interesting_masked(instruction);
-    IRBuilder<> builder(instruction.getParent(), after(&instruction));
-    builder.SetCurrentDebugLocation(instruction.getDebugLoc());
+  Value *how(IRBuilder<> &builder, bool writes, uint32_t more = 0) {
+    return builder.getInt32((writes ? ASSAY_HOW_WRITE : ASSAY_HOW_READ) |
+                            (options_.exact ? ASSAY_HOW_ATOMIC : 0) | more);
+  }
+
+  // A length as 64 bits; all ones where there is none.
+  Value *bytes(IRBuilder<> &builder, Value *length) {
+    return length ? builder.CreateZExtOrTrunc(length, builder.getInt64Ty())
+                  : builder.getInt64(~0ULL);
+  }
+
+  void count(Instruction &instruction, const RangeAccess &range) {
+    BuilderAfter builder(instruction);
+    builder.CreateCall(hook(module_, "__assay_heap_range"),
+                       {range.pointer, bytes(builder, range.length), how(builder, range.writes)});
+  }
+
+  void count(Instruction &instruction, const StringAccess &access) {
+    BuilderAfter builder(instruction);
+    Value *limit = bytes(builder, access.limit);
+    if (access.other)
+      builder.CreateCall(hook(module_, "__assay_heap_compare"),
+                         {access.string, access.other, limit,
+                          how(builder, false, access.stops_at_zero ? ASSAY_HOW_STRING : 0)});
+    else
+      builder.CreateCall(hook(module_, "__assay_heap_string"),
+                         {access.string, limit, how(builder, access.writes)});
+  }
+
+  void count(Instruction &instruction, const MaskedAccess &access) {
+    BuilderAfter builder(instruction);
     unsigned lanes = cast<FixedVectorType>(access.mask->getType())->getNumElements();
     Value *mask = builder.CreateZExt(builder.CreateBitCast(access.mask, builder.getIntNTy(lanes)),
                                      builder.getInt64Ty());
     auto call = [&](Value *pointer, Value *bits) {
       builder.CreateCall(
-          hook(*function_.getParent(), "__assay_heap_masked"),
-          {pointer, builder.getInt64(access.element_bytes), bits, builder.getInt32(access.writes)});
+          hook(module_, "__assay_heap_masked"),
+          {pointer, builder.getInt64(access.element_bytes), bits, how(builder, access.writes)});
     };
     if (!access.pointer->getType()->isVectorTy()) {
       call(access.pointer, mask);
@@ -159,10 +203,9 @@ private:
   // block.
   void announce_type(CallBase &call) {
     TaggedType type = *tagged_type(call);
-    Module &module = *function_.getParent();
     Constant *variable =
-        module.getOrInsertGlobal("__assay_next_type", Type::getInt32Ty(module.getContext()), [&] {
-          return new GlobalVariable(module, Type::getInt32Ty(module.getContext()), false,
+        module_.getOrInsertGlobal("__assay_next_type", Type::getInt32Ty(module_.getContext()), [&] {
+          return new GlobalVariable(module_, Type::getInt32Ty(module_.getContext()), false,
                                     GlobalValue::ExternalLinkage, nullptr, "__assay_next_type",
                                     nullptr, GlobalValue::InitialExecTLSModel);
         });
@@ -173,25 +216,31 @@ private:
     };
     set(call.getParent(), call.getIterator(), sites_.type_id(type));
     if (isa<CallInst>(call) && !cast<CallInst>(call).isMustTailCall()) {
-      cast<CallInst>(call).setTailCall(false);
+      cast<CallInst>(call).setTailCallKind(CallInst::TCK_NoTail);
       set(call.getParent(), after(&call), 0);
     }
   }
 
   Function &function_;
+  Module &module_;
   const DataLayout &layout_;
   const HeapOptions &options_;
+  const TargetLibraryInfo &library_;
   Sites &sites_;
+  bool changed_ = false;
   size_t open_ = 0; // groups before this one are closed
   SmallVector<Group, 32> groups_;
-  SmallVector<Instruction *, 8> ranges_, masked_;
+  SmallVector<std::pair<Instruction *, RangeAccess>, 8> ranges_;
+  SmallVector<std::pair<Instruction *, StringAccess>, 4> strings_;
+  SmallVector<std::pair<Instruction *, MaskedAccess>, 4> masked_;
   SmallVector<CallBase *, 8> allocations_;
 };
 
 } // namespace
 
-bool instrument_heap(Function &function, const HeapOptions &options, Sites &sites) {
-  return HeapInstrumenter(function, options, sites).run();
+bool instrument_heap(Function &function, const HeapOptions &options,
+                     const TargetLibraryInfo &library, Sites &sites) {
+  return HeapInstrumenter(function, options, library, sites).run();
 }
 
 } // namespace assay::compiler

@@ -2,16 +2,19 @@
 #pragma once
 
 #include "compiler/sites.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/Function.h"
 
 namespace assay::compiler {
 
 struct HeapOptions {
   bool naive = false; // one update an access, as written: the oracle for every optimisation
+  bool exact = false; // atomic updates: none is lost where threads share a block
 };
 
 // Counts the interesting accesses of the function, and hands the types of its allocations (tags.h)
 // to the runtime. Returns whether anything changed.
-bool instrument_heap(llvm::Function &function, const HeapOptions &options, Sites &sites);
+bool instrument_heap(llvm::Function &function, const HeapOptions &options,
+                     const llvm::TargetLibraryInfo &library, Sites &sites);
 
 } // namespace assay::compiler

@@ -24,6 +24,7 @@ using namespace assay::compiler;
 namespace {
 
 cl::opt<bool> naive("assay-naive", cl::desc("count each access by itself"));
+cl::opt<bool> exact("assay-exact", cl::desc("count by atomic updates"));
 cl::opt<std::string> dir("assay-dir", cl::desc("default place of profiles"));
 cl::list<std::string> ignore_lists("assay-ignorelist",
                                    cl::desc("files of functions and sources to leave alone"));
@@ -38,7 +39,7 @@ struct TagPass : PassInfoMixin<TagPass> {
 
 class HeapPass : public PassInfoMixin<HeapPass> {
 public:
-  PreservedAnalyses run(Module &module, ModuleAnalysisManager &) {
+  PreservedAnalyses run(Module &module, ModuleAnalysisManager &analyses) {
     if (module.getModuleFlag("assay")) // instrumented before the link
       return PreservedAnalyses::all();
     module.addModuleFlag(Module::Max, "assay", ASSAY_ABI_VERSION);
@@ -49,12 +50,14 @@ public:
       return ignored &&
              (ignored->inSection("assay", kind, name) || ignored->inSection("heap", kind, name));
     };
+    auto &functions = analyses.getResult<FunctionAnalysisManagerModuleProxy>(module).getManager();
     Sites sites(module);
     sites.add_unit(module.getSourceFileName());
     if (!is_ignored("src", module.getSourceFileName()))
       for (Function &function : module)
         if (interesting(function) && !is_ignored("fun", function.getName()))
-          instrument_heap(function, {.naive = naive}, sites);
+          instrument_heap(function, {.naive = naive, .exact = exact},
+                          functions.getResult<TargetLibraryAnalysis>(function), sites);
     add_module_init(module, dir);
     return PreservedAnalyses::none();
   }

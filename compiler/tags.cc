@@ -88,17 +88,6 @@ StringRef debug_info_type(const CallBase &call) {
   return type ? type->getName() : StringRef();
 }
 
-bool is_allocation(const CallBase &call) {
-  const Function *callee = call.getCalledFunction();
-  if (!callee)
-    return false;
-  if (callee->hasFnAttribute(Attribute::AllocKind))
-    return (callee->getFnAttribute(Attribute::AllocKind).getAllocKind() & AllocFnKind::Alloc) !=
-           AllocFnKind::Unknown;
-  StringRef name = callee->getName();
-  return name == "malloc" || name == "calloc" || name == "_Znwm" || name == "_Znam";
-}
-
 // At -O0 the result is first stored to a variable, so only direct uses count here.
 StringRef first_typed_use(const CallBase &call) {
   for (const User *user : call.users())
@@ -109,6 +98,17 @@ StringRef first_typed_use(const CallBase &call) {
 }
 
 } // namespace
+
+bool is_allocation(const CallBase &call) {
+  const Function *callee = call.getCalledFunction();
+  if (!callee)
+    return false;
+  if (callee->hasFnAttribute(Attribute::AllocKind))
+    return (callee->getFnAttribute(Attribute::AllocKind).getAllocKind() & AllocFnKind::Alloc) !=
+           AllocFnKind::Unknown;
+  StringRef name = callee->getName();
+  return name == "malloc" || name == "calloc" || name == "_Znwm" || name == "_Znam";
+}
 
 void tag_allocations(Module &module) {
   for (Function &function : module) {

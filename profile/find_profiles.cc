@@ -1,16 +1,18 @@
 // Finding profiles by convention, as perf does with perf.data.
 //
 // A run writes DIR/YYYYMMDD-HHMMSS-PROGRAM.PID/PROGRAM.PID.assay and its children write beside it.
-// The latest run is the one whose name sorts last; runs that left no profile (still starting, or
-// failed) are passed over. Modification times were refused: a copy or an unpacked archive changes
-// them.
+// The latest run is the one whose name has the latest time, and of several in one second the one whose
+// profile says that it started last; runs that left no profile (still starting, or failed) are passed
+// over. Modification times were refused: a copy or an unpacked archive changes them.
 
 #include "profile/find_profiles.h"
 
+#include "abi/container.h"
 #include "base/fail.h"
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 namespace profile {
 namespace {
@@ -47,16 +49,39 @@ void collect(const std::string &folder, int depth, std::vector<std::string> &fou
   }
 }
 
+// When the first profile in the folder says that its run began; 0 if there is none.
+uint64_t start_of(const fs::directory_entry &folder) {
+  AssayFileHeader header = {};
+  std::error_code error;
+  for (fs::directory_iterator each(folder.path(), error), end; !error && each != end;
+       each.increment(error))
+    if (is_profile(*each)) {
+      std::ifstream(each->path()).read(reinterpret_cast<char *>(&header), sizeof header);
+      break;
+    }
+  return header.start_unix_ns;
+}
+
+std::string time_of(const fs::directory_entry &folder) {
+  return folder.path().filename().string().substr(0, sizeof "YYYYMMDD-HHMMSS" - 1);
+}
+
+bool is_later(const fs::directory_entry &a, const fs::directory_entry &b) {
+  std::string time_a = time_of(a), time_b = time_of(b);
+  return time_a != time_b ? time_a > time_b : start_of(a) > start_of(b);
+}
+
 // The profiles of the folder itself if it is a run, else of the latest run in it.
 std::vector<std::string> latest_in(const std::string &folder) {
   auto entries = entries_of(folder);
   if (std::any_of(entries.begin(), entries.end(), is_profile))
     return profiles_in_run(folder);
-  std::reverse(entries.begin(), entries.end());
-  for (const fs::directory_entry &entry : entries) {
+  std::erase_if(entries, [](const auto &entry) {
     std::error_code ignored;
-    if (!entry.is_directory(ignored))
-      continue;
+    return !entry.is_directory(ignored);
+  });
+  std::sort(entries.begin(), entries.end(), is_later);
+  for (const fs::directory_entry &entry : entries) {
     auto found = profiles_in_run(entry.path().string());
     if (!found.empty())
       return found;

@@ -3,6 +3,9 @@
 
 #include "runtime/heap/counters.h"
 
+#include <string.h>
+
+#include "abi/sites.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/lazy_shadow.h"
 #include "runtime/core/runtime.h"
@@ -27,20 +30,25 @@ inline uint64_t min(uint64_t a, uint64_t b) {
   return a < b ? a : b;
 }
 
-// Adds per_word for each eight bytes, rounded up, to every block that the range touches.
-void add_range(uint64_t start, uint64_t bytes, uint64_t one) {
+// Adds to one half of the block's counter: 32 bits, as instrumented code does.
+void add_to_half(uint64_t address, uint64_t n, uint32_t how) {
+  uint32_t *half = (uint32_t *)first_counter(address) + (how & ASSAY_HOW_WRITE ? 1 : 0);
+  if (how & ASSAY_HOW_ATOMIC)
+    __atomic_fetch_add(half, (uint32_t)n, __ATOMIC_RELAXED);
+  else
+    *half += (uint32_t)n;
+}
+
+// One for each eight bytes, rounded up, to every block that the range touches.
+void add_range(uint64_t start, uint64_t bytes, uint32_t how) {
   uint64_t end = start + bytes;
   if (end < start)
     return;
   while (start < end) {
     uint64_t block_end = min((start | (ASSAY_BLOCK_BYTES - 1)) + 1, end);
-    *first_counter(start) += (block_end - start + 7) / 8 * one;
+    add_to_half(start, (block_end - start + 7) / 8, how);
     start = block_end;
   }
-}
-
-uint64_t one_of(uint32_t is_write) {
-  return is_write ? ASSAY_WRITE_ONE : ASSAY_READ_ONE;
 }
 
 } // namespace
@@ -125,23 +133,34 @@ using namespace assay::heap;
 
 extern "C" {
 
-void __assay_heap_range(const void *start, uint64_t bytes, uint32_t is_write) {
-  add_range((uint64_t)start, bytes, one_of(is_write));
+void __assay_heap_range(const void *start, uint64_t bytes, uint32_t how) {
+  add_range((uint64_t)start, bytes, how);
 }
 
-void __assay_heap_string(const char *start, uint64_t length) {
-  add_range((uint64_t)start, length + 1, ASSAY_READ_ONE);
+void __assay_heap_string(const char *start, uint64_t limit, uint32_t how) {
+  uint64_t length = strnlen(start, limit);
+  add_range((uint64_t)start, length < limit ? length + 1 : length, how);
 }
 
-void __assay_heap_masked(const void *start, uint64_t element_bytes, uint64_t mask,
-                         uint32_t is_write) {
+void __assay_heap_compare(const void *a, const void *b, uint64_t limit, uint32_t how) {
+  const char *p = (const char *)a, *q = (const char *)b;
+  uint64_t n = 0;
+  while (n < limit && p[n] == q[n] && !((how & ASSAY_HOW_STRING) && p[n] == 0))
+    n++;
+  if (n < limit) // the bytes that decided were read too
+    n++;
+  add_range((uint64_t)a, n, how & ASSAY_HOW_ATOMIC);
+  add_range((uint64_t)b, n, how & ASSAY_HOW_ATOMIC);
+}
+
+void __assay_heap_masked(const void *start, uint64_t element_bytes, uint64_t mask, uint32_t how) {
   uint64_t last_block = ~0ULL;
   for (; mask; mask &= mask - 1) {
     uint64_t address = (uint64_t)start + element_bytes * (uint64_t)__builtin_ctzll(mask);
     if (address / ASSAY_BLOCK_BYTES == last_block)
       continue;
     last_block = address / ASSAY_BLOCK_BYTES;
-    *first_counter(address) += one_of(is_write);
+    add_to_half(address, 1, how);
   }
 }
 }

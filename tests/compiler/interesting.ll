@@ -42,8 +42,8 @@ define void @atomics(ptr %p, ptr %q) {
 
 ; CHECK-LABEL: @ranges
 ; CHECK: call void @llvm.memcpy
-; CHECK: call void @__assay_heap_range(ptr %p, i64 %n, i32 1)
 ; CHECK: call void @__assay_heap_range(ptr %q, i64 %n, i32 0)
+; CHECK: call void @__assay_heap_range(ptr %p, i64 %n, i32 1)
 ; CHECK: call void @llvm.memset
 ; CHECK: call void @__assay_heap_range(ptr %p, i64 %n, i32 1)
 ; CHECK: call void @llvm.memset{{.*}}i64 8
@@ -69,3 +69,26 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare <4 x i32> @llvm.masked.load.v4i32.p0(ptr, <4 x i1>, <4 x i32>)
 !0 = !{}
+
+; Functions of libc touch what they find; the program's own function of that name does not count twice.
+; CHECK-LABEL: @strings
+; CHECK: call i64 @strlen
+; CHECK-NEXT: call void @__assay_heap_string(ptr %s, i64 -1, i32 0)
+; CHECK: call i32 @strncmp
+; CHECK-NEXT: call void @__assay_heap_compare(ptr %s, ptr %t, i64 %n, i32 4)
+; CHECK: call i32 @memcmp
+; CHECK-NEXT: call void @__assay_heap_compare(ptr %s, ptr %t, i64 %n, i32 0)
+; CHECK: call ptr @strcpy
+; CHECK: call void @__assay_heap_string(ptr %t, i64 -1, i32 0)
+; CHECK: call void @__assay_heap_string(ptr %s, i64 -1, i32 1)
+define void @strings(ptr %s, ptr %t, i64 %n) {
+  %a = call i64 @strlen(ptr %s)
+  %b = call i32 @strncmp(ptr %s, ptr %t, i64 %n)
+  %c = call i32 @memcmp(ptr %s, ptr %t, i64 %n)
+  %d = call ptr @strcpy(ptr %s, ptr %t)
+  ret void
+}
+declare i64 @strlen(ptr)
+declare i32 @strncmp(ptr, ptr, i64)
+declare i32 @memcmp(ptr, ptr, i64)
+declare ptr @strcpy(ptr, ptr)

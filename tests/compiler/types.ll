@@ -30,6 +30,14 @@ define ptr @by_first_use() {
   ret ptr %p
 }
 
+; An allocation is no tail call: its function would be missing in the stack.
+; CHECK-LABEL: @tail
+; CHECK: notail call ptr @malloc
+define ptr @tail() {
+  %p = tail call ptr @malloc(i64 24)
+  ret ptr %p
+}
+
 ; CHECK-LABEL: @unknown
 ; CHECK-NOT: store i32
 ; CHECK: ret
