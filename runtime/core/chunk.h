@@ -13,7 +13,7 @@
 // boundary.
 //
 // Whether a pointer is ours is never decided by reading before it, but by the chunk map: one byte
-// for each 32 bytes of address space, 1 where a live chunk begins. A byte and not a bit, so that
+// for each 32 bytes of address space, odd where a live chunk begins. A byte and not a bit, so that
 // setting it needs no atomic operation; 4 TiB of address space, of which only the touched pages
 // cost memory.
 //
@@ -70,6 +70,14 @@ public:
       *region = groups_[(uintptr_t)block >> kGroupShift] = 1;
     __atomic_store_n(at(block), 1, __ATOMIC_RELEASE);
   }
+  // Marks a live chunk until its end; false if it is not live.
+  bool mark(const void *block) {
+    uint8_t live = 1;
+    return __atomic_compare_exchange_n(at(block), &live, 3, false, __ATOMIC_RELAXED,
+                                       __ATOMIC_RELAXED) ||
+           live == 3;
+  }
+  bool marked(const void *block) const { return __atomic_load_n(at(block), __ATOMIC_RELAXED) == 3; }
   void remove(const void *block) { __atomic_store_n(at(block), 0, __ATOMIC_RELAXED); }
 
   // Calls f(first byte of program, its map, bytes of map) for each region that ever held a chunk.

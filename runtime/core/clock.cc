@@ -1,5 +1,5 @@
-// Two events an object, so the clock is on the hot path: clock_gettime through the vDSO costs about 25 ns,
-// reading the counter 8.
+// Two events an object, so the clock is on the hot path: clock_gettime through the vDSO costs about
+// 25 ns, reading the counter 8.
 
 #include "runtime/core/clock.h"
 
@@ -87,7 +87,8 @@ uint64_t now_us() {
   return (sys::clock_ns(CLOCK_MONOTONIC) - clock_state.start_ns) / 1000;
 }
 
-// The kernel keeps the cpu number in the rseq area that glibc 2.35 and later registers for each thread.
+// The kernel keeps the cpu number in the rseq area that glibc 2.35 and later registers for each
+// thread.
 static uint32_t current_cpu() {
   if (&__rseq_offset && &__rseq_size && __rseq_size) {
     uint32_t cpu;
@@ -99,6 +100,8 @@ static uint32_t current_cpu() {
   return cpu;
 }
 
-Moment now() { return {now_us(), current_cpu()}; }
+Moment now() {
+  return {now_us(), current_cpu()};
+}
 
 } // namespace assay

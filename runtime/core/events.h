@@ -31,6 +31,7 @@ struct Realloc {
   void *old_block;
   uint64_t old_size;
   bool moved;
+  bool was_marked; // in the chunk map
 };
 
 enum class SnapshotKind {

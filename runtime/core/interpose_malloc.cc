@@ -165,6 +165,7 @@ void *reallocate(void *block, size_t size, const void *frame) {
     errno = ENOMEM;
     return nullptr;
   }
+  bool was_marked = runtime.chunks.marked(block);
   runtime.chunks.remove(block);
   char *base = (char *)real.realloc(old_base, whole);
   if (!base) {
@@ -176,8 +177,10 @@ void *reallocate(void *block, size_t size, const void *frame) {
     memmove(fresh, copied_to, old_size < size ? old_size : size);
   header.size = size;
   write_header(fresh, header, base);
+  if (was_marked && fresh == block)
+    runtime.chunks.mark(fresh);
   if (runtime.recording && !busy.nested())
-    publish_realloc({fresh, *header_of(fresh), block, old_size, fresh != block});
+    publish_realloc({fresh, *header_of(fresh), block, old_size, fresh != block, was_marked});
   if (this_thread.last_block == block)
     this_thread.last_block = fresh;
   return fresh;

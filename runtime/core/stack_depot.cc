@@ -14,8 +14,9 @@ uint64_t mix(uint64_t hash) {
   return hash ^ (hash >> 32);
 }
 
-// Contexts found lately, direct-mapped by hash: one load where the table takes three that depend on each
-// other. The hash is stored xored with the number, so that a pair torn by two threads matches nothing.
+// Contexts found lately, direct-mapped by hash: one load where the table takes three that depend on
+// each other. The hash is stored xored with the number, so that a pair torn by two threads matches
+// nothing.
 struct {
   struct {
     uint64_t hash_and_context, context;

@@ -13,6 +13,7 @@
 #include "runtime/heap/counters.h"
 #include "runtime/heap/hib_table.h"
 #include "runtime/heap/live_walk.h"
+#include "runtime/heap/spill.h"
 
 namespace assay::heap {
 namespace {
@@ -119,7 +120,7 @@ bool start() {
     AssayHeapLive record = {heap.walk, e.context, e.hib, e.histograms};
     runtime.file.append(ASSAY_RECORD_HeapLive, record);
   };
-  if (heap.contexts.create() && heap.live.create(1021, 4, write_live) &&
+  if (create_spill() && heap.contexts.create() && heap.live.create(1021, 4, write_live) &&
       heap.freed.create(runtime.options.hib_sets, runtime.options.hib_ways, write_freed))
     return true;
   count_loss(ASSAY_LOSS_no_memory, 1);
@@ -139,8 +140,11 @@ void on_realloc(const Realloc &r) {
   uint32_t context = r.header.context;
   if (inherited(r.header))
     return;
-  if (r.moved)
+  if (r.moved) {
     move_counters(r.old_block, r.old_size, r.block, r.header.size);
+    if (r.was_marked)
+      move_spilled(r.old_block, r.old_size, r.block);
+  }
   take_live(context, r.old_size, 0);
   add_live(context, r.header.size, 0);
   AssayHib facts;
@@ -155,6 +159,8 @@ void on_free(const Free &f) {
   if (inherited(f.header))
     return;
   Counts counts = count_accesses(f.block, f.header.size, true);
+  if (runtime.chunks.marked(f.block))
+    add_spilled(f.block, f.header.size, counts, true);
   AssayObject o = object_of(f.block, f.header, counts, f.when);
   o.temporary = f.temporary;
   AssayHib hib = assay_hib_of(&o);
@@ -165,7 +171,10 @@ void on_free(const Free &f) {
 void walk_one(const void *block, const ChunkHeader &h) {
   if (inherited(h) || h.time_us > heap.walk_began_us)
     return;
+  spill_counters(block, h.size);
   Counts counts = count_accesses(block, h.size, false);
+  if (runtime.chunks.marked(block))
+    add_spilled(block, h.size, counts, false);
   AssayObject o = object_of(block, h, counts, {heap.walk_began_us, h.cpu});
   AssayHib hib = assay_hib_of(&o);
   heap.live.add(h.context, hib, o.size, hib.lifetime_us_total);
@@ -181,8 +190,10 @@ void walk_live() {
   heap.live.write_all();
   runtime.file.append(ASSAY_RECORD_HeapWalk, AssayHeapWalk{heap.walk, heap.walk_began_us,
                                                            heap.walked_objects, heap.walked_bytes});
-  // One percent of the time goes into walks.
-  heap.next_walk_us = now_us() + 99 * (now_us() - heap.walk_began_us);
+  uint64_t took_us = now_us() - heap.walk_began_us; // how often: see spill.cc
+  heap.next_walk_us = now_us() + (took_us < 10000   ? 99 * took_us
+                                  : took_us < 50000 ? 950000 - took_us
+                                                    : 9 * took_us);
 }
 
 void write_peaks() {
@@ -226,6 +237,7 @@ void on_fork() {
   forget_counters();
   heap.freed.forget();
   heap.live.forget();
+  forget_spill();
   for (uint32_t i = 1, end = runtime.depot.end(); i < end; i++)
     heap.contexts[i] = {};
   heap.totals = {};

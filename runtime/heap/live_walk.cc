@@ -38,7 +38,8 @@ void for_each_live(void (*f)(const void *, const ChunkHeader &)) {
   static Batch batch; // under the lock of flush()
   runtime.chunks.for_each_region([f](uintptr_t base, const uint8_t *map, size_t bytes) {
     for (size_t i = 0; i < bytes; i += 8) {
-      uint64_t eight = __atomic_load_n((const uint64_t *)(map + i), __ATOMIC_RELAXED);
+      uint64_t eight =
+          __atomic_load_n((const uint64_t *)(map + i), __ATOMIC_RELAXED) & 0x0101010101010101;
       for (; eight; eight &= eight - 1) {
         size_t at = i + (size_t)__builtin_ctzll(eight) / 8;
         const void *block = (const void *)(base + at * kChunkAlign);
