@@ -86,11 +86,10 @@ std::vector<image::Frame> frames_of(const profile::Profile &profile, profile::St
   return frames;
 }
 
-bool on_instrumented_stack(const profile::Profile &profile, profile::StackId stack) {
+bool allocated_by_instrumented(const profile::Profile &profile, profile::StackId stack) {
   const auto &frames = profile.stack(stack).frames;
-  return std::any_of(frames.begin(), frames.end(), [&](const profile::CodeLocation &frame) {
-    return frame.module.known() && profile.modules[frame.module.v].instrumented;
-  });
+  return !frames.empty() && frames.front().module.known() &&
+         profile.modules[frames.front().module.v].instrumented;
 }
 
 std::string type_name(const profile::Profile &profile, profile::TypeId id) {
@@ -307,7 +306,7 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
     row.frames = frames_of(profile, context.stack, symbols);
     row.stack_cut = profile.stack(context.stack).cut;
     row.owner = owner(row.frames);
-    row.accesses_counted = on_instrumented_stack(profile, context.stack);
+    row.accesses_counted = allocated_by_instrumented(profile, context.stack);
     row.type = type_name(profile, context.type);
     row.type_size = context.type.known() ? profile.types[context.type.v].size : 0;
     if (is_scalar(row.type) && through_wrapper(row.frames))

@@ -48,8 +48,9 @@ struct HeapContextRow {
   std::vector<image::Frame> frames; // innermost first, inlined ones included
   bool stack_cut = false;
   size_t owner = 0; // index into frames
-  // Whether an instrumented module is on the stack: if none is, its objects belong to a library
-  // whose accesses were not counted, and "untouched" means nothing.
+  // Whether instrumented code makes the allocation: if a library does that was not built with
+  // assay-cc (a buffer of stdio, the characters of a std::string), its accesses were not counted,
+  // and "untouched" means nothing.
   bool accesses_counted = true;
   std::string type; // empty if unknown
   uint64_t type_size = 0;
