@@ -1,6 +1,6 @@
-// measure COMMAND ARGUMENTS…: runs it with its output thrown away and prints, on one line, user and system
-// seconds, the largest resident set in KiB, and the wait status. A small program of its own, since the
-// kernel counts what the parent held before exec into a child's resident set.
+// measure COMMAND ARGUMENTS…: runs it with its output thrown away and prints, on one line, user and
+// system seconds, the largest resident set in KiB, and the wait status. A small program of its own,
+// since the kernel counts what the parent held before exec into a child's resident set.
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/resource.h>

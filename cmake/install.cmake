@@ -4,7 +4,7 @@
 #   lib/assay/           plugin, runtime, its export list, the launcher of assay_instrument
 #   lib/cmake/Assay/     find_package(Assay), toolchain file
 #   share/doc/assay/     the pages of docs/
-#   share/man, share/bash-completion, share/zsh, share/fish   generated from cli/commands.def
+#   share/man, share/bash-completion, share/zsh, share/fish   printed by assay itself
 #
 # The build folder has the same layout below it, and everything is found relative to the program, so that
 # an uninstalled Assay and one in any prefix work alike.
@@ -27,6 +27,23 @@ install(PROGRAMS ${package}/instead-of-compiler DESTINATION ${ASSAY_LIB_DIR})
 install(DIRECTORY docs/ DESTINATION share/doc/assay FILES_MATCHING PATTERN "*.md")
 install(FILES README.md DESTINATION share/doc/assay OPTIONAL)
 install(FILES LICENSE DESTINATION share/doc/assay RENAME copyright)
+
+# Completions and the manual page, printed by the program from its command table.
+set(generated ${CMAKE_BINARY_DIR}/share)
+set(printed)
+foreach(line IN ITEMS "bash bash-completion/completions/assay" "zsh zsh/vendor-completions/_assay"
+                      "fish fish/vendor_completions.d/assay.fish" "man man/man1/assay.1")
+  separate_arguments(line)
+  list(GET line 0 kind)
+  list(GET line 1 file)
+  get_filename_component(folder ${file} DIRECTORY)
+  file(MAKE_DIRECTORY ${generated}/${folder})
+  add_custom_command(OUTPUT ${generated}/${file}
+    COMMAND assay completions ${kind} -o ${generated}/${file} DEPENDS assay VERBATIM)
+  list(APPEND printed ${generated}/${file})
+  install(FILES ${generated}/${file} DESTINATION share/${folder})
+endforeach()
+add_custom_target(completions ALL DEPENDS ${printed})
 
 # The Debian package: build/assay_VERSION_amd64.deb. Libraries are found by dpkg-shlibdeps; clang is run,
 # not linked, and must be the one that the plugin was built for.

@@ -12,6 +12,7 @@
 // A record that passes its checksum and still makes no sense is counted as `bad_record` and
 // skipped. Memory stays proportional to the file: every table entry stems from a record.
 
+#include "base/fail.h"
 #include "base/mapped_file.h"
 #include "profile/container.h"
 #include "profile/merge.h"
@@ -20,7 +21,11 @@
 #include "abi/sites.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <cstring>
+#include <filesystem>
+#include <unistd.h>
 #include <unordered_map>
 
 namespace profile {
@@ -353,11 +358,45 @@ Profile read_bytes(std::span<const std::byte> bytes, const std::string &path) {
   return FileReader(bytes, path).read();
 }
 
+namespace {
+
+// Its control page is there (abi/control.h), so is the process, and the process is that program: a
+// pid may have been given to another one meanwhile.
+bool still_runs(const Process &process, const std::string &path) {
+  constexpr std::string_view kSuffix = ".assay";
+  if (!path.ends_with(kSuffix))
+    return false;
+  std::string page = path.substr(0, path.size() - kSuffix.size()) + ".live";
+  auto pid = static_cast<pid_t>(process.pid);
+  if (pid <= 0 || access(page.c_str(), F_OK) != 0 || (kill(pid, 0) != 0 && errno != EPERM))
+    return false;
+  std::error_code unreadable;
+  auto executable = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), unreadable);
+  return unreadable || executable == process.executable;
+}
+
+// What runs has not been killed.
+void note_running(Profile &profile, const std::string &path) {
+  for (const Process &process : profile.processes) {
+    auto killed = profile.losses.find(ASSAY_LOSS_killed);
+    if (!process.ends.empty() || killed == profile.losses.end() || !still_runs(process, path))
+      continue;
+    profile.notes.push_back(fmt::format("process {} is still running; this is what it has written "
+                                        "so far, and `assay snapshot -p {}` makes it write more",
+                                        process.pid, process.pid));
+    if (--killed->second == 0)
+      profile.losses.erase(killed);
+  }
+}
+
+} // namespace
+
 Profile read(const std::vector<std::string> &paths) {
   Assembler all;
   for (const std::string &path : paths) {
     base::MappedFile file(path);
     Profile one = read_bytes(file.bytes(), path);
+    note_running(one, path);
     if (paths.size() == 1)
       return one;
     all.add(one);

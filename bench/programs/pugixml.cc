@@ -1,4 +1,5 @@
-// Builds a document, writes it to a string, parses it back and walks it; the argument is the number of rounds.
+// Builds a document, writes it to a string, parses it back and walks it; the argument is the number
+// of rounds.
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
@@ -12,7 +13,8 @@ static std::string make_document(int books) {
   for (int i = 0; i < books; i++) {
     pugi::xml_node book = library.append_child("book");
     book.append_attribute("id") = i;
-    book.append_child("title").text() = ("A title with number " + std::to_string(i * 7919 % 10007)).c_str();
+    book.append_child("title").text() =
+        ("A title with number " + std::to_string(i * 7919 % 10007)).c_str();
     book.append_child("pages").text() = i % 900 + 50;
   }
   std::ostringstream out;

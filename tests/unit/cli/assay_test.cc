@@ -51,6 +51,24 @@ TEST_F(Assay, WithoutAProfileSaysWhatToDo) {
                       "name a profile\n");
 }
 
+TEST_F(Assay, CompletionsNameEveryCommandAndOption) {
+  for (const char *shell : {"bash", "zsh", "fish", "man"}) {
+    Outcome o = run(std::string("completions ") + shell);
+    EXPECT_EQ(o.status, 0) << o.errors;
+    for (const char *word : {"heap", "run", "snapshot", "no-stacks", "no-aslr"}) {
+      std::string text = o.output;
+      std::erase(text, '\\');
+      EXPECT_NE(text.find(word), std::string::npos) << shell << " " << word;
+    }
+  }
+  run("completions bash -o words");
+  std::string script = "bash -c 'cd " + folder_ +
+                       " && . ./words && COMP_WORDS=(assay heap --no) COMP_CWORD=2 && _assay && "
+                       "test \"${COMPREPLY[*]}\" = --no-stacks'";
+  EXPECT_EQ(std::system(script.c_str()), 0);
+  EXPECT_EQ(run("completions tcsh").status, 2);
+}
+
 TEST_F(Assay, TextGoesToStandardOutput) {
   profile::write(profile_builder::random_profile(1), folder_ + "/one.assay");
   Outcome o = run("heap one.assay");

@@ -2,6 +2,7 @@
 // processes, types told apart by module.
 
 #include "profile/container.h"
+#include "profile/merge.h"
 #include "profile/profile.h"
 
 #include "abi/sites.h"
@@ -9,6 +10,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
 
 using profile::ContainerWriter;
 using profile::Profile;
@@ -118,6 +122,32 @@ TEST(Read, OnlyTheLastCompleteWalkCounts) {
   EXPECT_EQ(p.heap[0].live.alloc_count, 1u);
   EXPECT_EQ(p.heap[0].live.lifetime_us_max, 20u);
   EXPECT_EQ(p.losses.at(ASSAY_LOSS_killed), 1u);
+}
+
+TEST(Read, WhatStillRunsWasNotKilled) {
+  std::string folder = testing::TempDir() + "assay-running." + std::to_string(getpid());
+  std::filesystem::create_directories(folder);
+  std::string path = folder + "/app.assay", page = folder + "/app.live";
+  profile::Process process;
+  process.pid = static_cast<uint64_t>(getpid());
+  process.executable = std::filesystem::read_symlink("/proc/self/exe");
+  profile::Assembler assembler;
+  assembler.profile().processes.push_back(process);
+  profile::write(assembler.finish(), path);
+  EXPECT_EQ(profile::read({path}).losses.at(ASSAY_LOSS_killed), 1u); // no control page
+
+  std::ofstream(page) << "page";
+  Profile running = profile::read({path});
+  EXPECT_EQ(running.losses.count(ASSAY_LOSS_killed), 0u);
+  ASSERT_EQ(running.notes.size(), 1u);
+  EXPECT_NE(running.notes[0].find("still running"), std::string::npos);
+
+  process.executable = "/another/program"; // which had our pid before
+  profile::Assembler other;
+  other.profile().processes.push_back(process);
+  profile::write(other.finish(), path);
+  EXPECT_EQ(profile::read({path}).losses.at(ASSAY_LOSS_killed), 1u);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Read, AnEmptyWalkReplacesAnEarlierOne) {
