@@ -1,6 +1,6 @@
-// What the compiler tells the runtime. Of a module: entries in the section `assay_sites`, copied verbatim into
-// the profile. Each entry is 8-byte aligned and starts with AssaySite; unknown kinds are skipped by
-// size.
+// What the compiler tells the runtime. Of a module: entries in the section `assay_sites`, copied
+// verbatim into the profile. Each entry is 8-byte aligned and starts with AssaySite; unknown kinds
+// are skipped by size.
 //
 //   AssaySite  AssaySiteType  name bytes, zero-padded to 8
 //

@@ -78,7 +78,7 @@ struct HeapResult {
   // Contexts whose owner is one line and whose objects are of one type, as one: what a person would
   // change. Frames and id are those of the context with the most bytes.
   std::vector<HeapContextRow> sites;
-  std::vector<HeapGroupRow> types;      // by bytes asked for
+  std::vector<HeapGroupRow> types; // by bytes asked for
   std::vector<HeapGroupRow> modules;
   HeapSums totals; // conserved: the sum over contexts, over sites, over types, over modules
   bool accesses_counted = true;
@@ -109,8 +109,8 @@ HeapSums heap_totals(const profile::Profile &profile);
 // The most bytes that were alive at one time, of any one process.
 uint64_t peak_live_bytes(const profile::Profile &profile);
 
-// One question, answered by contexts or sites in the order of `rank`; those with rank 0 have no part in
-// it.
+// One question, answered by contexts or sites in the order of `rank`; those with rank 0 have no
+// part in it.
 struct HeapQuestion {
   const char *key;      // for --sort
   const char *question; // heads the table
@@ -122,8 +122,8 @@ std::span<const HeapQuestion> heap_questions();
 // Throws Failure listing the keys, if it is none.
 const HeapQuestion &heap_question(const std::string &key);
 
-// Indices of rows (contexts or sites) that have a part in the question, most first. A question about
-// accesses is not asked of rows whose accesses were not counted.
+// Indices of rows (contexts or sites) that have a part in the question, most first. A question
+// about accesses is not asked of rows whose accesses were not counted.
 std::vector<size_t> ranked(const std::vector<HeapContextRow> &rows, const HeapQuestion &question);
 
 // "function at file:line" of the owner, for a sentence; the function without parameters and

@@ -1,9 +1,9 @@
 // Finding profiles by convention, as perf does with perf.data.
 //
 // A run writes DIR/YYYYMMDD-HHMMSS-PROGRAM.PID/PROGRAM.PID.assay and its children write beside it.
-// The latest run is the one whose name has the latest time, and of several in one second the one whose
-// profile says that it started last; runs that left no profile (still starting, or failed) are passed
-// over. Modification times were refused: a copy or an unpacked archive changes them.
+// The latest run is the one whose name has the latest time, and of several in one second the one
+// whose profile says that it started last; runs that left no profile (still starting, or failed)
+// are passed over. Modification times were refused: a copy or an unpacked archive changes them.
 
 #include "profile/find_profiles.h"
 
