@@ -1,0 +1,59 @@
+// Files of every version of the format that a release ever wrote are kept in tests/format/vN/ and
+// read: what they said then, they say now.
+
+#include "profile/profile.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace {
+
+profile::Profile read_old(const std::string &file) {
+  return profile::read({std::string(ASSAY_SOURCE_DIR "/tests/format/") + file});
+}
+
+// The context that makes so many objects.
+const profile::HeapContext &making(const profile::Profile &profile, uint64_t objects) {
+  auto found = std::find_if(profile.heap.begin(), profile.heap.end(), [&](const auto &context) {
+    return context.freed.alloc_count + context.live.alloc_count == objects;
+  });
+  if (found == profile.heap.end())
+    throw std::runtime_error("no context makes " + std::to_string(objects) + " objects");
+  return *found;
+}
+
+TEST(OldFormat, Version1) {
+  profile::Profile p = read_old("v1/list.assay");
+  EXPECT_EQ(p.losses.size(), 0u);
+  ASSERT_EQ(p.processes.size(), 1u);
+  EXPECT_EQ(p.processes[0].executable, "/srv/app/list");
+  EXPECT_EQ(p.processes[0].arguments, std::vector<std::string>{"./list"});
+  ASSERT_EQ(p.processes[0].ends.size(), 1u);
+  EXPECT_EQ(p.processes[0].ends[0].status, 0u);
+  EXPECT_EQ(p.heap.size(), 2u);
+
+  const profile::HeapContext &nodes = making(p, 100);
+  EXPECT_EQ(nodes.freed.alloc_count, 60u);
+  EXPECT_EQ(nodes.live.alloc_count, 40u);
+  EXPECT_EQ(nodes.freed.size_total, 60u * 16);
+  EXPECT_EQ(nodes.freed.writes, 60u * 2);
+  EXPECT_EQ(nodes.freed.reads, 60u);
+  EXPECT_EQ(nodes.live.writes, 40u * 2);
+  EXPECT_EQ(nodes.live.reads, 1u);
+  EXPECT_EQ(nodes.peak_bytes, 1600u);
+  ASSERT_TRUE(nodes.type.known());
+  EXPECT_EQ(p.types[nodes.type.v].name, "node");
+  EXPECT_EQ(p.types[nodes.type.v].size, 16u);
+  const auto &frame = p.stack(nodes.stack).frames.at(0);
+  EXPECT_EQ(p.modules.at(frame.module.v).path, "/srv/app/list");
+  EXPECT_TRUE(p.modules.at(frame.module.v).instrumented);
+
+  const profile::HeapContext &buffer = making(p, 1);
+  EXPECT_EQ(buffer.freed.size_total, 1000u);
+  EXPECT_EQ(buffer.freed.realloc_count, 1u);
+  EXPECT_EQ(buffer.freed.writes,
+            14u); // 100 bytes by memset: (64 + 7) / 8 + (36 + 7) / 8, rounded up
+}
+
+} // namespace
