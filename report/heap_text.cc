@@ -337,7 +337,10 @@ private:
       if (times == 0)
         continue;
       auto kind = profile::loss_kind(number);
-      out_ += fmt::format("  {} {}: {}; {}\n", times, kind.unit, kind.what, kind.remedy);
+      std::string unit = kind.unit;
+      if (times == 1 && unit.ends_with('s'))
+        unit.pop_back();
+      out_ += fmt::format("  {} {}: {}; {}\n", times, unit, kind.what, kind.remedy);
     }
     for (const std::string &note : result_.notes)
       out_ += "  " + printable(note) + "\n";
