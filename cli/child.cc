@@ -21,11 +21,18 @@ namespace {
 
 constexpr int kAslrKept = -1;
 
+std::string with_pid(std::string value) {
+  constexpr std::string_view kPlace = "{pid}";
+  for (size_t at; (at = value.find(kPlace)) != std::string::npos;)
+    value.replace(at, kPlace.size(), std::to_string(getpid()));
+  return value;
+}
+
 [[noreturn]] void become(const std::vector<std::string> &command, const ChildSettings &settings,
                          int report) {
   int error = 0;
   for (const auto &[name, value] : settings.environment)
-    setenv(name.c_str(), value.c_str(), 1);
+    setenv(name.c_str(), with_pid(value).c_str(), 1);
   if (settings.quiet) {
     int null = open("/dev/null", O_RDWR);
     dup2(null, STDIN_FILENO);
@@ -77,6 +84,15 @@ ChildStatus run_child(const std::vector<std::string> &command, const ChildSettin
     status.start_error = status.aslr_kept ? 0 : error;
   }
   return status;
+}
+
+std::filesystem::path own_folder() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+}
+
+std::filesystem::path installed_folder() {
+  return own_folder() / "../lib/assay";
 }
 
 void end_like(int wait_status) {

@@ -1,6 +1,7 @@
 // Starting a program and taking its status.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <sys/types.h>
 #include <vector>
@@ -10,7 +11,8 @@ namespace cli {
 struct ChildSettings {
   bool no_aslr = false;
   bool quiet = false; // standard output and error to /dev/null
-  std::vector<std::pair<std::string, std::string>> environment; // set on top of ours
+  // Set on top of ours; {pid} in a value becomes the child's process id.
+  std::vector<std::pair<std::string, std::string>> environment;
 };
 
 struct ChildStatus {
@@ -26,5 +28,9 @@ ChildStatus run_child(const std::vector<std::string> &command, const ChildSettin
 
 // Ends this process the way that the child ended: same exit status or same signal.
 [[noreturn]] void end_like(int wait_status);
+
+// The folder of this program, and that of the plugin and the runtime beside it.
+std::filesystem::path own_folder();
+std::filesystem::path installed_folder();
 
 } // namespace cli

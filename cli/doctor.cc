@@ -43,12 +43,6 @@ const char *state_name(Health::State state) {
   return state == Health::ok ? "ok" : state == Health::missing ? "missing" : "limited";
 }
 
-fs::path own_folder() {
-  std::error_code error;
-  fs::path self = fs::read_symlink("/proc/self/exe", error);
-  return self.parent_path();
-}
-
 std::string first_line(const std::string &path) {
   std::ifstream file(path);
   std::string line;
@@ -81,7 +75,7 @@ Health clang() {
 }
 
 Health file_beside(const char *name, const char *what) {
-  fs::path path = own_folder() / "../lib/assay" / name;
+  fs::path path = installed_folder() / name;
   std::error_code ignored;
   if (fs::exists(path, ignored))
     return {Health::ok, fs::weakly_canonical(path, ignored).string(), ""};

@@ -13,11 +13,14 @@
 #include "profile/find_profiles.h"
 #include "profile/profile.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
+#include <fmt/chrono.h>
 #include <memory>
 #include <set>
 #include <unistd.h>
@@ -31,6 +34,7 @@ struct RunArguments {
   std::string output;
   std::string options;
   bool no_aslr = false;
+  bool preload = false;
   std::vector<std::string> command;
 };
 
@@ -126,15 +130,38 @@ void report_run(const std::string &folder, const std::set<std::string> &before, 
     std::string run_folder;
     auto files = new_profiles(folder, before, pid, run_folder);
     if (files.empty())
-      std::fputs(fmt::format("assay: {} wrote no profile into {}; was it built with assay-cc?\n",
-                             program, folder)
-                     .c_str(),
-                 stderr);
+      std::fputs(
+          fmt::format(
+              "assay: {} wrote no profile into {}; was it built with assay-cc? If not: assay run "
+              "--preload\n",
+              program, folder)
+              .c_str(),
+          stderr);
     else
       summarize(files, run_folder, folder);
   } catch (const base::Failure &failure) {
     std::fprintf(stderr, "assay: %s\n", failure.what());
   }
+}
+
+// What the program starts writes into the folder of this run; within another `assay run`, into its folder.
+std::string with_run_name(std::string options, const std::string &program) {
+  if ((":" + options).find(":run=") != std::string::npos)
+    return options;
+  std::time_t now = std::time(nullptr);
+  std::string name = fs::path(program).filename().string();
+  std::replace(name.begin(), name.end(), ':', '_');
+  options += options.empty() ? "" : ":";
+  return options + fmt::format("run={:%Y%m%d-%H%M%S}-{}.{{pid}}", fmt::gmtime(now), name);
+}
+
+// The runtime as a library, before what the user preloads.
+std::string preload_list() {
+  std::string library = fs::weakly_canonical(installed_folder() / "libassay_preload.so").string();
+  if (access(library.c_str(), R_OK) != 0)
+    base::fail("the file {} is missing; build or install Assay again", library);
+  const char *inherited = std::getenv("LD_PRELOAD");
+  return inherited && *inherited ? library + ":" + inherited : library;
 }
 
 int run(const RunArguments &arguments) {
@@ -143,8 +170,10 @@ int run(const RunArguments &arguments) {
   auto before = folders_in(folder);
   ChildSettings settings;
   settings.no_aslr = arguments.no_aslr;
-  if (!options.empty())
-    settings.environment.emplace_back("ASSAY_OPTIONS", options);
+  if (arguments.preload)
+    settings.environment.emplace_back("LD_PRELOAD", preload_list());
+  settings.environment.emplace_back("ASSAY_OPTIONS",
+                                    with_run_name(options, arguments.command.front()));
   ChildStatus status = run_child(arguments.command, settings);
   const std::string &program = arguments.command.front();
   if (status.aslr_kept)
@@ -168,6 +197,9 @@ Action define_run(CLI::App &app) {
   app.add_option("--options", arguments->options,
                  "run-time options, name=value:name=value; appended to ASSAY_OPTIONS");
   app.add_flag("--no-aslr", arguments->no_aslr, "load the program at the same addresses each time");
+  app.add_flag(
+      "--preload", arguments->preload,
+      "for a program that was not built with assay-cc: record its allocations, without accesses");
   app.prefix_command(); // without --, the first word that is no option of ours begins the program's
   std::string list = "\nRun-time options:\n";
 #define ASSAY_OPTION(type, name, fallback, help)                                                   \

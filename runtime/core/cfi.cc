@@ -10,7 +10,7 @@ namespace assay {
 namespace {
 
 enum : uint8_t { kPcRelative = 0x10, kDataRelative = 0x30, kSigned4 = 0x0b };
-enum : uint64_t { kRbp = 6, kRsp = 7 };
+enum : uint64_t { kRbp = 6, kRsp = 7, kReturnAddress = 16 };
 
 template <typename T> T load(uint64_t at) {
   T value;
@@ -95,7 +95,7 @@ bool read_common_entry(uint64_t at, CommonEntry &out) {
     ;
   out.code_align = c.uleb();
   out.data_align = c.sleb();
-  if (c.uleb() != 16) // the return address is in column 16
+  if (c.uleb() != kReturnAddress)
     return false;
   const char *letters = (const char *)augmentation;
   out.has_augmentation_data = letters[0] == 'z';
@@ -174,12 +174,12 @@ private:
     case 0x05:
       reg = c.uleb();
       saved(reg, (int64_t)c.uleb() * common_.data_align);
-      return true;                             // offset_extended
-    case 0x06: restore(c.uleb()); return true; // restore_extended
-    case 0x07:
-    case 0x08: c.uleb(); return true; // undefined, same_value
-    case 0x0a: return push();         // remember_state
-    case 0x0b: return pop();          // restore_state
+      return true;                                // offset_extended
+    case 0x06: restore(c.uleb()); return true;    // restore_extended
+    case 0x07: return c.uleb() != kReturnAddress; // undefined: nobody called this (_start)
+    case 0x08: c.uleb(); return true;             // same_value
+    case 0x0a: return push();                     // remember_state
+    case 0x0b: return pop();                      // restore_state
     case 0x0c:
       reg = c.uleb();
       set_cfa(reg, (int64_t)c.uleb());

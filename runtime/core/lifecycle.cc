@@ -1,9 +1,9 @@
 // From the first instruction of the process to the last: the table of contents of the runtime.
 //
 //   preinit   start(): before every constructor, also those of shared libraries
-//   ctor      __assay_module_init of each instrumented module: its SITES; the first starts the
-//   helper helper    flush() every flush_ms, and on request end       finish(): last destructor,
-//   _exit, quick_exit; prepare_for_exec()
+//   ctor      __assay_module_init of each instrumented module: its SITES; the first starts the helper
+//   helper    flush() every flush_ms, and on request
+//   end       finish(): last destructor, _exit, quick_exit, a fatal signal; prepare_for_exec()
 
 #include <stddef.h>
 #include <sys/utsname.h>
@@ -162,12 +162,13 @@ void start_helper() {
     start_sideline(help_along, runtime.options.flush_ms);
 }
 
-bool open_profile(const char *run_folder, bool forked) {
-  const char *dir = runtime.options.dir;
+bool open_profile(bool forked) {
   char executable[1024];
   long n = sys::read_link("/proc/self/exe", executable, sizeof executable - 1);
   executable[n > 0 ? n : 0] = 0;
-  if (!runtime.file.open(dir, executable, run_folder))
+  const Options &o = runtime.options;
+  if (!(forked ? runtime.file.open_beside(executable)
+               : runtime.file.open(o.dir, o.run, executable)))
     return false;
   written.contexts = written.modules = 0;
   write_header(forked);
@@ -177,9 +178,12 @@ bool open_profile(const char *run_folder, bool forked) {
   return true;
 }
 
-void start(char **envp) {
+} // namespace
+
+void start(char **envp, bool instrumented) {
   if (runtime.pid)
     return;
+  runtime.instrumented = instrumented;
   runtime.pid = sys::process_id();
   Busy busy;
   find_real_functions();
@@ -200,14 +204,14 @@ void start(char **envp) {
     count_loss(ASSAY_LOSS_no_memory, 1);
     return;
   }
-  if (!open_profile(nullptr, false))
+  if (!open_profile(false))
     return;
   runtime.recording = true;
   if (runtime.options.signals)
     catch_fatal_signals();
+  if (!instrumented) // no module has an initializer of ours
+    start_helper();
 }
-
-} // namespace
 
 void flush(SnapshotKind kind) {
   Locked locked(written.lock);
@@ -279,8 +283,6 @@ void continue_in_child() {
   if (!runtime.recording)
     return;
   Busy busy;
-  Text folder;
-  folder.add(runtime.file.run_folder());
   runtime.pid = sys::process_id();
   runtime.file.forget();
   runtime.control.forget();
@@ -288,7 +290,7 @@ void continue_in_child() {
   written.lock.reset();
   forget_sideline();
   publish_fork();
-  runtime.recording = open_profile(folder.c_str(), true);
+  runtime.recording = open_profile(true);
   if (runtime.recording)
     start_helper();
 }
@@ -315,16 +317,5 @@ void __assay_module_init(const void *sites, uint64_t sites_size) {
     helped = true;
     start_helper();
   }
-}
-
-static void preinit(int, char **, char **envp) {
-  start(envp);
-}
-__attribute__((section(".preinit_array"),
-               used)) static void (*const preinit_entry)(int, char **, char **) = preinit;
-
-// Priority 0 is the executable's last destructor.
-__attribute__((destructor(0))) static void end() {
-  finish(ASSAY_END_EXIT, 0);
 }
 }

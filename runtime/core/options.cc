@@ -45,9 +45,7 @@ bool set(bool &field, const char *value, const char *end) {
   field = n != 0;
   return true;
 }
-bool set(const char *&field, const char *value, const char *end) {
-  if (value == end)
-    return false;
+bool set(const char *&field, const char *value, const char *) {
   field = value;
   return true;
 }

@@ -18,6 +18,8 @@
 namespace assay {
 namespace {
 
+constexpr long kExists = -17; // EEXIST
+
 // YYYYMMDD-HHMMSS, UTC. Days to civil date by the method of Howard Hinnant's "chrono-Compatible
 // Low-Level Date Algorithms", section civil_from_days.
 void add_time(Text &out, uint64_t unix_seconds) {
@@ -42,7 +44,7 @@ bool make_folders(const Text &path) {
     part.add(path.c_str()[i]);
   }
   long made = sys::mkdir(part.c_str(), 0777);
-  return !sys::failed(made) || made == -17 /* EEXIST */;
+  return !sys::failed(made) || made == kExists;
 }
 
 const char *base_name(const char *path) {
@@ -62,67 +64,62 @@ void complain(const char *what, const Text &path, long error) {
 
 } // namespace
 
-bool ProfileFile::create_file(bool again) {
-  int flags = O_WRONLY | O_APPEND | (again ? 0 : O_CREAT | O_EXCL);
-  long low = sys::open(path_.c_str(), flags, 0666);
-  if (sys::failed(low)) {
-    if (!again)
-      complain("cannot create", path_, low);
-    return false;
-  }
+bool ProfileFile::keep(long descriptor) {
   rlimit limit = {1024, 1024};
   sys::call(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit);
   uint64_t top = limit.rlim_cur < (1 << 20) ? limit.rlim_cur : (1 << 20);
-  long high = top > 64 ? sys::call(SYS_fcntl, low, F_DUPFD_CLOEXEC, (long)top - 32) : -1;
+  long high = top > 64 ? sys::call(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC, (long)top - 32) : -1;
   if (high >= 0) {
-    sys::close(low);
-    low = high;
+    sys::close(descriptor);
+    descriptor = high;
   }
   struct stat status;
-  if (sys::failed(sys::call(SYS_fstat, low, (long)&status)))
+  if (sys::failed(sys::call(SYS_fstat, descriptor, (long)&status)))
     return false;
-  fd_ = (int)low;
+  fd_ = (int)descriptor;
   device_ = status.st_dev;
   inode_ = status.st_ino;
   return true;
 }
 
-bool ProfileFile::open(const char *dir_pattern, const char *executable, const char *run_folder) {
-  const char *program = base_name(executable);
-  uint64_t start_ns = sys::clock_ns(CLOCK_REALTIME);
-  run_folder_.clear();
-  if (run_folder) {
-    run_folder_.add(run_folder);
-  } else {
-    Text dir;
-    expand_pattern(dir_pattern, program, dir);
-    if (dir.c_str()[0] != '/') {
-      char here[512];
-      long n = sys::call(SYS_getcwd, (long)here, sizeof here);
-      if (n > 1 && here[0] == '/')
-        run_folder_.add(here, (size_t)n - 1).add('/');
+bool ProfileFile::reopen() {
+  long descriptor = sys::open(path_.c_str(), O_WRONLY | O_APPEND);
+  return !sys::failed(descriptor) && keep(descriptor);
+}
+
+// A program may become itself again by exec, with the same pid: then a number is added to the name.
+bool ProfileFile::create() {
+  Text stem;
+  stem.add(path_.c_str());
+  for (uint64_t n = 1;; n++) {
+    path_.clear();
+    path_.add(stem.c_str());
+    if (n > 1)
+      path_.add('.').add_number(n);
+    live_path_.clear();
+    live_path_.add(path_.c_str()).add(".live");
+    path_.add(".assay");
+    if (path_.full() || live_path_.full()) {
+      say("the path of the profile is longer than 1,000 bytes, so this run is not recorded; choose "
+          "a shorter place with ASSAY_OPTIONS=dir=DIR");
+      return false;
     }
-    run_folder_.add(dir.c_str()).add('/');
-    add_time(run_folder_, start_ns / 1000000000);
-    run_folder_.add('-').add(program).add('.').add_number(sys::process_id());
+    long descriptor = sys::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL, 0666);
+    if (!sys::failed(descriptor))
+      return keep(descriptor);
+    if (descriptor != kExists || n == 1000) {
+      complain("cannot create", path_, descriptor);
+      return false;
+    }
   }
+}
+
+bool ProfileFile::start(const char *program) {
   path_.clear();
   path_.add(run_folder_.c_str()).add('/').add(program).add('.').add_number(sys::process_id());
-  live_path_.clear();
-  live_path_.add(path_.c_str()).add(".live");
-  path_.add(".assay");
-  if (path_.full() || live_path_.full()) {
-    say("the path of the profile is longer than 1,000 bytes, so this run is not recorded; choose a "
-        "shorter place with ASSAY_OPTIONS=dir=DIR");
-    return false;
-  }
-  if (!make_folders(run_folder_)) {
-    complain("cannot create the folder", run_folder_, sys::mkdir(run_folder_.c_str(), 0777));
-    return false;
-  }
   if (!buffer_)
     buffer_ = (char *)reserve(kBufferBytes);
-  if (!buffer_ || !create_file(false))
+  if (!buffer_ || !create())
     return false;
   AssayFileHeader header = {};
   __builtin_memcpy(header.magic, ASSAY_FILE_MAGIC, sizeof header.magic);
@@ -130,10 +127,39 @@ bool ProfileFile::open(const char *dir_pattern, const char *executable, const ch
   header.header_size = sizeof header;
   header.kind = ASSAY_FILE_PROFILE;
   header.pid = sys::process_id();
-  header.start_unix_ns = start_ns;
+  header.start_unix_ns = sys::clock_ns(CLOCK_REALTIME);
   header.checksum = assay_checksum(&header, offsetof(AssayFileHeader, checksum), 0);
   put(&header, sizeof header);
   return true;
+}
+
+bool ProfileFile::open_beside(const char *executable) {
+  return start(base_name(executable));
+}
+
+bool ProfileFile::open(const char *dir_pattern, const char *run, const char *executable) {
+  const char *program = base_name(executable);
+  Text dir;
+  expand_pattern(dir_pattern, program, dir);
+  run_folder_.clear();
+  if (dir.c_str()[0] != '/') {
+    char here[512];
+    long n = sys::call(SYS_getcwd, (long)here, sizeof here);
+    if (n > 1 && here[0] == '/')
+      run_folder_.add(here, (size_t)n - 1).add('/');
+  }
+  run_folder_.add(dir.c_str()).add('/');
+  if (*run && *run != ':') {
+    expand_pattern(run, program, run_folder_);
+  } else {
+    add_time(run_folder_, sys::clock_ns(CLOCK_REALTIME) / 1000000000);
+    run_folder_.add('-').add(program).add('.').add_number(sys::process_id());
+  }
+  if (!make_folders(run_folder_)) {
+    complain("cannot create the folder", run_folder_, sys::mkdir(run_folder_.c_str(), 0777));
+    return false;
+  }
+  return start(program);
 }
 
 bool ProfileFile::still_ours() {
@@ -141,7 +167,7 @@ bool ProfileFile::still_ours() {
   if (!sys::failed(sys::call(SYS_fstat, fd_, (long)&status)) && status.st_dev == device_ &&
       status.st_ino == inode_)
     return true;
-  return create_file(true);
+  return reopen();
 }
 
 void ProfileFile::write_out() {

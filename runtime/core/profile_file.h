@@ -9,10 +9,12 @@ namespace assay {
 
 class ProfileFile {
 public:
-  // Makes DIR/TIME-PROGRAM.PID/ (or uses run_folder, if given) and PROGRAM.PID.assay in it, and
-  // writes the file header. False, with a message, when that is impossible; then append does
-  // nothing.
-  bool open(const char *dir_pattern, const char *executable, const char *run_folder);
+  // Makes the run's folder, DIR/TIME-PROGRAM.PID or DIR/run where that is given, and PROGRAM.PID.assay
+  // in it, and writes the file header. False, with a message, when that is impossible; then append
+  // does nothing.
+  bool open(const char *dir_pattern, const char *run, const char *executable);
+  // The same in the folder that is open already, for the child of a fork.
+  bool open_beside(const char *executable);
 
   // Adds one record: a struct of abi/records.def and its tail. Thread-safe.
   template <typename Fixed>
@@ -38,7 +40,10 @@ private:
   void put(const void *data, size_t size);
   void write_out();
   bool still_ours();
-  bool create_file(bool again);
+  bool reopen();
+  bool create();
+  bool keep(long descriptor);
+  bool start(const char *program);
 
   SpinLock lock_;
   int fd_ = -1;

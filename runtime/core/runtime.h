@@ -21,9 +21,10 @@
 namespace assay {
 
 struct Runtime {
-  bool recording = false; // events are published
-  bool finished = false;  // the final dump is written
-  uint32_t pid = 0;       // whose memory this is: differs in a vfork child
+  bool recording = false;   // events are published
+  bool finished = false;    // the final dump is written
+  bool instrumented = true; // accesses are counted; false where the runtime was only preloaded
+  uint32_t pid = 0;         // whose memory this is: differs in a vfork child
   uint64_t start_unix_ns = 0;
   // The executable, if it is instrumented: most frames are there, and it keeps frame pointers.
   uint64_t program_begin = 0, program_size = 0;
@@ -36,6 +37,9 @@ struct Runtime {
 };
 
 extern constinit Runtime runtime;
+
+// Begins to record; only the first call does anything.
+void start(char **envp, bool instrumented);
 
 // Appends what changed to the profile: called by the helper thread, and by the ends below.
 void flush(SnapshotKind kind);

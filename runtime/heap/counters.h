@@ -16,6 +16,12 @@ bool map_counters();
 // In the child of a fork: all counters are zero again.
 void forget_counters();
 
+// How many blocks [start, start + size) lies in.
+inline uint64_t blocks_spanned(const void *start, uint64_t size) {
+  uint64_t first = (uint64_t)start / ASSAY_BLOCK_BYTES;
+  return size ? ((uint64_t)start + size - 1) / ASSAY_BLOCK_BYTES - first + 1 : 0;
+}
+
 struct Counts {
   uint64_t reads, writes;
   uint64_t blocks_spanned, blocks_touched;

@@ -83,8 +83,22 @@ void take_live(uint32_t context, uint64_t bytes, uint64_t objects) {
 }
 
 bool has_shadow(const void *block, uint64_t size) {
+  if (!runtime.instrumented)
+    return false;
   uint64_t begin = (uint64_t)block, end = begin + size;
   return end <= ASSAY_LOW_END || (begin >= ASSAY_HIGH_BEGIN && end <= ASSAY_HIGH_END);
+}
+
+// What was counted in a block so far.
+Counts counts_of(const void *block, uint64_t size, bool take) {
+  Counts counts = {};
+  if (has_shadow(block, size))
+    counts = count_accesses(block, size, take);
+  else
+    counts.blocks_spanned = blocks_spanned(block, size);
+  if (runtime.chunks.marked(block))
+    add_spilled(block, size, counts, take);
+  return counts;
 }
 
 AssayObject object_of(const void *block, const ChunkHeader &h, const Counts &counts, Moment end) {
@@ -108,7 +122,7 @@ bool inherited(const ChunkHeader &h) {
 }
 
 bool start() {
-  if (!map_counters()) {
+  if (runtime.instrumented && !map_counters()) {
     count_loss(ASSAY_LOSS_no_shadow, 1);
     return false;
   }
@@ -130,7 +144,7 @@ bool start() {
 void on_allocation(const Allocation &a) {
   if (has_shadow(a.block, a.header.size))
     zero_counters(a.block, a.header.size);
-  else
+  else if (runtime.instrumented)
     count_loss(ASSAY_LOSS_odd_address, 1);
   add(heap.totals.allocations, (uint64_t)1);
   add_live(a.header.context, a.header.size, 1);
@@ -140,7 +154,7 @@ void on_realloc(const Realloc &r) {
   uint32_t context = r.header.context;
   if (inherited(r.header))
     return;
-  if (r.moved) {
+  if (r.moved && has_shadow(r.old_block, r.old_size) && has_shadow(r.block, r.header.size)) {
     move_counters(r.old_block, r.old_size, r.block, r.header.size);
     if (r.was_marked)
       move_spilled(r.old_block, r.old_size, r.block);
@@ -158,9 +172,7 @@ void on_realloc(const Realloc &r) {
 void on_free(const Free &f) {
   if (inherited(f.header))
     return;
-  Counts counts = count_accesses(f.block, f.header.size, true);
-  if (runtime.chunks.marked(f.block))
-    add_spilled(f.block, f.header.size, counts, true);
+  Counts counts = counts_of(f.block, f.header.size, true);
   AssayObject o = object_of(f.block, f.header, counts, f.when);
   o.temporary = f.temporary;
   AssayHib hib = assay_hib_of(&o);
@@ -171,10 +183,9 @@ void on_free(const Free &f) {
 void walk_one(const void *block, const ChunkHeader &h) {
   if (inherited(h) || h.time_us > heap.walk_began_us)
     return;
-  spill_counters(block, h.size);
-  Counts counts = count_accesses(block, h.size, false);
-  if (runtime.chunks.marked(block))
-    add_spilled(block, h.size, counts, false);
+  if (has_shadow(block, h.size))
+    spill_counters(block, h.size);
+  Counts counts = counts_of(block, h.size, false);
   AssayObject o = object_of(block, h, counts, {heap.walk_began_us, h.cpu});
   AssayHib hib = assay_hib_of(&o);
   heap.live.add(h.context, hib, o.size, hib.lifetime_us_total);
@@ -234,7 +245,8 @@ void on_reset() {
 
 void on_fork() {
   heap.fork_us = now_us() + 1;
-  forget_counters();
+  if (runtime.instrumented)
+    forget_counters();
   heap.freed.forget();
   heap.live.forget();
   forget_spill();
