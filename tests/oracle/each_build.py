@@ -28,7 +28,8 @@ def profile(source, flags, folder):
     compiler = "assay-c++" if source.suffix == ".cc" else "assay-cc"
     program = folder / "program"
     run(compiler, *flags, source, "-o", program, "-lpthread")
-    run("assay", "run", "-o", folder / "out", "--", program, cwd=folder)
+    # The same addresses each time: which 64-byte blocks an object spans depends on where it lies.
+    run("assay", "run", "--no-aslr", "-o", "out", "--", "./program", cwd=folder, env={**os.environ, "PWD": "/"})
     report = folder / "report.json"
     run("assay", "heap", folder / "out", "--json", "-o", report)
     return report
