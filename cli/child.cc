@@ -35,9 +35,9 @@ std::string with_pid(std::string value) {
     setenv(name.c_str(), with_pid(value).c_str(), 1);
   if (settings.quiet) {
     int null = open("/dev/null", O_RDWR);
-    dup2(null, STDIN_FILENO);
-    dup2(null, STDOUT_FILENO);
-    dup2(null, STDERR_FILENO);
+    for (int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+      if (null >= 0)
+        dup2(null, standard);
   }
   int now = settings.no_aslr ? personality(0xffffffff) : 0;
   if (settings.no_aslr &&
@@ -45,6 +45,7 @@ std::string with_pid(std::string value) {
     error = kAslrKept;
   } else {
     std::vector<char *> arguments;
+    arguments.reserve(command.size() + 1);
     for (const std::string &argument : command)
       arguments.push_back(const_cast<char *>(argument.c_str()));
     arguments.push_back(nullptr);

@@ -52,7 +52,7 @@ std::string first_line(const std::string &path) {
 
 // The first line that a command prints; empty if it fails.
 std::string output_of(const char *command) {
-  std::FILE *pipe = popen(command, "re");
+  std::FILE *pipe = popen(command, "re"); // NOLINT(bugprone-command-processor): a fixed command
   if (!pipe)
     return "";
   char line[512] = "";
@@ -149,7 +149,7 @@ Health perf() {
   std::string level = first_line("/proc/sys/kernel/perf_event_paranoid");
   if (level.empty())
     return {Health::missing, "the kernel has no perf events", ""};
-  if (geteuid() == 0 || std::atoi(level.c_str()) <= 1)
+  if (geteuid() == 0 || std::strtol(level.c_str(), nullptr, 10) <= 1)
     return {Health::ok, "kernel.perf_event_paranoid is " + level, ""};
   return {Health::limited, "kernel.perf_event_paranoid is " + level,
           "sysctl kernel.perf_event_paranoid=1"};

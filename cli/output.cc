@@ -53,7 +53,7 @@ void write_output(const std::string &path, const std::string &text) {
   bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
   written = std::fflush(file) == 0 && written;
   int error = errno;
-  if (path != "-")
+  if (file != stdout)
     written = std::fclose(file) == 0 && written;
   if (!written && error != EPIPE)
     base::fail("{}: it cannot be written: {}; free some space or choose another place",

@@ -1,0 +1,181 @@
+// Evaluated on the very document that --json prints, so that whoever sees a number there can gate on it.
+// A JSONPath library was refused: the subset here is what people write in CI, and selectors by type or
+// function are what JSONPath lacks.
+
+#include "report/condition.h"
+
+#include "base/fail.h"
+
+#include <cstdlib>
+#include <map>
+
+namespace report {
+namespace {
+
+double factor_of(const std::string &unit, const std::string &text) {
+  static const std::map<std::string, double> kUnits = {
+      {"", 1},     {"%", 0.01},   {"k", 1e3},       {"M", 1e6},       {"G", 1e9},
+      {"B", 1},    {"KiB", 1024}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"us", 1},
+      {"ms", 1e3}, {"s", 1e6},    {"min", 60e6},    {"h", 3600e6}};
+  auto found = kUnits.find(unit);
+  if (found == kUnits.end())
+    base::fail("'{}': '{}' is no unit; there are %, k, M, G, B, KiB, MiB, GiB, us, ms, s, min, h",
+               text, unit);
+  return found->second;
+}
+
+std::string trimmed(const std::string &text) {
+  size_t begin = text.find_first_not_of(' '), end = text.find_last_not_of(' ');
+  return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
+}
+
+bool is(const Json &element, const char *key, const std::string &word) {
+  return element.contains(key) && element[key].is_string() &&
+         element[key].get<std::string>() == word;
+}
+
+bool selected(const Json &element, const std::string &selector) {
+  size_t op = selector.find_first_of("=~");
+  if (op == std::string::npos)
+    return is(element, "name", selector) || is(element, "type", selector) ||
+           is(element, "id", selector) ||
+           (element.contains("owner") && element["owner"].is_object() &&
+            is(element["owner"], "function", selector));
+  std::string key = selector.substr(0, op), word = selector.substr(op + 1);
+  if (!element.contains(key))
+    return false;
+  const Json &value = element[key];
+  if (selector[op] == '=')
+    return (value.is_string() ? value.get<std::string>() : value.dump()) == word;
+  return value.dump().find(word) != std::string::npos;
+}
+
+struct Step {
+  std::string key, selector;
+  bool selects = false;
+};
+
+std::vector<Step> steps_of(const std::string &path) {
+  std::vector<Step> steps;
+  for (size_t at = 0; at < path.size();) {
+    size_t end = path.find_first_of(".[", at);
+    Step step;
+    step.key = path.substr(at, end == std::string::npos ? end : end - at);
+    if (step.key.empty())
+      base::fail("'{}': a key is missing in this path", path);
+    at = end == std::string::npos ? path.size() : end;
+    if (at < path.size() && path[at] == '[') {
+      size_t close = path.find(']', at);
+      if (close == std::string::npos)
+        base::fail("'{}': a ']' is missing in this path", path);
+      step.selects = true;
+      step.selector = path.substr(at + 1, close - at - 1);
+      at = close + 1;
+    }
+    if (at < path.size() && path[at++] != '.')
+      base::fail("'{}': after ']' comes '.' in a path", path);
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
+// Everything that the path leads to. `known` tells whether the keys exist at all, so that a typing error is
+// told from a selector that keeps nothing.
+std::vector<const Json *> walk(const Json &report, const std::string &path, bool &known) {
+  std::vector<const Json *> found = {&report};
+  known = true;
+  for (const Step &step : steps_of(path)) {
+    std::vector<const Json *> next;
+    bool any = found.empty(); // what a selector emptied cannot be judged
+    for (const Json *value : found) {
+      if (!value->is_object() || !value->contains(step.key))
+        continue;
+      any = true;
+      const Json &child = (*value)[step.key];
+      if (!step.selects)
+        next.push_back(&child);
+      else if (child.is_array())
+        for (const Json &element : child)
+          if (element.is_object() && selected(element, step.selector))
+            next.push_back(&element);
+    }
+    known = known && any;
+    found = std::move(next);
+  }
+  return found;
+}
+
+bool adds_up(const std::string &path) {
+  for (const char *ending : {"_share", ".min", ".max", "_percent", "_us"})
+    if (path.ends_with(ending))
+      return false;
+  return true;
+}
+
+bool compare(double a, const std::string &op, double b) {
+  return op == "=="   ? a == b
+         : op == "!=" ? a != b
+         : op == "<"  ? a < b
+         : op == "<=" ? a <= b
+         : op == ">"  ? a > b
+                      : a >= b;
+}
+
+} // namespace
+
+Condition parse_condition(const std::string &text) {
+  size_t depth = 0, at = 0;
+  for (; at < text.size(); at++) { // operators inside [] belong to selectors
+    depth += text[at] == '[';
+    depth -= text[at] == ']' && depth;
+    if (depth == 0 && std::string("=!<>").find(text[at]) != std::string::npos)
+      break;
+  }
+  size_t op_end = at + (at + 1 < text.size() && text[at + 1] == '=' ? 2 : 1);
+  Condition c = {text, trimmed(text.substr(0, at)),
+                 text.substr(std::min(at, text.size()), op_end - at), 0};
+  if (at >= text.size() || c.path.empty() || c.op == "=" || c.op == "!")
+    base::fail(
+        "'{}' is no condition; write PATH OP NUMBER, for example 'totals.peak_bytes > 64MiB'",
+        text);
+  std::string right = trimmed(text.substr(op_end));
+  char *end = nullptr;
+  c.number = std::strtod(right.c_str(), &end);
+  if (end == right.c_str())
+    base::fail("'{}': '{}' is no number", text, right);
+  c.number *= factor_of(trimmed(end), text);
+  return c;
+}
+
+std::vector<double> numbers_at(const Json &report, const std::string &path) {
+  bool known = true;
+  bool counts = path.starts_with("len(") && path.ends_with(")");
+  std::string inner = counts ? path.substr(4, path.size() - 5) : path;
+  auto found = walk(report, inner, known);
+  if (!known)
+    base::fail("'{}': the report has no such key; `--json` shows those there are", path);
+  if (counts)
+    return {double(found.size() == 1 && found[0]->is_array() ? found[0]->size() : found.size())};
+  std::vector<double> numbers;
+  for (const Json *value : found) {
+    if (!value->is_number())
+      base::fail("'{}': this is not a number in the report, but {}", path, value->type_name());
+    numbers.push_back(value->get<double>());
+  }
+  if (numbers.size() > 1 && adds_up(path)) {
+    double sum = 0;
+    for (double n : numbers)
+      sum += n;
+    return {sum};
+  }
+  return numbers;
+}
+
+std::optional<double> holds(const Condition &condition, const Json &report) {
+  for (double n : numbers_at(report, condition.path))
+    if (compare(n, condition.op, condition.number))
+      return n;
+  return std::nullopt;
+}
+
+} // namespace report
