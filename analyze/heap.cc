@@ -198,6 +198,7 @@ std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts
     site.row.contexts = sum.contexts + 1;
   }
   std::vector<HeapContextRow> rows;
+  rows.reserve(sites.size());
   for (auto &[key, site] : sites)
     rows.push_back(std::move(site.row));
   return rows;
@@ -451,6 +452,7 @@ std::string brief_place(const image::Frame &frame) {
 
 std::vector<image::ModuleFile> module_files(const profile::Profile &profile) {
   std::vector<image::ModuleFile> files;
+  files.reserve(profile.modules.size());
   for (const profile::Module &module : profile.modules)
     files.push_back({module.path, module.build_id});
   return files;

@@ -49,7 +49,7 @@ void write_output(const std::string &path, const std::string &text) {
   if (!file)
     base::fail("{}: it cannot be written: {}; choose another place", path, std::strerror(errno));
   // Only now: a program that assay starts must not inherit an ignored signal.
-  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN); // NOLINT(clang-analyzer-unix.Stream): it is closed below
   bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
   written = std::fflush(file) == 0 && written;
   int error = errno;

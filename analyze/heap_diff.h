@@ -1,0 +1,25 @@
+// What changed between two runs, place by place.
+#pragma once
+
+#include "analyze/heap.h"
+
+namespace analyze {
+
+// One place that allocates objects of one type: the owner's function, whatever its line, since lines move
+// when a program is changed. A place that only one of the runs has is all zeros in the other.
+struct HeapDiffRow {
+  image::Frame owner; // of the newer run where it is there
+  std::string type;
+  HeapSums old_sums, new_sums;
+};
+
+struct HeapDiff {
+  std::vector<HeapDiffRow> rows; // those that differ, the largest change of bytes asked for first
+  HeapSums old_totals, new_totals;
+  uint64_t old_peak_bytes = 0, new_peak_bytes = 0;
+  bool same = false; // nothing differs in counts, bytes, accesses, or what is alive at the end
+};
+
+HeapDiff diff(const HeapResult &older, const HeapResult &newer);
+
+} // namespace analyze

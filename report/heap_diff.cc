@@ -1,0 +1,96 @@
+// Old, new and the change side by side; JSON keeps both sides whole, so that readers subtract what they want.
+
+#include "report/heap_diff.h"
+
+#include "base/units.h"
+#include "report/json.h"
+
+#include <fmt/format.h>
+
+namespace report {
+namespace {
+
+using analyze::HeapDiff;
+using analyze::HeapDiffRow;
+using analyze::HeapSums;
+
+std::string signed_bytes(uint64_t before, uint64_t after) {
+  return (after < before ? "-" : "+") +
+         base::format_bytes(after < before ? double(before - after) : double(after - before));
+}
+
+std::string signed_count(uint64_t before, uint64_t after) {
+  return (after < before ? "-" : "+") +
+         base::format_count(after < before ? double(before - after) : double(after - before));
+}
+
+size_t shown(const HeapDiff &diff, unsigned top) {
+  return top ? std::min<size_t>(top, diff.rows.size()) : diff.rows.size();
+}
+
+Json side_json(const HeapSums &sums) {
+  return {{"alloc_count", sums.all.alloc_count},
+          {"size_total", sums.all.size_total},
+          {"reads", sums.all.reads},
+          {"writes", sums.all.writes},
+          {"live_count", sums.live.alloc_count},
+          {"live_bytes", sums.live.size_total},
+          {"used_share", sums.used_share()}};
+}
+
+} // namespace
+
+std::string diff_text(const HeapDiff &diff, unsigned top, const Style &style) {
+  if (diff.same)
+    return "no difference in allocations, bytes, accesses or live bytes\n";
+  const AssayHib &a = diff.old_totals.all, &b = diff.new_totals.all;
+  std::string out = fmt::format(
+      "  {} -> {} allocations, {} -> {}, peak {} -> {}, {} -> {} accesses\n\n",
+      base::format_count(double(a.alloc_count)), base::format_count(double(b.alloc_count)),
+      base::format_bytes(double(a.size_total)), base::format_bytes(double(b.size_total)),
+      base::format_bytes(double(diff.old_peak_bytes)),
+      base::format_bytes(double(diff.new_peak_bytes)),
+      base::format_count(double(diff.old_totals.accesses())),
+      base::format_count(double(diff.new_totals.accesses())));
+  Table table;
+  for (const char *heading : {"bytes", "objects", "accesses", "live bytes"})
+    table.column(heading, Table::Align::right);
+  table.column("site", Table::Align::left);
+  for (size_t i = 0; i < shown(diff, top); i++) {
+    const HeapDiffRow &row = diff.rows[i];
+    const HeapSums &before = row.old_sums, &after = row.new_sums;
+    std::string place = analyze::brief_place(row.owner);
+    if (before.all.alloc_count == 0)
+      place += " (new)";
+    else if (after.all.alloc_count == 0)
+      place += " (gone)";
+    table.row({signed_bytes(before.all.size_total, after.all.size_total),
+               signed_count(before.all.alloc_count, after.all.alloc_count),
+               signed_count(before.accesses(), after.accesses()),
+               signed_bytes(before.live.size_total, after.live.size_total),
+               printable(row.type.empty() ? place : row.type + " in " + place)});
+  }
+  out += style.strong("What changed?") + "\n" + table.text(style);
+  if (shown(diff, top) < diff.rows.size())
+    out += fmt::format("  {} more; --top {} shows them\n", diff.rows.size() - shown(diff, top),
+                       diff.rows.size());
+  return out;
+}
+
+std::string diff_json(const HeapDiff &diff, unsigned top) {
+  Json document = {{"schema", "assay.diff/1"}, {"same", diff.same}};
+  document["totals"] = {{"old", side_json(diff.old_totals)}, {"new", side_json(diff.new_totals)}};
+  document["totals"]["old"]["peak_bytes"] = diff.old_peak_bytes;
+  document["totals"]["new"]["peak_bytes"] = diff.new_peak_bytes;
+  document["sites"] = Json::array();
+  for (size_t i = 0; i < shown(diff, top); i++) {
+    const HeapDiffRow &row = diff.rows[i];
+    document["sites"].push_back({{"owner", frame_json(row.owner)},
+                                 {"type", row.type},
+                                 {"old", side_json(row.old_sums)},
+                                 {"new", side_json(row.new_sums)}});
+  }
+  return document_text(document);
+}
+
+} // namespace report
