@@ -49,12 +49,13 @@ void write_output(const std::string &path, const std::string &text) {
   if (!file)
     base::fail("{}: it cannot be written: {}; choose another place", path, std::strerror(errno));
   // Only now: a program that assay starts must not inherit an ignored signal.
-  std::signal(SIGPIPE, SIG_IGN); // NOLINT(clang-analyzer-unix.Stream): it is closed below
+  std::signal(SIGPIPE, SIG_IGN);
   bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
   written = std::fflush(file) == 0 && written;
   int error = errno;
-  if (file != stdout)
+  if (path != "-")
     written = std::fclose(file) == 0 && written;
+  // NOLINTNEXTLINE(clang-analyzer-unix.Stream): it was closed, if it is not stdout
   if (!written && error != EPIPE)
     base::fail("{}: it cannot be written: {}; free some space or choose another place",
                path == "-" ? "standard output" : path, std::strerror(error));

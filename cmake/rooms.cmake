@@ -8,10 +8,12 @@ if(ASSAY_WERROR)
   list(APPEND ASSAY_WARNINGS -Werror)
 endif()
 
+# PLUGIN: the target is loaded into a clang that has no sanitizer.
 function(assay_tool_flags target)
+  cmake_parse_arguments(FLAGS "PLUGIN" "" "" ${ARGN})
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_options(${target} PRIVATE ${ASSAY_WARNINGS})
-  if(ASSAY_SANITIZE)
+  if(NOT FLAGS_PLUGIN AND ASSAY_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${ASSAY_SANITIZE} -fno-omit-frame-pointer)
     target_link_options(${target} PRIVATE -fsanitize=${ASSAY_SANITIZE})
   endif()

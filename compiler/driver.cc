@@ -43,6 +43,7 @@ Installation find_installation() {
 
 // A plugin works only in the clang that it was built for.
 void check_version(const std::string &clang) {
+  // NOLINTNEXTLINE(bugprone-command-processor): the user's own word in the user's own shell
   FILE *out = popen(("'" + clang + "' -dumpversion 2>/dev/null").c_str(), "r");
   std::array<char, 64> version = {};
   if (out) {
@@ -56,21 +57,21 @@ void check_version(const std::string &clang) {
 }
 
 int become_clang(bool plus_plus, const std::vector<std::string> &arguments) {
-  std::string clang = plus_plus ? "clang++-22" : "clang-22";
+  std::vector<std::string> words;
   if (const char *chosen = getenv("ASSAY_CLANG")) {
-    clang = chosen;
-    check_version(clang);
+    check_version(chosen);
+    words = {chosen, plus_plus ? "--driver-mode=g++" : "--driver-mode=gcc"};
+  } else {
+    words = {plus_plus ? "clang++-22" : "clang-22"};
   }
-  std::vector<std::string> words = {clang};
-  if (plus_plus && getenv("ASSAY_CLANG"))
-    words.push_back("--driver-mode=g++");
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char *> argv;
+  argv.reserve(words.size() + 1);
   for (std::string &word : words)
     argv.push_back(word.data());
   argv.push_back(nullptr);
   execvp(argv[0], argv.data());
-  return complain("cannot run " + clang + " (" + strerror(errno) +
+  return complain("cannot run " + words[0] + " (" + strerror(errno) +
                   "); install it with `apt-get install clang-22`");
 }
 

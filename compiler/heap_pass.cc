@@ -202,7 +202,9 @@ private:
   // call: a custom operator new that allocates nothing must not give its type to somebody else's
   // block.
   void announce_type(CallBase &call) {
-    TaggedType type = *tagged_type(call);
+    std::optional<TaggedType> type = tagged_type(call);
+    if (!type)
+      return;
     Constant *variable =
         module_.getOrInsertGlobal("__assay_next_type", Type::getInt32Ty(module_.getContext()), [&] {
           return new GlobalVariable(module_, Type::getInt32Ty(module_.getContext()), false,
@@ -214,7 +216,7 @@ private:
       builder.SetCurrentDebugLocation(call.getDebugLoc());
       builder.CreateStore(builder.getInt32(id), builder.CreateThreadLocalAddress(variable));
     };
-    set(call.getParent(), call.getIterator(), sites_.type_id(type));
+    set(call.getParent(), call.getIterator(), sites_.type_id(*type));
     if (isa<CallInst>(call) && !cast<CallInst>(call).isMustTailCall()) {
       cast<CallInst>(call).setTailCallKind(CallInst::TCK_NoTail);
       set(call.getParent(), after(&call), 0);

@@ -128,15 +128,18 @@ void join_heap(HeapContext &into, const HeapContext &later, int bridge) {
 
 void Assembler::add(const Profile &other) {
   std::vector<TypeId> types;
+  types.reserve(other.types.size());
   for (const Type &each : other.types)
     types.push_back(type(each));
   std::vector<ModuleId> modules;
+  modules.reserve(other.modules.size());
   for (const Module &each : other.modules) {
     modules.push_back(module(each.path, each.build_id, each.instrumented));
     for (TypeId declared : each.types)
       declare(modules.back(), types[declared.v]);
   }
   std::vector<StackId> stacks;
+  stacks.reserve(other.stacks.size());
   for (const Stack &each : other.stacks) {
     Stack translated = each;
     for (CodeLocation &frame : translated.frames)

@@ -165,6 +165,7 @@ private:
     case 1: advance(low); return true;
     case 2: saved(low, (int64_t)c.uleb() * common_.data_align); return true;
     case 3: restore(low); return true;
+    default: break; // the lower bits tell
     }
     switch (op) {
     case 0x00: return true;                               // nop

@@ -48,16 +48,14 @@ uint32_t online_cpus() {
 }
 
 void add_cpu_name(Text &out) {
-  unsigned words[12], a, b, c, d;
-  for (unsigned leaf = 0; leaf < 3; leaf++) {
-    if (!__get_cpuid(0x80000002 + leaf, &a, &b, &c, &d))
+  unsigned words[12], *w = words;
+  for (unsigned leaf = 0x80000002; leaf <= 0x80000004; leaf++, w += 4)
+    if (!__get_cpuid(leaf, &w[0], &w[1], &w[2], &w[3]))
       return;
-    unsigned *w = words + 4 * leaf;
-    w[0] = a, w[1] = b, w[2] = c, w[3] = d;
-  }
+  constexpr size_t kBytes = sizeof words;
   const char *name = (const char *)words;
   size_t n = 0;
-  while (n < sizeof words && name[n])
+  while (n < kBytes && name[n])
     n++;
   out.add(name, n);
 }

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/core/fatal_signals.h"
+
 namespace assay {
 
 struct Thread {
@@ -15,8 +17,6 @@ struct Thread {
 };
 
 extern thread_local constinit Thread this_thread __attribute__((tls_model("initial-exec")));
-
-void raise_pending_signal(); // fatal_signals.h
 
 // Held while the runtime works on behalf of this thread. A signal handler, or libc code that the
 // runtime calls, sees it and takes the plain way: no deadlock, no recursion.
