@@ -3,8 +3,7 @@
 //                     std::allocator. Only the metadata is wanted: taking the function attribute
 //                     away keeps that pass from renaming the calls.
 //   !heapallocsite    debug info of `new` (with -g), where the token is missing because the user
-//   asked
-//                     for another sanitizer
+//                     asked for another sanitizer
 //   first typed use   the struct type of a getelementptr on the result
 //
 // A tag is metadata on the call: !assay.type !{!"Node", i64 size, i64 layout}. Calls survive
