@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 
@@ -218,7 +219,7 @@ struct Odd {
 Bytes sized(size_t size, std::initializer_list<std::pair<size_t, uint64_t>> words = {}) {
   Bytes bytes(size);
   for (auto [index, value] : words)
-    std::memcpy(bytes.data() + index * 8, &value, 8);
+    std::memcpy(bytes.data() + index * 8, &value, std::min<size_t>(8, size - index * 8));
   return bytes;
 }
 
