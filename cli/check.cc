@@ -37,6 +37,7 @@ int check(const CheckArguments &arguments) {
     base::fail(
         "check: nothing to check; write --fail-if 'totals.peak_bytes > 64MiB' or --baseline OLD");
   std::vector<report::Condition> conditions;
+  conditions.reserve(arguments.fail_if.size());
   for (const std::string &text : arguments.fail_if)
     conditions.push_back(report::parse_condition(text));
   report::Json now = report_of(profile::find_profiles(arguments.profiles));

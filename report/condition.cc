@@ -72,8 +72,9 @@ std::vector<Step> steps_of(const std::string &path) {
       step.selector = path.substr(at + 1, close - at - 1);
       at = close + 1;
     }
-    if (at < path.size() && path[at++] != '.')
+    if (at < path.size() && path[at] != '.')
       base::fail("'{}': after ']' comes '.' in a path", path);
+    at++;
     steps.push_back(std::move(step));
   }
   return steps;
