@@ -28,6 +28,12 @@ std::string with_pid(std::string value) {
   return value;
 }
 
+volatile pid_t child_to_end;
+
+void pass_on(int signal) {
+  kill(child_to_end, signal);
+}
+
 [[noreturn]] void become(const std::vector<std::string> &command, const ChildSettings &settings,
                          int report) {
   int error = 0;
@@ -68,6 +74,8 @@ ChildStatus run_child(const std::vector<std::string> &command, const ChildSettin
     base::fail("no process can be started: {}; raise `ulimit -u`", std::strerror(errno));
   if (status.pid == 0)
     become(command, settings, report[1]);
+  child_to_end = status.pid;
+  auto old_terminate = std::signal(SIGTERM, pass_on), old_hangup = std::signal(SIGHUP, pass_on);
   auto old_interrupt = std::signal(SIGINT, SIG_IGN);
   auto old_quit = std::signal(SIGQUIT, SIG_IGN);
   close(report[1]);
@@ -80,6 +88,8 @@ ChildStatus run_child(const std::vector<std::string> &command, const ChildSettin
     ;
   std::signal(SIGINT, old_interrupt);
   std::signal(SIGQUIT, old_quit);
+  std::signal(SIGTERM, old_terminate);
+  std::signal(SIGHUP, old_hangup);
   if (got == sizeof(error)) {
     status.aslr_kept = error == kAslrKept;
     status.start_error = status.aslr_kept ? 0 : error;

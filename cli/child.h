@@ -22,7 +22,8 @@ struct ChildStatus {
   bool aslr_kept = false; // no_aslr was asked for and refused; then it was not started
 };
 
-// Runs the program to its end. SIGINT and SIGQUIT go to the program alone, as under a shell. Throws
+// Runs the program to its end. SIGINT and SIGQUIT go to the program alone, as under a
+// shell; SIGTERM and SIGHUP are passed on to it. Throws
 // Failure when no process can be made.
 ChildStatus run_child(const std::vector<std::string> &command, const ChildSettings &settings);
 

@@ -134,6 +134,8 @@ public:
   }
 
   void finish() {
+    if (line_.other_machine) // the runtime is for x86-64 alone
+      line_.tools = 0;
     line_.links = !stops_early_ && (has_input_ || has_library_) && !makes_header_;
     line_.compiles = has_source_ && !only_preprocesses_;
     if (line_.tools && heap_conflict_.size())
@@ -143,6 +145,12 @@ public:
   }
 
 private:
+  static std::string readable(const std::string &path) {
+    if (!std::ifstream(path))
+      refuse("-fassay-ignorelist=" + path + ": the file cannot be read");
+    return path;
+  }
+
   bool read_ours(const std::string &a) {
     auto value = [&](std::string_view flag) { return a.substr(flag.size()); };
     if (a == "--help-assay")
@@ -164,7 +172,7 @@ private:
     else if (a == "-fassay-precise-stacks")
       line_.precise_stacks = true;
     else if (starts_with(a, "-fassay-ignorelist="))
-      line_.ignore_lists.push_back(value("-fassay-ignorelist="));
+      line_.ignore_lists.push_back(readable(value("-fassay-ignorelist=")));
     else if (starts_with(a, "-fassay-"))
       refuse(a + ": unknown flag; --help-assay lists those there are");
     else if (starts_with(a, "-fsanitize=efficiency-"))
@@ -182,9 +190,13 @@ private:
       stops_early_ = stops_early_ || a != "-v";
     if (is_one_of(a, {"-E", "-M", "-MM", "-fsyntax-only"}))
       only_preprocesses_ = true;
-    if (is_one_of(a, {"-r", "-nostdlib", "-nostartfiles", "-nolibc", "-nodefaultlibs"}) ||
-        a == "-Wl,-r")
+    if (a == "-r" || a == "-Wl,-r")
       line_.no_runtime = true;
+    if (starts_with(a, "-Wl,") && a.find(".a") != std::string_view::npos)
+      has_library_ = true;
+    if (a == "-m32" || (starts_with(a, "--target=") && !starts_with(a, "--target=x86_64")) ||
+        ((a == "-target" || a == "--target") && !starts_with(next, "x86_64")))
+      line_.other_machine = true;
     if (a == "-shared")
       line_.shared = true;
     if (a == "-static" || a == "-static-pie")
@@ -256,7 +268,9 @@ std::vector<std::string> clang_arguments(const CommandLine &line,
   }
 #include "abi/tools.def"
   out.push_back("--end-no-unused-arguments");
-  out.insert(out.end(), line.rest.begin(), line.rest.end());
+  // After a bare -- everything is an input, so our flags come before it.
+  auto inputs = std::find(line.rest.begin(), line.rest.end(), "--");
+  out.insert(out.end(), line.rest.begin(), inputs);
   out.push_back("--start-no-unused-arguments");
   add(out, {"-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer"});
   if (line.precise_stacks)
@@ -274,13 +288,16 @@ std::vector<std::string> clang_arguments(const CommandLine &line,
       add(out, {"-mllvm", "-assay-ignorelist=" + list});
   }
   out.push_back("--end-no-unused-arguments");
-  if (line.links && !line.no_runtime) {
-    if (line.shared)
-      add(out, {"-Wl,-z,undefs"}); // the runtime is in the executable
-    else
-      add(out, {"-Wl,--dynamic-list=" + installation.exports, "-Wl,--whole-archive",
-                installation.runtime, "-Wl,--no-whole-archive"});
-  }
+  if (line.links && !line.no_runtime && line.shared)
+    out.push_back("-Wl,-z,undefs"); // the runtime is in the executable
+  if (line.links && !line.no_runtime && !line.shared)
+    // As words for the linker, or -x would make a source of the archive.
+    add(out, {"-Wl,--dynamic-list=" + installation.exports, "-Wl,--whole-archive",
+              "-Wl," + installation.runtime, "-Wl,--no-whole-archive"});
+  // The runtime's operator new throws with the help of the C++ library that is linked in.
+  if (line.links && std::find(line.rest.begin(), inputs, "-static-libstdc++") != inputs)
+    out.push_back("-Wl,-u,_ZSt17__throw_bad_allocv");
+  out.insert(out.end(), inputs, line.rest.end());
   return out;
 }
 

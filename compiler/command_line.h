@@ -25,7 +25,8 @@ struct CommandLine {
   bool links = false;            // an executable or a shared object comes out
   bool shared = false;           // a shared object
   bool compiles = false;         // a source goes in
-  bool no_runtime = false;       // -r, -nostdlib and the like: the user links by hand
+  bool no_runtime = false;       // -r: the result is linked again
+  bool other_machine = false;    // not x86-64: nothing is instrumented
   bool sanitizes = false;        // the user asked for a sanitizer of clang's
   std::vector<std::string> rest; // the arguments that are clang's
 };

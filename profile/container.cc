@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <unistd.h>
 
 namespace profile {
@@ -124,15 +125,25 @@ void ContainerWriter::raw_record(uint32_t kind, std::span<const std::byte> fixed
 }
 
 void ContainerWriter::save(const std::string &path) const {
-  std::string temporary = fmt::format("{}.{}.part", path, getpid());
-  std::FILE *file = std::fopen(temporary.c_str(), "wbe");
+  // A device, a pipe or what a link leads to is written into; a file is replaced whole or not at all.
+  std::error_code ignored;
+  std::filesystem::path target = path == "-" ? "/dev/stdout" : path;
+  if (std::filesystem::is_symlink(target, ignored) &&
+      std::filesystem::is_regular_file(target, ignored))
+    target = std::filesystem::canonical(target, ignored);
+  bool in_place = path == "-" || (std::filesystem::exists(target, ignored) &&
+                                  !std::filesystem::is_regular_file(target, ignored));
+  std::string written_to =
+      in_place ? target.string() : fmt::format("{}.{}.part", target.string(), getpid());
+  std::FILE *file = std::fopen(written_to.c_str(), "wbe");
   if (!file)
     base::fail("{}: it cannot be written: {}; choose another place", path, std::strerror(errno));
   bool written = std::fwrite(bytes_.data(), 1, bytes_.size(), file) == bytes_.size();
   written = std::fclose(file) == 0 && written;
-  if (!written || std::rename(temporary.c_str(), path.c_str()) != 0) {
+  if (!written || (!in_place && std::rename(written_to.c_str(), target.c_str()) != 0)) {
     int error = errno;
-    std::remove(temporary.c_str());
+    if (!in_place)
+      std::remove(written_to.c_str());
     base::fail("{}: it cannot be written: {}; choose another place", path, std::strerror(error));
   }
 }

@@ -9,6 +9,8 @@
 namespace assay {
 
 void ControlPage::create(const char *path) {
+  if (sys::file_size_limit() < 4096)
+    return;
   long fd = sys::open(path, O_RDWR | O_CREAT | O_TRUNC, 0666);
   if (sys::failed(fd))
     return;

@@ -48,6 +48,9 @@ void publish_snapshot(SnapshotKind kind) {
 void publish_reset() {
   ASSAY_PUBLISH(on_reset)
 }
+void publish_instrumented() {
+  ASSAY_PUBLISH(on_instrumented)
+}
 void publish_fork() {
   ASSAY_PUBLISH(on_fork)
 }

@@ -49,6 +49,8 @@ struct Subscriber {
   void (*on_free)(const Free &);
   void (*on_snapshot)(SnapshotKind);
   void (*on_reset)();
+  // The first instrumented module came into a program that was not rebuilt.
+  void (*on_instrumented)();
   // In the child of a fork, before anything else runs there.
   void (*on_fork)();
 };
@@ -61,6 +63,7 @@ void publish_realloc(const Realloc &event);
 void publish_free(const Free &event);
 void publish_snapshot(SnapshotKind kind);
 void publish_reset();
+void publish_instrumented();
 void publish_fork();
 
 } // namespace assay

@@ -29,6 +29,7 @@ constexpr int kSignals = 65;
 struct {
   bool ours[kSignals];             // the kernel has our handler where the program has the default
   struct sigaction told[kSignals]; // what the program believes in, for those
+  bool interrupts[kSignals];       // siginterrupt: signal() gives no SA_RESTART
   SpinLock lock;
 } constinit signals = {};
 
@@ -103,11 +104,40 @@ void raise_pending_signal() {
 
 namespace {
 
+// No signal comes while the table is locked: its handler may change actions too.
+class SignalsBlocked {
+public:
+  SignalsBlocked() {
+    uint64_t all = ~0ULL;
+    sys::call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before_, sizeof before_);
+  }
+  ~SignalsBlocked() {
+    sys::call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before_, 0, sizeof before_);
+  }
+  SignalsBlocked(const SignalsBlocked &) = delete;
+  SignalsBlocked &operator=(const SignalsBlocked &) = delete;
+
+private:
+  uint64_t before_;
+};
+
+// The child of a vfork shares the table but not the actions: the kernel alone knows its own.
+int change_action_of_other(int signal, const struct sigaction *action, struct sigaction *before) {
+  int result = real.sigaction(signal, action, before);
+  if (result == 0 && before &&
+      before->sa_sigaction == (void (*)(int, siginfo_t *, void *))on_fatal_signal)
+    *before = signals.told[signal];
+  return result;
+}
+
 int change_action(int signal, const struct sigaction *action, struct sigaction *before) {
   find_real_functions();
   if (!ends_program(signal) || !runtime.recording)
     return real.sigaction(signal, action, before);
+  if (sys::process_id() != runtime.pid)
+    return change_action_of_other(signal, action, before);
   Busy busy;
+  SignalsBlocked blocked;
   Locked locked(signals.lock);
   bool was_ours = signals.ours[signal];
   struct sigaction old = signals.told[signal];
@@ -132,7 +162,11 @@ using Handler = void (*)(int);
 Handler set_handler(int signal, Handler handler, int flags) {
   struct sigaction action = {}, before = {};
   action.sa_handler = handler;
-  action.sa_flags = flags;
+  action.sa_flags =
+      flags & SA_RESTART && signal > 0 && signal < kSignals && signals.interrupts[signal] ? 0
+                                                                                          : flags;
+  if (flags & SA_RESTART)
+    *(uint64_t *)&action.sa_mask |= 1ULL << ((signal - 1) & 63);
   if (handler == SIG_ERR) {
     errno = EINVAL;
     return SIG_ERR;
@@ -162,4 +196,13 @@ ASSAY_EXPORT Handler sysv_signal(int number, Handler handler) {
 }
 ASSAY_EXPORT Handler __sysv_signal(int number, Handler handler) {
   return set_handler(number, handler, (int)SA_RESETHAND | SA_NODEFER);
+}
+
+ASSAY_EXPORT int siginterrupt(int number, int interrupts) {
+  struct sigaction action;
+  if (sigaction(number, nullptr, &action) != 0)
+    return -1;
+  signals.interrupts[number] = interrupts != 0;
+  action.sa_flags = interrupts ? action.sa_flags & ~SA_RESTART : action.sa_flags | SA_RESTART;
+  return sigaction(number, &action, nullptr);
 }

@@ -92,8 +92,8 @@ void *allocate(size_t size, size_t align, bool zeroed, const void *frame) {
   Busy busy;
   size_t room = align > kChunkAlign ? align : kChunkOverhead;
   size_t whole;
-  if (__builtin_add_overflow(size, room, &whole) ||
-      (size >> 48)) // the allocator below refuses it in its own way
+  if (__builtin_add_overflow(size, room, &whole) || (size >> 48) ||
+      (align >> 31)) // the allocator below does as it likes
     return align ? real.memalign(align, size) : real.malloc(size);
   char *base = (char *)(align > kChunkAlign ? real.memalign(align, whole)
                         : zeroed            ? real.calloc(1, whole)
@@ -279,7 +279,12 @@ ASSAY_EXPORT void *valloc(size_t size) {
 }
 
 ASSAY_EXPORT void *pvalloc(size_t size) {
-  return allocate((size + 4095) & ~(size_t)4095, 4096, false, ASSAY_FRAME);
+  size_t whole;
+  if (__builtin_add_overflow(size, 4095, &whole)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return allocate(whole & ~(size_t)4095, 4096, false, ASSAY_FRAME);
 }
 
 ASSAY_EXPORT size_t malloc_usable_size(void *block) {

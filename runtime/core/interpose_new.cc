@@ -5,8 +5,11 @@
 
 #include "runtime/core/allocate.h"
 #include "runtime/core/interpose.h"
+#include "runtime/core/message.h"
 
 using namespace assay;
+
+extern "C" __attribute__((weak)) void _ZSt17__throw_bad_allocv(); // std::__throw_bad_alloc
 
 namespace {
 
@@ -15,6 +18,12 @@ void *allocate_or_throw(size_t size, size_t align, const void *frame) {
   if (__builtin_expect(block != nullptr, 1))
     return block;
   find_real_functions();
+  if (!real.operator_new) { // -static-libstdc++: there is no other operator behind ours
+    if (&_ZSt17__throw_bad_allocv)
+      _ZSt17__throw_bad_allocv();
+    say("operator new failed, and there is no C++ library to say so");
+    __builtin_trap();
+  }
   return align ? real.operator_new_aligned(size, align) : real.operator_new(size);
 }
 

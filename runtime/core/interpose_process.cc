@@ -20,17 +20,6 @@ namespace {
   sys::exit_process(status);
 }
 
-// The arguments of execl(path, a, b, …, NULL[, envp]).
-char *const *collect(va_list arguments, const char *first, char **out, size_t limit) {
-  size_t n = 0;
-  out[n++] = (char *)first;
-  while (out[n - 1] && n < limit)
-    out[n++] = va_arg(arguments, char *);
-  return out;
-}
-
-constexpr size_t kMaxArguments = 4096;
-
 // Everything is in the file before the process becomes another; if it does not, it goes on as
 // before.
 template <typename Exec> int exec_with(Exec exec) {
@@ -73,6 +62,29 @@ ASSAY_EXPORT pid_t fork(void) {
   return child;
 }
 
+// libc's daemon forks and exits inside itself, where we cannot see it.
+ASSAY_EXPORT int daemon(int keep_folder, int keep_streams) {
+  pid_t child = fork();
+  if (child < 0)
+    return -1;
+  if (child > 0)
+    exit_at_once(0);
+  if (setsid() < 0)
+    return -1;
+  if (!keep_folder && chdir("/") != 0)
+    return -1;
+  if (keep_streams)
+    return 0;
+  int null = open("/dev/null", O_RDWR);
+  if (null < 0)
+    return -1;
+  for (int stream = 0; stream < 3; stream++)
+    dup2(null, stream);
+  if (null > 2)
+    close(null);
+  return 0;
+}
+
 ASSAY_EXPORT int execve(const char *path, char *const *argv, char *const *envp) {
   return exec_with([&] { return real.execve(path, argv, envp); });
 }
@@ -94,28 +106,49 @@ ASSAY_EXPORT int fexecve(int fd, char *const *argv, char *const *envp) {
 }
 
 ASSAY_EXPORT int execl(const char *path, const char *first, ...) {
-  char *argv[kMaxArguments];
-  va_list arguments;
+  va_list arguments, again;
   va_start(arguments, first);
-  collect(arguments, first, argv, kMaxArguments);
+  va_copy(again, arguments);
+  size_t count = 1; // with the null that ends them
+  for (const char *next = first; next; next = va_arg(again, const char *))
+    count++;
+  va_end(again);
+  char **argv = (char **)__builtin_alloca((count + 1) * sizeof(char *));
+  argv[0] = (char *)first;
+  for (size_t i = 1; i < count; i++)
+    argv[i] = va_arg(arguments, char *);
   va_end(arguments);
   return execv(path, argv);
 }
 
 ASSAY_EXPORT int execlp(const char *file, const char *first, ...) {
-  char *argv[kMaxArguments];
-  va_list arguments;
+  va_list arguments, again;
   va_start(arguments, first);
-  collect(arguments, first, argv, kMaxArguments);
+  va_copy(again, arguments);
+  size_t count = 1; // with the null that ends them
+  for (const char *next = first; next; next = va_arg(again, const char *))
+    count++;
+  va_end(again);
+  char **argv = (char **)__builtin_alloca((count + 1) * sizeof(char *));
+  argv[0] = (char *)first;
+  for (size_t i = 1; i < count; i++)
+    argv[i] = va_arg(arguments, char *);
   va_end(arguments);
   return execvp(file, argv);
 }
 
 ASSAY_EXPORT int execle(const char *path, const char *first, ...) {
-  char *argv[kMaxArguments];
-  va_list arguments;
+  va_list arguments, again;
   va_start(arguments, first);
-  collect(arguments, first, argv, kMaxArguments);
+  va_copy(again, arguments);
+  size_t count = 1; // with the null that ends them
+  for (const char *next = first; next; next = va_arg(again, const char *))
+    count++;
+  va_end(again);
+  char **argv = (char **)__builtin_alloca((count + 1) * sizeof(char *));
+  argv[0] = (char *)first;
+  for (size_t i = 1; i < count; i++)
+    argv[i] = va_arg(arguments, char *);
   char *const *envp = va_arg(arguments, char *const *);
   va_end(arguments);
   return execve(path, argv, envp);

@@ -5,7 +5,11 @@
 //   helper    flush() every flush_ms, and on request
 //   end       finish(): last destructor, _exit, quick_exit, a fatal signal; prepare_for_exec()
 
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/utsname.h>
 
 #include "runtime/core/fatal_signals.h"
@@ -42,6 +46,16 @@ const char *find_variable(char **envp, const char *name) {
   return nullptr;
 }
 
+// AT_SECURE of the auxiliary vector, which lies behind the environment.
+bool is_privileged(char **envp) {
+  while (*envp)
+    envp++;
+  for (auto *entry = (Elf64_auxv_t *)(envp + 1); entry->a_type != AT_NULL; entry++)
+    if (entry->a_type == AT_SECURE)
+      return entry->a_un.a_val != 0;
+  return false;
+}
+
 void write_program(bool forked) {
   static char tail[32 << 10]; // before threads, or in a fresh child
   size_t used = 0;
@@ -52,7 +66,8 @@ void write_program(bool forked) {
   if (fd >= 0) {
     n = sys::read(fd, tail + used, sizeof tail - used - 1);
     used += n > 0 ? (size_t)n : 0;
-    tail[used] = 0;
+    if (tail[used - 1]) // the end was cut
+      tail[used++] = 0;
     sys::close(fd);
   }
   uint64_t tools = 0;
@@ -187,6 +202,10 @@ void start(char **envp, bool instrumented) {
   runtime.pid = sys::process_id();
   Busy busy;
   find_real_functions();
+  if (is_privileged(envp)) { // set-uid: the user may not say where files are made
+    start_tools();
+    return;
+  }
   if (&__assay_default_dir)
     runtime.options.dir = &__assay_default_dir;
   parse_options(runtime.options, find_variable(envp, "ASSAY_OPTIONS"));
@@ -204,8 +223,13 @@ void start(char **envp, bool instrumented) {
     count_loss(ASSAY_LOSS_no_memory, 1);
     return;
   }
+  if (dlsym(RTLD_DEFAULT, "malloc") != (void *)malloc) {
+    count_loss(ASSAY_LOSS_not_interposed, 1);
+    return;
+  }
   if (!open_profile(false))
     return;
+  runtime.file.flush();
   runtime.recording = true;
   if (runtime.options.signals)
     catch_fatal_signals();
@@ -246,6 +270,8 @@ void after_unload() {
 
 void finish(AssayEndReason reason, int status) {
   if (!runtime.recording || sys::process_id() != runtime.pid)
+    return;
+  if (this_thread.busy) // a handler interrupted the runtime and ends the program: locks may be held
     return;
   if (__atomic_exchange_n(&runtime.finished, true, __ATOMIC_ACQ_REL))
     return;
@@ -311,6 +337,10 @@ void __assay_module_init(const void *sites, uint64_t sites_size) {
   if (!runtime.recording)
     return;
   Busy busy;
+  if (!runtime.instrumented) { // an instrumented library in a program that was not rebuilt
+    runtime.instrumented = true;
+    publish_instrumented();
+  }
   add_sites(sites, sites_size);
   static constinit bool helped = false;
   if (!helped) {

@@ -68,7 +68,9 @@ bool ProfileFile::keep(long descriptor) {
   rlimit limit = {1024, 1024};
   sys::call(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit);
   uint64_t top = limit.rlim_cur < (1 << 20) ? limit.rlim_cur : (1 << 20);
-  long high = top > 64 ? sys::call(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC, (long)top - 32) : -1;
+  long high = top > 16 ? sys::call(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC,
+                                   (long)(top > 64 ? top - 32 : top - 4))
+                       : -1;
   if (high >= 0) {
     sys::close(descriptor);
     descriptor = high;
@@ -174,7 +176,7 @@ void ProfileFile::write_out() {
   if (used_ == 0 || failed_ || fd_ < 0)
     return;
   size_t done = 0;
-  bool good = still_ours();
+  bool good = bytes_ + used_ <= sys::file_size_limit() && still_ours();
   while (good && done < used_) {
     long n = sys::write(fd_, buffer_ + done, used_ - done);
     if (n == -4 /* EINTR */)

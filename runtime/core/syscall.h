@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -41,6 +42,12 @@ inline long read(long fd, void *data, size_t size) {
 }
 inline long write(long fd, const void *data, size_t size) {
   return call(SYS_write, fd, (long)data, (long)size);
+}
+// Bytes that a file may have: beyond it the kernel sends SIGXFSZ.
+inline uint64_t file_size_limit() {
+  rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+  call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit);
+  return limit.rlim_cur;
 }
 inline long mkdir(const char *path, int mode) {
   return call(SYS_mkdirat, AT_FDCWD, (long)path, mode);

@@ -9,11 +9,11 @@
 namespace assay {
 
 struct Thread {
-  uint32_t busy;           // inside the runtime: events of this thread pass straight through
-  uint32_t pending_signal; // came while busy, and would have ended the program; 0 for none
-  uint64_t stack_low;      // bounds of the stack that this thread ran on when last asked
-  uint64_t stack_high;
-  const void *last_block; // newest allocation, to tell temporaries
+  uint32_t busy;                  // inside the runtime: events of this thread pass straight through
+  uint32_t pending_signal;        // came while busy, and would have ended the program; 0 for none
+  uint64_t stack_low, stack_high; // bounds of the thread's own stack
+  uint64_t other_low, other_high; // of another that it ran on last: a coroutine's, a signal stack
+  const void *last_block;         // newest allocation, to tell temporaries
 };
 
 extern thread_local constinit Thread this_thread __attribute__((tls_model("initial-exec")));

@@ -4,7 +4,7 @@
 // .eh_frame, once, and is then cached.
 //
 // Each step must stay inside the current stack and go outwards, which makes a wrong rule end the
-// chain early but never read beyond the stack. The bounds of a stack come from the maps file, once
+// chain early but never read beyond the stack. The bounds of a thread's stack come from the maps file, once
 // for each thread (and once more when it moves to another stack, as coroutines do).
 
 #include "runtime/core/unwind.h"
@@ -17,7 +17,8 @@
 namespace assay {
 namespace {
 
-bool find_stack(uint64_t sp) {
+// The thread's own stack, from the maps file.
+bool find_own_stack(uint64_t sp) {
   // A main stack grows downwards inside room that the kernel keeps free below it.
   constexpr uint64_t kGrowth = 8 << 20;
   MapsReader maps;
@@ -30,6 +31,30 @@ bool find_stack(uint64_t sp) {
       return true;
     }
   return false;
+}
+
+// Another stack, such as a coroutine's: programs switch between thousands, so it is only asked how much is
+// mapped from here on.
+void find_other_stack(uint64_t sp) {
+  constexpr uint64_t kPage = 4096, kMostPages = 64;
+  unsigned char resident[kMostPages];
+  uint64_t page = sp & ~(kPage - 1), pages = kMostPages;
+  while (pages > 1 &&
+         sys::failed(sys::call(SYS_mincore, (long)page, (long)(pages * kPage), (long)resident)))
+    pages /= 2;
+  this_thread.other_low = page;
+  this_thread.other_high = page + pages * kPage;
+}
+
+// One past the stack that sp is on; 0 if that cannot be told.
+uint64_t end_of_stack(uint64_t sp) {
+  if (sp >= this_thread.stack_low && sp < this_thread.stack_high)
+    return this_thread.stack_high;
+  if (this_thread.stack_high == 0)
+    return find_own_stack(sp) ? this_thread.stack_high : 0;
+  if (sp < this_thread.other_low || sp >= this_thread.other_high)
+    find_other_stack(sp);
+  return this_thread.other_high;
 }
 
 // How to leave a frame, in 64 bits:
@@ -87,9 +112,10 @@ void unwind(const void *frame, size_t limit, Stack &out) {
   out.depth = 0;
   out.cut = false;
   out.hash = 0;
-  if ((rbp < this_thread.stack_low || rbp >= this_thread.stack_high) && !find_stack(rbp))
+  const uint64_t end = end_of_stack(rbp);
+  if (!end)
     return;
-  const uint64_t last = this_thread.stack_high - 16;
+  const uint64_t last = end - 16;
   // The interposed function's own frame is ours, so it has a frame pointer.
   uint64_t rsp = rbp, rule = kKnown | kFramePointer;
   for (;;) {

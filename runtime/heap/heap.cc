@@ -13,7 +13,7 @@
 #include "runtime/heap/counters.h"
 #include "runtime/heap/hib_table.h"
 #include "runtime/heap/live_walk.h"
-#include "runtime/heap/spill.h"
+#include "runtime/heap/wrap.h"
 
 namespace assay::heap {
 namespace {
@@ -92,12 +92,16 @@ bool has_shadow(const void *block, uint64_t size) {
 // What was counted in a block so far.
 Counts counts_of(const void *block, uint64_t size, bool take) {
   Counts counts = {};
-  if (has_shadow(block, size))
-    counts = count_accesses(block, size, take);
-  else
+  if (!has_shadow(block, size)) {
     counts.blocks_spanned = blocks_spanned(block, size);
-  if (runtime.chunks.marked(block))
-    add_spilled(block, size, counts, take);
+    return counts;
+  }
+  bool watched = runtime.chunks.marked(block);
+  if (watched) // the last look, before the counters are zeroed
+    watch_counters(block, size);
+  counts = count_accesses(block, size, take);
+  if (watched)
+    add_wrapped(block, size, counts, take);
   return counts;
 }
 
@@ -134,7 +138,7 @@ bool start() {
     AssayHeapLive record = {heap.walk, e.context, e.hib, e.histograms};
     runtime.file.append(ASSAY_RECORD_HeapLive, record);
   };
-  if (create_spill() && heap.contexts.create() && heap.live.create(1021, 4, write_live) &&
+  if (create_watch() && heap.contexts.create() && heap.live.create(1021, 4, write_live) &&
       heap.freed.create(runtime.options.hib_sets, runtime.options.hib_ways, write_freed))
     return true;
   count_loss(ASSAY_LOSS_no_memory, 1);
@@ -155,9 +159,11 @@ void on_realloc(const Realloc &r) {
   if (inherited(r.header))
     return;
   if (r.moved && has_shadow(r.old_block, r.old_size) && has_shadow(r.block, r.header.size)) {
+    if (r.was_marked)
+      watch_counters(r.old_block, r.old_size);
     move_counters(r.old_block, r.old_size, r.block, r.header.size);
     if (r.was_marked)
-      move_spilled(r.old_block, r.old_size, r.block);
+      move_wrapped(r.old_block, r.old_size, r.block);
   }
   take_live(context, r.old_size, 0);
   add_live(context, r.header.size, 0);
@@ -184,7 +190,7 @@ void walk_one(const void *block, const ChunkHeader &h) {
   if (inherited(h) || h.time_us > heap.walk_began_us)
     return;
   if (has_shadow(block, h.size))
-    spill_counters(block, h.size);
+    watch_counters(block, h.size);
   Counts counts = counts_of(block, h.size, false);
   AssayObject o = object_of(block, h, counts, {heap.walk_began_us, h.cpu});
   AssayHib hib = assay_hib_of(&o);
@@ -201,7 +207,7 @@ void walk_live() {
   heap.live.write_all();
   runtime.file.append(ASSAY_RECORD_HeapWalk, AssayHeapWalk{heap.walk, heap.walk_began_us,
                                                            heap.walked_objects, heap.walked_bytes});
-  uint64_t took_us = now_us() - heap.walk_began_us; // how often: see spill.cc
+  uint64_t took_us = now_us() - heap.walk_began_us; // how often: see wrap.cc
   heap.next_walk_us = now_us() + (took_us < 10000   ? 99 * took_us
                                   : took_us < 50000 ? 950000 - took_us
                                                     : 9 * took_us);
@@ -243,13 +249,18 @@ void on_reset() {
   heap.freed.clear();
 }
 
+void on_instrumented() {
+  if (!map_counters())
+    count_loss(ASSAY_LOSS_no_shadow, 1);
+}
+
 void on_fork() {
   heap.fork_us = now_us() + 1;
   if (runtime.instrumented)
     forget_counters();
   heap.freed.forget();
   heap.live.forget();
-  forget_spill();
+  forget_watch();
   for (uint32_t i = 1, end = runtime.depot.end(); i < end; i++)
     heap.contexts[i] = {};
   heap.totals = {};
@@ -266,6 +277,7 @@ constinit const Subscriber subscriber = {
     .on_free = on_free,
     .on_snapshot = on_snapshot,
     .on_reset = on_reset,
+    .on_instrumented = on_instrumented,
     .on_fork = on_fork,
 };
 

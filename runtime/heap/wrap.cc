@@ -1,0 +1,127 @@
+// Taking from a counter that the program increments without atomic operations cannot work: a loop of
+// increments keeps the value in the store buffer of its core and never sees ours. So nothing is taken. A half
+// is only read, often enough that it cannot wrap twice between two looks: when it is lower than at the last
+// look, it has wrapped once.
+//
+// That is true while a half gains less than 2^31 between two walks a second apart (from there on it is
+// watched): more than two thousand million accesses to one cache line in a second is beyond the machines that
+// this runs on. Walks come at least every second while they take less than 50 ms (heaps of a gigabyte or two),
+// and use a tenth of the time above.
+//
+// Refused: 64-bit halves (twice the shadow), a test at each increment (a tenth of the run time).
+
+#include "runtime/heap/wrap.h"
+
+#include "runtime/core/arena.h"
+#include "runtime/core/lock.h"
+#include "runtime/core/losses.h"
+#include "runtime/core/runtime.h"
+
+namespace assay::heap {
+namespace {
+
+constexpr uint32_t kHalfFull = 1U << 31;
+constexpr size_t kSlots = 1 << 16; // a counter needs seconds to get here; few ever do
+
+struct Watched {
+  uint64_t counter;  // its address; 0: free
+  uint32_t last[2];  // at the last look: reads, writes
+  uint32_t wraps[2]; // times 2^32
+};
+
+struct {
+  Watched *slots;
+  SpinLock lock;
+} constinit watch = {};
+
+Watched *find(uint64_t counter, bool make) {
+  size_t at = (counter * 0x9e3779b97f4a7c15ULL) >> 48;
+  static_assert(kSlots == 1 << 16);
+  for (size_t i = 0; i < kSlots; i++, at = (at + 1) % kSlots) {
+    Watched &w = watch.slots[at];
+    if (w.counter == counter)
+      return &w;
+    if (w.counter == 0) {
+      if (make)
+        w.counter = counter;
+      return make ? &w : nullptr;
+    }
+  }
+  return nullptr;
+}
+
+void look(Watched &w) {
+  for (int half = 0; half < 2; half++) {
+    uint32_t now = __atomic_load_n((uint32_t *)w.counter + half, __ATOMIC_RELAXED);
+    w.wraps[half] += now < w.last[half];
+    w.last[half] = now;
+  }
+}
+
+template <typename F> void each_counter(const void *block, uint64_t size, F f) {
+  uint64_t begin = ASSAY_COUNTER_OF(block);
+  uint64_t end = ASSAY_COUNTER_OF((uint64_t)block + (size ? size - 1 : 0));
+  for (uint64_t counter = begin; counter <= end; counter += ASSAY_COUNTER_BYTES)
+    f(counter);
+}
+
+} // namespace
+
+bool create_watch() {
+  watch.slots = (Watched *)reserve(kSlots * sizeof(Watched));
+  return watch.slots != nullptr;
+}
+
+void watch_counters(const void *block, uint64_t size) {
+  bool watched = runtime.chunks.marked(block);
+  each_counter(block, size, [&](uint64_t counter) {
+    uint32_t *halves = (uint32_t *)counter;
+    bool half_full = ((halves[0] | halves[1]) & kHalfFull) != 0;
+    if (!watched && !half_full)
+      return;
+    Locked locked(watch.lock);
+    Watched *w = find(counter, half_full);
+    if (w)
+      look(*w);
+    else if (half_full)
+      count_loss(ASSAY_LOSS_no_memory, 1);
+    if (w && !watched) // else it was freed meanwhile
+      watched = runtime.chunks.mark(block);
+  });
+}
+
+void add_wrapped(const void *block, uint64_t size, Counts &counts, bool forget) {
+  Locked locked(watch.lock);
+  each_counter(block, size, [&](uint64_t counter) {
+    if (Watched *w = find(counter, false)) {
+      counts.reads += (uint64_t)w->wraps[0] << 32;
+      counts.writes += (uint64_t)w->wraps[1] << 32;
+      if (forget)
+        *w = {counter, {}, {}};
+    }
+  });
+}
+
+void move_wrapped(const void *from, uint64_t from_size, const void *to) {
+  Counts counts = {};
+  add_wrapped(from, from_size, counts, true);
+  {
+    Locked locked(watch.lock);
+    if (Watched *w = find(ASSAY_COUNTER_OF(to), true)) {
+      w->wraps[0] += (uint32_t)(counts.reads >> 32);
+      w->wraps[1] += (uint32_t)(counts.writes >> 32);
+      w->last[0] = w->last[1] = 0;
+      look(*w);
+    }
+  }
+  runtime.chunks.mark(to);
+}
+
+void forget_watch() {
+  watch.lock.reset();
+  for (size_t i = 0; i < kSlots; i++)
+    if (watch.slots[i].counter)
+      watch.slots[i] = {watch.slots[i].counter, {}, {}};
+}
+
+} // namespace assay::heap

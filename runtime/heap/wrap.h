@@ -1,0 +1,24 @@
+// What no longer fits the 32-bit halves of counters: a walk of the live objects watches every half that has
+// reached 2^31, and notes each time that it has wrapped.
+#pragma once
+
+#include "runtime/heap/counters.h"
+
+namespace assay::heap {
+
+bool create_watch();
+
+// Looks at the counters of a block: those that are half full are watched from now on, those that are watched
+// and have wrapped are noted. On the helper thread, or at the end of the block.
+void watch_counters(const void *block, uint64_t size);
+
+// Adds what the watched counters of the block have wrapped, as of the last look; forgets it, if asked.
+void add_wrapped(const void *block, uint64_t size, Counts &counts, bool forget);
+
+// The block's counters have moved (realloc): what they have wrapped goes along.
+void move_wrapped(const void *from, uint64_t from_size, const void *to);
+
+// In the child of a fork.
+void forget_watch();
+
+} // namespace assay::heap
