@@ -20,6 +20,22 @@ namespace {
   sys::exit_process(status);
 }
 
+// How many words execl was given, with the null that ends them.
+size_t count_arguments(const char *first, va_list arguments) {
+  va_list copy;
+  va_copy(copy, arguments);
+  size_t count = 1;
+  for (const char *word = first; word; word = va_arg(copy, const char *))
+    count++;
+  va_end(copy);
+  return count;
+}
+
+void take_arguments(char **argv, const char *first, va_list arguments) {
+  for (*argv = (char *)first; *argv; *argv = va_arg(arguments, char *))
+    argv++;
+}
+
 // Everything is in the file before the process becomes another; if it does not, it goes on as
 // before.
 template <typename Exec> int exec_with(Exec exec) {
@@ -106,49 +122,28 @@ ASSAY_EXPORT int fexecve(int fd, char *const *argv, char *const *envp) {
 }
 
 ASSAY_EXPORT int execl(const char *path, const char *first, ...) {
-  va_list arguments, again;
+  va_list arguments;
   va_start(arguments, first);
-  va_copy(again, arguments);
-  size_t count = 1; // with the null that ends them
-  for (const char *next = first; next; next = va_arg(again, const char *))
-    count++;
-  va_end(again);
-  char **argv = (char **)__builtin_alloca((count + 1) * sizeof(char *));
-  argv[0] = (char *)first;
-  for (size_t i = 1; i < count; i++)
-    argv[i] = va_arg(arguments, char *);
+  char **argv = (char **)__builtin_alloca(count_arguments(first, arguments) * sizeof(char *));
+  take_arguments(argv, first, arguments);
   va_end(arguments);
   return execv(path, argv);
 }
 
 ASSAY_EXPORT int execlp(const char *file, const char *first, ...) {
-  va_list arguments, again;
+  va_list arguments;
   va_start(arguments, first);
-  va_copy(again, arguments);
-  size_t count = 1; // with the null that ends them
-  for (const char *next = first; next; next = va_arg(again, const char *))
-    count++;
-  va_end(again);
-  char **argv = (char **)__builtin_alloca((count + 1) * sizeof(char *));
-  argv[0] = (char *)first;
-  for (size_t i = 1; i < count; i++)
-    argv[i] = va_arg(arguments, char *);
+  char **argv = (char **)__builtin_alloca(count_arguments(first, arguments) * sizeof(char *));
+  take_arguments(argv, first, arguments);
   va_end(arguments);
   return execvp(file, argv);
 }
 
 ASSAY_EXPORT int execle(const char *path, const char *first, ...) {
-  va_list arguments, again;
+  va_list arguments;
   va_start(arguments, first);
-  va_copy(again, arguments);
-  size_t count = 1; // with the null that ends them
-  for (const char *next = first; next; next = va_arg(again, const char *))
-    count++;
-  va_end(again);
-  char **argv = (char **)__builtin_alloca((count + 1) * sizeof(char *));
-  argv[0] = (char *)first;
-  for (size_t i = 1; i < count; i++)
-    argv[i] = va_arg(arguments, char *);
+  char **argv = (char **)__builtin_alloca(count_arguments(first, arguments) * sizeof(char *));
+  take_arguments(argv, first, arguments);
   char *const *envp = va_arg(arguments, char *const *);
   va_end(arguments);
   return execve(path, argv, envp);
