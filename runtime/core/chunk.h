@@ -30,13 +30,9 @@ namespace assay {
 constexpr size_t kChunkAlign = 32;
 constexpr size_t kChunkOverhead = 48;
 
-enum ChunkFlags : uint16_t {
-  kChunkInherited = 1, // allocated before a fork, in the parent
-};
-
 struct ChunkHeader {
-  uint64_t size : 48; // bytes asked for
-  uint64_t flags : 16;
+  uint64_t size : 48;    // bytes asked for
+  uint64_t flags : 16;   // zero
   uint64_t time_us : 48; // of the allocation
   uint64_t cpu : 16;
   uint32_t context;

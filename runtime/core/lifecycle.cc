@@ -10,7 +10,6 @@
 #include <link.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <sys/utsname.h>
 
 #include "runtime/core/fatal_signals.h"
 #include "runtime/core/interpose.h"

@@ -27,7 +27,6 @@ public:
   void flush();
 
   const char *path() const { return path_.c_str(); }
-  const char *run_folder() const { return run_folder_.c_str(); }
   const char *live_path() const { return live_path_.c_str(); }
   uint64_t bytes() const { return bytes_; }
   bool is_open() const { return fd_ >= 0; }

@@ -55,9 +55,6 @@ inline long mkdir(const char *path, int mode) {
 inline long unlink(const char *path) {
   return call(SYS_unlinkat, AT_FDCWD, (long)path, 0);
 }
-inline long truncate(long fd, size_t size) {
-  return call(SYS_ftruncate, fd, (long)size);
-}
 inline long read_link(const char *path, char *out, size_t size) {
   return call(SYS_readlinkat, AT_FDCWD, (long)path, (long)out, (long)size);
 }

@@ -96,16 +96,13 @@ Counts counts_of(const void *block, uint64_t size, bool take) {
     counts.blocks_spanned = blocks_spanned(block, size);
     return counts;
   }
-  bool watched = runtime.chunks.marked(block);
-  if (watched) // the last look, before the counters are zeroed
-    watch_counters(block, size);
   counts = count_accesses(block, size, take);
-  if (watched)
+  if (runtime.chunks.marked(block))
     add_wrapped(block, size, counts, take);
   return counts;
 }
 
-AssayObject object_of(const void *block, const ChunkHeader &h, const Counts &counts, Moment end) {
+AssayObject object_of(const ChunkHeader &h, const Counts &counts, Moment end) {
   AssayObject o = {};
   o.size = h.size;
   o.reads = counts.reads;
@@ -117,7 +114,6 @@ AssayObject object_of(const void *block, const ChunkHeader &h, const Counts &cou
   o.touched_bytes = counts.touched_bytes;
   o.alloc_cpu = h.cpu;
   o.free_cpu = end.cpu;
-  (void)block;
   return o;
 }
 
@@ -178,8 +174,10 @@ void on_realloc(const Realloc &r) {
 void on_free(const Free &f) {
   if (inherited(f.header))
     return;
+  if (runtime.chunks.marked(f.block)) // the last look, before the counters are zeroed
+    watch_counters(f.block, f.header.size);
   Counts counts = counts_of(f.block, f.header.size, true);
-  AssayObject o = object_of(f.block, f.header, counts, f.when);
+  AssayObject o = object_of(f.header, counts, f.when);
   o.temporary = f.temporary;
   AssayHib hib = assay_hib_of(&o);
   take_live(f.header.context, f.header.size, 1);
@@ -192,7 +190,7 @@ void walk_one(const void *block, const ChunkHeader &h) {
   if (has_shadow(block, h.size))
     watch_counters(block, h.size);
   Counts counts = counts_of(block, h.size, false);
-  AssayObject o = object_of(block, h, counts, {heap.walk_began_us, h.cpu});
+  AssayObject o = object_of(h, counts, {heap.walk_began_us, h.cpu});
   AssayHib hib = assay_hib_of(&o);
   heap.live.add(h.context, hib, o.size, hib.lifetime_us_total);
   heap.walked_objects++;
