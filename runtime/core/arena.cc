@@ -35,6 +35,10 @@ void *reserve(size_t bytes, uintptr_t at) {
   return (void *)got;
 }
 
+void forget_arena_holder() {
+  arena.lock.reset();
+}
+
 void *arena_allocate(size_t bytes) {
   bytes = (bytes + 15) & ~(size_t)15;
   Locked locked(arena.lock);

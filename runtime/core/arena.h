@@ -17,6 +17,9 @@ void *reserve(size_t bytes, uintptr_t at = 0);
 // other).
 void *arena_allocate(size_t bytes);
 
+// In the child of a fork: a thread that was allocating does not exist there.
+void forget_arena_holder();
+
 // An array that grows without moving, indexed by small integers that are handed out in order.
 // Elements start as zeros. Lock-free: readers may run beside the one that touches a new element.
 template <typename T, size_t kLimit> class GrowingArray {

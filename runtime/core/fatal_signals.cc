@@ -96,6 +96,10 @@ void catch_fatal_signals() {
   }
 }
 
+void forget_signals_holder() {
+  signals.lock.reset();
+}
+
 void raise_pending_signal() {
   int signal = (int)this_thread.pending_signal;
   this_thread.pending_signal = 0;

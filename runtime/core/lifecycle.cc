@@ -312,6 +312,8 @@ void continue_in_child() {
   runtime.file.forget();
   runtime.control.forget();
   runtime.modules.reset_lock();
+  forget_arena_holder();
+  forget_signals_holder();
   written.lock.reset();
   forget_sideline();
   publish_fork();
