@@ -4,6 +4,14 @@
 #include "abi/container.h"
 #include "abi/hib.h"
 
+// One 64-byte block of memory that is not the heap's. offset: of a module's globals, the address in
+// the ELF image of the block's first byte (a multiple of 64 once the module is mapped); of a stack,
+// bytes from the stack's top down to the block's first byte.
+typedef struct AssayBlockCounts {
+  uint64_t offset;
+  uint64_t reads, writes;
+} AssayBlockCounts;
+
 enum AssayRecordKind {
 #define ASSAY_RECORD(Name, number, meaning) ASSAY_RECORD_##Name = number,
 #define ASSAY_FIELD(type, name, meaning)
@@ -26,6 +34,16 @@ enum AssayEndReason {
   ASSAY_END_QUICK = 2,  // _exit, _Exit, quick_exit
   ASSAY_END_SIGNAL = 3, // a fatal signal; status is its number
   ASSAY_END_EXEC = 4,   // the process became another program
+};
+
+enum AssayOriginKind {
+  ASSAY_ORIGIN_POOL = 1, // assay_register_pool
+  ASSAY_ORIGIN_MMAP = 2, // anonymous mmap, with the option mmap=1
+};
+
+enum AssayOutsideKind {
+  ASSAY_OUTSIDE_GLOBALS = 1,
+  ASSAY_OUTSIDE_STACK = 2,
 };
 
 enum AssayLossKind {

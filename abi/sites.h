@@ -15,7 +15,18 @@
 
 enum {
   ASSAY_SITE_TYPE = 1, // a type that is allocated somewhere
-  ASSAY_SITE_UNIT = 2, // an instrumented translation unit; hash and size are 0
+  ASSAY_SITE_UNIT = 2, // an instrumented unit; hash is 0, size a sum of enum AssayCounters
+};
+
+// What the units of a program must agree on: how they count accesses to the heap.
+enum AssayCounters {
+  ASSAY_COUNTERS_HALVES = 0,   // 64 bytes of program: 32 bits of reads, 32 bits of writes
+  ASSAY_COUNTERS_TOTAL = 1,    // 64 bytes of program: 64 bits of accesses; shown as reads
+  ASSAY_COUNTERS_FINE = 2,     // 32 bytes of program: 32 bits of accesses; shown as reads
+  ASSAY_COUNTERS_LAYOUT = 3,   // mask of the above
+  ASSAY_COUNTERS_GLOBALS = 4,  // globals are counted too, each in blocks of its own
+  ASSAY_COUNTERS_STACK = 8,    // stack variables are counted too
+  ASSAY_COUNTERS_DYNAMIC = 16, // the base of the shadow is read from __assay_counters_base
 };
 
 // How a hook is to count.

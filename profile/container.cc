@@ -41,10 +41,9 @@ ContainerReader::ContainerReader(std::span<const std::byte> bytes, std::string p
         "{}: it was written by a newer assay (format {}, this one reads {}); read it with that "
         "version",
         path_, header_.version, ASSAY_ABI_VERSION);
-  if (header_.version < ASSAY_ABI_VERSION)
-    base::fail("{}: it was written by an older assay (format {}, this one reads {}); rebuild the "
-               "program and run it again",
-               path_, header_.version, ASSAY_ABI_VERSION);
+  // Every version so far only added to the one before.
+  if (header_.version < 1)
+    base::fail("{}: it states format 0, which never was; run the program again", path_);
   if (header_.checksum != assay_checksum(&header_, offsetof(AssayFileHeader, checksum), 0))
     base::fail("{}: its file header is damaged; copy it again, or run the program again", path_);
   if (header_.kind == ASSAY_FILE_TRACE)

@@ -101,6 +101,17 @@ std::string tail_text(uint64_t, const RecordView &record, bool with_stacks) {
   return text;
 }
 
+std::string tail_text(const AssayBlockCounts &, const RecordView &record, bool) {
+  std::string text;
+  base::ByteReader reader(record.tail());
+  while (!reader.at_end()) {
+    auto block = reader.read<AssayBlockCounts>();
+    text += fmt::format("{}{:#x} reads {} writes {}", text.empty() ? "" : ", ", block.offset,
+                        block.reads, block.writes);
+  }
+  return "[" + text + "]";
+}
+
 std::string known_record_text(const RecordView &record, [[maybe_unused]] bool with_stacks) {
   using bytes = Tail::bytes;
   using strings = Tail::strings;
