@@ -11,10 +11,14 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "runtime/core/annotate.h"
 #include "runtime/core/fatal_signals.h"
 #include "runtime/core/interpose.h"
 #include "runtime/core/losses.h"
 #include "runtime/core/machine.h"
+#include "runtime/core/mapped.h"
+#include "runtime/core/origins.h"
+#include "runtime/core/pools.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/sideline.h"
 #include "runtime/core/thread.h"
@@ -116,7 +120,9 @@ void write_modules() {
 void write_contexts() {
   bool refreshed = false;
   uint64_t frames[kMaxDepth];
-  for (uint32_t end = runtime.depot.end(); written.contexts + 1 < end; written.contexts++) {
+  uint32_t end = runtime.depot.end();
+  write_origins(); // of contexts before the end
+  for (; written.contexts + 1 < end; written.contexts++) {
     const Context *c = runtime.depot.get(written.contexts + 1);
     if (!c) // another thread is adding it: next time
       break;
@@ -131,7 +137,7 @@ void write_contexts() {
       frames[i] =
           assay_frame(module, module ? c->pcs[i] - runtime.modules.get(module).bias : c->pcs[i]);
     }
-    AssayContext record = {written.contexts + 1, c->type, c->cut, 0};
+    AssayContext record = {written.contexts + 1, c->type, c->cut, c->origin};
     if (c->cut)
       count_loss_quietly(ASSAY_LOSS_stack_cut, 1);
     runtime.file.append(ASSAY_RECORD_Context, record, frames, c->depth * sizeof frames[0]);
@@ -165,15 +171,17 @@ void write_losses() {
 void help_along() { // on the helper thread
   uint64_t request = runtime.control.pending();
   if (request == ASSAY_REQUEST_RESET)
-    publish_reset();
-  flush(request == ASSAY_REQUEST_NONE ? SnapshotKind::kFlush : SnapshotKind::kFull);
+    reset();
+  bool full = take_snapshot_request() || request != ASSAY_REQUEST_NONE;
+  if (full || runtime.options.flush_ms)
+    flush(full ? SnapshotKind::kFull : SnapshotKind::kFlush);
   if (request != ASSAY_REQUEST_NONE)
     runtime.control.answer(ASSAY_ANSWER_DONE);
 }
 
 void start_helper() {
   if (runtime.options.sideline)
-    start_sideline(help_along, runtime.options.flush_ms);
+    start_sideline(help_along, runtime.options.flush_ms ? runtime.options.flush_ms : 100);
 }
 
 bool open_profile(bool forked) {
@@ -218,7 +226,8 @@ void start(char **envp, bool instrumented) {
   runtime.start_unix_ns = sys::clock_ns(CLOCK_REALTIME);
   if (!start_tools())
     return;
-  if (!runtime.depot.create() || !runtime.modules.create() || !runtime.chunks.create()) {
+  if (!runtime.depot.create() || !runtime.modules.create() || !runtime.chunks.create() ||
+      (!runtime.options.headers && !runtime.side.create())) {
     count_loss(ASSAY_LOSS_no_memory, 1);
     return;
   }
@@ -239,10 +248,18 @@ void start(char **envp, bool instrumented) {
 void flush(SnapshotKind kind) {
   Locked locked(written.lock);
   publish_snapshot(kind);
+  write_events();
   write_contexts();
   write_modules();
   write_losses();
   runtime.file.flush();
+}
+
+void reset() {
+  Locked locked(written.lock);
+  publish_reset();
+  forget_events();
+  runtime.file.append(ASSAY_RECORD_Reset, AssayReset{now_us()});
 }
 
 void before_unload() {
@@ -313,6 +330,11 @@ void continue_in_child() {
   runtime.control.forget();
   runtime.modules.reset_lock();
   forget_arena_holder();
+  forget_written_origins();
+  forget_pool_holders();
+  forget_mapped_holder();
+  forget_events();
+  runtime.side.forget_holders();
   forget_signals_holder();
   written.lock.reset();
   forget_sideline();

@@ -9,6 +9,7 @@
 #include "runtime/core/module_map.h"
 #include "runtime/core/options.h"
 #include "runtime/core/profile_file.h"
+#include "runtime/core/side_table.h"
 #include "runtime/core/stack_depot.h"
 
 #define ASSAY_HOOK(name, result, parameters, meaning)                                              \
@@ -30,6 +31,7 @@ struct Runtime {
   uint64_t program_begin = 0, program_size = 0;
   Options options;
   ChunkMap chunks;
+  SideTable side; // of headers=0; else it does not exist
   StackDepot depot;
   ModuleMap modules;
   ProfileFile file;
@@ -43,6 +45,9 @@ void start(char **envp, bool instrumented);
 
 // Appends what changed to the profile: called by the helper thread, and by the ends below.
 void flush(SnapshotKind kind);
+
+// Leaves out what was measured so far; called where flush() may be.
+void reset();
 
 // Writes everything and the End record. Only the first call does; a vfork child's does nothing.
 void finish(AssayEndReason reason, int status);

@@ -101,13 +101,22 @@ uint64_t rule_at(uint64_t pc) {
   return value;
 }
 
+constexpr size_t kMostFolds = 1 << 16; // frames of a recursion that are walked
+
+bool contains(const Stack &stack, uint64_t pc) {
+  for (uint32_t i = 0; i < stack.depth; i++)
+    if (stack.pcs[i] == pc)
+      return true;
+  return false;
+}
+
 uint64_t load(uint64_t at) {
   return *(const uint64_t *)at;
 }
 
 } // namespace
 
-void unwind(const void *frame, size_t limit, Stack &out) {
+void unwind(const void *frame, size_t limit, bool folded, Stack &out) {
   uint64_t rbp = (uint64_t)frame;
   out.depth = 0;
   out.cut = false;
@@ -118,6 +127,7 @@ void unwind(const void *frame, size_t limit, Stack &out) {
   const uint64_t last = end - 16;
   // The interposed function's own frame is ours, so it has a frame pointer.
   uint64_t rsp = rbp, rule = kKnown | kFramePointer;
+  size_t folds = 0;
   for (;;) {
     uint64_t frame_address; // of the frame being left: the return address lies below it
     if (rule & kFramePointer) {
@@ -139,13 +149,18 @@ void unwind(const void *frame, size_t limit, Stack &out) {
     uint64_t pc = load(frame_address - 8);
     if (pc < 4096)
       return;
-    if (out.depth == limit) {
+    if (!folded || !contains(out, pc)) {
+      if (out.depth == limit) {
+        out.cut = true;
+        return;
+      }
+      out.pcs[out.depth++] = pc;
+      out.hash = (out.hash ^ pc) * 0x9e3779b97f4a7c15ULL;
+      out.hash ^= out.hash >> 29;
+    } else if (++folds > kMostFolds) {
       out.cut = true;
       return;
     }
-    out.pcs[out.depth++] = pc;
-    out.hash = (out.hash ^ pc) * 0x9e3779b97f4a7c15ULL;
-    out.hash ^= out.hash >> 29;
     rsp = frame_address;
     rule = pc - runtime.program_begin < runtime.program_size ? (uint64_t)(kKnown | kFramePointer)
                                                              : rule_at(pc);

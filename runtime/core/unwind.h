@@ -16,8 +16,8 @@ struct Stack {
 };
 
 // Return addresses from the frame (of the interposed function) outwards; innermost first, at most
-// limit. Reads only the stack that the thread is running on. Inside a Busy section.
-void unwind(const void *frame, size_t limit, Stack &out);
+// limit; of pcs that come again, in a recursion, only the innermost if folded. Reads only the stack that the thread is running on. Inside a Busy section.
+void unwind(const void *frame, size_t limit, bool folded, Stack &out);
 
 // After a module was unloaded: what was learnt of its code is forgotten.
 void forget_frame_rules();

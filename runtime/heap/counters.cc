@@ -10,6 +10,7 @@
 #include "runtime/core/lazy_shadow.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/syscall.h"
+#include "runtime/core/touched_pages.h"
 
 namespace assay::heap {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 constexpr uint64_t kSpan = ASSAY_COUNTERS_END - ASSAY_COUNTERS_BEGIN;
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kDropBytes = 16 * kPage; // from here on dropping pages beats writing zeros
+constexpr uint64_t kLookBytes = 64 * kPage; // from here on asking the kernel beats looking
 
 uint64_t *first_counter(uint64_t address) {
   return (uint64_t *)ASSAY_COUNTER_OF(address);
@@ -37,6 +39,13 @@ void add_to_half(uint64_t address, uint64_t n, uint32_t how) {
     __atomic_fetch_add(half, (uint32_t)n, __ATOMIC_RELAXED);
   else
     *half += (uint32_t)n;
+}
+
+// As two counters of 32 bits: reads do not carry into writes.
+void add_halves(uint64_t *counter, uint64_t value) {
+  uint32_t *halves = (uint32_t *)counter;
+  halves[0] += (uint32_t)value;
+  halves[1] += (uint32_t)(value >> 32);
 }
 
 // One for each eight bytes, rounded up, to every block that the range touches.
@@ -69,26 +78,54 @@ void forget_counters() {
   }
 }
 
-Counts count_accesses(const void *start, uint64_t size, bool zero) {
-  uint64_t address = (uint64_t)start, end = address + size;
-  uint64_t *begin = first_counter(address), *stop = end_counter(address, size);
-  Counts c = {};
-  c.blocks_spanned = (uint64_t)(stop - begin);
-  for (uint64_t *counter = begin; counter < stop; counter++) {
+namespace {
+
+struct Range {
+  uint64_t begin, end; // bytes of program
+  // Of those, in the block of a counter.
+  uint64_t bytes_in(const uint64_t *counter) const {
+    uint64_t block = ((uint64_t)counter - ASSAY_COUNTERS_BASE) << ASSAY_COUNTERS_SHIFT;
+    uint64_t from = block > begin ? block : begin;
+    return min(block + ASSAY_BLOCK_BYTES, end) - from;
+  }
+};
+
+void add_up(const Range &range, uint64_t *from, uint64_t *to, Look look, Counts &c) {
+  for (uint64_t *counter = from; counter < to; counter++) {
     uint64_t value = *counter;
     if (!value)
       continue;
-    c.reads += (uint32_t)value;
-    c.writes += value >> 32;
+    uint64_t bytes = range.bytes_in(counter), reads = (uint32_t)value, writes = value >> 32;
+    if (look == Look::kShare && bytes < ASSAY_BLOCK_BYTES) {
+      reads = reads * bytes / ASSAY_BLOCK_BYTES;
+      writes = writes * bytes / ASSAY_BLOCK_BYTES;
+    }
+    c.reads += reads;
+    c.writes += writes;
     c.blocks_touched++;
-    c.touched_bytes += ASSAY_BLOCK_BYTES;
-    if (counter == begin)
-      c.touched_bytes -= address % ASSAY_BLOCK_BYTES;
-    if (counter + 1 == stop)
-      c.touched_bytes -= (ASSAY_BLOCK_BYTES - end % ASSAY_BLOCK_BYTES) % ASSAY_BLOCK_BYTES;
-    if (zero)
+    c.touched_bytes += bytes;
+    if (look == Look::kTake)
       *counter = 0;
   }
+}
+
+} // namespace
+
+Counts count_accesses(const void *start, uint64_t size, Look look) {
+  Range range = {(uint64_t)start, (uint64_t)start + size};
+  uint64_t *begin = first_counter(range.begin), *end = end_counter(range.begin, size);
+  Counts c = {};
+  c.blocks_spanned = (uint64_t)(end - begin);
+  if (c.blocks_spanned * sizeof *begin < kLookBytes) {
+    add_up(range, begin, end, look, c);
+    return c;
+  }
+  uint64_t first_page = (uint64_t)begin & ~(kPage - 1),
+           end_page = ((uint64_t)end + kPage - 1) & ~(kPage - 1);
+  for_each_touched(first_page, end_page, [&](uint64_t from, uint64_t to) {
+    uint64_t *first = (uint64_t *)from, *stop = (uint64_t *)to;
+    add_up(range, first > begin ? first : begin, stop < end ? stop : end, look, c);
+  });
   return c;
 }
 
@@ -105,6 +142,13 @@ void zero_counters(const void *start, uint64_t size) {
     *c = 0;
 }
 
+void zero_own_counters(const void *start, uint64_t size) {
+  uint64_t begin = ((uint64_t)start + ASSAY_BLOCK_BYTES - 1) & ~(ASSAY_BLOCK_BYTES - 1);
+  uint64_t end = ((uint64_t)start + size) & ~(ASSAY_BLOCK_BYTES - 1);
+  if (begin < end)
+    zero_counters((void *)begin, end - begin);
+}
+
 void move_counters(const void *from, uint64_t from_size, const void *to, uint64_t to_size) {
   uint64_t *source = first_counter((uint64_t)from),
            *source_end = end_counter((uint64_t)from, from_size);
@@ -115,7 +159,7 @@ void move_counters(const void *from, uint64_t from_size, const void *to, uint64_
   auto move_one = [&](uint64_t *s) {
     if (uint64_t value = *s) {
       uint64_t *t = target + (s - source);
-      *(t < target_end ? t : last) += value;
+      add_halves(t < target_end ? t : last, value);
       *s = 0;
     }
   };

@@ -28,10 +28,21 @@ struct Counts {
   uint64_t touched_bytes; // of the range, that lie in touched blocks
 };
 
-// Sums up the counters of the blocks that [start, start + size) lies in; zeroes them if asked.
-Counts count_accesses(const void *start, uint64_t size, bool zero);
+// How an object's counters are read.
+enum class Look {
+  kTake,  // and zeroed: the object has ended
+  kKeep,  // the object goes on
+  kShare, // the object goes on, and its first and last blocks may be others' too: of their counts it
+          // gets the share that its bytes are of the block
+};
+
+// Sums up the counters of the blocks that [start, start + size) lies in. Costs what was touched.
+Counts count_accesses(const void *start, uint64_t size, Look look);
 
 void zero_counters(const void *start, uint64_t size);
+
+// The same, but for blocks that the range only reaches into.
+void zero_own_counters(const void *start, uint64_t size);
 
 // Gives the counts of one place to another of at most to_size bytes, block by block; the source is
 // zeroed. What has no counterpart goes to the last block.

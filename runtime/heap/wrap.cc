@@ -32,6 +32,7 @@ struct Watched {
 struct {
   Watched *slots;
   SpinLock lock;
+  bool any; // was ever watched
 } constinit watch = {};
 
 Watched *find(uint64_t counter, bool make) {
@@ -42,8 +43,10 @@ Watched *find(uint64_t counter, bool make) {
     if (w.counter == counter)
       return &w;
     if (w.counter == 0) {
-      if (make)
+      if (make) {
         w.counter = counter;
+        watch.any = true;
+      }
       return make ? &w : nullptr;
     }
   }
@@ -70,6 +73,10 @@ template <typename F> void each_counter(const void *block, uint64_t size, F f) {
 bool create_watch() {
   watch.slots = (Watched *)reserve(kSlots * sizeof(Watched));
   return watch.slots != nullptr;
+}
+
+bool may_have_wrapped(const void *block, const ChunkHeader &header) {
+  return header.flags & (kSharedBlocks | kMapped) ? watch.any : runtime.chunks.marked(block);
 }
 
 void watch_counters(const void *block, uint64_t size) {
