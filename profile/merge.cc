@@ -9,6 +9,8 @@
 
 #include "profile/merge.h"
 
+#include "base/stable_sort.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -35,6 +37,11 @@ void combine_free_places(std::vector<HeapFreedAt> &places) {
     }
   }
   places.resize(kept);
+}
+
+template <class T> void sort_without_repeats(std::vector<T> &items) {
+  std::sort(items.begin(), items.end());
+  items.erase(std::unique(items.begin(), items.end()), items.end());
 }
 
 // Sorts by `less` and returns, for each old index, its new one.
@@ -76,7 +83,7 @@ ModuleId Assembler::module(const std::string &path, const std::vector<uint8_t> &
   auto [place, is_new] = modules_.try_emplace({build_id, build_id.empty() ? path : ""});
   if (is_new) {
     place->second.v = static_cast<uint32_t>(profile_.modules.size());
-    profile_.modules.push_back({path, build_id, false, {}});
+    profile_.modules.push_back({path, build_id, false, {}, {}});
   }
   Module &known = profile_.modules[place->second.v];
   known.instrumented |= instrumented;
@@ -102,18 +109,42 @@ StackId Assembler::stack(const Stack &stack) {
   return place->second;
 }
 
-HeapContext &Assembler::heap_context(StackId stack, TypeId type) {
-  auto [place, is_new] = heap_.try_emplace({stack, type}, profile_.heap.size());
+HeapContext &Assembler::heap_context(StackId stack, TypeId type, const Origin &origin) {
+  auto [place, is_new] = heap_.try_emplace({stack, type, origin}, profile_.heap.size());
   if (is_new) {
     profile_.heap.emplace_back();
     profile_.heap.back().stack = stack;
     profile_.heap.back().type = type;
+    profile_.heap.back().origin = origin;
   }
   return profile_.heap[place->second];
 }
 
 void Assembler::declare(ModuleId module, TypeId type) {
   profile_.modules[module.v].types.push_back(type);
+}
+
+void Assembler::declare(ModuleId module, const Unit &unit) {
+  profile_.modules[module.v].units.push_back(unit);
+}
+
+void Assembler::add(const Event &event) {
+  auto [place, is_new] = events_.try_emplace({event.stack, event.name}, profile_.events.size());
+  if (is_new)
+    profile_.events.push_back({event.stack, event.name, 0, 0});
+  Event &sum = profile_.events[place->second];
+  sum.count += event.count;
+  sum.weight += event.weight;
+}
+
+void Assembler::add(const OutsideBlock &block) {
+  auto [place, is_new] = outside_.try_emplace(
+      {block.kind, block.module, block.thread, block.offset}, profile_.outside.size());
+  if (is_new)
+    profile_.outside.push_back({block.kind, block.module, block.thread, block.offset, 0, 0});
+  OutsideBlock &sum = profile_.outside[place->second];
+  sum.reads += block.reads;
+  sum.writes += block.writes;
 }
 
 void join_heap(HeapContext &into, const HeapContext &later, int bridge) {
@@ -137,6 +168,8 @@ void Assembler::add(const Profile &other) {
     modules.push_back(module(each.path, each.build_id, each.instrumented));
     for (TypeId declared : each.types)
       declare(modules.back(), types[declared.v]);
+    for (const Unit &unit : each.units)
+      declare(modules.back(), unit);
   }
   std::vector<StackId> stacks;
   stacks.reserve(other.stacks.size());
@@ -152,7 +185,15 @@ void Assembler::add(const Profile &other) {
     for (HeapFreedAt &place : translated.freed_at)
       place.stack = stacks[place.stack.v];
     TypeId type_here = each.type.known() ? types[each.type.v] : TypeId();
-    join_heap(heap_context(stacks[each.stack.v], type_here), translated, 0);
+    join_heap(heap_context(stacks[each.stack.v], type_here, each.origin), translated, 0);
+  }
+  for (const Event &each : other.events)
+    add(Event{stacks[each.stack.v], each.name, each.count, each.weight});
+  for (const OutsideBlock &each : other.outside) {
+    OutsideBlock translated = each;
+    if (each.module.known())
+      translated.module = modules[each.module.v];
+    add(translated);
   }
   for (const Process &each : other.processes) {
     profile_.processes.push_back(each);
@@ -170,8 +211,8 @@ Profile Assembler::finish() {
   for (Module &module : p.modules) {
     for (TypeId &type : module.types)
       renumber(type, types);
-    std::sort(module.types.begin(), module.types.end());
-    module.types.erase(std::unique(module.types.begin(), module.types.end()), module.types.end());
+    sort_without_repeats(module.types);
+    sort_without_repeats(module.units);
   }
   auto modules = sort_and_renumber(p.modules, [](const Module &a, const Module &b) {
     return std::tie(a.build_id, a.path) < std::tie(b.build_id, b.path);
@@ -188,12 +229,20 @@ Profile Assembler::finish() {
     combine_free_places(context.freed_at);
   }
   std::sort(p.heap.begin(), p.heap.end(), [](const HeapContext &a, const HeapContext &b) {
-    return std::tie(a.stack, a.type) < std::tie(b.stack, b.type);
+    return std::tie(a.stack, a.type, a.origin) < std::tie(b.stack, b.type, b.origin);
   });
+  for (Event &event : p.events)
+    renumber(event.stack, stacks);
+  std::sort(p.events.begin(), p.events.end());
+  for (OutsideBlock &block : p.outside)
+    renumber(block.module, modules);
+  std::sort(p.outside.begin(), p.outside.end());
   for (Process &process : p.processes) {
     for (Mapping &mapping : process.mappings)
       renumber(mapping.module, modules);
     std::sort(process.mappings.begin(), process.mappings.end());
+    base::stable_sort(process.marks,
+                      [](const Mark &a, const Mark &b) { return a.time_us < b.time_us; });
   }
   std::sort(p.processes.begin(), p.processes.end());
   Profile result = std::move(profile_);

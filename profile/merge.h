@@ -1,7 +1,8 @@
 // Adding profiles.
 //
-// Contexts are the same when their call stacks (build id and offset of every frame) and types
-// (64-bit hash) are. Counts add, minima and maxima combine, peaks take the larger. Neighbours in
+// Contexts are the same when their call stacks (build id and offset of every frame), types (64-bit
+// hash) and origins are. Events are when their stacks and names are, blocks outside the heap when
+// their owner (module; number of the thread) and offset are. Counts add, minima and maxima combine, peaks take the larger. Neighbours in
 // time of different processes are not compared (lifetime_overlaps, same_alloc_cpu, same_free_cpu
 // keep only what each process saw). No binary and no symbol is needed.
 //
@@ -12,6 +13,7 @@
 #include "profile/profile.h"
 
 #include <map>
+#include <tuple>
 #include <unordered_map>
 
 namespace profile {
@@ -23,8 +25,12 @@ public:
   ModuleId module(const std::string &path, const std::vector<uint8_t> &build_id, bool instrumented);
   TypeId type(const Type &type);
   StackId stack(const Stack &stack);
-  HeapContext &heap_context(StackId stack, TypeId type); // valid until the next call
+  HeapContext &heap_context(StackId stack, TypeId type,
+                            const Origin &origin = {}); // valid until the next call
   void declare(ModuleId module, TypeId type);
+  void declare(ModuleId module, const Unit &unit);
+  void add(const Event &event);
+  void add(const OutsideBlock &block);
 
   // Adds a whole profile.
   void add(const Profile &other);
@@ -40,7 +46,9 @@ private:
   std::map<std::pair<std::vector<uint8_t>, std::string>, ModuleId> modules_;
   std::map<Type, TypeId> types_;
   std::unordered_map<Stack, StackId, StackHash> stacks_;
-  std::map<std::pair<StackId, TypeId>, size_t> heap_;
+  std::map<std::tuple<StackId, TypeId, Origin>, size_t> heap_;
+  std::map<std::pair<StackId, std::string>, size_t> events_;
+  std::map<std::tuple<uint32_t, ModuleId, uint32_t, uint64_t>, size_t> outside_;
 };
 
 // What one context gained elsewhere; `bridge` as in assay_hib_join (1 only within one process).

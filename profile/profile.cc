@@ -24,15 +24,17 @@ HeapContext::HeapContext() : freed_histograms(), live_histograms() {
 }
 
 bool operator==(const HeapContext &a, const HeapContext &b) {
-  return a.stack == b.stack && a.type == b.type && same_bytes(a.freed, b.freed) &&
-         same_bytes(a.live, b.live) && same_bytes(a.freed_histograms, b.freed_histograms) &&
+  return a.stack == b.stack && a.type == b.type && a.origin == b.origin &&
+         same_bytes(a.freed, b.freed) && same_bytes(a.live, b.live) &&
+         same_bytes(a.freed_histograms, b.freed_histograms) &&
          same_bytes(a.live_histograms, b.live_histograms) && a.peak_bytes == b.peak_bytes &&
          a.at_peak_bytes == b.at_peak_bytes && a.freed_at == b.freed_at;
 }
 
 bool operator==(const Profile &a, const Profile &b) {
   return a.processes == b.processes && a.modules == b.modules && a.types == b.types &&
-         a.stacks == b.stacks && a.heap == b.heap && a.losses == b.losses;
+         a.stacks == b.stacks && a.heap == b.heap && a.events == b.events &&
+         a.outside == b.outside && a.losses == b.losses;
 }
 
 } // namespace profile

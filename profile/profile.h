@@ -36,6 +36,13 @@ struct CodeLocation {
   friend auto operator<=>(const CodeLocation &, const CodeLocation &) = default;
 };
 
+// An instrumented translation unit.
+struct Unit {
+  std::string source;    // as the compiler was given it
+  uint64_t counters = 0; // a sum of AssayCounters (abi/sites.h)
+  friend auto operator<=>(const Unit &, const Unit &) = default;
+};
+
 // A file that code came from; one entry for each build id, or for each path where there is none. Of
 // several paths with one build id the alphabetically first is kept.
 struct Module {
@@ -43,6 +50,7 @@ struct Module {
   std::vector<uint8_t> build_id; // empty if it has none
   bool instrumented = false;
   std::vector<TypeId> types; // that it declares, in order
+  std::vector<Unit> units;   // its instrumented translation units, in order
   friend bool operator==(const Module &, const Module &) = default;
 };
 
@@ -87,6 +95,13 @@ struct Ending {
   friend auto operator<=>(const Ending &, const Ending &) = default;
 };
 
+// The program said where it was.
+struct Mark {
+  uint64_t time_us = 0;
+  std::string name;
+  friend auto operator<=>(const Mark &, const Mark &) = default;
+};
+
 // The last complete walk over the live objects.
 struct Walk {
   uint64_t number = 0, time_us = 0, objects = 0, bytes = 0;
@@ -102,7 +117,10 @@ struct Process {
   std::vector<std::string> arguments; // argv[0] first
   std::optional<Machine> machine;
   std::string options;
+  uint64_t counters = 0; // how accesses were counted: a sum of AssayCounters (abi/sites.h)
   std::vector<Mapping> mappings;
+  std::vector<Mark> marks;          // by time
+  std::optional<uint64_t> reset_us; // the program began anew: nothing measured before is here
   std::vector<TimelinePoint> timeline;
   std::optional<Walk> walk;
   std::vector<Ending> ends; // none: it was killed, or is still running
@@ -115,12 +133,20 @@ struct HeapFreedAt {
   friend auto operator<=>(const HeapFreedAt &, const HeapFreedAt &) = default;
 };
 
-// All objects of one type that were allocated through one call stack. A block with alloc_count 0 is
-// empty (abi/hib.def).
+// Who made an object: malloc and its kin, or something else with a name of its own.
+struct Origin {
+  uint32_t kind = 0; // AssayOriginKind; 0: malloc
+  std::string name;  // of a pool
+  friend auto operator<=>(const Origin &, const Origin &) = default;
+};
+
+// All objects of one type and origin that were allocated through one call stack. A block with
+// alloc_count 0 is empty (abi/hib.def).
 struct HeapContext {
   HeapContext();
   StackId stack;
   TypeId type; // none if unknown
+  Origin origin;
   AssayHib freed, live;
   AssayHibHistograms freed_histograms, live_histograms;
   uint64_t peak_bytes = 0;    // most bytes alive at one time, of any one process
@@ -129,12 +155,33 @@ struct HeapContext {
   friend bool operator==(const HeapContext &, const HeapContext &);
 };
 
+// Calls of assay_event with one name through one call stack.
+struct Event {
+  StackId stack;
+  std::string name;
+  uint64_t count = 0;
+  uint64_t weight = 0; // sum, in the program's own unit
+  friend auto operator<=>(const Event &, const Event &) = default;
+};
+
+// 64 bytes of memory that is not the heap's, and its accesses.
+struct OutsideBlock {
+  uint32_t kind = 0;   // AssayOutsideKind
+  ModuleId module;     // of globals; none if it is not known
+  uint32_t thread = 0; // of a stack: its number in its process, 1 is the main one
+  uint64_t offset = 0; // globals: address in the ELF image; stack: bytes below the top
+  uint64_t reads = 0, writes = 0;
+  friend auto operator<=>(const OutsideBlock &, const OutsideBlock &) = default;
+};
+
 struct Profile {
   std::vector<Process> processes; // by start time
   std::vector<Module> modules;
   std::vector<Type> types;
   std::vector<Stack> stacks;
   std::vector<HeapContext> heap;
+  std::vector<Event> events;           // by stack, then name
+  std::vector<OutsideBlock> outside;   // by kind, owner, offset; as of the last complete walk
   std::map<uint32_t, uint64_t> losses; // kind (abi/losses.def) -> count, in the unit of the kind
 
   // Sentences about files that could not be read whole. Not part of what was measured: not

@@ -9,6 +9,9 @@
 // and Context records does not matter. Reading straight into the final tables was refused: contexts
 // would have to be re-keyed whenever a Sites record names their type.
 //
+// A Reset record empties its section, and what the process holds of measurements; what names things
+// (modules, contexts, types, origins, marks) stays.
+//
 // A record that passes its checksum and still makes no sense is counted as `bad_record` and
 // skipped. Memory stays proportional to the file: every table entry stems from a record.
 
@@ -25,6 +28,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <tuple>
 #include <unistd.h>
 #include <unordered_map>
 
@@ -33,6 +37,7 @@ namespace {
 
 struct FileContext {
   uint32_t type = 0;
+  uint32_t origin = 0;
   bool cut = false;
   std::vector<uint64_t> frames;
   friend bool operator==(const FileContext &, const FileContext &) = default;
@@ -46,12 +51,24 @@ struct LiveBlock {
 
 // What one process said about one context.
 using ContextNumber = uint32_t;
+struct Counts {
+  uint64_t reads = 0, writes = 0;
+};
+struct EventSum {
+  uint64_t count = 0, weight = 0;
+};
+using OutsidePlace = std::tuple<uint32_t, uint32_t, uint64_t>; // kind, owner, offset
+struct WalkBlocks {
+  std::unordered_map<ContextNumber, LiveBlock> live;
+  std::map<OutsidePlace, Counts> outside;
+};
 struct Section {
   std::unordered_map<ContextNumber, HeapContext> contexts; // stack, type, live: not yet
-  std::unordered_map<ContextNumber, LiveBlock> walk;       // of walk_number, perhaps incomplete
-  std::unordered_map<ContextNumber, LiveBlock> complete_walk;
+  WalkBlocks walk;                                         // of walk_number, perhaps incomplete
+  WalkBlocks complete_walk;
   uint64_t walk_number = 0;
   std::map<std::pair<ContextNumber, ContextNumber>, HeapFreedAt> freed_at;
+  std::map<std::pair<ContextNumber, std::string>, EventSum> events;
 };
 
 class FileReader {
@@ -69,6 +86,8 @@ public:
       output_.profile().notes.push_back(container_.damage());
     }
     resolve_contexts();
+    resolve_events();
+    resolve_outside();
     for (const Process &process : output_.profile().processes)
       if (process.ends.empty())
         lose(ASSAY_LOSS_killed, 1);
@@ -117,9 +136,7 @@ private:
                                 r.l3_bytes, names[0],     names[1],     names[2]};
   }
 
-  void take(const AssayOptions &, Bytes tail) {
-    process().options = base::ByteReader(tail).text(tail.size());
-  }
+  void take(const AssayOptions &, Bytes tail) { process().options = text(tail); }
 
   void take(const AssayModule &r, Bytes tail) {
     auto strings = read_strings(tail);
@@ -153,11 +170,16 @@ private:
       if (site.size < sizeof(AssaySite) || site.size % 8 != 0)
         base::fail("size of a site");
       auto body = reader.bytes(site.size - sizeof(AssaySite));
-      if (site.kind != ASSAY_SITE_TYPE)
+      if (site.kind != ASSAY_SITE_TYPE && site.kind != ASSAY_SITE_UNIT)
         continue;
-      base::ByteReader entry(body, "type entry");
+      base::ByteReader entry(body, "site");
       auto raw = entry.read<AssaySiteType>();
-      TypeId id = output_.type({raw.hash, std::string(entry.text(raw.name_length)), raw.size});
+      std::string name(entry.text(raw.name_length));
+      if (site.kind == ASSAY_SITE_UNIT) {
+        output_.declare(module->second, Unit{name, raw.size});
+        continue;
+      }
+      TypeId id = output_.type({raw.hash, name, raw.size});
       output_.declare(module->second, id);
       types_by_short_id_[static_cast<uint32_t>(raw.hash)].push_back({module->second, id});
     }
@@ -168,7 +190,7 @@ private:
   void take(const AssayContext &r, Bytes tail) {
     if (r.context == 0 || tail.size() % 8 != 0)
       base::fail("context number or frames");
-    FileContext context{r.type, r.cut != 0, std::vector<uint64_t>(tail.size() / 8)};
+    FileContext context{r.type, r.origin, r.cut != 0, std::vector<uint64_t>(tail.size() / 8)};
     if (!tail.empty())
       std::memcpy(context.frames.data(), tail.data(), tail.size());
     auto [known, is_new] = contexts_.try_emplace(r.context, context);
@@ -186,11 +208,7 @@ private:
 
   void take(const AssayHeapLive &r, Bytes) {
     ContextNumber context = number(r.context);
-    if (r.walk != section_.walk_number) {
-      section_.walk.clear();
-      section_.walk_number = r.walk;
-    }
-    LiveBlock &block = section_.walk[context];
+    LiveBlock &block = walk(r.walk).live[context];
     HeapContext sum, more;
     sum.live = block.hib;
     sum.live_histograms = block.histograms;
@@ -202,10 +220,8 @@ private:
   }
 
   void take(const AssayHeapWalk &r, Bytes) {
-    if (r.walk != section_.walk_number)
-      section_.walk.clear();
-    section_.complete_walk = std::move(section_.walk);
-    section_.walk.clear();
+    section_.complete_walk = std::move(walk(r.walk));
+    section_.walk = WalkBlocks();
     section_.walk_number = 0;
     process().walk = Walk{r.walk, r.time_us, r.objects, r.bytes};
   }
@@ -226,6 +242,51 @@ private:
     process().timeline.push_back({r.time_us, r.live_objects, r.live_bytes, r.peak_bytes});
   }
 
+  void take(const AssayHeapOutside &r, Bytes tail) {
+    if (r.kind != ASSAY_OUTSIDE_GLOBALS && r.kind != ASSAY_OUTSIDE_STACK)
+      base::fail("kind of memory outside the heap");
+    if (tail.size() % sizeof(AssayBlockCounts) != 0)
+      base::fail("blocks outside the heap");
+    auto &blocks = walk(r.walk).outside;
+    base::ByteReader reader(tail, "blocks");
+    while (!reader.at_end()) {
+      auto block = reader.read<AssayBlockCounts>();
+      Counts &counts = blocks[{r.kind, r.owner, block.offset}];
+      counts.reads += block.reads;
+      counts.writes += block.writes;
+    }
+  }
+
+  void take(const AssayReset &r, Bytes) {
+    section_ = Section();
+    process().timeline.clear();
+    process().walk.reset();
+    process().reset_us = r.time_us;
+  }
+
+  void take(const AssayMark &r, Bytes tail) { process().marks.push_back({r.time_us, text(tail)}); }
+
+  void take(const AssayEvent &r, Bytes tail) {
+    EventSum &sum = section_.events[{number(r.context), text(tail)}];
+    sum.count += r.count;
+    sum.weight += r.weight;
+  }
+
+  void take(const AssayOrigin &r, Bytes tail) {
+    if (r.origin == 0 || (r.kind != ASSAY_ORIGIN_POOL && r.kind != ASSAY_ORIGIN_MMAP))
+      base::fail("number or kind of an origin");
+    Origin origin{r.kind, text(tail)};
+    auto [known, is_new] = origins_.try_emplace(r.origin, origin);
+    if (!is_new && known->second != origin)
+      base::fail("two origins with one number");
+  }
+
+  void take(const AssayCounterMode &r, Bytes) {
+    if ((r.mode & ASSAY_COUNTERS_LAYOUT) > ASSAY_COUNTERS_FINE)
+      base::fail("layout of counters");
+    process().counters = r.mode;
+  }
+
   void take(const AssayLoss &r, Bytes) {
     if (r.kind > UINT32_MAX)
       base::fail("kind of loss");
@@ -240,6 +301,19 @@ private:
     while (!reader.at_end())
       strings.emplace_back(reader.zero_terminated());
     return strings;
+  }
+
+  static std::string text(Bytes tail) {
+    return std::string(base::ByteReader(tail).text(tail.size()));
+  }
+
+  // What the walk with this number has found so far: a new number begins a new walk.
+  WalkBlocks &walk(uint64_t walk_number) {
+    if (walk_number != section_.walk_number) {
+      section_.walk = WalkBlocks();
+      section_.walk_number = walk_number;
+    }
+    return section_.walk;
   }
 
   static ContextNumber number(uint64_t context) {
@@ -263,7 +337,7 @@ private:
   void lose(uint32_t kind, uint64_t count) { output_.profile().losses[kind] += count; }
 
   void close_section() {
-    for (auto &[context, live] : section_.complete_walk) {
+    for (auto &[context, live] : section_.complete_walk.live) {
       HeapContext &into = section_.contexts[context];
       into.live = live.hib;
       into.live_histograms = live.histograms;
@@ -274,6 +348,16 @@ private:
       HeapFreedAt &sum = freed_at_[key];
       sum.count += place.count;
       sum.bytes += place.bytes;
+    }
+    for (auto &[place, counts] : section_.complete_walk.outside) {
+      Counts &sum = outside_[place];
+      sum.reads += counts.reads;
+      sum.writes += counts.writes;
+    }
+    for (auto &[key, event] : section_.events) {
+      EventSum &sum = events_[key];
+      sum.count += event.count;
+      sum.weight += event.weight;
     }
     section_ = Section();
     mapping_of_.clear();
@@ -316,6 +400,33 @@ private:
     return declared.front().second;
   }
 
+  Origin origin_of(uint32_t origin) {
+    if (origin == 0)
+      return Origin();
+    auto known = origins_.find(origin);
+    if (known != origins_.end())
+      return known->second;
+    lose(ASSAY_LOSS_bad_record, 1);
+    return Origin();
+  }
+
+  void resolve_events() {
+    for (auto &[key, sum] : events_)
+      output_.add(Event{output_.stack(stack_of(key.first)), key.second, sum.count, sum.weight});
+  }
+
+  void resolve_outside() {
+    for (auto &[place, counts] : outside_) {
+      auto [kind, owner, offset] = place;
+      OutsideBlock block{kind, ModuleId(), 0, offset, counts.reads, counts.writes};
+      if (kind == ASSAY_OUTSIDE_STACK)
+        block.thread = owner;
+      else if (auto known = modules_.find(owner); known != modules_.end())
+        block.module = known->second;
+      output_.add(block);
+    }
+  }
+
   void resolve_contexts() {
     // In order of number: what is met first does not depend on a hash table.
     std::map<ContextNumber, HeapContext *> ordered;
@@ -328,7 +439,9 @@ private:
     for (auto &[number, sum] : ordered) {
       Stack stack = stack_of(number);
       auto known = contexts_.find(number);
-      TypeId type = type_of(known == contexts_.end() ? 0 : known->second.type, stack);
+      FileContext context = known == contexts_.end() ? FileContext() : known->second;
+      TypeId type = type_of(context.type, stack);
+      Origin origin = origin_of(context.origin);
       HeapContext gained = sum ? *sum : HeapContext();
       for (; place != freed_at_.end() && place->first.first == number; ++place) {
         auto [free_stack, is_new] = free_stacks.try_emplace(place->first.second);
@@ -336,7 +449,7 @@ private:
           free_stack->second = output_.stack(stack_of(place->first.second));
         gained.freed_at.push_back({free_stack->second, place->second.count, place->second.bytes});
       }
-      join_heap(output_.heap_context(output_.stack(stack), type), gained, 0);
+      join_heap(output_.heap_context(output_.stack(stack), type, origin), gained, 0);
     }
   }
 
@@ -348,8 +461,11 @@ private:
   std::unordered_map<uint32_t, size_t> mapping_of_; // of this section: index into Process::mappings
   std::unordered_map<uint32_t, std::vector<std::pair<ModuleId, TypeId>>> types_by_short_id_;
   std::unordered_map<ContextNumber, FileContext> contexts_;
+  std::unordered_map<uint32_t, Origin> origins_;
   std::unordered_map<ContextNumber, HeapContext> sums_;
   std::map<std::pair<ContextNumber, ContextNumber>, HeapFreedAt> freed_at_;
+  std::map<std::pair<ContextNumber, std::string>, EventSum> events_;
+  std::map<OutsidePlace, Counts> outside_;
 };
 
 } // namespace

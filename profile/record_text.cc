@@ -61,14 +61,16 @@ std::string sites_text(std::span<const std::byte> tail) {
       base::fail("a site of {} bytes", site.size);
     auto body = reader.bytes(site.size - sizeof(site));
     text += text.empty() ? "" : ", ";
-    if (site.kind != ASSAY_SITE_TYPE) {
+    if (site.kind != ASSAY_SITE_TYPE && site.kind != ASSAY_SITE_UNIT) {
       text += fmt::format("kind {} ({} bytes)", site.kind, site.size);
       continue;
     }
-    base::ByteReader entry(body, "type entry");
-    auto type = entry.read<AssaySiteType>();
-    text += fmt::format("type {:#x} \"{}\" size {}", type.hash,
-                        escaped(entry.text(type.name_length)), type.size);
+    base::ByteReader entry(body, "site");
+    auto fields = entry.read<AssaySiteType>();
+    std::string name = escaped(entry.text(fields.name_length));
+    text += site.kind == ASSAY_SITE_UNIT
+                ? fmt::format("unit \"{}\" counters {}", name, fields.size)
+                : fmt::format("type {:#x} \"{}\" size {}", fields.hash, name, fields.size);
   }
   return "[" + text + "]";
 }

@@ -1,12 +1,13 @@
 // From the model to records: what `assay merge` stores, and what tests build profiles with.
 //
 //   FileHeader (pid 0 when there are several processes)
-//   for each process:  Program Machine Options Module… ModuleUnload… HeapTimeline… HeapWalk End…
-//   in the last one, before its HeapWalk: Sites… Context… HeapFreed… HeapLive… HeapPeak…
-//   HeapFreeContext… Loss…
+//   for each process:  Program Machine Options CounterMode Module… ModuleUnload… Mark… Reset
+//   HeapTimeline… HeapWalk End…
+//   in the last one, before its HeapWalk: Sites… Origin… Context… HeapFreed… HeapLive… HeapPeak…
+//   HeapFreeContext… Event… HeapOutside… Loss…
 //
-// Live blocks belong to a walk of the section that they are in, so the process that comes last is
-// one with a walk, if there is any; the reader sorts processes again. `killed` is not written: a
+// Live blocks and blocks outside the heap belong to a walk of the section that they are in, so the
+// process that comes last is one with a walk, if there is any; the reader sorts processes again. `killed` is not written: a
 // process without an End record says it.
 
 #include "profile/container.h"
@@ -18,6 +19,7 @@
 #include <cstring>
 #include <map>
 #include <set>
+#include <tuple>
 
 namespace profile {
 namespace {
@@ -92,8 +94,14 @@ private:
     }
     if (!process.options.empty())
       out_.record(ASSAY_RECORD_Options, AssayOptions{0}, std::as_bytes(std::span(process.options)));
+    if (process.counters)
+      out_.record(ASSAY_RECORD_CounterMode, AssayCounterMode{process.counters});
     for (const Mapping &mapping : process.mappings)
       write_mapping(mapping);
+    for (const Mark &mark : process.marks)
+      out_.record(ASSAY_RECORD_Mark, AssayMark{mark.time_us}, std::as_bytes(std::span(mark.name)));
+    if (process.reset_us)
+      out_.record(ASSAY_RECORD_Reset, AssayReset{*process.reset_us});
     for (const TimelinePoint &point : process.timeline)
       out_.record(ASSAY_RECORD_HeapTimeline, AssayHeapTimeline{point.time_us, point.live_objects,
                                                                point.live_bytes, point.peak_bytes});
@@ -130,25 +138,42 @@ private:
       std::vector<std::byte> tail;
       for (TypeId id : profile_.modules[module.v].types) {
         const Type &type = profile_.types[id.v];
-        size_t name_bytes = (type.name.size() + 7) / 8 * 8;
-        AssaySite site = {
-            ASSAY_SITE_TYPE,
-            static_cast<uint32_t>(sizeof(AssaySite) + sizeof(AssaySiteType) + name_bytes)};
-        AssaySiteType entry = {type.hash, type.size, static_cast<uint32_t>(type.name.size()), 0};
-        append(tail, std::as_bytes(std::span(&site, 1)));
-        append(tail, std::as_bytes(std::span(&entry, 1)));
-        append(tail, std::as_bytes(std::span(type.name)));
-        tail.resize(tail.size() + name_bytes - type.name.size());
+        append_site(tail, ASSAY_SITE_TYPE, type.hash, type.size, type.name);
       }
+      for (const Unit &unit : profile_.modules[module.v].units)
+        append_site(tail, ASSAY_SITE_UNIT, 0, unit.counters, unit.source);
       if (!tail.empty())
         out_.record(ASSAY_RECORD_Sites, AssaySites{module_number}, tail);
     }
   }
 
-  uint32_t write_context(StackId stack, uint32_t type) {
+  static void append_site(std::vector<std::byte> &to, uint32_t kind, uint64_t hash, uint64_t size,
+                          const std::string &name) {
+    size_t name_bytes = (name.size() + 7) / 8 * 8;
+    AssaySite site = {
+        kind, static_cast<uint32_t>(sizeof(AssaySite) + sizeof(AssaySiteType) + name_bytes)};
+    AssaySiteType entry = {hash, size, static_cast<uint32_t>(name.size()), 0};
+    append(to, std::as_bytes(std::span(&site, 1)));
+    append(to, std::as_bytes(std::span(&entry, 1)));
+    append(to, std::as_bytes(std::span(name)));
+    to.resize(to.size() + name_bytes - name.size());
+  }
+
+  uint32_t write_origin(const Origin &origin) {
+    if (origin.kind == 0)
+      return 0;
+    auto [known, is_new] = origins_.try_emplace(origin, static_cast<uint32_t>(origins_.size()) + 1);
+    if (is_new)
+      out_.record(ASSAY_RECORD_Origin, AssayOrigin{known->second, origin.kind},
+                  std::as_bytes(std::span(origin.name)));
+    return known->second;
+  }
+
+  uint32_t write_context(StackId stack, uint32_t type, const Origin &origin) {
     auto [known, is_new] =
-        contexts_.try_emplace({stack, type}, static_cast<uint32_t>(contexts_.size()) + 1);
+        contexts_.try_emplace({stack, type, origin}, static_cast<uint32_t>(contexts_.size()) + 1);
     if (is_new) {
+      uint32_t origin_number = write_origin(origin);
       std::vector<uint64_t> frames;
       for (const CodeLocation &frame : profile_.stack(stack).frames) {
         uint32_t module = frame.module.known() ? number(frame.module) : 0;
@@ -158,7 +183,7 @@ private:
         frames.push_back(assay_frame(module, frame.offset));
       }
       out_.record(ASSAY_RECORD_Context,
-                  AssayContext{known->second, type, profile_.stack(stack).cut, 0},
+                  AssayContext{known->second, type, profile_.stack(stack).cut, origin_number},
                   std::as_bytes(std::span(frames)));
     }
     return known->second;
@@ -169,7 +194,7 @@ private:
     for (const HeapContext &context : profile_.heap) {
       uint32_t type =
           context.type.known() ? static_cast<uint32_t>(profile_.types[context.type.v].hash) : 0;
-      uint64_t self = write_context(context.stack, type);
+      uint64_t self = write_context(context.stack, type, context.origin);
       if (context.freed.alloc_count || context.freed.realloc_count)
         out_.record(ASSAY_RECORD_HeapFreed,
                     AssayHeapFreed{self, context.freed, context.freed_histograms});
@@ -182,9 +207,36 @@ private:
       out_.record(ASSAY_RECORD_HeapPeak,
                   AssayHeapPeak{self, context.peak_bytes, context.at_peak_bytes});
       for (const HeapFreedAt &place : context.freed_at)
-        out_.record(
-            ASSAY_RECORD_HeapFreeContext,
-            AssayHeapFreeContext{self, write_context(place.stack, 0), place.count, place.bytes});
+        out_.record(ASSAY_RECORD_HeapFreeContext,
+                    AssayHeapFreeContext{self, write_context(place.stack, 0, {}), place.count,
+                                         place.bytes});
+    }
+    for (const Event &event : profile_.events)
+      out_.record(ASSAY_RECORD_Event,
+                  AssayEvent{write_context(event.stack, 0, {}), event.count, event.weight},
+                  std::as_bytes(std::span(event.name)));
+    write_outside(carrier);
+  }
+
+  // A record for each owner; several where its blocks would not fit into one.
+  void write_outside(const Process &carrier) {
+    if (!profile_.outside.empty() && !carrier.walk)
+      base::fail("this profile has accesses outside the heap but no walk that found them");
+    constexpr size_t kBlocksOfRecord = 1 << 20;
+    std::vector<AssayBlockCounts> blocks;
+    for (size_t i = 0; i < profile_.outside.size(); i++) {
+      const OutsideBlock &block = profile_.outside[i];
+      blocks.push_back({block.offset, block.reads, block.writes});
+      const OutsideBlock *next =
+          i + 1 < profile_.outside.size() ? &profile_.outside[i + 1] : nullptr;
+      if (next && next->kind == block.kind && next->module == block.module &&
+          next->thread == block.thread && blocks.size() < kBlocksOfRecord)
+        continue;
+      uint32_t owner = block.kind == ASSAY_OUTSIDE_STACK ? block.thread : number(block.module);
+      out_.record(ASSAY_RECORD_HeapOutside,
+                  AssayHeapOutside{carrier.walk->number, block.kind, owner},
+                  std::as_bytes(std::span(blocks)));
+      blocks.clear();
     }
   }
 
@@ -197,7 +249,8 @@ private:
   std::map<ModuleId, uint32_t> module_numbers_;
   std::set<uint32_t> written_;
   uint32_t repeated_ = 0;
-  std::map<std::pair<StackId, uint32_t>, uint32_t> contexts_;
+  std::map<std::tuple<StackId, uint32_t, Origin>, uint32_t> contexts_;
+  std::map<Origin, uint32_t> origins_;
 };
 
 } // namespace

@@ -95,14 +95,13 @@ const Refused kRefused[] = {
      },
      "it was written by a newer assay (format " + std::to_string(ASSAY_ABI_VERSION + 1) +
          ", this one reads " + std::to_string(ASSAY_ABI_VERSION) + "); read it with that version"},
-    {"Older",
+    {"VersionZero",
      [] {
        Bytes b = good();
        header_field(b, offsetof(AssayFileHeader, version), 0);
        return b;
      },
-     "it was written by an older assay (format 0, this one reads " +
-         std::to_string(ASSAY_ABI_VERSION) + "); rebuild the program and run it again"},
+     "it states format 0, which never was; run the program again"},
     {"HeaderDamaged",
      [] {
        Bytes b = good();

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 using profile::merge;
 using profile::Profile;
 using profile_builder::forget_order;
@@ -74,6 +76,41 @@ TEST(Merge, KeepsEveryObject) {
   uint64_t before = objects(a) + objects(b);
   merge(a, b);
   EXPECT_EQ(objects(a), before);
+}
+
+TEST(Merge, EventsAndBlocksOutsideAddUp) {
+  auto sums = [](const Profile &p) {
+    std::array<uint64_t, 4> sum = {};
+    for (const auto &event : p.events) {
+      sum[0] += event.count;
+      sum[1] += event.weight;
+    }
+    for (const auto &block : p.outside) {
+      sum[2] += block.reads;
+      sum[3] += block.writes;
+    }
+    return sum;
+  };
+  for (uint64_t seed = 1; seed <= 40; seed++) {
+    Profile a = random_profile(seed), b = random_profile(seed + 1), sum = a;
+    merge(sum, b);
+    for (size_t i = 0; i < 4; i++)
+      EXPECT_EQ(sums(sum)[i], sums(a)[i] + sums(b)[i]) << "seed " << seed;
+    EXPECT_LE(sum.outside.size(), a.outside.size() + b.outside.size());
+  }
+}
+
+TEST(Merge, OriginsKeepContextsApart) {
+  profile::Assembler assembler;
+  auto stack = assembler.stack({{{profile::ModuleId(), 0x10}}, false});
+  assembler.heap_context(stack, {}).peak_bytes = 1;
+  assembler.heap_context(stack, {}, {ASSAY_ORIGIN_POOL, "a"}).peak_bytes = 2;
+  assembler.heap_context(stack, {}, {ASSAY_ORIGIN_POOL, "b"}).peak_bytes = 3;
+  Profile p = assembler.finish(), twice = p;
+  merge(twice, p);
+  ASSERT_EQ(twice.heap.size(), 3u);
+  EXPECT_EQ(twice.heap[2].origin.name, "b");
+  EXPECT_EQ(twice.heap[2].peak_bytes, 3u);
 }
 
 TEST(Merge, PeaksTakeTheLarger) {

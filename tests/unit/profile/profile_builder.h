@@ -5,6 +5,8 @@
 #include "profile/merge.h"
 #include "profile/profile.h"
 
+#include "abi/sites.h"
+
 #include <random>
 #include <string>
 #include <vector>
@@ -57,6 +59,11 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
     process.machine = profile::Machine{2, 4096, 64, 32768, 1 << 20, 0, "cpu", "6.1", "host"};
   if (random() % 2)
     process.options = "depth=64";
+  process.counters = random() % 3 + (random() % 2 ? ASSAY_COUNTERS_GLOBALS : 0);
+  for (uint64_t mark = random() % 3; mark; mark--)
+    process.marks.push_back({random() % 100000, "phase " + std::to_string(random() % 3)});
+  if (random() % 4 == 0)
+    process.reset_us = random() % 1000;
   for (uint8_t number = 0; number < 3; number++) {
     std::vector<uint8_t> build_id(number == 2 ? 0 : 20, number);
     modules.push_back(
@@ -67,6 +74,9 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
   if (random() % 2) // unloaded and loaded again
     process.mappings[1].unloaded_us = 77;
   process.mappings.push_back({modules[1], 0x9000, 0xa000, 0x9000, 500, std::nullopt});
+  for (uint64_t unit = random() % 3; unit; unit--)
+    assembler.declare(modules[unit % 2],
+                      profile::Unit{std::to_string(random() % 4) + ".c", process.counters});
   std::vector<profile::TypeId> types = {profile::TypeId()};
   for (uint64_t number = 1; number < 5; number++) {
     profile::Type type = {number * 0x100000001ULL, "Type" + std::to_string(number), number * 8};
@@ -112,7 +122,22 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
       gained.freed_at.push_back({random_stack(), 1 + random() % 5, random() % 1000});
     profile::StackId stack = random_stack();
     profile::TypeId type = random_type();
-    profile::join_heap(assembler.heap_context(stack, type), gained, 0);
+    const profile::Origin origins[] = {
+        {}, {}, {ASSAY_ORIGIN_MMAP, ""}, {ASSAY_ORIGIN_POOL, "nodes"}, {ASSAY_ORIGIN_POOL, "keys"}};
+    profile::join_heap(assembler.heap_context(stack, type, origins[random() % 5]), gained, 0);
+  }
+  for (uint64_t event = random() % 4; event; event--)
+    assembler.add(profile::Event{random_stack(), random() % 2 ? "request" : "miss",
+                                 1 + random() % 9, random() % 100});
+  for (uint64_t block = walked ? random() % 20 : 0; block; block--) {
+    profile::OutsideBlock counts{ASSAY_OUTSIDE_GLOBALS, modules[random() % 3], 0,
+                                 random() % 10 * 64,    random() % 100,        random() % 100};
+    if (random() % 2) {
+      counts.kind = ASSAY_OUTSIDE_STACK;
+      counts.module = profile::ModuleId();
+      counts.thread = 1 + random() % 2;
+    }
+    assembler.add(counts);
   }
   if (random() % 2)
     assembler.profile().losses[ASSAY_LOSS_stack_cut] = random() % 10 + 1;
