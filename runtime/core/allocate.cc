@@ -40,13 +40,19 @@ void *early_allocate(size_t size) {
   return early_bytes + at + 16;
 }
 
-void *real_allocate(size_t size, size_t align, bool zeroed) {
-  if (zeroed)
-    return real.calloc(1, size);
-  return align ? real.memalign(align, size) : real.malloc(size);
+void *real_allocate(size_t size, size_t align, Via via) {
+  void *block = nullptr;
+  switch (via) {
+  case Via::kMalloc: return real.malloc(size);
+  case Via::kCalloc: return real.calloc(1, size);
+  case Via::kMemalign: return real.memalign(align, size);
+  case Via::kAlignedAlloc: return real.aligned_alloc(align, size);
+  case Via::kPosixMemalign: return real.posix_memalign(&block, align, size) == 0 ? block : nullptr;
+  }
+  __builtin_unreachable();
 }
 
-void *plain_allocate(size_t size, size_t align, bool zeroed) {
+void *plain_allocate(size_t size, size_t align, Via via) {
   if (!real.free) {
     static constinit bool looking = false;
     if (looking)
@@ -57,7 +63,7 @@ void *plain_allocate(size_t size, size_t align, bool zeroed) {
   }
   if (!runtime.finished && !this_thread.busy)
     count_loss_quietly(ASSAY_LOSS_before_start, 1);
-  return real_allocate(size, align, zeroed);
+  return real_allocate(size, align, via);
 }
 
 // Bytes asked for beyond the program's, at least.
@@ -96,8 +102,8 @@ void free_base(void *block) {
 }
 
 // Without a header: the allocator's own block, and an entry in the side table.
-void *allocate_beside(size_t size, size_t align, bool zeroed, uint32_t type, const void *frame) {
-  void *block = real_allocate(size, align, zeroed);
+void *allocate_beside(size_t size, size_t align, Via via, uint32_t type, const void *frame) {
+  void *block = real_allocate(size, align, via);
   if (block)
     begin_beside(runtime.side, block, size, nullptr, context_of(frame, type));
   return block;
@@ -109,19 +115,20 @@ bool observed() {
 
 } // namespace
 
-void *allocate(size_t size, size_t align, bool zeroed, const void *frame) {
+void *allocate(size_t size, size_t align, Via via, const void *frame) {
   uint32_t type = take_next_type();
   if (!observed())
-    return plain_allocate(size, align, zeroed);
+    return plain_allocate(size, align, via);
   Busy busy;
   size_t whole;
   if (__builtin_add_overflow(size, room_for(size, align), &whole) || (size >> 48) ||
       (align >> 31)) // the allocator below does as it likes
-    return real_allocate(size, align, false);
+    return real_allocate(size, align, via);
   if (runtime.side.exists())
-    return allocate_beside(size, align, zeroed, type, frame);
-  char *base = (char *)real_allocate(whole, align > kChunkAlign ? align : 0,
-                                     zeroed && align <= kChunkAlign);
+    return allocate_beside(size, align, via, type, frame);
+  if (align && align <= kChunkAlign) // a header gives as much
+    via = Via::kMalloc;
+  char *base = (char *)real_allocate(whole, align, via);
   if (!base)
     return nullptr;
   char *block = place(base, size, align);
@@ -201,11 +208,11 @@ void *reallocate_to_nothing(void *block, const void *frame) {
 
 void *reallocate(void *block, size_t size, const void *frame) {
   if (!block)
-    return allocate(size, 0, false, frame);
+    return allocate(size, 0, Via::kMalloc, frame);
   take_next_type();
   if (is_early(block)) {
     size_t old = early_size(block);
-    void *fresh = allocate(size, 0, false, frame);
+    void *fresh = allocate(size, 0, Via::kMalloc, frame);
     return fresh ? memcpy(fresh, block, old < size ? old : size) : nullptr;
   }
   if (!runtime.chunks.owns(block))

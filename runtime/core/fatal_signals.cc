@@ -190,30 +190,31 @@ Handler set_handler(int signal, Handler handler, int flags) {
 
 using namespace assay;
 
-ASSAY_EXPORT int sigaction(int signal, const struct sigaction *action, struct sigaction *before) {
+ASSAY_EXPORT int ASSAY_NAME(sigaction)(int signal, const struct sigaction *action,
+                                       struct sigaction *before) {
   return change_action(signal, action, before);
 }
-ASSAY_EXPORT Handler signal(int number, Handler handler) {
+ASSAY_EXPORT Handler ASSAY_NAME(signal)(int number, Handler handler) {
   return set_handler(number, handler, SA_RESTART);
 }
-ASSAY_EXPORT Handler bsd_signal(int number, Handler handler) {
+ASSAY_EXPORT Handler ASSAY_NAME(bsd_signal)(int number, Handler handler) {
   return set_handler(number, handler, SA_RESTART);
 }
-ASSAY_EXPORT Handler ssignal(int number, Handler handler) {
+ASSAY_EXPORT Handler ASSAY_NAME(ssignal)(int number, Handler handler) {
   return set_handler(number, handler, SA_RESTART);
 }
-ASSAY_EXPORT Handler sysv_signal(int number, Handler handler) {
+ASSAY_EXPORT Handler ASSAY_NAME(sysv_signal)(int number, Handler handler) {
   return set_handler(number, handler, (int)SA_RESETHAND | SA_NODEFER);
 }
-ASSAY_EXPORT Handler __sysv_signal(int number, Handler handler) {
+ASSAY_EXPORT Handler ASSAY_NAME(__sysv_signal)(int number, Handler handler) {
   return set_handler(number, handler, (int)SA_RESETHAND | SA_NODEFER);
 }
 
-ASSAY_EXPORT int siginterrupt(int number, int interrupts) {
+ASSAY_EXPORT int ASSAY_NAME(siginterrupt)(int number, int interrupts) {
   struct sigaction action;
-  if (sigaction(number, nullptr, &action) != 0)
+  if (ASSAY_NAME(sigaction)(number, nullptr, &action) != 0)
     return -1;
   signals.interrupts[number] = interrupts != 0;
   action.sa_flags = interrupts ? action.sa_flags & ~SA_RESTART : action.sa_flags | SA_RESTART;
-  return sigaction(number, &action, nullptr);
+  return ASSAY_NAME(sigaction)(number, &action, nullptr);
 }

@@ -14,11 +14,11 @@ bool is_power_of_two(size_t n) {
 }
 
 // memalign rounds odd alignments up, as glibc does.
-void *allocate_aligned(size_t align, size_t size, const void *frame) {
+void *allocate_aligned(size_t align, size_t size, Via via, const void *frame) {
   size_t rounded = 16;
   while (rounded < align && rounded < ((size_t)1 << 40))
     rounded *= 2;
-  return allocate(size, rounded, false, frame);
+  return allocate(size, rounded, via, frame);
 }
 
 } // namespace
@@ -26,24 +26,24 @@ void *allocate_aligned(size_t align, size_t size, const void *frame) {
 
 using namespace assay;
 
-ASSAY_EXPORT void *malloc(size_t size) {
-  return allocate(size, 0, false, ASSAY_FRAME);
+ASSAY_EXPORT_WEAK void *ASSAY_NAME(malloc)(size_t size) {
+  return allocate(size, 0, Via::kMalloc, ASSAY_FRAME);
 }
 
-ASSAY_EXPORT void *calloc(size_t count, size_t size) {
+ASSAY_EXPORT_WEAK void *ASSAY_NAME(calloc)(size_t count, size_t size) {
   size_t whole;
   if (__builtin_mul_overflow(count, size, &whole)) {
     errno = ENOMEM;
     return nullptr;
   }
-  return allocate(whole, 0, true, ASSAY_FRAME);
+  return allocate(whole, 0, Via::kCalloc, ASSAY_FRAME);
 }
 
-ASSAY_EXPORT void *realloc(void *block, size_t size) {
+ASSAY_EXPORT_WEAK void *ASSAY_NAME(realloc)(void *block, size_t size) {
   return reallocate(block, size, ASSAY_FRAME);
 }
 
-ASSAY_EXPORT void *reallocarray(void *block, size_t count, size_t size) {
+ASSAY_EXPORT_WEAK void *ASSAY_NAME(reallocarray)(void *block, size_t count, size_t size) {
   size_t whole;
   if (__builtin_mul_overflow(count, size, &whole)) {
     errno = ENOMEM;
@@ -52,32 +52,32 @@ ASSAY_EXPORT void *reallocarray(void *block, size_t count, size_t size) {
   return reallocate(block, whole, ASSAY_FRAME);
 }
 
-ASSAY_EXPORT void free(void *block) {
+ASSAY_EXPORT_WEAK void ASSAY_NAME(free)(void *block) {
   release(block, ASSAY_FRAME);
 }
-ASSAY_EXPORT void cfree(void *block) {
+ASSAY_EXPORT_WEAK void ASSAY_NAME(cfree)(void *block) {
   release(block, ASSAY_FRAME);
 }
-ASSAY_EXPORT void free_sized(void *block, size_t) {
+ASSAY_EXPORT_WEAK void ASSAY_NAME(free_sized)(void *block, size_t) {
   release(block, ASSAY_FRAME);
 }
-ASSAY_EXPORT void free_aligned_sized(void *block, size_t, size_t) {
+ASSAY_EXPORT_WEAK void ASSAY_NAME(free_aligned_sized)(void *block, size_t, size_t) {
   release(block, ASSAY_FRAME);
 }
 
-ASSAY_EXPORT void *memalign(size_t align, size_t size) {
-  return allocate_aligned(align, size, ASSAY_FRAME);
+ASSAY_EXPORT_WEAK void *ASSAY_NAME(memalign)(size_t align, size_t size) {
+  return allocate_aligned(align, size, Via::kMemalign, ASSAY_FRAME);
 }
 
-ASSAY_EXPORT void *aligned_alloc(size_t align, size_t size) {
-  return allocate_aligned(align, size, ASSAY_FRAME);
+ASSAY_EXPORT_WEAK void *ASSAY_NAME(aligned_alloc)(size_t align, size_t size) {
+  return allocate_aligned(align, size, Via::kAlignedAlloc, ASSAY_FRAME);
 }
 
-ASSAY_EXPORT int posix_memalign(void **out, size_t align, size_t size) {
+ASSAY_EXPORT_WEAK int ASSAY_NAME(posix_memalign)(void **out, size_t align, size_t size) {
   if (align % sizeof(void *) != 0 || !is_power_of_two(align))
     return EINVAL;
   int saved = errno;
-  void *block = allocate(size, align, false, ASSAY_FRAME);
+  void *block = allocate(size, align, Via::kPosixMemalign, ASSAY_FRAME);
   errno = saved;
   if (!block)
     return ENOMEM;
@@ -85,33 +85,38 @@ ASSAY_EXPORT int posix_memalign(void **out, size_t align, size_t size) {
   return 0;
 }
 
-ASSAY_EXPORT void *valloc(size_t size) {
-  return allocate(size, 4096, false, ASSAY_FRAME);
+ASSAY_EXPORT_WEAK void *ASSAY_NAME(valloc)(size_t size) {
+  return allocate(size, 4096, Via::kMemalign, ASSAY_FRAME);
 }
 
-ASSAY_EXPORT void *pvalloc(size_t size) {
+ASSAY_EXPORT_WEAK void *ASSAY_NAME(pvalloc)(size_t size) {
   size_t whole;
   if (__builtin_add_overflow(size, 4095, &whole)) {
     errno = ENOMEM;
     return nullptr;
   }
-  return allocate(whole & ~(size_t)4095, 4096, false, ASSAY_FRAME);
+  return allocate(whole & ~(size_t)4095, 4096, Via::kMemalign, ASSAY_FRAME);
 }
 
-ASSAY_EXPORT size_t malloc_usable_size(void *block) {
+ASSAY_EXPORT_WEAK size_t ASSAY_NAME(malloc_usable_size)(void *block) {
   return usable_size(block);
 }
 
+#ifndef ASSAY_WRAP
+extern "C" void *assay_malloc(size_t) __attribute__((alias("malloc")));
+extern "C" void assay_free(void *) __attribute__((alias("free")));
+#endif
+
 // libc's own strdup calls malloc from code without frame pointers, which would hide its caller.
-ASSAY_EXPORT char *strdup(const char *s) {
+ASSAY_EXPORT_WEAK char *ASSAY_NAME(strdup)(const char *s) {
   size_t size = strlen(s) + 1;
-  void *copy = allocate(size, 0, false, ASSAY_FRAME);
+  void *copy = allocate(size, 0, Via::kMalloc, ASSAY_FRAME);
   return copy ? (char *)memcpy(copy, s, size) : nullptr;
 }
 
-ASSAY_EXPORT char *strndup(const char *s, size_t limit) {
+ASSAY_EXPORT_WEAK char *ASSAY_NAME(strndup)(const char *s, size_t limit) {
   size_t size = strnlen(s, limit);
-  char *copy = (char *)allocate(size + 1, 0, false, ASSAY_FRAME);
+  char *copy = (char *)allocate(size + 1, 0, Via::kMalloc, ASSAY_FRAME);
   if (!copy)
     return nullptr;
   copy[size] = 0;

@@ -5,7 +5,6 @@
 //   helper    flush() every flush_ms, and on request
 //   end       finish(): last destructor, _exit, quick_exit, a fatal signal; prepare_for_exec()
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <stddef.h>
@@ -151,13 +150,6 @@ void add_sites(const void *sites, uint64_t size) {
   if (module && module <= written.modules)
     write_sites(module, sites, size);
   write_modules();
-  if (module &&
-      !runtime
-           .program_size) { // the first to come is the executable's, or a library's that it needs
-    const Module &m = runtime.modules.get(module);
-    runtime.program_begin = m.start;
-    runtime.program_size = m.end - m.start;
-  }
   forget_frame_rules(); // of an instrumented module that was not known as one
 }
 
@@ -222,6 +214,8 @@ void start(char **envp, bool instrumented) {
   }
   if (runtime.options.depth < 1 || runtime.options.depth > kMaxDepth)
     runtime.options.depth = runtime.options.depth ? kMaxDepth : 1;
+  if (has_own_malloc())
+    runtime.options.headers = false;
   start_clock();
   runtime.start_unix_ns = sys::clock_ns(CLOCK_REALTIME);
   if (!start_tools())
@@ -231,7 +225,7 @@ void start(char **envp, bool instrumented) {
     count_loss(ASSAY_LOSS_no_memory, 1);
     return;
   }
-  if (dlsym(RTLD_DEFAULT, "malloc") != (void *)malloc) {
+  if (!is_interposed()) {
     count_loss(ASSAY_LOSS_not_interposed, 1);
     return;
   }

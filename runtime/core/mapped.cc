@@ -93,8 +93,7 @@ uint64_t pages(uint64_t size) {
 
 void note_map(uint64_t start, uint64_t size, bool anonymous, const void *frame) {
   Busy busy;
-  uint32_t context =
-      anonymous ? context_of(frame, 0, origin_number(ASSAY_ORIGIN_MMAP, "mmap")) : 0;
+  uint32_t context = anonymous ? context_of(frame, 0, origin_number(ASSAY_ORIGIN_MMAP, "mmap")) : 0;
   Locked locked(state.lock);
   if (!state.list.exists() && !state.list.create()) {
     count_loss(ASSAY_LOSS_no_memory, 1);
@@ -154,7 +153,8 @@ void forget_mapped_holder() {
 
 using namespace assay;
 
-ASSAY_EXPORT void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset) {
+ASSAY_EXPORT void *ASSAY_NAME(mmap)(void *at, size_t size, int protection, int flags, int fd,
+                                    off_t offset) {
   long got = sys::call(SYS_mmap, (long)at, (long)size, protection, flags, fd, offset);
   if (sys::failed(got)) {
     errno = (int)-got;
@@ -165,7 +165,8 @@ ASSAY_EXPORT void *mmap(void *at, size_t size, int protection, int flags, int fd
   return (void *)got;
 }
 
-ASSAY_EXPORT void *mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset) {
+ASSAY_EXPORT void *ASSAY_NAME(mmap64)(void *at, size_t size, int protection, int flags, int fd,
+                                      off_t offset) {
   long got = sys::call(SYS_mmap, (long)at, (long)size, protection, flags, fd, offset);
   if (sys::failed(got)) {
     errno = (int)-got;
@@ -176,7 +177,7 @@ ASSAY_EXPORT void *mmap64(void *at, size_t size, int protection, int flags, int 
   return (void *)got;
 }
 
-ASSAY_EXPORT int munmap(void *at, size_t size) {
+ASSAY_EXPORT int ASSAY_NAME(munmap)(void *at, size_t size) {
   if (observed() && (uint64_t)at % 4096 == 0) // before another thread can get the same place
     note_unmap((uint64_t)at, size, ASSAY_FRAME);
   long result = sys::unmap(at, size);
@@ -187,7 +188,7 @@ ASSAY_EXPORT int munmap(void *at, size_t size) {
   return 0;
 }
 
-ASSAY_EXPORT void *mremap(void *at, size_t old_size, size_t size, int flags, ...) {
+ASSAY_EXPORT void *ASSAY_NAME(mremap)(void *at, size_t old_size, size_t size, int flags, ...) {
   void *wanted = nullptr;
   if (flags & MREMAP_FIXED) {
     va_list arguments;

@@ -4,11 +4,11 @@
 //
 // A pool is any address that the program chooses; its name gives its objects their origin.
 
+#include "runtime/core/pools.h"
 #include "runtime/core/allocate.h"
 #include "runtime/core/losses.h"
 #include "runtime/core/objects.h"
 #include "runtime/core/origins.h"
-#include "runtime/core/pools.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/thread.h"
 

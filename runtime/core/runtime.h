@@ -27,8 +27,6 @@ struct Runtime {
   bool instrumented = true; // accesses are counted; false where the runtime was only preloaded
   uint32_t pid = 0;         // whose memory this is: differs in a vfork child
   uint64_t start_unix_ns = 0;
-  // The executable, if it is instrumented: most frames are there, and it keeps frame pointers.
-  uint64_t program_begin = 0, program_size = 0;
   Options options;
   ChunkMap chunks;
   SideTable side; // of headers=0; else it does not exist

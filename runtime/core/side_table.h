@@ -36,7 +36,8 @@ public:
   // Calls f(object) for every object, each a copy that was complete at one moment; others may come
   // and go meanwhile.
   template <typename F> void for_each(F f) {
-    for (uint32_t i = 1, end = __atomic_load_n(&next_, __ATOMIC_ACQUIRE); exists() && i < end; i++) {
+    for (uint32_t i = 1, end = __atomic_load_n(&next_, __ATOMIC_ACQUIRE); exists() && i < end;
+         i++) {
       SideObject object;
       if (copy(i, object))
         f(object);

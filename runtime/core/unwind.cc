@@ -1,11 +1,11 @@
-// assay-cc keeps frame pointers, so inside instrumented modules a frame is two loads. Other code
-// (libstdc++, qsort, every library of the system) uses rbp for anything; walking it as a frame
-// pointer would swallow the user's frames behind it. There the rule for each pc comes from
-// .eh_frame, once, and is then cached.
+// A frame with a frame pointer is two loads. But who keeps one? assay-cc's code does; libstdc++, qsort
+// and most libraries use rbp for anything, and a program may be linked from objects of both kinds:
+// following rbp there would swallow the user's frames behind it. So the rule for each pc comes from
+// .eh_frame, once, and is then cached; most say "by frame pointer".
 //
 // Each step must stay inside the current stack and go outwards, which makes a wrong rule end the
-// chain early but never read beyond the stack. The bounds of a thread's stack come from the maps file, once
-// for each thread (and once more when it moves to another stack, as coroutines do).
+// chain early but never read beyond the stack. The bounds of a thread's stack come from the maps file,
+// once for each thread (and once more when it moves to another stack, as coroutines do).
 
 #include "runtime/core/unwind.h"
 
@@ -81,11 +81,11 @@ uint64_t look_up(uint64_t pc) {
   if (!module)
     return 0;
   const Module &m = runtime.modules.get(module);
-  if (m.sites)
-    return kKnown | kFramePointer;
   FrameRule rule = find_frame_rule(m.frame_header, pc - 1);
-  if (!rule.known)
-    return 0;
+  if (!rule.known) // built without unwind tables; assay-cc keeps frame pointers
+    return m.sites ? (uint64_t)(kKnown | kFramePointer) : 0;
+  if (rule.from_rbp && rule.cfa_offset == 16 && rule.rbp_saved && rule.rbp_offset == -16)
+    return kKnown | kFramePointer;
   return kKnown | (rule.from_rbp ? kFromRbp : 0) | (rule.rbp_saved ? kRbpSaved : 0) |
          (uint64_t)(uint16_t)rule.rbp_offset << 16 | (uint64_t)(uint32_t)rule.cfa_offset << 32;
 }
@@ -162,8 +162,7 @@ void unwind(const void *frame, size_t limit, bool folded, Stack &out) {
       return;
     }
     rsp = frame_address;
-    rule = pc - runtime.program_begin < runtime.program_size ? (uint64_t)(kKnown | kFramePointer)
-                                                             : rule_at(pc);
+    rule = rule_at(pc);
     if (!(rule & kKnown))
       return;
   }

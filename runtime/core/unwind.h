@@ -1,4 +1,4 @@
-// Call stacks: by frame pointers in instrumented code, by call frame information elsewhere.
+// Call stacks: by frame pointers where code keeps them, by call frame information elsewhere.
 #pragma once
 
 #include <stddef.h>
