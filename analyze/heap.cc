@@ -32,6 +32,8 @@
 namespace analyze {
 namespace {
 
+constexpr uint64_t kFineBlockBytes = 32; // ASSAY_COUNTERS_FINE
+
 class StableHash {
 public:
   void add(std::string_view text) {
@@ -139,12 +141,14 @@ public:
                  text);
     }
   }
-  bool keeps(const HeapContextRow &row) const {
-    if (!active_ || std::regex_search(row.type, expression_))
-      return true;
-    return std::any_of(row.frames.begin(), row.frames.end(), [&](const image::Frame &frame) {
-      return std::regex_search(frame.function, expression_) ||
-             std::regex_search(frame.module, expression_);
+  bool keeps(const HeapContextRow &row) const { return keeps(row.type) || keeps(row.frames); }
+  bool keeps(const GlobalRow &row) const { return keeps(row.name) || keeps(row.module); }
+  bool keeps(const std::string &text) const {
+    return !active_ || std::regex_search(text, expression_);
+  }
+  bool keeps(const std::vector<image::Frame> &frames) const {
+    return std::any_of(frames.begin(), frames.end(), [&](const image::Frame &frame) {
+      return keeps(frame.function) || keeps(frame.module);
     });
   }
 
@@ -232,6 +236,23 @@ void find_layouts(std::vector<HeapGroupRow> &types, const profile::Profile &prof
   }
 }
 
+// A sum of runs that counted differently says only what all of them can say.
+void describe_counters(HeapResult &result, const profile::Profile &profile) {
+  std::set<uint64_t> layouts;
+  for (const profile::Process &process : profile.processes) {
+    layouts.insert(process.counters & ASSAY_COUNTERS_LAYOUT);
+    result.globals_counted |= (process.counters & ASSAY_COUNTERS_GLOBALS) != 0;
+    result.stacks_counted |= (process.counters & ASSAY_COUNTERS_STACK) != 0;
+  }
+  result.reads_apart = layouts.empty() || layouts == std::set<uint64_t>{ASSAY_COUNTERS_HALVES};
+  if (layouts == std::set<uint64_t>{ASSAY_COUNTERS_FINE})
+    result.block_bytes = kFineBlockBytes;
+  if (layouts.size() > 1)
+    result.notes.emplace_back(
+        "the processes counted accesses in different ways, so loads and stores are not told apart, "
+        "and blocks differ in size; look at their profiles one by one");
+}
+
 void describe_run(HeapResult &result, const profile::Profile &profile) {
   result.processes = profile.processes;
   result.losses = profile.losses;
@@ -250,6 +271,7 @@ void describe_run(HeapResult &result, const profile::Profile &profile) {
     for (const profile::Ending &end : process.ends)
       result.run_us = std::max(result.run_us, end.time_us);
   }
+  describe_counters(result, profile);
   result.peak_live_bytes = peak_live_bytes(profile);
   result.accesses_counted = !profile.losses.count(ASSAY_LOSS_no_shadow);
 }
@@ -331,6 +353,9 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
   result.modules =
       group_by(result.contexts, [](const HeapContextRow &row) { return row.owner_frame().module; });
   find_layouts(result.types, profile);
+  result.globals = globals(profile, symbols);
+  std::erase_if(result.globals, [&](const GlobalRow &row) { return !filter.keeps(row); });
+  result.stacks = stacks(profile);
   const auto &more = symbols.notes();
   result.notes.insert(result.notes.end(), more.begin(), more.end());
   find_heap_findings(result);
@@ -344,7 +369,7 @@ std::span<const HeapQuestion> heap_questions() {
       {"cold", "Which memory is held long and not touched?", true,
        [](const HeapSums &s) { return double(s.all.cold_byte_us_total); }},
       {"waste", "Which objects are badly used?", true,
-       [](const HeapSums &s) { return double(s.untouched_blocks()) * kBlockBytes; }},
+       [](const HeapSums &s) { return double(s.untouched_blocks()); }},
       {"churn", "Where are objects made and thrown away?", false,
        [](const HeapSums &s) {
          return s.all.alloc_count > 1 ? double(s.all.alloc_count - s.live.alloc_count) /

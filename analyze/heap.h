@@ -6,6 +6,7 @@
 
 #include "analyze/finding.h"
 #include "analyze/frame.h"
+#include "analyze/outside.h"
 #include "image/layout.h"
 #include "image/symbols.h"
 #include "profile/profile.h"
@@ -18,7 +19,8 @@
 
 namespace analyze {
 
-// Objects are used in blocks of this size: a cache line, and what one counter covers.
+// Objects are used in blocks of this size: a cache line, and what one counter covers, unless the
+// program was built with finer ones.
 inline constexpr uint64_t kBlockBytes = 64;
 
 // The objects of one context, of one type, or of one module.
@@ -31,7 +33,7 @@ struct HeapSums {
   uint64_t at_peak_bytes = 0;
 
   uint64_t accesses() const { return all.reads + all.writes; }
-  // Share of the 64-byte blocks that objects lie in that was touched; 1 for no blocks.
+  // Share of the blocks that objects lie in that was touched; 1 for no blocks.
   double used_share() const;
   uint64_t untouched_blocks() const { return all.blocks_spanned - all.blocks_touched; }
   double mean_lifetime_us() const;
@@ -82,7 +84,14 @@ struct HeapResult {
   std::vector<HeapGroupRow> modules;
   HeapSums totals; // conserved: the sum over contexts, over sites, over types, over modules
   bool accesses_counted = true;
-  std::vector<Finding> findings; // by weight
+  bool reads_apart = true;            // else HeapSums hold all accesses as reads
+  uint64_t block_bytes = kBlockBytes; // that one counter covered
+  std::vector<Finding> findings;      // by weight
+
+  // Outside the heap, if the program was built to count there.
+  bool globals_counted = false, stacks_counted = false;
+  std::vector<GlobalRow> globals; // most accesses first
+  std::vector<StackRow> stacks;   // by thread
 
   // What was looked at.
   std::vector<profile::Process> processes;

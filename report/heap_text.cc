@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "profile/losses.h"
+#include "report/outside.h"
 
 #include <fmt/format.h>
 
@@ -47,6 +48,7 @@ public:
           answer(question);
       groups("What is the memory used for, by type?", "type", result_.types, true);
       groups("Which modules allocate it?", "module", result_.modules, false);
+      out_ += outside_text(result_, options_.top, style_);
     } else {
       answer(analyze::heap_question(options_.sort));
     }
@@ -81,12 +83,15 @@ private:
                     count(all.all.alloc_count), bytes(all.all.size_total),
                     format_duration_us(double(result_.run_us)), bytes(result_.peak_live_bytes),
                     bytes(all.live.size_total));
-    if (result_.accesses_counted)
-      out_ +=
-          fmt::format("  {} accesses ({} loads, {} stores); {} of the 64-byte blocks of objects "
-                      "were touched\n",
-                      count(all.accesses()), count(all.all.reads), count(all.all.writes),
-                      format_share(all.used_share()));
+    if (result_.accesses_counted) {
+      std::string apart =
+          result_.reads_apart
+              ? fmt::format(" ({} loads, {} stores)", count(all.all.reads), count(all.all.writes))
+              : "";
+      out_ += fmt::format("  {} accesses{}; {} of the {}-byte blocks of objects were touched\n",
+                          count(all.accesses()), apart, format_share(all.used_share()),
+                          result_.block_bytes);
+    }
     if (result_.filtered_out)
       out_ += fmt::format("  --filter left out {} of {} contexts\n", result_.filtered_out,
                           result_.filtered_out + result_.contexts.size());
@@ -212,9 +217,8 @@ private:
                                   return format_bytes(double(s.all.cold_byte_us_total) /
                                                       double(std::max<uint64_t>(r.run_us, 1)));
                                 }};
-    static const Figure wasted = {"unused", [](auto &s, auto &) {
-                                    return bytes(s.untouched_blocks() * analyze::kBlockBytes);
-                                  }};
+    static const Figure wasted = {
+        "unused", [](auto &s, auto &r) { return bytes(s.untouched_blocks() * r.block_bytes); }};
     static const Figure freed = {
         "freed", [](auto &s, auto &) { return count(s.all.alloc_count - s.live.alloc_count); }};
     static const Figure temporaries = {"temporary", [](auto &s, auto &) {

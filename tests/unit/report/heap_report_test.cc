@@ -18,8 +18,16 @@ analyze::HeapResult result_of(uint64_t seed) {
   return analyze::heap(p, symbols, {});
 }
 
+analyze::HeapResult result_of_halves(uint64_t seed) {
+  profile::Profile p = profile_builder::random_profile(seed, 30);
+  for (profile::Process &process : p.processes)
+    process.counters = ASSAY_COUNTERS_GLOBALS | ASSAY_COUNTERS_STACK;
+  image::Symbols symbols = image::open(analyze::module_files(p));
+  return analyze::heap(p, symbols, {});
+}
+
 TEST(HeapJson, HasTheDocumentedKeys) {
-  auto json = nlohmann::json::parse(report::heap_json(result_of(1), 0, ""));
+  auto json = nlohmann::json::parse(report::heap_json(result_of_halves(1), 0, ""));
   EXPECT_EQ(json["schema"], "assay.heap/1");
   for (const char *key : {"program", "machine", "unit", "losses", "coverage", "findings",
                           "contexts", "globals", "timeline", "totals"})
@@ -61,7 +69,7 @@ TEST(HeapJson, HasTheDocumentedKeys) {
 }
 
 TEST(HeapJson, ContextsSumToTotals) {
-  auto json = nlohmann::json::parse(report::heap_json(result_of(2), 0, ""));
+  auto json = nlohmann::json::parse(report::heap_json(result_of_halves(2), 0, ""));
   uint64_t objects = 0, reads = 0;
   for (const auto &context : json["contexts"]) {
     objects += context["alloc_count"].get<uint64_t>();
@@ -69,6 +77,39 @@ TEST(HeapJson, ContextsSumToTotals) {
   }
   EXPECT_EQ(objects, json["totals"]["alloc_count"]);
   EXPECT_EQ(reads, json["totals"]["reads"]);
+}
+
+TEST(HeapJson, WithoutTwoCountersThereAreAccessesOnly) {
+  analyze::HeapResult result = result_of_halves(4);
+  ASSERT_FALSE(result.globals.empty());
+  ASSERT_FALSE(result.stacks.empty());
+  auto apart = nlohmann::json::parse(report::heap_json(result, 0, ""));
+  EXPECT_TRUE(apart["coverage"]["reads_and_writes_apart"]);
+  EXPECT_TRUE(apart["globals"][0].contains("reads"));
+  EXPECT_EQ(apart["unit"].get<std::string>().find("not told apart"), std::string::npos);
+  result.reads_apart = false;
+  auto joined = nlohmann::json::parse(report::heap_json(result, 0, ""));
+  EXPECT_NE(joined["unit"].get<std::string>().find("not told apart"), std::string::npos);
+  EXPECT_EQ(joined.dump().find("\"reads\""), std::string::npos);
+  EXPECT_EQ(joined.dump().find("\"writes\""), std::string::npos);
+  EXPECT_EQ(joined["totals"]["access_count"], apart["totals"]["access_count"]);
+  EXPECT_EQ(joined["globals"][0]["accesses"], apart["globals"][0]["accesses"]);
+  std::string text = report::heap_text(result, {}, report::Style());
+  EXPECT_EQ(text.find("stores"), std::string::npos);
+  EXPECT_NE(text.find("accesses;"), std::string::npos);
+}
+
+TEST(HeapText, GlobalsAndStacksAreShownWhereRecorded) {
+  analyze::HeapResult result = result_of_halves(4);
+  std::string text = report::heap_text(result, {}, report::Style());
+  EXPECT_NE(text.find("Which globals are used most?"), std::string::npos);
+  EXPECT_NE(text.find("How is the stack used, by thread?"), std::string::npos);
+  EXPECT_NE(text.find("data of module"), std::string::npos);
+  result.globals.clear();
+  result.stacks.clear();
+  text = report::heap_text(result, {}, report::Style());
+  EXPECT_EQ(text.find("globals"), std::string::npos);
+  EXPECT_EQ(text.find("stack used"), std::string::npos);
 }
 
 TEST(HeapJson, TopAndSortLimitTheContexts) {
