@@ -3,9 +3,11 @@
 // Minima and maxima of an empty block are null, not sentinels. used_percent counts objects: total
 // is the sum over objects of their percentage, so that total / alloc_count is the mean.
 
+#include "report/events.h"
 #include "report/heap_report.h"
 #include "report/json.h"
 #include "report/outside.h"
+#include "report/timeline.h"
 
 namespace report {
 namespace {
@@ -80,6 +82,7 @@ Json context_json(const analyze::HeapContextRow &row, bool reads_apart) {
   json["stack_cut"] = row.stack_cut;
   json["accesses_counted"] = row.accesses_counted;
   json["type"] = row.type.empty() ? Json(nullptr) : Json(row.type);
+  json["origin"] = row.origin;
   put_sums(json, row.sums, reads_apart);
   json["last_alloc_us"] = h.last_alloc_us;
   json["last_free_us"] = h.last_free_us;
@@ -119,23 +122,12 @@ Json sites_json(const std::vector<analyze::HeapContextRow> &rows, bool reads_apa
     Json json;
     json["site"] = stack_json({row.owner_frame()}).front();
     json["type"] = row.type.empty() ? Json(nullptr) : Json(row.type);
+    json["origin"] = row.origin;
     json["contexts"] = row.contexts;
     json["largest_context"] = row.id;
     put_sums(json, row.sums, reads_apart);
     list.push_back(std::move(json));
   }
-  return list;
-}
-
-Json timeline_json(const std::vector<profile::Process> &processes) {
-  Json list = Json::array();
-  for (const profile::Process &process : processes)
-    for (const profile::TimelinePoint &point : process.timeline)
-      list.push_back({{"pid", process.pid},
-                      {"time_us", point.time_us},
-                      {"live_count", point.live_objects},
-                      {"live_bytes", point.live_bytes},
-                      {"peak_bytes", point.peak_bytes}});
   return list;
 }
 
@@ -165,6 +157,7 @@ std::string heap_json(const analyze::HeapResult &result, unsigned top, const std
                                  {"path", each.executable},
                                  {"start_unix_ns", each.start_unix_ns},
                                  {"forked", each.forked},
+                                 {"reset_us", each.reset_us ? Json(*each.reset_us) : Json(nullptr)},
                                  {"ended", !each.ends.empty()}});
   json["losses"] = losses_json(result.losses);
   json["notes"] = result.notes;
@@ -198,6 +191,8 @@ std::string heap_json(const analyze::HeapResult &result, unsigned top, const std
   json["globals"] = globals_json(result);
   json["stacks"] = stacks_json(result);
   json["timeline"] = timeline_json(result.processes);
+  json["marks"] = marks_json(result.processes);
+  json["events"] = events_json(result);
   return document_text(json);
 }
 

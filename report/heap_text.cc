@@ -8,7 +8,9 @@
 
 #include "base/units.h"
 #include "profile/losses.h"
+#include "report/events.h"
 #include "report/outside.h"
+#include "report/timeline.h"
 
 #include <fmt/format.h>
 
@@ -49,6 +51,7 @@ public:
       groups("What is the memory used for, by type?", "type", result_.types, true);
       groups("Which modules allocate it?", "module", result_.modules, false);
       out_ += outside_text(result_, options_.top, style_);
+      out_ += events_text(result_, options_.top, style_);
     } else {
       answer(analyze::heap_question(options_.sort));
     }
@@ -95,34 +98,7 @@ private:
     if (result_.filtered_out)
       out_ += fmt::format("  --filter left out {} of {} contexts\n", result_.filtered_out,
                           result_.filtered_out + result_.contexts.size());
-    timeline();
-  }
-
-  // Live bytes over time in one line of eighths.
-  void timeline() {
-    if (result_.processes.size() != 1 || result_.run_us == 0)
-      return;
-    const auto &points = result_.processes.front().timeline;
-    uint64_t most = 0;
-    for (const auto &point : points)
-      most = std::max(most, point.live_bytes);
-    if (points.size() < 4 || most == 0)
-      return;
-    static const char *const kEighths[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    constexpr size_t kSlots = 60;
-    std::vector<uint64_t> slots(kSlots, 0);
-    for (const auto &point : points) {
-      auto share = std::min(1.0, double(point.time_us) / double(result_.run_us));
-      size_t slot = std::min<size_t>(kSlots - 1, static_cast<size_t>(share * kSlots));
-      slots[slot] = std::max(slots[slot], point.live_bytes);
-    }
-    for (size_t slot = 1; slot < kSlots; slot++) // between two points the first one holds
-      if (slots[slot] == 0)
-        slots[slot] = slots[slot - 1];
-    std::string line;
-    for (uint64_t live : slots)
-      line += kEighths[static_cast<size_t>(double(live) / double(most) * 8)];
-    out_ += fmt::format("  live bytes over time (top = {}): {}\n", bytes(most), line);
+    out_ += timeline_text(result_);
   }
 
   void findings() {
@@ -151,6 +127,8 @@ private:
 
   std::string site(const HeapContextRow &row) {
     std::string text = analyze::brief_place(row.owner_frame());
+    if (row.origin != analyze::kMallocOrigin)
+      text += " (" + row.origin + ")";
     constexpr unsigned kTypeColumns = 28;
     return row.type.empty()
                ? text

@@ -40,9 +40,9 @@ std::string globals_text(const analyze::HeapResult &result, unsigned top, const 
     }
     cells.push_back(row.size ? base::format_bytes(double(row.size)) : "");
     cells.push_back(row.size ? base::format_share(row.used_share()) : "");
-    cells.push_back(row.line ? fmt::format("{} at {}:{}", row.name, analyze::base_name(row.file),
-                                           row.line)
-                             : row.name);
+    cells.push_back(
+        row.line ? fmt::format("{} at {}:{}", row.name, analyze::base_name(row.file), row.line)
+                 : row.name);
     table.row(std::move(cells));
   }
   std::string text = "\n" + style.strong("Which globals are used most?") + "\n" + table.text(style);
