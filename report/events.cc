@@ -45,8 +45,8 @@ std::string events_text(const analyze::HeapResult &result, unsigned top, const S
                row.count ? base::format_count(double(row.weight) / double(row.count)) : "",
                shortened(printable(row.name), kNameColumns), row.site});
   }
-  std::string text = "\n" + style.strong("What did the program report of itself?") + "\n" +
-                     table.text(style);
+  std::string text =
+      "\n" + style.strong("What did the program report of itself?") + "\n" + table.text(style);
   if (shown < ordered.size())
     text += style.faint(fmt::format("  {} more; --json shows them", ordered.size() - shown)) + "\n";
   return text;

@@ -3,6 +3,7 @@
 // Minima and maxima of an empty block are null, not sentinels. used_percent counts objects: total
 // is the sum over objects of their percentage, so that total / alloc_count is the mean.
 
+#include "report/call_tree.h"
 #include "report/events.h"
 #include "report/heap_report.h"
 #include "report/json.h"
@@ -141,7 +142,8 @@ std::string unit_of(const analyze::HeapResult &result) {
 
 } // namespace
 
-std::string heap_json(const analyze::HeapResult &result, unsigned top, const std::string &sort) {
+std::string heap_json(const analyze::HeapResult &result, unsigned top, const std::string &sort,
+                      const analyze::CallTree *tree) {
   Json json;
   json["schema"] = "assay.heap/1";
   profile::Process nobody;
@@ -193,6 +195,8 @@ std::string heap_json(const analyze::HeapResult &result, unsigned top, const std
   json["timeline"] = timeline_json(result.processes);
   json["marks"] = marks_json(result.processes);
   json["events"] = events_json(result);
+  if (tree)
+    json["tree"] = tree_json(*tree);
   return document_text(json);
 }
 

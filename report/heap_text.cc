@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "profile/losses.h"
+#include "report/call_tree.h"
 #include "report/events.h"
 #include "report/outside.h"
 #include "report/timeline.h"
@@ -43,6 +44,11 @@ public:
 
   std::string text() {
     header();
+    if (options_.tree) {
+      out_ += tree_text(*options_.tree, result_, style_);
+      what_is_missing();
+      return std::move(out_);
+    }
     findings();
     if (options_.sort.empty()) {
       for (const analyze::HeapQuestion &question : analyze::heap_questions())

@@ -108,8 +108,8 @@ std::string timeline_text(const analyze::HeapResult &result) {
     return text + of_one(result.processes.front());
   for (const profile::Process &process : result.processes)
     if (!process.marks.empty())
-      text += fmt::format("  marks of process {}: {}\n", process.pid,
-                          spelled(process.marks, false));
+      text +=
+          fmt::format("  marks of process {}: {}\n", process.pid, spelled(process.marks, false));
   return text;
 }
 
