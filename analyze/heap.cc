@@ -32,6 +32,8 @@
 namespace analyze {
 namespace {
 
+constexpr uint64_t kFineBlockBytes = 32; // ASSAY_COUNTERS_FINE
+
 class StableHash {
 public:
   void add(std::string_view text) {
@@ -68,6 +70,8 @@ std::string stable_id(const HeapContextRow &row) {
     }
   }
   hash.add(row.type);
+  if (row.origin != kMallocOrigin)
+    hash.add(row.origin);
   return hash.text();
 }
 
@@ -97,6 +101,14 @@ std::string type_name(const profile::Profile &profile, profile::TypeId id) {
     return "";
   const profile::Type &type = profile.types[id.v];
   return type.name.empty() ? fmt::format("type {:#x}", type.hash) : type.name;
+}
+
+std::string origin_name(const profile::Origin &origin) {
+  switch (origin.kind) {
+  case 0: return kMallocOrigin;
+  case ASSAY_ORIGIN_MMAP: return "mmap";
+  default: return "pool " + origin.name;
+  }
 }
 
 // "unsigned long", "char"
@@ -140,11 +152,16 @@ public:
     }
   }
   bool keeps(const HeapContextRow &row) const {
-    if (!active_ || std::regex_search(row.type, expression_))
-      return true;
-    return std::any_of(row.frames.begin(), row.frames.end(), [&](const image::Frame &frame) {
-      return std::regex_search(frame.function, expression_) ||
-             std::regex_search(frame.module, expression_);
+    return keeps(row.type) || keeps(row.origin) || keeps(row.frames);
+  }
+  bool keeps(const EventRow &row) const { return keeps(row.name) || keeps(row.frames); }
+  bool keeps(const GlobalRow &row) const { return keeps(row.name) || keeps(row.module); }
+  bool keeps(const std::string &text) const {
+    return !active_ || std::regex_search(text, expression_);
+  }
+  bool keeps(const std::vector<image::Frame> &frames) const {
+    return std::any_of(frames.begin(), frames.end(), [&](const image::Frame &frame) {
+      return keeps(frame.function) || keeps(frame.module);
     });
   }
 
@@ -152,6 +169,22 @@ private:
   bool active_;
   std::regex expression_;
 };
+
+std::vector<EventRow> events_of(const profile::Profile &profile, image::Symbols &symbols,
+                                const Filter &filter) {
+  std::vector<EventRow> rows;
+  for (const profile::Event &event : profile.events) {
+    EventRow row{event.name, frames_of(profile, event.stack, symbols), 0, event.count,
+                 event.weight};
+    row.owner = owner(row.frames);
+    if (filter.keeps(row))
+      rows.push_back(std::move(row));
+  }
+  base::stable_sort(rows, [](const EventRow &a, const EventRow &b) {
+    return std::tie(a.name, b.weight, b.count) < std::tie(b.name, a.weight, a.count);
+  });
+  return rows;
+}
 
 std::vector<HeapGroupRow> group_by(const std::vector<HeapContextRow> &rows,
                                    std::string (*name_of)(const HeapContextRow &)) {
@@ -174,7 +207,8 @@ std::vector<HeapGroupRow> group_by(const std::vector<HeapContextRow> &rows,
 }
 
 std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts) {
-  using Key = std::tuple<std::string, std::string, std::string, uint32_t, std::string, bool>;
+  using Key =
+      std::tuple<std::string, std::string, std::string, uint32_t, std::string, std::string, bool>;
   struct Site {
     HeapContextRow row;
     uint64_t most_bytes = 0;
@@ -182,8 +216,9 @@ std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts
   std::map<Key, Site> sites;
   for (const HeapContextRow &context : contexts) {
     const image::Frame &owner = context.owner_frame();
-    auto [known, is_new] = sites.try_emplace({owner.module, owner.function, owner.file, owner.line,
-                                              context.type, context.accesses_counted});
+    auto [known, is_new] =
+        sites.try_emplace({owner.module, owner.function, owner.file, owner.line, context.type,
+                           context.origin, context.accesses_counted});
     Site &site = known->second;
     HeapContextRow sum = site.row;
     if (is_new || context.sums.all.size_total > site.most_bytes) {
@@ -232,6 +267,23 @@ void find_layouts(std::vector<HeapGroupRow> &types, const profile::Profile &prof
   }
 }
 
+// A sum of runs that counted differently says only what all of them can say.
+void describe_counters(HeapResult &result, const profile::Profile &profile) {
+  std::set<uint64_t> layouts;
+  for (const profile::Process &process : profile.processes) {
+    layouts.insert(process.counters & ASSAY_COUNTERS_LAYOUT);
+    result.globals_counted |= (process.counters & ASSAY_COUNTERS_GLOBALS) != 0;
+    result.stacks_counted |= (process.counters & ASSAY_COUNTERS_STACK) != 0;
+  }
+  result.reads_apart = layouts.empty() || layouts == std::set<uint64_t>{ASSAY_COUNTERS_HALVES};
+  if (layouts == std::set<uint64_t>{ASSAY_COUNTERS_FINE})
+    result.block_bytes = kFineBlockBytes;
+  if (layouts.size() > 1)
+    result.notes.emplace_back(
+        "the processes counted accesses in different ways, so loads and stores are not told apart, "
+        "and blocks differ in size; look at their profiles one by one");
+}
+
 void describe_run(HeapResult &result, const profile::Profile &profile) {
   result.processes = profile.processes;
   result.losses = profile.losses;
@@ -245,11 +297,14 @@ void describe_run(HeapResult &result, const profile::Profile &profile) {
       result.program_build_id = image::build_id_text(module.build_id);
   }
   for (const profile::Process &process : profile.processes) {
+    uint64_t end_us = 0, begin_us = process.reset_us.value_or(0);
     for (const profile::TimelinePoint &point : process.timeline)
-      result.run_us = std::max(result.run_us, point.time_us);
+      end_us = std::max(end_us, point.time_us);
     for (const profile::Ending &end : process.ends)
-      result.run_us = std::max(result.run_us, end.time_us);
+      end_us = std::max(end_us, end.time_us);
+    result.run_us = std::max(result.run_us, end_us - std::min(begin_us, end_us));
   }
+  describe_counters(result, profile);
   result.peak_live_bytes = peak_live_bytes(profile);
   result.accesses_counted = !profile.losses.count(ASSAY_LOSS_no_shadow);
 }
@@ -309,6 +364,7 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
     row.owner = owner(row.frames);
     row.accesses_counted = allocated_by_instrumented(profile, context.stack);
     row.type = type_name(profile, context.type);
+    row.origin = origin_name(context.origin);
     row.type_size = context.type.known() ? profile.types[context.type.v].size : 0;
     if (is_scalar(row.type) && through_wrapper(row.frames))
       row.type.clear(), row.type_size = 0;
@@ -331,6 +387,10 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
   result.modules =
       group_by(result.contexts, [](const HeapContextRow &row) { return row.owner_frame().module; });
   find_layouts(result.types, profile);
+  result.globals = globals(profile, symbols);
+  std::erase_if(result.globals, [&](const GlobalRow &row) { return !filter.keeps(row); });
+  result.stacks = stacks(profile);
+  result.events = events_of(profile, symbols, filter);
   const auto &more = symbols.notes();
   result.notes.insert(result.notes.end(), more.begin(), more.end());
   find_heap_findings(result);
@@ -344,7 +404,7 @@ std::span<const HeapQuestion> heap_questions() {
       {"cold", "Which memory is held long and not touched?", true,
        [](const HeapSums &s) { return double(s.all.cold_byte_us_total); }},
       {"waste", "Which objects are badly used?", true,
-       [](const HeapSums &s) { return double(s.untouched_blocks()) * kBlockBytes; }},
+       [](const HeapSums &s) { return double(s.untouched_blocks()); }},
       {"churn", "Where are objects made and thrown away?", false,
        [](const HeapSums &s) {
          return s.all.alloc_count > 1 ? double(s.all.alloc_count - s.live.alloc_count) /

@@ -6,6 +6,7 @@
 
 #include "analyze/finding.h"
 #include "analyze/frame.h"
+#include "analyze/outside.h"
 #include "image/layout.h"
 #include "image/symbols.h"
 #include "profile/profile.h"
@@ -18,8 +19,11 @@
 
 namespace analyze {
 
-// Objects are used in blocks of this size: a cache line, and what one counter covers.
+// Objects are used in blocks of this size: a cache line, and what one counter covers, unless the
+// program was built with finer ones.
 inline constexpr uint64_t kBlockBytes = 64;
+
+inline constexpr const char *kMallocOrigin = "malloc"; // and its kin, operator new included
 
 // The objects of one context, of one type, or of one module.
 struct HeapSums {
@@ -31,7 +35,7 @@ struct HeapSums {
   uint64_t at_peak_bytes = 0;
 
   uint64_t accesses() const { return all.reads + all.writes; }
-  // Share of the 64-byte blocks that objects lie in that was touched; 1 for no blocks.
+  // Share of the blocks that objects lie in that was touched; 1 for no blocks.
   double used_share() const;
   uint64_t untouched_blocks() const { return all.blocks_spanned - all.blocks_touched; }
   double mean_lifetime_us() const;
@@ -52,11 +56,22 @@ struct HeapContextRow {
   // assay-cc (a buffer of stdio, the characters of a std::string), its accesses were not counted,
   // and "untouched" means nothing.
   bool accesses_counted = true;
-  std::string type; // empty if unknown
+  std::string type;                   // empty if unknown
+  std::string origin = kMallocOrigin; // or "mmap", "pool NAME"
   uint64_t type_size = 0;
   HeapSums sums;
   std::vector<FreePlace> freed_at; // most objects first
   uint64_t contexts = 1;           // more for a site: that many contexts of one owner and type
+
+  const image::Frame &owner_frame() const { return frames[owner]; }
+};
+
+// Calls of assay_event with one name from one call stack.
+struct EventRow {
+  std::string name;
+  std::vector<image::Frame> frames; // innermost first
+  size_t owner = 0;                 // index into frames
+  uint64_t count = 0, weight = 0;
 
   const image::Frame &owner_frame() const { return frames[owner]; }
 };
@@ -75,14 +90,23 @@ struct HeapGroupRow {
 
 struct HeapResult {
   std::vector<HeapContextRow> contexts; // in order of id
-  // Contexts whose owner is one line and whose objects are of one type, as one: what a person would
-  // change. Frames and id are those of the context with the most bytes.
+  // Contexts whose owner is one line and whose objects are of one type and origin, as one: what a
+  // person would change. Frames and id are those of the context with the most bytes.
   std::vector<HeapContextRow> sites;
   std::vector<HeapGroupRow> types; // by bytes asked for
   std::vector<HeapGroupRow> modules;
   HeapSums totals; // conserved: the sum over contexts, over sites, over types, over modules
   bool accesses_counted = true;
-  std::vector<Finding> findings; // by weight
+  bool reads_apart = true;            // else HeapSums hold all accesses as reads
+  uint64_t block_bytes = kBlockBytes; // that one counter covered
+  std::vector<Finding> findings;      // by weight
+
+  std::vector<EventRow> events; // by name, most weight first
+
+  // Outside the heap, if the program was built to count there.
+  bool globals_counted = false, stacks_counted = false;
+  std::vector<GlobalRow> globals; // most accesses first
+  std::vector<StackRow> stacks;   // by thread
 
   // What was looked at.
   std::vector<profile::Process> processes;
@@ -91,14 +115,15 @@ struct HeapResult {
   std::vector<std::string> notes;
   uint64_t modules_instrumented = 0, modules_total = 0;
   uint64_t peak_live_bytes = 0; // largest of any process
-  uint64_t run_us = 0;          // longest of any process
+  uint64_t run_us = 0; // that was measured: to the end, from the start or the reset; the longest
 
   // Contexts that the filter took away.
   uint64_t filtered_out = 0;
 };
 
 struct HeapQuery {
-  std::string filter; // regular expression over functions, types and modules; empty: everything
+  std::string
+      filter; // regular expression over functions, types, origins and modules; empty: everything
 };
 
 // Throws Failure if the filter is not a regular expression.

@@ -39,7 +39,12 @@ HeapDiff diff(const HeapResult &older, const HeapResult &newer) {
   std::map<Key, HeapDiffRow> rows;
   add(rows, older, &HeapDiffRow::old_sums);
   add(rows, newer, &HeapDiffRow::new_sums);
-  HeapDiff result = {{},   older.totals, newer.totals, older.peak_live_bytes, newer.peak_live_bytes,
+  HeapDiff result = {{},
+                     older.totals,
+                     newer.totals,
+                     older.peak_live_bytes,
+                     newer.peak_live_bytes,
+                     older.reads_apart && newer.reads_apart,
                      false};
   for (auto &[key, row] : rows)
     if (!equal(row.old_sums, row.new_sums))

@@ -74,7 +74,7 @@ void cold_bytes(HeapResult &result, const HeapContextRow &row) {
 
 void wasted_lines(HeapResult &result, const HeapContextRow &row) {
   const AssayHib &h = row.sums.all;
-  double wasted = double(row.sums.untouched_blocks()) * kBlockBytes;
+  double wasted = double(row.sums.untouched_blocks() * result.block_bytes);
   double share = double(row.sums.untouched_blocks()) /
                  double(std::max<uint64_t>(result.totals.all.blocks_spanned, 1));
   // Objects of one block are either used or not: that is cold, not badly laid out.
@@ -88,9 +88,10 @@ void wasted_lines(HeapResult &result, const HeapContextRow &row) {
        place(row.owner_frame()),
        {wasted, "bytes"},
        share * 0.9, // the same bytes may also be cold, and that says more
-       fmt::format(
-           "{} of {} 64-byte blocks in {} objects", base::format_count(double(h.blocks_touched)),
-           base::format_count(double(h.blocks_spanned)), base::format_count(double(h.alloc_count))),
+       fmt::format("{} of {} {}-byte blocks in {} objects",
+                   base::format_count(double(h.blocks_touched)),
+                   base::format_count(double(h.blocks_spanned)), result.block_bytes,
+                   base::format_count(double(h.alloc_count))),
        "put the members that are used next to each other, or allocate only what is used",
        doubts(result, true)});
 }

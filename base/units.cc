@@ -96,6 +96,17 @@ uint64_t parse_duration_us(std::string_view text) {
   return parse_quantity(text, spellings, "500us, 10ms or 2s");
 }
 
+double parse_share(std::string_view text) {
+  double percent = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
+  std::string_view unit = text.substr(end - text.data());
+  while (!unit.empty() && unit.front() == ' ')
+    unit.remove_prefix(1);
+  if (error != std::errc() || unit != "%" || !(percent >= 0 && percent <= 100))
+    fail("'{}' is not a share that is understood here; write it like 1% or 0.5%", text);
+  return percent / 100;
+}
+
 uint64_t parse_count(std::string_view text) {
   static constexpr Spelling spellings[] = {{"", 1},    {"k", 1e3}, {"K", 1e3},
                                            {"M", 1e6}, {"G", 1e9}, {"T", 1e12}};

@@ -17,5 +17,6 @@ std::string format_share(double share);    // 0.123 -> 12.3 %
 uint64_t parse_bytes(std::string_view text);       // 10, 10B, 4k, 4KiB, 2M, 1GiB (powers of 1024)
 uint64_t parse_duration_us(std::string_view text); // 10us, 5ms, 2s, 3min, 1h
 uint64_t parse_count(std::string_view text);       // 10, 4k, 2M, 1G (powers of 1000)
+double parse_share(std::string_view text);         // 5%, 0.1%: 0.05, 0.001; at most 100%
 
 } // namespace base

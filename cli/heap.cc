@@ -2,10 +2,13 @@
 
 #include "analyze/heap.h"
 #include "base/fail.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "report/heap_report.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <memory>
 
 namespace cli {
@@ -14,24 +17,80 @@ namespace {
 struct HeapArguments {
   AnswerOptions answer;
   bool no_stacks = false;
+  bool tree = false;
+  std::string tree_words; // a key, a direction, or both with a comma between
+  std::string tree_min = "1%";
 };
 
-int answer_heap(const HeapArguments &arguments) {
+constexpr const char *kTopDown = "top-down", *kBottomUp = "bottom-up";
+
+std::string tree_word_list() {
+  std::string list;
+  for (const analyze::TreeKey &key : analyze::tree_keys())
+    list += std::string(key.key) + ", ";
+  return list + kTopDown + ", " + kBottomUp;
+}
+
+// False if a word is neither.
+bool read_tree_words(const std::string &words, analyze::TreeQuery &query) {
+  for (size_t at = 0; at < words.size();) {
+    size_t end = std::min(words.find(',', at), words.size());
+    std::string word = words.substr(at, end - at);
+    auto keys = analyze::tree_keys();
+    auto key = std::find_if(keys.begin(), keys.end(),
+                            [&](const analyze::TreeKey &each) { return word == each.key; });
+    if (key != keys.end())
+      query.key = &*key;
+    else if (word == kTopDown || word == kBottomUp)
+      query.bottom_up = word == kBottomUp;
+    else
+      return false;
+    at = end + 1;
+  }
+  return true;
+}
+
+// The word after --tree may be a profile: `assay heap --tree app.assay`.
+analyze::TreeQuery tree_query(HeapArguments &arguments) {
+  analyze::TreeQuery query;
+  query.least_share = base::parse_share(arguments.tree_min);
+  std::error_code ignored;
+  if (!read_tree_words(arguments.tree_words, query)) {
+    if (!std::filesystem::exists(arguments.tree_words, ignored))
+      base::fail("--tree {}: there is no such key; use one of {}", arguments.tree_words,
+                 tree_word_list());
+    arguments.answer.profiles.push_back(arguments.tree_words);
+  }
+  return query;
+}
+
+int answer_heap(HeapArguments arguments) {
   const AnswerOptions &options = arguments.answer;
   check_format(options);
   if (!options.sort.empty())
     analyze::heap_question(options.sort);
+  analyze::TreeQuery query;
+  if (arguments.tree)
+    query = tree_query(arguments);
   profile::Profile profile = profile::read(options.files());
   image::Symbols symbols = image::open(analyze::module_files(profile));
   analyze::HeapResult result = analyze::heap(profile, symbols, {options.filter});
+  analyze::CallTree tree;
+  if (arguments.tree) {
+    if (query.key->needs_accesses && !result.accesses_counted)
+      base::fail("--tree {}: this profile has no accesses; use another key", query.key->key);
+    tree = analyze::call_tree(result, query);
+  }
+  const analyze::CallTree *wanted = arguments.tree ? &tree : nullptr;
   if (options.json()) {
-    write_output(options.output, report::heap_json(result, options.top, options.sort));
+    write_output(options.output, report::heap_json(result, options.top, options.sort, wanted));
     return 0;
   }
   report::HeapTextOptions text;
   text.top = options.top ? options.top : options.sort.empty() ? 5 : 20;
   text.sort = options.sort;
   text.stacks = !arguments.no_stacks;
+  text.tree = wanted;
   write_output(options.output, report::heap_text(result, text, options.style()));
   return 0;
 }
@@ -42,12 +101,24 @@ Action define_heap(CLI::App &app) {
   auto arguments = std::make_shared<HeapArguments>();
   add_answer_options(app, arguments->answer);
   app.add_flag("--no-stacks", arguments->no_stacks, "leave out the call stacks below the tables");
+  app.add_option_function<std::string>(
+         "--tree",
+         [arguments](const std::string &words) {
+           arguments->tree = true;
+           arguments->tree_words = words;
+         },
+         "a call tree in place of tables, by KEY (bytes): " + tree_word_list())
+      ->type_name("[KEY]")
+      ->expected(0, 1);
+  app.add_option("--tree-min", arguments->tree_min,
+                 "leave out parts of the tree with less of the whole (1%)");
   std::string keys;
   for (const auto &question : analyze::heap_questions())
     keys += std::string("  ") + question.key +
             std::string(12 - std::string(question.key).size(), ' ') + question.question + "\n";
   app.footer("\nKeys of --sort:\n" + keys +
-             "\nExamples:\n  assay heap --sort cold --top 20\n  assay heap --json -o heap.json\n");
+             "\nExamples:\n  assay heap --sort cold --top 20\n  assay heap "
+             "--tree=accesses,bottom-up --tree-min 5%\n  assay heap --json -o heap.json\n");
   return [arguments](const Words &) { return answer_heap(*arguments); };
 }
 

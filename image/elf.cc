@@ -10,6 +10,8 @@
 #include <llvm/Object/ObjectFile.h>
 
 #include <algorithm>
+#include <string_view>
+#include <tuple>
 
 namespace image {
 namespace {
@@ -31,6 +33,52 @@ open_elf(const std::string &path, std::string *why) {
   return std::move(*file);
 }
 
+struct DefinedSymbol {
+  uint64_t address, size;
+  unsigned type; // STT_*
+  std::string name;
+};
+
+// Visits the defined symbols of the symbol table that are of functions or data, or of the dynamic
+// one if the first has none (the file was stripped), and returns the file. `what` is wanted of it,
+// for the message of the Failure.
+template <class Visit>
+llvm::object::OwningBinary<llvm::object::ObjectFile>
+for_each_symbol(const std::string &path, const char *what, Visit visit) {
+  std::string why;
+  auto file = open_elf(path, &why);
+  if (!file)
+    base::fail("{}: its {} cannot be read: {}; name an executable or a shared object", path, what,
+               why);
+  const auto &elf = llvm::cast<llvm::object::ELFObjectFileBase>(*file->getBinary());
+  bool any = false;
+  auto take = [&](llvm::object::ELFSymbolRef symbol) {
+    unsigned type = symbol.getELFType();
+    if (type != llvm::ELF::STT_FUNC && type != llvm::ELF::STT_GNU_IFUNC &&
+        type != llvm::ELF::STT_OBJECT && type != llvm::ELF::STT_COMMON)
+      return;
+    auto name = symbol.getName();
+    auto address = symbol.getAddress();
+    auto flags = symbol.getFlags();
+    if (name && address && flags && !(*flags & llvm::object::SymbolRef::SF_Undefined)) {
+      any = true;
+      visit(DefinedSymbol{*address, symbol.getSize(), type, name->str()});
+    }
+    if (!name)
+      llvm::consumeError(name.takeError());
+    if (!address)
+      llvm::consumeError(address.takeError());
+    if (!flags)
+      llvm::consumeError(flags.takeError());
+  };
+  for (auto symbol : elf.symbols())
+    take(symbol);
+  if (!any)
+    for (auto symbol : elf.getDynamicSymbolIterators())
+      take(symbol);
+  return std::move(*file);
+}
+
 } // namespace
 
 std::optional<std::vector<uint8_t>> read_build_id(const std::string &path) {
@@ -42,37 +90,49 @@ std::optional<std::vector<uint8_t>> read_build_id(const std::string &path) {
 }
 
 std::vector<Function> functions(const std::string &path) {
-  std::string why;
-  auto file = open_elf(path, &why);
-  if (!file)
-    base::fail("{}: its functions cannot be read: {}; name an executable or a shared object", path,
-               why);
-  const auto &elf = llvm::cast<llvm::object::ELFObjectFileBase>(*file->getBinary());
   std::vector<Function> result;
-  auto take = [&](llvm::object::ELFSymbolRef symbol) {
-    if (symbol.getELFType() != llvm::ELF::STT_FUNC &&
-        symbol.getELFType() != llvm::ELF::STT_GNU_IFUNC)
-      return;
-    auto name = symbol.getName();
-    auto address = symbol.getAddress();
-    auto flags = symbol.getFlags();
-    if (name && address && flags && !(*flags & llvm::object::SymbolRef::SF_Undefined))
-      result.push_back({*address, symbol.getSize(), name->str()});
-    if (!name)
-      llvm::consumeError(name.takeError());
-    if (!address)
-      llvm::consumeError(address.takeError());
-    if (!flags)
-      llvm::consumeError(flags.takeError());
-  };
-  for (auto symbol : elf.symbols())
-    take(symbol);
-  if (result.empty())
-    for (auto symbol : elf.getDynamicSymbolIterators())
-      take(symbol);
+  for_each_symbol(path, "functions", [&](const DefinedSymbol &symbol) {
+    if (symbol.type == llvm::ELF::STT_FUNC || symbol.type == llvm::ELF::STT_GNU_IFUNC)
+      result.push_back({symbol.address, symbol.size, symbol.name});
+  });
   std::sort(result.begin(), result.end(), [](const Function &a, const Function &b) {
     return std::tie(a.address, a.linkage_name) < std::tie(b.address, b.linkage_name);
   });
+  return result;
+}
+
+Data data(const std::string &path) {
+  Data result;
+  std::vector<DataSymbol> all;
+  auto file = for_each_symbol(path, "data", [&](const DefinedSymbol &symbol) {
+    bool is_data = symbol.type == llvm::ELF::STT_OBJECT || symbol.type == llvm::ELF::STT_COMMON;
+    if (is_data && symbol.size)
+      all.push_back({symbol.address, symbol.size, symbol.name});
+  });
+  std::sort(all.begin(), all.end(), [](const DataSymbol &a, const DataSymbol &b) {
+    return std::tuple(a.address, ~a.size, std::string_view(a.linkage_name)) <
+           std::tuple(b.address, ~b.size, std::string_view(b.linkage_name));
+  });
+  uint64_t end = 0;
+  for (DataSymbol &symbol : all)
+    if (symbol.size <= UINT64_MAX - symbol.address && symbol.address + symbol.size > end) {
+      end = symbol.address + symbol.size;
+      result.symbols.push_back(std::move(symbol));
+    }
+  for (const llvm::object::ELFSectionRef section : file.getBinary()->sections()) {
+    uint64_t flags = section.getFlags();
+    if (!(flags & llvm::ELF::SHF_ALLOC) || (flags & llvm::ELF::SHF_TLS))
+      continue;
+    auto name = section.getName();
+    // Relocated constants (tables of pointers) are written by the dynamic loader alone.
+    bool relocated = name && name->starts_with(".data.rel.ro");
+    if (!name)
+      llvm::consumeError(name.takeError());
+    result.sections.push_back(
+        {section.getAddress(), section.getSize(), relocated || !(flags & llvm::ELF::SHF_WRITE)});
+  }
+  std::sort(result.sections.begin(), result.sections.end(),
+            [](const DataSection &a, const DataSection &b) { return a.address < b.address; });
   return result;
 }
 

@@ -1,4 +1,4 @@
-// What the ELF headers of a file say: its build id and its functions.
+// What the ELF headers of a file say: its build id, its functions and its data.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,24 @@ struct Function {
   std::string linkage_name;
 };
 
+// A variable or constant.
+struct DataSymbol {
+  uint64_t address = 0, size = 0; // in the ELF image; size is not 0
+  std::string linkage_name;
+};
+
+struct DataSection {
+  uint64_t address = 0, size = 0;
+  bool constant = false; // not written once the program is relocated
+};
+
+// By address. Of symbols that lie within others (aliases, members of a table) the outermost is
+// there, of equal ones the alphabetically first, so that ends are in order as well.
+struct Data {
+  std::vector<DataSymbol> symbols;
+  std::vector<DataSection> sections; // those that are loaded, but for thread-local ones
+};
+
 // The build id of the file; empty if it has none; nullopt if there is no readable ELF file at
 // `path`.
 std::optional<std::vector<uint8_t>> read_build_id(const std::string &path);
@@ -21,6 +39,9 @@ std::optional<std::vector<uint8_t>> read_build_id(const std::string &path);
 // The functions of its symbol table, or of the dynamic one if it was stripped, by address. Throws
 // Failure if it is not a readable ELF file.
 std::vector<Function> functions(const std::string &path);
+
+// Its data, from the same tables. Throws Failure if it is not a readable ELF file.
+Data data(const std::string &path);
 
 // "0123abcd…", lower-case hexadecimal.
 std::string build_id_text(const std::vector<uint8_t> &build_id);

@@ -11,7 +11,6 @@
 #include "image/symbols.h"
 
 #include "base/fail.h"
-#include "image/elf.h"
 
 #include <llvm/DebugInfo/Symbolize/Symbolize.h>
 #include <llvm/Demangle/Demangle.h>
@@ -46,6 +45,7 @@ struct Symbols::State {
   std::vector<int8_t> usable; // -1: not looked at yet
   std::vector<std::string> notes;
   std::map<std::pair<uint32_t, uint64_t>, std::vector<Frame>> calls;
+  std::map<uint32_t, Data> data;
   llvm::symbolize::LLVMSymbolizer symbolizer{symbolizer_options()};
 
   bool is_usable(uint32_t module) {
@@ -129,6 +129,29 @@ const std::vector<Frame> &Symbols::call(uint32_t module, uint64_t return_address
   if (is_new)
     answer->second = state_->look_up(module, return_address ? return_address - 1 : 0);
   return answer->second;
+}
+
+const Data &Symbols::data(uint32_t module) {
+  auto [answer, is_new] = state_->data.try_emplace(module);
+  if (is_new && module < state_->modules.size() && state_->is_usable(module))
+    answer->second = image::data(state_->modules[module].path);
+  return answer->second;
+}
+
+Declaration Symbols::declaration(uint32_t module, uint64_t address) {
+  if (module >= state_->modules.size() || !state_->is_usable(module))
+    return {};
+  auto found = state_->symbolizer.symbolizeData(
+      state_->modules[module].path, {address, llvm::object::SectionedAddress::UndefSection});
+  if (!found) {
+    llvm::consumeError(found.takeError());
+    return {};
+  }
+  return {known(found->DeclFile), static_cast<uint32_t>(found->DeclLine)};
+}
+
+std::string demangled(const std::string &linkage_name) {
+  return llvm::demangle(linkage_name);
 }
 
 const std::vector<ModuleFile> &Symbols::modules() const {

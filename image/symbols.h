@@ -4,6 +4,8 @@
 // has another build id yields frames "module+0xoffset" and one note that says which file is wanted.
 #pragma once
 
+#include "image/elf.h"
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -28,6 +30,12 @@ struct Frame {
   bool inlined = false; // into the next outer frame
 };
 
+// Where a variable is declared; file empty and line 0 if that is unknown.
+struct Declaration {
+  std::string file;
+  uint32_t line = 0;
+};
+
 class Symbols {
 public:
   static constexpr uint32_t kNoModule = UINT32_MAX;
@@ -40,6 +48,12 @@ public:
   // `module` indexes the modules given at the start; kNoModule means that the address belongs to
   // none. The reference stays valid as long as the object.
   const std::vector<Frame> &call(uint32_t module, uint64_t return_address);
+
+  // The data of a module; nothing if it has no usable file.
+  const Data &data(uint32_t module);
+
+  // Of the variable that lies at an address of a module's ELF image.
+  Declaration declaration(uint32_t module, uint64_t address);
 
   const std::vector<ModuleFile> &modules() const;
 
@@ -54,6 +68,9 @@ private:
 inline Symbols open(std::vector<ModuleFile> modules) {
   return Symbols(std::move(modules));
 }
+
+// "ns::table" of "_ZN2ns5tableE"; what is no mangled name stays.
+std::string demangled(const std::string &linkage_name);
 
 // The last component of a path.
 std::string base_name(const std::string &path);

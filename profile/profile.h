@@ -10,6 +10,7 @@
 #pragma once
 
 #include "abi/records.h"
+#include "abi/sites.h"
 #include "base/strong_id.h"
 
 #include <array>

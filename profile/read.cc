@@ -21,8 +21,6 @@
 #include "profile/merge.h"
 #include "profile/profile.h"
 
-#include "abi/sites.h"
-
 #include <algorithm>
 #include <cerrno>
 #include <csignal>

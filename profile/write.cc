@@ -13,8 +13,6 @@
 #include "profile/container.h"
 #include "profile/profile.h"
 
-#include "abi/sites.h"
-
 #include <algorithm>
 #include <cstring>
 #include <map>

@@ -28,14 +28,13 @@ size_t shown(const HeapDiff &diff, unsigned top) {
   return top ? std::min<size_t>(top, diff.rows.size()) : diff.rows.size();
 }
 
-Json side_json(const HeapSums &sums) {
-  return {{"alloc_count", sums.all.alloc_count},
-          {"size_total", sums.all.size_total},
-          {"reads", sums.all.reads},
-          {"writes", sums.all.writes},
-          {"live_count", sums.live.alloc_count},
-          {"live_bytes", sums.live.size_total},
-          {"used_share", sums.used_share()}};
+Json side_json(const HeapSums &sums, bool reads_apart) {
+  Json json = {{"alloc_count", sums.all.alloc_count}, {"size_total", sums.all.size_total}};
+  put_accesses(json, sums.all.reads, sums.all.writes, reads_apart);
+  json["live_count"] = sums.live.alloc_count;
+  json["live_bytes"] = sums.live.size_total;
+  json["used_share"] = sums.used_share();
+  return json;
 }
 
 } // namespace
@@ -79,7 +78,8 @@ std::string diff_text(const HeapDiff &diff, unsigned top, const Style &style) {
 
 std::string diff_json(const HeapDiff &diff, unsigned top) {
   Json document = {{"schema", "assay.diff/1"}, {"same", diff.same}};
-  document["totals"] = {{"old", side_json(diff.old_totals)}, {"new", side_json(diff.new_totals)}};
+  document["totals"] = {{"old", side_json(diff.old_totals, diff.reads_apart)},
+                        {"new", side_json(diff.new_totals, diff.reads_apart)}};
   document["totals"]["old"]["peak_bytes"] = diff.old_peak_bytes;
   document["totals"]["new"]["peak_bytes"] = diff.new_peak_bytes;
   document["sites"] = Json::array();
@@ -87,8 +87,8 @@ std::string diff_json(const HeapDiff &diff, unsigned top) {
     const HeapDiffRow &row = diff.rows[i];
     document["sites"].push_back({{"owner", frame_json(row.owner)},
                                  {"type", row.type},
-                                 {"old", side_json(row.old_sums)},
-                                 {"new", side_json(row.new_sums)}});
+                                 {"old", side_json(row.old_sums, diff.reads_apart)},
+                                 {"new", side_json(row.new_sums, diff.reads_apart)}});
   }
   return document_text(document);
 }

@@ -3,8 +3,12 @@
 // Minima and maxima of an empty block are null, not sentinels. used_percent counts objects: total
 // is the sum over objects of their percentage, so that total / alloc_count is the mean.
 
+#include "report/call_tree.h"
+#include "report/events.h"
 #include "report/heap_report.h"
 #include "report/json.h"
+#include "report/outside.h"
+#include "report/timeline.h"
 
 namespace report {
 namespace {
@@ -35,7 +39,7 @@ Json histogram(const uint64_t *buckets) {
   return list;
 }
 
-void put_sums(Json &json, const HeapSums &sums) {
+void put_sums(Json &json, const HeapSums &sums, bool reads_apart) {
   const AssayHib &h = sums.all;
   bool empty = h.alloc_count == 0;
   json["alloc_count"] = h.alloc_count;
@@ -47,8 +51,10 @@ void put_sums(Json &json, const HeapSums &sums) {
   json["access_density"] = hundredths(h.density_total, h.density_min, h.density_max, empty);
   json["lifetime_access_density"] =
       hundredths(h.lifetime_density_total, h.lifetime_density_min, h.lifetime_density_max, empty);
-  json["reads"] = h.reads;
-  json["writes"] = h.writes;
+  if (reads_apart) {
+    json["reads"] = h.reads;
+    json["writes"] = h.writes;
+  }
   json["touched_bytes"] = h.touched_bytes;
   json["blocks_spanned"] = h.blocks_spanned;
   json["blocks_touched"] = h.blocks_touched;
@@ -68,7 +74,7 @@ void put_sums(Json &json, const HeapSums &sums) {
   json["same_free_cpu"] = h.same_free_cpu;
 }
 
-Json context_json(const analyze::HeapContextRow &row) {
+Json context_json(const analyze::HeapContextRow &row, bool reads_apart) {
   const AssayHib &h = row.sums.all;
   Json json;
   json["id"] = row.id;
@@ -77,7 +83,8 @@ Json context_json(const analyze::HeapContextRow &row) {
   json["stack_cut"] = row.stack_cut;
   json["accesses_counted"] = row.accesses_counted;
   json["type"] = row.type.empty() ? Json(nullptr) : Json(row.type);
-  put_sums(json, row.sums);
+  json["origin"] = row.origin;
+  put_sums(json, row.sums, reads_apart);
   json["last_alloc_us"] = h.last_alloc_us;
   json["last_free_us"] = h.last_free_us;
   json["last_alloc_cpu"] = h.last_alloc_cpu;
@@ -91,7 +98,8 @@ Json context_json(const analyze::HeapContextRow &row) {
   return json;
 }
 
-Json groups_json(const std::vector<analyze::HeapGroupRow> &rows, bool with_layout) {
+Json groups_json(const std::vector<analyze::HeapGroupRow> &rows, bool with_layout,
+                 bool reads_apart) {
   Json list = Json::array();
   for (const analyze::HeapGroupRow &row : rows) {
     Json json;
@@ -103,49 +111,47 @@ Json groups_json(const std::vector<analyze::HeapGroupRow> &rows, bool with_layou
       json["line"] = row.line;
       json["hole_bytes"] = row.has_layout ? Json(row.hole_bytes) : Json(nullptr);
     }
-    put_sums(json, row.sums);
+    put_sums(json, row.sums, reads_apart);
     list.push_back(std::move(json));
   }
   return list;
 }
 
-Json sites_json(const std::vector<analyze::HeapContextRow> &rows) {
+Json sites_json(const std::vector<analyze::HeapContextRow> &rows, bool reads_apart) {
   Json list = Json::array();
   for (const analyze::HeapContextRow &row : rows) {
     Json json;
     json["site"] = stack_json({row.owner_frame()}).front();
     json["type"] = row.type.empty() ? Json(nullptr) : Json(row.type);
+    json["origin"] = row.origin;
     json["contexts"] = row.contexts;
     json["largest_context"] = row.id;
-    put_sums(json, row.sums);
+    put_sums(json, row.sums, reads_apart);
     list.push_back(std::move(json));
   }
   return list;
 }
 
-Json timeline_json(const std::vector<profile::Process> &processes) {
-  Json list = Json::array();
-  for (const profile::Process &process : processes)
-    for (const profile::TimelinePoint &point : process.timeline)
-      list.push_back({{"pid", process.pid},
-                      {"time_us", point.time_us},
-                      {"live_count", point.live_objects},
-                      {"live_bytes", point.live_bytes},
-                      {"peak_bytes", point.peak_bytes}});
-  return list;
+std::string unit_of(const analyze::HeapResult &result) {
+  std::string unit =
+      "one executed load or store instruction; memory functions count one for each 8 bytes";
+  if (!result.accesses_counted)
+    return "one allocation; accesses were not counted";
+  return result.reads_apart ? unit : unit + "; loads and stores are not told apart";
 }
 
 } // namespace
 
-std::string heap_json(const analyze::HeapResult &result, unsigned top, const std::string &sort) {
+std::string heap_json(const analyze::HeapResult &result, unsigned top, const std::string &sort,
+                      const analyze::CallTree *tree) {
   Json json;
   json["schema"] = "assay.heap/1";
   profile::Process nobody;
   const profile::Process &process = result.processes.empty() ? nobody : result.processes.front();
   json["program"] = program_json(process, result.program_build_id);
   json["machine"] = machine_json(process);
-  json["unit"] =
-      "one executed load or store instruction; memory functions count one for each 8 bytes";
+  json["unit"] = unit_of(result);
+  json["block_bytes"] = result.block_bytes;
   json["processes"] = Json::array();
   for (const profile::Process &each : result.processes)
     json["processes"].push_back({{"pid", each.pid},
@@ -153,16 +159,20 @@ std::string heap_json(const analyze::HeapResult &result, unsigned top, const std
                                  {"path", each.executable},
                                  {"start_unix_ns", each.start_unix_ns},
                                  {"forked", each.forked},
+                                 {"reset_us", each.reset_us ? Json(*each.reset_us) : Json(nullptr)},
                                  {"ended", !each.ends.empty()}});
   json["losses"] = losses_json(result.losses);
   json["notes"] = result.notes;
   json["coverage"] = {{"accesses_counted", result.accesses_counted},
+                      {"reads_and_writes_apart", result.reads_apart},
+                      {"globals_counted", result.globals_counted},
+                      {"stacks_counted", result.stacks_counted},
                       {"modules_instrumented", result.modules_instrumented},
                       {"modules", result.modules_total},
                       {"contexts_filtered_out", result.filtered_out}};
   json["findings"] = findings_json(result.findings);
   Json totals;
-  put_sums(totals, result.totals);
+  put_sums(totals, result.totals, result.reads_apart);
   totals["contexts"] = result.contexts.size();
   totals["run_us"] = result.run_us;
   totals["peak_bytes"] = result.peak_live_bytes;
@@ -176,12 +186,17 @@ std::string heap_json(const analyze::HeapResult &result, unsigned top, const std
       order.push_back(index);
   }
   for (size_t index = 0; index < order.size() && (!top || index < top); index++)
-    json["contexts"].push_back(context_json(result.contexts[order[index]]));
-  json["sites"] = sites_json(result.sites);
-  json["types"] = groups_json(result.types, true);
-  json["modules"] = groups_json(result.modules, false);
-  json["globals"] = Json::array(); // counted only when the program was built to count them
+    json["contexts"].push_back(context_json(result.contexts[order[index]], result.reads_apart));
+  json["sites"] = sites_json(result.sites, result.reads_apart);
+  json["types"] = groups_json(result.types, true, result.reads_apart);
+  json["modules"] = groups_json(result.modules, false, result.reads_apart);
+  json["globals"] = globals_json(result);
+  json["stacks"] = stacks_json(result);
   json["timeline"] = timeline_json(result.processes);
+  json["marks"] = marks_json(result.processes);
+  json["events"] = events_json(result);
+  if (tree)
+    json["tree"] = tree_json(*tree);
   return document_text(json);
 }
 

@@ -2,6 +2,7 @@
 // result.
 #pragma once
 
+#include "analyze/call_tree.h"
 #include "analyze/heap.h"
 #include "report/table.h"
 
@@ -13,13 +14,15 @@ struct HeapTextOptions {
   unsigned top = 5;   // rows of each table
   std::string sort;   // one table in this order (analyze::heap_question); empty: every question
   bool stacks = true; // the call stacks of the rows shown, below the tables
+  const analyze::CallTree *tree = nullptr; // in place of tables and stacks
 };
 
 std::string heap_text(const analyze::HeapResult &result, const HeapTextOptions &options,
                       const Style &style);
 
 // The document assay.heap/1 (docs/schemas/assay.heap-1.json), indented, with a line end. `top`
-// limits the contexts, in the order of `sort`; 0 means all.
-std::string heap_json(const analyze::HeapResult &result, unsigned top, const std::string &sort);
+// limits the contexts, in the order of `sort`; 0 means all. The key `tree` is there if one is given.
+std::string heap_json(const analyze::HeapResult &result, unsigned top, const std::string &sort,
+                      const analyze::CallTree *tree = nullptr);
 
 } // namespace report

@@ -8,6 +8,10 @@
 
 #include "base/units.h"
 #include "profile/losses.h"
+#include "report/call_tree.h"
+#include "report/events.h"
+#include "report/outside.h"
+#include "report/timeline.h"
 
 #include <fmt/format.h>
 
@@ -40,6 +44,11 @@ public:
 
   std::string text() {
     header();
+    if (options_.tree) {
+      out_ += tree_text(*options_.tree, result_, style_);
+      what_is_missing();
+      return std::move(out_);
+    }
     findings();
     if (options_.sort.empty()) {
       for (const analyze::HeapQuestion &question : analyze::heap_questions())
@@ -47,6 +56,8 @@ public:
           answer(question);
       groups("What is the memory used for, by type?", "type", result_.types, true);
       groups("Which modules allocate it?", "module", result_.modules, false);
+      out_ += outside_text(result_, options_.top, style_);
+      out_ += events_text(result_, options_.top, style_);
     } else {
       answer(analyze::heap_question(options_.sort));
     }
@@ -81,43 +92,19 @@ private:
                     count(all.all.alloc_count), bytes(all.all.size_total),
                     format_duration_us(double(result_.run_us)), bytes(result_.peak_live_bytes),
                     bytes(all.live.size_total));
-    if (result_.accesses_counted)
-      out_ +=
-          fmt::format("  {} accesses ({} loads, {} stores); {} of the 64-byte blocks of objects "
-                      "were touched\n",
-                      count(all.accesses()), count(all.all.reads), count(all.all.writes),
-                      format_share(all.used_share()));
+    if (result_.accesses_counted) {
+      std::string apart =
+          result_.reads_apart
+              ? fmt::format(" ({} loads, {} stores)", count(all.all.reads), count(all.all.writes))
+              : "";
+      out_ += fmt::format("  {} accesses{}; {} of the {}-byte blocks of objects were touched\n",
+                          count(all.accesses()), apart, format_share(all.used_share()),
+                          result_.block_bytes);
+    }
     if (result_.filtered_out)
       out_ += fmt::format("  --filter left out {} of {} contexts\n", result_.filtered_out,
                           result_.filtered_out + result_.contexts.size());
-    timeline();
-  }
-
-  // Live bytes over time in one line of eighths.
-  void timeline() {
-    if (result_.processes.size() != 1 || result_.run_us == 0)
-      return;
-    const auto &points = result_.processes.front().timeline;
-    uint64_t most = 0;
-    for (const auto &point : points)
-      most = std::max(most, point.live_bytes);
-    if (points.size() < 4 || most == 0)
-      return;
-    static const char *const kEighths[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    constexpr size_t kSlots = 60;
-    std::vector<uint64_t> slots(kSlots, 0);
-    for (const auto &point : points) {
-      auto share = std::min(1.0, double(point.time_us) / double(result_.run_us));
-      size_t slot = std::min<size_t>(kSlots - 1, static_cast<size_t>(share * kSlots));
-      slots[slot] = std::max(slots[slot], point.live_bytes);
-    }
-    for (size_t slot = 1; slot < kSlots; slot++) // between two points the first one holds
-      if (slots[slot] == 0)
-        slots[slot] = slots[slot - 1];
-    std::string line;
-    for (uint64_t live : slots)
-      line += kEighths[static_cast<size_t>(double(live) / double(most) * 8)];
-    out_ += fmt::format("  live bytes over time (top = {}): {}\n", bytes(most), line);
+    out_ += timeline_text(result_);
   }
 
   void findings() {
@@ -146,6 +133,8 @@ private:
 
   std::string site(const HeapContextRow &row) {
     std::string text = analyze::brief_place(row.owner_frame());
+    if (row.origin != analyze::kMallocOrigin)
+      text += " (" + row.origin + ")";
     constexpr unsigned kTypeColumns = 28;
     return row.type.empty()
                ? text
@@ -212,9 +201,8 @@ private:
                                   return format_bytes(double(s.all.cold_byte_us_total) /
                                                       double(std::max<uint64_t>(r.run_us, 1)));
                                 }};
-    static const Figure wasted = {"unused", [](auto &s, auto &) {
-                                    return bytes(s.untouched_blocks() * analyze::kBlockBytes);
-                                  }};
+    static const Figure wasted = {
+        "unused", [](auto &s, auto &r) { return bytes(s.untouched_blocks() * r.block_bytes); }};
     static const Figure freed = {
         "freed", [](auto &s, auto &) { return count(s.all.alloc_count - s.live.alloc_count); }};
     static const Figure temporaries = {"temporary", [](auto &s, auto &) {

@@ -64,6 +64,14 @@ Json findings_json(const std::vector<analyze::Finding> &findings) {
   return list;
 }
 
+void put_accesses(Json &json, uint64_t reads, uint64_t writes, bool reads_apart) {
+  json["accesses"] = reads + writes;
+  if (!reads_apart)
+    return;
+  json["reads"] = reads;
+  json["writes"] = writes;
+}
+
 std::string document_text(const Json &document) {
   return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -22,6 +22,9 @@ Json machine_json(const profile::Process &process);
 Json losses_json(const std::map<uint32_t, uint64_t> &losses);
 Json findings_json(const std::vector<analyze::Finding> &findings);
 
+// Adds `accesses`, and `reads` and `writes` where the counters told them apart.
+void put_accesses(Json &json, uint64_t reads, uint64_t writes, bool reads_apart);
+
 // Indented, with a line end; invalid UTF-8 from names is replaced, never an error.
 std::string document_text(const Json &document);
 

@@ -99,6 +99,25 @@ TEST(Heap, IdsAreTheSameInTheNextRunAndDiffer) {
   EXPECT_GT(ids.size(), 10u);
 }
 
+TEST(Heap, CountersSayWhatTheReportCanTell) {
+  profile::Profile p = profile_of(cold_object(), 1000);
+  EXPECT_TRUE(analyze_it(p).reads_apart);
+  EXPECT_EQ(analyze_it(p).block_bytes, 64u);
+  p.processes[0].counters = ASSAY_COUNTERS_TOTAL;
+  EXPECT_FALSE(analyze_it(p).reads_apart);
+  EXPECT_EQ(analyze_it(p).block_bytes, 64u);
+  p.processes[0].counters = ASSAY_COUNTERS_FINE | ASSAY_COUNTERS_GLOBALS;
+  EXPECT_FALSE(analyze_it(p).reads_apart);
+  EXPECT_TRUE(analyze_it(p).globals_counted);
+  EXPECT_EQ(analyze_it(p).block_bytes, 32u);
+  EXPECT_TRUE(analyze_it(p).notes.size() == 1); // the file is not there
+  p.processes.push_back(p.processes[0]);
+  p.processes[1].counters = ASSAY_COUNTERS_HALVES;
+  EXPECT_FALSE(analyze_it(p).reads_apart);
+  EXPECT_EQ(analyze_it(p).block_bytes, 64u);
+  EXPECT_EQ(analyze_it(p).notes.size(), 2u);
+}
+
 TEST(HeapFindings, ColdBytesAreFound) {
   auto result = analyze_it(profile_of(cold_object(), 1000));
   ASSERT_FALSE(result.findings.empty());

@@ -36,4 +36,11 @@ TEST(Units, RefuseTheRest) {
   }
 }
 
+TEST(Units, SharesArePercent) {
+  EXPECT_DOUBLE_EQ(base::parse_share("5%"), 0.05);
+  EXPECT_DOUBLE_EQ(base::parse_share("0.5 %"), 0.005);
+  for (const char *text : {"5", "", "%", "-1%", "101%", "x%", "5%%"})
+    EXPECT_THROW(base::parse_share(text), base::Failure) << text;
+}
+
 } // namespace

@@ -78,6 +78,24 @@ TEST_F(Assay, TextGoesToStandardOutput) {
   EXPECT_EQ(o.output.find('\x1b'), std::string::npos);
 }
 
+TEST_F(Assay, TreeTakesAKeyADirectionOrNothing) {
+  profile::write(profile_builder::random_profile(1), folder_ + "/one.assay");
+  for (const char *arguments :
+       {"heap --tree one.assay", "heap one.assay --tree", "heap --tree bytes one.assay",
+        "heap --tree=bottom-up one.assay", "heap one.assay --tree count,top-down --tree-min 0%"}) {
+    Outcome o = run(arguments);
+    EXPECT_EQ(o.status, 0) << o.errors;
+    EXPECT_NE(o.output.find("come from?"), std::string::npos) << arguments;
+  }
+  Outcome o = run("heap one.assay --json --tree=live,bottom-up");
+  EXPECT_NE(o.output.find("\"direction\": \"bottom-up\""), std::string::npos);
+  o = run("heap one.assay --tree nonsense");
+  EXPECT_EQ(o.status, 2);
+  EXPECT_EQ(o.errors, "assay: --tree nonsense: there is no such key; use one of bytes, count, "
+                      "accesses, live, peak, top-down, bottom-up\n");
+  EXPECT_EQ(run("heap one.assay --tree --tree-min 3").status, 2);
+}
+
 TEST_F(Assay, MergeAddsAndDumpPrints) {
   profile::write(profile_builder::random_profile(1), folder_ + "/one.assay");
   profile::write(profile_builder::random_profile(2), folder_ + "/two.assay");

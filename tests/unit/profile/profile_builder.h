@@ -5,8 +5,6 @@
 #include "profile/merge.h"
 #include "profile/profile.h"
 
-#include "abi/sites.h"
-
 #include <random>
 #include <string>
 #include <vector>
