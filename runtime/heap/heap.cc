@@ -143,7 +143,7 @@ void on_free(const Free &f) {
 
 void on_withdrawal(const Withdrawal &w) {
   if (!inherited(w.header))
-    take_live(w.header.context, w.header.size, 1);
+    withdraw_live(w.header.context, w.header.size);
 }
 
 void walk_one(const void *block, const ChunkHeader &h) {

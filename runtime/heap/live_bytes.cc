@@ -74,6 +74,15 @@ void take_live(uint32_t context, uint64_t bytes, uint64_t objects) {
   add(live.totals.live_objects, (uint64_t)0 - objects);
 }
 
+void withdraw_live(uint32_t context, uint64_t bytes) {
+  ContextStats &c = live.contexts[context];
+  if (c.peak_bytes == c.live_bytes)
+    c.peak_bytes -= bytes;
+  if (live.totals.peak_bytes == live.totals.live_bytes)
+    live.totals.peak_bytes -= bytes;
+  take_live(context, bytes, 1);
+}
+
 const Totals &totals() {
   return live.totals;
 }

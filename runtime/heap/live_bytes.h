@@ -17,6 +17,8 @@ bool create_live_bytes();
 void count_allocation();
 void add_live(uint32_t context, uint64_t bytes, uint64_t objects);
 void take_live(uint32_t context, uint64_t bytes, uint64_t objects);
+// As take_live of an object that should never have been one: a peak that it has just made goes too.
+void withdraw_live(uint32_t context, uint64_t bytes);
 const Totals &totals();
 
 // Writes the peaks that changed since the last time.
