@@ -33,13 +33,6 @@ namespace {
 // The first byte of the DIR of -fheapprof=DIR, where the program was built with it; else absent.
 extern "C" __attribute__((weak, visibility("default"))) const char __assay_default_dir;
 
-// What has been written to the file so far.
-struct {
-  uint32_t contexts;
-  uint32_t modules;
-  SpinLock lock; // one flush at a time
-} constinit written = {};
-
 const char *find_variable(char **envp, const char *name) {
   size_t n = length_of(name);
   for (; envp && *envp; envp++)
@@ -56,108 +49,6 @@ bool is_privileged(char **envp) {
     if (entry->a_type == AT_SECURE)
       return entry->a_un.a_val != 0;
   return false;
-}
-
-void write_program(bool forked) {
-  static char tail[32 << 10]; // before threads, or in a fresh child
-  size_t used = 0;
-  long n = sys::read_link("/proc/self/exe", tail, 4095);
-  used = n > 0 ? (size_t)n : 0;
-  tail[used++] = 0;
-  long fd = sys::open("/proc/self/cmdline", O_RDONLY);
-  if (fd >= 0) {
-    n = sys::read(fd, tail + used, sizeof tail - used - 1);
-    used += n > 0 ? (size_t)n : 0;
-    if (tail[used - 1]) // the end was cut
-      tail[used++] = 0;
-    sys::close(fd);
-  }
-  uint64_t tools = 0;
-#define ASSAY_TOOL(name, bit, question) tools |= 1ULL << bit;
-#include "abi/tools.def"
-  AssayProgram program = {sys::process_id(), sys::parent_process_id(), runtime.start_unix_ns, tools,
-                          forked};
-  runtime.file.append(ASSAY_RECORD_Program, program, tail, used);
-}
-
-void write_options() {
-  Text text;
-  print_options(runtime.options, text);
-  runtime.file.append(ASSAY_RECORD_Options, AssayOptions{0}, text.c_str(), text.size());
-}
-
-void write_header(bool forked) {
-  write_program(forked);
-  write_machine(runtime.file);
-  write_options();
-}
-
-void write_sites(uint32_t module, const void *sites, uint64_t size) {
-  runtime.file.append(ASSAY_RECORD_Sites, AssaySites{module}, sites, size);
-}
-
-void write_modules() {
-  for (uint32_t end = runtime.modules.count(); written.modules < end; written.modules++) {
-    const Module &m = runtime.modules.get(written.modules + 1);
-    AssayModule record = {};
-    record.module = written.modules + 1;
-    record.instrumented = m.sites != nullptr;
-    record.start = m.start;
-    record.end = m.end;
-    record.bias = m.bias;
-    record.loaded_us = m.loaded_us;
-    record.build_id_size = m.build_id_size;
-    __builtin_memcpy(&record.build_id0, m.build_id, sizeof m.build_id);
-    static_assert(offsetof(AssayModule, build_id0) + sizeof m.build_id == sizeof record);
-    runtime.file.append(ASSAY_RECORD_Module, record, m.path, length_of(m.path) + 1);
-    if (m.sites && !m.unloaded)
-      write_sites(written.modules + 1, m.sites, m.sites_size);
-  }
-}
-
-// Frames are written as (module, offset), resolved among the modules that are mapped now.
-void write_contexts() {
-  bool refreshed = false;
-  uint64_t frames[kMaxDepth];
-  uint32_t end = runtime.depot.end();
-  write_origins(); // of contexts before the end
-  for (; written.contexts + 1 < end; written.contexts++) {
-    const Context *c = runtime.depot.get(written.contexts + 1);
-    if (!c) // another thread is adding it: next time
-      break;
-    for (uint32_t i = 0; i < c->depth; i++) {
-      uint32_t module = runtime.modules.find(c->pcs[i]);
-      if (!module && !refreshed) {
-        runtime.modules.refresh();
-        refreshed = true;
-        write_modules();
-        module = runtime.modules.find(c->pcs[i]);
-      }
-      frames[i] =
-          assay_frame(module, module ? c->pcs[i] - runtime.modules.get(module).bias : c->pcs[i]);
-    }
-    AssayContext record = {written.contexts + 1, c->type, c->cut, c->origin};
-    if (c->cut)
-      count_loss_quietly(ASSAY_LOSS_stack_cut, 1);
-    runtime.file.append(ASSAY_RECORD_Context, record, frames, c->depth * sizeof frames[0]);
-  }
-}
-
-// The section is read now: the module may be gone at the next flush.
-void add_sites(const void *sites, uint64_t size) {
-  Locked locked(written.lock);
-  uint32_t module = runtime.modules.add_sites(sites, size);
-  if (module && module <= written.modules)
-    write_sites(module, sites, size);
-  write_modules();
-  forget_frame_rules(); // of an instrumented module that was not known as one
-}
-
-void write_losses() {
-#define ASSAY_LOSS(name, number, unit, what, remedy)                                               \
-  if (uint64_t count = take_loss(ASSAY_LOSS_##name))                                               \
-    runtime.file.append(ASSAY_RECORD_Loss, AssayLoss{number, count});
-#include "abi/losses.def"
 }
 
 void help_along() { // on the helper thread
@@ -184,10 +75,7 @@ bool open_profile(bool forked) {
   if (!(forked ? runtime.file.open_beside(executable)
                : runtime.file.open(o.dir, o.run, executable)))
     return false;
-  written.contexts = written.modules = 0;
-  write_header(forked);
-  runtime.modules.refresh();
-  write_modules();
+  begin_file(forked);
   runtime.control.create(runtime.file.live_path());
   return true;
 }
@@ -239,45 +127,6 @@ void start(char **envp, bool instrumented) {
     start_helper();
 }
 
-void flush(SnapshotKind kind) {
-  Locked locked(written.lock);
-  publish_snapshot(kind);
-  write_events();
-  write_contexts();
-  write_modules();
-  write_losses();
-  runtime.file.flush();
-}
-
-void reset() {
-  Locked locked(written.lock);
-  publish_reset();
-  forget_events();
-  runtime.file.append(ASSAY_RECORD_Reset, AssayReset{now_us()});
-}
-
-void before_unload() {
-  if (!runtime.recording)
-    return;
-  Busy busy;
-  Locked locked(written.lock);
-  write_contexts();
-}
-
-void after_unload() {
-  if (!runtime.recording)
-    return;
-  Busy busy;
-  Locked locked(written.lock);
-  if (!runtime.modules.refresh())
-    return;
-  runtime.depot.start_generation();
-  forget_frame_rules();
-  for (uint32_t module = 1; module <= written.modules; module++)
-    if (runtime.modules.take_unloaded(module))
-      runtime.file.append(ASSAY_RECORD_ModuleUnload, AssayModuleUnload{module, now_us()});
-}
-
 void finish(AssayEndReason reason, int status) {
   if (!runtime.recording || sys::process_id() != runtime.pid)
     return;
@@ -324,13 +173,14 @@ void continue_in_child() {
   runtime.control.forget();
   runtime.modules.reset_lock();
   forget_arena_holder();
+  forget_stacks_holder();
   forget_written_origins();
   forget_pool_holders();
   forget_mapped_holder();
   forget_events();
   runtime.side.forget_holders();
   forget_signals_holder();
-  written.lock.reset();
+  forget_flush();
   forget_sideline();
   publish_fork();
   runtime.recording = open_profile(true);
@@ -358,7 +208,7 @@ void __assay_module_init(const void *sites, uint64_t sites_size) {
     runtime.instrumented = true;
     publish_instrumented();
   }
-  add_sites(sites, sites_size);
+  add_instrumented_module(sites, sites_size);
   static constinit bool helped = false;
   if (!helped) {
     helped = true;

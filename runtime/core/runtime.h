@@ -14,6 +14,8 @@
 
 #define ASSAY_HOOK(name, result, parameters, meaning)                                              \
   extern "C" __attribute__((visibility("default"))) result name parameters;
+#define ASSAY_HOOK_VARIABLE(name, type, meaning)                                                   \
+  extern "C" __attribute__((visibility("default"))) type name;
 #define ASSAY_HOOK_TLS(name, type, meaning)                                                        \
   extern "C" __attribute__((visibility("default"),                                                 \
                             tls_model("initial-exec"))) thread_local constinit type name;
@@ -26,6 +28,9 @@ struct Runtime {
   bool finished = false;    // the final dump is written
   bool instrumented = true; // accesses are counted; false where the runtime was only preloaded
   uint32_t pid = 0;         // whose memory this is: differs in a vfork child
+  uint32_t counters = 0;    // how accesses are counted: enum AssayCounters
+  bool counters_known = false;
+  bool fixed_counters = false; // some code expects them at their fixed base
   uint64_t start_unix_ns = 0;
   Options options;
   ChunkMap chunks;
@@ -40,6 +45,12 @@ extern constinit Runtime runtime;
 
 // Begins to record; only the first call does anything.
 void start(char **envp, bool instrumented);
+
+// The first records of a new file.
+void begin_file(bool forked);
+
+// A module whose SITES section this is has come: what the compiler knew of it is written.
+void add_instrumented_module(const void *sites, uint64_t size);
 
 // Appends what changed to the profile: called by the helper thread, and by the ends below.
 void flush(SnapshotKind kind);
@@ -61,6 +72,7 @@ void after_unload();
 
 // In the child of a fork.
 void continue_in_child();
+void forget_flush(); // whose lock nobody holds there
 
 // True in glibc's single-threaded mode: then counters need no atomic operations.
 inline bool single_threaded();

@@ -10,12 +10,33 @@
 #include "runtime/core/unwind.h"
 
 #include "runtime/core/cfi.h"
+#include "runtime/core/lock.h"
 #include "runtime/core/proc_maps.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/thread.h"
 
 namespace assay {
 namespace {
+
+constexpr uint32_t kMostStacks = 4096;
+
+struct {
+  SpinLock lock;
+  uint32_t count;
+  StackBounds bounds[kMostStacks];
+} constinit stacks = {};
+
+// Under nobody's lock; a thread comes here once.
+void remember_stack(StackBounds bounds) {
+  Locked locked(stacks.lock);
+  for (uint32_t i = 0; i < stacks.count; i++)
+    if (stacks.bounds[i].high == bounds.high)
+      return;
+  if (stacks.count < kMostStacks) {
+    stacks.bounds[stacks.count] = bounds;
+    __atomic_store_n(&stacks.count, stacks.count + 1, __ATOMIC_RELEASE);
+  }
+}
 
 // The thread's own stack, from the maps file.
 bool find_own_stack(uint64_t sp) {
@@ -28,6 +49,7 @@ bool find_own_stack(uint64_t sp) {
       this_thread.stack_high = line.end;
       this_thread.stack_low =
           line.is_stack() && line.start > kGrowth ? line.start - kGrowth : line.start;
+      remember_stack({this_thread.stack_low, this_thread.stack_high});
       return true;
     }
   return false;
@@ -166,6 +188,18 @@ void unwind(const void *frame, size_t limit, bool folded, Stack &out) {
     if (!(rule & kKnown))
       return;
   }
+}
+
+uint32_t known_stacks() {
+  return __atomic_load_n(&stacks.count, __ATOMIC_ACQUIRE);
+}
+
+StackBounds known_stack(uint32_t number) {
+  return stacks.bounds[number];
+}
+
+void forget_stacks_holder() {
+  stacks.lock.reset();
 }
 
 void forget_frame_rules() {

@@ -12,6 +12,7 @@
 #include "runtime/heap/hib_table.h"
 #include "runtime/heap/live_bytes.h"
 #include "runtime/heap/live_walk.h"
+#include "runtime/heap/outside.h"
 #include "runtime/heap/text.h"
 #include "runtime/heap/wrap.h"
 
@@ -159,12 +160,15 @@ void walk_one(const void *block, const ChunkHeader &h) {
   heap.walked_bytes += h.size;
 }
 
-void walk_live() {
+void walk_live(SnapshotKind kind) {
   heap.walk++;
   heap.walk_began_us = now_us();
   heap.walked_objects = heap.walked_bytes = 0;
   for_each_live(walk_one);
+  watch_outside();
   heap.live.write_all();
+  if (kind == SnapshotKind::kFull)
+    write_outside(heap.walk);
   runtime.file.append(ASSAY_RECORD_HeapWalk, AssayHeapWalk{heap.walk, heap.walk_began_us,
                                                            heap.walked_objects, heap.walked_bytes});
   uint64_t took_us = now_us() - heap.walk_began_us; // how often: see wrap.cc
@@ -174,11 +178,15 @@ void walk_live() {
 }
 
 void on_snapshot(SnapshotKind kind) {
+  if (runtime.fixed_counters && counters_are_elsewhere()) {
+    count_loss(ASSAY_LOSS_no_shadow, 1);
+    runtime.fixed_counters = false; // said
+  }
   heap.freed.write_all();
   if (runtime.options.free_stacks)
     write_free_places();
   if (kind == SnapshotKind::kFull || now_us() >= heap.next_walk_us)
-    walk_live();
+    walk_live(kind);
   if (kind == SnapshotKind::kFull)
     write_peaks();
   print_contexts();
@@ -200,6 +208,7 @@ void on_reset() {
   if (runtime.options.free_stacks)
     forget_free_places();
   reset_peaks();
+  zero_outside();
   for_each_live([](const void *block, const ChunkHeader &h) {
     if (has_shadow(block, h.size))
       count_accesses(block, h.size, Look::kTake);
