@@ -27,7 +27,7 @@ struct Growing {
 
 TreeAmounts amounts_of(const HeapContextRow &row) {
   return {row.sums.all.size_total, row.sums.all.alloc_count, row.sums.accesses(),
-          row.sums.live.size_total, row.sums.at_peak_bytes};
+          row.sums.leaked_bytes(), row.sums.at_peak_bytes};
 }
 
 bool called_main(const image::Frame &frame) {

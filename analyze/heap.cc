@@ -333,6 +333,8 @@ void HeapSums::add(const HeapSums &other) {
   }
   peak_bytes += other.peak_bytes;
   at_peak_bytes += other.at_peak_bytes;
+  suppressed_count += other.suppressed_count;
+  suppressed_bytes += other.suppressed_bytes;
 }
 
 HeapSums heap_totals(const profile::Profile &profile) {
@@ -354,6 +356,7 @@ uint64_t peak_live_bytes(const profile::Profile &profile) {
 
 HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const HeapQuery &query) {
   Filter filter(query.filter);
+  Suppressions suppressions = query.suppressions;
   HeapResult result;
   describe_run(result, profile);
   for (const profile::HeapContext &context : profile.heap) {
@@ -373,6 +376,12 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
       continue;
     }
     row.id = stable_id(row);
+    if (row.sums.live.alloc_count && suppressions.match(row.frames)) {
+      row.suppressed = true;
+      row.sums.suppressed_count = row.sums.live.alloc_count;
+      row.sums.suppressed_bytes = row.sums.live.size_total;
+      result.suppressed_contexts++;
+    }
     for (const profile::HeapFreedAt &place : context.freed_at)
       row.freed_at.push_back({frames_of(profile, place.stack, symbols), place.count, place.bytes});
     base::stable_sort(row.freed_at,
@@ -382,6 +391,8 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
   }
   base::stable_sort(result.contexts,
                     [](const HeapContextRow &a, const HeapContextRow &b) { return a.id < b.id; });
+  result.suppressions = suppressions.patterns();
+  result.suppressions_used = suppressions.patterns_used();
   result.sites = sites_of(result.contexts);
   result.types = group_by(result.contexts, [](const HeapContextRow &row) { return row.type; });
   result.modules =
@@ -418,7 +429,7 @@ std::span<const HeapQuestion> heap_questions() {
       {"migrated", "What is freed on another cpu than it was allocated on?", false,
        [](const HeapSums &s) { return double(s.all.migrated_cpu); }},
       {"live", "What is still allocated at the end?", false,
-       [](const HeapSums &s) { return double(s.live.size_total); }},
+       [](const HeapSums &s) { return double(s.leaked_bytes()); }},
       {"peak", "Who held the memory at the peak?", false,
        [](const HeapSums &s) { return double(s.at_peak_bytes); }},
       {"bytes", "Who asks for the most bytes?", false,

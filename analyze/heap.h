@@ -7,6 +7,7 @@
 #include "analyze/finding.h"
 #include "analyze/frame.h"
 #include "analyze/outside.h"
+#include "analyze/suppressions.h"
 #include "image/layout.h"
 #include "image/symbols.h"
 #include "profile/profile.h"
@@ -33,7 +34,11 @@ struct HeapSums {
   AssayHibHistograms histograms;
   uint64_t peak_bytes = 0; // of one context; summed in groups, then an upper bound
   uint64_t at_peak_bytes = 0;
+  uint64_t suppressed_count = 0, suppressed_bytes = 0; // of the live ones: known leaks
 
+  // Live objects that nobody asked to be silent about.
+  uint64_t leaked_count() const { return live.alloc_count - suppressed_count; }
+  uint64_t leaked_bytes() const { return live.size_total - suppressed_bytes; }
   uint64_t accesses() const { return all.reads + all.writes; }
   // Share of the blocks that objects lie in that was touched; 1 for no blocks.
   double used_share() const;
@@ -60,6 +65,7 @@ struct HeapContextRow {
   std::string origin = kMallocOrigin; // or "mmap", "pool NAME"
   uint64_t type_size = 0;
   HeapSums sums;
+  bool suppressed = false;         // what is live of it is a known leak
   std::vector<FreePlace> freed_at; // most objects first
   uint64_t contexts = 1;           // more for a site: that many contexts of one owner and type
 
@@ -119,11 +125,15 @@ struct HeapResult {
 
   // Contexts that the filter took away.
   uint64_t filtered_out = 0;
+  // Contexts with live objects that suppressions match; how many of the patterns matched one.
+  uint64_t suppressed_contexts = 0;
+  size_t suppressions = 0, suppressions_used = 0;
 };
 
 struct HeapQuery {
-  std::string
-      filter; // regular expression over functions, types, origins and modules; empty: everything
+  // Regular expression over functions, types, origins and modules; empty: everything.
+  std::string filter;
+  Suppressions suppressions; // of leaks
 };
 
 // Throws Failure if the filter is not a regular expression.

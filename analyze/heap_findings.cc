@@ -167,7 +167,8 @@ void realloc_growth(HeapResult &result, const HeapContextRow &row) {
 
 void find_heap_findings(HeapResult &result) {
   for (const HeapContextRow &row : result.sites) {
-    if (row.sums.all.alloc_count == 0)
+    // Whoever suppresses a leak wants to hear nothing of its objects.
+    if (row.sums.all.alloc_count == row.sums.suppressed_count)
       continue;
     if (result.accesses_counted && row.accesses_counted) {
       cold_bytes(result, row);

@@ -20,6 +20,7 @@ struct HeapArguments {
   bool tree = false;
   std::string tree_words; // a key, a direction, or both with a comma between
   std::string tree_min = "1%";
+  std::string suppressions; // path
 };
 
 constexpr const char *kTopDown = "top-down", *kBottomUp = "bottom-up";
@@ -72,9 +73,12 @@ int answer_heap(HeapArguments arguments) {
   analyze::TreeQuery query;
   if (arguments.tree)
     query = tree_query(arguments);
+  analyze::HeapQuery question{options.filter, {}};
+  if (!arguments.suppressions.empty())
+    question.suppressions = analyze::read_suppressions(arguments.suppressions);
   profile::Profile profile = profile::read(options.files());
   image::Symbols symbols = image::open(analyze::module_files(profile));
-  analyze::HeapResult result = analyze::heap(profile, symbols, {options.filter});
+  analyze::HeapResult result = analyze::heap(profile, symbols, question);
   analyze::CallTree tree;
   if (arguments.tree) {
     if (query.key->needs_accesses && !result.accesses_counted)
@@ -112,6 +116,8 @@ Action define_heap(CLI::App &app) {
       ->expected(0, 1);
   app.add_option("--tree-min", arguments->tree_min,
                  "leave out parts of the tree with less of the whole (1%)");
+  app.add_option("--suppressions", arguments->suppressions,
+                 "a file of known leaks, as LeakSanitizer reads it: leak:PATTERN");
   std::string keys;
   for (const auto &question : analyze::heap_questions())
     keys += std::string("  ") + question.key +

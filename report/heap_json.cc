@@ -63,6 +63,8 @@ void put_sums(Json &json, const HeapSums &sums, bool reads_apart) {
   json["cold_byte_us"] = h.cold_byte_us_total;
   json["live_count"] = sums.live.alloc_count;
   json["live_bytes"] = sums.live.size_total;
+  json["suppressed_count"] = sums.suppressed_count;
+  json["suppressed_bytes"] = sums.suppressed_bytes;
   json["peak_bytes"] = sums.peak_bytes;
   json["at_peak_bytes"] = sums.at_peak_bytes;
   json["realloc_count"] = h.realloc_count;

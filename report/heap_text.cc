@@ -101,6 +101,12 @@ private:
                           count(all.accesses()), apart, format_share(all.used_share()),
                           result_.block_bytes);
     }
+    if (result_.suppressions)
+      out_ +=
+          fmt::format("  --suppressions: {} known leaks of {} in {} contexts, by {} of {} "
+                      "patterns\n",
+                      count(all.suppressed_count), bytes(all.suppressed_bytes),
+                      result_.suppressed_contexts, result_.suppressions_used, result_.suppressions);
     if (result_.filtered_out)
       out_ += fmt::format("  --filter left out {} of {} contexts\n", result_.filtered_out,
                           result_.filtered_out + result_.contexts.size());
@@ -217,9 +223,9 @@ private:
     static const Figure migrated_share = {
         "share", [](auto &s, auto &) { return share_of(s.all.migrated_cpu, s.all.alloc_count); }};
     static const Figure live = {"live bytes",
-                                [](auto &s, auto &) { return bytes(s.live.size_total); }};
+                                [](auto &s, auto &) { return bytes(s.leaked_bytes()); }};
     static const Figure live_objects = {"live objects",
-                                        [](auto &s, auto &) { return count(s.live.alloc_count); }};
+                                        [](auto &s, auto &) { return count(s.leaked_count()); }};
     static const Figure at_peak = {"at peak",
                                    [](auto &s, auto &) { return bytes(s.at_peak_bytes); }};
     static const Figure own_peak = {"own peak",

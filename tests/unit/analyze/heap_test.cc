@@ -14,7 +14,7 @@ namespace {
 
 analyze::HeapResult analyze_it(const profile::Profile &profile, const std::string &filter = "") {
   image::Symbols symbols = image::open(analyze::module_files(profile));
-  return analyze::heap(profile, symbols, {filter});
+  return analyze::heap(profile, symbols, {filter, {}});
 }
 
 AssayObject cold_object() {

@@ -96,6 +96,23 @@ TEST_F(Assay, TreeTakesAKeyADirectionOrNothing) {
   EXPECT_EQ(run("heap one.assay --tree --tree-min 3").status, 2);
 }
 
+TEST_F(Assay, KnownLeaksAreLeftOutAndSaid) {
+  profile::write(profile_builder::random_profile(1), folder_ + "/one.assay");
+  std::ofstream(folder_ + "/leaks.txt") << "# ours\nleak:module\n";
+  Outcome o = run("heap --suppressions leaks.txt one.assay");
+  EXPECT_EQ(o.status, 0) << o.errors;
+  EXPECT_NE(o.output.find("  --suppressions: "), std::string::npos);
+  EXPECT_NE(o.output.find(" contexts, by 1 of 1 patterns\n"), std::string::npos);
+  o = run("heap --suppressions absent.txt one.assay");
+  EXPECT_EQ(o.status, 2);
+  EXPECT_EQ(o.errors, "assay: absent.txt: these suppressions cannot be read: No such file or "
+                      "directory; check the name\n");
+  std::ofstream(folder_ + "/leaks.txt") << "fun:malloc\n";
+  o = run("heap --suppressions leaks.txt one.assay");
+  EXPECT_EQ(o.status, 2);
+  EXPECT_EQ(o.errors.find("assay: leaks.txt:1: 'fun:malloc' is not a suppression"), 0u);
+}
+
 TEST_F(Assay, MergeAddsAndDumpPrints) {
   profile::write(profile_builder::random_profile(1), folder_ + "/one.assay");
   profile::write(profile_builder::random_profile(2), folder_ + "/two.assay");

@@ -44,6 +44,7 @@ TEST(HeapJson, HasTheDocumentedKeys) {
                             "touched_bytes",
                             "live_count",
                             "live_bytes",
+                            "suppressed_bytes",
                             "peak_bytes",
                             "last_alloc_us",
                             "last_free_us",
@@ -189,7 +190,7 @@ TEST(HeapText, OriginsAreNamedWhereTheyAreNotMalloc) {
   EXPECT_NE(text.find("(pool nodes)"), std::string::npos);
   EXPECT_NE(text.find("(mmap)"), std::string::npos);
   EXPECT_EQ(text.find("(malloc)"), std::string::npos);
-  auto pool = analyze::heap(p, symbols, {"^pool nodes$"});
+  auto pool = analyze::heap(p, symbols, {"^pool nodes$", {}});
   ASSERT_FALSE(pool.contexts.empty());
   for (const auto &row : pool.contexts)
     EXPECT_EQ(row.origin, "pool nodes");
