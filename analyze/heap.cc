@@ -206,12 +206,18 @@ std::vector<HeapGroupRow> group_by(const std::vector<HeapContextRow> &rows,
   return result;
 }
 
+void most_objects_first(std::vector<FreePlace> &places) {
+  base::stable_sort(places,
+                    [](const FreePlace &a, const FreePlace &b) { return a.count > b.count; });
+}
+
 std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts) {
   using Key =
       std::tuple<std::string, std::string, std::string, uint32_t, std::string, std::string, bool>;
   struct Site {
     HeapContextRow row;
     uint64_t most_bytes = 0;
+    std::map<std::string, FreePlace> freed_at; // by the line that owns the free
   };
   std::map<Key, Site> sites;
   for (const HeapContextRow &context : contexts) {
@@ -224,7 +230,13 @@ std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts
     if (is_new || context.sums.all.size_total > site.most_bytes) {
       site.most_bytes = context.sums.all.size_total;
       site.row = context;
-      site.row.freed_at.clear();
+    }
+    for (const FreePlace &place : context.freed_at) {
+      auto [freed, first] = site.freed_at.try_emplace(analyze::place(place.owner_frame()), place);
+      if (first)
+        continue;
+      freed->second.count += place.count;
+      freed->second.bytes += place.bytes;
     }
     if (is_new)
       continue;
@@ -234,8 +246,13 @@ std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts
   }
   std::vector<HeapContextRow> rows;
   rows.reserve(sites.size());
-  for (auto &[key, site] : sites)
+  for (auto &[key, site] : sites) {
+    site.row.freed_at.clear();
+    for (auto &[line, place] : site.freed_at)
+      site.row.freed_at.push_back(std::move(place));
+    most_objects_first(site.row.freed_at);
     rows.push_back(std::move(site.row));
+  }
   return rows;
 }
 
@@ -324,6 +341,12 @@ double HeapSums::mean_lifetime_us() const {
   return all.alloc_count ? double(all.lifetime_us_total) / double(all.alloc_count) : 0;
 }
 
+bool HeapSums::over_reserved() const {
+  constexpr uint64_t kLeastBuffer = 4 * kBlockBytes;
+  return all.size_total >= all.alloc_count * kLeastBuffer && all.touched_bytes > 0 &&
+         all.touched_bytes < all.size_total / 2;
+}
+
 void HeapSums::add(const HeapSums &other) {
   assay_hib_join(&all, &other.all, 0);
   assay_hib_join(&live, &other.live, 0);
@@ -382,10 +405,12 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
       row.sums.suppressed_bytes = row.sums.live.size_total;
       result.suppressed_contexts++;
     }
-    for (const profile::HeapFreedAt &place : context.freed_at)
-      row.freed_at.push_back({frames_of(profile, place.stack, symbols), place.count, place.bytes});
-    base::stable_sort(row.freed_at,
-                      [](const FreePlace &a, const FreePlace &b) { return a.count > b.count; });
+    for (const profile::HeapFreedAt &place : context.freed_at) {
+      FreePlace freed{frames_of(profile, place.stack, symbols), 0, place.count, place.bytes};
+      freed.owner = owner(freed.frames);
+      row.freed_at.push_back(std::move(freed));
+    }
+    most_objects_first(row.freed_at);
     result.totals.add(row.sums);
     result.contexts.push_back(std::move(row));
   }
@@ -416,6 +441,8 @@ std::span<const HeapQuestion> heap_questions() {
        [](const HeapSums &s) { return double(s.all.cold_byte_us_total); }},
       {"waste", "Which objects are badly used?", true,
        [](const HeapSums &s) { return double(s.untouched_blocks()); }},
+      {"reserve", "Which buffers are larger than what is used of them?", true,
+       [](const HeapSums &s) { return s.over_reserved() ? double(s.untouched_bytes()) : 0; }},
       {"churn", "Where are objects made and thrown away?", false,
        [](const HeapSums &s) {
          return s.all.alloc_count > 1 ? double(s.all.alloc_count - s.live.alloc_count) /

@@ -42,6 +42,9 @@ struct HeapSums {
   uint64_t accesses() const { return all.reads + all.writes; }
   // Share of the blocks that objects lie in that was touched; 1 for no blocks.
   double used_share() const;
+  uint64_t untouched_bytes() const { return all.size_total - all.touched_bytes; }
+  // Whether the objects are large enough to be buffers, and used, but by less than half.
+  bool over_reserved() const;
   uint64_t untouched_blocks() const { return all.blocks_spanned - all.blocks_touched; }
   double mean_lifetime_us() const;
   void add(const HeapSums &other);
@@ -49,7 +52,10 @@ struct HeapSums {
 
 struct FreePlace {
   std::vector<image::Frame> frames;
+  size_t owner = 0; // index into frames
   uint64_t count = 0, bytes = 0;
+
+  const image::Frame &owner_frame() const { return frames[owner]; }
 };
 
 struct HeapContextRow {
@@ -65,9 +71,10 @@ struct HeapContextRow {
   std::string origin = kMallocOrigin; // or "mmap", "pool NAME"
   uint64_t type_size = 0;
   HeapSums sums;
-  bool suppressed = false;         // what is live of it is a known leak
-  std::vector<FreePlace> freed_at; // most objects first
-  uint64_t contexts = 1;           // more for a site: that many contexts of one owner and type
+  bool suppressed = false; // what is live of it is a known leak
+  // Most objects first. Of a context by call stack, of a site by line, with one of its stacks.
+  std::vector<FreePlace> freed_at;
+  uint64_t contexts = 1; // more for a site: that many contexts of one owner and type
 
   const image::Frame &owner_frame() const { return frames[owner]; }
 };

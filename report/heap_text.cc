@@ -209,6 +209,15 @@ private:
                                 }};
     static const Figure wasted = {
         "unused", [](auto &s, auto &r) { return bytes(s.untouched_blocks() * r.block_bytes); }};
+    static const Figure unused_bytes = {"unused",
+                                        [](auto &s, auto &) { return bytes(s.untouched_bytes()); }};
+    static const Figure touched = {
+        "touched", [](auto &s, auto &) { return share_of(s.all.touched_bytes, s.all.size_total); }};
+    static const Figure mean_size = {"size each", [](auto &s, auto &) {
+                                       return format_bytes(
+                                           double(s.all.size_total) /
+                                           double(std::max<uint64_t>(s.all.alloc_count, 1)));
+                                     }};
     static const Figure freed = {
         "freed", [](auto &s, auto &) { return count(s.all.alloc_count - s.live.alloc_count); }};
     static const Figure temporaries = {"temporary", [](auto &s, auto &) {
@@ -237,6 +246,7 @@ private:
         {"accesses", {accesses, share, per_byte, objects, size}},
         {"cold", {held, used, lifetime, objects, size}},
         {"waste", {wasted, used, objects, size, accesses}},
+        {"reserve", {unused_bytes, touched, mean_size, objects, reallocs}},
         {"churn", {freed, lifetime, temporaries, size}},
         {"realloc", {moved, reallocs, objects, size}},
         {"migrated", {migrated, migrated_share, objects}},
@@ -314,6 +324,22 @@ private:
       }
       if (row.stack_cut)
         out_ += "      … outer frames are missing\n";
+      freed_at(row);
+    }
+  }
+
+  void freed_at(const HeapContextRow &row) {
+    constexpr size_t kMostPlaces = 3;
+    for (size_t index = 0; index < row.freed_at.size(); index++) {
+      if (index == kMostPlaces) {
+        out_ += fmt::format("      … freed at {} more places\n", row.freed_at.size() - index);
+        break;
+      }
+      const analyze::FreePlace &place = row.freed_at[index];
+      std::string amount = fmt::format(": {} {}, {}", count(place.count),
+                                       place.count == 1 ? "object" : "objects", bytes(place.bytes));
+      std::string line = "freed at " + printable(analyze::place(place.owner_frame()));
+      out_ += "      " + shortened(line, style_.width - 6 - columns_of(amount)) + amount + "\n";
     }
   }
 

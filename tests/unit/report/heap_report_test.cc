@@ -196,6 +196,18 @@ TEST(HeapText, OriginsAreNamedWhereTheyAreNotMalloc) {
     EXPECT_EQ(row.origin, "pool nodes");
 }
 
+TEST(HeapText, FreesStandUnderTheStack) {
+  analyze::HeapResult result = result_of_halves(1);
+  for (auto &site : result.sites) {
+    analyze::FreePlace place = {site.frames, 0, 3, 48};
+    place.frames[0].function = "list_free";
+    site.freed_at.assign(5, place);
+  }
+  std::string text = report::heap_text(result, {}, report::Style());
+  EXPECT_NE(text.find("      freed at list_free: 3 objects, 48 B\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("      … freed at 2 more places\n"), std::string::npos);
+}
+
 TEST(HeapJson, TopAndSortLimitTheContexts) {
   auto json = nlohmann::json::parse(report::heap_json(result_of(2), 3, "bytes"));
   ASSERT_EQ(json["contexts"].size(), 3u);
