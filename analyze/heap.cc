@@ -301,6 +301,30 @@ void describe_counters(HeapResult &result, const profile::Profile &profile) {
         "and blocks differ in size; look at their profiles one by one");
 }
 
+// Libraries of the system make allocations on behalf of their callers and cannot be rebuilt by
+// whoever reads this; a module counts only where it owns an allocation.
+void describe_coverage(HeapResult &result, const profile::Profile &profile) {
+  std::set<std::string> plain, found;
+  for (const profile::Module &module : profile.modules)
+    if (!module.instrumented && module.path.starts_with('/'))
+      plain.insert(module.path);
+  uint64_t counted = 0;
+  for (const HeapContextRow &row : result.contexts) {
+    if (result.accesses_counted && row.accesses_counted)
+      counted += row.sums.all.size_total;
+    const image::Frame &frame = row.owner_frame();
+    if (plain.count(frame.module) && !is_allocation_machinery(frame))
+      found.insert(frame.module);
+  }
+  uint64_t all = result.totals.all.size_total;
+  result.counted_bytes_share = all ? double(counted) / double(all) : 1;
+  if (!result.accesses_counted || found.empty())
+    return;
+  result.uninstrumented_allocators.assign(found.begin(), found.end());
+  uint64_t &loss = result.losses[ASSAY_LOSS_uninstrumented_module];
+  loss = std::max<uint64_t>(loss, found.size());
+}
+
 void describe_run(HeapResult &result, const profile::Profile &profile) {
   result.processes = profile.processes;
   result.losses = profile.losses;
@@ -323,7 +347,10 @@ void describe_run(HeapResult &result, const profile::Profile &profile) {
   }
   describe_counters(result, profile);
   result.peak_live_bytes = peak_live_bytes(profile);
-  result.accesses_counted = !profile.losses.count(ASSAY_LOSS_no_shadow);
+  // Without any code of assay-cc (assay run --preload) there was nothing that counts.
+  bool any_counts = std::any_of(profile.modules.begin(), profile.modules.end(),
+                                [](const profile::Module &module) { return module.instrumented; });
+  result.accesses_counted = any_counts && !profile.losses.count(ASSAY_LOSS_no_shadow);
 }
 
 } // namespace
@@ -423,6 +450,7 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
   result.modules =
       group_by(result.contexts, [](const HeapContextRow &row) { return row.owner_frame().module; });
   find_layouts(result.types, profile);
+  describe_coverage(result, profile);
   result.globals = globals(profile, symbols);
   std::erase_if(result.globals, [&](const GlobalRow &row) { return !filter.keeps(row); });
   result.stacks = stacks(profile);

@@ -127,6 +127,11 @@ struct HeapResult {
   std::map<uint32_t, uint64_t> losses;
   std::vector<std::string> notes;
   uint64_t modules_instrumented = 0, modules_total = 0;
+  // Where accesses were counted: paths of modules that own allocations and were not built with
+  // assay-cc, in order. Counted as the loss uninstrumented_module.
+  std::vector<std::string> uninstrumented_allocators;
+  // Share of the bytes asked for by code whose accesses were counted; 1 for no bytes.
+  double counted_bytes_share = 1;
   uint64_t peak_live_bytes = 0; // largest of any process
   uint64_t run_us = 0; // that was measured: to the end, from the start or the reset; the longest
 

@@ -120,9 +120,11 @@ bool over_reserve(HeapResult &result, const HeapContextRow &row) {
        place(row.owner_frame()),
        {unused, "bytes"},
        share * 0.95, // the same bytes may also be cold, and that says more
-       fmt::format("{} objects of {} on average, of which {} are touched{}",
-                   base::format_count(double(h.alloc_count)), base::format_bytes(mean),
-                   base::format_bytes(touched), grown),
+       fmt::format("{} of {}, of which {} are touched{}",
+                   h.alloc_count == 1
+                       ? "1 object"
+                       : base::format_count(double(h.alloc_count)) + " objects, on average",
+                   base::format_bytes(mean), base::format_bytes(touched), grown),
        h.realloc_count
            ? fmt::format("reserve about {} at once, and shrink it to what it holds when "
                          "it is complete (realloc, shrink_to_fit)",

@@ -169,8 +169,14 @@ std::string heap_json(const analyze::HeapResult &result, unsigned top, const std
                       {"reads_and_writes_apart", result.reads_apart},
                       {"globals_counted", result.globals_counted},
                       {"stacks_counted", result.stacks_counted},
+                      {"counted_bytes_share", result.counted_bytes_share},
                       {"modules_instrumented", result.modules_instrumented},
                       {"modules", result.modules_total},
+                      {"modules_instrumented_share",
+                       result.modules_total
+                           ? double(result.modules_instrumented) / double(result.modules_total)
+                           : 1},
+                      {"uninstrumented_allocators", result.uninstrumented_allocators},
                       {"contexts_filtered_out", result.filtered_out}};
   json["findings"] = findings_json(result.findings);
   Json totals;

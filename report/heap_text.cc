@@ -151,8 +151,13 @@ private:
     if (question.needs_accesses && !result_.accesses_counted)
       return;
     auto order = ranked(result_.sites, question);
-    if (order.empty())
+    if (order.empty()) {
+      if (!options_.sort.empty()) { // it was asked for
+        heading(question.question);
+        out_ += "  nothing\n";
+      }
       return;
+    }
     Table table;
     std::string key = question.key;
     table.column("", Align::left);
@@ -348,7 +353,9 @@ private:
     if (result_.losses.empty() && result_.notes.empty() && !partial)
       return;
     heading("What is missing");
-    if (partial)
+    if (partial && result_.modules_instrumented == 0)
+      out_ += "  no module was built with assay-cc, so accesses are not counted\n";
+    else if (partial)
       out_ +=
           fmt::format("  {} of {} modules were built with assay-cc; accesses by the others are not "
                       "counted\n",
@@ -360,7 +367,12 @@ private:
       std::string unit = kind.unit;
       if (times == 1 && unit.ends_with('s'))
         unit.pop_back();
-      out_ += fmt::format("  {} {}: {}; {}\n", times, unit, kind.what, kind.remedy);
+      std::string names;
+      if (number == ASSAY_LOSS_uninstrumented_module && !result_.uninstrumented_allocators.empty())
+        names = fmt::format(" ({})", fmt::join(result_.uninstrumented_allocators, ", "));
+      out_ +=
+          printable(fmt::format("  {} {}{}: {}; {}", times, unit, names, kind.what, kind.remedy)) +
+          "\n";
     }
     for (const std::string &note : result_.notes)
       out_ += "  " + printable(note) + "\n";

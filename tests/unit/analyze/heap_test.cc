@@ -118,6 +118,33 @@ TEST(Heap, CountersSayWhatTheReportCanTell) {
   EXPECT_EQ(analyze_it(p).notes.size(), 2u);
 }
 
+TEST(Heap, ModulesThatAllocateAndWereNotRebuiltAreALoss) {
+  profile::Assembler assembler;
+  auto app = assembler.module("/nowhere/app", {1}, true);
+  auto plain = assembler.module("/nowhere/libplain.so", {2}, false);
+  auto libc = assembler.module("/lib/libc.so.6", {3}, false);
+  auto vdso = assembler.module("[vdso]", {}, false);
+  for (auto module : {app, plain, libc, vdso}) {
+    AssayObject object = {};
+    object.size = 10;
+    assembler.heap_context(assembler.stack({{{module, 0x10}, {app, 0x20}}, false}), {}).freed =
+        assay_hib_of(&object);
+  }
+  profile::Process process;
+  process.ends.push_back({ASSAY_END_EXIT, 0, 10});
+  assembler.profile().processes.push_back(process);
+  profile::Profile p = assembler.finish();
+  auto result = analyze_it(p);
+  EXPECT_EQ(result.losses.at(ASSAY_LOSS_uninstrumented_module), 1u);
+  EXPECT_EQ(result.uninstrumented_allocators, std::vector<std::string>{"/nowhere/libplain.so"});
+  EXPECT_EQ(result.counted_bytes_share, 0.25);
+
+  p.losses[ASSAY_LOSS_no_shadow] = 1; // nobody's accesses are counted
+  result = analyze_it(p);
+  EXPECT_EQ(result.losses.count(ASSAY_LOSS_uninstrumented_module), 0u);
+  EXPECT_EQ(result.counted_bytes_share, 0);
+}
+
 TEST(HeapFindings, ColdBytesAreFound) {
   auto result = analyze_it(profile_of(cold_object(), 1000));
   ASSERT_FALSE(result.findings.empty());
