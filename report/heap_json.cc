@@ -144,8 +144,8 @@ std::string unit_of(const analyze::HeapResult &result) {
 
 } // namespace
 
-std::string heap_json(const analyze::HeapResult &result, unsigned top, const std::string &sort,
-                      const analyze::CallTree *tree) {
+Json heap_document(const analyze::HeapResult &result, unsigned top, const std::string &sort,
+                   const analyze::CallTree *tree) {
   Json json;
   json["schema"] = "assay.heap/1";
   profile::Process nobody;
@@ -205,7 +205,12 @@ std::string heap_json(const analyze::HeapResult &result, unsigned top, const std
   json["events"] = events_json(result);
   if (tree)
     json["tree"] = tree_json(*tree);
-  return document_text(json);
+  return json;
+}
+
+std::string heap_json(const analyze::HeapResult &result, unsigned top, const std::string &sort,
+                      const analyze::CallTree *tree) {
+  return document_text(heap_document(result, top, sort, tree));
 }
 
 } // namespace report

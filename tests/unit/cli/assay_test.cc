@@ -3,6 +3,7 @@
 #include "tests/unit/profile/profile_builder.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <array>
 #include <cstdio>
@@ -111,6 +112,35 @@ TEST_F(Assay, KnownLeaksAreLeftOutAndSaid) {
   o = run("heap --suppressions leaks.txt one.assay");
   EXPECT_EQ(o.status, 2);
   EXPECT_EQ(o.errors.find("assay: leaks.txt:1: 'fun:malloc' is not a suppression"), 0u);
+}
+
+TEST_F(Assay, EachProgramHasASection) {
+  profile::Profile one = profile_builder::random_profile(1);
+  profile::Profile again = profile_builder::random_profile(2);
+  profile::Profile other = profile_builder::random_profile(3);
+  other.processes[0].executable = "/bin/other";
+  profile::write(one, folder_ + "/one.assay");
+  profile::write(again, folder_ + "/again.assay");
+  profile::write(other, folder_ + "/other.assay");
+  Outcome o = run("heap one.assay again.assay other.assay");
+  EXPECT_EQ(o.status, 0) << o.errors;
+  EXPECT_EQ(o.output.find("Program 1 of 2, build id "), 0u);
+  EXPECT_NE(o.output.find("\n\nProgram 2 of 2, build id "), std::string::npos);
+  EXPECT_NE(o.output.find("\nassay heap: /bin/other"), std::string::npos);
+  EXPECT_NE(o.output.find("  sum of 2 processes\n"), std::string::npos);
+  o = run("heap one.assay again.assay");
+  EXPECT_EQ(o.output.find("assay heap: /bin/app"), 0u);
+
+  o = run("heap --json one.assay again.assay other.assay");
+  auto json = nlohmann::json::parse(o.output);
+  ASSERT_EQ(json["programs"].size(), 2u);
+  uint64_t objects = 0;
+  for (const auto &program : json["programs"]) {
+    EXPECT_EQ(program["schema"], "assay.heap/1");
+    objects += program["totals"]["alloc_count"].get<uint64_t>();
+  }
+  EXPECT_EQ(objects, json["totals"]["alloc_count"]);
+  EXPECT_FALSE(nlohmann::json::parse(run("heap --json one.assay").output).contains("programs"));
 }
 
 TEST_F(Assay, MergeAddsAndDumpPrints) {
