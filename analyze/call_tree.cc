@@ -27,7 +27,7 @@ struct Growing {
 
 TreeAmounts amounts_of(const HeapContextRow &row) {
   return {row.sums.all.size_total, row.sums.all.alloc_count, row.sums.accesses(),
-          row.sums.live.size_total, row.sums.at_peak_bytes};
+          row.sums.leaked_bytes(), row.sums.at_peak_bytes};
 }
 
 bool called_main(const image::Frame &frame) {
@@ -37,10 +37,10 @@ bool called_main(const image::Frame &frame) {
 // The frames that the tree shows: from the owner outwards.
 std::span<const image::Frame> shown(const HeapContextRow &row) {
   size_t outermost = row.frames.size() - 1;
-  auto is_main = [](const image::Frame &frame) { return frame.linkage_name == "main"; };
-  auto main = std::find_if(row.frames.rbegin(), row.frames.rend(), is_main);
-  if (main != row.frames.rend())
-    outermost -= static_cast<size_t>(main - row.frames.rbegin());
+  // What libc calls is main, also where it has no name.
+  for (size_t index = row.owner + 1; index <= outermost; index++)
+    if (row.frames[index].linkage_name.starts_with("__libc_start"))
+      outermost = index - 1;
   while (outermost > row.owner && called_main(row.frames[outermost]))
     outermost--;
   size_t innermost = std::min(row.owner, outermost);

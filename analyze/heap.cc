@@ -206,12 +206,18 @@ std::vector<HeapGroupRow> group_by(const std::vector<HeapContextRow> &rows,
   return result;
 }
 
+void most_objects_first(std::vector<FreePlace> &places) {
+  base::stable_sort(places,
+                    [](const FreePlace &a, const FreePlace &b) { return a.count > b.count; });
+}
+
 std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts) {
   using Key =
       std::tuple<std::string, std::string, std::string, uint32_t, std::string, std::string, bool>;
   struct Site {
     HeapContextRow row;
     uint64_t most_bytes = 0;
+    std::map<std::string, FreePlace> freed_at; // by the line that owns the free
   };
   std::map<Key, Site> sites;
   for (const HeapContextRow &context : contexts) {
@@ -224,7 +230,13 @@ std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts
     if (is_new || context.sums.all.size_total > site.most_bytes) {
       site.most_bytes = context.sums.all.size_total;
       site.row = context;
-      site.row.freed_at.clear();
+    }
+    for (const FreePlace &place : context.freed_at) {
+      auto [freed, first] = site.freed_at.try_emplace(analyze::place(place.owner_frame()), place);
+      if (first)
+        continue;
+      freed->second.count += place.count;
+      freed->second.bytes += place.bytes;
     }
     if (is_new)
       continue;
@@ -234,8 +246,13 @@ std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts
   }
   std::vector<HeapContextRow> rows;
   rows.reserve(sites.size());
-  for (auto &[key, site] : sites)
+  for (auto &[key, site] : sites) {
+    site.row.freed_at.clear();
+    for (auto &[line, place] : site.freed_at)
+      site.row.freed_at.push_back(std::move(place));
+    most_objects_first(site.row.freed_at);
     rows.push_back(std::move(site.row));
+  }
   return rows;
 }
 
@@ -284,6 +301,30 @@ void describe_counters(HeapResult &result, const profile::Profile &profile) {
         "and blocks differ in size; look at their profiles one by one");
 }
 
+// Libraries of the system make allocations on behalf of their callers and cannot be rebuilt by
+// whoever reads this; a module counts only where it owns an allocation.
+void describe_coverage(HeapResult &result, const profile::Profile &profile) {
+  std::set<std::string> plain, found;
+  for (const profile::Module &module : profile.modules)
+    if (!module.instrumented && module.path.starts_with('/'))
+      plain.insert(module.path);
+  uint64_t counted = 0;
+  for (const HeapContextRow &row : result.contexts) {
+    if (result.accesses_counted && row.accesses_counted)
+      counted += row.sums.all.size_total;
+    const image::Frame &frame = row.owner_frame();
+    if (plain.count(frame.module) && !is_allocation_machinery(frame))
+      found.insert(frame.module);
+  }
+  uint64_t all = result.totals.all.size_total;
+  result.counted_bytes_share = all ? double(counted) / double(all) : 1;
+  if (!result.accesses_counted || found.empty())
+    return;
+  result.uninstrumented_allocators.assign(found.begin(), found.end());
+  uint64_t &loss = result.losses[ASSAY_LOSS_uninstrumented_module];
+  loss = std::max<uint64_t>(loss, found.size());
+}
+
 void describe_run(HeapResult &result, const profile::Profile &profile) {
   result.processes = profile.processes;
   result.losses = profile.losses;
@@ -306,7 +347,10 @@ void describe_run(HeapResult &result, const profile::Profile &profile) {
   }
   describe_counters(result, profile);
   result.peak_live_bytes = peak_live_bytes(profile);
-  result.accesses_counted = !profile.losses.count(ASSAY_LOSS_no_shadow);
+  // Without any code of assay-cc (assay run --preload) there was nothing that counts.
+  bool any_counts = std::any_of(profile.modules.begin(), profile.modules.end(),
+                                [](const profile::Module &module) { return module.instrumented; });
+  result.accesses_counted = any_counts && !profile.losses.count(ASSAY_LOSS_no_shadow);
 }
 
 } // namespace
@@ -324,6 +368,12 @@ double HeapSums::mean_lifetime_us() const {
   return all.alloc_count ? double(all.lifetime_us_total) / double(all.alloc_count) : 0;
 }
 
+bool HeapSums::over_reserved() const {
+  constexpr uint64_t kLeastBuffer = 4 * kBlockBytes;
+  return all.size_total >= all.alloc_count * kLeastBuffer && all.touched_bytes > 0 &&
+         all.touched_bytes < all.size_total / 2;
+}
+
 void HeapSums::add(const HeapSums &other) {
   assay_hib_join(&all, &other.all, 0);
   assay_hib_join(&live, &other.live, 0);
@@ -333,6 +383,8 @@ void HeapSums::add(const HeapSums &other) {
   }
   peak_bytes += other.peak_bytes;
   at_peak_bytes += other.at_peak_bytes;
+  suppressed_count += other.suppressed_count;
+  suppressed_bytes += other.suppressed_bytes;
 }
 
 HeapSums heap_totals(const profile::Profile &profile) {
@@ -354,6 +406,7 @@ uint64_t peak_live_bytes(const profile::Profile &profile) {
 
 HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const HeapQuery &query) {
   Filter filter(query.filter);
+  Suppressions suppressions = query.suppressions;
   HeapResult result;
   describe_run(result, profile);
   for (const profile::HeapContext &context : profile.heap) {
@@ -373,20 +426,31 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
       continue;
     }
     row.id = stable_id(row);
-    for (const profile::HeapFreedAt &place : context.freed_at)
-      row.freed_at.push_back({frames_of(profile, place.stack, symbols), place.count, place.bytes});
-    base::stable_sort(row.freed_at,
-                      [](const FreePlace &a, const FreePlace &b) { return a.count > b.count; });
+    if (row.sums.live.alloc_count && suppressions.match(row.frames)) {
+      row.suppressed = true;
+      row.sums.suppressed_count = row.sums.live.alloc_count;
+      row.sums.suppressed_bytes = row.sums.live.size_total;
+      result.suppressed_contexts++;
+    }
+    for (const profile::HeapFreedAt &place : context.freed_at) {
+      FreePlace freed{frames_of(profile, place.stack, symbols), 0, place.count, place.bytes};
+      freed.owner = owner(freed.frames);
+      row.freed_at.push_back(std::move(freed));
+    }
+    most_objects_first(row.freed_at);
     result.totals.add(row.sums);
     result.contexts.push_back(std::move(row));
   }
   base::stable_sort(result.contexts,
                     [](const HeapContextRow &a, const HeapContextRow &b) { return a.id < b.id; });
+  result.suppressions = suppressions.patterns();
+  result.suppressions_used = suppressions.patterns_used();
   result.sites = sites_of(result.contexts);
   result.types = group_by(result.contexts, [](const HeapContextRow &row) { return row.type; });
   result.modules =
       group_by(result.contexts, [](const HeapContextRow &row) { return row.owner_frame().module; });
   find_layouts(result.types, profile);
+  describe_coverage(result, profile);
   result.globals = globals(profile, symbols);
   std::erase_if(result.globals, [&](const GlobalRow &row) { return !filter.keeps(row); });
   result.stacks = stacks(profile);
@@ -405,6 +469,8 @@ std::span<const HeapQuestion> heap_questions() {
        [](const HeapSums &s) { return double(s.all.cold_byte_us_total); }},
       {"waste", "Which objects are badly used?", true,
        [](const HeapSums &s) { return double(s.untouched_blocks()); }},
+      {"reserve", "Which buffers are larger than what is used of them?", true,
+       [](const HeapSums &s) { return s.over_reserved() ? double(s.untouched_bytes()) : 0; }},
       {"churn", "Where are objects made and thrown away?", false,
        [](const HeapSums &s) {
          return s.all.alloc_count > 1 ? double(s.all.alloc_count - s.live.alloc_count) /
@@ -418,7 +484,7 @@ std::span<const HeapQuestion> heap_questions() {
       {"migrated", "What is freed on another cpu than it was allocated on?", false,
        [](const HeapSums &s) { return double(s.all.migrated_cpu); }},
       {"live", "What is still allocated at the end?", false,
-       [](const HeapSums &s) { return double(s.live.size_total); }},
+       [](const HeapSums &s) { return double(s.leaked_bytes()); }},
       {"peak", "Who held the memory at the peak?", false,
        [](const HeapSums &s) { return double(s.at_peak_bytes); }},
       {"bytes", "Who asks for the most bytes?", false,

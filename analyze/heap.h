@@ -7,6 +7,7 @@
 #include "analyze/finding.h"
 #include "analyze/frame.h"
 #include "analyze/outside.h"
+#include "analyze/suppressions.h"
 #include "image/layout.h"
 #include "image/symbols.h"
 #include "profile/profile.h"
@@ -33,10 +34,17 @@ struct HeapSums {
   AssayHibHistograms histograms;
   uint64_t peak_bytes = 0; // of one context; summed in groups, then an upper bound
   uint64_t at_peak_bytes = 0;
+  uint64_t suppressed_count = 0, suppressed_bytes = 0; // of the live ones: known leaks
 
+  // Live objects that nobody asked to be silent about.
+  uint64_t leaked_count() const { return live.alloc_count - suppressed_count; }
+  uint64_t leaked_bytes() const { return live.size_total - suppressed_bytes; }
   uint64_t accesses() const { return all.reads + all.writes; }
   // Share of the blocks that objects lie in that was touched; 1 for no blocks.
   double used_share() const;
+  uint64_t untouched_bytes() const { return all.size_total - all.touched_bytes; }
+  // Whether the objects are large enough to be buffers, and used, but by less than half.
+  bool over_reserved() const;
   uint64_t untouched_blocks() const { return all.blocks_spanned - all.blocks_touched; }
   double mean_lifetime_us() const;
   void add(const HeapSums &other);
@@ -44,7 +52,10 @@ struct HeapSums {
 
 struct FreePlace {
   std::vector<image::Frame> frames;
+  size_t owner = 0; // index into frames
   uint64_t count = 0, bytes = 0;
+
+  const image::Frame &owner_frame() const { return frames[owner]; }
 };
 
 struct HeapContextRow {
@@ -60,8 +71,10 @@ struct HeapContextRow {
   std::string origin = kMallocOrigin; // or "mmap", "pool NAME"
   uint64_t type_size = 0;
   HeapSums sums;
-  std::vector<FreePlace> freed_at; // most objects first
-  uint64_t contexts = 1;           // more for a site: that many contexts of one owner and type
+  bool suppressed = false; // what is live of it is a known leak
+  // Most objects first. Of a context by call stack, of a site by line, with one of its stacks.
+  std::vector<FreePlace> freed_at;
+  uint64_t contexts = 1; // more for a site: that many contexts of one owner and type
 
   const image::Frame &owner_frame() const { return frames[owner]; }
 };
@@ -114,16 +127,25 @@ struct HeapResult {
   std::map<uint32_t, uint64_t> losses;
   std::vector<std::string> notes;
   uint64_t modules_instrumented = 0, modules_total = 0;
+  // Where accesses were counted: paths of modules that own allocations and were not built with
+  // assay-cc, in order. Counted as the loss uninstrumented_module.
+  std::vector<std::string> uninstrumented_allocators;
+  // Share of the bytes asked for by code whose accesses were counted; 1 for no bytes.
+  double counted_bytes_share = 1;
   uint64_t peak_live_bytes = 0; // largest of any process
   uint64_t run_us = 0; // that was measured: to the end, from the start or the reset; the longest
 
   // Contexts that the filter took away.
   uint64_t filtered_out = 0;
+  // Contexts with live objects that suppressions match; how many of the patterns matched one.
+  uint64_t suppressed_contexts = 0;
+  size_t suppressions = 0, suppressions_used = 0;
 };
 
 struct HeapQuery {
-  std::string
-      filter; // regular expression over functions, types, origins and modules; empty: everything
+  // Regular expression over functions, types, origins and modules; empty: everything.
+  std::string filter;
+  Suppressions suppressions; // of leaks
 };
 
 // Throws Failure if the filter is not a regular expression.

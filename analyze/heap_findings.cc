@@ -96,6 +96,46 @@ void wasted_lines(HeapResult &result, const HeapContextRow &row) {
        doubts(result, true)});
 }
 
+// A buffer that is used from its begin has a part that nobody needs; a struct of which members are
+// unused is for wasted_lines.
+bool over_reserve(HeapResult &result, const HeapContextRow &row) {
+  const AssayHib &h = row.sums.all;
+  double unused = double(row.sums.untouched_bytes());
+  double share = unused / double(std::max<uint64_t>(result.totals.all.size_total, 1));
+  bool one_struct = row.type_size && h.size_total < 2 * row.type_size * h.alloc_count;
+  if (!row.sums.over_reserved() || one_struct || share < kLeastShare || unused < kLeastWastedBytes)
+    return false;
+  double mean = double(h.size_total) / double(h.alloc_count);
+  double touched = double(h.touched_bytes) / double(h.alloc_count);
+  std::string grown;
+  if (h.realloc_count)
+    grown =
+        fmt::format("; {} calls of realloc copied {}", base::format_count(double(h.realloc_count)),
+                    base::format_bytes(double(h.realloc_moved_bytes)));
+  result.findings.push_back(
+      {"over_reserve",
+       fmt::format("{} of the {} in {} from {} are reserved and never used",
+                   base::format_bytes(unused), base::format_bytes(double(h.size_total)),
+                   kind_of(row), place(row.owner_frame())),
+       place(row.owner_frame()),
+       {unused, "bytes"},
+       share * 0.95, // the same bytes may also be cold, and that says more
+       fmt::format("{} of {}, of which {} are touched{}",
+                   h.alloc_count == 1
+                       ? "1 object"
+                       : base::format_count(double(h.alloc_count)) + " objects, on average",
+                   base::format_bytes(mean), base::format_bytes(touched), grown),
+       h.realloc_count
+           ? fmt::format("reserve about {} at once, and shrink it to what it holds when "
+                         "it is complete (realloc, shrink_to_fit)",
+                         base::format_bytes(touched))
+           : fmt::format("ask for about {} (reserve), or shrink it to what it holds "
+                         "when it is complete (realloc, shrink_to_fit)",
+                         base::format_bytes(touched)),
+       doubts(result, true)});
+  return true;
+}
+
 void churn(HeapResult &result, const HeapContextRow &row) {
   const AssayHib &h = row.sums.all;
   uint64_t ended = h.alloc_count - row.sums.live.alloc_count;
@@ -167,11 +207,13 @@ void realloc_growth(HeapResult &result, const HeapContextRow &row) {
 
 void find_heap_findings(HeapResult &result) {
   for (const HeapContextRow &row : result.sites) {
-    if (row.sums.all.alloc_count == 0)
+    // Whoever suppresses a leak wants to hear nothing of its objects.
+    if (row.sums.all.alloc_count == row.sums.suppressed_count)
       continue;
     if (result.accesses_counted && row.accesses_counted) {
       cold_bytes(result, row);
-      wasted_lines(result, row);
+      if (!over_reserve(result, row)) // one of them says what the bytes are there for
+        wasted_lines(result, row);
     }
     churn(result, row);
     migration(result, row);

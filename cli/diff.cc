@@ -21,7 +21,7 @@ struct DiffArguments {
 analyze::HeapResult answer(const std::string &which, const std::string &filter) {
   profile::Profile profile = profile::read(profile::find_profiles({which}));
   image::Symbols symbols = image::open(analyze::module_files(profile));
-  return analyze::heap(profile, symbols, {filter});
+  return analyze::heap(profile, symbols, {filter, {}});
 }
 
 int diff(const DiffArguments &arguments) {

@@ -5,11 +5,15 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "profile/merge.h"
+#include "profile/profile.h"
 #include "report/heap_report.h"
+#include "report/json.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 namespace cli {
 namespace {
@@ -20,6 +24,7 @@ struct HeapArguments {
   bool tree = false;
   std::string tree_words; // a key, a direction, or both with a comma between
   std::string tree_min = "1%";
+  std::string suppressions; // path
 };
 
 constexpr const char *kTopDown = "top-down", *kBottomUp = "bottom-up";
@@ -64,6 +69,44 @@ analyze::TreeQuery tree_query(HeapArguments &arguments) {
   return query;
 }
 
+struct Answer {
+  analyze::HeapResult result;
+  std::optional<analyze::CallTree> tree;
+};
+
+Answer answer_for(const profile::Profile &profile, const analyze::HeapQuery &question,
+                  const analyze::TreeQuery &query, const HeapArguments &arguments) {
+  image::Symbols symbols = image::open(analyze::module_files(profile));
+  Answer answer{analyze::heap(profile, symbols, question), std::nullopt};
+  if (!arguments.tree)
+    return answer;
+  if (query.key->needs_accesses && !answer.result.accesses_counted)
+    base::fail("--tree {}: this profile has no accesses; use another key", query.key->key);
+  answer.tree = analyze::call_tree(answer.result, query);
+  return answer;
+}
+
+// Of several programs the document of their sum, with those of each in the key `programs`.
+std::string json(const std::vector<profile::Profile> &programs, const analyze::HeapQuery &question,
+                 const analyze::TreeQuery &query, const HeapArguments &arguments) {
+  auto document = [&](const profile::Profile &profile) {
+    Answer answer = answer_for(profile, question, query, arguments);
+    return report::heap_document(answer.result, arguments.answer.top, arguments.answer.sort,
+                                 answer.tree ? &*answer.tree : nullptr);
+  };
+  if (programs.size() == 1)
+    return report::document_text(document(programs.front()));
+  profile::Assembler sum;
+  report::Json each = report::Json::array();
+  for (const profile::Profile &program : programs) {
+    each.push_back(document(program));
+    sum.add(program);
+  }
+  report::Json whole = document(sum.finish());
+  whole["programs"] = std::move(each);
+  return report::document_text(whole);
+}
+
 int answer_heap(HeapArguments arguments) {
   const AnswerOptions &options = arguments.answer;
   check_format(options);
@@ -72,26 +115,29 @@ int answer_heap(HeapArguments arguments) {
   analyze::TreeQuery query;
   if (arguments.tree)
     query = tree_query(arguments);
-  profile::Profile profile = profile::read(options.files());
-  image::Symbols symbols = image::open(analyze::module_files(profile));
-  analyze::HeapResult result = analyze::heap(profile, symbols, {options.filter});
-  analyze::CallTree tree;
-  if (arguments.tree) {
-    if (query.key->needs_accesses && !result.accesses_counted)
-      base::fail("--tree {}: this profile has no accesses; use another key", query.key->key);
-    tree = analyze::call_tree(result, query);
-  }
-  const analyze::CallTree *wanted = arguments.tree ? &tree : nullptr;
+  analyze::HeapQuery question{options.filter, {}};
+  if (!arguments.suppressions.empty())
+    question.suppressions = analyze::read_suppressions(arguments.suppressions);
+  std::vector<profile::Profile> programs = profile::read_programs(options.files());
   if (options.json()) {
-    write_output(options.output, report::heap_json(result, options.top, options.sort, wanted));
+    write_output(options.output, json(programs, question, query, arguments));
     return 0;
   }
   report::HeapTextOptions text;
   text.top = options.top ? options.top : options.sort.empty() ? 5 : 20;
   text.sort = options.sort;
   text.stacks = !arguments.no_stacks;
-  text.tree = wanted;
-  write_output(options.output, report::heap_text(result, text, options.style()));
+  std::string out;
+  for (size_t index = 0; index < programs.size(); index++) {
+    Answer answer = answer_for(programs[index], question, query, arguments);
+    text.tree = answer.tree ? &*answer.tree : nullptr;
+    if (programs.size() > 1)
+      out += fmt::format(
+          "{}Program {} of {}, build id {}\n", index ? "\n" : "", index + 1, programs.size(),
+          answer.result.program_build_id.empty() ? "unknown" : answer.result.program_build_id);
+    out += report::heap_text(answer.result, text, options.style());
+  }
+  write_output(options.output, out);
   return 0;
 }
 
@@ -112,6 +158,8 @@ Action define_heap(CLI::App &app) {
       ->expected(0, 1);
   app.add_option("--tree-min", arguments->tree_min,
                  "leave out parts of the tree with less of the whole (1%)");
+  app.add_option("--suppressions", arguments->suppressions,
+                 "a file of known leaks, as LeakSanitizer reads it: leak:PATTERN");
   std::string keys;
   for (const auto &question : analyze::heap_questions())
     keys += std::string("  ") + question.key +

@@ -199,6 +199,11 @@ struct Profile {
 // all; a damaged tail becomes a loss and a note.
 Profile read(const std::vector<std::string> &paths);
 
+// The same, but runs of different programs stay apart: a profile for each build id of the executable
+// (its path where there is none), in the order in which they first started. Files in which several
+// programs were merged are one for each such set of programs.
+std::vector<Profile> read_programs(const std::vector<std::string> &paths);
+
 // One profile from bytes; `path` names them in messages.
 Profile read_bytes(std::span<const std::byte> bytes, const std::string &path);
 

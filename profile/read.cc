@@ -17,6 +17,7 @@
 
 #include "base/fail.h"
 #include "base/mapped_file.h"
+#include "base/stable_sort.h"
 #include "profile/container.h"
 #include "profile/merge.h"
 #include "profile/profile.h"
@@ -26,6 +27,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <tuple>
 #include <unistd.h>
 #include <unordered_map>
@@ -503,19 +505,52 @@ void note_running(Profile &profile, const std::string &path) {
   }
 }
 
+Profile read_file(const std::string &path) {
+  base::MappedFile file(path);
+  Profile one = read_bytes(file.bytes(), path);
+  note_running(one, path);
+  return one;
+}
+
+// The build ids, or paths, of the executables of its processes.
+std::set<std::string> programs_of(const Profile &profile) {
+  std::set<std::string> programs;
+  for (const Process &process : profile.processes) {
+    std::string program = process.executable;
+    for (const Mapping &mapping : process.mappings) {
+      const Module &module = profile.modules[mapping.module.v];
+      if (!module.build_id.empty() && module.path == process.executable)
+        program.assign(module.build_id.begin(), module.build_id.end());
+    }
+    programs.insert(program);
+  }
+  return programs;
+}
+
 } // namespace
 
 Profile read(const std::vector<std::string> &paths) {
+  if (paths.size() == 1)
+    return read_file(paths.front());
   Assembler all;
-  for (const std::string &path : paths) {
-    base::MappedFile file(path);
-    Profile one = read_bytes(file.bytes(), path);
-    note_running(one, path);
-    if (paths.size() == 1)
-      return one;
-    all.add(one);
-  }
+  for (const std::string &path : paths)
+    all.add(read_file(path));
   return all.finish();
+}
+
+std::vector<Profile> read_programs(const std::vector<std::string> &paths) {
+  std::map<std::set<std::string>, Assembler> by_program;
+  for (const std::string &path : paths) {
+    Profile one = read_file(path);
+    by_program[programs_of(one)].add(one);
+  }
+  std::vector<Profile> profiles;
+  for (auto &[programs, assembler] : by_program)
+    profiles.push_back(assembler.finish());
+  base::stable_sort(profiles, [](const Profile &a, const Profile &b) {
+    return !a.processes.empty() && !b.processes.empty() && a.processes[0] < b.processes[0];
+  });
+  return profiles;
 }
 
 } // namespace profile

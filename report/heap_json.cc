@@ -63,6 +63,8 @@ void put_sums(Json &json, const HeapSums &sums, bool reads_apart) {
   json["cold_byte_us"] = h.cold_byte_us_total;
   json["live_count"] = sums.live.alloc_count;
   json["live_bytes"] = sums.live.size_total;
+  json["suppressed_count"] = sums.suppressed_count;
+  json["suppressed_bytes"] = sums.suppressed_bytes;
   json["peak_bytes"] = sums.peak_bytes;
   json["at_peak_bytes"] = sums.at_peak_bytes;
   json["realloc_count"] = h.realloc_count;
@@ -142,8 +144,8 @@ std::string unit_of(const analyze::HeapResult &result) {
 
 } // namespace
 
-std::string heap_json(const analyze::HeapResult &result, unsigned top, const std::string &sort,
-                      const analyze::CallTree *tree) {
+Json heap_document(const analyze::HeapResult &result, unsigned top, const std::string &sort,
+                   const analyze::CallTree *tree) {
   Json json;
   json["schema"] = "assay.heap/1";
   profile::Process nobody;
@@ -167,8 +169,14 @@ std::string heap_json(const analyze::HeapResult &result, unsigned top, const std
                       {"reads_and_writes_apart", result.reads_apart},
                       {"globals_counted", result.globals_counted},
                       {"stacks_counted", result.stacks_counted},
+                      {"counted_bytes_share", result.counted_bytes_share},
                       {"modules_instrumented", result.modules_instrumented},
                       {"modules", result.modules_total},
+                      {"modules_instrumented_share",
+                       result.modules_total
+                           ? double(result.modules_instrumented) / double(result.modules_total)
+                           : 1},
+                      {"uninstrumented_allocators", result.uninstrumented_allocators},
                       {"contexts_filtered_out", result.filtered_out}};
   json["findings"] = findings_json(result.findings);
   Json totals;
@@ -197,7 +205,12 @@ std::string heap_json(const analyze::HeapResult &result, unsigned top, const std
   json["events"] = events_json(result);
   if (tree)
     json["tree"] = tree_json(*tree);
-  return document_text(json);
+  return json;
+}
+
+std::string heap_json(const analyze::HeapResult &result, unsigned top, const std::string &sort,
+                      const analyze::CallTree *tree) {
+  return document_text(heap_document(result, top, sort, tree));
 }
 
 } // namespace report

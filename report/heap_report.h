@@ -4,6 +4,7 @@
 
 #include "analyze/call_tree.h"
 #include "analyze/heap.h"
+#include "report/json.h"
 #include "report/table.h"
 
 #include <string>
@@ -20,8 +21,12 @@ struct HeapTextOptions {
 std::string heap_text(const analyze::HeapResult &result, const HeapTextOptions &options,
                       const Style &style);
 
-// The document assay.heap/1 (docs/schemas/assay.heap-1.json), indented, with a line end. `top`
-// limits the contexts, in the order of `sort`; 0 means all. The key `tree` is there if one is given.
+// The document assay.heap/1. `top` limits the contexts, in the order of `sort`; 0 means all. The key
+// `tree` is there if one is given.
+Json heap_document(const analyze::HeapResult &result, unsigned top, const std::string &sort,
+                   const analyze::CallTree *tree = nullptr);
+
+// The same, indented, with a line end.
 std::string heap_json(const analyze::HeapResult &result, unsigned top, const std::string &sort,
                       const analyze::CallTree *tree = nullptr);
 

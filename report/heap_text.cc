@@ -101,6 +101,12 @@ private:
                           count(all.accesses()), apart, format_share(all.used_share()),
                           result_.block_bytes);
     }
+    if (result_.suppressions)
+      out_ +=
+          fmt::format("  --suppressions: {} known leaks of {} in {} contexts, by {} of {} "
+                      "patterns\n",
+                      count(all.suppressed_count), bytes(all.suppressed_bytes),
+                      result_.suppressed_contexts, result_.suppressions_used, result_.suppressions);
     if (result_.filtered_out)
       out_ += fmt::format("  --filter left out {} of {} contexts\n", result_.filtered_out,
                           result_.filtered_out + result_.contexts.size());
@@ -145,8 +151,13 @@ private:
     if (question.needs_accesses && !result_.accesses_counted)
       return;
     auto order = ranked(result_.sites, question);
-    if (order.empty())
+    if (order.empty()) {
+      if (!options_.sort.empty()) { // it was asked for
+        heading(question.question);
+        out_ += "  nothing\n";
+      }
       return;
+    }
     Table table;
     std::string key = question.key;
     table.column("", Align::left);
@@ -203,6 +214,15 @@ private:
                                 }};
     static const Figure wasted = {
         "unused", [](auto &s, auto &r) { return bytes(s.untouched_blocks() * r.block_bytes); }};
+    static const Figure unused_bytes = {"unused",
+                                        [](auto &s, auto &) { return bytes(s.untouched_bytes()); }};
+    static const Figure touched = {
+        "touched", [](auto &s, auto &) { return share_of(s.all.touched_bytes, s.all.size_total); }};
+    static const Figure mean_size = {"size each", [](auto &s, auto &) {
+                                       return format_bytes(
+                                           double(s.all.size_total) /
+                                           double(std::max<uint64_t>(s.all.alloc_count, 1)));
+                                     }};
     static const Figure freed = {
         "freed", [](auto &s, auto &) { return count(s.all.alloc_count - s.live.alloc_count); }};
     static const Figure temporaries = {"temporary", [](auto &s, auto &) {
@@ -217,9 +237,9 @@ private:
     static const Figure migrated_share = {
         "share", [](auto &s, auto &) { return share_of(s.all.migrated_cpu, s.all.alloc_count); }};
     static const Figure live = {"live bytes",
-                                [](auto &s, auto &) { return bytes(s.live.size_total); }};
+                                [](auto &s, auto &) { return bytes(s.leaked_bytes()); }};
     static const Figure live_objects = {"live objects",
-                                        [](auto &s, auto &) { return count(s.live.alloc_count); }};
+                                        [](auto &s, auto &) { return count(s.leaked_count()); }};
     static const Figure at_peak = {"at peak",
                                    [](auto &s, auto &) { return bytes(s.at_peak_bytes); }};
     static const Figure own_peak = {"own peak",
@@ -231,6 +251,7 @@ private:
         {"accesses", {accesses, share, per_byte, objects, size}},
         {"cold", {held, used, lifetime, objects, size}},
         {"waste", {wasted, used, objects, size, accesses}},
+        {"reserve", {unused_bytes, touched, mean_size, objects, reallocs}},
         {"churn", {freed, lifetime, temporaries, size}},
         {"realloc", {moved, reallocs, objects, size}},
         {"migrated", {migrated, migrated_share, objects}},
@@ -308,6 +329,22 @@ private:
       }
       if (row.stack_cut)
         out_ += "      … outer frames are missing\n";
+      freed_at(row);
+    }
+  }
+
+  void freed_at(const HeapContextRow &row) {
+    constexpr size_t kMostPlaces = 3;
+    for (size_t index = 0; index < row.freed_at.size(); index++) {
+      if (index == kMostPlaces) {
+        out_ += fmt::format("      … freed at {} more places\n", row.freed_at.size() - index);
+        break;
+      }
+      const analyze::FreePlace &place = row.freed_at[index];
+      std::string amount = fmt::format(": {} {}, {}", count(place.count),
+                                       place.count == 1 ? "object" : "objects", bytes(place.bytes));
+      std::string line = "freed at " + printable(analyze::place(place.owner_frame()));
+      out_ += "      " + shortened(line, style_.width - 6 - columns_of(amount)) + amount + "\n";
     }
   }
 
@@ -316,7 +353,9 @@ private:
     if (result_.losses.empty() && result_.notes.empty() && !partial)
       return;
     heading("What is missing");
-    if (partial)
+    if (partial && result_.modules_instrumented == 0)
+      out_ += "  no module was built with assay-cc, so accesses are not counted\n";
+    else if (partial)
       out_ +=
           fmt::format("  {} of {} modules were built with assay-cc; accesses by the others are not "
                       "counted\n",
@@ -328,7 +367,12 @@ private:
       std::string unit = kind.unit;
       if (times == 1 && unit.ends_with('s'))
         unit.pop_back();
-      out_ += fmt::format("  {} {}: {}; {}\n", times, unit, kind.what, kind.remedy);
+      std::string names;
+      if (number == ASSAY_LOSS_uninstrumented_module && !result_.uninstrumented_allocators.empty())
+        names = fmt::format(" ({})", fmt::join(result_.uninstrumented_allocators, ", "));
+      out_ +=
+          printable(fmt::format("  {} {}{}: {}; {}", times, unit, names, kind.what, kind.remedy)) +
+          "\n";
     }
     for (const std::string &note : result_.notes)
       out_ += "  " + printable(note) + "\n";

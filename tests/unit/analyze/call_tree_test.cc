@@ -38,9 +38,10 @@ analyze::CallTree tree_of(std::vector<analyze::HeapContextRow> rows, bool bottom
 }
 
 TEST(CallTree, MergesByFunctionAndRanks) {
-  auto tree = tree_of({row({"malloc", "make", "parse", "main", "_start"}, 10),
-                       row({"malloc", "make", "parse", "main", "_start"}, 20),
-                       row({"read", "main", "_start"}, 50), row({"main", "_start"}, 5)});
+  auto tree =
+      tree_of({row({"malloc", "make", "parse", "main", "_start"}, 10),
+               row({"malloc", "make", "parse", "main", "__libc_start_main", "stripped"}, 20),
+               row({"read", "main", "_start"}, 50), row({"main", "_start"}, 5)});
   ASSERT_EQ(tree.root.children.size(), 1u);
   const TreeNode &main = tree.root.children[0];
   EXPECT_EQ(main.function, "main"); // what called it is left out

@@ -14,7 +14,7 @@ namespace {
 
 analyze::HeapResult analyze_it(const profile::Profile &profile, const std::string &filter = "") {
   image::Symbols symbols = image::open(analyze::module_files(profile));
-  return analyze::heap(profile, symbols, {filter});
+  return analyze::heap(profile, symbols, {filter, {}});
 }
 
 AssayObject cold_object() {
@@ -118,12 +118,107 @@ TEST(Heap, CountersSayWhatTheReportCanTell) {
   EXPECT_EQ(analyze_it(p).notes.size(), 2u);
 }
 
+TEST(Heap, ModulesThatAllocateAndWereNotRebuiltAreALoss) {
+  profile::Assembler assembler;
+  auto app = assembler.module("/nowhere/app", {1}, true);
+  auto plain = assembler.module("/nowhere/libplain.so", {2}, false);
+  auto libc = assembler.module("/lib/libc.so.6", {3}, false);
+  auto vdso = assembler.module("[vdso]", {}, false);
+  for (auto module : {app, plain, libc, vdso}) {
+    AssayObject object = {};
+    object.size = 10;
+    assembler.heap_context(assembler.stack({{{module, 0x10}, {app, 0x20}}, false}), {}).freed =
+        assay_hib_of(&object);
+  }
+  profile::Process process;
+  process.ends.push_back({ASSAY_END_EXIT, 0, 10});
+  assembler.profile().processes.push_back(process);
+  profile::Profile p = assembler.finish();
+  auto result = analyze_it(p);
+  EXPECT_EQ(result.losses.at(ASSAY_LOSS_uninstrumented_module), 1u);
+  EXPECT_EQ(result.uninstrumented_allocators, std::vector<std::string>{"/nowhere/libplain.so"});
+  EXPECT_EQ(result.counted_bytes_share, 0.25);
+
+  p.losses[ASSAY_LOSS_no_shadow] = 1; // nobody's accesses are counted
+  result = analyze_it(p);
+  EXPECT_EQ(result.losses.count(ASSAY_LOSS_uninstrumented_module), 0u);
+  EXPECT_EQ(result.counted_bytes_share, 0);
+}
+
 TEST(HeapFindings, ColdBytesAreFound) {
   auto result = analyze_it(profile_of(cold_object(), 1000));
   ASSERT_FALSE(result.findings.empty());
   EXPECT_EQ(result.findings[0].rule, "cold_bytes");
   // 1000 objects of 4032 untouched bytes, for the whole run
   EXPECT_NEAR(result.findings[0].saves.amount, 4032000, 1);
+}
+
+AssayObject half_empty_buffer() {
+  AssayObject o = {};
+  o.size = 1 << 20;
+  o.writes = 100;
+  o.free_us = 1; // not cold
+  o.blocks_spanned = 1 << 14;
+  o.blocks_touched = 1 << 12;
+  o.touched_bytes = 1 << 18;
+  return o;
+}
+
+TEST(HeapFindings, OverReserveIsFoundAndIsNotAWastedLine) {
+  profile::Profile p = profile_of(half_empty_buffer(), 10);
+  p.heap[0].freed.realloc_count = 70;
+  auto result = analyze_it(p);
+  ASSERT_EQ(result.findings.size(), 1u);
+  EXPECT_EQ(result.findings[0].rule, "over_reserve");
+  EXPECT_EQ(result.findings[0].saves.amount, 10 * 0.75 * (1 << 20));
+  EXPECT_NE(result.findings[0].message.find("7.50 MiB of the 10.0 MiB"), std::string::npos);
+  EXPECT_NE(result.findings[0].evidence.find("70 calls of realloc"), std::string::npos);
+  EXPECT_EQ(result.findings[0].action.find("reserve about 256 KiB"), 0u);
+  EXPECT_EQ(analyze::ranked(result.sites, analyze::heap_question("reserve")).size(), 1u);
+}
+
+TEST(HeapFindings, AStructWithUnusedMembersIsNotReserved) {
+  profile::Profile p = profile_of(half_empty_buffer(), 10);
+  p.types.push_back({1, "Huge", 1 << 20});
+  p.heap[0].type = profile::TypeId{0};
+  auto result = analyze_it(p);
+  ASSERT_EQ(result.findings.size(), 1u);
+  EXPECT_EQ(result.findings[0].rule, "wasted_lines");
+}
+
+TEST(HeapFindings, BuffersThatAreHalfUsedOrNeverUsedAreNotOverReserved) {
+  AssayObject o = half_empty_buffer();
+  o.blocks_touched = (1 << 13) + 1;
+  o.touched_bytes = o.blocks_touched * 64;
+  EXPECT_TRUE(analyze_it(profile_of(o, 10)).findings.empty());
+  o.writes = o.blocks_touched = o.touched_bytes = 0;
+  EXPECT_TRUE(analyze_it(profile_of(o, 10)).findings.empty());
+}
+
+TEST(Heap, FreesOfASiteAreSummedByLine) {
+  profile::Assembler assembler;
+  auto module = assembler.module("/nowhere/app", {1}, true);
+  auto stack = [&](std::vector<uint64_t> offsets) {
+    profile::Stack stack;
+    for (uint64_t offset : offsets)
+      stack.frames.push_back({module, offset});
+    return assembler.stack(stack);
+  };
+  // One site by two ways, freed at 0x50 by two ways and at 0x60.
+  for (uint64_t way : {1, 2}) {
+    auto &context = assembler.heap_context(stack({0x10, way}), {});
+    context.peak_bytes = 1;
+    context.freed_at = {{stack({0x50, way}), 2, 20}, {stack({0x60}), 5 - 2 * way, 10}};
+  }
+  auto result = analyze_it(assembler.finish());
+  ASSERT_EQ(result.contexts.size(), 2u);
+  ASSERT_EQ(result.sites.size(), 1u);
+  const auto &freed = result.sites[0].freed_at;
+  ASSERT_EQ(freed.size(), 2u);
+  EXPECT_EQ(freed[0].owner_frame().address, 0x4fu);
+  EXPECT_EQ(freed[0].count, 4u);
+  EXPECT_EQ(freed[0].bytes, 40u);
+  EXPECT_EQ(freed[1].count, 4u);
 }
 
 TEST(HeapFindings, WhatALibraryTouchesIsNotCold) {

@@ -3,6 +3,7 @@
 #include "tests/unit/profile/profile_builder.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <array>
 #include <cstdio>
@@ -94,6 +95,52 @@ TEST_F(Assay, TreeTakesAKeyADirectionOrNothing) {
   EXPECT_EQ(o.errors, "assay: --tree nonsense: there is no such key; use one of bytes, count, "
                       "accesses, live, peak, top-down, bottom-up\n");
   EXPECT_EQ(run("heap one.assay --tree --tree-min 3").status, 2);
+}
+
+TEST_F(Assay, KnownLeaksAreLeftOutAndSaid) {
+  profile::write(profile_builder::random_profile(1), folder_ + "/one.assay");
+  std::ofstream(folder_ + "/leaks.txt") << "# ours\nleak:module\n";
+  Outcome o = run("heap --suppressions leaks.txt one.assay");
+  EXPECT_EQ(o.status, 0) << o.errors;
+  EXPECT_NE(o.output.find("  --suppressions: "), std::string::npos);
+  EXPECT_NE(o.output.find(" contexts, by 1 of 1 patterns\n"), std::string::npos);
+  o = run("heap --suppressions absent.txt one.assay");
+  EXPECT_EQ(o.status, 2);
+  EXPECT_EQ(o.errors, "assay: absent.txt: these suppressions cannot be read: No such file or "
+                      "directory; check the name\n");
+  std::ofstream(folder_ + "/leaks.txt") << "fun:malloc\n";
+  o = run("heap --suppressions leaks.txt one.assay");
+  EXPECT_EQ(o.status, 2);
+  EXPECT_EQ(o.errors.find("assay: leaks.txt:1: 'fun:malloc' is not a suppression"), 0u);
+}
+
+TEST_F(Assay, EachProgramHasASection) {
+  profile::Profile one = profile_builder::random_profile(1);
+  profile::Profile again = profile_builder::random_profile(2);
+  profile::Profile other = profile_builder::random_profile(3);
+  other.processes[0].executable = "/bin/other";
+  profile::write(one, folder_ + "/one.assay");
+  profile::write(again, folder_ + "/again.assay");
+  profile::write(other, folder_ + "/other.assay");
+  Outcome o = run("heap one.assay again.assay other.assay");
+  EXPECT_EQ(o.status, 0) << o.errors;
+  EXPECT_EQ(o.output.find("Program 1 of 2, build id "), 0u);
+  EXPECT_NE(o.output.find("\n\nProgram 2 of 2, build id "), std::string::npos);
+  EXPECT_NE(o.output.find("\nassay heap: /bin/other"), std::string::npos);
+  EXPECT_NE(o.output.find("  sum of 2 processes\n"), std::string::npos);
+  o = run("heap one.assay again.assay");
+  EXPECT_EQ(o.output.find("assay heap: /bin/app"), 0u);
+
+  o = run("heap --json one.assay again.assay other.assay");
+  auto json = nlohmann::json::parse(o.output);
+  ASSERT_EQ(json["programs"].size(), 2u);
+  uint64_t objects = 0;
+  for (const auto &program : json["programs"]) {
+    EXPECT_EQ(program["schema"], "assay.heap/1");
+    objects += program["totals"]["alloc_count"].get<uint64_t>();
+  }
+  EXPECT_EQ(objects, json["totals"]["alloc_count"]);
+  EXPECT_FALSE(nlohmann::json::parse(run("heap --json one.assay").output).contains("programs"));
 }
 
 TEST_F(Assay, MergeAddsAndDumpPrints) {

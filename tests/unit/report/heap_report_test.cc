@@ -44,6 +44,7 @@ TEST(HeapJson, HasTheDocumentedKeys) {
                             "touched_bytes",
                             "live_count",
                             "live_bytes",
+                            "suppressed_bytes",
                             "peak_bytes",
                             "last_alloc_us",
                             "last_free_us",
@@ -189,10 +190,22 @@ TEST(HeapText, OriginsAreNamedWhereTheyAreNotMalloc) {
   EXPECT_NE(text.find("(pool nodes)"), std::string::npos);
   EXPECT_NE(text.find("(mmap)"), std::string::npos);
   EXPECT_EQ(text.find("(malloc)"), std::string::npos);
-  auto pool = analyze::heap(p, symbols, {"^pool nodes$"});
+  auto pool = analyze::heap(p, symbols, {"^pool nodes$", {}});
   ASSERT_FALSE(pool.contexts.empty());
   for (const auto &row : pool.contexts)
     EXPECT_EQ(row.origin, "pool nodes");
+}
+
+TEST(HeapText, FreesStandUnderTheStack) {
+  analyze::HeapResult result = result_of_halves(1);
+  for (auto &site : result.sites) {
+    analyze::FreePlace place = {site.frames, 0, 3, 48};
+    place.frames[0].function = "list_free";
+    site.freed_at.assign(5, place);
+  }
+  std::string text = report::heap_text(result, {}, report::Style());
+  EXPECT_NE(text.find("      freed at list_free: 3 objects, 48 B\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("      … freed at 2 more places\n"), std::string::npos);
 }
 
 TEST(HeapJson, TopAndSortLimitTheContexts) {
