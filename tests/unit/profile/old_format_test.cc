@@ -1,4 +1,4 @@
-// Files of every version of the format that a release ever wrote are kept in tests/format/vN/ and
+// Files of every version of the format are kept in tests/format/vN/ and
 // read: what they said then, they say now.
 
 #include "profile/profile.h"
@@ -53,6 +53,42 @@ TEST(OldFormat, Version1) {
   EXPECT_EQ(buffer.freed.size_total, 1000u);
   EXPECT_EQ(buffer.freed.realloc_count, 1u);
   EXPECT_EQ(buffer.freed.writes, 13u); // memset of 100 bytes: 32, 64 and 4 of three blocks
+}
+
+TEST(OldFormat, Version2) {
+  profile::Profile p = read_old("v2/said.assay");
+  EXPECT_EQ(p.losses.size(), 0u);
+  ASSERT_EQ(p.processes.size(), 1u);
+  ASSERT_EQ(p.processes[0].marks.size(), 1u);
+  EXPECT_EQ(p.processes[0].marks[0].name, "work");
+  EXPECT_TRUE(p.processes[0].reset_us);
+  ASSERT_EQ(p.events.size(), 1u);
+  EXPECT_EQ(p.events[0].name, "turn");
+  EXPECT_EQ(p.events[0].count, 10u);
+  EXPECT_EQ(p.events[0].weight, 30u);
+  EXPECT_EQ(p.heap.size(), 3u); // the 5,000 bytes were before the reset
+  for (const profile::HeapContext &context : p.heap)
+    switch (context.origin.kind) {
+    case ASSAY_ORIGIN_POOL:
+      EXPECT_EQ(context.origin.name, "nodes");
+      EXPECT_EQ(context.freed.alloc_count, 10u);
+      EXPECT_EQ(context.freed.writes, 10u);
+      break;
+    case ASSAY_ORIGIN_MMAP:
+      EXPECT_EQ(context.live.size_total, 16384u);
+      EXPECT_EQ(context.live.writes, 1u);
+      break;
+    default:
+      EXPECT_EQ(context.freed.alloc_count, 10u);
+      ASSERT_EQ(context.freed_at.size(), 1u);
+      EXPECT_EQ(context.freed_at[0].count, 10u);
+    }
+  uint64_t reads = 0, writes = 0; // of `hits`; those of the arena are its objects'
+  for (const profile::OutsideBlock &block : p.outside)
+    reads += block.reads, writes += block.writes;
+  EXPECT_EQ(p.outside.size(), 1u);
+  EXPECT_EQ(reads, 10u);
+  EXPECT_EQ(writes, 10u);
 }
 
 } // namespace
