@@ -3,6 +3,7 @@
 
 #include "abi/sites.h"
 #include "runtime/core/annotate.h"
+#include "runtime/core/compaction.h"
 #include "runtime/core/losses.h"
 #include "runtime/core/machine.h"
 #include "runtime/core/origins.h"
@@ -176,6 +177,7 @@ void flush(SnapshotKind kind) {
   write_modules();
   write_losses();
   runtime.file.flush();
+  compact_if_large();
 }
 
 void reset() {

@@ -227,6 +227,79 @@ void ProfileFile::flush() {
   write_out();
 }
 
+// The file header stays: the replacement begins with a copy of it.
+bool ProfileFile::open_replacement(const ProfileFile &old) {
+  path_.clear();
+  path_.add(old.path()).add(".new");
+  sys::unlink(path_.c_str());
+  if (!buffer_)
+    buffer_ = (char *)reserve(kBufferBytes);
+  long descriptor = sys::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL, 0666);
+  used_ = 0;
+  bytes_ = 0;
+  failed_ = false;
+  return buffer_ && !path_.full() && !sys::failed(descriptor) && keep(descriptor);
+}
+
+bool ProfileFile::copy_from(long descriptor, uint64_t begin, uint64_t end) {
+  char piece[4096];
+  while (begin < end) {
+    uint64_t wanted = end - begin < sizeof piece ? end - begin : sizeof piece;
+    long n = sys::call(SYS_pread64, descriptor, (long)piece, (long)wanted, (long)begin);
+    if (n <= 0)
+      return false;
+    put(piece, (size_t)n);
+    begin += (uint64_t)n;
+  }
+  return true;
+}
+
+bool ProfileFile::replace(Rewrite rewrite) {
+  static ProfileFile fresh; // of the one caller
+  uint64_t size;
+  {
+    Locked locked(lock_);
+    write_out();
+    size = bytes_;
+  }
+  long old = failed_ ? -1 : sys::open(path_.c_str(), O_RDONLY);
+  if (sys::failed(old))
+    return false;
+  long mapped = sys::map(nullptr, size, PROT_READ, MAP_PRIVATE, old);
+  bool good = !sys::failed(mapped) && fresh.open_replacement(*this);
+  if (good) {
+    const uint8_t *from = (const uint8_t *)mapped;
+    fresh.put(from, sizeof(AssayFileHeader));
+    good = rewrite(from + sizeof(AssayFileHeader), size - sizeof(AssayFileHeader), fresh);
+  }
+  if (good) {
+    Locked locked(lock_);
+    write_out();
+    good = !failed_ && fresh.copy_from(old, size, bytes_);
+    fresh.write_out();
+    good = good && !fresh.failed_ &&
+           !sys::failed(sys::call(SYS_renameat2, AT_FDCWD, (long)fresh.path(), AT_FDCWD,
+                                  (long)path_.c_str(), 0));
+    if (good) {
+      sys::close(fd_);
+      fd_ = fresh.fd_;
+      device_ = fresh.device_;
+      inode_ = fresh.inode_;
+      bytes_ = fresh.bytes_;
+      fresh.fd_ = -1;
+    }
+  }
+  if (fresh.fd_ >= 0) {
+    sys::close(fresh.fd_);
+    sys::unlink(fresh.path());
+    fresh.fd_ = -1;
+  }
+  if (!sys::failed(mapped))
+    sys::unmap((void *)mapped, size);
+  sys::close(old);
+  return good;
+}
+
 void ProfileFile::forget() {
   lock_.reset();
   if (fd_ >= 0)

@@ -23,8 +23,20 @@ public:
     append_record(kind, &fixed, sizeof fixed, tail, tail_size);
   }
 
+  // The same from bytes: of any length, for records that are copied.
+  void append_bytes(AssayRecordKind kind, const void *fixed, size_t fixed_size, const void *tail,
+                    size_t tail_size) {
+    append_record(kind, fixed, fixed_size, tail, tail_size);
+  }
+
   // Everything appended so far is in the file when this returns.
   void flush();
+
+  // Puts a shorter file in the place of this one: `write(from, size, to)` is given what is in the file
+  // so far and appends to `to` what shall be there instead; what was appended meanwhile follows. When it
+  // returns false, or anything fails, all stays as it is. One caller at a time.
+  using Rewrite = bool (*)(const uint8_t *from, size_t size, ProfileFile &to);
+  bool replace(Rewrite write);
 
   const char *path() const { return path_.c_str(); }
   const char *live_path() const { return live_path_.c_str(); }
@@ -43,6 +55,8 @@ private:
   bool create();
   bool keep(long descriptor);
   bool start(const char *program);
+  bool open_replacement(const ProfileFile &old);
+  bool copy_from(long descriptor, uint64_t begin, uint64_t end);
 
   SpinLock lock_;
   int fd_ = -1;

@@ -27,7 +27,8 @@ int main(void) {
     ((volatile char *)arena)[64 * i] = 1;
   }
   assay_pool_clear(arena);
-  volatile char *pages = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  volatile char *pages =
+      mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   pages[5000] = 1;
   return 0;
 }

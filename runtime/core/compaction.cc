@@ -1,0 +1,247 @@
+// Every flush appends what changed, so a server that runs for days would fill a disk with records that
+// belong together. They are joined as a reader would: blocks of one context into one, losses, events
+// and free contexts added up, only the last walk and the last peaks kept, the timeline thinned. Every
+// other record is copied. The sums live only while this works.
+//
+// The file is read and not remembered: keeping the sums in memory all the time would cost a kilobyte a
+// context for the few runs that ever come here.
+
+#include "runtime/core/compaction.h"
+
+#include "runtime/core/runtime.h"
+
+namespace assay {
+namespace {
+
+constexpr uint64_t kMostPoints = 2048; // of the timeline
+
+struct Sums {
+  AssayHib hib;
+  AssayHibHistograms histograms;
+  AssayHeapPeak peak;
+};
+
+struct Pair {
+  uint64_t key; // 0: free
+  AssayHeapFreeContext sums;
+};
+struct Named {
+  uint64_t key; // 0: free
+  AssayEvent sums;
+  const uint8_t *name;
+  uint32_t name_size;
+};
+
+// A table by key that is only filled and read through; kSlots is a power of two.
+template <typename Entry, uint64_t kSlots> Entry *find(Entry *table, uint64_t key) {
+  key = key ? key : 1;
+  uint64_t at = key * 0x9e3779b97f4a7c15ULL >> 40;
+  for (uint64_t i = 0; i < kSlots; i++) {
+    Entry &e = table[(at + i) % kSlots];
+    if (!e.key)
+      e.key = key;
+    if (e.key == key)
+      return &e;
+  }
+  return nullptr;
+}
+
+class Compaction {
+public:
+  static bool rewrite(const uint8_t *from, size_t size, ProfileFile &to) {
+    Compaction c(to);
+    bool good = c.reserve_tables() && c.each_record(from, size, &Compaction::look) &&
+                c.each_record(from, size, &Compaction::take);
+    if (good)
+      c.write_sums();
+    c.release_tables();
+    return good;
+  }
+
+private:
+  explicit Compaction(ProfileFile &to) : to_(to) {}
+
+  struct Record {
+    AssayRecordHeader header;
+    const uint8_t *fixed, *tail;
+    size_t tail_size;
+    template <typename T> T as() const {
+      T t = {};
+      __builtin_memcpy(&t, fixed, header.fixed_size < sizeof t ? header.fixed_size : sizeof t);
+      return t;
+    }
+  };
+
+  // False when the records do not fill the file: then nothing is touched.
+  bool each_record(const uint8_t *from, size_t size, bool (Compaction::*f)(const Record &)) {
+    const uint8_t *end = from + size;
+    while (from < end) {
+      Record r;
+      if ((size_t)(end - from) < sizeof r.header)
+        return false;
+      __builtin_memcpy(&r.header, from, sizeof r.header);
+      r.fixed = from + sizeof r.header;
+      size_t body = r.header.length + assay_padding(r.header.length);
+      if (body > (size_t)(end - r.fixed) || r.header.fixed_size > r.header.length)
+        return false;
+      r.tail = r.fixed + r.header.fixed_size;
+      r.tail_size = r.header.length - r.header.fixed_size;
+      if (!(this->*f)(r))
+        return false;
+      from = r.fixed + body;
+    }
+    return true;
+  }
+
+  // First: what is there, and what a reset has made void.
+  bool look(const Record &r) {
+    records_++;
+    if (r.header.kind == ASSAY_RECORD_HeapWalk)
+      last_walk_ = r.as<AssayHeapWalk>().walk;
+    if (r.header.kind == ASSAY_RECORD_Reset)
+      after_ = records_;
+    if (r.header.kind == ASSAY_RECORD_HeapTimeline)
+      points_++;
+    return true;
+  }
+
+  bool take(const Record &r) {
+    bool is_void = ++taken_ < after_;
+    switch (r.header.kind) {
+    case ASSAY_RECORD_HeapFreed: return is_void || add(r.as<AssayHeapFreed>());
+    case ASSAY_RECORD_HeapPeak: return is_void || add(r.as<AssayHeapPeak>());
+    case ASSAY_RECORD_HeapFreeContext: return is_void || add(r.as<AssayHeapFreeContext>());
+    case ASSAY_RECORD_Event: return is_void || add(r.as<AssayEvent>(), r);
+    case ASSAY_RECORD_Loss: return add(r.as<AssayLoss>());
+    case ASSAY_RECORD_HeapLive: return copy(r, !is_void && r.as<AssayHeapLive>().walk == last_walk_);
+    case ASSAY_RECORD_HeapOutside:
+      return copy(r, !is_void && r.as<AssayHeapOutside>().walk == last_walk_);
+    case ASSAY_RECORD_HeapWalk: return copy(r, !is_void && r.as<AssayHeapWalk>().walk == last_walk_);
+    case ASSAY_RECORD_HeapTimeline:
+      return copy(r, !is_void && point_++ % (1 + points_ / kMostPoints) == 0);
+    default: return copy(r, true);
+    }
+  }
+
+  bool copy(const Record &r, bool wanted) {
+    if (wanted)
+      to_.append_bytes((AssayRecordKind)r.header.kind, r.fixed, r.header.fixed_size, r.tail,
+                       r.tail_size);
+    return true;
+  }
+
+  Sums *sums_of(uint64_t context) {
+    if (context >= StackDepot::kMaxContexts)
+      return nullptr;
+    if (context > most_context_)
+      most_context_ = context;
+    return &sums_[context];
+  }
+
+  bool add(const AssayHeapFreed &r) {
+    Sums *s = sums_of(r.context);
+    if (!s)
+      return false;
+    if (s->hib.alloc_count == 0 && s->hib.realloc_count == 0)
+      assay_hib_clear(&s->hib);
+    assay_hib_join(&s->hib, &r.hib, 1);
+    for (size_t i = 0; i < ASSAY_HISTOGRAM_BUCKETS; i++) {
+      s->histograms.size[i] += r.histograms.size[i];
+      s->histograms.lifetime_us[i] += r.histograms.lifetime_us[i];
+    }
+    return true;
+  }
+  bool add(const AssayHeapPeak &r) {
+    if (Sums *s = sums_of(r.context)) {
+      s->peak = r;
+      return true;
+    }
+    return false;
+  }
+  bool add(const AssayHeapFreeContext &r) {
+    Pair *p = find<Pair, kPairs>(pairs_, r.context << 32 | r.free_context);
+    if (p) {
+      p->sums = {r.context, r.free_context, p->sums.count + r.count, p->sums.bytes + r.bytes};
+      return true;
+    }
+    return false;
+  }
+  bool add(const AssayEvent &r, const Record &record) {
+    Named *n = find<Named, kEvents>(
+        events_, r.context << 32 | assay_checksum(record.tail, record.tail_size, 0));
+    if (n) {
+      n->sums = {r.context, n->sums.count + r.count, n->sums.weight + r.weight};
+      n->name = record.tail;
+      n->name_size = (uint32_t)record.tail_size;
+      return true;
+    }
+    return false;
+  }
+  bool add(const AssayLoss &r) {
+    if (r.kind >= kLosses)
+      return false;
+    losses_[r.kind] += r.count;
+    return true;
+  }
+
+  void write_sums() {
+    for (uint64_t i = 1; i <= most_context_; i++) {
+      const Sums &s = sums_[i];
+      if (s.hib.alloc_count || s.hib.realloc_count)
+        to_.append(ASSAY_RECORD_HeapFreed, AssayHeapFreed{i, s.hib, s.histograms});
+      if (s.peak.context)
+        to_.append(ASSAY_RECORD_HeapPeak, s.peak);
+    }
+    for (uint64_t i = 0; i < kPairs; i++)
+      if (pairs_[i].key)
+        to_.append(ASSAY_RECORD_HeapFreeContext, pairs_[i].sums);
+    for (uint64_t i = 0; i < kEvents; i++)
+      if (events_[i].key)
+        to_.append(ASSAY_RECORD_Event, events_[i].sums, events_[i].name, events_[i].name_size);
+    for (uint64_t i = 0; i < kLosses; i++)
+      if (losses_[i])
+        to_.append(ASSAY_RECORD_Loss, AssayLoss{i, losses_[i]});
+  }
+
+  bool reserve_tables() {
+    sums_ = (Sums *)reserve(kSumsBytes);
+    pairs_ = (Pair *)reserve(kPairs * sizeof(Pair));
+    events_ = (Named *)reserve(kEvents * sizeof(Named));
+    return sums_ && pairs_ && events_;
+  }
+  void release_tables() {
+    if (sums_)
+      sys::unmap(sums_, kSumsBytes);
+    if (pairs_)
+      sys::unmap(pairs_, kPairs * sizeof(Pair));
+    if (events_)
+      sys::unmap(events_, kEvents * sizeof(Named));
+  }
+
+  static constexpr uint64_t kPairs = 1 << 20, kEvents = 1 << 16, kLosses = 64;
+  static constexpr uint64_t kSumsBytes = StackDepot::kMaxContexts * sizeof(Sums);
+  ProfileFile &to_;
+  Sums *sums_ = nullptr;
+  Pair *pairs_ = nullptr;
+  Named *events_ = nullptr;
+  uint64_t losses_[kLosses] = {};
+  uint64_t most_context_ = 0, last_walk_ = 0;
+  uint64_t records_ = 0, taken_ = 0, after_ = 0; // the record of the last reset, from 1
+  uint64_t points_ = 0, point_ = 0;
+};
+
+struct {
+  uint64_t next_bytes;
+} constinit state = {};
+
+} // namespace
+
+void compact_if_large() {
+  uint64_t limit = runtime.options.compact_bytes, bytes = runtime.file.bytes();
+  if (!limit || bytes <= (state.next_bytes > limit ? state.next_bytes : limit))
+    return;
+  runtime.file.replace(Compaction::rewrite); // if it cannot be done, it may be later
+  state.next_bytes = 2 * runtime.file.bytes();
+}
+
+} // namespace assay
