@@ -408,6 +408,7 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
   Filter filter(query.filter);
   Suppressions suppressions = query.suppressions;
   HeapResult result;
+  result.filter = query.filter;
   describe_run(result, profile);
   for (const profile::HeapContext &context : profile.heap) {
     HeapContextRow row;
