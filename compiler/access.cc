@@ -15,19 +15,21 @@ using namespace llvm;
 namespace assay::compiler {
 namespace {
 
-bool interesting_pointer(const Value *pointer) {
+bool interesting_pointer(const Value *pointer, Interest interest) {
   if (pointer->getType()->getScalarType()->getPointerAddressSpace() !=
       0) // thread-local by segment, devices
     return false;
   if (pointer->isSwiftError()) // not memory
     return false;
   const Value *object = getUnderlyingObject(pointer, 12);
-  if (isa<AllocaInst>(object)) // the stack has no counters
-    return false;
-  if (isa<GlobalValue>(object)) // nor have globals
-    return false;
+  if (isa<AllocaInst>(object)) // nobody asks the stack
+    return interest.stack;
   if (auto *argument = dyn_cast<Argument>(object);
       argument && argument->hasByValAttr()) // the stack again
+    return interest.stack;
+  if (auto *global = dyn_cast<GlobalVariable>(object)) // nor globals; those of threads are stack
+    return global->isThreadLocal() ? interest.stack : interest.globals;
+  if (isa<GlobalValue>(object)) // functions and aliases
     return false;
   if (isa<ConstantPointerNull>(object) || isa<UndefValue>(object)) // a deliberate fault
     return false;
@@ -54,9 +56,9 @@ bool is_scalar_length(const Value *length) {
 
 // A small memset is one store; a small memcpy one load and one store, which two accesses cannot
 // share: it stays a range.
-std::optional<Access> small_memset(Instruction &instruction) {
+std::optional<Access> small_memset(Instruction &instruction, Interest interest) {
   auto *set = dyn_cast<MemSetInst>(&instruction);
-  if (!set || !is_scalar_length(set->getLength()) || !interesting_pointer(set->getDest()))
+  if (!set || !is_scalar_length(set->getLength()) || !interesting_pointer(set->getDest(), interest))
     return std::nullopt;
   uint64_t bytes = cast<ConstantInt>(set->getLength())->getZExtValue();
   return Access{set->getDest(), bytes, set->getDestAlign().valueOrOne(), false, true};
@@ -75,7 +77,7 @@ std::optional<LibFunc> library_function(const Instruction &instruction,
 
 } // namespace
 
-std::optional<Access> interesting(Instruction &instruction) {
+std::optional<Access> interesting(Instruction &instruction, Interest interest) {
   if (excluded(instruction))
     return std::nullopt;
   Access access = {};
@@ -94,18 +96,18 @@ std::optional<Access> interesting(Instruction &instruction) {
               bytes_of(instruction, exchange->getCompareOperand()->getType()), exchange->getAlign(),
               true, true};
   } else {
-    return small_memset(instruction);
+    return small_memset(instruction, interest);
   }
-  if (!interesting_pointer(access.pointer))
+  if (!interesting_pointer(access.pointer, interest))
     return std::nullopt;
   return access;
 }
 
-SmallVector<RangeAccess, 2> interesting_ranges(Instruction &instruction,
-                                               const TargetLibraryInfo &library) {
+SmallVector<RangeAccess, 2>
+interesting_ranges(Instruction &instruction, const TargetLibraryInfo &library, Interest interest) {
   SmallVector<RangeAccess, 2> ranges;
   auto add = [&](Value *pointer, Value *length, bool writes) {
-    if (interesting_pointer(pointer))
+    if (interesting_pointer(pointer, interest))
       ranges.push_back({pointer, length, writes});
   };
   if (excluded(instruction))
@@ -113,7 +115,7 @@ SmallVector<RangeAccess, 2> interesting_ranges(Instruction &instruction,
   if (auto *memory = dyn_cast<AnyMemIntrinsic>(&instruction)) {
     if (auto *constant = dyn_cast<ConstantInt>(memory->getLength()); constant && constant->isZero())
       return ranges;
-    if (small_memset(instruction))
+    if (small_memset(instruction, interest))
       return ranges;
     add(memory->getDest(), memory->getLength(), true);
     if (auto *transfer = dyn_cast<AnyMemTransferInst>(memory))
@@ -140,8 +142,8 @@ SmallVector<RangeAccess, 2> interesting_ranges(Instruction &instruction,
   return ranges;
 }
 
-SmallVector<StringAccess, 2> interesting_strings(Instruction &instruction,
-                                                 const TargetLibraryInfo &library) {
+SmallVector<StringAccess, 2>
+interesting_strings(Instruction &instruction, const TargetLibraryInfo &library, Interest interest) {
   SmallVector<StringAccess, 2> strings;
   std::optional<LibFunc> function = library_function(instruction, library);
   if (!function || excluded(instruction))
@@ -149,11 +151,11 @@ SmallVector<StringAccess, 2> interesting_strings(Instruction &instruction,
   auto *call = cast<CallBase>(&instruction);
   auto argument = [&](unsigned i) { return call->getArgOperand(i); };
   auto add = [&](Value *string, Value *limit, bool writes) {
-    if (interesting_pointer(string))
+    if (interesting_pointer(string, interest))
       strings.push_back({string, nullptr, limit, writes, true});
   };
   auto compare = [&](Value *limit, bool stops_at_zero) {
-    if (interesting_pointer(argument(0)) || interesting_pointer(argument(1)))
+    if (interesting_pointer(argument(0), interest) || interesting_pointer(argument(1), interest))
       strings.push_back({argument(0), argument(1), limit, false, stops_at_zero});
   };
   switch (*function) {
@@ -180,7 +182,7 @@ SmallVector<StringAccess, 2> interesting_strings(Instruction &instruction,
   return strings;
 }
 
-std::optional<MaskedAccess> interesting_masked(Instruction &instruction) {
+std::optional<MaskedAccess> interesting_masked(Instruction &instruction, Interest interest) {
   auto *call = dyn_cast<IntrinsicInst>(&instruction);
   if (!call || excluded(instruction))
     return std::nullopt;
@@ -200,7 +202,7 @@ std::optional<MaskedAccess> interesting_masked(Instruction &instruction) {
   if (!vector || vector->getNumElements() > 64)
     return std::nullopt; // scalable vectors do not exist on x86-64
   Value *address = call->getArgOperand(pointer);
-  if (!address->getType()->isVectorTy() && !interesting_pointer(address))
+  if (!address->getType()->isVectorTy() && !interesting_pointer(address, interest))
     return std::nullopt;
   return MaskedAccess{address, call->getArgOperand(mask),
                       bytes_of(instruction, vector->getElementType()), writes};

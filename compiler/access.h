@@ -44,14 +44,21 @@ struct MaskedAccess {
   bool writes;
 };
 
-// The access that the instruction makes, or nothing with the reason in the source. Stack variables
-// and globals are not interesting: the heap tool has no counter for them.
-std::optional<Access> interesting(llvm::Instruction &instruction);
+// What is asked for beside memory that is reached through pointers of unknown origin.
+struct Interest {
+  bool globals = false;
+  bool stack = false;
+};
+
+// The access that the instruction makes, or nothing with the reason in the source.
+std::optional<Access> interesting(llvm::Instruction &instruction, Interest interest);
 llvm::SmallVector<RangeAccess, 2> interesting_ranges(llvm::Instruction &instruction,
-                                                     const llvm::TargetLibraryInfo &library);
+                                                     const llvm::TargetLibraryInfo &library,
+                                                     Interest interest);
 llvm::SmallVector<StringAccess, 2> interesting_strings(llvm::Instruction &instruction,
-                                                       const llvm::TargetLibraryInfo &library);
-std::optional<MaskedAccess> interesting_masked(llvm::Instruction &instruction);
+                                                       const llvm::TargetLibraryInfo &library,
+                                                       Interest interest);
+std::optional<MaskedAccess> interesting_masked(llvm::Instruction &instruction, Interest interest);
 
 // May something observe or change counters inside this instruction: free, exit, throw, another
 // thread's release? Counts of what came before must be in memory by then.

@@ -4,6 +4,8 @@
 
 #include "compiler/command_line.h"
 
+#include "abi/sites.h"
+
 #include <algorithm>
 #include <fstream>
 #include <sstream>
@@ -49,6 +51,41 @@ uint64_t read_tools(std::string_view list) {
     tools |= bit;
   }
   return tools;
+}
+
+uint32_t read_counters(std::string_view list) {
+  uint32_t counters = 0;
+  while (!list.empty()) {
+    size_t comma = std::min(list.find(','), list.size());
+    std::string_view word = list.substr(0, comma);
+    list.remove_prefix(std::min(comma + 1, list.size()));
+    if (word == "total")
+      counters |= ASSAY_COUNTERS_TOTAL;
+    else if (word == "fine")
+      counters |= ASSAY_COUNTERS_FINE;
+    else if (word == "globals")
+      counters |= ASSAY_COUNTERS_GLOBALS;
+    else if (word == "stack")
+      counters |= ASSAY_COUNTERS_STACK;
+    else if (word != "lines")
+      refuse("-fassay-heap=" + std::string(word) +
+             ": no such way to count; there is lines, total, fine, globals, stack");
+  }
+  if ((counters & ASSAY_COUNTERS_LAYOUT) == (ASSAY_COUNTERS_TOTAL | ASSAY_COUNTERS_FINE))
+    refuse("-fassay-heap=total,fine: the two exclude each other; choose one");
+  return counters;
+}
+
+// An archive of a well-known allocator: the program's malloc will be that one.
+bool is_allocator_archive(std::string_view a) {
+  size_t slash = a.rfind('/');
+  std::string_view name = slash == std::string_view::npos ? a : a.substr(slash + 1);
+  if (name.size() < 2 ||
+      (name.substr(name.size() - 2) != ".a" && name.substr(name.size() - 2) != ".o"))
+    return false;
+  return name.find("jemalloc") != std::string_view::npos ||
+         name.find("tcmalloc") != std::string_view::npos ||
+         name.find("mimalloc") != std::string_view::npos;
 }
 
 // Options whose value is the next argument, as far as the question "is this an input?" needs it.
@@ -110,6 +147,10 @@ std::vector<std::string> response_file(const std::string &path) {
   return words;
 }
 
+bool looks_ours(const std::string &a) {
+  return starts_with(a, "-fassay") || starts_with(a, "-fheapprof") || a == "-fno-assay";
+}
+
 class Reader {
 public:
   explicit Reader(CommandLine &line) : line_(line) {}
@@ -119,12 +160,18 @@ public:
       const std::string &a = arguments[i];
       if (keep && read_ours(a))
         continue;
+      bool is_file = a.size() > 1 && a[0] == '@';
+      if (is_file) { // stays as it is, unless clang would meet flags of ours in it
+        std::vector<std::string> words = response_file(a.substr(1));
+        bool has_ours = keep && std::any_of(words.begin(), words.end(), looks_ours);
+        if (keep && !has_ours)
+          line_.rest.push_back(a);
+        read(words, has_ours);
+        continue;
+      }
       if (keep)
         line_.rest.push_back(a);
-      if (a.size() > 1 && a[0] == '@')
-        read(response_file(a.substr(1)), false);
-      else
-        read_clang(a, i + 1 < arguments.size() ? arguments[i + 1] : "");
+      read_clang(a, i + 1 < arguments.size() ? arguments[i + 1] : "");
       if (takes_next(a) && i + 1 < arguments.size()) {
         i++;
         if (keep)
@@ -140,8 +187,10 @@ public:
     line_.compiles = has_source_ && !only_preprocesses_;
     if (line_.tools && heap_conflict_.size())
       refuse(heap_conflict_ + " and -fassay=heap both replace malloc; build one program for each");
-    if (line_.tools && line_.links && static_ && !line_.no_runtime)
-      refuse("-static cannot be combined with -fassay=heap in this version; link dynamically");
+    if (line_.tools && line_.links && line_.shared_runtime && line_.is_static)
+      refuse("-static and -fassay-shared-runtime exclude each other; drop one of them");
+    if (line_.tools && line_.links && line_.shared_runtime && line_.own_malloc)
+      refuse("-fassay-wrap needs the runtime inside the program; drop -fassay-shared-runtime");
   }
 
 private:
@@ -171,6 +220,17 @@ private:
       line_.exact = true;
     else if (a == "-fassay-precise-stacks")
       line_.precise_stacks = true;
+    else if (starts_with(a, "-fassay-heap="))
+      line_.counters =
+          (line_.counters & ASSAY_COUNTERS_DYNAMIC) | read_counters(value("-fassay-heap="));
+    else if (a == "-fassay-shadow=fixed")
+      line_.counters &= ~(uint32_t)ASSAY_COUNTERS_DYNAMIC;
+    else if (a == "-fassay-shadow=dynamic")
+      line_.counters |= ASSAY_COUNTERS_DYNAMIC;
+    else if (a == "-fassay-wrap")
+      line_.own_malloc = true;
+    else if (a == "-fassay-shared-runtime")
+      line_.shared_runtime = true;
     else if (starts_with(a, "-fassay-ignorelist="))
       line_.ignore_lists.push_back(readable(value("-fassay-ignorelist=")));
     else if (starts_with(a, "-fassay-"))
@@ -200,7 +260,7 @@ private:
     if (a == "-shared")
       line_.shared = true;
     if (a == "-static" || a == "-static-pie")
-      static_ = true;
+      line_.is_static = true;
     if (a == "-x")
       language_ = next,
       makes_header_ = makes_header_ || language_.find("-header") != std::string::npos;
@@ -208,6 +268,8 @@ private:
       read_sanitizers(a.substr(11));
     if (starts_with(a, "-l"))
       has_library_ = true;
+    if (is_allocator_archive(a))
+      line_.own_malloc = true;
     if (a.empty() || (a[0] == '-' && a != "-"))
       return;
     has_input_ = true;
@@ -231,12 +293,48 @@ private:
 
   CommandLine &line_;
   bool stops_early_ = false, only_preprocesses_ = false, has_input_ = false, has_source_ = false;
-  bool has_library_ = false, makes_header_ = false, static_ = false;
+  bool has_library_ = false, makes_header_ = false;
   std::string language_, heap_conflict_;
 };
 
 void add(std::vector<std::string> &to, std::initializer_list<std::string> more) {
   to.insert(to.end(), more);
+}
+
+// As words for the linker, or -x would make sources of archives.
+void add_runtime(const CommandLine &line, const Installation &installation,
+                 std::vector<std::string> &out) {
+  if (line.shared_runtime) {
+    add(out, {"-Wl,--push-state,--no-as-needed", "-Wl," + installation.file("libassay_preload.so"),
+              "-Wl,--pop-state", "-Wl,-rpath," + installation.folder});
+    return;
+  }
+  if (line.shared) {
+    out.push_back("-Wl,-z,undefs"); // the runtime is in the executable
+    return;
+  }
+  bool wraps = line.is_static || line.own_malloc;
+  if (!line.is_static) // else there is nobody to export to
+    out.push_back("-Wl,--dynamic-list=" + installation.file("exports.list"));
+  add(out, {"-Wl,--whole-archive",
+            "-Wl," + installation.file(wraps ? "libassay_rt_wrap.a" : "libassay_rt.a"),
+            "-Wl,--no-whole-archive"});
+  if (wraps) {
+#define ASSAY_INTERPOSED(name) out.push_back("-Wl,--wrap=" #name);
+#define ASSAY_INTERPOSED_DYNAMIC(name)                                                             \
+  if (!line.is_static)                                                                             \
+    out.push_back("-Wl,--wrap=" #name);
+#include "abi/interposed.def"
+  }
+  if (line.own_malloc)
+    out.push_back("-Wl,--defsym=__assay_own_malloc=1");
+  // The runtime's operator new throws with the help of the C++ library that is linked in.
+  auto has = [&](const char *word) {
+    return std::find(line.rest.begin(), line.rest.end(), word) != line.rest.end();
+  };
+  bool cxx = line.plus_plus || has("-lstdc++");
+  if (cxx && (line.is_static || has("-static-libstdc++")))
+    out.push_back("-Wl,-u,_ZSt17__throw_bad_allocv");
 }
 
 } // namespace
@@ -259,7 +357,7 @@ std::vector<std::string> clang_arguments(const CommandLine &line,
     out.push_back("-Wl,--build-id");
   if (!line.sanitizes)
     out.push_back("-fsanitize=alloc-token");
-  add(out, {"-D__ASSAY__=1"});
+  add(out, {"-D__ASSAY__=1", "-isystem", installation.file("include")});
 #define ASSAY_TOOL(name, bit, question)                                                            \
   if (line.tools & (1ULL << bit)) {                                                                \
     std::string macro = "-D__ASSAY_" #name "__=1";                                                 \
@@ -276,27 +374,22 @@ std::vector<std::string> clang_arguments(const CommandLine &line,
   if (line.precise_stacks)
     out.push_back("-fno-optimize-sibling-calls");
   if (line.compiles) {
-    add(out,
-        {"-Xclang", "-load", "-Xclang", installation.pass, "-fpass-plugin=" + installation.pass});
+    std::string pass = installation.file("libassay_pass.so");
+    add(out, {"-Xclang", "-load", "-Xclang", pass, "-fpass-plugin=" + pass});
     if (line.naive)
       add(out, {"-mllvm", "-assay-naive"});
     if (line.exact)
       add(out, {"-mllvm", "-assay-exact"});
+    if (line.counters)
+      add(out, {"-mllvm", "-assay-counters=" + std::to_string(line.counters)});
     if (!line.dir.empty())
       add(out, {"-mllvm", "-assay-dir=" + line.dir});
     for (const std::string &list : line.ignore_lists)
       add(out, {"-mllvm", "-assay-ignorelist=" + list});
   }
   out.push_back("--end-no-unused-arguments");
-  if (line.links && !line.no_runtime && line.shared)
-    out.push_back("-Wl,-z,undefs"); // the runtime is in the executable
-  if (line.links && !line.no_runtime && !line.shared)
-    // As words for the linker, or -x would make a source of the archive.
-    add(out, {"-Wl,--dynamic-list=" + installation.exports, "-Wl,--whole-archive",
-              "-Wl," + installation.runtime, "-Wl,--no-whole-archive"});
-  // The runtime's operator new throws with the help of the C++ library that is linked in.
-  if (line.links && std::find(line.rest.begin(), inputs, "-static-libstdc++") != inputs)
-    out.push_back("-Wl,-u,_ZSt17__throw_bad_allocv");
+  if (line.links && !line.no_runtime)
+    add_runtime(line, installation, out);
   out.insert(out.end(), inputs, line.rest.end());
   return out;
 }

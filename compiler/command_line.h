@@ -9,9 +9,8 @@ namespace assay::compiler {
 
 // Where the plugin and the runtime are.
 struct Installation {
-  std::string pass;    // libassay_pass.so
-  std::string runtime; // libassay_rt.a
-  std::string exports; // exports.list
+  std::string folder; // lib/assay
+  std::string file(const std::string &name) const { return folder + "/" + name; }
 };
 
 struct CommandLine {
@@ -22,6 +21,11 @@ struct CommandLine {
   bool naive = false;
   bool exact = false;
   bool precise_stacks = false;
+  uint32_t counters = 0;         // a sum of enum AssayCounters
+  bool plus_plus = false;        // called as assay-c++
+  bool is_static = false;        // -static or -static-pie
+  bool own_malloc = false;       // asked by -fassay-wrap, or an allocator's archive is linked
+  bool shared_runtime = false;   // the runtime is a shared library
   bool links = false;            // an executable or a shared object comes out
   bool shared = false;           // a shared object
   bool compiles = false;         // a source goes in

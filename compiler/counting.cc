@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "abi/shadow.h"
+#include "abi/sites.h"
 #include "llvm/IR/Module.h"
 
 using namespace llvm;
@@ -42,36 +43,67 @@ FunctionType *hook_type(LLVMContext &c, StringRef wanted) {
   report_fatal_error("assay: no such hook in abi/hooks.def");
 }
 
-void add(IRBuilder<> &builder, Value *address, uint64_t at, uint32_t n, bool atomic) {
-  Type *i32 = builder.getInt32Ty();
-  Value *counter =
-      builder.CreateIntToPtr(builder.CreateAdd(address, builder.getInt64(at)), builder.getPtrTy());
-  MDNode *empty = MDNode::get(builder.getContext(), {});
-  if (atomic) {
-    builder
-        .CreateAtomicRMW(AtomicRMWInst::Add, counter, builder.getInt32(n), Align(4),
-                         AtomicOrdering::Monotonic)
-        ->setMetadata(LLVMContext::MD_nosanitize, empty);
-    return;
-  }
-  LoadInst *old = builder.CreateAlignedLoad(i32, counter, Align(4));
-  StoreInst *store =
-      builder.CreateAlignedStore(builder.CreateAdd(old, builder.getInt32(n)), counter, Align(4));
-  old->setMetadata(LLVMContext::MD_nosanitize, empty);
-  store->setMetadata(LLVMContext::MD_nosanitize, empty);
+bool is_layout(uint32_t counters, uint32_t layout) {
+  return (counters & ASSAY_COUNTERS_LAYOUT) == layout;
 }
 
 } // namespace
 
-void add_to_counter(IRBuilder<> &builder, Value *pointer, uint32_t reads, uint32_t writes,
-                    bool atomic) {
+uint64_t Counting::block_bytes() const {
+  return is_layout(counters_, ASSAY_COUNTERS_FINE) ? ASSAY_BLOCK_BYTES / 2 : ASSAY_BLOCK_BYTES;
+}
+
+// The base of the shadow, where it is not a constant: read once, at the function's entry.
+Value *Counting::base() {
+  if (base_ || !(counters_ & ASSAY_COUNTERS_DYNAMIC))
+    return base_;
+  IRBuilder<> builder(&function_.getEntryBlock(), function_.getEntryBlock().getFirstInsertionPt());
+  Constant *variable =
+      function_.getParent()->getOrInsertGlobal("__assay_counters_base", builder.getInt64Ty());
+  LoadInst *load = builder.CreateLoad(builder.getInt64Ty(), variable);
+  load->setMetadata(LLVMContext::MD_nosanitize, MDNode::get(builder.getContext(), {}));
+  return base_ = load;
+}
+
+void Counting::add_at(IRBuilder<> &builder, Value *address, uint64_t at, uint32_t n,
+                      unsigned bits) {
+  if (n == 0)
+    return;
+  if (Value *dynamic = base())
+    address = builder.CreateAdd(address, dynamic);
+  else
+    at += ASSAY_COUNTERS_BASE;
+  Type *type = builder.getIntNTy(bits);
+  Value *amount = builder.getIntN(bits, n);
+  Align align(bits / 8);
+  Value *counter =
+      builder.CreateIntToPtr(builder.CreateAdd(address, builder.getInt64(at)), builder.getPtrTy());
+  MDNode *empty = MDNode::get(builder.getContext(), {});
+  if (atomic_) {
+    builder.CreateAtomicRMW(AtomicRMWInst::Add, counter, amount, align, AtomicOrdering::Monotonic)
+        ->setMetadata(LLVMContext::MD_nosanitize, empty);
+    return;
+  }
+  LoadInst *old = builder.CreateAlignedLoad(type, counter, align);
+  StoreInst *store = builder.CreateAlignedStore(builder.CreateAdd(old, amount), counter, align);
+  old->setMetadata(LLVMContext::MD_nosanitize, empty);
+  store->setMetadata(LLVMContext::MD_nosanitize, empty);
+}
+
+void Counting::add(IRBuilder<> &builder, Value *pointer, uint32_t reads, uint32_t writes) {
+  bool fine = is_layout(counters_, ASSAY_COUNTERS_FINE);
+  uint64_t counter_bytes = fine ? ASSAY_COUNTER_BYTES / 2 : ASSAY_COUNTER_BYTES;
   Value *address = builder.CreatePtrToInt(pointer, builder.getInt64Ty());
   address = builder.CreateLShr(address, ASSAY_COUNTERS_SHIFT);
-  address = builder.CreateAnd(address, builder.getInt64(~(ASSAY_COUNTER_BYTES - 1)));
-  if (reads)
-    add(builder, address, ASSAY_COUNTERS_BASE, reads, atomic);
-  if (writes)
-    add(builder, address, ASSAY_COUNTERS_BASE + 4, writes, atomic);
+  address = builder.CreateAnd(address, builder.getInt64(~(counter_bytes - 1)));
+  if (fine) {
+    add_at(builder, address, 0, reads + writes, 32);
+  } else if (is_layout(counters_, ASSAY_COUNTERS_TOTAL)) {
+    add_at(builder, address, 0, reads + writes, 64);
+  } else { // two additions of 32 bits: mixing widths would defeat store forwarding
+    add_at(builder, address, 0, reads, 32);
+    add_at(builder, address, 4, writes, 32);
+  }
 }
 
 FunctionCallee hook(Module &module, StringRef name) {

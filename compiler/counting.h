@@ -5,11 +5,28 @@
 
 namespace assay::compiler {
 
-// Adds reads and writes to the counter of the 64-byte block that holds pointer. The halves are
-// separate 32-bit additions: mixing widths would defeat store forwarding. Atomic: no update is lost
-// to another thread.
-void add_to_counter(llvm::IRBuilder<> &builder, llvm::Value *pointer, uint32_t reads,
-                    uint32_t writes, bool atomic);
+// How a function counts: the layout of counters and their base (a sum of enum AssayCounters, abi/
+// sites.h). Atomic: no update is lost to another thread.
+class Counting {
+public:
+  Counting(llvm::Function &function, uint32_t counters, bool atomic)
+      : function_(function), counters_(counters), atomic_(atomic) {}
+
+  // Bytes of program that share a counter.
+  uint64_t block_bytes() const;
+
+  // Adds reads and writes to the counter of the block that holds pointer.
+  void add(llvm::IRBuilder<> &builder, llvm::Value *pointer, uint32_t reads, uint32_t writes);
+
+private:
+  void add_at(llvm::IRBuilder<> &builder, llvm::Value *address, uint64_t at, uint32_t n,
+              unsigned bits);
+  llvm::Value *base();
+  llvm::Function &function_;
+  uint32_t counters_;
+  bool atomic_;
+  llvm::Value *base_ = nullptr;
+};
 
 // The runtime's function of abi/hooks.def.
 llvm::FunctionCallee hook(llvm::Module &module, llvm::StringRef name);

@@ -33,11 +33,12 @@ std::string own_folder() {
 }
 
 Installation find_installation() {
-  std::string lib = own_folder() + "/../lib/assay/";
-  Installation i = {lib + "libassay_pass.so", lib + "libassay_rt.a", lib + "exports.list"};
-  for (const std::string &file : {i.pass, i.runtime, i.exports})
-    if (access(file.c_str(), R_OK) != 0)
-      throw std::runtime_error("the file " + file + " is missing; build or install Assay again");
+  Installation i = {own_folder() + "/../lib/assay"};
+  for (const char *name : {"libassay_pass.so", "libassay_rt.a", "libassay_rt_wrap.a",
+                           "libassay_preload.so", "exports.list", "include/assay/annotate.h"})
+    if (access(i.file(name).c_str(), R_OK) != 0)
+      throw std::runtime_error("the file " + i.file(name) +
+                               " is missing; build or install Assay again");
   return i;
 }
 
@@ -82,12 +83,12 @@ int main(int argc, char **argv) {
     std::string name = argv[0];
     name = name.substr(name.rfind('/') + 1);
     CommandLine line = read_command_line({argv + 1, argv + argc});
+    line.plus_plus = name.find("++") != std::string::npos;
     if (line.help) {
       fputs(flags_help().c_str(), stdout);
       return 0;
     }
-    return become_clang(name.find("++") != std::string::npos,
-                        clang_arguments(line, find_installation()));
+    return become_clang(line.plus_plus, clang_arguments(line, find_installation()));
   } catch (const std::exception &e) {
     return complain(e.what());
   }

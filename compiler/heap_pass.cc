@@ -30,8 +30,6 @@ using namespace llvm;
 namespace assay::compiler {
 namespace {
 
-constexpr uint64_t kBlockBytes = 64;
-
 // A place whose accesses share a counter: granule number `granule` of `align` bytes from base.
 struct Place {
   Value *base;
@@ -51,14 +49,14 @@ struct Group {
 
 // The base and constant offset of a pointer, and the largest alignment of the base that follows
 // from the access and from what is known of the base.
-Place place_of(const Access &access, const DataLayout &layout) {
+Place place_of(const Access &access, const DataLayout &layout, uint64_t block_bytes) {
   APInt offset(layout.getIndexTypeSizeInBits(access.pointer->getType()), 0);
   Value *base = const_cast<Value *>(
       access.pointer->stripAndAccumulateConstantOffsets(layout, offset, /*AllowNonInbounds=*/true));
   int64_t bytes = offset.getSExtValue();
   uint64_t align = commonAlignment(access.align, (uint64_t)bytes).value();
   align = std::max(align, base->getPointerAlignment(layout).value());
-  align = std::min(align, kBlockBytes);
+  align = std::min(align, block_bytes);
   int64_t granule =
       bytes >= 0 ? bytes / (int64_t)align : -((-bytes + (int64_t)align - 1) / (int64_t)align);
   return {base, align, granule};
@@ -82,7 +80,9 @@ public:
   HeapInstrumenter(Function &function, const HeapOptions &options, const TargetLibraryInfo &library,
                    Sites &sites)
       : function_(function), module_(*function.getParent()), layout_(function.getDataLayout()),
-        options_(options), library_(library), sites_(sites) {}
+        options_(options), interest_{(options.counters & ASSAY_COUNTERS_GLOBALS) != 0,
+                                     (options.counters & ASSAY_COUNTERS_STACK) != 0},
+        library_(library), sites_(sites), counting_(function, options.counters, options.exact) {}
 
   bool run() {
     for (BasicBlock &block : function_)
@@ -107,13 +107,13 @@ private:
     for (Instruction &instruction : block) {
       if (is_barrier(instruction))
         open_ = groups_.size();
-      if (std::optional<Access> access = interesting(instruction))
+      if (std::optional<Access> access = interesting(instruction, interest_))
         add(instruction, *access);
-      for (const RangeAccess &range : interesting_ranges(instruction, library_))
+      for (const RangeAccess &range : interesting_ranges(instruction, library_, interest_))
         ranges_.push_back({&instruction, range});
-      for (const StringAccess &string : interesting_strings(instruction, library_))
+      for (const StringAccess &string : interesting_strings(instruction, library_, interest_))
         strings_.push_back({&instruction, string});
-      if (std::optional<MaskedAccess> masked = interesting_masked(instruction))
+      if (std::optional<MaskedAccess> masked = interesting_masked(instruction, interest_))
         masked_.push_back({&instruction, *masked});
       if (auto *call = dyn_cast<CallBase>(&instruction))
         collect_allocation(*call);
@@ -132,7 +132,7 @@ private:
   }
 
   void add(Instruction &instruction, const Access &access) {
-    Place place = place_of(access, layout_);
+    Place place = place_of(access, layout_, counting_.block_bytes());
     Group *group = nullptr;
     for (size_t i = groups_.size(); !options_.naive && !group && i > open_; i--)
       if (groups_[i - 1].place == place)
@@ -147,7 +147,7 @@ private:
 
   void count(const Group &group) {
     BuilderAfter builder(*group.last);
-    add_to_counter(builder, group.pointer, group.reads, group.writes, options_.exact);
+    counting_.add(builder, group.pointer, group.reads, group.writes);
   }
 
   Value *how(IRBuilder<> &builder, bool writes, uint32_t more = 0) {
@@ -227,8 +227,10 @@ private:
   Module &module_;
   const DataLayout &layout_;
   const HeapOptions &options_;
+  const Interest interest_;
   const TargetLibraryInfo &library_;
   Sites &sites_;
+  Counting counting_;
   bool changed_ = false;
   size_t open_ = 0; // groups before this one are closed
   SmallVector<Group, 32> groups_;
@@ -239,6 +241,19 @@ private:
 };
 
 } // namespace
+
+void align_globals(Module &module) {
+  for (GlobalVariable &global : module.globals()) {
+    if (global.isDeclarationForLinker() || global.isThreadLocal() || global.hasSection() ||
+        global.hasAppendingLinkage() || global.getName().starts_with("llvm.") ||
+        global.getName().starts_with("__assay_"))
+      continue;
+    if (global.isConstant() && global.hasPrivateLinkage()) // literals, which the linker merges
+      continue;
+    if (global.getAlign().valueOrOne() < Align(64))
+      global.setAlignment(Align(64));
+  }
+}
 
 bool instrument_heap(Function &function, const HeapOptions &options,
                      const TargetLibraryInfo &library, Sites &sites) {

@@ -6,6 +6,7 @@
 //
 // Under LTO the instrumentation happens before the link, once: the module flag `assay` says so.
 
+#include "abi/sites.h"
 #include "abi/version.h"
 #include "compiler/access.h"
 #include "compiler/heap_pass.h"
@@ -25,6 +26,7 @@ namespace {
 
 cl::opt<bool> naive("assay-naive", cl::desc("count each access by itself"));
 cl::opt<bool> exact("assay-exact", cl::desc("count by atomic updates"));
+cl::opt<uint32_t> counters("assay-counters", cl::desc("a sum of enum AssayCounters"));
 cl::opt<std::string> dir("assay-dir", cl::desc("default place of profiles"));
 cl::list<std::string> ignore_lists("assay-ignorelist",
                                    cl::desc("files of functions and sources to leave alone"));
@@ -52,11 +54,13 @@ public:
     };
     auto &functions = analyses.getResult<FunctionAnalysisManagerModuleProxy>(module).getManager();
     Sites sites(module);
-    sites.add_unit(module.getSourceFileName());
+    sites.add_unit(module.getSourceFileName(), counters);
+    if (counters & ASSAY_COUNTERS_GLOBALS)
+      align_globals(module);
     if (!is_ignored("src", module.getSourceFileName()))
       for (Function &function : module)
         if (interesting(function) && !is_ignored("fun", function.getName()))
-          instrument_heap(function, {.naive = naive, .exact = exact},
+          instrument_heap(function, {.naive = naive, .exact = exact, .counters = counters},
                           functions.getResult<TargetLibraryAnalysis>(function), sites);
     add_module_init(module, dir);
     return PreservedAnalyses::none();

@@ -47,8 +47,8 @@ uint32_t Sites::type_id(const TaggedType &type) {
   return (uint32_t)hash;
 }
 
-void Sites::add_unit(StringRef name) {
-  add(ASSAY_SITE_UNIT, 0, 0, name, {});
+void Sites::add_unit(StringRef name, uint32_t counters) {
+  add(ASSAY_SITE_UNIT, 0, counters, name, {});
 }
 
 } // namespace assay::compiler

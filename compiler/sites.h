@@ -12,7 +12,8 @@ public:
   // The id of the type, which from now on is described in the section.
   uint32_t type_id(const TaggedType &type);
   // Names the translation unit; every instrumented one has such an entry.
-  void add_unit(llvm::StringRef name);
+  // counters is a sum of enum AssayCounters.
+  void add_unit(llvm::StringRef name, uint32_t counters);
 
 private:
   void add(uint32_t kind, uint64_t hash, uint64_t size, llvm::StringRef name,

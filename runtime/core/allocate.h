@@ -8,11 +8,18 @@ namespace assay {
 // Frame of the interposed function: stacks begin at its caller.
 #define ASSAY_FRAME __builtin_frame_address(0)
 
-// As malloc; align is a power of two, 0 for malloc's own; zeroed as calloc. errno as the allocator
+// Which function the program called: the one of the same name below makes the block.
+enum class Via { kMalloc, kCalloc, kMemalign, kAlignedAlloc, kPosixMemalign };
+
+// As malloc; align is a power of two for the functions that take one, else 0. errno as the allocator
 // below sets it.
-void *allocate(size_t size, size_t align, bool zeroed, const void *frame);
+void *allocate(size_t size, size_t align, Via via, const void *frame);
 void *reallocate(void *block, size_t size, const void *frame);
 void release(void *block, const void *frame);
 size_t usable_size(void *block);
+
+// The block is a pool's memory from now on, and no object. False if it is not one of ours. Inside a
+// Busy section, while recording.
+bool withdraw(void *block);
 
 } // namespace assay

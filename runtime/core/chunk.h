@@ -30,9 +30,18 @@ namespace assay {
 constexpr size_t kChunkAlign = 32;
 constexpr size_t kChunkOverhead = 48;
 
+// Objects of that size begin on a block of 64 bytes: the 32 bytes more are nothing beside them.
+constexpr size_t kLargeSize = 1024;
+
+enum ChunkFlags : uint64_t {
+  kWithdrawn = 1,    // became the memory of a pool: no object any more
+  kSharedBlocks = 2, // has no header before it, so its first and last 64 bytes may hold others too
+  kMapped = 4,       // from mmap
+};
+
 struct ChunkHeader {
   uint64_t size : 48;    // bytes asked for
-  uint64_t flags : 16;   // zero
+  uint64_t flags : 16;   // ChunkFlags
   uint64_t time_us : 48; // of the allocation
   uint64_t cpu : 16;
   uint32_t context;

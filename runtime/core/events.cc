@@ -42,6 +42,9 @@ void publish_realloc(const Realloc &event) {
 void publish_free(const Free &event) {
   ASSAY_PUBLISH(on_free, event)
 }
+void publish_withdrawal(const Withdrawal &event) {
+  ASSAY_PUBLISH(on_withdrawal, event)
+}
 void publish_snapshot(SnapshotKind kind) {
   ASSAY_PUBLISH(on_snapshot, kind)
 }

@@ -34,6 +34,12 @@ struct Realloc {
   bool was_marked; // in the chunk map
 };
 
+// A block has become the memory of a pool, and is no object any more.
+struct Withdrawal {
+  void *block;
+  const ChunkHeader &header;
+};
+
 enum class SnapshotKind {
   kFlush, // periodic: append what changed, walk the live objects if the budget allows
   kFull,  // everything, live objects included
@@ -47,6 +53,7 @@ struct Subscriber {
   void (*on_allocation)(const Allocation &);
   void (*on_realloc)(const Realloc &);
   void (*on_free)(const Free &);
+  void (*on_withdrawal)(const Withdrawal &);
   void (*on_snapshot)(SnapshotKind);
   void (*on_reset)();
   // The first instrumented module came into a program that was not rebuilt.
@@ -61,6 +68,7 @@ bool start_tools();
 void publish_allocation(const Allocation &event);
 void publish_realloc(const Realloc &event);
 void publish_free(const Free &event);
+void publish_withdrawal(const Withdrawal &event);
 void publish_snapshot(SnapshotKind kind);
 void publish_reset();
 void publish_instrumented();

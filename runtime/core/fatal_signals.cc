@@ -8,6 +8,8 @@
 // the end of that section raises it again; a fault there is not survived, so it goes the default
 // way at once.
 //
+// With usr2=1, SIGUSR2 is not fatal: it asks the helper thread for a snapshot.
+//
 // Not covered: sigset and sigignore (libc calls the kernel without us), and a stack overflow where
 // the program has no alternate stack. Then what was flushed is what there is.
 
@@ -19,6 +21,7 @@
 #include "runtime/core/kernel_signal.h"
 #include "runtime/core/lock.h"
 #include "runtime/core/runtime.h"
+#include "runtime/core/sideline.h"
 #include "runtime/core/thread.h"
 
 namespace assay {
@@ -62,6 +65,10 @@ void die_of(int signal, bool fault) {
 }
 
 void on_fatal_signal(int signal, siginfo_t *info, void *) {
+  if (signal == SIGUSR2 && runtime.options.usr2) {
+    request_snapshot();
+    return;
+  }
   bool fault = is_fault(signal, info);
   if (this_thread.busy && !fault) {
     this_thread.pending_signal = (uint32_t)signal;
@@ -75,7 +82,7 @@ void on_fatal_signal(int signal, siginfo_t *info, void *) {
 }
 
 void install_ours(int signal) {
-  KernelAction action = kernel_action(on_fatal_signal, 0);
+  KernelAction action = kernel_action(on_fatal_signal, SA_RESTART);
   set_kernel_action(signal, &action, nullptr);
 }
 
@@ -183,30 +190,31 @@ Handler set_handler(int signal, Handler handler, int flags) {
 
 using namespace assay;
 
-ASSAY_EXPORT int sigaction(int signal, const struct sigaction *action, struct sigaction *before) {
+ASSAY_EXPORT int ASSAY_NAME(sigaction)(int signal, const struct sigaction *action,
+                                       struct sigaction *before) {
   return change_action(signal, action, before);
 }
-ASSAY_EXPORT Handler signal(int number, Handler handler) {
+ASSAY_EXPORT Handler ASSAY_NAME(signal)(int number, Handler handler) {
   return set_handler(number, handler, SA_RESTART);
 }
-ASSAY_EXPORT Handler bsd_signal(int number, Handler handler) {
+ASSAY_EXPORT Handler ASSAY_NAME(bsd_signal)(int number, Handler handler) {
   return set_handler(number, handler, SA_RESTART);
 }
-ASSAY_EXPORT Handler ssignal(int number, Handler handler) {
+ASSAY_EXPORT Handler ASSAY_NAME(ssignal)(int number, Handler handler) {
   return set_handler(number, handler, SA_RESTART);
 }
-ASSAY_EXPORT Handler sysv_signal(int number, Handler handler) {
+ASSAY_EXPORT Handler ASSAY_NAME(sysv_signal)(int number, Handler handler) {
   return set_handler(number, handler, (int)SA_RESETHAND | SA_NODEFER);
 }
-ASSAY_EXPORT Handler __sysv_signal(int number, Handler handler) {
+ASSAY_EXPORT Handler ASSAY_NAME(__sysv_signal)(int number, Handler handler) {
   return set_handler(number, handler, (int)SA_RESETHAND | SA_NODEFER);
 }
 
-ASSAY_EXPORT int siginterrupt(int number, int interrupts) {
+ASSAY_EXPORT int ASSAY_NAME(siginterrupt)(int number, int interrupts) {
   struct sigaction action;
-  if (sigaction(number, nullptr, &action) != 0)
+  if (ASSAY_NAME(sigaction)(number, nullptr, &action) != 0)
     return -1;
   signals.interrupts[number] = interrupts != 0;
   action.sa_flags = interrupts ? action.sa_flags & ~SA_RESTART : action.sa_flags | SA_RESTART;
-  return sigaction(number, &action, nullptr);
+  return ASSAY_NAME(sigaction)(number, &action, nullptr);
 }

@@ -7,18 +7,39 @@ struct sigaction;
 
 #define ASSAY_EXPORT extern "C" __attribute__((visibility("default")))
 
+// How a function of abi/interposed.def is defined. Where its own name is the program's (a static
+// link, or a malloc of the program's own), the linker's --wrap leads here.
+//
+// malloc and its family are weak: a program that defines them itself links, and is told what to do.
+#define ASSAY_EXPORT_WEAK extern "C" __attribute__((visibility("default"), weak))
+#ifdef ASSAY_WRAP
+#define ASSAY_NAME(function) __wrap_##function
+#else
+#define ASSAY_NAME(function) function
+#endif
+
 namespace assay {
 
 struct RealFunctions {
 #define ASSAY_REAL(symbol, field, result, parameters) result(*field) parameters;
+#define ASSAY_REAL_WEAK ASSAY_REAL
+#define ASSAY_REAL_CXX ASSAY_REAL
 #include "runtime/core/interpose.def"
 };
 
-// Next in the lookup order after us: libc's, or those of an allocator that was linked or preloaded.
+// Next in the lookup order after us: libc's, or those of an allocator that was linked or preloaded;
+// with --wrap, those that the program would have called without us.
 // Filled by find_real_functions(); before that, all null.
 extern constinit RealFunctions real;
 
 // Idempotent; may be called by the first malloc of the process, before any initializer has run.
 void find_real_functions();
+
+// Do calls of the program's malloc come here?
+bool is_interposed();
+
+// Does the program bring a malloc of its own? Then calls from shared objects do not come here, and a
+// block may meet the allocator's own free: it must be the allocator's own block.
+bool has_own_malloc();
 
 } // namespace assay

@@ -14,7 +14,7 @@ extern "C" __attribute__((weak)) void _ZSt17__throw_bad_allocv(); // std::__thro
 namespace {
 
 void *allocate_or_throw(size_t size, size_t align, const void *frame) {
-  void *block = allocate(size ? size : 1, align, false, frame);
+  void *block = allocate(size ? size : 1, align, align ? Via::kAlignedAlloc : Via::kMalloc, frame);
   if (__builtin_expect(block != nullptr, 1))
     return block;
   find_real_functions();
@@ -29,24 +29,22 @@ void *allocate_or_throw(size_t size, size_t align, const void *frame) {
 
 } // namespace
 
-#define ASSAY_OPERATOR extern "C" __attribute__((visibility("default"), weak))
-
 // The parameters are those of the mangled names; the nothrow tag is a reference, unused.
-ASSAY_OPERATOR void *_Znwm(size_t n) {
+ASSAY_EXPORT_WEAK void *_Znwm(size_t n) {
   return allocate_or_throw(n, 0, ASSAY_FRAME);
 }
-ASSAY_OPERATOR void *_Znam(size_t n) {
+ASSAY_EXPORT_WEAK void *_Znam(size_t n) {
   return allocate_or_throw(n, 0, ASSAY_FRAME);
 }
-ASSAY_OPERATOR void *_ZnwmSt11align_val_t(size_t n, size_t a) {
+ASSAY_EXPORT_WEAK void *_ZnwmSt11align_val_t(size_t n, size_t a) {
   return allocate_or_throw(n, a, ASSAY_FRAME);
 }
-ASSAY_OPERATOR void *_ZnamSt11align_val_t(size_t n, size_t a) {
+ASSAY_EXPORT_WEAK void *_ZnamSt11align_val_t(size_t n, size_t a) {
   return allocate_or_throw(n, a, ASSAY_FRAME);
 }
 
 #define ASSAY_DELETE(symbol, ...)                                                                  \
-  ASSAY_OPERATOR void symbol(void *block __VA_OPT__(, ) __VA_ARGS__) {                             \
+  ASSAY_EXPORT_WEAK void symbol(void *block __VA_OPT__(, ) __VA_ARGS__) {                          \
     release(block, ASSAY_FRAME);                                                                   \
   }
 ASSAY_DELETE(_ZdlPv)

@@ -48,21 +48,21 @@ template <typename Exec> int exec_with(Exec exec) {
 
 } // namespace
 
-ASSAY_EXPORT void _exit(int status) {
+ASSAY_EXPORT void ASSAY_NAME(_exit)(int status) {
   exit_at_once(status);
 }
-ASSAY_EXPORT void _Exit(int status) {
+ASSAY_EXPORT void ASSAY_NAME(_Exit)(int status) {
   exit_at_once(status);
 }
 
-ASSAY_EXPORT void quick_exit(int status) {
+ASSAY_EXPORT void ASSAY_NAME(quick_exit)(int status) {
   find_real_functions();
   finish(ASSAY_END_QUICK, status);
   real.quick_exit(status);
   __builtin_unreachable();
 }
 
-ASSAY_EXPORT int dlclose(void *handle) {
+ASSAY_EXPORT int ASSAY_NAME(dlclose)(void *handle) {
   find_real_functions();
   before_unload();
   int result = real.dlclose(handle);
@@ -70,7 +70,7 @@ ASSAY_EXPORT int dlclose(void *handle) {
   return result;
 }
 
-ASSAY_EXPORT pid_t fork(void) {
+ASSAY_EXPORT pid_t ASSAY_NAME(fork)(void) {
   find_real_functions();
   pid_t child = real.fork();
   if (child == 0)
@@ -79,8 +79,8 @@ ASSAY_EXPORT pid_t fork(void) {
 }
 
 // libc's daemon forks and exits inside itself, where we cannot see it.
-ASSAY_EXPORT int daemon(int keep_folder, int keep_streams) {
-  pid_t child = fork();
+ASSAY_EXPORT int ASSAY_NAME(daemon)(int keep_folder, int keep_streams) {
+  pid_t child = ASSAY_NAME(fork)();
   if (child < 0)
     return -1;
   if (child > 0)
@@ -101,50 +101,50 @@ ASSAY_EXPORT int daemon(int keep_folder, int keep_streams) {
   return 0;
 }
 
-ASSAY_EXPORT int execve(const char *path, char *const *argv, char *const *envp) {
+ASSAY_EXPORT int ASSAY_NAME(execve)(const char *path, char *const *argv, char *const *envp) {
   return exec_with([&] { return real.execve(path, argv, envp); });
 }
 
-ASSAY_EXPORT int execv(const char *path, char *const *argv) {
+ASSAY_EXPORT int ASSAY_NAME(execv)(const char *path, char *const *argv) {
   return exec_with([&] { return real.execve(path, argv, environ); });
 }
 
-ASSAY_EXPORT int execvpe(const char *file, char *const *argv, char *const *envp) {
+ASSAY_EXPORT int ASSAY_NAME(execvpe)(const char *file, char *const *argv, char *const *envp) {
   return exec_with([&] { return real.execvpe(file, argv, envp); });
 }
 
-ASSAY_EXPORT int execvp(const char *file, char *const *argv) {
+ASSAY_EXPORT int ASSAY_NAME(execvp)(const char *file, char *const *argv) {
   return exec_with([&] { return real.execvpe(file, argv, environ); });
 }
 
-ASSAY_EXPORT int fexecve(int fd, char *const *argv, char *const *envp) {
+ASSAY_EXPORT int ASSAY_NAME(fexecve)(int fd, char *const *argv, char *const *envp) {
   return exec_with([&] { return real.fexecve(fd, argv, envp); });
 }
 
-ASSAY_EXPORT int execl(const char *path, const char *first, ...) {
+ASSAY_EXPORT int ASSAY_NAME(execl)(const char *path, const char *first, ...) {
   va_list arguments;
   va_start(arguments, first);
   char **argv = (char **)__builtin_alloca(count_arguments(first, arguments) * sizeof(char *));
   take_arguments(argv, first, arguments);
   va_end(arguments);
-  return execv(path, argv);
+  return ASSAY_NAME(execv)(path, argv);
 }
 
-ASSAY_EXPORT int execlp(const char *file, const char *first, ...) {
+ASSAY_EXPORT int ASSAY_NAME(execlp)(const char *file, const char *first, ...) {
   va_list arguments;
   va_start(arguments, first);
   char **argv = (char **)__builtin_alloca(count_arguments(first, arguments) * sizeof(char *));
   take_arguments(argv, first, arguments);
   va_end(arguments);
-  return execvp(file, argv);
+  return ASSAY_NAME(execvp)(file, argv);
 }
 
-ASSAY_EXPORT int execle(const char *path, const char *first, ...) {
+ASSAY_EXPORT int ASSAY_NAME(execle)(const char *path, const char *first, ...) {
   va_list arguments;
   va_start(arguments, first);
   char **argv = (char **)__builtin_alloca(count_arguments(first, arguments) * sizeof(char *));
   take_arguments(argv, first, arguments);
   char *const *envp = va_arg(arguments, char *const *);
   va_end(arguments);
-  return execve(path, argv, envp);
+  return ASSAY_NAME(execve)(path, argv, envp);
 }

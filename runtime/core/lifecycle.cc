@@ -5,16 +5,19 @@
 //   helper    flush() every flush_ms, and on request
 //   end       finish(): last destructor, _exit, quick_exit, a fatal signal; prepare_for_exec()
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "runtime/core/annotate.h"
 #include "runtime/core/fatal_signals.h"
 #include "runtime/core/interpose.h"
 #include "runtime/core/losses.h"
 #include "runtime/core/machine.h"
+#include "runtime/core/mapped.h"
+#include "runtime/core/origins.h"
+#include "runtime/core/pools.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/sideline.h"
 #include "runtime/core/thread.h"
@@ -29,13 +32,6 @@ namespace {
 
 // The first byte of the DIR of -fheapprof=DIR, where the program was built with it; else absent.
 extern "C" __attribute__((weak, visibility("default"))) const char __assay_default_dir;
-
-// What has been written to the file so far.
-struct {
-  uint32_t contexts;
-  uint32_t modules;
-  SpinLock lock; // one flush at a time
-} constinit written = {};
 
 const char *find_variable(char **envp, const char *name) {
   size_t n = length_of(name);
@@ -55,125 +51,20 @@ bool is_privileged(char **envp) {
   return false;
 }
 
-void write_program(bool forked) {
-  static char tail[32 << 10]; // before threads, or in a fresh child
-  size_t used = 0;
-  long n = sys::read_link("/proc/self/exe", tail, 4095);
-  used = n > 0 ? (size_t)n : 0;
-  tail[used++] = 0;
-  long fd = sys::open("/proc/self/cmdline", O_RDONLY);
-  if (fd >= 0) {
-    n = sys::read(fd, tail + used, sizeof tail - used - 1);
-    used += n > 0 ? (size_t)n : 0;
-    if (tail[used - 1]) // the end was cut
-      tail[used++] = 0;
-    sys::close(fd);
-  }
-  uint64_t tools = 0;
-#define ASSAY_TOOL(name, bit, question) tools |= 1ULL << bit;
-#include "abi/tools.def"
-  AssayProgram program = {sys::process_id(), sys::parent_process_id(), runtime.start_unix_ns, tools,
-                          forked};
-  runtime.file.append(ASSAY_RECORD_Program, program, tail, used);
-}
-
-void write_options() {
-  Text text;
-  print_options(runtime.options, text);
-  runtime.file.append(ASSAY_RECORD_Options, AssayOptions{0}, text.c_str(), text.size());
-}
-
-void write_header(bool forked) {
-  write_program(forked);
-  write_machine(runtime.file);
-  write_options();
-}
-
-void write_sites(uint32_t module, const void *sites, uint64_t size) {
-  runtime.file.append(ASSAY_RECORD_Sites, AssaySites{module}, sites, size);
-}
-
-void write_modules() {
-  for (uint32_t end = runtime.modules.count(); written.modules < end; written.modules++) {
-    const Module &m = runtime.modules.get(written.modules + 1);
-    AssayModule record = {};
-    record.module = written.modules + 1;
-    record.instrumented = m.sites != nullptr;
-    record.start = m.start;
-    record.end = m.end;
-    record.bias = m.bias;
-    record.loaded_us = m.loaded_us;
-    record.build_id_size = m.build_id_size;
-    __builtin_memcpy(&record.build_id0, m.build_id, sizeof m.build_id);
-    static_assert(offsetof(AssayModule, build_id0) + sizeof m.build_id == sizeof record);
-    runtime.file.append(ASSAY_RECORD_Module, record, m.path, length_of(m.path) + 1);
-    if (m.sites && !m.unloaded)
-      write_sites(written.modules + 1, m.sites, m.sites_size);
-  }
-}
-
-// Frames are written as (module, offset), resolved among the modules that are mapped now.
-void write_contexts() {
-  bool refreshed = false;
-  uint64_t frames[kMaxDepth];
-  for (uint32_t end = runtime.depot.end(); written.contexts + 1 < end; written.contexts++) {
-    const Context *c = runtime.depot.get(written.contexts + 1);
-    if (!c) // another thread is adding it: next time
-      break;
-    for (uint32_t i = 0; i < c->depth; i++) {
-      uint32_t module = runtime.modules.find(c->pcs[i]);
-      if (!module && !refreshed) {
-        runtime.modules.refresh();
-        refreshed = true;
-        write_modules();
-        module = runtime.modules.find(c->pcs[i]);
-      }
-      frames[i] =
-          assay_frame(module, module ? c->pcs[i] - runtime.modules.get(module).bias : c->pcs[i]);
-    }
-    AssayContext record = {written.contexts + 1, c->type, c->cut, 0};
-    if (c->cut)
-      count_loss_quietly(ASSAY_LOSS_stack_cut, 1);
-    runtime.file.append(ASSAY_RECORD_Context, record, frames, c->depth * sizeof frames[0]);
-  }
-}
-
-// The section is read now: the module may be gone at the next flush.
-void add_sites(const void *sites, uint64_t size) {
-  Locked locked(written.lock);
-  uint32_t module = runtime.modules.add_sites(sites, size);
-  if (module && module <= written.modules)
-    write_sites(module, sites, size);
-  write_modules();
-  if (module &&
-      !runtime
-           .program_size) { // the first to come is the executable's, or a library's that it needs
-    const Module &m = runtime.modules.get(module);
-    runtime.program_begin = m.start;
-    runtime.program_size = m.end - m.start;
-  }
-  forget_frame_rules(); // of an instrumented module that was not known as one
-}
-
-void write_losses() {
-#define ASSAY_LOSS(name, number, unit, what, remedy)                                               \
-  if (uint64_t count = take_loss(ASSAY_LOSS_##name))                                               \
-    runtime.file.append(ASSAY_RECORD_Loss, AssayLoss{number, count});
-#include "abi/losses.def"
-}
-
 void help_along() { // on the helper thread
   uint64_t request = runtime.control.pending();
   if (request == ASSAY_REQUEST_RESET)
-    publish_reset();
-  flush(request == ASSAY_REQUEST_NONE ? SnapshotKind::kFlush : SnapshotKind::kFull);
+    reset();
+  bool full = take_snapshot_request() || request != ASSAY_REQUEST_NONE;
+  if (full || runtime.options.flush_ms)
+    flush(full ? SnapshotKind::kFull : SnapshotKind::kFlush);
   if (request != ASSAY_REQUEST_NONE)
     runtime.control.answer(ASSAY_ANSWER_DONE);
 }
 
 void start_helper() {
   if (runtime.options.sideline)
-    start_sideline(help_along, runtime.options.flush_ms);
+    start_sideline(help_along, runtime.options.flush_ms ? runtime.options.flush_ms : 100);
 }
 
 bool open_profile(bool forked) {
@@ -184,10 +75,7 @@ bool open_profile(bool forked) {
   if (!(forked ? runtime.file.open_beside(executable)
                : runtime.file.open(o.dir, o.run, executable)))
     return false;
-  written.contexts = written.modules = 0;
-  write_header(forked);
-  runtime.modules.refresh();
-  write_modules();
+  begin_file(forked);
   runtime.control.create(runtime.file.live_path());
   return true;
 }
@@ -214,15 +102,18 @@ void start(char **envp, bool instrumented) {
   }
   if (runtime.options.depth < 1 || runtime.options.depth > kMaxDepth)
     runtime.options.depth = runtime.options.depth ? kMaxDepth : 1;
+  if (has_own_malloc())
+    runtime.options.headers = false;
   start_clock();
   runtime.start_unix_ns = sys::clock_ns(CLOCK_REALTIME);
   if (!start_tools())
     return;
-  if (!runtime.depot.create() || !runtime.modules.create() || !runtime.chunks.create()) {
+  if (!runtime.depot.create() || !runtime.modules.create() || !runtime.chunks.create() ||
+      (!runtime.options.headers && !runtime.side.create())) {
     count_loss(ASSAY_LOSS_no_memory, 1);
     return;
   }
-  if (dlsym(RTLD_DEFAULT, "malloc") != (void *)malloc) {
+  if (!is_interposed()) {
     count_loss(ASSAY_LOSS_not_interposed, 1);
     return;
   }
@@ -234,37 +125,6 @@ void start(char **envp, bool instrumented) {
     catch_fatal_signals();
   if (!instrumented) // no module has an initializer of ours
     start_helper();
-}
-
-void flush(SnapshotKind kind) {
-  Locked locked(written.lock);
-  publish_snapshot(kind);
-  write_contexts();
-  write_modules();
-  write_losses();
-  runtime.file.flush();
-}
-
-void before_unload() {
-  if (!runtime.recording)
-    return;
-  Busy busy;
-  Locked locked(written.lock);
-  write_contexts();
-}
-
-void after_unload() {
-  if (!runtime.recording)
-    return;
-  Busy busy;
-  Locked locked(written.lock);
-  if (!runtime.modules.refresh())
-    return;
-  runtime.depot.start_generation();
-  forget_frame_rules();
-  for (uint32_t module = 1; module <= written.modules; module++)
-    if (runtime.modules.take_unloaded(module))
-      runtime.file.append(ASSAY_RECORD_ModuleUnload, AssayModuleUnload{module, now_us()});
 }
 
 void finish(AssayEndReason reason, int status) {
@@ -313,8 +173,14 @@ void continue_in_child() {
   runtime.control.forget();
   runtime.modules.reset_lock();
   forget_arena_holder();
+  forget_stacks_holder();
+  forget_written_origins();
+  forget_pool_holders();
+  forget_mapped_holder();
+  forget_events();
+  runtime.side.forget_holders();
   forget_signals_holder();
-  written.lock.reset();
+  forget_flush();
   forget_sideline();
   publish_fork();
   runtime.recording = open_profile(true);
@@ -342,7 +208,7 @@ void __assay_module_init(const void *sites, uint64_t sites_size) {
     runtime.instrumented = true;
     publish_instrumented();
   }
-  add_sites(sites, sites_size);
+  add_instrumented_module(sites, sites_size);
   static constinit bool helped = false;
   if (!helped) {
     helped = true;

@@ -7,11 +7,14 @@
 
 namespace assay {
 
-struct Options {
+struct OptionTypes {
   using flag = bool;
   using number = uint64_t;
   using text = const char *;
-#define ASSAY_OPTION(type, name, default, help) type name = default;
+};
+
+struct Options {
+#define ASSAY_OPTION(type, name, default, help) OptionTypes::type name = default;
 #include "abi/options.def"
 };
 

@@ -9,10 +9,13 @@
 #include "runtime/core/module_map.h"
 #include "runtime/core/options.h"
 #include "runtime/core/profile_file.h"
+#include "runtime/core/side_table.h"
 #include "runtime/core/stack_depot.h"
 
 #define ASSAY_HOOK(name, result, parameters, meaning)                                              \
   extern "C" __attribute__((visibility("default"))) result name parameters;
+#define ASSAY_HOOK_VARIABLE(name, type, meaning)                                                   \
+  extern "C" __attribute__((visibility("default"))) type name;
 #define ASSAY_HOOK_TLS(name, type, meaning)                                                        \
   extern "C" __attribute__((visibility("default"),                                                 \
                             tls_model("initial-exec"))) thread_local constinit type name;
@@ -25,11 +28,13 @@ struct Runtime {
   bool finished = false;    // the final dump is written
   bool instrumented = true; // accesses are counted; false where the runtime was only preloaded
   uint32_t pid = 0;         // whose memory this is: differs in a vfork child
+  uint32_t counters = 0;    // how accesses are counted: enum AssayCounters
+  bool counters_known = false;
+  bool fixed_counters = false; // some code expects them at their fixed base
   uint64_t start_unix_ns = 0;
-  // The executable, if it is instrumented: most frames are there, and it keeps frame pointers.
-  uint64_t program_begin = 0, program_size = 0;
   Options options;
   ChunkMap chunks;
+  SideTable side; // of headers=0; else it does not exist
   StackDepot depot;
   ModuleMap modules;
   ProfileFile file;
@@ -41,8 +46,17 @@ extern constinit Runtime runtime;
 // Begins to record; only the first call does anything.
 void start(char **envp, bool instrumented);
 
+// The first records of a new file.
+void begin_file(bool forked);
+
+// A module whose SITES section this is has come: what the compiler knew of it is written.
+void add_instrumented_module(const void *sites, uint64_t size);
+
 // Appends what changed to the profile: called by the helper thread, and by the ends below.
 void flush(SnapshotKind kind);
+
+// Leaves out what was measured so far; called where flush() may be.
+void reset();
 
 // Writes everything and the End record. Only the first call does; a vfork child's does nothing.
 void finish(AssayEndReason reason, int status);
@@ -58,6 +72,7 @@ void after_unload();
 
 // In the child of a fork.
 void continue_in_child();
+void forget_flush(); // whose lock nobody holds there
 
 // True in glibc's single-threaded mode: then counters need no atomic operations.
 inline bool single_threaded();

@@ -24,7 +24,8 @@ struct {
   uint64_t interval_ms;
   uint8_t *stack;
   uint8_t *tls;
-  uint32_t stop;    // futex
+  uint32_t stop; // futex
+  bool snapshot_wanted;
   uint32_t running; // futex: 1 while the thread exists; the kernel clears it at its end
 } constinit sideline = {};
 
@@ -104,6 +105,15 @@ void stop_sideline() {
   while (uint32_t running = __atomic_load_n(&sideline.running, __ATOMIC_ACQUIRE))
     sys::call(SYS_futex, (long)&sideline.running,
               0 /* FUTEX_WAIT: the kernel's wake is not private */, running, 0);
+}
+
+void request_snapshot() {
+  __atomic_store_n(&sideline.snapshot_wanted, true, __ATOMIC_RELEASE);
+  sys::futex_wake(&sideline.stop); // it looks at stop again, finds 0 and works
+}
+
+bool take_snapshot_request() {
+  return __atomic_exchange_n(&sideline.snapshot_wanted, false, __ATOMIC_ACQ_REL);
 }
 
 void forget_sideline() {

@@ -6,9 +6,14 @@
 namespace assay {
 
 // Starts it; `work` is called every interval_ms (and when woken), on the helper, until
-// stop_sideline(). 0: only when a request is pending is checked, every 100 ms. A failure is counted
+// stop_sideline(). A failure is counted
 // as loss no_sideline.
 void start_sideline(void (*work)(), uint64_t interval_ms);
+
+// Asks for a snapshot by the helper, soon: in any context, also in a signal handler. `work` takes the
+// wish, once.
+void request_snapshot();
+bool take_snapshot_request();
 
 // Asks it to end and waits until it has left `work`. Any context but the helper itself.
 void stop_sideline();

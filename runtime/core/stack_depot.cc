@@ -29,19 +29,21 @@ bool StackDepot::create() {
   return contexts_.create() && buckets_.create();
 }
 
-uint32_t StackDepot::intern(const Stack &stack, uint32_t type) {
-  uint64_t hash = mix(stack.hash ^ ((uint64_t)type << 32 | generation_ << 8 | stack.depth));
+uint32_t StackDepot::intern(const Stack &stack, uint32_t type, uint32_t origin) {
+  uint64_t hash = mix(stack.hash ^ ((uint64_t)type << 32 | generation_ << 8 | stack.depth) ^
+                      origin * 0xc2b2ae3d27d4eb4fULL);
   auto &slot = recent.slots[hash % 4096];
   uint64_t context = __atomic_load_n(&slot.context, __ATOMIC_RELAXED);
   if ((__atomic_load_n(&slot.hash_and_context, __ATOMIC_RELAXED) ^ context) == hash && context)
     return (uint32_t)context;
-  context = find_or_add(stack, type, hash);
+  context = find_or_add(stack, type, origin, hash);
   __atomic_store_n(&slot.context, context, __ATOMIC_RELAXED);
   __atomic_store_n(&slot.hash_and_context, hash ^ context, __ATOMIC_RELAXED);
   return (uint32_t)context;
 }
 
-uint32_t StackDepot::find_or_add(const Stack &stack, uint32_t type, uint64_t hash) {
+uint32_t StackDepot::find_or_add(const Stack &stack, uint32_t type, uint32_t origin,
+                                 uint64_t hash) {
   uint32_t *bucket = &buckets_[hash >> 46];
   static_assert(kBuckets == 1 << 18);
   uint32_t head = __atomic_load_n(bucket, __ATOMIC_ACQUIRE), searched_to = 0;
@@ -61,6 +63,7 @@ uint32_t StackDepot::find_or_add(const Stack &stack, uint32_t type, uint64_t has
         return 0;
       }
       fresh->type = type;
+      fresh->origin = origin;
       fresh->hash = hash;
       fresh->depth = stack.depth;
       fresh->cut = stack.cut;

@@ -1,4 +1,4 @@
-// Every distinct (call stack, allocated type) once, with a number: the context.
+// Every distinct (call stack, allocated type, origin) once, with a number: the context.
 #pragma once
 
 #include "runtime/core/arena.h"
@@ -10,6 +10,7 @@ struct Context {
   uint32_t next; // in its bucket; 0 ends
   uint32_t type; // abi/sites.h; 0 if unknown
   uint64_t hash;
+  uint32_t origin; // core/origins.h; 0: malloc
   uint32_t depth;
   bool cut;
   uint64_t pcs[]; // innermost first
@@ -21,7 +22,7 @@ public:
 
   bool create();
   // The number of the context, from 1; 0 when there is no memory. Lock-free.
-  uint32_t intern(const Stack &stack, uint32_t type);
+  uint32_t intern(const Stack &stack, uint32_t type, uint32_t origin);
   // From now on every stack is a new context, also one of known addresses: a module was unloaded,
   // and another may come in its place.
   void start_generation() { __atomic_fetch_add(&generation_, 1, __ATOMIC_RELAXED); }
@@ -33,7 +34,7 @@ public:
   uint32_t end() const { return __atomic_load_n(&next_, __ATOMIC_ACQUIRE); }
 
 private:
-  uint32_t find_or_add(const Stack &stack, uint32_t type, uint64_t hash);
+  uint32_t find_or_add(const Stack &stack, uint32_t type, uint32_t origin, uint64_t hash);
   static constexpr size_t kBuckets = 1 << 18;
   GrowingArray<const Context *, kMaxContexts> contexts_;
   GrowingArray<uint32_t, kBuckets> buckets_;

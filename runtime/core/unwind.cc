@@ -1,21 +1,42 @@
-// assay-cc keeps frame pointers, so inside instrumented modules a frame is two loads. Other code
-// (libstdc++, qsort, every library of the system) uses rbp for anything; walking it as a frame
-// pointer would swallow the user's frames behind it. There the rule for each pc comes from
-// .eh_frame, once, and is then cached.
+// A frame with a frame pointer is two loads. But who keeps one? assay-cc's code does; libstdc++, qsort
+// and most libraries use rbp for anything, and a program may be linked from objects of both kinds:
+// following rbp there would swallow the user's frames behind it. So the rule for each pc comes from
+// .eh_frame, once, and is then cached; most say "by frame pointer".
 //
 // Each step must stay inside the current stack and go outwards, which makes a wrong rule end the
-// chain early but never read beyond the stack. The bounds of a thread's stack come from the maps file, once
-// for each thread (and once more when it moves to another stack, as coroutines do).
+// chain early but never read beyond the stack. The bounds of a thread's stack come from the maps file,
+// once for each thread (and once more when it moves to another stack, as coroutines do).
 
 #include "runtime/core/unwind.h"
 
 #include "runtime/core/cfi.h"
+#include "runtime/core/lock.h"
 #include "runtime/core/proc_maps.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/thread.h"
 
 namespace assay {
 namespace {
+
+constexpr uint32_t kMostStacks = 4096;
+
+struct {
+  SpinLock lock;
+  uint32_t count;
+  StackBounds bounds[kMostStacks];
+} constinit stacks = {};
+
+// Under nobody's lock; a thread comes here once.
+void remember_stack(StackBounds bounds) {
+  Locked locked(stacks.lock);
+  for (uint32_t i = 0; i < stacks.count; i++)
+    if (stacks.bounds[i].high == bounds.high)
+      return;
+  if (stacks.count < kMostStacks) {
+    stacks.bounds[stacks.count] = bounds;
+    __atomic_store_n(&stacks.count, stacks.count + 1, __ATOMIC_RELEASE);
+  }
+}
 
 // The thread's own stack, from the maps file.
 bool find_own_stack(uint64_t sp) {
@@ -28,6 +49,7 @@ bool find_own_stack(uint64_t sp) {
       this_thread.stack_high = line.end;
       this_thread.stack_low =
           line.is_stack() && line.start > kGrowth ? line.start - kGrowth : line.start;
+      remember_stack({this_thread.stack_low, this_thread.stack_high});
       return true;
     }
   return false;
@@ -81,11 +103,11 @@ uint64_t look_up(uint64_t pc) {
   if (!module)
     return 0;
   const Module &m = runtime.modules.get(module);
-  if (m.sites)
-    return kKnown | kFramePointer;
   FrameRule rule = find_frame_rule(m.frame_header, pc - 1);
-  if (!rule.known)
-    return 0;
+  if (!rule.known) // built without unwind tables; assay-cc keeps frame pointers
+    return m.sites ? (uint64_t)(kKnown | kFramePointer) : 0;
+  if (rule.from_rbp && rule.cfa_offset == 16 && rule.rbp_saved && rule.rbp_offset == -16)
+    return kKnown | kFramePointer;
   return kKnown | (rule.from_rbp ? kFromRbp : 0) | (rule.rbp_saved ? kRbpSaved : 0) |
          (uint64_t)(uint16_t)rule.rbp_offset << 16 | (uint64_t)(uint32_t)rule.cfa_offset << 32;
 }
@@ -101,13 +123,22 @@ uint64_t rule_at(uint64_t pc) {
   return value;
 }
 
+constexpr size_t kMostFolds = 1 << 16; // frames of a recursion that are walked
+
+bool contains(const Stack &stack, uint64_t pc) {
+  for (uint32_t i = 0; i < stack.depth; i++)
+    if (stack.pcs[i] == pc)
+      return true;
+  return false;
+}
+
 uint64_t load(uint64_t at) {
   return *(const uint64_t *)at;
 }
 
 } // namespace
 
-void unwind(const void *frame, size_t limit, Stack &out) {
+void unwind(const void *frame, size_t limit, bool folded, Stack &out) {
   uint64_t rbp = (uint64_t)frame;
   out.depth = 0;
   out.cut = false;
@@ -118,6 +149,7 @@ void unwind(const void *frame, size_t limit, Stack &out) {
   const uint64_t last = end - 16;
   // The interposed function's own frame is ours, so it has a frame pointer.
   uint64_t rsp = rbp, rule = kKnown | kFramePointer;
+  size_t folds = 0;
   for (;;) {
     uint64_t frame_address; // of the frame being left: the return address lies below it
     if (rule & kFramePointer) {
@@ -139,19 +171,35 @@ void unwind(const void *frame, size_t limit, Stack &out) {
     uint64_t pc = load(frame_address - 8);
     if (pc < 4096)
       return;
-    if (out.depth == limit) {
+    if (!folded || !contains(out, pc)) {
+      if (out.depth == limit) {
+        out.cut = true;
+        return;
+      }
+      out.pcs[out.depth++] = pc;
+      out.hash = (out.hash ^ pc) * 0x9e3779b97f4a7c15ULL;
+      out.hash ^= out.hash >> 29;
+    } else if (++folds > kMostFolds) {
       out.cut = true;
       return;
     }
-    out.pcs[out.depth++] = pc;
-    out.hash = (out.hash ^ pc) * 0x9e3779b97f4a7c15ULL;
-    out.hash ^= out.hash >> 29;
     rsp = frame_address;
-    rule = pc - runtime.program_begin < runtime.program_size ? (uint64_t)(kKnown | kFramePointer)
-                                                             : rule_at(pc);
+    rule = rule_at(pc);
     if (!(rule & kKnown))
       return;
   }
+}
+
+uint32_t known_stacks() {
+  return __atomic_load_n(&stacks.count, __ATOMIC_ACQUIRE);
+}
+
+StackBounds known_stack(uint32_t number) {
+  return stacks.bounds[number];
+}
+
+void forget_stacks_holder() {
+  stacks.lock.reset();
 }
 
 void forget_frame_rules() {

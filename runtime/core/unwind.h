@@ -1,4 +1,4 @@
-// Call stacks: by frame pointers in instrumented code, by call frame information elsewhere.
+// Call stacks: by frame pointers where code keeps them, by call frame information elsewhere.
 #pragma once
 
 #include <stddef.h>
@@ -16,8 +16,19 @@ struct Stack {
 };
 
 // Return addresses from the frame (of the interposed function) outwards; innermost first, at most
-// limit. Reads only the stack that the thread is running on. Inside a Busy section.
-void unwind(const void *frame, size_t limit, Stack &out);
+// limit; of pcs that come again, in a recursion, only the innermost if folded. Reads only the stack that the thread is running on. Inside a Busy section.
+void unwind(const void *frame, size_t limit, bool folded, Stack &out);
+
+// The stacks of threads that have allocated; the main thread's is the first. A stack that several
+// threads used, one after the other, is one.
+struct StackBounds {
+  uint64_t low, high;
+};
+uint32_t known_stacks();
+StackBounds known_stack(uint32_t number);
+
+// In the child of a fork.
+void forget_stacks_holder();
 
 // After a module was unloaded: what was learnt of its code is forgotten.
 void forget_frame_rules();

@@ -1,5 +1,6 @@
-// Ranges over the shadow. Zeroing a large range goes through the kernel, which drops whole pages,
-// so that a huge allocation costs nothing for what is never touched.
+// Ranges over the shadow, for each layout of counters. Zeroing a large range goes through the kernel,
+// which drops whole pages, and so does looking at one, which skips what was never touched: a huge
+// object costs what is used of it.
 
 #include "runtime/heap/counters.h"
 
@@ -8,8 +9,12 @@
 #include "abi/sites.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/lazy_shadow.h"
+#include "runtime/core/losses.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/syscall.h"
+#include "runtime/core/touched_pages.h"
+
+uint64_t __assay_counters_base = ASSAY_COUNTERS_BASE;
 
 namespace assay::heap {
 namespace {
@@ -17,36 +22,136 @@ namespace {
 constexpr uint64_t kSpan = ASSAY_COUNTERS_END - ASSAY_COUNTERS_BEGIN;
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kDropBytes = 16 * kPage; // from here on dropping pages beats writing zeros
+constexpr uint64_t kLookBytes = 64 * kPage; // from here on asking the kernel beats looking
 
-uint64_t *first_counter(uint64_t address) {
-  return (uint64_t *)ASSAY_COUNTER_OF(address);
-}
+struct Halves {
+  using Word = uint64_t;
+  static constexpr uint64_t kBlock = ASSAY_BLOCK_BYTES;
+  static uint64_t reads(Word w) { return (uint32_t)w; }
+  static uint64_t writes(Word w) { return w >> 32; }
+  static void add(Word *to, Word w) { // reads do not carry into writes
+    ((uint32_t *)to)[0] += (uint32_t)w;
+    ((uint32_t *)to)[1] += (uint32_t)(w >> 32);
+  }
+};
+struct Total {
+  using Word = uint64_t;
+  static constexpr uint64_t kBlock = ASSAY_BLOCK_BYTES;
+  static uint64_t reads(Word w) { return w; }
+  static uint64_t writes(Word) { return 0; }
+  static void add(Word *to, Word w) { *to += w; }
+};
+struct Fine {
+  using Word = uint32_t;
+  static constexpr uint64_t kBlock = ASSAY_BLOCK_BYTES / 2;
+  static uint64_t reads(Word w) { return w; }
+  static uint64_t writes(Word) { return 0; }
+  static void add(Word *to, Word w) { *to += w; }
+};
 
-uint64_t *end_counter(uint64_t address, uint64_t size) {
-  return size ? first_counter(address + size - 1) + 1 : first_counter(address);
+// Calls f with the layout that the program was built for.
+template <typename F> auto with_layout(F f) {
+  switch (runtime.counters & ASSAY_COUNTERS_LAYOUT) {
+  case ASSAY_COUNTERS_TOTAL: return f(Total());
+  case ASSAY_COUNTERS_FINE: return f(Fine());
+  default: return f(Halves());
+  }
 }
 
 inline uint64_t min(uint64_t a, uint64_t b) {
   return a < b ? a : b;
 }
 
-// Adds to one half of the block's counter: 32 bits, as instrumented code does.
-void add_to_half(uint64_t address, uint64_t n, uint32_t how) {
-  uint32_t *half = (uint32_t *)first_counter(address) + (how & ASSAY_HOW_WRITE ? 1 : 0);
-  if (how & ASSAY_HOW_ATOMIC)
-    __atomic_fetch_add(half, (uint32_t)n, __ATOMIC_RELAXED);
+// The counters of [start, start + size).
+template <typename Layout> struct Counters {
+  using Word = typename Layout::Word;
+  uint64_t start, end; // bytes of program
+  Word *first, *stop;
+
+  Counters(uint64_t at, uint64_t size)
+      : start(at), end(at + size), first(counter(at)),
+        stop(size ? counter(at + size - 1) + 1 : first) {}
+  static Word *counter(uint64_t address) {
+    return (Word *)(((address >> ASSAY_COUNTERS_SHIFT) & ~(sizeof(Word) - 1)) +
+                    __assay_counters_base);
+  }
+  // How many bytes of the range are in the block of a counter.
+  uint64_t bytes_in(const Word *c) const {
+    uint64_t block = ((uint64_t)c - __assay_counters_base) << ASSAY_COUNTERS_SHIFT;
+    return min(block + Layout::kBlock, end) - (block > start ? block : start);
+  }
+};
+
+template <typename Layout>
+void add_up(const Counters<Layout> &range, typename Layout::Word *from, typename Layout::Word *to,
+            Look look, Counts &counts) {
+  for (auto *counter = from; counter < to; counter++) {
+    auto value = *counter;
+    if (!value)
+      continue;
+    uint64_t bytes = range.bytes_in(counter), reads = Layout::reads(value),
+             writes = Layout::writes(value);
+    if (look == Look::kShare && bytes < Layout::kBlock) {
+      reads = reads * bytes / Layout::kBlock;
+      writes = writes * bytes / Layout::kBlock;
+    }
+    counts.reads += reads;
+    counts.writes += writes;
+    counts.blocks_touched++;
+    counts.touched_bytes += bytes;
+    if (look == Look::kTake)
+      *counter = 0;
+  }
+}
+
+template <typename Layout>
+void move(uint64_t from, uint64_t from_size, uint64_t to, uint64_t to_size) {
+  Counters<Layout> source(from, from_size), target(to, to_size);
+  if (source.first == target.first || target.first == target.stop)
+    return;
+  auto move_one = [&](typename Layout::Word *s) {
+    if (auto value = *s) {
+      auto *t = target.first + (s - source.first);
+      Layout::add(t < target.stop ? t : target.stop - 1, value);
+      *s = 0;
+    }
+  };
+  if (target.first < source.first)
+    for (auto *s = source.first; s < source.stop; s++)
+      move_one(s);
   else
-    *half += (uint32_t)n;
+    for (auto *s = source.stop; s-- > source.first;)
+      move_one(s);
+}
+
+void add_to_block(uint64_t address, uint64_t n, uint32_t how) {
+  uint32_t layout = runtime.counters & ASSAY_COUNTERS_LAYOUT;
+  if (layout == ASSAY_COUNTERS_TOTAL) {
+    uint64_t *counter = Counters<Total>::counter(address);
+    if (how & ASSAY_HOW_ATOMIC)
+      __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
+    else
+      *counter += n;
+    return;
+  }
+  uint32_t *counter =
+      layout == ASSAY_COUNTERS_FINE
+          ? Counters<Fine>::counter(address)
+          : (uint32_t *)Counters<Halves>::counter(address) + (how & ASSAY_HOW_WRITE ? 1 : 0);
+  if (how & ASSAY_HOW_ATOMIC)
+    __atomic_fetch_add(counter, (uint32_t)n, __ATOMIC_RELAXED);
+  else
+    *counter += (uint32_t)n;
 }
 
 // One for each eight bytes, rounded up, to every block that the range touches.
 void add_range(uint64_t start, uint64_t bytes, uint32_t how) {
-  uint64_t end = start + bytes;
+  uint64_t end = start + bytes, block = block_bytes();
   if (end < start)
     return;
   while (start < end) {
-    uint64_t block_end = min((start | (ASSAY_BLOCK_BYTES - 1)) + 1, end);
-    add_to_half(start, (block_end - start + 7) / 8, how);
+    uint64_t block_end = min((start | (block - 1)) + 1, end);
+    add_to_block(start, (block_end - start + 7) / 8, how);
     start = block_end;
   }
 }
@@ -57,11 +162,19 @@ bool map_counters() {
   if (reserve(kSpan, ASSAY_COUNTERS_BEGIN))
     return true;
   map_on_touch(ASSAY_COUNTERS_BEGIN, ASSAY_COUNTERS_END);
-  return false;
+  // Something else is there: code with a dynamic base can still count.
+  void *elsewhere = reserve(kSpan);
+  if (elsewhere)
+    __assay_counters_base = (uint64_t)elsewhere;
+  return elsewhere != nullptr;
+}
+
+bool counters_are_elsewhere() {
+  return __assay_counters_base != ASSAY_COUNTERS_BASE;
 }
 
 void forget_counters() {
-  long at = sys::map((void *)ASSAY_COUNTERS_BEGIN, kSpan, PROT_READ | PROT_WRITE,
+  long at = sys::map((void *)__assay_counters_base, kSpan, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED);
   if (!sys::failed(at)) {
     sys::advise((void *)at, kSpan, MADV_DONTDUMP);
@@ -69,62 +182,83 @@ void forget_counters() {
   }
 }
 
-Counts count_accesses(const void *start, uint64_t size, bool zero) {
-  uint64_t address = (uint64_t)start, end = address + size;
-  uint64_t *begin = first_counter(address), *stop = end_counter(address, size);
-  Counts c = {};
-  c.blocks_spanned = (uint64_t)(stop - begin);
-  for (uint64_t *counter = begin; counter < stop; counter++) {
-    uint64_t value = *counter;
-    if (!value)
-      continue;
-    c.reads += (uint32_t)value;
-    c.writes += value >> 32;
-    c.blocks_touched++;
-    c.touched_bytes += ASSAY_BLOCK_BYTES;
-    if (counter == begin)
-      c.touched_bytes -= address % ASSAY_BLOCK_BYTES;
-    if (counter + 1 == stop)
-      c.touched_bytes -= (ASSAY_BLOCK_BYTES - end % ASSAY_BLOCK_BYTES) % ASSAY_BLOCK_BYTES;
-    if (zero)
-      *counter = 0;
-  }
-  return c;
+uint64_t block_bytes() {
+  return (runtime.counters & ASSAY_COUNTERS_LAYOUT) == ASSAY_COUNTERS_FINE ? Fine::kBlock
+                                                                           : ASSAY_BLOCK_BYTES;
+}
+
+uint64_t blocks_spanned(const void *start, uint64_t size) {
+  uint64_t block = block_bytes(), first = (uint64_t)start / block;
+  return size ? ((uint64_t)start + size - 1) / block - first + 1 : 0;
+}
+
+Counts count_accesses(const void *start, uint64_t size, Look look) {
+  return with_layout([&]<typename Layout>(Layout) {
+    using Word = typename Layout::Word;
+    Counters<Layout> range((uint64_t)start, size);
+    Counts counts = {};
+    counts.blocks_spanned = (uint64_t)(range.stop - range.first);
+    if (counts.blocks_spanned * sizeof(Word) < kLookBytes) {
+      add_up(range, range.first, range.stop, look, counts);
+      return counts;
+    }
+    uint64_t first_page = (uint64_t)range.first & ~(kPage - 1),
+             end_page = ((uint64_t)range.stop + kPage - 1) & ~(kPage - 1);
+    for_each_touched(first_page, end_page, [&](uint64_t from, uint64_t to) {
+      Word *first = (Word *)from, *stop = (Word *)to;
+      add_up(range, first > range.first ? first : range.first,
+             stop < range.stop ? stop : range.stop, look, counts);
+    });
+    return counts;
+  });
 }
 
 void zero_counters(const void *start, uint64_t size) {
-  uint64_t *begin = first_counter((uint64_t)start), *end = end_counter((uint64_t)start, size);
-  uint64_t from = ((uint64_t)begin + kPage - 1) & ~(kPage - 1), to = (uint64_t)end & ~(kPage - 1);
-  if (to > from && to - from >= kDropBytes &&
-      !sys::failed(sys::advise((void *)from, to - from, MADV_DONTNEED))) {
-    for (uint64_t *c = begin; c < (uint64_t *)from; c++)
-      *c = 0;
-    begin = (uint64_t *)to;
-  }
-  for (uint64_t *c = begin; c < end; c++)
-    *c = 0;
+  with_layout([&]<typename Layout>(Layout) {
+    Counters<Layout> range((uint64_t)start, size);
+    auto *begin = range.first;
+    uint64_t from = ((uint64_t)begin + kPage - 1) & ~(kPage - 1),
+             to = (uint64_t)range.stop & ~(kPage - 1);
+    if (to > from && to - from >= kDropBytes &&
+        !sys::failed(sys::advise((void *)from, to - from, MADV_DONTNEED))) {
+      while ((uint64_t)begin < from)
+        *begin++ = 0;
+      begin = (typename Layout::Word *)to;
+    }
+    while (begin < range.stop)
+      *begin++ = 0;
+  });
+}
+
+void zero_own_counters(const void *start, uint64_t size) {
+  uint64_t block = block_bytes();
+  uint64_t begin = ((uint64_t)start + block - 1) & ~(block - 1);
+  uint64_t end = ((uint64_t)start + size) & ~(block - 1);
+  if (begin < end)
+    zero_counters((void *)begin, end - begin);
 }
 
 void move_counters(const void *from, uint64_t from_size, const void *to, uint64_t to_size) {
-  uint64_t *source = first_counter((uint64_t)from),
-           *source_end = end_counter((uint64_t)from, from_size);
-  uint64_t *target = first_counter((uint64_t)to), *target_end = end_counter((uint64_t)to, to_size);
-  if (source == target || target == target_end)
-    return;
-  uint64_t *last = target_end - 1;
-  auto move_one = [&](uint64_t *s) {
-    if (uint64_t value = *s) {
-      uint64_t *t = target + (s - source);
-      *(t < target_end ? t : last) += value;
-      *s = 0;
-    }
-  };
-  if (target < source)
-    for (uint64_t *s = source; s < source_end; s++)
-      move_one(s);
-  else
-    for (uint64_t *s = source_end; s-- > source;)
-      move_one(s);
+  with_layout([&]<typename Layout>(Layout) {
+    move<Layout>((uint64_t)from, from_size, (uint64_t)to, to_size);
+  });
+}
+
+void for_each_counted(uint64_t start, uint64_t end,
+                      void (*f)(void *context, const BlockCount &block), void *context) {
+  with_layout([&]<typename Layout>(Layout) {
+    using Word = typename Layout::Word;
+    Counters<Layout> range(start, end - start);
+    uint64_t first_page = (uint64_t)range.first & ~(kPage - 1),
+             end_page = ((uint64_t)range.stop + kPage - 1) & ~(kPage - 1);
+    for_each_touched(first_page, end_page, [&](uint64_t from, uint64_t to) {
+      Word *c = (Word *)from > range.first ? (Word *)from : range.first;
+      for (; c < (Word *)to && c < range.stop; c++)
+        if (Word value = *c)
+          f(context, {((uint64_t)c - __assay_counters_base) << ASSAY_COUNTERS_SHIFT,
+                      Layout::reads(value), Layout::writes(value)});
+    });
+  });
 }
 
 } // namespace assay::heap
@@ -157,10 +291,10 @@ void __assay_heap_masked(const void *start, uint64_t element_bytes, uint64_t mas
   uint64_t last_block = ~0ULL;
   for (; mask; mask &= mask - 1) {
     uint64_t address = (uint64_t)start + element_bytes * (uint64_t)__builtin_ctzll(mask);
-    if (address / ASSAY_BLOCK_BYTES == last_block)
+    if (address / block_bytes() == last_block)
       continue;
-    last_block = address / ASSAY_BLOCK_BYTES;
-    add_to_half(address, 1, how);
+    last_block = address / block_bytes();
+    add_to_block(address, 1, how);
   }
 }
 }

@@ -1,6 +1,6 @@
 // The access counters: 64 bytes of program to 8 bytes of shadow, reads in the low half, writes in
-// the high half. Geometry in abi/shadow.h; the increments themselves are inline in instrumented
-// code.
+// the high half; or as enum AssayCounters (abi/sites.h) says. Geometry in abi/shadow.h; the increments
+// themselves are inline in instrumented code.
 //
 // Source: heap-profiler.txt, "Shadow Memory".
 #pragma once
@@ -10,17 +10,17 @@
 namespace assay::heap {
 
 // Maps the whole span of the shadow. False if the kernel refuses: then it is mapped as it is
-// touched, and nothing is recorded.
+// touched, and nothing is recorded. Where something else lies at its fixed base, it is mapped
+// elsewhere, which only code with a dynamic base finds.
 bool map_counters();
+bool counters_are_elsewhere();
 
 // In the child of a fork: all counters are zero again.
 void forget_counters();
 
-// How many blocks [start, start + size) lies in.
-inline uint64_t blocks_spanned(const void *start, uint64_t size) {
-  uint64_t first = (uint64_t)start / ASSAY_BLOCK_BYTES;
-  return size ? ((uint64_t)start + size - 1) / ASSAY_BLOCK_BYTES - first + 1 : 0;
-}
+// Bytes of program that share a counter, and how many such blocks [start, start + size) lies in.
+uint64_t block_bytes();
+uint64_t blocks_spanned(const void *start, uint64_t size);
 
 struct Counts {
   uint64_t reads, writes;
@@ -28,10 +28,28 @@ struct Counts {
   uint64_t touched_bytes; // of the range, that lie in touched blocks
 };
 
-// Sums up the counters of the blocks that [start, start + size) lies in; zeroes them if asked.
-Counts count_accesses(const void *start, uint64_t size, bool zero);
+// How an object's counters are read.
+enum class Look {
+  kTake,  // and zeroed: the object has ended
+  kKeep,  // the object goes on
+  kShare, // the object goes on, and its first and last blocks may be others' too: of their counts it
+          // gets the share that its bytes are of the block
+};
+
+// Sums up the counters of the blocks that [start, start + size) lies in. Costs what was touched.
+Counts count_accesses(const void *start, uint64_t size, Look look);
 
 void zero_counters(const void *start, uint64_t size);
+
+// The same, but for blocks that the range only reaches into.
+void zero_own_counters(const void *start, uint64_t size);
+
+// Calls f for each block of [start, end) that was accessed.
+struct BlockCount {
+  uint64_t address, reads, writes;
+};
+void for_each_counted(uint64_t start, uint64_t end,
+                      void (*f)(void *context, const BlockCount &block), void *context);
 
 // Gives the counts of one place to another of at most to_size bytes, block by block; the source is
 // zeroed. What has no counterpart goes to the last block.

@@ -2,85 +2,32 @@
 // context. At a free (or at a walk of the live blocks) the counters of the block's 64-byte blocks
 // are summed up, joined with the header's facts and merged into the table.
 //
-// Live totals and peaks are exact in single-threaded programs. With threads each add is atomic, but
-// two adds at the same moment may both miss the very top of a peak.
-//
 // Source: heap-profiler.txt, "Runtime".
 
 #include "runtime/core/events.h"
 #include "runtime/core/losses.h"
 #include "runtime/core/runtime.h"
 #include "runtime/heap/counters.h"
+#include "runtime/heap/free_places.h"
 #include "runtime/heap/hib_table.h"
+#include "runtime/heap/live_bytes.h"
 #include "runtime/heap/live_walk.h"
+#include "runtime/heap/outside.h"
+#include "runtime/heap/text.h"
 #include "runtime/heap/wrap.h"
 
 namespace assay::heap {
 namespace {
 
-// Live and peak bytes of one context. The bytes at the program's peak are found lazily: a context
-// that has not changed since the peak still has them.
-struct ContextStats {
-  uint64_t live_bytes, peak_bytes, at_peak_bytes;
-  uint64_t peak_number; // of the program's peak that at_peak_bytes belongs to
-  bool changed;         // since the last write
-};
-
-struct Totals {
-  uint64_t live_bytes, live_objects, peak_bytes, allocations;
-  uint64_t peak_number; // of the newest peak
-};
-
 struct {
   HibTable freed;
-  HibTable live; // of the walk in progress
-  GrowingArray<ContextStats, StackDepot::kMaxContexts> contexts;
-  Totals totals;
+  HibTable live;          // of the walk in progress
   uint64_t walk;          // number of the newest walk
   uint64_t walk_began_us; // the walk's moment: all live objects end there
   uint64_t next_walk_us;  // a flush before that does not walk
   uint64_t walked_objects, walked_bytes;
   uint64_t fork_us; // blocks allocated before belong to the parent
 } constinit heap = {};
-
-template <typename T> void add(T &to, T n) {
-  if (single_threaded())
-    to += n;
-  else
-    __atomic_fetch_add(&to, n, __ATOMIC_RELAXED);
-}
-
-void settle_peak(ContextStats &c) {
-  if (c.peak_number == heap.totals.peak_number)
-    return;
-  c.at_peak_bytes = c.live_bytes;
-  c.peak_number = heap.totals.peak_number;
-}
-
-void add_live(uint32_t context, uint64_t bytes, uint64_t objects) {
-  ContextStats &c = heap.contexts[context];
-  settle_peak(c);
-  c.changed = true;
-  add(c.live_bytes, bytes);
-  if (c.live_bytes > c.peak_bytes)
-    c.peak_bytes = c.live_bytes;
-  Totals &t = heap.totals;
-  add(t.live_objects, objects);
-  add(t.live_bytes, bytes);
-  if (t.live_bytes > t.peak_bytes) {
-    t.peak_bytes = t.live_bytes;
-    t.peak_number++;
-  }
-}
-
-void take_live(uint32_t context, uint64_t bytes, uint64_t objects) {
-  ContextStats &c = heap.contexts[context];
-  settle_peak(c);
-  c.changed = true;
-  add(c.live_bytes, (uint64_t)0 - bytes);
-  add(heap.totals.live_bytes, (uint64_t)0 - bytes);
-  add(heap.totals.live_objects, (uint64_t)0 - objects);
-}
 
 bool has_shadow(const void *block, uint64_t size) {
   if (!runtime.instrumented)
@@ -90,15 +37,18 @@ bool has_shadow(const void *block, uint64_t size) {
 }
 
 // What was counted in a block so far.
-Counts counts_of(const void *block, uint64_t size, bool take) {
+Counts counts_of(const void *block, const ChunkHeader &h, bool take) {
   Counts counts = {};
-  if (!has_shadow(block, size)) {
-    counts.blocks_spanned = blocks_spanned(block, size);
+  if (!has_shadow(block, h.size)) {
+    counts.blocks_spanned = blocks_spanned(block, h.size);
     return counts;
   }
-  counts = count_accesses(block, size, take);
-  if (runtime.chunks.marked(block))
-    add_wrapped(block, size, counts, take);
+  counts = count_accesses(block, h.size,
+                          take                      ? Look::kTake
+                          : h.flags & kSharedBlocks ? Look::kShare
+                                                    : Look::kKeep);
+  if (may_have_wrapped(block, h))
+    add_wrapped(block, h.size, counts, take);
   return counts;
 }
 
@@ -129,12 +79,15 @@ bool start() {
   auto write_freed = [](const HibEntry &e) {
     AssayHeapFreed record = {e.context, e.hib, e.histograms};
     runtime.file.append(ASSAY_RECORD_HeapFreed, record);
+    print_hib(e, false);
   };
   auto write_live = [](const HibEntry &e) {
     AssayHeapLive record = {heap.walk, e.context, e.hib, e.histograms};
     runtime.file.append(ASSAY_RECORD_HeapLive, record);
+    print_hib(e, true);
   };
-  if (create_watch() && heap.contexts.create() && heap.live.create(1021, 4, write_live) &&
+  if (create_watch() && create_live_bytes() && create_free_places() &&
+      heap.live.create(1021, 4, write_live) &&
       heap.freed.create(runtime.options.hib_sets, runtime.options.hib_ways, write_freed))
     return true;
   count_loss(ASSAY_LOSS_no_memory, 1);
@@ -142,11 +95,14 @@ bool start() {
 }
 
 void on_allocation(const Allocation &a) {
-  if (has_shadow(a.block, a.header.size))
-    zero_counters(a.block, a.header.size);
-  else if (runtime.instrumented)
+  if (has_shadow(a.block, a.header.size)) {
+    if (a.header.flags & kSharedBlocks)
+      zero_own_counters(a.block, a.header.size);
+    else
+      zero_counters(a.block, a.header.size);
+  } else if (runtime.instrumented)
     count_loss(ASSAY_LOSS_odd_address, 1);
-  add(heap.totals.allocations, (uint64_t)1);
+  count_allocation();
   add_live(a.header.context, a.header.size, 1);
 }
 
@@ -174,22 +130,29 @@ void on_realloc(const Realloc &r) {
 void on_free(const Free &f) {
   if (inherited(f.header))
     return;
-  if (runtime.chunks.marked(f.block)) // the last look, before the counters are zeroed
-    watch_counters(f.block, f.header.size);
-  Counts counts = counts_of(f.block, f.header.size, true);
+  if (may_have_wrapped(f.block, f.header) && has_shadow(f.block, f.header.size))
+    watch_counters(f.block, f.header.size); // the last look, before the counters are zeroed
+  Counts counts = counts_of(f.block, f.header, true);
   AssayObject o = object_of(f.header, counts, f.when);
   o.temporary = f.temporary;
   AssayHib hib = assay_hib_of(&o);
   take_live(f.header.context, f.header.size, 1);
   heap.freed.add(f.header.context, hib, o.size, hib.lifetime_us_total);
+  if (f.context)
+    add_free_place(f.header.context, f.context, o.size);
+}
+
+void on_withdrawal(const Withdrawal &w) {
+  if (!inherited(w.header))
+    withdraw_live(w.header.context, w.header.size);
 }
 
 void walk_one(const void *block, const ChunkHeader &h) {
-  if (inherited(h) || h.time_us > heap.walk_began_us)
+  if (inherited(h) || h.time_us > heap.walk_began_us || h.flags & kWithdrawn)
     return;
   if (has_shadow(block, h.size))
     watch_counters(block, h.size);
-  Counts counts = counts_of(block, h.size, false);
+  Counts counts = counts_of(block, h, false);
   AssayObject o = object_of(h, counts, {heap.walk_began_us, h.cpu});
   AssayHib hib = assay_hib_of(&o);
   heap.live.add(h.context, hib, o.size, hib.lifetime_us_total);
@@ -197,12 +160,15 @@ void walk_one(const void *block, const ChunkHeader &h) {
   heap.walked_bytes += h.size;
 }
 
-void walk_live() {
+void walk_live(SnapshotKind kind) {
   heap.walk++;
   heap.walk_began_us = now_us();
   heap.walked_objects = heap.walked_bytes = 0;
   for_each_live(walk_one);
+  watch_outside();
   heap.live.write_all();
+  if (kind == SnapshotKind::kFull)
+    write_outside(heap.walk);
   runtime.file.append(ASSAY_RECORD_HeapWalk, AssayHeapWalk{heap.walk, heap.walk_began_us,
                                                            heap.walked_objects, heap.walked_bytes});
   uint64_t took_us = now_us() - heap.walk_began_us; // how often: see wrap.cc
@@ -211,26 +177,20 @@ void walk_live() {
                                                     : 9 * took_us);
 }
 
-void write_peaks() {
-  for (uint32_t i = 1, end = runtime.depot.end(); i < end; i++) {
-    ContextStats &c = heap.contexts[i];
-    if (!c.changed && c.peak_number == heap.totals.peak_number)
-      continue;
-    c.changed = false;
-    if (!c.peak_bytes)
-      continue;
-    uint64_t at_peak = c.peak_number == heap.totals.peak_number ? c.at_peak_bytes : c.live_bytes;
-    runtime.file.append(ASSAY_RECORD_HeapPeak, AssayHeapPeak{i, c.peak_bytes, at_peak});
-  }
-}
-
 void on_snapshot(SnapshotKind kind) {
+  if (runtime.fixed_counters && counters_are_elsewhere()) {
+    count_loss(ASSAY_LOSS_no_shadow, 1);
+    runtime.fixed_counters = false; // said
+  }
   heap.freed.write_all();
+  if (runtime.options.free_stacks)
+    write_free_places();
   if (kind == SnapshotKind::kFull || now_us() >= heap.next_walk_us)
-    walk_live();
+    walk_live(kind);
   if (kind == SnapshotKind::kFull)
     write_peaks();
-  const Totals &t = heap.totals;
+  print_contexts();
+  const Totals &t = totals();
   runtime.file.append(ASSAY_RECORD_HeapTimeline,
                       AssayHeapTimeline{now_us(), t.live_objects, t.live_bytes, t.peak_bytes});
   AssayControl progress = {};
@@ -245,6 +205,14 @@ void on_snapshot(SnapshotKind kind) {
 
 void on_reset() {
   heap.freed.clear();
+  if (runtime.options.free_stacks)
+    forget_free_places();
+  reset_peaks();
+  zero_outside();
+  for_each_live([](const void *block, const ChunkHeader &h) {
+    if (has_shadow(block, h.size))
+      count_accesses(block, h.size, Look::kTake);
+  });
 }
 
 void on_instrumented() {
@@ -259,9 +227,10 @@ void on_fork() {
   heap.freed.forget();
   heap.live.forget();
   forget_watch();
-  for (uint32_t i = 1, end = runtime.depot.end(); i < end; i++)
-    heap.contexts[i] = {};
-  heap.totals = {};
+  forget_live_bytes();
+  forget_text();
+  if (runtime.options.free_stacks)
+    forget_free_places();
 }
 
 } // namespace
@@ -273,6 +242,7 @@ constinit const Subscriber subscriber = {
     .on_allocation = on_allocation,
     .on_realloc = on_realloc,
     .on_free = on_free,
+    .on_withdrawal = on_withdrawal,
     .on_snapshot = on_snapshot,
     .on_reset = on_reset,
     .on_instrumented = on_instrumented,

@@ -3,6 +3,8 @@
 
 #include "runtime/heap/live_walk.h"
 
+#include "runtime/core/mapped.h"
+#include "runtime/core/pools.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/syscall.h"
 
@@ -51,6 +53,9 @@ void for_each_live(void (*f)(const void *, const ChunkHeader &)) {
     }
   });
   batch.run(f);
+  runtime.side.for_each([f](const SideObject &object) { f(object.block, object.header); });
+  for_each_pool_object(f);
+  for_each_mapped(f);
 }
 
 } // namespace assay::heap

@@ -12,10 +12,12 @@
 
 #include "runtime/heap/wrap.h"
 
+#include "abi/sites.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/lock.h"
 #include "runtime/core/losses.h"
 #include "runtime/core/runtime.h"
+#include "runtime/core/touched_pages.h"
 
 namespace assay::heap {
 namespace {
@@ -32,6 +34,7 @@ struct Watched {
 struct {
   Watched *slots;
   SpinLock lock;
+  bool any; // was ever watched
 } constinit watch = {};
 
 Watched *find(uint64_t counter, bool make) {
@@ -42,8 +45,10 @@ Watched *find(uint64_t counter, bool make) {
     if (w.counter == counter)
       return &w;
     if (w.counter == 0) {
-      if (make)
+      if (make) {
         w.counter = counter;
+        watch.any = true;
+      }
       return make ? &w : nullptr;
     }
   }
@@ -58,11 +63,30 @@ void look(Watched &w) {
   }
 }
 
+// Counters are looked at in pairs of 32 bits: reads and writes, or those of two blocks of 32 bytes.
+uint64_t words_of(const void *address) {
+  return (((uint64_t)address >> ASSAY_COUNTERS_SHIFT) & ~7ULL) + __assay_counters_base;
+}
+
+bool can_wrap() {
+  return (runtime.counters & ASSAY_COUNTERS_LAYOUT) != ASSAY_COUNTERS_TOTAL;
+}
+
 template <typename F> void each_counter(const void *block, uint64_t size, F f) {
-  uint64_t begin = ASSAY_COUNTER_OF(block);
-  uint64_t end = ASSAY_COUNTER_OF((uint64_t)block + (size ? size - 1 : 0));
-  for (uint64_t counter = begin; counter <= end; counter += ASSAY_COUNTER_BYTES)
-    f(counter);
+  constexpr uint64_t kPage = 4096, kLarge = 64 * kPage;
+  uint64_t begin = words_of(block);
+  uint64_t end = words_of((const char *)block + (size ? size - 1 : 0)) + ASSAY_COUNTER_BYTES;
+  auto each = [&](uint64_t from, uint64_t to) {
+    for (uint64_t counter = from; counter < to; counter += ASSAY_COUNTER_BYTES)
+      f(counter);
+  };
+  if (end - begin < kLarge)
+    each(begin, end);
+  else
+    for_each_touched(begin & ~(kPage - 1), (end + kPage - 1) & ~(kPage - 1),
+                     [&](uint64_t from, uint64_t to) {
+                       each(from > begin ? from : begin, to < end ? to : end);
+                     });
 }
 
 } // namespace
@@ -72,8 +96,15 @@ bool create_watch() {
   return watch.slots != nullptr;
 }
 
+bool may_have_wrapped(const void *block, const ChunkHeader &header) {
+  return header.flags & (kSharedBlocks | kMapped) ? watch.any : runtime.chunks.marked(block);
+}
+
 void watch_counters(const void *block, uint64_t size) {
-  bool watched = runtime.chunks.marked(block);
+  if (!can_wrap())
+    return;
+  bool in_chunk_map = runtime.chunks.owns(block);
+  bool watched = in_chunk_map ? runtime.chunks.marked(block) : watch.any;
   each_counter(block, size, [&](uint64_t counter) {
     uint32_t *halves = (uint32_t *)counter;
     bool half_full = ((halves[0] | halves[1]) & kHalfFull) != 0;
@@ -85,7 +116,7 @@ void watch_counters(const void *block, uint64_t size) {
       look(*w);
     else if (half_full)
       count_loss(ASSAY_LOSS_no_memory, 1);
-    if (w && !watched) // else it was freed meanwhile
+    if (w && !watched && in_chunk_map) // else it was freed meanwhile
       watched = runtime.chunks.mark(block);
   });
 }
@@ -94,8 +125,9 @@ void add_wrapped(const void *block, uint64_t size, Counts &counts, bool forget) 
   Locked locked(watch.lock);
   each_counter(block, size, [&](uint64_t counter) {
     if (Watched *w = find(counter, false)) {
+      bool fine = (runtime.counters & ASSAY_COUNTERS_LAYOUT) == ASSAY_COUNTERS_FINE;
       counts.reads += (uint64_t)w->wraps[0] << 32;
-      counts.writes += (uint64_t)w->wraps[1] << 32;
+      (fine ? counts.reads : counts.writes) += (uint64_t)w->wraps[1] << 32;
       if (forget)
         *w = {counter, {}, {}};
     }
@@ -107,7 +139,7 @@ void move_wrapped(const void *from, uint64_t from_size, const void *to) {
   add_wrapped(from, from_size, counts, true);
   {
     Locked locked(watch.lock);
-    if (Watched *w = find(ASSAY_COUNTER_OF(to), true)) {
+    if (Watched *w = find(words_of(to), true)) {
       w->wraps[0] += (uint32_t)(counts.reads >> 32);
       w->wraps[1] += (uint32_t)(counts.writes >> 32);
       w->last[0] = w->last[1] = 0;

@@ -2,11 +2,15 @@
 // reached 2^31, and notes each time that it has wrapped.
 #pragma once
 
+#include "runtime/core/chunk.h"
 #include "runtime/heap/counters.h"
 
 namespace assay::heap {
 
 bool create_watch();
+
+// Can counters of the object be watched? Of most objects the chunk map knows.
+bool may_have_wrapped(const void *block, const ChunkHeader &header);
 
 // Looks at the counters of a block: those that are half full are watched from now on, those that are watched
 // and have wrapped are noted. On the helper thread, or at the end of the block.

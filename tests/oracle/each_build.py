@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """each_build.py NAME SOURCE FACTS -- LEVEL…: one program, the same facts for every build.
 
-Builds SOURCE (.c or .cc) at each level, coalesced and naive, runs it, and checks the facts (facts.py, one a
+Builds SOURCE (.c or .cc) at each level (flags, in one word), coalesced and naive, runs it, and checks the facts (facts.py, one a
 line) on the report of each. Then the reports of naive and coalesced must agree on every count of every
 context: that is the oracle of the optimised instrumentation.
 """
@@ -39,7 +39,7 @@ def counts(report):
     table = {}
     for context in json.loads(report.read_text())["contexts"]:
         place = tuple((f["function"], f["line"]) for f in context["stack"] if "source" not in f)
-        table[(context["type"], place)] = [context[key] for key in COUNTS]
+        table[(context["type"], place)] = [context.get(key) for key in COUNTS]
     return table
 
 
@@ -49,9 +49,9 @@ def main():
     lines = [line for line in facts.read_text().splitlines() if line.strip()]
     here = pathlib.Path(__file__).parent
     for level in levels:
-        folder = pathlib.Path(os.path.dirname(source)) / f"{name}{level}"
-        ordinary = profile(source, [level], folder / "coalesced")
-        naive = profile(source, [level, "-fassay-naive"], folder / "naive")
+        folder = (pathlib.Path(os.path.dirname(source)) / (name + level.replace(" ", "_"))).absolute()
+        ordinary = profile(source, level.split(), folder / "coalesced")
+        naive = profile(source, [*level.split(), "-fassay-naive"], folder / "naive")
         for report in (ordinary, naive):
             done = subprocess.run([sys.executable, here / "facts.py", report, *lines], text=True, capture_output=True)
             if done.returncode:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """facts.py REPORT.json FACT…: every fact must hold, or the ones that do not are printed with their values.
+Without a FACT, they are read from standard input, one a line.
 
 A fact is PATH OP VALUE, or PATH alone (it must exist). PATH walks the JSON: `totals.alloc_count`,
 `contexts[type=Node].reads`, `contexts[type=Node&stack~make_node].size.min`. A selector keeps the elements
@@ -52,7 +53,8 @@ def main():
     with open(sys.argv[1]) as file:
         report = json.load(file)
     failed = False
-    for fact in sys.argv[2:]:
+    facts = sys.argv[2:] or [line.strip() for line in sys.stdin if line.strip()]
+    for fact in facts:
         match = re.fullmatch(r"(.+?)\s*(==|!=|<=|>=|<|>|~)\s*([^=<>~]+)", fact) if " " in fact else None
         path = match.group(1) if match else fact
         try:

@@ -1,0 +1,290 @@
+// Blocks with headers. A block is ours if the chunk map says so, or the side table, where there is
+// one; all others go unchanged to the allocator below, so that memory may come from, and go to, code
+// that never heard of us.
+//
+// Before the runtime is ready, and inside it (thread `busy`), allocations pass through without a
+// header. The very first ones may come while dlsym is looking for the real functions: those get
+// memory from a small array that is never given back.
+
+#include "runtime/core/allocate.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "runtime/core/interpose.h"
+#include "runtime/core/losses.h"
+#include "runtime/core/objects.h"
+#include "runtime/core/runtime.h"
+#include "runtime/core/thread.h"
+
+namespace assay {
+namespace {
+
+// While dlsym runs: a bump allocator over static bytes.
+alignas(16) constinit char early_bytes[16 << 10];
+constinit size_t early_used;
+
+bool is_early(const void *block) {
+  return block >= early_bytes && block < early_bytes + sizeof early_bytes;
+}
+
+size_t early_size(const void *block) {
+  return ((const size_t *)block)[-2];
+}
+
+void *early_allocate(size_t size) {
+  size_t at = __atomic_fetch_add(&early_used, (size + 31) & ~(size_t)15, __ATOMIC_RELAXED);
+  if (at + size + 16 > sizeof early_bytes)
+    return nullptr;
+  *(size_t *)(early_bytes + at) = size;
+  return early_bytes + at + 16;
+}
+
+void *real_allocate(size_t size, size_t align, Via via) {
+  void *block = nullptr;
+  switch (via) {
+  case Via::kMalloc: return real.malloc(size);
+  case Via::kCalloc: return real.calloc(1, size);
+  case Via::kMemalign: return real.memalign(align, size);
+  case Via::kAlignedAlloc: return real.aligned_alloc(align, size);
+  case Via::kPosixMemalign: return real.posix_memalign(&block, align, size) == 0 ? block : nullptr;
+  }
+  __builtin_unreachable();
+}
+
+void *plain_allocate(size_t size, size_t align, Via via) {
+  if (!real.free) {
+    static constinit bool looking = false;
+    if (looking)
+      return early_allocate(size);
+    looking = true;
+    find_real_functions();
+    looking = false;
+  }
+  if (!runtime.finished && !this_thread.busy)
+    count_loss_quietly(ASSAY_LOSS_before_start, 1);
+  return real_allocate(size, align, via);
+}
+
+// Bytes asked for beyond the program's, at least.
+size_t room_for(size_t size, size_t align) {
+  if (align > kChunkAlign)
+    return align;
+  return size < kLargeSize ? kChunkOverhead : kChunkOverhead + kChunkAlign;
+}
+
+// Where the program's bytes begin in a block from below.
+char *place(char *base, size_t size, size_t align) {
+  if (align > kChunkAlign)
+    return base + align;
+  uintptr_t step = size < kLargeSize ? kChunkAlign : 2 * kChunkAlign;
+  return (char *)(((uintptr_t)base + sizeof(ChunkHeader) + step - 1) & ~(step - 1));
+}
+
+void write_header(void *block, ChunkHeader header, void *base) {
+  header.to_base = (uint32_t)((char *)block - (char *)base);
+  header.check = chunk_check(block, header);
+  *header_of(block) = header;
+  runtime.chunks.insert(block);
+}
+
+uint32_t take_next_type() {
+  uint32_t type = __assay_next_type;
+  __assay_next_type = 0;
+  return type;
+}
+
+void free_base(void *block) {
+  ChunkHeader *header = header_of(block);
+  char *base = (char *)block - header->to_base;
+  header->check = 0;
+  real.free(base);
+}
+
+// Without a header: the allocator's own block, and an entry in the side table.
+void *allocate_beside(size_t size, size_t align, Via via, uint32_t type, const void *frame) {
+  void *block = real_allocate(size, align, via);
+  if (block)
+    begin_beside(runtime.side, block, size, nullptr, context_of(frame, type));
+  return block;
+}
+
+bool observed() {
+  return runtime.recording && !this_thread.busy;
+}
+
+} // namespace
+
+void *allocate(size_t size, size_t align, Via via, const void *frame) {
+  uint32_t type = take_next_type();
+  if (!observed())
+    return plain_allocate(size, align, via);
+  Busy busy;
+  size_t whole;
+  if (__builtin_add_overflow(size, room_for(size, align), &whole) || (size >> 48) ||
+      (align >> 31)) // the allocator below does as it likes
+    return real_allocate(size, align, via);
+  if (runtime.side.exists())
+    return allocate_beside(size, align, via, type, frame);
+  if (align && align <= kChunkAlign) // a header gives as much
+    via = Via::kMalloc;
+  char *base = (char *)real_allocate(whole, align, via);
+  if (!base)
+    return nullptr;
+  char *block = place(base, size, align);
+  write_header(block, new_header(size, context_of(frame, type)), base);
+  publish_allocation({block, *header_of(block)});
+  this_thread.last_block = block;
+  return block;
+}
+
+void release(void *block, const void *frame) {
+  if (!block || is_early(block))
+    return;
+  if (runtime.chunks.owns(block)) {
+    if (observed()) {
+      Busy busy;
+      end_object(block, *header_of(block), frame);
+    }
+    runtime.chunks.remove(block);
+    free_base(block);
+    return;
+  }
+  if (observed() && runtime.side.exists()) {
+    Busy busy;
+    SideObject object;
+    if (runtime.side.take(block, object))
+      end_object(block, object.header, frame);
+  }
+  if (!real.free)
+    find_real_functions();
+  real.free(block);
+}
+
+namespace {
+
+void *reallocate_beside(void *block, size_t size) {
+  SideObject object;
+  bool known = observed() && !(size >> 48) && runtime.side.exists();
+  Busy busy;
+  known = known && runtime.side.take(block, object);
+  void *fresh = real.realloc(block, size);
+  if (!known)
+    return fresh;
+  if (!fresh && size) {
+    SideObject unseen;
+    runtime.side.insert(object, &unseen);
+    return nullptr;
+  }
+  if (size == 0) {
+    end_object(block, object.header, nullptr);
+    return fresh;
+  }
+  uint64_t old_size = object.header.size;
+  object.block = fresh;
+  object.header.size = size;
+  object.header.check = chunk_check(fresh, object.header);
+  insert_beside(runtime.side, object);
+  if (!(object.header.flags & kWithdrawn))
+    publish_realloc({fresh, object.header, block, old_size, fresh != block, false});
+  if (this_thread.last_block == block)
+    this_thread.last_block = fresh;
+  return fresh;
+}
+
+// As glibc: free; another allocator may hand out a small block of its own instead.
+void *reallocate_to_nothing(void *block, const void *frame) {
+  char *base = (char *)block - header_of(block)->to_base;
+  if (observed()) {
+    Busy busy;
+    end_object(block, *header_of(block), frame);
+  }
+  runtime.chunks.remove(block);
+  header_of(block)->check = 0;
+  return real.realloc(base, 0);
+}
+
+} // namespace
+
+void *reallocate(void *block, size_t size, const void *frame) {
+  if (!block)
+    return allocate(size, 0, Via::kMalloc, frame);
+  take_next_type();
+  if (is_early(block)) {
+    size_t old = early_size(block);
+    void *fresh = allocate(size, 0, Via::kMalloc, frame);
+    return fresh ? memcpy(fresh, block, old < size ? old : size) : nullptr;
+  }
+  if (!runtime.chunks.owns(block))
+    return reallocate_beside(block, size);
+  if (size == 0)
+    return reallocate_to_nothing(block, frame);
+  Busy busy;
+  ChunkHeader header = *header_of(block);
+  size_t old_size = header.size, old_to_base = header.to_base;
+  size_t room = room_for(size, 0), whole;
+  if (room < old_to_base)
+    room = old_to_base;
+  char *old_base = (char *)block - old_to_base;
+  if (__builtin_add_overflow(size, room, &whole) || (size >> 48)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  bool was_marked = runtime.chunks.marked(block);
+  runtime.chunks.remove(block);
+  char *base = (char *)real.realloc(old_base, whole);
+  if (!base) {
+    runtime.chunks.insert(block);
+    if (was_marked)
+      runtime.chunks.mark(block);
+    return nullptr;
+  }
+  char *fresh = place(base, size, 0), *copied_to = base + old_to_base;
+  if (fresh != copied_to)
+    memmove(fresh, copied_to, old_size < size ? old_size : size);
+  header.size = size;
+  write_header(fresh, header, base);
+  if (was_marked && fresh == block)
+    runtime.chunks.mark(fresh);
+  if (runtime.recording && !busy.nested() && !(header.flags & kWithdrawn))
+    publish_realloc({fresh, *header_of(fresh), block, old_size, fresh != block, was_marked});
+  if (this_thread.last_block == block)
+    this_thread.last_block = fresh;
+  return fresh;
+}
+
+size_t usable_size(void *block) {
+  if (!block)
+    return 0;
+  if (is_early(block))
+    return early_size(block);
+  if (runtime.chunks.owns(block))
+    return header_of(block)->size;
+  SideObject object;
+  if (!this_thread.busy && runtime.side.exists()) {
+    Busy busy;
+    if (runtime.side.find(block, object))
+      return object.header.size;
+  }
+  return real.malloc_usable_size(block);
+}
+
+bool withdraw(void *block) {
+  if (runtime.chunks.owns(block)) {
+    ChunkHeader &header = *header_of(block);
+    if (!(header.flags & kWithdrawn))
+      publish_withdrawal({block, header});
+    header.flags |= kWithdrawn;
+    return true;
+  }
+  SideObject object;
+  if (!runtime.side.find(block, object))
+    return false;
+  if (!(object.header.flags & kWithdrawn))
+    publish_withdrawal({block, object.header});
+  object.header.flags |= kWithdrawn;
+  runtime.side.update(object);
+  return true;
+}
+
+} // namespace assay

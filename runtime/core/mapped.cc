@@ -1,0 +1,207 @@
+// A program may unmap any part of what it mapped, or map anew over it. So mappings are a list of
+// ranges, and each change is first an unmapping of what lies there: an object that loses an end
+// shrinks, one that loses its middle becomes two of one context, one that loses everything ends.
+//
+// A plain list under a lock: mmap costs a system call anyhow, and programs that map thousands of
+// regions are rare. The C library maps for itself without coming through here.
+
+#include "runtime/core/mapped.h"
+
+#include <errno.h>
+#include <stdarg.h>
+
+#include "runtime/core/allocate.h"
+#include "runtime/core/interpose.h"
+#include "runtime/core/losses.h"
+#include "runtime/core/objects.h"
+#include "runtime/core/origins.h"
+#include "runtime/core/runtime.h"
+#include "runtime/core/thread.h"
+
+namespace assay {
+namespace {
+
+struct Mapped {
+  uint64_t start; // 0: the slot is free
+  ChunkHeader header;
+  uint64_t end() const { return start + header.size; }
+};
+
+constexpr size_t kMax = 1 << 18;
+
+struct {
+  SpinLock lock;
+  GrowingArray<Mapped, kMax> list;
+  size_t used; // slots below
+} constinit state = {};
+
+Mapped *free_slot() {
+  for (size_t i = 0; i < state.used; i++)
+    if (!state.list[i].start)
+      return &state.list[i];
+  return state.used < kMax ? &state.list[state.used++] : nullptr;
+}
+
+void add(uint64_t start, ChunkHeader header) {
+  header.check = chunk_check((void *)start, header);
+  if (Mapped *slot = free_slot())
+    *slot = {start, header};
+  else
+    count_loss(ASSAY_LOSS_no_memory, 1);
+}
+
+// The object now has another extent; moved: its contents went along.
+void change(Mapped &m, uint64_t start, uint64_t size, bool moved = false) {
+  uint64_t old_start = m.start, old_size = m.header.size;
+  m.start = start;
+  m.header.size = size;
+  m.header.check = chunk_check((void *)start, m.header);
+  publish_realloc({(void *)start, m.header, (void *)old_start, old_size, moved, false});
+}
+
+// What happens to objects in [start, end) when it is no longer theirs.
+void forget_range(uint64_t start, uint64_t end, const void *frame) {
+  for (size_t i = 0, used = state.used; i < used; i++) {
+    Mapped &m = state.list[i];
+    if (!m.start || end <= m.start || m.end() <= start)
+      continue;
+    if (start <= m.start && m.end() <= end) {
+      end_object((void *)m.start, m.header, frame);
+      m.start = 0;
+    } else if (start <= m.start) {
+      change(m, end, m.end() - end);
+    } else {
+      uint64_t rest = m.end() > end ? m.end() - end : 0;
+      change(m, m.start, start - m.start);
+      if (rest) {
+        ChunkHeader header = m.header;
+        header.size = rest;
+        publish_allocation({(void *)end, header});
+        add(end, header);
+      }
+    }
+  }
+}
+
+bool observed() {
+  return runtime.options.mmap && runtime.recording && !this_thread.busy;
+}
+
+uint64_t pages(uint64_t size) {
+  return (size + 4095) & ~4095ULL;
+}
+
+void note_map(uint64_t start, uint64_t size, bool anonymous, const void *frame) {
+  Busy busy;
+  uint32_t context = anonymous ? context_of(frame, 0, origin_number(ASSAY_ORIGIN_MMAP, "mmap")) : 0;
+  Locked locked(state.lock);
+  if (!state.list.exists() && !state.list.create()) {
+    count_loss(ASSAY_LOSS_no_memory, 1);
+    return;
+  }
+  forget_range(start, start + pages(size), frame);
+  if (!anonymous)
+    return;
+  ChunkHeader header = new_header(pages(size), context);
+  header.flags = kMapped;
+  publish_allocation({(void *)start, header});
+  add(start, header);
+}
+
+void note_unmap(uint64_t start, uint64_t size, const void *frame) {
+  Busy busy;
+  Locked locked(state.lock);
+  forget_range(start, start + pages(size), frame);
+}
+
+// A whole object moves or changes size; of others, only what is left behind is known.
+void note_remap(uint64_t from, uint64_t old_size, uint64_t to, uint64_t size, const void *frame) {
+  Busy busy;
+  Locked locked(state.lock);
+  Mapped *whole = nullptr;
+  for (size_t i = 0; i < state.used && !whole; i++)
+    if (state.list[i].start == from && state.list[i].header.size == pages(old_size))
+      whole = &state.list[i];
+  if (!whole) {
+    if (from != to)
+      forget_range(from, from + pages(old_size), frame);
+    return;
+  }
+  if (from != to) {
+    Mapped moving = *whole;
+    whole->start = 0; // or it would lose what the target covers
+    forget_range(to, to + pages(size), frame);
+    *whole = moving;
+  }
+  change(*whole, to, pages(size), from != to);
+}
+
+} // namespace
+
+void for_each_mapped(void (*f)(const void *block, const ChunkHeader &header)) {
+  Locked locked(state.lock);
+  for (size_t i = 0; i < state.used; i++)
+    if (state.list[i].start)
+      f((void *)state.list[i].start, state.list[i].header);
+}
+
+void forget_mapped_holder() {
+  state.lock.reset();
+}
+
+} // namespace assay
+
+using namespace assay;
+
+ASSAY_EXPORT void *ASSAY_NAME(mmap)(void *at, size_t size, int protection, int flags, int fd,
+                                    off_t offset) {
+  long got = sys::call(SYS_mmap, (long)at, (long)size, protection, flags, fd, offset);
+  if (sys::failed(got)) {
+    errno = (int)-got;
+    return MAP_FAILED;
+  }
+  if (observed())
+    note_map((uint64_t)got, size, flags & MAP_ANONYMOUS, ASSAY_FRAME);
+  return (void *)got;
+}
+
+ASSAY_EXPORT void *ASSAY_NAME(mmap64)(void *at, size_t size, int protection, int flags, int fd,
+                                      off_t offset) {
+  long got = sys::call(SYS_mmap, (long)at, (long)size, protection, flags, fd, offset);
+  if (sys::failed(got)) {
+    errno = (int)-got;
+    return MAP_FAILED;
+  }
+  if (observed())
+    note_map((uint64_t)got, size, flags & MAP_ANONYMOUS, ASSAY_FRAME);
+  return (void *)got;
+}
+
+ASSAY_EXPORT int ASSAY_NAME(munmap)(void *at, size_t size) {
+  if (observed() && (uint64_t)at % 4096 == 0) // before another thread can get the same place
+    note_unmap((uint64_t)at, size, ASSAY_FRAME);
+  long result = sys::unmap(at, size);
+  if (sys::failed(result)) {
+    errno = (int)-result;
+    return -1;
+  }
+  return 0;
+}
+
+ASSAY_EXPORT void *ASSAY_NAME(mremap)(void *at, size_t old_size, size_t size, int flags, ...) {
+  void *wanted = nullptr;
+  if (flags & MREMAP_FIXED) {
+    va_list arguments;
+    va_start(arguments, flags);
+    wanted = va_arg(arguments, void *);
+    va_end(arguments);
+  }
+  long got = sys::call(SYS_mremap, (long)at, (long)old_size, (long)size, flags, (long)wanted);
+  if (sys::failed(got)) {
+    errno = (int)-got;
+    return MAP_FAILED;
+  }
+  if (observed())
+    note_remap((uint64_t)at, old_size, (uint64_t)got, size, ASSAY_FRAME);
+  return (void *)got;
+}

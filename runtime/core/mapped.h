@@ -1,0 +1,14 @@
+// Anonymous mmaps as objects, with the option mmap=1.
+#pragma once
+
+#include "runtime/core/chunk.h"
+
+namespace assay {
+
+// Calls f for every live one.
+void for_each_mapped(void (*f)(const void *block, const ChunkHeader &header));
+
+// In the child of a fork.
+void forget_mapped_holder();
+
+} // namespace assay

@@ -1,0 +1,50 @@
+// Where an object's facts are gathered, so that malloc, pools and mmap say the same of theirs.
+
+#include "runtime/core/objects.h"
+
+#include "runtime/core/runtime.h"
+#include "runtime/core/thread.h"
+#include "runtime/core/unwind.h"
+
+namespace assay {
+
+uint32_t context_of(const void *frame, uint32_t type, uint32_t origin) {
+  Stack stack;
+  unwind(frame, runtime.options.depth, runtime.options.fold_recursion, stack);
+  return runtime.depot.intern(stack, type, origin);
+}
+
+ChunkHeader new_header(uint64_t size, uint32_t context) {
+  Moment when = now();
+  ChunkHeader header = {};
+  header.size = size;
+  header.time_us = when.us;
+  header.cpu = when.cpu;
+  header.context = context;
+  return header;
+}
+
+void end_object(void *block, const ChunkHeader &header, const void *frame) {
+  if (header.flags & kWithdrawn)
+    return;
+  uint32_t place = runtime.options.free_stacks && frame ? context_of(frame, 0) : 0;
+  publish_free({block, header, now(), place, this_thread.last_block == block});
+}
+
+void insert_beside(SideTable &table, const SideObject &object) {
+  SideObject unseen;
+  if (table.insert(object, &unseen))
+    end_object((void *)unseen.block, unseen.header, nullptr);
+}
+
+void begin_beside(SideTable &table, void *block, uint64_t size, const void *pool,
+                  uint32_t context) {
+  ChunkHeader header = new_header(size, context);
+  header.flags = kSharedBlocks;
+  header.check = chunk_check(block, header);
+  insert_beside(table, {block, header, pool});
+  publish_allocation({block, header});
+  this_thread.last_block = block;
+}
+
+} // namespace assay

@@ -1,0 +1,25 @@
+// The life of an object, whoever made it: malloc, a pool, mmap. All of this inside a Busy section,
+// while recording.
+#pragma once
+
+#include "runtime/core/chunk.h"
+#include "runtime/core/side_table.h"
+
+namespace assay {
+
+// The context of the call that `frame` is the frame of.
+uint32_t context_of(const void *frame, uint32_t type, uint32_t origin = 0);
+
+// Born now, on this cpu.
+ChunkHeader new_header(uint64_t size, uint32_t context);
+
+// Tells the tools of the end; frame, of the function that frees, may be null.
+void end_object(void *block, const ChunkHeader &header, const void *frame);
+
+// An object without a header begins: its entry is made, the tools are told.
+void begin_beside(SideTable &table, void *block, uint64_t size, const void *pool, uint32_t context);
+
+// Puts an entry back after a move; what was there unseen has ended.
+void insert_beside(SideTable &table, const SideObject &object);
+
+} // namespace assay

@@ -1,0 +1,114 @@
+// Objects that a program's own allocator hands out from memory that it took elsewhere. The program
+// says what it does (assay/annotate.h); objects get entries in a side table of their own, beside
+// that of headerless blocks: the first object of a slab has the slab's address.
+//
+// A pool is any address that the program chooses; its name gives its objects their origin.
+
+#include "runtime/core/pools.h"
+#include "runtime/core/allocate.h"
+#include "runtime/core/losses.h"
+#include "runtime/core/objects.h"
+#include "runtime/core/origins.h"
+#include "runtime/core/runtime.h"
+#include "runtime/core/thread.h"
+
+namespace assay {
+namespace {
+
+struct {
+  SideTable pools; // by the pool's address; the context in a header is the number of its origin
+  SideTable objects;
+} constinit state = {};
+
+uint32_t origin_of(const void *pool) {
+  SideObject known;
+  return state.pools.find(pool, known) ? known.header.context : 0;
+}
+
+void register_pool(const void *pool, const char *name) {
+  if (!state.objects.create() || !state.pools.create()) {
+    count_loss(ASSAY_LOSS_no_memory, 1);
+    return;
+  }
+  SideObject known = {pool, {}, nullptr}, before;
+  known.header.context = origin_number(ASSAY_ORIGIN_POOL, name ? name : "");
+  state.pools.insert(known, &before);
+}
+
+void end_objects_of(const void *pool, const void *frame) {
+  state.objects.for_each([&](const SideObject &object) {
+    SideObject taken;
+    if (object.pool == pool && state.objects.take(object.block, taken))
+      end_object((void *)taken.block, taken.header, frame);
+  });
+}
+
+bool observed() {
+  return runtime.recording && !this_thread.busy;
+}
+
+} // namespace
+
+void for_each_pool_object(void (*f)(const void *block, const ChunkHeader &header)) {
+  state.objects.for_each([&](const SideObject &object) { f(object.block, object.header); });
+}
+
+void forget_pool_holders() {
+  state.pools.forget_holders();
+  state.objects.forget_holders();
+}
+
+} // namespace assay
+
+using namespace assay;
+
+void __assay_register_pool(const void *pool, const char *name) {
+  if (!observed() || !pool)
+    return;
+  Busy busy;
+  register_pool(pool, name);
+}
+
+void __assay_pool_memory(const void *, const void *block) {
+  if (!observed() || !block)
+    return;
+  Busy busy;
+  withdraw(const_cast<void *>(block));
+}
+
+void __assay_pool_allocate(const void *pool, const void *object, uint64_t bytes) {
+  uint32_t type = __assay_next_type;
+  __assay_next_type = 0;
+  if (!observed() || !object || (bytes >> 48))
+    return;
+  Busy busy;
+  uint32_t origin = origin_of(pool);
+  if (origin)
+    begin_beside(state.objects, const_cast<void *>(object), bytes, pool,
+                 context_of(ASSAY_FRAME, type, origin));
+}
+
+void __assay_pool_free(const void *, const void *object) {
+  if (!observed())
+    return;
+  Busy busy;
+  SideObject taken;
+  if (state.objects.take(object, taken))
+    end_object((void *)taken.block, taken.header, ASSAY_FRAME);
+}
+
+void __assay_pool_clear(const void *pool) {
+  if (!observed())
+    return;
+  Busy busy;
+  end_objects_of(pool, ASSAY_FRAME);
+}
+
+void __assay_unregister_pool(const void *pool) {
+  if (!observed() || !pool)
+    return;
+  Busy busy;
+  end_objects_of(pool, ASSAY_FRAME);
+  SideObject taken;
+  state.pools.take(pool, taken);
+}

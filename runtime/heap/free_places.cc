@@ -1,0 +1,69 @@
+// A direct-mapped table: a pair that must make room is written at once, and readers add up, as with
+// heap info blocks.
+
+#include "runtime/heap/free_places.h"
+
+#include "runtime/core/arena.h"
+#include "runtime/core/lock.h"
+#include "runtime/core/runtime.h"
+
+namespace assay::heap {
+namespace {
+
+struct Place {
+  SpinLock lock;
+  uint32_t context, free_context;
+  uint64_t count, bytes;
+};
+
+constexpr size_t kPlaces = 1 << 16;
+
+struct {
+  GrowingArray<Place, kPlaces> table;
+} constinit places = {};
+
+// Under its lock.
+void write_out(Place &p) {
+  if (p.count)
+    runtime.file.append(ASSAY_RECORD_HeapFreeContext,
+                        AssayHeapFreeContext{p.context, p.free_context, p.count, p.bytes});
+  p.count = p.bytes = 0;
+}
+
+} // namespace
+
+bool create_free_places() {
+  return places.table.create();
+}
+
+void add_free_place(uint32_t context, uint32_t free_context, uint64_t bytes) {
+  uint64_t key = (uint64_t)context << 32 | free_context;
+  Place &p = places.table[(key * 0x9e3779b97f4a7c15ULL) >> 48];
+  static_assert(kPlaces == 1 << 16);
+  Locked locked(p.lock);
+  if (p.context != context || p.free_context != free_context) {
+    write_out(p);
+    p.context = context;
+    p.free_context = free_context;
+  }
+  p.count++;
+  p.bytes += bytes;
+}
+
+void write_free_places() {
+  for (size_t i = 0; i < kPlaces; i++)
+    if (places.table[i].count) {
+      Locked locked(places.table[i].lock);
+      write_out(places.table[i]);
+    }
+}
+
+void forget_free_places() {
+  for (size_t i = 0; i < kPlaces; i++)
+    if (places.table[i].count) {
+      places.table[i].lock.reset();
+      places.table[i].count = places.table[i].bytes = 0;
+    }
+}
+
+} // namespace assay::heap

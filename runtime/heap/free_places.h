@@ -1,0 +1,20 @@
+// Where the objects of a context are freed, with the option free_stacks=1: how many objects and
+// bytes for each pair of allocation context and free context.
+#pragma once
+
+#include <stdint.h>
+
+namespace assay::heap {
+
+bool create_free_places();
+
+// Counts one object. Thread-safe.
+void add_free_place(uint32_t context, uint32_t free_context, uint64_t bytes);
+
+// Writes what was counted since the last time.
+void write_free_places();
+
+// At a reset, and in the child of a fork: nothing was counted, nobody holds a lock.
+void forget_free_places();
+
+} // namespace assay::heap

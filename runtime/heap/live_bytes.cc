@@ -1,0 +1,117 @@
+// The bytes of each context at the program's peak are found lazily: a context that has not changed
+// since the peak still has them.
+
+#include "runtime/heap/live_bytes.h"
+
+#include "runtime/core/runtime.h"
+
+namespace assay::heap {
+namespace {
+
+struct ContextStats {
+  uint64_t live_bytes, peak_bytes, at_peak_bytes;
+  uint64_t peak_number; // of the program's peak that at_peak_bytes belongs to
+  bool changed;         // since the last write
+};
+
+struct {
+  GrowingArray<ContextStats, StackDepot::kMaxContexts> contexts;
+  Totals totals;
+  uint64_t peak_number; // of the newest peak
+} constinit live = {};
+
+template <typename T> void add(T &to, T n) {
+  if (single_threaded())
+    to += n;
+  else
+    __atomic_fetch_add(&to, n, __ATOMIC_RELAXED);
+}
+
+void settle_peak(ContextStats &c) {
+  if (c.peak_number == live.peak_number)
+    return;
+  c.at_peak_bytes = c.live_bytes;
+  c.peak_number = live.peak_number;
+}
+
+template <typename F> void each_context(F f) {
+  for (uint32_t i = 1, end = runtime.depot.end(); i < end; i++)
+    f(i, live.contexts[i]);
+}
+
+} // namespace
+
+bool create_live_bytes() {
+  return live.contexts.create();
+}
+
+void count_allocation() {
+  add(live.totals.allocations, (uint64_t)1);
+}
+
+void add_live(uint32_t context, uint64_t bytes, uint64_t objects) {
+  ContextStats &c = live.contexts[context];
+  settle_peak(c);
+  c.changed = true;
+  add(c.live_bytes, bytes);
+  if (c.live_bytes > c.peak_bytes)
+    c.peak_bytes = c.live_bytes;
+  Totals &t = live.totals;
+  add(t.live_objects, objects);
+  add(t.live_bytes, bytes);
+  if (t.live_bytes > t.peak_bytes) {
+    t.peak_bytes = t.live_bytes;
+    live.peak_number++;
+  }
+}
+
+void take_live(uint32_t context, uint64_t bytes, uint64_t objects) {
+  ContextStats &c = live.contexts[context];
+  settle_peak(c);
+  c.changed = true;
+  add(c.live_bytes, (uint64_t)0 - bytes);
+  add(live.totals.live_bytes, (uint64_t)0 - bytes);
+  add(live.totals.live_objects, (uint64_t)0 - objects);
+}
+
+void withdraw_live(uint32_t context, uint64_t bytes) {
+  ContextStats &c = live.contexts[context];
+  if (c.peak_bytes == c.live_bytes)
+    c.peak_bytes -= bytes;
+  if (live.totals.peak_bytes == live.totals.live_bytes)
+    live.totals.peak_bytes -= bytes;
+  take_live(context, bytes, 1);
+}
+
+const Totals &totals() {
+  return live.totals;
+}
+
+void write_peaks() {
+  each_context([](uint32_t number, ContextStats &c) {
+    if (!c.changed && c.peak_number == live.peak_number)
+      return;
+    c.changed = false;
+    if (!c.peak_bytes)
+      return;
+    uint64_t at_peak = c.peak_number == live.peak_number ? c.at_peak_bytes : c.live_bytes;
+    runtime.file.append(ASSAY_RECORD_HeapPeak, AssayHeapPeak{number, c.peak_bytes, at_peak});
+  });
+}
+
+void reset_peaks() {
+  live.totals.allocations = 0;
+  live.totals.peak_bytes = live.totals.live_bytes;
+  live.peak_number++;
+  each_context([](uint32_t, ContextStats &c) {
+    c.peak_bytes = c.live_bytes;
+    c.changed = true;
+  });
+}
+
+void forget_live_bytes() {
+  live.totals = {};
+  each_context([](uint32_t, ContextStats &c) { c = {}; });
+}
+
+} // namespace assay::heap

@@ -1,0 +1,87 @@
+// Blocks and not symbols: whose they are is found afterwards, with the symbol table. The compiler
+// gives each global blocks of its own, so that no counter belongs to two.
+
+#include "runtime/heap/outside.h"
+
+#include "abi/sites.h"
+#include "runtime/core/runtime.h"
+#include "runtime/core/unwind.h"
+#include "runtime/heap/counters.h"
+#include "runtime/heap/wrap.h"
+
+namespace assay::heap {
+namespace {
+
+// Calls f(kind, owner, begin, end) for each range whose accesses were asked for.
+template <typename F> void each_range(F f) {
+  if (runtime.counters & ASSAY_COUNTERS_GLOBALS)
+    for (uint32_t i = 1, end = runtime.modules.count(); i <= end; i++) {
+      const Module &m = runtime.modules.get(i);
+      if (m.sites && !m.unloaded)
+        f(ASSAY_OUTSIDE_GLOBALS, i, m.start, m.end);
+    }
+  if (runtime.counters & ASSAY_COUNTERS_STACK)
+    for (uint32_t i = 0; i < known_stacks(); i++) {
+      StackBounds stack = known_stack(i);
+      f(ASSAY_OUTSIDE_STACK, i + 1, stack.low, stack.high);
+    }
+}
+
+// The records of one range, filled block by block.
+class Writer {
+public:
+  Writer(uint64_t walk, uint32_t kind, uint32_t owner, uint64_t origin)
+      : record_{walk, kind, owner}, origin_(origin) {}
+  ~Writer() { write(); }
+  Writer(const Writer &) = delete;
+  Writer &operator=(const Writer &) = delete;
+
+  void add(const BlockCount &block) {
+    Counts counts = {};
+    counts.reads = block.reads;
+    counts.writes = block.writes;
+    add_wrapped((void *)block.address, 1, counts, false);
+    bool down = record_.kind == ASSAY_OUTSIDE_STACK;
+    blocks_[used_++] = {down ? origin_ - block.address : block.address - origin_, counts.reads,
+                        counts.writes};
+    if (used_ == kBlocks)
+      write();
+  }
+
+private:
+  void write() {
+    if (used_)
+      runtime.file.append(ASSAY_RECORD_HeapOutside, record_, blocks_, used_ * sizeof blocks_[0]);
+    used_ = 0;
+  }
+  static constexpr size_t kBlocks = 1024;
+  AssayHeapOutside record_;
+  uint64_t origin_;
+  size_t used_ = 0;
+  AssayBlockCounts blocks_[kBlocks];
+};
+
+} // namespace
+
+void watch_outside() {
+  each_range([](uint32_t, uint32_t, uint64_t begin, uint64_t end) {
+    watch_counters((void *)begin, end - begin);
+  });
+}
+
+void write_outside(uint64_t walk) {
+  each_range([walk](uint32_t kind, uint32_t owner, uint64_t begin, uint64_t end) {
+    uint64_t origin = kind == ASSAY_OUTSIDE_STACK ? end : runtime.modules.get(owner).bias;
+    Writer writer(walk, kind, owner, origin);
+    for_each_counted(
+        begin, end, [](void *w, const BlockCount &block) { ((Writer *)w)->add(block); }, &writer);
+  });
+}
+
+void zero_outside() {
+  each_range([](uint32_t, uint32_t, uint64_t begin, uint64_t end) {
+    zero_counters((void *)begin, end - begin);
+  });
+}
+
+} // namespace assay::heap

@@ -1,0 +1,17 @@
+// Accesses to memory that is not the heap's: globals and stacks, where the program was built to count
+// them (-fassay-heap=globals,stack). Nothing is kept for them but the counters.
+#pragma once
+
+#include <stdint.h>
+
+namespace assay::heap {
+
+// Watches their counters for wrapping, at each walk.
+void watch_outside();
+
+// Writes the counts of every block that was accessed, as of this walk.
+void write_outside(uint64_t walk);
+
+void zero_outside();
+
+} // namespace assay::heap
