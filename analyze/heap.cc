@@ -369,7 +369,7 @@ double HeapSums::mean_lifetime_us() const {
 }
 
 bool HeapSums::over_reserved() const {
-  constexpr uint64_t kLeastBuffer = 4 * kBlockBytes;
+  constexpr uint64_t kLeastBuffer = 1024; // what is smaller is mostly a struct
   return all.size_total >= all.alloc_count * kLeastBuffer && all.touched_bytes > 0 &&
          all.touched_bytes < all.size_total / 2;
 }
