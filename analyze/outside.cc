@@ -5,6 +5,9 @@
 // array whose last block holds a neighbour too has that block in a row of its own, named for both.
 // Dividing a shared block's accesses among its symbols was refused: any key would be invented.
 //
+// The compiler aligns the globals whose accesses it counts to 64 bytes, so a symbol that begins on a
+// block has its blocks to itself: what follows it in the last one was built without Assay.
+//
 // Symbols come sorted by address with ends in order (image::Data), so those of a block are a range
 // of indices, and the range is the key of the row.
 
@@ -39,9 +42,17 @@ struct Range {
   bool empty() const { return first == last; }
 };
 
+bool has_own_blocks(const image::DataSymbol &symbol) {
+  return symbol.address % kBlock == 0;
+}
+
 Range symbols_in(const std::vector<image::DataSymbol> &symbols, uint64_t block) {
   auto first = std::partition_point(symbols.begin(), symbols.end(),
                                     [&](const auto &symbol) { return end_of(symbol) <= block; });
+  if (first != symbols.end() && first->address <= block && has_own_blocks(*first)) {
+    auto index = static_cast<size_t>(first - symbols.begin());
+    return {index, index + 1};
+  }
   auto last = std::partition_point(
       first, symbols.end(), [&](const auto &symbol) { return symbol.address < block + kBlock; });
   return {static_cast<size_t>(first - symbols.begin()),
@@ -51,6 +62,8 @@ Range symbols_in(const std::vector<image::DataSymbol> &symbols, uint64_t block) 
 // Bytes of a symbol in the blocks that it has to itself.
 uint64_t own_bytes(const std::vector<image::DataSymbol> &symbols, size_t index) {
   const image::DataSymbol &symbol = symbols[index];
+  if (has_own_blocks(symbol))
+    return symbol.size;
   uint64_t begin = symbol.address, end = end_of(symbol);
   if (index > 0 && end_of(symbols[index - 1]) > begin / kBlock * kBlock)
     begin = (begin / kBlock + 1) * kBlock;

@@ -30,8 +30,10 @@ namespace assay {
 constexpr size_t kChunkAlign = 32;
 constexpr size_t kChunkOverhead = 48;
 
-// Objects of that size begin on a block of 64 bytes: the 32 bytes more are nothing beside them.
-constexpr size_t kLargeSize = 1024;
+// Objects of that size begin on a block of 64 bytes, for 32 bytes more: how many blocks they span, and
+// so what share of them is used, must not depend on where the allocator happened to put them. Smaller
+// ones do where it costs nothing.
+constexpr size_t kLargeSize = 256;
 
 enum ChunkFlags : uint64_t {
   kWithdrawn = 1,    // became the memory of a pool: no object any more

@@ -36,12 +36,16 @@ protected:
     program_ = folder_ + "/outside_program";
     std::ofstream(source) << kSource;
     std::string assembly = folder_ + "/outside_small.s";
-    std::ofstream(assembly) << ".data\n.p2align 6\n"
+    std::ofstream(assembly) << ".data\n.p2align 6\n.skip 4\n"
                                ".globl one\n.type one,@object\n.size one,4\none: .long 1\n"
                                ".globl two\n.type two,@object\n.size two,4\ntwo: .long 1\n"
                                ".globl three\n.type three,@object\n.size three,4\nthree: .long 1\n"
                                ".globl four\n.type four,@object\n.size four,100\nfour: .zero 100\n"
                                ".p2align 6\n.skip 64\n"
+                               ".globl aligned\n.type aligned,@object\n.size aligned,100\n"
+                               "aligned: .zero 100\n"
+                               ".globl behind\n.type behind,@object\n.size behind,4\n"
+                               "behind: .long 1\n.p2align 6\n.skip 64\n"
                                ".section .note.GNU-stack,\"\",@progbits\n";
     std::string command =
         "clang++-22 -g -O1 -Wl,--build-id -o " + program_ + " " + source + " " + assembly;
@@ -100,11 +104,20 @@ TEST_F(Globals, ASharedBlockIsNamedForAllInIt) {
   auto found = rows();
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].name, "four");
-  EXPECT_EQ(found[0].size, 48u); // 12 bytes before it, 52 of its 100 in the first block
-  EXPECT_EQ(found[0].touched_bytes, 48u);
+  EXPECT_EQ(found[0].size, 52u); // 16 bytes before it, 48 of its 100 in the first block
+  EXPECT_EQ(found[0].touched_bytes, 52u);
   EXPECT_EQ(found[1].name, "one, two and 2 more");
-  EXPECT_EQ(found[1].size, 64u);
+  EXPECT_EQ(found[1].size, 60u);
   EXPECT_EQ(found[1].reads, 1u);
+}
+
+TEST_F(Globals, ASymbolThatBeginsOnABlockHasItToItself) {
+  touch(symbol("aligned").address + 64, 1, 2);
+  auto found = rows();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].name, "aligned");
+  EXPECT_EQ(found[0].size, 100u);
+  EXPECT_EQ(found[0].touched_bytes, 36u);
 }
 
 TEST_F(Globals, WithoutASymbolTheSectionSaysWhatItIs) {
