@@ -369,7 +369,7 @@ double HeapSums::mean_lifetime_us() const {
 }
 
 bool HeapSums::over_reserved() const {
-  constexpr uint64_t kLeastBuffer = 4 * kBlockBytes;
+  constexpr uint64_t kLeastBuffer = 1024; // what is smaller is mostly a struct
   return all.size_total >= all.alloc_count * kLeastBuffer && all.touched_bytes > 0 &&
          all.touched_bytes < all.size_total / 2;
 }
@@ -408,6 +408,7 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
   Filter filter(query.filter);
   Suppressions suppressions = query.suppressions;
   HeapResult result;
+  result.filter = query.filter;
   describe_run(result, profile);
   for (const profile::HeapContext &context : profile.heap) {
     HeapContextRow row;

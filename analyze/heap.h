@@ -136,7 +136,11 @@ struct HeapResult {
   uint64_t run_us = 0; // that was measured: to the end, from the start or the reset; the longest
 
   // Contexts that the filter took away.
+  std::string filter;
   uint64_t filtered_out = 0;
+  bool nothing_matches() const {
+    return filtered_out && contexts.empty() && globals.empty() && events.empty();
+  }
   // Contexts with live objects that suppressions match; how many of the patterns matched one.
   uint64_t suppressed_contexts = 0;
   size_t suppressions = 0, suppressions_used = 0;

@@ -10,6 +10,7 @@ namespace analyze {
 
 // The index of the innermost frame that is not machinery of allocation:
 //   - allocation functions (malloc family, operator new and delete), and frames of this profiler
+//     and of assay/annotate.h
 //   - the C and C++ standard libraries: code in their shared objects, and functions of std:: and
 //     __gnu_cxx:: (containers, allocators, smart pointers), inlined or not
 //   - thin wrappers by the names that the field gives them (xmalloc, mallocWithAlarm,

@@ -8,10 +8,14 @@
 
 #include "abi/version.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <numeric>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -20,6 +24,38 @@ struct Command {
   CLI::App *app;
   cli::Action action;
 };
+
+// Insertions, deletions and replacements that make one word of the other.
+size_t distance(const std::string &a, const std::string &b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); i++) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < b.size(); j++) {
+      size_t replaced = diagonal + (a[i] != b[j]);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+[[noreturn]] void fail_for_unknown(const std::string &word, const std::vector<Command> &commands) {
+  std::string nearest, all;
+  size_t least = word.size() / 2 + 1; // half of its letters wrong: no likeness
+  for (const Command &command : commands) {
+    std::string name = command.app->get_name();
+    all += (all.empty() ? "" : ", ") + name;
+    if (size_t away = distance(word, name); away < least) {
+      least = away;
+      nearest = name;
+    }
+  }
+  if (nearest.empty())
+    base::fail("{}: there is no such command; there are {}", word, all);
+  base::fail("{}: there is no such command; did you mean `assay {}`? `assay --help` lists all",
+             word, nearest);
+}
 
 int run_command(int argc, char **argv) {
   CLI::App app("Assay tells what a native program does with its memory, and what to change.",
@@ -35,6 +71,11 @@ int run_command(int argc, char **argv) {
     commands.push_back({command, cli::define_##name(*command)});                                   \
   }
 #include "cli/commands.def"
+  std::string first = argc > 1 ? argv[1] : "-";
+  if (!first.starts_with('-') &&
+      std::none_of(commands.begin(), commands.end(),
+                   [&](const Command &command) { return command.app->get_name() == first; }))
+    fail_for_unknown(first, commands);
   cli::Words after_dashes;
   bool takes_program = argc > 1 && std::string_view(argv[1]) == "run";
   for (int index = 1; takes_program && index < argc; index++)

@@ -103,6 +103,18 @@ std::vector<std::string> new_profiles(const std::string &folder,
   return own.empty() ? others : own;
 }
 
+// As a word of a shell's command line, in quotes only where it needs them.
+std::string shell_word(const std::string &text) {
+  constexpr const char *kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                 "%+,-./:=@_";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos)
+    return text;
+  std::string word = "'";
+  for (char c : text)
+    word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
 void summarize(const std::vector<std::string> &files, const std::string &run_folder,
                const std::string &folder) {
   profile::Profile profile = profile::read(files);
@@ -119,7 +131,7 @@ void summarize(const std::vector<std::string> &files, const std::string &run_fol
                       profile.processes.size() == 1 ? "process" : "processes", run_folder);
   text += folder == profile::kDefaultFolder
               ? "assay: next: assay heap\n"
-              : fmt::format("assay: next: assay heap {}\n", run_folder);
+              : fmt::format("assay: next: assay heap {}\n", shell_word(run_folder));
   std::fputs(text.c_str(), stderr);
 }
 

@@ -44,6 +44,10 @@ public:
 
   std::string text() {
     header();
+    if (result_.nothing_matches()) {
+      what_is_missing();
+      return std::move(out_);
+    }
     if (options_.tree) {
       out_ += tree_text(*options_.tree, result_, style_);
       what_is_missing();
@@ -76,7 +80,6 @@ private:
   void heading(const std::string &text) { out_ += "\n" + style_.strong(text) + "\n"; }
 
   void header() {
-    const HeapSums &all = result_.totals;
     std::string program = "(unknown program)";
     if (!result_.processes.empty()) {
       const auto &process = result_.processes.front();
@@ -87,6 +90,13 @@ private:
     out_ += style_.strong("assay heap: " + printable(program)) + "\n";
     if (result_.processes.size() > 1)
       out_ += fmt::format("  sum of {} processes\n", result_.processes.size());
+    if (result_.nothing_matches()) {
+      out_ += fmt::format("  --filter '{}' matches no function, type, origin or module of its {} "
+                          "contexts\n",
+                          printable(result_.filter), result_.filtered_out);
+      return;
+    }
+    const HeapSums &all = result_.totals;
     out_ +=
         fmt::format("  {} allocations of {} in {}, peak {} live; {} still allocated at the end\n",
                     count(all.all.alloc_count), bytes(all.all.size_total),
@@ -162,6 +172,8 @@ private:
     std::string key = question.key;
     table.column("", Align::left);
     auto figures = figures_of(key);
+    if (!result_.accesses_counted)
+      std::erase_if(figures, [](const Figure &figure) { return figure.needs_accesses; });
     for (const Figure &figure : figures)
       table.column(figure.heading, Align::right);
     table.column("site", Align::left);
@@ -170,7 +182,8 @@ private:
       const HeapContextRow &row = result_.sites[order[index]];
       std::vector<std::string> cells = {label(order[index])};
       for (const Figure &figure : figures)
-        cells.push_back(figure.value(row.sums, result_));
+        cells.push_back(
+            figure.needs_accesses && !row.accesses_counted ? "-" : figure.value(row.sums, result_));
       cells.push_back(site(row));
       table.row(std::move(cells));
     }
@@ -185,6 +198,7 @@ private:
   struct Figure {
     const char *heading;
     std::string (*value)(const HeapSums &, const HeapResult &);
+    bool needs_accesses = false;
   };
 
   static std::string share_of(uint64_t part, uint64_t whole) {
@@ -192,8 +206,8 @@ private:
   }
 
   static std::vector<Figure> figures_of(const std::string &key) {
-    static const Figure accesses = {"accesses",
-                                    [](auto &s, auto &) { return count(s.accesses()); }};
+    static const Figure accesses = {"accesses", [](auto &s, auto &) { return count(s.accesses()); },
+                                    true};
     static const Figure share = {
         "share", [](auto &s, auto &r) { return share_of(s.accesses(), r.totals.accesses()); }};
     static const Figure per_byte = {"per byte", [](auto &s, auto &) {
@@ -207,7 +221,7 @@ private:
     static const Figure lifetime = {
         "lifetime", [](auto &s, auto &) { return format_duration_us(s.mean_lifetime_us()); }};
     static const Figure used = {"used",
-                                [](auto &s, auto &) { return format_share(s.used_share()); }};
+                                [](auto &s, auto &) { return format_share(s.used_share()); }, true};
     static const Figure held = {"untouched", [](auto &s, auto &r) {
                                   return format_bytes(double(s.all.cold_byte_us_total) /
                                                       double(std::max<uint64_t>(r.run_us, 1)));

@@ -56,6 +56,7 @@ std::string curve(const profile::Process &process, const Span &span, std::string
   std::string line;
   for (uint64_t live : slots)
     line += kEighths[static_cast<size_t>(double(live) / double(most) * 8)];
+  line.erase(line.find_last_not_of(' ') + 1);
   caption = fmt::format("live bytes over time (top = {}): ", base::format_bytes(double(most)));
   return line;
 }

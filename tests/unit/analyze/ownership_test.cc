@@ -79,6 +79,14 @@ TEST(Ownership, AllMachineryFallsBackToTheFirst) {
   EXPECT_EQ(analyze::owner({frame("malloc")}), 0u);
 }
 
+TEST(Ownership, SkipsAnnotations) {
+  image::Frame annotation = frame("assay_event(char const*, unsigned long)");
+  annotation.file = "/usr/lib/assay/include/assay/annotate.h";
+  EXPECT_EQ(analyze::owner({annotation, frame("serve"), frame("main")}), 1u);
+  annotation.file = "/home/me/assay.c"; // somebody else's
+  EXPECT_EQ(analyze::owner({annotation, frame("serve"), frame("main")}), 0u);
+}
+
 TEST(Ownership, ConstMembersOfStdAreMachinery) {
   EXPECT_TRUE(analyze::is_allocation_machinery(
       frame("std::vector<int>::size() const", "_ZNKSt6vectorIiSaIiEE4sizeEv")));

@@ -166,6 +166,52 @@ TEST_F(Assay, WrongUsageIsTwo) {
   EXPECT_EQ(run("heap --sort nonsense").status, 2);
 }
 
+TEST_F(Assay, AnUnknownCommandIsNamedAndTheNearestSuggested) {
+  for (auto [word, nearest] :
+       {std::pair("heep", "heap"), {"nosuch", ""}, {"snapshto", "snapshot"}, {"dmp", "dump"}}) {
+    Outcome o = run(word);
+    EXPECT_EQ(o.status, 2);
+    EXPECT_EQ(o.errors.find(std::string("assay: ") + word + ": there is no such command; "), 0u)
+        << o.errors;
+    if (*nearest)
+      EXPECT_NE(o.errors.find(std::string("did you mean `assay ") + nearest + "`?"),
+                std::string::npos)
+          << o.errors;
+  }
+}
+
+TEST_F(Assay, AFilterThatMatchesNothingSaysSo) {
+  profile::write(profile_builder::random_profile(1), folder_ + "/one.assay");
+  Outcome o = run("heap --filter nomatch one.assay");
+  EXPECT_EQ(o.status, 0);
+  EXPECT_EQ(o.errors, "");
+  EXPECT_NE(
+      o.output.find("  --filter 'nomatch' matches no function, type, origin or module of its "),
+      std::string::npos)
+      << o.output;
+  EXPECT_EQ(o.output.find(" 100 %"), std::string::npos);
+  EXPECT_EQ(o.output.find("allocations of"), std::string::npos);
+  o = run("heap --json --filter nomatch one.assay");
+  EXPECT_EQ(o.status, 0);
+  auto json = nlohmann::json::parse(o.output);
+  for (const char *table : {"contexts", "sites", "types", "modules", "globals", "events"})
+    EXPECT_TRUE(json[table].empty()) << table;
+}
+
+// The next command can be pasted, whatever the folder is called.
+TEST_F(Assay, RunQuotesTheFolderThatItNames) {
+  profile::write(profile_builder::random_profile(1), folder_ + "/one.assay");
+  Outcome o =
+      run("run -o \"it's here\" -- sh -c 'mkdir -p \"$0/x.$$\" && cp one.assay \"$0/x.$$\"' "
+          "\"it's here\"");
+  EXPECT_EQ(o.status, 0) << o.errors;
+  size_t next = o.errors.find("assay: next: assay ");
+  ASSERT_NE(next, std::string::npos) << o.errors;
+  std::string command = o.errors.substr(next + 19);
+  EXPECT_EQ(command.find("heap 'it'\\''s here/x."), 0u) << command;
+  EXPECT_EQ(run(command.substr(0, command.find('\n'))).status, 0);
+}
+
 TEST_F(Assay, EveryCommandHelpsWithExamples) {
   for (const char *command : {
 #define ASSAY_COMMAND(name, help) #name,
