@@ -113,10 +113,12 @@ private:
     case ASSAY_RECORD_HeapFreeContext: return is_void || add(r.as<AssayHeapFreeContext>());
     case ASSAY_RECORD_Event: return is_void || add(r.as<AssayEvent>(), r);
     case ASSAY_RECORD_Loss: return add(r.as<AssayLoss>());
-    case ASSAY_RECORD_HeapLive: return copy(r, !is_void && r.as<AssayHeapLive>().walk == last_walk_);
+    case ASSAY_RECORD_HeapLive:
+      return copy(r, !is_void && r.as<AssayHeapLive>().walk == last_walk_);
     case ASSAY_RECORD_HeapOutside:
       return copy(r, !is_void && r.as<AssayHeapOutside>().walk == last_walk_);
-    case ASSAY_RECORD_HeapWalk: return copy(r, !is_void && r.as<AssayHeapWalk>().walk == last_walk_);
+    case ASSAY_RECORD_HeapWalk:
+      return copy(r, !is_void && r.as<AssayHeapWalk>().walk == last_walk_);
     case ASSAY_RECORD_HeapTimeline:
       return copy(r, !is_void && point_++ % (1 + points_ / kMostPoints) == 0);
     default: return copy(r, true);
@@ -167,8 +169,8 @@ private:
     return false;
   }
   bool add(const AssayEvent &r, const Record &record) {
-    Named *n = find<Named, kEvents>(
-        events_, r.context << 32 | assay_checksum(record.tail, record.tail_size, 0));
+    Named *n = find<Named, kEvents>(events_, r.context << 32 |
+                                                 assay_checksum(record.tail, record.tail_size, 0));
     if (n) {
       n->sums = {r.context, n->sums.count + r.count, n->sums.weight + r.weight};
       n->name = record.tail;

@@ -15,6 +15,9 @@
 #include "runtime/core/touched_pages.h"
 
 uint64_t __assay_counters_base = ASSAY_COUNTERS_BASE;
+// The same, reached without the global offset table.
+extern "C"
+    __attribute__((visibility("hidden"), alias("__assay_counters_base"))) uint64_t counters_base;
 
 namespace assay::heap {
 namespace {
@@ -23,6 +26,13 @@ constexpr uint64_t kSpan = ASSAY_COUNTERS_END - ASSAY_COUNTERS_BEGIN;
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kDropBytes = 16 * kPage; // from here on dropping pages beats writing zeros
 constexpr uint64_t kLookBytes = 64 * kPage; // from here on asking the kernel beats looking
+
+template <typename Word> void add_n(Word *counter, Word n, uint32_t how) {
+  if (how & ASSAY_HOW_ATOMIC)
+    __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
+  else
+    *counter += n;
+}
 
 struct Halves {
   using Word = uint64_t;
@@ -33,6 +43,9 @@ struct Halves {
     ((uint32_t *)to)[0] += (uint32_t)w;
     ((uint32_t *)to)[1] += (uint32_t)(w >> 32);
   }
+  static void count(Word *counter, uint64_t n, uint32_t how) {
+    add_n((uint32_t *)counter + (how & ASSAY_HOW_WRITE ? 1 : 0), (uint32_t)n, how);
+  }
 };
 struct Total {
   using Word = uint64_t;
@@ -40,6 +53,7 @@ struct Total {
   static uint64_t reads(Word w) { return w; }
   static uint64_t writes(Word) { return 0; }
   static void add(Word *to, Word w) { *to += w; }
+  static void count(Word *counter, uint64_t n, uint32_t how) { add_n(counter, (Word)n, how); }
 };
 struct Fine {
   using Word = uint32_t;
@@ -47,15 +61,15 @@ struct Fine {
   static uint64_t reads(Word w) { return w; }
   static uint64_t writes(Word) { return 0; }
   static void add(Word *to, Word w) { *to += w; }
+  static void count(Word *counter, uint64_t n, uint32_t how) { add_n(counter, (Word)n, how); }
 };
 
 // Calls f with the layout that the program was built for.
 template <typename F> auto with_layout(F f) {
-  switch (runtime.counters & ASSAY_COUNTERS_LAYOUT) {
-  case ASSAY_COUNTERS_TOTAL: return f(Total());
-  case ASSAY_COUNTERS_FINE: return f(Fine());
-  default: return f(Halves());
-  }
+  uint32_t layout = runtime.counters & ASSAY_COUNTERS_LAYOUT;
+  if (__builtin_expect(layout == ASSAY_COUNTERS_HALVES, 1))
+    return f(Halves());
+  return layout == ASSAY_COUNTERS_TOTAL ? f(Total()) : f(Fine());
 }
 
 inline uint64_t min(uint64_t a, uint64_t b) {
@@ -72,12 +86,11 @@ template <typename Layout> struct Counters {
       : start(at), end(at + size), first(counter(at)),
         stop(size ? counter(at + size - 1) + 1 : first) {}
   static Word *counter(uint64_t address) {
-    return (Word *)(((address >> ASSAY_COUNTERS_SHIFT) & ~(sizeof(Word) - 1)) +
-                    __assay_counters_base);
+    return (Word *)(((address >> ASSAY_COUNTERS_SHIFT) & ~(sizeof(Word) - 1)) + counters_base);
   }
   // How many bytes of the range are in the block of a counter.
   uint64_t bytes_in(const Word *c) const {
-    uint64_t block = ((uint64_t)c - __assay_counters_base) << ASSAY_COUNTERS_SHIFT;
+    uint64_t block = ((uint64_t)c - counters_base) << ASSAY_COUNTERS_SHIFT;
     return min(block + Layout::kBlock, end) - (block > start ? block : start);
   }
 };
@@ -124,36 +137,26 @@ void move(uint64_t from, uint64_t from_size, uint64_t to, uint64_t to_size) {
       move_one(s);
 }
 
-void add_to_block(uint64_t address, uint64_t n, uint32_t how) {
-  uint32_t layout = runtime.counters & ASSAY_COUNTERS_LAYOUT;
-  if (layout == ASSAY_COUNTERS_TOTAL) {
-    uint64_t *counter = Counters<Total>::counter(address);
-    if (how & ASSAY_HOW_ATOMIC)
-      __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
-    else
-      *counter += n;
-    return;
-  }
-  uint32_t *counter =
-      layout == ASSAY_COUNTERS_FINE
-          ? Counters<Fine>::counter(address)
-          : (uint32_t *)Counters<Halves>::counter(address) + (how & ASSAY_HOW_WRITE ? 1 : 0);
-  if (how & ASSAY_HOW_ATOMIC)
-    __atomic_fetch_add(counter, (uint32_t)n, __ATOMIC_RELAXED);
-  else
-    *counter += (uint32_t)n;
-}
-
 // One for each eight bytes, rounded up, to every block that the range touches.
-void add_range(uint64_t start, uint64_t bytes, uint32_t how) {
-  uint64_t end = start + bytes, block = block_bytes();
-  if (end < start)
+template <typename Layout>
+[[gnu::always_inline]] inline void add_range(uint64_t start, uint64_t bytes, uint32_t how) {
+  uint64_t end = start + bytes;
+  if (end <= start)
     return;
-  while (start < end) {
-    uint64_t block_end = min((start | (block - 1)) + 1, end);
-    add_to_block(start, (block_end - start + 7) / 8, how);
+  auto *counter = Counters<Layout>::counter(start);
+  uint64_t block_end = (start | (Layout::kBlock - 1)) + 1;
+  for (; block_end < end; block_end += Layout::kBlock) {
+    Layout::count(counter++, (block_end - start + 7) / 8, how);
     start = block_end;
   }
+  Layout::count(counter, (end - start + 7) / 8, how);
+}
+
+[[gnu::always_inline]] inline void add_range(uint64_t start, uint64_t bytes, uint32_t how) {
+  if (__builtin_expect((runtime.counters & ASSAY_COUNTERS_LAYOUT) == ASSAY_COUNTERS_HALVES, 1))
+    add_range<Halves>(start, bytes, how);
+  else
+    with_layout([&]<typename Layout>(Layout) { add_range<Layout>(start, bytes, how); });
 }
 
 } // namespace
@@ -255,8 +258,8 @@ void for_each_counted(uint64_t start, uint64_t end,
       Word *c = (Word *)from > range.first ? (Word *)from : range.first;
       for (; c < (Word *)to && c < range.stop; c++)
         if (Word value = *c)
-          f(context, {((uint64_t)c - __assay_counters_base) << ASSAY_COUNTERS_SHIFT,
-                      Layout::reads(value), Layout::writes(value)});
+          f(context, {((uint64_t)c - counters_base) << ASSAY_COUNTERS_SHIFT, Layout::reads(value),
+                      Layout::writes(value)});
     });
   });
 }
@@ -288,13 +291,15 @@ void __assay_heap_compare(const void *a, const void *b, uint64_t limit, uint32_t
 }
 
 void __assay_heap_masked(const void *start, uint64_t element_bytes, uint64_t mask, uint32_t how) {
-  uint64_t last_block = ~0ULL;
-  for (; mask; mask &= mask - 1) {
-    uint64_t address = (uint64_t)start + element_bytes * (uint64_t)__builtin_ctzll(mask);
-    if (address / block_bytes() == last_block)
-      continue;
-    last_block = address / block_bytes();
-    add_to_block(address, 1, how);
-  }
+  with_layout([&]<typename Layout>(Layout) {
+    uint64_t last_block = ~0ULL;
+    for (; mask; mask &= mask - 1) {
+      uint64_t address = (uint64_t)start + element_bytes * (uint64_t)__builtin_ctzll(mask);
+      if (address / Layout::kBlock == last_block)
+        continue;
+      last_block = address / Layout::kBlock;
+      Layout::count(Counters<Layout>::counter(address), 1, how);
+    }
+  });
 }
 }
