@@ -83,13 +83,14 @@ void add_path(Growing &root, const HeapContextRow &row, bool bottom_up) {
     at->node.total.add(amounts);
   };
   constexpr const char *kCut = "(outer frames are missing)";
-  if (row.stack_cut && !bottom_up)
+  bool cut = row.stack_cut && frames.back().linkage_name != "main"; // nothing is outside main
+  if (cut && !bottom_up)
     descend(kCut, nullptr);
   for (size_t index = 0; index < frames.size(); index++) {
     const image::Frame &frame = frames[bottom_up ? index : frames.size() - 1 - index];
     descend(name_of(frame), &frame);
   }
-  if (row.stack_cut && bottom_up)
+  if (cut && bottom_up)
     descend(kCut, nullptr);
   at->node.self.add(amounts);
 }

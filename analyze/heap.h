@@ -7,6 +7,7 @@
 #include "analyze/finding.h"
 #include "analyze/frame.h"
 #include "analyze/outside.h"
+#include "analyze/place.h"
 #include "analyze/suppressions.h"
 #include "image/layout.h"
 #include "image/symbols.h"
@@ -176,16 +177,6 @@ const HeapQuestion &heap_question(const std::string &key);
 // Indices of rows (contexts or sites) that have a part in the question, most first. A question
 // about accesses is not asked of rows whose accesses were not counted.
 std::vector<size_t> ranked(const std::vector<HeapContextRow> &rows, const HeapQuestion &question);
-
-// "function at file:line" of the owner, for a sentence; the function without parameters and
-// template arguments.
-std::string place(const image::Frame &frame);
-
-// The same with no more than the class before the function's name, for tables.
-std::string brief_place(const image::Frame &frame);
-
-// A C++ name without what stands in (balanced) angle brackets and parentheses.
-std::string short_name(const std::string &function);
 
 // Adds the findings to a result whose rows are complete (heap() calls it).
 void find_heap_findings(HeapResult &result);

@@ -16,20 +16,14 @@
 // skipped. Memory stays proportional to the file: every table entry stems from a record.
 
 #include "base/fail.h"
-#include "base/mapped_file.h"
-#include "base/stable_sort.h"
 #include "profile/container.h"
 #include "profile/merge.h"
 #include "profile/profile.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <cstring>
-#include <filesystem>
-#include <set>
+#include <map>
 #include <tuple>
-#include <unistd.h>
 #include <unordered_map>
 
 namespace profile {
@@ -472,85 +466,6 @@ private:
 
 Profile read_bytes(std::span<const std::byte> bytes, const std::string &path) {
   return FileReader(bytes, path).read();
-}
-
-namespace {
-
-// Its control page is there (abi/control.h), so is the process, and the process is that program: a
-// pid may have been given to another one meanwhile.
-bool still_runs(const Process &process, const std::string &path) {
-  constexpr std::string_view kSuffix = ".assay";
-  if (!path.ends_with(kSuffix))
-    return false;
-  std::string page = path.substr(0, path.size() - kSuffix.size()) + ".live";
-  auto pid = static_cast<pid_t>(process.pid);
-  if (pid <= 0 || access(page.c_str(), F_OK) != 0 || (kill(pid, 0) != 0 && errno != EPERM))
-    return false;
-  std::error_code unreadable;
-  auto executable = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), unreadable);
-  return unreadable || executable == process.executable;
-}
-
-// What runs has not been killed.
-void note_running(Profile &profile, const std::string &path) {
-  for (const Process &process : profile.processes) {
-    auto killed = profile.losses.find(ASSAY_LOSS_killed);
-    if (!process.ends.empty() || killed == profile.losses.end() || !still_runs(process, path))
-      continue;
-    profile.notes.push_back(fmt::format("process {} is still running; this is what it has written "
-                                        "so far, and `assay snapshot -p {}` makes it write more",
-                                        process.pid, process.pid));
-    if (--killed->second == 0)
-      profile.losses.erase(killed);
-  }
-}
-
-Profile read_file(const std::string &path) {
-  base::MappedFile file(path);
-  Profile one = read_bytes(file.bytes(), path);
-  note_running(one, path);
-  return one;
-}
-
-// The build ids, or paths, of the executables of its processes.
-std::set<std::string> programs_of(const Profile &profile) {
-  std::set<std::string> programs;
-  for (const Process &process : profile.processes) {
-    std::string program = process.executable;
-    for (const Mapping &mapping : process.mappings) {
-      const Module &module = profile.modules[mapping.module.v];
-      if (!module.build_id.empty() && module.path == process.executable)
-        program.assign(module.build_id.begin(), module.build_id.end());
-    }
-    programs.insert(program);
-  }
-  return programs;
-}
-
-} // namespace
-
-Profile read(const std::vector<std::string> &paths) {
-  if (paths.size() == 1)
-    return read_file(paths.front());
-  Assembler all;
-  for (const std::string &path : paths)
-    all.add(read_file(path));
-  return all.finish();
-}
-
-std::vector<Profile> read_programs(const std::vector<std::string> &paths) {
-  std::map<std::set<std::string>, Assembler> by_program;
-  for (const std::string &path : paths) {
-    Profile one = read_file(path);
-    by_program[programs_of(one)].add(one);
-  }
-  std::vector<Profile> profiles;
-  for (auto &[programs, assembler] : by_program)
-    profiles.push_back(assembler.finish());
-  base::stable_sort(profiles, [](const Profile &a, const Profile &b) {
-    return !a.processes.empty() && !b.processes.empty() && a.processes[0] < b.processes[0];
-  });
-  return profiles;
 }
 
 } // namespace profile

@@ -84,7 +84,9 @@ TEST(CallTree, DirectRecursionIsOneNode) {
 TEST(CallTree, StacksWithoutTheirOuterFramesAreKeptApart) {
   auto cut = row({"make", "deep"}, 10);
   cut.stack_cut = true;
-  auto tree = tree_of({cut, row({"make", "main"}, 1)});
+  auto whole = row({"make", "main"}, 1);
+  whole.stack_cut = true; // what is missing called main
+  auto tree = tree_of({cut, whole});
   ASSERT_EQ(tree.root.children.size(), 2u);
   EXPECT_EQ(tree.root.children[0].function, "(outer frames are missing)");
   EXPECT_EQ(tree.root.children[0].children.at(0).function, "deep");

@@ -1,0 +1,20 @@
+// What places in code are called in sentences and tables.
+#pragma once
+
+#include "analyze/frame.h"
+
+#include <string>
+
+namespace analyze {
+
+// "function at file:line" of the owner, for a sentence; the function without parameters and
+// template arguments.
+std::string place(const image::Frame &frame);
+
+// The same with no more than the class before the function's name, for tables.
+std::string brief_place(const image::Frame &frame);
+
+// A C++ name without what stands in (balanced) angle brackets and parentheses.
+std::string short_name(const std::string &function);
+
+} // namespace analyze
