@@ -120,10 +120,11 @@ private:
     }
   }
 
-  // `return malloc(n)` as a jump would leave the function that allocates out of the stack.
+  // `return malloc(n)` as a jump would leave the function that allocates out of the stack; so would
+  // a `free` at a function's end.
   void collect_allocation(CallBase &call) {
     auto *plain = dyn_cast<CallInst>(&call);
-    if (plain && is_allocation(call) && plain->isTailCall() && !plain->isMustTailCall()) {
+    if (plain && (is_allocation(call) || is_free(call)) && plain->isTailCall() && !plain->isMustTailCall()) {
       plain->setTailCallKind(CallInst::TCK_NoTail);
       changed_ = true;
     }

@@ -96,17 +96,25 @@ StringRef first_typed_use(const CallBase &call) {
   return {};
 }
 
-} // namespace
-
-bool is_allocation(const CallBase &call) {
+// By the callee's attributes, or where it has none (at -O0) by its name.
+bool is_of_kind(const CallBase &call, AllocFnKind kind, ArrayRef<StringRef> names) {
   const Function *callee = call.getCalledFunction();
   if (!callee)
     return false;
   if (callee->hasFnAttribute(Attribute::AllocKind))
-    return (callee->getFnAttribute(Attribute::AllocKind).getAllocKind() & AllocFnKind::Alloc) !=
+    return (callee->getFnAttribute(Attribute::AllocKind).getAllocKind() & kind) !=
            AllocFnKind::Unknown;
-  StringRef name = callee->getName();
-  return name == "malloc" || name == "calloc" || name == "_Znwm" || name == "_Znam";
+  return is_contained(names, callee->getName());
+}
+
+} // namespace
+
+bool is_allocation(const CallBase &call) {
+  return is_of_kind(call, AllocFnKind::Alloc, {"malloc", "calloc", "_Znwm", "_Znam"});
+}
+
+bool is_free(const CallBase &call) {
+  return is_of_kind(call, AllocFnKind::Free, {"free", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm"});
 }
 
 void tag_allocations(Module &module) {

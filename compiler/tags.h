@@ -21,8 +21,9 @@ struct TaggedType {
 // tokens, by the debug info of `new`, or by the first typed use of the result.
 void tag_allocations(llvm::Module &module);
 
-// Does the call allocate, as far as its callee's attributes or name tell?
+// Does the call allocate, or free, as far as its callee's attributes or name tell?
 bool is_allocation(const llvm::CallBase &call);
+bool is_free(const llvm::CallBase &call);
 
 std::optional<TaggedType> tagged_type(const llvm::CallBase &call);
 
