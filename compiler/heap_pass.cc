@@ -124,7 +124,8 @@ private:
   // a `free` at a function's end.
   void collect_allocation(CallBase &call) {
     auto *plain = dyn_cast<CallInst>(&call);
-    if (plain && (is_allocation(call) || is_free(call)) && plain->isTailCall() && !plain->isMustTailCall()) {
+    if (plain && (is_allocation(call) || is_free(call)) && plain->isTailCall() &&
+        !plain->isMustTailCall()) {
       plain->setTailCallKind(CallInst::TCK_NoTail);
       changed_ = true;
     }

@@ -242,8 +242,8 @@ void compact_if_large() {
   uint64_t limit = runtime.options.compact_bytes, bytes = runtime.file.bytes();
   if (!limit || bytes <= (state.next_bytes > limit ? state.next_bytes : limit))
     return;
-  runtime.file.replace(Compaction::rewrite); // if it cannot be done, it may be later
-  state.next_bytes = 2 * runtime.file.bytes();
+  uint64_t left = runtime.file.replace(Compaction::rewrite);
+  state.next_bytes = 2 * (left ? left : bytes); // if it cannot be done, it may be later
 }
 
 } // namespace assay

@@ -254,9 +254,9 @@ bool ProfileFile::copy_from(long descriptor, uint64_t begin, uint64_t end) {
   return true;
 }
 
-bool ProfileFile::replace(Rewrite rewrite) {
+uint64_t ProfileFile::replace(Rewrite rewrite) {
   static ProfileFile fresh; // of the one caller
-  uint64_t size;
+  uint64_t size, rewritten = 0;
   {
     Locked locked(lock_);
     write_out();
@@ -264,13 +264,14 @@ bool ProfileFile::replace(Rewrite rewrite) {
   }
   long old = failed_ ? -1 : sys::open(path_.c_str(), O_RDONLY);
   if (sys::failed(old))
-    return false;
+    return 0;
   long mapped = sys::map(nullptr, size, PROT_READ, MAP_PRIVATE, old);
   bool good = !sys::failed(mapped) && fresh.open_replacement(*this);
   if (good) {
     const uint8_t *from = (const uint8_t *)mapped;
     fresh.put(from, sizeof(AssayFileHeader));
     good = rewrite(from + sizeof(AssayFileHeader), size - sizeof(AssayFileHeader), fresh);
+    rewritten = fresh.bytes_ + fresh.used_;
   }
   if (good) {
     Locked locked(lock_);
@@ -297,7 +298,7 @@ bool ProfileFile::replace(Rewrite rewrite) {
   if (!sys::failed(mapped))
     sys::unmap((void *)mapped, size);
   sys::close(old);
-  return good;
+  return good ? rewritten : 0;
 }
 
 void ProfileFile::forget() {

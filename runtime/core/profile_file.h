@@ -33,10 +33,11 @@ public:
   void flush();
 
   // Puts a shorter file in the place of this one: `write(from, size, to)` is given what is in the file
-  // so far and appends to `to` what shall be there instead; what was appended meanwhile follows. When it
-  // returns false, or anything fails, all stays as it is. One caller at a time.
+  // so far and appends to `to` what shall be there instead; what was appended meanwhile follows. Returns
+  // the bytes that it wrote; 0 when it returned false or anything failed: then all stays as it is. One
+  // caller at a time.
   using Rewrite = bool (*)(const uint8_t *from, size_t size, ProfileFile &to);
-  bool replace(Rewrite write);
+  uint64_t replace(Rewrite write);
 
   const char *path() const { return path_.c_str(); }
   const char *live_path() const { return live_path_.c_str(); }
