@@ -76,8 +76,9 @@ void Counting::add_at(IRBuilder<> &builder, Value *address, uint64_t at, uint32_
   Type *type = builder.getIntNTy(bits);
   Value *amount = builder.getIntN(bits, n);
   Align align(bits / 8);
-  Value *counter =
-      builder.CreateIntToPtr(builder.CreateAdd(address, builder.getInt64(at)), builder.getPtrTy());
+  // Address space 256 is the gs segment: its base is the thread's stripe (abi/stripes.h).
+  Value *counter = builder.CreateIntToPtr(builder.CreateAdd(address, builder.getInt64(at)),
+                                          PointerType::get(builder.getContext(), 256));
   MDNode *empty = MDNode::get(builder.getContext(), {});
   if (atomic_) {
     builder.CreateAtomicRMW(AtomicRMWInst::Add, counter, amount, align, AtomicOrdering::Monotonic)

@@ -54,6 +54,9 @@ void publish_reset() {
 void publish_instrumented() {
   ASSAY_PUBLISH(on_instrumented)
 }
+void publish_thread_start() {
+  ASSAY_PUBLISH(on_thread_start)
+}
 void publish_fork() {
   ASSAY_PUBLISH(on_fork)
 }

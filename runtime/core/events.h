@@ -58,6 +58,8 @@ struct Subscriber {
   void (*on_reset)();
   // The first instrumented module came into a program that was not rebuilt.
   void (*on_instrumented)();
+  // A thread has begun; on that thread, before it runs anything of the program's.
+  void (*on_thread_start)();
   // In the child of a fork, before anything else runs there.
   void (*on_fork)();
 };
@@ -72,6 +74,7 @@ void publish_withdrawal(const Withdrawal &event);
 void publish_snapshot(SnapshotKind kind);
 void publish_reset();
 void publish_instrumented();
+void publish_thread_start();
 void publish_fork();
 
 } // namespace assay

@@ -1,6 +1,7 @@
 // The one interposer: which functions stand behind ours, and how to reach them.
 #pragma once
 
+#include <pthread.h>
 #include <stddef.h>
 
 struct sigaction;
@@ -31,6 +32,9 @@ struct RealFunctions {
 // with --wrap, those that the program would have called without us.
 // Filled by find_real_functions(); before that, all null.
 extern constinit RealFunctions real;
+
+// In the child of a fork.
+void forget_threads_holder();
 
 // Idempotent; may be called by the first malloc of the process, before any initializer has run.
 void find_real_functions();

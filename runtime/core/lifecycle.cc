@@ -180,6 +180,7 @@ void continue_in_child() {
   forget_events();
   runtime.side.forget_holders();
   forget_signals_holder();
+  forget_threads_holder();
   forget_flush();
   forget_sideline();
   publish_fork();
@@ -201,13 +202,13 @@ __attribute__((visibility("default"))) extern const uint32_t ASSAY_ABI_SYMBOL;
 const uint32_t ASSAY_ABI_SYMBOL = ASSAY_ABI_VERSION;
 
 void __assay_module_init(const void *sites, uint64_t sites_size) {
-  if (!runtime.recording)
-    return;
   Busy busy;
   if (!runtime.instrumented) { // an instrumented library in a program that was not rebuilt
     runtime.instrumented = true;
-    publish_instrumented();
+    publish_instrumented(); // recorded or not, it counts in the shadow
   }
+  if (!runtime.recording)
+    return;
   add_instrumented_module(sites, sites_size);
   static constinit bool helped = false;
   if (!helped) {

@@ -5,6 +5,7 @@
 // A pool is any address that the program chooses; its name gives its objects their origin.
 
 #include "runtime/core/pools.h"
+#include "abi/shadow.h"
 #include "runtime/core/allocate.h"
 #include "runtime/core/losses.h"
 #include "runtime/core/objects.h"
@@ -79,7 +80,8 @@ void __assay_pool_memory(const void *, const void *block) {
 void __assay_pool_allocate(const void *pool, const void *object, uint64_t bytes) {
   uint32_t type = __assay_next_type;
   __assay_next_type = 0;
-  if (!observed() || !object || (bytes >> 48))
+  if (!observed() || !object || (bytes >> 47) || (uint64_t)object + bytes > ASSAY_HIGH_END ||
+      (uint64_t)object >= ASSAY_HIGH_END) // no address of a program
     return;
   Busy busy;
   uint32_t origin = origin_of(pool);

@@ -13,6 +13,7 @@ struct Thread {
   uint32_t pending_signal;        // came while busy, and would have ended the program; 0 for none
   uint64_t stack_low, stack_high; // bounds of the thread's own stack
   uint64_t other_low, other_high; // of another that it ran on last: a coroutine's, a signal stack
+  uint64_t stripe;                // gs base: how much higher this thread's counters are
   const void *last_block;         // newest allocation, to tell temporaries
 };
 

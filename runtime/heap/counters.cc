@@ -12,7 +12,9 @@
 #include "runtime/core/losses.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/syscall.h"
+#include "runtime/core/thread.h"
 #include "runtime/core/touched_pages.h"
+#include "runtime/heap/stripes.h"
 
 uint64_t __assay_counters_base = ASSAY_COUNTERS_BASE;
 // The same, reached without the global offset table.
@@ -82,44 +84,70 @@ template <typename Layout> struct Counters {
   uint64_t start, end; // bytes of program
   Word *first, *stop;
 
-  Counters(uint64_t at, uint64_t size)
-      : start(at), end(at + size), first(counter(at)),
-        stop(size ? counter(at + size - 1) + 1 : first) {}
-  static Word *counter(uint64_t address) {
-    return (Word *)(((address >> ASSAY_COUNTERS_SHIFT) & ~(sizeof(Word) - 1)) + counters_base);
+  Counters(uint64_t at, uint64_t size, uint64_t stripe = 0)
+      : start(at), end(at + size), first(counter(at, stripe)),
+        stop(size ? counter(at + size - 1, stripe) + 1 : first) {}
+  static Word *counter(uint64_t address, uint64_t stripe) {
+    return (Word *)(((address >> ASSAY_COUNTERS_SHIFT) & ~(sizeof(Word) - 1)) + counters_base +
+                    stripe);
   }
-  // How many bytes of the range are in the block of a counter.
+  // How many bytes of the range are in the block of a counter (of the first stripe).
   uint64_t bytes_in(const Word *c) const {
     uint64_t block = ((uint64_t)c - counters_base) << ASSAY_COUNTERS_SHIFT;
     return min(block + Layout::kBlock, end) - (block > start ? block : start);
   }
 };
 
+// The same counter in stripe s.
+template <typename Word> Word *in_stripe(Word *counter, uint32_t s) {
+  return (Word *)((uint64_t)counter + ASSAY_STRIPE(s));
+}
+
+// Adds what was counted in one block; is_new: no other stripe had counts of it.
 template <typename Layout>
-void add_up(const Counters<Layout> &range, typename Layout::Word *from, typename Layout::Word *to,
-            Look look, Counts &counts) {
-  for (auto *counter = from; counter < to; counter++) {
-    auto value = *counter;
-    if (!value)
-      continue;
-    uint64_t bytes = range.bytes_in(counter), reads = Layout::reads(value),
-             writes = Layout::writes(value);
-    if (look == Look::kShare && bytes < Layout::kBlock) {
-      reads = reads * bytes / Layout::kBlock;
-      writes = writes * bytes / Layout::kBlock;
+void add_block(const Counters<Layout> &range, typename Layout::Word *counter, uint64_t reads,
+               uint64_t writes, bool is_new, Look look, Counts &counts) {
+  uint64_t bytes = range.bytes_in(counter);
+  if (look == Look::kShare && bytes < Layout::kBlock) {
+    reads = reads * bytes / Layout::kBlock;
+    writes = writes * bytes / Layout::kBlock;
+  }
+  counts.reads += reads;
+  counts.writes += writes;
+  counts.blocks_touched += is_new;
+  counts.touched_bytes += is_new ? bytes : 0;
+}
+
+// All counters of the range, block by block.
+template <typename Layout>
+void add_up(const Counters<Layout> &range, Look look, uint32_t stripes, Counts &counts) {
+  for (auto *counter = range.first; counter < range.stop; counter++) {
+    uint64_t reads = 0, writes = 0;
+    for (uint32_t s = 0; s < stripes; s++) {
+      auto *c = in_stripe(counter, s);
+      if (auto value = *c) {
+        reads += Layout::reads(value);
+        writes += Layout::writes(value);
+        if (look == Look::kTake)
+          *c = 0;
+      }
     }
-    counts.reads += reads;
-    counts.writes += writes;
-    counts.blocks_touched++;
-    counts.touched_bytes += bytes;
-    if (look == Look::kTake)
-      *counter = 0;
+    if (reads | writes)
+      add_block(range, counter, reads, writes, true, look, counts);
   }
 }
 
+// Is the counter zero in all stripes below s?
+template <typename Word> bool is_first(Word *counter, uint32_t s) {
+  while (s-- > 0)
+    if (*in_stripe(counter, s))
+      return false;
+  return true;
+}
+
 template <typename Layout>
-void move(uint64_t from, uint64_t from_size, uint64_t to, uint64_t to_size) {
-  Counters<Layout> source(from, from_size), target(to, to_size);
+void move(uint64_t from, uint64_t from_size, uint64_t to, uint64_t to_size, uint64_t stripe) {
+  Counters<Layout> source(from, from_size, stripe), target(to, to_size, stripe);
   if (source.first == target.first || target.first == target.stop)
     return;
   auto move_one = [&](typename Layout::Word *s) {
@@ -143,7 +171,7 @@ template <typename Layout>
   uint64_t end = start + bytes;
   if (end <= start)
     return;
-  auto *counter = Counters<Layout>::counter(start);
+  auto *counter = Counters<Layout>::counter(start, this_thread.stripe);
   uint64_t block_end = (start | (Layout::kBlock - 1)) + 1;
   for (; block_end < end; block_end += Layout::kBlock) {
     Layout::count(counter++, (block_end - start + 7) / 8, how);
@@ -177,12 +205,7 @@ bool counters_are_elsewhere() {
 }
 
 void forget_counters() {
-  long at = sys::map((void *)__assay_counters_base, kSpan, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED);
-  if (!sys::failed(at)) {
-    sys::advise((void *)at, kSpan, MADV_DONTDUMP);
-    sys::advise((void *)at, kSpan, MADV_NOHUGEPAGE);
-  }
+  sys::advise((void *)counters_base, kSpan, MADV_DONTNEED);
 }
 
 uint64_t block_bytes() {
@@ -195,23 +218,72 @@ uint64_t blocks_spanned(const void *start, uint64_t size) {
   return size ? ((uint64_t)start + size - 1) / block - first + 1 : 0;
 }
 
+namespace {
+
+// Stripes that may hold counts of these addresses.
+uint32_t stripes_of(uint64_t begin, uint64_t end) {
+  return in_stripes(begin, end) ? used_stripes : 1;
+}
+
+// Calls f(stripe, first, stop) for runs of the range's counters in pages that were touched; first and
+// stop are those of the first stripe.
+template <typename Layout, typename F>
+void for_each_run(const Counters<Layout> &range, uint32_t stripes, F f) {
+  using Word = typename Layout::Word;
+  for (uint32_t s = 0; s < stripes; s++) {
+    Word *begin = in_stripe(range.first, s), *end = in_stripe(range.stop, s);
+    for_each_touched((uint64_t)begin & ~(kPage - 1), ((uint64_t)end + kPage - 1) & ~(kPage - 1),
+                     [&](uint64_t from, uint64_t to) {
+                       Word *first = (Word *)from > begin ? (Word *)from : begin;
+                       Word *stop = (Word *)to < end ? (Word *)to : end;
+                       f(s, (Word *)((uint64_t)first - ASSAY_STRIPE(s)),
+                         (Word *)((uint64_t)stop - ASSAY_STRIPE(s)));
+                     });
+  }
+}
+
+// Writes nothing where nothing is: that would take memory.
+template <typename Word> void zero_touched(Word *from, Word *to) {
+  for (; from < to; from++)
+    if (*from)
+      *from = 0;
+}
+
+template <typename Word> void zero(Word *begin, Word *end, bool is_first_stripe) {
+  uint64_t from = ((uint64_t)begin + kPage - 1) & ~(kPage - 1), to = (uint64_t)end & ~(kPage - 1);
+  if (to > from && to - from >= kDropBytes &&
+      !sys::failed(sys::advise((void *)from, to - from, MADV_DONTNEED))) {
+    zero_touched(begin, (Word *)from);
+    begin = (Word *)to;
+  }
+  if (!is_first_stripe) {
+    zero_touched(begin, end);
+    return;
+  }
+  while (begin < end)
+    *begin++ = 0;
+}
+
+} // namespace
+
 Counts count_accesses(const void *start, uint64_t size, Look look) {
   return with_layout([&]<typename Layout>(Layout) {
-    using Word = typename Layout::Word;
     Counters<Layout> range((uint64_t)start, size);
+    uint32_t stripes = stripes_of(range.start, range.end);
     Counts counts = {};
     counts.blocks_spanned = (uint64_t)(range.stop - range.first);
-    if (counts.blocks_spanned * sizeof(Word) < kLookBytes) {
-      add_up(range, range.first, range.stop, look, counts);
+    if (counts.blocks_spanned * sizeof(typename Layout::Word) < kLookBytes) {
+      add_up(range, look, stripes, counts);
       return counts;
     }
-    uint64_t first_page = (uint64_t)range.first & ~(kPage - 1),
-             end_page = ((uint64_t)range.stop + kPage - 1) & ~(kPage - 1);
-    for_each_touched(first_page, end_page, [&](uint64_t from, uint64_t to) {
-      Word *first = (Word *)from, *stop = (Word *)to;
-      add_up(range, first > range.first ? first : range.first,
-             stop < range.stop ? stop : range.stop, look, counts);
+    for_each_run(range, stripes, [&](uint32_t s, auto *first, auto *stop) {
+      for (auto *c = first; c < stop; c++)
+        if (auto value = *in_stripe(c, s))
+          add_block(range, c, Layout::reads(value), Layout::writes(value), is_first(c, s), look,
+                    counts);
     });
+    if (look == Look::kTake)
+      zero_counters(start, size);
     return counts;
   });
 }
@@ -219,17 +291,8 @@ Counts count_accesses(const void *start, uint64_t size, Look look) {
 void zero_counters(const void *start, uint64_t size) {
   with_layout([&]<typename Layout>(Layout) {
     Counters<Layout> range((uint64_t)start, size);
-    auto *begin = range.first;
-    uint64_t from = ((uint64_t)begin + kPage - 1) & ~(kPage - 1),
-             to = (uint64_t)range.stop & ~(kPage - 1);
-    if (to > from && to - from >= kDropBytes &&
-        !sys::failed(sys::advise((void *)from, to - from, MADV_DONTNEED))) {
-      while ((uint64_t)begin < from)
-        *begin++ = 0;
-      begin = (typename Layout::Word *)to;
-    }
-    while (begin < range.stop)
-      *begin++ = 0;
+    for (uint32_t s = 0, stripes = stripes_of(range.start, range.end); s < stripes; s++)
+      zero(in_stripe(range.first, s), in_stripe(range.stop, s), s == 0);
   });
 }
 
@@ -243,23 +306,23 @@ void zero_own_counters(const void *start, uint64_t size) {
 
 void move_counters(const void *from, uint64_t from_size, const void *to, uint64_t to_size) {
   with_layout([&]<typename Layout>(Layout) {
-    move<Layout>((uint64_t)from, from_size, (uint64_t)to, to_size);
+    for (uint32_t s = 0, stripes = stripes_of((uint64_t)from, (uint64_t)from + from_size);
+         s < stripes; s++)
+      move<Layout>((uint64_t)from, from_size, (uint64_t)to, to_size, ASSAY_STRIPE(s));
   });
 }
 
 void for_each_counted(uint64_t start, uint64_t end,
                       void (*f)(void *context, const BlockCount &block), void *context) {
   with_layout([&]<typename Layout>(Layout) {
-    using Word = typename Layout::Word;
     Counters<Layout> range(start, end - start);
-    uint64_t first_page = (uint64_t)range.first & ~(kPage - 1),
-             end_page = ((uint64_t)range.stop + kPage - 1) & ~(kPage - 1);
-    for_each_touched(first_page, end_page, [&](uint64_t from, uint64_t to) {
-      Word *c = (Word *)from > range.first ? (Word *)from : range.first;
-      for (; c < (Word *)to && c < range.stop; c++)
-        if (Word value = *c)
+    uint32_t stripes = stripes_of(start, end);
+    for_each_run(range, stripes, [&](uint32_t s, auto *first, auto *stop) {
+      for (auto *c = first; c < stop; c++) {
+        if (auto value = *in_stripe(c, s))
           f(context, {((uint64_t)c - counters_base) << ASSAY_COUNTERS_SHIFT, Layout::reads(value),
-                      Layout::writes(value)});
+                      Layout::writes(value), is_first(c, s)});
+      }
     });
   });
 }
@@ -298,7 +361,7 @@ void __assay_heap_masked(const void *start, uint64_t element_bytes, uint64_t mas
       if (address / Layout::kBlock == last_block)
         continue;
       last_block = address / Layout::kBlock;
-      Layout::count(Counters<Layout>::counter(address), 1, how);
+      Layout::count(Counters<Layout>::counter(address, assay::this_thread.stripe), 1, how);
     }
   });
 }

@@ -44,9 +44,10 @@ void zero_counters(const void *start, uint64_t size);
 // The same, but for blocks that the range only reaches into.
 void zero_own_counters(const void *start, uint64_t size);
 
-// Calls f for each block of [start, end) that was accessed.
+// Calls f for each block of [start, end) that was accessed, once for each stripe that counted in it.
 struct BlockCount {
   uint64_t address, reads, writes;
+  bool is_first; // of its stripes
 };
 void for_each_counted(uint64_t start, uint64_t end,
                       void (*f)(void *context, const BlockCount &block), void *context);

@@ -13,6 +13,7 @@
 #include "runtime/heap/live_bytes.h"
 #include "runtime/heap/live_walk.h"
 #include "runtime/heap/outside.h"
+#include "runtime/heap/stripes.h"
 #include "runtime/heap/text.h"
 #include "runtime/heap/wrap.h"
 
@@ -35,6 +36,8 @@ bool has_shadow(const void *block, uint64_t size) {
   uint64_t begin = (uint64_t)block, end = begin + size;
   if (counters_are_elsewhere()) // at a base of its own, the shadow covers all addresses
     return end <= ASSAY_HIGH_END;
+  if (used_stripes > 1)
+    return in_stripes(begin, end);
   return end <= ASSAY_LOW_END || (begin >= ASSAY_HIGH_BEGIN && end <= ASSAY_HIGH_END);
 }
 
@@ -226,6 +229,7 @@ void on_fork() {
   heap.fork_us = now_us() + 1;
   if (runtime.instrumented)
     forget_counters();
+  forget_stripes();
   heap.freed.forget();
   heap.live.forget();
   forget_watch();
@@ -248,6 +252,7 @@ constinit const Subscriber subscriber = {
     .on_snapshot = on_snapshot,
     .on_reset = on_reset,
     .on_instrumented = on_instrumented,
+    .on_thread_start = take_stripe,
     .on_fork = on_fork,
 };
 

@@ -40,7 +40,8 @@ public:
     Counts counts = {};
     counts.reads = block.reads;
     counts.writes = block.writes;
-    add_wrapped((void *)block.address, 1, counts, false);
+    if (block.is_first) // wraps are those of all stripes
+      add_wrapped((void *)block.address, 1, counts, false);
     bool down = record_.kind == ASSAY_OUTSIDE_STACK;
     blocks_[used_++] = {down ? origin_ - block.address : block.address - origin_, counts.reads,
                         counts.writes};

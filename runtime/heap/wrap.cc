@@ -18,6 +18,7 @@
 #include "runtime/core/losses.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/touched_pages.h"
+#include "runtime/heap/stripes.h"
 
 namespace assay::heap {
 namespace {
@@ -80,13 +81,17 @@ template <typename F> void each_counter(const void *block, uint64_t size, F f) {
     for (uint64_t counter = from; counter < to; counter += ASSAY_COUNTER_BYTES)
       f(counter);
   };
-  if (end - begin < kLarge)
-    each(begin, end);
-  else
-    for_each_touched(begin & ~(kPage - 1), (end + kPage - 1) & ~(kPage - 1),
-                     [&](uint64_t from, uint64_t to) {
-                       each(from > begin ? from : begin, to < end ? to : end);
-                     });
+  uint32_t stripes = in_stripes((uint64_t)block, (uint64_t)block + size) ? used_stripes : 1;
+  for (uint32_t s = 0; s < stripes; s++) {
+    uint64_t first = begin + ASSAY_STRIPE(s), stop = end + ASSAY_STRIPE(s);
+    if (end - begin < kLarge)
+      each(first, stop);
+    else
+      for_each_touched(first & ~(kPage - 1), (stop + kPage - 1) & ~(kPage - 1),
+                       [&](uint64_t from, uint64_t to) {
+                         each(from > first ? from : first, to < stop ? to : stop);
+                       });
+  }
 }
 
 } // namespace
