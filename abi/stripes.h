@@ -28,14 +28,17 @@
 #define ASSAY_STRIPE_BASE_ 0x130020000000ULL
 // Step 4 would put the low window where words of mmapped memory have their shadow.
 #define ASSAY_STRIPE(s)                                                                            \
-  ((s) == 0 ? 0ULL                                                                                 \
-            : ASSAY_STRIPE_BASE_ + ((s) < 4 ? (uint64_t)(s) : (uint64_t)(s) + 1) * ASSAY_STRIPE_STEP_)
+  ((s) == 0                                                                                        \
+       ? 0ULL                                                                                      \
+       : ASSAY_STRIPE_BASE_ + ((s) < 4 ? (uint64_t)(s) : (uint64_t)(s) + 1) * ASSAY_STRIPE_STEP_)
 
 // Counters of a program window in a stripe.
 #define ASSAY_STRIPE_BEGIN_(window, s)                                                             \
-  (ASSAY_STRIPE(s) + ASSAY_SHADOW_OF_(ASSAY_##window##_BEGIN, ASSAY_COUNTERS_SHIFT, ASSAY_COUNTERS_BASE))
+  (ASSAY_STRIPE(s) +                                                                               \
+   ASSAY_SHADOW_OF_(ASSAY_##window##_BEGIN, ASSAY_COUNTERS_SHIFT, ASSAY_COUNTERS_BASE))
 #define ASSAY_STRIPE_END_(window, s)                                                               \
-  (ASSAY_STRIPE(s) + ASSAY_SHADOW_OF_(ASSAY_##window##_END, ASSAY_COUNTERS_SHIFT, ASSAY_COUNTERS_BASE))
+  (ASSAY_STRIPE(s) +                                                                               \
+   ASSAY_SHADOW_OF_(ASSAY_##window##_END, ASSAY_COUNTERS_SHIFT, ASSAY_COUNTERS_BASE))
 
 #define ASSAY_CHECK_STRIPES_(window_a, a, window_b, b)                                             \
   static_assert((a) == (b) || ASSAY_DISJOINT_(ASSAY_STRIPE_BEGIN_(window_a, a),                    \

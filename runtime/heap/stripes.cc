@@ -19,8 +19,7 @@ constexpr int kSetGs = 0x1001; // ARCH_SET_GS
 
 // All counters of every stripe but the first, save the low windows of some; and of odd addresses,
 // which are not accounted for but must not fault.
-constexpr uint64_t kBegin =
-    ASSAY_SHADOW_OF_(ASSAY_HIGH_END, ASSAY_WORDS_SHIFT, ASSAY_WORDS_BASE);
+constexpr uint64_t kBegin = ASSAY_SHADOW_OF_(ASSAY_HIGH_END, ASSAY_WORDS_SHIFT, ASSAY_WORDS_BASE);
 constexpr uint64_t kEnd = ASSAY_HIGH_BEGIN;
 constexpr uint64_t kLowSpan = ASSAY_STRIPE_END_(LOW, 0) - ASSAY_STRIPE_BEGIN_(LOW, 0);
 
@@ -66,7 +65,8 @@ uint32_t choose(uint32_t count) {
 } // namespace
 
 void take_stripe() {
-  uint64_t count = runtime.options.stripes < ASSAY_STRIPES ? runtime.options.stripes : ASSAY_STRIPES;
+  uint64_t count =
+      runtime.options.stripes < ASSAY_STRIPES ? runtime.options.stripes : ASSAY_STRIPES;
   if (count < 2 || !runtime.instrumented || counters_are_elsewhere())
     return;
   Locked locked(stripes.lock);
@@ -85,9 +85,8 @@ void forget_stripes() {
     owner = 0;
   if (!stripes.mapped)
     return;
-  each_range([](uint64_t begin, uint64_t bytes) {
-    sys::advise((void *)begin, bytes, MADV_DONTNEED);
-  });
+  each_range(
+      [](uint64_t begin, uint64_t bytes) { sys::advise((void *)begin, bytes, MADV_DONTNEED); });
   for (int s = 1; s < ASSAY_STRIPES; s++)
     if (this_thread.stripe == ASSAY_STRIPE(s))
       stripes.owner[s] = sys::thread_id();
