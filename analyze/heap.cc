@@ -452,7 +452,7 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
       group_by(result.contexts, [](const HeapContextRow &row) { return row.owner_frame().module; });
   find_layouts(result.types, profile);
   describe_coverage(result, profile);
-  result.globals = globals(profile, symbols);
+  result.globals = globals(profile, symbols, result.block_bytes);
   std::erase_if(result.globals, [&](const GlobalRow &row) { return !filter.keeps(row); });
   result.stacks = stacks(profile);
   result.events = events_of(profile, symbols, filter);

@@ -24,7 +24,7 @@
 namespace analyze {
 namespace {
 
-constexpr uint64_t kBlock = 64;
+constexpr uint64_t kBlock = 64; // what the compiler aligns globals to, and most counters cover
 
 uint64_t end_of(const image::DataSymbol &symbol) {
   return symbol.address + symbol.size;
@@ -116,7 +116,8 @@ GlobalRow row_of(const profile::Profile &profile, image::Symbols &symbols, profi
 
 } // namespace
 
-std::vector<GlobalRow> globals(const profile::Profile &profile, image::Symbols &symbols) {
+std::vector<GlobalRow> globals(const profile::Profile &profile, image::Symbols &symbols,
+                               uint64_t block_bytes) {
   // module, first and last symbol, whether it is constant
   using Key = std::tuple<profile::ModuleId, size_t, size_t, bool>;
   static const image::Data kNothing;
@@ -135,10 +136,10 @@ std::vector<GlobalRow> globals(const profile::Profile &profile, image::Symbols &
     row->second.reads += block.reads;
     row->second.writes += block.writes;
     if (range.empty())
-      row->second.touched_bytes += kBlock;
+      row->second.touched_bytes += block_bytes;
     for (size_t index = range.first; index < range.last; index++)
       row->second.touched_bytes +=
-          overlap(data.symbols[index], block.offset, block.offset + kBlock);
+          overlap(data.symbols[index], block.offset, block.offset + block_bytes);
   }
   std::vector<GlobalRow> result;
   result.reserve(rows.size());

@@ -350,14 +350,20 @@ CommandLine read_command_line(const std::vector<std::string> &arguments) {
 
 std::vector<std::string> clang_arguments(const CommandLine &line,
                                          const Installation &installation) {
-  if (!line.tools)
-    return line.rest;
-  std::vector<std::string> out = {"--start-no-unused-arguments", "-g"};
+  // What programs include must be found in any case; it is empty where nothing is instrumented.
+  std::vector<std::string> out = {"--start-no-unused-arguments", "-isystem",
+                                  installation.file("include")};
+  if (!line.tools) {
+    out.push_back("--end-no-unused-arguments");
+    out.insert(out.end(), line.rest.begin(), line.rest.end());
+    return out;
+  }
+  out.push_back("-g");
   if (line.links)
     out.push_back("-Wl,--build-id");
   if (!line.sanitizes)
     out.push_back("-fsanitize=alloc-token");
-  add(out, {"-D__ASSAY__=1", "-isystem", installation.file("include")});
+  add(out, {"-D__ASSAY__=1"});
 #define ASSAY_TOOL(name, bit, question)                                                            \
   if (line.tools & (1ULL << bit)) {                                                                \
     std::string macro = "-D__ASSAY_" #name "__=1";                                                 \

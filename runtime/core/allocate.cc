@@ -45,11 +45,21 @@ void *real_allocate(size_t size, size_t align, Via via) {
   switch (via) {
   case Via::kMalloc: return real.malloc(size);
   case Via::kCalloc: return real.calloc(1, size);
-  case Via::kMemalign: return real.memalign(align, size);
-  case Via::kAlignedAlloc: return real.aligned_alloc(align, size);
-  case Via::kPosixMemalign: return real.posix_memalign(&block, align, size) == 0 ? block : nullptr;
+  case Via::kMemalign:
+    if (real.memalign)
+      return real.memalign(align, size);
+    break;
+  case Via::kAlignedAlloc:
+    if (real.aligned_alloc)
+      return real.aligned_alloc(align, size);
+    break;
+  case Via::kPosixMemalign:
+    if (real.posix_memalign)
+      return real.posix_memalign(&block, align, size) == 0 ? block : nullptr;
+    break;
   }
-  __builtin_unreachable();
+  errno = ENOMEM; // a program whose own malloc has no such function
+  return nullptr;
 }
 
 void *plain_allocate(size_t size, size_t align, Via via) {
@@ -266,7 +276,7 @@ size_t usable_size(void *block) {
     if (runtime.side.find(block, object))
       return object.header.size;
   }
-  return real.malloc_usable_size(block);
+  return real.malloc_usable_size ? real.malloc_usable_size(block) : 0;
 }
 
 bool withdraw(void *block) {

@@ -89,7 +89,7 @@ void __assay_event(const char *name, uint64_t weight) {
   Busy busy;
   uint32_t number = state.names.number_of(0, name);
   if (!number)
-    count_loss(ASSAY_LOSS_no_memory, 1);
+    count_loss(ASSAY_LOSS_too_many_names, 1);
   else
     count_event(number, context_of(ASSAY_FRAME, 0), weight);
 }

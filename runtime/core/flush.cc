@@ -167,6 +167,8 @@ void begin_file(bool forked) {
 void add_instrumented_module(const void *sites, uint64_t size) {
   agree_on_counters(sites, size);
   add_sites(sites, size);
+  if (runtime.counters & ASSAY_COUNTERS_STACK)
+    note_own_stack(); // the main thread's is the first
 }
 
 void flush(SnapshotKind kind) {

@@ -33,6 +33,8 @@ void register_pool(const void *pool, const char *name) {
   }
   SideObject known = {pool, {}, nullptr}, before;
   known.header.context = origin_number(ASSAY_ORIGIN_POOL, name ? name : "");
+  if (!known.header.context)
+    count_loss(ASSAY_LOSS_too_many_names, 1);
   state.pools.insert(known, &before);
 }
 

@@ -190,6 +190,10 @@ void unwind(const void *frame, size_t limit, bool folded, Stack &out) {
   }
 }
 
+void note_own_stack() {
+  end_of_stack((uint64_t)__builtin_frame_address(0));
+}
+
 uint32_t known_stacks() {
   return __atomic_load_n(&stacks.count, __ATOMIC_ACQUIRE);
 }

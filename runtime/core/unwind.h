@@ -24,6 +24,7 @@ void unwind(const void *frame, size_t limit, bool folded, Stack &out);
 struct StackBounds {
   uint64_t low, high;
 };
+void note_own_stack(); // of a thread that has not allocated yet
 uint32_t known_stacks();
 StackBounds known_stack(uint32_t number);
 

@@ -14,6 +14,7 @@
 #include "runtime/core/syscall.h"
 #include "runtime/core/thread.h"
 #include "runtime/core/touched_pages.h"
+#include "runtime/heap/shared_blocks.h"
 #include "runtime/heap/stripes.h"
 
 uint64_t __assay_counters_base = ASSAY_COUNTERS_BASE;
@@ -108,10 +109,8 @@ template <typename Layout>
 void add_block(const Counters<Layout> &range, typename Layout::Word *counter, uint64_t reads,
                uint64_t writes, bool is_new, Look look, Counts &counts) {
   uint64_t bytes = range.bytes_in(counter);
-  if (look == Look::kShare && bytes < Layout::kBlock) {
-    reads = reads * bytes / Layout::kBlock;
-    writes = writes * bytes / Layout::kBlock;
-  }
+  if (look == Look::kShare && bytes < Layout::kBlock && is_new && !meet_shared_block(counter))
+    reads = writes = 0;
   counts.reads += reads;
   counts.writes += writes;
   counts.blocks_touched += is_new;
@@ -147,6 +146,7 @@ template <typename Word> bool is_first(Word *counter, uint32_t s) {
 
 template <typename Layout>
 void move(uint64_t from, uint64_t from_size, uint64_t to, uint64_t to_size, uint64_t stripe) {
+  using Word = typename Layout::Word;
   Counters<Layout> source(from, from_size, stripe), target(to, to_size, stripe);
   if (source.first == target.first || target.first == target.stop)
     return;
@@ -157,7 +157,16 @@ void move(uint64_t from, uint64_t from_size, uint64_t to, uint64_t to_size, uint
       *s = 0;
     }
   };
-  if (target.first < source.first)
+  bool apart = target.stop <= source.first || source.stop <= target.first;
+  if (apart && (uint64_t)source.stop - (uint64_t)source.first >= kLookBytes)
+    for_each_touched(
+        (uint64_t)source.first & ~(kPage - 1), ((uint64_t)source.stop + kPage - 1) & ~(kPage - 1),
+        [&](uint64_t from_page, uint64_t to_page) {
+          Word *s = (Word *)from_page > source.first ? (Word *)from_page : source.first;
+          for (; s < (Word *)to_page && s < source.stop; s++)
+            move_one(s);
+        });
+  else if (target.first < source.first)
     for (auto *s = source.first; s < source.stop; s++)
       move_one(s);
   else

@@ -30,10 +30,10 @@ struct Counts {
 
 // How an object's counters are read.
 enum class Look {
-  kTake,  // and zeroed: the object has ended
-  kKeep,  // the object goes on
-  kShare, // the object goes on, and its first and last blocks may be others' too: of their counts it
-          // gets the share that its bytes are of the block
+  kTake, // and zeroed: the object has ended
+  kKeep, // the object goes on
+  kShare, // the object goes on, and its first and last blocks may be others' too: the first that is met
+          // in a walk gets their counts (shared_blocks.h)
 };
 
 // Sums up the counters of the blocks that [start, start + size) lies in. Costs what was touched.

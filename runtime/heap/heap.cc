@@ -4,15 +4,18 @@
 //
 // Source: heap-profiler.txt, "Runtime".
 
+#include "abi/sites.h"
 #include "runtime/core/events.h"
 #include "runtime/core/losses.h"
 #include "runtime/core/runtime.h"
+#include "runtime/core/unwind.h"
 #include "runtime/heap/counters.h"
 #include "runtime/heap/free_places.h"
 #include "runtime/heap/hib_table.h"
 #include "runtime/heap/live_bytes.h"
 #include "runtime/heap/live_walk.h"
 #include "runtime/heap/outside.h"
+#include "runtime/heap/shared_blocks.h"
 #include "runtime/heap/stripes.h"
 #include "runtime/heap/text.h"
 #include "runtime/heap/wrap.h"
@@ -91,7 +94,7 @@ bool start() {
     runtime.file.append(ASSAY_RECORD_HeapLive, record);
     print_hib(e, true);
   };
-  if (create_watch() && create_live_bytes() && create_free_places() &&
+  if (create_watch() && create_live_bytes() && create_free_places() && create_shared_blocks() &&
       heap.live.create(1021, 4, write_live) &&
       heap.freed.create(runtime.options.hib_sets, runtime.options.hib_ways, write_freed))
     return true;
@@ -111,6 +114,20 @@ void on_allocation(const Allocation &a) {
   add_live(a.header.context, a.header.size, 1);
 }
 
+// An object that shrinks in place keeps what was counted in the ends that it loses: its first and last
+// blocks take it.
+void keep_counts_of_lost_ends(const Realloc &r) {
+  uint64_t begin = (uint64_t)r.block, end = begin + r.header.size;
+  uint64_t old_begin = (uint64_t)r.old_block, old_end = old_begin + r.old_size;
+  if (!r.header.size)
+    return;
+  if (old_begin < begin)
+    move_counters(r.old_block, begin - old_begin, r.block, 1);
+  uint64_t first_lost = (end + ASSAY_BLOCK_BYTES - 1) & ~(ASSAY_BLOCK_BYTES - 1);
+  if (first_lost < old_end)
+    move_counters((void *)first_lost, old_end - first_lost, (void *)(end - 1), 1);
+}
+
 void on_realloc(const Realloc &r) {
   uint32_t context = r.header.context;
   if (inherited(r.header))
@@ -122,6 +139,8 @@ void on_realloc(const Realloc &r) {
     if (r.was_marked)
       move_wrapped(r.old_block, r.old_size, r.block);
   }
+  if (!r.moved && has_shadow(r.old_block, r.old_size))
+    keep_counts_of_lost_ends(r);
   take_live(context, r.old_size, 0);
   add_live(context, r.header.size, 0);
   AssayHib facts;
@@ -169,6 +188,7 @@ void walk_live(SnapshotKind kind) {
   heap.walk++;
   heap.walk_began_us = now_us();
   heap.walked_objects = heap.walked_bytes = 0;
+  begin_shared_blocks();
   for_each_live(walk_one);
   watch_outside();
   heap.live.write_all();
@@ -225,6 +245,12 @@ void on_instrumented() {
     count_loss(ASSAY_LOSS_no_shadow, 1);
 }
 
+void on_thread_start() {
+  take_stripe();
+  if (runtime.counters & ASSAY_COUNTERS_STACK)
+    note_own_stack();
+}
+
 void on_fork() {
   heap.fork_us = now_us() + 1;
   if (runtime.instrumented)
@@ -252,7 +278,7 @@ constinit const Subscriber subscriber = {
     .on_snapshot = on_snapshot,
     .on_reset = on_reset,
     .on_instrumented = on_instrumented,
-    .on_thread_start = take_stripe,
+    .on_thread_start = on_thread_start,
     .on_fork = on_fork,
 };
 

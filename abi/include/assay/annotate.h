@@ -17,7 +17,7 @@
  *   assay_unregister_pool(arena);             the same, and the pool is gone
  *
  * Objects that share a 64-byte block share its access counter: the first to end takes what was
- * counted. A pool whose objects begin on multiples of 64 is counted exactly.
+ * counted, so that sums are right and whose they are is not. A pool whose objects begin on multiples of 64 is counted exactly.
  *
  * All functions may be called from any thread; none allocates with malloc, waits or changes errno;
  * names are copied. In a signal handler that interrupted Assay itself they do nothing.

@@ -74,7 +74,7 @@ protected:
     blocks_.clear();
     profile::Profile profile = assembler.finish();
     image::Symbols symbols = image::open(analyze::module_files(profile));
-    return analyze::globals(profile, symbols);
+    return analyze::globals(profile, symbols, 64);
   }
 
   static std::string folder_, program_;
