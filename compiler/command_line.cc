@@ -324,10 +324,14 @@ void add_runtime(const CommandLine &line, const Installation &installation,
 #define ASSAY_INTERPOSED_DYNAMIC(name)                                                             \
   if (!line.is_static)                                                                             \
     out.push_back("-Wl,--wrap=" #name);
+#define ASSAY_INTERPOSED_NEW(name, parameters, arguments)                                          \
+  if (line.own_malloc)                                                                             \
+    out.push_back("-Wl,--wrap=" #name);
+#define ASSAY_INTERPOSED_DELETE ASSAY_INTERPOSED_NEW
 #include "abi/interposed.def"
   }
-  if (line.own_malloc)
-    out.push_back("-Wl,--defsym=__assay_own_malloc=1");
+  if (line.own_malloc) // an archive must give its malloc, though nobody but the wrapper refers to it
+    add(out, {"-Wl,--defsym=__assay_own_malloc=1", "-Wl,-u,malloc"});
   // The runtime's operator new throws with the help of the C++ library that is linked in.
   auto has = [&](const char *word) {
     return std::find(line.rest.begin(), line.rest.end(), word) != line.rest.end();
