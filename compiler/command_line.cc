@@ -227,6 +227,8 @@ private:
       line_.counters &= ~(uint32_t)ASSAY_COUNTERS_DYNAMIC;
     else if (a == "-fassay-shadow=dynamic")
       line_.counters |= ASSAY_COUNTERS_DYNAMIC;
+    else if (starts_with(a, "-fassay-shadow="))
+      refuse(a + ": no such place; there is fixed and dynamic");
     else if (a == "-fassay-wrap")
       line_.own_malloc = true;
     else if (a == "-fassay-shared-runtime")

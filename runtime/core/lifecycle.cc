@@ -100,8 +100,10 @@ void start(char **envp, bool instrumented) {
     print_option_help();
     sys::exit_process(0);
   }
-  if (runtime.options.depth < 1 || runtime.options.depth > kMaxDepth)
+  if (runtime.options.depth < 1 || runtime.options.depth > kMaxDepth) {
     runtime.options.depth = runtime.options.depth ? kMaxDepth : 1;
+    say("the option depth goes from 1 to 256; the nearest is taken");
+  }
   if (has_own_malloc())
     runtime.options.headers = false;
   start_clock();

@@ -36,7 +36,7 @@ void write_out() {
     done += good ? (size_t)n : 0;
   }
   if (!good)
-    count_loss(ASSAY_LOSS_write_failed, 1);
+    count_loss(ASSAY_LOSS_text_failed, 1);
   if (!to_stderr && !sys::failed(fd))
     sys::close(fd);
   text.used = 0;
