@@ -13,7 +13,8 @@ tests/suites/NAME says how to build and run the suite, in bash, and what of its 
 The results of every variant must be the bytes of the native ones, so the same tests pass and the same fail, with
 the same messages where the suite prints any. Then `assay heap` must read the profiles of all processes of the suite.
 Builds are kept until their recipe, or for an instrumented one the plugin or the runtime, changes. Outputs and
-results stay in build/tests/suites/NAME/VARIANT/, the durations in build/tests/suites/NAME/durations.
+results stay in build/tests/suites/NAME/VARIANT/, the durations in build/tests/suites/NAME/durations. ASSAY_OPTIONS of the
+environment are added to those of the runs.
 
 Natively means clang 22 with the same flags, not the program's release build: only Assay may make the difference.
 """
@@ -64,7 +65,7 @@ def environment(variant, work, source):
     compilers = {"CC": "clang-22", "CXX": "clang++-22"} if variant == "native" else {"CC": "assay-cc", "CXX": "assay-c++"}
     path = f"{root / 'build/bin'}:{os.environ['PATH']}"
     return {**os.environ, **compilers, "CFLAGS": FLAGS[variant], "CXXFLAGS": FLAGS[variant], "PATH": path, "source": source,
-            "LC_ALL": "C.UTF-8", "ASSAY_OPTIONS": f"dir={work / 'profiles'}:run=suite"}
+            "LC_ALL": "C.UTF-8", "ASSAY_OPTIONS": f"dir={work / 'profiles'}:run=suite:{os.environ.get('ASSAY_OPTIONS', '')}"}
 
 
 def build(suite, variant, work, env):
@@ -114,7 +115,7 @@ def main():
                             check=True).stdout.strip()
     results, durations = {}, []
     for variant in chosen or variants:
-        work = folder / variant
+        work = folder / f"{variant:_<8}"  # of one length: what a suite does may depend on how long paths are
         env = environment(variant, work, source)
         began = time.monotonic()
         build(suite, variant, work, env)
