@@ -187,8 +187,10 @@ void continue_in_child() {
   forget_sideline();
   publish_fork();
   runtime.recording = open_profile(true);
-  if (runtime.recording)
-    start_helper();
+  if (!runtime.recording)
+    return;
+  runtime.file.flush(); // a child that is killed at once leaves a readable file
+  start_helper();
 }
 
 } // namespace assay
