@@ -98,12 +98,6 @@ void write_header(void *block, ChunkHeader header, void *base) {
   runtime.chunks.insert(block);
 }
 
-uint32_t take_next_type() {
-  uint32_t type = __assay_next_type;
-  __assay_next_type = 0;
-  return type;
-}
-
 void free_base(void *block) {
   ChunkHeader *header = header_of(block);
   char *base = (char *)block - header->to_base;
@@ -117,10 +111,6 @@ void *allocate_beside(size_t size, size_t align, Via via, uint32_t type, const v
   if (block)
     begin_beside(runtime.side, block, size, nullptr, context_of(frame, type));
   return block;
-}
-
-bool observed() {
-  return runtime.recording && !this_thread.busy;
 }
 
 } // namespace
@@ -279,22 +269,19 @@ size_t usable_size(void *block) {
   return real.malloc_usable_size ? real.malloc_usable_size(block) : 0;
 }
 
-bool withdraw(void *block) {
-  if (runtime.chunks.owns(block)) {
-    ChunkHeader &header = *header_of(block);
+void withdraw(void *block) {
+  auto mark = [block](ChunkHeader &header) {
     if (!(header.flags & kWithdrawn))
       publish_withdrawal({block, header});
     header.flags |= kWithdrawn;
-    return true;
-  }
+  };
   SideObject object;
-  if (!runtime.side.find(block, object))
-    return false;
-  if (!(object.header.flags & kWithdrawn))
-    publish_withdrawal({block, object.header});
-  object.header.flags |= kWithdrawn;
-  runtime.side.update(object);
-  return true;
+  if (runtime.chunks.owns(block)) {
+    mark(*header_of(block));
+  } else if (runtime.side.find(block, object)) {
+    mark(object.header);
+    runtime.side.update(object);
+  }
 }
 
 } // namespace assay

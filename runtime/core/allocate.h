@@ -18,8 +18,8 @@ void *reallocate(void *block, size_t size, const void *frame);
 void release(void *block, const void *frame);
 size_t usable_size(void *block);
 
-// The block is a pool's memory from now on, and no object. False if it is not one of ours. Inside a
-// Busy section, while recording.
-bool withdraw(void *block);
+// The block, if it is one of ours, is a pool's memory from now on, and no object. Inside a Busy
+// section, while recording.
+void withdraw(void *block);
 
 } // namespace assay

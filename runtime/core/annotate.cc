@@ -55,10 +55,6 @@ void count_event(uint32_t name, uint32_t context, uint64_t weight) {
   state.events[state.used++] = {name, context, 1, weight};
 }
 
-bool observed() {
-  return runtime.recording && !this_thread.busy;
-}
-
 } // namespace
 
 void write_events() {

@@ -10,8 +10,7 @@
 #include "runtime/core/events.h"
 #include "runtime/core/interpose.h"
 #include "runtime/core/lock.h"
-#include "runtime/core/runtime.h"
-#include "runtime/core/thread.h"
+#include "runtime/core/objects.h"
 
 namespace assay {
 namespace {
@@ -71,7 +70,7 @@ template <typename Result> Result begin(void *given) {
 template <typename Result, typename Create>
 int create_with(Result (*run)(void *), void *argument, Create create) {
   find_real_functions();
-  Slot *slot = runtime.recording && !this_thread.busy ? new_slot(run, argument) : nullptr;
+  Slot *slot = observed() ? new_slot(run, argument) : nullptr;
   return slot ? create(begin<Result>, slot) : create(run, argument);
 }
 

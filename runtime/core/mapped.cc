@@ -83,8 +83,8 @@ void forget_range(uint64_t start, uint64_t end, const void *frame) {
   }
 }
 
-bool observed() {
-  return runtime.options.mmap && runtime.recording && !this_thread.busy;
+bool mappings_observed() {
+  return runtime.options.mmap && observed();
 }
 
 uint64_t pages(uint64_t size) {
@@ -153,32 +153,35 @@ void forget_mapped_holder() {
 
 using namespace assay;
 
-ASSAY_EXPORT void *ASSAY_NAME(mmap)(void *at, size_t size, int protection, int flags, int fd,
-                                    off_t offset) {
+namespace {
+
+void *map(void *at, size_t size, int protection, int flags, int fd, off_t offset,
+          const void *frame) {
   long got = sys::call(SYS_mmap, (long)at, (long)size, protection, flags, fd, offset);
   if (sys::failed(got)) {
     errno = (int)-got;
     return MAP_FAILED;
   }
-  if (observed())
-    note_map((uint64_t)got, size, flags & MAP_ANONYMOUS, ASSAY_FRAME);
+  if (mappings_observed())
+    note_map((uint64_t)got, size, flags & MAP_ANONYMOUS, frame);
   return (void *)got;
+}
+
+} // namespace
+
+ASSAY_EXPORT void *ASSAY_NAME(mmap)(void *at, size_t size, int protection, int flags, int fd,
+                                    off_t offset) {
+  return map(at, size, protection, flags, fd, offset, ASSAY_FRAME);
 }
 
 ASSAY_EXPORT void *ASSAY_NAME(mmap64)(void *at, size_t size, int protection, int flags, int fd,
                                       off_t offset) {
-  long got = sys::call(SYS_mmap, (long)at, (long)size, protection, flags, fd, offset);
-  if (sys::failed(got)) {
-    errno = (int)-got;
-    return MAP_FAILED;
-  }
-  if (observed())
-    note_map((uint64_t)got, size, flags & MAP_ANONYMOUS, ASSAY_FRAME);
-  return (void *)got;
+  return map(at, size, protection, flags, fd, offset, ASSAY_FRAME);
 }
 
 ASSAY_EXPORT int ASSAY_NAME(munmap)(void *at, size_t size) {
-  if (observed() && (uint64_t)at % 4096 == 0) // before another thread can get the same place
+  if (mappings_observed() &&
+      (uint64_t)at % 4096 == 0) // before another thread can get the same place
     note_unmap((uint64_t)at, size, ASSAY_FRAME);
   long result = sys::unmap(at, size);
   if (sys::failed(result)) {
@@ -201,7 +204,7 @@ ASSAY_EXPORT void *ASSAY_NAME(mremap)(void *at, size_t old_size, size_t size, in
     errno = (int)-got;
     return MAP_FAILED;
   }
-  if (observed())
+  if (mappings_observed())
     note_remap((uint64_t)at, old_size, (uint64_t)got, size, ASSAY_FRAME);
   return (void *)got;
 }

@@ -3,9 +3,23 @@
 #pragma once
 
 #include "runtime/core/chunk.h"
+#include "runtime/core/runtime.h"
 #include "runtime/core/side_table.h"
+#include "runtime/core/thread.h"
 
 namespace assay {
+
+// Is what this thread does now to be recorded? Not inside the runtime.
+inline bool observed() {
+  return runtime.recording && !this_thread.busy;
+}
+
+// The type that was announced for the allocation that is being made; forgets it.
+inline uint32_t take_next_type() {
+  uint32_t type = __assay_next_type;
+  __assay_next_type = 0;
+  return type;
+}
 
 // The context of the call that `frame` is the frame of.
 uint32_t context_of(const void *frame, uint32_t type, uint32_t origin = 0);

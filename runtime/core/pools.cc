@@ -46,10 +46,6 @@ void end_objects_of(const void *pool, const void *frame) {
   });
 }
 
-bool observed() {
-  return runtime.recording && !this_thread.busy;
-}
-
 } // namespace
 
 void for_each_pool_object(void (*f)(const void *block, const ChunkHeader &header)) {
@@ -80,8 +76,7 @@ void __assay_pool_memory(const void *, const void *block) {
 }
 
 void __assay_pool_allocate(const void *pool, const void *object, uint64_t bytes) {
-  uint32_t type = __assay_next_type;
-  __assay_next_type = 0;
+  uint32_t type = take_next_type();
   if (!observed() || !object || (bytes >> 47) || (uint64_t)object + bytes > ASSAY_HIGH_END ||
       (uint64_t)object >= ASSAY_HIGH_END) // no address of a program
     return;

@@ -14,24 +14,18 @@
 namespace assay {
 namespace {
 
-bool observed() {
-  return runtime.recording && !this_thread.busy && runtime.side.exists();
-}
-
 void note_new(void *block, size_t size, const void *frame) {
-  if (!block || !observed())
+  if (!block || !observed() || !runtime.side.exists())
     return;
   Busy busy;
   SideObject known;
   if (runtime.side.find(block, known))
     return;
-  uint32_t type = __assay_next_type;
-  __assay_next_type = 0;
-  begin_beside(runtime.side, block, size, nullptr, context_of(frame, type));
+  begin_beside(runtime.side, block, size, nullptr, context_of(frame, take_next_type()));
 }
 
 void note_delete(void *block, const void *frame) {
-  if (!block || !observed())
+  if (!block || !observed() || !runtime.side.exists())
     return;
   Busy busy;
   SideObject object;

@@ -38,7 +38,7 @@ struct Batch {
 
 void for_each_live(void (*f)(const void *, const ChunkHeader &)) {
   static Batch batch; // under the lock of flush()
-  batch.count = 0;    // a fork in the middle of a walk leaves the child what the parent had gathered
+  batch.count = 0; // a fork in the middle of a walk leaves the child what the parent had gathered
   runtime.chunks.for_each_region([f](uintptr_t base, const uint8_t *map, size_t bytes) {
     for (size_t i = 0; i < bytes; i += 8) {
       uint64_t eight =
