@@ -4,6 +4,7 @@
 tests/suites/NAME says how to build and run the suite, in bash, and what of its output is a result:
   source_name   in scripts/sources.txt
   variants      builds besides `native` and `heap` (-O2 both): `heap-O0`
+  options       ASSAY_OPTIONS of its runs, besides where the profiles go
   at_least      so many tests it must have; a suite that does not run is not a pass
   build         in an empty folder, from $source, with $CC, $CXX and $CFLAGS
   check         runs everything; each command by `try NAME COMMAND…`, which adds its exit status to the output
@@ -61,11 +62,11 @@ def made_from(suite, variant):
     return "".join([text_of(suite, 'echo "$source_name"; declare -f build').decode(), FLAGS[variant], "\n", *versions])
 
 
-def environment(variant, work, source):
+def environment(variant, work, source, options):
     compilers = {"CC": "clang-22", "CXX": "clang++-22"} if variant == "native" else {"CC": "assay-cc", "CXX": "assay-c++"}
     path = f"{root / 'build/bin'}:{os.environ['PATH']}"
     return {**os.environ, **compilers, "CFLAGS": FLAGS[variant], "CXXFLAGS": FLAGS[variant], "PATH": path, "source": source,
-            "LC_ALL": "C.UTF-8", "ASSAY_OPTIONS": f"dir={work / 'profiles'}:run=suite:{os.environ.get('ASSAY_OPTIONS', '')}"}
+            "LC_ALL": "C.UTF-8", "ASSAY_OPTIONS": f"dir={work / 'profiles'}:run=suite:{options}"}
 
 
 def build(suite, variant, work, env):
@@ -109,6 +110,7 @@ def main():
     suite = root / "tests/suites" / name
     folder = root / "build/tests/suites" / name
     source_name = text_of(suite, 'echo "$source_name"').decode().strip()
+    options = text_of(suite, 'echo "${options:-}"').decode().strip() + ":" + os.environ.get("ASSAY_OPTIONS", "")
     at_least = int(text_of(suite, 'echo "$at_least"'))
     variants = ["native", "heap", *text_of(suite, 'echo "${variants[@]:-}"').decode().split()]
     source = subprocess.run([root / "scripts/fetch-source", source_name], stdout=subprocess.PIPE, text=True,
@@ -116,7 +118,7 @@ def main():
     results, durations = {}, []
     for variant in chosen or variants:
         work = folder / f"{variant:_<8}"  # of one length: what a suite does may depend on how long paths are
-        env = environment(variant, work, source)
+        env = environment(variant, work, source, options)
         began = time.monotonic()
         build(suite, variant, work, env)
         built = time.monotonic()
