@@ -35,6 +35,10 @@ void *reserve(size_t bytes, uintptr_t at) {
   return (void *)got;
 }
 
+void empty_span(void *span, size_t bytes) {
+  sys::advise(span, bytes, MADV_DONTNEED);
+}
+
 void forget_arena_holder() {
   arena.lock.reset();
 }

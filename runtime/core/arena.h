@@ -17,6 +17,9 @@ void *reserve(size_t bytes, uintptr_t at = 0);
 // other).
 void *arena_allocate(size_t bytes);
 
+// Gives the memory of a reserved span back: it reads as zeros again.
+void empty_span(void *span, size_t bytes);
+
 // In the child of a fork: a thread that was allocating does not exist there.
 void forget_arena_holder();
 
@@ -29,6 +32,8 @@ public:
     elements_ = static_cast<T *>(reserve(sizeof(T) * kLimit));
     return elements_ != nullptr;
   }
+  // Back to zeros. Nobody else may be using it.
+  void clear() { empty_span(elements_, sizeof(T) * kLimit); }
   bool exists() const { return elements_ != nullptr; }
   T &operator[](size_t i) { return elements_[i < kLimit ? i : 0]; }
   static constexpr size_t limit() { return kLimit; }

@@ -186,6 +186,8 @@ void continue_in_child() {
   forget_flush();
   forget_sideline();
   publish_fork();
+  if (!busy.nested()) // else a handler forked in the middle of adding a context, and may go back there
+    runtime.depot.forget();
   runtime.recording = open_profile(true);
   if (!runtime.recording)
     return;

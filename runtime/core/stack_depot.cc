@@ -29,6 +29,13 @@ bool StackDepot::create() {
   return contexts_.create() && buckets_.create();
 }
 
+void StackDepot::forget() {
+  contexts_.clear();
+  buckets_.clear();
+  next_ = 1;
+  start_generation(); // so that what was found lately is not
+}
+
 uint32_t StackDepot::intern(const Stack &stack, uint32_t type, uint32_t origin) {
   uint64_t hash = mix(stack.hash ^ ((uint64_t)type << 32 | generation_ << 8 | stack.depth) ^
                       origin * 0xc2b2ae3d27d4eb4fULL);

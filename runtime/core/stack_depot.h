@@ -26,6 +26,8 @@ public:
   // From now on every stack is a new context, also one of known addresses: a module was unloaded,
   // and another may come in its place.
   void start_generation() { __atomic_fetch_add(&generation_, 1, __ATOMIC_RELAXED); }
+  // In the child of a fork: its file has no contexts yet, and few of the parent's will be in it.
+  void forget();
   // Null while a context is being added by another thread.
   const Context *get(uint32_t context) {
     return __atomic_load_n(&contexts_[context], __ATOMIC_ACQUIRE);

@@ -214,7 +214,7 @@ bool counters_are_elsewhere() {
 }
 
 void forget_counters() {
-  sys::advise((void *)counters_base, kSpan, MADV_DONTNEED);
+  empty_span((void *)counters_base, kSpan);
 }
 
 uint64_t block_bytes() {

@@ -111,7 +111,7 @@ void reset_peaks() {
 
 void forget_live_bytes() {
   live.totals = {};
-  each_context([](uint32_t, ContextStats &c) { c = {}; });
+  live.contexts.clear();
 }
 
 } // namespace assay::heap
