@@ -61,6 +61,7 @@ struct Section {
   WalkBlocks walk;                                         // of walk_number, perhaps incomplete
   WalkBlocks complete_walk;
   uint64_t walk_number = 0;
+  std::map<OutsidePlace, Counts> outside; // of modules that were unloaded
   std::map<std::pair<ContextNumber, ContextNumber>, HeapFreedAt> freed_at;
   std::map<std::pair<ContextNumber, std::string>, EventSum> events;
 };
@@ -241,7 +242,7 @@ private:
       base::fail("kind of memory outside the heap");
     if (tail.size() % sizeof(AssayBlockCounts) != 0)
       base::fail("blocks outside the heap");
-    auto &blocks = walk(r.walk).outside;
+    auto &blocks = r.walk ? walk(r.walk).outside : section_.outside;
     base::ByteReader reader(tail, "blocks");
     while (!reader.at_end()) {
       auto block = reader.read<AssayBlockCounts>();
@@ -343,11 +344,12 @@ private:
       sum.count += place.count;
       sum.bytes += place.bytes;
     }
-    for (auto &[place, counts] : section_.complete_walk.outside) {
-      Counts &sum = outside_[place];
-      sum.reads += counts.reads;
-      sum.writes += counts.writes;
-    }
+    for (auto *blocks : {&section_.outside, &section_.complete_walk.outside})
+      for (auto &[place, counts] : *blocks) {
+        Counts &sum = outside_[place];
+        sum.reads += counts.reads;
+        sum.writes += counts.writes;
+      }
     for (auto &[key, event] : section_.events) {
       EventSum &sum = events_[key];
       sum.count += event.count;

@@ -115,8 +115,10 @@ private:
     case ASSAY_RECORD_Loss: return add(r.as<AssayLoss>());
     case ASSAY_RECORD_HeapLive:
       return copy(r, !is_void && r.as<AssayHeapLive>().walk == last_walk_);
-    case ASSAY_RECORD_HeapOutside:
-      return copy(r, !is_void && r.as<AssayHeapOutside>().walk == last_walk_);
+    case ASSAY_RECORD_HeapOutside: {
+      uint64_t walk = r.as<AssayHeapOutside>().walk;
+      return copy(r, !is_void && (walk == 0 || walk == last_walk_));
+    }
     case ASSAY_RECORD_HeapWalk:
       return copy(r, !is_void && r.as<AssayHeapWalk>().walk == last_walk_);
     case ASSAY_RECORD_HeapTimeline:

@@ -57,6 +57,9 @@ void publish_instrumented() {
 void publish_thread_start() {
   ASSAY_PUBLISH(on_thread_start)
 }
+void publish_unload(uint32_t module) {
+  ASSAY_PUBLISH(on_unload, module)
+}
 void publish_fork() {
   ASSAY_PUBLISH(on_fork)
 }

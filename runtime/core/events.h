@@ -60,6 +60,8 @@ struct Subscriber {
   void (*on_instrumented)();
   // A thread has begun; on that thread, before it runs anything of the program's.
   void (*on_thread_start)();
+  // A module (its number) was unloaded.
+  void (*on_unload)(uint32_t module);
   // In the child of a fork, before anything else runs there.
   void (*on_fork)();
 };
@@ -75,6 +77,7 @@ void publish_snapshot(SnapshotKind kind);
 void publish_reset();
 void publish_instrumented();
 void publish_thread_start();
+void publish_unload(uint32_t module);
 void publish_fork();
 
 } // namespace assay

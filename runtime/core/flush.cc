@@ -202,13 +202,18 @@ void after_unload() {
     return;
   Busy busy;
   Locked locked(written.lock);
-  if (!runtime.modules.refresh())
+  runtime.modules.refresh();
+  bool any = false;
+  for (uint32_t module = 1; module <= written.modules; module++)
+    if (runtime.modules.take_unloaded(module)) {
+      any = true;
+      publish_unload(module);
+      runtime.file.append(ASSAY_RECORD_ModuleUnload, AssayModuleUnload{module, now_us()});
+    }
+  if (!any)
     return;
   runtime.depot.start_generation();
   forget_frame_rules();
-  for (uint32_t module = 1; module <= written.modules; module++)
-    if (runtime.modules.take_unloaded(module))
-      runtime.file.append(ASSAY_RECORD_ModuleUnload, AssayModuleUnload{module, now_us()});
 }
 
 void forget_flush() {

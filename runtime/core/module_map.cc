@@ -115,9 +115,9 @@ void ModuleMap::note_mapping(uint64_t start, uint64_t offset, const char *path, 
   __atomic_store_n(&count_, count_ + 1, __ATOMIC_RELEASE);
 }
 
-bool ModuleMap::refresh() {
+void ModuleMap::refresh() {
   if (!modules_)
-    return false;
+    return;
   Locked locked(lock_);
   static uint8_t seen[kMaxModules]; // under the lock
   __builtin_memset(seen, 0, count_);
@@ -126,11 +126,9 @@ bool ModuleMap::refresh() {
   bool any = false;
   for (; maps.next(line); any = true)
     note_mapping(line.start, line.offset, line.path, seen);
-  bool unloaded = false;
   for (uint32_t i = 0; any && i < count_; i++) // no line at all: /proc is not there
-    if (!seen[i] && !modules_[i].unloaded)
-      unloaded = modules_[i].unloaded = true;
-  return unloaded;
+    if (!seen[i])
+      modules_[i].unloaded = true;
 }
 
 bool ModuleMap::take_unloaded(uint32_t module) {

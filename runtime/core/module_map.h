@@ -25,9 +25,9 @@ public:
   static constexpr uint32_t kMaxModules = 65535;
 
   bool create();
-  // Reads the maps file: new mappings get new numbers, missing ones are marked unloaded. Whether
-  // any was. Uses no libc.
-  bool refresh();
+  // Reads the maps file: new mappings get new numbers, missing ones are marked unloaded. Uses no
+  // libc.
+  void refresh();
   // Whether the module is unloaded and this was not asked before.
   bool take_unloaded(uint32_t module);
   // Notes the SITES section of the module that holds it, refreshing if need be. The module's

@@ -21,9 +21,13 @@ struct {
   SideTable objects;
 } constinit state = {};
 
+// The pool's origin; 0 for one that was not registered, or too late to have a name.
 uint32_t origin_of(const void *pool) {
   SideObject known;
-  return state.pools.find(pool, known) ? known.header.context : 0;
+  if (state.pools.find(pool, known))
+    return known.header.context;
+  count_loss(ASSAY_LOSS_unknown_pool, 1);
+  return 0;
 }
 
 void register_pool(const void *pool, const char *name) {

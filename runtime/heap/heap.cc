@@ -104,9 +104,11 @@ bool start() {
 
 void on_allocation(const Allocation &a) {
   if (has_shadow(a.block, a.header.size)) {
-    if (a.header.flags & kSharedBlocks)
+    if (a.header.flags & kSharedBlocks) {
       zero_own_counters(a.block, a.header.size);
-    else
+      if ((uint64_t)a.block % block_bytes())
+        count_loss_quietly(ASSAY_LOSS_shared_counters, 1);
+    } else
       zero_counters(a.block, a.header.size);
   } else if (runtime.instrumented)
     count_loss(ASSAY_LOSS_odd_address, 1);
@@ -251,6 +253,11 @@ void on_thread_start() {
     note_own_stack();
 }
 
+void on_unload(uint32_t module) {
+  if (runtime.counters & ASSAY_COUNTERS_GLOBALS)
+    end_globals(module);
+}
+
 void on_fork() {
   heap.fork_us = now_us() + 1;
   if (runtime.instrumented)
@@ -279,6 +286,7 @@ constinit const Subscriber subscriber = {
     .on_reset = on_reset,
     .on_instrumented = on_instrumented,
     .on_thread_start = on_thread_start,
+    .on_unload = on_unload,
     .on_fork = on_fork,
 };
 

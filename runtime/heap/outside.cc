@@ -30,6 +30,7 @@ template <typename F> void each_range(F f) {
 // The records of one range, filled block by block.
 class Writer {
 public:
+  // Walk 0: for good.
   Writer(uint64_t walk, uint32_t kind, uint32_t owner, uint64_t origin)
       : record_{walk, kind, owner}, origin_(origin) {}
   ~Writer() { write(); }
@@ -41,7 +42,7 @@ public:
     counts.reads = block.reads;
     counts.writes = block.writes;
     if (block.is_first) // wraps are those of all stripes
-      add_wrapped((void *)block.address, 1, counts, false);
+      add_wrapped((void *)block.address, 1, counts, record_.walk == 0);
     bool down = record_.kind == ASSAY_OUTSIDE_STACK;
     blocks_[used_++] = {down ? origin_ - block.address : block.address - origin_, counts.reads,
                         counts.writes};
@@ -62,6 +63,13 @@ private:
   AssayBlockCounts blocks_[kBlocks];
 };
 
+void write_range(uint64_t walk, uint32_t kind, uint32_t owner, uint64_t begin, uint64_t end) {
+  uint64_t origin = kind == ASSAY_OUTSIDE_STACK ? end : runtime.modules.get(owner).bias;
+  Writer writer(walk, kind, owner, origin);
+  for_each_counted(
+      begin, end, [](void *w, const BlockCount &block) { ((Writer *)w)->add(block); }, &writer);
+}
+
 } // namespace
 
 void watch_outside() {
@@ -72,11 +80,17 @@ void watch_outside() {
 
 void write_outside(uint64_t walk) {
   each_range([walk](uint32_t kind, uint32_t owner, uint64_t begin, uint64_t end) {
-    uint64_t origin = kind == ASSAY_OUTSIDE_STACK ? end : runtime.modules.get(owner).bias;
-    Writer writer(walk, kind, owner, origin);
-    for_each_counted(
-        begin, end, [](void *w, const BlockCount &block) { ((Writer *)w)->add(block); }, &writer);
+    write_range(walk, kind, owner, begin, end);
   });
+}
+
+void end_globals(uint32_t module) {
+  const Module &m = runtime.modules.get(module);
+  if (!m.sites)
+    return;
+  watch_counters((void *)m.start, m.end - m.start);
+  write_range(0, ASSAY_OUTSIDE_GLOBALS, module, m.start, m.end);
+  zero_counters((void *)m.start, m.end - m.start);
 }
 
 void zero_outside() {

@@ -14,4 +14,7 @@ void write_outside(uint64_t walk);
 
 void zero_outside();
 
+// The globals of a module that is gone: what was counted is written, for good.
+void end_globals(uint32_t module);
+
 } // namespace assay::heap
