@@ -35,8 +35,8 @@ std::vector<std::string> doubts(const HeapResult &result, bool needs_accesses) {
   std::vector<std::string> names;
   for (auto [kind, count] : result.losses) {
     bool about_accesses = kind == ASSAY_LOSS_uninstrumented_module ||
-                          kind == ASSAY_LOSS_odd_address ||
-                          kind == ASSAY_LOSS_mixed_counters || kind == ASSAY_LOSS_shared_counters;
+                          kind == ASSAY_LOSS_odd_address || kind == ASSAY_LOSS_mixed_counters ||
+                          kind == ASSAY_LOSS_shared_counters;
     bool about_all = kind == ASSAY_LOSS_killed || kind == ASSAY_LOSS_truncated ||
                      kind == ASSAY_LOSS_no_memory || kind == ASSAY_LOSS_bad_record ||
                      kind == ASSAY_LOSS_write_failed || kind == ASSAY_LOSS_unknown_record;

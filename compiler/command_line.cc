@@ -34,12 +34,18 @@ std::string tool_names() {
   return names;
 }
 
-uint64_t read_tools(std::string_view list) {
-  uint64_t tools = 0;
+// Calls f(word) for each of a list with commas.
+template <typename F> void each_word(std::string_view list, F f) {
   while (!list.empty()) {
     size_t comma = std::min(list.find(','), list.size());
-    std::string_view word = list.substr(0, comma);
+    f(list.substr(0, comma));
     list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+}
+
+uint64_t read_tools(std::string_view list) {
+  uint64_t tools = 0;
+  each_word(list, [&](std::string_view word) {
     uint64_t bit = 0;
 #define ASSAY_TOOL(name, number, question)                                                         \
   if (word == #name)                                                                               \
@@ -49,16 +55,13 @@ uint64_t read_tools(std::string_view list) {
       refuse("-fassay=" + std::string(word) + ": no such tool in this version; there is " +
              tool_names());
     tools |= bit;
-  }
+  });
   return tools;
 }
 
 uint32_t read_counters(std::string_view list) {
   uint32_t counters = 0;
-  while (!list.empty()) {
-    size_t comma = std::min(list.find(','), list.size());
-    std::string_view word = list.substr(0, comma);
-    list.remove_prefix(std::min(comma + 1, list.size()));
+  each_word(list, [&](std::string_view word) {
     if (word == "total")
       counters |= ASSAY_COUNTERS_TOTAL;
     else if (word == "fine")
@@ -70,7 +73,7 @@ uint32_t read_counters(std::string_view list) {
     else if (word != "lines")
       refuse("-fassay-heap=" + std::string(word) +
              ": no such way to count; there is lines, total, fine, globals, stack");
-  }
+  });
   if ((counters & ASSAY_COUNTERS_LAYOUT) == (ASSAY_COUNTERS_TOTAL | ASSAY_COUNTERS_FINE))
     refuse("-fassay-heap=total,fine: the two exclude each other; choose one");
   return counters;
