@@ -16,6 +16,8 @@
 //   lines, high      [0x0100'4e000000, 0x0200'4e000000)
 //   counters, high   [0x0800'50000000, 0x1000'50000000)
 //   words, high      [0x1000'60000000, 0x2000'60000000)
+//   bits, high       [0x0020'4e000000, 0x0040'4e000000)  (lines as one bit; low: in the lines' place)
+//   half lines       [0x74000000, 0x76700000), [0x0200'74000000, 0x0400'74000000)
 //   program, high    [0x4000'00000000, 0x8000'00000000)  PIE, libraries, mmap, stacks
 //
 // What lies between (odd mmap hints) has no shadow of its own: the runtime maps the whole span of a
@@ -35,6 +37,16 @@
 #define ASSAY_COUNTERS_BASE 0x50000000ULL
 #define ASSAY_WORDS_SHIFT 2
 #define ASSAY_WORDS_BASE 0x60000000ULL
+
+// The other forms of the lines' shadow, one bit for 64 bytes and one byte for 32. The finer one needs
+// more room than lies at the base of the others.
+#define ASSAY_BITS_SHIFT 9
+#define ASSAY_BITS_BASE ASSAY_LINES_BASE
+#define ASSAY_HALF_LINES_SHIFT 5
+#define ASSAY_HALF_LINES_BASE 0x74000000ULL
+
+// The newest of the eight snapshots in a byte of the lines' shadow.
+#define ASSAY_LINE_TOUCHED 0x80
 
 #define ASSAY_LOW_BEGIN 0x0ULL
 #define ASSAY_LOW_END 0x4e000000ULL
@@ -89,6 +101,12 @@
 ASSAY_CHECK_SHADOW_(LINES);
 ASSAY_CHECK_SHADOW_(COUNTERS);
 ASSAY_CHECK_SHADOW_(WORDS);
+ASSAY_CHECK_SHADOW_(BITS);
+ASSAY_CHECK_SHADOW_(HALF_LINES);
 ASSAY_CHECK_PAIR_(LINES, COUNTERS);
 ASSAY_CHECK_PAIR_(LINES, WORDS);
 ASSAY_CHECK_PAIR_(COUNTERS, WORDS);
+ASSAY_CHECK_PAIR_(BITS, COUNTERS);
+ASSAY_CHECK_PAIR_(BITS, WORDS);
+ASSAY_CHECK_PAIR_(HALF_LINES, COUNTERS);
+ASSAY_CHECK_PAIR_(HALF_LINES, WORDS);

@@ -15,7 +15,7 @@
 
 enum {
   ASSAY_SITE_TYPE = 1, // a type that is allocated somewhere
-  ASSAY_SITE_UNIT = 2, // an instrumented unit; hash is 0, size a sum of enum AssayCounters
+  ASSAY_SITE_UNIT = 2, // an instrumented unit; see AssaySiteType
 };
 
 // What the units of a program must agree on: how they count accesses to the heap.
@@ -27,6 +27,17 @@ enum AssayCounters {
   ASSAY_COUNTERS_GLOBALS = 4,  // globals are counted too, each in blocks of its own
   ASSAY_COUNTERS_STACK = 8,    // stack variables are counted too
   ASSAY_COUNTERS_DYNAMIC = 16, // the base of the shadow is read from __assay_counters_base
+};
+
+// How the units of a program mark lines that were touched (working set). They must agree, but for
+// ASSAY_LINES_ACCESSES.
+enum AssayLines {
+  ASSAY_LINES_BYTES = 0,    // 64 bytes of program: 1 byte, the newest of eight snapshots on top
+  ASSAY_LINES_BITS = 1,     // 64 bytes of program: 1 bit
+  ASSAY_LINES_HALF = 2,     // 32 bytes of program: 1 byte
+  ASSAY_LINES_FORM = 3,     // mask of the above
+  ASSAY_LINES_ACCESSES = 4, // accesses are counted, as a clock
+  ASSAY_LINES_DYNAMIC = 8,  // the base of the shadow is read from __assay_lines_base
 };
 
 // How a hook is to count.
@@ -43,8 +54,9 @@ typedef struct AssaySite {
 } AssaySite;
 
 typedef struct AssaySiteType {
-  uint64_t hash;        // low 32 bits: the type id
-  uint64_t size;        // sizeof, in bytes; 0 if unknown
+  uint64_t hash;        // low 32 bits: the type id. Of a unit: its tools (abi/tools.def); 0 is heap
+  uint64_t size;        // sizeof, in bytes; 0 if unknown. Of a unit: enum AssayCounters in the low 32
+                        // bits, enum AssayLines in the high ones
   uint32_t name_length; // bytes of the name that follow
   uint32_t reserved;    // zero
 } AssaySiteType;

@@ -79,6 +79,24 @@ uint32_t read_counters(std::string_view list) {
   return counters;
 }
 
+uint32_t read_lines(std::string_view list) {
+  uint32_t lines = 0;
+  each_word(list, [&](std::string_view word) {
+    if (word == "bit")
+      lines |= ASSAY_LINES_BITS;
+    else if (word == "half")
+      lines |= ASSAY_LINES_HALF;
+    else if (word == "accesses")
+      lines |= ASSAY_LINES_ACCESSES;
+    else if (word != "byte")
+      refuse("-fassay-workingset=" + std::string(word) +
+             ": no such way to mark lines; there is byte, bit, half, accesses");
+  });
+  if ((lines & ASSAY_LINES_FORM) == ASSAY_LINES_FORM)
+    refuse("-fassay-workingset=bit,half: the two exclude each other; choose one");
+  return lines;
+}
+
 // An archive of a well-known allocator: the program's malloc will be that one.
 bool is_allocator_archive(std::string_view a) {
   size_t slash = a.rfind('/');
@@ -226,10 +244,13 @@ private:
     else if (starts_with(a, "-fassay-heap="))
       line_.counters =
           (line_.counters & ASSAY_COUNTERS_DYNAMIC) | read_counters(value("-fassay-heap="));
+    else if (starts_with(a, "-fassay-workingset="))
+      line_.lines = (line_.lines & ASSAY_LINES_DYNAMIC) | read_lines(value("-fassay-workingset="));
     else if (a == "-fassay-shadow=fixed")
-      line_.counters &= ~(uint32_t)ASSAY_COUNTERS_DYNAMIC;
+      line_.counters &= ~(uint32_t)ASSAY_COUNTERS_DYNAMIC,
+          line_.lines &= ~(uint32_t)ASSAY_LINES_DYNAMIC;
     else if (a == "-fassay-shadow=dynamic")
-      line_.counters |= ASSAY_COUNTERS_DYNAMIC;
+      line_.counters |= ASSAY_COUNTERS_DYNAMIC, line_.lines |= ASSAY_LINES_DYNAMIC;
     else if (starts_with(a, "-fassay-shadow="))
       refuse(a + ": no such place; there is fixed and dynamic");
     else if (a == "-fassay-wrap")
@@ -240,6 +261,8 @@ private:
       line_.ignore_lists.push_back(readable(value("-fassay-ignorelist=")));
     else if (starts_with(a, "-fassay-"))
       refuse(a + ": unknown flag; --help-assay lists those there are");
+    else if (a == "-fsanitize=efficiency-working-set")
+      line_.tools |= read_tools("workingset");
     else if (starts_with(a, "-fsanitize=efficiency-"))
       refuse(a + ": no such tool in this version; there is " + tool_names());
     else
@@ -397,6 +420,9 @@ std::vector<std::string> clang_arguments(const CommandLine &line,
       add(out, {"-mllvm", "-assay-exact"});
     if (line.counters)
       add(out, {"-mllvm", "-assay-counters=" + std::to_string(line.counters)});
+    if (line.lines)
+      add(out, {"-mllvm", "-assay-lines=" + std::to_string(line.lines)});
+    add(out, {"-mllvm", "-assay-tools=" + std::to_string(line.tools)});
     if (!line.dir.empty())
       add(out, {"-mllvm", "-assay-dir=" + line.dir});
     for (const std::string &list : line.ignore_lists)

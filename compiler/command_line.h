@@ -22,6 +22,7 @@ struct CommandLine {
   bool exact = false;
   bool precise_stacks = false;
   uint32_t counters = 0;         // a sum of enum AssayCounters
+  uint32_t lines = 0;            // a sum of enum AssayLines
   bool plus_plus = false;        // called as assay-c++
   bool is_static = false;        // -static or -static-pie
   bool own_malloc = false;       // asked by -fassay-wrap, or an allocator's archive is linked

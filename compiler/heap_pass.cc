@@ -17,10 +17,9 @@
 #include "abi/sites.h"
 #include "compiler/access.h"
 #include "compiler/counting.h"
-#include "compiler/tags.h"
+#include "compiler/places.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Analysis/MemoryBuiltins.h"
-#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
@@ -30,16 +29,6 @@ using namespace llvm;
 namespace assay::compiler {
 namespace {
 
-// A place whose accesses share a counter: granule number `granule` of `align` bytes from base.
-struct Place {
-  Value *base;
-  uint64_t align;
-  int64_t granule;
-  bool operator==(const Place &other) const {
-    return base == other.base && align == other.align && granule == other.granule;
-  }
-};
-
 struct Group {
   Place place;
   Instruction *last; // the counter is updated after it
@@ -47,42 +36,13 @@ struct Group {
   uint32_t reads = 0, writes = 0;
 };
 
-// The base and constant offset of a pointer, and the largest alignment of the base that follows
-// from the access and from what is known of the base.
-Place place_of(const Access &access, const DataLayout &layout, uint64_t block_bytes) {
-  APInt offset(layout.getIndexTypeSizeInBits(access.pointer->getType()), 0);
-  Value *base = const_cast<Value *>(
-      access.pointer->stripAndAccumulateConstantOffsets(layout, offset, /*AllowNonInbounds=*/true));
-  int64_t bytes = offset.getSExtValue();
-  uint64_t align = commonAlignment(access.align, (uint64_t)bytes).value();
-  align = std::max(align, base->getPointerAlignment(layout).value());
-  align = std::min(align, block_bytes);
-  int64_t granule =
-      bytes >= 0 ? bytes / (int64_t)align : -((-bytes + (int64_t)align - 1) / (int64_t)align);
-  return {base, align, granule};
-}
-
-BasicBlock::iterator after(Instruction *instruction) {
-  return std::next(instruction->getIterator());
-}
-
-// Builds after an instruction, in its name.
-class BuilderAfter : public IRBuilder<> {
-public:
-  explicit BuilderAfter(Instruction &instruction)
-      : IRBuilder<>(instruction.getParent(), after(&instruction)) {
-    SetCurrentDebugLocation(instruction.getDebugLoc());
-  }
-};
-
 class HeapInstrumenter {
 public:
-  HeapInstrumenter(Function &function, const HeapOptions &options, const TargetLibraryInfo &library,
-                   Sites &sites)
+  HeapInstrumenter(Function &function, const HeapOptions &options, const TargetLibraryInfo &library)
       : function_(function), module_(*function.getParent()), layout_(function.getDataLayout()),
         options_(options), interest_{(options.counters & ASSAY_COUNTERS_GLOBALS) != 0,
                                      (options.counters & ASSAY_COUNTERS_STACK) != 0},
-        library_(library), sites_(sites), counting_(function, options.counters, options.exact) {}
+        library_(library), counting_(function, options.counters, options.exact) {}
 
   bool run() {
     for (BasicBlock &block : function_)
@@ -95,10 +55,7 @@ public:
       count(*instruction, string);
     for (auto &[instruction, masked] : masked_)
       count(*instruction, masked);
-    for (CallBase *call : allocations_)
-      announce_type(*call);
-    return changed_ || !groups_.empty() || !ranges_.empty() || !strings_.empty() ||
-           !masked_.empty() || !allocations_.empty();
+    return !groups_.empty() || !ranges_.empty() || !strings_.empty() || !masked_.empty();
   }
 
 private:
@@ -115,22 +72,7 @@ private:
         strings_.push_back({&instruction, string});
       if (std::optional<MaskedAccess> masked = interesting_masked(instruction, interest_))
         masked_.push_back({&instruction, *masked});
-      if (auto *call = dyn_cast<CallBase>(&instruction))
-        collect_allocation(*call);
     }
-  }
-
-  // `return malloc(n)` as a jump would leave the function that allocates out of the stack; so would
-  // a `free` at a function's end.
-  void collect_allocation(CallBase &call) {
-    auto *plain = dyn_cast<CallInst>(&call);
-    if (plain && (is_allocation(call) || is_free(call)) && plain->isTailCall() &&
-        !plain->isMustTailCall()) {
-      plain->setTailCallKind(CallInst::TCK_NoTail);
-      changed_ = true;
-    }
-    if (tagged_type(call))
-      allocations_.push_back(&call);
   }
 
   void add(Instruction &instruction, const Access &access) {
@@ -200,46 +142,18 @@ private:
            builder.CreateAnd(builder.CreateLShr(mask, lane), builder.getInt64(1)));
   }
 
-  // The type's id waits in a thread-local for the allocation function, and is taken back after the
-  // call: a custom operator new that allocates nothing must not give its type to somebody else's
-  // block.
-  void announce_type(CallBase &call) {
-    std::optional<TaggedType> type = tagged_type(call);
-    if (!type)
-      return;
-    Constant *variable =
-        module_.getOrInsertGlobal("__assay_next_type", Type::getInt32Ty(module_.getContext()), [&] {
-          return new GlobalVariable(module_, Type::getInt32Ty(module_.getContext()), false,
-                                    GlobalValue::ExternalLinkage, nullptr, "__assay_next_type",
-                                    nullptr, GlobalValue::InitialExecTLSModel);
-        });
-    auto set = [&](BasicBlock *block, BasicBlock::iterator where, uint32_t id) {
-      IRBuilder<> builder(block, where);
-      builder.SetCurrentDebugLocation(call.getDebugLoc());
-      builder.CreateStore(builder.getInt32(id), builder.CreateThreadLocalAddress(variable));
-    };
-    set(call.getParent(), call.getIterator(), sites_.type_id(*type));
-    if (isa<CallInst>(call) && !cast<CallInst>(call).isMustTailCall()) {
-      cast<CallInst>(call).setTailCallKind(CallInst::TCK_NoTail);
-      set(call.getParent(), after(&call), 0);
-    }
-  }
-
   Function &function_;
   Module &module_;
   const DataLayout &layout_;
   const HeapOptions &options_;
   const Interest interest_;
   const TargetLibraryInfo &library_;
-  Sites &sites_;
   Counting counting_;
-  bool changed_ = false;
   size_t open_ = 0; // groups before this one are closed
   SmallVector<Group, 32> groups_;
   SmallVector<std::pair<Instruction *, RangeAccess>, 8> ranges_;
   SmallVector<std::pair<Instruction *, StringAccess>, 4> strings_;
   SmallVector<std::pair<Instruction *, MaskedAccess>, 4> masked_;
-  SmallVector<CallBase *, 8> allocations_;
 };
 
 } // namespace
@@ -258,8 +172,8 @@ void align_globals(Module &module) {
 }
 
 bool instrument_heap(Function &function, const HeapOptions &options,
-                     const TargetLibraryInfo &library, Sites &sites) {
-  return HeapInstrumenter(function, options, library, sites).run();
+                     const TargetLibraryInfo &library) {
+  return HeapInstrumenter(function, options, library).run();
 }
 
 } // namespace assay::compiler

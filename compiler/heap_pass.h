@@ -1,7 +1,6 @@
 // The heap tool's instrumentation.
 #pragma once
 
-#include "compiler/sites.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/Function.h"
 
@@ -16,9 +15,8 @@ struct HeapOptions {
 // With ASSAY_COUNTERS_GLOBALS: gives each global variable of the module blocks of its own.
 void align_globals(llvm::Module &module);
 
-// Counts the interesting accesses of the function, and hands the types of its allocations (tags.h)
-// to the runtime. Returns whether anything changed.
+// Counts the interesting accesses of the function. Returns whether anything changed.
 bool instrument_heap(llvm::Function &function, const HeapOptions &options,
-                     const llvm::TargetLibraryInfo &library, Sites &sites);
+                     const llvm::TargetLibraryInfo &library);
 
 } // namespace assay::compiler

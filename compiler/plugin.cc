@@ -9,10 +9,12 @@
 #include "abi/sites.h"
 #include "abi/version.h"
 #include "compiler/access.h"
+#include "compiler/allocations.h"
 #include "compiler/heap_pass.h"
 #include "compiler/module_init.h"
 #include "compiler/sites.h"
 #include "compiler/tags.h"
+#include "compiler/workingset_pass.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Plugins/PassPlugin.h"
 #include "llvm/Support/CommandLine.h"
@@ -27,6 +29,8 @@ namespace {
 cl::opt<bool> naive("assay-naive", cl::desc("count each access by itself"));
 cl::opt<bool> exact("assay-exact", cl::desc("count by atomic updates"));
 cl::opt<uint32_t> counters("assay-counters", cl::desc("a sum of enum AssayCounters"));
+cl::opt<uint32_t> lines("assay-lines", cl::desc("a sum of enum AssayLines"));
+cl::opt<uint32_t> tools("assay-tools", cl::desc("a set of tools, bits of abi/tools.def"), cl::init(1));
 cl::opt<std::string> dir("assay-dir", cl::desc("default place of profiles"));
 cl::list<std::string> ignore_lists("assay-ignorelist",
                                    cl::desc("files of functions and sources to leave alone"));
@@ -39,7 +43,17 @@ struct TagPass : PassInfoMixin<TagPass> {
   static bool isRequired() { return true; }
 };
 
-class HeapPass : public PassInfoMixin<HeapPass> {
+// Which tools a unit is built for.
+bool wants(uint32_t bit) {
+  return (tools & (1U << bit)) != 0;
+}
+#define ASSAY_TOOL(name, bit, question)                                                            \
+  bool wants_##name() {                                                                            \
+    return wants(bit);                                                                             \
+  }
+#include "abi/tools.def"
+
+class InstrumentPass : public PassInfoMixin<InstrumentPass> {
 public:
   PreservedAnalyses run(Module &module, ModuleAnalysisManager &analyses) {
     if (module.getModuleFlag("assay")) // instrumented before the link
@@ -54,18 +68,26 @@ public:
     };
     auto &functions = analyses.getResult<FunctionAnalysisManagerModuleProxy>(module).getManager();
     Sites sites(module);
-    sites.add_unit(module.getSourceFileName(), counters);
+    sites.add_unit(module.getSourceFileName(), {tools, counters, lines});
     if (counters & ASSAY_COUNTERS_GLOBALS)
       align_globals(module);
     if (!is_ignored("src", module.getSourceFileName()))
       for (Function &function : module)
         if (interesting(function) && !is_ignored("fun", function.getName()))
-          instrument_heap(function, {.naive = naive, .exact = exact, .counters = counters},
-                          functions.getResult<TargetLibraryAnalysis>(function), sites);
+          instrument(function, functions.getResult<TargetLibraryAnalysis>(function), sites);
     add_module_init(module, dir);
     return PreservedAnalyses::none();
   }
   static bool isRequired() { return true; }
+
+private:
+  static void instrument(Function &function, const TargetLibraryInfo &library, Sites &sites) {
+    instrument_allocations(function, sites);
+    if (wants_heap())
+      instrument_heap(function, {.naive = naive, .exact = exact, .counters = counters}, library);
+    if (wants_workingset())
+      instrument_workingset(function, {.naive = naive, .lines = lines}, library);
+  }
 };
 
 void register_passes(PassBuilder &builder) {
@@ -75,14 +97,14 @@ void register_passes(PassBuilder &builder) {
       [](ModulePassManager &passes, OptimizationLevel, ThinOrFullLTOPhase phase) {
         if (phase != ThinOrFullLTOPhase::ThinLTOPostLink &&
             phase != ThinOrFullLTOPhase::FullLTOPostLink)
-          passes.addPass(HeapPass());
+          passes.addPass(InstrumentPass());
       });
   builder.registerPipelineParsingCallback(
       [](StringRef name, ModulePassManager &passes, ArrayRef<PassBuilder::PipelineElement>) {
         if (name == "assay-tags")
           passes.addPass(TagPass());
         else if (name == "assay-heap")
-          passes.addPass(HeapPass());
+          passes.addPass(InstrumentPass());
         else
           return false;
         return true;

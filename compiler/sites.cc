@@ -47,8 +47,8 @@ uint32_t Sites::type_id(const TaggedType &type) {
   return (uint32_t)hash;
 }
 
-void Sites::add_unit(StringRef name, uint32_t counters) {
-  add(ASSAY_SITE_UNIT, 0, counters, name, {});
+void Sites::add_unit(StringRef name, const UnitFacts &facts) {
+  add(ASSAY_SITE_UNIT, facts.tools, (uint64_t)facts.lines << 32 | facts.counters, name, {});
 }
 
 } // namespace assay::compiler

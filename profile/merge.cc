@@ -199,6 +199,15 @@ void Assembler::add(const Profile &other) {
     profile_.processes.push_back(each);
     for (Mapping &mapping : profile_.processes.back().mappings)
       mapping.module = modules[mapping.module.v];
+    if (auto &set = profile_.processes.back().working_set) {
+      for (LineOwner &owner : set->owners) {
+        owner.stack = stacks[owner.stack.v];
+        if (owner.type.known())
+          owner.type = types[owner.type.v];
+      }
+      for (SnapshotStack &each_stack : set->stacks)
+        each_stack.stack = stacks[each_stack.stack.v];
+    }
   }
   for (auto [kind, count] : other.losses)
     profile_.losses[kind] += count;
@@ -241,6 +250,14 @@ Profile Assembler::finish() {
     for (Mapping &mapping : process.mappings)
       renumber(mapping.module, modules);
     std::sort(process.mappings.begin(), process.mappings.end());
+    if (process.working_set) {
+      for (LineOwner &owner : process.working_set->owners) {
+        renumber(owner.stack, stacks);
+        renumber(owner.type, types);
+      }
+      for (SnapshotStack &stack : process.working_set->stacks)
+        renumber(stack.stack, stacks);
+    }
     base::stable_sort(process.marks,
                       [](const Mark &a, const Mark &b) { return a.time_us < b.time_us; });
   }

@@ -12,6 +12,7 @@
 #include "abi/records.h"
 #include "abi/sites.h"
 #include "base/strong_id.h"
+#include "profile/working_set.h"
 
 #include <array>
 #include <compare>
@@ -25,8 +26,6 @@
 namespace profile {
 
 using ModuleId = base::Id<struct ModuleTag>; // index into Profile::modules
-using TypeId = base::Id<struct TypeTag>;     // index into Profile::types
-using StackId = base::Id<struct StackTag>;   // index into Profile::stacks
 
 // A place in code that means the same in every run: an address in the ELF image of a module. Where
 // the module is not known, offset is the address itself. Call stacks hold return addresses: the
@@ -40,7 +39,8 @@ struct CodeLocation {
 // An instrumented translation unit.
 struct Unit {
   std::string source;    // as the compiler was given it
-  uint64_t counters = 0; // a sum of AssayCounters (abi/sites.h)
+  uint64_t counters = 0; // a sum of AssayCounters (abi/sites.h); high half: of AssayLines
+  uint64_t tools = 0;    // bits of abi/tools.def; 0 is heap
   friend auto operator<=>(const Unit &, const Unit &) = default;
 };
 
@@ -124,6 +124,7 @@ struct Process {
   std::optional<uint64_t> reset_us; // the program began anew: nothing measured before is here
   std::vector<TimelinePoint> timeline;
   std::optional<Walk> walk;
+  std::optional<WorkingSet> working_set;
   std::vector<Ending> ends; // none: it was killed, or is still running
   friend auto operator<=>(const Process &, const Process &) = default;
 };
@@ -132,13 +133,6 @@ struct HeapFreedAt {
   StackId stack; // of the free
   uint64_t count = 0, bytes = 0;
   friend auto operator<=>(const HeapFreedAt &, const HeapFreedAt &) = default;
-};
-
-// Who made an object: malloc and its kin, or something else with a name of its own.
-struct Origin {
-  uint32_t kind = 0; // AssayOriginKind; 0: malloc
-  std::string name;  // of a pool
-  friend auto operator<=>(const Origin &, const Origin &) = default;
 };
 
 // All objects of one type and origin that were allocated through one call stack. A block with

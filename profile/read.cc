@@ -19,6 +19,7 @@
 #include "profile/container.h"
 #include "profile/merge.h"
 #include "profile/profile.h"
+#include "profile/read_working_set.h"
 
 #include <algorithm>
 #include <cstring>
@@ -64,6 +65,7 @@ struct Section {
   std::map<OutsidePlace, Counts> outside; // of modules that were unloaded
   std::map<std::pair<ContextNumber, ContextNumber>, HeapFreedAt> freed_at;
   std::map<std::pair<ContextNumber, std::string>, EventSum> events;
+  WorkingSetReader working_set;
 };
 
 class FileReader {
@@ -83,6 +85,7 @@ public:
     resolve_contexts();
     resolve_events();
     resolve_outside();
+    resolve_working_sets();
     for (const Process &process : output_.profile().processes)
       if (process.ends.empty())
         lose(ASSAY_LOSS_killed, 1);
@@ -171,7 +174,7 @@ private:
       auto raw = entry.read<AssaySiteType>();
       std::string name(entry.text(raw.name_length));
       if (site.kind == ASSAY_SITE_UNIT) {
-        output_.declare(module->second, Unit{name, raw.size});
+        output_.declare(module->second, Unit{name, raw.size, raw.hash});
         continue;
       }
       TypeId id = output_.type({raw.hash, name, raw.size});
@@ -253,7 +256,10 @@ private:
   }
 
   void take(const AssayReset &r, Bytes) {
+    WorkingSetReader working_set = std::move(section_.working_set);
     section_ = Section();
+    section_.working_set = std::move(working_set);
+    section_.working_set.reset();
     process().timeline.clear();
     process().walk.reset();
     process().reset_us = r.time_us;
@@ -286,6 +292,21 @@ private:
     if (r.kind > UINT32_MAX)
       base::fail("kind of loss");
     lose(static_cast<uint32_t>(r.kind), r.count);
+  }
+
+  void take(const AssayWorkingSetMode &r, Bytes) {
+    process();
+    section_.working_set.take(r);
+  }
+  void take(const AssayWorkingSetSnapshot &r, Bytes tail) {
+    section_.working_set.take(r, text(tail));
+  }
+  void take(const AssayWorkingSetLines &r, Bytes tail) { section_.working_set.take(r, tail); }
+  void take(const AssayWorkingSetOwners &r, Bytes tail) { section_.working_set.take(r, tail); }
+  void take(const AssayWorkingSetStack &r, Bytes) { section_.working_set.take(r); }
+  void take(const AssayRegion &r, Bytes tail) {
+    auto names = read_strings(tail);
+    section_.working_set.take(r, names.empty() ? "" : names.front());
   }
 
   void take(const AssayEnd &r, Bytes) { process().ends.push_back({r.reason, r.status, r.time_us}); }
@@ -355,6 +376,9 @@ private:
       sum.count += event.count;
       sum.weight += event.weight;
     }
+    if (section_.working_set.exists())
+      working_sets_.push_back(
+          {output_.profile().processes.size() - 1, std::move(section_.working_set)});
     section_ = Section();
     mapping_of_.clear();
   }
@@ -423,6 +447,16 @@ private:
     }
   }
 
+  void resolve_working_sets() {
+    for (auto &[index, reader] : working_sets_)
+      output_.profile().processes[index].working_set = reader.finish([this](ContextNumber context) {
+        Stack stack = stack_of(context);
+        auto known = contexts_.find(context);
+        FileContext facts = known == contexts_.end() ? FileContext() : known->second;
+        return LineOwner{output_.stack(stack), type_of(facts.type, stack), origin_of(facts.origin)};
+      });
+  }
+
   void resolve_contexts() {
     // In order of number: what is met first does not depend on a hash table.
     std::map<ContextNumber, HeapContext *> ordered;
@@ -462,6 +496,7 @@ private:
   std::map<std::pair<ContextNumber, ContextNumber>, HeapFreedAt> freed_at_;
   std::map<std::pair<ContextNumber, std::string>, EventSum> events_;
   std::map<OutsidePlace, Counts> outside_;
+  std::vector<std::pair<size_t, WorkingSetReader>> working_sets_; // index of the process
 };
 
 } // namespace

@@ -12,6 +12,7 @@
 
 #include "profile/container.h"
 #include "profile/profile.h"
+#include "profile/write_working_set.h"
 
 #include <algorithm>
 #include <cstring>
@@ -100,6 +101,12 @@ private:
       out_.record(ASSAY_RECORD_Mark, AssayMark{mark.time_us}, std::as_bytes(std::span(mark.name)));
     if (process.reset_us)
       out_.record(ASSAY_RECORD_Reset, AssayReset{*process.reset_us});
+    if (process.working_set)
+      write_working_set(*process.working_set, out_, [this](const LineOwner &owner) {
+        uint32_t type =
+            owner.type.known() ? static_cast<uint32_t>(profile_.types[owner.type.v].hash) : 0;
+        return write_context(owner.stack, type, owner.origin);
+      });
     for (const TimelinePoint &point : process.timeline)
       out_.record(ASSAY_RECORD_HeapTimeline, AssayHeapTimeline{point.time_us, point.live_objects,
                                                                point.live_bytes, point.peak_bytes});
@@ -139,7 +146,7 @@ private:
         append_site(tail, ASSAY_SITE_TYPE, type.hash, type.size, type.name);
       }
       for (const Unit &unit : profile_.modules[module.v].units)
-        append_site(tail, ASSAY_SITE_UNIT, 0, unit.counters, unit.source);
+        append_site(tail, ASSAY_SITE_UNIT, unit.tools, unit.counters, unit.source);
       if (!tail.empty())
         out_.record(ASSAY_RECORD_Sites, AssaySites{module_number}, tail);
     }

@@ -105,6 +105,21 @@ void free_base(void *block) {
   real.free(base);
 }
 
+// Nobody asks for the object's end: the allocator's own block, and a word to the tools.
+void *allocate_unkept(size_t size, size_t align, Via via, uint32_t type, const void *frame) {
+  void *block = real_allocate(size, align, via);
+  if (block && runtime.wants_allocations)
+    publish_allocation({block, new_header(size, context_of(frame, type))});
+  return block;
+}
+
+void *reallocate_unkept(void *block, size_t size, const void *frame) {
+  void *fresh = real.realloc(block, size);
+  if (fresh && runtime.wants_allocations)
+    publish_allocation({fresh, new_header(size, context_of(frame, 0))});
+  return fresh;
+}
+
 // Without a header: the allocator's own block, and an entry in the side table.
 void *allocate_beside(size_t size, size_t align, Via via, uint32_t type, const void *frame) {
   void *block = real_allocate(size, align, via);
@@ -120,6 +135,8 @@ void *allocate(size_t size, size_t align, Via via, const void *frame) {
   if (!observed())
     return plain_allocate(size, align, via);
   Busy busy;
+  if (!runtime.wants_objects)
+    return allocate_unkept(size, align, via, type, frame);
   size_t whole;
   if (__builtin_add_overflow(size, room_for(size, align), &whole) || (size >> 48) ||
       (align >> 31)) // the allocator below does as it likes
@@ -215,8 +232,12 @@ void *reallocate(void *block, size_t size, const void *frame) {
     void *fresh = allocate(size, 0, Via::kMalloc, frame);
     return fresh ? memcpy(fresh, block, old < size ? old : size) : nullptr;
   }
-  if (!runtime.chunks.owns(block))
-    return reallocate_beside(block, size);
+  if (!runtime.chunks.owns(block)) {
+    if (!observed() || runtime.wants_objects)
+      return reallocate_beside(block, size);
+    Busy busy;
+    return reallocate_unkept(block, size, frame);
+  }
   if (size == 0)
     return reallocate_to_nothing(block, frame);
   Busy busy;

@@ -77,6 +77,7 @@ void __assay_mark(const char *name) {
     return;
   Busy busy;
   runtime.file.append(ASSAY_RECORD_Mark, AssayMark{now_us()}, name, length_of(name));
+  publish_mark(name);
 }
 
 void __assay_event(const char *name, uint64_t weight) {

@@ -2,6 +2,8 @@
 
 #include "runtime/core/events.h"
 
+#include "runtime/core/runtime.h"
+
 #define ASSAY_TOOL(name, bit, question)                                                            \
   namespace assay::name {                                                                          \
   extern const Subscriber subscriber;                                                              \
@@ -11,22 +13,37 @@
 namespace assay {
 namespace {
 
-const Subscriber *const kTools[] = {
-#define ASSAY_TOOL(name, bit, question) &name::subscriber,
+struct Tool {
+  uint64_t bit;
+  const Subscriber *subscriber;
+};
+constexpr Tool kTools[] = {
+#define ASSAY_TOOL(name, bit, question) {1ULL << bit, &name::subscriber},
 #include "abi/tools.def"
 };
 constexpr size_t kToolCount = sizeof kTools / sizeof kTools[0];
 
 constinit const Subscriber *running[kToolCount];
 constinit size_t running_count;
+constinit uint64_t tried; // tools
 
 } // namespace
 
-bool start_tools() {
-  for (const Subscriber *tool : kTools)
-    if (tool->start())
-      running[running_count++] = tool;
-  return running_count > 0;
+uint64_t start_tools(uint64_t tools) {
+  static constinit uint64_t on = 0;
+  for (const Tool &tool : kTools) {
+    if (!(tools & ~tried & tool.bit))
+      continue;
+    tried |= tool.bit;
+    if (!tool.subscriber->start())
+      continue;
+    on |= tool.bit;
+    running[running_count] = tool.subscriber;
+    __atomic_store_n(&running_count, running_count + 1, __ATOMIC_RELEASE);
+    runtime.wants_allocations |= tool.subscriber->wants_allocations();
+    runtime.wants_objects |= tool.subscriber->wants_objects();
+  }
+  return on;
 }
 
 #define ASSAY_PUBLISH(handler, ...)                                                                \
@@ -50,6 +67,19 @@ void publish_snapshot(SnapshotKind kind) {
 }
 void publish_reset() {
   ASSAY_PUBLISH(on_reset)
+}
+void publish_mark(const char *name) {
+  ASSAY_PUBLISH(on_mark, name)
+}
+uint64_t publish_tick() {
+  uint64_t least = ~0ULL;
+  for (size_t i = 0; i < running_count; i++)
+    if (uint64_t wait = running[i]->on_tick(); wait < least)
+      least = wait;
+  return least;
+}
+void publish_end() {
+  ASSAY_PUBLISH(on_end)
 }
 void publish_instrumented() {
   ASSAY_PUBLISH(on_instrumented)

@@ -45,29 +45,40 @@ enum class SnapshotKind {
   kFull,  // everything, live objects included
 };
 
+// A tool of abi/tools.def. What it leaves out does nothing.
 struct Subscriber {
   const char *name;
-  // Before the first event. False: the tool is off (the reason was said), its events are not
+  // Before its first event. False: the tool is off (the reason was said), its events are not
   // delivered.
   bool (*start)();
-  void (*on_allocation)(const Allocation &);
-  void (*on_realloc)(const Realloc &);
-  void (*on_free)(const Free &);
-  void (*on_withdrawal)(const Withdrawal &);
-  void (*on_snapshot)(SnapshotKind);
-  void (*on_reset)();
+  // Whether it wants to hear of allocations, and of the ends of objects too.
+  bool (*wants_allocations)() = [] { return false; };
+  bool (*wants_objects)() = [] { return false; };
+  void (*on_allocation)(const Allocation &) = [](const Allocation &) {};
+  void (*on_realloc)(const Realloc &) = [](const Realloc &) {};
+  void (*on_free)(const Free &) = [](const Free &) {};
+  void (*on_withdrawal)(const Withdrawal &) = [](const Withdrawal &) {};
+  void (*on_snapshot)(SnapshotKind) = [](SnapshotKind) {};
+  void (*on_reset)() = [] {};
+  void (*on_mark)(const char *name) = [](const char *) {};
+  // On the helper thread: something may be due. Returns the microseconds until it wants to be asked
+  // again.
+  uint64_t (*on_tick)() = []() -> uint64_t { return ~0ULL; };
   // The first instrumented module came into a program that was not rebuilt.
-  void (*on_instrumented)();
+  void (*on_instrumented)() = [] {};
   // A thread has begun; on that thread, before it runs anything of the program's.
-  void (*on_thread_start)();
+  void (*on_thread_start)() = [] {};
   // A module (its number) was unloaded.
-  void (*on_unload)(uint32_t module);
+  void (*on_unload)(uint32_t module) = [](uint32_t) {};
+  // The program ends: the last events are past, and the file is still open.
+  void (*on_end)() = [] {};
   // In the child of a fork, before anything else runs there.
-  void (*on_fork)();
+  void (*on_fork)() = [] {};
 };
 
-// Starts every tool that is linked in. Returns whether any is on.
-bool start_tools();
+// Starts those of a set of tools (bits of abi/tools.def) that do not run yet. Returns the set of those
+// that run.
+uint64_t start_tools(uint64_t tools);
 
 void publish_allocation(const Allocation &event);
 void publish_realloc(const Realloc &event);
@@ -75,6 +86,9 @@ void publish_free(const Free &event);
 void publish_withdrawal(const Withdrawal &event);
 void publish_snapshot(SnapshotKind kind);
 void publish_reset();
+void publish_mark(const char *name);
+uint64_t publish_tick(); // the least of the answers
+void publish_end();
 void publish_instrumented();
 void publish_thread_start();
 void publish_unload(uint32_t module);

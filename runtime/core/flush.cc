@@ -9,6 +9,7 @@
 #include "runtime/core/origins.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/thread.h"
+#include "runtime/core/units.h"
 #include "runtime/core/unwind.h"
 
 namespace assay {
@@ -35,11 +36,8 @@ void write_program(bool forked) {
       tail[used++] = 0;
     sys::close(fd);
   }
-  uint64_t tools = 0;
-#define ASSAY_TOOL(name, bit, question) tools |= 1ULL << bit;
-#include "abi/tools.def"
-  AssayProgram program = {sys::process_id(), sys::parent_process_id(), runtime.start_unix_ns, tools,
-                          forked};
+  AssayProgram program = {sys::process_id(), sys::parent_process_id(), runtime.start_unix_ns,
+                          runtime.tools, forked};
   runtime.file.append(ASSAY_RECORD_Program, program, tail, used);
 }
 
@@ -122,32 +120,6 @@ void add_sites(const void *sites, uint64_t size) {
   forget_frame_rules(); // of an instrumented module that was not known as one
 }
 
-// All units of a program must lay counters out alike; the first says how. What is counted beside the
-// heap may differ.
-void agree_on_counters(const void *sites, uint64_t size) {
-  const char *at = (const char *)sites, *end = at + size;
-  bool differs = false;
-  uint32_t before = runtime.counters;
-  for (AssaySite site; at + sizeof site <= end; at += site.size) {
-    __builtin_memcpy(&site, at, sizeof site);
-    if (site.size < sizeof site || site.size > (uint64_t)(end - at))
-      return;
-    AssaySiteType unit;
-    if (site.kind != ASSAY_SITE_UNIT || site.size < sizeof site + sizeof unit)
-      continue;
-    __builtin_memcpy(&unit, at + sizeof site, sizeof unit);
-    uint32_t counters = (uint32_t)unit.size;
-    runtime.counters |= runtime.counters_known ? counters & ~ASSAY_COUNTERS_LAYOUT : counters;
-    runtime.counters_known = true;
-    runtime.fixed_counters |= !(counters & ASSAY_COUNTERS_DYNAMIC);
-    differs |= ((counters ^ runtime.counters) & ASSAY_COUNTERS_LAYOUT) != 0;
-  }
-  if (runtime.counters != before)
-    write_counter_mode();
-  if (differs)
-    count_loss(ASSAY_LOSS_mixed_counters, 1);
-}
-
 void write_losses() {
 #define ASSAY_LOSS(name, number, unit, what, remedy)                                               \
   if (uint64_t count = take_loss(ASSAY_LOSS_##name))                                               \
@@ -165,7 +137,13 @@ void begin_file(bool forked) {
 }
 
 void add_instrumented_module(const void *sites, uint64_t size) {
-  agree_on_counters(sites, size);
+  uint32_t counters = runtime.counters;
+  bool agreed = read_units(sites, size);
+  if (runtime.counters != counters)
+    write_counter_mode();
+  if (!agreed)
+    count_loss(ASSAY_LOSS_mixed_counters, 1);
+  runtime.tools = start_tools(runtime.tools_wanted);
   add_sites(sites, size);
   if (runtime.counters & ASSAY_COUNTERS_STACK)
     note_own_stack(); // the main thread's is the first

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "runtime/core/annotate.h"
+#include "runtime/core/clock.h"
 #include "runtime/core/fatal_signals.h"
 #include "runtime/core/interpose.h"
 #include "runtime/core/losses.h"
@@ -21,6 +22,7 @@
 #include "runtime/core/runtime.h"
 #include "runtime/core/sideline.h"
 #include "runtime/core/thread.h"
+#include "runtime/core/units.h"
 #include "runtime/core/unwind.h"
 
 namespace assay {
@@ -32,6 +34,9 @@ namespace {
 
 // The first byte of the DIR of -fheapprof=DIR, where the program was built with it; else absent.
 extern "C" __attribute__((weak, visibility("default"))) const char __assay_default_dir;
+
+// The SITES section of the program that the runtime is linked into; absent where it has none.
+extern "C" __attribute__((weak, visibility("hidden"))) const char __start_assay_sites, __stop_assay_sites;
 
 const char *find_variable(char **envp, const char *name) {
   size_t n = length_of(name);
@@ -51,20 +56,29 @@ bool is_privileged(char **envp) {
   return false;
 }
 
-void help_along() { // on the helper thread
+// On the helper thread. Returns the microseconds until the next time.
+uint64_t help_along() {
+  static constinit uint64_t next_flush_us = 0;
+  uint64_t interval_us = (runtime.options.flush_ms ? runtime.options.flush_ms : 100) * 1000;
   uint64_t request = runtime.control.pending();
   if (request == ASSAY_REQUEST_RESET)
     reset();
   bool full = take_snapshot_request() || request != ASSAY_REQUEST_NONE;
-  if (full || runtime.options.flush_ms)
+  bool due = now_us() >= next_flush_us;
+  if (full || (due && runtime.options.flush_ms))
     flush(full ? SnapshotKind::kFull : SnapshotKind::kFlush);
   if (request != ASSAY_REQUEST_NONE)
     runtime.control.answer(ASSAY_ANSWER_DONE);
+  if (full || due)
+    next_flush_us = now_us() + interval_us;
+  uint64_t wait = publish_tick(), now = now_us();
+  uint64_t flush_wait = next_flush_us > now ? next_flush_us - now : 0;
+  return wait < flush_wait ? wait : flush_wait;
 }
 
 void start_helper() {
   if (runtime.options.sideline)
-    start_sideline(help_along, runtime.options.flush_ms ? runtime.options.flush_ms : 100);
+    start_sideline(help_along);
 }
 
 bool open_profile(bool forked) {
@@ -90,7 +104,7 @@ void start(char **envp, bool instrumented) {
   Busy busy;
   find_real_functions();
   if (is_privileged(envp)) { // set-uid: the user may not say where files are made
-    start_tools();
+    start_tools(~0ULL);
     return;
   }
   if (&__assay_default_dir)
@@ -108,7 +122,10 @@ void start(char **envp, bool instrumented) {
     runtime.options.headers = false;
   start_clock();
   runtime.start_unix_ns = sys::clock_ns(CLOCK_REALTIME);
-  if (!start_tools())
+  if (instrumented && &__start_assay_sites)
+    read_units(&__start_assay_sites, (uint64_t)(&__stop_assay_sites - &__start_assay_sites));
+  runtime.tools = start_tools(runtime.tools_wanted ? runtime.tools_wanted : tool_bit::heap);
+  if (!runtime.tools)
     return;
   if (!runtime.depot.create() || !runtime.modules.create() || !runtime.chunks.create() ||
       (!runtime.options.headers && !runtime.side.create())) {
@@ -138,6 +155,7 @@ void finish(AssayEndReason reason, int status) {
     return;
   Busy busy;
   stop_sideline();
+  publish_end();
   flush(SnapshotKind::kFull);
   AssayEnd end = {reason, (uint64_t)status, now_us()};
   runtime.file.append(ASSAY_RECORD_End, end);

@@ -20,8 +20,7 @@ namespace {
 constexpr size_t kStackBytes = 256 << 10;
 
 struct {
-  void (*work)();
-  uint64_t interval_ms;
+  uint64_t (*work)();
   uint8_t *stack;
   uint8_t *tls;
   uint32_t stop; // futex
@@ -37,11 +36,8 @@ uint64_t thread_pointer() {
 
 [[noreturn]] void run_sideline() {
   this_thread.busy = 1;
-  while (!__atomic_load_n(&sideline.stop, __ATOMIC_ACQUIRE)) {
-    sys::futex_wait(&sideline.stop, 0, sideline.interval_ms * 1000000);
-    if (!__atomic_load_n(&sideline.stop, __ATOMIC_ACQUIRE))
-      sideline.work();
-  }
+  while (!__atomic_load_n(&sideline.stop, __ATOMIC_ACQUIRE))
+    sys::futex_wait(&sideline.stop, 0, sideline.work() * 1000);
   for (;;)
     sys::call(SYS_exit, 0);
 }
@@ -63,9 +59,8 @@ bool prepare() {
 
 } // namespace
 
-void start_sideline(void (*work)(), uint64_t interval_ms) {
+void start_sideline(uint64_t (*work)()) {
   sideline.work = work;
-  sideline.interval_ms = interval_ms;
   sideline.stop = 0;
   if (!prepare()) {
     count_loss(ASSAY_LOSS_no_sideline, 1);

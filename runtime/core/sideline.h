@@ -5,10 +5,9 @@
 
 namespace assay {
 
-// Starts it; `work` is called every interval_ms (and when woken), on the helper, until
-// stop_sideline(). A failure is counted
-// as loss no_sideline.
-void start_sideline(void (*work)(), uint64_t interval_ms);
+// Starts it; `work` is called on the helper, at once and again after as many microseconds as it says (and
+// when woken), until stop_sideline(). A failure is counted as loss no_sideline.
+void start_sideline(uint64_t (*work)());
 
 // Asks for a snapshot by the helper, soon: in any context, also in a signal handler. `work` takes the
 // wish, once.

@@ -14,6 +14,8 @@ struct Thread {
   uint64_t stack_low, stack_high; // bounds of the thread's own stack
   uint64_t other_low, other_high; // of another that it ran on last: a coroutine's, a signal stack
   uint64_t stripe;                // gs base: how much higher this thread's counters are
+  uint64_t accesses_given;        // the piece that __assay_accesses_left counts down (working set)
+  uint32_t number;                // among those that the working set has met; 0: not yet
   const void *last_block;         // newest allocation, to tell temporaries
 };
 

@@ -278,6 +278,8 @@ extern const Subscriber subscriber;
 constinit const Subscriber subscriber = {
     .name = "heap",
     .start = start,
+    .wants_allocations = [] { return true; },
+    .wants_objects = [] { return true; },
     .on_allocation = on_allocation,
     .on_realloc = on_realloc,
     .on_free = on_free,

@@ -1,0 +1,32 @@
+// Alignment is what makes places: two constant offsets from one base that is a multiple of A lie in one
+// block of A bytes if they lie in the same A bytes.
+
+#include "compiler/places.h"
+
+#include <algorithm>
+
+#include "llvm/IR/Instruction.h"
+
+using namespace llvm;
+
+namespace assay::compiler {
+
+Place place_of(const Access &access, const DataLayout &layout, uint64_t block_bytes) {
+  APInt offset(layout.getIndexTypeSizeInBits(access.pointer->getType()), 0);
+  Value *base = const_cast<Value *>(
+      access.pointer->stripAndAccumulateConstantOffsets(layout, offset, /*AllowNonInbounds=*/true));
+  int64_t bytes = offset.getSExtValue();
+  uint64_t align = commonAlignment(access.align, (uint64_t)bytes).value();
+  align = std::max(align, base->getPointerAlignment(layout).value());
+  align = std::min(align, block_bytes);
+  int64_t granule =
+      bytes >= 0 ? bytes / (int64_t)align : -((-bytes + (int64_t)align - 1) / (int64_t)align);
+  return {base, align, granule};
+}
+
+BuilderAfter::BuilderAfter(Instruction &instruction)
+    : IRBuilder<>(instruction.getParent(), std::next(instruction.getIterator())) {
+  SetCurrentDebugLocation(instruction.getDebugLoc());
+}
+
+} // namespace assay::compiler

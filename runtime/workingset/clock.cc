@@ -1,0 +1,93 @@
+// Accesses are counted down by instrumented code in a thread-local, so that counting them costs no shared
+// line. A single thread gets what is left of the snapshot, and ends it at the first block end behind the
+// mark: twice the same. Several get small pieces, and their sum is late by what is left of these.
+
+#include "runtime/workingset/clock.h"
+
+#include <time.h>
+
+#include "runtime/core/clock.h"
+#include "runtime/core/runtime.h"
+#include "runtime/core/syscall.h"
+#include "runtime/core/thread.h"
+
+thread_local constinit int64_t __assay_accesses_left = 0;
+
+namespace assay::workingset {
+namespace {
+
+constexpr uint64_t kPieces = 64; // of a snapshot, for each thread of several
+
+struct {
+  AssayTimeUnit unit;
+  uint64_t accesses, marks, helper_us;
+} constinit state = {};
+
+bool is_word(const char *text, const char *word) {
+  size_t n = length_of(word);
+  return equal(text, word, n) && (text[n] == 0 || text[n] == ':');
+}
+
+} // namespace
+
+void start_clock() {
+  const char *wanted = runtime.options.time;
+  state.unit = is_word(wanted, "cpu")        ? ASSAY_TIME_CPU
+               : is_word(wanted, "accesses") ? ASSAY_TIME_ACCESSES
+               : is_word(wanted, "marks")    ? ASSAY_TIME_MARKS
+                                             : ASSAY_TIME_WALL;
+  if (state.unit == ASSAY_TIME_WALL && !is_word(wanted, "wall"))
+    say("the option time is wall, cpu, accesses or marks; wall is taken");
+}
+
+AssayTimeUnit time_unit() {
+  return state.unit;
+}
+
+uint64_t first_interval() {
+  if (state.unit == ASSAY_TIME_MARKS)
+    return 0;
+  if (runtime.options.interval)
+    return runtime.options.interval;
+  return state.unit == ASSAY_TIME_ACCESSES ? 1000000 : 10000;
+}
+
+uint64_t time_now(bool on_helper) {
+  switch (state.unit) {
+  case ASSAY_TIME_CPU: {
+    if (on_helper)
+      state.helper_us = sys::clock_ns(CLOCK_THREAD_CPUTIME_ID) / 1000;
+    uint64_t all = sys::clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1000;
+    return all > state.helper_us ? all - state.helper_us : 0;
+  }
+  case ASSAY_TIME_ACCESSES: return __atomic_load_n(&state.accesses, __ATOMIC_RELAXED);
+  case ASSAY_TIME_MARKS: return state.marks;
+  default: return now_us();
+  }
+}
+
+uint64_t take_accesses() {
+  uint64_t used = (uint64_t)((int64_t)this_thread.accesses_given - __assay_accesses_left);
+  this_thread.accesses_given = 0;
+  __assay_accesses_left = 0;
+  return __atomic_add_fetch(&state.accesses, used, __ATOMIC_RELAXED);
+}
+
+void give_accesses(uint64_t left) {
+  if (!single_threaded())
+    left = left / kPieces + 1;
+  this_thread.accesses_given = left;
+  __assay_accesses_left = (int64_t)left;
+}
+
+void count_mark() {
+  state.marks++;
+}
+
+void forget_clock() {
+  state.accesses = state.marks = state.helper_us = 0;
+  this_thread.accesses_given = 0;
+  __assay_accesses_left = 0;
+}
+
+} // namespace assay::workingset

@@ -1,0 +1,49 @@
+// The shadow of touched lines, in each of its forms (abi/shadow.h, abi/sites.h): what marks outside
+// instrumented code, and what a snapshot reads.
+//
+// In the byte forms a byte holds the newest snapshot in its highest bit and seven older ones below it.
+// Threads go on marking while a snapshot ends: a touch may fall into the neighbouring snapshot, none is
+// lost.
+//
+// Source: working-set.txt, "Approach".
+#pragma once
+
+#include <stdint.h>
+
+namespace assay::workingset {
+
+constexpr uint32_t kMostPlanes = 8;
+
+// Maps the shadow of the form that runtime.lines says. False if the kernel refuses: then it is mapped as
+// it is touched, and nothing is recorded. Where something else lies at its fixed base, it is mapped
+// elsewhere, which only code with a dynamic base finds.
+bool map_lines();
+bool lines_are_elsewhere();
+
+// In the child of a fork: no line was touched.
+void forget_lines();
+
+// Bytes of program that a line has.
+uint64_t line_bytes();
+
+// How many snapshots the shadow itself can hold, the running one left out.
+uint32_t held_snapshots();
+
+// Marks the lines that [start, start + bytes) lies in.
+void mark_lines(const void *start, uint64_t bytes);
+
+// 64 lines: group g holds lines 64 g and on. Bit i of a plane is line i.
+struct Group {
+  uint64_t number;
+  uint64_t now;                  // touched in the running snapshot
+  uint64_t before[kMostPlanes]; // and in those that ended, the newest first
+};
+
+// Calls f for each group that was touched in the running snapshot or in those that are held.
+void look_at_lines(void (*f)(void *context, const Group &group), void *context);
+
+// Ends the running snapshot: calls f for each group that was touched in it or in those that are held.
+// now is still the snapshot that ends; with a form that holds none, it is forgotten afterwards.
+void end_lines(void (*f)(void *context, const Group &group), void *context);
+
+} // namespace assay::workingset

@@ -1,0 +1,80 @@
+// Three arrays in reserved address space, of which only what is touched costs memory. An entry is a
+// context and a flag: nobody has been told. A coarse entry wins over the finer ones below it; a small
+// object in its range takes it away, because what it belonged to is gone.
+
+#include "runtime/workingset/owners.h"
+
+#include "abi/shadow.h"
+#include "runtime/core/arena.h"
+
+namespace assay::workingset {
+namespace {
+
+constexpr uint32_t kNew = 1U << 31;
+constexpr unsigned kShifts[] = {6, 12, 20}; // blocks, pages, spans
+constexpr int kLevels = 3;
+
+struct {
+  uint32_t *levels[kLevels];
+} constinit owners = {};
+
+uint64_t entries(int level) {
+  return ASSAY_HIGH_END >> kShifts[level];
+}
+
+uint32_t *entry(int level, uint64_t address) {
+  return owners.levels[level] + (address >> kShifts[level]);
+}
+
+void take_away(int level, uint64_t address) {
+  uint32_t *e = entry(level, address);
+  if (__builtin_expect(__atomic_load_n(e, __ATOMIC_RELAXED) != 0, 0))
+    __atomic_store_n(e, 0, __ATOMIC_RELAXED);
+}
+
+} // namespace
+
+bool create_owners() {
+  for (int level = 0; level < kLevels; level++)
+    if (!(owners.levels[level] = (uint32_t *)reserve(entries(level) * sizeof(uint32_t))))
+      return false;
+  return true;
+}
+
+void own(const void *block, uint64_t bytes, uint32_t context) {
+  uint64_t at = (uint64_t)block, end = at + (bytes ? bytes : 1);
+  if (end > ASSAY_HIGH_END || end < at)
+    return;
+  while (at < end) {
+    int level = kLevels - 1;
+    while (level > 0 && (at % (1ULL << kShifts[level]) || end - at < 1ULL << kShifts[level]))
+      level--;
+    for (int coarser = level + 1; coarser < kLevels; coarser++)
+      take_away(coarser, at);
+    __atomic_store_n(entry(level, at), context | kNew, __ATOMIC_RELAXED);
+    at = (at | ((1ULL << kShifts[level]) - 1)) + 1;
+  }
+}
+
+void forget_owners() {
+  for (int level = 0; level < kLevels; level++)
+    if (owners.levels[level])
+      empty_span(owners.levels[level], entries(level) * sizeof(uint32_t));
+}
+
+bool take_new_owner(uint64_t address, OwnedRun &run) {
+  for (int level = kLevels - 1; level >= 0; level--) {
+    uint32_t *e = entry(level, address), value = __atomic_load_n(e, __ATOMIC_RELAXED);
+    if (!value)
+      continue;
+    if (!(value & kNew) || !__atomic_compare_exchange_n(e, &value, value & ~kNew, false,
+                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+      return false; // known; or a new one came this moment, and is asked next time
+    uint64_t blocks = 1ULL << (kShifts[level] - 6);
+    run = {address >> 6 & ~(blocks - 1), blocks, value & ~kNew};
+    return true;
+  }
+  return false;
+}
+
+} // namespace assay::workingset

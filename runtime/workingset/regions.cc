@@ -1,0 +1,58 @@
+// The kernel's own map, each time as a whole: it is short, and changes seldom.
+
+#include "runtime/workingset/regions.h"
+
+#include "abi/lines.h"
+#include "runtime/core/proc_maps.h"
+#include "runtime/core/runtime.h"
+#include "runtime/core/unwind.h"
+
+namespace assay::workingset {
+namespace {
+
+constinit uint64_t last_map = 0; // hash of what was written
+
+template <typename F> void each_line(F f) {
+  MapsReader maps;
+  for (MapsLine line; maps.next(line);)
+    f(line);
+}
+
+uint32_t kind_of(const MapsLine &line) {
+  if (line.is_stack())
+    return ASSAY_REGION_STACK;
+  if (equal(line.path, "[heap]", 7))
+    return ASSAY_REGION_BREAK;
+  return line.path[0] == '/' ? ASSAY_REGION_FILE : ASSAY_REGION_ANONYMOUS;
+}
+
+void write(uint64_t snapshot, uint64_t start, uint64_t end, uint32_t kind, uint32_t owner,
+           const char *name) {
+  runtime.file.append(ASSAY_RECORD_Region, AssayRegion{start, end, snapshot, kind, owner}, name,
+                      length_of(name) + 1);
+}
+
+} // namespace
+
+void write_regions(uint64_t snapshot) {
+  uint64_t hash = known_stacks();
+  each_line([&](const MapsLine &line) {
+    hash = (hash ^ line.start) * 0x9e3779b97f4a7c15ULL ^ line.end;
+    hash ^= hash >> 29;
+  });
+  if (hash == last_map)
+    return;
+  last_map = hash;
+  each_line([&](const MapsLine &line) {
+    if (kind_of(line) != ASSAY_REGION_ANONYMOUS)
+      write(snapshot, line.start, line.end, kind_of(line), line.is_stack(), line.path);
+  });
+  for (uint32_t i = 0; i < known_stacks(); i++)
+    write(snapshot, known_stack(i).low, known_stack(i).high, ASSAY_REGION_STACK, i + 1, "");
+}
+
+void forget_regions() {
+  last_map = 0;
+}
+
+} // namespace assay::workingset

@@ -1,0 +1,243 @@
+// A snapshot ends on the helper thread when its time is up, or on the thread of the program that makes
+// the clock pass: at a mark, at an access.
+//
+// One pass over the touched shadow asks the lines of the snapshot for new owners, writes the snapshots
+// that the shadow can hold no longer, and shifts. A pass that takes more than its share of the time
+// makes the following snapshots longer.
+
+#include "runtime/workingset/workingset.h"
+
+#include "abi/sites.h"
+#include "runtime/core/losses.h"
+#include "runtime/core/objects.h"
+#include "runtime/core/unwind.h"
+#include "runtime/workingset/clock.h"
+#include "runtime/workingset/lines.h"
+#include "runtime/workingset/owners.h"
+#include "runtime/workingset/records.h"
+#include "runtime/workingset/regions.h"
+
+namespace assay::workingset {
+namespace {
+
+constexpr uint64_t kMostShare = 50; // one part in so many of a snapshot may go into ending it
+
+struct {
+  SpinLock lock; // of all below, but threads
+  bool owners;
+  uint64_t number;  // of the running snapshot
+  uint64_t begin, begin_us, interval;
+  uint32_t held; // snapshots that ended and are only in the shadow
+  uint32_t threads;
+  LinesRecord lines;
+  OwnersRecord owner_runs;
+} constinit state = {};
+
+bool start() {
+  if (!map_lines()) {
+    count_loss(ASSAY_LOSS_no_shadow, 1);
+    return false;
+  }
+  state.owners = runtime.options.owners && create_owners();
+  start_clock();
+  state.number = 1;
+  state.begin = time_now(false);
+  state.begin_us = now_us();
+  state.interval = first_interval();
+  return true;
+}
+
+void write_mode() {
+  runtime.file.append(
+      ASSAY_RECORD_WorkingSetMode,
+      AssayWorkingSetMode{(uint32_t)line_bytes(), (uint32_t)time_unit(), first_interval()});
+}
+
+void ask_for_owners(const Group &group) {
+  uint64_t bytes = line_bytes();
+  for (uint64_t left = group.now; left; left &= left - 1) {
+    uint64_t line = group.number * 64 + (uint64_t)__builtin_ctzll(left);
+    OwnedRun run;
+    if (take_new_owner(line * bytes, run))
+      state.owner_runs.add(run.first * (64 / bytes), run.count * (64 / bytes), run.context);
+  }
+}
+
+// The snapshots that are held, the oldest first.
+void write_held(const Group &group) {
+  uint64_t planes[kMostPlanes];
+  for (uint32_t i = 0; i < state.held; i++)
+    planes[i] = group.before[state.held - 1 - i];
+  state.lines.add(group.number, planes);
+}
+
+// Under the lock.
+void end_snapshot(uint64_t now, const char *name) {
+  if (state.number == 1)
+    write_mode();
+  uint64_t end_us = now_us();
+  bool holds_none = held_snapshots() == 0;
+  bool full = !holds_none && state.held == held_snapshots();
+  if (full)
+    state.lines.begin(state.number - state.held, state.held);
+  if (holds_none)
+    state.lines.begin(state.number, 1);
+  state.owner_runs.begin(state.number);
+  __atomic_fetch_add(&__assay_snapshot, 1, __ATOMIC_RELAXED);
+  struct How {
+    bool full, holds_none;
+  } how = {full, holds_none};
+  end_lines(
+      [](void *given, const Group &group) {
+        How &h = *(How *)given;
+        if (state.owners && group.now)
+          ask_for_owners(group);
+        if (h.full)
+          write_held(group);
+        if (h.holds_none)
+          state.lines.add(group.number, &group.now);
+      },
+      &how);
+  if (full || holds_none)
+    state.lines.end();
+  state.owner_runs.end();
+  state.held = holds_none ? 0 : full ? 1 : state.held + 1;
+  runtime.file.append(
+      ASSAY_RECORD_WorkingSetSnapshot,
+      AssayWorkingSetSnapshot{state.number, state.begin, now, state.begin_us, end_us}, name,
+      name ? length_of(name) : 0);
+  state.number++;
+  state.begin = now;
+  state.begin_us = end_us;
+  uint64_t took = now_us() - end_us;
+  if (time_unit() <= ASSAY_TIME_CPU && took * kMostShare > state.interval)
+    state.interval *= 2;
+}
+
+// Under the lock: what only the shadow knows.
+void write_all_held() {
+  if (!state.held)
+    return;
+  state.lines.begin(state.number - state.held, state.held);
+  look_at_lines([](void *, const Group &group) { write_held(group); }, nullptr);
+  state.lines.end();
+  state.held = 0;
+}
+
+uint64_t on_tick() {
+  if (time_unit() > ASSAY_TIME_CPU || !runtime.recording)
+    return ~0ULL;
+  Locked locked(state.lock);
+  uint64_t now = time_now(true), due = state.begin + state.interval;
+  if (now >= due) {
+    end_snapshot(now, nullptr);
+    due = now + state.interval;
+  }
+  uint64_t wait = due - now;
+  return time_unit() == ASSAY_TIME_CPU ? wait / 2 + 500 : wait; // several threads use it up sooner
+}
+
+void on_mark(const char *name) {
+  if (time_unit() != ASSAY_TIME_MARKS)
+    return;
+  Locked locked(state.lock);
+  count_mark();
+  end_snapshot(time_now(false), name);
+}
+
+void on_allocation(const Allocation &a) {
+  if (state.owners && !(a.header.flags & kWithdrawn))
+    own(a.block, a.header.size, a.header.context);
+}
+
+void on_realloc(const Realloc &r) {
+  if (state.owners)
+    own(r.block, r.header.size, r.header.context);
+}
+
+void on_snapshot(SnapshotKind) {
+  Locked locked(state.lock);
+  write_all_held();
+  write_regions(state.number);
+}
+
+void on_reset() {
+  Locked locked(state.lock);
+  end_snapshot(time_now(false), nullptr); // readers leave it out, and all before
+  write_all_held();
+}
+
+void on_end() {
+  Locked locked(state.lock);
+  if (time_unit() == ASSAY_TIME_ACCESSES)
+    take_accesses();
+  if (time_unit() == ASSAY_TIME_MARKS)
+    count_mark();
+  end_snapshot(time_now(false), nullptr);
+  write_all_held();
+  write_regions(state.number);
+}
+
+void on_thread_start() {
+  note_own_stack();
+}
+
+void on_fork() {
+  state.lock.reset();
+  forget_lines();
+  forget_owners();
+  forget_clock();
+  forget_regions();
+  state.held = 0;
+  state.number = 1;
+  state.begin = time_now(false);
+  state.begin_us = now_us();
+  state.threads = 0;
+  this_thread.number = 0;
+}
+
+} // namespace
+
+void say_where(const void *frame) {
+  __assay_stack_snapshot = __atomic_load_n(&__assay_snapshot, __ATOMIC_RELAXED);
+  if (!observed())
+    return;
+  Busy busy;
+  if (!this_thread.number)
+    this_thread.number = __atomic_add_fetch(&state.threads, 1, __ATOMIC_RELAXED);
+  uint32_t context = context_of(frame, 0);
+  if (context)
+    runtime.file.append(ASSAY_RECORD_WorkingSetStack,
+                        AssayWorkingSetStack{state.number, this_thread.number, context});
+}
+
+void pass_accesses() {
+  if (time_unit() != ASSAY_TIME_ACCESSES || !observed()) {
+    __assay_accesses_left = 1 << 30; // nobody asks
+    return;
+  }
+  Busy busy;
+  Locked locked(state.lock);
+  uint64_t now = take_accesses();
+  if (now >= state.begin + state.interval)
+    end_snapshot(now, nullptr);
+  give_accesses(state.begin + state.interval - now);
+}
+
+extern const Subscriber subscriber;
+constinit const Subscriber subscriber = {
+    .name = "workingset",
+    .start = start,
+    .wants_allocations = [] { return state.owners; },
+    .on_allocation = on_allocation,
+    .on_realloc = on_realloc,
+    .on_snapshot = on_snapshot,
+    .on_reset = on_reset,
+    .on_mark = on_mark,
+    .on_tick = on_tick,
+    .on_thread_start = on_thread_start,
+    .on_end = on_end,
+    .on_fork = on_fork,
+};
+
+} // namespace assay::workingset
