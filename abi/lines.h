@@ -12,13 +12,14 @@
 // Owners, the tail of WorkingSetOwners: runs in ascending order of their first lines, each
 //
 //   number  how far its first line is beyond that of the run before (at first: beyond 0)
-//   number  n: lines in the run
+//   number  n: lines in the run, at most ASSAY_MOST_OWNED
 //   number  context of the allocation that they belong to
 //
 // Later runs win over earlier ones that they overlap.
 #pragma once
 
 #define ASSAY_GROUP_LINES 64
+#define ASSAY_MOST_OWNED (1 << 20)
 
 // The clock of snapshots.
 enum AssayTimeUnit {

@@ -54,9 +54,9 @@ typedef struct AssaySite {
 } AssaySite;
 
 typedef struct AssaySiteType {
-  uint64_t hash;        // low 32 bits: the type id. Of a unit: its tools (abi/tools.def); 0 is heap
-  uint64_t size;        // sizeof, in bytes; 0 if unknown. Of a unit: enum AssayCounters in the low 32
-                        // bits, enum AssayLines in the high ones
+  uint64_t hash; // low 32 bits: the type id. Of a unit: its tools (abi/tools.def); 0 is heap
+  uint64_t size; // sizeof, in bytes; 0 if unknown. Of a unit: enum AssayCounters in the low 32
+                 // bits, enum AssayLines in the high ones
   uint32_t name_length; // bytes of the name that follow
   uint32_t reserved;    // zero
 } AssaySiteType;

@@ -30,7 +30,8 @@ cl::opt<bool> naive("assay-naive", cl::desc("count each access by itself"));
 cl::opt<bool> exact("assay-exact", cl::desc("count by atomic updates"));
 cl::opt<uint32_t> counters("assay-counters", cl::desc("a sum of enum AssayCounters"));
 cl::opt<uint32_t> lines("assay-lines", cl::desc("a sum of enum AssayLines"));
-cl::opt<uint32_t> tools("assay-tools", cl::desc("a set of tools, bits of abi/tools.def"), cl::init(1));
+cl::opt<uint32_t> tools("assay-tools", cl::desc("a set of tools, bits of abi/tools.def"),
+                        cl::init(1));
 cl::opt<std::string> dir("assay-dir", cl::desc("default place of profiles"));
 cl::list<std::string> ignore_lists("assay-ignorelist",
                                    cl::desc("files of functions and sources to leave alone"));
@@ -103,7 +104,7 @@ void register_passes(PassBuilder &builder) {
       [](StringRef name, ModulePassManager &passes, ArrayRef<PassBuilder::PipelineElement>) {
         if (name == "assay-tags")
           passes.addPass(TagPass());
-        else if (name == "assay-heap")
+        else if (name == "assay-instrument")
           passes.addPass(InstrumentPass());
         else
           return false;

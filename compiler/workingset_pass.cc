@@ -37,8 +37,8 @@ constexpr Interest kEverything = {.globals = true, .stack = true};
 struct Touch {
   Place place;
   Instruction *last;
-  Value *pointer;    // of the last
-  uint64_t reach;    // bytes that may reach over the line's end; 0 if none can
+  Value *pointer; // of the last
+  uint64_t reach; // bytes that may reach over the line's end; 0 if none can
 };
 
 struct Form {
@@ -200,8 +200,7 @@ private:
     Value *address = builder.CreatePtrToInt(touch.pointer, builder.getInt64Ty());
     if (touch.reach) {
       Value *inside = builder.CreateAnd(address, builder.getInt64(form_.line_bytes - 1));
-      Value *over =
-          builder.CreateICmpUGT(inside, builder.getInt64(form_.line_bytes - touch.reach));
+      Value *over = builder.CreateICmpUGT(inside, builder.getInt64(form_.line_bytes - touch.reach));
       IRBuilder<> two(SplitBlockAndInsertIfThen(over, builder.GetInsertPoint(), false, unlikely()));
       two.SetCurrentDebugLocation(touch.last->getDebugLoc());
       two.CreateCall(hook(module_, "__assay_workingset_range"),
@@ -223,7 +222,8 @@ private:
     } else {
       is_new = builder.CreateICmpSGE(seen, builder.getInt8(0));
     }
-    IRBuilder<> slow(SplitBlockAndInsertIfThen(is_new, builder.GetInsertPoint(), false, unlikely()));
+    IRBuilder<> slow(
+        SplitBlockAndInsertIfThen(is_new, builder.GetInsertPoint(), false, unlikely()));
     slow.SetCurrentDebugLocation(touch.last->getDebugLoc());
     if (bits) {
       ours(slow.CreateAtomicRMW(AtomicRMWInst::Or, byte, bit, Align(1), AtomicOrdering::Monotonic));
@@ -265,8 +265,10 @@ private:
   void tick(Instruction &end, uint32_t accesses) {
     IRBuilder<> builder(&end);
     Type *word = builder.getInt64Ty();
-    Value *left = builder.CreateThreadLocalAddress(thread_local_hook("__assay_accesses_left", word));
-    Value *after = builder.CreateSub(ours(builder.CreateLoad(word, left)), builder.getInt64(accesses));
+    Value *left =
+        builder.CreateThreadLocalAddress(thread_local_hook("__assay_accesses_left", word));
+    Value *after =
+        builder.CreateSub(ours(builder.CreateLoad(word, left)), builder.getInt64(accesses));
     ours(builder.CreateStore(after, left));
     Value *over = builder.CreateICmpSLT(after, builder.getInt64(0));
     IRBuilder<> call(SplitBlockAndInsertIfThen(over, end.getIterator(), false, unlikely()));
@@ -286,7 +288,8 @@ private:
   SmallVector<std::pair<Instruction *, RangeAccess>, 8> ranges_;
   SmallVector<std::pair<Instruction *, StringAccess>, 4> strings_;
   SmallVector<std::pair<Instruction *, MaskedAccess>, 4> masked_;
-  SmallVector<std::pair<Instruction *, uint32_t>, 16> counts_; // before a block's end, accesses in it
+  SmallVector<std::pair<Instruction *, uint32_t>, 16>
+      counts_; // before a block's end, accesses in it
 };
 
 } // namespace

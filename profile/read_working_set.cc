@@ -74,13 +74,13 @@ uint32_t WorkingSetReader::snapshot_index(uint64_t number) const {
   return number > before_ ? static_cast<uint32_t>(number - before_ - 1) : 0;
 }
 
-void WorkingSetReader::take(const AssayWorkingSetLines &record,
-                            std::span<const std::byte> groups) {
+void WorkingSetReader::take(const AssayWorkingSetLines &record, std::span<const std::byte> groups) {
   if (record.count == 0 || record.count > 8)
     base::fail("count of snapshots");
   if (record.first <= before_ && record.first > 0) // of before a reset
     return;
-  TouchedLines lines = {snapshot_index(record.first), static_cast<uint32_t>(record.count),
+  TouchedLines lines = {snapshot_index(record.first),
+                        static_cast<uint32_t>(record.count),
                         {groups.begin(), groups.end()}};
   each_group(lines, [](uint64_t, const uint64_t *) {});
   set_->lines.push_back(std::move(lines));
@@ -104,7 +104,7 @@ void WorkingSetReader::take(const AssayWorkingSetOwners &record, std::span<const
   uint64_t first = 0;
   while (!reader.at_end()) {
     uint64_t gap = read_number(reader), count = read_number(reader), context = read_number(reader);
-    if (gap > kMostLines || (first += gap) > kMostLines || count > kMostLines - first)
+    if (gap > kMostLines || (first += gap) > kMostLines || count > ASSAY_MOST_OWNED)
       base::fail("owned lines beyond the address space");
     set_->owned.push_back({snapshot, first, count, owner(context)});
   }
@@ -124,8 +124,7 @@ void WorkingSetReader::take(const AssayRegion &record, std::string name) {
   if (record.end < record.start || record.kind > ASSAY_REGION_BREAK)
     base::fail("region");
   if (set_)
-    set_->regions.push_back(
-        {record.start, record.end, record.kind, record.owner, std::move(name)});
+    set_->regions.push_back({record.start, record.end, record.kind, record.owner, std::move(name)});
 }
 
 void WorkingSetReader::reset() {

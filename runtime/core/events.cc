@@ -40,6 +40,8 @@ uint64_t start_tools(uint64_t tools) {
     on |= tool.bit;
     running[running_count] = tool.subscriber;
     __atomic_store_n(&running_count, running_count + 1, __ATOMIC_RELEASE);
+    if (runtime.recording) // a late one: the file has begun
+      tool.subscriber->on_begin();
     runtime.wants_allocations |= tool.subscriber->wants_allocations();
     runtime.wants_objects |= tool.subscriber->wants_objects();
   }
@@ -50,6 +52,9 @@ uint64_t start_tools(uint64_t tools) {
   for (size_t i = 0; i < running_count; i++)                                                       \
     running[i]->handler(__VA_ARGS__);
 
+void publish_begin() {
+  ASSAY_PUBLISH(on_begin)
+}
 void publish_allocation(const Allocation &event) {
   ASSAY_PUBLISH(on_allocation, event)
 }
@@ -68,10 +73,7 @@ void publish_snapshot(SnapshotKind kind) {
 void publish_reset() {
   ASSAY_PUBLISH(on_reset)
 }
-void publish_mark(const char *name) {
-  ASSAY_PUBLISH(on_mark, name)
-}
-uint64_t publish_tick() {
+void publish_mark(const char *name){ASSAY_PUBLISH(on_mark, name)} uint64_t publish_tick() {
   uint64_t least = ~0ULL;
   for (size_t i = 0; i < running_count; i++)
     if (uint64_t wait = running[i]->on_tick(); wait < least)

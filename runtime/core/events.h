@@ -51,6 +51,8 @@ struct Subscriber {
   // Before its first event. False: the tool is off (the reason was said), its events are not
   // delivered.
   bool (*start)();
+  // A new file has its first records.
+  void (*on_begin)() = [] {};
   // Whether it wants to hear of allocations, and of the ends of objects too.
   bool (*wants_allocations)() = [] { return false; };
   bool (*wants_objects)() = [] { return false; };
@@ -80,6 +82,7 @@ struct Subscriber {
 // that run.
 uint64_t start_tools(uint64_t tools);
 
+void publish_begin();
 void publish_allocation(const Allocation &event);
 void publish_realloc(const Realloc &event);
 void publish_free(const Free &event);

@@ -132,6 +132,7 @@ void write_losses() {
 void begin_file(bool forked) {
   written.contexts = written.modules = 0;
   write_header(forked);
+  publish_begin();
   runtime.modules.refresh();
   write_modules();
 }

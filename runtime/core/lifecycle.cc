@@ -36,7 +36,8 @@ namespace {
 extern "C" __attribute__((weak, visibility("default"))) const char __assay_default_dir;
 
 // The SITES section of the program that the runtime is linked into; absent where it has none.
-extern "C" __attribute__((weak, visibility("hidden"))) const char __start_assay_sites, __stop_assay_sites;
+extern "C" __attribute__((weak, visibility("hidden"))) const char __start_assay_sites,
+    __stop_assay_sites;
 
 const char *find_variable(char **envp, const char *name) {
   size_t n = length_of(name);

@@ -26,17 +26,17 @@
 namespace assay {
 
 struct Runtime {
-  bool recording = false;   // events are published
-  bool finished = false;    // the final dump is written
-  bool instrumented = true; // accesses are counted; false where the runtime was only preloaded
+  bool recording = false;    // events are published
+  bool finished = false;     // the final dump is written
+  bool instrumented = true;  // accesses are counted; false where the runtime was only preloaded
   uint64_t tools = 0;        // that run: bits of abi/tools.def
   uint64_t tools_wanted = 0; // that units were built for
   bool wants_allocations = false; // some tool asks who allocates
   bool wants_objects = false;     // and when its objects end: they are kept, by headers or beside
-  uint32_t pid = 0;         // whose memory this is: differs in a vfork child
-  uint32_t counters = 0;    // how accesses are counted: enum AssayCounters
-  uint32_t lines = 0;       // how touched lines are marked: enum AssayLines
-  bool fixed_counters = false; // some code expects them at their fixed base
+  uint32_t pid = 0;               // whose memory this is: differs in a vfork child
+  uint32_t counters = 0;          // how accesses are counted: enum AssayCounters
+  uint32_t lines = 0;             // how touched lines are marked: enum AssayLines
+  bool fixed_counters = false;    // some code expects them at their fixed base
   uint64_t start_unix_ns = 0;
   Options options;
   ChunkMap chunks;

@@ -35,7 +35,7 @@ void mark_lines(const void *start, uint64_t bytes);
 // 64 lines: group g holds lines 64 g and on. Bit i of a plane is line i.
 struct Group {
   uint64_t number;
-  uint64_t now;                  // touched in the running snapshot
+  uint64_t now;                 // touched in the running snapshot
   uint64_t before[kMostPlanes]; // and in those that ended, the newest first
 };
 

@@ -5,6 +5,11 @@
 #include "runtime/core/runtime.h"
 
 namespace assay::workingset {
+namespace {
+
+constexpr uint64_t kMostRun = 1 << 18; // lines: readers take no longer runs than ASSAY_MOST_OWNED
+
+} // namespace
 
 void LinesRecord::begin(uint64_t first, uint32_t count) {
   fixed_ = {first, count};
@@ -13,15 +18,18 @@ void LinesRecord::begin(uint64_t first, uint32_t count) {
 }
 
 void LinesRecord::add(uint64_t group, const uint64_t *planes) {
-  if (waiting_ && group == group_ + repeats_ + 1 &&
-      __builtin_memcmp(planes, planes_, fixed_.count * sizeof *planes) == 0) {
+  uint64_t any = 0, differ = 0;
+  for (uint64_t i = 0; i < fixed_.count; i++) {
+    any |= planes[i];
+    differ |= planes[i] ^ planes_[i];
+  }
+  if (waiting_ && group == group_ + repeats_ + 1 && !differ) {
     repeats_++;
     return;
   }
   write_group();
-  uint64_t any = 0;
   for (uint64_t i = 0; i < fixed_.count; i++)
-    any |= planes_[i] = planes[i];
+    planes_[i] = planes[i];
   waiting_ = any != 0;
   group_ = group;
   repeats_ = 0;
@@ -63,7 +71,7 @@ void OwnersRecord::begin(uint64_t snapshot) {
 }
 
 void OwnersRecord::add(uint64_t first_line, uint64_t lines, uint32_t context) {
-  if (lines_ && context == context_ && first_line == first_ + lines_) {
+  if (lines_ && context == context_ && first_line == first_ + lines_ && lines_ < kMostRun) {
     lines_ += lines;
     return;
   }

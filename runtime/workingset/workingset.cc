@@ -25,7 +25,7 @@ constexpr uint64_t kMostShare = 50; // one part in so many of a snapshot may go 
 struct {
   SpinLock lock; // of all below, but threads
   bool owners;
-  uint64_t number;  // of the running snapshot
+  uint64_t number; // of the running snapshot
   uint64_t begin, begin_us, interval;
   uint32_t held; // snapshots that ended and are only in the shadow
   uint32_t threads;
@@ -47,7 +47,7 @@ bool start() {
   return true;
 }
 
-void write_mode() {
+void on_begin() {
   runtime.file.append(
       ASSAY_RECORD_WorkingSetMode,
       AssayWorkingSetMode{(uint32_t)line_bytes(), (uint32_t)time_unit(), first_interval()});
@@ -73,8 +73,6 @@ void write_held(const Group &group) {
 
 // Under the lock.
 void end_snapshot(uint64_t now, const char *name) {
-  if (state.number == 1)
-    write_mode();
   uint64_t end_us = now_us();
   bool holds_none = held_snapshots() == 0;
   bool full = !holds_none && state.held == held_snapshots();
@@ -228,6 +226,7 @@ extern const Subscriber subscriber;
 constinit const Subscriber subscriber = {
     .name = "workingset",
     .start = start,
+    .on_begin = on_begin,
     .wants_allocations = [] { return state.owners; },
     .on_allocation = on_allocation,
     .on_realloc = on_realloc,

@@ -1,6 +1,6 @@
 ; Accesses that surely lie in one 64-byte block share an addition; calls that may look end the sharing.
-; RUN: %opt -passes=assay-heap -S %s | FileCheck %s
-; RUN: %opt -passes=assay-heap -assay-naive -S %s | FileCheck --check-prefix=NAIVE %s
+; RUN: %opt -passes=assay-instrument -S %s | FileCheck %s
+; RUN: %opt -passes=assay-instrument -assay-naive -S %s | FileCheck --check-prefix=NAIVE %s
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-pc-linux-gnu"
 

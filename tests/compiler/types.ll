@@ -1,11 +1,11 @@
 ; The type of an allocation waits for the allocation function in a thread-local, and is taken back.
-; RUN: %opt -passes=assay-tags,assay-heap -S %s | FileCheck %s
+; RUN: %opt -passes=assay-tags,assay-instrument -S %s | FileCheck %s
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-pc-linux-gnu"
 %struct.Node = type { ptr, i64, i32 }
 
-; CHECK: @__assay_next_type = external thread_local(initialexec) global i32
 ; CHECK: @__assay_type_{{.*}} = linkonce_odr hidden constant {{.*}}Node{{.*}} section "assay_sites", comdat, align 8
+; CHECK: @__assay_next_type = external thread_local(initialexec) global i32
 
 declare ptr @malloc(i64) allockind("alloc,uninitialized") allocsize(0)
 declare ptr @opaque(i64)

@@ -1,0 +1,120 @@
+// The address space as pieces that do not overlap: a later region takes its range from earlier ones.
+
+#include "analyze/line_owners.h"
+
+#include "analyze/heap.h"
+#include "analyze/ownership.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace analyze {
+
+LineOwners::LineOwners(const profile::Profile &profile, const profile::Process &process,
+                       image::Symbols &symbols)
+    : profile_(profile), set_(*process.working_set), symbols_(symbols),
+      sites_(process.working_set->owners.size()) {
+  for (const profile::Region &region : set_.regions) {
+    LinesOwner owner;
+    switch (region.kind) {
+    case ASSAY_REGION_STACK:
+      owner = {"stack", fmt::format("stack of thread {}", region.owner), ""};
+      break;
+    case ASSAY_REGION_BREAK: owner = {"memory", "heap that no recorded object owns", ""}; break;
+    case ASSAY_REGION_FILE: owner = {"file", region.name, ""}; break;
+    default: owner = {"memory", "anonymous memory", ""};
+    }
+    put(region.start, region.end, std::move(owner), nullptr);
+  }
+  for (const profile::Mapping &mapping : process.mappings)
+    put(mapping.start, mapping.end, {}, &mapping);
+}
+
+void LineOwners::put(uint64_t start, uint64_t end, LinesOwner owner,
+                     const profile::Mapping *mapping) {
+  if (start >= end)
+    return;
+  auto at = pieces_.lower_bound(start);
+  if (at != pieces_.begin()) {
+    auto before = std::prev(at);
+    if (before->second.end > start) { // cut its end; what is left beyond becomes a piece
+      if (before->second.end > end)
+        pieces_[end] = before->second;
+      before->second.end = start;
+    }
+  }
+  for (at = pieces_.lower_bound(start); at != pieces_.end() && at->first < end;) {
+    if (at->second.end > end)
+      pieces_[end] = at->second;
+    at = pieces_.erase(at);
+  }
+  pieces_[start] = {end, std::move(owner), mapping};
+}
+
+uint32_t LineOwners::index_of(const LinesOwner &owner) {
+  auto [known, is_new] = known_.try_emplace(owner, static_cast<uint32_t>(names_.size()));
+  if (is_new)
+    names_.push_back(owner);
+  return known->second;
+}
+
+LinesOwner LineOwners::site_name(const profile::LineOwner &site) {
+  std::vector<Frame> frames;
+  for (const profile::CodeLocation &location : profile_.stack(site.stack).frames) {
+    uint32_t module = location.module.known() ? location.module.v : image::Symbols::kNoModule;
+    const auto &call = symbols_.call(module, location.offset);
+    frames.insert(frames.end(), call.begin(), call.end());
+  }
+  LinesOwner owner{"heap", "(no stack)", ""};
+  if (site.type.known())
+    owner.type = profile_.types[site.type.v].name;
+  if (frames.empty())
+    return owner;
+  const Frame &frame = frames[analyze::owner(frames)];
+  owner.name = frame.line
+                   ? fmt::format("{} at {}:{}", frame.function, base_name(frame.file), frame.line)
+                   : frame.function;
+  if (!site.origin.name.empty())
+    owner.name += fmt::format(" ({})", site.origin.name);
+  return owner;
+}
+
+uint32_t LineOwners::of_site(uint32_t site) {
+  if (!sites_[site])
+    sites_[site] = index_of(site_name(set_.owners[site]));
+  return *sites_[site];
+}
+
+// The symbol that covers most of the line; the module's data where there is none.
+std::string LineOwners::global_name(const profile::Mapping &mapping, uint64_t address) {
+  const std::string &path = profile_.modules[mapping.module.v].path;
+  const auto &symbols = symbols_.data(mapping.module.v).symbols;
+  uint64_t begin = address - mapping.bias, end = begin + set_.line_bytes, most = 0;
+  const image::DataSymbol *best = nullptr;
+  auto symbol = std::partition_point(symbols.begin(), symbols.end(), [&](const auto &each) {
+    return each.address + each.size <= begin;
+  });
+  for (; symbol != symbols.end() && symbol->address < end; ++symbol) {
+    uint64_t covered =
+        std::min(symbol->address + symbol->size, end) - std::max(symbol->address, begin);
+    if (covered > most) {
+      most = covered;
+      best = &*symbol;
+    }
+  }
+  return best ? image::demangled(best->linkage_name) : "data of " + base_name(path);
+}
+
+uint32_t LineOwners::of_address(uint64_t address) {
+  auto after = pieces_.upper_bound(address + set_.line_bytes - 1);
+  if (after != pieces_.begin()) {
+    const auto &[start, piece] = *std::prev(after);
+    if (address < piece.end)
+      return index_of(piece.mapping ? LinesOwner{"global", global_name(*piece.mapping, address), ""}
+                                    : piece.owner);
+  }
+  return index_of({"memory", "memory that no recorded object owns", ""});
+}
+
+} // namespace analyze

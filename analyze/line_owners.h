@@ -1,0 +1,43 @@
+// Names for lines: by the allocation that they belong to, or by what lies at their address.
+#pragma once
+
+#include "analyze/working_set.h"
+
+#include <unordered_map>
+
+namespace analyze {
+
+class LineOwners {
+public:
+  LineOwners(const profile::Profile &profile, const profile::Process &process,
+             image::Symbols &symbols);
+
+  // Index into names() of an allocation site (index into WorkingSet::owners).
+  uint32_t of_site(uint32_t site);
+  // Of the line at an address that no allocation is known to own.
+  uint32_t of_address(uint64_t address);
+
+  std::vector<LinesOwner> take_names() { return std::move(names_); }
+  const LinesOwner &name(uint32_t index) const { return names_[index]; }
+
+private:
+  struct Piece { // of the address space
+    uint64_t end = 0;
+    LinesOwner owner;
+    const profile::Mapping *mapping = nullptr; // of a module
+  };
+  uint32_t index_of(const LinesOwner &owner);
+  LinesOwner site_name(const profile::LineOwner &site);
+  std::string global_name(const profile::Mapping &mapping, uint64_t address);
+  void put(uint64_t start, uint64_t end, LinesOwner owner, const profile::Mapping *mapping);
+
+  const profile::Profile &profile_;
+  const profile::WorkingSet &set_;
+  image::Symbols &symbols_;
+  std::vector<LinesOwner> names_;
+  std::map<LinesOwner, uint32_t> known_;
+  std::vector<std::optional<uint32_t>> sites_;
+  std::map<uint64_t, Piece> pieces_; // by start; they do not overlap
+};
+
+} // namespace analyze
