@@ -1,6 +1,6 @@
 ; What every instrumented module carries: the version in a symbol's name, an initializer before all others,
 ; its source file, and a flag that keeps a second pass (LTO) from counting twice.
-; RUN: %opt -passes=assay-instrument,assay-heap -S %s | FileCheck %s
+; RUN: %opt -passes=assay-instrument,assay-instrument -S %s | FileCheck %s
 source_filename = "unit.c"
 target triple = "x86_64-pc-linux-gnu"
 
