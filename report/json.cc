@@ -17,7 +17,7 @@ Json frame_json(const analyze::Frame &frame) {
           {"inlined", frame.inlined}};
 }
 
-Json stack_json(const std::vector<analyze::Frame> &frames) {
+Json stack_json(const analyze::CallStack &frames) {
   Json stack = Json::array();
   for (const analyze::Frame &frame : frames)
     stack.push_back(frame_json(frame));

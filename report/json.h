@@ -16,7 +16,7 @@ namespace report {
 using Json = nlohmann::ordered_json;
 
 Json frame_json(const analyze::Frame &frame);
-Json stack_json(const std::vector<analyze::Frame> &frames);
+Json stack_json(const analyze::CallStack &frames);
 Json program_json(const profile::Process &process, const std::string &build_id);
 Json machine_json(const profile::Process &process);
 Json losses_json(const std::map<uint32_t, uint64_t> &losses);
