@@ -91,6 +91,7 @@ void write_json(const std::vector<profile::Profile> &programs, const analyze::He
   const AnswerOptions &options = arguments.answer;
   // All answers come first: once something is written, nothing may fail but writing.
   std::vector<Answer> answers;
+  answers.reserve(programs.size() + 1);
   for (const profile::Profile &program : programs)
     answers.push_back(answer_for(program, question, query, arguments));
   if (programs.size() > 1) {
@@ -100,6 +101,7 @@ void write_json(const std::vector<profile::Profile> &programs, const analyze::He
     answers.push_back(answer_for(sum.finish(), question, query, arguments));
   }
   std::vector<report::Document> documents;
+  documents.reserve(answers.size());
   for (const Answer &answer : answers)
     documents.push_back(report::heap_document(answer.result, options.top, options.sort,
                                               answer.tree ? &*answer.tree : nullptr));
