@@ -34,8 +34,11 @@ bool called_main(const image::Frame &frame) {
   return frame.linkage_name == "_start" || is_allocation_machinery(frame);
 }
 
-// The frames that the tree shows: from the owner outwards.
-std::span<const image::Frame> shown(const HeapContextRow &row) {
+// The frames that the tree shows: from the owner outwards, both ends included.
+struct Range {
+  size_t innermost, outermost;
+};
+Range shown(const HeapContextRow &row) {
   size_t outermost = row.frames.size() - 1;
   // What libc calls is main, also where it has no name.
   for (size_t index = row.owner + 1; index <= outermost; index++)
@@ -43,8 +46,7 @@ std::span<const image::Frame> shown(const HeapContextRow &row) {
       outermost = index - 1;
   while (outermost > row.owner && called_main(row.frames[outermost]))
     outermost--;
-  size_t innermost = std::min(row.owner, outermost);
-  return std::span(row.frames).subspan(innermost, outermost - innermost + 1);
+  return {std::min(row.owner, outermost), outermost};
 }
 
 // A module without symbols is one node: its addresses mean nothing to anybody.
@@ -71,7 +73,7 @@ Growing *child(Growing *parent, const std::string &function, const image::Frame 
 
 void add_path(Growing &root, const HeapContextRow &row, bool bottom_up) {
   TreeAmounts amounts = amounts_of(row);
-  auto frames = shown(row);
+  auto [innermost, outermost] = shown(row);
   Growing *at = &root;
   at->node.total.add(amounts);
   auto descend = [&](const std::string &function, const image::Frame *frame) {
@@ -83,11 +85,12 @@ void add_path(Growing &root, const HeapContextRow &row, bool bottom_up) {
     at->node.total.add(amounts);
   };
   constexpr const char *kCut = "(outer frames are missing)";
-  bool cut = row.stack_cut && frames.back().linkage_name != "main"; // nothing is outside main
+  bool cut =
+      row.stack_cut && row.frames[outermost].linkage_name != "main"; // nothing is outside main
   if (cut && !bottom_up)
     descend(kCut, nullptr);
-  for (size_t index = 0; index < frames.size(); index++) {
-    const image::Frame &frame = frames[bottom_up ? index : frames.size() - 1 - index];
+  for (size_t step = 0; step <= outermost - innermost; step++) {
+    const image::Frame &frame = row.frames[bottom_up ? innermost + step : outermost - step];
     descend(name_of(frame), &frame);
   }
   if (cut && bottom_up)

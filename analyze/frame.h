@@ -1,11 +1,21 @@
 // Frames as results carry them, so that whoever shows a result needs nothing of image/.
 #pragma once
 
+#include "image/frame.h"
 #include "image/symbols.h"
+#include "profile/profile.h"
 
 namespace analyze {
 
 using image::base_name;
+using image::CallStack;
 using image::Frame;
+
+// The frames of a profile's stack, with those that were inlined; "(no stack)" where there are none.
+CallStack frames_of(const profile::Profile &profile, profile::StackId stack,
+                    image::Symbols &symbols);
+
+// The build id of the file that a process was started from, as text; empty if it is not known.
+std::string program_build_id(const profile::Profile &profile, const profile::Process &process);
 
 } // namespace analyze

@@ -28,6 +28,7 @@
 #include <sstream>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 namespace analyze {
 namespace {
@@ -73,21 +74,6 @@ std::string stable_id(const HeapContextRow &row) {
   if (row.origin != kMallocOrigin)
     hash.add(row.origin);
   return hash.text();
-}
-
-std::vector<image::Frame> frames_of(const profile::Profile &profile, profile::StackId stack,
-                                    image::Symbols &symbols) {
-  std::vector<image::Frame> frames;
-  for (const profile::CodeLocation &location : profile.stack(stack).frames) {
-    uint32_t module = location.module.known() ? location.module.v : image::Symbols::kNoModule;
-    const auto &call = symbols.call(module, location.offset);
-    frames.insert(frames.end(), call.begin(), call.end());
-  }
-  if (frames.empty()) {
-    frames.emplace_back();
-    frames.back().function = "(no stack)";
-  }
-  return frames;
 }
 
 bool allocated_by_instrumented(const profile::Profile &profile, profile::StackId stack) {
@@ -159,7 +145,7 @@ public:
   bool keeps(const std::string &text) const {
     return !active_ || std::regex_search(text, expression_);
   }
-  bool keeps(const std::vector<image::Frame> &frames) const {
+  bool keeps(const image::CallStack &frames) const {
     return std::any_of(frames.begin(), frames.end(), [&](const image::Frame &frame) {
       return keeps(frame.function) || keeps(frame.module);
     });
@@ -206,17 +192,38 @@ std::vector<HeapGroupRow> group_by(const std::vector<HeapContextRow> &rows,
   return result;
 }
 
+// In place, each row moved once: rows are more than a kilobyte, and two vectors of them were the most
+// memory that the command ever had.
+void sort_by_id(std::vector<HeapContextRow> &rows) {
+  std::vector<size_t> order(rows.size()); // the row for each place
+  std::iota(order.begin(), order.end(), size_t{0});
+  base::stable_sort(order, [&](size_t a, size_t b) { return rows[a].id < rows[b].id; });
+  for (size_t start = 0; start < rows.size(); start++) {
+    if (order[start] == start)
+      continue;
+    HeapContextRow first = std::move(rows[start]);
+    size_t place = start;
+    while (order[place] != start) {
+      rows[place] = std::move(rows[order[place]]);
+      place = std::exchange(order[place], place);
+    }
+    rows[place] = std::move(first);
+    order[place] = place;
+  }
+}
+
 void most_objects_first(std::vector<FreePlace> &places) {
   base::stable_sort(places,
                     [](const FreePlace &a, const FreePlace &b) { return a.count > b.count; });
 }
 
 std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts) {
-  using Key =
-      std::tuple<std::string, std::string, std::string, uint32_t, std::string, std::string, bool>;
+  using Text = std::string_view;
+  using Key = std::tuple<Text, Text, Text, uint32_t, Text, Text, bool>;
   struct Site {
-    HeapContextRow row;
-    uint64_t most_bytes = 0;
+    const HeapContextRow *largest; // by bytes
+    HeapSums sums;
+    uint64_t contexts = 1;
     std::map<std::string, FreePlace> freed_at; // by the line that owns the free
   };
   std::map<Key, Site> sites;
@@ -226,10 +233,14 @@ std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts
         sites.try_emplace({owner.module, owner.function, owner.file, owner.line, context.type,
                            context.origin, context.accesses_counted});
     Site &site = known->second;
-    HeapContextRow sum = site.row;
-    if (is_new || context.sums.all.size_total > site.most_bytes) {
-      site.most_bytes = context.sums.all.size_total;
-      site.row = context;
+    if (is_new) {
+      site.largest = &context;
+      site.sums = context.sums;
+    } else {
+      if (context.sums.all.size_total > site.largest->sums.all.size_total)
+        site.largest = &context;
+      site.sums.add(context.sums);
+      site.contexts++;
     }
     for (const FreePlace &place : context.freed_at) {
       auto [freed, first] = site.freed_at.try_emplace(analyze::place(place.owner_frame()), place);
@@ -238,20 +249,17 @@ std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts
       freed->second.count += place.count;
       freed->second.bytes += place.bytes;
     }
-    if (is_new)
-      continue;
-    sum.sums.add(context.sums);
-    site.row.sums = sum.sums;
-    site.row.contexts = sum.contexts + 1;
   }
   std::vector<HeapContextRow> rows;
   rows.reserve(sites.size());
   for (auto &[key, site] : sites) {
-    site.row.freed_at.clear();
+    HeapContextRow &row = rows.emplace_back(*site.largest);
+    row.sums = site.sums;
+    row.contexts = site.contexts;
+    row.freed_at.clear();
     for (auto &[line, place] : site.freed_at)
-      site.row.freed_at.push_back(std::move(place));
-    most_objects_first(site.row.freed_at);
-    rows.push_back(std::move(site.row));
+      row.freed_at.push_back(std::move(place));
+    most_objects_first(row.freed_at);
   }
   return rows;
 }
@@ -334,9 +342,9 @@ void describe_run(HeapResult &result, const profile::Profile &profile) {
       continue;
     result.modules_total++;
     result.modules_instrumented += module.instrumented;
-    if (!profile.processes.empty() && module.path == profile.processes.front().executable)
-      result.program_build_id = image::build_id_text(module.build_id);
   }
+  if (!profile.processes.empty())
+    result.program_build_id = program_build_id(profile, profile.processes.front());
   for (const profile::Process &process : profile.processes) {
     uint64_t end_us = 0, begin_us = process.reset_us.value_or(0);
     for (const profile::TimelinePoint &point : process.timeline)
@@ -409,6 +417,8 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
   Suppressions suppressions = query.suppressions;
   HeapResult result;
   result.filter = query.filter;
+  if (query.filter.empty())
+    result.contexts.reserve(profile.heap.size());
   describe_run(result, profile);
   for (const profile::HeapContext &context : profile.heap) {
     HeapContextRow row;
@@ -442,8 +452,7 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
     result.totals.add(row.sums);
     result.contexts.push_back(std::move(row));
   }
-  base::stable_sort(result.contexts,
-                    [](const HeapContextRow &a, const HeapContextRow &b) { return a.id < b.id; });
+  sort_by_id(result.contexts);
   result.suppressions = suppressions.patterns();
   result.suppressions_used = suppressions.patterns_used();
   result.sites = sites_of(result.contexts);

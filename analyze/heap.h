@@ -52,7 +52,7 @@ struct HeapSums {
 };
 
 struct FreePlace {
-  std::vector<image::Frame> frames;
+  image::CallStack frames;
   size_t owner = 0; // index into frames
   uint64_t count = 0, bytes = 0;
 
@@ -60,8 +60,8 @@ struct FreePlace {
 };
 
 struct HeapContextRow {
-  std::string id;                   // the same in the next run of the same source
-  std::vector<image::Frame> frames; // innermost first, inlined ones included
+  std::string id;          // the same in the next run of the same source
+  image::CallStack frames; // innermost first, inlined ones included
   bool stack_cut = false;
   size_t owner = 0; // index into frames
   // Whether instrumented code makes the allocation: if a library does that was not built with
@@ -83,8 +83,8 @@ struct HeapContextRow {
 // Calls of assay_event with one name from one call stack.
 struct EventRow {
   std::string name;
-  std::vector<image::Frame> frames; // innermost first
-  size_t owner = 0;                 // index into frames
+  image::CallStack frames; // innermost first
+  size_t owner = 0;        // index into frames
   uint64_t count = 0, weight = 0;
 
   const image::Frame &owner_frame() const { return frames[owner]; }

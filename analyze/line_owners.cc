@@ -60,17 +60,10 @@ uint32_t LineOwners::index_of(const LinesOwner &owner) {
 }
 
 LinesOwner LineOwners::site_name(const profile::LineOwner &site) {
-  std::vector<Frame> frames;
-  for (const profile::CodeLocation &location : profile_.stack(site.stack).frames) {
-    uint32_t module = location.module.known() ? location.module.v : image::Symbols::kNoModule;
-    const auto &call = symbols_.call(module, location.offset);
-    frames.insert(frames.end(), call.begin(), call.end());
-  }
-  LinesOwner owner{"heap", "(no stack)", ""};
+  CallStack frames = frames_of(profile_, site.stack, symbols_);
+  LinesOwner owner{"heap", "", ""};
   if (site.type.known())
     owner.type = profile_.types[site.type.v].name;
-  if (frames.empty())
-    return owner;
   const Frame &frame = frames[analyze::owner(frames)];
   owner.name = frame.line
                    ? fmt::format("{} at {}:{}", frame.function, base_name(frame.file), frame.line)

@@ -23,6 +23,8 @@
 
 #include "analyze/ownership.h"
 
+#include "image/symbols.h"
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -174,14 +176,14 @@ bool is_allocation_machinery(const image::Frame &frame) {
          in_standard_library(frame) || is_wrapper(frame);
 }
 
-bool through_wrapper(const std::vector<image::Frame> &frames) {
+bool through_wrapper(const image::CallStack &frames) {
   auto first = std::find_if(frames.begin(), frames.end(), [](const image::Frame &frame) {
     return !is_allocation_function(frame);
   });
   return first != frames.end() && !in_standard_namespace(*first) && is_wrapper(*first);
 }
 
-size_t owner(const std::vector<image::Frame> &frames) {
+size_t owner(const image::CallStack &frames) {
   for (size_t index = 0; index < frames.size(); index++) {
     if (is_allocation_machinery(frames[index]))
       continue;

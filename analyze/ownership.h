@@ -1,10 +1,9 @@
 // Which frame of a call stack owns an allocation: the line that a person would change.
 #pragma once
 
-#include "image/symbols.h"
+#include "image/frame.h"
 
 #include <cstddef>
-#include <vector>
 
 namespace analyze {
 
@@ -18,11 +17,11 @@ namespace analyze {
 //     and members of allocator classes; the rule is at the head of ownership.cc
 // Where all frames are machinery, or only main's callers remain, the outermost frame that has a
 // name and is no allocation function; 0 for lack of any. `frames` innermost first, not empty.
-size_t owner(const std::vector<image::Frame> &frames);
+size_t owner(const image::CallStack &frames);
 
 // Whether the program's own wrapper makes the innermost call: then a scalar type that the compiler
 // saw there is the wrapper's, not the object's.
-bool through_wrapper(const std::vector<image::Frame> &frames);
+bool through_wrapper(const image::CallStack &frames);
 
 // Whether a function is machinery of allocation, by its names and module.
 bool is_allocation_machinery(const image::Frame &frame);

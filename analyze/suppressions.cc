@@ -42,7 +42,7 @@ Suppressions::Suppressions(std::string_view text, const std::string &source) {
   }
 }
 
-bool Suppressions::match(const std::vector<image::Frame> &frames) {
+bool Suppressions::match(const image::CallStack &frames) {
   for (Pattern &pattern : patterns_)
     for (const image::Frame &frame : frames)
       for (const std::string *name :

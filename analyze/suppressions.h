@@ -9,7 +9,7 @@
 // compiler-rt/lib/sanitizer_common/sanitizer_common.cpp, TemplateMatch.
 #pragma once
 
-#include "image/symbols.h"
+#include "image/frame.h"
 
 #include <string>
 #include <string_view>
@@ -25,7 +25,7 @@ public:
   Suppressions(std::string_view text, const std::string &source);
 
   // Remembers which patterns matched.
-  bool match(const std::vector<image::Frame> &frames);
+  bool match(const image::CallStack &frames);
 
   size_t patterns() const { return patterns_.size(); }
   size_t patterns_used() const;

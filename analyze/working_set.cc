@@ -108,14 +108,6 @@ uint64_t count(uint64_t lines) {
   return static_cast<uint64_t>(std::popcount(lines));
 }
 
-// Of the module that the process was started from.
-std::string program_build_id(const profile::Profile &profile, const profile::Process &process) {
-  for (const profile::Module &module : profile.modules)
-    if (module.path == process.executable)
-      return image::build_id_text(module.build_id);
-  return "";
-}
-
 class Analysis {
 public:
   Analysis(const profile::Profile &profile, const profile::Process &process,
@@ -176,13 +168,8 @@ private:
     for (const profile::SnapshotStack &stack : set_.stacks) {
       ThreadStack row;
       row.thread = stack.thread;
-      for (const profile::CodeLocation &location : profile_.stack(stack.stack).frames) {
-        uint32_t module = location.module.known() ? location.module.v : image::Symbols::kNoModule;
-        const auto &call = symbols_.call(module, location.offset);
-        row.frames.insert(row.frames.end(), call.begin(), call.end());
-      }
-      if (!row.frames.empty())
-        row.owner = owner(row.frames);
+      row.frames = frames_of(profile_, stack.stack, symbols_);
+      row.owner = owner(row.frames);
       result_.snapshots[stack.snapshot].stacks.push_back(std::move(row));
     }
   }
@@ -225,8 +212,7 @@ private:
       std::map<std::string, size_t> functions;
       for (size_t i = phase.first; i <= phase.last; i++)
         for (const ThreadStack &stack : result_.snapshots[i].stacks)
-          if (!stack.frames.empty())
-            functions[stack.frames[stack.owner].function]++;
+          functions[stack.frames[stack.owner].function]++;
       phase.functions.assign(functions.begin(), functions.end());
       base::stable_sort(phase.functions,
                         [](const auto &a, const auto &b) { return a.second > b.second; });

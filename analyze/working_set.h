@@ -31,7 +31,7 @@ struct OwnerLines {
 
 struct ThreadStack {
   uint32_t thread = 0;
-  std::vector<Frame> frames; // innermost first
+  CallStack frames;
   size_t owner = 0;          // the frame that a person would look at
 };
 

@@ -27,17 +27,17 @@ constexpr const char *kGrowth[] = {"totals.alloc_count", "totals.size.total", "t
                                    "totals.live_bytes"};
 
 // The accesses that both reports state: loads and stores apart, if both tell them apart.
-std::vector<std::string> accesses_of(const report::Json &old, const report::Json &now) {
-  if (old["totals"].contains("reads") && now["totals"].contains("reads"))
+std::vector<std::string> accesses_of(const analyze::HeapResult &old,
+                                     const analyze::HeapResult &now) {
+  if (old.reads_apart && now.reads_apart)
     return {"totals.reads", "totals.writes"};
   return {"totals.access_count.total"};
 }
 
-report::Json report_of(const std::vector<std::string> &files) {
+analyze::HeapResult result_of(const std::vector<std::string> &files) {
   profile::Profile profile = profile::read(files);
   image::Symbols symbols = image::open(analyze::module_files(profile));
-  analyze::HeapResult result = analyze::heap(profile, symbols, {});
-  return report::Json::parse(report::heap_json(result, 0, ""));
+  return analyze::heap(profile, symbols, {});
 }
 
 int check(const CheckArguments &arguments) {
@@ -48,22 +48,24 @@ int check(const CheckArguments &arguments) {
   conditions.reserve(arguments.fail_if.size());
   for (const std::string &text : arguments.fail_if)
     conditions.push_back(report::parse_condition(text));
-  report::Json now = report_of(profile::find_profiles(arguments.profiles));
+  analyze::HeapResult now = result_of(profile::find_profiles(arguments.profiles));
+  report::Document report = report::heap_document(now, 0, "");
   bool failed = false;
   for (const report::Condition &condition : conditions)
-    if (std::optional<double> number = report::holds(condition, now)) {
+    if (std::optional<double> number = report::holds(condition, report)) {
       fmt::print("failed: {} (it is {})\n", condition.text, *number);
       failed = true;
     }
   if (!arguments.baseline.empty()) {
     double allowed = report::parse_condition("growth > " + arguments.max_growth).number;
-    report::Json old = report_of(profile::find_profiles({arguments.baseline}));
+    analyze::HeapResult old = result_of(profile::find_profiles({arguments.baseline}));
+    report::Document old_report = report::heap_document(old, 0, "");
     std::vector<std::string> paths(std::begin(kGrowth), std::end(kGrowth));
     for (std::string &path : accesses_of(old, now))
       paths.push_back(std::move(path));
     for (const std::string &path : paths) {
-      double before = report::numbers_at(old, path).front(),
-             after = report::numbers_at(now, path).front();
+      double before = report::numbers_at(old_report, path).front(),
+             after = report::numbers_at(report, path).front();
       if (after > before * (1 + allowed)) {
         fmt::print("failed: {} grew from {} to {}, by more than {}\n", path, before, after,
                    arguments.max_growth);

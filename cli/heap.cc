@@ -8,7 +8,6 @@
 #include "profile/merge.h"
 #include "profile/profile.h"
 #include "report/heap_report.h"
-#include "report/json.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -87,24 +86,29 @@ Answer answer_for(const profile::Profile &profile, const analyze::HeapQuery &que
 }
 
 // Of several programs the document of their sum, with those of each in the key `programs`.
-std::string json(const std::vector<profile::Profile> &programs, const analyze::HeapQuery &question,
-                 const analyze::TreeQuery &query, const HeapArguments &arguments) {
-  auto document = [&](const profile::Profile &profile) {
-    Answer answer = answer_for(profile, question, query, arguments);
-    return report::heap_document(answer.result, arguments.answer.top, arguments.answer.sort,
-                                 answer.tree ? &*answer.tree : nullptr);
-  };
-  if (programs.size() == 1)
-    return report::document_text(document(programs.front()));
-  profile::Assembler sum;
-  report::Json each = report::Json::array();
-  for (const profile::Profile &program : programs) {
-    each.push_back(document(program));
-    sum.add(program);
+void write_json(const std::vector<profile::Profile> &programs, const analyze::HeapQuery &question,
+                const analyze::TreeQuery &query, const HeapArguments &arguments) {
+  const AnswerOptions &options = arguments.answer;
+  // All answers come first: once something is written, nothing may fail but writing.
+  std::vector<Answer> answers;
+  answers.reserve(programs.size() + 1);
+  for (const profile::Profile &program : programs)
+    answers.push_back(answer_for(program, question, query, arguments));
+  if (programs.size() > 1) {
+    profile::Assembler sum;
+    for (const profile::Profile &program : programs)
+      sum.add(program);
+    answers.push_back(answer_for(sum.finish(), question, query, arguments));
   }
-  report::Json whole = document(sum.finish());
-  whole["programs"] = std::move(each);
-  return report::document_text(whole);
+  std::vector<report::Document> documents;
+  documents.reserve(answers.size());
+  for (const Answer &answer : answers)
+    documents.push_back(report::heap_document(answer.result, options.top, options.sort,
+                                              answer.tree ? &*answer.tree : nullptr));
+  report::Document whole = std::move(documents.back());
+  documents.pop_back();
+  write_output(options.output,
+               [&](const report::Sink &sink) { report::write_document(whole, documents, sink); });
 }
 
 int answer_heap(HeapArguments arguments) {
@@ -120,7 +124,7 @@ int answer_heap(HeapArguments arguments) {
     question.suppressions = analyze::read_suppressions(arguments.suppressions);
   std::vector<profile::Profile> programs = profile::read_programs(options.files());
   if (options.json()) {
-    write_output(options.output, json(programs, question, query, arguments));
+    write_json(programs, question, query, arguments);
     return 0;
   }
   report::HeapTextOptions text;

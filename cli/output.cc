@@ -1,5 +1,5 @@
 // Where answers go. Text is made whole and then written, so that a failure leaves nothing half done
-// on standard output.
+// on standard output; JSON, which may be larger than memory, when everything that may fail is done.
 
 #include "cli/output.h"
 
@@ -45,14 +45,29 @@ void check_format(const AnswerOptions &options) {
 }
 
 void write_output(const std::string &path, const std::string &text) {
+  write_output(path, [&text](const report::Sink &sink) { sink(text); });
+}
+
+void write_output(const std::string &path,
+                  const std::function<void(const report::Sink &)> &produce) {
   std::FILE *file = path == "-" ? stdout : std::fopen(path.c_str(), "we");
   if (!file)
     base::fail("{}: it cannot be written: {}; choose another place", path, std::strerror(errno));
   // Only now: a program that assay starts must not inherit an ignored signal.
   std::signal(SIGPIPE, SIG_IGN);
-  bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  written = std::fflush(file) == 0 && written;
-  int error = errno;
+  struct NotWritten {}; // leaves `produce`, which may have gigabytes to come
+  bool written = true;
+  int error = 0;
+  try {
+    produce([file](std::string_view piece) {
+      if (std::fwrite(piece.data(), 1, piece.size(), file) != piece.size())
+        throw NotWritten();
+    });
+    written = std::fflush(file) == 0;
+  } catch (const NotWritten &) {
+    written = false;
+  }
+  error = errno;
   if (path != "-")
     written = std::fclose(file) == 0 && written;
   // NOLINTNEXTLINE(clang-analyzer-unix.Stream): it was closed, if it is not stdout

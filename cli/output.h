@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "report/document.h"
 #include "report/table.h"
 
 namespace cli {
@@ -35,5 +36,10 @@ void check_format(const AnswerOptions &options);
 // Writes the whole text to a file or, for "-", to standard output. Throws Failure; a reader that
 // went away (a closed pipe) is not a failure.
 void write_output(const std::string &path, const std::string &text);
+
+// The same for text that comes in pieces, to the sink that `produce` is given. It should not fail
+// by itself: what it has written by then stays. Once nothing can be written, it is left.
+void write_output(const std::string &path,
+                  const std::function<void(const report::Sink &)> &produce);
 
 } // namespace cli

@@ -15,7 +15,9 @@
 #include <llvm/DebugInfo/Symbolize/Symbolize.h>
 #include <llvm/Demangle/Demangle.h>
 
+#include <algorithm>
 #include <map>
+#include <unordered_map>
 
 namespace image {
 namespace {
@@ -44,7 +46,8 @@ struct Symbols::State {
   std::vector<ModuleFile> modules;
   std::vector<int8_t> usable; // -1: not looked at yet
   std::vector<std::string> notes;
-  std::map<std::pair<uint32_t, uint64_t>, std::vector<Frame>> calls;
+  // By module, and one more for what belongs to none; by return address.
+  std::vector<std::unordered_map<uint64_t, CallStack>> calls;
   std::map<uint32_t, Data> data;
   llvm::symbolize::LLVMSymbolizer symbolizer{symbolizer_options()};
 
@@ -74,7 +77,7 @@ struct Symbols::State {
     return false;
   }
 
-  std::vector<Frame> look_up(uint32_t module, uint64_t address) {
+  CallStack look_up(uint32_t module, uint64_t address) {
     std::vector<Frame> frames;
     const std::string path = module == kNoModule ? std::string() : modules[module].path;
     if (module != kNoModule && is_usable(module)) {
@@ -89,14 +92,16 @@ struct Symbols::State {
     }
     if (frames.empty())
       frames.emplace_back();
+    CallStack call;
     for (Frame &frame : frames) {
       frame.module = path;
       frame.address = address;
       if (frame.function.empty())
         frame.function = path.empty() ? fmt::format("{:#x}", address)
                                       : fmt::format("{}+{:#x}", base_name(path), address);
+      call.push_back(std::move(frame));
     }
-    return frames;
+    return call;
   }
 
   static Frame frame_of(const llvm::DILineInfo &info, const std::string &path, uint64_t address,
@@ -117,15 +122,18 @@ struct Symbols::State {
 
 Symbols::Symbols(std::vector<ModuleFile> modules) : state_(std::make_unique<State>()) {
   state_->usable.assign(modules.size(), -1);
+  state_->calls.resize(modules.size() + 1);
   state_->modules = std::move(modules);
 }
 Symbols::~Symbols() = default;
 Symbols::Symbols(Symbols &&) noexcept = default;
 
-const std::vector<Frame> &Symbols::call(uint32_t module, uint64_t return_address) {
-  if (module >= state_->modules.size())
+const CallStack &Symbols::call(uint32_t module, uint64_t return_address) {
+  size_t modules = state_->modules.size();
+  if (module >= modules)
     module = kNoModule;
-  auto [answer, is_new] = state_->calls.try_emplace({module, return_address});
+  auto [answer, is_new] =
+      state_->calls[std::min<size_t>(module, modules)].try_emplace(return_address);
   if (is_new)
     answer->second = state_->look_up(module, return_address ? return_address - 1 : 0);
   return answer->second;

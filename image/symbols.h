@@ -5,6 +5,7 @@
 #pragma once
 
 #include "image/elf.h"
+#include "image/frame.h"
 
 #include <cstdint>
 #include <memory>
@@ -16,18 +17,6 @@ namespace image {
 struct ModuleFile {
   std::string path;
   std::vector<uint8_t> build_id; // empty: unknown, whatever is at the path is taken
-};
-
-// One function on a call stack. A call site may yield several, when callees were inlined into it.
-struct Frame {
-  std::string function;     // demangled; "name+0xoffset" of the module where nothing is known
-  std::string linkage_name; // as in the symbol table; empty where nothing is known
-  std::string file;         // empty if unknown, as are the lines 0
-  uint32_t line = 0, column = 0;
-  uint32_t function_start_line = 0;
-  std::string module;   // path
-  uint64_t address = 0; // in the module's ELF image: the call, not the return address
-  bool inlined = false; // into the next outer frame
 };
 
 // Where a variable is declared; file empty and line 0 if that is unknown.
@@ -44,10 +33,11 @@ public:
   ~Symbols();
   Symbols(Symbols &&) noexcept;
 
-  // The frames of the call that returns to `return_address`, innermost first, at least one.
-  // `module` indexes the modules given at the start; kNoModule means that the address belongs to
-  // none. The reference stays valid as long as the object.
-  const std::vector<Frame> &call(uint32_t module, uint64_t return_address);
+  // The frames of the call that returns to `return_address`, innermost first, at least one: the same
+  // objects whenever it is asked for. `module` indexes the modules given at the start; kNoModule
+  // means that the address belongs to none. The reference stays valid as long as the object, the
+  // frames as long as somebody holds them.
+  const CallStack &call(uint32_t module, uint64_t return_address);
 
   // The data of a module; nothing if it has no usable file.
   const Data &data(uint32_t module);

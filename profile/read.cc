@@ -358,8 +358,10 @@ private:
       into.live = live.hib;
       into.live_histograms = live.histograms;
     }
-    for (auto &[context, gained] : section_.contexts)
-      join_heap(sums_[context], gained, 0);
+    // A context is two kilobytes: each is let go as soon as it is added.
+    for (auto gained = section_.contexts.begin(); gained != section_.contexts.end();
+         gained = section_.contexts.erase(gained))
+      join_heap(sums_[gained->first], gained->second, 0);
     for (auto &[key, place] : section_.freed_at) {
       HeapFreedAt &sum = freed_at_[key];
       sum.count += place.count;
@@ -464,6 +466,7 @@ private:
       ordered[number] = &sum;
     for (auto &[key, place] : freed_at_)
       ordered.try_emplace(key.first, nullptr);
+    output_.profile().heap.reserve(ordered.size());
     std::unordered_map<ContextNumber, StackId> free_stacks;
     auto place = freed_at_.begin();
     for (auto &[number, sum] : ordered) {
@@ -479,6 +482,7 @@ private:
           free_stack->second = output_.stack(stack_of(place->first.second));
         gained.freed_at.push_back({free_stack->second, place->second.count, place->second.bytes});
       }
+      sums_.erase(number);
       join_heap(output_.heap_context(output_.stack(stack), type, origin), gained, 0);
     }
   }

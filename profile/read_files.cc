@@ -86,12 +86,16 @@ Profile read(const std::vector<std::string> &paths) {
 }
 
 std::vector<Profile> read_programs(const std::vector<std::string> &paths) {
+  std::vector<Profile> profiles;
+  if (paths.size() == 1) { // nothing to add up: no second copy
+    profiles.push_back(read_file(paths.front()));
+    return profiles;
+  }
   std::map<std::set<std::string>, Assembler> by_program;
   for (const std::string &path : paths) {
     Profile one = read_file(path);
     by_program[programs_of(one)].add(one);
   }
-  std::vector<Profile> profiles;
   for (auto &[programs, assembler] : by_program)
     profiles.push_back(assembler.finish());
   base::stable_sort(profiles, [](const Profile &a, const Profile &b) {

@@ -77,34 +77,93 @@ std::vector<Step> steps_of(const std::string &path) {
     at++;
     steps.push_back(std::move(step));
   }
+  if (steps.empty())
+    base::fail("'{}': a key is missing in this path", path);
   return steps;
 }
 
-// Everything that the path leads to. `known` tells whether the keys exist at all, so that a typing error is
-// told from a selector that keeps nothing.
-std::vector<const Json *> walk(const Json &report, const std::string &path, bool &known) {
-  std::vector<const Json *> found = {&report};
-  known = true;
-  for (const Step &step : steps_of(path)) {
-    std::vector<const Json *> next;
-    bool any = found.empty(); // what a selector emptied cannot be judged
-    for (const Json *value : found) {
-      if (!value->is_object() || !value->contains(step.key))
-        continue;
-      any = true;
-      const Json &child = (*value)[step.key];
-      if (!step.selects)
-        next.push_back(&child);
-      else if (child.is_array())
-        for (const Json &element : child)
-          if (element.is_object() && selected(element, step.selector))
-            next.push_back(&element);
-    }
-    known = known && any;
-    found = std::move(next);
+// Collects what a path leads to. Elements of lists are looked at one by one, since there may be more of them than
+// fit into memory.
+class Walk {
+public:
+  explicit Walk(const std::string &path)
+      : steps_(steps_of(path)), arrived_(steps_.size() + 1), passed_(steps_.size()) {}
+
+  void from(const Document &report) {
+    arrived_[0]++;
+    for (const Document::Part &part : report.parts())
+      if (part.key == steps_[0].key) {
+        passed_[0]++;
+        if (const auto *list = std::get_if<Document::List>(&part.value))
+          through(*list);
+        else
+          through(std::get<Json>(part.value), 0);
+      }
   }
-  return found;
-}
+
+  // Whether the keys exist at all, so that a typing error is told from a selector that keeps nothing: what a
+  // selector emptied cannot be judged.
+  bool known() const {
+    for (size_t step = 0; step < steps_.size(); step++)
+      if (arrived_[step] && !passed_[step])
+        return false;
+    return true;
+  }
+  size_t found() const { return arrived_.back(); }
+  // If all that was found is one array: how many elements it has.
+  std::optional<size_t> elements() const { return found() == 1 ? elements_ : std::nullopt; }
+  const std::vector<double> &numbers() const { return numbers_; }
+  // What was found first that is not a number; null if all are.
+  const char *other() const { return other_; }
+
+private:
+  // From the value of a step's key.
+  void through(const Json &child, size_t step) {
+    if (!steps_[step].selects)
+      arrive(child, step + 1);
+    else if (child.is_array())
+      for (const Json &element : child)
+        select(element, step);
+  }
+  void through(const Document::List &list) {
+    if (steps_[0].selects) {
+      for (size_t index = 0; index < list.size; index++)
+        select(list.element(index), 0);
+    } else {
+      arrived_[1]++;
+      elements_ = list.size;
+      other_ = "array";
+    }
+  }
+  void select(const Json &element, size_t step) {
+    if (element.is_object() && selected(element, steps_[step].selector))
+      arrive(element, step + 1);
+  }
+  void arrive(const Json &value, size_t step) {
+    arrived_[step]++;
+    if (step == steps_.size())
+      return take(value);
+    if (!value.is_object() || !value.contains(steps_[step].key))
+      return;
+    passed_[step]++;
+    through(value[steps_[step].key], step);
+  }
+  void take(const Json &value) {
+    if (value.is_number())
+      numbers_.push_back(value.get<double>());
+    else if (!other_)
+      other_ = value.type_name();
+    if (value.is_array())
+      elements_ = value.size();
+  }
+
+  std::vector<Step> steps_;
+  std::vector<size_t> arrived_,
+      passed_; // values at each step (the last: found), those with its key
+  std::vector<double> numbers_;
+  std::optional<size_t> elements_;
+  const char *other_ = nullptr;
+};
 
 bool adds_up(const std::string &path) {
   for (const char *ending : {"_share", ".min", ".max", "_percent", "_us"})
@@ -148,31 +207,26 @@ Condition parse_condition(const std::string &text) {
   return c;
 }
 
-std::vector<double> numbers_at(const Json &report, const std::string &path) {
-  bool known = true;
+std::vector<double> numbers_at(const Document &report, const std::string &path) {
   bool counts = path.starts_with("len(") && path.ends_with(")");
-  std::string inner = counts ? path.substr(4, path.size() - 5) : path;
-  auto found = walk(report, inner, known);
-  if (!known)
+  Walk walk(counts ? path.substr(4, path.size() - 5) : path);
+  walk.from(report);
+  if (!walk.known())
     base::fail("'{}': the report has no such key; `--json` shows those there are", path);
   if (counts)
-    return {double(found.size() == 1 && found[0]->is_array() ? found[0]->size() : found.size())};
-  std::vector<double> numbers;
-  for (const Json *value : found) {
-    if (!value->is_number())
-      base::fail("'{}': this is not a number in the report, but {}", path, value->type_name());
-    numbers.push_back(value->get<double>());
-  }
-  if (numbers.size() > 1 && adds_up(path)) {
+    return {double(walk.elements().value_or(walk.found()))};
+  if (walk.other())
+    base::fail("'{}': this is not a number in the report, but {}", path, walk.other());
+  if (walk.numbers().size() > 1 && adds_up(path)) {
     double sum = 0;
-    for (double n : numbers)
+    for (double n : walk.numbers())
       sum += n;
     return {sum};
   }
-  return numbers;
+  return walk.numbers();
 }
 
-std::optional<double> holds(const Condition &condition, const Json &report) {
+std::optional<double> holds(const Condition &condition, const Document &report) {
   for (double n : numbers_at(report, condition.path))
     if (compare(n, condition.op, condition.number))
       return n;

@@ -1,4 +1,4 @@
-// Conditions on a JSON report, for `assay check`: PATH OP NUMBER[unit].
+// Conditions on a report in JSON, for `assay check`: PATH OP NUMBER[unit].
 //
 //   totals.peak_bytes > 64MiB
 //   contexts[Node].used_share < 0.5
@@ -11,7 +11,7 @@
 // condition holds if it holds for any.
 #pragma once
 
-#include "report/json.h"
+#include "report/document.h"
 
 #include <optional>
 #include <string>
@@ -31,9 +31,9 @@ Condition parse_condition(const std::string &text);
 
 // The numbers that the path leads to in the report, after adding. Throws Failure when there is no such
 // path; a selector that keeps nothing gives no number.
-std::vector<double> numbers_at(const Json &report, const std::string &path);
+std::vector<double> numbers_at(const Document &report, const std::string &path);
 
 // The first number for which the condition holds, if any does.
-std::optional<double> holds(const Condition &condition, const Json &report);
+std::optional<double> holds(const Condition &condition, const Document &report);
 
 } // namespace report

@@ -52,15 +52,12 @@ std::string events_text(const analyze::HeapResult &result, unsigned top, const S
   return text;
 }
 
-Json events_json(const analyze::HeapResult &result) {
-  Json list = Json::array();
-  for (const analyze::EventRow &event : result.events)
-    list.push_back({{"name", event.name},
-                    {"count", event.count},
-                    {"weight", event.weight},
-                    {"owner", event.owner},
-                    {"stack", stack_json(event.frames)}});
-  return list;
+Json event_json(const analyze::EventRow &event) {
+  return {{"name", event.name},
+          {"count", event.count},
+          {"weight", event.weight},
+          {"owner", event.owner},
+          {"stack", stack_json(event.frames)}};
 }
 
 } // namespace report

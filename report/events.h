@@ -14,6 +14,6 @@ namespace report {
 std::string events_text(const analyze::HeapResult &result, unsigned top, const Style &style);
 
 // A row for each name and call stack.
-Json events_json(const analyze::HeapResult &result);
+Json event_json(const analyze::EventRow &event);
 
 } // namespace report

@@ -10,6 +10,8 @@
 #include "report/outside.h"
 #include "report/timeline.h"
 
+#include <numeric>
+
 namespace report {
 namespace {
 
@@ -119,19 +121,67 @@ Json groups_json(const std::vector<analyze::HeapGroupRow> &rows, bool with_layou
   return list;
 }
 
-Json sites_json(const std::vector<analyze::HeapContextRow> &rows, bool reads_apart) {
-  Json list = Json::array();
-  for (const analyze::HeapContextRow &row : rows) {
-    Json json;
-    json["site"] = stack_json({row.owner_frame()}).front();
-    json["type"] = row.type.empty() ? Json(nullptr) : Json(row.type);
-    json["origin"] = row.origin;
-    json["contexts"] = row.contexts;
-    json["largest_context"] = row.id;
-    put_sums(json, row.sums, reads_apart);
-    list.push_back(std::move(json));
+Json site_json(const analyze::HeapContextRow &row, bool reads_apart) {
+  Json json;
+  json["site"] = frame_json(row.owner_frame());
+  json["type"] = row.type.empty() ? Json(nullptr) : Json(row.type);
+  json["origin"] = row.origin;
+  json["contexts"] = row.contexts;
+  json["largest_context"] = row.id;
+  put_sums(json, row.sums, reads_apart);
+  return json;
+}
+
+// Indices of the contexts, in order.
+std::vector<size_t> shown_contexts(const analyze::HeapResult &result, unsigned top,
+                                   const std::string &sort) {
+  std::vector<size_t> order;
+  if (sort.empty()) { // everything, in the order of ids
+    order.resize(result.contexts.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+  } else {
+    order = analyze::ranked(result.contexts, analyze::heap_question(sort));
   }
+  if (top && top < order.size())
+    order.resize(top);
+  return order;
+}
+
+Json processes_json(const std::vector<profile::Process> &processes) {
+  Json list = Json::array();
+  for (const profile::Process &each : processes)
+    list.push_back({{"pid", each.pid},
+                    {"parent_pid", each.parent_pid},
+                    {"path", each.executable},
+                    {"start_unix_ns", each.start_unix_ns},
+                    {"forked", each.forked},
+                    {"reset_us", each.reset_us ? Json(*each.reset_us) : Json(nullptr)},
+                    {"ended", !each.ends.empty()}});
   return list;
+}
+
+Json coverage_json(const analyze::HeapResult &result) {
+  double share =
+      result.modules_total ? double(result.modules_instrumented) / double(result.modules_total) : 1;
+  return {{"accesses_counted", result.accesses_counted},
+          {"reads_and_writes_apart", result.reads_apart},
+          {"globals_counted", result.globals_counted},
+          {"stacks_counted", result.stacks_counted},
+          {"counted_bytes_share", result.counted_bytes_share},
+          {"modules_instrumented", result.modules_instrumented},
+          {"modules", result.modules_total},
+          {"modules_instrumented_share", share},
+          {"uninstrumented_allocators", result.uninstrumented_allocators},
+          {"contexts_filtered_out", result.filtered_out}};
+}
+
+Json totals_json(const analyze::HeapResult &result) {
+  Json json;
+  put_sums(json, result.totals, result.reads_apart);
+  json["contexts"] = result.contexts.size();
+  json["run_us"] = result.run_us;
+  json["peak_bytes"] = result.peak_live_bytes;
+  return json;
 }
 
 std::string unit_of(const analyze::HeapResult &result) {
@@ -144,73 +194,48 @@ std::string unit_of(const analyze::HeapResult &result) {
 
 } // namespace
 
-Json heap_document(const analyze::HeapResult &result, unsigned top, const std::string &sort,
-                   const analyze::CallTree *tree) {
-  Json json;
-  json["schema"] = "assay.heap/1";
+Document heap_document(const analyze::HeapResult &result, unsigned top, const std::string &sort,
+                       const analyze::CallTree *tree) {
   profile::Process nobody;
   const profile::Process &process = result.processes.empty() ? nobody : result.processes.front();
-  json["program"] = program_json(process, result.program_build_id);
-  json["machine"] = machine_json(process);
-  json["unit"] = unit_of(result);
-  json["block_bytes"] = result.block_bytes;
-  json["processes"] = Json::array();
-  for (const profile::Process &each : result.processes)
-    json["processes"].push_back({{"pid", each.pid},
-                                 {"parent_pid", each.parent_pid},
-                                 {"path", each.executable},
-                                 {"start_unix_ns", each.start_unix_ns},
-                                 {"forked", each.forked},
-                                 {"reset_us", each.reset_us ? Json(*each.reset_us) : Json(nullptr)},
-                                 {"ended", !each.ends.empty()}});
-  json["losses"] = losses_json(result.losses);
-  json["notes"] = result.notes;
-  json["coverage"] = {{"accesses_counted", result.accesses_counted},
-                      {"reads_and_writes_apart", result.reads_apart},
-                      {"globals_counted", result.globals_counted},
-                      {"stacks_counted", result.stacks_counted},
-                      {"counted_bytes_share", result.counted_bytes_share},
-                      {"modules_instrumented", result.modules_instrumented},
-                      {"modules", result.modules_total},
-                      {"modules_instrumented_share",
-                       result.modules_total
-                           ? double(result.modules_instrumented) / double(result.modules_total)
-                           : 1},
-                      {"uninstrumented_allocators", result.uninstrumented_allocators},
-                      {"contexts_filtered_out", result.filtered_out}};
-  json["findings"] = findings_json(result.findings);
-  Json totals;
-  put_sums(totals, result.totals, result.reads_apart);
-  totals["contexts"] = result.contexts.size();
-  totals["run_us"] = result.run_us;
-  totals["peak_bytes"] = result.peak_live_bytes;
-  json["totals"] = std::move(totals);
-  json["contexts"] = Json::array();
-  auto order =
-      analyze::ranked(result.contexts, analyze::heap_question(sort.empty() ? "count" : sort));
-  if (sort.empty()) { // everything, in the order of ids
-    order.clear();
-    for (size_t index = 0; index < result.contexts.size(); index++)
-      order.push_back(index);
-  }
-  for (size_t index = 0; index < order.size() && (!top || index < top); index++)
-    json["contexts"].push_back(context_json(result.contexts[order[index]], result.reads_apart));
-  json["sites"] = sites_json(result.sites, result.reads_apart);
-  json["types"] = groups_json(result.types, true, result.reads_apart);
-  json["modules"] = groups_json(result.modules, false, result.reads_apart);
-  json["globals"] = globals_json(result);
-  json["stacks"] = stacks_json(result);
-  json["timeline"] = timeline_json(result.processes);
-  json["marks"] = marks_json(result.processes);
-  json["events"] = events_json(result);
+  bool apart = result.reads_apart;
+  Document document;
+  document.put("schema", "assay.heap/1");
+  document.put("program", program_json(process, result.program_build_id));
+  document.put("machine", machine_json(process));
+  document.put("unit", unit_of(result));
+  document.put("block_bytes", result.block_bytes);
+  document.put("processes", processes_json(result.processes));
+  document.put("losses", losses_json(result.losses));
+  document.put("notes", result.notes);
+  document.put("coverage", coverage_json(result));
+  document.put("findings", findings_json(result.findings));
+  document.put("totals", totals_json(result));
+  auto order = shown_contexts(result, top, sort);
+  document.list("contexts", order.size(), [&result, order, apart](size_t index) {
+    return context_json(result.contexts[order[index]], apart);
+  });
+  document.list("sites", result.sites.size(),
+                [&result, apart](size_t index) { return site_json(result.sites[index], apart); });
+  document.put("types", groups_json(result.types, true, apart));
+  document.put("modules", groups_json(result.modules, false, apart));
+  document.put("globals", globals_json(result));
+  document.put("stacks", stacks_json(result));
+  document.put("timeline", timeline_json(result.processes));
+  document.put("marks", marks_json(result.processes));
+  document.list("events", result.events.size(),
+                [&result](size_t index) { return event_json(result.events[index]); });
   if (tree)
-    json["tree"] = tree_json(*tree);
-  return json;
+    document.put("tree", tree_json(*tree));
+  return document;
 }
 
 std::string heap_json(const analyze::HeapResult &result, unsigned top, const std::string &sort,
                       const analyze::CallTree *tree) {
-  return document_text(heap_document(result, top, sort, tree));
+  std::string text;
+  write_document(heap_document(result, top, sort, tree), {},
+                 [&text](std::string_view piece) { text += piece; });
+  return text;
 }
 
 } // namespace report

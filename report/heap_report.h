@@ -4,7 +4,7 @@
 
 #include "analyze/call_tree.h"
 #include "analyze/heap.h"
-#include "report/json.h"
+#include "report/document.h"
 #include "report/table.h"
 
 #include <string>
@@ -22,11 +22,11 @@ std::string heap_text(const analyze::HeapResult &result, const HeapTextOptions &
                       const Style &style);
 
 // The document assay.heap/1. `top` limits the contexts, in the order of `sort`; 0 means all. The key
-// `tree` is there if one is given.
-Json heap_document(const analyze::HeapResult &result, unsigned top, const std::string &sort,
-                   const analyze::CallTree *tree = nullptr);
+// `tree` is there if one is given. It is made from the result, which must live as long.
+Document heap_document(const analyze::HeapResult &result, unsigned top, const std::string &sort,
+                       const analyze::CallTree *tree = nullptr);
 
-// The same, indented, with a line end.
+// The same as one text.
 std::string heap_json(const analyze::HeapResult &result, unsigned top, const std::string &sort,
                       const analyze::CallTree *tree = nullptr);
 

@@ -10,14 +10,22 @@
 namespace report {
 
 Json frame_json(const analyze::Frame &frame) {
-  return {{"function", frame.function}, {"linkage_name", frame.linkage_name},
-          {"file", frame.file},         {"line", frame.line},
-          {"column", frame.column},     {"function_start_line", frame.function_start_line},
-          {"module", frame.module},     {"address", fmt::format("{:#x}", frame.address)},
-          {"inlined", frame.inlined}};
+  // No initializer list, which makes a list of each pair first: a document may have millions of frames.
+  Json::object_t json;
+  json.reserve(9);
+  json.emplace_back("function", frame.function);
+  json.emplace_back("linkage_name", frame.linkage_name);
+  json.emplace_back("file", frame.file);
+  json.emplace_back("line", frame.line);
+  json.emplace_back("column", frame.column);
+  json.emplace_back("function_start_line", frame.function_start_line);
+  json.emplace_back("module", frame.module);
+  json.emplace_back("address", fmt::format("{:#x}", frame.address));
+  json.emplace_back("inlined", frame.inlined);
+  return json;
 }
 
-Json stack_json(const std::vector<analyze::Frame> &frames) {
+Json stack_json(const analyze::CallStack &frames) {
   Json stack = Json::array();
   for (const analyze::Frame &frame : frames)
     stack.push_back(frame_json(frame));
@@ -72,8 +80,12 @@ void put_accesses(Json &json, uint64_t reads, uint64_t writes, bool reads_apart)
   json["writes"] = writes;
 }
 
+std::string json_text(const Json &json) {
+  return json.dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
 std::string document_text(const Json &document) {
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(document) + "\n";
 }
 
 } // namespace report

@@ -16,7 +16,7 @@ namespace report {
 using Json = nlohmann::ordered_json;
 
 Json frame_json(const analyze::Frame &frame);
-Json stack_json(const std::vector<analyze::Frame> &frames);
+Json stack_json(const analyze::CallStack &frames);
 Json program_json(const profile::Process &process, const std::string &build_id);
 Json machine_json(const profile::Process &process);
 Json losses_json(const std::map<uint32_t, uint64_t> &losses);
@@ -25,7 +25,10 @@ Json findings_json(const std::vector<analyze::Finding> &findings);
 // Adds `accesses`, and `reads` and `writes` where the counters told them apart.
 void put_accesses(Json &json, uint64_t reads, uint64_t writes, bool reads_apart);
 
-// Indented, with a line end; invalid UTF-8 from names is replaced, never an error.
+// Indented; invalid UTF-8 from names is replaced, never an error.
+std::string json_text(const Json &json);
+
+// The same with a line end.
 std::string document_text(const Json &document);
 
 } // namespace report

@@ -14,9 +14,10 @@ using analyze::TreeNode;
 analyze::HeapContextRow row(std::vector<std::string> functions, uint64_t bytes) {
   analyze::HeapContextRow row;
   for (const std::string &function : functions) {
-    row.frames.emplace_back();
-    row.frames.back().function = row.frames.back().linkage_name = function;
-    row.frames.back().module = "/bin/app";
+    image::Frame frame;
+    frame.function = frame.linkage_name = function;
+    frame.module = "/bin/app";
+    row.frames.push_back(frame);
   }
   AssayObject object = {};
   object.size = bytes;

@@ -14,7 +14,7 @@ image::Frame frame(const std::string &function, const std::string &linkage_name 
 }
 
 TEST(Ownership, SkipsTheMachineryOfContainers) {
-  std::vector<image::Frame> frames = {
+  image::CallStack frames = {
       frame("operator new(unsigned long)", "_Znwm", "/usr/lib/libstdc++.so.6"),
       frame("std::__new_allocator<int>::allocate(unsigned long, void const*)",
             "_ZNSt15__new_allocatorIiE8allocateEmPKv"),

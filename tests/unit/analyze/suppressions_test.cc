@@ -50,9 +50,9 @@ TEST(Suppressions, AnchorsBindToTheEnds) {
 }
 
 TEST(Suppressions, MatchFunctionFileAndModuleOfAnyFrame) {
-  std::vector<image::Frame> frames = {frame("make", "/src/list.c", "/bin/app"),
-                                      frame("main", "/src/main.c", "/bin/app"),
-                                      frame("start", "", "/lib/libc.so.6")};
+  image::CallStack frames = {frame("make", "/src/list.c", "/bin/app"),
+                             frame("main", "/src/main.c", "/bin/app"),
+                             frame("start", "", "/lib/libc.so.6")};
   for (const char *text : {"leak:make", "leak:main.c", "leak:libc.so*", "leak:^start$"})
     EXPECT_TRUE(Suppressions(text, "x").match(frames)) << text;
   EXPECT_FALSE(Suppressions("leak:nothing", "x").match(frames));

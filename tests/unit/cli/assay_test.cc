@@ -79,6 +79,40 @@ TEST_F(Assay, TextGoesToStandardOutput) {
   EXPECT_EQ(o.output.find('\x1b'), std::string::npos);
 }
 
+TEST_F(Assay, JsonIsTheSameWhereverItGoes) {
+  profile::write(profile_builder::random_profile(1), folder_ + "/one.assay");
+  Outcome o = run("heap --json one.assay");
+  EXPECT_EQ(o.status, 0) << o.errors;
+  EXPECT_EQ(nlohmann::json::parse(o.output)["schema"], "assay.heap/1");
+  EXPECT_EQ(run("heap --json -o - one.assay").output, o.output);
+  EXPECT_EQ(run("heap --json -o one.json one.assay").output, "");
+  EXPECT_EQ(content(folder_ + "/one.json"), o.output);
+}
+
+TEST_F(Assay, WhatCannotBeWrittenIsOneSentence) {
+  profile::write(profile_builder::random_profile(1), folder_ + "/one.assay");
+  for (const char *form : {"", "--json "}) {
+    Outcome o = run(std::string("heap one.assay -o /dev/full ") + form);
+    EXPECT_EQ(o.status, 2);
+    EXPECT_EQ(o.errors,
+              "assay: /dev/full: it cannot be written: No space left on device; free some "
+              "space or choose another place\n");
+    o = run(std::string("heap one.assay -o nowhere/x ") + form);
+    EXPECT_EQ(o.status, 2);
+    EXPECT_EQ(o.errors, "assay: nowhere/x: it cannot be written: No such file or directory; choose "
+                        "another place\n");
+    std::string heap = "cd " + folder_ + " && " ASSAY_PROGRAM " heap one.assay " + form;
+    int status = std::system((heap + ">/dev/full 2>errors").c_str());
+    EXPECT_EQ(WEXITSTATUS(status), 2);
+    EXPECT_EQ(content(folder_ + "/errors").find("assay: standard output: it cannot be written: "),
+              0u);
+    // A reader that went away is content with what it has.
+    status = std::system(("bash -c '" + heap + "2>errors | true; exit ${PIPESTATUS[0]}'").c_str());
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    EXPECT_EQ(content(folder_ + "/errors"), "");
+  }
+}
+
 TEST_F(Assay, TreeTakesAKeyADirectionOrNothing) {
   profile::write(profile_builder::random_profile(1), folder_ + "/one.assay");
   for (const char *arguments :

@@ -90,7 +90,7 @@ TEST_F(Program, AReturnAddressAtTheEndOfAFunctionBelongsToIt) {
 
 TEST_F(Program, AnotherBuildIdYieldsOffsetsAndOneNote) {
   image::Symbols symbols = image::open({{program_, {0xab, 0xcd}}});
-  EXPECT_EQ(symbols.call(0, 0x1235).at(0).function, "symbols_program+0x1234");
+  EXPECT_EQ(symbols.call(0, 0x1235).front().function, "symbols_program+0x1234");
   symbols.call(0, 0x2000);
   ASSERT_EQ(symbols.notes().size(), 1u);
   EXPECT_NE(symbols.notes()[0].find("build id abcd"), std::string::npos) << symbols.notes()[0];
@@ -98,7 +98,7 @@ TEST_F(Program, AnotherBuildIdYieldsOffsetsAndOneNote) {
 
 TEST(Symbols, AMissingFileYieldsOffsetsAndOneNote) {
   image::Symbols symbols = image::open({{"/nowhere/app", {0xab}}});
-  EXPECT_EQ(symbols.call(0, 0x11).at(0).function, "app+0x10");
+  EXPECT_EQ(symbols.call(0, 0x11).front().function, "app+0x10");
   symbols.call(0, 0x12);
   ASSERT_EQ(symbols.notes().size(), 1u);
   EXPECT_NE(symbols.notes()[0].find("build id ab is not there"), std::string::npos);
@@ -106,8 +106,8 @@ TEST(Symbols, AMissingFileYieldsOffsetsAndOneNote) {
 
 TEST(Symbols, AnAddressOfNoModuleIsShownAsItIs) {
   image::Symbols symbols = image::open({});
-  EXPECT_EQ(symbols.call(image::Symbols::kNoModule, 0x1001).at(0).function, "0x1000");
-  EXPECT_EQ(symbols.call(7, 0x1001).at(0).function, "0x1000");
+  EXPECT_EQ(symbols.call(image::Symbols::kNoModule, 0x1001).front().function, "0x1000");
+  EXPECT_EQ(symbols.call(7, 0x1001).front().function, "0x1000");
   EXPECT_TRUE(symbols.notes().empty());
 }
 

@@ -199,8 +199,9 @@ TEST(HeapText, OriginsAreNamedWhereTheyAreNotMalloc) {
 TEST(HeapText, FreesStandUnderTheStack) {
   analyze::HeapResult result = result_of_halves(1);
   for (auto &site : result.sites) {
-    analyze::FreePlace place = {site.frames, 0, 3, 48};
-    place.frames[0].function = "list_free";
+    analyze::Frame free;
+    free.function = "list_free";
+    analyze::FreePlace place = {{free}, 0, 3, 48};
     site.freed_at.assign(5, place);
   }
   std::string text = report::heap_text(result, {}, report::Style());
