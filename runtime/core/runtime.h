@@ -37,6 +37,7 @@ struct Runtime {
   uint32_t counters = 0;          // how accesses are counted: enum AssayCounters
   uint32_t lines = 0;             // how touched lines are marked: enum AssayLines
   bool fixed_counters = false;    // some code expects them at their fixed base
+  bool fixed_lines = false;    // the same of touched lines
   uint64_t start_unix_ns = 0;
   Options options;
   ChunkMap chunks;

@@ -35,8 +35,10 @@ bool read_units(const void *sites, uint64_t size) {
       agreed &= join(runtime.counters, counters, ASSAY_COUNTERS_LAYOUT, !(known & tool_bit::heap));
       runtime.fixed_counters |= !(counters & ASSAY_COUNTERS_DYNAMIC);
     }
-    if (tools & tool_bit::workingset)
+    if (tools & tool_bit::workingset) {
       agreed &= join(runtime.lines, lines, ASSAY_LINES_FORM, !(known & tool_bit::workingset));
+      runtime.fixed_lines |= !(lines & ASSAY_LINES_DYNAMIC);
+    }
     runtime.tools_wanted |= tools;
   }
   return agreed;

@@ -11,6 +11,7 @@
 #include "runtime/core/lazy_shadow.h"
 #include "runtime/core/losses.h"
 #include "runtime/core/runtime.h"
+#include "runtime/core/shadow_map.h"
 #include "runtime/core/syscall.h"
 #include "runtime/core/thread.h"
 #include "runtime/core/touched_pages.h"
@@ -199,7 +200,7 @@ template <typename Layout>
 } // namespace
 
 bool map_counters() {
-  if (reserve(kSpan, ASSAY_COUNTERS_BEGIN))
+  if (reserve_shadow(ASSAY_COUNTERS_BEGIN, ASSAY_COUNTERS_END))
     return true;
   map_on_touch(ASSAY_COUNTERS_BEGIN, ASSAY_COUNTERS_END);
   // Something else is there: code with a dynamic base can still count.

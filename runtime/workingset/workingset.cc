@@ -155,6 +155,10 @@ void on_realloc(const Realloc &r) {
 
 void on_snapshot(SnapshotKind) {
   Locked locked(state.lock);
+  if (runtime.fixed_lines && lines_are_elsewhere()) {
+    count_loss(ASSAY_LOSS_no_shadow, 1);
+    runtime.fixed_lines = false; // said
+  }
   write_all_held();
   write_regions(state.number);
 }
