@@ -3,7 +3,7 @@
 namespace analyze {
 
 CallStack frames_of(const profile::Profile &profile, profile::StackId stack,
-                           image::Symbols &symbols) {
+                    image::Symbols &symbols) {
   std::vector<const CallStack *> calls;
   size_t size = 0;
   for (const profile::CodeLocation &location : profile.stack(stack).frames) {

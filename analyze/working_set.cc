@@ -32,29 +32,20 @@ struct GroupState {
 
 class Replay {
 public:
-  Replay(const profile::WorkingSet &set, LineOwners &owners) : set_(set), owners_(owners) {
-    for (const profile::TouchedLines &lines : set.lines)
-      batches_.push_back(&lines);
-    base::stable_sort(batches_, [](const auto *a, const auto *b) { return a->first < b->first; });
-  }
+  Replay(const profile::WorkingSet &set, LineOwners &owners) : set_(set), owners_(owners) {}
 
-  // Calls f(snapshot, group number, touched lines, state) for every touched group.
+  // Calls f(snapshot, group number, touched lines, state) for every touched group, in the order of both.
   template <typename F> void run(F f) {
-    for (size_t i = 0; i < batches_.size();) {
-      std::map<uint64_t, std::array<uint64_t, 8>> groups;
-      const profile::TouchedLines *first = batches_[i];
-      for (; i < batches_.size() && batches_[i]->first == first->first; i++)
-        profile::each_group(*batches_[i], [&](uint64_t group, const uint64_t *planes) {
-          auto &sum = groups[group];
-          for (uint32_t k = 0; k < batches_[i]->count; k++)
-            sum[k] |= planes[k];
-        });
-      for (uint32_t k = 0; k < first->count; k++) {
-        apply_owners(first->first + k);
-        for (auto &[number, planes] : groups)
-          if (planes[k])
-            f(first->first + k, number, planes[k], state(number));
-      }
+    for (uint32_t snapshot = 0; snapshot < set_.snapshots.size(); snapshot++) {
+      open_batches(snapshot);
+      apply_owners(snapshot);
+      std::map<uint64_t, uint64_t> lines;
+      for (const Batch &batch : open_)
+        for (const auto &[group, planes] : batch.groups)
+          if (uint64_t plane = planes[snapshot - batch.first])
+            lines[group] |= plane;
+      for (auto [group, touched] : lines)
+        f(snapshot, group, touched, states_[group]);
     }
   }
 
@@ -66,7 +57,24 @@ public:
   }
 
 private:
-  GroupState &state(uint64_t group) { return states_[group]; }
+  struct Batch {
+    uint32_t first, end; // snapshots
+    std::vector<std::pair<uint64_t, std::array<uint64_t, 8>>> groups;
+  };
+
+  // Those that speak of this snapshot; they come by their first one.
+  void open_batches(uint32_t snapshot) {
+    std::erase_if(open_, [&](const Batch &batch) { return batch.end <= snapshot; });
+    for (; next_ < set_.lines.size() && set_.lines[next_].first <= snapshot; next_++) {
+      const profile::TouchedLines &lines = set_.lines[next_];
+      Batch batch{lines.first, lines.first + lines.count, {}};
+      profile::each_group(lines, [&](uint64_t group, const uint64_t *planes) {
+        auto &copy = batch.groups.emplace_back(group, std::array<uint64_t, 8>()).second;
+        std::copy(planes, planes + lines.count, copy.begin());
+      });
+      open_.push_back(std::move(batch));
+    }
+  }
 
   // Runs come in the order of their snapshots.
   void apply_owners(uint32_t snapshot) {
@@ -75,13 +83,14 @@ private:
       const profile::OwnedLines &run = set_.owned[next_owned_];
       uint32_t name = owners_.of_site(run.owner);
       for (uint64_t line = run.first; line < run.first + run.count; line++)
-        state(line / ASSAY_GROUP_LINES).owners[line % ASSAY_GROUP_LINES] = name;
+        states_[line / ASSAY_GROUP_LINES].owners[line % ASSAY_GROUP_LINES] = name;
     }
   }
 
   const profile::WorkingSet &set_;
   LineOwners &owners_;
-  std::vector<const profile::TouchedLines *> batches_;
+  std::vector<Batch> open_;
+  size_t next_ = 0; // of the lines
   std::unordered_map<uint64_t, GroupState> states_;
   size_t next_owned_ = 0;
 };

@@ -32,7 +32,7 @@ struct OwnerLines {
 struct ThreadStack {
   uint32_t thread = 0;
   CallStack frames;
-  size_t owner = 0;          // the frame that a person would look at
+  size_t owner = 0; // the frame that a person would look at
 };
 
 struct SnapshotRow {

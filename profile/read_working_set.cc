@@ -1,15 +1,18 @@
-// Snapshots are numbered without gaps, so a number that is not the next one is damage. Lines may come
-// before their snapshot's own record; those of a snapshot that never came are left out.
+// Ticks come without gaps, so a snapshot that does not begin where the last one ended is damage. Lines may
+// come before their snapshot's own record, so all are placed at the end; those of a snapshot that never
+// came are left out.
 
 #include "profile/read_working_set.h"
 
 #include "base/byte_reader.h"
+#include "base/stable_sort.h"
 
 #include <algorithm>
 
 namespace profile {
 namespace {
 
+constexpr uint64_t kMostTicks = 1ULL << 48;
 constexpr uint64_t kMostLines = (1ULL << 47) / 32;
 // Groups that one record may speak of: 256 GiB. More is not what a program touches between two flushes.
 constexpr uint64_t kMostGroups = 1ULL << 26;
@@ -53,37 +56,37 @@ void each_group(const TouchedLines &lines,
 void WorkingSetReader::take(const AssayWorkingSetMode &record) {
   if (record.line_bytes < 32 || record.line_bytes > 64 || record.unit > ASSAY_TIME_MARKS)
     base::fail("bytes of a line, or unit of time");
+  *this = WorkingSetReader();
   set_.emplace();
-  owners_.clear();
-  before_ = 0;
   set_->line_bytes = record.line_bytes;
   set_->unit = record.unit;
   set_->interval = record.interval;
 }
 
 void WorkingSetReader::take(const AssayWorkingSetSnapshot &record, std::string name) {
-  if (!set_ || record.snapshot != before_ + set_->snapshots.size() + 1 || record.end < record.begin)
-    base::fail("number of a snapshot");
+  if (!set_ || record.tick != next_tick_ || record.ticks == 0 || record.ticks > kMostTicks ||
+      record.end < record.begin)
+    base::fail("ticks of a snapshot");
+  first_ticks_.push_back(record.tick);
+  next_tick_ += record.ticks;
   set_->snapshots.push_back(
       {record.begin, record.end, record.begin_us, record.end_us, std::move(name)});
 }
 
-uint32_t WorkingSetReader::snapshot_index(uint64_t number) const {
-  if (!set_ || number == 0 || number > before_ + set_->snapshots.size() + 1)
-    base::fail("number of a snapshot");
-  return number > before_ ? static_cast<uint32_t>(number - before_ - 1) : 0;
+std::optional<uint32_t> WorkingSetReader::snapshot_of(uint64_t tick) const {
+  auto after = std::upper_bound(first_ticks_.begin(), first_ticks_.end(), tick);
+  if (after == first_ticks_.begin() || tick >= next_tick_)
+    return std::nullopt;
+  return static_cast<uint32_t>(after - first_ticks_.begin() - 1);
 }
 
 void WorkingSetReader::take(const AssayWorkingSetLines &record, std::span<const std::byte> groups) {
-  if (record.count == 0 || record.count > 8)
-    base::fail("count of snapshots");
-  if (record.first <= before_ && record.first > 0) // of before a reset
-    return;
-  TouchedLines lines = {snapshot_index(record.first),
-                        static_cast<uint32_t>(record.count),
-                        {groups.begin(), groups.end()}};
+  if (!set_ || record.count == 0 || record.count > 8 || record.tick == 0 || record.ticks == 0 ||
+      record.ticks > kMostTicks)
+    base::fail("ticks of touched lines");
+  TouchedLines lines = {0, static_cast<uint32_t>(record.count), {groups.begin(), groups.end()}};
   each_group(lines, [](uint64_t, const uint64_t *) {});
-  set_->lines.push_back(std::move(lines));
+  lines_.push_back({record.tick, record.ticks, std::move(lines)});
 }
 
 uint32_t WorkingSetReader::owner(uint64_t context) {
@@ -99,25 +102,24 @@ uint32_t WorkingSetReader::owner(uint64_t context) {
 }
 
 void WorkingSetReader::take(const AssayWorkingSetOwners &record, std::span<const std::byte> runs) {
-  uint32_t snapshot = snapshot_index(record.snapshot);
+  if (!set_)
+    base::fail("owners of no working set");
   base::ByteReader reader(runs, "owners");
   uint64_t first = 0;
   while (!reader.at_end()) {
     uint64_t gap = read_number(reader), count = read_number(reader), context = read_number(reader);
     if (gap > kMostLines || (first += gap) > kMostLines || count > ASSAY_MOST_OWNED)
       base::fail("owned lines beyond the address space");
-    set_->owned.push_back({snapshot, first, count, owner(context)});
+    owned_.push_back({record.tick, {0, first, count, owner(context)}});
   }
 }
 
 void WorkingSetReader::take(const AssayWorkingSetStack &record) {
-  uint32_t snapshot = snapshot_index(record.snapshot);
-  if (record.context == 0)
+  if (!set_ || record.context == 0)
     base::fail("context number");
-  if (record.snapshot <= before_)
-    return;
-  set_->stacks.push_back({snapshot, record.thread, StackId()});
-  set_->stacks.back().stack.v = record.context;
+  StackId context;
+  context.v = record.context;
+  stacks_.push_back({record.tick, {0, record.thread, context}});
 }
 
 void WorkingSetReader::take(const AssayRegion &record, std::string name) {
@@ -130,12 +132,24 @@ void WorkingSetReader::take(const AssayRegion &record, std::string name) {
 void WorkingSetReader::reset() {
   if (!set_)
     return;
-  before_ += set_->snapshots.size();
   set_->snapshots.clear();
-  set_->lines.clear();
-  set_->stacks.clear();
-  for (OwnedLines &owned : set_->owned)
-    owned.snapshot = 0;
+  first_ticks_.clear();
+  lines_.clear();
+  stacks_.clear();
+}
+
+// Planes are those of consecutive snapshots; a record whose snapshots were cut off is left out.
+void WorkingSetReader::place_lines() {
+  for (Lines &each : lines_) {
+    uint64_t count = each.lines.count;
+    auto first = snapshot_of(each.tick), last = snapshot_of(each.tick + (count - 1) * each.ticks);
+    if (first && last && *last - *first == count - 1) {
+      each.lines.first = *first;
+      set_->lines.push_back(std::move(each.lines));
+    }
+  }
+  base::stable_sort(set_->lines,
+                    [](const TouchedLines &a, const TouchedLines &b) { return a.first < b.first; });
 }
 
 std::optional<WorkingSet>
@@ -151,12 +165,18 @@ WorkingSetReader::finish(const std::function<LineOwner(uint32_t context)> &resol
   };
   for (LineOwner &owner : set_->owners)
     owner = owner_of(owner.stack);
-  for (SnapshotStack &stack : set_->stacks)
-    stack.stack = owner_of(stack.stack).stack;
-  size_t snapshots = set_->snapshots.size();
-  std::erase_if(set_->stacks, [&](const SnapshotStack &s) { return s.snapshot >= snapshots; });
-  std::erase_if(set_->owned, [&](const OwnedLines &o) { return o.snapshot >= snapshots; });
-  std::erase_if(set_->lines, [&](const TouchedLines &l) { return l.first + l.count > snapshots; });
+  place_lines();
+  for (Owned &each : owned_) {
+    each.lines.snapshot = snapshot_of(each.tick).value_or(0); // before a reset: from the start
+    if (each.tick < next_tick_)
+      set_->owned.push_back(each.lines);
+  }
+  for (Stack &each : stacks_)
+    if (auto snapshot = snapshot_of(each.tick)) {
+      each.stack.snapshot = *snapshot;
+      each.stack.stack = owner_of(each.stack.stack).stack;
+      set_->stacks.push_back(each.stack);
+    }
   std::optional<WorkingSet> result = std::move(set_);
   set_.reset();
   return result;

@@ -28,11 +28,30 @@ public:
   std::optional<WorkingSet> finish(const std::function<LineOwner(uint32_t context)> &resolve);
 
 private:
-  uint32_t snapshot_index(uint64_t number) const;
+  // What waits for its snapshot to be known.
+  struct Lines {
+    uint64_t tick, ticks;
+    TouchedLines lines;
+  };
+  struct Owned {
+    uint64_t tick;
+    OwnedLines lines;
+  };
+  struct Stack {
+    uint64_t tick;
+    SnapshotStack stack;
+  };
+  std::optional<uint32_t> snapshot_of(uint64_t tick) const;
   uint32_t owner(uint64_t context);
+  void place_lines();
+
   std::optional<WorkingSet> set_;
+  std::vector<uint64_t> first_ticks_; // of each snapshot
+  uint64_t next_tick_ = 1;
+  std::vector<Lines> lines_;
+  std::vector<Owned> owned_;
+  std::vector<Stack> stacks_;
   std::unordered_map<uint32_t, uint32_t> owners_; // context -> index
-  uint64_t before_ = 0;                           // snapshots that a reset left out
 };
 
 } // namespace profile

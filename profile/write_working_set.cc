@@ -39,12 +39,12 @@ void write_working_set(const WorkingSet &set, ContainerWriter &out,
   for (size_t i = 0; i < set.snapshots.size(); i++) {
     const Snapshot &s = set.snapshots[i];
     out.record(ASSAY_RECORD_WorkingSetSnapshot,
-               AssayWorkingSetSnapshot{i + 1, s.begin, s.end, s.begin_us, s.end_us},
+               AssayWorkingSetSnapshot{i + 1, 1, s.begin, s.end, s.begin_us, s.end_us},
                std::as_bytes(std::span(s.name)));
   }
   for (const TouchedLines &lines : set.lines)
-    out.record(ASSAY_RECORD_WorkingSetLines, AssayWorkingSetLines{lines.first + 1ULL, lines.count},
-               lines.groups);
+    out.record(ASSAY_RECORD_WorkingSetLines,
+               AssayWorkingSetLines{lines.first + 1ULL, 1, lines.count}, lines.groups);
   write_owned(set, out, context_of);
   for (const SnapshotStack &stack : set.stacks)
     out.record(ASSAY_RECORD_WorkingSetStack,

@@ -8,6 +8,7 @@
 
 #include "runtime/core/compaction.h"
 
+#include "runtime/core/file_records.h"
 #include "runtime/core/runtime.h"
 
 namespace assay {
@@ -50,8 +51,9 @@ class Compaction {
 public:
   static bool rewrite(const uint8_t *from, size_t size, ProfileFile &to) {
     Compaction c(to);
-    bool good = c.reserve_tables() && c.each_record(from, size, &Compaction::look) &&
-                c.each_record(from, size, &Compaction::take);
+    bool good = c.reserve_tables() &&
+                each_record(from, size, [&](const FileRecord &r) { return c.look(r); }) &&
+                each_record(from, size, [&](const FileRecord &r) { return c.take(r); });
     if (good)
       c.write_sums();
     c.release_tables();
@@ -61,40 +63,8 @@ public:
 private:
   explicit Compaction(ProfileFile &to) : to_(to) {}
 
-  struct Record {
-    AssayRecordHeader header;
-    const uint8_t *fixed, *tail;
-    size_t tail_size;
-    template <typename T> T as() const {
-      T t = {};
-      __builtin_memcpy(&t, fixed, header.fixed_size < sizeof t ? header.fixed_size : sizeof t);
-      return t;
-    }
-  };
-
-  // False when the records do not fill the file: then nothing is touched.
-  bool each_record(const uint8_t *from, size_t size, bool (Compaction::*f)(const Record &)) {
-    const uint8_t *end = from + size;
-    while (from < end) {
-      Record r;
-      if ((size_t)(end - from) < sizeof r.header)
-        return false;
-      __builtin_memcpy(&r.header, from, sizeof r.header);
-      r.fixed = from + sizeof r.header;
-      size_t body = r.header.length + assay_padding(r.header.length);
-      if (body > (size_t)(end - r.fixed) || r.header.fixed_size > r.header.length)
-        return false;
-      r.tail = r.fixed + r.header.fixed_size;
-      r.tail_size = r.header.length - r.header.fixed_size;
-      if (!(this->*f)(r))
-        return false;
-      from = r.fixed + body;
-    }
-    return true;
-  }
-
   // First: what is there, and what a reset has made void.
-  bool look(const Record &r) {
+  bool look(const FileRecord &r) {
     records_++;
     if (r.header.kind == ASSAY_RECORD_HeapWalk)
       last_walk_ = r.as<AssayHeapWalk>().walk;
@@ -105,7 +75,7 @@ private:
     return true;
   }
 
-  bool take(const Record &r) {
+  bool take(const FileRecord &r) {
     bool is_void = ++taken_ < after_;
     switch (r.header.kind) {
     case ASSAY_RECORD_HeapFreed: return is_void || add(r.as<AssayHeapFreed>());
@@ -127,7 +97,7 @@ private:
     }
   }
 
-  bool copy(const Record &r, bool wanted) {
+  bool copy(const FileRecord &r, bool wanted) {
     if (wanted)
       to_.append_bytes((AssayRecordKind)r.header.kind, r.fixed, r.header.fixed_size, r.tail,
                        r.tail_size);
@@ -170,7 +140,7 @@ private:
     }
     return false;
   }
-  bool add(const AssayEvent &r, const Record &record) {
+  bool add(const AssayEvent &r, const FileRecord &record) {
     Named *n = find<Named, kEvents>(events_, r.context << 32 |
                                                  assay_checksum(record.tail, record.tail_size, 0));
     if (n) {

@@ -161,6 +161,14 @@ void flush(SnapshotKind kind) {
   compact_if_large();
 }
 
+FlushesWait::FlushesWait() {
+  written.lock.lock();
+}
+
+FlushesWait::~FlushesWait() {
+  written.lock.unlock();
+}
+
 void reset() {
   Locked locked(written.lock);
   publish_reset();

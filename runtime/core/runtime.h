@@ -37,7 +37,7 @@ struct Runtime {
   uint32_t counters = 0;          // how accesses are counted: enum AssayCounters
   uint32_t lines = 0;             // how touched lines are marked: enum AssayLines
   bool fixed_counters = false;    // some code expects them at their fixed base
-  bool fixed_lines = false;    // the same of touched lines
+  bool fixed_lines = false;       // the same of touched lines
   uint64_t start_unix_ns = 0;
   Options options;
   ChunkMap chunks;
@@ -61,6 +61,15 @@ void add_instrumented_module(const void *sites, uint64_t size);
 
 // Appends what changed to the profile: called by the helper thread, and by the ends below.
 void flush(SnapshotKind kind);
+
+// Keeps flushes away, for who rewrites the file.
+class FlushesWait {
+public:
+  FlushesWait();
+  ~FlushesWait();
+  FlushesWait(const FlushesWait &) = delete;
+  FlushesWait &operator=(const FlushesWait &) = delete;
+};
 
 // Leaves out what was measured so far; called where flush() may be.
 void reset();

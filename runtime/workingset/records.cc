@@ -2,8 +2,6 @@
 
 #include "runtime/workingset/records.h"
 
-#include "runtime/core/runtime.h"
-
 namespace assay::workingset {
 namespace {
 
@@ -11,8 +9,9 @@ constexpr uint64_t kMostRun = 1 << 18; // lines: readers take no longer runs tha
 
 } // namespace
 
-void LinesRecord::begin(uint64_t first, uint32_t count) {
-  fixed_ = {first, count};
+void LinesRecord::begin(ProfileFile &file, uint64_t first, uint64_t ticks, uint32_t count) {
+  file_ = &file;
+  fixed_ = {first, ticks, count};
   waiting_ = false;
   written_to_ = 0;
 }
@@ -55,7 +54,7 @@ void LinesRecord::write_group() {
 
 void LinesRecord::write_record() {
   if (!tail_.empty())
-    runtime.file.append(ASSAY_RECORD_WorkingSetLines, fixed_, tail_.bytes(), tail_.size());
+    file_->append(ASSAY_RECORD_WorkingSetLines, fixed_, tail_.bytes(), tail_.size());
   tail_.clear();
   written_to_ = 0;
 }
@@ -65,8 +64,9 @@ void LinesRecord::end() {
   write_record();
 }
 
-void OwnersRecord::begin(uint64_t snapshot) {
-  fixed_ = {snapshot};
+void OwnersRecord::begin(ProfileFile &file, uint64_t tick) {
+  file_ = &file;
+  fixed_ = {tick};
   lines_ = written_to_ = 0;
 }
 
@@ -95,7 +95,7 @@ void OwnersRecord::write_run() {
 
 void OwnersRecord::write_record() {
   if (!tail_.empty())
-    runtime.file.append(ASSAY_RECORD_WorkingSetOwners, fixed_, tail_.bytes(), tail_.size());
+    file_->append(ASSAY_RECORD_WorkingSetOwners, fixed_, tail_.bytes(), tail_.size());
   tail_.clear();
   written_to_ = 0;
 }

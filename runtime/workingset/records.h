@@ -5,6 +5,7 @@
 
 #include "abi/lines.h"
 #include "abi/records.h"
+#include "runtime/core/profile_file.h"
 #include "runtime/workingset/lines.h"
 
 namespace assay::workingset {
@@ -35,17 +36,18 @@ private:
   uint8_t bytes_[kBytes];
 };
 
-// The lines of `count` snapshots from number `first` on. Groups come in ascending order; plane 0 is the
-// oldest snapshot.
+// The lines of `count` snapshots, each of so many ticks, from tick `first` on. Groups come in ascending
+// order; plane 0 is the oldest snapshot.
 class LinesRecord {
 public:
-  void begin(uint64_t first, uint32_t count);
+  void begin(ProfileFile &file, uint64_t first, uint64_t ticks, uint32_t count);
   void add(uint64_t group, const uint64_t *planes);
   void end();
 
 private:
   void write_group();
   void write_record();
+  ProfileFile *file_;
   Tail tail_;
   AssayWorkingSetLines fixed_;
   uint64_t planes_[kMostPlanes]; // of the group that waits for its repeats
@@ -56,13 +58,14 @@ private:
 // New owners of lines in one snapshot, by first line.
 class OwnersRecord {
 public:
-  void begin(uint64_t snapshot);
+  void begin(ProfileFile &file, uint64_t tick);
   void add(uint64_t first_line, uint64_t lines, uint32_t context);
   void end();
 
 private:
   void write_run();
   void write_record();
+  ProfileFile *file_;
   Tail tail_;
   AssayWorkingSetOwners fixed_;
   uint64_t first_, lines_, written_to_; // the run that may go on

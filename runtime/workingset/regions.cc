@@ -26,15 +26,15 @@ uint32_t kind_of(const MapsLine &line) {
   return line.path[0] == '/' ? ASSAY_REGION_FILE : ASSAY_REGION_ANONYMOUS;
 }
 
-void write(uint64_t snapshot, uint64_t start, uint64_t end, uint32_t kind, uint32_t owner,
+void write(uint64_t tick, uint64_t start, uint64_t end, uint32_t kind, uint32_t owner,
            const char *name) {
-  runtime.file.append(ASSAY_RECORD_Region, AssayRegion{start, end, snapshot, kind, owner}, name,
+  runtime.file.append(ASSAY_RECORD_Region, AssayRegion{start, end, tick, kind, owner}, name,
                       length_of(name) + 1);
 }
 
 } // namespace
 
-void write_regions(uint64_t snapshot) {
+void write_regions(uint64_t tick) {
   uint64_t hash = known_stacks();
   each_line([&](const MapsLine &line) {
     hash = (hash ^ line.start) * 0x9e3779b97f4a7c15ULL ^ line.end;
@@ -45,10 +45,10 @@ void write_regions(uint64_t snapshot) {
   last_map = hash;
   each_line([&](const MapsLine &line) {
     if (kind_of(line) != ASSAY_REGION_ANONYMOUS)
-      write(snapshot, line.start, line.end, kind_of(line), line.is_stack(), line.path);
+      write(tick, line.start, line.end, kind_of(line), line.is_stack(), line.path);
   });
   for (uint32_t i = 0; i < known_stacks(); i++)
-    write(snapshot, known_stack(i).low, known_stack(i).high, ASSAY_REGION_STACK, i + 1, "");
+    write(tick, known_stack(i).low, known_stack(i).high, ASSAY_REGION_STACK, i + 1, "");
 }
 
 void forget_regions() {

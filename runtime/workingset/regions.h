@@ -5,8 +5,8 @@
 
 namespace assay::workingset {
 
-// Writes the map of the process if it has changed since the last time, as of this snapshot.
-void write_regions(uint64_t snapshot);
+// Writes the map of the process if it has changed since the last time, as of this tick.
+void write_regions(uint64_t tick);
 
 void forget_regions(); // in the child of a fork
 

@@ -12,6 +12,7 @@
 #include "runtime/core/objects.h"
 #include "runtime/core/unwind.h"
 #include "runtime/workingset/clock.h"
+#include "runtime/workingset/join.h"
 #include "runtime/workingset/lines.h"
 #include "runtime/workingset/owners.h"
 #include "runtime/workingset/records.h"
@@ -25,7 +26,8 @@ constexpr uint64_t kMostShare = 50; // one part in so many of a snapshot may go 
 struct {
   SpinLock lock; // of all below, but threads
   bool owners;
-  uint64_t number; // of the running snapshot
+  uint64_t tick;  // the first of the running snapshot
+  uint64_t ticks; // of each snapshot: a power of two
   uint64_t begin, begin_us, interval;
   uint32_t held; // snapshots that ended and are only in the shadow
   uint32_t threads;
@@ -40,7 +42,7 @@ bool start() {
   }
   state.owners = runtime.options.owners && create_owners();
   start_clock();
-  state.number = 1;
+  state.tick = state.ticks = 1;
   state.begin = time_now(false);
   state.begin_us = now_us();
   state.interval = first_interval();
@@ -63,6 +65,10 @@ void ask_for_owners(const Group &group) {
   }
 }
 
+void begin_held() {
+  state.lines.begin(runtime.file, state.tick - state.held * state.ticks, state.ticks, state.held);
+}
+
 // The snapshots that are held, the oldest first.
 void write_held(const Group &group) {
   uint64_t planes[kMostPlanes];
@@ -77,10 +83,10 @@ void end_snapshot(uint64_t now, const char *name) {
   bool holds_none = held_snapshots() == 0;
   bool full = !holds_none && state.held == held_snapshots();
   if (full)
-    state.lines.begin(state.number - state.held, state.held);
+    begin_held();
   if (holds_none)
-    state.lines.begin(state.number, 1);
-  state.owner_runs.begin(state.number);
+    state.lines.begin(runtime.file, state.tick, state.ticks, 1);
+  state.owner_runs.begin(runtime.file, state.tick);
   __atomic_fetch_add(&__assay_snapshot, 1, __ATOMIC_RELAXED);
   struct How {
     bool full, holds_none;
@@ -102,9 +108,9 @@ void end_snapshot(uint64_t now, const char *name) {
   state.held = holds_none ? 0 : full ? 1 : state.held + 1;
   runtime.file.append(
       ASSAY_RECORD_WorkingSetSnapshot,
-      AssayWorkingSetSnapshot{state.number, state.begin, now, state.begin_us, end_us}, name,
-      name ? length_of(name) : 0);
-  state.number++;
+      AssayWorkingSetSnapshot{state.tick, state.ticks, state.begin, now, state.begin_us, end_us},
+      name, name ? length_of(name) : 0);
+  state.tick += state.ticks;
   state.begin = now;
   state.begin_us = end_us;
   uint64_t took = now_us() - end_us;
@@ -116,21 +122,45 @@ void end_snapshot(uint64_t now, const char *name) {
 void write_all_held() {
   if (!state.held)
     return;
-  state.lines.begin(state.number - state.held, state.held);
+  begin_held();
   look_at_lines([](void *, const Group &group) { write_held(group); }, nullptr);
   state.lines.end();
   state.held = 0;
 }
 
+bool too_many() {
+  uint64_t snapshots = (state.tick - 1) / state.ticks;
+  return snapshots > 1 && snapshots % 2 == 0 && snapshots >= runtime.options.snapshots;
+}
+
+// Joins neighbours where there are too many snapshots. Without the lock.
+void join_if_too_many() {
+  if (!too_many())
+    return;
+  FlushesWait flushes;
+  Locked locked(state.lock);
+  if (!too_many()) // another thread was faster
+    return;
+  write_all_held();
+  state.ticks *= 2;
+  state.interval *= 2;
+  set_joined_ticks(state.ticks);
+  runtime.file.replace(join_snapshots); // if it cannot be done, there are more of the old ones
+}
+
 uint64_t on_tick() {
   if (time_unit() > ASSAY_TIME_CPU || !runtime.recording)
     return ~0ULL;
-  Locked locked(state.lock);
-  uint64_t now = time_now(true), due = state.begin + state.interval;
-  if (now >= due) {
-    end_snapshot(now, nullptr);
-    due = now + state.interval;
+  uint64_t now = time_now(true), due;
+  {
+    Locked locked(state.lock);
+    due = state.begin + state.interval;
+    if (now >= due) {
+      end_snapshot(now, nullptr);
+      due = now + state.interval;
+    }
   }
+  join_if_too_many();
   uint64_t wait = due - now;
   return time_unit() == ASSAY_TIME_CPU ? wait / 2 + 500 : wait; // several threads use it up sooner
 }
@@ -138,9 +168,12 @@ uint64_t on_tick() {
 void on_mark(const char *name) {
   if (time_unit() != ASSAY_TIME_MARKS)
     return;
-  Locked locked(state.lock);
-  count_mark();
-  end_snapshot(time_now(false), name);
+  {
+    Locked locked(state.lock);
+    count_mark();
+    end_snapshot(time_now(false), name);
+  }
+  join_if_too_many();
 }
 
 void on_allocation(const Allocation &a) {
@@ -160,7 +193,7 @@ void on_snapshot(SnapshotKind) {
     runtime.fixed_lines = false; // said
   }
   write_all_held();
-  write_regions(state.number);
+  write_regions(state.tick);
 }
 
 void on_reset() {
@@ -177,7 +210,7 @@ void on_end() {
     count_mark();
   end_snapshot(time_now(false), nullptr);
   write_all_held();
-  write_regions(state.number);
+  write_regions(state.tick);
 }
 
 void on_thread_start() {
@@ -190,10 +223,12 @@ void on_fork() {
   forget_owners();
   forget_clock();
   forget_regions();
+  set_joined_ticks(1);
   state.held = 0;
-  state.number = 1;
+  state.tick = state.ticks = 1;
   state.begin = time_now(false);
   state.begin_us = now_us();
+  state.interval = first_interval();
   state.threads = 0;
   this_thread.number = 0;
 }
@@ -210,7 +245,7 @@ void say_where(const void *frame) {
   uint32_t context = context_of(frame, 0);
   if (context)
     runtime.file.append(ASSAY_RECORD_WorkingSetStack,
-                        AssayWorkingSetStack{state.number, this_thread.number, context});
+                        AssayWorkingSetStack{state.tick, this_thread.number, context});
 }
 
 void pass_accesses() {
@@ -219,11 +254,14 @@ void pass_accesses() {
     return;
   }
   Busy busy;
-  Locked locked(state.lock);
-  uint64_t now = take_accesses();
-  if (now >= state.begin + state.interval)
-    end_snapshot(now, nullptr);
-  give_accesses(state.begin + state.interval - now);
+  {
+    Locked locked(state.lock);
+    uint64_t now = take_accesses();
+    if (now >= state.begin + state.interval)
+      end_snapshot(now, nullptr);
+    give_accesses(state.begin + state.interval - now);
+  }
+  join_if_too_many();
 }
 
 extern const Subscriber subscriber;

@@ -1,0 +1,41 @@
+// The records of our own file, read back to be rewritten (ProfileFile::replace).
+#pragma once
+
+#include "abi/records.h"
+
+namespace assay {
+
+struct FileRecord {
+  AssayRecordHeader header;
+  const uint8_t *fixed, *tail;
+  size_t tail_size;
+  template <typename T> T as() const {
+    T t = {};
+    __builtin_memcpy(&t, fixed, header.fixed_size < sizeof t ? header.fixed_size : sizeof t);
+    return t;
+  }
+};
+
+// Calls f for each record until it says false. False then, and when the records do not fill the file: it
+// is to stay as it is.
+template <typename F> bool each_record(const uint8_t *from, size_t size, F f) {
+  const uint8_t *end = from + size;
+  while (from < end) {
+    FileRecord r;
+    if ((size_t)(end - from) < sizeof r.header)
+      return false;
+    __builtin_memcpy(&r.header, from, sizeof r.header);
+    r.fixed = from + sizeof r.header;
+    size_t body = r.header.length + assay_padding(r.header.length);
+    if (body > (size_t)(end - r.fixed) || r.header.fixed_size > r.header.length)
+      return false;
+    r.tail = r.fixed + r.header.fixed_size;
+    r.tail_size = r.header.length - r.header.fixed_size;
+    if (!f(r))
+      return false;
+    from = r.fixed + body;
+  }
+  return true;
+}
+
+} // namespace assay
