@@ -5,6 +5,7 @@
 #include "profile/merge.h"
 #include "profile/profile.h"
 
+#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>
@@ -40,6 +41,71 @@ inline AssayHibHistograms random_histograms(std::mt19937_64 &random) {
     histograms.lifetime_us[random() % ASSAY_HISTOGRAM_BUCKETS]++;
   }
   return histograms;
+}
+
+// Touched lines as the records have them: of each group its planes.
+inline std::vector<std::byte>
+encoded_groups(const std::vector<std::pair<uint64_t, std::vector<uint64_t>>> &groups) {
+  std::vector<std::byte> bytes;
+  auto number = [&](uint64_t n) {
+    for (; n >= 128; n >>= 7)
+      bytes.push_back(std::byte(n | 128));
+    bytes.push_back(std::byte(n));
+  };
+  uint64_t before = 0;
+  for (const auto &[group, planes] : groups) {
+    number(group - before);
+    number(0);
+    before = group;
+    uint8_t changed = 0;
+    for (size_t i = 0; i < planes.size(); i++)
+      changed |= static_cast<uint8_t>((planes[i] != (i ? planes[i - 1] : 0)) << i);
+    bytes.push_back(std::byte(changed));
+    for (size_t i = 0; i < planes.size(); i++)
+      if (changed >> i & 1)
+        for (unsigned byte = 0; byte < 8; byte++)
+          bytes.push_back(std::byte(planes[i] >> (8 * byte)));
+  }
+  return bytes;
+}
+
+inline profile::WorkingSet random_working_set(std::mt19937_64 &random,
+                                              const std::vector<profile::StackId> &stacks) {
+  profile::WorkingSet set;
+  set.unit = random() % 4;
+  set.interval = random() % 10000;
+  uint64_t time = 0;
+  for (uint32_t i = 0, n = 1 + random() % 12; i < n; i++) {
+    uint64_t end = time + random() % 100;
+    set.snapshots.push_back({time, end, time, end, random() % 3 ? "" : "mark"});
+    time = end;
+  }
+  auto count = static_cast<uint32_t>(set.snapshots.size());
+  for (uint32_t first = 0; first < count; first += 7) {
+    uint32_t planes = std::min(count - first, 7u);
+    std::vector<std::pair<uint64_t, std::vector<uint64_t>>> groups;
+    for (uint64_t group = random() % 1000; groups.size() < 5; group += 1 + random() % 300) {
+      groups.emplace_back(group, std::vector<uint64_t>(planes));
+      for (uint64_t &plane : groups.back().second)
+        plane = random() & random();
+    }
+    set.lines.push_back({first, planes, encoded_groups(groups)});
+  }
+  auto owner = [&](profile::StackId stack) { // each once, in the order of their first use
+    profile::LineOwner wanted = {stack, profile::TypeId(), {}};
+    auto known = std::find(set.owners.begin(), set.owners.end(), wanted);
+    if (known == set.owners.end())
+      known = set.owners.insert(known, wanted);
+    return static_cast<uint32_t>(known - set.owners.begin());
+  };
+  for (uint32_t snapshot = 0; snapshot < count && !stacks.empty(); snapshot++) {
+    for (uint64_t line = random() % 64000, i = 0; i < 3; i++, line += random() % 100)
+      set.owned.push_back(
+          {snapshot, line, 1 + random() % 64, owner(stacks[random() % stacks.size()])});
+    set.stacks.push_back({snapshot, 1, stacks[random() % stacks.size()]});
+  }
+  set.regions.push_back({random() % 1000, 100000, ASSAY_REGION_FILE, 0, "/data"});
+  return set;
 }
 
 // One process with up to `contexts` contexts over a pool of modules, types and stacks that all
@@ -96,6 +162,8 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
     stack.cut = random() % 8 == 0;
     return assembler.stack(stack);
   };
+  if (random() % 2)
+    process.working_set = random_working_set(random, {random_stack(), random_stack()});
   for (uint64_t point = 0; point < random() % 4; point++)
     process.timeline.push_back({point * 1000, point, random() % 100000, 100000});
   bool walked = random() % 4;
