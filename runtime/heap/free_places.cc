@@ -58,12 +58,16 @@ void write_free_places() {
     }
 }
 
-void forget_free_places() {
+void clear_free_places() {
   for (size_t i = 0; i < kPlaces; i++)
     if (places.table[i].count) {
-      places.table[i].lock.reset();
+      Locked locked(places.table[i].lock);
       places.table[i].count = places.table[i].bytes = 0;
     }
+}
+
+void forget_free_places() {
+  places.table.clear();
 }
 
 } // namespace assay::heap

@@ -14,7 +14,10 @@ void add_free_place(uint32_t context, uint32_t free_context, uint64_t bytes);
 // Writes what was counted since the last time.
 void write_free_places();
 
-// At a reset, and in the child of a fork: nothing was counted, nobody holds a lock.
+// Leaves out what was counted since then.
+void clear_free_places();
+
+// In the child of a fork: nothing was counted, nobody holds a lock.
 void forget_free_places();
 
 } // namespace assay::heap

@@ -233,7 +233,7 @@ void on_snapshot(SnapshotKind kind) {
 void on_reset() {
   heap.freed.clear();
   if (runtime.options.free_stacks)
-    forget_free_places();
+    clear_free_places();
   reset_peaks();
   zero_outside();
   for_each_live([](const void *block, const ChunkHeader &h) {

@@ -90,10 +90,8 @@ void HibTable::clear() {
 }
 
 void HibTable::forget() {
-  for (uint64_t i = 0; i < sets_; i++)
-    if (locks_[i].used)
-      locks_[i].lock.reset();
-  clear();
+  empty_span(locks_, sets_ * sizeof(Set)); // also of a set that a thread was about to use
+  empty_span(entries_, sets_ * ways_ * sizeof(HibEntry));
 }
 
 } // namespace assay::heap
