@@ -162,8 +162,6 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
     stack.cut = random() % 8 == 0;
     return assembler.stack(stack);
   };
-  if (random() % 2)
-    process.working_set = random_working_set(random, {random_stack(), random_stack()});
   for (uint64_t point = 0; point < random() % 4; point++)
     process.timeline.push_back({point * 1000, point, random() % 100000, 100000});
   bool walked = random() % 4;
@@ -207,6 +205,8 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
   }
   if (random() % 2)
     assembler.profile().losses[ASSAY_LOSS_stack_cut] = random() % 10 + 1;
+  if (random() % 2)
+    process.working_set = random_working_set(random, {random_stack(), random_stack()});
   assembler.profile().processes.push_back(process);
   return assembler.finish();
 }
