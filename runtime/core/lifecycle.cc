@@ -57,10 +57,14 @@ bool is_privileged(char **envp) {
   return false;
 }
 
+constinit uint64_t next_flush_us = 0; // the helper's own
+
+uint64_t flush_interval_us() {
+  return (runtime.options.flush_ms ? runtime.options.flush_ms : 100) * 1000;
+}
+
 // On the helper thread. Returns the microseconds until the next time.
 uint64_t help_along() {
-  static constinit uint64_t next_flush_us = 0;
-  uint64_t interval_us = (runtime.options.flush_ms ? runtime.options.flush_ms : 100) * 1000;
   uint64_t request = runtime.control.pending();
   if (request == ASSAY_REQUEST_RESET)
     reset();
@@ -71,13 +75,14 @@ uint64_t help_along() {
   if (request != ASSAY_REQUEST_NONE)
     runtime.control.answer(ASSAY_ANSWER_DONE);
   if (full || due)
-    next_flush_us = now_us() + interval_us;
+    next_flush_us = now_us() + flush_interval_us();
   uint64_t wait = publish_tick(), now = now_us();
   uint64_t flush_wait = next_flush_us > now ? next_flush_us - now : 0;
   return wait < flush_wait ? wait : flush_wait;
 }
 
 void start_helper() {
+  next_flush_us = now_us() + flush_interval_us();
   if (runtime.options.sideline)
     start_sideline(help_along);
 }
