@@ -14,6 +14,10 @@ constexpr uint32_t kNew = 1U << 31;
 constexpr unsigned kShifts[] = {6, 12, 20}; // blocks, pages, spans
 constexpr int kLevels = 3;
 
+// Terabytes, so not where the kernel puts the program's own mappings: these would be moved down, out of
+// the windows that have stripes of counters (abi/stripes.h).
+constexpr uint64_t kPlace = 0x440000000000;
+
 struct {
   uint32_t *levels[kLevels];
 } constinit owners = {};
@@ -35,9 +39,15 @@ void take_away(int level, uint64_t address) {
 } // namespace
 
 bool create_owners() {
-  for (int level = 0; level < kLevels; level++)
-    if (!(owners.levels[level] = (uint32_t *)reserve(entries(level) * sizeof(uint32_t))))
+  uint64_t place = kPlace;
+  for (int level = 0; level < kLevels; level++) {
+    uint64_t bytes = entries(level) * sizeof(uint32_t);
+    void *span = reserve(bytes, place);
+    owners.levels[level] = (uint32_t *)(span ? span : reserve(bytes));
+    if (!owners.levels[level])
       return false;
+    place += bytes;
+  }
   return true;
 }
 
