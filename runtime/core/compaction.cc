@@ -9,6 +9,7 @@
 #include "runtime/core/compaction.h"
 
 #include "runtime/core/file_records.h"
+#include "runtime/core/key_table.h"
 #include "runtime/core/runtime.h"
 
 namespace assay {
@@ -32,20 +33,6 @@ struct Named {
   const uint8_t *name;
   uint32_t name_size;
 };
-
-// A table by key that is only filled and read through; kSlots is a power of two.
-template <typename Entry, uint64_t kSlots> Entry *find(Entry *table, uint64_t key) {
-  key = key ? key : 1;
-  uint64_t at = key * 0x9e3779b97f4a7c15ULL >> 40;
-  for (uint64_t i = 0; i < kSlots; i++) {
-    Entry &e = table[(at + i) % kSlots];
-    if (!e.key)
-      e.key = key;
-    if (e.key == key)
-      return &e;
-  }
-  return nullptr;
-}
 
 class Compaction {
 public:

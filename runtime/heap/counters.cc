@@ -4,14 +4,13 @@
 
 #include "runtime/heap/counters.h"
 
-#include <string.h>
-
 #include "abi/sites.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/lazy_shadow.h"
 #include "runtime/core/losses.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/shadow_map.h"
+#include "runtime/core/string_bytes.h"
 #include "runtime/core/syscall.h"
 #include "runtime/core/thread.h"
 #include "runtime/core/touched_pages.h"
@@ -348,19 +347,13 @@ void __assay_heap_range(const void *start, uint64_t bytes, uint32_t how) {
 }
 
 void __assay_heap_string(const char *start, uint64_t limit, uint32_t how) {
-  uint64_t length = strnlen(start, limit);
-  add_range((uint64_t)start, length < limit ? length + 1 : length, how);
+  add_range((uint64_t)start, assay::string_bytes(start, limit), how);
 }
 
 void __assay_heap_compare(const void *a, const void *b, uint64_t limit, uint32_t how) {
-  const char *p = (const char *)a, *q = (const char *)b;
-  uint64_t n = 0;
-  while (n < limit && p[n] == q[n] && !((how & ASSAY_HOW_STRING) && p[n] == 0))
-    n++;
-  if (n < limit) // the bytes that decided were read too
-    n++;
-  add_range((uint64_t)a, n, how & ASSAY_HOW_ATOMIC);
-  add_range((uint64_t)b, n, how & ASSAY_HOW_ATOMIC);
+  uint64_t bytes = assay::compared_bytes(a, b, limit, how);
+  add_range((uint64_t)a, bytes, how & ASSAY_HOW_ATOMIC);
+  add_range((uint64_t)b, bytes, how & ASSAY_HOW_ATOMIC);
 }
 
 void __assay_heap_masked(const void *start, uint64_t element_bytes, uint64_t mask, uint32_t how) {

@@ -1,9 +1,7 @@
 // What instrumented code calls, beside the marks that it makes itself.
 
-#include <string.h>
-
-#include "abi/sites.h"
 #include "runtime/core/runtime.h"
+#include "runtime/core/string_bytes.h"
 #include "runtime/workingset/lines.h"
 #include "runtime/workingset/workingset.h"
 
@@ -19,19 +17,13 @@ void __assay_workingset_range(const void *start, uint64_t bytes) {
 }
 
 void __assay_workingset_string(const char *start, uint64_t limit) {
-  uint64_t length = strnlen(start, limit);
-  mark_lines(start, length < limit ? length + 1 : length);
+  mark_lines(start, assay::string_bytes(start, limit));
 }
 
 void __assay_workingset_compare(const void *a, const void *b, uint64_t limit, uint32_t how) {
-  const char *p = (const char *)a, *q = (const char *)b;
-  uint64_t n = 0;
-  while (n < limit && p[n] == q[n] && !((how & ASSAY_HOW_STRING) && p[n] == 0))
-    n++;
-  if (n < limit) // the bytes that decided were read too
-    n++;
-  mark_lines(a, n);
-  mark_lines(b, n);
+  uint64_t bytes = assay::compared_bytes(a, b, limit, how);
+  mark_lines(a, bytes);
+  mark_lines(b, bytes);
 }
 
 void __assay_workingset_masked(const void *start, uint64_t element_bytes, uint64_t mask) {

@@ -9,6 +9,7 @@
 
 #include "runtime/core/arena.h"
 #include "runtime/core/file_records.h"
+#include "runtime/core/key_table.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/syscall.h"
 #include "runtime/workingset/records.h"
@@ -76,11 +77,11 @@ public:
   LastRuns &operator=(const LastRuns &) = delete;
 
   void note(uint64_t tick, const Run &run, uint64_t number) {
-    if (Slot *slot = find(key(tick, run)))
+    if (Slot *slot = slot_of(tick, run))
       slot->number = number;
   }
   bool is_last(uint64_t tick, const Run &run, uint64_t number) {
-    Slot *slot = find(key(tick, run));
+    Slot *slot = slot_of(tick, run);
     return !slot || slot->number == number;
   }
 
@@ -89,20 +90,11 @@ private:
     uint64_t key, number;
   };
   static constexpr uint64_t kSlots = 1 << 24;
-  static uint64_t key(uint64_t tick, const Run &run) {
+  static constexpr uint64_t kProbes = 64; // beyond that it is too full to be worth it
+  Slot *slot_of(uint64_t tick, const Run &run) {
     uint64_t h = (joined(tick) * 0x9e3779b97f4a7c15ULL ^ run.first) * 0xd6e8feb86659fd93ULL;
     h = (h ^ h >> 32 ^ run.count) * 0x9e3779b97f4a7c15ULL;
-    return h ? h : 1;
-  }
-  Slot *find(uint64_t key) {
-    for (uint64_t i = 0; i < 64; i++) {
-      Slot &slot = slots_[(key + i) % kSlots];
-      if (!slot.key)
-        slot.key = key;
-      if (slot.key == key)
-        return &slot;
-    }
-    return nullptr;
+    return find<Slot, kSlots, kProbes>(slots_, h ^ h >> 32);
   }
   Slot *slots_ = nullptr;
 };

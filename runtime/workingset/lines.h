@@ -46,4 +46,11 @@ void look_at_lines(void (*f)(void *context, const Group &group), void *context);
 // now is still the snapshot that ends; with a form that holds none, it is forgotten afterwards.
 void end_lines(void (*f)(void *context, const Group &group), void *context);
 
+template <typename F> void look_at_lines(F f) {
+  look_at_lines([](void *given, const Group &group) { (*(F *)given)(group); }, &f);
+}
+template <typename F> void end_lines(F f) {
+  end_lines([](void *given, const Group &group) { (*(F *)given)(group); }, &f);
+}
+
 } // namespace assay::workingset

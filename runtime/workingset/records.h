@@ -10,35 +10,52 @@
 
 namespace assay::workingset {
 
-// Bytes that become the tail of records, one record for each piece that is full. One at a time: the
-// buffer is shared.
-class Tail {
-public:
-  static constexpr uint32_t kBytes = 64 << 10, kMostItem = 96;
-  void number(uint64_t n) {
+// Records of one kind whose tail is a list: when it is full, it goes on in another record with the same
+// fixed part, and numbers begin anew.
+template <typename Fixed, AssayRecordKind kKind> class ListRecord {
+protected:
+  void begin(ProfileFile &file, const Fixed &fixed) {
+    file_ = &file;
+    fixed_ = fixed;
+    last_ = 0;
+  }
+  // Before each item: how far its number is beyond the last one's.
+  void begin_item(uint64_t number) {
+    if (used_ + kMostItem > kBytes)
+      write();
+    put_number(number - last_);
+    last_ = number;
+  }
+  void put_number(uint64_t n) {
     for (; n >= 128; n >>= 7)
       bytes_[used_++] = (uint8_t)(n | 128);
     bytes_[used_++] = (uint8_t)n;
   }
-  void byte(uint8_t b) { bytes_[used_++] = b; }
-  void word(uint64_t w) {
+  void put_byte(uint8_t b) { bytes_[used_++] = b; }
+  void put_word(uint64_t w) {
     __builtin_memcpy(bytes_ + used_, &w, sizeof w);
     used_ += sizeof w;
   }
-  bool has_room() const { return used_ + kMostItem <= kBytes; }
-  bool empty() const { return used_ == 0; }
-  const uint8_t *bytes() const { return bytes_; }
-  uint32_t size() const { return used_; }
-  void clear() { used_ = 0; }
+  void write() {
+    if (used_)
+      file_->append(kKind, fixed_, bytes_, used_);
+    used_ = 0;
+    last_ = 0;
+  }
+
+  Fixed fixed_;
+  uint64_t last_; // number that the next item's is counted from
 
 private:
+  static constexpr uint32_t kBytes = 64 << 10, kMostItem = 96;
+  ProfileFile *file_;
   uint32_t used_ = 0;
   uint8_t bytes_[kBytes];
 };
 
 // The lines of `count` snapshots, each of so many ticks, from tick `first` on. Groups come in ascending
 // order; plane 0 is the oldest snapshot.
-class LinesRecord {
+class LinesRecord : ListRecord<AssayWorkingSetLines, ASSAY_RECORD_WorkingSetLines> {
 public:
   void begin(ProfileFile &file, uint64_t first, uint64_t ticks, uint32_t count);
   void add(uint64_t group, const uint64_t *planes);
@@ -46,17 +63,13 @@ public:
 
 private:
   void write_group();
-  void write_record();
-  ProfileFile *file_;
-  Tail tail_;
-  AssayWorkingSetLines fixed_;
   uint64_t planes_[kMostPlanes]; // of the group that waits for its repeats
-  uint64_t group_, repeats_, written_to_;
+  uint64_t group_, repeats_;
   bool waiting_;
 };
 
 // New owners of lines in one snapshot, by first line.
-class OwnersRecord {
+class OwnersRecord : ListRecord<AssayWorkingSetOwners, ASSAY_RECORD_WorkingSetOwners> {
 public:
   void begin(ProfileFile &file, uint64_t tick);
   void add(uint64_t first_line, uint64_t lines, uint32_t context);
@@ -64,11 +77,7 @@ public:
 
 private:
   void write_run();
-  void write_record();
-  ProfileFile *file_;
-  Tail tail_;
-  AssayWorkingSetOwners fixed_;
-  uint64_t first_, lines_, written_to_; // the run that may go on
+  uint64_t first_, lines_; // the run that may go on
   uint32_t context_;
 };
 

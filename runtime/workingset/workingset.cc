@@ -35,6 +35,13 @@ struct {
   OwnersRecord owner_runs;
 } constinit state = {};
 
+void begin_first_snapshot() {
+  state.tick = state.ticks = 1;
+  state.begin = time_now(false);
+  state.begin_us = now_us();
+  state.interval = first_interval();
+}
+
 bool start() {
   if (!map_lines()) {
     count_loss(ASSAY_LOSS_no_shadow, 1);
@@ -42,10 +49,7 @@ bool start() {
   }
   state.owners = runtime.options.owners && create_owners();
   start_clock();
-  state.tick = state.ticks = 1;
-  state.begin = time_now(false);
-  state.begin_us = now_us();
-  state.interval = first_interval();
+  begin_first_snapshot();
   return true;
 }
 
@@ -88,20 +92,14 @@ void end_snapshot(uint64_t now, const char *name) {
     state.lines.begin(runtime.file, state.tick, state.ticks, 1);
   state.owner_runs.begin(runtime.file, state.tick);
   __atomic_fetch_add(&__assay_snapshot, 1, __ATOMIC_RELAXED);
-  struct How {
-    bool full, holds_none;
-  } how = {full, holds_none};
-  end_lines(
-      [](void *given, const Group &group) {
-        How &h = *(How *)given;
-        if (state.owners && group.now)
-          ask_for_owners(group);
-        if (h.full)
-          write_held(group);
-        if (h.holds_none)
-          state.lines.add(group.number, &group.now);
-      },
-      &how);
+  end_lines([&](const Group &group) {
+    if (state.owners && group.now)
+      ask_for_owners(group);
+    if (full)
+      write_held(group);
+    if (holds_none)
+      state.lines.add(group.number, &group.now);
+  });
   if (full || holds_none)
     state.lines.end();
   state.owner_runs.end();
@@ -123,7 +121,7 @@ void write_all_held() {
   if (!state.held)
     return;
   begin_held();
-  look_at_lines([](void *, const Group &group) { write_held(group); }, nullptr);
+  look_at_lines(write_held);
   state.lines.end();
   state.held = 0;
 }
@@ -224,11 +222,8 @@ void on_fork() {
   forget_clock();
   forget_regions();
   set_joined_ticks(1);
+  begin_first_snapshot();
   state.held = 0;
-  state.tick = state.ticks = 1;
-  state.begin = time_now(false);
-  state.begin_us = now_us();
-  state.interval = first_interval();
   state.threads = 0;
   this_thread.number = 0;
 }

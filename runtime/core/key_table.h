@@ -1,0 +1,24 @@
+// Tables by key for who rewrites a file: only filled and read through.
+#pragma once
+
+#include <stdint.h>
+
+namespace assay {
+
+// The entry of a key in a table of kSlots, a power of two up to 2^24, which start as zeros; a new one
+// where there is none. Null when there is no room within kProbes.
+template <typename Entry, uint64_t kSlots, uint64_t kProbes = kSlots>
+Entry *find(Entry *table, uint64_t key) {
+  key = key ? key : 1;
+  uint64_t at = key * 0x9e3779b97f4a7c15ULL >> 40;
+  for (uint64_t i = 0; i < kProbes; i++) {
+    Entry &e = table[(at + i) % kSlots];
+    if (!e.key)
+      e.key = key;
+    if (e.key == key)
+      return &e;
+  }
+  return nullptr;
+}
+
+} // namespace assay
