@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
@@ -59,42 +60,47 @@ uint64_t read_tools(std::string_view list) {
   return tools;
 }
 
-uint32_t read_counters(std::string_view list) {
-  uint32_t counters = 0;
+struct Way {
+  const char *word;
+  uint32_t bit;
+};
+constexpr Way kCounterWays[] = {{"lines", 0},
+                                {"total", ASSAY_COUNTERS_TOTAL},
+                                {"fine", ASSAY_COUNTERS_FINE},
+                                {"globals", ASSAY_COUNTERS_GLOBALS},
+                                {"stack", ASSAY_COUNTERS_STACK}};
+constexpr Way kLineWays[] = {{"byte", 0},
+                             {"bit", ASSAY_LINES_BITS},
+                             {"half", ASSAY_LINES_HALF},
+                             {"accesses", ASSAY_LINES_ACCESSES}};
+
+// The sum of the words' bits; `what` they are ways to do. Of the bits in `layout` only one may be asked for,
+// by the second or the third way.
+uint32_t read_ways(std::string_view list, const std::string &flag, const char *what,
+                   std::span<const Way> ways, uint32_t layout) {
+  uint32_t sum = 0;
   each_word(list, [&](std::string_view word) {
-    if (word == "total")
-      counters |= ASSAY_COUNTERS_TOTAL;
-    else if (word == "fine")
-      counters |= ASSAY_COUNTERS_FINE;
-    else if (word == "globals")
-      counters |= ASSAY_COUNTERS_GLOBALS;
-    else if (word == "stack")
-      counters |= ASSAY_COUNTERS_STACK;
-    else if (word != "lines")
-      refuse("-fassay-heap=" + std::string(word) +
-             ": no such way to count; there is lines, total, fine, globals, stack");
+    auto known =
+        std::find_if(ways.begin(), ways.end(), [&](const Way &w) { return word == w.word; });
+    if (known == ways.end()) {
+      std::string all;
+      for (const Way &way : ways)
+        all += std::string(all.empty() ? "" : ", ") + way.word;
+      refuse(flag + std::string(word) + ": no such way to " + what + "; there is " + all);
+    }
+    sum |= known->bit;
   });
-  if ((counters & ASSAY_COUNTERS_LAYOUT) == (ASSAY_COUNTERS_TOTAL | ASSAY_COUNTERS_FINE))
-    refuse("-fassay-heap=total,fine: the two exclude each other; choose one");
-  return counters;
+  if ((sum & layout) == layout)
+    refuse(flag + ways[1].word + "," + ways[2].word + ": the two exclude each other; choose one");
+  return sum;
+}
+
+uint32_t read_counters(std::string_view list) {
+  return read_ways(list, "-fassay-heap=", "count", kCounterWays, ASSAY_COUNTERS_LAYOUT);
 }
 
 uint32_t read_lines(std::string_view list) {
-  uint32_t lines = 0;
-  each_word(list, [&](std::string_view word) {
-    if (word == "bit")
-      lines |= ASSAY_LINES_BITS;
-    else if (word == "half")
-      lines |= ASSAY_LINES_HALF;
-    else if (word == "accesses")
-      lines |= ASSAY_LINES_ACCESSES;
-    else if (word != "byte")
-      refuse("-fassay-workingset=" + std::string(word) +
-             ": no such way to mark lines; there is byte, bit, half, accesses");
-  });
-  if ((lines & ASSAY_LINES_FORM) == ASSAY_LINES_FORM)
-    refuse("-fassay-workingset=bit,half: the two exclude each other; choose one");
-  return lines;
+  return read_ways(list, "-fassay-workingset=", "mark lines", kLineWays, ASSAY_LINES_FORM);
 }
 
 // An archive of a well-known allocator: the program's malloc will be that one.

@@ -16,6 +16,7 @@
 
 #include "abi/sites.h"
 #include "compiler/access.h"
+#include "compiler/called_accesses.h"
 #include "compiler/counting.h"
 #include "compiler/places.h"
 #include "llvm/ADT/MapVector.h"
@@ -49,13 +50,13 @@ public:
       collect(block);
     for (const Group &group : groups_)
       count(group);
-    for (auto &[instruction, range] : ranges_)
+    for (auto &[instruction, range] : called_.ranges)
       count(*instruction, range);
-    for (auto &[instruction, string] : strings_)
+    for (auto &[instruction, string] : called_.strings)
       count(*instruction, string);
-    for (auto &[instruction, masked] : masked_)
+    for (auto &[instruction, masked] : called_.masked)
       count(*instruction, masked);
-    return !groups_.empty() || !ranges_.empty() || !strings_.empty() || !masked_.empty();
+    return !groups_.empty() || !called_.empty();
   }
 
 private:
@@ -66,12 +67,7 @@ private:
         open_ = groups_.size();
       if (std::optional<Access> access = interesting(instruction, interest_))
         add(instruction, *access);
-      for (const RangeAccess &range : interesting_ranges(instruction, library_, interest_))
-        ranges_.push_back({&instruction, range});
-      for (const StringAccess &string : interesting_strings(instruction, library_, interest_))
-        strings_.push_back({&instruction, string});
-      if (std::optional<MaskedAccess> masked = interesting_masked(instruction, interest_))
-        masked_.push_back({&instruction, *masked});
+      called_.collect(instruction, library_, interest_);
     }
   }
 
@@ -99,21 +95,16 @@ private:
                             (options_.exact ? ASSAY_HOW_ATOMIC : 0) | more);
   }
 
-  // A length as 64 bits; all ones where there is none.
-  Value *bytes(IRBuilder<> &builder, Value *length) {
-    return length ? builder.CreateZExtOrTrunc(length, builder.getInt64Ty())
-                  : builder.getInt64(~0ULL);
-  }
-
   void count(Instruction &instruction, const RangeAccess &range) {
     BuilderAfter builder(instruction);
-    builder.CreateCall(hook(module_, "__assay_heap_range"),
-                       {range.pointer, bytes(builder, range.length), how(builder, range.writes)});
+    builder.CreateCall(
+        hook(module_, "__assay_heap_range"),
+        {range.pointer, bytes_or_all(builder, range.length), how(builder, range.writes)});
   }
 
   void count(Instruction &instruction, const StringAccess &access) {
     BuilderAfter builder(instruction);
-    Value *limit = bytes(builder, access.limit);
+    Value *limit = bytes_or_all(builder, access.limit);
     if (access.other)
       builder.CreateCall(hook(module_, "__assay_heap_compare"),
                          {access.string, access.other, limit,
@@ -125,21 +116,11 @@ private:
 
   void count(Instruction &instruction, const MaskedAccess &access) {
     BuilderAfter builder(instruction);
-    unsigned lanes = cast<FixedVectorType>(access.mask->getType())->getNumElements();
-    Value *mask = builder.CreateZExt(builder.CreateBitCast(access.mask, builder.getIntNTy(lanes)),
-                                     builder.getInt64Ty());
-    auto call = [&](Value *pointer, Value *bits) {
+    for_each_call(builder, access, [&](Value *pointer, Value *bits) {
       builder.CreateCall(
           hook(module_, "__assay_heap_masked"),
           {pointer, builder.getInt64(access.element_bytes), bits, how(builder, access.writes)});
-    };
-    if (!access.pointer->getType()->isVectorTy()) {
-      call(access.pointer, mask);
-      return;
-    }
-    for (unsigned lane = 0; lane < lanes; lane++)
-      call(builder.CreateExtractElement(access.pointer, lane),
-           builder.CreateAnd(builder.CreateLShr(mask, lane), builder.getInt64(1)));
+    });
   }
 
   Function &function_;
@@ -151,9 +132,7 @@ private:
   Counting counting_;
   size_t open_ = 0; // groups before this one are closed
   SmallVector<Group, 32> groups_;
-  SmallVector<std::pair<Instruction *, RangeAccess>, 8> ranges_;
-  SmallVector<std::pair<Instruction *, StringAccess>, 4> strings_;
-  SmallVector<std::pair<Instruction *, MaskedAccess>, 4> masked_;
+  CalledAccesses called_;
 };
 
 } // namespace

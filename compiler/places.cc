@@ -21,7 +21,7 @@ Place place_of(const Access &access, const DataLayout &layout, uint64_t block_by
   align = std::min(align, block_bytes);
   int64_t granule =
       bytes >= 0 ? bytes / (int64_t)align : -((-bytes + (int64_t)align - 1) / (int64_t)align);
-  return {base, align, granule};
+  return {base, align, granule, bytes};
 }
 
 BuilderAfter::BuilderAfter(Instruction &instruction)

@@ -13,6 +13,7 @@ struct Place {
   llvm::Value *base;
   uint64_t align;
   int64_t granule;
+  int64_t offset; // bytes of the access from base; not what makes a place
   bool operator==(const Place &other) const {
     return base == other.base && align == other.align && granule == other.granule;
   }

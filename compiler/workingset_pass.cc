@@ -20,6 +20,7 @@
 #include "abi/shadow.h"
 #include "abi/sites.h"
 #include "compiler/access.h"
+#include "compiler/called_accesses.h"
 #include "compiler/counting.h"
 #include "compiler/places.h"
 #include "llvm/IR/MDBuilder.h"
@@ -63,17 +64,17 @@ public:
   bool run() {
     for (BasicBlock &block : function_)
       collect(block);
-    for (auto &[instruction, range] : ranges_)
-      call_after(*instruction, "__assay_workingset_range", {range.pointer, range.length});
-    for (auto &[instruction, string] : strings_)
+    for (auto &[instruction, range] : called_.ranges)
+      mark(*instruction, range);
+    for (auto &[instruction, string] : called_.strings)
       mark(*instruction, string);
-    for (auto &[instruction, masked] : masked_)
+    for (auto &[instruction, masked] : called_.masked)
       mark(*instruction, masked);
     for (const Touch &touch : touches_)
       mark(touch);
     for (auto &[end, accesses] : counts_)
       tick(*end, accesses);
-    return !touches_.empty() || !ranges_.empty() || !strings_.empty() || !masked_.empty();
+    return !touches_.empty() || !called_.empty();
   }
 
 private:
@@ -87,18 +88,7 @@ private:
         add(instruction, *access);
         accesses++;
       }
-      for (const RangeAccess &range : interesting_ranges(instruction, library_, kEverything)) {
-        ranges_.push_back({&instruction, range});
-        accesses++;
-      }
-      for (const StringAccess &string : interesting_strings(instruction, library_, kEverything)) {
-        strings_.push_back({&instruction, string});
-        accesses++;
-      }
-      if (std::optional<MaskedAccess> masked = interesting_masked(instruction, kEverything)) {
-        masked_.push_back({&instruction, *masked});
-        accesses++;
-      }
+      accesses += called_.collect(instruction, library_, kEverything);
     }
     if (accesses && options_.lines & ASSAY_LINES_ACCESSES)
       counts_.push_back({block.getTerminator(), accesses});
@@ -106,10 +96,10 @@ private:
 
   void add(Instruction &instruction, const Access &access) {
     Place place = place_of(access, layout_, form_.line_bytes);
-    uint64_t inside = offset_of(access) & (place.align - 1); // of its granule
+    uint64_t inside = (uint64_t)place.offset & (place.align - 1); // of its granule
     bool within = access.bytes && inside + access.bytes <= place.align;
     if (!within) // accesses of one address only
-      place = {place.base, 0, offset_of(access)};
+      place = {place.base, 0, place.offset, place.offset};
     Touch *touch = nullptr;
     for (size_t i = touches_.size(); !options_.naive && !touch && i > open_; i--)
       if (touches_[i - 1].place == place)
@@ -122,52 +112,29 @@ private:
       touch->reach = std::max(touch->reach, access.bytes);
   }
 
-  int64_t offset_of(const Access &access) const {
-    APInt offset(layout_.getIndexTypeSizeInBits(access.pointer->getType()), 0);
-    access.pointer->stripAndAccumulateConstantOffsets(layout_, offset, /*AllowNonInbounds=*/true);
-    return offset.getSExtValue();
-  }
-
-  void call_after(Instruction &instruction, StringRef name, ArrayRef<Value *> arguments) {
+  void mark(Instruction &instruction, const RangeAccess &range) {
     BuilderAfter builder(instruction);
-    SmallVector<Value *, 4> widened;
-    for (Value *argument : arguments)
-      widened.push_back(argument && argument->getType()->isIntegerTy()
-                            ? builder.CreateZExtOrTrunc(argument, builder.getInt64Ty())
-                        : argument ? argument
-                                   : builder.getInt64(~0ULL));
-    builder.CreateCall(hook(module_, name), widened);
+    builder.CreateCall(hook(module_, "__assay_workingset_range"),
+                       {range.pointer, bytes_or_all(builder, range.length)});
   }
 
   void mark(Instruction &instruction, const StringAccess &access) {
-    if (!access.other) {
-      call_after(instruction, "__assay_workingset_string", {access.string, access.limit});
-      return;
-    }
     BuilderAfter builder(instruction);
-    Value *limit = access.limit ? builder.CreateZExtOrTrunc(access.limit, builder.getInt64Ty())
-                                : builder.getInt64(~0ULL);
-    builder.CreateCall(hook(module_, "__assay_workingset_compare"),
-                       {access.string, access.other, limit,
-                        builder.getInt32(access.stops_at_zero ? ASSAY_HOW_STRING : 0)});
+    Value *limit = bytes_or_all(builder, access.limit);
+    if (access.other)
+      builder.CreateCall(hook(module_, "__assay_workingset_compare"),
+                         {access.string, access.other, limit,
+                          builder.getInt32(access.stops_at_zero ? ASSAY_HOW_STRING : 0)});
+    else
+      builder.CreateCall(hook(module_, "__assay_workingset_string"), {access.string, limit});
   }
 
   void mark(Instruction &instruction, const MaskedAccess &access) {
     BuilderAfter builder(instruction);
-    unsigned lanes = cast<FixedVectorType>(access.mask->getType())->getNumElements();
-    Value *mask = builder.CreateZExt(builder.CreateBitCast(access.mask, builder.getIntNTy(lanes)),
-                                     builder.getInt64Ty());
-    auto call = [&](Value *pointer, Value *bits) {
+    for_each_call(builder, access, [&](Value *pointer, Value *bits) {
       builder.CreateCall(hook(module_, "__assay_workingset_masked"),
                          {pointer, builder.getInt64(access.element_bytes), bits});
-    };
-    if (!access.pointer->getType()->isVectorTy()) {
-      call(access.pointer, mask);
-      return;
-    }
-    for (unsigned lane = 0; lane < lanes; lane++)
-      call(builder.CreateExtractElement(access.pointer, lane),
-           builder.CreateAnd(builder.CreateLShr(mask, lane), builder.getInt64(1)));
+    });
   }
 
   template <typename T> T *ours(T *instruction) { // not the program's own access
@@ -285,9 +252,7 @@ private:
   Value *base_ = nullptr;
   size_t open_ = 0; // touches before this one are closed
   SmallVector<Touch, 32> touches_;
-  SmallVector<std::pair<Instruction *, RangeAccess>, 8> ranges_;
-  SmallVector<std::pair<Instruction *, StringAccess>, 4> strings_;
-  SmallVector<std::pair<Instruction *, MaskedAccess>, 4> masked_;
+  CalledAccesses called_;
   SmallVector<std::pair<Instruction *, uint32_t>, 16>
       counts_; // before a block's end, accesses in it
 };
