@@ -4,6 +4,7 @@
 
 #include "base/stable_sort.h"
 #include "base/units.h"
+#include "report/text_parts.h"
 
 #include <fmt/format.h>
 
@@ -47,9 +48,7 @@ std::string events_text(const analyze::HeapResult &result, unsigned top, const S
   }
   std::string text =
       "\n" + style.strong("What did the program report of itself?") + "\n" + table.text(style);
-  if (shown < ordered.size())
-    text += style.faint(fmt::format("  {} more; --json shows them", ordered.size() - shown)) + "\n";
-  return text;
+  return text + more_text(ordered.size() - shown, style);
 }
 
 Json event_json(const analyze::EventRow &event) {

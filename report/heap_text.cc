@@ -7,10 +7,10 @@
 #include "report/heap_report.h"
 
 #include "base/units.h"
-#include "profile/losses.h"
 #include "report/call_tree.h"
 #include "report/events.h"
 #include "report/outside.h"
+#include "report/text_parts.h"
 #include "report/timeline.h"
 
 #include <fmt/format.h>
@@ -80,14 +80,9 @@ private:
   void heading(const std::string &text) { out_ += "\n" + style_.strong(text) + "\n"; }
 
   void header() {
-    std::string program = "(unknown program)";
-    if (!result_.processes.empty()) {
-      const auto &process = result_.processes.front();
-      program = process.executable;
-      for (size_t index = 1; index < process.arguments.size(); index++)
-        program += " " + process.arguments[index];
-    }
-    out_ += style_.strong("assay heap: " + printable(program)) + "\n";
+    std::string program =
+        result_.processes.empty() ? "(unknown program)" : command_text(result_.processes.front());
+    out_ += style_.strong("assay heap: " + program) + "\n";
     if (result_.processes.size() > 1)
       out_ += fmt::format("  sum of {} processes\n", result_.processes.size());
     if (result_.nothing_matches()) {
@@ -377,16 +372,10 @@ private:
     for (auto [number, times] : result_.losses) {
       if (times == 0)
         continue;
-      auto kind = profile::loss_kind(number);
-      std::string unit = kind.unit;
-      if (times == 1 && unit.ends_with('s'))
-        unit.pop_back();
       std::string names;
       if (number == ASSAY_LOSS_uninstrumented_module && !result_.uninstrumented_allocators.empty())
         names = fmt::format(" ({})", fmt::join(result_.uninstrumented_allocators, ", "));
-      out_ +=
-          printable(fmt::format("  {} {}{}: {}; {}", times, unit, names, kind.what, kind.remedy)) +
-          "\n";
+      out_ += loss_text(number, times, names);
     }
     for (const std::string &note : result_.notes)
       out_ += "  " + printable(note) + "\n";

@@ -6,6 +6,7 @@
 #include "report/outside.h"
 
 #include "base/units.h"
+#include "report/text_parts.h"
 
 #include <fmt/format.h>
 
@@ -46,10 +47,7 @@ std::string globals_text(const analyze::HeapResult &result, unsigned top, const 
     table.row(std::move(cells));
   }
   std::string text = "\n" + style.strong("Which globals are used most?") + "\n" + table.text(style);
-  if (rows < result.globals.size())
-    text += style.faint(fmt::format("  {} more; --json shows them", result.globals.size() - rows)) +
-            "\n";
-  return text;
+  return text + more_text(result.globals.size() - rows, style);
 }
 
 std::string stacks_text(const analyze::HeapResult &result, unsigned top, const Style &style) {
@@ -74,10 +72,7 @@ std::string stacks_text(const analyze::HeapResult &result, unsigned top, const S
   }
   std::string text =
       "\n" + style.strong("How is the stack used, by thread?") + "\n" + table.text(style);
-  if (rows < result.stacks.size())
-    text += style.faint(fmt::format("  {} more; --json shows them", result.stacks.size() - rows)) +
-            "\n";
-  return text;
+  return text + more_text(result.stacks.size() - rows, style);
 }
 
 } // namespace

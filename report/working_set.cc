@@ -3,8 +3,8 @@
 #include "report/working_set.h"
 
 #include "base/units.h"
-#include "profile/losses.h"
 #include "report/chart.h"
+#include "report/text_parts.h"
 
 #include <fmt/format.h>
 
@@ -63,10 +63,7 @@ private:
   void heading(const std::string &text) { out_ += "\n" + style_.strong(text) + "\n"; }
 
   void header() {
-    std::string program = result_.process.executable;
-    for (size_t i = 1; i < result_.process.arguments.size(); i++)
-      program += " " + result_.process.arguments[i];
-    out_ += style_.strong("assay workingset: " + printable(program)) + "\n";
+    out_ += style_.strong("assay workingset: " + command_text(result_.process)) + "\n";
     const auto &rows = result_.snapshots;
     const SnapshotRow &largest = rows[result_.largest];
     uint64_t sum = 0, length = 0;
@@ -111,10 +108,9 @@ private:
     table.column("kept", Align::right);
     table.column("in", Align::left);
     table.column("filled by", Align::left);
-    size_t shown = 0;
-    for (const Phase &phase : result_.phases) {
-      if (shown++ == std::max(top_, 12u))
-        break;
+    size_t shown = std::min<size_t>(std::max(top_, 12u), result_.phases.size());
+    for (size_t i = 0; i < shown; i++) {
+      const Phase &phase = result_.phases[i];
       uint64_t begin = result_.snapshots[phase.first].when.begin;
       uint64_t end = result_.snapshots[phase.last].when.end;
       std::string length = result_.unit == ASSAY_TIME_MARKS ? fmt::format("{} marks", end - begin)
@@ -126,10 +122,7 @@ private:
                  owner_list(phase.owners, phase.lines)});
     }
     out_ += table.text(style_);
-    if (shown < result_.phases.size())
-      out_ += style_.faint(
-                  fmt::format("  {} more; --json shows them", result_.phases.size() - shown + 1)) +
-              "\n";
+    out_ += more_text(result_.phases.size() - shown, style_);
   }
 
   void owners() {
@@ -168,9 +161,7 @@ private:
                  bytes(sum.most), full_name(result_.owners[order[i]])});
     }
     out_ += table.text(style_);
-    if (shown < order.size())
-      out_ +=
-          style_.faint(fmt::format("  {} more; --json shows them", order.size() - shown)) + "\n";
+    out_ += more_text(order.size() - shown, style_);
   }
 
   void caches() {
@@ -200,11 +191,8 @@ private:
     if (result_.losses.empty() && result_.notes.empty())
       return;
     heading("What is missing");
-    for (auto [number, times] : result_.losses) {
-      auto kind = profile::loss_kind(number);
-      out_ += printable(fmt::format("  {} {}: {}; {}", times, kind.unit, kind.what, kind.remedy)) +
-              "\n";
-    }
+    for (auto [number, times] : result_.losses)
+      out_ += loss_text(number, times);
     for (const std::string &note : result_.notes)
       out_ += "  " + printable(note) + "\n";
   }

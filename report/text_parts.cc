@@ -1,0 +1,29 @@
+#include "report/text_parts.h"
+
+#include "profile/losses.h"
+
+#include <fmt/format.h>
+
+namespace report {
+
+std::string command_text(const profile::Process &process) {
+  std::string command = process.executable;
+  for (size_t index = 1; index < process.arguments.size(); index++)
+    command += " " + process.arguments[index];
+  return printable(command);
+}
+
+std::string more_text(size_t left, const Style &style) {
+  return left ? style.faint(fmt::format("  {} more; --json shows them", left)) + "\n" : "";
+}
+
+std::string loss_text(uint32_t kind, uint64_t times, const std::string &names) {
+  auto facts = profile::loss_kind(kind);
+  std::string unit = facts.unit;
+  if (times == 1 && unit.ends_with('s'))
+    unit.pop_back();
+  return printable(fmt::format("  {} {}{}: {}; {}", times, unit, names, facts.what, facts.remedy)) +
+         "\n";
+}
+
+} // namespace report

@@ -1,0 +1,22 @@
+// Parts that the text reports share.
+#pragma once
+
+#include "profile/profile.h"
+#include "report/table.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace report {
+
+// "/bin/app --fast": what was run, as it may be printed.
+std::string command_text(const profile::Process &process);
+
+// The line below a table of which so many rows are not shown; empty for none.
+std::string more_text(size_t left, const Style &style);
+
+// The line of a loss that happened so many times: what happened and what to do; `names` says to whom.
+std::string loss_text(uint32_t kind, uint64_t times, const std::string &names = "");
+
+} // namespace report
