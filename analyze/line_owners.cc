@@ -2,7 +2,6 @@
 
 #include "analyze/line_owners.h"
 
-#include "analyze/heap.h"
 #include "analyze/ownership.h"
 
 #include <fmt/format.h>
@@ -11,10 +10,9 @@
 
 namespace analyze {
 
-LineOwners::LineOwners(const profile::Profile &profile, const profile::Process &process,
-                       image::Symbols &symbols)
-    : profile_(profile), set_(*process.working_set), symbols_(symbols),
-      sites_(process.working_set->owners.size()) {
+LineOwners::LineOwners(const profile::Profile &profile, const profile::WorkingSet &set,
+                       const std::vector<profile::Mapping> &mappings, image::Symbols &symbols)
+    : profile_(profile), set_(set), symbols_(symbols), sites_(set.owners.size(), kUnnamed) {
   for (const profile::Region &region : set_.regions) {
     LinesOwner owner;
     switch (region.kind) {
@@ -27,7 +25,7 @@ LineOwners::LineOwners(const profile::Profile &profile, const profile::Process &
     }
     put(region.start, region.end, std::move(owner), nullptr);
   }
-  for (const profile::Mapping &mapping : process.mappings)
+  for (const profile::Mapping &mapping : mappings)
     put(mapping.start, mapping.end, {}, &mapping);
 }
 
@@ -74,9 +72,9 @@ LinesOwner LineOwners::site_name(const profile::LineOwner &site) {
 }
 
 uint32_t LineOwners::of_site(uint32_t site) {
-  if (!sites_[site])
+  if (sites_[site] == kUnnamed)
     sites_[site] = index_of(site_name(set_.owners[site]));
-  return *sites_[site];
+  return sites_[site];
 }
 
 // The symbol that covers most of the line; the module's data where there is none.

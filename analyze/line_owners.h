@@ -9,8 +9,9 @@ namespace analyze {
 
 class LineOwners {
 public:
-  LineOwners(const profile::Profile &profile, const profile::Process &process,
-             image::Symbols &symbols);
+  // Of a process with this working set and these modules.
+  LineOwners(const profile::Profile &profile, const profile::WorkingSet &set,
+             const std::vector<profile::Mapping> &mappings, image::Symbols &symbols);
 
   // Index into names() of an allocation site (index into WorkingSet::owners).
   uint32_t of_site(uint32_t site);
@@ -36,7 +37,8 @@ private:
   image::Symbols &symbols_;
   std::vector<LinesOwner> names_;
   std::map<LinesOwner, uint32_t> known_;
-  std::vector<std::optional<uint32_t>> sites_;
+  static constexpr uint32_t kUnnamed = UINT32_MAX;
+  std::vector<uint32_t> sites_;
   std::map<uint64_t, Piece> pieces_; // by start; they do not overlap
 };
 

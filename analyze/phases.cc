@@ -56,19 +56,20 @@ Stretch joined(const Stretch &a, const Stretch &b) {
   return sum;
 }
 
-} // namespace
-
-std::vector<Phase> find_phases(const std::vector<SnapshotRow> &snapshots) {
-  std::vector<Stretch> stretches;
-  for (size_t i = 0; i < snapshots.size(); i++) {
-    Stretch one{i, i, lines_of(snapshots[i])};
-    if (!stretches.empty() && likeness(stretches.back().mean, one.mean) >= kAlike)
-      stretches.back() = joined(stretches.back(), one);
+// Neighbours that are alike become one, each compared with the mean of what came before it.
+std::vector<Stretch> join_alike(std::vector<Stretch> stretches) {
+  std::vector<Stretch> joined_ones;
+  for (Stretch &stretch : stretches)
+    if (!joined_ones.empty() && likeness(joined_ones.back().mean, stretch.mean) >= kAlike)
+      joined_ones.back() = joined(joined_ones.back(), stretch);
     else
-      stretches.push_back(std::move(one));
-  }
-  // Single snapshots go to a neighbour, unless most of the run is such.
-  for (size_t i = 0; i < stretches.size() && stretches.size() > 1;) {
+      joined_ones.push_back(std::move(stretch));
+  return joined_ones;
+}
+
+// Single snapshots go to a neighbour and leave its mean as it is, unless most of the run is such.
+void absorb_single_ones(std::vector<Stretch> &stretches) {
+  for (size_t i = 0; i < stretches.size();) {
     bool has_before = i > 0 && stretches[i - 1].size() > 1;
     bool has_after = i + 1 < stretches.size() && stretches[i + 1].size() > 1;
     if (stretches[i].size() > 1 || !(has_before || has_after)) {
@@ -77,23 +78,26 @@ std::vector<Phase> find_phases(const std::vector<SnapshotRow> &snapshots) {
     }
     double before = has_before ? likeness(stretches[i - 1].mean, stretches[i].mean) : -1;
     double after = has_after ? likeness(stretches[i + 1].mean, stretches[i].mean) : -1;
-    size_t into = after > before ? i : i - 1;
-    bool keep_mean_of_second = into == i; // the single one is first
-    Lines mean = stretches[keep_mean_of_second ? into + 1 : into].mean;
-    stretches[into] = joined(stretches[into], stretches[into + 1]);
-    stretches[into].mean = std::move(mean);
-    stretches.erase(stretches.begin() + static_cast<ptrdiff_t>(into) + 1);
-    i = into + 1;
+    size_t neighbour = after > before ? i + 1 : i - 1, first = std::min(i, neighbour);
+    Lines mean = stretches[neighbour].mean;
+    stretches[first].last = stretches[first + 1].last;
+    stretches[first].mean = std::move(mean);
+    stretches.erase(stretches.begin() + static_cast<ptrdiff_t>(first) + 1);
+    i = first + 1;
   }
-  // What the single ones kept apart may be one.
+}
+
+} // namespace
+
+std::vector<Phase> find_phases(const std::vector<SnapshotRow> &snapshots) {
+  std::vector<Stretch> stretches;
+  stretches.reserve(snapshots.size());
+  for (size_t i = 0; i < snapshots.size(); i++)
+    stretches.push_back({i, i, lines_of(snapshots[i])});
+  stretches = join_alike(std::move(stretches));
+  absorb_single_ones(stretches);
   std::vector<Phase> phases;
-  std::vector<Stretch> merged;
-  for (Stretch &stretch : stretches)
-    if (!merged.empty() && likeness(merged.back().mean, stretch.mean) >= kAlike)
-      merged.back() = joined(merged.back(), stretch);
-    else
-      merged.push_back(std::move(stretch));
-  for (const Stretch &stretch : merged) {
+  for (const Stretch &stretch : join_alike(std::move(stretches))) { // single ones kept some apart
     Phase phase;
     phase.first = stretch.first;
     phase.last = stretch.last;

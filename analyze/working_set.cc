@@ -4,7 +4,6 @@
 
 #include "analyze/working_set.h"
 
-#include "analyze/heap.h"
 #include "analyze/line_owners.h"
 #include "analyze/ownership.h"
 #include "analyze/phases.h"
@@ -13,7 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <functional>
+#include <unordered_map>
 
 namespace analyze {
 namespace {
@@ -23,9 +22,8 @@ constexpr uint32_t kNobody = UINT32_MAX;
 struct GroupState {
   uint64_t ever = 0, previous = 0; // lines; previous is of the snapshot `seen`
   size_t seen = SIZE_MAX;
-  uint64_t phase = 0,
-           phase_before = 0; // lines of phase number phase_number, and of the one before it
   size_t phase_number = SIZE_MAX;
+  uint64_t phase = 0, phase_before = 0;           // lines of that phase, and of the one before it
   std::array<uint32_t, ASSAY_GROUP_LINES> owners; // index of a name
   GroupState() { owners.fill(kNobody); }
 };
@@ -120,9 +118,9 @@ uint64_t count(uint64_t lines) {
 class Analysis {
 public:
   Analysis(const profile::Profile &profile, const profile::Process &process,
-           image::Symbols &symbols)
-      : profile_(profile), set_(*process.working_set), symbols_(symbols),
-        owners_(profile, process, symbols) {
+           const profile::WorkingSet &set, image::Symbols &symbols)
+      : profile_(profile), set_(set), symbols_(symbols),
+        owners_(profile, set, process.mappings, symbols) {
     result_.process = process;
     result_.process.working_set.reset();
     result_.program_build_id = program_build_id(profile, process);
@@ -270,8 +268,8 @@ std::vector<WorkingSetResult> working_sets(const profile::Profile &profile, imag
                                            const WorkingSetQuery &query) {
   std::vector<WorkingSetResult> results;
   for (const profile::Process &process : profile.processes)
-    if (process.working_set && !process.working_set->snapshots.empty())
-      results.push_back(Analysis(profile, process, symbols).run(query));
+    if (const auto &set = process.working_set; set && !set->snapshots.empty())
+      results.push_back(Analysis(profile, process, *set, symbols).run(query));
   return results;
 }
 

@@ -57,19 +57,19 @@ void WorkingSetReader::take(const AssayWorkingSetMode &record) {
   if (record.line_bytes < 32 || record.line_bytes > 64 || record.unit > ASSAY_TIME_MARKS)
     base::fail("bytes of a line, or unit of time");
   *this = WorkingSetReader();
-  set_.emplace();
-  set_->line_bytes = record.line_bytes;
-  set_->unit = record.unit;
-  set_->interval = record.interval;
+  exists_ = true;
+  set_.line_bytes = record.line_bytes;
+  set_.unit = record.unit;
+  set_.interval = record.interval;
 }
 
 void WorkingSetReader::take(const AssayWorkingSetSnapshot &record, std::string name) {
-  if (!set_ || record.tick != next_tick_ || record.ticks == 0 || record.ticks > kMostTicks ||
+  if (!exists_ || record.tick != next_tick_ || record.ticks == 0 || record.ticks > kMostTicks ||
       record.end < record.begin)
     base::fail("ticks of a snapshot");
   first_ticks_.push_back(record.tick);
   next_tick_ += record.ticks;
-  set_->snapshots.push_back(
+  set_.snapshots.push_back(
       {record.begin, record.end, record.begin_us, record.end_us, std::move(name)});
 }
 
@@ -81,7 +81,7 @@ std::optional<uint32_t> WorkingSetReader::snapshot_of(uint64_t tick) const {
 }
 
 void WorkingSetReader::take(const AssayWorkingSetLines &record, std::span<const std::byte> groups) {
-  if (!set_ || record.count == 0 || record.count > 8 || record.tick == 0 || record.ticks == 0 ||
+  if (!exists_ || record.count == 0 || record.count > 8 || record.tick == 0 || record.ticks == 0 ||
       record.ticks > kMostTicks)
     base::fail("ticks of touched lines");
   TouchedLines lines = {0, static_cast<uint32_t>(record.count), {groups.begin(), groups.end()}};
@@ -95,14 +95,14 @@ uint32_t WorkingSetReader::owner(uint64_t context) {
   auto [known, is_new] =
       owners_.try_emplace(static_cast<uint32_t>(context), static_cast<uint32_t>(owners_.size()));
   if (is_new) {
-    set_->owners.emplace_back();
-    set_->owners.back().stack.v = static_cast<uint32_t>(context);
+    set_.owners.emplace_back();
+    set_.owners.back().stack.v = static_cast<uint32_t>(context);
   }
   return known->second;
 }
 
 void WorkingSetReader::take(const AssayWorkingSetOwners &record, std::span<const std::byte> runs) {
-  if (!set_)
+  if (!exists_)
     base::fail("owners of no working set");
   base::ByteReader reader(runs, "owners");
   uint64_t first = 0;
@@ -115,7 +115,7 @@ void WorkingSetReader::take(const AssayWorkingSetOwners &record, std::span<const
 }
 
 void WorkingSetReader::take(const AssayWorkingSetStack &record) {
-  if (!set_ || record.context == 0)
+  if (!exists_ || record.context == 0)
     base::fail("context number");
   StackId context;
   context.v = record.context;
@@ -125,14 +125,14 @@ void WorkingSetReader::take(const AssayWorkingSetStack &record) {
 void WorkingSetReader::take(const AssayRegion &record, std::string name) {
   if (record.end < record.start || record.kind > ASSAY_REGION_BREAK)
     base::fail("region");
-  if (set_)
-    set_->regions.push_back({record.start, record.end, record.kind, record.owner, std::move(name)});
+  if (exists_)
+    set_.regions.push_back({record.start, record.end, record.kind, record.owner, std::move(name)});
 }
 
 void WorkingSetReader::reset() {
-  if (!set_)
+  if (!exists_)
     return;
-  set_->snapshots.clear();
+  set_.snapshots.clear();
   first_ticks_.clear();
   lines_.clear();
   stacks_.clear();
@@ -145,16 +145,16 @@ void WorkingSetReader::place_lines() {
     auto first = snapshot_of(each.tick), last = snapshot_of(each.tick + (count - 1) * each.ticks);
     if (first && last && *last - *first == count - 1) {
       each.lines.first = *first;
-      set_->lines.push_back(std::move(each.lines));
+      set_.lines.push_back(std::move(each.lines));
     }
   }
-  base::stable_sort(set_->lines,
+  base::stable_sort(set_.lines,
                     [](const TouchedLines &a, const TouchedLines &b) { return a.first < b.first; });
 }
 
 std::optional<WorkingSet>
 WorkingSetReader::finish(const std::function<LineOwner(uint32_t context)> &resolve) {
-  if (!set_)
+  if (!exists_)
     return std::nullopt;
   std::unordered_map<uint32_t, LineOwner> known;
   auto owner_of = [&](StackId context) {
@@ -163,23 +163,22 @@ WorkingSetReader::finish(const std::function<LineOwner(uint32_t context)> &resol
       place->second = resolve(context.v);
     return place->second;
   };
-  for (LineOwner &owner : set_->owners)
+  for (LineOwner &owner : set_.owners)
     owner = owner_of(owner.stack);
   place_lines();
   for (Owned &each : owned_) {
     each.lines.snapshot = snapshot_of(each.tick).value_or(0); // before a reset: from the start
     if (each.tick < next_tick_)
-      set_->owned.push_back(each.lines);
+      set_.owned.push_back(each.lines);
   }
   for (Stack &each : stacks_)
     if (auto snapshot = snapshot_of(each.tick)) {
       each.stack.snapshot = *snapshot;
       each.stack.stack = owner_of(each.stack.stack).stack;
-      set_->stacks.push_back(each.stack);
+      set_.stacks.push_back(each.stack);
     }
-  std::optional<WorkingSet> result = std::move(set_);
-  set_.reset();
-  return result;
+  exists_ = false;
+  return std::move(set_);
 }
 
 } // namespace profile

@@ -21,7 +21,7 @@ public:
   // What was measured before is left out; whose lines are is kept.
   void reset();
 
-  bool exists() const { return set_.has_value(); }
+  bool exists() const { return exists_; }
 
   // The set, if there is one. Owners and stacks have the numbers of their contexts where a stack's id
   // belongs: `resolve` gives each number its owner.
@@ -45,7 +45,8 @@ private:
   uint32_t owner(uint64_t context);
   void place_lines();
 
-  std::optional<WorkingSet> set_;
+  bool exists_ = false; // a WorkingSetMode has come
+  WorkingSet set_;
   std::vector<uint64_t> first_ticks_; // of each snapshot
   uint64_t next_tick_ = 1;
   std::vector<Lines> lines_;
