@@ -50,16 +50,16 @@ void announce(CallBase &call, uint32_t id) {
 
 bool instrument_allocations(Function &function, Sites &sites) {
   bool changed = false;
-  SmallVector<CallBase *, 8> typed;
+  SmallVector<std::pair<CallBase *, TaggedType>, 8> typed; // asked once
   for (BasicBlock &block : function)
     for (Instruction &instruction : block)
       if (auto *call = dyn_cast<CallBase>(&instruction)) {
         changed |= keep_frame(*call);
-        if (tagged_type(*call))
-          typed.push_back(call);
+        if (std::optional<TaggedType> type = tagged_type(*call))
+          typed.push_back({call, *type});
       }
-  for (CallBase *call : typed)
-    announce(*call, sites.type_id(*tagged_type(*call)));
+  for (auto &[call, type] : typed)
+    announce(*call, sites.type_id(type));
   return changed || !typed.empty();
 }
 
