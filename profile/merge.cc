@@ -250,12 +250,12 @@ Profile Assembler::finish() {
     for (Mapping &mapping : process.mappings)
       renumber(mapping.module, modules);
     std::sort(process.mappings.begin(), process.mappings.end());
-    if (process.working_set) {
-      for (LineOwner &owner : process.working_set->owners) {
+    if (auto &set = process.working_set) {
+      for (LineOwner &owner : set->owners) {
         renumber(owner.stack, stacks);
         renumber(owner.type, types);
       }
-      for (SnapshotStack &stack : process.working_set->stacks)
+      for (SnapshotStack &stack : set->stacks)
         renumber(stack.stack, stacks);
     }
     base::stable_sort(process.marks,

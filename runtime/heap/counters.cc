@@ -81,7 +81,7 @@ inline uint64_t min(uint64_t a, uint64_t b) {
 
 // The counters of [start, start + size).
 template <typename Layout> struct Counters {
-  using Word = typename Layout::Word;
+  using Word = Layout::Word;
   uint64_t start, end; // bytes of program
   Word *first, *stop;
 
@@ -146,11 +146,11 @@ template <typename Word> bool is_first(Word *counter, uint32_t s) {
 
 template <typename Layout>
 void move(uint64_t from, uint64_t from_size, uint64_t to, uint64_t to_size, uint64_t stripe) {
-  using Word = typename Layout::Word;
+  using Word = Layout::Word;
   Counters<Layout> source(from, from_size, stripe), target(to, to_size, stripe);
   if (source.first == target.first || target.first == target.stop)
     return;
-  auto move_one = [&](typename Layout::Word *s) {
+  auto move_one = [&](Layout::Word *s) {
     if (auto value = *s) {
       auto *t = target.first + (s - source.first);
       Layout::add(t < target.stop ? t : target.stop - 1, value);
@@ -238,7 +238,7 @@ uint32_t stripes_of(uint64_t begin, uint64_t end) {
 // stop are those of the first stripe.
 template <typename Layout, typename F>
 void for_each_run(const Counters<Layout> &range, uint32_t stripes, F f) {
-  using Word = typename Layout::Word;
+  using Word = Layout::Word;
   for (uint32_t s = 0; s < stripes; s++) {
     Word *begin = in_stripe(range.first, s), *end = in_stripe(range.stop, s);
     for_each_touched((uint64_t)begin & ~(kPage - 1), ((uint64_t)end + kPage - 1) & ~(kPage - 1),
