@@ -39,7 +39,7 @@ FunctionType *hook_type(LLVMContext &c, StringRef wanted) {
 #define ASSAY_HOOK(name, result, parameters, meaning)                                              \
   if (wanted == #name)                                                                             \
     return IrSignature<result parameters>::get(c);
-#define ASSAY_HOOK_QUIET(name, meaning) ASSAY_HOOK(name, void, (), meaning)
+#define ASSAY_HOOK_QUIET(name, parameters, meaning) ASSAY_HOOK(name, void, parameters, meaning)
 #include "abi/hooks.def"
   report_fatal_error("assay: no such hook in abi/hooks.def");
 }

@@ -3,15 +3,9 @@
 //     cmpb $0, 0x4e000000(%line)     the newest snapshot is the sign
 //     jns  new
 //   new:                             out of the way
-//     orb  $0x80, 0x4e000000(%line)  a constant store would destroy the seven snapshots before
-//     ...                            the thread's first new line of a snapshot: its call stack
+//     call __assay_workingset_mark   keeps the registers; sets the bit, once a snapshot
 //
-// The `or` is one instruction, but not atomic. Another cpu that shifts the byte in the middle of it is
-// undone for this line: its touches move to the neighbouring snapshot, and none is lost. A bit that
-// shares its byte with other lines would be lost: there the `or` is atomic.
-//
-// Coalesced: within a basic block, accesses that surely lie in one line are looked at once, after the
-// last of them. Nothing is hoisted out of loops, because a snapshot may end while they run.
+// Two bytes of the shadow are looked at together: the sign of `first & last`.
 //
 // Source: working-set.txt, "Approach".
 
@@ -22,7 +16,10 @@
 #include "compiler/access.h"
 #include "compiler/called_accesses.h"
 #include "compiler/counting.h"
+#include "compiler/looks.h"
 #include "compiler/places.h"
+#include "llvm/ADT/PostOrderIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
@@ -33,14 +30,6 @@ namespace assay::compiler {
 namespace {
 
 constexpr Interest kEverything = {.globals = true, .stack = true};
-
-// Accesses of one line, or of one address that may lie across two.
-struct Touch {
-  Place place;
-  Instruction *last;
-  Value *pointer; // of the last
-  uint64_t reach; // bytes that may reach over the line's end; 0 if none can
-};
 
 struct Form {
   uint64_t shift, base, line_bytes;
@@ -59,57 +48,61 @@ public:
   WorkingSetInstrumenter(Function &function, const WorkingSetOptions &options,
                          const TargetLibraryInfo &library)
       : function_(function), module_(*function.getParent()), layout_(function.getDataLayout()),
-        options_(options), form_(form_of(options.lines)), library_(library) {}
+        options_(options), form_(form_of(options.lines)), library_(library),
+        looks_(layout_, {form_.line_bytes, options.naive,
+                         // with a clock of accesses, a snapshot ends at the end of a block
+                         !options.naive && !(options.lines & ASSAY_LINES_ACCESSES)}) {}
 
   bool run() {
-    for (BasicBlock &block : function_)
-      collect(block);
+    for (BasicBlock *block : ReversePostOrderTraversal<Function *>(&function_))
+      collect(*block);
     for (auto &[instruction, range] : called_.ranges)
       mark(*instruction, range);
     for (auto &[instruction, string] : called_.strings)
       mark(*instruction, string);
     for (auto &[instruction, masked] : called_.masked)
       mark(*instruction, masked);
-    for (const Touch &touch : touches_)
-      mark(touch);
+    for (const Look &look : looks_.all())
+      mark(look);
     for (auto &[end, accesses] : counts_)
       tick(*end, accesses);
-    return !touches_.empty() || !called_.empty();
+    return !looks_.all().empty() || !called_.empty();
   }
 
 private:
   void collect(BasicBlock &block) {
-    open_ = touches_.size();
+    looks_.begin(block);
     uint32_t accesses = 0;
     for (Instruction &instruction : block) {
-      if (is_barrier(instruction))
-        open_ = touches_.size();
+      if (takes_time(instruction))
+        looks_.pause();
       if (std::optional<Access> access = interesting(instruction, kEverything)) {
         add(instruction, *access);
         accesses++;
       }
       accesses += called_.collect(instruction, library_, kEverything);
     }
+    looks_.end();
     if (accesses && options_.lines & ASSAY_LINES_ACCESSES)
       counts_.push_back({block.getTerminator(), accesses});
   }
 
+  static bool takes_time(const Instruction &instruction) {
+    auto *call = dyn_cast<CallBase>(&instruction);
+    if (!call || isa<IntrinsicInst>(call))
+      return false;
+    const Function *callee = call->getCalledFunction();
+    return !(callee && callee->getName().starts_with("__assay_"));
+  }
+
   void add(Instruction &instruction, const Access &access) {
-    Place place = place_of(access, layout_, form_.line_bytes);
-    uint64_t inside = (uint64_t)place.offset & (place.align - 1); // of its granule
-    bool within = access.bytes && inside + access.bytes <= place.align;
-    if (!within) // accesses of one address only
-      place = {place.base, 0, place.offset, place.offset};
-    Touch *touch = nullptr;
-    for (size_t i = touches_.size(); !options_.naive && !touch && i > open_; i--)
-      if (touches_[i - 1].place == place)
-        touch = &touches_[i - 1];
-    if (!touch)
-      touch = &touches_.emplace_back(Touch{place, nullptr, nullptr, 0});
-    touch->last = &instruction;
-    touch->pointer = access.pointer;
-    if (!within)
-      touch->reach = std::max(touch->reach, access.bytes);
+    if (access.bytes <= form_.line_bytes) {
+      looks_.add(instruction, access);
+      return;
+    }
+    Type *word = Type::getInt64Ty(module_.getContext());
+    called_.ranges.push_back(
+        {&instruction, {access.pointer, ConstantInt::get(word, access.bytes), access.writes}});
   }
 
   void mark(Instruction &instruction, const RangeAccess &range) {
@@ -155,50 +148,36 @@ private:
     return base_ = ours(builder.CreateLoad(builder.getInt64Ty(), variable));
   }
 
-  void mark(const Touch &touch) {
-    if (touch.reach > form_.line_bytes) {
-      BuilderAfter builder(*touch.last);
-      builder.CreateCall(hook(module_, "__assay_workingset_range"),
-                         {touch.pointer, builder.getInt64(touch.reach)});
-      return;
-    }
+  void mark(const Look &look) {
+    const bool bits = (options_.lines & ASSAY_LINES_FORM) == ASSAY_LINES_BITS;
     Value *dynamic = base();
-    BuilderAfter builder(*touch.last);
-    Value *address = builder.CreatePtrToInt(touch.pointer, builder.getInt64Ty());
-    if (touch.reach) {
-      Value *inside = builder.CreateAnd(address, builder.getInt64(form_.line_bytes - 1));
-      Value *over = builder.CreateICmpUGT(inside, builder.getInt64(form_.line_bytes - touch.reach));
-      IRBuilder<> two(SplitBlockAndInsertIfThen(over, builder.GetInsertPoint(), false, unlikely()));
-      two.SetCurrentDebugLocation(touch.last->getDebugLoc());
-      two.CreateCall(hook(module_, "__assay_workingset_range"),
-                     {touch.pointer, two.getInt64(touch.reach)});
-      // The first line is looked at all the same: the call marked it.
-      builder.SetInsertPoint(two.GetInsertBlock()->getSingleSuccessor(),
-                             two.GetInsertBlock()->getSingleSuccessor()->begin());
+    BuilderAfter builder(*look.after);
+    Value *seen = nullptr, *shadow = nullptr;
+    for (const TouchedByte &byte : look.bytes) {
+      Value *address = builder.CreatePtrToInt(byte.pointer, builder.getInt64Ty());
+      address = builder.CreateAdd(address, builder.getInt64((uint64_t)byte.offset));
+      Value *place = builder.CreateLShr(address, form_.shift);
+      place = builder.CreateAdd(place, dynamic ? dynamic : builder.getInt64(form_.base));
+      shadow = builder.CreateIntToPtr(place, builder.getPtrTy());
+      Value *line = ours(builder.CreateLoad(builder.getInt8Ty(), shadow));
+      if (bits) { // up to the sign
+        Value *number = builder.CreateTrunc(builder.CreateLShr(address, 6), builder.getInt8Ty());
+        number = builder.CreateAnd(number, builder.getInt8(7));
+        line = builder.CreateShl(line, builder.CreateSub(builder.getInt8(7), number));
+      }
+      seen = seen ? builder.CreateAnd(seen, line) : line;
     }
-    Value *place = builder.CreateLShr(address, form_.shift);
-    place = builder.CreateAdd(place, dynamic ? dynamic : builder.getInt64(form_.base));
-    Value *byte = builder.CreateIntToPtr(place, builder.getPtrTy());
-    Value *bit = builder.getInt8(ASSAY_LINE_TOUCHED), *is_new;
-    LoadInst *seen = ours(builder.CreateLoad(builder.getInt8Ty(), byte));
-    bool bits = (options_.lines & ASSAY_LINES_FORM) == ASSAY_LINES_BITS;
-    if (bits) {
-      Value *line = builder.CreateTrunc(builder.CreateLShr(address, 6), builder.getInt8Ty());
-      bit = builder.CreateShl(builder.getInt8(1), builder.CreateAnd(line, builder.getInt8(7)));
-      is_new = builder.CreateICmpEQ(builder.CreateAnd(seen, bit), builder.getInt8(0));
-    } else {
-      is_new = builder.CreateICmpSGE(seen, builder.getInt8(0));
-    }
+    Value *is_new = builder.CreateICmpSGE(seen, builder.getInt8(0));
     IRBuilder<> slow(
         SplitBlockAndInsertIfThen(is_new, builder.GetInsertPoint(), false, unlikely()));
-    slow.SetCurrentDebugLocation(touch.last->getDebugLoc());
-    if (bits) {
-      ours(slow.CreateAtomicRMW(AtomicRMWInst::Or, byte, bit, Align(1), AtomicOrdering::Monotonic));
-    } else {
-      LoadInst *old = ours(slow.CreateLoad(slow.getInt8Ty(), byte));
-      ours(slow.CreateStore(slow.CreateOr(old, bit), byte));
+    slow.SetCurrentDebugLocation(look.after->getDebugLoc());
+    if (look.bytes.size() == 1 && !bits) {
+      call_keeping_registers(slow, "__assay_workingset_mark", {shadow});
+      return;
     }
-    ask_for_stack(slow);
+    const TouchedByte &first = look.bytes.front();
+    Value *start = slow.CreatePtrAdd(first.pointer, slow.getInt64((uint64_t)first.offset));
+    call_keeping_registers(slow, "__assay_workingset_span", {start, slow.getInt64(look.reach)});
   }
 
   Constant *thread_local_hook(StringRef name, Type *type) {
@@ -208,24 +187,12 @@ private:
     });
   }
 
-  void call_keeping_registers(IRBuilder<> &builder, StringRef name) {
+  void call_keeping_registers(IRBuilder<> &builder, StringRef name, ArrayRef<Value *> arguments) {
     FunctionCallee callee = hook(module_, name);
-    CallInst *call = builder.CreateCall(callee, {});
+    CallInst *call = builder.CreateCall(callee, arguments);
     if (auto *function = dyn_cast<Function>(callee.getCallee()))
       function->setCallingConv(CallingConv::PreserveMost);
     call->setCallingConv(CallingConv::PreserveMost);
-  }
-
-  void ask_for_stack(IRBuilder<> &builder) {
-    Type *word = builder.getInt32Ty();
-    Constant *now = module_.getOrInsertGlobal("__assay_snapshot", word);
-    Constant *said = thread_local_hook("__assay_stack_snapshot", word);
-    Value *differ = builder.CreateICmpNE(
-        ours(builder.CreateLoad(word, now)),
-        ours(builder.CreateLoad(word, builder.CreateThreadLocalAddress(said))));
-    IRBuilder<> ask(SplitBlockAndInsertIfThen(differ, builder.GetInsertPoint(), false, unlikely()));
-    ask.SetCurrentDebugLocation(builder.getCurrentDebugLocation());
-    call_keeping_registers(ask, "__assay_workingset_stack");
   }
 
   // At the end of a block, before what it decides.
@@ -240,7 +207,7 @@ private:
     Value *over = builder.CreateICmpSLT(after, builder.getInt64(0));
     IRBuilder<> call(SplitBlockAndInsertIfThen(over, end.getIterator(), false, unlikely()));
     call.SetCurrentDebugLocation(end.getDebugLoc());
-    call_keeping_registers(call, "__assay_workingset_tick");
+    call_keeping_registers(call, "__assay_workingset_tick", {});
   }
 
   Function &function_;
@@ -250,8 +217,7 @@ private:
   const Form form_;
   const TargetLibraryInfo &library_;
   Value *base_ = nullptr;
-  size_t open_ = 0; // touches before this one are closed
-  SmallVector<Touch, 32> touches_;
+  Looks looks_;
   CalledAccesses called_;
   SmallVector<std::pair<Instruction *, uint32_t>, 16>
       counts_; // before a block's end, accesses in it

@@ -16,6 +16,7 @@ struct Thread {
   uint64_t stripe;                // gs base: how much higher this thread's counters are
   uint64_t accesses_given;        // the piece that __assay_accesses_left counts down (working set)
   uint32_t number;                // among those that the working set has met; 0: not yet
+  uint32_t said_where;            // the working set's snapshot in which it recorded its stack
   const void *last_block;         // newest allocation, to tell temporaries
 };
 

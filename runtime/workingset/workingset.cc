@@ -91,7 +91,7 @@ void end_snapshot(uint64_t now, const char *name) {
   if (holds_none)
     state.lines.begin(runtime.file, state.tick, state.ticks, 1);
   state.owner_runs.begin(runtime.file, state.tick);
-  __atomic_fetch_add(&__assay_snapshot, 1, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&snapshot_number, 1, __ATOMIC_RELAXED);
   end_lines([&](const Group &group) {
     if (state.owners && group.now)
       ask_for_owners(group);
@@ -226,12 +226,15 @@ void on_fork() {
   state.held = 0;
   state.threads = 0;
   this_thread.number = 0;
+  snapshot_number++;
 }
 
 } // namespace
 
+constinit uint32_t snapshot_number = 1;
+
 void say_where(const void *frame) {
-  __assay_stack_snapshot = __atomic_load_n(&__assay_snapshot, __ATOMIC_RELAXED);
+  this_thread.said_where = __atomic_load_n(&snapshot_number, __ATOMIC_RELAXED);
   if (!observed())
     return;
   Busy busy;

@@ -2,10 +2,20 @@
 // threads were.
 #pragma once
 
+#include <stdint.h>
+
+#include "runtime/core/thread.h"
+
 namespace assay::workingset {
 
-// This thread touched a line that is new in the snapshot, for the first time; frame: of the hook.
-void say_where(const void *frame);
+// Of the snapshot that is being gathered; from 1 on, never the same again in one process.
+extern constinit uint32_t snapshot_number;
+
+// Has this thread not yet said where it is, in this snapshot? It does when it touches a new line.
+inline bool is_silent() {
+  return this_thread.said_where != __atomic_load_n(&snapshot_number, __ATOMIC_RELAXED);
+}
+void say_where(const void *frame); // frame: of the hook
 
 // This thread has used up its piece of accesses.
 void pass_accesses();

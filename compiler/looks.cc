@@ -1,0 +1,143 @@
+// Two bytes that are no further apart than a line is long lie in one line or in two neighbouring ones;
+// what lies between them lies in one of these. So of the accesses from one address, within a basic block,
+// a chain of bytes is looked at whose links are as long as that allows. Alignment makes links longer: the
+// bytes of a piece, as long as the address is aligned, share a line.
+//
+// A look spares every later one of the same bytes, along each path, up to a call or the head of a loop:
+// there time may pass, and another snapshot begin.
+
+#include "compiler/looks.h"
+
+#include <algorithm>
+#include <map>
+
+#include "llvm/IR/CFG.h"
+
+using namespace llvm;
+
+namespace assay::compiler {
+namespace {
+
+constexpr size_t kMostSeen = 48; // at a block's end; to forget some costs looks, no lines
+
+// The bytes around an address, cut where its alignment says that a line may end.
+class Pieces {
+public:
+  Pieces(uint64_t align, int64_t aligned) : align_((int64_t)align), aligned_(aligned) {}
+
+  int64_t of(int64_t byte) const {
+    int64_t from = byte - aligned_;
+    return from >= 0 ? from / align_ : -((-from + align_ - 1) / align_);
+  }
+  int64_t first_byte(int64_t piece) const { return piece * align_ + aligned_; }
+  int64_t last_byte(int64_t piece) const { return first_byte(piece) + align_ - 1; }
+
+private:
+  int64_t align_, aligned_;
+};
+
+} // namespace
+
+void Looks::begin(BasicBlock &block) {
+  block_ = &block;
+  seen_ = options_.across_blocks ? seen_before(block) : SeenBytes();
+}
+
+void Looks::end() {
+  look_at_open();
+  if (seen_.size() > kMostSeen)
+    seen_.erase(seen_.begin(), seen_.end() - kMostSeen);
+  seen_at_end_[block_] = std::move(seen_);
+}
+
+void Looks::pause() {
+  look_at_open();
+  seen_.clear();
+}
+
+void Looks::look_at_open() {
+  for (const auto &[address, base] : open_)
+    look(address, base);
+  open_.clear();
+}
+
+void Looks::add(Instruction &instruction, const Access &access) {
+  APInt offset(layout_.getIndexTypeSizeInBits(access.pointer->getType()), 0);
+  Value *address = const_cast<Value *>(access.pointer->stripAndAccumulateConstantOffsets(
+      layout_, offset, /*AllowNonInbounds=*/true));
+  int64_t first = offset.getSExtValue();
+  Base &base = open_[address];
+  auto learn = [&](Align align, int64_t aligned) {
+    uint64_t known = std::min(align.value(), options_.line_bytes);
+    if (known > base.align) {
+      base.align = known;
+      base.aligned = aligned;
+    }
+  };
+  learn(access.align, first);
+  learn(address->getPointerAlignment(layout_), 0);
+  uint64_t bytes = std::max<uint64_t>(access.bytes, 1); // of a scalable vector, the first
+  base.touches.push_back({&instruction, access.pointer, first, first + (int64_t)bytes - 1});
+  if (options_.naive)
+    pause();
+}
+
+// The touches from one address since the last pause, in their order.
+void Looks::look(Value *address, const Base &base) {
+  const Pieces pieces(base.align, base.aligned);
+  struct Chosen {
+    int64_t at; // offset from the address
+    TouchedByte byte;
+  };
+  std::map<int64_t, Chosen> touched; // by piece
+  for (const Touch &touch : base.touches)
+    if (!is_seen(seen_, {address, touch.first, touch.last})) {
+      touched[pieces.of(touch.first)] = {touch.first, {touch.pointer, 0}};
+      touched.insert({pieces.of(touch.last), {touch.last, {touch.pointer, touch.last - touch.first}}});
+    }
+  auto linked = [&](int64_t piece, int64_t later) {
+    return pieces.first_byte(later) - pieces.last_byte(piece) <= (int64_t)options_.line_bytes;
+  };
+  for (auto begin = touched.begin(); begin != touched.end();) {
+    Look look = {nullptr, {begin->second.byte}, 0};
+    auto last = begin;
+    for (auto next = std::next(begin); next != touched.end() && linked(last->first, next->first);) {
+      while (next != touched.end() && linked(last->first, next->first))
+        ++next;
+      last = std::prev(next);
+      look.bytes.push_back(last->second.byte);
+    }
+    look.reach = (uint64_t)(last->second.at - begin->second.at) + 1;
+    for (const Touch &touch : base.touches)
+      if (pieces.of(touch.first) >= begin->first && pieces.of(touch.last) <= last->first)
+        look.after = touch.instruction;
+    looks_.push_back(look);
+    seen_.push_back({address, pieces.first_byte(begin->first), pieces.last_byte(last->first)});
+    begin = std::next(last);
+  }
+}
+
+bool Looks::is_seen(const SeenBytes &seen, const Seen &bytes) {
+  return any_of(seen, [&](const Seen &one) {
+    return one.address == bytes.address && one.first <= bytes.first && one.last >= bytes.last;
+  });
+}
+
+// On every path into the block. At the head of a loop some path was not followed yet.
+Looks::SeenBytes Looks::seen_before(BasicBlock &block) const {
+  SeenBytes seen;
+  bool first = true;
+  for (BasicBlock *before : predecessors(&block)) {
+    auto found = seen_at_end_.find(before);
+    if (found == seen_at_end_.end())
+      return {};
+    if (first)
+      seen = found->second;
+    else
+      erase_if(seen, [&](const Seen &bytes) { return !is_seen(found->second, bytes); });
+    first = false;
+  }
+  return seen;
+}
+
+} // namespace assay::compiler

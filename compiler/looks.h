@@ -1,0 +1,78 @@
+// Where the lines of a function's accesses are looked at: the fewest looks that see every line that is
+// touched.
+#pragma once
+
+#include "compiler/access.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/IR/BasicBlock.h"
+#include "llvm/IR/DataLayout.h"
+
+namespace assay::compiler {
+
+// A byte that the program touched.
+struct TouchedByte {
+  llvm::Value *pointer;
+  int64_t offset; // from pointer, bytes
+};
+
+// One look: each line from the first byte to the last is that of one of the bytes.
+struct Look {
+  llvm::Instruction *after;
+  llvm::SmallVector<TouchedByte, 2> bytes; // in ascending order
+  uint64_t reach;                          // bytes from the first to the last, both included
+};
+
+struct LookOptions {
+  uint64_t line_bytes;
+  bool naive;         // looks at every access by itself
+  bool across_blocks; // does a look spare those that can only follow it within the same moment?
+};
+
+// Is given the blocks of a function in reverse post-order, and the accesses of each in their order.
+class Looks {
+public:
+  Looks(const llvm::DataLayout &layout, const LookOptions &options)
+      : layout_(layout), options_(options) {}
+
+  void begin(llvm::BasicBlock &block);
+  void add(llvm::Instruction &instruction, const Access &access);
+  void pause(); // time may pass here: what was looked at before is looked at again
+  void end();
+
+  llvm::ArrayRef<Look> all() const { return looks_; }
+
+private:
+  // From one address, by constant offsets.
+  struct Touch {
+    llvm::Instruction *instruction;
+    llvm::Value *pointer;
+    int64_t first, last; // bytes from the address
+  };
+  struct Base {
+    uint64_t align = 1;  // the lines' own at most
+    int64_t aligned = 0; // an offset from the address that is a multiple of it
+    llvm::SmallVector<Touch, 4> touches;
+  };
+  // Every line of these bytes was looked at.
+  struct Seen {
+    llvm::Value *address;
+    int64_t first, last; // offsets from it
+  };
+  using SeenBytes = llvm::SmallVector<Seen, 8>;
+
+  void look_at_open();
+  void look(llvm::Value *address, const Base &base);
+  SeenBytes seen_before(llvm::BasicBlock &block) const;
+  static bool is_seen(const SeenBytes &seen, const Seen &bytes);
+
+  const llvm::DataLayout &layout_;
+  const LookOptions options_;
+  llvm::BasicBlock *block_ = nullptr;
+  llvm::MapVector<llvm::Value *, Base> open_; // since the last pause
+  SeenBytes seen_;
+  llvm::DenseMap<llvm::BasicBlock *, SeenBytes> seen_at_end_;
+  llvm::SmallVector<Look, 32> looks_;
+};
+
+} // namespace assay::compiler
