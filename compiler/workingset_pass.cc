@@ -80,7 +80,11 @@ private:
         add(instruction, *access);
         accesses++;
       }
+      size_t known = called_.ranges.size();
       accesses += called_.collect(instruction, library_, kEverything);
+      for (; known < called_.ranges.size() && is_short(called_.ranges.back().second);
+           called_.ranges.pop_back())
+        add(instruction, as_access(called_.ranges.back().second));
     }
     looks_.end();
     if (accesses && options_.lines & ASSAY_LINES_ACCESSES)
@@ -93,6 +97,16 @@ private:
       return false;
     const Function *callee = call->getCalledFunction();
     return !(callee && callee->getName().starts_with("__assay_"));
+  }
+
+  bool is_short(const RangeAccess &range) const {
+    auto *length = dyn_cast_or_null<ConstantInt>(range.length);
+    return length && !length->isZero() && length->getValue().ule(form_.line_bytes);
+  }
+
+  Access as_access(const RangeAccess &range) const {
+    return {range.pointer, cast<ConstantInt>(range.length)->getZExtValue(),
+            range.pointer->getPointerAlignment(layout_), !range.writes, range.writes};
   }
 
   void add(Instruction &instruction, const Access &access) {

@@ -1,6 +1,7 @@
 // How many bytes the string functions of libc touch, told afterwards.
 #pragma once
 
+#include <emmintrin.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -18,10 +19,26 @@ inline uint64_t string_bytes(const char *start, uint64_t limit) {
 // byte ends it as well.
 inline uint64_t compared_bytes(const void *a, const void *b, uint64_t limit, uint32_t how) {
   const char *p = (const char *)a, *q = (const char *)b;
+  const bool stops = how & ASSAY_HOW_STRING;
+  const auto in_one_page = [](const char *at) { return ((uint64_t)at & 4095) <= 4096 - 16; };
   uint64_t n = 0;
-  while (n < limit && p[n] == q[n] && !((how & ASSAY_HOW_STRING) && p[n] == 0))
+  while (n < limit) {
+    if (limit - n >= 16 && in_one_page(p + n) && in_one_page(q + n)) {
+      __m128i of_p = _mm_loadu_si128((const __m128i *)(p + n));
+      __m128i same = _mm_cmpeq_epi8(of_p, _mm_loadu_si128((const __m128i *)(q + n)));
+      if (stops)
+        same = _mm_andnot_si128(_mm_cmpeq_epi8(of_p, _mm_setzero_si128()), same);
+      uint32_t ends = (uint32_t)_mm_movemask_epi8(same) ^ 0xffff;
+      if (ends)
+        return n + (uint64_t)__builtin_ctz(ends) + 1;
+      n += 16;
+      continue;
+    }
     n++;
-  return n < limit ? n + 1 : n;
+    if (p[n - 1] != q[n - 1] || (stops && p[n - 1] == 0))
+      break;
+  }
+  return n;
 }
 
 } // namespace assay

@@ -16,32 +16,34 @@ __attribute__((always_inline)) inline void say_where_once() {
     say_where(__builtin_frame_address(0));
 }
 
+__attribute__((always_inline)) inline void touch(const void *start, uint64_t bytes) {
+  if (are_marked(start, bytes))
+    return;
+  mark_lines(start, bytes);
+  say_where_once();
+}
+
 } // namespace
 
 extern "C" {
 
 void __assay_workingset_range(const void *start, uint64_t bytes) {
-  mark_lines(start, bytes);
-  say_where_once();
+  touch(start, bytes);
 }
 
 void __assay_workingset_string(const char *start, uint64_t limit) {
-  mark_lines(start, assay::string_bytes(start, limit));
-  say_where_once();
+  touch(start, assay::string_bytes(start, limit));
 }
 
 void __assay_workingset_compare(const void *a, const void *b, uint64_t limit, uint32_t how) {
   uint64_t bytes = assay::compared_bytes(a, b, limit, how);
-  mark_lines(a, bytes);
-  mark_lines(b, bytes);
-  say_where_once();
+  touch(a, bytes);
+  touch(b, bytes);
 }
 
 void __assay_workingset_masked(const void *start, uint64_t element_bytes, uint64_t mask) {
   for (; mask; mask &= mask - 1)
-    mark_lines((const char *)start + element_bytes * (uint64_t)__builtin_ctzll(mask),
-               element_bytes);
-  say_where_once();
+    touch((const char *)start + element_bytes * (uint64_t)__builtin_ctzll(mask), element_bytes);
 }
 
 __attribute__((preserve_most)) void __assay_workingset_mark(void *shadow) {

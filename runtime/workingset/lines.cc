@@ -39,6 +39,10 @@ uint64_t shadow_end(const Form &f) {
   return (ASSAY_HIGH_END >> f.shift) + __assay_lines_base;
 }
 
+bool is_half() {
+  return (runtime.lines & ASSAY_LINES_FORM) == ASSAY_LINES_HALF;
+}
+
 // Bit `plane` of 64 bytes, as a mask.
 uint64_t plane_of(const __m128i *bytes, unsigned plane) {
   uint64_t mask = 0;
@@ -84,6 +88,34 @@ template <typename F> void each_bit_group(uint64_t begin, uint64_t end, bool end
     if (lines)
       f(Group{(at - __assay_lines_base) / 8, lines, {}});
   }
+}
+
+void mark_bits(uint64_t first, uint64_t last) {
+  for (uint64_t line = first; line <= last; line++) {
+    uint8_t *byte = (uint8_t *)(__assay_lines_base + line / 8), bit = (uint8_t)(1 << line % 8);
+    if (!(*byte & bit))
+      __atomic_fetch_or(byte, bit, __ATOMIC_RELAXED);
+  }
+}
+
+void mark_byte(volatile uint8_t *byte) {
+  if (!(*byte & ASSAY_LINE_TOUCHED))
+    *byte |= ASSAY_LINE_TOUCHED;
+}
+
+// Eight are looked at together; they are set one by one, because another thread may set its own.
+void mark_bytes(uint64_t first, uint64_t last) {
+  constexpr uint64_t kAll = 0x0101010101010101ULL * ASSAY_LINE_TOUCHED;
+  uint8_t *at = (uint8_t *)(__assay_lines_base + first);
+  uint8_t *end = (uint8_t *)(__assay_lines_base + last + 1);
+  for (; end - at >= 8; at += 8) {
+    uint64_t eight;
+    __builtin_memcpy(&eight, at, 8);
+    for (int i = 0; (eight & kAll) != kAll && i < 8; i++)
+      mark_byte(at + i);
+  }
+  for (; at < end; at++)
+    mark_byte(at);
 }
 
 template <typename F> void each_group(bool ends, F f) {
@@ -137,21 +169,15 @@ uint32_t held_snapshots() {
 }
 
 void mark_lines(const void *start, uint64_t bytes) {
-  Form f = form();
   uint64_t begin = (uint64_t)start, end = begin + bytes;
   if (bytes == 0 || end < begin || end > ASSAY_HIGH_END)
     return;
-  for (uint64_t line = begin / f.bytes; line <= (end - 1) / f.bytes; line++) {
-    if (is_bits()) {
-      uint8_t *byte = (uint8_t *)(__assay_lines_base + line / 8), bit = (uint8_t)(1 << line % 8);
-      if (!(*byte & bit))
-        __atomic_fetch_or(byte, bit, __ATOMIC_RELAXED);
-    } else {
-      volatile uint8_t *byte = (uint8_t *)(__assay_lines_base + line);
-      if (!(*byte & ASSAY_LINE_TOUCHED))
-        *byte |= ASSAY_LINE_TOUCHED;
-    }
-  }
+  if (is_bits())
+    mark_bits(begin / 64, (end - 1) / 64);
+  else if (is_half())
+    mark_bytes(begin / 32, (end - 1) / 32);
+  else
+    mark_bytes(begin / 64, (end - 1) / 64);
 }
 
 void look_at_lines(void (*f)(void *context, const Group &group), void *context) {

@@ -10,6 +10,10 @@
 
 #include <stdint.h>
 
+#include "abi/shadow.h"
+#include "abi/sites.h"
+#include "runtime/core/runtime.h"
+
 namespace assay::workingset {
 
 constexpr uint32_t kMostPlanes = 8;
@@ -31,6 +35,15 @@ uint32_t held_snapshots();
 
 // Marks the lines that [start, start + bytes) lies in.
 void mark_lines(const void *start, uint64_t bytes);
+
+// Does none of them need it? May say no of many lines, and of forms other than a byte for 64 bytes.
+inline bool are_marked(const void *start, uint64_t bytes) {
+  uint64_t first = (uint64_t)start >> 6, last = ((uint64_t)start + bytes - 1) >> 6;
+  if (runtime.lines & ASSAY_LINES_FORM || last - first > 1 || last >= ASSAY_HIGH_END >> 6)
+    return false;
+  const volatile uint8_t *lines = (const volatile uint8_t *)__assay_lines_base;
+  return lines[first] & lines[last] & ASSAY_LINE_TOUCHED;
+}
 
 // 64 lines: group g holds lines 64 g and on. Bit i of a plane is line i.
 struct Group {
