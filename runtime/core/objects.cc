@@ -9,18 +9,38 @@
 namespace assay {
 
 uint32_t context_of(const void *frame, uint32_t type, uint32_t origin) {
+  const uint64_t at = (uint64_t)frame, end = end_of_stack(at);
+  StackMemo *memo = take_memo(at, end);
+  if (memo && is_known(*memo, at, type, origin, end)) {
+    uint32_t context = memo->context;
+    give_back(*memo);
+    return context;
+  }
+  if (memo)
+    begin_memo(*memo, at, type, origin);
   Stack stack;
-  unwind(frame, runtime.options.depth, runtime.options.fold_recursion, stack);
-  return runtime.depot.intern(stack, type, origin);
+  unwind(frame, runtime.options.depth, runtime.options.fold_recursion, stack,
+         memo ? &memo->reads : nullptr);
+  uint32_t context = runtime.depot.intern(stack, type, origin);
+  if (memo) {
+    end_memo(*memo, context);
+    give_back(*memo);
+  }
+  return context;
+}
+
+ChunkHeader timeless_header(uint64_t size, uint32_t context) {
+  ChunkHeader header = {};
+  header.size = size;
+  header.context = context;
+  return header;
 }
 
 ChunkHeader new_header(uint64_t size, uint32_t context) {
   Moment when = now();
-  ChunkHeader header = {};
-  header.size = size;
+  ChunkHeader header = timeless_header(size, context);
   header.time_us = when.us;
   header.cpu = when.cpu;
-  header.context = context;
   return header;
 }
 

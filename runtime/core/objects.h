@@ -24,8 +24,9 @@ inline uint32_t take_next_type() {
 // The context of the call that `frame` is the frame of.
 uint32_t context_of(const void *frame, uint32_t type, uint32_t origin = 0);
 
-// Born now, on this cpu.
+// Born now, on this cpu; or, where no tool asks for lives, some time.
 ChunkHeader new_header(uint64_t size, uint32_t context);
+ChunkHeader timeless_header(uint64_t size, uint32_t context);
 
 // Tells the tools of the end; frame, of the function that frees, may be null.
 void end_object(void *block, const ChunkHeader &header, const void *frame);

@@ -25,7 +25,10 @@ public:
   uint32_t intern(const Stack &stack, uint32_t type, uint32_t origin);
   // From now on every stack is a new context, also one of known addresses: a module was unloaded,
   // and another may come in its place.
-  void start_generation() { __atomic_fetch_add(&generation_, 1, __ATOMIC_RELAXED); }
+  void start_generation() {
+    __atomic_fetch_add(&generation_, 1, __ATOMIC_RELAXED);
+    forget_memos();
+  }
   // In the child of a fork: its file has no contexts yet, and few of the parent's will be in it.
   void forget();
   // Null while a context is being added by another thread.

@@ -68,17 +68,6 @@ void find_other_stack(uint64_t sp) {
   this_thread.other_high = page + pages * kPage;
 }
 
-// One past the stack that sp is on; 0 if that cannot be told.
-uint64_t end_of_stack(uint64_t sp) {
-  if (sp >= this_thread.stack_low && sp < this_thread.stack_high)
-    return this_thread.stack_high;
-  if (this_thread.stack_high == 0)
-    return find_own_stack(sp) ? this_thread.stack_high : 0;
-  if (sp < this_thread.other_low || sp >= this_thread.other_high)
-    find_other_stack(sp);
-  return this_thread.other_high;
-}
-
 // How to leave a frame, in 64 bits:
 //   bit 0       there is a rule        bits 16-31  where rbp was saved, from the frame address
 //   bit 1       by frame pointer       bits 32-63  offset of the frame address
@@ -132,13 +121,19 @@ bool contains(const Stack &stack, uint64_t pc) {
   return false;
 }
 
-uint64_t load(uint64_t at) {
-  return *(const uint64_t *)at;
-}
-
 } // namespace
 
-void unwind(const void *frame, size_t limit, bool folded, Stack &out) {
+uint64_t end_of_stack(uint64_t sp) {
+  if (sp >= this_thread.stack_low && sp < this_thread.stack_high)
+    return this_thread.stack_high;
+  if (this_thread.stack_high == 0)
+    return find_own_stack(sp) ? this_thread.stack_high : 0;
+  if (sp < this_thread.other_low || sp >= this_thread.other_high)
+    find_other_stack(sp);
+  return this_thread.other_high;
+}
+
+void unwind(const void *frame, size_t limit, bool folded, Stack &out, StackReads *reads) {
   uint64_t rbp = (uint64_t)frame;
   out.depth = 0;
   out.cut = false;
@@ -147,6 +142,12 @@ void unwind(const void *frame, size_t limit, bool folded, Stack &out) {
   if (!end)
     return;
   const uint64_t last = end - 16;
+  auto load = [&](uint64_t at) {
+    uint64_t value = *(const uint64_t *)at;
+    if (reads)
+      reads->add(at - (uint64_t)frame, value);
+    return value;
+  };
   // The interposed function's own frame is ours, so it has a frame pointer.
   uint64_t rsp = rbp, rule = kKnown | kFramePointer;
   size_t folds = 0;
@@ -203,10 +204,12 @@ StackBounds known_stack(uint32_t number) {
 }
 
 void forget_stacks_holder() {
+  give_back_all_memos();
   stacks.lock.reset();
 }
 
 void forget_frame_rules() {
+  forget_memos();
   for (auto &slot : cache.slots)
     __atomic_store_n(&slot.key_and_value, 0, __ATOMIC_RELAXED);
 }

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/core/stack_memo.h"
+
 namespace assay {
 
 constexpr size_t kMaxDepth = 256;
@@ -16,8 +18,13 @@ struct Stack {
 };
 
 // Return addresses from the frame (of the interposed function) outwards; innermost first, at most
-// limit; of pcs that come again, in a recursion, only the innermost if folded. Reads only the stack that the thread is running on. Inside a Busy section.
-void unwind(const void *frame, size_t limit, bool folded, Stack &out);
+// limit; of pcs that come again, in a recursion, only the innermost if folded. Reads only the stack that
+// the thread is running on. Inside a Busy section.
+// reads, which may be null, is told of every word of the stack that was read.
+void unwind(const void *frame, size_t limit, bool folded, Stack &out, StackReads *reads = nullptr);
+
+// One past the stack that the address is on, which is the thread's; 0 if that cannot be told.
+uint64_t end_of_stack(uint64_t address);
 
 // The stacks of threads that have allocated; the main thread's is the first. A stack that several
 // threads used, one after the other, is one.
