@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <map>
 
+#include "llvm/Analysis/ScalarEvolutionExpressions.h"
 #include "llvm/IR/CFG.h"
 
 using namespace llvm;
@@ -61,21 +62,38 @@ void Looks::look_at_open() {
   open_.clear();
 }
 
+// An expression as another one and a constant: accesses whose other ones are the same are of one address.
+std::pair<const SCEV *, int64_t> Looks::split(const SCEV *expression) {
+  if (auto *sum = dyn_cast<SCEVAddExpr>(expression)) {
+    auto *constant = dyn_cast<SCEVConstant>(sum->getOperand(0));
+    if (!constant || constant->getAPInt().getSignificantBits() > 48)
+      return {expression, 0};
+    SmallVector<const SCEV *, 4> others(drop_begin(sum->operands()));
+    return {evolution_.getAddExpr(others), constant->getAPInt().getSExtValue()};
+  }
+  if (auto *in_loop = dyn_cast<SCEVAddRecExpr>(expression)) {
+    auto [start, offset] = split(in_loop->getStart());
+    if (offset == 0)
+      return {expression, 0};
+    SmallVector<const SCEV *, 4> operands(in_loop->operands());
+    operands[0] = start;
+    return {evolution_.getAddRecExpr(operands, in_loop->getLoop(), SCEV::FlagAnyWrap), offset};
+  }
+  return {expression, 0};
+}
+
 void Looks::add(Instruction &instruction, const Access &access) {
-  APInt offset(layout_.getIndexTypeSizeInBits(access.pointer->getType()), 0);
-  Value *address = const_cast<Value *>(access.pointer->stripAndAccumulateConstantOffsets(
-      layout_, offset, /*AllowNonInbounds=*/true));
-  int64_t first = offset.getSExtValue();
+  auto [address, first] = split(evolution_.getSCEV(access.pointer));
   Base &base = open_[address];
-  auto learn = [&](Align align, int64_t aligned) {
-    uint64_t known = std::min(align.value(), options_.line_bytes);
-    if (known > base.align) {
-      base.align = known;
+  auto learn = [&](uint64_t align, int64_t aligned) {
+    align = std::min(align, options_.line_bytes);
+    if (align > base.align) {
+      base.align = align;
       base.aligned = aligned;
     }
   };
-  learn(access.align, first);
-  learn(address->getPointerAlignment(layout_), 0);
+  learn(access.align.value(), first);
+  learn(1ULL << std::min(evolution_.getMinTrailingZeros(address), 12U), 0);
   uint64_t bytes = std::max<uint64_t>(access.bytes, 1); // of a scalable vector, the first
   base.touches.push_back({&instruction, access.pointer, first, first + (int64_t)bytes - 1});
   if (options_.naive)
@@ -83,7 +101,7 @@ void Looks::add(Instruction &instruction, const Access &access) {
 }
 
 // The touches from one address since the last pause, in their order.
-void Looks::look(Value *address, const Base &base) {
+void Looks::look(const SCEV *address, const Base &base) {
   const Pieces pieces(base.align, base.aligned);
   struct Chosen {
     int64_t at; // offset from the address

@@ -5,8 +5,8 @@
 #include "compiler/access.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/IR/BasicBlock.h"
-#include "llvm/IR/DataLayout.h"
 
 namespace assay::compiler {
 
@@ -32,8 +32,8 @@ struct LookOptions {
 // Is given the blocks of a function in reverse post-order, and the accesses of each in their order.
 class Looks {
 public:
-  Looks(const llvm::DataLayout &layout, const LookOptions &options)
-      : layout_(layout), options_(options) {}
+  Looks(llvm::ScalarEvolution &evolution, const LookOptions &options)
+      : evolution_(evolution), options_(options) {}
 
   void begin(llvm::BasicBlock &block);
   void add(llvm::Instruction &instruction, const Access &access);
@@ -56,20 +56,21 @@ private:
   };
   // Every line of these bytes was looked at.
   struct Seen {
-    llvm::Value *address;
+    const llvm::SCEV *address;
     int64_t first, last; // offsets from it
   };
   using SeenBytes = llvm::SmallVector<Seen, 8>;
 
+  std::pair<const llvm::SCEV *, int64_t> split(const llvm::SCEV *expression);
   void look_at_open();
-  void look(llvm::Value *address, const Base &base);
+  void look(const llvm::SCEV *address, const Base &base);
   SeenBytes seen_before(llvm::BasicBlock &block) const;
   static bool is_seen(const SeenBytes &seen, const Seen &bytes);
 
-  const llvm::DataLayout &layout_;
+  llvm::ScalarEvolution &evolution_;
   const LookOptions options_;
   llvm::BasicBlock *block_ = nullptr;
-  llvm::MapVector<llvm::Value *, Base> open_; // since the last pause
+  llvm::MapVector<const llvm::SCEV *, Base> open_; // since the last pause
   SeenBytes seen_;
   llvm::DenseMap<llvm::BasicBlock *, SeenBytes> seen_at_end_;
   llvm::SmallVector<Look, 32> looks_;

@@ -75,19 +75,24 @@ public:
     if (!is_ignored("src", module.getSourceFileName()))
       for (Function &function : module)
         if (interesting(function) && !is_ignored("fun", function.getName()))
-          instrument(function, functions.getResult<TargetLibraryAnalysis>(function), sites);
+          instrument(function, functions, sites);
     add_module_init(module, dir);
     return PreservedAnalyses::none();
   }
   static bool isRequired() { return true; }
 
 private:
-  static void instrument(Function &function, const TargetLibraryInfo &library, Sites &sites) {
+  static void instrument(Function &function, FunctionAnalysisManager &analyses, Sites &sites) {
+    auto &library = analyses.getResult<TargetLibraryAnalysis>(function);
     instrument_allocations(function, sites);
     if (wants_heap())
       instrument_heap(function, {.naive = naive, .exact = exact, .counters = counters}, library);
-    if (wants_workingset())
-      instrument_workingset(function, {.naive = naive, .lines = lines}, library);
+    if (!wants_workingset())
+      return;
+    analyses.invalidate(function, PreservedAnalyses::none()); // of code as it was
+    instrument_workingset(function, {.naive = naive, .lines = lines},
+                          analyses.getResult<TargetLibraryAnalysis>(function),
+                          analyses.getResult<ScalarEvolutionAnalysis>(function));
   }
 };
 

@@ -46,10 +46,10 @@ Form form_of(uint32_t lines) {
 class WorkingSetInstrumenter {
 public:
   WorkingSetInstrumenter(Function &function, const WorkingSetOptions &options,
-                         const TargetLibraryInfo &library)
+                         const TargetLibraryInfo &library, ScalarEvolution &evolution)
       : function_(function), module_(*function.getParent()), layout_(function.getDataLayout()),
         options_(options), form_(form_of(options.lines)), library_(library),
-        looks_(layout_, {form_.line_bytes, options.naive,
+        looks_(evolution, {form_.line_bytes, options.naive,
                          // with a clock of accesses, a snapshot ends at the end of a block
                          !options.naive && !(options.lines & ASSAY_LINES_ACCESSES)}) {}
 
@@ -240,8 +240,8 @@ private:
 } // namespace
 
 bool instrument_workingset(Function &function, const WorkingSetOptions &options,
-                           const TargetLibraryInfo &library) {
-  return WorkingSetInstrumenter(function, options, library).run();
+                           const TargetLibraryInfo &library, ScalarEvolution &evolution) {
+  return WorkingSetInstrumenter(function, options, library, evolution).run();
 }
 
 } // namespace assay::compiler

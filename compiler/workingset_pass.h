@@ -1,6 +1,7 @@
 // The working set tool's instrumentation.
 #pragma once
 
+#include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/Function.h"
 
@@ -14,6 +15,7 @@ struct WorkingSetOptions {
 // Marks the line of every access of the function, the stack's and globals' too. Returns whether
 // anything changed.
 bool instrument_workingset(llvm::Function &function, const WorkingSetOptions &options,
-                           const llvm::TargetLibraryInfo &library);
+                           const llvm::TargetLibraryInfo &library,
+                           llvm::ScalarEvolution &evolution);
 
 } // namespace assay::compiler
