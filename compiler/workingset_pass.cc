@@ -166,18 +166,18 @@ private:
     const bool bits = (options_.lines & ASSAY_LINES_FORM) == ASSAY_LINES_BITS;
     Value *dynamic = base();
     BuilderAfter builder(*look.after);
-    Value *seen = nullptr, *shadow = nullptr;
+    Value *seen = nullptr, *number = nullptr;
     for (const TouchedByte &byte : look.bytes) {
       Value *address = builder.CreatePtrToInt(byte.pointer, builder.getInt64Ty());
       address = builder.CreateAdd(address, builder.getInt64((uint64_t)byte.offset));
-      Value *place = builder.CreateLShr(address, form_.shift);
-      place = builder.CreateAdd(place, dynamic ? dynamic : builder.getInt64(form_.base));
-      shadow = builder.CreateIntToPtr(place, builder.getPtrTy());
-      Value *line = ours(builder.CreateLoad(builder.getInt8Ty(), shadow));
+      number = builder.CreateLShr(address, form_.shift);
+      Value *place = builder.CreateAdd(number, dynamic ? dynamic : builder.getInt64(form_.base));
+      Value *line = ours(builder.CreateLoad(builder.getInt8Ty(),
+                                            builder.CreateIntToPtr(place, builder.getPtrTy())));
       if (bits) { // up to the sign
-        Value *number = builder.CreateTrunc(builder.CreateLShr(address, 6), builder.getInt8Ty());
-        number = builder.CreateAnd(number, builder.getInt8(7));
-        line = builder.CreateShl(line, builder.CreateSub(builder.getInt8(7), number));
+        Value *bit = builder.CreateTrunc(builder.CreateLShr(address, 6), builder.getInt8Ty());
+        bit = builder.CreateAnd(bit, builder.getInt8(7));
+        line = builder.CreateShl(line, builder.CreateSub(builder.getInt8(7), bit));
       }
       seen = seen ? builder.CreateAnd(seen, line) : line;
     }
@@ -186,7 +186,7 @@ private:
         SplitBlockAndInsertIfThen(is_new, builder.GetInsertPoint(), false, unlikely()));
     slow.SetCurrentDebugLocation(look.after->getDebugLoc());
     if (look.bytes.size() == 1 && !bits) {
-      call_keeping_registers(slow, "__assay_workingset_mark", {shadow});
+      call_keeping_registers(slow, "__assay_workingset_mark", {number});
       return;
     }
     const TouchedByte &first = look.bytes.front();

@@ -46,8 +46,8 @@ void __assay_workingset_masked(const void *start, uint64_t element_bytes, uint64
     touch((const char *)start + element_bytes * (uint64_t)__builtin_ctzll(mask), element_bytes);
 }
 
-__attribute__((preserve_most)) void __assay_workingset_mark(void *shadow) {
-  *(volatile uint8_t *)shadow |= ASSAY_LINE_TOUCHED;
+__attribute__((preserve_most)) void __assay_workingset_mark(uint64_t line) {
+  ((volatile uint8_t *)__assay_lines_base)[line] |= ASSAY_LINE_TOUCHED;
   say_where_once();
 }
 
