@@ -19,6 +19,8 @@ using namespace llvm;
 namespace assay::compiler {
 namespace {
 
+constexpr size_t kClose = 4;     // accesses between looks that become one
+constexpr size_t kMostBytes = 3; // each of a look needs a register
 constexpr size_t kMostSeen = 48; // at a block's end; to forget some costs looks, no lines
 
 // The bytes around an address, cut where its alignment says that a line may end.
@@ -60,6 +62,25 @@ void Looks::look_at_open() {
   for (const auto &[address, base] : open_)
     look(address, base);
   open_.clear();
+  join_wanted();
+}
+
+// Looks that follow each other closely become one, with one branch.
+void Looks::join_wanted() {
+  sort(wanted_, [](const Wanted &a, const Wanted &b) { return a.number < b.number; });
+  size_t before = 0; // number of the newest look's last access
+  for (bool first = true; Wanted &wanted : wanted_) {
+    if (!first && !options_.naive && wanted.number - before <= kClose &&
+        looks_.back().bytes.size() + wanted.look.bytes.size() <= kMostBytes) {
+      looks_.back().after = wanted.look.after;
+      append_range(looks_.back().bytes, wanted.look.bytes);
+    } else {
+      looks_.push_back(wanted.look);
+    }
+    before = wanted.number;
+    first = false;
+  }
+  wanted_.clear();
 }
 
 // An expression as another one and a constant: accesses whose other ones are the same are of one address.
@@ -95,7 +116,7 @@ void Looks::add(Instruction &instruction, const Access &access) {
   learn(access.align.value(), first);
   learn(1ULL << std::min(evolution_.getMinTrailingZeros(address), 12U), 0);
   uint64_t bytes = std::max<uint64_t>(access.bytes, 1); // of a scalable vector, the first
-  base.touches.push_back({&instruction, access.pointer, first, first + (int64_t)bytes - 1});
+  base.touches.push_back({added_++, &instruction, access.pointer, first, first + (int64_t)bytes - 1});
   if (options_.naive)
     pause();
 }
@@ -103,33 +124,30 @@ void Looks::add(Instruction &instruction, const Access &access) {
 // The touches from one address since the last pause, in their order.
 void Looks::look(const SCEV *address, const Base &base) {
   const Pieces pieces(base.align, base.aligned);
-  struct Chosen {
-    int64_t at; // offset from the address
-    TouchedByte byte;
-  };
-  std::map<int64_t, Chosen> touched; // by piece
+  std::map<int64_t, TouchedByte> touched; // by piece
   for (const Touch &touch : base.touches)
     if (!is_seen(seen_, {address, touch.first, touch.last})) {
-      touched[pieces.of(touch.first)] = {touch.first, {touch.pointer, 0}};
-      touched.insert({pieces.of(touch.last), {touch.last, {touch.pointer, touch.last - touch.first}}});
+      touched[pieces.of(touch.first)] = {touch.pointer, 0};
+      touched.insert({pieces.of(touch.last), {touch.pointer, touch.last - touch.first}});
     }
   auto linked = [&](int64_t piece, int64_t later) {
     return pieces.first_byte(later) - pieces.last_byte(piece) <= (int64_t)options_.line_bytes;
   };
   for (auto begin = touched.begin(); begin != touched.end();) {
-    Look look = {nullptr, {begin->second.byte}, 0};
+    Wanted wanted = {0, {nullptr, {begin->second}}};
     auto last = begin;
     for (auto next = std::next(begin); next != touched.end() && linked(last->first, next->first);) {
       while (next != touched.end() && linked(last->first, next->first))
         ++next;
       last = std::prev(next);
-      look.bytes.push_back(last->second.byte);
+      wanted.look.bytes.push_back(last->second);
     }
-    look.reach = (uint64_t)(last->second.at - begin->second.at) + 1;
     for (const Touch &touch : base.touches)
-      if (pieces.of(touch.first) >= begin->first && pieces.of(touch.last) <= last->first)
-        look.after = touch.instruction;
-    looks_.push_back(look);
+      if (pieces.of(touch.first) >= begin->first && pieces.of(touch.last) <= last->first) {
+        wanted.number = touch.number;
+        wanted.look.after = touch.instruction;
+      }
+    wanted_.push_back(wanted);
     seen_.push_back({address, pieces.first_byte(begin->first), pieces.last_byte(last->first)});
     begin = std::next(last);
   }

@@ -16,11 +16,10 @@ struct TouchedByte {
   int64_t offset; // from pointer, bytes
 };
 
-// One look: each line from the first byte to the last is that of one of the bytes.
+// One look: at the lines of some bytes together.
 struct Look {
   llvm::Instruction *after;
-  llvm::SmallVector<TouchedByte, 2> bytes; // in ascending order
-  uint64_t reach;                          // bytes from the first to the last, both included
+  llvm::SmallVector<TouchedByte, 2> bytes;
 };
 
 struct LookOptions {
@@ -45,6 +44,7 @@ public:
 private:
   // From one address, by constant offsets.
   struct Touch {
+    size_t number; // of the instruction, among those of the block that were added
     llvm::Instruction *instruction;
     llvm::Value *pointer;
     int64_t first, last; // bytes from the address
@@ -59,10 +59,15 @@ private:
     const llvm::SCEV *address;
     int64_t first, last; // offsets from it
   };
+  struct Wanted {
+    size_t number; // of the last access that it is for
+    Look look;
+  };
   using SeenBytes = llvm::SmallVector<Seen, 8>;
 
   std::pair<const llvm::SCEV *, int64_t> split(const llvm::SCEV *expression);
   void look_at_open();
+  void join_wanted();
   void look(const llvm::SCEV *address, const Base &base);
   SeenBytes seen_before(llvm::BasicBlock &block) const;
   static bool is_seen(const SeenBytes &seen, const Seen &bytes);
@@ -71,6 +76,8 @@ private:
   const LookOptions options_;
   llvm::BasicBlock *block_ = nullptr;
   llvm::MapVector<const llvm::SCEV *, Base> open_; // since the last pause
+  llvm::SmallVector<Wanted, 16> wanted_;      // of these
+  size_t added_ = 0;
   SeenBytes seen_;
   llvm::DenseMap<llvm::BasicBlock *, SeenBytes> seen_at_end_;
   llvm::SmallVector<Look, 32> looks_;

@@ -5,7 +5,7 @@
 //   new:                             out of the way
 //     call __assay_workingset_mark   keeps the registers; sets the bit, once a snapshot
 //
-// Two bytes of the shadow are looked at together: the sign of `first & last`.
+// Several bytes of the shadow are looked at together: the sign of `first & second`.
 //
 // Source: working-set.txt, "Approach".
 
@@ -166,32 +166,30 @@ private:
     const bool bits = (options_.lines & ASSAY_LINES_FORM) == ASSAY_LINES_BITS;
     Value *dynamic = base();
     BuilderAfter builder(*look.after);
-    Value *seen = nullptr, *number = nullptr;
+    Value *seen = nullptr;
+    SmallVector<Value *, 4> lines;
     for (const TouchedByte &byte : look.bytes) {
       Value *address = builder.CreatePtrToInt(byte.pointer, builder.getInt64Ty());
       address = builder.CreateAdd(address, builder.getInt64((uint64_t)byte.offset));
-      number = builder.CreateLShr(address, form_.shift);
-      Value *place = builder.CreateAdd(number, dynamic ? dynamic : builder.getInt64(form_.base));
-      Value *line = ours(builder.CreateLoad(builder.getInt8Ty(),
-                                            builder.CreateIntToPtr(place, builder.getPtrTy())));
-      if (bits) { // up to the sign
-        Value *bit = builder.CreateTrunc(builder.CreateLShr(address, 6), builder.getInt8Ty());
+      Value *number = builder.CreateLShr(address, Log2_64(form_.line_bytes));
+      Value *place = bits ? builder.CreateLShr(address, form_.shift) : number;
+      place = builder.CreateAdd(place, dynamic ? dynamic : builder.getInt64(form_.base));
+      Value *marks = ours(builder.CreateLoad(builder.getInt8Ty(),
+                                             builder.CreateIntToPtr(place, builder.getPtrTy())));
+      if (bits) { // the line's up to the sign
+        Value *bit = builder.CreateTrunc(number, builder.getInt8Ty());
         bit = builder.CreateAnd(bit, builder.getInt8(7));
-        line = builder.CreateShl(line, builder.CreateSub(builder.getInt8(7), bit));
+        marks = builder.CreateShl(marks, builder.CreateSub(builder.getInt8(7), bit));
       }
-      seen = seen ? builder.CreateAnd(seen, line) : line;
+      seen = seen ? builder.CreateAnd(seen, marks) : marks;
+      lines.push_back(number);
     }
     Value *is_new = builder.CreateICmpSGE(seen, builder.getInt8(0));
     IRBuilder<> slow(
         SplitBlockAndInsertIfThen(is_new, builder.GetInsertPoint(), false, unlikely()));
     slow.SetCurrentDebugLocation(look.after->getDebugLoc());
-    if (look.bytes.size() == 1 && !bits) {
-      call_keeping_registers(slow, "__assay_workingset_mark", {number});
-      return;
-    }
-    const TouchedByte &first = look.bytes.front();
-    Value *start = slow.CreatePtrAdd(first.pointer, slow.getInt64((uint64_t)first.offset));
-    call_keeping_registers(slow, "__assay_workingset_span", {start, slow.getInt64(look.reach)});
+    for (Value *line : lines) // to mark a line again does no harm
+      call_keeping_registers(slow, "__assay_workingset_mark", {line});
   }
 
   Constant *thread_local_hook(StringRef name, Type *type) {

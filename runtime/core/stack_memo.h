@@ -9,11 +9,12 @@ namespace assay {
 // What unwinding reads: words at offsets from its first frame.
 class StackReads {
 public:
-  void clear() { count_ = 0; }
+  void clear() { count_ = furthest_ = 0; }
   void add(uint64_t offset, uint64_t value) {
     if (count_ < kMost && offset <= UINT32_MAX) {
       offsets_[count_] = (uint32_t)offset;
       values_[count_] = value;
+      furthest_ = furthest_ < (uint32_t)offset ? (uint32_t)offset : furthest_;
     }
     count_++;
   }
@@ -23,7 +24,7 @@ public:
 
 private:
   static constexpr uint32_t kMost = 96; // two a frame
-  uint32_t count_ = 0;
+  uint32_t count_ = 0, furthest_ = 0;
   uint32_t offsets_[kMost];
   uint64_t values_[kMost];
 };

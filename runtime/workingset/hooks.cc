@@ -47,12 +47,7 @@ void __assay_workingset_masked(const void *start, uint64_t element_bytes, uint64
 }
 
 __attribute__((preserve_most)) void __assay_workingset_mark(uint64_t line) {
-  ((volatile uint8_t *)__assay_lines_base)[line] |= ASSAY_LINE_TOUCHED;
-  say_where_once();
-}
-
-__attribute__((preserve_most)) void __assay_workingset_span(const void *start, uint64_t bytes) {
-  mark_lines(start, bytes);
+  mark_line(line);
   say_where_once();
 }
 

@@ -168,6 +168,13 @@ uint32_t held_snapshots() {
   return is_bits() ? 0 : kMostPlanes - 1;
 }
 
+void mark_line(uint64_t number) {
+  if (is_bits())
+    mark_bits(number, number);
+  else
+    mark_byte((uint8_t *)__assay_lines_base + number);
+}
+
 void mark_lines(const void *start, uint64_t bytes) {
   uint64_t begin = (uint64_t)start, end = begin + bytes;
   if (bytes == 0 || end < begin || end > ASSAY_HIGH_END)

@@ -36,6 +36,16 @@ void take_away(int level, uint64_t address) {
     __atomic_store_n(e, 0, __ATOMIC_RELAXED);
 }
 
+// Fewer than a page.
+void own_blocks(uint64_t at, uint64_t end, uint32_t context) {
+  for (int coarser = 1; coarser < kLevels; coarser++) {
+    take_away(coarser, at);
+    take_away(coarser, end - 1);
+  }
+  for (uint32_t *e = entry(0, at), *last = entry(0, end - 1); e <= last; e++)
+    __atomic_store_n(e, context | kNew, __ATOMIC_RELAXED);
+}
+
 } // namespace
 
 bool create_owners() {
@@ -55,6 +65,10 @@ void own(const void *block, uint64_t bytes, uint32_t context) {
   uint64_t at = (uint64_t)block, end = at + (bytes ? bytes : 1);
   if (end > ASSAY_HIGH_END || end < at)
     return;
+  if (bytes < 1ULL << kShifts[1]) {
+    own_blocks(at, end, context);
+    return;
+  }
   while (at < end) {
     int level = kLevels - 1;
     while (level > 0 && (at % (1ULL << kShifts[level]) || end - at < 1ULL << kShifts[level]))
