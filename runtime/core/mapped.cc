@@ -83,8 +83,11 @@ void forget_range(uint64_t start, uint64_t end, const void *frame) {
   }
 }
 
+// A tool that asks who allocates, and not for objects, wants to know of mappings, too: there they are no
+// objects that a report would count.
 bool mappings_observed() {
-  return runtime.options.mmap && observed();
+  bool wanted = runtime.options.mmap || (runtime.wants_allocations && !runtime.wants_objects);
+  return wanted && observed();
 }
 
 uint64_t pages(uint64_t size) {
