@@ -189,12 +189,13 @@ private:
     for (size_t number = 0; number < result_.phases.size(); number++) {
       Phase &phase = result_.phases[number];
       phase.owners = ranked(sums[number]);
-      uint64_t sum = 0;
+      double sum = 0, length = 0;
       for (size_t i = phase.first; i <= phase.last; i++) {
-        sum += result_.snapshots[i].lines;
+        sum += double(result_.snapshots[i].lines) * weight(result_.snapshots[i]);
+        length += weight(result_.snapshots[i]);
         phase.most_lines = std::max(phase.most_lines, result_.snapshots[i].lines);
       }
-      phase.mean_lines = sum / (phase.last - phase.first + 1);
+      phase.mean_lines = static_cast<uint64_t>(sum / length);
     }
   }
 

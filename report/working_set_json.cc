@@ -19,12 +19,6 @@ const char *unit_name(uint32_t unit) {
   }
 }
 
-Json owner_json(const analyze::LinesOwner &owner) {
-  return {{"kind", owner.kind},
-          {"name", owner.name},
-          {"type", owner.type.empty() ? Json(nullptr) : Json(owner.type)}};
-}
-
 Json owners_json(const WorkingSetResult &result, const std::vector<OwnerLines> &owners,
                  unsigned top) {
   Json list = Json::array();
