@@ -13,8 +13,6 @@
 namespace analyze {
 namespace {
 
-constexpr uint32_t kNobody = UINT32_MAX;
-
 // How many touched lines of one folded line each owner has, in the order in which they are met.
 class Votes {
 public:
@@ -39,6 +37,52 @@ private:
   std::vector<std::pair<uint32_t, uint64_t>> counts_;
 };
 
+// Joins the lines of one snapshot, which come in ascending order.
+class Folding {
+public:
+  Folding(uint64_t fold, const std::function<void(const TouchedGroup &)> &f) : fold_(fold), f_(f) {}
+
+  void add(const TouchedGroup &recorded) {
+    if (fold_ == 1)
+      return f_(recorded);
+    out_.snapshot = recorded.snapshot;
+    uint64_t begin = recorded.group * ASSAY_GROUP_LINES;
+    each_line(recorded.lines, [&](unsigned line) {
+      if (uint64_t folded = (begin + line) / fold_; folded != line_) {
+        end_line();
+        line_ = folded;
+      }
+      votes_.add(recorded.owners[line]);
+    });
+  }
+  void end() {
+    end_line();
+    if (out_.lines)
+      f_(out_);
+  }
+
+private:
+  void end_line() {
+    if (line_ == kNone)
+      return;
+    if (uint64_t group = line_ / ASSAY_GROUP_LINES; group != out_.group) {
+      if (out_.lines)
+        f_(out_);
+      out_.group = group;
+      out_.lines = 0;
+    }
+    out_.lines |= 1ULL << line_ % ASSAY_GROUP_LINES;
+    out_.owners[line_ % ASSAY_GROUP_LINES] = votes_.take();
+  }
+
+  static constexpr uint64_t kNone = UINT64_MAX;
+  uint64_t fold_;
+  const std::function<void(const TouchedGroup &)> &f_;
+  uint64_t line_ = kNone; // whose parts are counted
+  Votes votes_;
+  TouchedGroup out_;
+};
+
 } // namespace
 
 LineReplay::LineReplay(const profile::WorkingSet &set, LineOwners &owners, uint64_t fold)
@@ -54,36 +98,19 @@ void LineReplay::run(const std::function<void(const TouchedGroup &)> &f) {
       for (const auto &[group, planes] : batch.groups)
         if (uint64_t plane = planes[snapshot - batch.first])
           recorded[group] |= plane;
-    TouchedGroup out;
-    out.snapshot = snapshot;
-    Votes votes;
-    uint64_t line = UINT64_MAX, page = UINT64_MAX, pages = 0; // that are being looked at
-    auto end_line = [&] {
-      if (line == UINT64_MAX)
-        return;
-      if (out.lines && out.group != line / ASSAY_GROUP_LINES) {
-        f(out);
-        out.lines = 0;
-      }
-      out.group = line / ASSAY_GROUP_LINES;
-      out.lines |= 1ULL << line % ASSAY_GROUP_LINES;
-      out.owners[line % ASSAY_GROUP_LINES] = votes.take();
-    };
-    for (auto [group, touched] : recorded) {
-      OwnersOfGroup &known = owners_of(group);
+    uint64_t page = UINT64_MAX, pages = 0;
+    Folding folding(fold_, f);
+    TouchedGroup touched;
+    touched.snapshot = snapshot;
+    for (auto [group, lines] : recorded) {
       pages += group * group_bytes / 4096 != page;
       page = group * group_bytes / 4096;
-      each_line(touched, [&, group = group](unsigned each) {
-        uint64_t folded = (group * ASSAY_GROUP_LINES + each) / fold_;
-        if (folded != line)
-          end_line();
-        line = folded;
-        votes.add(owner(group, each, known));
-      });
+      touched.group = group;
+      touched.lines = lines;
+      touched.owners = owners_of(group, lines);
+      folding.add(touched);
     }
-    end_line();
-    if (out.lines)
-      f(out);
+    folding.end();
     pages_.push_back(pages);
   }
 }
@@ -109,22 +136,23 @@ void LineReplay::apply_owners(uint32_t snapshot) {
        next_owned_++) {
     const profile::OwnedLines &run = set_.owned[next_owned_];
     uint32_t name = owners_.of_site(run.owner);
-    for (uint64_t line = run.first; line < run.first + run.count; line++)
-      owners_of(line / ASSAY_GROUP_LINES)[line % ASSAY_GROUP_LINES] = name;
+    for (uint64_t line = run.first; line < run.first + run.count; line++) {
+      Owners &owners = owners_of_[line / ASSAY_GROUP_LINES];
+      owners.names[line % ASSAY_GROUP_LINES] = name;
+      owners.known |= 1ULL << line % ASSAY_GROUP_LINES;
+    }
   }
 }
 
-LineReplay::OwnersOfGroup &LineReplay::owners_of(uint64_t group) {
-  auto [known, is_new] = owners_of_.try_emplace(group);
-  if (is_new)
-    known->second.fill(kNobody);
-  return known->second;
-}
-
-uint32_t LineReplay::owner(uint64_t group, unsigned line, OwnersOfGroup &known) {
-  if (known[line] == kNobody)
-    known[line] = owners_.of_address((group * ASSAY_GROUP_LINES + line) * set_.line_bytes);
-  return known[line];
+// Known for these lines at least.
+const NumberOfLine &LineReplay::owners_of(uint64_t group, uint64_t lines) {
+  Owners &owners = owners_of_[group];
+  each_line(lines & ~owners.known, [&](unsigned line) {
+    uint64_t address = (group * ASSAY_GROUP_LINES + line) * set_.line_bytes;
+    owners.names[line] = owners_.of_address(address);
+  });
+  owners.known |= lines;
+  return owners.names;
 }
 
 } // namespace analyze

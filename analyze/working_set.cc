@@ -90,8 +90,7 @@ private:
       lengths.push_back(snapshot.end - snapshot.begin);
     }
     Reuse reuse(std::move(lengths));
-    std::unordered_map<uint64_t, std::array<uint32_t, ASSAY_GROUP_LINES>>
-        last_touch; // + 1; 0: none
+    std::unordered_map<uint64_t, NumberOfLine> last_touch; // snapshot + 1; 0: none
     std::vector<Sums> sums(set_.snapshots.size());
     Sums fresh;
     size_t running = 0;
@@ -102,17 +101,23 @@ private:
       SnapshotRow &row = result_.snapshots[group.snapshot];
       row.lines += count(group.lines);
       auto &last = last_touch.try_emplace(group.group).first->second;
-      each_line(group.lines, [&](unsigned line) {
-        uint32_t owner = group.owners[line];
-        sums[group.snapshot][owner]++;
-        if (last[line] == 0) {
-          row.new_lines++;
-          fresh[owner]++;
-        }
-        row.shared_with_previous += last[line] && last[line] == group.snapshot;
-        reuse.touch(last[line] ? last[line] - 1 : Reuse::kNever);
-        last[line] = static_cast<uint32_t>(group.snapshot + 1);
+      uint64_t never = 0;
+      each_number(group.lines, last, [&](uint32_t snapshot, uint64_t lines) {
+        reuse.touch(snapshot ? snapshot - 1 : Reuse::kNever, count(lines));
+        if (snapshot == 0)
+          never = lines;
+        else if (snapshot == group.snapshot)
+          row.shared_with_previous += count(lines);
       });
+      row.new_lines += count(never);
+      each_number(group.lines, group.owners, [&](uint32_t owner, uint64_t lines) {
+        sums[group.snapshot][owner] += count(lines);
+        if (lines & never)
+          fresh[owner] += count(lines & never);
+      });
+      for (size_t line = 0; line < last.size(); line++)
+        if (group.lines >> line & 1)
+          last[line] = static_cast<uint32_t>(group.snapshot + 1);
     });
     for (; running < result_.snapshots.size(); running++)
       reuse.end_snapshot();
@@ -184,7 +189,8 @@ private:
       Phase &phase = result_.phases[number];
       phase.lines += count(fresh);
       phase.shared_with_previous += count(fresh & state.before);
-      each_line(fresh, [&](unsigned line) { sums[number][group.owners[line]]++; });
+      each_number(fresh, group.owners,
+                  [&](uint32_t owner, uint64_t lines) { sums[number][owner] += count(lines); });
     });
     for (size_t number = 0; number < result_.phases.size(); number++) {
       Phase &phase = result_.phases[number];

@@ -24,16 +24,17 @@ namespace analyze {
 namespace {
 
 constexpr double kLeastTimeShare = 0.10;
-constexpr size_t kLeastSnapshots = 4;       // of all phases of a kind
-constexpr double kLeastOwnerShare = 0.25;   // of the lines: less, and changing it changes little
-constexpr double kReused = 0.5;             // share of lines that the snapshot before had
-constexpr double kHardlyReused = 0.2;       // the same
-constexpr double kLittleMore = 1.25;        // than a cache
-constexpr double kMostShrinking = 0.5;      // of one owner, that a person would try
-constexpr double kMostlyNew = 0.8;          // share of touched lines
-constexpr uint64_t kSmallBytes = 1 << 20;   // not worth a word about streams
-constexpr double kSparse = 0.25;            // share of a page that is touched
-constexpr uint64_t kTlbReach = 1536 * 4096; // entries of the second-level TLB of many processors
+constexpr size_t kLeastSnapshots = 4;     // of all phases of a kind
+constexpr double kLeastOwnerShare = 0.25; // of the lines: less, and changing it changes little
+constexpr double kReused = 0.5;           // share of lines that the snapshot before had
+constexpr double kHardlyReused = 0.2;     // the same
+constexpr double kLittleMore = 1.25;      // than a cache
+constexpr double kMostShrinking = 0.5;    // of one owner, that a person would try
+constexpr double kMostlyNew = 0.8;        // share of touched lines
+constexpr uint64_t kSmallBytes = 1 << 20; // not worth a word about streams
+constexpr double kSparse = 0.25;          // share of a page that is touched
+constexpr uint64_t kTlbReach =
+    uint64_t{1536} * 4096; // entries of the second-level TLB of many processors
 
 // How much a miss in the cache costs, beside one that goes to memory.
 double cost(const std::string &cache) {
@@ -144,15 +145,18 @@ private:
 
   // Lines that a phase has too many for the cache, if its largest owner gave them all up: its share.
   double to_shrink(const PhaseFacts &facts, const CacheFit &cache) const {
-    double excess = double(facts.phase->mean_lines) - double(cache.bytes / result_.line_bytes);
+    uint64_t fits = cache.bytes / result_.line_bytes; // less than the mean
+    auto excess = double(facts.phase->mean_lines - fits);
     return excess / (facts.owner_share * double(facts.phase->mean_lines));
   }
 
+  // Folded to pages, lines are for the TLB, and otherwise for the caches.
   void does_not_fit(const PhaseFacts &facts) {
+    bool pages = result_.line_bytes >= 4096;
     const CacheFit *largest = nullptr; // that is too small
     for (const CacheFit &cache : result_.caches) {
       uint64_t needed = result_.bytes(facts.phase->mean_lines);
-      if (cache.name == "TLB" || cache.bytes < result_.line_bytes || needed <= cache.bytes)
+      if ((cache.name == "TLB") != pages || needed <= cache.bytes)
         continue;
       if (double(needed) <= kLittleMore * double(cache.bytes) &&
           to_shrink(facts, cache) <= kMostShrinking && facts.reused_share >= kReused)

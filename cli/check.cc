@@ -125,8 +125,7 @@ Action define_check(CLI::App &app) {
                  "profiles or folders of runs; the latest run if none is named");
   app.add_option("--fail-if", arguments->fail_if,
                  "PATH OP NUMBER[unit] on the JSON report; may be given several times")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->allow_extra_args(false); // what follows is a profile
   app.add_option("--baseline", arguments->baseline, "profile or run to compare with");
   app.add_option("--max-growth", arguments->max_growth,
                  "how much more than the baseline is allowed (5%)");

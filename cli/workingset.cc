@@ -69,8 +69,7 @@ Action define_workingset(CLI::App &app) {
   add_answer_options(app, arguments->answer);
   app.add_option("--cache", arguments->caches,
                  "also ask whether it fits into NAME=SIZE, such as TLB=6MiB; may be repeated")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->allow_extra_args(false); // what follows is a profile
   app.add_option("--line", arguments->line,
                  "fold lines into larger ones of so many bytes, such as 128 or 4096");
   std::string keys;

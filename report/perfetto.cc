@@ -86,6 +86,7 @@ private:
     for (size_t track = 0; track < shown; track++)
       track_of[set.owner_rows[track].owner] = track;
     std::vector<std::string> tracks;
+    tracks.reserve(shown + 1);
     for (size_t track = 0; track < shown; track++)
       tracks.push_back("in it: " + full_name(set.owners[set.owner_rows[track].owner]));
     if (shown < set.owner_rows.size())

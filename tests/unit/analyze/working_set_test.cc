@@ -204,18 +204,24 @@ TEST(WorkingSetFindings, AnArrayThatIsGoneOverAgainAndAgainIsReusedLate) {
 }
 
 TEST(WorkingSetFindings, FewBytesOfManyPages) {
-  WorkingSetBuilder builder;
-  builder.owned(0, 64 * 4000, "Node");
-  for (int i = 0; i < 10; i++)
-    builder.touch(0, 4000, 64); // 250 KiB in 15.6 MiB
-  EXPECT_EQ(rules(result_of(builder)), Rules{"sparse_pages"});
-  WorkingSetBuilder again;
-  again.owned(0, 64 * 4000, "Node");
-  for (int i = 0; i < 10; i++)
-    again.touch(0, 4000, 64);
+  auto result = [](const WorkingSetQuery &query) {
+    WorkingSetBuilder builder;
+    builder.owned(0, 64 * 4000, "Node");
+    for (int i = 0; i < 10; i++)
+      builder.touch(0, 4000, 64); // 250 KiB in 15.6 MiB
+    return result_of(builder, query);
+  };
   WorkingSetQuery query;
+  EXPECT_EQ(rules(result(query)), Rules{"sparse_pages"});
   query.caches = {{"TLB", 32 << 20}};
-  EXPECT_EQ(rules(result_of(again, query)), Rules{});
+  EXPECT_EQ(rules(result(query)), Rules{});
+  // Folded to pages, they are looked at as such.
+  query.caches = {{"TLB", 6 << 20}};
+  query.line_bytes = 4096;
+  WorkingSetResult pages = result(query);
+  ASSERT_EQ(rules(pages), Rules{"does_not_fit"});
+  EXPECT_NE(pages.findings[0].message.find("does not fit in TLB (needs 15.6 MiB of 6.00 MiB)"),
+            std::string::npos);
 }
 
 TEST(WorkingSetFindings, WithoutAnOwnerOrInAShortRunThereIsNothingToSay) {
