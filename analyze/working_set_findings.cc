@@ -30,7 +30,8 @@ constexpr double kReused = 0.5;           // share of lines that the snapshot be
 constexpr double kHardlyReused = 0.2;     // the same
 constexpr double kLittleMore = 1.25;      // than a cache
 constexpr double kMostShrinking = 0.5;    // of one owner, that a person would try
-constexpr double kMostlyNew = 0.8;        // share of touched lines
+constexpr double kMostlyNew = 0.5;        // share of touched lines
+constexpr double kCameBack = 0.05;        // the same: neither new nor of the snapshot before
 constexpr uint64_t kSmallBytes = 1 << 20; // not worth a word about streams
 constexpr double kSparse = 0.25;          // share of a page that is touched
 constexpr uint64_t kTlbReach =
@@ -282,18 +283,20 @@ private:
     const auto &rows = result_.snapshots;
     if (rows.size() < 2 * kLeastSnapshots || result_.bytes(result_.total_lines) < kSmallBytes)
       return;
-    uint64_t lines = 0, parts[kParts] = {};
+    uint64_t lines = 0, stayed = 0, parts[kParts] = {};
     for (size_t i = 0; i < rows.size(); i++) {
       lines += rows[i].lines;
+      stayed += rows[i].shared_with_previous;
       parts[i * kParts / rows.size()] += rows[i].new_lines;
     }
     double new_share = double(result_.total_lines) / double(lines);
+    double came_back = 1 - new_share - double(stayed) / double(lines);
     uint64_t least = *std::min_element(std::begin(parts), std::end(parts));
     const OwnerRow *most = nullptr;
     for (const OwnerRow &row : result_.owner_rows)
       if (result_.owners[row.owner].kind != "memory" && (!most || row.new_lines > most->new_lines))
         most = &row;
-    if (new_share < kMostlyNew || !most ||
+    if (new_share < kMostlyNew || came_back > kCameBack || !most ||
         double(least) < kLeastOfPart * double(result_.total_lines))
       return;
     double share = double(most->new_lines) / double(result_.total_lines);
@@ -304,8 +307,9 @@ private:
         fmt::format("{} of {} are used once and not again, to the end of the run",
                     bytes(most->new_lines), objects(owner)),
         double(most->new_lines), new_share * share * 0.9,
-        fmt::format("{} of all lines were new in their snapshot; {} in all",
-                    base::format_share(new_share), bytes(result_.total_lines)),
+        fmt::format(
+            "{} of the lines of a snapshot are new, {} were used earlier than in the one before",
+            base::format_share(new_share), base::format_share(std::max(came_back, 0.0))),
         "use the same buffer again for the next part, or free what is done with before more is "
         "allocated");
   }
