@@ -13,8 +13,11 @@ namespace analyze {
 
 Reuse::Reuse(std::vector<uint64_t> lengths)
     : lengths_(std::move(lengths)), last_(lengths_.size()), came_back_(lengths_.size()) {
-  for (size_t period = 1; period < lengths_.size(); period *= 2)
+  for (size_t period = 1;; period *= 2) {
     fresh_.emplace_back((lengths_.size() + period - 1) / period);
+    if (period >= lengths_.size())
+      break;
+  }
 }
 
 void Reuse::touch(size_t last, uint64_t lines) {
@@ -53,31 +56,20 @@ void Reuse::end_snapshot() {
 std::vector<PeriodRow> Reuse::periods() const {
   std::vector<PeriodRow> rows;
   for (size_t level = 0; level < fresh_.size(); level++) {
+    const std::vector<uint64_t> &lines = fresh_[level];
     PeriodRow row;
-    row.snapshots = size_t{1} << level;
-    double weights = 0, lengths = 0, whole = 0;
-    for (size_t period = 0; period < fresh_[level].size(); period++) {
-      row.most_lines = std::max(row.most_lines, fresh_[level][period]);
-      size_t first = period << level, end = first + row.snapshots;
-      if (end > lengths_.size())
-        continue;
-      double length = 0;
-      for (size_t i = first; i < end; i++)
-        length += double(lengths_[i]);
-      double weight = std::max(length, 1.0);
-      row.mean_lines += double(fresh_[level][period]) * weight;
+    row.snapshots = std::min(size_t{1} << level, lengths_.size());
+    row.most_lines = *std::max_element(lines.begin(), lines.end());
+    double weights = 0;
+    for (size_t i = 0; i < lengths_.size(); i++) {
+      double weight = double(std::max<uint64_t>(lengths_[i], 1));
+      row.mean_lines += double(lines[i >> level]) * weight;
+      row.length += double(lengths_[i]) * double(row.snapshots) / double(lengths_.size());
       weights += weight;
-      lengths += length;
-      whole++;
     }
     row.mean_lines /= weights;
-    row.length = lengths / whole;
     rows.push_back(row);
   }
-  double length = 0;
-  for (uint64_t each : lengths_)
-    length += double(each);
-  rows.push_back({lengths_.size(), double(total_), total_, length});
   return rows;
 }
 

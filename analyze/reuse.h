@@ -20,9 +20,9 @@ namespace analyze {
 // Periods of so many snapshots, the first from the begin of the run on.
 struct PeriodRow {
   size_t snapshots = 0;
-  double mean_lines = 0;   // distinct lines, of whole periods, weighted by their lengths
+  double mean_lines = 0;   // distinct lines, weighted by the lengths of the periods
   uint64_t most_lines = 0; // of any period
-  double length = 0;       // mean, in the unit of time
+  double length = 0;       // of so many snapshots, on average, in the unit of time
 };
 
 // Lines brought into a cache over the run, the first touch of each among them.
@@ -41,7 +41,8 @@ public:
   // Another snapshot runs then.
   void end_snapshot();
 
-  // Periods of 1, 2, 4, … snapshots, and the whole run.
+  // Periods of 1, 2, 4, … snapshots, and the whole run. The last one may have fewer. No mean is less than
+  // the one before it.
   std::vector<PeriodRow> periods() const;
   // Of a cache of so many lines.
   Misses misses(uint64_t lines) const;

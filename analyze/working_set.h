@@ -112,7 +112,10 @@ struct WorkingSetResult {
   std::vector<std::string> notes;
   uint64_t bytes(uint64_t lines) const { return lines * line_bytes; }
   // From the first snapshot to the last, in the unit.
-  uint64_t length() const { return snapshots.back().when.end - snapshots.front().when.begin; }
+  uint64_t length() const {
+    uint64_t begin = snapshots.front().when.begin, end = snapshots.back().when.end;
+    return end > begin ? end - begin : 0; // a damaged file may say anything
+  }
 };
 
 struct WorkingSetQuery {

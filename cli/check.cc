@@ -2,6 +2,7 @@
 // or something grew more than it may; 2: the question makes no sense.
 
 #include "analyze/heap.h"
+#include "analyze/measured.h"
 #include "analyze/working_set.h"
 #include "base/fail.h"
 #include "cli/command.h"
@@ -14,6 +15,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
 #include <memory>
 
@@ -50,6 +52,7 @@ std::vector<std::string> working_set_growth(const analyze::WorkingSetResult &old
 
 // What a profile says, and the document on which conditions are judged.
 struct Report {
+  bool has_heap = false;
   analyze::HeapResult heap;
   std::vector<analyze::WorkingSetResult> working_sets;
   report::Document document;
@@ -58,6 +61,7 @@ struct Report {
   Report(const std::vector<std::string> &files, bool with_working_set) {
     profile::Profile profile = profile::read(files);
     image::Symbols symbols = image::open(analyze::module_files(profile));
+    has_heap = analyze::measured(profile, analyze::tool::heap);
     heap = analyze::heap(profile, symbols, {});
     document = report::heap_document(heap, 0, "");
     if (with_working_set)
@@ -69,8 +73,19 @@ struct Report {
   Report &operator=(const Report &) = delete;
 };
 
+// Whether a condition's path begins with one of these keys.
+bool is_about(const report::Condition &condition, std::initializer_list<const char *> keys) {
+  std::string path = condition.path.substr(condition.path.starts_with("len(") ? 4 : 0);
+  std::string key = path.substr(0, path.find_first_of(".[)"));
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
 bool is_about_working_set(const report::Condition &condition) {
-  return condition.path.starts_with("workingset.") || condition.path.starts_with("len(workingset.");
+  return is_about(condition, {"workingset"});
+}
+
+bool is_about_heap(const report::Condition &condition) {
+  return is_about(condition, {"totals", "contexts", "sites", "types", "modules"});
 }
 
 int check(const CheckArguments &arguments) {
@@ -86,6 +101,9 @@ int check(const CheckArguments &arguments) {
   if (asked && now.working_sets.empty())
     base::fail("check: there is no working set in this profile; build the program with "
                "-fassay=workingset, and run it again");
+  if (!now.has_heap && std::any_of(conditions.begin(), conditions.end(), is_about_heap))
+    base::fail("check: the heap was not measured in this profile; build the program with "
+               "-fassay=heap,workingset, and run it again");
   bool failed = false;
   for (const report::Condition &condition : conditions)
     if (std::optional<double> number = report::holds(condition, now.document)) {

@@ -108,7 +108,7 @@ private:
       uint64_t begin = set.snapshots[phase.first].when.begin_us;
       Json event = this->event(
           "X", phase.functions.empty() ? "phase" : phase.functions.front().first, begin);
-      event["dur"] = set.snapshots[phase.last].when.end_us - begin;
+      event["dur"] = std::max(set.snapshots[phase.last].when.end_us, begin) - begin;
       event["args"] = {{"mean_bytes", set.bytes(phase.mean_lines)},
                        {"distinct_bytes", set.bytes(phase.lines)},
                        {"kept_bytes", set.bytes(phase.shared_with_previous)}};
