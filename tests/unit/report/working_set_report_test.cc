@@ -2,6 +2,7 @@
 
 #include "report/working_set.h"
 
+#include "report/perfetto.h"
 #include "tests/unit/profile/working_set_builder.h"
 
 #include "analyze/heap.h"
@@ -65,6 +66,25 @@ TEST(WorkingSetText, QuestionsHaveTheirTables) {
                               "Does it fit?", "How much would a cache of this size miss?"})
     EXPECT_NE(text.find(heading), std::string::npos) << heading;
   EXPECT_LT(text.find("What would it pay"), text.find("Which phases"));
+}
+
+TEST(WorkingSetText, NothingTouchedIsNoError) {
+  for (int snapshots : {1, 2, 5}) {
+    WorkingSetBuilder builder;
+    for (int i = 0; i < snapshots; i++)
+      builder.touch(0, 0);
+    profile::Profile profile = builder.finish();
+    image::Symbols symbols = image::open(analyze::module_files(profile));
+    analyze::WorkingSetResult result = analyze::working_sets(profile, symbols, {}).front();
+    std::string text = report::working_set_text(result, {}, report::Style());
+    EXPECT_NE(text.find("the working set is 0 B on average, 0 B at its largest"),
+              std::string::npos);
+    EXPECT_EQ(text.find("nan"), std::string::npos) << text;
+    std::string json = report::working_set_document(result, 0).dump();
+    EXPECT_EQ(json.find("nan"), std::string::npos);
+    EXPECT_NE(report::perfetto_trace(profile, {result}, 10).dump().find("working set"),
+              std::string::npos);
+  }
 }
 
 TEST(WorkingSetText, ASortKeyLeavesOneTable) {
