@@ -2,6 +2,9 @@
 // they could save and are silent on noise.
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,5 +26,10 @@ struct Finding {
   std::string action;
   std::vector<std::string> qualified_by; // losses that make it less certain, by name
 };
+
+// The names of the losses that were met and that make a finding less certain: those that every
+// measurement suffers from, such as a run that was killed, and the given kinds.
+std::vector<std::string> losses_among(const std::map<uint32_t, uint64_t> &losses,
+                                      std::span<const uint32_t> kinds);
 
 } // namespace analyze

@@ -17,13 +17,13 @@
 #include "analyze/heap.h"
 
 #include "analyze/ownership.h"
+#include "analyze/text_filter.h"
 #include "base/fail.h"
 #include "base/stable_sort.h"
 #include "image/elf.h"
 
 #include <algorithm>
 #include <numeric>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <tuple>
@@ -128,32 +128,23 @@ HeapSums sums_of(const profile::HeapContext &context) {
 
 class Filter {
 public:
-  explicit Filter(const std::string &text) : active_(!text.empty()) {
-    try {
-      if (active_)
-        expression_ = std::regex(text, std::regex::ECMAScript | std::regex::optimize);
-    } catch (const std::regex_error &) {
-      base::fail("--filter '{}': it is not a regular expression; escape brackets with a backslash",
-                 text);
-    }
-  }
+  explicit Filter(const std::string &text) : text_(text) {}
   bool keeps(const HeapContextRow &row) const {
-    return keeps(row.type) || keeps(row.origin) || keeps(row.frames);
+    return text_.keeps(row.type) || text_.keeps(row.origin) || keeps(row.frames);
   }
-  bool keeps(const EventRow &row) const { return keeps(row.name) || keeps(row.frames); }
-  bool keeps(const GlobalRow &row) const { return keeps(row.name) || keeps(row.module); }
-  bool keeps(const std::string &text) const {
-    return !active_ || std::regex_search(text, expression_);
-  }
-  bool keeps(const image::CallStack &frames) const {
-    return std::any_of(frames.begin(), frames.end(), [&](const image::Frame &frame) {
-      return keeps(frame.function) || keeps(frame.module);
-    });
+  bool keeps(const EventRow &row) const { return text_.keeps(row.name) || keeps(row.frames); }
+  bool keeps(const GlobalRow &row) const {
+    return text_.keeps(row.name) || text_.keeps(row.module);
   }
 
 private:
-  bool active_;
-  std::regex expression_;
+  bool keeps(const image::CallStack &frames) const {
+    return std::any_of(frames.begin(), frames.end(), [&](const image::Frame &frame) {
+      return text_.keeps(frame.function) || text_.keeps(frame.module);
+    });
+  }
+
+  TextFilter text_;
 };
 
 std::vector<EventRow> events_of(const profile::Profile &profile, image::Symbols &symbols,

@@ -8,13 +8,14 @@
 
 #include "analyze/heap.h"
 
+#include "abi/records.h"
 #include "base/stable_sort.h"
 #include "base/units.h"
-#include "profile/losses.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 namespace analyze {
 namespace {
@@ -31,19 +32,11 @@ std::string kind_of(const HeapContextRow &row) {
   return row.type.empty() ? "objects" : "`" + row.type + "` objects";
 }
 
+constexpr uint32_t kAboutAccesses[] = {ASSAY_LOSS_uninstrumented_module, ASSAY_LOSS_odd_address,
+                                       ASSAY_LOSS_mixed_counters, ASSAY_LOSS_shared_counters};
+
 std::vector<std::string> doubts(const HeapResult &result, bool needs_accesses) {
-  std::vector<std::string> names;
-  for (auto [kind, count] : result.losses) {
-    bool about_accesses = kind == ASSAY_LOSS_uninstrumented_module ||
-                          kind == ASSAY_LOSS_odd_address || kind == ASSAY_LOSS_mixed_counters ||
-                          kind == ASSAY_LOSS_shared_counters;
-    bool about_all = kind == ASSAY_LOSS_killed || kind == ASSAY_LOSS_truncated ||
-                     kind == ASSAY_LOSS_no_memory || kind == ASSAY_LOSS_bad_record ||
-                     kind == ASSAY_LOSS_write_failed || kind == ASSAY_LOSS_unknown_record;
-    if (count && (about_all || (needs_accesses && about_accesses)))
-      names.push_back(profile::loss_kind(kind).name);
-  }
-  return names;
+  return losses_among(result.losses, needs_accesses ? kAboutAccesses : std::span<const uint32_t>());
 }
 
 void cold_bytes(HeapResult &result, const HeapContextRow &row) {

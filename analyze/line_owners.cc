@@ -10,6 +10,11 @@
 
 namespace analyze {
 
+std::string full_name(const LinesOwner &owner) {
+  std::string name = owner.type.empty() ? owner.name : owner.type + " from " + owner.name;
+  return owner.kind == "global" ? "global " + name : name;
+}
+
 LineOwners::LineOwners(const profile::Profile &profile, const profile::WorkingSet &set,
                        const std::vector<profile::Mapping> &mappings, image::Symbols &symbols)
     : profile_(profile), set_(set), symbols_(symbols), sites_(set.owners.size(), kUnnamed) {

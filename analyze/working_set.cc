@@ -1,13 +1,16 @@
-// Snapshots are replayed in their order over one table of groups of 64 lines, which knows of each line
-// whose it is at that moment and whether it was touched before. Phases need the replay a second time:
-// where they begin is known only after the first.
+// Snapshots are replayed in their order; of each line it is known in which snapshot it was touched last,
+// and from that follows what is new, what stayed, and how it is used again. Phases need the replay a
+// second time: where they begin is known only after the first.
 
 #include "analyze/working_set.h"
 
-#include "analyze/line_owners.h"
+#include "analyze/line_replay.h"
 #include "analyze/ownership.h"
 #include "analyze/phases.h"
+#include "analyze/text_filter.h"
+#include "base/fail.h"
 #include "base/stable_sort.h"
+#include "base/units.h"
 
 #include <algorithm>
 #include <array>
@@ -16,82 +19,6 @@
 
 namespace analyze {
 namespace {
-
-constexpr uint32_t kNobody = UINT32_MAX;
-
-struct GroupState {
-  uint64_t ever = 0, previous = 0; // lines; previous is of the snapshot `seen`
-  size_t seen = SIZE_MAX;
-  size_t phase_number = SIZE_MAX;
-  uint64_t phase = 0, phase_before = 0;           // lines of that phase, and of the one before it
-  std::array<uint32_t, ASSAY_GROUP_LINES> owners; // index of a name
-  GroupState() { owners.fill(kNobody); }
-};
-
-class Replay {
-public:
-  Replay(const profile::WorkingSet &set, LineOwners &owners) : set_(set), owners_(owners) {}
-
-  // Calls f(snapshot, group number, touched lines, state) for every touched group, in the order of both.
-  template <typename F> void run(F f) {
-    for (uint32_t snapshot = 0; snapshot < set_.snapshots.size(); snapshot++) {
-      open_batches(snapshot);
-      apply_owners(snapshot);
-      std::map<uint64_t, uint64_t> lines;
-      for (const Batch &batch : open_)
-        for (const auto &[group, planes] : batch.groups)
-          if (uint64_t plane = planes[snapshot - batch.first])
-            lines[group] |= plane;
-      for (auto [group, touched] : lines)
-        f(snapshot, group, touched, states_[group]);
-    }
-  }
-
-  uint32_t owner(uint64_t group, unsigned line, GroupState &state) {
-    uint32_t &known = state.owners[line];
-    if (known == kNobody)
-      known = owners_.of_address((group * ASSAY_GROUP_LINES + line) * set_.line_bytes);
-    return known;
-  }
-
-private:
-  struct Batch {
-    uint32_t first, end; // snapshots
-    std::vector<std::pair<uint64_t, std::array<uint64_t, 8>>> groups;
-  };
-
-  // Those that speak of this snapshot; they come by their first one.
-  void open_batches(uint32_t snapshot) {
-    std::erase_if(open_, [&](const Batch &batch) { return batch.end <= snapshot; });
-    for (; next_ < set_.lines.size() && set_.lines[next_].first <= snapshot; next_++) {
-      const profile::TouchedLines &lines = set_.lines[next_];
-      Batch batch{lines.first, lines.first + lines.count, {}};
-      profile::each_group(lines, [&](uint64_t group, const uint64_t *planes) {
-        auto &copy = batch.groups.emplace_back(group, std::array<uint64_t, 8>()).second;
-        std::copy(planes, planes + lines.count, copy.begin());
-      });
-      open_.push_back(std::move(batch));
-    }
-  }
-
-  // Runs come in the order of their snapshots.
-  void apply_owners(uint32_t snapshot) {
-    for (; next_owned_ < set_.owned.size() && set_.owned[next_owned_].snapshot <= snapshot;
-         next_owned_++) {
-      const profile::OwnedLines &run = set_.owned[next_owned_];
-      uint32_t name = owners_.of_site(run.owner);
-      for (uint64_t line = run.first; line < run.first + run.count; line++)
-        states_[line / ASSAY_GROUP_LINES].owners[line % ASSAY_GROUP_LINES] = name;
-    }
-  }
-
-  const profile::WorkingSet &set_;
-  LineOwners &owners_;
-  std::vector<Batch> open_;
-  size_t next_ = 0; // of the lines
-  std::unordered_map<uint64_t, GroupState> states_;
-  size_t next_owned_ = 0;
-};
 
 using Sums = std::unordered_map<uint32_t, uint64_t>; // owner -> lines
 
@@ -106,68 +33,127 @@ std::vector<OwnerLines> ranked(const Sums &sums) {
   return rows;
 }
 
-template <typename F> void each_line(uint64_t lines, F f) {
-  for (; lines; lines &= lines - 1)
-    f(static_cast<unsigned>(std::countr_zero(lines)));
-}
-
 uint64_t count(uint64_t lines) {
   return static_cast<uint64_t>(std::popcount(lines));
+}
+
+// What a snapshot counts for in means; one without a length counts as the shortest.
+double weight(const SnapshotRow &row) {
+  return double(std::max<uint64_t>(row.when.end - row.when.begin, 1));
+}
+
+// How many recorded lines are one line of the size that is asked for.
+uint64_t fold_of(const profile::WorkingSet &set, uint64_t line_bytes) {
+  constexpr uint64_t kMostBytes = 1 << 30;
+  if (line_bytes == 0)
+    return 1;
+  uint64_t fold = line_bytes / set.line_bytes;
+  if (line_bytes % set.line_bytes || !std::has_single_bit(fold) || line_bytes > kMostBytes)
+    base::fail("--line {}: lines of {} bytes were recorded; give {}, {}, {} and so on, up to 1GiB",
+               line_bytes, set.line_bytes, set.line_bytes, 2 * set.line_bytes, 4 * set.line_bytes);
+  return fold;
 }
 
 class Analysis {
 public:
   Analysis(const profile::Profile &profile, const profile::Process &process,
-           const profile::WorkingSet &set, image::Symbols &symbols)
-      : profile_(profile), set_(set), symbols_(symbols),
-        owners_(profile, set, process.mappings, symbols) {
+           const profile::WorkingSet &set, image::Symbols &symbols, const WorkingSetQuery &query)
+      : profile_(profile), set_(set), symbols_(symbols), query_(query),
+        fold_(fold_of(set, query.line_bytes)), owners_(profile, set, process.mappings, symbols) {
     result_.process = process;
     result_.process.working_set.reset();
     result_.program_build_id = program_build_id(profile, process);
-    result_.line_bytes = set_.line_bytes;
+    result_.line_bytes = set_.line_bytes * fold_;
     result_.unit = set_.unit;
     result_.losses = profile.losses;
     result_.notes = profile.notes;
   }
 
-  WorkingSetResult run(const WorkingSetQuery &query) {
+  WorkingSetResult run() {
     measure_snapshots();
     add_stacks();
     result_.phases = find_phases(result_.snapshots);
     measure_phases();
     name_phases();
-    measure_caches(query);
     result_.owners = owners_.take_names();
+    find_working_set_findings(result_);
+    filter_owners();
+    sort_owners();
     return std::move(result_);
   }
 
 private:
   void measure_snapshots() {
-    std::vector<Sums> sums(set_.snapshots.size());
-    for (const profile::Snapshot &snapshot : set_.snapshots)
+    std::vector<uint64_t> lengths;
+    for (const profile::Snapshot &snapshot : set_.snapshots) {
       result_.snapshots.push_back({snapshot, 0, 0, 0, 0, {}, {}});
-    uint64_t page_lines = 4096 / set_.line_bytes;
-    Replay replay(set_, owners_);
-    replay.run([&](size_t index, uint64_t group, uint64_t lines, GroupState &state) {
-      SnapshotRow &row = result_.snapshots[index];
-      row.lines += count(lines);
-      for (uint64_t page = 0; page < ASSAY_GROUP_LINES; page += page_lines)
-        row.pages +=
-            (lines >> page & (page_lines == 64 ? ~0ULL : (1ULL << (page_lines % 64)) - 1)) != 0;
-      if (state.seen + 1 == index && index > 0)
-        row.shared_with_previous += count(lines & state.previous);
-      row.new_lines += count(lines & ~state.ever);
-      state.ever |= lines;
-      state.previous = lines;
-      state.seen = index;
-      each_line(lines, [&](unsigned line) { sums[index][replay.owner(group, line, state)]++; });
+      lengths.push_back(snapshot.end - snapshot.begin);
+    }
+    Reuse reuse(std::move(lengths));
+    std::unordered_map<uint64_t, NumberOfLine> last_touch; // snapshot + 1; 0: none
+    std::vector<Sums> sums(set_.snapshots.size());
+    Sums fresh;
+    size_t running = 0;
+    LineReplay replay(set_, owners_, fold_);
+    replay.run([&](const TouchedGroup &group) {
+      for (; running < group.snapshot; running++)
+        reuse.end_snapshot();
+      SnapshotRow &row = result_.snapshots[group.snapshot];
+      row.lines += count(group.lines);
+      auto &last = last_touch.try_emplace(group.group).first->second;
+      uint64_t never = 0;
+      each_number(group.lines, last, [&](uint32_t snapshot, uint64_t lines) {
+        reuse.touch(snapshot ? snapshot - 1 : Reuse::kNever, count(lines));
+        if (snapshot == 0)
+          never = lines;
+        else if (snapshot == group.snapshot)
+          row.shared_with_previous += count(lines);
+      });
+      row.new_lines += count(never);
+      each_number(group.lines, group.owners, [&](uint32_t owner, uint64_t lines) {
+        sums[group.snapshot][owner] += count(lines);
+        if (lines & never)
+          fresh[owner] += count(lines & never);
+      });
+      for (size_t line = 0; line < last.size(); line++)
+        if (group.lines >> line & 1)
+          last[line] = static_cast<uint32_t>(group.snapshot + 1);
     });
+    for (; running < result_.snapshots.size(); running++)
+      reuse.end_snapshot();
     for (size_t index = 0; index < result_.snapshots.size(); index++) {
       SnapshotRow &row = result_.snapshots[index];
       row.owners = ranked(sums[index]);
+      row.pages = replay.pages()[index];
       result_.total_lines += row.new_lines;
       if (row.lines > result_.snapshots[result_.largest].lines)
         result_.largest = index;
+    }
+    result_.periods = reuse.periods();
+    measure_owners(fresh);
+    measure_caches(reuse);
+  }
+
+  void measure_owners(const Sums &fresh) {
+    double length = 0;
+    for (const SnapshotRow &row : result_.snapshots)
+      length += weight(row);
+    std::map<uint32_t, OwnerRow> rows;
+    for (const SnapshotRow &snapshot : result_.snapshots) {
+      double share = weight(snapshot) / length;
+      result_.mean_lines += double(snapshot.lines) * share;
+      for (const OwnerLines &owner : snapshot.owners) {
+        OwnerRow &row = rows[owner.owner];
+        row.owner = owner.owner;
+        row.mean_lines += double(owner.lines) * share;
+        row.most_lines = std::max(row.most_lines, owner.lines);
+        row.time_share += share;
+      }
+    }
+    for (auto &[owner, row] : rows) {
+      if (auto lines = fresh.find(owner); lines != fresh.end())
+        row.new_lines = lines->second;
+      result_.owner_rows.push_back(row);
     }
   }
 
@@ -187,31 +173,56 @@ private:
       for (size_t i = result_.phases[phase].first; i <= result_.phases[phase].last; i++)
         phase_of[i] = phase;
     std::vector<Sums> sums(result_.phases.size());
-    Replay replay(set_, owners_);
-    replay.run([&](size_t index, uint64_t group, uint64_t lines, GroupState &state) {
-      size_t number = phase_of[index];
-      if (state.phase_number != number) {
-        state.phase_before = state.phase_number + 1 == number ? state.phase : 0;
-        state.phase = 0;
-        state.phase_number = number;
-      }
-      uint64_t fresh = lines & ~state.phase;
-      state.phase |= lines;
+    struct PhaseLines {
+      size_t phase = SIZE_MAX;
+      uint64_t lines = 0, before = 0; // of that phase, and of the one before it
+    };
+    std::unordered_map<uint64_t, PhaseLines> states;
+    LineReplay replay(set_, owners_, fold_);
+    replay.run([&](const TouchedGroup &group) {
+      size_t number = phase_of[group.snapshot];
+      PhaseLines &state = states[group.group];
+      if (state.phase != number)
+        state = {number, 0, state.phase + 1 == number ? state.lines : 0};
+      uint64_t fresh = group.lines & ~state.lines;
+      state.lines |= group.lines;
       Phase &phase = result_.phases[number];
       phase.lines += count(fresh);
-      phase.shared_with_previous += count(fresh & state.phase_before);
-      each_line(fresh, [&](unsigned line) { sums[number][replay.owner(group, line, state)]++; });
+      phase.shared_with_previous += count(fresh & state.before);
+      each_number(fresh, group.owners,
+                  [&](uint32_t owner, uint64_t lines) { sums[number][owner] += count(lines); });
     });
     for (size_t number = 0; number < result_.phases.size(); number++) {
       Phase &phase = result_.phases[number];
       phase.owners = ranked(sums[number]);
-      uint64_t sum = 0;
+      double sum = 0, length = 0;
       for (size_t i = phase.first; i <= phase.last; i++) {
-        sum += result_.snapshots[i].lines;
+        sum += double(result_.snapshots[i].lines) * weight(result_.snapshots[i]);
+        length += weight(result_.snapshots[i]);
         phase.most_lines = std::max(phase.most_lines, result_.snapshots[i].lines);
       }
-      phase.mean_lines = sum / (phase.last - phase.first + 1);
+      phase.mean_lines = static_cast<uint64_t>(sum / length);
     }
+  }
+
+  void filter_owners() {
+    result_.filter = query_.filter;
+    TextFilter filter(query_.filter);
+    std::erase_if(result_.owner_rows, [&](const OwnerRow &row) {
+      const LinesOwner &owner = result_.owners[row.owner];
+      if (filter.keeps(owner.name) || filter.keeps(owner.type) || filter.keeps(owner.kind))
+        return false;
+      result_.filtered_owners++;
+      result_.filtered_mean_lines += row.mean_lines;
+      return true;
+    });
+  }
+
+  void sort_owners() {
+    auto before = owner_order(query_.sort).before;
+    base::stable_sort(result_.owner_rows, [&](const OwnerRow &a, const OwnerRow &b) {
+      return before(a, b, result_.owners);
+    });
   }
 
   void name_phases() {
@@ -226,7 +237,7 @@ private:
     }
   }
 
-  void measure_caches(const WorkingSetQuery &query) {
+  void measure_caches(const Reuse &reuse) {
     auto add = [&](const std::string &name, uint64_t bytes) {
       if (bytes)
         result_.caches.push_back({name, bytes, 0, std::nullopt});
@@ -236,7 +247,7 @@ private:
       add("L2", machine->l2_bytes);
       add("L3", machine->l3_bytes);
     }
-    for (const auto &[name, bytes] : query.caches)
+    for (const auto &[name, bytes] : query_.caches)
       add(name, bytes);
     for (CacheFit &cache : result_.caches) {
       uint64_t fits = 0, all = 0;
@@ -252,24 +263,90 @@ private:
         }
       }
       cache.fits_share = all ? double(fits) / double(all) : 0;
+      add_miss_point(cache.name, cache.bytes, reuse);
     }
+    constexpr uint64_t kLeastCache = 4096;
+    for (uint64_t bytes = std::max(kLeastCache, result_.line_bytes);; bytes *= 2) {
+      if (std::none_of(result_.caches.begin(), result_.caches.end(),
+                       [&](const CacheFit &cache) { return cache.bytes == bytes; }))
+        add_miss_point("", bytes, reuse);
+      if (bytes >= result_.bytes(result_.total_lines))
+        break;
+    }
+    base::stable_sort(result_.miss_curve,
+                      [](const MissPoint &a, const MissPoint &b) { return a.bytes < b.bytes; });
+  }
+
+  void add_miss_point(const std::string &name, uint64_t bytes, const Reuse &reuse) {
+    uint64_t lines = bytes / result_.line_bytes;
+    result_.miss_curve.push_back(
+        {name, bytes, reuse.misses(lines), result_.snapshots[result_.largest].lines > lines});
   }
 
   const profile::Profile &profile_;
   const profile::WorkingSet &set_;
   image::Symbols &symbols_;
+  const WorkingSetQuery &query_;
+  uint64_t fold_;
   LineOwners owners_;
   WorkingSetResult result_;
 };
 
 } // namespace
 
+std::string clock_text(uint32_t unit, uint64_t value) {
+  switch (unit) {
+  case ASSAY_TIME_ACCESSES: return base::format_count(double(value)) + " accesses";
+  case ASSAY_TIME_MARKS: return fmt::format("mark {}", value);
+  default: return base::format_duration_us(double(value));
+  }
+}
+
+std::span<const OwnerOrder> owner_orders() {
+  using Owners = std::vector<LinesOwner>;
+  static constexpr OwnerOrder kOrders[] = {
+      {"lines", "What is in the working set?",
+       [](const OwnerRow &a, const OwnerRow &b, const Owners &) {
+         return a.mean_lines > b.mean_lines;
+       }},
+      {"most", "What has the most lines at one time?",
+       [](const OwnerRow &a, const OwnerRow &b, const Owners &) {
+         return a.most_lines > b.most_lines;
+       }},
+      {"new", "What makes it grow?",
+       [](const OwnerRow &a, const OwnerRow &b, const Owners &) {
+         return a.new_lines > b.new_lines;
+       }},
+      {"time", "What is in it for how long?",
+       [](const OwnerRow &a, const OwnerRow &b, const Owners &) {
+         return a.time_share > b.time_share;
+       }},
+      {"name", "What is in the working set, by name?",
+       [](const OwnerRow &a, const OwnerRow &b, const Owners &owners) {
+         return owners[a.owner] < owners[b.owner];
+       }},
+  };
+  return kOrders;
+}
+
+const OwnerOrder &owner_order(const std::string &key) {
+  if (key.empty())
+    return owner_orders().front();
+  std::string keys;
+  for (const OwnerOrder &order : owner_orders()) {
+    if (key == order.key)
+      return order;
+    keys += std::string(keys.empty() ? "" : ", ") + order.key;
+  }
+  base::fail("--sort {}: there is no such key; use one of {}", key, keys);
+}
+
 std::vector<WorkingSetResult> working_sets(const profile::Profile &profile, image::Symbols &symbols,
                                            const WorkingSetQuery &query) {
   std::vector<WorkingSetResult> results;
   for (const profile::Process &process : profile.processes)
     if (const auto &set = process.working_set; set && !set->snapshots.empty())
-      results.push_back(Analysis(profile, process, *set, symbols).run(query));
+      results.push_back(Analysis(profile, process, *set, symbols, query).run());
   return results;
 }
 

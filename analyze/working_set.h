@@ -6,11 +6,13 @@
 
 #include "analyze/finding.h"
 #include "analyze/frame.h"
+#include "analyze/reuse.h"
 #include "profile/profile.h"
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,12 @@ struct LinesOwner {
   std::string type; // of objects on the heap, where it is known
   friend auto operator<=>(const LinesOwner &, const LinesOwner &) = default;
 };
+
+// "Node from build at tree.cc:16", "global table": for a table.
+std::string full_name(const LinesOwner &owner);
+
+// A time on a clock (AssayTimeUnit), as people read it.
+std::string clock_text(uint32_t unit, uint64_t value);
 
 struct OwnerLines {
   uint32_t owner = 0; // index into WorkingSetResult::owners
@@ -55,6 +63,15 @@ struct Phase {
       functions; // where threads were, in how many snapshots
 };
 
+// What belongs to one owner over the whole run.
+struct OwnerRow {
+  uint32_t owner = 0;      // index into WorkingSetResult::owners
+  double mean_lines = 0;   // of all snapshots, weighted by their lengths
+  uint64_t most_lines = 0; // in one snapshot
+  uint64_t new_lines = 0;  // touched for the first time in the run while they were its
+  double time_share = 0;   // of the run, in which it has lines in the working set
+};
+
 struct CacheFit {
   std::string name; // "L2"
   uint64_t bytes = 0;
@@ -62,29 +79,69 @@ struct CacheFit {
   std::optional<uint64_t> fits_from; // time from which on every snapshot fits
 };
 
+// A cache of a size, and how many lines it would have to bring in.
+struct MissPoint {
+  std::string name; // "L2"; empty for the sizes between
+  uint64_t bytes = 0;
+  Misses misses;
+  // A snapshot has more lines than the cache: those that it touches again and again may miss more often.
+  bool may_be_more = false;
+};
+
 struct WorkingSetResult {
   profile::Process process;
   std::string program_build_id;
-  uint64_t line_bytes = 64;
-  uint32_t unit = 0; // AssayTimeUnit
+  uint64_t line_bytes = 64; // as asked for
+  uint32_t unit = 0;        // AssayTimeUnit
   std::vector<LinesOwner> owners;
   std::vector<SnapshotRow> snapshots;
   std::vector<Phase> phases;
   uint64_t total_lines = 0; // ever touched
+  double mean_lines = 0;    // of the snapshots, weighted by their lengths
   size_t largest = 0;       // index of the snapshot with the most lines
+  std::vector<OwnerRow>
+      owner_rows; // in the order asked for; without those that the filter took away
+  std::string filter;
+  size_t filtered_owners = 0; // that it took away
+  double filtered_mean_lines = 0;
+  std::vector<PeriodRow> periods;
+  std::vector<MissPoint> miss_curve; // by size
   std::vector<CacheFit> caches;
   std::vector<Finding> findings;
   std::map<uint32_t, uint64_t> losses;
   std::vector<std::string> notes;
   uint64_t bytes(uint64_t lines) const { return lines * line_bytes; }
+  // From the first snapshot to the last, in the unit.
+  uint64_t length() const {
+    uint64_t begin = snapshots.front().when.begin, end = snapshots.back().when.end;
+    return end > begin ? end - begin : 0; // a damaged file may say anything
+  }
 };
 
 struct WorkingSetQuery {
   std::vector<std::pair<std::string, uint64_t>>
-      caches; // name, bytes: asked for beside the machine's
+      caches;              // name, bytes: asked for beside the machine's
+  uint64_t line_bytes = 0; // a power of two times what was recorded; 0: as recorded
+  std::string sort;        // a key of owner_orders(); empty: the first one
+  std::string filter;      // regular expression over names, types and kinds of owners; empty: all
 };
 
-// One result for each process with a working set, in the order of their start.
+// The orders that owners can be listed in.
+struct OwnerOrder {
+  const char *key;      // for --sort
+  const char *question; // heads the table
+  bool (*before)(const OwnerRow &, const OwnerRow &, const std::vector<LinesOwner> &owners);
+};
+std::span<const OwnerOrder> owner_orders();
+
+// The first one for an empty key. Throws Failure listing the keys, if it is none.
+const OwnerOrder &owner_order(const std::string &key);
+
+// Adds the findings to a result that is complete but for them (working_sets() calls it).
+void find_working_set_findings(WorkingSetResult &result);
+
+// One result for each process with a working set, in the order of their start. Throws Failure for a query
+// that makes no sense.
 std::vector<WorkingSetResult> working_sets(const profile::Profile &profile, image::Symbols &symbols,
                                            const WorkingSetQuery &query);
 

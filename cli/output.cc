@@ -30,11 +30,12 @@ void add_answer_options(CLI::App &app, AnswerOptions &options) {
   app.add_flag_callback(
       "--json", [&options] { options.format = "json"; }, "short for --format json");
   app.add_option("-o,--output", options.output, "write to this file; - is standard output");
-  app.add_option("--top", options.top, "rows of each table, contexts in JSON");
+  app.add_option("--top", options.top, "rows of each table, contexts or owners in JSON");
   app.add_option("--sort", options.sort, "one table, in this order");
-  app.add_option(
-      "--filter", options.filter,
-      "only contexts with a module, function or type that matches this regular expression");
+  app.add_option("--filter", options.filter,
+                 "only contexts with a module, function or type, or owners of lines with a name or "
+                 "type, that matches "
+                 "this regular expression");
 }
 
 void check_format(const AnswerOptions &options) {

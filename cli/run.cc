@@ -6,6 +6,7 @@
 // that appeared meanwhile counts.
 
 #include "analyze/heap.h"
+#include "analyze/measured.h"
 #include "base/fail.h"
 #include "base/units.h"
 #include "cli/child.h"
@@ -118,20 +119,34 @@ std::string shell_word(const std::string &text) {
 void summarize(const std::vector<std::string> &files, const std::string &run_folder,
                const std::string &folder) {
   profile::Profile profile = profile::read(files);
-  analyze::HeapSums totals = analyze::heap_totals(profile);
-  uint64_t peak = analyze::peak_live_bytes(profile);
-  std::string text =
-      fmt::format("assay: {} allocations of {}, {} accesses, peak {} live\n",
-                  base::format_count(double(totals.all.alloc_count)),
-                  base::format_bytes(double(totals.all.size_total)),
-                  base::format_count(double(totals.accesses())), base::format_bytes(double(peak)));
+  std::string text;
+  std::vector<const char *> answers; // commands that have one
+  if (analyze::measured(profile, analyze::tool::heap)) {
+    analyze::HeapSums totals = analyze::heap_totals(profile);
+    uint64_t peak = analyze::peak_live_bytes(profile);
+    text += fmt::format("assay: {} allocations of {}, {} accesses, peak {} live\n",
+                        base::format_count(double(totals.all.alloc_count)),
+                        base::format_bytes(double(totals.all.size_total)),
+                        base::format_count(double(totals.accesses())),
+                        base::format_bytes(double(peak)));
+    answers.push_back("heap");
+  }
+  if (analyze::measured(profile, analyze::tool::workingset)) {
+    size_t snapshots = 0;
+    for (const profile::Process &process : profile.processes)
+      snapshots += process.working_set ? process.working_set->snapshots.size() : 0;
+    text += fmt::format("assay: {} of the working set\n",
+                        snapshots == 1 ? "1 snapshot" : std::to_string(snapshots) + " snapshots");
+    answers.push_back("workingset");
+  }
   for (const std::string &note : profile.notes)
     text += "assay: " + note + "\n";
   text += fmt::format("assay: profile of {} {} in {}\n", profile.processes.size(),
                       profile.processes.size() == 1 ? "process" : "processes", run_folder);
-  text += folder == profile::kDefaultFolder
-              ? "assay: next: assay heap\n"
-              : fmt::format("assay: next: assay heap {}\n", shell_word(run_folder));
+  for (const char *answer : answers)
+    text += folder == profile::kDefaultFolder
+                ? fmt::format("assay: next: assay {}\n", answer)
+                : fmt::format("assay: next: assay {} {}\n", answer, shell_word(run_folder));
   std::fputs(text.c_str(), stderr);
 }
 

@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "report/working_set.h"
 
+#include <algorithm>
 #include <memory>
 
 namespace cli {
@@ -16,6 +17,7 @@ namespace {
 struct WorkingSetArguments {
   AnswerOptions answer;
   std::vector<std::string> caches; // NAME=SIZE or SIZE
+  std::string line;                // bytes; empty: as recorded
 };
 
 analyze::WorkingSetQuery query_of(const WorkingSetArguments &arguments) {
@@ -26,14 +28,17 @@ analyze::WorkingSetQuery query_of(const WorkingSetArguments &arguments) {
     query.caches.emplace_back(equals == std::string::npos ? size : word.substr(0, equals),
                               base::parse_bytes(size));
   }
+  if (!arguments.line.empty())
+    query.line_bytes = std::max<uint64_t>(base::parse_bytes(arguments.line), 1);
+  query.sort = arguments.answer.sort;
+  query.filter = arguments.answer.filter;
   return query;
 }
 
 int answer_working_set(const WorkingSetArguments &arguments) {
   const AnswerOptions &options = arguments.answer;
   check_format(options);
-  if (!options.sort.empty() || !options.filter.empty())
-    base::fail("--sort and --filter: assay workingset does not have them yet; leave them out");
+  analyze::owner_order(options.sort);
   profile::Profile profile = profile::read(options.files());
   image::Symbols symbols = image::open(analyze::module_files(profile));
   auto results = analyze::working_sets(profile, symbols, query_of(arguments));
@@ -47,10 +52,12 @@ int answer_working_set(const WorkingSetArguments &arguments) {
     write_output(options.output, report::document_text(document));
     return 0;
   }
+  report::WorkingSetTextOptions how;
+  how.top = options.top ? options.top : options.sort.empty() ? 10 : 20;
+  how.sort = options.sort;
   std::string text;
   for (const auto &result : results)
-    text += (text.empty() ? "" : "\n") +
-            report::working_set_text(result, options.top ? options.top : 10, options.style());
+    text += (text.empty() ? "" : "\n") + report::working_set_text(result, how, options.style());
   write_output(options.output, text);
   return 0;
 }
@@ -61,9 +68,17 @@ Action define_workingset(CLI::App &app) {
   auto arguments = std::make_shared<WorkingSetArguments>();
   add_answer_options(app, arguments->answer);
   app.add_option("--cache", arguments->caches,
-                 "also ask whether it fits into NAME=SIZE, such as TLB=6MiB; may be repeated");
-  app.footer(
-      "\nExamples:\n  assay workingset\n  assay workingset --cache 512KiB --json -o set.json\n");
+                 "also ask whether it fits into NAME=SIZE, such as TLB=6MiB; may be repeated")
+      ->allow_extra_args(false); // what follows is a profile
+  app.add_option("--line", arguments->line,
+                 "fold lines into larger ones of so many bytes, such as 128 or 4096");
+  std::string keys;
+  for (const auto &order : analyze::owner_orders())
+    keys += std::string("  ") + order.key + std::string(12 - std::string(order.key).size(), ' ') +
+            order.question + "\n";
+  app.footer("\nKeys of --sort:\n" + keys +
+             "\nExamples:\n  assay workingset --sort most --top 20\n  assay workingset --line 4096 "
+             "--cache TLB=6MiB\n  assay workingset --cache 512KiB --json -o set.json\n");
   return [arguments](const Words &) { return answer_working_set(*arguments); };
 }
 

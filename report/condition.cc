@@ -165,7 +165,11 @@ private:
   const char *other_ = nullptr;
 };
 
+// Of the working set only owners are parts of one whole; snapshots, phases, caches are alternatives.
 bool adds_up(const std::string &path) {
+  if (path.starts_with("workingset."))
+    return path.starts_with("workingset.owners[") && path.find(".most_") == std::string::npos &&
+           !path.ends_with("_share");
   for (const char *ending : {"_share", ".min", ".max", "_percent", "_us"})
     if (path.ends_with(ending))
       return false;

@@ -3,7 +3,6 @@
 #include "report/heap_diff.h"
 
 #include "base/units.h"
-#include "report/json.h"
 
 #include <fmt/format.h>
 
@@ -76,7 +75,7 @@ std::string diff_text(const HeapDiff &diff, unsigned top, const Style &style) {
   return out;
 }
 
-std::string diff_json(const HeapDiff &diff, unsigned top) {
+Json diff_json(const HeapDiff &diff, unsigned top) {
   Json document = {{"schema", "assay.diff/1"}, {"same", diff.same}};
   document["totals"] = {{"old", side_json(diff.old_totals, diff.reads_apart)},
                         {"new", side_json(diff.new_totals, diff.reads_apart)}};
@@ -90,7 +89,7 @@ std::string diff_json(const HeapDiff &diff, unsigned top) {
                                  {"old", side_json(row.old_sums, diff.reads_apart)},
                                  {"new", side_json(row.new_sums, diff.reads_apart)}});
   }
-  return document_text(document);
+  return document;
 }
 
 } // namespace report

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "analyze/heap_diff.h"
+#include "report/json.h"
 #include "report/table.h"
 
 #include <string>
@@ -10,6 +11,6 @@ namespace report {
 
 // At most `top` rows; 0 means all.
 std::string diff_text(const analyze::HeapDiff &diff, unsigned top, const Style &style);
-std::string diff_json(const analyze::HeapDiff &diff, unsigned top);
+Json diff_json(const analyze::HeapDiff &diff, unsigned top);
 
 } // namespace report

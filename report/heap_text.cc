@@ -53,7 +53,7 @@ public:
       what_is_missing();
       return std::move(out_);
     }
-    findings();
+    out_ += findings_text(result_.findings, options_.top, style_);
     if (options_.sort.empty()) {
       for (const analyze::HeapQuestion &question : analyze::heap_questions())
         if (answers_by_default(question))
@@ -116,23 +116,6 @@ private:
       out_ += fmt::format("  --filter left out {} of {} contexts\n", result_.filtered_out,
                           result_.filtered_out + result_.contexts.size());
     out_ += timeline_text(result_);
-  }
-
-  void findings() {
-    if (result_.findings.empty())
-      return;
-    heading("What would it pay to change?");
-    size_t shown = 0;
-    for (const analyze::Finding &finding : result_.findings) {
-      if (shown++ == options_.top)
-        break;
-      out_ += fmt::format("  {}. {}\n", shown, printable(finding.message));
-      out_ += fmt::format("     {}\n     {} {}\n", finding.evidence, style_.strong("do:"),
-                          finding.action);
-      if (!finding.qualified_by.empty())
-        out_ += fmt::format("     less certain because of: {}\n",
-                            fmt::join(finding.qualified_by, ", "));
-    }
   }
 
   std::string label(size_t site) {

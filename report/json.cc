@@ -58,6 +58,12 @@ Json losses_json(const std::map<uint32_t, uint64_t> &losses) {
   return list;
 }
 
+Json owner_json(const analyze::LinesOwner &owner) {
+  return {{"kind", owner.kind},
+          {"name", owner.name},
+          {"type", owner.type.empty() ? Json(nullptr) : Json(owner.type)}};
+}
+
 Json findings_json(const std::vector<analyze::Finding> &findings) {
   Json list = Json::array();
   for (const analyze::Finding &finding : findings)

@@ -3,6 +3,7 @@
 
 #include "analyze/finding.h"
 #include "analyze/frame.h"
+#include "analyze/working_set.h"
 #include "profile/profile.h"
 
 #include <nlohmann/json.hpp>
@@ -20,6 +21,7 @@ Json stack_json(const analyze::CallStack &frames);
 Json program_json(const profile::Process &process, const std::string &build_id);
 Json machine_json(const profile::Process &process);
 Json losses_json(const std::map<uint32_t, uint64_t> &losses);
+Json owner_json(const analyze::LinesOwner &owner); // `kind`, `name`, `type`
 Json findings_json(const std::vector<analyze::Finding> &findings);
 
 // Adds `accesses`, and `reads` and `writes` where the counters told them apart.

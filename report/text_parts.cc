@@ -13,6 +13,25 @@ std::string command_text(const profile::Process &process) {
   return printable(command);
 }
 
+std::string findings_text(const std::vector<analyze::Finding> &findings, size_t top,
+                          const Style &style) {
+  if (findings.empty())
+    return "";
+  std::string text = "\n" + style.strong("What would it pay to change?") + "\n";
+  size_t shown = 0;
+  for (const analyze::Finding &finding : findings) {
+    if (shown++ == top)
+      break;
+    text += fmt::format("  {}. {}\n", shown, printable(finding.message));
+    text +=
+        fmt::format("     {}\n     {} {}\n", finding.evidence, style.strong("do:"), finding.action);
+    if (!finding.qualified_by.empty())
+      text +=
+          fmt::format("     less certain because of: {}\n", fmt::join(finding.qualified_by, ", "));
+  }
+  return text;
+}
+
 std::string more_text(size_t left, const Style &style) {
   return left ? style.faint(fmt::format("  {} more; --json shows them", left)) + "\n" : "";
 }

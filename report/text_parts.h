@@ -1,17 +1,23 @@
 // Parts that the text reports share.
 #pragma once
 
+#include "analyze/finding.h"
 #include "profile/profile.h"
 #include "report/table.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace report {
 
 // "/bin/app --fast": what was run, as it may be printed.
 std::string command_text(const profile::Process &process);
+
+// What to change, the first `top` findings under their question; empty without findings.
+std::string findings_text(const std::vector<analyze::Finding> &findings, size_t top,
+                          const Style &style);
 
 // The line below a table of which so many rows are not shown; empty for none.
 std::string more_text(size_t left, const Style &style);

@@ -5,13 +5,20 @@
 #include "report/json.h"
 #include "report/table.h"
 
+#include <string>
+
 namespace report {
 
-// `top` rows of each table.
-std::string working_set_text(const analyze::WorkingSetResult &result, unsigned top,
-                             const Style &style);
+struct WorkingSetTextOptions {
+  unsigned top = 10; // rows of each table
+  std::string sort;  // only the owners, in this order (analyze::owner_order); empty: every question
+};
 
-// The document assay.workingset/1. `top` limits the owners of each snapshot and phase; 0 means all.
+std::string working_set_text(const analyze::WorkingSetResult &result,
+                             const WorkingSetTextOptions &options, const Style &style);
+
+// The document assay.workingset/1. `top` limits the owners, also those of each snapshot and phase; 0
+// means all.
 Json working_set_document(const analyze::WorkingSetResult &result, unsigned top);
 
 } // namespace report

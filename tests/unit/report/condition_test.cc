@@ -53,6 +53,19 @@ TEST_P(Condition, PathsLeadToNumbers) {
   EXPECT_EQ(at("contexts[~].rare"), Numbers{});
 }
 
+TEST_P(Condition, OfTheWorkingSetOnlyOwnersAddUp) {
+  Document report;
+  report.put("workingset",
+             {{"owners",
+               {{{"type", "Node"}, {"mean_bytes", 3}, {"most_bytes", 5}},
+                {{"type", "Node"}, {"mean_bytes", 4}, {"most_bytes", 6}}}},
+              {"snapshots", {{{"mark", "a"}, {"bytes", 7}}, {{"mark", "a"}, {"bytes", 8}}}}});
+  auto numbers = [&](const char *path) { return report::numbers_at(report, path); };
+  EXPECT_EQ(numbers("workingset.owners[Node].mean_bytes"), Numbers{7});
+  EXPECT_EQ(numbers("workingset.owners[Node].most_bytes"), (Numbers{5, 6}));
+  EXPECT_EQ(numbers("workingset.snapshots[mark=a].bytes"), (Numbers{7, 8}));
+}
+
 TEST_P(Condition, LengthsAreOfListsAndOfWhatWasFound) {
   EXPECT_EQ(at("len(contexts)"), Numbers{3});
   EXPECT_EQ(at("len(losses)"), Numbers{0});

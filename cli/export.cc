@@ -1,0 +1,77 @@
+// `assay export --format FORMAT -o FILE [PROFILE…]`: a profile in the form of another program.
+
+#include "analyze/heap.h"
+#include "analyze/working_set.h"
+#include "base/fail.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "profile/find_profiles.h"
+#include "profile/profile.h"
+#include "report/perfetto.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+namespace cli {
+namespace {
+
+struct ExportArguments {
+  std::vector<std::string> profiles;
+  std::string format, output = "-";
+  unsigned top = 10;
+};
+
+std::string perfetto(const ExportArguments &arguments) {
+  profile::Profile profile = profile::read(profile::find_profiles(arguments.profiles));
+  image::Symbols symbols = image::open(analyze::module_files(profile));
+  auto sets = analyze::working_sets(profile, symbols, {});
+  if (sets.empty() && std::none_of(profile.processes.begin(), profile.processes.end(),
+                                   [](auto &process) { return !process.timeline.empty(); }))
+    base::fail("export: this profile has nothing over time; build the program with "
+               "-fassay=workingset, and run it again");
+  return report::document_text(report::perfetto_trace(profile, sets, arguments.top));
+}
+
+struct Format {
+  const char *name, *for_what;
+  std::string (*text)(const ExportArguments &);
+};
+constexpr Format kFormats[] = {
+    {"perfetto", "working set, heap, phases and marks over time, for ui.perfetto.dev", perfetto},
+};
+
+int export_profile(const ExportArguments &arguments) {
+  std::string names;
+  for (const Format &format : kFormats) {
+    if (arguments.format == format.name) {
+      write_output(arguments.output, format.text(arguments));
+      return 0;
+    }
+    names += (names.empty() ? "" : ", ") + std::string(format.name);
+  }
+  base::fail("--format {}: assay export does not have it; there is {}", arguments.format, names);
+}
+
+} // namespace
+
+Action define_export(CLI::App &app) {
+  auto arguments = std::make_shared<ExportArguments>();
+  app.add_option("PROFILE,-i", arguments->profiles,
+                 "a .assay file, a run's folder, or a folder of runs (default: the latest run in "
+                 "assay.out)");
+  app.add_option("--format", arguments->format, "the form of the output, see below")->required();
+  app.add_option("-o,--output", arguments->output, "write to this file; - is standard output");
+  app.add_option("--top", arguments->top, "owners of lines with a track of their own")
+      ->capture_default_str();
+  std::string formats;
+  for (const Format &format : kFormats)
+    formats += fmt::format("  {:<12}{}\n", format.name, format.for_what);
+  app.footer("\nFormats:\n" + formats +
+             "\nExamples:\n  assay export --format perfetto -o trace.json\n  assay export --format "
+             "perfetto --top 3 -o trace.json assay.out\n");
+  return [arguments](const Words &) { return export_profile(*arguments); };
+}
+
+} // namespace cli

@@ -1,0 +1,233 @@
+// `assay workingset` for people: how large, as a curve; what to change; when (phases); what is in it
+// (owners); over which periods, and in which caches.
+
+#include "report/working_set.h"
+
+#include "base/units.h"
+#include "report/chart.h"
+#include "report/text_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace report {
+namespace {
+
+using analyze::OwnerLines;
+using analyze::Phase;
+using analyze::SnapshotRow;
+using analyze::WorkingSetResult;
+
+using Align = Table::Align;
+
+class WorkingSetText {
+public:
+  WorkingSetText(const WorkingSetResult &result, const WorkingSetTextOptions &options,
+                 const Style &style)
+      : result_(result), options_(options), style_(style) {}
+
+  std::string text() {
+    header();
+    if (options_.sort.empty()) {
+      out_ += findings_text(result_.findings, options_.top, style_);
+      phases();
+    }
+    owners();
+    if (options_.sort.empty()) {
+      periods();
+      caches();
+      misses();
+    }
+    missing();
+    return std::move(out_);
+  }
+
+private:
+  std::string bytes(double lines) const {
+    return base::format_bytes(lines * double(result_.line_bytes));
+  }
+  std::string bytes(uint64_t lines) const { return bytes(double(lines)); }
+  std::string time(uint64_t value) const { return analyze::clock_text(result_.unit, value); }
+  std::string duration(double length) const {
+    return result_.unit == ASSAY_TIME_MARKS
+               ? base::format_count(length) + (length == 1 ? " mark" : " marks")
+               : time(static_cast<uint64_t>(length));
+  }
+
+  void heading(const std::string &text) { out_ += "\n" + style_.strong(text) + "\n"; }
+
+  void header() {
+    out_ += style_.strong("assay workingset: " + command_text(result_.process)) + "\n";
+    const auto &rows = result_.snapshots;
+    const SnapshotRow &largest = rows[result_.largest];
+    out_ += fmt::format("  {} snapshots in {}; the working set is {} on average, {} at its largest "
+                        "(at {})\n  {} of lines of {} bytes were ever touched\n\n",
+                        rows.size(), time(rows.back().when.end), bytes(result_.mean_lines),
+                        bytes(largest.lines), time(largest.when.begin), bytes(result_.total_lines),
+                        result_.line_bytes);
+    std::vector<ChartPoint> points;
+    points.reserve(rows.size());
+    for (const SnapshotRow &row : rows)
+      points.push_back({double(row.when.begin), double(row.when.end), double(row.lines)});
+    out_ += chart(points, bytes(largest.lines), time(rows.front().when.begin),
+                  time(rows.back().when.end), style_);
+  }
+
+  std::string owner_list(const std::vector<OwnerLines> &owners, uint64_t lines) const {
+    std::string text;
+    for (size_t i = 0; i < std::min<size_t>(owners.size(), 2); i++)
+      text += fmt::format(
+          "{}{} {}", i ? ", " : "",
+          base::format_share(double(owners[i].lines) / double(std::max<uint64_t>(lines, 1))),
+          printable(full_name(result_.owners[owners[i].owner])));
+    return text;
+  }
+
+  void phases() {
+    if (result_.phases.size() < 2)
+      return;
+    heading("Which phases does the run have?");
+    Table table;
+    table.column("from", Align::right);
+    table.column("lasts", Align::right);
+    table.column("set", Align::right);
+    table.column("all of it", Align::right);
+    table.column("kept", Align::right);
+    table.column("in", Align::left);
+    table.column("filled by", Align::left);
+    size_t shown = std::min<size_t>(std::max(options_.top, 12u), result_.phases.size());
+    for (size_t i = 0; i < shown; i++) {
+      const Phase &phase = result_.phases[i];
+      uint64_t begin = result_.snapshots[phase.first].when.begin;
+      uint64_t end = result_.snapshots[phase.last].when.end;
+      table.row({time(begin), duration(double(end - begin)), bytes(phase.mean_lines),
+                 bytes(phase.lines),
+                 base::format_share(double(phase.shared_with_previous) /
+                                    double(std::max<uint64_t>(phase.lines, 1))),
+                 phase.functions.empty() ? "" : printable(phase.functions.front().first),
+                 owner_list(phase.owners, phase.lines)});
+    }
+    out_ += table.text(style_);
+    out_ += more_text(result_.phases.size() - shown, style_);
+  }
+
+  void owners() {
+    heading(analyze::owner_order(options_.sort).question);
+    if (result_.owner_rows.empty() && result_.filtered_owners) {
+      out_ += fmt::format("  --filter '{}' matches none of its {} owners\n",
+                          printable(result_.filter), result_.filtered_owners);
+      return;
+    }
+    Table table;
+    for (const char *name : {"on average", "share", "most", "new", "of the time"})
+      table.column(name, Align::right);
+    table.column("of", Align::left);
+    size_t shown = std::min<size_t>(options_.top, result_.owner_rows.size());
+    for (size_t i = 0; i < shown; i++) {
+      const analyze::OwnerRow &row = result_.owner_rows[i];
+      double all = result_.mean_lines > 0 ? result_.mean_lines : 1;
+      table.row({bytes(row.mean_lines), base::format_share(row.mean_lines / all),
+                 bytes(row.most_lines), bytes(row.new_lines), base::format_share(row.time_share),
+                 full_name(result_.owners[row.owner])});
+    }
+    out_ += table.text(style_);
+    out_ += more_text(result_.owner_rows.size() - shown, style_);
+    if (result_.filtered_owners)
+      out_ += style_.faint(fmt::format("  --filter left out {} {}, with {} on average",
+                                       result_.filtered_owners,
+                                       result_.filtered_owners == 1 ? "owner" : "owners",
+                                       bytes(result_.filtered_mean_lines))) +
+              "\n";
+  }
+
+  void periods() {
+    if (result_.snapshots.size() < 2)
+      return;
+    heading("How large is it over longer periods?");
+    Table table;
+    for (const char *name : {"snapshots", "last", "on average", "most"})
+      table.column(name, Align::right);
+    table.column("", Align::left);
+    for (const analyze::PeriodRow &row : result_.periods) {
+      bool all = row.snapshots == result_.snapshots.size();
+      table.row({std::to_string(row.snapshots), duration(row.length), bytes(row.mean_lines),
+                 bytes(row.most_lines), all ? "the whole run" : ""});
+    }
+    out_ += table.text(style_);
+  }
+
+  void caches() {
+    if (result_.caches.empty())
+      return;
+    heading("Does it fit?");
+    Table table;
+    table.column("cache", Align::left);
+    table.column("size", Align::right);
+    table.column("fits", Align::right);
+    table.column("", Align::left);
+    uint64_t begin = result_.snapshots.front().when.begin;
+    for (const analyze::CacheFit &cache : result_.caches) {
+      std::string from;
+      if (cache.fits_from)
+        from = *cache.fits_from == begin ? "always" : "from " + time(*cache.fits_from) + " on";
+      else if (cache.fits_share == 0)
+        from = "never";
+      table.row({cache.name, base::format_bytes(double(cache.bytes)),
+                 base::format_share(cache.fits_share), from});
+    }
+    out_ += table.text(style_);
+  }
+
+  void misses() {
+    if (result_.caches.empty() || result_.length() == 0)
+      return;
+    heading("How much would a cache of this size miss?");
+    bool accesses = result_.unit == ASSAY_TIME_ACCESSES, marks = result_.unit == ASSAY_TIME_MARKS;
+    Table table;
+    table.column("cache", Align::left);
+    table.column("size", Align::right);
+    table.column("misses", Align::right);
+    table.column(accesses ? "of accesses" : marks ? "per snapshot" : "per second", Align::right);
+    table.column("", Align::left);
+    for (const analyze::MissPoint &point : result_.miss_curve) {
+      if (point.name.empty())
+        continue;
+      double number = double(point.misses.most);
+      std::string most = base::format_count(number);
+      std::string least = base::format_count(double(point.misses.least));
+      std::string rate = accesses ? base::format_share(number / double(result_.length()))
+                         : marks  ? base::format_count(number / double(result_.snapshots.size()))
+                                  : base::format_count(number / double(result_.length()) * 1e6);
+      table.row({point.name, base::format_bytes(double(point.bytes)), most, rate,
+                 point.may_be_more ? "or more: there are snapshots that do not fit"
+                 : least != most   ? "or less, but not under " + least
+                                   : ""});
+    }
+    out_ += table.text(style_);
+  }
+
+  void missing() {
+    if (result_.losses.empty() && result_.notes.empty())
+      return;
+    heading("What is missing");
+    for (auto [number, times] : result_.losses)
+      out_ += loss_text(number, times);
+    for (const std::string &note : result_.notes)
+      out_ += "  " + printable(note) + "\n";
+  }
+
+  const WorkingSetResult &result_;
+  const WorkingSetTextOptions &options_;
+  const Style &style_;
+  std::string out_;
+};
+
+} // namespace
+
+std::string working_set_text(const WorkingSetResult &result, const WorkingSetTextOptions &options,
+                             const Style &style) {
+  return WorkingSetText(result, options, style).text();
+}
+
+} // namespace report

@@ -1,0 +1,112 @@
+// The working set as text and as JSON: the documented keys, one table when it is asked for, the same sums.
+
+#include "report/working_set.h"
+
+#include "report/perfetto.h"
+#include "tests/unit/profile/working_set_builder.h"
+
+#include "analyze/heap.h"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using profile_builder::WorkingSetBuilder;
+
+analyze::WorkingSetResult result_of(uint32_t unit, const analyze::WorkingSetQuery &query = {}) {
+  WorkingSetBuilder builder(unit);
+  builder.owned(0, 100000, "Node");
+  for (int i = 0; i < 8; i++)
+    builder.touch(0, 50000);
+  for (int i = 0; i < 8; i++)
+    builder.touch(100000, 1000);
+  profile::Profile profile = builder.finish();
+  image::Symbols symbols = image::open(analyze::module_files(profile));
+  return analyze::working_sets(profile, symbols, query).front();
+}
+
+TEST(WorkingSetJson, HasTheDocumentedKeys) {
+  report::Json json = report::working_set_document(result_of(ASSAY_TIME_WALL), 0);
+  for (const char *key :
+       {"schema", "program", "machine", "unit", "line_size", "time_unit", "losses", "findings",
+        "total_lines", "total_bytes", "mean_bytes", "largest_bytes", "owners", "filtered_out",
+        "periods", "miss_curve", "snapshots", "phases", "caches"})
+    EXPECT_TRUE(json.contains(key)) << key;
+  EXPECT_EQ(json["largest_bytes"], 50000 * 64);
+  EXPECT_EQ(json["mean_bytes"], 25500 * 64);
+  EXPECT_EQ(json["total_bytes"], 51000 * 64);
+  EXPECT_FALSE(json["findings"].empty());
+  EXPECT_EQ(json["owners"].size(), 2u);
+  EXPECT_EQ(json["periods"].back()["snapshots"], 16);
+  uint64_t before = UINT64_MAX;
+  for (const report::Json &point : json["miss_curve"]) {
+    EXPECT_LE(point["least_misses"], point["misses"]);
+    EXPECT_LE(point["misses"], before);
+    before = point["misses"];
+    EXPECT_TRUE(point.contains("misses_per_second"));
+  }
+  EXPECT_EQ(before, 51000u); // the largest cache misses what is new
+}
+
+TEST(WorkingSetJson, RatesAreThoseOfTheClock) {
+  auto point = [](uint32_t unit) {
+    return report::working_set_document(result_of(unit), 0)["miss_curve"].front();
+  };
+  EXPECT_TRUE(point(ASSAY_TIME_ACCESSES).contains("miss_ratio"));
+  EXPECT_TRUE(point(ASSAY_TIME_CPU).contains("misses_per_second"));
+  EXPECT_FALSE(point(ASSAY_TIME_ACCESSES).contains("misses_per_second"));
+  EXPECT_FALSE(point(ASSAY_TIME_MARKS).contains("misses_per_second"));
+  EXPECT_TRUE(point(ASSAY_TIME_MARKS).contains("misses_per_snapshot"));
+}
+
+TEST(WorkingSetText, QuestionsHaveTheirTables) {
+  std::string text = report::working_set_text(result_of(ASSAY_TIME_ACCESSES), {}, report::Style());
+  for (const char *heading : {"What would it pay to change?", "Which phases does the run have?",
+                              "What is in the working set?", "How large is it over longer periods?",
+                              "Does it fit?", "How much would a cache of this size miss?"})
+    EXPECT_NE(text.find(heading), std::string::npos) << heading;
+  EXPECT_LT(text.find("What would it pay"), text.find("Which phases"));
+}
+
+TEST(WorkingSetText, NothingTouchedIsNoError) {
+  for (int snapshots : {1, 2, 5}) {
+    WorkingSetBuilder builder;
+    for (int i = 0; i < snapshots; i++)
+      builder.touch(0, 0);
+    profile::Profile profile = builder.finish();
+    image::Symbols symbols = image::open(analyze::module_files(profile));
+    analyze::WorkingSetResult result = analyze::working_sets(profile, symbols, {}).front();
+    std::string text = report::working_set_text(result, {}, report::Style());
+    EXPECT_NE(text.find("the working set is 0 B on average, 0 B at its largest"),
+              std::string::npos);
+    EXPECT_EQ(text.find("nan"), std::string::npos) << text;
+    std::string json = report::working_set_document(result, 0).dump();
+    EXPECT_EQ(json.find("nan"), std::string::npos);
+    EXPECT_NE(report::perfetto_trace(profile, {result}, 10).dump().find("working set"),
+              std::string::npos);
+  }
+}
+
+TEST(WorkingSetText, ASortKeyLeavesOneTable) {
+  report::WorkingSetTextOptions options;
+  options.sort = "most";
+  std::string text =
+      report::working_set_text(result_of(ASSAY_TIME_ACCESSES), options, report::Style());
+  EXPECT_NE(text.find("What has the most lines at one time?"), std::string::npos);
+  for (const char *heading : {"What would it pay", "Which phases", "How large", "Does it fit"})
+    EXPECT_EQ(text.find(heading), std::string::npos) << heading;
+}
+
+TEST(WorkingSetText, WhatAFilterLeavesOutIsSaid) {
+  analyze::WorkingSetQuery query;
+  query.filter = "Node";
+  std::string text =
+      report::working_set_text(result_of(ASSAY_TIME_WALL, query), {}, report::Style());
+  EXPECT_NE(text.find("--filter left out 1 owner, with 31.2 KiB on average"), std::string::npos)
+      << text;
+  query.filter = "nobody";
+  text = report::working_set_text(result_of(ASSAY_TIME_WALL, query), {}, report::Style());
+  EXPECT_NE(text.find("--filter 'nobody' matches none of its 2 owners"), std::string::npos);
+}
+
+} // namespace
