@@ -63,14 +63,10 @@ void *real_allocate(size_t size, size_t align, Via via) {
 }
 
 void *plain_allocate(size_t size, size_t align, Via via) {
-  if (!real.free) {
-    static constinit bool looking = false;
-    if (looking)
-      return early_allocate(size);
-    looking = true;
+  if (are_functions_looked_for()) // the program's heap stays as it is
+    return early_allocate(size);
+  if (!real.free)
     find_real_functions();
-    looking = false;
-  }
   if (!runtime.finished && !this_thread.busy)
     count_loss_quietly(ASSAY_LOSS_before_start, 1);
   return real_allocate(size, align, via);

@@ -20,9 +20,18 @@ namespace assay {
 
 constinit RealFunctions real = {};
 
+namespace {
+constinit bool looking = false;
+}
+
+bool are_functions_looked_for() {
+  return looking;
+}
+
 void find_real_functions() {
-  if (real.free)
+  if (real.free || looking)
     return;
+  looking = true;
 #ifdef ASSAY_WRAP
 #define ASSAY_REAL(symbol, field, result, parameters) real.field = __real_##symbol;
 #define ASSAY_REAL_WEAK ASSAY_REAL
@@ -34,6 +43,7 @@ void find_real_functions() {
 #define ASSAY_REAL_CXX ASSAY_REAL
 #endif
 #include "runtime/core/interpose.def"
+  looking = false;
 }
 
 // Ours, whoever defines malloc for the program.

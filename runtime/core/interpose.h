@@ -39,6 +39,10 @@ void forget_threads_holder();
 // Idempotent; may be called by the first malloc of the process, before any initializer has run.
 void find_real_functions();
 
+// Is this moment one of them? dlsym allocates then: a message for each function that is not there, and frees it when
+// the program asks for one.
+bool are_functions_looked_for();
+
 // Do calls of the program's malloc come here?
 bool is_interposed();
 
