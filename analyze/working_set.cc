@@ -72,6 +72,7 @@ public:
   WorkingSetResult run() {
     measure_snapshots();
     add_stacks();
+    result_.threads = find_thread_work(result_.snapshots);
     result_.phases = find_phases(result_.snapshots);
     measure_phases();
     name_phases();
@@ -86,7 +87,7 @@ private:
   void measure_snapshots() {
     std::vector<uint64_t> lengths;
     for (const profile::Snapshot &snapshot : set_.snapshots) {
-      result_.snapshots.push_back({snapshot, 0, 0, 0, 0, {}, {}});
+      result_.snapshots.push_back({snapshot, 0, 0, 0, 0, {}, {}, {}});
       lengths.push_back(snapshot.end - snapshot.begin);
     }
     Reuse reuse(std::move(lengths));

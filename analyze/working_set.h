@@ -7,6 +7,7 @@
 #include "analyze/finding.h"
 #include "analyze/frame.h"
 #include "analyze/reuse.h"
+#include "analyze/thread_work.h"
 #include "profile/profile.h"
 
 #include <cstdint>
@@ -51,6 +52,7 @@ struct SnapshotRow {
   uint64_t new_lines = 0;            // touched for the first time in the run
   std::vector<OwnerLines> owners;    // most lines first; they add up to lines
   std::vector<ThreadStack> stacks;
+  std::vector<uint32_t> idle_threads; // that touched nothing new, before and after they did
 };
 
 struct Phase {
@@ -96,6 +98,7 @@ struct WorkingSetResult {
   std::vector<LinesOwner> owners;
   std::vector<SnapshotRow> snapshots;
   std::vector<Phase> phases;
+  std::vector<ThreadRow> threads;
   uint64_t total_lines = 0; // ever touched
   double mean_lines = 0;    // of the snapshots, weighted by their lengths
   size_t largest = 0;       // index of the snapshot with the most lines

@@ -117,8 +117,16 @@ Json working_set_document(const WorkingSetResult &result, unsigned top) {
                                  {"shared_with_previous", row.shared_with_previous},
                                  {"new_lines", row.new_lines},
                                  {"stacks", stacks},
+                                 {"idle_threads", row.idle_threads},
                                  {"owners", owners_json(result, row.owners, top)}});
   }
+  json["threads"] = Json::array();
+  for (const analyze::ThreadRow &row : result.threads)
+    json["threads"].push_back({{"thread", row.thread},
+                               {"first_snapshot", row.first},
+                               {"last_snapshot", row.last},
+                               {"work_share", row.work_share},
+                               {"function", row.function}});
   json["phases"] = Json::array();
   for (const Phase &phase : result.phases) {
     Json functions = Json::array();

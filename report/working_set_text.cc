@@ -32,6 +32,7 @@ public:
     if (options_.sort.empty()) {
       out_ += findings_text(result_.findings, options_.top, style_);
       phases();
+      threads();
     }
     owners();
     if (options_.sort.empty()) {
@@ -110,6 +111,25 @@ private:
     }
     out_ += table.text(style_);
     out_ += more_text(result_.phases.size() - shown, style_);
+  }
+
+  void threads() {
+    if (result_.threads.size() < 2)
+      return;
+    heading("Which threads are at work?");
+    Table table;
+    for (const char *name : {"thread", "from", "to", "at work"})
+      table.column(name, Align::right);
+    table.column("mostly in", Align::left);
+    size_t shown = std::min<size_t>(options_.top, result_.threads.size());
+    for (size_t i = 0; i < shown; i++) {
+      const analyze::ThreadRow &row = result_.threads[i];
+      table.row({std::to_string(row.thread), time(result_.snapshots[row.first].when.begin),
+                 time(result_.snapshots[row.last].when.end), base::format_share(row.work_share),
+                 printable(row.function)});
+    }
+    out_ += table.text(style_);
+    out_ += more_text(result_.threads.size() - shown, style_);
   }
 
   void owners() {

@@ -30,6 +30,13 @@ namespace assay {
 constinit Runtime runtime = {};
 thread_local constinit Thread this_thread = {};
 
+uint32_t thread_number() {
+  static constinit uint32_t numbered = 0;
+  if (!this_thread.number)
+    this_thread.number = __atomic_add_fetch(&numbered, 1, __ATOMIC_RELAXED);
+  return this_thread.number;
+}
+
 namespace {
 
 // The first byte of the DIR of -fheapprof=DIR, where the program was built with it; else absent.
@@ -108,6 +115,7 @@ void start(char **envp, bool instrumented) {
   runtime.instrumented = instrumented;
   runtime.pid = sys::process_id();
   Busy busy;
+  thread_number();
   find_real_functions();
   if (is_privileged(envp)) { // set-uid: the user may not say where files are made
     start_tools(~0ULL);

@@ -15,7 +15,7 @@ struct Thread {
   uint64_t other_low, other_high; // of another that it ran on last: a coroutine's, a signal stack
   uint64_t stripe;                // gs base: how much higher this thread's counters are
   uint64_t accesses_given;        // the piece that __assay_accesses_left counts down (working set)
-  uint32_t number;                // among those that the working set has met; 0: not yet
+  uint32_t number;                // 1 is the main one; 0: not asked for yet
   uint32_t said_where;            // the working set's snapshot in which it recorded its stack
   const void *last_block;         // newest allocation, to tell temporaries
 };
@@ -39,5 +39,8 @@ public:
 private:
   uint32_t was_;
 };
+
+// Its number among the threads that were asked, by this or by starting.
+uint32_t thread_number();
 
 } // namespace assay

@@ -49,7 +49,7 @@ bool find_own_stack(uint64_t sp) {
       this_thread.stack_high = line.end;
       this_thread.stack_low =
           line.is_stack() && line.start > kGrowth ? line.start - kGrowth : line.start;
-      remember_stack({this_thread.stack_low, this_thread.stack_high});
+      remember_stack({this_thread.stack_low, this_thread.stack_high, thread_number()});
       return true;
     }
   return false;

@@ -30,6 +30,7 @@ uint64_t end_of_stack(uint64_t address);
 // threads used, one after the other, is one.
 struct StackBounds {
   uint64_t low, high;
+  uint32_t thread; // number of the first one that had it
 };
 void note_own_stack(); // of a thread that has not allocated yet
 uint32_t known_stacks();

@@ -23,7 +23,7 @@ template <typename F> void each_range(F f) {
   if (runtime.counters & ASSAY_COUNTERS_STACK)
     for (uint32_t i = 0; i < known_stacks(); i++) {
       StackBounds stack = known_stack(i);
-      f(ASSAY_OUTSIDE_STACK, i + 1, stack.low, stack.high);
+      f(ASSAY_OUTSIDE_STACK, stack.thread, stack.low, stack.high);
     }
 }
 

@@ -47,8 +47,10 @@ void write_regions(uint64_t tick) {
     if (kind_of(line) != ASSAY_REGION_ANONYMOUS)
       write(tick, line.start, line.end, kind_of(line), line.is_stack(), line.path);
   });
-  for (uint32_t i = 0; i < known_stacks(); i++)
-    write(tick, known_stack(i).low, known_stack(i).high, ASSAY_REGION_STACK, i + 1, "");
+  for (uint32_t i = 0; i < known_stacks(); i++) {
+    StackBounds stack = known_stack(i);
+    write(tick, stack.low, stack.high, ASSAY_REGION_STACK, stack.thread, "");
+  }
 }
 
 void forget_regions() {

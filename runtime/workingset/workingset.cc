@@ -24,13 +24,12 @@ namespace {
 constexpr uint64_t kMostShare = 50; // one part in so many of a snapshot may go into ending it
 
 struct {
-  SpinLock lock; // of all below, but threads
+  SpinLock lock; // of all below
   bool owners;
   uint64_t tick;  // the first of the running snapshot
   uint64_t ticks; // of each snapshot: a power of two
   uint64_t begin, begin_us, interval;
   uint32_t held; // snapshots that ended and are only in the shadow
-  uint32_t threads;
   LinesRecord lines;
   OwnersRecord owner_runs;
 } constinit state = {};
@@ -224,8 +223,6 @@ void on_fork() {
   set_joined_ticks(1);
   begin_first_snapshot();
   state.held = 0;
-  state.threads = 0;
-  this_thread.number = 0;
   snapshot_number++;
 }
 
@@ -238,12 +235,10 @@ void say_where(const void *frame) {
   if (!observed())
     return;
   Busy busy;
-  if (!this_thread.number)
-    this_thread.number = __atomic_add_fetch(&state.threads, 1, __ATOMIC_RELAXED);
   uint32_t context = context_of(frame, 0);
   if (context)
     runtime.file.append(ASSAY_RECORD_WorkingSetStack,
-                        AssayWorkingSetStack{state.tick, this_thread.number, context});
+                        AssayWorkingSetStack{state.tick, thread_number(), context});
 }
 
 void pass_accesses() {
