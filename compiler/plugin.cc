@@ -63,31 +63,42 @@ public:
     std::unique_ptr<SpecialCaseList> ignored;
     if (!ignore_lists.empty())
       ignored = SpecialCaseList::createOrDie(ignore_lists, *vfs::getRealFileSystem());
-    auto is_ignored = [&](StringRef kind, StringRef name) {
+    auto is_ignored = [&](StringRef tool, const Function &function) {
+      auto named = [&](StringRef kind, StringRef name) {
+        return ignored->inSection("assay", kind, name) || ignored->inSection(tool, kind, name);
+      };
       return ignored &&
-             (ignored->inSection("assay", kind, name) || ignored->inSection("heap", kind, name));
+             (named("src", module.getSourceFileName()) || named("fun", function.getName()));
     };
     auto &functions = analyses.getResult<FunctionAnalysisManagerModuleProxy>(module).getManager();
     Sites sites(module);
     sites.add_unit(module.getSourceFileName(), {tools, counters, lines});
     if (counters & ASSAY_COUNTERS_GLOBALS)
       align_globals(module);
-    if (!is_ignored("src", module.getSourceFileName()))
-      for (Function &function : module)
-        if (interesting(function) && !is_ignored("fun", function.getName()))
-          instrument(function, functions, sites);
+    for (Function &function : module)
+      if (interesting(function))
+        instrument(function, functions, sites,
+                   {.heap = wants_heap() && !is_ignored("heap", function),
+                    .workingset = wants_workingset() && !is_ignored("workingset", function)});
     add_module_init(module, dir);
     return PreservedAnalyses::none();
   }
   static bool isRequired() { return true; }
 
 private:
-  static void instrument(Function &function, FunctionAnalysisManager &analyses, Sites &sites) {
+  struct Tools {
+    bool heap, workingset;
+  };
+
+  static void instrument(Function &function, FunctionAnalysisManager &analyses, Sites &sites,
+                         Tools wanted) {
+    if (!wanted.heap && !wanted.workingset)
+      return;
     auto &library = analyses.getResult<TargetLibraryAnalysis>(function);
     instrument_allocations(function, sites);
-    if (wants_heap())
+    if (wanted.heap)
       instrument_heap(function, {.naive = naive, .exact = exact, .counters = counters}, library);
-    if (!wants_workingset())
+    if (!wanted.workingset)
       return;
     analyses.invalidate(function, PreservedAnalyses::none()); // of code as it was
     instrument_workingset(function, {.naive = naive, .lines = lines},

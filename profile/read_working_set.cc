@@ -54,7 +54,7 @@ void each_group(const TouchedLines &lines,
 }
 
 void WorkingSetReader::take(const AssayWorkingSetMode &record) {
-  if (record.line_bytes < 32 || record.line_bytes > 64 || record.unit > ASSAY_TIME_MARKS)
+  if ((record.line_bytes != 32 && record.line_bytes != 64) || record.unit > ASSAY_TIME_MARKS)
     base::fail("bytes of a line, or unit of time");
   *this = WorkingSetReader();
   exists_ = true;
@@ -67,6 +67,8 @@ void WorkingSetReader::take(const AssayWorkingSetSnapshot &record, std::string n
   if (!exists_ || record.tick != next_tick_ || record.ticks == 0 || record.ticks > kMostTicks ||
       record.end < record.begin)
     base::fail("ticks of a snapshot");
+  if (!set_.snapshots.empty() && record.begin < set_.snapshots.back().end)
+    base::fail("a snapshot that begins before the last one ended");
   first_ticks_.push_back(record.tick);
   next_tick_ += record.ticks;
   set_.snapshots.push_back(
