@@ -16,25 +16,28 @@ struct FileRecord {
   }
 };
 
+// Reads the record at from, and goes on to the next. False when there is no whole one.
+inline bool take_record(const uint8_t *&from, const uint8_t *end, FileRecord &r) {
+  if ((size_t)(end - from) < sizeof r.header)
+    return false;
+  __builtin_memcpy(&r.header, from, sizeof r.header);
+  r.fixed = from + sizeof r.header;
+  size_t body = r.header.length + assay_padding(r.header.length);
+  if (body > (size_t)(end - r.fixed) || r.header.fixed_size > r.header.length)
+    return false;
+  r.tail = r.fixed + r.header.fixed_size;
+  r.tail_size = r.header.length - r.header.fixed_size;
+  from = r.fixed + body;
+  return true;
+}
+
 // Calls f for each record until it says false. False then, and when the records do not fill the file: it
 // is to stay as it is.
 template <typename F> bool each_record(const uint8_t *from, size_t size, F f) {
   const uint8_t *end = from + size;
-  while (from < end) {
-    FileRecord r;
-    if ((size_t)(end - from) < sizeof r.header)
+  for (FileRecord r; from < end;)
+    if (!take_record(from, end, r) || !f(r))
       return false;
-    __builtin_memcpy(&r.header, from, sizeof r.header);
-    r.fixed = from + sizeof r.header;
-    size_t body = r.header.length + assay_padding(r.header.length);
-    if (body > (size_t)(end - r.fixed) || r.header.fixed_size > r.header.length)
-      return false;
-    r.tail = r.fixed + r.header.fixed_size;
-    r.tail_size = r.header.length - r.header.fixed_size;
-    if (!f(r))
-      return false;
-    from = r.fixed + body;
-  }
   return true;
 }
 

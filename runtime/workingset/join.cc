@@ -1,8 +1,9 @@
 // Nothing is numbered anew: a snapshot is named by its ticks, which stay, so that what other threads append
 // meanwhile is as right before as after.
 //
-// A record of lines is joined by itself: of planes that fall into one snapshot now, the lines of either. A
-// snapshot whose two halves lie in two records has them in both, and readers add up. Of owners of a line
+// Of planes that fall into one snapshot now, the lines of either stay. Batches of lines that follow each other
+// become one, as long as their snapshots fit into one: so the file becomes shorter each time, however old
+// its batches are. A snapshot may lie in two batches all the same, and readers add up. Of owners of a line
 // within one snapshot the last one stays.
 
 #include "runtime/workingset/join.h"
@@ -104,28 +105,119 @@ struct {
   OwnersRecord owners;
 } constinit out = {};
 
-void join_lines(const FileRecord &r, ProfileFile &to) {
-  auto old = r.as<AssayWorkingSetLines>();
-  uint64_t count = old.count < kMostPlanes ? old.count : kMostPlanes;
-  uint64_t first = joined(old.tick);
-  uint64_t last = joined(old.tick + (count - 1) * old.ticks);
-  out.lines.begin(to, first, joined_ticks, (uint32_t)((last - first) / joined_ticks + 1));
-  Numbers in(r.tail, r.tail_size);
-  for (uint64_t group = 0; in.more();) {
-    group += in.number();
-    uint64_t repeats = in.number(), plane = 0, planes[kMostPlanes] = {};
-    uint8_t changed = in.byte();
-    for (uint64_t i = 0; i < count; i++) {
-      if (changed >> i & 1)
-        plane = in.word();
-      planes[(joined(old.tick + i * old.ticks) - first) / joined_ticks] |= plane;
-    }
-    for (uint64_t i = 0; i <= repeats; i++)
-      out.lines.add(group + i, planes);
-    group += repeats;
+// The groups of a batch, which goes on in every record that has the same fixed part and follows.
+class Batch {
+public:
+  Batch() = default;
+  Batch(const FileRecord &r, const uint8_t *end)
+      : fixed_(r.as<AssayWorkingSetLines>()), in_(r.tail, r.tail_size),
+        rest_(r.tail + r.tail_size + assay_padding(r.header.length)), end_(end) {}
+
+  static bool same(const AssayWorkingSetLines &a, const AssayWorkingSetLines &b) {
+    return a.tick == b.tick && a.ticks == b.ticks && a.count == b.count;
   }
-  out.lines.end();
+  uint64_t group() const { return group_; }
+  bool next();
+  // Adds the lines of the group to planes that begin with the snapshot of this tick.
+  void add_to(uint64_t *planes, uint64_t first) const {
+    for (uint64_t i = 0; i < count(fixed_); i++)
+      planes[(joined(fixed_.tick + i * fixed_.ticks) - first) / joined_ticks] |= planes_[i];
+  }
+  static uint64_t count(const AssayWorkingSetLines &fixed) {
+    return fixed.count < kMostPlanes ? fixed.count : kMostPlanes;
+  }
+
+private:
+  bool go_on();
+  AssayWorkingSetLines fixed_ = {};
+  Numbers in_ = {nullptr, 0};
+  const uint8_t *rest_ = nullptr, *end_ = nullptr;
+  uint64_t group_ = 0, repeats_ = 0;
+  uint64_t planes_[kMostPlanes] = {};
+};
+
+bool Batch::next() {
+  if (repeats_) {
+    repeats_--;
+    group_++;
+    return true;
+  }
+  if (!in_.more() && !go_on())
+    return false;
+  group_ += in_.number();
+  repeats_ = in_.number();
+  uint64_t plane = 0;
+  uint8_t changed = in_.byte();
+  for (uint64_t i = 0; i < count(fixed_); i++)
+    planes_[i] = plane = changed >> i & 1 ? in_.word() : plane;
+  return true;
 }
+
+bool Batch::go_on() {
+  for (FileRecord r; take_record(rest_, end_, r);)
+    if (r.header.kind == ASSAY_RECORD_WorkingSetLines) {
+      if (!same(r.as<AssayWorkingSetLines>(), fixed_))
+        return false;
+      in_ = Numbers(r.tail, r.tail_size);
+      group_ = 0;
+      return in_.more();
+    }
+  return false;
+}
+
+// Batches that are to become one.
+class Batches {
+public:
+  // A record of lines: begins a batch, or goes on with the last one.
+  void take(const FileRecord &r, const uint8_t *end, ProfileFile &to) {
+    auto fixed = r.as<AssayWorkingSetLines>();
+    if (any_ && Batch::same(fixed, newest_))
+      return;
+    any_ = true;
+    newest_ = fixed;
+    uint64_t first = joined(fixed.tick);
+    uint64_t last = joined(fixed.tick + (Batch::count(fixed) - 1) * fixed.ticks);
+    if (waiting_ == kMost || first < first_ || (last - first_) / joined_ticks >= kMostPlanes)
+      write(to);
+    if (waiting_ == 0)
+      first_ = last_ = first;
+    last_ = last > last_ ? last : last_;
+    batches_[waiting_++] = Batch(r, end);
+  }
+
+  void write(ProfileFile &to) {
+    if (!waiting_)
+      return;
+    out.lines.begin(to, first_, joined_ticks, (uint32_t)((last_ - first_) / joined_ticks + 1));
+    bool more[kMost];
+    for (uint32_t i = 0; i < waiting_; i++)
+      more[i] = batches_[i].next();
+    for (;;) {
+      uint64_t group = ~0ULL, planes[kMostPlanes] = {};
+      for (uint32_t i = 0; i < waiting_; i++)
+        if (more[i] && batches_[i].group() < group)
+          group = batches_[i].group();
+      if (group == ~0ULL)
+        break;
+      for (uint32_t i = 0; i < waiting_; i++)
+        if (more[i] && batches_[i].group() == group) {
+          batches_[i].add_to(planes, first_);
+          more[i] = batches_[i].next();
+        }
+      out.lines.add(group, planes);
+    }
+    out.lines.end();
+    waiting_ = 0;
+  }
+
+private:
+  static constexpr uint32_t kMost = 16;
+  Batch batches_[kMost];
+  uint32_t waiting_ = 0;
+  uint64_t first_ = 0, last_ = 0; // snapshots of those that wait, by their ticks
+  bool any_ = false;
+  AssayWorkingSetLines newest_ = {};
+};
 
 } // namespace
 
@@ -145,11 +237,12 @@ bool join_snapshots(const uint8_t *from, size_t size, ProfileFile &to) {
     return true;
   });
   AssayWorkingSetSnapshot left = {}; // waits for its other half
+  Batches batches;
   auto copy = [&](const FileRecord &r) {
     to.append_bytes((AssayRecordKind)r.header.kind, r.fixed, r.header.fixed_size, r.tail,
                     r.tail_size);
   };
-  return good && each_record(from, size, [&](const FileRecord &r) {
+  good = good && each_record(from, size, [&](const FileRecord &r) {
            if (r.header.kind == ASSAY_RECORD_WorkingSetSnapshot) {
              auto snapshot = r.as<AssayWorkingSetSnapshot>();
              if (left.ticks && snapshot.tick == left.tick + left.ticks &&
@@ -165,7 +258,7 @@ bool join_snapshots(const uint8_t *from, size_t size, ProfileFile &to) {
                left = {};
              }
            } else if (r.header.kind == ASSAY_RECORD_WorkingSetLines) {
-             join_lines(r, to);
+             batches.take(r, from + size, to);
            } else if (r.header.kind == ASSAY_RECORD_WorkingSetOwners) {
              uint64_t tick = r.as<AssayWorkingSetOwners>().tick;
              out.owners.begin(to, tick);
@@ -179,6 +272,8 @@ bool join_snapshots(const uint8_t *from, size_t size, ProfileFile &to) {
            }
            return true;
          });
+  batches.write(to);
+  return good;
 }
 
 } // namespace assay::workingset

@@ -21,6 +21,7 @@
 namespace assay::workingset {
 namespace {
 
+constexpr uint64_t kFewSnapshots = 32; // joining them only to save bytes would say too little
 constexpr uint64_t kMostShare = 50; // one part in so many of a snapshot may go into ending it
 
 struct {
@@ -127,7 +128,10 @@ void write_all_held() {
 
 bool too_many() {
   uint64_t snapshots = (state.tick - 1) / state.ticks;
-  return snapshots > 1 && snapshots % 2 == 0 && snapshots >= runtime.options.snapshots;
+  if (snapshots < 2 || snapshots % 2)
+    return false;
+  bool large = runtime.options.join_bytes && runtime.file.bytes() > runtime.options.join_bytes;
+  return snapshots >= runtime.options.snapshots || (large && snapshots >= kFewSnapshots);
 }
 
 // Joins neighbours where there are too many snapshots. Without the lock.
