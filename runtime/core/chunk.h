@@ -68,13 +68,15 @@ public:
   bool create();
   bool exists() const { return map_ != nullptr; }
   bool owns(const void *block) const {
-    return map_ && ((uintptr_t)block % kChunkAlign) == 0 &&
+    return any_ && ((uintptr_t)block % kChunkAlign) == 0 &&
            __atomic_load_n(at(block), __ATOMIC_RELAXED);
   }
   void insert(const void *block) {
     uint8_t *region = &regions_[(uintptr_t)block >> kRegionShift];
-    if (__builtin_expect(!*region, 0))
+    if (__builtin_expect(!*region, 0)) {
       *region = groups_[(uintptr_t)block >> kGroupShift] = 1;
+      any_ = true;
+    }
     __atomic_store_n(at(block), 1, __ATOMIC_RELEASE);
   }
   // Marks a live chunk until its end; false if it is not live.
@@ -104,6 +106,7 @@ private:
   static constexpr size_t kRegionsPerGroup = 1ULL << (kGroupShift - kRegionShift);
   static constexpr size_t kRegionBytes = (1ULL << kRegionShift) / kChunkAlign;
   uint8_t *at(const void *block) const { return map_ + (uintptr_t)block / kChunkAlign; }
+  bool any_ = false; // was there ever one? Most tools need none
   uint8_t *map_ = nullptr;
   uint8_t *regions_ = nullptr;
   uint8_t *groups_ = nullptr;

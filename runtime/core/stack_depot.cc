@@ -51,8 +51,8 @@ uint32_t StackDepot::intern(const Stack &stack, uint32_t type, uint32_t origin) 
 
 uint32_t StackDepot::find_or_add(const Stack &stack, uint32_t type, uint32_t origin,
                                  uint64_t hash) {
-  uint32_t *bucket = &buckets_[hash >> 46];
-  static_assert(kBuckets == 1 << 18);
+  uint32_t *bucket = &buckets_[hash >> 48];
+  static_assert(kBuckets == 1 << 16);
   uint32_t head = __atomic_load_n(bucket, __ATOMIC_ACQUIRE), searched_to = 0;
   Context *fresh = nullptr;
   uint32_t number = 0;

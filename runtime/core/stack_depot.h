@@ -40,7 +40,7 @@ public:
 
 private:
   uint32_t find_or_add(const Stack &stack, uint32_t type, uint32_t origin, uint64_t hash);
-  static constexpr size_t kBuckets = 1 << 18;
+  static constexpr size_t kBuckets = 1 << 16;
   GrowingArray<const Context *, kMaxContexts> contexts_;
   GrowingArray<uint32_t, kBuckets> buckets_;
   uint32_t next_ = 1;
