@@ -43,9 +43,10 @@ std::vector<ThreadRow> find_thread_work(std::vector<SnapshotRow> &snapshots) {
       }
     }
     row.work_share = all ? double(worked) / double(all) : 1;
-    row.function = std::max_element(seen.functions.begin(), seen.functions.end(),
-                                    [](const auto &a, const auto &b) { return a.second < b.second; })
-                       ->first;
+    row.function =
+        std::max_element(seen.functions.begin(), seen.functions.end(),
+                         [](const auto &a, const auto &b) { return a.second < b.second; })
+            ->first;
     rows.push_back(std::move(row));
   }
   return rows;

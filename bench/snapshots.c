@@ -22,7 +22,8 @@ int main(int argc, char **argv) {
     return 2;
   size_t reserved = strtoull(argv[1], NULL, 0) << 20, touched = strtoull(argv[2], NULL, 0) << 20;
   size_t stride = strtoull(argv[3], NULL, 0), rounds = strtoull(argv[4], NULL, 0);
-  char *memory = mmap(NULL, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  char *memory = mmap(NULL, reserved, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   double *seconds = malloc(rounds * sizeof *seconds);
   if (memory == MAP_FAILED || !seconds)
     return 1;

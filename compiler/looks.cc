@@ -67,7 +67,9 @@ void Looks::look_at_open() {
 
 // Looks that follow each other closely become one, with one branch.
 void Looks::join_wanted() {
-  sort(wanted_, [](const Wanted &a, const Wanted &b) { return a.number < b.number; });
+  sort(wanted_, [](const Wanted &a, const Wanted &b) {
+    return a.number != b.number ? a.number < b.number : a.order < b.order;
+  });
   size_t before = 0; // number of the newest look's last access
   for (bool first = true; Wanted &wanted : wanted_) {
     if (!first && !options_.naive && wanted.number - before <= kClose &&
@@ -116,7 +118,8 @@ void Looks::add(Instruction &instruction, const Access &access) {
   learn(access.align.value(), first);
   learn(1ULL << std::min(evolution_.getMinTrailingZeros(address), 12U), 0);
   uint64_t bytes = std::max<uint64_t>(access.bytes, 1); // of a scalable vector, the first
-  base.touches.push_back({added_++, &instruction, access.pointer, first, first + (int64_t)bytes - 1});
+  base.touches.push_back(
+      {added_++, &instruction, access.pointer, first, first + (int64_t)bytes - 1});
   if (options_.naive)
     pause();
 }
@@ -134,20 +137,24 @@ void Looks::look(const SCEV *address, const Base &base) {
     return pieces.first_byte(later) - pieces.last_byte(piece) <= (int64_t)options_.line_bytes;
   };
   for (auto begin = touched.begin(); begin != touched.end();) {
-    Wanted wanted = {0, {nullptr, {begin->second}}};
+    SmallVector<TouchedByte, 4> bytes = {begin->second};
     auto last = begin;
     for (auto next = std::next(begin); next != touched.end() && linked(last->first, next->first);) {
       while (next != touched.end() && linked(last->first, next->first))
         ++next;
       last = std::prev(next);
-      wanted.look.bytes.push_back(last->second);
+      bytes.push_back(last->second);
     }
+    const Touch *newest = nullptr;
     for (const Touch &touch : base.touches)
-      if (pieces.of(touch.first) >= begin->first && pieces.of(touch.last) <= last->first) {
-        wanted.number = touch.number;
-        wanted.look.after = touch.instruction;
-      }
-    wanted_.push_back(wanted);
+      if (pieces.of(touch.first) >= begin->first && pieces.of(touch.last) <= last->first)
+        newest = &touch;
+    for (ArrayRef<TouchedByte> left = bytes; !left.empty();) {
+      ArrayRef<TouchedByte> some = left.take_front(kMostBytes);
+      wanted_.push_back(
+          {newest->number, wanted_.size(), {newest->instruction, {some.begin(), some.end()}}});
+      left = left.drop_front(some.size());
+    }
     seen_.push_back({address, pieces.first_byte(begin->first), pieces.last_byte(last->first)});
     begin = std::next(last);
   }

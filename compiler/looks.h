@@ -44,7 +44,7 @@ public:
 private:
   // From one address, by constant offsets.
   struct Touch {
-    size_t number; // of the instruction, among those of the block that were added
+    size_t number; // of the access, in the order of add()
     llvm::Instruction *instruction;
     llvm::Value *pointer;
     int64_t first, last; // bytes from the address
@@ -60,7 +60,7 @@ private:
     int64_t first, last; // offsets from it
   };
   struct Wanted {
-    size_t number; // of the last access that it is for
+    size_t number, order; // of the last access that it is for; among the looks for that one
     Look look;
   };
   using SeenBytes = llvm::SmallVector<Seen, 8>;
@@ -76,7 +76,7 @@ private:
   const LookOptions options_;
   llvm::BasicBlock *block_ = nullptr;
   llvm::MapVector<const llvm::SCEV *, Base> open_; // since the last pause
-  llvm::SmallVector<Wanted, 16> wanted_;      // of these
+  llvm::SmallVector<Wanted, 16> wanted_;           // of these
   size_t added_ = 0;
   SeenBytes seen_;
   llvm::DenseMap<llvm::BasicBlock *, SeenBytes> seen_at_end_;

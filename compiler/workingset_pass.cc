@@ -50,8 +50,8 @@ public:
       : function_(function), module_(*function.getParent()), layout_(function.getDataLayout()),
         options_(options), form_(form_of(options.lines)), library_(library),
         looks_(evolution, {form_.line_bytes, options.naive,
-                         // with a clock of accesses, a snapshot ends at the end of a block
-                         !options.naive && !(options.lines & ASSAY_LINES_ACCESSES)}) {}
+                           // with a clock of accesses, a snapshot ends at the end of a block
+                           !options.naive && !(options.lines & ASSAY_LINES_ACCESSES)}) {}
 
   bool run() {
     for (BasicBlock *block : ReversePostOrderTraversal<Function *>(&function_))

@@ -41,7 +41,8 @@ void __assay_workingset_string(const char *start, uint64_t limit) {
 }
 
 void __assay_workingset_compare(const void *a, const void *b, uint64_t limit, uint32_t how) {
-  bool short_of_lines = limit && is_in_line(a, limit) && is_in_line(b, limit); // however far it reads
+  bool short_of_lines =
+      limit && is_in_line(a, limit) && is_in_line(b, limit); // however far it reads
   uint64_t bytes = short_of_lines ? 1 : assay::compared_bytes(a, b, limit, how);
   touch(a, bytes);
   touch(b, bytes);

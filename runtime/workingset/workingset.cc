@@ -22,7 +22,7 @@ namespace assay::workingset {
 namespace {
 
 constexpr uint64_t kFewSnapshots = 32; // joining them only to save bytes would say too little
-constexpr uint64_t kMostShare = 50; // one part in so many of a snapshot may go into ending it
+constexpr uint64_t kMostShare = 50;    // one part in so many of a snapshot may go into ending it
 
 struct {
   SpinLock lock; // of all below

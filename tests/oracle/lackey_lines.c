@@ -27,7 +27,8 @@ int main(int argc, char **argv) {
     if (kind == 'I')
       pc = address;
     else if (strchr("LSM", kind) && address >= heap && address + size <= heap_end)
-      for (unsigned long line = (address - heap) / 64; line <= (address + size - 1 - heap) / 64; line++)
+      for (unsigned long line = (address - heap) / 64; line <= (address + size - 1 - heap) / 64;
+           line++)
         seen[line] |= pc < text_end ? 2 : 1;
   }
   for (unsigned long line = 0; line < kLines; line++)
