@@ -187,14 +187,14 @@ std::optional<MaskedAccess> interesting_masked(Instruction &instruction, Interes
   if (!call || excluded(instruction))
     return std::nullopt;
   unsigned pointer = 0, mask = 0;
-  bool writes = false;
+  bool writes = false, dense = false;
   switch (call->getIntrinsicID()) {
   case Intrinsic::masked_load:
-  case Intrinsic::masked_gather:
-  case Intrinsic::masked_expandload: pointer = 0, mask = 1; break;
+  case Intrinsic::masked_gather: pointer = 0, mask = 1; break;
+  case Intrinsic::masked_expandload: pointer = 0, mask = 1, dense = true; break;
   case Intrinsic::masked_store:
-  case Intrinsic::masked_scatter:
-  case Intrinsic::masked_compressstore: pointer = 1, mask = 2, writes = true; break;
+  case Intrinsic::masked_scatter: pointer = 1, mask = 2, writes = true; break;
+  case Intrinsic::masked_compressstore: pointer = 1, mask = 2, writes = dense = true; break;
   default: return std::nullopt;
   }
   Value *data = writes ? call->getArgOperand(0) : static_cast<Value *>(call);
@@ -205,7 +205,7 @@ std::optional<MaskedAccess> interesting_masked(Instruction &instruction, Interes
   if (!address->getType()->isVectorTy() && !interesting_pointer(address, interest))
     return std::nullopt;
   return MaskedAccess{address, call->getArgOperand(mask),
-                      bytes_of(instruction, vector->getElementType()), writes};
+                      bytes_of(instruction, vector->getElementType()), writes, dense};
 }
 
 bool is_barrier(const Instruction &instruction) {

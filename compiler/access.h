@@ -42,6 +42,7 @@ struct MaskedAccess {
   llvm::Value *mask;
   uint64_t element_bytes;
   bool writes;
+  bool dense; // the active lanes lie one after the other in memory
 };
 
 // What is asked for beside memory that is reached through pointers of unknown origin.

@@ -27,6 +27,12 @@ void for_each_call(IRBuilder<> &builder, const MaskedAccess &access,
   unsigned lanes = cast<FixedVectorType>(access.mask->getType())->getNumElements();
   Value *mask = builder.CreateZExt(builder.CreateBitCast(access.mask, builder.getIntNTy(lanes)),
                                    builder.getInt64Ty());
+  if (access.dense) { // as many of the lowest
+    Value *active = builder.CreateUnaryIntrinsic(Intrinsic::ctpop, mask);
+    Value *unused = builder.CreateSub(builder.getInt64(64), active);
+    Value *lowest = builder.CreateLShr(builder.getInt64(~0ULL), builder.CreateAnd(unused, 63));
+    mask = builder.CreateSelect(builder.CreateIsNull(active), active, lowest);
+  }
   if (!access.pointer->getType()->isVectorTy()) {
     call(access.pointer, mask);
     return;

@@ -43,18 +43,21 @@ private:
 
 void Looks::begin(BasicBlock &block) {
   block_ = &block;
-  seen_ = options_.across_blocks ? seen_before(block) : SeenBytes();
+  seen_before_ = options_.across_blocks ? seen_on_all_paths(block) : SeenBytes();
 }
 
 void Looks::end() {
   look_at_open();
-  if (seen_.size() > kMostSeen)
-    seen_.erase(seen_.begin(), seen_.end() - kMostSeen);
-  seen_at_end_[block_] = std::move(seen_);
+  append_range(seen_before_, seen_);
+  if (seen_before_.size() > kMostSeen)
+    seen_before_.erase(seen_before_.begin(), seen_before_.end() - kMostSeen);
+  seen_at_end_[block_] = std::move(seen_before_);
+  seen_.clear();
 }
 
 void Looks::pause() {
   look_at_open();
+  seen_before_.clear();
   seen_.clear();
 }
 
@@ -127,28 +130,32 @@ void Looks::add(Instruction &instruction, const Access &access) {
 // The touches from one address since the last pause, in their order.
 void Looks::look(const SCEV *address, const Base &base) {
   const Pieces pieces(base.align, base.aligned);
-  std::map<int64_t, TouchedByte> touched; // by piece
+  struct Touched {
+    TouchedByte byte;
+    const Touch *newest;
+  };
+  std::map<int64_t, Touched> touched; // by piece
   for (const Touch &touch : base.touches)
-    if (!is_seen(seen_, {address, touch.first, touch.last})) {
-      touched[pieces.of(touch.first)] = {touch.pointer, 0};
-      touched.insert({pieces.of(touch.last), {touch.pointer, touch.last - touch.first}});
+    if (!is_seen(seen_before_, {address, touch.first, touch.last})) {
+      touched[pieces.of(touch.first)] = {{touch.pointer, 0}, &touch};
+      touched.insert({pieces.of(touch.last), {{touch.pointer, touch.last - touch.first}, nullptr}});
+      touched[pieces.of(touch.last)].newest = &touch;
     }
   auto linked = [&](int64_t piece, int64_t later) {
     return pieces.first_byte(later) - pieces.last_byte(piece) <= (int64_t)options_.line_bytes;
   };
   for (auto begin = touched.begin(); begin != touched.end();) {
-    SmallVector<TouchedByte, 4> bytes = {begin->second};
+    SmallVector<TouchedByte, 4> bytes = {begin->second.byte};
     auto last = begin;
     for (auto next = std::next(begin); next != touched.end() && linked(last->first, next->first);) {
       while (next != touched.end() && linked(last->first, next->first))
         ++next;
       last = std::prev(next);
-      bytes.push_back(last->second);
+      bytes.push_back(last->second.byte);
     }
-    const Touch *newest = nullptr;
-    for (const Touch &touch : base.touches)
-      if (pieces.of(touch.first) >= begin->first && pieces.of(touch.last) <= last->first)
-        newest = &touch;
+    const Touch *newest = begin->second.newest;
+    for (auto piece = begin; piece != std::next(last); ++piece)
+      newest = piece->second.newest->number > newest->number ? piece->second.newest : newest;
     for (ArrayRef<TouchedByte> left = bytes; !left.empty();) {
       ArrayRef<TouchedByte> some = left.take_front(kMostBytes);
       wanted_.push_back(
@@ -166,8 +173,8 @@ bool Looks::is_seen(const SeenBytes &seen, const Seen &bytes) {
   });
 }
 
-// On every path into the block. At the head of a loop some path was not followed yet.
-Looks::SeenBytes Looks::seen_before(BasicBlock &block) const {
+// At the head of a loop some path was not followed yet.
+Looks::SeenBytes Looks::seen_on_all_paths(BasicBlock &block) const {
   SeenBytes seen;
   bool first = true;
   for (BasicBlock *before : predecessors(&block)) {

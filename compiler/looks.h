@@ -69,7 +69,7 @@ private:
   void look_at_open();
   void join_wanted();
   void look(const llvm::SCEV *address, const Base &base);
-  SeenBytes seen_before(llvm::BasicBlock &block) const;
+  SeenBytes seen_on_all_paths(llvm::BasicBlock &block) const;
   static bool is_seen(const SeenBytes &seen, const Seen &bytes);
 
   llvm::ScalarEvolution &evolution_;
@@ -78,7 +78,8 @@ private:
   llvm::MapVector<const llvm::SCEV *, Base> open_; // since the last pause
   llvm::SmallVector<Wanted, 16> wanted_;           // of these
   size_t added_ = 0;
-  SeenBytes seen_;
+  SeenBytes seen_before_; // the block, or nothing after a pause
+  SeenBytes seen_;        // in it since then
   llvm::DenseMap<llvm::BasicBlock *, SeenBytes> seen_at_end_;
   llvm::SmallVector<Look, 32> looks_;
 };

@@ -182,6 +182,7 @@ void before_unload() {
   Busy busy;
   Locked locked(written.lock);
   write_contexts();
+  write_modules(); // a module that nobody has written is not missed afterwards
 }
 
 void after_unload() {

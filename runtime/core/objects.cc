@@ -10,7 +10,7 @@ namespace assay {
 
 uint32_t context_of(const void *frame, uint32_t type, uint32_t origin) {
   const uint64_t at = (uint64_t)frame, end = end_of_stack(at);
-  StackMemo *memo = take_memo(at, end);
+  StackMemo *memo = take_memo(beginning_of_stack(frame, end));
   if (memo && is_known(*memo, at, type, origin, end)) {
     uint32_t context = memo->context;
     give_back(*memo);

@@ -8,39 +8,20 @@ constexpr uint32_t kMemos = 128;
 constinit StackMemo memos[kMemos] = {};
 constinit uint32_t generation = 1;
 
-// A hash of the innermost frames, as frame pointers have it. Code that keeps none gives some other
-// number, mostly the same.
-uint64_t beginning(uint64_t frame, uint64_t end) {
-  constexpr int kFrames = 4;
-  uint64_t hash = frame;
-  for (int i = 0; i < kFrames && frame + 16 <= end && frame % 8 == 0; i++) {
-    const uint64_t *words = (const uint64_t *)frame;
-    hash = (hash ^ words[1]) * 0x9e3779b97f4a7c15ULL;
-    if (words[0] <= frame)
-      break;
-    frame = words[0];
-  }
-  return hash;
-}
-
 } // namespace
 
+// One after the other: as long as all are the same, the next is one that unwinding would read.
 bool StackReads::hold(uint64_t frame, uint64_t end) const {
   if (frame + furthest_ + 8 > end)
     return false;
-  auto differs = [&](uint32_t i) { return *(const uint64_t *)(frame + offsets_[i]) ^ values_[i]; };
-  uint32_t i = 0;
-  for (; i + 4 <= count_; i += 4) // mostly they do, so several are compared with one branch
-    if (differs(i) | differs(i + 1) | differs(i + 2) | differs(i + 3))
-      return false;
-  for (; i < count_; i++)
-    if (differs(i))
+  for (uint32_t i = 0; i < count_; i++)
+    if (*(const uint64_t *)(frame + offsets_[i]) != values_[i])
       return false;
   return true;
 }
 
-StackMemo *take_memo(uint64_t frame, uint64_t end) {
-  StackMemo &memo = memos[beginning(frame, end) >> 57];
+StackMemo *take_memo(uint64_t beginning) {
+  StackMemo &memo = memos[beginning >> 57];
   static_assert(kMemos == 128);
   return __atomic_test_and_set(&memo.taken, __ATOMIC_ACQUIRE) ? nullptr : &memo;
 }

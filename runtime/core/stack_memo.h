@@ -38,9 +38,9 @@ struct StackMemo {
   StackReads reads;
 };
 
-// The memo of stacks that begin like the one at frame, whose end is given; or null where another thread,
-// or the code below a signal handler, has it. Until it is given back, nobody else has it.
-StackMemo *take_memo(uint64_t frame, uint64_t end);
+// The memo of stacks that begin alike (beginning_of_stack()), or null where another thread, or the code
+// below a signal handler, has it. Until it is given back, nobody else has it.
+StackMemo *take_memo(uint64_t beginning);
 void give_back(StackMemo &memo);
 
 // Does it hold, and nothing was forgotten since?

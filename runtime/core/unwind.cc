@@ -191,6 +191,20 @@ void unwind(const void *frame, size_t limit, bool folded, Stack &out, StackReads
   }
 }
 
+uint64_t beginning_of_stack(const void *frame, uint64_t end) {
+  constexpr int kFrames = 4;
+  uint64_t rbp = (uint64_t)frame, rsp = rbp, hash = rbp;
+  for (int i = 0; i < kFrames && rbp >= rsp && rbp + 16 <= end && rbp % 8 == 0; i++) {
+    const uint64_t *words = (const uint64_t *)rbp;
+    hash = (hash ^ words[1]) * 0x9e3779b97f4a7c15ULL;
+    if (words[1] < 4096 || !(rule_at(words[1]) & kFramePointer))
+      break;
+    rsp = rbp + 16;
+    rbp = words[0];
+  }
+  return hash;
+}
+
 void note_own_stack() {
   end_of_stack((uint64_t)__builtin_frame_address(0));
 }

@@ -6,6 +6,7 @@
 
 #include <time.h>
 
+#include "abi/sites.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/syscall.h"
@@ -38,6 +39,10 @@ void start_clock() {
                                              : ASSAY_TIME_WALL;
   if (state.unit == ASSAY_TIME_WALL && !is_word(wanted, "wall"))
     say("the option time is wall, cpu, accesses or marks; wall is taken");
+  if (state.unit == ASSAY_TIME_ACCESSES && !(runtime.lines & ASSAY_LINES_ACCESSES)) {
+    say("time=accesses needs a program built with -fassay-workingset=accesses; wall is taken");
+    state.unit = ASSAY_TIME_WALL;
+  }
 }
 
 AssayTimeUnit time_unit() {
@@ -70,14 +75,24 @@ uint64_t take_accesses() {
   uint64_t used = (uint64_t)((int64_t)this_thread.accesses_given - __assay_accesses_left);
   this_thread.accesses_given = 0;
   __assay_accesses_left = 0;
+  this_thread.accesses += used;
   return __atomic_add_fetch(&state.accesses, used, __ATOMIC_RELAXED);
 }
 
 void give_accesses(uint64_t left) {
-  if (!single_threaded())
+  if (!single_threaded()) {
+    // What a thread has not said when it ends is lost: at most an eighth of its own.
+    uint64_t most = this_thread.accesses / 8 + kFirstPiece;
     left = left / kPieces + 1;
+    left = left < most ? left : most;
+  }
   this_thread.accesses_given = left;
   __assay_accesses_left = (int64_t)left;
+}
+
+void put_off(uint64_t accesses) {
+  this_thread.accesses_given += accesses;
+  __assay_accesses_left += (int64_t)accesses;
 }
 
 void count_mark() {

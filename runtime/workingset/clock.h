@@ -23,6 +23,10 @@ uint64_t time_now(bool on_helper);
 // to the end of the snapshot.
 uint64_t take_accesses();
 void give_accesses(uint64_t left);
+constexpr uint64_t kFirstPiece = 256; // where there are several threads
+
+// This thread goes on for so many before it asks again.
+void put_off(uint64_t accesses);
 
 // A mark is one tick of its clock.
 void count_mark();

@@ -1,6 +1,6 @@
 // Three arrays in reserved address space, of which only what is touched costs memory. An entry is a
-// context and a flag: nobody has been told. A coarse entry wins over the finer ones below it; a small
-// object in its range takes it away, because what it belonged to is gone.
+// context and a flag: nobody has been told. A coarse entry wins over the finer ones below it; a smaller
+// object in its range splits it into finer ones.
 
 #include "runtime/workingset/owners.h"
 
@@ -30,18 +30,28 @@ uint32_t *entry(int level, uint64_t address) {
   return owners.levels[level] + (address >> kShifts[level]);
 }
 
-void take_away(int level, uint64_t address) {
-  uint32_t *e = entry(level, address);
-  if (__builtin_expect(__atomic_load_n(e, __ATOMIC_RELAXED) != 0, 0))
-    __atomic_store_n(e, 0, __ATOMIC_RELAXED);
+// The finer entries below a coarse one say what it said: only then may they say something else.
+void split(int level, uint64_t address) {
+  uint32_t *e = entry(level, address), value = __atomic_load_n(e, __ATOMIC_RELAXED);
+  if (__builtin_expect(value == 0, 1))
+    return;
+  uint64_t begin = address >> kShifts[level] << kShifts[level];
+  uint32_t *finer = entry(level - 1, begin);
+  for (uint64_t i = 0; i < 1ULL << (kShifts[level] - kShifts[level - 1]); i++)
+    __atomic_store_n(&finer[i], value, __ATOMIC_RELAXED);
+  __atomic_store_n(e, 0, __ATOMIC_RELAXED);
+}
+
+// Down to this level; the coarsest first.
+void split_above(int level, uint64_t address) {
+  for (int coarser = kLevels - 1; coarser > level; coarser--)
+    split(coarser, address);
 }
 
 // Fewer than a page.
 void own_blocks(uint64_t at, uint64_t end, uint32_t context) {
-  for (int coarser = 1; coarser < kLevels; coarser++) {
-    take_away(coarser, at);
-    take_away(coarser, end - 1);
-  }
+  split_above(0, at);
+  split_above(0, end - 1);
   for (uint32_t *e = entry(0, at), *last = entry(0, end - 1); e <= last; e++)
     __atomic_store_n(e, context | kNew, __ATOMIC_RELAXED);
 }
@@ -73,8 +83,7 @@ void own(const void *block, uint64_t bytes, uint32_t context) {
     int level = kLevels - 1;
     while (level > 0 && (at % (1ULL << kShifts[level]) || end - at < 1ULL << kShifts[level]))
       level--;
-    for (int coarser = level + 1; coarser < kLevels; coarser++)
-      take_away(coarser, at);
+    split_above(level, at);
     __atomic_store_n(entry(level, at), context | kNew, __ATOMIC_RELAXED);
     at = (at | ((1ULL << kShifts[level]) - 1)) + 1;
   }

@@ -30,6 +30,7 @@ struct {
   uint64_t tick;  // the first of the running snapshot
   uint64_t ticks; // of each snapshot: a power of two
   uint64_t begin, begin_us, interval;
+  uint64_t marks; // in the running snapshot, with time=marks
   uint32_t held; // snapshots that ended and are only in the shadow
   LinesRecord lines;
   OwnersRecord owner_runs;
@@ -37,6 +38,7 @@ struct {
 
 void begin_first_snapshot() {
   state.tick = state.ticks = 1;
+  state.marks = 0;
   state.begin = time_now(false);
   state.begin_us = now_us();
   state.interval = first_interval();
@@ -172,6 +174,9 @@ void on_mark(const char *name) {
   {
     Locked locked(state.lock);
     count_mark();
+    if (++state.marks < state.ticks) // joined snapshots have so many, new ones, too
+      return;
+    state.marks = 0;
     end_snapshot(time_now(false), name);
   }
   join_if_too_many();
@@ -246,8 +251,12 @@ void say_where(const void *frame) {
 }
 
 void pass_accesses() {
-  if (time_unit() != ASSAY_TIME_ACCESSES || !observed()) {
-    __assay_accesses_left = 1 << 30; // nobody asks
+  if (time_unit() != ASSAY_TIME_ACCESSES || !runtime.recording) {
+    put_off(1 << 30); // nobody asks
+    return;
+  }
+  if (this_thread.busy) { // a signal's handler, while the runtime works
+    put_off(kFirstPiece);
     return;
   }
   Busy busy;
