@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 namespace cli {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 struct WorkingSetArguments {
   AnswerOptions answer;
   std::vector<std::string> caches; // NAME=SIZE or SIZE
-  std::string line;                // bytes; empty: as recorded
+  std::optional<std::string> line; // bytes; as recorded without it
 };
 
 analyze::WorkingSetQuery query_of(const WorkingSetArguments &arguments) {
@@ -25,11 +26,16 @@ analyze::WorkingSetQuery query_of(const WorkingSetArguments &arguments) {
   for (const std::string &word : arguments.caches) {
     size_t equals = word.find('=');
     std::string size = equals == std::string::npos ? word : word.substr(equals + 1);
-    query.caches.emplace_back(equals == std::string::npos ? size : word.substr(0, equals),
-                              base::parse_bytes(size));
+    std::string name = equals == std::string::npos ? size : word.substr(0, equals);
+    if (name.empty() || size.empty() || base::parse_bytes(size) == 0)
+      base::fail("--cache '{}': say NAME=SIZE, or a SIZE, such as TLB=6MiB", word);
+    query.caches.emplace_back(name, base::parse_bytes(size));
   }
-  if (!arguments.line.empty())
-    query.line_bytes = std::max<uint64_t>(base::parse_bytes(arguments.line), 1);
+  if (arguments.line) {
+    query.line_bytes = arguments.line->empty() ? 0 : base::parse_bytes(*arguments.line);
+    if (query.line_bytes == 0)
+      base::fail("--line '{}': say how many bytes, such as 128", *arguments.line);
+  }
   query.sort = arguments.answer.sort;
   query.filter = arguments.answer.filter;
   return query;

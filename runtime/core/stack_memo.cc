@@ -10,13 +10,32 @@ constinit uint32_t generation = 1;
 
 } // namespace
 
+void StackReads::add(uint64_t offset, uint64_t value) {
+  if (count_ > kMost || offset > UINT32_MAX) {
+    count_ = kMost + 1; // too many
+    return;
+  }
+  if (count_ && !entries_[count_ - 1].two && offset == entries_[count_ - 1].offset + 8ULL) {
+    entries_[count_ - 1].two = true;
+    entries_[count_ - 1].words[1] = value;
+  } else if (count_ < kMost) {
+    entries_[count_++] = {(uint32_t)offset, false, {value, 0}};
+  } else {
+    count_ = kMost + 1;
+    return;
+  }
+  furthest_ = furthest_ < (uint32_t)offset ? (uint32_t)offset : furthest_;
+}
+
 // One after the other: as long as all are the same, the next is one that unwinding would read.
 bool StackReads::hold(uint64_t frame, uint64_t end) const {
   if (frame + furthest_ + 8 > end)
     return false;
-  for (uint32_t i = 0; i < count_; i++)
-    if (*(const uint64_t *)(frame + offsets_[i]) != values_[i])
+  for (const Entry *e = entries_; e < entries_ + count_; e++) {
+    const uint64_t *at = (const uint64_t *)(frame + e->offset);
+    if (e->two ? (at[0] ^ e->words[0]) | (at[1] ^ e->words[1]) : at[0] ^ e->words[0])
       return false;
+  }
   return true;
 }
 

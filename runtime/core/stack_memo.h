@@ -6,27 +6,25 @@
 
 namespace assay {
 
-// What unwinding reads: words at offsets from its first frame.
+// What unwinding reads: words at offsets from its first frame, in the order in which it reads them. Two that
+// lie beside each other, as a frame pointer and a return address do, are one entry.
 class StackReads {
 public:
   void clear() { count_ = furthest_ = 0; }
-  void add(uint64_t offset, uint64_t value) {
-    if (count_ < kMost && offset <= UINT32_MAX) {
-      offsets_[count_] = (uint32_t)offset;
-      values_[count_] = value;
-      furthest_ = furthest_ < (uint32_t)offset ? (uint32_t)offset : furthest_;
-    }
-    count_++;
-  }
+  void add(uint64_t offset, uint64_t value);
   bool complete() const { return count_ > 0 && count_ <= kMost; }
   // Are all of them the same again? The stack from frame on ends at end.
   bool hold(uint64_t frame, uint64_t end) const;
 
 private:
-  static constexpr uint32_t kMost = 96; // two a frame
+  struct Entry {
+    uint32_t offset;
+    bool two;
+    uint64_t words[2];
+  };
+  static constexpr uint32_t kMost = 48;
   uint32_t count_ = 0, furthest_ = 0;
-  uint32_t offsets_[kMost];
-  uint64_t values_[kMost];
+  Entry entries_[kMost];
 };
 
 struct StackMemo {

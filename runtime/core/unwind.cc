@@ -192,7 +192,7 @@ void unwind(const void *frame, size_t limit, bool folded, Stack &out, StackReads
 }
 
 uint64_t beginning_of_stack(const void *frame, uint64_t end) {
-  constexpr int kFrames = 4;
+  constexpr int kFrames = 3;
   uint64_t rbp = (uint64_t)frame, rsp = rbp, hash = rbp;
   for (int i = 0; i < kFrames && rbp >= rsp && rbp + 16 <= end && rbp % 8 == 0; i++) {
     const uint64_t *words = (const uint64_t *)rbp;

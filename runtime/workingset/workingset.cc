@@ -31,7 +31,7 @@ struct {
   uint64_t ticks; // of each snapshot: a power of two
   uint64_t begin, begin_us, interval;
   uint64_t marks; // in the running snapshot, with time=marks
-  uint32_t held; // snapshots that ended and are only in the shadow
+  uint32_t held;  // snapshots that ended and are only in the shadow
   LinesRecord lines;
   OwnersRecord owner_runs;
 } constinit state = {};
