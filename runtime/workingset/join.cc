@@ -64,8 +64,8 @@ template <typename F> void each_run(const FileRecord &r, F f) {
   }
 }
 
-// Which run of a snapshot is the last with its lines: run number by a key of both, in a table that
-// forgets nothing until it is full; then all runs stay.
+// Which run of a snapshot is the last with its lines: run number by a key of both. Where a snapshot has too
+// many, all stay.
 class LastRuns {
 public:
   bool create() { return (slots_ = (Slot *)reserve(kSlots * sizeof(Slot))) != nullptr; }
@@ -77,9 +77,28 @@ public:
   LastRuns(const LastRuns &) = delete;
   LastRuns &operator=(const LastRuns &) = delete;
 
-  void note(uint64_t tick, const Run &run, uint64_t number) {
-    if (Slot *slot = slot_of(tick, run))
-      slot->number = number;
+  // Notes all runs of the snapshot that the record's tick falls into; r is the first of its records. They
+  // follow each other among the records of owners.
+  void note_snapshot(const FileRecord &r, const uint8_t *end) {
+    if (used_ > kSlots / 4) { // what other snapshots left does no harm, but takes room
+      empty_span(slots_, kSlots * sizeof(Slot));
+      used_ = 0;
+    }
+    const uint8_t *rest = r.fixed - sizeof r.header;
+    uint64_t snapshot = joined(r.as<AssayWorkingSetOwners>().tick);
+    for (FileRecord next; take_record(rest, end, next);) {
+      if (next.header.kind != ASSAY_RECORD_WorkingSetOwners)
+        continue;
+      uint64_t tick = next.as<AssayWorkingSetOwners>().tick;
+      if (joined(tick) != snapshot)
+        return;
+      each_run(next, [&](const Run &run) {
+        if (Slot *slot = slot_of(tick, run))
+          slot->number = noted_;
+        noted_++;
+        used_++;
+      });
+    }
   }
   bool is_last(uint64_t tick, const Run &run, uint64_t number) {
     Slot *slot = slot_of(tick, run);
@@ -90,7 +109,7 @@ private:
   struct Slot {
     uint64_t key, number;
   };
-  static constexpr uint64_t kSlots = 1 << 24;
+  static constexpr uint64_t kSlots = 1 << 18;
   static constexpr uint64_t kProbes = 64; // beyond that it is too full to be worth it
   Slot *slot_of(uint64_t tick, const Run &run) {
     uint64_t h = (joined(tick) * 0x9e3779b97f4a7c15ULL ^ run.first) * 0xd6e8feb86659fd93ULL;
@@ -98,6 +117,7 @@ private:
     return find<Slot, kSlots, kProbes>(slots_, h ^ h >> 32);
   }
   Slot *slots_ = nullptr;
+  uint64_t noted_ = 0, used_ = 0;
 };
 
 struct {
@@ -229,49 +249,46 @@ bool join_snapshots(const uint8_t *from, size_t size, ProfileFile &to) {
   LastRuns last;
   if (!last.create())
     return false;
-  uint64_t noted = 0, taken = 0;
-  bool good = each_record(from, size, [&](const FileRecord &r) {
-    if (r.header.kind == ASSAY_RECORD_WorkingSetOwners)
-      each_run(
-          r, [&](const Run &run) { last.note(r.as<AssayWorkingSetOwners>().tick, run, noted++); });
-    return true;
-  });
+  uint64_t taken = 0, owned = 0;     // runs; the snapshot of the last ones
   AssayWorkingSetSnapshot left = {}; // waits for its other half
   Batches batches;
   auto copy = [&](const FileRecord &r) {
     to.append_bytes((AssayRecordKind)r.header.kind, r.fixed, r.header.fixed_size, r.tail,
                     r.tail_size);
   };
-  good = good && each_record(from, size, [&](const FileRecord &r) {
-           if (r.header.kind == ASSAY_RECORD_WorkingSetSnapshot) {
-             auto snapshot = r.as<AssayWorkingSetSnapshot>();
-             if (left.ticks && snapshot.tick == left.tick + left.ticks &&
-                 joined(snapshot.tick) == joined(left.tick)) {
-               left.ticks += snapshot.ticks;
-               left.end = snapshot.end;
-               left.end_us = snapshot.end_us;
-             } else {
-               left = snapshot;
-             }
-             if (left.tick + left.ticks == joined(left.tick) + joined_ticks) { // whole
-               to.append(ASSAY_RECORD_WorkingSetSnapshot, left, r.tail, r.tail_size);
-               left = {};
-             }
-           } else if (r.header.kind == ASSAY_RECORD_WorkingSetLines) {
-             batches.take(r, from + size, to);
-           } else if (r.header.kind == ASSAY_RECORD_WorkingSetOwners) {
-             uint64_t tick = r.as<AssayWorkingSetOwners>().tick;
-             out.owners.begin(to, tick);
-             each_run(r, [&](const Run &run) {
-               if (last.is_last(tick, run, taken++))
-                 out.owners.add(run.first, run.count, (uint32_t)run.context);
-             });
-             out.owners.end();
-           } else {
-             copy(r);
-           }
-           return true;
-         });
+  bool good = each_record(from, size, [&](const FileRecord &r) {
+    if (r.header.kind == ASSAY_RECORD_WorkingSetSnapshot) {
+      auto snapshot = r.as<AssayWorkingSetSnapshot>();
+      if (left.ticks && snapshot.tick == left.tick + left.ticks &&
+          joined(snapshot.tick) == joined(left.tick)) {
+        left.ticks += snapshot.ticks;
+        left.end = snapshot.end;
+        left.end_us = snapshot.end_us;
+      } else {
+        left = snapshot;
+      }
+      if (left.tick + left.ticks == joined(left.tick) + joined_ticks) { // whole
+        to.append(ASSAY_RECORD_WorkingSetSnapshot, left, r.tail, r.tail_size);
+        left = {};
+      }
+    } else if (r.header.kind == ASSAY_RECORD_WorkingSetLines) {
+      batches.take(r, from + size, to);
+    } else if (r.header.kind == ASSAY_RECORD_WorkingSetOwners) {
+      uint64_t tick = r.as<AssayWorkingSetOwners>().tick;
+      if (joined(tick) != owned)
+        last.note_snapshot(r, from + size);
+      owned = joined(tick);
+      out.owners.begin(to, tick);
+      each_run(r, [&](const Run &run) {
+        if (last.is_last(tick, run, taken++))
+          out.owners.add(run.first, run.count, (uint32_t)run.context);
+      });
+      out.owners.end();
+    } else {
+      copy(r);
+    }
+    return true;
+  });
   batches.write(to);
   return good;
 }
