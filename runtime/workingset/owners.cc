@@ -30,7 +30,8 @@ uint32_t *entry(int level, uint64_t address) {
   return owners.levels[level] + (address >> kShifts[level]);
 }
 
-// The finer entries below a coarse one say what it said: only then may they say something else.
+// The finer entries below a coarse one say what it said: only then may they say something else. A block that
+// another thread allocates at this very moment may be left with the old owner.
 void split(int level, uint64_t address) {
   uint32_t *e = entry(level, address), value = __atomic_load_n(e, __ATOMIC_RELAXED);
   if (__builtin_expect(value == 0, 1))
