@@ -168,7 +168,7 @@ private:
     const bool bits = (options_.lines & ASSAY_LINES_FORM) == ASSAY_LINES_BITS;
     Value *dynamic = base();
     BuilderAfter builder(*look.after);
-    Value *seen = nullptr;
+    Value *seen = builder.getInt8(0xff);
     SmallVector<Value *, 4> lines;
     for (const TouchedByte &byte : look.bytes) {
       Value *address = builder.CreatePtrToInt(byte.pointer, builder.getInt64Ty());
@@ -183,7 +183,7 @@ private:
         bit = builder.CreateAnd(bit, builder.getInt8(7));
         marks = builder.CreateShl(marks, builder.CreateSub(builder.getInt8(7), bit));
       }
-      seen = seen ? builder.CreateAnd(seen, marks) : marks;
+      seen = builder.CreateAnd(marks, seen);
       lines.push_back(number);
     }
     Value *is_new = builder.CreateICmpSGE(seen, builder.getInt8(0));
