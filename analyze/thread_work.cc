@@ -13,10 +13,6 @@ struct Seen {
   std::map<std::string, size_t> functions;
 };
 
-uint64_t length(const SnapshotRow &row) {
-  return row.when.end > row.when.begin ? row.when.end - row.when.begin : 0;
-}
-
 } // namespace
 
 std::vector<ThreadRow> find_thread_work(std::vector<SnapshotRow> &snapshots) {
@@ -34,9 +30,9 @@ std::vector<ThreadRow> find_thread_work(std::vector<SnapshotRow> &snapshots) {
     uint64_t all = 0, worked = 0;
     auto next = seen.snapshots.begin();
     for (size_t i = row.first; i <= row.last; i++) {
-      all += length(snapshots[i]);
+      all += snapshots[i].when.length();
       if (i == *next) {
-        worked += length(snapshots[i]);
+        worked += snapshots[i].when.length();
         ++next;
       } else {
         snapshots[i].idle_threads.push_back(thread);

@@ -39,7 +39,7 @@ uint64_t count(uint64_t lines) {
 
 // What a snapshot counts for in means; one without a length counts as the shortest.
 double weight(const SnapshotRow &row) {
-  return double(std::max<uint64_t>(row.when.end - row.when.begin, 1));
+  return double(std::max<uint64_t>(row.when.length(), 1));
 }
 
 // How many recorded lines are one line of the size that is asked for.
@@ -88,7 +88,7 @@ private:
     std::vector<uint64_t> lengths;
     for (const profile::Snapshot &snapshot : set_.snapshots) {
       result_.snapshots.push_back({snapshot, 0, 0, 0, 0, {}, {}, {}});
-      lengths.push_back(snapshot.end - snapshot.begin);
+      lengths.push_back(snapshot.length());
     }
     Reuse reuse(std::move(lengths));
     std::unordered_map<uint64_t, NumberOfLine> last_touch; // snapshot + 1; 0: none
@@ -253,7 +253,7 @@ private:
     for (CacheFit &cache : result_.caches) {
       uint64_t fits = 0, all = 0;
       for (const SnapshotRow &row : result_.snapshots) {
-        uint64_t length = row.when.end - row.when.begin;
+        uint64_t length = row.when.length();
         all += length;
         if (result_.bytes(row.lines) <= cache.bytes) {
           fits += length;

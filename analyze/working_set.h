@@ -10,6 +10,7 @@
 #include "analyze/thread_work.h"
 #include "profile/profile.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -115,9 +116,12 @@ struct WorkingSetResult {
   std::vector<std::string> notes;
   uint64_t bytes(uint64_t lines) const { return lines * line_bytes; }
   // From the first snapshot to the last, in the unit.
-  uint64_t length() const {
-    uint64_t begin = snapshots.front().when.begin, end = snapshots.back().when.end;
-    return end > begin ? end - begin : 0; // a damaged file may say anything
+  uint64_t length() const { return snapshots.back().when.end - snapshots.front().when.begin; }
+  uint64_t length(const Phase &phase) const {
+    return snapshots[phase.last].when.end - snapshots[phase.first].when.begin;
+  }
+  double time_share(const Phase &phase) const {
+    return double(length(phase)) / double(std::max<uint64_t>(length(), 1));
   }
 };
 

@@ -59,9 +59,7 @@ void add(Phases &phases, const WorkingSetResult &result, PhaseChange::Side Phase
     PhaseChange &change = phases[{function, place_of(owner)}];
     change.function = function;
     change.owner = owner;
-    uint64_t length =
-        result.snapshots[phase.last].when.end - result.snapshots[phase.first].when.begin;
-    double share = double(length) / double(std::max<uint64_t>(result.length(), 1));
+    double share = result.time_share(phase);
     PhaseChange::Side &side = change.*which;
     double sum = side.mean_bytes * side.time_share + double(result.bytes(phase.mean_lines)) * share;
     side.phases++;

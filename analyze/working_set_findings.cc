@@ -82,9 +82,7 @@ PhaseFacts facts_of(const WorkingSetResult &result, const Phase &phase, const Ow
       shared += row.shared_with_previous;
     }
   }
-  uint64_t length =
-      result.snapshots[phase.last].when.end - result.snapshots[phase.first].when.begin;
-  facts.time_share = double(length) / double(std::max<uint64_t>(result.length(), 1));
+  facts.time_share = result.time_share(phase);
   facts.reused_share = double(shared) / double(std::max<uint64_t>(later_lines, 1));
   facts.new_share = double(fresh) / double(std::max<uint64_t>(lines, 1));
   facts.mean_pages = double(pages) / double(phase.last - phase.first + 1);

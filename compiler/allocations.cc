@@ -4,6 +4,7 @@
 
 #include "compiler/allocations.h"
 
+#include "compiler/counting.h"
 #include "compiler/tags.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
@@ -27,11 +28,7 @@ bool keep_frame(CallBase &call) {
 void announce(CallBase &call, uint32_t id) {
   Module &module = *call.getModule();
   Constant *variable =
-      module.getOrInsertGlobal("__assay_next_type", Type::getInt32Ty(module.getContext()), [&] {
-        return new GlobalVariable(module, Type::getInt32Ty(module.getContext()), false,
-                                  GlobalValue::ExternalLinkage, nullptr, "__assay_next_type",
-                                  nullptr, GlobalValue::InitialExecTLSModel);
-      });
+      thread_local_hook(module, "__assay_next_type", Type::getInt32Ty(module.getContext()));
   auto set = [&](BasicBlock::iterator where, uint32_t value) {
     IRBuilder<> builder(call.getParent(), where);
     builder.SetCurrentDebugLocation(call.getDebugLoc());

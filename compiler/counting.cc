@@ -54,16 +54,11 @@ uint64_t Counting::block_bytes() const {
   return is_layout(counters_, ASSAY_COUNTERS_FINE) ? ASSAY_BLOCK_BYTES / 2 : ASSAY_BLOCK_BYTES;
 }
 
-// The base of the shadow, where it is not a constant: read once, at the function's entry.
+// The base of the shadow, where it is not a constant.
 Value *Counting::base() {
-  if (base_ || !(counters_ & ASSAY_COUNTERS_DYNAMIC))
-    return base_;
-  IRBuilder<> builder(&function_.getEntryBlock(), function_.getEntryBlock().getFirstInsertionPt());
-  Constant *variable =
-      function_.getParent()->getOrInsertGlobal("__assay_counters_base", builder.getInt64Ty());
-  LoadInst *load = builder.CreateLoad(builder.getInt64Ty(), variable);
-  load->setMetadata(LLVMContext::MD_nosanitize, MDNode::get(builder.getContext(), {}));
-  return base_ = load;
+  if (!base_ && counters_ & ASSAY_COUNTERS_DYNAMIC)
+    base_ = load_at_entry(function_, "__assay_counters_base");
+  return base_;
 }
 
 void Counting::add_at(IRBuilder<> &builder, Value *address, uint64_t at, uint32_t n,
@@ -106,6 +101,21 @@ void Counting::add(IRBuilder<> &builder, Value *pointer, uint32_t reads, uint32_
     add_at(builder, address, 0, reads, 32);
     add_at(builder, address, 4, writes, 32);
   }
+}
+
+Value *load_at_entry(Function &function, StringRef name) {
+  IRBuilder<> builder(&function.getEntryBlock(), function.getEntryBlock().getFirstInsertionPt());
+  Constant *variable = function.getParent()->getOrInsertGlobal(name, builder.getInt64Ty());
+  LoadInst *load = builder.CreateLoad(builder.getInt64Ty(), variable);
+  load->setMetadata(LLVMContext::MD_nosanitize, MDNode::get(builder.getContext(), {}));
+  return load;
+}
+
+Constant *thread_local_hook(Module &module, StringRef name, Type *type) {
+  return module.getOrInsertGlobal(name, type, [&] {
+    return new GlobalVariable(module, type, false, GlobalValue::ExternalLinkage, nullptr, name,
+                              nullptr, GlobalValue::InitialExecTLSModel);
+  });
 }
 
 FunctionCallee hook(Module &module, StringRef name) {

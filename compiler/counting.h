@@ -31,4 +31,8 @@ private:
 // The runtime's function of abi/hooks.def.
 llvm::FunctionCallee hook(llvm::Module &module, llvm::StringRef name);
 
+// Its variables: the address of a thread's, and the value of a 64-bit one, read once at the function's entry.
+llvm::Constant *thread_local_hook(llvm::Module &module, llvm::StringRef name, llvm::Type *type);
+llvm::Value *load_at_entry(llvm::Function &function, llvm::StringRef name);
+
 } // namespace assay::compiler

@@ -13,6 +13,7 @@
 
 #include "llvm/Analysis/ScalarEvolutionExpressions.h"
 #include "llvm/IR/CFG.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace llvm;
 
@@ -28,10 +29,7 @@ class Pieces {
 public:
   Pieces(uint64_t align, int64_t aligned) : align_((int64_t)align), aligned_(aligned) {}
 
-  int64_t of(int64_t byte) const {
-    int64_t from = byte - aligned_;
-    return from >= 0 ? from / align_ : -((-from + align_ - 1) / align_);
-  }
+  int64_t of(int64_t byte) const { return divideFloorSigned(byte - aligned_, align_); }
   int64_t first_byte(int64_t piece) const { return piece * align_ + aligned_; }
   int64_t last_byte(int64_t piece) const { return first_byte(piece) + align_ - 1; }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "llvm/IR/Instruction.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace llvm;
 
@@ -19,9 +20,7 @@ Place place_of(const Access &access, const DataLayout &layout, uint64_t block_by
   uint64_t align = commonAlignment(access.align, (uint64_t)bytes).value();
   align = std::max(align, base->getPointerAlignment(layout).value());
   align = std::min(align, block_bytes);
-  int64_t granule =
-      bytes >= 0 ? bytes / (int64_t)align : -((-bytes + (int64_t)align - 1) / (int64_t)align);
-  return {base, align, granule, bytes};
+  return {base, align, divideFloorSigned(bytes, (int64_t)align)};
 }
 
 BuilderAfter::BuilderAfter(Instruction &instruction)

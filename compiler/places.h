@@ -13,14 +13,13 @@ struct Place {
   llvm::Value *base;
   uint64_t align;
   int64_t granule;
-  int64_t offset; // bytes of the access from base; not what makes a place
   bool operator==(const Place &other) const {
     return base == other.base && align == other.align && granule == other.granule;
   }
 };
 
-// The base and constant offset of a pointer, and the largest alignment of the base that follows
-// from the access and from what is known of the base, up to that of a block.
+// Where the access lies: the largest alignment of the base that follows from the access and from what is
+// known of the base, up to that of a block, and the granule in it.
 Place place_of(const Access &access, const llvm::DataLayout &layout, uint64_t block_bytes);
 
 // Builds after an instruction, in its name.

@@ -154,14 +154,11 @@ private:
 
   MDNode *unlikely() { return MDBuilder(module_.getContext()).createUnlikelyBranchWeights(); }
 
-  // The base of the shadow, where it is not a constant: read once, at the function's entry.
+  // The base of the shadow, where it is not a constant.
   Value *base() {
-    if (base_ || !(options_.lines & ASSAY_LINES_DYNAMIC))
-      return base_;
-    IRBuilder<> builder(&function_.getEntryBlock(),
-                        function_.getEntryBlock().getFirstInsertionPt());
-    Constant *variable = module_.getOrInsertGlobal("__assay_lines_base", builder.getInt64Ty());
-    return base_ = ours(builder.CreateLoad(builder.getInt64Ty(), variable));
+    if (!base_ && options_.lines & ASSAY_LINES_DYNAMIC)
+      base_ = load_at_entry(function_, "__assay_lines_base");
+    return base_;
   }
 
   void mark(const Look &look) {
@@ -194,13 +191,6 @@ private:
       call_keeping_registers(slow, "__assay_workingset_mark", {line});
   }
 
-  Constant *thread_local_hook(StringRef name, Type *type) {
-    return module_.getOrInsertGlobal(name, type, [&] {
-      return new GlobalVariable(module_, type, false, GlobalValue::ExternalLinkage, nullptr, name,
-                                nullptr, GlobalValue::InitialExecTLSModel);
-    });
-  }
-
   void call_keeping_registers(IRBuilder<> &builder, StringRef name, ArrayRef<Value *> arguments) {
     FunctionCallee callee = hook(module_, name);
     CallInst *call = builder.CreateCall(callee, arguments);
@@ -214,7 +204,7 @@ private:
     IRBuilder<> builder(&end);
     Type *word = builder.getInt64Ty();
     Value *left =
-        builder.CreateThreadLocalAddress(thread_local_hook("__assay_accesses_left", word));
+        builder.CreateThreadLocalAddress(thread_local_hook(module_, "__assay_accesses_left", word));
     Value *after =
         builder.CreateSub(ours(builder.CreateLoad(word, left)), builder.getInt64(accesses));
     ours(builder.CreateStore(after, left));

@@ -29,6 +29,7 @@ struct Snapshot {
   uint64_t begin = 0, end = 0; // in the set's unit
   uint64_t begin_us = 0, end_us = 0;
   std::string name; // of the mark that ended it
+  uint64_t length() const { return end - begin; }
   friend auto operator<=>(const Snapshot &, const Snapshot &) = default;
 };
 

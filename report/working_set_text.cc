@@ -101,8 +101,7 @@ private:
     for (size_t i = 0; i < shown; i++) {
       const Phase &phase = result_.phases[i];
       uint64_t begin = result_.snapshots[phase.first].when.begin;
-      uint64_t end = result_.snapshots[phase.last].when.end;
-      table.row({time(begin), duration(double(end - begin)), bytes(phase.mean_lines),
+      table.row({time(begin), duration(double(result_.length(phase))), bytes(phase.mean_lines),
                  bytes(phase.lines),
                  base::format_share(double(phase.shared_with_previous) /
                                     double(std::max<uint64_t>(phase.lines, 1))),

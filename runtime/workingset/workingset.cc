@@ -30,15 +30,13 @@ struct {
   uint64_t tick;  // the first of the running snapshot
   uint64_t ticks; // of each snapshot: a power of two
   uint64_t begin, begin_us, interval;
-  uint64_t marks; // in the running snapshot, with time=marks
-  uint32_t held;  // snapshots that ended and are only in the shadow
+  uint32_t held; // snapshots that ended and are only in the shadow
   LinesRecord lines;
   OwnersRecord owner_runs;
 } constinit state = {};
 
 void begin_first_snapshot() {
   state.tick = state.ticks = 1;
-  state.marks = 0;
   state.begin = time_now(false);
   state.begin_us = now_us();
   state.interval = first_interval();
@@ -174,10 +172,10 @@ void on_mark(const char *name) {
   {
     Locked locked(state.lock);
     count_mark();
-    if (++state.marks < state.ticks) // joined snapshots have so many, new ones, too
+    uint64_t now = time_now(false);
+    if (now - state.begin < state.ticks) // joined snapshots have so many marks, new ones, too
       return;
-    state.marks = 0;
-    end_snapshot(time_now(false), name);
+    end_snapshot(now, name);
   }
   join_if_too_many();
 }
