@@ -3,6 +3,8 @@
 
 #include "compiler/access.h"
 
+#include <algorithm>
+
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/DataLayout.h"
 #include "llvm/IR/GlobalIFunc.h"
@@ -73,6 +75,13 @@ std::optional<LibFunc> library_function(const Instruction &instruction,
       !library.getLibFunc(*call, function))
     return std::nullopt;
   return call->getCalledFunction()->isDeclaration() ? std::optional(function) : std::nullopt;
+}
+
+// How many bytes two strings are compared for at most, if one of them is a constant; null otherwise.
+ConstantInt *end_of_constant(const Value *a, const Value *b) {
+  uint64_t of_a = GetStringLength(a), of_b = GetStringLength(b); // 0 if unknown
+  uint64_t bytes = of_a && of_b ? std::min(of_a, of_b) : std::max(of_a, of_b);
+  return bytes ? ConstantInt::get(Type::getInt64Ty(a->getContext()), bytes) : nullptr;
 }
 
 } // namespace
@@ -159,7 +168,11 @@ interesting_strings(Instruction &instruction, const TargetLibraryInfo &library, 
       strings.push_back({argument(0), argument(1), limit, false, stops_at_zero});
   };
   switch (*function) {
-  case LibFunc_strlen: add(argument(0), nullptr, false); break;
+  case LibFunc_strlen:
+    add(argument(0), nullptr, false);
+    if (!strings.empty())
+      strings.back().length = call;
+    break;
   case LibFunc_strnlen: add(argument(0), argument(1), false); break;
   case LibFunc_strcpy:
   case LibFunc_stpcpy:
@@ -173,7 +186,7 @@ interesting_strings(Instruction &instruction, const TargetLibraryInfo &library, 
     add(argument(0), argument(2), true); // up to the zero; the padding is not counted
     add(argument(1), argument(2), false);
     break;
-  case LibFunc_strcmp: compare(nullptr, true); break;
+  case LibFunc_strcmp: compare(end_of_constant(argument(0), argument(1)), true); break;
   case LibFunc_strncmp: compare(argument(2), true); break;
   case LibFunc_memcmp:
   case LibFunc_bcmp: compare(argument(2), false); break;

@@ -34,6 +34,7 @@ struct StringAccess {
   llvm::Value *limit; // bytes; null for none
   bool writes;
   bool stops_at_zero;
+  llvm::Value *length = nullptr; // of the string without its zero byte, where the call returns it
 };
 
 // Lanes of a vector, switched by a mask of as many i1.

@@ -16,11 +16,6 @@ __attribute__((always_inline)) inline void say_where_once() {
     say_where(__builtin_frame_address(0));
 }
 
-bool is_in_line(const void *start, uint64_t bytes) {
-  uint64_t line = line_bytes();
-  return ((uint64_t)start & (line - 1)) + bytes <= line;
-}
-
 __attribute__((always_inline)) inline void touch(const void *start, uint64_t bytes) {
   if (are_marked(start, bytes))
     return;
@@ -41,9 +36,7 @@ void __assay_workingset_string(const char *start, uint64_t limit) {
 }
 
 void __assay_workingset_compare(const void *a, const void *b, uint64_t limit, uint32_t how) {
-  bool short_of_lines =
-      limit && is_in_line(a, limit) && is_in_line(b, limit); // however far it reads
-  uint64_t bytes = short_of_lines ? 1 : assay::compared_bytes(a, b, limit, how);
+  uint64_t bytes = assay::compared_bytes(a, b, limit, how);
   touch(a, bytes);
   touch(b, bytes);
 }

@@ -1,0 +1,218 @@
+//     cmpb $0, 0x4e000000(%line)     the newest snapshot is the sign
+//     jns  new
+//   new:                             out of the way
+//     call __assay_workingset_mark   keeps the registers; sets the bit, once a snapshot
+//
+// Several marks are looked at together: the sign of `first & second`. What the program has called libc
+// for, the runtime follows; it is not called if the ends of a short range are marked already.
+//
+// Source: working-set.txt, "Approach".
+
+#include "compiler/line_marks.h"
+
+#include "abi/shadow.h"
+#include "abi/sites.h"
+#include "compiler/called_accesses.h"
+#include "compiler/counting.h"
+#include "compiler/places.h"
+#include "llvm/IR/MDBuilder.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+
+using namespace llvm;
+
+namespace assay::compiler {
+namespace {
+
+template <typename T> T *ours(T *instruction) { // not the program's own access
+  instruction->setMetadata(LLVMContext::MD_nosanitize, MDNode::get(instruction->getContext(), {}));
+  return instruction;
+}
+
+Value *is_new(IRBuilder<> &builder, Value *marks) {
+  return builder.CreateICmpSGE(marks, builder.getInt8(0));
+}
+
+} // namespace
+
+LineForm line_form(uint32_t lines) {
+  switch (lines & ASSAY_LINES_FORM) {
+  case ASSAY_LINES_BITS: return {ASSAY_BITS_SHIFT, ASSAY_BITS_BASE, 64, true};
+  case ASSAY_LINES_HALF: return {ASSAY_HALF_LINES_SHIFT, ASSAY_HALF_LINES_BASE, 32, false};
+  default: return {ASSAY_LINES_SHIFT, ASSAY_LINES_BASE, 64, false};
+  }
+}
+
+LineMarks::LineMarks(Function &function, const WorkingSetOptions &options)
+    : function_(function), module_(*function.getParent()), options_(options),
+      form_(line_form(options.lines)) {}
+
+void LineMarks::mark(const Look &look) {
+  BuilderAfter builder(*look.after);
+  Value *marks = builder.getInt8(0xff);
+  SmallVector<Value *, 4> lines;
+  for (const TouchedByte &byte : look.bytes) {
+    Mark mark = mark_of(builder, byte);
+    marks = builder.CreateAnd(mark.sign, marks);
+    lines.push_back(mark.line);
+  }
+  IRBuilder<> slow(SplitBlockAndInsertIfThen(is_new(builder, marks), builder.GetInsertPoint(),
+                                             false, unlikely()));
+  slow.SetCurrentDebugLocation(look.after->getDebugLoc());
+  for (Value *line : lines) // to mark a line again does no harm
+    call_keeping_registers(slow, "__assay_workingset_mark", {line});
+}
+
+void LineMarks::mark(Instruction &instruction, ArrayRef<RangeAccess> ranges) {
+  BuilderAfter builder(instruction);
+  Value *bytes = bytes_or_all(builder, ranges.front().length);
+  SmallVector<Value *, 2> pointers;
+  for (const RangeAccess &range : ranges)
+    pointers.push_back(range.pointer);
+  unless_marked(builder, pointers, bytes, [&](IRBuilder<> &slow) {
+    for (Value *pointer : pointers)
+      slow.CreateCall(hook(module_, "__assay_workingset_range"), {pointer, bytes});
+  });
+}
+
+void LineMarks::mark(Instruction &instruction, const StringAccess &access) {
+  BuilderAfter builder(instruction);
+  Value *limit = bytes_or_all(builder, access.limit);
+  if (access.length) {
+    Value *bytes = builder.CreateAdd(access.length, builder.getInt64(1));
+    unless_marked(builder, access.string, bytes, [&](IRBuilder<> &slow) {
+      slow.CreateCall(hook(module_, "__assay_workingset_range"), {access.string, bytes});
+    });
+  } else if (access.other) {
+    auto call = [&](IRBuilder<> &slow) {
+      slow.CreateCall(hook(module_, "__assay_workingset_compare"),
+                      {access.string, access.other, limit,
+                       slow.getInt32(access.stops_at_zero ? ASSAY_HOW_STRING : 0)});
+    };
+    if (access.limit)
+      unless_marked(builder, {access.string, access.other}, limit, call);
+    else
+      unless_different(builder, access, call);
+  } else {
+    builder.CreateCall(hook(module_, "__assay_workingset_string"), {access.string, limit});
+  }
+}
+
+void LineMarks::mark(Instruction &instruction, const MaskedAccess &access) {
+  BuilderAfter builder(instruction);
+  for_each_call(builder, access, [&](Value *pointer, Value *bits) {
+    builder.CreateCall(hook(module_, "__assay_workingset_masked"),
+                       {pointer, builder.getInt64(access.element_bytes), bits});
+  });
+}
+
+void LineMarks::tick(Instruction &end, uint32_t accesses) {
+  IRBuilder<> builder(&end);
+  Type *word = builder.getInt64Ty();
+  Value *left =
+      builder.CreateThreadLocalAddress(thread_local_hook(module_, "__assay_accesses_left", word));
+  Value *after =
+      builder.CreateSub(ours(builder.CreateLoad(word, left)), builder.getInt64(accesses));
+  ours(builder.CreateStore(after, left));
+  Value *over = builder.CreateICmpSLT(after, builder.getInt64(0));
+  IRBuilder<> call(SplitBlockAndInsertIfThen(over, end.getIterator(), false, unlikely()));
+  call.SetCurrentDebugLocation(end.getDebugLoc());
+  call_keeping_registers(call, "__assay_workingset_tick", {});
+}
+
+LineMarks::Mark LineMarks::mark_of(IRBuilder<> &builder, const TouchedByte &byte) {
+  Value *dynamic = base();
+  Value *address = builder.CreatePtrToInt(byte.pointer, builder.getInt64Ty());
+  address = builder.CreateAdd(address, builder.getInt64((uint64_t)byte.offset));
+  Value *line = builder.CreateLShr(address, Log2_64(form_.line_bytes));
+  Value *place = form_.bits ? builder.CreateLShr(address, form_.shift) : line;
+  place = builder.CreateAdd(place, dynamic ? dynamic : builder.getInt64(form_.base));
+  Value *marks = ours(
+      builder.CreateLoad(builder.getInt8Ty(), builder.CreateIntToPtr(place, builder.getPtrTy())));
+  if (form_.bits) { // the line's up to the sign
+    Value *bit = builder.CreateTrunc(line, builder.getInt8Ty());
+    bit = builder.CreateAnd(bit, builder.getInt8(7));
+    marks = builder.CreateShl(marks, builder.CreateSub(builder.getInt8(7), bit));
+  }
+  return {line, marks};
+}
+
+// Of the first and the last of so many bytes, from each pointer.
+Value *LineMarks::marks_of_ends(IRBuilder<> &builder, ArrayRef<Value *> pointers, Value *bytes) {
+  Value *marks = builder.getInt8(0xff);
+  for (Value *pointer : pointers) {
+    Value *last = builder.CreateGEP(builder.getInt8Ty(), pointer,
+                                    builder.CreateSub(bytes, builder.getInt64(1)));
+    for (Value *end : {pointer, last})
+      marks = builder.CreateAnd(mark_of(builder, {end, 0}).sign, marks);
+  }
+  return marks;
+}
+
+// Calls if so many bytes from each pointer may lie in more than two lines, or in one that is not marked.
+void LineMarks::unless_marked(IRBuilder<> &builder, ArrayRef<Value *> pointers, Value *bytes,
+                              function_ref<void(IRBuilder<> &)> call) {
+  if (options_.naive) {
+    call(builder);
+    return;
+  }
+  // of no bytes, the pointer may lead anywhere: not even its mark is looked at
+  Value *is_short = builder.CreateICmpULT(builder.CreateSub(bytes, builder.getInt64(1)),
+                                          builder.getInt64(form_.line_bytes));
+  BasicBlock *head = builder.GetInsertBlock();
+  BasicBlock *tail = SplitBlock(head, builder.GetInsertPoint());
+  DebugLoc location = builder.getCurrentDebugLocation();
+  auto add_block = [&] { return BasicBlock::Create(builder.getContext(), "", &function_, tail); };
+  BasicBlock *look = add_block(), *slow = add_block();
+  head->getTerminator()->eraseFromParent();
+  IRBuilder<>(head).CreateCondBr(is_short, look, slow);
+
+  builder.SetInsertPoint(look);
+  builder.CreateCondBr(is_new(builder, marks_of_ends(builder, pointers, bytes)), slow, tail,
+                       unlikely());
+  builder.SetInsertPoint(slow);
+  builder.SetCurrentDebugLocation(location);
+  call(builder);
+  builder.CreateBr(tail);
+}
+
+// Calls if two strings begin alike, or where no line is marked.
+void LineMarks::unless_different(IRBuilder<> &builder, const StringAccess &access,
+                                 function_ref<void(IRBuilder<> &)> call) {
+  if (options_.naive) {
+    call(builder);
+    return;
+  }
+  Value *marks = builder.CreateAnd(mark_of(builder, {access.string, 0}).sign,
+                                   mark_of(builder, {access.other, 0}).sign);
+  auto first_of = [&](Value *string) {
+    return ours(builder.CreateLoad(builder.getInt8Ty(), string));
+  };
+  Value *alike = builder.CreateICmpEQ(first_of(access.string), first_of(access.other));
+  IRBuilder<> slow(SplitBlockAndInsertIfThen(builder.CreateOr(alike, is_new(builder, marks)),
+                                             builder.GetInsertPoint(), false));
+  slow.SetCurrentDebugLocation(builder.getCurrentDebugLocation());
+  call(slow);
+}
+
+MDNode *LineMarks::unlikely() const {
+  return MDBuilder(module_.getContext()).createUnlikelyBranchWeights();
+}
+
+// The base of the shadow, where it is not a constant.
+Value *LineMarks::base() {
+  if (!base_ && options_.lines & ASSAY_LINES_DYNAMIC)
+    base_ = load_at_entry(function_, "__assay_lines_base");
+  return base_;
+}
+
+void LineMarks::call_keeping_registers(IRBuilder<> &builder, StringRef name,
+                                       ArrayRef<Value *> arguments) {
+  FunctionCallee callee = hook(module_, name);
+  CallInst *call = builder.CreateCall(callee, arguments);
+  if (auto *function = dyn_cast<Function>(callee.getCallee()))
+    function->setCallingConv(CallingConv::PreserveMost);
+  call->setCallingConv(CallingConv::PreserveMost);
+}
+
+} // namespace assay::compiler

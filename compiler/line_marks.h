@@ -1,0 +1,58 @@
+// The code that marks lines as touched: looks at the bytes of their shadow, and the runtime for a line that
+// is new.
+#pragma once
+
+#include "compiler/access.h"
+#include "compiler/looks.h"
+#include "compiler/workingset_pass.h"
+#include "llvm/IR/IRBuilder.h"
+
+namespace assay::compiler {
+
+// Where a line's mark is: abi/shadow.h.
+struct LineForm {
+  uint64_t shift, base, line_bytes;
+  bool bits; // one for each line; else a byte
+};
+
+LineForm line_form(uint32_t lines);
+
+// In one function. The code comes right behind the instruction that touches.
+class LineMarks {
+public:
+  LineMarks(llvm::Function &function, const WorkingSetOptions &options);
+
+  void mark(const Look &look);
+  // Ranges of one length.
+  void mark(llvm::Instruction &instruction, llvm::ArrayRef<RangeAccess> ranges);
+  void mark(llvm::Instruction &instruction, const StringAccess &access);
+  void mark(llvm::Instruction &instruction, const MaskedAccess &access);
+  // At the end of a block that makes so many accesses, before what it decides.
+  void tick(llvm::Instruction &end, uint32_t accesses);
+
+private:
+  struct Mark {
+    llvm::Value *line;   // its number
+    llvm::Value *sign; // negative: the line is marked
+  };
+
+  Mark mark_of(llvm::IRBuilder<> &builder, const TouchedByte &byte);
+  llvm::Value *marks_of_ends(llvm::IRBuilder<> &builder, llvm::ArrayRef<llvm::Value *> pointers,
+                             llvm::Value *bytes);
+  void unless_marked(llvm::IRBuilder<> &builder, llvm::ArrayRef<llvm::Value *> pointers,
+                     llvm::Value *bytes, llvm::function_ref<void(llvm::IRBuilder<> &)> call);
+  void unless_different(llvm::IRBuilder<> &builder, const StringAccess &access,
+                        llvm::function_ref<void(llvm::IRBuilder<> &)> call);
+  llvm::Value *base();
+  void call_keeping_registers(llvm::IRBuilder<> &builder, llvm::StringRef name,
+                              llvm::ArrayRef<llvm::Value *> arguments);
+  llvm::MDNode *unlikely() const;
+
+  llvm::Function &function_;
+  llvm::Module &module_;
+  const WorkingSetOptions &options_;
+  const LineForm form_;
+  llvm::Value *base_ = nullptr;
+};
+
+} // namespace assay::compiler
