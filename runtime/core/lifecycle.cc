@@ -30,11 +30,9 @@ namespace assay {
 constinit Runtime runtime = {};
 thread_local constinit Thread this_thread = {};
 
-uint32_t thread_number() {
+uint32_t number_thread() {
   static constinit uint32_t numbered = 0;
-  if (!this_thread.number)
-    this_thread.number = __atomic_add_fetch(&numbered, 1, __ATOMIC_RELAXED);
-  return this_thread.number;
+  return this_thread.number = __atomic_add_fetch(&numbered, 1, __ATOMIC_RELAXED);
 }
 
 namespace {

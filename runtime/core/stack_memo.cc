@@ -1,52 +1,84 @@
 #include "runtime/core/stack_memo.h"
 
+#include "runtime/core/thread.h"
+
 namespace assay {
 namespace {
 
 constexpr uint32_t kMemos = 128;
 
-constinit StackMemo memos[kMemos] = {};
+// The main thread has its own, which it takes without an atomic operation; all others share theirs.
+constinit StackMemo memos_of_main[kMemos] = {}, memos_of_others[kMemos] = {};
 constinit uint32_t generation = 1;
+
+bool is_of_main(const StackMemo *memo) {
+  return memo >= memos_of_main && memo < memos_of_main + kMemos;
+}
 
 } // namespace
 
+void StackReads::clear() {
+  pairs_ = singles_ = furthest_ = 0;
+  too_many_ = false;
+}
+
 void StackReads::add(uint64_t offset, uint64_t value) {
-  if (count_ > kMost || offset > UINT32_MAX) {
-    count_ = kMost + 1; // too many
+  if (offset > UINT32_MAX || singles_ == kMostSingles || pairs_ == kMostPairs)
+    too_many_ = true;
+  if (too_many_)
     return;
-  }
-  if (count_ && !entries_[count_ - 1].two && offset == entries_[count_ - 1].offset + 8ULL) {
-    entries_[count_ - 1].two = true;
-    entries_[count_ - 1].words[1] = value;
-  } else if (count_ < kMost) {
-    entries_[count_++] = {(uint32_t)offset, false, {value, 0}};
+  if (singles_ && offset == single_offsets_[singles_ - 1] + 8ULL) {
+    singles_--;
+    pair_offsets_[pairs_] = single_offsets_[singles_];
+    pair_words_[pairs_++] = _mm_set_epi64x((long long)value, (long long)single_words_[singles_]);
   } else {
-    count_ = kMost + 1;
-    return;
+    single_offsets_[singles_] = (uint32_t)offset;
+    single_words_[singles_++] = value;
   }
   furthest_ = furthest_ < (uint32_t)offset ? (uint32_t)offset : furthest_;
 }
 
-// One after the other: as long as all are the same, the next is one that unwinding would read.
 bool StackReads::hold(uint64_t frame, uint64_t end) const {
   if (frame + furthest_ + 8 > end)
     return false;
-  for (const Entry *e = entries_; e < entries_ + count_; e++) {
-    const uint64_t *at = (const uint64_t *)(frame + e->offset);
-    if (e->two ? (at[0] ^ e->words[0]) | (at[1] ^ e->words[1]) : at[0] ^ e->words[0])
+  constexpr uint32_t kAtOnce = 8; // innermost frames differ more often
+  for (uint32_t i = 0; i < pairs_;) {
+    __m128i differ = _mm_setzero_si128();
+    for (uint32_t until = i + kAtOnce < pairs_ ? i + kAtOnce : pairs_; i < until; i++) {
+      __m128i now = _mm_loadu_si128((const __m128i *)(frame + pair_offsets_[i]));
+      differ = _mm_or_si128(differ, _mm_xor_si128(now, pair_words_[i]));
+    }
+    if (_mm_movemask_epi8(_mm_cmpeq_epi32(differ, _mm_setzero_si128())) != 0xffff)
       return false;
   }
+  for (uint32_t i = 0; i < singles_; i++)
+    if (*(const uint64_t *)(frame + single_offsets_[i]) != single_words_[i])
+      return false;
   return true;
 }
 
 StackMemo *take_memo(uint64_t beginning) {
-  StackMemo &memo = memos[beginning >> 57];
+  const uint64_t number = beginning >> 57;
   static_assert(kMemos == 128);
+  if (thread_number() == kMainThread) {
+    StackMemo &memo = memos_of_main[number];
+    if (memo.taken)
+      return nullptr;
+    memo.taken = true;
+    __atomic_signal_fence(__ATOMIC_ACQUIRE);
+    return &memo;
+  }
+  StackMemo &memo = memos_of_others[number];
   return __atomic_test_and_set(&memo.taken, __ATOMIC_ACQUIRE) ? nullptr : &memo;
 }
 
 void give_back(StackMemo &memo) {
-  __atomic_clear(&memo.taken, __ATOMIC_RELEASE);
+  if (is_of_main(&memo)) {
+    __atomic_signal_fence(__ATOMIC_RELEASE);
+    *(volatile bool *)&memo.taken = false;
+  } else {
+    __atomic_clear(&memo.taken, __ATOMIC_RELEASE);
+  }
 }
 
 bool is_known(const StackMemo &memo, uint64_t frame, uint32_t type, uint32_t origin, uint64_t end) {
@@ -72,8 +104,10 @@ void forget_memos() {
 }
 
 void give_back_all_memos() {
-  for (StackMemo &memo : memos)
-    give_back(memo);
+  for (uint32_t i = 0; i < kMemos; i++) {
+    give_back(memos_of_main[i]);
+    give_back(memos_of_others[i]);
+  }
 }
 
 } // namespace assay

@@ -2,29 +2,28 @@
 // are the same, so is the call stack; to compare them is several times faster than to follow them.
 #pragma once
 
+#include <emmintrin.h>
 #include <stdint.h>
 
 namespace assay {
 
-// What unwinding reads: words at offsets from its first frame, in the order in which it reads them. Two that
-// lie beside each other, as a frame pointer and a return address do, are one entry.
+// What unwinding reads: words at offsets from its first frame. Two that lie beside each other, as a frame
+// pointer and a return address do, are a pair.
 class StackReads {
 public:
-  void clear() { count_ = furthest_ = 0; }
+  void clear();
   void add(uint64_t offset, uint64_t value);
-  bool complete() const { return count_ > 0 && count_ <= kMost; }
+  bool complete() const { return pairs_ + singles_ > 0 && !too_many_; }
   // Are all of them the same again? The stack from frame on ends at end.
   bool hold(uint64_t frame, uint64_t end) const;
 
 private:
-  struct Entry {
-    uint32_t offset;
-    bool two;
-    uint64_t words[2];
-  };
-  static constexpr uint32_t kMost = 48;
-  uint32_t count_ = 0, furthest_ = 0;
-  Entry entries_[kMost];
+  static constexpr uint32_t kMostPairs = 40, kMostSingles = 24;
+  bool too_many_;
+  uint32_t pairs_, singles_, furthest_;
+  uint32_t pair_offsets_[kMostPairs], single_offsets_[kMostSingles];
+  __m128i pair_words_[kMostPairs];
+  uint64_t single_words_[kMostSingles];
 };
 
 struct StackMemo {

@@ -42,6 +42,10 @@ private:
 };
 
 // Its number among the threads that were asked, by this or by starting.
-uint32_t thread_number();
+constexpr uint32_t kMainThread = 1;
+uint32_t number_thread();
+inline uint32_t thread_number() {
+  return this_thread.number ? this_thread.number : number_thread();
+}
 
 } // namespace assay

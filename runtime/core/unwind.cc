@@ -191,15 +191,14 @@ void unwind(const void *frame, size_t limit, bool folded, Stack &out, StackReads
   }
 }
 
+// What rbp leads to may be anything; then it is a worse hash.
 uint64_t beginning_of_stack(const void *frame, uint64_t end) {
   constexpr int kFrames = 3;
-  uint64_t rbp = (uint64_t)frame, rsp = rbp, hash = rbp;
-  for (int i = 0; i < kFrames && rbp >= rsp && rbp + 16 <= end && rbp % 8 == 0; i++) {
+  uint64_t rbp = (uint64_t)frame, least = rbp, hash = rbp;
+  for (int i = 0; i < kFrames && rbp >= least && rbp + 16 <= end && rbp % 8 == 0; i++) {
     const uint64_t *words = (const uint64_t *)rbp;
     hash = (hash ^ words[1]) * 0x9e3779b97f4a7c15ULL;
-    if (words[1] < 4096 || !(rule_at(words[1]) & kFramePointer))
-      break;
-    rsp = rbp + 16;
+    least = rbp + 16;
     rbp = words[0];
   }
   return hash;

@@ -26,7 +26,7 @@ void unwind(const void *frame, size_t limit, bool folded, Stack &out, StackReads
 // One past the stack that the address is on, which is the thread's; 0 if that cannot be told.
 uint64_t end_of_stack(uint64_t address);
 
-// A hash of the frame and of its innermost callers, as far as they keep frame pointers; end: of the stack.
+// A hash of the frame and of its innermost callers, if they keep frame pointers; end: of the stack.
 uint64_t beginning_of_stack(const void *frame, uint64_t end);
 
 // The stacks of threads that have allocated; the main thread's is the first. A stack that several

@@ -52,7 +52,8 @@ void split_above(int level, uint64_t address) {
 // Fewer than a page.
 void own_blocks(uint64_t at, uint64_t end, uint32_t context) {
   split_above(0, at);
-  split_above(0, end - 1);
+  if ((end - 1) >> kShifts[1] != at >> kShifts[1])
+    split_above(0, end - 1);
   for (uint32_t *e = entry(0, at), *last = entry(0, end - 1); e <= last; e++)
     __atomic_store_n(e, context | kNew, __ATOMIC_RELAXED);
 }
