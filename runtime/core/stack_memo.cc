@@ -41,8 +41,17 @@ void StackReads::add(uint64_t offset, uint64_t value) {
 bool StackReads::hold(uint64_t frame, uint64_t end) const {
   if (frame + furthest_ + 8 > end)
     return false;
-  constexpr uint32_t kAtOnce = 8; // innermost frames differ more often
-  for (uint32_t i = 0; i < pairs_;) {
+  // The innermost were pushed a moment ago, as words: to load these as pairs would wait for the stores.
+  constexpr uint32_t kPushedNow = 4, kAtOnce = 8;
+  uint32_t i = 0;
+  for (uint64_t differ = 0; i < kPushedNow && i < pairs_; i++) {
+    const uint64_t *now = (const uint64_t *)(frame + pair_offsets_[i]);
+    const uint64_t *then = (const uint64_t *)&pair_words_[i];
+    differ |= (now[0] ^ then[0]) | (now[1] ^ then[1]);
+    if (differ)
+      return false;
+  }
+  while (i < pairs_) {
     __m128i differ = _mm_setzero_si128();
     for (uint32_t until = i + kAtOnce < pairs_ ? i + kAtOnce : pairs_; i < until; i++) {
       __m128i now = _mm_loadu_si128((const __m128i *)(frame + pair_offsets_[i]));
@@ -51,8 +60,8 @@ bool StackReads::hold(uint64_t frame, uint64_t end) const {
     if (_mm_movemask_epi8(_mm_cmpeq_epi32(differ, _mm_setzero_si128())) != 0xffff)
       return false;
   }
-  for (uint32_t i = 0; i < singles_; i++)
-    if (*(const uint64_t *)(frame + single_offsets_[i]) != single_words_[i])
+  for (uint32_t single = 0; single < singles_; single++)
+    if (*(const uint64_t *)(frame + single_offsets_[single]) != single_words_[single])
       return false;
   return true;
 }

@@ -10,17 +10,25 @@ using namespace assay::workingset;
 
 namespace {
 
-// Inlined: the frame is the hook's.
-__attribute__((always_inline)) inline void say_where_once() {
-  if (__builtin_expect(is_silent(), 0))
-    say_where(__builtin_frame_address(0));
+void say_where_once(const void *frame) {
+  if (is_silent())
+    say_where(frame);
 }
 
-__attribute__((always_inline)) inline void touch(const void *start, uint64_t bytes) {
-  if (are_marked(start, bytes))
-    return;
+__attribute__((noinline)) void mark(const void *start, uint64_t bytes, const void *frame) {
   mark_lines(start, bytes);
-  say_where_once();
+  say_where_once(frame);
+}
+
+// Inlined: the frame is the hook's.
+__attribute__((always_inline)) inline void touch(const void *start, uint64_t bytes) {
+  if (!are_marked(start, bytes))
+    mark(start, bytes, __builtin_frame_address(0));
+}
+
+__attribute__((preserve_most, noinline)) void mark_slowly(uint64_t line) {
+  mark_line(line);
+  say_where_once(__builtin_frame_address(0));
 }
 
 } // namespace
@@ -47,8 +55,9 @@ void __assay_workingset_masked(const void *start, uint64_t element_bytes, uint64
 }
 
 __attribute__((preserve_most)) void __assay_workingset_mark(uint64_t line) {
-  mark_line(line);
-  say_where_once();
+  if (__builtin_expect(is_bits() || is_silent(), 0))
+    [[clang::musttail]] return mark_slowly(line);
+  mark_byte((volatile uint8_t *)__assay_lines_base + line); // few registers: few are saved
 }
 
 __attribute__((preserve_most)) void __assay_workingset_tick() {

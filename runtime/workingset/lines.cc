@@ -31,10 +31,6 @@ Form form() {
   }
 }
 
-bool is_bits() {
-  return (runtime.lines & ASSAY_LINES_FORM) == ASSAY_LINES_BITS;
-}
-
 uint64_t shadow_end(const Form &f) {
   return (ASSAY_HIGH_END >> f.shift) + __assay_lines_base;
 }
@@ -96,11 +92,6 @@ void mark_bits(uint64_t first, uint64_t last) {
     if (!(*byte & bit))
       __atomic_fetch_or(byte, bit, __ATOMIC_RELAXED);
   }
-}
-
-void mark_byte(volatile uint8_t *byte) {
-  if (!(*byte & ASSAY_LINE_TOUCHED))
-    *byte |= ASSAY_LINE_TOUCHED;
 }
 
 // Eight are looked at together; they are set one by one, because another thread may set its own.

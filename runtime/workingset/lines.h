@@ -39,6 +39,14 @@ void mark_lines(const void *start, uint64_t bytes);
 // Marks the line of this number: its address divided by its bytes.
 void mark_line(uint64_t number);
 
+inline bool is_bits() {
+  return (runtime.lines & ASSAY_LINES_FORM) == ASSAY_LINES_BITS;
+}
+inline void mark_byte(volatile uint8_t *byte) {
+  if (!(*byte & ASSAY_LINE_TOUCHED))
+    *byte |= ASSAY_LINE_TOUCHED;
+}
+
 // Does none of them need it? May say no of many lines, and of forms other than a byte for 64 bytes.
 inline bool are_marked(const void *start, uint64_t bytes) {
   uint64_t first = (uint64_t)start >> 6, last = ((uint64_t)start + bytes - 1) >> 6;
