@@ -10,8 +10,9 @@ namespace assay {
 
 namespace {
 
-// Enough for the machinery around an allocation, also where nothing is inlined.
-constexpr uint32_t kOwnerDepth = 16;
+// Enough for the machinery around an allocation, also where nothing is inlined. With the frame that shows
+// that there are more, sixteen are compared (core/stack_memo.h).
+constexpr uint32_t kOwnerDepth = 15;
 
 uint32_t context_of(const void *frame, uint32_t type, uint32_t origin, uint64_t depth) {
   const uint64_t at = (uint64_t)frame, end = end_of_stack(at);

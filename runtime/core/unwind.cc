@@ -123,9 +123,7 @@ bool contains(const Stack &stack, uint64_t pc) {
 
 } // namespace
 
-uint64_t end_of_stack(uint64_t sp) {
-  if (sp >= this_thread.stack_low && sp < this_thread.stack_high)
-    return this_thread.stack_high;
+uint64_t find_end_of_stack(uint64_t sp) {
   if (this_thread.stack_high == 0)
     return find_own_stack(sp) ? this_thread.stack_high : 0;
   if (sp < this_thread.other_low || sp >= this_thread.other_high)
@@ -189,19 +187,6 @@ void unwind(const void *frame, size_t limit, bool folded, Stack &out, StackReads
     if (!(rule & kKnown))
       return;
   }
-}
-
-// What rbp leads to may be anything; then it is a worse hash.
-uint64_t beginning_of_stack(const void *frame, uint64_t end) {
-  constexpr int kFrames = 3;
-  uint64_t rbp = (uint64_t)frame, least = rbp, hash = rbp;
-  for (int i = 0; i < kFrames && rbp >= least && rbp + 16 <= end && rbp % 8 == 0; i++) {
-    const uint64_t *words = (const uint64_t *)rbp;
-    hash = (hash ^ words[1]) * 0x9e3779b97f4a7c15ULL;
-    least = rbp + 16;
-    rbp = words[0];
-  }
-  return hash;
 }
 
 void note_own_stack() {

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "runtime/core/stack_memo.h"
+#include "runtime/core/thread.h"
 
 namespace assay {
 
@@ -24,10 +25,26 @@ struct Stack {
 void unwind(const void *frame, size_t limit, bool folded, Stack &out, StackReads *reads = nullptr);
 
 // One past the stack that the address is on, which is the thread's; 0 if that cannot be told.
-uint64_t end_of_stack(uint64_t address);
+uint64_t find_end_of_stack(uint64_t address);
+inline uint64_t end_of_stack(uint64_t address) {
+  if (address >= this_thread.stack_low && address < this_thread.stack_high)
+    return this_thread.stack_high;
+  return find_end_of_stack(address);
+}
 
 // A hash of the frame and of its innermost callers, if they keep frame pointers; end: of the stack.
-uint64_t beginning_of_stack(const void *frame, uint64_t end);
+// What rbp leads to may be anything else; then it is a worse hash.
+inline uint64_t beginning_of_stack(const void *frame, uint64_t end) {
+  constexpr int kFrames = 3;
+  uint64_t rbp = (uint64_t)frame, least = rbp, hash = rbp;
+  for (int i = 0; i < kFrames && rbp >= least && rbp + 16 <= end && rbp % 8 == 0; i++) {
+    const uint64_t *words = (const uint64_t *)rbp;
+    hash = (hash ^ words[1]) * 0x9e3779b97f4a7c15ULL;
+    least = rbp + 16;
+    rbp = words[0];
+  }
+  return hash;
+}
 
 // The stacks of threads that have allocated; the main thread's is the first. A stack that several
 // threads used, one after the other, is one.
