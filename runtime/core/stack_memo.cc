@@ -4,46 +4,61 @@ namespace assay {
 
 constinit StackMemos stack_memos = {};
 
-void StackReads::clear() {
-  pairs_ = singles_ = furthest_ = 0;
-  too_many_ = false;
+void StackReads::begin(uint64_t frame) {
+  too_many_ = newest_is_half_ = false;
+  halves_ = used_ = pairs_ = 0;
+  frame_ = frame;
+  furthest_ = newest_ = 0;
 }
 
-void StackReads::add(uint64_t offset, uint64_t value) {
-  if (offset > UINT32_MAX || singles_ == kMostSingles || pairs_ == kMostPairs)
+// The first of a batch fills it up.
+void StackReads::put(uint32_t number, uint64_t at, __m128i words, __m128i read) {
+  for (uint32_t i = number; i == number || (number % kBatch == 0 && i < number + kBatch); i++) {
+    offsets_[i] = (int32_t)(at - frame_);
+    words_[i] = words;
+    read_[i] = read;
+  }
+}
+
+void StackReads::add(uint64_t at, uint64_t value) {
+  constexpr uint64_t kPage = 4096;
+  const __m128i all = _mm_set1_epi64x(-1), low = _mm_set_epi64x(0, -1),
+                high = _mm_set_epi64x(-1, 0);
+  const bool in_page = pairs_ && at / kPage == newest_ / kPage;
+  if (at - frame_ > INT32_MAX)
     too_many_ = true;
   if (too_many_)
     return;
-  if (singles_ && offset == single_offsets_[singles_ - 1] + 8ULL) {
-    singles_--;
-    pair_offsets_[pairs_] = single_offsets_[singles_];
-    pair_words_[pairs_++] = _mm_set_epi64x((long long)value, (long long)single_words_[singles_]);
+  if (in_page && newest_is_half_ && at == newest_ + 8) {
+    put(used_ - 1, newest_, _mm_set_epi64x((long long)value, (long long)newest_value_), all);
+    newest_is_half_ = false;
+    halves_--;
   } else {
-    single_offsets_[singles_] = (uint32_t)offset;
-    single_words_[singles_++] = value;
+    if (!in_page)
+      used_ = pairs_;
+    if (used_ == kMost) {
+      too_many_ = true;
+      return;
+    }
+    bool has_next = at % kPage <= kPage - 16; // in its page
+    put(used_, has_next ? at : at - 8, _mm_set1_epi64x((long long)value), has_next ? low : high);
+    pairs_ = (used_++ / kBatch + 1) * kBatch;
+    newest_is_half_ = true;
+    halves_++;
   }
-  furthest_ = furthest_ < (uint32_t)offset ? (uint32_t)offset : furthest_;
-}
-
-void StackReads::end() {
-  if (pairs_ == 0) // a return address alone
-    too_many_ = true;
-  for (; !too_many_ && pairs_ % kAtOnce; pairs_++) {
-    pair_offsets_[pairs_] = pair_offsets_[0];
-    pair_words_[pairs_] = pair_words_[0];
-  }
+  newest_ = at;
+  newest_value_ = value;
+  furthest_ = furthest_ < at ? at : furthest_;
 }
 
 void begin_memo(StackMemo &memo, uint64_t frame, uint32_t type, uint32_t origin) {
   memo.generation = __atomic_load_n(&stack_memos.generation, __ATOMIC_RELAXED);
-  memo.frame = frame;
   memo.type = type;
   memo.origin = origin;
-  memo.reads.clear();
+  memo.reads.begin(frame);
 }
 
 void end_memo(StackMemo &memo, uint32_t context) {
-  memo.reads.end();
   memo.context = memo.reads.complete() ? context : 0;
 }
 

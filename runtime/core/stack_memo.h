@@ -11,46 +11,53 @@
 
 namespace assay {
 
-// What unwinding reads: words at offsets from its first frame. Two that lie beside each other, as a frame
-// pointer and a return address do, are a pair.
+// What unwinding reads: words of a stack from one frame on. Two that lie beside each other, as a frame
+// pointer and a return address do, are a pair; of another pair only the half counts that was read.
 class StackReads {
 public:
-  void clear();
-  void add(uint64_t offset, uint64_t value);
-  void end(); // after the last
+  void begin(uint64_t frame);
+  void add(uint64_t at, uint64_t value);
   bool complete() const { return pairs_ > 0 && !too_many_; }
 
-  // Are all of them the same again? The stack from frame on ends at end.
-  bool hold(uint64_t frame, uint64_t end) const {
-    if (frame + furthest_ + 8 > end)
+  // Are all of them the same again? The stack from frame on ends at end. As long as all are the same, the
+  // next is one that unwinding would read, and so is there; the pairs of a batch lie in one page.
+  bool hold(uint64_t end) const {
+    if (furthest_ + 8 > end)
       return false;
-    __m128i differ = _mm_setzero_si128();
-    for (uint32_t i = 0; i < pairs_; i += kAtOnce)
-      for (uint32_t j = i; j < i + kAtOnce; j++) {
-        __m128i now = _mm_loadu_si128((const __m128i *)(frame + pair_offsets_[j]));
-        differ = _mm_or_si128(differ, _mm_xor_si128(now, pair_words_[j]));
-      }
-    uint64_t singles_differ = 0;
-    for (uint32_t i = 0; i < singles_; i++)
-      singles_differ |= *(const uint64_t *)(frame + single_offsets_[i]) ^ single_words_[i];
-    return !singles_differ &&
-           _mm_movemask_epi8(_mm_cmpeq_epi32(differ, _mm_setzero_si128())) == 0xffff;
+    return halves_ ? hold_where<true>() : hold_where<false>();
   }
+  uint64_t frame() const { return frame_; }
 
 private:
-  static constexpr uint32_t kAtOnce = 8; // pairs: the first one fills up the last eight
-  static constexpr uint32_t kMostPairs = 40, kMostSingles = 24;
-  bool too_many_;
-  uint32_t pairs_, singles_, furthest_;
-  uint32_t pair_offsets_[kMostPairs], single_offsets_[kMostSingles];
-  __m128i pair_words_[kMostPairs];
-  uint64_t single_words_[kMostSingles];
+  static constexpr uint32_t kBatch = 4, kMost = 48;
+
+  template <bool halves> bool hold_where() const {
+    for (uint32_t i = 0; i < pairs_; i += kBatch) {
+      __m128i differ = _mm_setzero_si128();
+      for (uint32_t j = i; j < i + kBatch; j++) {
+        __m128i now = _mm_loadu_si128((const __m128i *)(frame_ + (uint64_t)(int64_t)offsets_[j]));
+        __m128i changed = _mm_xor_si128(now, words_[j]);
+        differ = _mm_or_si128(differ, halves ? _mm_and_si128(changed, read_[j]) : changed);
+      }
+      if (_mm_movemask_epi8(_mm_cmpeq_epi32(differ, _mm_setzero_si128())) != 0xffff)
+        return false;
+    }
+    return true;
+  }
+  void put(uint32_t number, uint64_t at, __m128i words, __m128i read);
+
+  bool too_many_, newest_is_half_;
+  uint32_t halves_;                    // pairs of which half was read
+  uint32_t used_, pairs_;              // pairs that were added, and with those that fill up batches
+  uint64_t frame_, furthest_, newest_; // addresses: of the first frame, and of words
+  uint64_t newest_value_;
+  int32_t offsets_[kMost]; // from the frame
+  __m128i words_[kMost], read_[kMost];
 };
 
 struct StackMemo {
   bool taken;
   uint32_t generation;
-  uint64_t frame;
   uint32_t type, origin;
   uint32_t context; // 0: of no use
   StackReads reads;
@@ -87,9 +94,9 @@ inline void give_back(StackMemo &memo) {
 // Does it hold, and nothing was forgotten since?
 inline bool is_known(const StackMemo &memo, uint64_t frame, uint32_t type, uint32_t origin,
                      uint64_t end) {
-  return memo.context && memo.frame == frame && memo.type == type && memo.origin == origin &&
+  return memo.context && memo.reads.frame() == frame && memo.type == type && memo.origin == origin &&
          memo.generation == __atomic_load_n(&stack_memos.generation, __ATOMIC_RELAXED) &&
-         memo.reads.hold(frame, end);
+         memo.reads.hold(end);
 }
 
 // Around unwinding, which fills memo.reads.

@@ -143,7 +143,7 @@ void unwind(const void *frame, size_t limit, bool folded, Stack &out, StackReads
   auto load = [&](uint64_t at) {
     uint64_t value = *(const uint64_t *)at;
     if (reads)
-      reads->add(at - (uint64_t)frame, value);
+      reads->add(at, value);
     return value;
   };
   // The interposed function's own frame is ours, so it has a frame pointer.
@@ -187,6 +187,10 @@ void unwind(const void *frame, size_t limit, bool folded, Stack &out, StackReads
     if (!(rule & kKnown))
       return;
   }
+}
+
+bool keeps_frame_pointer(uint64_t pc) {
+  return pc >= 4096 && rule_at(pc) & kFramePointer;
 }
 
 void note_own_stack() {

@@ -32,14 +32,20 @@ inline uint64_t end_of_stack(uint64_t address) {
   return find_end_of_stack(address);
 }
 
-// A hash of the frame and of its innermost callers, if they keep frame pointers; end: of the stack.
-// What rbp leads to may be anything else; then it is a worse hash.
+// Does the code there, as its unwind table says?
+bool keeps_frame_pointer(uint64_t pc);
+
+// A hash of the frame and of its innermost callers, as far as they keep frame pointers; end: of the stack.
+// Within a page anything may be read: if rbp is something else there, the hash is a worse one.
 inline uint64_t beginning_of_stack(const void *frame, uint64_t end) {
   constexpr int kFrames = 3;
   uint64_t rbp = (uint64_t)frame, least = rbp, hash = rbp;
   for (int i = 0; i < kFrames && rbp >= least && rbp + 16 <= end && rbp % 8 == 0; i++) {
     const uint64_t *words = (const uint64_t *)rbp;
     hash = (hash ^ words[1]) * 0x9e3779b97f4a7c15ULL;
+    bool in_page = (words[0] ^ rbp) < 4096 && words[0] % 4096 <= 4096 - 16;
+    if (!in_page && !keeps_frame_pointer(words[1]))
+      break;
     least = rbp + 16;
     rbp = words[0];
   }
