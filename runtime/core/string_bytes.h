@@ -15,27 +15,34 @@ inline uint64_t string_bytes(const char *start, uint64_t limit) {
   return length < limit ? length + 1 : length;
 }
 
+// Sixteen bytes may be read here that belong to nobody, as they lie in one page.
+inline bool has_sixteen(const void *at) {
+  return ((uint64_t)at & 4095) <= 4096 - 16;
+}
+
+// Where in their first sixteen bytes a comparison ends: a bit for each.
+inline uint32_t ends_in_sixteen(const void *p, const void *q, uint32_t how) {
+  __m128i of_p = _mm_loadu_si128((const __m128i *)p);
+  __m128i same = _mm_cmpeq_epi8(of_p, _mm_loadu_si128((const __m128i *)q));
+  if (how & ASSAY_HOW_STRING)
+    same = _mm_andnot_si128(_mm_cmpeq_epi8(of_p, _mm_setzero_si128()), same);
+  return (uint32_t)_mm_movemask_epi8(same) ^ 0xffff;
+}
+
 // Of two places up to their first difference, which was read too, or limit; with ASSAY_HOW_STRING a zero
 // byte ends it as well.
 inline uint64_t compared_bytes(const void *a, const void *b, uint64_t limit, uint32_t how) {
   const char *p = (const char *)a, *q = (const char *)b;
-  const bool stops = how & ASSAY_HOW_STRING;
-  const auto in_one_page = [](const char *at) { return ((uint64_t)at & 4095) <= 4096 - 16; };
   uint64_t n = 0;
   while (n < limit) {
-    if (limit - n >= 16 && in_one_page(p + n) && in_one_page(q + n)) {
-      __m128i of_p = _mm_loadu_si128((const __m128i *)(p + n));
-      __m128i same = _mm_cmpeq_epi8(of_p, _mm_loadu_si128((const __m128i *)(q + n)));
-      if (stops)
-        same = _mm_andnot_si128(_mm_cmpeq_epi8(of_p, _mm_setzero_si128()), same);
-      uint32_t ends = (uint32_t)_mm_movemask_epi8(same) ^ 0xffff;
-      if (ends)
+    if (limit - n >= 16 && has_sixteen(p + n) && has_sixteen(q + n)) {
+      if (uint32_t ends = ends_in_sixteen(p + n, q + n, how))
         return n + (uint64_t)__builtin_ctz(ends) + 1;
       n += 16;
       continue;
     }
     n++;
-    if (p[n - 1] != q[n - 1] || (stops && p[n - 1] == 0))
+    if (p[n - 1] != q[n - 1] || (how & ASSAY_HOW_STRING && p[n - 1] == 0))
       break;
   }
   return n;

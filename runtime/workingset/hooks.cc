@@ -31,6 +31,17 @@ __attribute__((preserve_most, noinline)) void mark_slowly(uint64_t line) {
   say_where_once(__builtin_frame_address(0));
 }
 
+bool is_marked_short(const void *start, uint64_t bytes) { // that were read; sixteen at most
+  return are_both_marked((uint64_t)start >> 6, ((uint64_t)start + bytes - 1) >> 6);
+}
+
+__attribute__((noinline)) void compare_slowly(const void *a, const void *b, uint64_t limit,
+                                              uint32_t how) {
+  uint64_t bytes = assay::compared_bytes(a, b, limit, how);
+  touch(a, bytes);
+  touch(b, bytes);
+}
+
 } // namespace
 
 extern "C" {
@@ -44,9 +55,13 @@ void __assay_workingset_string(const char *start, uint64_t limit) {
 }
 
 void __assay_workingset_compare(const void *a, const void *b, uint64_t limit, uint32_t how) {
-  uint64_t bytes = assay::compared_bytes(a, b, limit, how);
-  touch(a, bytes);
-  touch(b, bytes);
+  if (is_plain() && limit >= 16 && assay::has_sixteen(a) && assay::has_sixteen(b))
+    if (uint32_t ends = assay::ends_in_sixteen(a, b, how)) {
+      uint64_t bytes = (uint64_t)__builtin_ctz(ends) + 1;
+      if (is_marked_short(a, bytes) && is_marked_short(b, bytes))
+        return;
+    }
+  [[clang::musttail]] return compare_slowly(a, b, limit, how);
 }
 
 void __assay_workingset_masked(const void *start, uint64_t element_bytes, uint64_t mask) {

@@ -47,13 +47,19 @@ inline void mark_byte(volatile uint8_t *byte) {
     *byte |= ASSAY_LINE_TOUCHED;
 }
 
-// Does none of them need it? May say no of many lines, and of forms other than a byte for 64 bytes.
-inline bool are_marked(const void *start, uint64_t bytes) {
-  uint64_t first = (uint64_t)start >> 6, last = ((uint64_t)start + bytes - 1) >> 6;
-  if (runtime.lines & ASSAY_LINES_FORM || last - first > 1 || last >= ASSAY_HIGH_END >> 6)
-    return false;
+// Does none of them need it? At most two lines, in the form of a byte for 64 bytes.
+inline bool is_plain() {
+  return (runtime.lines & ASSAY_LINES_FORM) == 0;
+}
+inline bool are_both_marked(uint64_t first, uint64_t last) {
   const volatile uint8_t *lines = (const volatile uint8_t *)__assay_lines_base;
   return lines[first] & lines[last] & ASSAY_LINE_TOUCHED;
+}
+// May say no of more lines, and of other forms.
+inline bool are_marked(const void *start, uint64_t bytes) {
+  uint64_t first = (uint64_t)start >> 6, last = ((uint64_t)start + bytes - 1) >> 6;
+  return is_plain() && last - first <= 1 && last < ASSAY_HIGH_END >> 6 &&
+         are_both_marked(first, last);
 }
 
 // 64 lines: group g holds lines 64 g and on. Bit i of a plane is line i.

@@ -49,11 +49,9 @@ void split_above(int level, uint64_t address) {
     split(coarser, address);
 }
 
-// Fewer than a page.
+// Of one page.
 void own_blocks(uint64_t at, uint64_t end, uint32_t context) {
   split_above(0, at);
-  if ((end - 1) >> kShifts[1] != at >> kShifts[1])
-    split_above(0, end - 1);
   for (uint32_t *e = entry(0, at), *last = entry(0, end - 1); e <= last; e++)
     __atomic_store_n(e, context | kNew, __ATOMIC_RELAXED);
 }
@@ -77,17 +75,18 @@ void own(const void *block, uint64_t bytes, uint32_t context) {
   uint64_t at = (uint64_t)block, end = at + (bytes ? bytes : 1);
   if (end > ASSAY_HIGH_END || end < at)
     return;
-  if (bytes < 1ULL << kShifts[1]) {
-    own_blocks(at, end, context);
-    return;
-  }
   while (at < end) {
     int level = kLevels - 1;
     while (level > 0 && (at % (1ULL << kShifts[level]) || end - at < 1ULL << kShifts[level]))
       level--;
-    split_above(level, at);
-    __atomic_store_n(entry(level, at), context | kNew, __ATOMIC_RELAXED);
-    at = (at | ((1ULL << kShifts[level]) - 1)) + 1;
+    uint64_t next = (at | ((1ULL << kShifts[level > 0 ? level : 1]) - 1)) + 1;
+    if (level == 0) {
+      own_blocks(at, next < end ? next : end, context);
+    } else {
+      split_above(level, at);
+      __atomic_store_n(entry(level, at), context | kNew, __ATOMIC_RELAXED);
+    }
+    at = next;
   }
 }
 
