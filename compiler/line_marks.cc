@@ -1,3 +1,5 @@
+// After an access, a look at its line's byte; only a line that is new in this snapshot is marked:
+//
 //     cmpb $0, 0x4e000000(%line)     the newest snapshot is the sign
 //     jns  new
 //   new:                             out of the way
@@ -152,7 +154,8 @@ Value *LineMarks::marks_of_ends(IRBuilder<> &builder, ArrayRef<Value *> pointers
 // Calls if so many bytes from each pointer may lie in more than two lines, or in one that is not marked.
 void LineMarks::unless_marked(IRBuilder<> &builder, ArrayRef<Value *> pointers, Value *bytes,
                               function_ref<void(IRBuilder<> &)> call) {
-  if (options_.naive) {
+  auto *constant = dyn_cast<ConstantInt>(bytes);
+  if (options_.naive || (constant && constant->getValue().ugt(form_.line_bytes))) {
     call(builder);
     return;
   }

@@ -1,5 +1,5 @@
-// The code that marks lines as touched: looks at the bytes of their shadow, and the runtime for a line that
-// is new.
+// The code that marks lines as touched: it looks at their bytes in the shadow, and calls the runtime where a
+// line is new.
 #pragma once
 
 #include "compiler/access.h"
@@ -32,8 +32,8 @@ public:
 
 private:
   struct Mark {
-    llvm::Value *line;   // its number
-    llvm::Value *sign; // negative: the line is marked
+    llvm::Value *line; // its number
+    llvm::Value *sign; // i8; negative: the line is marked
   };
 
   Mark mark_of(llvm::IRBuilder<> &builder, const TouchedByte &byte);

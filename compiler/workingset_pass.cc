@@ -22,8 +22,8 @@ class WorkingSetInstrumenter {
 public:
   WorkingSetInstrumenter(Function &function, const WorkingSetOptions &options,
                          const TargetLibraryInfo &library, ScalarEvolution &evolution)
-      : function_(function), layout_(function.getDataLayout()),
-        options_(options), form_(line_form(options.lines)), library_(library),
+      : function_(function), layout_(function.getDataLayout()), options_(options),
+        form_(line_form(options.lines)), library_(library),
         looks_(evolution, {form_.line_bytes, options.naive,
                            // with a clock of accesses, a snapshot ends at the end of a block
                            !options.naive && !(options.lines & ASSAY_LINES_ACCESSES)}) {}

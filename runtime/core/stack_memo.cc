@@ -12,25 +12,23 @@ void StackReads::begin(uint64_t frame) {
 }
 
 // The first of a batch fills it up.
-void StackReads::put(uint32_t number, uint64_t at, __m128i words, __m128i read) {
+void StackReads::put(uint32_t number, uint64_t at, Part part, __m128i words) {
   for (uint32_t i = number; i == number || (number % kBatch == 0 && i < number + kBatch); i++) {
     offsets_[i] = (int32_t)(at - frame_);
+    parts_[i] = part;
     words_[i] = words;
-    read_[i] = read;
   }
 }
 
 void StackReads::add(uint64_t at, uint64_t value) {
   constexpr uint64_t kPage = 4096;
-  const __m128i all = _mm_set1_epi64x(-1), low = _mm_set_epi64x(0, -1),
-                high = _mm_set_epi64x(-1, 0);
   const bool in_page = pairs_ && at / kPage == newest_ / kPage;
   if (at - frame_ > INT32_MAX)
     too_many_ = true;
   if (too_many_)
     return;
   if (in_page && newest_is_half_ && at == newest_ + 8) {
-    put(used_ - 1, newest_, _mm_set_epi64x((long long)value, (long long)newest_value_), all);
+    put(used_ - 1, newest_, kBoth, _mm_set_epi64x((long long)value, (long long)newest_value_));
     newest_is_half_ = false;
     halves_--;
   } else {
@@ -41,7 +39,7 @@ void StackReads::add(uint64_t at, uint64_t value) {
       return;
     }
     bool has_next = at % kPage <= kPage - 16; // in its page
-    put(used_, has_next ? at : at - 8, _mm_set1_epi64x((long long)value), has_next ? low : high);
+    put(used_, has_next ? at : at - 8, has_next ? kLow : kHigh, _mm_set1_epi64x((long long)value));
     pairs_ = (used_++ / kBatch + 1) * kBatch;
     newest_is_half_ = true;
     halves_++;
@@ -53,6 +51,7 @@ void StackReads::add(uint64_t at, uint64_t value) {
 
 void begin_memo(StackMemo &memo, uint64_t frame, uint32_t type, uint32_t origin) {
   memo.generation = __atomic_load_n(&stack_memos.generation, __ATOMIC_RELAXED);
+  memo.context = 0; // until it is complete
   memo.type = type;
   memo.origin = origin;
   memo.reads.begin(frame);

@@ -20,7 +20,8 @@ public:
   bool complete() const { return pairs_ > 0 && !too_many_; }
 
   // Are all of them the same again? The stack from frame on ends at end. As long as all are the same, the
-  // next is one that unwinding would read, and so is there; the pairs of a batch lie in one page.
+  // first pair of the next batch is one that unwinding would read, and so can be read; those that are
+  // compared together with it lie in its page.
   bool hold(uint64_t end) const {
     if (furthest_ + 8 > end)
       return false;
@@ -29,7 +30,12 @@ public:
   uint64_t frame() const { return frame_; }
 
 private:
-  static constexpr uint32_t kBatch = 4, kMost = 48;
+  static constexpr uint32_t kBatch = 4, kMost = 96;
+  enum Part : uint8_t { kBoth, kLow, kHigh };
+
+  static __m128i mask_of(Part part) {
+    return _mm_set_epi64x(part == kLow ? 0 : -1, part == kHigh ? 0 : -1);
+  }
 
   template <bool halves> bool hold_where() const {
     for (uint32_t i = 0; i < pairs_; i += kBatch) {
@@ -37,14 +43,15 @@ private:
       for (uint32_t j = i; j < i + kBatch; j++) {
         __m128i now = _mm_loadu_si128((const __m128i *)(frame_ + (uint64_t)(int64_t)offsets_[j]));
         __m128i changed = _mm_xor_si128(now, words_[j]);
-        differ = _mm_or_si128(differ, halves ? _mm_and_si128(changed, read_[j]) : changed);
+        differ =
+            _mm_or_si128(differ, halves ? _mm_and_si128(changed, mask_of(parts_[j])) : changed);
       }
       if (_mm_movemask_epi8(_mm_cmpeq_epi32(differ, _mm_setzero_si128())) != 0xffff)
         return false;
     }
     return true;
   }
-  void put(uint32_t number, uint64_t at, __m128i words, __m128i read);
+  void put(uint32_t number, uint64_t at, Part part, __m128i words);
 
   bool too_many_, newest_is_half_;
   uint32_t halves_;                    // pairs of which half was read
@@ -52,7 +59,8 @@ private:
   uint64_t frame_, furthest_, newest_; // addresses: of the first frame, and of words
   uint64_t newest_value_;
   int32_t offsets_[kMost]; // from the frame
-  __m128i words_[kMost], read_[kMost];
+  Part parts_[kMost];
+  __m128i words_[kMost];
 };
 
 struct StackMemo {
@@ -83,7 +91,7 @@ inline StackMemo *take_memo(uint64_t beginning) {
   if (memo.taken)
     return nullptr;
   memo.taken = true;
-  __atomic_signal_fence(__ATOMIC_ACQUIRE);
+  __atomic_signal_fence(__ATOMIC_ACQ_REL);
   return &memo;
 }
 
@@ -94,7 +102,8 @@ inline void give_back(StackMemo &memo) {
 // Does it hold, and nothing was forgotten since?
 inline bool is_known(const StackMemo &memo, uint64_t frame, uint32_t type, uint32_t origin,
                      uint64_t end) {
-  return memo.context && memo.reads.frame() == frame && memo.type == type && memo.origin == origin &&
+  return memo.context && memo.reads.frame() == frame && memo.type == type &&
+         memo.origin == origin &&
          memo.generation == __atomic_load_n(&stack_memos.generation, __ATOMIC_RELAXED) &&
          memo.reads.hold(end);
 }

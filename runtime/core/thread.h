@@ -41,9 +41,10 @@ private:
   uint32_t was_;
 };
 
-// Its number among the threads that were asked, by this or by starting.
+// Its number among the threads that were asked: the first one is the main thread, where the runtime starts
+// with the program.
 constexpr uint32_t kMainThread = 1;
-uint32_t number_thread();
+uint32_t number_thread(); // gives it one, once
 inline uint32_t thread_number() {
   return this_thread.number ? this_thread.number : number_thread();
 }

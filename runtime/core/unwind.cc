@@ -102,7 +102,7 @@ uint64_t look_up(uint64_t pc) {
 }
 
 uint64_t rule_at(uint64_t pc) {
-  auto &slot = cache.slots[(pc * 0x9e3779b97f4a7c15ULL) >> 52];
+  auto &slot = cache.slots[(pc * kHashFactor) >> 52];
   uint64_t value = __atomic_load_n(&slot.value, __ATOMIC_RELAXED);
   if ((__atomic_load_n(&slot.key_and_value, __ATOMIC_RELAXED) ^ value) == pc)
     return value;
@@ -176,7 +176,7 @@ void unwind(const void *frame, size_t limit, bool folded, Stack &out, StackReads
         return;
       }
       out.pcs[out.depth++] = pc;
-      out.hash = (out.hash ^ pc) * 0x9e3779b97f4a7c15ULL;
+      out.hash = (out.hash ^ pc) * kHashFactor;
       out.hash ^= out.hash >> 29;
     } else if (++folds > kMostFolds) {
       out.cut = true;
@@ -189,8 +189,17 @@ void unwind(const void *frame, size_t limit, bool folded, Stack &out, StackReads
   }
 }
 
-bool keeps_frame_pointer(uint64_t pc) {
-  return pc >= 4096 && rule_at(pc) & kFramePointer;
+uint64_t hash_of_frames(const void *frame, uint64_t end) {
+  uint64_t rbp = (uint64_t)frame, rsp = rbp, hash = rbp;
+  for (int i = 0; i < kHashedFrames && rbp >= rsp && rbp + 16 <= end && rbp % 8 == 0; i++) {
+    const uint64_t *words = (const uint64_t *)rbp;
+    hash = (hash ^ words[1]) * kHashFactor;
+    if (words[1] < 4096 || !(rule_at(words[1]) & kFramePointer))
+      break;
+    rsp = rbp + 16;
+    rbp = words[0];
+  }
+  return hash;
 }
 
 void note_own_stack() {

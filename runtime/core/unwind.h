@@ -10,6 +10,8 @@
 namespace assay {
 
 constexpr size_t kMaxDepth = 256;
+constexpr int kHashedFrames = 3;
+constexpr uint64_t kHashFactor = 0x9e3779b97f4a7c15ULL;
 
 struct Stack {
   uint32_t depth = 0;
@@ -32,21 +34,19 @@ inline uint64_t end_of_stack(uint64_t address) {
   return find_end_of_stack(address);
 }
 
-// Does the code there, as its unwind table says?
-bool keeps_frame_pointer(uint64_t pc);
-
 // A hash of the frame and of its innermost callers, as far as they keep frame pointers; end: of the stack.
-// Within a page anything may be read: if rbp is something else there, the hash is a worse one.
+uint64_t hash_of_frames(const void *frame, uint64_t end);
+
+// The same or another one, always the same of one stack. Within the page of the frame, rbp is followed
+// whatever it is: there it can be read, and the worst is a worse hash.
 inline uint64_t beginning_of_stack(const void *frame, uint64_t end) {
-  constexpr int kFrames = 3;
-  uint64_t rbp = (uint64_t)frame, least = rbp, hash = rbp;
-  for (int i = 0; i < kFrames && rbp >= least && rbp + 16 <= end && rbp % 8 == 0; i++) {
+  const uint64_t page = (uint64_t)frame / 4096;
+  uint64_t rbp = (uint64_t)frame, hash = rbp;
+  for (int i = 0; i < kHashedFrames; i++) {
+    if (rbp / 4096 != page || rbp % 4096 > 4096 - 16)
+      return hash_of_frames(frame, end);
     const uint64_t *words = (const uint64_t *)rbp;
-    hash = (hash ^ words[1]) * 0x9e3779b97f4a7c15ULL;
-    bool in_page = (words[0] ^ rbp) < 4096 && words[0] % 4096 <= 4096 - 16;
-    if (!in_page && !keeps_frame_pointer(words[1]))
-      break;
-    least = rbp + 16;
+    hash = (hash ^ words[1]) * kHashFactor;
     rbp = words[0];
   }
   return hash;

@@ -70,8 +70,8 @@ void __assay_workingset_masked(const void *start, uint64_t element_bytes, uint64
 }
 
 __attribute__((preserve_most)) void __assay_workingset_mark(uint64_t line) {
-  if (__builtin_expect(is_bits() || is_silent(), 0))
-    [[clang::musttail]] return mark_slowly(line);
+  if (__builtin_expect(is_bits() || is_silent(), 0)) [[clang::musttail]]
+    return mark_slowly(line);
   mark_byte((volatile uint8_t *)__assay_lines_base + line); // few registers: few are saved
 }
 
