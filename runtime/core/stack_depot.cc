@@ -17,10 +17,11 @@ uint64_t mix(uint64_t hash) {
 // Contexts found lately, direct-mapped by hash: one load where the table takes three that depend on
 // each other. The hash is stored xored with the number, so that a pair torn by two threads matches
 // nothing.
+constexpr size_t kRecent = 1024;
 struct {
   struct {
     uint64_t hash_and_context, context;
-  } slots[4096];
+  } slots[kRecent];
 } constinit recent = {};
 
 } // namespace
@@ -39,7 +40,7 @@ void StackDepot::forget() {
 uint32_t StackDepot::intern(const Stack &stack, uint32_t type, uint32_t origin) {
   uint64_t hash = mix(stack.hash ^ ((uint64_t)type << 32 | generation_ << 8 | stack.depth) ^
                       origin * 0xc2b2ae3d27d4eb4fULL);
-  auto &slot = recent.slots[hash % 4096];
+  auto &slot = recent.slots[hash % kRecent];
   uint64_t context = __atomic_load_n(&slot.context, __ATOMIC_RELAXED);
   if ((__atomic_load_n(&slot.hash_and_context, __ATOMIC_RELAXED) ^ context) == hash && context)
     return (uint32_t)context;
@@ -51,8 +52,7 @@ uint32_t StackDepot::intern(const Stack &stack, uint32_t type, uint32_t origin) 
 
 uint32_t StackDepot::find_or_add(const Stack &stack, uint32_t type, uint32_t origin,
                                  uint64_t hash) {
-  uint32_t *bucket = &buckets_[hash >> 48];
-  static_assert(kBuckets == 1 << 16);
+  uint32_t *bucket = &buckets_[hash >> (64 - kBucketBits)];
   uint32_t head = __atomic_load_n(bucket, __ATOMIC_ACQUIRE), searched_to = 0;
   Context *fresh = nullptr;
   uint32_t number = 0;

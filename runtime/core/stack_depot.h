@@ -40,9 +40,11 @@ public:
 
 private:
   uint32_t find_or_add(const Stack &stack, uint32_t type, uint32_t origin, uint64_t hash);
-  static constexpr size_t kBuckets = 1 << 16;
+  // Each context touches another page of the buckets: more of them cost small programs memory, fewer cost
+  // time where there are a million contexts.
+  static constexpr unsigned kBucketBits = 14;
   GrowingArray<const Context *, kMaxContexts> contexts_;
-  GrowingArray<uint32_t, kBuckets> buckets_;
+  GrowingArray<uint32_t, 1 << kBucketBits> buckets_;
   uint32_t next_ = 1;
   uint32_t generation_ = 0;
 };

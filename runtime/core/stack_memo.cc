@@ -66,10 +66,13 @@ void forget_memos() {
 }
 
 void give_back_all_memos() {
-  for (StackMemo &memo : stack_memos.of_main)
-    give_back(memo);
-  for (StackMemo &memo : stack_memos.of_others)
-    give_back(memo);
+  auto give_back_taken = [](auto &memos) {
+    for (StackMemo &memo : memos)
+      if (memo.taken) // the pages of the others stay as they are
+        give_back(memo);
+  };
+  give_back_taken(stack_memos.of_main);
+  give_back_taken(stack_memos.of_others);
 }
 
 } // namespace assay

@@ -30,7 +30,7 @@ public:
   uint64_t frame() const { return frame_; }
 
 private:
-  static constexpr uint32_t kBatch = 4, kMost = 96;
+  static constexpr uint32_t kBatch = 4, kMost = 64;
   enum Part : uint8_t { kBoth, kLow, kHigh };
 
   static __m128i mask_of(Part part) {
