@@ -32,9 +32,7 @@ void announce(CallBase &call, uint32_t id) {
   auto set = [&](BasicBlock::iterator where, uint32_t value) {
     IRBuilder<> builder(call.getParent(), where);
     builder.SetCurrentDebugLocation(call.getDebugLoc());
-    StoreInst *store =
-        builder.CreateStore(builder.getInt32(value), builder.CreateThreadLocalAddress(variable));
-    store->setMetadata(LLVMContext::MD_nosanitize, MDNode::get(builder.getContext(), {}));
+    ours(builder.CreateStore(builder.getInt32(value), builder.CreateThreadLocalAddress(variable)));
   };
   set(call.getIterator(), id);
   if (isa<CallInst>(call) && !cast<CallInst>(call).isMustTailCall()) {

@@ -75,16 +75,13 @@ void Counting::add_at(IRBuilder<> &builder, Value *address, uint64_t at, uint32_
   // Address space 256 is the gs segment: its base is the thread's stripe (abi/stripes.h).
   Value *counter = builder.CreateIntToPtr(builder.CreateAdd(address, builder.getInt64(at)),
                                           PointerType::get(builder.getContext(), 256));
-  MDNode *empty = MDNode::get(builder.getContext(), {});
   if (atomic_) {
-    builder.CreateAtomicRMW(AtomicRMWInst::Add, counter, amount, align, AtomicOrdering::Monotonic)
-        ->setMetadata(LLVMContext::MD_nosanitize, empty);
+    ours(builder.CreateAtomicRMW(AtomicRMWInst::Add, counter, amount, align,
+                                 AtomicOrdering::Monotonic));
     return;
   }
-  LoadInst *old = builder.CreateAlignedLoad(type, counter, align);
-  StoreInst *store = builder.CreateAlignedStore(builder.CreateAdd(old, amount), counter, align);
-  old->setMetadata(LLVMContext::MD_nosanitize, empty);
-  store->setMetadata(LLVMContext::MD_nosanitize, empty);
+  Value *old = ours(builder.CreateAlignedLoad(type, counter, align));
+  ours(builder.CreateAlignedStore(builder.CreateAdd(old, amount), counter, align));
 }
 
 void Counting::add(IRBuilder<> &builder, Value *pointer, uint32_t reads, uint32_t writes) {
@@ -106,9 +103,7 @@ void Counting::add(IRBuilder<> &builder, Value *pointer, uint32_t reads, uint32_
 Value *load_at_entry(Function &function, StringRef name) {
   IRBuilder<> builder(&function.getEntryBlock(), function.getEntryBlock().getFirstInsertionPt());
   Constant *variable = function.getParent()->getOrInsertGlobal(name, builder.getInt64Ty());
-  LoadInst *load = builder.CreateLoad(builder.getInt64Ty(), variable);
-  load->setMetadata(LLVMContext::MD_nosanitize, MDNode::get(builder.getContext(), {}));
-  return load;
+  return ours(builder.CreateLoad(builder.getInt64Ty(), variable));
 }
 
 Constant *thread_local_hook(Module &module, StringRef name, Type *type) {

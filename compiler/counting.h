@@ -28,6 +28,13 @@ private:
   llvm::Value *base_ = nullptr;
 };
 
+// The instruction: an access of a tool's own, which nobody takes for the program's.
+template <typename T> T *ours(T *instruction) {
+  instruction->setMetadata(llvm::LLVMContext::MD_nosanitize,
+                           llvm::MDNode::get(instruction->getContext(), {}));
+  return instruction;
+}
+
 // The runtime's function of abi/hooks.def.
 llvm::FunctionCallee hook(llvm::Module &module, llvm::StringRef name);
 

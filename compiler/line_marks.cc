@@ -26,11 +26,6 @@ using namespace llvm;
 namespace assay::compiler {
 namespace {
 
-template <typename T> T *ours(T *instruction) { // not the program's own access
-  instruction->setMetadata(LLVMContext::MD_nosanitize, MDNode::get(instruction->getContext(), {}));
-  return instruction;
-}
-
 Value *is_new(IRBuilder<> &builder, Value *marks) {
   return builder.CreateICmpSGE(marks, builder.getInt8(0));
 }
@@ -51,13 +46,8 @@ LineMarks::LineMarks(Function &function, const WorkingSetOptions &options)
 
 void LineMarks::mark(const Look &look) {
   BuilderAfter builder(*look.after);
-  Value *marks = builder.getInt8(0xff);
   SmallVector<Value *, 4> lines;
-  for (const TouchedByte &byte : look.bytes) {
-    Mark mark = mark_of(builder, byte);
-    marks = builder.CreateAnd(mark.sign, marks);
-    lines.push_back(mark.line);
-  }
+  Value *marks = marks_of(builder, look.bytes, &lines);
   IRBuilder<> slow(SplitBlockAndInsertIfThen(is_new(builder, marks), builder.GetInsertPoint(),
                                              false, unlikely()));
   slow.SetCurrentDebugLocation(look.after->getDebugLoc());
@@ -139,14 +129,15 @@ LineMarks::Mark LineMarks::mark_of(IRBuilder<> &builder, const TouchedByte &byte
   return {line, marks};
 }
 
-// Of the first and the last of so many bytes, from each pointer.
-Value *LineMarks::marks_of_ends(IRBuilder<> &builder, ArrayRef<Value *> pointers, Value *bytes) {
+// Negative: all lines are marked.
+Value *LineMarks::marks_of(IRBuilder<> &builder, ArrayRef<TouchedByte> bytes,
+                           SmallVectorImpl<Value *> *lines) {
   Value *marks = builder.getInt8(0xff);
-  for (Value *pointer : pointers) {
-    Value *last = builder.CreateGEP(builder.getInt8Ty(), pointer,
-                                    builder.CreateSub(bytes, builder.getInt64(1)));
-    for (Value *end : {pointer, last})
-      marks = builder.CreateAnd(mark_of(builder, {end, 0}).sign, marks);
+  for (const TouchedByte &byte : bytes) {
+    Mark mark = mark_of(builder, byte);
+    marks = builder.CreateAnd(mark.sign, marks);
+    if (lines)
+      lines->push_back(mark.line);
   }
   return marks;
 }
@@ -171,23 +162,27 @@ void LineMarks::unless_marked(IRBuilder<> &builder, ArrayRef<Value *> pointers, 
   IRBuilder<>(head).CreateCondBr(is_short, look, slow);
 
   builder.SetInsertPoint(look);
-  builder.CreateCondBr(is_new(builder, marks_of_ends(builder, pointers, bytes)), slow, tail,
-                       unlikely());
+  SmallVector<TouchedByte, 4> ends;
+  for (Value *pointer : pointers) {
+    Value *last = builder.CreateGEP(builder.getInt8Ty(), pointer,
+                                    builder.CreateSub(bytes, builder.getInt64(1)));
+    ends.append({{pointer, 0}, {last, 0}});
+  }
+  builder.CreateCondBr(is_new(builder, marks_of(builder, ends)), slow, tail, unlikely());
   builder.SetInsertPoint(slow);
   builder.SetCurrentDebugLocation(location);
   call(builder);
   builder.CreateBr(tail);
 }
 
-// Calls if two strings begin alike, or where no line is marked.
+// Calls if two strings begin alike, or if one of their first lines is not marked.
 void LineMarks::unless_different(IRBuilder<> &builder, const StringAccess &access,
                                  function_ref<void(IRBuilder<> &)> call) {
   if (options_.naive) {
     call(builder);
     return;
   }
-  Value *marks = builder.CreateAnd(mark_of(builder, {access.string, 0}).sign,
-                                   mark_of(builder, {access.other, 0}).sign);
+  Value *marks = marks_of(builder, {{access.string, 0}, {access.other, 0}});
   auto first_of = [&](Value *string) {
     return ours(builder.CreateLoad(builder.getInt8Ty(), string));
   };

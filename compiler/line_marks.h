@@ -37,8 +37,8 @@ private:
   };
 
   Mark mark_of(llvm::IRBuilder<> &builder, const TouchedByte &byte);
-  llvm::Value *marks_of_ends(llvm::IRBuilder<> &builder, llvm::ArrayRef<llvm::Value *> pointers,
-                             llvm::Value *bytes);
+  llvm::Value *marks_of(llvm::IRBuilder<> &builder, llvm::ArrayRef<TouchedByte> bytes,
+                        llvm::SmallVectorImpl<llvm::Value *> *lines = nullptr);
   void unless_marked(llvm::IRBuilder<> &builder, llvm::ArrayRef<llvm::Value *> pointers,
                      llvm::Value *bytes, llvm::function_ref<void(llvm::IRBuilder<> &)> call);
   void unless_different(llvm::IRBuilder<> &builder, const StringAccess &access,

@@ -14,10 +14,11 @@ uint64_t mix(uint64_t hash) {
   return hash ^ (hash >> 32);
 }
 
+constexpr size_t kRecent = 1024;
+
 // Contexts found lately, direct-mapped by hash: one load where the table takes three that depend on
 // each other. The hash is stored xored with the number, so that a pair torn by two threads matches
 // nothing.
-constexpr size_t kRecent = 1024;
 struct {
   struct {
     uint64_t hash_and_context, context;

@@ -27,7 +27,8 @@ struct Stack {
 void unwind(const void *frame, size_t limit, bool folded, Stack &out, StackReads *reads = nullptr);
 
 // One past the stack that the address is on, which is the thread's; 0 if that cannot be told.
-uint64_t find_end_of_stack(uint64_t address);
+uint64_t
+find_end_of_stack(uint64_t address); // of another than the thread's own, or for the first time
 inline uint64_t end_of_stack(uint64_t address) {
   if (address >= this_thread.stack_low && address < this_thread.stack_high)
     return this_thread.stack_high;
