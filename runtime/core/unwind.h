@@ -26,9 +26,9 @@ struct Stack {
 // reads, which may be null, is told of every word of the stack that was read.
 void unwind(const void *frame, size_t limit, bool folded, Stack &out, StackReads *reads = nullptr);
 
-// One past the stack that the address is on, which is the thread's; 0 if that cannot be told.
-uint64_t
-find_end_of_stack(uint64_t address); // of another than the thread's own, or for the first time
+// One past the stack that the address is on, which is the thread's; 0 if that cannot be told. It is asked for
+// where the address is not on the stack that the thread is known to have.
+uint64_t find_end_of_stack(uint64_t address);
 inline uint64_t end_of_stack(uint64_t address) {
   if (address >= this_thread.stack_low && address < this_thread.stack_high)
     return this_thread.stack_high;
