@@ -1,0 +1,65 @@
+// One micro-op, and the registers that micro-ops name.
+//
+//   0       1      2     4   6   8                          16
+//   | op | width | dst | a | b | imm                         |   b is ASSAY_UOP_IMMEDIATE
+//   | op | width | dst | a | b | c | shift | - | i (signed) |   otherwise
+//
+// Addresses of the code's own image are link-time addresses plus the register `bias`, so that micro-ops
+// of a position-independent file serve every process that maps it.
+#pragma once
+
+#include <stdint.h>
+
+enum assay_uop_code {
+#define ASSAY_UOP(name, operands, expression, meaning) ASSAY_UOP_##name,
+#define ASSAY_UOP_EFFECT(name, operands, expression, meaning) ASSAY_UOP_##name,
+#include "abi/uops.def"
+  ASSAY_UOP_COUNT
+};
+
+enum assay_uop_register {
+  ASSAY_REG_RAX,
+  ASSAY_REG_RCX,
+  ASSAY_REG_RDX,
+  ASSAY_REG_RBX,
+  ASSAY_REG_RSP,
+  ASSAY_REG_RBP,
+  ASSAY_REG_RSI,
+  ASSAY_REG_RDI,
+  ASSAY_REG_R8,
+  ASSAY_REG_R15 = 15,
+  ASSAY_REG_FLAGS,   // CF, PF, AF, ZF, SF, OF, where RFLAGS has them; no other bit is set
+  ASSAY_REG_CONTROL, // the other bits of RFLAGS, among them the direction flag
+  ASSAY_REG_FS,      // base of the segment
+  ASSAY_REG_GS,
+  ASSAY_REG_BIAS, // where the image lies, less where it was linked for
+  ASSAY_REG_ZERO, // always 0
+  ASSAY_REG_MASKS = 24, // k0 … k7
+  ASSAY_REG_TEMPORARIES = 32, // live within one instruction
+  ASSAY_REG_LANES = 64,       // lane i of vector register v: + 8 * v + i
+  ASSAY_REG_COUNT = ASSAY_REG_LANES + 32 * 8,
+};
+
+#define ASSAY_UOP_TEMPORARIES 32
+#define ASSAY_UOP_IMMEDIATE 0xffff // as operand b: imm
+
+struct assay_uop {
+  uint8_t op;    // enum assay_uop_code
+  uint8_t width; // bytes: 1, 2, 4, 8
+  uint16_t dst, a, b;
+  union {
+    int64_t imm;
+    struct {
+      uint16_t c;
+      uint8_t shift;
+      uint8_t unused;
+      int32_t i;
+    };
+  };
+};
+
+#ifdef __cplusplus
+static_assert(sizeof(struct assay_uop) == 16, "a micro-op is 16 bytes");
+#else
+_Static_assert(sizeof(struct assay_uop) == 16, "a micro-op is 16 bytes");
+#endif

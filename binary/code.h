@@ -1,0 +1,95 @@
+// Machine code as micro-ops: what the decoder makes of bytes, and all later layers read.
+#pragma once
+
+#include "abi/uop.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace binary {
+
+// How control leaves an instruction.
+enum class Flow : uint8_t {
+  next,            // to the one behind it, and nowhere else
+  jump,            // to `target`
+  branch,          // to `target` or the next
+  indirect_jump,   // to what a register or memory says
+  call,            // to `target`, and back to the next
+  indirect_call,
+  ret,
+  stop,            // nowhere: ud2, hlt
+};
+
+// One read or write of memory by an instruction. Its address is a + (b << shift) + c + i of micro-op
+// `uop`, whose own width may be less than `size`: a vector is moved lane by lane.
+struct Access {
+  uint32_t uop = 0;  // index in Code::uops
+  uint16_t size = 0; // bytes
+  bool write = false;
+};
+
+// The things that instructions read and write, as single static assignment sees them: a general
+// register, the flags, a vector register as a whole, all memory. A set of them is one word.
+enum Variable : uint8_t {
+  kFlags = 16,
+  kControl,
+  kFs,
+  kGs,
+  kMasks, // k0 … k7
+  kVectors = kMasks + 8,
+  kMemory = kVectors + 32,
+  kVariables,
+};
+using VariableSet = uint64_t;
+constexpr VariableSet bit(unsigned variable) {
+  return VariableSet{1} << variable;
+}
+
+// The variable that a register of micro-ops belongs to; kVariables for temporaries and constants.
+constexpr unsigned variable_of(unsigned reg) {
+  if (reg <= ASSAY_REG_GS)
+    return reg;
+  if (reg >= ASSAY_REG_LANES)
+    return reg < ASSAY_REG_COUNT ? kVectors + (reg - ASSAY_REG_LANES) / 8 : kVariables;
+  return reg >= ASSAY_REG_MASKS && reg < ASSAY_REG_MASKS + 8 ? kMasks + reg - ASSAY_REG_MASKS
+                                                             : kVariables;
+}
+
+struct Instruction {
+  uint64_t address = 0; // as linked
+  uint64_t target = 0;  // of a direct jump, branch or call
+  uint32_t uop = 0;     // its micro-ops: Code::uops[uop], …
+  uint32_t access = 0;  // its accesses: Code::accesses[access], …
+  uint16_t uops = 0;
+  uint16_t mnemonic = 0; // ZydisMnemonic
+  uint16_t undefined_flags = 0; // bits of RFLAGS that are undefined after it
+  uint8_t accesses = 0;
+  uint8_t length = 0; // bytes
+  Flow flow = Flow::next;
+  bool opaque = false;  // ends in the micro-op `opaque`: `reads` and `writes` say what it touches
+  bool repeats = false; // a string instruction that goes on at itself
+  VariableSet reads = 0, writes = 0; // of an opaque one only
+
+  uint64_t end() const { return address + length; }
+};
+
+struct Code {
+  std::vector<Instruction> instructions;
+  std::vector<assay_uop> uops;
+  std::vector<Access> accesses;
+
+  std::span<const assay_uop> uops_of(const Instruction &instruction) const {
+    return {uops.data() + instruction.uop, instruction.uops};
+  }
+  std::span<const Access> accesses_of(const Instruction &instruction) const {
+    return {accesses.data() + instruction.access, instruction.accesses};
+  }
+  void clear() {
+    instructions.clear();
+    uops.clear();
+    accesses.clear();
+  }
+};
+
+} // namespace binary

@@ -1,0 +1,144 @@
+// Zydis decodes; the lift_*.cc files say what an instruction means; what none of them knows becomes the
+// micro-op `opaque`, with Zydis' own lists of what is read and written, so that data flow stays right.
+//
+// Zydis was taken rather than LLVM's disassembler because it knows every operand's access, hidden ones
+// and flags included, and decodes some five million instructions a second.
+
+#include "binary/decoder.h"
+
+#include "binary/lift.h"
+
+namespace binary {
+namespace {
+
+VariableSet variable_set(ZydisRegister reg) {
+  if (reg == ZYDIS_REGISTER_NONE)
+    return 0;
+  Reg number = register_of(reg);
+  unsigned variable = number == ASSAY_REG_COUNT ? kVariables : variable_of(number);
+  return variable < kVariables ? bit(variable) : 0;
+}
+
+bool writes_all(const ZydisDecodedOperand &operand) {
+  return operand.type == ZYDIS_OPERAND_TYPE_REGISTER && operand.size >= 32 &&
+         (operand.actions & ZYDIS_OPERAND_ACTION_WRITE) &&
+         !(operand.actions & ZYDIS_OPERAND_ACTION_CONDWRITE);
+}
+
+// What an instruction that is not lifted reads and writes, and its accesses. Zydis' lists are exact.
+void make_opaque(Lift &lift) {
+  const ZydisDecodedInstruction &decoded = lift.decoded;
+  Instruction &instruction = lift.instruction;
+  instruction.opaque = true;
+  for (unsigned i = 0; i < decoded.operand_count; i++) {
+    const ZydisDecodedOperand &operand = lift.hidden[i];
+    bool reads = operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ;
+    bool writes = operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
+    if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER) {
+      VariableSet which = variable_set(operand.reg.value);
+      bool is_vector = which >> kVectors && !(which & bit(kMemory));
+      // What is written in part keeps the rest, so it is read.
+      if (reads || (writes && (!writes_all(operand) || is_vector)))
+        instruction.reads |= which;
+      if (writes)
+        instruction.writes |= which;
+    } else if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY) {
+      instruction.reads |= variable_set(operand.mem.base) | variable_set(operand.mem.index) |
+                           variable_set(operand.mem.segment);
+      if (operand.mem.type != ZYDIS_MEMOP_TYPE_MEM)
+        continue;
+      Address address = lift.address_of(operand);
+      if (reads) {
+        instruction.reads |= bit(kMemory);
+        lift.access(operand.size / 8, false);
+      }
+      if (writes) {
+        instruction.writes |= bit(kMemory);
+        lift.access(operand.size / 8, true);
+      }
+      lift.lea(lift.temporary(), 8, address);
+    }
+  }
+  if (decoded.cpu_flags) {
+    constexpr uint32_t kStatus = 0x8d5;
+    uint32_t tested = decoded.cpu_flags->tested;
+    uint32_t changed = decoded.cpu_flags->modified | decoded.cpu_flags->set_0 |
+                       decoded.cpu_flags->set_1 | decoded.cpu_flags->undefined;
+    if ((tested | changed) & kStatus)
+      instruction.reads |= bit(kFlags);
+    if (changed & kStatus)
+      instruction.writes |= bit(kFlags);
+    if (changed & ~kStatus)
+      instruction.writes |= bit(kControl);
+  }
+  if (decoded.mnemonic == ZYDIS_MNEMONIC_SYSCALL) { // the kernel reads and writes what it likes
+    instruction.reads |= bit(kMemory);
+    instruction.writes |= bit(kMemory) | bit(ASSAY_REG_RAX);
+  }
+  lift.emit(ASSAY_UOP_opaque, 8, ASSAY_REG_ZERO, {});
+}
+
+bool lift_any(Lift &lift) {
+  // In the order of how often they occur.
+  return lift_integer(lift) || lift_control(lift) || lift_bits(lift) || lift_moves(lift) ||
+         lift_float(lift) || lift_vector(lift) || lift_masks(lift);
+}
+
+} // namespace
+
+struct Decoder::State {
+  ZydisDecoder decoder;
+  ZydisFormatter formatter;
+};
+
+Decoder::Decoder() : state_(std::make_unique<State>()) {
+  ZydisDecoderInit(&state_->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+  ZydisFormatterInit(&state_->formatter, ZYDIS_FORMATTER_STYLE_INTEL);
+}
+Decoder::~Decoder() = default;
+Decoder::Decoder(Decoder &&) noexcept = default;
+
+bool Decoder::decode(std::span<const std::byte> bytes, uint64_t address, Code &code) {
+  ZydisDecodedInstruction decoded;
+  ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+  if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&state_->decoder, bytes.data(), bytes.size(), &decoded,
+                                           operands)))
+    return false;
+  Instruction instruction;
+  instruction.address = address;
+  instruction.length = decoded.length;
+  instruction.mnemonic = static_cast<uint16_t>(decoded.mnemonic);
+  instruction.uop = static_cast<uint32_t>(code.uops.size());
+  instruction.access = static_cast<uint32_t>(code.accesses.size());
+  if (decoded.cpu_flags)
+    instruction.undefined_flags = static_cast<uint16_t>(decoded.cpu_flags->undefined);
+  Lift lift(decoded, operands, instruction, code);
+  if (!lift_any(lift)) {
+    code.uops.resize(instruction.uop);
+    code.accesses.resize(instruction.access);
+    make_opaque(lift);
+  }
+  instruction.uops = static_cast<uint16_t>(code.uops.size() - instruction.uop);
+  instruction.accesses = static_cast<uint8_t>(code.accesses.size() - instruction.access);
+  code.instructions.push_back(instruction);
+  return true;
+}
+
+std::string Decoder::text(std::span<const std::byte> bytes, uint64_t address) const {
+  ZydisDecodedInstruction decoded;
+  ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+  char text[256];
+  if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&state_->decoder, bytes.data(), bytes.size(), &decoded,
+                                           operands)) ||
+      !ZYAN_SUCCESS(ZydisFormatterFormatInstruction(&state_->formatter, &decoded, operands,
+                                                    decoded.operand_count_visible, text,
+                                                    sizeof text, address, nullptr)))
+    return "(bad)";
+  return text;
+}
+
+const char *mnemonic_name(uint16_t mnemonic) {
+  return ZydisMnemonicGetString(static_cast<ZydisMnemonic>(mnemonic));
+}
+
+} // namespace binary

@@ -1,0 +1,117 @@
+// What lifting one instruction needs; of the decoder alone.
+//
+// `Lift` holds the decoded instruction and appends micro-ops. Families of instructions are lifted in
+// their own files; each function says whether it knows the instruction. What was appended by one that
+// then gave up is taken back.
+#pragma once
+
+#include "binary/code.h"
+
+#include <Zydis/Zydis.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace binary {
+
+using Reg = uint16_t; // enum assay_uop_register
+
+// An operand of a micro-op: a register or a constant.
+struct Value {
+  Reg reg = ASSAY_REG_ZERO;
+  int64_t constant = 0; // if reg is ASSAY_UOP_IMMEDIATE
+
+  static Value of(int64_t constant) { return {ASSAY_UOP_IMMEDIATE, constant}; }
+  bool is_constant() const { return reg == ASSAY_UOP_IMMEDIATE; }
+};
+inline Value value(Reg reg) {
+  return {reg, 0};
+}
+
+// base + (index << shift) + segment + offset
+struct Address {
+  Reg base = ASSAY_REG_ZERO, index = ASSAY_REG_ZERO, segment = ASSAY_REG_ZERO;
+  uint8_t shift = 0;
+  int32_t offset = 0;
+};
+
+class Lift {
+public:
+  Lift(const ZydisDecodedInstruction &decoded, const ZydisDecodedOperand *all,
+       Instruction &instruction, Code &code);
+
+  const ZydisDecodedInstruction &decoded;
+  Instruction &instruction;
+  // The explicit operands without the mask of EVEX.
+  const ZydisDecodedOperand *operands[8] = {};
+  unsigned operand_count = 0;
+  const ZydisDecodedOperand *hidden = nullptr; // all operands, hidden ones as well
+  Reg mask = 0;                                // k1 … k7, or 0
+  bool zeroing = false;
+
+  const ZydisDecodedOperand &operand(unsigned index) const { return *operands[index]; }
+  bool is_register(unsigned index) const {
+    return operand(index).type == ZYDIS_OPERAND_TYPE_REGISTER;
+  }
+  bool is_memory(unsigned index) const { return operand(index).type == ZYDIS_OPERAND_TYPE_MEMORY; }
+  bool is_constant(unsigned index) const {
+    return operand(index).type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+  }
+  uint64_t constant(unsigned index) const { return operand(index).imm.value.u; }
+  unsigned bytes(unsigned index) const { return operand(index).size / 8; }
+
+  // Micro-ops.
+  Reg temporary();
+  // Those made since mark() may be used again.
+  unsigned mark_temporaries() const { return temporaries_; }
+  void release_temporaries(unsigned mark) { temporaries_ = mark; }
+  void emit(assay_uop_code op, unsigned width, Reg dst, Value a, Value b = {});
+  // With a third operand, a small constant, a shift.
+  void emit3(assay_uop_code op, unsigned width, Reg dst, Reg a, Reg b, Reg c, int32_t i = 0,
+             uint8_t shift = 0);
+  Reg make(assay_uop_code op, unsigned width, Value a, Value b = {}); // into a new temporary
+  Reg make3(assay_uop_code op, unsigned width, Reg a, Reg b, Reg c, int32_t i = 0);
+  Reg in_register(Value value); // as an operand that must be a register
+
+  // Memory. Each access() belongs to the next micro-op, which has the address.
+  Address address_of(const ZydisDecodedOperand &memory);
+  Address code_address(uint64_t linked);
+  void access(unsigned size, bool write);
+  void load(Reg dst, unsigned width, const Address &address);
+  void store(Reg value, unsigned width, const Address &address);
+  void lea(Reg dst, unsigned width, const Address &address);
+
+  // General registers and memory operands.
+  Value read(unsigned index);
+  Reg read_register(unsigned index) { return in_register(read(index)); }
+  // Where a result of this operand's width may be computed, and what makes it the operand's.
+  Reg destination(unsigned index);
+  void finish(unsigned index, Reg result);
+  void write(unsigned index, Value value); // both, by a copy
+
+  void jump(const Address &target);
+  void branch(Reg condition, uint64_t target);
+
+private:
+  Code &code_;
+  unsigned temporaries_ = 0;
+  const ZydisDecodedOperand *remembered_ = nullptr; // an operand in memory that was read …
+  Address remembered_address_;                      // … and is written again
+  Address address_again(const ZydisDecodedOperand &memory);
+};
+
+// The register of micro-ops of a Zydis register that is a whole variable or its low part; ASSAY_REG_COUNT
+// for others. Vector registers yield their lane 0.
+Reg register_of(ZydisRegister reg);
+bool is_high_byte(ZydisRegister reg);
+
+// Each: whether it lifted the instruction.
+bool lift_integer(Lift &lift);
+bool lift_bits(Lift &lift);    // shifts, bit tests, bit counts
+bool lift_control(Lift &lift); // jumps, calls, strings, flags
+bool lift_moves(Lift &lift);   // vectors that are moved, whole or in part
+bool lift_vector(Lift &lift);  // integers in vectors
+bool lift_float(Lift &lift);
+bool lift_masks(Lift &lift); // k registers, comparisons into them
+
+} // namespace binary

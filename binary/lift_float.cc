@@ -1,0 +1,453 @@
+// Floating point in vectors: packed, and scalar in the lowest element.
+//
+// A scalar operation of 4 bytes is computed on a whole lane, whose upper half is then put back.
+
+#include "binary/lift_lanes.h"
+
+#include <optional>
+
+namespace binary {
+namespace {
+
+struct FloatOp {
+  assay_uop_code op;
+  unsigned element;
+  bool scalar;
+};
+
+std::optional<FloatOp> arithmetic(ZydisMnemonic mnemonic) {
+  switch (mnemonic) {
+#define FORMS(name, op)                                                                            \
+  case ZYDIS_MNEMONIC_##name##PS:                                                                  \
+  case ZYDIS_MNEMONIC_V##name##PS:                                                                 \
+    return FloatOp{ASSAY_UOP_##op, 4, false};                                                      \
+  case ZYDIS_MNEMONIC_##name##PD:                                                                  \
+  case ZYDIS_MNEMONIC_V##name##PD:                                                                 \
+    return FloatOp{ASSAY_UOP_##op, 8, false};                                                      \
+  case ZYDIS_MNEMONIC_##name##SS:                                                                  \
+  case ZYDIS_MNEMONIC_V##name##SS:                                                                 \
+    return FloatOp{ASSAY_UOP_##op, 4, true};                                                       \
+  case ZYDIS_MNEMONIC_##name##SD:                                                                  \
+  case ZYDIS_MNEMONIC_V##name##SD:                                                                 \
+    return FloatOp{ASSAY_UOP_##op, 8, true};
+    FORMS(ADD, float_add)
+    FORMS(SUB, float_sub)
+    FORMS(MUL, float_mul)
+    FORMS(DIV, float_div)
+    FORMS(MIN, float_min)
+    FORMS(MAX, float_max)
+    FORMS(SQRT, float_root)
+#undef FORMS
+  default:
+    return std::nullopt;
+  }
+}
+
+// A fused multiply-add: sign of the product, sign of the sum, which operands are multiplied.
+struct FusedOp {
+  unsigned element;
+  bool scalar, negate_product, negate_sum;
+  unsigned order; // 132, 213, 231
+};
+
+std::optional<FusedOp> fused(ZydisMnemonic mnemonic) {
+  switch (mnemonic) {
+#define ORDER(name, number, negate_product, negate_sum)                                            \
+  case ZYDIS_MNEMONIC_##name##number##PS:                                                          \
+    return FusedOp{4, false, negate_product, negate_sum, number};                                  \
+  case ZYDIS_MNEMONIC_##name##number##PD:                                                          \
+    return FusedOp{8, false, negate_product, negate_sum, number};                                  \
+  case ZYDIS_MNEMONIC_##name##number##SS:                                                          \
+    return FusedOp{4, true, negate_product, negate_sum, number};                                   \
+  case ZYDIS_MNEMONIC_##name##number##SD:                                                          \
+    return FusedOp{8, true, negate_product, negate_sum, number};
+#define FORMS(name, negate_product, negate_sum)                                                    \
+  ORDER(name, 132, negate_product, negate_sum)                                                     \
+  ORDER(name, 213, negate_product, negate_sum)                                                     \
+  ORDER(name, 231, negate_product, negate_sum)
+    FORMS(VFMADD, false, false)
+    FORMS(VFMSUB, false, true)
+    FORMS(VFNMADD, true, false)
+    FORMS(VFNMSUB, true, true)
+#undef FORMS
+#undef ORDER
+  default:
+    return std::nullopt;
+  }
+}
+
+// Puts the lowest element of `result` over lane 0 of `rest`; the second lane is that of `rest`.
+void put_scalar(Lift &lift, LanesWritten &to, unsigned element, Reg result, const LanesRead &rest) {
+  Reg low = result;
+  if (element == 4)
+    low = lift.make(ASSAY_UOP_put32, 8, value(rest[0]), value(result));
+  Reg base = register_of(lift.operand(0).reg.value);
+  if (rest[1] != base + 1)
+    lift.emit(ASSAY_UOP_copy, 8, static_cast<Reg>(base + 1), value(rest[1]));
+  if (base != low)
+    lift.emit(ASSAY_UOP_copy, 8, base, value(low));
+  to.finish(2);
+}
+
+// Rounding that the instruction itself names, and faults that it suppresses, are not modelled.
+bool rounds_otherwise(const Lift &lift) {
+  return lift.decoded.avx.rounding.mode != ZYDIS_ROUNDING_MODE_INVALID;
+}
+
+template <class Make>
+bool packed(Lift &lift, unsigned element, Make make) {
+  LanesWritten to(lift, element);
+  for (unsigned lane = 0; lane < to.count(); lane++) {
+    unsigned mark = lift.mark_temporaries();
+    Reg place = to.place(lane);
+    make(place, lane);
+    to.put(lane, place);
+    lift.release_temporaries(mark);
+  }
+  to.finish();
+  return true;
+}
+
+bool compute(Lift &lift, FloatOp op) {
+  bool is_root = op.op == ASSAY_UOP_float_root;
+  if (rounds_otherwise(lift) || (op.scalar && lift.mask))
+    return false;
+  if (!op.scalar && is_root) {
+    LanesRead from(lift, 1);
+    return packed(lift, op.element,
+                  [&](Reg place, unsigned lane) { lift.emit(op.op, op.element, place, value(from[lane])); });
+  }
+  unsigned first = first_source(lift, 2);
+  LanesRead a(lift, first);
+  LanesRead b(lift, first + 1, op.scalar ? op.element : lift.bytes(first + 1));
+  if (!op.scalar)
+    return packed(lift, op.element, [&](Reg place, unsigned lane) {
+      lift.emit(op.op, op.element, place, value(a[lane]), value(b[lane]));
+    });
+  LanesWritten to(lift, op.element);
+  Reg result = is_root ? lift.make(op.op, op.element, value(b[0]))
+                       : lift.make(op.op, op.element, value(a[0]), value(b[0]));
+  put_scalar(lift, to, op.element, result, a);
+  return true;
+}
+
+Reg negated(Lift &lift, Reg lane, unsigned element) {
+  auto signs = static_cast<int64_t>(element == 8 ? 0x8000000000000000 : 0x8000000080000000);
+  return lift.make(ASSAY_UOP_xor, 8, value(lane), Value::of(signs));
+}
+
+bool compute_fused(Lift &lift, FusedOp op) {
+  if (rounds_otherwise(lift) || (op.scalar && lift.mask))
+    return false;
+  LanesRead one(lift, 0), two(lift, 1);
+  LanesRead three(lift, 2, op.scalar ? op.element : lift.bytes(2));
+  auto make = [&](Reg place, unsigned lane) {
+    Reg a = op.order == 231 ? two[lane] : op.order == 213 ? two[lane] : one[lane];
+    Reg b = op.order == 213 ? one[lane] : three[lane];
+    Reg c = op.order == 231 ? one[lane] : op.order == 213 ? three[lane] : two[lane];
+    a = op.negate_product ? negated(lift, a, op.element) : a;
+    c = op.negate_sum ? negated(lift, c, op.element) : c;
+    lift.emit3(ASSAY_UOP_float_fma, op.element, place, a, b, c);
+  };
+  if (!op.scalar)
+    return packed(lift, op.element, make);
+  LanesWritten to(lift, op.element);
+  Reg result = lift.temporary();
+  make(result, 0);
+  put_scalar(lift, to, op.element, result, one);
+  return true;
+}
+
+bool compare(Lift &lift, unsigned element, bool scalar) {
+  if (lift.mask || ZydisRegisterGetClass(lift.operand(0).reg.value) == ZYDIS_REGCLASS_MASK)
+    return false; // masks
+  unsigned first = lift.operand_count == 4 ? 1 : 0;
+  auto predicate = static_cast<int32_t>(lift.constant(first + 2) & 0x1f);
+  LanesRead a(lift, first);
+  LanesRead b(lift, first + 1, scalar ? element : lift.bytes(first + 1));
+  auto make = [&](Reg place, unsigned lane) {
+    lift.emit3(ASSAY_UOP_float_compare, element, place, a[lane], b[lane], ASSAY_REG_ZERO, predicate);
+  };
+  if (!scalar)
+    return packed(lift, element, make);
+  LanesWritten to(lift, element);
+  Reg result = lift.temporary();
+  make(result, 0);
+  put_scalar(lift, to, element, result, a);
+  return true;
+}
+
+bool compare_to_flags(Lift &lift, unsigned element) {
+  LanesRead a(lift, 0), b(lift, 1, element);
+  lift.emit(ASSAY_UOP_float_flags, element, ASSAY_REG_FLAGS, value(a[0]), value(b[0]));
+  return true;
+}
+
+bool round(Lift &lift, unsigned element, bool scalar) {
+  unsigned source = scalar ? first_source(lift, 3) + 1 : 1;
+  unsigned last = lift.operand_count - 1;
+  auto order = lift.constant(last);
+  if (lift.mask || order & 0xf0) // vrndscale to fractions
+    return false;
+  auto mode = static_cast<int32_t>(order & 4 ? 0 : order & 3);
+  LanesRead from(lift, source, scalar ? element : lift.bytes(source));
+  auto make = [&](Reg place, unsigned lane) {
+    lift.emit3(ASSAY_UOP_float_round, element, place, from[lane], ASSAY_REG_ZERO, ASSAY_REG_ZERO,
+               mode);
+  };
+  if (!scalar)
+    return packed(lift, element, make);
+  LanesRead rest(lift, lift.operand_count == 4 ? 1 : 0);
+  LanesWritten to(lift, element);
+  Reg result = lift.temporary();
+  make(result, 0);
+  put_scalar(lift, to, element, result, rest);
+  return true;
+}
+
+// cvtsi2sd, vcvtusi2ss …
+bool from_integer(Lift &lift, unsigned element, bool is_unsigned) {
+  if (rounds_otherwise(lift))
+    return false;
+  unsigned last = lift.operand_count - 1;
+  Reg integer = lift.is_memory(last) ? lift.read_register(last)
+                                     : register_of(lift.operand(last).reg.value);
+  LanesRead rest(lift, lift.operand_count == 3 ? 1 : 0);
+  LanesWritten to(lift, element);
+  Reg result =
+      lift.make3(is_unsigned ? ASSAY_UOP_float_from_unsigned : ASSAY_UOP_float_from_int, element,
+                 integer, ASSAY_REG_ZERO, ASSAY_REG_ZERO, static_cast<int32_t>(lift.bytes(last)));
+  put_scalar(lift, to, element, result, rest);
+  return true;
+}
+
+bool to_integer(Lift &lift, unsigned element, bool cut) {
+  if (rounds_otherwise(lift))
+    return false;
+  LanesRead from(lift, 1, element);
+  lift.emit3(cut ? ASSAY_UOP_float_to_int_cut : ASSAY_UOP_float_to_int, lift.bytes(0),
+             register_of(lift.operand(0).reg.value), from[0], ASSAY_REG_ZERO, ASSAY_REG_ZERO,
+             static_cast<int32_t>(element));
+  return true;
+}
+
+// cvtss2sd, cvtsd2ss
+bool between(Lift &lift, assay_uop_code op, unsigned from_bytes, unsigned to_bytes) {
+  if (lift.mask || rounds_otherwise(lift))
+    return false;
+  unsigned last = lift.operand_count - 1;
+  LanesRead from(lift, last, from_bytes), rest(lift, lift.operand_count == 3 ? 1 : 0);
+  LanesWritten to(lift, to_bytes);
+  Reg result = lift.make(op, to_bytes, value(from[0]));
+  put_scalar(lift, to, to_bytes, result, rest);
+  return true;
+}
+
+// Elements of 4 bytes become elements of 8: cvtdq2pd, cvtps2pd.
+template <class Make> bool widen(Lift &lift, Make make) {
+  unsigned lanes = lane_count(lift.operand(0)), size = 4 * lanes;
+  LanesRead from(lift, 1, size);
+  LanesWritten to(lift, 8);
+  Reg results[kMostLanes];
+  for (unsigned lane = 0; lane < lanes; lane++) {
+    Reg element = lift.make3(ASSAY_UOP_lane_get, 4, from[lane / 2], ASSAY_REG_ZERO, ASSAY_REG_ZERO,
+                             static_cast<int32_t>(lane & 1));
+    results[lane] = make(element);
+  }
+  to.put_all({results, lanes});
+  to.finish();
+  return true;
+}
+
+// Elements of 8 bytes become elements of 4 in the lower half: cvtpd2dq, cvtpd2ps.
+template <class Make> bool narrow(Lift &lift, Make make) {
+  if (lift.mask)
+    return false;
+  unsigned lanes = lane_count(lift.operand(1));
+  LanesRead from(lift, 1);
+  LanesWritten to(lift, 4);
+  Reg results[kMostLanes] = {};
+  for (unsigned lane = 0; lane < lanes; lane++) {
+    Reg element = make(from[lane]);
+    if (lane & 1)
+      lift.emit3(ASSAY_UOP_lane_put, 4, results[lane / 2], results[lane / 2], element,
+                 ASSAY_REG_ZERO, 1);
+    else
+      results[lane / 2] = lift.make(ASSAY_UOP_copy, 4, value(element));
+  }
+  unsigned written = lanes / 2 ? lanes / 2 : 1;
+  to.put_all({results, written});
+  if (written < 2) { // the upper half of xmm becomes 0 in any form
+    Reg base = register_of(lift.operand(0).reg.value);
+    lift.emit(ASSAY_UOP_copy, 8, static_cast<Reg>(base + 1), Value::of(0));
+    written = 2;
+  }
+  to.finish(written);
+  return true;
+}
+
+// Each element of 4 bytes by itself: cvtdq2ps, cvttps2dq.
+bool convert_words(Lift &lift, assay_uop_code op) {
+  if (rounds_otherwise(lift))
+    return false;
+  LanesRead from(lift, 1);
+  return packed(lift, 4, [&](Reg place, unsigned lane) {
+    Reg low = lift.make3(op, 4, from[lane], ASSAY_REG_ZERO, ASSAY_REG_ZERO, 4);
+    Reg high = lift.make(ASSAY_UOP_shr, 8, value(from[lane]), Value::of(32));
+    lift.emit3(op, 4, high, high, ASSAY_REG_ZERO, ASSAY_REG_ZERO, 4);
+    lift.emit3(ASSAY_UOP_lane_put, 4, place, low, high, ASSAY_REG_ZERO, 1);
+  });
+}
+
+bool lift_conversions(Lift &lift) {
+  auto to_int = [&](assay_uop_code op) {
+    return [&lift, op](Reg element) {
+      return lift.make3(op, 4, element, ASSAY_REG_ZERO, ASSAY_REG_ZERO, 8);
+    };
+  };
+  switch (lift.decoded.mnemonic) {
+  case ZYDIS_MNEMONIC_CVTSI2SD:
+  case ZYDIS_MNEMONIC_VCVTSI2SD:
+    return from_integer(lift, 8, false);
+  case ZYDIS_MNEMONIC_CVTSI2SS:
+  case ZYDIS_MNEMONIC_VCVTSI2SS:
+    return from_integer(lift, 4, false);
+  case ZYDIS_MNEMONIC_VCVTUSI2SD:
+    return from_integer(lift, 8, true);
+  case ZYDIS_MNEMONIC_VCVTUSI2SS:
+    return from_integer(lift, 4, true);
+  case ZYDIS_MNEMONIC_CVTTSD2SI:
+  case ZYDIS_MNEMONIC_VCVTTSD2SI:
+    return to_integer(lift, 8, true);
+  case ZYDIS_MNEMONIC_CVTTSS2SI:
+  case ZYDIS_MNEMONIC_VCVTTSS2SI:
+    return to_integer(lift, 4, true);
+  case ZYDIS_MNEMONIC_CVTSD2SI:
+  case ZYDIS_MNEMONIC_VCVTSD2SI:
+    return to_integer(lift, 8, false);
+  case ZYDIS_MNEMONIC_CVTSS2SI:
+  case ZYDIS_MNEMONIC_VCVTSS2SI:
+    return to_integer(lift, 4, false);
+  case ZYDIS_MNEMONIC_CVTSS2SD:
+  case ZYDIS_MNEMONIC_VCVTSS2SD:
+    return between(lift, ASSAY_UOP_float_widen, 4, 8);
+  case ZYDIS_MNEMONIC_CVTSD2SS:
+  case ZYDIS_MNEMONIC_VCVTSD2SS:
+    return between(lift, ASSAY_UOP_float_narrow, 8, 4);
+  case ZYDIS_MNEMONIC_CVTDQ2PS:
+  case ZYDIS_MNEMONIC_VCVTDQ2PS:
+    return convert_words(lift, ASSAY_UOP_float_from_int);
+  case ZYDIS_MNEMONIC_CVTTPS2DQ:
+  case ZYDIS_MNEMONIC_VCVTTPS2DQ:
+    return convert_words(lift, ASSAY_UOP_float_to_int_cut);
+  case ZYDIS_MNEMONIC_CVTPS2DQ:
+  case ZYDIS_MNEMONIC_VCVTPS2DQ:
+    return convert_words(lift, ASSAY_UOP_float_to_int);
+  case ZYDIS_MNEMONIC_CVTDQ2PD:
+  case ZYDIS_MNEMONIC_VCVTDQ2PD:
+    return widen(lift, [&](Reg element) {
+      return lift.make3(ASSAY_UOP_float_from_int, 8, element, ASSAY_REG_ZERO, ASSAY_REG_ZERO, 4);
+    });
+  case ZYDIS_MNEMONIC_CVTPS2PD:
+  case ZYDIS_MNEMONIC_VCVTPS2PD:
+    return widen(lift, [&](Reg element) {
+      return lift.make(ASSAY_UOP_float_widen, 8, value(element));
+    });
+  case ZYDIS_MNEMONIC_CVTTPD2DQ:
+  case ZYDIS_MNEMONIC_VCVTTPD2DQ:
+    return narrow(lift, to_int(ASSAY_UOP_float_to_int_cut));
+  case ZYDIS_MNEMONIC_CVTPD2DQ:
+  case ZYDIS_MNEMONIC_VCVTPD2DQ:
+    return !rounds_otherwise(lift) && narrow(lift, to_int(ASSAY_UOP_float_to_int));
+  case ZYDIS_MNEMONIC_CVTPD2PS:
+  case ZYDIS_MNEMONIC_VCVTPD2PS:
+    return !rounds_otherwise(lift) && narrow(lift, [&](Reg element) {
+             return lift.make(ASSAY_UOP_float_narrow, 4, value(element));
+           });
+  default:
+    return false;
+  }
+}
+
+// haddpd, haddps: sums of neighbours; of each block, of operand 1 and then of operand 2.
+bool add_neighbours(Lift &lift, assay_uop_code op, unsigned element) {
+  unsigned first = first_source(lift, 2);
+  LanesRead a(lift, first), b(lift, first + 1);
+  LanesWritten to(lift, element);
+  Reg results[kMostLanes];
+  for (unsigned lane = 0; lane < to.count(); lane++) {
+    const LanesRead &from = lane & 1 ? b : a;
+    Reg low = from[lane & ~1u], high = from[lane | 1], even = low, odd = high;
+    if (element == 4) {
+      even = lift.make3(ASSAY_UOP_lane_shuffle32, 8, low, high, ASSAY_REG_ZERO);
+      odd = lift.make3(ASSAY_UOP_lane_shuffle32, 8, low, high, ASSAY_REG_ZERO, 3);
+    }
+    results[lane] = lift.make(op, element, value(even), value(odd));
+  }
+  to.put_all({results, to.count()});
+  to.finish();
+  return true;
+}
+
+} // namespace
+
+bool lift_float(Lift &lift) {
+  for (unsigned i = 0; i < lift.operand_count; i++)
+    if (lift.is_register(i) &&
+        ZydisRegisterGetClass(lift.operand(i).reg.value) == ZYDIS_REGCLASS_MMX)
+      return false;
+  if (auto op = arithmetic(lift.decoded.mnemonic))
+    return compute(lift, *op);
+  if (auto op = fused(lift.decoded.mnemonic))
+    return compute_fused(lift, *op);
+  switch (lift.decoded.mnemonic) {
+  case ZYDIS_MNEMONIC_CMPPS:
+  case ZYDIS_MNEMONIC_VCMPPS:
+    return compare(lift, 4, false);
+  case ZYDIS_MNEMONIC_CMPPD:
+  case ZYDIS_MNEMONIC_VCMPPD:
+    return compare(lift, 8, false);
+  case ZYDIS_MNEMONIC_CMPSS:
+  case ZYDIS_MNEMONIC_VCMPSS:
+    return compare(lift, 4, true);
+  case ZYDIS_MNEMONIC_CMPSD:
+  case ZYDIS_MNEMONIC_VCMPSD:
+    return lift.decoded.meta.category != ZYDIS_CATEGORY_STRINGOP && compare(lift, 8, true);
+  case ZYDIS_MNEMONIC_UCOMISS:
+  case ZYDIS_MNEMONIC_VUCOMISS:
+  case ZYDIS_MNEMONIC_COMISS:
+  case ZYDIS_MNEMONIC_VCOMISS:
+    return compare_to_flags(lift, 4);
+  case ZYDIS_MNEMONIC_UCOMISD:
+  case ZYDIS_MNEMONIC_VUCOMISD:
+  case ZYDIS_MNEMONIC_COMISD:
+  case ZYDIS_MNEMONIC_VCOMISD:
+    return compare_to_flags(lift, 8);
+  case ZYDIS_MNEMONIC_ROUNDPS:
+  case ZYDIS_MNEMONIC_VROUNDPS:
+  case ZYDIS_MNEMONIC_VRNDSCALEPS:
+    return round(lift, 4, false);
+  case ZYDIS_MNEMONIC_ROUNDPD:
+  case ZYDIS_MNEMONIC_VROUNDPD:
+  case ZYDIS_MNEMONIC_VRNDSCALEPD:
+    return round(lift, 8, false);
+  case ZYDIS_MNEMONIC_ROUNDSS:
+  case ZYDIS_MNEMONIC_VROUNDSS:
+  case ZYDIS_MNEMONIC_VRNDSCALESS:
+    return round(lift, 4, true);
+  case ZYDIS_MNEMONIC_ROUNDSD:
+  case ZYDIS_MNEMONIC_VROUNDSD:
+  case ZYDIS_MNEMONIC_VRNDSCALESD:
+    return round(lift, 8, true);
+  case ZYDIS_MNEMONIC_HADDPS:
+  case ZYDIS_MNEMONIC_VHADDPS:
+    return add_neighbours(lift, ASSAY_UOP_float_add, 4);
+  case ZYDIS_MNEMONIC_HADDPD:
+  case ZYDIS_MNEMONIC_VHADDPD:
+    return add_neighbours(lift, ASSAY_UOP_float_add, 8);
+  default:
+    return lift_conversions(lift);
+  }
+}
+
+} // namespace binary

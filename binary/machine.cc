@@ -1,0 +1,64 @@
+// See the header. One switch for effects; values come from abi/uop_step.h.
+
+#include "binary/machine.h"
+
+#include "abi/uop_step.h"
+
+#include <algorithm>
+
+namespace binary {
+
+Step execute(const Code &code, const Instruction &instruction, Machine &machine, Memory &memory) {
+  auto &registers = machine.registers;
+  uint64_t next = instruction.end() + registers[ASSAY_REG_BIAS];
+  for (const assay_uop &uop : code.uops_of(instruction)) {
+    bool constant = uop.b == ASSAY_UOP_IMMEDIATE;
+    uint64_t a = registers[uop.a];
+    uint64_t b = constant ? static_cast<uint64_t>(uop.imm) : registers[uop.b];
+    auto offset = static_cast<uint64_t>(int64_t{uop.i});
+    switch (uop.op) {
+    case ASSAY_UOP_load:
+      if (!memory.load(a + (b << uop.shift) + registers[uop.c] + offset, uop.width,
+                       registers[uop.dst]))
+        return Step::fault;
+      break;
+    case ASSAY_UOP_store:
+      if (!memory.store(a + (b << uop.shift) + registers[uop.c] + offset, uop.width,
+                        registers[uop.dst]))
+        return Step::fault;
+      break;
+    case ASSAY_UOP_load_if:
+      if (!b)
+        registers[uop.dst] = 0;
+      else if (!memory.load(a + offset, uop.width, registers[uop.dst]))
+        return Step::fault;
+      break;
+    case ASSAY_UOP_store_if:
+      if (b && !memory.store(a + offset, uop.width, registers[uop.dst]))
+        return Step::fault;
+      break;
+    case ASSAY_UOP_jump:
+      machine.pc = a + offset;
+      return Step::done;
+    case ASSAY_UOP_branch:
+      if (b) {
+        machine.pc = a + offset;
+        return Step::done;
+      }
+      break;
+    case ASSAY_UOP_opaque:
+      return Step::opaque;
+    case ASSAY_UOP_lane_clear: {
+      auto lane = registers.begin() + uop.dst;
+      std::fill(lane, lane + (8 - (uop.dst - ASSAY_REG_LANES) % 8), 0);
+      break;
+    }
+    default:
+      registers[uop.dst] = assay_uop_value(&uop, a, b, constant ? 0 : registers[uop.c]);
+    }
+  }
+  machine.pc = next;
+  return Step::done;
+}
+
+} // namespace binary

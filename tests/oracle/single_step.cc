@@ -1,0 +1,226 @@
+// ptrace. Tracer and program share one processor, so that a step is a switch and not a wake-up of
+// another core.
+
+#include "oracle/single_step.h"
+
+#include "base/fail.h"
+
+#include <cerrno>
+#include <cpuid.h>
+#include <csignal>
+#include <cstring>
+#include <elf.h>
+#include <sched.h>
+#include <sys/personality.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace oracle {
+namespace {
+
+constexpr uint64_t kStatus = 0x8d5, kTrap = 0x100, kResume = 0x10000;
+
+void share_processor() {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  sched_setaffinity(0, sizeof one, &one);
+}
+
+// Where XSAVE puts the parts of the vector registers (manual, volume 1, 13.4).
+struct SaveLayout {
+  unsigned size = 0, high_ymm = 0, masks = 0, high_zmm = 0, more_zmm = 0; // 0: not there
+};
+
+SaveLayout save_layout() {
+  SaveLayout layout;
+  unsigned a, b, c, d;
+  __cpuid_count(0xd, 0, a, b, c, d);
+  layout.size = b;
+  unsigned supported = a;
+  auto offset = [&](unsigned component) {
+    if (!(supported >> component & 1))
+      return 0u;
+    __cpuid_count(0xd, component, a, b, c, d);
+    return b;
+  };
+  layout.high_ymm = offset(2);
+  layout.masks = offset(5);
+  layout.high_zmm = offset(6);
+  layout.more_zmm = offset(7);
+  return layout;
+}
+
+const SaveLayout &layout() {
+  static const SaveLayout found = save_layout();
+  return found;
+}
+
+// Visits each word of the vector and mask registers with its place in a save area.
+template <class Visit> void for_each_word(Visit visit) {
+  const SaveLayout &save = layout();
+  for (unsigned v = 0; v < 32; v++)
+    for (unsigned lane = 0; lane < 8; lane++) {
+      unsigned at = 0;
+      if (v >= 16)
+        at = save.more_zmm ? save.more_zmm + 64 * (v - 16) + 8 * lane : 0;
+      else if (lane < 2)
+        at = 160 + 16 * v + 8 * lane;
+      else if (lane < 4)
+        at = save.high_ymm ? save.high_ymm + 16 * v + 8 * (lane - 2) : 0;
+      else
+        at = save.high_zmm ? save.high_zmm + 32 * v + 8 * (lane - 4) : 0;
+      if (at)
+        visit(ASSAY_REG_LANES + 8 * v + lane, at);
+    }
+  for (unsigned k = 0; save.masks && k < 8; k++)
+    visit(ASSAY_REG_MASKS + k, save.masks + 8 * k);
+}
+
+} // namespace
+
+SingleStep::SingleStep(const std::vector<std::string> &command) {
+  share_processor();
+  pid_ = fork();
+  if (pid_ < 0)
+    base::fail("{}: cannot fork: {}", command[0], std::strerror(errno));
+  if (pid_ == 0) {
+    personality(ADDR_NO_RANDOMIZE);
+    ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+    std::vector<char *> words;
+    for (const std::string &word : command)
+      words.push_back(const_cast<char *>(word.c_str()));
+    words.push_back(nullptr);
+    execvp(words[0], words.data());
+    _exit(127);
+  }
+  start_tracing();
+}
+
+SingleStep::SingleStep() {
+  share_processor();
+  pid_ = fork();
+  if (pid_ == 0) {
+    ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+    raise(SIGSTOP);
+    _exit(0);
+  }
+  start_tracing();
+  signal_ = 0;
+}
+
+void SingleStep::start_tracing() {
+  if (waitpid(pid_, &status_, 0) != pid_ || !WIFSTOPPED(status_))
+    base::fail("the program could not be started, or ptrace is not allowed here");
+  ptrace(PTRACE_SETOPTIONS, pid_, nullptr, PTRACE_O_EXITKILL);
+  running_ = true;
+}
+
+SingleStep::~SingleStep() {
+  if (running_) {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+}
+
+bool SingleStep::wait() {
+  if (waitpid(pid_, &status_, 0) != pid_ || !WIFSTOPPED(status_)) {
+    running_ = false;
+    return false;
+  }
+  signal_ = WSTOPSIG(status_) == SIGTRAP ? 0 : WSTOPSIG(status_);
+  return signal_ == 0;
+}
+
+bool SingleStep::step() {
+  if (ptrace(PTRACE_SINGLESTEP, pid_, nullptr, signal_) != 0) {
+    running_ = false;
+    return false;
+  }
+  return wait();
+}
+
+void SingleStep::read_general(binary::Machine &machine) const {
+  user_regs_struct from;
+  ptrace(PTRACE_GETREGS, pid_, nullptr, &from);
+  auto &to = machine.registers;
+  const unsigned long long all[] = {from.rax, from.rcx, from.rdx, from.rbx, from.rsp, from.rbp,
+                                    from.rsi, from.rdi, from.r8,  from.r9,  from.r10, from.r11,
+                                    from.r12, from.r13, from.r14, from.r15};
+  for (unsigned i = 0; i < 16; i++)
+    to[i] = all[i];
+  to[ASSAY_REG_FLAGS] = from.eflags & kStatus;
+  to[ASSAY_REG_CONTROL] = from.eflags & ~(kStatus | kTrap | kResume);
+  to[ASSAY_REG_FS] = from.fs_base;
+  to[ASSAY_REG_GS] = from.gs_base;
+  to[ASSAY_REG_ZERO] = to[ASSAY_REG_BIAS] = 0;
+  machine.pc = from.rip;
+}
+
+void SingleStep::write_general(const binary::Machine &machine) {
+  user_regs_struct to;
+  ptrace(PTRACE_GETREGS, pid_, nullptr, &to);
+  unsigned long long *all[] = {&to.rax, &to.rcx, &to.rdx, &to.rbx, &to.rsp, &to.rbp,
+                               &to.rsi, &to.rdi, &to.r8,  &to.r9,  &to.r10, &to.r11,
+                               &to.r12, &to.r13, &to.r14, &to.r15};
+  for (unsigned i = 0; i < 16; i++)
+    *all[i] = machine.registers[i];
+  to.eflags = machine.registers[ASSAY_REG_FLAGS] | machine.registers[ASSAY_REG_CONTROL];
+  to.orig_rax = ~0ULL; // no system call is to be restarted
+  to.rip = machine.pc;
+  ptrace(PTRACE_SETREGS, pid_, nullptr, &to);
+}
+
+void SingleStep::read_vectors(binary::Machine &machine) const {
+  alignas(64) std::byte area[16384] = {};
+  iovec vector{area, sizeof area};
+  ptrace(PTRACE_GETREGSET, pid_, NT_X86_XSTATE, &vector);
+  for_each_word([&](unsigned reg, unsigned at) {
+    std::memcpy(&machine.registers[reg], area + at, 8);
+  });
+}
+
+void SingleStep::write_vectors(const binary::Machine &machine) {
+  alignas(64) std::byte area[16384] = {};
+  iovec vector{area, sizeof area};
+  ptrace(PTRACE_GETREGSET, pid_, NT_X86_XSTATE, &vector);
+  for_each_word([&](unsigned reg, unsigned at) {
+    std::memcpy(area + at, &machine.registers[reg], 8);
+  });
+  uint64_t present; // which components are not in their initial state
+  std::memcpy(&present, area + 512, 8);
+  present |= 0xe7;
+  std::memcpy(area + 512, &present, 8);
+  ptrace(PTRACE_SETREGSET, pid_, NT_X86_XSTATE, &vector);
+}
+
+size_t SingleStep::read(uint64_t address, std::span<std::byte> bytes) const {
+  iovec local{bytes.data(), bytes.size()};
+  iovec remote{reinterpret_cast<void *>(address), bytes.size()};
+  ssize_t got = process_vm_readv(pid_, &local, 1, &remote, 1, 0);
+  return got < 0 ? 0 : static_cast<size_t>(got);
+}
+
+bool SingleStep::write(uint64_t address, std::span<const std::byte> bytes) {
+  iovec local{const_cast<std::byte *>(bytes.data()), bytes.size()};
+  iovec remote{reinterpret_cast<void *>(address), bytes.size()};
+  return process_vm_writev(pid_, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes.size());
+}
+
+bool KeptBack::load(uint64_t address, unsigned width, uint64_t &value) {
+  uint64_t read = 0;
+  if (process_.read(address, {reinterpret_cast<std::byte *>(&read), width}) != width)
+    return false;
+  value = read;
+  return true;
+}
+
+bool KeptBack::store(uint64_t address, unsigned width, uint64_t value) {
+  stores_.push_back({address, value, width});
+  return true;
+}
+
+} // namespace oracle
