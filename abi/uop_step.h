@@ -349,6 +349,9 @@ UOP_FUNCTION uint64_t uop_float_fma1(uint64_t a, uint64_t b, uint64_t c, unsigne
              : uop_float_bits(__builtin_fmaf(uop_float(a), uop_float(b), uop_float(c))),
       w);
 }
+UOP_FUNCTION uint64_t uop_float_negate1(uint64_t a, unsigned w) {
+  return uop_is_nan(a, w) ? a : a ^ 1ULL << (8 * w - 1);
+}
 UOP_FUNCTION uint64_t uop_float_round1(uint64_t a, unsigned w, int mode) {
   if (uop_is_nan(a, w))
     return uop_quiet(a, w);
@@ -408,6 +411,7 @@ UOP_FUNCTION uint64_t uop_float_compare1(uint64_t a, uint64_t b, unsigned w, int
 UOP_FLOATS(root, (uint64_t a, unsigned w), (a, w), (a >> 32, w))
 UOP_FLOATS(fma, (uint64_t a, uint64_t b, uint64_t c, unsigned w), (a, b, c, w),
            (a >> 32, b >> 32, c >> 32, w))
+UOP_FLOATS(negate, (uint64_t a, unsigned w), (a, w), (a >> 32, w))
 UOP_FLOATS(round, (uint64_t a, unsigned w, int mode), (a, w, mode), (a >> 32, w, mode))
 UOP_FLOATS(compare, (uint64_t a, uint64_t b, unsigned w, int predicate), (a, b, w, predicate),
            (a >> 32, b >> 32, w, predicate))

@@ -79,6 +79,9 @@ void make_opaque(Lift &lift) {
 }
 
 bool lift_any(Lift &lift) {
+  // movsd and cmpsd are names of two instructions each.
+  if (lift.decoded.meta.category == ZYDIS_CATEGORY_STRINGOP)
+    return lift_control(lift);
   // In the order of how often they occur.
   return lift_integer(lift) || lift_control(lift) || lift_bits(lift) || lift_moves(lift) ||
          lift_float(lift) || lift_vector(lift) || lift_masks(lift);

@@ -94,7 +94,7 @@ bool string(Lift &lift, unsigned width, bool loads, bool stores, bool compares) 
   Reg step = lift.temporary();
   lift.emit3(ASSAY_UOP_string_step, 8, step, ASSAY_REG_CONTROL, ASSAY_REG_ZERO, ASSAY_REG_ZERO,
              static_cast<int32_t>(width));
-  Reg first = rax, second = rax;
+  Reg first = rax, second = rax, compared = 0;
   auto load_from = [&](Reg pointer) {
     Reg loaded = lift.temporary();
     lift.access(width, false);
@@ -105,7 +105,9 @@ bool string(Lift &lift, unsigned width, bool loads, bool stores, bool compares) 
     first = load_from(rsi);
   if (compares) {
     second = load_from(rdi);
-    lift.emit(ASSAY_UOP_flags_sub, width, kFlagsRegister, value(first), value(second));
+    compared = lift.make(ASSAY_UOP_flags_sub, width, value(first), value(second));
+    if (repeat == Repeat::once)
+      lift.emit(ASSAY_UOP_copy, 8, kFlagsRegister, value(compared));
   } else if (stores) {
     lift.access(width, true);
     lift.store(first, width, {.base = rdi});
@@ -121,10 +123,12 @@ bool string(Lift &lift, unsigned width, bool loads, bool stores, bool compares) 
   if (repeat != Repeat::once) {
     lift.emit(ASSAY_UOP_sub, 8, rcx, value(rcx), Value::of(1));
     Reg more = lift.make(ASSAY_UOP_not_zero, 8, value(rcx));
-    if (compares && repeat != Repeat::counted) {
+    if (compares) {
       Reg holds = lift.make(repeat == Repeat::while_equal ? ASSAY_UOP_if_e : ASSAY_UOP_if_ne, 8,
-                            value(kFlagsRegister));
+                            value(compared));
       lift.emit(ASSAY_UOP_and, 8, more, value(more), value(holds));
+      // The flags are written by the last turn alone.
+      lift.emit3(ASSAY_UOP_select, 8, kFlagsRegister, kFlagsRegister, compared, more);
     }
     lift.branch(more, lift.instruction.address);
   }
@@ -171,7 +175,6 @@ bool lift_control(Lift &lift) {
     branch_to_operand(lift, holds);
     return true;
   }
-  // movsd and cmpsd are names of vector instructions too.
   bool is_string = lift.decoded.meta.category == ZYDIS_CATEGORY_STRINGOP;
   switch (lift.decoded.mnemonic) {
   case ZYDIS_MNEMONIC_JMP:
@@ -185,6 +188,8 @@ bool lift_control(Lift &lift) {
     branch_to_operand(lift, lift.make(ASSAY_UOP_is_zero, 4, value(ASSAY_REG_RCX)));
     return true;
   case ZYDIS_MNEMONIC_LOOP:
+    if (lift.decoded.address_width != 64)
+      return false;
     lift.emit(ASSAY_UOP_sub, 8, ASSAY_REG_RCX, value(ASSAY_REG_RCX), Value::of(1));
     branch_to_operand(lift, lift.make(ASSAY_UOP_not_zero, 8, value(ASSAY_REG_RCX)));
     return true;

@@ -131,11 +131,6 @@ bool compute(Lift &lift, FloatOp op) {
   return true;
 }
 
-Reg negated(Lift &lift, Reg lane, unsigned element) {
-  auto signs = static_cast<int64_t>(element == 8 ? 0x8000000000000000 : 0x8000000080000000);
-  return lift.make(ASSAY_UOP_xor, 8, value(lane), Value::of(signs));
-}
-
 bool compute_fused(Lift &lift, FusedOp op) {
   if (rounds_otherwise(lift) || (op.scalar && lift.mask))
     return false;
@@ -145,8 +140,8 @@ bool compute_fused(Lift &lift, FusedOp op) {
     Reg a = op.order == 231 ? two[lane] : op.order == 213 ? two[lane] : one[lane];
     Reg b = op.order == 213 ? one[lane] : three[lane];
     Reg c = op.order == 231 ? one[lane] : op.order == 213 ? three[lane] : two[lane];
-    a = op.negate_product ? negated(lift, a, op.element) : a;
-    c = op.negate_sum ? negated(lift, c, op.element) : c;
+    a = op.negate_product ? lift.make(ASSAY_UOP_float_negate, op.element, value(a)) : a;
+    c = op.negate_sum ? lift.make(ASSAY_UOP_float_negate, op.element, value(c)) : c;
     lift.emit3(ASSAY_UOP_float_fma, op.element, place, a, b, c);
   };
   if (!op.scalar)
@@ -162,7 +157,8 @@ bool compare(Lift &lift, unsigned element, bool scalar) {
   if (lift.mask || ZydisRegisterGetClass(lift.operand(0).reg.value) == ZYDIS_REGCLASS_MASK)
     return false; // masks
   unsigned first = lift.operand_count == 4 ? 1 : 0;
-  auto predicate = static_cast<int32_t>(lift.constant(first + 2) & 0x1f);
+  bool is_legacy = lift.decoded.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY;
+  auto predicate = static_cast<int32_t>(lift.constant(first + 2) & (is_legacy ? 7 : 0x1f));
   LanesRead a(lift, first);
   LanesRead b(lift, first + 1, scalar ? element : lift.bytes(first + 1));
   auto make = [&](Reg place, unsigned lane) {

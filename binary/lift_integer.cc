@@ -185,8 +185,12 @@ bool exchange_add(Lift &lift) {
   Reg b = lift.read_register(1);
   lift.emit(ASSAY_UOP_flags_add, width, kFlagsRegister, value(a), value(b));
   Reg sum = lift.make(ASSAY_UOP_add, width, value(a), value(b));
+  // Memory before a register that its address may be made of; of two registers the sum last.
+  if (lift.is_memory(0))
+    lift.finish(0, sum);
   lift.finish(1, a);
-  lift.finish(0, sum);
+  if (lift.is_register(0))
+    lift.finish(0, sum);
   return true;
 }
 
@@ -201,7 +205,8 @@ bool compare_exchange(Lift &lift) {
   Reg equal = lift.make(ASSAY_UOP_if_e, 8, value(kFlagsRegister));
   Reg put = lift.make3(ASSAY_UOP_select, width, wanted, old, equal);
   Reg accumulator = lift.make3(ASSAY_UOP_select, width, rax, old, equal);
-  lift.finish(0, put);
+  if (lift.is_memory(0)) // before rax, which its address may be made of
+    lift.finish(0, put);
   if (width == 8)
     lift.emit(ASSAY_UOP_copy, 8, rax, value(accumulator));
   else if (width == 4) // untouched, not zero-extended, if equal
@@ -209,6 +214,13 @@ bool compare_exchange(Lift &lift) {
   else
     lift.emit(width == 2 ? ASSAY_UOP_put16 : ASSAY_UOP_put8, 8, rax, value(rax),
               value(accumulator));
+  if (lift.is_memory(0))
+    return true;
+  Reg to = register_of(lift.operand(0).reg.value);
+  if (width == 4) // untouched too, unless equal
+    lift.emit3(ASSAY_UOP_select, 8, to, put, to, equal);
+  else
+    lift.finish(0, put);
   return true;
 }
 
@@ -263,6 +275,8 @@ bool pop(Lift &lift) {
 }
 
 bool leave(Lift &lift) {
+  if (lift.decoded.operand_width != 64)
+    return false;
   lift.access(8, false);
   Reg taken = lift.temporary();
   lift.load(taken, 8, {.base = ASSAY_REG_RBP});
@@ -426,6 +440,8 @@ bool lift_integer(Lift &lift) {
   case ZYDIS_MNEMONIC_LEAVE:
     return leave(lift);
   case ZYDIS_MNEMONIC_BSWAP:
+    if (lift.bytes(0) == 2) // undefined
+      return false;
     lift.emit(ASSAY_UOP_byte_swap, lift.bytes(0), lift.read_register(0),
               value(lift.read_register(0)));
     return true;
