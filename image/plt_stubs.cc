@@ -8,7 +8,8 @@
 //   [endbr64] push $n; [bnd] jmp table                    GNU ld and lld with IBT, in .plt: the n-th
 //                                                         jump slot, the real jump is in .plt.sec
 // Entries begin at multiples of 8 bytes, take 16, or 8 in a .plt.got without endbr64. What stands
-// before the first stub pushes for the loader and is one stub without a slot.
+// before the first stub (push word(%rip); jmp *word(%rip)) calls the loader; it is one stub without
+// a slot.
 //
 // Taking the n-th relocation for the n-th stub, as some disassemblers do, was refused: lld and
 // -z now put them in other orders, and libc's table has its IRELATIVE ones first.
@@ -93,6 +94,10 @@ std::vector<PltStub> plt_stubs(const ElfTables &tables, AddressRange range, uint
     stubs.push_back({at, end, *slot});
     at = end;
   }
+  // Bound now, the table may consist of its beginning alone.
+  Code code(tables.segments.bytes(range.begin, std::min(kEntry, range.end - range.begin)));
+  if (stubs.empty() && code.skip({0xff, 0x35}))
+    stubs.push_back({range.begin, range.end, 0});
   return stubs;
 }
 
