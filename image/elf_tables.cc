@@ -162,7 +162,8 @@ void ElfTables::read_sections(std::span<const std::byte> file, const Elf64_Ehdr 
     }
     const Segment *segment = row.sh_flags & SHF_ALLOC ? segments.at(row.sh_addr) : nullptr;
     if (!segment || row.sh_type == SHT_NOBITS || (row.sh_flags & SHF_TLS) || !row.sh_size ||
-        row.sh_size > segment->size - (row.sh_addr - segment->address))
+        row.sh_addr - segment->address > segment->file_size ||
+        row.sh_size > segment->file_size - (row.sh_addr - segment->address))
       continue;
     AddressRange range{row.sh_addr, row.sh_addr + row.sh_size};
     std::string_view name = string_at(names, row.sh_name, kLongestSectionName);
@@ -185,9 +186,9 @@ void ElfTables::read_sections(std::span<const std::byte> file, const Elf64_Ehdr 
     data.clear();
     for (const Segment &segment : segments.all())
       if (segment.executable)
-        code.push_back({segment.address, segment.address + segment.size, false, 0});
+        code.push_back({segment.address, segment.address + segment.file_size, false, 0});
       else
-        data.push_back({segment.address, segment.address + segment.size});
+        data.push_back({segment.address, segment.address + segment.file_size});
   }
   separate(code);
   separate(data);

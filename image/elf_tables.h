@@ -53,7 +53,7 @@ struct SymbolTable {
 // Part of an executable segment that is code: a section, or the whole segment if the file has no
 // section headers.
 struct CodeRegion {
-  uint64_t begin = 0, end = 0; // wholly within one executable segment
+  uint64_t begin = 0, end = 0; // within the file-backed part of one executable segment
   bool is_plt = false;         // .plt, .plt.sec, .plt.got, .iplt
   uint64_t entry_size = 0;     // of a PLT; 0 if the file does not say
 };

@@ -67,7 +67,7 @@ public:
   // relocated word overlaps it; or it is not in the file.
   std::optional<uint64_t> relocated_word(uint64_t address) const;
 
-  // By begin, not overlapping, all in executable segments. The first stub-like range of a lazily
+  // By begin, not overlapping, all of their bytes in the file and in executable segments. The first stub-like range of a lazily
   // bound PLT, which calls the loader, has no name.
   const std::vector<CodeRange> &functions() const { return functions_; }
   // The one that covers the address, or nullptr.

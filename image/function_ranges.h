@@ -23,7 +23,7 @@ struct CodeRange {             // one function, or the .cold part of one
 };
 
 struct FunctionRanges {
-  std::vector<CodeRange> functions; // by begin, not overlapping, all within code
+  std::vector<CodeRange> functions; // by begin, not overlapping, each within a CodeRegion
   std::vector<PltStub> stubs;       // those among the functions that have a slot, by begin
 };
 
