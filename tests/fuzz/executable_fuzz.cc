@@ -41,8 +41,7 @@ void walk(const image::Executable &executable, size_t size) {
     require(executable.executable_at(each.begin) && executable.executable_at(each.end - 1));
     require(executable.function_at(each.begin) == &each);
     require(executable.function_at(each.end - 1) == &each);
-    auto bytes = executable.bytes(each.begin, each.end - each.begin);
-    require(bytes.empty() || bytes.size() == each.end - each.begin);
+    require(executable.bytes(each.begin, each.end - each.begin).size() == each.end - each.begin);
     executable.import_of_stub(each.begin);
     names += each.name.size();
     end = each.end;
