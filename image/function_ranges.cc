@@ -69,7 +69,7 @@ public:
     if (candidates.empty())
       candidates = symbols(tables_.dynamic_symbols);
     add_entries(candidates);
-    place(std::move(candidates));
+    place(candidates);
     std::sort(functions_.begin(), functions_.end(), by_begin);
     name_resolved_stubs();
     std::erase_if(stubs_, [](const PltStub &stub) { return !stub.slot; });
@@ -221,7 +221,7 @@ private:
 
   // Names the ranges that candidates begin, and adds ranges for those that lie in none. A candidate
   // of known size keeps those that lie wholly within it out, as a frame entry does.
-  void place(std::vector<Candidate> candidates) {
+  void place(const std::vector<Candidate> &candidates) {
     const size_t known = functions_.size();
     size_t next = 0;        // first known range that begins behind the candidate
     size_t last = SIZE_MAX; // the range added last

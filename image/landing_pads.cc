@@ -80,12 +80,17 @@ std::vector<LandingPad> landing_pads(const ElfTables &tables,
       continue;
     try {
       read_call_sites(tables, frame, budget, pads);
-    } catch (const base::Failure &) { // the next one is elsewhere and may be whole
+    } catch (const base::Failure &) {
+      continue; // the next one is elsewhere and may be whole
     }
   }
   std::sort(pads.begin(), pads.end(), [](const LandingPad &a, const LandingPad &b) {
     return std::tie(a.call_begin, a.call_end, a.pad) < std::tie(b.call_begin, b.call_end, b.pad);
   });
+  auto same = [](const LandingPad &a, const LandingPad &b) {
+    return a.call_begin == b.call_begin && a.call_end == b.call_end && a.pad == b.pad;
+  };
+  pads.erase(std::unique(pads.begin(), pads.end(), same), pads.end());
   return pads;
 }
 

@@ -14,7 +14,7 @@ struct LandingPad {
   uint64_t call_begin = 0, call_end = 0, pad = 0;
 };
 
-// By call_begin. All of them lie in executable segments. Of damaged tables what can be read.
+// By call_begin, unique. All of them lie in executable segments. Of damaged tables what can be read.
 std::vector<LandingPad> landing_pads(const ElfTables &tables,
                                      const std::vector<UnwindRange> &frames);
 

@@ -59,6 +59,8 @@ RelocatedWord word_of(const Elf64_Rela &row, const SymbolTable &symbols) {
   return word;
 }
 
+constexpr uint64_t kPackedBytes = uint64_t(63) * 8; // that one bitmap speaks of
+
 // DT_RELR: an even word is the address of a slot; an odd one says by its upper 63 bits which of the
 // next 63 words are slots too. The addend is in the slot. Addresses ascend, so that a file that says
 // otherwise is not believed any further, and there are no more slots than words in the file.
@@ -82,9 +84,9 @@ void add_packed(const ElfTables &tables, std::vector<RelocatedWord> &words) {
     for (uint64_t bits = entry >> 1, address = next; bits; bits >>= 1, address += 8)
       if ((bits & 1) && !add(address))
         return;
-    if (next > UINT64_MAX - 63 * 8)
+    if (next > UINT64_MAX - kPackedBytes)
       return;
-    next += 63 * 8;
+    next += kPackedBytes;
   }
 }
 

@@ -37,6 +37,13 @@ uint64_t row_size(uint32_t section_type) {
   }
 }
 
+// Debug info may be compressed, with its size before. LLVM allocates as much as that says.
+bool has_plausible_size(std::span<const std::byte> compressed) {
+  constexpr uint64_t kMostCompressed = 4096; // to one; deflate can do 1032
+  Table<Elf64_Chdr> header(compressed.first(std::min(compressed.size(), sizeof(Elf64_Chdr))));
+  return header.size() && header[0].ch_size / kMostCompressed <= compressed.size();
+}
+
 std::optional<std::string> damage(std::span<const std::byte> file) {
   Table<Elf64_Ehdr> headers(file.first(std::min(file.size(), sizeof(Elf64_Ehdr))));
   if (!headers.size() || std::memcmp(file.data(), ElfMagic, 4) != 0)
@@ -57,12 +64,15 @@ std::optional<std::string> damage(std::span<const std::byte> file) {
   for (uint64_t index = 0; index < count; index++) {
     Elf64_Shdr section = sections[index];
     uint64_t row = row_size(section.sh_type);
-    if (!row || !section.sh_size)
+    bool is_compressed = section.sh_flags & SHF_COMPRESSED;
+    if (!section.sh_size || (!row && !is_compressed))
       continue;
     bool is_inside =
         section.sh_offset <= file.size() && section.sh_size <= file.size() - section.sh_offset;
-    if (section.sh_entsize != row || section.sh_size % row || !is_inside ||
-        section.sh_link >= count)
+    bool is_whole = is_inside && (!row || (section.sh_entsize == row &&
+                                           section.sh_size % row == 0 && section.sh_link < count));
+    if (!is_whole ||
+        (is_compressed && !has_plausible_size(file.subspan(section.sh_offset, section.sh_size))))
       return fmt::format("its section {} is damaged", index);
   }
   return std::nullopt;

@@ -62,7 +62,8 @@ struct Symbols::State {
     if (ends_well(question))
       return true;
     usable[module] = false;
-    (void)symbolizer.release(); // left in the middle of something
+    // It is left in the middle of something, and must not be destroyed.
+    [[maybe_unused]] auto *abandoned = symbolizer.release();
     symbolizer = new_symbolizer();
     notes.push_back(fmt::format("{}: its debug info is damaged, so its frames have no names; "
                                 "build it again",
