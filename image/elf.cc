@@ -1,7 +1,12 @@
-// ELF through LLVM's object reader. Writing a reader of our own was refused: it is a parser of
-// untrusted bytes that LLVM has fuzzed for years, and the symbolizer needs it anyway.
+// ELF through LLVM's object reader, which the symbolizer needs anyway and which reads more kinds of
+// files than are run here: what a symbol table says is the same for all. What a program's code needs
+// (segments, stubs, relocations, files without section headers) is read by image/executable.h. Files
+// whose headers would end LLVM's reader, and the program with it, are kept from it by
+// image/section_check.h.
 
 #include "image/elf.h"
+
+#include "image/section_check.h"
 
 #include "base/fail.h"
 
@@ -18,6 +23,11 @@ namespace {
 
 std::optional<llvm::object::OwningBinary<llvm::object::ObjectFile>>
 open_elf(const std::string &path, std::string *why) {
+  if (auto damage = section_damage(path)) {
+    if (why)
+      *why = *damage;
+    return std::nullopt;
+  }
   auto file = llvm::object::ObjectFile::createObjectFile(path);
   if (!file) {
     std::string message = llvm::toString(file.takeError());

@@ -7,6 +7,9 @@
 
 #include "image/layout.h"
 
+#include "image/crash_guard.h"
+#include "image/section_check.h"
+
 #include "base/stable_sort.h"
 
 #include <llvm/DebugInfo/DWARF/DWARFContext.h>
@@ -68,25 +71,12 @@ StructLayout layout_of(const llvm::DWARFDie &die, std::string name, uint64_t siz
   return layout;
 }
 
-} // namespace
-
-uint64_t StructLayout::hole_bytes() const {
-  uint64_t covered_to = 0, holes = 0;
-  for (const Member &member : members) {
-    if (member.offset > covered_to)
-      holes += member.offset - covered_to;
-    covered_to = std::max(covered_to, std::min(member.offset + member.size, size));
-  }
-  return holes + (size > covered_to ? size - covered_to : 0);
-}
-
-std::map<std::string, StructLayout> struct_layouts(const std::string &path,
-                                                   const std::set<std::string> &names) {
-  std::map<std::string, StructLayout> found;
+void walk_debug_info(const std::string &path, const std::set<std::string> &names,
+                     std::map<std::string, StructLayout> &found) {
   auto file = llvm::object::ObjectFile::createObjectFile(path);
   if (!file) {
     llvm::consumeError(file.takeError());
-    return found;
+    return;
   }
   std::set<std::string> plain_names;
   for (const std::string &name : names)
@@ -115,6 +105,27 @@ std::map<std::string, StructLayout> struct_layouts(const std::string &path,
   for (const auto &unit : context->info_section_units())
     if (found.size() < names.size())
       visit(*unit);
+}
+
+} // namespace
+
+uint64_t StructLayout::hole_bytes() const {
+  uint64_t covered_to = 0, holes = 0;
+  for (const Member &member : members) {
+    if (member.offset > covered_to)
+      holes += member.offset - covered_to;
+    covered_to = std::max(covered_to, std::min(member.offset + member.size, size));
+  }
+  return holes + (size > covered_to ? size - covered_to : 0);
+}
+
+std::map<std::string, StructLayout> struct_layouts(const std::string &path,
+                                                   const std::set<std::string> &names) {
+  if (section_damage(path))
+    return {};
+  std::map<std::string, StructLayout> found;
+  if (!ends_well([&] { walk_debug_info(path, names, found); }))
+    return {};
   return found;
 }
 

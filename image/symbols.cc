@@ -10,6 +10,8 @@
 
 #include "image/symbols.h"
 
+#include "image/crash_guard.h"
+
 #include "base/fail.h"
 
 #include <llvm/DebugInfo/Symbolize/Symbolize.h>
@@ -49,7 +51,25 @@ struct Symbols::State {
   // By module, and one more for what belongs to none; by return address.
   std::vector<std::unordered_map<uint64_t, CallStack>> calls;
   std::map<uint32_t, Data> data;
-  llvm::symbolize::LLVMSymbolizer symbolizer{symbolizer_options()};
+  std::unique_ptr<llvm::symbolize::LLVMSymbolizer> symbolizer = new_symbolizer();
+
+  static std::unique_ptr<llvm::symbolize::LLVMSymbolizer> new_symbolizer() {
+    return std::make_unique<llvm::symbolize::LLVMSymbolizer>(symbolizer_options());
+  }
+
+  // Asks the symbolizer about a usable module, which is usable no longer if that crashes.
+  bool ask(uint32_t module, llvm::function_ref<void()> question) {
+    if (ends_well(question))
+      return true;
+    usable[module] = false;
+    // It is left in the middle of something, and must not be destroyed.
+    [[maybe_unused]] auto *abandoned = symbolizer.release();
+    symbolizer = new_symbolizer();
+    notes.push_back(fmt::format("{}: its debug info is damaged, so its frames have no names; "
+                                "build it again",
+                                modules[module].path));
+    return false;
+  }
 
   bool is_usable(uint32_t module) {
     if (usable[module] < 0)
@@ -81,14 +101,18 @@ struct Symbols::State {
     std::vector<Frame> frames;
     const std::string path = module == kNoModule ? std::string() : modules[module].path;
     if (module != kNoModule && is_usable(module)) {
-      auto info = symbolizer.symbolizeInlinedCode(
-          path, {address, llvm::object::SectionedAddress::UndefSection});
-      if (!info)
-        llvm::consumeError(info.takeError());
-      else
-        for (uint32_t index = 0; index < info->getNumberOfFrames(); index++)
-          frames.push_back(frame_of(info->getFrame(index), path, address,
-                                    index + 1 < info->getNumberOfFrames()));
+      bool asked = ask(module, [&] {
+        auto info = symbolizer->symbolizeInlinedCode(
+            path, {address, llvm::object::SectionedAddress::UndefSection});
+        if (!info)
+          llvm::consumeError(info.takeError());
+        else
+          for (uint32_t index = 0; index < info->getNumberOfFrames(); index++)
+            frames.push_back(frame_of(info->getFrame(index), path, address,
+                                      index + 1 < info->getNumberOfFrames()));
+      });
+      if (!asked)
+        frames.clear();
     }
     if (frames.empty())
       frames.emplace_back();
@@ -149,13 +173,16 @@ const Data &Symbols::data(uint32_t module) {
 Declaration Symbols::declaration(uint32_t module, uint64_t address) {
   if (module >= state_->modules.size() || !state_->is_usable(module))
     return {};
-  auto found = state_->symbolizer.symbolizeData(
-      state_->modules[module].path, {address, llvm::object::SectionedAddress::UndefSection});
-  if (!found) {
-    llvm::consumeError(found.takeError());
-    return {};
-  }
-  return {known(found->DeclFile), static_cast<uint32_t>(found->DeclLine)};
+  Declaration declaration;
+  bool asked = state_->ask(module, [&] {
+    auto found = state_->symbolizer->symbolizeData(
+        state_->modules[module].path, {address, llvm::object::SectionedAddress::UndefSection});
+    if (!found)
+      llvm::consumeError(found.takeError());
+    else
+      declaration = {known(found->DeclFile), static_cast<uint32_t>(found->DeclLine)};
+  });
+  return asked ? declaration : Declaration();
 }
 
 std::string demangled(const std::string &linkage_name) {

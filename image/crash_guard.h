@@ -1,0 +1,13 @@
+// Calls into LLVM's readers of debug info that survive the callee's crash.
+#pragma once
+
+#include <llvm/ADT/STLFunctionalExtras.h>
+
+namespace image {
+
+// False if `work` crashed (SIGSEGV, SIGABRT and their like): it was left in its middle, and objects of
+// LLVM that it used must be neither used nor destroyed. It throws nothing. For one thread at a time,
+// because signal handlers are replaced meanwhile.
+bool ends_well(llvm::function_ref<void()> work);
+
+} // namespace image
