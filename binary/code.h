@@ -18,7 +18,7 @@ enum class Flow : uint8_t {
   call,            // to `target`, and back to the next
   indirect_call,
   ret,
-  stop,            // nowhere: ud2, hlt
+  stop,            // nowhere that is known: ud2, hlt, far jumps
 };
 
 // One read or write of memory by an instruction. Its address is a + (b << shift) + c + i of micro-op

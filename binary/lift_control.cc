@@ -175,6 +175,10 @@ bool lift_control(Lift &lift) {
     branch_to_operand(lift, holds);
     return true;
   }
+  if (lift.decoded.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR) {
+    lift.instruction.flow = Flow::stop; // to another segment: not in programs of today
+    return false;
+  }
   bool is_string = lift.decoded.meta.category == ZYDIS_CATEGORY_STRINGOP;
   switch (lift.decoded.mnemonic) {
   case ZYDIS_MNEMONIC_JMP:

@@ -155,6 +155,9 @@ private:
     if (instruction.opaque || instruction.mnemonic == ZYDIS_MNEMONIC_PUSHFQ ||
         instruction.mnemonic == ZYDIS_MNEMONIC_POPFQ)
       return;
+    for (const assay_uop &uop : code_.uops_of(instruction))
+      if (uop.width != 1 && uop.width != 2 && uop.width != 4 && uop.width != 8)
+        base::fail("{}: a micro-op has width {}", decoder_.text(bytes, kCode), uop.width);
     uint64_t &times = kinds_[mnemonic_name(instruction.mnemonic)];
     if (times > 50 && below(times) > 25 && below(40))
       return;
