@@ -4,21 +4,26 @@
 //
 // LLVM's own CrashRecoveryContext, made for clang's libraries in editors, returns from the signal
 // handler to where the work began. What the work had allocated is lost, which is little beside the
-// report; a crash with a lock held would hang, and endless loops are not ended. A child process for
-// each module was refused: it doubles the memory for what healthy files never need.
+// report; a crash with a lock held would hang; endless loops and overflows of the stack are not
+// caught. Its handlers stay installed, because installing them for each call takes as long as the
+// call; crashes elsewhere go from them to whoever handled them before.
+//
+// A child process for each module was refused: it doubles the memory for what healthy files never
+// need.
 
 #include "image/crash_guard.h"
 
 #include <llvm/Support/CrashRecoveryContext.h>
 
+#include <mutex>
+
 namespace image {
 
 bool ends_well(llvm::function_ref<void()> work) {
-  llvm::CrashRecoveryContext::Enable();
+  static std::once_flag enabled;
+  std::call_once(enabled, llvm::CrashRecoveryContext::Enable);
   llvm::CrashRecoveryContext context;
-  bool ended = context.RunSafely(work);
-  llvm::CrashRecoveryContext::Disable();
-  return ended;
+  return context.RunSafely(work);
 }
 
 } // namespace image
