@@ -1,0 +1,82 @@
+// What the analysis of an executable understood: routines, loops, and for each memory access the form
+// of its address.
+#pragma once
+
+#include "binary/program.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace analyze {
+
+struct ExplainedAccess {
+  uint64_t pc = 0;
+  bool write = false;
+  unsigned size = 0;  // bytes
+  std::string form;   // "0x404060 + 8*J + 4112*I"; empty if nothing is known
+  bool affine = false; // a sum of constants, loop counters and definitions, widths considered
+  unsigned depth = 0;  // loops around it
+};
+
+struct ExplainedLine { // one instruction
+  uint64_t pc = 0;
+  std::string text; // Intel syntax
+  unsigned depth = 0;
+  std::vector<uint32_t> accesses; // in ExplainedFunction::accesses
+  std::string condition;          // of a branch: "1 + J - r14.5 == 0"; empty if it is not known
+  bool is_branch = false;
+  uint32_t loop = UINT32_MAX; // the loop whose first instruction this is
+  bool block_begins = false;  // control arrives here from elsewhere
+};
+
+struct ExplainedLoop {
+  uint64_t head = 0;             // address
+  std::string counter;           // "I": its turns, from 0
+  uint32_t parent = UINT32_MAX;  // in ExplainedFunction::loops
+  unsigned depth = 1;            // 1: outermost
+};
+
+struct ExplainedDefinition { // a value that the forms need and that is not computed from others
+  std::string name; // "rdi.0", "rax.7"
+  uint64_t pc = 0;  // the instruction that makes it; of an argument the routine's address
+  std::string what; // "argument", "load", "result of a call", "join", "computed"
+};
+
+struct ExplainedFunction {
+  std::string name; // demangled; "0x…" without a symbol
+  std::string linkage_name;
+  uint64_t address = 0;
+  uint64_t bytes = 0; // of code
+  bool understood = false;
+  std::string why_not;         // "unresolved_jump"; empty if it is understood
+  std::string why_not_meaning; // a sentence
+  uint64_t where = 0;          // the address at which it was not understood
+  std::vector<ExplainedLoop> loops;
+  std::vector<ExplainedLine> lines; // by block, in the order of their addresses
+  std::vector<ExplainedAccess> accesses;
+  std::vector<ExplainedDefinition> definitions;
+};
+
+struct ExplainSummary {
+  uint64_t functions = 0, understood = 0;
+  std::map<std::string, uint64_t> why_not; // reason -> functions
+  uint64_t instructions = 0, opaque_instructions = 0, loops = 0, jump_tables = 0;
+  uint64_t accesses = 0, affine = 0, with_form = 0;
+  uint64_t definitions = 0; // to log, so that every access with a form can be computed
+};
+
+struct Explanation {
+  std::string path, build_id;
+  ExplainSummary summary;
+  std::vector<ExplainedFunction> functions; // by address
+  double cpu_seconds = 0;                   // that the analysis took
+};
+
+// All routines, or the one that `function` names (linkage name, demangled name or 0xADDRESS). Without
+// `lines`, functions carry no lines, accesses or definitions of their own: the summary alone counts
+// them. Throws Failure for what is no x86-64 ELF file, and for a function that is not there.
+Explanation explain(const std::string &path, const std::string &function, bool lines);
+
+} // namespace analyze

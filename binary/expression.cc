@@ -1,0 +1,340 @@
+// Normal forms. The rules that keep them exact:
+//
+//   sums            modulo 2^64; coefficients too
+//   cut to w bytes  inside, everything is modulo 2^8w: extensions of at least w bytes fall away,
+//                   coefficients and offsets are kept sign-extended from w bytes
+//   an extension    falls away where the value is known to fit
+//
+// A general simplifier (or an SMT solver's) was refused: addresses of compiled code need these rules
+// and no others, and what is not a sum only has to be told apart from what is.
+
+#include "binary/expression.h"
+
+#include "abi/uop_step.h"
+
+#include <algorithm>
+
+namespace binary {
+namespace {
+
+constexpr size_t kMostTerms = 24; // longer sums are taken as they are
+
+uint64_t mix(uint64_t hash, uint64_t value) {
+  hash = (hash ^ value) * 0x9e3779b97f4a7c15;
+  return hash ^ hash >> 29;
+}
+
+uint64_t mask_of(unsigned width) {
+  return uop_mask(width);
+}
+
+uint64_t hash_of(const Expr &node, std::span<const Term> terms) {
+  uint64_t hash = mix(static_cast<uint64_t>(node.kind) << 16 | node.width << 8 | node.op, node.value);
+  for (const Term &term : terms)
+    hash = mix(mix(hash, term.of.v), term.coefficient);
+  return hash;
+}
+
+// What a micro-op of integers reads of its operands: their low bytes and nothing else.
+bool reads_low_bytes(unsigned op) {
+  return (op >= ASSAY_UOP_and && op <= ASSAY_UOP_xor) ||
+         (op >= ASSAY_UOP_mul && op <= ASSAY_UOP_rem_signed && op != ASSAY_UOP_div_signed) ||
+         op == ASSAY_UOP_shr || op == ASSAY_UOP_sar || op == ASSAY_UOP_is_zero ||
+         op == ASSAY_UOP_not_zero || (op >= ASSAY_UOP_flags_add && op <= ASSAY_UOP_flags_and);
+}
+
+} // namespace
+
+void Expressions::clear() {
+  nodes_.clear();
+  terms_.clear();
+  table_.clear();
+}
+
+ExprId Expressions::intern(Expr node, std::span<const Term> terms) {
+  if (table_.size() < 2 * (nodes_.size() + 1)) {
+    table_.assign(std::max<size_t>(256, 4 * table_.size()), 0);
+    for (uint32_t i = 0; i < nodes_.size(); i++) {
+      size_t slot = hash_of(nodes_[i], this->terms({i})) & (table_.size() - 1);
+      while (table_[slot])
+        slot = (slot + 1) & (table_.size() - 1);
+      table_[slot] = i + 1;
+    }
+  }
+  size_t slot = hash_of(node, terms) & (table_.size() - 1);
+  for (; table_[slot]; slot = (slot + 1) & (table_.size() - 1)) {
+    uint32_t index = table_[slot] - 1;
+    const Expr &other = nodes_[index];
+    auto same = [](const Term &a, const Term &b) {
+      return a.of == b.of && a.coefficient == b.coefficient;
+    };
+    auto others = this->terms({index});
+    if (other.kind == node.kind && other.width == node.width && other.op == node.op &&
+        other.value == node.value &&
+        std::equal(terms.begin(), terms.end(), others.begin(), others.end(), same))
+      return {index};
+  }
+  node.first = static_cast<uint32_t>(terms_.size());
+  node.count = static_cast<uint32_t>(terms.size());
+  switch (node.kind) {
+  case ExprKind::constant:
+  case ExprKind::definition:
+  case ExprKind::counter:
+    node.affine = true;
+    break;
+  case ExprKind::sum:
+  case ExprKind::zero_extend:
+  case ExprKind::sign_extend:
+    node.affine = std::all_of(terms.begin(), terms.end(),
+                              [&](const Term &term) { return nodes_[term.of.v].affine; });
+    break;
+  default:
+    node.affine = false;
+  }
+  node.most = bound(node, terms);
+  terms_.insert(terms_.end(), terms.begin(), terms.end());
+  nodes_.push_back(node);
+  table_[slot] = static_cast<uint32_t>(nodes_.size());
+  return {static_cast<uint32_t>(nodes_.size() - 1)};
+}
+
+ExprId Expressions::constant(uint64_t value) {
+  return intern({.kind = ExprKind::constant, .value = value}, {});
+}
+ExprId Expressions::definition(uint64_t which, unsigned width) {
+  return intern(
+      {.kind = ExprKind::definition, .width = static_cast<uint8_t>(width), .value = which}, {});
+}
+ExprId Expressions::counter(uint64_t loop) {
+  return intern({.kind = ExprKind::counter, .value = loop}, {});
+}
+ExprId Expressions::unknown() {
+  return intern({.kind = ExprKind::unknown, .value = nodes_.size()}, {});
+}
+ExprId Expressions::load(unsigned width, ExprId address, uint64_t state) {
+  Term operand{address, 1};
+  return intern({.kind = ExprKind::load, .width = static_cast<uint8_t>(width), .value = state},
+                {&operand, 1});
+}
+
+void Expressions::append(std::vector<Term> &to, uint64_t &offset, ExprId id, uint64_t factor) const {
+  const Expr &node = nodes_[id.v];
+  if (node.kind == ExprKind::constant) {
+    offset += factor * node.value;
+  } else if (node.kind == ExprKind::sum) {
+    offset += factor * node.value;
+    for (const Term &term : terms(id))
+      to.push_back({term.of, factor * term.coefficient});
+  } else {
+    to.push_back({id, factor});
+  }
+}
+
+ExprId Expressions::sum(uint64_t offset, std::vector<Term> &terms) {
+  std::sort(terms.begin(), terms.end(), [](const Term &a, const Term &b) { return a.of < b.of; });
+  size_t kept = 0;
+  for (size_t i = 0; i < terms.size();) {
+    Term merged = terms[i++];
+    while (i < terms.size() && terms[i].of == merged.of)
+      merged.coefficient += terms[i++].coefficient;
+    if (merged.coefficient)
+      terms[kept++] = merged;
+  }
+  terms.resize(kept);
+  if (terms.empty())
+    return constant(offset);
+  if (terms.size() == 1 && offset == 0 && terms[0].coefficient == 1)
+    return terms[0].of;
+  return intern({.kind = ExprKind::sum, .value = offset}, terms);
+}
+
+ExprId Expressions::combine(ExprId a, uint64_t ca, ExprId b, uint64_t cb) {
+  std::vector<Term> terms;
+  uint64_t offset = 0;
+  append(terms, offset, a, ca);
+  append(terms, offset, b, cb);
+  if (terms.size() > kMostTerms) {
+    Term operands[] = {{a, ca}, {b, cb}};
+    return intern({.kind = ExprKind::operation, .op = ASSAY_UOP_add}, operands);
+  }
+  return sum(offset, terms);
+}
+
+// Something that is equal to `a` modulo 2^8width, without extensions that do not matter there.
+ExprId Expressions::cut(ExprId a, unsigned width) {
+  if (width == 8)
+    return a;
+  auto inner = [&](ExprId id) {
+    for (;;) {
+      const Expr &node = nodes_[id.v];
+      bool extension = node.kind == ExprKind::zero_extend || node.kind == ExprKind::sign_extend;
+      if (extension && node.width >= width)
+        id = terms(id)[0].of;
+      else if (node.kind == ExprKind::operation && node.op >= ASSAY_UOP_put8 &&
+               node.op <= ASSAY_UOP_put32 && node.op != ASSAY_UOP_put8h &&
+               width <= (node.op == ASSAY_UOP_put8 ? 1u : node.op == ASSAY_UOP_put16 ? 2u : 4u))
+        id = terms(id)[1].of;
+      else
+        return id;
+    }
+  };
+  uint64_t offset = 0;
+  std::vector<Term> given, terms;
+  append(given, offset, inner(a), 1);
+  for (const Term &term : given) // what is uncovered may be a sum again
+    append(terms, offset, inner(term.of), term.coefficient);
+  auto reduce = [&](uint64_t x) { return static_cast<uint64_t>(uop_signed(x, width)); };
+  for (Term &term : terms)
+    term.coefficient = reduce(term.coefficient);
+  // Equal terms may add up to what is 0 modulo 2^8width only after sum() has merged them.
+  ExprId merged = sum(reduce(offset), terms);
+  const Expr &node = nodes_[merged.v];
+  if (node.kind != ExprKind::sum)
+    return merged;
+  std::vector<Term> again(this->terms(merged).begin(), this->terms(merged).end());
+  for (Term &term : again)
+    term.coefficient = reduce(term.coefficient);
+  return sum(reduce(node.value), again);
+}
+
+ExprId Expressions::zero_extend(ExprId a, unsigned width) {
+  if (width == 8 || most(a) <= mask_of(width))
+    return a;
+  ExprId low = cut(a, width);
+  if (is_constant(low))
+    return constant(nodes_[low.v].value & mask_of(width));
+  if (most(low) <= mask_of(width))
+    return low;
+  Term operand{low, 1};
+  return intern({.kind = ExprKind::zero_extend, .width = static_cast<uint8_t>(width)}, {&operand, 1});
+}
+
+ExprId Expressions::sign_extend(ExprId a, unsigned width) {
+  if (width == 8)
+    return a;
+  if (most(a) <= mask_of(width) >> 1)
+    return a;
+  ExprId low = cut(a, width);
+  if (is_constant(low))
+    return constant(static_cast<uint64_t>(uop_signed(nodes_[low.v].value, width)));
+  if (most(low) <= mask_of(width) >> 1)
+    return low;
+  Term operand{low, 1};
+  return intern({.kind = ExprKind::sign_extend, .width = static_cast<uint8_t>(width)}, {&operand, 1});
+}
+
+uint64_t Expressions::offset_of(ExprId id) const {
+  const Expr &node = nodes_[id.v];
+  return node.kind == ExprKind::sum || node.kind == ExprKind::constant ? node.value : 0;
+}
+
+uint64_t Expressions::bound(const Expr &node, std::span<const Term> terms) const {
+  switch (node.kind) {
+  case ExprKind::constant:
+    return node.value;
+  case ExprKind::zero_extend:
+  case ExprKind::load:
+  case ExprKind::definition:
+    return mask_of(node.width);
+  case ExprKind::sum: {
+    uint64_t total = node.value;
+    for (const Term &term : terms) {
+      uint64_t product;
+      if (__builtin_mul_overflow(most(term.of), term.coefficient, &product) ||
+          __builtin_add_overflow(total, product, &total))
+        return UINT64_MAX;
+    }
+    return total;
+  }
+  case ExprKind::operation: {
+    if (node.op >= ASSAY_UOP_if_o && node.op <= ASSAY_UOP_if_g)
+      return 1;
+    if (node.op == ASSAY_UOP_is_zero || node.op == ASSAY_UOP_not_zero)
+      return 1;
+    uint64_t limit = node.op < ASSAY_UOP_flags_add ? mask_of(node.width) : UINT64_MAX;
+    if (node.op == ASSAY_UOP_and)
+      return std::min({limit, most(terms[0].of), most(terms[1].of)});
+    if (node.op == ASSAY_UOP_shr && is_constant(terms[1].of))
+      return limit >> (nodes_[terms[1].of.v].value & uop_count(node.width));
+    return limit;
+  }
+  default:
+    return UINT64_MAX;
+  }
+}
+
+ExprId Expressions::apply(const assay_uop &uop, ExprId a, ExprId b, ExprId c) {
+  unsigned w = uop.width;
+  switch (uop.op) {
+  case ASSAY_UOP_copy:
+    return zero_extend(a, w);
+  case ASSAY_UOP_sign_extend: {
+    unsigned from = static_cast<unsigned>(64 - uop.i) / 8;
+    return zero_extend(sign_extend(a, from), w);
+  }
+  case ASSAY_UOP_lea:
+    return zero_extend(combine(combine(a, 1, b, 1ULL << uop.shift), 1,
+                               add(c, constant(static_cast<uint64_t>(int64_t{uop.i}))), 1),
+                       w);
+  case ASSAY_UOP_add:
+    return zero_extend(add(a, b), w);
+  case ASSAY_UOP_sub:
+    return zero_extend(sub(a, b), w);
+  case ASSAY_UOP_neg:
+    return zero_extend(scale(a, ~uint64_t{0}), w);
+  case ASSAY_UOP_not:
+    return zero_extend(combine(a, ~uint64_t{0}, constant(~uint64_t{0}), 1), w);
+  case ASSAY_UOP_mul:
+    if (is_constant(b))
+      return zero_extend(scale(a, nodes_[b.v].value), w);
+    if (is_constant(a))
+      return zero_extend(scale(b, nodes_[a.v].value), w);
+    break;
+  case ASSAY_UOP_shl:
+    if (is_constant(b))
+      return zero_extend(scale(a, 1ULL << (nodes_[b.v].value & uop_count(w))), w);
+    break;
+  case ASSAY_UOP_or:
+  case ASSAY_UOP_xor:
+    if (is_constant(a, 0) || (a == b && uop.op == ASSAY_UOP_or))
+      return zero_extend(b, w);
+    if (is_constant(b, 0))
+      return zero_extend(a, w);
+    if (a == b)
+      return constant(0);
+    break;
+  case ASSAY_UOP_and:
+    if (a == b)
+      return zero_extend(a, w);
+    if (is_constant(a))
+      std::swap(a, b);
+    for (unsigned width : {1u, 2u, 4u})
+      if (is_constant(b, mask_of(width)) || (w == width && is_constant(b) &&
+                                             (nodes_[b.v].value & mask_of(w)) == mask_of(w)))
+        return zero_extend(a, width < w ? width : w);
+    if (is_constant(b, ~uint64_t{0}))
+      return zero_extend(a, w);
+    break;
+  case ASSAY_UOP_string_step: // programs keep the direction flag clear
+    return constant(static_cast<uint64_t>(int64_t{uop.i}));
+  case ASSAY_UOP_select:
+    if (a == b)
+      return zero_extend(a, w);
+    break;
+  default:
+    break;
+  }
+  if (is_constant(a) && is_constant(b) && is_constant(c))
+    return constant(assay_uop_value(&uop, nodes_[a.v].value, nodes_[b.v].value, nodes_[c.v].value));
+  if (reads_low_bytes(uop.op)) {
+    a = cut(a, w);
+    b = cut(b, w);
+  }
+  Expr node{.kind = ExprKind::operation, .width = uop.width, .op = uop.op};
+  if (uop.b != ASSAY_UOP_IMMEDIATE)
+    node.value = static_cast<uint64_t>(uop.shift) << 32 | static_cast<uint32_t>(uop.i);
+  Term operands[] = {{a, 1}, {b, 1}, {c, 1}};
+  return intern(node, operands);
+}
+
+} // namespace binary

@@ -1,0 +1,61 @@
+// The control-flow graph of a routine.
+#pragma once
+
+#include "binary/code.h"
+#include "binary/program.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace binary {
+
+// Why a routine is not understood. What is not understood stays whole and untouched.
+enum class WhyNot : uint8_t {
+  understood,
+  undecodable,     // control reaches bytes that are no instruction
+  leaves_code,     // control runs off the end of the routine
+  unresolved_jump, // an indirect jump whose targets are not known
+  too_large,       // more blocks than are looked at
+};
+// "understood", "undecodable" …, and a sentence that says what it means.
+const char *why_not_name(WhyNot why);
+const char *why_not_meaning(WhyNot why);
+
+struct Block {
+  uint32_t first = 0, count = 0; // in code.instructions
+  std::vector<uint32_t> successors, predecessors;
+};
+
+// An indirect jump through a table of the compiler.
+struct JumpTable {
+  uint64_t jump = 0;    // the instruction
+  uint64_t address = 0; // of the first entry
+  uint32_t entries = 0;
+  uint8_t entry_bytes = 0;
+  bool bounded = false; // by a comparison; else it was read as far as it made sense
+  std::vector<uint64_t> targets;
+};
+
+struct FlowGraph {
+  Code code;
+  std::vector<Block> blocks;
+  std::vector<uint32_t> entries; // blocks; the first is that of the routine's address
+  std::vector<JumpTable> tables;
+  std::vector<uint64_t> tail_jumps; // indirect jumps that are taken to leave the routine
+  WhyNot why_not = WhyNot::understood;
+  uint64_t where = 0; // the address at which it was not understood
+
+  std::span<const Instruction> instructions_of(const Block &block) const {
+    return {code.instructions.data() + block.first, block.count};
+  }
+  const Instruction &last_of(const Block &block) const {
+    return code.instructions[block.first + block.count - 1];
+  }
+};
+
+// The graph of a routine, or as much of it as there is before something is not understood. Blocks
+// that no entry reaches are not there.
+FlowGraph flow_graph(const Program &program, const Routine &routine, Decoder &decoder);
+
+} // namespace binary

@@ -1,0 +1,265 @@
+// Jump tables, found by executing the way to the jump symbolically.
+//
+// Compilers differ in the instructions that they use and in where the index is checked, but not in
+// what they compute: the target is an entry of 8 bytes, or of 4 added to a constant, at a constant
+// plus a multiple of something that a branch on the way has compared with a constant. So the
+// registers on the way are expressions (binary/expression.h), stores to the stack are remembered (-O0
+// keeps the index there), and the branch gives the bound. Matching sequences of instructions, which
+// most tools do, was refused: it is one more pattern for each compiler and version.
+
+#include "binary/jump_tables.h"
+
+#include "abi/uop_step.h"
+#include "binary/expression.h"
+
+#include <array>
+
+namespace binary {
+namespace {
+
+struct Stored {
+  ExprId address, value;
+  unsigned width;
+};
+struct Condition {
+  unsigned test; // if_o …
+  ExprId flags;
+  bool holds;
+};
+
+class Way {
+public:
+  explicit Way(const Code &code) : code_(code) {
+    for (unsigned reg = 0; reg < registers_.size(); reg++)
+      registers_[reg] = expressions.definition(reg);
+    registers_[ASSAY_REG_ZERO] = expressions.constant(0);
+    bias_ = registers_[ASSAY_REG_BIAS];
+  }
+
+  void execute(std::span<const PathStep> path) {
+    for (const PathStep &step : path) {
+      const Instruction &instruction = code_.instructions[step.instruction];
+      for (const assay_uop &uop : code_.uops_of(instruction))
+        execute(uop, step.taken);
+      if (instruction.flow == Flow::call || instruction.flow == Flow::indirect_call)
+        after_call();
+      if (instruction.opaque)
+        for (unsigned reg = 0; reg < registers_.size(); reg++)
+          if (unsigned variable = variable_of(reg);
+              variable < kVariables && instruction.writes & bit(variable))
+            registers_[reg] = expressions.unknown();
+    }
+  }
+
+  Expressions expressions;
+  ExprId target{}; // of the last jump
+  std::vector<Condition> conditions;
+  bool is_bias(ExprId id) const { return id == bias_; }
+
+private:
+  ExprId operand_b(const assay_uop &uop) {
+    return uop.b == ASSAY_UOP_IMMEDIATE ? expressions.constant(static_cast<uint64_t>(uop.imm))
+                                        : registers_[uop.b];
+  }
+  ExprId operand_c(const assay_uop &uop) {
+    return uop.b == ASSAY_UOP_IMMEDIATE ? expressions.constant(0) : registers_[uop.c];
+  }
+  ExprId address(const assay_uop &uop) {
+    ExprId sum = expressions.combine(registers_[uop.a], 1, registers_[uop.b], 1ULL << uop.shift);
+    sum = expressions.add(sum, registers_[uop.c]);
+    return expressions.add(sum, expressions.constant(static_cast<uint64_t>(int64_t{uop.i})));
+  }
+
+  void execute(const assay_uop &uop, bool taken) {
+    if (uop.dst >= ASSAY_REG_LANES && uop.op != ASSAY_UOP_store && uop.op != ASSAY_UOP_store_if)
+      return; // indexes are not in vectors
+    switch (uop.op) {
+    case ASSAY_UOP_load:
+      registers_[uop.dst] = load(address(uop), uop.width);
+      break;
+    case ASSAY_UOP_store:
+      store({address(uop), uop.dst < ASSAY_REG_LANES ? registers_[uop.dst] : expressions.unknown(),
+             uop.width});
+      break;
+    case ASSAY_UOP_load_if:
+      registers_[uop.dst] = expressions.unknown();
+      break;
+    case ASSAY_UOP_store_if:
+      forget_memory();
+      break;
+    case ASSAY_UOP_jump:
+      target = expressions.add(registers_[uop.a],
+                               expressions.constant(static_cast<uint64_t>(int64_t{uop.i})));
+      break;
+    case ASSAY_UOP_branch: {
+      const Expr &condition = expressions[registers_[uop.b]];
+      if (condition.kind == ExprKind::operation && condition.op >= ASSAY_UOP_if_o &&
+          condition.op <= ASSAY_UOP_if_g)
+        conditions.push_back({condition.op, expressions.terms(registers_[uop.b])[0].of, taken});
+      break;
+    }
+    case ASSAY_UOP_opaque:
+    case ASSAY_UOP_lane_clear:
+      break;
+    default:
+      registers_[uop.dst] =
+          expressions.apply(uop, lane_free(uop.a), operand_b(uop), operand_c(uop));
+    }
+  }
+  ExprId lane_free(unsigned reg) { return registers_[reg]; }
+
+  ExprId load(ExprId from, unsigned width) {
+    for (auto stored = stores_.rbegin(); stored != stores_.rend(); ++stored) {
+      ExprId distance = expressions.sub(from, stored->address);
+      if (!expressions.is_constant(distance))
+        continue; // another object: the stack is not reached through other pointers here
+      uint64_t offset = expressions[distance].value;
+      if (offset == 0 && stored->width >= width)
+        return expressions.zero_extend(stored->value, width);
+      if (offset < stored->width || offset + width > offset + 8 || -offset < width)
+        return expressions.unknown(); // overlaps in part
+    }
+    return expressions.load(width, from, state_);
+  }
+  void store(Stored stored) { stores_.push_back(stored); }
+  void forget_memory() {
+    stores_.clear();
+    state_++;
+  }
+  void after_call() {
+    for (unsigned reg : {0u, 1u, 2u, 6u, 7u, 8u, 9u, 10u, 11u, unsigned{ASSAY_REG_FLAGS}})
+      registers_[reg] = expressions.unknown();
+    registers_[ASSAY_REG_RSP] =
+        expressions.add(registers_[ASSAY_REG_RSP], expressions.constant(8));
+    // What was spilled to the stack stays; what may be seen through pointers does not.
+    state_++;
+  }
+
+  const Code &code_;
+  std::array<ExprId, ASSAY_REG_COUNT> registers_;
+  std::vector<Stored> stores_;
+  uint64_t state_ = 0;
+  ExprId bias_;
+};
+
+// A constant, with or without the bias, plus coefficient * one term.
+struct Scaled {
+  uint64_t offset = 0, coefficient = 0;
+  ExprId of;
+};
+std::optional<Scaled> scaled(const Way &way, ExprId id) {
+  const Expr &node = way.expressions[id];
+  Scaled result;
+  if (node.kind != ExprKind::sum) {
+    result.coefficient = 1;
+    result.of = id;
+    return result;
+  }
+  result.offset = node.value;
+  for (const Term &term : way.expressions.terms(id)) {
+    if (way.is_bias(term.of) && term.coefficient == 1)
+      continue;
+    if (result.of.known())
+      return std::nullopt;
+    result.of = term.of;
+    result.coefficient = term.coefficient;
+  }
+  return result.of.known() ? std::optional(result) : std::nullopt;
+}
+
+// Whether a condition says that the compared value is at most `limit`, unsigned.
+bool limits(const Way &way, const Condition &condition, uint64_t &limit, ExprId &compared,
+            unsigned &width) {
+  const Expr &flags = way.expressions[condition.flags];
+  if (flags.kind != ExprKind::operation || flags.op != ASSAY_UOP_flags_sub)
+    return false;
+  auto operands = way.expressions.terms(condition.flags);
+  width = flags.width;
+  uint64_t mask = uop_mask(width);
+  if (way.expressions.is_constant(operands[1].of)) { // x - K
+    compared = operands[0].of;
+    uint64_t k = way.expressions[operands[1].of].value & mask;
+    bool below = condition.test == ASSAY_UOP_if_b && condition.holds;
+    below |= condition.test == ASSAY_UOP_if_ae && !condition.holds;
+    bool at_most = condition.test == ASSAY_UOP_if_be && condition.holds;
+    at_most |= condition.test == ASSAY_UOP_if_a && !condition.holds;
+    bool equal = condition.test == ASSAY_UOP_if_e && condition.holds;
+    equal |= condition.test == ASSAY_UOP_if_ne && !condition.holds;
+    limit = at_most || equal ? k : k - 1;
+    return at_most || equal || (below && k > 0);
+  }
+  if (way.expressions.is_constant(operands[0].of)) { // K - x
+    compared = operands[1].of;
+    uint64_t k = way.expressions[operands[0].of].value & mask;
+    bool at_most = condition.test == ASSAY_UOP_if_ae && condition.holds;
+    at_most |= condition.test == ASSAY_UOP_if_b && !condition.holds;
+    limit = k;
+    return at_most;
+  }
+  return false;
+}
+
+void find_bound(Way &way, ExprId index, TableShape &shape) {
+  for (const Condition &condition : way.conditions) {
+    uint64_t limit;
+    ExprId compared;
+    unsigned width;
+    if (!limits(way, condition, limit, compared, width))
+      continue;
+    // compared = index + distance, in the width of the comparison
+    ExprId a = way.expressions.zero_extend(compared, width);
+    ExprId b = way.expressions.zero_extend(index, width);
+    uint64_t distance = 0;
+    if (a != b) {
+      ExprId difference = way.expressions.zero_extend(way.expressions.sub(compared, index), width);
+      if (!way.expressions.is_constant(difference))
+        continue;
+      distance = way.expressions[difference].value;
+    }
+    uint64_t mask = uop_mask(width), first = (0 - distance) & mask;
+    if (first + limit < first || first + limit > mask)
+      continue;
+    if (!shape.bounded || first + limit < shape.last) {
+      shape.first = first;
+      shape.last = first + limit;
+      shape.bounded = true;
+    }
+  }
+  uint64_t most = way.expressions.most(index);
+  if (!shape.bounded && most < 0x10000) {
+    shape.first = 0;
+    shape.last = most;
+    shape.bounded = true;
+  }
+}
+
+} // namespace
+
+std::optional<TableShape> table_shape(const Code &code, std::span<const PathStep> path) {
+  Way way(code);
+  way.execute(path);
+  auto target = scaled(way, way.target);
+  if (!target || target->coefficient != 1)
+    return std::nullopt;
+  TableShape shape;
+  shape.base = target->offset;
+  ExprId entry = target->of;
+  const Expr *node = &way.expressions[entry];
+  if (node->kind == ExprKind::sign_extend && node->width == 4) {
+    entry = way.expressions.terms(entry)[0].of;
+    node = &way.expressions[entry];
+  }
+  if (node->kind != ExprKind::load || (node->width != 4 && node->width != 8))
+    return std::nullopt;
+  shape.entry_bytes = node->width;
+  if (shape.entry_bytes == 8 && shape.base != 0)
+    return std::nullopt;
+  auto place = scaled(way, way.expressions.terms(entry)[0].of);
+  if (!place || place->coefficient != shape.entry_bytes)
+    return std::nullopt;
+  shape.address = place->offset;
+  find_bound(way, place->of, shape);
+  return shape;
+}
+
+} // namespace binary

@@ -1,0 +1,103 @@
+// Where an indirect jump goes, if it goes through a table.
+#pragma once
+
+#include "binary/code.h"
+#include "binary/flow_graph.h"
+#include "image/executable.h"
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace binary {
+
+// What is executed before a jump: instructions in order, and for those that are branches whether they
+// were taken.
+struct PathStep {
+  uint32_t instruction; // in Code::instructions
+  bool taken = false;
+};
+
+enum class JumpKind {
+  table,   // `table` is known
+  pointer, // through a pointer: leaves the routine, or goes to a label whose address was taken
+  unknown,
+};
+struct ResolvedJump {
+  JumpKind kind = JumpKind::unknown;
+  JumpTable table;
+};
+
+// Each path ends with the jump. `is_target` says whether control may arrive at an address.
+template <class IsTarget>
+ResolvedJump resolve_jump(const image::Executable &executable, const Code &code,
+                          std::span<const std::vector<PathStep>> paths, IsTarget is_target);
+
+// As found on all paths: where the table lies, how its entries are read, how many there are.
+struct TableShape {
+  uint64_t address = 0;      // of entry 0 of the index
+  uint64_t base = 0;         // added to entries of 4 bytes
+  unsigned entry_bytes = 0;  // 4 or 8
+  uint64_t first = 0, last = 0; // of the index, if bounded
+  bool bounded = false;
+};
+// nullopt: no table. `through_memory`: whether the jump reads its target from memory at all.
+std::optional<TableShape> table_shape(const Code &code, std::span<const PathStep> path);
+
+template <class IsTarget>
+ResolvedJump resolve_jump(const image::Executable &executable, const Code &code,
+                          std::span<const std::vector<PathStep>> paths, IsTarget is_target) {
+  constexpr uint64_t kMostEntries = 1 << 16;
+  ResolvedJump result{JumpKind::pointer, {}};
+  std::optional<TableShape> shape;
+  for (const auto &path : paths) {
+    auto found = table_shape(code, path);
+    if (!found)
+      return result;
+    if (!shape) {
+      shape = found;
+    } else if (shape->address != found->address || shape->base != found->base ||
+               shape->entry_bytes != found->entry_bytes) {
+      return {JumpKind::unknown, {}};
+    } else if (shape->bounded && found->bounded) {
+      shape->first = std::min(shape->first, found->first);
+      shape->last = std::max(shape->last, found->last);
+    } else {
+      shape->bounded = false;
+    }
+  }
+  if (!shape)
+    return result;
+  uint64_t first = shape->bounded ? shape->first : 0;
+  uint64_t count = shape->bounded ? shape->last - first + 1 : kMostEntries;
+  if (count > kMostEntries)
+    return {JumpKind::unknown, {}};
+  JumpTable &table = result.table;
+  table.address = shape->address + first * shape->entry_bytes;
+  table.entry_bytes = static_cast<uint8_t>(shape->entry_bytes);
+  table.bounded = shape->bounded;
+  for (uint64_t i = 0; i < count; i++) {
+    uint64_t at = table.address + i * shape->entry_bytes;
+    std::optional<uint64_t> target;
+    if (shape->entry_bytes == 8) {
+      target = executable.relocated_word(at);
+    } else if (auto entry = executable.read<int32_t>(at)) {
+      target = shape->base + static_cast<uint64_t>(int64_t{*entry});
+    }
+    if (!target || !is_target(*target)) {
+      if (shape->bounded)
+        return {JumpKind::unknown, {}};
+      break;
+    }
+    table.targets.push_back(*target);
+  }
+  if (table.targets.empty())
+    return {shape->entry_bytes == 8 ? JumpKind::pointer : JumpKind::unknown, {}};
+  table.entries = static_cast<uint32_t>(table.targets.size());
+  std::sort(table.targets.begin(), table.targets.end());
+  table.targets.erase(std::unique(table.targets.begin(), table.targets.end()), table.targets.end());
+  result.kind = JumpKind::table;
+  return result;
+}
+
+} // namespace binary

@@ -1,0 +1,243 @@
+// One pass over all instructions, without operands, finds what each range of code says of the others:
+// whom it calls, where it jumps, whether it has a return. That is enough to put moved parts together
+// with their function, whatever order they lie in and whether or not there are names.
+//
+// Calls that never return matter because what lies behind them belongs to another path: `abort` and
+// its kin by name, and every function without a return, an indirect jump, or a jump that leaves it.
+
+#include "binary/program.h"
+
+#include "image/symbols.h"
+
+#include <Zydis/Zydis.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+#include <unordered_set>
+
+namespace binary {
+namespace {
+
+const std::unordered_set<std::string_view> &known_never_returning() {
+  static const std::unordered_set<std::string_view> names{
+      "abort", "exit", "_exit", "_Exit", "quick_exit", "__assert_fail", "__assert_perror_fail",
+      "__stack_chk_fail", "__fortify_fail", "__chk_fail", "longjmp", "_longjmp", "siglongjmp",
+      "__longjmp_chk", "pthread_exit", "__cxa_throw", "__cxa_rethrow", "__cxa_bad_cast",
+      "__cxa_bad_typeid", "__cxa_throw_bad_array_new_length", "__cxa_call_unexpected",
+      "__cxa_pure_virtual", "__cxa_deleted_virtual", "_Unwind_Resume", "__clang_call_terminate",
+      "_ZSt9terminatev", "_ZSt10unexpectedv", "err", "errx", "verr", "verrx", "__libc_fatal",
+      "__libc_start_main", "__builtin_unreachable", "_gfortran_stop_string",
+      "_gfortran_stop_numeric", "_gfortran_error_stop_string", "_gfortran_runtime_error",
+      "_gfortran_runtime_error_at", "_gfortran_os_error_at"};
+  return names;
+}
+
+bool is_never_returning_name(std::string_view name) {
+  return known_never_returning().contains(name) || name.starts_with("_ZSt17__throw_") ||
+         name.starts_with("_ZSt16__throw_") || name.starts_with("_ZSt20__throw_") ||
+         name.starts_with("_ZSt19__throw_") || name.starts_with("_ZSt24__throw_") ||
+         name.starts_with("_ZSt25__throw_") || name.starts_with("_ZSt28__throw_");
+}
+
+bool is_cold_name(std::string_view name) {
+  return name.find(".cold") != name.npos;
+}
+
+} // namespace
+
+struct Program::Scan {
+  struct Leaving {
+    uint32_t from; // range
+    uint64_t target;
+  };
+  std::vector<uint64_t> called;
+  std::vector<Leaving> leaving;
+  std::vector<bool> returns; // by range: a return, an indirect jump, or bytes that are no code
+};
+
+bool Routine::contains(uint64_t address) const {
+  return std::any_of(ranges.begin(), ranges.end(), [&](const image::CodeRange &range) {
+    return address >= range.begin && address < range.end;
+  });
+}
+
+void Program::scan_range(size_t index, Scan &scan) {
+  static const ZydisDecoder decoder = [] {
+    ZydisDecoder made;
+    ZydisDecoderInit(&made, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    return made;
+  }();
+  const image::CodeRange &range = executable_.functions()[index];
+  auto bytes = executable_.bytes(range.begin, range.end - range.begin);
+  ZydisDecoderContext context;
+  ZydisDecodedInstruction decoded;
+  for (size_t at = 0; at < bytes.size(); at += decoded.length) {
+    if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, &context, bytes.data() + at,
+                                                    bytes.size() - at, &decoded))) {
+      scan.returns[index] = true;
+      return;
+    }
+    auto kind = decoded.meta.category;
+    if (kind == ZYDIS_CATEGORY_RET) {
+      scan.returns[index] = true;
+    } else if (kind == ZYDIS_CATEGORY_CALL || kind == ZYDIS_CATEGORY_UNCOND_BR ||
+               kind == ZYDIS_CATEGORY_COND_BR) {
+      if (!decoded.raw.imm[0].is_relative) {
+        if (kind == ZYDIS_CATEGORY_UNCOND_BR)
+          scan.returns[index] = true;
+        continue;
+      }
+      uint64_t target = range.begin + at + decoded.length +
+                        static_cast<uint64_t>(decoded.raw.imm[0].value.s);
+      if (kind == ZYDIS_CATEGORY_CALL)
+        scan.called.push_back(target);
+      else if (target < range.begin || target >= range.end)
+        scan.leaving.push_back({static_cast<uint32_t>(index), target});
+    }
+  }
+}
+
+void Program::find_never_returning(const Scan &scan) {
+  const auto &functions = executable_.functions();
+  never_returns_.assign(functions.size(), false);
+  std::vector<bool> leaves(functions.size(), false);
+  for (size_t i = 0; i < functions.size(); i++) {
+    std::string_view import = executable_.import_of_stub(functions[i].begin);
+    never_returns_[i] = !import.empty() ? is_never_returning_name(import)
+                                        : is_never_returning_name(functions[i].name);
+  }
+  // Without a return, and every jump that leaves it goes where nothing comes back from; until no
+  // more is found.
+  for (bool changed = true; changed;) {
+    changed = false;
+    std::fill(leaves.begin(), leaves.end(), false);
+    for (const auto &jump : scan.leaving)
+      if (!never_returns(jump.target))
+        leaves[jump.from] = true;
+    for (size_t i = 0; i < functions.size(); i++)
+      if (!never_returns_[i] && !scan.returns[i] && !leaves[i]) {
+        never_returns_[i] = true;
+        changed = true;
+      }
+  }
+}
+
+void Program::find_routines(const Scan &scan) {
+  const auto &functions = executable_.functions();
+  std::vector<uint32_t> parent(functions.size());
+  std::iota(parent.begin(), parent.end(), 0u);
+  auto root = [&](uint32_t i) {
+    while (parent[i] != i)
+      i = parent[i] = parent[parent[i]];
+    return i;
+  };
+  auto index_of = [&](uint64_t address) -> uint32_t {
+    const image::CodeRange *range = executable_.function_at(address);
+    return range ? static_cast<uint32_t>(range - functions.data()) : UINT32_MAX;
+  };
+  for (const auto &jump : scan.leaving) {
+    uint32_t to = index_of(jump.target);
+    if (to != UINT32_MAX && jump.target != functions[to].begin)
+      parent[root(jump.from)] = root(to);
+  }
+  // What is entered from outside its own group, besides calls and pointers.
+  std::vector<uint64_t> jumped_to;
+  for (const auto &jump : scan.leaving) {
+    uint32_t to = index_of(jump.target);
+    if (to != UINT32_MAX && root(to) != root(jump.from))
+      jumped_to.push_back(jump.target);
+  }
+  std::sort(jumped_to.begin(), jumped_to.end());
+
+  routine_of_range_.assign(functions.size(), UINT32_MAX);
+  std::vector<uint32_t> routine_of_root(functions.size(), UINT32_MAX);
+  for (uint32_t i = 0; i < functions.size(); i++) {
+    uint32_t &routine = routine_of_root[root(i)];
+    if (routine == UINT32_MAX) {
+      routine = static_cast<uint32_t>(routines_.size());
+      routines_.emplace_back();
+    }
+    routine_of_range_[i] = routine;
+    routines_[routine].ranges.push_back(functions[i]);
+  }
+  for (Routine &routine : routines_) {
+    auto is_entry = [&](const image::CodeRange &range) {
+      if (is_cold_name(range.name))
+        return false;
+      return range.found_by != image::FoundBy::unwind || is_entered(range.begin) ||
+             std::binary_search(jumped_to.begin(), jumped_to.end(), range.begin);
+    };
+    // The parts that are entered first; of several, those with a name that is no part's.
+    std::stable_partition(routine.ranges.begin(), routine.ranges.end(), is_entry);
+    for (const image::CodeRange &range : routine.ranges)
+      if (is_entry(range))
+        routine.entries.push_back(range.begin);
+    if (routine.entries.empty()) // nobody is seen to call it: the largest part is the function
+      std::iter_swap(routine.ranges.begin(),
+                     std::max_element(routine.ranges.begin(), routine.ranges.end(),
+                                      [](const image::CodeRange &a, const image::CodeRange &b) {
+                                        return a.end - a.begin < b.end - b.begin;
+                                      }));
+    if (routine.entries.empty())
+      routine.entries.push_back(routine.ranges.front().begin);
+    for (const image::CodeRange &range : routine.ranges) // calls into the middle
+      for (auto at = std::upper_bound(entered_.begin(), entered_.end(), range.begin);
+           at != entered_.end() && *at < range.end; ++at)
+        if (std::binary_search(scan.called.begin(), scan.called.end(), *at))
+          routine.entries.push_back(*at);
+  }
+}
+
+Program::Program(image::Executable executable) : executable_(std::move(executable)) {
+  Scan scan;
+  scan.returns.assign(executable_.functions().size(), false);
+  for (size_t i = 0; i < executable_.functions().size(); i++)
+    scan_range(i, scan);
+  std::sort(scan.called.begin(), scan.called.end());
+  scan.called.erase(std::unique(scan.called.begin(), scan.called.end()), scan.called.end());
+  std::set_union(scan.called.begin(), scan.called.end(), executable_.code_pointers().begin(),
+                 executable_.code_pointers().end(), std::back_inserter(entered_));
+  if (auto entry = executable_.entry())
+    if (auto at = std::lower_bound(entered_.begin(), entered_.end(), *entry);
+        at == entered_.end() || *at != *entry)
+      entered_.insert(at, *entry);
+  find_never_returning(scan);
+  find_routines(scan);
+}
+
+const Routine *Program::routine_at(uint64_t address) const {
+  const image::CodeRange *range = executable_.function_at(address);
+  return range ? &routines_[routine_of_range_[static_cast<size_t>(
+                     range - executable_.functions().data())]]
+               : nullptr;
+}
+
+const Routine *Program::find(const std::string &what) const {
+  if (what.starts_with("0x")) {
+    char *end = nullptr;
+    uint64_t address = std::strtoull(what.c_str(), &end, 16);
+    return *end ? nullptr : routine_at(address);
+  }
+  for (const Routine &routine : routines_)
+    for (const image::CodeRange &range : routine.ranges)
+      if (!range.name.empty() && (range.name == what || image::demangled(range.name) == what))
+        return &routine;
+  return nullptr;
+}
+
+bool Program::never_returns(uint64_t callee) const {
+  const image::CodeRange *range = executable_.function_at(callee);
+  return range && range->begin == callee &&
+         never_returns_[static_cast<size_t>(range - executable_.functions().data())];
+}
+
+bool Program::never_returns_through(uint64_t slot) const {
+  return is_never_returning_name(executable_.import_of_slot(slot));
+}
+
+bool Program::is_entered(uint64_t address) const {
+  return std::binary_search(entered_.begin(), entered_.end(), address);
+}
+
+} // namespace binary

@@ -1,0 +1,58 @@
+// An executable as routines: which ranges of code belong together, where they are entered, which calls
+// do not return.
+//
+// A routine is a function with the parts that the compiler moved away (`.cold`): ranges that jump
+// into the middle of each other. It works without symbols.
+#pragma once
+
+#include "binary/decoder.h"
+#include "image/executable.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace binary {
+
+struct Routine {
+  std::vector<image::CodeRange> ranges; // the first holds the first entry
+  std::vector<uint64_t> entries;        // where it is called, jumped to from outside, or pointed at
+
+  const std::string &name() const { return ranges.front().name; }
+  uint64_t address() const { return entries.front(); }
+  bool contains(uint64_t address) const;
+};
+
+class Program {
+public:
+  // Scans all code once.
+  explicit Program(image::Executable executable);
+
+  const image::Executable &executable() const { return executable_; }
+  const std::vector<Routine> &routines() const { return routines_; } // by address
+  // The routine whose ranges cover the address, or nullptr.
+  const Routine *routine_at(uint64_t address) const;
+  // By linkage name, demangled name or "0x…" of an address within; nullptr if there is none.
+  const Routine *find(const std::string &what) const;
+
+  // Whether a call of this address, or through this word of memory, never comes back.
+  bool never_returns(uint64_t callee) const;
+  bool never_returns_through(uint64_t slot) const;
+  // Whether code at this address begins something that is entered by calls or pointers.
+  bool is_entered(uint64_t address) const;
+
+private:
+  struct Scan;
+  void scan_range(size_t index, Scan &scan);
+  void find_routines(const Scan &scan);
+  void find_never_returning(const Scan &scan);
+
+  image::Executable executable_;
+  std::vector<Routine> routines_;
+  std::vector<uint32_t> routine_of_range_;
+  std::vector<uint64_t> entered_; // sorted
+  std::vector<bool> never_returns_; // by range
+};
+
+} // namespace binary
