@@ -76,21 +76,6 @@ ExprId Expressions::intern(Expr node, std::span<const Term> terms) {
   }
   node.first = static_cast<uint32_t>(terms_.size());
   node.count = static_cast<uint32_t>(terms.size());
-  switch (node.kind) {
-  case ExprKind::constant:
-  case ExprKind::definition:
-  case ExprKind::counter:
-    node.affine = true;
-    break;
-  case ExprKind::sum:
-  case ExprKind::zero_extend:
-  case ExprKind::sign_extend:
-    node.affine = std::all_of(terms.begin(), terms.end(),
-                              [&](const Term &term) { return nodes_[term.of.v].affine; });
-    break;
-  default:
-    node.affine = false;
-  }
   node.most = bound(node, terms);
   terms_.insert(terms_.end(), terms.begin(), terms.end());
   nodes_.push_back(node);

@@ -41,7 +41,6 @@ struct Expr {
   uint8_t op = 0;
   uint64_t value = 0;
   uint32_t first = 0, count = 0; // terms of a sum, operands of the others
-  bool affine = false; // of constants, counters and definitions alone, width changes included
   uint64_t most = UINT64_MAX; // an upper bound of the value, unsigned
 };
 

@@ -29,11 +29,16 @@ struct Condition {
 
 class Way {
 public:
-  explicit Way(const Code &code) : code_(code) {
+  Way(const Code &code, const Constants &before) : code_(code) {
     for (unsigned reg = 0; reg < registers_.size(); reg++)
       registers_[reg] = expressions.definition(reg);
     registers_[ASSAY_REG_ZERO] = expressions.constant(0);
     bias_ = registers_[ASSAY_REG_BIAS];
+    for (unsigned reg = 0; reg < before.size(); reg++)
+      if (before[reg].kind == Constant::known)
+        registers_[reg] = expressions.constant(before[reg].value);
+      else if (before[reg].kind == Constant::address)
+        registers_[reg] = expressions.add(bias_, expressions.constant(before[reg].value));
   }
 
   void execute(std::span<const PathStep> path) {
@@ -103,10 +108,9 @@ private:
       break;
     default:
       registers_[uop.dst] =
-          expressions.apply(uop, lane_free(uop.a), operand_b(uop), operand_c(uop));
+          expressions.apply(uop, registers_[uop.a], operand_b(uop), operand_c(uop));
     }
   }
-  ExprId lane_free(unsigned reg) { return registers_[reg]; }
 
   ExprId load(ExprId from, unsigned width) {
     for (auto stored = stores_.rbegin(); stored != stores_.rend(); ++stored) {
@@ -225,19 +229,38 @@ void find_bound(Way &way, ExprId index, TableShape &shape) {
       shape.bounded = true;
     }
   }
-  uint64_t most = way.expressions.most(index);
-  if (!shape.bounded && most < 0x10000) {
-    shape.first = 0;
-    shape.last = most;
-    shape.bounded = true;
-  }
+  shape.most = way.expressions.most(index);
 }
 
 } // namespace
 
-std::optional<TableShape> table_shape(const Code &code, std::span<const PathStep> path) {
-  Way way(code);
-  way.execute(path);
+void execute(const Code &code, const Instruction &instruction, Constants &constants) {
+  for (const assay_uop &uop : code.uops_of(instruction)) {
+    if (uop.op == ASSAY_UOP_store || uop.op == ASSAY_UOP_store_if || uop.dst >= constants.size())
+      continue;
+    Constant made{Constant::varies, 0};
+    auto offset = static_cast<uint64_t>(int64_t{uop.i});
+    if (uop.op == ASSAY_UOP_lea && uop.a == ASSAY_REG_BIAS && uop.b == ASSAY_REG_ZERO && uop.width == 8)
+      made = {Constant::address, offset};
+    else if (uop.op == ASSAY_UOP_copy && uop.width == 8 && uop.a < constants.size())
+      made = constants[uop.a];
+    else if (uop.op == ASSAY_UOP_or && uop.a == ASSAY_REG_ZERO && uop.b == ASSAY_UOP_IMMEDIATE)
+      made = {Constant::known, static_cast<uint64_t>(uop.imm) & uop_mask(uop.width)};
+    constants[uop.dst] = made;
+  }
+  VariableSet written = instruction.opaque ? instruction.writes : 0;
+  if (instruction.flow == Flow::call || instruction.flow == Flow::indirect_call)
+    written = 0xfc7; // all but rbx, rsp, rbp, r12 … r15
+  for (unsigned reg = 0; reg < constants.size(); reg++)
+    if (written & bit(reg))
+      constants[reg] = {Constant::varies, 0};
+}
+
+std::optional<TableShape> table_shape(const Code &code, const Path &path) {
+  Way way(code, path.before);
+  way.execute(path.steps);
+  if (!way.target.known())
+    return std::nullopt;
   auto target = scaled(way, way.target);
   if (!target || target->coefficient != 1)
     return std::nullopt;

@@ -5,6 +5,8 @@
 #include "binary/flow_graph.h"
 #include "image/executable.h"
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <span>
 #include <vector>
@@ -19,19 +21,30 @@ struct PathStep {
 };
 
 enum class JumpKind {
+  unknown,
   table,   // `table` is known
   pointer, // through a pointer: leaves the routine, or goes to a label whose address was taken
-  unknown,
 };
 struct ResolvedJump {
   JumpKind kind = JumpKind::unknown;
   JumpTable table;
 };
 
-// Each path ends with the jump. `is_target` says whether control may arrive at an address.
-template <class IsTarget>
-ResolvedJump resolve_jump(const image::Executable &executable, const Code &code,
-                          std::span<const std::vector<PathStep>> paths, IsTarget is_target);
+// What general registers hold where a path begins, as far as they hold the same constant whichever
+// way control came.
+struct Constant {
+  enum Kind : uint8_t { any, known, address, varies } kind = any; // address: a linked one plus the bias
+  uint64_t value = 0;
+  bool operator==(const Constant &) const = default;
+};
+using Constants = std::array<Constant, 16>;
+// What they hold after an instruction.
+void execute(const Code &code, const Instruction &instruction, Constants &constants);
+
+struct Path {
+  Constants before;
+  std::vector<PathStep> steps; // the last is the jump
+};
 
 // As found on all paths: where the table lies, how its entries are read, how many there are.
 struct TableShape {
@@ -39,14 +52,21 @@ struct TableShape {
   uint64_t base = 0;         // added to entries of 4 bytes
   unsigned entry_bytes = 0;  // 4 or 8
   uint64_t first = 0, last = 0; // of the index, if bounded
-  bool bounded = false;
+  bool bounded = false;         // by a comparison on the way
+  uint64_t most = UINT64_MAX;   // of the index, by its width or a mask
 };
-// nullopt: no table. `through_memory`: whether the jump reads its target from memory at all.
-std::optional<TableShape> table_shape(const Code &code, std::span<const PathStep> path);
+// nullopt: no table.
+std::optional<TableShape> table_shape(const Code &code, const Path &path);
 
-template <class IsTarget>
+// Each path ends with the jump. `is_target` says whether control may arrive at an address, `limit`
+// where a table must end at the latest.
+template <class IsTarget, class Limit>
 ResolvedJump resolve_jump(const image::Executable &executable, const Code &code,
-                          std::span<const std::vector<PathStep>> paths, IsTarget is_target) {
+                          std::span<const Path> paths, IsTarget is_target, Limit limit);
+
+template <class IsTarget, class Limit>
+ResolvedJump resolve_jump(const image::Executable &executable, const Code &code,
+                          std::span<const Path> paths, IsTarget is_target, Limit limit) {
   constexpr uint64_t kMostEntries = 1 << 16;
   ResolvedJump result{JumpKind::pointer, {}};
   std::optional<TableShape> shape;
@@ -69,10 +89,14 @@ ResolvedJump resolve_jump(const image::Executable &executable, const Code &code,
   if (!shape)
     return result;
   uint64_t first = shape->bounded ? shape->first : 0;
-  uint64_t count = shape->bounded ? shape->last - first + 1 : kMostEntries;
+  uint64_t count = shape->bounded               ? shape->last - first + 1
+                   : shape->most < kMostEntries ? shape->most + 1
+                                                : kMostEntries;
   if (count > kMostEntries)
     return {JumpKind::unknown, {}};
   JumpTable &table = result.table;
+  if (!shape->bounded)
+    count = std::min(count, (limit(shape->address) - shape->address) / shape->entry_bytes);
   table.address = shape->address + first * shape->entry_bytes;
   table.entry_bytes = static_cast<uint8_t>(shape->entry_bytes);
   table.bounded = shape->bounded;

@@ -168,8 +168,11 @@ void Program::find_routines(const Scan &scan) {
       return range.found_by != image::FoundBy::unwind || is_entered(range.begin) ||
              std::binary_search(jumped_to.begin(), jumped_to.end(), range.begin);
     };
-    // The parts that are entered first; of several, those with a name that is no part's.
-    std::stable_partition(routine.ranges.begin(), routine.ranges.end(), is_entry);
+    std::vector<image::CodeRange> ordered; // the parts that are entered first
+    std::copy_if(routine.ranges.begin(), routine.ranges.end(), std::back_inserter(ordered), is_entry);
+    std::copy_if(routine.ranges.begin(), routine.ranges.end(), std::back_inserter(ordered),
+                 [&](const image::CodeRange &range) { return !is_entry(range); });
+    routine.ranges = std::move(ordered);
     for (const image::CodeRange &range : routine.ranges)
       if (is_entry(range))
         routine.entries.push_back(range.begin);

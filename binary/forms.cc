@@ -1,0 +1,471 @@
+// Two walks over the routine in reverse postorder. In the first, every join of a loop's head is a
+// definition, and so shows whether what comes back to it is itself plus something that does not change
+// in the loop; in the second those joins are replaced by start + counter * step.
+//
+// A value of 32 bits that goes up stays one of 32 bits: zext(start + counter * step). The extension
+// falls away where the value is known to fit (binary/expression.cc), never because it usually does.
+
+#include "binary/forms.h"
+
+#include "base/stable_sort.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace binary {
+namespace {
+
+constexpr uint64_t kBias = UINT64_MAX; // as a definition: where the image lies
+
+unsigned width_of(uint64_t most) {
+  return most <= 0xff ? 1 : most <= 0xffff ? 2 : most <= 0xffffffff ? 4 : 8;
+}
+
+const char *register_name(unsigned variable) {
+  static constexpr const char *kGeneral[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
+                                             "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15",
+                                             "flags", "control", "fs", "gs"};
+  return variable < std::size(kGeneral) ? kGeneral[variable] : nullptr;
+}
+
+} // namespace
+
+Forms::Forms(const FlowGraph &graph, const Ssa &ssa) : graph_(graph), ssa_(ssa) {
+  zero_ = expressions_.constant(0);
+  bias_ = expressions_.definition(kBias);
+  uop_at_.assign(ssa.values.size(), UINT32_MAX);
+  for (uint32_t at = 0; at < ssa.uops.size(); at++)
+    if (ssa.uops[at].result.known())
+      uop_at_[ssa.uops[at].result.v] = at;
+  induction_.resize(ssa.values.size());
+  name_counters();
+  evaluate();
+  find_inductions();
+  evaluate();
+}
+
+void Forms::name_counters() {
+  std::vector<unsigned> used;
+  for (const Loop &loop : ssa_.loops.all) {
+    unsigned letter = (loop.depth - 1) % 8;
+    if (used.size() <= letter)
+      used.resize(letter + 1);
+    unsigned number = ++used[letter];
+    std::string name(1, static_cast<char>('I' + letter));
+    counter_names_.push_back(number == 1 ? name : name + std::to_string(number));
+  }
+}
+
+ExprId Forms::leaf(ValueId value, unsigned width) {
+  return expressions_.definition(value.v, width);
+}
+
+ExprId Forms::operand(ValueId value, unsigned reg) {
+  if (reg == ASSAY_REG_BIAS)
+    return bias_;
+  return value.known() ? forms_[value.v] : zero_;
+}
+
+ExprId Forms::micro_op(uint32_t at, const assay_uop &uop) {
+  const UopValues &values = ssa_.uops[at];
+  ValueId result = values.result;
+  unsigned variable = ssa_.values[result.v].variable;
+  if (uop.op == ASSAY_UOP_load)
+    return leaf(result, uop.width);
+  bool is_general = variable < kFlags || variable == kVariables;
+  if (!is_general || uop.op == ASSAY_UOP_load_if)
+    return leaf(result);
+  ExprId a = operand(values.a, uop.a);
+  ExprId b = uop.b == ASSAY_UOP_IMMEDIATE ? expressions_.constant(static_cast<uint64_t>(uop.imm))
+                                          : operand(values.b, uop.b);
+  ExprId c = uop.b == ASSAY_UOP_IMMEDIATE ? zero_ : operand(values.c, uop.c);
+  ExprId form = expressions_.apply(uop, a, b, c);
+  const Expr &node = expressions_[form];
+  // What is not linear is where substitution stops.
+  return node.kind == ExprKind::operation && node.op != ASSAY_UOP_add
+             ? leaf(result, width_of(node.most))
+             : form;
+}
+
+// With what the second walk knows of the definitions that come before.
+ExprId Forms::substituted(ExprId form) {
+  const Expr node = expressions_[form];
+  switch (node.kind) {
+  case ExprKind::definition: {
+    bool known = node.value != kBias && forms_[node.value].known();
+    return known ? forms_[node.value] : form;
+  }
+  case ExprKind::sum: {
+    ExprId total = expressions_.constant(node.value);
+    for (uint32_t i = 0; i < node.count; i++) {
+      Term term = expressions_.terms(form)[i];
+      total = expressions_.combine(total, 1, substituted(term.of), term.coefficient);
+    }
+    return total;
+  }
+  case ExprKind::zero_extend:
+    return expressions_.zero_extend(substituted(expressions_.terms(form)[0].of), node.width);
+  case ExprKind::sign_extend:
+    return expressions_.sign_extend(substituted(expressions_.terms(form)[0].of), node.width);
+  default:
+    return form;
+  }
+}
+
+// start + counter * step
+ExprId Forms::turn(ValueId value, const Induction &induction) {
+  uint32_t head = ssa_.values[value.v].node;
+  ExprId start;
+  for (size_t i = 0; i < ssa_.predecessors[head].size(); i++)
+    if (!ssa_.loops.contains(induction.loop, ssa_.predecessors[head][i]))
+      start = forms_[ssa_.operands(value)[i].v];
+  // Where only the low bytes go round, the first turn must fit into them as well.
+  if (induction.width < 8 && expressions_.most(start) > (1ULL << 8 * induction.width) - 1)
+    return leaf(value);
+  ExprId step = substituted(induction.step), counter = expressions_.counter(induction.loop), gone;
+  if (expressions_.is_constant(step)) {
+    gone = expressions_.scale(counter, expressions_[step].value);
+  } else {
+    assay_uop multiply{};
+    multiply.op = ASSAY_UOP_mul;
+    multiply.width = 8;
+    gone = expressions_.apply(multiply, counter, step, zero_);
+  }
+  return expressions_.zero_extend(expressions_.add(start, gone), induction.width);
+}
+
+ExprId Forms::join(ValueId value) {
+  const Induction &induction = induction_[value.v];
+  if (induction.loop != Loop::kNone)
+    return turn(value, induction);
+  // The same whichever way control came: nothing was joined. At the head of a loop what comes back
+  // is not known yet.
+  ExprId same;
+  for (ValueId from : ssa_.operands(value)) {
+    if (!from.known() || !forms_[from.v].known() || (same.known() && forms_[from.v] != same))
+      return leaf(value);
+    same = forms_[from.v];
+  }
+  return same.known() ? same : leaf(value);
+}
+
+void Forms::evaluate() {
+  forms_.assign(ssa_.values.size(), {});
+  for (uint32_t value = 0; value < ssa_.values.size(); value++) {
+    ValueKind kind = ssa_.values[value].kind;
+    if (kind == ValueKind::entry || kind == ValueKind::call || kind == ValueKind::opaque)
+      forms_[value] = leaf({value});
+  }
+  for (uint32_t node : ssa_.dominators.order) {
+    for (ValueId value : ssa_.nodes[node].joins)
+      forms_[value.v] = join(value);
+    if (ssa_.nodes[node].block == Node::kNoBlock)
+      continue;
+    uint32_t at = ssa_.nodes[node].first_uop;
+    for (const Instruction &instruction :
+         graph_.instructions_of(graph_.blocks[ssa_.nodes[node].block]))
+      for (const assay_uop &uop : graph_.code.uops_of(instruction)) {
+        if (ssa_.uops[at].result.known())
+          forms_[ssa_.uops[at].result.v] = micro_op(at, uop);
+        at++;
+      }
+  }
+}
+
+void Forms::find_inductions() {
+  for (uint32_t index = 0; index < ssa_.loops.all.size(); index++) {
+    uint32_t head = ssa_.loops.all[index].head;
+    for (ValueId value : ssa_.nodes[head].joins) {
+      if (ssa_.values[value.v].variable >= kFlags)
+        continue;
+      Induction found;
+      bool is_induction = true;
+      auto operands = ssa_.operands(value);
+      for (size_t i = 0; i < operands.size() && is_induction; i++) {
+        if (!ssa_.loops.contains(index, ssa_.predecessors[head][i]))
+          continue;
+        ExprId form = operands[i].known() ? forms_[operands[i].v] : ExprId{};
+        if (!form.known()) {
+          is_induction = false;
+          break;
+        }
+        unsigned width = 8;
+        if (expressions_[form].kind == ExprKind::zero_extend) {
+          width = expressions_[form].width;
+          form = expressions_.terms(form)[0].of;
+        }
+        ExprId step = expressions_.sub(form, leaf(value));
+        is_induction = invariant(step, index) &&
+                       (!found.step.known() || (found.step == step && found.width == width));
+        found.step = step;
+        found.width = width;
+      }
+      if (!is_induction || !found.step.known())
+        continue;
+      found.loop = index;
+      induction_[value.v] = found;
+    }
+  }
+}
+
+ExprId Forms::address(uint32_t at, const assay_uop &uop) {
+  const UopValues &values = ssa_.uops[at];
+  ExprId sum = expressions_.add(operand(values.a, uop.a),
+                                expressions_.constant(static_cast<uint64_t>(int64_t{uop.i})));
+  if (uop.op == ASSAY_UOP_load_if || uop.op == ASSAY_UOP_store_if)
+    return sum;
+  sum = expressions_.combine(sum, 1, operand(values.b, uop.b), 1ULL << uop.shift);
+  return expressions_.add(sum, operand(values.c, uop.c));
+}
+
+std::optional<Condition> Forms::condition(uint32_t at) {
+  using Op = Condition::Op;
+  auto made_by = [&](ValueId value) {
+    return value.known() ? uop_at_[value.v] : UINT32_MAX;
+  };
+  auto uop_of = [&](uint32_t place) -> const assay_uop & {
+    return graph_.code.uops[ssa_.values[ssa_.uops[place].result.v].uop];
+  };
+  uint32_t test = made_by(ssa_.uops[at].b);
+  if (test == UINT32_MAX)
+    return std::nullopt;
+  const assay_uop &asked = uop_of(test);
+  auto form_of = [&](uint32_t place, const assay_uop &uop, bool second) {
+    if (!second)
+      return operand(ssa_.uops[place].a, uop.a);
+    return uop.b == ASSAY_UOP_IMMEDIATE ? expressions_.constant(static_cast<uint64_t>(uop.imm))
+                                        : operand(ssa_.uops[place].b, uop.b);
+  };
+  if (asked.op == ASSAY_UOP_is_zero || asked.op == ASSAY_UOP_not_zero)
+  {
+    ExprId tested = expressions_.zero_extend(form_of(test, asked, false), asked.width);
+    return Condition{asked.op == ASSAY_UOP_is_zero ? Op::equal : Op::not_equal, false, asked.width,
+                     tested, zero_, tested};
+  }
+  if (asked.op < ASSAY_UOP_if_o || asked.op > ASSAY_UOP_if_g)
+    return std::nullopt;
+  uint32_t made = made_by(ssa_.uops[test].a);
+  if (made == UINT32_MAX)
+    return std::nullopt;
+  const assay_uop &flags = uop_of(made);
+  ExprId left = form_of(made, flags, false), right = zero_;
+  bool of_zero = true; // compared with 0: no overflow, no carry
+  switch (flags.op) {
+  case ASSAY_UOP_flags_sub:
+    right = form_of(made, flags, true);
+    of_zero = false;
+    break;
+  case ASSAY_UOP_flags_and:
+    if (flags.b == ASSAY_UOP_IMMEDIATE || ssa_.uops[made].a != ssa_.uops[made].b)
+      return std::nullopt;
+    break;
+  case ASSAY_UOP_flags_inc:
+  case ASSAY_UOP_flags_dec:
+  case ASSAY_UOP_flags_add:
+    if (asked.op != ASSAY_UOP_if_e && asked.op != ASSAY_UOP_if_ne)
+      return std::nullopt;
+    left = expressions_.add(left, flags.op == ASSAY_UOP_flags_add   ? form_of(made, flags, true)
+                                  : flags.op == ASSAY_UOP_flags_inc ? expressions_.constant(1)
+                                                                    : expressions_.constant(~uint64_t{0}));
+    break;
+  case ASSAY_UOP_flags_result:
+    if (asked.op != ASSAY_UOP_if_e && asked.op != ASSAY_UOP_if_ne)
+      return std::nullopt;
+    break;
+  default:
+    return std::nullopt;
+  }
+  Condition result{Op::equal, false, flags.width, left, right, {}};
+  switch (asked.op) {
+  case ASSAY_UOP_if_e:
+    break;
+  case ASSAY_UOP_if_ne:
+    result.op = Op::not_equal;
+    break;
+  case ASSAY_UOP_if_b:
+  case ASSAY_UOP_if_ae:
+  case ASSAY_UOP_if_be:
+  case ASSAY_UOP_if_a:
+    result.op = asked.op == ASSAY_UOP_if_b    ? Op::less
+                : asked.op == ASSAY_UOP_if_ae ? Op::greater_equal
+                : asked.op == ASSAY_UOP_if_be ? Op::less_equal
+                                              : Op::greater;
+    break;
+  case ASSAY_UOP_if_s: // of a difference only without overflow
+  case ASSAY_UOP_if_ns:
+    if (!of_zero)
+      return std::nullopt;
+    result.op = asked.op == ASSAY_UOP_if_s ? Op::less : Op::greater_equal;
+    result.is_signed = true;
+    break;
+  case ASSAY_UOP_if_l:
+  case ASSAY_UOP_if_ge:
+  case ASSAY_UOP_if_le:
+  case ASSAY_UOP_if_g:
+    result.op = asked.op == ASSAY_UOP_if_l    ? Op::less
+                : asked.op == ASSAY_UOP_if_ge ? Op::greater_equal
+                : asked.op == ASSAY_UOP_if_le ? Op::less_equal
+                                              : Op::greater;
+    result.is_signed = true;
+    break;
+  default:
+    return std::nullopt;
+  }
+  result.left = result.is_signed ? expressions_.sign_extend(left, flags.width)
+                                 : expressions_.zero_extend(left, flags.width);
+  result.right = result.is_signed ? expressions_.sign_extend(right, flags.width)
+                                  : expressions_.zero_extend(right, flags.width);
+  result.difference = expressions_.sub(result.left, result.right);
+  if (result.op <= Op::not_equal)
+    result.difference = expressions_.zero_extend(expressions_.sub(left, right), flags.width);
+  return result;
+}
+
+template <class Visit> void Forms::for_each_definition(ExprId form, Visit visit) const {
+  const Expr &node = expressions_[form];
+  if (node.kind == ExprKind::definition) {
+    if (node.value != kBias)
+      visit(ValueId{static_cast<uint32_t>(node.value)});
+    return;
+  }
+  for (const Term &term : expressions_.terms(form))
+    for_each_definition(term.of, visit);
+}
+
+void Forms::definitions(ExprId form, std::vector<ValueId> &to) const {
+  for_each_definition(form, [&](ValueId value) {
+    if (std::find(to.begin(), to.end(), value) == to.end())
+      to.push_back(value);
+  });
+}
+
+bool Forms::invariant(ExprId form, uint32_t loop) const {
+  bool result = true;
+  for_each_definition(form, [&](ValueId value) {
+    result &= !ssa_.loops.contains(loop, ssa_.values[value.v].node);
+  });
+  return result;
+}
+
+bool Forms::affine(ExprId form, uint32_t node) const {
+  uint32_t loop = ssa_.loops.innermost[node];
+  while (loop != Loop::kNone && ssa_.loops.all[loop].parent != Loop::kNone)
+    loop = ssa_.loops.all[loop].parent;
+  return loop == Loop::kNone || invariant(form, loop);
+}
+
+std::string Forms::name(ValueId value) const {
+  const Value &what = ssa_.values[value.v];
+  if (what.variable == kVariables)
+    return fmt::format("t.{}", value.v);
+  if (what.variable == kMemory)
+    return fmt::format("M.{}", what.version);
+  if (const char *known = register_name(what.variable))
+    return fmt::format("{}.{}", known, what.version);
+  if (what.variable >= kVectors)
+    return fmt::format("zmm{}.{}", what.variable - kVectors, what.version);
+  return fmt::format("k{}.{}", what.variable - kMasks, what.version);
+}
+
+void Forms::append_term(const Term &term, bool is_first, std::string &to) const {
+  auto factor = static_cast<int64_t>(term.coefficient);
+  bool negative = factor < 0;
+  uint64_t magnitude = negative ? 0 - term.coefficient : term.coefficient;
+  to += is_first ? (negative ? "-" : "") : negative ? " - " : " + ";
+  if (magnitude != 1)
+    to += magnitude < 1 << 20 ? fmt::format("{}*", magnitude) : fmt::format("{:#x}*", magnitude);
+  append_text(term.of, to);
+}
+
+void Forms::append_text(ExprId form, std::string &to) const {
+  const Expr &node = expressions_[form];
+  auto number = [](uint64_t value) {
+    auto is_signed = static_cast<int64_t>(value);
+    return is_signed > -4096 && is_signed < 4096 ? fmt::format("{}", is_signed)
+                                                 : fmt::format("{:#x}", value);
+  };
+  switch (node.kind) {
+  case ExprKind::constant:
+    to += number(node.value);
+    return;
+  case ExprKind::definition:
+    to += node.value == kBias ? "base" : name({static_cast<uint32_t>(node.value)});
+    return;
+  case ExprKind::counter:
+    to += counter_names_[node.value];
+    return;
+  case ExprKind::zero_extend:
+  case ExprKind::sign_extend:
+    to += fmt::format("{}{}(", node.kind == ExprKind::zero_extend ? 'u' : 's', 8 * node.width);
+    append_text(expressions_.terms(form)[0].of, to);
+    to += ')';
+    return;
+  case ExprKind::sum: {
+    // Constants of the image are addresses in it: the bias is not shown.
+    std::vector<Term> terms;
+    bool has_bias = false;
+    for (const Term &term : expressions_.terms(form)) {
+      const Expr &of = expressions_[term.of];
+      if (of.kind == ExprKind::definition && of.value == kBias && term.coefficient == 1)
+        has_bias = true;
+      else
+        terms.push_back(term);
+    }
+    // Counters behind definitions, the innermost first, as on the slides.
+    auto rank = [&](const Term &term) {
+      const Expr &of = expressions_[term.of];
+      return of.kind == ExprKind::counter ? -static_cast<int64_t>(of.value) : INT64_MIN;
+    };
+    base::stable_sort(terms, [&](const Term &a, const Term &b) { return rank(a) < rank(b); });
+    bool is_first = true;
+    if (has_bias) {
+      to += fmt::format("{:#x}", node.value);
+      is_first = false;
+    }
+    for (const Term &term : terms) {
+      append_term(term, is_first, to);
+      is_first = false;
+    }
+    if (!has_bias && node.value) {
+      auto offset = static_cast<int64_t>(node.value);
+      to += offset < 0 ? " - " : " + ";
+      to += number(offset < 0 ? 0 - node.value : node.value);
+    }
+    return;
+  }
+  case ExprKind::operation: {
+    auto operands = expressions_.terms(form);
+    bool is_product = node.op == ASSAY_UOP_mul;
+    for (size_t i = 0; i < 2 && i < operands.size(); i++) {
+      if (i)
+        to += is_product ? "*" : " + ";
+      bool is_sum = expressions_[operands[i].of].kind == ExprKind::sum;
+      to += is_sum ? "(" : "";
+      if (operands[i].coefficient != 1)
+        to += fmt::format("{}*", static_cast<int64_t>(operands[i].coefficient));
+      append_text(operands[i].of, to);
+      to += is_sum ? ")" : "";
+    }
+    return;
+  }
+  default:
+    to += '?';
+  }
+}
+
+std::string Forms::text(ExprId form) const {
+  std::string to;
+  append_text(form, to);
+  return to;
+}
+
+std::string Forms::text(const Condition &condition) const {
+  static constexpr const char *kOps[] = {"==", "!=", "<", "<=", ">", ">="};
+  const char *op = kOps[static_cast<unsigned>(condition.op)];
+  bool ordered = condition.op >= Condition::Op::less;
+  return fmt::format("{} {} 0{}", text(condition.difference), op,
+                     ordered && !condition.is_signed ? " unsigned" : "");
+}
+
+} // namespace binary

@@ -1,0 +1,88 @@
+// Symbolic forms: each value and each address of a routine as a sum of a constant, loop counters and
+// definitions, with widths where they matter.
+//
+// Substitution stops at what a routine is given, at what it reads from memory, at what is not linear,
+// and at joins. A join at the head of a loop that goes up by the same amount in each turn is an
+// induction variable: a + I * b, I the turns of the loop from 0. A counter keeps its last value behind
+// its loop.
+//
+// Source: skeletonization.txt, "Symbolic Analysis".
+#pragma once
+
+#include "binary/expression.h"
+#include "binary/ssa.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace binary {
+
+// What a branch asks when it is taken: left OP right, of so many bytes, as they are without wrapping.
+struct Condition {
+  enum class Op : uint8_t { equal, not_equal, less, less_equal, greater, greater_equal };
+  Op op;
+  bool is_signed;
+  unsigned width;
+  ExprId left, right; // extended to 64 bits as they are compared
+  ExprId difference;  // left - right, for people
+};
+
+class Forms {
+public:
+  Forms(const FlowGraph &graph, const Ssa &ssa);
+
+  // Definitions are ValueIds, counters are indexes of loops.
+  const Expressions &expressions() const { return expressions_; }
+  ExprId of(ValueId value) const { return forms_[value.v]; }
+  // The address of micro-op number `at` in Ssa::uops, `uop` in the graph.
+  ExprId address(uint32_t at, const assay_uop &uop);
+  // Of micro-op number `at`, a branch; nullopt if its flags do not come from a comparison.
+  std::optional<Condition> condition(uint32_t at);
+  // The loop in whose turns the value is an induction variable, or Loop::kNone.
+  uint32_t induction_of(ValueId value) const { return induction_[value.v].loop; }
+
+  // The definitions in an expression; appended once each.
+  void definitions(ExprId form, std::vector<ValueId> &to) const;
+  // Whether all definitions in it are made outside the loop: it changes with counters alone.
+  bool invariant(ExprId form, uint32_t loop) const;
+  // Whether an address at this node changes with counters alone in all loops around it.
+  bool affine(ExprId form, uint32_t node) const;
+
+  // "rax.7", "I", and a form of them: "0xe294b88 + 8*J + 30416*I".
+  std::string name(ValueId value) const;
+  std::string counter_name(uint32_t loop) const { return counter_names_[loop]; }
+  std::string text(ExprId form) const;
+  std::string text(const Condition &condition) const;
+
+private:
+  struct Induction {
+    uint32_t loop = Loop::kNone;
+    ExprId step;
+    unsigned width = 8;
+  };
+  void name_counters();
+  void evaluate();
+  void find_inductions();
+  ExprId join(ValueId value);
+  ExprId turn(ValueId value, const Induction &induction);
+  ExprId substituted(ExprId form);
+  ExprId micro_op(uint32_t at, const assay_uop &uop);
+  ExprId operand(ValueId value, unsigned reg);
+  ExprId leaf(ValueId value, unsigned width = 8);
+  template <class Visit> void for_each_definition(ExprId form, Visit visit) const;
+  void append_text(ExprId form, std::string &to) const;
+  void append_term(const Term &term, bool is_first, std::string &to) const;
+
+  const FlowGraph &graph_;
+  const Ssa &ssa_;
+  Expressions expressions_;
+  ExprId zero_, bias_;
+  std::vector<ExprId> forms_;         // by value
+  std::vector<Induction> induction_;  // by value
+  std::vector<uint32_t> uop_at_;      // by value: its place in Ssa::uops
+  std::vector<std::string> counter_names_;
+};
+
+} // namespace binary

@@ -1,0 +1,353 @@
+// Joins are placed where the dominance frontiers of definitions say and the variable is live, and
+// names are given on a walk of the dominator tree. Source: Cytron, Ferrante, Rosen, Wegman, Zadeck:
+// Efficiently Computing Static Single Assignment Form and the Control Dependence Graph.
+//
+// A variable's liveness is one bit in a word, because there are 62 of them.
+
+#include "binary/ssa.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace binary {
+namespace {
+
+constexpr VariableSet kKeptByCalls = bit(ASSAY_REG_RBX) | bit(ASSAY_REG_RSP) | bit(ASSAY_REG_RBP) |
+                                     bit(12) | bit(13) | bit(14) | bit(15) | bit(kControl) |
+                                     bit(kFs) | bit(kGs);
+constexpr VariableSet kAll = bit(kVariables) - 1;
+
+bool is_call(const Instruction &instruction) {
+  return instruction.flow == Flow::call || instruction.flow == Flow::indirect_call;
+}
+
+bool writes_memory(const assay_uop &uop) {
+  return uop.op == ASSAY_UOP_store || uop.op == ASSAY_UOP_store_if;
+}
+bool reads_memory(const assay_uop &uop) {
+  return uop.op == ASSAY_UOP_load || uop.op == ASSAY_UOP_load_if;
+}
+bool has_result(const assay_uop &uop) {
+  return !writes_memory(uop) && uop.op != ASSAY_UOP_jump && uop.op != ASSAY_UOP_branch &&
+         uop.op != ASSAY_UOP_opaque;
+}
+bool is_register(unsigned reg) {
+  return reg != ASSAY_UOP_IMMEDIATE && reg != ASSAY_REG_ZERO && reg != ASSAY_REG_BIAS;
+}
+bool uses_c(const assay_uop &uop) {
+  return uop.b != ASSAY_UOP_IMMEDIATE && uop.c != ASSAY_REG_ZERO;
+}
+
+// The variables that an instruction reads before it writes them, and those that it writes.
+struct Effects {
+  VariableSet reads = 0, writes = 0;
+};
+
+Effects effects_of(const Code &code, const Instruction &instruction) {
+  Effects effects;
+  auto read = [&](unsigned reg) {
+    if (!is_register(reg))
+      return;
+    if (unsigned variable = variable_of(reg); variable < kVariables)
+      effects.reads |= bit(variable) & ~effects.writes;
+  };
+  for (const assay_uop &uop : code.uops_of(instruction)) {
+    read(uop.a);
+    read(uop.b);
+    if (uses_c(uop))
+      read(uop.c);
+    if (writes_memory(uop)) {
+      read(uop.dst);
+      effects.reads |= bit(kMemory) & ~effects.writes;
+      effects.writes |= bit(kMemory);
+    } else if (has_result(uop)) {
+      if (reads_memory(uop))
+        effects.reads |= bit(kMemory) & ~effects.writes;
+      if (unsigned variable = variable_of(uop.dst); variable < kVariables) {
+        if (variable >= kVectors && variable < kMemory)
+          effects.reads |= bit(variable) & ~effects.writes; // the other lanes stay
+        effects.writes |= bit(variable);
+      }
+    }
+  }
+  if (instruction.opaque) {
+    effects.reads |= instruction.reads & ~effects.writes;
+    effects.writes |= instruction.writes;
+  }
+  if (is_call(instruction))
+    effects.writes |= kAll & ~kKeptByCalls;
+  return effects;
+}
+
+class Construction {
+public:
+  explicit Construction(const FlowGraph &graph) : graph_(graph) {}
+
+  Ssa run() {
+    if (!make_nodes()) {
+      ssa_.irreducible = true;
+      return std::move(ssa_);
+    }
+    find_live();
+    place_joins();
+    rename();
+    return std::move(ssa_);
+  }
+
+private:
+  bool make_nodes() {
+    auto blocks = static_cast<uint32_t>(graph_.blocks.size());
+    ssa_.successors.assign(blocks + 1, {});
+    std::vector<uint32_t> original(blocks + 1);
+    for (uint32_t b = 0; b < blocks; b++) {
+      original[b + 1] = b;
+      for (uint32_t to : graph_.blocks[b].successors)
+        ssa_.successors[b + 1].push_back(to + 1);
+    }
+    original[0] = Node::kNoBlock;
+    for (uint32_t entry : graph_.entries)
+      if (auto &from_root = ssa_.successors[Ssa::kRoot];
+          std::find(from_root.begin(), from_root.end(), entry + 1) == from_root.end())
+        from_root.push_back(entry + 1);
+    if (!make_reducible(ssa_.successors, Ssa::kRoot, original, 4 * size_t{blocks} + 200))
+      return false;
+    ssa_.dominators = dominators(ssa_.successors, Ssa::kRoot);
+    ssa_.loops = find_loops(ssa_.successors, ssa_.dominators);
+    if (add_preheaders(original)) {
+      ssa_.dominators = dominators(ssa_.successors, Ssa::kRoot);
+      ssa_.loops = find_loops(ssa_.successors, ssa_.dominators);
+    }
+    size_t count = ssa_.successors.size();
+    ssa_.nodes.resize(count);
+    ssa_.predecessors.assign(count, {});
+    uint32_t uops = 0;
+    for (uint32_t node = 0; node < count; node++) {
+      ssa_.nodes[node].block = original[node];
+      ssa_.nodes[node].first_uop = uops;
+      if (!reachable(node))
+        continue;
+      for (const Instruction &instruction : instructions_of(node))
+        uops += instruction.uops;
+      for (uint32_t to : ssa_.successors[node])
+        ssa_.predecessors[to].push_back(node);
+    }
+    ssa_.uops.resize(uops);
+    return true;
+  }
+
+  // Loops that are entered from several places get an empty node before their head, where what they
+  // start from is joined.
+  bool add_preheaders(std::vector<uint32_t> &original) {
+    bool any = false;
+    for (const Loop &loop : ssa_.loops.all) {
+      std::vector<uint32_t> outside;
+      for (uint32_t node : ssa_.dominators.order)
+        for (uint32_t to : ssa_.successors[node])
+          if (to == loop.head && !ssa_.dominators.dominates(loop.head, node))
+            outside.push_back(node);
+      if (outside.size() < 2)
+        continue;
+      auto before = static_cast<uint32_t>(ssa_.successors.size());
+      ssa_.successors.push_back({loop.head});
+      original.push_back(Node::kNoBlock);
+      for (uint32_t node : outside)
+        for (uint32_t &to : ssa_.successors[node])
+          if (to == loop.head)
+            to = before;
+      any = true;
+    }
+    return any;
+  }
+
+  bool reachable(uint32_t node) const {
+    return ssa_.dominators.number[node] != Dominators::kNone;
+  }
+  std::span<const Instruction> instructions_of(uint32_t node) const {
+    uint32_t block = ssa_.nodes[node].block;
+    return block == Node::kNoBlock ? std::span<const Instruction>{}
+                                   : graph_.instructions_of(graph_.blocks[block]);
+  }
+
+  void find_live() {
+    size_t count = ssa_.nodes.size();
+    std::vector<VariableSet> reads(count, 0);
+    writes_.assign(count, 0);
+    live_in_.assign(count, 0);
+    for (uint32_t node : ssa_.dominators.order)
+      for (const Instruction &instruction : instructions_of(node)) {
+        Effects effects = effects_of(graph_.code, instruction);
+        reads[node] |= effects.reads & ~writes_[node];
+        writes_[node] |= effects.writes;
+      }
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (auto at = ssa_.dominators.order.rbegin(); at != ssa_.dominators.order.rend(); ++at) {
+        VariableSet out = 0;
+        for (uint32_t to : ssa_.successors[*at])
+          out |= live_in_[to];
+        VariableSet in = reads[*at] | (out & ~writes_[*at]);
+        changed |= in != live_in_[*at];
+        live_in_[*at] = in;
+      }
+    }
+  }
+
+  void place_joins() {
+    size_t count = ssa_.nodes.size();
+    joins_.assign(count, 0);
+    std::vector<VariableSet> to_do(count, 0);
+    std::vector<uint32_t> work;
+    for (uint32_t node : ssa_.dominators.order) {
+      to_do[node] = node == Ssa::kRoot ? kAll : writes_[node];
+      work.push_back(node);
+    }
+    while (!work.empty()) {
+      uint32_t node = work.back();
+      work.pop_back();
+      VariableSet written = std::exchange(to_do[node], 0);
+      for (uint32_t at : ssa_.dominators.frontier[node]) {
+        VariableSet placed = written & live_in_[at] & ~joins_[at];
+        if (!placed)
+          continue;
+        joins_[at] |= placed;
+        if (!to_do[at])
+          work.push_back(at);
+        to_do[at] |= placed;
+      }
+    }
+  }
+
+  ValueId make(Value value) {
+    value.version = value.variable < kVariables ? versions_[value.variable]++ : 0;
+    ssa_.values.push_back(value);
+    ssa_.join_first.push_back(0);
+    return {static_cast<uint32_t>(ssa_.values.size() - 1)};
+  }
+
+  void rename() {
+    for (unsigned variable = 0; variable < kVariables; variable++)
+      current_[variable] = make({.kind = ValueKind::entry, .variable = static_cast<uint8_t>(variable)});
+    for (uint32_t node : ssa_.dominators.order)
+      for (VariableSet left = joins_[node]; left; left &= left - 1) {
+        auto variable = static_cast<uint8_t>(std::countr_zero(left));
+        ValueId join = make({.kind = ValueKind::join, .variable = variable, .node = node});
+        ssa_.nodes[node].joins.push_back(join);
+        ssa_.join_first[join.v] = static_cast<uint32_t>(ssa_.join_operands.size());
+        ssa_.join_operands.resize(ssa_.join_operands.size() + ssa_.predecessors[node].size());
+      }
+    // Down the dominator tree; what a node changed is put back when it is left.
+    struct Visit {
+      uint32_t node;
+      size_t next_child;
+      std::array<ValueId, kVariables> before;
+    };
+    std::vector<Visit> stack;
+    auto enter = [&](uint32_t node) {
+      stack.push_back({node, 0, current_});
+      number(node);
+    };
+    enter(Ssa::kRoot);
+    while (!stack.empty()) {
+      auto &children = ssa_.dominators.children[stack.back().node];
+      if (stack.back().next_child < children.size()) {
+        enter(children[stack.back().next_child++]);
+      } else {
+        current_ = stack.back().before;
+        stack.pop_back();
+      }
+    }
+  }
+
+  void number(uint32_t node) {
+    for (ValueId join : ssa_.nodes[node].joins)
+      current_[ssa_.values[join.v].variable] = join;
+    uint32_t at = ssa_.nodes[node].first_uop;
+    for (const Instruction &instruction : instructions_of(node)) {
+      number(node, instruction, at);
+      at += instruction.uops;
+    }
+    for (uint32_t to : ssa_.successors[node])
+      for (ValueId join : ssa_.nodes[to].joins) {
+        const auto &from = ssa_.predecessors[to];
+        for (size_t i = 0; i < from.size(); i++)
+          if (from[i] == node)
+            ssa_.join_operands[ssa_.join_first[join.v] + i] =
+                current_[ssa_.values[join.v].variable];
+      }
+  }
+
+  ValueId read(unsigned reg) const {
+    if (!is_register(reg))
+      return {};
+    unsigned variable = variable_of(reg);
+    return variable < kVariables ? current_[variable] : temporaries_[reg - ASSAY_REG_TEMPORARIES];
+  }
+
+  void number(uint32_t node, const Instruction &instruction, uint32_t at) {
+    auto index = static_cast<uint32_t>(&instruction - graph_.code.instructions.data());
+    ValueId stack_pointer = current_[ASSAY_REG_RSP];
+    for (uint32_t i = 0; i < instruction.uops; i++) {
+      const assay_uop &uop = graph_.code.uops[instruction.uop + i];
+      UopValues &values = ssa_.uops[at + i];
+      values.a = read(uop.a);
+      values.b = read(uop.b);
+      if (uses_c(uop))
+        values.c = read(uop.c);
+      if (writes_memory(uop))
+        values.stored = read(uop.dst);
+      if (reads_memory(uop))
+        values.memory = current_[kMemory];
+      unsigned variable = writes_memory(uop) ? unsigned{kMemory} : variable_of(uop.dst);
+      if (!writes_memory(uop) && !has_result(uop))
+        continue;
+      values.result = make({.kind = ValueKind::micro_op,
+                            .variable = static_cast<uint8_t>(variable),
+                            .node = node,
+                            .instruction = index,
+                            .uop = instruction.uop + i});
+      if (variable < kVariables)
+        current_[variable] = values.result;
+      else
+        temporaries_[uop.dst - ASSAY_REG_TEMPORARIES] = values.result;
+    }
+    if (instruction.opaque)
+      define(instruction.writes, ValueKind::opaque, node, index);
+    if (is_call(instruction)) {
+      define(kAll & ~kKeptByCalls, ValueKind::call, node, index);
+      current_[ASSAY_REG_RSP] = stack_pointer;
+    }
+  }
+
+  // One value for all vectors and masks: nothing looks into them.
+  void define(VariableSet which, ValueKind kind, uint32_t node, uint32_t instruction) {
+    constexpr VariableSet kWide = (bit(kMemory) - 1) & ~(bit(kMasks) - 1);
+    ValueId wide;
+    for (VariableSet left = which; left; left &= left - 1) {
+      auto variable = static_cast<uint8_t>(std::countr_zero(left));
+      if ((bit(variable) & kWide) && wide.known()) {
+        current_[variable] = wide;
+        continue;
+      }
+      current_[variable] =
+          make({.kind = kind, .variable = variable, .node = node, .instruction = instruction});
+      if (bit(variable) & kWide)
+        wide = current_[variable];
+    }
+  }
+
+  const FlowGraph &graph_;
+  Ssa ssa_;
+  std::vector<VariableSet> writes_, live_in_, joins_;
+  std::array<ValueId, kVariables> current_;
+  std::array<ValueId, ASSAY_UOP_TEMPORARIES> temporaries_;
+  std::array<uint32_t, kVariables> versions_{};
+};
+
+} // namespace
+
+Ssa single_assignment(const FlowGraph &graph) {
+  return Construction(graph).run();
+}
+
+} // namespace binary

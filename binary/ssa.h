@@ -1,0 +1,75 @@
+// Static single assignment: each value that a routine makes, where it is made, and what it is made of.
+//
+// Variables are the general registers, the flags, each vector and mask register as a whole, and all
+// memory (binary/code.h). Temporaries of micro-ops live within their instruction and need no joins.
+// Calls keep rbx, rbp, r12 to r15 and rsp, as the System V ABI says, and define all other registers,
+// the flags and memory anew.
+#pragma once
+
+#include "base/strong_id.h"
+#include "binary/dominators.h"
+#include "binary/flow_graph.h"
+#include "binary/loops.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace binary {
+
+using ValueId = base::Id<struct ValueTag>;
+
+enum class ValueKind : uint8_t {
+  entry,   // what a variable holds when the routine begins
+  join,    // of the predecessors' values: `operands`
+  micro_op,
+  call,    // what a call leaves
+  opaque,  // what an opaque instruction leaves
+};
+
+struct Value {
+  ValueKind kind = ValueKind::entry;
+  uint8_t variable = kVariables; // kVariables: a temporary
+  uint32_t node = 0;
+  uint32_t instruction = 0; // in FlowGraph::code; of joins and entries nothing
+  uint32_t uop = 0;         // of a micro_op, in FlowGraph::code
+  uint32_t version = 0;     // numbers the values of a variable
+};
+
+// What a micro-op reads, as values; not known() where it reads nothing or a constant.
+struct UopValues {
+  ValueId a, b, c;
+  ValueId stored; // by a store
+  ValueId memory; // the state that a load reads
+  ValueId result;
+};
+
+// A routine with its graph made reducible: nodes are blocks or copies of them.
+struct Node {
+  static constexpr uint32_t kNoBlock = UINT32_MAX;
+  uint32_t block = kNoBlock; // of the root, and of what is before the head of a loop: none
+  uint32_t first_uop = 0;    // its micro-ops: Ssa::uops[first_uop], …
+  std::vector<ValueId> joins; // values
+};
+
+struct Ssa {
+  static constexpr uint32_t kRoot = 0; // a node before all entries
+  std::vector<Node> nodes;
+  Edges successors, predecessors;
+  Dominators dominators;
+  Loops loops;
+  std::vector<Value> values;
+  std::vector<UopValues> uops;
+  // Of a join: the values from each of predecessors[node], in that order.
+  std::span<const ValueId> operands(ValueId join) const {
+    return {join_operands.data() + join_first[join.v], predecessors[values[join.v].node].size()};
+  }
+  bool irreducible = false; // too large to be made reducible: nothing but this is there
+
+  std::vector<ValueId> join_operands;
+  std::vector<uint32_t> join_first; // by value
+};
+
+Ssa single_assignment(const FlowGraph &graph);
+
+} // namespace binary
