@@ -16,7 +16,7 @@ struct ExplainedAccess {
   bool write = false;
   unsigned size = 0;  // bytes
   std::string form;   // "0x404060 + 8*J + 4112*I"; empty if nothing is known
-  bool affine = false; // a sum of constants, loop counters and definitions, widths considered
+  bool affine = false; // in all loops around it, it changes with their counters alone
   unsigned depth = 0;  // loops around it
 };
 
@@ -33,7 +33,7 @@ struct ExplainedLine { // one instruction
 
 struct ExplainedLoop {
   uint64_t head = 0;             // address
-  std::string counter;           // "I": its turns, from 0
+  std::string counter;           // "I": its turns, from 0; empty if it is entered at several places
   uint32_t parent = UINT32_MAX;  // in ExplainedFunction::loops
   unsigned depth = 1;            // 1: outermost
 };
@@ -41,7 +41,8 @@ struct ExplainedLoop {
 struct ExplainedDefinition { // a value that the forms need and that is not computed from others
   std::string name; // "rdi.0", "rax.7"
   uint64_t pc = 0;  // the instruction that makes it; of an argument the routine's address
-  std::string what; // "argument", "load", "result of a call", "join", "computed"
+  std::string what; // "argument", "load", "result of a call", "join", "computed" …
+  bool recorded = true; // has to be logged; else it is given, or a join of known values
 };
 
 struct ExplainedFunction {
@@ -53,6 +54,8 @@ struct ExplainedFunction {
   std::string why_not;         // "unresolved_jump"; empty if it is understood
   std::string why_not_meaning; // a sentence
   uint64_t where = 0;          // the address at which it was not understood
+  uint64_t instructions = 0, access_count = 0, affine_count = 0;
+  uint64_t recorded_count = 0, argument_count = 0; // definitions
   std::vector<ExplainedLoop> loops;
   std::vector<ExplainedLine> lines; // by block, in the order of their addresses
   std::vector<ExplainedAccess> accesses;
@@ -63,8 +66,9 @@ struct ExplainSummary {
   uint64_t functions = 0, understood = 0;
   std::map<std::string, uint64_t> why_not; // reason -> functions
   uint64_t instructions = 0, opaque_instructions = 0, loops = 0, jump_tables = 0;
-  uint64_t accesses = 0, affine = 0, with_form = 0;
-  uint64_t definitions = 0; // to log, so that every access with a form can be computed
+  uint64_t accesses = 0, affine = 0;
+  uint64_t definitions = 0; // to log, so that every access can be computed
+  uint64_t arguments = 0;   // of the functions, that the forms need besides
 };
 
 struct Explanation {

@@ -73,7 +73,7 @@ void make_opaque(Lift &lift) {
   }
   if (decoded.mnemonic == ZYDIS_MNEMONIC_SYSCALL) { // the kernel reads and writes what it likes
     instruction.reads |= bit(kMemory);
-    instruction.writes |= bit(kMemory) | bit(ASSAY_REG_RAX);
+    instruction.writes |= bit(kMemory) | bit(ASSAY_REG_RAX) | bit(kFs) | bit(kGs); // arch_prctl
   }
   lift.emit(ASSAY_UOP_opaque, 8, ASSAY_REG_ZERO, {});
 }

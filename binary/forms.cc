@@ -16,8 +16,6 @@
 namespace binary {
 namespace {
 
-constexpr uint64_t kBias = UINT64_MAX; // as a definition: where the image lies
-
 unsigned width_of(uint64_t most) {
   return most <= 0xff ? 1 : most <= 0xffff ? 2 : most <= 0xffffffff ? 4 : 8;
 }
@@ -175,6 +173,8 @@ void Forms::evaluate() {
 
 void Forms::find_inductions() {
   for (uint32_t index = 0; index < ssa_.loops.all.size(); index++) {
+    if (ssa_.loops.all[index].irregular)
+      continue;
     uint32_t head = ssa_.loops.all[index].head;
     for (ValueId value : ssa_.nodes[head].joins) {
       if (ssa_.values[value.v].variable >= kFlags)
@@ -322,27 +322,9 @@ std::optional<Condition> Forms::condition(uint32_t at) {
   return result;
 }
 
-template <class Visit> void Forms::for_each_definition(ExprId form, Visit visit) const {
-  const Expr &node = expressions_[form];
-  if (node.kind == ExprKind::definition) {
-    if (node.value != kBias)
-      visit(ValueId{static_cast<uint32_t>(node.value)});
-    return;
-  }
-  for (const Term &term : expressions_.terms(form))
-    for_each_definition(term.of, visit);
-}
-
-void Forms::definitions(ExprId form, std::vector<ValueId> &to) const {
-  for_each_definition(form, [&](ValueId value) {
-    if (std::find(to.begin(), to.end(), value) == to.end())
-      to.push_back(value);
-  });
-}
-
 bool Forms::invariant(ExprId form, uint32_t loop) const {
   bool result = true;
-  for_each_definition(form, [&](ValueId value) {
+  definitions(form, [&](ValueId value) {
     result &= !ssa_.loops.contains(loop, ssa_.values[value.v].node);
   });
   return result;

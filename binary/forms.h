@@ -43,8 +43,8 @@ public:
   // The loop in whose turns the value is an induction variable, or Loop::kNone.
   uint32_t induction_of(ValueId value) const { return induction_[value.v].loop; }
 
-  // The definitions in an expression; appended once each.
-  void definitions(ExprId form, std::vector<ValueId> &to) const;
+  // Visits the definitions in an expression, as often as they occur.
+  template <class Visit> void definitions(ExprId form, Visit visit) const;
   // Whether all definitions in it are made outside the loop: it changes with counters alone.
   bool invariant(ExprId form, uint32_t loop) const;
   // Whether an address at this node changes with counters alone in all loops around it.
@@ -71,7 +71,7 @@ private:
   ExprId micro_op(uint32_t at, const assay_uop &uop);
   ExprId operand(ValueId value, unsigned reg);
   ExprId leaf(ValueId value, unsigned width = 8);
-  template <class Visit> void for_each_definition(ExprId form, Visit visit) const;
+  static constexpr uint64_t kBias = UINT64_MAX; // as a definition: where the image lies
   void append_text(ExprId form, std::string &to) const;
   void append_term(const Term &term, bool is_first, std::string &to) const;
 
@@ -84,5 +84,16 @@ private:
   std::vector<uint32_t> uop_at_;      // by value: its place in Ssa::uops
   std::vector<std::string> counter_names_;
 };
+
+template <class Visit> void Forms::definitions(ExprId form, Visit visit) const {
+  const Expr &node = expressions_[form];
+  if (node.kind == ExprKind::definition) {
+    if (node.value != kBias)
+      visit(ValueId{static_cast<uint32_t>(node.value)});
+    return;
+  }
+  for (const Term &term : expressions_.terms(form))
+    definitions(term.of, visit);
+}
 
 } // namespace binary

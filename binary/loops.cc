@@ -1,16 +1,20 @@
-// Natural loops, outermost first: a loop is what reaches its back edges without passing its head.
+// A loop is a strongly connected component: its head is where it is entered, and the loops inside are
+// the components of what is left without the head.
 //
-// Irreducible regions are strongly connected components with more than one entry. The head is the
-// entry with the most edges from within; all other nodes of the component are copied, and edges that
-// come from outside to them go to the copies. In the component itself the head is the only entry then,
-// and the copies, which no longer contain it, are smaller: the same is done inside both until nothing
-// is left. Source: Janssen, Corporaal: Making Graphs Reducible with Controlled Node Splitting, for
-// how few copies a good choice of the head needs.
+// A component with more than one entry is irreducible. The head is the entry with the most edges from
+// within; all other nodes are copied, and edges that come from outside to them go to the copies. In
+// the component itself the head is the only entry then, and the copies, which no longer contain it,
+// are smaller: the same is done inside both until nothing is left. Source: Janssen, Corporaal: Making
+// Graphs Reducible with Controlled Node Splitting, for how few copies a good choice of the head needs.
+// Dispatchers of interpreters, where everything jumps to everything, would need millions: there the
+// loop stays irregular.
 
 #include "binary/loops.h"
 
 #include <algorithm>
-#include <functional>
+#include <numeric>
+#include <tuple>
+#include <utility>
 
 namespace binary {
 namespace {
@@ -71,130 +75,115 @@ std::vector<std::vector<uint32_t>> components(const Edges &successors,
   return found;
 }
 
-class Reducer {
-public:
-  Reducer(Edges &successors, uint32_t root, std::vector<uint32_t> &original, size_t most)
-      : successors_(successors), root_(root), original_(original), most_(most),
-        level_of_(successors.size(), 0) {}
+struct Region {
+  std::vector<uint32_t> nodes;
+  uint32_t level;
+  uint32_t loop; // that it is the inside of
+};
 
-  bool run() {
-    std::vector<uint32_t> all;
-    for (uint32_t node : dominators(successors_, root_).order)
-      all.push_back(node);
-    // Unreachable nodes are at no level.
-    std::fill(level_of_.begin(), level_of_.end(), kNowhere);
-    for (uint32_t node : all)
-      level_of_[node] = 1;
-    next_level_ = 2;
-    std::vector<Region> work{{std::move(all), 1}};
-    while (!work.empty()) {
-      Region region = std::move(work.back());
-      work.pop_back();
-      if (!reduce(std::move(region), work))
-        return false;
-    }
-    return true;
+// The regions of a graph: all of it, and the insides of loops.
+class Regions {
+public:
+  Regions(Edges &successors, uint32_t root) : successors_(successors), root_(root) {
+    level_of_.assign(successors.size(), kNowhere);
+    Region all{dominators(successors, root).order, next_level_++, Loop::kNone};
+    for (uint32_t node : all.nodes)
+      level_of_[node] = all.level;
+    work_.push_back(std::move(all));
   }
 
-private:
-  static constexpr uint32_t kNowhere = 0;
-  struct Region {
-    std::vector<uint32_t> nodes;
-    uint32_t level;
-  };
-
-  // Gives each component of the region one entry, and leaves what is inside of it for later.
-  bool reduce(Region region, std::vector<Region> &work) {
-    for (;;) {
-      bool copied = false;
-      auto found = components(successors_, region.nodes, level_of_, region.level);
-      for (auto &component : found) {
-        if (component.size() == 1)
-          continue;
-        auto heads = entries_of(component);
-        if (heads.size() > 1) {
-          if (!copy_all_but(best_head(component, heads), component, region))
-            return false;
-          copied = true;
-          break; // the region has changed
-        }
+  bool take(Region &region) {
+    if (work_.empty())
+      return false;
+    region = std::move(work_.back());
+    work_.pop_back();
+    return true;
+  }
+  // The loops that are directly in a region.
+  std::vector<std::vector<uint32_t>> components_of(const Region &region) const {
+    auto found = components(successors_, region.nodes, level_of_, region.level);
+    std::erase_if(found, [&](const std::vector<uint32_t> &component) {
+      const auto &to = successors_[component.front()];
+      return component.size() == 1 &&
+             std::find(to.begin(), to.end(), component.front()) == to.end();
+    });
+    return found;
+  }
+  void go_inside(const std::vector<uint32_t> &component, uint32_t head, uint32_t loop) {
+    Region inner{{}, next_level_++, loop};
+    for (uint32_t node : component)
+      if (node != head) {
+        inner.nodes.push_back(node);
+        level_of_[node] = inner.level;
       }
-      if (copied)
-        continue;
-      for (auto &component : found) {
-        if (component.size() == 1)
-          continue;
-        uint32_t head = entries_of(component).front();
-        Region inner{{}, next_level_++};
-        for (uint32_t node : component)
-          if (node != head) {
-            inner.nodes.push_back(node);
-            level_of_[node] = inner.level;
-          }
-        work.push_back(std::move(inner));
-      }
-      return true;
-    }
+    work_.push_back(std::move(inner));
+  }
+  void leave_out(const std::vector<uint32_t> &component) {
+    for (uint32_t node : component)
+      level_of_[node] = kNowhere;
   }
 
   std::vector<uint32_t> entries_of(const std::vector<uint32_t> &component) {
     mark(component);
     std::vector<uint32_t> entries;
-    for (uint32_t node = 0; node < successors_.size(); node++) {
-      if (marked_[node] || level_of_[node] == kNowhere)
-        continue;
-      for (uint32_t to : successors_[node])
-        if (marked_[to] && std::find(entries.begin(), entries.end(), to) == entries.end())
-          entries.push_back(to);
-    }
-    if (marked_[root_] && std::find(entries.begin(), entries.end(), root_) == entries.end())
-      entries.push_back(root_);
+    auto add = [&](uint32_t node) {
+      if (std::find(entries.begin(), entries.end(), node) == entries.end())
+        entries.push_back(node);
+    };
+    if (marked_[root_])
+      add(root_);
+    for (uint32_t node = 0; node < successors_.size(); node++)
+      if (!marked_[node] && level_of_[node] != kNowhere)
+        for (uint32_t to : successors_[node])
+          if (marked_[to])
+            add(to);
     return entries;
   }
 
-  uint32_t best_head(const std::vector<uint32_t> &component, const std::vector<uint32_t> &heads) {
-    mark(component);
-    uint32_t best = heads.front();
-    size_t most = 0;
-    for (uint32_t head : heads) {
-      size_t edges = head == root_ ? successors_.size() : 0;
+  uint32_t best_head(const std::vector<uint32_t> &component, const std::vector<uint32_t> &entries) {
+    uint32_t best = entries.front();
+    ptrdiff_t most = -1;
+    for (uint32_t entry : entries) {
+      ptrdiff_t edges = entry == root_ ? PTRDIFF_MAX : 0;
       for (uint32_t node : component)
-        edges += static_cast<size_t>(
-            std::count(successors_[node].begin(), successors_[node].end(), head));
+        if (entry != root_)
+          edges += std::count(successors_[node].begin(), successors_[node].end(), entry);
       if (edges > most) {
         most = edges;
-        best = head;
+        best = entry;
       }
     }
     return best;
   }
 
-  bool copy_all_but(uint32_t head, const std::vector<uint32_t> &component, Region &region) {
-    if (successors_.size() + component.size() > most_)
-      return false;
+  void copy_all_but(uint32_t head, const std::vector<uint32_t> &component, Region &region,
+                    std::vector<uint32_t> &original) {
     mark(component);
     marked_[head] = false;
-    std::vector<uint32_t> copy_of(successors_.size(), UINT32_MAX);
     auto before = static_cast<uint32_t>(successors_.size());
+    std::vector<uint32_t> copy_of(before, 0);
     for (uint32_t node : component)
       if (node != head) {
         copy_of[node] = static_cast<uint32_t>(successors_.size());
-        successors_.push_back(successors_[node]);
-        uint32_t what = original_[node];
-        original_.push_back(what);
+        auto edges = successors_[node];
+        successors_.push_back(std::move(edges));
+        uint32_t what = original[node];
+        original.push_back(what);
         level_of_.push_back(region.level);
         region.nodes.push_back(copy_of[node]);
       }
     for (uint32_t node = 0; node < successors_.size(); node++) {
-      bool is_copy = node >= before, inside = !is_copy && (marked_[node] || node == head);
+      bool inside = node < before && (marked_[node] || node == head);
       if (inside || level_of_[node] == kNowhere)
         continue;
       for (uint32_t &to : successors_[node])
         if (to < before && marked_[to])
           to = copy_of[to];
     }
-    return true;
   }
+
+private:
+  static constexpr uint32_t kNowhere = 0; // not reached, or not any more
 
   void mark(const std::vector<uint32_t> &nodes) {
     marked_.assign(successors_.size(), false);
@@ -204,10 +193,9 @@ private:
 
   Edges &successors_;
   uint32_t root_;
-  std::vector<uint32_t> &original_;
-  size_t most_;
-  std::vector<uint32_t> level_of_; // the innermost region that a node is in, without its head
+  std::vector<uint32_t> level_of_; // of the innermost region that a node is in
   std::vector<bool> marked_;
+  std::vector<Region> work_;
   uint32_t next_level_ = 1;
 };
 
@@ -222,40 +210,85 @@ bool is_reducible(const Edges &successors, uint32_t root) {
 
 } // namespace
 
-bool make_reducible(Edges &successors, uint32_t root, std::vector<uint32_t> &original, size_t most) {
-  return is_reducible(successors, root) || Reducer(successors, root, original, most).run();
+bool make_reducible(Edges &given, uint32_t root, std::vector<uint32_t> &original, size_t most) {
+  if (is_reducible(given, root))
+    return true;
+  Edges successors = given;
+  std::vector<uint32_t> copies = original;
+  Regions regions(successors, root);
+  for (Region region; regions.take(region);) {
+    bool copied = true;
+    while (copied) {
+      copied = false;
+      for (const auto &component : regions.components_of(region)) {
+        auto entries = regions.entries_of(component);
+        if (entries.size() < 2)
+          continue;
+        if (successors.size() + component.size() > most)
+          return false;
+        regions.copy_all_but(regions.best_head(component, entries), component, region, copies);
+        copied = true; // the region has changed
+        break;
+      }
+    }
+    for (const auto &component : regions.components_of(region)) {
+      auto entries = regions.entries_of(component);
+      if (entries.empty()) // all that led here goes to a copy now
+        regions.leave_out(component);
+      else
+        regions.go_inside(component, entries.front(), Loop::kNone);
+    }
+  }
+  given = std::move(successors);
+  original = std::move(copies);
+  return true;
 }
 
-Loops find_loops(const Edges &successors, const Dominators &dominators) {
-  Loops loops;
-  loops.innermost.assign(successors.size(), Loop::kNone);
-  Edges predecessors(successors.size());
-  for (uint32_t node : dominators.order)
-    for (uint32_t to : successors[node])
-      predecessors[to].push_back(node);
-  // Heads in reverse postorder: an outer loop before those inside.
-  for (uint32_t head : dominators.order) {
+Loops find_loops(const Edges &given, const Dominators &dominators, uint32_t root) {
+  Edges successors = given;
+  Regions regions(successors, root);
+  struct Found {
     Loop loop;
-    loop.head = head;
-    for (uint32_t from : predecessors[head])
-      if (dominators.dominates(head, from))
-        loop.back.push_back(from);
-    if (loop.back.empty())
-      continue;
-    auto index = static_cast<uint32_t>(loops.all.size());
-    loop.parent = loops.innermost[head];
-    loop.depth = loop.parent == Loop::kNone ? 1 : loops.all[loop.parent].depth + 1;
-    std::vector<uint32_t> work = loop.back;
-    loops.innermost[head] = index;
-    while (!work.empty()) {
-      uint32_t node = work.back();
-      work.pop_back();
-      if (loops.innermost[node] == index)
-        continue;
-      loops.innermost[node] = index;
-      for (uint32_t from : predecessors[node])
-        work.push_back(from);
+    uint32_t first; // of its nodes in reverse postorder
+    std::vector<uint32_t> nodes;
+  };
+  std::vector<Found> found;
+  for (Region region; regions.take(region);)
+    for (auto &component : regions.components_of(region)) {
+      auto entries = regions.entries_of(component);
+      Found made;
+      made.loop.head = regions.best_head(component, entries);
+      made.loop.parent = region.loop;
+      made.loop.depth = region.loop == Loop::kNone ? 1 : found[region.loop].loop.depth + 1;
+      made.loop.irregular = entries.size() > 1;
+      made.first = UINT32_MAX;
+      for (uint32_t node : component) {
+        made.first = std::min(made.first, dominators.number[node]);
+        const auto &to = successors[node];
+        if (std::find(to.begin(), to.end(), made.loop.head) != to.end())
+          made.loop.back.push_back(node);
+      }
+      made.nodes = component;
+      regions.go_inside(component, made.loop.head, static_cast<uint32_t>(found.size()));
+      found.push_back(std::move(made));
     }
+  // In the order in which control comes to them, a loop before those inside.
+  std::vector<uint32_t> order(found.size()), place(found.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return std::tie(found[a].first, found[a].loop.depth) <
+           std::tie(found[b].first, found[b].loop.depth);
+  });
+  Loops loops;
+  loops.innermost.assign(given.size(), Loop::kNone);
+  for (uint32_t i = 0; i < order.size(); i++)
+    place[order[i]] = i;
+  for (uint32_t index : order) {
+    for (uint32_t node : found[index].nodes) // those inside come later
+      loops.innermost[node] = static_cast<uint32_t>(loops.all.size());
+    Loop &loop = found[index].loop;
+    if (loop.parent != Loop::kNone)
+      loop.parent = place[loop.parent];
     loops.all.push_back(std::move(loop));
   }
   return loops;

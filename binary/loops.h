@@ -1,4 +1,4 @@
-// The loops of a graph, each with one head, nested in each other.
+// The loops of a graph, nested in each other.
 #pragma once
 
 #include "binary/dominators.h"
@@ -14,12 +14,14 @@ struct Loop {
   uint32_t head = 0;
   uint32_t parent = kNone; // the loop around it
   unsigned depth = 1;      // 1: outermost
+  // Entered elsewhere than at its head too: turns cannot be counted at the head.
+  bool irregular = false;
   std::vector<uint32_t> back; // nodes with an edge to the head from within
 };
 
 struct Loops {
-  std::vector<Loop> all;            // a parent before its children
-  std::vector<uint32_t> innermost;  // by node: the loop that it is in, or kNone
+  std::vector<Loop> all;           // a parent before its children
+  std::vector<uint32_t> innermost; // by node: the loop that it is in, or kNone
 
   bool contains(uint32_t loop, uint32_t node) const {
     for (uint32_t at = innermost[node]; at != Loop::kNone; at = all[at].parent)
@@ -32,12 +34,12 @@ struct Loops {
   }
 };
 
-// Loops of a reducible graph: every edge back goes to a node that dominates its source.
-Loops find_loops(const Edges &successors, const Dominators &dominators);
+// The loops among the nodes that the root reaches.
+Loops find_loops(const Edges &successors, const Dominators &dominators, uint32_t root);
 
-// Makes a graph reducible: of a loop that is entered at several places, all but its head are copied
-// for the entries beside the head. `original` grows by one for each copy and says what it is one of.
-// False, with the graph as far as it came, if it would need more than `most` nodes.
+// Makes a graph reducible, so that no loop is irregular: of a loop that is entered at several places,
+// all but its head are copied for the entries beside the head. `original` grows by one for each copy
+// and says what it is one of. False, and nothing is changed, if it would need more than `most` nodes.
 bool make_reducible(Edges &successors, uint32_t root, std::vector<uint32_t> &original, size_t most);
 
 } // namespace binary

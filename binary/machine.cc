@@ -8,39 +8,50 @@
 
 namespace binary {
 
-Step execute(const Code &code, const Instruction &instruction, Machine &machine, Memory &memory) {
+Step execute(const Code &code, const Instruction &instruction, Machine &machine, Memory &memory,
+             Observer *observer) {
   auto &registers = machine.registers;
   uint64_t next = instruction.end() + registers[ASSAY_REG_BIAS];
+  uint32_t index = instruction.uop;
   for (const assay_uop &uop : code.uops_of(instruction)) {
-    bool constant = uop.b == ASSAY_UOP_IMMEDIATE;
+    bool constant = uop.b == ASSAY_UOP_IMMEDIATE, has_result = true;
     uint64_t a = registers[uop.a];
     uint64_t b = constant ? static_cast<uint64_t>(uop.imm) : registers[uop.b];
     auto offset = static_cast<uint64_t>(int64_t{uop.i});
+    uint64_t address = a + (b << uop.shift) + (constant ? 0 : registers[uop.c]) + offset;
+    if (uop.op == ASSAY_UOP_load_if || uop.op == ASSAY_UOP_store_if)
+      address = a + offset;
+    if (observer && (uop.op == ASSAY_UOP_load || uop.op == ASSAY_UOP_store ||
+                     uop.op == ASSAY_UOP_load_if || uop.op == ASSAY_UOP_store_if))
+      observer->accessed(index, address);
     switch (uop.op) {
     case ASSAY_UOP_load:
-      if (!memory.load(a + (b << uop.shift) + registers[uop.c] + offset, uop.width,
-                       registers[uop.dst]))
+      if (!memory.load(address, uop.width, registers[uop.dst]))
         return Step::fault;
       break;
     case ASSAY_UOP_store:
-      if (!memory.store(a + (b << uop.shift) + registers[uop.c] + offset, uop.width,
-                        registers[uop.dst]))
+      has_result = false;
+      if (!memory.store(address, uop.width, registers[uop.dst]))
         return Step::fault;
       break;
     case ASSAY_UOP_load_if:
       if (!b)
         registers[uop.dst] = 0;
-      else if (!memory.load(a + offset, uop.width, registers[uop.dst]))
+      else if (!memory.load(address, uop.width, registers[uop.dst]))
         return Step::fault;
       break;
     case ASSAY_UOP_store_if:
-      if (b && !memory.store(a + offset, uop.width, registers[uop.dst]))
+      has_result = false;
+      if (b && !memory.store(address, uop.width, registers[uop.dst]))
         return Step::fault;
       break;
     case ASSAY_UOP_jump:
       machine.pc = a + offset;
       return Step::done;
     case ASSAY_UOP_branch:
+      has_result = false;
+      if (observer)
+        observer->branched(index, b != 0);
       if (b) {
         machine.pc = a + offset;
         return Step::done;
@@ -56,6 +67,9 @@ Step execute(const Code &code, const Instruction &instruction, Machine &machine,
     default:
       registers[uop.dst] = assay_uop_value(&uop, a, b, constant ? 0 : registers[uop.c]);
     }
+    if (observer && has_result)
+      observer->made(index, registers[uop.dst]);
+    index++;
   }
   machine.pc = next;
   return Step::done;

@@ -28,8 +28,18 @@ enum class Step {
   fault,  // memory was refused; the registers are as far as the instruction came
 };
 
+// Is told what each micro-op does; `uop` is its index in Code::uops.
+class Observer {
+public:
+  virtual ~Observer() = default;
+  virtual void made(uint32_t uop, uint64_t value) = 0;
+  virtual void accessed(uint32_t uop, uint64_t address) = 0; // before it is
+  virtual void branched(uint32_t uop, bool taken) = 0;
+};
+
 // Executes one instruction and leaves its successor in pc. Addresses of the code itself are linked
 // ones plus the register `bias`, pc too.
-Step execute(const Code &code, const Instruction &instruction, Machine &machine, Memory &memory);
+Step execute(const Code &code, const Instruction &instruction, Machine &machine, Memory &memory,
+             Observer *observer = nullptr);
 
 } // namespace binary

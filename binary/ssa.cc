@@ -85,10 +85,7 @@ public:
   explicit Construction(const FlowGraph &graph) : graph_(graph) {}
 
   Ssa run() {
-    if (!make_nodes()) {
-      ssa_.irreducible = true;
-      return std::move(ssa_);
-    }
+    make_nodes();
     find_live();
     place_joins();
     rename();
@@ -96,7 +93,7 @@ public:
   }
 
 private:
-  bool make_nodes() {
+  void make_nodes() {
     auto blocks = static_cast<uint32_t>(graph_.blocks.size());
     ssa_.successors.assign(blocks + 1, {});
     std::vector<uint32_t> original(blocks + 1);
@@ -110,13 +107,12 @@ private:
       if (auto &from_root = ssa_.successors[Ssa::kRoot];
           std::find(from_root.begin(), from_root.end(), entry + 1) == from_root.end())
         from_root.push_back(entry + 1);
-    if (!make_reducible(ssa_.successors, Ssa::kRoot, original, 4 * size_t{blocks} + 200))
-      return false;
+    make_reducible(ssa_.successors, Ssa::kRoot, original, 4 * size_t{blocks} + 200);
     ssa_.dominators = dominators(ssa_.successors, Ssa::kRoot);
-    ssa_.loops = find_loops(ssa_.successors, ssa_.dominators);
+    ssa_.loops = find_loops(ssa_.successors, ssa_.dominators, Ssa::kRoot);
     if (add_preheaders(original)) {
       ssa_.dominators = dominators(ssa_.successors, Ssa::kRoot);
-      ssa_.loops = find_loops(ssa_.successors, ssa_.dominators);
+      ssa_.loops = find_loops(ssa_.successors, ssa_.dominators, Ssa::kRoot);
     }
     size_t count = ssa_.successors.size();
     ssa_.nodes.resize(count);
@@ -133,7 +129,6 @@ private:
         ssa_.predecessors[to].push_back(node);
     }
     ssa_.uops.resize(uops);
-    return true;
   }
 
   // Loops that are entered from several places get an empty node before their head, where what they
@@ -141,6 +136,8 @@ private:
   bool add_preheaders(std::vector<uint32_t> &original) {
     bool any = false;
     for (const Loop &loop : ssa_.loops.all) {
+      if (loop.irregular)
+        continue;
       std::vector<uint32_t> outside;
       for (uint32_t node : ssa_.dominators.order)
         for (uint32_t to : ssa_.successors[node])

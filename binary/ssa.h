@@ -44,7 +44,7 @@ struct UopValues {
   ValueId result;
 };
 
-// A routine with its graph made reducible: nodes are blocks or copies of them.
+// A routine with its graph made reducible, where that is possible: nodes are blocks or copies of them.
 struct Node {
   static constexpr uint32_t kNoBlock = UINT32_MAX;
   uint32_t block = kNoBlock; // of the root, and of what is before the head of a loop: none
@@ -64,7 +64,6 @@ struct Ssa {
   std::span<const ValueId> operands(ValueId join) const {
     return {join_operands.data() + join_first[join.v], predecessors[values[join.v].node].size()};
   }
-  bool irreducible = false; // too large to be made reducible: nothing but this is there
 
   std::vector<ValueId> join_operands;
   std::vector<uint32_t> join_first; // by value

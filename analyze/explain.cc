@@ -1,0 +1,240 @@
+// Routine by routine: graph, single assignment, forms; nothing of a routine is kept but what is said
+// of it, so that the analysis of a library of 100 MB needs no more memory than its largest function.
+//
+// A block that was copied to make a loop regular has a form for each copy. The first one, in the order
+// in which control comes to them, is shown; an access counts as affine if it is in all copies.
+
+#include "analyze/explain.h"
+
+#include "base/fail.h"
+#include "base/stable_sort.h"
+#include "binary/needed.h"
+#include "image/elf.h"
+#include "image/symbols.h"
+
+#include <algorithm>
+#include <ctime>
+#include <unordered_map>
+
+namespace analyze {
+namespace {
+
+using namespace binary;
+
+const char *what_it_is(const NeededDefinition &needed, const FlowGraph &graph, const Ssa &ssa) {
+  const Value &value = ssa.values[needed.value.v];
+  switch (value.kind) {
+  case ValueKind::entry:
+    return "argument";
+  case ValueKind::join:
+    return needed.need == Need::computed ? "join of known values" : "join";
+  case ValueKind::call:
+    return "result of a call";
+  case ValueKind::opaque:
+    return "result of an opaque instruction";
+  case ValueKind::micro_op:
+    return graph.code.uops[value.uop].op == ASSAY_UOP_load ? "load" : "computed";
+  }
+  return "";
+}
+
+class Explainer {
+public:
+  Explainer(const Program &program, bool lines, Explanation &to)
+      : program_(program), lines_(lines), to_(to) {}
+
+  void explain(const Routine &routine) {
+    to_.functions.emplace_back();
+    function_ = &to_.functions.back();
+    to_.summary.functions++;
+    function_->linkage_name = routine.name();
+    function_->name = routine.name().empty() ? fmt::format("{:#x}", routine.address())
+                                             : image::demangled(routine.name());
+    function_->address = routine.address();
+    for (const auto &range : routine.ranges)
+      function_->bytes += range.end - range.begin;
+    FlowGraph graph = flow_graph(program_, routine, decoder_);
+    to_.summary.instructions += graph.code.instructions.size();
+    function_->instructions = graph.code.instructions.size();
+    for (const Instruction &instruction : graph.code.instructions)
+      to_.summary.opaque_instructions += instruction.opaque;
+    if (graph.why_not != WhyNot::understood) {
+      function_->why_not = why_not_name(graph.why_not);
+      function_->why_not_meaning = why_not_meaning(graph.why_not);
+      function_->where = graph.where;
+      to_.summary.why_not[function_->why_not]++;
+      return;
+    }
+    function_->understood = true;
+    to_.summary.understood++;
+    to_.summary.jump_tables += graph.tables.size();
+    Ssa ssa = single_assignment(graph);
+    Forms forms(graph, ssa);
+    explain(graph, ssa, forms);
+  }
+
+private:
+  void explain(const FlowGraph &graph, const Ssa &ssa, Forms &forms) {
+    explain_loops(graph, ssa, forms);
+    std::vector<ExprId> addresses;
+    line_of_.clear();
+    first_access_.clear();
+    for (uint32_t node : ssa.dominators.order)
+      if (ssa.nodes[node].block != Node::kNoBlock)
+        explain_node(graph, ssa, forms, node, addresses);
+    if (lines_)
+      sort_lines();
+    explain_definitions(graph, ssa, forms, addresses);
+    function_->access_count = function_->accesses.size();
+    function_->affine_count = static_cast<uint64_t>(
+        std::count_if(function_->accesses.begin(), function_->accesses.end(),
+                      [](const ExplainedAccess &access) { return access.affine; }));
+    to_.summary.accesses += function_->access_count;
+    to_.summary.affine += function_->affine_count;
+    to_.summary.definitions += function_->recorded_count;
+    to_.summary.arguments += function_->argument_count;
+    if (!lines_) {
+      function_->accesses = {};
+      function_->definitions = {};
+    }
+  }
+
+  void explain_loops(const FlowGraph &graph, const Ssa &ssa, const Forms &forms) {
+    for (uint32_t i = 0; i < ssa.loops.all.size(); i++) {
+      const binary::Loop &loop = ssa.loops.all[i];
+      ExplainedLoop explained;
+      explained.head = graph.instructions_of(graph.blocks[ssa.nodes[loop.head].block]).front().address;
+      explained.counter = loop.irregular ? "" : forms.counter_name(i);
+      explained.parent = loop.parent;
+      explained.depth = loop.depth;
+      function_->loops.push_back(explained);
+    }
+    to_.summary.loops += ssa.loops.all.size();
+  }
+
+  void explain_node(const FlowGraph &graph, const Ssa &ssa, Forms &forms, uint32_t node,
+                    std::vector<ExprId> &addresses) {
+    uint32_t at = ssa.nodes[node].first_uop;
+    const Block &block = graph.blocks[ssa.nodes[node].block];
+    for (uint32_t i = 0; i < block.count; i++) {
+      uint32_t index = block.first + i;
+      const Instruction &instruction = graph.code.instructions[index];
+      bool is_copy = first_access_.contains(index);
+      auto first = static_cast<uint32_t>(is_copy ? first_access_[index] : function_->accesses.size());
+      first_access_[index] = first;
+      uint32_t number = first;
+      for (const Access &access : graph.code.accesses_of(instruction)) {
+        ExprId form =
+            forms.address(at + access.uop - instruction.uop, graph.code.uops[access.uop]);
+        addresses.push_back(form);
+        bool affine = forms.affine(form, node);
+        if (is_copy) {
+          function_->accesses[number].affine &= affine;
+        } else {
+          ExplainedAccess explained{instruction.address, access.write, access.size, {}, affine,
+                                    ssa.loops.depth_of(node)};
+          if (lines_)
+            explained.form = forms.text(form);
+          function_->accesses.push_back(std::move(explained));
+        }
+        number++;
+      }
+      if (lines_ && !is_copy)
+        explain_line(graph, ssa, forms, node, i, at);
+      at += instruction.uops;
+    }
+  }
+
+  void explain_line(const FlowGraph &graph, const Ssa &ssa, Forms &forms, uint32_t node,
+                    uint32_t in_block, uint32_t at) {
+    const Block &block = graph.blocks[ssa.nodes[node].block];
+    const Instruction &instruction = graph.code.instructions[block.first + in_block];
+    ExplainedLine line;
+    line.pc = instruction.address;
+    line.text = decoder_.text(program_.executable().bytes_from(instruction.address),
+                              instruction.address);
+    line.depth = ssa.loops.depth_of(node);
+    line.block_begins = in_block == 0;
+    for (uint32_t i = 0; i < instruction.accesses; i++)
+      line.accesses.push_back(first_access_[block.first + in_block] + i);
+    uint32_t loop = ssa.loops.innermost[node];
+    if (in_block == 0 && loop != binary::Loop::kNone && ssa.loops.all[loop].head == node)
+      line.loop = loop;
+    line.is_branch = instruction.flow == Flow::branch;
+    for (uint32_t i = 0; line.is_branch && i < instruction.uops; i++)
+      if (graph.code.uops[instruction.uop + i].op == ASSAY_UOP_branch)
+        if (auto condition = forms.condition(at + i))
+          line.condition = forms.text(*condition);
+    function_->lines.push_back(std::move(line));
+  }
+
+  void sort_lines() {
+    base::stable_sort(function_->lines, [](const ExplainedLine &a, const ExplainedLine &b) {
+      return a.pc < b.pc;
+    });
+  }
+
+  void explain_definitions(const FlowGraph &graph, const Ssa &ssa, const Forms &forms,
+                           const std::vector<ExprId> &addresses) {
+    for (const NeededDefinition &needed : needed_definitions(ssa, forms, addresses)) {
+      function_->recorded_count += needed.need == Need::recorded;
+      function_->argument_count += needed.need == Need::argument;
+      if (!lines_)
+        continue;
+      const Value &value = ssa.values[needed.value.v];
+      uint64_t pc = function_->address;
+      if (value.kind == ValueKind::join) {
+        uint32_t node = value.node;
+        if (ssa.nodes[node].block == Node::kNoBlock && !ssa.successors[node].empty())
+          node = ssa.successors[node].front();
+        pc = graph.instructions_of(graph.blocks[ssa.nodes[node].block]).front().address;
+      } else if (value.kind != ValueKind::entry) {
+        pc = graph.code.instructions[value.instruction].address;
+      }
+      function_->definitions.push_back({forms.name(needed.value), pc, what_it_is(needed, graph, ssa),
+                                        needed.need == Need::recorded});
+    }
+  }
+
+  const Program &program_;
+  bool lines_;
+  Explanation &to_;
+  ExplainedFunction *function_ = nullptr;
+  Decoder decoder_;
+  std::unordered_map<uint32_t, uint32_t> first_access_; // by instruction
+  std::unordered_map<uint32_t, uint32_t> line_of_;
+};
+
+double cpu_seconds() {
+  timespec now;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+}
+
+} // namespace
+
+Explanation explain(const std::string &path, const std::string &function, bool lines) {
+  double begin = cpu_seconds();
+  Program program{image::Executable(path)};
+  Explanation result;
+  result.path = path;
+  if (auto id = image::read_build_id(path))
+    result.build_id = image::build_id_text(*id);
+  Explainer explainer(program, lines || !function.empty(), result);
+  if (!function.empty()) {
+    const Routine *routine = program.find(function);
+    if (!routine)
+      fail_for_unknown_function(program, path, function);
+    explainer.explain(*routine);
+  } else {
+    for (const Routine &routine : program.routines())
+      explainer.explain(routine);
+    base::stable_sort(result.functions, [](const ExplainedFunction &a, const ExplainedFunction &b) {
+      return a.address < b.address;
+    });
+  }
+  result.cpu_seconds = cpu_seconds() - begin;
+  return result;
+}
+
+} // namespace analyze

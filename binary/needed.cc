@@ -1,0 +1,97 @@
+// A join need not be recorded if whatever comes to it can be computed: then it is a variable of the
+// skeleton that is assigned on each way. So each needed join is followed back through further joins to
+// what is no join; if all of that is given or recorded already, the join is free. Otherwise it is
+// recorded itself, which is one value, as its missing source would be.
+//
+// This is no minimum cut: that weighs how often each place is executed and belongs to the plan of a
+// trace.
+
+#include "binary/needed.h"
+
+#include <algorithm>
+#include <tuple>
+#include <unordered_set>
+
+namespace binary {
+namespace {
+
+using Values = std::unordered_set<ValueId>;
+
+class Needs {
+public:
+  Needs(const Ssa &ssa, const Forms &forms) : ssa_(ssa), forms_(forms) {}
+
+  std::vector<NeededDefinition> run(const std::vector<ExprId> &addresses) {
+    std::vector<ValueId> leaves;
+    Values seen;
+    for (ExprId address : addresses)
+      forms_.definitions(address, [&](ValueId value) {
+        if (seen.insert(value).second)
+          leaves.push_back(value);
+      });
+    for (ValueId value : leaves)
+      if (kind_of(value) != ValueKind::join)
+        sources_.insert(value);
+    std::vector<NeededDefinition> needed;
+    std::vector<std::tuple<unsigned, unsigned, uint32_t, uint32_t>> told;
+    for (ValueId value : leaves) {
+      Need need = kind_of(value) == ValueKind::entry ? Need::argument
+                  : is_computed(value)               ? Need::computed
+                                                     : Need::recorded;
+      // Copies of a block make the same definition at the same place.
+      const Value &what = ssa_.values[value.v];
+      bool joins = what.kind == ValueKind::join;
+      uint32_t block = ssa_.nodes[what.node].block;
+      auto place = std::tuple(static_cast<unsigned>(what.kind), unsigned{what.variable},
+                              joins ? block : what.instruction, joins ? 0 : what.uop);
+      bool is_empty_node = joins && block == Node::kNoBlock;
+      if (!is_empty_node && std::find(told.begin(), told.end(), place) != told.end())
+        continue;
+      told.push_back(place);
+      needed.push_back({value, need});
+    }
+    return needed;
+  }
+
+private:
+  ValueKind kind_of(ValueId value) const { return ssa_.values[value.v].kind; }
+
+  bool is_computed(ValueId join) const {
+    if (kind_of(join) != ValueKind::join || ssa_.values[join.v].variable >= kFlags)
+      return false;
+    std::vector<ValueId> work{join};
+    Values seen{join};
+    bool computed = true;
+    while (!work.empty() && computed) {
+      ValueId at = work.back();
+      work.pop_back();
+      for (ValueId from : ssa_.operands(at)) {
+        if (!from.known() || !forms_.of(from).known())
+          return false;
+        forms_.definitions(forms_.of(from), [&](ValueId value) {
+          ValueKind kind = kind_of(value);
+          if (kind == ValueKind::join && ssa_.values[value.v].variable < kFlags) {
+            if (seen.insert(value).second)
+              work.push_back(value);
+          } else if (kind != ValueKind::entry && !sources_.contains(value)) {
+            computed = false;
+          }
+        });
+      }
+    }
+    return computed;
+  }
+
+  const Ssa &ssa_;
+  const Forms &forms_;
+  Values sources_; // that are recorded or given
+};
+
+} // namespace
+
+std::vector<NeededDefinition> needed_definitions(const Ssa &ssa, const Forms &forms,
+                                                 const std::vector<ExprId> &addresses) {
+  return Needs(ssa, forms).run(addresses);
+}
+
+} // namespace binary

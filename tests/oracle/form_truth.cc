@@ -1,0 +1,534 @@
+// form_truth [--most N] -- PROGRAM ARGUMENTS…
+//
+// Are symbolic forms true? Runs a program under single step and follows its routines through their
+// graphs: whenever a definition is executed its value is kept, whenever a loop's head is reached its
+// counter goes on, and at each access the form of the address is evaluated and compared with the
+// address that is used; at each branch whose condition is known, so is the condition. Shared objects
+// are followed too. Prints how much was checked; exit 1 if anything did not agree.
+
+#include "base/fail.h"
+#include "binary/forms.h"
+#include "binary/machine.h"
+#include "oracle/single_step.h"
+
+#include "abi/uop_step.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace {
+
+using namespace binary;
+
+constexpr uint32_t kNone = UINT32_MAX;
+constexpr unsigned kMostReports = 30;
+
+// A routine with all that is to be checked.
+struct Analyzed {
+  FlowGraph graph;
+  Ssa ssa;
+  std::unique_ptr<Forms> forms;
+  std::vector<ExprId> addresses;                         // by place in Ssa::uops
+  std::vector<std::optional<Condition>> conditions;      // the same
+  std::unordered_map<uint64_t, std::vector<ValueId>> left; // node and instruction -> by calls, opaque
+};
+
+struct Module {
+  std::string path;
+  uint64_t begin = 0, end = 0, bias = 0;
+  std::unique_ptr<Program> program;
+  std::unordered_map<const Routine *, std::unique_ptr<Analyzed>> routines;
+};
+
+// A routine that is being executed.
+struct Frame {
+  Module *module = nullptr;
+  Analyzed *routine = nullptr;
+  uint32_t node = 0, next = 0; // the instruction of the block that comes next
+  std::vector<uint64_t> values, counters;
+  bool calls = false;  // is in a call …
+  uint32_t call = 0;   // … of this instruction,
+  uint64_t back = 0;   // which comes back here
+  uint64_t stack = 0;  // with the stack pointer so
+};
+
+class Truth : private Observer {
+public:
+  explicit Truth(const std::vector<std::string> &command) : process_(command), memory_(process_) {}
+
+  void run(uint64_t most) {
+    process_.read_general(machine_);
+    process_.read_vectors(machine_);
+    while (process_.running() && executed_ < most)
+      one();
+  }
+
+  bool report() const {
+    std::fprintf(stderr,
+                 "%" PRIu64 " instructions, %.1f %% of them in routines that are followed; %" PRIu64
+                 " accesses with a form, %" PRIu64 " false; %" PRIu64 " of %" PRIu64
+                 " branches with a condition, %" PRIu64 " false; lost %" PRIu64 " times\n",
+                 executed_,
+                 executed_ ? 100.0 * static_cast<double>(followed_) / static_cast<double>(executed_) : 0,
+                 accesses_, false_, conditions_, branches_, false_conditions_, lost_);
+    return false_ == 0 && false_conditions_ == 0 && accesses_ > 0;
+  }
+
+private:
+  // --- modules and routines
+
+  Module *module_at(uint64_t address) {
+    for (auto &module : modules_)
+      if (address >= module->begin && address < module->end)
+        return module.get();
+    return nullptr;
+  }
+
+  void read_modules() {
+    std::ifstream maps("/proc/" + std::to_string(process_.pid()) + "/maps");
+    std::map<std::string, std::pair<uint64_t, uint64_t>> found; // first and last address
+    for (std::string line; std::getline(maps, line);) {
+      std::istringstream words(line);
+      std::string range, rights, offset, device, inode, path;
+      words >> range >> rights >> offset >> device >> inode >> path;
+      uint64_t begin = std::strtoull(range.c_str(), nullptr, 16);
+      uint64_t end = std::strtoull(range.c_str() + range.find('-') + 1, nullptr, 16);
+      if (path.empty() || path[0] != '/')
+        continue;
+      if (std::strtoull(offset.c_str(), nullptr, 16) == 0 && !found.contains(path))
+        found[path] = {begin, end};
+      else if (auto at = found.find(path); at != found.end())
+        at->second.second = std::max(at->second.second, end);
+    }
+    for (const auto &[path, range] : found) {
+      bool known = std::any_of(modules_.begin(), modules_.end(), [&](const auto &module) {
+        return module->begin == range.first;
+      });
+      if (known)
+        continue;
+      auto module = std::make_unique<Module>();
+      module->path = path;
+      module->begin = range.first;
+      module->end = range.second;
+      try {
+        module->program = std::make_unique<Program>(image::Executable(path));
+      } catch (const base::Failure &) {
+        continue; // a data file
+      }
+      uint64_t linked = module->program->executable().segments().front().address & ~0xfffULL;
+      module->bias = range.first - linked;
+      modules_.push_back(std::move(module));
+    }
+  }
+
+  Analyzed *analyzed(Module &module, const Routine &routine) {
+    auto &made = module.routines[&routine];
+    if (made)
+      return made.get();
+    made = std::make_unique<Analyzed>();
+    made->graph = flow_graph(*module.program, routine, decoder_);
+    if (made->graph.why_not != WhyNot::understood)
+      return made.get();
+    made->ssa = single_assignment(made->graph);
+    made->forms = std::make_unique<Forms>(made->graph, made->ssa);
+    const Ssa &ssa = made->ssa;
+    made->addresses.resize(ssa.uops.size());
+    made->conditions.resize(ssa.uops.size());
+    for (uint32_t node : ssa.dominators.order) {
+      if (ssa.nodes[node].block == Node::kNoBlock)
+        continue;
+      uint32_t at = ssa.nodes[node].first_uop;
+      for (const Instruction &instruction :
+           made->graph.instructions_of(made->graph.blocks[ssa.nodes[node].block])) {
+        for (const Access &access : made->graph.code.accesses_of(instruction)) {
+          uint32_t place = at + access.uop - instruction.uop;
+          made->addresses[place] = made->forms->address(place, made->graph.code.uops[access.uop]);
+        }
+        for (uint32_t i = 0; i < instruction.uops; i++)
+          if (made->graph.code.uops[instruction.uop + i].op == ASSAY_UOP_branch)
+            made->conditions[at + i] = made->forms->condition(at + i);
+        at += instruction.uops;
+      }
+    }
+    for (uint32_t value = 0; value < ssa.values.size(); value++)
+      if (ssa.values[value].kind == ValueKind::call || ssa.values[value].kind == ValueKind::opaque)
+        made->left[key(ssa.values[value].node, ssa.values[value].instruction)].push_back({value});
+    return made.get();
+  }
+  static uint64_t key(uint32_t node, uint32_t instruction) {
+    return uint64_t{node} << 32 | instruction;
+  }
+
+  // --- following
+
+  void take_values(Frame &frame, const std::vector<ValueId> &which) {
+    for (ValueId value : which) {
+      unsigned variable = frame.routine->ssa.values[value.v].variable;
+      if (variable < kMasks)
+        frame.values[value.v] = machine_.registers[variable];
+    }
+  }
+
+  // Control has gone from `frame.node` to the block that begins at pc.
+  bool go_to(Frame &frame, uint64_t linked) {
+    const Ssa &ssa = frame.routine->ssa;
+    for (uint32_t to : ssa.successors[frame.node]) {
+      uint32_t block = ssa.nodes[to].block, between = kNone;
+      if (block == Node::kNoBlock) { // before the head of a loop
+        between = to;
+        to = ssa.successors[to].front();
+        block = ssa.nodes[to].block;
+      }
+      if (frame.routine->graph.instructions_of(frame.routine->graph.blocks[block]).front().address !=
+          linked)
+        continue;
+      uint32_t from = frame.node;
+      if (between != kNone) {
+        take_values(frame, ssa.nodes[between].joins);
+        from = between;
+      }
+      take_values(frame, ssa.nodes[to].joins);
+      for (uint32_t loop = 0; loop < ssa.loops.all.size(); loop++)
+        if (ssa.loops.all[loop].head == to)
+          frame.counters[loop] = ssa.loops.contains(loop, from) ? frame.counters[loop] + 1 : 0;
+      frame.node = to;
+      frame.next = 0;
+      return true;
+    }
+    return false;
+  }
+
+  // A routine is entered at pc, by a call or a jump.
+  void enter() {
+    Module *module = module_at(machine_.pc);
+    if (!module) {
+      read_modules();
+      module = module_at(machine_.pc);
+    }
+    if (!module)
+      return;
+    uint64_t linked = machine_.pc - module->bias;
+    const Routine *routine = module->program->routine_at(linked);
+    if (!routine)
+      return;
+    Analyzed *what = analyzed(*module, *routine);
+    if (!what->forms)
+      return;
+    Frame frame;
+    frame.module = module;
+    frame.routine = what;
+    frame.node = Ssa::kRoot;
+    frame.values.assign(what->ssa.values.size(), 0);
+    frame.counters.assign(what->ssa.loops.all.size(), 0);
+    for (uint32_t value = 0; value < what->ssa.values.size() && value < kVariables; value++)
+      if (what->ssa.values[value].kind == ValueKind::entry)
+        take_values(frame, {ValueId{value}});
+    if (go_to(frame, linked))
+      frames_.push_back(std::move(frame));
+  }
+
+  void lose() {
+    lost_++;
+    frames_.clear();
+  }
+
+  // What calls have left behind, when control is back where a frame waits.
+  void come_back() {
+    while (!frames_.empty() && frames_.back().calls) {
+      Frame &frame = frames_.back();
+      uint64_t stack = machine_.registers[ASSAY_REG_RSP];
+      if (stack == frame.stack && machine_.pc == frame.back) {
+        frame.calls = false;
+        auto left = frame.routine->left.find(key(frame.node, frame.call));
+        if (left != frame.routine->left.end())
+          take_values(frame, left->second);
+        return;
+      }
+      if (stack <= frame.stack)
+        return;
+      frames_.pop_back(); // a longjmp or an exception went past it
+    }
+  }
+
+  // --- one instruction
+
+  struct Place {
+    Code code; // as mapped, outside of followed routines
+    bool known = false;
+  };
+
+  const Instruction &outside_instruction() {
+    auto &place = outside_[machine_.pc];
+    if (!place.known) {
+      std::byte bytes[16];
+      size_t size = process_.read(machine_.pc, bytes);
+      if (!decoder_.decode({bytes, size}, machine_.pc, place.code))
+        base::fail("the bytes at {:#x} cannot be decoded", machine_.pc);
+      place.known = true;
+    }
+    return place.code.instructions.front();
+  }
+
+  void one() {
+    come_back();
+    Frame *frame = frames_.empty() || frames_.back().calls ? nullptr : &frames_.back();
+    if (frame) {
+      uint64_t linked = machine_.pc - frame->module->bias;
+      auto block = frame->routine->graph.instructions_of(
+          frame->routine->graph.blocks[frame->routine->ssa.nodes[frame->node].block]);
+      bool within = frame->next && frame->next < block.size() && block[frame->next].address == linked;
+      bool first = frame->next == 0 && block.front().address == linked;
+      if (!within && !first && (frame->next != block.size() || !go_to(*frame, linked))) {
+        lose();
+        frame = nullptr;
+      }
+    }
+    Flow flow;
+    if (frame)
+      flow = follow(*frame);
+    else
+      flow = outside_instruction().flow;
+    bool alive = process_.step();
+    executed_++;
+    if (!process_.running())
+      return;
+    process_.read_general(machine_);
+    if (!alive)
+      return; // a signal; its handler is entered without a call
+    after(flow);
+  }
+
+  // Executes the micro-ops of the next instruction of a frame, which checks them.
+  Flow follow(Frame &frame) {
+    const auto &graph = frame.routine->graph;
+    const Block &block = graph.blocks[frame.routine->ssa.nodes[frame.node].block];
+    const Instruction &instruction = graph.instructions_of(block)[frame.next];
+    observed_ = &frame;
+    at_ = frame.routine->ssa.nodes[frame.node].first_uop;
+    for (uint32_t i = 0; i < frame.next; i++)
+      at_ += graph.instructions_of(block)[i].uops;
+    at_ -= instruction.uop;
+    Machine copy = machine_;
+    copy.registers[ASSAY_REG_BIAS] = frame.module->bias;
+    for (const assay_uop &uop : graph.code.uops_of(instruction)) {
+      auto wide = [](unsigned reg) {
+        return reg != ASSAY_UOP_IMMEDIATE && reg >= ASSAY_REG_MASKS &&
+               (reg < ASSAY_REG_TEMPORARIES || reg >= ASSAY_REG_LANES);
+      };
+      if (wide(uop.a) || wide(uop.b) || wide(uop.dst)) {
+        process_.read_vectors(copy);
+        break;
+      }
+    }
+    memory_.forget();
+    execute(graph.code, instruction, copy, memory_, this);
+    frame.next++;
+    followed_++;
+    return instruction.flow;
+  }
+
+  void after(Flow flow) {
+    Frame *frame = frames_.empty() || frames_.back().calls ? nullptr : &frames_.back();
+    if (frame) {
+      const auto &graph = frame->routine->graph;
+      const Block &block = graph.blocks[frame->routine->ssa.nodes[frame->node].block];
+      auto index = block.first + frame->next - 1;
+      const Instruction &done = graph.code.instructions[index];
+      uint64_t linked = machine_.pc - frame->module->bias;
+      if (done.opaque) {
+        auto left = frame->routine->left.find(key(frame->node, index));
+        if (left != frame->routine->left.end())
+          take_values(*frame, left->second);
+      }
+      if (flow == Flow::call || flow == Flow::indirect_call) {
+        frame->calls = true;
+        frame->call = index;
+        frame->back = done.end() + frame->module->bias;
+        frame->stack = machine_.registers[ASSAY_REG_RSP] + 8;
+      } else if (flow == Flow::ret) {
+        frames_.pop_back();
+      } else if (leaves(*frame, done, linked)) {
+        frames_.pop_back();
+        enter();
+        return;
+      }
+    }
+    if (flow == Flow::call || flow == Flow::indirect_call)
+      enter();
+    else if (!frame && (flow == Flow::indirect_jump || flow == Flow::jump))
+      enter_function_only();
+  }
+
+  // Whether control has left the routine by a jump, or by running into the next one.
+  bool leaves(const Frame &frame, const Instruction &done, uint64_t linked) const {
+    const Block &block = frame.routine->graph.blocks[frame.routine->ssa.nodes[frame.node].block];
+    if (frame.next < block.count)
+      return false;
+    if (done.repeats && linked == done.address)
+      return false;
+    const Routine *routine = frame.module->program->routine_at(linked);
+    return machine_.pc < frame.module->begin || machine_.pc >= frame.module->end ||
+           routine != frame.module->program->routine_at(done.address) ||
+           (done.flow == Flow::indirect_jump && block.successors.empty());
+  }
+
+  // Outside of what is followed a jump may be a tail call: to the beginning of a routine.
+  void enter_function_only() {
+    Module *module = module_at(machine_.pc);
+    if (!module)
+      return;
+    const Routine *routine = module->program->routine_at(machine_.pc - module->bias);
+    if (routine && routine->address() == machine_.pc - module->bias)
+      enter();
+  }
+
+  // --- checking
+
+  uint64_t evaluate(ExprId id) {
+    const Frame &frame = *observed_;
+    const Expressions &expressions = frame.routine->forms->expressions();
+    const Expr &node = expressions[id];
+    auto terms = expressions.terms(id);
+    switch (node.kind) {
+    case ExprKind::constant:
+      return node.value;
+    case ExprKind::definition:
+      return node.value == UINT64_MAX ? frame.module->bias : frame.values[node.value];
+    case ExprKind::counter:
+      return frame.counters[node.value];
+    case ExprKind::sum: {
+      uint64_t sum = node.value;
+      for (const Term &term : terms)
+        sum += term.coefficient * evaluate(term.of);
+      return sum;
+    }
+    case ExprKind::zero_extend:
+      return evaluate(terms[0].of) & uop_mask(node.width);
+    case ExprKind::sign_extend:
+      return static_cast<uint64_t>(uop_signed(evaluate(terms[0].of), node.width));
+    case ExprKind::operation:
+      if (node.op == ASSAY_UOP_mul)
+        return evaluate(terms[0].of) * evaluate(terms[1].of);
+      return terms[0].coefficient * evaluate(terms[0].of) +
+             terms[1].coefficient * evaluate(terms[1].of);
+    default:
+      base::fail("a form has something that cannot be evaluated");
+    }
+  }
+
+  void made(uint32_t uop, uint64_t value) override {
+    ValueId result = observed_->routine->ssa.uops[at_ + uop].result;
+    if (result.known())
+      observed_->values[result.v] = value;
+  }
+
+  void accessed(uint32_t uop, uint64_t address) override {
+    ExprId form = observed_->routine->addresses[at_ + uop];
+    if (!form.known())
+      return;
+    accesses_++;
+    uint64_t value = evaluate(form);
+    if (value == address)
+      return;
+    false_++;
+    complain(uop, fmt::format("{} is {:#x}, but the address is {:#x}",
+                              observed_->routine->forms->text(form), value, address));
+  }
+
+  void branched(uint32_t uop, bool taken) override {
+    branches_++;
+    const auto &condition = observed_->routine->conditions[at_ + uop];
+    if (!condition)
+      return;
+    conditions_++;
+    uint64_t left = evaluate(condition->left), right = evaluate(condition->right);
+    if (condition->op <= Condition::Op::not_equal) {
+      left &= uop_mask(condition->width);
+      right &= uop_mask(condition->width);
+    }
+    bool less = condition->is_signed ? static_cast<int64_t>(left) < static_cast<int64_t>(right)
+                                     : left < right;
+    bool holds = false;
+    switch (condition->op) {
+    case Condition::Op::equal:
+      holds = left == right;
+      break;
+    case Condition::Op::not_equal:
+      holds = left != right;
+      break;
+    case Condition::Op::less:
+      holds = less;
+      break;
+    case Condition::Op::less_equal:
+      holds = less || left == right;
+      break;
+    case Condition::Op::greater:
+      holds = !less && left != right;
+      break;
+    case Condition::Op::greater_equal:
+      holds = !less;
+      break;
+    }
+    if (holds == taken)
+      return;
+    false_conditions_++;
+    complain(uop, fmt::format("{} {}, but the branch is {}", observed_->routine->forms->text(*condition),
+                              holds ? "holds" : "does not hold", taken ? "taken" : "not taken"));
+  }
+
+  void complain(uint32_t uop, const std::string &what) {
+    if (reported_[uop + at_]++ || reported_.size() > kMostReports)
+      return;
+    uint64_t pc = machine_.pc - observed_->module->bias;
+    std::byte bytes[16] = {};
+    process_.read(machine_.pc, bytes);
+    std::fprintf(stderr, "%s %#" PRIx64 " %s: %s\n", observed_->module->path.c_str(), pc,
+                 decoder_.text(bytes, pc).c_str(), what.c_str());
+  }
+
+  oracle::SingleStep process_;
+  oracle::KeptBack memory_;
+  Decoder decoder_;
+  Machine machine_;
+  std::vector<std::unique_ptr<Module>> modules_;
+  std::vector<Frame> frames_;
+  std::unordered_map<uint64_t, Place> outside_;
+  std::unordered_map<uint32_t, unsigned> reported_;
+  Frame *observed_ = nullptr;
+  uint32_t at_ = 0; // place in Ssa::uops of micro-op 0 of the graph, as if they went on
+  uint64_t executed_ = 0, followed_ = 0, accesses_ = 0, false_ = 0, lost_ = 0;
+  uint64_t branches_ = 0, conditions_ = 0, false_conditions_ = 0;
+};
+
+} // namespace
+
+int main(int argc, char **argv) {
+  uint64_t most = UINT64_MAX;
+  int i = 1;
+  for (; i + 1 < argc && std::strcmp(argv[i], "--") != 0; i += 2)
+    most = std::strtoull(argv[i + 1], nullptr, 0);
+  if (i + 1 >= argc) {
+    std::fprintf(stderr, "usage: form_truth [--most N] -- PROGRAM ARGUMENTS...\n");
+    return 2;
+  }
+  try {
+    Truth truth({argv + i + 1, argv + argc});
+    truth.run(most);
+    return truth.report() ? 0 : 1;
+  } catch (const base::Failure &failure) {
+    std::fprintf(stderr, "form_truth: %s\n", failure.what());
+    return 2;
+  }
+}
