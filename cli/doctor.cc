@@ -231,10 +231,7 @@ int diagnose(const AnswerOptions &options) {
 
 Action define_doctor(CLI::App &app) {
   auto options = std::make_shared<AnswerOptions>();
-  app.add_option("--format", options->format, "text or json")->capture_default_str();
-  app.add_flag_callback(
-      "--json", [options] { options->format = "json"; }, "short for --format json");
-  app.add_option("-o,--output", options->output, "write to this file; - is standard output");
+  add_form_options(app, *options);
   app.footer("\nExamples:\n  assay doctor\n  assay doctor --json\n");
   return [options](const Words &) { return diagnose(*options); };
 }

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "cli/command.h"
+#include "cli/likeness.h"
 
 #include "abi/version.h"
 
@@ -12,10 +13,8 @@
 #include <cstdio>
 #include <exception>
 #include <new>
-#include <numeric>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace {
@@ -25,28 +24,13 @@ struct Command {
   cli::Action action;
 };
 
-// Insertions, deletions and replacements that make one word of the other.
-size_t distance(const std::string &a, const std::string &b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); i++) {
-    size_t diagonal = std::exchange(row[0], i + 1);
-    for (size_t j = 0; j < b.size(); j++) {
-      size_t replaced = diagonal + (a[i] != b[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
-
 [[noreturn]] void fail_for_unknown(const std::string &word, const std::vector<Command> &commands) {
   std::string nearest, all;
   size_t least = word.size() / 2 + 1; // half of its letters wrong: no likeness
   for (const Command &command : commands) {
     std::string name = command.app->get_name();
     all += (all.empty() ? "" : ", ") + name;
-    if (size_t away = distance(word, name); away < least) {
+    if (size_t away = cli::distance(word, name); away < least) {
       least = away;
       nearest = name;
     }

@@ -27,7 +27,11 @@ struct AnswerOptions {
   report::Style style() const;
 };
 
-// Declares them. `options` must outlive the parse.
+// Declares --format, --json and -o: of commands whose question is not about profiles. `options` must
+// outlive the parse.
+void add_form_options(CLI::App &app, AnswerOptions &options);
+
+// Declares all of them.
 void add_answer_options(CLI::App &app, AnswerOptions &options);
 
 // Throws Failure for a format that is not available.

@@ -1,0 +1,95 @@
+// Which functions an answer of `assay explain` shows, and in which order.
+
+#include "report/explain.h"
+
+#include "analyze/text_filter.h"
+#include "base/fail.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace report {
+namespace {
+
+using analyze::ExplainedFunction;
+
+// The order in which --sort lists them. The first is the default: what costs most to trace.
+struct Order {
+  FunctionOrder shown;
+  uint64_t (*rank)(const ExplainedFunction &); // largest first; none: by address
+};
+
+constexpr Order kOrders[] = {
+    {{"accesses", "Which functions have the most memory accesses?"},
+     [](const ExplainedFunction &f) { return figures_of(f).accesses; }},
+    {{"affine", "Which functions have the most accesses with an affine address?"},
+     [](const ExplainedFunction &f) { return figures_of(f).affine; }},
+    {{"definitions", "Which functions need the most definitions?"},
+     [](const ExplainedFunction &f) { return figures_of(f).definitions; }},
+    {{"loops", "Which functions have the most loops?"},
+     [](const ExplainedFunction &f) -> uint64_t { return f.loops.size(); }},
+    {{"size", "Which functions have the most code?"},
+     [](const ExplainedFunction &f) { return f.bytes; }},
+    {{"address", "Which functions are there, by address?"}, nullptr},
+};
+
+const Order &order_of(const std::string &key) {
+  std::string keys;
+  for (const Order &order : kOrders) {
+    if (key.empty() || key == order.shown.key)
+      return order;
+    keys += (keys.empty() ? "" : ", ") + std::string(order.shown.key);
+  }
+  base::fail("--sort {}: there is no such key; use one of {}", key, keys);
+}
+
+} // namespace
+
+std::span<const FunctionOrder> function_orders() {
+  static const std::vector<FunctionOrder> orders = [] {
+    std::vector<FunctionOrder> all;
+    for (const Order &order : kOrders)
+      all.push_back(order.shown);
+    return all;
+  }();
+  return orders;
+}
+
+const FunctionOrder &function_order(const std::string &key) {
+  return order_of(key).shown;
+}
+
+SelectedFunctions selected_functions(const analyze::Explanation &explanation,
+                                     const FunctionQuery &query) {
+  const Order &order = order_of(query.sort);
+  analyze::TextFilter filter(query.filter);
+  SelectedFunctions selected;
+  std::vector<std::pair<uint64_t, const ExplainedFunction *>> ranked;
+  for (const ExplainedFunction &function : explanation.functions) {
+    if (filter.keeps(function.name) || filter.keeps(function.linkage_name))
+      ranked.emplace_back(order.rank ? order.rank(function) : 0, &function);
+    else
+      selected.filtered_out++;
+  }
+  std::sort(ranked.begin(), ranked.end(), [](const auto &a, const auto &b) {
+    return a.first != b.first ? a.first > b.first : a.second->address < b.second->address;
+  });
+  selected.functions.reserve(ranked.size());
+  for (const auto &[rank, function] : ranked)
+    selected.functions.push_back(function);
+  return selected;
+}
+
+FunctionFigures figures_of(const ExplainedFunction &function) {
+  FunctionFigures figures;
+  figures.instructions = function.lines.size();
+  figures.accesses = function.accesses.size();
+  for (const analyze::ExplainedAccess &access : function.accesses) {
+    figures.affine += access.affine;
+    figures.with_form += !access.form.empty();
+  }
+  figures.definitions = function.definitions.size();
+  return figures;
+}
+
+} // namespace report

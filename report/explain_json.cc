@@ -1,0 +1,166 @@
+// The document assay.explain/1.
+
+#include "report/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace report {
+namespace {
+
+using analyze::ExplainedAccess;
+using analyze::ExplainedFunction;
+using analyze::ExplainedLine;
+using analyze::ExplainSummary;
+
+std::string address_text(uint64_t address) {
+  return fmt::format("{:#x}", address);
+}
+
+// Of nothing there is no share.
+Json share(uint64_t part, uint64_t whole) {
+  return whole ? Json(double(part) / double(whole)) : Json(nullptr);
+}
+
+Json text_or_null(const std::string &text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+Json summary_json(const analyze::Explanation &explanation) {
+  const ExplainSummary &s = explanation.summary;
+  Json reasons = Json::array();
+  for (const auto &[reason, functions] : s.why_not) {
+    auto example = std::find_if(explanation.functions.begin(), explanation.functions.end(),
+                                [&](const auto &function) { return function.why_not == reason; });
+    reasons.push_back({{"why_not", reason},
+                       {"meaning", example == explanation.functions.end()
+                                       ? Json(nullptr)
+                                       : text_or_null(example->why_not_meaning)},
+                       {"functions", functions}});
+  }
+  uint64_t without_form = s.accesses - s.with_form;
+  return {{"functions", s.functions},
+          {"understood", s.understood},
+          {"understood_share", share(s.understood, s.functions)},
+          {"why_not", std::move(reasons)},
+          {"instructions", s.instructions},
+          {"opaque_instructions", s.opaque_instructions},
+          {"opaque_share", share(s.opaque_instructions, s.instructions)},
+          {"loops", s.loops},
+          {"jump_tables", s.jump_tables},
+          {"accesses", s.accesses},
+          {"with_form", s.with_form},
+          {"with_form_share", share(s.with_form, s.accesses)},
+          {"affine", s.affine},
+          {"affine_share", share(s.affine, s.accesses)},
+          {"definitions", s.definitions},
+          {"definitions_per_access", share(s.definitions, s.with_form)},
+          {"values_per_access", share(s.definitions + without_form, s.accesses)},
+          {"cpu_seconds", explanation.cpu_seconds}};
+}
+
+Json loops_json(const ExplainedFunction &function) {
+  Json list = Json::array();
+  for (const analyze::ExplainedLoop &loop : function.loops)
+    list.push_back({{"head", address_text(loop.head)},
+                    {"counter", loop.counter},
+                    {"parent", loop.parent == UINT32_MAX ? Json(nullptr) : Json(loop.parent)},
+                    {"depth", loop.depth}});
+  return list;
+}
+
+// An access has the text of the instruction that it belongs to.
+Json accesses_json(const ExplainedFunction &function) {
+  std::vector<const std::string *> text_of(function.accesses.size());
+  for (const ExplainedLine &line : function.lines)
+    for (uint32_t index : line.accesses)
+      if (index < text_of.size())
+        text_of[index] = &line.text;
+  Json list = Json::array();
+  for (size_t index = 0; index < function.accesses.size(); index++) {
+    const ExplainedAccess &access = function.accesses[index];
+    list.push_back({{"pc", address_text(access.pc)},
+                    {"text", text_of[index] ? Json(*text_of[index]) : Json(nullptr)},
+                    {"kind", access.write ? "write" : "read"},
+                    {"size", access.size},
+                    {"form", text_or_null(access.form)},
+                    {"affine", access.affine},
+                    {"depth", access.depth}});
+  }
+  return list;
+}
+
+Json branches_json(const ExplainedFunction &function) {
+  Json list = Json::array();
+  for (const ExplainedLine &line : function.lines)
+    if (line.is_branch)
+      list.push_back({{"pc", address_text(line.pc)},
+                      {"text", line.text},
+                      {"condition", text_or_null(line.condition)},
+                      {"depth", line.depth}});
+  return list;
+}
+
+Json definitions_json(const ExplainedFunction &function) {
+  Json list = Json::array();
+  for (const analyze::ExplainedDefinition &definition : function.definitions)
+    list.push_back({{"name", definition.name},
+                    {"where", address_text(definition.pc)},
+                    {"what", definition.what}});
+  return list;
+}
+
+Json function_json(const ExplainedFunction &function, bool accesses) {
+  FunctionFigures figures = figures_of(function);
+  Json json = {{"name", function.name},
+               {"linkage_name", text_or_null(function.linkage_name)},
+               {"address", address_text(function.address)},
+               {"bytes", function.bytes},
+               {"understood", function.understood},
+               {"why_not", text_or_null(function.why_not)},
+               {"why_not_meaning", text_or_null(function.why_not_meaning)},
+               {"where", function.understood ? Json(nullptr) : Json(address_text(function.where))},
+               {"instruction_count", figures.instructions},
+               {"access_count", figures.accesses},
+               {"with_form_count", figures.with_form},
+               {"affine_count", figures.affine},
+               {"affine_share", share(figures.affine, figures.accesses)},
+               {"definition_count", figures.definitions},
+               {"loops", loops_json(function)}};
+  if (accesses) {
+    json["accesses"] = accesses_json(function);
+    json["branches"] = branches_json(function);
+    json["definitions"] = definitions_json(function);
+  }
+  return json;
+}
+
+} // namespace
+
+Document explain_document(const analyze::Explanation &explanation, const FunctionQuery &query,
+                          unsigned top, bool accesses) {
+  SelectedFunctions selected = selected_functions(explanation, query);
+  Document document;
+  document.put("schema", "assay.explain/1");
+  document.put("program", {{"path", explanation.path},
+                           {"arguments", Json::array()},
+                           {"build_id", explanation.build_id}});
+  document.put("machine", nullptr);
+  document.put("unit",
+               "one instruction, or one access of it, as it stands in the file; nothing was run");
+  document.put("losses", Json::array());
+  document.put("coverage", {{"understood_share", share(explanation.summary.understood,
+                                                       explanation.summary.functions)}});
+  document.put("findings", Json::array());
+  document.put("summary", summary_json(explanation));
+  document.put("filtered_out", {{"functions", selected.filtered_out}});
+  size_t shown = top ? std::min<size_t>(top, selected.functions.size()) : selected.functions.size();
+  document.list("functions", shown,
+                [functions = std::move(selected.functions), accesses](size_t index) {
+                  return function_json(*functions[index], accesses);
+                });
+  return document;
+}
+
+} // namespace report

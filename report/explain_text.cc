@@ -1,0 +1,413 @@
+// `assay explain` for people: how much of an executable was understood; which functions it has, which
+// of them are not understood and why; and of a function its own instructions, with what is known beside
+// them.
+//
+// Nothing that is known of an instruction is cut to fit: what is too long goes on in the next line, in
+// its own column. Names in tables are shortened, as everywhere.
+
+#include "report/explain.h"
+
+#include "base/units.h"
+#include "report/text_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace report {
+namespace {
+
+using analyze::ExplainedAccess;
+using analyze::ExplainedFunction;
+using analyze::ExplainedLine;
+using analyze::ExplainedLoop;
+using analyze::ExplainSummary;
+using analyze::Explanation;
+
+using Align = Table::Align;
+
+std::string address_text(uint64_t address) {
+  return fmt::format("{:#x}", address);
+}
+
+// "100 %" is all, and nothing less. Of nothing there is no share.
+std::string share_text(uint64_t part, uint64_t whole) {
+  if (whole == 0)
+    return "-";
+  double share = double(part) / double(whole);
+  return part < whole && share > 0.99 ? fmt::format("{:.1f} %", std::min(share * 100, 99.9))
+                                      : base::format_share(share);
+}
+
+std::string ratio_text(uint64_t part, uint64_t whole) {
+  return whole ? fmt::format("{:.2f}", double(part) / double(whole)) : "-";
+}
+
+std::string counted(uint64_t count, const char *one, const char *many) {
+  return base::format_count(double(count)) + " " + (count == 1 ? one : many);
+}
+
+// Words in lines of at most `width` columns, those after the first moved in by two; a word that is
+// longer has a line of its own.
+std::vector<std::string> wrapped(const std::string &text, unsigned width) {
+  std::vector<std::string> lines(1);
+  for (size_t at = 0; at < text.size();) {
+    size_t end = std::min(text.find(' ', at), text.size());
+    std::string word = text.substr(at, end - at);
+    std::string &line = lines.back();
+    bool begins = line.find_first_not_of(' ') == std::string::npos;
+    if (!begins && columns_of(line) + 1 + columns_of(word) > width)
+      lines.push_back("  " + word);
+    else
+      line += (begins ? "" : " ") + word;
+    at = end + 1;
+  }
+  return lines;
+}
+
+std::string padded(const std::string &text, unsigned width) {
+  unsigned columns = columns_of(text);
+  return columns < width ? text + std::string(width - columns, ' ') : text;
+}
+
+std::string not_understood_text(const ExplainedFunction &function) {
+  std::string text = function.why_not + " at " + address_text(function.where);
+  return printable(function.why_not_meaning.empty() ? text
+                                                    : text + ": " + function.why_not_meaning);
+}
+
+class FunctionText {
+public:
+  FunctionText(const ExplainedFunction &function, const Style &style)
+      : function_(function), style_(style) {}
+
+  std::string text(const std::string &path) {
+    header(path);
+    if (!function_.lines.empty()) {
+      measure();
+      instructions();
+    }
+    definitions();
+    return std::move(out_);
+  }
+
+private:
+  // What stands beside an instruction: an access with the form of its address, or a condition.
+  struct Note {
+    std::string access;
+    std::string what;
+    bool known = true;
+  };
+
+  static constexpr unsigned kGap = 2, kIndent = 2, kDeepest = 12, kLeastForm = 30, kLeastCode = 24;
+
+  void header(const std::string &path) {
+    out_ += style_.strong(path.empty()
+                              ? printable(function_.name)
+                              : printable("assay explain: " + function_.name + " in " + path)) +
+            "\n";
+    if (!function_.linkage_name.empty() && function_.linkage_name != function_.name)
+      out_ += "  linkage name " + printable(function_.linkage_name) + "\n";
+    out_ +=
+        fmt::format("  at {}, {} bytes of code, {}{}\n", address_text(function_.address),
+                    function_.bytes, counted(function_.lines.size(), "instruction", "instructions"),
+                    function_.understood ? ", understood" : "");
+    if (!function_.understood) {
+      out_ += "  not understood: " + not_understood_text(function_) + "\n";
+      return;
+    }
+    FunctionFigures figures = figures_of(function_);
+    std::string accesses = counted(figures.accesses, "memory access", "memory accesses");
+    if (figures.accesses)
+      accesses += fmt::format(", {} affine ({})", base::format_count(double(figures.affine)),
+                              share_text(figures.affine, figures.accesses));
+    out_ += fmt::format("  {}; {}; {} to log\n", counted(function_.loops.size(), "loop", "loops"),
+                        accesses, counted(figures.definitions, "definition", "definitions"));
+  }
+
+  std::string code_text(const ExplainedLine &line) const {
+    return std::string(size_t{kIndent} * std::min(line.depth, kDeepest), ' ') +
+           printable(line.text);
+  }
+
+  std::vector<Note> notes_of(const ExplainedLine &line) const {
+    std::vector<Note> notes;
+    for (uint32_t index : line.accesses) {
+      if (index >= function_.accesses.size())
+        continue;
+      const ExplainedAccess &access = function_.accesses[index];
+      Note note;
+      note.access = fmt::format("{} {} B", access.write ? "write" : "read", access.size);
+      note.known = !access.form.empty();
+      note.what = !note.known     ? "unknown"
+                  : access.affine ? printable(access.form)
+                                  : printable(access.form) + " (not affine)";
+      notes.push_back(std::move(note));
+    }
+    if (line.is_branch)
+      notes.push_back({"", "? " + (line.condition.empty() ? "unknown" : printable(line.condition)),
+                       !line.condition.empty()});
+    return notes;
+  }
+
+  // Code that is wider than its column stands alone in a line and makes the column no wider.
+  void measure() {
+    access_width_ = columns_of("access");
+    for (const ExplainedLine &line : function_.lines) {
+      address_width_ = std::max(address_width_, columns_of(address_text(line.pc)) + 1);
+      for (const Note &note : notes_of(line))
+        access_width_ = std::max(access_width_, columns_of(note.access));
+    }
+    unsigned fixed = kGap + address_width_ + kGap + kGap + access_width_ + kGap;
+    unsigned left = style_.width > fixed + kLeastForm ? style_.width - fixed - kLeastForm : 0;
+    code_width_ = kLeastCode;
+    for (const ExplainedLine &line : function_.lines)
+      if (unsigned width = columns_of(code_text(line));
+          width <= left && (line.is_branch || !line.accesses.empty()))
+        code_width_ = std::max(code_width_, width);
+    unsigned used = fixed + code_width_;
+    form_width_ = style_.width > used + kLeastForm ? style_.width - used : kLeastForm;
+  }
+
+  // One line; `access` and `form` may be empty.
+  void put(const std::string &address, const std::string &code, const std::string &access = "",
+           const std::string &form = "", bool faint = false) {
+    std::string left =
+        std::string(kGap, ' ') + padded(address, address_width_) + std::string(kGap, ' ') + code;
+    if (!access.empty() || !form.empty()) {
+      left = padded(left, kGap + address_width_ + kGap + code_width_) + std::string(kGap, ' ') +
+             padded(access, access_width_) + std::string(kGap, ' ');
+      left += faint ? style_.faint(form) : form;
+    }
+    left.erase(left.find_last_not_of(' ') + 1);
+    out_ += left + "\n";
+  }
+
+  void loop_line(uint32_t index) {
+    const ExplainedLoop &loop = function_.loops[index];
+    std::string text =
+        std::string(size_t{kIndent} * std::min(loop.depth ? loop.depth - 1 : 0, kDeepest), ' ') +
+        style_.strong("loop " + printable(loop.counter)) + " = 0, 1, 2, …";
+    if (loop.parent < function_.loops.size())
+      text += " in " + printable(function_.loops[loop.parent].counter);
+    put("", text);
+  }
+
+  void instructions() {
+    out_ += "\n";
+    std::string heading = padded(std::string(kGap, ' ') + "address", kGap + address_width_ + kGap) +
+                          padded("instruction", code_width_) + std::string(kGap, ' ') +
+                          padded("access", access_width_) + std::string(kGap, ' ') +
+                          "its address; ? taken if";
+    out_ += style_.faint(heading) + "\n";
+    for (const ExplainedLine &line : function_.lines) {
+      if (line.loop < function_.loops.size())
+        loop_line(line.loop);
+      std::string address = address_text(line.pc) + (line.block_begins ? ":" : "");
+      std::string code = code_text(line);
+      std::vector<Note> notes = notes_of(line);
+      if (notes.empty() || columns_of(code) > code_width_) {
+        put(address, code);
+        address.clear();
+        code.clear();
+      }
+      for (const Note &note : notes) {
+        std::string access = note.access;
+        for (const std::string &part : wrapped(note.what, form_width_)) {
+          put(address, code, access, part, !note.known);
+          address.clear();
+          code.clear();
+          access.clear();
+        }
+      }
+    }
+  }
+
+  void definitions() {
+    if (function_.definitions.empty())
+      return;
+    out_ += "\n" + style_.strong("Which definitions are the addresses made of?") + "\n";
+    Table table;
+    table.column("name", Align::left);
+    table.column("made at", Align::right);
+    table.column("what it is", Align::left);
+    for (const analyze::ExplainedDefinition &definition : function_.definitions)
+      table.row({definition.name, address_text(definition.pc), definition.what});
+    out_ += table.text(style_);
+  }
+
+  const ExplainedFunction &function_;
+  const Style &style_;
+  unsigned address_width_ = 8, code_width_ = 0, access_width_ = 0, form_width_ = 0;
+  std::string out_;
+};
+
+class ExplainText {
+public:
+  ExplainText(const Explanation &explanation, const ExplainTextOptions &options, const Style &style)
+      : explanation_(explanation), options_(options), style_(style),
+        selected_(selected_functions(explanation, options.query)) {}
+
+  std::string text() {
+    header();
+    summary();
+    functions();
+    not_understood();
+    instructions();
+    return std::move(out_);
+  }
+
+private:
+  void heading(const std::string &text) { out_ += "\n" + style_.strong(text) + "\n"; }
+
+  void header() {
+    out_ += style_.strong(printable("assay explain: " + explanation_.path)) + "\n";
+    out_ +=
+        fmt::format("  build id {}; the analysis took {} of CPU time\n",
+                    explanation_.build_id.empty() ? "unknown" : printable(explanation_.build_id),
+                    base::format_duration_us(explanation_.cpu_seconds * 1e6));
+  }
+
+  void summary() {
+    const ExplainSummary &s = explanation_.summary;
+    auto count = [](uint64_t number) { return base::format_count(double(number)); };
+    heading("How much of it is understood?");
+    Table table;
+    table.column("", Align::left);
+    table.column("number", Align::right);
+    table.column("share", Align::right);
+    table.column("", Align::left);
+    table.row({"functions", count(s.functions), "", ""});
+    table.row({"  understood", count(s.understood), share_text(s.understood, s.functions),
+               "every jump leads to known places"});
+    for (const auto &[reason, functions] : s.why_not)
+      table.row({"  " + reason, count(functions), share_text(functions, s.functions),
+                 meaning_of(reason)});
+    table.row({"instructions", count(s.instructions), "", ""});
+    table.row({"  opaque", count(s.opaque_instructions),
+               share_text(s.opaque_instructions, s.instructions),
+               "only what they read and write is known"});
+    table.row({"loops", count(s.loops), "", ""});
+    table.row({"jump tables", count(s.jump_tables), "", "indirect jumps of switch statements"});
+    table.row({"memory accesses", count(s.accesses), "", "each read and write of an instruction"});
+    table.row({"  with a form", count(s.with_form), share_text(s.with_form, s.accesses),
+               "the address is computed from definitions"});
+    table.row({"  affine", count(s.affine), share_text(s.affine, s.accesses),
+               "sums of constants, loop counters, definitions"});
+    table.row({"definitions to log", count(s.definitions), "",
+               ratio_text(s.definitions, s.with_form) + " for each access with a form"});
+    uint64_t addresses = s.accesses - s.with_form, values = s.definitions + addresses;
+    table.row({"addresses to log", count(addresses), "", "those of accesses without a form"});
+    table.row({"values to log", count(values), "",
+               "both: " + ratio_text(values, s.accesses) + " for each access"});
+    out_ += table.text(style_);
+  }
+
+  std::string meaning_of(const std::string &reason) const {
+    for (const ExplainedFunction &function : explanation_.functions)
+      if (function.why_not == reason)
+        return function.why_not_meaning;
+    return "";
+  }
+
+  void functions() {
+    heading(function_order(options_.query.sort).question);
+    if (selected_.functions.empty() && selected_.filtered_out) {
+      out_ += fmt::format("  --filter '{}' matches none of its {} functions\n",
+                          printable(options_.query.filter), selected_.filtered_out);
+      return;
+    }
+    size_t shown = std::min<size_t>(options_.top, selected_.functions.size());
+    bool all_understood =
+        std::all_of(selected_.functions.begin(),
+                    selected_.functions.begin() + static_cast<std::ptrdiff_t>(shown),
+                    [](const ExplainedFunction *function) { return function->understood; });
+    bool by_size = options_.query.sort == "size";
+    Table table;
+    table.column("address", Align::right);
+    if (by_size)
+      table.column("size", Align::right);
+    for (const char *name : {"instructions", "loops", "accesses", "affine", "definitions"})
+      table.column(name, Align::right);
+    if (!all_understood)
+      table.column("why not", Align::left);
+    table.column("function", Align::left);
+    for (size_t i = 0; i < shown; i++) {
+      const ExplainedFunction &function = *selected_.functions[i];
+      FunctionFigures figures = figures_of(function);
+      std::vector<std::string> cells = {address_text(function.address)};
+      if (by_size)
+        cells.push_back(base::format_bytes(double(function.bytes)));
+      cells.push_back(base::format_count(double(figures.instructions)));
+      if (function.understood) {
+        cells.push_back(base::format_count(double(function.loops.size())));
+        cells.push_back(base::format_count(double(figures.accesses)));
+        cells.push_back(share_text(figures.affine, figures.accesses));
+        cells.push_back(base::format_count(double(figures.definitions)));
+      } else {
+        cells.insert(cells.end(), 4, "-");
+      }
+      if (!all_understood)
+        cells.push_back(function.why_not);
+      cells.push_back(function.name);
+      table.row(std::move(cells));
+    }
+    out_ += table.text(style_);
+    out_ += more_text(selected_.functions.size() - shown, style_);
+    if (selected_.filtered_out)
+      out_ += style_.faint(fmt::format("  --filter left out {}",
+                                       counted(selected_.filtered_out, "function", "functions"))) +
+              "\n";
+  }
+
+  void not_understood() {
+    std::vector<const ExplainedFunction *> left;
+    for (const ExplainedFunction *function : selected_.functions)
+      if (!function->understood)
+        left.push_back(function);
+    if (left.empty())
+      return;
+    std::sort(left.begin(), left.end(), [](const auto *a, const auto *b) {
+      return a->why_not != b->why_not ? a->why_not < b->why_not : a->address < b->address;
+    });
+    heading("Which functions are not understood?");
+    Table table;
+    table.column("address", Align::right);
+    table.column("size", Align::right);
+    table.column("why not", Align::left);
+    table.column("where", Align::right);
+    table.column("function", Align::left);
+    size_t shown = std::min<size_t>(options_.top, left.size());
+    for (size_t i = 0; i < shown; i++)
+      table.row({address_text(left[i]->address), base::format_bytes(double(left[i]->bytes)),
+                 left[i]->why_not, address_text(left[i]->where), left[i]->name});
+    out_ += table.text(style_);
+    out_ += more_text(left.size() - shown, style_);
+  }
+
+  void instructions() {
+    size_t shown = std::min(options_.lines, selected_.functions.size());
+    for (size_t i = 0; i < shown; i++)
+      out_ += "\n" + explained_function_text(*selected_.functions[i], "", style_);
+  }
+
+  const Explanation &explanation_;
+  const ExplainTextOptions &options_;
+  const Style &style_;
+  SelectedFunctions selected_;
+  std::string out_;
+};
+
+} // namespace
+
+std::string explain_text(const Explanation &explanation, const ExplainTextOptions &options,
+                         const Style &style) {
+  return ExplainText(explanation, options, style).text();
+}
+
+std::string explained_function_text(const ExplainedFunction &function, const std::string &path,
+                                    const Style &style) {
+  return FunctionText(function, style).text(path);
+}
+
+} // namespace report
