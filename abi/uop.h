@@ -32,9 +32,9 @@ enum assay_uop_register {
   ASSAY_REG_CONTROL, // the other bits of RFLAGS, among them the direction flag
   ASSAY_REG_FS,      // base of the segment
   ASSAY_REG_GS,
-  ASSAY_REG_BIAS, // where the image lies, less where it was linked for
-  ASSAY_REG_ZERO, // always 0
-  ASSAY_REG_MASKS = 24, // k0 … k7
+  ASSAY_REG_BIAS,             // where the image lies, less where it was linked for
+  ASSAY_REG_ZERO,             // always 0
+  ASSAY_REG_MASKS = 24,       // k0 … k7
   ASSAY_REG_TEMPORARIES = 32, // live within one instruction
   ASSAY_REG_LANES = 64,       // lane i of vector register v: + 8 * v + i
   ASSAY_REG_COUNT = ASSAY_REG_LANES + 32 * 8,

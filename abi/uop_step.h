@@ -323,14 +323,10 @@ UOP_FUNCTION uint64_t uop_nan_of(uint64_t bits, unsigned w) {
 }
 UOP_FUNCTION double uop_whole(double x, int mode) {
   switch (mode & 3) {
-  case 1:
-    return __builtin_floor(x);
-  case 2:
-    return __builtin_ceil(x);
-  case 3:
-    return __builtin_trunc(x);
-  default:
-    return __builtin_rint(x);
+  case 1: return __builtin_floor(x);
+  case 2: return __builtin_ceil(x);
+  case 3: return __builtin_trunc(x);
+  default: return __builtin_rint(x);
   }
 }
 UOP_FUNCTION uint64_t uop_float_root1(uint64_t a, unsigned w) {
@@ -362,38 +358,22 @@ UOP_FUNCTION uint64_t uop_float_round1(uint64_t a, unsigned w, int mode) {
 // round for what is unordered; bit 4 says only whether it signals.
 UOP_FUNCTION int uop_float_holds(double x, double y, int unordered, int predicate) {
   switch (predicate & 15) {
-  case 0:
-    return x == y;
-  case 1:
-    return x < y;
-  case 2:
-    return x <= y;
-  case 3:
-    return unordered;
-  case 4:
-    return !(x == y);
-  case 5:
-    return !(x < y);
-  case 6:
-    return !(x <= y);
-  case 7:
-    return !unordered;
-  case 8:
-    return unordered || x == y;
-  case 9:
-    return unordered || x < y;
-  case 10:
-    return unordered || x <= y;
-  case 11:
-    return 0;
-  case 12:
-    return !unordered && x != y;
-  case 13:
-    return x >= y;
-  case 14:
-    return x > y;
-  default:
-    return 1;
+  case 0: return x == y;
+  case 1: return x < y;
+  case 2: return x <= y;
+  case 3: return unordered;
+  case 4: return !(x == y);
+  case 5: return !(x < y);
+  case 6: return !(x <= y);
+  case 7: return !unordered;
+  case 8: return unordered || x == y;
+  case 9: return unordered || x < y;
+  case 10: return unordered || x <= y;
+  case 11: return 0;
+  case 12: return !unordered && x != y;
+  case 13: return x >= y;
+  case 14: return x > y;
+  default: return 1;
   }
 }
 UOP_FUNCTION uint64_t uop_float_compare1(uint64_t a, uint64_t b, unsigned w, int predicate) {
@@ -498,17 +478,14 @@ UOP_FUNCTION uint64_t assay_uop_value(const struct assay_uop *uop, uint64_t a, u
   (void)shift;
   switch (uop->op) {
 #define ASSAY_UOP(name, operands, expression, meaning)                                             \
-  case ASSAY_UOP_##name:                                                                           \
-    return Z(expression);
+  case ASSAY_UOP_##name: return Z(expression);
 #define ASSAY_UOP_WHOLE(name, operands, expression, meaning)                                       \
-  case ASSAY_UOP_##name:                                                                           \
-    return (uint64_t)(expression);
+  case ASSAY_UOP_##name: return (uint64_t)(expression);
 #ifdef __bpf__
 #define ASSAY_UOP_FLOAT(name, operands, expression, meaning)
 #endif
 #include "abi/uops.def"
-  default:
-    return 0;
+  default: return 0;
   }
 }
 

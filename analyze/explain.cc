@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/stable_sort.h"
 #include "binary/needed.h"
+#include "binary/program.h"
 #include "image/elf.h"
 #include "image/symbols.h"
 
@@ -24,14 +25,10 @@ using namespace binary;
 const char *what_it_is(const NeededDefinition &needed, const FlowGraph &graph, const Ssa &ssa) {
   const Value &value = ssa.values[needed.value.v];
   switch (value.kind) {
-  case ValueKind::entry:
-    return "argument";
-  case ValueKind::join:
-    return needed.need == Need::computed ? "join of known values" : "join";
-  case ValueKind::call:
-    return "result of a call";
-  case ValueKind::opaque:
-    return "result of an opaque instruction";
+  case ValueKind::entry: return "argument";
+  case ValueKind::join: return needed.need == Need::computed ? "join of known values" : "join";
+  case ValueKind::call: return "result of a call";
+  case ValueKind::opaque: return "result of an opaque instruction";
   case ValueKind::micro_op:
     return graph.code.uops[value.uop].op == ASSAY_UOP_load ? "load" : "computed";
   }
@@ -54,30 +51,40 @@ public:
     for (const auto &range : routine.ranges)
       function_->bytes += range.end - range.begin;
     FlowGraph graph = flow_graph(program_, routine, decoder_);
-    to_.summary.instructions += graph.code.instructions.size();
-    function_->instructions = graph.code.instructions.size();
+    ExplainedFigures &figures = function_->figures;
+    figures.instructions = graph.code.instructions.size();
     for (const Instruction &instruction : graph.code.instructions)
-      to_.summary.opaque_instructions += instruction.opaque;
+      figures.opaque_instructions += instruction.opaque;
     if (graph.why_not != WhyNot::understood) {
       function_->why_not = why_not_name(graph.why_not);
       function_->why_not_meaning = why_not_meaning(graph.why_not);
       function_->where = graph.where;
       to_.summary.why_not[function_->why_not]++;
-      return;
+      to_.summary.meanings[function_->why_not] = function_->why_not_meaning;
+    } else {
+      function_->understood = true;
+      to_.summary.understood++;
+      figures.jump_tables = graph.tables.size();
+      Ssa ssa = single_assignment(graph);
+      Forms forms(graph, ssa);
+      explain(graph, ssa, forms);
     }
-    function_->understood = true;
-    to_.summary.understood++;
-    to_.summary.jump_tables += graph.tables.size();
-    Ssa ssa = single_assignment(graph);
-    Forms forms(graph, ssa);
-    explain(graph, ssa, forms);
+    ExplainedFigures &all = to_.summary.figures;
+    all.instructions += figures.instructions;
+    all.opaque_instructions += figures.opaque_instructions;
+    all.loops += figures.loops;
+    all.jump_tables += figures.jump_tables;
+    all.accesses += figures.accesses;
+    all.with_form += figures.with_form;
+    all.affine += figures.affine;
+    all.definitions += figures.definitions;
+    all.arguments += figures.arguments;
   }
 
 private:
   void explain(const FlowGraph &graph, const Ssa &ssa, Forms &forms) {
     explain_loops(graph, ssa, forms);
     std::vector<ExprId> addresses;
-    line_of_.clear();
     first_access_.clear();
     for (uint32_t node : ssa.dominators.order)
       if (ssa.nodes[node].block != Node::kNoBlock)
@@ -85,14 +92,12 @@ private:
     if (lines_)
       sort_lines();
     explain_definitions(graph, ssa, forms, addresses);
-    function_->access_count = function_->accesses.size();
-    function_->affine_count = static_cast<uint64_t>(
-        std::count_if(function_->accesses.begin(), function_->accesses.end(),
-                      [](const ExplainedAccess &access) { return access.affine; }));
-    to_.summary.accesses += function_->access_count;
-    to_.summary.affine += function_->affine_count;
-    to_.summary.definitions += function_->recorded_count;
-    to_.summary.arguments += function_->argument_count;
+    ExplainedFigures &figures = function_->figures;
+    figures.accesses = function_->accesses.size();
+    for (const ExplainedAccess &access : function_->accesses) {
+      figures.with_form += !access.form.empty();
+      figures.affine += access.affine;
+    }
     if (!lines_) {
       function_->accesses = {};
       function_->definitions = {};
@@ -103,13 +108,14 @@ private:
     for (uint32_t i = 0; i < ssa.loops.all.size(); i++) {
       const binary::Loop &loop = ssa.loops.all[i];
       ExplainedLoop explained;
-      explained.head = graph.instructions_of(graph.blocks[ssa.nodes[loop.head].block]).front().address;
+      explained.head =
+          graph.instructions_of(graph.blocks[ssa.nodes[loop.head].block]).front().address;
       explained.counter = loop.irregular ? "" : forms.counter_name(i);
       explained.parent = loop.parent;
       explained.depth = loop.depth;
       function_->loops.push_back(explained);
     }
-    to_.summary.loops += ssa.loops.all.size();
+    function_->figures.loops = ssa.loops.all.size();
   }
 
   void explain_node(const FlowGraph &graph, const Ssa &ssa, Forms &forms, uint32_t node,
@@ -120,23 +126,25 @@ private:
       uint32_t index = block.first + i;
       const Instruction &instruction = graph.code.instructions[index];
       bool is_copy = first_access_.contains(index);
-      auto first = static_cast<uint32_t>(is_copy ? first_access_[index] : function_->accesses.size());
+      auto first =
+          static_cast<uint32_t>(is_copy ? first_access_[index] : function_->accesses.size());
       first_access_[index] = first;
       uint32_t number = first;
       for (const Access &access : graph.code.accesses_of(instruction)) {
-        ExprId form =
-            forms.address(at + access.uop - instruction.uop, graph.code.uops[access.uop]);
-        addresses.push_back(form);
-        bool affine = forms.affine(form, node);
-        if (is_copy) {
-          function_->accesses[number].affine &= affine;
-        } else {
-          ExplainedAccess explained{instruction.address, access.write, access.size, {}, affine,
-                                    ssa.loops.depth_of(node)};
-          if (lines_)
-            explained.form = forms.text(form);
-          function_->accesses.push_back(std::move(explained));
+        std::string text;
+        bool affine = false;
+        if (access.has_address()) {
+          ExprId form =
+              forms.address(at + access.uop - instruction.uop, graph.code.uops[access.uop]);
+          addresses.push_back(form);
+          affine = forms.affine(form, node);
+          text = lines_ && !is_copy ? forms.text(form) : "?"; // only whether there is one
         }
+        if (is_copy)
+          function_->accesses[number].affine &= affine;
+        else
+          function_->accesses.push_back({instruction.address, access.write, access.size,
+                                         std::move(text), affine, ssa.loops.depth_of(node)});
         number++;
       }
       if (lines_ && !is_copy)
@@ -151,8 +159,8 @@ private:
     const Instruction &instruction = graph.code.instructions[block.first + in_block];
     ExplainedLine line;
     line.pc = instruction.address;
-    line.text = decoder_.text(program_.executable().bytes_from(instruction.address),
-                              instruction.address);
+    line.text =
+        decoder_.text(program_.executable().bytes_from(instruction.address), instruction.address);
     line.depth = ssa.loops.depth_of(node);
     line.block_begins = in_block == 0;
     for (uint32_t i = 0; i < instruction.accesses; i++)
@@ -169,16 +177,15 @@ private:
   }
 
   void sort_lines() {
-    base::stable_sort(function_->lines, [](const ExplainedLine &a, const ExplainedLine &b) {
-      return a.pc < b.pc;
-    });
+    base::stable_sort(function_->lines,
+                      [](const ExplainedLine &a, const ExplainedLine &b) { return a.pc < b.pc; });
   }
 
   void explain_definitions(const FlowGraph &graph, const Ssa &ssa, const Forms &forms,
                            const std::vector<ExprId> &addresses) {
     for (const NeededDefinition &needed : needed_definitions(ssa, forms, addresses)) {
-      function_->recorded_count += needed.need == Need::recorded;
-      function_->argument_count += needed.need == Need::argument;
+      function_->figures.definitions += needed.need == Need::recorded;
+      function_->figures.arguments += needed.need == Need::argument;
       if (!lines_)
         continue;
       const Value &value = ssa.values[needed.value.v];
@@ -191,7 +198,8 @@ private:
       } else if (value.kind != ValueKind::entry) {
         pc = graph.code.instructions[value.instruction].address;
       }
-      function_->definitions.push_back({forms.name(needed.value), pc, what_it_is(needed, graph, ssa),
+      function_->definitions.push_back({forms.name(needed.value), pc,
+                                        what_it_is(needed, graph, ssa),
                                         needed.need == Need::recorded});
     }
   }
@@ -202,7 +210,6 @@ private:
   ExplainedFunction *function_ = nullptr;
   Decoder decoder_;
   std::unordered_map<uint32_t, uint32_t> first_access_; // by instruction
-  std::unordered_map<uint32_t, uint32_t> line_of_;
 };
 
 double cpu_seconds() {
@@ -224,7 +231,8 @@ Explanation explain(const std::string &path, const std::string &function, bool l
   if (!function.empty()) {
     const Routine *routine = program.find(function);
     if (!routine)
-      fail_for_unknown_function(program, path, function);
+      base::fail("{}: {} has no such function; name another, or an address within one", function,
+                 path);
     explainer.explain(*routine);
   } else {
     for (const Routine &routine : program.routines())

@@ -2,8 +2,6 @@
 // of its address.
 #pragma once
 
-#include "binary/program.h"
-
 #include <cstdint>
 #include <map>
 #include <string>
@@ -14,8 +12,8 @@ namespace analyze {
 struct ExplainedAccess {
   uint64_t pc = 0;
   bool write = false;
-  unsigned size = 0;  // bytes
-  std::string form;   // "0x404060 + 8*J + 4112*I"; empty if nothing is known
+  unsigned size = 0;   // bytes
+  std::string form;    // "0x404060 + 8*J + 4112*I"; empty if nothing is known
   bool affine = false; // in all loops around it, it changes with their counters alone
   unsigned depth = 0;  // loops around it
 };
@@ -32,17 +30,26 @@ struct ExplainedLine { // one instruction
 };
 
 struct ExplainedLoop {
-  uint64_t head = 0;             // address
-  std::string counter;           // "I": its turns, from 0; empty if it is entered at several places
-  uint32_t parent = UINT32_MAX;  // in ExplainedFunction::loops
-  unsigned depth = 1;            // 1: outermost
+  uint64_t head = 0;            // address
+  std::string counter;          // "I": its turns, from 0; empty if it is entered at several places
+  uint32_t parent = UINT32_MAX; // in ExplainedFunction::loops
+  unsigned depth = 1;           // 1: outermost
 };
 
 struct ExplainedDefinition { // a value that the forms need and that is not computed from others
-  std::string name; // "rdi.0", "rax.7"
-  uint64_t pc = 0;  // the instruction that makes it; of an argument the routine's address
-  std::string what; // "argument", "load", "result of a call", "join", "computed" …
-  bool recorded = true; // has to be logged; else it is given, or a join of known values
+  std::string name;          // "rdi.0", "rax.7"
+  uint64_t pc = 0;           // the instruction that makes it; of an argument the routine's address
+  std::string what;          // "argument", "load", "result of a call", "join", "computed" …
+  bool logged = true;        // else it is given by the caller, or joined from known values
+};
+
+// Sums, of one function or of all.
+struct ExplainedFigures {
+  uint64_t instructions = 0, opaque_instructions = 0;
+  uint64_t loops = 0, jump_tables = 0;
+  uint64_t accesses = 0, with_form = 0, affine = 0;
+  uint64_t definitions = 0; // to log, so that every access with a form can be computed
+  uint64_t arguments = 0;   // that the forms need besides, and that callers can give
 };
 
 struct ExplainedFunction {
@@ -54,21 +61,18 @@ struct ExplainedFunction {
   std::string why_not;         // "unresolved_jump"; empty if it is understood
   std::string why_not_meaning; // a sentence
   uint64_t where = 0;          // the address at which it was not understood
-  uint64_t instructions = 0, access_count = 0, affine_count = 0;
-  uint64_t recorded_count = 0, argument_count = 0; // definitions
+  ExplainedFigures figures;
   std::vector<ExplainedLoop> loops;
-  std::vector<ExplainedLine> lines; // by block, in the order of their addresses
+  std::vector<ExplainedLine> lines; // by address
   std::vector<ExplainedAccess> accesses;
   std::vector<ExplainedDefinition> definitions;
 };
 
 struct ExplainSummary {
   uint64_t functions = 0, understood = 0;
-  std::map<std::string, uint64_t> why_not; // reason -> functions
-  uint64_t instructions = 0, opaque_instructions = 0, loops = 0, jump_tables = 0;
-  uint64_t accesses = 0, affine = 0;
-  uint64_t definitions = 0; // to log, so that every access can be computed
-  uint64_t arguments = 0;   // of the functions, that the forms need besides
+  std::map<std::string, uint64_t> why_not;     // reason -> functions
+  std::map<std::string, std::string> meanings; // of the reasons
+  ExplainedFigures figures;
 };
 
 struct Explanation {
@@ -79,8 +83,7 @@ struct Explanation {
 };
 
 // All routines, or the one that `function` names (linkage name, demangled name or 0xADDRESS). Without
-// `lines`, functions carry no lines, accesses or definitions of their own: the summary alone counts
-// them. Throws Failure for what is no x86-64 ELF file, and for a function that is not there.
+// `lines`, functions carry figures and loops, but no lines, accesses or definitions. Throws Failure for what is no x86-64 ELF file, and for a function that is not there.
 Explanation explain(const std::string &path, const std::string &function, bool lines);
 
 } // namespace analyze

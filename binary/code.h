@@ -11,22 +11,25 @@ namespace binary {
 
 // How control leaves an instruction.
 enum class Flow : uint8_t {
-  next,            // to the one behind it, and nowhere else
-  jump,            // to `target`
-  branch,          // to `target` or the next
-  indirect_jump,   // to what a register or memory says
-  call,            // to `target`, and back to the next
+  next,          // to the one behind it, and nowhere else
+  jump,          // to `target`
+  branch,        // to `target` or the next
+  indirect_jump, // to what a register or memory says
+  call,          // to `target`, and back to the next
   indirect_call,
   ret,
-  stop,            // nowhere that is known: ud2, hlt, far jumps
+  stop, // nowhere that is known: ud2, hlt, far jumps
 };
 
 // One read or write of memory by an instruction. Its address is a + (b << shift) + c + i of micro-op
 // `uop`, whose own width may be less than `size`: a vector is moved lane by lane.
 struct Access {
-  uint32_t uop = 0;  // index in Code::uops
+  static constexpr uint32_t kNoAddress = UINT32_MAX;
+  uint32_t uop = 0;  // index in Code::uops; kNoAddress: many places, of an opaque gather or scatter
   uint16_t size = 0; // bytes
   bool write = false;
+
+  bool has_address() const { return uop != kNoAddress; }
 };
 
 // The things that instructions read and write, as single static assignment sees them: a general
@@ -51,9 +54,9 @@ constexpr unsigned variable_of(unsigned reg) {
   if (reg <= ASSAY_REG_GS)
     return reg;
   if (reg >= ASSAY_REG_LANES)
-    return reg < ASSAY_REG_COUNT ? kVectors + (reg - ASSAY_REG_LANES) / 8 : kVariables;
+    return reg < ASSAY_REG_COUNT ? kVectors + (reg - ASSAY_REG_LANES) / 8 : unsigned{kVariables};
   return reg >= ASSAY_REG_MASKS && reg < ASSAY_REG_MASKS + 8 ? kMasks + reg - ASSAY_REG_MASKS
-                                                             : kVariables;
+                                                             : unsigned{kVariables};
 }
 
 struct Instruction {
@@ -62,7 +65,7 @@ struct Instruction {
   uint32_t uop = 0;     // its micro-ops: Code::uops[uop], …
   uint32_t access = 0;  // its accesses: Code::accesses[access], …
   uint16_t uops = 0;
-  uint16_t mnemonic = 0; // ZydisMnemonic
+  uint16_t mnemonic = 0;        // ZydisMnemonic
   uint16_t undefined_flags = 0; // bits of RFLAGS that are undefined after it
   uint8_t accesses = 0;
   uint8_t length = 0; // bytes

@@ -45,6 +45,11 @@ void make_opaque(Lift &lift) {
     } else if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY) {
       instruction.reads |= variable_set(operand.mem.base) | variable_set(operand.mem.index) |
                            variable_set(operand.mem.segment);
+      if (operand.mem.type == ZYDIS_MEMOP_TYPE_VSIB) { // gathers and scatters
+        instruction.writes |= writes ? bit(kMemory) : 0;
+        instruction.reads |= bit(kMemory);
+        lift.access_many(operand.size / 8, writes);
+      }
       if (operand.mem.type != ZYDIS_MEMOP_TYPE_MEM)
         continue;
       Address address = lift.address_of(operand);
@@ -97,6 +102,10 @@ struct Decoder::State {
 Decoder::Decoder() : state_(std::make_unique<State>()) {
   ZydisDecoderInit(&state_->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
   ZydisFormatterInit(&state_->formatter, ZYDIS_FORMATTER_STYLE_INTEL);
+  for (auto property : {ZYDIS_FORMATTER_PROP_ADDR_PADDING_ABSOLUTE,
+                        ZYDIS_FORMATTER_PROP_DISP_PADDING, ZYDIS_FORMATTER_PROP_IMM_PADDING})
+    ZydisFormatterSetProperty(&state_->formatter, property, ZYDIS_PADDING_DISABLED);
+  ZydisFormatterSetProperty(&state_->formatter, ZYDIS_FORMATTER_PROP_HEX_UPPERCASE, ZYAN_FALSE);
 }
 Decoder::~Decoder() = default;
 Decoder::Decoder(Decoder &&) noexcept = default;
@@ -104,8 +113,8 @@ Decoder::Decoder(Decoder &&) noexcept = default;
 bool Decoder::decode(std::span<const std::byte> bytes, uint64_t address, Code &code) {
   ZydisDecodedInstruction decoded;
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-  if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&state_->decoder, bytes.data(), bytes.size(), &decoded,
-                                           operands)))
+  if (!ZYAN_SUCCESS(
+          ZydisDecoderDecodeFull(&state_->decoder, bytes.data(), bytes.size(), &decoded, operands)))
     return false;
   Instruction instruction;
   instruction.address = address;

@@ -14,9 +14,10 @@ using Edges = std::vector<std::vector<uint32_t>>;
 struct Dominators {
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  std::vector<uint32_t> order;     // reachable nodes in reverse postorder; the root first
-  std::vector<uint32_t> number;    // place in `order`; kNone: not reachable
-  std::vector<uint32_t> immediate; // immediate dominator; the root's is itself, kNone if not reachable
+  std::vector<uint32_t> order;  // reachable nodes in reverse postorder; the root first
+  std::vector<uint32_t> number; // place in `order`; kNone: not reachable
+  std::vector<uint32_t>
+      immediate; // immediate dominator; the root's is itself, kNone if not reachable
   std::vector<std::vector<uint32_t>> frontier; // where a definition meets others
 
   // Whether every way from the root to b leads through a. Every node dominates itself.

@@ -29,7 +29,8 @@ uint64_t mask_of(unsigned width) {
 }
 
 uint64_t hash_of(const Expr &node, std::span<const Term> terms) {
-  uint64_t hash = mix(static_cast<uint64_t>(node.kind) << 16 | node.width << 8 | node.op, node.value);
+  uint64_t hash =
+      mix(static_cast<uint64_t>(node.kind) << 16 | node.width << 8 | node.op, node.value);
   for (const Term &term : terms)
     hash = mix(mix(hash, term.of.v), term.coefficient);
   return hash;
@@ -102,7 +103,8 @@ ExprId Expressions::load(unsigned width, ExprId address, uint64_t state) {
                 {&operand, 1});
 }
 
-void Expressions::append(std::vector<Term> &to, uint64_t &offset, ExprId id, uint64_t factor) const {
+void Expressions::append(std::vector<Term> &to, uint64_t &offset, ExprId id,
+                         uint64_t factor) const {
   const Expr &node = nodes_[id.v];
   if (node.kind == ExprKind::constant) {
     offset += factor * node.value;
@@ -157,7 +159,9 @@ ExprId Expressions::cut(ExprId a, unsigned width) {
         id = terms(id)[0].of;
       else if (node.kind == ExprKind::operation && node.op >= ASSAY_UOP_put8 &&
                node.op <= ASSAY_UOP_put32 && node.op != ASSAY_UOP_put8h &&
-               width <= (node.op == ASSAY_UOP_put8 ? 1u : node.op == ASSAY_UOP_put16 ? 2u : 4u))
+               width <= (node.op == ASSAY_UOP_put8    ? 1u
+                         : node.op == ASSAY_UOP_put16 ? 2u
+                                                      : 4u))
         id = terms(id)[1].of;
       else
         return id;
@@ -191,7 +195,8 @@ ExprId Expressions::zero_extend(ExprId a, unsigned width) {
   if (most(low) <= mask_of(width))
     return low;
   Term operand{low, 1};
-  return intern({.kind = ExprKind::zero_extend, .width = static_cast<uint8_t>(width)}, {&operand, 1});
+  return intern({.kind = ExprKind::zero_extend, .width = static_cast<uint8_t>(width)},
+                {&operand, 1});
 }
 
 ExprId Expressions::sign_extend(ExprId a, unsigned width) {
@@ -205,7 +210,8 @@ ExprId Expressions::sign_extend(ExprId a, unsigned width) {
   if (most(low) <= mask_of(width) >> 1)
     return low;
   Term operand{low, 1};
-  return intern({.kind = ExprKind::sign_extend, .width = static_cast<uint8_t>(width)}, {&operand, 1});
+  return intern({.kind = ExprKind::sign_extend, .width = static_cast<uint8_t>(width)},
+                {&operand, 1});
 }
 
 uint64_t Expressions::offset_of(ExprId id) const {
@@ -215,12 +221,10 @@ uint64_t Expressions::offset_of(ExprId id) const {
 
 uint64_t Expressions::bound(const Expr &node, std::span<const Term> terms) const {
   switch (node.kind) {
-  case ExprKind::constant:
-    return node.value;
+  case ExprKind::constant: return node.value;
   case ExprKind::zero_extend:
   case ExprKind::load:
-  case ExprKind::definition:
-    return mask_of(node.width);
+  case ExprKind::definition: return mask_of(node.width);
   case ExprKind::sum: {
     uint64_t total = node.value;
     for (const Term &term : terms) {
@@ -243,16 +247,14 @@ uint64_t Expressions::bound(const Expr &node, std::span<const Term> terms) const
       return limit >> (nodes_[terms[1].of.v].value & uop_count(node.width));
     return limit;
   }
-  default:
-    return UINT64_MAX;
+  default: return UINT64_MAX;
   }
 }
 
 ExprId Expressions::apply(const assay_uop &uop, ExprId a, ExprId b, ExprId c) {
   unsigned w = uop.width;
   switch (uop.op) {
-  case ASSAY_UOP_copy:
-    return zero_extend(a, w);
+  case ASSAY_UOP_copy: return zero_extend(a, w);
   case ASSAY_UOP_sign_extend: {
     unsigned from = static_cast<unsigned>(64 - uop.i) / 8;
     return zero_extend(sign_extend(a, from), w);
@@ -261,14 +263,10 @@ ExprId Expressions::apply(const assay_uop &uop, ExprId a, ExprId b, ExprId c) {
     return zero_extend(combine(combine(a, 1, b, 1ULL << uop.shift), 1,
                                add(c, constant(static_cast<uint64_t>(int64_t{uop.i}))), 1),
                        w);
-  case ASSAY_UOP_add:
-    return zero_extend(add(a, b), w);
-  case ASSAY_UOP_sub:
-    return zero_extend(sub(a, b), w);
-  case ASSAY_UOP_neg:
-    return zero_extend(scale(a, ~uint64_t{0}), w);
-  case ASSAY_UOP_not:
-    return zero_extend(combine(a, ~uint64_t{0}, constant(~uint64_t{0}), 1), w);
+  case ASSAY_UOP_add: return zero_extend(add(a, b), w);
+  case ASSAY_UOP_sub: return zero_extend(sub(a, b), w);
+  case ASSAY_UOP_neg: return zero_extend(scale(a, ~uint64_t{0}), w);
+  case ASSAY_UOP_not: return zero_extend(combine(a, ~uint64_t{0}, constant(~uint64_t{0}), 1), w);
   case ASSAY_UOP_mul:
     if (is_constant(b))
       return zero_extend(scale(a, nodes_[b.v].value), w);
@@ -294,8 +292,8 @@ ExprId Expressions::apply(const assay_uop &uop, ExprId a, ExprId b, ExprId c) {
     if (is_constant(a))
       std::swap(a, b);
     for (unsigned width : {1u, 2u, 4u})
-      if (is_constant(b, mask_of(width)) || (w == width && is_constant(b) &&
-                                             (nodes_[b.v].value & mask_of(w)) == mask_of(w)))
+      if (is_constant(b, mask_of(width)) ||
+          (w == width && is_constant(b) && (nodes_[b.v].value & mask_of(w)) == mask_of(w)))
         return zero_extend(a, width < w ? width : w);
     if (is_constant(b, ~uint64_t{0}))
       return zero_extend(a, w);
@@ -306,8 +304,7 @@ ExprId Expressions::apply(const assay_uop &uop, ExprId a, ExprId b, ExprId c) {
     if (a == b)
       return zero_extend(a, w);
     break;
-  default:
-    break;
+  default: break;
   }
   if (is_constant(a) && is_constant(b) && is_constant(c))
     return constant(assay_uop_value(&uop, nodes_[a.v].value, nodes_[b.v].value, nodes_[c.v].value));

@@ -25,9 +25,9 @@ enum class ExprKind : uint8_t {
   sum,         // value + coefficients * operands
   zero_extend, // of the low `width` bytes of operand 0
   sign_extend,
-  load,        // `width` bytes at operand 0; value: the state of memory
-  operation,   // micro-op `op` of `width` on up to three operands; value: its small constants
-  unknown,     // nothing is known; equal to nothing else
+  load,      // `width` bytes at operand 0; value: the state of memory
+  operation, // micro-op `op` of `width` on up to three operands; value: its small constants
+  unknown,   // nothing is known; equal to nothing else
 };
 
 struct Term {
@@ -41,7 +41,7 @@ struct Expr {
   uint8_t op = 0;
   uint64_t value = 0;
   uint32_t first = 0, count = 0; // terms of a sum, operands of the others
-  uint64_t most = UINT64_MAX; // an upper bound of the value, unsigned
+  uint64_t most = UINT64_MAX;    // an upper bound of the value, unsigned
 };
 
 class Expressions {

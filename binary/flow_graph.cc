@@ -38,7 +38,6 @@ public:
   }
 
 private:
-
   void give_up(WhyNot why, uint64_t where) {
     if (graph_.why_not == WhyNot::understood) {
       graph_.why_not = why;
@@ -89,25 +88,20 @@ private:
         return 0;
       }
       return instruction.end();
-    case Flow::jump:
-      jump_to(address, instruction.target);
-      return 0;
+    case Flow::jump: jump_to(address, instruction.target); return 0;
     case Flow::branch:
       jump_to(address, instruction.target);
       reach(instruction.end());
       edges_[address].push_back(instruction.end());
       return 0;
     case Flow::call:
-    case Flow::indirect_call:
-      return after_call(instruction);
+    case Flow::indirect_call: return after_call(instruction);
     case Flow::indirect_jump:
       edges_[address];
       unresolved_.push_back(address);
       return 0;
     case Flow::ret:
-    case Flow::stop:
-      edges_[address];
-      return 0;
+    case Flow::stop: edges_[address]; return 0;
     }
     return 0;
   }
@@ -156,8 +150,10 @@ private:
   bool never_returns_indirect(const Instruction &instruction) const {
     // call [rip+slot]
     for (const Access &access : graph_.code.accesses_of(instruction)) {
+      if (!access.has_address() || access.write)
+        continue;
       const assay_uop &uop = graph_.code.uops[access.uop];
-      if (!access.write && uop.a == ASSAY_REG_BIAS && uop.b == ASSAY_REG_ZERO)
+      if (uop.a == ASSAY_REG_BIAS && uop.b == ASSAY_REG_ZERO)
         return program_.never_returns_through(static_cast<uint64_t>(int64_t{uop.i}));
     }
     return false;
@@ -185,8 +181,8 @@ private:
       if (found == index_of_.end())
         return steps;
       const Instruction &instruction = graph_.code.instructions[found->second];
-      steps.push_back({found->second,
-                       instruction.flow == Flow::branch && goes_to && *goes_to == instruction.target});
+      steps.push_back({found->second, instruction.flow == Flow::branch && goes_to &&
+                                          *goes_to == instruction.target});
       address = instruction.end();
       if (edges_.contains(instruction.address) || leaders_.contains(address))
         return steps;
@@ -409,7 +405,8 @@ private:
     auto uop = static_cast<uint32_t>(graph_.code.uops.size());
     auto access = static_cast<uint32_t>(graph_.code.accesses.size());
     for (Access each : from.accesses_of(instruction)) {
-      each.uop = each.uop - instruction.uop + uop;
+      if (each.has_address())
+        each.uop = each.uop - instruction.uop + uop;
       graph_.code.accesses.push_back(each);
     }
     auto uops = from.uops_of(instruction);
@@ -441,32 +438,22 @@ private:
 
 const char *why_not_name(WhyNot why) {
   switch (why) {
-  case WhyNot::understood:
-    return "understood";
-  case WhyNot::undecodable:
-    return "undecodable";
-  case WhyNot::leaves_code:
-    return "leaves_code";
-  case WhyNot::unresolved_jump:
-    return "unresolved_jump";
-  case WhyNot::too_large:
-    return "too_large";
+  case WhyNot::understood: return "understood";
+  case WhyNot::undecodable: return "undecodable";
+  case WhyNot::leaves_code: return "leaves_code";
+  case WhyNot::unresolved_jump: return "unresolved_jump";
+  case WhyNot::too_large: return "too_large";
   }
   return "";
 }
 
 const char *why_not_meaning(WhyNot why) {
   switch (why) {
-  case WhyNot::understood:
-    return "its control flow is known";
-  case WhyNot::undecodable:
-    return "control reaches bytes that are no instruction";
-  case WhyNot::leaves_code:
-    return "control runs off the end of the function";
-  case WhyNot::unresolved_jump:
-    return "an indirect jump goes where no table says";
-  case WhyNot::too_large:
-    return "it has more instructions than are looked at";
+  case WhyNot::understood: return "its control flow is known";
+  case WhyNot::undecodable: return "control reaches bytes that are no instruction";
+  case WhyNot::leaves_code: return "control runs off the end of the function";
+  case WhyNot::unresolved_jump: return "an indirect jump goes where no table says";
+  case WhyNot::too_large: return "it has more instructions than are looked at";
   }
   return "";
 }

@@ -21,9 +21,9 @@ unsigned width_of(uint64_t most) {
 }
 
 const char *register_name(unsigned variable) {
-  static constexpr const char *kGeneral[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
-                                             "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15",
-                                             "flags", "control", "fs", "gs"};
+  static constexpr const char *kGeneral[] = {"rax", "rcx", "rdx",   "rbx",     "rsp", "rbp", "rsi",
+                                             "rdi", "r8",  "r9",    "r10",     "r11", "r12", "r13",
+                                             "r14", "r15", "flags", "control", "fs",  "gs"};
   return variable < std::size(kGeneral) ? kGeneral[variable] : nullptr;
 }
 
@@ -106,8 +106,7 @@ ExprId Forms::substituted(ExprId form) {
     return expressions_.zero_extend(substituted(expressions_.terms(form)[0].of), node.width);
   case ExprKind::sign_extend:
     return expressions_.sign_extend(substituted(expressions_.terms(form)[0].of), node.width);
-  default:
-    return form;
+  default: return form;
   }
 }
 
@@ -221,9 +220,7 @@ ExprId Forms::address(uint32_t at, const assay_uop &uop) {
 
 std::optional<Condition> Forms::condition(uint32_t at) {
   using Op = Condition::Op;
-  auto made_by = [&](ValueId value) {
-    return value.known() ? uop_at_[value.v] : UINT32_MAX;
-  };
+  auto made_by = [&](ValueId value) { return value.known() ? uop_at_[value.v] : UINT32_MAX; };
   auto uop_of = [&](uint32_t place) -> const assay_uop & {
     return graph_.code.uops[ssa_.values[ssa_.uops[place].result.v].uop];
   };
@@ -237,11 +234,14 @@ std::optional<Condition> Forms::condition(uint32_t at) {
     return uop.b == ASSAY_UOP_IMMEDIATE ? expressions_.constant(static_cast<uint64_t>(uop.imm))
                                         : operand(ssa_.uops[place].b, uop.b);
   };
-  if (asked.op == ASSAY_UOP_is_zero || asked.op == ASSAY_UOP_not_zero)
-  {
+  if (asked.op == ASSAY_UOP_is_zero || asked.op == ASSAY_UOP_not_zero) {
     ExprId tested = expressions_.zero_extend(form_of(test, asked, false), asked.width);
-    return Condition{asked.op == ASSAY_UOP_is_zero ? Op::equal : Op::not_equal, false, asked.width,
-                     tested, zero_, tested};
+    return Condition{asked.op == ASSAY_UOP_is_zero ? Op::equal : Op::not_equal,
+                     false,
+                     asked.width,
+                     tested,
+                     zero_,
+                     tested};
   }
   if (asked.op < ASSAY_UOP_if_o || asked.op > ASSAY_UOP_if_g)
     return std::nullopt;
@@ -265,24 +265,21 @@ std::optional<Condition> Forms::condition(uint32_t at) {
   case ASSAY_UOP_flags_add:
     if (asked.op != ASSAY_UOP_if_e && asked.op != ASSAY_UOP_if_ne)
       return std::nullopt;
-    left = expressions_.add(left, flags.op == ASSAY_UOP_flags_add   ? form_of(made, flags, true)
-                                  : flags.op == ASSAY_UOP_flags_inc ? expressions_.constant(1)
-                                                                    : expressions_.constant(~uint64_t{0}));
+    left = expressions_.add(left, flags.op == ASSAY_UOP_flags_add ? form_of(made, flags, true)
+                                  : flags.op == ASSAY_UOP_flags_inc
+                                      ? expressions_.constant(1)
+                                      : expressions_.constant(~uint64_t{0}));
     break;
   case ASSAY_UOP_flags_result:
     if (asked.op != ASSAY_UOP_if_e && asked.op != ASSAY_UOP_if_ne)
       return std::nullopt;
     break;
-  default:
-    return std::nullopt;
+  default: return std::nullopt;
   }
   Condition result{Op::equal, false, flags.width, left, right, {}};
   switch (asked.op) {
-  case ASSAY_UOP_if_e:
-    break;
-  case ASSAY_UOP_if_ne:
-    result.op = Op::not_equal;
-    break;
+  case ASSAY_UOP_if_e: break;
+  case ASSAY_UOP_if_ne: result.op = Op::not_equal; break;
   case ASSAY_UOP_if_b:
   case ASSAY_UOP_if_ae:
   case ASSAY_UOP_if_be:
@@ -309,8 +306,7 @@ std::optional<Condition> Forms::condition(uint32_t at) {
                                               : Op::greater;
     result.is_signed = true;
     break;
-  default:
-    return std::nullopt;
+  default: return std::nullopt;
   }
   result.left = result.is_signed ? expressions_.sign_extend(left, flags.width)
                                  : expressions_.zero_extend(left, flags.width);
@@ -368,15 +364,11 @@ void Forms::append_text(ExprId form, std::string &to) const {
                                                  : fmt::format("{:#x}", value);
   };
   switch (node.kind) {
-  case ExprKind::constant:
-    to += number(node.value);
-    return;
+  case ExprKind::constant: to += number(node.value); return;
   case ExprKind::definition:
     to += node.value == kBias ? "base" : name({static_cast<uint32_t>(node.value)});
     return;
-  case ExprKind::counter:
-    to += counter_names_[node.value];
-    return;
+  case ExprKind::counter: to += counter_names_[node.value]; return;
   case ExprKind::zero_extend:
   case ExprKind::sign_extend:
     to += fmt::format("{}{}(", node.kind == ExprKind::zero_extend ? 'u' : 's', 8 * node.width);
@@ -431,8 +423,7 @@ void Forms::append_text(ExprId form, std::string &to) const {
     }
     return;
   }
-  default:
-    to += '?';
+  default: to += '?';
   }
 }
 

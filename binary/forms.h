@@ -79,9 +79,9 @@ private:
   const Ssa &ssa_;
   Expressions expressions_;
   ExprId zero_, bias_;
-  std::vector<ExprId> forms_;         // by value
-  std::vector<Induction> induction_;  // by value
-  std::vector<uint32_t> uop_at_;      // by value: its place in Ssa::uops
+  std::vector<ExprId> forms_;        // by value
+  std::vector<Induction> induction_; // by value
+  std::vector<uint32_t> uop_at_;     // by value: its place in Ssa::uops
   std::vector<std::string> counter_names_;
 };
 

@@ -79,19 +79,13 @@ private:
     if (uop.dst >= ASSAY_REG_LANES && uop.op != ASSAY_UOP_store && uop.op != ASSAY_UOP_store_if)
       return; // indexes are not in vectors
     switch (uop.op) {
-    case ASSAY_UOP_load:
-      registers_[uop.dst] = load(address(uop), uop.width);
-      break;
+    case ASSAY_UOP_load: registers_[uop.dst] = load(address(uop), uop.width); break;
     case ASSAY_UOP_store:
       store({address(uop), uop.dst < ASSAY_REG_LANES ? registers_[uop.dst] : expressions.unknown(),
              uop.width});
       break;
-    case ASSAY_UOP_load_if:
-      registers_[uop.dst] = expressions.unknown();
-      break;
-    case ASSAY_UOP_store_if:
-      forget_memory();
-      break;
+    case ASSAY_UOP_load_if: registers_[uop.dst] = expressions.unknown(); break;
+    case ASSAY_UOP_store_if: forget_memory(); break;
     case ASSAY_UOP_jump:
       target = expressions.add(registers_[uop.a],
                                expressions.constant(static_cast<uint64_t>(int64_t{uop.i})));
@@ -104,8 +98,7 @@ private:
       break;
     }
     case ASSAY_UOP_opaque:
-    case ASSAY_UOP_lane_clear:
-      break;
+    case ASSAY_UOP_lane_clear: break;
     default:
       registers_[uop.dst] =
           expressions.apply(uop, registers_[uop.a], operand_b(uop), operand_c(uop));
@@ -133,8 +126,7 @@ private:
   void after_call() {
     for (unsigned reg : {0u, 1u, 2u, 6u, 7u, 8u, 9u, 10u, 11u, unsigned{ASSAY_REG_FLAGS}})
       registers_[reg] = expressions.unknown();
-    registers_[ASSAY_REG_RSP] =
-        expressions.add(registers_[ASSAY_REG_RSP], expressions.constant(8));
+    registers_[ASSAY_REG_RSP] = expressions.add(registers_[ASSAY_REG_RSP], expressions.constant(8));
     // What was spilled to the stack stays; what may be seen through pointers does not.
     state_++;
   }
@@ -240,7 +232,8 @@ void execute(const Code &code, const Instruction &instruction, Constants &consta
       continue;
     Constant made{Constant::varies, 0};
     auto offset = static_cast<uint64_t>(int64_t{uop.i});
-    if (uop.op == ASSAY_UOP_lea && uop.a == ASSAY_REG_BIAS && uop.b == ASSAY_REG_ZERO && uop.width == 8)
+    if (uop.op == ASSAY_UOP_lea && uop.a == ASSAY_REG_BIAS && uop.b == ASSAY_REG_ZERO &&
+        uop.width == 8)
       made = {Constant::address, offset};
     else if (uop.op == ASSAY_UOP_copy && uop.width == 8 && uop.a < constants.size())
       made = constants[uop.a];

@@ -33,7 +33,12 @@ struct ResolvedJump {
 // What general registers hold where a path begins, as far as they hold the same constant whichever
 // way control came.
 struct Constant {
-  enum Kind : uint8_t { any, known, address, varies } kind = any; // address: a linked one plus the bias
+  enum Kind : uint8_t {
+    any,
+    known,
+    address,
+    varies
+  } kind = any; // address: a linked one plus the bias
   uint64_t value = 0;
   bool operator==(const Constant &) const = default;
 };
@@ -48,9 +53,9 @@ struct Path {
 
 // As found on all paths: where the table lies, how its entries are read, how many there are.
 struct TableShape {
-  uint64_t address = 0;      // of entry 0 of the index
-  uint64_t base = 0;         // added to entries of 4 bytes
-  unsigned entry_bytes = 0;  // 4 or 8
+  uint64_t address = 0;         // of entry 0 of the index
+  uint64_t base = 0;            // added to entries of 4 bytes
+  unsigned entry_bytes = 0;     // 4 or 8
   uint64_t first = 0, last = 0; // of the index, if bounded
   bool bounded = false;         // by a comparison on the way
   uint64_t most = UINT64_MAX;   // of the index, by its width or a mask

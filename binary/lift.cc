@@ -22,16 +22,12 @@ Reg register_of(ZydisRegister reg) {
     return static_cast<Reg>(reg - ZYDIS_REGISTER_AL);
   case ZYDIS_REGCLASS_GPR16:
   case ZYDIS_REGCLASS_GPR32:
-  case ZYDIS_REGCLASS_GPR64:
-    return id();
+  case ZYDIS_REGCLASS_GPR64: return id();
   case ZYDIS_REGCLASS_XMM:
   case ZYDIS_REGCLASS_YMM:
-  case ZYDIS_REGCLASS_ZMM:
-    return static_cast<Reg>(ASSAY_REG_LANES + 8 * id());
-  case ZYDIS_REGCLASS_MASK:
-    return static_cast<Reg>(ASSAY_REG_MASKS + id());
-  case ZYDIS_REGCLASS_FLAGS:
-    return ASSAY_REG_FLAGS;
+  case ZYDIS_REGCLASS_ZMM: return static_cast<Reg>(ASSAY_REG_LANES + 8 * id());
+  case ZYDIS_REGCLASS_MASK: return static_cast<Reg>(ASSAY_REG_MASKS + id());
+  case ZYDIS_REGCLASS_FLAGS: return ASSAY_REG_FLAGS;
   default:
     if (reg == ZYDIS_REGISTER_FS)
       return ASSAY_REG_FS;
@@ -171,14 +167,18 @@ void Lift::access(unsigned size, bool write) {
       {static_cast<uint32_t>(code_.uops.size()), static_cast<uint16_t>(size), write});
 }
 
+void Lift::access_many(unsigned size, bool write) {
+  code_.accesses.push_back({Access::kNoAddress, static_cast<uint16_t>(size), write});
+}
+
 void Lift::load(Reg dst, unsigned width, const Address &address) {
   emit3(ASSAY_UOP_load, width, dst, address.base, address.index, address.segment, address.offset,
         address.shift);
 }
 
 void Lift::store(Reg value, unsigned width, const Address &address) {
-  emit3(ASSAY_UOP_store, width, value, address.base, address.index, address.segment,
-        address.offset, address.shift);
+  emit3(ASSAY_UOP_store, width, value, address.base, address.index, address.segment, address.offset,
+        address.shift);
 }
 
 void Lift::lea(Reg dst, unsigned width, const Address &address) {
@@ -189,8 +189,7 @@ void Lift::lea(Reg dst, unsigned width, const Address &address) {
 Value Lift::read(unsigned index) {
   const ZydisDecodedOperand &from = operand(index);
   switch (from.type) {
-  case ZYDIS_OPERAND_TYPE_IMMEDIATE:
-    return Value::of(static_cast<int64_t>(from.imm.value.u));
+  case ZYDIS_OPERAND_TYPE_IMMEDIATE: return Value::of(static_cast<int64_t>(from.imm.value.u));
   case ZYDIS_OPERAND_TYPE_MEMORY: {
     unsigned width = from.size / 8;
     remembered_address_ = address_of(from);
@@ -226,9 +225,9 @@ void Lift::finish(unsigned index, Reg result) {
     if (result != reg)
       emit(ASSAY_UOP_copy, to.size / 8, reg, value(result));
   } else {
-    emit(to.size == 16                  ? ASSAY_UOP_put16
+    emit(to.size == 16                ? ASSAY_UOP_put16
          : is_high_byte(to.reg.value) ? ASSAY_UOP_put8h
-                                        : ASSAY_UOP_put8,
+                                      : ASSAY_UOP_put8,
          8, reg, value(reg), value(result));
   }
 }

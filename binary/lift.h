@@ -77,6 +77,7 @@ public:
   Address address_of(const ZydisDecodedOperand &memory);
   Address code_address(uint64_t linked);
   void access(unsigned size, bool write);
+  void access_many(unsigned size, bool write); // without an address
   void load(Reg dst, unsigned width, const Address &address);
   void store(Reg value, unsigned width, const Address &address);
   void lea(Reg dst, unsigned width, const Address &address);

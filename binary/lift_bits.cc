@@ -225,48 +225,27 @@ bool rotate_through_carry(Lift &lift, bool left) {
 
 bool lift_bits(Lift &lift) {
   switch (lift.decoded.mnemonic) {
-  case ZYDIS_MNEMONIC_SHL:
-    return shift(lift, ASSAY_UOP_shl, ASSAY_UOP_shl_carry);
-  case ZYDIS_MNEMONIC_SHR:
-    return shift(lift, ASSAY_UOP_shr, ASSAY_UOP_shr_carry);
-  case ZYDIS_MNEMONIC_SAR:
-    return shift(lift, ASSAY_UOP_sar, ASSAY_UOP_sar_carry);
-  case ZYDIS_MNEMONIC_ROL:
-    return rotate(lift, ASSAY_UOP_rol, ASSAY_UOP_rol_carry);
-  case ZYDIS_MNEMONIC_ROR:
-    return rotate(lift, ASSAY_UOP_ror, ASSAY_UOP_ror_carry);
-  case ZYDIS_MNEMONIC_RCL:
-    return rotate_through_carry(lift, true);
-  case ZYDIS_MNEMONIC_RCR:
-    return rotate_through_carry(lift, false);
-  case ZYDIS_MNEMONIC_SHLD:
-    return double_shift(lift, ASSAY_UOP_shld, ASSAY_UOP_shld_carry);
-  case ZYDIS_MNEMONIC_SHRD:
-    return double_shift(lift, ASSAY_UOP_shrd, ASSAY_UOP_shrd_carry);
-  case ZYDIS_MNEMONIC_SHLX:
-    return shift_apart(lift, ASSAY_UOP_shl);
-  case ZYDIS_MNEMONIC_SHRX:
-    return shift_apart(lift, ASSAY_UOP_shr);
-  case ZYDIS_MNEMONIC_SARX:
-    return shift_apart(lift, ASSAY_UOP_sar);
-  case ZYDIS_MNEMONIC_RORX:
-    return shift_apart(lift, ASSAY_UOP_ror);
-  case ZYDIS_MNEMONIC_BT:
-    return bit_test(lift, ASSAY_UOP_copy);
-  case ZYDIS_MNEMONIC_BTS:
-    return bit_test(lift, ASSAY_UOP_bit_set);
-  case ZYDIS_MNEMONIC_BTR:
-    return bit_test(lift, ASSAY_UOP_bit_clear);
-  case ZYDIS_MNEMONIC_BTC:
-    return bit_test(lift, ASSAY_UOP_bit_flip);
-  case ZYDIS_MNEMONIC_BSF:
-    return scan(lift, ASSAY_UOP_first_bit);
-  case ZYDIS_MNEMONIC_BSR:
-    return scan(lift, ASSAY_UOP_last_bit);
-  case ZYDIS_MNEMONIC_TZCNT:
-    return count_zeros(lift, false);
-  case ZYDIS_MNEMONIC_LZCNT:
-    return count_zeros(lift, true);
+  case ZYDIS_MNEMONIC_SHL: return shift(lift, ASSAY_UOP_shl, ASSAY_UOP_shl_carry);
+  case ZYDIS_MNEMONIC_SHR: return shift(lift, ASSAY_UOP_shr, ASSAY_UOP_shr_carry);
+  case ZYDIS_MNEMONIC_SAR: return shift(lift, ASSAY_UOP_sar, ASSAY_UOP_sar_carry);
+  case ZYDIS_MNEMONIC_ROL: return rotate(lift, ASSAY_UOP_rol, ASSAY_UOP_rol_carry);
+  case ZYDIS_MNEMONIC_ROR: return rotate(lift, ASSAY_UOP_ror, ASSAY_UOP_ror_carry);
+  case ZYDIS_MNEMONIC_RCL: return rotate_through_carry(lift, true);
+  case ZYDIS_MNEMONIC_RCR: return rotate_through_carry(lift, false);
+  case ZYDIS_MNEMONIC_SHLD: return double_shift(lift, ASSAY_UOP_shld, ASSAY_UOP_shld_carry);
+  case ZYDIS_MNEMONIC_SHRD: return double_shift(lift, ASSAY_UOP_shrd, ASSAY_UOP_shrd_carry);
+  case ZYDIS_MNEMONIC_SHLX: return shift_apart(lift, ASSAY_UOP_shl);
+  case ZYDIS_MNEMONIC_SHRX: return shift_apart(lift, ASSAY_UOP_shr);
+  case ZYDIS_MNEMONIC_SARX: return shift_apart(lift, ASSAY_UOP_sar);
+  case ZYDIS_MNEMONIC_RORX: return shift_apart(lift, ASSAY_UOP_ror);
+  case ZYDIS_MNEMONIC_BT: return bit_test(lift, ASSAY_UOP_copy);
+  case ZYDIS_MNEMONIC_BTS: return bit_test(lift, ASSAY_UOP_bit_set);
+  case ZYDIS_MNEMONIC_BTR: return bit_test(lift, ASSAY_UOP_bit_clear);
+  case ZYDIS_MNEMONIC_BTC: return bit_test(lift, ASSAY_UOP_bit_flip);
+  case ZYDIS_MNEMONIC_BSF: return scan(lift, ASSAY_UOP_first_bit);
+  case ZYDIS_MNEMONIC_BSR: return scan(lift, ASSAY_UOP_last_bit);
+  case ZYDIS_MNEMONIC_TZCNT: return count_zeros(lift, false);
+  case ZYDIS_MNEMONIC_LZCNT: return count_zeros(lift, true);
   case ZYDIS_MNEMONIC_POPCNT: {
     Reg a = lift.read_register(1);
     Reg result = lift.make(ASSAY_UOP_ones, lift.bytes(0), value(a));
@@ -282,14 +261,10 @@ bool lift_bits(Lift &lift) {
     lift.finish(0, result);
     return true;
   }
-  case ZYDIS_MNEMONIC_BLSI:
-    return lowest_bit(lift, ASSAY_UOP_and, true);
-  case ZYDIS_MNEMONIC_BLSR:
-    return lowest_bit(lift, ASSAY_UOP_and, false);
-  case ZYDIS_MNEMONIC_BLSMSK:
-    return lowest_bit(lift, ASSAY_UOP_xor, false);
-  case ZYDIS_MNEMONIC_BZHI:
-    return low_bits(lift);
+  case ZYDIS_MNEMONIC_BLSI: return lowest_bit(lift, ASSAY_UOP_and, true);
+  case ZYDIS_MNEMONIC_BLSR: return lowest_bit(lift, ASSAY_UOP_and, false);
+  case ZYDIS_MNEMONIC_BLSMSK: return lowest_bit(lift, ASSAY_UOP_xor, false);
+  case ZYDIS_MNEMONIC_BZHI: return low_bits(lift);
   case ZYDIS_MNEMONIC_BEXTR: {
     unsigned width = lift.bytes(0);
     Reg a = lift.read_register(1), control = lift.read_register(2);
@@ -298,19 +273,16 @@ bool lift_bits(Lift &lift) {
     lift.finish(0, result);
     return true;
   }
-  case ZYDIS_MNEMONIC_PDEP:
-    return without_flags(lift, ASSAY_UOP_deposit);
-  case ZYDIS_MNEMONIC_PEXT:
-    return without_flags(lift, ASSAY_UOP_extract);
+  case ZYDIS_MNEMONIC_PDEP: return without_flags(lift, ASSAY_UOP_deposit);
+  case ZYDIS_MNEMONIC_PEXT: return without_flags(lift, ASSAY_UOP_extract);
   case ZYDIS_MNEMONIC_CRC32: {
     Reg crc = lift.read_register(0), data = lift.read_register(1);
-    Reg result =
-        lift.make3(ASSAY_UOP_crc32, 4, crc, data, ASSAY_REG_ZERO, static_cast<int32_t>(lift.bytes(1)));
+    Reg result = lift.make3(ASSAY_UOP_crc32, 4, crc, data, ASSAY_REG_ZERO,
+                            static_cast<int32_t>(lift.bytes(1)));
     lift.emit(ASSAY_UOP_copy, 8, crc, value(result));
     return true;
   }
-  default:
-    return false;
+  default: return false;
   }
 }
 

@@ -197,60 +197,33 @@ bool lift_control(Lift &lift) {
     lift.emit(ASSAY_UOP_sub, 8, ASSAY_REG_RCX, value(ASSAY_REG_RCX), Value::of(1));
     branch_to_operand(lift, lift.make(ASSAY_UOP_not_zero, 8, value(ASSAY_REG_RCX)));
     return true;
-  case ZYDIS_MNEMONIC_CALL:
-    return call(lift);
-  case ZYDIS_MNEMONIC_RET:
-    return ret(lift);
-  case ZYDIS_MNEMONIC_MOVSB:
-    return string(lift, 1, true, true, false);
-  case ZYDIS_MNEMONIC_MOVSW:
-    return string(lift, 2, true, true, false);
-  case ZYDIS_MNEMONIC_MOVSD:
-    return is_string && string(lift, 4, true, true, false);
-  case ZYDIS_MNEMONIC_MOVSQ:
-    return string(lift, 8, true, true, false);
-  case ZYDIS_MNEMONIC_STOSB:
-    return string(lift, 1, false, true, false);
-  case ZYDIS_MNEMONIC_STOSW:
-    return string(lift, 2, false, true, false);
-  case ZYDIS_MNEMONIC_STOSD:
-    return string(lift, 4, false, true, false);
-  case ZYDIS_MNEMONIC_STOSQ:
-    return string(lift, 8, false, true, false);
-  case ZYDIS_MNEMONIC_LODSB:
-    return string(lift, 1, true, false, false);
-  case ZYDIS_MNEMONIC_LODSW:
-    return string(lift, 2, true, false, false);
-  case ZYDIS_MNEMONIC_LODSD:
-    return string(lift, 4, true, false, false);
-  case ZYDIS_MNEMONIC_LODSQ:
-    return string(lift, 8, true, false, false);
-  case ZYDIS_MNEMONIC_SCASB:
-    return string(lift, 1, false, false, true);
-  case ZYDIS_MNEMONIC_SCASW:
-    return string(lift, 2, false, false, true);
-  case ZYDIS_MNEMONIC_SCASD:
-    return string(lift, 4, false, false, true);
-  case ZYDIS_MNEMONIC_SCASQ:
-    return string(lift, 8, false, false, true);
-  case ZYDIS_MNEMONIC_CMPSB:
-    return string(lift, 1, true, false, true);
-  case ZYDIS_MNEMONIC_CMPSW:
-    return string(lift, 2, true, false, true);
-  case ZYDIS_MNEMONIC_CMPSD:
-    return is_string && string(lift, 4, true, false, true);
-  case ZYDIS_MNEMONIC_CMPSQ:
-    return string(lift, 8, true, false, true);
-  case ZYDIS_MNEMONIC_CLC:
-    return flag(lift, ASSAY_UOP_and, kFlagsRegister, ~1LL);
-  case ZYDIS_MNEMONIC_STC:
-    return flag(lift, ASSAY_UOP_or, kFlagsRegister, 1);
-  case ZYDIS_MNEMONIC_CMC:
-    return flag(lift, ASSAY_UOP_xor, kFlagsRegister, 1);
-  case ZYDIS_MNEMONIC_CLD:
-    return flag(lift, ASSAY_UOP_and, ASSAY_REG_CONTROL, ~0x400LL);
-  case ZYDIS_MNEMONIC_STD:
-    return flag(lift, ASSAY_UOP_or, ASSAY_REG_CONTROL, 0x400);
+  case ZYDIS_MNEMONIC_CALL: return call(lift);
+  case ZYDIS_MNEMONIC_RET: return ret(lift);
+  case ZYDIS_MNEMONIC_MOVSB: return string(lift, 1, true, true, false);
+  case ZYDIS_MNEMONIC_MOVSW: return string(lift, 2, true, true, false);
+  case ZYDIS_MNEMONIC_MOVSD: return is_string && string(lift, 4, true, true, false);
+  case ZYDIS_MNEMONIC_MOVSQ: return string(lift, 8, true, true, false);
+  case ZYDIS_MNEMONIC_STOSB: return string(lift, 1, false, true, false);
+  case ZYDIS_MNEMONIC_STOSW: return string(lift, 2, false, true, false);
+  case ZYDIS_MNEMONIC_STOSD: return string(lift, 4, false, true, false);
+  case ZYDIS_MNEMONIC_STOSQ: return string(lift, 8, false, true, false);
+  case ZYDIS_MNEMONIC_LODSB: return string(lift, 1, true, false, false);
+  case ZYDIS_MNEMONIC_LODSW: return string(lift, 2, true, false, false);
+  case ZYDIS_MNEMONIC_LODSD: return string(lift, 4, true, false, false);
+  case ZYDIS_MNEMONIC_LODSQ: return string(lift, 8, true, false, false);
+  case ZYDIS_MNEMONIC_SCASB: return string(lift, 1, false, false, true);
+  case ZYDIS_MNEMONIC_SCASW: return string(lift, 2, false, false, true);
+  case ZYDIS_MNEMONIC_SCASD: return string(lift, 4, false, false, true);
+  case ZYDIS_MNEMONIC_SCASQ: return string(lift, 8, false, false, true);
+  case ZYDIS_MNEMONIC_CMPSB: return string(lift, 1, true, false, true);
+  case ZYDIS_MNEMONIC_CMPSW: return string(lift, 2, true, false, true);
+  case ZYDIS_MNEMONIC_CMPSD: return is_string && string(lift, 4, true, false, true);
+  case ZYDIS_MNEMONIC_CMPSQ: return string(lift, 8, true, false, true);
+  case ZYDIS_MNEMONIC_CLC: return flag(lift, ASSAY_UOP_and, kFlagsRegister, ~1LL);
+  case ZYDIS_MNEMONIC_STC: return flag(lift, ASSAY_UOP_or, kFlagsRegister, 1);
+  case ZYDIS_MNEMONIC_CMC: return flag(lift, ASSAY_UOP_xor, kFlagsRegister, 1);
+  case ZYDIS_MNEMONIC_CLD: return flag(lift, ASSAY_UOP_and, ASSAY_REG_CONTROL, ~0x400LL);
+  case ZYDIS_MNEMONIC_STD: return flag(lift, ASSAY_UOP_or, ASSAY_REG_CONTROL, 0x400);
   case ZYDIS_MNEMONIC_LAHF: {
     Reg low = lift.make(ASSAY_UOP_and, 8, value(kFlagsRegister), Value::of(0xd5));
     lift.emit(ASSAY_UOP_or, 8, low, value(low), Value::of(2));
@@ -264,10 +237,8 @@ bool lift_control(Lift &lift) {
     lift.emit(ASSAY_UOP_or, 8, kFlagsRegister, value(kept), value(high));
     return true;
   }
-  case ZYDIS_MNEMONIC_PUSHFQ:
-    return push_flags(lift);
-  case ZYDIS_MNEMONIC_POPFQ:
-    return pop_flags(lift);
+  case ZYDIS_MNEMONIC_PUSHFQ: return push_flags(lift);
+  case ZYDIS_MNEMONIC_POPFQ: return pop_flags(lift);
   case ZYDIS_MNEMONIC_XTEST: // outside a transaction
     lift.emit(ASSAY_UOP_copy, 8, kFlagsRegister, Value::of(0x40));
     return true;
@@ -275,11 +246,8 @@ bool lift_control(Lift &lift) {
   case ZYDIS_MNEMONIC_UD1:
   case ZYDIS_MNEMONIC_UD2:
   case ZYDIS_MNEMONIC_HLT:
-  case ZYDIS_MNEMONIC_INT3:
-    lift.instruction.flow = Flow::stop;
-    return false;
-  default:
-    return false;
+  case ZYDIS_MNEMONIC_INT3: lift.instruction.flow = Flow::stop; return false;
+  default: return false;
   }
 }
 

@@ -19,17 +19,13 @@ std::optional<FloatOp> arithmetic(ZydisMnemonic mnemonic) {
   switch (mnemonic) {
 #define FORMS(name, op)                                                                            \
   case ZYDIS_MNEMONIC_##name##PS:                                                                  \
-  case ZYDIS_MNEMONIC_V##name##PS:                                                                 \
-    return FloatOp{ASSAY_UOP_##op, 4, false};                                                      \
+  case ZYDIS_MNEMONIC_V##name##PS: return FloatOp{ASSAY_UOP_##op, 4, false};                       \
   case ZYDIS_MNEMONIC_##name##PD:                                                                  \
-  case ZYDIS_MNEMONIC_V##name##PD:                                                                 \
-    return FloatOp{ASSAY_UOP_##op, 8, false};                                                      \
+  case ZYDIS_MNEMONIC_V##name##PD: return FloatOp{ASSAY_UOP_##op, 8, false};                       \
   case ZYDIS_MNEMONIC_##name##SS:                                                                  \
-  case ZYDIS_MNEMONIC_V##name##SS:                                                                 \
-    return FloatOp{ASSAY_UOP_##op, 4, true};                                                       \
+  case ZYDIS_MNEMONIC_V##name##SS: return FloatOp{ASSAY_UOP_##op, 4, true};                        \
   case ZYDIS_MNEMONIC_##name##SD:                                                                  \
-  case ZYDIS_MNEMONIC_V##name##SD:                                                                 \
-    return FloatOp{ASSAY_UOP_##op, 8, true};
+  case ZYDIS_MNEMONIC_V##name##SD: return FloatOp{ASSAY_UOP_##op, 8, true};
     FORMS(ADD, float_add)
     FORMS(SUB, float_sub)
     FORMS(MUL, float_mul)
@@ -38,8 +34,7 @@ std::optional<FloatOp> arithmetic(ZydisMnemonic mnemonic) {
     FORMS(MAX, float_max)
     FORMS(SQRT, float_root)
 #undef FORMS
-  default:
-    return std::nullopt;
+  default: return std::nullopt;
   }
 }
 
@@ -71,8 +66,7 @@ std::optional<FusedOp> fused(ZydisMnemonic mnemonic) {
     FORMS(VFNMSUB, true, true)
 #undef FORMS
 #undef ORDER
-  default:
-    return std::nullopt;
+  default: return std::nullopt;
   }
 }
 
@@ -94,8 +88,7 @@ bool rounds_otherwise(const Lift &lift) {
   return lift.decoded.avx.rounding.mode != ZYDIS_ROUNDING_MODE_INVALID;
 }
 
-template <class Make>
-bool packed(Lift &lift, unsigned element, Make make) {
+template <class Make> bool packed(Lift &lift, unsigned element, Make make) {
   LanesWritten to(lift, element);
   for (unsigned lane = 0; lane < to.count(); lane++) {
     unsigned mark = lift.mark_temporaries();
@@ -114,8 +107,9 @@ bool compute(Lift &lift, FloatOp op) {
     return false;
   if (!op.scalar && is_root) {
     LanesRead from(lift, 1);
-    return packed(lift, op.element,
-                  [&](Reg place, unsigned lane) { lift.emit(op.op, op.element, place, value(from[lane])); });
+    return packed(lift, op.element, [&](Reg place, unsigned lane) {
+      lift.emit(op.op, op.element, place, value(from[lane]));
+    });
   }
   unsigned first = first_source(lift, 2);
   LanesRead a(lift, first);
@@ -162,7 +156,8 @@ bool compare(Lift &lift, unsigned element, bool scalar) {
   LanesRead a(lift, first);
   LanesRead b(lift, first + 1, scalar ? element : lift.bytes(first + 1));
   auto make = [&](Reg place, unsigned lane) {
-    lift.emit3(ASSAY_UOP_float_compare, element, place, a[lane], b[lane], ASSAY_REG_ZERO, predicate);
+    lift.emit3(ASSAY_UOP_float_compare, element, place, a[lane], b[lane], ASSAY_REG_ZERO,
+               predicate);
   };
   if (!scalar)
     return packed(lift, element, make);
@@ -206,8 +201,8 @@ bool from_integer(Lift &lift, unsigned element, bool is_unsigned) {
   if (rounds_otherwise(lift))
     return false;
   unsigned last = lift.operand_count - 1;
-  Reg integer = lift.is_memory(last) ? lift.read_register(last)
-                                     : register_of(lift.operand(last).reg.value);
+  Reg integer =
+      lift.is_memory(last) ? lift.read_register(last) : register_of(lift.operand(last).reg.value);
   LanesRead rest(lift, lift.operand_count == 3 ? 1 : 0);
   LanesWritten to(lift, element);
   Reg result =
@@ -303,42 +298,29 @@ bool lift_conversions(Lift &lift) {
   };
   switch (lift.decoded.mnemonic) {
   case ZYDIS_MNEMONIC_CVTSI2SD:
-  case ZYDIS_MNEMONIC_VCVTSI2SD:
-    return from_integer(lift, 8, false);
+  case ZYDIS_MNEMONIC_VCVTSI2SD: return from_integer(lift, 8, false);
   case ZYDIS_MNEMONIC_CVTSI2SS:
-  case ZYDIS_MNEMONIC_VCVTSI2SS:
-    return from_integer(lift, 4, false);
-  case ZYDIS_MNEMONIC_VCVTUSI2SD:
-    return from_integer(lift, 8, true);
-  case ZYDIS_MNEMONIC_VCVTUSI2SS:
-    return from_integer(lift, 4, true);
+  case ZYDIS_MNEMONIC_VCVTSI2SS: return from_integer(lift, 4, false);
+  case ZYDIS_MNEMONIC_VCVTUSI2SD: return from_integer(lift, 8, true);
+  case ZYDIS_MNEMONIC_VCVTUSI2SS: return from_integer(lift, 4, true);
   case ZYDIS_MNEMONIC_CVTTSD2SI:
-  case ZYDIS_MNEMONIC_VCVTTSD2SI:
-    return to_integer(lift, 8, true);
+  case ZYDIS_MNEMONIC_VCVTTSD2SI: return to_integer(lift, 8, true);
   case ZYDIS_MNEMONIC_CVTTSS2SI:
-  case ZYDIS_MNEMONIC_VCVTTSS2SI:
-    return to_integer(lift, 4, true);
+  case ZYDIS_MNEMONIC_VCVTTSS2SI: return to_integer(lift, 4, true);
   case ZYDIS_MNEMONIC_CVTSD2SI:
-  case ZYDIS_MNEMONIC_VCVTSD2SI:
-    return to_integer(lift, 8, false);
+  case ZYDIS_MNEMONIC_VCVTSD2SI: return to_integer(lift, 8, false);
   case ZYDIS_MNEMONIC_CVTSS2SI:
-  case ZYDIS_MNEMONIC_VCVTSS2SI:
-    return to_integer(lift, 4, false);
+  case ZYDIS_MNEMONIC_VCVTSS2SI: return to_integer(lift, 4, false);
   case ZYDIS_MNEMONIC_CVTSS2SD:
-  case ZYDIS_MNEMONIC_VCVTSS2SD:
-    return between(lift, ASSAY_UOP_float_widen, 4, 8);
+  case ZYDIS_MNEMONIC_VCVTSS2SD: return between(lift, ASSAY_UOP_float_widen, 4, 8);
   case ZYDIS_MNEMONIC_CVTSD2SS:
-  case ZYDIS_MNEMONIC_VCVTSD2SS:
-    return between(lift, ASSAY_UOP_float_narrow, 8, 4);
+  case ZYDIS_MNEMONIC_VCVTSD2SS: return between(lift, ASSAY_UOP_float_narrow, 8, 4);
   case ZYDIS_MNEMONIC_CVTDQ2PS:
-  case ZYDIS_MNEMONIC_VCVTDQ2PS:
-    return convert_words(lift, ASSAY_UOP_float_from_int);
+  case ZYDIS_MNEMONIC_VCVTDQ2PS: return convert_words(lift, ASSAY_UOP_float_from_int);
   case ZYDIS_MNEMONIC_CVTTPS2DQ:
-  case ZYDIS_MNEMONIC_VCVTTPS2DQ:
-    return convert_words(lift, ASSAY_UOP_float_to_int_cut);
+  case ZYDIS_MNEMONIC_VCVTTPS2DQ: return convert_words(lift, ASSAY_UOP_float_to_int_cut);
   case ZYDIS_MNEMONIC_CVTPS2DQ:
-  case ZYDIS_MNEMONIC_VCVTPS2DQ:
-    return convert_words(lift, ASSAY_UOP_float_to_int);
+  case ZYDIS_MNEMONIC_VCVTPS2DQ: return convert_words(lift, ASSAY_UOP_float_to_int);
   case ZYDIS_MNEMONIC_CVTDQ2PD:
   case ZYDIS_MNEMONIC_VCVTDQ2PD:
     return widen(lift, [&](Reg element) {
@@ -346,22 +328,19 @@ bool lift_conversions(Lift &lift) {
     });
   case ZYDIS_MNEMONIC_CVTPS2PD:
   case ZYDIS_MNEMONIC_VCVTPS2PD:
-    return widen(lift, [&](Reg element) {
-      return lift.make(ASSAY_UOP_float_widen, 8, value(element));
-    });
+    return widen(lift,
+                 [&](Reg element) { return lift.make(ASSAY_UOP_float_widen, 8, value(element)); });
   case ZYDIS_MNEMONIC_CVTTPD2DQ:
-  case ZYDIS_MNEMONIC_VCVTTPD2DQ:
-    return narrow(lift, to_int(ASSAY_UOP_float_to_int_cut));
+  case ZYDIS_MNEMONIC_VCVTTPD2DQ: return narrow(lift, to_int(ASSAY_UOP_float_to_int_cut));
   case ZYDIS_MNEMONIC_CVTPD2DQ:
   case ZYDIS_MNEMONIC_VCVTPD2DQ:
     return !rounds_otherwise(lift) && narrow(lift, to_int(ASSAY_UOP_float_to_int));
   case ZYDIS_MNEMONIC_CVTPD2PS:
   case ZYDIS_MNEMONIC_VCVTPD2PS:
     return !rounds_otherwise(lift) && narrow(lift, [&](Reg element) {
-             return lift.make(ASSAY_UOP_float_narrow, 4, value(element));
-           });
-  default:
-    return false;
+      return lift.make(ASSAY_UOP_float_narrow, 4, value(element));
+    });
+  default: return false;
   }
 }
 
@@ -398,51 +377,39 @@ bool lift_float(Lift &lift) {
     return compute_fused(lift, *op);
   switch (lift.decoded.mnemonic) {
   case ZYDIS_MNEMONIC_CMPPS:
-  case ZYDIS_MNEMONIC_VCMPPS:
-    return compare(lift, 4, false);
+  case ZYDIS_MNEMONIC_VCMPPS: return compare(lift, 4, false);
   case ZYDIS_MNEMONIC_CMPPD:
-  case ZYDIS_MNEMONIC_VCMPPD:
-    return compare(lift, 8, false);
+  case ZYDIS_MNEMONIC_VCMPPD: return compare(lift, 8, false);
   case ZYDIS_MNEMONIC_CMPSS:
-  case ZYDIS_MNEMONIC_VCMPSS:
-    return compare(lift, 4, true);
+  case ZYDIS_MNEMONIC_VCMPSS: return compare(lift, 4, true);
   case ZYDIS_MNEMONIC_CMPSD:
   case ZYDIS_MNEMONIC_VCMPSD:
     return lift.decoded.meta.category != ZYDIS_CATEGORY_STRINGOP && compare(lift, 8, true);
   case ZYDIS_MNEMONIC_UCOMISS:
   case ZYDIS_MNEMONIC_VUCOMISS:
   case ZYDIS_MNEMONIC_COMISS:
-  case ZYDIS_MNEMONIC_VCOMISS:
-    return compare_to_flags(lift, 4);
+  case ZYDIS_MNEMONIC_VCOMISS: return compare_to_flags(lift, 4);
   case ZYDIS_MNEMONIC_UCOMISD:
   case ZYDIS_MNEMONIC_VUCOMISD:
   case ZYDIS_MNEMONIC_COMISD:
-  case ZYDIS_MNEMONIC_VCOMISD:
-    return compare_to_flags(lift, 8);
+  case ZYDIS_MNEMONIC_VCOMISD: return compare_to_flags(lift, 8);
   case ZYDIS_MNEMONIC_ROUNDPS:
   case ZYDIS_MNEMONIC_VROUNDPS:
-  case ZYDIS_MNEMONIC_VRNDSCALEPS:
-    return round(lift, 4, false);
+  case ZYDIS_MNEMONIC_VRNDSCALEPS: return round(lift, 4, false);
   case ZYDIS_MNEMONIC_ROUNDPD:
   case ZYDIS_MNEMONIC_VROUNDPD:
-  case ZYDIS_MNEMONIC_VRNDSCALEPD:
-    return round(lift, 8, false);
+  case ZYDIS_MNEMONIC_VRNDSCALEPD: return round(lift, 8, false);
   case ZYDIS_MNEMONIC_ROUNDSS:
   case ZYDIS_MNEMONIC_VROUNDSS:
-  case ZYDIS_MNEMONIC_VRNDSCALESS:
-    return round(lift, 4, true);
+  case ZYDIS_MNEMONIC_VRNDSCALESS: return round(lift, 4, true);
   case ZYDIS_MNEMONIC_ROUNDSD:
   case ZYDIS_MNEMONIC_VROUNDSD:
-  case ZYDIS_MNEMONIC_VRNDSCALESD:
-    return round(lift, 8, true);
+  case ZYDIS_MNEMONIC_VRNDSCALESD: return round(lift, 8, true);
   case ZYDIS_MNEMONIC_HADDPS:
-  case ZYDIS_MNEMONIC_VHADDPS:
-    return add_neighbours(lift, ASSAY_UOP_float_add, 4);
+  case ZYDIS_MNEMONIC_VHADDPS: return add_neighbours(lift, ASSAY_UOP_float_add, 4);
   case ZYDIS_MNEMONIC_HADDPD:
-  case ZYDIS_MNEMONIC_VHADDPD:
-    return add_neighbours(lift, ASSAY_UOP_float_add, 8);
-  default:
-    return lift_conversions(lift);
+  case ZYDIS_MNEMONIC_VHADDPD: return add_neighbours(lift, ASSAY_UOP_float_add, 8);
+  default: return lift_conversions(lift);
   }
 }
 

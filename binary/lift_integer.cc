@@ -299,15 +299,15 @@ bool is_segment_move(const Lift &lift) {
 // The condition of a cmovcc or setcc.
 int condition_of(ZydisMnemonic mnemonic) {
   static constexpr ZydisMnemonic kMoves[] = {
-      ZYDIS_MNEMONIC_CMOVO,  ZYDIS_MNEMONIC_CMOVNO,  ZYDIS_MNEMONIC_CMOVB,  ZYDIS_MNEMONIC_CMOVNB,
-      ZYDIS_MNEMONIC_CMOVZ,  ZYDIS_MNEMONIC_CMOVNZ,  ZYDIS_MNEMONIC_CMOVBE, ZYDIS_MNEMONIC_CMOVNBE,
-      ZYDIS_MNEMONIC_CMOVS,  ZYDIS_MNEMONIC_CMOVNS,  ZYDIS_MNEMONIC_CMOVP,  ZYDIS_MNEMONIC_CMOVNP,
-      ZYDIS_MNEMONIC_CMOVL,  ZYDIS_MNEMONIC_CMOVNL,  ZYDIS_MNEMONIC_CMOVLE, ZYDIS_MNEMONIC_CMOVNLE};
+      ZYDIS_MNEMONIC_CMOVO, ZYDIS_MNEMONIC_CMOVNO, ZYDIS_MNEMONIC_CMOVB,  ZYDIS_MNEMONIC_CMOVNB,
+      ZYDIS_MNEMONIC_CMOVZ, ZYDIS_MNEMONIC_CMOVNZ, ZYDIS_MNEMONIC_CMOVBE, ZYDIS_MNEMONIC_CMOVNBE,
+      ZYDIS_MNEMONIC_CMOVS, ZYDIS_MNEMONIC_CMOVNS, ZYDIS_MNEMONIC_CMOVP,  ZYDIS_MNEMONIC_CMOVNP,
+      ZYDIS_MNEMONIC_CMOVL, ZYDIS_MNEMONIC_CMOVNL, ZYDIS_MNEMONIC_CMOVLE, ZYDIS_MNEMONIC_CMOVNLE};
   static constexpr ZydisMnemonic kSets[] = {
-      ZYDIS_MNEMONIC_SETO,  ZYDIS_MNEMONIC_SETNO,  ZYDIS_MNEMONIC_SETB,  ZYDIS_MNEMONIC_SETNB,
-      ZYDIS_MNEMONIC_SETZ,  ZYDIS_MNEMONIC_SETNZ,  ZYDIS_MNEMONIC_SETBE, ZYDIS_MNEMONIC_SETNBE,
-      ZYDIS_MNEMONIC_SETS,  ZYDIS_MNEMONIC_SETNS,  ZYDIS_MNEMONIC_SETP,  ZYDIS_MNEMONIC_SETNP,
-      ZYDIS_MNEMONIC_SETL,  ZYDIS_MNEMONIC_SETNL,  ZYDIS_MNEMONIC_SETLE, ZYDIS_MNEMONIC_SETNLE};
+      ZYDIS_MNEMONIC_SETO, ZYDIS_MNEMONIC_SETNO, ZYDIS_MNEMONIC_SETB,  ZYDIS_MNEMONIC_SETNB,
+      ZYDIS_MNEMONIC_SETZ, ZYDIS_MNEMONIC_SETNZ, ZYDIS_MNEMONIC_SETBE, ZYDIS_MNEMONIC_SETNBE,
+      ZYDIS_MNEMONIC_SETS, ZYDIS_MNEMONIC_SETNS, ZYDIS_MNEMONIC_SETP,  ZYDIS_MNEMONIC_SETNP,
+      ZYDIS_MNEMONIC_SETL, ZYDIS_MNEMONIC_SETNL, ZYDIS_MNEMONIC_SETLE, ZYDIS_MNEMONIC_SETNLE};
   for (int i = 0; i < 16; i++)
     if (mnemonic == kMoves[i] || mnemonic == kSets[i])
       return i;
@@ -341,14 +341,10 @@ bool lift_integer(Lift &lift) {
       return false;
     lift.write(0, lift.read(1));
     return true;
-  case ZYDIS_MNEMONIC_MOVNTI:
-    lift.write(0, lift.read(1));
-    return true;
-  case ZYDIS_MNEMONIC_MOVZX:
-    return extend(lift, false);
+  case ZYDIS_MNEMONIC_MOVNTI: lift.write(0, lift.read(1)); return true;
+  case ZYDIS_MNEMONIC_MOVZX: return extend(lift, false);
   case ZYDIS_MNEMONIC_MOVSX:
-  case ZYDIS_MNEMONIC_MOVSXD:
-    return extend(lift, true);
+  case ZYDIS_MNEMONIC_MOVSXD: return extend(lift, true);
   case ZYDIS_MNEMONIC_LEA: {
     Address address = lift.address_of(lift.operand(1));
     Reg result = lift.destination(0);
@@ -356,26 +352,17 @@ bool lift_integer(Lift &lift) {
     lift.finish(0, result);
     return true;
   }
-  case ZYDIS_MNEMONIC_ADD:
-    return arithmetic(lift, ASSAY_UOP_add, ASSAY_UOP_flags_add);
-  case ZYDIS_MNEMONIC_SUB:
-    return arithmetic(lift, ASSAY_UOP_sub, ASSAY_UOP_flags_sub);
-  case ZYDIS_MNEMONIC_CMP:
-    return arithmetic(lift, ASSAY_UOP_sub, ASSAY_UOP_flags_sub, false);
-  case ZYDIS_MNEMONIC_TEST:
-    return arithmetic(lift, ASSAY_UOP_and, ASSAY_UOP_flags_and, false);
-  case ZYDIS_MNEMONIC_ADC:
-    return with_carry(lift, ASSAY_UOP_add_carry, ASSAY_UOP_flags_add_carry);
+  case ZYDIS_MNEMONIC_ADD: return arithmetic(lift, ASSAY_UOP_add, ASSAY_UOP_flags_add);
+  case ZYDIS_MNEMONIC_SUB: return arithmetic(lift, ASSAY_UOP_sub, ASSAY_UOP_flags_sub);
+  case ZYDIS_MNEMONIC_CMP: return arithmetic(lift, ASSAY_UOP_sub, ASSAY_UOP_flags_sub, false);
+  case ZYDIS_MNEMONIC_TEST: return arithmetic(lift, ASSAY_UOP_and, ASSAY_UOP_flags_and, false);
+  case ZYDIS_MNEMONIC_ADC: return with_carry(lift, ASSAY_UOP_add_carry, ASSAY_UOP_flags_add_carry);
   case ZYDIS_MNEMONIC_SBB:
     return with_carry(lift, ASSAY_UOP_sub_borrow, ASSAY_UOP_flags_sub_borrow);
-  case ZYDIS_MNEMONIC_ADCX:
-    return with_one_flag(lift, 0);
-  case ZYDIS_MNEMONIC_ADOX:
-    return with_one_flag(lift, 11);
-  case ZYDIS_MNEMONIC_AND:
-    return logic(lift, ASSAY_UOP_and);
-  case ZYDIS_MNEMONIC_OR:
-    return logic(lift, ASSAY_UOP_or);
+  case ZYDIS_MNEMONIC_ADCX: return with_one_flag(lift, 0);
+  case ZYDIS_MNEMONIC_ADOX: return with_one_flag(lift, 11);
+  case ZYDIS_MNEMONIC_AND: return logic(lift, ASSAY_UOP_and);
+  case ZYDIS_MNEMONIC_OR: return logic(lift, ASSAY_UOP_or);
   case ZYDIS_MNEMONIC_XOR:
     if (lift.is_register(0) && lift.is_register(1) &&
         lift.operand(0).reg.value == lift.operand(1).reg.value && lift.bytes(0) >= 4) {
@@ -390,16 +377,11 @@ bool lift_integer(Lift &lift) {
     lift.finish(0, result);
     return true;
   }
-  case ZYDIS_MNEMONIC_NEG:
-    return negate(lift);
-  case ZYDIS_MNEMONIC_INC:
-    return step(lift, ASSAY_UOP_add, ASSAY_UOP_flags_inc);
-  case ZYDIS_MNEMONIC_DEC:
-    return step(lift, ASSAY_UOP_sub, ASSAY_UOP_flags_dec);
-  case ZYDIS_MNEMONIC_IMUL:
-    return multiply(lift);
-  case ZYDIS_MNEMONIC_MUL:
-    return multiply_wide(lift, false);
+  case ZYDIS_MNEMONIC_NEG: return negate(lift);
+  case ZYDIS_MNEMONIC_INC: return step(lift, ASSAY_UOP_add, ASSAY_UOP_flags_inc);
+  case ZYDIS_MNEMONIC_DEC: return step(lift, ASSAY_UOP_sub, ASSAY_UOP_flags_dec);
+  case ZYDIS_MNEMONIC_IMUL: return multiply(lift);
+  case ZYDIS_MNEMONIC_MUL: return multiply_wide(lift, false);
   case ZYDIS_MNEMONIC_MULX: {
     unsigned width = lift.bytes(0);
     Reg a = ASSAY_REG_RDX, b = lift.read_register(2);
@@ -409,36 +391,21 @@ bool lift_integer(Lift &lift) {
     lift.finish(0, high);
     return true;
   }
-  case ZYDIS_MNEMONIC_DIV:
-    return divide(lift, ASSAY_UOP_div, ASSAY_UOP_rem);
-  case ZYDIS_MNEMONIC_IDIV:
-    return divide(lift, ASSAY_UOP_div_signed, ASSAY_UOP_rem_signed);
-  case ZYDIS_MNEMONIC_CBW:
-    return extend_accumulator(lift, 1);
-  case ZYDIS_MNEMONIC_CWDE:
-    return extend_accumulator(lift, 2);
-  case ZYDIS_MNEMONIC_CDQE:
-    return extend_accumulator(lift, 4);
-  case ZYDIS_MNEMONIC_CWD:
-    return sign_to_rdx(lift, 2);
-  case ZYDIS_MNEMONIC_CDQ:
-    return sign_to_rdx(lift, 4);
-  case ZYDIS_MNEMONIC_CQO:
-    return sign_to_rdx(lift, 8);
-  case ZYDIS_MNEMONIC_XCHG:
-    return exchange(lift);
-  case ZYDIS_MNEMONIC_XADD:
-    return exchange_add(lift);
-  case ZYDIS_MNEMONIC_CMPXCHG:
-    return compare_exchange(lift);
-  case ZYDIS_MNEMONIC_CMPXCHG16B:
-    return compare_exchange_wide(lift);
-  case ZYDIS_MNEMONIC_PUSH:
-    return push(lift);
-  case ZYDIS_MNEMONIC_POP:
-    return pop(lift);
-  case ZYDIS_MNEMONIC_LEAVE:
-    return leave(lift);
+  case ZYDIS_MNEMONIC_DIV: return divide(lift, ASSAY_UOP_div, ASSAY_UOP_rem);
+  case ZYDIS_MNEMONIC_IDIV: return divide(lift, ASSAY_UOP_div_signed, ASSAY_UOP_rem_signed);
+  case ZYDIS_MNEMONIC_CBW: return extend_accumulator(lift, 1);
+  case ZYDIS_MNEMONIC_CWDE: return extend_accumulator(lift, 2);
+  case ZYDIS_MNEMONIC_CDQE: return extend_accumulator(lift, 4);
+  case ZYDIS_MNEMONIC_CWD: return sign_to_rdx(lift, 2);
+  case ZYDIS_MNEMONIC_CDQ: return sign_to_rdx(lift, 4);
+  case ZYDIS_MNEMONIC_CQO: return sign_to_rdx(lift, 8);
+  case ZYDIS_MNEMONIC_XCHG: return exchange(lift);
+  case ZYDIS_MNEMONIC_XADD: return exchange_add(lift);
+  case ZYDIS_MNEMONIC_CMPXCHG: return compare_exchange(lift);
+  case ZYDIS_MNEMONIC_CMPXCHG16B: return compare_exchange_wide(lift);
+  case ZYDIS_MNEMONIC_PUSH: return push(lift);
+  case ZYDIS_MNEMONIC_POP: return pop(lift);
+  case ZYDIS_MNEMONIC_LEAVE: return leave(lift);
   case ZYDIS_MNEMONIC_BSWAP:
     if (lift.bytes(0) == 2) // undefined
       return false;
@@ -463,10 +430,8 @@ bool lift_integer(Lift &lift) {
   case ZYDIS_MNEMONIC_MFENCE:
   case ZYDIS_MNEMONIC_SFENCE:
   case ZYDIS_MNEMONIC_RDSSPD: // without shadow stacks
-  case ZYDIS_MNEMONIC_RDSSPQ:
-    return true;
-  default:
-    return conditional(lift);
+  case ZYDIS_MNEMONIC_RDSSPQ: return true;
+  default: return conditional(lift);
   }
 }
 

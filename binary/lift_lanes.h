@@ -22,7 +22,8 @@ inline unsigned lane_count(const ZydisDecodedOperand &operand) {
 class LanesRead {
 public:
   LanesRead(Lift &lift, unsigned index);
-  LanesRead(Lift &lift, unsigned index, unsigned size); // only so many bytes, from memory or register
+  LanesRead(Lift &lift, unsigned index,
+            unsigned size); // only so many bytes, from memory or register
   Reg operator[](unsigned lane) const { return lanes_[lane]; }
 
 private:

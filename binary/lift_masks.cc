@@ -19,14 +19,10 @@ struct MaskOp {
 std::optional<MaskOp> logic_op(ZydisMnemonic mnemonic) {
   switch (mnemonic) {
 #define SIZES(name, op, complemented)                                                              \
-  case ZYDIS_MNEMONIC_##name##B:                                                                   \
-    return MaskOp{ASSAY_UOP_##op, 1, complemented};                                                \
-  case ZYDIS_MNEMONIC_##name##W:                                                                   \
-    return MaskOp{ASSAY_UOP_##op, 2, complemented};                                                \
-  case ZYDIS_MNEMONIC_##name##D:                                                                   \
-    return MaskOp{ASSAY_UOP_##op, 4, complemented};                                                \
-  case ZYDIS_MNEMONIC_##name##Q:                                                                   \
-    return MaskOp{ASSAY_UOP_##op, 8, complemented};
+  case ZYDIS_MNEMONIC_##name##B: return MaskOp{ASSAY_UOP_##op, 1, complemented};                   \
+  case ZYDIS_MNEMONIC_##name##W: return MaskOp{ASSAY_UOP_##op, 2, complemented};                   \
+  case ZYDIS_MNEMONIC_##name##D: return MaskOp{ASSAY_UOP_##op, 4, complemented};                   \
+  case ZYDIS_MNEMONIC_##name##Q: return MaskOp{ASSAY_UOP_##op, 8, complemented};
     SIZES(KAND, and, false)
     SIZES(KANDN, and_not, false)
     SIZES(KOR, or, false)
@@ -36,8 +32,7 @@ std::optional<MaskOp> logic_op(ZydisMnemonic mnemonic) {
     SIZES(KSHIFTL, shl, false)
     SIZES(KSHIFTR, shr, false)
 #undef SIZES
-  default:
-    return std::nullopt;
+  default: return std::nullopt;
   }
 }
 
@@ -118,9 +113,7 @@ bool compare(Lift &lift, unsigned element, bool is_signed, unsigned predicate) {
   return into_mask(lift, lane_count(lift.operand(1)), element, [&](unsigned lane) {
     Reg x = a[lane], y = b[lane], result;
     switch (predicate & 3) {
-    case 0:
-      result = lift.make(ASSAY_UOP_lane_equal, element, value(x), value(y));
-      break;
+    case 0: result = lift.make(ASSAY_UOP_lane_equal, element, value(x), value(y)); break;
     case 1:
       result = is_signed ? lift.make(ASSAY_UOP_lane_greater, element, value(y), value(x))
                          : lift.make(ASSAY_UOP_lane_below, element, value(x), value(y));
@@ -130,8 +123,7 @@ bool compare(Lift &lift, unsigned element, bool is_signed, unsigned predicate) {
                          : lift.make(ASSAY_UOP_lane_below, element, value(y), value(x));
       result = lift.make(ASSAY_UOP_not, 8, value(result));
       break;
-    default:
-      result = lift.make(ASSAY_UOP_copy, 8, Value::of(0));
+    default: result = lift.make(ASSAY_UOP_copy, 8, Value::of(0));
     }
     return predicate & 4 ? lift.make(ASSAY_UOP_not, 8, value(result)) : result;
   });
@@ -152,7 +144,8 @@ bool compare_floats(Lift &lift, unsigned element) {
   LanesRead a(lift, 1), b(lift, 2);
   auto predicate = static_cast<int32_t>(lift.constant(3) & 0x1f);
   return into_mask(lift, lane_count(lift.operand(1)), element, [&](unsigned lane) {
-    return lift.make3(ASSAY_UOP_float_compare, element, a[lane], b[lane], ASSAY_REG_ZERO, predicate);
+    return lift.make3(ASSAY_UOP_float_compare, element, a[lane], b[lane], ASSAY_REG_ZERO,
+                      predicate);
   });
 }
 
@@ -180,8 +173,8 @@ bool blend(Lift &lift, unsigned element) {
     }
     Reg chosen = lift.make3(ASSAY_UOP_lane_mask, element, lift.mask, ASSAY_REG_ZERO, ASSAY_REG_ZERO,
                             static_cast<int32_t>(lane * 8 / element));
-    lift.emit3(ASSAY_UOP_lane_merge, 8, place, lift.zeroing ? Reg{ASSAY_REG_ZERO} : a[lane], b[lane],
-               chosen);
+    lift.emit3(ASSAY_UOP_lane_merge, 8, place, lift.zeroing ? Reg{ASSAY_REG_ZERO} : a[lane],
+               b[lane], chosen);
     lift.release_temporaries(mark);
   }
   to.finish();
@@ -192,33 +185,22 @@ bool lift_comparisons(Lift &lift) {
   auto predicate = [&] { return static_cast<unsigned>(lift.constant(3)); };
   switch (lift.decoded.mnemonic) {
 #define SIZE(letter, bytes)                                                                        \
-  case ZYDIS_MNEMONIC_VPCMP##letter:                                                               \
-    return compare(lift, bytes, true, predicate());                                                \
-  case ZYDIS_MNEMONIC_VPCMPU##letter:                                                              \
-    return compare(lift, bytes, false, predicate());                                               \
-  case ZYDIS_MNEMONIC_VPCMPEQ##letter:                                                             \
-    return compare(lift, bytes, true, 0);                                                          \
-  case ZYDIS_MNEMONIC_VPCMPGT##letter:                                                             \
-    return compare(lift, bytes, true, 6);                                                          \
-  case ZYDIS_MNEMONIC_VPTESTM##letter:                                                             \
-    return test_vectors(lift, bytes, false);                                                       \
-  case ZYDIS_MNEMONIC_VPTESTNM##letter:                                                            \
-    return test_vectors(lift, bytes, true);                                                        \
-  case ZYDIS_MNEMONIC_VPMOVM2##letter:                                                             \
-    return from_mask(lift, bytes);                                                                 \
-  case ZYDIS_MNEMONIC_VPBLENDM##letter:                                                            \
-    return blend(lift, bytes);                                                                     \
+  case ZYDIS_MNEMONIC_VPCMP##letter: return compare(lift, bytes, true, predicate());               \
+  case ZYDIS_MNEMONIC_VPCMPU##letter: return compare(lift, bytes, false, predicate());             \
+  case ZYDIS_MNEMONIC_VPCMPEQ##letter: return compare(lift, bytes, true, 0);                       \
+  case ZYDIS_MNEMONIC_VPCMPGT##letter: return compare(lift, bytes, true, 6);                       \
+  case ZYDIS_MNEMONIC_VPTESTM##letter: return test_vectors(lift, bytes, false);                    \
+  case ZYDIS_MNEMONIC_VPTESTNM##letter: return test_vectors(lift, bytes, true);                    \
+  case ZYDIS_MNEMONIC_VPMOVM2##letter: return from_mask(lift, bytes);                              \
+  case ZYDIS_MNEMONIC_VPBLENDM##letter: return blend(lift, bytes);                                 \
   case ZYDIS_MNEMONIC_VPMOV##letter##2M: {                                                         \
     LanesRead from(lift, 1);                                                                       \
     return into_mask(lift, lane_count(lift.operand(1)), bytes,                                     \
                      [&](unsigned lane) { return from[lane]; });                                   \
   }                                                                                                \
-  case ZYDIS_MNEMONIC_KMOV##letter:                                                                \
-    return move(lift, bytes);                                                                      \
-  case ZYDIS_MNEMONIC_KORTEST##letter:                                                             \
-    return test(lift, bytes, true);                                                                \
-  case ZYDIS_MNEMONIC_KTEST##letter:                                                               \
-    return test(lift, bytes, false);                                                               \
+  case ZYDIS_MNEMONIC_KMOV##letter: return move(lift, bytes);                                      \
+  case ZYDIS_MNEMONIC_KORTEST##letter: return test(lift, bytes, true);                             \
+  case ZYDIS_MNEMONIC_KTEST##letter: return test(lift, bytes, false);                              \
   case ZYDIS_MNEMONIC_KNOT##letter:                                                                \
     lift.emit(ASSAY_UOP_not, bytes, register_of(lift.operand(0).reg.value),                        \
               value(register_of(lift.operand(1).reg.value)));                                      \
@@ -228,8 +210,7 @@ bool lift_comparisons(Lift &lift) {
     SIZE(D, 4)
     SIZE(Q, 8)
 #undef SIZE
-  default:
-    return false;
+  default: return false;
   }
 }
 
@@ -238,29 +219,21 @@ bool lift_comparisons(Lift &lift) {
 bool lift_masks(Lift &lift) {
   bool has_mask_register = false;
   for (unsigned i = 0; i < lift.operand_count; i++)
-    has_mask_register |= lift.is_register(i) && ZydisRegisterGetClass(lift.operand(i).reg.value) ==
-                                                    ZYDIS_REGCLASS_MASK;
+    has_mask_register |= lift.is_register(i) &&
+                         ZydisRegisterGetClass(lift.operand(i).reg.value) == ZYDIS_REGCLASS_MASK;
   if (!has_mask_register && lift.decoded.encoding != ZYDIS_INSTRUCTION_ENCODING_EVEX)
     return false;
   if (auto op = logic_op(lift.decoded.mnemonic))
     return combine(lift, *op);
   switch (lift.decoded.mnemonic) {
-  case ZYDIS_MNEMONIC_KUNPCKBW:
-    return unpack(lift, 1);
-  case ZYDIS_MNEMONIC_KUNPCKWD:
-    return unpack(lift, 2);
-  case ZYDIS_MNEMONIC_KUNPCKDQ:
-    return unpack(lift, 4);
-  case ZYDIS_MNEMONIC_VCMPPS:
-    return compare_floats(lift, 4);
-  case ZYDIS_MNEMONIC_VCMPPD:
-    return compare_floats(lift, 8);
-  case ZYDIS_MNEMONIC_VBLENDMPS:
-    return blend(lift, 4);
-  case ZYDIS_MNEMONIC_VBLENDMPD:
-    return blend(lift, 8);
-  default:
-    return lift_comparisons(lift);
+  case ZYDIS_MNEMONIC_KUNPCKBW: return unpack(lift, 1);
+  case ZYDIS_MNEMONIC_KUNPCKWD: return unpack(lift, 2);
+  case ZYDIS_MNEMONIC_KUNPCKDQ: return unpack(lift, 4);
+  case ZYDIS_MNEMONIC_VCMPPS: return compare_floats(lift, 4);
+  case ZYDIS_MNEMONIC_VCMPPD: return compare_floats(lift, 8);
+  case ZYDIS_MNEMONIC_VBLENDMPS: return blend(lift, 4);
+  case ZYDIS_MNEMONIC_VBLENDMPD: return blend(lift, 8);
+  default: return lift_comparisons(lift);
   }
 }
 

@@ -132,10 +132,9 @@ bool shuffle_words16(Lift &lift, unsigned shuffled_lane) {
   LanesRead from(lift, 1);
   auto order = static_cast<int32_t>(lift.constant(2));
   return rearrange(lift, 2, [&](unsigned lane) {
-    return (lane & 1) == shuffled_lane
-               ? lift.make3(ASSAY_UOP_lane_shuffle16, 8, from[lane], ASSAY_REG_ZERO, ASSAY_REG_ZERO,
-                            order)
-               : from[lane];
+    return (lane & 1) == shuffled_lane ? lift.make3(ASSAY_UOP_lane_shuffle16, 8, from[lane],
+                                                    ASSAY_REG_ZERO, ASSAY_REG_ZERO, order)
+                                       : from[lane];
   });
 }
 
@@ -218,7 +217,8 @@ bool align_elements(Lift &lift, unsigned element) {
 bool broadcast(Lift &lift, unsigned size) {
   LanesRead from(lift, 1, size);
   if (size >= 8)
-    return rearrange(lift, size > 8 ? 4 : 8, [&](unsigned lane) { return from[lane % (size / 8)]; });
+    return rearrange(lift, size > 8 ? 4 : 8,
+                     [&](unsigned lane) { return from[lane % (size / 8)]; });
   Reg all = lift.make(ASSAY_UOP_lane_repeat, size, value(from[0]));
   LanesWritten to(lift, size);
   for (unsigned lane = 0; lane < to.count(); lane++)
@@ -250,9 +250,8 @@ bool permute_lanes(Lift &lift) {
     return false;
   LanesRead from(lift, 1);
   uint64_t order = lift.constant(2);
-  return rearrange(lift, 8, [&](unsigned lane) {
-    return from[(lane & ~3u) + (order >> 2 * (lane & 3) & 3)];
-  });
+  return rearrange(
+      lift, 8, [&](unsigned lane) { return from[(lane & ~3u) + (order >> 2 * (lane & 3) & 3)]; });
 }
 
 // vpermilpd, vpermilps with a constant.
@@ -404,13 +403,14 @@ bool masked_move(Lift &lift, unsigned element) {
     for (unsigned i = 0; i < 8 / element; i++) {
       unsigned mark = lift.mark_temporaries();
       auto number = static_cast<int32_t>(i), offset = static_cast<int32_t>(8 * lane + i * element);
-      Reg wanted = lift.make(ASSAY_UOP_shr, 8, value(control[lane]),
-                             Value::of(8 * element * (i + 1) - 1));
+      Reg wanted =
+          lift.make(ASSAY_UOP_shr, 8, value(control[lane]), Value::of(8 * element * (i + 1) - 1));
       lift.emit(ASSAY_UOP_and, 8, wanted, value(wanted), Value::of(1));
       Reg moved = lift.temporary();
       if (stores) {
         Reg from = static_cast<Reg>(register_of(lift.operand(2).reg.value) + lane);
-        lift.emit3(ASSAY_UOP_lane_get, element, moved, from, ASSAY_REG_ZERO, ASSAY_REG_ZERO, number);
+        lift.emit3(ASSAY_UOP_lane_get, element, moved, from, ASSAY_REG_ZERO, ASSAY_REG_ZERO,
+                   number);
         lift.emit3(ASSAY_UOP_store_if, element, moved, base, wanted, ASSAY_REG_ZERO, offset);
       } else {
         lift.emit3(ASSAY_UOP_load_if, element, moved, base, wanted, ASSAY_REG_ZERO, offset);
@@ -444,190 +444,133 @@ bool lift_shuffles(Lift &lift) {
   case ZYDIS_MNEMONIC_VSHUFPS:
     return shuffle_words32(lift, last - 2, last - 1, static_cast<unsigned>(lift.constant(last)));
   case ZYDIS_MNEMONIC_SHUFPD:
-  case ZYDIS_MNEMONIC_VSHUFPD:
-    return shuffle_lanes(lift);
+  case ZYDIS_MNEMONIC_VSHUFPD: return shuffle_lanes(lift);
   case ZYDIS_MNEMONIC_PSHUFLW:
-  case ZYDIS_MNEMONIC_VPSHUFLW:
-    return shuffle_words16(lift, 0);
+  case ZYDIS_MNEMONIC_VPSHUFLW: return shuffle_words16(lift, 0);
   case ZYDIS_MNEMONIC_PSHUFHW:
-  case ZYDIS_MNEMONIC_VPSHUFHW:
-    return shuffle_words16(lift, 1);
+  case ZYDIS_MNEMONIC_VPSHUFHW: return shuffle_words16(lift, 1);
   case ZYDIS_MNEMONIC_PUNPCKLBW:
-  case ZYDIS_MNEMONIC_VPUNPCKLBW:
-    return interleave(lift, 1, 0);
+  case ZYDIS_MNEMONIC_VPUNPCKLBW: return interleave(lift, 1, 0);
   case ZYDIS_MNEMONIC_PUNPCKLWD:
-  case ZYDIS_MNEMONIC_VPUNPCKLWD:
-    return interleave(lift, 2, 0);
+  case ZYDIS_MNEMONIC_VPUNPCKLWD: return interleave(lift, 2, 0);
   case ZYDIS_MNEMONIC_PUNPCKLDQ:
   case ZYDIS_MNEMONIC_VPUNPCKLDQ:
   case ZYDIS_MNEMONIC_UNPCKLPS:
-  case ZYDIS_MNEMONIC_VUNPCKLPS:
-    return interleave(lift, 4, 0);
+  case ZYDIS_MNEMONIC_VUNPCKLPS: return interleave(lift, 4, 0);
   case ZYDIS_MNEMONIC_PUNPCKLQDQ:
   case ZYDIS_MNEMONIC_VPUNPCKLQDQ:
   case ZYDIS_MNEMONIC_UNPCKLPD:
-  case ZYDIS_MNEMONIC_VUNPCKLPD:
-    return interleave(lift, 8, 0);
+  case ZYDIS_MNEMONIC_VUNPCKLPD: return interleave(lift, 8, 0);
   case ZYDIS_MNEMONIC_PUNPCKHBW:
-  case ZYDIS_MNEMONIC_VPUNPCKHBW:
-    return interleave(lift, 1, 1);
+  case ZYDIS_MNEMONIC_VPUNPCKHBW: return interleave(lift, 1, 1);
   case ZYDIS_MNEMONIC_PUNPCKHWD:
-  case ZYDIS_MNEMONIC_VPUNPCKHWD:
-    return interleave(lift, 2, 1);
+  case ZYDIS_MNEMONIC_VPUNPCKHWD: return interleave(lift, 2, 1);
   case ZYDIS_MNEMONIC_PUNPCKHDQ:
   case ZYDIS_MNEMONIC_VPUNPCKHDQ:
   case ZYDIS_MNEMONIC_UNPCKHPS:
-  case ZYDIS_MNEMONIC_VUNPCKHPS:
-    return interleave(lift, 4, 1);
+  case ZYDIS_MNEMONIC_VUNPCKHPS: return interleave(lift, 4, 1);
   case ZYDIS_MNEMONIC_PUNPCKHQDQ:
   case ZYDIS_MNEMONIC_VPUNPCKHQDQ:
   case ZYDIS_MNEMONIC_UNPCKHPD:
-  case ZYDIS_MNEMONIC_VUNPCKHPD:
-    return interleave(lift, 8, 1);
+  case ZYDIS_MNEMONIC_VUNPCKHPD: return interleave(lift, 8, 1);
   case ZYDIS_MNEMONIC_PALIGNR:
-  case ZYDIS_MNEMONIC_VPALIGNR:
-    return align_bytes(lift);
+  case ZYDIS_MNEMONIC_VPALIGNR: return align_bytes(lift);
   case ZYDIS_MNEMONIC_PSRLDQ:
-  case ZYDIS_MNEMONIC_VPSRLDQ:
-    return shift_bytes(lift, false);
+  case ZYDIS_MNEMONIC_VPSRLDQ: return shift_bytes(lift, false);
   case ZYDIS_MNEMONIC_PSLLDQ:
-  case ZYDIS_MNEMONIC_VPSLLDQ:
-    return shift_bytes(lift, true);
-  case ZYDIS_MNEMONIC_VALIGND:
-    return align_elements(lift, 4);
-  case ZYDIS_MNEMONIC_VALIGNQ:
-    return align_elements(lift, 8);
+  case ZYDIS_MNEMONIC_VPSLLDQ: return shift_bytes(lift, true);
+  case ZYDIS_MNEMONIC_VALIGND: return align_elements(lift, 4);
+  case ZYDIS_MNEMONIC_VALIGNQ: return align_elements(lift, 8);
   case ZYDIS_MNEMONIC_VPERMQ:
-  case ZYDIS_MNEMONIC_VPERMPD:
-    return permute_lanes(lift);
-  case ZYDIS_MNEMONIC_VPERMILPS:
-    return permute_within_blocks(lift, 4);
-  case ZYDIS_MNEMONIC_VPERMILPD:
-    return permute_within_blocks(lift, 8);
+  case ZYDIS_MNEMONIC_VPERMPD: return permute_lanes(lift);
+  case ZYDIS_MNEMONIC_VPERMILPS: return permute_within_blocks(lift, 4);
+  case ZYDIS_MNEMONIC_VPERMILPD: return permute_within_blocks(lift, 8);
   case ZYDIS_MNEMONIC_VPERM2F128:
-  case ZYDIS_MNEMONIC_VPERM2I128:
-    return permute_blocks(lift);
+  case ZYDIS_MNEMONIC_VPERM2I128: return permute_blocks(lift);
   case ZYDIS_MNEMONIC_VSHUFF32X4:
-  case ZYDIS_MNEMONIC_VSHUFI32X4:
-    return shuffle_blocks(lift, 4);
+  case ZYDIS_MNEMONIC_VSHUFI32X4: return shuffle_blocks(lift, 4);
   case ZYDIS_MNEMONIC_VSHUFF64X2:
-  case ZYDIS_MNEMONIC_VSHUFI64X2:
-    return shuffle_blocks(lift, 8);
+  case ZYDIS_MNEMONIC_VSHUFI64X2: return shuffle_blocks(lift, 8);
   case ZYDIS_MNEMONIC_MOVDDUP:
-  case ZYDIS_MNEMONIC_VMOVDDUP:
-    return duplicate_lanes(lift);
+  case ZYDIS_MNEMONIC_VMOVDDUP: return duplicate_lanes(lift);
   case ZYDIS_MNEMONIC_MOVSLDUP:
-  case ZYDIS_MNEMONIC_VMOVSLDUP:
-    return duplicate_halves(lift, 0);
+  case ZYDIS_MNEMONIC_VMOVSLDUP: return duplicate_halves(lift, 0);
   case ZYDIS_MNEMONIC_MOVSHDUP:
-  case ZYDIS_MNEMONIC_VMOVSHDUP:
-    return duplicate_halves(lift, 3);
+  case ZYDIS_MNEMONIC_VMOVSHDUP: return duplicate_halves(lift, 3);
   case ZYDIS_MNEMONIC_PBLENDW:
-  case ZYDIS_MNEMONIC_VPBLENDW:
-    return blend_constant(lift, 2);
+  case ZYDIS_MNEMONIC_VPBLENDW: return blend_constant(lift, 2);
   case ZYDIS_MNEMONIC_BLENDPS:
   case ZYDIS_MNEMONIC_VBLENDPS:
-  case ZYDIS_MNEMONIC_VPBLENDD:
-    return blend_constant(lift, 4);
+  case ZYDIS_MNEMONIC_VPBLENDD: return blend_constant(lift, 4);
   case ZYDIS_MNEMONIC_BLENDPD:
-  case ZYDIS_MNEMONIC_VBLENDPD:
-    return blend_constant(lift, 8);
+  case ZYDIS_MNEMONIC_VBLENDPD: return blend_constant(lift, 8);
   case ZYDIS_MNEMONIC_PBLENDVB:
-  case ZYDIS_MNEMONIC_VPBLENDVB:
-    return blend_by_sign(lift, 1);
+  case ZYDIS_MNEMONIC_VPBLENDVB: return blend_by_sign(lift, 1);
   case ZYDIS_MNEMONIC_BLENDVPS:
-  case ZYDIS_MNEMONIC_VBLENDVPS:
-    return blend_by_sign(lift, 4);
+  case ZYDIS_MNEMONIC_VBLENDVPS: return blend_by_sign(lift, 4);
   case ZYDIS_MNEMONIC_BLENDVPD:
-  case ZYDIS_MNEMONIC_VBLENDVPD:
-    return blend_by_sign(lift, 8);
-  default:
-    return false;
+  case ZYDIS_MNEMONIC_VBLENDVPD: return blend_by_sign(lift, 8);
+  default: return false;
   }
 }
 
 bool lift_parts(Lift &lift) {
   switch (lift.decoded.mnemonic) {
   case ZYDIS_MNEMONIC_VBROADCASTSS:
-  case ZYDIS_MNEMONIC_VPBROADCASTD:
-    return broadcast(lift, 4);
+  case ZYDIS_MNEMONIC_VPBROADCASTD: return broadcast(lift, 4);
   case ZYDIS_MNEMONIC_VBROADCASTSD:
-  case ZYDIS_MNEMONIC_VPBROADCASTQ:
-    return broadcast(lift, 8);
-  case ZYDIS_MNEMONIC_VPBROADCASTB:
-    return broadcast(lift, 1);
-  case ZYDIS_MNEMONIC_VPBROADCASTW:
-    return broadcast(lift, 2);
+  case ZYDIS_MNEMONIC_VPBROADCASTQ: return broadcast(lift, 8);
+  case ZYDIS_MNEMONIC_VPBROADCASTB: return broadcast(lift, 1);
+  case ZYDIS_MNEMONIC_VPBROADCASTW: return broadcast(lift, 2);
   case ZYDIS_MNEMONIC_VBROADCASTF128:
   case ZYDIS_MNEMONIC_VBROADCASTI128:
   case ZYDIS_MNEMONIC_VBROADCASTF32X4:
-  case ZYDIS_MNEMONIC_VBROADCASTI32X4:
-    return broadcast(lift, 16);
+  case ZYDIS_MNEMONIC_VBROADCASTI32X4: return broadcast(lift, 16);
   case ZYDIS_MNEMONIC_VEXTRACTF128:
   case ZYDIS_MNEMONIC_VEXTRACTI128:
   case ZYDIS_MNEMONIC_VEXTRACTF32X4:
-  case ZYDIS_MNEMONIC_VEXTRACTI32X4:
-    return extract_block(lift, 2, 4);
+  case ZYDIS_MNEMONIC_VEXTRACTI32X4: return extract_block(lift, 2, 4);
   case ZYDIS_MNEMONIC_VEXTRACTF64X2:
-  case ZYDIS_MNEMONIC_VEXTRACTI64X2:
-    return extract_block(lift, 2, 8);
+  case ZYDIS_MNEMONIC_VEXTRACTI64X2: return extract_block(lift, 2, 8);
   case ZYDIS_MNEMONIC_VEXTRACTF32X8:
-  case ZYDIS_MNEMONIC_VEXTRACTI32X8:
-    return extract_block(lift, 4, 4);
+  case ZYDIS_MNEMONIC_VEXTRACTI32X8: return extract_block(lift, 4, 4);
   case ZYDIS_MNEMONIC_VEXTRACTF64X4:
-  case ZYDIS_MNEMONIC_VEXTRACTI64X4:
-    return extract_block(lift, 4, 8);
+  case ZYDIS_MNEMONIC_VEXTRACTI64X4: return extract_block(lift, 4, 8);
   case ZYDIS_MNEMONIC_VINSERTF128:
   case ZYDIS_MNEMONIC_VINSERTI128:
   case ZYDIS_MNEMONIC_VINSERTF32X4:
-  case ZYDIS_MNEMONIC_VINSERTI32X4:
-    return insert_block(lift, 2, 4);
+  case ZYDIS_MNEMONIC_VINSERTI32X4: return insert_block(lift, 2, 4);
   case ZYDIS_MNEMONIC_VINSERTF64X2:
-  case ZYDIS_MNEMONIC_VINSERTI64X2:
-    return insert_block(lift, 2, 8);
+  case ZYDIS_MNEMONIC_VINSERTI64X2: return insert_block(lift, 2, 8);
   case ZYDIS_MNEMONIC_VINSERTF32X8:
-  case ZYDIS_MNEMONIC_VINSERTI32X8:
-    return insert_block(lift, 4, 4);
+  case ZYDIS_MNEMONIC_VINSERTI32X8: return insert_block(lift, 4, 4);
   case ZYDIS_MNEMONIC_VINSERTF64X4:
-  case ZYDIS_MNEMONIC_VINSERTI64X4:
-    return insert_block(lift, 4, 8);
+  case ZYDIS_MNEMONIC_VINSERTI64X4: return insert_block(lift, 4, 8);
   case ZYDIS_MNEMONIC_PEXTRB:
-  case ZYDIS_MNEMONIC_VPEXTRB:
-    return extract_element(lift, 1);
+  case ZYDIS_MNEMONIC_VPEXTRB: return extract_element(lift, 1);
   case ZYDIS_MNEMONIC_PEXTRW:
-  case ZYDIS_MNEMONIC_VPEXTRW:
-    return extract_element(lift, 2);
+  case ZYDIS_MNEMONIC_VPEXTRW: return extract_element(lift, 2);
   case ZYDIS_MNEMONIC_PEXTRD:
   case ZYDIS_MNEMONIC_VPEXTRD:
   case ZYDIS_MNEMONIC_EXTRACTPS:
-  case ZYDIS_MNEMONIC_VEXTRACTPS:
-    return extract_element(lift, 4);
+  case ZYDIS_MNEMONIC_VEXTRACTPS: return extract_element(lift, 4);
   case ZYDIS_MNEMONIC_PEXTRQ:
-  case ZYDIS_MNEMONIC_VPEXTRQ:
-    return extract_element(lift, 8);
+  case ZYDIS_MNEMONIC_VPEXTRQ: return extract_element(lift, 8);
   case ZYDIS_MNEMONIC_PINSRB:
-  case ZYDIS_MNEMONIC_VPINSRB:
-    return insert_element(lift, 1);
+  case ZYDIS_MNEMONIC_VPINSRB: return insert_element(lift, 1);
   case ZYDIS_MNEMONIC_PINSRW:
-  case ZYDIS_MNEMONIC_VPINSRW:
-    return insert_element(lift, 2);
+  case ZYDIS_MNEMONIC_VPINSRW: return insert_element(lift, 2);
   case ZYDIS_MNEMONIC_PINSRD:
-  case ZYDIS_MNEMONIC_VPINSRD:
-    return insert_element(lift, 4);
+  case ZYDIS_MNEMONIC_VPINSRD: return insert_element(lift, 4);
   case ZYDIS_MNEMONIC_PINSRQ:
-  case ZYDIS_MNEMONIC_VPINSRQ:
-    return insert_element(lift, 8);
+  case ZYDIS_MNEMONIC_VPINSRQ: return insert_element(lift, 8);
   case ZYDIS_MNEMONIC_INSERTPS:
-  case ZYDIS_MNEMONIC_VINSERTPS:
-    return insert_float(lift);
+  case ZYDIS_MNEMONIC_VINSERTPS: return insert_float(lift);
   case ZYDIS_MNEMONIC_VMASKMOVPS:
-  case ZYDIS_MNEMONIC_VPMASKMOVD:
-    return masked_move(lift, 4);
+  case ZYDIS_MNEMONIC_VPMASKMOVD: return masked_move(lift, 4);
   case ZYDIS_MNEMONIC_VMASKMOVPD:
-  case ZYDIS_MNEMONIC_VPMASKMOVQ:
-    return masked_move(lift, 8);
-  default:
-    return false;
+  case ZYDIS_MNEMONIC_VPMASKMOVQ: return masked_move(lift, 8);
+  default: return false;
   }
 }
 
@@ -685,10 +628,8 @@ bool lift_moves(Lift &lift) {
   if (touches_mmx(lift))
     return false;
   switch (lift.decoded.mnemonic) {
-  case ZYDIS_MNEMONIC_VZEROUPPER:
-    return clear_registers(lift, 2);
-  case ZYDIS_MNEMONIC_VZEROALL:
-    return clear_registers(lift, 0);
+  case ZYDIS_MNEMONIC_VZEROUPPER: return clear_registers(lift, 2);
+  case ZYDIS_MNEMONIC_VZEROALL: return clear_registers(lift, 0);
   case ZYDIS_MNEMONIC_MOVAPS:
   case ZYDIS_MNEMONIC_MOVUPS:
   case ZYDIS_MNEMONIC_MOVAPD:
@@ -710,46 +651,34 @@ bool lift_moves(Lift &lift) {
   case ZYDIS_MNEMONIC_VMOVAPS:
   case ZYDIS_MNEMONIC_VMOVUPS:
   case ZYDIS_MNEMONIC_VMOVDQA32:
-  case ZYDIS_MNEMONIC_VMOVDQU32:
-    return move_elements(lift, 4);
+  case ZYDIS_MNEMONIC_VMOVDQU32: return move_elements(lift, 4);
   case ZYDIS_MNEMONIC_VMOVAPD:
   case ZYDIS_MNEMONIC_VMOVUPD:
   case ZYDIS_MNEMONIC_VMOVDQA64:
-  case ZYDIS_MNEMONIC_VMOVDQU64:
-    return move_elements(lift, 8);
-  case ZYDIS_MNEMONIC_VMOVDQU8:
-    return move_elements(lift, 1);
-  case ZYDIS_MNEMONIC_VMOVDQU16:
-    return move_elements(lift, 2);
+  case ZYDIS_MNEMONIC_VMOVDQU64: return move_elements(lift, 8);
+  case ZYDIS_MNEMONIC_VMOVDQU8: return move_elements(lift, 1);
+  case ZYDIS_MNEMONIC_VMOVDQU16: return move_elements(lift, 2);
   case ZYDIS_MNEMONIC_MOVD:
   case ZYDIS_MNEMONIC_VMOVD:
   case ZYDIS_MNEMONIC_MOVQ:
-  case ZYDIS_MNEMONIC_VMOVQ:
-    return move_low(lift);
+  case ZYDIS_MNEMONIC_VMOVQ: return move_low(lift);
   case ZYDIS_MNEMONIC_MOVSS:
-  case ZYDIS_MNEMONIC_VMOVSS:
-    return move_scalar(lift, 4);
+  case ZYDIS_MNEMONIC_VMOVSS: return move_scalar(lift, 4);
   case ZYDIS_MNEMONIC_MOVSD:
-  case ZYDIS_MNEMONIC_VMOVSD:
-    return move_scalar(lift, 8);
+  case ZYDIS_MNEMONIC_VMOVSD: return move_scalar(lift, 8);
   case ZYDIS_MNEMONIC_MOVHPS:
   case ZYDIS_MNEMONIC_MOVHPD:
   case ZYDIS_MNEMONIC_VMOVHPS:
-  case ZYDIS_MNEMONIC_VMOVHPD:
-    return move_lane(lift, 1);
+  case ZYDIS_MNEMONIC_VMOVHPD: return move_lane(lift, 1);
   case ZYDIS_MNEMONIC_MOVLPS:
   case ZYDIS_MNEMONIC_MOVLPD:
   case ZYDIS_MNEMONIC_VMOVLPS:
-  case ZYDIS_MNEMONIC_VMOVLPD:
-    return move_lane(lift, 0);
+  case ZYDIS_MNEMONIC_VMOVLPD: return move_lane(lift, 0);
   case ZYDIS_MNEMONIC_MOVHLPS:
-  case ZYDIS_MNEMONIC_VMOVHLPS:
-    return move_across(lift, 0);
+  case ZYDIS_MNEMONIC_VMOVHLPS: return move_across(lift, 0);
   case ZYDIS_MNEMONIC_MOVLHPS:
-  case ZYDIS_MNEMONIC_VMOVLHPS:
-    return move_across(lift, 1);
-  default:
-    return !loads_masked(lift) && (lift_shuffles(lift) || lift_parts(lift));
+  case ZYDIS_MNEMONIC_VMOVLHPS: return move_across(lift, 1);
+  default: return !loads_masked(lift) && (lift_shuffles(lift) || lift_parts(lift));
   }
 }
 

@@ -19,11 +19,9 @@ struct LaneOp {
 std::optional<LaneOp> binary_op(ZydisMnemonic mnemonic) {
 #define BOTH(name, op, element)                                                                    \
   case ZYDIS_MNEMONIC_##name:                                                                      \
-  case ZYDIS_MNEMONIC_V##name:                                                                     \
-    return LaneOp{ASSAY_UOP_##op, element};
+  case ZYDIS_MNEMONIC_V##name: return LaneOp{ASSAY_UOP_##op, element};
 #define ONE(name, op, element)                                                                     \
-  case ZYDIS_MNEMONIC_##name:                                                                      \
-    return LaneOp{ASSAY_UOP_##op, element};
+  case ZYDIS_MNEMONIC_##name: return LaneOp{ASSAY_UOP_##op, element};
   switch (mnemonic) {
     BOTH(PADDB, lane_add, 1)
     BOTH(PADDW, lane_add, 2)
@@ -110,8 +108,7 @@ std::optional<LaneOp> binary_op(ZydisMnemonic mnemonic) {
     ONE(VPSRAVD, lane_sar_each, 4)
     ONE(VPSRAVQ, lane_sar_each, 8)
     ONE(VPSRAVW, lane_sar_each, 2)
-  default:
-    return std::nullopt;
+  default: return std::nullopt;
   }
 #undef BOTH
 #undef ONE
@@ -230,8 +227,8 @@ bool shuffle_bytes(Lift &lift) {
   LanesWritten to(lift, 1);
   Reg results[kMostLanes];
   for (unsigned lane = 0; lane < to.count(); lane++)
-    results[lane] = lift.make3(ASSAY_UOP_lane_shuffle8, 8, from[lane & ~1u], from[lane | 1],
-                               which[lane]);
+    results[lane] =
+        lift.make3(ASSAY_UOP_lane_shuffle8, 8, from[lane & ~1u], from[lane | 1], which[lane]);
   to.put_all({results, to.count()});
   to.finish();
   return true;
@@ -390,7 +387,8 @@ bool add_neighbours(Lift &lift, assay_uop_code op) {
   for (unsigned lane = 0; lane < to.count(); lane++) {
     const LanesRead &from = lane & 1 ? b : a;
     unsigned block = lane & ~1u;
-    Reg even = lift.make3(ASSAY_UOP_lane_shuffle32, 8, from[block], from[block + 1], ASSAY_REG_ZERO);
+    Reg even =
+        lift.make3(ASSAY_UOP_lane_shuffle32, 8, from[block], from[block + 1], ASSAY_REG_ZERO);
     Reg odd =
         lift.make3(ASSAY_UOP_lane_shuffle32, 8, from[block], from[block + 1], ASSAY_REG_ZERO, 3);
     results[lane] = lift.make(op, 4, value(even), value(odd));
@@ -403,41 +401,27 @@ bool add_neighbours(Lift &lift, assay_uop_code op) {
 bool lift_shifts(Lift &lift) {
   switch (lift.decoded.mnemonic) {
   case ZYDIS_MNEMONIC_PSLLW:
-  case ZYDIS_MNEMONIC_VPSLLW:
-    return shift(lift, ASSAY_UOP_lane_shl, 2);
+  case ZYDIS_MNEMONIC_VPSLLW: return shift(lift, ASSAY_UOP_lane_shl, 2);
   case ZYDIS_MNEMONIC_PSLLD:
-  case ZYDIS_MNEMONIC_VPSLLD:
-    return shift(lift, ASSAY_UOP_lane_shl, 4);
+  case ZYDIS_MNEMONIC_VPSLLD: return shift(lift, ASSAY_UOP_lane_shl, 4);
   case ZYDIS_MNEMONIC_PSLLQ:
-  case ZYDIS_MNEMONIC_VPSLLQ:
-    return shift(lift, ASSAY_UOP_lane_shl, 8);
+  case ZYDIS_MNEMONIC_VPSLLQ: return shift(lift, ASSAY_UOP_lane_shl, 8);
   case ZYDIS_MNEMONIC_PSRLW:
-  case ZYDIS_MNEMONIC_VPSRLW:
-    return shift(lift, ASSAY_UOP_lane_shr, 2);
+  case ZYDIS_MNEMONIC_VPSRLW: return shift(lift, ASSAY_UOP_lane_shr, 2);
   case ZYDIS_MNEMONIC_PSRLD:
-  case ZYDIS_MNEMONIC_VPSRLD:
-    return shift(lift, ASSAY_UOP_lane_shr, 4);
+  case ZYDIS_MNEMONIC_VPSRLD: return shift(lift, ASSAY_UOP_lane_shr, 4);
   case ZYDIS_MNEMONIC_PSRLQ:
-  case ZYDIS_MNEMONIC_VPSRLQ:
-    return shift(lift, ASSAY_UOP_lane_shr, 8);
+  case ZYDIS_MNEMONIC_VPSRLQ: return shift(lift, ASSAY_UOP_lane_shr, 8);
   case ZYDIS_MNEMONIC_PSRAW:
-  case ZYDIS_MNEMONIC_VPSRAW:
-    return shift(lift, ASSAY_UOP_lane_sar, 2);
+  case ZYDIS_MNEMONIC_VPSRAW: return shift(lift, ASSAY_UOP_lane_sar, 2);
   case ZYDIS_MNEMONIC_PSRAD:
-  case ZYDIS_MNEMONIC_VPSRAD:
-    return shift(lift, ASSAY_UOP_lane_sar, 4);
-  case ZYDIS_MNEMONIC_VPSRAQ:
-    return shift(lift, ASSAY_UOP_lane_sar, 8);
-  case ZYDIS_MNEMONIC_VPROLD:
-    return rotate(lift, 4, true);
-  case ZYDIS_MNEMONIC_VPROLQ:
-    return rotate(lift, 8, true);
-  case ZYDIS_MNEMONIC_VPRORD:
-    return rotate(lift, 4, false);
-  case ZYDIS_MNEMONIC_VPRORQ:
-    return rotate(lift, 8, false);
-  default:
-    return false;
+  case ZYDIS_MNEMONIC_VPSRAD: return shift(lift, ASSAY_UOP_lane_sar, 4);
+  case ZYDIS_MNEMONIC_VPSRAQ: return shift(lift, ASSAY_UOP_lane_sar, 8);
+  case ZYDIS_MNEMONIC_VPROLD: return rotate(lift, 4, true);
+  case ZYDIS_MNEMONIC_VPROLQ: return rotate(lift, 8, true);
+  case ZYDIS_MNEMONIC_VPRORD: return rotate(lift, 4, false);
+  case ZYDIS_MNEMONIC_VPRORQ: return rotate(lift, 8, false);
+  default: return false;
   }
 }
 
@@ -445,11 +429,9 @@ bool lift_extensions(Lift &lift) {
   switch (lift.decoded.mnemonic) {
 #define EXTENSION(name, from, to)                                                                  \
   case ZYDIS_MNEMONIC_PMOVZX##name:                                                                \
-  case ZYDIS_MNEMONIC_VPMOVZX##name:                                                               \
-    return extend(lift, from, to, false);                                                          \
+  case ZYDIS_MNEMONIC_VPMOVZX##name: return extend(lift, from, to, false);                         \
   case ZYDIS_MNEMONIC_PMOVSX##name:                                                                \
-  case ZYDIS_MNEMONIC_VPMOVSX##name:                                                               \
-    return extend(lift, from, to, true);
+  case ZYDIS_MNEMONIC_VPMOVSX##name: return extend(lift, from, to, true);
     EXTENSION(BW, 1, 2)
     EXTENSION(BD, 1, 4)
     EXTENSION(BQ, 1, 8)
@@ -457,8 +439,7 @@ bool lift_extensions(Lift &lift) {
     EXTENSION(WQ, 2, 8)
     EXTENSION(DQ, 4, 8)
 #undef EXTENSION
-  default:
-    return false;
+  default: return false;
   }
 }
 
@@ -476,65 +457,43 @@ bool lift_vector(Lift &lift) {
     return lane_by_lane(lift, *op);
   switch (lift.decoded.mnemonic) {
   case ZYDIS_MNEMONIC_PABSB:
-  case ZYDIS_MNEMONIC_VPABSB:
-    return unary(lift, ASSAY_UOP_lane_abs, 1);
+  case ZYDIS_MNEMONIC_VPABSB: return unary(lift, ASSAY_UOP_lane_abs, 1);
   case ZYDIS_MNEMONIC_PABSW:
-  case ZYDIS_MNEMONIC_VPABSW:
-    return unary(lift, ASSAY_UOP_lane_abs, 2);
+  case ZYDIS_MNEMONIC_VPABSW: return unary(lift, ASSAY_UOP_lane_abs, 2);
   case ZYDIS_MNEMONIC_PABSD:
-  case ZYDIS_MNEMONIC_VPABSD:
-    return unary(lift, ASSAY_UOP_lane_abs, 4);
+  case ZYDIS_MNEMONIC_VPABSD: return unary(lift, ASSAY_UOP_lane_abs, 4);
   case ZYDIS_MNEMONIC_PACKSSWB:
-  case ZYDIS_MNEMONIC_VPACKSSWB:
-    return pack(lift, ASSAY_UOP_lane_pack_signed, 1);
+  case ZYDIS_MNEMONIC_VPACKSSWB: return pack(lift, ASSAY_UOP_lane_pack_signed, 1);
   case ZYDIS_MNEMONIC_PACKSSDW:
-  case ZYDIS_MNEMONIC_VPACKSSDW:
-    return pack(lift, ASSAY_UOP_lane_pack_signed, 2);
+  case ZYDIS_MNEMONIC_VPACKSSDW: return pack(lift, ASSAY_UOP_lane_pack_signed, 2);
   case ZYDIS_MNEMONIC_PACKUSWB:
-  case ZYDIS_MNEMONIC_VPACKUSWB:
-    return pack(lift, ASSAY_UOP_lane_pack_unsigned, 1);
+  case ZYDIS_MNEMONIC_VPACKUSWB: return pack(lift, ASSAY_UOP_lane_pack_unsigned, 1);
   case ZYDIS_MNEMONIC_PACKUSDW:
-  case ZYDIS_MNEMONIC_VPACKUSDW:
-    return pack(lift, ASSAY_UOP_lane_pack_unsigned, 2);
+  case ZYDIS_MNEMONIC_VPACKUSDW: return pack(lift, ASSAY_UOP_lane_pack_unsigned, 2);
   case ZYDIS_MNEMONIC_PSHUFB:
-  case ZYDIS_MNEMONIC_VPSHUFB:
-    return shuffle_bytes(lift);
+  case ZYDIS_MNEMONIC_VPSHUFB: return shuffle_bytes(lift);
   case ZYDIS_MNEMONIC_VPERMD:
-  case ZYDIS_MNEMONIC_VPERMPS:
-    return lane_count(lift.operand(0)) > 2 && permute_words(lift);
+  case ZYDIS_MNEMONIC_VPERMPS: return lane_count(lift.operand(0)) > 2 && permute_words(lift);
   case ZYDIS_MNEMONIC_PMOVMSKB:
-  case ZYDIS_MNEMONIC_VPMOVMSKB:
-    return signs(lift, 1);
+  case ZYDIS_MNEMONIC_VPMOVMSKB: return signs(lift, 1);
   case ZYDIS_MNEMONIC_MOVMSKPS:
-  case ZYDIS_MNEMONIC_VMOVMSKPS:
-    return signs(lift, 4);
+  case ZYDIS_MNEMONIC_VMOVMSKPS: return signs(lift, 4);
   case ZYDIS_MNEMONIC_MOVMSKPD:
-  case ZYDIS_MNEMONIC_VMOVMSKPD:
-    return signs(lift, 8);
+  case ZYDIS_MNEMONIC_VMOVMSKPD: return signs(lift, 8);
   case ZYDIS_MNEMONIC_PTEST:
-  case ZYDIS_MNEMONIC_VPTEST:
-    return test(lift);
-  case ZYDIS_MNEMONIC_VPTERNLOGD:
-    return ternary(lift, 4);
-  case ZYDIS_MNEMONIC_VPTERNLOGQ:
-    return ternary(lift, 8);
+  case ZYDIS_MNEMONIC_VPTEST: return test(lift);
+  case ZYDIS_MNEMONIC_VPTERNLOGD: return ternary(lift, 4);
+  case ZYDIS_MNEMONIC_VPTERNLOGQ: return ternary(lift, 8);
   case ZYDIS_MNEMONIC_PCLMULQDQ:
-  case ZYDIS_MNEMONIC_VPCLMULQDQ:
-    return carryless(lift);
-  case ZYDIS_MNEMONIC_VPMOVWB:
-    return narrow(lift, 1);
-  case ZYDIS_MNEMONIC_VPMOVDW:
-    return narrow(lift, 2);
-  case ZYDIS_MNEMONIC_VPMOVQD:
-    return narrow(lift, 4);
+  case ZYDIS_MNEMONIC_VPCLMULQDQ: return carryless(lift);
+  case ZYDIS_MNEMONIC_VPMOVWB: return narrow(lift, 1);
+  case ZYDIS_MNEMONIC_VPMOVDW: return narrow(lift, 2);
+  case ZYDIS_MNEMONIC_VPMOVQD: return narrow(lift, 4);
   case ZYDIS_MNEMONIC_PHADDD:
-  case ZYDIS_MNEMONIC_VPHADDD:
-    return add_neighbours(lift, ASSAY_UOP_lane_add);
+  case ZYDIS_MNEMONIC_VPHADDD: return add_neighbours(lift, ASSAY_UOP_lane_add);
   case ZYDIS_MNEMONIC_PHSUBD:
-  case ZYDIS_MNEMONIC_VPHSUBD:
-    return add_neighbours(lift, ASSAY_UOP_lane_sub);
-  default:
-    return lift_shifts(lift) || lift_extensions(lift);
+  case ZYDIS_MNEMONIC_VPHSUBD: return add_neighbours(lift, ASSAY_UOP_lane_sub);
+  default: return lift_shifts(lift) || lift_extensions(lift);
   }
 }
 

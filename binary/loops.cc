@@ -23,7 +23,8 @@ namespace {
 // algorithm, without recursion.
 std::vector<std::vector<uint32_t>> components(const Edges &successors,
                                               const std::vector<uint32_t> &nodes,
-                                              const std::vector<uint32_t> &level_of, uint32_t level) {
+                                              const std::vector<uint32_t> &level_of,
+                                              uint32_t level) {
   struct Frame {
     uint32_t node;
     size_t next;

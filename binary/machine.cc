@@ -45,9 +45,7 @@ Step execute(const Code &code, const Instruction &instruction, Machine &machine,
       if (b && !memory.store(address, uop.width, registers[uop.dst]))
         return Step::fault;
       break;
-    case ASSAY_UOP_jump:
-      machine.pc = a + offset;
-      return Step::done;
+    case ASSAY_UOP_jump: machine.pc = a + offset; return Step::done;
     case ASSAY_UOP_branch:
       has_result = false;
       if (observer)
@@ -57,15 +55,13 @@ Step execute(const Code &code, const Instruction &instruction, Machine &machine,
         return Step::done;
       }
       break;
-    case ASSAY_UOP_opaque:
-      return Step::opaque;
+    case ASSAY_UOP_opaque: return Step::opaque;
     case ASSAY_UOP_lane_clear: {
       auto lane = registers.begin() + uop.dst;
       std::fill(lane, lane + (8 - (uop.dst - ASSAY_REG_LANES) % 8), 0);
       break;
     }
-    default:
-      registers[uop.dst] = assay_uop_value(&uop, a, b, constant ? 0 : registers[uop.c]);
+    default: registers[uop.dst] = assay_uop_value(&uop, a, b, constant ? 0 : registers[uop.c]);
     }
     if (observer && has_result)
       observer->made(index, registers[uop.dst]);

@@ -20,16 +20,46 @@ namespace binary {
 namespace {
 
 const std::unordered_set<std::string_view> &known_never_returning() {
-  static const std::unordered_set<std::string_view> names{
-      "abort", "exit", "_exit", "_Exit", "quick_exit", "__assert_fail", "__assert_perror_fail",
-      "__stack_chk_fail", "__fortify_fail", "__chk_fail", "longjmp", "_longjmp", "siglongjmp",
-      "__longjmp_chk", "pthread_exit", "__cxa_throw", "__cxa_rethrow", "__cxa_bad_cast",
-      "__cxa_bad_typeid", "__cxa_throw_bad_array_new_length", "__cxa_call_unexpected",
-      "__cxa_pure_virtual", "__cxa_deleted_virtual", "_Unwind_Resume", "__clang_call_terminate",
-      "_ZSt9terminatev", "_ZSt10unexpectedv", "err", "errx", "verr", "verrx", "__libc_fatal",
-      "__libc_start_main", "__builtin_unreachable", "_gfortran_stop_string",
-      "_gfortran_stop_numeric", "_gfortran_error_stop_string", "_gfortran_runtime_error",
-      "_gfortran_runtime_error_at", "_gfortran_os_error_at"};
+  static const std::unordered_set<std::string_view> names{"abort",
+                                                          "exit",
+                                                          "_exit",
+                                                          "_Exit",
+                                                          "quick_exit",
+                                                          "__assert_fail",
+                                                          "__assert_perror_fail",
+                                                          "__stack_chk_fail",
+                                                          "__fortify_fail",
+                                                          "__chk_fail",
+                                                          "longjmp",
+                                                          "_longjmp",
+                                                          "siglongjmp",
+                                                          "__longjmp_chk",
+                                                          "pthread_exit",
+                                                          "__cxa_throw",
+                                                          "__cxa_rethrow",
+                                                          "__cxa_bad_cast",
+                                                          "__cxa_bad_typeid",
+                                                          "__cxa_throw_bad_array_new_length",
+                                                          "__cxa_call_unexpected",
+                                                          "__cxa_pure_virtual",
+                                                          "__cxa_deleted_virtual",
+                                                          "_Unwind_Resume",
+                                                          "__clang_call_terminate",
+                                                          "_ZSt9terminatev",
+                                                          "_ZSt10unexpectedv",
+                                                          "err",
+                                                          "errx",
+                                                          "verr",
+                                                          "verrx",
+                                                          "__libc_fatal",
+                                                          "__libc_start_main",
+                                                          "__builtin_unreachable",
+                                                          "_gfortran_stop_string",
+                                                          "_gfortran_stop_numeric",
+                                                          "_gfortran_error_stop_string",
+                                                          "_gfortran_runtime_error",
+                                                          "_gfortran_runtime_error_at",
+                                                          "_gfortran_os_error_at"};
   return names;
 }
 
@@ -88,8 +118,8 @@ void Program::scan_range(size_t index, Scan &scan) {
           scan.returns[index] = true;
         continue;
       }
-      uint64_t target = range.begin + at + decoded.length +
-                        static_cast<uint64_t>(decoded.raw.imm[0].value.s);
+      uint64_t target =
+          range.begin + at + decoded.length + static_cast<uint64_t>(decoded.raw.imm[0].value.s);
       if (kind == ZYDIS_CATEGORY_CALL)
         scan.called.push_back(target);
       else if (target < range.begin || target >= range.end)
@@ -169,7 +199,8 @@ void Program::find_routines(const Scan &scan) {
              std::binary_search(jumped_to.begin(), jumped_to.end(), range.begin);
     };
     std::vector<image::CodeRange> ordered; // the parts that are entered first
-    std::copy_if(routine.ranges.begin(), routine.ranges.end(), std::back_inserter(ordered), is_entry);
+    std::copy_if(routine.ranges.begin(), routine.ranges.end(), std::back_inserter(ordered),
+                 is_entry);
     std::copy_if(routine.ranges.begin(), routine.ranges.end(), std::back_inserter(ordered),
                  [&](const image::CodeRange &range) { return !is_entry(range); });
     routine.ranges = std::move(ordered);
@@ -211,8 +242,8 @@ Program::Program(image::Executable executable) : executable_(std::move(executabl
 
 const Routine *Program::routine_at(uint64_t address) const {
   const image::CodeRange *range = executable_.function_at(address);
-  return range ? &routines_[routine_of_range_[static_cast<size_t>(
-                     range - executable_.functions().data())]]
+  return range ? &routines_[routine_of_range_[static_cast<size_t>(range -
+                                                                  executable_.functions().data())]]
                : nullptr;
 }
 

@@ -51,7 +51,7 @@ private:
   image::Executable executable_;
   std::vector<Routine> routines_;
   std::vector<uint32_t> routine_of_range_;
-  std::vector<uint64_t> entered_; // sorted
+  std::vector<uint64_t> entered_;   // sorted
   std::vector<bool> never_returns_; // by range
 };
 

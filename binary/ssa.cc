@@ -157,9 +157,7 @@ private:
     return any;
   }
 
-  bool reachable(uint32_t node) const {
-    return ssa_.dominators.number[node] != Dominators::kNone;
-  }
+  bool reachable(uint32_t node) const { return ssa_.dominators.number[node] != Dominators::kNone; }
   std::span<const Instruction> instructions_of(uint32_t node) const {
     uint32_t block = ssa_.nodes[node].block;
     return block == Node::kNoBlock ? std::span<const Instruction>{}
@@ -224,7 +222,8 @@ private:
 
   void rename() {
     for (unsigned variable = 0; variable < kVariables; variable++)
-      current_[variable] = make({.kind = ValueKind::entry, .variable = static_cast<uint8_t>(variable)});
+      current_[variable] =
+          make({.kind = ValueKind::entry, .variable = static_cast<uint8_t>(variable)});
     for (uint32_t node : ssa_.dominators.order)
       for (VariableSet left = joins_[node]; left; left &= left - 1) {
         auto variable = static_cast<uint8_t>(std::countr_zero(left));

@@ -20,11 +20,11 @@ namespace binary {
 using ValueId = base::Id<struct ValueTag>;
 
 enum class ValueKind : uint8_t {
-  entry,   // what a variable holds when the routine begins
-  join,    // of the predecessors' values: `operands`
+  entry, // what a variable holds when the routine begins
+  join,  // of the predecessors' values: `operands`
   micro_op,
-  call,    // what a call leaves
-  opaque,  // what an opaque instruction leaves
+  call,   // what a call leaves
+  opaque, // what an opaque instruction leaves
 };
 
 struct Value {
@@ -47,8 +47,8 @@ struct UopValues {
 // A routine with its graph made reducible, where that is possible: nodes are blocks or copies of them.
 struct Node {
   static constexpr uint32_t kNoBlock = UINT32_MAX;
-  uint32_t block = kNoBlock; // of the root, and of what is before the head of a loop: none
-  uint32_t first_uop = 0;    // its micro-ops: Ssa::uops[first_uop], …
+  uint32_t block = kNoBlock;  // of the root, and of what is before the head of a loop: none
+  uint32_t first_uop = 0;     // its micro-ops: Ssa::uops[first_uop], …
   std::vector<ValueId> joins; // values
 };
 

@@ -144,9 +144,8 @@ int answer_explain(const ExplainArguments &arguments) {
                report::printable(arguments.function));
   report::FunctionQuery query{options.sort, options.filter};
   report::selected_functions({}, query); // a wrong key or expression is said at once
-  // The figures of the table are counted from the lines.
   analyze::Explanation explanation =
-      analyze::explain(arguments.executable, resolved_function(arguments), true);
+      analyze::explain(arguments.executable, resolved_function(arguments), arguments.lines);
   if (options.json()) {
     report::Document document =
         report::explain_document(explanation, query, options.top, one || arguments.lines);

@@ -21,11 +21,11 @@ struct Order {
 
 constexpr Order kOrders[] = {
     {{"accesses", "Which functions have the most memory accesses?"},
-     [](const ExplainedFunction &f) { return figures_of(f).accesses; }},
+     [](const ExplainedFunction &f) { return f.figures.accesses; }},
     {{"affine", "Which functions have the most accesses with an affine address?"},
-     [](const ExplainedFunction &f) { return figures_of(f).affine; }},
+     [](const ExplainedFunction &f) { return f.figures.affine; }},
     {{"definitions", "Which functions need the most definitions?"},
-     [](const ExplainedFunction &f) { return figures_of(f).definitions; }},
+     [](const ExplainedFunction &f) { return f.figures.definitions; }},
     {{"loops", "Which functions have the most loops?"},
      [](const ExplainedFunction &f) -> uint64_t { return f.loops.size(); }},
     {{"size", "Which functions have the most code?"},
@@ -78,18 +78,6 @@ SelectedFunctions selected_functions(const analyze::Explanation &explanation,
   for (const auto &[rank, function] : ranked)
     selected.functions.push_back(function);
   return selected;
-}
-
-FunctionFigures figures_of(const ExplainedFunction &function) {
-  FunctionFigures figures;
-  figures.instructions = function.lines.size();
-  figures.accesses = function.accesses.size();
-  for (const analyze::ExplainedAccess &access : function.accesses) {
-    figures.affine += access.affine;
-    figures.with_form += !access.form.empty();
-  }
-  figures.definitions = function.definitions.size();
-  return figures;
 }
 
 } // namespace report

@@ -35,12 +35,6 @@ struct SelectedFunctions {
 SelectedFunctions selected_functions(const analyze::Explanation &explanation,
                                      const FunctionQuery &query);
 
-// What a table says of one function. They are counted from its lines, so without them all are 0.
-struct FunctionFigures {
-  uint64_t instructions = 0, accesses = 0, affine = 0, with_form = 0, definitions = 0;
-};
-FunctionFigures figures_of(const analyze::ExplainedFunction &function);
-
 struct ExplainTextOptions {
   FunctionQuery query;
   unsigned top = 20; // rows of each table

@@ -31,32 +31,31 @@ Json summary_json(const analyze::Explanation &explanation) {
   const ExplainSummary &s = explanation.summary;
   Json reasons = Json::array();
   for (const auto &[reason, functions] : s.why_not) {
-    auto example = std::find_if(explanation.functions.begin(), explanation.functions.end(),
-                                [&](const auto &function) { return function.why_not == reason; });
-    reasons.push_back({{"why_not", reason},
-                       {"meaning", example == explanation.functions.end()
-                                       ? Json(nullptr)
-                                       : text_or_null(example->why_not_meaning)},
-                       {"functions", functions}});
+    auto meaning = s.meanings.find(reason);
+    reasons.push_back(
+        {{"why_not", reason},
+         {"meaning", meaning == s.meanings.end() ? Json(nullptr) : Json(meaning->second)},
+         {"functions", functions}});
   }
-  uint64_t without_form = s.accesses - s.with_form;
+  uint64_t without_form = s.figures.accesses - s.figures.with_form;
   return {{"functions", s.functions},
           {"understood", s.understood},
           {"understood_share", share(s.understood, s.functions)},
           {"why_not", std::move(reasons)},
-          {"instructions", s.instructions},
-          {"opaque_instructions", s.opaque_instructions},
-          {"opaque_share", share(s.opaque_instructions, s.instructions)},
-          {"loops", s.loops},
-          {"jump_tables", s.jump_tables},
-          {"accesses", s.accesses},
-          {"with_form", s.with_form},
-          {"with_form_share", share(s.with_form, s.accesses)},
-          {"affine", s.affine},
-          {"affine_share", share(s.affine, s.accesses)},
-          {"definitions", s.definitions},
-          {"definitions_per_access", share(s.definitions, s.with_form)},
-          {"values_per_access", share(s.definitions + without_form, s.accesses)},
+          {"instructions", s.figures.instructions},
+          {"opaque_instructions", s.figures.opaque_instructions},
+          {"opaque_share", share(s.figures.opaque_instructions, s.figures.instructions)},
+          {"loops", s.figures.loops},
+          {"jump_tables", s.figures.jump_tables},
+          {"accesses", s.figures.accesses},
+          {"with_form", s.figures.with_form},
+          {"with_form_share", share(s.figures.with_form, s.figures.accesses)},
+          {"affine", s.figures.affine},
+          {"affine_share", share(s.figures.affine, s.figures.accesses)},
+          {"definitions", s.figures.definitions},
+          {"arguments", s.figures.arguments},
+          {"definitions_per_access", share(s.figures.definitions, s.figures.with_form)},
+          {"values_per_access", share(s.figures.definitions + without_form, s.figures.accesses)},
           {"cpu_seconds", explanation.cpu_seconds}};
 }
 
@@ -107,12 +106,13 @@ Json definitions_json(const ExplainedFunction &function) {
   for (const analyze::ExplainedDefinition &definition : function.definitions)
     list.push_back({{"name", definition.name},
                     {"where", address_text(definition.pc)},
-                    {"what", definition.what}});
+                    {"what", definition.what},
+                    {"logged", definition.logged}});
   return list;
 }
 
 Json function_json(const ExplainedFunction &function, bool accesses) {
-  FunctionFigures figures = figures_of(function);
+  const analyze::ExplainedFigures &figures = function.figures;
   Json json = {{"name", function.name},
                {"linkage_name", text_or_null(function.linkage_name)},
                {"address", address_text(function.address)},
@@ -127,6 +127,7 @@ Json function_json(const ExplainedFunction &function, bool accesses) {
                {"affine_count", figures.affine},
                {"affine_share", share(figures.affine, figures.accesses)},
                {"definition_count", figures.definitions},
+               {"argument_count", figures.arguments},
                {"loops", loops_json(function)}};
   if (accesses) {
     json["accesses"] = accesses_json(function);

@@ -116,7 +116,7 @@ private:
       out_ += "  not understood: " + not_understood_text(function_) + "\n";
       return;
     }
-    FunctionFigures figures = figures_of(function_);
+    const analyze::ExplainedFigures &figures = function_.figures;
     std::string accesses = counted(figures.accesses, "memory access", "memory accesses");
     if (figures.accesses)
       accesses += fmt::format(", {} affine ({})", base::format_count(double(figures.affine)),
@@ -282,32 +282,33 @@ private:
                "every jump leads to known places"});
     for (const auto &[reason, functions] : s.why_not)
       table.row({"  " + reason, count(functions), share_text(functions, s.functions),
-                 meaning_of(reason)});
-    table.row({"instructions", count(s.instructions), "", ""});
-    table.row({"  opaque", count(s.opaque_instructions),
-               share_text(s.opaque_instructions, s.instructions),
+                 s.meanings.at(reason)});
+    table.row({"instructions", count(s.figures.instructions), "", ""});
+    table.row({"  opaque", count(s.figures.opaque_instructions),
+               share_text(s.figures.opaque_instructions, s.figures.instructions),
                "only what they read and write is known"});
-    table.row({"loops", count(s.loops), "", ""});
-    table.row({"jump tables", count(s.jump_tables), "", "indirect jumps of switch statements"});
-    table.row({"memory accesses", count(s.accesses), "", "each read and write of an instruction"});
-    table.row({"  with a form", count(s.with_form), share_text(s.with_form, s.accesses),
+    table.row({"loops", count(s.figures.loops), "", ""});
+    table.row(
+        {"jump tables", count(s.figures.jump_tables), "", "indirect jumps of switch statements"});
+    table.row({"memory accesses", count(s.figures.accesses), "",
+               "each read and write of an instruction"});
+    table.row({"  with a form", count(s.figures.with_form),
+               share_text(s.figures.with_form, s.figures.accesses),
                "the address is computed from definitions"});
-    table.row({"  affine", count(s.affine), share_text(s.affine, s.accesses),
-               "sums of constants, loop counters, definitions"});
-    table.row({"definitions to log", count(s.definitions), "",
-               ratio_text(s.definitions, s.with_form) + " for each access with a form"});
-    uint64_t addresses = s.accesses - s.with_form, values = s.definitions + addresses;
+    table.row({"  affine", count(s.figures.affine),
+               share_text(s.figures.affine, s.figures.accesses),
+               "in all loops around it, changed by their counters alone"});
+    table.row(
+        {"definitions to log", count(s.figures.definitions), "",
+         ratio_text(s.figures.definitions, s.figures.with_form) + " for each access with a form"});
+    table.row({"arguments", count(s.figures.arguments), "",
+               "of functions: forms need them, and callers that are traced give them"});
+    uint64_t addresses = s.figures.accesses - s.figures.with_form,
+             values = s.figures.definitions + addresses;
     table.row({"addresses to log", count(addresses), "", "those of accesses without a form"});
     table.row({"values to log", count(values), "",
-               "both: " + ratio_text(values, s.accesses) + " for each access"});
+               "both: " + ratio_text(values, s.figures.accesses) + " for each access"});
     out_ += table.text(style_);
-  }
-
-  std::string meaning_of(const std::string &reason) const {
-    for (const ExplainedFunction &function : explanation_.functions)
-      if (function.why_not == reason)
-        return function.why_not_meaning;
-    return "";
   }
 
   void functions() {
@@ -334,7 +335,7 @@ private:
     table.column("function", Align::left);
     for (size_t i = 0; i < shown; i++) {
       const ExplainedFunction &function = *selected_.functions[i];
-      FunctionFigures figures = figures_of(function);
+      const analyze::ExplainedFigures &figures = function.figures;
       std::vector<std::string> cells = {address_text(function.address)};
       if (by_size)
         cells.push_back(base::format_bytes(double(function.bytes)));

@@ -10,8 +10,9 @@ __attribute__((noinline)) void calc1(int m, int n, double fsdx, double fsdy) {
     for (int i = 0; i < m; i++) {
       CU[j][i + 1] = .5 * (P[j][i + 1] + P[j][i]) * U[j][i + 1];
       CV[j + 1][i] = .5 * (P[j + 1][i] + P[j][i]) * V[j + 1][i];
-      Z[j + 1][i + 1] = (fsdx * (V[j + 1][i + 1] - V[j + 1][i]) - fsdy * (U[j + 1][i + 1] - U[j][i + 1])) /
-                        (P[j][i] + P[j][i + 1] + P[j + 1][i + 1] + P[j + 1][i]);
+      Z[j + 1][i + 1] =
+          (fsdx * (V[j + 1][i + 1] - V[j + 1][i]) - fsdy * (U[j + 1][i + 1] - U[j][i + 1])) /
+          (P[j][i] + P[j][i + 1] + P[j + 1][i + 1] + P[j + 1][i]);
       H[j][i] = P[j][i] + .25 * (U[j][i + 1] * U[j][i + 1] + U[j][i] * U[j][i] +
                                  V[j + 1][i] * V[j + 1][i] + V[j][i] * V[j][i]);
     }

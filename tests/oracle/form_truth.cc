@@ -40,9 +40,10 @@ struct Analyzed {
   FlowGraph graph;
   Ssa ssa;
   std::unique_ptr<Forms> forms;
-  std::vector<ExprId> addresses;                         // by place in Ssa::uops
-  std::vector<std::optional<Condition>> conditions;      // the same
-  std::unordered_map<uint64_t, std::vector<ValueId>> left; // node and instruction -> by calls, opaque
+  std::vector<ExprId> addresses;                    // by place in Ssa::uops
+  std::vector<std::optional<Condition>> conditions; // the same
+  std::unordered_map<uint64_t, std::vector<ValueId>>
+      left; // node and instruction -> by calls, opaque
 };
 
 struct Module {
@@ -58,10 +59,10 @@ struct Frame {
   Analyzed *routine = nullptr;
   uint32_t node = 0, next = 0; // the instruction of the block that comes next
   std::vector<uint64_t> values, counters;
-  bool calls = false;  // is in a call …
-  uint32_t call = 0;   // … of this instruction,
-  uint64_t back = 0;   // which comes back here
-  uint64_t stack = 0;  // with the stack pointer so
+  bool calls = false; // is in a call …
+  uint32_t call = 0;  // … of this instruction,
+  uint64_t back = 0;  // which comes back here
+  uint64_t stack = 0; // with the stack pointer so
 };
 
 class Truth : private Observer {
@@ -81,7 +82,8 @@ public:
                  " accesses with a form, %" PRIu64 " false; %" PRIu64 " of %" PRIu64
                  " branches with a condition, %" PRIu64 " false; lost %" PRIu64 " times\n",
                  executed_,
-                 executed_ ? 100.0 * static_cast<double>(followed_) / static_cast<double>(executed_) : 0,
+                 executed_ ? 100.0 * static_cast<double>(followed_) / static_cast<double>(executed_)
+                           : 0,
                  accesses_, false_, conditions_, branches_, false_conditions_, lost_);
     return false_ == 0 && false_conditions_ == 0 && accesses_ > 0;
   }
@@ -113,9 +115,8 @@ private:
         at->second.second = std::max(at->second.second, end);
     }
     for (const auto &[path, range] : found) {
-      bool known = std::any_of(modules_.begin(), modules_.end(), [&](const auto &module) {
-        return module->begin == range.first;
-      });
+      bool known = std::any_of(modules_.begin(), modules_.end(),
+                               [&](const auto &module) { return module->begin == range.first; });
       if (known)
         continue;
       auto module = std::make_unique<Module>();
@@ -153,6 +154,8 @@ private:
       for (const Instruction &instruction :
            made->graph.instructions_of(made->graph.blocks[ssa.nodes[node].block])) {
         for (const Access &access : made->graph.code.accesses_of(instruction)) {
+          if (!access.has_address())
+            continue;
           uint32_t place = at + access.uop - instruction.uop;
           made->addresses[place] = made->forms->address(place, made->graph.code.uops[access.uop]);
         }
@@ -191,8 +194,9 @@ private:
         to = ssa.successors[to].front();
         block = ssa.nodes[to].block;
       }
-      if (frame.routine->graph.instructions_of(frame.routine->graph.blocks[block]).front().address !=
-          linked)
+      if (frame.routine->graph.instructions_of(frame.routine->graph.blocks[block])
+              .front()
+              .address != linked)
         continue;
       uint32_t from = frame.node;
       if (between != kNone) {
@@ -288,7 +292,8 @@ private:
       uint64_t linked = machine_.pc - frame->module->bias;
       auto block = frame->routine->graph.instructions_of(
           frame->routine->graph.blocks[frame->routine->ssa.nodes[frame->node].block]);
-      bool within = frame->next && frame->next < block.size() && block[frame->next].address == linked;
+      bool within =
+          frame->next && frame->next < block.size() && block[frame->next].address == linked;
       bool first = frame->next == 0 && block.front().address == linked;
       if (!within && !first && (frame->next != block.size() || !go_to(*frame, linked))) {
         lose();
@@ -402,20 +407,17 @@ private:
     const Expr &node = expressions[id];
     auto terms = expressions.terms(id);
     switch (node.kind) {
-    case ExprKind::constant:
-      return node.value;
+    case ExprKind::constant: return node.value;
     case ExprKind::definition:
       return node.value == UINT64_MAX ? frame.module->bias : frame.values[node.value];
-    case ExprKind::counter:
-      return frame.counters[node.value];
+    case ExprKind::counter: return frame.counters[node.value];
     case ExprKind::sum: {
       uint64_t sum = node.value;
       for (const Term &term : terms)
         sum += term.coefficient * evaluate(term.of);
       return sum;
     }
-    case ExprKind::zero_extend:
-      return evaluate(terms[0].of) & uop_mask(node.width);
+    case ExprKind::zero_extend: return evaluate(terms[0].of) & uop_mask(node.width);
     case ExprKind::sign_extend:
       return static_cast<uint64_t>(uop_signed(evaluate(terms[0].of), node.width));
     case ExprKind::operation:
@@ -423,8 +425,7 @@ private:
         return evaluate(terms[0].of) * evaluate(terms[1].of);
       return terms[0].coefficient * evaluate(terms[0].of) +
              terms[1].coefficient * evaluate(terms[1].of);
-    default:
-      base::fail("a form has something that cannot be evaluated");
+    default: base::fail("a form has something that cannot be evaluated");
     }
   }
 
@@ -462,30 +463,19 @@ private:
                                      : left < right;
     bool holds = false;
     switch (condition->op) {
-    case Condition::Op::equal:
-      holds = left == right;
-      break;
-    case Condition::Op::not_equal:
-      holds = left != right;
-      break;
-    case Condition::Op::less:
-      holds = less;
-      break;
-    case Condition::Op::less_equal:
-      holds = less || left == right;
-      break;
-    case Condition::Op::greater:
-      holds = !less && left != right;
-      break;
-    case Condition::Op::greater_equal:
-      holds = !less;
-      break;
+    case Condition::Op::equal: holds = left == right; break;
+    case Condition::Op::not_equal: holds = left != right; break;
+    case Condition::Op::less: holds = less; break;
+    case Condition::Op::less_equal: holds = less || left == right; break;
+    case Condition::Op::greater: holds = !less && left != right; break;
+    case Condition::Op::greater_equal: holds = !less; break;
     }
     if (holds == taken)
       return;
     false_conditions_++;
-    complain(uop, fmt::format("{} {}, but the branch is {}", observed_->routine->forms->text(*condition),
-                              holds ? "holds" : "does not hold", taken ? "taken" : "not taken"));
+    complain(uop,
+             fmt::format("{} {}, but the branch is {}", observed_->routine->forms->text(*condition),
+                         holds ? "holds" : "does not hold", taken ? "taken" : "not taken"));
   }
 
   void complain(uint32_t uop, const std::string &what) {

@@ -178,18 +178,16 @@ void SingleStep::read_vectors(binary::Machine &machine) const {
   alignas(64) std::byte area[16384] = {};
   iovec vector{area, sizeof area};
   ptrace(PTRACE_GETREGSET, pid_, NT_X86_XSTATE, &vector);
-  for_each_word([&](unsigned reg, unsigned at) {
-    std::memcpy(&machine.registers[reg], area + at, 8);
-  });
+  for_each_word(
+      [&](unsigned reg, unsigned at) { std::memcpy(&machine.registers[reg], area + at, 8); });
 }
 
 void SingleStep::write_vectors(const binary::Machine &machine) {
   alignas(64) std::byte area[16384] = {};
   iovec vector{area, sizeof area};
   ptrace(PTRACE_GETREGSET, pid_, NT_X86_XSTATE, &vector);
-  for_each_word([&](unsigned reg, unsigned at) {
-    std::memcpy(area + at, &machine.registers[reg], 8);
-  });
+  for_each_word(
+      [&](unsigned reg, unsigned at) { std::memcpy(area + at, &machine.registers[reg], 8); });
   uint64_t present; // which components are not in their initial state
   std::memcpy(&present, area + 512, 8);
   present |= 0xe7;

@@ -29,7 +29,8 @@ constexpr unsigned kMostReports = 40;
 
 class Agreement {
 public:
-  explicit Agreement(const std::vector<std::string> &command) : process_(command), memory_(process_) {}
+  explicit Agreement(const std::vector<std::string> &command)
+      : process_(command), memory_(process_) {}
 
   void run(uint64_t from, uint64_t most) {
     refresh();
@@ -41,18 +42,21 @@ public:
   }
 
   bool report() const {
-    std::fprintf(stderr, "%llu instructions, %llu opaque (%.4f %%), %llu of unreadable memory, %llu disagree, %zu places\n",
-                static_cast<unsigned long long>(executed_),
-                static_cast<unsigned long long>(opaque_),
-                executed_ ? 100.0 * static_cast<double>(opaque_) / static_cast<double>(executed_) : 0,
-                static_cast<unsigned long long>(unreadable_), static_cast<unsigned long long>(wrong_),
-                places_.size());
+    std::fprintf(
+        stderr,
+        "%llu instructions, %llu opaque (%.4f %%), %llu of unreadable memory, %llu disagree, %zu "
+        "places\n",
+        static_cast<unsigned long long>(executed_), static_cast<unsigned long long>(opaque_),
+        executed_ ? 100.0 * static_cast<double>(opaque_) / static_cast<double>(executed_) : 0,
+        static_cast<unsigned long long>(unreadable_), static_cast<unsigned long long>(wrong_),
+        places_.size());
     std::vector<std::pair<uint64_t, std::string>> frequent;
     for (const auto &[name, times] : opaque_names_)
       frequent.emplace_back(times, name);
     std::sort(frequent.rbegin(), frequent.rend());
     for (const auto &[times, name] : frequent)
-      std::fprintf(stderr, "opaque %12llu %s\n", static_cast<unsigned long long>(times), name.c_str());
+      std::fprintf(stderr, "opaque %12llu %s\n", static_cast<unsigned long long>(times),
+                   name.c_str());
     return wrong_ == 0 && executed_ > 0;
   }
 
@@ -135,7 +139,8 @@ private:
   void compare(const Instruction &instruction) {
     std::string differences;
     auto differ = [&](const std::string &what, uint64_t ours, uint64_t native) {
-      differences += fmt::format("\n    {}: {:#x}, but the processor has {:#x}", what, ours, native);
+      differences +=
+          fmt::format("\n    {}: {:#x}, but the processor has {:#x}", what, ours, native);
     };
     if (machine_.pc != native_.pc)
       differ("pc", machine_.pc, native_.pc);
@@ -161,8 +166,8 @@ private:
       std::byte bytes[16] = {};
       process_.read(instruction.address, bytes);
       std::fprintf(stderr, "%#llx %s%s\n", static_cast<unsigned long long>(instruction.address),
-                  decoder_.text({bytes, instruction.length}, instruction.address).c_str(),
-                  differences.c_str());
+                   decoder_.text({bytes, instruction.length}, instruction.address).c_str(),
+                   differences.c_str());
     }
   }
 

@@ -124,23 +124,37 @@ private:
   }
 
   uint64_t interesting() {
-    static constexpr uint64_t kValues[] = {0,          1,          0x7f,       0x80,
-                                           0xff,       0x7fff,     0x8000,     0xffff,
-                                           0x7fffffff, 0x80000000, 0xffffffff, 0x7fffffffffffffff,
-                                           1ULL << 63, ~0ULL,      0x3ff0000000000000, 0x7ff0000000000000,
-                                           0x7ff8000000000001, 0xfff0000000000000, 0x7ff0000000000001,
-                                           0x3f8000003f800000, 0x7fc000007f800001, 0x0000000100000001};
+    static constexpr uint64_t kValues[] = {0,
+                                           1,
+                                           0x7f,
+                                           0x80,
+                                           0xff,
+                                           0x7fff,
+                                           0x8000,
+                                           0xffff,
+                                           0x7fffffff,
+                                           0x80000000,
+                                           0xffffffff,
+                                           0x7fffffffffffffff,
+                                           1ULL << 63,
+                                           ~0ULL,
+                                           0x3ff0000000000000,
+                                           0x7ff0000000000000,
+                                           0x7ff8000000000001,
+                                           0xfff0000000000000,
+                                           0x7ff0000000000001,
+                                           0x3f8000003f800000,
+                                           0x7fc000007f800001,
+                                           0x0000000100000001};
     switch (below(5)) {
-    case 0:
-      return kValues[below(std::size(kValues))];
-    case 1:
-      return below(256);
+    case 0: return kValues[below(std::size(kValues))];
+    case 1: return below(256);
     case 2: // a float of moderate size
       return 0x3f00000000000000 + (random_() & 0x80ffffffffffffff);
     case 3:
-      return (0x3f000000 + (random_() & 0x80ffffff)) | (0x3f000000 + (random_() & 0x80ffffff)) << 32;
-    default:
-      return random_();
+      return (0x3f000000 + (random_() & 0x80ffffff)) | (0x3f000000 + (random_() & 0x80ffffff))
+                                                           << 32;
+    default: return random_();
     }
   }
 
@@ -244,7 +258,8 @@ private:
                       const Machine &native) {
     std::string differences;
     auto differ = [&](const std::string &what, uint64_t ours, uint64_t theirs) {
-      differences += fmt::format("\n    {}: {:#x}, but the processor has {:#x}", what, ours, theirs);
+      differences +=
+          fmt::format("\n    {}: {:#x}, but the processor has {:#x}", what, ours, theirs);
     };
     if (outcome == Step::fault)
       differences += "\n    memory refused";

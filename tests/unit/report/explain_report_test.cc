@@ -62,7 +62,17 @@ ExplainedFunction nested() {
   function.lines[3].accesses = {0};
   function.lines[4].accesses = {1};
   function.lines[6].accesses = {2};
-  function.definitions = {{"r14.0", 0x400ab0, "argument"}, {"rsi.0", 0x400ab0, "argument"}};
+  function.definitions = {{"r14.0", 0x400ab0, "argument", false},
+                          {"rsi.3", 0x400b3f, "load", true}};
+  function.figures = {.instructions = 9,
+                      .opaque_instructions = 0,
+                      .loops = 2,
+                      .jump_tables = 0,
+                      .accesses = 3,
+                      .with_form = 2,
+                      .affine = 1,
+                      .definitions = 2,
+                      .arguments = 1};
   return function;
 }
 
@@ -92,13 +102,9 @@ Explanation explanation() {
   made.summary.functions = 3;
   made.summary.understood = 2;
   made.summary.why_not = {{"unresolved_jump", 1}};
-  made.summary.instructions = 9;
-  made.summary.opaque_instructions = 1;
-  made.summary.loops = 2;
-  made.summary.accesses = 3;
-  made.summary.with_form = 2;
-  made.summary.affine = 1;
-  made.summary.definitions = 2;
+  made.summary.meanings = {{"unresolved_jump", not_understood().why_not_meaning}};
+  made.summary.figures = nested().figures;
+  made.summary.figures.opaque_instructions = 1;
   return made;
 }
 
