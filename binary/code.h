@@ -72,6 +72,7 @@ struct Instruction {
   Flow flow = Flow::next;
   bool opaque = false;  // ends in the micro-op `opaque`: `reads` and `writes` say what it touches
   bool repeats = false; // a string instruction that goes on at itself
+  bool moves_fs = false; // a call of what sets the base of fs, as the start of a program does
   VariableSet reads = 0, writes = 0; // of an opaque one only
 
   uint64_t end() const { return address + length; }

@@ -20,6 +20,12 @@ unsigned width_of(uint64_t most) {
   return most <= 0xff ? 1 : most <= 0xffff ? 2 : most <= 0xffffffff ? 4 : 8;
 }
 
+// Lanes of vectors are parts of a value, not values: what is taken out of them is looked into no more.
+bool reads_general_register(unsigned reg) {
+  return reg == ASSAY_UOP_IMMEDIATE || reg < ASSAY_REG_MASKS ||
+         (reg >= ASSAY_REG_TEMPORARIES && reg < ASSAY_REG_LANES);
+}
+
 const char *register_name(unsigned variable) {
   static constexpr const char *kGeneral[] = {"rax", "rcx", "rdx",   "rbx",     "rsp", "rbp", "rsi",
                                              "rdi", "r8",  "r9",    "r10",     "r11", "r12", "r13",
@@ -72,7 +78,9 @@ ExprId Forms::micro_op(uint32_t at, const assay_uop &uop) {
   if (uop.op == ASSAY_UOP_load)
     return leaf(result, uop.width);
   bool is_general = variable < kFlags || variable == kVariables;
-  if (!is_general || uop.op == ASSAY_UOP_load_if)
+  bool reads_general = reads_general_register(uop.a) && reads_general_register(uop.b) &&
+                       (uop.b == ASSAY_UOP_IMMEDIATE || reads_general_register(uop.c));
+  if (!is_general || !reads_general || uop.op == ASSAY_UOP_load_if)
     return leaf(result);
   ExprId a = operand(values.a, uop.a);
   ExprId b = uop.b == ASSAY_UOP_IMMEDIATE ? expressions_.constant(static_cast<uint64_t>(uop.imm))

@@ -82,8 +82,9 @@ struct Program::Scan {
     uint64_t target;
   };
   std::vector<uint64_t> called;
-  std::vector<Leaving> leaving;
+  std::vector<Leaving> calls, leaving;
   std::vector<bool> returns; // by range: a return, an indirect jump, or bytes that are no code
+  std::vector<bool> moves_fs; // by range: the system call for it, or the instruction
 };
 
 bool Routine::contains(uint64_t address) const {
@@ -102,6 +103,7 @@ void Program::scan_range(size_t index, Scan &scan) {
   auto bytes = executable_.bytes(range.begin, range.end - range.begin);
   ZydisDecoderContext context;
   ZydisDecodedInstruction decoded;
+  bool names_arch_prctl = false, calls_system = false;
   for (size_t at = 0; at < bytes.size(); at += decoded.length) {
     if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, &context, bytes.data() + at,
                                                     bytes.size() - at, &decoded))) {
@@ -109,6 +111,12 @@ void Program::scan_range(size_t index, Scan &scan) {
       return;
     }
     auto kind = decoded.meta.category;
+    constexpr uint64_t kArchPrctl = 158;
+    names_arch_prctl |=
+        decoded.mnemonic == ZYDIS_MNEMONIC_MOV && decoded.raw.imm[0].value.u == kArchPrctl;
+    calls_system |= decoded.mnemonic == ZYDIS_MNEMONIC_SYSCALL;
+    if ((names_arch_prctl && calls_system) || decoded.mnemonic == ZYDIS_MNEMONIC_WRFSBASE)
+      scan.moves_fs[index] = true;
     if (kind == ZYDIS_CATEGORY_RET) {
       scan.returns[index] = true;
     } else if (kind == ZYDIS_CATEGORY_CALL || kind == ZYDIS_CATEGORY_UNCOND_BR ||
@@ -120,9 +128,10 @@ void Program::scan_range(size_t index, Scan &scan) {
       }
       uint64_t target =
           range.begin + at + decoded.length + static_cast<uint64_t>(decoded.raw.imm[0].value.s);
-      if (kind == ZYDIS_CATEGORY_CALL)
+      if (kind == ZYDIS_CATEGORY_CALL) {
         scan.called.push_back(target);
-      else if (target < range.begin || target >= range.end)
+        scan.calls.push_back({static_cast<uint32_t>(index), target});
+      } else if (target < range.begin || target >= range.end)
         scan.leaving.push_back({static_cast<uint32_t>(index), target});
     }
   }
@@ -150,6 +159,20 @@ void Program::find_never_returning(const Scan &scan) {
         never_returns_[i] = true;
         changed = true;
       }
+  }
+}
+
+// Those that do it themselves, and their callers.
+void Program::find_moving_fs(const Scan &scan) {
+  moves_fs_ = scan.moves_fs;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const auto *edges : {&scan.calls, &scan.leaving})
+      for (const auto &edge : *edges)
+        if (!moves_fs_[edge.from] && moves_fs(edge.target)) {
+          moves_fs_[edge.from] = true;
+          changed = true;
+        }
   }
 }
 
@@ -226,6 +249,7 @@ void Program::find_routines(const Scan &scan) {
 Program::Program(image::Executable executable) : executable_(std::move(executable)) {
   Scan scan;
   scan.returns.assign(executable_.functions().size(), false);
+  scan.moves_fs.assign(executable_.functions().size(), false);
   for (size_t i = 0; i < executable_.functions().size(); i++)
     scan_range(i, scan);
   std::sort(scan.called.begin(), scan.called.end());
@@ -237,6 +261,7 @@ Program::Program(image::Executable executable) : executable_(std::move(executabl
         at == entered_.end() || *at != *entry)
       entered_.insert(at, *entry);
   find_never_returning(scan);
+  find_moving_fs(scan);
   find_routines(scan);
 }
 
@@ -264,6 +289,11 @@ bool Program::never_returns(uint64_t callee) const {
   const image::CodeRange *range = executable_.function_at(callee);
   return range && range->begin == callee &&
          never_returns_[static_cast<size_t>(range - executable_.functions().data())];
+}
+
+bool Program::moves_fs(uint64_t callee) const {
+  const image::CodeRange *range = executable_.function_at(callee);
+  return range && moves_fs_[static_cast<size_t>(range - executable_.functions().data())];
 }
 
 bool Program::never_returns_through(uint64_t slot) const {

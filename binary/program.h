@@ -39,6 +39,8 @@ public:
   // Whether a call of this address, or through this word of memory, never comes back.
   bool never_returns(uint64_t callee) const;
   bool never_returns_through(uint64_t slot) const;
+  // Whether a call of this address may set the base of fs: only what sets up threads does.
+  bool moves_fs(uint64_t callee) const;
   // Whether code at this address begins something that is entered by calls or pointers.
   bool is_entered(uint64_t address) const;
 
@@ -47,12 +49,14 @@ private:
   void scan_range(size_t index, Scan &scan);
   void find_routines(const Scan &scan);
   void find_never_returning(const Scan &scan);
+  void find_moving_fs(const Scan &scan);
 
   image::Executable executable_;
   std::vector<Routine> routines_;
   std::vector<uint32_t> routine_of_range_;
   std::vector<uint64_t> entered_;   // sorted
   std::vector<bool> never_returns_; // by range
+  std::vector<bool> moves_fs_;      // by range
 };
 
 } // namespace binary
