@@ -95,7 +95,10 @@ private:
       edges_[address].push_back(instruction.end());
       return 0;
     case Flow::call:
-    case Flow::indirect_call: return after_call(instruction);
+      instruction.moves_fs = program_.moves_fs(instruction.target);
+      return after_call(instruction);
+    case Flow::indirect_call:
+      return after_call(instruction);
     case Flow::indirect_jump:
       edges_[address];
       unresolved_.push_back(address);

@@ -22,6 +22,11 @@ bool is_call(const Instruction &instruction) {
   return instruction.flow == Flow::call || instruction.flow == Flow::indirect_call;
 }
 
+// What a call defines anew.
+VariableSet left_by_call(const Instruction &call) {
+  return (kAll & ~kKeptByCalls) | (call.moves_fs ? bit(kFs) : 0);
+}
+
 bool writes_memory(const assay_uop &uop) {
   return uop.op == ASSAY_UOP_store || uop.op == ASSAY_UOP_store_if;
 }
@@ -76,7 +81,7 @@ Effects effects_of(const Code &code, const Instruction &instruction) {
     effects.writes |= instruction.writes;
   }
   if (is_call(instruction))
-    effects.writes |= kAll & ~kKeptByCalls;
+    effects.writes |= left_by_call(instruction);
   return effects;
 }
 
@@ -310,7 +315,7 @@ private:
     if (instruction.opaque)
       define(instruction.writes, ValueKind::opaque, node, index);
     if (is_call(instruction)) {
-      define(kAll & ~kKeptByCalls, ValueKind::call, node, index);
+      define(left_by_call(instruction), ValueKind::call, node, index);
       current_[ASSAY_REG_RSP] = stack_pointer;
     }
   }
