@@ -133,6 +133,16 @@ bool divide(Lift &lift, assay_uop_code quotient, assay_uop_code remainder) {
   return true;
 }
 
+// A load that is zero-extended into the whole register needs no temporary.
+bool load_whole(Lift &lift) {
+  if (!lift.is_register(0) || lift.bytes(0) < 4 || !lift.is_memory(1))
+    return false;
+  Address address = lift.address_of(lift.operand(1));
+  lift.access(lift.bytes(1), false);
+  lift.load(register_of(lift.operand(0).reg.value), lift.bytes(1), address);
+  return true;
+}
+
 bool extend(Lift &lift, bool is_signed) {
   unsigned from = lift.bytes(1), to = lift.bytes(0);
   Reg a = lift.read_register(1);
@@ -266,11 +276,14 @@ bool pop(Lift &lift) {
   if (lift.is_register(0) &&
       ZydisRegisterGetClass(lift.operand(0).reg.value) == ZYDIS_REGCLASS_SEGMENT)
     return false;
-  Reg taken = lift.temporary();
+  bool whole = lift.is_register(0) && width == 8 &&
+               register_of(lift.operand(0).reg.value) != ASSAY_REG_RSP;
+  Reg taken = whole ? register_of(lift.operand(0).reg.value) : lift.temporary();
   lift.access(width, false);
   lift.load(taken, width, {.base = ASSAY_REG_RSP});
   lift.emit(ASSAY_UOP_add, 8, ASSAY_REG_RSP, value(ASSAY_REG_RSP), Value::of(width));
-  lift.finish(0, taken);
+  if (!whole)
+    lift.finish(0, taken);
   return true;
 }
 
@@ -339,10 +352,11 @@ bool lift_integer(Lift &lift) {
   case ZYDIS_MNEMONIC_MOV:
     if (is_segment_move(lift))
       return false;
-    lift.write(0, lift.read(1));
+    if (!load_whole(lift))
+      lift.write(0, lift.read(1));
     return true;
   case ZYDIS_MNEMONIC_MOVNTI: lift.write(0, lift.read(1)); return true;
-  case ZYDIS_MNEMONIC_MOVZX: return extend(lift, false);
+  case ZYDIS_MNEMONIC_MOVZX: return load_whole(lift) || extend(lift, false);
   case ZYDIS_MNEMONIC_MOVSX:
   case ZYDIS_MNEMONIC_MOVSXD: return extend(lift, true);
   case ZYDIS_MNEMONIC_LEA: {
