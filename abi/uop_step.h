@@ -27,7 +27,11 @@ UOP_FUNCTION uint64_t uop_count(unsigned w) {
 
 UOP_FUNCTION uint64_t uop_mul_high64(uint64_t a, uint64_t b) {
   uint64_t a0 = a & 0xffffffff, a1 = a >> 32, b0 = b & 0xffffffff, b1 = b >> 32;
-  uint64_t low = a0 * b0, middle = a1 * b0 + (low >> 32), other = a0 * b1 + (middle & 0xffffffff);
+  uint64_t low = a0 * b0, middle = a1 * b0 + (low >> 32);
+#ifdef __bpf__
+  __asm__("" : "+r"(middle)); // or clang sees what this is, and BPF has no product of 128 bits
+#endif
+  uint64_t other = a0 * b1 + (middle & 0xffffffff);
   return a1 * b1 + (middle >> 32) + (other >> 32);
 }
 UOP_FUNCTION uint64_t uop_mul_high(uint64_t a, uint64_t b, unsigned w) {

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/likeness.h"
 #include "cli/output.h"
+#include "image/elf.h"
 #include "image/executable.h"
 #include "image/symbols.h"
 #include "report/explain.h"
@@ -43,6 +44,7 @@ std::string without_parameters(const std::string &name) {
 
 struct Candidate {
   std::string linkage_name, name, short_name; // as linked, demangled, without parameters
+  uint64_t address = 0;
 
   bool is(const std::string &wanted) const { return linkage_name == wanted || name == wanted; }
   // As a person would say it.
@@ -61,16 +63,24 @@ struct Candidate {
   }
 };
 
+// All names of its functions: the symbols, of which several may name one function, and the stubs of the
+// PLT, which have none.
 std::vector<Candidate> candidates_of(const std::string &path) {
   image::Executable executable(path);
   std::vector<Candidate> candidates;
-  for (const image::CodeRange &range : executable.functions()) {
-    if (range.name.empty())
-      continue;
-    std::string name = image::demangled(range.name);
+  auto add = [&](const std::string &linkage_name, uint64_t address) {
+    if (linkage_name.empty())
+      return;
+    std::string name = image::demangled(linkage_name);
     std::string short_name = without_parameters(name);
-    candidates.push_back({range.name, std::move(name), std::move(short_name)});
-  }
+    candidates.push_back({linkage_name, std::move(name), std::move(short_name), address});
+  };
+  for (const image::CodeRange &range : executable.functions())
+    add(range.name, range.begin);
+  for (const image::Function &symbol : image::functions(path))
+    if (const image::CodeRange *range = executable.function_at(symbol.address);
+        range && range->name != symbol.linkage_name)
+      add(symbol.linkage_name, symbol.address);
   return candidates;
 }
 
@@ -116,16 +126,20 @@ std::string resolved_function(const ExplainArguments &arguments) {
   std::vector<const Candidate *> meant;
   for (const Candidate &candidate : candidates) {
     if (candidate.is(wanted))
-      return wanted;
+      return fmt::format("{:#x}", candidate.address);
     if (candidate.may_be(wanted))
       meant.push_back(&candidate);
   }
   if (meant.empty())
     fail_for_unknown(arguments, candidates);
-  if (meant.size() > 1)
+  // Several names of one function are no question.
+  bool differ = std::any_of(meant.begin(), meant.end(), [&](const Candidate *candidate) {
+    return candidate->address != meant.front()->address;
+  });
+  if (differ)
     base::fail("{}: this may be one of {} functions, such as {}; name one of them",
                report::printable(wanted), meant.size(), list_of(meant));
-  return meant.front()->linkage_name;
+  return fmt::format("{:#x}", meant.front()->address);
 }
 
 int answer_explain(const ExplainArguments &arguments) {
