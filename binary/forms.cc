@@ -1,6 +1,7 @@
-// Two walks over the routine in reverse postorder. In the first, every join of a loop's head is a
+// Walks over the routine in reverse postorder. In the first, every join of a loop's head is a
 // definition, and so shows whether what comes back to it is itself plus something that does not change
-// in the loop; in the second those joins are replaced by start + counter * step.
+// in the loop; in the next those joins are replaced by start + counter * step, which may show the same
+// of further ones, until nothing is new.
 //
 // A value of 32 bits that goes up stays one of 32 bits: zext(start + counter * step). The extension
 // falls away where the value is known to fit (binary/expression.cc), never because it usually does.
@@ -44,9 +45,12 @@ Forms::Forms(const FlowGraph &graph, const Ssa &ssa) : graph_(graph), ssa_(ssa) 
       uop_at_[ssa.uops[at].result.v] = at;
   induction_.resize(ssa.values.size());
   name_counters();
+  // Each round knows the inner loops better: what they leave alone comes back to the outer ones as it
+  // was.
+  constexpr int kMostRounds = 8;
   evaluate();
-  find_inductions();
-  evaluate();
+  for (int round = 0; round < kMostRounds && find_inductions(); round++)
+    evaluate();
 }
 
 void Forms::name_counters() {
@@ -178,13 +182,15 @@ void Forms::evaluate() {
   }
 }
 
-void Forms::find_inductions() {
+bool Forms::find_inductions() {
+  bool any = false;
   for (uint32_t index = 0; index < ssa_.loops.all.size(); index++) {
     if (ssa_.loops.all[index].irregular)
       continue;
     uint32_t head = ssa_.loops.all[index].head;
     for (ValueId value : ssa_.nodes[head].joins) {
-      if (ssa_.values[value.v].variable >= kFlags)
+      if (ssa_.values[value.v].variable >= kFlags || induction_[value.v].loop != Loop::kNone ||
+          forms_[value.v] != leaf(value))
         continue;
       Induction found;
       bool is_induction = true;
@@ -203,7 +209,7 @@ void Forms::find_inductions() {
           form = expressions_.terms(form)[0].of;
         }
         ExprId step = expressions_.sub(form, leaf(value));
-        is_induction = invariant(step, index) &&
+        is_induction = invariant(step, index) && !counts_inside(step, index) &&
                        (!found.step.known() || (found.step == step && found.width == width));
         found.step = step;
         found.width = width;
@@ -212,8 +218,20 @@ void Forms::find_inductions() {
         continue;
       found.loop = index;
       induction_[value.v] = found;
+      any = true;
     }
   }
+  return any;
+}
+
+// Whether a counter in it goes on while the loop is executed: its own, or that of a loop inside.
+bool Forms::counts_inside(ExprId form, uint32_t loop) const {
+  const Expr &node = expressions_[form];
+  if (node.kind == ExprKind::counter)
+    return ssa_.loops.contains(loop, ssa_.loops.all[node.value].head);
+  auto terms = expressions_.terms(form);
+  return std::any_of(terms.begin(), terms.end(),
+                     [&](const Term &term) { return counts_inside(term.of, loop); });
 }
 
 ExprId Forms::address(uint32_t at, const assay_uop &uop) {

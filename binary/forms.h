@@ -64,7 +64,8 @@ private:
   };
   void name_counters();
   void evaluate();
-  void find_inductions();
+  bool find_inductions(); // whether there are new ones
+  bool counts_inside(ExprId form, uint32_t loop) const;
   ExprId join(ValueId value);
   ExprId turn(ValueId value, const Induction &induction);
   ExprId substituted(ExprId form);

@@ -8,7 +8,7 @@
 
 #include "binary/needed.h"
 
-#include <algorithm>
+#include <set>
 #include <tuple>
 #include <unordered_set>
 
@@ -33,7 +33,7 @@ public:
       if (kind_of(value) != ValueKind::join)
         sources_.insert(value);
     std::vector<NeededDefinition> needed;
-    std::vector<std::tuple<unsigned, unsigned, uint32_t, uint32_t>> told;
+    std::set<std::tuple<unsigned, unsigned, uint32_t, uint32_t>> told;
     for (ValueId value : leaves) {
       Need need = kind_of(value) == ValueKind::entry ? Need::argument
                   : is_computed(value)               ? Need::computed
@@ -45,9 +45,8 @@ public:
       auto place = std::tuple(static_cast<unsigned>(what.kind), unsigned{what.variable},
                               joins ? block : what.instruction, joins ? 0 : what.uop);
       bool is_empty_node = joins && block == Node::kNoBlock;
-      if (!is_empty_node && std::find(told.begin(), told.end(), place) != told.end())
+      if (!is_empty_node && !told.insert(place).second)
         continue;
-      told.push_back(place);
       needed.push_back({value, need});
     }
     return needed;
