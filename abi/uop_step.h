@@ -14,14 +14,14 @@ extern "C" {
 
 #define UOP_FUNCTION static inline __attribute__((always_inline, unused))
 
-UOP_FUNCTION uint64_t uop_mask(unsigned w) {
+UOP_FUNCTION uint64_t uop_mask(uint64_t w) {
   return ~0ULL >> (64 - 8 * w);
 }
-UOP_FUNCTION int64_t uop_signed(uint64_t x, unsigned w) {
+UOP_FUNCTION int64_t uop_signed(uint64_t x, uint64_t w) {
   return (int64_t)(x << (64 - 8 * w)) >> (64 - 8 * w);
 }
 // The bits of a shift count that count.
-UOP_FUNCTION uint64_t uop_count(unsigned w) {
+UOP_FUNCTION uint64_t uop_count(uint64_t w) {
   return w == 8 ? 63 : 31;
 }
 
@@ -34,10 +34,10 @@ UOP_FUNCTION uint64_t uop_mul_high64(uint64_t a, uint64_t b) {
   uint64_t other = a0 * b1 + (middle & 0xffffffff);
   return a1 * b1 + (middle >> 32) + (other >> 32);
 }
-UOP_FUNCTION uint64_t uop_mul_high(uint64_t a, uint64_t b, unsigned w) {
+UOP_FUNCTION uint64_t uop_mul_high(uint64_t a, uint64_t b, uint64_t w) {
   return w == 8 ? uop_mul_high64(a, b) : a * b >> 8 * w;
 }
-UOP_FUNCTION uint64_t uop_mul_high_signed(int64_t a, int64_t b, unsigned w) {
+UOP_FUNCTION uint64_t uop_mul_high_signed(int64_t a, int64_t b, uint64_t w) {
   if (w != 8)
     return (uint64_t)(a * b >> 8 * w);
   return uop_mul_high64((uint64_t)a, (uint64_t)b) - (a < 0 ? (uint64_t)b : 0) -
@@ -46,7 +46,7 @@ UOP_FUNCTION uint64_t uop_mul_high_signed(int64_t a, int64_t b, unsigned w) {
 
 // high:low / divisor, its quotient or remainder. 0 where the processor would fault: divisor 0, a
 // quotient that does not fit.
-UOP_FUNCTION uint64_t uop_divide(uint64_t low, uint64_t high, uint64_t divisor, unsigned w,
+UOP_FUNCTION uint64_t uop_divide(uint64_t low, uint64_t high, uint64_t divisor, uint64_t w,
                                  int remainder) {
   if (divisor == 0 || high >= divisor)
     return 0;
@@ -67,7 +67,7 @@ UOP_FUNCTION uint64_t uop_divide(uint64_t low, uint64_t high, uint64_t divisor, 
   }
   return remainder ? high : quotient;
 }
-UOP_FUNCTION uint64_t uop_divide_signed(uint64_t low, uint64_t high, int64_t divisor, unsigned w,
+UOP_FUNCTION uint64_t uop_divide_signed(uint64_t low, uint64_t high, int64_t divisor, uint64_t w,
                                         int remainder) {
   int negative = (int)(high >> (8 * w - 1) & 1);
   if (negative) { // the magnitude of the dividend
@@ -80,23 +80,23 @@ UOP_FUNCTION uint64_t uop_divide_signed(uint64_t low, uint64_t high, int64_t div
   return negate ? 0 - result : result;
 }
 
-UOP_FUNCTION uint64_t uop_rotate(uint64_t x, uint64_t count, unsigned w) {
+UOP_FUNCTION uint64_t uop_rotate(uint64_t x, uint64_t count, uint64_t w) {
   count &= 8 * w - 1;
   return count ? (x << count | x >> (8 * w - count)) & uop_mask(w) : x;
 }
 // a shifted left by n, filled from the top of b. Of 16 bits, n above 16 is undefined.
-UOP_FUNCTION uint64_t uop_double_shift(uint64_t a, uint64_t b, uint64_t n, unsigned w) {
+UOP_FUNCTION uint64_t uop_double_shift(uint64_t a, uint64_t b, uint64_t n, uint64_t w) {
   if (n == 0)
     return a;
   return n < 8 * w ? a << n | b >> (8 * w - n) : n == 8 * w ? b : 0;
 }
-UOP_FUNCTION uint64_t uop_double_shift_right(uint64_t a, uint64_t b, uint64_t n, unsigned w) {
+UOP_FUNCTION uint64_t uop_double_shift_right(uint64_t a, uint64_t b, uint64_t n, uint64_t w) {
   if (n == 0)
     return a;
   return n < 8 * w ? a >> n | b << (8 * w - n) : n == 8 * w ? b : 0;
 }
 
-UOP_FUNCTION uint64_t uop_byte_swap(uint64_t x, unsigned w) {
+UOP_FUNCTION uint64_t uop_byte_swap(uint64_t x, uint64_t w) {
   return __builtin_bswap64(x) >> (64 - 8 * w);
 }
 UOP_FUNCTION uint64_t uop_ones(uint64_t x) {
@@ -139,26 +139,26 @@ UOP_FUNCTION uint64_t uop_crc32(uint64_t crc, uint64_t data, int bytes) {
 }
 
 // PF, ZF and SF of a result of w bytes.
-UOP_FUNCTION uint64_t uop_flags_result(uint64_t result, unsigned w) {
+UOP_FUNCTION uint64_t uop_flags_result(uint64_t result, uint64_t w) {
   uint64_t flags = uop_ones(result & 0xff) & 1 ? 0 : 0x4;
   return flags | (result ? 0 : 0x40) | result >> (8 * w - 1) << 7;
 }
-UOP_FUNCTION uint64_t uop_flags_add(uint64_t a, uint64_t b, uint64_t sum, unsigned w) {
+UOP_FUNCTION uint64_t uop_flags_add(uint64_t a, uint64_t b, uint64_t sum, uint64_t w) {
   uint64_t carries = (a & b) | ((a | b) & ~sum), top = 8 * w - 1;
   return uop_flags_result(sum, w) | (carries >> top & 1) | ((a ^ b ^ sum) & 0x10) |
          ((a ^ sum) & (b ^ sum)) >> top << 11;
 }
-UOP_FUNCTION uint64_t uop_flags_sub(uint64_t a, uint64_t b, uint64_t difference, unsigned w) {
+UOP_FUNCTION uint64_t uop_flags_sub(uint64_t a, uint64_t b, uint64_t difference, uint64_t w) {
   uint64_t borrows = (~a & b) | (~(a ^ b) & difference), top = 8 * w - 1;
   return uop_flags_result(difference, w) | (borrows >> top & 1) | ((a ^ b ^ difference) & 0x10) |
          ((a ^ b) & (a ^ difference)) >> top << 11;
 }
-UOP_FUNCTION uint64_t uop_shl_carry(uint64_t a, uint64_t n, unsigned w) {
+UOP_FUNCTION uint64_t uop_shl_carry(uint64_t a, uint64_t n, uint64_t w) {
   uint64_t carry = n == 0 || n > 8 * w ? 0 : a >> (8 * w - n) & 1;
   uint64_t top = n < 8 * w ? (a << n) >> (8 * w - 1) & 1 : 0;
   return carry | (top ^ carry) << 11;
 }
-UOP_FUNCTION uint64_t uop_shr_carry(uint64_t a, uint64_t n, unsigned w) {
+UOP_FUNCTION uint64_t uop_shr_carry(uint64_t a, uint64_t n, uint64_t w) {
   return (n ? a >> (n - 1) & 1 : 0) | a >> (8 * w - 1) << 11;
 }
 UOP_FUNCTION uint64_t uop_sar_carry(int64_t a, uint64_t n) {
@@ -166,19 +166,19 @@ UOP_FUNCTION uint64_t uop_sar_carry(int64_t a, uint64_t n) {
 }
 
 // Lanes.
-UOP_FUNCTION uint64_t uop_lane_repeat(uint64_t x, unsigned w) {
+UOP_FUNCTION uint64_t uop_lane_repeat(uint64_t x, uint64_t w) {
   return (x & uop_mask(w)) * (~0ULL / uop_mask(w));
 }
 // The top bit of each element is added apart, so that no carry leaves it.
-UOP_FUNCTION uint64_t uop_lanes_add(uint64_t a, uint64_t b, unsigned w) {
+UOP_FUNCTION uint64_t uop_lanes_add(uint64_t a, uint64_t b, uint64_t w) {
   uint64_t tops = uop_lane_repeat(1ULL << (8 * w - 1), w);
   return ((a & ~tops) + (b & ~tops)) ^ ((a ^ b) & tops);
 }
-UOP_FUNCTION uint64_t uop_lanes_sub(uint64_t a, uint64_t b, unsigned w) {
+UOP_FUNCTION uint64_t uop_lanes_sub(uint64_t a, uint64_t b, uint64_t w) {
   uint64_t tops = uop_lane_repeat(1ULL << (8 * w - 1), w);
   return ((a | tops) - (b & ~tops)) ^ ((a ^ ~b) & tops);
 }
-UOP_FUNCTION int64_t uop_clamp(int64_t x, unsigned w) {
+UOP_FUNCTION int64_t uop_clamp(int64_t x, uint64_t w) {
   int64_t most = (int64_t)(uop_mask(w) >> 1);
   return x > most ? most : x < -most - 1 ? -most - 1 : x;
 }
@@ -207,7 +207,7 @@ UOP_FUNCTION uint64_t uop_lane_sad(uint64_t a, uint64_t b) {
   }
   return sum;
 }
-UOP_FUNCTION uint64_t uop_lane_pack(uint64_t a, uint64_t b, unsigned w, int to_signed) {
+UOP_FUNCTION uint64_t uop_lane_pack(uint64_t a, uint64_t b, uint64_t w, int to_signed) {
   uint64_t result = 0;
   unsigned to = 0;
   for (unsigned from = 0; from < 128; from += 16 * w, to += 8 * w) {
@@ -218,14 +218,14 @@ UOP_FUNCTION uint64_t uop_lane_pack(uint64_t a, uint64_t b, unsigned w, int to_s
   }
   return result;
 }
-UOP_FUNCTION uint64_t uop_lane_truncate(uint64_t a, uint64_t b, unsigned w) {
+UOP_FUNCTION uint64_t uop_lane_truncate(uint64_t a, uint64_t b, uint64_t w) {
   uint64_t result = 0;
   unsigned to = 0;
   for (unsigned from = 0; from < 128; from += 16 * w, to += 8 * w)
     result |= ((from < 64 ? a : b) >> (from & 63) & uop_mask(w)) << to;
   return result;
 }
-UOP_FUNCTION uint64_t uop_lane_interleave(uint64_t a, uint64_t b, unsigned w) {
+UOP_FUNCTION uint64_t uop_lane_interleave(uint64_t a, uint64_t b, uint64_t w) {
   uint64_t result = 0;
   for (unsigned k = 0; k < 32; k += 8 * w)
     result |= (a >> k & uop_mask(w)) << 2 * k | (b >> k & uop_mask(w)) << (2 * k + 8 * w);
@@ -251,7 +251,7 @@ UOP_FUNCTION uint64_t uop_lane_shuffle32(uint64_t a, uint64_t b, int order) {
   return low | (order & 2 ? b >> 32 : b & 0xffffffff) << 32;
 }
 // `from` bits from bit `begin` on, element by element of w bytes.
-UOP_FUNCTION uint64_t uop_lane_extend(uint64_t a, unsigned w, unsigned begin, unsigned from,
+UOP_FUNCTION uint64_t uop_lane_extend(uint64_t a, uint64_t w, unsigned begin, unsigned from,
                                       int is_signed) {
   uint64_t result = 0;
   for (unsigned k = 0; k < 64 && begin < 8; k += 8 * w, begin += from) {
@@ -261,13 +261,13 @@ UOP_FUNCTION uint64_t uop_lane_extend(uint64_t a, unsigned w, unsigned begin, un
   }
   return result;
 }
-UOP_FUNCTION uint64_t uop_lane_signs(uint64_t a, unsigned w) {
+UOP_FUNCTION uint64_t uop_lane_signs(uint64_t a, uint64_t w) {
   uint64_t result = 0;
   for (unsigned k = 0; k < 8 / w; k++)
     result |= (a >> (8 * w * (k + 1) - 1) & 1) << k;
   return result;
 }
-UOP_FUNCTION uint64_t uop_lane_mask(uint64_t bits, unsigned w) {
+UOP_FUNCTION uint64_t uop_lane_mask(uint64_t bits, uint64_t w) {
   uint64_t result = 0;
   for (unsigned k = 0; k < 8 / w; k++)
     result |= bits >> k & 1 ? uop_mask(w) << 8 * w * k : 0;
@@ -315,14 +315,14 @@ UOP_FUNCTION uint64_t uop_float_bits(float x) {
   __builtin_memcpy(&bits, &x, 4);
   return bits;
 }
-UOP_FUNCTION int uop_is_nan(uint64_t bits, unsigned w) {
+UOP_FUNCTION int uop_is_nan(uint64_t bits, uint64_t w) {
   return w == 8 ? (bits & ~(1ULL << 63)) > 0x7ff0000000000000 : (bits & 0x7fffffff) > 0x7f800000;
 }
-UOP_FUNCTION uint64_t uop_quiet(uint64_t bits, unsigned w) {
+UOP_FUNCTION uint64_t uop_quiet(uint64_t bits, uint64_t w) {
   return bits | (w == 8 ? 1ULL << 51 : 1ULL << 22);
 }
 // What an invalid operation yields, whatever the compiler of this makes of it.
-UOP_FUNCTION uint64_t uop_nan_of(uint64_t bits, unsigned w) {
+UOP_FUNCTION uint64_t uop_nan_of(uint64_t bits, uint64_t w) {
   return uop_is_nan(bits, w) ? (w == 8 ? 0xfff8000000000000 : 0xffc00000) : bits;
 }
 UOP_FUNCTION double uop_whole(double x, int mode) {
@@ -333,14 +333,14 @@ UOP_FUNCTION double uop_whole(double x, int mode) {
   default: return __builtin_rint(x);
   }
 }
-UOP_FUNCTION uint64_t uop_float_root1(uint64_t a, unsigned w) {
+UOP_FUNCTION uint64_t uop_float_root1(uint64_t a, uint64_t w) {
   if (uop_is_nan(a, w))
     return uop_quiet(a, w);
   return uop_nan_of(w == 8 ? uop_double_bits(__builtin_sqrt(uop_double(a)))
                            : uop_float_bits(__builtin_sqrtf(uop_float(a))),
                     w);
 }
-UOP_FUNCTION uint64_t uop_float_fma1(uint64_t a, uint64_t b, uint64_t c, unsigned w) {
+UOP_FUNCTION uint64_t uop_float_fma1(uint64_t a, uint64_t b, uint64_t c, uint64_t w) {
   uint64_t nan = uop_is_nan(a, w) ? a : uop_is_nan(b, w) ? b : c;
   if (uop_is_nan(nan, w))
     return uop_quiet(nan, w);
@@ -349,10 +349,10 @@ UOP_FUNCTION uint64_t uop_float_fma1(uint64_t a, uint64_t b, uint64_t c, unsigne
              : uop_float_bits(__builtin_fmaf(uop_float(a), uop_float(b), uop_float(c))),
       w);
 }
-UOP_FUNCTION uint64_t uop_float_negate1(uint64_t a, unsigned w) {
+UOP_FUNCTION uint64_t uop_float_negate1(uint64_t a, uint64_t w) {
   return uop_is_nan(a, w) ? a : a ^ 1ULL << (8 * w - 1);
 }
-UOP_FUNCTION uint64_t uop_float_round1(uint64_t a, unsigned w, int mode) {
+UOP_FUNCTION uint64_t uop_float_round1(uint64_t a, uint64_t w, int mode) {
   if (uop_is_nan(a, w))
     return uop_quiet(a, w);
   return w == 8 ? uop_double_bits(uop_whole(uop_double(a), mode))
@@ -380,7 +380,7 @@ UOP_FUNCTION int uop_float_holds(double x, double y, int unordered, int predicat
   default: return 1;
   }
 }
-UOP_FUNCTION uint64_t uop_float_compare1(uint64_t a, uint64_t b, unsigned w, int predicate) {
+UOP_FUNCTION uint64_t uop_float_compare1(uint64_t a, uint64_t b, uint64_t w, int predicate) {
   int unordered = uop_is_nan(a, w) || uop_is_nan(b, w);
   int holds = w == 8 ? uop_float_holds(uop_double(a), uop_double(b), unordered, predicate)
                      : uop_float_holds(uop_float(a), uop_float(b), unordered, predicate);
@@ -392,31 +392,31 @@ UOP_FUNCTION uint64_t uop_float_compare1(uint64_t a, uint64_t b, unsigned w, int
     return w == 8 ? uop_float_##name##1 low                                                        \
                   : (uop_float_##name##1 low & 0xffffffff) | uop_float_##name##1 high << 32;       \
   }
-UOP_FLOATS(root, (uint64_t a, unsigned w), (a, w), (a >> 32, w))
-UOP_FLOATS(fma, (uint64_t a, uint64_t b, uint64_t c, unsigned w), (a, b, c, w),
+UOP_FLOATS(root, (uint64_t a, uint64_t w), (a, w), (a >> 32, w))
+UOP_FLOATS(fma, (uint64_t a, uint64_t b, uint64_t c, uint64_t w), (a, b, c, w),
            (a >> 32, b >> 32, c >> 32, w))
-UOP_FLOATS(negate, (uint64_t a, unsigned w), (a, w), (a >> 32, w))
-UOP_FLOATS(round, (uint64_t a, unsigned w, int mode), (a, w, mode), (a >> 32, w, mode))
-UOP_FLOATS(compare, (uint64_t a, uint64_t b, unsigned w, int predicate), (a, b, w, predicate),
+UOP_FLOATS(negate, (uint64_t a, uint64_t w), (a, w), (a >> 32, w))
+UOP_FLOATS(round, (uint64_t a, uint64_t w, int mode), (a, w, mode), (a >> 32, w, mode))
+UOP_FLOATS(compare, (uint64_t a, uint64_t b, uint64_t w, int predicate), (a, b, w, predicate),
            (a >> 32, b >> 32, w, predicate))
 #undef UOP_FLOATS
 
-UOP_FUNCTION uint64_t uop_float_flags(uint64_t a, uint64_t b, unsigned w) {
+UOP_FUNCTION uint64_t uop_float_flags(uint64_t a, uint64_t b, uint64_t w) {
   if (uop_is_nan(a, w) || uop_is_nan(b, w))
     return 0x45;
   double x = w == 8 ? uop_double(a) : uop_float(a), y = w == 8 ? uop_double(b) : uop_float(b);
   return x == y ? 0x40 : x < y ? 1 : 0;
 }
-UOP_FUNCTION uint64_t uop_float_from_int(uint64_t a, unsigned w, int bytes) {
+UOP_FUNCTION uint64_t uop_float_from_int(uint64_t a, uint64_t w, int bytes) {
   int64_t x = uop_signed(a, (unsigned)bytes);
   return w == 8 ? uop_double_bits((double)x) : uop_float_bits((float)x);
 }
-UOP_FUNCTION uint64_t uop_float_from_unsigned(uint64_t a, unsigned w, int bytes) {
+UOP_FUNCTION uint64_t uop_float_from_unsigned(uint64_t a, uint64_t w, int bytes) {
   a &= uop_mask((unsigned)bytes);
   return w == 8 ? uop_double_bits((double)a) : uop_float_bits((float)a);
 }
 // What does not fit is the integer whose top bit alone is set.
-UOP_FUNCTION uint64_t uop_float_to_int(uint64_t a, int bytes, unsigned w, int cut) {
+UOP_FUNCTION uint64_t uop_float_to_int(uint64_t a, int bytes, uint64_t w, int cut) {
   double x = bytes == 8 ? uop_double(a) : uop_float(a), most = w == 8 ? 0x1p63 : 0x1p31;
   x = uop_whole(x, cut ? 3 : 0);
   if (!(x >= -most && x < most))
@@ -477,7 +477,7 @@ UOP_FUNCTION uint64_t uop_float_narrow(uint64_t a) {
 // The value of a micro-op that has one (not of ASSAY_UOP_EFFECT ones, and 0 of lane_clear).
 UOP_FUNCTION uint64_t assay_uop_value(const struct assay_uop *uop, uint64_t a, uint64_t b,
                                       uint64_t c) {
-  unsigned w = uop->width, shift = uop->shift;
+  uint64_t w = uop->width, shift = uop->shift;
   int32_t i = uop->i;
   (void)shift;
   switch (uop->op) {

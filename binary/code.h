@@ -70,8 +70,8 @@ struct Instruction {
   uint8_t accesses = 0;
   uint8_t length = 0; // bytes
   Flow flow = Flow::next;
-  bool opaque = false;  // ends in the micro-op `opaque`: `reads` and `writes` say what it touches
-  bool repeats = false; // a string instruction that goes on at itself
+  bool opaque = false;   // ends in the micro-op `opaque`: `reads` and `writes` say what it touches
+  bool repeats = false;  // a string instruction that goes on at itself
   bool moves_fs = false; // a call of what sets the base of fs, as the start of a program does
   VariableSet reads = 0, writes = 0; // of an opaque one only
 

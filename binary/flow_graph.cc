@@ -97,8 +97,7 @@ private:
     case Flow::call:
       instruction.moves_fs = program_.moves_fs(instruction.target);
       return after_call(instruction);
-    case Flow::indirect_call:
-      return after_call(instruction);
+    case Flow::indirect_call: return after_call(instruction);
     case Flow::indirect_jump:
       edges_[address];
       unresolved_.push_back(address);
@@ -211,8 +210,8 @@ private:
   }
 
   // All ways to the block `leader`, of a few blocks each; they end with the steps in `tail`.
-  void ways_to(uint64_t leader, std::vector<PathStep> tail, unsigned depth, std::set<uint64_t> seen,
-               std::vector<Path> &ways) const {
+  void ways_to(uint64_t leader, std::vector<PathStep> tail, unsigned depth,
+               const std::set<uint64_t> &seen, std::vector<Path> &ways) const {
     auto before = predecessors_.find(leader);
     bool begins = before == predecessors_.end() || depth == kMostPathBlocks ||
                   before->second.size() > kMostPaths;
@@ -228,7 +227,7 @@ private:
       steps.insert(steps.end(), tail.begin(), tail.end());
       auto with = seen;
       with.insert(predecessor);
-      ways_to(predecessor, std::move(steps), depth + 1, std::move(with), ways);
+      ways_to(predecessor, std::move(steps), depth + 1, with, ways);
     }
   }
 

@@ -21,7 +21,9 @@ struct Value {
   Reg reg = ASSAY_REG_ZERO;
   int64_t constant = 0; // if reg is ASSAY_UOP_IMMEDIATE
 
-  static Value of(int64_t constant) { return {ASSAY_UOP_IMMEDIATE, constant}; }
+  template <class Integer> static Value of(Integer constant) {
+    return {ASSAY_UOP_IMMEDIATE, static_cast<int64_t>(constant)};
+  }
   bool is_constant() const { return reg == ASSAY_UOP_IMMEDIATE; }
 };
 inline Value value(Reg reg) {

@@ -142,7 +142,7 @@ bool scan(Lift &lift, assay_uop_code op) {
 // tzcnt, lzcnt: the width where there is no bit.
 bool count_zeros(Lift &lift, bool leading) {
   unsigned width = lift.bytes(0);
-  auto bits = static_cast<int64_t>(8 * width);
+  auto bits = int64_t{8} * width;
   Reg a = lift.read_register(1);
   Reg result;
   if (leading) {

@@ -276,8 +276,8 @@ bool pop(Lift &lift) {
   if (lift.is_register(0) &&
       ZydisRegisterGetClass(lift.operand(0).reg.value) == ZYDIS_REGCLASS_SEGMENT)
     return false;
-  bool whole = lift.is_register(0) && width == 8 &&
-               register_of(lift.operand(0).reg.value) != ASSAY_REG_RSP;
+  bool whole =
+      lift.is_register(0) && width == 8 && register_of(lift.operand(0).reg.value) != ASSAY_REG_RSP;
   Reg taken = whole ? register_of(lift.operand(0).reg.value) : lift.temporary();
   lift.access(width, false);
   lift.load(taken, width, {.base = ASSAY_REG_RSP});

@@ -41,7 +41,7 @@ bool combine(Lift &lift, MaskOp op) {
   Value b;
   if (lift.is_constant(2)) { // shifts
     uint64_t count = lift.constant(2) & 0xff;
-    if (count >= 8 * op.bytes) {
+    if (count >= uint64_t{8} * op.bytes) {
       lift.emit(ASSAY_UOP_copy, 8, to, Value::of(0));
       return true;
     }

@@ -3,6 +3,8 @@
 
 #include "binary/lift_lanes.h"
 
+#include <algorithm>
+
 namespace binary {
 namespace {
 
@@ -230,14 +232,14 @@ bool broadcast(Lift &lift, unsigned size) {
 // vextractf128 …: block number `constant` of operand 1.
 bool extract_block(Lift &lift, unsigned block_lanes, unsigned element) {
   LanesRead from(lift, 1);
-  unsigned blocks = lane_count(lift.operand(1)) / block_lanes;
+  unsigned blocks = std::max(1u, lane_count(lift.operand(1)) / block_lanes);
   unsigned block = static_cast<unsigned>(lift.constant(2)) % blocks;
   return rearrange(lift, element, [&](unsigned lane) { return from[block * block_lanes + lane]; });
 }
 
 bool insert_block(Lift &lift, unsigned block_lanes, unsigned element) {
   LanesRead from(lift, 1), block(lift, 2);
-  unsigned blocks = lane_count(lift.operand(0)) / block_lanes;
+  unsigned blocks = std::max(1u, lane_count(lift.operand(0)) / block_lanes);
   unsigned number = static_cast<unsigned>(lift.constant(3)) % blocks;
   return rearrange(lift, element, [&](unsigned lane) {
     return lane / block_lanes == number ? block[lane % block_lanes] : from[lane];

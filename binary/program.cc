@@ -83,7 +83,7 @@ struct Program::Scan {
   };
   std::vector<uint64_t> called;
   std::vector<Leaving> calls, leaving;
-  std::vector<bool> returns; // by range: a return, an indirect jump, or bytes that are no code
+  std::vector<bool> returns;  // by range: a return, an indirect jump, or bytes that are no code
   std::vector<bool> moves_fs; // by range: the system call for it, or the instruction
 };
 
