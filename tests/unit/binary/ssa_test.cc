@@ -349,9 +349,19 @@ FlowGraph made_up(std::mt19937_64 &random) {
     for (uint32_t i = 0; i < block.count; i++) {
       Instruction instruction;
       instruction.uop = static_cast<uint32_t>(graph.code.uops.size());
-      instruction.uops = static_cast<uint16_t>(below(random, 4));
       made[0] = made[1] = false;
-      for (unsigned u = 0; u < instruction.uops; u++) {
+      if (below(random, 12) == 0) {
+        instruction.flow = below(random, 2) ? Flow::call : Flow::indirect_call;
+        assay_uop push{}; // as calls begin; afterwards the stack pointer is what it was before
+        push.op = ASSAY_UOP_sub;
+        push.width = 8;
+        push.dst = push.a = ASSAY_REG_RSP;
+        push.b = ASSAY_UOP_IMMEDIATE;
+        push.imm = 8;
+        graph.code.uops.push_back(push);
+        instruction.uops = 1;
+      }
+      for (unsigned more = below(random, 4); more; more--) {
         static constexpr uint8_t kOps[] = {ASSAY_UOP_add,   ASSAY_UOP_select, ASSAY_UOP_load,
                                            ASSAY_UOP_store, ASSAY_UOP_lea,    ASSAY_UOP_copy};
         assay_uop uop{};
@@ -374,10 +384,9 @@ FlowGraph made_up(std::mt19937_64 &random) {
             made[uop.dst - ASSAY_REG_TEMPORARIES] = true;
         }
         graph.code.uops.push_back(uop);
+        instruction.uops++;
       }
-      if (below(random, 12) == 0)
-        instruction.flow = below(random, 2) ? Flow::call : Flow::indirect_call;
-      else if (below(random, 12) == 0) {
+      if (instruction.flow == Flow::next && below(random, 12) == 0) {
         instruction.opaque = true;
         instruction.reads = random() & (bit(kVariables) - 1);
         instruction.writes = random() & random() & (bit(kVariables) - 1);
