@@ -1,0 +1,535 @@
+// Single static assignment, of real routines and of made-up ones: definitions dominate uses, joins have
+// an operand for each predecessor, and on random walks through the graph every use names the value
+// that was made last.
+//
+// The walk keeps, for each variable, who defined it last, by what docs/micro-ops.md and the ABI say of
+// an instruction, not by what binary/ssa.cc looks at.
+
+#include "binary/program.h"
+#include "binary/ssa.h"
+#include "unit/binary/random_graph.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <unistd.h>
+
+namespace {
+
+using namespace binary;
+using binary_test::below;
+using binary_test::random_graph;
+
+bool is_call(const Instruction &instruction) {
+  return instruction.flow == Flow::call || instruction.flow == Flow::indirect_call;
+}
+bool is_store(const assay_uop &uop) {
+  return uop.op == ASSAY_UOP_store || uop.op == ASSAY_UOP_store_if;
+}
+bool is_load(const assay_uop &uop) {
+  return uop.op == ASSAY_UOP_load || uop.op == ASSAY_UOP_load_if;
+}
+bool has_no_value(const assay_uop &uop) {
+  return uop.op == ASSAY_UOP_jump || uop.op == ASSAY_UOP_branch || uop.op == ASSAY_UOP_opaque;
+}
+bool is_read(unsigned reg) {
+  return reg != ASSAY_UOP_IMMEDIATE && reg != ASSAY_REG_ZERO && reg != ASSAY_REG_BIAS;
+}
+bool is_wide(unsigned variable) {
+  return variable >= kMasks && variable < kMemory;
+}
+bool kept_by_calls(unsigned variable) {
+  switch (variable) {
+  case ASSAY_REG_RBX:
+  case ASSAY_REG_RSP:
+  case ASSAY_REG_RBP:
+  case 12:
+  case 13:
+  case 14:
+  case 15:
+  case kControl:
+  case kFs:
+  case kGs: return true;
+  default: return false;
+  }
+}
+
+class Checked {
+public:
+  explicit Checked(const FlowGraph &graph) : graph_(graph), ssa_(single_assignment(graph)) {}
+
+  void check_shape() {
+    const Dominators &dominators = ssa_.dominators;
+    EXPECT_EQ(ssa_.nodes[Ssa::kRoot].block, Node::kNoBlock);
+    EXPECT_EQ(ssa_.nodes.size(), ssa_.successors.size());
+    EXPECT_EQ(ssa_.nodes.size(), ssa_.predecessors.size());
+    for (uint32_t value = 0; value < ssa_.values.size(); value++)
+      EXPECT_TRUE(reachable(ssa_.values[value].node));
+    for (uint32_t node = 0; node < ssa_.nodes.size(); node++) {
+      if (!reachable(node))
+        continue;
+      check_predecessors(node);
+      uint64_t joined = 0;
+      for (ValueId join : ssa_.nodes[node].joins) {
+        const Value &value = ssa_.values[join.v];
+        EXPECT_EQ(value.kind, ValueKind::join);
+        EXPECT_EQ(value.node, node);
+        ASSERT_LT(value.variable, kVariables);
+        EXPECT_FALSE(joined & bit(value.variable)) << "two joins of a variable";
+        joined |= bit(value.variable);
+        auto operands = ssa_.operands(join);
+        ASSERT_EQ(operands.size(), ssa_.predecessors[node].size());
+        for (size_t i = 0; i < operands.size(); i++) {
+          ASSERT_TRUE(operands[i].known()) << "of a join at " << node;
+          EXPECT_TRUE(holds(operands[i], value.variable));
+          EXPECT_TRUE(
+              dominators.dominates(ssa_.values[operands[i].v].node, ssa_.predecessors[node][i]));
+        }
+      }
+      each_uop(node, [&](uint32_t instruction, const assay_uop &uop, uint32_t at) {
+        const UopValues &values = ssa_.uops[at];
+        for (ValueId used : {values.a, values.b, values.c, values.stored, values.memory})
+          if (used.known())
+            check_dominates(used, node, instruction, uop_index(uop));
+        if (values.result.known()) {
+          const Value &made = ssa_.values[values.result.v];
+          EXPECT_EQ(made.kind, ValueKind::micro_op);
+          EXPECT_EQ(std::tie(made.node, made.instruction), std::tie(node, instruction));
+          EXPECT_EQ(made.uop, uop_index(uop));
+        }
+      });
+    }
+  }
+
+  // Paths of the graph, followed in the nodes.
+  void walk(std::mt19937_64 &random, unsigned steps) {
+    for (uint32_t variable = 0; variable < kVariables; variable++)
+      last_[variable] = {ValueKind::entry, Ssa::kRoot, 0, variable};
+    uint32_t block = Node::kNoBlock, node = Ssa::kRoot;
+    for (unsigned step = 0; step < steps; step++) {
+      const auto &ways = block == Node::kNoBlock ? graph_.entries : graph_.blocks[block].successors;
+      if (ways.empty())
+        return;
+      block = ways[below(random, ways.size())];
+      std::optional<uint32_t> before, next = node_for(node, block, before);
+      ASSERT_TRUE(next) << "no way on to block " << block;
+      if (before) {
+        enter(node, *before);
+        node = *before;
+      }
+      enter(node, *next);
+      node = *next;
+      execute(node);
+      if (testing::Test::HasFailure())
+        return;
+    }
+  }
+
+  size_t uses() const { return uses_; }
+  const Ssa &ssa() const { return ssa_; }
+
+private:
+  struct Made {
+    ValueKind kind;
+    uint32_t node, instruction;
+    uint32_t what; // the variable of an entry or a join, the micro-op
+  };
+
+  bool reachable(uint32_t node) const { return ssa_.dominators.number[node] != Dominators::kNone; }
+  uint32_t uop_index(const assay_uop &uop) const {
+    return static_cast<uint32_t>(&uop - graph_.code.uops.data());
+  }
+  template <class Visit> void each_uop(uint32_t node, Visit visit) const {
+    if (ssa_.nodes[node].block == Node::kNoBlock)
+      return;
+    const Block &block = graph_.blocks[ssa_.nodes[node].block];
+    uint32_t at = ssa_.nodes[node].first_uop;
+    for (uint32_t i = block.first; i < block.first + block.count; i++)
+      for (const assay_uop &uop : graph_.code.uops_of(graph_.code.instructions[i]))
+        visit(i, uop, at++);
+  }
+
+  // Whether a value may stand for a variable: one value for all vectors and masks that a call leaves.
+  bool holds(ValueId id, unsigned variable) const {
+    const Value &value = ssa_.values[id.v];
+    bool one_for_all = value.kind == ValueKind::call || value.kind == ValueKind::opaque;
+    return value.variable == variable ||
+           (one_for_all && is_wide(value.variable) && is_wide(variable));
+  }
+
+  void check_predecessors(uint32_t node) {
+    auto from = ssa_.predecessors[node];
+    size_t edges = 0;
+    for (uint32_t other = 0; other < ssa_.nodes.size(); other++)
+      if (reachable(other))
+        edges += static_cast<size_t>(
+            std::count(ssa_.successors[other].begin(), ssa_.successors[other].end(), node));
+    EXPECT_EQ(from.size(), edges);
+    for (uint32_t each : from)
+      EXPECT_TRUE(reachable(each) &&
+                  std::find(ssa_.successors[each].begin(), ssa_.successors[each].end(), node) !=
+                      ssa_.successors[each].end());
+  }
+
+  void check_dominates(ValueId used, uint32_t node, uint32_t instruction, uint32_t uop) {
+    const Value &value = ssa_.values[used.v];
+    if (value.node != node) {
+      EXPECT_TRUE(ssa_.dominators.dominates(value.node, node));
+      return;
+    }
+    switch (value.kind) {
+    case ValueKind::entry:
+    case ValueKind::join: break;
+    case ValueKind::micro_op:
+      EXPECT_LE(value.instruction, instruction);
+      EXPECT_LT(value.uop, uop);
+      break;
+    case ValueKind::call:
+    case ValueKind::opaque: EXPECT_LT(value.instruction, instruction);
+    }
+  }
+
+  // The node of `block` behind `node`, and the empty one between them if there is one.
+  std::optional<uint32_t> node_for(uint32_t node, uint32_t block, std::optional<uint32_t> &before) {
+    std::optional<uint32_t> found;
+    for (uint32_t to : ssa_.successors[node]) {
+      uint32_t behind = to;
+      if (ssa_.nodes[to].block == Node::kNoBlock) {
+        EXPECT_EQ(ssa_.successors[to].size(), 1u);
+        behind = ssa_.successors[to].front();
+      }
+      if (ssa_.nodes[behind].block != block)
+        continue;
+      EXPECT_FALSE(found) << "two ways from node " << node << " to block " << block;
+      found = behind;
+      if (behind != to)
+        before = to;
+    }
+    return found;
+  }
+
+  void enter(uint32_t from, uint32_t node) {
+    const auto &predecessors = ssa_.predecessors[node];
+    auto edge = std::find(predecessors.begin(), predecessors.end(), from) - predecessors.begin();
+    ASSERT_LT(static_cast<size_t>(edge), predecessors.size());
+    for (ValueId join : ssa_.nodes[node].joins)
+      expect_last(ssa_.operands(join)[static_cast<size_t>(edge)], ssa_.values[join.v].variable);
+    for (ValueId join : ssa_.nodes[node].joins) {
+      uint32_t variable = ssa_.values[join.v].variable;
+      last_[variable] = {ValueKind::join, node, 0, variable};
+    }
+  }
+
+  void expect_last(ValueId used, unsigned variable) {
+    uses_++;
+    ASSERT_TRUE(used.known()) << "variable " << variable;
+    const Value &value = ssa_.values[used.v];
+    const Made &last = last_[variable];
+    EXPECT_TRUE(holds(used, variable));
+    EXPECT_EQ(value.kind, last.kind) << "variable " << variable;
+    EXPECT_EQ(value.node, last.node) << "variable " << variable;
+    if (value.kind == ValueKind::micro_op)
+      EXPECT_EQ(value.uop, last.what) << "variable " << variable;
+    else if (value.kind == ValueKind::call || value.kind == ValueKind::opaque)
+      EXPECT_EQ(value.instruction, last.instruction) << "variable " << variable;
+    else
+      EXPECT_EQ(value.variable, last.what);
+  }
+
+  void expect_read(ValueId used, unsigned reg) {
+    if (!is_read(reg)) {
+      EXPECT_FALSE(used.known());
+      return;
+    }
+    unsigned variable = variable_of(reg);
+    if (variable < kVariables) {
+      expect_last(used, variable);
+      return;
+    }
+    uses_++;
+    auto made = temporaries_.find(reg);
+    ASSERT_TRUE(used.known() && made != temporaries_.end()) << "temporary " << reg;
+    EXPECT_EQ(ssa_.values[used.v].uop, made->second);
+  }
+
+  void execute(uint32_t node) {
+    uint32_t previous = UINT32_MAX;
+    Made stack_pointer{};
+    auto finish = [&] {
+      if (previous == UINT32_MAX)
+        return;
+      const Instruction &done = graph_.code.instructions[previous];
+      for (uint32_t variable = 0; variable < kVariables; variable++) {
+        if (done.opaque && done.writes & bit(variable))
+          last_[variable] = {ValueKind::opaque, node, previous, 0};
+        if (is_call(done) && !kept_by_calls(variable))
+          last_[variable] = {ValueKind::call, node, previous, 0};
+      }
+      if (is_call(done)) // its return pops what it has pushed
+        last_[ASSAY_REG_RSP] = stack_pointer;
+    };
+    const Block &block = graph_.blocks[ssa_.nodes[node].block];
+    uint32_t at = ssa_.nodes[node].first_uop;
+    for (uint32_t i = block.first; i < block.first + block.count; i++) {
+      finish();
+      previous = i;
+      stack_pointer = last_[ASSAY_REG_RSP];
+      temporaries_.clear();
+      for (const assay_uop &uop : graph_.code.uops_of(graph_.code.instructions[i]))
+        execute(node, i, uop, ssa_.uops[at++]);
+    }
+    finish();
+  }
+
+  void execute(uint32_t node, uint32_t instruction, const assay_uop &uop, const UopValues &values) {
+    expect_read(values.a, uop.a);
+    expect_read(values.b, uop.b);
+    if (uop.b != ASSAY_UOP_IMMEDIATE)
+      expect_read(values.c, uop.c);
+    if (is_store(uop))
+      expect_read(values.stored, uop.dst);
+    if (is_load(uop))
+      expect_last(values.memory, kMemory);
+    if (has_no_value(uop)) {
+      EXPECT_FALSE(values.result.known());
+      return;
+    }
+    unsigned variable = is_store(uop) ? unsigned{kMemory} : variable_of(uop.dst);
+    ASSERT_TRUE(values.result.known());
+    EXPECT_EQ(ssa_.values[values.result.v].variable, variable);
+    if (variable < kVariables)
+      last_[variable] = {ValueKind::micro_op, node, instruction, uop_index(uop)};
+    else
+      temporaries_[uop.dst] = uop_index(uop);
+  }
+
+  const FlowGraph &graph_;
+  Ssa ssa_;
+  std::array<Made, kVariables> last_;
+  std::map<unsigned, uint32_t> temporaries_; // by register: the micro-op
+  size_t uses_ = 0;
+};
+
+// Random instructions on a random graph; a few variables, so that they meet.
+FlowGraph made_up(std::mt19937_64 &random) {
+  FlowGraph graph;
+  Edges edges = random_graph(random);
+  static constexpr uint16_t kRegisters[] = {ASSAY_REG_RAX,
+                                            ASSAY_REG_RBX,
+                                            ASSAY_REG_RSP,
+                                            ASSAY_REG_FLAGS,
+                                            ASSAY_REG_LANES,
+                                            ASSAY_REG_LANES + 9,
+                                            ASSAY_REG_TEMPORARIES,
+                                            ASSAY_REG_ZERO,
+                                            ASSAY_REG_BIAS,
+                                            ASSAY_REG_MASKS + 1,
+                                            ASSAY_REG_TEMPORARIES + 1};
+  bool made[2] = {}; // temporaries of this instruction
+  auto some = [&] {
+    for (;;) {
+      uint16_t reg = kRegisters[below(random, std::size(kRegisters))];
+      bool temporary = reg == ASSAY_REG_TEMPORARIES || reg == ASSAY_REG_TEMPORARIES + 1;
+      if (!temporary || made[reg - ASSAY_REG_TEMPORARIES])
+        return reg;
+    }
+  };
+  for (const auto &to : edges) {
+    Block block;
+    block.first = static_cast<uint32_t>(graph.code.instructions.size());
+    block.count = 1 + below(random, 4);
+    block.successors = to;
+    for (uint32_t i = 0; i < block.count; i++) {
+      Instruction instruction;
+      instruction.uop = static_cast<uint32_t>(graph.code.uops.size());
+      made[0] = made[1] = false;
+      if (below(random, 12) == 0) {
+        instruction.flow = below(random, 2) ? Flow::call : Flow::indirect_call;
+        assay_uop push{}; // as calls begin; afterwards the stack pointer is what it was before
+        push.op = ASSAY_UOP_sub;
+        push.width = 8;
+        push.dst = push.a = ASSAY_REG_RSP;
+        push.b = ASSAY_UOP_IMMEDIATE;
+        push.imm = 8;
+        graph.code.uops.push_back(push);
+        instruction.uops = 1;
+      }
+      for (unsigned more = below(random, 4); more; more--) {
+        static constexpr uint8_t kOps[] = {ASSAY_UOP_add,   ASSAY_UOP_select, ASSAY_UOP_load,
+                                           ASSAY_UOP_store, ASSAY_UOP_lea,    ASSAY_UOP_copy};
+        assay_uop uop{};
+        uop.op = kOps[below(random, std::size(kOps))];
+        uop.width = 8;
+        uop.a = some();
+        uop.b = some();
+        uop.c = some();
+        if (below(random, 4) == 0) {
+          uop.b = ASSAY_UOP_IMMEDIATE;
+          uop.imm = static_cast<int64_t>(random());
+        }
+        if (uop.op == ASSAY_UOP_store) {
+          uop.dst = some();
+        } else {
+          do
+            uop.dst = kRegisters[below(random, std::size(kRegisters))];
+          while (!is_read(uop.dst));
+          if (uop.dst == ASSAY_REG_TEMPORARIES || uop.dst == ASSAY_REG_TEMPORARIES + 1)
+            made[uop.dst - ASSAY_REG_TEMPORARIES] = true;
+        }
+        graph.code.uops.push_back(uop);
+        instruction.uops++;
+      }
+      if (instruction.flow == Flow::next && below(random, 12) == 0) {
+        instruction.opaque = true;
+        instruction.reads = random() & (bit(kVariables) - 1);
+        instruction.writes = random() & random() & (bit(kVariables) - 1);
+      }
+      graph.code.instructions.push_back(instruction);
+    }
+    graph.blocks.push_back(std::move(block));
+  }
+  for (uint32_t from = 0; from < edges.size(); from++)
+    for (uint32_t to : edges[from])
+      graph.blocks[to].predecessors.push_back(from);
+  graph.entries.push_back(0);
+  for (uint32_t i = below(random, 3); i; i--)
+    graph.entries.push_back(below(random, edges.size()));
+  return graph;
+}
+
+TEST(Ssa, OfMadeUpRoutines) {
+  std::mt19937_64 random(1);
+  size_t uses = 0, copies = 0;
+  for (unsigned i = 0; i < 1500; i++) {
+    SCOPED_TRACE("routine " + std::to_string(i));
+    FlowGraph graph = made_up(random);
+    Checked checked(graph);
+    checked.check_shape();
+    for (unsigned walk = 0; walk < 8; walk++)
+      checked.walk(random, 60);
+    uses += checked.uses();
+    copies += checked.ssa().nodes.size() > 2 * graph.blocks.size();
+    if (HasFailure())
+      return;
+  }
+  EXPECT_GT(uses, 500'000u);
+  EXPECT_GT(copies, 20u); // irregular ones are among them
+}
+
+// Returns how many routines were looked at.
+size_t check_routines(const std::string &path, size_t most, unsigned walks) {
+  Program program{image::Executable(path)};
+  Decoder decoder;
+  std::mt19937_64 random(2);
+  size_t looked_at = 0;
+  size_t every = std::max<size_t>(1, program.routines().size() / most);
+  for (size_t i = 0; i < program.routines().size(); i += every) {
+    const Routine &routine = program.routines()[i];
+    FlowGraph graph = flow_graph(program, routine, decoder);
+    if (graph.blocks.empty() || graph.code.instructions.size() > 5000)
+      continue;
+    SCOPED_TRACE(path + ": " + routine.name());
+    Checked checked(graph);
+    checked.check_shape();
+    for (unsigned walk = 0; walk < walks; walk++)
+      checked.walk(random, 100);
+    looked_at++;
+    if (testing::Test::HasFailure())
+      break;
+  }
+  return looked_at;
+}
+
+TEST(Ssa, OfThisProgram) {
+  EXPECT_GT(check_routines("/proc/self/exe", 400, 5), 200u);
+}
+
+// Loops, a switch, calls, floating point, a loop that is entered in its middle.
+constexpr const char *kProgram = R"(
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static double table[64][64];
+int irregular(int n, int *p) {
+  int sum = 0;
+  if (n & 1) goto middle;
+  for (;;) {
+    sum += *p++;
+    if (sum > 1000) break;
+  middle:
+    sum ^= n--;
+    if (n < 0) return sum;
+  }
+  return sum + 1;
+}
+int state(const char *s) {
+  int at = 0;
+  for (; *s; s++)
+    switch (*s) {
+    case 'a': at += 3; break;
+    case 'b': at ^= 5; break;
+    case 'c': at <<= 1; continue;
+    case 'd': at -= 7; break;
+    case 'e': return at;
+    case 'f': s++; if (!*s) return -1; break;
+    default: at++;
+    }
+  return at;
+}
+double smooth(int n) {
+  double sum = 0;
+  for (int i = 1; i < n - 1; i++)
+    for (int j = 1; j < n - 1; j++)
+      sum += table[i][j] = (table[i - 1][j] + table[i + 1][j] + table[i][j - 1]) / 3;
+  return sum;
+}
+unsigned hash(const unsigned char *p, size_t n) {
+  unsigned h = 2166136261u;
+  while (n--)
+    h = (h ^ *p++) * 16777619u;
+  return h;
+}
+int compare(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+int main(int argc, char **argv) {
+  int values[100];
+  for (int i = 0; i < 100; i++)
+    values[i] = rand() % (argc + 10);
+  qsort(values, 100, sizeof *values, compare);
+  char text[200];
+  memset(text, 'a' + argc, sizeof text - 1);
+  text[199] = 0;
+  printf("%d %d %g %u %s\n", irregular(argc, values), state(text), smooth(64), hash((void *)text, 199), argv[0]);
+  return 0;
+}
+)";
+
+TEST(Ssa, OfCompiledPrograms) {
+  auto folder = std::filesystem::temp_directory_path() /
+                ("assay_ssa_test." + std::to_string(static_cast<unsigned long>(getpid())));
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "a.c") << kProgram;
+  for (const char *flags : {"-O0", "-O2", "-O3 -mavx2"}) {
+    SCOPED_TRACE(flags);
+    std::string command =
+        "gcc " + std::string(flags) + " -w a.c -o a || clang-22 " + flags + " -w a.c -o a";
+    command = "cd " + folder.string() + " && (" + command + ") 2>errors";
+    if (std::system(command.c_str()) != 0) {
+      if (const char *require = std::getenv("ASSAY_REQUIRE");
+          require && std::string(require) == "all")
+        ADD_FAILURE() << "this machine lacks what tests need: gcc";
+      std::filesystem::remove_all(folder);
+      GTEST_SKIP() << "no C compiler";
+    }
+    EXPECT_GT(check_routines((folder / "a").string(), 1000, 40), 6u);
+  }
+  std::filesystem::remove_all(folder);
+}
+
+} // namespace
