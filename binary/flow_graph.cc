@@ -130,6 +130,7 @@ private:
 
   uint64_t after_call(const Instruction &instruction) {
     uint64_t next = instruction.end();
+    return_addresses_.insert(next);
     auto pads = landing_pads_of(instruction.address);
     bool returns = instruction.flow == Flow::call ? !program_.never_returns(instruction.target)
                                                   : !never_returns_indirect(instruction);
@@ -231,9 +232,14 @@ private:
     }
   }
 
-  ResolvedJump resolve(uint64_t jump) const {
+  // Calls make the address behind them as well.
+  bool returns_to(uint64_t address) const { return return_addresses_.contains(address); }
+
+  ResolvedJump resolve(uint64_t jump) {
     uint64_t leader = block_of_last_.at(jump);
-    auto is_target = [&](uint64_t target) { return is_jump_target(target); };
+    auto is_target = [&](uint64_t target, bool bounded) {
+      return is_jump_target(target) && (bounded || begins_instruction(target));
+    };
     auto limit = [&](uint64_t table) { // the next one
       auto next = table_addresses_.upper_bound(table);
       return next == table_addresses_.end() ? UINT64_MAX : *next;
@@ -256,18 +262,52 @@ private:
     return best;
   }
 
-  // Into this routine, or into a part of it that does not jump back and so was not seen to belong.
+  // Into this routine, or into a part of it that does not jump back and so was not seen to belong; of
+  // such parts nothing but unwind tables is known in files without symbols.
   bool is_jump_target(uint64_t target) const {
     if (routine_.contains(target))
       return true;
     const image::CodeRange *range = program_.executable().function_at(target);
     return range && (range->name.find(".cold") != std::string::npos ||
-                     (range->found_by == image::FoundBy::unwind && !program_.is_entered(target)));
+                     range->found_by == image::FoundBy::unwind);
   }
 
-  // Labels of this routine whose address lies in the file's data.
+  // Whether an instruction begins there when the range is read from its beginning: compilers put
+  // nothing but code into functions.
+  bool begins_instruction(uint64_t address) {
+    for (const image::CodeRange &range : routine_.ranges) {
+      if (address < range.begin || address >= range.end)
+        continue;
+      auto &begins = begins_[range.begin];
+      if (begins.empty()) {
+        begins.resize(range.end - range.begin);
+        Code code;
+        for (uint64_t at = range.begin; at < range.end; at = code.instructions.back().end()) {
+          code.clear();
+          if (!decoder_.decode(program_.executable().bytes_from(at), at, code))
+            break;
+          begins[at - range.begin] = true;
+        }
+      }
+      return begins[address - range.begin];
+    }
+    return true;
+  }
+
+  // Labels of this routine whose address lies in the file's data, or is made by an instruction of it.
   std::vector<uint64_t> pointed_labels() const {
     std::vector<uint64_t> labels;
+    for (const assay_uop &uop : graph_.code.uops) {
+      bool is_address = uop.op == ASSAY_UOP_lea && uop.a == ASSAY_REG_BIAS && uop.b == ASSAY_REG_ZERO;
+      bool is_constant = uop.op == ASSAY_UOP_or && uop.a == ASSAY_REG_ZERO &&
+                         uop.b == ASSAY_UOP_IMMEDIATE && !program_.executable().position_independent();
+      uint64_t label = is_address ? static_cast<uint64_t>(int64_t{uop.i})
+                                  : static_cast<uint64_t>(uop.imm);
+      if ((is_address || is_constant) && routine_.contains(label) && !returns_to(label) &&
+          std::find(routine_.entries.begin(), routine_.entries.end(), label) ==
+              routine_.entries.end())
+        labels.push_back(label);
+    }
     const auto &pointers = program_.executable().code_pointers();
     for (const image::CodeRange &range : routine_.ranges)
       for (auto at = std::upper_bound(pointers.begin(), pointers.end(), range.begin);
@@ -330,6 +370,11 @@ private:
     bool any = false;
     for (uint64_t jump : unresolved_) {
       ResolvedJump resolved = resolve(jump);
+      // What a comparison has bounded stays so: ways that are found later and do not fit lead through
+      // calls that do not return.
+      if (kinds_[jump] == JumpKind::table && tables_[jump].bounded &&
+          (resolved.kind != JumpKind::table || !resolved.table.bounded))
+        continue;
       std::vector<uint64_t> targets;
       if (resolved.kind == JumpKind::table) {
         resolved.table.jump = jump;
@@ -433,6 +478,8 @@ private:
   std::map<uint64_t, JumpKind> kinds_;
   std::map<uint64_t, JumpTable> tables_;
   std::set<uint64_t> table_addresses_;
+  std::unordered_map<uint64_t, std::vector<bool>> begins_; // by range, of each byte
+  std::set<uint64_t> return_addresses_;
   std::unordered_map<uint64_t, Constants> constants_; // by leader
 };
 

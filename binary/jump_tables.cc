@@ -195,6 +195,17 @@ bool limits(const Way &way, const Condition &condition, uint64_t &limit, ExprId 
   return false;
 }
 
+// The constant that a value is masked with.
+std::optional<uint64_t> masked(const Way &way, ExprId id) {
+  const Expr &node = way.expressions[id];
+  if (node.kind != ExprKind::operation || node.op != ASSAY_UOP_and)
+    return std::nullopt;
+  for (const Term &operand : way.expressions.terms(id))
+    if (way.expressions.is_constant(operand.of) && !way.expressions.is_constant(operand.of, 0))
+      return way.expressions[operand.of].value & uop_mask(node.width);
+  return std::nullopt;
+}
+
 void find_bound(Way &way, ExprId index, TableShape &shape) {
   for (const Condition &condition : way.conditions) {
     uint64_t limit;
@@ -271,10 +282,18 @@ std::optional<TableShape> table_shape(const Code &code, const Path &path) {
   if (shape.entry_bytes == 8 && shape.base != 0)
     return std::nullopt;
   auto place = scaled(way, way.expressions.terms(entry)[0].of);
-  if (!place || place->coefficient != shape.entry_bytes)
+  if (!place)
     return std::nullopt;
   shape.address = place->offset;
-  find_bound(way, place->of, shape);
+  if (place->coefficient == shape.entry_bytes) {
+    find_bound(way, place->of, shape);
+    return shape;
+  }
+  // An index that a mask leaves in bytes: x & 0x78.
+  auto bytes = masked(way, place->of);
+  if (place->coefficient != 1 || !bytes || *bytes % shape.entry_bytes)
+    return std::nullopt;
+  shape.most = *bytes / shape.entry_bytes;
   return shape;
 }
 

@@ -63,8 +63,9 @@ struct TableShape {
 // nullopt: no table.
 std::optional<TableShape> table_shape(const Code &code, const Path &path);
 
-// Each path ends with the jump. `is_target` says whether control may arrive at an address, `limit`
-// where a table must end at the latest.
+// Each path ends with the jump. `is_target` says whether control may arrive at an address, as a table
+// whose end is known says, or as one that is read as far as it makes sense; `limit` where a table must
+// end at the latest.
 template <class IsTarget, class Limit>
 ResolvedJump resolve_jump(const image::Executable &executable, const Code &code,
                           std::span<const Path> paths, IsTarget is_target, Limit limit);
@@ -113,7 +114,7 @@ ResolvedJump resolve_jump(const image::Executable &executable, const Code &code,
     } else if (auto entry = executable.read<int32_t>(at)) {
       target = shape->base + static_cast<uint64_t>(int64_t{*entry});
     }
-    if (!target || !is_target(*target)) {
+    if (!target || !is_target(*target, shape->bounded)) {
       if (shape->bounded)
         return {JumpKind::unknown, {}};
       break;
