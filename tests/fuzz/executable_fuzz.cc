@@ -1,36 +1,17 @@
 // Any bytes: making an Executable ends, with a Failure or an object; whatever the object offers can be
 // asked for, is in order, and stays in proportion to the bytes.
-//
-// Most mutations of the first bytes make a file that is none, so those that say "ELF, x86-64" are made
-// right first; one input in eight, by its last byte, keeps them as they are.
 
 #include "base/fail.h"
 #include "image/executable.h"
+#include "tests/fuzz/elf_bytes.h"
 
 #include <cstdlib>
-#include <cstring>
-#include <vector>
 
 namespace {
 
 void require(bool holds) {
   if (!holds)
     std::abort();
-}
-
-void identify(std::vector<std::byte> &bytes) {
-  llvm::ELF::Elf64_Ehdr header;
-  if (bytes.size() < sizeof(header))
-    return;
-  std::memcpy(&header, bytes.data(), sizeof(header));
-  std::memcpy(header.e_ident, llvm::ELF::ElfMagic, 4);
-  header.e_ident[llvm::ELF::EI_CLASS] = llvm::ELF::ELFCLASS64;
-  header.e_ident[llvm::ELF::EI_DATA] = llvm::ELF::ELFDATA2LSB;
-  header.e_machine = llvm::ELF::EM_X86_64;
-  header.e_type = header.e_type % 2 ? llvm::ELF::ET_DYN : llvm::ELF::ET_EXEC;
-  header.e_phentsize = sizeof(llvm::ELF::Elf64_Phdr);
-  header.e_shentsize = sizeof(llvm::ELF::Elf64_Shdr);
-  std::memcpy(bytes.data(), &header, sizeof(header));
 }
 
 void walk(const image::Executable &executable, size_t size) {
@@ -77,12 +58,8 @@ void walk(const image::Executable &executable, size_t size) {
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  auto raw = std::as_bytes(std::span(data, size));
-  std::vector<std::byte> bytes(raw.begin(), raw.end());
-  if (size && data[size - 1] % 8 != 7)
-    identify(bytes);
   try {
-    walk(image::Executable(std::move(bytes), "x"), size);
+    walk(image::Executable(fuzz::elf_bytes(data, size), "x"), size);
   } catch (const base::Failure &) {
   }
   return 0;

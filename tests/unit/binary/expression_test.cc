@@ -284,7 +284,7 @@ private:
 TEST(Expressions, MeanWhatWasAskedFor) {
   Random random(1);
   size_t checked = 0, simplified = 0;
-  for (unsigned world = 0; world < 6000; world++) {
+  for (unsigned world = 0; world < 3000; world++) {
     Expressions expressions;
     World values(random, expressions);
     std::vector<Built> built;

@@ -1,4 +1,4 @@
-// Dominators, loops and the copying of irreducible ones, on some thousand random graphs, against
+// Dominators, loops and the copying of irreducible ones, on a thousand random graphs each, against
 // what the words mean: who is reached when a node is taken away, who reaches whom.
 
 #include "binary/loops.h"
@@ -16,7 +16,7 @@ using namespace binary;
 using binary_test::below;
 using binary_test::random_graph;
 
-constexpr unsigned kGraphs = 3000;
+constexpr unsigned kGraphs = 1000;
 constexpr uint32_t kNobody = UINT32_MAX;
 using Set = std::set<uint32_t>;
 
@@ -229,7 +229,7 @@ TEST(Loops, AreNestedComponents) {
         EXPECT_EQ(loops.innermost[node], Loop::kNone);
     }
   });
-  EXPECT_GT(irregular, 500u); // the graphs are worth something
+  EXPECT_GT(irregular, 200u); // the graphs are worth something
   EXPECT_GT(nested, 3u);
 }
 
@@ -341,8 +341,8 @@ TEST(MakeReducible, LeavesNoIrregularLoopAndNoOtherEdges) {
         at = to;
       }
   });
-  EXPECT_GT(copied, 300u);
-  EXPECT_GT(refused, 3u);
+  EXPECT_GT(copied, 100u);
+  EXPECT_GT(refused, 0u);
 }
 
 TEST(MakeReducible, CopiesNoMoreThanAllowed) {

@@ -269,7 +269,8 @@ private:
       for (uint32_t variable = 0; variable < kVariables; variable++) {
         if (done.opaque && done.writes & bit(variable))
           last_[variable] = {ValueKind::opaque, node, previous, 0};
-        if (is_call(done) && !kept_by_calls(variable))
+        bool moved = variable == kFs && done.moves_fs;
+        if (is_call(done) && (!kept_by_calls(variable) || moved))
           last_[variable] = {ValueKind::call, node, previous, 0};
       }
       if (is_call(done)) // its return pops what it has pushed
@@ -352,6 +353,7 @@ FlowGraph made_up(std::mt19937_64 &random) {
       made[0] = made[1] = false;
       if (below(random, 12) == 0) {
         instruction.flow = below(random, 2) ? Flow::call : Flow::indirect_call;
+        instruction.moves_fs = below(random, 4) == 0;
         assay_uop push{}; // as calls begin; afterwards the stack pointer is what it was before
         push.op = ASSAY_UOP_sub;
         push.width = 8;
