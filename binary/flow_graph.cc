@@ -24,8 +24,11 @@ constexpr size_t kMostPaths = 12;
 
 class Builder {
 public:
-  Builder(const Program &program, const Routine &routine, Decoder &decoder)
-      : program_(program), routine_(routine), decoder_(decoder) {}
+  // `tables`: addresses at which tables are known to begin.
+  Builder(const Program &program, const Routine &routine, Decoder &decoder,
+          std::set<uint64_t> tables)
+      : program_(program), routine_(routine), decoder_(decoder),
+        table_addresses_(std::move(tables)) {}
 
   FlowGraph build() {
     for (uint64_t entry : routine_.entries)
@@ -36,6 +39,8 @@ public:
     make_blocks();
     return std::move(graph_);
   }
+
+  const std::set<uint64_t> &tables() const { return table_addresses_; }
 
 private:
   void give_up(WhyNot why, uint64_t where) {
@@ -254,7 +259,8 @@ private:
       else
         ways_to(leader, tail, kMostPathBlocks - blocks, {leader}, ways);
       ResolvedJump found = resolve_jump(program_.executable(), graph_.code, ways, is_target, limit);
-      if (found.kind == JumpKind::table && found.table.bounded)
+      // Bounded, and an entry makes no sense: a longer table without a bound would make less.
+      if (found.table.bounded)
         return found;
       if (blocks == 0 || (best.kind != JumpKind::table && found.kind == JumpKind::table))
         best = std::move(found);
@@ -298,11 +304,13 @@ private:
   std::vector<uint64_t> pointed_labels() const {
     std::vector<uint64_t> labels;
     for (const assay_uop &uop : graph_.code.uops) {
-      bool is_address = uop.op == ASSAY_UOP_lea && uop.a == ASSAY_REG_BIAS && uop.b == ASSAY_REG_ZERO;
+      bool is_address =
+          uop.op == ASSAY_UOP_lea && uop.a == ASSAY_REG_BIAS && uop.b == ASSAY_REG_ZERO;
       bool is_constant = uop.op == ASSAY_UOP_or && uop.a == ASSAY_REG_ZERO &&
-                         uop.b == ASSAY_UOP_IMMEDIATE && !program_.executable().position_independent();
-      uint64_t label = is_address ? static_cast<uint64_t>(int64_t{uop.i})
-                                  : static_cast<uint64_t>(uop.imm);
+                         uop.b == ASSAY_UOP_IMMEDIATE &&
+                         !program_.executable().position_independent();
+      uint64_t label =
+          is_address ? static_cast<uint64_t>(int64_t{uop.i}) : static_cast<uint64_t>(uop.imm);
       if ((is_address || is_constant) && routine_.contains(label) && !returns_to(label) &&
           std::find(routine_.entries.begin(), routine_.entries.end(), label) ==
               routine_.entries.end())
@@ -508,7 +516,23 @@ const char *why_not_meaning(WhyNot why) {
 }
 
 FlowGraph flow_graph(const Program &program, const Routine &routine, Decoder &decoder) {
-  return Builder(program, routine, decoder).build();
+  // A table without a bound ends where the next one begins, which may be found later: then all of it
+  // is done again, with what is known now.
+  constexpr int kMostTurns = 4;
+  std::set<uint64_t> tables;
+  for (int turn = 1;; turn++) {
+    Builder builder(program, routine, decoder, tables);
+    FlowGraph graph = builder.build();
+    tables = builder.tables();
+    bool overlap =
+        std::any_of(graph.tables.begin(), graph.tables.end(), [&](const JumpTable &table) {
+          auto next = tables.upper_bound(table.address);
+          return !table.bounded && next != tables.end() &&
+                 *next < table.address + uint64_t{table.entries} * table.entry_bytes;
+        });
+    if (!overlap || turn == kMostTurns)
+      return graph;
+  }
 }
 
 } // namespace binary

@@ -86,16 +86,18 @@ ExprId Forms::micro_op(uint32_t at, const assay_uop &uop) {
                        (uop.b == ASSAY_UOP_IMMEDIATE || reads_general_register(uop.c));
   if (!is_general || !reads_general || uop.op == ASSAY_UOP_load_if)
     return leaf(result);
+  // The direction flag is clear unless the routine itself has set it.
+  if (uop.op == ASSAY_UOP_string_step && ssa_.values[values.a.v].kind != ValueKind::entry)
+    return leaf(result);
   ExprId a = operand(values.a, uop.a);
   ExprId b = uop.b == ASSAY_UOP_IMMEDIATE ? expressions_.constant(static_cast<uint64_t>(uop.imm))
                                           : operand(values.b, uop.b);
   ExprId c = uop.b == ASSAY_UOP_IMMEDIATE ? zero_ : operand(values.c, uop.c);
   ExprId form = expressions_.apply(uop, a, b, c);
   const Expr &node = expressions_[form];
-  // What is not linear is where substitution stops.
-  return node.kind == ExprKind::operation && node.op != ASSAY_UOP_add
-             ? leaf(result, width_of(node.most))
-             : form;
+  // What is not linear is where substitution stops, and what has too many terms; a copy is neither.
+  bool stops = node.kind == ExprKind::operation && form != a && form != b;
+  return stops ? leaf(result, width_of(node.most)) : form;
 }
 
 // With what the second walk knows of the definitions that come before.
@@ -419,7 +421,8 @@ void Forms::append_text(ExprId form, std::string &to) const {
     };
     base::stable_sort(terms, [&](const Term &a, const Term &b) { return rank(a) < rank(b); });
     bool is_first = true;
-    if (has_bias) {
+    bool is_address = has_bias || (node.value >= 0x10000 && node.value < 1ULL << 47);
+    if (is_address) {
       to += fmt::format("{:#x}", node.value);
       is_first = false;
     }
@@ -427,7 +430,7 @@ void Forms::append_text(ExprId form, std::string &to) const {
       append_term(term, is_first, to);
       is_first = false;
     }
-    if (!has_bias && node.value) {
+    if (!is_address && node.value) {
       auto offset = static_cast<int64_t>(node.value);
       to += offset < 0 ? " - " : " + ";
       to += number(offset < 0 ? 0 - node.value : node.value);

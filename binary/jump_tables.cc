@@ -260,12 +260,15 @@ void execute(const Code &code, const Instruction &instruction, Constants &consta
       constants[reg] = {Constant::varies, 0};
 }
 
-std::optional<TableShape> table_shape(const Code &code, const Path &path) {
+std::optional<TableShape> table_shape(const Code &code, const Path &path,
+                                      std::optional<uint64_t> &computed) {
   Way way(code, path.before);
   way.execute(path.steps);
   if (!way.target.known())
     return std::nullopt;
   auto target = scaled(way, way.target);
+  if (target && target->coefficient != 1 && target->offset)
+    computed = target->offset;
   if (!target || target->coefficient != 1)
     return std::nullopt;
   TableShape shape;
@@ -276,6 +279,8 @@ std::optional<TableShape> table_shape(const Code &code, const Path &path) {
     entry = way.expressions.terms(entry)[0].of;
     node = &way.expressions[entry];
   }
+  if (node->kind != ExprKind::load && shape.base && !way.is_bias(entry))
+    computed = shape.base;
   if (node->kind != ExprKind::load || (node->width != 4 && node->width != 8))
     return std::nullopt;
   shape.entry_bytes = node->width;

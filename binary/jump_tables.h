@@ -60,8 +60,10 @@ struct TableShape {
   bool bounded = false;         // by a comparison on the way
   uint64_t most = UINT64_MAX;   // of the index, by its width or a mask
 };
-// nullopt: no table.
-std::optional<TableShape> table_shape(const Code &code, const Path &path);
+// nullopt: no table. `computed` is where the jump goes, less what is not known, if an address of the
+// image is part of a sum without a load: into code, at a computed distance.
+std::optional<TableShape> table_shape(const Code &code, const Path &path,
+                                      std::optional<uint64_t> &computed);
 
 // Each path ends with the jump. `is_target` says whether control may arrive at an address, as a table
 // whose end is known says, or as one that is read as far as it makes sense; `limit` where a table must
@@ -77,7 +79,10 @@ ResolvedJump resolve_jump(const image::Executable &executable, const Code &code,
   ResolvedJump result{JumpKind::pointer, {}};
   std::optional<TableShape> shape;
   for (const auto &path : paths) {
-    auto found = table_shape(code, path);
+    std::optional<uint64_t> computed;
+    auto found = table_shape(code, path, computed);
+    if (computed && is_target(*computed, true))
+      return {JumpKind::unknown, {}};
     if (!found)
       return result;
     if (!shape) {
@@ -115,8 +120,10 @@ ResolvedJump resolve_jump(const image::Executable &executable, const Code &code,
       target = shape->base + static_cast<uint64_t>(int64_t{*entry});
     }
     if (!target || !is_target(*target, shape->bounded)) {
-      if (shape->bounded)
-        return {JumpKind::unknown, {}};
+      if (shape->bounded) {
+        table.targets.clear();
+        return {JumpKind::unknown, std::move(table)};
+      }
       break;
     }
     table.targets.push_back(*target);

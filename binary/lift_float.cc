@@ -254,7 +254,9 @@ template <class Make> bool widen(Lift &lift, Make make) {
 template <class Make> bool narrow(Lift &lift, Make make) {
   if (lift.mask)
     return false;
-  unsigned lanes = lane_count(lift.operand(1));
+  // A broadcast element stands for as many as the vector has.
+  unsigned length = lift.decoded.avx.vector_length / 64u;
+  unsigned lanes = length ? length : lane_count(lift.operand(1));
   LanesRead from(lift, 1);
   LanesWritten to(lift, 4);
   Reg results[kMostLanes] = {};

@@ -229,17 +229,26 @@ bool broadcast(Lift &lift, unsigned size) {
   return true;
 }
 
+// Of a register as a whole: the decoder's size of an operand may be that of the part that is used.
+unsigned register_lanes(const ZydisDecodedOperand &operand) {
+  switch (ZydisRegisterGetClass(operand.reg.value)) {
+  case ZYDIS_REGCLASS_ZMM: return 8;
+  case ZYDIS_REGCLASS_YMM: return 4;
+  default: return 2;
+  }
+}
+
 // vextractf128 …: block number `constant` of operand 1.
 bool extract_block(Lift &lift, unsigned block_lanes, unsigned element) {
   LanesRead from(lift, 1);
-  unsigned blocks = std::max(1u, lane_count(lift.operand(1)) / block_lanes);
+  unsigned blocks = std::max(1u, register_lanes(lift.operand(1)) / block_lanes);
   unsigned block = static_cast<unsigned>(lift.constant(2)) % blocks;
   return rearrange(lift, element, [&](unsigned lane) { return from[block * block_lanes + lane]; });
 }
 
 bool insert_block(Lift &lift, unsigned block_lanes, unsigned element) {
   LanesRead from(lift, 1), block(lift, 2);
-  unsigned blocks = std::max(1u, lane_count(lift.operand(0)) / block_lanes);
+  unsigned blocks = std::max(1u, register_lanes(lift.operand(0)) / block_lanes);
   unsigned number = static_cast<unsigned>(lift.constant(3)) % blocks;
   return rearrange(lift, element, [&](unsigned lane) {
     return lane / block_lanes == number ? block[lane % block_lanes] : from[lane];

@@ -225,7 +225,7 @@ bool make_reducible(Edges &given, uint32_t root, std::vector<uint32_t> &original
         auto entries = regions.entries_of(component);
         if (entries.size() < 2)
           continue;
-        if (successors.size() + component.size() > most)
+        if (successors.size() + component.size() - 1 > most)
           return false;
         regions.copy_all_but(regions.best_head(component, entries), component, region, copies);
         copied = true; // the region has changed

@@ -104,6 +104,7 @@ void Program::scan_range(size_t index, Scan &scan) {
   ZydisDecoderContext context;
   ZydisDecodedInstruction decoded;
   bool names_arch_prctl = false, calls_system = false;
+  bool ends = false; // whether the last instruction but padding hands control elsewhere
   for (size_t at = 0; at < bytes.size(); at += decoded.length) {
     if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, &context, bytes.data() + at,
                                                     bytes.size() - at, &decoded))) {
@@ -111,6 +112,10 @@ void Program::scan_range(size_t index, Scan &scan) {
       return;
     }
     auto kind = decoded.meta.category;
+    if (decoded.mnemonic != ZYDIS_MNEMONIC_NOP)
+      ends = kind == ZYDIS_CATEGORY_RET || kind == ZYDIS_CATEGORY_CALL ||
+             kind == ZYDIS_CATEGORY_UNCOND_BR || decoded.mnemonic == ZYDIS_MNEMONIC_UD2 ||
+             decoded.mnemonic == ZYDIS_MNEMONIC_HLT || decoded.mnemonic == ZYDIS_MNEMONIC_INT3;
     constexpr uint64_t kArchPrctl = 158;
     names_arch_prctl |=
         decoded.mnemonic == ZYDIS_MNEMONIC_MOV && decoded.raw.imm[0].value.u == kArchPrctl;
@@ -135,6 +140,8 @@ void Program::scan_range(size_t index, Scan &scan) {
         scan.leaving.push_back({static_cast<uint32_t>(index), target});
     }
   }
+  if (!ends) // it runs into what lies behind it
+    scan.returns[index] = true;
 }
 
 void Program::find_never_returning(const Scan &scan) {
@@ -218,7 +225,10 @@ void Program::find_routines(const Scan &scan) {
     auto is_entry = [&](const image::CodeRange &range) {
       if (is_cold_name(range.name))
         return false;
-      return range.found_by != image::FoundBy::unwind || is_entered(range.begin) ||
+      // A word of data may be a pointer, or the entry of a jump table that leads to a moved part.
+      bool alone = routine.ranges.size() == 1;
+      return range.found_by != image::FoundBy::unwind || (alone && is_entered(range.begin)) ||
+             std::binary_search(scan.called.begin(), scan.called.end(), range.begin) ||
              std::binary_search(jumped_to.begin(), jumped_to.end(), range.begin);
     };
     std::vector<image::CodeRange> ordered; // the parts that are entered first

@@ -296,13 +296,12 @@ private:
                share_text(s.figures.with_form, s.figures.accesses),
                "the address is computed from definitions"});
     table.row({"  affine", count(s.figures.affine),
-               share_text(s.figures.affine, s.figures.accesses),
-               "in all loops around it, changed by their counters alone"});
+               share_text(s.figures.affine, s.figures.accesses), "changed by loop counters alone"});
     table.row(
         {"definitions to log", count(s.figures.definitions), "",
          ratio_text(s.figures.definitions, s.figures.with_form) + " for each access with a form"});
-    table.row({"arguments", count(s.figures.arguments), "",
-               "of functions: forms need them, and callers that are traced give them"});
+    table.row(
+        {"arguments", count(s.figures.arguments), "", "of functions: their callers know them"});
     uint64_t addresses = s.figures.accesses - s.figures.with_form,
              values = s.figures.definitions + addresses;
     table.row({"addresses to log", count(addresses), "", "those of accesses without a form"});

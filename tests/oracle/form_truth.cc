@@ -4,7 +4,8 @@
 // graphs: whenever a definition is executed its value is kept, whenever a loop's head is reached its
 // counter goes on, and at each access the form of the address is evaluated and compared with the
 // address that is used; at each branch whose condition is known, so is the condition. Shared objects
-// are followed too. Prints how much was checked; exit 1 if anything did not agree.
+// are followed too. Prints how much was checked; exit 1 if anything did not agree, or if control went
+// where no graph says.
 
 #include "base/fail.h"
 #include "binary/forms.h"
@@ -85,7 +86,7 @@ public:
                  executed_ ? 100.0 * static_cast<double>(followed_) / static_cast<double>(executed_)
                            : 0,
                  accesses_, false_, conditions_, branches_, false_conditions_, lost_);
-    return false_ == 0 && false_conditions_ == 0 && accesses_ > 0;
+    return false_ == 0 && false_conditions_ == 0 && accesses_ > 0 && lost_ == 0;
   }
 
 private:
@@ -260,9 +261,16 @@ private:
           take_values(frame, left->second);
         return;
       }
-      if (stack <= frame.stack)
+      if (stack < frame.stack)
         return;
-      frames_.pop_back(); // a longjmp or an exception went past it
+      // A longjmp or an exception: to a landing pad of this frame, or to where it is not followed.
+      frame.calls = false;
+      if (auto left = frame.routine->left.find(key(frame.node, frame.call));
+          stack == frame.stack && left != frame.routine->left.end())
+        take_values(frame, left->second);
+      if (stack == frame.stack && go_to(frame, machine_.pc - frame.module->bias))
+        return;
+      frames_.pop_back();
     }
   }
 
