@@ -2,8 +2,8 @@
 // reached is not code for this purpose. When nothing direct is left, the indirect jumps that were met
 // are looked at; what they reach is followed in turn, until nothing is new.
 //
-// Paths to an indirect jump are followed backwards through the blocks known so far. A later path can
-// only widen a table, so jumps are resolved anew when a block before them got another predecessor.
+// Paths to an indirect jump are followed backwards through the blocks known so far, and anew in each
+// round, because there may be more of them. What a comparison has bounded stays so.
 
 #include "binary/flow_graph.h"
 
@@ -243,7 +243,7 @@ private:
   ResolvedJump resolve(uint64_t jump) {
     uint64_t leader = block_of_last_.at(jump);
     auto is_target = [&](uint64_t target, bool bounded) {
-      return is_jump_target(target) && (bounded || begins_instruction(target));
+      return is_jump_target(target) && (bounded || is_likely_target(target));
     };
     auto limit = [&](uint64_t table) { // the next one
       auto next = table_addresses_.upper_bound(table);
@@ -278,9 +278,9 @@ private:
                      range->found_by == image::FoundBy::unwind);
   }
 
-  // Whether an instruction begins there when the range is read from its beginning: compilers put
-  // nothing but code into functions.
-  bool begins_instruction(uint64_t address) {
+  // Whether an instruction of the routine begins there when its range is read from the beginning
+  // (compilers put nothing but code into functions), or a moved part.
+  bool is_likely_target(uint64_t address) {
     for (const image::CodeRange &range : routine_.ranges) {
       if (address < range.begin || address >= range.end)
         continue;
@@ -297,7 +297,8 @@ private:
       }
       return begins[address - range.begin];
     }
-    return true;
+    const image::CodeRange *part = program_.executable().function_at(address);
+    return part && part->begin == address;
   }
 
   // Labels of this routine whose address lies in the file's data, or is made by an instruction of it.

@@ -56,6 +56,9 @@ private:
   Address address_;
 };
 
+// haddpd, phaddd: of each block, `op` of neighbouring elements of operand 1 and then of operand 2.
+bool add_neighbours(Lift &lift, assay_uop_code op, unsigned element);
+
 // The operand that is the first source: 0 itself in the legacy forms of `sources` sources.
 inline unsigned first_source(const Lift &lift, unsigned sources) {
   return lift.operand_count > sources ? 1 : 0;

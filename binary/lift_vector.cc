@@ -378,26 +378,6 @@ bool narrow(Lift &lift, unsigned element) {
   return true;
 }
 
-// phaddd: of each block, sums of neighbours of operand 1 and then of operand 2.
-bool add_neighbours(Lift &lift, assay_uop_code op) {
-  unsigned first = first_source(lift, 2);
-  LanesRead a(lift, first), b(lift, first + 1);
-  LanesWritten to(lift, 4);
-  Reg results[kMostLanes];
-  for (unsigned lane = 0; lane < to.count(); lane++) {
-    const LanesRead &from = lane & 1 ? b : a;
-    unsigned block = lane & ~1u;
-    Reg even =
-        lift.make3(ASSAY_UOP_lane_shuffle32, 8, from[block], from[block + 1], ASSAY_REG_ZERO);
-    Reg odd =
-        lift.make3(ASSAY_UOP_lane_shuffle32, 8, from[block], from[block + 1], ASSAY_REG_ZERO, 3);
-    results[lane] = lift.make(op, 4, value(even), value(odd));
-  }
-  to.put_all({results, to.count()});
-  to.finish();
-  return true;
-}
-
 bool lift_shifts(Lift &lift) {
   switch (lift.decoded.mnemonic) {
   case ZYDIS_MNEMONIC_PSLLW:
@@ -490,9 +470,9 @@ bool lift_vector(Lift &lift) {
   case ZYDIS_MNEMONIC_VPMOVDW: return narrow(lift, 2);
   case ZYDIS_MNEMONIC_VPMOVQD: return narrow(lift, 4);
   case ZYDIS_MNEMONIC_PHADDD:
-  case ZYDIS_MNEMONIC_VPHADDD: return add_neighbours(lift, ASSAY_UOP_lane_add);
+  case ZYDIS_MNEMONIC_VPHADDD: return add_neighbours(lift, ASSAY_UOP_lane_add, 4);
   case ZYDIS_MNEMONIC_PHSUBD:
-  case ZYDIS_MNEMONIC_VPHSUBD: return add_neighbours(lift, ASSAY_UOP_lane_sub);
+  case ZYDIS_MNEMONIC_VPHSUBD: return add_neighbours(lift, ASSAY_UOP_lane_sub, 4);
   default: return lift_shifts(lift) || lift_extensions(lift);
   }
 }
