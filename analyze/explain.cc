@@ -53,8 +53,12 @@ public:
     FlowGraph graph = flow_graph(program_, routine, decoder_);
     ExplainedFigures &figures = function_->figures;
     figures.instructions = graph.code.instructions.size();
-    for (const Instruction &instruction : graph.code.instructions)
+    for (const Instruction &instruction : graph.code.instructions) {
       figures.opaque_instructions += instruction.opaque;
+      figures.reached_bytes += instruction.length;
+    }
+    figures.code_bytes = function_->bytes;
+    figures.reached_bytes = std::min(figures.reached_bytes, figures.code_bytes); // some overlap
     if (graph.why_not != WhyNot::understood) {
       function_->why_not = why_not_name(graph.why_not);
       function_->why_not_meaning = why_not_meaning(graph.why_not);
@@ -70,6 +74,8 @@ public:
       explain(graph, ssa, forms);
     }
     ExplainedFigures &all = to_.summary.figures;
+    all.code_bytes += figures.code_bytes;
+    all.reached_bytes += figures.reached_bytes;
     all.instructions += figures.instructions;
     all.opaque_instructions += figures.opaque_instructions;
     all.loops += figures.loops;

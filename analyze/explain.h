@@ -45,6 +45,7 @@ struct ExplainedDefinition { // a value that the forms need and that is not comp
 
 // Sums, of one function or of all.
 struct ExplainedFigures {
+  uint64_t code_bytes = 0, reached_bytes = 0; // of all ranges; of instructions that control reaches
   uint64_t instructions = 0, opaque_instructions = 0;
   uint64_t loops = 0, jump_tables = 0;
   uint64_t accesses = 0, with_form = 0, affine = 0;

@@ -110,10 +110,11 @@ bool is_high_byte(ZydisRegister reg);
 
 // Each: whether it lifted the instruction.
 bool lift_integer(Lift &lift);
-bool lift_bits(Lift &lift);    // shifts, bit tests, bit counts
-bool lift_control(Lift &lift); // jumps, calls, strings, flags
-bool lift_moves(Lift &lift);   // vectors that are moved, whole or in part
-bool lift_vector(Lift &lift);  // integers in vectors
+bool lift_bits(Lift &lift);     // shifts, bit tests, bit counts
+bool lift_control(Lift &lift);  // jumps, calls, strings, flags
+bool lift_moves(Lift &lift);    // vectors that are moved, whole or in part
+bool lift_shuffles(Lift &lift); // vectors that are rearranged
+bool lift_vector(Lift &lift);   // integers in vectors
 bool lift_float(Lift &lift);
 bool lift_masks(Lift &lift); // k registers, comparisons into them
 

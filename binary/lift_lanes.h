@@ -64,4 +64,19 @@ inline unsigned first_source(const Lift &lift, unsigned sources) {
   return lift.operand_count > sources ? 1 : 0;
 }
 
+// Operand 0 as a result whose lanes may be made of any lanes of the sources: make(lane) for each, and
+// only then are they put.
+template <class Make> bool rearrange(Lift &lift, unsigned element, Make make) {
+  LanesWritten to(lift, element);
+  Reg results[kMostLanes];
+  for (unsigned lane = 0; lane < to.count(); lane++) {
+    Reg made = make(lane);
+    bool is_temporary = made >= ASSAY_REG_TEMPORARIES && made < ASSAY_REG_LANES;
+    results[lane] = is_temporary ? made : lift.make(ASSAY_UOP_copy, 8, value(made));
+  }
+  to.put_all({results, to.count()});
+  to.finish();
+  return true;
+}
+
 } // namespace binary

@@ -64,10 +64,8 @@ const std::unordered_set<std::string_view> &known_never_returning() {
 }
 
 bool is_never_returning_name(std::string_view name) {
-  return known_never_returning().contains(name) || name.starts_with("_ZSt17__throw_") ||
-         name.starts_with("_ZSt16__throw_") || name.starts_with("_ZSt20__throw_") ||
-         name.starts_with("_ZSt19__throw_") || name.starts_with("_ZSt24__throw_") ||
-         name.starts_with("_ZSt25__throw_") || name.starts_with("_ZSt28__throw_");
+  bool throws = name.starts_with("_ZSt") && name.find("__throw_") != name.npos; // of libstdc++
+  return throws || known_never_returning().contains(name);
 }
 
 bool is_cold_name(std::string_view name) {

@@ -283,6 +283,10 @@ private:
     for (const auto &[reason, functions] : s.why_not)
       table.row({"  " + reason, count(functions), share_text(functions, s.functions),
                  s.meanings.at(reason)});
+    table.row({"bytes of code", base::format_bytes(double(s.figures.code_bytes)), "", ""});
+    table.row({"  reached", base::format_bytes(double(s.figures.reached_bytes)),
+               share_text(s.figures.reached_bytes, s.figures.code_bytes),
+               "the rest is padding, or code that nothing known leads to"});
     table.row({"instructions", count(s.figures.instructions), "", ""});
     table.row({"  opaque", count(s.figures.opaque_instructions),
                share_text(s.figures.opaque_instructions, s.figures.instructions),

@@ -64,7 +64,9 @@ ExplainedFunction nested() {
   function.lines[6].accesses = {2};
   function.definitions = {{"r14.0", 0x400ab0, "argument", false},
                           {"rsi.3", 0x400b3f, "load", true}};
-  function.figures = {.instructions = 9,
+  function.figures = {.code_bytes = 801,
+                      .reached_bytes = 700,
+                      .instructions = 9,
                       .opaque_instructions = 0,
                       .loops = 2,
                       .jump_tables = 0,
