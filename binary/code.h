@@ -49,6 +49,11 @@ constexpr VariableSet bit(unsigned variable) {
   return VariableSet{1} << variable;
 }
 
+// What a call keeps, by the System V ABI; it leaves everything else anew.
+constexpr VariableSet kKeptByCalls = bit(ASSAY_REG_RBX) | bit(ASSAY_REG_RSP) | bit(ASSAY_REG_RBP) |
+                                     bit(12) | bit(13) | bit(14) | bit(15) | bit(kControl) |
+                                     bit(kFs) | bit(kGs);
+
 // The variable that a register of micro-ops belongs to; kVariables for temporaries and constants.
 constexpr unsigned variable_of(unsigned reg) {
   if (reg <= ASSAY_REG_GS)
@@ -76,6 +81,7 @@ struct Instruction {
   VariableSet reads = 0, writes = 0; // of an opaque one only
 
   uint64_t end() const { return address + length; }
+  bool is_call() const { return flow == Flow::call || flow == Flow::indirect_call; }
 };
 
 struct Code {

@@ -100,7 +100,7 @@ ExprId Forms::micro_op(uint32_t at, const assay_uop &uop) {
   return stops ? leaf(result, width_of(node.most)) : form;
 }
 
-// With what the second walk knows of the definitions that come before.
+// With what this walk knows of the definitions that come before.
 ExprId Forms::substituted(ExprId form) {
   const Expr node = expressions_[form];
   switch (node.kind) {
@@ -309,33 +309,23 @@ std::optional<Condition> Forms::condition(uint32_t at) {
   case ASSAY_UOP_if_e: break;
   case ASSAY_UOP_if_ne: result.op = Op::not_equal; break;
   case ASSAY_UOP_if_b:
+  case ASSAY_UOP_if_l: result.op = Op::less; break;
   case ASSAY_UOP_if_ae:
+  case ASSAY_UOP_if_ge: result.op = Op::greater_equal; break;
   case ASSAY_UOP_if_be:
+  case ASSAY_UOP_if_le: result.op = Op::less_equal; break;
   case ASSAY_UOP_if_a:
-    result.op = asked.op == ASSAY_UOP_if_b    ? Op::less
-                : asked.op == ASSAY_UOP_if_ae ? Op::greater_equal
-                : asked.op == ASSAY_UOP_if_be ? Op::less_equal
-                                              : Op::greater;
-    break;
+  case ASSAY_UOP_if_g: result.op = Op::greater; break;
   case ASSAY_UOP_if_s: // of a difference only without overflow
   case ASSAY_UOP_if_ns:
     if (!of_zero)
       return std::nullopt;
     result.op = asked.op == ASSAY_UOP_if_s ? Op::less : Op::greater_equal;
-    result.is_signed = true;
-    break;
-  case ASSAY_UOP_if_l:
-  case ASSAY_UOP_if_ge:
-  case ASSAY_UOP_if_le:
-  case ASSAY_UOP_if_g:
-    result.op = asked.op == ASSAY_UOP_if_l    ? Op::less
-                : asked.op == ASSAY_UOP_if_ge ? Op::greater_equal
-                : asked.op == ASSAY_UOP_if_le ? Op::less_equal
-                                              : Op::greater;
-    result.is_signed = true;
     break;
   default: return std::nullopt;
   }
+  result.is_signed = asked.op == ASSAY_UOP_if_s || asked.op == ASSAY_UOP_if_ns ||
+                     (asked.op >= ASSAY_UOP_if_l && asked.op <= ASSAY_UOP_if_g);
   result.left = result.is_signed ? expressions_.sign_extend(left, flags.width)
                                  : expressions_.zero_extend(left, flags.width);
   result.right = result.is_signed ? expressions_.sign_extend(right, flags.width)

@@ -46,7 +46,7 @@ public:
       const Instruction &instruction = code_.instructions[step.instruction];
       for (const assay_uop &uop : code_.uops_of(instruction))
         execute(uop, step.taken);
-      if (instruction.flow == Flow::call || instruction.flow == Flow::indirect_call)
+      if (instruction.is_call())
         after_call();
       if (instruction.opaque)
         for (unsigned reg = 0; reg < registers_.size(); reg++)
@@ -124,8 +124,9 @@ private:
     state_++;
   }
   void after_call() {
-    for (unsigned reg : {0u, 1u, 2u, 6u, 7u, 8u, 9u, 10u, 11u, unsigned{ASSAY_REG_FLAGS}})
-      registers_[reg] = expressions.unknown();
+    for (unsigned reg = 0; reg <= ASSAY_REG_FLAGS; reg++)
+      if (!(kKeptByCalls & bit(reg)))
+        registers_[reg] = expressions.unknown();
     registers_[ASSAY_REG_RSP] = expressions.add(registers_[ASSAY_REG_RSP], expressions.constant(8));
     // What was spilled to the stack stays; what may be seen through pointers does not.
     state_++;
@@ -253,8 +254,8 @@ void execute(const Code &code, const Instruction &instruction, Constants &consta
     constants[uop.dst] = made;
   }
   VariableSet written = instruction.opaque ? instruction.writes : 0;
-  if (instruction.flow == Flow::call || instruction.flow == Flow::indirect_call)
-    written = 0xfc7; // all but rbx, rsp, rbp, r12 … r15
+  if (instruction.is_call())
+    written = ~kKeptByCalls;
   for (unsigned reg = 0; reg < constants.size(); reg++)
     if (written & bit(reg))
       constants[reg] = {Constant::varies, 0};

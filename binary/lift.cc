@@ -7,7 +7,9 @@
 
 #include "binary/lift.h"
 
+#include <algorithm>
 #include <climits>
+#include <iterator>
 
 namespace binary {
 
@@ -37,6 +39,13 @@ Reg register_of(ZydisRegister reg) {
 
 bool is_high_byte(ZydisRegister reg) {
   return reg >= ZYDIS_REGISTER_AH && reg <= ZYDIS_REGISTER_BH;
+}
+
+std::optional<assay_uop_code> condition_among(const ZydisMnemonic (&all)[16], ZydisMnemonic one) {
+  auto found = std::find(std::begin(all), std::end(all), one);
+  if (found == std::end(all))
+    return std::nullopt;
+  return static_cast<assay_uop_code>(ASSAY_UOP_if_o + (found - all));
 }
 
 Lift::Lift(const ZydisDecodedInstruction &decoded_instruction, const ZydisDecodedOperand *all,

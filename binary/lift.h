@@ -10,6 +10,7 @@
 #include <Zydis/Zydis.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace binary {
@@ -107,6 +108,9 @@ private:
 // for others. Vector registers yield their lane 0.
 Reg register_of(ZydisRegister reg);
 bool is_high_byte(ZydisRegister reg);
+
+// The condition of an instruction that is one of 16, which stand in the order of their encoding.
+std::optional<assay_uop_code> condition_among(const ZydisMnemonic (&all)[16], ZydisMnemonic one);
 
 // Each: whether it lifted the instruction.
 bool lift_integer(Lift &lift);

@@ -19,10 +19,7 @@ std::optional<assay_uop_code> branch_condition(ZydisMnemonic mnemonic) {
       ZYDIS_MNEMONIC_JZ, ZYDIS_MNEMONIC_JNZ, ZYDIS_MNEMONIC_JBE, ZYDIS_MNEMONIC_JNBE,
       ZYDIS_MNEMONIC_JS, ZYDIS_MNEMONIC_JNS, ZYDIS_MNEMONIC_JP,  ZYDIS_MNEMONIC_JNP,
       ZYDIS_MNEMONIC_JL, ZYDIS_MNEMONIC_JNL, ZYDIS_MNEMONIC_JLE, ZYDIS_MNEMONIC_JNLE};
-  for (int i = 0; i < 16; i++)
-    if (mnemonic == kBranches[i])
-      return static_cast<assay_uop_code>(ASSAY_UOP_if_o + i);
-  return std::nullopt;
+  return condition_among(kBranches, mnemonic);
 }
 
 uint64_t target_of(const Lift &lift) {

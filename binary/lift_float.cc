@@ -88,26 +88,13 @@ bool rounds_otherwise(const Lift &lift) {
   return lift.decoded.avx.rounding.mode != ZYDIS_ROUNDING_MODE_INVALID;
 }
 
-template <class Make> bool packed(Lift &lift, unsigned element, Make make) {
-  LanesWritten to(lift, element);
-  for (unsigned lane = 0; lane < to.count(); lane++) {
-    unsigned mark = lift.mark_temporaries();
-    Reg place = to.place(lane);
-    make(place, lane);
-    to.put(lane, place);
-    lift.release_temporaries(mark);
-  }
-  to.finish();
-  return true;
-}
-
 bool compute(Lift &lift, FloatOp op) {
   bool is_root = op.op == ASSAY_UOP_float_root;
   if (rounds_otherwise(lift) || (op.scalar && lift.mask))
     return false;
   if (!op.scalar && is_root) {
     LanesRead from(lift, 1);
-    return packed(lift, op.element, [&](Reg place, unsigned lane) {
+    return lane_by_lane(lift, op.element, [&](Reg place, unsigned lane) {
       lift.emit(op.op, op.element, place, value(from[lane]));
     });
   }
@@ -115,7 +102,7 @@ bool compute(Lift &lift, FloatOp op) {
   LanesRead a(lift, first);
   LanesRead b(lift, first + 1, op.scalar ? op.element : lift.bytes(first + 1));
   if (!op.scalar)
-    return packed(lift, op.element, [&](Reg place, unsigned lane) {
+    return lane_by_lane(lift, op.element, [&](Reg place, unsigned lane) {
       lift.emit(op.op, op.element, place, value(a[lane]), value(b[lane]));
     });
   LanesWritten to(lift, op.element);
@@ -139,7 +126,7 @@ bool compute_fused(Lift &lift, FusedOp op) {
     lift.emit3(ASSAY_UOP_float_fma, op.element, place, a, b, c);
   };
   if (!op.scalar)
-    return packed(lift, op.element, make);
+    return lane_by_lane(lift, op.element, make);
   LanesWritten to(lift, op.element);
   Reg result = lift.temporary();
   make(result, 0);
@@ -160,7 +147,7 @@ bool compare(Lift &lift, unsigned element, bool scalar) {
                predicate);
   };
   if (!scalar)
-    return packed(lift, element, make);
+    return lane_by_lane(lift, element, make);
   LanesWritten to(lift, element);
   Reg result = lift.temporary();
   make(result, 0);
@@ -187,7 +174,7 @@ bool round(Lift &lift, unsigned element, bool scalar) {
                mode);
   };
   if (!scalar)
-    return packed(lift, element, make);
+    return lane_by_lane(lift, element, make);
   LanesRead rest(lift, lift.operand_count == 4 ? 1 : 0);
   LanesWritten to(lift, element);
   Reg result = lift.temporary();
@@ -284,7 +271,7 @@ bool convert_words(Lift &lift, assay_uop_code op) {
   if (rounds_otherwise(lift))
     return false;
   LanesRead from(lift, 1);
-  return packed(lift, 4, [&](Reg place, unsigned lane) {
+  return lane_by_lane(lift, 4, [&](Reg place, unsigned lane) {
     Reg low = lift.make3(op, 4, from[lane], ASSAY_REG_ZERO, ASSAY_REG_ZERO, 4);
     Reg high = lift.make(ASSAY_UOP_shr, 8, value(from[lane]), Value::of(32));
     lift.emit3(op, 4, high, high, ASSAY_REG_ZERO, ASSAY_REG_ZERO, 4);

@@ -310,7 +310,7 @@ bool is_segment_move(const Lift &lift) {
 }
 
 // The condition of a cmovcc or setcc.
-int condition_of(ZydisMnemonic mnemonic) {
+std::optional<assay_uop_code> condition_of(ZydisMnemonic mnemonic) {
   static constexpr ZydisMnemonic kMoves[] = {
       ZYDIS_MNEMONIC_CMOVO, ZYDIS_MNEMONIC_CMOVNO, ZYDIS_MNEMONIC_CMOVB,  ZYDIS_MNEMONIC_CMOVNB,
       ZYDIS_MNEMONIC_CMOVZ, ZYDIS_MNEMONIC_CMOVNZ, ZYDIS_MNEMONIC_CMOVBE, ZYDIS_MNEMONIC_CMOVNBE,
@@ -321,18 +321,15 @@ int condition_of(ZydisMnemonic mnemonic) {
       ZYDIS_MNEMONIC_SETZ, ZYDIS_MNEMONIC_SETNZ, ZYDIS_MNEMONIC_SETBE, ZYDIS_MNEMONIC_SETNBE,
       ZYDIS_MNEMONIC_SETS, ZYDIS_MNEMONIC_SETNS, ZYDIS_MNEMONIC_SETP,  ZYDIS_MNEMONIC_SETNP,
       ZYDIS_MNEMONIC_SETL, ZYDIS_MNEMONIC_SETNL, ZYDIS_MNEMONIC_SETLE, ZYDIS_MNEMONIC_SETNLE};
-  for (int i = 0; i < 16; i++)
-    if (mnemonic == kMoves[i] || mnemonic == kSets[i])
-      return i;
-  return -1;
+  auto moved = condition_among(kMoves, mnemonic);
+  return moved ? moved : condition_among(kSets, mnemonic);
 }
 
 bool conditional(Lift &lift) {
-  int number = condition_of(lift.decoded.mnemonic);
-  if (number < 0)
+  auto test = condition_of(lift.decoded.mnemonic);
+  if (!test)
     return false;
-  auto test = static_cast<assay_uop_code>(ASSAY_UOP_if_o + number);
-  Reg holds = lift.make(test, 8, value(kFlagsRegister));
+  Reg holds = lift.make(*test, 8, value(kFlagsRegister));
   if (lift.operand_count == 1) {
     lift.finish(0, holds);
     return true;

@@ -110,20 +110,15 @@ void LanesWritten::finish(unsigned lanes) {
 bool add_neighbours(Lift &lift, assay_uop_code op, unsigned element) {
   unsigned first = first_source(lift, 2);
   LanesRead a(lift, first), b(lift, first + 1);
-  LanesWritten to(lift, element);
-  Reg results[kMostLanes];
-  for (unsigned lane = 0; lane < to.count(); lane++) {
+  return rearrange(lift, element, [&](unsigned lane) {
     const LanesRead &from = lane & 1 ? b : a;
     Reg low = from[lane & ~1u], high = from[lane | 1], even = low, odd = high;
     if (element == 4) {
       even = lift.make3(ASSAY_UOP_lane_shuffle32, 8, low, high, ASSAY_REG_ZERO);
       odd = lift.make3(ASSAY_UOP_lane_shuffle32, 8, low, high, ASSAY_REG_ZERO, 3);
     }
-    results[lane] = lift.make(op, element, value(even), value(odd));
-  }
-  to.put_all({results, to.count()});
-  to.finish();
-  return true;
+    return lift.make(op, element, value(even), value(odd));
+  });
 }
 
 } // namespace binary

@@ -64,6 +64,20 @@ inline unsigned first_source(const Lift &lift, unsigned sources) {
   return lift.operand_count > sources ? 1 : 0;
 }
 
+// Operand 0 as a result each of whose lanes is made of that lane of the sources alone: make(place, lane).
+template <class Make> bool lane_by_lane(Lift &lift, unsigned element, Make make) {
+  LanesWritten to(lift, element);
+  for (unsigned lane = 0; lane < to.count(); lane++) {
+    unsigned mark = lift.mark_temporaries();
+    Reg place = to.place(lane);
+    make(place, lane);
+    to.put(lane, place);
+    lift.release_temporaries(mark);
+  }
+  to.finish();
+  return true;
+}
+
 // Operand 0 as a result whose lanes may be made of any lanes of the sources: make(lane) for each, and
 // only then are they put.
 template <class Make> bool rearrange(Lift &lift, unsigned element, Make make) {

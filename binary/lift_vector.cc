@@ -130,41 +130,24 @@ bool is_zeroing_idiom(const Lift &lift, LaneOp op) {
          lift.operand(first).reg.value == lift.operand(first + 1).reg.value;
 }
 
-bool lane_by_lane(Lift &lift, LaneOp op) {
+bool combine(Lift &lift, LaneOp op) {
+  if (is_zeroing_idiom(lift, op)) // depends on nothing
+    return lane_by_lane(lift, op.element, [&](Reg place, unsigned) {
+      lift.emit(ASSAY_UOP_copy, 8, place, Value::of(0));
+    });
   unsigned first = first_source(lift, 2);
-  LanesWritten to(lift, op.element);
-  if (is_zeroing_idiom(lift, op)) { // depends on nothing
-    Reg base = register_of(lift.operand(0).reg.value);
-    for (unsigned lane = 0; lane < to.count(); lane++)
-      lift.emit(ASSAY_UOP_copy, 8, static_cast<Reg>(base + lane), Value::of(0));
-    to.finish();
-    return true;
-  }
   LanesRead a(lift, first), b(lift, first + 1);
-  for (unsigned lane = 0; lane < to.count(); lane++) {
-    unsigned mark = lift.mark_temporaries();
-    Reg place = to.place(lane);
+  return lane_by_lane(lift, op.element, [&](Reg place, unsigned lane) {
     lift.emit(op.op, width_of(op), place, value(a[lane]), value(b[lane]));
-    to.put(lane, place);
-    lift.release_temporaries(mark);
-  }
-  to.finish();
-  return true;
+  });
 }
 
 // One source, and a micro-op with a small constant.
 bool unary(Lift &lift, assay_uop_code op, unsigned element) {
   LanesRead from(lift, 1);
-  LanesWritten to(lift, element);
-  for (unsigned lane = 0; lane < to.count(); lane++) {
-    unsigned mark = lift.mark_temporaries();
-    Reg place = to.place(lane);
+  return lane_by_lane(lift, element, [&](Reg place, unsigned lane) {
     lift.emit(op, element, place, value(from[lane]));
-    to.put(lane, place);
-    lift.release_temporaries(mark);
-  }
-  to.finish();
-  return true;
+  });
 }
 
 // By one count for all elements: a constant, or the low lane of xmm or memory.
@@ -178,60 +161,36 @@ bool shift(Lift &lift, assay_uop_code op, unsigned element) {
     LanesRead counts(lift, first + 1);
     count = value(lift.make(ASSAY_UOP_copy, 8, value(counts[0]))); // may be overwritten
   }
-  LanesWritten to(lift, element);
-  for (unsigned lane = 0; lane < to.count(); lane++) {
-    unsigned mark = lift.mark_temporaries();
-    Reg place = to.place(lane);
+  return lane_by_lane(lift, element, [&](Reg place, unsigned lane) {
     lift.emit(op, element, place, value(from[lane]), count);
-    to.put(lane, place);
-    lift.release_temporaries(mark);
-  }
-  to.finish();
-  return true;
+  });
 }
 
 bool rotate(Lift &lift, unsigned element, bool left) {
   LanesRead from(lift, 1);
   auto count = static_cast<int64_t>(lift.constant(2)) % (8 * element);
-  LanesWritten to(lift, element);
-  for (unsigned lane = 0; lane < to.count(); lane++) {
-    unsigned mark = lift.mark_temporaries();
-    Reg place = to.place(lane);
+  return lane_by_lane(lift, element, [&](Reg place, unsigned lane) {
     lift.emit(ASSAY_UOP_lane_rol, element, place, value(from[lane]),
               Value::of(left ? count : 8 * element - count));
-    to.put(lane, place);
-    lift.release_temporaries(mark);
-  }
-  to.finish();
-  return true;
+  });
 }
 
 // packsswb …: of each block, the elements of operand 1 and then of operand 2, narrowed.
 bool pack(Lift &lift, assay_uop_code op, unsigned element) {
   unsigned first = first_source(lift, 2);
   LanesRead a(lift, first), b(lift, first + 1);
-  LanesWritten to(lift, element);
-  Reg results[kMostLanes];
-  for (unsigned lane = 0; lane < to.count(); lane++) {
+  return rearrange(lift, element, [&](unsigned lane) {
     const LanesRead &from = lane & 1 ? b : a;
-    results[lane] = lift.make(op, element, value(from[lane & ~1u]), value(from[lane | 1]));
-  }
-  to.put_all({results, to.count()});
-  to.finish();
-  return true;
+    return lift.make(op, element, value(from[lane & ~1u]), value(from[lane | 1]));
+  });
 }
 
 bool shuffle_bytes(Lift &lift) {
   unsigned first = first_source(lift, 2);
   LanesRead from(lift, first), which(lift, first + 1);
-  LanesWritten to(lift, 1);
-  Reg results[kMostLanes];
-  for (unsigned lane = 0; lane < to.count(); lane++)
-    results[lane] =
-        lift.make3(ASSAY_UOP_lane_shuffle8, 8, from[lane & ~1u], from[lane | 1], which[lane]);
-  to.put_all({results, to.count()});
-  to.finish();
-  return true;
+  return rearrange(lift, 1, [&](unsigned lane) {
+    return lift.make3(ASSAY_UOP_lane_shuffle8, 8, from[lane & ~1u], from[lane | 1], which[lane]);
+  });
 }
 
 // vpermd, vpermps: elements of 32 bits of operand 2, from anywhere, that operand 1 names.
@@ -323,43 +282,28 @@ bool test(Lift &lift) {
 
 bool ternary(Lift &lift, unsigned element) {
   auto table = static_cast<int32_t>(lift.constant(3) & 0xff);
-  LanesWritten to(lift, element);
-  Reg base = register_of(lift.operand(0).reg.value);
-  if (table == 0 || table == 0xff) {
+  if (table == 0 || table == 0xff) { // depends on nothing
     if (lift.mask)
       return false;
-    for (unsigned lane = 0; lane < to.count(); lane++)
-      lift.emit(ASSAY_UOP_copy, 8, static_cast<Reg>(base + lane), Value::of(table ? -1 : 0));
-    to.finish();
-    return true;
+    return lane_by_lane(lift, element, [&](Reg place, unsigned) {
+      lift.emit(ASSAY_UOP_copy, 8, place, Value::of(table ? -1 : 0));
+    });
   }
-  LanesRead b(lift, 1), c(lift, 2);
-  for (unsigned lane = 0; lane < to.count(); lane++) {
-    unsigned mark = lift.mark_temporaries();
-    Reg place = to.place(lane);
-    lift.emit3(ASSAY_UOP_lane_ternary, 8, place, static_cast<Reg>(base + lane), b[lane], c[lane],
-               table);
-    to.put(lane, place);
-    lift.release_temporaries(mark);
-  }
-  to.finish();
-  return true;
+  LanesRead a(lift, 0), b(lift, 1), c(lift, 2);
+  return lane_by_lane(lift, element, [&](Reg place, unsigned lane) {
+    lift.emit3(ASSAY_UOP_lane_ternary, 8, place, a[lane], b[lane], c[lane], table);
+  });
 }
 
 bool carryless(Lift &lift) {
   unsigned first = lift.operand_count == 4 ? 1 : 0;
   LanesRead a(lift, first), b(lift, first + 1);
   uint64_t order = lift.constant(first + 2);
-  LanesWritten to(lift, 8);
-  Reg results[kMostLanes];
-  for (unsigned lane = 0; lane < to.count(); lane++) {
+  return rearrange(lift, 8, [&](unsigned lane) {
     unsigned block = lane & ~1u;
-    results[lane] = lift.make(lane & 1 ? ASSAY_UOP_carryless_high : ASSAY_UOP_carryless, 8,
-                              value(a[block + (order & 1)]), value(b[block + (order >> 4 & 1)]));
-  }
-  to.put_all({results, to.count()});
-  to.finish();
-  return true;
+    return lift.make(lane & 1 ? ASSAY_UOP_carryless_high : ASSAY_UOP_carryless, 8,
+                     value(a[block + (order & 1)]), value(b[block + (order >> 4 & 1)]));
+  });
 }
 
 // vpmovqd, vpmovwb …: elements cut to half their size.
@@ -434,7 +378,7 @@ bool lift_vector(Lift &lift) {
       ZydisRegisterGetClass(lift.operand(0).reg.value) == ZYDIS_REGCLASS_MASK)
     return false; // comparisons of EVEX: masks
   if (auto op = binary_op(lift.decoded.mnemonic))
-    return lane_by_lane(lift, *op);
+    return combine(lift, *op);
   switch (lift.decoded.mnemonic) {
   case ZYDIS_MNEMONIC_PABSB:
   case ZYDIS_MNEMONIC_VPABSB: return unary(lift, ASSAY_UOP_lane_abs, 1);

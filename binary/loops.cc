@@ -166,10 +166,8 @@ public:
     for (uint32_t node : component)
       if (node != head) {
         copy_of[node] = static_cast<uint32_t>(successors_.size());
-        auto edges = successors_[node];
-        successors_.push_back(std::move(edges));
-        uint32_t what = original[node];
-        original.push_back(what);
+        successors_.push_back(Edges::value_type(successors_[node]));
+        original.push_back(uint32_t{original[node]});
         level_of_.push_back(region.level);
         region.nodes.push_back(copy_of[node]);
       }

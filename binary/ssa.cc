@@ -13,14 +13,7 @@
 namespace binary {
 namespace {
 
-constexpr VariableSet kKeptByCalls = bit(ASSAY_REG_RBX) | bit(ASSAY_REG_RSP) | bit(ASSAY_REG_RBP) |
-                                     bit(12) | bit(13) | bit(14) | bit(15) | bit(kControl) |
-                                     bit(kFs) | bit(kGs);
 constexpr VariableSet kAll = bit(kVariables) - 1;
-
-bool is_call(const Instruction &instruction) {
-  return instruction.flow == Flow::call || instruction.flow == Flow::indirect_call;
-}
 
 // What a call defines anew.
 VariableSet left_by_call(const Instruction &call) {
@@ -80,7 +73,7 @@ Effects effects_of(const Code &code, const Instruction &instruction) {
     effects.reads |= instruction.reads & ~effects.writes;
     effects.writes |= instruction.writes;
   }
-  if (is_call(instruction))
+  if (instruction.is_call())
     effects.writes |= left_by_call(instruction);
   return effects;
 }
@@ -314,7 +307,7 @@ private:
     }
     if (instruction.opaque)
       define(instruction.writes, ValueKind::opaque, node, index);
-    if (is_call(instruction)) {
+    if (instruction.is_call()) {
       define(left_by_call(instruction), ValueKind::call, node, index);
       current_[ASSAY_REG_RSP] = stack_pointer;
     }
