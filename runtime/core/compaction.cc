@@ -120,7 +120,7 @@ private:
     return false;
   }
   bool add(const AssayHeapFreeContext &r) {
-    Pair *p = find<Pair, kPairs>(pairs_, r.context << 32 | r.free_context);
+    Pair *p = find(pairs_, kPairs, r.context << 32 | r.free_context, kPairs);
     if (p) {
       p->sums = {r.context, r.free_context, p->sums.count + r.count, p->sums.bytes + r.bytes};
       return true;
@@ -128,8 +128,8 @@ private:
     return false;
   }
   bool add(const AssayEvent &r, const FileRecord &record) {
-    Named *n = find<Named, kEvents>(events_, r.context << 32 |
-                                                 assay_checksum(record.tail, record.tail_size, 0));
+    uint64_t name = assay_checksum(record.tail, record.tail_size, 0);
+    Named *n = find(events_, kEvents, r.context << 32 | name, kEvents);
     if (n) {
       n->sums = {r.context, n->sums.count + r.count, n->sums.weight + r.weight};
       n->name = record.tail;

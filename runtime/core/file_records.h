@@ -1,7 +1,10 @@
 // The records of our own file, read back to be rewritten (ProfileFile::replace).
 #pragma once
 
+#include <sys/mman.h>
+
 #include "abi/records.h"
+#include "runtime/core/syscall.h"
 
 namespace assay {
 
@@ -31,13 +34,20 @@ inline bool take_record(const uint8_t *&from, const uint8_t *end, FileRecord &r)
   return true;
 }
 
-// Calls f for each record until it says false. False then, and when the records do not fill the file: it
-// is to stay as it is.
+// Calls f for each record of a mapped file until it says false. False then, and when the records do not
+// fill the file: it is to stay as it is. What was read counts as the program's memory, so it is let go; who
+// reads it again gets it from the file again.
 template <typename F> bool each_record(const uint8_t *from, size_t size, F f) {
-  const uint8_t *end = from + size;
-  for (FileRecord r; from < end;)
+  constexpr uint64_t kPage = 4096, kStep = 256 << 10;
+  const uint8_t *end = from + size, *begin = from - (uint64_t)from % kPage, *next = begin + kStep;
+  for (FileRecord r; from < end;) {
     if (!take_record(from, end, r) || !f(r))
       return false;
+    if (from >= next) {
+      sys::advise((void *)begin, (size_t)(from - begin) / kPage * kPage, MADV_DONTNEED);
+      next = from + kStep;
+    }
+  }
   return true;
 }
 

@@ -5,14 +5,13 @@
 
 namespace assay {
 
-// The entry of a key in a table of kSlots, a power of two up to 2^24, which start as zeros; a new one
-// where there is none. Null when there is no room within kProbes.
-template <typename Entry, uint64_t kSlots, uint64_t kProbes = kSlots>
-Entry *find(Entry *table, uint64_t key) {
+// The entry of a key in a table of `slots`, a power of two up to 2^24, which start as zeros; a new one where
+// there is none. Null when there is no room within `probes`.
+template <typename Entry> Entry *find(Entry *table, uint64_t slots, uint64_t key, uint64_t probes) {
   key = key ? key : 1;
   uint64_t at = key * 0x9e3779b97f4a7c15ULL >> 40;
-  for (uint64_t i = 0; i < kProbes; i++) {
-    Entry &e = table[(at + i) % kSlots];
+  for (uint64_t i = 0; i < probes; i++) {
+    Entry &e = table[(at + i) % slots];
     if (!e.key)
       e.key = key;
     if (e.key == key)

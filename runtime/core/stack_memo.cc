@@ -4,25 +4,28 @@ namespace assay {
 
 constinit StackMemos stack_memos = {};
 
-void StackReads::begin(uint64_t frame) {
+void StackReads::begin(uint64_t frame, Batch *far) {
   too_many_ = newest_is_half_ = false;
-  halves_ = used_ = pairs_ = 0;
+  halves_ = used_ = batches_ = 0;
+  far_ = far;
   frame_ = frame;
   furthest_ = newest_ = 0;
 }
 
 // The first of a batch fills it up.
 void StackReads::put(uint32_t number, uint64_t at, Part part, __m128i words) {
-  for (uint32_t i = number; i == number || (number % kBatch == 0 && i < number + kBatch); i++) {
-    offsets_[i] = (int32_t)(at - frame_);
-    parts_[i] = part;
-    words_[i] = words;
+  Batch &b = batch(number / kBatch);
+  const uint32_t place = number % kBatch;
+  for (uint32_t i = place; i < (place == 0 ? kBatch : place + 1); i++) {
+    b.offsets[i] = (int32_t)(at - frame_);
+    b.parts[i] = part;
+    b.words[i] = words;
   }
 }
 
 void StackReads::add(uint64_t at, uint64_t value) {
   constexpr uint64_t kPage = 4096;
-  const bool in_page = pairs_ && at / kPage == newest_ / kPage;
+  const bool in_page = batches_ && at / kPage == newest_ / kPage;
   if (at - frame_ > INT32_MAX)
     too_many_ = true;
   if (too_many_)
@@ -33,14 +36,14 @@ void StackReads::add(uint64_t at, uint64_t value) {
     halves_--;
   } else {
     if (!in_page)
-      used_ = pairs_;
-    if (used_ == kMost) {
+      used_ = batches_ * kBatch;
+    if (used_ == (kNear + kFar) * kBatch) {
       too_many_ = true;
       return;
     }
     bool has_next = at % kPage <= kPage - 16; // in its page
     put(used_, has_next ? at : at - 8, has_next ? kLow : kHigh, _mm_set1_epi64x((long long)value));
-    pairs_ = (used_++ / kBatch + 1) * kBatch;
+    batches_ = used_++ / kBatch + 1;
     newest_is_half_ = true;
     halves_++;
   }
@@ -49,12 +52,28 @@ void StackReads::add(uint64_t at, uint64_t value) {
   furthest_ = furthest_ < at ? at : furthest_;
 }
 
+// When all are handed out, beginnings share them. So do two threads that come at once, which take one each.
+uint8_t MemoPool::first_time(uint64_t beginning) {
+  constexpr uint32_t kMemos = 1 << kBits;
+  uint32_t next = __atomic_load_n(&used_, __ATOMIC_RELAXED);
+  next = next < kMemos ? __atomic_fetch_add(&used_, 1, __ATOMIC_RELAXED) : kMemos;
+  uint8_t number = (uint8_t)((next < kMemos ? next : beginning >> (64 - kBits)) + 1);
+  __atomic_store_n(&index_[beginning >> (64 - kIndexBits)], number, __ATOMIC_RELAXED);
+  return number;
+}
+
+void MemoPool::give_back_all() {
+  for (uint32_t i = 0; i < used_ && i < 1 << kBits; i++)
+    give_back(memos_[i]);
+}
+
 void begin_memo(StackMemo &memo, uint64_t frame, uint32_t type, uint32_t origin) {
   memo.generation = __atomic_load_n(&stack_memos.generation, __ATOMIC_RELAXED);
   memo.context = 0; // until it is complete
   memo.type = type;
   memo.origin = origin;
-  memo.reads.begin(frame);
+  MemoPool &pool = stack_memos.of_main.owns(memo) ? stack_memos.of_main : stack_memos.of_others;
+  memo.reads.begin(frame, pool.far_of(memo));
 }
 
 void end_memo(StackMemo &memo, uint32_t context) {
@@ -66,13 +85,8 @@ void forget_memos() {
 }
 
 void give_back_all_memos() {
-  auto give_back_taken = [](auto &memos) {
-    for (StackMemo &memo : memos)
-      if (memo.taken) // the pages of the others stay as they are
-        give_back(memo);
-  };
-  give_back_taken(stack_memos.of_main);
-  give_back_taken(stack_memos.of_others);
+  stack_memos.of_main.give_back_all();
+  stack_memos.of_others.give_back_all();
 }
 
 } // namespace assay

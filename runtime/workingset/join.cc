@@ -68,40 +68,32 @@ template <typename F> void each_run(const FileRecord &r, F f) {
 // many, all stay.
 class LastRuns {
 public:
-  bool create() { return (slots_ = (Slot *)reserve(kSlots * sizeof(Slot))) != nullptr; }
+  bool create() { return (slots_ = (Slot *)reserve(kMost * sizeof(Slot))) != nullptr; }
   ~LastRuns() {
     if (slots_)
-      sys::unmap(slots_, kSlots * sizeof(Slot));
+      sys::unmap(slots_, kMost * sizeof(Slot));
   }
   LastRuns() = default;
   LastRuns(const LastRuns &) = delete;
   LastRuns &operator=(const LastRuns &) = delete;
 
-  // Notes all runs of the snapshot that the record's tick falls into; r is the first of its records. They
-  // follow each other among the records of owners.
+  // Notes all runs of the snapshot that the record's tick falls into; r is the first of its records.
   void note_snapshot(const FileRecord &r, const uint8_t *end) {
-    if (used_ > kSlots / 4) { // what other snapshots left does no harm, but takes room
-      empty_span(slots_, kSlots * sizeof(Slot));
-      used_ = 0;
-    }
-    const uint8_t *rest = r.fixed - sizeof r.header;
-    uint64_t snapshot = joined(r.as<AssayWorkingSetOwners>().tick);
-    for (FileRecord next; take_record(rest, end, next);) {
-      if (next.header.kind != ASSAY_RECORD_WorkingSetOwners)
-        continue;
-      uint64_t tick = next.as<AssayWorkingSetOwners>().tick;
-      if (joined(tick) != snapshot)
-        return;
-      each_run(next, [&](const Run &run) {
-        if (Slot *slot = slot_of(tick, run))
+    empty_span(slots_, count_ * sizeof(Slot));
+    uint64_t bytes = 0;
+    each_of_snapshot(r, end, [&](const FileRecord &of_it) { bytes += of_it.tail_size; });
+    for (count_ = kFewest; count_ < bytes && count_ < kMost;) // a run takes three bytes or more
+      count_ *= 2;
+    each_of_snapshot(r, end, [&](const FileRecord &of_it) {
+      each_run(of_it, [&](const Run &run) {
+        if (Slot *slot = slot_of(run))
           slot->number = noted_;
         noted_++;
-        used_++;
       });
-    }
+    });
   }
-  bool is_last(uint64_t tick, const Run &run, uint64_t number) {
-    Slot *slot = slot_of(tick, run);
+  bool is_last(const Run &run, uint64_t number) {
+    Slot *slot = slot_of(run);
     return !slot || slot->number == number;
   }
 
@@ -109,15 +101,28 @@ private:
   struct Slot {
     uint64_t key, number;
   };
-  static constexpr uint64_t kSlots = 1 << 18;
+  static constexpr uint64_t kFewest = 1 << 10, kMost = 1 << 18;
   static constexpr uint64_t kProbes = 64; // beyond that it is too full to be worth it
-  Slot *slot_of(uint64_t tick, const Run &run) {
-    uint64_t h = (joined(tick) * 0x9e3779b97f4a7c15ULL ^ run.first) * 0xd6e8feb86659fd93ULL;
+
+  // Records of owners of one snapshot follow each other, with other records between.
+  template <typename F> static void each_of_snapshot(const FileRecord &r, const uint8_t *end, F f) {
+    const uint8_t *rest = r.fixed - sizeof r.header;
+    const uint64_t snapshot = joined(r.as<AssayWorkingSetOwners>().tick);
+    for (FileRecord next; take_record(rest, end, next);) {
+      if (next.header.kind != ASSAY_RECORD_WorkingSetOwners)
+        continue;
+      if (joined(next.as<AssayWorkingSetOwners>().tick) != snapshot)
+        return;
+      f(next);
+    }
+  }
+  Slot *slot_of(const Run &run) {
+    uint64_t h = run.first * 0xd6e8feb86659fd93ULL;
     h = (h ^ h >> 32 ^ run.count) * 0x9e3779b97f4a7c15ULL;
-    return find<Slot, kSlots, kProbes>(slots_, h ^ h >> 32);
+    return find(slots_, count_, h ^ h >> 32, kProbes);
   }
   Slot *slots_ = nullptr;
-  uint64_t noted_ = 0, used_ = 0;
+  uint64_t count_ = 0, noted_ = 0;
 };
 
 struct {
@@ -280,7 +285,7 @@ bool join_snapshots(const uint8_t *from, size_t size, ProfileFile &to) {
       owned = joined(tick);
       out.owners.begin(to, tick);
       each_run(r, [&](const Run &run) {
-        if (last.is_last(tick, run, taken++))
+        if (last.is_last(run, taken++))
           out.owners.add(run.first, run.count, (uint32_t)run.context);
       });
       out.owners.end();
