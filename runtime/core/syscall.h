@@ -79,6 +79,10 @@ inline uint32_t thread_id() {
 inline void yield() {
   call(SYS_sched_yield);
 }
+inline void sleep_ns(uint64_t below_a_second) {
+  timespec t = {0, (long)below_a_second};
+  call(SYS_nanosleep, (long)&t, 0);
+}
 [[noreturn]] inline void exit_process(int status) {
   for (;;)
     call(SYS_exit_group, status);
