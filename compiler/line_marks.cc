@@ -12,7 +12,6 @@
 
 #include "compiler/line_marks.h"
 
-#include "abi/shadow.h"
 #include "abi/sites.h"
 #include "compiler/called_accesses.h"
 #include "compiler/counting.h"
@@ -32,17 +31,9 @@ Value *is_new(IRBuilder<> &builder, Value *marks) {
 
 } // namespace
 
-LineForm line_form(uint32_t lines) {
-  switch (lines & ASSAY_LINES_FORM) {
-  case ASSAY_LINES_BITS: return {ASSAY_BITS_SHIFT, ASSAY_BITS_BASE, 64, true};
-  case ASSAY_LINES_HALF: return {ASSAY_HALF_LINES_SHIFT, ASSAY_HALF_LINES_BASE, 32, false};
-  default: return {ASSAY_LINES_SHIFT, ASSAY_LINES_BASE, 64, false};
-  }
-}
-
 LineMarks::LineMarks(Function &function, const WorkingSetOptions &options)
     : function_(function), module_(*function.getParent()), options_(options),
-      form_(line_form(options.lines)) {}
+      form_(assay_line_form(options.lines)) {}
 
 void LineMarks::mark(const Look &look) {
   BuilderAfter builder(*look.after);

@@ -2,20 +2,13 @@
 // line is new.
 #pragma once
 
+#include "abi/line_form.h"
 #include "compiler/access.h"
 #include "compiler/looks.h"
 #include "compiler/workingset_pass.h"
 #include "llvm/IR/IRBuilder.h"
 
 namespace assay::compiler {
-
-// Where a line's mark is: abi/shadow.h.
-struct LineForm {
-  uint64_t shift, base, line_bytes;
-  bool bits; // one for each line; else a byte
-};
-
-LineForm line_form(uint32_t lines);
 
 // In one function. The code comes right behind the instruction that touches.
 class LineMarks {
@@ -51,7 +44,7 @@ private:
   llvm::Function &function_;
   llvm::Module &module_;
   const WorkingSetOptions &options_;
-  const LineForm form_;
+  const AssayLineForm form_;
   llvm::Value *base_ = nullptr;
 };
 

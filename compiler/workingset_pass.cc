@@ -23,7 +23,7 @@ public:
   WorkingSetInstrumenter(Function &function, const WorkingSetOptions &options,
                          const TargetLibraryInfo &library, ScalarEvolution &evolution)
       : function_(function), layout_(function.getDataLayout()), options_(options),
-        form_(line_form(options.lines)), library_(library),
+        form_(assay_line_form(options.lines)), library_(library),
         looks_(evolution, {form_.line_bytes, options.naive,
                            // with a clock of accesses, a snapshot ends at the end of a block
                            !options.naive && !(options.lines & ASSAY_LINES_ACCESSES)}) {}
@@ -113,7 +113,7 @@ private:
   Function &function_;
   const DataLayout &layout_;
   const WorkingSetOptions &options_;
-  const LineForm form_;
+  const AssayLineForm form_;
   const TargetLibraryInfo &library_;
   Looks looks_;
   CalledAccesses called_;

@@ -6,8 +6,8 @@
 
 #include <emmintrin.h>
 
+#include "abi/line_form.h"
 #include "abi/shadow.h"
-#include "abi/sites.h"
 #include "runtime/core/arena.h"
 #include "runtime/core/lazy_shadow.h"
 #include "runtime/core/runtime.h"
@@ -19,24 +19,12 @@ uint64_t __assay_lines_base = ASSAY_LINES_BASE;
 namespace assay::workingset {
 namespace {
 
-struct Form {
-  uint64_t shift, base, bytes;
-};
-
-Form form() {
-  switch (runtime.lines & ASSAY_LINES_FORM) {
-  case ASSAY_LINES_BITS: return {ASSAY_BITS_SHIFT, ASSAY_BITS_BASE, 64};
-  case ASSAY_LINES_HALF: return {ASSAY_HALF_LINES_SHIFT, ASSAY_HALF_LINES_BASE, 32};
-  default: return {ASSAY_LINES_SHIFT, ASSAY_LINES_BASE, 64};
-  }
+AssayLineForm form() {
+  return assay_line_form(runtime.lines);
 }
 
-uint64_t shadow_end(const Form &f) {
+uint64_t shadow_end(const AssayLineForm &f) {
   return (ASSAY_HIGH_END >> f.shift) + __assay_lines_base;
-}
-
-bool is_half() {
-  return (runtime.lines & ASSAY_LINES_FORM) == ASSAY_LINES_HALF;
 }
 
 // Bit `plane` of 64 bytes, as a mask.
@@ -110,7 +98,7 @@ void mark_bytes(uint64_t first, uint64_t last) {
 }
 
 template <typename F> void each_group(bool ends, F f) {
-  Form form_now = form();
+  const AssayLineForm form_now = form();
   auto look = [&](uint64_t program_begin, uint64_t program_end) {
     uint64_t begin = (program_begin >> form_now.shift) + __assay_lines_base;
     uint64_t end = (program_end >> form_now.shift) + __assay_lines_base;
@@ -130,7 +118,7 @@ template <typename F> void each_group(bool ends, F f) {
 } // namespace
 
 bool map_lines() {
-  Form f = form();
+  const AssayLineForm f = form();
   __assay_lines_base = f.base;
   if (reserve_shadow(f.base, shadow_end(f)))
     return true;
@@ -147,12 +135,12 @@ bool lines_are_elsewhere() {
 }
 
 void forget_lines() {
-  Form f = form();
+  const AssayLineForm f = form();
   empty_span((void *)__assay_lines_base, ASSAY_HIGH_END >> f.shift);
 }
 
 uint64_t line_bytes() {
-  return form().bytes;
+  return form().line_bytes;
 }
 
 uint32_t held_snapshots() {
@@ -170,12 +158,11 @@ void mark_lines(const void *start, uint64_t bytes) {
   uint64_t begin = (uint64_t)start, end = begin + bytes;
   if (bytes == 0 || end < begin || end > ASSAY_HIGH_END)
     return;
+  const int shift = __builtin_ctzll(line_bytes());
   if (is_bits())
-    mark_bits(begin / 64, (end - 1) / 64);
-  else if (is_half())
-    mark_bytes(begin / 32, (end - 1) / 32);
+    mark_bits(begin >> shift, (end - 1) >> shift);
   else
-    mark_bytes(begin / 64, (end - 1) / 64);
+    mark_bytes(begin >> shift, (end - 1) >> shift);
 }
 
 void look_at_lines(void (*f)(void *context, const Group &group), void *context) {
