@@ -164,9 +164,25 @@ bool pop_flags(Lift &lift) {
   return true;
 }
 
+// With an operand-size prefix, Intel's processors ignore it and AMD's go to an address of 16 bits.
+bool is_made_differently(const Lift &lift) {
+  switch (lift.decoded.meta.category) {
+  case ZYDIS_CATEGORY_COND_BR:
+  case ZYDIS_CATEGORY_UNCOND_BR:
+  case ZYDIS_CATEGORY_CALL:
+  case ZYDIS_CATEGORY_RET:
+    return (lift.decoded.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE) && !lift.decoded.raw.rex.W;
+  default: return false;
+  }
+}
+
 } // namespace
 
 bool lift_control(Lift &lift) {
+  if (is_made_differently(lift)) {
+    lift.instruction.flow = Flow::stop;
+    return false;
+  }
   if (auto test = branch_condition(lift.decoded.mnemonic)) {
     Reg holds = lift.make(*test, 8, value(kFlagsRegister));
     branch_to_operand(lift, holds);

@@ -428,9 +428,10 @@ bool lift_integer(Lift &lift) {
     lift.finish(0, swapped);
     return true;
   }
+  case ZYDIS_MNEMONIC_PAUSE: // with r8 in its encoding, AMD's processors exchange that with rax
+    return !lift.decoded.raw.rex.B;
   case ZYDIS_MNEMONIC_NOP:
   case ZYDIS_MNEMONIC_ENDBR64:
-  case ZYDIS_MNEMONIC_PAUSE:
   case ZYDIS_MNEMONIC_PREFETCH:
   case ZYDIS_MNEMONIC_PREFETCHNTA:
   case ZYDIS_MNEMONIC_PREFETCHT0:

@@ -396,7 +396,10 @@ private:
     Stack stack;
     auto known = contexts_.find(context);
     if (known == contexts_.end()) {
-      lose(ASSAY_LOSS_bad_record, 1);
+      const auto &processes = output_.profile().processes;
+      if (processes.empty() ||
+          !processes.back().ends.empty()) // else it was killed before it wrote it
+        lose(ASSAY_LOSS_bad_record, 1);
       return stack;
     }
     stack.cut = known->second.cut;

@@ -205,4 +205,8 @@ void compact_if_large() {
   state.next_bytes = 2 * (left ? left : bytes); // if it cannot be done, it may be later
 }
 
+void forget_compaction() {
+  state.next_bytes = 0;
+}
+
 } // namespace assay

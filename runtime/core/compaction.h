@@ -7,4 +7,7 @@ namespace assay {
 // compaction left. Under the lock of flush().
 void compact_if_large();
 
+// In the child of a fork, whose file begins anew.
+void forget_compaction();
+
 } // namespace assay

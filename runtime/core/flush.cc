@@ -161,6 +161,13 @@ void flush(SnapshotKind kind) {
   compact_if_large();
 }
 
+void write_new_contexts() {
+  if (written.contexts + 1 >= runtime.depot.end()) // not so, if another thread is at it
+    return;
+  Locked locked(written.lock);
+  write_contexts();
+}
+
 FlushesWait::FlushesWait() {
   written.lock.lock();
 }

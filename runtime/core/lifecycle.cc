@@ -12,6 +12,7 @@
 
 #include "runtime/core/annotate.h"
 #include "runtime/core/clock.h"
+#include "runtime/core/compaction.h"
 #include "runtime/core/fatal_signals.h"
 #include "runtime/core/interpose.h"
 #include "runtime/core/losses.h"
@@ -114,6 +115,7 @@ void start(char **envp, bool instrumented) {
   runtime.pid = sys::process_id();
   Busy busy;
   thread_number();
+  note_standard_error();
   find_real_functions();
   if (is_privileged(envp)) { // set-uid: the user may not say where files are made
     start_tools(~0ULL);
@@ -214,6 +216,7 @@ void continue_in_child() {
   forget_signals_holder();
   forget_threads_holder();
   forget_flush();
+  forget_compaction();
   forget_sideline();
   publish_fork();
   if (!busy.nested()) // else a handler forked in the middle of adding a context, and may go back there

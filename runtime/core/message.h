@@ -24,7 +24,11 @@ private:
   char data_[1024] = {};
 };
 
-// "assay: TEXT\n" on standard error, in one write.
+// What descriptor 2 is at the start is standard error.
+void note_standard_error();
+
+// "assay: TEXT\n" on standard error, in one write. Nothing, if descriptor 2 is another file by now: it may be
+// one that the program writes its data to.
 void say(const char *text);
 
 inline size_t length_of(const char *s) {

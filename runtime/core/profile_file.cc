@@ -20,6 +20,8 @@ namespace {
 
 constexpr long kExists = -17; // EEXIST
 
+constinit ProfileFile replacement; // of the one caller of replace()
+
 // YYYYMMDD-HHMMSS, UTC. Days to civil date by the method of Howard Hinnant's "chrono-Compatible
 // Low-Level Date Algorithms", section civil_from_days.
 void add_time(Text &out, uint64_t unix_seconds) {
@@ -255,7 +257,7 @@ bool ProfileFile::copy_from(long descriptor, uint64_t begin, uint64_t end) {
 }
 
 uint64_t ProfileFile::replace(Rewrite rewrite) {
-  static ProfileFile fresh; // of the one caller
+  ProfileFile &fresh = replacement;
   uint64_t size, rewritten = 0;
   {
     Locked locked(lock_);
@@ -309,6 +311,8 @@ void ProfileFile::forget() {
   used_ = 0;
   bytes_ = 0;
   failed_ = false;
+  if (this != &replacement) // which another thread may have been writing
+    replacement.forget();
 }
 
 } // namespace assay

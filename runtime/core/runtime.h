@@ -62,6 +62,10 @@ void add_instrumented_module(const void *sites, uint64_t size);
 // Appends what changed to the profile: called by the helper thread, and by the ends below.
 void flush(SnapshotKind kind);
 
+// Before records that name contexts, where the next flush may be far: should the run be killed or the disk
+// be full, readers know them.
+void write_new_contexts();
+
 // Keeps flushes away, for who rewrites the file.
 class FlushesWait {
 public:

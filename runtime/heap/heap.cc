@@ -29,6 +29,7 @@ struct {
   uint64_t walk;          // number of the newest walk
   uint64_t walk_began_us; // the walk's moment: all live objects end there
   uint64_t next_walk_us;  // a flush before that does not walk
+  uint64_t next_look_us;  // at counters that may wrap
   uint64_t walked_objects, walked_bytes;
   uint64_t fork_us; // blocks allocated before belong to the parent
 } constinit heap = {};
@@ -198,10 +199,28 @@ void walk_live(SnapshotKind kind) {
     write_outside(heap.walk);
   runtime.file.append(ASSAY_RECORD_HeapWalk, AssayHeapWalk{heap.walk, heap.walk_began_us,
                                                            heap.walked_objects, heap.walked_bytes});
-  uint64_t took_us = now_us() - heap.walk_began_us; // how often: see wrap.cc
-  heap.next_walk_us = now_us() + (took_us < 10000   ? 99 * took_us
-                                  : took_us < 50000 ? 950000 - took_us
-                                                    : 9 * took_us);
+  uint64_t now = now_us();
+  heap.next_walk_us = heap.next_look_us = now + next_look_after(now - heap.walk_began_us);
+}
+
+void look_at_one(const void *block, const ChunkHeader &h) {
+  if (!inherited(h) && !(h.flags & kWithdrawn) && has_shadow(block, h.size))
+    watch_counters(block, h.size);
+}
+
+// Between walks, which write, counters that may wrap are only looked at.
+uint64_t on_tick() {
+  if (!can_wrap() || !runtime.recording)
+    return ~0ULL;
+  uint64_t begin = now_us();
+  if (begin < heap.next_look_us)
+    return heap.next_look_us - begin;
+  FlushesWait flushes;
+  for_each_live(look_at_one);
+  watch_outside();
+  uint64_t now = now_us(), wait = next_look_after(now - begin);
+  heap.next_look_us = now + wait;
+  return wait;
 }
 
 void on_snapshot(SnapshotKind kind) {
@@ -286,6 +305,7 @@ constinit const Subscriber subscriber = {
     .on_withdrawal = on_withdrawal,
     .on_snapshot = on_snapshot,
     .on_reset = on_reset,
+    .on_tick = on_tick,
     .on_instrumented = on_instrumented,
     .on_thread_start = on_thread_start,
     .on_unload = on_unload,

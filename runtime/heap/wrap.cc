@@ -3,10 +3,10 @@
 // is only read, often enough that it cannot wrap twice between two looks: when it is lower than at the last
 // look, it has wrapped once.
 //
-// That is true while a half gains less than 2^31 between two walks a second apart (from there on it is
-// watched): more than two thousand million accesses to one cache line in a second is beyond the machines that
-// this runs on. Walks come at least every second while they take less than 50 ms (heaps of a gigabyte or two),
-// and use a tenth of the time above.
+// That is true while a half gains less than 2^32 - 2^28 between two looks, since from 2^28 on it is watched.
+// There is a look every tenth of a second, or less often if it takes a hundredth of the time, but every second
+// while it takes less than 50 ms (heaps of a gigabyte or two); above, it may use a tenth of the time. A core
+// makes some ten thousand million accesses a second to one cache line, in the most favourable of loops.
 //
 // Refused: 64-bit halves (twice the shadow), a test at each increment (a tenth of the run time).
 
@@ -23,8 +23,9 @@
 namespace assay::heap {
 namespace {
 
-constexpr uint32_t kHalfFull = 1U << 31;
-constexpr size_t kSlots = 1 << 16; // a counter needs seconds to get here; few ever do
+constexpr uint32_t kWatchedBits = 0xf0000000; // any of them: 2^28 accesses or more
+constexpr unsigned kSlotBits = 18;            // few counters ever get there
+constexpr size_t kSlots = 1 << kSlotBits;
 
 struct Watched {
   uint64_t counter;  // its address; 0: free
@@ -39,8 +40,7 @@ struct {
 } constinit watch = {};
 
 Watched *find(uint64_t counter, bool make) {
-  size_t at = (counter * 0x9e3779b97f4a7c15ULL) >> 48;
-  static_assert(kSlots == 1 << 16);
+  size_t at = (counter * 0x9e3779b97f4a7c15ULL) >> (64 - kSlotBits);
   for (size_t i = 0; i < kSlots; i++, at = (at + 1) % kSlots) {
     Watched &w = watch.slots[at];
     if (w.counter == counter)
@@ -67,10 +67,6 @@ void look(Watched &w) {
 // Counters are looked at in pairs of 32 bits: reads and writes, or those of two blocks of 32 bytes.
 uint64_t words_of(const void *address) {
   return (((uint64_t)address >> ASSAY_COUNTERS_SHIFT) & ~7ULL) + __assay_counters_base;
-}
-
-bool can_wrap() {
-  return (runtime.counters & ASSAY_COUNTERS_LAYOUT) != ASSAY_COUNTERS_TOTAL;
 }
 
 template <typename F> void each_counter(const void *block, uint64_t size, F f) {
@@ -101,6 +97,18 @@ bool create_watch() {
   return watch.slots != nullptr;
 }
 
+bool can_wrap() {
+  return (runtime.counters & ASSAY_COUNTERS_LAYOUT) != ASSAY_COUNTERS_TOTAL;
+}
+
+uint64_t next_look_after(uint64_t took_us) {
+  constexpr uint64_t kOftenest = 100'000, kSeldomest = 950'000, kCheap = 50'000;
+  if (took_us >= kCheap)
+    return 9 * took_us;
+  uint64_t wait = 99 * took_us;
+  return wait < kOftenest ? kOftenest : wait < kSeldomest ? wait : kSeldomest;
+}
+
 bool may_have_wrapped(const void *block, const ChunkHeader &header) {
   return header.flags & (kSharedBlocks | kMapped) ? watch.any : runtime.chunks.marked(block);
 }
@@ -112,14 +120,14 @@ void watch_counters(const void *block, uint64_t size) {
   bool watched = in_chunk_map ? runtime.chunks.marked(block) : watch.any;
   each_counter(block, size, [&](uint64_t counter) {
     uint32_t *halves = (uint32_t *)counter;
-    bool half_full = ((halves[0] | halves[1]) & kHalfFull) != 0;
-    if (!watched && !half_full)
+    bool high = ((halves[0] | halves[1]) & kWatchedBits) != 0;
+    if (!watched && !high)
       return;
     Locked locked(watch.lock);
-    Watched *w = find(counter, half_full);
+    Watched *w = find(counter, high);
     if (w)
       look(*w);
-    else if (half_full)
+    else if (high)
       count_loss(ASSAY_LOSS_no_memory, 1);
     if (w && !watched && in_chunk_map) // else it was freed meanwhile
       watched = runtime.chunks.mark(block);

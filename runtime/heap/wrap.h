@@ -1,5 +1,5 @@
-// What no longer fits the 32-bit halves of counters: a walk of the live objects watches every half that has
-// reached 2^31, and notes each time that it has wrapped.
+// What no longer fits the 32-bit halves of counters: who looks at the live objects watches every half that
+// has become large, and notes each time that it has wrapped.
 #pragma once
 
 #include "runtime/core/chunk.h"
@@ -9,10 +9,16 @@ namespace assay::heap {
 
 bool create_watch();
 
+// Can the counters of this program wrap at all?
+bool can_wrap();
+
+// Microseconds until the next look at all live objects, after one that took so many.
+uint64_t next_look_after(uint64_t took_us);
+
 // Can counters of the object be watched? Of most objects the chunk map knows.
 bool may_have_wrapped(const void *block, const ChunkHeader &header);
 
-// Looks at the counters of a block: those that are half full are watched from now on, those that are watched
+// Looks at the counters of a block: those that are large are watched from now on, those that are watched
 // and have wrapped are noted. On the helper thread, or at the end of the block.
 void watch_counters(const void *block, uint64_t size);
 

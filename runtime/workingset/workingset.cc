@@ -153,6 +153,7 @@ uint64_t on_tick() {
   if (time_unit() > ASSAY_TIME_CPU || !runtime.recording)
     return ~0ULL;
   uint64_t now = time_now(true), due;
+  write_new_contexts();
   {
     Locked locked(state.lock);
     due = state.begin + state.interval;
@@ -169,6 +170,7 @@ uint64_t on_tick() {
 void on_mark(const char *name) {
   if (time_unit() != ASSAY_TIME_MARKS)
     return;
+  write_new_contexts();
   {
     Locked locked(state.lock);
     count_mark();
@@ -258,6 +260,7 @@ void pass_accesses() {
     return;
   }
   Busy busy;
+  write_new_contexts();
   {
     Locked locked(state.lock);
     uint64_t now = take_accesses();

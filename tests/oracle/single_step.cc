@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstring>
 #include <elf.h>
+#include <fmt/format.h>
 #include <sched.h>
 #include <sys/personality.h>
 #include <sys/ptrace.h>
@@ -219,6 +220,42 @@ bool KeptBack::load(uint64_t address, unsigned width, uint64_t &value) {
 bool KeptBack::store(uint64_t address, unsigned width, uint64_t value) {
   stores_.push_back({address, value, width});
   return true;
+}
+
+namespace {
+
+// Between two turns of a repeated instruction, AMD's processors have set the flags and Intel's have not.
+uint64_t flags_to_compare(const binary::Instruction &instruction, uint64_t next_pc) {
+  bool between_turns = instruction.repeats && next_pc == instruction.address;
+  return between_turns ? 0 : ~uint64_t{instruction.undefined_flags};
+}
+
+} // namespace
+
+std::string differences(const binary::Instruction &instruction, const binary::Machine &ours,
+                        const KeptBack &memory, const binary::Machine &native,
+                        const SingleStep &process) {
+  std::string all;
+  auto differ = [&](const std::string &what, uint64_t here, uint64_t there) {
+    all += fmt::format("\n    {}: {:#x}, but the processor has {:#x}", what, here, there);
+  };
+  if (ours.pc != native.pc)
+    differ("pc", ours.pc, native.pc);
+  for (unsigned reg = 0; reg < ASSAY_REG_COUNT; reg++) {
+    if (reg >= ASSAY_REG_TEMPORARIES && reg < ASSAY_REG_LANES)
+      continue;
+    uint64_t mask = reg == ASSAY_REG_FLAGS ? flags_to_compare(instruction, native.pc) : ~0ULL;
+    if ((ours.registers[reg] ^ native.registers[reg]) & mask)
+      differ(fmt::format("register {}", reg), ours.registers[reg], native.registers[reg]);
+  }
+  for (const KeptBack::Store &store : memory.stores()) {
+    uint64_t value = 0, mask = store.width == 8 ? ~0ULL : (1ULL << 8 * store.width) - 1;
+    process.read(store.address, {reinterpret_cast<std::byte *>(&value), store.width});
+    if ((value ^ store.value) & mask)
+      differ(fmt::format("memory {:#x}, {} bytes", store.address, store.width), store.value & mask,
+             value);
+  }
+  return all;
 }
 
 } // namespace oracle

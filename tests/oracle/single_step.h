@@ -71,4 +71,10 @@ private:
   std::vector<Store> stores_;
 };
 
+// What micro-ops left that the processor left otherwise, a line each; empty if they agree. `ours` has executed the
+// instruction on memory, `native` is the process after it.
+std::string differences(const binary::Instruction &instruction, const binary::Machine &ours,
+                        const KeptBack &memory, const binary::Machine &native,
+                        const SingleStep &process);
+
 } // namespace oracle

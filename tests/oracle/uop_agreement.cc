@@ -137,28 +137,8 @@ private:
   }
 
   void compare(const Instruction &instruction) {
-    std::string differences;
-    auto differ = [&](const std::string &what, uint64_t ours, uint64_t native) {
-      differences +=
-          fmt::format("\n    {}: {:#x}, but the processor has {:#x}", what, ours, native);
-    };
-    if (machine_.pc != native_.pc)
-      differ("pc", machine_.pc, native_.pc);
-    for (unsigned reg = 0; reg < ASSAY_REG_COUNT; reg++) {
-      if (reg >= ASSAY_REG_TEMPORARIES && reg < ASSAY_REG_LANES)
-        continue;
-      uint64_t mask = reg == ASSAY_REG_FLAGS ? ~uint64_t{instruction.undefined_flags} : ~0ULL;
-      if ((machine_.registers[reg] ^ native_.registers[reg]) & mask)
-        differ(fmt::format("register {}", reg), machine_.registers[reg], native_.registers[reg]);
-    }
-    const auto &stores = memory_.stores();
-    for (size_t i = 0; i < stores.size(); i++) {
-      uint64_t value = 0, mask = stores[i].width == 8 ? ~0ULL : (1ULL << 8 * stores[i].width) - 1;
-      process_.read(stores[i].address, {reinterpret_cast<std::byte *>(&value), stores[i].width});
-      if ((value ^ stores[i].value) & mask)
-        differ(fmt::format("memory {:#x}, {} bytes", stores[i].address, stores[i].width),
-               stores[i].value & mask, value);
-    }
+    std::string differences =
+        oracle::differences(instruction, machine_, memory_, native_, process_);
     if (differences.empty())
       return;
     wrong_++;

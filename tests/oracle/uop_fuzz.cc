@@ -238,7 +238,10 @@ private:
     }
     process_->read_general(native);
     process_->read_vectors(native);
-    std::string differences = compare(instruction, outcome, machine, native);
+    std::string differences =
+        outcome == Step::fault
+            ? "\n    memory refused"
+            : oracle::differences(instruction, machine, *memory_, native, *process_);
     if (differences.empty()) {
       agreed_++;
       return;
@@ -252,33 +255,6 @@ private:
     std::string name = mnemonic_name(instruction.mnemonic);
     if (reported_[name]++ < 2 && reported_.size() <= kMostReports)
       std::printf("%s%s\n", decoder_.text(bytes, kCode).c_str(), differences.c_str());
-  }
-
-  std::string compare(const Instruction &instruction, Step outcome, const Machine &machine,
-                      const Machine &native) {
-    std::string differences;
-    auto differ = [&](const std::string &what, uint64_t ours, uint64_t theirs) {
-      differences +=
-          fmt::format("\n    {}: {:#x}, but the processor has {:#x}", what, ours, theirs);
-    };
-    if (outcome == Step::fault)
-      differences += "\n    memory refused";
-    if (machine.pc != native.pc)
-      differ("pc", machine.pc, native.pc);
-    for (unsigned reg = 0; reg < ASSAY_REG_COUNT; reg++) {
-      if (reg >= ASSAY_REG_TEMPORARIES && reg < ASSAY_REG_LANES)
-        continue;
-      uint64_t mask = reg == ASSAY_REG_FLAGS ? ~uint64_t{instruction.undefined_flags} : ~0ULL;
-      if ((machine.registers[reg] ^ native.registers[reg]) & mask)
-        differ(fmt::format("register {}", reg), machine.registers[reg], native.registers[reg]);
-    }
-    for (const auto &store : memory_->stores()) {
-      uint64_t value = 0, mask = store.width == 8 ? ~0ULL : (1ULL << 8 * store.width) - 1;
-      process_->read(store.address, {reinterpret_cast<std::byte *>(&value), store.width});
-      if ((value ^ store.value) & mask)
-        differ(fmt::format("memory {:#x}", store.address), store.value & mask, value);
-    }
-    return differences;
   }
 
   std::mt19937_64 random_;
