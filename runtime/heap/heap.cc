@@ -199,8 +199,9 @@ void walk_live(SnapshotKind kind) {
     write_outside(heap.walk);
   runtime.file.append(ASSAY_RECORD_HeapWalk, AssayHeapWalk{heap.walk, heap.walk_began_us,
                                                            heap.walked_objects, heap.walked_bytes});
-  uint64_t now = now_us();
-  heap.next_walk_us = heap.next_look_us = now + next_look_after(now - heap.walk_began_us);
+  uint64_t now = now_us(), took = now - heap.walk_began_us, look = next_look_after(took);
+  heap.next_look_us = now + look;
+  heap.next_walk_us = now + (99 * took < look ? 99 * took : look); // each flush, if they are cheap
 }
 
 void look_at_one(const void *block, const ChunkHeader &h) {

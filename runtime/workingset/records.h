@@ -18,8 +18,8 @@ protected:
     file_ = &file;
     fixed_ = fixed;
     last_ = 0;
-    used_ =
-        0; // in the child of a fork, it holds what another thread of the parent was about to write
+    // In the child of a fork, bytes_ holds what another thread of the parent was about to write.
+    used_ = 0;
   }
   // Before each item: how far its number is beyond the last one's.
   void begin_item(uint64_t number) {
