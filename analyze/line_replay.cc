@@ -8,7 +8,6 @@
 #include "analyze/line_replay.h"
 
 #include <algorithm>
-#include <map>
 
 namespace analyze {
 namespace {
@@ -93,16 +92,12 @@ void LineReplay::run(const std::function<void(const TouchedGroup &)> &f) {
   for (uint32_t snapshot = 0; snapshot < set_.snapshots.size(); snapshot++) {
     open_batches(snapshot);
     apply_owners(snapshot);
-    std::map<uint64_t, uint64_t> recorded;
-    for (const Batch &batch : open_)
-      for (const auto &[group, planes] : batch.groups)
-        if (uint64_t plane = planes[snapshot - batch.first])
-          recorded[group] |= plane;
+    gather_recorded(snapshot);
     uint64_t page = UINT64_MAX, pages = 0;
     Folding folding(fold_, f);
     TouchedGroup touched;
     touched.snapshot = snapshot;
-    for (auto [group, lines] : recorded) {
+    for (auto [group, lines] : recorded_) {
       pages += group * group_bytes / 4096 != page;
       page = group * group_bytes / 4096;
       touched.group = group;
@@ -128,6 +123,24 @@ void LineReplay::open_batches(uint32_t snapshot) {
     });
     open_.push_back(std::move(batch));
   }
+}
+
+// Those of one batch are in order; those of several are put in order, and what two have becomes one.
+void LineReplay::gather_recorded(uint32_t snapshot) {
+  recorded_.clear();
+  for (const Batch &batch : open_)
+    for (const auto &[group, planes] : batch.groups)
+      if (uint64_t plane = planes[snapshot - batch.first])
+        recorded_.emplace_back(group, plane);
+  if (!std::is_sorted(recorded_.begin(), recorded_.end()))
+    std::sort(recorded_.begin(), recorded_.end());
+  size_t kept = 0;
+  for (auto [group, lines] : recorded_)
+    if (kept && recorded_[kept - 1].first == group)
+      recorded_[kept - 1].second |= lines;
+    else
+      recorded_[kept++] = {group, lines};
+  recorded_.resize(kept);
 }
 
 // Runs come in the order of their snapshots.

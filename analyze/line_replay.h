@@ -65,6 +65,7 @@ private:
   };
 
   void open_batches(uint32_t snapshot);
+  void gather_recorded(uint32_t snapshot);
   void apply_owners(uint32_t snapshot);
   const NumberOfLine &owners_of(uint64_t group, uint64_t lines);
 
@@ -72,6 +73,7 @@ private:
   LineOwners &owners_;
   uint64_t fold_;
   std::vector<Batch> open_;
+  std::vector<std::pair<uint64_t, uint64_t>> recorded_; // groups of the snapshot, and their lines
   size_t next_lines_ = 0, next_owned_ = 0;
   std::unordered_map<uint64_t, Owners> owners_of_; // by recorded group
   std::vector<uint64_t> pages_;
