@@ -397,8 +397,8 @@ private:
     auto known = contexts_.find(context);
     if (known == contexts_.end()) {
       const auto &processes = output_.profile().processes;
-      if (processes.empty() ||
-          !processes.back().ends.empty()) // else it was killed before it wrote it
+      bool unfinished = !processes.empty() && processes.back().ends.empty();
+      if (!unfinished) // else it was not written any more
         lose(ASSAY_LOSS_bad_record, 1);
       return stack;
     }

@@ -162,7 +162,7 @@ void flush(SnapshotKind kind) {
 }
 
 void write_new_contexts() {
-  if (written.contexts + 1 >= runtime.depot.end()) // not so, if another thread is at it
+  if (written.contexts + 1 >= runtime.depot.end()) // a flush may be writing the last ones
     return;
   Locked locked(written.lock);
   write_contexts();

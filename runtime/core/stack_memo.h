@@ -25,7 +25,7 @@ public:
     __m128i words[kBatch];
   };
 
-  // far: kFar batches, for the stacks that are deeper than kNear say.
+  // far: kFar batches, for stacks that kNear are too few for.
   void begin(uint64_t frame, Batch *far);
   void add(uint64_t at, uint64_t value);
   bool complete() const { return batches_ > 0 && !too_many_; }

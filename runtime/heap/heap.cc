@@ -200,7 +200,7 @@ void walk_live(SnapshotKind kind) {
   runtime.file.append(ASSAY_RECORD_HeapWalk, AssayHeapWalk{heap.walk, heap.walk_began_us,
                                                            heap.walked_objects, heap.walked_bytes});
   uint64_t now = now_us(), took = now - heap.walk_began_us, look = next_look_after(took);
-  heap.next_look_us = now + look;
+  heap.next_look_us = now + look + look / 8; // where walks are rare, the next one comes first
   heap.next_walk_us = now + (99 * took < look ? 99 * took : look); // each flush, if they are cheap
 }
 
