@@ -5,6 +5,7 @@
 #include "analyze/working_set.h"
 
 #include "analyze/line_replay.h"
+#include "analyze/measured.h"
 #include "analyze/ownership.h"
 #include "analyze/phases.h"
 #include "analyze/text_filter.h"
@@ -349,6 +350,16 @@ std::vector<WorkingSetResult> working_sets(const profile::Profile &profile, imag
     if (const auto &set = process.working_set; set && !set->snapshots.empty())
       results.push_back(Analysis(profile, process, *set, symbols, query).run());
   return results;
+}
+
+std::string why_no_working_sets(const profile::Profile &profile) {
+  if (measured(profile, tool::workingset))
+    return "no snapshot of the working set is in this profile, because the run ended without a "
+           "dump "
+           "before the first one was written; let it end normally, or write sooner with "
+           "`--options flush_ms=N`";
+  return "there is no working set in this profile; build the program with -fassay=workingset, and "
+         "run it again";
 }
 
 } // namespace analyze

@@ -151,5 +151,7 @@ void find_working_set_findings(WorkingSetResult &result);
 // that makes no sense.
 std::vector<WorkingSetResult> working_sets(const profile::Profile &profile, image::Symbols &symbols,
                                            const WorkingSetQuery &query);
+// Where there is none: why, and what to do.
+std::string why_no_working_sets(const profile::Profile &profile);
 
 } // namespace analyze

@@ -165,7 +165,7 @@ bool pop_flags(Lift &lift) {
 }
 
 // With an operand-size prefix, Intel's processors ignore it and AMD's go to an address of 16 bits.
-bool is_made_differently(const Lift &lift) {
+bool depends_on_maker(const Lift &lift) {
   switch (lift.decoded.meta.category) {
   case ZYDIS_CATEGORY_COND_BR:
   case ZYDIS_CATEGORY_UNCOND_BR:
@@ -179,7 +179,7 @@ bool is_made_differently(const Lift &lift) {
 } // namespace
 
 bool lift_control(Lift &lift) {
-  if (is_made_differently(lift)) {
+  if (depends_on_maker(lift)) {
     lift.instruction.flow = Flow::stop;
     return false;
   }

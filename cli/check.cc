@@ -55,6 +55,7 @@ struct Report {
   bool has_heap = false;
   analyze::HeapResult heap;
   std::vector<analyze::WorkingSetResult> working_sets;
+  std::string why_no_working_sets;
   report::Document document;
 
   // The working set is in the document where it is asked for: it has each snapshot.
@@ -66,7 +67,9 @@ struct Report {
     document = report::heap_document(heap, 0, "");
     if (with_working_set)
       working_sets = analyze::working_sets(profile, symbols, {});
-    if (!working_sets.empty()) // of the program that was started
+    if (working_sets.empty())
+      why_no_working_sets = analyze::why_no_working_sets(profile);
+    else // of the program that was started
       document.put("workingset", report::working_set_document(working_sets.front(), 0));
   }
   Report(const Report &) = delete; // the document refers to the results
@@ -99,8 +102,7 @@ int check(const CheckArguments &arguments) {
   bool asked = std::any_of(conditions.begin(), conditions.end(), is_about_working_set);
   Report now(profile::find_profiles(arguments.profiles), asked || !arguments.baseline.empty());
   if (asked && now.working_sets.empty())
-    base::fail("check: there is no working set in this profile; build the program with "
-               "-fassay=workingset, and run it again");
+    base::fail("check: {}", now.why_no_working_sets);
   if (!now.has_heap && std::any_of(conditions.begin(), conditions.end(), is_about_heap))
     base::fail("check: the heap was not measured in this profile; build the program with "
                "-fassay=heap,workingset, and run it again");

@@ -8,7 +8,6 @@
 #include "cli/output.h"
 #include "report/working_set.h"
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -41,17 +40,6 @@ analyze::WorkingSetQuery query_of(const WorkingSetArguments &arguments) {
   return query;
 }
 
-[[noreturn]] void fail_without_snapshots(const profile::Profile &profile) {
-  bool measured = std::any_of(profile.processes.begin(), profile.processes.end(),
-                              [](const auto &process) { return process.working_set.has_value(); });
-  if (measured)
-    base::fail("no snapshot of the working set is in this profile, because the run ended without a "
-               "dump before the first one was written; let it end normally, or write sooner with "
-               "`--options flush_ms=N`");
-  base::fail("there is no working set in this profile; build the program with "
-             "-fassay=workingset, and run it again");
-}
-
 int answer_working_set(const WorkingSetArguments &arguments) {
   const AnswerOptions &options = arguments.answer;
   check_format(options);
@@ -60,7 +48,7 @@ int answer_working_set(const WorkingSetArguments &arguments) {
   image::Symbols symbols = image::open(analyze::module_files(profile));
   auto results = analyze::working_sets(profile, symbols, query_of(arguments));
   if (results.empty())
-    fail_without_snapshots(profile);
+    base::fail("{}", analyze::why_no_working_sets(profile));
   if (options.json()) { // the first process, with the others beside it
     report::Json document = report::working_set_document(results.front(), options.top);
     for (size_t i = 1; i < results.size(); i++)

@@ -2,23 +2,11 @@
 
 #include "runtime/core/message.h"
 
-#include <sys/stat.h>
-
+#include "runtime/core/file_identity.h"
 #include "runtime/core/syscall.h"
 
 namespace assay {
 namespace {
-
-struct FileIdentity {
-  uint64_t device, inode;
-};
-
-FileIdentity identity_of_descriptor_2() {
-  struct stat status;
-  if (sys::failed(sys::call(SYS_fstat, 2, (long)&status)))
-    return {};
-  return {status.st_dev, status.st_ino};
-}
 
 constinit struct {
   bool noted;
@@ -28,7 +16,7 @@ constinit struct {
 } // namespace
 
 void note_standard_error() {
-  standard_error = {true, identity_of_descriptor_2()};
+  standard_error = {true, identity_of(2)};
 }
 
 Text &Text::add(char c) {
@@ -66,9 +54,7 @@ Text &Text::add_number(uint64_t n, int at_least_digits) {
 }
 
 void say(const char *text) {
-  FileIdentity now = identity_of_descriptor_2();
-  FileIdentity then = standard_error.file;
-  if (standard_error.noted && (now.device != then.device || now.inode != then.inode))
+  if (standard_error.noted && identity_of(2) != standard_error.file)
     return;
   Text line;
   line.add("assay: ").add(text).add('\n');

@@ -7,7 +7,6 @@
 #include "runtime/core/profile_file.h"
 
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "abi/version.h"
 #include "runtime/core/arena.h"
@@ -77,12 +76,11 @@ bool ProfileFile::keep(long descriptor) {
     sys::close(descriptor);
     descriptor = high;
   }
-  struct stat status;
-  if (sys::failed(sys::call(SYS_fstat, descriptor, (long)&status)))
+  FileIdentity identity = identity_of(descriptor);
+  if (!identity.is_open)
     return false;
   fd_ = (int)descriptor;
-  device_ = status.st_dev;
-  inode_ = status.st_ino;
+  identity_ = identity;
   return true;
 }
 
@@ -167,11 +165,7 @@ bool ProfileFile::open(const char *dir_pattern, const char *run, const char *exe
 }
 
 bool ProfileFile::still_ours() {
-  struct stat status;
-  if (!sys::failed(sys::call(SYS_fstat, fd_, (long)&status)) && status.st_dev == device_ &&
-      status.st_ino == inode_)
-    return true;
-  return reopen();
+  return identity_of(fd_) == identity_ || reopen();
 }
 
 void ProfileFile::write_out() {
@@ -286,8 +280,7 @@ uint64_t ProfileFile::replace(Rewrite rewrite) {
     if (good) {
       sys::close(fd_);
       fd_ = fresh.fd_;
-      device_ = fresh.device_;
-      inode_ = fresh.inode_;
+      identity_ = fresh.identity_;
       bytes_ = fresh.bytes_;
       fresh.fd_ = -1;
     }

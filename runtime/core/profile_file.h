@@ -2,6 +2,7 @@
 #pragma once
 
 #include "abi/records.h"
+#include "runtime/core/file_identity.h"
 #include "runtime/core/lock.h"
 #include "runtime/core/message.h"
 
@@ -61,7 +62,7 @@ private:
 
   SpinLock lock_;
   int fd_ = -1;
-  uint64_t device_ = 0, inode_ = 0;
+  FileIdentity identity_ = {};
   uint64_t bytes_ = 0;
   size_t used_ = 0;
   bool failed_ = false;

@@ -52,7 +52,8 @@ void StackReads::add(uint64_t at, uint64_t value) {
   furthest_ = furthest_ < at ? at : furthest_;
 }
 
-// When all are handed out, beginnings share them. So do two threads that come at once, which take one each.
+// When all are handed out, beginnings share them. Of two threads that come at once each takes one, and the
+// later one's stays.
 uint8_t MemoPool::first_time(uint64_t beginning) {
   constexpr uint32_t kMemos = 1 << kBits;
   uint32_t next = __atomic_load_n(&used_, __ATOMIC_RELAXED);

@@ -174,8 +174,12 @@ void on_withdrawal(const Withdrawal &w) {
     withdraw_live(w.header.context, w.header.size);
 }
 
+bool is_recorded(const ChunkHeader &h) {
+  return !inherited(h) && !(h.flags & kWithdrawn);
+}
+
 void walk_one(const void *block, const ChunkHeader &h) {
-  if (inherited(h) || h.time_us > heap.walk_began_us || h.flags & kWithdrawn)
+  if (!is_recorded(h) || h.time_us > heap.walk_began_us)
     return;
   if (has_shadow(block, h.size))
     watch_counters(block, h.size);
@@ -205,7 +209,7 @@ void walk_live(SnapshotKind kind) {
 }
 
 void look_at_one(const void *block, const ChunkHeader &h) {
-  if (!inherited(h) && !(h.flags & kWithdrawn) && has_shadow(block, h.size))
+  if (is_recorded(h) && has_shadow(block, h.size))
     watch_counters(block, h.size);
 }
 
