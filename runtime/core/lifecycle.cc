@@ -87,7 +87,13 @@ uint64_t help_along() {
   return wait < flush_wait ? wait : flush_wait;
 }
 
+constinit bool helped = false; // the helper was started
+
+// Once: where the runtime is a library, before the program's modules come, else with the first of them.
 void start_helper() {
+  if (helped)
+    return;
+  helped = true;
   next_flush_us = now_us() + flush_interval_us();
   if (runtime.options.sideline)
     start_sideline(help_along);
@@ -225,6 +231,7 @@ void continue_in_child() {
   if (!runtime.recording)
     return;
   runtime.file.flush(); // a child that is killed at once leaves a readable file
+  helped = false;
   start_helper();
 }
 
@@ -249,10 +256,6 @@ void __assay_module_init(const void *sites, uint64_t sites_size) {
   if (!runtime.recording)
     return;
   add_instrumented_module(sites, sites_size);
-  static constinit bool helped = false;
-  if (!helped) {
-    helped = true;
-    start_helper();
-  }
+  start_helper();
 }
 }
