@@ -20,6 +20,15 @@
 //   half lines       [0x74000000, 0x76700000), [0x0200'74000000, 0x0400'74000000)
 //   program, high    [0x4000'00000000, 0x8000'00000000)  PIE, libraries, mmap, stacks
 //
+// Two more windows hold a program's mappings where the kernel lays them out in another way:
+//
+//   program, unlimited  [0x1100'00000000, 0x1600'00000000)  the stack is unlimited: `ulimit -s unlimited`
+//   program, legacy     [0x2a00'00000000, 0x2d00'00000000)  from the bottom up: `setarch -L`
+//   counters of these   [0x0220'50000000, 0x02c0'50000000), [0x0540'50000000, 0x05a0'50000000)
+//   lines of these      [0x0044'4e000000, 0x0058'4e000000), [0x00a8'4e000000, 0x00b4'4e000000)
+//
+// There, counters have no room beside half lines, and the words of either window lie among other shadows.
+//
 // What lies between (odd mmap hints) has no shadow of its own: the runtime maps the whole span of a
 // tool's shadow, so that an access there is counted somewhere harmless instead of faulting, and it
 // refuses to account for such memory (loss `odd_address`).
@@ -52,6 +61,19 @@
 #define ASSAY_LOW_END 0x4e000000ULL
 #define ASSAY_HIGH_BEGIN 0x400000000000ULL
 #define ASSAY_HIGH_END 0x800000000000ULL
+#define ASSAY_UNLIMITED_BEGIN 0x110000000000ULL
+#define ASSAY_UNLIMITED_END 0x160000000000ULL
+#define ASSAY_LEGACY_BEGIN 0x2a0000000000ULL
+#define ASSAY_LEGACY_END 0x2d0000000000ULL
+
+// Calls X(window) for each part of the address space that programs live in, in ascending order.
+#define ASSAY_PROGRAM_WINDOWS(X) X(LOW) X(UNLIMITED) X(LEGACY) X(HIGH)
+
+static inline int assay_in_program_window(uint64_t begin, uint64_t end) {
+#define ASSAY_IN_WINDOW_(window) (begin >= ASSAY_##window##_BEGIN && end <= ASSAY_##window##_END) ||
+  return ASSAY_PROGRAM_WINDOWS(ASSAY_IN_WINDOW_) 0;
+#undef ASSAY_IN_WINDOW_
+}
 
 // Bytes of program that share one counter, and bytes of one counter.
 #define ASSAY_BLOCK_BYTES 64ULL
@@ -110,3 +132,30 @@ ASSAY_CHECK_PAIR_(BITS, COUNTERS);
 ASSAY_CHECK_PAIR_(BITS, WORDS);
 ASSAY_CHECK_PAIR_(HALF_LINES, COUNTERS);
 ASSAY_CHECK_PAIR_(HALF_LINES, WORDS);
+
+// The other layouts, for the shadows that cover them. A program has its low and high parts in every layout.
+#define ASSAY_CHECK_WINDOW_SHADOW_(range, a)                                                       \
+  ASSAY_CHECK_PROGRAM_(range, a, LOW);                                                             \
+  ASSAY_CHECK_PROGRAM_(range, a, HIGH);                                                            \
+  ASSAY_CHECK_PROGRAM_(range, a, range);                                                           \
+  ASSAY_CHECK_PROGRAM_(LOW, a, range);                                                             \
+  ASSAY_CHECK_PROGRAM_(HIGH, a, range)
+#define ASSAY_CHECK_WINDOW_PAIR_(range, a, b)                                                      \
+  ASSAY_CHECK_SHADOWS_(range, a, LOW, b);                                                          \
+  ASSAY_CHECK_SHADOWS_(range, a, HIGH, b);                                                         \
+  ASSAY_CHECK_SHADOWS_(range, a, range, b);                                                        \
+  ASSAY_CHECK_SHADOWS_(LOW, a, range, b);                                                          \
+  ASSAY_CHECK_SHADOWS_(HIGH, a, range, b)
+ASSAY_CHECK_WINDOW_SHADOW_(UNLIMITED, LINES);
+ASSAY_CHECK_WINDOW_SHADOW_(UNLIMITED, COUNTERS);
+ASSAY_CHECK_WINDOW_SHADOW_(UNLIMITED, BITS);
+ASSAY_CHECK_WINDOW_SHADOW_(UNLIMITED, HALF_LINES);
+ASSAY_CHECK_WINDOW_SHADOW_(LEGACY, LINES);
+ASSAY_CHECK_WINDOW_SHADOW_(LEGACY, COUNTERS);
+ASSAY_CHECK_WINDOW_SHADOW_(LEGACY, BITS);
+ASSAY_CHECK_WINDOW_SHADOW_(LEGACY, HALF_LINES);
+ASSAY_CHECK_WINDOW_PAIR_(UNLIMITED, LINES, COUNTERS);
+ASSAY_CHECK_WINDOW_PAIR_(UNLIMITED, BITS, COUNTERS);
+ASSAY_CHECK_WINDOW_PAIR_(LEGACY, LINES, COUNTERS);
+ASSAY_CHECK_WINDOW_PAIR_(LEGACY, BITS, COUNTERS);
+ASSAY_CHECK_WINDOW_PAIR_(LEGACY, HALF_LINES, COUNTERS);

@@ -12,7 +12,8 @@
 //   mmap   [0x7900'…, 0x8000'…)         + 0x0f20'50000000   896 GiB
 //
 // At steps of 3 TiB the PIE window of each stripe falls into the gap between the mmap windows of two
-// others.
+// others. The mappings of a program with an unlimited stack (abi/shadow.h) have counters in every stripe, too; those of
+// the legacy layout lie where the stripes are, so such a program has stripe 0 alone.
 #pragma once
 
 #include "abi/shadow.h"
@@ -52,7 +53,11 @@
   ASSAY_CHECK_STRIPES_(LOW, a, MMAP, b);                                                           \
   ASSAY_CHECK_STRIPES_(PIE, a, PIE, b);                                                            \
   ASSAY_CHECK_STRIPES_(PIE, a, MMAP, b);                                                           \
-  ASSAY_CHECK_STRIPES_(MMAP, a, MMAP, b)
+  ASSAY_CHECK_STRIPES_(MMAP, a, MMAP, b);                                                          \
+  ASSAY_CHECK_STRIPES_(UNLIMITED, a, LOW, b);                                                      \
+  ASSAY_CHECK_STRIPES_(UNLIMITED, a, PIE, b);                                                      \
+  ASSAY_CHECK_STRIPES_(UNLIMITED, a, MMAP, b);                                                     \
+  ASSAY_CHECK_STRIPES_(UNLIMITED, a, UNLIMITED, b)
 #define ASSAY_CHECK_WINDOW_(s, window)                                                             \
   static_assert(ASSAY_STRIPE_END_(window, s) <= ASSAY_HIGH_BEGIN, "a stripe reaches the program"); \
   static_assert(                                                                                   \
@@ -63,7 +68,14 @@
                           ASSAY_SHADOW_OF_(ASSAY_MMAP_BEGIN, ASSAY_WORDS_SHIFT, ASSAY_WORDS_BASE), \
                           ASSAY_SHADOW_OF_(ASSAY_MMAP_END, ASSAY_WORDS_SHIFT, ASSAY_WORDS_BASE)),  \
       "a stripe overlaps the words")
+#define ASSAY_CHECK_UNLIMITED_(s)                                                                  \
+  static_assert(ASSAY_DISJOINT_(ASSAY_STRIPE_BEGIN_(UNLIMITED, s), ASSAY_STRIPE_END_(UNLIMITED, s), \
+                                ASSAY_UNLIMITED_BEGIN, ASSAY_UNLIMITED_END) &&                     \
+                    ASSAY_DISJOINT_(ASSAY_STRIPE_BEGIN_(LOW, s), ASSAY_STRIPE_END_(LOW, s),        \
+                                    ASSAY_UNLIMITED_BEGIN, ASSAY_UNLIMITED_END),                   \
+                "a stripe reaches the mappings of a program with an unlimited stack")
 #define ASSAY_CHECK_STRIPE_(s)                                                                     \
+  ASSAY_CHECK_UNLIMITED_(s);                                                                       \
   ASSAY_CHECK_WINDOW_(s, LOW);                                                                     \
   ASSAY_CHECK_WINDOW_(s, PIE);                                                                     \
   ASSAY_CHECK_WINDOW_(s, MMAP);                                                                    \

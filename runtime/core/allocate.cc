@@ -67,8 +67,8 @@ void *plain_allocate(size_t size, size_t align, Via via) {
     return early_allocate(size);
   if (!real.free)
     find_real_functions();
-  if (!runtime.finished && !this_thread.busy)
-    count_loss_quietly(ASSAY_LOSS_before_start, 1);
+  if (!runtime.finished)
+    count_loss_quietly(this_thread.busy ? ASSAY_LOSS_in_runtime : ASSAY_LOSS_before_start, 1);
   return real_allocate(size, align, via);
 }
 

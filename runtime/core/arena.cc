@@ -17,7 +17,30 @@ struct {
   uintptr_t next, end;
 } constinit arena = {};
 
+constexpr uint32_t kMostSpans = 512;
+
+struct {
+  uint32_t used;
+  struct {
+    uintptr_t begin, end;
+  } spans[kMostSpans];
+} constinit reserved = {};
+
+void note_reserved(uintptr_t begin, uintptr_t end) {
+  uint32_t i = __atomic_load_n(&reserved.used, __ATOMIC_RELAXED);
+  if (i < kMostSpans && (i = __atomic_fetch_add(&reserved.used, 1, __ATOMIC_RELAXED)) < kMostSpans)
+    reserved.spans[i] = {begin, end};
+}
+
 } // namespace
+
+bool is_reserved(uintptr_t begin, uintptr_t end) {
+  uint32_t used = __atomic_load_n(&reserved.used, __ATOMIC_RELAXED);
+  for (uint32_t i = 0; i < used && i < kMostSpans; i++)
+    if (begin < reserved.spans[i].end && reserved.spans[i].begin < end)
+      return true;
+  return false;
+}
 
 void *reserve(size_t bytes, uintptr_t at) {
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -32,6 +55,7 @@ void *reserve(size_t bytes, uintptr_t at) {
   }
   sys::advise((void *)got, bytes, MADV_DONTDUMP);
   sys::advise((void *)got, bytes, MADV_NOHUGEPAGE);
+  note_reserved((uintptr_t)got, (uintptr_t)got + bytes);
   return (void *)got;
 }
 

@@ -12,6 +12,9 @@ namespace assay {
 // null.
 void *reserve(size_t bytes, uintptr_t at = 0);
 
+// Does something that was reserved lie in [begin, end)? Says no of what came after the first 512 times.
+bool is_reserved(uintptr_t begin, uintptr_t end);
+
 // 16-byte aligned, zero-filled; null when there is no memory left (counted as loss no_memory).
 // Thread-safe; may be called before init and in signal handlers (Busy keeps them out of each
 // other).

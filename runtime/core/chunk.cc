@@ -8,12 +8,19 @@
 
 namespace assay {
 
+// Not where the kernel puts the program's own mappings: four terabytes there would move these out of the windows
+// that have shadows (abi/shadow.h).
+constexpr uintptr_t kPlace = 0x500000000000;
+
 bool ChunkMap::create() {
   groups_ = (uint8_t *)reserve(kGroups);
   regions_ = (uint8_t *)reserve(kGroups * kRegionsPerGroup);
-  auto *map = (uint8_t *)reserve((1ULL << kAddressBits) / kChunkAlign);
+  constexpr size_t kBytes = (1ULL << kAddressBits) / kChunkAlign;
+  void *map = reserve(kBytes, kPlace);
+  if (!map)
+    map = reserve(kBytes);
   if (groups_ && regions_)
-    map_ = map;
+    map_ = (uint8_t *)map;
   return exists();
 }
 

@@ -14,14 +14,26 @@ namespace {
 
 constexpr uint64_t kPiece = 64 << 10;
 
+constexpr int kMost = 8;
+
 struct {
-  uint64_t begin, end;
-  KernelAction before;
+  struct {
+    uint64_t begin, end;
+  } spans[kMost];
+  int used;
+  KernelAction before; // what the program had
 } constinit lazy = {};
+
+bool is_lazy(uint64_t address) {
+  for (int i = 0; i < lazy.used; i++)
+    if (address >= lazy.spans[i].begin && address < lazy.spans[i].end)
+      return true;
+  return false;
+}
 
 void on_fault(int, siginfo_t *info, void *) {
   uint64_t address = (uint64_t)info->si_addr;
-  if (address >= lazy.begin && address < lazy.end) {
+  if (is_lazy(address)) {
     long at = sys::map((void *)(address & ~(kPiece - 1)), kPiece, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE);
     if (!sys::failed(at) || at == -17 /* another thread was faster */)
@@ -32,9 +44,13 @@ void on_fault(int, siginfo_t *info, void *) {
 
 } // namespace
 
+// The handler is installed once: a second tool would take it for the program's.
 void map_on_touch(uint64_t begin, uint64_t end) {
-  lazy.begin = begin;
-  lazy.end = end;
+  if (lazy.used == kMost)
+    return;
+  lazy.spans[lazy.used++] = {begin, end};
+  if (lazy.used > 1)
+    return;
   KernelAction action = kernel_action(on_fault, SA_NODEFER);
   set_kernel_action(SIGSEGV, &action, &lazy.before);
 }

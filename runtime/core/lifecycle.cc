@@ -18,9 +18,14 @@
 #include "runtime/core/losses.h"
 #include "runtime/core/machine.h"
 #include "runtime/core/mapped.h"
+#include "runtime/core/objects.h"
 #include "runtime/core/origins.h"
+#include "runtime/core/own_files.h"
+#include "runtime/core/own_stack.h"
 #include "runtime/core/pools.h"
+#include "runtime/core/proc_maps.h"
 #include "runtime/core/runtime.h"
+#include "runtime/core/shadow_map.h"
 #include "runtime/core/sideline.h"
 #include "runtime/core/thread.h"
 #include "runtime/core/units.h"
@@ -89,6 +94,8 @@ uint64_t help_along() {
 
 constinit bool helped = false; // the helper was started
 
+void end_for_program();
+
 // Once: where the runtime is a library, before the program's modules come, else with the first of them.
 void start_helper() {
   if (helped)
@@ -96,7 +103,7 @@ void start_helper() {
   helped = true;
   next_flush_us = now_us() + flush_interval_us();
   if (runtime.options.sideline)
-    start_sideline(help_along);
+    start_sideline(help_along, end_for_program);
 }
 
 bool open_profile(bool forked) {
@@ -123,6 +130,8 @@ void start(char **envp, bool instrumented) {
   thread_number();
   note_standard_error();
   find_real_functions();
+  open_proc_files();
+  create_own_stack();
   if (is_privileged(envp)) { // set-uid: the user may not say where files are made
     start_tools(~0ULL);
     return;
@@ -166,6 +175,28 @@ void start(char **envp, bool instrumented) {
     start_helper();
 }
 
+namespace {
+
+// Locks are free, and this thread is inside a Busy section.
+void write_end(AssayEndReason reason, int status) {
+  stop_sideline();
+  publish_end();
+  flush(SnapshotKind::kFull);
+  runtime.file.append(ASSAY_RECORD_End, AssayEnd{reason, (uint64_t)status, now_us()});
+  runtime.file.flush();
+  runtime.control.remove(runtime.file.live_path());
+}
+
+// On the helper thread, the only one that is left.
+void end_for_program() {
+  if (__atomic_exchange_n(&runtime.finished, true, __ATOMIC_ACQ_REL))
+    return;
+  write_end(ASSAY_END_EXIT, 0);
+  runtime.recording = false;
+}
+
+} // namespace
+
 void finish(AssayEndReason reason, int status) {
   if (!runtime.recording || sys::process_id() != runtime.pid)
     return;
@@ -174,14 +205,8 @@ void finish(AssayEndReason reason, int status) {
   if (__atomic_exchange_n(&runtime.finished, true, __ATOMIC_ACQ_REL))
     return;
   Busy busy;
-  stop_sideline();
-  publish_end();
-  flush(SnapshotKind::kFull);
-  AssayEnd end = {reason, (uint64_t)status, now_us()};
-  runtime.file.append(ASSAY_RECORD_End, end);
-  runtime.file.flush();
+  on_own_stack([&] { write_end(reason, status); });
   runtime.recording = false;
-  runtime.control.remove(runtime.file.live_path());
   if (runtime.options.verbose) {
     Text text;
     text.add("profile in ").add(runtime.file.path());
@@ -189,29 +214,33 @@ void finish(AssayEndReason reason, int status) {
   }
 }
 
+// The helper is stopped: exec would end it anywhere, also in the middle of the last dump.
 void prepare_for_exec() {
-  if (!runtime.recording || sys::process_id() != runtime.pid)
+  if (!observed() || sys::process_id() != runtime.pid)
     return;
   Busy busy;
-  flush(SnapshotKind::kFull);
-  runtime.file.append(ASSAY_RECORD_End, AssayEnd{ASSAY_END_EXEC, 0, now_us()});
-  runtime.file.flush();
-  runtime.control.remove(runtime.file.live_path());
+  on_own_stack([] { write_end(ASSAY_END_EXEC, 0); });
 }
 
 void continue_after_exec() {
-  if (runtime.recording && sys::process_id() == runtime.pid)
-    runtime.control.create(runtime.file.live_path());
-}
-
-void continue_in_child() {
-  if (!runtime.recording)
+  if (!observed() || sys::process_id() != runtime.pid)
     return;
   Busy busy;
+  runtime.control.create(runtime.file.live_path());
+  helped = false;
+  start_helper();
+}
+
+namespace {
+
+void begin_in_child(bool nested) {
   runtime.pid = sys::process_id();
   runtime.file.forget();
   runtime.control.forget();
   runtime.modules.reset_lock();
+  reset_maps_lock_in_child();
+  reset_shadow_lock_in_child();
+  reset_proc_files_in_child();
   forget_arena_holder();
   forget_stacks_holder();
   forget_written_origins();
@@ -225,7 +254,7 @@ void continue_in_child() {
   forget_compaction();
   forget_sideline();
   publish_fork();
-  if (!busy.nested()) // else a handler forked in the middle of adding a context, and may go back there
+  if (!nested) // else a handler forked in the middle of adding a context, and may go back there
     runtime.depot.forget();
   runtime.recording = open_profile(true);
   if (!runtime.recording)
@@ -233,6 +262,16 @@ void continue_in_child() {
   runtime.file.flush(); // a child that is killed at once leaves a readable file
   helped = false;
   start_helper();
+}
+
+} // namespace
+
+void continue_in_child() {
+  if (!runtime.recording)
+    return;
+  Busy busy;
+  reset_own_stack_in_child();
+  on_own_stack([&] { begin_in_child(busy.nested()); });
 }
 
 } // namespace assay

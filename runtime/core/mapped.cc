@@ -10,12 +10,15 @@
 #include <errno.h>
 #include <stdarg.h>
 
+#include "abi/shadow.h"
 #include "runtime/core/allocate.h"
 #include "runtime/core/interpose.h"
 #include "runtime/core/losses.h"
 #include "runtime/core/objects.h"
 #include "runtime/core/origins.h"
+#include "runtime/core/proc_maps.h"
 #include "runtime/core/runtime.h"
+#include "runtime/core/shadow_map.h"
 #include "runtime/core/thread.h"
 
 namespace assay {
@@ -158,11 +161,45 @@ using namespace assay;
 
 namespace {
 
+// Is a mapping at a fixed address refused because it would lie over a shadow? Native programs get it; here the
+// program's bytes would be counters.
+bool may_map_at(const void *at, size_t size, bool fixed) {
+  if (!fixed || this_thread.busy)
+    return true;
+  Busy busy;
+  if (give_way((uint64_t)at, (uint64_t)at + pages(size)))
+    return true;
+  count_loss(ASSAY_LOSS_fixed_mapping, 1);
+  errno = ENOMEM;
+  return false;
+}
+
+bool has_shadow(uint64_t start, size_t size) {
+  if (assay_in_program_window(start, start + size) || this_thread.busy)
+    return true;
+  Busy busy;
+  if (cover_mapping(start, start + pages(size)))
+    return true;
+  count_loss(ASSAY_LOSS_fixed_mapping, 1);
+  return false;
+}
+
 void *map(void *at, size_t size, int protection, int flags, int fd, off_t offset,
           const void *frame) {
+  constexpr int kNoReplace = 0x100000; // MAP_FIXED_NOREPLACE
+  bool fixed = flags & MAP_FIXED;
+  if (!may_map_at(at, size, fixed))
+    return MAP_FAILED;
   long got = sys::call(SYS_mmap, (long)at, (long)size, protection, flags, fd, offset);
   if (sys::failed(got)) {
     errno = (int)-got;
+    return MAP_FAILED;
+  }
+  if (!has_shadow((uint64_t)got, size)) {
+    sys::unmap((void *)got, size);
+    if (!fixed && !(flags & kNoReplace)) // the address was a hint: somewhere else, then
+      return map(nullptr, size, protection, flags, fd, offset, frame);
+    errno = ENOMEM;
     return MAP_FAILED;
   }
   if (mappings_observed())
@@ -202,6 +239,8 @@ ASSAY_EXPORT void *ASSAY_NAME(mremap)(void *at, size_t old_size, size_t size, in
     wanted = va_arg(arguments, void *);
     va_end(arguments);
   }
+  if (!may_map_at(wanted, size, flags & MREMAP_FIXED))
+    return MAP_FAILED;
   long got = sys::call(SYS_mremap, (long)at, (long)old_size, (long)size, flags, (long)wanted);
   if (sys::failed(got)) {
     errno = (int)-got;
@@ -210,4 +249,26 @@ ASSAY_EXPORT void *ASSAY_NAME(mremap)(void *at, size_t old_size, size_t size, in
   if (mappings_observed())
     note_remap((uint64_t)at, old_size, (uint64_t)got, size, ASSAY_FRAME);
   return (void *)got;
+}
+
+// To lock and fill all pages would fill our terabytes of address space, too: these are locked as they are touched, and
+// the program's own mappings are filled one by one.
+ASSAY_EXPORT int ASSAY_NAME(mlockall)(int flags) {
+  constexpr int kNoMemory = -12;
+  long result = sys::call(SYS_mlockall, flags | MCL_ONFAULT);
+  // Without the right to lock everything, our address space counts against the limit: what is the program's may
+  // still fit.
+  bool counts_too_much = result == kNoMemory;
+  if (sys::failed(result) && !counts_too_much) {
+    errno = (int)-result;
+    return -1;
+  }
+  if (!(flags & MCL_CURRENT) || (flags & MCL_ONFAULT && !counts_too_much))
+    return 0;
+  Busy busy;
+  MapsReader maps;
+  for (MapsLine line; maps.next(line);)
+    if (!is_reserved(line.start, line.end))
+      result = sys::call(SYS_mlock, (long)line.start, (long)(line.end - line.start));
+  return 0;
 }

@@ -2,8 +2,8 @@
 
 #include "runtime/core/message.h"
 
-#include "runtime/core/file_identity.h"
-#include "runtime/core/syscall.h"
+#include "runtime/core/own_files.h"
+#include "runtime/core/thread.h"
 
 namespace assay {
 namespace {
@@ -54,11 +54,15 @@ Text &Text::add_number(uint64_t n, int at_least_digits) {
 }
 
 void say(const char *text) {
-  if (standard_error.noted && identity_of(2) != standard_error.file)
-    return;
-  Text line;
-  line.add("assay: ").add(text).add('\n');
-  sys::write(2, line.c_str(), line.size());
+  constexpr int kStandardError = 2;
+  long to = this_thread.has_own_table ? borrow_from_program(kStandardError) : kStandardError;
+  if (!standard_error.noted || identity_of(to) == standard_error.file) {
+    Text line;
+    line.add("assay: ").add(text).add('\n');
+    sys::write(to, line.c_str(), line.size());
+  }
+  if (this_thread.has_own_table && to >= 0)
+    sys::close(to);
 }
 
 } // namespace assay

@@ -2,8 +2,16 @@
 
 #include "runtime/core/proc_maps.h"
 
+#include "runtime/core/own_files.h"
+
 namespace assay {
 namespace {
+
+struct {
+  SpinLock lock; // held by the reader
+  char data[4096];
+  char line[1280];
+} constinit text = {};
 
 uint64_t read_hex(const char *&p) {
   uint64_t n = 0;
@@ -26,31 +34,45 @@ void skip_field(const char *&p) {
 
 } // namespace
 
+MapsReader::MapsReader() {
+  text.lock.lock();
+  file_ = maps_file.descriptor();
+}
+
+MapsReader::~MapsReader() {
+  text.lock.unlock();
+}
+
 bool MapsReader::read_text_line() {
-  if (fd_ < 0)
+  if (file_ < 0)
     return false;
   for (size_t n = 0;;) {
     if (begin_ == end_) {
-      long got = sys::read(fd_, data_, sizeof data_);
+      long got = sys::call(SYS_pread64, file_, (long)text.data, sizeof text.data, (long)offset_);
       if (got <= 0)
         return false;
+      offset_ += (uint64_t)got;
       begin_ = 0;
       end_ = (size_t)got;
     }
-    char c = data_[begin_++];
+    char c = text.data[begin_++];
     if (c == '\n') {
-      line_[n] = 0;
+      text.line[n] = 0;
       return true;
     }
-    if (n + 1 < sizeof line_)
-      line_[n++] = c;
+    if (n + 1 < sizeof text.line)
+      text.line[n++] = c;
   }
+}
+
+void reset_maps_lock_in_child() {
+  text.lock.reset();
 }
 
 bool MapsReader::next(MapsLine &line) {
   if (!read_text_line())
     return false;
-  const char *p = line_;
+  const char *p = text.line;
   line.start = read_hex(p);
   p++;
   line.end = read_hex(p);

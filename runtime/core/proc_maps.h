@@ -1,5 +1,4 @@
-// The maps file of this process, line by line, without libc. By way of thread-self: where main has
-// ended by pthread_exit, /proc/self is a zombie without memory.
+// The maps file of this process, line by line, without libc.
 #pragma once
 
 #include <stddef.h>
@@ -17,23 +16,23 @@ struct MapsLine {
   bool is_stack() const { return equal(path, "[stack]", 8); }
 };
 
+// One at a time: it holds a lock, and its buffers are not on the stack, because it is used in signal handlers on
+// stacks of a few kilobytes. Inside a Busy section.
 class MapsReader {
 public:
-  MapsReader() : fd_(sys::open("/proc/thread-self/maps", O_RDONLY)) {}
-  ~MapsReader() {
-    if (fd_ >= 0)
-      sys::close(fd_);
-  }
+  MapsReader();
+  ~MapsReader();
   MapsReader(const MapsReader &) = delete;
   MapsReader &operator=(const MapsReader &) = delete;
   bool next(MapsLine &line);
 
 private:
   bool read_text_line();
-  long fd_;
+  long file_;
+  uint64_t offset_ = 0; // in the file
   size_t begin_ = 0, end_ = 0;
-  char data_[4096];
-  char line_[1280];
 };
+
+void reset_maps_lock_in_child();
 
 } // namespace assay

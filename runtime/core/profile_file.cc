@@ -65,28 +65,28 @@ void complain(const char *what, const Text &path, long error) {
 
 } // namespace
 
-bool ProfileFile::keep(long descriptor) {
-  rlimit limit = {1024, 1024};
-  sys::call(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit);
-  uint64_t top = limit.rlim_cur < (1 << 20) ? limit.rlim_cur : (1 << 20);
-  long high = top > 16 ? sys::call(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC,
-                                   (long)(top > 64 ? top - 32 : top - 4))
-                       : -1;
-  if (high >= 0) {
-    sys::close(descriptor);
-    descriptor = high;
-  }
-  FileIdentity identity = identity_of(descriptor);
-  if (!identity.is_open)
-    return false;
-  fd_ = (int)descriptor;
-  identity_ = identity;
-  return true;
+bool ProfileFile::adopt(long descriptor) {
+  own_.adopt(descriptor);
+  identity_ = own_.identity();
+  is_open_ = identity_.is_open;
+  return is_open_;
 }
 
-bool ProfileFile::reopen() {
-  long descriptor = sys::open(path_.c_str(), O_WRONLY | O_APPEND);
-  return !sys::failed(descriptor) && keep(descriptor);
+// In the calling thread's table. Where the program has closed it, or a thread of the other table has put a
+// shorter file in the place, it is opened again.
+long ProfileFile::descriptor() {
+  if (long known = own_.number(); known >= 0 && own_.identity() == identity_)
+    return known;
+  own_.close();
+  long opened = sys::open(path_.c_str(), O_RDWR | O_APPEND);
+  if (sys::failed(opened))
+    return opened;
+  if (identity_of(opened) != identity_) {
+    sys::close(opened);
+    return -1;
+  }
+  own_.adopt(opened);
+  return own_.number();
 }
 
 // A program may become itself again by exec, with the same pid: then a number is added to the name.
@@ -106,9 +106,9 @@ bool ProfileFile::create() {
           "a shorter place with ASSAY_OPTIONS=dir=DIR");
       return false;
     }
-    long descriptor = sys::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL, 0666);
+    long descriptor = sys::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL, 0666);
     if (!sys::failed(descriptor))
-      return keep(descriptor);
+      return adopt(descriptor);
     if (descriptor != kExists || n == 1000) {
       complain("cannot create", path_, descriptor);
       return false;
@@ -164,17 +164,14 @@ bool ProfileFile::open(const char *dir_pattern, const char *run, const char *exe
   return start(program);
 }
 
-bool ProfileFile::still_ours() {
-  return identity_of(fd_) == identity_ || reopen();
-}
-
 void ProfileFile::write_out() {
-  if (used_ == 0 || failed_ || fd_ < 0)
+  if (used_ == 0 || failed_ || !is_open_)
     return;
   size_t done = 0;
-  bool good = bytes_ + used_ <= sys::file_size_limit() && still_ours();
+  long to = bytes_ + used_ <= sys::file_size_limit() ? descriptor() : -1;
+  bool good = to >= 0;
   while (good && done < used_) {
-    long n = sys::write(fd_, buffer_ + done, used_ - done);
+    long n = sys::write(to, buffer_ + done, used_ - done);
     if (n == -4 /* EINTR */)
       continue;
     good = n > 0;
@@ -223,18 +220,40 @@ void ProfileFile::flush() {
   write_out();
 }
 
-// The file header stays: the replacement begins with a copy of it.
+// A file without a name, so that nothing is left over when the program is killed now; where the file system
+// has no such files, one with a name. The file header stays: the replacement begins with a copy of it.
 bool ProfileFile::open_replacement(const ProfileFile &old) {
   path_.clear();
   path_.add(old.path()).add(".new");
-  sys::unlink(path_.c_str());
   if (!buffer_)
     buffer_ = (char *)reserve(kBufferBytes);
-  long descriptor = sys::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL, 0666);
+  if (!buffer_ || path_.full())
+    return false;
+  long descriptor = sys::open(old.run_folder_.c_str(), O_RDWR | O_APPEND | O_TMPFILE, 0666);
+  named_ = sys::failed(descriptor);
+  if (named_) {
+    sys::unlink(path_.c_str());
+    descriptor = sys::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL, 0666);
+  }
   used_ = 0;
   bytes_ = 0;
   failed_ = false;
-  return buffer_ && !path_.full() && !sys::failed(descriptor) && keep(descriptor);
+  return !sys::failed(descriptor) && adopt(descriptor);
+}
+
+// The replacement takes the place of the file at path.
+bool ProfileFile::publish_replacement(const char *path) {
+  if (!named_) {
+    Text self;
+    self.add("/proc/thread-self/fd/").add_number((uint64_t)own_.number());
+    sys::unlink(path_.c_str()); // of an earlier process that was killed here
+    if (sys::failed(sys::call(SYS_linkat, AT_FDCWD, (long)self.c_str(), AT_FDCWD,
+                              (long)path_.c_str(), AT_SYMLINK_FOLLOW)))
+      return false;
+    named_ = true;
+  }
+  return !sys::failed(
+      sys::call(SYS_renameat2, AT_FDCWD, (long)path_.c_str(), AT_FDCWD, (long)path, 0));
 }
 
 bool ProfileFile::copy_from(long descriptor, uint64_t begin, uint64_t end) {
@@ -258,7 +277,7 @@ uint64_t ProfileFile::replace(Rewrite rewrite) {
     write_out();
     size = bytes_;
   }
-  long old = failed_ ? -1 : sys::open(path_.c_str(), O_RDONLY);
+  long old = failed_ ? -1 : descriptor();
   if (sys::failed(old))
     return 0;
   long mapped = sys::map(nullptr, size, PROT_READ, MAP_PRIVATE, old);
@@ -272,35 +291,34 @@ uint64_t ProfileFile::replace(Rewrite rewrite) {
   if (good) {
     Locked locked(lock_);
     write_out();
-    good = !failed_ && fresh.copy_from(old, size, bytes_);
+    old = failed_ ? -1 : descriptor();
+    good = old >= 0 && fresh.copy_from(old, size, bytes_);
     fresh.write_out();
-    good = good && !fresh.failed_ &&
-           !sys::failed(sys::call(SYS_renameat2, AT_FDCWD, (long)fresh.path(), AT_FDCWD,
-                                  (long)path_.c_str(), 0));
+    good = good && !fresh.failed_ && fresh.publish_replacement(path_.c_str());
     if (good) {
-      sys::close(fd_);
-      fd_ = fresh.fd_;
+      own_.close();
+      own_.adopt(fresh.own_.number());
       identity_ = fresh.identity_;
       bytes_ = fresh.bytes_;
-      fresh.fd_ = -1;
+      fresh.own_.reset();
+      fresh.is_open_ = false;
     }
   }
-  if (fresh.fd_ >= 0) {
-    sys::close(fresh.fd_);
-    sys::unlink(fresh.path());
-    fresh.fd_ = -1;
+  if (fresh.is_open_) {
+    fresh.own_.close();
+    fresh.is_open_ = false;
+    if (fresh.named_)
+      sys::unlink(fresh.path());
   }
   if (!sys::failed(mapped))
     sys::unmap((void *)mapped, size);
-  sys::close(old);
   return good ? rewritten : 0;
 }
 
 void ProfileFile::forget() {
   lock_.reset();
-  if (fd_ >= 0)
-    sys::close(fd_);
-  fd_ = -1;
+  own_.reset_in_child();
+  is_open_ = false;
   used_ = 0;
   bytes_ = 0;
   failed_ = false;

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "abi/records.h"
-#include "runtime/core/file_identity.h"
 #include "runtime/core/lock.h"
 #include "runtime/core/message.h"
+#include "runtime/core/own_files.h"
 
 namespace assay {
 
@@ -43,7 +43,8 @@ public:
   const char *path() const { return path_.c_str(); }
   const char *live_path() const { return live_path_.c_str(); }
   uint64_t bytes() const { return bytes_; }
-  bool is_open() const { return fd_ >= 0; }
+  bool is_open() const { return is_open_; }
+  OwnDescriptor &own_descriptor() { return own_; }
   // For the child of a fork: forgets the parent's file and what was buffered for it.
   void forget();
 
@@ -52,20 +53,22 @@ private:
                      size_t tail_size);
   void put(const void *data, size_t size);
   void write_out();
-  bool still_ours();
-  bool reopen();
+  long descriptor();
+  bool adopt(long descriptor);
   bool create();
-  bool keep(long descriptor);
   bool start(const char *program);
   bool open_replacement(const ProfileFile &old);
+  bool publish_replacement(const char *path);
   bool copy_from(long descriptor, uint64_t begin, uint64_t end);
 
   SpinLock lock_;
-  int fd_ = -1;
-  FileIdentity identity_ = {};
+  bool is_open_ = false;
+  OwnDescriptor own_;
+  FileIdentity identity_ = {}; // of the file in both tables
   uint64_t bytes_ = 0;
   size_t used_ = 0;
   bool failed_ = false;
+  bool named_ = false; // of a replacement: it is at path_ already
   Text path_, run_folder_, live_path_;
   static constexpr size_t kBufferBytes = 64 << 10;
   char *buffer_ = nullptr;

@@ -1,12 +1,30 @@
 // The address space of the shadows (abi/shadow.h): those of several tools overlap where no program
 // address has its shadow, so each asks here for its span and gets what is not there yet.
+//
+// Half a gigabyte below 2 GiB stays the program's own, for MAP_32BIT. There lies the shadow of addresses just above
+// 2 GiB only, where programs have memory when they ask for these addresses: it is mapped then.
 #pragma once
 
 #include <stdint.h>
 
 namespace assay {
 
-// Maps [begin, end). False if the kernel refuses a part, or something else lies there.
-bool reserve_shadow(uint64_t begin, uint64_t end);
+// Maps the shadow of all addresses below ASSAY_HIGH_END: (address >> shift) + base. False if the kernel refuses a part,
+// or something else lies there.
+bool reserve_shadow(unsigned shift, uint64_t base);
+
+// Back to zeros, in the child of a fork. What the program has mapped between the spans stays.
+void empty_shadow(unsigned shift, uint64_t base);
+void reset_shadow_lock_in_child();
+
+// Notes a span that was mapped for another purpose, and that the program may not map over.
+void note_own_span(uint64_t begin, uint64_t end);
+
+// The program is about to map over whatever lies in [begin, end). False if that would be a shadow that is in use:
+// then it may not. A shadow of addresses that nobody has makes room.
+bool give_way(uint64_t begin, uint64_t end);
+
+// The program has got memory at [begin, end). False if code may not access it, because its shadow has no room.
+bool cover_mapping(uint64_t begin, uint64_t end);
 
 } // namespace assay

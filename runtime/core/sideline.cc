@@ -2,7 +2,10 @@
 // fast paths (stdio, malloc, atomics) and appear in the program's own counts. Such a thread may not
 // call libc; it needs a TLS block of its own all the same, because the runtime's thread_local
 // variables are reached through the fs register. All its signals are blocked, so that none of the
-// program's is delivered to it.
+// program's is delivered to it. It has a table of descriptors of its own (core/own_files.h).
+//
+// It must not keep the process: a program whose last thread ends by the system call exit (all that strict
+// seccomp allows) has ended. The kernel tells nobody, so the helper looks a few times a second.
 
 #include "runtime/core/sideline.h"
 
@@ -11,6 +14,8 @@
 
 #include "runtime/core/arena.h"
 #include "runtime/core/losses.h"
+#include "runtime/core/own_files.h"
+#include "runtime/core/runtime.h"
 #include "runtime/core/syscall.h"
 #include "runtime/core/thread.h"
 
@@ -19,8 +24,12 @@ namespace {
 
 constexpr size_t kStackBytes = 256 << 10;
 
+constexpr uint64_t kLookUs = 200'000; // between looks whether the program has ended
+
 struct {
   uint64_t (*work)();
+  void (*program_ended)();
+  const int *first_thread; // its id, which the kernel sets to 0 at its end; null if not known
   uint8_t *stack;
   uint8_t *tls;
   uint32_t stop; // futex
@@ -34,12 +43,65 @@ uint64_t thread_pointer() {
   return fs;
 }
 
+// What /proc/self/stat says: "PID (NAME) STATE …", of which the name may hold any character. The 18th field from the
+// state on is the number of threads, the 50th the first thread's status in the form of wait.
+struct ProcessState {
+  bool known, first_thread_ended;
+  uint64_t threads, status;
+};
+
+ProcessState read_process_state() {
+  char text[512];
+  long file = stat_file.descriptor();
+  long n = file < 0 ? 0 : sys::call(SYS_pread64, file, (long)text, sizeof text - 1, 0);
+  if (n <= 0)
+    return {};
+  text[n] = 0;
+  long at = n;
+  while (at > 0 && text[at - 1] != ')')
+    at--;
+  ProcessState state = {true, text[at] && text[at + 1] == 'Z', 0, 0};
+  for (int field = 0; text[at] && text[at] != '\n'; at++) {
+    if (text[at] == ' ') {
+      field++;
+      continue;
+    }
+    uint64_t digit = (uint64_t)(text[at] - '0');
+    if (field == 18)
+      state.threads = state.threads * 10 + digit;
+    if (field == 50)
+      state.status = state.status * 10 + digit;
+  }
+  return state;
+}
+
+// Where there is no /proc, it is known of programs of a single thread only. The status of a process is that of its
+// last thread, which must be the program's.
+bool has_program_ended(int &exit_status) {
+  ProcessState state = read_process_state();
+  exit_status = (int)(state.status >> 8 & 255);
+  if (state.known)
+    return state.first_thread_ended && state.threads == 2; // the zombie, and this one
+  return sideline.first_thread && __atomic_load_n(sideline.first_thread, __ATOMIC_RELAXED) == 0 &&
+         single_threaded();
+}
+
 [[noreturn]] void run_sideline() {
   this_thread.busy = 1;
-  while (!__atomic_load_n(&sideline.stop, __ATOMIC_ACQUIRE))
-    sys::futex_wait(&sideline.stop, 0, sideline.work() * 1000);
+  this_thread.is_helper = true;
+  this_thread.has_own_table = false;
+  leave_descriptor_table();
+  int exit_status = 0;
+  while (!__atomic_load_n(&sideline.stop, __ATOMIC_ACQUIRE)) {
+    uint64_t wait = sideline.work();
+    sys::futex_wait(&sideline.stop, 0, (wait < kLookUs ? wait : kLookUs) * 1000);
+    if (has_program_ended(exit_status)) {
+      sideline.program_ended();
+      break;
+    }
+  }
   for (;;)
-    sys::call(SYS_exit, 0);
+    sys::call(SYS_exit, exit_status);
 }
 
 bool prepare() {
@@ -59,8 +121,13 @@ bool prepare() {
 
 } // namespace
 
-void start_sideline(uint64_t (*work)()) {
+void start_sideline(uint64_t (*work)(), void (*program_ended)()) {
+  constexpr int kGetTidAddress = 40; // PR_GET_TID_ADDRESS
   sideline.work = work;
+  sideline.program_ended = program_ended;
+  sideline.first_thread = nullptr;
+  if (sys::thread_id() == sys::process_id())
+    sys::call(SYS_prctl, kGetTidAddress, (long)&sideline.first_thread);
   sideline.stop = 0;
   if (!prepare()) {
     count_loss(ASSAY_LOSS_no_sideline, 1);
@@ -95,6 +162,8 @@ void start_sideline(uint64_t (*work)()) {
 }
 
 void stop_sideline() {
+  if (this_thread.is_helper)
+    return;
   __atomic_store_n(&sideline.stop, 1, __ATOMIC_RELEASE);
   sys::futex_wake(&sideline.stop);
   while (uint32_t running = __atomic_load_n(&sideline.running, __ATOMIC_ACQUIRE))

@@ -1,12 +1,27 @@
-// The beginning and the end in a program that the runtime is linked into: before every constructor, also
-// those of shared libraries, and after its own last destructor.
+// The beginning and the end in a program that the runtime is linked into: before every constructor, and after every
+// destructor, also those of shared libraries.
+//
+// The end: the loader registers its own exit handler, which runs the destructors of all modules, when main is
+// about to begin. Handlers run in reverse order, so one that is registered before, in .preinit_array, runs last of
+// all. A static executable has no loader: there the C library's handler is registered first, and our own destructor
+// comes after all others.
+
+#include <elf.h>
+#include <sys/auxv.h>
 
 #include "runtime/core/runtime.h"
 
+extern "C" int __cxa_atexit(void (*handler)(void *), void *argument, void *module) noexcept;
+
 namespace {
+
+constinit bool ends_in_handler = false;
 
 void preinit(int, char **, char **envp) {
   assay::start(envp, true);
+  bool has_loader = getauxval(AT_BASE) != 0;
+  ends_in_handler = has_loader && __cxa_atexit([](void *) { assay::finish(ASSAY_END_EXIT, 0); },
+                                               nullptr, nullptr) == 0;
 }
 
 } // namespace
@@ -16,5 +31,6 @@ __attribute__((section(".preinit_array"),
 
 // Priority 0 is the executable's last destructor.
 __attribute__((destructor(0))) static void end() {
-  assay::finish(ASSAY_END_EXIT, 0);
+  if (!ends_in_handler)
+    assay::finish(ASSAY_END_EXIT, 0);
 }

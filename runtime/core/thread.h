@@ -9,8 +9,10 @@
 namespace assay {
 
 struct Thread {
-  uint32_t busy;                  // inside the runtime: events of this thread pass straight through
-  uint32_t pending_signal;        // came while busy, and would have ended the program; 0 for none
+  uint32_t busy;           // inside the runtime: events of this thread pass straight through
+  bool is_helper;          // the helper thread
+  bool has_own_table;      // of descriptors (core/own_files.h): the helper, where the kernel can
+  uint32_t pending_signal; // came while busy, and would have ended the program; 0 for none
   uint64_t stack_low, stack_high; // bounds of the thread's own stack
   uint64_t other_low, other_high; // of another that it ran on last: a coroutine's, a signal stack
   uint64_t stripe;                // gs base: how much higher this thread's counters are

@@ -1,15 +1,20 @@
-// /proc/self/pagemap: by the ioctl PAGEMAP_SCAN (Linux 6.7), which skips what has no page tables; by
-// reading its 8 bytes a page where that is missing. mincore was refused: it calls a page that was
-// swapped out absent.
+// By the ioctl PAGEMAP_SCAN of the pagemap file (Linux 6.7), which skips what has no page tables; by reading its
+// 8 bytes a page where that is missing; by mincore where there is no pagemap at all (no /proc). mincore comes
+// last, because it calls a page that was swapped out absent.
+//
+// To look at the whole range where nobody tells was refused: a shadow spans terabytes, and reading it maps the
+// zero page everywhere.
 
 #include "runtime/core/touched_pages.h"
 
-#include "runtime/core/syscall.h"
+#include "runtime/core/losses.h"
+#include "runtime/core/own_files.h"
 
 namespace assay {
 namespace {
 
 constexpr uint64_t kPage = 4096;
+constexpr long kNoMemory = -12; // ENOMEM, of mincore: a part is not mapped
 
 // linux/fs.h of 6.7; older headers lack it.
 struct Region {
@@ -24,7 +29,8 @@ constexpr uint64_t kPresent = 1 << 3, kSwapped = 1 << 4;
 
 using Callback = void (*)(void *, uint64_t, uint64_t);
 
-// False if the kernel lacks the call.
+// Each of these goes on from begin, and is false where it cannot go on.
+
 bool scan(long pagemap, uint64_t &begin, uint64_t end, Callback f, void *context) {
   while (begin < end) {
     Region regions[64];
@@ -53,7 +59,7 @@ bool read_entries(long pagemap, uint64_t &begin, uint64_t end, Callback f, void 
     wanted = wanted < 256 ? wanted : 256;
     long got = sys::call(SYS_pread64, pagemap, (long)entries, (long)(wanted * 8),
                          (long)(begin / kPage * 8));
-    if (got <= 0)
+    if (got < 8)
       return false;
     uint64_t pages = (uint64_t)got / 8;
     for (uint64_t i = 0; i < pages; i++)
@@ -64,16 +70,37 @@ bool read_entries(long pagemap, uint64_t &begin, uint64_t end, Callback f, void 
   return true;
 }
 
+bool ask_mincore(uint64_t &begin, uint64_t end, Callback f, void *context) {
+  constexpr uint64_t kMost = 2048;
+  unsigned char resident[kMost];
+  for (uint64_t most = kMost; begin < end;) {
+    uint64_t pages = (end - begin) / kPage;
+    pages = pages < most ? pages : most;
+    long result = sys::call(SYS_mincore, (long)begin, (long)(pages * kPage), (long)resident);
+    if (result == kNoMemory && pages > 1) { // finer, around the hole
+      most = pages / 2;
+      continue;
+    }
+    if (sys::failed(result) && result != kNoMemory)
+      return false;
+    for (uint64_t i = 0; result == 0 && i < pages; i++)
+      if (resident[i] & 1)
+        f(context, begin + i * kPage, begin + (i + 1) * kPage);
+    begin += pages * kPage;
+    most = most < kMost ? most * 2 : kMost;
+  }
+  return true;
+}
+
 } // namespace
 
 void for_each_touched(uint64_t begin, uint64_t end, Callback f, void *context) {
-  long pagemap = sys::open("/proc/self/pagemap", O_RDONLY);
-  if (!sys::failed(pagemap)) {
-    scan(pagemap, begin, end, f, context) || read_entries(pagemap, begin, end, f, context);
-    sys::close(pagemap);
-  }
-  if (begin < end)
-    f(context, begin, end);
+  long pagemap = pagemap_file.descriptor();
+  if (pagemap >= 0 &&
+      (scan(pagemap, begin, end, f, context) || read_entries(pagemap, begin, end, f, context)))
+    return;
+  if (!ask_mincore(begin, end, f, context))
+    count_loss(ASSAY_LOSS_untold_pages, 1);
 }
 
 } // namespace assay

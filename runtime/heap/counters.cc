@@ -199,7 +199,7 @@ template <typename Layout>
 } // namespace
 
 bool map_counters() {
-  if (reserve_shadow(ASSAY_COUNTERS_BEGIN, ASSAY_COUNTERS_END))
+  if (reserve_shadow(ASSAY_COUNTERS_SHIFT, ASSAY_COUNTERS_BASE))
     return true;
   map_on_touch(ASSAY_COUNTERS_BEGIN, ASSAY_COUNTERS_END);
   // Something else is there: code with a dynamic base can still count.
@@ -214,7 +214,10 @@ bool counters_are_elsewhere() {
 }
 
 void forget_counters() {
-  empty_span((void *)counters_base, kSpan);
+  if (counters_are_elsewhere())
+    empty_span((void *)counters_base, kSpan);
+  else
+    empty_shadow(ASSAY_COUNTERS_SHIFT, ASSAY_COUNTERS_BASE);
 }
 
 uint64_t block_bytes() {

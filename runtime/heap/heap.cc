@@ -42,7 +42,7 @@ bool has_shadow(const void *block, uint64_t size) {
     return end <= ASSAY_HIGH_END;
   if (used_stripes > 1)
     return in_stripes(begin, end);
-  return end <= ASSAY_LOW_END || (begin >= ASSAY_HIGH_BEGIN && end <= ASSAY_HIGH_END);
+  return assay_in_program_window(begin, end);
 }
 
 // What was counted in a block so far.

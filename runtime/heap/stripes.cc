@@ -5,7 +5,9 @@
 
 #include "runtime/core/arena.h"
 #include "runtime/core/lock.h"
+#include "runtime/core/losses.h"
 #include "runtime/core/runtime.h"
+#include "runtime/core/shadow_map.h"
 #include "runtime/core/thread.h"
 #include "runtime/heap/counters.h"
 
@@ -21,11 +23,14 @@ constexpr int kSetGs = 0x1001; // ARCH_SET_GS
 // which are not accounted for but must not fault.
 constexpr uint64_t kBegin = ASSAY_SHADOW_OF_(ASSAY_HIGH_END, ASSAY_WORDS_SHIFT, ASSAY_WORDS_BASE);
 constexpr uint64_t kEnd = ASSAY_HIGH_BEGIN;
+constexpr uint64_t kUnlimitedSpan =
+    ASSAY_STRIPE_END_(UNLIMITED, 0) - ASSAY_STRIPE_BEGIN_(UNLIMITED, 0);
 constexpr uint64_t kLowSpan = ASSAY_STRIPE_END_(LOW, 0) - ASSAY_STRIPE_BEGIN_(LOW, 0);
 
 struct {
   SpinLock lock;
   bool mapped, refused;
+  bool unlimited;                // the program's mappings are those of an unlimited stack
   uint32_t owner[ASSAY_STRIPES]; // thread ids; 0: never had one
   uint32_t turn;
 } constinit stripes = {};
@@ -36,12 +41,20 @@ template <typename F> void each_range(F f) {
   for (int s = 1; s < ASSAY_STRIPES; s++)
     if (ASSAY_STRIPE_BEGIN_(LOW, s) < kBegin)
       f(ASSAY_STRIPE_BEGIN_(LOW, s), kLowSpan);
+  for (int s = 1; stripes.unlimited && s < ASSAY_STRIPES; s++)
+    if (ASSAY_STRIPE_BEGIN_(UNLIMITED, s) < kBegin)
+      f(ASSAY_STRIPE_BEGIN_(UNLIMITED, s), kUnlimitedSpan);
 }
 
 bool map_stripes() {
   if (!stripes.mapped && !stripes.refused) {
+    uint64_t here =
+        (uint64_t)__builtin_frame_address(0); // on the stack of a thread that has just begun
+    stripes.unlimited = here >= ASSAY_UNLIMITED_BEGIN && here < ASSAY_UNLIMITED_END;
     bool good = true;
     each_range([&](uint64_t begin, uint64_t bytes) { good = good && reserve(bytes, begin); });
+    if (good)
+      each_range([](uint64_t begin, uint64_t bytes) { note_own_span(begin, begin + bytes); });
     stripes.mapped = good;
     stripes.refused = !good;
   }
@@ -70,8 +83,10 @@ void take_stripe() {
   if (count < 2 || !runtime.instrumented || counters_are_elsewhere())
     return;
   Locked locked(stripes.lock);
-  if (!map_stripes())
+  if (!map_stripes()) {
+    count_loss(ASSAY_LOSS_one_stripe, 1);
     return;
+  }
   uint32_t s = choose((uint32_t)count);
   if (s >= used_stripes)
     __atomic_store_n(&used_stripes, s + 1, __ATOMIC_RELEASE);

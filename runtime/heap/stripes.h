@@ -17,7 +17,8 @@ extern constinit uint32_t used_stripes;
 inline bool in_stripes(uint64_t begin, uint64_t end) {
   return used_stripes > 1 &&
          (end <= ASSAY_LOW_END || (begin >= ASSAY_MMAP_BEGIN && end <= ASSAY_MMAP_END) ||
-          (begin >= ASSAY_PIE_BEGIN && end <= ASSAY_PIE_END));
+          (begin >= ASSAY_PIE_BEGIN && end <= ASSAY_PIE_END) ||
+          (begin >= ASSAY_UNLIMITED_BEGIN && end <= ASSAY_UNLIMITED_END));
 }
 
 // In the child of a fork: the other threads are gone, and all counters are zero.

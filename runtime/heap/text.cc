@@ -5,7 +5,9 @@
 #include "runtime/heap/text.h"
 
 #include "runtime/core/losses.h"
+#include "runtime/core/own_files.h"
 #include "runtime/core/runtime.h"
+#include "runtime/core/thread.h"
 
 namespace assay::heap {
 namespace {
@@ -28,7 +30,10 @@ void write_out() {
   Text path;
   expand_pattern(runtime.options.text, "program", path);
   bool to_stderr = path.size() == 6 && equal(path.c_str(), "stderr", 6);
-  long fd = to_stderr ? 2 : sys::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT, 0666);
+  bool borrowed = to_stderr && this_thread.has_own_table;
+  long fd = borrowed    ? borrow_from_program(2)
+            : to_stderr ? 2
+                        : sys::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT, 0666);
   bool good = !sys::failed(fd);
   for (size_t done = 0; good && done < text.used;) {
     long n = sys::write(fd, text.buffer + done, text.used - done);
@@ -37,7 +42,7 @@ void write_out() {
   }
   if (!good)
     count_loss(ASSAY_LOSS_text_failed, 1);
-  if (!to_stderr && !sys::failed(fd))
+  if ((!to_stderr || borrowed) && !sys::failed(fd))
     sys::close(fd);
   text.used = 0;
 }

@@ -111,8 +111,9 @@ template <typename F> void each_group(bool ends, F f) {
         each_byte_group(from, to, ends, f);
     });
   };
-  look(ASSAY_LOW_BEGIN, ASSAY_LOW_END);
-  look(ASSAY_HIGH_BEGIN, ASSAY_HIGH_END);
+#define ASSAY_LOOK(window) look(ASSAY_##window##_BEGIN, ASSAY_##window##_END);
+  ASSAY_PROGRAM_WINDOWS(ASSAY_LOOK)
+#undef ASSAY_LOOK
 }
 
 } // namespace
@@ -120,7 +121,7 @@ template <typename F> void each_group(bool ends, F f) {
 bool map_lines() {
   const AssayLineForm f = form();
   __assay_lines_base = f.base;
-  if (reserve_shadow(f.base, shadow_end(f)))
+  if (reserve_shadow((unsigned)f.shift, f.base))
     return true;
   map_on_touch(f.base, shadow_end(f));
   // Something else is there: code with a dynamic base can still mark.
@@ -136,7 +137,10 @@ bool lines_are_elsewhere() {
 
 void forget_lines() {
   const AssayLineForm f = form();
-  empty_span((void *)__assay_lines_base, ASSAY_HIGH_END >> f.shift);
+  if (lines_are_elsewhere())
+    empty_span((void *)__assay_lines_base, ASSAY_HIGH_END >> f.shift);
+  else
+    empty_shadow((unsigned)f.shift, f.base);
 }
 
 uint64_t line_bytes() {
