@@ -83,6 +83,8 @@ void add_path(Growing &root, const HeapContextRow &row, bool bottom_up) {
     }
     at = child(at, function, frame);
     at->node.total.add(amounts);
+    if (frame && row.recursion.objects && function == row.recursion.function)
+      at->node.recursive = true; // folded when it was recorded
   };
   constexpr const char *kCut = "(outer frames are missing)";
   bool cut =

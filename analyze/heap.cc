@@ -126,6 +126,21 @@ HeapSums sums_of(const profile::HeapContext &context) {
   return sums;
 }
 
+// The frame that recurs may be one of several inlined ones: the function is the one that has the code.
+RecursionRow recursion_of(const profile::Profile &profile, const profile::HeapContext &context,
+                          image::Symbols &symbols) {
+  const profile::Recursion &r = context.recursion;
+  const auto &frames = profile.stack(context.stack).frames;
+  if (r.count == 0 || r.frame >= frames.size())
+    return {};
+  const profile::CodeLocation &location = frames[r.frame];
+  const auto &inlined = symbols.call(
+      location.module.known() ? location.module.v : image::Symbols::kNoModule, location.offset);
+  if (inlined.empty())
+    return {};
+  return {(*std::prev(inlined.end())).function, r.count, r.levels, r.min, r.max};
+}
+
 class Filter {
 public:
   explicit Filter(const std::string &text) : text_(text) {}
@@ -214,6 +229,7 @@ std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts
   struct Site {
     const HeapContextRow *largest; // by bytes
     HeapSums sums;
+    RecursionRow recursion;
     uint64_t contexts = 1;
     std::map<std::string, FreePlace> freed_at; // by the line that owns the free
   };
@@ -224,6 +240,7 @@ std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts
         sites.try_emplace({owner.module, owner.function, owner.file, owner.line, context.type,
                            context.origin, context.accesses_counted});
     Site &site = known->second;
+    site.recursion.add(context.recursion);
     if (is_new) {
       site.largest = &context;
       site.sums = context.sums;
@@ -246,6 +263,7 @@ std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts
   for (auto &[key, site] : sites) {
     HeapContextRow &row = rows.emplace_back(*site.largest);
     row.sums = site.sums;
+    row.recursion = site.recursion;
     row.contexts = site.contexts;
     row.freed_at.clear();
     for (auto &[line, place] : site.freed_at)
@@ -373,6 +391,17 @@ bool HeapSums::over_reserved() const {
          all.touched_bytes < all.size_total / 2;
 }
 
+void RecursionRow::add(const RecursionRow &other) {
+  if (other.objects == 0)
+    return;
+  if (function.empty() || other.objects > objects)
+    function = other.function;
+  min = objects ? std::min(min, other.min) : other.min;
+  max = std::max(max, other.max);
+  objects += other.objects;
+  levels += other.levels;
+}
+
 void HeapSums::add(const HeapSums &other) {
   assay_hib_join(&all, &other.all, 0);
   assay_hib_join(&live, &other.live, 0);
@@ -418,6 +447,7 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
     row.stack_cut = profile.stack(context.stack).cut;
     row.owner = owner(row.frames);
     row.accesses_counted = allocated_by_instrumented(profile, context.stack);
+    row.recursion = recursion_of(profile, context, symbols);
     row.type = type_name(profile, context.type);
     row.origin = origin_name(context.origin);
     row.type_size = context.type.known() ? profile.types[context.type.v].size : 0;

@@ -59,6 +59,16 @@ struct FreePlace {
   const image::Frame &owner_frame() const { return frames[owner]; }
 };
 
+// How deep a recursion was when objects were allocated.
+struct RecursionRow {
+  std::string function;      // empty: there was none
+  uint64_t objects = 0;      // allocated in it
+  uint64_t levels = 0;       // sum over objects: how often the function was on the stack
+  uint64_t min = 0, max = 0; // levels
+  double mean() const { return objects ? double(levels) / double(objects) : 0; }
+  void add(const RecursionRow &other);
+};
+
 struct HeapContextRow {
   std::string id;          // the same in the next run of the same source
   image::CallStack frames; // innermost first, inlined ones included
@@ -72,6 +82,7 @@ struct HeapContextRow {
   std::string origin = kMallocOrigin; // or "mmap", "pool NAME"
   uint64_t type_size = 0;
   HeapSums sums;
+  RecursionRow recursion;
   bool suppressed = false; // what is live of it is a known leak
   // Most objects first. Of a context by call stack, of a site by line, with one of its stacks.
   std::vector<FreePlace> freed_at;

@@ -154,6 +154,7 @@ void join_heap(HeapContext &into, const HeapContext &later, int bridge) {
   add_histograms(into.live_histograms, later.live_histograms);
   into.peak_bytes = std::max(into.peak_bytes, later.peak_bytes);
   into.at_peak_bytes = std::max(into.at_peak_bytes, later.at_peak_bytes);
+  into.recursion.add(later.recursion);
   into.freed_at.insert(into.freed_at.end(), later.freed_at.begin(), later.freed_at.end());
 }
 

@@ -3,6 +3,8 @@
 
 #include "profile/profile.h"
 
+#include <algorithm>
+
 #include <cstring>
 #include <type_traits>
 
@@ -23,12 +25,24 @@ HeapContext::HeapContext() : freed_histograms(), live_histograms() {
   assay_hib_clear(&live);
 }
 
+void Recursion::add(const Recursion &other) {
+  if (other.count == 0)
+    return;
+  if (other.max > max)
+    frame = other.frame;
+  min = count ? std::min(min, other.min) : other.min;
+  max = std::max(max, other.max);
+  count += other.count;
+  levels += other.levels;
+}
+
 bool operator==(const HeapContext &a, const HeapContext &b) {
   return a.stack == b.stack && a.type == b.type && a.origin == b.origin &&
          same_bytes(a.freed, b.freed) && same_bytes(a.live, b.live) &&
          same_bytes(a.freed_histograms, b.freed_histograms) &&
          same_bytes(a.live_histograms, b.live_histograms) && a.peak_bytes == b.peak_bytes &&
-         a.at_peak_bytes == b.at_peak_bytes && a.freed_at == b.freed_at;
+         a.at_peak_bytes == b.at_peak_bytes && a.freed_at == b.freed_at &&
+         a.recursion == b.recursion;
 }
 
 bool operator==(const Profile &a, const Profile &b) {

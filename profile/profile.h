@@ -135,6 +135,17 @@ struct HeapFreedAt {
   friend auto operator<=>(const HeapFreedAt &, const HeapFreedAt &) = default;
 };
 
+// How deep a recursion on a call stack was, over the allocations that saw it. Call stacks are folded: each function
+// stands there once.
+struct Recursion {
+  uint64_t count = 0;        // allocations
+  uint64_t levels = 0;       // sum over them: how often the function was on the stack
+  uint32_t min = 0, max = 0; // levels
+  uint32_t frame = 0;        // of the stack's frames, the one whose function recurs
+  void add(const Recursion &other);
+  friend auto operator<=>(const Recursion &, const Recursion &) = default;
+};
+
 // All objects of one type and origin that were allocated through one call stack. A block with
 // alloc_count 0 is empty (abi/hib.def).
 struct HeapContext {
@@ -146,6 +157,7 @@ struct HeapContext {
   AssayHibHistograms freed_histograms, live_histograms;
   uint64_t peak_bytes = 0;    // most bytes alive at one time, of any one process
   uint64_t at_peak_bytes = 0; // alive when the whole process had its peak
+  Recursion recursion;        // count is 0 where there was none
   std::vector<HeapFreedAt> freed_at;
   friend bool operator==(const HeapContext &, const HeapContext &);
 };

@@ -65,6 +65,7 @@ struct Section {
   std::map<OutsidePlace, Counts> outside; // of modules that were unloaded
   std::map<std::pair<ContextNumber, ContextNumber>, HeapFreedAt> freed_at;
   std::map<std::pair<ContextNumber, std::string>, EventSum> events;
+  std::unordered_map<ContextNumber, Recursion> recursions; // of contexts of any tool
   WorkingSetReader working_set;
 };
 
@@ -230,6 +231,12 @@ private:
     context.at_peak_bytes = r.at_peak_bytes;
   }
 
+  void take(const AssayRecursion &r, Bytes) {
+    if (r.count == 0 || r.min == 0 || r.min > r.max)
+      base::fail("levels of a recursion");
+    section_.recursions[number(r.context)] = {r.count, r.levels, r.min, r.max, r.frame};
+  }
+
   void take(const AssayHeapFreeContext &r, Bytes) {
     HeapFreedAt &place = section_.freed_at[{number(r.context), number(r.free_context)}];
     place.count += r.count;
@@ -358,6 +365,9 @@ private:
       into.live = live.hib;
       into.live_histograms = live.histograms;
     }
+    for (auto &[context, recursion] : section_.recursions)
+      if (auto known = section_.contexts.find(context); known != section_.contexts.end())
+        known->second.recursion = recursion;
     // A context is two kilobytes: each is let go as soon as it is added.
     for (auto gained = section_.contexts.begin(); gained != section_.contexts.end();
          gained = section_.contexts.erase(gained))

@@ -211,6 +211,9 @@ private:
       }
       out_.record(ASSAY_RECORD_HeapPeak,
                   AssayHeapPeak{self, context.peak_bytes, context.at_peak_bytes});
+      if (const Recursion &r = context.recursion; r.count)
+        out_.record(ASSAY_RECORD_Recursion, AssayRecursion{static_cast<uint32_t>(self), r.frame,
+                                                           r.count, r.levels, r.min, r.max});
       for (const HeapFreedAt &place : context.freed_at)
         out_.record(ASSAY_RECORD_HeapFreeContext,
                     AssayHeapFreeContext{self, write_context(place.stack, 0, {}), place.count,

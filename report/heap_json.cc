@@ -78,6 +78,16 @@ void put_sums(Json &json, const HeapSums &sums, bool reads_apart) {
   json["same_free_cpu"] = h.same_free_cpu;
 }
 
+Json recursion_json(const analyze::RecursionRow &row) {
+  if (row.objects == 0)
+    return nullptr;
+  return {{"function", row.function},
+          {"objects", row.objects},
+          {"min_levels", row.min},
+          {"mean_levels", row.mean()},
+          {"max_levels", row.max}};
+}
+
 Json context_json(const analyze::HeapContextRow &row, bool reads_apart) {
   const AssayHib &h = row.sums.all;
   Json json;
@@ -95,6 +105,7 @@ Json context_json(const analyze::HeapContextRow &row, bool reads_apart) {
   json["last_free_cpu"] = h.last_free_cpu;
   json["histograms"] = {{"size", histogram(row.sums.histograms.size)},
                         {"lifetime_us", histogram(row.sums.histograms.lifetime_us)}};
+  json["recursion"] = recursion_json(row.recursion);
   json["free_stacks"] = Json::array();
   for (const analyze::FreePlace &place : row.freed_at)
     json["free_stacks"].push_back(
@@ -128,6 +139,7 @@ Json site_json(const analyze::HeapContextRow &row, bool reads_apart) {
   json["origin"] = row.origin;
   json["contexts"] = row.contexts;
   json["largest_context"] = row.id;
+  json["recursion"] = recursion_json(row.recursion);
   put_sums(json, row.sums, reads_apart);
   return json;
 }

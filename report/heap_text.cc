@@ -321,8 +321,21 @@ private:
       }
       if (row.stack_cut)
         out_ += "      … outer frames are missing\n";
+      recursion(row.recursion);
       freed_at(row);
     }
+  }
+
+  // "in a recursion of build_tree, 1 to 21 levels deep, 19.0 on average: 1.05 M objects"
+  void recursion(const analyze::RecursionRow &row) {
+    if (row.objects == 0)
+      return;
+    std::string deep = row.min == row.max ? fmt::format("{} levels deep", row.max)
+                                          : fmt::format("{} to {} levels deep, {:.1f} on average",
+                                                        row.min, row.max, row.mean());
+    std::string line = fmt::format("in a recursion of {}, {}: {} objects", printable(row.function),
+                                   deep, count(row.objects));
+    out_ += "      " + shortened(line, style_.width - 6) + "\n";
   }
 
   void freed_at(const HeapContextRow &row) {

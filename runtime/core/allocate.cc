@@ -105,14 +105,14 @@ void free_base(void *block) {
 void *allocate_unkept(size_t size, size_t align, Via via, uint32_t type, const void *frame) {
   void *block = real_allocate(size, align, via);
   if (block && runtime.wants_allocations)
-    publish_allocation({block, timeless_header(size, owner_context_of(frame, type))});
+    publish_allocation({block, timeless_header(size, context_of(frame, type))});
   return block;
 }
 
 void *reallocate_unkept(void *block, size_t size, const void *frame) {
   void *fresh = real.realloc(block, size);
   if (fresh && runtime.wants_allocations)
-    publish_allocation({fresh, timeless_header(size, owner_context_of(frame, 0))});
+    publish_allocation({fresh, timeless_header(size, context_of(frame, 0))});
   return fresh;
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/core/losses.h"
 #include "runtime/core/names.h"
 #include "runtime/core/objects.h"
+#include "runtime/core/own_stack.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/thread.h"
 
@@ -95,12 +96,12 @@ void __assay_dump() {
   if (!observed())
     return;
   Busy busy;
-  flush(SnapshotKind::kFull);
+  on_own_stack([] { flush(SnapshotKind::kFull); });
 }
 
 void __assay_reset() {
   if (!observed())
     return;
   Busy busy;
-  reset();
+  on_own_stack([] { reset(); });
 }

@@ -236,27 +236,31 @@ private:
 } // namespace
 
 FrameRule find_frame_rule(uint64_t header, uint64_t pc) {
+  FrameRule none;
   uint64_t entry = header ? find_entry(header, pc) : 0;
   if (!entry)
-    return {};
+    return none;
   uint32_t length = load<uint32_t>(entry), to_common = load<uint32_t>(entry + 4);
   CommonEntry common;
   if (length == 0 || length == 0xffffffff || !read_common_entry(entry + 4 - to_common, common))
-    return {};
+    return none;
   Cursor c(entry + 8, entry + 4 + length);
   uint64_t start = c.at();
   start += (uint64_t)(int64_t)c.fixed<int32_t>();
   uint64_t size = c.fixed<uint32_t>();
   if (pc < start || pc >= start + size)
-    return {};
+    return none;
+  none.function = start;
   c.skip(c.uleb()); // augmentation data
   Interpreter interpreter(common, start, pc);
   if (!interpreter.run(common.program, common.program_end))
-    return {};
+    return none;
   interpreter.remember_initial();
   if (!interpreter.run(c.at(), entry + 4 + length))
-    return {};
-  return interpreter.rule();
+    return none;
+  FrameRule rule = interpreter.rule();
+  rule.function = start;
+  return rule;
 }
 
 } // namespace assay

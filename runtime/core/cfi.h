@@ -17,6 +17,7 @@ struct FrameRule {
   bool rbp_saved = false;
   int32_t cfa_offset = 0; // bytes
   int16_t rbp_offset = 0; // bytes from the canonical frame address
+  uint64_t function = 0;  // where the code that the entry describes begins; 0 if there is no entry
 };
 
 // The rule in force at pc (of a call: one byte before a return address), from the .eh_frame_hdr at

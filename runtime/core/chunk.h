@@ -87,7 +87,23 @@ public:
            live == 3;
   }
   bool marked(const void *block) const { return __atomic_load_n(at(block), __ATOMIC_RELAXED) == 3; }
-  void remove(const void *block) { __atomic_store_n(at(block), 0, __ATOMIC_RELAXED); }
+  // The chunk is about to be given back: waits while a walk reads the headers around it.
+  void remove(const void *block) {
+    __atomic_store_n(at(block), 0, __ATOMIC_RELAXED);
+    __atomic_signal_fence(
+        __ATOMIC_SEQ_CST); // the walker makes it a fence for all threads (membarrier)
+    uint64_t window = __atomic_load_n(&walked_window_, __ATOMIC_RELAXED);
+    if (__builtin_expect(window == window_of(block), 0))
+      wait_for_walk(window);
+  }
+
+  // Around reading the headers of chunks in the 256 KiB from `begin` on, which is a multiple of that: no thread gives
+  // one of them back meanwhile. False where the kernel cannot see to that. One walker at a time, which no signal
+  // handler of the program interrupts.
+  bool begin_window(uintptr_t begin);
+  void end_window();
+  void reset_in_child();
+  static constexpr unsigned kWindowShift = 18;
 
   // Calls f(first byte of program, its map, bytes of map) for each region that ever held a chunk.
   template <typename F> void for_each_region(F f) const {
@@ -100,6 +116,8 @@ public:
   }
 
 private:
+  static uint64_t window_of(const void *block) { return (uintptr_t)block >> kWindowShift; }
+  void wait_for_walk(uint64_t window);
   static constexpr unsigned kGroupShift = 32;
   static constexpr uint64_t kAddressBits = 47;
   static constexpr size_t kGroups = 1ULL << (kAddressBits - kGroupShift);
@@ -107,6 +125,8 @@ private:
   static constexpr size_t kRegionBytes = (1ULL << kRegionShift) / kChunkAlign;
   uint8_t *at(const void *block) const { return map_ + (uintptr_t)block / kChunkAlign; }
   bool any_ = false; // was there ever one? Most tools need none
+  bool has_barrier_ = false;
+  uint64_t walked_window_ = 0; // 0: none; no chunk lies in the lowest one
   uint8_t *map_ = nullptr;
   uint8_t *regions_ = nullptr;
   uint8_t *groups_ = nullptr;

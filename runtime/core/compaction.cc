@@ -21,6 +21,7 @@ struct Sums {
   AssayHib hib;
   AssayHibHistograms histograms;
   AssayHeapPeak peak;
+  AssayRecursion recursion;
 };
 
 struct Pair {
@@ -67,6 +68,7 @@ private:
     switch (r.header.kind) {
     case ASSAY_RECORD_HeapFreed: return is_void || add(r.as<AssayHeapFreed>());
     case ASSAY_RECORD_HeapPeak: return is_void || add(r.as<AssayHeapPeak>());
+    case ASSAY_RECORD_Recursion: return is_void || add(r.as<AssayRecursion>());
     case ASSAY_RECORD_HeapFreeContext: return is_void || add(r.as<AssayHeapFreeContext>());
     case ASSAY_RECORD_Event: return is_void || add(r.as<AssayEvent>(), r);
     case ASSAY_RECORD_Loss: return add(r.as<AssayLoss>());
@@ -119,6 +121,13 @@ private:
     }
     return false;
   }
+  bool add(const AssayRecursion &r) {
+    if (Sums *s = sums_of(r.context)) {
+      s->recursion = r;
+      return true;
+    }
+    return false;
+  }
   bool add(const AssayHeapFreeContext &r) {
     Pair *p = find(pairs_, kPairs, r.context << 32 | r.free_context, kPairs);
     if (p) {
@@ -152,6 +161,8 @@ private:
         to_.append(ASSAY_RECORD_HeapFreed, AssayHeapFreed{i, s.hib, s.histograms});
       if (s.peak.context)
         to_.append(ASSAY_RECORD_HeapPeak, s.peak);
+      if (s.recursion.context)
+        to_.append(ASSAY_RECORD_Recursion, s.recursion);
     }
     for (uint64_t i = 0; i < kPairs; i++)
       if (pairs_[i].key)

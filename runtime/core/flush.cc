@@ -19,6 +19,7 @@ namespace {
 struct {
   uint32_t contexts;
   uint32_t modules;
+  uint64_t recursions;
   SpinLock lock; // one flush at a time
 } constinit written = {};
 
@@ -110,6 +111,17 @@ void write_contexts() {
   }
 }
 
+void write_recursions() {
+  uint64_t recursions = runtime.depot.recursions();
+  if (recursions == written.recursions)
+    return;
+  written.recursions = recursions;
+  for (uint32_t i = 1; i <= written.contexts; i++)
+    if (const Recursion &r = runtime.depot.get(i)->recursion; r.count)
+      runtime.file.append(ASSAY_RECORD_Recursion,
+                          AssayRecursion{i, r.frame, r.count, r.levels, r.min, r.max});
+}
+
 // The section is read now: the module may be gone at the next flush.
 void add_sites(const void *sites, uint64_t size) {
   Locked locked(written.lock);
@@ -117,7 +129,7 @@ void add_sites(const void *sites, uint64_t size) {
   if (module && module <= written.modules)
     write_sites(module, sites, size);
   write_modules();
-  forget_frame_rules(); // of an instrumented module that was not known as one
+  forget_leave_rules(); // of an instrumented module that was not known as one
 }
 
 void write_losses() {
@@ -131,6 +143,7 @@ void write_losses() {
 
 void begin_file(bool forked) {
   written.contexts = written.modules = 0;
+  written.recursions = 0;
   write_header(forked);
   publish_begin();
   runtime.modules.refresh();
@@ -155,6 +168,7 @@ void flush(SnapshotKind kind) {
   publish_snapshot(kind);
   write_events();
   write_contexts();
+  write_recursions();
   write_modules();
   write_losses();
   runtime.file.flush();
@@ -179,6 +193,7 @@ FlushesWait::~FlushesWait() {
 void reset() {
   Locked locked(written.lock);
   publish_reset();
+  runtime.depot.reset_recursions();
   forget_events();
   runtime.file.append(ASSAY_RECORD_Reset, AssayReset{now_us()});
 }
@@ -208,7 +223,7 @@ void after_unload() {
   if (!any)
     return;
   runtime.depot.start_generation();
-  forget_frame_rules();
+  forget_leave_rules();
 }
 
 void forget_flush() {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "runtime/core/annotate.h"
+#include "runtime/core/call_chain.h"
 #include "runtime/core/clock.h"
 #include "runtime/core/compaction.h"
 #include "runtime/core/fatal_signals.h"
@@ -70,12 +71,18 @@ bool is_privileged(char **envp) {
 
 constinit uint64_t next_flush_us = 0; // the helper's own
 
+// Many children of forks live for less than it takes to make a control page: theirs is made when the helper comes for the
+// second time.
+constinit int waits_for_control = 0;
+
 uint64_t flush_interval_us() {
   return (runtime.options.flush_ms ? runtime.options.flush_ms : 100) * 1000;
 }
 
 // On the helper thread. Returns the microseconds until the next time.
 uint64_t help_along() {
+  if (waits_for_control && waits_for_control-- == 1)
+    runtime.control.create(runtime.file.live_path());
   uint64_t request = runtime.control.pending();
   if (request == ASSAY_REQUEST_RESET)
     reset();
@@ -115,7 +122,8 @@ bool open_profile(bool forked) {
                : runtime.file.open(o.dir, o.run, executable)))
     return false;
   begin_file(forked);
-  runtime.control.create(runtime.file.live_path());
+  if (!forked)
+    runtime.control.create(runtime.file.live_path());
   return true;
 }
 
@@ -156,8 +164,8 @@ void start(char **envp, bool instrumented) {
   runtime.tools = start_tools(runtime.tools_wanted ? runtime.tools_wanted : tool_bit::heap);
   if (!runtime.tools)
     return;
-  if (!runtime.depot.create() || !runtime.modules.create() || !runtime.chunks.create() ||
-      (!runtime.options.headers && !runtime.side.create())) {
+  if (!create_call_chains() || !runtime.depot.create() || !runtime.modules.create() ||
+      !runtime.chunks.create() || (!runtime.options.headers && !runtime.side.create())) {
     count_loss(ASSAY_LOSS_no_memory, 1);
     return;
   }
@@ -240,9 +248,11 @@ void begin_in_child(bool nested) {
   runtime.modules.reset_lock();
   reset_maps_lock_in_child();
   reset_shadow_lock_in_child();
+  runtime.chunks.reset_in_child();
   reset_proc_files_in_child();
   forget_arena_holder();
-  forget_stacks_holder();
+  reset_stacks_lock_in_child();
+  reset_call_chains_in_child();
   forget_written_origins();
   forget_pool_holders();
   forget_mapped_holder();
@@ -254,12 +264,12 @@ void begin_in_child(bool nested) {
   forget_compaction();
   forget_sideline();
   publish_fork();
-  if (!nested) // else a handler forked in the middle of adding a context, and may go back there
-    runtime.depot.forget();
+  runtime.depot.reset_in_child(nested);
   runtime.recording = open_profile(true);
   if (!runtime.recording)
     return;
   runtime.file.flush(); // a child that is killed at once leaves a readable file
+  waits_for_control = 2;
   helped = false;
   start_helper();
 }

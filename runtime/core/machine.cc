@@ -62,8 +62,17 @@ void add_cpu_name(Text &out) {
 
 } // namespace
 
-void write_machine(ProfileFile &file) {
-  AssayMachine m = {};
+namespace {
+
+// Asked once: children of forks run on the same machine, and a virtual one takes long to answer.
+struct {
+  bool known;
+  AssayMachine machine;
+  Text names;
+} constinit found = {};
+
+void ask() {
+  AssayMachine &m = found.machine;
   m.cpus = online_cpus();
   m.page_bytes = 4096;
   m.line_bytes = 64;
@@ -85,14 +94,21 @@ void write_machine(ProfileFile &file) {
   sys::call(SYS_uname, (long)&names);
   Text cpu;
   add_cpu_name(cpu);
-  Text tail;
-  tail.add(cpu.c_str(), cpu.size())
+  found.names.add(cpu.c_str(), cpu.size())
       .add('\0')
       .add(names.release)
       .add('\0')
       .add(names.nodename)
       .add('\0');
-  file.append(ASSAY_RECORD_Machine, m, tail.c_str(), tail.size());
+  found.known = true;
+}
+
+} // namespace
+
+void write_machine(ProfileFile &file) {
+  if (!found.known)
+    ask();
+  file.append(ASSAY_RECORD_Machine, found.machine, found.names.c_str(), found.names.size());
 }
 
 } // namespace assay

@@ -24,9 +24,6 @@ inline uint32_t take_next_type() {
 // The context of the call that `frame` is the frame of.
 uint32_t context_of(const void *frame, uint32_t type, uint32_t origin = 0);
 
-// The same where the stack only has to tell who allocates, and nobody sees it: of few frames.
-uint32_t owner_context_of(const void *frame, uint32_t type);
-
 // Born now, on this cpu; or, where no tool asks for lives, some time.
 ChunkHeader new_header(uint64_t size, uint32_t context);
 ChunkHeader timeless_header(uint64_t size, uint32_t context);

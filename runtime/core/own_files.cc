@@ -50,7 +50,8 @@ ProcFile *const kProcFiles[] = {&pagemap_file, &maps_file, &stat_file};
 } // namespace
 
 long move_high(long descriptor) {
-  constexpr uint64_t kRoom = 32, kMost = 1 << 20;
+  constexpr uint64_t kRoom = 32,
+                     kMost = 4096; // a kernel's table of descriptors reaches to its highest one
   rlimit limit = {1024, 1024};
   sys::call(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit);
   uint64_t top = limit.rlim_cur < kMost ? limit.rlim_cur : kMost;

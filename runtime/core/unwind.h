@@ -1,30 +1,64 @@
-// Call stacks: by frame pointers where code keeps them, by call frame information elsewhere.
+// One step of unwinding: from a frame to its caller, by frame pointers where code keeps them, by call frame
+// information elsewhere. Whole call paths: core/call_chain.h.
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/core/stack_memo.h"
 #include "runtime/core/thread.h"
 
 namespace assay {
 
-constexpr size_t kMaxDepth = 256;
-constexpr int kHashedFrames = 3;
-constexpr uint64_t kHashFactor = 0x9e3779b97f4a7c15ULL;
+// How to leave a frame whose code is at a pc.
+struct LeaveRule {
+  // bit 0       there is a rule        bits 16-31  where rbp was saved, from the frame address
+  // bit 1       by frame pointer       bits 32-63  offset of the frame address
+  // bit 2       from rbp, else rsp
+  // bit 3       rbp was saved
+  uint64_t bits;
+  uint64_t function; // where the pc's function begins; the pc itself where that is not known
+};
+enum : uint64_t { kRuleKnown = 1, kFramePointer = 2, kFromRbp = 4, kRbpSaved = 8 };
 
-struct Stack {
-  uint32_t depth = 0;
-  bool cut = false;  // outer frames are missing because of the limit
-  uint64_t hash = 0; // of the pcs
-  uint64_t pcs[kMaxDepth];
+// The rule at a return address, cached. Inside a Busy section.
+LeaveRule leave_rule_at(uint64_t pc);
+
+// A frame that was left.
+struct LeftFrame {
+  uint64_t at;  // the caller's stack pointer before the call; the return address lies 8 bytes below
+  uint64_t pc;  // the return address
+  uint64_t rbp; // the caller's
+  uint64_t saved_at; // where that was saved; 0 if it was not, and stayed in the register
 };
 
-// Return addresses from the frame (of the interposed function) outwards; innermost first, at most
-// limit; of pcs that come again, in a recursion, only the innermost if folded. Reads only the stack that
-// the thread is running on. Inside a Busy section.
-// reads, which may be null, is told of every word of the stack that was read.
-void unwind(const void *frame, size_t limit, bool folded, Stack &out, StackReads *reads = nullptr);
+// Leaves the frame that rsp and rbp belong to. False where the chain ends: the rule is not known, or leads out of
+// the stack, which ends at `end`, or inwards. Reads only between rsp and end.
+inline bool leave_frame(uint64_t rule, uint64_t rsp, uint64_t rbp, uint64_t end, LeftFrame &out) {
+  const uint64_t last = end - 16;
+  if (rule & kFramePointer) {
+    if (rbp < rsp || rbp > last || rbp % 8)
+      return false;
+    out.at = rbp + 16;
+    out.saved_at = rbp;
+    out.rbp = *(const uint64_t *)rbp;
+  } else {
+    if (!(rule & kRuleKnown))
+      return false;
+    out.at = (rule & kFromRbp ? rbp : rsp) + (uint64_t)(int64_t)(int32_t)(rule >> 32);
+    if (out.at <= rsp || out.at > last + 16 || out.at % 8)
+      return false;
+    out.saved_at = 0;
+    out.rbp = rbp;
+    if (rule & kRbpSaved) {
+      out.saved_at = out.at + (uint64_t)(int64_t)(int16_t)(rule >> 16);
+      if (out.saved_at < rsp || out.saved_at > last + 8)
+        return false;
+      out.rbp = *(const uint64_t *)out.saved_at;
+    }
+  }
+  out.pc = *(const uint64_t *)(out.at - 8);
+  return out.pc >= 4096;
+}
 
 // One past the stack that the address is on, which is the thread's; 0 if that cannot be told. It is asked for
 // where the address is not on the stack that the thread is known to have.
@@ -33,24 +67,6 @@ inline uint64_t end_of_stack(uint64_t address) {
   if (address >= this_thread.stack_low && address < this_thread.stack_high)
     return this_thread.stack_high;
   return find_end_of_stack(address);
-}
-
-// A hash of the frame and of its innermost callers, as far as they keep frame pointers; end: of the stack.
-uint64_t hash_of_frames(const void *frame, uint64_t end);
-
-// The same or another one, always the same of one stack. Within the page of the frame, rbp is followed
-// whatever it is: there it can be read, and the worst is a worse hash.
-inline uint64_t beginning_of_stack(const void *frame, uint64_t end) {
-  const uint64_t page = (uint64_t)frame / 4096;
-  uint64_t rbp = (uint64_t)frame, hash = rbp;
-  for (int i = 0; i < kHashedFrames; i++) {
-    if (rbp / 4096 != page || rbp % 4096 > 4096 - 16)
-      return hash_of_frames(frame, end);
-    const uint64_t *words = (const uint64_t *)rbp;
-    hash = (hash ^ words[1]) * kHashFactor;
-    rbp = words[0];
-  }
-  return hash;
 }
 
 // The stacks of threads that have allocated; the main thread's is the first. A stack that several
@@ -63,10 +79,9 @@ void note_own_stack(); // of a thread that has not allocated yet
 uint32_t known_stacks();
 StackBounds known_stack(uint32_t number);
 
-// In the child of a fork.
-void forget_stacks_holder();
+void reset_stacks_lock_in_child();
 
-// After a module was unloaded: what was learnt of its code is forgotten.
-void forget_frame_rules();
+// After a module came or was unloaded: what was learnt of its code is forgotten.
+void forget_leave_rules();
 
 } // namespace assay

@@ -1,5 +1,6 @@
-// The chunk map says where live chunks begin; headers are fetched in batches by process_vm_readv on
-// ourselves, which stops at an unmapped page instead of faulting.
+// The chunk map says where live chunks begin. Headers are read where they are, in windows from which nobody gives back
+// a chunk meanwhile (ChunkMap::begin_window). Where the kernel cannot see to that, or a page is not mapped, they are
+// fetched in batches by process_vm_readv on ourselves, which stops there instead of faulting.
 
 #include "runtime/heap/live_walk.h"
 
@@ -34,23 +35,59 @@ struct Batch {
   }
 };
 
+// Calls f(block) for each chunk of [begin, begin + 32 * bytes) that the map says is live.
+template <typename F> void each_chunk(uintptr_t begin, const uint8_t *map, size_t bytes, F f) {
+  for (size_t i = 0; i < bytes; i += 8) {
+    uint64_t eight =
+        __atomic_load_n((const uint64_t *)(map + i), __ATOMIC_ACQUIRE) & 0x0101010101010101;
+    for (; eight; eight &= eight - 1)
+      f((const void *)(begin + (i + (size_t)__builtin_ctzll(eight) / 8) * kChunkAlign));
+  }
+}
+
+constexpr size_t kWindowBytes = (1 << ChunkMap::kWindowShift) / kChunkAlign; // of map
+
+// A program that unmaps what malloc gave it does not do so in the middle of this.
+bool is_mapped(uintptr_t window) {
+  constexpr size_t kPages = (1 << ChunkMap::kWindowShift) / 4096;
+  unsigned char resident[kPages];
+  return !sys::failed(
+      sys::call(SYS_mincore, (long)window, 1 << ChunkMap::kWindowShift, (long)resident));
+}
+
+bool is_empty(const uint8_t *map, size_t bytes) {
+  uint64_t any = 0;
+  for (size_t i = 0; i < bytes; i += 8)
+    any |= *(const uint64_t *)(map + i);
+  return any == 0;
+}
+
 } // namespace
 
 void for_each_live(void (*f)(const void *, const ChunkHeader &)) {
   static Batch batch; // under the lock of flush()
   batch.count = 0; // a fork in the middle of a walk leaves the child what the parent had gathered
   runtime.chunks.for_each_region([f](uintptr_t base, const uint8_t *map, size_t bytes) {
-    for (size_t i = 0; i < bytes; i += 8) {
-      uint64_t eight =
-          __atomic_load_n((const uint64_t *)(map + i), __ATOMIC_RELAXED) & 0x0101010101010101;
-      for (; eight; eight &= eight - 1) {
-        size_t at = i + (size_t)__builtin_ctzll(eight) / 8;
-        const void *block = (const void *)(base + at * kChunkAlign);
+    for (size_t i = 0; i < bytes; i += kWindowBytes) {
+      uintptr_t window = base + i * kChunkAlign;
+      if (is_empty(map + i, kWindowBytes))
+        continue;
+      // The header of a window's first chunk may lie before it, in the window before.
+      bool readable = is_mapped(window) && runtime.chunks.begin_window(window);
+      each_chunk(window, map + i, kWindowBytes, [&](const void *block) {
+        const ChunkHeader *header = header_of(block);
+        if (readable && (uintptr_t)header >= window) {
+          if (header->check == chunk_check(block, *header))
+            f(block, *header);
+          return;
+        }
         batch.blocks[batch.count] = block;
-        batch.remote[batch.count++] = {header_of(block), sizeof(ChunkHeader)};
+        batch.remote[batch.count++] = {(void *)header, sizeof(ChunkHeader)};
         if (batch.count == kBatch)
           batch.run(f);
-      }
+      });
+      if (readable)
+        runtime.chunks.end_window();
     }
   });
   batch.run(f);

@@ -164,7 +164,7 @@ void move_wrapped(const void *from, uint64_t from_size, const void *to) {
 
 void forget_watch() {
   watch.lock.reset();
-  for (size_t i = 0; i < kSlots; i++)
+  for (size_t i = 0; watch.any && i < kSlots; i++)
     if (watch.slots[i].counter)
       watch.slots[i] = {watch.slots[i].counter, {}, {}};
 }
