@@ -7,7 +7,9 @@
 
 #include "abi/shadow.h"
 #include "abi/sites.h"
+#include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
 
 using namespace llvm;
 
@@ -34,6 +36,9 @@ template <typename Result, typename... Parameters> struct IrSignature<Result(Par
     return FunctionType::get(IrType<Result>::get(c), {IrType<Parameters>::get(c)...}, false);
   }
 };
+
+// Blocks of one access that are counted without a call.
+constexpr uint64_t kMostInline = 8;
 
 FunctionType *hook_type(LLVMContext &c, StringRef wanted) {
 #define ASSAY_HOOK(name, result, parameters, meaning)                                              \
@@ -84,10 +89,47 @@ void Counting::add_at(IRBuilder<> &builder, Value *address, uint64_t at, uint32_
   ours(builder.CreateAlignedStore(builder.CreateAdd(old, amount), counter, align));
 }
 
-void Counting::add(IRBuilder<> &builder, Value *pointer, uint32_t reads, uint32_t writes) {
+void Counting::add(IRBuilder<> &builder, Value *pointer, const Place &place, uint32_t reads,
+                   uint32_t writes) {
+  const uint64_t block = block_bytes(), blocks = place.reach / block;
+  const uint64_t bytes = (uint64_t)(place.last - place.first) + 1;
+  if (blocks > kMostInline) {
+    auto count = [&](uint32_t n, uint32_t how) {
+      for (; n > 0; n--)
+        builder.CreateCall(hook(*function_.getParent(), "__assay_heap_masked"),
+                           {pointer, builder.getInt64(bytes), builder.getInt64(1),
+                            builder.getInt32(how | (atomic_ ? ASSAY_HOW_ATOMIC : 0))});
+    };
+    count(reads, ASSAY_HOW_READ);
+    count(writes, ASSAY_HOW_WRITE);
+    return;
+  }
+  Value *address = builder.CreatePtrToInt(pointer, builder.getInt64Ty());
+  add_to(builder, address, reads, writes);
+  for (uint64_t i = 1; i <= blocks; i++)
+    add_to(builder, builder.CreateAdd(address, builder.getInt64(i * block)), reads, writes);
+  if (place.reach % block == 0) // the last byte lies in the last of these
+    return;
+  Value *one_more = crosses(builder, pointer, bytes - blocks * block);
+  IRBuilder<> next(SplitBlockAndInsertIfThen(one_more, builder.GetInsertPoint(), false,
+                                             unlikely(builder.getContext())));
+  next.SetCurrentDebugLocation(builder.getCurrentDebugLocation());
+  add_to(next, next.CreateAdd(address, next.getInt64(bytes - 1)), reads, writes);
+}
+
+void Counting::add_one(IRBuilder<> &builder, Value *pointer, uint32_t reads, uint32_t writes) {
+  add_to(builder, builder.CreatePtrToInt(pointer, builder.getInt64Ty()), reads, writes);
+}
+
+Value *Counting::crosses(IRBuilder<> &builder, Value *pointer, uint64_t bytes) {
+  Value *address = builder.CreatePtrToInt(pointer, builder.getInt64Ty());
+  return builder.CreateICmpUGT(builder.CreateAnd(address, builder.getInt64(block_bytes() - 1)),
+                               builder.getInt64(block_bytes() - bytes));
+}
+
+void Counting::add_to(IRBuilder<> &builder, Value *address, uint32_t reads, uint32_t writes) {
   bool fine = is_layout(counters_, ASSAY_COUNTERS_FINE);
   uint64_t counter_bytes = fine ? ASSAY_COUNTER_BYTES / 2 : ASSAY_COUNTER_BYTES;
-  Value *address = builder.CreatePtrToInt(pointer, builder.getInt64Ty());
   address = builder.CreateLShr(address, ASSAY_COUNTERS_SHIFT);
   address = builder.CreateAnd(address, builder.getInt64(~(counter_bytes - 1)));
   if (fine) {
@@ -98,6 +140,10 @@ void Counting::add(IRBuilder<> &builder, Value *pointer, uint32_t reads, uint32_
     add_at(builder, address, 0, reads, 32);
     add_at(builder, address, 4, writes, 32);
   }
+}
+
+MDNode *unlikely(LLVMContext &context) {
+  return MDBuilder(context).createUnlikelyBranchWeights();
 }
 
 Value *load_at_entry(Function &function, StringRef name) {

@@ -1,6 +1,7 @@
 // Code that counts: the arithmetic of abi/shadow.h as IR.
 #pragma once
 
+#include "compiler/places.h"
 #include "llvm/IR/IRBuilder.h"
 
 namespace assay::compiler {
@@ -15,10 +16,17 @@ public:
   // Bytes of program that share a counter.
   uint64_t block_bytes() const;
 
-  // Adds reads and writes to the counter of the block that holds pointer.
-  void add(llvm::IRBuilder<> &builder, llvm::Value *pointer, uint32_t reads, uint32_t writes);
+  // Adds reads and writes to the counter of each block that an access at pointer, in this place, reaches. The
+  // builder must not be used afterwards: its basic block may have been split.
+  void add(llvm::IRBuilder<> &builder, llvm::Value *pointer, const Place &place, uint32_t reads,
+           uint32_t writes);
+  // The same for an access that reaches no other block.
+  void add_one(llvm::IRBuilder<> &builder, llvm::Value *pointer, uint32_t reads, uint32_t writes);
+  // True where so many bytes from pointer, at most a block's, lie in two blocks.
+  llvm::Value *crosses(llvm::IRBuilder<> &builder, llvm::Value *pointer, uint64_t bytes);
 
 private:
+  void add_to(llvm::IRBuilder<> &builder, llvm::Value *address, uint32_t reads, uint32_t writes);
   void add_at(llvm::IRBuilder<> &builder, llvm::Value *address, uint64_t at, uint32_t n,
               unsigned bits);
   llvm::Value *base();
@@ -27,6 +35,9 @@ private:
   bool atomic_;
   llvm::Value *base_ = nullptr;
 };
+
+// For branches that are seldom taken.
+llvm::MDNode *unlikely(llvm::LLVMContext &context);
 
 // The instruction: an access of a tool's own, which nobody takes for the program's.
 template <typename T> T *ours(T *instruction) {

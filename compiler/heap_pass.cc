@@ -1,9 +1,12 @@
-// Naive: after each interesting access, one addition to the counter of its first byte's block.
+// Naive: after each interesting access, one addition to the counter of each 64-byte block that it reaches.
+// How many these are follows from its size and alignment; where it does not, three instructions ask the
+// address whether there is one more.
 //
-// Coalesced: within a basic block, accesses that surely lie in one 64-byte block share one
+// Coalesced: within a basic block, accesses that surely reach the same blocks share one
 // addition, placed after the last of them. "Surely" comes from alignment: two constant offsets from
 // one base that is a multiple of A lie in one block if they lie in the same A bytes, for A up
-// to 64. Calls that may free, exit, throw or wait end the sharing, so that counts are in memory
+// to 64. Neighbours of which one must be asked about share the question: mostly they lie in one block, and
+// have one addition there. Calls that may free, exit, throw or wait end the sharing, so that counts are in memory
 // when anybody can look. Both give the same counter values at every such point; the naive form is
 // kept as the oracle.
 //
@@ -24,16 +27,19 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
 
 using namespace llvm;
 
 namespace assay::compiler {
 namespace {
 
+// Accesses of one place.
 struct Group {
-  Place place;
-  Instruction *last; // the counter is updated after it
-  Value *pointer;    // of the last access
+  Place place; // of an access, as is the pointer
+  Value *pointer = nullptr;
+  Instruction *last = nullptr; // the counter is updated after it
+  size_t order = 0;            // of that instruction, in the function
   uint32_t reads = 0, writes = 0;
 };
 
@@ -48,46 +54,109 @@ public:
   bool run() {
     for (BasicBlock &block : function_)
       collect(block);
-    for (const Group &group : groups_)
-      count(group);
+    for (const auto &cluster : clusters_)
+      count(cluster);
     for (auto &[instruction, range] : called_.ranges)
       count(*instruction, range);
     for (auto &[instruction, string] : called_.strings)
       count(*instruction, string);
     for (auto &[instruction, masked] : called_.masked)
       count(*instruction, masked);
-    return !groups_.empty() || !called_.empty();
+    return !clusters_.empty() || !called_.empty();
   }
 
 private:
   void collect(BasicBlock &block) {
-    open_ = groups_.size();
     for (Instruction &instruction : block) {
       if (is_barrier(instruction))
-        open_ = groups_.size();
+        close();
       if (std::optional<Access> access = interesting(instruction, interest_))
         add(instruction, *access);
       called_.collect(instruction, library_, interest_);
     }
+    close();
   }
 
   void add(Instruction &instruction, const Access &access) {
-    Place place = place_of(access, layout_, counting_.block_bytes());
-    Group *group = nullptr;
-    for (size_t i = groups_.size(); !options_.naive && !group && i > open_; i--)
-      if (groups_[i - 1].place == place)
-        group = &groups_[i - 1];
-    if (!group)
-      group = &groups_.emplace_back(Group{place, nullptr, nullptr});
-    group->last = &instruction;
-    group->pointer = access.pointer;
-    group->reads += access.reads;
-    group->writes += access.writes;
+    const Place place = place_of(access, layout_, counting_.block_bytes());
+    auto [found, is_new] = open_.insert({place.key(), {.place = place, .pointer = access.pointer}});
+    Group &group = found->second;
+    if (place.reach % counting_.block_bytes() == 0) // then its blocks are known best
+      group.place = place, group.pointer = access.pointer;
+    group.last = &instruction;
+    group.order = added_++;
+    group.reads += access.reads;
+    group.writes += access.writes;
+    if (options_.naive)
+      close();
   }
 
-  void count(const Group &group) {
-    BuilderAfter builder(*group.last);
-    counting_.add(builder, group.pointer, group.reads, group.writes);
+  // What comes shares nothing with what was.
+  void close() {
+    MapVector<Value *, SmallVector<Group, 4>> by_base;
+    for (auto &[key, group] : open_)
+      by_base[group.place.base].push_back(group);
+    open_.clear();
+    for (auto &[base, groups] : by_base) {
+      sort(groups, [](const Group &a, const Group &b) {
+        return std::tie(a.place.first, a.order) < std::tie(b.place.first, b.order);
+      });
+      for (ArrayRef<Group> left = groups; !left.empty();) {
+        size_t n = neighbours(left);
+        clusters_.emplace_back(left.take_front(n));
+        left = left.drop_front(n);
+      }
+    }
+  }
+
+  // How many of the first groups one question serves: do they lie in one block? It is asked where one of
+  // them must be asked about anyway, and of so few bytes that the answer is mostly yes.
+  size_t neighbours(ArrayRef<Group> groups) const {
+    bool asks = false;
+    size_t n = 0;
+    for (const Group &group : groups) {
+      int64_t bytes = group.place.last - groups[0].place.first + 1;
+      if (bytes > (int64_t)counting_.block_bytes() / 2)
+        break;
+      asks |= group.place.reach != 0;
+      n++;
+    }
+    return asks ? n : 1;
+  }
+
+  void count(const Group &group, IRBuilder<> &builder) {
+    counting_.add(builder, group.pointer, group.place, group.reads, group.writes);
+  }
+
+  void count(ArrayRef<Group> cluster) {
+    const Group *newest = &cluster[0];
+    int64_t last = 0;
+    uint32_t reads = 0, writes = 0;
+    for (const Group &group : cluster) {
+      newest = group.order > newest->order ? &group : newest;
+      last = std::max(last, group.place.last);
+      reads += group.reads;
+      writes += group.writes;
+    }
+    BuilderAfter builder(*newest->last);
+    if (cluster.size() == 1) {
+      count(*newest, builder);
+      return;
+    }
+    Value *pointer = cluster[0].pointer;
+    Value *apart =
+        counting_.crosses(builder, pointer, (uint64_t)(last - cluster[0].place.first) + 1);
+    Instruction *in_two = nullptr, *in_one = nullptr;
+    SplitBlockAndInsertIfThenElse(apart, builder.GetInsertPoint(), &in_two, &in_one,
+                                  unlikely(builder.getContext()));
+    IRBuilder<> together(in_one);
+    together.SetCurrentDebugLocation(builder.getCurrentDebugLocation());
+    counting_.add_one(together, pointer, reads, writes);
+    for (const Group &group : cluster) {
+      IRBuilder<> alone(in_two);
+      alone.SetCurrentDebugLocation(builder.getCurrentDebugLocation());
+      count(group, alone);
+    }
   }
 
   Value *how(IRBuilder<> &builder, bool writes, uint32_t more = 0) {
@@ -130,8 +199,9 @@ private:
   const Interest interest_;
   const TargetLibraryInfo &library_;
   Counting counting_;
-  size_t open_ = 0; // groups before this one are closed
-  SmallVector<Group, 32> groups_;
+  MapVector<decltype(Place().key()), Group> open_; // of now
+  size_t added_ = 0;
+  SmallVector<SmallVector<Group, 1>, 32> clusters_; // neighbours
   CalledAccesses called_;
 };
 

@@ -20,7 +20,15 @@ Place place_of(const Access &access, const DataLayout &layout, uint64_t block_by
   uint64_t align = commonAlignment(access.align, (uint64_t)bytes).value();
   align = std::max(align, base->getPointerAlignment(layout).value());
   align = std::min(align, block_bytes);
-  return {base, align, divideFloorSigned(bytes, (int64_t)align)};
+  int64_t more = (int64_t)std::max<uint64_t>(access.bytes, 1) - 1; // of a scalable vector, none
+  auto granules = [&](int64_t from, uint64_t size) {
+    return (uint64_t)(divideFloorSigned(from + more, (int64_t)size) -
+                      divideFloorSigned(from, (int64_t)size)) *
+           size;
+  };
+  uint64_t own = std::min(access.align.value(), block_bytes);
+  return {base, align, bytes, bytes + more,
+          own > align ? granules(0, own) : granules(bytes, align)};
 }
 
 BuilderAfter::BuilderAfter(Instruction &instruction)

@@ -2,24 +2,32 @@
 // instruction.
 #pragma once
 
+#include <tuple>
+
 #include "compiler/access.h"
 #include "llvm/IR/DataLayout.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace assay::compiler {
 
-// A place whose accesses share an update: granule number `granule` of `align` bytes from base.
+// Where an access lies: bytes first to last from base, which is a multiple of align, at most of a block's bytes.
+// They are told apart by granules, pieces of `align` bytes: each lies in one block.
 struct Place {
   llvm::Value *base;
   uint64_t align;
-  int64_t granule;
-  bool operator==(const Place &other) const {
-    return base == other.base && align == other.align && granule == other.granule;
+  int64_t first, last;
+  uint64_t reach; // bytes from the granule of the first byte to that of the last
+
+  // Accesses of equal keys reach the same blocks.
+  auto key() const {
+    return std::make_tuple(base, align, llvm::divideFloorSigned(first, (int64_t)align),
+                           llvm::divideFloorSigned(last, (int64_t)align));
   }
 };
 
-// Where the access lies: the largest alignment of the base that follows from the access and from what is
-// known of the base, up to that of a block, and the granule in it.
+// The place of the access, with the largest alignment that follows from the access and from what is known
+// of the base. Its reach takes the access's own alignment where that is larger.
 Place place_of(const Access &access, const llvm::DataLayout &layout, uint64_t block_bytes);
 
 // Builds after an instruction, in its name.

@@ -361,13 +361,14 @@ void __assay_heap_compare(const void *a, const void *b, uint64_t limit, uint32_t
 
 void __assay_heap_masked(const void *start, uint64_t element_bytes, uint64_t mask, uint32_t how) {
   with_layout([&]<typename Layout>(Layout) {
-    uint64_t last_block = ~0ULL;
+    uint64_t counted = 0; // blocks below this one were, as far as lanes reach them
     for (; mask; mask &= mask - 1) {
-      uint64_t address = (uint64_t)start + element_bytes * (uint64_t)__builtin_ctzll(mask);
-      if (address / Layout::kBlock == last_block)
-        continue;
-      last_block = address / Layout::kBlock;
-      Layout::count(Counters<Layout>::counter(address, assay::this_thread.stripe), 1, how);
+      uint64_t first = (uint64_t)start + element_bytes * (uint64_t)__builtin_ctzll(mask);
+      uint64_t block = first / Layout::kBlock, last = (first + element_bytes - 1) / Layout::kBlock;
+      for (block = block < counted ? counted : block; block <= last; block++)
+        Layout::count(Counters<Layout>::counter(block * Layout::kBlock, assay::this_thread.stripe),
+                      1, how);
+      counted = block;
     }
   });
 }
