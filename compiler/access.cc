@@ -2,12 +2,14 @@
 // refusal is one line with its reason.
 
 #include "compiler/access.h"
+#include "compiler/x86_accesses.h"
 
 #include <algorithm>
 
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/DataLayout.h"
 #include "llvm/IR/GlobalIFunc.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
@@ -66,15 +68,50 @@ std::optional<Access> small_memset(Instruction &instruction, Interest interest) 
   return Access{set->getDest(), bytes, set->getDestAlign().valueOrOne(), false, true};
 }
 
-// The function of libc that the instruction calls, unless the program brings its own.
+// The function of libc that the instruction calls, unless the program brings its own. What -fno-builtin and
+// -ffreestanding forbid is to take such calls for something else; who is called stays the same.
 std::optional<LibFunc> library_function(const Instruction &instruction,
                                         const TargetLibraryInfo &library) {
-  auto *call = dyn_cast<CallInst>(&instruction);
+  auto *call = dyn_cast<CallBase>(&instruction);
+  const Function *callee = call ? call->getCalledFunction() : nullptr;
   LibFunc function;
-  if (!call || call->isMustTailCall() || isa<IntrinsicInst>(call) || call->isNoBuiltin() ||
-      !library.getLibFunc(*call, function))
+  if (!callee || callee->isIntrinsic() || !callee->isDeclaration() ||
+      !library.getLibFunc(*callee, function))
     return std::nullopt;
-  return call->getCalledFunction()->isDeclaration() ? std::optional(function) : std::nullopt;
+  return function;
+}
+
+// Is there no place behind the call, in its name?
+bool ends_block(const CallBase &call) {
+  return call.isTerminator() || call.isMustTailCall();
+}
+
+Value *constant_bytes(const Instruction &instruction, Type *type) {
+  return ConstantInt::get(Type::getInt64Ty(instruction.getContext()), bytes_of(instruction, type));
+}
+
+// The backend copies what a byval argument points at, when the call is made.
+void add_copied_arguments(CallBase &call, function_ref<void(const RangeAccess &)> add) {
+  for (unsigned i = 0; i < call.arg_size(); i++)
+    if (call.isByValArgument(i))
+      add({call.getArgOperand(i), constant_bytes(call, call.getParamByValType(i)), false, true});
+}
+
+// The operands that inline assembly has in memory, as their types say. No instruction, no access: empty
+// text with such operands hides values from the optimiser.
+void add_operands(CallBase &call, function_ref<void(const RangeAccess &)> add) {
+  auto *assembly = cast<InlineAsm>(call.getCalledOperand());
+  if (StringRef(assembly->getAsmString()).trim().empty())
+    return;
+  unsigned argument = 0;
+  for (const InlineAsm::ConstraintInfo &operand : assembly->ParseConstraints()) {
+    if (!operand.hasArg())
+      continue;
+    if (Type *type = operand.isIndirect ? call.getParamElementType(argument) : nullptr)
+      add({call.getArgOperand(argument), constant_bytes(call, type),
+           operand.Type == InlineAsm::isOutput, ends_block(call)});
+    argument++;
+  }
 }
 
 // How many bytes two strings are compared for at most, if one of them is a constant; null otherwise.
@@ -115,12 +152,13 @@ std::optional<Access> interesting(Instruction &instruction, Interest interest) {
 SmallVector<RangeAccess, 2>
 interesting_ranges(Instruction &instruction, const TargetLibraryInfo &library, Interest interest) {
   SmallVector<RangeAccess, 2> ranges;
+  auto *call = dyn_cast<CallBase>(&instruction);
+  if (!call || excluded(instruction))
+    return ranges;
   auto add = [&](Value *pointer, Value *length, bool writes) {
     if (interesting_pointer(pointer, interest))
-      ranges.push_back({pointer, length, writes});
+      ranges.push_back({pointer, length, writes, ends_block(*call)});
   };
-  if (excluded(instruction))
-    return ranges;
   if (auto *memory = dyn_cast<AnyMemIntrinsic>(&instruction)) {
     if (auto *constant = dyn_cast<ConstantInt>(memory->getLength()); constant && constant->isZero())
       return ranges;
@@ -131,10 +169,23 @@ interesting_ranges(Instruction &instruction, const TargetLibraryInfo &library, I
       add(transfer->getSource(), transfer->getLength(), false);
     return ranges;
   }
+  auto add_known = [&](const RangeAccess &range) {
+    auto *length = cast<ConstantInt>(range.length);
+    if (!length->isZero() && interesting_pointer(range.pointer, interest))
+      ranges.push_back(range);
+  };
+  if (call->isInlineAsm()) {
+    add_operands(*call, add_known);
+    return ranges;
+  }
+  if (auto *intrinsic = dyn_cast<IntrinsicInst>(call)) {
+    for_each(x86_ranges(*intrinsic), add_known);
+    return ranges;
+  }
+  add_copied_arguments(*call, add_known);
   std::optional<LibFunc> function = library_function(instruction, library);
   if (!function)
     return ranges;
-  auto *call = cast<CallBase>(&instruction);
   switch (*function) {
   case LibFunc_memcpy:
   case LibFunc_memmove:
@@ -158,6 +209,8 @@ interesting_strings(Instruction &instruction, const TargetLibraryInfo &library, 
   if (!function || excluded(instruction))
     return strings;
   auto *call = cast<CallBase>(&instruction);
+  if (ends_block(*call)) // what it wrote is known only behind it
+    return strings;
   auto argument = [&](unsigned i) { return call->getArgOperand(i); };
   auto add = [&](Value *string, Value *limit, bool writes) {
     if (interesting_pointer(string, interest))
@@ -208,17 +261,20 @@ std::optional<MaskedAccess> interesting_masked(Instruction &instruction, Interes
   case Intrinsic::masked_store:
   case Intrinsic::masked_scatter: pointer = 1, mask = 2, writes = true; break;
   case Intrinsic::masked_compressstore: pointer = 1, mask = 2, writes = dense = true; break;
-  default: return std::nullopt;
+  default:
+    std::optional<MaskedAccess> access = x86_masked(*call);
+    return access && interesting_pointer(access->pointer, interest) ? access : std::nullopt;
   }
   Value *data = writes ? call->getArgOperand(0) : static_cast<Value *>(call);
   auto *vector = dyn_cast<FixedVectorType>(data->getType());
-  if (!vector || vector->getNumElements() > 64)
+  if (!vector)
     return std::nullopt; // scalable vectors do not exist on x86-64
   Value *address = call->getArgOperand(pointer);
   if (!address->getType()->isVectorTy() && !interesting_pointer(address, interest))
     return std::nullopt;
-  return MaskedAccess{address, call->getArgOperand(mask),
-                      bytes_of(instruction, vector->getElementType()), writes, dense};
+  return MaskedAccess{
+      address, call->getArgOperand(mask), bytes_of(instruction, vector->getElementType()), writes,
+      dense,   vector->getNumElements()};
 }
 
 bool is_barrier(const Instruction &instruction) {

@@ -25,6 +25,7 @@ struct RangeAccess {
   llvm::Value *pointer;
   llvm::Value *length; // bytes
   bool writes;         // else it reads
+  bool before = false; // counted before the instruction: behind it is too late, or no place
 };
 
 // A call of a string function of libc: what it touches depends on the bytes that it finds.
@@ -37,13 +38,17 @@ struct StringAccess {
   llvm::Value *length = nullptr; // of the string without its zero byte, where the call returns it
 };
 
-// Lanes of a vector, switched by a mask of as many i1.
+// Lanes of a vector, switched by a mask.
 struct MaskedAccess {
   llvm::Value *pointer; // of lane 0; or, for gather and scatter, a vector of pointers
-  llvm::Value *mask;
+  llvm::Value
+      *mask; // a vector of i1; or of lanes, whose signs count; or an integer, of which the bits do
   uint64_t element_bytes;
   bool writes;
-  bool dense; // the active lanes lie one after the other in memory
+  bool dense;                   // the active lanes lie one after the other in memory
+  unsigned lanes = 0;           // those of the mask may be more
+  llvm::Value *index = nullptr; // of each lane, in `scale` bytes from pointer; or null
+  uint64_t scale = 0;
 };
 
 // What is asked for beside memory that is reached through pointers of unknown origin.

@@ -6,6 +6,34 @@ using namespace llvm;
 
 namespace assay::compiler {
 
+namespace {
+
+// The mask as an integer, a bit for each lane.
+Value *bits_of(IRBuilder<> &builder, const MaskedAccess &access) {
+  Value *mask = access.mask;
+  if (auto *vector = dyn_cast<FixedVectorType>(mask->getType())) {
+    unsigned lanes = vector->getNumElements(), bits = vector->getScalarSizeInBits();
+    if (bits > 1) {
+      auto *integers = FixedVectorType::get(builder.getIntNTy(bits), lanes);
+      mask = builder.CreateICmpSLT(builder.CreateBitCast(mask, integers),
+                                   Constant::getNullValue(integers));
+    }
+    mask = builder.CreateBitCast(mask, builder.getIntNTy(lanes));
+  }
+  return builder.CreateTrunc(mask, builder.getIntNTy(access.lanes));
+}
+
+// As many bits, the lowest ones; at most 64 from `first` on.
+Value *lowest(IRBuilder<> &builder, Value *count, unsigned first) {
+  Value *left = builder.CreateBinaryIntrinsic(Intrinsic::usub_sat, count, builder.getInt64(first));
+  left = builder.CreateBinaryIntrinsic(Intrinsic::umin, left, builder.getInt64(64));
+  Value *unused = builder.CreateAnd(builder.CreateSub(builder.getInt64(64), left), 63);
+  return builder.CreateSelect(builder.CreateIsNull(left), left,
+                              builder.CreateLShr(builder.getInt64(~0ULL), unused));
+}
+
+} // namespace
+
 uint32_t CalledAccesses::collect(Instruction &instruction, const TargetLibraryInfo &library,
                                  Interest interest) {
   size_t before = ranges.size() + strings.size() + masked.size();
@@ -24,22 +52,39 @@ Value *bytes_or_all(IRBuilder<> &builder, Value *length) {
 
 void for_each_call(IRBuilder<> &builder, const MaskedAccess &access,
                    function_ref<void(Value *pointer, Value *bits)> call) {
-  unsigned lanes = cast<FixedVectorType>(access.mask->getType())->getNumElements();
-  Value *mask = builder.CreateZExt(builder.CreateBitCast(access.mask, builder.getIntNTy(lanes)),
-                                   builder.getInt64Ty());
-  if (access.dense) { // as many of the lowest
-    Value *active = builder.CreateUnaryIntrinsic(Intrinsic::ctpop, mask);
-    Value *unused = builder.CreateSub(builder.getInt64(64), active);
-    Value *lowest = builder.CreateLShr(builder.getInt64(~0ULL), builder.CreateAnd(unused, 63));
-    mask = builder.CreateSelect(builder.CreateIsNull(active), active, lowest);
-  }
-  if (!access.pointer->getType()->isVectorTy()) {
-    call(access.pointer, mask);
+  Type *word = builder.getInt64Ty();
+  Value *mask = bits_of(builder, access);
+  if (!access.pointer->getType()->isVectorTy() && !access.index) {
+    Value *active = nullptr;
+    if (access.dense)
+      active = builder.CreateZExtOrTrunc(
+          builder.CreateUnaryIntrinsic(
+              Intrinsic::ctpop,
+              builder.CreateZExt(mask, builder.getIntNTy(std::max(access.lanes, 64U)))),
+          word);
+    for (unsigned first = 0; first < access.lanes; first += 64) {
+      Value *bits =
+          active ? lowest(builder, active, first)
+                 : builder.CreateZExtOrTrunc(first ? builder.CreateLShr(mask, first) : mask, word);
+      Value *pointer = first
+                           ? builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), access.pointer,
+                                                                first * access.element_bytes)
+                           : access.pointer;
+      call(pointer, bits);
+    }
     return;
   }
-  for (unsigned lane = 0; lane < lanes; lane++)
-    call(builder.CreateExtractElement(access.pointer, lane),
-         builder.CreateAnd(builder.CreateLShr(mask, lane), builder.getInt64(1)));
+  auto place = [&](unsigned lane) -> Value * {
+    if (!access.index)
+      return builder.CreateExtractElement(access.pointer, lane);
+    Value *index = builder.CreateSExt(builder.CreateExtractElement(access.index, lane), word);
+    return builder.CreatePtrAdd(access.pointer,
+                                builder.CreateMul(index, builder.getInt64(access.scale)));
+  };
+  for (unsigned lane = 0; lane < access.lanes; lane++)
+    call(place(lane),
+         builder.CreateZExt(
+             builder.CreateTrunc(builder.CreateLShr(mask, lane), builder.getInt1Ty()), word));
 }
 
 } // namespace assay::compiler

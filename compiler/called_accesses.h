@@ -22,7 +22,7 @@ struct CalledAccesses {
 llvm::Value *bytes_or_all(llvm::IRBuilder<> &builder, llvm::Value *length);
 
 // The calls that a masked access needs: `call` is given the place of the first lane and a 64-bit mask of
-// the active ones; each lane by itself where every one has a pointer of its own.
+// the active ones, 64 lanes at a time; each lane by itself where every one has a pointer of its own.
 void for_each_call(llvm::IRBuilder<> &builder, const MaskedAccess &access,
                    llvm::function_ref<void(llvm::Value *pointer, llvm::Value *bits)> call);
 

@@ -130,7 +130,7 @@ private:
 
   void count(ArrayRef<Group> cluster) {
     const Group *newest = &cluster[0];
-    int64_t last = 0;
+    int64_t last = cluster[0].place.last;
     uint32_t reads = 0, writes = 0;
     for (const Group &group : cluster) {
       newest = group.order > newest->order ? &group : newest;
@@ -165,7 +165,7 @@ private:
   }
 
   void count(Instruction &instruction, const RangeAccess &range) {
-    BuilderAfter builder(instruction);
+    BuilderAfter builder(instruction, range.before);
     builder.CreateCall(
         hook(module_, "__assay_heap_range"),
         {range.pointer, bytes_or_all(builder, range.length), how(builder, range.writes)});

@@ -47,7 +47,7 @@ void LineMarks::mark(const Look &look) {
 }
 
 void LineMarks::mark(Instruction &instruction, ArrayRef<RangeAccess> ranges) {
-  BuilderAfter builder(instruction);
+  BuilderAfter builder(instruction, ranges.front().before);
   Value *bytes = bytes_or_all(builder, ranges.front().length);
   SmallVector<Value *, 2> pointers;
   for (const RangeAccess &range : ranges)

@@ -31,8 +31,9 @@ Place place_of(const Access &access, const DataLayout &layout, uint64_t block_by
           own > align ? granules(0, own) : granules(bytes, align)};
 }
 
-BuilderAfter::BuilderAfter(Instruction &instruction)
-    : IRBuilder<>(instruction.getParent(), std::next(instruction.getIterator())) {
+BuilderAfter::BuilderAfter(Instruction &instruction, bool before)
+    : IRBuilder<>(instruction.getParent(),
+                  before ? instruction.getIterator() : std::next(instruction.getIterator())) {
   SetCurrentDebugLocation(instruction.getDebugLoc());
 }
 

@@ -92,7 +92,7 @@ private:
 
   bool is_short(const RangeAccess &range) const {
     auto *length = dyn_cast_or_null<ConstantInt>(range.length);
-    return length && !length->isZero() && length->getValue().ule(form_.line_bytes);
+    return length && !range.before && !length->isZero() && length->getValue().ule(form_.line_bytes);
   }
 
   Access as_access(const RangeAccess &range) const {

@@ -101,3 +101,27 @@ define void @neighbours(ptr %p) {
   %c = load i64, ptr %r, align 1
   ret void
 }
+
+; CHECK-LABEL: @neighbours_before
+; CHECK: icmp ugt i64 %{{.*}}, 51
+; CHECK: ret
+define void @neighbours_before(ptr %p) {
+  %q = getelementptr i8, ptr %p, i64 -40
+  %a = load i64, ptr %q, align 1
+  %r = getelementptr i8, ptr %p, i64 -35
+  %b = load i64, ptr %r, align 1
+  ret void
+}
+
+; More lanes than a word has bits.
+; CHECK-LABEL: @many_lanes
+; CHECK: call void @__assay_heap_masked(ptr %p, i64 4,
+; CHECK: [[REST:%.*]] = getelementptr inbounds i8, ptr %p, i64 256
+; CHECK: call void @__assay_heap_masked(ptr [[REST]], i64 4,
+; CHECK-NOT: call void @__assay_heap_masked
+; CHECK: ret
+define void @many_lanes(ptr %p, <70 x i1> %mask) {
+  %v = call <70 x i32> @llvm.masked.load.v70i32.p0(ptr align 4 %p, <70 x i1> %mask, <70 x i32> zeroinitializer)
+  ret void
+}
+declare <70 x i32> @llvm.masked.load.v70i32.p0(ptr, <70 x i1>, <70 x i32>)

@@ -12,13 +12,15 @@ its first. Line by line:
 What only lackey has is libc's own: the allocator's headers, buffers of stdio. Not compared: the stack, whose frames
 differ, and globals, which lie elsewhere.
 """
-import ast
 import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+
+sys.dont_write_bytecode = True
+import working_set_lines
 
 root = pathlib.Path(__file__).resolve().parents[2]
 WHOLE_HEAP = {"GLIBC_TUNABLES": "glibc.malloc.mmap_max=0"}  # large blocks, too
@@ -50,49 +52,18 @@ def lackey_lines(program, arguments, folder, filter_program):
     return {int(line) for line, who in rows if who == "own"}, {int(line) for line, _ in rows}
 
 
-def numbers(data):
-    """abi/lines.h, read a second time: groups of 64 lines."""
-    at = 0
-
-    def number():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    group = 0
-    while at < len(data):
-        group += number()
-        repeats, planes = number(), data[at]
-        at += 1
-        lines = set()
-        for _ in range(bin(planes).count("1")):
-            word = int.from_bytes(data[at:at + 8], "little")
-            at += 8
-            lines |= {bit for bit in range(64) if word >> bit & 1}
-        for group in range(group, group + repeats + 1):
-            for line in lines:
-                yield group * 64 + line
-
-
 def assay_lines(program, arguments, folder):
     shutil.rmtree(folder / "profiles", ignore_errors=True)
     shutil.copy(program, folder / "program")  # by the same name: it may be in the heap
     run("setarch", "-R", "./program", *arguments, cwd=folder,
         env={**os.environ, **WHOLE_HEAP, "ASSAY_OPTIONS": "dir=profiles:time=marks"})
     [profile] = (folder / "profiles").glob("*/*.assay")
-    lines, heap = set(), None
-    for text in run("assay", "dump", profile).decode().splitlines():
-        if found := re.match(r"@\d+ WorkingSetLines tick=1 ticks=1 count=1 \w+=(.*)", text):
-            lines |= set(numbers(ast.literal_eval("b" + found[1])))
+    records, heap = working_set_lines.dumped(profile), None
+    for text in records:
         if found := re.match(r"@\d+ Region start=(\d+) end=(\d+) tick=\d+ kind=3 ", text):
             start = int(found[1]) // 64
             heap = range(start, start + (32 << 20) // 64)  # its end may have been given back
+    lines = working_set_lines.first_snapshot(records)
     return {line - heap.start for line in lines if line in heap}
 
 
