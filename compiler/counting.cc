@@ -94,14 +94,7 @@ void Counting::add(IRBuilder<> &builder, Value *pointer, const Place &place, uin
   const uint64_t block = block_bytes(), blocks = place.reach / block;
   const uint64_t bytes = (uint64_t)(place.last - place.first) + 1;
   if (blocks > kMostInline) {
-    auto count = [&](uint32_t n, uint32_t how) {
-      for (; n > 0; n--)
-        builder.CreateCall(hook(*function_.getParent(), "__assay_heap_masked"),
-                           {pointer, builder.getInt64(bytes), builder.getInt64(1),
-                            builder.getInt32(how | (atomic_ ? ASSAY_HOW_ATOMIC : 0))});
-    };
-    count(reads, ASSAY_HOW_READ);
-    count(writes, ASSAY_HOW_WRITE);
+    call(builder, pointer, place, reads, writes);
     return;
   }
   Value *address = builder.CreatePtrToInt(pointer, builder.getInt64Ty());
@@ -115,6 +108,19 @@ void Counting::add(IRBuilder<> &builder, Value *pointer, const Place &place, uin
                                              unlikely(builder.getContext())));
   next.SetCurrentDebugLocation(builder.getCurrentDebugLocation());
   add_to(next, next.CreateAdd(address, next.getInt64(bytes - 1)), reads, writes);
+}
+
+void Counting::call(IRBuilder<> &builder, Value *pointer, const Place &place, uint32_t reads,
+                    uint32_t writes) {
+  auto count = [&](uint32_t n, uint32_t how) {
+    for (; n > 0; n--)
+      builder.CreateCall(hook(*function_.getParent(), "__assay_heap_masked"),
+                         {pointer, builder.getInt64((uint64_t)(place.last - place.first) + 1),
+                          builder.getInt64(1),
+                          builder.getInt32(how | (atomic_ ? ASSAY_HOW_ATOMIC : 0))});
+  };
+  count(reads, ASSAY_HOW_READ);
+  count(writes, ASSAY_HOW_WRITE);
 }
 
 void Counting::add_one(IRBuilder<> &builder, Value *pointer, uint32_t reads, uint32_t writes) {

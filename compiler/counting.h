@@ -20,6 +20,9 @@ public:
   // builder must not be used afterwards: its basic block may have been split.
   void add(llvm::IRBuilder<> &builder, llvm::Value *pointer, const Place &place, uint32_t reads,
            uint32_t writes);
+  // The same by calls of the runtime. The builder stays.
+  void call(llvm::IRBuilder<> &builder, llvm::Value *pointer, const Place &place, uint32_t reads,
+            uint32_t writes);
   // The same for an access that reaches no other block.
   void add_one(llvm::IRBuilder<> &builder, llvm::Value *pointer, uint32_t reads, uint32_t writes);
   // True where so many bytes from pointer, at most a block's, lie in two blocks.

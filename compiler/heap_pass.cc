@@ -43,6 +43,16 @@ struct Group {
   uint32_t reads = 0, writes = 0;
 };
 
+// Neighbours, in their order in memory.
+struct Cluster {
+  SmallVector<Group, 1> groups;
+  bool calls = false; // the runtime, for the reason at kMostBetweenCalls
+};
+
+// LLVM's scheduler takes time by the square of the instructions between two calls: so long basic blocks, as
+// generators write them, have calls.
+constexpr size_t kMostBetweenCalls = 128;
+
 class HeapInstrumenter {
 public:
   HeapInstrumenter(Function &function, const HeapOptions &options, const TargetLibraryInfo &library)
@@ -54,7 +64,8 @@ public:
   bool run() {
     for (BasicBlock &block : function_)
       collect(block);
-    for (const auto &cluster : clusters_)
+    for (const Cluster &cluster :
+         reverse(clusters_)) // to split a block takes as long as what lies behind
       count(cluster);
     for (auto &[instruction, range] : called_.ranges)
       count(*instruction, range);
@@ -67,6 +78,7 @@ public:
 
 private:
   void collect(BasicBlock &block) {
+    const size_t before = clusters_.size();
     for (Instruction &instruction : block) {
       if (is_barrier(instruction))
         close();
@@ -75,6 +87,8 @@ private:
       called_.collect(instruction, library_, interest_);
     }
     close();
+    for (size_t i = before + kMostBetweenCalls; i < clusters_.size(); i += kMostBetweenCalls)
+      clusters_[i].calls = true;
   }
 
   void add(Instruction &instruction, const Access &access) {
@@ -103,7 +117,7 @@ private:
       });
       for (ArrayRef<Group> left = groups; !left.empty();) {
         size_t n = neighbours(left);
-        clusters_.emplace_back(left.take_front(n));
+        clusters_.push_back({SmallVector<Group, 1>(left.take_front(n))});
         left = left.drop_front(n);
       }
     }
@@ -128,7 +142,8 @@ private:
     counting_.add(builder, group.pointer, group.place, group.reads, group.writes);
   }
 
-  void count(ArrayRef<Group> cluster) {
+  void count(const Cluster &neighbours) {
+    const ArrayRef<Group> cluster = neighbours.groups;
     const Group *newest = &cluster[0];
     int64_t last = cluster[0].place.last;
     uint32_t reads = 0, writes = 0;
@@ -139,6 +154,11 @@ private:
       writes += group.writes;
     }
     BuilderAfter builder(*newest->last);
+    if (neighbours.calls) {
+      for (const Group &group : cluster)
+        counting_.call(builder, group.pointer, group.place, group.reads, group.writes);
+      return;
+    }
     if (cluster.size() == 1) {
       count(*newest, builder);
       return;
@@ -201,7 +221,7 @@ private:
   Counting counting_;
   MapVector<decltype(Place().key()), Group> open_; // of now
   size_t added_ = 0;
-  SmallVector<SmallVector<Group, 1>, 32> clusters_; // neighbours
+  SmallVector<Cluster, 32> clusters_;
   CalledAccesses called_;
 };
 

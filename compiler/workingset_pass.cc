@@ -32,12 +32,13 @@ public:
     for (BasicBlock *block : ReversePostOrderTraversal<Function *>(&function_))
       collect(*block);
     LineMarks marks(function_, options_);
+    // Backwards: to split a block takes as long as what lies behind.
     mark_ranges(marks);
-    for (auto &[instruction, string] : called_.strings)
+    for (auto &[instruction, string] : reverse(called_.strings))
       marks.mark(*instruction, string);
-    for (auto &[instruction, masked] : called_.masked)
+    for (auto &[instruction, masked] : reverse(called_.masked))
       marks.mark(*instruction, masked);
-    for (const Look &look : looks_.all())
+    for (const Look &look : reverse(looks_.all()))
       marks.mark(look);
     for (auto &[end, accesses] : counts_)
       marks.tick(*end, accesses);
@@ -49,13 +50,13 @@ private:
   void mark_ranges(LineMarks &marks) {
     for (ArrayRef left = called_.ranges; !left.empty();) {
       SmallVector<RangeAccess, 2> same;
-      for (auto &[instruction, range] : left)
-        if (instruction == left.front().first && range.length == left.front().second.length)
+      for (auto &[instruction, range] : reverse(left))
+        if (instruction == left.back().first && range.length == left.back().second.length)
           same.push_back(range);
         else
           break;
-      marks.mark(*left.front().first, same);
-      left = left.drop_front(same.size());
+      marks.mark(*left.back().first, same);
+      left = left.drop_back(same.size());
     }
   }
 
