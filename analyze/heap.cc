@@ -15,6 +15,7 @@
 // ones.
 
 #include "analyze/heap.h"
+#include "analyze/measured.h"
 
 #include "analyze/ownership.h"
 #include "analyze/text_filter.h"
@@ -76,10 +77,15 @@ std::string stable_id(const HeapContextRow &row) {
   return hash.text();
 }
 
+// A module that was built for another tool alone counts no accesses.
+bool counts(const profile::Module &module) {
+  return measured(module, tool::heap);
+}
+
 bool allocated_by_instrumented(const profile::Profile &profile, profile::StackId stack) {
   const auto &frames = profile.stack(stack).frames;
   return !frames.empty() && frames.front().module.known() &&
-         profile.modules[frames.front().module.v].instrumented;
+         counts(profile.modules[frames.front().module.v]);
 }
 
 std::string type_name(const profile::Profile &profile, profile::TypeId id) {
@@ -323,7 +329,7 @@ void describe_counters(HeapResult &result, const profile::Profile &profile) {
 void describe_coverage(HeapResult &result, const profile::Profile &profile) {
   std::set<std::string> plain, found;
   for (const profile::Module &module : profile.modules)
-    if (!module.instrumented && module.path.starts_with('/'))
+    if (!counts(module) && module.path.starts_with('/'))
       plain.insert(module.path);
   uint64_t counted = 0;
   for (const HeapContextRow &row : result.contexts) {
@@ -350,7 +356,7 @@ void describe_run(HeapResult &result, const profile::Profile &profile) {
     if (module.path.empty() || module.path.front() != '/')
       continue;
     result.modules_total++;
-    result.modules_instrumented += module.instrumented;
+    result.modules_instrumented += counts(module);
   }
   if (!profile.processes.empty())
     result.program_build_id = program_build_id(profile, profile.processes.front());
@@ -365,8 +371,7 @@ void describe_run(HeapResult &result, const profile::Profile &profile) {
   describe_counters(result, profile);
   result.peak_live_bytes = peak_live_bytes(profile);
   // Without any code of assay-cc (assay run --preload) there was nothing that counts.
-  bool any_counts = std::any_of(profile.modules.begin(), profile.modules.end(),
-                                [](const profile::Module &module) { return module.instrumented; });
+  bool any_counts = std::any_of(profile.modules.begin(), profile.modules.end(), counts);
   result.accesses_counted = any_counts && !profile.losses.count(ASSAY_LOSS_no_shadow);
 }
 

@@ -20,4 +20,14 @@ inline bool measured(const profile::Profile &profile, uint64_t tool) {
   });
 }
 
+// Whether any unit of the module was built for this tool. Where its units are not known, all that was
+// instrumented is taken for it.
+inline bool measured(const profile::Module &module, uint64_t tool) {
+  return module.instrumented &&
+         (module.units.empty() ||
+          std::any_of(module.units.begin(), module.units.end(), [&](const profile::Unit &unit) {
+            return (unit.tools ? unit.tools : tool::heap) & tool;
+          }));
+}
+
 } // namespace analyze

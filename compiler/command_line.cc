@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <set>
 #include <span>
 #include <sstream>
 #include <stdexcept>
@@ -28,9 +29,11 @@ bool is_one_of(std::string_view s, std::initializer_list<std::string_view> list)
   return std::find(list.begin(), list.end(), s) != list.end();
 }
 
-std::string tool_names() {
+std::string tool_names(uint64_t tools = ~0ULL, const char *between = ", ") {
   std::string names;
-#define ASSAY_TOOL(name, bit, question) names += std::string(names.empty() ? "" : ", ") + #name;
+#define ASSAY_TOOL(name, bit, question)                                                            \
+  if (tools & (1ULL << bit))                                                                       \
+    names += std::string(names.empty() ? "" : between) + #name;
 #include "abi/tools.def"
   return names;
 }
@@ -144,8 +147,14 @@ bool has_suffix(std::string_view name, std::initializer_list<std::string_view> s
   return dot != std::string_view::npos && is_one_of(name.substr(dot), suffixes);
 }
 
-// The words of a response file, quotes and backslashes as clang reads them.
-std::vector<std::string> response_file(const std::string &path) {
+bool names_file(const std::string &a) {
+  return a.size() > 1 && a[0] == '@';
+}
+
+constexpr int kDeepest = 32; // response files in response files; a loop ends
+
+// The words of a response file and of those in it, quotes and backslashes as clang reads them.
+std::vector<std::string> response_file(const std::string &path, int depth = 0) {
   std::ifstream in(path);
   std::vector<std::string> words;
   std::string word;
@@ -171,7 +180,16 @@ std::vector<std::string> response_file(const std::string &path) {
   }
   if (inside)
     words.push_back(word);
-  return words;
+  std::vector<std::string> all;
+  for (std::string &each : words) {
+    if (!names_file(each) || depth == kDeepest || !std::ifstream(each.substr(1))) {
+      all.push_back(std::move(each));
+      continue;
+    }
+    std::vector<std::string> more = response_file(each.substr(1), depth + 1);
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
 }
 
 bool looks_ours(const std::string &a) {
@@ -187,8 +205,7 @@ public:
       const std::string &a = arguments[i];
       if (keep && read_ours(a))
         continue;
-      bool is_file = a.size() > 1 && a[0] == '@';
-      if (is_file) { // stays as it is, unless clang would meet flags of ours in it
+      if (names_file(a)) { // stays as it is, unless clang would meet flags of ours in it
         std::vector<std::string> words = response_file(a.substr(1));
         bool has_ours = keep && std::any_of(words.begin(), words.end(), looks_ours);
         if (keep && !has_ours)
@@ -212,8 +229,12 @@ public:
       line_.tools = 0;
     line_.links = !stops_early_ && (has_input_ || has_library_) && !makes_header_;
     line_.compiles = has_source_ && !only_preprocesses_;
-    if (line_.tools && heap_conflict_.size())
-      refuse(heap_conflict_ + " and -fassay=heap both replace malloc; build one program for each");
+    line_.sanitizes = !sanitizers_.empty();
+    if (std::string other = other_malloc(); line_.tools && !other.empty())
+      refuse("-fsanitize=" + other + " and -fassay=" + tool_names(line_.tools, ",") +
+             " both replace malloc; build one program for each");
+    if (line_.links && !line_.shared && no_libc_ && !has_libc_)
+      line_.tools = 0; // the runtime needs libc
     if (line_.tools && line_.links && line_.shared_runtime && line_.is_static)
       refuse("-static and -fassay-shared-runtime exclude each other; drop one of them");
     if (line_.tools && line_.links && line_.shared_runtime && line_.own_malloc)
@@ -299,7 +320,17 @@ private:
       language_ = next,
       makes_header_ = makes_header_ || language_.find("-header") != std::string::npos;
     if (starts_with(a, "-fsanitize="))
-      read_sanitizers(a.substr(11));
+      each_word(a.substr(11), [&](std::string_view word) { sanitizers_.emplace(word); });
+    if (starts_with(a, "-fno-sanitize="))
+      each_word(a.substr(14), [&](std::string_view word) {
+        if (word == "all")
+          sanitizers_.clear();
+        sanitizers_.erase(std::string(word));
+      });
+    if (is_one_of(a, {"-nostdlib", "-nodefaultlibs", "-nolibc"}))
+      no_libc_ = true;
+    if (a == "-lc" || a.find("libc.") != std::string_view::npos)
+      has_libc_ = true;
     if (starts_with(a, "-l"))
       has_library_ = true;
     if (is_allocator_archive(a))
@@ -315,20 +346,21 @@ private:
     }
   }
 
-  void read_sanitizers(std::string_view list) {
-    line_.sanitizes = true;
-    for (std::string_view bad :
-         {"address", "memory", "thread", "hwaddress", "leak", "dataflow", "scudo"}) {
-      size_t at = (std::string(",") + std::string(list) + ",").find("," + std::string(bad) + ",");
-      if (at != std::string::npos)
-        heap_conflict_ = "-fsanitize=" + std::string(bad);
-    }
+  // The sanitizer whose runtime has a malloc of its own, or an empty word.
+  std::string other_malloc() const {
+    for (const char *bad : {"address", "memory", "thread", "hwaddress", "leak", "dataflow", "scudo",
+                            "realtime", "type", "numerical"})
+      if (sanitizers_.contains(bad))
+        return bad;
+    return {};
   }
 
   CommandLine &line_;
   bool stops_early_ = false, only_preprocesses_ = false, has_input_ = false, has_source_ = false;
   bool has_library_ = false, makes_header_ = false;
-  std::string language_, heap_conflict_;
+  bool no_libc_ = false, has_libc_ = false;
+  std::string language_;
+  std::set<std::string> sanitizers_; // those that no later flag takes back
 };
 
 void add(std::vector<std::string> &to, std::initializer_list<std::string> more) {
@@ -420,19 +452,25 @@ std::vector<std::string> clang_arguments(const CommandLine &line,
   if (line.compiles) {
     std::string pass = installation.file("libassay_pass.so");
     add(out, {"-Xclang", "-load", "-Xclang", pass, "-fpass-plugin=" + pass});
+    // By -Xclang to the compiler alone: what follows -mllvm goes to the assembler, too, which has no plugin.
+    auto tell = [&](const std::string &option) {
+      add(out, {"-Xclang", "-mllvm", "-Xclang", option});
+    };
     if (line.naive)
-      add(out, {"-mllvm", "-assay-naive"});
+      tell("-assay-naive");
     if (line.exact)
-      add(out, {"-mllvm", "-assay-exact"});
+      tell("-assay-exact");
     if (line.counters)
-      add(out, {"-mllvm", "-assay-counters=" + std::to_string(line.counters)});
+      tell("-assay-counters=" + std::to_string(line.counters));
     if (line.lines)
-      add(out, {"-mllvm", "-assay-lines=" + std::to_string(line.lines)});
-    add(out, {"-mllvm", "-assay-tools=" + std::to_string(line.tools)});
+      tell("-assay-lines=" + std::to_string(line.lines));
+    tell("-assay-tools=" + std::to_string(line.tools));
     if (!line.dir.empty())
-      add(out, {"-mllvm", "-assay-dir=" + line.dir});
-    for (const std::string &list : line.ignore_lists)
-      add(out, {"-mllvm", "-assay-ignorelist=" + list});
+      tell("-assay-dir=" + line.dir);
+    for (const std::string &list : line.ignore_lists) {
+      tell("-assay-ignorelist=" + list);
+      add(out, {"-Xclang", "-fdepfile-entry=" + list});
+    }
   }
   out.push_back("--end-no-unused-arguments");
   if (line.links && !line.no_runtime)

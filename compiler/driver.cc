@@ -1,5 +1,5 @@
 // assay-cc and assay-c++: clang with Assay's plugin and runtime. Called by the second name it is
-// clang++. It finds its installation relative to itself, rewrites the command line and becomes
+// clang++, and by two more LLVM's archiver. It finds its installation relative to itself, rewrites the command line and becomes
 // clang; it never looks at what clang does, so that everything clang can do works.
 
 #include <unistd.h>
@@ -76,12 +76,23 @@ int become_clang(bool plus_plus, const std::vector<std::string> &arguments) {
                   "); install it with `apt-get install clang-22`");
 }
 
+// CMake takes "assay-" for the prefix of a toolchain, and looks for assay-llvm-ar and assay-llvm-ranlib.
+int become_archiver(const std::string &name, char **argv) {
+  std::string tool = name.substr(name.find("llvm-")) + "-22";
+  argv[0] = tool.data();
+  execvp(argv[0], argv);
+  return complain("cannot run " + tool + " (" + strerror(errno) +
+                  "); install it with `apt-get install llvm-22`");
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
   try {
     std::string name = argv[0];
     name = name.substr(name.rfind('/') + 1);
+    if (name.find("llvm-") != std::string::npos)
+      return become_archiver(name, argv);
     CommandLine line = read_command_line({argv + 1, argv + argc});
     line.plus_plus = name.find("++") != std::string::npos;
     if (line.help) {

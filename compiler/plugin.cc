@@ -61,8 +61,14 @@ public:
       return PreservedAnalyses::all();
     module.addModuleFlag(Module::Max, "assay", ASSAY_ABI_VERSION);
     std::unique_ptr<SpecialCaseList> ignored;
-    if (!ignore_lists.empty())
-      ignored = SpecialCaseList::createOrDie(ignore_lists, *vfs::getRealFileSystem());
+    if (!ignore_lists.empty()) {
+      std::string why;
+      ignored = SpecialCaseList::create(ignore_lists, *vfs::getRealFileSystem(), why);
+      if (!ignored) {
+        module.getContext().emitError("-fassay-ignorelist: " + why);
+        return PreservedAnalyses::all();
+      }
+    }
     auto is_ignored = [&](StringRef tool, const Function &function) {
       auto named = [&](StringRef kind, StringRef name) {
         return ignored->inSection("assay", kind, name) || ignored->inSection(tool, kind, name);

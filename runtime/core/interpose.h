@@ -6,13 +6,12 @@
 
 struct sigaction;
 
-#define ASSAY_EXPORT extern "C" __attribute__((visibility("default")))
-
 // How a function of abi/interposed.def is defined. Where its own name is the program's (a static
 // link, or a malloc of the program's own), the linker's --wrap leads here.
 //
-// malloc and its family are weak: a program that defines them itself links, and is told what to do.
-#define ASSAY_EXPORT_WEAK extern "C" __attribute__((visibility("default"), weak))
+// Weak: a program that defines one of them itself links, and its own is called. If that is malloc, it is told what to
+// do.
+#define ASSAY_EXPORT extern "C" __attribute__((visibility("default"), weak))
 #ifdef ASSAY_WRAP
 #define ASSAY_NAME(function) __wrap_##function
 #else

@@ -26,11 +26,11 @@ void *allocate_aligned(size_t align, size_t size, Via via, const void *frame) {
 
 using namespace assay;
 
-ASSAY_EXPORT_WEAK void *ASSAY_NAME(malloc)(size_t size) {
+ASSAY_EXPORT void *ASSAY_NAME(malloc)(size_t size) {
   return allocate(size, 0, Via::kMalloc, ASSAY_FRAME);
 }
 
-ASSAY_EXPORT_WEAK void *ASSAY_NAME(calloc)(size_t count, size_t size) {
+ASSAY_EXPORT void *ASSAY_NAME(calloc)(size_t count, size_t size) {
   size_t whole;
   if (__builtin_mul_overflow(count, size, &whole)) {
     errno = ENOMEM;
@@ -39,11 +39,11 @@ ASSAY_EXPORT_WEAK void *ASSAY_NAME(calloc)(size_t count, size_t size) {
   return allocate(whole, 0, Via::kCalloc, ASSAY_FRAME);
 }
 
-ASSAY_EXPORT_WEAK void *ASSAY_NAME(realloc)(void *block, size_t size) {
+ASSAY_EXPORT void *ASSAY_NAME(realloc)(void *block, size_t size) {
   return reallocate(block, size, ASSAY_FRAME);
 }
 
-ASSAY_EXPORT_WEAK void *ASSAY_NAME(reallocarray)(void *block, size_t count, size_t size) {
+ASSAY_EXPORT void *ASSAY_NAME(reallocarray)(void *block, size_t count, size_t size) {
   size_t whole;
   if (__builtin_mul_overflow(count, size, &whole)) {
     errno = ENOMEM;
@@ -52,28 +52,28 @@ ASSAY_EXPORT_WEAK void *ASSAY_NAME(reallocarray)(void *block, size_t count, size
   return reallocate(block, whole, ASSAY_FRAME);
 }
 
-ASSAY_EXPORT_WEAK void ASSAY_NAME(free)(void *block) {
+ASSAY_EXPORT void ASSAY_NAME(free)(void *block) {
   release(block, ASSAY_FRAME);
 }
-ASSAY_EXPORT_WEAK void ASSAY_NAME(cfree)(void *block) {
+ASSAY_EXPORT void ASSAY_NAME(cfree)(void *block) {
   release(block, ASSAY_FRAME);
 }
-ASSAY_EXPORT_WEAK void ASSAY_NAME(free_sized)(void *block, size_t) {
+ASSAY_EXPORT void ASSAY_NAME(free_sized)(void *block, size_t) {
   release(block, ASSAY_FRAME);
 }
-ASSAY_EXPORT_WEAK void ASSAY_NAME(free_aligned_sized)(void *block, size_t, size_t) {
+ASSAY_EXPORT void ASSAY_NAME(free_aligned_sized)(void *block, size_t, size_t) {
   release(block, ASSAY_FRAME);
 }
 
-ASSAY_EXPORT_WEAK void *ASSAY_NAME(memalign)(size_t align, size_t size) {
+ASSAY_EXPORT void *ASSAY_NAME(memalign)(size_t align, size_t size) {
   return allocate_aligned(align, size, Via::kMemalign, ASSAY_FRAME);
 }
 
-ASSAY_EXPORT_WEAK void *ASSAY_NAME(aligned_alloc)(size_t align, size_t size) {
+ASSAY_EXPORT void *ASSAY_NAME(aligned_alloc)(size_t align, size_t size) {
   return allocate_aligned(align, size, Via::kAlignedAlloc, ASSAY_FRAME);
 }
 
-ASSAY_EXPORT_WEAK int ASSAY_NAME(posix_memalign)(void **out, size_t align, size_t size) {
+ASSAY_EXPORT int ASSAY_NAME(posix_memalign)(void **out, size_t align, size_t size) {
   if (align % sizeof(void *) != 0 || !is_power_of_two(align))
     return EINVAL;
   int saved = errno;
@@ -85,11 +85,11 @@ ASSAY_EXPORT_WEAK int ASSAY_NAME(posix_memalign)(void **out, size_t align, size_
   return 0;
 }
 
-ASSAY_EXPORT_WEAK void *ASSAY_NAME(valloc)(size_t size) {
+ASSAY_EXPORT void *ASSAY_NAME(valloc)(size_t size) {
   return allocate(size, 4096, Via::kMemalign, ASSAY_FRAME);
 }
 
-ASSAY_EXPORT_WEAK void *ASSAY_NAME(pvalloc)(size_t size) {
+ASSAY_EXPORT void *ASSAY_NAME(pvalloc)(size_t size) {
   size_t whole;
   if (__builtin_add_overflow(size, 4095, &whole)) {
     errno = ENOMEM;
@@ -98,7 +98,7 @@ ASSAY_EXPORT_WEAK void *ASSAY_NAME(pvalloc)(size_t size) {
   return allocate(whole & ~(size_t)4095, 4096, Via::kMemalign, ASSAY_FRAME);
 }
 
-ASSAY_EXPORT_WEAK size_t ASSAY_NAME(malloc_usable_size)(void *block) {
+ASSAY_EXPORT size_t ASSAY_NAME(malloc_usable_size)(void *block) {
   return usable_size(block);
 }
 
@@ -108,13 +108,13 @@ extern "C" void assay_free(void *) __attribute__((alias("free")));
 #endif
 
 // libc's own strdup calls malloc from code without frame pointers, which would hide its caller.
-ASSAY_EXPORT_WEAK char *ASSAY_NAME(strdup)(const char *s) {
+ASSAY_EXPORT char *ASSAY_NAME(strdup)(const char *s) {
   size_t size = strlen(s) + 1;
   void *copy = allocate(size, 0, Via::kMalloc, ASSAY_FRAME);
   return copy ? (char *)memcpy(copy, s, size) : nullptr;
 }
 
-ASSAY_EXPORT_WEAK char *ASSAY_NAME(strndup)(const char *s, size_t limit) {
+ASSAY_EXPORT char *ASSAY_NAME(strndup)(const char *s, size_t limit) {
   size_t size = strnlen(s, limit);
   char *copy = (char *)allocate(size + 1, 0, Via::kMalloc, ASSAY_FRAME);
   if (!copy)

@@ -30,21 +30,21 @@ void *allocate_or_throw(size_t size, size_t align, const void *frame) {
 } // namespace
 
 // The parameters are those of the mangled names; the nothrow tag is a reference, unused.
-ASSAY_EXPORT_WEAK void *_Znwm(size_t n) {
+ASSAY_EXPORT void *_Znwm(size_t n) {
   return allocate_or_throw(n, 0, ASSAY_FRAME);
 }
-ASSAY_EXPORT_WEAK void *_Znam(size_t n) {
+ASSAY_EXPORT void *_Znam(size_t n) {
   return allocate_or_throw(n, 0, ASSAY_FRAME);
 }
-ASSAY_EXPORT_WEAK void *_ZnwmSt11align_val_t(size_t n, size_t a) {
+ASSAY_EXPORT void *_ZnwmSt11align_val_t(size_t n, size_t a) {
   return allocate_or_throw(n, a, ASSAY_FRAME);
 }
-ASSAY_EXPORT_WEAK void *_ZnamSt11align_val_t(size_t n, size_t a) {
+ASSAY_EXPORT void *_ZnamSt11align_val_t(size_t n, size_t a) {
   return allocate_or_throw(n, a, ASSAY_FRAME);
 }
 
 #define ASSAY_DELETE(symbol, ...)                                                                  \
-  ASSAY_EXPORT_WEAK void symbol(void *block __VA_OPT__(, ) __VA_ARGS__) {                          \
+  ASSAY_EXPORT void symbol(void *block __VA_OPT__(, ) __VA_ARGS__) {                          \
     release(block, ASSAY_FRAME);                                                                   \
   }
 ASSAY_DELETE(_ZdlPv)
