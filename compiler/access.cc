@@ -2,6 +2,8 @@
 // refusal is one line with its reason.
 
 #include "compiler/access.h"
+
+#include "compiler/io_accesses.h"
 #include "compiler/x86_accesses.h"
 
 #include <algorithm>
@@ -202,6 +204,13 @@ interesting_ranges(Instruction &instruction, const TargetLibraryInfo &library, I
   return ranges;
 }
 
+std::optional<RangeAccess> interesting_io(CallBase &call, Interest interest) {
+  std::optional<RangeAccess> range = io_range(call);
+  if (!range || excluded(call) || !interesting_pointer(range->pointer, interest))
+    return std::nullopt;
+  return range;
+}
+
 SmallVector<StringAccess, 2>
 interesting_strings(Instruction &instruction, const TargetLibraryInfo &library, Interest interest) {
   SmallVector<StringAccess, 2> strings;
@@ -227,6 +236,11 @@ interesting_strings(Instruction &instruction, const TargetLibraryInfo &library, 
       strings.back().length = call;
     break;
   case LibFunc_strnlen: add(argument(0), argument(1), false); break;
+  case LibFunc_fgets:
+  case LibFunc_fgets_unlocked: add(argument(0), argument(1), true); break;
+  case LibFunc_puts:
+  case LibFunc_fputs:
+  case LibFunc_fputs_unlocked: add(argument(0), nullptr, false); break;
   case LibFunc_strcpy:
   case LibFunc_stpcpy:
   case LibFunc_strcpy_chk:

@@ -23,9 +23,11 @@ struct Access {
 // A run of bytes whose length is a value: memcpy, memset and their like.
 struct RangeAccess {
   llvm::Value *pointer;
-  llvm::Value *length; // bytes
-  bool writes;         // else it reads
-  bool before = false; // counted before the instruction: behind it is too late, or no place
+  llvm::Value *length;         // bytes
+  bool writes;                 // else it reads
+  bool before = false;         // counted before the instruction: behind it is too late, or no place
+  bool is_result = false;      // length is a call's result: nothing if it is negative
+  llvm::Value *unit = nullptr; // of a result: the bytes that it counts; null for one
 };
 
 // A call of a string function of libc: what it touches depends on the bytes that it finds.
@@ -62,6 +64,7 @@ std::optional<Access> interesting(llvm::Instruction &instruction, Interest inter
 llvm::SmallVector<RangeAccess, 2> interesting_ranges(llvm::Instruction &instruction,
                                                      const llvm::TargetLibraryInfo &library,
                                                      Interest interest);
+std::optional<RangeAccess> interesting_io(llvm::CallBase &call, Interest interest);
 llvm::SmallVector<StringAccess, 2> interesting_strings(llvm::Instruction &instruction,
                                                        const llvm::TargetLibraryInfo &library,
                                                        Interest interest);

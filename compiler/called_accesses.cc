@@ -34,6 +34,19 @@ Value *lowest(IRBuilder<> &builder, Value *count, unsigned first) {
 
 } // namespace
 
+// A result is there behind the call; of an invoke, where it goes on if nobody else goes there.
+void CalledAccesses::collect_result(CallBase &call, RangeAccess range) {
+  if (!call.isTerminator() && !call.isMustTailCall()) {
+    ranges.push_back({&call, range});
+    return;
+  }
+  auto *invoke = dyn_cast<InvokeInst>(&call);
+  if (!invoke || !invoke->getNormalDest()->getSinglePredecessor())
+    return;
+  range.before = true;
+  ranges.push_back({&*invoke->getNormalDest()->getFirstInsertionPt(), range});
+}
+
 uint32_t CalledAccesses::collect(Instruction &instruction, const TargetLibraryInfo &library,
                                  Interest interest) {
   size_t before = ranges.size() + strings.size() + masked.size();
@@ -41,9 +54,21 @@ uint32_t CalledAccesses::collect(Instruction &instruction, const TargetLibraryIn
     ranges.push_back({&instruction, range});
   for (const StringAccess &string : interesting_strings(instruction, library, interest))
     strings.push_back({&instruction, string});
+  if (auto *call = dyn_cast<CallBase>(&instruction))
+    if (std::optional<RangeAccess> range = interesting_io(*call, interest))
+      collect_result(*call, *range);
   if (std::optional<MaskedAccess> access = interesting_masked(instruction, interest))
     masked.push_back({&instruction, *access});
   return (uint32_t)(ranges.size() + strings.size() + masked.size() - before);
+}
+
+Value *bytes_of(IRBuilder<> &builder, const RangeAccess &range) {
+  Type *word = builder.getInt64Ty();
+  if (!range.is_result)
+    return bytes_or_all(builder, range.length);
+  Value *bytes = builder.CreateSExtOrTrunc(range.length, word);
+  bytes = builder.CreateBinaryIntrinsic(Intrinsic::smax, bytes, ConstantInt::get(word, 0));
+  return range.unit ? builder.CreateMul(bytes, builder.CreateZExtOrTrunc(range.unit, word)) : bytes;
 }
 
 Value *bytes_or_all(IRBuilder<> &builder, Value *length) {

@@ -15,9 +15,12 @@ struct CalledAccesses {
   // Adds those that the instruction makes. Returns how many.
   uint32_t collect(llvm::Instruction &instruction, const llvm::TargetLibraryInfo &library,
                    Interest interest);
+  void collect_result(llvm::CallBase &call, RangeAccess range); // whose length is the call's result
   bool empty() const { return ranges.empty() && strings.empty() && masked.empty(); }
 };
 
+// The bytes of a range, as 64 bits.
+llvm::Value *bytes_of(llvm::IRBuilder<> &builder, const RangeAccess &range);
 // A length as 64 bits; all ones where there is none.
 llvm::Value *bytes_or_all(llvm::IRBuilder<> &builder, llvm::Value *length);
 

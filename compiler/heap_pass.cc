@@ -186,9 +186,8 @@ private:
 
   void count(Instruction &instruction, const RangeAccess &range) {
     BuilderAfter builder(instruction, range.before);
-    builder.CreateCall(
-        hook(module_, "__assay_heap_range"),
-        {range.pointer, bytes_or_all(builder, range.length), how(builder, range.writes)});
+    builder.CreateCall(hook(module_, "__assay_heap_range"),
+                       {range.pointer, bytes_of(builder, range), how(builder, range.writes)});
   }
 
   void count(Instruction &instruction, const StringAccess &access) {

@@ -48,7 +48,7 @@ void LineMarks::mark(const Look &look) {
 
 void LineMarks::mark(Instruction &instruction, ArrayRef<RangeAccess> ranges) {
   BuilderAfter builder(instruction, ranges.front().before);
-  Value *bytes = bytes_or_all(builder, ranges.front().length);
+  Value *bytes = bytes_of(builder, ranges.front());
   SmallVector<Value *, 2> pointers;
   for (const RangeAccess &range : ranges)
     pointers.push_back(range.pointer);
