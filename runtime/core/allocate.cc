@@ -147,7 +147,8 @@ void *allocate(size_t size, size_t align, Via via, const void *frame) {
   if (!runtime.wants_objects)
     return allocate_unkept(size, align, via, type, frame);
   size_t whole;
-  if (!whole_size(size, room_for(size, align), whole) || (size >> 48) || (align >> 31)) // the allocator below does as it likes
+  if (!whole_size(size, room_for(size, align), whole) || (size >> 48) ||
+      (align >> 31)) // the allocator below does as it likes
     return real_allocate(size, align, via);
   if (runtime.side.exists())
     return allocate_beside(size, align, via, type, frame);

@@ -23,6 +23,7 @@
 #include "runtime/core/runtime.h"
 #include "runtime/core/sideline.h"
 #include "runtime/core/thread.h"
+#include "runtime/core/units.h"
 
 namespace assay {
 namespace {
@@ -57,6 +58,18 @@ bool is_fault(int signal, const siginfo_t *info) {
                                signal == SIGFPE || signal == SIGTRAP || signal == SIGSYS);
 }
 
+// Counters are reached through the gs segment (abi/stripes.h). A program that sets its base itself faults at the next
+// access, and nobody would guess why.
+void explain_fault() {
+  constexpr int kGetGs = 0x1004; // ARCH_GET_GS
+  uint64_t base = 0;
+  if (runtime.instrumented && runtime.tools & tool_bit::heap &&
+      !sys::failed(sys::call(SYS_arch_prctl, kGetGs, (long)&base)) && base != this_thread.stripe)
+    say("the program has set the base of its gs segment, through which Assay reaches its counters, "
+        "so it faults here; "
+        "build it with -fassay=workingset, which needs no gs, or leave the segment alone");
+}
+
 void die_of(int signal, bool fault) {
   KernelAction fallback = {};
   set_kernel_action(signal, &fallback, nullptr);
@@ -75,6 +88,8 @@ void on_fatal_signal(int signal, siginfo_t *info, void *) {
     return;
   }
   int saved = errno;
+  if (fault)
+    explain_fault();
   if (!this_thread.busy)
     finish(ASSAY_END_SIGNAL, signal);
   errno = saved;

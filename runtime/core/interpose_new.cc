@@ -44,7 +44,7 @@ ASSAY_EXPORT void *_ZnamSt11align_val_t(size_t n, size_t a) {
 }
 
 #define ASSAY_DELETE(symbol, ...)                                                                  \
-  ASSAY_EXPORT void symbol(void *block __VA_OPT__(, ) __VA_ARGS__) {                          \
+  ASSAY_EXPORT void symbol(void *block __VA_OPT__(, ) __VA_ARGS__) {                               \
     release(block, ASSAY_FRAME);                                                                   \
   }
 ASSAY_DELETE(_ZdlPv)
