@@ -31,6 +31,14 @@ endfunction()
 
 # LLVM's headers are not ours to fix: they come as system headers. Tools link the shared libLLVM.
 find_package(LLVM 22.1 REQUIRED CONFIG)
+# Of LLVM's folder only its own: with libc++-22-dev it also holds a cxxabi.h and an unwind.h, which would hide those
+# of the C++ library that is used.
+set(ASSAY_LLVM_INCLUDE ${CMAKE_BINARY_DIR}/llvm-include)
+file(MAKE_DIRECTORY ${ASSAY_LLVM_INCLUDE})
+foreach(folder llvm llvm-c)
+  find_path(ASSAY_${folder}_PARENT ${folder} PATHS ${LLVM_INCLUDE_DIRS} NO_DEFAULT_PATH REQUIRED)
+  file(CREATE_LINK ${ASSAY_${folder}_PARENT}/${folder} ${ASSAY_LLVM_INCLUDE}/${folder} SYMBOLIC)
+endforeach()
 add_library(assay_llvm INTERFACE)
-target_include_directories(assay_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
+target_include_directories(assay_llvm SYSTEM INTERFACE ${ASSAY_LLVM_INCLUDE})
 target_link_libraries(assay_llvm INTERFACE LLVM)

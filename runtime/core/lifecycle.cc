@@ -113,13 +113,29 @@ void start_helper() {
     start_sideline(help_along, end_for_program);
 }
 
+struct Executable {
+  char path[1024];
+  Executable() {
+    long n = sys::read_link("/proc/self/exe", path, sizeof path - 1);
+    path[n > 0 ? n : 0] = 0;
+  }
+};
+
+// Configure scripts run many programs of this name; profiles of them are of no use, and files that they leave in a
+// source tree fail `make distcheck`.
+bool is_configure_check() {
+  Executable executable;
+  const char *name = executable.path;
+  for (const char *c = name; *c; c++)
+    name = *c == '/' ? c + 1 : name;
+  return __builtin_strcmp(name, "conftest") == 0;
+}
+
 bool open_profile(bool forked) {
-  char executable[1024];
-  long n = sys::read_link("/proc/self/exe", executable, sizeof executable - 1);
-  executable[n > 0 ? n : 0] = 0;
+  Executable executable;
   const Options &o = runtime.options;
-  if (!(forked ? runtime.file.open_beside(executable)
-               : runtime.file.open(o.dir, o.run, executable)))
+  if (!(forked ? runtime.file.open_beside(executable.path)
+               : runtime.file.open(o.dir, o.run, executable.path)))
     return false;
   begin_file(forked);
   if (!forked)
@@ -144,9 +160,14 @@ void start(char **envp, bool instrumented) {
     start_tools(~0ULL);
     return;
   }
+  const char *options = find_variable(envp, "ASSAY_OPTIONS");
+  if (!options && is_configure_check()) {
+    start_tools(~0ULL);
+    return;
+  }
   if (&__assay_default_dir)
     runtime.options.dir = &__assay_default_dir;
-  parse_options(runtime.options, find_variable(envp, "ASSAY_OPTIONS"));
+  parse_options(runtime.options, options);
   if (runtime.options.help) {
     print_option_help();
     sys::exit_process(0);
