@@ -386,6 +386,10 @@ double HeapSums::used_share() const {
   return all.blocks_spanned ? double(all.blocks_touched) / double(all.blocks_spanned) : 1;
 }
 
+bool HeapContextRow::type_is_struct() const {
+  return !type.empty() && !is_scalar(type);
+}
+
 double HeapSums::mean_lifetime_us() const {
   return all.alloc_count ? double(all.lifetime_us_total) / double(all.alloc_count) : 0;
 }
@@ -516,9 +520,19 @@ std::span<const HeapQuestion> heap_questions() {
       {"realloc", "What grows by realloc?", false,
        [](const HeapSums &s) {
          return double(s.all.realloc_moved_bytes) + double(s.all.realloc_count);
+       },
+       [](const HeapSums &s, uint64_t run_us) {
+         constexpr uint64_t kLeastBytes = 1 << 20, kLeastCalls = 1000;
+         return s.all.realloc_moved_bytes >= std::max(kLeastBytes, run_us) || // a MB a second
+                s.all.realloc_count >= std::max(kLeastCalls, run_us / 1000);
        }},
       {"migrated", "What is freed on another cpu than it was allocated on?", false,
-       [](const HeapSums &s) { return double(s.all.migrated_cpu); }},
+       [](const HeapSums &s) { return double(s.all.migrated_cpu); },
+       [](const HeapSums &s, uint64_t run_us) {
+         constexpr uint64_t kLeast = 100; // as many as the scheduler moves
+         return s.all.migrated_cpu >= std::max(kLeast, run_us / 10'000) &&
+                s.all.migrated_cpu >= s.all.alloc_count / 100;
+       }},
       {"live", "What is still allocated at the end?", false,
        [](const HeapSums &s) { return double(s.leaked_bytes()); }},
       {"peak", "Who held the memory at the peak?", false,

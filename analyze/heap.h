@@ -89,6 +89,8 @@ struct HeapContextRow {
   uint64_t contexts = 1; // more for a site: that many contexts of one owner and type
 
   const image::Frame &owner_frame() const { return frames[owner]; }
+  // Whether the type is known and none of the language's own ("char", "unsigned long").
+  bool type_is_struct() const;
 };
 
 // Calls of assay_event with one name from one call stack.
@@ -179,6 +181,8 @@ struct HeapQuestion {
   const char *question; // heads the table
   bool needs_accesses;  // without them the answer means nothing
   double (*rank)(const HeapSums &);
+  // Whether the amounts of a whole run are worth a table that nobody asked for; null: always.
+  bool (*worth)(const HeapSums &totals, uint64_t run_us) = nullptr;
 };
 std::span<const HeapQuestion> heap_questions();
 

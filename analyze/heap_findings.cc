@@ -2,9 +2,15 @@
 //
 // Each rule is a share of a total (untouched byte-seconds, allocations, fetched bytes), so that
 // weights compare, and has two thresholds: a share below which nobody cares, and an absolute amount
-// below which the run was too small to tell. A filter or missing counts silence or qualify a rule;
-// a rule that needs accesses says nothing when they were not counted. Rules look at sites, since a
-// line that wastes a little in each of a hundred contexts wastes much.
+// below which the run was too small to tell, or the cost too small to notice: what costs time is held
+// against the time of the run. A filter or missing counts silence or qualify a rule; a rule that needs
+// accesses says nothing when they were not counted. Rules look at sites, since a line that wastes a
+// little in each of a hundred contexts wastes much.
+//
+// Which bytes were touched is known of counted code alone. What libc, the kernel, or a library that
+// was not rebuilt does with a buffer is not seen: a buffer that read() fills looks untouched. So the
+// advice to make something smaller always has a condition, and of a buffer that counted code hardly
+// touches nothing is said: somebody else has it.
 
 #include "analyze/heap.h"
 
@@ -23,10 +29,17 @@ namespace {
 constexpr double kLeastShare = 0.10;            // of the total that the rule is about
 constexpr double kLeastColdByteSeconds = 1e5;   // 100 kB for a second
 constexpr double kLeastWastedBytes = 64 * 1024; // fetched but not used, or never needed
+constexpr double kLeastHeldBytes = 64 * 1024;   // untouched, on average over the run
 constexpr uint64_t kLeastChurn = 1000;          // objects
+constexpr double kLeastChurnPerSecond = 10'000; // objects; some 0.1 % of a cpu's time
+constexpr double kLeastCopiedPerSecond = 100e6; // bytes; some 1 % of a cpu's time
 constexpr double kShortLifeUs = 1000;
-constexpr double kBadlyUsed = 0.5;     // share of blocks
-constexpr double kHardlyTouched = 0.2; // share of blocks
+constexpr double kBadlyUsed = 0.5;         // share of blocks
+constexpr double kHardlyTouched = 0.2;     // share of blocks
+constexpr uint64_t kLeastLentBytes = 4096; // of a buffer that is handed to code that is not counted
+constexpr double kTouchedByOthers = 0.01;  // share of bytes: who has it is not counted
+
+constexpr const char *kUncountedUse = "uncounted_use"; // no loss: what cannot be known
 
 std::string kind_of(const HeapContextRow &row) {
   return row.type.empty() ? "objects" : "`" + row.type + "` objects";
@@ -39,6 +52,24 @@ std::vector<std::string> doubts(const HeapResult &result, bool needs_accesses) {
   return losses_among(result.losses, needs_accesses ? kAboutAccesses : std::span<const uint32_t>());
 }
 
+std::vector<std::string> doubts_about_size(const HeapResult &result) {
+  std::vector<std::string> names = doubts(result, true);
+  names.emplace_back(kUncountedUse);
+  return names;
+}
+
+// Whether an amount that costs time is one of a busy program, not of a short stretch of a long run.
+bool often(const HeapResult &result, double amount, double least_per_second) {
+  return amount >= least_per_second * double(result.run_us) / 1e6;
+}
+
+// A buffer of no struct's size that counted code hardly touches: read(), or a library, may fill it.
+bool may_be_lent(const HeapContextRow &row) {
+  const AssayHib &h = row.sums.all;
+  return !row.type_is_struct() && h.size_total > kLeastLentBytes * h.alloc_count &&
+         double(h.touched_bytes) < kTouchedByOthers * double(h.size_total);
+}
+
 void cold_bytes(HeapResult &result, const HeapContextRow &row) {
   const AssayHib &h = row.sums.all;
   double share = double(h.cold_byte_us_total) / double(result.totals.all.byte_us_total);
@@ -47,6 +78,8 @@ void cold_bytes(HeapResult &result, const HeapContextRow &row) {
     return;
   double untouched = 1 - double(h.touched_bytes) / double(h.size_total);
   double held = double(h.cold_byte_us_total) / double(std::max<uint64_t>(result.run_us, 1));
+  if (held < kLeastHeldBytes)
+    return;
   bool never = row.sums.used_share() < kHardlyTouched;
   result.findings.push_back(
       {"cold_bytes",
@@ -61,9 +94,11 @@ void cold_bytes(HeapResult &result, const HeapContextRow &row) {
            "all byte-seconds)",
            base::format_count(double(h.alloc_count)), base::format_bytes(double(h.size_total)),
            base::format_bytes(held), share * 100),
-       never ? "allocate it when it is first used, make it smaller, or free it earlier"
-             : "make it smaller, or move the part that is used into an allocation of its own",
-       doubts(result, true)});
+       never ? "allocate it when it is first used, or free it earlier; make it smaller, if nobody "
+               "but counted code uses it"
+             : "move the part that is used into an allocation of its own; make it smaller, if "
+               "nobody but counted code uses it",
+       doubts_about_size(result)});
 }
 
 void wasted_lines(HeapResult &result, const HeapContextRow &row) {
@@ -86,8 +121,9 @@ void wasted_lines(HeapResult &result, const HeapContextRow &row) {
                    base::format_count(double(h.blocks_touched)),
                    base::format_count(double(h.blocks_spanned)), result.block_bytes,
                    base::format_count(double(h.alloc_count))),
-       "put the members that are used next to each other, or allocate only what is used",
-       doubts(result, true)});
+       "put the members that are used next to each other; allocate only those, if nobody but "
+       "counted code uses the others",
+       doubts_about_size(result)});
 }
 
 // A buffer that is used from its begin has a part that nobody needs; a struct of which members are
@@ -120,13 +156,14 @@ bool over_reserve(HeapResult &result, const HeapContextRow &row) {
                        : base::format_count(double(h.alloc_count)) + " objects, on average",
                    base::format_bytes(mean), base::format_bytes(touched), grown),
        h.realloc_count
-           ? fmt::format("reserve about {} at once, and shrink it to what it holds when "
-                         "it is complete (realloc, shrink_to_fit)",
+           ? fmt::format("shrink it to what it holds when it is complete (realloc, "
+                         "shrink_to_fit), or reserve about {} at once, if nobody but counted code "
+                         "uses it",
                          base::format_bytes(touched))
-           : fmt::format("ask for about {} (reserve), or shrink it to what it holds "
-                         "when it is complete (realloc, shrink_to_fit)",
+           : fmt::format("shrink it to what it holds when it is complete (realloc, "
+                         "shrink_to_fit), or ask for about {}, if nobody but counted code uses it",
                          base::format_bytes(touched)),
-       doubts(result, true)});
+       doubts_about_size(result)});
   return true;
 }
 
@@ -134,7 +171,9 @@ void churn(HeapResult &result, const HeapContextRow &row) {
   const AssayHib &h = row.sums.all;
   uint64_t ended = h.alloc_count - row.sums.live.alloc_count;
   double share = double(ended) / double(std::max<uint64_t>(result.totals.all.alloc_count, 1));
-  if (ended < kLeastChurn || share < kLeastShare || row.sums.mean_lifetime_us() > kShortLifeUs)
+  if (ended < kLeastChurn || share < kLeastShare ||
+      !often(result, double(ended), kLeastChurnPerSecond) ||
+      row.sums.mean_lifetime_us() > kShortLifeUs)
     return;
   std::string temporaries;
   if (h.temporary_count * 2 > ended)
@@ -160,7 +199,8 @@ void migration(HeapResult &result, const HeapContextRow &row) {
   double share = double(h.migrated_cpu) / double(std::max<uint64_t>(ended, 1));
   double of_all =
       double(h.migrated_cpu) / double(std::max<uint64_t>(result.totals.all.alloc_count, 1));
-  if (h.migrated_cpu < kLeastChurn || share < 0.5 || of_all < kLeastShare)
+  if (h.migrated_cpu < kLeastChurn || share < 0.5 || of_all < kLeastShare ||
+      !often(result, double(h.migrated_cpu), kLeastChurnPerSecond))
     return;
   result.findings.push_back(
       {"migration",
@@ -178,18 +218,19 @@ void migration(HeapResult &result, const HeapContextRow &row) {
 
 void realloc_growth(HeapResult &result, const HeapContextRow &row) {
   const AssayHib &h = row.sums.all;
-  double share = double(h.realloc_moved_bytes) / double(std::max<uint64_t>(h.size_total, 1));
-  if (double(h.realloc_moved_bytes) < 16 * kLeastWastedBytes || share < 0.5)
+  double moved = double(h.realloc_moved_bytes);
+  double share = moved / double(std::max<uint64_t>(h.size_total, 1));
+  double of_all = moved / double(std::max<uint64_t>(result.totals.all.size_total, 1));
+  if (moved < 16 * kLeastWastedBytes || share < 0.5 || of_all < kLeastShare ||
+      !often(result, moved, kLeastCopiedPerSecond))
     return;
   result.findings.push_back(
       {"realloc_growth",
-       fmt::format("realloc copies {} while {} from {} grow",
-                   base::format_bytes(double(h.realloc_moved_bytes)), kind_of(row),
-                   place(row.owner_frame())),
+       fmt::format("realloc copies {} while {} from {} grow", base::format_bytes(moved),
+                   kind_of(row), place(row.owner_frame())),
        place(row.owner_frame()),
-       {double(h.realloc_moved_bytes), "bytes"},
-       std::min(0.5, double(h.realloc_moved_bytes) /
-                         double(std::max<uint64_t>(result.totals.all.size_total, 1))),
+       {moved, "bytes"},
+       std::min(0.5, of_all),
        fmt::format("{} calls of realloc for {} objects",
                    base::format_count(double(h.realloc_count)),
                    base::format_count(double(h.alloc_count))),
@@ -204,7 +245,7 @@ void find_heap_findings(HeapResult &result) {
     // Whoever suppresses a leak wants to hear nothing of its objects.
     if (row.sums.all.alloc_count == row.sums.suppressed_count)
       continue;
-    if (result.accesses_counted && row.accesses_counted) {
+    if (result.accesses_counted && row.accesses_counted && !may_be_lent(row)) {
       cold_bytes(result, row);
       if (!over_reserve(result, row)) // one of them says what the bytes are there for
         wasted_lines(result, row);

@@ -72,7 +72,9 @@ public:
   }
 
 private:
-  static bool answers_by_default(const analyze::HeapQuestion &question) {
+  bool answers_by_default(const analyze::HeapQuestion &question) const {
+    if (question.worth && !question.worth(result_.totals, result_.run_us))
+      return false;
     std::string key = question.key;
     return key != "bytes" && key != "count" && key != "lifetime";
   }

@@ -101,6 +101,30 @@ TEST(HeapJson, WithoutTwoCountersThereAreAccessesOnly) {
   EXPECT_NE(text.find("accesses;"), std::string::npos);
 }
 
+// One object of 260 that the scheduler moved, and some calls of realloc, are no answer to anything.
+TEST(HeapText, QuestionsAreNotAnsweredWithNoise) {
+  analyze::HeapResult result = result_of_halves(4);
+  result.run_us = 3'000'000;
+  for (analyze::HeapSums *sums : {&result.totals, &result.sites.at(0).sums}) {
+    sums->all.alloc_count = 260;
+    sums->all.migrated_cpu = 1;
+    sums->all.realloc_count = 12;
+    sums->all.realloc_moved_bytes = 1 << 20;
+  }
+  std::string text = report::heap_text(result, {}, report::Style());
+  EXPECT_EQ(text.find("another cpu"), std::string::npos);
+  EXPECT_EQ(text.find("realloc?"), std::string::npos);
+  report::HeapTextOptions asked;
+  asked.sort = "migrated";
+  EXPECT_NE(report::heap_text(result, asked, report::Style()).find("another cpu"),
+            std::string::npos);
+  result.totals.all.migrated_cpu = 60'000;
+  result.totals.all.realloc_moved_bytes = 30 << 20;
+  text = report::heap_text(result, {}, report::Style());
+  EXPECT_NE(text.find("another cpu"), std::string::npos);
+  EXPECT_NE(text.find("realloc?"), std::string::npos);
+}
+
 TEST(HeapText, GlobalsAndStacksAreShownWhereRecorded) {
   analyze::HeapResult result = result_of_halves(4);
   std::string text = report::heap_text(result, {}, report::Style());
