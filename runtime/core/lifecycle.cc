@@ -91,7 +91,7 @@ uint64_t help_along() {
   if (full || (due && runtime.options.flush_ms))
     flush(full ? SnapshotKind::kFull : SnapshotKind::kFlush);
   if (request != ASSAY_REQUEST_NONE)
-    runtime.control.answer(ASSAY_ANSWER_DONE);
+    runtime.control.answer(runtime.file.has_failed() ? ASSAY_ANSWER_FAILED : ASSAY_ANSWER_DONE);
   if (full || due)
     next_flush_us = now_us() + flush_interval_us();
   uint64_t wait = publish_tick(), now = now_us();
@@ -128,7 +128,7 @@ bool is_configure_check() {
   const char *name = executable.path;
   for (const char *c = name; *c; c++)
     name = *c == '/' ? c + 1 : name;
-  return __builtin_strcmp(name, "conftest") == 0;
+  return equal(name, "conftest", sizeof "conftest");
 }
 
 bool open_profile(bool forked) {

@@ -6,6 +6,7 @@
 
 #include "runtime/core/profile_file.h"
 
+#include <errno.h>
 #include <sys/resource.h>
 
 #include "abi/version.h"
@@ -37,15 +38,35 @@ void add_time(Text &out, uint64_t unix_seconds) {
   out.add_number(seconds / 3600, 2).add_number(seconds / 60 % 60, 2).add_number(seconds % 60, 2);
 }
 
-bool make_folders(const Text &path) {
+// 0, or the error that stands in the way: of the outermost folder that could not be made.
+long make_folders(const Text &path) {
   Text part;
+  long first_error = 0;
+  auto make = [&] {
+    long made = sys::mkdir(part.c_str(), 0777);
+    bool failed = sys::failed(made) && made != kExists;
+    if (failed && !first_error)
+      first_error = made;
+    return !failed;
+  };
   for (size_t i = 0; i < path.size(); i++) {
     if (path.c_str()[i] == '/' && i > 0)
-      sys::mkdir(part.c_str(), 0777);
+      make();
     part.add(path.c_str()[i]);
   }
-  long made = sys::mkdir(part.c_str(), 0777);
-  return !sys::failed(made) || made == kExists;
+  return make() ? 0 : first_error;
+}
+
+const char *words_of(long error) {
+  switch (-error) {
+  case EACCES: return "permission denied, ";
+  case ENOENT: return "a folder of it does not exist, ";
+  case ENOTDIR: return "a part of it is not a folder, ";
+  case ENOSPC: return "no space left, ";
+  case EROFS: return "read-only, ";
+  case EMFILE: return "no descriptor left, ";
+  default: return "";
+  }
 }
 
 const char *base_name(const char *path) {
@@ -58,7 +79,8 @@ const char *base_name(const char *path) {
 
 void complain(const char *what, const Text &path, long error) {
   Text text;
-  text.add(what).add(" ").add(path.c_str()).add(" (error ").add_number((uint64_t)-error);
+  text.add(what).add(" ").add(path.c_str()).add(" (").add(words_of(error));
+  text.add("error ").add_number((uint64_t)-error);
   text.add("), so this run is not recorded; choose another place with ASSAY_OPTIONS=dir=DIR");
   say(text.c_str());
 }
@@ -157,8 +179,8 @@ bool ProfileFile::open(const char *dir_pattern, const char *run, const char *exe
     add_time(run_folder_, sys::clock_ns(CLOCK_REALTIME) / 1000000000);
     run_folder_.add('-').add(program).add('.').add_number(sys::process_id());
   }
-  if (!make_folders(run_folder_)) {
-    complain("cannot create the folder", run_folder_, sys::mkdir(run_folder_.c_str(), 0777));
+  if (long error = make_folders(run_folder_)) {
+    complain("cannot create the folder", run_folder_, error);
     return false;
   }
   return start(program);

@@ -44,6 +44,7 @@ public:
   const char *live_path() const { return live_path_.c_str(); }
   uint64_t bytes() const { return bytes_; }
   bool is_open() const { return is_open_; }
+  bool has_failed() const { return failed_; } // something could not be written
   OwnDescriptor &own_descriptor() { return own_; }
   // For the child of a fork: forgets the parent's file and what was buffered for it.
   void forget();
