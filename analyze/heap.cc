@@ -169,12 +169,12 @@ private:
 };
 
 std::vector<EventRow> events_of(const profile::Profile &profile, image::Symbols &symbols,
-                                const Filter &filter) {
+                                const Filter &filter, const Wrappers &wrappers) {
   std::vector<EventRow> rows;
   for (const profile::Event &event : profile.events) {
     EventRow row{event.name, frames_of(profile, event.stack, symbols), 0, event.count,
                  event.weight};
-    row.owner = owner(row.frames);
+    row.owner = owner(row.frames, wrappers);
     if (filter.keeps(row))
       rows.push_back(std::move(row));
   }
@@ -231,7 +231,7 @@ void most_objects_first(std::vector<FreePlace> &places) {
 
 std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts) {
   using Text = std::string_view;
-  using Key = std::tuple<Text, Text, Text, uint32_t, Text, Text, bool>;
+  using Key = std::tuple<Text, Text, Text, uint32_t, Text, Text, bool, uint32_t>;
   struct Site {
     const HeapContextRow *largest; // by bytes
     HeapSums sums;
@@ -244,7 +244,7 @@ std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts
     const image::Frame &owner = context.owner_frame();
     auto [known, is_new] =
         sites.try_emplace({owner.module, owner.function, owner.file, owner.line, context.type,
-                           context.origin, context.accesses_counted});
+                           context.origin, context.accesses_counted, owner.column});
     Site &site = known->second;
     site.recursion.add(context.recursion);
     if (is_new) {
@@ -266,8 +266,19 @@ std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts
   }
   std::vector<HeapContextRow> rows;
   rows.reserve(sites.size());
-  for (auto &[key, site] : sites) {
+  // But for the column, neighbours in the map are equal where they share a line.
+  auto line_of = [](const Key &key) {
+    Key line = key;
+    std::get<7>(line) = 0;
+    return line;
+  };
+  for (auto at = sites.begin(); at != sites.end(); ++at) {
+    Site &site = at->second;
     HeapContextRow &row = rows.emplace_back(*site.largest);
+    auto next = std::next(at);
+    row.shares_line =
+        (at != sites.begin() && line_of(std::prev(at)->first) == line_of(at->first)) ||
+        (next != sites.end() && line_of(next->first) == line_of(at->first));
     row.sums = site.sums;
     row.recursion = site.recursion;
     row.contexts = site.contexts;
@@ -348,6 +359,21 @@ void describe_coverage(HeapResult &result, const profile::Profile &profile) {
   loss = std::max<uint64_t>(loss, found.size());
 }
 
+// Stripped: a file that cannot be read, or is another one by now, has a note of its own.
+void describe_names(HeapResult &result, const profile::Profile &profile) {
+  std::map<std::string_view, bool> named; // by module
+  for (const HeapContextRow &row : result.contexts)
+    for (const image::Frame &frame : row.frames)
+      if (!frame.module.empty())
+        named[frame.module] |= !frame.linkage_name.empty();
+  for (const profile::Module &module : profile.modules) {
+    auto known = named.find(module.path);
+    if (known != named.end() && !known->second && module.path.starts_with('/') &&
+        image::check_presence(module.path, module.build_id).presence == image::Presence::same)
+      result.nameless_modules.push_back(module.path);
+  }
+}
+
 void describe_run(HeapResult &result, const profile::Profile &profile) {
   result.processes = profile.processes;
   result.losses = profile.losses;
@@ -384,6 +410,21 @@ HeapSums::HeapSums() : histograms() {
 
 double HeapSums::used_share() const {
   return all.blocks_spanned ? double(all.blocks_touched) / double(all.blocks_spanned) : 1;
+}
+
+namespace {
+std::string with_column(std::string text, const HeapContextRow &row) {
+  const image::Frame &owner = row.owner_frame();
+  return row.shares_line && owner.line ? text + fmt::format(":{}", owner.column) : text;
+}
+} // namespace
+
+std::string place(const HeapContextRow &row) {
+  return with_column(place(row.owner_frame()), row);
+}
+
+std::string brief_place(const HeapContextRow &row) {
+  return with_column(brief_place(row.owner_frame()), row);
 }
 
 bool HeapContextRow::type_is_struct() const {
@@ -441,9 +482,22 @@ uint64_t peak_live_bytes(const profile::Profile &profile) {
   return peak ? peak : at_peak; // a run too short for a timeline
 }
 
+void find_wrappers(const profile::Profile &profile, image::Symbols &symbols, Wrappers &wrappers) {
+  WrapperSearch search;
+  for (const profile::HeapContext &context : profile.heap) {
+    std::string type = type_name(profile, context.type);
+    search.add(frames_of(profile, context.stack, symbols), wrappers, is_scalar(type) ? "" : type,
+               std::min(context.freed.size_min, context.live.size_min),
+               std::max(context.freed.size_max, context.live.size_max));
+  }
+  search.find(wrappers);
+}
+
 HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const HeapQuery &query) {
   Filter filter(query.filter);
   Suppressions suppressions = query.suppressions;
+  Wrappers wrappers = query.wrappers;
+  find_wrappers(profile, symbols, wrappers);
   HeapResult result;
   result.filter = query.filter;
   if (query.filter.empty())
@@ -454,13 +508,13 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
     row.sums = sums_of(context);
     row.frames = frames_of(profile, context.stack, symbols);
     row.stack_cut = profile.stack(context.stack).cut;
-    row.owner = owner(row.frames);
+    row.owner = owner(row.frames, wrappers);
     row.accesses_counted = allocated_by_instrumented(profile, context.stack);
     row.recursion = recursion_of(profile, context, symbols);
     row.type = type_name(profile, context.type);
     row.origin = origin_name(context.origin);
     row.type_size = context.type.known() ? profile.types[context.type.v].size : 0;
-    if (is_scalar(row.type) && through_wrapper(row.frames))
+    if (is_scalar(row.type) && through_wrapper(row.frames, wrappers))
       row.type.clear(), row.type_size = 0;
     if (!filter.keeps(row)) {
       result.filtered_out++;
@@ -475,7 +529,7 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
     }
     for (const profile::HeapFreedAt &place : context.freed_at) {
       FreePlace freed{frames_of(profile, place.stack, symbols), 0, place.count, place.bytes};
-      freed.owner = owner(freed.frames);
+      freed.owner = owner(freed.frames, wrappers);
       row.freed_at.push_back(std::move(freed));
     }
     most_objects_first(row.freed_at);
@@ -491,10 +545,11 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
       group_by(result.contexts, [](const HeapContextRow &row) { return row.owner_frame().module; });
   find_layouts(result.types, profile);
   describe_coverage(result, profile);
+  describe_names(result, profile);
   result.globals = globals(profile, symbols, result.block_bytes);
   std::erase_if(result.globals, [&](const GlobalRow &row) { return !filter.keeps(row); });
   result.stacks = stacks(profile);
-  result.events = events_of(profile, symbols, filter);
+  result.events = events_of(profile, symbols, filter, wrappers);
   const auto &more = symbols.notes();
   result.notes.insert(result.notes.end(), more.begin(), more.end());
   find_heap_findings(result);

@@ -7,6 +7,7 @@
 #include "analyze/finding.h"
 #include "analyze/frame.h"
 #include "analyze/outside.h"
+#include "analyze/ownership.h"
 #include "analyze/place.h"
 #include "analyze/suppressions.h"
 #include "image/layout.h"
@@ -86,12 +87,18 @@ struct HeapContextRow {
   bool suppressed = false; // what is live of it is a known leak
   // Most objects first. Of a context by call stack, of a site by line, with one of its stacks.
   std::vector<FreePlace> freed_at;
+  // Whether another site of the same type is on the owner's line, in another column.
+  bool shares_line = false;
   uint64_t contexts = 1; // more for a site: that many contexts of one owner and type
 
   const image::Frame &owner_frame() const { return frames[owner]; }
   // Whether the type is known and none of the language's own ("char", "unsigned long").
   bool type_is_struct() const;
 };
+
+// "Cache::fill at cache.cc:12", and the column where two sites share a line: cache.cc:12:7.
+std::string place(const HeapContextRow &row);
+std::string brief_place(const HeapContextRow &row);
 
 // Calls of assay_event with one name from one call stack.
 struct EventRow {
@@ -117,7 +124,7 @@ struct HeapGroupRow {
 
 struct HeapResult {
   std::vector<HeapContextRow> contexts; // in order of id
-  // Contexts whose owner is one line and whose objects are of one type and origin, as one: what a
+  // Contexts whose owner is one call in one line and whose objects are of one type and origin, as one: what a
   // person would change. Frames and id are those of the context with the most bytes.
   std::vector<HeapContextRow> sites;
   std::vector<HeapGroupRow> types; // by bytes asked for
@@ -144,6 +151,8 @@ struct HeapResult {
   // Where accesses were counted: paths of modules that own allocations and were not built with
   // assay-cc, in order. Counted as the loss uninstrumented_module.
   std::vector<std::string> uninstrumented_allocators;
+  // Paths of modules in whose call stacks no function has a name, though their files are there.
+  std::vector<std::string> nameless_modules;
   // Share of the bytes asked for by code whose accesses were counted; 1 for no bytes.
   double counted_bytes_share = 1;
   uint64_t peak_live_bytes = 0; // largest of any process
@@ -164,7 +173,11 @@ struct HeapQuery {
   // Regular expression over functions, types, origins and modules; empty: everything.
   std::string filter;
   Suppressions suppressions; // of leaks
+  Wrappers wrappers;         // beside those that are known by name, or found in the profile
 };
+
+// Adds to `wrappers` the functions that are wrappers by what a profile says of their callers.
+void find_wrappers(const profile::Profile &profile, image::Symbols &symbols, Wrappers &wrappers);
 
 // Throws Failure if the filter is not a regular expression.
 HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const HeapQuery &query);

@@ -84,9 +84,9 @@ void cold_bytes(HeapResult &result, const HeapContextRow &row) {
   result.findings.push_back(
       {"cold_bytes",
        fmt::format("{:.0f} % of the bytes in {} from {} are never touched, for {} each",
-                   untouched * 100, kind_of(row), place(row.owner_frame()),
+                   untouched * 100, kind_of(row), place(row),
                    base::format_duration_us(row.sums.mean_lifetime_us())),
-       place(row.owner_frame()),
+       place(row),
        {held, "bytes"},
        share,
        fmt::format(
@@ -113,8 +113,8 @@ void wasted_lines(HeapResult &result, const HeapContextRow &row) {
   result.findings.push_back(
       {"wasted_lines",
        fmt::format("only {:.0f} % of the cache lines of {} from {} are used",
-                   row.sums.used_share() * 100, kind_of(row), place(row.owner_frame())),
-       place(row.owner_frame()),
+                   row.sums.used_share() * 100, kind_of(row), place(row)),
+       place(row),
        {wasted, "bytes"},
        share * 0.9, // the same bytes may also be cold, and that says more
        fmt::format("{} of {} {}-byte blocks in {} objects",
@@ -146,8 +146,8 @@ bool over_reserve(HeapResult &result, const HeapContextRow &row) {
       {"over_reserve",
        fmt::format("{} of the {} in {} from {} are reserved and never used",
                    base::format_bytes(unused), base::format_bytes(double(h.size_total)),
-                   kind_of(row), place(row.owner_frame())),
-       place(row.owner_frame()),
+                   kind_of(row), place(row)),
+       place(row),
        {unused, "bytes"},
        share * 0.95, // the same bytes may also be cold, and that says more
        fmt::format("{} of {}, of which {} are touched{}",
@@ -182,9 +182,8 @@ void churn(HeapResult &result, const HeapContextRow &row) {
   result.findings.push_back(
       {"churn",
        fmt::format("{} {} from {} live {} on average", base::format_count(double(ended)),
-                   kind_of(row), place(row.owner_frame()),
-                   base::format_duration_us(row.sums.mean_lifetime_us())),
-       place(row.owner_frame()),
+                   kind_of(row), place(row), base::format_duration_us(row.sums.mean_lifetime_us())),
+       place(row),
        {double(ended), "allocations"},
        share,
        fmt::format("{:.0f} % of all allocations, freed again{}", share * 100, temporaries),
@@ -206,8 +205,8 @@ void migration(HeapResult &result, const HeapContextRow &row) {
       {"migration",
        fmt::format(
            "{:.0f} % of the {} from {} are freed on another cpu than they were allocated on",
-           share * 100, kind_of(row), place(row.owner_frame())),
-       place(row.owner_frame()),
+           share * 100, kind_of(row), place(row)),
+       place(row),
        {double(h.migrated_cpu), "allocations"},
        of_all * 0.5, // part of it is the scheduler's doing
        fmt::format("{} of {} objects", base::format_count(double(h.migrated_cpu)),
@@ -227,8 +226,8 @@ void realloc_growth(HeapResult &result, const HeapContextRow &row) {
   result.findings.push_back(
       {"realloc_growth",
        fmt::format("realloc copies {} while {} from {} grow", base::format_bytes(moved),
-                   kind_of(row), place(row.owner_frame())),
-       place(row.owner_frame()),
+                   kind_of(row), place(row)),
+       place(row),
        {moved, "bytes"},
        std::min(0.5, of_all),
        fmt::format("{} calls of realloc for {} objects",

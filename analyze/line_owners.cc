@@ -16,8 +16,10 @@ std::string full_name(const LinesOwner &owner) {
 }
 
 LineOwners::LineOwners(const profile::Profile &profile, const profile::WorkingSet &set,
-                       const std::vector<profile::Mapping> &mappings, image::Symbols &symbols)
-    : profile_(profile), set_(set), symbols_(symbols), sites_(set.owners.size(), kUnnamed) {
+                       const std::vector<profile::Mapping> &mappings, image::Symbols &symbols,
+                       const Wrappers &wrappers)
+    : profile_(profile), set_(set), symbols_(symbols), wrappers_(wrappers),
+      sites_(set.owners.size(), kUnnamed) {
   for (const profile::Region &region : set_.regions) {
     LinesOwner owner;
     switch (region.kind) {
@@ -67,7 +69,7 @@ LinesOwner LineOwners::site_name(const profile::LineOwner &site) {
   LinesOwner owner{"heap", "", ""};
   if (site.type.known())
     owner.type = profile_.types[site.type.v].name;
-  const Frame &frame = frames[analyze::owner(frames)];
+  const Frame &frame = frames[analyze::owner(frames, wrappers_)];
   owner.name = frame.line
                    ? fmt::format("{} at {}:{}", frame.function, base_name(frame.file), frame.line)
                    : frame.function;

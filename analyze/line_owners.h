@@ -11,7 +11,8 @@ class LineOwners {
 public:
   // Of a process with this working set and these modules.
   LineOwners(const profile::Profile &profile, const profile::WorkingSet &set,
-             const std::vector<profile::Mapping> &mappings, image::Symbols &symbols);
+             const std::vector<profile::Mapping> &mappings, image::Symbols &symbols,
+             const Wrappers &wrappers);
 
   // Index into names() of an allocation site (index into WorkingSet::owners).
   uint32_t of_site(uint32_t site);
@@ -35,6 +36,7 @@ private:
   const profile::Profile &profile_;
   const profile::WorkingSet &set_;
   image::Symbols &symbols_;
+  const Wrappers &wrappers_;
   std::vector<LinesOwner> names_;
   std::map<LinesOwner, uint32_t> known_;
   static constexpr uint32_t kUnnamed = UINT32_MAX;

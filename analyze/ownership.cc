@@ -15,6 +15,10 @@
 // is not one either: it is the place where a foo is made; newobj and its like are. Members of
 // classes called …Allocator or …Arena are machinery whatever their names, but for constructors.
 //
+// Where other words stand behind the allocating one (ztrymalloc_usable_internal), the name alone does
+// not decide, and what the profile knows of the function does: a wrapper is called by several
+// functions, for several sizes, and makes no single type. Whoever knows better says so with --wrapper.
+//
 // The cost of a wrong guess is small: the row is named after the caller, and the whole stack is
 // shown below it. Skipping by size of the function was refused: it depends on the optimisation
 // level, and the same site would change its name.
@@ -23,6 +27,7 @@
 
 #include "analyze/ownership.h"
 
+#include "base/fail.h"
 #include "image/symbols.h"
 
 #include <algorithm>
@@ -33,6 +38,11 @@
 
 namespace analyze {
 namespace {
+
+// By which functions are told apart.
+const std::string &key(const image::Frame &frame) {
+  return frame.linkage_name.empty() ? frame.function : frame.linkage_name;
+}
 
 bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(),
@@ -48,6 +58,8 @@ bool in_standard_namespace(const image::Frame &frame) {
   if (frame.linkage_name.starts_with("_Z")) {
     std::string_view name = frame.linkage_name;
     name.remove_prefix(2);
+    while (name.starts_with("Z")) // a lambda or a class within a function of the library
+      name.remove_prefix(1);
     if (name.starts_with("N"))
       name.remove_prefix(1);
     while (!name.empty() && std::string_view("KVrRO").find(name.front()) != std::string_view::npos)
@@ -139,12 +151,20 @@ bool is_one_of(const std::string &word, std::initializer_list<std::string_view> 
 
 bool says_only_how(const std::string &word) {
   return word.size() == 1 ||
-         is_one_of(word, {"raw",    "nn",      "zero",   "zeroed", "uninit",   "aligned", "finish",
-                          "or",     "die",     "fail",   "fatal",  "abort",    "exit",    "null",
-                          "throw",  "nothrow", "safe",   "impl",   "internal", "slow",    "fast",
-                          "locked", "try",     "oob",    "ex",     "wrapper",  "hook",    "array",
-                          "mem",    "memory",  "bytes",  "block",  "chunk",    "buf",     "buffer",
-                          "page",   "pages",   "object", "obj",    "data",     "space"});
+         is_one_of(word, {"raw",       "nn",       "zero",  "zeroed",   "uninit", "aligned",
+                          "finish",    "or",       "die",   "fail",     "fatal",  "abort",
+                          "exit",      "null",     "throw", "nothrow",  "safe",   "impl",
+                          "internal",  "slow",     "fast",  "locked",   "try",    "oob",
+                          "ex",        "wrapper",  "hook",  "array",    "usable", "unguarded",
+                          "unchecked", "noexcept", "flags", "extended", "mem",    "memory",
+                          "bytes",     "block",    "chunk", "buf",      "buffer", "page",
+                          "pages",     "object",   "obj",   "data",     "space"});
+}
+
+// Whether the allocating word ends it: "xmalloc", "alloc".
+bool allocates(std::string_view word) {
+  return ends_with_any(word, {"alloc", "allocate", "memalign", "strdup", "strndup", "memdup",
+                              "newobj", "newobject"});
 }
 
 bool is_wrapper(const image::Frame &frame) {
@@ -165,8 +185,16 @@ bool is_wrapper(const image::Frame &frame) {
   std::string joined;
   for (const std::string &word : words)
     joined += word;
-  return ends_with_any(joined, {"alloc", "allocate", "memalign", "strdup", "strndup", "memdup",
-                                "newobj", "newobject"});
+  return allocates(joined);
+}
+
+// Whether a function may be a wrapper, if what is known of its callers says so, too.
+bool may_be_wrapper(const image::Frame &frame) {
+  MemberName name = member_name(frame.function);
+  if (name.function.starts_with("operator") || name.function == name.class_name)
+    return false;
+  auto words = words_of(name.function);
+  return std::any_of(words.begin(), words.end(), allocates);
 }
 
 } // namespace
@@ -176,16 +204,73 @@ bool is_allocation_machinery(const image::Frame &frame) {
          in_standard_library(frame) || is_wrapper(frame);
 }
 
-bool through_wrapper(const image::CallStack &frames) {
+Wrappers::Wrappers(const std::vector<std::string> &patterns) {
+  for (const std::string &pattern : patterns)
+    try {
+      patterns_.emplace_back(pattern, std::regex::ECMAScript | std::regex::optimize);
+    } catch (const std::regex_error &) {
+      base::fail("--wrapper '{}': it is not a regular expression; escape brackets with a backslash",
+                 pattern);
+    }
+}
+
+bool Wrappers::has(const image::Frame &frame) const {
+  if (!names_.empty() && names_.count(key(frame)))
+    return true;
+  if (patterns_.empty())
+    return false;
+  auto [known, is_new] = matched_.try_emplace(frame.function, false);
+  if (is_new)
+    known->second = std::any_of(patterns_.begin(), patterns_.end(), [&](const std::regex &each) {
+      return std::regex_search(frame.function, each);
+    });
+  return known->second;
+}
+
+void WrapperSearch::add(const image::CallStack &frames, const Wrappers &known,
+                        const std::string &made, uint64_t least_bytes, uint64_t most_bytes) {
+  std::vector<Candidate *> inner;
+  for (const image::Frame &frame : frames) {
+    if (is_allocation_machinery(frame) || known.has(frame))
+      continue;
+    const std::string &name = key(frame);
+    if (may_be_wrapper(frame)) {
+      inner.push_back(&candidates_[name]);
+      continue;
+    }
+    for (Candidate *candidate : inner)
+      candidate->callers.insert(name);
+    break;
+  }
+  for (Candidate *candidate : inner) {
+    candidate->types.insert(made);
+    candidate->least_bytes = std::min(candidate->least_bytes, least_bytes);
+    candidate->most_bytes = std::max(candidate->most_bytes, most_bytes);
+  }
+}
+
+void WrapperSearch::find(Wrappers &wrappers) const {
+  constexpr size_t kSeveral = 4;
+  constexpr uint64_t kSizes = 2; // times the smallest
+  for (const auto &[name, candidate] : candidates_) {
+    bool one_type = candidate.types.size() == 1 && !candidate.types.begin()->empty();
+    if (candidate.callers.size() >= kSeveral && !one_type &&
+        candidate.most_bytes / kSizes >= std::max<uint64_t>(candidate.least_bytes, 1))
+      wrappers.add(name);
+  }
+}
+
+bool through_wrapper(const image::CallStack &frames, const Wrappers &wrappers) {
   auto first = std::find_if(frames.begin(), frames.end(), [](const image::Frame &frame) {
     return !is_allocation_function(frame);
   });
-  return first != frames.end() && !in_standard_namespace(*first) && is_wrapper(*first);
+  return first != frames.end() && !in_standard_namespace(*first) &&
+         (is_wrapper(*first) || wrappers.has(*first));
 }
 
-size_t owner(const image::CallStack &frames) {
+size_t owner(const image::CallStack &frames, const Wrappers &wrappers) {
   for (size_t index = 0; index < frames.size(); index++) {
-    if (is_allocation_machinery(frames[index]))
+    if (is_allocation_machinery(frames[index]) || wrappers.has(frames[index]))
       continue;
     // What called main owns nothing: then main's callee was a wrapper all the same.
     if (frames[index].linkage_name != "_start")

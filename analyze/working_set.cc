@@ -4,6 +4,8 @@
 
 #include "analyze/working_set.h"
 
+#include "analyze/heap.h"
+
 #include "analyze/line_replay.h"
 #include "analyze/measured.h"
 #include "analyze/ownership.h"
@@ -60,7 +62,8 @@ public:
   Analysis(const profile::Profile &profile, const profile::Process &process,
            const profile::WorkingSet &set, image::Symbols &symbols, const WorkingSetQuery &query)
       : profile_(profile), set_(set), symbols_(symbols), query_(query),
-        fold_(fold_of(set, query.line_bytes)), owners_(profile, set, process.mappings, symbols) {
+        fold_(fold_of(set, query.line_bytes)),
+        owners_(profile, set, process.mappings, symbols, query.wrappers) {
     result_.process = process;
     result_.process.working_set.reset();
     result_.program_build_id = program_build_id(profile, process);
@@ -345,10 +348,12 @@ const OwnerOrder &owner_order(const std::string &key) {
 
 std::vector<WorkingSetResult> working_sets(const profile::Profile &profile, image::Symbols &symbols,
                                            const WorkingSetQuery &query) {
+  WorkingSetQuery whole = query;
+  find_wrappers(profile, symbols, whole.wrappers);
   std::vector<WorkingSetResult> results;
   for (const profile::Process &process : profile.processes)
     if (const auto &set = process.working_set; set && !set->snapshots.empty())
-      results.push_back(Analysis(profile, process, *set, symbols, query).run());
+      results.push_back(Analysis(profile, process, *set, symbols, whole).run());
   return results;
 }
 

@@ -6,6 +6,7 @@
 
 #include "analyze/finding.h"
 #include "analyze/frame.h"
+#include "analyze/ownership.h"
 #include "analyze/reuse.h"
 #include "analyze/thread_work.h"
 #include "profile/profile.h"
@@ -131,6 +132,7 @@ struct WorkingSetQuery {
   uint64_t line_bytes = 0; // a power of two times what was recorded; 0: as recorded
   std::string sort;        // a key of owner_orders(); empty: the first one
   std::string filter;      // regular expression over names, types and kinds of owners; empty: all
+  Wrappers wrappers;       // around allocation functions, beside those that are known by name
 };
 
 // The orders that owners can be listed in.

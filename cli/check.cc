@@ -6,6 +6,7 @@
 #include "analyze/working_set.h"
 #include "base/fail.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "profile/find_profiles.h"
 #include "profile/profile.h"
 #include "report/condition.h"
@@ -23,7 +24,7 @@ namespace cli {
 namespace {
 
 struct CheckArguments {
-  std::vector<std::string> profiles, fail_if;
+  std::vector<std::string> profiles, fail_if, wrappers;
   std::string baseline, max_growth = "5%";
 };
 
@@ -59,14 +60,18 @@ struct Report {
   report::Document document;
 
   // The working set is in the document where it is asked for: it has each snapshot.
-  Report(const std::vector<std::string> &files, bool with_working_set) {
+  Report(const std::vector<std::string> &files, bool with_working_set,
+         const analyze::Wrappers &wrappers) {
     profile::Profile profile = profile::read(files);
     image::Symbols symbols = image::open(analyze::module_files(profile));
     has_heap = analyze::measured(profile, analyze::tool::heap);
-    heap = analyze::heap(profile, symbols, {});
+    heap = analyze::heap(profile, symbols, {"", {}, wrappers});
     document = report::heap_document(heap, 0, "");
-    if (with_working_set)
-      working_sets = analyze::working_sets(profile, symbols, {});
+    if (with_working_set) {
+      analyze::WorkingSetQuery query;
+      query.wrappers = wrappers;
+      working_sets = analyze::working_sets(profile, symbols, query);
+    }
     if (working_sets.empty())
       why_no_working_sets = analyze::why_no_working_sets(profile);
     else // of the program that was started
@@ -100,7 +105,9 @@ int check(const CheckArguments &arguments) {
   for (const std::string &text : arguments.fail_if)
     conditions.push_back(report::parse_condition(text));
   bool asked = std::any_of(conditions.begin(), conditions.end(), is_about_working_set);
-  Report now(profile::find_profiles(arguments.profiles), asked || !arguments.baseline.empty());
+  analyze::Wrappers wrappers(arguments.wrappers);
+  Report now(profile::find_profiles(arguments.profiles), asked || !arguments.baseline.empty(),
+             wrappers);
   if (asked && now.working_sets.empty())
     base::fail("check: {}", now.why_no_working_sets);
   if (!now.has_heap && std::any_of(conditions.begin(), conditions.end(), is_about_heap))
@@ -114,7 +121,7 @@ int check(const CheckArguments &arguments) {
     }
   if (!arguments.baseline.empty()) {
     double allowed = report::parse_condition("growth > " + arguments.max_growth).number;
-    Report old(profile::find_profiles({arguments.baseline}), true);
+    Report old(profile::find_profiles({arguments.baseline}), true, wrappers);
     std::vector<std::string> paths(std::begin(kGrowth), std::end(kGrowth));
     for (std::string &path : accesses_of(old.heap, now.heap))
       paths.push_back(std::move(path));
@@ -149,6 +156,7 @@ Action define_check(CLI::App &app) {
   app.add_option("--baseline", arguments->baseline, "profile or run to compare with");
   app.add_option("--max-growth", arguments->max_growth,
                  "how much more than the baseline is allowed (5%)");
+  add_wrapper_option(app, arguments->wrappers);
   app.footer(
       "\nExamples:\n  assay check --fail-if 'totals.peak_bytes > 64GiB'\n  assay check --fail-if "
       "'contexts[type=Node].used_share < 10%' --fail-if 'len(losses) > 100'\n  assay check "

@@ -20,24 +20,30 @@ namespace {
 struct DiffArguments {
   AnswerOptions answer;
   bool exit_code = false;
+  std::vector<std::string> wrappers;
 };
 
 struct Side {
   bool has_heap = false;
   analyze::HeapResult heap;
   std::vector<analyze::WorkingSetResult> working_sets;
+  analyze::Wrappers wrappers; // by which owners were chosen
 };
 
-Side side_of(const std::string &which, const std::string &filter) {
+Side side_of(const std::string &which, const std::string &filter,
+             const analyze::Wrappers &wrappers) {
   profile::Profile profile = profile::read(profile::find_profiles({which}));
   image::Symbols symbols = image::open(analyze::module_files(profile));
   Side side{analyze::measured(profile, analyze::tool::heap),
-            analyze::heap(profile, symbols, {filter, {}}),
-            {}};
+            analyze::heap(profile, symbols, {filter, {}, wrappers}),
+            {},
+            wrappers};
+  analyze::find_wrappers(profile, symbols, side.wrappers);
   side.heap
       .contexts = {}; // a diff looks at sites: two profiles of many contexts fit where one does
   analyze::WorkingSetQuery query;
   query.filter = filter;
+  query.wrappers = wrappers;
   side.working_sets = analyze::working_sets(profile, symbols, query);
   return side;
 }
@@ -59,8 +65,11 @@ int diff(const DiffArguments &arguments) {
     base::fail(
         "diff: two profiles or folders are compared, {} are named; write `assay diff OLD NEW`",
         options.profiles.size());
-  Side older = side_of(options.profiles[0], options.filter);
-  Side newer = side_of(options.profiles[1], options.filter);
+  Side older = side_of(options.profiles[0], options.filter, analyze::Wrappers(arguments.wrappers));
+  Side newer = side_of(options.profiles[1], options.filter, older.wrappers);
+  // What only the newer run shows to be a wrapper is none of the older run's owners either.
+  if (newer.wrappers.names() > older.wrappers.names())
+    older = side_of(options.profiles[0], options.filter, newer.wrappers);
   analyze::HeapDiff heap = analyze::diff(older.heap, newer.heap);
   auto working_set = working_set_diff(older, newer);
   bool one_only = older.working_sets.empty() != newer.working_sets.empty();
@@ -93,6 +102,7 @@ Action define_diff(CLI::App &app) {
   auto arguments = std::make_shared<DiffArguments>();
   add_answer_options(app, arguments->answer);
   app.add_flag("--exit-code", arguments->exit_code, "exit status 1 if anything differs");
+  add_wrapper_option(app, arguments->wrappers);
   app.footer("\nExamples:\n  assay diff before after\n  assay diff --exit-code --json before after "
              "-o diff.json\n");
   return [arguments](const Words &) { return diff(*arguments); };

@@ -24,6 +24,7 @@ struct HeapArguments {
   std::string tree_words; // a key, a direction, or both with a comma between
   std::string tree_min = "1%";
   std::string suppressions; // path
+  std::vector<std::string> wrappers;
 };
 
 constexpr const char *kTopDown = "top-down", *kBottomUp = "bottom-up";
@@ -119,7 +120,7 @@ int answer_heap(HeapArguments arguments) {
   analyze::TreeQuery query;
   if (arguments.tree)
     query = tree_query(arguments);
-  analyze::HeapQuery question{options.filter, {}};
+  analyze::HeapQuery question{options.filter, {}, analyze::Wrappers(arguments.wrappers)};
   if (!arguments.suppressions.empty())
     question.suppressions = analyze::read_suppressions(arguments.suppressions);
   std::vector<profile::Profile> programs = profile::read_programs(options.files());
@@ -164,6 +165,7 @@ Action define_heap(CLI::App &app) {
                  "leave out parts of the tree with less of the whole (1%)");
   app.add_option("--suppressions", arguments->suppressions,
                  "a file of known leaks, as LeakSanitizer reads it: leak:PATTERN");
+  add_wrapper_option(app, arguments->wrappers);
   std::string keys;
   for (const auto &question : analyze::heap_questions())
     keys += std::string("  ") + question.key +

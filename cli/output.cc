@@ -42,6 +42,14 @@ void add_answer_options(CLI::App &app, AnswerOptions &options) {
                  "this regular expression");
 }
 
+void add_wrapper_option(CLI::App &app, std::vector<std::string> &wrappers) {
+  app.add_option(
+         "--wrapper", wrappers,
+         "functions that match this regular expression own no allocation, their callers do; "
+         "may be repeated")
+      ->allow_extra_args(false); // what follows is a profile
+}
+
 void check_format(const AnswerOptions &options) {
   if (options.format == "html")
     base::fail("--format html: it is not available yet; use --format text or json");

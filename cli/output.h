@@ -34,6 +34,9 @@ void add_form_options(CLI::App &app, AnswerOptions &options);
 // Declares all of them.
 void add_answer_options(CLI::App &app, AnswerOptions &options);
 
+// Declares --wrapper, which may be repeated.
+void add_wrapper_option(CLI::App &app, std::vector<std::string> &wrappers);
+
 // Throws Failure for a format that is not available.
 void check_format(const AnswerOptions &options);
 

@@ -184,6 +184,7 @@ Json coverage_json(const analyze::HeapResult &result) {
           {"modules", result.modules_total},
           {"modules_instrumented_share", share},
           {"uninstrumented_allocators", result.uninstrumented_allocators},
+          {"modules_without_symbols", result.nameless_modules},
           {"contexts_filtered_out", result.filtered_out}};
 }
 

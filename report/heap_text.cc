@@ -128,7 +128,7 @@ private:
   }
 
   std::string site(const HeapContextRow &row) {
-    std::string text = analyze::brief_place(row.owner_frame());
+    std::string text = analyze::brief_place(row);
     if (row.origin != analyze::kMallocOrigin)
       text += " (" + row.origin + ")";
     constexpr unsigned kTypeColumns = 28;
@@ -357,11 +357,16 @@ private:
 
   void what_is_missing() {
     bool partial = result_.modules_instrumented < result_.modules_total;
-    if (result_.losses.empty() && result_.notes.empty() && !partial)
+    const auto &nameless = result_.nameless_modules;
+    if (result_.losses.empty() && result_.notes.empty() && !partial && nameless.empty())
       return;
     heading("What is missing");
+    auto killed = result_.losses.find(ASSAY_LOSS_killed);
     if (partial && result_.modules_instrumented == 0)
-      out_ += "  no module was built with assay-cc, so accesses are not counted\n";
+      out_ += killed != result_.losses.end() && killed->second
+                  ? "  the run ended before it was written which modules were built with assay-cc, "
+                    "so no accesses are shown\n"
+                  : "  no module was built with assay-cc, so accesses are not counted\n";
     else if (partial)
       out_ +=
           fmt::format("  {} of {} modules were built with assay-cc; accesses by the others are not "
@@ -374,6 +379,20 @@ private:
       if (number == ASSAY_LOSS_uninstrumented_module && !result_.uninstrumented_allocators.empty())
         names = fmt::format(" ({})", fmt::join(result_.uninstrumented_allocators, ", "));
       out_ += loss_text(number, times, names);
+    }
+    if (!nameless.empty()) {
+      std::string names;
+      for (const std::string &path : nameless)
+        names += (names.empty() ? "" : ", ") + analyze::base_name(path);
+      out_ += printable(fmt::format("  {} no symbols ({}), so {} functions are shown as addresses; "
+                                    "leave them in (no -s, no strip), or install the package with "
+                                    "{} debug symbols",
+                                    nameless.size() == 1
+                                        ? "1 module has"
+                                        : fmt::format("{} modules have", nameless.size()),
+                                    names, nameless.size() == 1 ? "its" : "their",
+                                    nameless.size() == 1 ? "its" : "their")) +
+              "\n";
     }
     for (const std::string &note : result_.notes)
       out_ += "  " + printable(note) + "\n";

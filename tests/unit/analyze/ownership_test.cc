@@ -1,5 +1,7 @@
 #include "analyze/ownership.h"
 
+#include "base/fail.h"
+
 #include <gtest/gtest.h>
 
 namespace {
@@ -50,7 +52,9 @@ TEST(Ownership, SkipsWrappersByName) {
         "b2Alloc(int)",
         "void *app::alloc_array<std::pair<int, int>>(unsigned long)",
         "pugi::impl::(anonymous namespace)::xml_allocator::allocate_memory_oob(unsigned long)",
-        "b2StackAllocator::Push(int)"})
+        "b2StackAllocator::Push(int)",
+        "ztrymalloc_usable_internal",
+        "jv_mem_alloc_unguarded"})
     EXPECT_EQ(analyze::owner({frame("malloc"), frame(wrapper), frame("parse"), frame("main")}), 2u)
         << wrapper;
 }
@@ -91,6 +95,60 @@ TEST(Ownership, ConstMembersOfStdAreMachinery) {
   EXPECT_TRUE(analyze::is_allocation_machinery(
       frame("std::vector<int>::size() const", "_ZNKSt6vectorIiSaIiEE4sizeEv")));
   EXPECT_FALSE(analyze::is_allocation_machinery(frame("Stack::push(int)", "_ZN5Stack4pushEi")));
+}
+
+TEST(Ownership, FunctionsWithinFunctionsOfStdAreMachinery) {
+  for (const char *linkage :
+       {"_ZZNSt3__112basic_stringIcE6resizeEvENKUlvE_clEv",
+        "_ZZNKSt3__16vectorIiE4growEvENUlvE_clEv", "_ZZZNSt1aEvENUlvE_clEvE1x"})
+    EXPECT_TRUE(analyze::is_allocation_machinery(frame("auto f()::'lambda'()", linkage)))
+        << linkage;
+  EXPECT_FALSE(
+      analyze::is_allocation_machinery(frame("app::f()::'lambda'()", "_ZZN3app1fEvENKUlvE_clEv")));
+}
+
+// Contexts in which a function is called by so many others, for objects of these sizes and types.
+analyze::Wrappers found(const std::string &function, int callers,
+                        const std::vector<uint64_t> &sizes, const std::vector<std::string> &types) {
+  analyze::WrapperSearch search;
+  for (int caller = 0; caller < callers; caller++)
+    search.add(
+        {frame("malloc"), frame(function), frame("user" + std::to_string(caller)), frame("main")},
+        analyze::Wrappers(), types[caller % types.size()], sizes[caller % sizes.size()],
+        sizes[caller % sizes.size()]);
+  analyze::Wrappers wrappers;
+  search.find(wrappers);
+  return wrappers;
+}
+
+TEST(Ownership, WhatManyCallForManySizesIsAWrapper) {
+  image::CallStack frames = {frame("malloc"), frame("zmalloc_for_keys"), frame("parse"),
+                             frame("main")};
+  EXPECT_EQ(analyze::owner(frames), 1u);
+  EXPECT_EQ(analyze::owner(frames, found("zmalloc_for_keys", 6, {8, 100}, {""})), 2u);
+  EXPECT_EQ(analyze::owner(frames, found("zmalloc_for_keys", 6, {8, 100}, {"A", "B"})), 2u);
+  EXPECT_FALSE(analyze::through_wrapper(frames));
+  EXPECT_TRUE(analyze::through_wrapper(frames, found("zmalloc_for_keys", 6, {8, 100}, {""})));
+}
+
+TEST(Ownership, WhatMakesSomethingIsNone) {
+  image::CallStack frames = {frame("malloc"), frame("alloc_tree"), frame("parse"), frame("main")};
+  for (const analyze::Wrappers &wrappers :
+       {found("alloc_tree", 2, {8, 100}, {""}),      // for few
+        found("alloc_tree", 6, {32}, {""}),          // of one size
+        found("alloc_tree", 6, {8, 100}, {"Tree"})}) // of one type
+    EXPECT_EQ(analyze::owner(frames, wrappers), 1u);
+  EXPECT_EQ(found("make_tree", 6, {8, 100}, {""}).names(), 0u); // no word of allocation
+}
+
+TEST(Ownership, WrappersAreNamedByTheUser) {
+  analyze::Wrappers wrappers({"^pool_get$", "Maker::"});
+  EXPECT_EQ(analyze::owner({frame("malloc"), frame("pool_get"), frame("Maker::run(int)"),
+                            frame("parse"), frame("main")},
+                           wrappers),
+            3u);
+  EXPECT_EQ(analyze::owner({frame("malloc"), frame("pool_get_all"), frame("main")}, wrappers), 1u);
+  EXPECT_THROW(analyze::Wrappers({"("}), base::Failure);
 }
 
 } // namespace

@@ -94,7 +94,7 @@ TEST(Suppressions, KnownLeaksAreNoLeaksAndAreCounted) {
     profile::Profile p = profile_builder::random_profile(seed, 30);
     image::Symbols symbols = image::open(analyze::module_files(p));
     auto all = analyze::heap(p, symbols, {});
-    auto some = analyze::heap(p, symbols, {"", Suppressions("leak:module1", "x")});
+    auto some = analyze::heap(p, symbols, {"", Suppressions("leak:module1", "x"), {}});
     EXPECT_EQ(some.totals.live.size_total, all.totals.live.size_total);
     EXPECT_EQ(some.totals.leaked_bytes() + some.totals.suppressed_bytes,
               all.totals.live.size_total);

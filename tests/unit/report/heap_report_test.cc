@@ -125,6 +125,26 @@ TEST(HeapText, QuestionsAreNotAnsweredWithNoise) {
   EXPECT_NE(text.find("realloc?"), std::string::npos);
 }
 
+TEST(HeapText, OfAKilledRunNobodyKnowsHowModulesWereBuilt) {
+  analyze::HeapResult result = result_of_halves(4);
+  result.modules_instrumented = 0;
+  result.losses = {};
+  EXPECT_NE(report::heap_text(result, {}, report::Style()).find("no module was built with"),
+            std::string::npos);
+  result.losses[ASSAY_LOSS_killed] = 1;
+  std::string text = report::heap_text(result, {}, report::Style());
+  EXPECT_EQ(text.find("no module was built with"), std::string::npos);
+  EXPECT_NE(text.find("the run ended before it was written which modules"), std::string::npos);
+}
+
+TEST(HeapText, StrippedModulesAreNamed) {
+  analyze::HeapResult result = result_of_halves(4);
+  result.nameless_modules = {"/bin/app", "/lib/libx.so"};
+  EXPECT_NE(report::heap_text(result, {}, report::Style())
+                .find("  2 modules have no symbols (app, libx.so), so their functions are"),
+            std::string::npos);
+}
+
 TEST(HeapText, GlobalsAndStacksAreShownWhereRecorded) {
   analyze::HeapResult result = result_of_halves(4);
   std::string text = report::heap_text(result, {}, report::Style());
@@ -214,7 +234,7 @@ TEST(HeapText, OriginsAreNamedWhereTheyAreNotMalloc) {
   EXPECT_NE(text.find("(pool nodes)"), std::string::npos);
   EXPECT_NE(text.find("(mmap)"), std::string::npos);
   EXPECT_EQ(text.find("(malloc)"), std::string::npos);
-  auto pool = analyze::heap(p, symbols, {"^pool nodes$", {}});
+  auto pool = analyze::heap(p, symbols, {"^pool nodes$", {}, {}});
   ASSERT_FALSE(pool.contexts.empty());
   for (const auto &row : pool.contexts)
     EXPECT_EQ(row.origin, "pool nodes");
