@@ -18,6 +18,7 @@ struct WorkingSetArguments {
   AnswerOptions answer;
   std::vector<std::string> caches; // NAME=SIZE or SIZE
   std::optional<std::string> line; // bytes; as recorded without it
+  std::vector<std::string> wrappers;
 };
 
 analyze::WorkingSetQuery query_of(const WorkingSetArguments &arguments) {
@@ -37,6 +38,7 @@ analyze::WorkingSetQuery query_of(const WorkingSetArguments &arguments) {
   }
   query.sort = arguments.answer.sort;
   query.filter = arguments.answer.filter;
+  query.wrappers = analyze::Wrappers(arguments.wrappers);
   return query;
 }
 
@@ -59,10 +61,7 @@ int answer_working_set(const WorkingSetArguments &arguments) {
   report::WorkingSetTextOptions how;
   how.top = options.top ? options.top : options.sort.empty() ? 10 : 20;
   how.sort = options.sort;
-  std::string text;
-  for (const auto &result : results)
-    text += (text.empty() ? "" : "\n") + report::working_set_text(result, how, options.style());
-  write_output(options.output, text);
+  write_output(options.output, report::working_sets_text(results, how, options.style()));
   return 0;
 }
 
@@ -76,6 +75,7 @@ Action define_workingset(CLI::App &app) {
       ->allow_extra_args(false); // what follows is a profile
   app.add_option("--line", arguments->line,
                  "fold lines into larger ones of so many bytes, such as 128 or 4096");
+  add_wrapper_option(app, arguments->wrappers);
   std::string keys;
   for (const auto &order : analyze::owner_orders())
     keys += std::string("  ") + order.key + std::string(12 - std::string(order.key).size(), ' ') +

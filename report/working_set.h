@@ -6,6 +6,7 @@
 #include "report/table.h"
 
 #include <string>
+#include <vector>
 
 namespace report {
 
@@ -16,6 +17,11 @@ struct WorkingSetTextOptions {
 
 std::string working_set_text(const analyze::WorkingSetResult &result,
                              const WorkingSetTextOptions &options, const Style &style);
+
+// Of several processes. Of more than a few, a table of `top` of them with their sums, and the text of
+// the largest.
+std::string working_sets_text(const std::vector<analyze::WorkingSetResult> &results,
+                              const WorkingSetTextOptions &options, const Style &style);
 
 // The document assay.workingset/1. `top` limits the owners, also those of each snapshot and phase; 0
 // means all.

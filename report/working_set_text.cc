@@ -3,6 +3,7 @@
 
 #include "report/working_set.h"
 
+#include "base/stable_sort.h"
 #include "base/units.h"
 #include "report/chart.h"
 #include "report/text_parts.h"
@@ -242,7 +243,66 @@ private:
   std::string out_;
 };
 
+constexpr size_t kFewProcesses = 3;
+
+double bytes_of(const WorkingSetResult &result, double lines) {
+  return lines * double(result.line_bytes);
+}
+
+double largest_bytes(const WorkingSetResult &result) {
+  return bytes_of(result, double(result.snapshots[result.largest].lines));
+}
+
+// Largest first. Means are not added: the processes need not have run at the same time.
+std::string processes_text(const std::vector<const WorkingSetResult *> &results, size_t top,
+                           const Style &style) {
+  double total = 0, mean = 0;
+  for (const WorkingSetResult *result : results) {
+    total += bytes_of(*result, double(result->total_lines));
+    mean += bytes_of(*result, result->mean_lines) / double(results.size());
+  }
+  std::string text = style.strong(fmt::format("assay workingset: {} processes", results.size())) +
+                     fmt::format("\n  {} were ever touched in all, the sum of their lines; the "
+                                 "working set of a process is {} on average\n\n",
+                                 base::format_bytes(total), base::format_bytes(mean)) +
+                     style.strong("Which processes have the largest working sets?") + "\n";
+  Table table;
+  for (const char *name : {"most", "on average", "ever touched", "snapshots", "process"})
+    table.column(name, Align::right);
+  table.column("", Align::left);
+  size_t shown = std::min(top, results.size());
+  for (size_t i = 0; i < shown; i++)
+    table.row({base::format_bytes(largest_bytes(*results[i])),
+               base::format_bytes(bytes_of(*results[i], results[i]->mean_lines)),
+               base::format_bytes(bytes_of(*results[i], double(results[i]->total_lines))),
+               std::to_string(results[i]->snapshots.size()),
+               std::to_string(results[i]->process.pid), command_text(results[i]->process)});
+  text += table.text(style);
+  if (shown < results.size())
+    text += style.faint(fmt::format("  {} more; --top {} shows them, --json all of each",
+                                    results.size() - shown, results.size())) +
+            "\n";
+  return text;
+}
+
 } // namespace
+
+std::string working_sets_text(const std::vector<WorkingSetResult> &results,
+                              const WorkingSetTextOptions &options, const Style &style) {
+  std::vector<const WorkingSetResult *> order;
+  for (const WorkingSetResult &result : results)
+    order.push_back(&result);
+  std::string text;
+  if (results.size() > kFewProcesses) {
+    base::stable_sort(order,
+                      [](auto *a, auto *b) { return largest_bytes(*a) > largest_bytes(*b); });
+    text = processes_text(order, options.top, style);
+    order.resize(kFewProcesses);
+  }
+  for (const WorkingSetResult *result : order)
+    text += (text.empty() ? "" : "\n") + working_set_text(*result, options, style);
+  return text;
+}
 
 std::string working_set_text(const WorkingSetResult &result, const WorkingSetTextOptions &options,
                              const Style &style) {

@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace {
 
 using profile_builder::WorkingSetBuilder;
@@ -46,6 +48,27 @@ TEST(WorkingSetJson, HasTheDocumentedKeys) {
     EXPECT_TRUE(point.contains("misses_per_second"));
   }
   EXPECT_EQ(before, 51000u); // the largest cache misses what is new
+}
+
+TEST(WorkingSetText, ManyProcessesAreATableAndTheLargest) {
+  std::vector<analyze::WorkingSetResult> results(300, result_of(ASSAY_TIME_WALL));
+  for (size_t i = 0; i < results.size(); i++)
+    results[i].process.pid = 1000 + i;
+  results[200].snapshots[results[200].largest].lines *= 4;
+  report::WorkingSetTextOptions options;
+  std::string text = report::working_sets_text(results, options, report::Style());
+  EXPECT_EQ(text.find("assay workingset: 300 processes\n  934 MiB were ever touched in all"), 0u)
+      << text.substr(0, 300);
+  EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 250);
+  EXPECT_NE(text.find("12.2 MiB    1.56 MiB      3.11 MiB         16     1200"), std::string::npos)
+      << text.substr(0, 800);
+  EXPECT_NE(text.find("  290 more; --top 300 shows them"), std::string::npos);
+  options.top = 300;
+  text = report::working_sets_text(results, options, report::Style());
+  EXPECT_NE(text.find(" 1299  "), std::string::npos);
+  results.resize(3); // a few: all of each
+  text = report::working_sets_text(results, options, report::Style());
+  EXPECT_EQ(text.find("ever touched in all"), std::string::npos);
 }
 
 TEST(WorkingSetJson, RatesAreThoseOfTheClock) {
