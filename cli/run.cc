@@ -150,20 +150,23 @@ void summarize(const std::vector<std::string> &files, const std::string &run_fol
   std::fputs(text.c_str(), stderr);
 }
 
+std::string no_profile(const RunArguments &arguments, const std::string &folder) {
+  return fmt::format(
+      "assay: {} wrote no profile into {}; {}\n", arguments.command.front(), folder,
+      arguments.preload
+          ? "--preload does not reach programs that are linked statically or run with another "
+            "user's rights, nor a malloc of their own: build it with assay-cc"
+          : "was it built with assay-cc? If not: assay run --preload");
+}
+
 // The program ran; whatever goes wrong now is only said, its status counts.
 void report_run(const std::string &folder, const std::set<std::string> &before, pid_t pid,
-                const std::string &program) {
+                const RunArguments &arguments) {
   try {
     std::string run_folder;
     auto files = new_profiles(folder, before, pid, run_folder);
     if (files.empty())
-      std::fputs(
-          fmt::format(
-              "assay: {} wrote no profile into {}; was it built with assay-cc? If not: assay run "
-              "--preload\n",
-              program, folder)
-              .c_str(),
-          stderr);
+      std::fputs(no_profile(arguments, folder).c_str(), stderr);
     else
       summarize(files, run_folder, folder);
   } catch (const base::Failure &failure) {
@@ -212,7 +215,7 @@ int run(const RunArguments &arguments) {
                  std::strerror(status.start_error));
     return status.start_error == ENOENT ? kNotFound : kCannotExecute;
   }
-  report_run(folder, before, status.pid, program);
+  report_run(folder, before, status.pid, arguments);
   end_like(status.wait_status);
 }
 
@@ -237,6 +240,13 @@ Action define_run(CLI::App &app) {
              "--options depth=32 -- ./app\n");
   return [arguments, &app](const Words &after_dashes) {
     auto rest = app.remaining();
+    if (!rest.empty() && rest.front().starts_with('-')) {
+      std::fprintf(stderr,
+                   "assay: run: there is no option %s; `assay run --help` lists them, and what "
+                   "stands behind -- is the program's\n",
+                   rest.front().c_str());
+      return kOurFailure;
+    }
     arguments->command.insert(arguments->command.end(), rest.begin(), rest.end());
     arguments->command.insert(arguments->command.end(), after_dashes.begin(), after_dashes.end());
     try {

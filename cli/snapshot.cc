@@ -1,14 +1,39 @@
 // `assay snapshot -p PID`: a running program writes its profile now, live objects included.
+//
+// What the program has measured stands in its profile, not on the control page: so the profile is
+// read, which also shows that it is there.
 
+#include "analyze/measured.h"
 #include "base/fail.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/live_page.h"
+#include "profile/profile.h"
 
 #include <cstdio>
 #include <memory>
 
 namespace cli {
+namespace {
+
+void say_what_is_there(const AssayControl &now, const std::string &path) {
+  profile::Profile profile = profile::read({path});
+  std::string text;
+  if (analyze::measured(profile, analyze::tool::heap))
+    text += fmt::format(
+        "{} allocations so far, {} live, peak {}; ", base::format_count(double(now.allocations)),
+        base::format_bytes(double(now.live_bytes)), base::format_bytes(double(now.peak_bytes)));
+  if (analyze::measured(profile, analyze::tool::workingset)) {
+    size_t snapshots = 0;
+    for (const profile::Process &process : profile.processes)
+      snapshots += process.working_set ? process.working_set->snapshots.size() : 0;
+    text += fmt::format("{} of the working set so far; ",
+                        snapshots == 1 ? "1 snapshot" : std::to_string(snapshots) + " snapshots");
+  }
+  std::fputs(fmt::format("assay: {}profile: {}\n", text, path).c_str(), stderr);
+}
+
+} // namespace
 
 Action define_snapshot(CLI::App &app) {
   constexpr unsigned kPatienceSeconds = 10;
@@ -21,15 +46,9 @@ Action define_snapshot(CLI::App &app) {
   return [pid](const Words &) {
     LivePage page(live_page_of(*pid));
     page.ask(ASSAY_REQUEST_SNAPSHOT, kPatienceSeconds);
-    AssayControl now = page.read();
     std::string profile = page.path();
     profile.replace(profile.rfind(".live"), std::string::npos, ".assay");
-    std::fputs(fmt::format("assay: {} allocations so far, {} live, peak {}; profile: {}\n",
-                           base::format_count(double(now.allocations)),
-                           base::format_bytes(double(now.live_bytes)),
-                           base::format_bytes(double(now.peak_bytes)), profile)
-                   .c_str(),
-               stderr);
+    say_what_is_there(page.read(), profile);
     return 0;
   };
 }

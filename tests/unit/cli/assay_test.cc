@@ -148,6 +148,20 @@ TEST_F(Assay, KnownLeaksAreLeftOutAndSaid) {
   EXPECT_EQ(o.errors.find("assay: leaks.txt:1: 'fun:malloc' is not a suppression"), 0u);
 }
 
+TEST_F(Assay, WrappersMayBeNamedWhereOwnersAre) {
+  profile::write(profile_builder::random_profile(1), folder_ + "/one.assay");
+  for (const char *command :
+       {"heap one.assay", "diff one.assay one.assay",
+        "check one.assay --fail-if 'totals.peak_bytes > 1GiB'", "workingset one.assay"}) {
+    Outcome o = run(std::string(command) + " --wrapper ^zmalloc --wrapper '('");
+    EXPECT_EQ(o.status, 2) << command;
+    EXPECT_EQ(o.errors, "assay: --wrapper '(': it is not a regular expression; escape brackets "
+                        "with a backslash\n");
+  }
+  EXPECT_EQ(run("heap --wrapper ^zmalloc one.assay").status, 0); // what follows is a profile
+  EXPECT_EQ(run("diff --wrapper ^zmalloc one.assay one.assay").status, 0);
+}
+
 TEST_F(Assay, EachProgramHasASection) {
   profile::Profile one = profile_builder::random_profile(1);
   profile::Profile again = profile_builder::random_profile(2);
@@ -283,6 +297,15 @@ TEST_F(Assay, RunTellsFailuresApart) {
   EXPECT_EQ(run("run -- ./plain").status, 126);
   EXPECT_EQ(run("run").status, 125);
   EXPECT_EQ(run("run -o a:b -- true").status, 125);
+}
+
+TEST_F(Assay, RunNamesTheOptionThatItDoesNotKnow) {
+  for (const char *arguments : {"run --bogus -- true", "run --bogus=1 true", "run -x true"}) {
+    Outcome o = run(arguments);
+    EXPECT_EQ(o.status, 125);
+    EXPECT_EQ(o.errors.find("assay: run: there is no option -"), 0u) << o.errors;
+  }
+  EXPECT_EQ(run("run -- true --bogus").status, 0);
 }
 
 TEST_F(Assay, RunHandsOptionsOn) {
