@@ -359,16 +359,24 @@ void describe_coverage(HeapResult &result, const profile::Profile &profile) {
   loss = std::max<uint64_t>(loss, found.size());
 }
 
-// Stripped: a file that cannot be read, or is another one by now, has a note of its own.
+// Stripped: a file that cannot be read, or is another one by now, has a note of its own. Local functions
+// of the system's libraries never have names, and are nobody's to change.
 void describe_names(HeapResult &result, const profile::Profile &profile) {
-  std::map<std::string_view, bool> named; // by module
+  struct Seen {
+    const image::Frame *frame = nullptr;
+    bool named = false;
+  };
+  std::map<std::string_view, Seen> seen; // by module
   for (const HeapContextRow &row : result.contexts)
-    for (const image::Frame &frame : row.frames)
-      if (!frame.module.empty())
-        named[frame.module] |= !frame.linkage_name.empty();
+    for (const image::Frame &frame : row.frames) {
+      Seen &module = seen[frame.module];
+      module.frame = &frame;
+      module.named |= !frame.linkage_name.empty();
+    }
   for (const profile::Module &module : profile.modules) {
-    auto known = named.find(module.path);
-    if (known != named.end() && !known->second && module.path.starts_with('/') &&
+    auto known = seen.find(module.path);
+    if (known != seen.end() && !known->second.named && module.path.starts_with('/') &&
+        !is_allocation_machinery(*known->second.frame) &&
         image::check_presence(module.path, module.build_id).presence == image::Presence::same)
       result.nameless_modules.push_back(module.path);
   }

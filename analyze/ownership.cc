@@ -73,7 +73,7 @@ bool in_standard_namespace(const image::Frame &frame) {
 bool in_standard_library(const image::Frame &frame) {
   return starts_with_any(image::base_name(frame.module),
                          {"libstdc++.so", "libc++.so", "libc++abi.so", "libc.so", "libc-2.",
-                          "libpthread.so", "ld-linux", "libm.so"});
+                          "libpthread.so", "ld-linux", "libm.so", "libassay_"});
 }
 
 // The inline functions of assay/annotate.h: what they report is their caller's doing.

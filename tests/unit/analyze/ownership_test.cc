@@ -97,6 +97,11 @@ TEST(Ownership, ConstMembersOfStdAreMachinery) {
   EXPECT_FALSE(analyze::is_allocation_machinery(frame("Stack::push(int)", "_ZN5Stack4pushEi")));
 }
 
+TEST(Ownership, TheProfilersOwnLibrariesAreMachinery) {
+  EXPECT_TRUE(analyze::is_allocation_machinery(
+      frame("libassay_preload.so+0x10", "", "/usr/lib/assay/libassay_preload.so")));
+}
+
 TEST(Ownership, FunctionsWithinFunctionsOfStdAreMachinery) {
   for (const char *linkage :
        {"_ZZNSt3__112basic_stringIcE6resizeEvENKUlvE_clEv",
