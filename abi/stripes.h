@@ -69,8 +69,9 @@
                           ASSAY_SHADOW_OF_(ASSAY_MMAP_END, ASSAY_WORDS_SHIFT, ASSAY_WORDS_BASE)),  \
       "a stripe overlaps the words")
 #define ASSAY_CHECK_UNLIMITED_(s)                                                                  \
-  static_assert(ASSAY_DISJOINT_(ASSAY_STRIPE_BEGIN_(UNLIMITED, s), ASSAY_STRIPE_END_(UNLIMITED, s), \
-                                ASSAY_UNLIMITED_BEGIN, ASSAY_UNLIMITED_END) &&                     \
+  static_assert(ASSAY_DISJOINT_(ASSAY_STRIPE_BEGIN_(UNLIMITED, s),                                 \
+                                ASSAY_STRIPE_END_(UNLIMITED, s), ASSAY_UNLIMITED_BEGIN,            \
+                                ASSAY_UNLIMITED_END) &&                                            \
                     ASSAY_DISJOINT_(ASSAY_STRIPE_BEGIN_(LOW, s), ASSAY_STRIPE_END_(LOW, s),        \
                                     ASSAY_UNLIMITED_BEGIN, ASSAY_UNLIMITED_END),                   \
                 "a stripe reaches the mappings of a program with an unlimited stack")
