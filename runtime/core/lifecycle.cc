@@ -328,4 +328,7 @@ void __assay_module_init(const void *sites, uint64_t sites_size) {
   add_instrumented_module(sites, sites_size);
   start_helper();
 }
+
+__attribute__((visibility("hidden"), alias("__assay_module_init"))) void
+assay_own_module_init(const void *, uint64_t);
 }

@@ -73,6 +73,8 @@ void parse_options(Options &options, const char *given) {
       return (size_t)(equals - name) == n && equal(known, name, n);
     };
     bool known = false, good = false;
+    if (*name == '"' || *name == '\'' || (value < end && (*value == '"' || *value == '\'')))
+      say("quotes in ASSAY_OPTIONS are taken as part of a name or value; leave them out");
 #define ASSAY_OPTION(type, option, default, help)                                                  \
   if (is(#option)) {                                                                               \
     known = true;                                                                                  \

@@ -99,6 +99,9 @@ inline bool single_threaded();
 
 } // namespace assay
 
+// __assay_module_init of this runtime, also where the name means that of the program's own.
+extern "C" __attribute__((visibility("hidden"))) void assay_own_module_init(const void *, uint64_t);
+
 extern "C" char __libc_single_threaded;
 inline bool assay::single_threaded() {
   return __libc_single_threaded != 0;

@@ -10,7 +10,7 @@
 namespace {
 
 __attribute__((constructor)) void begin(int, char **, char **envp) {
-  if (dlsym(RTLD_DEFAULT, "__assay_module_init") == (void *)__assay_module_init)
+  if (dlsym(RTLD_DEFAULT, "__assay_module_init") == (void *)assay_own_module_init)
     assay::start(envp, false);
 }
 
