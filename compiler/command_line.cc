@@ -445,9 +445,11 @@ std::vector<std::string> clang_arguments(const CommandLine &line,
   // After a bare -- everything is an input, so our flags come before it.
   auto inputs = std::find(line.rest.begin(), line.rest.end(), "--");
   // Before the program's own objects: functions in .preinit_array run in the order of the link, and the runtime's comes
-  // first, before instrumented ones of the program.
-  if (line.links && !line.no_runtime)
-    add_runtime(line, installation, out);
+  // first, before instrumented ones of the program. Only that: what the runtime defines comes after the program's
+  // archives, which may define it too.
+  if (line.links && !line.no_runtime && !line.shared && !line.shared_runtime)
+    add(out, {"-Wl,--whole-archive", "-Wl," + installation.file("libassay_start.a"),
+              "-Wl,--no-whole-archive"});
   out.insert(out.end(), line.rest.begin(), inputs);
   out.push_back("--start-no-unused-arguments");
   add(out, {"-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer"});
@@ -477,6 +479,8 @@ std::vector<std::string> clang_arguments(const CommandLine &line,
     }
   }
   out.push_back("--end-no-unused-arguments");
+  if (line.links && !line.no_runtime)
+    add_runtime(line, installation, out);
   out.insert(out.end(), inputs, line.rest.end());
   return out;
 }
