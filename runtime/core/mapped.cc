@@ -269,6 +269,6 @@ ASSAY_EXPORT int ASSAY_NAME(mlockall)(int flags) {
   MapsReader maps;
   for (MapsLine line; maps.next(line);)
     if (!is_reserved(line.start, line.end))
-      result = sys::call(SYS_mlock, (long)line.start, (long)(line.end - line.start));
+      sys::call(SYS_mlock, (long)line.start, (long)(line.end - line.start));
   return 0;
 }

@@ -14,7 +14,9 @@ struct Span {
   uint64_t begin, end;
 };
 
-constexpr int kMostSpans = 64, kMostShadows = 4, kMostOdd = 64;
+constexpr int kMostSpans =
+    4096; // each mapping of the program over an unused shadow cuts one in two
+constexpr int kMostShadows = 4, kMostOdd = 64, kMostOther = 64;
 constexpr uint64_t kTwoGigabytes = 0x80000000; // MAP_32BIT gives addresses below
 constexpr uint64_t kPiece = 1 << 20;
 
@@ -29,7 +31,7 @@ struct {
   int shadow_count;
   Span odd[kMostOdd]; // mappings of the program outside its windows
   int odd_count;
-  Span other[kMostSpans]; // of ours, no shadows
+  Span other[kMostOther]; // of ours, no shadows
   int other_count;
 } constinit mapped = {};
 
@@ -115,7 +117,7 @@ void reset_shadow_lock_in_child() {
 
 void note_own_span(uint64_t begin, uint64_t end) {
   Locked locked(mapped.lock);
-  if (mapped.other_count < kMostSpans)
+  if (mapped.other_count < kMostOther)
     mapped.other[mapped.other_count++] = {begin, end};
 }
 
@@ -141,11 +143,30 @@ bool give_way(uint64_t begin, uint64_t end) {
   return true;
 }
 
+namespace {
+
+// Programs map at such addresses again and again: a mapping that touches a noted one widens it, and so does the last one
+// where there are too many.
+void note_odd(Span mapping) {
+  for (int i = 0; i < mapped.odd_count; i++) {
+    Span &known = mapped.odd[i];
+    bool touches = mapping.begin <= known.end && known.begin <= mapping.end;
+    if (!touches && (mapped.odd_count < kMostOdd || i + 1 < mapped.odd_count))
+      continue;
+    known.begin = mapping.begin < known.begin ? mapping.begin : known.begin;
+    known.end = mapping.end > known.end ? mapping.end : known.end;
+    return;
+  }
+  mapped.odd[mapped.odd_count++] = mapping;
+}
+
+} // namespace
+
 bool cover_mapping(uint64_t begin, uint64_t end) {
   if (assay_in_program_window(begin, end) || end <= kTwoGigabytes)
     return true;
   Locked locked(mapped.lock);
-  bool good = mapped.odd_count < kMostOdd;
+  bool good = true;
   for (int i = 0; good && i < mapped.shadow_count; i++) {
     const auto &shadow = mapped.shadows[i];
     uint64_t from = ((begin >> shadow.shift) + shadow.base) & ~(kPiece - 1);
@@ -153,7 +174,7 @@ bool cover_mapping(uint64_t begin, uint64_t end) {
     good = map_span(from, to);
   }
   if (good)
-    mapped.odd[mapped.odd_count++] = {begin, end};
+    note_odd({begin, end});
   return good;
 }
 
