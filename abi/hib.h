@@ -69,36 +69,74 @@ static inline uint64_t assay_scaled_ratio(uint64_t numerator, uint64_t scale,
   return __builtin_mul_overflow(numerator / denominator, scale, &product) ? UINT64_MAX : product;
 }
 
-// The block of a single object.
-static inline AssayHib assay_hib_of(const AssayObject *o) {
+static inline void assay_hib_lower(uint64_t *least, uint64_t value) {
+  if (value < *least)
+    *least = value;
+}
+static inline void assay_hib_raise(uint64_t *most, uint64_t value) {
+  if (value > *most)
+    *most = value;
+}
+
+// Adds one object, which ended after every object of the block.
+static inline void assay_hib_add(AssayHib *h, const AssayObject *o) {
   uint64_t lifetime = o->free_us > o->alloc_us ? o->free_us - o->alloc_us : 0;
   uint64_t accesses = o->reads + o->writes;
-  uint64_t used = assay_scaled_ratio(o->blocks_touched, 10000, o->blocks_spanned);
-  uint64_t density = assay_scaled_ratio(accesses, 100, o->size);
+  uint64_t used = o->blocks_touched == o->blocks_spanned && o->blocks_spanned
+                      ? 10000
+                      : assay_scaled_ratio(o->blocks_touched, 10000, o->blocks_spanned);
+  uint64_t density = accesses ? assay_scaled_ratio(accesses, 100, o->size) : 0;
   // A lifetime below one microsecond counts as one: the clock cannot tell.
-  uint64_t lifetime_density = assay_scaled_ratio(density, 1000000, lifetime ? lifetime : 1);
+  uint64_t lifetime_density =
+      density ? assay_scaled_ratio(density, 1000000, lifetime ? lifetime : 1) : 0;
+  if (h->alloc_count) {
+    h->lifetime_overlaps += o->alloc_us < h->last_free_us && h->last_alloc_us < o->free_us;
+    h->same_alloc_cpu += h->last_alloc_cpu == o->alloc_cpu;
+    h->same_free_cpu += h->last_free_cpu == o->free_cpu;
+  } else {
+    h->first_alloc_us = o->alloc_us;
+    h->first_free_us = o->free_us;
+    h->first_alloc_cpu = o->alloc_cpu;
+    h->first_free_cpu = o->free_cpu;
+  }
+  h->alloc_count++;
+  h->reads += o->reads;
+  h->writes += o->writes;
+  assay_hib_lower(&h->access_min, accesses);
+  assay_hib_raise(&h->access_max, accesses);
+  h->size_total += o->size;
+  assay_hib_lower(&h->size_min, o->size);
+  assay_hib_raise(&h->size_max, o->size);
+  h->lifetime_us_total += lifetime;
+  assay_hib_lower(&h->lifetime_us_min, lifetime);
+  assay_hib_raise(&h->lifetime_us_max, lifetime);
+  h->blocks_spanned += o->blocks_spanned;
+  h->blocks_touched += o->blocks_touched;
+  h->touched_bytes += o->touched_bytes;
+  h->used_centi_total += used;
+  assay_hib_lower(&h->used_centi_min, used);
+  assay_hib_raise(&h->used_centi_max, used);
+  h->density_total += density;
+  assay_hib_lower(&h->density_min, density);
+  assay_hib_raise(&h->density_max, density);
+  h->lifetime_density_total += lifetime_density;
+  assay_hib_lower(&h->lifetime_density_min, lifetime_density);
+  assay_hib_raise(&h->lifetime_density_max, lifetime_density);
+  h->byte_us_total += assay_scaled_ratio(o->size, lifetime, 1);
+  h->cold_byte_us_total += assay_scaled_ratio(o->size - o->touched_bytes, lifetime, 1);
+  h->temporary_count += o->temporary;
+  h->migrated_cpu += o->alloc_cpu != o->free_cpu;
+  h->last_alloc_us = o->alloc_us;
+  h->last_free_us = o->free_us;
+  h->last_alloc_cpu = o->alloc_cpu;
+  h->last_free_cpu = o->free_cpu;
+}
+
+// The block of a single object.
+static inline AssayHib assay_hib_of(const AssayObject *o) {
   AssayHib h;
   assay_hib_clear(&h);
-  h.alloc_count = 1;
-  h.reads = o->reads;
-  h.writes = o->writes;
-  h.access_min = h.access_max = accesses;
-  h.size_total = h.size_min = h.size_max = o->size;
-  h.lifetime_us_total = h.lifetime_us_min = h.lifetime_us_max = lifetime;
-  h.blocks_spanned = o->blocks_spanned;
-  h.blocks_touched = o->blocks_touched;
-  h.touched_bytes = o->touched_bytes;
-  h.used_centi_total = h.used_centi_min = h.used_centi_max = used;
-  h.density_total = h.density_min = h.density_max = density;
-  h.lifetime_density_total = h.lifetime_density_min = h.lifetime_density_max = lifetime_density;
-  h.byte_us_total = assay_scaled_ratio(o->size, lifetime, 1);
-  h.cold_byte_us_total = assay_scaled_ratio(o->size - o->touched_bytes, lifetime, 1);
-  h.temporary_count = o->temporary;
-  h.migrated_cpu = o->alloc_cpu != o->free_cpu;
-  h.first_alloc_us = h.last_alloc_us = o->alloc_us;
-  h.first_free_us = h.last_free_us = o->free_us;
-  h.first_alloc_cpu = h.last_alloc_cpu = o->alloc_cpu;
-  h.first_free_cpu = h.last_free_cpu = o->free_cpu;
+  assay_hib_add(&h, o);
   return h;
 }
 

@@ -6,8 +6,8 @@
 // with the same pc and rbp. If the words of all frames outside it are as they were, the rest of the way is known. If
 // one has changed, the way is unwound on from there.
 //
-// Of a stack of more than a few hundred frames, which is a recursion, only the innermost, the outermost and some between
-// are compared: what another round of the recursion would change there is folded away.
+// Of a stack of more than a hundred frames only the innermost, those of the folded path and some between are compared: a
+// change between two frames of the path is another round of a recursion, which is folded away.
 //
 // Refused: to mark frames by changing their return addresses, as stack barriers do (the program's own unwinders
 // would see it); to trust the outer frames unseen (a function called twice from one place in main leaves the same
@@ -27,13 +27,15 @@ namespace assay {
 namespace {
 
 constexpr uint32_t kChains = 64;
-// Frames that are compared: all of the innermost and of the outermost, every so-manieth between them.
-constexpr uint32_t kInner = 128, kBase = 64, kStride = 64;
+// Frames that are compared: all of a stack of kWhole; of a deeper one the kInner innermost, those of the folded path, and
+// one at each doubling of the distance.
+constexpr uint32_t kWhole = 96, kInner = 32;
+constexpr uint32_t kBase = 64; // outermost frames that are kept when a very deep stack loses its middle
 
 struct {
   CallChain *chains;
   uint32_t generation;
-  bool taken[kChains];
+  uint32_t taken_by[kChains]; // threads; 0: none
 } constinit pool = {};
 
 uint64_t mix(uint64_t hash, uint64_t pc) {
@@ -41,8 +43,8 @@ uint64_t mix(uint64_t hash, uint64_t pc) {
   return hash ^ hash >> 29;
 }
 
-uint64_t bit_of(uint64_t function) {
-  return 1ULL << ((function * 0x9e3779b97f4a7c15ULL) >> 58);
+uint32_t slot_of(uint64_t function, uint32_t slots) {
+  return (uint32_t)((function * 0x9e3779b97f4a7c15ULL) >> 40) % slots;
 }
 
 bool holds(const LeftFrame &f) {
@@ -55,27 +57,38 @@ bool holds(const LeftFrame &f) {
 void CallChain::begin(uint64_t end) {
   end_ = end;
   generation_ = __atomic_load_n(&pool.generation, __ATOMIC_RELAXED);
-  count_ = gap_ = 0;
+  pop_to(0);
+  gap_ = 0;
   cut_ = false;
+}
+
+void CallChain::clear() {
+  end_ = 0;
+  count_ = 0;
+  for (uint16_t &slot : newest_)
+    slot = 0;
 }
 
 // Are the frames below this number as they were? Else the innermost one that is not.
 bool CallChain::is_unchanged(uint32_t below, uint32_t &changed) const {
-  const uint32_t inner = below > kInner + kBase ? below - kInner : 0;
+  const uint32_t inner = below > kWhole ? below - kInner : 0;
   uint32_t i = below;
   while (i > inner && holds(frames_[i - 1].left))
     i--;
-  if (inner && i == inner) {
-    while (i > kBase && holds(frames_[i - 1].left))
-      i = i > kBase + kStride ? i - kStride : kBase;
-    if (i == kBase)
-      while (i > 0 && holds(frames_[i - 1].left))
-        i--;
-  }
   if (i == 0)
     return true;
-  for (i = below; holds(frames_[i - 1].left);)
-    i--;
+  if (i == inner) {
+    uint16_t on_path = (uint16_t)(below - 1);
+    while (on_path != kNoFrame && holds(frames_[on_path].left))
+      on_path = frames_[on_path].outer;
+    uint32_t distance = 2 * kInner;
+    while (distance < below && holds(frames_[below - distance].left))
+      distance *= 2;
+    if (on_path == kNoFrame && distance >= below)
+      return true;
+    for (i = inner; holds(frames_[i - 1].left);)
+      i--;
+  }
   changed = i - 1;
   return false;
 }
@@ -89,21 +102,26 @@ uint32_t CallChain::unchanged_base(uint64_t above) const {
   return base;
 }
 
+// The frame of this function on the innermost frame's path. A function has one at most, its newest, because each took
+// the place of the one before.
+uint16_t CallChain::find_on_path(uint64_t function) const {
+  uint16_t i = newest_[slot_of(function, kSlots)];
+  while (i && frames_[i - 1].function != function)
+    i = frames_[i - 1].replaced_newest;
+  if (!i || frames_[i - 1].depth > innermost().depth || path_[frames_[i - 1].depth] != i - 1)
+    return kNoFrame;
+  return (uint16_t)(i - 1);
+}
+
 void CallChain::push(const LeftFrame &left, uint64_t function) {
-  ChainFrame &f = frames_[count_];
-  const uint64_t bit = bit_of(function);
-  uint16_t outer = count_ ? (uint16_t)(count_ - 1) : kNoFrame, levels = 1;
-  if (count_ && runtime.options.fold_recursion && frames_[outer].seen & bit) {
-    // Which of the two next ones it is, is often chance: no branch depends on it.
-    uint16_t second = frames_[outer].outer == kNoFrame ? outer : frames_[outer].outer;
-    uint16_t i = frames_[outer].function == function ? outer : second;
-    while (i != kNoFrame && frames_[i].function != function)
-      i = frames_[i].outer;
-    if (i != kNoFrame) {
-      levels = (uint16_t)(frames_[i].levels + 1);
-      outer = frames_[i].outer;
+  const uint16_t number = (uint16_t)count_;
+  ChainFrame &f = frames_[number];
+  uint16_t outer = number ? (uint16_t)(number - 1) : kNoFrame, levels = 1;
+  if (number && runtime.options.fold_recursion)
+    if (uint16_t same = find_on_path(function); same != kNoFrame) {
+      levels = (uint16_t)(frames_[same].levels + 1);
+      outer = frames_[same].outer;
     }
-  }
   f.left = left;
   f.function = function;
   f.outer = outer;
@@ -111,16 +129,28 @@ void CallChain::push(const LeftFrame &left, uint64_t function) {
   if (outer == kNoFrame) {
     f.depth = 1;
     f.hash = mix(0, left.pc);
-    f.seen = bit;
-    f.deepest = (uint16_t)count_;
+    f.deepest = number;
   } else {
     const ChainFrame &o = frames_[outer];
     f.depth = (uint16_t)(o.depth + 1);
     f.hash = mix(o.hash, left.pc);
-    f.seen = o.seen | bit;
-    f.deepest = levels >= frames_[o.deepest].levels ? (uint16_t)count_ : o.deepest;
+    f.deepest = levels >= frames_[o.deepest].levels ? number : o.deepest;
   }
+  uint16_t &newest = newest_[slot_of(function, kSlots)];
+  f.replaced_on_path = path_[f.depth];
+  f.replaced_newest = newest;
+  path_[f.depth] = number;
+  newest = (uint16_t)(number + 1);
   count_++;
+}
+
+// Leaves all but so many of the outermost frames.
+void CallChain::pop_to(uint32_t count) {
+  while (count_ > count) {
+    const ChainFrame &f = frames_[--count_];
+    path_[f.depth] = f.replaced_on_path;
+    newest_[slot_of(f.function, kSlots)] = f.replaced_newest;
+  }
 }
 
 void CallChain::push_fresh(uint32_t count) {
@@ -131,7 +161,7 @@ void CallChain::push_fresh(uint32_t count) {
 // Makes room in the chain of a very deep stack: between the outermost frames and the inner ones.
 void CallChain::drop_middle(uint32_t fresh) {
   uint32_t keep = fresh < kMost / 2 ? kMost / 2 - fresh : 0, end = count_;
-  count_ = count_ < kBase ? count_ : kBase;
+  pop_to(count_ < kBase ? count_ : kBase);
   uint32_t from = end - count_ > keep ? end - keep : count_;
   gap_ = count_;
   for (uint32_t i = from; i < end; i++)
@@ -175,7 +205,7 @@ void CallChain::update(const void *frame) {
       }
     }
     if (fresh == kMost / 2) {
-      count_ = unchanged_base(left.at);
+      pop_to(unchanged_base(left.at));
       gap_ = count_;
       cut_ = count_ == 0;
       push_fresh(fresh);
@@ -187,7 +217,7 @@ void CallChain::update(const void *frame) {
     rsp = left.at;
     rbp = left.rbp;
   }
-  count_ = known;
+  pop_to(known);
   if (count_ <= gap_)
     gap_ = 0;
   if (count_ + fresh > kMost)
@@ -216,16 +246,20 @@ uint64_t CallChain::levels() const {
 
 // A thread is not interrupted by another user of its chain: handlers that come now are not recorded (Busy).
 TakenChain::TakenChain() : number_(0) {
-  uint32_t thread = thread_number();
-  if (thread != kMainThread)
-    do
-      number_ = 1 + thread++ % (kChains - 1);
-    while (__atomic_test_and_set(&pool.taken[number_], __ATOMIC_ACQUIRE));
+  const uint32_t thread = thread_number();
+  if (thread != kMainThread) {
+    uint32_t next = thread, nobody;
+    do {
+      number_ = 1 + next++ % (kChains - 1);
+      nobody = 0;
+    } while (!__atomic_compare_exchange_n(&pool.taken_by[number_], &nobody, thread, false,
+                                          __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
+  }
   chain_ = &pool.chains[number_];
 }
 
 TakenChain::~TakenChain() {
-  __atomic_clear(&pool.taken[number_], __ATOMIC_RELEASE); // a plain store
+  __atomic_store_n(&pool.taken_by[number_], 0, __ATOMIC_RELEASE);
 }
 
 bool create_call_chains() {
@@ -238,9 +272,14 @@ void invalidate_call_chains() {
   __atomic_fetch_add(&pool.generation, 1, __ATOMIC_RELAXED);
 }
 
+// What another thread was about to change is not consistent. What this thread was about to change, before a handler
+// that forks came, stays its own.
 void reset_call_chains_in_child() {
-  for (bool &taken : pool.taken)
-    taken = false;
+  for (uint32_t i = 0; i < kChains; i++)
+    if (pool.taken_by[i] && pool.taken_by[i] != thread_number()) {
+      pool.chains[i].clear();
+      pool.taken_by[i] = 0;
+    }
 }
 
 } // namespace assay

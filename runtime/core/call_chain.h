@@ -19,12 +19,14 @@ struct ChainFrame {
   LeftFrame left;    // left.pc is a return address in this frame's function
   uint64_t function; // where the function begins
   uint64_t hash;     // of the folded path from the outermost frame to this one
-  uint64_t
-      seen; // a bit for each function of that path, by hash: most that are not in it are told apart
-  uint16_t outer;   // next frame of that path; kNoFrame at its end
-  uint16_t depth;   // frames of that path
-  uint16_t levels;  // how often the function is there in its recursion
-  uint16_t deepest; // the frame of that path with the most levels
+  uint16_t outer;    // next frame of that path; kNoFrame at its end
+  uint16_t depth;    // frames of that path
+  uint16_t levels;   // how often the function is there in its recursion
+  uint16_t deepest;  // the frame of that path with the most levels
+  // What this frame took the place of, for when it is left: of the path at this depth, and of the newest frame of
+  // functions with this hash.
+  uint16_t replaced_on_path;
+  uint16_t replaced_newest;
 };
 static_assert(sizeof(ChainFrame) == 64, "a cache line");
 constexpr uint16_t kNoFrame = 0xffff;
@@ -38,6 +40,9 @@ public:
   // stack that the thread is running on. Inside a Busy section.
   void update(const void *frame);
 
+  // Forgets all frames, also those of a chain that was left in the middle of an update.
+  void clear();
+
   bool is_empty() const { return count_ == 0; }
   const ChainFrame &innermost() const { return frames_[count_ - 1]; }
   const ChainFrame &frame(uint32_t number) const { return frames_[number]; }
@@ -50,6 +55,8 @@ public:
 
 private:
   void begin(uint64_t end);
+  uint16_t find_on_path(uint64_t function) const;
+  void pop_to(uint32_t count);
   bool is_unchanged(uint32_t below, uint32_t &changed) const;
   uint32_t unchanged_base(uint64_t above) const;
   void push(const LeftFrame &left, uint64_t function);
@@ -62,6 +69,10 @@ private:
   uint32_t gap_; // frames are missing outside this one; 0: none
   bool cut_;
   ChainFrame frames_[kMost]; // the outermost first
+  // Is a function on the innermost frame's path, and where? One load says so, mostly.
+  static constexpr uint32_t kSlots = 2048;
+  uint16_t path_[kMost + 1]; // by depth: the frame of that path
+  uint16_t newest_[kSlots];  // by hash of the function: the newest frame, from 1; 0: none
   struct Fresh {
     LeftFrame left;
     uint64_t function;

@@ -123,8 +123,13 @@ uint32_t StackDepot::find(const Table &table, const Path &path) {
 
 uint32_t StackDepot::find_or_add(const CallChain &chain, Path path, uint32_t type,
                                  uint32_t origin) {
-  if (uint32_t known = find(*__atomic_load_n(&table_, __ATOMIC_ACQUIRE), path))
+  const Table &table = *__atomic_load_n(&table_, __ATOMIC_ACQUIRE);
+  if (uint32_t known = find(table, path))
     return known;
+  // A new path, mostly, where so many are there that it must be joined with those of the same inner frames.
+  if (uint32_t depth = kept_frames(end()); depth < path.depth)
+    if (uint32_t known = find(table, path_of(chain, depth, type, origin)))
+      return known;
   Locked locked(lock_);
   if (uint32_t known = find(*table_, path))
     return known;

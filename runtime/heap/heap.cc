@@ -162,9 +162,8 @@ void on_free(const Free &f) {
   Counts counts = counts_of(f.block, f.header, true);
   AssayObject o = object_of(f.header, counts, f.when);
   o.temporary = f.temporary;
-  AssayHib hib = assay_hib_of(&o);
   take_live(f.header.context, f.header.size, 1);
-  heap.freed.add(f.header.context, hib, o.size, hib.lifetime_us_total);
+  heap.freed.add(f.header.context, o);
   if (f.context)
     add_free_place(f.header.context, f.context, o.size);
 }
@@ -184,9 +183,7 @@ void walk_one(const void *block, const ChunkHeader &h) {
   if (has_shadow(block, h.size))
     watch_counters(block, h.size);
   Counts counts = counts_of(block, h, false);
-  AssayObject o = object_of(h, counts, {heap.walk_began_us, h.cpu});
-  AssayHib hib = assay_hib_of(&o);
-  heap.live.add(h.context, hib, o.size, hib.lifetime_us_total);
+  heap.live.add(h.context, object_of(h, counts, {heap.walk_began_us, h.cpu}));
   heap.walked_objects++;
   heap.walked_bytes += h.size;
 }

@@ -55,10 +55,11 @@ template <typename F> void HibTable::in_set_of(uint32_t context, F f) {
   f(find(locks_[index], entries_ + index * ways_, context));
 }
 
-void HibTable::add(uint32_t context, const AssayHib &object, uint64_t size, uint64_t lifetime_us) {
+void HibTable::add(uint32_t context, const AssayObject &object) {
+  uint64_t lifetime_us = object.free_us > object.alloc_us ? object.free_us - object.alloc_us : 0;
   in_set_of(context, [&](HibEntry *e) {
-    assay_hib_join(&e->hib, &object, 1);
-    e->histograms.size[assay_histogram_bucket(size)]++;
+    assay_hib_add(&e->hib, &object);
+    e->histograms.size[assay_histogram_bucket(object.size)]++;
     e->histograms.lifetime_us[assay_histogram_bucket(lifetime_us)]++;
   });
 }

@@ -26,8 +26,8 @@ public:
   // into the profile. False when there is no memory.
   bool create(uint64_t sets, uint64_t ways, Write write);
 
-  // Joins one object to its context. Thread-safe.
-  void add(uint32_t context, const AssayHib &object, uint64_t size, uint64_t lifetime_us);
+  // Adds one object to its context. Thread-safe.
+  void add(uint32_t context, const AssayObject &object);
   // Joins facts that are not an object (reallocs).
   void add_facts(uint32_t context, const AssayHib &facts);
 

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <random>
 
 using profile::merge;
 using profile::Profile;
@@ -20,6 +21,40 @@ uint64_t objects(const Profile &p) {
   for (const auto &context : p.heap)
     sum += context.freed.alloc_count + context.live.alloc_count;
   return sum;
+}
+
+// The runtime adds objects one by one, compaction and the tools join blocks: they must agree, wherever a run is cut.
+TEST(Hib, AddingObjectsIsJoiningTheirBlocks) {
+  std::mt19937_64 random(7);
+  auto upto = [&](uint64_t most) { return random() % (most + 1); };
+  for (int round = 0; round < 2000; round++) {
+    AssayHib added, joined, block;
+    assay_hib_clear(&added);
+    assay_hib_clear(&joined);
+    assay_hib_clear(&block);
+    for (uint64_t n = upto(12); n > 0; n--) {
+      AssayObject o = {};
+      o.size = upto(3) ? upto(5000) : random();
+      o.reads = upto(2) * upto(1000);
+      o.writes = upto(2) * upto(1000);
+      o.alloc_us = upto(1000);
+      o.free_us = o.alloc_us + upto(1) * upto(1000);
+      o.blocks_spanned = upto(40);
+      o.blocks_touched = o.blocks_spanned ? upto(o.blocks_spanned) : 0;
+      o.touched_bytes = upto(o.size);
+      o.alloc_cpu = (uint32_t)upto(1);
+      o.free_cpu = (uint32_t)upto(1);
+      o.temporary = (uint32_t)upto(1);
+      assay_hib_add(&added, &o);
+      assay_hib_add(&block, &o);
+      if (upto(2) == 0 || n == 1) {
+        assay_hib_join(&joined, &block, 1);
+        assay_hib_clear(&block);
+      }
+    }
+#define ASSAY_HIB(type, name, merge, unit) EXPECT_EQ(added.name, joined.name) << #name;
+#include "abi/hib.def"
+  }
 }
 
 TEST(Merge, ReadOfWrittenIsTheSame) {
