@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/auxv.h>
 #include <sys/personality.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -99,7 +100,10 @@ ChildStatus run_child(const std::vector<std::string> &command, const ChildSettin
 
 std::filesystem::path own_folder() {
   std::error_code error;
-  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) // no /proc
+    own = std::filesystem::canonical((const char *)getauxval(AT_EXECFN), error);
+  return own.parent_path();
 }
 
 std::filesystem::path installed_folder() {

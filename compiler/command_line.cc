@@ -428,7 +428,8 @@ std::vector<std::string> clang_arguments(const CommandLine &line,
     out.insert(out.end(), line.rest.begin(), line.rest.end());
     return out;
   }
-  out.push_back("-g");
+  // What follows a variable from store to store takes gigabytes for functions with thousands of checks.
+  add(out, {"-g", "-Xclang", "-fexperimental-assignment-tracking=disabled"});
   if (line.links)
     out.push_back("-Wl,--build-id");
   if (!line.sanitizes)

@@ -2,6 +2,7 @@
 // clang++, and by two more LLVM's archiver. It finds its installation relative to itself, rewrites the command line and becomes
 // clang; it never looks at what clang does, so that everything clang can do works.
 
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <array>
@@ -29,6 +30,8 @@ std::string own_folder() {
   std::array<char, 4096> path;
   ssize_t n = readlink("/proc/self/exe", path.data(), path.size());
   std::string whole(path.data(), n > 0 ? (size_t)n : 0);
+  if (n <= 0 && realpath((const char *)getauxval(AT_EXECFN), path.data())) // no /proc
+    whole = path.data();
   return whole.substr(0, whole.rfind('/'));
 }
 

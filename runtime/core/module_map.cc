@@ -126,7 +126,12 @@ void ModuleMap::refresh() {
   bool any = false;
   for (; maps.next(line); any = true)
     note_mapping(line.start, line.offset, line.path, seen);
-  for (uint32_t i = 0; any && i < count_; i++) // no line at all: /proc is not there
+  if (!any) { // /proc is not there
+    if (!count_ && !__atomic_exchange_n(&said_unreadable_, true, __ATOMIC_RELAXED))
+      count_loss_quietly(ASSAY_LOSS_no_maps, 1);
+    return;
+  }
+  for (uint32_t i = 0; i < count_; i++)
     if (!seen[i])
       modules_[i].unloaded = true;
 }

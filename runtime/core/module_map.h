@@ -43,6 +43,7 @@ private:
   void note_mapping(uint64_t start, uint64_t offset, const char *path, uint8_t *seen);
   Module *modules_ = nullptr;
   uint32_t count_ = 0;
+  bool said_unreadable_ = false;
   mutable SpinLock lock_;
 };
 
