@@ -3,6 +3,7 @@
 // are skipped by size.
 //
 //   AssaySite  AssaySiteType  name bytes, zero-padded to 8
+//   AssaySite  AssaySiteUnit  uint32_t modes[mode_count], zero-padded to 8  source bytes, zero-padded to 8
 //
 // A type's id is the low 32 bits of a 64-bit hash of its name and layout: 32 bits fit the chunk
 // header, and the 64 travel with the name, so that two types with equal ids are told apart by
@@ -14,11 +15,13 @@
 #define ASSAY_SITES_SECTION "assay_sites"
 
 enum {
-  ASSAY_SITE_TYPE = 1, // a type that is allocated somewhere
-  ASSAY_SITE_UNIT = 2, // an instrumented unit; see AssaySiteType
+  ASSAY_SITE_TYPE = 1,     // a type that is allocated somewhere
+  ASSAY_SITE_OLD_UNIT = 2, // in files of version 2 and before: see AssaySiteType
+  ASSAY_SITE_UNIT = 3,     // an instrumented translation unit
 };
 
-// What the units of a program must agree on: how they count accesses to the heap.
+// The mode of the heap tool (-fassay-heap=): how accesses are counted. What the units of a program must agree on is
+// the layout.
 enum AssayCounters {
   ASSAY_COUNTERS_HALVES = 0,   // 64 bytes of program: 32 bits of reads, 32 bits of writes
   ASSAY_COUNTERS_TOTAL = 1,    // 64 bytes of program: 64 bits of accesses; shown as reads
@@ -29,8 +32,8 @@ enum AssayCounters {
   ASSAY_COUNTERS_DYNAMIC = 16, // the base of the shadow is read from __assay_counters_base
 };
 
-// How the units of a program mark lines that were touched (working set). They must agree, but for
-// ASSAY_LINES_ACCESSES.
+// The mode of the working set tool (-fassay-workingset=): how lines that were touched are marked. The units of a
+// program must agree on the form.
 enum AssayLines {
   ASSAY_LINES_BYTES = 0,    // 64 bytes of program: 1 byte, the newest of eight snapshots on top
   ASSAY_LINES_BITS = 1,     // 64 bytes of program: 1 bit
@@ -54,9 +57,15 @@ typedef struct AssaySite {
 } AssaySite;
 
 typedef struct AssaySiteType {
-  uint64_t hash; // low 32 bits: the type id. Of a unit: its tools (abi/tools.def); 0 is heap
-  uint64_t size; // sizeof, in bytes; 0 if unknown. Of a unit: enum AssayCounters in the low 32
+  uint64_t hash; // low 32 bits: the type id. Of an old unit: its tools (abi/tools.h)
+  uint64_t size; // sizeof, in bytes; 0 if unknown. Of an old unit: enum AssayCounters in the low 32
                  // bits, enum AssayLines in the high ones
   uint32_t name_length; // bytes of the name that follow
   uint32_t reserved;    // zero
 } AssaySiteType;
+
+typedef struct AssaySiteUnit {
+  uint64_t tools;         // abi/tools.h
+  uint32_t mode_count;    // modes that follow, one for each bit of a set of tools from bit 0 on
+  uint32_t source_length; // bytes of the source's path that follow
+} AssaySiteUnit;

@@ -7,7 +7,7 @@
 // tests/format/.
 #pragma once
 
-#define ASSAY_ABI_VERSION 2
+#define ASSAY_ABI_VERSION 3
 
 #define ASSAY_CONCAT_(a, b) a##b
 #define ASSAY_CONCAT(a, b) ASSAY_CONCAT_(a, b)

@@ -79,7 +79,7 @@ std::string stable_id(const HeapContextRow &row) {
 
 // A module that was built for another tool alone counts no accesses.
 bool counts(const profile::Module &module) {
-  return measured(module, tool::heap);
+  return measured(module, ASSAY_TOOL_heap);
 }
 
 bool allocated_by_instrumented(const profile::Profile &profile, profile::StackId stack) {

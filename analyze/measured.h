@@ -1,6 +1,7 @@
 // What a profile was measured with.
 #pragma once
 
+#include "abi/tools.h"
 #include "profile/profile.h"
 
 #include <algorithm>
@@ -8,16 +9,10 @@
 
 namespace analyze {
 
-namespace tool {
-#define ASSAY_TOOL(name, bit, question) constexpr uint64_t name = uint64_t{1} << bit;
-#include "abi/tools.def"
-} // namespace tool
-
-// Whether a process of the profile was built with this tool. Files without a word on it are the heap's.
+// Whether a process of the profile was built with this tool (ASSAY_TOOL_NAME).
 inline bool measured(const profile::Profile &profile, uint64_t tool) {
-  return std::any_of(profile.processes.begin(), profile.processes.end(), [&](auto &process) {
-    return (process.tools ? process.tools : tool::heap) & tool;
-  });
+  return std::any_of(profile.processes.begin(), profile.processes.end(),
+                     [&](auto &process) { return assay_tools_or_default(process.tools) & tool; });
 }
 
 // Whether any unit of the module was built for this tool. Where its units are not known, all that was
@@ -25,9 +20,8 @@ inline bool measured(const profile::Profile &profile, uint64_t tool) {
 inline bool measured(const profile::Module &module, uint64_t tool) {
   return module.instrumented &&
          (module.units.empty() ||
-          std::any_of(module.units.begin(), module.units.end(), [&](const profile::Unit &unit) {
-            return (unit.tools ? unit.tools : tool::heap) & tool;
-          }));
+          std::any_of(module.units.begin(), module.units.end(),
+                      [&](const profile::Unit &unit) { return unit.tools & tool; }));
 }
 
 } // namespace analyze

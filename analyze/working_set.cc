@@ -358,7 +358,7 @@ std::vector<WorkingSetResult> working_sets(const profile::Profile &profile, imag
 }
 
 std::string why_no_working_sets(const profile::Profile &profile) {
-  if (measured(profile, tool::workingset))
+  if (measured(profile, ASSAY_TOOL_workingset))
     return "no snapshot of the working set is in this profile, because the run ended without a "
            "dump "
            "before the first one was written; let it end normally, or write sooner with "

@@ -64,7 +64,7 @@ struct Report {
          const analyze::Wrappers &wrappers) {
     profile::Profile profile = profile::read(files);
     image::Symbols symbols = image::open(analyze::module_files(profile));
-    has_heap = analyze::measured(profile, analyze::tool::heap);
+    has_heap = analyze::measured(profile, ASSAY_TOOL_heap);
     heap = analyze::heap(profile, symbols, {"", {}, wrappers});
     document = report::heap_document(heap, 0, "");
     if (with_working_set) {

@@ -34,7 +34,7 @@ Side side_of(const std::string &which, const std::string &filter,
              const analyze::Wrappers &wrappers) {
   profile::Profile profile = profile::read(profile::find_profiles({which}));
   image::Symbols symbols = image::open(analyze::module_files(profile));
-  Side side{analyze::measured(profile, analyze::tool::heap),
+  Side side{analyze::measured(profile, ASSAY_TOOL_heap),
             analyze::heap(profile, symbols, {filter, {}, wrappers}),
             {},
             wrappers};

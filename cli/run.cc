@@ -121,7 +121,7 @@ void summarize(const std::vector<std::string> &files, const std::string &run_fol
   profile::Profile profile = profile::read(files);
   std::string text;
   std::vector<const char *> answers; // commands that have one
-  if (analyze::measured(profile, analyze::tool::heap)) {
+  if (analyze::measured(profile, ASSAY_TOOL_heap)) {
     analyze::HeapSums totals = analyze::heap_totals(profile);
     uint64_t peak = analyze::peak_live_bytes(profile);
     text += fmt::format("assay: {} allocations of {}, {} accesses, peak {} live\n",
@@ -131,7 +131,7 @@ void summarize(const std::vector<std::string> &files, const std::string &run_fol
                         base::format_bytes(double(peak)));
     answers.push_back("heap");
   }
-  if (analyze::measured(profile, analyze::tool::workingset)) {
+  if (analyze::measured(profile, ASSAY_TOOL_workingset)) {
     size_t snapshots = 0;
     for (const profile::Process &process : profile.processes)
       snapshots += process.working_set ? process.working_set->snapshots.size() : 0;

@@ -19,11 +19,11 @@ namespace {
 void say_what_is_there(const AssayControl &now, const std::string &path) {
   profile::Profile profile = profile::read({path});
   std::string text;
-  if (analyze::measured(profile, analyze::tool::heap))
+  if (analyze::measured(profile, ASSAY_TOOL_heap))
     text += fmt::format(
         "{} allocations so far, {} live, peak {}; ", base::format_count(double(now.allocations)),
         base::format_bytes(double(now.live_bytes)), base::format_bytes(double(now.peak_bytes)));
-  if (analyze::measured(profile, analyze::tool::workingset)) {
+  if (analyze::measured(profile, ASSAY_TOOL_workingset)) {
     size_t snapshots = 0;
     for (const profile::Process &process : profile.processes)
       snapshots += process.working_set ? process.working_set->snapshots.size() : 0;

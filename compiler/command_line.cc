@@ -4,7 +4,9 @@
 
 #include "compiler/command_line.h"
 
-#include "abi/sites.h"
+#include "abi/tools.h"
+#include "compiler/tool_flags.h"
+#include "compiler/words.h"
 
 #include <algorithm>
 #include <fstream>
@@ -31,79 +33,29 @@ bool is_one_of(std::string_view s, std::initializer_list<std::string_view> list)
 
 std::string tool_names(uint64_t tools = ~0ULL, const char *between = ", ") {
   std::string names;
-#define ASSAY_TOOL(name, bit, question)                                                            \
-  if (tools & (1ULL << bit))                                                                       \
-    names += std::string(names.empty() ? "" : between) + #name;
-#include "abi/tools.def"
+  for (const ToolFlags *tool : tool_flags())
+    if (tools & tool->tool)
+      names += std::string(names.empty() ? "" : between) + tool->name;
   return names;
 }
 
-// Calls f(word) for each of a list with commas.
-template <typename F> void each_word(std::string_view list, F f) {
-  while (!list.empty()) {
-    size_t comma = std::min(list.find(','), list.size());
-    f(list.substr(0, comma));
-    list.remove_prefix(std::min(comma + 1, list.size()));
-  }
+const ToolFlags *find_tool(std::string_view name) {
+  auto tools = tool_flags();
+  auto found = std::find_if(tools.begin(), tools.end(),
+                            [&](const ToolFlags *tool) { return name == tool->name; });
+  return found == tools.end() ? nullptr : *found;
 }
 
 uint64_t read_tools(std::string_view list) {
   uint64_t tools = 0;
   each_word(list, [&](std::string_view word) {
-    uint64_t bit = 0;
-#define ASSAY_TOOL(name, number, question)                                                         \
-  if (word == #name)                                                                               \
-    bit = 1ULL << number;
-#include "abi/tools.def"
-    if (!bit)
+    const ToolFlags *tool = find_tool(word);
+    if (!tool)
       refuse("-fassay=" + std::string(word) + ": no such tool in this version; there is " +
              tool_names());
-    tools |= bit;
+    tools |= tool->tool;
   });
   return tools;
-}
-
-struct Way {
-  const char *word;
-  uint32_t bit;
-};
-constexpr Way kCounterWays[] = {{"lines", 0},
-                                {"total", ASSAY_COUNTERS_TOTAL},
-                                {"fine", ASSAY_COUNTERS_FINE},
-                                {"globals", ASSAY_COUNTERS_GLOBALS},
-                                {"stack", ASSAY_COUNTERS_STACK}};
-constexpr Way kLineWays[] = {{"byte", 0},
-                             {"bit", ASSAY_LINES_BITS},
-                             {"half", ASSAY_LINES_HALF},
-                             {"accesses", ASSAY_LINES_ACCESSES}};
-
-// The sum of the words' bits; `what` they are ways to do. Of the bits in `layout` only one may be asked for,
-// by the second or the third way.
-uint32_t read_ways(std::string_view list, const std::string &flag, const char *what,
-                   std::span<const Way> ways, uint32_t layout) {
-  uint32_t sum = 0;
-  each_word(list, [&](std::string_view word) {
-    auto known =
-        std::find_if(ways.begin(), ways.end(), [&](const Way &w) { return word == w.word; });
-    if (known == ways.end()) {
-      std::string all;
-      for (const Way &way : ways)
-        all += std::string(all.empty() ? "" : ", ") + way.word;
-      refuse(flag + std::string(word) + ": no such way to " + what + "; there is " + all);
-    }
-    sum |= known->bit;
-  });
-  if ((sum & layout) == layout)
-    refuse(flag + ways[1].word + "," + ways[2].word + ": the two exclude each other; choose one");
-  return sum;
-}
-
-uint32_t read_counters(std::string_view list) {
-  return read_ways(list, "-fassay-heap=", "count", kCounterWays, ASSAY_COUNTERS_LAYOUT);
-}
-
-uint32_t read_lines(std::string_view list) {
-  return read_ways(list, "-fassay-workingset=", "mark lines", kLineWays, ASSAY_LINES_FORM);
 }
 
 // An archive of a well-known allocator: the program's malloc will be that one.
@@ -248,36 +200,44 @@ private:
     return path;
   }
 
+  // -fassay-NAME=LIST.
+  bool read_mode(const std::string &a) {
+    size_t equals = a.find('=');
+    if (!starts_with(a, "-fassay-") || equals == std::string::npos)
+      return false;
+    const ToolFlags *tool = find_tool(std::string_view(a).substr(8, equals - 8));
+    if (!tool)
+      return false;
+    uint32_t &mode = line_.modes[tool->name];
+    mode = (mode & tool->dynamic_bit) | read_tool_mode(*tool, a.substr(equals + 1));
+    return true;
+  }
+
   bool read_ours(const std::string &a) {
     auto value = [&](std::string_view flag) { return a.substr(flag.size()); };
     if (a == "--help-assay")
       line_.help = true;
     else if (a == "-fassay")
-      line_.tools = read_tools("heap");
+      line_.tools = ASSAY_DEFAULT_TOOLS;
     else if (starts_with(a, "-fassay="))
       line_.tools = read_tools(value("-fassay="));
     else if (a == "-fno-assay")
       line_.tools = 0;
     else if (a == "-fheapprof")
-      line_.tools |= read_tools("heap");
+      line_.tools |= ASSAY_TOOL_heap;
     else if (starts_with(a, "-fheapprof="))
-      line_.tools |= read_tools("heap"), line_.dir = value("-fheapprof=");
+      line_.tools |= ASSAY_TOOL_heap, line_.dir = value("-fheapprof=");
     else if (a == "-fassay-naive")
       line_.naive = true;
     else if (a == "-fassay-exact")
       line_.exact = true;
     else if (a == "-fassay-precise-stacks")
       line_.precise_stacks = true;
-    else if (starts_with(a, "-fassay-heap="))
-      line_.counters =
-          (line_.counters & ASSAY_COUNTERS_DYNAMIC) | read_counters(value("-fassay-heap="));
-    else if (starts_with(a, "-fassay-workingset="))
-      line_.lines = (line_.lines & ASSAY_LINES_DYNAMIC) | read_lines(value("-fassay-workingset="));
-    else if (a == "-fassay-shadow=fixed")
-      line_.counters &= ~(uint32_t)ASSAY_COUNTERS_DYNAMIC,
-          line_.lines &= ~(uint32_t)ASSAY_LINES_DYNAMIC;
-    else if (a == "-fassay-shadow=dynamic")
-      line_.counters |= ASSAY_COUNTERS_DYNAMIC, line_.lines |= ASSAY_LINES_DYNAMIC;
+    else if (a == "-fassay-shadow=fixed" || a == "-fassay-shadow=dynamic")
+      for (const ToolFlags *tool : tool_flags()) {
+        uint32_t &mode = line_.modes[tool->name];
+        mode = (mode & ~tool->dynamic_bit) | (a.ends_with("fixed") ? 0 : tool->dynamic_bit);
+      }
     else if (starts_with(a, "-fassay-shadow="))
       refuse(a + ": no such place; there is fixed and dynamic");
     else if (a == "-fassay-wrap")
@@ -286,10 +246,12 @@ private:
       line_.shared_runtime = true;
     else if (starts_with(a, "-fassay-ignorelist="))
       line_.ignore_lists.push_back(readable(value("-fassay-ignorelist=")));
+    else if (read_mode(a))
+      return true;
     else if (starts_with(a, "-fassay-"))
       refuse(a + ": unknown flag; --help-assay lists those there are");
     else if (a == "-fsanitize=efficiency-working-set")
-      line_.tools |= read_tools("workingset");
+      line_.tools |= ASSAY_TOOL_workingset;
     else if (starts_with(a, "-fsanitize=efficiency-"))
       refuse(a + ": no such tool in this version; there is " + tool_names());
     else
@@ -411,7 +373,7 @@ void add_runtime(const CommandLine &line, const Installation &installation,
 
 CommandLine read_command_line(const std::vector<std::string> &arguments) {
   CommandLine line;
-  line.tools = read_tools("heap");
+  line.tools = ASSAY_DEFAULT_TOOLS;
   Reader reader(line);
   reader.read(arguments, true);
   reader.finish();
@@ -435,13 +397,12 @@ std::vector<std::string> clang_arguments(const CommandLine &line,
   if (!line.sanitizes)
     out.push_back("-fsanitize=alloc-token");
   add(out, {"-D__ASSAY__=1"});
-#define ASSAY_TOOL(name, bit, question)                                                            \
-  if (line.tools & (1ULL << bit)) {                                                                \
-    std::string macro = "-D__ASSAY_" #name "__=1";                                                 \
-    std::transform(macro.begin() + 2, macro.end(), macro.begin() + 2, ::toupper);                  \
-    out.push_back(macro);                                                                          \
-  }
-#include "abi/tools.def"
+  for (const ToolFlags *tool : tool_flags())
+    if (line.tools & tool->tool) {
+      std::string name = tool->name;
+      std::transform(name.begin(), name.end(), name.begin(), ::toupper);
+      out.push_back("-D__ASSAY_" + name + "__=1");
+    }
   out.push_back("--end-no-unused-arguments");
   // After a bare -- everything is an input, so our flags come before it.
   auto inputs = std::find(line.rest.begin(), line.rest.end(), "--");
@@ -467,10 +428,9 @@ std::vector<std::string> clang_arguments(const CommandLine &line,
       tell("-assay-naive");
     if (line.exact)
       tell("-assay-exact");
-    if (line.counters)
-      tell("-assay-counters=" + std::to_string(line.counters));
-    if (line.lines)
-      tell("-assay-lines=" + std::to_string(line.lines));
+    for (const auto &[tool, mode] : line.modes)
+      if (mode)
+        tell("-assay-" + tool + "=" + std::to_string(mode));
     tell("-assay-tools=" + std::to_string(line.tools));
     if (!line.dir.empty())
       tell("-assay-dir=" + line.dir);
@@ -490,13 +450,14 @@ std::string flags_help() {
   constexpr const char *NONE = nullptr;
   std::ostringstream out;
   out << "assay-cc and assay-c++ take every argument of clang-22, and:\n";
-#define ASSAY_FLAG(spelling, argument, help)                                                       \
-  {                                                                                                \
-    const char *value = argument;                                                                  \
-    std::string left = std::string("  ") + spelling + (value ? std::string("=") + value : "");     \
-    out << left << std::string(left.size() < 30 ? 30 - left.size() : 1, ' ') << help << '\n';      \
-  }
+  auto list = [&](const std::string &spelling, const char *value, const char *help) {
+    std::string left = "  " + spelling + (value ? std::string("=") + value : "");
+    out << left << std::string(left.size() < 30 ? 30 - left.size() : 1, ' ') << help << '\n';
+  };
+#define ASSAY_FLAG(spelling, argument, help) list(spelling, argument, help);
 #include "compiler/flags.def"
+  for (const ToolFlags *tool : tool_flags())
+    list(std::string("-fassay-") + tool->name, "MODE,…", tool->help);
   return out.str();
 }
 

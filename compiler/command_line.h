@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,16 +16,15 @@ struct Installation {
 
 struct CommandLine {
   bool help = false;
-  uint64_t tools = 0; // set of abi/tools.def; 0: as plain clang
+  uint64_t tools = 0; // set of abi/tools.h; 0: as plain clang
   std::string dir;    // of -fheapprof=DIR
   std::vector<std::string> ignore_lists;
   bool naive = false;
   bool exact = false;
   bool precise_stacks = false;
-  uint32_t counters = 0;         // a sum of enum AssayCounters
-  uint32_t lines = 0;            // a sum of enum AssayLines
-  bool plus_plus = false;        // called as assay-c++
-  bool is_static = false;        // -static or -static-pie
+  std::map<std::string, uint32_t> modes; // of tools, by name: bits of abi/sites.h
+  bool plus_plus = false;                // called as assay-c++
+  bool is_static = false;                // -static or -static-pie
   bool own_malloc = false;       // asked by -fassay-wrap, or an allocator's archive is linked
   bool shared_runtime = false;   // the runtime is a shared library
   bool links = false;            // an executable or a shared object comes out

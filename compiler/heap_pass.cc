@@ -15,15 +15,15 @@
 //
 // Source: heap-profiler.txt, "Compiler" ("aggressively coalescing counter updates").
 
-#include "compiler/heap_pass.h"
-
 #include "abi/sites.h"
 #include "compiler/access.h"
 #include "compiler/called_accesses.h"
 #include "compiler/counting.h"
 #include "compiler/places.h"
+#include "compiler/tool_pass.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Analysis/MemoryBuiltins.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
@@ -31,7 +31,7 @@
 
 using namespace llvm;
 
-namespace assay::compiler {
+namespace assay::compiler::heap {
 namespace {
 
 // Accesses of one place.
@@ -55,11 +55,11 @@ constexpr size_t kMostBetweenCalls = 128;
 
 class HeapInstrumenter {
 public:
-  HeapInstrumenter(Function &function, const HeapOptions &options, const TargetLibraryInfo &library)
+  HeapInstrumenter(Function &function, const ToolRequest &options, const TargetLibraryInfo &library)
       : function_(function), module_(*function.getParent()), layout_(function.getDataLayout()),
-        options_(options), interest_{(options.counters & ASSAY_COUNTERS_GLOBALS) != 0,
-                                     (options.counters & ASSAY_COUNTERS_STACK) != 0},
-        library_(library), counting_(function, options.counters, options.exact) {}
+        options_(options), interest_{(options.mode & ASSAY_COUNTERS_GLOBALS) != 0,
+                                     (options.mode & ASSAY_COUNTERS_STACK) != 0},
+        library_(library), counting_(function, options.mode, options.exact) {}
 
   bool run() {
     for (BasicBlock &block : function_)
@@ -214,7 +214,7 @@ private:
   Function &function_;
   Module &module_;
   const DataLayout &layout_;
-  const HeapOptions &options_;
+  const ToolRequest &options_;
   const Interest interest_;
   const TargetLibraryInfo &library_;
   Counting counting_;
@@ -224,8 +224,7 @@ private:
   CalledAccesses called_;
 };
 
-} // namespace
-
+// Gives each global variable of the module blocks of its own.
 void align_globals(Module &module) {
   for (GlobalVariable &global : module.globals()) {
     if (global.isDeclarationForLinker() || global.isThreadLocal() || global.hasSection() ||
@@ -239,9 +238,21 @@ void align_globals(Module &module) {
   }
 }
 
-bool instrument_heap(Function &function, const HeapOptions &options,
-                     const TargetLibraryInfo &library) {
-  return HeapInstrumenter(function, options, library).run();
-}
+} // namespace
 
-} // namespace assay::compiler
+extern const ToolPass pass;
+const ToolPass pass = {
+    .name = "heap",
+    .prepare =
+        [](Module &module, const ToolRequest &request) {
+          if (request.mode & ASSAY_COUNTERS_GLOBALS)
+            align_globals(module);
+        },
+    .instrument =
+        [](Function &function, const ToolRequest &request, FunctionAnalysisManager &analyses) {
+          HeapInstrumenter(function, request, analyses.getResult<TargetLibraryAnalysis>(function))
+              .run();
+        },
+};
+
+} // namespace assay::compiler::heap

@@ -22,7 +22,7 @@
 
 using namespace llvm;
 
-namespace assay::compiler {
+namespace assay::compiler::workingset {
 namespace {
 
 Value *is_new(IRBuilder<> &builder, Value *marks) {
@@ -31,9 +31,9 @@ Value *is_new(IRBuilder<> &builder, Value *marks) {
 
 } // namespace
 
-LineMarks::LineMarks(Function &function, const WorkingSetOptions &options)
+LineMarks::LineMarks(Function &function, const ToolRequest &options)
     : function_(function), module_(*function.getParent()), options_(options),
-      form_(assay_line_form(options.lines)) {}
+      form_(assay_line_form(options.mode)) {}
 
 void LineMarks::mark(const Look &look) {
   BuilderAfter builder(*look.after);
@@ -190,7 +190,7 @@ MDNode *LineMarks::unlikely() const {
 
 // The base of the shadow, where it is not a constant.
 Value *LineMarks::base() {
-  if (!base_ && options_.lines & ASSAY_LINES_DYNAMIC)
+  if (!base_ && options_.mode & ASSAY_LINES_DYNAMIC)
     base_ = load_at_entry(function_, "__assay_lines_base");
   return base_;
 }
@@ -204,4 +204,4 @@ void LineMarks::call_keeping_registers(IRBuilder<> &builder, StringRef name,
   call->setCallingConv(CallingConv::PreserveMost);
 }
 
-} // namespace assay::compiler
+} // namespace assay::compiler::workingset

@@ -5,15 +5,15 @@
 #include "abi/line_form.h"
 #include "compiler/access.h"
 #include "compiler/looks.h"
-#include "compiler/workingset_pass.h"
+#include "compiler/tool_pass.h"
 #include "llvm/IR/IRBuilder.h"
 
-namespace assay::compiler {
+namespace assay::compiler::workingset {
 
 // In one function. The code comes right behind the instruction that touches.
 class LineMarks {
 public:
-  LineMarks(llvm::Function &function, const WorkingSetOptions &options);
+  LineMarks(llvm::Function &function, const ToolRequest &options);
 
   void mark(const Look &look);
   // Ranges of one length.
@@ -43,9 +43,9 @@ private:
 
   llvm::Function &function_;
   llvm::Module &module_;
-  const WorkingSetOptions &options_;
+  const ToolRequest &options_;
   const AssayLineForm form_;
   llvm::Value *base_ = nullptr;
 };
 
-} // namespace assay::compiler
+} // namespace assay::compiler::workingset

@@ -6,20 +6,27 @@
 //
 // Under LTO the instrumentation happens before the link, once: the module flag `assay` says so.
 
-#include "abi/sites.h"
+#include "abi/tools.h"
 #include "abi/version.h"
 #include "compiler/access.h"
 #include "compiler/allocations.h"
-#include "compiler/heap_pass.h"
 #include "compiler/module_init.h"
 #include "compiler/sites.h"
 #include "compiler/tags.h"
-#include "compiler/workingset_pass.h"
+#include "compiler/tool_pass.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Plugins/PassPlugin.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/SpecialCaseList.h"
 #include "llvm/Support/VirtualFileSystem.h"
+
+namespace assay::compiler {
+#define ASSAY_TOOL(name, bit, is_default, question)                                                \
+  namespace name {                                                                                 \
+  extern const ToolPass pass;                                                                      \
+  }
+#include "abi/tools.def"
+} // namespace assay::compiler
 
 using namespace llvm;
 using namespace assay::compiler;
@@ -28,10 +35,12 @@ namespace {
 
 cl::opt<bool> naive("assay-naive", cl::desc("count each access by itself"));
 cl::opt<bool> exact("assay-exact", cl::desc("count by atomic updates"));
-cl::opt<uint32_t> counters("assay-counters", cl::desc("a sum of enum AssayCounters"));
-cl::opt<uint32_t> lines("assay-lines", cl::desc("a sum of enum AssayLines"));
 cl::opt<uint32_t> tools("assay-tools", cl::desc("a set of tools, bits of abi/tools.def"),
-                        cl::init(1));
+                        cl::init(ASSAY_DEFAULT_TOOLS));
+#define ASSAY_TOOL(name, bit, is_default, question)                                                \
+  cl::opt<uint32_t> name##_mode("assay-" #name, cl::desc("mode of the tool, bits of "              \
+                                                         "abi/sites.h"));
+#include "abi/tools.def"
 cl::opt<std::string> dir("assay-dir", cl::desc("default place of profiles"));
 cl::list<std::string> ignore_lists("assay-ignorelist",
                                    cl::desc("files of functions and sources to leave alone"));
@@ -44,15 +53,31 @@ struct TagPass : PassInfoMixin<TagPass> {
   static bool isRequired() { return true; }
 };
 
-// Which tools a unit is built for.
-bool wants(uint32_t bit) {
-  return (tools & (1U << bit)) != 0;
-}
-#define ASSAY_TOOL(name, bit, question)                                                            \
-  bool wants_##name() {                                                                            \
-    return wants(bit);                                                                             \
-  }
+struct WantedTool {
+  const ToolPass *pass;
+  ToolRequest request;
+};
+
+// The tools that the unit is built for.
+SmallVector<WantedTool> wanted_tools() {
+  SmallVector<WantedTool> wanted;
+#define ASSAY_TOOL(name, bit, is_default, question)                                                \
+  if (tools & ASSAY_TOOL_##name)                                                                   \
+    wanted.push_back({&name::pass, {.mode = name##_mode, .naive = naive, .exact = exact}});
 #include "abi/tools.def"
+  return wanted;
+}
+
+// The mode of each tool, by bit.
+SmallVector<uint32_t> tool_modes() {
+  SmallVector<uint32_t> modes;
+#define ASSAY_TOOL(name, bit, is_default, question)                                                \
+  if (modes.size() <= bit)                                                                         \
+    modes.resize(bit + 1);                                                                         \
+  modes[bit] = name##_mode;
+#include "abi/tools.def"
+  return modes;
+}
 
 class InstrumentPass : public PassInfoMixin<InstrumentPass> {
 public:
@@ -78,38 +103,31 @@ public:
     };
     auto &functions = analyses.getResult<FunctionAnalysisManagerModuleProxy>(module).getManager();
     Sites sites(module);
-    sites.add_unit(module.getSourceFileName(), {tools, counters, lines});
-    if (counters & ASSAY_COUNTERS_GLOBALS)
-      align_globals(module);
+    sites.add_unit(module.getSourceFileName(), tools, tool_modes());
+    const SmallVector<WantedTool> wanted = wanted_tools();
+    for (const WantedTool &tool : wanted)
+      tool.pass->prepare(module, tool.request);
     for (Function &function : module)
-      if (interesting(function))
-        instrument(function, functions, sites,
-                   {.heap = wants_heap() && !is_ignored("heap", function),
-                    .workingset = wants_workingset() && !is_ignored("workingset", function)});
+      if (interesting(function)) {
+        SmallVector<WantedTool> here;
+        copy_if(wanted, std::back_inserter(here),
+                [&](const WantedTool &tool) { return !is_ignored(tool.pass->name, function); });
+        if (!here.empty())
+          instrument(function, functions, sites, here);
+      }
     add_module_init(module, dir);
     return PreservedAnalyses::none();
   }
   static bool isRequired() { return true; }
 
 private:
-  struct Tools {
-    bool heap, workingset;
-  };
-
   static void instrument(Function &function, FunctionAnalysisManager &analyses, Sites &sites,
-                         Tools wanted) {
-    if (!wanted.heap && !wanted.workingset)
-      return;
-    auto &library = analyses.getResult<TargetLibraryAnalysis>(function);
+                         ArrayRef<WantedTool> wanted) {
     instrument_allocations(function, sites);
-    if (wanted.heap)
-      instrument_heap(function, {.naive = naive, .exact = exact, .counters = counters}, library);
-    if (!wanted.workingset)
-      return;
-    analyses.invalidate(function, PreservedAnalyses::none()); // of code as it was
-    instrument_workingset(function, {.naive = naive, .lines = lines},
-                          analyses.getResult<TargetLibraryAnalysis>(function),
-                          analyses.getResult<ScalarEvolutionAnalysis>(function));
+    for (const WantedTool &tool : wanted) {
+      analyses.invalidate(function, PreservedAnalyses::none()); // of the code as it was
+      tool.pass->instrument(function, tool.request, analyses);
+    }
   }
 };
 

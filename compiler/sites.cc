@@ -14,13 +14,18 @@ using namespace llvm;
 
 namespace assay::compiler {
 
-void Sites::add(uint32_t kind, uint64_t hash, uint64_t size, StringRef name, StringRef comdat) {
-  AssaySite site = {
-      kind, (uint32_t)(sizeof(AssaySite) + sizeof(AssaySiteType) + alignTo(name.size(), 8))};
-  AssaySiteType type = {hash, size, (uint32_t)name.size(), 0};
-  std::string bytes(reinterpret_cast<char *>(&site), sizeof site);
-  bytes.append(reinterpret_cast<char *>(&type), sizeof type).append(name);
-  bytes.resize(site.size, '\0');
+static StringRef bytes_of(const auto &value) {
+  return {reinterpret_cast<const char *>(&value), sizeof value};
+}
+
+static void pad(std::string &bytes) {
+  bytes.resize(alignTo(bytes.size(), 8), '\0');
+}
+
+void Sites::add(uint32_t kind, StringRef body, StringRef comdat) {
+  AssaySite site = {kind, (uint32_t)alignTo(sizeof site + body.size(), 8)};
+  std::string bytes = (bytes_of(site) + body).str();
+  pad(bytes);
   Constant *data = ConstantDataArray::getString(module_.getContext(), bytes, /*AddNull=*/false);
   bool shared = !comdat.empty();
   auto *variable =
@@ -43,12 +48,19 @@ uint32_t Sites::type_id(const TaggedType &type) {
     hash |= 1;
   std::string comdat = "__assay_type_" + utohexstr(hash, /*LowerCase=*/true);
   if (!module_.getNamedGlobal(comdat))
-    add(ASSAY_SITE_TYPE, hash, type.size, type.name, comdat);
+    add(ASSAY_SITE_TYPE,
+        (bytes_of(AssaySiteType{hash, type.size, (uint32_t)type.name.size(), 0}) + type.name).str(),
+        comdat);
   return (uint32_t)hash;
 }
 
-void Sites::add_unit(StringRef name, const UnitFacts &facts) {
-  add(ASSAY_SITE_UNIT, facts.tools, (uint64_t)facts.lines << 32 | facts.counters, name, {});
+void Sites::add_unit(StringRef source, uint64_t tools, ArrayRef<uint32_t> modes) {
+  std::string body =
+      bytes_of(AssaySiteUnit{tools, (uint32_t)modes.size(), (uint32_t)source.size()}).str();
+  for (uint32_t mode : modes)
+    body += bytes_of(mode);
+  pad(body);
+  add(ASSAY_SITE_UNIT, body + source.str(), {});
 }
 
 } // namespace assay::compiler

@@ -5,25 +5,18 @@
 
 namespace assay::compiler {
 
-// How a translation unit is instrumented.
-struct UnitFacts {
-  uint32_t tools;    // bits of abi/tools.def
-  uint32_t counters; // a sum of enum AssayCounters
-  uint32_t lines;    // a sum of enum AssayLines
-};
-
 class Sites {
 public:
   explicit Sites(llvm::Module &module) : module_(module) {}
 
   // The id of the type, which from now on is described in the section.
   uint32_t type_id(const TaggedType &type);
-  // Names the translation unit; every instrumented one has such an entry.
-  void add_unit(llvm::StringRef name, const UnitFacts &facts);
+  // Names the translation unit and says how it is instrumented; every instrumented one has such an entry.
+  // `modes` has one for each bit of a set of tools.
+  void add_unit(llvm::StringRef source, uint64_t tools, llvm::ArrayRef<uint32_t> modes);
 
 private:
-  void add(uint32_t kind, uint64_t hash, uint64_t size, llvm::StringRef name,
-           llvm::StringRef comdat);
+  void add(uint32_t kind, llvm::StringRef body, llvm::StringRef comdat);
   llvm::Module &module_;
 };
 

@@ -1,32 +1,33 @@
 // What a function touches is collected, block by block, before anything is put in.
 
-#include "compiler/workingset_pass.h"
-
 #include "abi/sites.h"
 #include "compiler/access.h"
 #include "compiler/called_accesses.h"
 #include "compiler/line_marks.h"
 #include "compiler/looks.h"
+#include "compiler/tool_pass.h"
 #include "llvm/ADT/PostOrderIterator.h"
+#include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 
 using namespace llvm;
 
-namespace assay::compiler {
+namespace assay::compiler::workingset {
 namespace {
 
 constexpr Interest kEverything = {.globals = true, .stack = true};
 
 class WorkingSetInstrumenter {
 public:
-  WorkingSetInstrumenter(Function &function, const WorkingSetOptions &options,
+  WorkingSetInstrumenter(Function &function, const ToolRequest &options,
                          const TargetLibraryInfo &library, ScalarEvolution &evolution)
       : function_(function), layout_(function.getDataLayout()), options_(options),
-        form_(assay_line_form(options.lines)), library_(library),
+        form_(assay_line_form(options.mode)), library_(library),
         looks_(evolution, {form_.line_bytes, options.naive,
                            // with a clock of accesses, a snapshot ends at the end of a block
-                           !options.naive && !(options.lines & ASSAY_LINES_ACCESSES)}) {}
+                           !options.naive && !(options.mode & ASSAY_LINES_ACCESSES)}) {}
 
   bool run() {
     for (BasicBlock *block : ReversePostOrderTraversal<Function *>(&function_))
@@ -77,7 +78,7 @@ private:
         add(instruction, as_access(called_.ranges.back().second));
     }
     looks_.end();
-    if (accesses && options_.lines & ASSAY_LINES_ACCESSES)
+    if (accesses && options_.mode & ASSAY_LINES_ACCESSES)
       counts_.push_back({block.getTerminator(), accesses});
   }
 
@@ -87,8 +88,8 @@ private:
       return false;
     if (auto *intrinsic = dyn_cast<IntrinsicInst>(call)) // from setjmp on, anything may have been
       return intrinsic->getIntrinsicID() == Intrinsic::eh_sjlj_setjmp;
-    const Function *callee = call->getCalledFunction(); // what another tool has put in takes none
-    return !(callee && callee->getName().starts_with("__assay_heap_"));
+    const Function *callee = call->getCalledFunction(); // hooks that a tool has put in take none
+    return !(callee && callee->getName().starts_with("__assay_"));
   }
 
   bool is_short(const RangeAccess &range) const {
@@ -113,7 +114,7 @@ private:
 
   Function &function_;
   const DataLayout &layout_;
-  const WorkingSetOptions &options_;
+  const ToolRequest &options_;
   const AssayLineForm form_;
   const TargetLibraryInfo &library_;
   Looks looks_;
@@ -124,9 +125,16 @@ private:
 
 } // namespace
 
-bool instrument_workingset(Function &function, const WorkingSetOptions &options,
-                           const TargetLibraryInfo &library, ScalarEvolution &evolution) {
-  return WorkingSetInstrumenter(function, options, library, evolution).run();
-}
+extern const ToolPass pass;
+const ToolPass pass = {
+    .name = "workingset",
+    .instrument =
+        [](Function &function, const ToolRequest &request, FunctionAnalysisManager &analyses) {
+          WorkingSetInstrumenter(function, request,
+                                 analyses.getResult<TargetLibraryAnalysis>(function),
+                                 analyses.getResult<ScalarEvolutionAnalysis>(function))
+              .run();
+        },
+};
 
-} // namespace assay::compiler
+} // namespace assay::compiler::workingset

@@ -38,9 +38,9 @@ struct CodeLocation {
 
 // An instrumented translation unit.
 struct Unit {
-  std::string source;    // as the compiler was given it
-  uint64_t counters = 0; // a sum of AssayCounters (abi/sites.h); high half: of AssayLines
-  uint64_t tools = 0;    // bits of abi/tools.def; 0 is heap
+  std::string source;          // as the compiler was given it
+  std::vector<uint32_t> modes; // of tools, by bit (abi/sites.h)
+  uint64_t tools = 0;          // abi/tools.h
   friend auto operator<=>(const Unit &, const Unit &) = default;
 };
 

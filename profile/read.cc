@@ -15,6 +15,7 @@
 // A record that passes its checksum and still makes no sense is counted as `bad_record` and
 // skipped. Memory stays proportional to the file: every table entry stems from a record.
 
+#include "abi/tools.h"
 #include "base/fail.h"
 #include "profile/container.h"
 #include "profile/merge.h"
@@ -169,13 +170,18 @@ private:
       if (site.size < sizeof(AssaySite) || site.size % 8 != 0)
         base::fail("size of a site");
       auto body = reader.bytes(site.size - sizeof(AssaySite));
-      if (site.kind != ASSAY_SITE_TYPE && site.kind != ASSAY_SITE_UNIT)
-        continue;
       base::ByteReader entry(body, "site");
+      if (site.kind == ASSAY_SITE_UNIT)
+        output_.declare(module->second, read_unit(entry));
+      if (site.kind != ASSAY_SITE_TYPE && site.kind != ASSAY_SITE_OLD_UNIT)
+        continue;
       auto raw = entry.read<AssaySiteType>();
       std::string name(entry.text(raw.name_length));
-      if (site.kind == ASSAY_SITE_UNIT) {
-        output_.declare(module->second, Unit{name, raw.size, raw.hash});
+      if (site.kind == ASSAY_SITE_OLD_UNIT) {
+        output_.declare(module->second, Unit{name,
+                                             {static_cast<uint32_t>(raw.size),
+                                              static_cast<uint32_t>(raw.size >> 32)},
+                                             assay_tools_or_default(raw.hash)});
         continue;
       }
       TypeId id = output_.type({raw.hash, name, raw.size});
@@ -184,6 +190,19 @@ private:
     }
     // Only the compiler makes sites.
     output_.profile().modules[module->second.v].instrumented = true;
+  }
+
+  static Unit read_unit(base::ByteReader &entry) {
+    auto raw = entry.read<AssaySiteUnit>();
+    if (raw.mode_count > ASSAY_MAX_TOOLS)
+      base::fail("number of modes of a unit");
+    Unit unit{{}, std::vector<uint32_t>(raw.mode_count), raw.tools};
+    for (uint32_t &mode : unit.modes)
+      mode = entry.read<uint32_t>();
+    if (raw.mode_count % 2)
+      entry.read<uint32_t>();
+    unit.source = entry.text(raw.source_length);
+    return unit;
   }
 
   void take(const AssayContext &r, Bytes tail) {

@@ -8,6 +8,7 @@
 #include "profile/record_text.h"
 
 #include "abi/sites.h"
+#include "abi/tools.h"
 
 #include <cctype>
 #include <cstddef>
@@ -52,6 +53,19 @@ struct Tail {
   struct strings {};
 };
 
+std::string unit_text(base::ByteReader &entry) {
+  auto unit = entry.read<AssaySiteUnit>();
+  if (unit.mode_count > ASSAY_MAX_TOOLS)
+    base::fail("a unit of {} modes", unit.mode_count);
+  std::string modes;
+  for (uint32_t i = 0; i < unit.mode_count; i++)
+    modes += fmt::format(" {}", entry.read<uint32_t>());
+  if (unit.mode_count % 2)
+    entry.read<uint32_t>();
+  return fmt::format("unit \"{}\" tools {:#x} modes{}", escaped(entry.text(unit.source_length)),
+                     unit.tools, modes);
+}
+
 std::string sites_text(std::span<const std::byte> tail) {
   std::string text;
   base::ByteReader reader(tail, "sites");
@@ -61,14 +75,18 @@ std::string sites_text(std::span<const std::byte> tail) {
       base::fail("a site of {} bytes", site.size);
     auto body = reader.bytes(site.size - sizeof(site));
     text += text.empty() ? "" : ", ";
-    if (site.kind != ASSAY_SITE_TYPE && site.kind != ASSAY_SITE_UNIT) {
+    base::ByteReader entry(body, "site");
+    if (site.kind == ASSAY_SITE_UNIT) {
+      text += unit_text(entry);
+      continue;
+    }
+    if (site.kind != ASSAY_SITE_TYPE && site.kind != ASSAY_SITE_OLD_UNIT) {
       text += fmt::format("kind {} ({} bytes)", site.kind, site.size);
       continue;
     }
-    base::ByteReader entry(body, "site");
     auto fields = entry.read<AssaySiteType>();
     std::string name = escaped(entry.text(fields.name_length));
-    text += site.kind == ASSAY_SITE_UNIT
+    text += site.kind == ASSAY_SITE_OLD_UNIT
                 ? fmt::format("unit \"{}\" counters {}", name, fields.size)
                 : fmt::format("type {:#x} \"{}\" size {}", fields.hash, name, fields.size);
   }

@@ -143,25 +143,35 @@ private:
       std::vector<std::byte> tail;
       for (TypeId id : profile_.modules[module.v].types) {
         const Type &type = profile_.types[id.v];
-        append_site(tail, ASSAY_SITE_TYPE, type.hash, type.size, type.name);
+        append_site(tail, ASSAY_SITE_TYPE,
+                    AssaySiteType{type.hash, type.size, static_cast<uint32_t>(type.name.size()), 0},
+                    {}, type.name);
       }
       for (const Unit &unit : profile_.modules[module.v].units)
-        append_site(tail, ASSAY_SITE_UNIT, unit.tools, unit.counters, unit.source);
+        append_site(tail, ASSAY_SITE_UNIT,
+                    AssaySiteUnit{unit.tools, static_cast<uint32_t>(unit.modes.size()),
+                                  static_cast<uint32_t>(unit.source.size())},
+                    unit.modes, unit.source);
       if (!tail.empty())
         out_.record(ASSAY_RECORD_Sites, AssaySites{module_number}, tail);
     }
   }
 
-  static void append_site(std::vector<std::byte> &to, uint32_t kind, uint64_t hash, uint64_t size,
-                          const std::string &name) {
-    size_t name_bytes = (name.size() + 7) / 8 * 8;
-    AssaySite site = {
-        kind, static_cast<uint32_t>(sizeof(AssaySite) + sizeof(AssaySiteType) + name_bytes)};
-    AssaySiteType entry = {hash, size, static_cast<uint32_t>(name.size()), 0};
+  // One entry of the SITES section: its fixed part, numbers, a name; each padded to eight bytes.
+  template <class Fixed>
+  static void append_site(std::vector<std::byte> &to, uint32_t kind, const Fixed &fixed,
+                          const std::vector<uint32_t> &numbers, const std::string &name) {
+    const size_t begin = to.size();
+    auto pad = [&] { to.resize(begin + (to.size() - begin + 7) / 8 * 8); };
+    AssaySite site = {kind, 0};
     append(to, std::as_bytes(std::span(&site, 1)));
-    append(to, std::as_bytes(std::span(&entry, 1)));
+    append(to, std::as_bytes(std::span(&fixed, 1)));
+    append(to, std::as_bytes(std::span(numbers)));
+    pad();
     append(to, std::as_bytes(std::span(name)));
-    to.resize(to.size() + name_bytes - name.size());
+    pad();
+    site.size = static_cast<uint32_t>(to.size() - begin);
+    std::memcpy(to.data() + begin, &site, sizeof site);
   }
 
   uint32_t write_origin(const Origin &origin) {

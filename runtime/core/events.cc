@@ -4,7 +4,7 @@
 
 #include "runtime/core/runtime.h"
 
-#define ASSAY_TOOL(name, bit, question)                                                            \
+#define ASSAY_TOOL(name, bit, is_default, question)                                                \
   namespace assay::name {                                                                          \
   extern const Subscriber subscriber;                                                              \
   }
@@ -18,7 +18,7 @@ struct Tool {
   const Subscriber *subscriber;
 };
 constexpr Tool kTools[] = {
-#define ASSAY_TOOL(name, bit, question) {1ULL << bit, &name::subscriber},
+#define ASSAY_TOOL(name, bit, is_default, question) {1ULL << bit, &name::subscriber},
 #include "abi/tools.def"
 };
 constexpr size_t kToolCount = sizeof kTools / sizeof kTools[0];
@@ -46,6 +46,17 @@ uint64_t start_tools(uint64_t tools) {
     runtime.wants_objects |= tool.subscriber->wants_objects();
   }
   return on;
+}
+
+const Subscriber *running_tool(size_t number) {
+  return number < running_count ? running[number] : nullptr;
+}
+
+bool take_unit(uint32_t bit, uint32_t mode) {
+  for (const Tool &tool : kTools)
+    if (tool.bit == 1ULL << bit)
+      return tool.subscriber->on_unit(mode);
+  return true; // of a newer compiler
 }
 
 #define ASSAY_PUBLISH(handler, ...)                                                                \
@@ -88,6 +99,9 @@ void publish_instrumented() {
 }
 void publish_thread_start() {
   ASSAY_PUBLISH(on_thread_start)
+}
+void publish_module() {
+  ASSAY_PUBLISH(on_module)
 }
 void publish_unload(uint32_t module) {
   ASSAY_PUBLISH(on_unload, module)

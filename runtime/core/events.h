@@ -3,6 +3,8 @@
 // Subscriber in its own folder.
 #pragma once
 
+#include <stddef.h>
+
 #include "abi/records.h"
 #include "runtime/core/chunk.h"
 #include "runtime/core/clock.h"
@@ -45,9 +47,31 @@ enum class SnapshotKind {
   kFull,  // everything, live objects included
 };
 
+struct Compactor; // core/compaction.h
+
+// How a tool was compiled into the units of a program, as far as it has a shadow: its mode (abi/sites.h), of which all
+// units must agree on the bits of the layout.
+struct UnitMode {
+  uint32_t mode = 0;
+  bool is_known = false;
+  bool has_fixed_base = false; // some code expects the shadow at its fixed base
+
+  // Takes over the mode of one more unit. False if its layout is another than that of those before.
+  bool take(uint32_t more, uint32_t layout, uint32_t dynamic_bit) {
+    bool agrees = !is_known || ((mode ^ more) & layout) == 0;
+    mode |= is_known ? more & ~layout : more;
+    has_fixed_base |= !(more & dynamic_bit);
+    is_known = true;
+    return agrees;
+  }
+};
+
 // A tool of abi/tools.def. What it leaves out does nothing.
 struct Subscriber {
   const char *name;
+  // A unit of the program was compiled for it, in this mode; before start() for those of the program itself. False if
+  // the unit's shadow is laid out otherwise than that of those before.
+  bool (*on_unit)(uint32_t mode) = [](uint32_t) { return true; };
   // Before its first event. False: the tool is off (the reason was said), its events are not
   // delivered.
   bool (*start)();
@@ -70,17 +94,26 @@ struct Subscriber {
   void (*on_instrumented)() = [] {};
   // A thread has begun; on that thread, before it runs anything of the program's.
   void (*on_thread_start)() = [] {};
+  // The units of one more instrumented module were read, and the file is open.
+  void (*on_module)() = [] {};
   // A module (its number) was unloaded.
   void (*on_unload)(uint32_t module) = [](uint32_t) {};
   // The program ends: the last events are past, and the file is still open.
   void (*on_end)() = [] {};
   // In the child of a fork, before anything else runs there.
   void (*on_fork)() = [] {};
+  // The program dies of a fault. One sentence if the tool can be the cause, else null.
+  const char *(*why_fault)() = []() -> const char * { return nullptr; };
+  const Compactor *compactor = nullptr; // of its records
 };
 
 // Starts those of a set of tools (bits of abi/tools.def) that do not run yet. Returns the set of those
 // that run.
 uint64_t start_tools(uint64_t tools);
+// The running tools, from 0 on; null behind the last one.
+const Subscriber *running_tool(size_t number);
+// Tells the tool with that bit the mode of a unit, whether it runs or not.
+bool take_unit(uint32_t bit, uint32_t mode);
 
 void publish_begin();
 void publish_allocation(const Allocation &event);
@@ -94,6 +127,7 @@ uint64_t publish_tick(); // the least of the answers
 void publish_end();
 void publish_instrumented();
 void publish_thread_start();
+void publish_module();
 void publish_unload(uint32_t module);
 void publish_fork();
 

@@ -58,16 +58,10 @@ bool is_fault(int signal, const siginfo_t *info) {
                                signal == SIGFPE || signal == SIGTRAP || signal == SIGSYS);
 }
 
-// Counters are reached through the gs segment (abi/stripes.h). A program that sets its base itself faults at the next
-// access, and nobody would guess why.
 void explain_fault() {
-  constexpr int kGetGs = 0x1004; // ARCH_GET_GS
-  uint64_t base = 0;
-  if (runtime.instrumented && runtime.tools & tool_bit::heap &&
-      !sys::failed(sys::call(SYS_arch_prctl, kGetGs, (long)&base)) && base != this_thread.stripe)
-    say("the program has set the base of its gs segment, through which Assay reaches its counters, "
-        "so it faults here; "
-        "build it with -fassay=workingset, which needs no gs, or leave the segment alone");
+  for (size_t i = 0; const Subscriber *tool = running_tool(i); i++)
+    if (const char *why = tool->why_fault())
+      say(why);
 }
 
 void die_of(int signal, bool fault) {

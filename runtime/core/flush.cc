@@ -48,16 +48,10 @@ void write_options() {
   runtime.file.append(ASSAY_RECORD_Options, AssayOptions{0}, text.c_str(), text.size());
 }
 
-void write_counter_mode() {
-  if (runtime.counters)
-    runtime.file.append(ASSAY_RECORD_CounterMode, AssayCounterMode{runtime.counters});
-}
-
 void write_header(bool forked) {
   write_program(forked);
   write_machine(runtime.file);
   write_options();
-  write_counter_mode();
 }
 
 void write_sites(uint32_t module, const void *sites, uint64_t size) {
@@ -151,16 +145,11 @@ void begin_file(bool forked) {
 }
 
 void add_instrumented_module(const void *sites, uint64_t size) {
-  uint32_t counters = runtime.counters;
-  bool agreed = read_units(sites, size);
-  if (runtime.counters != counters)
-    write_counter_mode();
-  if (!agreed)
+  if (!read_units(sites, size))
     count_loss(ASSAY_LOSS_mixed_counters, 1);
   runtime.tools = start_tools(runtime.tools_wanted);
   add_sites(sites, size);
-  if (runtime.counters & ASSAY_COUNTERS_STACK)
-    note_own_stack(); // the main thread's is the first
+  publish_module();
 }
 
 void flush(SnapshotKind kind) {

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "abi/tools.h"
 #include "runtime/core/annotate.h"
 #include "runtime/core/call_chain.h"
 #include "runtime/core/clock.h"
@@ -182,7 +183,7 @@ void start(char **envp, bool instrumented) {
   runtime.start_unix_ns = sys::clock_ns(CLOCK_REALTIME);
   if (instrumented && &__start_assay_sites)
     read_units(&__start_assay_sites, (uint64_t)(&__stop_assay_sites - &__start_assay_sites));
-  runtime.tools = start_tools(runtime.tools_wanted ? runtime.tools_wanted : tool_bit::heap);
+  runtime.tools = start_tools(assay_tools_or_default(runtime.tools_wanted));
   if (!runtime.tools)
     return;
   if (!create_call_chains() || !runtime.depot.create() || !runtime.modules.create() ||

@@ -34,10 +34,6 @@ struct Runtime {
   bool wants_allocations = false; // some tool asks who allocates
   bool wants_objects = false;     // and when its objects end: they are kept, by headers or beside
   uint32_t pid = 0;               // whose memory this is: differs in a vfork child
-  uint32_t counters = 0;          // how accesses are counted: enum AssayCounters
-  uint32_t lines = 0;             // how touched lines are marked: enum AssayLines
-  bool fixed_counters = false;    // some code expects them at their fixed base
-  bool fixed_lines = false;       // the same of touched lines
   uint64_t start_unix_ns = 0;
   Options options;
   ChunkMap chunks;

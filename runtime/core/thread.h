@@ -15,11 +15,7 @@ struct Thread {
   uint32_t pending_signal; // came while busy, and would have ended the program; 0 for none
   uint64_t stack_low, stack_high; // bounds of the thread's own stack
   uint64_t other_low, other_high; // of another that it ran on last: a coroutine's, a signal stack
-  uint64_t stripe;                // gs base: how much higher this thread's counters are
-  uint64_t accesses;              // that it has said so far (working set)
-  uint64_t accesses_given;        // the piece that __assay_accesses_left counts down (working set)
   uint32_t number;                // 1 is the main one; 0: not asked for yet
-  uint32_t said_where;            // the working set's snapshot in which it recorded its stack
   const void *last_block;         // newest allocation, to tell temporaries
 };
 

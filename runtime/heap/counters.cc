@@ -69,7 +69,7 @@ struct Fine {
 
 // Calls f with the layout that the program was built for.
 template <typename F> auto with_layout(F f) {
-  uint32_t layout = runtime.counters & ASSAY_COUNTERS_LAYOUT;
+  uint32_t layout = units.mode & ASSAY_COUNTERS_LAYOUT;
   if (__builtin_expect(layout == ASSAY_COUNTERS_HALVES, 1))
     return f(Halves());
   return layout == ASSAY_COUNTERS_TOTAL ? f(Total()) : f(Fine());
@@ -180,7 +180,7 @@ template <typename Layout>
   uint64_t end = start + bytes;
   if (end <= start)
     return;
-  auto *counter = Counters<Layout>::counter(start, this_thread.stripe);
+  auto *counter = Counters<Layout>::counter(start, own_stripe);
   uint64_t block_end = (start | (Layout::kBlock - 1)) + 1;
   for (; block_end < end; block_end += Layout::kBlock) {
     Layout::count(counter++, (block_end - start + 7) / 8, how);
@@ -190,7 +190,7 @@ template <typename Layout>
 }
 
 [[gnu::always_inline]] inline void add_range(uint64_t start, uint64_t bytes, uint32_t how) {
-  if (__builtin_expect((runtime.counters & ASSAY_COUNTERS_LAYOUT) == ASSAY_COUNTERS_HALVES, 1))
+  if (__builtin_expect((units.mode & ASSAY_COUNTERS_LAYOUT) == ASSAY_COUNTERS_HALVES, 1))
     add_range<Halves>(start, bytes, how);
   else
     with_layout([&]<typename Layout>(Layout) { add_range<Layout>(start, bytes, how); });
@@ -221,8 +221,8 @@ void forget_counters() {
 }
 
 uint64_t block_bytes() {
-  return (runtime.counters & ASSAY_COUNTERS_LAYOUT) == ASSAY_COUNTERS_FINE ? Fine::kBlock
-                                                                           : ASSAY_BLOCK_BYTES;
+  return (units.mode & ASSAY_COUNTERS_LAYOUT) == ASSAY_COUNTERS_FINE ? Fine::kBlock
+                                                                     : ASSAY_BLOCK_BYTES;
 }
 
 uint64_t blocks_spanned(const void *start, uint64_t size) {
@@ -366,8 +366,7 @@ void __assay_heap_masked(const void *start, uint64_t element_bytes, uint64_t mas
       uint64_t first = (uint64_t)start + element_bytes * (uint64_t)__builtin_ctzll(mask);
       uint64_t block = first / Layout::kBlock, last = (first + element_bytes - 1) / Layout::kBlock;
       for (block = block < counted ? counted : block; block <= last; block++)
-        Layout::count(Counters<Layout>::counter(block * Layout::kBlock, assay::this_thread.stripe),
-                      1, how);
+        Layout::count(Counters<Layout>::counter(block * Layout::kBlock, own_stripe), 1, how);
       counted = block;
     }
   });

@@ -6,8 +6,11 @@
 #pragma once
 
 #include "abi/shadow.h"
+#include "runtime/core/events.h"
 
 namespace assay::heap {
+
+extern constinit UnitMode units; // a sum of enum AssayCounters
 
 // Maps the whole span of the shadow. False if the kernel refuses: then it is mapped as it is
 // touched, and nothing is recorded. Where something else lies at its fixed base, it is mapped

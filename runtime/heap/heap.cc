@@ -9,6 +9,7 @@
 #include "runtime/core/losses.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/unwind.h"
+#include "runtime/heap/compaction.h"
 #include "runtime/heap/counters.h"
 #include "runtime/heap/free_places.h"
 #include "runtime/heap/hib_table.h"
@@ -31,7 +32,8 @@ struct {
   uint64_t next_walk_us;  // a flush before that does not walk
   uint64_t next_look_us;  // at counters that may wrap
   uint64_t walked_objects, walked_bytes;
-  uint64_t fork_us; // blocks allocated before belong to the parent
+  uint64_t fork_us;      // blocks allocated before belong to the parent
+  uint32_t written_mode; // of the units, in this file
 } constinit heap = {};
 
 bool has_shadow(const void *block, uint64_t size) {
@@ -226,9 +228,9 @@ uint64_t on_tick() {
 }
 
 void on_snapshot(SnapshotKind kind) {
-  if (runtime.fixed_counters && counters_are_elsewhere()) {
+  if (units.has_fixed_base && counters_are_elsewhere()) {
     count_loss(ASSAY_LOSS_no_shadow, 1);
-    runtime.fixed_counters = false; // said
+    units.has_fixed_base = false; // said
   }
   heap.freed.write_all();
   if (runtime.options.free_stacks)
@@ -268,14 +270,27 @@ void on_instrumented() {
     count_loss(ASSAY_LOSS_no_shadow, 1);
 }
 
+void write_mode() {
+  heap.written_mode = units.mode;
+  if (units.mode)
+    runtime.file.append(ASSAY_RECORD_CounterMode, AssayCounterMode{units.mode});
+}
+
+void on_module() {
+  if (units.mode != heap.written_mode)
+    write_mode();
+  if (units.mode & ASSAY_COUNTERS_STACK)
+    note_own_stack(); // the main thread's is the first
+}
+
 void on_thread_start() {
   take_stripe();
-  if (runtime.counters & ASSAY_COUNTERS_STACK)
+  if (units.mode & ASSAY_COUNTERS_STACK)
     note_own_stack();
 }
 
 void on_unload(uint32_t module) {
-  if (runtime.counters & ASSAY_COUNTERS_GLOBALS)
+  if (units.mode & ASSAY_COUNTERS_GLOBALS)
     end_globals(module);
 }
 
@@ -293,12 +308,33 @@ void on_fork() {
     forget_free_places();
 }
 
+// Counters are reached through the gs segment (abi/stripes.h). A program that sets its base itself faults at the next
+// access, and nobody would guess why.
+const char *why_fault() {
+  constexpr int kGetGs = 0x1004; // ARCH_GET_GS
+  uint64_t base = 0;
+  if (!runtime.instrumented || sys::failed(sys::call(SYS_arch_prctl, kGetGs, (long)&base)) ||
+      base == own_stripe)
+    return nullptr;
+  return "the program has set the base of its gs segment, through which Assay reaches its "
+         "counters, "
+         "so it faults here; "
+         "build it with -fassay=workingset, which needs no gs, or leave the segment alone";
+}
+
 } // namespace
+
+constinit UnitMode units = {};
 
 extern const Subscriber subscriber;
 constinit const Subscriber subscriber = {
     .name = "heap",
+    .on_unit =
+        [](uint32_t mode) {
+          return units.take(mode, ASSAY_COUNTERS_LAYOUT, ASSAY_COUNTERS_DYNAMIC);
+        },
     .start = start,
+    .on_begin = write_mode,
     .wants_allocations = [] { return true; },
     .wants_objects = [] { return true; },
     .on_allocation = on_allocation,
@@ -310,8 +346,11 @@ constinit const Subscriber subscriber = {
     .on_tick = on_tick,
     .on_instrumented = on_instrumented,
     .on_thread_start = on_thread_start,
+    .on_module = on_module,
     .on_unload = on_unload,
     .on_fork = on_fork,
+    .why_fault = why_fault,
+    .compactor = &compactor,
 };
 
 } // namespace assay::heap

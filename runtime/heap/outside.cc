@@ -14,13 +14,13 @@ namespace {
 
 // Calls f(kind, owner, begin, end) for each range whose accesses were asked for.
 template <typename F> void each_range(F f) {
-  if (runtime.counters & ASSAY_COUNTERS_GLOBALS)
+  if (units.mode & ASSAY_COUNTERS_GLOBALS)
     for (uint32_t i = 1, end = runtime.modules.count(); i <= end; i++) {
       const Module &m = runtime.modules.get(i);
       if (m.sites && !m.unloaded)
         f(ASSAY_OUTSIDE_GLOBALS, i, m.start, m.end);
     }
-  if (runtime.counters & ASSAY_COUNTERS_STACK)
+  if (units.mode & ASSAY_COUNTERS_STACK)
     for (uint32_t i = 0; i < known_stacks(); i++) {
       StackBounds stack = known_stack(i);
       f(ASSAY_OUTSIDE_STACK, stack.thread, stack.low, stack.high);

@@ -13,6 +13,7 @@
 
 namespace assay::heap {
 
+thread_local constinit uint64_t own_stripe = 0;
 constinit uint32_t used_stripes = 1;
 
 namespace {
@@ -91,7 +92,7 @@ void take_stripe() {
   if (s >= used_stripes)
     __atomic_store_n(&used_stripes, s + 1, __ATOMIC_RELEASE);
   if (!sys::failed(sys::call(SYS_arch_prctl, kSetGs, (long)ASSAY_STRIPE(s))))
-    this_thread.stripe = ASSAY_STRIPE(s);
+    own_stripe = ASSAY_STRIPE(s);
 }
 
 void forget_stripes() {
@@ -103,7 +104,7 @@ void forget_stripes() {
   each_range(
       [](uint64_t begin, uint64_t bytes) { sys::advise((void *)begin, bytes, MADV_DONTNEED); });
   for (int s = 1; s < ASSAY_STRIPES; s++)
-    if (this_thread.stripe == ASSAY_STRIPE(s))
+    if (own_stripe == ASSAY_STRIPE(s))
       stripes.owner[s] = sys::thread_id();
 }
 

@@ -6,6 +6,9 @@
 
 namespace assay::heap {
 
+// How much higher this thread's counters are: the base of its gs segment.
+extern thread_local constinit uint64_t own_stripe __attribute__((tls_model("initial-exec")));
+
 // Gives the calling thread, which has just begun, a stripe that no living thread has, or the next in
 // turn.
 void take_stripe();

@@ -98,7 +98,7 @@ bool create_watch() {
 }
 
 bool can_wrap() {
-  return (runtime.counters & ASSAY_COUNTERS_LAYOUT) != ASSAY_COUNTERS_TOTAL;
+  return (units.mode & ASSAY_COUNTERS_LAYOUT) != ASSAY_COUNTERS_TOTAL;
 }
 
 uint64_t next_look_after(uint64_t took_us) {
@@ -138,7 +138,7 @@ void add_wrapped(const void *block, uint64_t size, Counts &counts, bool forget) 
   Locked locked(watch.lock);
   each_counter(block, size, [&](uint64_t counter) {
     if (Watched *w = find(counter, false)) {
-      bool fine = (runtime.counters & ASSAY_COUNTERS_LAYOUT) == ASSAY_COUNTERS_FINE;
+      bool fine = (units.mode & ASSAY_COUNTERS_LAYOUT) == ASSAY_COUNTERS_FINE;
       counts.reads += (uint64_t)w->wraps[0] << 32;
       (fine ? counts.reads : counts.writes) += (uint64_t)w->wraps[1] << 32;
       if (forget)

@@ -11,11 +11,18 @@
 #include "runtime/core/runtime.h"
 #include "runtime/core/syscall.h"
 #include "runtime/core/thread.h"
+#include "runtime/workingset/lines.h"
 
 thread_local constinit int64_t __assay_accesses_left = 0;
 
 namespace assay::workingset {
 namespace {
+
+// Of this thread: accesses that it has said so far, and the piece that __assay_accesses_left counts down.
+struct OwnClock {
+  uint64_t accesses, given;
+};
+thread_local constinit OwnClock own_clock __attribute__((tls_model("initial-exec"))) = {};
 
 constexpr uint64_t kPieces = 64; // of a snapshot, for each thread of several
 
@@ -39,7 +46,7 @@ void start_clock() {
                                              : ASSAY_TIME_WALL;
   if (state.unit == ASSAY_TIME_WALL && !is_word(wanted, "wall"))
     say("the option time is wall, cpu, accesses or marks; wall is taken");
-  if (state.unit == ASSAY_TIME_ACCESSES && !(runtime.lines & ASSAY_LINES_ACCESSES)) {
+  if (state.unit == ASSAY_TIME_ACCESSES && !(units.mode & ASSAY_LINES_ACCESSES)) {
     say("time=accesses needs a program built with -fassay-workingset=accesses; wall is taken");
     state.unit = ASSAY_TIME_WALL;
   }
@@ -72,26 +79,26 @@ uint64_t time_now(bool on_helper) {
 }
 
 uint64_t take_accesses() {
-  uint64_t used = (uint64_t)((int64_t)this_thread.accesses_given - __assay_accesses_left);
-  this_thread.accesses_given = 0;
+  uint64_t used = (uint64_t)((int64_t)own_clock.given - __assay_accesses_left);
+  own_clock.given = 0;
   __assay_accesses_left = 0;
-  this_thread.accesses += used;
+  own_clock.accesses += used;
   return __atomic_add_fetch(&state.accesses, used, __ATOMIC_RELAXED);
 }
 
 void give_accesses(uint64_t left) {
   if (!single_threaded()) {
     // What a thread has not said when it ends is lost: at most an eighth of its own.
-    uint64_t most = this_thread.accesses / 8 + kFirstPiece;
+    uint64_t most = own_clock.accesses / 8 + kFirstPiece;
     left = left / kPieces + 1;
     left = left < most ? left : most;
   }
-  this_thread.accesses_given = left;
+  own_clock.given = left;
   __assay_accesses_left = (int64_t)left;
 }
 
 void put_off(uint64_t accesses) {
-  this_thread.accesses_given += accesses;
+  own_clock.given += accesses;
   __assay_accesses_left += (int64_t)accesses;
 }
 
@@ -101,7 +108,7 @@ void count_mark() {
 
 void forget_clock() {
   state.accesses = state.marks = state.helper_us = 0;
-  this_thread.accesses_given = 0;
+  own_clock.given = 0;
   __assay_accesses_left = 0;
 }
 

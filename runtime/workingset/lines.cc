@@ -20,7 +20,7 @@ namespace assay::workingset {
 namespace {
 
 AssayLineForm form() {
-  return assay_line_form(runtime.lines);
+  return assay_line_form(units.mode);
 }
 
 uint64_t shadow_end(const AssayLineForm &f) {

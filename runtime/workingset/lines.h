@@ -16,9 +16,11 @@
 
 namespace assay::workingset {
 
+extern constinit UnitMode units; // a sum of enum AssayLines
+
 constexpr uint32_t kMostPlanes = 8;
 
-// Maps the shadow of the form that runtime.lines says. False if the kernel refuses: then it is mapped as
+// Maps the shadow of the form that units.mode says. False if the kernel refuses: then it is mapped as
 // it is touched, and nothing is recorded. Where something else lies at its fixed base, it is mapped
 // elsewhere, which only code with a dynamic base finds.
 bool map_lines();
@@ -40,7 +42,7 @@ void mark_lines(const void *start, uint64_t bytes);
 void mark_line(uint64_t number);
 
 inline bool is_bits() {
-  return (runtime.lines & ASSAY_LINES_FORM) == ASSAY_LINES_BITS;
+  return (units.mode & ASSAY_LINES_FORM) == ASSAY_LINES_BITS;
 }
 inline void mark_byte(volatile uint8_t *byte) {
   if (!(*byte & ASSAY_LINE_TOUCHED))
@@ -49,7 +51,7 @@ inline void mark_byte(volatile uint8_t *byte) {
 
 // Does none of them need it? At most two lines, in the form of a byte for 64 bytes.
 inline bool is_plain() {
-  return (runtime.lines & ASSAY_LINES_FORM) == 0;
+  return (units.mode & ASSAY_LINES_FORM) == 0;
 }
 inline bool are_both_marked(uint64_t first, uint64_t last) {
   const volatile uint8_t *lines = (const volatile uint8_t *)__assay_lines_base;

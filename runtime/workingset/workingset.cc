@@ -194,9 +194,9 @@ void on_realloc(const Realloc &r) {
 
 void on_snapshot(SnapshotKind) {
   Locked locked(state.lock);
-  if (runtime.fixed_lines && lines_are_elsewhere()) {
+  if (units.has_fixed_base && lines_are_elsewhere()) {
     count_loss(ASSAY_LOSS_no_shadow, 1);
-    runtime.fixed_lines = false; // said
+    units.has_fixed_base = false; // said
   }
   write_all_held();
   write_regions(state.tick);
@@ -238,9 +238,11 @@ void on_fork() {
 } // namespace
 
 constinit uint32_t snapshot_number = 1;
+thread_local constinit uint32_t said_where = 0;
+constinit UnitMode units = {};
 
 void say_where(const void *frame) {
-  this_thread.said_where = __atomic_load_n(&snapshot_number, __ATOMIC_RELAXED);
+  said_where = __atomic_load_n(&snapshot_number, __ATOMIC_RELAXED);
   if (!observed())
     return;
   Busy busy;
@@ -274,6 +276,8 @@ void pass_accesses() {
 extern const Subscriber subscriber;
 constinit const Subscriber subscriber = {
     .name = "workingset",
+    .on_unit =
+        [](uint32_t mode) { return units.take(mode, ASSAY_LINES_FORM, ASSAY_LINES_DYNAMIC); },
     .start = start,
     .on_begin = on_begin,
     .wants_allocations = [] { return state.owners; },

@@ -2,7 +2,7 @@
 ; address can tell. Alignment spares the question; neighbours from one base share it.
 ; RUN: %opt -passes=assay-instrument -S %s | FileCheck %s
 ; RUN: %opt -passes=assay-instrument -assay-naive -S %s | FileCheck --check-prefix=NAIVE %s
-; RUN: %opt -passes=assay-instrument -assay-counters=2 -S %s | FileCheck --check-prefix=FINE %s
+; RUN: %opt -passes=assay-instrument -assay-heap=2 -S %s | FileCheck --check-prefix=FINE %s
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-pc-linux-gnu"
 

@@ -140,7 +140,9 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
   process.mappings.push_back({modules[1], 0x9000, 0xa000, 0x9000, 500, std::nullopt});
   for (uint64_t unit = random() % 3; unit; unit--)
     assembler.declare(modules[unit % 2],
-                      profile::Unit{std::to_string(random() % 4) + ".c", process.counters});
+                      profile::Unit{std::to_string(random() % 4) + ".c",
+                                    std::vector<uint32_t>(seed % 4, uint32_t(process.counters)),
+                                    unit});
   std::vector<profile::TypeId> types = {profile::TypeId()};
   for (uint64_t number = 1; number < 5; number++) {
     profile::Type type = {number * 0x100000001ULL, "Type" + std::to_string(number), number * 8};

@@ -1,6 +1,7 @@
 // What the reader makes of the streams that the runtime writes: deltas, walks, peaks, several
 // processes, types told apart by module.
 
+#include "abi/tools.h"
 #include "profile/container.h"
 #include "profile/merge.h"
 #include "profile/profile.h"
@@ -341,18 +342,19 @@ TEST(Read, BlocksOutsideTheHeapAreOfTheLastCompleteWalk) {
             (profile::OutsideBlock{ASSAY_OUTSIDE_STACK, profile::ModuleId(), 1, 128, 8, 9}));
 }
 
-TEST(Read, UnitsOfAModuleSurvive) {
+TEST(Read, OldUnitsOfAModuleSurvive) {
   Stream s;
   s.program();
   s.module(1, "/bin/app", 1);
-  s.site(1, ASSAY_SITE_UNIT, 0, ASSAY_COUNTERS_TOTAL, "src/b.c");
-  s.site(1, ASSAY_SITE_UNIT, 0, ASSAY_COUNTERS_TOTAL, "src/a.c");
-  s.site(1, ASSAY_SITE_UNIT, 0, ASSAY_COUNTERS_TOTAL, "src/a.c");
+  s.site(1, ASSAY_SITE_OLD_UNIT, 0, ASSAY_COUNTERS_TOTAL, "src/b.c");
+  s.site(1, ASSAY_SITE_OLD_UNIT, 0, ASSAY_COUNTERS_TOTAL, "src/a.c");
+  s.site(1, ASSAY_SITE_OLD_UNIT, 0, ASSAY_COUNTERS_TOTAL, "src/a.c");
   s.out.record(ASSAY_RECORD_CounterMode, AssayCounterMode{ASSAY_COUNTERS_TOTAL});
   s.end();
   Profile p = profile::read_bytes(profile::write_bytes(s.read()), "again");
   ASSERT_EQ(p.modules.at(0).units.size(), 2u);
-  EXPECT_EQ(p.modules[0].units[0], (profile::Unit{"src/a.c", ASSAY_COUNTERS_TOTAL}));
+  EXPECT_EQ(p.modules[0].units[0],
+            (profile::Unit{"src/a.c", {ASSAY_COUNTERS_TOTAL, 0}, ASSAY_TOOL_heap}));
   EXPECT_TRUE(p.modules[0].instrumented);
   EXPECT_EQ(p.processes[0].counters, uint64_t{ASSAY_COUNTERS_TOTAL});
 }

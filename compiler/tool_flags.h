@@ -1,0 +1,33 @@
+// What the driver knows of a tool, and the pass too: the modes in which it can be compiled into a program. Without LLVM.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace assay::compiler {
+
+struct ToolMode {
+  const char *word; // of -fassay-NAME=WORD,…
+  uint32_t bit;     // of the tool's mode (abi/sites.h)
+};
+
+// One for each line of abi/tools.def, in the tool's own file.
+struct ToolFlags {
+  const char *name; // as in abi/tools.def
+  uint64_t tool;    // its bit
+  const char *help; // of -fassay-NAME=, for --help-assay
+  std::span<const ToolMode> modes;
+  uint32_t
+      exclusive_bits; // of these the second and the third mode have one each, and only one may be asked for
+  uint32_t dynamic_bit; // what -fassay-shadow=dynamic sets; 0: the tool has no shadow
+};
+
+// All of them, by bit.
+std::span<const ToolFlags *const> tool_flags();
+
+// The mode that -fassay-NAME=LIST asks for. Throws std::runtime_error with a sentence for unknown words, and for two
+// that exclude each other.
+uint32_t read_tool_mode(const ToolFlags &tool, const std::string &list);
+
+} // namespace assay::compiler

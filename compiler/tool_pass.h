@@ -1,0 +1,25 @@
+// What the pass knows of a tool: how it changes a module and its functions.
+#pragma once
+
+#include "llvm/IR/Function.h"
+#include "llvm/IR/PassManager.h"
+
+namespace assay::compiler {
+
+struct ToolRequest {
+  uint32_t mode = 0;  // of abi/sites.h: what the units of a program must agree on, and more
+  bool naive = false; // one update an access, as written: the oracle for every optimisation
+  bool exact = false; // atomic updates: none is lost where threads share a line
+};
+
+// One for each line of abi/tools.def, in the tool's own file. Tools run on a function in the order of tools.def: each
+// sees what those before have added, whose calls of hooks are no accesses.
+struct ToolPass {
+  const char *name;
+  // Before the functions of a module.
+  void (*prepare)(llvm::Module &module, const ToolRequest &request) = [](auto &, auto &) {};
+  void (*instrument)(llvm::Function &function, const ToolRequest &request,
+                     llvm::FunctionAnalysisManager &analyses);
+};
+
+} // namespace assay::compiler
