@@ -1,18 +1,19 @@
 // `assay diff OLD NEW`: what changed between two runs, place by place, in what both have measured.
 
-#include "analyze/heap_diff.h"
 #include "analyze/measured.h"
-#include "analyze/working_set_diff.h"
 #include "base/fail.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/tool.h"
 #include "profile/find_profiles.h"
 #include "profile/profile.h"
-#include "report/heap_diff.h"
-#include "report/working_set_diff.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
 #include <memory>
-#include <optional>
+#include <set>
 
 namespace cli {
 namespace {
@@ -24,9 +25,8 @@ struct DiffArguments {
 };
 
 struct Side {
-  bool has_heap = false;
-  analyze::HeapResult heap;
-  std::vector<analyze::WorkingSetResult> working_sets;
+  std::map<const Tool *, std::unique_ptr<ToolAnswer>> answers;
+  std::set<const Tool *> measured;
   analyze::Wrappers wrappers; // by which owners were chosen
 };
 
@@ -34,29 +34,56 @@ Side side_of(const std::string &which, const std::string &filter,
              const analyze::Wrappers &wrappers) {
   profile::Profile profile = profile::read(profile::find_profiles({which}));
   image::Symbols symbols = image::open(analyze::module_files(profile));
-  Side side{analyze::measured(profile, ASSAY_TOOL_heap),
-            analyze::heap(profile, symbols, {filter, {}, wrappers}),
-            {},
-            wrappers};
+  Side side;
+  side.wrappers = wrappers;
+  for (const Tool *tool : tools()) {
+    if (analyze::measured(profile, tool->bit))
+      side.measured.insert(tool);
+    if (auto answer = tool->answer(profile, symbols, {filter, wrappers, true}))
+      side.answers[tool] = std::move(answer);
+  }
   analyze::find_wrappers(profile, symbols, side.wrappers);
-  side.heap
-      .contexts = {}; // a diff looks at sites: two profiles of many contexts fit where one does
-  analyze::WorkingSetQuery query;
-  query.filter = filter;
-  query.wrappers = wrappers;
-  side.working_sets = analyze::working_sets(profile, symbols, query);
   return side;
 }
 
-// Of the first process of each run, which is the program that was started.
-std::optional<analyze::WorkingSetDiff> working_set_diff(const Side &older, const Side &newer) {
-  if (older.working_sets.empty() || newer.working_sets.empty())
-    return std::nullopt;
-  auto result = analyze::diff(older.working_sets.front(), newer.working_sets.front());
-  if (older.working_sets.size() > 1 || newer.working_sets.size() > 1)
-    result.notes.push_back("of several processes, the first of each run are compared");
-  return result;
-}
+// What both runs have, tool by tool, and a word on what only one has.
+struct Differences {
+  struct Row {
+    std::unique_ptr<ToolDiff> diff;
+    bool measured; // in either run; else it is the frame of the document alone
+  };
+  std::vector<Row> rows;
+  std::vector<std::string> one_sided;
+  bool same = true;
+
+  Differences(const Side &older, const Side &newer) {
+    for (const Tool *tool : tools()) {
+      auto old = older.answers.find(tool), now = newer.answers.find(tool);
+      bool has_old = old != older.answers.end(), has_new = now != newer.answers.end();
+      if (has_old && has_new) {
+        rows.push_back({old->second->diff(*now->second),
+                        older.measured.count(tool) || newer.measured.count(tool)});
+        same &= rows.back().diff->same();
+      } else if (has_old || has_new) {
+        one_sided.push_back(
+            fmt::format("only the {} run has {}", has_old ? "old" : "new", tool->subject));
+        same = false;
+      }
+    }
+  }
+
+  std::string text(unsigned top, const report::Style &style) const {
+    bool any_measured =
+        std::any_of(rows.begin(), rows.end(), [](const Row &row) { return row.measured; });
+    std::string all;
+    for (const Row &row : rows)
+      if (row.measured || !any_measured)
+        all += (all.empty() ? "" : "\n") + row.diff->text(top, style);
+    for (const std::string &word : one_sided)
+      all += "\n  " + word + "\n";
+    return all;
+  }
+};
 
 int diff(const DiffArguments &arguments) {
   const AnswerOptions &options = arguments.answer;
@@ -70,30 +97,17 @@ int diff(const DiffArguments &arguments) {
   // What only the newer run shows to be a wrapper is none of the older run's owners either.
   if (newer.wrappers.names() > older.wrappers.names())
     older = side_of(options.profiles[0], options.filter, newer.wrappers);
-  analyze::HeapDiff heap = analyze::diff(older.heap, newer.heap);
-  auto working_set = working_set_diff(older, newer);
-  bool one_only = older.working_sets.empty() != newer.working_sets.empty();
-  bool same = heap.same && (!working_set || working_set->same) && !one_only;
-  unsigned top = options.top;
+  Differences differences(older, newer);
   if (options.json()) {
-    report::Json document = report::diff_json(heap, top);
-    document["same"] = same;
-    if (working_set)
-      document["workingset"] = report::diff_json(*working_set, top);
+    report::Json document;
+    for (const Differences::Row &row : differences.rows)
+      row.diff->put(document, options.top);
+    document["same"] = differences.same;
     write_output(options.output, report::document_text(document));
   } else {
-    report::Style style = options.style();
-    std::string text;
-    if (older.has_heap || newer.has_heap || !working_set)
-      text = report::diff_text(heap, top ? top : 20, style);
-    if (working_set)
-      text += (text.empty() ? "" : "\n") + report::diff_text(*working_set, top ? top : 20, style);
-    else if (one_only)
-      text += fmt::format("\n  only the {} run has a working set\n",
-                          older.working_sets.empty() ? "new" : "old");
-    write_output(options.output, text);
+    write_output(options.output, differences.text(options.top ? options.top : 20, options.style()));
   }
-  return arguments.exit_code && !same ? 1 : 0;
+  return arguments.exit_code && !differences.same ? 1 : 0;
 }
 
 } // namespace

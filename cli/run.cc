@@ -5,12 +5,12 @@
 // program that only starts the instrumented one (a script, make) has another pid: then every folder
 // that appeared meanwhile counts.
 
-#include "analyze/heap.h"
 #include "analyze/measured.h"
 #include "base/fail.h"
 #include "base/units.h"
 #include "cli/child.h"
 #include "cli/command.h"
+#include "cli/tool.h"
 #include "profile/find_profiles.h"
 #include "profile/profile.h"
 
@@ -121,24 +121,11 @@ void summarize(const std::vector<std::string> &files, const std::string &run_fol
   profile::Profile profile = profile::read(files);
   std::string text;
   std::vector<const char *> answers; // commands that have one
-  if (analyze::measured(profile, ASSAY_TOOL_heap)) {
-    analyze::HeapSums totals = analyze::heap_totals(profile);
-    uint64_t peak = analyze::peak_live_bytes(profile);
-    text += fmt::format("assay: {} allocations of {}, {} accesses, peak {} live\n",
-                        base::format_count(double(totals.all.alloc_count)),
-                        base::format_bytes(double(totals.all.size_total)),
-                        base::format_count(double(totals.accesses())),
-                        base::format_bytes(double(peak)));
-    answers.push_back("heap");
-  }
-  if (analyze::measured(profile, ASSAY_TOOL_workingset)) {
-    size_t snapshots = 0;
-    for (const profile::Process &process : profile.processes)
-      snapshots += process.working_set ? process.working_set->snapshots.size() : 0;
-    text += fmt::format("assay: {} of the working set\n",
-                        snapshots == 1 ? "1 snapshot" : std::to_string(snapshots) + " snapshots");
-    answers.push_back("workingset");
-  }
+  for (const Tool *tool : tools())
+    if (analyze::measured(profile, tool->bit)) {
+      text += "assay: " + tool->summary(profile) + "\n";
+      answers.push_back(tool->name);
+    }
   for (const std::string &note : profile.notes)
     text += "assay: " + note + "\n";
   text += fmt::format("assay: profile of {} {} in {}\n", profile.processes.size(),

@@ -5,9 +5,9 @@
 
 #include "analyze/measured.h"
 #include "base/fail.h"
-#include "base/units.h"
 #include "cli/command.h"
 #include "cli/live_page.h"
+#include "cli/tool.h"
 #include "profile/profile.h"
 
 #include <cstdio>
@@ -19,17 +19,9 @@ namespace {
 void say_what_is_there(const AssayControl &now, const std::string &path) {
   profile::Profile profile = profile::read({path});
   std::string text;
-  if (analyze::measured(profile, ASSAY_TOOL_heap))
-    text += fmt::format(
-        "{} allocations so far, {} live, peak {}; ", base::format_count(double(now.allocations)),
-        base::format_bytes(double(now.live_bytes)), base::format_bytes(double(now.peak_bytes)));
-  if (analyze::measured(profile, ASSAY_TOOL_workingset)) {
-    size_t snapshots = 0;
-    for (const profile::Process &process : profile.processes)
-      snapshots += process.working_set ? process.working_set->snapshots.size() : 0;
-    text += fmt::format("{} of the working set so far; ",
-                        snapshots == 1 ? "1 snapshot" : std::to_string(snapshots) + " snapshots");
-  }
+  for (const Tool *tool : tools())
+    if (analyze::measured(profile, tool->bit))
+      text += tool->progress(profile, now) + "; ";
   std::fputs(fmt::format("assay: {}profile: {}\n", text, path).c_str(), stderr);
 }
 

@@ -165,11 +165,14 @@ private:
   const char *other_ = nullptr;
 };
 
-// Of the working set only owners are parts of one whole; snapshots, phases, caches are alternatives.
-bool adds_up(const std::string &path) {
-  if (path.starts_with("workingset."))
-    return path.starts_with("workingset.owners[") && path.find(".most_") == std::string::npos &&
-           !path.ends_with("_share");
+// Do the numbers of several elements add up, or are the elements alternatives?
+bool adds_up(const Document &report, const std::string &path) {
+  for (const Document::Part &part : report.parts())
+    if (part.adding_key && path.starts_with(part.key + ".") &&
+        !path.starts_with(part.key + "." + *part.adding_key + "["))
+      return false;
+  if (path.find(".most_") != std::string::npos)
+    return false;
   for (const char *ending : {"_share", ".min", ".max", "_percent", "_us"})
     if (path.ends_with(ending))
       return false;
@@ -221,7 +224,7 @@ std::vector<double> numbers_at(const Document &report, const std::string &path) 
     return {double(walk.elements().value_or(walk.found()))};
   if (walk.other())
     base::fail("'{}': this is not a number in the report, but {}", path, walk.other());
-  if (walk.numbers().size() > 1 && adds_up(path)) {
+  if (walk.numbers().size() > 1 && adds_up(report, path)) {
     double sum = 0;
     for (double n : walk.numbers())
       sum += n;

@@ -7,6 +7,7 @@
 #include "report/json.h"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -25,12 +26,16 @@ public:
   struct Part {
     std::string key;
     std::variant<Json, List> value;
+    // For conditions: the only key below whose elements are parts of a whole, so that their numbers add up. Absent: all.
+    std::optional<std::string> adding_key;
   };
 
-  void put(std::string key, Json value) { parts_.push_back({std::move(key), std::move(value)}); }
+  void put(std::string key, Json value, std::optional<std::string> adding_key = std::nullopt) {
+    parts_.push_back({std::move(key), std::move(value), std::move(adding_key)});
+  }
   // Element i is made by element(i), as often as it is asked for.
   void list(std::string key, size_t size, std::function<Json(size_t)> element) {
-    parts_.push_back({std::move(key), List{size, std::move(element)}});
+    parts_.push_back({std::move(key), List{size, std::move(element)}, {}});
   }
   const std::vector<Part> &parts() const { return parts_; }
 

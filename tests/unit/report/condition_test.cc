@@ -53,13 +53,14 @@ TEST_P(Condition, PathsLeadToNumbers) {
   EXPECT_EQ(at("contexts[~].rare"), Numbers{});
 }
 
-TEST_P(Condition, OfTheWorkingSetOnlyOwnersAddUp) {
+TEST_P(Condition, BelowSomeKeysOnlyPartsOfAWholeAddUp) {
   Document report;
   report.put("workingset",
              {{"owners",
                {{{"type", "Node"}, {"mean_bytes", 3}, {"most_bytes", 5}},
                 {{"type", "Node"}, {"mean_bytes", 4}, {"most_bytes", 6}}}},
-              {"snapshots", {{{"mark", "a"}, {"bytes", 7}}, {{"mark", "a"}, {"bytes", 8}}}}});
+              {"snapshots", {{{"mark", "a"}, {"bytes", 7}}, {{"mark", "a"}, {"bytes", 8}}}}},
+             "owners");
   auto numbers = [&](const char *path) { return report::numbers_at(report, path); };
   EXPECT_EQ(numbers("workingset.owners[Node].mean_bytes"), Numbers{7});
   EXPECT_EQ(numbers("workingset.owners[Node].most_bytes"), (Numbers{5, 6}));

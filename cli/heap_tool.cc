@@ -1,0 +1,103 @@
+#include "abi/tools.h"
+#include "analyze/heap.h"
+#include "analyze/heap_diff.h"
+#include "base/units.h"
+#include "cli/tool.h"
+#include "report/heap_diff.h"
+#include "report/heap_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace cli {
+namespace {
+
+std::string summary(const profile::Profile &profile) {
+  analyze::HeapSums totals = analyze::heap_totals(profile);
+  return fmt::format("{} allocations of {}, {} accesses, peak {} live",
+                     base::format_count(double(totals.all.alloc_count)),
+                     base::format_bytes(double(totals.all.size_total)),
+                     base::format_count(double(totals.accesses())),
+                     base::format_bytes(double(analyze::peak_live_bytes(profile))));
+}
+
+std::string progress(const profile::Profile &, const AssayControl &now) {
+  return fmt::format(
+      "{} allocations so far, {} live, peak {}", base::format_count(double(now.allocations)),
+      base::format_bytes(double(now.live_bytes)), base::format_bytes(double(now.peak_bytes)));
+}
+
+class HeapDifference : public ToolDiff {
+public:
+  explicit HeapDifference(analyze::HeapDiff diff) : diff_(std::move(diff)) {}
+  bool same() const override { return diff_.same; }
+  void put(report::Json &document, unsigned top) const override {
+    document = report::diff_json(diff_, top);
+  }
+  std::string text(unsigned top, const report::Style &style) const override {
+    return report::diff_text(diff_, top, style);
+  }
+
+private:
+  analyze::HeapDiff diff_;
+};
+
+class HeapAnswer : public ToolAnswer {
+public:
+  explicit HeapAnswer(analyze::HeapResult result) : result_(std::move(result)) {}
+
+  void put(report::Document &document) const override {
+    document = report::heap_document(result_, 0, "");
+  }
+
+  // Amounts that a program asks for, not times. Loads and stores apart, if both reports tell them apart.
+  std::vector<std::string> growth(const ToolAnswer &older) const override {
+    std::vector<std::string> paths = {"totals.alloc_count", "totals.size.total",
+                                      "totals.peak_bytes", "totals.live_bytes"};
+    if (result_.reads_apart && dynamic_cast<const HeapAnswer &>(older).result_.reads_apart)
+      paths.insert(paths.end(), {"totals.reads", "totals.writes"});
+    else
+      paths.push_back("totals.access_count.total");
+    return paths;
+  }
+
+  std::unique_ptr<ToolDiff> diff(const ToolAnswer &newer) const override {
+    return std::make_unique<HeapDifference>(
+        analyze::diff(result_, dynamic_cast<const HeapAnswer &>(newer).result_));
+  }
+
+private:
+  analyze::HeapResult result_;
+};
+
+bool has_key(const std::string &key) {
+  constexpr const char *kKeys[] = {"totals", "contexts", "sites", "types", "modules"};
+  return std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys);
+}
+
+} // namespace
+
+extern const Tool heap_tool;
+const Tool heap_tool = {
+    .name = "heap",
+    .bit = ASSAY_TOOL_heap,
+    .subject = "the heap",
+    .summary = summary,
+    .progress = progress,
+    .has_key = has_key,
+    .why_none = [](const profile::Profile &) -> std::string {
+      return "the heap was not measured in this profile; build the program with "
+             "-fassay=heap,workingset, and run it again";
+    },
+    .answer = [](const profile::Profile &profile, image::Symbols &symbols,
+                 const ToolQuery &query) -> std::unique_ptr<ToolAnswer> {
+      analyze::HeapResult result =
+          analyze::heap(profile, symbols, {query.filter, {}, query.wrappers});
+      if (query.for_diff)
+        result.contexts = {};
+      return std::make_unique<HeapAnswer>(std::move(result));
+    },
+};
+
+} // namespace cli

@@ -1,0 +1,99 @@
+#include "abi/tools.h"
+#include "analyze/working_set.h"
+#include "analyze/working_set_diff.h"
+#include "cli/tool.h"
+#include "report/working_set.h"
+#include "report/working_set_diff.h"
+
+#include <fmt/format.h>
+
+namespace cli {
+namespace {
+
+std::string count_of_snapshots(const profile::Profile &profile) {
+  size_t snapshots = 0;
+  for (const profile::Process &process : profile.processes)
+    snapshots += process.working_set ? process.working_set->snapshots.size() : 0;
+  return snapshots == 1 ? "1 snapshot" : std::to_string(snapshots) + " snapshots";
+}
+
+class WorkingSetDifference : public ToolDiff {
+public:
+  explicit WorkingSetDifference(analyze::WorkingSetDiff diff) : diff_(std::move(diff)) {}
+  bool same() const override { return diff_.same; }
+  void put(report::Json &document, unsigned top) const override {
+    document["workingset"] = report::diff_json(diff_, top);
+  }
+  std::string text(unsigned top, const report::Style &style) const override {
+    return report::diff_text(diff_, top, style);
+  }
+
+private:
+  analyze::WorkingSetDiff diff_;
+};
+
+// Of several processes the first counts, which is the program that was started.
+class WorkingSetAnswer : public ToolAnswer {
+public:
+  explicit WorkingSetAnswer(std::vector<analyze::WorkingSetResult> results)
+      : results_(std::move(results)) {}
+
+  void put(report::Document &document) const override {
+    // Snapshots, phases and caches are alternatives.
+    document.put("workingset", report::working_set_document(first(), 0), "owners");
+  }
+
+  // How much is touched at a time depends, on a clock of time, on the machine.
+  std::vector<std::string> growth(const ToolAnswer &older) const override {
+    auto counts = [](uint32_t unit) {
+      return unit == ASSAY_TIME_ACCESSES || unit == ASSAY_TIME_MARKS;
+    };
+    const analyze::WorkingSetResult &old = dynamic_cast<const WorkingSetAnswer &>(older).first();
+    if (old.unit == first().unit && counts(old.unit))
+      return {"workingset.mean_bytes", "workingset.largest_bytes", "workingset.total_bytes"};
+    return {"workingset.total_bytes"};
+  }
+
+  std::unique_ptr<ToolDiff> diff(const ToolAnswer &newer) const override {
+    const auto &other = dynamic_cast<const WorkingSetAnswer &>(newer);
+    analyze::WorkingSetDiff result = analyze::diff(first(), other.first());
+    if (results_.size() > 1 || other.results_.size() > 1)
+      result.notes.push_back("of several processes, the first of each run are compared");
+    return std::make_unique<WorkingSetDifference>(std::move(result));
+  }
+
+private:
+  const analyze::WorkingSetResult &first() const { return results_.front(); }
+  std::vector<analyze::WorkingSetResult> results_;
+};
+
+} // namespace
+
+extern const Tool workingset_tool;
+const Tool workingset_tool = {
+    .name = "workingset",
+    .bit = ASSAY_TOOL_workingset,
+    .subject = "the working set",
+    .summary =
+        [](const profile::Profile &profile) {
+          return count_of_snapshots(profile) + " of the working set";
+        },
+    .progress =
+        [](const profile::Profile &profile, const AssayControl &) {
+          return count_of_snapshots(profile) + " of the working set so far";
+        },
+    .has_key = [](const std::string &key) { return key == "workingset"; },
+    .why_none = analyze::why_no_working_sets,
+    .answer = [](const profile::Profile &profile, image::Symbols &symbols,
+                 const ToolQuery &question) -> std::unique_ptr<ToolAnswer> {
+      analyze::WorkingSetQuery query;
+      query.filter = question.filter;
+      query.wrappers = question.wrappers;
+      auto results = analyze::working_sets(profile, symbols, query);
+      if (results.empty())
+        return nullptr;
+      return std::make_unique<WorkingSetAnswer>(std::move(results));
+    },
+};
+
+} // namespace cli
