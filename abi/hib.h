@@ -143,7 +143,7 @@ static inline AssayHib assay_hib_of(const AssayObject *o) {
 // Joins `later` to `earlier`, both of one context. Exact when every object of `later` was merged
 // after every object of `earlier`; bridge = 0 leaves out the comparison of neighbours (blocks of
 // different processes have none).
-static inline void assay_hib_join(AssayHib *earlier, const AssayHib *later, int bridge) {
+static inline void assay_hib_merge(AssayHib *earlier, const AssayHib *later, int bridge) {
   if (later->alloc_count == 0 && later->realloc_count == 0)
     return;
   if (earlier->alloc_count == 0 && earlier->realloc_count == 0) {

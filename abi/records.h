@@ -41,9 +41,9 @@ enum AssayOriginKind {
   ASSAY_ORIGIN_MMAP = 2, // anonymous mmap, with the option mmap=1
 };
 
-enum AssayOutsideKind {
-  ASSAY_OUTSIDE_GLOBALS = 1,
-  ASSAY_OUTSIDE_STACK = 2,
+enum AssayNonHeapKind {
+  ASSAY_NON_HEAP_GLOBALS = 1,
+  ASSAY_NON_HEAP_STACK = 2,
 };
 
 enum AssayLossKind {

@@ -44,11 +44,11 @@ enum AssayLines {
 };
 
 // How a hook is to count.
-enum AssayHow {
-  ASSAY_HOW_READ = 0,
-  ASSAY_HOW_WRITE = 1,
-  ASSAY_HOW_ATOMIC = 2, // no update is lost to another thread (-fassay-exact)
-  ASSAY_HOW_STRING = 4, // __assay_heap_compare: a zero byte ends it too
+enum AssayAccessFlags {
+  ASSAY_ACCESS_READ = 0,
+  ASSAY_ACCESS_WRITE = 1,
+  ASSAY_ACCESS_ATOMIC = 2, // no update is lost to another thread (-fassay-exact)
+  ASSAY_ACCESS_STRING = 4, // __assay_heap_compare: a zero byte ends it too
 };
 
 typedef struct AssaySite {

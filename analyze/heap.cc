@@ -119,7 +119,7 @@ bool is_scalar(const std::string &type) {
 HeapSums sums_of(const profile::HeapContext &context) {
   HeapSums sums;
   sums.all = context.freed;
-  assay_hib_join(&sums.all, &context.live, 0);
+  assay_hib_merge(&sums.all, &context.live, 0);
   sums.live = context.live;
   for (size_t bucket = 0; bucket < ASSAY_HISTOGRAM_BUCKETS; bucket++) {
     sums.histograms.size[bucket] =
@@ -292,10 +292,10 @@ std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts
 
 // Where the types that hold the most are defined, from the debug info of instrumented modules.
 void find_layouts(std::vector<HeapGroupRow> &types, const profile::Profile &profile) {
-  constexpr size_t kMost = 64;
+  constexpr size_t kMax = 64;
   std::set<std::string> names;
   for (const HeapGroupRow &type : types)
-    if (!type.name.empty() && names.size() < kMost)
+    if (!type.name.empty() && names.size() < kMax)
       names.insert(type.name);
   for (const profile::Module &module : profile.modules) {
     bool declares = std::any_of(module.types.begin(), module.types.end(), [&](profile::TypeId id) {
@@ -461,8 +461,8 @@ void RecursionRow::add(const RecursionRow &other) {
 }
 
 void HeapSums::add(const HeapSums &other) {
-  assay_hib_join(&all, &other.all, 0);
-  assay_hib_join(&live, &other.live, 0);
+  assay_hib_merge(&all, &other.all, 0);
+  assay_hib_merge(&live, &other.live, 0);
   for (size_t bucket = 0; bucket < ASSAY_HISTOGRAM_BUCKETS; bucket++) {
     histograms.size[bucket] += other.histograms.size[bucket];
     histograms.lifetime_us[bucket] += other.histograms.lifetime_us[bucket];

@@ -6,7 +6,7 @@
 
 #include "analyze/finding.h"
 #include "analyze/frame.h"
-#include "analyze/outside.h"
+#include "analyze/non_heap.h"
 #include "analyze/ownership.h"
 #include "analyze/place.h"
 #include "analyze/suppressions.h"

@@ -47,11 +47,11 @@ double weight(const SnapshotRow &row) {
 
 // How many recorded lines are one line of the size that is asked for.
 uint64_t fold_of(const profile::WorkingSet &set, uint64_t line_bytes) {
-  constexpr uint64_t kMostBytes = 1 << 30;
+  constexpr uint64_t kMaxBytes = 1 << 30;
   if (line_bytes == 0)
     return 1;
   uint64_t fold = line_bytes / set.line_bytes;
-  if (line_bytes % set.line_bytes || !std::has_single_bit(fold) || line_bytes > kMostBytes)
+  if (line_bytes % set.line_bytes || !std::has_single_bit(fold) || line_bytes > kMaxBytes)
     base::fail("--line {}: lines of {} bytes were recorded; give {}, {}, {} and so on, up to 1GiB",
                line_bytes, set.line_bytes, set.line_bytes, 2 * set.line_bytes, 4 * set.line_bytes);
   return fold;

@@ -29,7 +29,7 @@ constexpr double kLeastOwnerShare = 0.25; // of the lines: less, and changing it
 constexpr double kReused = 0.5;           // share of lines that the snapshot before had
 constexpr double kHardlyReused = 0.2;     // the same
 constexpr double kLittleMore = 1.25;      // than a cache
-constexpr double kMostShrinking = 0.5;    // of one owner, that a person would try
+constexpr double kMaxShrinking = 0.5;    // of one owner, that a person would try
 constexpr double kMostlyNew = 0.5;        // share of touched lines
 constexpr double kCameBack = 0.05;        // the same: neither new nor of the snapshot before
 constexpr uint64_t kSmallBytes = 1 << 20; // not worth a word about streams
@@ -158,7 +158,7 @@ private:
       if ((cache.name == "TLB") != pages || needed <= cache.bytes)
         continue;
       if (double(needed) <= kLittleMore * double(cache.bytes) &&
-          to_shrink(facts, cache) <= kMostShrinking && facts.reused_share >= kReused)
+          to_shrink(facts, cache) <= kMaxShrinking && facts.reused_share >= kReused)
         return add("almost_fits", &cache, facts);
       if (!largest || cache.bytes > largest->bytes)
         largest = &cache;

@@ -144,7 +144,7 @@ std::vector<std::string> response_file(const std::string &path, int depth = 0) {
   return all;
 }
 
-bool looks_ours(const std::string &a) {
+bool is_own_flag(const std::string &a) {
   return starts_with(a, "-fassay") || starts_with(a, "-fheapprof") || a == "-fno-assay";
 }
 
@@ -159,7 +159,7 @@ public:
         continue;
       if (names_file(a)) { // stays as it is, unless clang would meet flags of ours in it
         std::vector<std::string> words = response_file(a.substr(1));
-        bool has_ours = keep && std::any_of(words.begin(), words.end(), looks_ours);
+        bool has_ours = keep && std::any_of(words.begin(), words.end(), is_own_flag);
         if (keep && !has_ours)
           line_.rest.push_back(a);
         read(words, has_ours);

@@ -38,7 +38,7 @@ template <typename Result, typename... Parameters> struct IrSignature<Result(Par
 };
 
 // Blocks of one access that are counted without a call.
-constexpr uint64_t kMostInline = 8;
+constexpr uint64_t kMaxInline = 8;
 
 FunctionType *hook_type(LLVMContext &c, StringRef wanted) {
 #define ASSAY_HOOK(name, result, parameters, meaning)                                              \
@@ -93,7 +93,7 @@ void Counting::add(IRBuilder<> &builder, Value *pointer, const Place &place, uin
                    uint32_t writes) {
   const uint64_t block = block_bytes(), blocks = place.reach / block;
   const uint64_t bytes = (uint64_t)(place.last - place.first) + 1;
-  if (blocks > kMostInline) {
+  if (blocks > kMaxInline) {
     call(builder, pointer, place, reads, writes);
     return;
   }
@@ -117,10 +117,10 @@ void Counting::call(IRBuilder<> &builder, Value *pointer, const Place &place, ui
       builder.CreateCall(hook(*function_.getParent(), "__assay_heap_masked"),
                          {pointer, builder.getInt64((uint64_t)(place.last - place.first) + 1),
                           builder.getInt64(1),
-                          builder.getInt32(how | (atomic_ ? ASSAY_HOW_ATOMIC : 0))});
+                          builder.getInt32(how | (atomic_ ? ASSAY_ACCESS_ATOMIC : 0))});
   };
-  count(reads, ASSAY_HOW_READ);
-  count(writes, ASSAY_HOW_WRITE);
+  count(reads, ASSAY_ACCESS_READ);
+  count(writes, ASSAY_ACCESS_WRITE);
 }
 
 void Counting::add_one(IRBuilder<> &builder, Value *pointer, uint32_t reads, uint32_t writes) {

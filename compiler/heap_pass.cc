@@ -46,12 +46,12 @@ struct Group {
 // Neighbours, in their order in memory.
 struct Cluster {
   SmallVector<Group, 1> groups;
-  bool calls = false; // the runtime, for the reason at kMostBetweenCalls
+  bool calls = false; // the runtime, for the reason at kMaxBetweenCalls
 };
 
 // LLVM's scheduler takes time by the square of the instructions between two calls: so long basic blocks, as
 // generators write them, have calls.
-constexpr size_t kMostBetweenCalls = 128;
+constexpr size_t kMaxBetweenCalls = 128;
 
 class HeapInstrumenter {
 public:
@@ -87,7 +87,7 @@ private:
       called_.collect(instruction, library_, interest_);
     }
     close();
-    for (size_t i = before + kMostBetweenCalls; i < clusters_.size(); i += kMostBetweenCalls)
+    for (size_t i = before + kMaxBetweenCalls; i < clusters_.size(); i += kMaxBetweenCalls)
       clusters_[i].calls = true;
   }
 
@@ -180,8 +180,8 @@ private:
   }
 
   Value *how(IRBuilder<> &builder, bool writes, uint32_t more = 0) {
-    return builder.getInt32((writes ? ASSAY_HOW_WRITE : ASSAY_HOW_READ) |
-                            (options_.exact ? ASSAY_HOW_ATOMIC : 0) | more);
+    return builder.getInt32((writes ? ASSAY_ACCESS_WRITE : ASSAY_ACCESS_READ) |
+                            (options_.exact ? ASSAY_ACCESS_ATOMIC : 0) | more);
   }
 
   void count(Instruction &instruction, const RangeAccess &range) {
@@ -196,7 +196,7 @@ private:
     if (access.other)
       builder.CreateCall(hook(module_, "__assay_heap_compare"),
                          {access.string, access.other, limit,
-                          how(builder, false, access.stops_at_zero ? ASSAY_HOW_STRING : 0)});
+                          how(builder, false, access.stops_at_zero ? ASSAY_ACCESS_STRING : 0)});
     else
       builder.CreateCall(hook(module_, "__assay_heap_string"),
                          {access.string, limit, how(builder, access.writes)});

@@ -3,8 +3,8 @@
 #include "abi/sites.h"
 #include "compiler/access.h"
 #include "compiler/called_accesses.h"
-#include "compiler/line_marks.h"
-#include "compiler/looks.h"
+#include "compiler/check_placement.h"
+#include "compiler/line_touches.h"
 #include "compiler/tool_pass.h"
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/Analysis/ScalarEvolution.h"
@@ -25,30 +25,30 @@ public:
                          const TargetLibraryInfo &library, ScalarEvolution &evolution)
       : function_(function), layout_(function.getDataLayout()), options_(options),
         form_(assay_line_form(options.mode)), library_(library),
-        looks_(evolution, {form_.line_bytes, options.naive,
-                           // with a clock of accesses, a snapshot ends at the end of a block
-                           !options.naive && !(options.mode & ASSAY_LINES_ACCESSES)}) {}
+        checks_(evolution, {form_.line_bytes, options.naive,
+                            // with a clock of accesses, a snapshot ends at the end of a block
+                            !options.naive && !(options.mode & ASSAY_LINES_ACCESSES)}) {}
 
   bool run() {
     for (BasicBlock *block : ReversePostOrderTraversal<Function *>(&function_))
       collect(*block);
-    LineMarks marks(function_, options_);
+    LineTouches marks(function_, options_);
     // Backwards: to split a block takes as long as what lies behind.
-    mark_ranges(marks);
+    touch_ranges(marks);
     for (auto &[instruction, string] : reverse(called_.strings))
       marks.mark(*instruction, string);
     for (auto &[instruction, masked] : reverse(called_.masked))
       marks.mark(*instruction, masked);
-    for (const Look &look : reverse(looks_.all()))
+    for (const Check &look : reverse(checks_.all()))
       marks.mark(look);
     for (auto &[end, accesses] : counts_)
       marks.tick(*end, accesses);
-    return !looks_.all().empty() || !called_.empty();
+    return !checks_.all().empty() || !called_.empty();
   }
 
 private:
   // What is copied, and where it goes, is of one length.
-  void mark_ranges(LineMarks &marks) {
+  void touch_ranges(LineTouches &marks) {
     for (ArrayRef left = called_.ranges; !left.empty();) {
       SmallVector<RangeAccess, 2> same;
       for (auto &[instruction, range] : reverse(left))
@@ -62,11 +62,11 @@ private:
   }
 
   void collect(BasicBlock &block) {
-    looks_.begin(block);
+    checks_.begin(block);
     uint32_t accesses = 0;
     for (Instruction &instruction : block) {
       if (takes_time(instruction))
-        looks_.pause();
+        checks_.pause();
       if (std::optional<Access> access = interesting(instruction, kEverything)) {
         add(instruction, *access);
         accesses++;
@@ -77,7 +77,7 @@ private:
            called_.ranges.pop_back())
         add(instruction, as_access(called_.ranges.back().second));
     }
-    looks_.end();
+    checks_.end();
     if (accesses && options_.mode & ASSAY_LINES_ACCESSES)
       counts_.push_back({block.getTerminator(), accesses});
   }
@@ -104,7 +104,7 @@ private:
 
   void add(Instruction &instruction, const Access &access) {
     if (access.bytes <= form_.line_bytes) {
-      looks_.add(instruction, access);
+      checks_.add(instruction, access);
       return;
     }
     Type *word = Type::getInt64Ty(function_.getContext());
@@ -117,7 +117,7 @@ private:
   const ToolRequest &options_;
   const AssayLineForm form_;
   const TargetLibraryInfo &library_;
-  Looks looks_;
+  CheckPlacement checks_;
   CalledAccesses called_;
   SmallVector<std::pair<Instruction *, uint32_t>, 16>
       counts_; // before a block's end, accesses in it

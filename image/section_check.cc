@@ -39,9 +39,9 @@ uint64_t row_size(uint32_t section_type) {
 
 // Debug info may be compressed, with its size before. LLVM allocates as much as that says.
 bool has_plausible_size(std::span<const std::byte> compressed) {
-  constexpr uint64_t kMostCompressed = 4096; // to one; deflate can do 1032
+  constexpr uint64_t kMaxCompressed = 4096; // to one; deflate can do 1032
   Table<Elf64_Chdr> header(compressed.first(std::min(compressed.size(), sizeof(Elf64_Chdr))));
-  return header.size() && header[0].ch_size / kMostCompressed <= compressed.size();
+  return header.size() && header[0].ch_size / kMaxCompressed <= compressed.size();
 }
 
 std::optional<std::string> damage(std::span<const std::byte> file) {

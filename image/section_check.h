@@ -7,7 +7,7 @@
 namespace image {
 
 // Why the file must not be given to llvm::object, as part of a sentence ("its section headers …");
-// nullopt if nothing speaks against it. Looks at headers only.
+// nullopt if nothing speaks against it. Reads headers only.
 std::optional<std::string> section_damage(const std::string &path);
 
 } // namespace image

@@ -25,7 +25,7 @@ void add_histograms(AssayHibHistograms &into, const AssayHibHistograms &other) {
 }
 
 // Places of frees are appended while assembling; equal ones become one here.
-void combine_free_places(std::vector<HeapFreedAt> &places) {
+void combine_free_sites(std::vector<HeapFreedAt> &places) {
   std::sort(places.begin(), places.end());
   size_t kept = 0;
   for (const HeapFreedAt &place : places) {
@@ -137,19 +137,19 @@ void Assembler::add(const Event &event) {
   sum.weight += event.weight;
 }
 
-void Assembler::add(const OutsideBlock &block) {
-  auto [place, is_new] = outside_.try_emplace(
-      {block.kind, block.module, block.thread, block.offset}, profile_.outside.size());
+void Assembler::add(const NonHeapBlock &block) {
+  auto [place, is_new] = non_heap_.try_emplace(
+      {block.kind, block.module, block.thread, block.offset}, profile_.non_heap.size());
   if (is_new)
-    profile_.outside.push_back({block.kind, block.module, block.thread, block.offset, 0, 0});
-  OutsideBlock &sum = profile_.outside[place->second];
+    profile_.non_heap.push_back({block.kind, block.module, block.thread, block.offset, 0, 0});
+  NonHeapBlock &sum = profile_.non_heap[place->second];
   sum.reads += block.reads;
   sum.writes += block.writes;
 }
 
-void join_heap(HeapContext &into, const HeapContext &later, int bridge) {
-  assay_hib_join(&into.freed, &later.freed, bridge);
-  assay_hib_join(&into.live, &later.live, 0);
+void merge_heap(HeapContext &into, const HeapContext &later, int bridge) {
+  assay_hib_merge(&into.freed, &later.freed, bridge);
+  assay_hib_merge(&into.live, &later.live, 0);
   add_histograms(into.freed_histograms, later.freed_histograms);
   add_histograms(into.live_histograms, later.live_histograms);
   into.peak_bytes = std::max(into.peak_bytes, later.peak_bytes);
@@ -186,12 +186,12 @@ void Assembler::add(const Profile &other) {
     for (HeapFreedAt &place : translated.freed_at)
       place.stack = stacks[place.stack.v];
     TypeId type_here = each.type.known() ? types[each.type.v] : TypeId();
-    join_heap(heap_context(stacks[each.stack.v], type_here, each.origin), translated, 0);
+    merge_heap(heap_context(stacks[each.stack.v], type_here, each.origin), translated, 0);
   }
   for (const Event &each : other.events)
     add(Event{stacks[each.stack.v], each.name, each.count, each.weight});
-  for (const OutsideBlock &each : other.outside) {
-    OutsideBlock translated = each;
+  for (const NonHeapBlock &each : other.non_heap) {
+    NonHeapBlock translated = each;
     if (each.module.known())
       translated.module = modules[each.module.v];
     add(translated);
@@ -236,7 +236,7 @@ Profile Assembler::finish() {
     renumber(context.type, types);
     for (HeapFreedAt &place : context.freed_at)
       renumber(place.stack, stacks);
-    combine_free_places(context.freed_at);
+    combine_free_sites(context.freed_at);
   }
   std::sort(p.heap.begin(), p.heap.end(), [](const HeapContext &a, const HeapContext &b) {
     return std::tie(a.stack, a.type, a.origin) < std::tie(b.stack, b.type, b.origin);
@@ -244,9 +244,9 @@ Profile Assembler::finish() {
   for (Event &event : p.events)
     renumber(event.stack, stacks);
   std::sort(p.events.begin(), p.events.end());
-  for (OutsideBlock &block : p.outside)
+  for (NonHeapBlock &block : p.non_heap)
     renumber(block.module, modules);
-  std::sort(p.outside.begin(), p.outside.end());
+  std::sort(p.non_heap.begin(), p.non_heap.end());
   for (Process &process : p.processes) {
     for (Mapping &mapping : process.mappings)
       renumber(mapping.module, modules);

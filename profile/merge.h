@@ -30,7 +30,7 @@ public:
   void declare(ModuleId module, TypeId type);
   void declare(ModuleId module, const Unit &unit);
   void add(const Event &event);
-  void add(const OutsideBlock &block);
+  void add(const NonHeapBlock &block);
 
   // Adds a whole profile.
   void add(const Profile &other);
@@ -48,11 +48,11 @@ private:
   std::unordered_map<Stack, StackId, StackHash> stacks_;
   std::map<std::tuple<StackId, TypeId, Origin>, size_t> heap_;
   std::map<std::pair<StackId, std::string>, size_t> events_;
-  std::map<std::tuple<uint32_t, ModuleId, uint32_t, uint64_t>, size_t> outside_;
+  std::map<std::tuple<uint32_t, ModuleId, uint32_t, uint64_t>, size_t> non_heap_;
 };
 
-// What one context gained elsewhere; `bridge` as in assay_hib_join (1 only within one process).
-void join_heap(HeapContext &into, const HeapContext &later, int bridge);
+// What one context gained elsewhere; `bridge` as in assay_hib_merge (1 only within one process).
+void merge_heap(HeapContext &into, const HeapContext &later, int bridge);
 
 // into += other.
 void merge(Profile &into, const Profile &other);

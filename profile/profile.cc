@@ -48,7 +48,7 @@ bool operator==(const HeapContext &a, const HeapContext &b) {
 bool operator==(const Profile &a, const Profile &b) {
   return a.processes == b.processes && a.modules == b.modules && a.types == b.types &&
          a.stacks == b.stacks && a.heap == b.heap && a.events == b.events &&
-         a.outside == b.outside && a.losses == b.losses;
+         a.non_heap == b.non_heap && a.losses == b.losses;
 }
 
 } // namespace profile

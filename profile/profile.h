@@ -172,13 +172,13 @@ struct Event {
 };
 
 // 64 bytes of memory that is not the heap's, and its accesses.
-struct OutsideBlock {
-  uint32_t kind = 0;   // AssayOutsideKind
+struct NonHeapBlock {
+  uint32_t kind = 0;   // AssayNonHeapKind
   ModuleId module;     // of globals; none if it is not known
   uint32_t thread = 0; // of a stack: its number in its process, 1 is the main one
   uint64_t offset = 0; // globals: address in the ELF image; stack: bytes below the top
   uint64_t reads = 0, writes = 0;
-  friend auto operator<=>(const OutsideBlock &, const OutsideBlock &) = default;
+  friend auto operator<=>(const NonHeapBlock &, const NonHeapBlock &) = default;
 };
 
 struct Profile {
@@ -188,7 +188,7 @@ struct Profile {
   std::vector<Stack> stacks;
   std::vector<HeapContext> heap;
   std::vector<Event> events;           // by stack, then name
-  std::vector<OutsideBlock> outside;   // by kind, owner, offset; as of the last complete walk
+  std::vector<NonHeapBlock> non_heap;  // by kind, owner, offset; as of the last complete walk
   std::map<uint32_t, uint64_t> losses; // kind (abi/losses.def) -> count, in the unit of the kind
 
   // Sentences about files that could not be read whole. Not part of what was measured: not

@@ -53,17 +53,17 @@ struct Counts {
 struct EventSum {
   uint64_t count = 0, weight = 0;
 };
-using OutsidePlace = std::tuple<uint32_t, uint32_t, uint64_t>; // kind, owner, offset
+using NonHeapSlot = std::tuple<uint32_t, uint32_t, uint64_t>; // kind, owner, offset
 struct WalkBlocks {
   std::unordered_map<ContextNumber, LiveBlock> live;
-  std::map<OutsidePlace, Counts> outside;
+  std::map<NonHeapSlot, Counts> non_heap;
 };
 struct Section {
   std::unordered_map<ContextNumber, HeapContext> contexts; // stack, type, live: not yet
   WalkBlocks walk;                                         // of walk_number, perhaps incomplete
   WalkBlocks complete_walk;
   uint64_t walk_number = 0;
-  std::map<OutsidePlace, Counts> outside; // of modules that were unloaded
+  std::map<NonHeapSlot, Counts> non_heap; // of modules that were unloaded
   std::map<std::pair<ContextNumber, ContextNumber>, HeapFreedAt> freed_at;
   std::map<std::pair<ContextNumber, std::string>, EventSum> events;
   std::unordered_map<ContextNumber, Recursion> recursions; // of contexts of any tool
@@ -86,7 +86,7 @@ public:
     }
     resolve_contexts();
     resolve_events();
-    resolve_outside();
+    resolve_non_heap();
     resolve_working_sets();
     for (const Process &process : output_.profile().processes)
       if (process.ends.empty())
@@ -221,7 +221,7 @@ private:
     HeapContext delta;
     delta.freed = r.hib;
     delta.freed_histograms = r.histograms;
-    join_heap(context, delta, 1);
+    merge_heap(context, delta, 1);
   }
 
   void take(const AssayHeapLive &r, Bytes) {
@@ -232,7 +232,7 @@ private:
     sum.live_histograms = block.histograms;
     more.live = r.hib;
     more.live_histograms = r.histograms;
-    join_heap(sum, more, 0);
+    merge_heap(sum, more, 0);
     block.hib = sum.live;
     block.histograms = sum.live_histograms;
   }
@@ -266,12 +266,12 @@ private:
     process().timeline.push_back({r.time_us, r.live_objects, r.live_bytes, r.peak_bytes});
   }
 
-  void take(const AssayHeapOutside &r, Bytes tail) {
-    if (r.kind != ASSAY_OUTSIDE_GLOBALS && r.kind != ASSAY_OUTSIDE_STACK)
+  void take(const AssayNonHeap &r, Bytes tail) {
+    if (r.kind != ASSAY_NON_HEAP_GLOBALS && r.kind != ASSAY_NON_HEAP_STACK)
       base::fail("kind of memory outside the heap");
     if (tail.size() % sizeof(AssayBlockCounts) != 0)
       base::fail("blocks outside the heap");
-    auto &blocks = r.walk ? walk(r.walk).outside : section_.outside;
+    auto &blocks = r.walk ? walk(r.walk).non_heap : section_.non_heap;
     base::ByteReader reader(tail, "blocks");
     while (!reader.at_end()) {
       auto block = reader.read<AssayBlockCounts>();
@@ -390,15 +390,15 @@ private:
     // A context is two kilobytes: each is let go as soon as it is added.
     for (auto gained = section_.contexts.begin(); gained != section_.contexts.end();
          gained = section_.contexts.erase(gained))
-      join_heap(sums_[gained->first], gained->second, 0);
+      merge_heap(sums_[gained->first], gained->second, 0);
     for (auto &[key, place] : section_.freed_at) {
       HeapFreedAt &sum = freed_at_[key];
       sum.count += place.count;
       sum.bytes += place.bytes;
     }
-    for (auto *blocks : {&section_.outside, &section_.complete_walk.outside})
+    for (auto *blocks : {&section_.non_heap, &section_.complete_walk.non_heap})
       for (auto &[place, counts] : *blocks) {
-        Counts &sum = outside_[place];
+        Counts &sum = non_heap_[place];
         sum.reads += counts.reads;
         sum.writes += counts.writes;
       }
@@ -469,11 +469,11 @@ private:
       output_.add(Event{output_.stack(stack_of(key.first)), key.second, sum.count, sum.weight});
   }
 
-  void resolve_outside() {
-    for (auto &[place, counts] : outside_) {
+  void resolve_non_heap() {
+    for (auto &[place, counts] : non_heap_) {
       auto [kind, owner, offset] = place;
-      OutsideBlock block{kind, ModuleId(), 0, offset, counts.reads, counts.writes};
-      if (kind == ASSAY_OUTSIDE_STACK)
+      NonHeapBlock block{kind, ModuleId(), 0, offset, counts.reads, counts.writes};
+      if (kind == ASSAY_NON_HEAP_STACK)
         block.thread = owner;
       else if (auto known = modules_.find(owner); known != modules_.end())
         block.module = known->second;
@@ -515,7 +515,7 @@ private:
         gained.freed_at.push_back({free_stack->second, place->second.count, place->second.bytes});
       }
       sums_.erase(number);
-      join_heap(output_.heap_context(output_.stack(stack), type, origin), gained, 0);
+      merge_heap(output_.heap_context(output_.stack(stack), type, origin), gained, 0);
     }
   }
 
@@ -531,7 +531,7 @@ private:
   std::unordered_map<ContextNumber, HeapContext> sums_;
   std::map<std::pair<ContextNumber, ContextNumber>, HeapFreedAt> freed_at_;
   std::map<std::pair<ContextNumber, std::string>, EventSum> events_;
-  std::map<OutsidePlace, Counts> outside_;
+  std::map<NonHeapSlot, Counts> non_heap_;
   std::vector<std::pair<size_t, WorkingSetReader>> working_sets_; // index of the process
 };
 

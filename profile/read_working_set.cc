@@ -12,10 +12,10 @@
 namespace profile {
 namespace {
 
-constexpr uint64_t kMostTicks = 1ULL << 48;
-constexpr uint64_t kMostLines = (1ULL << 47) / 32;
+constexpr uint64_t kMaxTicks = 1ULL << 48;
+constexpr uint64_t kMaxLines = (1ULL << 47) / 32;
 // Groups that one record may speak of: 256 GiB. More is not what a program touches between two flushes.
-constexpr uint64_t kMostGroups = 1ULL << 26;
+constexpr uint64_t kMaxGroups = 1ULL << 26;
 
 uint64_t read_number(base::ByteReader &reader) {
   uint64_t value = 0;
@@ -44,8 +44,8 @@ void each_group(const TouchedLines &lines,
       planes[i] = plane;
     }
     groups += repeats + 1;
-    if (gap > kMostLines || repeats >= kMostGroups || groups > kMostGroups ||
-        (group += gap) + repeats > kMostLines / ASSAY_GROUP_LINES)
+    if (gap > kMaxLines || repeats >= kMaxGroups || groups > kMaxGroups ||
+        (group += gap) + repeats > kMaxLines / ASSAY_GROUP_LINES)
       base::fail("touched lines beyond the address space");
     for (uint64_t i = 0; i <= repeats; i++)
       f(group + i, planes);
@@ -64,7 +64,7 @@ void WorkingSetReader::take(const AssayWorkingSetMode &record) {
 }
 
 void WorkingSetReader::take(const AssayWorkingSetSnapshot &record, std::string name) {
-  if (!exists_ || record.tick != next_tick_ || record.ticks == 0 || record.ticks > kMostTicks ||
+  if (!exists_ || record.tick != next_tick_ || record.ticks == 0 || record.ticks > kMaxTicks ||
       record.end < record.begin)
     base::fail("ticks of a snapshot");
   if (!set_.snapshots.empty() && record.begin < set_.snapshots.back().end)
@@ -84,7 +84,7 @@ std::optional<uint32_t> WorkingSetReader::snapshot_of(uint64_t tick) const {
 
 void WorkingSetReader::take(const AssayWorkingSetLines &record, std::span<const std::byte> groups) {
   if (!exists_ || record.count == 0 || record.count > 8 || record.tick == 0 || record.ticks == 0 ||
-      record.ticks > kMostTicks)
+      record.ticks > kMaxTicks)
     base::fail("ticks of touched lines");
   TouchedLines lines = {0, static_cast<uint32_t>(record.count), {groups.begin(), groups.end()}};
   each_group(lines, [](uint64_t, const uint64_t *) {});
@@ -110,7 +110,7 @@ void WorkingSetReader::take(const AssayWorkingSetOwners &record, std::span<const
   uint64_t first = 0;
   while (!reader.at_end()) {
     uint64_t gap = read_number(reader), count = read_number(reader), context = read_number(reader);
-    if (gap > kMostLines || (first += gap) > kMostLines || count > ASSAY_MOST_OWNED)
+    if (gap > kMaxLines || (first += gap) > kMaxLines || count > ASSAY_MOST_OWNED)
       base::fail("owned lines beyond the address space");
     owned_.push_back({record.tick, {0, first, count, owner(context)}});
   }

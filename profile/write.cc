@@ -4,7 +4,7 @@
 //   for each process:  Program Machine Options CounterMode Module… ModuleUnload… Mark… Reset
 //   HeapTimeline… HeapWalk End…
 //   in the last one, before its HeapWalk: Sites… Origin… Context… HeapFreed… HeapLive… HeapPeak…
-//   HeapFreeContext… Event… HeapOutside… Loss…
+//   HeapFreeContext… Event… NonHeap… Loss…
 //
 // Live blocks and blocks outside the heap belong to a walk of the section that they are in, so the
 // process that comes last is one with a walk, if there is any; the reader sorts processes again. `killed` is not written: a
@@ -233,26 +233,25 @@ private:
       out_.record(ASSAY_RECORD_Event,
                   AssayEvent{write_context(event.stack, 0, {}), event.count, event.weight},
                   std::as_bytes(std::span(event.name)));
-    write_outside(carrier);
+    write_non_heap(carrier);
   }
 
   // A record for each owner; several where its blocks would not fit into one.
-  void write_outside(const Process &carrier) {
-    if (!profile_.outside.empty() && !carrier.walk)
+  void write_non_heap(const Process &carrier) {
+    if (!profile_.non_heap.empty() && !carrier.walk)
       base::fail("this profile has accesses outside the heap but no walk that found them");
     constexpr size_t kBlocksOfRecord = 1 << 20;
     std::vector<AssayBlockCounts> blocks;
-    for (size_t i = 0; i < profile_.outside.size(); i++) {
-      const OutsideBlock &block = profile_.outside[i];
+    for (size_t i = 0; i < profile_.non_heap.size(); i++) {
+      const NonHeapBlock &block = profile_.non_heap[i];
       blocks.push_back({block.offset, block.reads, block.writes});
-      const OutsideBlock *next =
-          i + 1 < profile_.outside.size() ? &profile_.outside[i + 1] : nullptr;
+      const NonHeapBlock *next =
+          i + 1 < profile_.non_heap.size() ? &profile_.non_heap[i + 1] : nullptr;
       if (next && next->kind == block.kind && next->module == block.module &&
           next->thread == block.thread && blocks.size() < kBlocksOfRecord)
         continue;
-      uint32_t owner = block.kind == ASSAY_OUTSIDE_STACK ? block.thread : number(block.module);
-      out_.record(ASSAY_RECORD_HeapOutside,
-                  AssayHeapOutside{carrier.walk->number, block.kind, owner},
+      uint32_t owner = block.kind == ASSAY_NON_HEAP_STACK ? block.thread : number(block.module);
+      out_.record(ASSAY_RECORD_NonHeap, AssayNonHeap{carrier.walk->number, block.kind, owner},
                   std::as_bytes(std::span(blocks)));
       blocks.clear();
     }

@@ -7,7 +7,7 @@
 #include "report/events.h"
 #include "report/heap_report.h"
 #include "report/json.h"
-#include "report/outside.h"
+#include "report/non_heap.h"
 #include "report/timeline.h"
 
 #include <numeric>

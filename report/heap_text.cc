@@ -9,7 +9,7 @@
 #include "base/units.h"
 #include "report/call_tree.h"
 #include "report/events.h"
-#include "report/outside.h"
+#include "report/non_heap.h"
 #include "report/text_parts.h"
 #include "report/timeline.h"
 
@@ -60,7 +60,7 @@ public:
           answer(question);
       groups("What is the memory used for, by type?", "type", result_.types, true);
       groups("Which modules allocate it?", "module", result_.modules, false);
-      out_ += outside_text(result_, options_.top, style_);
+      out_ += non_heap_text(result_, options_.top, style_);
       out_ += events_text(result_, options_.top, style_);
     } else {
       answer(analyze::heap_question(options_.sort));
@@ -299,7 +299,7 @@ private:
   void stacks() {
     if (shown_.empty())
       return;
-    constexpr size_t kMostFrames = 12;
+    constexpr size_t kMaxFrames = 12;
     heading("Call stacks (innermost first; > marks the owner)");
     for (size_t number = 0; number < shown_.size(); number++) {
       const HeapContextRow &row = result_.sites[shown_[number]];
@@ -312,7 +312,7 @@ private:
       if (first)
         out_ += fmt::format("      … {} frames of libraries and allocators\n", first);
       for (size_t index = first; index < row.frames.size(); index++) {
-        if (index - first == kMostFrames) {
+        if (index - first == kMaxFrames) {
           out_ += fmt::format("      … {} more\n", row.frames.size() - index);
           break;
         }
@@ -341,9 +341,9 @@ private:
   }
 
   void freed_at(const HeapContextRow &row) {
-    constexpr size_t kMostPlaces = 3;
+    constexpr size_t kMaxPlaces = 3;
     for (size_t index = 0; index < row.freed_at.size(); index++) {
-      if (index == kMostPlaces) {
+      if (index == kMaxPlaces) {
         out_ += fmt::format("      … freed at {} more places\n", row.freed_at.size() - index);
         break;
       }

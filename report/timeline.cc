@@ -17,7 +17,7 @@
 namespace report {
 namespace {
 
-constexpr size_t kSlots = 60, kMostMarks = 12;
+constexpr size_t kSlots = 60, kMaxMarks = 12;
 
 // What the times of one process lie in.
 struct Span {
@@ -68,12 +68,12 @@ std::string letter(size_t index) {
 // "a loaded at 1.2 s, b served at 3 s, … 4 more"
 std::string spelled(const std::vector<profile::Mark> &marks, bool letters) {
   std::string text;
-  for (size_t index = 0; index < std::min(marks.size(), kMostMarks); index++)
+  for (size_t index = 0; index < std::min(marks.size(), kMaxMarks); index++)
     text += fmt::format("{}{}{} at {}", index ? ", " : "", letters ? letter(index) + " " : "",
                         printable(marks[index].name),
                         base::format_duration_us(double(marks[index].time_us)));
-  if (marks.size() > kMostMarks)
-    text += fmt::format(", … {} more; --json shows them", marks.size() - kMostMarks);
+  if (marks.size() > kMaxMarks)
+    text += fmt::format(", … {} more; --json shows them", marks.size() - kMaxMarks);
   return text;
 }
 
@@ -86,7 +86,7 @@ std::string of_one(const profile::Process &process) {
     return text;
   if (!line.empty()) {
     std::string places(kSlots, ' ');
-    for (size_t index = std::min(process.marks.size(), kMostMarks); index-- > 0;)
+    for (size_t index = std::min(process.marks.size(), kMaxMarks); index-- > 0;)
       places[span.slot(process.marks[index].time_us)] = letter(index).front();
     places.erase(places.find_last_not_of(' ') + 1);
     text += "  " + std::string(columns_of(caption), ' ') + places + "\n";

@@ -40,20 +40,20 @@ void *early_allocate(size_t size) {
   return early_bytes + at + 16;
 }
 
-void *real_allocate(size_t size, size_t align, Via via) {
+void *real_allocate(size_t size, size_t align, AllocationFunction via) {
   void *block = nullptr;
   switch (via) {
-  case Via::kMalloc: return real.malloc(size);
-  case Via::kCalloc: return real.calloc(1, size);
-  case Via::kMemalign:
+  case AllocationFunction::kMalloc: return real.malloc(size);
+  case AllocationFunction::kCalloc: return real.calloc(1, size);
+  case AllocationFunction::kMemalign:
     if (real.memalign)
       return real.memalign(align, size);
     break;
-  case Via::kAlignedAlloc:
+  case AllocationFunction::kAlignedAlloc:
     if (real.aligned_alloc)
       return real.aligned_alloc(align, size);
     break;
-  case Via::kPosixMemalign:
+  case AllocationFunction::kPosixMemalign:
     if (real.posix_memalign)
       return real.posix_memalign(&block, align, size) == 0 ? block : nullptr;
     break;
@@ -62,8 +62,8 @@ void *real_allocate(size_t size, size_t align, Via via) {
   return nullptr;
 }
 
-void *plain_allocate(size_t size, size_t align, Via via) {
-  if (are_functions_looked_for()) // the program's heap stays as it is
+void *plain_allocate(size_t size, size_t align, AllocationFunction via) {
+  if (is_resolving_functions()) // the program's heap stays as it is
     return early_allocate(size);
   if (!real.free)
     find_real_functions();
@@ -115,14 +115,15 @@ void free_base(void *block) {
 }
 
 // Nobody asks for the object's end: the allocator's own block, and a word to the tools.
-void *allocate_unkept(size_t size, size_t align, Via via, uint32_t type, const void *frame) {
+void *allocate_untracked(size_t size, size_t align, AllocationFunction via, uint32_t type,
+                         const void *frame) {
   void *block = real_allocate(size, align, via);
   if (block && runtime.wants_allocations)
     publish_allocation({block, timeless_header(size, context_of(frame, type))});
   return block;
 }
 
-void *reallocate_unkept(void *block, size_t size, const void *frame) {
+void *reallocate_untracked(void *block, size_t size, const void *frame) {
   void *fresh = real.realloc(block, size);
   if (fresh && runtime.wants_allocations)
     publish_allocation({fresh, timeless_header(size, context_of(frame, 0))});
@@ -130,30 +131,31 @@ void *reallocate_unkept(void *block, size_t size, const void *frame) {
 }
 
 // Without a header: the allocator's own block, and an entry in the side table.
-void *allocate_beside(size_t size, size_t align, Via via, uint32_t type, const void *frame) {
+void *allocate_with_side_entry(size_t size, size_t align, AllocationFunction via, uint32_t type,
+                               const void *frame) {
   void *block = real_allocate(size, align, via);
   if (block)
-    begin_beside(runtime.side, block, size, nullptr, context_of(frame, type));
+    begin_side_object(runtime.side, block, size, nullptr, context_of(frame, type));
   return block;
 }
 
 } // namespace
 
-void *allocate(size_t size, size_t align, Via via, const void *frame) {
+void *allocate(size_t size, size_t align, AllocationFunction via, const void *frame) {
   uint32_t type = take_next_type();
-  if (!observed())
+  if (!may_record())
     return plain_allocate(size, align, via);
-  Busy busy;
+  ReentrancyGuard busy;
   if (!runtime.wants_objects)
-    return allocate_unkept(size, align, via, type, frame);
+    return allocate_untracked(size, align, via, type, frame);
   size_t whole;
   if (!whole_size(size, room_for(size, align), whole) || (size >> 48) ||
       (align >> 31)) // the allocator below does as it likes
     return real_allocate(size, align, via);
   if (runtime.side.exists())
-    return allocate_beside(size, align, via, type, frame);
+    return allocate_with_side_entry(size, align, via, type, frame);
   if (align && align <= kChunkAlign) // a header gives as much
-    via = Via::kMalloc;
+    via = AllocationFunction::kMalloc;
   char *base = (char *)real_allocate(whole, align, via);
   if (!base)
     return nullptr;
@@ -168,16 +170,16 @@ void release(void *block, const void *frame) {
   if (!block || is_early(block))
     return;
   if (runtime.chunks.owns(block)) {
-    if (observed()) {
-      Busy busy;
+    if (may_record()) {
+      ReentrancyGuard busy;
       end_object(block, *header_of(block), frame);
     }
     runtime.chunks.remove(block);
     free_base(block);
     return;
   }
-  if (observed() && runtime.side.exists()) {
-    Busy busy;
+  if (may_record() && runtime.side.exists()) {
+    ReentrancyGuard busy;
     SideObject object;
     if (runtime.side.take(block, object))
       end_object(block, object.header, frame);
@@ -189,10 +191,10 @@ void release(void *block, const void *frame) {
 
 namespace {
 
-void *reallocate_beside(void *block, size_t size) {
+void *reallocate_with_side_entry(void *block, size_t size) {
   SideObject object;
-  bool known = observed() && !(size >> 48) && runtime.side.exists();
-  Busy busy;
+  bool known = may_record() && !(size >> 48) && runtime.side.exists();
+  ReentrancyGuard busy;
   known = known && runtime.side.take(block, object);
   void *fresh = real.realloc(block, size);
   if (!known)
@@ -210,8 +212,8 @@ void *reallocate_beside(void *block, size_t size) {
   object.block = fresh;
   object.header.size = size;
   object.header.check = chunk_check(fresh, object.header);
-  insert_beside(runtime.side, object);
-  if (!(object.header.flags & kWithdrawn))
+  insert_side_object(runtime.side, object);
+  if (!(object.header.flags & kPoolMemory))
     publish_realloc({fresh, object.header, block, old_size, fresh != block, false});
   if (this_thread.last_block == block)
     this_thread.last_block = fresh;
@@ -221,8 +223,8 @@ void *reallocate_beside(void *block, size_t size) {
 // As glibc: free; another allocator may hand out a small block of its own instead.
 void *reallocate_to_nothing(void *block, const void *frame) {
   char *base = (char *)block - header_of(block)->to_base;
-  if (observed()) {
-    Busy busy;
+  if (may_record()) {
+    ReentrancyGuard busy;
     end_object(block, *header_of(block), frame);
   }
   runtime.chunks.remove(block);
@@ -234,22 +236,22 @@ void *reallocate_to_nothing(void *block, const void *frame) {
 
 void *reallocate(void *block, size_t size, const void *frame) {
   if (!block)
-    return allocate(size, 0, Via::kMalloc, frame);
+    return allocate(size, 0, AllocationFunction::kMalloc, frame);
   take_next_type();
   if (is_early(block)) {
     size_t old = early_size(block);
-    void *fresh = allocate(size, 0, Via::kMalloc, frame);
+    void *fresh = allocate(size, 0, AllocationFunction::kMalloc, frame);
     return fresh ? memcpy(fresh, block, old < size ? old : size) : nullptr;
   }
   if (!runtime.chunks.owns(block)) {
-    if (!observed() || runtime.wants_objects)
-      return reallocate_beside(block, size);
-    Busy busy;
-    return reallocate_unkept(block, size, frame);
+    if (!may_record() || runtime.wants_objects)
+      return reallocate_with_side_entry(block, size);
+    ReentrancyGuard busy;
+    return reallocate_untracked(block, size, frame);
   }
   if (size == 0)
     return reallocate_to_nothing(block, frame);
-  Busy busy;
+  ReentrancyGuard busy;
   ChunkHeader header = *header_of(block);
   size_t old_size = header.size, old_to_base = header.to_base;
   size_t room = room_for(size, 0), whole;
@@ -260,13 +262,13 @@ void *reallocate(void *block, size_t size, const void *frame) {
     errno = ENOMEM;
     return nullptr;
   }
-  bool was_marked = runtime.chunks.marked(block);
+  bool was_watched = runtime.chunks.is_watched(block);
   runtime.chunks.remove(block);
   char *base = (char *)real.realloc(old_base, whole);
   if (!base) {
     runtime.chunks.insert(block);
-    if (was_marked)
-      runtime.chunks.mark(block);
+    if (was_watched)
+      runtime.chunks.watch(block);
     return nullptr;
   }
   char *fresh = place(base, size, 0), *copied_to = base + old_to_base;
@@ -274,10 +276,10 @@ void *reallocate(void *block, size_t size, const void *frame) {
     memmove(fresh, copied_to, old_size < size ? old_size : size);
   header.size = size;
   write_header(fresh, header, base);
-  if (was_marked && fresh == block)
-    runtime.chunks.mark(fresh);
-  if (runtime.recording && !busy.nested() && !(header.flags & kWithdrawn))
-    publish_realloc({fresh, *header_of(fresh), block, old_size, fresh != block, was_marked});
+  if (was_watched && fresh == block)
+    runtime.chunks.watch(fresh);
+  if (runtime.recording && !busy.nested() && !(header.flags & kPoolMemory))
+    publish_realloc({fresh, *header_of(fresh), block, old_size, fresh != block, was_watched});
   if (this_thread.last_block == block)
     this_thread.last_block = fresh;
   return fresh;
@@ -292,18 +294,18 @@ size_t usable_size(void *block) {
     return header_of(block)->size;
   SideObject object;
   if (!this_thread.busy && runtime.side.exists()) {
-    Busy busy;
+    ReentrancyGuard busy;
     if (runtime.side.find(block, object))
       return object.header.size;
   }
   return real.malloc_usable_size ? real.malloc_usable_size(block) : 0;
 }
 
-void withdraw(void *block) {
+void become_pool_memory(void *block) {
   auto mark = [block](ChunkHeader &header) {
-    if (!(header.flags & kWithdrawn))
-      publish_withdrawal({block, header});
-    header.flags |= kWithdrawn;
+    if (!(header.flags & kPoolMemory))
+      publish_pool_memory({block, header});
+    header.flags |= kPoolMemory;
   };
   SideObject object;
   if (runtime.chunks.owns(block)) {

@@ -7,6 +7,7 @@
 #include "runtime/core/annotate.h"
 
 #include "runtime/core/allocate.h"
+#include "runtime/core/fork_resets.h"
 #include "runtime/core/losses.h"
 #include "runtime/core/names.h"
 #include "runtime/core/objects.h"
@@ -63,28 +64,29 @@ void write_events() {
   write_out_events();
 }
 
-void forget_events() {
+void drop_events() {
   state.lock.reset();
-  state.names.forget_holder();
+  state.names.reset_in_child();
   state.used = 0;
 }
+ASSAY_RESET_IN_CHILD(drop_events);
 
 } // namespace assay
 
 using namespace assay;
 
 void __assay_mark(const char *name) {
-  if (!observed() || !name)
+  if (!may_record() || !name)
     return;
-  Busy busy;
+  ReentrancyGuard busy;
   runtime.file.append(ASSAY_RECORD_Mark, AssayMark{now_us()}, name, length_of(name));
   publish_mark(name);
 }
 
 void __assay_event(const char *name, uint64_t weight) {
-  if (!observed() || !name)
+  if (!may_record() || !name)
     return;
-  Busy busy;
+  ReentrancyGuard busy;
   uint32_t number = state.names.number_of(0, name);
   if (!number)
     count_loss(ASSAY_LOSS_too_many_names, 1);
@@ -93,15 +95,15 @@ void __assay_event(const char *name, uint64_t weight) {
 }
 
 void __assay_dump() {
-  if (!observed())
+  if (!may_record())
     return;
-  Busy busy;
+  ReentrancyGuard busy;
   on_own_stack([] { flush(SnapshotKind::kFull); });
 }
 
 void __assay_reset() {
-  if (!observed())
+  if (!may_record())
     return;
-  Busy busy;
+  ReentrancyGuard busy;
   on_own_stack([] { reset(); });
 }

@@ -6,7 +6,7 @@ namespace assay {
 // Writes what was counted since the last time. Under the lock of flush().
 void write_events();
 
-// In the child of a fork, and at a reset.
-void forget_events();
+// At a reset: leaves out the events that were not written yet.
+void drop_events();
 
 } // namespace assay

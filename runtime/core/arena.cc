@@ -3,6 +3,7 @@
 
 #include "runtime/core/arena.h"
 
+#include "runtime/core/fork_resets.h"
 #include "runtime/core/lock.h"
 #include "runtime/core/losses.h"
 #include "runtime/core/syscall.h"
@@ -17,18 +18,18 @@ struct {
   uintptr_t next, end;
 } constinit arena = {};
 
-constexpr uint32_t kMostSpans = 512;
+constexpr uint32_t kMaxSpans = 512;
 
 struct {
   uint32_t used;
   struct {
     uintptr_t begin, end;
-  } spans[kMostSpans];
+  } spans[kMaxSpans];
 } constinit reserved = {};
 
 void note_reserved(uintptr_t begin, uintptr_t end) {
   uint32_t i = __atomic_load_n(&reserved.used, __ATOMIC_RELAXED);
-  if (i < kMostSpans && (i = __atomic_fetch_add(&reserved.used, 1, __ATOMIC_RELAXED)) < kMostSpans)
+  if (i < kMaxSpans && (i = __atomic_fetch_add(&reserved.used, 1, __ATOMIC_RELAXED)) < kMaxSpans)
     reserved.spans[i] = {begin, end};
 }
 
@@ -36,7 +37,7 @@ void note_reserved(uintptr_t begin, uintptr_t end) {
 
 bool is_reserved(uintptr_t begin, uintptr_t end) {
   uint32_t used = __atomic_load_n(&reserved.used, __ATOMIC_RELAXED);
-  for (uint32_t i = 0; i < used && i < kMostSpans; i++)
+  for (uint32_t i = 0; i < used && i < kMaxSpans; i++)
     if (begin < reserved.spans[i].end && reserved.spans[i].begin < end)
       return true;
   return false;
@@ -63,9 +64,10 @@ void empty_span(void *span, size_t bytes) {
   sys::advise(span, bytes, MADV_DONTNEED);
 }
 
-void forget_arena_holder() {
+static void reset_arena_in_child() {
   arena.lock.reset();
 }
+ASSAY_RESET_IN_CHILD(reset_arena_in_child);
 
 void *arena_allocate(size_t bytes) {
   bytes = (bytes + 15) & ~(size_t)15;

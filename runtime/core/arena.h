@@ -16,15 +16,12 @@ void *reserve(size_t bytes, uintptr_t at = 0);
 bool is_reserved(uintptr_t begin, uintptr_t end);
 
 // 16-byte aligned, zero-filled; null when there is no memory left (counted as loss no_memory).
-// Thread-safe; may be called before init and in signal handlers (Busy keeps them out of each
+// Thread-safe; may be called before init and in signal handlers (ReentrancyGuard keeps them out of each
 // other).
 void *arena_allocate(size_t bytes);
 
 // Gives the memory of a reserved span back: it reads as zeros again.
 void empty_span(void *span, size_t bytes);
-
-// In the child of a fork: a thread that was allocating does not exist there.
-void forget_arena_holder();
 
 // An array that grows without moving, indexed by small integers that are handed out in order.
 // Elements start as zeros. Lock-free: readers may run beside the one that touches a new element.

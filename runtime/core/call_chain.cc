@@ -21,6 +21,7 @@
 #include "runtime/core/call_chain.h"
 
 #include "runtime/core/arena.h"
+#include "runtime/core/fork_resets.h"
 #include "runtime/core/runtime.h"
 
 namespace assay {
@@ -30,7 +31,8 @@ constexpr uint32_t kChains = 64;
 // Frames that are compared: all of a stack of kWhole; of a deeper one the kInner innermost, those of the folded path, and
 // one at each doubling of the distance.
 constexpr uint32_t kWhole = 96, kInner = 32;
-constexpr uint32_t kBase = 64; // outermost frames that are kept when a very deep stack loses its middle
+constexpr uint32_t kBase =
+    64; // outermost frames that are kept when a very deep stack loses its middle
 
 struct {
   CallChain *chains;
@@ -160,7 +162,7 @@ void CallChain::push_fresh(uint32_t count) {
 
 // Makes room in the chain of a very deep stack: between the outermost frames and the inner ones.
 void CallChain::drop_middle(uint32_t fresh) {
-  uint32_t keep = fresh < kMost / 2 ? kMost / 2 - fresh : 0, end = count_;
+  uint32_t keep = fresh < kMax / 2 ? kMax / 2 - fresh : 0, end = count_;
   pop_to(count_ < kBase ? count_ : kBase);
   uint32_t from = end - count_ > keep ? end - keep : count_;
   gap_ = count_;
@@ -193,18 +195,18 @@ void CallChain::update(const void *frame) {
         uint32_t changed;
         if (is_unchanged(known - 1, changed))
           break;
-        for (uint32_t i = known; i > changed + 1 && fresh < kMost / 2; i--)
+        for (uint32_t i = known; i > changed + 1 && fresh < kMax / 2; i--)
           fresh_[fresh++] = {frames_[i - 1].left, frames_[i - 1].function};
         left = fresh_[fresh - 1].left;
         rule = leave_rule_at(left.pc).bits;
         known = changed;
         rsp = left.at;
         rbp = left.rbp;
-        if (fresh < kMost / 2)
+        if (fresh < kMax / 2)
           continue;
       }
     }
-    if (fresh == kMost / 2) {
+    if (fresh == kMax / 2) {
       pop_to(unchanged_base(left.at));
       gap_ = count_;
       cut_ = count_ == 0;
@@ -220,7 +222,7 @@ void CallChain::update(const void *frame) {
   pop_to(known);
   if (count_ <= gap_)
     gap_ = 0;
-  if (count_ + fresh > kMost)
+  if (count_ + fresh > kMax)
     drop_middle(fresh);
   push_fresh(fresh);
 }
@@ -244,7 +246,7 @@ uint64_t CallChain::levels() const {
   return levels + (known ? levels * (outside - inside) / known : 0);
 }
 
-// A thread is not interrupted by another user of its chain: handlers that come now are not recorded (Busy).
+// A thread is not interrupted by another user of its chain: handlers that come now are not recorded (ReentrancyGuard).
 TakenChain::TakenChain() : number_(0) {
   const uint32_t thread = thread_number();
   if (thread != kMainThread) {
@@ -274,12 +276,13 @@ void invalidate_call_chains() {
 
 // What another thread was about to change is not consistent. What this thread was about to change, before a handler
 // that forks came, stays its own.
-void reset_call_chains_in_child() {
+static void reset_call_chains_in_child() {
   for (uint32_t i = 0; i < kChains; i++)
     if (pool.taken_by[i] && pool.taken_by[i] != thread_number()) {
       pool.chains[i].clear();
       pool.taken_by[i] = 0;
     }
 }
+ASSAY_RESET_IN_CHILD(reset_call_chains_in_child);
 
 } // namespace assay

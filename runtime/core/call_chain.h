@@ -33,11 +33,11 @@ constexpr uint16_t kNoFrame = 0xffff;
 
 class CallChain {
 public:
-  static constexpr uint32_t kMost = 2048; // frames
-  static_assert(kMost < kNoFrame);
+  static constexpr uint32_t kMax = 2048; // frames
+  static_assert(kMax < kNoFrame);
 
   // Unwinds from the frame of an interposed function, as far as the chain does not know the way. Reads only the
-  // stack that the thread is running on. Inside a Busy section.
+  // stack that the thread is running on. Inside a ReentrancyGuard section.
   void update(const void *frame);
 
   // Forgets all frames, also those of a chain that was left in the middle of an update.
@@ -46,7 +46,7 @@ public:
   bool is_empty() const { return count_ == 0; }
   const ChainFrame &innermost() const { return frames_[count_ - 1]; }
   const ChainFrame &frame(uint32_t number) const { return frames_[number]; }
-  // The outermost frames are missing, because the stack is deeper than kMost.
+  // The outermost frames are missing, because the stack is deeper than kMax.
   bool is_cut() const { return cut_; }
   // The hash of the innermost frames of the folded path, at most so many.
   uint64_t path_hash(uint32_t depth) const;
@@ -68,15 +68,15 @@ private:
   uint32_t count_;
   uint32_t gap_; // frames are missing outside this one; 0: none
   bool cut_;
-  ChainFrame frames_[kMost]; // the outermost first
+  ChainFrame frames_[kMax]; // the outermost first
   // Is a function on the innermost frame's path, and where? One load says so, mostly.
   static constexpr uint32_t kSlots = 2048;
-  uint16_t path_[kMost + 1]; // by depth: the frame of that path
-  uint16_t newest_[kSlots];  // by hash of the function: the newest frame, from 1; 0: none
+  uint16_t path_[kMax + 1]; // by depth: the frame of that path
+  uint16_t newest_[kSlots]; // by hash of the function: the newest frame, from 1; 0: none
   struct Fresh {
     LeftFrame left;
     uint64_t function;
-  } fresh_[kMost]; // while it is brought up to date: the innermost first
+  } fresh_[kMax]; // while it is brought up to date: the innermost first
 };
 
 // A chain for the calling thread, for as long as this object lives. There are a few dozen: the main thread has its
@@ -98,7 +98,5 @@ private:
 bool create_call_chains();
 // Code came or was unloaded: what was unwound may mean something else now.
 void invalidate_call_chains();
-// In the child of a fork: other threads may have had some.
-void reset_call_chains_in_child();
 
 } // namespace assay

@@ -36,7 +36,7 @@ constexpr size_t kChunkOverhead = 48;
 constexpr size_t kLargeSize = 256;
 
 enum ChunkFlags : uint64_t {
-  kWithdrawn = 1,    // became the memory of a pool: no object any more
+  kPoolMemory = 1,   // became the memory of a pool: no object any more
   kSharedBlocks = 2, // has no header before it, so its first and last 64 bytes may hold others too
   kMapped = 4,       // from mmap
 };
@@ -80,13 +80,15 @@ public:
     __atomic_store_n(at(block), 1, __ATOMIC_RELEASE);
   }
   // Marks a live chunk until its end; false if it is not live.
-  bool mark(const void *block) {
+  bool watch(const void *block) {
     uint8_t live = 1;
     return __atomic_compare_exchange_n(at(block), &live, 3, false, __ATOMIC_RELAXED,
                                        __ATOMIC_RELAXED) ||
            live == 3;
   }
-  bool marked(const void *block) const { return __atomic_load_n(at(block), __ATOMIC_RELAXED) == 3; }
+  bool is_watched(const void *block) const {
+    return __atomic_load_n(at(block), __ATOMIC_RELAXED) == 3;
+  }
   // The chunk is about to be given back: waits while a walk reads the headers around it.
   void remove(const void *block) {
     __atomic_store_n(at(block), 0, __ATOMIC_RELAXED);

@@ -8,6 +8,7 @@
 #include "runtime/core/compaction.h"
 
 #include "runtime/core/events.h"
+#include "runtime/core/fork_resets.h"
 #include "runtime/core/key_table.h"
 #include "runtime/core/runtime.h"
 
@@ -155,8 +156,9 @@ void compact_if_large() {
   state.next_bytes = 2 * (left ? left : bytes); // if it cannot be done, it may be later
 }
 
-void forget_compaction() {
+static void reset_compaction_in_child() {
   state.next_bytes = 0;
 }
+ASSAY_RESET_IN_CHILD(reset_compaction_in_child);
 
 } // namespace assay

@@ -30,7 +30,4 @@ Compacted copy_record(const FileRecord &r, bool wanted, ProfileFile &to);
 // compaction left. Under the lock of flush().
 void compact_if_large();
 
-// In the child of a fork, whose file begins anew.
-void forget_compaction();
-
 } // namespace assay

@@ -59,7 +59,7 @@ void ControlPage::publish(const AssayControl &progress) {
 #undef ASSAY_PUT
 }
 
-void ControlPage::forget() {
+void ControlPage::reset_in_child() {
   if (page_)
     sys::unmap(page_, 4096);
   page_ = nullptr;

@@ -14,7 +14,7 @@ public:
   uint64_t pending() const;
   void answer(uint64_t answer);
   void publish(const AssayControl &progress); // elapsed_us and what follows it
-  void forget();                              // in the child of a fork
+  void reset_in_child();                      // in the child of a fork
 
 private:
   AssayControl *page_ = nullptr;

@@ -75,8 +75,8 @@ void publish_realloc(const Realloc &event) {
 void publish_free(const Free &event) {
   ASSAY_PUBLISH(on_free, event)
 }
-void publish_withdrawal(const Withdrawal &event) {
-  ASSAY_PUBLISH(on_withdrawal, event)
+void publish_pool_memory(const PoolMemory &event) {
+  ASSAY_PUBLISH(on_pool_memory, event)
 }
 void publish_snapshot(SnapshotKind kind) {
   ASSAY_PUBLISH(on_snapshot, kind)
@@ -84,10 +84,10 @@ void publish_snapshot(SnapshotKind kind) {
 void publish_reset() {
   ASSAY_PUBLISH(on_reset)
 }
-void publish_mark(const char *name){ASSAY_PUBLISH(on_mark, name)} uint64_t publish_tick() {
+void publish_mark(const char *name){ASSAY_PUBLISH(on_mark, name)} uint64_t publish_poll() {
   uint64_t least = ~0ULL;
   for (size_t i = 0; i < running_count; i++)
-    if (uint64_t wait = running[i]->on_tick(); wait < least)
+    if (uint64_t wait = running[i]->on_poll(); wait < least)
       least = wait;
   return least;
 }

@@ -33,11 +33,11 @@ struct Realloc {
   void *old_block;
   uint64_t old_size;
   bool moved;
-  bool was_marked; // in the chunk map
+  bool was_watched; // in the chunk map
 };
 
 // A block has become the memory of a pool, and is no object any more.
-struct Withdrawal {
+struct PoolMemory {
   void *block;
   const ChunkHeader &header;
 };
@@ -83,13 +83,13 @@ struct Subscriber {
   void (*on_allocation)(const Allocation &) = [](const Allocation &) {};
   void (*on_realloc)(const Realloc &) = [](const Realloc &) {};
   void (*on_free)(const Free &) = [](const Free &) {};
-  void (*on_withdrawal)(const Withdrawal &) = [](const Withdrawal &) {};
+  void (*on_pool_memory)(const PoolMemory &) = [](const PoolMemory &) {};
   void (*on_snapshot)(SnapshotKind) = [](SnapshotKind) {};
   void (*on_reset)() = [] {};
   void (*on_mark)(const char *name) = [](const char *) {};
   // On the helper thread: something may be due. Returns the microseconds until it wants to be asked
   // again.
-  uint64_t (*on_tick)() = []() -> uint64_t { return ~0ULL; };
+  uint64_t (*on_poll)() = []() -> uint64_t { return ~0ULL; };
   // The first instrumented module came into a program that was not rebuilt.
   void (*on_instrumented)() = [] {};
   // A thread has begun; on that thread, before it runs anything of the program's.
@@ -119,11 +119,11 @@ void publish_begin();
 void publish_allocation(const Allocation &event);
 void publish_realloc(const Realloc &event);
 void publish_free(const Free &event);
-void publish_withdrawal(const Withdrawal &event);
+void publish_pool_memory(const PoolMemory &event);
 void publish_snapshot(SnapshotKind kind);
 void publish_reset();
 void publish_mark(const char *name);
-uint64_t publish_tick(); // the least of the answers
+uint64_t publish_poll(); // the least of the answers
 void publish_end();
 void publish_instrumented();
 void publish_thread_start();

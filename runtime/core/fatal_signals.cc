@@ -17,11 +17,12 @@
 
 #include <errno.h>
 
+#include "runtime/core/fork_resets.h"
+#include "runtime/core/helper.h"
 #include "runtime/core/interpose.h"
 #include "runtime/core/kernel_signal.h"
 #include "runtime/core/lock.h"
 #include "runtime/core/runtime.h"
-#include "runtime/core/sideline.h"
 #include "runtime/core/thread.h"
 #include "runtime/core/units.h"
 
@@ -112,9 +113,10 @@ void catch_fatal_signals() {
   }
 }
 
-void forget_signals_holder() {
+static void reset_signals_in_child() {
   signals.lock.reset();
 }
+ASSAY_RESET_IN_CHILD(reset_signals_in_child);
 
 void raise_pending_signal() {
   int signal = (int)this_thread.pending_signal;
@@ -156,7 +158,7 @@ int change_action(int signal, const struct sigaction *action, struct sigaction *
     return real.sigaction(signal, action, before);
   if (sys::process_id() != runtime.pid)
     return change_action_of_other(signal, action, before);
-  Busy busy;
+  ReentrancyGuard busy;
   SignalsBlocked blocked;
   Locked locked(signals.lock);
   bool was_ours = signals.ours[signal];

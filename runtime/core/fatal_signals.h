@@ -8,10 +8,7 @@ namespace assay {
 // Takes over every signal whose default is to end the program and whose disposition is the default.
 void catch_fatal_signals();
 
-// In the child of a fork: a thread that was changing an action does not exist there.
-void forget_signals_holder();
-
-// The end of a Busy section in which a signal came: it is raised again. See thread.h.
+// The end of a ReentrancyGuard section in which a signal came: it is raised again. See thread.h.
 void raise_pending_signal();
 
 } // namespace assay

@@ -4,6 +4,7 @@
 #include "abi/sites.h"
 #include "runtime/core/annotate.h"
 #include "runtime/core/compaction.h"
+#include "runtime/core/fork_resets.h"
 #include "runtime/core/losses.h"
 #include "runtime/core/machine.h"
 #include "runtime/core/origins.h"
@@ -123,7 +124,7 @@ void add_sites(const void *sites, uint64_t size) {
   if (module && module <= written.modules)
     write_sites(module, sites, size);
   write_modules();
-  forget_leave_rules(); // of an instrumented module that was not known as one
+  invalidate_leave_rules(); // of an instrumented module that was not known as one
 }
 
 void write_losses() {
@@ -183,14 +184,14 @@ void reset() {
   Locked locked(written.lock);
   publish_reset();
   runtime.depot.reset_recursions();
-  forget_events();
+  drop_events();
   runtime.file.append(ASSAY_RECORD_Reset, AssayReset{now_us()});
 }
 
 void before_unload() {
   if (!runtime.recording)
     return;
-  Busy busy;
+  ReentrancyGuard busy;
   Locked locked(written.lock);
   write_contexts();
   write_modules(); // a module that nobody has written is not missed afterwards
@@ -199,7 +200,7 @@ void before_unload() {
 void after_unload() {
   if (!runtime.recording)
     return;
-  Busy busy;
+  ReentrancyGuard busy;
   Locked locked(written.lock);
   runtime.modules.refresh();
   bool any = false;
@@ -212,11 +213,12 @@ void after_unload() {
   if (!any)
     return;
   runtime.depot.start_generation();
-  forget_leave_rules();
+  invalidate_leave_rules();
 }
 
-void forget_flush() {
+static void reset_flush_in_child() {
   written.lock.reset();
 }
+ASSAY_RESET_IN_CHILD(reset_flush_in_child);
 
 } // namespace assay

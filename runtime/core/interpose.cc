@@ -24,7 +24,7 @@ namespace {
 constinit bool looking = false;
 }
 
-bool are_functions_looked_for() {
+bool is_resolving_functions() {
   return looking;
 }
 

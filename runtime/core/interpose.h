@@ -32,15 +32,12 @@ struct RealFunctions {
 // Filled by find_real_functions(); before that, all null.
 extern constinit RealFunctions real;
 
-// In the child of a fork.
-void forget_threads_holder();
-
 // Idempotent; may be called by the first malloc of the process, before any initializer has run.
 void find_real_functions();
 
 // Is this moment one of them? dlsym allocates then: a message for each function that is not there, and frees it when
 // the program asks for one.
-bool are_functions_looked_for();
+bool is_resolving_functions();
 
 // Do calls of the program's malloc come here?
 bool is_interposed();

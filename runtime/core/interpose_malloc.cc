@@ -14,7 +14,7 @@ bool is_power_of_two(size_t n) {
 }
 
 // memalign rounds odd alignments up, as glibc does.
-void *allocate_aligned(size_t align, size_t size, Via via, const void *frame) {
+void *allocate_aligned(size_t align, size_t size, AllocationFunction via, const void *frame) {
   size_t rounded = 16;
   while (rounded < align && rounded < ((size_t)1 << 40))
     rounded *= 2;
@@ -27,7 +27,7 @@ void *allocate_aligned(size_t align, size_t size, Via via, const void *frame) {
 using namespace assay;
 
 ASSAY_EXPORT void *ASSAY_NAME(malloc)(size_t size) {
-  return allocate(size, 0, Via::kMalloc, ASSAY_FRAME);
+  return allocate(size, 0, AllocationFunction::kMalloc, ASSAY_FRAME);
 }
 
 ASSAY_EXPORT void *ASSAY_NAME(calloc)(size_t count, size_t size) {
@@ -36,7 +36,7 @@ ASSAY_EXPORT void *ASSAY_NAME(calloc)(size_t count, size_t size) {
     errno = ENOMEM;
     return nullptr;
   }
-  return allocate(whole, 0, Via::kCalloc, ASSAY_FRAME);
+  return allocate(whole, 0, AllocationFunction::kCalloc, ASSAY_FRAME);
 }
 
 ASSAY_EXPORT void *ASSAY_NAME(realloc)(void *block, size_t size) {
@@ -66,18 +66,18 @@ ASSAY_EXPORT void ASSAY_NAME(free_aligned_sized)(void *block, size_t, size_t) {
 }
 
 ASSAY_EXPORT void *ASSAY_NAME(memalign)(size_t align, size_t size) {
-  return allocate_aligned(align, size, Via::kMemalign, ASSAY_FRAME);
+  return allocate_aligned(align, size, AllocationFunction::kMemalign, ASSAY_FRAME);
 }
 
 ASSAY_EXPORT void *ASSAY_NAME(aligned_alloc)(size_t align, size_t size) {
-  return allocate_aligned(align, size, Via::kAlignedAlloc, ASSAY_FRAME);
+  return allocate_aligned(align, size, AllocationFunction::kAlignedAlloc, ASSAY_FRAME);
 }
 
 ASSAY_EXPORT int ASSAY_NAME(posix_memalign)(void **out, size_t align, size_t size) {
   if (align % sizeof(void *) != 0 || !is_power_of_two(align))
     return EINVAL;
   int saved = errno;
-  void *block = allocate(size, align, Via::kPosixMemalign, ASSAY_FRAME);
+  void *block = allocate(size, align, AllocationFunction::kPosixMemalign, ASSAY_FRAME);
   errno = saved;
   if (!block)
     return ENOMEM;
@@ -86,7 +86,7 @@ ASSAY_EXPORT int ASSAY_NAME(posix_memalign)(void **out, size_t align, size_t siz
 }
 
 ASSAY_EXPORT void *ASSAY_NAME(valloc)(size_t size) {
-  return allocate(size, 4096, Via::kMemalign, ASSAY_FRAME);
+  return allocate(size, 4096, AllocationFunction::kMemalign, ASSAY_FRAME);
 }
 
 ASSAY_EXPORT void *ASSAY_NAME(pvalloc)(size_t size) {
@@ -95,7 +95,7 @@ ASSAY_EXPORT void *ASSAY_NAME(pvalloc)(size_t size) {
     errno = ENOMEM;
     return nullptr;
   }
-  return allocate(whole & ~(size_t)4095, 4096, Via::kMemalign, ASSAY_FRAME);
+  return allocate(whole & ~(size_t)4095, 4096, AllocationFunction::kMemalign, ASSAY_FRAME);
 }
 
 ASSAY_EXPORT size_t ASSAY_NAME(malloc_usable_size)(void *block) {
@@ -110,13 +110,13 @@ extern "C" void assay_free(void *) __attribute__((alias("free")));
 // libc's own strdup calls malloc from code without frame pointers, which would hide its caller.
 ASSAY_EXPORT char *ASSAY_NAME(strdup)(const char *s) {
   size_t size = strlen(s) + 1;
-  void *copy = allocate(size, 0, Via::kMalloc, ASSAY_FRAME);
+  void *copy = allocate(size, 0, AllocationFunction::kMalloc, ASSAY_FRAME);
   return copy ? (char *)memcpy(copy, s, size) : nullptr;
 }
 
 ASSAY_EXPORT char *ASSAY_NAME(strndup)(const char *s, size_t limit) {
   size_t size = strnlen(s, limit);
-  char *copy = (char *)allocate(size + 1, 0, Via::kMalloc, ASSAY_FRAME);
+  char *copy = (char *)allocate(size + 1, 0, AllocationFunction::kMalloc, ASSAY_FRAME);
   if (!copy)
     return nullptr;
   copy[size] = 0;

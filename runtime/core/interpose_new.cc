@@ -14,7 +14,9 @@ extern "C" __attribute__((weak)) void _ZSt17__throw_bad_allocv(); // std::__thro
 namespace {
 
 void *allocate_or_throw(size_t size, size_t align, const void *frame) {
-  void *block = allocate(size ? size : 1, align, align ? Via::kAlignedAlloc : Via::kMalloc, frame);
+  void *block =
+      allocate(size ? size : 1, align,
+               align ? AllocationFunction::kAlignedAlloc : AllocationFunction::kMalloc, frame);
   if (__builtin_expect(block != nullptr, 1))
     return block;
   find_real_functions();

@@ -8,6 +8,7 @@
 
 #include "runtime/core/arena.h"
 #include "runtime/core/events.h"
+#include "runtime/core/fork_resets.h"
 #include "runtime/core/interpose.h"
 #include "runtime/core/lock.h"
 #include "runtime/core/objects.h"
@@ -33,7 +34,7 @@ struct {
 } constinit slots = {};
 
 template <typename Result> Slot *new_slot(Result (*run)(void *), void *argument) {
-  Busy busy;
+  ReentrancyGuard busy;
   Slot *slot;
   {
     Locked locked(slots.lock);
@@ -49,7 +50,7 @@ template <typename Result> Slot *new_slot(Result (*run)(void *), void *argument)
 }
 
 template <typename Result> Start<Result> take(void *given) {
-  Busy busy;
+  ReentrancyGuard busy;
   Slot *slot = (Slot *)given;
   Start<Result> start = {(Result (*)(void *))slot->run, slot->argument};
   {
@@ -70,15 +71,16 @@ template <typename Result> Result begin(void *given) {
 template <typename Result, typename Create>
 int create_with(Result (*run)(void *), void *argument, Create create) {
   find_real_functions();
-  Slot *slot = observed() ? new_slot(run, argument) : nullptr;
+  Slot *slot = may_record() ? new_slot(run, argument) : nullptr;
   return slot ? create(begin<Result>, slot) : create(run, argument);
 }
 
 } // namespace
 
-void forget_threads_holder() {
+static void reset_threads_in_child() {
   slots.lock.reset();
 }
+ASSAY_RESET_IN_CHILD(reset_threads_in_child);
 
 } // namespace assay
 

@@ -14,12 +14,12 @@ namespace {
 
 constexpr uint64_t kPiece = 64 << 10;
 
-constexpr int kMost = 8;
+constexpr int kMax = 8;
 
 struct {
   struct {
     uint64_t begin, end;
-  } spans[kMost];
+  } spans[kMax];
   int used;
   KernelAction before; // what the program had
 } constinit lazy = {};
@@ -46,7 +46,7 @@ void on_fault(int, siginfo_t *info, void *) {
 
 // The handler is installed once: a second tool would take it for the program's.
 void map_on_touch(uint64_t begin, uint64_t end) {
-  if (lazy.used == kMost)
+  if (lazy.used == kMax)
     return;
   lazy.spans[lazy.used++] = {begin, end};
   if (lazy.used > 1)

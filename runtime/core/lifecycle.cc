@@ -16,6 +16,8 @@
 #include "runtime/core/clock.h"
 #include "runtime/core/compaction.h"
 #include "runtime/core/fatal_signals.h"
+#include "runtime/core/fork_resets.h"
+#include "runtime/core/helper.h"
 #include "runtime/core/interpose.h"
 #include "runtime/core/losses.h"
 #include "runtime/core/machine.h"
@@ -28,7 +30,6 @@
 #include "runtime/core/proc_maps.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/shadow_map.h"
-#include "runtime/core/sideline.h"
 #include "runtime/core/thread.h"
 #include "runtime/core/units.h"
 #include "runtime/core/unwind.h"
@@ -81,7 +82,7 @@ uint64_t flush_interval_us() {
 }
 
 // On the helper thread. Returns the microseconds until the next time.
-uint64_t help_along() {
+uint64_t run_due_work() {
   if (waits_for_control && waits_for_control-- == 1)
     runtime.control.create(runtime.file.live_path());
   uint64_t request = runtime.control.pending();
@@ -95,7 +96,7 @@ uint64_t help_along() {
     runtime.control.answer(runtime.file.has_failed() ? ASSAY_ANSWER_FAILED : ASSAY_ANSWER_DONE);
   if (full || due)
     next_flush_us = now_us() + flush_interval_us();
-  uint64_t wait = publish_tick(), now = now_us();
+  uint64_t wait = publish_poll(), now = now_us();
   uint64_t flush_wait = next_flush_us > now ? next_flush_us - now : 0;
   return wait < flush_wait ? wait : flush_wait;
 }
@@ -111,7 +112,7 @@ void start_helper() {
   helped = true;
   next_flush_us = now_us() + flush_interval_us();
   if (runtime.options.sideline)
-    start_sideline(help_along, end_for_program);
+    start_helper_thread(run_due_work, end_for_program);
 }
 
 struct Executable {
@@ -135,7 +136,7 @@ bool is_configure_check() {
 bool open_profile(bool forked) {
   Executable executable;
   const Options &o = runtime.options;
-  if (!(forked ? runtime.file.open_beside(executable.path)
+  if (!(forked ? runtime.file.open_in_same_run(executable.path)
                : runtime.file.open(o.dir, o.run, executable.path)))
     return false;
   begin_file(forked);
@@ -151,7 +152,7 @@ void start(char **envp, bool instrumented) {
     return;
   runtime.instrumented = instrumented;
   runtime.pid = sys::process_id();
-  Busy busy;
+  ReentrancyGuard busy;
   thread_number();
   note_standard_error();
   find_real_functions();
@@ -207,9 +208,9 @@ void start(char **envp, bool instrumented) {
 
 namespace {
 
-// Locks are free, and this thread is inside a Busy section.
+// Locks are free, and this thread is inside a ReentrancyGuard section.
 void write_end(AssayEndReason reason, int status) {
-  stop_sideline();
+  stop_helper_thread();
   publish_end();
   flush(SnapshotKind::kFull);
   runtime.file.append(ASSAY_RECORD_End, AssayEnd{reason, (uint64_t)status, now_us()});
@@ -234,7 +235,7 @@ void finish(AssayEndReason reason, int status) {
     return;
   if (__atomic_exchange_n(&runtime.finished, true, __ATOMIC_ACQ_REL))
     return;
-  Busy busy;
+  ReentrancyGuard busy;
   on_own_stack([&] { write_end(reason, status); });
   runtime.recording = false;
   if (runtime.options.verbose) {
@@ -246,16 +247,16 @@ void finish(AssayEndReason reason, int status) {
 
 // The helper is stopped: exec would end it anywhere, also in the middle of the last dump.
 void prepare_for_exec() {
-  if (!observed() || sys::process_id() != runtime.pid)
+  if (!may_record() || sys::process_id() != runtime.pid)
     return;
-  Busy busy;
+  ReentrancyGuard busy;
   on_own_stack([] { write_end(ASSAY_END_EXEC, 0); });
 }
 
 void continue_after_exec() {
-  if (!observed() || sys::process_id() != runtime.pid)
+  if (!may_record() || sys::process_id() != runtime.pid)
     return;
-  Busy busy;
+  ReentrancyGuard busy;
   runtime.control.create(runtime.file.live_path());
   helped = false;
   start_helper();
@@ -263,28 +264,20 @@ void continue_after_exec() {
 
 namespace {
 
+extern "C" __attribute__((visibility("hidden"))) const ForkReset __start_assay_fork_resets[],
+    __stop_assay_fork_resets[];
+
 void begin_in_child(bool nested) {
   runtime.pid = sys::process_id();
-  runtime.file.forget();
-  runtime.control.forget();
+  runtime.file.reset_in_child();
+  runtime.control.reset_in_child();
   runtime.modules.reset_lock();
-  reset_maps_lock_in_child();
-  reset_shadow_lock_in_child();
   runtime.chunks.reset_in_child();
+  runtime.side.reset_in_child();
+  for (const ForkReset *reset = __start_assay_fork_resets; reset < __stop_assay_fork_resets;
+       reset++)
+    (*reset)();
   reset_proc_files_in_child();
-  forget_arena_holder();
-  reset_stacks_lock_in_child();
-  reset_call_chains_in_child();
-  forget_written_origins();
-  forget_pool_holders();
-  forget_mapped_holder();
-  forget_events();
-  runtime.side.forget_holders();
-  forget_signals_holder();
-  forget_threads_holder();
-  forget_flush();
-  forget_compaction();
-  forget_sideline();
   publish_fork();
   runtime.depot.reset_in_child(nested);
   runtime.recording = open_profile(true);
@@ -301,7 +294,7 @@ void begin_in_child(bool nested) {
 void continue_in_child() {
   if (!runtime.recording)
     return;
-  Busy busy;
+  ReentrancyGuard busy;
   reset_own_stack_in_child();
   on_own_stack([&] { begin_in_child(busy.nested()); });
 }
@@ -319,7 +312,7 @@ __attribute__((visibility("default"))) extern const uint32_t ASSAY_ABI_SYMBOL;
 const uint32_t ASSAY_ABI_SYMBOL = ASSAY_ABI_VERSION;
 
 void __assay_module_init(const void *sites, uint64_t sites_size) {
-  Busy busy;
+  ReentrancyGuard busy;
   if (!runtime.instrumented) { // an instrumented library in a program that was not rebuilt
     runtime.instrumented = true;
     publish_instrumented(); // recorded or not, it counts in the shadow

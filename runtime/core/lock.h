@@ -1,7 +1,7 @@
 // A spin lock for short critical sections. It spins a little, then yields: a holder may have been
 // preempted. Then it sleeps: a few sections are long, such as rewriting the profile. May be taken in
 // signal handlers only where the holder cannot be interrupted by one that takes it too: that is what
-// Busy (core/thread.h) is for.
+// ReentrancyGuard (core/thread.h) is for.
 #pragma once
 
 #include "runtime/core/syscall.h"

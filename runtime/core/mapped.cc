@@ -12,6 +12,7 @@
 
 #include "abi/shadow.h"
 #include "runtime/core/allocate.h"
+#include "runtime/core/fork_resets.h"
 #include "runtime/core/interpose.h"
 #include "runtime/core/losses.h"
 #include "runtime/core/objects.h"
@@ -63,7 +64,7 @@ void change(Mapped &m, uint64_t start, uint64_t size, bool moved = false) {
 }
 
 // What happens to objects in [start, end) when it is no longer theirs.
-void forget_range(uint64_t start, uint64_t end, const void *frame) {
+void end_range(uint64_t start, uint64_t end, const void *frame) {
   for (size_t i = 0, used = state.used; i < used; i++) {
     Mapped &m = state.list[i];
     if (!m.start || end <= m.start || m.end() <= start)
@@ -90,7 +91,7 @@ void forget_range(uint64_t start, uint64_t end, const void *frame) {
 // objects that a report would count.
 bool mappings_observed() {
   bool wanted = runtime.options.mmap || (runtime.wants_allocations && !runtime.wants_objects);
-  return wanted && observed();
+  return wanted && may_record();
 }
 
 uint64_t pages(uint64_t size) {
@@ -98,14 +99,14 @@ uint64_t pages(uint64_t size) {
 }
 
 void note_map(uint64_t start, uint64_t size, bool anonymous, const void *frame) {
-  Busy busy;
+  ReentrancyGuard busy;
   uint32_t context = anonymous ? context_of(frame, 0, origin_number(ASSAY_ORIGIN_MMAP, "mmap")) : 0;
   Locked locked(state.lock);
   if (!state.list.exists() && !state.list.create()) {
     count_loss(ASSAY_LOSS_no_memory, 1);
     return;
   }
-  forget_range(start, start + pages(size), frame);
+  end_range(start, start + pages(size), frame);
   if (!anonymous)
     return;
   ChunkHeader header = new_header(pages(size), context);
@@ -115,14 +116,14 @@ void note_map(uint64_t start, uint64_t size, bool anonymous, const void *frame) 
 }
 
 void note_unmap(uint64_t start, uint64_t size, const void *frame) {
-  Busy busy;
+  ReentrancyGuard busy;
   Locked locked(state.lock);
-  forget_range(start, start + pages(size), frame);
+  end_range(start, start + pages(size), frame);
 }
 
 // A whole object moves or changes size; of others, only what is left behind is known.
 void note_remap(uint64_t from, uint64_t old_size, uint64_t to, uint64_t size, const void *frame) {
-  Busy busy;
+  ReentrancyGuard busy;
   Locked locked(state.lock);
   Mapped *whole = nullptr;
   for (size_t i = 0; i < state.used && !whole; i++)
@@ -130,13 +131,13 @@ void note_remap(uint64_t from, uint64_t old_size, uint64_t to, uint64_t size, co
       whole = &state.list[i];
   if (!whole) {
     if (from != to)
-      forget_range(from, from + pages(old_size), frame);
+      end_range(from, from + pages(old_size), frame);
     return;
   }
   if (from != to) {
     Mapped moving = *whole;
     whole->start = 0; // or it would lose what the target covers
-    forget_range(to, to + pages(size), frame);
+    end_range(to, to + pages(size), frame);
     *whole = moving;
   }
   change(*whole, to, pages(size), from != to);
@@ -151,9 +152,10 @@ void for_each_mapped(void (*f)(const void *block, const ChunkHeader &header)) {
       f((void *)state.list[i].start, state.list[i].header);
 }
 
-void forget_mapped_holder() {
+static void reset_mapped_in_child() {
   state.lock.reset();
 }
+ASSAY_RESET_IN_CHILD(reset_mapped_in_child);
 
 } // namespace assay
 
@@ -166,7 +168,7 @@ namespace {
 bool may_map_at(const void *at, size_t size, bool fixed) {
   if (!fixed || this_thread.busy)
     return true;
-  Busy busy;
+  ReentrancyGuard busy;
   if (give_way((uint64_t)at, (uint64_t)at + pages(size)))
     return true;
   count_loss(ASSAY_LOSS_fixed_mapping, 1);
@@ -177,7 +179,7 @@ bool may_map_at(const void *at, size_t size, bool fixed) {
 bool has_shadow(uint64_t start, size_t size) {
   if (assay_in_program_window(start, start + size) || this_thread.busy)
     return true;
-  Busy busy;
+  ReentrancyGuard busy;
   if (cover_mapping(start, start + pages(size)))
     return true;
   count_loss(ASSAY_LOSS_fixed_mapping, 1);
@@ -265,7 +267,7 @@ ASSAY_EXPORT int ASSAY_NAME(mlockall)(int flags) {
   }
   if (!(flags & MCL_CURRENT) || (flags & MCL_ONFAULT && !counts_too_much))
     return 0;
-  Busy busy;
+  ReentrancyGuard busy;
   MapsReader maps;
   for (MapsLine line; maps.next(line);)
     if (!is_reserved(line.start, line.end))

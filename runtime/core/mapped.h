@@ -8,7 +8,4 @@ namespace assay {
 // Calls f for every live one.
 void for_each_mapped(void (*f)(const void *block, const ChunkHeader &header));
 
-// In the child of a fork.
-void forget_mapped_holder();
-
 } // namespace assay

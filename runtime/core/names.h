@@ -30,7 +30,7 @@ public:
   uint32_t key(uint32_t number) const { return names_[number].key; }
   const char *text(uint32_t number) const { return names_[number].text; }
   uint32_t size(uint32_t number) const { return names_[number].size; }
-  void forget_holder() { lock_.reset(); }
+  void reset_in_child() { lock_.reset(); }
 
 private:
   struct Name {

@@ -30,24 +30,24 @@ ChunkHeader new_header(uint64_t size, uint32_t context) {
 }
 
 void end_object(void *block, const ChunkHeader &header, const void *frame) {
-  if (header.flags & kWithdrawn)
+  if (header.flags & kPoolMemory)
     return;
   uint32_t place = runtime.options.free_stacks && frame ? context_of(frame, 0) : 0;
   publish_free({block, header, now(), place, this_thread.last_block == block});
 }
 
-void insert_beside(SideTable &table, const SideObject &object) {
+void insert_side_object(SideTable &table, const SideObject &object) {
   SideObject unseen;
   if (table.insert(object, &unseen))
     end_object((void *)unseen.block, unseen.header, nullptr);
 }
 
-void begin_beside(SideTable &table, void *block, uint64_t size, const void *pool,
-                  uint32_t context) {
+void begin_side_object(SideTable &table, void *block, uint64_t size, const void *pool,
+                       uint32_t context) {
   ChunkHeader header = new_header(size, context);
   header.flags = kSharedBlocks;
   header.check = chunk_check(block, header);
-  insert_beside(table, {block, header, pool});
+  insert_side_object(table, {block, header, pool});
   publish_allocation({block, header});
   this_thread.last_block = block;
 }

@@ -1,4 +1,4 @@
-// The life of an object, whoever made it: malloc, a pool, mmap. All of this inside a Busy section,
+// The life of an object, whoever made it: malloc, a pool, mmap. All of this inside a ReentrancyGuard section,
 // while recording.
 #pragma once
 
@@ -10,7 +10,7 @@
 namespace assay {
 
 // Is what this thread does now to be recorded? Not inside the runtime.
-inline bool observed() {
+inline bool may_record() {
   return runtime.recording && !this_thread.busy;
 }
 
@@ -32,9 +32,10 @@ ChunkHeader timeless_header(uint64_t size, uint32_t context);
 void end_object(void *block, const ChunkHeader &header, const void *frame);
 
 // An object without a header begins: its entry is made, the tools are told.
-void begin_beside(SideTable &table, void *block, uint64_t size, const void *pool, uint32_t context);
+void begin_side_object(SideTable &table, void *block, uint64_t size, const void *pool,
+                       uint32_t context);
 
 // Puts an entry back after a move; what was there unseen has ended.
-void insert_beside(SideTable &table, const SideObject &object);
+void insert_side_object(SideTable &table, const SideObject &object);
 
 } // namespace assay

@@ -2,6 +2,7 @@
 
 #include "runtime/core/origins.h"
 
+#include "runtime/core/fork_resets.h"
 #include "runtime/core/names.h"
 #include "runtime/core/runtime.h"
 
@@ -27,9 +28,10 @@ void write_origins() {
   }
 }
 
-void forget_written_origins() {
+static void reset_origins_in_child() {
   origins.written = 0;
-  origins.names.forget_holder();
+  origins.names.reset_in_child();
 }
+ASSAY_RESET_IN_CHILD(reset_origins_in_child);
 
 } // namespace assay

@@ -9,13 +9,10 @@
 namespace assay {
 
 // The number of the origin, from 1; the same for the same kind and name. 0 when there are too many.
-// Inside a Busy section.
+// Inside a ReentrancyGuard section.
 uint32_t origin_number(AssayOriginKind kind, const char *name);
 
 // Writes the origins that the file lacks. Under the lock of flush().
 void write_origins();
-
-// In the child of a fork: its file has none yet, and nobody holds the lock.
-void forget_written_origins();
 
 } // namespace assay

@@ -51,10 +51,10 @@ ProcFile *const kProcFiles[] = {&pagemap_file, &maps_file, &stat_file};
 
 long move_high(long descriptor) {
   constexpr uint64_t kRoom = 32,
-                     kMost = 4096; // a kernel's table of descriptors reaches to its highest one
+                     kMax = 4096; // a kernel's table of descriptors reaches to its highest one
   rlimit limit = {1024, 1024};
   sys::call(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit);
-  uint64_t top = limit.rlim_cur < kMost ? limit.rlim_cur : kMost;
+  uint64_t top = limit.rlim_cur < kMax ? limit.rlim_cur : kMax;
   if (top <= 16)
     return descriptor;
   long high = sys::call(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC,

@@ -5,7 +5,7 @@
 //   2. A number may mean another file by now: programs close and dup2 onto descriptors that they did not open.
 //      So each use asks the kernel first (fstat) whether the number still means the file that we opened.
 //
-// The helper thread has a descriptor table of its own (core/sideline.cc): what it opens is not visible to the
+// The helper thread has a descriptor table of its own (core/helper.cc): what it opens is not visible to the
 // program at all. So a file has one number for each of the two tables.
 #pragma once
 
@@ -48,7 +48,7 @@ class ProcFile {
 public:
   explicit constexpr ProcFile(const char *path) : path_(path) {}
   // The descriptor in the calling thread's table, opened again where the program has closed it; negative where
-  // that is impossible. Any thread, inside a Busy section; no lock.
+  // that is impossible. Any thread, inside a ReentrancyGuard section; no lock.
   long descriptor();
   // In the child of a fork: the parent's descriptors show the parent.
   void reset_in_child();

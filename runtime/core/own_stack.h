@@ -8,7 +8,7 @@ namespace assay {
 void create_own_stack();
 
 // Calls work(argument) on that stack, with all signals blocked but those of faults. One thread at a time; a
-// call from work itself runs where it is. Inside a Busy section.
+// call from work itself runs where it is. Inside a ReentrancyGuard section.
 void run_on_own_stack(void (*work)(void *argument), void *argument);
 
 template <typename F> void on_own_stack(F f) {

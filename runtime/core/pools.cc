@@ -7,6 +7,7 @@
 #include "runtime/core/pools.h"
 #include "abi/shadow.h"
 #include "runtime/core/allocate.h"
+#include "runtime/core/fork_resets.h"
 #include "runtime/core/losses.h"
 #include "runtime/core/objects.h"
 #include "runtime/core/origins.h"
@@ -56,61 +57,62 @@ void for_each_pool_object(void (*f)(const void *block, const ChunkHeader &header
   state.objects.for_each([&](const SideObject &object) { f(object.block, object.header); });
 }
 
-void forget_pool_holders() {
-  state.pools.forget_holders();
-  state.objects.forget_holders();
+static void reset_pools_in_child() {
+  state.pools.reset_in_child();
+  state.objects.reset_in_child();
 }
+ASSAY_RESET_IN_CHILD(reset_pools_in_child);
 
 } // namespace assay
 
 using namespace assay;
 
 void __assay_register_pool(const void *pool, const char *name) {
-  if (!observed() || !pool)
+  if (!may_record() || !pool)
     return;
-  Busy busy;
+  ReentrancyGuard busy;
   register_pool(pool, name);
 }
 
 void __assay_pool_memory(const void *, const void *block) {
-  if (!observed() || !block)
+  if (!may_record() || !block)
     return;
-  Busy busy;
-  withdraw(const_cast<void *>(block));
+  ReentrancyGuard busy;
+  become_pool_memory(const_cast<void *>(block));
 }
 
 void __assay_pool_allocate(const void *pool, const void *object, uint64_t bytes) {
   uint32_t type = take_next_type();
-  if (!observed() || !object || (bytes >> 47) || (uint64_t)object + bytes > ASSAY_HIGH_END ||
+  if (!may_record() || !object || (bytes >> 47) || (uint64_t)object + bytes > ASSAY_HIGH_END ||
       (uint64_t)object >= ASSAY_HIGH_END) // no address of a program
     return;
-  Busy busy;
+  ReentrancyGuard busy;
   uint32_t origin = origin_of(pool);
   if (origin)
-    begin_beside(state.objects, const_cast<void *>(object), bytes, pool,
-                 context_of(ASSAY_FRAME, type, origin));
+    begin_side_object(state.objects, const_cast<void *>(object), bytes, pool,
+                      context_of(ASSAY_FRAME, type, origin));
 }
 
 void __assay_pool_free(const void *, const void *object) {
-  if (!observed())
+  if (!may_record())
     return;
-  Busy busy;
+  ReentrancyGuard busy;
   SideObject taken;
   if (state.objects.take(object, taken))
     end_object((void *)taken.block, taken.header, ASSAY_FRAME);
 }
 
 void __assay_pool_clear(const void *pool) {
-  if (!observed())
+  if (!may_record())
     return;
-  Busy busy;
+  ReentrancyGuard busy;
   end_objects_of(pool, ASSAY_FRAME);
 }
 
 void __assay_unregister_pool(const void *pool) {
-  if (!observed() || !pool)
+  if (!may_record() || !pool)
     return;
-  Busy busy;
+  ReentrancyGuard busy;
   end_objects_of(pool, ASSAY_FRAME);
   SideObject taken;
   state.pools.take(pool, taken);

@@ -8,7 +8,4 @@ namespace assay {
 // Calls f for every live object of every pool; others may come and go meanwhile.
 void for_each_pool_object(void (*f)(const void *block, const ChunkHeader &header));
 
-// In the child of a fork.
-void forget_pool_holders();
-
 } // namespace assay

@@ -2,6 +2,7 @@
 
 #include "runtime/core/proc_maps.h"
 
+#include "runtime/core/fork_resets.h"
 #include "runtime/core/own_files.h"
 
 namespace assay {
@@ -65,9 +66,10 @@ bool MapsReader::read_text_line() {
   }
 }
 
-void reset_maps_lock_in_child() {
+static void reset_maps_in_child() {
   text.lock.reset();
 }
+ASSAY_RESET_IN_CHILD(reset_maps_in_child);
 
 bool MapsReader::next(MapsLine &line) {
   if (!read_text_line())

@@ -17,7 +17,7 @@ struct MapsLine {
 };
 
 // One at a time: it holds a lock, and its buffers are not on the stack, because it is used in signal handlers on
-// stacks of a few kilobytes. Inside a Busy section.
+// stacks of a few kilobytes. Inside a ReentrancyGuard section.
 class MapsReader {
 public:
   MapsReader();
@@ -32,7 +32,5 @@ private:
   uint64_t offset_ = 0; // in the file
   size_t begin_ = 0, end_ = 0;
 };
-
-void reset_maps_lock_in_child();
 
 } // namespace assay

@@ -157,7 +157,7 @@ bool ProfileFile::start(const char *program) {
   return true;
 }
 
-bool ProfileFile::open_beside(const char *executable) {
+bool ProfileFile::open_in_same_run(const char *executable) {
   return start(base_name(executable));
 }
 
@@ -337,7 +337,7 @@ uint64_t ProfileFile::replace(Rewrite rewrite) {
   return good ? rewritten : 0;
 }
 
-void ProfileFile::forget() {
+void ProfileFile::reset_in_child() {
   lock_.reset();
   own_.reset_in_child();
   is_open_ = false;
@@ -345,7 +345,7 @@ void ProfileFile::forget() {
   bytes_ = 0;
   failed_ = false;
   if (this != &replacement) // which another thread may have been writing
-    replacement.forget();
+    replacement.reset_in_child();
 }
 
 } // namespace assay

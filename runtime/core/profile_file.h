@@ -15,7 +15,7 @@ public:
   // does nothing.
   bool open(const char *dir_pattern, const char *run, const char *executable);
   // The same in the folder that is open already, for the child of a fork.
-  bool open_beside(const char *executable);
+  bool open_in_same_run(const char *executable);
 
   // Adds one record: a struct of abi/records.def and its tail. Thread-safe.
   template <typename Fixed>
@@ -47,7 +47,7 @@ public:
   bool has_failed() const { return failed_; } // something could not be written
   OwnDescriptor &own_descriptor() { return own_; }
   // For the child of a fork: forgets the parent's file and what was buffered for it.
-  void forget();
+  void reset_in_child();
 
 private:
   void append_record(uint32_t kind, const void *fixed, size_t fixed_size, const void *tail,

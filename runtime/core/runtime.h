@@ -88,7 +88,6 @@ void after_unload();
 
 // In the child of a fork.
 void continue_in_child();
-void forget_flush(); // whose lock nobody holds there
 
 // True in glibc's single-threaded mode: then counters need no atomic operations.
 inline bool single_threaded();

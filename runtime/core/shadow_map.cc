@@ -5,6 +5,7 @@
 
 #include "abi/shadow.h"
 #include "runtime/core/arena.h"
+#include "runtime/core/fork_resets.h"
 #include "runtime/core/lock.h"
 
 namespace assay {
@@ -14,24 +15,23 @@ struct Span {
   uint64_t begin, end;
 };
 
-constexpr int kMostSpans =
-    4096; // each mapping of the program over an unused shadow cuts one in two
-constexpr int kMostShadows = 4, kMostOdd = 64, kMostOther = 64;
+constexpr int kMaxSpans = 4096; // each mapping of the program over an unused shadow cuts one in two
+constexpr int kMaxShadows = 4, kMaxOdd = 64, kMaxOther = 64;
 constexpr uint64_t kTwoGigabytes = 0x80000000; // MAP_32BIT gives addresses below
 constexpr uint64_t kPiece = 1 << 20;
 
 struct {
   SpinLock lock;
-  Span spans[kMostSpans];
+  Span spans[kMaxSpans];
   int used;
   struct {
     unsigned shift;
     uint64_t base;
-  } shadows[kMostShadows];
+  } shadows[kMaxShadows];
   int shadow_count;
-  Span odd[kMostOdd]; // mappings of the program outside its windows
+  Span odd[kMaxOdd]; // mappings of the program outside its windows
   int odd_count;
-  Span other[kMostOther]; // of ours, no shadows
+  Span other[kMaxOther]; // of ours, no shadows
   int other_count;
 } constinit mapped = {};
 
@@ -81,7 +81,7 @@ bool map_span(uint64_t begin, uint64_t end) {
       begin = here->end;
       continue;
     }
-    if (mapped.used == kMostSpans || !reserve(stop - begin, begin))
+    if (mapped.used == kMaxSpans || !reserve(stop - begin, begin))
       return false;
     mapped.spans[mapped.used++] = {begin, stop};
     begin = stop;
@@ -95,7 +95,7 @@ bool reserve_shadow(unsigned shift, uint64_t base) {
   const uint64_t low_end = (kTwoGigabytes >> shift) + base, end = (ASSAY_HIGH_END >> shift) + base;
   if (!map_span(base, low_end) || !map_span(kTwoGigabytes, end))
     return false;
-  if (mapped.shadow_count < kMostShadows)
+  if (mapped.shadow_count < kMaxShadows)
     mapped.shadows[mapped.shadow_count++] = {shift, base};
   return true;
 }
@@ -111,13 +111,14 @@ void empty_shadow(unsigned shift, uint64_t base) {
   }
 }
 
-void reset_shadow_lock_in_child() {
+static void reset_shadow_in_child() {
   mapped.lock.reset();
 }
+ASSAY_RESET_IN_CHILD(reset_shadow_in_child);
 
 void note_own_span(uint64_t begin, uint64_t end) {
   Locked locked(mapped.lock);
-  if (mapped.other_count < kMostOther)
+  if (mapped.other_count < kMaxOther)
     mapped.other[mapped.other_count++] = {begin, end};
 }
 
@@ -131,7 +132,7 @@ bool give_way(uint64_t begin, uint64_t end) {
       continue;
     uint64_t span_end = span.end;
     if (span_end > end) { // the part behind, or all of it
-      if (span.begin < begin && mapped.used == kMostSpans)
+      if (span.begin < begin && mapped.used == kMaxSpans)
         return false;
       Span &rest = span.begin < begin ? mapped.spans[mapped.used++] : span;
       rest = {end, span_end};
@@ -151,7 +152,7 @@ void note_odd(Span mapping) {
   for (int i = 0; i < mapped.odd_count; i++) {
     Span &known = mapped.odd[i];
     bool touches = mapping.begin <= known.end && known.begin <= mapping.end;
-    if (!touches && (mapped.odd_count < kMostOdd || i + 1 < mapped.odd_count))
+    if (!touches && (mapped.odd_count < kMaxOdd || i + 1 < mapped.odd_count))
       continue;
     known.begin = mapping.begin < known.begin ? mapping.begin : known.begin;
     known.end = mapping.end > known.end ? mapping.end : known.end;

@@ -15,7 +15,6 @@ bool reserve_shadow(unsigned shift, uint64_t base);
 
 // Back to zeros, in the child of a fork. What the program has mapped between the spans stays.
 void empty_shadow(unsigned shift, uint64_t base);
-void reset_shadow_lock_in_child();
 
 // Notes a span that was mapped for another purpose, and that the program may not map over.
 void note_own_span(uint64_t begin, uint64_t end);

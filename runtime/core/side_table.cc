@@ -93,7 +93,7 @@ bool SideTable::copy(uint32_t number, SideObject &out) {
   return true;
 }
 
-void SideTable::forget_holders() {
+void SideTable::reset_in_child() {
   for (Stripe &stripe : stripes_)
     stripe.lock.reset();
 }

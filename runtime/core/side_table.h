@@ -45,7 +45,7 @@ public:
   }
 
   // In the child of a fork: nobody holds a lock.
-  void forget_holders();
+  void reset_in_child();
 
 private:
   struct Entry {

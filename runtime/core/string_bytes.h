@@ -24,12 +24,12 @@ inline bool has_sixteen(const void *at) {
 inline uint32_t ends_in_sixteen(const void *p, const void *q, uint32_t how) {
   __m128i of_p = _mm_loadu_si128((const __m128i *)p);
   __m128i same = _mm_cmpeq_epi8(of_p, _mm_loadu_si128((const __m128i *)q));
-  if (how & ASSAY_HOW_STRING)
+  if (how & ASSAY_ACCESS_STRING)
     same = _mm_andnot_si128(_mm_cmpeq_epi8(of_p, _mm_setzero_si128()), same);
   return (uint32_t)_mm_movemask_epi8(same) ^ 0xffff;
 }
 
-// Of two places up to their first difference, which was read too, or limit; with ASSAY_HOW_STRING a zero
+// Of two places up to their first difference, which was read too, or limit; with ASSAY_ACCESS_STRING a zero
 // byte ends it as well.
 inline uint64_t compared_bytes(const void *a, const void *b, uint64_t limit, uint32_t how) {
   const char *p = (const char *)a, *q = (const char *)b;
@@ -42,7 +42,7 @@ inline uint64_t compared_bytes(const void *a, const void *b, uint64_t limit, uin
       continue;
     }
     n++;
-    if (p[n - 1] != q[n - 1] || (how & ASSAY_HOW_STRING && p[n - 1] == 0))
+    if (p[n - 1] != q[n - 1] || (how & ASSAY_ACCESS_STRING && p[n - 1] == 0))
       break;
   }
   return n;

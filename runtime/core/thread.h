@@ -23,17 +23,17 @@ extern thread_local constinit Thread this_thread __attribute__((tls_model("initi
 
 // Held while the runtime works on behalf of this thread. A signal handler, or libc code that the
 // runtime calls, sees it and takes the plain way: no deadlock, no recursion.
-class Busy {
+class ReentrancyGuard {
 public:
-  Busy() : was_(this_thread.busy) { this_thread.busy = 1; }
-  ~Busy() {
+  ReentrancyGuard() : was_(this_thread.busy) { this_thread.busy = 1; }
+  ~ReentrancyGuard() {
     this_thread.busy = was_;
     if (__builtin_expect(this_thread.pending_signal != 0, 0) && !was_)
       raise_pending_signal();
   }
   bool nested() const { return was_ != 0; }
-  Busy(const Busy &) = delete;
-  Busy &operator=(const Busy &) = delete;
+  ReentrancyGuard(const ReentrancyGuard &) = delete;
+  ReentrancyGuard &operator=(const ReentrancyGuard &) = delete;
 
 private:
   uint32_t was_;

@@ -71,9 +71,9 @@ bool read_entries(long pagemap, uint64_t &begin, uint64_t end, Callback f, void 
 }
 
 bool ask_mincore(uint64_t &begin, uint64_t end, Callback f, void *context) {
-  constexpr uint64_t kMost = 2048;
-  unsigned char resident[kMost];
-  for (uint64_t most = kMost; begin < end;) {
+  constexpr uint64_t kMax = 2048;
+  unsigned char resident[kMax];
+  for (uint64_t most = kMax; begin < end;) {
     uint64_t pages = (end - begin) / kPage;
     pages = pages < most ? pages : most;
     long result = sys::call(SYS_mincore, (long)begin, (long)(pages * kPage), (long)resident);
@@ -87,7 +87,7 @@ bool ask_mincore(uint64_t &begin, uint64_t end, Callback f, void *context) {
       if (resident[i] & 1)
         f(context, begin + i * kPage, begin + (i + 1) * kPage);
     begin += pages * kPage;
-    most = most < kMost ? most * 2 : kMost;
+    most = most < kMax ? most * 2 : kMax;
   }
   return true;
 }

@@ -8,7 +8,7 @@ namespace assay {
 
 // Calls f(context, begin, end) for runs of pages of [begin, end) that are in memory or swapped out,
 // in order. Where the kernel does not tell at all, not once (loss untold_pages). Page-aligned; from any thread,
-// inside a Busy section.
+// inside a ReentrancyGuard section.
 void for_each_touched(uint64_t begin, uint64_t end, void (*f)(void *context, uint64_t, uint64_t),
                       void *context);
 

@@ -11,6 +11,7 @@
 
 #include "runtime/core/call_chain.h"
 #include "runtime/core/cfi.h"
+#include "runtime/core/fork_resets.h"
 #include "runtime/core/lock.h"
 #include "runtime/core/proc_maps.h"
 #include "runtime/core/runtime.h"
@@ -19,12 +20,12 @@
 namespace assay {
 namespace {
 
-constexpr uint32_t kMostStacks = 4096;
+constexpr uint32_t kMaxStacks = 4096;
 
 struct {
   SpinLock lock;
   uint32_t count;
-  StackBounds bounds[kMostStacks];
+  StackBounds bounds[kMaxStacks];
 } constinit stacks = {};
 
 // Under nobody's lock; a thread comes here once.
@@ -33,7 +34,7 @@ void remember_stack(StackBounds bounds) {
   for (uint32_t i = 0; i < stacks.count; i++)
     if (stacks.bounds[i].high == bounds.high)
       return;
-  if (stacks.count < kMostStacks) {
+  if (stacks.count < kMaxStacks) {
     stacks.bounds[stacks.count] = bounds;
     __atomic_store_n(&stacks.count, stacks.count + 1, __ATOMIC_RELEASE);
   }
@@ -59,9 +60,9 @@ bool find_own_stack(uint64_t sp) {
 // Another stack, such as a coroutine's: programs switch between thousands, so it is only asked how much is
 // mapped from here on.
 void find_other_stack(uint64_t sp) {
-  constexpr uint64_t kPage = 4096, kMostPages = 64;
-  unsigned char resident[kMostPages];
-  uint64_t page = sp & ~(kPage - 1), pages = kMostPages;
+  constexpr uint64_t kPage = 4096, kMaxPages = 64;
+  unsigned char resident[kMaxPages];
+  uint64_t page = sp & ~(kPage - 1), pages = kMaxPages;
   while (pages > 1 &&
          sys::failed(sys::call(SYS_mincore, (long)page, (long)(pages * kPage), (long)resident)))
     pages /= 2;
@@ -134,11 +135,12 @@ StackBounds known_stack(uint32_t number) {
   return stacks.bounds[number];
 }
 
-void reset_stacks_lock_in_child() {
+static void reset_stacks_in_child() {
   stacks.lock.reset();
 }
+ASSAY_RESET_IN_CHILD(reset_stacks_in_child);
 
-void forget_leave_rules() {
+void invalidate_leave_rules() {
   invalidate_call_chains();
   for (auto &slot : cache.slots)
     __atomic_store_n(&slot.key, 0, __ATOMIC_RELAXED);

@@ -20,7 +20,7 @@ struct LeaveRule {
 };
 enum : uint64_t { kRuleKnown = 1, kFramePointer = 2, kFromRbp = 4, kRbpSaved = 8 };
 
-// The rule at a return address, cached. Inside a Busy section.
+// The rule at a return address, cached. Inside a ReentrancyGuard section.
 LeaveRule leave_rule_at(uint64_t pc);
 
 // A frame that was left.
@@ -79,9 +79,7 @@ void note_own_stack(); // of a thread that has not allocated yet
 uint32_t known_stacks();
 StackBounds known_stack(uint32_t number);
 
-void reset_stacks_lock_in_child();
-
 // After a module came or was unloaded: what was learnt of its code is forgotten.
-void forget_leave_rules();
+void invalidate_leave_rules();
 
 } // namespace assay

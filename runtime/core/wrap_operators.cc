@@ -15,19 +15,19 @@ namespace assay {
 namespace {
 
 void note_new(void *block, size_t size, const void *frame) {
-  if (!block || !observed() || !runtime.side.exists())
+  if (!block || !may_record() || !runtime.side.exists())
     return;
-  Busy busy;
+  ReentrancyGuard busy;
   SideObject known;
   if (runtime.side.find(block, known))
     return;
-  begin_beside(runtime.side, block, size, nullptr, context_of(frame, take_next_type()));
+  begin_side_object(runtime.side, block, size, nullptr, context_of(frame, take_next_type()));
 }
 
 void note_delete(void *block, const void *frame) {
-  if (!block || !observed() || !runtime.side.exists())
+  if (!block || !may_record() || !runtime.side.exists())
     return;
-  Busy busy;
+  ReentrancyGuard busy;
   SideObject object;
   if (runtime.side.take(block, object))
     end_object(block, object.header, frame);

@@ -68,7 +68,7 @@ Compacted add(const AssayHeapFreed &r) {
     return Compacted::kFailed;
   if (s->hib.alloc_count == 0 && s->hib.realloc_count == 0)
     assay_hib_clear(&s->hib);
-  assay_hib_join(&s->hib, &r.hib, 1);
+  assay_hib_merge(&s->hib, &r.hib, 1);
   for (size_t i = 0; i < ASSAY_HISTOGRAM_BUCKETS; i++) {
     s->histograms.size[i] += r.histograms.size[i];
     s->histograms.lifetime_us[i] += r.histograms.lifetime_us[i];
@@ -100,8 +100,8 @@ Compacted take(const FileRecord &r, bool is_void, ProfileFile &to) {
     return is_void ? Compacted::kDone : add(r.as<AssayHeapFreeContext>());
   case ASSAY_RECORD_HeapLive:
     return copy_record(r, !is_void && r.as<AssayHeapLive>().walk == work.last_walk, to);
-  case ASSAY_RECORD_HeapOutside: {
-    uint64_t walk = r.as<AssayHeapOutside>().walk;
+  case ASSAY_RECORD_NonHeap: {
+    uint64_t walk = r.as<AssayNonHeap>().walk;
     return copy_record(r, !is_void && (walk == 0 || walk == work.last_walk), to);
   }
   case ASSAY_RECORD_HeapWalk:

@@ -28,10 +28,10 @@ namespace {
 constexpr uint64_t kSpan = ASSAY_COUNTERS_END - ASSAY_COUNTERS_BEGIN;
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kDropBytes = 16 * kPage; // from here on dropping pages beats writing zeros
-constexpr uint64_t kLookBytes = 64 * kPage; // from here on asking the kernel beats looking
+constexpr uint64_t kScanBytes = 64 * kPage; // from here on asking the kernel beats looking
 
 template <typename Word> void add_n(Word *counter, Word n, uint32_t how) {
-  if (how & ASSAY_HOW_ATOMIC)
+  if (how & ASSAY_ACCESS_ATOMIC)
     __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
   else
     *counter += n;
@@ -47,7 +47,7 @@ struct Halves {
     ((uint32_t *)to)[1] += (uint32_t)(w >> 32);
   }
   static void count(Word *counter, uint64_t n, uint32_t how) {
-    add_n((uint32_t *)counter + (how & ASSAY_HOW_WRITE ? 1 : 0), (uint32_t)n, how);
+    add_n((uint32_t *)counter + (how & ASSAY_ACCESS_WRITE ? 1 : 0), (uint32_t)n, how);
   }
 };
 struct Total {
@@ -107,9 +107,9 @@ template <typename Word> Word *in_stripe(Word *counter, uint32_t s) {
 // Adds what was counted in one block; is_new: no other stripe had counts of it.
 template <typename Layout>
 void add_block(const Counters<Layout> &range, typename Layout::Word *counter, uint64_t reads,
-               uint64_t writes, bool is_new, Look look, Counts &counts) {
+               uint64_t writes, bool is_new, ReadMode look, Counts &counts) {
   uint64_t bytes = range.bytes_in(counter);
-  if (look == Look::kShare && bytes < Layout::kBlock && is_new && !meet_shared_block(counter))
+  if (look == ReadMode::kShare && bytes < Layout::kBlock && is_new && !meet_shared_block(counter))
     reads = writes = 0;
   counts.reads += reads;
   counts.writes += writes;
@@ -119,7 +119,7 @@ void add_block(const Counters<Layout> &range, typename Layout::Word *counter, ui
 
 // All counters of the range, block by block.
 template <typename Layout>
-void add_up(const Counters<Layout> &range, Look look, uint32_t stripes, Counts &counts) {
+void add_up(const Counters<Layout> &range, ReadMode look, uint32_t stripes, Counts &counts) {
   for (auto *counter = range.first; counter < range.stop; counter++) {
     uint64_t reads = 0, writes = 0;
     for (uint32_t s = 0; s < stripes; s++) {
@@ -127,7 +127,7 @@ void add_up(const Counters<Layout> &range, Look look, uint32_t stripes, Counts &
       if (auto value = *c) {
         reads += Layout::reads(value);
         writes += Layout::writes(value);
-        if (look == Look::kTake)
+        if (look == ReadMode::kTake)
           *c = 0;
       }
     }
@@ -158,7 +158,7 @@ void move(uint64_t from, uint64_t from_size, uint64_t to, uint64_t to_size, uint
     }
   };
   bool apart = target.stop <= source.first || source.stop <= target.first;
-  if (apart && (uint64_t)source.stop - (uint64_t)source.first >= kLookBytes)
+  if (apart && (uint64_t)source.stop - (uint64_t)source.first >= kScanBytes)
     for_each_touched(
         (uint64_t)source.first & ~(kPage - 1), ((uint64_t)source.stop + kPage - 1) & ~(kPage - 1),
         [&](uint64_t from_page, uint64_t to_page) {
@@ -213,7 +213,7 @@ bool counters_are_elsewhere() {
   return __assay_counters_base != ASSAY_COUNTERS_BASE;
 }
 
-void forget_counters() {
+void reset_counters_in_child() {
   if (counters_are_elsewhere())
     empty_span((void *)counters_base, kSpan);
   else
@@ -278,13 +278,13 @@ template <typename Word> void zero(Word *begin, Word *end, bool is_first_stripe)
 
 } // namespace
 
-Counts count_accesses(const void *start, uint64_t size, Look look) {
+Counts count_accesses(const void *start, uint64_t size, ReadMode look) {
   return with_layout([&]<typename Layout>(Layout) {
     Counters<Layout> range((uint64_t)start, size);
     uint32_t stripes = stripes_of(range.start, range.end);
     Counts counts = {};
     counts.blocks_spanned = (uint64_t)(range.stop - range.first);
-    if (counts.blocks_spanned * sizeof(typename Layout::Word) < kLookBytes) {
+    if (counts.blocks_spanned * sizeof(typename Layout::Word) < kScanBytes) {
       add_up(range, look, stripes, counts);
       return counts;
     }
@@ -294,7 +294,7 @@ Counts count_accesses(const void *start, uint64_t size, Look look) {
           add_block(range, c, Layout::reads(value), Layout::writes(value), is_first(c, s), look,
                     counts);
     });
-    if (look == Look::kTake)
+    if (look == ReadMode::kTake)
       zero_counters(start, size);
     return counts;
   });
@@ -355,8 +355,8 @@ void __assay_heap_string(const char *start, uint64_t limit, uint32_t how) {
 
 void __assay_heap_compare(const void *a, const void *b, uint64_t limit, uint32_t how) {
   uint64_t bytes = assay::compared_bytes(a, b, limit, how);
-  add_range((uint64_t)a, bytes, how & ASSAY_HOW_ATOMIC);
-  add_range((uint64_t)b, bytes, how & ASSAY_HOW_ATOMIC);
+  add_range((uint64_t)a, bytes, how & ASSAY_ACCESS_ATOMIC);
+  add_range((uint64_t)b, bytes, how & ASSAY_ACCESS_ATOMIC);
 }
 
 void __assay_heap_masked(const void *start, uint64_t element_bytes, uint64_t mask, uint32_t how) {

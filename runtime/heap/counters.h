@@ -19,7 +19,7 @@ bool map_counters();
 bool counters_are_elsewhere();
 
 // In the child of a fork: all counters are zero again.
-void forget_counters();
+void reset_counters_in_child();
 
 // Bytes of program that share a counter, and how many such blocks [start, start + size) lies in.
 uint64_t block_bytes();
@@ -32,7 +32,7 @@ struct Counts {
 };
 
 // How an object's counters are read.
-enum class Look {
+enum class ReadMode {
   kTake, // and zeroed: the object has ended
   kKeep, // the object goes on
   kShare, // the object goes on, and its first and last blocks may be others' too: the first that is met
@@ -40,7 +40,7 @@ enum class Look {
 };
 
 // Sums up the counters of the blocks that [start, start + size) lies in. Costs what was touched.
-Counts count_accesses(const void *start, uint64_t size, Look look);
+Counts count_accesses(const void *start, uint64_t size, ReadMode look);
 
 void zero_counters(const void *start, uint64_t size);
 

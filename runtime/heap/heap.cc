@@ -11,11 +11,11 @@
 #include "runtime/core/unwind.h"
 #include "runtime/heap/compaction.h"
 #include "runtime/heap/counters.h"
-#include "runtime/heap/free_places.h"
+#include "runtime/heap/free_sites.h"
 #include "runtime/heap/hib_table.h"
 #include "runtime/heap/live_bytes.h"
 #include "runtime/heap/live_walk.h"
-#include "runtime/heap/outside.h"
+#include "runtime/heap/non_heap.h"
 #include "runtime/heap/shared_blocks.h"
 #include "runtime/heap/stripes.h"
 #include "runtime/heap/text.h"
@@ -30,7 +30,7 @@ struct {
   uint64_t walk;          // number of the newest walk
   uint64_t walk_began_us; // the walk's moment: all live objects end there
   uint64_t next_walk_us;  // a flush before that does not walk
-  uint64_t next_look_us;  // at counters that may wrap
+  uint64_t next_check_us; // at counters that may wrap
   uint64_t walked_objects, walked_bytes;
   uint64_t fork_us;      // blocks allocated before belong to the parent
   uint32_t written_mode; // of the units, in this file
@@ -55,9 +55,9 @@ Counts counts_of(const void *block, const ChunkHeader &h, bool take) {
     return counts;
   }
   counts = count_accesses(block, h.size,
-                          take                      ? Look::kTake
-                          : h.flags & kSharedBlocks ? Look::kShare
-                                                    : Look::kKeep);
+                          take                      ? ReadMode::kTake
+                          : h.flags & kSharedBlocks ? ReadMode::kShare
+                                                    : ReadMode::kKeep);
   if (may_have_wrapped(block, h))
     add_wrapped(block, h.size, counts, take);
   return counts;
@@ -97,7 +97,7 @@ bool start() {
     runtime.file.append(ASSAY_RECORD_HeapLive, record);
     print_hib(e, true);
   };
-  if (create_watch() && create_live_bytes() && create_free_places() && create_shared_blocks() &&
+  if (create_watch() && create_live_bytes() && create_free_sites() && create_shared_blocks() &&
       heap.live.create(1021, 4, write_live) &&
       heap.freed.create(runtime.options.hib_sets, runtime.options.hib_ways, write_freed))
     return true;
@@ -138,10 +138,10 @@ void on_realloc(const Realloc &r) {
   if (inherited(r.header))
     return;
   if (r.moved && has_shadow(r.old_block, r.old_size) && has_shadow(r.block, r.header.size)) {
-    if (r.was_marked)
+    if (r.was_watched)
       watch_counters(r.old_block, r.old_size);
     move_counters(r.old_block, r.old_size, r.block, r.header.size);
-    if (r.was_marked)
+    if (r.was_watched)
       move_wrapped(r.old_block, r.old_size, r.block);
   }
   if (!r.moved && has_shadow(r.old_block, r.old_size))
@@ -167,16 +167,16 @@ void on_free(const Free &f) {
   take_live(f.header.context, f.header.size, 1);
   heap.freed.add(f.header.context, o);
   if (f.context)
-    add_free_place(f.header.context, f.context, o.size);
+    add_free_site(f.header.context, f.context, o.size);
 }
 
-void on_withdrawal(const Withdrawal &w) {
+void on_pool_memory(const PoolMemory &w) {
   if (!inherited(w.header))
-    withdraw_live(w.header.context, w.header.size);
+    end_live_without_peak(w.header.context, w.header.size);
 }
 
 bool is_recorded(const ChunkHeader &h) {
-  return !inherited(h) && !(h.flags & kWithdrawn);
+  return !inherited(h) && !(h.flags & kPoolMemory);
 }
 
 void walk_one(const void *block, const ChunkHeader &h) {
@@ -196,34 +196,34 @@ void walk_live(SnapshotKind kind) {
   heap.walked_objects = heap.walked_bytes = 0;
   begin_shared_blocks();
   for_each_live(walk_one);
-  watch_outside();
+  watch_non_heap();
   heap.live.write_all();
   if (kind == SnapshotKind::kFull)
-    write_outside(heap.walk);
+    write_non_heap(heap.walk);
   runtime.file.append(ASSAY_RECORD_HeapWalk, AssayHeapWalk{heap.walk, heap.walk_began_us,
                                                            heap.walked_objects, heap.walked_bytes});
-  uint64_t now = now_us(), took = now - heap.walk_began_us, look = next_look_after(took);
-  heap.next_look_us = now + look + look / 8; // where walks are rare, the next one comes first
+  uint64_t now = now_us(), took = now - heap.walk_began_us, look = next_check_after(took);
+  heap.next_check_us = now + look + look / 8; // where walks are rare, the next one comes first
   heap.next_walk_us = now + (99 * took < look ? 99 * took : look); // each flush, if they are cheap
 }
 
-void look_at_one(const void *block, const ChunkHeader &h) {
+void check_one(const void *block, const ChunkHeader &h) {
   if (is_recorded(h) && has_shadow(block, h.size))
     watch_counters(block, h.size);
 }
 
 // Between walks, which write, counters that may wrap are only looked at.
-uint64_t on_tick() {
+uint64_t on_poll() {
   if (!can_wrap() || !runtime.recording)
     return ~0ULL;
   uint64_t begin = now_us();
-  if (begin < heap.next_look_us)
-    return heap.next_look_us - begin;
+  if (begin < heap.next_check_us)
+    return heap.next_check_us - begin;
   FlushesWait flushes;
-  for_each_live(look_at_one);
-  watch_outside();
-  uint64_t now = now_us(), wait = next_look_after(now - begin);
-  heap.next_look_us = now + wait;
+  for_each_live(check_one);
+  watch_non_heap();
+  uint64_t now = now_us(), wait = next_check_after(now - begin);
+  heap.next_check_us = now + wait;
   return wait;
 }
 
@@ -234,7 +234,7 @@ void on_snapshot(SnapshotKind kind) {
   }
   heap.freed.write_all();
   if (runtime.options.free_stacks)
-    write_free_places();
+    write_free_sites();
   if (kind == SnapshotKind::kFull || now_us() >= heap.next_walk_us)
     walk_live(kind);
   if (kind == SnapshotKind::kFull)
@@ -256,12 +256,12 @@ void on_snapshot(SnapshotKind kind) {
 void on_reset() {
   heap.freed.clear();
   if (runtime.options.free_stacks)
-    clear_free_places();
+    clear_free_sites();
   reset_peaks();
-  zero_outside();
+  zero_non_heap();
   for_each_live([](const void *block, const ChunkHeader &h) {
     if (has_shadow(block, h.size))
-      count_accesses(block, h.size, Look::kTake);
+      count_accesses(block, h.size, ReadMode::kTake);
   });
 }
 
@@ -297,15 +297,15 @@ void on_unload(uint32_t module) {
 void on_fork() {
   heap.fork_us = now_us() + 1;
   if (runtime.instrumented)
-    forget_counters();
-  forget_stripes();
-  heap.freed.forget();
-  heap.live.forget();
-  forget_watch();
-  forget_live_bytes();
-  forget_text();
+    reset_counters_in_child();
+  reset_stripes_in_child();
+  heap.freed.reset_in_child();
+  heap.live.reset_in_child();
+  reset_watch_in_child();
+  reset_live_bytes_in_child();
+  reset_text_in_child();
   if (runtime.options.free_stacks)
-    forget_free_places();
+    reset_free_sites_in_child();
 }
 
 // Counters are reached through the gs segment (abi/stripes.h). A program that sets its base itself faults at the next
@@ -340,10 +340,10 @@ constinit const Subscriber subscriber = {
     .on_allocation = on_allocation,
     .on_realloc = on_realloc,
     .on_free = on_free,
-    .on_withdrawal = on_withdrawal,
+    .on_pool_memory = on_pool_memory,
     .on_snapshot = on_snapshot,
     .on_reset = on_reset,
-    .on_tick = on_tick,
+    .on_poll = on_poll,
     .on_instrumented = on_instrumented,
     .on_thread_start = on_thread_start,
     .on_module = on_module,

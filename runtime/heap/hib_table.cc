@@ -65,7 +65,7 @@ void HibTable::add(uint32_t context, const AssayObject &object) {
 }
 
 void HibTable::add_facts(uint32_t context, const AssayHib &facts) {
-  in_set_of(context, [&](HibEntry *e) { assay_hib_join(&e->hib, &facts, 1); });
+  in_set_of(context, [&](HibEntry *e) { assay_hib_merge(&e->hib, &facts, 1); });
 }
 
 template <typename F> void HibTable::each_used_set(F f) {
@@ -90,7 +90,7 @@ void HibTable::clear() {
   each_used_set(empty);
 }
 
-void HibTable::forget() {
+void HibTable::reset_in_child() {
   empty_span(locks_, sets_ * sizeof(Set)); // also of a set that a thread was about to use
   empty_span(entries_, sets_ * ways_ * sizeof(HibEntry));
 }

@@ -36,7 +36,7 @@ public:
   // Empties every entry, unwritten.
   void clear();
   // In the child of a fork: clear, and nobody holds a lock.
-  void forget();
+  void reset_in_child();
 
 private:
   struct Set {

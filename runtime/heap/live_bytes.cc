@@ -74,7 +74,7 @@ void take_live(uint32_t context, uint64_t bytes, uint64_t objects) {
   add(live.totals.live_objects, (uint64_t)0 - objects);
 }
 
-void withdraw_live(uint32_t context, uint64_t bytes) {
+void end_live_without_peak(uint32_t context, uint64_t bytes) {
   ContextStats &c = live.contexts[context];
   if (c.peak_bytes == c.live_bytes)
     c.peak_bytes -= bytes;
@@ -109,7 +109,7 @@ void reset_peaks() {
   });
 }
 
-void forget_live_bytes() {
+void reset_live_bytes_in_child() {
   live.totals = {};
   live.contexts.clear();
 }

@@ -18,7 +18,7 @@ void count_allocation();
 void add_live(uint32_t context, uint64_t bytes, uint64_t objects);
 void take_live(uint32_t context, uint64_t bytes, uint64_t objects);
 // As take_live of an object that should never have been one: a peak that it has just made goes too.
-void withdraw_live(uint32_t context, uint64_t bytes);
+void end_live_without_peak(uint32_t context, uint64_t bytes);
 const Totals &totals();
 
 // Writes the peaks that changed since the last time.
@@ -26,6 +26,6 @@ void write_peaks();
 
 // From now on the peaks are what is alive; and in the child of a fork, where nothing is.
 void reset_peaks();
-void forget_live_bytes();
+void reset_live_bytes_in_child();
 
 } // namespace assay::heap

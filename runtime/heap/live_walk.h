@@ -1,4 +1,4 @@
-// Looks at every live object without stopping the program.
+// CheckPlacement at every live object without stopping the program.
 #pragma once
 
 #include <stdint.h>

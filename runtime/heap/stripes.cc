@@ -95,7 +95,7 @@ void take_stripe() {
     own_stripe = ASSAY_STRIPE(s);
 }
 
-void forget_stripes() {
+void reset_stripes_in_child() {
   stripes.lock.reset();
   for (uint32_t &owner : stripes.owner)
     owner = 0;

@@ -25,6 +25,6 @@ inline bool in_stripes(uint64_t begin, uint64_t end) {
 }
 
 // In the child of a fork: the other threads are gone, and all counters are zero.
-void forget_stripes();
+void reset_stripes_in_child();
 
 } // namespace assay::heap

@@ -109,7 +109,7 @@ void print_contexts() {
   write_out();
 }
 
-void forget_text() {
+void reset_text_in_child() {
   text.lock.reset();
   text.used = 0;
   text.modules = text.contexts = 0;

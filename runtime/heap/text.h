@@ -16,6 +16,6 @@ void print_hib(const HibEntry &entry, bool live);
 void print_contexts();
 
 // In the child of a fork: it prints its own contexts and map.
-void forget_text();
+void reset_text_in_child();
 
 } // namespace assay::heap

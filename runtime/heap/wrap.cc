@@ -101,7 +101,7 @@ bool can_wrap() {
   return (units.mode & ASSAY_COUNTERS_LAYOUT) != ASSAY_COUNTERS_TOTAL;
 }
 
-uint64_t next_look_after(uint64_t took_us) {
+uint64_t next_check_after(uint64_t took_us) {
   constexpr uint64_t kOftenest = 100'000, kSeldomest = 950'000, kCheap = 50'000;
   if (took_us >= kCheap)
     return 9 * took_us;
@@ -110,14 +110,14 @@ uint64_t next_look_after(uint64_t took_us) {
 }
 
 bool may_have_wrapped(const void *block, const ChunkHeader &header) {
-  return header.flags & (kSharedBlocks | kMapped) ? watch.any : runtime.chunks.marked(block);
+  return header.flags & (kSharedBlocks | kMapped) ? watch.any : runtime.chunks.is_watched(block);
 }
 
 void watch_counters(const void *block, uint64_t size) {
   if (!can_wrap())
     return;
   bool in_chunk_map = runtime.chunks.owns(block);
-  bool watched = in_chunk_map ? runtime.chunks.marked(block) : watch.any;
+  bool watched = in_chunk_map ? runtime.chunks.is_watched(block) : watch.any;
   each_counter(block, size, [&](uint64_t counter) {
     uint32_t *halves = (uint32_t *)counter;
     bool high = ((halves[0] | halves[1]) & kWatchedBits) != 0;
@@ -130,7 +130,7 @@ void watch_counters(const void *block, uint64_t size) {
     else if (high)
       count_loss(ASSAY_LOSS_no_memory, 1);
     if (w && !watched && in_chunk_map) // else it was freed meanwhile
-      watched = runtime.chunks.mark(block);
+      watched = runtime.chunks.watch(block);
   });
 }
 
@@ -159,10 +159,10 @@ void move_wrapped(const void *from, uint64_t from_size, const void *to) {
       look(*w);
     }
   }
-  runtime.chunks.mark(to);
+  runtime.chunks.watch(to);
 }
 
-void forget_watch() {
+void reset_watch_in_child() {
   watch.lock.reset();
   for (size_t i = 0; watch.any && i < kSlots; i++)
     if (watch.slots[i].counter)

@@ -13,12 +13,12 @@ bool create_watch();
 bool can_wrap();
 
 // Microseconds until the next look at all live objects, after one that took so many.
-uint64_t next_look_after(uint64_t took_us);
+uint64_t next_check_after(uint64_t took_us);
 
 // Can counters of the object be watched? Of most objects the chunk map knows.
 bool may_have_wrapped(const void *block, const ChunkHeader &header);
 
-// Looks at the counters of a block: those that are large are watched from now on, those that are watched
+// CheckPlacement at the counters of a block: those that are large are watched from now on, those that are watched
 // and have wrapped are noted. On the helper thread, or at the end of the block.
 void watch_counters(const void *block, uint64_t size);
 
@@ -29,6 +29,6 @@ void add_wrapped(const void *block, uint64_t size, Counts &counts, bool forget);
 void move_wrapped(const void *from, uint64_t from_size, const void *to);
 
 // In the child of a fork.
-void forget_watch();
+void reset_watch_in_child();
 
 } // namespace assay::heap

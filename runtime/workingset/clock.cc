@@ -106,7 +106,7 @@ void count_mark() {
   state.marks++;
 }
 
-void forget_clock() {
+void reset_clock_in_child() {
   state.accesses = state.marks = state.helper_us = 0;
   own_clock.given = 0;
   __assay_accesses_left = 0;

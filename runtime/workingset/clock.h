@@ -31,6 +31,6 @@ void put_off(uint64_t accesses);
 // A mark is one tick of its clock.
 void count_mark();
 
-void forget_clock(); // in the child of a fork
+void reset_clock_in_child(); // in the child of a fork
 
 } // namespace assay::workingset

@@ -16,23 +16,23 @@ void say_where_once(const void *frame) {
 }
 
 __attribute__((noinline)) void mark(const void *start, uint64_t bytes, const void *frame) {
-  mark_lines(start, bytes);
+  touch_lines(start, bytes);
   say_where_once(frame);
 }
 
 // Inlined: the frame is the hook's.
 __attribute__((always_inline)) inline void touch(const void *start, uint64_t bytes) {
-  if (!are_marked(start, bytes))
+  if (!are_touched(start, bytes))
     mark(start, bytes, __builtin_frame_address(0));
 }
 
-__attribute__((preserve_most, noinline)) void mark_slowly(uint64_t line) {
-  mark_line(line);
+__attribute__((preserve_most, noinline)) void touch_slowly(uint64_t line) {
+  touch_line(line);
   say_where_once(__builtin_frame_address(0));
 }
 
-bool is_marked_short(const void *start, uint64_t bytes) { // that were read; sixteen at most
-  return are_both_marked((uint64_t)start >> 6, ((uint64_t)start + bytes - 1) >> 6);
+bool is_touched_short(const void *start, uint64_t bytes) { // that were read; sixteen at most
+  return are_both_touched((uint64_t)start >> 6, ((uint64_t)start + bytes - 1) >> 6);
 }
 
 __attribute__((noinline)) void compare_slowly(const void *a, const void *b, uint64_t limit,
@@ -58,7 +58,7 @@ void __assay_workingset_compare(const void *a, const void *b, uint64_t limit, ui
   if (is_plain() && limit >= 16 && assay::has_sixteen(a) && assay::has_sixteen(b))
     if (uint32_t ends = assay::ends_in_sixteen(a, b, how)) {
       uint64_t bytes = (uint64_t)__builtin_ctz(ends) + 1;
-      if (is_marked_short(a, bytes) && is_marked_short(b, bytes))
+      if (is_touched_short(a, bytes) && is_touched_short(b, bytes))
         return;
     }
   [[clang::musttail]] return compare_slowly(a, b, limit, how);
@@ -69,13 +69,13 @@ void __assay_workingset_masked(const void *start, uint64_t element_bytes, uint64
     touch((const char *)start + element_bytes * (uint64_t)__builtin_ctzll(mask), element_bytes);
 }
 
-__attribute__((preserve_most)) void __assay_workingset_mark(uint64_t line) {
+__attribute__((preserve_most)) void __assay_workingset_touch(uint64_t line) {
   if (__builtin_expect(is_bits() || is_silent(), 0)) [[clang::musttail]]
-    return mark_slowly(line);
-  mark_byte((volatile uint8_t *)__assay_lines_base + line); // few registers: few are saved
+    return touch_slowly(line);
+  touch_byte((volatile uint8_t *)__assay_lines_base + line); // few registers: few are saved
 }
 
-__attribute__((preserve_most)) void __assay_workingset_tick() {
+__attribute__((preserve_most)) void __assay_workingset_spent() {
   pass_accesses();
 }
 }

@@ -74,7 +74,7 @@ template <typename F> void each_bit_group(uint64_t begin, uint64_t end, bool end
   }
 }
 
-void mark_bits(uint64_t first, uint64_t last) {
+void touch_bits(uint64_t first, uint64_t last) {
   for (uint64_t line = first; line <= last; line++) {
     uint8_t *byte = (uint8_t *)(__assay_lines_base + line / 8), bit = (uint8_t)(1 << line % 8);
     if (!(*byte & bit))
@@ -83,7 +83,7 @@ void mark_bits(uint64_t first, uint64_t last) {
 }
 
 // Eight are looked at together; they are set one by one, because another thread may set its own.
-void mark_bytes(uint64_t first, uint64_t last) {
+void touch_bytes(uint64_t first, uint64_t last) {
   constexpr uint64_t kAll = 0x0101010101010101ULL * ASSAY_LINE_TOUCHED;
   uint8_t *at = (uint8_t *)(__assay_lines_base + first);
   uint8_t *end = (uint8_t *)(__assay_lines_base + last + 1);
@@ -91,10 +91,10 @@ void mark_bytes(uint64_t first, uint64_t last) {
     uint64_t eight;
     __builtin_memcpy(&eight, at, 8);
     for (int i = 0; (eight & kAll) != kAll && i < 8; i++)
-      mark_byte(at + i);
+      touch_byte(at + i);
   }
   for (; at < end; at++)
-    mark_byte(at);
+    touch_byte(at);
 }
 
 template <typename F> void each_group(bool ends, F f) {
@@ -135,7 +135,7 @@ bool lines_are_elsewhere() {
   return __assay_lines_base != form().base;
 }
 
-void forget_lines() {
+void reset_lines_in_child() {
   const AssayLineForm f = form();
   if (lines_are_elsewhere())
     empty_span((void *)__assay_lines_base, ASSAY_HIGH_END >> f.shift);
@@ -148,28 +148,28 @@ uint64_t line_bytes() {
 }
 
 uint32_t held_snapshots() {
-  return is_bits() ? 0 : kMostPlanes - 1;
+  return is_bits() ? 0 : kMaxPlanes - 1;
 }
 
-void mark_line(uint64_t number) {
+void touch_line(uint64_t number) {
   if (is_bits())
-    mark_bits(number, number);
+    touch_bits(number, number);
   else
-    mark_byte((uint8_t *)__assay_lines_base + number);
+    touch_byte((uint8_t *)__assay_lines_base + number);
 }
 
-void mark_lines(const void *start, uint64_t bytes) {
+void touch_lines(const void *start, uint64_t bytes) {
   uint64_t begin = (uint64_t)start, end = begin + bytes;
   if (bytes == 0 || end < begin || end > ASSAY_HIGH_END)
     return;
   const int shift = __builtin_ctzll(line_bytes());
   if (is_bits())
-    mark_bits(begin >> shift, (end - 1) >> shift);
+    touch_bits(begin >> shift, (end - 1) >> shift);
   else
-    mark_bytes(begin >> shift, (end - 1) >> shift);
+    touch_bytes(begin >> shift, (end - 1) >> shift);
 }
 
-void look_at_lines(void (*f)(void *context, const Group &group), void *context) {
+void visit_lines(void (*f)(void *context, const Group &group), void *context) {
   each_group(false, [&](const Group &group) { f(context, group); });
 }
 

@@ -90,7 +90,7 @@ void own(const void *block, uint64_t bytes, uint32_t context) {
   }
 }
 
-void forget_owners() {
+void reset_owners_in_child() {
   for (int level = 0; level < kLevels; level++)
     if (owners.levels[level])
       empty_span(owners.levels[level], entries(level) * sizeof(uint32_t));

@@ -12,7 +12,7 @@ namespace assay::workingset {
 // False when there is no memory.
 bool create_owners();
 void own(const void *block, uint64_t bytes, uint32_t context);
-void forget_owners(); // in the child of a fork
+void reset_owners_in_child(); // in the child of a fork
 
 // A run of 64-byte blocks with one owner.
 struct OwnedRun {

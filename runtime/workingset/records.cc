@@ -5,7 +5,7 @@
 namespace assay::workingset {
 namespace {
 
-constexpr uint64_t kMostRun = 1 << 18; // lines: readers take no longer runs than ASSAY_MOST_OWNED
+constexpr uint64_t kMaxRun = 1 << 18; // lines: readers take no longer runs than ASSAY_MOST_OWNED
 
 } // namespace
 
@@ -59,7 +59,7 @@ void OwnersRecord::begin(ProfileFile &file, uint64_t tick) {
 }
 
 void OwnersRecord::add(uint64_t first_line, uint64_t lines, uint32_t context) {
-  if (lines_ && context == context_ && first_line == first_ + lines_ && lines_ < kMostRun) {
+  if (lines_ && context == context_ && first_line == first_ + lines_ && lines_ < kMaxRun) {
     lines_ += lines;
     return;
   }

@@ -23,7 +23,7 @@ protected:
   }
   // Before each item: how far its number is beyond the last one's.
   void begin_item(uint64_t number) {
-    if (used_ + kMostItem > kBytes)
+    if (used_ + kMaxItem > kBytes)
       write();
     put_number(number - last_);
     last_ = number;
@@ -49,7 +49,7 @@ protected:
   uint64_t last_; // number that the next item's is counted from
 
 private:
-  static constexpr uint32_t kBytes = 64 << 10, kMostItem = 96;
+  static constexpr uint32_t kBytes = 64 << 10, kMaxItem = 96;
   ProfileFile *file_;
   uint32_t used_ = 0;
   uint8_t bytes_[kBytes];
@@ -65,7 +65,7 @@ public:
 
 private:
   void write_group();
-  uint64_t planes_[kMostPlanes]; // of the group that waits for its repeats
+  uint64_t planes_[kMaxPlanes]; // of the group that waits for its repeats
   uint64_t group_, repeats_;
   bool waiting_;
 };

@@ -53,7 +53,7 @@ void write_regions(uint64_t tick) {
   }
 }
 
-void forget_regions() {
+void reset_regions_in_child() {
   last_map = 0;
 }
 

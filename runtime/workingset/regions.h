@@ -8,6 +8,6 @@ namespace assay::workingset {
 // Writes the map of the process if it has changed since the last time, as of this tick.
 void write_regions(uint64_t tick);
 
-void forget_regions(); // in the child of a fork
+void reset_regions_in_child(); // in the child of a fork
 
 } // namespace assay::workingset

@@ -12,7 +12,7 @@
 #include "runtime/core/objects.h"
 #include "runtime/core/unwind.h"
 #include "runtime/workingset/clock.h"
-#include "runtime/workingset/join.h"
+#include "runtime/workingset/coalesce.h"
 #include "runtime/workingset/lines.h"
 #include "runtime/workingset/owners.h"
 #include "runtime/workingset/records.h"
@@ -22,7 +22,7 @@ namespace assay::workingset {
 namespace {
 
 constexpr uint64_t kFewSnapshots = 32; // joining them only to save bytes would say too little
-constexpr uint64_t kMostShare = 50;    // one part in so many of a snapshot may go into ending it
+constexpr uint64_t kMaxShare = 50;     // one part in so many of a snapshot may go into ending it
 
 struct {
   SpinLock lock; // of all below
@@ -75,7 +75,7 @@ void begin_held() {
 
 // The snapshots that are held, the oldest first.
 void write_held(const Group &group) {
-  uint64_t planes[kMostPlanes];
+  uint64_t planes[kMaxPlanes];
   for (uint32_t i = 0; i < state.held; i++)
     planes[i] = group.before[state.held - 1 - i];
   state.lines.add(group.number, planes);
@@ -112,7 +112,7 @@ void end_snapshot(uint64_t now, const char *name) {
   state.begin = now;
   state.begin_us = end_us;
   uint64_t took = now_us() - end_us;
-  if (time_unit() <= ASSAY_TIME_CPU && took * kMostShare > state.interval)
+  if (time_unit() <= ASSAY_TIME_CPU && took * kMaxShare > state.interval)
     state.interval *= 2;
 }
 
@@ -121,7 +121,7 @@ void write_all_held() {
   if (!state.held)
     return;
   begin_held();
-  look_at_lines(write_held);
+  visit_lines(write_held);
   state.lines.end();
   state.held = 0;
 }
@@ -135,7 +135,7 @@ bool too_many() {
 }
 
 // Joins neighbours where there are too many snapshots. Without the lock.
-void join_if_too_many() {
+void coalesce_if_too_many() {
   if (!too_many())
     return;
   FlushesWait flushes;
@@ -145,11 +145,11 @@ void join_if_too_many() {
   write_all_held();
   state.ticks *= 2;
   state.interval *= 2;
-  set_joined_ticks(state.ticks);
-  runtime.file.replace(join_snapshots); // if it cannot be done, there are more of the old ones
+  set_coalesced_ticks(state.ticks);
+  runtime.file.replace(coalesce_snapshots); // if it cannot be done, there are more of the old ones
 }
 
-uint64_t on_tick() {
+uint64_t on_poll() {
   if (time_unit() > ASSAY_TIME_CPU || !runtime.recording)
     return ~0ULL;
   uint64_t now = time_now(true), due;
@@ -162,7 +162,7 @@ uint64_t on_tick() {
       due = now + state.interval;
     }
   }
-  join_if_too_many();
+  coalesce_if_too_many();
   uint64_t wait = due - now;
   return time_unit() == ASSAY_TIME_CPU ? wait / 2 + 500 : wait; // several threads use it up sooner
 }
@@ -179,11 +179,11 @@ void on_mark(const char *name) {
       return;
     end_snapshot(now, name);
   }
-  join_if_too_many();
+  coalesce_if_too_many();
 }
 
 void on_allocation(const Allocation &a) {
-  if (state.owners && !(a.header.flags & kWithdrawn))
+  if (state.owners && !(a.header.flags & kPoolMemory))
     own(a.block, a.header.size, a.header.context);
 }
 
@@ -225,11 +225,11 @@ void on_thread_start() {
 
 void on_fork() {
   state.lock.reset();
-  forget_lines();
-  forget_owners();
-  forget_clock();
-  forget_regions();
-  set_joined_ticks(1);
+  reset_lines_in_child();
+  reset_owners_in_child();
+  reset_clock_in_child();
+  reset_regions_in_child();
+  set_coalesced_ticks(1);
   begin_first_snapshot();
   state.held = 0;
   snapshot_number++;
@@ -243,9 +243,9 @@ constinit UnitMode units = {};
 
 void say_where(const void *frame) {
   said_where = __atomic_load_n(&snapshot_number, __ATOMIC_RELAXED);
-  if (!observed())
+  if (!may_record())
     return;
-  Busy busy;
+  ReentrancyGuard busy;
   uint32_t context = context_of(frame, 0);
   if (context)
     runtime.file.append(ASSAY_RECORD_WorkingSetStack,
@@ -261,7 +261,7 @@ void pass_accesses() {
     put_off(kFirstPiece);
     return;
   }
-  Busy busy;
+  ReentrancyGuard busy;
   write_new_contexts();
   {
     Locked locked(state.lock);
@@ -270,7 +270,7 @@ void pass_accesses() {
       end_snapshot(now, nullptr);
     give_accesses(state.begin + state.interval - now);
   }
-  join_if_too_many();
+  coalesce_if_too_many();
 }
 
 extern const Subscriber subscriber;
@@ -286,7 +286,7 @@ constinit const Subscriber subscriber = {
     .on_snapshot = on_snapshot,
     .on_reset = on_reset,
     .on_mark = on_mark,
-    .on_tick = on_tick,
+    .on_poll = on_poll,
     .on_thread_start = on_thread_start,
     .on_end = on_end,
     .on_fork = on_fork,

@@ -37,7 +37,7 @@ profile::Profile profile_of(const AssayObject &object, int count, bool temporary
     if (temporary_spread)
       o.alloc_us += i, o.free_us += i;
     AssayHib one = assay_hib_of(&o);
-    assay_hib_join(&context.freed, &one, 1);
+    assay_hib_merge(&context.freed, &one, 1);
   }
   profile::Process process;
   process.executable = "/nowhere/app";

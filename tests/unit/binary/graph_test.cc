@@ -289,17 +289,17 @@ std::vector<uint32_t> numbers(size_t count) {
 TEST(MakeReducible, LeavesNoIrregularLoopAndNoOtherEdges) {
   unsigned copied = 0, refused = 0;
   on_random_graphs(5, [&](const Edges &given, std::mt19937_64 &random) {
-    constexpr size_t kMost = 500;
+    constexpr size_t kMax = 500;
     Edges edges = given;
     auto original = numbers(given.size());
-    if (!make_reducible(edges, 0, original, kMost)) {
+    if (!make_reducible(edges, 0, original, kMax)) {
       refused++;
       EXPECT_EQ(edges, given);
       EXPECT_EQ(original, numbers(given.size()));
       EXPECT_FALSE(is_reducible(given));
       return;
     }
-    EXPECT_LE(edges.size(), std::max(kMost, given.size()));
+    EXPECT_LE(edges.size(), std::max(kMax, given.size()));
     ASSERT_EQ(original.size(), edges.size());
     copied += edges.size() > given.size();
     if (is_reducible(given))

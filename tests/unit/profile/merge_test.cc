@@ -48,7 +48,7 @@ TEST(Hib, AddingObjectsIsJoiningTheirBlocks) {
       assay_hib_add(&added, &o);
       assay_hib_add(&block, &o);
       if (upto(2) == 0 || n == 1) {
-        assay_hib_join(&joined, &block, 1);
+        assay_hib_merge(&joined, &block, 1);
         assay_hib_clear(&block);
       }
     }
@@ -120,7 +120,7 @@ TEST(Merge, EventsAndBlocksOutsideAddUp) {
       sum[0] += event.count;
       sum[1] += event.weight;
     }
-    for (const auto &block : p.outside) {
+    for (const auto &block : p.non_heap) {
       sum[2] += block.reads;
       sum[3] += block.writes;
     }
@@ -131,7 +131,7 @@ TEST(Merge, EventsAndBlocksOutsideAddUp) {
     merge(sum, b);
     for (size_t i = 0; i < 4; i++)
       EXPECT_EQ(sums(sum)[i], sums(a)[i] + sums(b)[i]) << "seed " << seed;
-    EXPECT_LE(sum.outside.size(), a.outside.size() + b.outside.size());
+    EXPECT_LE(sum.non_heap.size(), a.non_heap.size() + b.non_heap.size());
   }
 }
 

@@ -84,9 +84,9 @@ TEST(OldFormat, Version2) {
       EXPECT_EQ(context.freed_at[0].count, 10u);
     }
   uint64_t reads = 0, writes = 0; // of `hits`; those of the arena are its objects'
-  for (const profile::OutsideBlock &block : p.outside)
+  for (const profile::NonHeapBlock &block : p.non_heap)
     reads += block.reads, writes += block.writes;
-  EXPECT_EQ(p.outside.size(), 1u);
+  EXPECT_EQ(p.non_heap.size(), 1u);
   EXPECT_EQ(reads, 10u);
   EXPECT_EQ(writes, 10u);
 }

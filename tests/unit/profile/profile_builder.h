@@ -29,7 +29,7 @@ inline AssayHib random_hib(std::mt19937_64 &random, int count) {
     object.alloc_cpu = random() % 4;
     object.free_cpu = random() % 4;
     AssayHib one = assay_hib_of(&object);
-    assay_hib_join(&sum, &one, 1);
+    assay_hib_merge(&sum, &one, 1);
   }
   return sum;
 }
@@ -190,16 +190,16 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
     profile::TypeId type = random_type();
     const profile::Origin origins[] = {
         {}, {}, {ASSAY_ORIGIN_MMAP, ""}, {ASSAY_ORIGIN_POOL, "nodes"}, {ASSAY_ORIGIN_POOL, "keys"}};
-    profile::join_heap(assembler.heap_context(stack, type, origins[random() % 5]), gained, 0);
+    profile::merge_heap(assembler.heap_context(stack, type, origins[random() % 5]), gained, 0);
   }
   for (uint64_t event = random() % 4; event; event--)
     assembler.add(profile::Event{random_stack(), random() % 2 ? "request" : "miss",
                                  1 + random() % 9, random() % 100});
   for (uint64_t block = walked ? random() % 20 : 0; block; block--) {
-    profile::OutsideBlock counts{ASSAY_OUTSIDE_GLOBALS, modules[random() % 3], 0,
+    profile::NonHeapBlock counts{ASSAY_NON_HEAP_GLOBALS, modules[random() % 3], 0,
                                  random() % 10 * 64,    random() % 100,        random() % 100};
     if (random() % 2) {
-      counts.kind = ASSAY_OUTSIDE_STACK;
+      counts.kind = ASSAY_NON_HEAP_STACK;
       counts.module = profile::ModuleId();
       counts.thread = 1 + random() % 2;
     }

@@ -76,8 +76,8 @@ public:
   template <class Record> void named(uint32_t kind, const Record &fixed, const std::string &name) {
     out.record(kind, fixed, std::as_bytes(std::span(name)));
   }
-  void outside(uint64_t walk, uint32_t kind, uint32_t owner, std::vector<AssayBlockCounts> blocks) {
-    out.record(ASSAY_RECORD_HeapOutside, AssayHeapOutside{walk, kind, owner},
+  void non_heap(uint64_t walk, uint32_t kind, uint32_t owner, std::vector<AssayBlockCounts> blocks) {
+    out.record(ASSAY_RECORD_NonHeap, AssayNonHeap{walk, kind, owner},
                std::as_bytes(std::span(blocks)));
   }
   void end() { out.record(ASSAY_RECORD_End, AssayEnd{ASSAY_END_EXIT, 0, 100}); }
@@ -233,7 +233,7 @@ TEST(Read, AResetDropsWhatWasMeasuredBefore) {
   auto measure = [&](uint64_t walk) {
     s.freed(1, Stream::object(0, 10));
     s.live(walk, 1, Stream::object(0, 10));
-    s.outside(walk, ASSAY_OUTSIDE_GLOBALS, 1, {{64, 3, 4}});
+    s.non_heap(walk, ASSAY_NON_HEAP_GLOBALS, 1, {{64, 3, 4}});
     s.walk(walk);
     s.out.record(ASSAY_RECORD_HeapPeak, AssayHeapPeak{1, 100 * walk, 90 * walk});
     s.out.record(ASSAY_RECORD_HeapFreeContext, AssayHeapFreeContext{1, 2, 3, 30});
@@ -247,7 +247,7 @@ TEST(Read, AResetDropsWhatWasMeasuredBefore) {
   Profile before = s.read();
   EXPECT_TRUE(before.heap.empty());
   EXPECT_TRUE(before.events.empty());
-  EXPECT_TRUE(before.outside.empty());
+  EXPECT_TRUE(before.non_heap.empty());
   EXPECT_TRUE(before.processes[0].timeline.empty());
   EXPECT_FALSE(before.processes[0].walk.has_value());
   EXPECT_EQ(before.modules.size(), 1u);
@@ -266,7 +266,7 @@ TEST(Read, AResetDropsWhatWasMeasuredBefore) {
   EXPECT_EQ(p.heap[0].peak_bytes, 100u);
   EXPECT_EQ(p.heap[0].freed_at.at(0).count, 3u);
   EXPECT_EQ(p.events.at(0).weight, 10u);
-  EXPECT_EQ(p.outside.at(0).reads, 3u);
+  EXPECT_EQ(p.non_heap.at(0).reads, 3u);
   EXPECT_TRUE(p.losses.empty());
 }
 
@@ -326,20 +326,20 @@ TEST(Read, BlocksOutsideTheHeapAreOfTheLastCompleteWalk) {
   Stream s;
   s.program();
   s.module(1, "/bin/app", 1);
-  s.outside(1, ASSAY_OUTSIDE_GLOBALS, 1, {{0, 1, 1}, {64, 2, 2}});
+  s.non_heap(1, ASSAY_NON_HEAP_GLOBALS, 1, {{0, 1, 1}, {64, 2, 2}});
   s.walk(1);
-  s.outside(2, ASSAY_OUTSIDE_GLOBALS, 1, {{64, 5, 6}});
-  s.outside(2, ASSAY_OUTSIDE_STACK, 1, {{128, 7, 8}});
-  s.outside(2, ASSAY_OUTSIDE_STACK, 1, {{128, 1, 1}}); // one owner may take several records
+  s.non_heap(2, ASSAY_NON_HEAP_GLOBALS, 1, {{64, 5, 6}});
+  s.non_heap(2, ASSAY_NON_HEAP_STACK, 1, {{128, 7, 8}});
+  s.non_heap(2, ASSAY_NON_HEAP_STACK, 1, {{128, 1, 1}}); // one owner may take several records
   s.walk(2);
-  s.outside(3, ASSAY_OUTSIDE_STACK, 2, {{0, 1, 1}}); // cut short
+  s.non_heap(3, ASSAY_NON_HEAP_STACK, 2, {{0, 1, 1}}); // cut short
   s.end();
   Profile p = s.read();
-  ASSERT_EQ(p.outside.size(), 2u);
-  EXPECT_EQ(p.outside[0],
-            (profile::OutsideBlock{ASSAY_OUTSIDE_GLOBALS, profile::ModuleId{0}, 0, 64, 5, 6}));
-  EXPECT_EQ(p.outside[1],
-            (profile::OutsideBlock{ASSAY_OUTSIDE_STACK, profile::ModuleId(), 1, 128, 8, 9}));
+  ASSERT_EQ(p.non_heap.size(), 2u);
+  EXPECT_EQ(p.non_heap[0],
+            (profile::NonHeapBlock{ASSAY_NON_HEAP_GLOBALS, profile::ModuleId{0}, 0, 64, 5, 6}));
+  EXPECT_EQ(p.non_heap[1],
+            (profile::NonHeapBlock{ASSAY_NON_HEAP_STACK, profile::ModuleId(), 1, 128, 8, 9}));
 }
 
 TEST(Read, OldUnitsOfAModuleSurvive) {
@@ -366,13 +366,13 @@ TEST(Read, ImpossibleContentsAreCountedAndSkipped) {
   s.named(ASSAY_RECORD_Origin, AssayOrigin{1, 9}, "kind 9");
   s.named(ASSAY_RECORD_Event, AssayEvent{0, 1, 1}, "context 0");
   s.out.record(ASSAY_RECORD_CounterMode, AssayCounterMode{3});
-  s.outside(1, 7, 1, {{0, 1, 1}});
-  s.named(ASSAY_RECORD_HeapOutside, AssayHeapOutside{1, ASSAY_OUTSIDE_STACK, 1}, "odd size");
+  s.non_heap(1, 7, 1, {{0, 1, 1}});
+  s.named(ASSAY_RECORD_NonHeap, AssayNonHeap{1, ASSAY_NON_HEAP_STACK, 1}, "odd size");
   s.end();
   Profile p = s.read();
   EXPECT_EQ(p.losses.at(ASSAY_LOSS_bad_record), 6u);
   EXPECT_TRUE(p.events.empty());
-  EXPECT_TRUE(p.outside.empty());
+  EXPECT_TRUE(p.non_heap.empty());
 }
 
 TEST(Read, AContextThatIsMissingKeepsItsCounts) {

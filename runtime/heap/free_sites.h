@@ -6,18 +6,18 @@
 
 namespace assay::heap {
 
-bool create_free_places();
+bool create_free_sites();
 
 // Counts one object. Thread-safe.
-void add_free_place(uint32_t context, uint32_t free_context, uint64_t bytes);
+void add_free_site(uint32_t context, uint32_t free_context, uint64_t bytes);
 
 // Writes what was counted since the last time.
-void write_free_places();
+void write_free_sites();
 
 // Leaves out what was counted since then.
-void clear_free_places();
+void clear_free_sites();
 
 // In the child of a fork: nothing was counted, nobody holds a lock.
-void forget_free_places();
+void reset_free_sites_in_child();
 
 } // namespace assay::heap

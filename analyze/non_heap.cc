@@ -11,7 +11,7 @@
 // Symbols come sorted by address with ends in order (image::Data), so those of a block are a range
 // of indices, and the range is the key of the row.
 
-#include "analyze/outside.h"
+#include "analyze/non_heap.h"
 
 #include "base/stable_sort.h"
 
@@ -122,8 +122,8 @@ std::vector<GlobalRow> globals(const profile::Profile &profile, image::Symbols &
   using Key = std::tuple<profile::ModuleId, size_t, size_t, bool>;
   static const image::Data kNothing;
   std::map<Key, GlobalRow> rows;
-  for (const profile::OutsideBlock &block : profile.outside) {
-    if (block.kind != ASSAY_OUTSIDE_GLOBALS)
+  for (const profile::NonHeapBlock &block : profile.non_heap) {
+    if (block.kind != ASSAY_NON_HEAP_GLOBALS)
       continue;
     const image::Data &data = block.module.known() ? symbols.data(block.module.v) : kNothing;
     Range range = symbols_in(data.symbols, block.offset);
@@ -152,8 +152,8 @@ std::vector<GlobalRow> globals(const profile::Profile &profile, image::Symbols &
 
 std::vector<StackRow> stacks(const profile::Profile &profile) {
   std::map<uint32_t, StackRow> rows;
-  for (const profile::OutsideBlock &block : profile.outside) {
-    if (block.kind != ASSAY_OUTSIDE_STACK)
+  for (const profile::NonHeapBlock &block : profile.non_heap) {
+    if (block.kind != ASSAY_NON_HEAP_STACK)
       continue;
     StackRow &row = rows[block.thread];
     row.thread = block.thread;

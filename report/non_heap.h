@@ -11,7 +11,7 @@ namespace report {
 
 // The tables, each under its question; nothing where nothing was recorded. At most `top` globals; 0
 // means all.
-std::string outside_text(const analyze::HeapResult &result, unsigned top, const Style &style);
+std::string non_heap_text(const analyze::HeapResult &result, unsigned top, const Style &style);
 
 Json globals_json(const analyze::HeapResult &result);
 Json stacks_json(const analyze::HeapResult &result);

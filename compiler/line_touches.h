@@ -4,18 +4,18 @@
 
 #include "abi/line_form.h"
 #include "compiler/access.h"
-#include "compiler/looks.h"
+#include "compiler/check_placement.h"
 #include "compiler/tool_pass.h"
 #include "llvm/IR/IRBuilder.h"
 
 namespace assay::compiler::workingset {
 
 // In one function. The code comes right behind the instruction that touches.
-class LineMarks {
+class LineTouches {
 public:
-  LineMarks(llvm::Function &function, const ToolRequest &options);
+  LineTouches(llvm::Function &function, const ToolRequest &options);
 
-  void mark(const Look &look);
+  void mark(const Check &look);
   // Ranges of one length.
   void mark(llvm::Instruction &instruction, llvm::ArrayRef<RangeAccess> ranges);
   void mark(llvm::Instruction &instruction, const StringAccess &access);
@@ -32,8 +32,8 @@ private:
   Mark mark_of(llvm::IRBuilder<> &builder, const TouchedByte &byte);
   llvm::Value *marks_of(llvm::IRBuilder<> &builder, llvm::ArrayRef<TouchedByte> bytes,
                         llvm::SmallVectorImpl<llvm::Value *> *lines = nullptr);
-  void unless_marked(llvm::IRBuilder<> &builder, llvm::ArrayRef<llvm::Value *> pointers,
-                     llvm::Value *bytes, llvm::function_ref<void(llvm::IRBuilder<> &)> call);
+  void unless_touched(llvm::IRBuilder<> &builder, llvm::ArrayRef<llvm::Value *> pointers,
+                      llvm::Value *bytes, llvm::function_ref<void(llvm::IRBuilder<> &)> call);
   void unless_different(llvm::IRBuilder<> &builder, const StringAccess &access,
                         llvm::function_ref<void(llvm::IRBuilder<> &)> call);
   llvm::Value *base();

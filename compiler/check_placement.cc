@@ -6,7 +6,7 @@
 // A look spares every later one of the same bytes, along each path, up to a call or the head of a loop:
 // there time may pass, and another snapshot begin.
 
-#include "compiler/looks.h"
+#include "compiler/check_placement.h"
 
 #include <algorithm>
 #include <map>
@@ -20,9 +20,9 @@ using namespace llvm;
 namespace assay::compiler {
 namespace {
 
-constexpr size_t kClose = 4;     // accesses between looks that become one
-constexpr size_t kMostBytes = 3; // each of a look needs a register
-constexpr size_t kMostSeen = 48; // at a block's end; to forget some costs looks, no lines
+constexpr size_t kClose = 4;    // accesses between looks that become one
+constexpr size_t kMaxBytes = 3; // each of a look needs a register
+constexpr size_t kMaxSeen = 48; // at a block's end; to forget some costs looks, no lines
 
 // The bytes around an address, cut where its alignment says that a line may end.
 class Pieces {
@@ -39,46 +39,46 @@ private:
 
 } // namespace
 
-void Looks::begin(BasicBlock &block) {
+void CheckPlacement::begin(BasicBlock &block) {
   block_ = &block;
   seen_before_ = options_.across_blocks ? seen_on_all_paths(block) : SeenBytes();
 }
 
-void Looks::end() {
+void CheckPlacement::end() {
   look_at_open();
   append_range(seen_before_, seen_);
-  if (seen_before_.size() > kMostSeen)
-    seen_before_.erase(seen_before_.begin(), seen_before_.end() - kMostSeen);
+  if (seen_before_.size() > kMaxSeen)
+    seen_before_.erase(seen_before_.begin(), seen_before_.end() - kMaxSeen);
   seen_at_end_[block_] = std::move(seen_before_);
   seen_.clear();
 }
 
-void Looks::pause() {
+void CheckPlacement::pause() {
   look_at_open();
   seen_before_.clear();
   seen_.clear();
 }
 
-void Looks::look_at_open() {
+void CheckPlacement::look_at_open() {
   for (const auto &[address, base] : open_)
     look(address, base);
   open_.clear();
   join_wanted();
 }
 
-// Looks that follow each other closely become one, with one branch.
-void Looks::join_wanted() {
+// CheckPlacement that follow each other closely become one, with one branch.
+void CheckPlacement::join_wanted() {
   sort(wanted_, [](const Wanted &a, const Wanted &b) {
     return a.number != b.number ? a.number < b.number : a.order < b.order;
   });
   size_t before = 0; // number of the newest look's last access
   for (bool first = true; Wanted &wanted : wanted_) {
     if (!first && !options_.naive && wanted.number - before <= kClose &&
-        looks_.back().bytes.size() + wanted.look.bytes.size() <= kMostBytes) {
-      looks_.back().after = wanted.look.after;
-      append_range(looks_.back().bytes, wanted.look.bytes);
+        checks_.back().bytes.size() + wanted.look.bytes.size() <= kMaxBytes) {
+      checks_.back().after = wanted.look.after;
+      append_range(checks_.back().bytes, wanted.look.bytes);
     } else {
-      looks_.push_back(wanted.look);
+      checks_.push_back(wanted.look);
     }
     before = wanted.number;
     first = false;
@@ -87,7 +87,7 @@ void Looks::join_wanted() {
 }
 
 // An expression as another one and a constant: accesses whose other ones are the same are of one address.
-std::pair<const SCEV *, int64_t> Looks::split(const SCEV *expression) {
+std::pair<const SCEV *, int64_t> CheckPlacement::split(const SCEV *expression) {
   if (auto *sum = dyn_cast<SCEVAddExpr>(expression)) {
     auto *constant = dyn_cast<SCEVConstant>(sum->getOperand(0));
     if (!constant || constant->getAPInt().getSignificantBits() > 48)
@@ -106,7 +106,7 @@ std::pair<const SCEV *, int64_t> Looks::split(const SCEV *expression) {
   return {expression, 0};
 }
 
-void Looks::add(Instruction &instruction, const Access &access) {
+void CheckPlacement::add(Instruction &instruction, const Access &access) {
   auto [address, first] = split(evolution_.getSCEV(access.pointer));
   Base &base = open_[address];
   auto learn = [&](uint64_t align, int64_t aligned) {
@@ -126,7 +126,7 @@ void Looks::add(Instruction &instruction, const Access &access) {
 }
 
 // The touches from one address since the last pause, in their order.
-void Looks::look(const SCEV *address, const Base &base) {
+void CheckPlacement::look(const SCEV *address, const Base &base) {
   const Pieces pieces(base.align, base.aligned);
   struct Touched {
     TouchedByte byte;
@@ -155,7 +155,7 @@ void Looks::look(const SCEV *address, const Base &base) {
     for (auto piece = begin; piece != std::next(last); ++piece)
       newest = piece->second.newest->number > newest->number ? piece->second.newest : newest;
     for (ArrayRef<TouchedByte> left = bytes; !left.empty();) {
-      ArrayRef<TouchedByte> some = left.take_front(kMostBytes);
+      ArrayRef<TouchedByte> some = left.take_front(kMaxBytes);
       wanted_.push_back(
           {newest->number, wanted_.size(), {newest->instruction, {some.begin(), some.end()}}});
       left = left.drop_front(some.size());
@@ -165,14 +165,14 @@ void Looks::look(const SCEV *address, const Base &base) {
   }
 }
 
-bool Looks::is_seen(const SeenBytes &seen, const Seen &bytes) {
+bool CheckPlacement::is_seen(const SeenBytes &seen, const Seen &bytes) {
   return any_of(seen, [&](const Seen &one) {
     return one.address == bytes.address && one.first <= bytes.first && one.last >= bytes.last;
   });
 }
 
 // At the head of a loop some path was not followed yet.
-Looks::SeenBytes Looks::seen_on_all_paths(BasicBlock &block) const {
+CheckPlacement::SeenBytes CheckPlacement::seen_on_all_paths(BasicBlock &block) const {
   SeenBytes seen;
   bool first = true;
   for (BasicBlock *before : predecessors(&block)) {

@@ -6,10 +6,10 @@
 namespace assay {
 
 // Starts it; `work` is called on the helper, at once and again after as many microseconds as it says (and
-// when woken), until stop_sideline(). When all threads of the program have ended by the system call exit, so that
+// when woken), until stop_helper_thread(). When all threads of the program have ended by the system call exit, so that
 // only the helper keeps the process, `program_ended` is called there, and the helper ends, too. A failure is
 // counted as loss no_sideline.
-void start_sideline(uint64_t (*work)(), void (*program_ended)());
+void start_helper_thread(uint64_t (*work)(), void (*program_ended)());
 
 // Asks for a snapshot by the helper, soon: in any context, also in a signal handler. `work` takes the
 // wish, once.
@@ -17,9 +17,6 @@ void request_snapshot();
 bool take_snapshot_request();
 
 // Asks it to end and waits until it has left `work`. Does nothing on the helper itself.
-void stop_sideline();
-
-// In the child of a fork: the helper does not exist there.
-void forget_sideline();
+void stop_helper_thread();
 
 } // namespace assay

@@ -8,11 +8,11 @@
 
 namespace assay::workingset {
 
-// A ProfileFile::Rewrite: snapshots of half as many ticks as the finest (see set_joined_ticks) are joined by
+// A ProfileFile::Rewrite: snapshots of half as many ticks as the finest (see set_coalesced_ticks) are joined by
 // pairs; all other records stay.
-bool join_snapshots(const uint8_t *from, size_t size, ProfileFile &to);
+bool coalesce_snapshots(const uint8_t *from, size_t size, ProfileFile &to);
 
 // Ticks of a snapshot after joining; a power of two.
-void set_joined_ticks(uint64_t ticks);
+void set_coalesced_ticks(uint64_t ticks);
 
 } // namespace assay::workingset

@@ -17,21 +17,21 @@ struct TouchedByte {
 };
 
 // One look: at the lines of some bytes together.
-struct Look {
+struct Check {
   llvm::Instruction *after;
   llvm::SmallVector<TouchedByte, 2> bytes;
 };
 
-struct LookOptions {
+struct CheckOptions {
   uint64_t line_bytes;
   bool naive;         // looks at every access by itself
   bool across_blocks; // does a look spare those that can only follow it within the same moment?
 };
 
 // Is given the blocks of a function in reverse post-order, and the accesses of each in their order.
-class Looks {
+class CheckPlacement {
 public:
-  Looks(llvm::ScalarEvolution &evolution, const LookOptions &options)
+  CheckPlacement(llvm::ScalarEvolution &evolution, const CheckOptions &options)
       : evolution_(evolution), options_(options) {}
 
   void begin(llvm::BasicBlock &block);
@@ -39,7 +39,7 @@ public:
   void pause(); // time may pass here: what was looked at before is looked at again
   void end();
 
-  llvm::ArrayRef<Look> all() const { return looks_; }
+  llvm::ArrayRef<Check> all() const { return checks_; }
 
 private:
   // From one address, by constant offsets.
@@ -61,7 +61,7 @@ private:
   };
   struct Wanted {
     size_t number, order; // of the last access that it is for; among the looks for that one
-    Look look;
+    Check look;
   };
   using SeenBytes = llvm::SmallVector<Seen, 8>;
 
@@ -73,7 +73,7 @@ private:
   static bool is_seen(const SeenBytes &seen, const Seen &bytes);
 
   llvm::ScalarEvolution &evolution_;
-  const LookOptions options_;
+  const CheckOptions options_;
   llvm::BasicBlock *block_ = nullptr;
   llvm::MapVector<const llvm::SCEV *, Base> open_; // since the last pause
   llvm::SmallVector<Wanted, 16> wanted_;           // of these
@@ -81,7 +81,7 @@ private:
   SeenBytes seen_before_; // the block, or nothing after a pause
   SeenBytes seen_;        // in it since then
   llvm::DenseMap<llvm::BasicBlock *, SeenBytes> seen_at_end_;
-  llvm::SmallVector<Look, 32> looks_;
+  llvm::SmallVector<Check, 32> checks_;
 };
 
 } // namespace assay::compiler

@@ -3,14 +3,14 @@
 //     cmpb $0, 0x4e000000(%line)     the newest snapshot is the sign
 //     jns  new
 //   new:                             out of the way
-//     call __assay_workingset_mark   keeps the registers; sets the bit, once a snapshot
+//     call __assay_workingset_touch   keeps the registers; sets the bit, once a snapshot
 //
 // Several marks are looked at together: the sign of `first & second`. What the program has called libc
 // for, the runtime follows; it is not called if the ends of a short range are marked already.
 //
 // Source: working-set.txt, "Approach".
 
-#include "compiler/line_marks.h"
+#include "compiler/line_touches.h"
 
 #include "abi/sites.h"
 #include "compiler/called_accesses.h"
@@ -31,11 +31,11 @@ Value *is_new(IRBuilder<> &builder, Value *marks) {
 
 } // namespace
 
-LineMarks::LineMarks(Function &function, const ToolRequest &options)
+LineTouches::LineTouches(Function &function, const ToolRequest &options)
     : function_(function), module_(*function.getParent()), options_(options),
       form_(assay_line_form(options.mode)) {}
 
-void LineMarks::mark(const Look &look) {
+void LineTouches::mark(const Check &look) {
   BuilderAfter builder(*look.after);
   SmallVector<Value *, 4> lines;
   Value *marks = marks_of(builder, look.bytes, &lines);
@@ -43,37 +43,37 @@ void LineMarks::mark(const Look &look) {
                                              false, unlikely()));
   slow.SetCurrentDebugLocation(look.after->getDebugLoc());
   for (Value *line : lines) // to mark a line again does no harm
-    call_keeping_registers(slow, "__assay_workingset_mark", {line});
+    call_keeping_registers(slow, "__assay_workingset_touch", {line});
 }
 
-void LineMarks::mark(Instruction &instruction, ArrayRef<RangeAccess> ranges) {
+void LineTouches::mark(Instruction &instruction, ArrayRef<RangeAccess> ranges) {
   BuilderAfter builder(instruction, ranges.front().before);
   Value *bytes = bytes_of(builder, ranges.front());
   SmallVector<Value *, 2> pointers;
   for (const RangeAccess &range : ranges)
     pointers.push_back(range.pointer);
-  unless_marked(builder, pointers, bytes, [&](IRBuilder<> &slow) {
+  unless_touched(builder, pointers, bytes, [&](IRBuilder<> &slow) {
     for (Value *pointer : pointers)
       slow.CreateCall(hook(module_, "__assay_workingset_range"), {pointer, bytes});
   });
 }
 
-void LineMarks::mark(Instruction &instruction, const StringAccess &access) {
+void LineTouches::mark(Instruction &instruction, const StringAccess &access) {
   BuilderAfter builder(instruction);
   Value *limit = bytes_or_all(builder, access.limit);
   if (access.length) {
     Value *bytes = builder.CreateAdd(access.length, builder.getInt64(1));
-    unless_marked(builder, access.string, bytes, [&](IRBuilder<> &slow) {
+    unless_touched(builder, access.string, bytes, [&](IRBuilder<> &slow) {
       slow.CreateCall(hook(module_, "__assay_workingset_range"), {access.string, bytes});
     });
   } else if (access.other) {
     auto call = [&](IRBuilder<> &slow) {
       slow.CreateCall(hook(module_, "__assay_workingset_compare"),
                       {access.string, access.other, limit,
-                       slow.getInt32(access.stops_at_zero ? ASSAY_HOW_STRING : 0)});
+                       slow.getInt32(access.stops_at_zero ? ASSAY_ACCESS_STRING : 0)});
     };
     if (access.limit)
-      unless_marked(builder, {access.string, access.other}, limit, call);
+      unless_touched(builder, {access.string, access.other}, limit, call);
     else
       unless_different(builder, access, call);
   } else {
@@ -81,7 +81,7 @@ void LineMarks::mark(Instruction &instruction, const StringAccess &access) {
   }
 }
 
-void LineMarks::mark(Instruction &instruction, const MaskedAccess &access) {
+void LineTouches::mark(Instruction &instruction, const MaskedAccess &access) {
   BuilderAfter builder(instruction);
   for_each_call(builder, access, [&](Value *pointer, Value *bits) {
     builder.CreateCall(hook(module_, "__assay_workingset_masked"),
@@ -89,7 +89,7 @@ void LineMarks::mark(Instruction &instruction, const MaskedAccess &access) {
   });
 }
 
-void LineMarks::tick(Instruction &end, uint32_t accesses) {
+void LineTouches::tick(Instruction &end, uint32_t accesses) {
   IRBuilder<> builder(&end);
   Type *word = builder.getInt64Ty();
   Value *left =
@@ -100,10 +100,10 @@ void LineMarks::tick(Instruction &end, uint32_t accesses) {
   Value *over = builder.CreateICmpSLT(after, builder.getInt64(0));
   IRBuilder<> call(SplitBlockAndInsertIfThen(over, end.getIterator(), false, unlikely()));
   call.SetCurrentDebugLocation(end.getDebugLoc());
-  call_keeping_registers(call, "__assay_workingset_tick", {});
+  call_keeping_registers(call, "__assay_workingset_spent", {});
 }
 
-LineMarks::Mark LineMarks::mark_of(IRBuilder<> &builder, const TouchedByte &byte) {
+LineTouches::Mark LineTouches::mark_of(IRBuilder<> &builder, const TouchedByte &byte) {
   Value *dynamic = base();
   Value *address = builder.CreatePtrToInt(byte.pointer, builder.getInt64Ty());
   address = builder.CreateAdd(address, builder.getInt64((uint64_t)byte.offset));
@@ -121,8 +121,8 @@ LineMarks::Mark LineMarks::mark_of(IRBuilder<> &builder, const TouchedByte &byte
 }
 
 // Negative: all lines are marked.
-Value *LineMarks::marks_of(IRBuilder<> &builder, ArrayRef<TouchedByte> bytes,
-                           SmallVectorImpl<Value *> *lines) {
+Value *LineTouches::marks_of(IRBuilder<> &builder, ArrayRef<TouchedByte> bytes,
+                             SmallVectorImpl<Value *> *lines) {
   Value *marks = builder.getInt8(0xff);
   for (const TouchedByte &byte : bytes) {
     Mark mark = mark_of(builder, byte);
@@ -134,8 +134,8 @@ Value *LineMarks::marks_of(IRBuilder<> &builder, ArrayRef<TouchedByte> bytes,
 }
 
 // Calls if so many bytes from each pointer may lie in more than two lines, or in one that is not marked.
-void LineMarks::unless_marked(IRBuilder<> &builder, ArrayRef<Value *> pointers, Value *bytes,
-                              function_ref<void(IRBuilder<> &)> call) {
+void LineTouches::unless_touched(IRBuilder<> &builder, ArrayRef<Value *> pointers, Value *bytes,
+                                 function_ref<void(IRBuilder<> &)> call) {
   auto *constant = dyn_cast<ConstantInt>(bytes);
   if (options_.naive || (constant && constant->getValue().ugt(form_.line_bytes))) {
     call(builder);
@@ -167,8 +167,8 @@ void LineMarks::unless_marked(IRBuilder<> &builder, ArrayRef<Value *> pointers, 
 }
 
 // Calls if two strings begin alike, or if one of their first lines is not marked.
-void LineMarks::unless_different(IRBuilder<> &builder, const StringAccess &access,
-                                 function_ref<void(IRBuilder<> &)> call) {
+void LineTouches::unless_different(IRBuilder<> &builder, const StringAccess &access,
+                                   function_ref<void(IRBuilder<> &)> call) {
   if (options_.naive) {
     call(builder);
     return;
@@ -184,19 +184,19 @@ void LineMarks::unless_different(IRBuilder<> &builder, const StringAccess &acces
   call(slow);
 }
 
-MDNode *LineMarks::unlikely() const {
+MDNode *LineTouches::unlikely() const {
   return MDBuilder(module_.getContext()).createUnlikelyBranchWeights();
 }
 
 // The base of the shadow, where it is not a constant.
-Value *LineMarks::base() {
+Value *LineTouches::base() {
   if (!base_ && options_.mode & ASSAY_LINES_DYNAMIC)
     base_ = load_at_entry(function_, "__assay_lines_base");
   return base_;
 }
 
-void LineMarks::call_keeping_registers(IRBuilder<> &builder, StringRef name,
-                                       ArrayRef<Value *> arguments) {
+void LineTouches::call_keeping_registers(IRBuilder<> &builder, StringRef name,
+                                         ArrayRef<Value *> arguments) {
   FunctionCallee callee = hook(module_, name);
   CallInst *call = builder.CreateCall(callee, arguments);
   if (auto *function = dyn_cast<Function>(callee.getCallee()))

@@ -1,7 +1,7 @@
 // A direct-mapped table: a pair that must make room is written at once, and readers add up, as with
 // heap info blocks.
 
-#include "runtime/heap/free_places.h"
+#include "runtime/heap/free_sites.h"
 
 #include "runtime/core/arena.h"
 #include "runtime/core/lock.h"
@@ -32,11 +32,11 @@ void write_out(Place &p) {
 
 } // namespace
 
-bool create_free_places() {
+bool create_free_sites() {
   return places.table.create();
 }
 
-void add_free_place(uint32_t context, uint32_t free_context, uint64_t bytes) {
+void add_free_site(uint32_t context, uint32_t free_context, uint64_t bytes) {
   uint64_t key = (uint64_t)context << 32 | free_context;
   Place &p = places.table[(key * 0x9e3779b97f4a7c15ULL) >> 48];
   static_assert(kPlaces == 1 << 16);
@@ -50,7 +50,7 @@ void add_free_place(uint32_t context, uint32_t free_context, uint64_t bytes) {
   p.bytes += bytes;
 }
 
-void write_free_places() {
+void write_free_sites() {
   for (size_t i = 0; i < kPlaces; i++)
     if (places.table[i].count) {
       Locked locked(places.table[i].lock);
@@ -58,7 +58,7 @@ void write_free_places() {
     }
 }
 
-void clear_free_places() {
+void clear_free_sites() {
   for (size_t i = 0; i < kPlaces; i++)
     if (places.table[i].count) {
       Locked locked(places.table[i].lock);
@@ -66,7 +66,7 @@ void clear_free_places() {
     }
 }
 
-void forget_free_places() {
+void reset_free_sites_in_child() {
   places.table.clear();
 }
 

@@ -6,7 +6,7 @@
 // its batches are. A snapshot may lie in two batches all the same, and readers add up. Of owners of a line
 // within one snapshot the last one stays.
 
-#include "runtime/workingset/join.h"
+#include "runtime/workingset/coalesce.h"
 
 #include "runtime/core/arena.h"
 #include "runtime/core/file_records.h"
@@ -18,11 +18,11 @@
 namespace assay::workingset {
 namespace {
 
-constinit uint64_t joined_ticks = 1;
+constinit uint64_t coalesced_ticks = 1;
 
-// The snapshot of joined_ticks that a tick falls into: the number of its first tick.
+// The snapshot of coalesced_ticks that a tick falls into: the number of its first tick.
 uint64_t joined(uint64_t tick) {
-  return (tick - 1) / joined_ticks * joined_ticks + 1;
+  return (tick - 1) / coalesced_ticks * coalesced_ticks + 1;
 }
 
 class Numbers {
@@ -68,10 +68,10 @@ template <typename F> void each_run(const FileRecord &r, F f) {
 // many, all stay.
 class LastRuns {
 public:
-  bool create() { return (slots_ = (Slot *)reserve(kMost * sizeof(Slot))) != nullptr; }
+  bool create() { return (slots_ = (Slot *)reserve(kMax * sizeof(Slot))) != nullptr; }
   ~LastRuns() {
     if (slots_)
-      sys::unmap(slots_, kMost * sizeof(Slot));
+      sys::unmap(slots_, kMax * sizeof(Slot));
   }
   LastRuns() = default;
   LastRuns(const LastRuns &) = delete;
@@ -82,7 +82,7 @@ public:
     __builtin_memset(slots_, 0, count_ * sizeof(Slot)); // giving it back would interrupt other cpus
     uint64_t bytes = 0;
     each_of_snapshot(r, end, [&](const FileRecord &of_it) { bytes += of_it.tail_size; });
-    for (count_ = kFewest; count_ < bytes && count_ < kMost;) // a run takes three bytes or more
+    for (count_ = kFewest; count_ < bytes && count_ < kMax;) // a run takes three bytes or more
       count_ *= 2;
     each_of_snapshot(r, end, [&](const FileRecord &of_it) {
       each_run(of_it, [&](const Run &run) {
@@ -101,7 +101,7 @@ private:
   struct Slot {
     uint64_t key, number;
   };
-  static constexpr uint64_t kFewest = 1 << 10, kMost = 1 << 18;
+  static constexpr uint64_t kFewest = 1 << 10, kMax = 1 << 18;
   static constexpr uint64_t kProbes = 64; // beyond that it is too full to be worth it
 
   // Records of owners of one snapshot follow each other, with other records between.
@@ -146,10 +146,10 @@ public:
   // Adds the lines of the group to planes that begin with the snapshot of this tick.
   void add_to(uint64_t *planes, uint64_t first) const {
     for (uint64_t i = 0; i < count(fixed_); i++)
-      planes[(joined(fixed_.tick + i * fixed_.ticks) - first) / joined_ticks] |= planes_[i];
+      planes[(joined(fixed_.tick + i * fixed_.ticks) - first) / coalesced_ticks] |= planes_[i];
   }
   static uint64_t count(const AssayWorkingSetLines &fixed) {
-    return fixed.count < kMostPlanes ? fixed.count : kMostPlanes;
+    return fixed.count < kMaxPlanes ? fixed.count : kMaxPlanes;
   }
 
 private:
@@ -158,7 +158,7 @@ private:
   Numbers in_ = {nullptr, 0};
   const uint8_t *rest_ = nullptr, *end_ = nullptr;
   uint64_t group_ = 0, repeats_ = 0;
-  uint64_t planes_[kMostPlanes] = {};
+  uint64_t planes_[kMaxPlanes] = {};
 };
 
 bool Batch::next() {
@@ -202,7 +202,7 @@ public:
     newest_ = fixed;
     uint64_t first = joined(fixed.tick);
     uint64_t last = joined(fixed.tick + (Batch::count(fixed) - 1) * fixed.ticks);
-    if (waiting_ == kMost || first < first_ || (last - first_) / joined_ticks >= kMostPlanes)
+    if (waiting_ == kMax || first < first_ || (last - first_) / coalesced_ticks >= kMaxPlanes)
       write(to);
     if (waiting_ == 0)
       first_ = last_ = first;
@@ -213,12 +213,13 @@ public:
   void write(ProfileFile &to) {
     if (!waiting_)
       return;
-    out.lines.begin(to, first_, joined_ticks, (uint32_t)((last_ - first_) / joined_ticks + 1));
-    bool more[kMost];
+    out.lines.begin(to, first_, coalesced_ticks,
+                    (uint32_t)((last_ - first_) / coalesced_ticks + 1));
+    bool more[kMax];
     for (uint32_t i = 0; i < waiting_; i++)
       more[i] = batches_[i].next();
     for (;;) {
-      uint64_t group = ~0ULL, planes[kMostPlanes] = {};
+      uint64_t group = ~0ULL, planes[kMaxPlanes] = {};
       for (uint32_t i = 0; i < waiting_; i++)
         if (more[i] && batches_[i].group() < group)
           group = batches_[i].group();
@@ -236,8 +237,8 @@ public:
   }
 
 private:
-  static constexpr uint32_t kMost = 16;
-  Batch batches_[kMost];
+  static constexpr uint32_t kMax = 16;
+  Batch batches_[kMax];
   uint32_t waiting_ = 0;
   uint64_t first_ = 0, last_ = 0; // snapshots of those that wait, by their ticks
   bool any_ = false;
@@ -246,11 +247,11 @@ private:
 
 } // namespace
 
-void set_joined_ticks(uint64_t ticks) {
-  joined_ticks = ticks;
+void set_coalesced_ticks(uint64_t ticks) {
+  coalesced_ticks = ticks;
 }
 
-bool join_snapshots(const uint8_t *from, size_t size, ProfileFile &to) {
+bool coalesce_snapshots(const uint8_t *from, size_t size, ProfileFile &to) {
   LastRuns last;
   if (!last.create())
     return false;
@@ -272,7 +273,7 @@ bool join_snapshots(const uint8_t *from, size_t size, ProfileFile &to) {
       } else {
         left = snapshot;
       }
-      if (left.tick + left.ticks == joined(left.tick) + joined_ticks) { // whole
+      if (left.tick + left.ticks == joined(left.tick) + coalesced_ticks) { // whole
         to.append(ASSAY_RECORD_WorkingSetSnapshot, left, r.tail, r.tail_size);
         left = {};
       }

@@ -7,12 +7,12 @@
 namespace assay::heap {
 
 // Watches their counters for wrapping, at each walk.
-void watch_outside();
+void watch_non_heap();
 
 // Writes the counts of every block that was accessed, as of this walk.
-void write_outside(uint64_t walk);
+void write_non_heap(uint64_t walk);
 
-void zero_outside();
+void zero_non_heap();
 
 // The globals of a module that is gone: what was counted is written, for good.
 void end_globals(uint32_t module);

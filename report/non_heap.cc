@@ -3,7 +3,7 @@
 // They stand beside the tables of sites and not in them: a global is never allocated, so that all
 // columns but its accesses would be empty there.
 
-#include "report/outside.h"
+#include "report/non_heap.h"
 
 #include "base/units.h"
 #include "report/text_parts.h"
@@ -77,7 +77,7 @@ std::string stacks_text(const analyze::HeapResult &result, unsigned top, const S
 
 } // namespace
 
-std::string outside_text(const analyze::HeapResult &result, unsigned top, const Style &style) {
+std::string non_heap_text(const analyze::HeapResult &result, unsigned top, const Style &style) {
   std::string text;
   if (!result.globals.empty())
     text += globals_text(result, top, style);

@@ -1,7 +1,7 @@
 // Blocks get the names of the globals in them, in a program that the test compiles itself; nothing
 // is counted twice or lost.
 
-#include "analyze/outside.h"
+#include "analyze/non_heap.h"
 
 #include "analyze/heap.h"
 #include "tests/unit/profile/profile_builder.h"
@@ -62,12 +62,12 @@ protected:
     throw std::runtime_error("no symbol " + linkage_name);
   }
   void touch(uint64_t address, uint64_t reads, uint64_t writes) {
-    blocks_.push_back({ASSAY_OUTSIDE_GLOBALS, {}, 0, address / 64 * 64, reads, writes});
+    blocks_.push_back({ASSAY_NON_HEAP_GLOBALS, {}, 0, address / 64 * 64, reads, writes});
   }
   std::vector<analyze::GlobalRow> rows() {
     profile::Assembler assembler;
     auto module = assembler.module(program_, *image::read_build_id(program_), true);
-    for (profile::OutsideBlock &block : blocks_) {
+    for (profile::NonHeapBlock &block : blocks_) {
       block.module = module;
       assembler.add(block);
     }
@@ -78,7 +78,7 @@ protected:
   }
 
   static std::string folder_, program_;
-  std::vector<profile::OutsideBlock> blocks_;
+  std::vector<profile::NonHeapBlock> blocks_;
   image::Data data_;
 };
 std::string Globals::folder_, Globals::program_;
@@ -161,7 +161,7 @@ TEST(Stacks, AreSummedByThread) {
   profile::Assembler assembler;
   auto touch = [&](uint32_t thread, uint64_t offset, uint64_t reads) {
     assembler.add(
-        profile::OutsideBlock{ASSAY_OUTSIDE_STACK, profile::ModuleId(), thread, offset, reads, 1});
+        profile::NonHeapBlock{ASSAY_NON_HEAP_STACK, profile::ModuleId(), thread, offset, reads, 1});
   };
   touch(1, 64, 5);
   touch(1, 4096, 6);

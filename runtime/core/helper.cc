@@ -7,12 +7,13 @@
 // It must not keep the process: a program whose last thread ends by the system call exit (all that strict
 // seccomp allows) has ended. The kernel tells nobody, so the helper looks a few times a second.
 
-#include "runtime/core/sideline.h"
+#include "runtime/core/helper.h"
 
 #include <sched.h>
 #include <signal.h>
 
 #include "runtime/core/arena.h"
+#include "runtime/core/fork_resets.h"
 #include "runtime/core/losses.h"
 #include "runtime/core/own_files.h"
 #include "runtime/core/runtime.h"
@@ -24,7 +25,7 @@ namespace {
 
 constexpr size_t kStackBytes = 256 << 10;
 
-constexpr uint64_t kLookUs = 200'000; // between looks whether the program has ended
+constexpr uint64_t kCheckUs = 200'000; // between looks whether the program has ended
 
 struct {
   uint64_t (*work)();
@@ -86,7 +87,7 @@ bool has_program_ended(int &exit_status) {
          single_threaded();
 }
 
-[[noreturn]] void run_sideline() {
+[[noreturn]] void run_helper() {
   this_thread.busy = 1;
   this_thread.is_helper = true;
   this_thread.has_own_table = false;
@@ -94,7 +95,7 @@ bool has_program_ended(int &exit_status) {
   int exit_status = 0;
   while (!__atomic_load_n(&sideline.stop, __ATOMIC_ACQUIRE)) {
     uint64_t wait = sideline.work();
-    sys::futex_wait(&sideline.stop, 0, (wait < kLookUs ? wait : kLookUs) * 1000);
+    sys::futex_wait(&sideline.stop, 0, (wait < kCheckUs ? wait : kCheckUs) * 1000);
     if (has_program_ended(exit_status)) {
       sideline.program_ended();
       break;
@@ -121,7 +122,7 @@ bool prepare() {
 
 } // namespace
 
-void start_sideline(uint64_t (*work)(), void (*program_ended)()) {
+void start_helper_thread(uint64_t (*work)(), void (*program_ended)()) {
   constexpr int kGetTidAddress = 40; // PR_GET_TID_ADDRESS
   sideline.work = work;
   sideline.program_ended = program_ended;
@@ -152,7 +153,7 @@ void start_sideline(uint64_t (*work)(), void (*program_ended)()) {
                "1:"
                : "=a"(result)
                : "a"(SYS_clone), "D"(flags), "S"(top), "d"(0), "r"(r10),
-                 "r"(r8), [run] "b"(&run_sideline)
+                 "r"(r8), [run] "b"(&run_helper)
                : "rcx", "r11", "memory", "cc");
   sys::call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, 8);
   if (sys::failed(result)) {
@@ -161,7 +162,7 @@ void start_sideline(uint64_t (*work)(), void (*program_ended)()) {
   }
 }
 
-void stop_sideline() {
+void stop_helper_thread() {
   if (this_thread.is_helper)
     return;
   __atomic_store_n(&sideline.stop, 1, __ATOMIC_RELEASE);
@@ -180,9 +181,10 @@ bool take_snapshot_request() {
   return __atomic_exchange_n(&sideline.snapshot_wanted, false, __ATOMIC_ACQ_REL);
 }
 
-void forget_sideline() {
+static void reset_helper_in_child() {
   sideline.running = 0;
   sideline.stop = 0;
 }
+ASSAY_RESET_IN_CHILD(reset_helper_in_child);
 
 } // namespace assay
