@@ -9,7 +9,8 @@ using ForkReset = void (*)();
 
 // The linker gathers the registered functions in one section. No constructor: the runtime starts before those run.
 #define ASSAY_RESET_IN_CHILD(function)                                                             \
-  __attribute__((used, retain, section("assay_fork_resets"))) constexpr ForkReset                  \
-      registered_##function = function
+  __attribute__((used, retain,                                                                     \
+                 section("assay_fork_resets"))) constexpr ForkReset registered_##function =        \
+      function
 
 } // namespace assay
