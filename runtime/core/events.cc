@@ -2,6 +2,7 @@
 
 #include "runtime/core/events.h"
 
+#include "runtime/core/objects.h"
 #include "runtime/core/runtime.h"
 
 #define ASSAY_TOOL(name, bit, is_default, question)                                                \
@@ -70,13 +71,16 @@ void publish_allocation(const Allocation &event) {
   ASSAY_PUBLISH(on_allocation, event)
 }
 void publish_realloc(const Realloc &event) {
-  ASSAY_PUBLISH(on_realloc, event)
+  if (!is_inherited(event.header))
+    ASSAY_PUBLISH(on_realloc, event)
 }
 void publish_free(const Free &event) {
-  ASSAY_PUBLISH(on_free, event)
+  if (!is_inherited(event.header))
+    ASSAY_PUBLISH(on_free, event)
 }
 void publish_pool_memory(const PoolMemory &event) {
-  ASSAY_PUBLISH(on_pool_memory, event)
+  if (!is_inherited(event.header))
+    ASSAY_PUBLISH(on_pool_memory, event)
 }
 void publish_snapshot(SnapshotKind kind) {
   ASSAY_PUBLISH(on_snapshot, kind)

@@ -117,6 +117,7 @@ bool take_unit(uint32_t bit, uint32_t mode);
 
 void publish_begin();
 void publish_allocation(const Allocation &event);
+// Not of inherited objects (core/objects.h), whose contexts the child of a fork does not know.
 void publish_realloc(const Realloc &event);
 void publish_free(const Free &event);
 void publish_pool_memory(const PoolMemory &event);

@@ -269,6 +269,7 @@ extern "C" __attribute__((visibility("hidden"))) const ForkReset __start_assay_f
 
 void begin_in_child(bool nested) {
   runtime.pid = sys::process_id();
+  runtime.forked_us = now_us() + 1;
   runtime.file.reset_in_child();
   runtime.control.reset_in_child();
   runtime.modules.reset_lock();

@@ -80,7 +80,8 @@ void end_range(uint64_t start, uint64_t end, const void *frame) {
       if (rest) {
         ChunkHeader header = m.header;
         header.size = rest;
-        publish_allocation({(void *)end, header});
+        if (!is_inherited(header))
+          publish_allocation({(void *)end, header});
         add(end, header);
       }
     }

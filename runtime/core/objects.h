@@ -28,6 +28,11 @@ uint32_t context_of(const void *frame, uint32_t type, uint32_t origin = 0);
 ChunkHeader new_header(uint64_t size, uint32_t context);
 ChunkHeader timeless_header(uint64_t size, uint32_t context);
 
+// Does it belong to the parent, in the child of a fork? Its context is a number of the parent's. `header` has a time.
+inline bool is_inherited(const ChunkHeader &header) {
+  return header.time_us < runtime.forked_us;
+}
+
 // Tells the tools of the end; frame, of the function that frees, may be null.
 void end_object(void *block, const ChunkHeader &header, const void *frame);
 

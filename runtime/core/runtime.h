@@ -35,6 +35,7 @@ struct Runtime {
   bool wants_objects = false;     // and when its objects end: they are kept, by headers or beside
   uint32_t pid = 0;               // whose memory this is: differs in a vfork child
   uint64_t start_unix_ns = 0;
+  uint64_t forked_us = 0; // in the child of a fork: when it began; else 0
   Options options;
   ChunkMap chunks;
   SideTable side; // of headers=0; else it does not exist

@@ -7,6 +7,7 @@
 #include "abi/sites.h"
 #include "runtime/core/events.h"
 #include "runtime/core/losses.h"
+#include "runtime/core/objects.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/unwind.h"
 #include "runtime/heap/compaction.h"
@@ -32,7 +33,6 @@ struct {
   uint64_t next_walk_us;  // a flush before that does not walk
   uint64_t next_check_us; // at counters that may wrap
   uint64_t walked_objects, walked_bytes;
-  uint64_t fork_us;      // blocks allocated before belong to the parent
   uint32_t written_mode; // of the units, in this file
 } constinit heap = {};
 
@@ -76,10 +76,6 @@ AssayObject object_of(const ChunkHeader &h, const Counts &counts, Moment end) {
   o.alloc_cpu = h.cpu;
   o.free_cpu = end.cpu;
   return o;
-}
-
-bool inherited(const ChunkHeader &h) {
-  return h.time_us < heap.fork_us;
 }
 
 bool start() {
@@ -135,8 +131,6 @@ void keep_counts_of_lost_ends(const Realloc &r) {
 
 void on_realloc(const Realloc &r) {
   uint32_t context = r.header.context;
-  if (inherited(r.header))
-    return;
   if (r.moved && has_shadow(r.old_block, r.old_size) && has_shadow(r.block, r.header.size)) {
     if (r.was_watched)
       watch_counters(r.old_block, r.old_size);
@@ -157,8 +151,6 @@ void on_realloc(const Realloc &r) {
 }
 
 void on_free(const Free &f) {
-  if (inherited(f.header))
-    return;
   if (may_have_wrapped(f.block, f.header) && has_shadow(f.block, f.header.size))
     watch_counters(f.block, f.header.size); // the last look, before the counters are zeroed
   Counts counts = counts_of(f.block, f.header, true);
@@ -171,12 +163,11 @@ void on_free(const Free &f) {
 }
 
 void on_pool_memory(const PoolMemory &w) {
-  if (!inherited(w.header))
-    end_live_without_peak(w.header.context, w.header.size);
+  end_live_without_peak(w.header.context, w.header.size);
 }
 
 bool is_recorded(const ChunkHeader &h) {
-  return !inherited(h) && !(h.flags & kPoolMemory);
+  return !is_inherited(h) && !(h.flags & kPoolMemory);
 }
 
 void walk_one(const void *block, const ChunkHeader &h) {
@@ -295,7 +286,6 @@ void on_unload(uint32_t module) {
 }
 
 void on_fork() {
-  heap.fork_us = now_us() + 1;
   if (runtime.instrumented)
     reset_counters_in_child();
   reset_stripes_in_child();
