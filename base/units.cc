@@ -10,6 +10,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <span>
 
 namespace base {
@@ -46,23 +47,45 @@ std::string format_quantity(double value, std::span<const Unit> units) {
   return fmt::format("{:.{}f}{}{}", scaled, decimals, *unit->name ? " " : "", unit->name);
 }
 
+enum Kind : unsigned { kPlain = 1, kShare = 2, kCount = 4, kBytes = 8, kTime = 16 };
+
 struct Spelling {
   std::string_view name;
   double factor;
+  Kind kind;
 };
 
-uint64_t parse_quantity(std::string_view text, std::span<const Spelling> spellings,
-                        const char *example) {
+// One unit has one meaning, whatever is asked for: k is a thousand, KiB 1,024 bytes.
+constexpr Spelling kSpellings[] = {
+    {"", 1, kPlain},         {"%", 0.01, kShare},     {"k", 1e3, kCount},
+    {"K", 1e3, kCount},      {"M", 1e6, kCount},      {"G", 1e9, kCount},
+    {"T", 1e12, kCount},     {"B", 1, kBytes},        {"kB", 1e3, kBytes},
+    {"MB", 1e6, kBytes},     {"GB", 1e9, kBytes},     {"TB", 1e12, kBytes},
+    {"KiB", 1024, kBytes},   {"MiB", 0x1p20, kBytes}, {"GiB", 0x1p30, kBytes},
+    {"TiB", 0x1p40, kBytes}, {"us", 1, kTime},        {"ms", 1e3, kTime},
+    {"s", 1e6, kTime},       {"min", 60e6, kTime},    {"h", 3600e6, kTime},
+};
+
+// The number, and its unit if it is of one of these kinds; else nothing.
+std::optional<double> parse(std::string_view text, unsigned kinds) {
   double number = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   std::string_view unit = text.substr(end - text.data());
   while (!unit.empty() && unit.front() == ' ')
     unit.remove_prefix(1);
-  if (error == std::errc() && std::isfinite(number) && number >= 0)
-    for (const Spelling &spelling : spellings)
-      if (unit == spelling.name && number * spelling.factor < 1.8e19)
-        return static_cast<uint64_t>(std::llround(number * spelling.factor));
-  fail("'{}' is not a quantity that is understood here; write it like {}", text, example);
+  if (error != std::errc() || !std::isfinite(number))
+    return std::nullopt;
+  for (const Spelling &spelling : kSpellings)
+    if (unit == spelling.name && spelling.kind & kinds)
+      return number * spelling.factor;
+  return std::nullopt;
+}
+
+uint64_t parse_quantity(std::string_view text, unsigned kinds, const char *example) {
+  std::optional<double> number = parse(text, kinds);
+  if (!number || *number < 0 || *number >= 1.8e19)
+    fail("'{}' is not a quantity that is understood here; write it like {}", text, example);
+  return static_cast<uint64_t>(std::llround(*number));
 }
 
 } // namespace
@@ -83,34 +106,32 @@ std::string format_share(double share) {
 }
 
 uint64_t parse_bytes(std::string_view text) {
-  constexpr double k = 1024, m = k * k, g = m * k;
-  static constexpr Spelling spellings[] = {
-      {"", 1},  {"B", 1},   {"k", k},  {"K", k}, {"KiB", k}, {"kB", k},  {"KB", k}, {"m", m},
-      {"M", m}, {"MiB", m}, {"MB", m}, {"g", g}, {"G", g},   {"GiB", g}, {"GB", g}, {"TiB", g * k}};
-  return parse_quantity(text, spellings, "64, 4KiB or 1.5MiB");
+  return parse_quantity(text, kPlain | kBytes, "64, 4KiB or 1.5MiB");
 }
 
 uint64_t parse_duration_us(std::string_view text) {
-  static constexpr Spelling spellings[] = {
-      {"us", 1}, {"ms", 1e3}, {"s", 1e6}, {"min", 60e6}, {"h", 3600e6}};
-  return parse_quantity(text, spellings, "500us, 10ms or 2s");
-}
-
-double parse_share(std::string_view text) {
-  double percent = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
-  std::string_view unit = text.substr(end - text.data());
-  while (!unit.empty() && unit.front() == ' ')
-    unit.remove_prefix(1);
-  if (error != std::errc() || unit != "%" || !(percent >= 0 && percent <= 100))
-    fail("'{}' is not a share that is understood here; write it like 1% or 0.5%", text);
-  return percent / 100;
+  return parse_quantity(text, kTime, "500us, 10ms or 2s");
 }
 
 uint64_t parse_count(std::string_view text) {
-  static constexpr Spelling spellings[] = {{"", 1},    {"k", 1e3}, {"K", 1e3},
-                                           {"M", 1e6}, {"G", 1e9}, {"T", 1e12}};
-  return parse_quantity(text, spellings, "1000, 10k or 2M");
+  return parse_quantity(text, kPlain | kCount, "1000, 10k or 2M");
+}
+
+double parse_share(std::string_view text) {
+  std::optional<double> share = parse(text, kShare);
+  if (!share || *share < 0 || *share > 1)
+    fail("'{}' is not a share that is understood here; write it like 1% or 0.5%", text);
+  return *share;
+}
+
+double parse_number(std::string_view text) {
+  std::optional<double> number = parse(text, ~0U);
+  if (!number)
+    fail("'{}' is not a number that is understood here; its unit may be %, k, M, G, T, B, kB, MB, "
+         "GB, TB, KiB, "
+         "MiB, GiB, TiB, us, ms, s, min or h",
+         text);
+  return *number;
 }
 
 } // namespace base

@@ -5,24 +5,10 @@
 #include "report/condition.h"
 
 #include "base/fail.h"
-
-#include <cstdlib>
-#include <map>
+#include "base/units.h"
 
 namespace report {
 namespace {
-
-double factor_of(const std::string &unit, const std::string &text) {
-  static const std::map<std::string, double> kUnits = {
-      {"", 1},     {"%", 0.01},   {"k", 1e3},       {"M", 1e6},       {"G", 1e9},
-      {"B", 1},    {"KiB", 1024}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"us", 1},
-      {"ms", 1e3}, {"s", 1e6},    {"min", 60e6},    {"h", 3600e6}};
-  auto found = kUnits.find(unit);
-  if (found == kUnits.end())
-    base::fail("'{}': '{}' is no unit; there are %, k, M, G, B, KiB, MiB, GiB, us, ms, s, min, h",
-               text, unit);
-  return found->second;
-}
 
 std::string trimmed(const std::string &text) {
   size_t begin = text.find_first_not_of(' '), end = text.find_last_not_of(' ');
@@ -205,12 +191,11 @@ Condition parse_condition(const std::string &text) {
     base::fail(
         "'{}' is no condition; write PATH OP NUMBER, for example 'totals.peak_bytes > 64MiB'",
         text);
-  std::string right = trimmed(text.substr(op_end));
-  char *end = nullptr;
-  c.number = std::strtod(right.c_str(), &end);
-  if (end == right.c_str())
-    base::fail("'{}': '{}' is no number", text, right);
-  c.number *= factor_of(trimmed(end), text);
+  try {
+    c.number = base::parse_number(trimmed(text.substr(op_end)));
+  } catch (const base::Failure &failure) {
+    base::fail("'{}': {}", text, failure.what());
+  }
   return c;
 }
 

@@ -22,11 +22,25 @@ TEST(Units, KeepThreeDigits) {
 
 TEST(Units, ParseWhatPeopleType) {
   EXPECT_EQ(base::parse_bytes("64"), 64u);
-  EXPECT_EQ(base::parse_bytes("4k"), 4096u);
+  EXPECT_EQ(base::parse_bytes("4KiB"), 4096u);
+  EXPECT_EQ(base::parse_bytes("4kB"), 4000u);
   EXPECT_EQ(base::parse_bytes("1.5 MiB"), 1572864u);
   EXPECT_EQ(base::parse_duration_us("2s"), 2000000u);
   EXPECT_EQ(base::parse_duration_us("1.5ms"), 1500u);
   EXPECT_EQ(base::parse_count("10M"), 10000000u);
+}
+
+TEST(Units, OneUnitHasOneMeaning) {
+  for (const char *text : {"3", "4B", "5kB", "6KiB", "7.5MiB", "2TiB"})
+    EXPECT_EQ(base::parse_number(text), double(base::parse_bytes(text))) << text;
+  for (const char *text : {"3", "5k", "7.5M", "2G"})
+    EXPECT_EQ(base::parse_number(text), double(base::parse_count(text))) << text;
+  for (const char *text : {"4us", "5ms", "7.5s", "3min", "2h"})
+    EXPECT_EQ(base::parse_number(text), double(base::parse_duration_us(text))) << text;
+  EXPECT_EQ(base::parse_number("5%"), base::parse_share("5%"));
+  EXPECT_EQ(base::parse_number("-2k"), -2000);
+  for (const char *text : {"64k", "2M", "5%", "3s"}) // thousands of what?
+    EXPECT_THROW(base::parse_bytes(text), base::Failure) << text;
 }
 
 TEST(Units, RefuseTheRest) {
