@@ -115,7 +115,9 @@ private:
       const binary::Loop &loop = ssa.loops.all[i];
       ExplainedLoop explained;
       explained.head =
-          graph.instructions_of(graph.blocks[ssa.nodes[loop.head].block]).front().address;
+          graph.instructions_of(graph.blocks[ssa.nodes[ssa.next_with_block(loop.head)].block])
+              .front()
+              .address;
       explained.counter = loop.irregular ? "" : forms.counter_name(i);
       explained.parent = loop.parent;
       explained.depth = loop.depth;
@@ -172,7 +174,8 @@ private:
     for (uint32_t i = 0; i < instruction.accesses; i++)
       line.accesses.push_back(first_access_[block.first + in_block] + i);
     uint32_t loop = ssa.loops.innermost[node];
-    if (in_block == 0 && loop != binary::Loop::kNone && ssa.loops.all[loop].head == node)
+    if (in_block == 0 && loop != binary::Loop::kNone &&
+        ssa.next_with_block(ssa.loops.all[loop].head) == node)
       line.loop = loop;
     line.is_branch = instruction.flow == Flow::branch;
     for (uint32_t i = 0; line.is_branch && i < instruction.uops; i++)
@@ -197,9 +200,7 @@ private:
       const Value &value = ssa.values[needed.value.v];
       uint64_t pc = function_->address;
       if (value.kind == ValueKind::join) {
-        uint32_t node = value.node;
-        if (ssa.nodes[node].block == Node::kNoBlock && !ssa.successors[node].empty())
-          node = ssa.successors[node].front();
+        uint32_t node = ssa.next_with_block(value.node);
         pc = graph.instructions_of(graph.blocks[ssa.nodes[node].block]).front().address;
       } else if (value.kind != ValueKind::entry) {
         pc = graph.code.instructions[value.instruction].address;

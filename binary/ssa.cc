@@ -17,7 +17,7 @@ constexpr VariableSet kAll = bit(kVariables) - 1;
 
 // What a call defines anew.
 VariableSet left_by_call(const Instruction &call) {
-  return (kAll & ~kKeptByCalls) | (call.moves_fs ? bit(kFs) : 0);
+  return (kAll & ~kKeptByCalls & ~VariableSet{call.kept}) | (call.moves_fs ? bit(kFs) : 0);
 }
 
 bool writes_memory(const assay_uop &uop) {
@@ -96,7 +96,7 @@ private:
     ssa_.successors.assign(blocks + 1, {});
     std::vector<uint32_t> original(blocks + 1);
     for (uint32_t b = 0; b < blocks; b++) {
-      original[b + 1] = b;
+      original[b + 1] = graph_.blocks[b].is_dispatch() ? Node::kNoBlock : b;
       for (uint32_t to : graph_.blocks[b].successors)
         ssa_.successors[b + 1].push_back(to + 1);
     }
@@ -309,7 +309,8 @@ private:
       define(instruction.writes, ValueKind::opaque, node, index);
     if (instruction.is_call()) {
       define(left_by_call(instruction), ValueKind::call, node, index);
-      current_[ASSAY_REG_RSP] = stack_pointer;
+      if (instruction.kept & register_bit(ASSAY_REG_RSP))
+        current_[ASSAY_REG_RSP] = stack_pointer;
     }
   }
 

@@ -33,7 +33,6 @@ namespace {
 
 using namespace binary;
 
-constexpr uint32_t kNone = UINT32_MAX;
 constexpr unsigned kMostReports = 30;
 
 // A routine with all that is to be checked.
@@ -187,30 +186,36 @@ private:
 
   // Control has gone from `frame.node` to the block that begins at pc.
   bool go_to(Frame &frame, uint64_t linked) {
+    std::vector<uint32_t> way;
+    if (!find_way(*frame.routine, frame.node, linked, way))
+      return false;
     const Ssa &ssa = frame.routine->ssa;
-    for (uint32_t to : ssa.successors[frame.node]) {
-      uint32_t block = ssa.nodes[to].block, between = kNone;
-      if (block == Node::kNoBlock) { // before the head of a loop
-        between = to;
-        to = ssa.successors[to].front();
-        block = ssa.nodes[to].block;
-      }
-      if (frame.routine->graph.instructions_of(frame.routine->graph.blocks[block])
-              .front()
-              .address != linked)
-        continue;
-      uint32_t from = frame.node;
-      if (between != kNone) {
-        take_values(frame, ssa.nodes[between].joins);
-        from = between;
-      }
+    for (uint32_t to : way) {
       take_values(frame, ssa.nodes[to].joins);
       for (uint32_t loop = 0; loop < ssa.loops.all.size(); loop++)
         if (ssa.loops.all[loop].head == to)
-          frame.counters[loop] = ssa.loops.contains(loop, from) ? frame.counters[loop] + 1 : 0;
+          frame.counters[loop] =
+              ssa.loops.contains(loop, frame.node) ? frame.counters[loop] + 1 : 0;
       frame.node = to;
-      frame.next = 0;
-      return true;
+    }
+    frame.next = 0;
+    return true;
+  }
+
+  // The nodes from `from` on to the block that begins at `linked`; those between have none.
+  static bool find_way(const Analyzed &routine, uint32_t from, uint64_t linked,
+                       std::vector<uint32_t> &way) {
+    const Ssa &ssa = routine.ssa;
+    for (uint32_t to : ssa.successors[from]) {
+      uint32_t block = ssa.nodes[to].block;
+      if (way.size() > 3) // a dispatch, and what is before loops
+        return false;
+      way.push_back(to);
+      if (block != Node::kNoBlock
+              ? routine.graph.instructions_of(routine.graph.blocks[block]).front().address == linked
+              : find_way(routine, to, linked, way))
+        return true;
+      way.pop_back();
     }
     return false;
   }

@@ -45,20 +45,9 @@ bool is_read(unsigned reg) {
 bool is_wide(unsigned variable) {
   return variable >= kMasks && variable < kMemory;
 }
-bool kept_by_calls(unsigned variable) {
-  switch (variable) {
-  case ASSAY_REG_RBX:
-  case ASSAY_REG_RSP:
-  case ASSAY_REG_RBP:
-  case 12:
-  case 13:
-  case 14:
-  case 15:
-  case kControl:
-  case kFs:
-  case kGs: return true;
-  default: return false;
-  }
+bool kept_by_call(const Instruction &call, unsigned variable) {
+  bool is_state = variable == kControl || variable == kFs || variable == kGs;
+  return is_state || (variable < 16 && (call.kept >> variable & 1));
 }
 
 class Checked {
@@ -270,10 +259,10 @@ private:
         if (done.opaque && done.writes & bit(variable))
           last_[variable] = {ValueKind::opaque, node, previous, 0};
         bool moved = variable == kFs && done.moves_fs;
-        if (is_call(done) && (!kept_by_calls(variable) || moved))
+        if (is_call(done) && (!kept_by_call(done, variable) || moved))
           last_[variable] = {ValueKind::call, node, previous, 0};
       }
-      if (is_call(done)) // its return pops what it has pushed
+      if (is_call(done) && kept_by_call(done, ASSAY_REG_RSP)) // its return pops what it has pushed
         last_[ASSAY_REG_RSP] = stack_pointer;
     };
     const Block &block = graph_.blocks[ssa_.nodes[node].block];
