@@ -115,10 +115,10 @@ private:
       const binary::Loop &loop = ssa.loops.all[i];
       ExplainedLoop explained;
       explained.head =
-          graph.instructions_of(graph.blocks[ssa.nodes[ssa.next_with_block(loop.head)].block])
+          graph.instructions_of(graph.blocks[ssa.nodes[ssa.next_with_block(loop.header)].block])
               .front()
               .address;
-      explained.counter = loop.irregular ? "" : forms.counter_name(i);
+      explained.counter = loop.irreducible ? "" : forms.counter_name(i);
       explained.parent = loop.parent;
       explained.depth = loop.depth;
       function_->loops.push_back(explained);
@@ -175,7 +175,7 @@ private:
       line.accesses.push_back(first_access_[block.first + in_block] + i);
     uint32_t loop = ssa.loops.innermost[node];
     if (in_block == 0 && loop != binary::Loop::kNone &&
-        ssa.next_with_block(ssa.loops.all[loop].head) == node)
+        ssa.next_with_block(ssa.loops.all[loop].header) == node)
       line.loop = loop;
     line.is_branch = instruction.flow == Flow::branch;
     for (uint32_t i = 0; line.is_branch && i < instruction.uops; i++)

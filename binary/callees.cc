@@ -26,8 +26,8 @@ namespace binary {
 constexpr size_t kSample = 256;
 
 Callees::Callees(const Program &program)
-    : program_(program), decoder_(std::make_unique<Decoder>()),
-      locals_(program.routines().size()) {}
+    : program_(program), decoder_(std::make_unique<Decoder>()), locals_(program.routines().size()) {
+}
 Callees::~Callees() = default;
 
 uint32_t Callees::callee_at(uint64_t address) const {
@@ -57,14 +57,15 @@ void Callees::look_at(uint32_t which) {
       local.calls.push_back(kPointer);
   local.kept = static_cast<RegisterSet>(~RegisterSet{0});
   for (const Exit &exit : exits) {
-    bool stays = exit.flow == Flow::indirect_jump &&
-                 std::find(graph.tail_jumps.begin(), graph.tail_jumps.end(),
-                           graph.last_of(graph.blocks[exit.block]).address) ==
-                     graph.tail_jumps.end();
+    bool stays =
+        exit.flow == Flow::indirect_jump &&
+        std::find(graph.tail_jumps.begin(), graph.tail_jumps.end(),
+                  graph.last_of(graph.blocks[exit.block]).address) == graph.tail_jumps.end();
     if (stays)
       continue;
     // What comes back at all has found its return address where the stack pointer was.
-    local.kept &= exit.back | (exit.stack_is_unknown ? register_bit(ASSAY_REG_RSP) : RegisterSet{0});
+    local.kept &=
+        exit.back | (exit.stack_is_unknown ? register_bit(ASSAY_REG_RSP) : RegisterSet{0});
     for (unsigned reg = 0; reg < 16; reg++)
       local.trust[reg] |= exit.trust[reg];
     if (exit.flow == Flow::indirect_jump)

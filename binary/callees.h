@@ -28,10 +28,10 @@ public:
 private:
   struct Local { // what is seen of one routine
     bool known = false, final = false;
-    RegisterSet kept = 0;           // at all exits, if …
-    RegisterSet trust[16] = {};     // … calls keep these
-    std::vector<uint32_t> calls;    // routines, or kUnknown, kImport, kPointer
-    std::vector<uint32_t> tails;    // the same, jumped to for good
+    RegisterSet kept = 0;        // at all exits, if …
+    RegisterSet trust[16] = {};  // … calls keep these
+    std::vector<uint32_t> calls; // routines, or kUnknown, kImport, kPointer
+    std::vector<uint32_t> tails; // the same, jumped to for good
   };
   static constexpr uint32_t kUnknown = UINT32_MAX, kImport = kUnknown - 1, kPointer = kUnknown - 2;
 

@@ -66,9 +66,9 @@ void CodeWalk::give_up(WhyNot why, uint64_t address) {
 }
 
 uint32_t CodeWalk::place_of(uint64_t address) const {
-  auto after = std::upper_bound(
-      ranges_.begin(), ranges_.end(), address,
-      [](uint64_t wanted, const Range &range) { return wanted < range.begin; });
+  auto after =
+      std::upper_bound(ranges_.begin(), ranges_.end(), address,
+                       [](uint64_t wanted, const Range &range) { return wanted < range.begin; });
   if (after == ranges_.begin() || address >= std::prev(after)->end)
     return kNone;
   return std::prev(after)->first + static_cast<uint32_t>(address - std::prev(after)->begin);
@@ -99,9 +99,9 @@ const std::vector<uint64_t> *CodeWalk::targets_of(uint32_t instruction) const {
 }
 
 std::optional<uint64_t> CodeWalk::leaves(uint32_t instruction) const {
-  auto found = std::lower_bound(
-      leaves_.begin(), leaves_.end(), instruction,
-      [](const auto &each, uint32_t wanted) { return each.first < wanted; });
+  auto found =
+      std::lower_bound(leaves_.begin(), leaves_.end(), instruction,
+                       [](const auto &each, uint32_t wanted) { return each.first < wanted; });
   return found == leaves_.end() || found->first != instruction ? std::nullopt
                                                                : std::optional(found->second);
 }
@@ -238,8 +238,9 @@ uint64_t CodeWalk::go_on_after_call(uint32_t index) {
   const Instruction &instruction = code.instructions[index];
   uint64_t next = instruction.end();
   auto pad = landing_pad_of(instruction.address);
-  bool returns = instruction.flow == Flow::call ? !program.never_returns(instruction.target)
-                                                : !program.never_returns_through(slot_of(instruction).value_or(0));
+  bool returns = instruction.flow == Flow::call
+                     ? !program.never_returns(instruction.target)
+                     : !program.never_returns_through(slot_of(instruction).value_or(0));
   // A call at the very end comes back nowhere, whatever is known of whom it calls.
   returns = returns && place_of(next) != kNone;
   if (returns && !pad)

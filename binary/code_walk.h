@@ -56,7 +56,8 @@ private:
   struct Range {
     uint64_t begin, end;
     uint32_t first; // place of its first byte in the arrays by byte
-    std::vector<bool> begins; // whether an instruction begins there, read from the beginning; or empty
+    std::vector<bool>
+        begins; // whether an instruction begins there, read from the beginning; or empty
   };
   uint32_t place_of(uint64_t address) const; // kNone: not in the routine
   uint64_t one(uint64_t address);
@@ -70,7 +71,7 @@ private:
 
   Decoder &decoder_;
   Calls calls_;
-  std::vector<Range> ranges_; // by begin
+  std::vector<Range> ranges_;            // by begin
   std::vector<uint32_t> instruction_at_; // by byte
   std::vector<bool> begins_block_;       // by byte
   std::vector<uint32_t> end_of_;         // by instruction: in ends_, or kNone

@@ -187,9 +187,9 @@ void Forms::evaluate() {
 bool Forms::find_inductions() {
   bool any = false;
   for (uint32_t index = 0; index < ssa_.loops.all.size(); index++) {
-    if (ssa_.loops.all[index].irregular)
+    if (ssa_.loops.all[index].irreducible)
       continue;
-    uint32_t head = ssa_.loops.all[index].head;
+    uint32_t head = ssa_.loops.all[index].header;
     for (ValueId value : ssa_.nodes[head].joins) {
       if (ssa_.values[value.v].variable >= kFlags || induction_[value.v].loop != Loop::kNone ||
           forms_[value.v] != leaf(value))
@@ -230,7 +230,7 @@ bool Forms::find_inductions() {
 bool Forms::counts_inside(ExprId form, uint32_t loop) const {
   const Expr &node = expressions_[form];
   if (node.kind == ExprKind::counter)
-    return ssa_.loops.contains(loop, ssa_.loops.all[node.value].head);
+    return ssa_.loops.contains(loop, ssa_.loops.all[node.value].header);
   auto terms = expressions_.terms(form);
   return std::any_of(terms.begin(), terms.end(),
                      [&](const Term &term) { return counts_inside(term.of, loop); });

@@ -33,8 +33,8 @@ std::vector<PathStep> IndirectJumps::steps_of(uint64_t leader,
     if (index == CodeWalk::kNone)
       return steps;
     const Instruction &instruction = walk_.code.instructions[index];
-    steps.push_back({index, instruction.flow == Flow::branch && goes_to &&
-                                *goes_to == instruction.target});
+    steps.push_back(
+        {index, instruction.flow == Flow::branch && goes_to && *goes_to == instruction.target});
     address = instruction.end();
     if (walk_.targets_of(index) || walk_.begins_block(address))
       return steps;
@@ -42,9 +42,9 @@ std::vector<PathStep> IndirectJumps::steps_of(uint64_t leader,
 }
 
 uint32_t IndirectJumps::piece_at(uint64_t leader) const {
-  auto found = std::lower_bound(
-      pieces_.begin(), pieces_.end(), leader,
-      [](const Piece &piece, uint64_t wanted) { return piece.leader < wanted; });
+  auto found =
+      std::lower_bound(pieces_.begin(), pieces_.end(), leader,
+                       [](const Piece &piece, uint64_t wanted) { return piece.leader < wanted; });
   return found == pieces_.end() || found->leader != leader
              ? kNone
              : static_cast<uint32_t>(found - pieces_.begin());
@@ -84,8 +84,7 @@ void IndirectJumps::find_pieces() {
     }
   }
   for (uint32_t from = 0; from < pieces_.size(); from++)
-    successors_of(pieces_[from],
-                  [&](uint32_t to) { pieces_[to].predecessors.push_back(from); });
+    successors_of(pieces_[from], [&](uint32_t to) { pieces_[to].predecessors.push_back(from); });
   for (uint64_t label : labels_)
     if (uint32_t to = piece_at(label); to != kNone)
       pieces_[to].dispatched = true;

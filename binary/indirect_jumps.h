@@ -58,7 +58,7 @@ private:
 
   CodeWalk &walk_;
   std::set<uint64_t> table_addresses_;
-  std::vector<Piece> pieces_; // by leader
+  std::vector<Piece> pieces_;        // by leader
   std::vector<Constants> constants_; // by piece, at its beginning
   std::vector<uint64_t> labels_;
 };

@@ -24,7 +24,7 @@ namespace {
 
 constexpr size_t kMostSlots = 96;
 
-struct Slot { // a word of the stack
+struct Slot {   // a word of the stack
   Origin where; // kind entry or frame
   Origin value;
 };
@@ -193,8 +193,8 @@ private:
     for (const Instruction &instruction : graph_.instructions_of(graph_.blocks[exit.block]))
       execute(instruction, now);
     exit.jumps_to = jumps_to_;
-    exit.stack_is_back = now.registers[ASSAY_REG_RSP].is_entry(ASSAY_REG_RSP,
-                                                               exit.flow == Flow::ret ? 8 : 0);
+    exit.stack_is_back =
+        now.registers[ASSAY_REG_RSP].is_entry(ASSAY_REG_RSP, exit.flow == Flow::ret ? 8 : 0);
     exit.stack_is_unknown = now.registers[ASSAY_REG_RSP].kind == Origin::computed;
     exit.trust[ASSAY_REG_RSP] = now.registers[ASSAY_REG_RSP].trust;
     if (exit.stack_is_back)
@@ -224,13 +224,11 @@ private:
     return origin.kind == Origin::frame ||
            (origin.kind == Origin::entry && origin.reg == ASSAY_REG_RSP);
   }
-  Origin read(unsigned reg, State &state) {
-    return is_tracked(reg) ? at(reg, state) : Origin{};
-  }
+  Origin read(unsigned reg, State &state) { return is_tracked(reg) ? at(reg, state) : Origin{}; }
   static Origin moved(Origin from, int64_t by) {
     if (from.kind == Origin::entry || from.kind == Origin::frame)
-      from.offset = static_cast<int64_t>(static_cast<uint64_t>(from.offset) +
-                                         static_cast<uint64_t>(by));
+      from.offset =
+          static_cast<int64_t>(static_cast<uint64_t>(from.offset) + static_cast<uint64_t>(by));
     else if (by)
       from.kind = Origin::computed;
     return from;
@@ -324,7 +322,8 @@ private:
     case ASSAY_UOP_and: return constant && is_stack(a) ? new_frame(place, state) : Origin{};
     case ASSAY_UOP_or: return constant && uop.a == ASSAY_REG_ZERO ? plain : Origin{};
     // Pointers of libc that are kept encoded.
-    case ASSAY_UOP_xor: return !constant && a.is_plain() && read(uop.b, state).is_plain() ? plain : Origin{};
+    case ASSAY_UOP_xor:
+      return !constant && a.is_plain() && read(uop.b, state).is_plain() ? plain : Origin{};
     case ASSAY_UOP_ror:
     case ASSAY_UOP_rol: return constant && a.is_plain() ? plain : Origin{};
     case ASSAY_UOP_select: return constant ? Origin{} : met(a, read(uop.b, state));
@@ -344,18 +343,15 @@ private:
           at(uop.dst, state) = value;
         break;
       }
-      case ASSAY_UOP_store:
-        store(sum(uop, state), read(uop.dst, state), uop.width, state);
-        break;
+      case ASSAY_UOP_store: store(sum(uop, state), read(uop.dst, state), uop.width, state); break;
       case ASSAY_UOP_jump: jumps_to_ = sum_of_jump(uop, state); break;
       case ASSAY_UOP_store_if:
       case ASSAY_UOP_branch:
       case ASSAY_UOP_opaque: break;
       default:
         if (is_tracked(uop.dst))
-          at(uop.dst, state) = uop.op == ASSAY_UOP_load_if
-                                   ? Origin{}
-                                   : result_of(uop, instruction.uop + i, state);
+          at(uop.dst, state) =
+              uop.op == ASSAY_UOP_load_if ? Origin{} : result_of(uop, instruction.uop + i, state);
       }
     }
     if (instruction.is_call())

@@ -193,7 +193,7 @@ private:
     for (uint32_t to : way) {
       take_values(frame, ssa.nodes[to].joins);
       for (uint32_t loop = 0; loop < ssa.loops.all.size(); loop++)
-        if (ssa.loops.all[loop].head == to)
+        if (ssa.loops.all[loop].header == to)
           frame.counters[loop] =
               ssa.loops.contains(loop, frame.node) ? frame.counters[loop] + 1 : 0;
       frame.node = to;
