@@ -212,8 +212,7 @@ const char *why_not_meaning(WhyNot why) {
   case WhyNot::undecodable: return "control reaches bytes that are no instruction";
   case WhyNot::leaves_code: return "control runs off the end of the function";
   case WhyNot::unresolved_jump: return "an indirect jump goes where no table says";
-  case WhyNot::unreached_code:
-    return "nothing known leads to some of its code, and an indirect jump could";
+  case WhyNot::unreached_code: return "an indirect jump could lead to code that is left over";
   case WhyNot::too_large: return "it has more instructions than are looked at";
   }
   return "";

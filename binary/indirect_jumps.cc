@@ -212,8 +212,9 @@ bool IndirectJumps::is_jump_target(uint64_t target) const {
 bool IndirectJumps::is_likely_target(uint64_t address) {
   if (walk_.routine.contains(address))
     return walk_.may_begin_instruction(address);
+  // A moved part is not aligned; what is, is a function that a table of pointers leads to.
   const image::CodeRange *part = walk_.program.executable().function_at(address);
-  return part && part->begin == address;
+  return part && part->begin == address && address % 16;
 }
 
 // clang fills entries that no index leads to with the place of a block that is not there: the end.
@@ -231,6 +232,12 @@ std::vector<uint64_t> IndirectJumps::pointed_labels() {
     if (instruction.is_call()) // makes the address behind itself
       continue;
     for (const assay_uop &uop : walk_.code.uops_of(instruction)) {
+      // A stub's word leads back to the stub until the loader has bound it.
+      if (uop.op == ASSAY_UOP_load && instruction.flow == Flow::indirect_jump &&
+          uop.a == ASSAY_REG_BIAS && uop.b == ASSAY_REG_ZERO)
+        if (auto word = executable.read<uint64_t>(static_cast<uint64_t>(int64_t{uop.i}));
+            word && walk_.routine.contains(*word) && walk_.may_begin_instruction(*word))
+          labels.push_back(*word);
       bool is_address =
           uop.op == ASSAY_UOP_lea && uop.a == ASSAY_REG_BIAS && uop.b == ASSAY_REG_ZERO;
       bool is_constant = uop.op == ASSAY_UOP_or && uop.a == ASSAY_REG_ZERO &&
@@ -268,6 +275,12 @@ bool IndirectJumps::resolve() {
     if (walk_.code.instructions[index].flow != Flow::indirect_jump)
       continue;
     ResolvedJump resolved = resolve(piece);
+    const auto &targets_found = resolved.table.targets;
+    if (resolved.kind == JumpKind::table && !resolved.table.bounded &&
+        resolved.table.entry_bytes == 8 &&
+        std::none_of(targets_found.begin(), targets_found.end(),
+                     [&](uint64_t target) { return walk_.routine.contains(target); }))
+      resolved = {JumpKind::pointer, {}}; // of functions
     IndirectJump &jump = jumps[address];
     jump.instruction = index;
     jump.kind = resolved.kind;

@@ -259,7 +259,8 @@ void Program::find_routines(const Scan &scan) {
       // those are not aligned, and their tables in position-independent files no pointers.
       bool pointer = routine.ranges.size() == 1 || executable_.position_independent() ||
                      is_aligned(range.begin);
-      return range.found_by != image::FoundBy::unwind || (pointer && is_entered(range.begin)) ||
+      bool named = range.found_by != image::FoundBy::unwind || !range.name.empty();
+      return named || (pointer && is_entered(range.begin)) ||
              std::binary_search(scan.taken.begin(), scan.taken.end(), range.begin) ||
              std::binary_search(scan.called.begin(), scan.called.end(), range.begin) ||
              std::binary_search(jumped_to.begin(), jumped_to.end(), range.begin);

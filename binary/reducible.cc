@@ -24,62 +24,62 @@ public:
                                           const std::vector<uint32_t> &nodes,
                                           const std::vector<uint32_t> &level_of, uint32_t level,
                                           uint64_t &work) {
-  struct Frame {
-    uint32_t node;
-    size_t next;
-  };
-  std::vector<std::vector<uint32_t>> found;
-  std::vector<uint32_t> stack;
-  index.resize(successors.size());
-  low.resize(successors.size());
-  on_stack.resize(successors.size());
-  for (uint32_t node : nodes) {
-    index[node] = 0;
-    work += 1 + successors[node].size();
-  }
-  uint32_t time = 0;
-  for (uint32_t start : nodes) {
-    if (index[start])
-      continue;
-    std::vector<Frame> frames{{start, 0}};
-    index[start] = low[start] = ++time;
-    stack.push_back(start);
-    on_stack[start] = true;
-    while (!frames.empty()) {
-      Frame &frame = frames.back();
-      if (frame.next < successors[frame.node].size()) {
-        uint32_t to = successors[frame.node][frame.next++];
-        if (level_of[to] != level)
-          continue;
-        if (!index[to]) {
-          index[to] = low[to] = ++time;
-          stack.push_back(to);
-          on_stack[to] = true;
-          frames.push_back({to, 0});
-        } else if (on_stack[to]) {
-          low[frame.node] = std::min(low[frame.node], index[to]);
-        }
-        continue;
-      }
-      uint32_t node = frame.node;
-      frames.pop_back();
-      if (!frames.empty())
-        low[frames.back().node] = std::min(low[frames.back().node], low[node]);
-      if (low[node] != index[node])
-        continue;
-      std::vector<uint32_t> component;
-      uint32_t popped;
-      do {
-        popped = stack.back();
-        stack.pop_back();
-        on_stack[popped] = false;
-        component.push_back(popped);
-      } while (popped != node);
-      found.push_back(std::move(component));
+    struct Frame {
+      uint32_t node;
+      size_t next;
+    };
+    std::vector<std::vector<uint32_t>> found;
+    std::vector<uint32_t> stack;
+    index.resize(successors.size());
+    low.resize(successors.size());
+    on_stack.resize(successors.size());
+    for (uint32_t node : nodes) {
+      index[node] = 0;
+      work += 1 + successors[node].size();
     }
+    uint32_t time = 0;
+    for (uint32_t start : nodes) {
+      if (index[start])
+        continue;
+      std::vector<Frame> frames{{start, 0}};
+      index[start] = low[start] = ++time;
+      stack.push_back(start);
+      on_stack[start] = true;
+      while (!frames.empty()) {
+        Frame &frame = frames.back();
+        if (frame.next < successors[frame.node].size()) {
+          uint32_t to = successors[frame.node][frame.next++];
+          if (level_of[to] != level)
+            continue;
+          if (!index[to]) {
+            index[to] = low[to] = ++time;
+            stack.push_back(to);
+            on_stack[to] = true;
+            frames.push_back({to, 0});
+          } else if (on_stack[to]) {
+            low[frame.node] = std::min(low[frame.node], index[to]);
+          }
+          continue;
+        }
+        uint32_t node = frame.node;
+        frames.pop_back();
+        if (!frames.empty())
+          low[frames.back().node] = std::min(low[frames.back().node], low[node]);
+        if (low[node] != index[node])
+          continue;
+        std::vector<uint32_t> component;
+        uint32_t popped;
+        do {
+          popped = stack.back();
+          stack.pop_back();
+          on_stack[popped] = false;
+          component.push_back(popped);
+        } while (popped != node);
+        found.push_back(std::move(component));
+      }
+    }
+    return found;
   }
-  return found;
-}
 
 private:
   std::vector<uint32_t> index, low;
@@ -115,8 +115,7 @@ public:
   }
   // The loops that are directly in a region.
   std::vector<std::vector<uint32_t>> components_of(const Region &region) {
-    auto found =
-        components_.find(successors_, region.nodes, level_of_, region.level, work_done);
+    auto found = components_.find(successors_, region.nodes, level_of_, region.level, work_done);
     std::erase_if(found, [&](const std::vector<uint32_t> &component) {
       const auto &to = successors_[component.front()];
       return component.size() == 1 &&
