@@ -8,6 +8,7 @@
 
 #include "base/fail.h"
 #include "base/stable_sort.h"
+#include "binary/discovery.h"
 #include "binary/needed.h"
 #include "binary/program.h"
 #include "image/elf.h"
@@ -15,6 +16,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <optional>
 #include <unordered_map>
 
 namespace analyze {
@@ -83,6 +85,10 @@ public:
     all.accesses += figures.accesses;
     all.with_form += figures.with_form;
     all.affine += figures.affine;
+    all.in_loops += figures.in_loops;
+    all.affine_in_loops += figures.affine_in_loops;
+    all.branches += figures.branches;
+    all.conditions += figures.conditions;
     all.definitions += figures.definitions;
     all.arguments += figures.arguments;
   }
@@ -103,6 +109,9 @@ private:
     for (const ExplainedAccess &access : function_->accesses) {
       figures.with_form += !access.form.empty();
       figures.affine += access.affine;
+      bool counts = access.depth > 0 && !access.stack;
+      figures.in_loops += counts;
+      figures.affine_in_loops += counts && access.affine;
     }
     if (!lines_) {
       function_->accesses = {};
@@ -140,20 +149,26 @@ private:
       uint32_t number = first;
       for (const Access &access : graph.code.accesses_of(instruction)) {
         std::string text;
-        bool affine = false;
+        bool affine = false, stack = false;
         if (access.has_address()) {
           ExprId form =
               forms.address(at + access.uop - instruction.uop, graph.code.uops[access.uop]);
           addresses.push_back(form);
           affine = forms.affine(form, node);
+          forms.definitions(
+              form, [&](ValueId value) { stack |= ssa.values[value.v].variable == ASSAY_REG_RSP; });
           text = lines_ && !is_copy ? forms.text(form) : "?"; // only whether there is one
         }
         if (is_copy)
           function_->accesses[number].affine &= affine;
         else
           function_->accesses.push_back({instruction.address, access.write, access.size,
-                                         std::move(text), affine, ssa.loops.depth_of(node)});
+                                         std::move(text), affine, ssa.loops.depth_of(node), stack});
         number++;
+      }
+      if (!is_copy && instruction.flow == Flow::branch) {
+        function_->figures.branches++;
+        function_->figures.conditions += condition_of(graph, forms, instruction, at).has_value();
       }
       if (lines_ && !is_copy)
         explain_line(graph, ssa, forms, node, i, at);
@@ -178,11 +193,19 @@ private:
         ssa.next_with_block(ssa.loops.all[loop].header) == node)
       line.loop = loop;
     line.is_branch = instruction.flow == Flow::branch;
-    for (uint32_t i = 0; line.is_branch && i < instruction.uops; i++)
-      if (graph.code.uops[instruction.uop + i].op == ASSAY_UOP_branch)
-        if (auto condition = forms.condition(at + i))
-          line.condition = forms.text(*condition);
+    if (auto condition = condition_of(graph, forms, instruction, at))
+      line.condition = forms.text(*condition);
     function_->lines.push_back(std::move(line));
+  }
+
+  // Of a branch, whose micro-ops are at `at` in Ssa::uops.
+  static std::optional<Condition> condition_of(const FlowGraph &graph, Forms &forms,
+                                               const Instruction &instruction, uint32_t at) {
+    if (instruction.flow == Flow::branch)
+      for (uint32_t i = 0; i < instruction.uops; i++)
+        if (graph.code.uops[instruction.uop + i].op == ASSAY_UOP_branch)
+          return forms.condition(at + i);
+    return std::nullopt;
   }
 
   void sort_lines() {
@@ -234,6 +257,10 @@ Explanation explain(const std::string &path, const std::string &function, bool l
   result.path = path;
   if (auto id = image::read_build_id(path))
     result.build_id = image::build_id_text(*id);
+  Coverage coverage = coverage_of(program.executable());
+  result.summary.executable_bytes = coverage.code;
+  result.summary.bytes_in_functions = coverage.in_functions;
+  result.summary.padding_bytes = coverage.padding;
   Explainer explainer(program, lines || !function.empty(), result);
   if (!function.empty()) {
     const Routine *routine = program.find(function);

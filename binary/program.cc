@@ -7,6 +7,7 @@
 
 #include "binary/program.h"
 
+#include "binary/discovery.h"
 #include "image/symbols.h"
 
 #include <Zydis/Zydis.h>
@@ -70,6 +71,11 @@ bool is_never_returning_name(std::string_view name) {
 }
 
 constexpr uint32_t kNobody = UINT32_MAX, kSeveral = kNobody - 1;
+
+// What is known by unwind tables or code may be a part of a function as well.
+bool has_no_symbol(const image::CodeRange &range) {
+  return range.found_by == image::FoundBy::unwind || range.found_by == image::FoundBy::code;
+}
 
 bool is_aligned(uint64_t begin) {
   return begin % 16 == 0;
@@ -225,7 +231,7 @@ void Program::find_routines(const Scan &scan) {
   }
   for (uint32_t i = 0; i < functions.size(); i++) {
     bool is_part = is_cold_name(functions[i].name) ||
-                   (functions[i].found_by == image::FoundBy::unwind && functions[i].name.empty() &&
+                   (has_no_symbol(functions[i]) && functions[i].name.empty() &&
                     !is_entered(functions[i].begin) &&
                     !std::binary_search(scan.taken.begin(), scan.taken.end(), functions[i].begin));
     if (is_part && jumped_from[i] < kSeveral)
@@ -259,7 +265,7 @@ void Program::find_routines(const Scan &scan) {
       // those are not aligned, and their tables in position-independent files no pointers.
       bool pointer = routine.ranges.size() == 1 || executable_.position_independent() ||
                      is_aligned(range.begin);
-      bool named = range.found_by != image::FoundBy::unwind || !range.name.empty();
+      bool named = !has_no_symbol(range) || !range.name.empty();
       return named || (pointer && is_entered(range.begin)) ||
              std::binary_search(scan.taken.begin(), scan.taken.end(), range.begin) ||
              std::binary_search(scan.called.begin(), scan.called.end(), range.begin) ||
@@ -294,6 +300,7 @@ void Program::find_routines(const Scan &scan) {
 }
 
 Program::Program(image::Executable executable) : executable_(std::move(executable)) {
+  executable_.set_functions(discovered_functions(executable_));
   Scan scan;
   scan.returns.assign(executable_.functions().size(), false);
   scan.moves_fs.assign(executable_.functions().size(), false);
