@@ -1,7 +1,7 @@
 // Routine by routine: graph, single assignment, forms; nothing of a routine is kept but what is said
 // of it, so that the analysis of a library of 100 MB needs no more memory than its largest function.
 //
-// A block that was copied to make a loop regular has a form for each copy. The first one, in the order
+// A block that was copied to make a loop reducible has a form for each copy. The first one, in the order
 // in which control comes to them, is shown; an access counts as affine if it is in all copies.
 
 #include "analyze/explain.h"
@@ -123,7 +123,7 @@ private:
     for (uint32_t i = 0; i < ssa.loops.all.size(); i++) {
       const binary::Loop &loop = ssa.loops.all[i];
       ExplainedLoop explained;
-      explained.head =
+      explained.header =
           graph.instructions_of(graph.blocks[ssa.nodes[ssa.next_with_block(loop.header)].block])
               .front()
               .address;

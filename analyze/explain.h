@@ -31,8 +31,8 @@ struct ExplainedLine { // one instruction
 };
 
 struct ExplainedLoop {
-  uint64_t head = 0;            // address
-  std::string counter;          // "I": its turns, from 0; empty if it is entered at several places
+  uint64_t header = 0; // address
+  std::string counter; // "I": its iterations, from 0; empty if it is entered at several places
   uint32_t parent = UINT32_MAX; // in ExplainedFunction::loops
   unsigned depth = 1;           // 1: outermost
 };

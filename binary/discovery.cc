@@ -98,9 +98,9 @@ private:
 
   bool decode(uint64_t address, uint64_t end, ZydisDecodedInstruction &decoded) {
     auto bytes = executable_.bytes_from(address);
-    return ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
-        &decoder_, &context_, bytes.data(), std::min<uint64_t>(bytes.size(), end - address),
-        &decoded));
+    return ZYAN_SUCCESS(
+        ZydisDecoderDecodeInstruction(&decoder_, &context_, bytes.data(),
+                                      std::min<uint64_t>(bytes.size(), end - address), &decoded));
   }
 
   static bool is_relative_jump(const ZydisDecodedInstruction &decoded) {

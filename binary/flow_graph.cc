@@ -222,9 +222,9 @@ FlowGraph flow_graph(const Program &program, const Routine &routine, Decoder &de
                      Calls calls) {
   // A table without a bound ends where the next one begins, which may be found later: then all of it
   // is done again, with what is known now.
-  constexpr int kMostTurns = 4;
+  constexpr int kMostRounds = 4;
   std::set<uint64_t> tables;
-  for (int turn = 1;; turn++) {
+  for (int round = 1;; round++) {
     Builder builder(program, routine, decoder, calls, tables);
     FlowGraph graph = builder.build();
     tables = builder.tables();
@@ -234,7 +234,7 @@ FlowGraph flow_graph(const Program &program, const Routine &routine, Decoder &de
           return !table.bounded && next != tables.end() &&
                  *next < table.address + uint64_t{table.entries} * table.entry_bytes;
         });
-    if (!overlap || turn == kMostTurns)
+    if (!overlap || round == kMostRounds)
       return graph;
   }
 }

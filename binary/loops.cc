@@ -165,7 +165,8 @@ void number_nest(Loops &loops) {
 // What jumps back to headers, and which loops are entered elsewhere.
 void find_entries(const Edges &successors, const std::vector<uint32_t> &nodes, Loops &loops,
                   const std::vector<uint32_t> &loop_of_header) {
-  Sets regular(loops.all.size() + 1); // a loop, or the first one around it that is not known to be
+  Sets reducible(loops.all.size() +
+                 1); // a loop, or the first one around it that is not known to be
   auto outermost = static_cast<uint32_t>(loops.all.size());
   for (uint32_t from : nodes)
     for (uint32_t to : successors[from]) {
@@ -178,13 +179,13 @@ void find_entries(const Edges &successors, const std::vector<uint32_t> &nodes, L
       }
       if (own != kNone)
         loop = loops.all[own].parent;
-      for (loop = regular.find(loop == kNone ? outermost : loop); loop != outermost;
-           loop = regular.find(loop)) {
+      for (loop = reducible.find(loop == kNone ? outermost : loop); loop != outermost;
+           loop = reducible.find(loop)) {
         if (loops.contains(loop, from))
           break;
         loops.all[loop].irreducible = true;
         uint32_t around = loops.all[loop].parent;
-        regular.merge(loop, around == kNone ? outermost : around);
+        reducible.merge(loop, around == kNone ? outermost : around);
       }
     }
 }

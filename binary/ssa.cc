@@ -131,7 +131,7 @@ private:
     ssa_.uops.resize(uops);
   }
 
-  // Loops that are entered from several places get an empty node before their head, where what they
+  // Loops that are entered from several places get an empty node before their header, where what they
   // start from is joined.
   bool add_preheaders(std::vector<uint32_t> &original) {
     bool any = false;

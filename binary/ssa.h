@@ -47,7 +47,7 @@ struct UopValues {
 // A routine with its graph made reducible, where that is possible: nodes are blocks or copies of them.
 struct Node {
   static constexpr uint32_t kNoBlock = UINT32_MAX;
-  // Of the root, of what is before the head of a loop, and of a dispatch: none.
+  // Of the root, of what is before the header of a loop, and of a dispatch: none.
   uint32_t block = kNoBlock;
   uint32_t first_uop = 0;     // its micro-ops: Ssa::uops[first_uop], …
   std::vector<ValueId> joins; // values

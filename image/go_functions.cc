@@ -84,9 +84,8 @@ std::vector<CodeRange> read(std::span<const std::byte> table, uint64_t address,
 
 } // namespace
 
-std::vector<CodeRange>
-go_functions(const Segments &segments,
-             const std::function<std::optional<uint64_t>(uint64_t)> &word) {
+std::vector<CodeRange> go_functions(const Segments &segments,
+                                    const std::function<std::optional<uint64_t>(uint64_t)> &word) {
   for (const Segment &segment : segments.all()) {
     auto bytes = segments.bytes_from(segment.address);
     uint64_t first = (0 - segment.address) & 15;

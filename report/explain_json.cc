@@ -77,7 +77,7 @@ Json summary_json(const analyze::Explanation &explanation) {
 Json loops_json(const ExplainedFunction &function) {
   Json list = Json::array();
   for (const analyze::ExplainedLoop &loop : function.loops)
-    list.push_back({{"head", address_text(loop.head)},
+    list.push_back({{"header", address_text(loop.header)},
                     {"counter", loop.counter},
                     {"parent", loop.parent == UINT32_MAX ? Json(nullptr) : Json(loop.parent)},
                     {"depth", loop.depth}});

@@ -291,7 +291,7 @@ TEST(ExplainJson, HasTheDocumentedKeys) {
   EXPECT_TRUE(function["where"].is_null());
   EXPECT_TRUE(function["loops"][0]["parent"].is_null());
   EXPECT_EQ(function["loops"][1]["parent"], 0);
-  EXPECT_EQ(function["loops"][1]["head"], "0x400b3b");
+  EXPECT_EQ(function["loops"][1]["header"], "0x400b3b");
   EXPECT_EQ(function["loops"][1]["counter"], "J");
   const report::Json &access = function["accesses"][0];
   EXPECT_EQ(access["pc"], "0x400b3f");
