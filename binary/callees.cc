@@ -61,7 +61,10 @@ void Callees::look_at(uint32_t which) {
         exit.flow == Flow::indirect_jump &&
         std::find(graph.tail_jumps.begin(), graph.tail_jumps.end(),
                   graph.last_of(graph.blocks[exit.block]).address) == graph.tail_jumps.end();
-    if (stays)
+    // A jump to no function, with the frame in place: the end of a path that is never taken.
+    bool nowhere = exit.flow == Flow::jump && !exit.stack_is_back && !exit.stack_is_unknown &&
+                   callee_at(exit.target) == kUnknown;
+    if (stays || nowhere)
       continue;
     // What comes back at all has found its return address where the stack pointer was.
     local.kept &=

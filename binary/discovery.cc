@@ -134,6 +134,13 @@ private:
     return decoded.mnemonic == ZYDIS_MNEMONIC_NOP || decoded.mnemonic == ZYDIS_MNEMONIC_INT3;
   }
 
+  bool is_padding_to(uint64_t at, uint64_t end) {
+    ZydisDecodedInstruction decoded;
+    while (at < end && decode(at, end, decoded) && decoded.mnemonic == ZYDIS_MNEMONIC_NOP)
+      at += decoded.length;
+    return at == end;
+  }
+
   void divide(uint64_t begin, uint64_t end) {
     for (uint64_t at = begin; at < end;) {
       auto next = begins_.upper_bound(at);
@@ -141,6 +148,10 @@ private:
       ZydisDecodedInstruction decoded;
       bool is_begin = begins_.contains(at);
       bool decodes = decode(at, limit, decoded);
+      // Jumps to padding are the ends of paths that are never taken, behind calls that do not return.
+      if (decodes && is_padding(decoded) && decoded.mnemonic == ZYDIS_MNEMONIC_NOP &&
+          is_padding_to(at, end))
+        return;
       if (!is_begin && decodes && is_padding(decoded)) {
         at += decoded.length;
         continue;
