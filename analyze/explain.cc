@@ -1,13 +1,14 @@
 // Routine by routine: graph, single assignment, forms; nothing of a routine is kept but what is said
 // of it, so that the analysis of a library of 100 MB needs no more memory than its largest function.
 //
-// A block that was copied to make a loop regular has a form for each copy. The first one, in the order
+// A block that was copied to make a loop reducible has a form for each copy. The first one, in the order
 // in which control comes to them, is shown; an access counts as affine if it is in all copies.
 
 #include "analyze/explain.h"
 
 #include "base/fail.h"
 #include "base/stable_sort.h"
+#include "binary/discovery.h"
 #include "binary/needed.h"
 #include "binary/program.h"
 #include "image/elf.h"
@@ -15,6 +16,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <optional>
 #include <unordered_map>
 
 namespace analyze {
@@ -83,6 +85,10 @@ public:
     all.accesses += figures.accesses;
     all.with_form += figures.with_form;
     all.affine += figures.affine;
+    all.in_loops += figures.in_loops;
+    all.affine_in_loops += figures.affine_in_loops;
+    all.branches += figures.branches;
+    all.conditions += figures.conditions;
     all.definitions += figures.definitions;
     all.arguments += figures.arguments;
   }
@@ -103,6 +109,9 @@ private:
     for (const ExplainedAccess &access : function_->accesses) {
       figures.with_form += !access.form.empty();
       figures.affine += access.affine;
+      bool counts = access.depth > 0 && !access.stack;
+      figures.in_loops += counts;
+      figures.affine_in_loops += counts && access.affine;
     }
     if (!lines_) {
       function_->accesses = {};
@@ -114,9 +123,11 @@ private:
     for (uint32_t i = 0; i < ssa.loops.all.size(); i++) {
       const binary::Loop &loop = ssa.loops.all[i];
       ExplainedLoop explained;
-      explained.head =
-          graph.instructions_of(graph.blocks[ssa.nodes[loop.head].block]).front().address;
-      explained.counter = loop.irregular ? "" : forms.counter_name(i);
+      explained.header =
+          graph.instructions_of(graph.blocks[ssa.nodes[ssa.next_with_block(loop.header)].block])
+              .front()
+              .address;
+      explained.counter = loop.irreducible ? "" : forms.counter_name(i);
       explained.parent = loop.parent;
       explained.depth = loop.depth;
       function_->loops.push_back(explained);
@@ -138,20 +149,26 @@ private:
       uint32_t number = first;
       for (const Access &access : graph.code.accesses_of(instruction)) {
         std::string text;
-        bool affine = false;
+        bool affine = false, stack = false;
         if (access.has_address()) {
           ExprId form =
               forms.address(at + access.uop - instruction.uop, graph.code.uops[access.uop]);
           addresses.push_back(form);
           affine = forms.affine(form, node);
+          forms.definitions(
+              form, [&](ValueId value) { stack |= ssa.values[value.v].variable == ASSAY_REG_RSP; });
           text = lines_ && !is_copy ? forms.text(form) : "?"; // only whether there is one
         }
         if (is_copy)
           function_->accesses[number].affine &= affine;
         else
           function_->accesses.push_back({instruction.address, access.write, access.size,
-                                         std::move(text), affine, ssa.loops.depth_of(node)});
+                                         std::move(text), affine, ssa.loops.depth_of(node), stack});
         number++;
+      }
+      if (!is_copy && instruction.flow == Flow::branch) {
+        function_->figures.branches++;
+        function_->figures.conditions += condition_of(graph, forms, instruction, at).has_value();
       }
       if (lines_ && !is_copy)
         explain_line(graph, ssa, forms, node, i, at);
@@ -172,14 +189,23 @@ private:
     for (uint32_t i = 0; i < instruction.accesses; i++)
       line.accesses.push_back(first_access_[block.first + in_block] + i);
     uint32_t loop = ssa.loops.innermost[node];
-    if (in_block == 0 && loop != binary::Loop::kNone && ssa.loops.all[loop].head == node)
+    if (in_block == 0 && loop != binary::Loop::kNone &&
+        ssa.next_with_block(ssa.loops.all[loop].header) == node)
       line.loop = loop;
     line.is_branch = instruction.flow == Flow::branch;
-    for (uint32_t i = 0; line.is_branch && i < instruction.uops; i++)
-      if (graph.code.uops[instruction.uop + i].op == ASSAY_UOP_branch)
-        if (auto condition = forms.condition(at + i))
-          line.condition = forms.text(*condition);
+    if (auto condition = condition_of(graph, forms, instruction, at))
+      line.condition = forms.text(*condition);
     function_->lines.push_back(std::move(line));
+  }
+
+  // Of a branch, whose micro-ops are at `at` in Ssa::uops.
+  static std::optional<Condition> condition_of(const FlowGraph &graph, Forms &forms,
+                                               const Instruction &instruction, uint32_t at) {
+    if (instruction.flow == Flow::branch)
+      for (uint32_t i = 0; i < instruction.uops; i++)
+        if (graph.code.uops[instruction.uop + i].op == ASSAY_UOP_branch)
+          return forms.condition(at + i);
+    return std::nullopt;
   }
 
   void sort_lines() {
@@ -197,9 +223,7 @@ private:
       const Value &value = ssa.values[needed.value.v];
       uint64_t pc = function_->address;
       if (value.kind == ValueKind::join) {
-        uint32_t node = value.node;
-        if (ssa.nodes[node].block == Node::kNoBlock && !ssa.successors[node].empty())
-          node = ssa.successors[node].front();
+        uint32_t node = ssa.next_with_block(value.node);
         pc = graph.instructions_of(graph.blocks[ssa.nodes[node].block]).front().address;
       } else if (value.kind != ValueKind::entry) {
         pc = graph.code.instructions[value.instruction].address;
@@ -233,6 +257,10 @@ Explanation explain(const std::string &path, const std::string &function, bool l
   result.path = path;
   if (auto id = image::read_build_id(path))
     result.build_id = image::build_id_text(*id);
+  Coverage coverage = coverage_of(program.executable());
+  result.summary.executable_bytes = coverage.code;
+  result.summary.bytes_in_functions = coverage.in_functions;
+  result.summary.padding_bytes = coverage.padding;
   Explainer explainer(program, lines || !function.empty(), result);
   if (!function.empty()) {
     const Routine *routine = program.find(function);

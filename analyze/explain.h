@@ -16,6 +16,7 @@ struct ExplainedAccess {
   std::string form;    // "0x404060 + 8*J + 4112*I"; empty if nothing is known
   bool affine = false; // in all loops around it, it changes with their counters alone
   unsigned depth = 0;  // loops around it
+  bool stack = false;  // an address of the stack pointer's
 };
 
 struct ExplainedLine { // one instruction
@@ -30,8 +31,8 @@ struct ExplainedLine { // one instruction
 };
 
 struct ExplainedLoop {
-  uint64_t head = 0;            // address
-  std::string counter;          // "I": its turns, from 0; empty if it is entered at several places
+  uint64_t header = 0; // address
+  std::string counter; // "I": its iterations, from 0; empty if it is entered at several places
   uint32_t parent = UINT32_MAX; // in ExplainedFunction::loops
   unsigned depth = 1;           // 1: outermost
 };
@@ -49,6 +50,8 @@ struct ExplainedFigures {
   uint64_t instructions = 0, opaque_instructions = 0;
   uint64_t loops = 0, jump_tables = 0;
   uint64_t accesses = 0, with_form = 0, affine = 0;
+  uint64_t in_loops = 0, affine_in_loops = 0; // of these, and not of the stack
+  uint64_t branches = 0, conditions = 0;      // conditional ones; those whose condition is known
   uint64_t definitions = 0; // to log, so that every access with a form can be computed
   uint64_t arguments = 0;   // that the forms need besides, and that callers can give
 };
@@ -70,6 +73,8 @@ struct ExplainedFunction {
 };
 
 struct ExplainSummary {
+  // Of all executable sections; in functions that are known, and between them.
+  uint64_t executable_bytes = 0, bytes_in_functions = 0, padding_bytes = 0;
   uint64_t functions = 0, understood = 0;
   std::map<std::string, uint64_t> why_not;     // reason -> functions
   std::map<std::string, std::string> meanings; // of the reasons

@@ -49,10 +49,17 @@ constexpr VariableSet bit(unsigned variable) {
   return VariableSet{1} << variable;
 }
 
-// What a call keeps, by the System V ABI; it leaves everything else anew.
-constexpr VariableSet kKeptByCalls = bit(ASSAY_REG_RBX) | bit(ASSAY_REG_RSP) | bit(ASSAY_REG_RBP) |
-                                     bit(12) | bit(13) | bit(14) | bit(15) | bit(kControl) |
-                                     bit(kFs) | bit(kGs);
+// Sets of general registers, a bit each.
+using RegisterSet = uint16_t;
+constexpr RegisterSet register_bit(unsigned reg) {
+  return static_cast<RegisterSet>(1u << reg);
+}
+// Those that functions keep for their callers by the System V ABI.
+constexpr RegisterSet kKeptByFunctions =
+    static_cast<RegisterSet>(bit(ASSAY_REG_RBX) | bit(ASSAY_REG_RSP) | bit(ASSAY_REG_RBP) |
+                             bit(12) | bit(13) | bit(14) | bit(15));
+// What else a call keeps; it leaves everything but these and its kept registers anew.
+constexpr VariableSet kKeptByCalls = bit(kControl) | bit(kFs) | bit(kGs);
 
 // The variable that a register of micro-ops belongs to; kVariables for temporaries and constants.
 constexpr unsigned variable_of(unsigned reg) {
@@ -78,6 +85,8 @@ struct Instruction {
   bool opaque = false;   // ends in the micro-op `opaque`: `reads` and `writes` say what it touches
   bool repeats = false;  // a string instruction that goes on at itself
   bool moves_fs = false; // a call of what sets the base of fs, as the start of a program does
+  // Of a call: the general registers that are afterwards what they were.
+  RegisterSet kept = kKeptByFunctions;
   VariableSet reads = 0, writes = 0; // of an opaque one only
 
   uint64_t end() const { return address + length; }

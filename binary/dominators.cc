@@ -1,43 +1,88 @@
-// Iterated to a fixed point in reverse postorder. Lengauer and Tarjan's algorithm is faster on graphs
-// of many thousands of nodes; routines have dozens, and this one is a page.
+// Semidominators by union-find, then the nearest common ancestor in the tree made so far: n log n, and
+// short. Iterating to a fixed point in reverse postorder was refused: it is quadratic on the graphs of
+// generated code and of interpreters. So were dominance frontiers, which are quadratic in deep nests
+// of loops; joins are placed without them.
 
 #include "binary/dominators.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace binary {
 namespace {
 
-// Nodes in reverse postorder; without recursion, because graphs may be deep.
-std::vector<uint32_t> reverse_postorder(const Edges &successors, uint32_t root) {
-  std::vector<uint32_t> order;
+// A depth-first walk, without recursion, because graphs may be deep.
+struct Walk {
+  std::vector<uint32_t> preorder, postorder;
+  std::vector<uint32_t> parent; // by node
+};
+
+Walk walk(const Edges &successors, uint32_t root) {
+  Walk result;
+  result.parent.assign(successors.size(), Dominators::kNone);
   std::vector<bool> seen(successors.size(), false);
   std::vector<std::pair<uint32_t, size_t>> stack{{root, 0}};
   seen[root] = true;
+  result.preorder.push_back(root);
   while (!stack.empty()) {
     auto &[node, next] = stack.back();
     if (next == successors[node].size()) {
-      order.push_back(node);
+      result.postorder.push_back(node);
       stack.pop_back();
       continue;
     }
     uint32_t successor = successors[node][next++];
     if (!seen[successor]) {
       seen[successor] = true;
+      result.parent[successor] = node;
+      result.preorder.push_back(successor);
       stack.push_back({successor, 0});
     }
   }
-  std::reverse(order.begin(), order.end());
-  return order;
+  return result;
 }
+
+// Nodes are numbers in preorder. Answers which node of least semidominator lies on the way up to what
+// has been linked.
+class Forest {
+public:
+  explicit Forest(size_t nodes) : ancestor_(nodes, Dominators::kNone), label_(nodes), semi(nodes) {
+    std::iota(label_.begin(), label_.end(), 0u);
+    std::iota(semi.begin(), semi.end(), 0u);
+  }
+  void link(uint32_t parent, uint32_t node) { ancestor_[node] = parent; }
+  uint32_t least(uint32_t node) {
+    if (ancestor_[node] == Dominators::kNone)
+      return node;
+    path_.clear();
+    for (uint32_t at = node; ancestor_[ancestor_[at]] != Dominators::kNone; at = ancestor_[at])
+      path_.push_back(at);
+    for (; !path_.empty(); path_.pop_back()) {
+      uint32_t at = path_.back(), above = ancestor_[at];
+      if (semi[label_[above]] < semi[label_[at]])
+        label_[at] = label_[above];
+      ancestor_[at] = ancestor_[above];
+    }
+    return label_[node];
+  }
+
+private:
+  std::vector<uint32_t> ancestor_, label_, path_;
+
+public:
+  std::vector<uint32_t> semi;
+};
 
 void number_tree(Dominators &result, uint32_t root) {
   size_t nodes = result.immediate.size();
   result.children.assign(nodes, {});
+  result.depth.assign(nodes, 0);
   for (uint32_t node : result.order)
-    if (node != root)
+    if (node != root) {
       result.children[result.immediate[node]].push_back(node);
+      result.depth[node] = result.depth[result.immediate[node]] + 1;
+    }
   // Nodes that are not reachable are dominated by themselves alone.
   result.first_.resize(nodes);
   result.last_.resize(nodes);
@@ -67,61 +112,85 @@ void number_tree(Dominators &result, uint32_t root) {
 Dominators dominators(const Edges &successors, uint32_t root) {
   constexpr uint32_t kNone = Dominators::kNone;
   Dominators result;
-  result.order = reverse_postorder(successors, root);
+  Walk walked = walk(successors, root);
+  result.order.assign(walked.postorder.rbegin(), walked.postorder.rend());
   result.number.assign(successors.size(), kNone);
   for (uint32_t i = 0; i < result.order.size(); i++)
     result.number[result.order[i]] = i;
-  Edges predecessors(successors.size());
-  for (uint32_t node : result.order)
-    for (uint32_t successor : successors[node])
-      predecessors[successor].push_back(node);
 
-  auto &immediate = result.immediate;
-  immediate.assign(successors.size(), kNone);
-  immediate[root] = root;
-  auto common = [&](uint32_t a, uint32_t b) {
-    while (a != b) {
-      while (result.number[a] > result.number[b])
-        a = immediate[a];
-      while (result.number[b] > result.number[a])
-        b = immediate[b];
-    }
-    return a;
-  };
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (uint32_t node : result.order) {
-      if (node == root)
-        continue;
-      uint32_t found = kNone;
-      for (uint32_t predecessor : predecessors[node])
-        if (immediate[predecessor] != kNone)
-          found = found == kNone ? predecessor : common(found, predecessor);
-      if (immediate[node] != found) {
-        immediate[node] = found;
-        changed = true;
-      }
-    }
+  // From here on nodes are numbers in preorder.
+  auto count = static_cast<uint32_t>(walked.preorder.size());
+  std::vector<uint32_t> place(successors.size(), kNone);
+  for (uint32_t i = 0; i < count; i++)
+    place[walked.preorder[i]] = i;
+  Edges predecessors(count);
+  for (uint32_t i = 0; i < count; i++)
+    for (uint32_t to : successors[walked.preorder[i]])
+      predecessors[place[to]].push_back(i);
+  std::vector<uint32_t> immediate(count, 0);
+  Forest forest(count);
+  for (uint32_t i = count; i-- > 1;) {
+    for (uint32_t from : predecessors[i])
+      forest.semi[i] = std::min(forest.semi[i], forest.semi[forest.least(from)]);
+    immediate[i] = place[walked.parent[walked.preorder[i]]];
+    forest.link(immediate[i], i);
   }
+  for (uint32_t i = 1; i < count; i++)
+    while (immediate[i] > forest.semi[i])
+      immediate[i] = immediate[immediate[i]];
 
-  result.frontier.assign(successors.size(), {});
-  for (uint32_t node : result.order) {
-    bool joins = predecessors[node].size() > 1 || (node == root && !predecessors[node].empty());
-    if (!joins)
-      continue;
-    for (uint32_t from : predecessors[node])
-      for (uint32_t runner = from;; runner = immediate[runner]) {
-        if (node != root && runner == immediate[node])
-          break;
-        auto &frontier = result.frontier[runner];
-        if (frontier.empty() || frontier.back() != node)
-          frontier.push_back(node);
-        if (runner == root)
-          break;
-      }
-  }
+  result.immediate.assign(successors.size(), kNone);
+  for (uint32_t i = 0; i < count; i++)
+    result.immediate[walked.preorder[i]] = walked.preorder[immediate[i]];
   number_tree(result, root);
   return result;
+}
+
+// From the deepest definitions up: whoever is below a definition in the tree and has an edge to a node
+// that is not deeper than the definition makes that a join, which defines the variable too. What was
+// visited for a deeper definition need not be visited again.
+std::vector<uint64_t> join_points(const Edges &successors, const Dominators &dominators,
+                                  const std::vector<uint64_t> &defined) {
+  std::vector<uint64_t> joins(successors.size(), 0), visited(successors.size(), 0),
+      waiting(successors.size(), 0);
+  std::vector<std::vector<uint32_t>> by_depth;
+  auto wait = [&](uint32_t node, uint64_t variables) {
+    if (!waiting[node]) {
+      if (by_depth.size() <= dominators.depth[node])
+        by_depth.resize(dominators.depth[node] + 1);
+      by_depth[dominators.depth[node]].push_back(node);
+    }
+    waiting[node] |= variables;
+  };
+  for (uint32_t node : dominators.order)
+    if (uint64_t variables = node == dominators.order.front() ? ~uint64_t{0} : defined[node])
+      wait(node, variables);
+  std::vector<std::pair<uint32_t, uint64_t>> work;
+  for (size_t depth = by_depth.size(); depth-- > 0;)
+    while (!by_depth[depth].empty()) {
+      uint32_t top = by_depth[depth].back();
+      by_depth[depth].pop_back();
+      work.emplace_back(top, std::exchange(waiting[top], 0));
+      while (!work.empty()) {
+        auto [node, variables] = work.back();
+        work.pop_back();
+        variables &= ~visited[node];
+        if (!variables)
+          continue;
+        visited[node] |= variables;
+        for (uint32_t to : successors[node]) {
+          if (dominators.depth[to] > depth || (dominators.immediate[to] == node && to != node))
+            continue;
+          uint64_t placed = variables & ~joins[to];
+          joins[to] |= placed;
+          if (placed & ~defined[to])
+            wait(to, placed & ~defined[to]);
+        }
+        for (uint32_t child : dominators.children[node])
+          work.emplace_back(child, variables);
+      }
+    }
+  return joins;
 }
 
 } // namespace binary

@@ -1,6 +1,6 @@
 // Which nodes of a graph lie on every way from its root to a node.
 //
-// Source: Cooper, Harvey, Kennedy: A Simple, Fast Dominance Algorithm.
+// Source: Georgiadis, Tarjan, Werneck: Finding Dominators in Practice (the semi-NCA algorithm).
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct Dominators {
   std::vector<uint32_t> order;  // reachable nodes in reverse postorder; the root first
   std::vector<uint32_t> number; // place in `order`; kNone: not reachable
   std::vector<uint32_t>
-      immediate; // immediate dominator; the root's is itself, kNone if not reachable
-  std::vector<std::vector<uint32_t>> frontier; // where a definition meets others
+      immediate;               // immediate dominator; the root's is itself, kNone if not reachable
+  std::vector<uint32_t> depth; // in the tree of immediate dominators; 0: the root
 
   // Whether every way from the root to b leads through a. Every node dominates itself.
   bool dominates(uint32_t a, uint32_t b) const {
@@ -30,5 +30,12 @@ struct Dominators {
 };
 
 Dominators dominators(const Edges &successors, uint32_t root);
+
+// Where definitions of variables meet: `defined` and the result are sets of up to 64 variables by
+// node. The root counts as defining all of them.
+//
+// Source: Sreedhar, Gao: A Linear Time Algorithm for Placing Phi-Nodes.
+std::vector<uint64_t> join_points(const Edges &successors, const Dominators &dominators,
+                                  const std::vector<uint64_t> &defined);
 
 } // namespace binary

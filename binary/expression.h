@@ -21,7 +21,7 @@ using ExprId = base::Id<struct ExprTag>;
 enum class ExprKind : uint8_t {
   constant,    // value
   definition,  // value: what it is the definition of, by its user
-  counter,     // value: of which loop; 0, 1, 2 … in its turns
+  counter,     // value: of which loop; 0, 1, 2 … in its iterations
   sum,         // value + coefficients * operands
   zero_extend, // of the low `width` bytes of operand 0
   sign_extend,

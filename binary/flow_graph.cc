@@ -1,495 +1,195 @@
-// Instructions are found by following control from the entries, never by sweeping: what is not
-// reached is not code for this purpose. When nothing direct is left, the indirect jumps that were met
-// are looked at; what they reach is followed in turn, until nothing is new.
+// Control is followed from the entries (binary/code_walk.h). When nothing direct is left, the indirect
+// jumps that were met are looked at (binary/indirect_jumps.h); what they reach is followed in turn,
+// until nothing is new. Then each of them must be proven, or the routine is not understood:
 //
-// Paths to an indirect jump are followed backwards through the blocks known so far, and anew in each
-// round, because there may be more of them. What a comparison has bounded stays so.
+//   through a table    the index is bounded on all ways, or nothing of the routine is left unreached
+//   to labels          what it goes to was a pointer as it stood in memory or in a register: one of
+//                      the addresses that this file has, or makes, within the routine
+//   out of it          the same, and the stack pointer and saved registers are back; nothing of the
+//                      routine is left unreached
+//
+// To take a jump that no table explains for a tail call was refused: hand-written assembly, switches
+// without a default, and tables whose base is kept in a register over a loop all looked like it.
 
 #include "binary/flow_graph.h"
 
-#include "binary/jump_tables.h"
+#include "binary/code_walk.h"
+#include "binary/indirect_jumps.h"
+#include "binary/origins.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
-#include <string_view>
 #include <unordered_map>
 
 namespace binary {
 namespace {
 
-constexpr size_t kMostInstructions = 400'000;
-constexpr unsigned kMostPathBlocks = 6;
-constexpr size_t kMostPaths = 12;
-
 class Builder {
 public:
-  // `tables`: addresses at which tables are known to begin.
-  Builder(const Program &program, const Routine &routine, Decoder &decoder,
+  Builder(const Program &program, const Routine &routine, Decoder &decoder, Calls calls,
           std::set<uint64_t> tables)
-      : program_(program), routine_(routine), decoder_(decoder),
-        table_addresses_(std::move(tables)) {}
+      : routine_(routine), walk_(program, routine, decoder, calls),
+        jumps_(walk_, std::move(tables)) {}
 
   FlowGraph build() {
     for (uint64_t entry : routine_.entries)
-      reach(entry);
-    follow();
-    while (graph_.why_not == WhyNot::understood && resolve_jumps())
-      follow();
+      walk_.reach(entry);
+    walk_.follow();
+    while (walk_.why_not == WhyNot::understood && jumps_.resolve())
+      walk_.follow();
     make_blocks();
+    if (walk_.why_not == WhyNot::understood)
+      prove();
+    graph_.why_not = walk_.why_not;
+    graph_.where = walk_.where;
     return std::move(graph_);
   }
 
-  const std::set<uint64_t> &tables() const { return table_addresses_; }
+  const std::set<uint64_t> &tables() const { return jumps_.tables(); }
 
 private:
-  void give_up(WhyNot why, uint64_t where) {
-    if (graph_.why_not == WhyNot::understood) {
-      graph_.why_not = why;
-      graph_.where = where;
-    }
-  }
-
-  // Control arrives at `address`, which begins a block.
-  void reach(uint64_t address) {
-    if (leaders_.insert(address).second)
-      work_.push_back(address);
-  }
-
-  void follow() {
-    while (!work_.empty()) {
-      uint64_t address = work_.back();
-      work_.pop_back();
-      while (address && !index_of_.contains(address))
-        address = one(address);
-    }
-  }
-
-  // Decodes one instruction; the address of the next one if control may go on there.
-  uint64_t one(uint64_t address) {
-    auto bytes = program_.executable().bytes_from(address);
-    if (!routine_.contains(address)) {
-      if (!falls_into_another(address))
-        give_up(WhyNot::leaves_code, address);
-      return 0;
-    }
-    if (graph_.code.instructions.size() >= kMostInstructions) {
-      give_up(WhyNot::too_large, address);
-      return 0;
-    }
-    if (!decoder_.decode(bytes, address, graph_.code)) {
-      give_up(WhyNot::undecodable, address);
-      return 0;
-    }
-    auto index = static_cast<uint32_t>(graph_.code.instructions.size() - 1);
-    index_of_[address] = index;
-    Instruction &instruction = graph_.code.instructions[index];
-    switch (instruction.flow) {
-    case Flow::next:
-      if (instruction.repeats) { // a loop of one instruction
-        reach(address);
-        reach(instruction.end());
-        edges_[address] = {address, instruction.end()};
-        return 0;
+  // The instructions anew, block by block, and a dispatch if there are jumps to labels.
+  void make_blocks() {
+    for (uint64_t leader : walk_.leaders()) {
+      Block block;
+      block.first = static_cast<uint32_t>(graph_.code.instructions.size());
+      uint32_t last = CodeWalk::kNone;
+      for (uint64_t address = leader;;) {
+        uint32_t index = walk_.instruction_at(address);
+        if (index == CodeWalk::kNone)
+          break;
+        last = index;
+        append(walk_.code.instructions[index]);
+        address = graph_.code.instructions.back().end();
+        if (walk_.targets_of(index) || walk_.begins_block(address))
+          break;
       }
-      return instruction.end();
-    case Flow::jump: jump_to(address, instruction.target); return 0;
-    case Flow::branch:
-      jump_to(address, instruction.target);
-      reach(instruction.end());
-      edges_[address].push_back(instruction.end());
-      return 0;
-    case Flow::call:
-      instruction.moves_fs = program_.moves_fs(instruction.target);
-      return after_call(instruction);
-    case Flow::indirect_call: return after_call(instruction);
-    case Flow::indirect_jump:
-      edges_[address];
-      unresolved_.push_back(address);
-      return 0;
-    case Flow::ret:
-    case Flow::stop: edges_[address]; return 0;
+      block.count = static_cast<uint32_t>(graph_.code.instructions.size()) - block.first;
+      if (auto out = walk_.leaves(last))
+        block.leaves = *out;
+      block_of_[leader] = static_cast<uint32_t>(graph_.blocks.size());
+      last_of_.push_back(last);
+      graph_.blocks.push_back(std::move(block));
     }
-    return 0;
+    for (uint32_t b = 0; b < last_of_.size(); b++)
+      if (const auto *targets = walk_.targets_of(last_of_[b]))
+        for (uint64_t target : *targets)
+          connect(b, target);
+      else
+        connect(b, graph_.last_of(graph_.blocks[b]).end());
+    make_dispatch();
+    for (uint64_t entry : routine_.entries)
+      if (auto at = block_of_.find(entry); at != block_of_.end())
+        graph_.entries.push_back(at->second);
+    if (graph_.entries.empty())
+      walk_.give_up(WhyNot::undecodable, routine_.address());
+    for (auto &[address, jump] : jumps_.jumps)
+      if (jump.kind == JumpKind::table)
+        graph_.tables.push_back(jump.table);
   }
 
-  // Assembly's way of a tail call: through the end, and what pads it, into the next function.
-  bool falls_into_another(uint64_t address) const {
-    for (Code padding;; address = padding.instructions.back().end()) {
-      const image::CodeRange *range = program_.executable().function_at(address);
-      if (range)
-        return range->begin == address;
-      if (!decoder_.decode(program_.executable().bytes_from(address), address, padding) ||
-          mnemonic_name(padding.instructions.back().mnemonic) != std::string_view("nop"))
-        return false;
-    }
+  void connect(uint32_t from, uint64_t target) {
+    if (auto to = block_of_.find(target); to != block_of_.end())
+      connect(from, to->second);
+  }
+  void connect(uint32_t from, uint32_t to) {
+    auto &before = graph_.blocks[to].predecessors;
+    if (!before.empty() && before.back() == from) // a branch to the next instruction
+      return;
+    graph_.blocks[from].successors.push_back(to);
+    before.push_back(from);
   }
 
-  void jump_to(uint64_t from, uint64_t target) {
-    auto &edges = edges_[from];
-    if (!routine_.contains(target))
-      return; // a tail call
-    edges.push_back(target);
-    reach(target);
+  void make_dispatch() {
+    std::vector<uint32_t> from;
+    for (uint32_t b = 0; b < last_of_.size(); b++)
+      if (const auto *jump = jump_of(b); jump && jump->kind == JumpKind::pointer)
+        from.push_back(b);
+    if (from.empty() || jumps_.labels().empty())
+      return;
+    auto dispatch = static_cast<uint32_t>(graph_.blocks.size());
+    graph_.blocks.emplace_back();
+    graph_.blocks.back().first = static_cast<uint32_t>(graph_.code.instructions.size());
+    for (uint32_t b : from)
+      connect(b, dispatch);
+    for (uint64_t label : jumps_.labels())
+      connect(dispatch, label);
   }
 
-  uint64_t after_call(const Instruction &instruction) {
-    uint64_t next = instruction.end();
-    return_addresses_.insert(next);
-    auto pads = landing_pads_of(instruction.address);
-    bool returns = instruction.flow == Flow::call ? !program_.never_returns(instruction.target)
-                                                  : !never_returns_indirect(instruction);
-    // A call at the very end comes back nowhere, whatever is known of whom it calls.
-    returns = returns && routine_.contains(next);
-    if (returns && pads.empty())
-      return next;
-    auto &edges = edges_[instruction.address];
-    if (returns) {
-      edges.push_back(next);
-      reach(next);
-    }
-    for (uint64_t pad : pads) {
-      edges.push_back(pad);
-      reach(pad);
-    }
-    return 0;
+  const IndirectJump *jump_of(uint32_t block) const {
+    const Instruction &last = graph_.last_of(graph_.blocks[block]);
+    if (last.flow != Flow::indirect_jump)
+      return nullptr;
+    auto found = jumps_.jumps.find(last.address);
+    return found == jumps_.jumps.end() ? nullptr : &found->second;
   }
 
-  bool never_returns_indirect(const Instruction &instruction) const {
-    // call [rip+slot]
-    for (const Access &access : graph_.code.accesses_of(instruction)) {
-      if (!access.has_address() || access.write)
-        continue;
-      const assay_uop &uop = graph_.code.uops[access.uop];
-      if (uop.a == ASSAY_REG_BIAS && uop.b == ASSAY_REG_ZERO)
-        return program_.never_returns_through(static_cast<uint64_t>(int64_t{uop.i}));
+  void prove() {
+    if (jumps_.jumps.empty())
+      return;
+    bool needs_all = false; // that all code is reached
+    for (const auto &[address, jump] : jumps_.jumps) {
+      if (jump.kind == JumpKind::unknown)
+        walk_.give_up(WhyNot::unresolved_jump, address);
+      needs_all |= jump.kind == JumpKind::table && !jump.table.bounded;
     }
+    if (walk_.why_not != WhyNot::understood)
+      return;
+    bool through_pointers =
+        std::any_of(jumps_.jumps.begin(), jumps_.jumps.end(),
+                    [](const auto &each) { return each.second.kind == JumpKind::pointer; });
+    if (through_pointers)
+      for (const Exit &exit : exits_of(graph_))
+        if (const auto *jump = exit.flow == Flow::indirect_jump ? jump_of(exit.block) : nullptr;
+            jump && jump->kind == JumpKind::pointer) {
+          uint64_t address = graph_.last_of(graph_.blocks[exit.block]).address;
+          // The first stub of a PLT pushes an argument for the loader's resolver.
+          bool is_stub = routine_.ranges.front().found_by == image::FoundBy::plt;
+          bool may_leave = (exit.stack_is_back && exit.saved == 0) || is_stub;
+          bool may_stay = !jumps_.labels().empty();
+          if (!exit.jumps_to.is_plain() || (!may_leave && !may_stay)) {
+            walk_.give_up(WhyNot::unresolved_jump, address);
+            return;
+          }
+          if (may_leave) {
+            graph_.tail_jumps.push_back(address);
+            needs_all |= !is_through_constant_slot(exit.block);
+          }
+        }
+    if (needs_all)
+      if (auto at = walk_.unreached())
+        walk_.give_up(WhyNot::unreached_code, *at);
+  }
+
+  // jmp [rip + slot], as in stubs: where it goes stands in one place.
+  bool is_through_constant_slot(uint32_t block) const {
+    const Instruction &last = graph_.last_of(graph_.blocks[block]);
+    for (const assay_uop &uop : graph_.code.uops_of(last))
+      if (uop.op == ASSAY_UOP_load)
+        return uop.a == ASSAY_REG_BIAS && uop.b == ASSAY_REG_ZERO;
     return false;
   }
 
-  std::vector<uint64_t> landing_pads_of(uint64_t call) const {
-    std::vector<uint64_t> pads;
-    const auto &all = program_.executable().landing_pads();
-    auto after = std::upper_bound(
-        all.begin(), all.end(), call,
-        [](uint64_t address, const image::LandingPad &pad) { return address < pad.call_begin; });
-    if (after != all.begin()) {
-      const image::LandingPad &pad = *std::prev(after);
-      if (call < pad.call_end && routine_.contains(pad.pad))
-        pads.push_back(pad.pad);
-    }
-    return pads;
-  }
-
-  // Instructions of the block that begins at `leader`, in order, as steps of a path.
-  std::vector<PathStep> steps_of(uint64_t leader, std::optional<uint64_t> goes_to) const {
-    std::vector<PathStep> steps;
-    for (uint64_t address = leader;;) {
-      auto found = index_of_.find(address);
-      if (found == index_of_.end())
-        return steps;
-      const Instruction &instruction = graph_.code.instructions[found->second];
-      steps.push_back({found->second, instruction.flow == Flow::branch && goes_to &&
-                                          *goes_to == instruction.target});
-      address = instruction.end();
-      if (edges_.contains(instruction.address) || leaders_.contains(address))
-        return steps;
-    }
-  }
-
-  void find_predecessors() {
-    predecessors_.clear();
-    block_of_last_.clear();
-    for (uint64_t leader : leaders_) {
-      auto steps = steps_of(leader, std::nullopt);
-      if (steps.empty())
-        continue;
-      const Instruction &last = graph_.code.instructions[steps.back().instruction];
-      block_of_last_[last.address] = leader;
-      auto edges = edges_.find(last.address);
-      if (edges == edges_.end())
-        predecessors_[last.end()].push_back(leader);
-      else
-        for (uint64_t successor : edges->second)
-          predecessors_[successor].push_back(leader);
-    }
-  }
-
-  // All ways to the block `leader`, of a few blocks each; they end with the steps in `tail`.
-  void ways_to(uint64_t leader, std::vector<PathStep> tail, unsigned depth,
-               const std::set<uint64_t> &seen, std::vector<Path> &ways) const {
-    auto before = predecessors_.find(leader);
-    bool begins = before == predecessors_.end() || depth == kMostPathBlocks ||
-                  before->second.size() > kMostPaths;
-    if (!begins)
-      for (uint64_t predecessor : before->second)
-        begins |= seen.contains(predecessor);
-    if (begins || ways.size() >= kMostPaths) {
-      ways.push_back({constants_at(leader), std::move(tail)});
-      return;
-    }
-    for (uint64_t predecessor : before->second) {
-      auto steps = steps_of(predecessor, leader);
-      steps.insert(steps.end(), tail.begin(), tail.end());
-      auto with = seen;
-      with.insert(predecessor);
-      ways_to(predecessor, std::move(steps), depth + 1, with, ways);
-    }
-  }
-
-  // Calls make the address behind them as well.
-  bool returns_to(uint64_t address) const { return return_addresses_.contains(address); }
-
-  ResolvedJump resolve(uint64_t jump) {
-    uint64_t leader = block_of_last_.at(jump);
-    auto is_target = [&](uint64_t target, bool bounded) {
-      return is_jump_target(target) && (bounded || is_likely_target(target));
-    };
-    auto limit = [&](uint64_t table) { // the next one
-      auto next = table_addresses_.upper_bound(table);
-      return next == table_addresses_.end() ? UINT64_MAX : *next;
-    };
-    // Short ways first: a bound that all of them have is enough.
-    ResolvedJump best{JumpKind::unknown, {}};
-    for (unsigned blocks = 0; blocks <= kMostPathBlocks; blocks++) {
-      std::vector<Path> ways;
-      auto tail = steps_of(leader, std::nullopt);
-      if (blocks == 0)
-        ways.push_back({constants_at(leader), tail});
-      else
-        ways_to(leader, tail, kMostPathBlocks - blocks, {leader}, ways);
-      ResolvedJump found = resolve_jump(program_.executable(), graph_.code, ways, is_target, limit);
-      // Bounded, and an entry makes no sense: a longer table without a bound would make less.
-      if (found.table.bounded)
-        return found;
-      if (blocks == 0 || (best.kind != JumpKind::table && found.kind == JumpKind::table))
-        best = std::move(found);
-    }
-    return best;
-  }
-
-  // Into this routine, or into a part of it that does not jump back and so was not seen to belong; of
-  // such parts nothing but unwind tables is known in files without symbols.
-  bool is_jump_target(uint64_t target) const {
-    if (routine_.contains(target))
-      return true;
-    const image::CodeRange *range = program_.executable().function_at(target);
-    return range && (range->name.find(".cold") != std::string::npos ||
-                     range->found_by == image::FoundBy::unwind);
-  }
-
-  // Whether an instruction of the routine begins there when its range is read from the beginning
-  // (compilers put nothing but code into functions), or a moved part.
-  bool is_likely_target(uint64_t address) {
-    for (const image::CodeRange &range : routine_.ranges) {
-      if (address < range.begin || address >= range.end)
-        continue;
-      auto &begins = begins_[range.begin];
-      if (begins.empty()) {
-        begins.resize(range.end - range.begin);
-        Code code;
-        for (uint64_t at = range.begin; at < range.end; at = code.instructions.back().end()) {
-          code.clear();
-          if (!decoder_.decode(program_.executable().bytes_from(at), at, code))
-            break;
-          begins[at - range.begin] = true;
-        }
-      }
-      return begins[address - range.begin];
-    }
-    const image::CodeRange *part = program_.executable().function_at(address);
-    return part && part->begin == address;
-  }
-
-  // Labels of this routine whose address lies in the file's data, or is made by an instruction of it.
-  std::vector<uint64_t> pointed_labels() const {
-    std::vector<uint64_t> labels;
-    for (const assay_uop &uop : graph_.code.uops) {
-      bool is_address =
-          uop.op == ASSAY_UOP_lea && uop.a == ASSAY_REG_BIAS && uop.b == ASSAY_REG_ZERO;
-      bool is_constant = uop.op == ASSAY_UOP_or && uop.a == ASSAY_REG_ZERO &&
-                         uop.b == ASSAY_UOP_IMMEDIATE &&
-                         !program_.executable().position_independent();
-      uint64_t label =
-          is_address ? static_cast<uint64_t>(int64_t{uop.i}) : static_cast<uint64_t>(uop.imm);
-      if ((is_address || is_constant) && routine_.contains(label) && !returns_to(label) &&
-          std::find(routine_.entries.begin(), routine_.entries.end(), label) ==
-              routine_.entries.end())
-        labels.push_back(label);
-    }
-    const auto &pointers = program_.executable().code_pointers();
-    for (const image::CodeRange &range : routine_.ranges)
-      for (auto at = std::upper_bound(pointers.begin(), pointers.end(), range.begin);
-           at != pointers.end() && *at < range.end; ++at)
-        labels.push_back(*at);
-    return labels;
-  }
-
-  // Constants of registers at the beginning of each block: forward, until nothing changes.
-  void find_constants() {
-    constants_.clear();
-    std::vector<uint64_t> work;
-    auto arrive = [&](uint64_t leader, const Constants &from) {
-      auto [at, is_new] = constants_.try_emplace(leader, from);
-      bool changed = is_new;
-      for (unsigned reg = 0; !is_new && reg < from.size(); reg++)
-        if (at->second[reg] != from[reg] && at->second[reg].kind != Constant::varies) {
-          at->second[reg] = {Constant::varies, 0};
-          changed = true;
-        }
-      if (changed)
-        work.push_back(leader);
-    };
-    Constants nothing;
-    nothing.fill({Constant::varies, 0});
-    for (uint64_t entry : routine_.entries)
-      arrive(entry, nothing);
-    while (!work.empty()) {
-      uint64_t leader = work.back();
-      work.pop_back();
-      Constants now = constants_.at(leader);
-      auto steps = steps_of(leader, std::nullopt);
-      if (steps.empty())
-        continue;
-      for (const PathStep &step : steps)
-        execute(graph_.code, graph_.code.instructions[step.instruction], now);
-      const Instruction &last = graph_.code.instructions[steps.back().instruction];
-      auto edges = edges_.find(last.address);
-      if (edges == edges_.end())
-        arrive(last.end(), now);
-      else
-        for (uint64_t successor : edges->second)
-          arrive(successor, now);
-    }
-  }
-  Constants constants_at(uint64_t leader) const {
-    auto found = constants_.find(leader);
-    if (found != constants_.end())
-      return found->second;
-    Constants nothing;
-    nothing.fill({Constant::varies, 0});
-    return nothing;
-  }
-
-  bool resolve_jumps() {
-    if (unresolved_.empty())
-      return false;
-    find_predecessors();
-    find_constants();
-    bool any = false;
-    for (uint64_t jump : unresolved_) {
-      ResolvedJump resolved = resolve(jump);
-      // What a comparison has bounded stays so: ways that are found later and do not fit lead through
-      // calls that do not return.
-      if (kinds_[jump] == JumpKind::table && tables_[jump].bounded &&
-          (resolved.kind != JumpKind::table || !resolved.table.bounded))
-        continue;
-      std::vector<uint64_t> targets;
-      if (resolved.kind == JumpKind::table) {
-        resolved.table.jump = jump;
-        table_addresses_.insert(resolved.table.address);
-        targets = resolved.table.targets;
-      } else if (resolved.kind == JumpKind::pointer) {
-        targets = pointed_labels();
-      }
-      kinds_[jump] = resolved.kind;
-      tables_[jump] = std::move(resolved.table);
-      auto &edges = edges_[jump];
-      for (uint64_t target : targets)
-        if (routine_.contains(target) &&
-            std::find(edges.begin(), edges.end(), target) == edges.end()) {
-          edges.push_back(target);
-          reach(target);
-          any = true;
-        }
-    }
-    return any;
-  }
-
-  void make_blocks() {
-    for (uint64_t jump : unresolved_) {
-      if (kinds_[jump] == JumpKind::unknown)
-        give_up(WhyNot::unresolved_jump, jump);
-      else if (kinds_[jump] == JumpKind::table)
-        graph_.tables.push_back(std::move(tables_[jump]));
-      else if (edges_[jump].empty())
-        graph_.tail_jumps.push_back(jump);
-    }
-    // The instructions anew, block by block.
-    Code code = std::move(graph_.code);
-    graph_.code = {};
-    std::unordered_map<uint64_t, uint32_t> block_of;
-    for (uint64_t leader : leaders_) {
-      auto steps = [&] {
-        std::swap(code, graph_.code);
-        auto result = steps_of(leader, std::nullopt);
-        std::swap(code, graph_.code);
-        return result;
-      }();
-      if (steps.empty())
-        continue;
-      Block block;
-      block.first = static_cast<uint32_t>(graph_.code.instructions.size());
-      block.count = static_cast<uint32_t>(steps.size());
-      for (const PathStep &step : steps)
-        append(code, code.instructions[step.instruction]);
-      block_of[leader] = static_cast<uint32_t>(graph_.blocks.size());
-      graph_.blocks.push_back(std::move(block));
-    }
-    for (uint32_t b = 0; b < graph_.blocks.size(); b++) {
-      const Instruction &last = graph_.last_of(graph_.blocks[b]);
-      auto edges = edges_.find(last.address);
-      std::vector<uint64_t> targets =
-          edges == edges_.end() ? std::vector<uint64_t>{last.end()} : edges->second;
-      for (uint64_t target : targets)
-        if (auto to = block_of.find(target); to != block_of.end()) {
-          auto &successors = graph_.blocks[b].successors;
-          if (std::find(successors.begin(), successors.end(), to->second) != successors.end())
-            continue;
-          successors.push_back(to->second);
-          graph_.blocks[to->second].predecessors.push_back(b);
-        }
-    }
-    for (uint64_t entry : routine_.entries)
-      if (auto at = block_of.find(entry); at != block_of.end())
-        graph_.entries.push_back(at->second);
-    if (graph_.entries.empty())
-      give_up(WhyNot::undecodable, routine_.address());
-  }
-
-  void append(const Code &from, Instruction instruction) {
+  void append(Instruction instruction) {
     auto uop = static_cast<uint32_t>(graph_.code.uops.size());
     auto access = static_cast<uint32_t>(graph_.code.accesses.size());
-    for (Access each : from.accesses_of(instruction)) {
+    for (Access each : walk_.code.accesses_of(instruction)) {
       if (each.has_address())
         each.uop = each.uop - instruction.uop + uop;
       graph_.code.accesses.push_back(each);
     }
-    auto uops = from.uops_of(instruction);
+    auto uops = walk_.code.uops_of(instruction);
     graph_.code.uops.insert(graph_.code.uops.end(), uops.begin(), uops.end());
     instruction.uop = uop;
     instruction.access = access;
     graph_.code.instructions.push_back(instruction);
   }
 
-  const Program &program_;
   const Routine &routine_;
-  Decoder &decoder_;
+  CodeWalk walk_;
+  IndirectJumps jumps_;
   FlowGraph graph_;
-  std::set<uint64_t> leaders_;
-  std::vector<uint64_t> work_, unresolved_;
-  std::unordered_map<uint64_t, uint32_t> index_of_; // address -> instruction
-  // By the address of the last instruction of a block: where control goes. Not there: only to the
-  // next instruction, which begins another block.
-  std::unordered_map<uint64_t, std::vector<uint64_t>> edges_;
-  std::unordered_map<uint64_t, std::vector<uint64_t>> predecessors_; // by leader
-  std::unordered_map<uint64_t, uint64_t> block_of_last_;             // leaders
-  std::map<uint64_t, JumpKind> kinds_;
-  std::map<uint64_t, JumpTable> tables_;
-  std::set<uint64_t> table_addresses_;
-  std::unordered_map<uint64_t, std::vector<bool>> begins_; // by range, of each byte
-  std::set<uint64_t> return_addresses_;
-  std::unordered_map<uint64_t, Constants> constants_; // by leader
+  std::unordered_map<uint64_t, uint32_t> block_of_; // by leader
+  std::vector<uint32_t> last_of_;                   // by block, in the walk's code
 };
 
 } // namespace
@@ -500,6 +200,7 @@ const char *why_not_name(WhyNot why) {
   case WhyNot::undecodable: return "undecodable";
   case WhyNot::leaves_code: return "leaves_code";
   case WhyNot::unresolved_jump: return "unresolved_jump";
+  case WhyNot::unreached_code: return "unreached_code";
   case WhyNot::too_large: return "too_large";
   }
   return "";
@@ -511,18 +212,20 @@ const char *why_not_meaning(WhyNot why) {
   case WhyNot::undecodable: return "control reaches bytes that are no instruction";
   case WhyNot::leaves_code: return "control runs off the end of the function";
   case WhyNot::unresolved_jump: return "an indirect jump goes where no table says";
+  case WhyNot::unreached_code: return "an indirect jump could lead to code that is left over";
   case WhyNot::too_large: return "it has more instructions than are looked at";
   }
   return "";
 }
 
-FlowGraph flow_graph(const Program &program, const Routine &routine, Decoder &decoder) {
+FlowGraph flow_graph(const Program &program, const Routine &routine, Decoder &decoder,
+                     Calls calls) {
   // A table without a bound ends where the next one begins, which may be found later: then all of it
   // is done again, with what is known now.
-  constexpr int kMostTurns = 4;
+  constexpr int kMostRounds = 4;
   std::set<uint64_t> tables;
-  for (int turn = 1;; turn++) {
-    Builder builder(program, routine, decoder, tables);
+  for (int round = 1;; round++) {
+    Builder builder(program, routine, decoder, calls, tables);
     FlowGraph graph = builder.build();
     tables = builder.tables();
     bool overlap =
@@ -531,7 +234,7 @@ FlowGraph flow_graph(const Program &program, const Routine &routine, Decoder &de
           return !table.bounded && next != tables.end() &&
                  *next < table.address + uint64_t{table.entries} * table.entry_bytes;
         });
-    if (!overlap || turn == kMostTurns)
+    if (!overlap || round == kMostRounds)
       return graph;
   }
 }

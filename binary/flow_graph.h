@@ -16,6 +16,7 @@ enum class WhyNot : uint8_t {
   undecodable,     // control reaches bytes that are no instruction
   leaves_code,     // control runs off the end of the routine
   unresolved_jump, // an indirect jump whose targets are not known
+  unreached_code,  // code that nothing leads to, and a jump that could
   too_large,       // more blocks than are looked at
 };
 // "understood", "undecodable" …, and a sentence that says what it means.
@@ -23,8 +24,15 @@ const char *why_not_name(WhyNot why);
 const char *why_not_meaning(WhyNot why);
 
 struct Block {
-  uint32_t first = 0, count = 0; // in code.instructions
+  static constexpr uint64_t kStays = UINT64_MAX;
+  uint32_t first = 0, count = 0; // in code.instructions; none of a dispatch
   std::vector<uint32_t> successors, predecessors;
+  // Where a branch goes outside of the routine, or the routine that it runs on into.
+  uint64_t leaves = kStays;
+
+  // Between all jumps through pointers and all labels whose address is taken, of which there may be
+  // thousands each.
+  bool is_dispatch() const { return count == 0; }
 };
 
 // An indirect jump through a table of the compiler.
@@ -33,8 +41,10 @@ struct JumpTable {
   uint64_t address = 0; // of the first entry
   uint32_t entries = 0;
   uint8_t entry_bytes = 0;
-  bool bounded = false; // by a comparison; else it was read as far as it made sense
-  std::vector<uint64_t> targets;
+  bool bounded = false;           // by a comparison; else it was read as far as it made sense
+  std::vector<uint64_t> targets;  // sorted, each once
+  std::vector<uint64_t> in_order; // by entry; kHole where no index leads
+  static constexpr uint64_t kHole = UINT64_MAX;
 };
 
 struct FlowGraph {
@@ -42,7 +52,7 @@ struct FlowGraph {
   std::vector<Block> blocks;
   std::vector<uint32_t> entries; // blocks; the first is that of the routine's address
   std::vector<JumpTable> tables;
-  std::vector<uint64_t> tail_jumps; // indirect jumps that are taken to leave the routine
+  std::vector<uint64_t> tail_jumps; // indirect jumps that leave the routine, as tail calls do
   WhyNot why_not = WhyNot::understood;
   uint64_t where = 0; // the address at which it was not understood
 
@@ -54,8 +64,12 @@ struct FlowGraph {
   }
 };
 
+// Whether what calls keep is asked of Program, which looks into the callees, or taken from the ABI.
+enum class Calls : uint8_t { looked_into, believed };
+
 // The graph of a routine, or as much of it as there is before something is not understood. Blocks
 // that no entry reaches are not there.
-FlowGraph flow_graph(const Program &program, const Routine &routine, Decoder &decoder);
+FlowGraph flow_graph(const Program &program, const Routine &routine, Decoder &decoder,
+                     Calls calls = Calls::looked_into);
 
 } // namespace binary

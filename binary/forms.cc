@@ -1,4 +1,4 @@
-// Walks over the routine in reverse postorder. In the first, every join of a loop's head is a
+// Walks over the routine in reverse postorder. In the first, every join of a loop's header is a
 // definition, and so shows whether what comes back to it is itself plus something that does not change
 // in the loop; in the next those joins are replaced by start + counter * step, which may show the same
 // of further ones, until nothing is new.
@@ -125,13 +125,13 @@ ExprId Forms::substituted(ExprId form) {
 }
 
 // start + counter * step
-ExprId Forms::turn(ValueId value, const Induction &induction) {
-  uint32_t head = ssa_.values[value.v].node;
+ExprId Forms::iterated(ValueId value, const Induction &induction) {
+  uint32_t header = ssa_.values[value.v].node;
   ExprId start;
-  for (size_t i = 0; i < ssa_.predecessors[head].size(); i++)
-    if (!ssa_.loops.contains(induction.loop, ssa_.predecessors[head][i]))
+  for (size_t i = 0; i < ssa_.predecessors[header].size(); i++)
+    if (!ssa_.loops.contains(induction.loop, ssa_.predecessors[header][i]))
       start = forms_[ssa_.operands(value)[i].v];
-  // Where only the low bytes go round, the first turn must fit into them as well.
+  // Where only the low bytes go round, the first iteration must fit into them as well.
   if (induction.width < 8 && expressions_.most(start) > (1ULL << 8 * induction.width) - 1)
     return leaf(value);
   ExprId step = substituted(induction.step), counter = expressions_.counter(induction.loop), gone;
@@ -149,8 +149,8 @@ ExprId Forms::turn(ValueId value, const Induction &induction) {
 ExprId Forms::join(ValueId value) {
   const Induction &induction = induction_[value.v];
   if (induction.loop != Loop::kNone)
-    return turn(value, induction);
-  // The same whichever way control came: nothing was joined. At the head of a loop what comes back
+    return iterated(value, induction);
+  // The same whichever way control came: nothing was joined. At the header of a loop what comes back
   // is not known yet.
   ExprId same;
   for (ValueId from : ssa_.operands(value)) {
@@ -187,10 +187,10 @@ void Forms::evaluate() {
 bool Forms::find_inductions() {
   bool any = false;
   for (uint32_t index = 0; index < ssa_.loops.all.size(); index++) {
-    if (ssa_.loops.all[index].irregular)
+    if (ssa_.loops.all[index].irreducible)
       continue;
-    uint32_t head = ssa_.loops.all[index].head;
-    for (ValueId value : ssa_.nodes[head].joins) {
+    uint32_t header = ssa_.loops.all[index].header;
+    for (ValueId value : ssa_.nodes[header].joins) {
       if (ssa_.values[value.v].variable >= kFlags || induction_[value.v].loop != Loop::kNone ||
           forms_[value.v] != leaf(value))
         continue;
@@ -198,7 +198,7 @@ bool Forms::find_inductions() {
       bool is_induction = true;
       auto operands = ssa_.operands(value);
       for (size_t i = 0; i < operands.size() && is_induction; i++) {
-        if (!ssa_.loops.contains(index, ssa_.predecessors[head][i]))
+        if (!ssa_.loops.contains(index, ssa_.predecessors[header][i]))
           continue;
         ExprId form = operands[i].known() ? forms_[operands[i].v] : ExprId{};
         if (!form.known()) {
@@ -230,7 +230,7 @@ bool Forms::find_inductions() {
 bool Forms::counts_inside(ExprId form, uint32_t loop) const {
   const Expr &node = expressions_[form];
   if (node.kind == ExprKind::counter)
-    return ssa_.loops.contains(loop, ssa_.loops.all[node.value].head);
+    return ssa_.loops.contains(loop, ssa_.loops.all[node.value].header);
   auto terms = expressions_.terms(form);
   return std::any_of(terms.begin(), terms.end(),
                      [&](const Term &term) { return counts_inside(term.of, loop); });

@@ -2,8 +2,8 @@
 // definitions, with widths where they matter.
 //
 // Substitution stops at what a routine is given, at what it reads from memory, at what is not linear,
-// and at joins. A join at the head of a loop that goes up by the same amount in each turn is an
-// induction variable: a + I * b, I the turns of the loop from 0. A counter keeps its last value behind
+// and at joins. A join at the header of a loop that goes up by the same amount in each iteration is an
+// induction variable: a + I * b, I the iterations of the loop from 0. A counter keeps its last value behind
 // its loop.
 //
 // Source: skeletonization.txt, "Symbolic Analysis".
@@ -40,7 +40,7 @@ public:
   ExprId address(uint32_t at, const assay_uop &uop);
   // Of micro-op number `at`, a branch; nullopt if its flags do not come from a comparison.
   std::optional<Condition> condition(uint32_t at);
-  // The loop in whose turns the value is an induction variable, or Loop::kNone.
+  // The loop in whose iterations the value is an induction variable, or Loop::kNone.
   uint32_t induction_of(ValueId value) const { return induction_[value.v].loop; }
 
   // Visits the definitions in an expression, as often as they occur.
@@ -67,7 +67,7 @@ private:
   bool find_inductions(); // whether there are new ones
   bool counts_inside(ExprId form, uint32_t loop) const;
   ExprId join(ValueId value);
-  ExprId turn(ValueId value, const Induction &induction);
+  ExprId iterated(ValueId value, const Induction &induction);
   ExprId substituted(ExprId form);
   ExprId micro_op(uint32_t at, const assay_uop &uop);
   ExprId operand(ValueId value, unsigned reg);

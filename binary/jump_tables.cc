@@ -13,6 +13,7 @@
 #include "binary/expression.h"
 
 #include <array>
+#include <unordered_map>
 
 namespace binary {
 namespace {
@@ -29,7 +30,8 @@ struct Condition {
 
 class Way {
 public:
-  Way(const Code &code, const Constants &before) : code_(code) {
+  Way(const image::Executable &executable, const Code &code, const Constants &before)
+      : executable_(executable), code_(code) {
     for (unsigned reg = 0; reg < registers_.size(); reg++)
       registers_[reg] = expressions.definition(reg);
     registers_[ASSAY_REG_ZERO] = expressions.constant(0);
@@ -47,7 +49,7 @@ public:
       for (const assay_uop &uop : code_.uops_of(instruction))
         execute(uop, step.taken);
       if (instruction.is_call())
-        after_call();
+        after_call(instruction);
       if (instruction.opaque)
         for (unsigned reg = 0; reg < registers_.size(); reg++)
           if (unsigned variable = variable_of(reg);
@@ -60,6 +62,10 @@ public:
   ExprId target{}; // of the last jump
   std::vector<Condition> conditions;
   bool is_bias(ExprId id) const { return id == bias_; }
+  uint64_t label_of(ExprId load) const {
+    auto found = labels_.find(load.v);
+    return found == labels_.end() ? 0 : found->second;
+  }
 
 private:
   ExprId operand_b(const assay_uop &uop) {
@@ -79,7 +85,12 @@ private:
     if (uop.dst >= ASSAY_REG_LANES && uop.op != ASSAY_UOP_store && uop.op != ASSAY_UOP_store_if)
       return; // indexes are not in vectors
     switch (uop.op) {
-    case ASSAY_UOP_load: registers_[uop.dst] = load(address(uop), uop.width); break;
+    case ASSAY_UOP_load: {
+      uint64_t constant = constant_of(uop);
+      registers_[uop.dst] = load(address(uop), uop.width);
+      labels_[registers_[uop.dst].v] = constant;
+      break;
+    }
     case ASSAY_UOP_store:
       store({address(uop), uop.dst < ASSAY_REG_LANES ? registers_[uop.dst] : expressions.unknown(),
              uop.width});
@@ -105,11 +116,30 @@ private:
     }
   }
 
+  // The part of an address that is in the instruction, and in registers that hold a constant.
+  uint64_t constant_of(const assay_uop &uop) const {
+    auto sum = static_cast<uint64_t>(int64_t{uop.i});
+    for (unsigned reg : {unsigned{uop.a}, unsigned{uop.b}, unsigned{uop.c}}) {
+      if (reg == uop.b && uop.shift)
+        continue;
+      ExprId value = registers_[reg];
+      auto terms = expressions.terms(value);
+      bool is_address = expressions[value].kind == ExprKind::sum && terms.size() == 1 &&
+                        terms[0].of == bias_ && terms[0].coefficient == 1;
+      if (is_address || expressions.is_constant(value))
+        sum += expressions[value].value;
+    }
+    return sum;
+  }
+
   ExprId load(ExprId from, unsigned width) {
     for (auto stored = stores_.rbegin(); stored != stores_.rend(); ++stored) {
       ExprId distance = expressions.sub(from, stored->address);
-      if (!expressions.is_constant(distance))
-        continue; // another object: the stack is not reached through other pointers here
+      if (!expressions.is_constant(distance)) {
+        if (is_image(from) != is_image(stored->address))
+          continue; // the stack and the image are apart
+        return expressions.unknown();
+      }
       uint64_t offset = expressions[distance].value;
       if (offset == 0 && stored->width >= width)
         return expressions.zero_extend(stored->value, width);
@@ -123,18 +153,30 @@ private:
     stores_.clear();
     state_++;
   }
-  void after_call() {
+  void after_call(const Instruction &call) {
+    ExprId stack = expressions.add(registers_[ASSAY_REG_RSP], expressions.constant(8));
     for (unsigned reg = 0; reg <= ASSAY_REG_FLAGS; reg++)
-      if (!(kKeptByCalls & bit(reg)))
+      if (reg >= 16 || !(call.kept & register_bit(reg)))
         registers_[reg] = expressions.unknown();
-    registers_[ASSAY_REG_RSP] = expressions.add(registers_[ASSAY_REG_RSP], expressions.constant(8));
-    // What was spilled to the stack stays; what may be seen through pointers does not.
-    state_++;
+    if (call.kept & register_bit(ASSAY_REG_RSP))
+      registers_[ASSAY_REG_RSP] = stack;
+    forget_memory(); // the callee may have been given addresses of the frame
+  }
+  // Whether an address is the image's own, plus something.
+  bool is_image(ExprId address) const {
+    if (!executable_.position_independent())
+      return !executable_.bytes(expressions.offset_of(address), 1).empty();
+    auto terms = expressions.terms(address);
+    return expressions[address].kind == ExprKind::sum &&
+           std::any_of(terms.begin(), terms.end(),
+                       [&](const Term &term) { return term.of == bias_; });
   }
 
+  const image::Executable &executable_;
   const Code &code_;
   std::array<ExprId, ASSAY_REG_COUNT> registers_;
   std::vector<Stored> stores_;
+  std::unordered_map<uint32_t, uint64_t> labels_; // by load
   uint64_t state_ = 0;
   ExprId bias_;
 };
@@ -196,6 +238,25 @@ bool limits(const Way &way, const Condition &condition, uint64_t &limit, ExprId 
   return false;
 }
 
+// A constant, with or without the bias, plus `by` times an index of one or more terms: e - s.
+std::optional<Scaled> indexed(Way &way, ExprId id, unsigned by) {
+  const Expr node = way.expressions[id];
+  if (node.kind != ExprKind::sum)
+    return std::nullopt;
+  Scaled result{node.value, by, way.expressions.constant(0)};
+  for (uint32_t i = 0; i < node.count; i++) {
+    Term term = way.expressions.terms(id)[i];
+    if (way.is_bias(term.of) && term.coefficient == 1)
+      continue;
+    auto coefficient = static_cast<int64_t>(term.coefficient);
+    if (coefficient % by)
+      return std::nullopt;
+    result.of = way.expressions.combine(result.of, 1, term.of,
+                                        static_cast<uint64_t>(coefficient / int64_t{by}));
+  }
+  return way.expressions.is_constant(result.of) ? std::nullopt : std::optional(result);
+}
+
 // The constant that a value is masked with.
 std::optional<uint64_t> masked(const Way &way, ExprId id) {
   const Expr &node = way.expressions[id];
@@ -255,15 +316,15 @@ void execute(const Code &code, const Instruction &instruction, Constants &consta
   }
   VariableSet written = instruction.opaque ? instruction.writes : 0;
   if (instruction.is_call())
-    written = ~kKeptByCalls;
+    written = ~VariableSet{instruction.kept};
   for (unsigned reg = 0; reg < constants.size(); reg++)
     if (written & bit(reg))
       constants[reg] = {Constant::varies, 0};
 }
 
-std::optional<TableShape> table_shape(const Code &code, const Path &path,
-                                      std::optional<uint64_t> &computed) {
-  Way way(code, path.before);
+std::optional<TableShape> table_shape(const image::Executable &executable, const Code &code,
+                                      const Path &path, std::optional<uint64_t> &computed) {
+  Way way(executable, code, path.before);
   way.execute(path.steps);
   if (!way.target.known())
     return std::nullopt;
@@ -287,14 +348,17 @@ std::optional<TableShape> table_shape(const Code &code, const Path &path,
   shape.entry_bytes = node->width;
   if (shape.entry_bytes == 8 && shape.base != 0)
     return std::nullopt;
-  auto place = scaled(way, way.expressions.terms(entry)[0].of);
-  if (!place)
-    return std::nullopt;
-  shape.address = place->offset;
-  if (place->coefficient == shape.entry_bytes) {
+  shape.label = way.label_of(entry);
+  ExprId where = way.expressions.terms(entry)[0].of;
+  if (auto place = indexed(way, where, shape.entry_bytes)) {
+    shape.address = place->offset;
     find_bound(way, place->of, shape);
     return shape;
   }
+  auto place = scaled(way, where);
+  if (!place)
+    return std::nullopt;
+  shape.address = place->offset;
   // An index that a mask leaves in bytes: x & 0x78.
   auto bytes = masked(way, place->of);
   if (place->coefficient != 1 || !bytes || *bytes % shape.entry_bytes)

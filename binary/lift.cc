@@ -68,7 +68,7 @@ Reg Lift::temporary() {
   return static_cast<Reg>(ASSAY_REG_TEMPORARIES + temporaries_++ % ASSAY_UOP_TEMPORARIES);
 }
 
-void Lift::emit(assay_uop_code op, unsigned width, Reg dst, Value a, Value b) {
+void Lift::emit(assay_uop_code op, unsigned width, Reg dst, Operand a, Operand b) {
   assay_uop uop{};
   uop.op = static_cast<uint8_t>(op);
   uop.width = static_cast<uint8_t>(width);
@@ -101,7 +101,7 @@ void Lift::emit3(assay_uop_code op, unsigned width, Reg dst, Reg a, Reg b, Reg c
   code_.uops.push_back(uop);
 }
 
-Reg Lift::make(assay_uop_code op, unsigned width, Value a, Value b) {
+Reg Lift::make(assay_uop_code op, unsigned width, Operand a, Operand b) {
   Reg result = temporary();
   emit(op, width, result, a, b);
   return result;
@@ -113,7 +113,7 @@ Reg Lift::make3(assay_uop_code op, unsigned width, Reg a, Reg b, Reg c, int32_t 
   return result;
 }
 
-Reg Lift::in_register(Value value) {
+Reg Lift::in_register(Operand value) {
   if (!value.is_constant())
     return value.reg;
   if (value.constant == 0)
@@ -130,7 +130,7 @@ Address Lift::code_address(uint64_t linked) {
   if (offset >= INT32_MIN && offset <= INT32_MAX)
     address.offset = static_cast<int32_t>(offset);
   else
-    address.index = in_register(Value::of(offset));
+    address.index = in_register(Operand::of(offset));
   return address;
 }
 
@@ -153,7 +153,7 @@ Address Lift::address_of(const ZydisDecodedOperand &memory) {
     if (displacement >= INT32_MIN && displacement <= INT32_MAX) {
       address.offset = static_cast<int32_t>(displacement);
     } else { // moffs64
-      address.base = in_register(Value::of(displacement));
+      address.base = in_register(Operand::of(displacement));
     }
   }
   if (decoded.address_width == 32) {
@@ -195,10 +195,10 @@ void Lift::lea(Reg dst, unsigned width, const Address &address) {
         address.shift);
 }
 
-Value Lift::read(unsigned index) {
+Operand Lift::read(unsigned index) {
   const ZydisDecodedOperand &from = operand(index);
   switch (from.type) {
-  case ZYDIS_OPERAND_TYPE_IMMEDIATE: return Value::of(static_cast<int64_t>(from.imm.value.u));
+  case ZYDIS_OPERAND_TYPE_IMMEDIATE: return Operand::of(static_cast<int64_t>(from.imm.value.u));
   case ZYDIS_OPERAND_TYPE_MEMORY: {
     unsigned width = from.size / 8;
     remembered_address_ = address_of(from);
@@ -210,7 +210,7 @@ Value Lift::read(unsigned index) {
   }
   default:
     if (is_high_byte(from.reg.value))
-      return value(make(ASSAY_UOP_shr, 2, value(register_of(from.reg.value)), Value::of(8)));
+      return value(make(ASSAY_UOP_shr, 2, value(register_of(from.reg.value)), Operand::of(8)));
     return value(register_of(from.reg.value));
   }
 }
@@ -241,7 +241,7 @@ void Lift::finish(unsigned index, Reg result) {
   }
 }
 
-void Lift::write(unsigned index, Value from) {
+void Lift::write(unsigned index, Operand from) {
   if (!is_memory(index) && operand(index).size >= 32)
     emit(ASSAY_UOP_copy, bytes(index), destination(index), from);
   else

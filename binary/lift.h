@@ -18,16 +18,16 @@ namespace binary {
 using Reg = uint16_t; // enum assay_uop_register
 
 // An operand of a micro-op: a register or a constant.
-struct Value {
+struct Operand {
   Reg reg = ASSAY_REG_ZERO;
   int64_t constant = 0; // if reg is ASSAY_UOP_IMMEDIATE
 
-  template <class Integer> static Value of(Integer constant) {
+  template <class Integer> static Operand of(Integer constant) {
     return {ASSAY_UOP_IMMEDIATE, static_cast<int64_t>(constant)};
   }
   bool is_constant() const { return reg == ASSAY_UOP_IMMEDIATE; }
 };
-inline Value value(Reg reg) {
+inline Operand value(Reg reg) {
   return {reg, 0};
 }
 
@@ -68,13 +68,13 @@ public:
   // Those made since mark() may be used again.
   unsigned mark_temporaries() const { return temporaries_; }
   void release_temporaries(unsigned mark) { temporaries_ = mark; }
-  void emit(assay_uop_code op, unsigned width, Reg dst, Value a, Value b = {});
+  void emit(assay_uop_code op, unsigned width, Reg dst, Operand a, Operand b = {});
   // With a third operand, a small constant, a shift.
   void emit3(assay_uop_code op, unsigned width, Reg dst, Reg a, Reg b, Reg c, int32_t i = 0,
              uint8_t shift = 0);
-  Reg make(assay_uop_code op, unsigned width, Value a, Value b = {}); // into a new temporary
+  Reg make(assay_uop_code op, unsigned width, Operand a, Operand b = {}); // into a new temporary
   Reg make3(assay_uop_code op, unsigned width, Reg a, Reg b, Reg c, int32_t i = 0);
-  Reg in_register(Value value); // as an operand that must be a register
+  Reg in_register(Operand value); // as an operand that must be a register
 
   // Memory. Each access() belongs to the next micro-op, which has the address.
   Address address_of(const ZydisDecodedOperand &memory);
@@ -86,12 +86,12 @@ public:
   void lea(Reg dst, unsigned width, const Address &address);
 
   // General registers and memory operands.
-  Value read(unsigned index);
+  Operand read(unsigned index);
   Reg read_register(unsigned index) { return in_register(read(index)); }
   // Where a result of this operand's width may be computed, and what makes it the operand's.
   Reg destination(unsigned index);
   void finish(unsigned index, Reg result);
-  void write(unsigned index, Value value); // both, by a copy
+  void write(unsigned index, Operand value); // both, by a copy
 
   void jump(const Address &target);
   void branch(Reg condition, uint64_t target);

@@ -15,27 +15,27 @@ unsigned count_mask(unsigned width) {
 }
 
 // Sets the flags to `changed` unless the count is 0.
-void set_flags_if_counted(Lift &lift, unsigned width, Value count, Reg changed) {
+void set_flags_if_counted(Lift &lift, unsigned width, Operand count, Reg changed) {
   if (count.is_constant()) {
     lift.emit(ASSAY_UOP_copy, 8, kFlagsRegister, value(changed));
     return;
   }
-  Reg masked = lift.make(ASSAY_UOP_and, 8, count, Value::of(count_mask(width)));
+  Reg masked = lift.make(ASSAY_UOP_and, 8, count, Operand::of(count_mask(width)));
   lift.emit3(ASSAY_UOP_select, 8, kFlagsRegister, changed, kFlagsRegister, masked);
 }
 
-bool counts_nothing(unsigned width, Value count) {
+bool counts_nothing(unsigned width, Operand count) {
   return count.is_constant() && (static_cast<uint64_t>(count.constant) & count_mask(width)) == 0;
 }
 
 // The count: the last operand, or 1 where none is written.
-Value count_of(Lift &lift, unsigned index) {
-  return lift.operand_count > index ? lift.read(index) : Value::of(1);
+Operand count_of(Lift &lift, unsigned index) {
+  return lift.operand_count > index ? lift.read(index) : Operand::of(1);
 }
 
 bool shift(Lift &lift, assay_uop_code op, assay_uop_code carry) {
   unsigned width = lift.bytes(0);
-  Value count = count_of(lift, 1);
+  Operand count = count_of(lift, 1);
   Reg a = lift.read_register(0);
   if (counts_nothing(width, count)) {
     lift.finish(0, lift.make(ASSAY_UOP_copy, width, value(a)));
@@ -51,7 +51,7 @@ bool shift(Lift &lift, assay_uop_code op, assay_uop_code carry) {
 
 bool rotate(Lift &lift, assay_uop_code op, assay_uop_code carry) {
   unsigned width = lift.bytes(0);
-  Value count = count_of(lift, 1);
+  Operand count = count_of(lift, 1);
   Reg a = lift.read_register(0);
   Reg result = lift.make(op, width, value(a), count);
   if (!counts_nothing(width, count)) {
@@ -65,7 +65,7 @@ bool rotate(Lift &lift, assay_uop_code op, assay_uop_code carry) {
 
 bool double_shift(Lift &lift, assay_uop_code op, assay_uop_code carry) {
   unsigned width = lift.bytes(0);
-  Value count = lift.read(2);
+  Operand count = lift.read(2);
   Reg a = lift.read_register(0), b = lift.read_register(1), n = lift.in_register(count);
   Reg result = lift.make3(op, width, a, b, n);
   if (!counts_nothing(width, count)) {
@@ -80,7 +80,7 @@ bool double_shift(Lift &lift, assay_uop_code op, assay_uop_code carry) {
 
 // sarx, shlx, shrx, rorx: no flags.
 bool shift_apart(Lift &lift, assay_uop_code op) {
-  Value count = lift.read(2);
+  Operand count = lift.read(2);
   Reg a = lift.read_register(1), result = lift.destination(0);
   lift.emit(op, lift.bytes(0), result, value(a), count);
   lift.finish(0, result);
@@ -90,7 +90,7 @@ bool shift_apart(Lift &lift, assay_uop_code op) {
 // bt and its kin; `op` is what becomes of the bit.
 bool bit_test(Lift &lift, assay_uop_code op) {
   unsigned width = lift.bytes(0);
-  Value which = lift.read(1);
+  Operand which = lift.read(1);
   if (lift.is_memory(0) && !which.is_constant()) {
     // A string of bits: the operand is the one of its width that holds the bit.
     Address address = lift.address_of(lift.operand(0));
@@ -98,8 +98,9 @@ bool bit_test(Lift &lift, assay_uop_code op) {
     lift.lea(base, 8, address);
     Reg wide = lift.make3(ASSAY_UOP_sign_extend, 8, which.reg, ASSAY_REG_ZERO, ASSAY_REG_ZERO,
                           static_cast<int32_t>(64 - 8 * width));
-    Reg bytes = lift.make(ASSAY_UOP_sar, 8, value(wide), Value::of(3));
-    Reg whole = lift.make(ASSAY_UOP_and, 8, value(bytes), Value::of(-static_cast<int64_t>(width)));
+    Reg bytes = lift.make(ASSAY_UOP_sar, 8, value(wide), Operand::of(3));
+    Reg whole =
+        lift.make(ASSAY_UOP_and, 8, value(bytes), Operand::of(-static_cast<int64_t>(width)));
     Address element{.base = base, .index = whole};
     Reg a = lift.temporary();
     lift.access(width, false);
@@ -146,11 +147,11 @@ bool count_zeros(Lift &lift, bool leading) {
   Reg a = lift.read_register(1);
   Reg result;
   if (leading) {
-    Reg last = lift.make(ASSAY_UOP_last_bit, width, value(a), Value::of(-1));
-    Reg most = lift.in_register(Value::of(bits - 1));
+    Reg last = lift.make(ASSAY_UOP_last_bit, width, value(a), Operand::of(-1));
+    Reg most = lift.in_register(Operand::of(bits - 1));
     result = lift.make(ASSAY_UOP_sub, width, value(most), value(last));
   } else {
-    result = lift.make(ASSAY_UOP_first_bit, width, value(a), Value::of(bits));
+    result = lift.make(ASSAY_UOP_first_bit, width, value(a), Operand::of(bits));
   }
   lift.emit(ASSAY_UOP_flags_count, width, kFlagsRegister, value(a), value(result));
   lift.finish(0, result);
@@ -159,7 +160,7 @@ bool count_zeros(Lift &lift, bool leading) {
 
 // CF alone, beside ZF and SF of the result.
 void flags_of_field(Lift &lift, unsigned width, Reg result, Reg carry) {
-  Reg cleared = lift.make(ASSAY_UOP_and, 8, value(carry), Value::of(1));
+  Reg cleared = lift.make(ASSAY_UOP_and, 8, value(carry), Operand::of(1));
   lift.emit(ASSAY_UOP_flags_result, width, kFlagsRegister, value(result), value(cleared));
 }
 
@@ -168,7 +169,7 @@ bool lowest_bit(Lift &lift, assay_uop_code op, bool with_negated) {
   unsigned width = lift.bytes(0);
   Reg a = lift.read_register(1);
   Reg other = with_negated ? lift.make(ASSAY_UOP_neg, width, value(a))
-                           : lift.make(ASSAY_UOP_sub, width, value(a), Value::of(1));
+                           : lift.make(ASSAY_UOP_sub, width, value(a), Operand::of(1));
   Reg result = lift.make(op, width, value(a), value(other));
   Reg carry = lift.make(with_negated ? ASSAY_UOP_not_zero : ASSAY_UOP_is_zero, width, value(a));
   flags_of_field(lift, width, result, carry);
@@ -178,7 +179,7 @@ bool lowest_bit(Lift &lift, assay_uop_code op, bool with_negated) {
 
 bool without_flags(Lift &lift, assay_uop_code op) {
   Reg a = lift.read_register(1);
-  Value b = lift.read(2);
+  Operand b = lift.read(2);
   Reg result = lift.destination(0);
   lift.emit(op, lift.bytes(0), result, value(a), b);
   lift.finish(0, result);
@@ -191,7 +192,7 @@ bool low_bits(Lift &lift) {
   Reg result = lift.make(ASSAY_UOP_low_bits, width, value(a), value(n));
   // CF if the count is not below the width.
   Reg count = lift.make(ASSAY_UOP_copy, 1, value(n));
-  Reg most = lift.in_register(Value::of(8 * width - 1));
+  Reg most = lift.in_register(Operand::of(8 * width - 1));
   Reg compared = lift.make(ASSAY_UOP_flags_sub, 8, value(most), value(count));
   flags_of_field(lift, width, result, compared);
   lift.finish(0, result);
@@ -201,20 +202,20 @@ bool low_bits(Lift &lift) {
 bool rotate_through_carry(Lift &lift, bool left) {
   // By one only: the counted forms are rare, and stay opaque.
   unsigned width = lift.bytes(0), top = 8 * width - 1;
-  Value count = count_of(lift, 1);
+  Operand count = count_of(lift, 1);
   if (!count.is_constant() || (count.constant & count_mask(width)) != 1)
     return false;
   Reg a = lift.read_register(0);
-  Reg old = lift.make(ASSAY_UOP_and, 8, value(kFlagsRegister), Value::of(1));
+  Reg old = lift.make(ASSAY_UOP_and, 8, value(kFlagsRegister), Operand::of(1));
   Reg cut = lift.make(ASSAY_UOP_copy, width, value(a));
-  Reg shifted = lift.make(left ? ASSAY_UOP_shl : ASSAY_UOP_shr, width, value(cut), Value::of(1));
-  Reg entering = left ? old : lift.make(ASSAY_UOP_shl, 8, value(old), Value::of(top));
+  Reg shifted = lift.make(left ? ASSAY_UOP_shl : ASSAY_UOP_shr, width, value(cut), Operand::of(1));
+  Reg entering = left ? old : lift.make(ASSAY_UOP_shl, 8, value(old), Operand::of(top));
   Reg result = lift.make(ASSAY_UOP_or, width, value(shifted), value(entering));
-  Reg out = left ? lift.make(ASSAY_UOP_shr, 8, value(cut), Value::of(top))
-                 : lift.make(ASSAY_UOP_and, 8, value(cut), Value::of(1));
+  Reg out = left ? lift.make(ASSAY_UOP_shr, 8, value(cut), Operand::of(top))
+                 : lift.make(ASSAY_UOP_and, 8, value(cut), Operand::of(1));
   Reg changed = lift.make(ASSAY_UOP_xor, width, value(cut), value(result));
-  Reg sign = lift.make(ASSAY_UOP_shr, width, value(changed), Value::of(top));
-  Reg overflow = lift.make(ASSAY_UOP_shl, 8, value(sign), Value::of(11));
+  Reg sign = lift.make(ASSAY_UOP_shr, width, value(changed), Operand::of(top));
+  Reg overflow = lift.make(ASSAY_UOP_shl, 8, value(sign), Operand::of(11));
   Reg both = lift.make(ASSAY_UOP_or, 8, value(out), value(overflow));
   lift.emit(ASSAY_UOP_flags_put_overflow, 8, kFlagsRegister, value(kFlagsRegister), value(both));
   lift.finish(0, result);

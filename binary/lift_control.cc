@@ -1,6 +1,6 @@
 // Jumps, calls, string instructions and what sets single flags.
 //
-// A repeated string instruction is one turn of its loop, which ends with a branch to itself: that is
+// A repeated string instruction is one iteration of its loop, which ends with a branch to itself: that is
 // how the processor shows it when it is interrupted or single-stepped, and it makes the instruction
 // an ordinary loop of one instruction for what reads micro-ops.
 
@@ -50,7 +50,7 @@ bool call(Lift &lift) {
   lift.store(back, 8, {.base = kRsp, .offset = -8});
   if (to.base == kRsp) // call rsp: where it points before the push
     to.base = lift.make(ASSAY_UOP_copy, 8, value(kRsp));
-  lift.emit(ASSAY_UOP_sub, 8, kRsp, value(kRsp), Value::of(8));
+  lift.emit(ASSAY_UOP_sub, 8, kRsp, value(kRsp), Operand::of(8));
   lift.jump(to);
   return true;
 }
@@ -61,14 +61,14 @@ bool ret(Lift &lift) {
   lift.access(8, false);
   lift.load(to, 8, {.base = kRsp});
   int64_t popped = 8 + (lift.operand_count ? static_cast<int64_t>(lift.constant(0)) : 0);
-  lift.emit(ASSAY_UOP_add, 8, kRsp, value(kRsp), Value::of(popped));
+  lift.emit(ASSAY_UOP_add, 8, kRsp, value(kRsp), Operand::of(popped));
   lift.jump({.base = to});
   return true;
 }
 
 enum class Repeat { once, counted, while_equal, while_not_equal };
 
-// One turn of a string instruction of elements of `width` bytes.
+// One iteration of a string instruction of elements of `width` bytes.
 bool string(Lift &lift, unsigned width, bool loads, bool stores, bool compares) {
   if (lift.decoded.address_width != 64)
     return false;
@@ -118,13 +118,13 @@ bool string(Lift &lift, unsigned width, bool loads, bool stores, bool compares) 
   if (stores || compares)
     lift.emit(ASSAY_UOP_add, 8, rdi, value(rdi), value(step));
   if (repeat != Repeat::once) {
-    lift.emit(ASSAY_UOP_sub, 8, rcx, value(rcx), Value::of(1));
+    lift.emit(ASSAY_UOP_sub, 8, rcx, value(rcx), Operand::of(1));
     Reg more = lift.make(ASSAY_UOP_not_zero, 8, value(rcx));
     if (compares) {
       Reg holds = lift.make(repeat == Repeat::while_equal ? ASSAY_UOP_if_e : ASSAY_UOP_if_ne, 8,
                             value(compared));
       lift.emit(ASSAY_UOP_and, 8, more, value(more), value(holds));
-      // The flags are written by the last turn alone.
+      // The flags are written by the last iteration alone.
       lift.emit3(ASSAY_UOP_select, 8, kFlagsRegister, kFlagsRegister, compared, more);
     }
     lift.branch(more, lift.instruction.address);
@@ -134,7 +134,7 @@ bool string(Lift &lift, unsigned width, bool loads, bool stores, bool compares) 
 
 // Sets, clears or inverts bits of a register of flags.
 bool flag(Lift &lift, assay_uop_code op, Reg reg, int64_t bits) {
-  lift.emit(op, 8, reg, value(reg), Value::of(bits));
+  lift.emit(op, 8, reg, value(reg), Operand::of(bits));
   return true;
 }
 
@@ -143,10 +143,10 @@ constexpr int64_t kStatus = 0x8d5; // the flags in ASSAY_REG_FLAGS
 bool push_flags(Lift &lift) {
   // All but the resume and virtual-8086 flags.
   Reg all = lift.make(ASSAY_UOP_or, 8, value(kFlagsRegister), value(ASSAY_REG_CONTROL));
-  lift.emit(ASSAY_UOP_and, 8, all, value(all), Value::of(0xfcffff));
+  lift.emit(ASSAY_UOP_and, 8, all, value(all), Operand::of(0xfcffff));
   lift.access(8, true);
   lift.store(all, 8, {.base = kRsp, .offset = -8});
-  lift.emit(ASSAY_UOP_sub, 8, kRsp, value(kRsp), Value::of(8));
+  lift.emit(ASSAY_UOP_sub, 8, kRsp, value(kRsp), Operand::of(8));
   return true;
 }
 
@@ -156,10 +156,10 @@ bool pop_flags(Lift &lift) {
   Reg all = lift.temporary();
   lift.access(8, false);
   lift.load(all, 8, {.base = kRsp});
-  lift.emit(ASSAY_UOP_add, 8, kRsp, value(kRsp), Value::of(8));
-  lift.emit(ASSAY_UOP_and, 8, kFlagsRegister, value(all), Value::of(kStatus));
-  Reg kept = lift.make(ASSAY_UOP_and, 8, value(ASSAY_REG_CONTROL), Value::of(~kChangeable));
-  Reg changed = lift.make(ASSAY_UOP_and, 8, value(all), Value::of(kChangeable));
+  lift.emit(ASSAY_UOP_add, 8, kRsp, value(kRsp), Operand::of(8));
+  lift.emit(ASSAY_UOP_and, 8, kFlagsRegister, value(all), Operand::of(kStatus));
+  Reg kept = lift.make(ASSAY_UOP_and, 8, value(ASSAY_REG_CONTROL), Operand::of(~kChangeable));
+  Reg changed = lift.make(ASSAY_UOP_and, 8, value(all), Operand::of(kChangeable));
   lift.emit(ASSAY_UOP_or, 8, ASSAY_REG_CONTROL, value(kept), value(changed));
   return true;
 }
@@ -207,7 +207,7 @@ bool lift_control(Lift &lift) {
   case ZYDIS_MNEMONIC_LOOP:
     if (lift.decoded.address_width != 64)
       return false;
-    lift.emit(ASSAY_UOP_sub, 8, ASSAY_REG_RCX, value(ASSAY_REG_RCX), Value::of(1));
+    lift.emit(ASSAY_UOP_sub, 8, ASSAY_REG_RCX, value(ASSAY_REG_RCX), Operand::of(1));
     branch_to_operand(lift, lift.make(ASSAY_UOP_not_zero, 8, value(ASSAY_REG_RCX)));
     return true;
   case ZYDIS_MNEMONIC_CALL: return call(lift);
@@ -238,28 +238,28 @@ bool lift_control(Lift &lift) {
   case ZYDIS_MNEMONIC_CLD: return flag(lift, ASSAY_UOP_and, ASSAY_REG_CONTROL, ~0x400LL);
   case ZYDIS_MNEMONIC_STD: return flag(lift, ASSAY_UOP_or, ASSAY_REG_CONTROL, 0x400);
   case ZYDIS_MNEMONIC_LAHF: {
-    Reg low = lift.make(ASSAY_UOP_and, 8, value(kFlagsRegister), Value::of(0xd5));
-    lift.emit(ASSAY_UOP_or, 8, low, value(low), Value::of(2));
+    Reg low = lift.make(ASSAY_UOP_and, 8, value(kFlagsRegister), Operand::of(0xd5));
+    lift.emit(ASSAY_UOP_or, 8, low, value(low), Operand::of(2));
     lift.emit(ASSAY_UOP_put8h, 8, ASSAY_REG_RAX, value(ASSAY_REG_RAX), value(low));
     return true;
   }
   case ZYDIS_MNEMONIC_SAHF: {
-    Reg high = lift.make(ASSAY_UOP_shr, 8, value(ASSAY_REG_RAX), Value::of(8));
-    lift.emit(ASSAY_UOP_and, 8, high, value(high), Value::of(0xd5));
-    Reg kept = lift.make(ASSAY_UOP_and, 8, value(kFlagsRegister), Value::of(0x800));
+    Reg high = lift.make(ASSAY_UOP_shr, 8, value(ASSAY_REG_RAX), Operand::of(8));
+    lift.emit(ASSAY_UOP_and, 8, high, value(high), Operand::of(0xd5));
+    Reg kept = lift.make(ASSAY_UOP_and, 8, value(kFlagsRegister), Operand::of(0x800));
     lift.emit(ASSAY_UOP_or, 8, kFlagsRegister, value(kept), value(high));
     return true;
   }
   case ZYDIS_MNEMONIC_PUSHFQ: return push_flags(lift);
   case ZYDIS_MNEMONIC_POPFQ: return pop_flags(lift);
   case ZYDIS_MNEMONIC_XTEST: // outside a transaction
-    lift.emit(ASSAY_UOP_copy, 8, kFlagsRegister, Value::of(0x40));
+    lift.emit(ASSAY_UOP_copy, 8, kFlagsRegister, Operand::of(0x40));
     return true;
   case ZYDIS_MNEMONIC_UD0:
   case ZYDIS_MNEMONIC_UD1:
   case ZYDIS_MNEMONIC_UD2:
   case ZYDIS_MNEMONIC_HLT:
-  case ZYDIS_MNEMONIC_INT3: lift.instruction.flow = Flow::stop; return false;
+  case ZYDIS_MNEMONIC_INT3: lift.instruction.flow = Flow::stop; return true; // no value is left
   default: return false;
   }
 }

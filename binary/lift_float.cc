@@ -259,7 +259,7 @@ template <class Make> bool narrow(Lift &lift, Make make) {
   to.put_all({results, written});
   if (written < 2) { // the upper half of xmm becomes 0 in any form
     Reg base = register_of(lift.operand(0).reg.value);
-    lift.emit(ASSAY_UOP_copy, 8, static_cast<Reg>(base + 1), Value::of(0));
+    lift.emit(ASSAY_UOP_copy, 8, static_cast<Reg>(base + 1), Operand::of(0));
     written = 2;
   }
   to.finish(written);
@@ -273,7 +273,7 @@ bool convert_words(Lift &lift, assay_uop_code op) {
   LanesRead from(lift, 1);
   return lane_by_lane(lift, 4, [&](Reg place, unsigned lane) {
     Reg low = lift.make3(op, 4, from[lane], ASSAY_REG_ZERO, ASSAY_REG_ZERO, 4);
-    Reg high = lift.make(ASSAY_UOP_shr, 8, value(from[lane]), Value::of(32));
+    Reg high = lift.make(ASSAY_UOP_shr, 8, value(from[lane]), Operand::of(32));
     lift.emit3(op, 4, high, high, ASSAY_REG_ZERO, ASSAY_REG_ZERO, 4);
     lift.emit3(ASSAY_UOP_lane_put, 4, place, low, high, ASSAY_REG_ZERO, 1);
   });

@@ -13,7 +13,7 @@ constexpr Reg kFlagsRegister = ASSAY_REG_FLAGS;
 bool arithmetic(Lift &lift, assay_uop_code op, assay_uop_code flags, bool keeps_result = true) {
   unsigned width = lift.bytes(0);
   Reg a = lift.read_register(0);
-  Value b = lift.read(1);
+  Operand b = lift.read(1);
   lift.emit(flags, width, kFlagsRegister, value(a), b);
   if (keeps_result) {
     Reg result = lift.destination(0);
@@ -26,7 +26,7 @@ bool arithmetic(Lift &lift, assay_uop_code op, assay_uop_code flags, bool keeps_
 bool logic(Lift &lift, assay_uop_code op) {
   unsigned width = lift.bytes(0);
   Reg a = lift.read_register(0);
-  Value b = lift.read(1);
+  Operand b = lift.read(1);
   Reg result = lift.destination(0);
   lift.emit(op, width, result, value(a), b);
   lift.finish(0, result);
@@ -48,12 +48,12 @@ bool with_carry(Lift &lift, assay_uop_code op, assay_uop_code flags) {
 bool with_one_flag(Lift &lift, unsigned flag_bit) {
   unsigned width = lift.bytes(0);
   Reg a = lift.read_register(0), b = lift.read_register(1);
-  Reg carry = lift.make(ASSAY_UOP_shr, 8, value(kFlagsRegister), Value::of(flag_bit));
+  Reg carry = lift.make(ASSAY_UOP_shr, 8, value(kFlagsRegister), Operand::of(flag_bit));
   Reg result = lift.make3(ASSAY_UOP_add_carry, width, a, b, carry);
   Reg flags = lift.make3(ASSAY_UOP_flags_add_carry, width, a, b, carry);
-  Reg bit = lift.make(ASSAY_UOP_and, 8, value(flags), Value::of(1));
-  bit = lift.make(ASSAY_UOP_shl, 8, value(bit), Value::of(flag_bit));
-  Reg rest = lift.make(ASSAY_UOP_and, 8, value(kFlagsRegister), Value::of(~(1LL << flag_bit)));
+  Reg bit = lift.make(ASSAY_UOP_and, 8, value(flags), Operand::of(1));
+  bit = lift.make(ASSAY_UOP_shl, 8, value(bit), Operand::of(flag_bit));
+  Reg rest = lift.make(ASSAY_UOP_and, 8, value(kFlagsRegister), Operand::of(~(1LL << flag_bit)));
   lift.emit(ASSAY_UOP_or, 8, kFlagsRegister, value(rest), value(bit));
   lift.finish(0, result);
   return true;
@@ -64,7 +64,7 @@ bool step(Lift &lift, assay_uop_code op, assay_uop_code flags) {
   Reg a = lift.read_register(0);
   lift.emit(flags, width, kFlagsRegister, value(a), value(kFlagsRegister));
   Reg result = lift.destination(0);
-  lift.emit(op, width, result, value(a), Value::of(1));
+  lift.emit(op, width, result, value(a), Operand::of(1));
   lift.finish(0, result);
   return true;
 }
@@ -114,7 +114,7 @@ bool multiply(Lift &lift) {
     return multiply_wide(lift, true);
   unsigned width = lift.bytes(0), first = lift.operand_count == 3 ? 1 : 0;
   Reg a = lift.read_register(first);
-  Value b = lift.read(first + 1);
+  Operand b = lift.read(first + 1);
   Reg low = lift.make(ASSAY_UOP_mul, width, value(a), b);
   Reg high = lift.make(ASSAY_UOP_mul_high_signed, width, value(a), b);
   lift.emit(ASSAY_UOP_mul_carry_signed, width, kFlagsRegister, value(low), value(high));
@@ -126,7 +126,7 @@ bool divide(Lift &lift, assay_uop_code quotient, assay_uop_code remainder) {
   unsigned width = lift.bytes(0);
   Reg divisor = lift.read_register(0), low = ASSAY_REG_RAX, high = ASSAY_REG_RDX;
   if (width == 1)
-    high = lift.make(ASSAY_UOP_shr, 2, value(low), Value::of(8));
+    high = lift.make(ASSAY_UOP_shr, 2, value(low), Operand::of(8));
   Reg q = lift.make3(quotient, width, low, high, divisor);
   Reg r = lift.make3(remainder, width, low, high, divisor);
   put_wide(lift, width, q, r);
@@ -173,7 +173,7 @@ bool sign_to_rdx(Lift &lift, unsigned width) {
   Reg result = width == 2 ? lift.temporary() : rdx;
   Reg sign = lift.make3(ASSAY_UOP_sign_extend, 8, ASSAY_REG_RAX, ASSAY_REG_ZERO, ASSAY_REG_ZERO,
                         static_cast<int32_t>(64 - 8 * width));
-  lift.emit(ASSAY_UOP_sar, 8, sign, value(sign), Value::of(63));
+  lift.emit(ASSAY_UOP_sar, 8, sign, value(sign), Operand::of(63));
   lift.emit(ASSAY_UOP_copy, width, result, value(sign));
   if (width == 2)
     lift.emit(ASSAY_UOP_put16, 8, rdx, value(rdx), value(result));
@@ -252,8 +252,8 @@ bool compare_exchange_wide(Lift &lift) {
   lift.store(put_high, 8, high);
   lift.emit3(ASSAY_UOP_select, 8, ASSAY_REG_RAX, ASSAY_REG_RAX, old_low, equal);
   lift.emit3(ASSAY_UOP_select, 8, ASSAY_REG_RDX, ASSAY_REG_RDX, old_high, equal);
-  Reg zero = lift.make(ASSAY_UOP_shl, 8, value(equal), Value::of(6));
-  Reg rest = lift.make(ASSAY_UOP_and, 8, value(kFlagsRegister), Value::of(~0x40LL));
+  Reg zero = lift.make(ASSAY_UOP_shl, 8, value(equal), Operand::of(6));
+  Reg rest = lift.make(ASSAY_UOP_and, 8, value(kFlagsRegister), Operand::of(~0x40LL));
   lift.emit(ASSAY_UOP_or, 8, kFlagsRegister, value(rest), value(zero));
   return true;
 }
@@ -267,7 +267,7 @@ bool push(Lift &lift) {
   Address top{.base = ASSAY_REG_RSP, .offset = -static_cast<int32_t>(width)};
   lift.access(width, true);
   lift.store(from, width, top);
-  lift.emit(ASSAY_UOP_sub, 8, ASSAY_REG_RSP, value(ASSAY_REG_RSP), Value::of(width));
+  lift.emit(ASSAY_UOP_sub, 8, ASSAY_REG_RSP, value(ASSAY_REG_RSP), Operand::of(width));
   return true;
 }
 
@@ -281,7 +281,7 @@ bool pop(Lift &lift) {
   Reg taken = whole ? register_of(lift.operand(0).reg.value) : lift.temporary();
   lift.access(width, false);
   lift.load(taken, width, {.base = ASSAY_REG_RSP});
-  lift.emit(ASSAY_UOP_add, 8, ASSAY_REG_RSP, value(ASSAY_REG_RSP), Value::of(width));
+  lift.emit(ASSAY_UOP_add, 8, ASSAY_REG_RSP, value(ASSAY_REG_RSP), Operand::of(width));
   if (!whole)
     lift.finish(0, taken);
   return true;
@@ -293,7 +293,7 @@ bool leave(Lift &lift) {
   lift.access(8, false);
   Reg taken = lift.temporary();
   lift.load(taken, 8, {.base = ASSAY_REG_RBP});
-  lift.emit(ASSAY_UOP_add, 8, ASSAY_REG_RSP, value(ASSAY_REG_RBP), Value::of(8));
+  lift.emit(ASSAY_UOP_add, 8, ASSAY_REG_RSP, value(ASSAY_REG_RBP), Operand::of(8));
   lift.emit(ASSAY_UOP_copy, 8, ASSAY_REG_RBP, value(taken));
   return true;
 }
@@ -377,7 +377,7 @@ bool lift_integer(Lift &lift) {
   case ZYDIS_MNEMONIC_XOR:
     if (lift.is_register(0) && lift.is_register(1) &&
         lift.operand(0).reg.value == lift.operand(1).reg.value && lift.bytes(0) >= 4) {
-      lift.write(0, Value::of(0)); // depends on nothing
+      lift.write(0, Operand::of(0)); // depends on nothing
       lift.emit(ASSAY_UOP_flags_and, 8, kFlagsRegister, {}, {});
       return true;
     }

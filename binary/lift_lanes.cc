@@ -63,8 +63,8 @@ void LanesWritten::store_masked(unsigned lane, Reg result) {
   for (unsigned i = 0; i < 8 / element_; i++) {
     unsigned mark = lift_.mark_temporaries();
     unsigned number = lane * 8 / element_ + i;
-    Reg bit = lift_.make(ASSAY_UOP_shr, 8, value(lift_.mask), Value::of(number));
-    lift_.emit(ASSAY_UOP_and, 8, bit, value(bit), Value::of(1));
+    Reg bit = lift_.make(ASSAY_UOP_shr, 8, value(lift_.mask), Operand::of(number));
+    lift_.emit(ASSAY_UOP_and, 8, bit, value(bit), Operand::of(1));
     Reg element = lift_.make3(ASSAY_UOP_lane_get, element_, result, ASSAY_REG_ZERO, ASSAY_REG_ZERO,
                               static_cast<int32_t>(i));
     lift_.emit3(ASSAY_UOP_store_if, element_, element, address_.base, bit, ASSAY_REG_ZERO,

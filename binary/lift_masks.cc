@@ -38,14 +38,14 @@ std::optional<MaskOp> logic_op(ZydisMnemonic mnemonic) {
 
 bool combine(Lift &lift, MaskOp op) {
   Reg a = register_of(lift.operand(1).reg.value), to = register_of(lift.operand(0).reg.value);
-  Value b;
+  Operand b;
   if (lift.is_constant(2)) { // shifts
     uint64_t count = lift.constant(2) & 0xff;
     if (count >= uint64_t{8} * op.bytes) {
-      lift.emit(ASSAY_UOP_copy, 8, to, Value::of(0));
+      lift.emit(ASSAY_UOP_copy, 8, to, Operand::of(0));
       return true;
     }
-    b = Value::of(static_cast<int64_t>(count));
+    b = Operand::of(static_cast<int64_t>(count));
   } else {
     b = value(register_of(lift.operand(2).reg.value));
   }
@@ -77,7 +77,7 @@ bool test(Lift &lift, unsigned bytes, bool with_or) {
 bool unpack(Lift &lift, unsigned bytes) {
   Reg high = register_of(lift.operand(1).reg.value), low = register_of(lift.operand(2).reg.value);
   Reg cut = lift.make(ASSAY_UOP_copy, bytes, value(low));
-  Reg shifted = lift.make(ASSAY_UOP_shl, 2 * bytes, value(high), Value::of(8 * bytes));
+  Reg shifted = lift.make(ASSAY_UOP_shl, 2 * bytes, value(high), Operand::of(8 * bytes));
   lift.emit(ASSAY_UOP_or, 2 * bytes, register_of(lift.operand(0).reg.value), value(cut),
             value(shifted));
   return true;
@@ -95,7 +95,7 @@ template <class Make> bool into_mask(Lift &lift, unsigned lanes, unsigned elemen
     lift.emit(ASSAY_UOP_lane_signs, element, bits, value(compared));
     if (lane == 0)
       continue;
-    lift.emit(ASSAY_UOP_shl, 8, bits, value(bits), Value::of(8 / element * lane));
+    lift.emit(ASSAY_UOP_shl, 8, bits, value(bits), Operand::of(8 / element * lane));
     lift.emit(ASSAY_UOP_or, 8, all, value(all), value(bits));
     lift.release_temporaries(mark);
   }
@@ -123,7 +123,7 @@ bool compare(Lift &lift, unsigned element, bool is_signed, unsigned predicate) {
                          : lift.make(ASSAY_UOP_lane_below, element, value(y), value(x));
       result = lift.make(ASSAY_UOP_not, 8, value(result));
       break;
-    default: result = lift.make(ASSAY_UOP_copy, 8, Value::of(0));
+    default: result = lift.make(ASSAY_UOP_copy, 8, Operand::of(0));
     }
     return predicate & 4 ? lift.make(ASSAY_UOP_not, 8, value(result)) : result;
   });

@@ -34,7 +34,7 @@ bool move_low(Lift &lift) {
   LanesWritten to(lift, 8);
   Reg low = register_of(lift.operand(0).reg.value);
   lift.emit(ASSAY_UOP_copy, width, low, value(from[0]));
-  lift.emit(ASSAY_UOP_copy, 8, static_cast<Reg>(low + 1), Value::of(0));
+  lift.emit(ASSAY_UOP_copy, 8, static_cast<Reg>(low + 1), Operand::of(0));
   to.finish(2);
   return true;
 }
@@ -54,7 +54,7 @@ bool move_scalar(Lift &lift, unsigned width) {
   LanesRead from(lift, last, width);
   if (lift.is_memory(last)) {
     lift.emit(ASSAY_UOP_copy, width, low, value(from[0]));
-    lift.emit(ASSAY_UOP_copy, 8, second, Value::of(0));
+    lift.emit(ASSAY_UOP_copy, 8, second, Operand::of(0));
   } else {
     LanesRead rest(lift, lift.operand_count == 3 ? 1 : 0);
     Reg result = from[0];
@@ -194,13 +194,13 @@ bool masked_move(Lift &lift, unsigned element) {
   Reg results[kMostLanes] = {};
   for (unsigned lane = 0; lane < lanes; lane++) {
     if (!stores)
-      results[lane] = lift.make(ASSAY_UOP_copy, 8, Value::of(0));
+      results[lane] = lift.make(ASSAY_UOP_copy, 8, Operand::of(0));
     for (unsigned i = 0; i < 8 / element; i++) {
       unsigned mark = lift.mark_temporaries();
       auto number = static_cast<int32_t>(i), offset = static_cast<int32_t>(8 * lane + i * element);
       Reg wanted =
-          lift.make(ASSAY_UOP_shr, 8, value(control[lane]), Value::of(8 * element * (i + 1) - 1));
-      lift.emit(ASSAY_UOP_and, 8, wanted, value(wanted), Value::of(1));
+          lift.make(ASSAY_UOP_shr, 8, value(control[lane]), Operand::of(8 * element * (i + 1) - 1));
+      lift.emit(ASSAY_UOP_and, 8, wanted, value(wanted), Operand::of(1));
       Reg moved = lift.temporary();
       if (stores) {
         Reg from = static_cast<Reg>(register_of(lift.operand(2).reg.value) + lane);
@@ -314,11 +314,12 @@ bool load_masked(Lift &lift, unsigned element) {
   LanesWritten to(lift, element);
   for (unsigned lane = 0; lane < lanes; lane++) {
     unsigned mark = lift.mark_temporaries();
-    Reg result = lift.make(ASSAY_UOP_copy, 8, Value::of(0));
+    Reg result = lift.make(ASSAY_UOP_copy, 8, Operand::of(0));
     for (unsigned i = 0; i < 8 / element; i++) {
       unsigned inner = lift.mark_temporaries();
-      Reg wanted = lift.make(ASSAY_UOP_shr, 8, value(lift.mask), Value::of(lane * 8 / element + i));
-      lift.emit(ASSAY_UOP_and, 8, wanted, value(wanted), Value::of(1));
+      Reg wanted =
+          lift.make(ASSAY_UOP_shr, 8, value(lift.mask), Operand::of(lane * 8 / element + i));
+      lift.emit(ASSAY_UOP_and, 8, wanted, value(wanted), Operand::of(1));
       Reg loaded = lift.temporary();
       lift.emit3(ASSAY_UOP_load_if, element, loaded, base, wanted, ASSAY_REG_ZERO,
                  static_cast<int32_t>(8 * lane + i * element));

@@ -184,7 +184,7 @@ bool blend_constant(Lift &lift, unsigned element) {
       return a[lane];
     if (bits == ~0ULL)
       return b[lane];
-    Reg chosen = lift.in_register(Value::of(static_cast<int64_t>(bits)));
+    Reg chosen = lift.in_register(Operand::of(static_cast<int64_t>(bits)));
     return lift.make3(ASSAY_UOP_lane_merge, 8, a[lane], b[lane], chosen);
   });
 }

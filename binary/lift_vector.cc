@@ -133,7 +133,7 @@ bool is_zeroing_idiom(const Lift &lift, LaneOp op) {
 bool combine(Lift &lift, LaneOp op) {
   if (is_zeroing_idiom(lift, op)) // depends on nothing
     return lane_by_lane(lift, op.element, [&](Reg place, unsigned) {
-      lift.emit(ASSAY_UOP_copy, 8, place, Value::of(0));
+      lift.emit(ASSAY_UOP_copy, 8, place, Operand::of(0));
     });
   unsigned first = first_source(lift, 2);
   LanesRead a(lift, first), b(lift, first + 1);
@@ -154,9 +154,9 @@ bool unary(Lift &lift, assay_uop_code op, unsigned element) {
 bool shift(Lift &lift, assay_uop_code op, unsigned element) {
   unsigned first = first_source(lift, 2);
   LanesRead from(lift, first);
-  Value count;
+  Operand count;
   if (lift.is_constant(first + 1)) {
-    count = Value::of(static_cast<int64_t>(lift.constant(first + 1) & 0xff));
+    count = Operand::of(static_cast<int64_t>(lift.constant(first + 1) & 0xff));
   } else {
     LanesRead counts(lift, first + 1);
     count = value(lift.make(ASSAY_UOP_copy, 8, value(counts[0]))); // may be overwritten
@@ -171,7 +171,7 @@ bool rotate(Lift &lift, unsigned element, bool left) {
   auto count = static_cast<int64_t>(lift.constant(2)) % (8 * element);
   return lane_by_lane(lift, element, [&](Reg place, unsigned lane) {
     lift.emit(ASSAY_UOP_lane_rol, element, place, value(from[lane]),
-              Value::of(left ? count : 8 * element - count));
+              Operand::of(left ? count : 8 * element - count));
   });
 }
 
@@ -200,21 +200,21 @@ bool permute_words(Lift &lift) {
   unsigned lanes = to.count();
   Reg results[kMostLanes];
   for (unsigned lane = 0; lane < lanes; lane++) {
-    Reg result = lift.make(ASSAY_UOP_copy, 8, Value::of(0));
+    Reg result = lift.make(ASSAY_UOP_copy, 8, Operand::of(0));
     unsigned mark = lift.mark_temporaries();
     for (unsigned half = 0; half < 2; half++) {
-      Reg number = lift.make(ASSAY_UOP_shr, 8, value(which[lane]), Value::of(32 * half));
-      Reg within = lift.make(ASSAY_UOP_and, 8, value(number), Value::of(1));
-      lift.emit(ASSAY_UOP_shr, 8, number, value(number), Value::of(1));
-      lift.emit(ASSAY_UOP_and, 8, number, value(number), Value::of(lanes - 1));
+      Reg number = lift.make(ASSAY_UOP_shr, 8, value(which[lane]), Operand::of(32 * half));
+      Reg within = lift.make(ASSAY_UOP_and, 8, value(number), Operand::of(1));
+      lift.emit(ASSAY_UOP_shr, 8, number, value(number), Operand::of(1));
+      lift.emit(ASSAY_UOP_and, 8, number, value(number), Operand::of(lanes - 1));
       Reg taken = lift.make(ASSAY_UOP_copy, 8, value(from[0]));
       for (unsigned i = 1; i < lanes; i++) {
         unsigned inner = lift.mark_temporaries();
-        Reg differs = lift.make(ASSAY_UOP_xor, 8, value(number), Value::of(i));
+        Reg differs = lift.make(ASSAY_UOP_xor, 8, value(number), Operand::of(i));
         lift.emit3(ASSAY_UOP_select, 8, taken, taken, from[i], differs);
         lift.release_temporaries(inner);
       }
-      lift.emit(ASSAY_UOP_shl, 8, within, value(within), Value::of(5));
+      lift.emit(ASSAY_UOP_shl, 8, within, value(within), Operand::of(5));
       lift.emit(ASSAY_UOP_shr, 8, taken, value(taken), value(within));
       lift.emit3(ASSAY_UOP_lane_put, 4, result, result, taken, ASSAY_REG_ZERO,
                  static_cast<int32_t>(half));
@@ -254,7 +254,7 @@ bool signs(Lift &lift, unsigned element) {
   Reg all = lift.make(ASSAY_UOP_lane_signs, element, value(from[0]));
   for (unsigned lane = 1; lane < lanes; lane++) {
     Reg more = lift.make(ASSAY_UOP_lane_signs, element, value(from[lane]));
-    lift.emit(ASSAY_UOP_shl, 8, more, value(more), Value::of(8 / element * lane));
+    lift.emit(ASSAY_UOP_shl, 8, more, value(more), Operand::of(8 / element * lane));
     lift.emit(ASSAY_UOP_or, 8, all, value(all), value(more));
   }
   lift.emit(ASSAY_UOP_copy, 8, register_of(lift.operand(0).reg.value), value(all));
@@ -286,7 +286,7 @@ bool ternary(Lift &lift, unsigned element) {
     if (lift.mask)
       return false;
     return lane_by_lane(lift, element, [&](Reg place, unsigned) {
-      lift.emit(ASSAY_UOP_copy, 8, place, Value::of(table ? -1 : 0));
+      lift.emit(ASSAY_UOP_copy, 8, place, Operand::of(table ? -1 : 0));
     });
   }
   LanesRead a(lift, 0), b(lift, 1), c(lift, 2);

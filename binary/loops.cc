@@ -1,13 +1,11 @@
-// A loop is a strongly connected component: its head is where it is entered, and the loops inside are
-// the components of what is left without the head.
+// A loop is a strongly connected component: its header is the node of it to which a depth-first walk
+// comes first, and the loops inside are the components of what is left without the header.
 //
-// A component with more than one entry is irreducible. The head is the entry with the most edges from
-// within; all other nodes are copied, and edges that come from outside to them go to the copies. In
-// the component itself the head is the only entry then, and the copies, which no longer contain it,
-// are smaller: the same is done inside both until nothing is left. Source: Janssen, Corporaal: Making
-// Graphs Reducible with Controlled Node Splitting, for how few copies a good choice of the head needs.
-// Dispatchers of interpreters, where everything jumps to everything, would need millions: there the
-// loop stays irregular.
+// Looking for components in each loop anew is quadratic in deep nests. Instead nodes are taken in the
+// opposite order of the walk, so inner headers come first: the body of a header's loop is what reaches
+// its back edges, and is merged into the header at once, by union-find. Edges that are neither of the
+// walk's tree nor back edges could enter a loop beside its header; each waits at the nearest common
+// ancestor of its ends, where it counts as an edge between what they have been merged into by then.
 
 #include "binary/loops.h"
 
@@ -19,277 +17,222 @@
 namespace binary {
 namespace {
 
-// Strongly connected components of the nodes that `in` marks, without edges to `without`. Tarjan's
-// algorithm, without recursion.
-std::vector<std::vector<uint32_t>> components(const Edges &successors,
-                                              const std::vector<uint32_t> &nodes,
-                                              const std::vector<uint32_t> &level_of,
-                                              uint32_t level) {
-  struct Frame {
-    uint32_t node;
-    size_t next;
-  };
-  std::vector<std::vector<uint32_t>> found;
-  std::vector<uint32_t> index(successors.size(), 0), low(successors.size(), 0), stack;
-  std::vector<bool> on_stack(successors.size(), false);
-  uint32_t time = 0;
-  for (uint32_t start : nodes) {
-    if (index[start])
-      continue;
-    std::vector<Frame> frames{{start, 0}};
-    index[start] = low[start] = ++time;
-    stack.push_back(start);
-    on_stack[start] = true;
-    while (!frames.empty()) {
-      Frame &frame = frames.back();
-      if (frame.next < successors[frame.node].size()) {
-        uint32_t to = successors[frame.node][frame.next++];
-        if (level_of[to] != level)
-          continue;
-        if (!index[to]) {
-          index[to] = low[to] = ++time;
-          stack.push_back(to);
-          on_stack[to] = true;
-          frames.push_back({to, 0});
-        } else if (on_stack[to]) {
-          low[frame.node] = std::min(low[frame.node], index[to]);
-        }
-        continue;
-      }
-      uint32_t node = frame.node;
-      frames.pop_back();
-      if (!frames.empty())
-        low[frames.back().node] = std::min(low[frames.back().node], low[node]);
-      if (low[node] != index[node])
-        continue;
-      std::vector<uint32_t> component;
-      uint32_t popped;
-      do {
-        popped = stack.back();
-        stack.pop_back();
-        on_stack[popped] = false;
-        component.push_back(popped);
-      } while (popped != node);
-      found.push_back(std::move(component));
-    }
-  }
-  return found;
-}
+constexpr uint32_t kNone = Loop::kNone;
 
-struct Region {
-  std::vector<uint32_t> nodes;
-  uint32_t level;
-  uint32_t loop; // that it is the inside of
+class Sets {
+public:
+  explicit Sets(size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0u); }
+  uint32_t find(uint32_t at) {
+    while (parent_[at] != at)
+      at = parent_[at] = parent_[parent_[at]];
+    return at;
+  }
+  void merge(uint32_t at, uint32_t into) { parent_[at] = into; }
+
+private:
+  std::vector<uint32_t> parent_;
 };
 
-// The regions of a graph: all of it, and the insides of loops.
-class Regions {
+// Nodes are numbers in preorder of a depth-first walk.
+class Nest {
 public:
-  Regions(Edges &successors, uint32_t root) : successors_(successors), root_(root) {
-    level_of_.assign(successors.size(), kNowhere);
-    Region all{dominators(successors, root).order, next_level_++, Loop::kNone};
-    for (uint32_t node : all.nodes)
-      level_of_[node] = all.level;
-    work_.push_back(std::move(all));
+  Nest(const Edges &successors, uint32_t root)
+      : successors_(successors), place(successors.size(), kNone) {
+    walk(root);
+    auto count = static_cast<uint32_t>(order.size());
+    into_.resize(count);
+    back_.resize(count);
+    across_.resize(count);
+    header_of.assign(count, kNone);
+    has_loop.assign(count, false);
   }
 
-  bool take(Region &region) {
-    if (work_.empty())
-      return false;
-    region = std::move(work_.back());
-    work_.pop_back();
-    return true;
-  }
-  // The loops that are directly in a region.
-  std::vector<std::vector<uint32_t>> components_of(const Region &region) const {
-    auto found = components(successors_, region.nodes, level_of_, region.level);
-    std::erase_if(found, [&](const std::vector<uint32_t> &component) {
-      const auto &to = successors_[component.front()];
-      return component.size() == 1 &&
-             std::find(to.begin(), to.end(), component.front()) == to.end();
-    });
-    return found;
-  }
-  void go_inside(const std::vector<uint32_t> &component, uint32_t head, uint32_t loop) {
-    Region inner{{}, next_level_++, loop};
-    for (uint32_t node : component)
-      if (node != head) {
-        inner.nodes.push_back(node);
-        level_of_[node] = inner.level;
+  void find() {
+    auto count = static_cast<uint32_t>(order.size());
+    sort_edges();
+    Sets merged(count);
+    std::vector<uint32_t> in(count, kNone); // in the body of which header
+    for (uint32_t header = count; header-- > 0;) {
+      for (auto [from, to] : across_[header])
+        into_[merged.find(to)].push_back(merged.find(from));
+      std::vector<uint32_t> body;
+      auto add = [&](uint32_t node) {
+        node = merged.find(node);
+        if (node == header || in[node] == header)
+          return;
+        in[node] = header;
+        body.push_back(node);
+      };
+      has_loop[header] = !back_[header].empty();
+      for (uint32_t from : back_[header])
+        add(from);
+      for (size_t i = 0; i < body.size(); i++)
+        for (uint32_t from : into_[body[i]])
+          add(from);
+      for (uint32_t node : body) {
+        header_of[node] = header;
+        merged.merge(node, header);
       }
-    work_.push_back(std::move(inner));
-  }
-  void leave_out(const std::vector<uint32_t> &component) {
-    for (uint32_t node : component)
-      level_of_[node] = kNowhere;
-  }
-
-  std::vector<uint32_t> entries_of(const std::vector<uint32_t> &component) {
-    mark(component);
-    std::vector<uint32_t> entries;
-    auto add = [&](uint32_t node) {
-      if (std::find(entries.begin(), entries.end(), node) == entries.end())
-        entries.push_back(node);
-    };
-    if (marked_[root_])
-      add(root_);
-    for (uint32_t node = 0; node < successors_.size(); node++)
-      if (!marked_[node] && level_of_[node] != kNowhere)
-        for (uint32_t to : successors_[node])
-          if (marked_[to])
-            add(to);
-    return entries;
-  }
-
-  uint32_t best_head(const std::vector<uint32_t> &component, const std::vector<uint32_t> &entries) {
-    uint32_t best = entries.front();
-    ptrdiff_t most = -1;
-    for (uint32_t entry : entries) {
-      ptrdiff_t edges = entry == root_ ? PTRDIFF_MAX : 0;
-      for (uint32_t node : component)
-        if (entry != root_)
-          edges += std::count(successors_[node].begin(), successors_[node].end(), entry);
-      if (edges > most) {
-        most = edges;
-        best = entry;
-      }
-    }
-    return best;
-  }
-
-  void copy_all_but(uint32_t head, const std::vector<uint32_t> &component, Region &region,
-                    std::vector<uint32_t> &original) {
-    mark(component);
-    marked_[head] = false;
-    auto before = static_cast<uint32_t>(successors_.size());
-    std::vector<uint32_t> copy_of(before, 0);
-    for (uint32_t node : component)
-      if (node != head) {
-        copy_of[node] = static_cast<uint32_t>(successors_.size());
-        successors_.push_back(Edges::value_type(successors_[node]));
-        original.push_back(uint32_t{original[node]});
-        level_of_.push_back(region.level);
-        region.nodes.push_back(copy_of[node]);
-      }
-    for (uint32_t node = 0; node < successors_.size(); node++) {
-      bool inside = node < before && (marked_[node] || node == head);
-      if (inside || level_of_[node] == kNowhere)
-        continue;
-      for (uint32_t &to : successors_[node])
-        if (to < before && marked_[to])
-          to = copy_of[to];
     }
   }
 
 private:
-  static constexpr uint32_t kNowhere = 0; // not reached, or not any more
+  const Edges &successors_;
 
-  void mark(const std::vector<uint32_t> &nodes) {
-    marked_.assign(successors_.size(), false);
-    for (uint32_t node : nodes)
-      marked_[node] = true;
+public:
+  std::vector<uint32_t> order, place; // node by number, number by node
+  std::vector<uint32_t> header_of;    // of the innermost loop that a node is in, but for its own
+  std::vector<bool> has_loop;         // whether it is a header
+
+private:
+  void walk(uint32_t root) {
+    std::vector<std::pair<uint32_t, size_t>> stack{{root, 0}};
+    auto arrive = [&](uint32_t node, uint32_t parent) {
+      place[node] = static_cast<uint32_t>(order.size());
+      order.push_back(node);
+      parent_.push_back(parent);
+      last_.push_back(0);
+    };
+    arrive(root, kNone);
+    while (!stack.empty()) {
+      auto &[node, next] = stack.back();
+      if (next == successors_[node].size()) {
+        last_[place[node]] = static_cast<uint32_t>(order.size() - 1);
+        stack.pop_back();
+        continue;
+      }
+      uint32_t to = successors_[node][next++];
+      if (place[to] == kNone) {
+        arrive(to, place[node]);
+        stack.push_back({to, 0});
+      }
+    }
   }
 
-  Edges &successors_;
-  uint32_t root_;
-  std::vector<uint32_t> level_of_; // of the innermost region that a node is in
-  std::vector<bool> marked_;
-  std::vector<Region> work_;
-  uint32_t next_level_ = 1;
+  // Back edges, edges of the tree, and the others by the nearest common ancestor of their ends: that is
+  // the first node above the source that comes before the target in the walk.
+  void sort_edges() {
+    auto count = static_cast<uint32_t>(order.size());
+    std::vector<std::vector<uint32_t>> crossing(count); // by target
+    for (uint32_t from = 0; from < count; from++)
+      for (uint32_t node : successors_[order[from]]) {
+        uint32_t to = place[node];
+        if (to <= from && from <= last_[to])
+          back_[to].push_back(from);
+        else if (parent_[to] == from)
+          into_[to].push_back(from);
+        else if (from < to) // further down
+          across_[from].emplace_back(from, to);
+        else
+          crossing[to].push_back(from);
+      }
+    Sets above(count);
+    for (uint32_t to = count; to-- > 0;) {
+      for (uint32_t from : crossing[to])
+        across_[above.find(from)].emplace_back(from, to);
+      if (to)
+        above.merge(to, parent_[to]);
+    }
+  }
+
+  std::vector<uint32_t> parent_, last_;                            // of the walk's tree
+  Edges into_, back_;                                              // sources by target
+  std::vector<std::vector<std::pair<uint32_t, uint32_t>>> across_; // by the ancestor
 };
 
-bool is_reducible(const Edges &successors, uint32_t root) {
-  Dominators found = dominators(successors, root);
-  for (uint32_t node : found.order)
-    for (uint32_t to : successors[node])
-      if (found.number[to] <= found.number[node] && !found.dominates(to, node))
-        return false;
-  return true;
+void number_nest(Loops &loops) {
+  std::vector<std::vector<uint32_t>> inside(loops.all.size() + 1);
+  for (uint32_t i = 0; i < loops.all.size(); i++) {
+    uint32_t parent = loops.all[i].parent;
+    inside[parent == kNone ? loops.all.size() : parent].push_back(i);
+  }
+  uint32_t time = 0;
+  std::vector<std::pair<uint32_t, size_t>> stack{{static_cast<uint32_t>(loops.all.size()), 0}};
+  while (!stack.empty()) {
+    auto &[loop, next] = stack.back();
+    if (next < inside[loop].size()) {
+      uint32_t inner = inside[loop][next++];
+      loops.all[inner].first = time++;
+      stack.push_back({inner, 0});
+      continue;
+    }
+    if (loop < loops.all.size())
+      loops.all[loop].last = time++;
+    stack.pop_back();
+  }
+}
+
+// What jumps back to headers, and which loops are entered elsewhere.
+void find_entries(const Edges &successors, const std::vector<uint32_t> &nodes, Loops &loops,
+                  const std::vector<uint32_t> &loop_of_header) {
+  Sets reducible(loops.all.size() +
+                 1); // a loop, or the first one around it that is not known to be
+  auto outermost = static_cast<uint32_t>(loops.all.size());
+  for (uint32_t from : nodes)
+    for (uint32_t to : successors[from]) {
+      uint32_t own = loop_of_header[to], loop = loops.innermost[to];
+      if (own != kNone && loops.contains(own, from)) {
+        auto &back = loops.all[own].back;
+        if (back.empty() || back.back() != from)
+          back.push_back(from);
+        continue;
+      }
+      if (own != kNone)
+        loop = loops.all[own].parent;
+      for (loop = reducible.find(loop == kNone ? outermost : loop); loop != outermost;
+           loop = reducible.find(loop)) {
+        if (loops.contains(loop, from))
+          break;
+        loops.all[loop].irreducible = true;
+        uint32_t around = loops.all[loop].parent;
+        reducible.merge(loop, around == kNone ? outermost : around);
+      }
+    }
 }
 
 } // namespace
 
-bool make_reducible(Edges &given, uint32_t root, std::vector<uint32_t> &original, size_t most) {
-  if (is_reducible(given, root))
-    return true;
-  Edges successors = given;
-  std::vector<uint32_t> copies = original;
-  Regions regions(successors, root);
-  for (Region region; regions.take(region);) {
-    bool copied = true;
-    while (copied) {
-      copied = false;
-      for (const auto &component : regions.components_of(region)) {
-        auto entries = regions.entries_of(component);
-        if (entries.size() < 2)
-          continue;
-        if (successors.size() + component.size() - 1 > most)
-          return false;
-        regions.copy_all_but(regions.best_head(component, entries), component, region, copies);
-        copied = true; // the region has changed
-        break;
-      }
-    }
-    for (const auto &component : regions.components_of(region)) {
-      auto entries = regions.entries_of(component);
-      if (entries.empty()) // all that led here goes to a copy now
-        regions.leave_out(component);
-      else
-        regions.go_inside(component, entries.front(), Loop::kNone);
-    }
+Loops find_loops(const Edges &successors, const Dominators &dominators, uint32_t root) {
+  Nest nest(successors, root);
+  nest.find();
+  auto count = static_cast<uint32_t>(nest.order.size());
+  // Of each header's loop: where control comes first, and how deep it is.
+  std::vector<uint32_t> first(count), depth(count, 0), headers;
+  for (uint32_t i = count; i-- > 0;) {
+    uint32_t number = dominators.number[nest.order[i]];
+    first[i] = nest.has_loop[i] && first[i] ? std::min(first[i], number + 1) : number + 1;
+    if (uint32_t around = nest.header_of[i]; around != kNone)
+      first[around] = first[around] ? std::min(first[around], first[i]) : first[i];
   }
-  given = std::move(successors);
-  original = std::move(copies);
-  return true;
-}
-
-Loops find_loops(const Edges &given, const Dominators &dominators, uint32_t root) {
-  Edges successors = given;
-  Regions regions(successors, root);
-  struct Found {
-    Loop loop;
-    uint32_t first; // of its nodes in reverse postorder
-    std::vector<uint32_t> nodes;
-  };
-  std::vector<Found> found;
-  for (Region region; regions.take(region);)
-    for (auto &component : regions.components_of(region)) {
-      auto entries = regions.entries_of(component);
-      Found made;
-      made.loop.head = regions.best_head(component, entries);
-      made.loop.parent = region.loop;
-      made.loop.depth = region.loop == Loop::kNone ? 1 : found[region.loop].loop.depth + 1;
-      made.loop.irregular = entries.size() > 1;
-      made.first = UINT32_MAX;
-      for (uint32_t node : component) {
-        made.first = std::min(made.first, dominators.number[node]);
-        const auto &to = successors[node];
-        if (std::find(to.begin(), to.end(), made.loop.head) != to.end())
-          made.loop.back.push_back(node);
-      }
-      made.nodes = component;
-      regions.go_inside(component, made.loop.head, static_cast<uint32_t>(found.size()));
-      found.push_back(std::move(made));
-    }
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t around = nest.header_of[i];
+    depth[i] = (around == kNone ? 0 : depth[around]) + nest.has_loop[i];
+    if (nest.has_loop[i])
+      headers.push_back(i);
+  }
   // In the order in which control comes to them, a loop before those inside.
-  std::vector<uint32_t> order(found.size()), place(found.size());
-  std::iota(order.begin(), order.end(), 0u);
-  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    return std::tie(found[a].first, found[a].loop.depth) <
-           std::tie(found[b].first, found[b].loop.depth);
+  std::sort(headers.begin(), headers.end(), [&](uint32_t a, uint32_t b) {
+    return std::tie(first[a], depth[a]) < std::tie(first[b], depth[b]);
   });
   Loops loops;
-  loops.innermost.assign(given.size(), Loop::kNone);
-  for (uint32_t i = 0; i < order.size(); i++)
-    place[order[i]] = i;
-  for (uint32_t index : order) {
-    for (uint32_t node : found[index].nodes) // those inside come later
-      loops.innermost[node] = static_cast<uint32_t>(loops.all.size());
-    Loop &loop = found[index].loop;
-    if (loop.parent != Loop::kNone)
-      loop.parent = place[loop.parent];
+  std::vector<uint32_t> index(count, kNone), loop_of_header(successors.size(), kNone);
+  for (uint32_t header : headers) {
+    index[header] = static_cast<uint32_t>(loops.all.size());
+    loop_of_header[nest.order[header]] = index[header];
+    Loop loop;
+    loop.header = nest.order[header];
+    loop.depth = depth[header];
+    if (uint32_t around = nest.header_of[header]; around != kNone)
+      loop.parent = index[around];
     loops.all.push_back(std::move(loop));
   }
+  loops.innermost.assign(successors.size(), kNone);
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t header = nest.has_loop[i] ? i : nest.header_of[i];
+    loops.innermost[nest.order[i]] = header == kNone ? kNone : index[header];
+  }
+  number_nest(loops);
+  find_entries(successors, nest.order, loops, loop_of_header);
   return loops;
 }
 

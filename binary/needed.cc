@@ -10,6 +10,7 @@
 
 #include <set>
 #include <tuple>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace binary {
@@ -32,12 +33,13 @@ public:
     for (ValueId value : leaves)
       if (kind_of(value) != ValueKind::join)
         sources_.insert(value);
+    find_spoiled(leaves);
     std::vector<NeededDefinition> needed;
     std::set<std::tuple<unsigned, unsigned, uint32_t, uint32_t>> told;
     for (ValueId value : leaves) {
-      Need need = kind_of(value) == ValueKind::entry ? Need::argument
-                  : is_computed(value)               ? Need::computed
-                                                     : Need::recorded;
+      Need need = kind_of(value) == ValueKind::entry            ? Need::argument
+                  : is_join(value) && !spoiled_.contains(value) ? Need::computed
+                                                                : Need::recorded;
       // Copies of a block make the same definition at the same place.
       const Value &what = ssa_.values[value.v];
       bool joins = what.kind == ValueKind::join;
@@ -55,35 +57,56 @@ public:
 private:
   ValueKind kind_of(ValueId value) const { return ssa_.values[value.v].kind; }
 
-  bool is_computed(ValueId join) const {
-    if (kind_of(join) != ValueKind::join || ssa_.values[join.v].variable >= kFlags)
-      return false;
-    std::vector<ValueId> work{join};
-    Values seen{join};
-    bool computed = true;
-    while (!work.empty() && computed) {
-      ValueId at = work.back();
+  bool is_join(ValueId value) const {
+    return kind_of(value) == ValueKind::join && ssa_.values[value.v].variable < kFlags;
+  }
+
+  // Follows all joins that leaves are made of at once; what a source that is not known spoils, is
+  // passed on to the joins that it comes to.
+  void find_spoiled(const std::vector<ValueId> &leaves) {
+    std::vector<ValueId> work, spoiled;
+    Values seen;
+    std::unordered_map<ValueId, std::vector<ValueId>> users;
+    auto arrive = [&](ValueId value) {
+      if (is_join(value) && seen.insert(value).second)
+        work.push_back(value);
+    };
+    for (ValueId value : leaves)
+      arrive(value);
+    while (!work.empty()) {
+      ValueId join = work.back();
       work.pop_back();
-      for (ValueId from : ssa_.operands(at)) {
-        if (!from.known() || !forms_.of(from).known())
-          return false;
+      bool spoils = false;
+      for (ValueId from : ssa_.operands(join)) {
+        if (!from.known() || !forms_.of(from).known()) {
+          spoils = true;
+          continue;
+        }
         forms_.definitions(forms_.of(from), [&](ValueId value) {
-          ValueKind kind = kind_of(value);
-          if (kind == ValueKind::join && ssa_.values[value.v].variable < kFlags) {
-            if (seen.insert(value).second)
-              work.push_back(value);
-          } else if (kind != ValueKind::entry && !sources_.contains(value)) {
-            computed = false;
+          if (is_join(value)) {
+            users[value].push_back(join);
+            arrive(value);
+          } else if (kind_of(value) != ValueKind::entry && !sources_.contains(value)) {
+            spoils = true;
           }
         });
       }
+      if (spoils && spoiled_.insert(join).second)
+        spoiled.push_back(join);
     }
-    return computed;
+    while (!spoiled.empty()) {
+      ValueId value = spoiled.back();
+      spoiled.pop_back();
+      for (ValueId user : users[value])
+        if (spoiled_.insert(user).second)
+          spoiled.push_back(user);
+    }
   }
 
   const Ssa &ssa_;
   const Forms &forms_;
   Values sources_; // that are recorded or given
+  Values spoiled_; // joins of something that is not
 };
 
 } // namespace

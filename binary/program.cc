@@ -7,6 +7,7 @@
 
 #include "binary/program.h"
 
+#include "binary/discovery.h"
 #include "image/symbols.h"
 
 #include <Zydis/Zydis.h>
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string_view>
+#include <tuple>
 #include <unordered_set>
 
 namespace binary {
@@ -68,6 +70,17 @@ bool is_never_returning_name(std::string_view name) {
   return throws || known_never_returning().contains(name);
 }
 
+constexpr uint32_t kNobody = UINT32_MAX, kSeveral = kNobody - 1;
+
+// What is known by unwind tables or code may be a part of a function as well.
+bool has_no_symbol(const image::CodeRange &range) {
+  return range.found_by == image::FoundBy::unwind || range.found_by == image::FoundBy::code;
+}
+
+bool is_aligned(uint64_t begin) {
+  return begin % 16 == 0;
+}
+
 bool is_cold_name(std::string_view name) {
   return name.find(".cold") != name.npos;
 }
@@ -79,7 +92,7 @@ struct Program::Scan {
     uint32_t from; // range
     uint64_t target;
   };
-  std::vector<uint64_t> called;
+  std::vector<uint64_t> called, taken; // by calls; addresses that instructions make
   std::vector<Leaving> calls, leaving;
   std::vector<bool> returns;  // by range: a return, an indirect jump, or bytes that are no code
   std::vector<bool> moves_fs; // by range: the system call for it, or the instruction
@@ -114,6 +127,13 @@ void Program::scan_range(size_t index, Scan &scan) {
       ends = kind == ZYDIS_CATEGORY_RET || kind == ZYDIS_CATEGORY_CALL ||
              kind == ZYDIS_CATEGORY_UNCOND_BR || decoded.mnemonic == ZYDIS_MNEMONIC_UD2 ||
              decoded.mnemonic == ZYDIS_MNEMONIC_HLT || decoded.mnemonic == ZYDIS_MNEMONIC_INT3;
+    uint64_t next = range.begin + at + decoded.length;
+    if (decoded.mnemonic == ZYDIS_MNEMONIC_LEA && decoded.raw.modrm.mod == 0 &&
+        decoded.raw.modrm.rm == 5)
+      scan.taken.push_back(next + static_cast<uint64_t>(decoded.raw.disp.value));
+    else if (decoded.mnemonic == ZYDIS_MNEMONIC_MOV && !executable_.position_independent() &&
+             decoded.raw.imm[0].size == 32)
+      scan.taken.push_back(decoded.raw.imm[0].value.u & 0xffffffff);
     constexpr uint64_t kArchPrctl = 158;
     names_arch_prctl |=
         decoded.mnemonic == ZYDIS_MNEMONIC_MOV && decoded.raw.imm[0].value.u == kArchPrctl;
@@ -129,8 +149,7 @@ void Program::scan_range(size_t index, Scan &scan) {
           scan.returns[index] = true;
         continue;
       }
-      uint64_t target =
-          range.begin + at + decoded.length + static_cast<uint64_t>(decoded.raw.imm[0].value.s);
+      uint64_t target = next + static_cast<uint64_t>(decoded.raw.imm[0].value.s);
       if (kind == ZYDIS_CATEGORY_CALL) {
         scan.called.push_back(target);
         scan.calls.push_back({static_cast<uint32_t>(index), target});
@@ -199,6 +218,25 @@ void Program::find_routines(const Scan &scan) {
     if (to != UINT32_MAX && jump.target != functions[to].begin)
       parent[root(jump.from)] = root(to);
   }
+  // What nobody calls or points at, and one group alone jumps to, is a part of that: it returns for
+  // it.
+  std::vector<uint32_t> jumped_from(functions.size(), kNobody);
+  for (const auto &jump : scan.leaving) {
+    uint32_t to = index_of(jump.target), from = root(jump.from);
+    if (to == UINT32_MAX || root(to) == from)
+      continue;
+    uint32_t known = jumped_from[to];
+    bool same = known == kNobody || (known != kSeveral && root(known) == from);
+    jumped_from[to] = same ? from : kSeveral;
+  }
+  for (uint32_t i = 0; i < functions.size(); i++) {
+    bool is_part = is_cold_name(functions[i].name) ||
+                   (has_no_symbol(functions[i]) && functions[i].name.empty() &&
+                    !is_entered(functions[i].begin) &&
+                    !std::binary_search(scan.taken.begin(), scan.taken.end(), functions[i].begin));
+    if (is_part && jumped_from[i] < kSeveral)
+      parent[root(i)] = root(jumped_from[i]);
+  }
   // What is entered from outside its own group, besides calls and pointers.
   std::vector<uint64_t> jumped_to;
   for (const auto &jump : scan.leaving) {
@@ -223,9 +261,13 @@ void Program::find_routines(const Scan &scan) {
     auto is_entry = [&](const image::CodeRange &range) {
       if (is_cold_name(range.name))
         return false;
-      // A word of data may be a pointer, or the entry of a jump table that leads to a moved part.
-      bool alone = routine.ranges.size() == 1;
-      return range.found_by != image::FoundBy::unwind || (alone && is_entered(range.begin)) ||
+      // A word of data may be a pointer, or the entry of a jump table that leads to a moved part;
+      // those are not aligned, and their tables in position-independent files no pointers.
+      bool pointer = routine.ranges.size() == 1 || executable_.position_independent() ||
+                     is_aligned(range.begin);
+      bool named = !has_no_symbol(range) || !range.name.empty();
+      return named || (pointer && is_entered(range.begin)) ||
+             std::binary_search(scan.taken.begin(), scan.taken.end(), range.begin) ||
              std::binary_search(scan.called.begin(), scan.called.end(), range.begin) ||
              std::binary_search(jumped_to.begin(), jumped_to.end(), range.begin);
     };
@@ -238,11 +280,14 @@ void Program::find_routines(const Scan &scan) {
     for (const image::CodeRange &range : routine.ranges)
       if (is_entry(range))
         routine.entries.push_back(range.begin);
-    if (routine.entries.empty()) // nobody is seen to call it: the largest part is the function
+    // Nobody is seen to enter it: of the parts that are aligned, or else of all, the largest is the
+    // function.
+    if (routine.entries.empty())
       std::iter_swap(routine.ranges.begin(),
                      std::max_element(routine.ranges.begin(), routine.ranges.end(),
                                       [](const image::CodeRange &a, const image::CodeRange &b) {
-                                        return a.end - a.begin < b.end - b.begin;
+                                        return std::tuple(is_aligned(a.begin), a.end - a.begin) <
+                                               std::tuple(is_aligned(b.begin), b.end - b.begin);
                                       }));
     if (routine.entries.empty())
       routine.entries.push_back(routine.ranges.front().begin);
@@ -255,6 +300,7 @@ void Program::find_routines(const Scan &scan) {
 }
 
 Program::Program(image::Executable executable) : executable_(std::move(executable)) {
+  executable_.set_functions(discovered_functions(executable_));
   Scan scan;
   scan.returns.assign(executable_.functions().size(), false);
   scan.moves_fs.assign(executable_.functions().size(), false);
@@ -262,6 +308,7 @@ Program::Program(image::Executable executable) : executable_(std::move(executabl
     scan_range(i, scan);
   std::sort(scan.called.begin(), scan.called.end());
   scan.called.erase(std::unique(scan.called.begin(), scan.called.end()), scan.called.end());
+  std::sort(scan.taken.begin(), scan.taken.end());
   std::set_union(scan.called.begin(), scan.called.end(), executable_.code_pointers().begin(),
                  executable_.code_pointers().end(), std::back_inserter(entered_));
   if (auto entry = executable_.entry())
@@ -271,7 +318,9 @@ Program::Program(image::Executable executable) : executable_(std::move(executabl
   find_never_returning(scan);
   find_moving_fs(scan);
   find_routines(scan);
+  callees_ = std::make_unique<Callees>(*this);
 }
+Program::~Program() = default;
 
 const Routine *Program::routine_at(uint64_t address) const {
   const image::CodeRange *range = executable_.function_at(address);
@@ -302,6 +351,15 @@ bool Program::never_returns(uint64_t callee) const {
 bool Program::moves_fs(uint64_t callee) const {
   const image::CodeRange *range = executable_.function_at(callee);
   return range && moves_fs_[static_cast<size_t>(range - executable_.functions().data())];
+}
+
+RegisterSet Program::kept_by(uint64_t callee) const {
+  return callees_->kept_by(callee);
+}
+
+RegisterSet Program::kept_by_pointers(std::optional<uint64_t> slot) const {
+  bool imported = slot && !executable_.import_of_slot(*slot).empty();
+  return imported ? kKeptByFunctions : callees_->kept_by_pointers();
 }
 
 bool Program::never_returns_through(uint64_t slot) const {

@@ -5,10 +5,13 @@
 // into the middle of each other. It works without symbols.
 #pragma once
 
+#include "binary/callees.h"
 #include "binary/decoder.h"
 #include "image/executable.h"
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +31,7 @@ class Program {
 public:
   // Scans all code once.
   explicit Program(image::Executable executable);
+  ~Program();
 
   const image::Executable &executable() const { return executable_; }
   const std::vector<Routine> &routines() const { return routines_; } // by address
@@ -41,6 +45,11 @@ public:
   bool never_returns_through(uint64_t slot) const;
   // Whether a call of this address may set the base of fs: only what sets up threads does.
   bool moves_fs(uint64_t callee) const;
+  // The general registers that are what they were when a call of this address is back: the callee is
+  // looked into, and those that it calls. Of a call through a pointer, or through this word of memory:
+  // what the ABI says, less what functions of this file do otherwise. Not for several threads.
+  RegisterSet kept_by(uint64_t callee) const;
+  RegisterSet kept_by_pointers(std::optional<uint64_t> slot) const;
   // Whether code at this address begins something that is entered by calls or pointers.
   bool is_entered(uint64_t address) const;
 
@@ -57,6 +66,7 @@ private:
   std::vector<uint64_t> entered_;   // sorted
   std::vector<bool> never_returns_; // by range
   std::vector<bool> moves_fs_;      // by range
+  std::unique_ptr<Callees> callees_;
 };
 
 } // namespace binary

@@ -1,5 +1,4 @@
-// Joins are placed where the dominance frontiers of definitions say and the variable is live, and
-// names are given on a walk of the dominator tree. Source: Cytron, Ferrante, Rosen, Wegman, Zadeck:
+// Joins are placed where definitions meet (binary/dominators.h) and the variable is live, and names are given on a walk of the dominator tree. Source: Cytron, Ferrante, Rosen, Wegman, Zadeck:
 // Efficiently Computing Static Single Assignment Form and the Control Dependence Graph.
 //
 // A variable's liveness is one bit in a word, because there are 62 of them.
@@ -17,7 +16,7 @@ constexpr VariableSet kAll = bit(kVariables) - 1;
 
 // What a call defines anew.
 VariableSet left_by_call(const Instruction &call) {
-  return (kAll & ~kKeptByCalls) | (call.moves_fs ? bit(kFs) : 0);
+  return (kAll & ~kKeptByCalls & ~VariableSet{call.kept}) | (call.moves_fs ? bit(kFs) : 0);
 }
 
 bool writes_memory(const assay_uop &uop) {
@@ -96,7 +95,7 @@ private:
     ssa_.successors.assign(blocks + 1, {});
     std::vector<uint32_t> original(blocks + 1);
     for (uint32_t b = 0; b < blocks; b++) {
-      original[b + 1] = b;
+      original[b + 1] = graph_.blocks[b].is_dispatch() ? Node::kNoBlock : b;
       for (uint32_t to : graph_.blocks[b].successors)
         ssa_.successors[b + 1].push_back(to + 1);
     }
@@ -115,6 +114,7 @@ private:
     size_t count = ssa_.successors.size();
     ssa_.nodes.resize(count);
     ssa_.predecessors.assign(count, {});
+    place_.assign(count, {});
     uint32_t uops = 0;
     for (uint32_t node = 0; node < count; node++) {
       ssa_.nodes[node].block = original[node];
@@ -123,32 +123,37 @@ private:
         continue;
       for (const Instruction &instruction : instructions_of(node))
         uops += instruction.uops;
-      for (uint32_t to : ssa_.successors[node])
+      for (uint32_t to : ssa_.successors[node]) {
+        place_[node].push_back(static_cast<uint32_t>(ssa_.predecessors[to].size()));
         ssa_.predecessors[to].push_back(node);
+      }
     }
     ssa_.uops.resize(uops);
   }
 
-  // Loops that are entered from several places get an empty node before their head, where what they
+  // Loops that are entered from several places get an empty node before their header, where what they
   // start from is joined.
   bool add_preheaders(std::vector<uint32_t> &original) {
     bool any = false;
+    Edges predecessors(ssa_.successors.size());
+    for (uint32_t node : ssa_.dominators.order)
+      for (uint32_t to : ssa_.successors[node])
+        predecessors[to].push_back(node);
     for (const Loop &loop : ssa_.loops.all) {
-      if (loop.irregular)
+      if (loop.irreducible)
         continue;
       std::vector<uint32_t> outside;
-      for (uint32_t node : ssa_.dominators.order)
-        for (uint32_t to : ssa_.successors[node])
-          if (to == loop.head && !ssa_.dominators.dominates(loop.head, node))
-            outside.push_back(node);
+      for (uint32_t node : predecessors[loop.header])
+        if (!ssa_.dominators.dominates(loop.header, node))
+          outside.push_back(node);
       if (outside.size() < 2)
         continue;
       auto before = static_cast<uint32_t>(ssa_.successors.size());
-      ssa_.successors.push_back({loop.head});
+      ssa_.successors.push_back({loop.header});
       original.push_back(Node::kNoBlock);
       for (uint32_t node : outside)
         for (uint32_t &to : ssa_.successors[node])
-          if (to == loop.head)
+          if (to == loop.header)
             to = before;
       any = true;
     }
@@ -173,42 +178,28 @@ private:
         reads[node] |= effects.reads & ~writes_[node];
         writes_[node] |= effects.writes;
       }
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (auto at = ssa_.dominators.order.rbegin(); at != ssa_.dominators.order.rend(); ++at) {
-        VariableSet out = 0;
-        for (uint32_t to : ssa_.successors[*at])
-          out |= live_in_[to];
-        VariableSet in = reads[*at] | (out & ~writes_[*at]);
-        changed |= in != live_in_[*at];
-        live_in_[*at] = in;
-      }
-    }
-  }
-
-  void place_joins() {
-    size_t count = ssa_.nodes.size();
-    joins_.assign(count, 0);
-    std::vector<VariableSet> to_do(count, 0);
     std::vector<uint32_t> work;
     for (uint32_t node : ssa_.dominators.order) {
-      to_do[node] = node == Ssa::kRoot ? kAll : writes_[node];
+      live_in_[node] = reads[node];
       work.push_back(node);
     }
     while (!work.empty()) {
       uint32_t node = work.back();
       work.pop_back();
-      VariableSet written = std::exchange(to_do[node], 0);
-      for (uint32_t at : ssa_.dominators.frontier[node]) {
-        VariableSet placed = written & live_in_[at] & ~joins_[at];
-        if (!placed)
+      for (uint32_t from : ssa_.predecessors[node]) {
+        VariableSet more = live_in_[node] & ~writes_[from] & ~live_in_[from];
+        if (!more)
           continue;
-        joins_[at] |= placed;
-        if (!to_do[at])
-          work.push_back(at);
-        to_do[at] |= placed;
+        live_in_[from] |= more;
+        work.push_back(from);
       }
     }
+  }
+
+  void place_joins() {
+    joins_ = join_points(ssa_.successors, ssa_.dominators, writes_);
+    for (uint32_t node = 0; node < joins_.size(); node++)
+      joins_[node] &= kAll & live_in_[node];
   }
 
   ValueId make(Value value) {
@@ -261,14 +252,10 @@ private:
       number(node, instruction, at);
       at += instruction.uops;
     }
-    for (uint32_t to : ssa_.successors[node])
-      for (ValueId join : ssa_.nodes[to].joins) {
-        const auto &from = ssa_.predecessors[to];
-        for (size_t i = 0; i < from.size(); i++)
-          if (from[i] == node)
-            ssa_.join_operands[ssa_.join_first[join.v] + i] =
-                current_[ssa_.values[join.v].variable];
-      }
+    for (size_t i = 0; i < ssa_.successors[node].size(); i++)
+      for (ValueId join : ssa_.nodes[ssa_.successors[node][i]].joins)
+        ssa_.join_operands[ssa_.join_first[join.v] + place_[node][i]] =
+            current_[ssa_.values[join.v].variable];
   }
 
   ValueId read(unsigned reg) const {
@@ -309,7 +296,8 @@ private:
       define(instruction.writes, ValueKind::opaque, node, index);
     if (instruction.is_call()) {
       define(left_by_call(instruction), ValueKind::call, node, index);
-      current_[ASSAY_REG_RSP] = stack_pointer;
+      if (instruction.kept & register_bit(ASSAY_REG_RSP))
+        current_[ASSAY_REG_RSP] = stack_pointer;
     }
   }
 
@@ -332,6 +320,7 @@ private:
 
   const FlowGraph &graph_;
   Ssa ssa_;
+  Edges place_; // of each edge among the predecessors of where it leads
   std::vector<VariableSet> writes_, live_in_, joins_;
   std::array<ValueId, kVariables> current_;
   std::array<ValueId, ASSAY_UOP_TEMPORARIES> temporaries_;

@@ -47,7 +47,8 @@ struct UopValues {
 // A routine with its graph made reducible, where that is possible: nodes are blocks or copies of them.
 struct Node {
   static constexpr uint32_t kNoBlock = UINT32_MAX;
-  uint32_t block = kNoBlock;  // of the root, and of what is before the head of a loop: none
+  // Of the root, of what is before the header of a loop, and of a dispatch: none.
+  uint32_t block = kNoBlock;
   uint32_t first_uop = 0;     // its micro-ops: Ssa::uops[first_uop], …
   std::vector<ValueId> joins; // values
 };
@@ -63,6 +64,13 @@ struct Ssa {
   // Of a join: the values from each of predecessors[node], in that order.
   std::span<const ValueId> operands(ValueId join) const {
     return {join_operands.data() + join_first[join.v], predecessors[values[join.v].node].size()};
+  }
+
+  // A node with instructions that control comes to next.
+  uint32_t next_with_block(uint32_t node) const {
+    while (nodes[node].block == Node::kNoBlock && !successors[node].empty())
+      node = successors[node].front();
+    return node;
   }
 
   std::vector<ValueId> join_operands;

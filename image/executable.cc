@@ -14,6 +14,7 @@
 
 #include "image/executable.h"
 
+#include "image/go_functions.h"
 #include "image/unwind_ranges.h"
 
 #include <algorithm>
@@ -42,6 +43,37 @@ void Executable::read(std::span<const std::byte> file) {
   stubs_ = std::move(ranges.stubs);
   landing_pads_ = image::landing_pads(tables, frames);
   find_code_pointers(tables);
+  for (const CodeRegion &region : tables.code)
+    code_regions_.emplace_back(region.begin, region.end);
+  add_go_functions();
+}
+
+// What Go's own table says takes the place of whatever overlaps it: an entry without a size, or one
+// range for all code.
+void Executable::add_go_functions() {
+  std::vector<CodeRange> found =
+      go_functions(segments_, [&](uint64_t address) { return relocated_word(address); });
+  std::erase_if(found, [&](const CodeRange &range) {
+    return std::none_of(code_regions_.begin(), code_regions_.end(), [&](const auto &region) {
+      return region.first <= range.begin && range.end <= region.second;
+    });
+  });
+  if (found.empty())
+    return;
+  std::sort(found.begin(), found.end(),
+            [](const CodeRange &a, const CodeRange &b) { return a.begin < b.begin; });
+  for (size_t i = 0; i + 1 < found.size(); i++)
+    found[i].end = std::min(found[i].end, found[i + 1].begin);
+  std::erase_if(found, [](const CodeRange &range) { return range.begin >= range.end; });
+  std::erase_if(functions_, [&](const CodeRange &range) {
+    auto after = std::upper_bound(
+        found.begin(), found.end(), range.begin,
+        [](uint64_t address, const CodeRange &each) { return address < each.end; });
+    return after != found.end() && after->begin < range.end;
+  });
+  functions_.insert(functions_.end(), found.begin(), found.end());
+  std::sort(functions_.begin(), functions_.end(),
+            [](const CodeRange &a, const CodeRange &b) { return a.begin < b.begin; });
 }
 
 void Executable::find_code_pointers(const ElfTables &tables) {

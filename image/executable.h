@@ -22,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace image {
@@ -70,6 +71,10 @@ public:
   // By begin, not overlapping, all of their bytes in the file and in executable segments. The first stub-like range of a lazily
   // bound PLT, which calls the loader, has no name.
   const std::vector<CodeRange> &functions() const { return functions_; }
+  // Puts others in their place, of the same kind.
+  void set_functions(std::vector<CodeRange> functions) { functions_ = std::move(functions); }
+  // Where code is: executable sections, or segments of files without; by address, not overlapping.
+  const std::vector<std::pair<uint64_t, uint64_t>> &code_regions() const { return code_regions_; }
   // The one that covers the address, or nullptr.
   const CodeRange *function_at(uint64_t address) const;
 
@@ -90,6 +95,7 @@ public:
 private:
   void read(std::span<const std::byte> file);
   void find_code_pointers(const ElfTables &tables);
+  void add_go_functions();
 
   std::string path_;
   std::optional<base::MappedFile> mapped_; // either this
@@ -101,6 +107,7 @@ private:
   std::vector<RelocatedWord> relocated_words_;
   std::vector<CodeRange> functions_;
   std::vector<PltStub> stubs_;
+  std::vector<std::pair<uint64_t, uint64_t>> code_regions_; // begin, end
   std::vector<uint64_t> code_pointers_;
   std::vector<LandingPad> landing_pads_;
 };

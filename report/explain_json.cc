@@ -38,7 +38,18 @@ Json summary_json(const analyze::Explanation &explanation) {
          {"functions", functions}});
   }
   uint64_t without_form = s.figures.accesses - s.figures.with_form;
+  uint64_t outcomes = s.figures.branches - s.figures.conditions;
   return {{"functions", s.functions},
+          {"executable_bytes", s.executable_bytes},
+          {"bytes_in_functions", s.bytes_in_functions},
+          {"padding_bytes", s.padding_bytes},
+          {"in_functions_share", share(s.bytes_in_functions, s.executable_bytes)},
+          {"in_loops", s.figures.in_loops},
+          {"affine_in_loops", s.figures.affine_in_loops},
+          {"affine_in_loops_share", share(s.figures.affine_in_loops, s.figures.in_loops)},
+          {"branches", s.figures.branches},
+          {"conditions", s.figures.conditions},
+          {"conditions_share", share(s.figures.conditions, s.figures.branches)},
           {"understood", s.understood},
           {"understood_share", share(s.understood, s.functions)},
           {"why_not", std::move(reasons)},
@@ -58,14 +69,15 @@ Json summary_json(const analyze::Explanation &explanation) {
           {"definitions", s.figures.definitions},
           {"arguments", s.figures.arguments},
           {"definitions_per_access", share(s.figures.definitions, s.figures.with_form)},
-          {"values_per_access", share(s.figures.definitions + without_form, s.figures.accesses)},
+          {"values_per_access",
+           share(s.figures.definitions + without_form + outcomes, s.figures.accesses)},
           {"cpu_seconds", explanation.cpu_seconds}};
 }
 
 Json loops_json(const ExplainedFunction &function) {
   Json list = Json::array();
   for (const analyze::ExplainedLoop &loop : function.loops)
-    list.push_back({{"head", address_text(loop.head)},
+    list.push_back({{"header", address_text(loop.header)},
                     {"counter", loop.counter},
                     {"parent", loop.parent == UINT32_MAX ? Json(nullptr) : Json(loop.parent)},
                     {"depth", loop.depth}});
@@ -88,6 +100,7 @@ Json accesses_json(const ExplainedFunction &function) {
                     {"size", access.size},
                     {"form", text_or_null(access.form)},
                     {"affine", access.affine},
+                    {"stack", access.stack},
                     {"depth", access.depth}});
   }
   return list;
@@ -140,6 +153,19 @@ Json function_json(const ExplainedFunction &function, bool accesses) {
   return json;
 }
 
+// What is said of a file is said of its functions: bytes that belong to none are not in any figure.
+Json losses_json(const ExplainSummary &s) {
+  Json list = Json::array();
+  uint64_t unknown = s.executable_bytes - s.bytes_in_functions - s.padding_bytes;
+  if (unknown)
+    list.push_back({{"kind", "code_in_no_function"},
+                    {"count", unknown},
+                    {"unit", "bytes"},
+                    {"why", "data among code, or code that nothing known leads to"},
+                    {"remedy", "a file with symbols or unwind tables says more"}});
+  return list;
+}
+
 } // namespace
 
 Document explain_document(const analyze::Explanation &explanation, const FunctionQuery &query,
@@ -153,7 +179,7 @@ Document explain_document(const analyze::Explanation &explanation, const Functio
   document.put("machine", nullptr);
   document.put("unit",
                "one instruction, or one access of it, as it stands in the file; nothing was run");
-  document.put("losses", Json::array());
+  document.put("losses", losses_json(explanation.summary));
   document.put("coverage", {{"understood_share", share(explanation.summary.understood,
                                                        explanation.summary.functions)}});
   document.put("findings", Json::array());

@@ -283,6 +283,18 @@ private:
     for (const auto &[reason, functions] : s.why_not)
       table.row({"  " + reason, count(functions), share_text(functions, s.functions),
                  s.meanings.at(reason)});
+    if (s.executable_bytes) {
+      uint64_t unknown = s.executable_bytes - s.bytes_in_functions - s.padding_bytes;
+      table.row({"executable bytes", base::format_bytes(double(s.executable_bytes)), "", ""});
+      table.row({"  in functions", base::format_bytes(double(s.bytes_in_functions)),
+                 share_text(s.bytes_in_functions, s.executable_bytes),
+                 "the figures below are of these alone"});
+      table.row({"  padding", base::format_bytes(double(s.padding_bytes)),
+                 share_text(s.padding_bytes, s.executable_bytes), "between functions"});
+      table.row({"  unknown", base::format_bytes(double(unknown)),
+                 share_text(unknown, s.executable_bytes),
+                 "data, or code that nothing known leads to"});
+    }
     table.row({"bytes of code", base::format_bytes(double(s.figures.code_bytes)), "", ""});
     table.row({"  reached", base::format_bytes(double(s.figures.reached_bytes)),
                share_text(s.figures.reached_bytes, s.figures.code_bytes),
@@ -301,16 +313,26 @@ private:
                "the address is computed from definitions"});
     table.row({"  affine", count(s.figures.affine),
                share_text(s.figures.affine, s.figures.accesses), "changed by loop counters alone"});
+    table.row({"  in loops", count(s.figures.in_loops),
+               share_text(s.figures.in_loops, s.figures.accesses), "and not of the stack"});
+    table.row({"    affine", count(s.figures.affine_in_loops),
+               share_text(s.figures.affine_in_loops, s.figures.in_loops), "of those in loops"});
+    table.row({"branches", count(s.figures.branches), "", ""});
+    table.row({"  with a condition", count(s.figures.conditions),
+               share_text(s.figures.conditions, s.figures.branches),
+               "it follows which way they go"});
     table.row(
         {"definitions to log", count(s.figures.definitions), "",
          ratio_text(s.figures.definitions, s.figures.with_form) + " for each access with a form"});
     table.row(
         {"arguments", count(s.figures.arguments), "", "of functions: their callers know them"});
     uint64_t addresses = s.figures.accesses - s.figures.with_form,
-             values = s.figures.definitions + addresses;
+             outcomes = s.figures.branches - s.figures.conditions,
+             values = s.figures.definitions + addresses + outcomes;
     table.row({"addresses to log", count(addresses), "", "those of accesses without a form"});
+    table.row({"outcomes to log", count(outcomes), "", "those of branches without a condition"});
     table.row({"values to log", count(values), "",
-               "both: " + ratio_text(values, s.figures.accesses) + " for each access"});
+               "all of them: " + ratio_text(values, s.figures.accesses) + " for each access"});
     out_ += table.text(style_);
   }
 

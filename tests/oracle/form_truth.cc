@@ -4,8 +4,10 @@
 // graphs: whenever a definition is executed its value is kept, whenever a loop's head is reached its
 // counter goes on, and at each access the form of the address is evaluated and compared with the
 // address that is used; at each branch whose condition is known, so is the condition. Shared objects
-// are followed too. Prints how much was checked; exit 1 if anything did not agree, or if control went
-// where no graph says.
+// are followed too. Prints how much was checked; exit 1 if anything did not agree, if control went
+// from one instruction of a routine that is called understood to another where its graph has no such
+// edge, left it where the graph does not say that it may, or came back into it; or if an instruction
+// of such a routine was executed that is not in its graph.
 
 #include "base/fail.h"
 #include "binary/forms.h"
@@ -27,20 +29,21 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace {
 
 using namespace binary;
 
-constexpr uint32_t kNone = UINT32_MAX;
 constexpr unsigned kMostReports = 30;
 
 // A routine with all that is to be checked.
 struct Analyzed {
   FlowGraph graph;
   Ssa ssa;
-  std::unique_ptr<Forms> forms;
+  std::unique_ptr<Forms> forms;                     // none: not understood
+  std::unordered_set<uint64_t> listed;              // addresses of its instructions
   std::vector<ExprId> addresses;                    // by place in Ssa::uops
   std::vector<std::optional<Condition>> conditions; // the same
   std::unordered_map<uint64_t, std::vector<ValueId>>
@@ -81,12 +84,13 @@ public:
     std::fprintf(stderr,
                  "%" PRIu64 " instructions, %.1f %% of them in routines that are followed; %" PRIu64
                  " accesses with a form, %" PRIu64 " false; %" PRIu64 " of %" PRIu64
-                 " branches with a condition, %" PRIu64 " false; lost %" PRIu64 " times\n",
+                 " branches with a condition, %" PRIu64 " false; lost %" PRIu64 " times, %" PRIu64
+                 " instructions in no graph\n",
                  executed_,
                  executed_ ? 100.0 * static_cast<double>(followed_) / static_cast<double>(executed_)
                            : 0,
-                 accesses_, false_, conditions_, branches_, false_conditions_, lost_);
-    return false_ == 0 && false_conditions_ == 0 && accesses_ > 0 && lost_ == 0;
+                 accesses_, false_, conditions_, branches_, false_conditions_, lost_, unlisted_);
+    return false_ == 0 && false_conditions_ == 0 && accesses_ > 0 && lost_ == 0 && unlisted_ == 0;
   }
 
 private:
@@ -143,6 +147,8 @@ private:
     made->graph = flow_graph(*module.program, routine, decoder_);
     if (made->graph.why_not != WhyNot::understood)
       return made.get();
+    for (const Instruction &instruction : made->graph.code.instructions)
+      made->listed.insert(instruction.address);
     made->ssa = single_assignment(made->graph);
     made->forms = std::make_unique<Forms>(made->graph, made->ssa);
     const Ssa &ssa = made->ssa;
@@ -187,30 +193,36 @@ private:
 
   // Control has gone from `frame.node` to the block that begins at pc.
   bool go_to(Frame &frame, uint64_t linked) {
+    std::vector<uint32_t> way;
+    if (!find_way(*frame.routine, frame.node, linked, way))
+      return false;
     const Ssa &ssa = frame.routine->ssa;
-    for (uint32_t to : ssa.successors[frame.node]) {
-      uint32_t block = ssa.nodes[to].block, between = kNone;
-      if (block == Node::kNoBlock) { // before the head of a loop
-        between = to;
-        to = ssa.successors[to].front();
-        block = ssa.nodes[to].block;
-      }
-      if (frame.routine->graph.instructions_of(frame.routine->graph.blocks[block])
-              .front()
-              .address != linked)
-        continue;
-      uint32_t from = frame.node;
-      if (between != kNone) {
-        take_values(frame, ssa.nodes[between].joins);
-        from = between;
-      }
+    for (uint32_t to : way) {
       take_values(frame, ssa.nodes[to].joins);
       for (uint32_t loop = 0; loop < ssa.loops.all.size(); loop++)
-        if (ssa.loops.all[loop].head == to)
-          frame.counters[loop] = ssa.loops.contains(loop, from) ? frame.counters[loop] + 1 : 0;
+        if (ssa.loops.all[loop].header == to)
+          frame.counters[loop] =
+              ssa.loops.contains(loop, frame.node) ? frame.counters[loop] + 1 : 0;
       frame.node = to;
-      frame.next = 0;
-      return true;
+    }
+    frame.next = 0;
+    return true;
+  }
+
+  // The nodes from `from` on to the block that begins at `linked`; those between have none.
+  static bool find_way(const Analyzed &routine, uint32_t from, uint64_t linked,
+                       std::vector<uint32_t> &way) {
+    const Ssa &ssa = routine.ssa;
+    for (uint32_t to : ssa.successors[from]) {
+      uint32_t block = ssa.nodes[to].block;
+      if (way.size() > 3) // a dispatch, and what is before loops
+        return false;
+      way.push_back(to);
+      if (block != Node::kNoBlock
+              ? routine.graph.instructions_of(routine.graph.blocks[block]).front().address == linked
+              : find_way(routine, to, linked, way))
+        return true;
+      way.pop_back();
     }
     return false;
   }
@@ -244,7 +256,28 @@ private:
       frames_.push_back(std::move(frame));
   }
 
+  // An instruction that no frame follows, but of a routine that is called understood, must be one that
+  // its graph has: whatever led there is an edge, a return, a handler.
+  void check_listed() {
+    Module *module = module_at(machine_.pc);
+    if (!module)
+      return;
+    uint64_t linked = machine_.pc - module->bias;
+    const Routine *routine = module->program->routine_at(linked);
+    Analyzed *what = routine ? analyzed(*module, *routine) : nullptr;
+    if (!what || !what->forms || what->listed.contains(linked))
+      return;
+    unlisted_++;
+    if (unlisted_ < kMostReports)
+      std::fprintf(stderr, "%s %#" PRIx64 " was executed, and is in no graph\n",
+                   module->path.c_str(), linked);
+  }
+
   void lose() {
+    const Frame &frame = frames_.back();
+    if (lost_ < kMostReports)
+      std::fprintf(stderr, "%s: control came from %#" PRIx64 " to %#" PRIx64 ": no such edge\n",
+                   frame.module->path.c_str(), last_, machine_.pc - frame.module->bias);
     lost_++;
     frames_.clear();
   }
@@ -289,6 +322,7 @@ private:
       if (!decoder_.decode({bytes, size}, machine_.pc, place.code))
         base::fail("the bytes at {:#x} cannot be decoded", machine_.pc);
       place.known = true;
+      check_listed();
     }
     return place.code.instructions.front();
   }
@@ -348,6 +382,7 @@ private:
     memory_.forget();
     execute(graph.code, instruction, copy, memory_, this);
     frame.next++;
+    last_ = instruction.address;
     followed_++;
     return instruction.flow;
   }
@@ -384,17 +419,31 @@ private:
       enter_function_only();
   }
 
-  // Whether control has left the routine by a jump, or by running into the next one.
+  // Whether control has left the routine, in a way that the graph has: by a jump to a known place
+  // outside, by running into the next routine, by an indirect jump that is known to leave or has
+  // entries in a table that do.
   bool leaves(const Frame &frame, const Instruction &done, uint64_t linked) const {
-    const Block &block = frame.routine->graph.blocks[frame.routine->ssa.nodes[frame.node].block];
-    if (frame.next < block.count)
+    const FlowGraph &graph = frame.routine->graph;
+    const Block &block = graph.blocks[frame.routine->ssa.nodes[frame.node].block];
+    if (frame.next < block.count || (done.repeats && linked == done.address))
       return false;
-    if (done.repeats && linked == done.address)
+    const Routine *routine = frame.module->program->routine_at(done.address);
+    bool inside = machine_.pc >= frame.module->begin && machine_.pc < frame.module->end &&
+                  routine->contains(linked);
+    if (done.flow == Flow::indirect_jump) {
+      if (std::find(graph.tail_jumps.begin(), graph.tail_jumps.end(), done.address) !=
+          graph.tail_jumps.end())
+        return !inside || std::find(routine->entries.begin(), routine->entries.end(), linked) !=
+                              routine->entries.end();
+      return !inside &&
+             std::any_of(graph.tables.begin(), graph.tables.end(), [&](const auto &table) {
+               return table.jump == done.address &&
+                      std::binary_search(table.targets.begin(), table.targets.end(), linked);
+             });
+    }
+    if (inside)
       return false;
-    const Routine *routine = frame.module->program->routine_at(linked);
-    return machine_.pc < frame.module->begin || machine_.pc >= frame.module->end ||
-           routine != frame.module->program->routine_at(done.address) ||
-           (done.flow == Flow::indirect_jump && block.successors.empty());
+    return done.flow == Flow::jump ? linked == done.target : linked == block.leaves;
   }
 
   // Outside of what is followed a jump may be a tail call: to the beginning of a routine.
@@ -505,8 +554,9 @@ private:
   std::unordered_map<uint64_t, Place> outside_;
   std::unordered_map<uint32_t, unsigned> reported_;
   Frame *observed_ = nullptr;
-  uint32_t at_ = 0; // place in Ssa::uops of micro-op 0 of the graph, as if they went on
-  uint64_t executed_ = 0, followed_ = 0, accesses_ = 0, false_ = 0, lost_ = 0;
+  uint32_t at_ = 0;   // place in Ssa::uops of micro-op 0 of the graph, as if they went on
+  uint64_t last_ = 0; // followed instruction, as linked
+  uint64_t executed_ = 0, followed_ = 0, accesses_ = 0, false_ = 0, lost_ = 0, unlisted_ = 0;
   uint64_t branches_ = 0, conditions_ = 0, false_conditions_ = 0;
 };
 

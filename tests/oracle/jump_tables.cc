@@ -33,12 +33,18 @@ std::string one(const Program &program, const Routine &routine, Decoder &decoder
         table.jump, table.address, table.entries, table.entry_bytes, table.bounded,
         list(table.targets)));
   for (const Block &block : graph.blocks) {
+    if (block.is_dispatch())
+      continue;
     const Instruction &last = graph.last_of(block);
     if (last.flow != Flow::indirect_jump)
       continue;
     std::vector<uint64_t> to;
     for (uint32_t successor : block.successors)
-      to.push_back(graph.instructions_of(graph.blocks[successor]).front().address);
+      if (!graph.blocks[successor].is_dispatch())
+        to.push_back(graph.instructions_of(graph.blocks[successor]).front().address);
+      else
+        for (uint32_t label : graph.blocks[successor].successors)
+          to.push_back(graph.instructions_of(graph.blocks[label]).front().address);
     jumps.push_back(fmt::format(R"({{"address":{},"to":{}}})", last.address, list(to)));
   }
   return fmt::format(

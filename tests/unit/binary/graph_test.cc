@@ -111,22 +111,90 @@ TEST(Dominators, AreWhatCutsNodesOff) {
   });
 }
 
-TEST(Dominators, FrontierIsWhereDominanceEnds) {
-  on_random_graphs(2, [](const Edges &edges, std::mt19937_64 &) {
-    Dominators found = dominators(edges, 0);
-    Set live = reached(edges, 0);
-    auto is = dominance(edges, live);
-    for (uint32_t node = 0; node < edges.size(); node++) {
-      // Dominates a predecessor of it, but not it, or only because it is itself.
-      Set frontier;
+// Where definitions meet, by the words: what a definition dominates a predecessor of, but not itself,
+// is in its frontier; a join is a definition.
+Set iterated_frontier(const Edges &edges, const Set &live, const std::vector<std::vector<bool>> &is,
+                      Set definitions) {
+  Set joins;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (uint32_t node : Set(definitions))
       for (uint32_t from : live)
         for (uint32_t to : edges[from])
-          if (live.contains(node) && is[node][from] && (!is[node][to] || node == to))
-            frontier.insert(to);
-      EXPECT_EQ(Set(found.frontier[node].begin(), found.frontier[node].end()), frontier) << node;
-      EXPECT_EQ(found.frontier[node].size(), frontier.size()) << node;
+          if (is[node][from] && (!is[node][to] || node == to) && joins.insert(to).second) {
+            definitions.insert(to);
+            changed = true;
+          }
+  }
+  return joins;
+}
+
+TEST(JoinPoints, AreIteratedFrontiers) {
+  on_random_graphs(2, [](const Edges &edges, std::mt19937_64 &random) {
+    Set live = reached(edges, 0);
+    auto is = dominance(edges, live);
+    std::vector<uint64_t> defined(edges.size(), 0);
+    std::vector<Set> definitions(64);
+    for (uint32_t variable : {0u, 1u, 5u, 63u}) {
+      definitions[variable].insert(0); // the root defines all
+      for (uint32_t i = below(random, 6); i; i--)
+        if (uint32_t node = below(random, edges.size()); live.contains(node)) {
+          defined[node] |= uint64_t{1} << variable;
+          definitions[variable].insert(node);
+        }
+    }
+    std::vector<uint64_t> joins = join_points(edges, dominators(edges, 0), defined);
+    for (uint32_t variable : {0u, 1u, 5u, 63u}) {
+      Set found;
+      for (uint32_t node = 0; node < edges.size(); node++)
+        if (joins[node] >> variable & 1)
+          found.insert(node);
+      EXPECT_EQ(found, iterated_frontier(edges, live, is, definitions[variable])) << variable;
     }
   });
+}
+
+// Shapes on which simple algorithms are quadratic, with a hundred thousand nodes: no test of time, but
+// one that would not end.
+TEST(LargeGraphs, AreDoneInTimeThatGrowsWithThem) {
+  constexpr uint32_t kNodes = 100'000, kHalf = kNodes / 2;
+  Edges chain(kNodes);  // loops in a row
+  Edges nest(kNodes);   // loops in each other, half the nodes are headers
+  Edges ladder(kNodes); // each step can be entered from outside: irreducible
+  Edges hub(kNodes);    // what computed jumps are
+  for (uint32_t node = 0; node + 1 < kNodes; node++) {
+    chain[node] = {node + 1};
+    if (node % 3 == 2)
+      chain[node].push_back(node - 1);
+    nest[node] = {node + 1};
+    if (node >= kHalf)
+      nest[node].push_back(kNodes - 1 - node);
+    ladder[node] = {node + 1};
+    if (node > 0)
+      ladder[0].push_back(node + 1);
+    if (node > 1)
+      ladder[node].push_back(node - 1);
+    hub[node] = {1};
+    if (node > 1)
+      hub[1].push_back(node);
+  }
+  for (const Edges &edges : {chain, nest, ladder, hub}) {
+    Dominators found = dominators(edges, 0);
+    EXPECT_GE(found.order.size(), kNodes - 1);
+    Loops loops = find_loops(edges, found, 0);
+    EXPECT_FALSE(loops.all.empty());
+    std::vector<uint64_t> defined(edges.size(), 0);
+    for (uint32_t node = 0; node < edges.size(); node += 7)
+      defined[node] = uint64_t{1} << node % 64;
+    EXPECT_EQ(join_points(edges, found, defined).size(), edges.size());
+    Edges reducible = edges;
+    std::vector<uint32_t> original(edges.size());
+    std::iota(original.begin(), original.end(), 0u);
+    bool done = make_reducible(reducible, 0, original, 4 * edges.size());
+    bool was = std::none_of(loops.all.begin(), loops.all.end(),
+                            [](const Loop &loop) { return loop.irreducible; });
+    EXPECT_TRUE(done || !was);
+  }
 }
 
 // Strongly connected components among `nodes`, of more than one node or with an edge to themselves.
@@ -179,7 +247,7 @@ size_t check_nest(const Edges &edges, const Set &live, const Loops &loops, const
   for (const Set &component : cycles(edges, nodes)) {
     uint32_t which = kNobody;
     for (uint32_t loop = 0; loop < loops.all.size(); loop++)
-      if (loops.all[loop].parent == parent && component.contains(loops.all[loop].head)) {
+      if (loops.all[loop].parent == parent && component.contains(loops.all[loop].header)) {
         EXPECT_EQ(which, kNobody) << "two loops for one component";
         which = loop;
       }
@@ -190,22 +258,22 @@ size_t check_nest(const Edges &edges, const Set &live, const Loops &loops, const
     EXPECT_EQ(nodes_of(loops, which), component);
     EXPECT_EQ(loop.depth, depth);
     Set entries = entries_of(edges, live, component);
-    EXPECT_TRUE(entries.contains(loop.head));
-    EXPECT_EQ(loop.irregular, entries.size() > 1);
+    EXPECT_TRUE(entries.contains(loop.header));
+    EXPECT_EQ(loop.irreducible, entries.size() > 1);
     Set back;
     for (uint32_t node : component)
-      if (std::find(edges[node].begin(), edges[node].end(), loop.head) != edges[node].end())
+      if (std::find(edges[node].begin(), edges[node].end(), loop.header) != edges[node].end())
         back.insert(node);
     EXPECT_EQ(Set(loop.back.begin(), loop.back.end()), back);
     Set inner = component;
-    inner.erase(loop.head);
+    inner.erase(loop.header);
     count += 1 + check_nest(edges, live, loops, inner, which, depth + 1);
   }
   return count;
 }
 
 TEST(Loops, AreNestedComponents) {
-  unsigned irregular = 0, nested = 0;
+  unsigned irreducible = 0, nested = 0;
   on_random_graphs(3, [&](const Edges &edges, std::mt19937_64 &) {
     Set live = reached(edges, 0);
     Loops loops = find_loops(edges, dominators(edges, 0), 0);
@@ -213,9 +281,9 @@ TEST(Loops, AreNestedComponents) {
     Set heads;
     for (uint32_t i = 0; i < loops.all.size(); i++) {
       const Loop &loop = loops.all[i];
-      irregular += loop.irregular;
+      irreducible += loop.irreducible;
       nested = std::max(nested, loop.depth);
-      EXPECT_TRUE(heads.insert(loop.head).second) << "head of two loops: " << loop.head;
+      EXPECT_TRUE(heads.insert(loop.header).second) << "head of two loops: " << loop.header;
       EXPECT_TRUE(loop.parent == Loop::kNone || loop.parent < i) << "a parent comes first";
     }
     // The innermost loop of a node is the deepest one that contains it.
@@ -229,11 +297,11 @@ TEST(Loops, AreNestedComponents) {
         EXPECT_EQ(loops.innermost[node], Loop::kNone);
     }
   });
-  EXPECT_GT(irregular, 200u); // the graphs are worth something
+  EXPECT_GT(irreducible, 200u); // the graphs are worth something
   EXPECT_GT(nested, 3u);
 }
 
-TEST(Loops, RegularOnesAreNaturalLoops) {
+TEST(Loops, ReducibleOnesAreNaturalLoops) {
   on_random_graphs(4, [](const Edges &edges, std::mt19937_64 &) {
     Set live = reached(edges, 0);
     auto is = dominance(edges, live);
@@ -253,17 +321,17 @@ TEST(Loops, RegularOnesAreNaturalLoops) {
       const Loop &loop = loops.all[i];
       Set nodes = nodes_of(loops, i);
       bool all = std::all_of(nodes.begin(), nodes.end(),
-                             [&](uint32_t node) { return is[loop.head][node]; });
-      EXPECT_EQ(all, !loop.irregular) << "whether " << loop.head << " dominates its loop";
-      if (!loop.irregular)
-        EXPECT_EQ(nodes, natural(loop.head)) << "head " << loop.head;
+                             [&](uint32_t node) { return is[loop.header][node]; });
+      EXPECT_EQ(all, !loop.irreducible) << "whether " << loop.header << " dominates its loop";
+      if (!loop.irreducible)
+        EXPECT_EQ(nodes, natural(loop.header)) << "head " << loop.header;
     }
     // Whatever is jumped back to by what it dominates is a head.
     for (uint32_t from : live)
       for (uint32_t to : edges[from])
         if (is[to][from])
           EXPECT_TRUE(std::any_of(loops.all.begin(), loops.all.end(), [&](const Loop &loop) {
-            return loop.head == to;
+            return loop.header == to;
           })) << to;
   });
 }
@@ -286,7 +354,7 @@ std::vector<uint32_t> numbers(size_t count) {
   return result;
 }
 
-TEST(MakeReducible, LeavesNoIrregularLoopAndNoOtherEdges) {
+TEST(MakeReducible, LeavesNoIrreducibleLoopAndNoOtherEdges) {
   unsigned copied = 0, refused = 0;
   on_random_graphs(5, [&](const Edges &given, std::mt19937_64 &random) {
     constexpr size_t kMax = 500;
@@ -306,7 +374,7 @@ TEST(MakeReducible, LeavesNoIrregularLoopAndNoOtherEdges) {
       EXPECT_EQ(edges, given);
     Loops loops = find_loops(edges, dominators(edges, 0), 0);
     for (const Loop &loop : loops.all)
-      EXPECT_FALSE(loop.irregular) << "head " << loop.head;
+      EXPECT_FALSE(loop.irreducible) << "head " << loop.header;
     if (edges.size() <= 150)
       EXPECT_TRUE(is_reducible(edges));
     // Each node has the edges of what it is a copy of, in their order: so a walk in one graph is one

@@ -45,20 +45,9 @@ bool is_read(unsigned reg) {
 bool is_wide(unsigned variable) {
   return variable >= kMasks && variable < kMemory;
 }
-bool kept_by_calls(unsigned variable) {
-  switch (variable) {
-  case ASSAY_REG_RBX:
-  case ASSAY_REG_RSP:
-  case ASSAY_REG_RBP:
-  case 12:
-  case 13:
-  case 14:
-  case 15:
-  case kControl:
-  case kFs:
-  case kGs: return true;
-  default: return false;
-  }
+bool kept_by_call(const Instruction &call, unsigned variable) {
+  bool is_state = variable == kControl || variable == kFs || variable == kGs;
+  return is_state || (variable < 16 && (call.kept >> variable & 1));
 }
 
 class Checked {
@@ -118,14 +107,16 @@ public:
       if (ways.empty())
         return;
       block = ways[below(random, ways.size())];
-      std::optional<uint32_t> before, next = node_for(node, block, before);
-      ASSERT_TRUE(next) << "no way on to block " << block;
-      if (before) {
-        enter(node, *before);
-        node = *before;
+      if (graph_.blocks[block].is_dispatch()) {
+        const auto &labels = graph_.blocks[block].successors;
+        block = labels[below(random, labels.size())];
       }
-      enter(node, *next);
-      node = *next;
+      std::vector<uint32_t> way;
+      ASSERT_TRUE(find_way(node, block, way)) << "no way on to block " << block;
+      for (uint32_t next : way) {
+        enter(node, next);
+        node = next;
+      }
       execute(node);
       if (testing::Test::HasFailure())
         return;
@@ -196,23 +187,19 @@ private:
     }
   }
 
-  // The node of `block` behind `node`, and the empty one between them if there is one.
-  std::optional<uint32_t> node_for(uint32_t node, uint32_t block, std::optional<uint32_t> &before) {
-    std::optional<uint32_t> found;
+  // The nodes from behind `node` to one of `block`; those between have none: a dispatch, what is before
+  // loops.
+  bool find_way(uint32_t node, uint32_t block, std::vector<uint32_t> &way) const {
     for (uint32_t to : ssa_.successors[node]) {
-      uint32_t behind = to;
-      if (ssa_.nodes[to].block == Node::kNoBlock) {
-        EXPECT_EQ(ssa_.successors[to].size(), 1u);
-        behind = ssa_.successors[to].front();
-      }
-      if (ssa_.nodes[behind].block != block)
-        continue;
-      EXPECT_FALSE(found) << "two ways from node " << node << " to block " << block;
-      found = behind;
-      if (behind != to)
-        before = to;
+      if (way.size() > 4)
+        return false;
+      way.push_back(to);
+      if (ssa_.nodes[to].block == block ||
+          (ssa_.nodes[to].block == Node::kNoBlock && find_way(to, block, way)))
+        return true;
+      way.pop_back();
     }
-    return found;
+    return false;
   }
 
   void enter(uint32_t from, uint32_t node) {
@@ -270,10 +257,10 @@ private:
         if (done.opaque && done.writes & bit(variable))
           last_[variable] = {ValueKind::opaque, node, previous, 0};
         bool moved = variable == kFs && done.moves_fs;
-        if (is_call(done) && (!kept_by_calls(variable) || moved))
+        if (is_call(done) && (!kept_by_call(done, variable) || moved))
           last_[variable] = {ValueKind::call, node, previous, 0};
       }
-      if (is_call(done)) // its return pops what it has pushed
+      if (is_call(done) && kept_by_call(done, ASSAY_REG_RSP)) // its return pops what it has pushed
         last_[ASSAY_REG_RSP] = stack_pointer;
     };
     const Block &block = graph_.blocks[ssa_.nodes[node].block];

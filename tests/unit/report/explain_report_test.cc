@@ -197,7 +197,8 @@ TEST(ExplainText, SummaryFirstThenFunctionsThenThoseNotUnderstood) {
   EXPECT_TRUE(
       has(line_of(text, "unresolved_jump"), "an indirect jump whose targets are not known"));
   EXPECT_TRUE(has(line_of(text, "definitions to log"), "1.00 for each access with a form")) << text;
-  EXPECT_TRUE(has(line_of(text, "values to log"), " 3         both: 1.00 for each access")) << text;
+  EXPECT_TRUE(has(line_of(text, "values to log"), " 3         all of them: 1.00 for each access"))
+      << text;
   EXPECT_TRUE(has(text.substr(left), "  0x401000  64 B  unresolved_jump  0x401012  switch??[31m\n"))
       << text;
   EXPECT_FALSE(has(text, "0x400b3f")); // no instructions unless they are asked for
@@ -290,7 +291,7 @@ TEST(ExplainJson, HasTheDocumentedKeys) {
   EXPECT_TRUE(function["where"].is_null());
   EXPECT_TRUE(function["loops"][0]["parent"].is_null());
   EXPECT_EQ(function["loops"][1]["parent"], 0);
-  EXPECT_EQ(function["loops"][1]["head"], "0x400b3b");
+  EXPECT_EQ(function["loops"][1]["header"], "0x400b3b");
   EXPECT_EQ(function["loops"][1]["counter"], "J");
   const report::Json &access = function["accesses"][0];
   EXPECT_EQ(access["pc"], "0x400b3f");

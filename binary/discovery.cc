@@ -1,0 +1,276 @@
+// Symbols may be stripped, unwind tables left out, and assembly often has neither: then a third of a
+// codec and most of a static program belong to no function. What is known says where more begins: it
+// is called, jumped to, its address is made by an instruction or stands in data. From there a function
+// goes on to an instruction after which control cannot come, beyond all that it has jumped to; behind
+// padding the next one begins.
+//
+// That is a sweep, and may take data for code. So what nothing leads to is a function only if it can be
+// decoded to its end; and a function found in either way is understood only if its control flow is
+// proven like that of any other. Learning what beginnings look like was refused: they would be guesses,
+// and nobody could say why one was made.
+
+#include "binary/discovery.h"
+
+#include <Zydis/Zydis.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace binary {
+namespace {
+
+constexpr size_t kMostFound = 2'000'000;
+
+class Discovery {
+public:
+  explicit Discovery(const image::Executable &executable) : executable_(executable) {
+    ZydisDecoderInit(&decoder_, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+  }
+
+  std::vector<image::CodeRange> run() {
+    for (const image::CodeRange &range : executable_.functions()) {
+      // Where the loader enters has no end of its own: it would reach to the next function known.
+      if (range.found_by == image::FoundBy::entry)
+        begins_[range.begin] = range.name;
+      else
+        known_.push_back(range);
+    }
+    find_gaps();
+    if (gaps_.empty())
+      return known_;
+    if (executable_.position_independent())
+      for (uint64_t pointer : executable_.code_pointers())
+        arrive(pointer);
+    for (const image::CodeRange &range : known_)
+      if (range.found_by != image::FoundBy::plt)
+        look_for_targets(range.begin, range.end);
+    divide_all();
+    // Words of data that are labels of switches are known by now.
+    if (!executable_.position_independent()) {
+      for (uint64_t pointer : executable_.code_pointers())
+        if (pointer % 16 == 0 && !labels_.contains(pointer))
+          arrive(pointer);
+      divide_all();
+    }
+    known_.insert(known_.end(), found_.begin(), found_.end());
+    std::sort(known_.begin(), known_.end(),
+              [](const auto &a, const auto &b) { return a.begin < b.begin; });
+    return std::move(known_);
+  }
+
+private:
+  // Beginnings may be found while the gaps before them are divided: so again, until none is new.
+  void divide_all() {
+    constexpr unsigned kMostPasses = 6;
+    for (unsigned pass = 0; pass < kMostPasses; pass++) {
+      size_t before = begins_.size();
+      found_.clear();
+      for (const auto &[begin, end] : gaps_)
+        divide(begin, end);
+      if (begins_.size() == before)
+        break;
+    }
+  }
+
+  void find_gaps() {
+    auto next = known_.begin();
+    for (const auto &[begin, end] : executable_.code_regions()) {
+      uint64_t at = begin;
+      for (; next != known_.end() && next->begin < end; ++next) {
+        if (next->begin > at)
+          gaps_.emplace_back(at, next->begin);
+        at = std::max(at, next->end);
+      }
+      if (at < end)
+        gaps_.emplace_back(at, end);
+    }
+  }
+
+  // Something leads to this address.
+  void arrive(uint64_t address) {
+    auto after = std::upper_bound(gaps_.begin(), gaps_.end(), std::pair(address, UINT64_MAX));
+    if (after != gaps_.begin() && address < std::prev(after)->second && begins_.size() < kMostFound)
+      begins_.try_emplace(address);
+  }
+
+  bool decode(uint64_t address, uint64_t end, ZydisDecodedInstruction &decoded) {
+    auto bytes = executable_.bytes_from(address);
+    return ZYAN_SUCCESS(
+        ZydisDecoderDecodeInstruction(&decoder_, &context_, bytes.data(),
+                                      std::min<uint64_t>(bytes.size(), end - address), &decoded));
+  }
+
+  static bool is_relative_jump(const ZydisDecodedInstruction &decoded) {
+    auto kind = decoded.meta.category;
+    return (kind == ZYDIS_CATEGORY_UNCOND_BR || kind == ZYDIS_CATEGORY_COND_BR) &&
+           decoded.raw.imm[0].is_relative;
+  }
+  static uint64_t target_of(const ZydisDecodedInstruction &decoded, uint64_t next) {
+    return next + static_cast<uint64_t>(decoded.raw.imm[0].value.s);
+  }
+
+  // Calls, jumps and addresses that lead into gaps.
+  void note_targets(const ZydisDecodedInstruction &decoded, uint64_t next, bool own_jumps) {
+    bool is_call = decoded.meta.category == ZYDIS_CATEGORY_CALL && decoded.raw.imm[0].is_relative;
+    if (is_call || (own_jumps && is_relative_jump(decoded)))
+      arrive(target_of(decoded, next));
+    else if (decoded.mnemonic == ZYDIS_MNEMONIC_LEA && decoded.raw.modrm.mod == 0 &&
+             decoded.raw.modrm.rm == 5)
+      arrive(next + static_cast<uint64_t>(decoded.raw.disp.value));
+    else if (decoded.mnemonic == ZYDIS_MNEMONIC_MOV && decoded.raw.imm[0].size == 32 &&
+             !executable_.position_independent())
+      arrive(decoded.raw.imm[0].value.u & 0xffffffff);
+  }
+  void look_for_targets(uint64_t begin, uint64_t end) {
+    ZydisDecodedInstruction decoded;
+    for (uint64_t at = begin; at < end && decode(at, end, decoded); at += decoded.length)
+      note_targets(decoded, at + decoded.length, true);
+  }
+
+  static bool is_padding(const ZydisDecodedInstruction &decoded) {
+    return decoded.mnemonic == ZYDIS_MNEMONIC_NOP || decoded.mnemonic == ZYDIS_MNEMONIC_INT3;
+  }
+
+  bool is_padding_to(uint64_t at, uint64_t end) {
+    ZydisDecodedInstruction decoded;
+    while (at < end && decode(at, end, decoded) && decoded.mnemonic == ZYDIS_MNEMONIC_NOP)
+      at += decoded.length;
+    return at == end;
+  }
+
+  void divide(uint64_t begin, uint64_t end) {
+    for (uint64_t at = begin; at < end;) {
+      auto next = begins_.upper_bound(at);
+      uint64_t limit = next == begins_.end() ? end : std::min(end, next->first);
+      ZydisDecodedInstruction decoded;
+      bool is_begin = begins_.contains(at);
+      bool decodes = decode(at, limit, decoded);
+      // Jumps to padding are the ends of paths that are never taken, behind calls that do not return.
+      if (decodes && is_padding(decoded) && decoded.mnemonic == ZYDIS_MNEMONIC_NOP &&
+          is_padding_to(at, end))
+        return;
+      if (!is_begin && decodes && is_padding(decoded)) {
+        at += decoded.length;
+        continue;
+      }
+      uint64_t behind = decodes ? end_of(at, limit, is_begin) : 0;
+      if (!behind) { // data: on at the next place where a function could begin
+        at = std::min(limit, (at + 16) & ~uint64_t{15});
+        continue;
+      }
+      auto named = begins_.find(at);
+      found_.push_back({at, behind, named == begins_.end() ? std::string() : named->second,
+                        image::FoundBy::code});
+      at = behind;
+    }
+  }
+
+  // jmp [table + 8 * index]: its words, as long as they lead into this function or behind it.
+  bool read_table(const ZydisDecodedInstruction &decoded, uint64_t begin, uint64_t limit,
+                  uint64_t &furthest) {
+    bool is_absolute = decoded.raw.modrm.mod == 0 && decoded.raw.modrm.rm == 4 &&
+                       decoded.raw.sib.base == 5 && decoded.raw.sib.scale == 3;
+    if (!is_absolute || executable_.position_independent())
+      return false;
+    auto table = static_cast<uint64_t>(decoded.raw.disp.value);
+    for (;; table += 8) {
+      auto word = executable_.read<uint64_t>(table);
+      if (!word || *word < begin || *word >= limit)
+        return true;
+      labels_.insert(*word);
+      furthest = std::max(furthest, *word);
+    }
+  }
+
+  // Where the function ends that begins at `begin`; 0 if there is none.
+  uint64_t end_of(uint64_t begin, uint64_t limit, bool is_begin) {
+    uint64_t furthest = begin, stop = 0;
+    bool jumps_by_table = false; // to code behind: all up to the next beginning
+    ZydisDecodedInstruction decoded;
+    bool zeros = true;
+    for (uint64_t at = begin; at < limit;) {
+      if (!decode(at, limit, decoded))
+        return stop ? stop : is_begin && at > begin ? at : 0;
+      zeros &= decoded.opcode == 0 && decoded.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
+      uint64_t next = at + decoded.length;
+      auto kind = decoded.meta.category;
+      note_targets(decoded, next, false);
+      if (is_relative_jump(decoded)) {
+        uint64_t target = target_of(decoded, next);
+        if (target >= begin && target < limit)
+          furthest = std::max(furthest, target);
+        else
+          arrive(target);
+      }
+      bool is_table_jump = kind == ZYDIS_CATEGORY_UNCOND_BR && !decoded.raw.imm[0].is_relative &&
+                           !(decoded.raw.modrm.mod == 0 && decoded.raw.modrm.rm == 5);
+      bool stops = kind == ZYDIS_CATEGORY_RET || kind == ZYDIS_CATEGORY_UNCOND_BR ||
+                   decoded.mnemonic == ZYDIS_MNEMONIC_UD2 || decoded.mnemonic == ZYDIS_MNEMONIC_HLT;
+      if (is_table_jump && !read_table(decoded, begin, limit, furthest))
+        jumps_by_table = true;
+      at = next;
+      if (!stops || is_table_jump || at <= furthest)
+        continue;
+      stop = zeros ? 0 : at;
+      if (!jumps_by_table || zeros)
+        return stop;
+    }
+    if (stop && jumps_by_table)
+      return stop;
+    return is_begin ? limit : 0; // it runs into what is known to begin there
+  }
+
+  const image::Executable &executable_;
+  ZydisDecoder decoder_;
+  ZydisDecoderContext context_;
+  std::vector<image::CodeRange> known_, found_;
+  std::vector<std::pair<uint64_t, uint64_t>> gaps_; // by begin
+  std::set<uint64_t> labels_;                       // of switches
+  std::map<uint64_t, std::string> begins_;          // in gaps; names, if there are any
+};
+
+} // namespace
+
+std::vector<image::CodeRange> discovered_functions(const image::Executable &executable) {
+  return Discovery(executable).run();
+}
+
+Coverage coverage_of(const image::Executable &executable) {
+  ZydisDecoder decoder;
+  ZydisDecoderContext context;
+  ZydisDecodedInstruction decoded;
+  ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+  auto padding_at = [&](uint64_t address) -> uint64_t {
+    auto bytes = executable.bytes_from(address);
+    if (bytes.empty() || bytes[0] == std::byte{0} || bytes[0] == std::byte{0xcc})
+      return 1;
+    bool is_nop = ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, &context, bytes.data(),
+                                                             bytes.size(), &decoded)) &&
+                  decoded.mnemonic == ZYDIS_MNEMONIC_NOP;
+    return is_nop ? decoded.length : 0;
+  };
+  Coverage coverage;
+  auto next = executable.functions().begin();
+  for (const auto &[begin, end] : executable.code_regions()) {
+    coverage.code += end - begin;
+    for (uint64_t at = begin; at < end;) {
+      while (next != executable.functions().end() && next->end <= at)
+        ++next;
+      if (next != executable.functions().end() && next->begin <= at) {
+        uint64_t until = std::min(end, next->end);
+        coverage.in_functions += until - at;
+        at = until;
+        continue;
+      }
+      uint64_t length = padding_at(at);
+      coverage.padding += std::min(length, end - at);
+      at += length ? length : 1;
+    }
+  }
+  return coverage;
+}
+
+} // namespace binary

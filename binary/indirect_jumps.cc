@@ -1,0 +1,310 @@
+// Paths to an indirect jump are followed backwards through the blocks that are known so far, and anew
+// in each round, because there may be more of them: binary/jump_tables.h says what a set of paths
+// means. What a table cannot explain is a jump through a pointer; whether that is a tail call, or goes
+// to labels whose address is taken, is decided when all of the graph is known (binary/flow_graph.cc).
+
+#include "binary/indirect_jumps.h"
+
+#include "abi/uop_step.h"
+
+#include <algorithm>
+#include <string>
+
+namespace binary {
+namespace {
+
+constexpr unsigned kMostPathBlocks = 6;
+constexpr size_t kMostPaths = 12;
+
+Constants no_constants() {
+  Constants nothing;
+  nothing.fill({Constant::varies, 0});
+  return nothing;
+}
+
+} // namespace
+
+// Instructions of the block that begins at `leader`, in order, as steps of a path.
+std::vector<PathStep> IndirectJumps::steps_of(uint64_t leader,
+                                              std::optional<uint64_t> goes_to) const {
+  std::vector<PathStep> steps;
+  for (uint64_t address = leader;;) {
+    uint32_t index = walk_.instruction_at(address);
+    if (index == CodeWalk::kNone)
+      return steps;
+    const Instruction &instruction = walk_.code.instructions[index];
+    steps.push_back(
+        {index, instruction.flow == Flow::branch && goes_to && *goes_to == instruction.target});
+    address = instruction.end();
+    if (walk_.targets_of(index) || walk_.begins_block(address))
+      return steps;
+  }
+}
+
+uint32_t IndirectJumps::piece_at(uint64_t leader) const {
+  auto found =
+      std::lower_bound(pieces_.begin(), pieces_.end(), leader,
+                       [](const Piece &piece, uint64_t wanted) { return piece.leader < wanted; });
+  return found == pieces_.end() || found->leader != leader
+             ? kNone
+             : static_cast<uint32_t>(found - pieces_.begin());
+}
+
+bool IndirectJumps::goes_to_labels(uint32_t instruction) const {
+  const Instruction &jump = walk_.code.instructions[instruction];
+  if (jump.flow != Flow::indirect_jump)
+    return false;
+  auto found = jumps.find(jump.address);
+  return found != jumps.end() && found->second.kind == JumpKind::pointer;
+}
+
+template <class Visit> void IndirectJumps::successors_of(const Piece &piece, Visit visit) const {
+  if (const auto *targets = walk_.targets_of(piece.last)) {
+    for (uint64_t target : *targets)
+      if (uint32_t to = piece_at(target); to != kNone)
+        visit(to);
+  } else if (uint32_t to = piece_at(walk_.code.instructions[piece.last].end()); to != kNone) {
+    visit(to);
+  }
+}
+
+void IndirectJumps::find_pieces() {
+  pieces_.clear();
+  for (uint64_t leader : walk_.leaders()) {
+    uint64_t address = leader;
+    for (;;) {
+      uint32_t index = walk_.instruction_at(address);
+      const Instruction &instruction = walk_.code.instructions[index];
+      address = instruction.end();
+      if (walk_.targets_of(index) || walk_.begins_block(address) ||
+          walk_.instruction_at(address) == CodeWalk::kNone) {
+        pieces_.push_back({leader, index, {}, false});
+        break;
+      }
+    }
+  }
+  for (uint32_t from = 0; from < pieces_.size(); from++)
+    successors_of(pieces_[from], [&](uint32_t to) { pieces_[to].predecessors.push_back(from); });
+  for (uint64_t label : labels_)
+    if (uint32_t to = piece_at(label); to != kNone)
+      pieces_[to].dispatched = true;
+}
+
+// Constants of registers at the beginning of each block: forward, until nothing changes.
+void IndirectJumps::find_constants() {
+  constants_.assign(pieces_.size(), no_constants());
+  std::vector<bool> reached(pieces_.size(), false);
+  std::vector<uint32_t> work;
+  auto meet = [](Constants &known, const Constants &from) {
+    bool changed = false;
+    for (unsigned reg = 0; reg < from.size(); reg++)
+      if (known[reg] != from[reg] && known[reg].kind != Constant::varies) {
+        known[reg] = {Constant::varies, 0};
+        changed = true;
+      }
+    return changed;
+  };
+  auto arrive = [&](uint32_t piece, const Constants &from) {
+    bool changed = !reached[piece];
+    if (changed)
+      constants_[piece] = from;
+    else
+      changed = meet(constants_[piece], from);
+    reached[piece] = true;
+    if (changed)
+      work.push_back(piece);
+  };
+  for (uint64_t entry : walk_.routine.entries)
+    if (uint32_t piece = piece_at(entry); piece != kNone)
+      arrive(piece, no_constants());
+  bool dispatches = false;
+  Constants at_dispatch{};
+  while (!work.empty()) {
+    uint32_t piece = work.back();
+    work.pop_back();
+    Constants now = constants_[piece];
+    for (uint64_t address = pieces_[piece].leader;;) {
+      uint32_t index = walk_.instruction_at(address);
+      execute(walk_.code, walk_.code.instructions[index], now);
+      if (index == pieces_[piece].last)
+        break;
+      address = walk_.code.instructions[index].end();
+    }
+    successors_of(pieces_[piece], [&](uint32_t to) { arrive(to, now); });
+    if (!goes_to_labels(pieces_[piece].last))
+      continue;
+    bool changed = !dispatches;
+    if (changed)
+      at_dispatch = now;
+    else
+      changed = meet(at_dispatch, now);
+    dispatches = true;
+    for (size_t i = 0; changed && i < labels_.size(); i++)
+      if (uint32_t to = piece_at(labels_[i]); to != kNone)
+        arrive(to, at_dispatch);
+  }
+}
+
+// All ways to a block, of a few blocks each; they end with the steps in `tail`.
+void IndirectJumps::ways_to(uint32_t piece, std::vector<PathStep> tail, unsigned depth,
+                            std::vector<uint32_t> &seen, std::vector<Path> &ways) const {
+  const auto &before = pieces_[piece].predecessors;
+  uint64_t leader = pieces_[piece].leader;
+  const auto &entries = walk_.routine.entries;
+  bool begins = before.empty() || depth == kMostPathBlocks || before.size() > kMostPaths ||
+                pieces_[piece].dispatched ||
+                std::find(entries.begin(), entries.end(), leader) != entries.end();
+  for (size_t i = 0; !begins && i < before.size(); i++)
+    begins = std::find(seen.begin(), seen.end(), before[i]) != seen.end();
+  if (begins || ways.size() >= kMostPaths) {
+    ways.push_back({constants_[piece], std::move(tail)});
+    return;
+  }
+  for (uint32_t predecessor : before) {
+    auto steps = steps_of(pieces_[predecessor].leader, leader);
+    steps.insert(steps.end(), tail.begin(), tail.end());
+    seen.push_back(predecessor);
+    ways_to(predecessor, std::move(steps), depth + 1, seen, ways);
+    seen.pop_back();
+  }
+}
+
+ResolvedJump IndirectJumps::resolve(uint32_t piece) {
+  auto is_target = [&](uint64_t target, bool bounded) {
+    return is_jump_target(target) && (bounded || is_likely_target(target));
+  };
+  auto hole = [&](uint64_t target) { return is_hole(target); };
+  auto limit = [&](uint64_t table) { // the next one
+    auto next = table_addresses_.upper_bound(table);
+    return next == table_addresses_.end() ? UINT64_MAX : *next;
+  };
+  // Short ways first: a bound that all of them have is enough.
+  ResolvedJump best{JumpKind::unknown, {}};
+  for (unsigned blocks = 0; blocks <= kMostPathBlocks; blocks++) {
+    std::vector<Path> ways;
+    auto tail = steps_of(pieces_[piece].leader, std::nullopt);
+    std::vector<uint32_t> seen{piece};
+    if (blocks == 0)
+      ways.push_back({constants_[piece], tail});
+    else
+      ways_to(piece, tail, kMostPathBlocks - blocks, seen, ways);
+    ResolvedJump found =
+        resolve_jump(walk_.program.executable(), walk_.code, ways, is_target, hole, limit);
+    // Bounded, and an entry makes no sense: a longer table without a bound would make less.
+    if (found.table.bounded)
+      return found;
+    if (blocks == 0 || (best.kind != JumpKind::table && found.kind == JumpKind::table))
+      best = std::move(found);
+  }
+  return best;
+}
+
+// Into this routine, or into a part of it that does not jump back and so was not seen to belong; of
+// such parts nothing but unwind tables is known in files without symbols.
+bool IndirectJumps::is_jump_target(uint64_t target) const {
+  if (walk_.routine.contains(target))
+    return true;
+  const image::CodeRange *range = walk_.program.executable().function_at(target);
+  return range && (range->name.find(".cold") != std::string::npos ||
+                   range->found_by == image::FoundBy::unwind);
+}
+
+bool IndirectJumps::is_likely_target(uint64_t address) {
+  if (walk_.routine.contains(address))
+    return walk_.may_begin_instruction(address);
+  // A moved part is not aligned; what is, is a function that a table of pointers leads to.
+  const image::CodeRange *part = walk_.program.executable().function_at(address);
+  return part && part->begin == address && address % 16;
+}
+
+// clang fills entries that no index leads to with the place of a block that is not there: the end.
+bool IndirectJumps::is_hole(uint64_t target) const {
+  return std::any_of(walk_.routine.ranges.begin(), walk_.routine.ranges.end(),
+                     [&](const image::CodeRange &range) { return range.end == target; });
+}
+
+// Labels of this routine whose address lies in the file's data, or is made by an instruction of it.
+std::vector<uint64_t> IndirectJumps::pointed_labels() {
+  std::vector<uint64_t> labels;
+  const image::Executable &executable = walk_.program.executable();
+  const auto &entries = walk_.routine.entries;
+  for (const Instruction &instruction : walk_.code.instructions) {
+    if (instruction.is_call()) // makes the address behind itself
+      continue;
+    for (const assay_uop &uop : walk_.code.uops_of(instruction)) {
+      // A stub's word leads back to the stub until the loader has bound it.
+      if (uop.op == ASSAY_UOP_load && instruction.flow == Flow::indirect_jump &&
+          uop.a == ASSAY_REG_BIAS && uop.b == ASSAY_REG_ZERO)
+        if (auto word = executable.read<uint64_t>(static_cast<uint64_t>(int64_t{uop.i}));
+            word && walk_.routine.contains(*word) && walk_.may_begin_instruction(*word))
+          labels.push_back(*word);
+      bool is_address =
+          uop.op == ASSAY_UOP_lea && uop.a == ASSAY_REG_BIAS && uop.b == ASSAY_REG_ZERO;
+      bool is_constant = uop.op == ASSAY_UOP_or && uop.a == ASSAY_REG_ZERO &&
+                         uop.b == ASSAY_UOP_IMMEDIATE && !executable.position_independent();
+      uint64_t label =
+          is_address ? static_cast<uint64_t>(int64_t{uop.i}) : static_cast<uint64_t>(uop.imm);
+      if ((is_address || (is_constant && walk_.may_begin_instruction(label))) &&
+          walk_.routine.contains(label) &&
+          std::find(entries.begin(), entries.end(), label) == entries.end())
+        labels.push_back(label);
+    }
+  }
+  // In files that are not position independent such a word may be any number: it is a label only
+  // where an instruction can begin.
+  const auto &pointers = executable.code_pointers();
+  for (const image::CodeRange &range : walk_.routine.ranges)
+    for (auto at = std::upper_bound(pointers.begin(), pointers.end(), range.begin);
+         at != pointers.end() && *at < range.end; ++at)
+      if (executable.position_independent() || walk_.may_begin_instruction(*at))
+        labels.push_back(*at);
+  std::sort(labels.begin(), labels.end());
+  labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
+  return labels;
+}
+
+bool IndirectJumps::resolve() {
+  if (walk_.indirect_jumps().empty())
+    return false;
+  find_pieces();
+  find_constants();
+  bool any = false, through_pointers = false;
+  for (uint32_t piece = 0; piece < pieces_.size(); piece++) {
+    uint32_t index = pieces_[piece].last;
+    uint64_t address = walk_.code.instructions[index].address;
+    if (walk_.code.instructions[index].flow != Flow::indirect_jump)
+      continue;
+    ResolvedJump resolved = resolve(piece);
+    const auto &targets_found = resolved.table.targets;
+    if (resolved.kind == JumpKind::table && !resolved.table.bounded &&
+        resolved.table.entry_bytes == 8 &&
+        std::none_of(targets_found.begin(), targets_found.end(),
+                     [&](uint64_t target) { return walk_.routine.contains(target); }))
+      resolved = {JumpKind::pointer, {}}; // of functions
+    IndirectJump &jump = jumps[address];
+    jump.instruction = index;
+    jump.kind = resolved.kind;
+    jump.table = std::move(resolved.table);
+    if (jump.kind == JumpKind::table) {
+      jump.table.jump = address;
+      if (jump.table.bounded || jump.table.entry_bytes == 4) // surely begins there
+        table_addresses_.insert(jump.table.address);
+      std::vector<uint64_t> targets;
+      for (uint64_t target : jump.table.targets)
+        if (walk_.routine.contains(target))
+          targets.push_back(target);
+      any |= walk_.add_targets(index, std::move(targets));
+    }
+    through_pointers |= jump.kind == JumpKind::pointer;
+  }
+  if (through_pointers) {
+    std::vector<uint64_t> labels = pointed_labels();
+    any |= labels != labels_;
+    labels_ = std::move(labels);
+    for (uint64_t label : labels_)
+      walk_.reach(label);
+  }
+  return any;
+}
+
+} // namespace binary

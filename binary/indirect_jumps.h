@@ -1,0 +1,66 @@
+// Where the indirect jumps of a routine go; of the flow graph alone.
+#pragma once
+
+#include "binary/code_walk.h"
+#include "binary/jump_tables.h"
+
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+namespace binary {
+
+struct IndirectJump {
+  uint32_t instruction = 0; // in CodeWalk::code
+  JumpKind kind = JumpKind::unknown;
+  JumpTable table;
+};
+
+// Looks at all indirect jumps that were met, by the ways to them that are known, and lets the walk go
+// on where they lead; in turn, until nothing is new.
+class IndirectJumps {
+public:
+  // `tables`: addresses at which tables are known to begin.
+  IndirectJumps(CodeWalk &walk, std::set<uint64_t> tables)
+      : walk_(walk), table_addresses_(std::move(tables)) {}
+
+  // Whether there are new targets.
+  bool resolve();
+
+  std::map<uint64_t, IndirectJump> jumps; // by address
+  // Where jumps through pointers may stay within the routine: sorted.
+  const std::vector<uint64_t> &labels() const { return labels_; }
+  const std::set<uint64_t> &tables() const { return table_addresses_; }
+
+private:
+  struct Piece { // a block as far as it is known
+    uint64_t leader;
+    uint32_t last; // instruction
+    std::vector<uint32_t> predecessors;
+    bool dispatched = false; // a label
+  };
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  std::vector<PathStep> steps_of(uint64_t leader, std::optional<uint64_t> goes_to) const;
+  void find_pieces();
+  uint32_t piece_at(uint64_t leader) const;
+  template <class Visit> void successors_of(const Piece &piece, Visit visit) const;
+  void find_constants();
+  void ways_to(uint32_t piece, std::vector<PathStep> tail, unsigned depth,
+               std::vector<uint32_t> &seen, std::vector<Path> &ways) const;
+  ResolvedJump resolve(uint32_t piece);
+  bool is_jump_target(uint64_t target) const;
+  bool is_likely_target(uint64_t address);
+  bool is_hole(uint64_t target) const;
+  std::vector<uint64_t> pointed_labels();
+  bool goes_to_labels(uint32_t instruction) const;
+
+  CodeWalk &walk_;
+  std::set<uint64_t> table_addresses_;
+  std::vector<Piece> pieces_;        // by leader
+  std::vector<Constants> constants_; // by piece, at its beginning
+  std::vector<uint64_t> labels_;
+};
+
+} // namespace binary

@@ -1,0 +1,19 @@
+// The functions of a program in Go, from the table that its own runtime uses.
+#pragma once
+
+#include "image/function_ranges.h"
+#include "image/segments.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace image {
+
+// By begin; empty for other programs, and for versions of the table before Go 1.16. `word` is the value of the 8 bytes at an
+// address once the loader is done. All is checked: what makes no sense ends the list.
+std::vector<CodeRange> go_functions(const Segments &segments,
+                                    const std::function<std::optional<uint64_t>(uint64_t)> &word);
+
+} // namespace image
