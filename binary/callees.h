@@ -13,7 +13,7 @@ namespace binary {
 class Program;
 struct Routine;
 
-// Looks into routines when somebody asks for them, and into those that they call, and remembers.
+// Inspects routines when somebody asks for them, and into those that they call, and remembers.
 class Callees {
 public:
   explicit Callees(const Program &program);

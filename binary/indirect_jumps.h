@@ -17,7 +17,7 @@ struct IndirectJump {
   JumpTable table;
 };
 
-// Looks at all indirect jumps that were met, by the ways to them that are known, and lets the walk go
+// Inspects all indirect jumps that were met, by the ways to them that are known, and lets the walk go
 // on where they lead; in turn, until nothing is new.
 class IndirectJumps {
 public:

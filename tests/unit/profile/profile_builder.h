@@ -197,7 +197,7 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
                                  1 + random() % 9, random() % 100});
   for (uint64_t block = walked ? random() % 20 : 0; block; block--) {
     profile::NonHeapBlock counts{ASSAY_NON_HEAP_GLOBALS, modules[random() % 3], 0,
-                                 random() % 10 * 64,    random() % 100,        random() % 100};
+                                 random() % 10 * 64,     random() % 100,        random() % 100};
     if (random() % 2) {
       counts.kind = ASSAY_NON_HEAP_STACK;
       counts.module = profile::ModuleId();

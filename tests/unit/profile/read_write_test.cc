@@ -76,7 +76,8 @@ public:
   template <class Record> void named(uint32_t kind, const Record &fixed, const std::string &name) {
     out.record(kind, fixed, std::as_bytes(std::span(name)));
   }
-  void non_heap(uint64_t walk, uint32_t kind, uint32_t owner, std::vector<AssayBlockCounts> blocks) {
+  void non_heap(uint64_t walk, uint32_t kind, uint32_t owner,
+                std::vector<AssayBlockCounts> blocks) {
     out.record(ASSAY_RECORD_NonHeap, AssayNonHeap{walk, kind, owner},
                std::as_bytes(std::span(blocks)));
   }
