@@ -82,7 +82,7 @@ extern const Tool heap_tool;
 const Tool heap_tool = {
     .name = "heap",
     .bit = ASSAY_TOOL_heap,
-    .subject = "the heap",
+    .subject = "a heap",
     .summary = summary,
     .progress = progress,
     .has_key = has_key,

@@ -46,7 +46,7 @@ public:
 struct Tool {
   const char *name;
   uint64_t bit;
-  const char *subject; // what is measured: "the heap"
+  const char *subject; // what it measures: "a heap"
   // After a run, in a few words: "12 allocations of 3 KiB". Of a profile that the tool measured.
   std::string (*summary)(const profile::Profile &profile);
   // The same of a program that goes on.

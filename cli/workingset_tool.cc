@@ -73,7 +73,7 @@ extern const Tool workingset_tool;
 const Tool workingset_tool = {
     .name = "workingset",
     .bit = ASSAY_TOOL_workingset,
-    .subject = "the working set",
+    .subject = "a working set",
     .summary =
         [](const profile::Profile &profile) {
           return count_of_snapshots(profile) + " of the working set";

@@ -19,6 +19,15 @@ namespace {
 
 constexpr Interest kEverything = {.globals = true, .stack = true};
 
+// Not of those that programs call themselves: a mark or a reset ends a snapshot.
+bool is_hook_of_tool(StringRef name) {
+#define ASSAY_TOOL(tool, bit, is_default, question)                                                \
+  if (name.starts_with("__assay_" #tool "_"))                                                      \
+    return true;
+#include "abi/tools.def"
+  return false;
+}
+
 class WorkingSetInstrumenter {
 public:
   WorkingSetInstrumenter(Function &function, const ToolRequest &options,
@@ -88,8 +97,9 @@ private:
       return false;
     if (auto *intrinsic = dyn_cast<IntrinsicInst>(call)) // from setjmp on, anything may have been
       return intrinsic->getIntrinsicID() == Intrinsic::eh_sjlj_setjmp;
-    const Function *callee = call->getCalledFunction(); // hooks that a tool has put in take none
-    return !(callee && callee->getName().starts_with("__assay_"));
+    const Function *callee = call->getCalledFunction();
+    return !(callee &&
+             is_hook_of_tool(callee->getName())); // what another tool has put in takes none
   }
 
   bool is_short(const RangeAccess &range) const {
