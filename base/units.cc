@@ -128,8 +128,7 @@ double parse_number(std::string_view text) {
   std::optional<double> number = parse(text, ~0U);
   if (!number)
     fail("'{}' is not a number that is understood here; its unit may be %, k, M, G, T, B, kB, MB, "
-         "GB, TB, KiB, "
-         "MiB, GiB, TiB, us, ms, s, min or h",
+         "GB, TB, KiB, MiB, GiB, TiB, us, ms, s, min or h",
          text);
   return *number;
 }

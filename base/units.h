@@ -14,8 +14,7 @@ std::string format_duration_us(double us); // 0 us, 1.20 ms, 3.40 s, 5.0 min, 2.
 std::string format_count(double count);    // 0, 999, 1.20 k, 3.40 M, 5.60 G
 std::string format_share(double share);    // 0.123 -> 12.3 %
 
-uint64_t
-parse_bytes(std::string_view text); // 10, 10B, 4KiB, 1GiB (powers of 1024), 4kB, 1GB (of 1000)
+uint64_t parse_bytes(std::string_view text);       // 10, 10B, 4KiB, 1GiB; 4kB and 1GB are of 1000
 uint64_t parse_duration_us(std::string_view text); // 10us, 5ms, 2s, 3min, 1h
 uint64_t parse_count(std::string_view text);       // 10, 4k, 2M, 1G (powers of 1000)
 double parse_share(std::string_view text);         // 5%, 0.1%: 0.05, 0.001; at most 100%

@@ -1,5 +1,6 @@
 // `assay diff OLD NEW`: what changed between two runs, place by place, in what both have measured.
 
+#include "abi/tools.h"
 #include "analyze/measured.h"
 #include "base/fail.h"
 #include "cli/command.h"
@@ -49,7 +50,8 @@ Side side_of(const std::string &which, const std::string &filter,
 // What both runs have, tool by tool, and a word on what only one has.
 struct Differences {
   struct Row {
-    std::unique_ptr<ToolDiff> diff;
+    const Tool *tool;
+    ToolDiff diff;
     bool measured; // in either run; else it is the frame of the document alone
   };
   std::vector<Row> rows;
@@ -61,9 +63,9 @@ struct Differences {
       auto old = older.answers.find(tool), now = newer.answers.find(tool);
       bool has_old = old != older.answers.end(), has_new = now != newer.answers.end();
       if (has_old && has_new) {
-        rows.push_back({old->second->diff(*now->second),
+        rows.push_back({tool, old->second->diff(*now->second),
                         older.measured.count(tool) || newer.measured.count(tool)});
-        same &= rows.back().diff->same();
+        same &= rows.back().diff.same;
       } else if (has_old || has_new) {
         one_sided.push_back(
             fmt::format("only the {} run has {}", has_old ? "old" : "new", tool->subject));
@@ -78,7 +80,7 @@ struct Differences {
     std::string all;
     for (const Row &row : rows)
       if (row.measured || !any_measured)
-        all += (all.empty() ? "" : "\n") + row.diff->text(top, style);
+        all += (all.empty() ? "" : "\n") + row.diff.text(top, style);
     for (const std::string &word : one_sided)
       all += "\n  " + word + "\n";
     return all;
@@ -101,7 +103,10 @@ int diff(const DiffArguments &arguments) {
   if (options.json()) {
     report::Json document;
     for (const Differences::Row &row : differences.rows)
-      row.diff->put(document, options.top);
+      if (row.tool->bit & ASSAY_DEFAULT_TOOLS) // its document is the frame
+        document = row.diff.json(options.top);
+      else
+        document[row.tool->name] = row.diff.json(options.top);
     document["same"] = differences.same;
     write_output(options.output, report::document_text(document));
   } else {

@@ -28,21 +28,6 @@ std::string progress(const profile::Profile &, const AssayControl &now) {
       base::format_bytes(double(now.live_bytes)), base::format_bytes(double(now.peak_bytes)));
 }
 
-class HeapDifference : public ToolDiff {
-public:
-  explicit HeapDifference(analyze::HeapDiff diff) : diff_(std::move(diff)) {}
-  bool same() const override { return diff_.same; }
-  void put(report::Json &document, unsigned top) const override {
-    document = report::diff_json(diff_, top);
-  }
-  std::string text(unsigned top, const report::Style &style) const override {
-    return report::diff_text(diff_, top, style);
-  }
-
-private:
-  analyze::HeapDiff diff_;
-};
-
 class HeapAnswer : public ToolAnswer {
 public:
   explicit HeapAnswer(analyze::HeapResult result) : result_(std::move(result)) {}
@@ -62,9 +47,11 @@ public:
     return paths;
   }
 
-  std::unique_ptr<ToolDiff> diff(const ToolAnswer &newer) const override {
-    return std::make_unique<HeapDifference>(
+  ToolDiff diff(const ToolAnswer &newer) const override {
+    auto result = std::make_shared<const analyze::HeapDiff>(
         analyze::diff(result_, dynamic_cast<const HeapAnswer &>(newer).result_));
+    return {result->same, [result](unsigned top) { return report::diff_json(*result, top); },
+            [result](unsigned top, auto &style) { return report::diff_text(*result, top, style); }};
   }
 
 private:

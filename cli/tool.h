@@ -8,6 +8,7 @@
 #include "report/document.h"
 #include "report/table.h"
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -22,13 +23,11 @@ struct ToolQuery {
       false; // what diff() needs is enough: two profiles of many contexts fit where one does
 };
 
-class ToolDiff {
-public:
-  virtual ~ToolDiff() = default;
-  virtual bool same() const = 0;
-  // `top` limits the rows; 0: all, as text 20.
-  virtual void put(report::Json &document, unsigned top) const = 0;
-  virtual std::string text(unsigned top, const report::Style &style) const = 0;
+// What changed between two answers. `top` limits the rows; 0: all.
+struct ToolDiff {
+  bool same;
+  std::function<report::Json(unsigned top)> json;
+  std::function<std::string(unsigned top, const report::Style &style)> text;
 };
 
 // The answer to the tool's question for one profile.
@@ -39,7 +38,7 @@ public:
   virtual void put(report::Document &document) const = 0;
   // Paths of that document that must not grow against an older answer of the same tool.
   virtual std::vector<std::string> growth(const ToolAnswer &older) const = 0;
-  virtual std::unique_ptr<ToolDiff> diff(const ToolAnswer &newer) const = 0;
+  virtual ToolDiff diff(const ToolAnswer &newer) const = 0;
 };
 
 // One for each line of abi/tools.def, in cli/NAME_tool.cc.

@@ -17,21 +17,6 @@ std::string count_of_snapshots(const profile::Profile &profile) {
   return snapshots == 1 ? "1 snapshot" : std::to_string(snapshots) + " snapshots";
 }
 
-class WorkingSetDifference : public ToolDiff {
-public:
-  explicit WorkingSetDifference(analyze::WorkingSetDiff diff) : diff_(std::move(diff)) {}
-  bool same() const override { return diff_.same; }
-  void put(report::Json &document, unsigned top) const override {
-    document["workingset"] = report::diff_json(diff_, top);
-  }
-  std::string text(unsigned top, const report::Style &style) const override {
-    return report::diff_text(diff_, top, style);
-  }
-
-private:
-  analyze::WorkingSetDiff diff_;
-};
-
 // Of several processes the first counts, which is the program that was started.
 class WorkingSetAnswer : public ToolAnswer {
 public:
@@ -54,12 +39,13 @@ public:
     return {"workingset.total_bytes"};
   }
 
-  std::unique_ptr<ToolDiff> diff(const ToolAnswer &newer) const override {
+  ToolDiff diff(const ToolAnswer &newer) const override {
     const auto &other = dynamic_cast<const WorkingSetAnswer &>(newer);
-    analyze::WorkingSetDiff result = analyze::diff(first(), other.first());
+    auto result = std::make_shared<analyze::WorkingSetDiff>(analyze::diff(first(), other.first()));
     if (results_.size() > 1 || other.results_.size() > 1)
-      result.notes.push_back("of several processes, the first of each run are compared");
-    return std::make_unique<WorkingSetDifference>(std::move(result));
+      result->notes.push_back("of several processes, the first of each run are compared");
+    return {result->same, [result](unsigned top) { return report::diff_json(*result, top); },
+            [result](unsigned top, auto &style) { return report::diff_text(*result, top, style); }};
   }
 
 private:

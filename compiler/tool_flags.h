@@ -18,8 +18,8 @@ struct ToolFlags {
   uint64_t tool;    // its bit
   const char *help; // of -fassay-NAME=, for --help-assay
   std::span<const ToolMode> modes;
-  uint32_t
-      exclusive_bits; // of these the second and the third mode have one each, and only one may be asked for
+  // The second and the third mode have one each of these; only one of the two may be asked for.
+  uint32_t exclusive_bits;
   uint32_t dynamic_bit; // what -fassay-shadow=dynamic sets; 0: the tool has no shadow
 };
 

@@ -21,6 +21,7 @@
 #include "profile/merge.h"
 #include "profile/profile.h"
 #include "profile/read_working_set.h"
+#include "profile/sites.h"
 
 #include <algorithm>
 #include <cstring>
@@ -190,19 +191,6 @@ private:
     }
     // Only the compiler makes sites.
     output_.profile().modules[module->second.v].instrumented = true;
-  }
-
-  static Unit read_unit(base::ByteReader &entry) {
-    auto raw = entry.read<AssaySiteUnit>();
-    if (raw.mode_count > ASSAY_MAX_TOOLS)
-      base::fail("number of modes of a unit");
-    Unit unit{{}, std::vector<uint32_t>(raw.mode_count), raw.tools};
-    for (uint32_t &mode : unit.modes)
-      mode = entry.read<uint32_t>();
-    if (raw.mode_count % 2)
-      entry.read<uint32_t>();
-    unit.source = entry.text(raw.source_length);
-    return unit;
   }
 
   void take(const AssayContext &r, Bytes tail) {

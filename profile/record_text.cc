@@ -7,8 +7,9 @@
 
 #include "profile/record_text.h"
 
-#include "abi/sites.h"
-#include "abi/tools.h"
+#include "profile/sites.h"
+
+#include <fmt/ranges.h>
 
 #include <cctype>
 #include <cstddef>
@@ -54,16 +55,9 @@ struct Tail {
 };
 
 std::string unit_text(base::ByteReader &entry) {
-  auto unit = entry.read<AssaySiteUnit>();
-  if (unit.mode_count > ASSAY_MAX_TOOLS)
-    base::fail("a unit of {} modes", unit.mode_count);
-  std::string modes;
-  for (uint32_t i = 0; i < unit.mode_count; i++)
-    modes += fmt::format(" {}", entry.read<uint32_t>());
-  if (unit.mode_count % 2)
-    entry.read<uint32_t>();
-  return fmt::format("unit \"{}\" tools {:#x} modes{}", escaped(entry.text(unit.source_length)),
-                     unit.tools, modes);
+  Unit unit = read_unit(entry);
+  return fmt::format("unit \"{}\" tools {:#x} modes {}", escaped(unit.source), unit.tools,
+                     fmt::join(unit.modes, " "));
 }
 
 std::string sites_text(std::span<const std::byte> tail) {

@@ -18,7 +18,7 @@
 #include <errno.h>
 
 #include "runtime/core/fork_resets.h"
-#include "runtime/core/helper.h"
+#include "runtime/core/helper_thread.h"
 #include "runtime/core/interpose.h"
 #include "runtime/core/kernel_signal.h"
 #include "runtime/core/lock.h"

@@ -17,7 +17,7 @@
 #include "runtime/core/compaction.h"
 #include "runtime/core/fatal_signals.h"
 #include "runtime/core/fork_resets.h"
-#include "runtime/core/helper.h"
+#include "runtime/core/helper_thread.h"
 #include "runtime/core/interpose.h"
 #include "runtime/core/losses.h"
 #include "runtime/core/machine.h"

@@ -5,7 +5,7 @@
 //   2. A number may mean another file by now: programs close and dup2 onto descriptors that they did not open.
 //      So each use asks the kernel first (fstat) whether the number still means the file that we opened.
 //
-// The helper thread has a descriptor table of its own (core/helper.cc): what it opens is not visible to the
+// The helper thread has a descriptor table of its own (core/helper_thread.cc): what it opens is not visible to the
 // program at all. So a file has one number for each of the two tables.
 #pragma once
 

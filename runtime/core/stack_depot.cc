@@ -121,26 +121,26 @@ uint32_t StackDepot::find(const Table &table, const Path &path) {
   }
 }
 
-uint32_t StackDepot::find_or_add(const CallChain &chain, Path path, uint32_t type,
+uint32_t StackDepot::find_or_add(const CallChain &chain, const Path &path, uint32_t type,
                                  uint32_t origin) {
-  const Table &table = *__atomic_load_n(&table_, __ATOMIC_ACQUIRE);
-  if (uint32_t known = find(table, path))
-    return known;
-  // A new path, mostly, where so many are there that it must be joined with those of the same inner frames.
-  if (uint32_t depth = kept_frames(end()); depth < path.depth)
-    if (uint32_t known = find(table, path_of(chain, depth, type, origin)))
+  Path
+      kept; // of the path, what a new context keeps: where there are many, they are joined by their inner frames
+  auto find_known = [&](const Table &table) {
+    kept = path;
+    uint32_t known = find(table, path), depth = known ? kMaxDepth : kept_frames(end());
+    if (depth >= path.depth)
       return known;
+    kept = path_of(chain, depth, type, origin);
+    return find(table, kept);
+  };
+  if (uint32_t known = find_known(*__atomic_load_n(&table_, __ATOMIC_ACQUIRE)))
+    return known;
   Locked locked(lock_);
-  if (uint32_t known = find(*table_, path))
+  if (uint32_t known = find_known(*table_))
     return known;
-  if (uint32_t depth = kept_frames(next_); depth < path.depth) {
-    if (!__atomic_exchange_n(&joins_, true, __ATOMIC_RELAXED))
-      count_loss_quietly(ASSAY_LOSS_joined_contexts, 1);
-    path = path_of(chain, depth, type, origin);
-    if (uint32_t known = find(*table_, path))
-      return known;
-  }
-  return add(chain, path, type, origin);
+  if (kept.depth < path.depth && !__atomic_exchange_n(&joins_, true, __ATOMIC_RELAXED))
+    count_loss_quietly(ASSAY_LOSS_joined_contexts, 1);
+  return add(chain, kept, type, origin);
 }
 
 // Under the lock.

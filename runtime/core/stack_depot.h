@@ -60,7 +60,7 @@ private:
   static bool reserve_table(Table *&table, uint64_t places);
   Path path_of(const CallChain &chain, uint32_t depth, uint32_t type, uint32_t origin) const;
   uint32_t find(const Table &table, const Path &path);
-  uint32_t find_or_add(const CallChain &chain, Path path, uint32_t type, uint32_t origin);
+  uint32_t find_or_add(const CallChain &chain, const Path &path, uint32_t type, uint32_t origin);
   uint32_t add(const CallChain &chain, const Path &path, uint32_t type, uint32_t origin);
   bool grow();
   void note_recursion(const CallChain &chain, uint32_t context);

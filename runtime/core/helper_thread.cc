@@ -7,7 +7,7 @@
 // It must not keep the process: a program whose last thread ends by the system call exit (all that strict
 // seccomp allows) has ended. The kernel tells nobody, so the helper looks a few times a second.
 
-#include "runtime/core/helper.h"
+#include "runtime/core/helper_thread.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -36,7 +36,7 @@ struct {
   uint32_t stop; // futex
   bool snapshot_wanted;
   uint32_t running; // futex: 1 while the thread exists; the kernel clears it at its end
-} constinit sideline = {};
+} constinit helper = {};
 
 uint64_t thread_pointer() {
   uint64_t fs;
@@ -83,7 +83,7 @@ bool has_program_ended(int &exit_status) {
   exit_status = (int)(state.status >> 8 & 255);
   if (state.known)
     return state.first_thread_ended && state.threads == 2; // the zombie, and this one
-  return sideline.first_thread && __atomic_load_n(sideline.first_thread, __ATOMIC_RELAXED) == 0 &&
+  return helper.first_thread && __atomic_load_n(helper.first_thread, __ATOMIC_RELAXED) == 0 &&
          single_threaded();
 }
 
@@ -93,11 +93,11 @@ bool has_program_ended(int &exit_status) {
   this_thread.has_own_table = false;
   leave_descriptor_table();
   int exit_status = 0;
-  while (!__atomic_load_n(&sideline.stop, __ATOMIC_ACQUIRE)) {
-    uint64_t wait = sideline.work();
-    sys::futex_wait(&sideline.stop, 0, (wait < kCheckUs ? wait : kCheckUs) * 1000);
+  while (!__atomic_load_n(&helper.stop, __ATOMIC_ACQUIRE)) {
+    uint64_t wait = helper.work();
+    sys::futex_wait(&helper.stop, 0, (wait < kCheckUs ? wait : kCheckUs) * 1000);
     if (has_program_ended(exit_status)) {
-      sideline.program_ended();
+      helper.program_ended();
       break;
     }
   }
@@ -106,17 +106,17 @@ bool has_program_ended(int &exit_status) {
 }
 
 bool prepare() {
-  if (sideline.tls)
+  if (helper.tls)
     return true;
   // The block must reach down to our own variable, however large the program's TLS is.
   uint64_t below = thread_pointer() - (uint64_t)&this_thread;
   below = (below + 8191) & ~4095ULL;
-  sideline.stack = (uint8_t *)reserve(kStackBytes);
+  helper.stack = (uint8_t *)reserve(kStackBytes);
   uint8_t *block = (uint8_t *)reserve(below + 4096);
-  if (!sideline.stack || !block)
+  if (!helper.stack || !block)
     return false;
-  sideline.tls = block + below;
-  *(void **)sideline.tls = sideline.tls; // the thread pointer finds itself at fs:0
+  helper.tls = block + below;
+  *(void **)helper.tls = helper.tls; // the thread pointer finds itself at fs:0
   return true;
 }
 
@@ -124,25 +124,25 @@ bool prepare() {
 
 void start_helper_thread(uint64_t (*work)(), void (*program_ended)()) {
   constexpr int kGetTidAddress = 40; // PR_GET_TID_ADDRESS
-  sideline.work = work;
-  sideline.program_ended = program_ended;
-  sideline.first_thread = nullptr;
+  helper.work = work;
+  helper.program_ended = program_ended;
+  helper.first_thread = nullptr;
   if (sys::thread_id() == sys::process_id())
-    sys::call(SYS_prctl, kGetTidAddress, (long)&sideline.first_thread);
-  sideline.stop = 0;
+    sys::call(SYS_prctl, kGetTidAddress, (long)&helper.first_thread);
+  helper.stop = 0;
   if (!prepare()) {
     count_loss(ASSAY_LOSS_no_sideline, 1);
     return;
   }
   uint64_t all = ~0ULL, before;
   sys::call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, 8);
-  sideline.running = 1;
+  helper.running = 1;
   long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
                CLONE_SETTLS | CLONE_CHILD_CLEARTID;
-  uint8_t *top = sideline.stack + kStackBytes - 64;
+  uint8_t *top = helper.stack + kStackBytes - 64;
   long result;
-  register long r10 asm("r10") = (long)&sideline.running;
-  register long r8 asm("r8") = (long)sideline.tls;
+  register long r10 asm("r10") = (long)&helper.running;
+  register long r8 asm("r8") = (long)helper.tls;
   // The new thread starts on an empty stack: it must leave by a jump, not by a return.
   asm volatile("syscall\n\t"
                "test %%eax, %%eax\n\t"
@@ -157,7 +157,7 @@ void start_helper_thread(uint64_t (*work)(), void (*program_ended)()) {
                : "rcx", "r11", "memory", "cc");
   sys::call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, 8);
   if (sys::failed(result)) {
-    sideline.running = 0;
+    helper.running = 0;
     count_loss(ASSAY_LOSS_no_sideline, 1);
   }
 }
@@ -165,25 +165,25 @@ void start_helper_thread(uint64_t (*work)(), void (*program_ended)()) {
 void stop_helper_thread() {
   if (this_thread.is_helper)
     return;
-  __atomic_store_n(&sideline.stop, 1, __ATOMIC_RELEASE);
-  sys::futex_wake(&sideline.stop);
-  while (uint32_t running = __atomic_load_n(&sideline.running, __ATOMIC_ACQUIRE))
-    sys::call(SYS_futex, (long)&sideline.running,
+  __atomic_store_n(&helper.stop, 1, __ATOMIC_RELEASE);
+  sys::futex_wake(&helper.stop);
+  while (uint32_t running = __atomic_load_n(&helper.running, __ATOMIC_ACQUIRE))
+    sys::call(SYS_futex, (long)&helper.running,
               0 /* FUTEX_WAIT: the kernel's wake is not private */, running, 0);
 }
 
 void request_snapshot() {
-  __atomic_store_n(&sideline.snapshot_wanted, true, __ATOMIC_RELEASE);
-  sys::futex_wake(&sideline.stop); // it looks at stop again, finds 0 and works
+  __atomic_store_n(&helper.snapshot_wanted, true, __ATOMIC_RELEASE);
+  sys::futex_wake(&helper.stop); // it looks at stop again, finds 0 and works
 }
 
 bool take_snapshot_request() {
-  return __atomic_exchange_n(&sideline.snapshot_wanted, false, __ATOMIC_ACQ_REL);
+  return __atomic_exchange_n(&helper.snapshot_wanted, false, __ATOMIC_ACQ_REL);
 }
 
 static void reset_helper_in_child() {
-  sideline.running = 0;
-  sideline.stop = 0;
+  helper.running = 0;
+  helper.stop = 0;
 }
 ASSAY_RESET_IN_CHILD(reset_helper_in_child);
 
