@@ -17,6 +17,8 @@
 #include "runtime/core/runtime.h"
 #include "runtime/core/thread.h"
 
+extern "C" __attribute__((weak)) void *__libc_malloc(size_t size); // glibc's, whatever malloc is
+
 namespace assay {
 namespace {
 
@@ -100,6 +102,40 @@ char *place(char *base, size_t size, size_t align) {
   return (char *)(((uintptr_t)base + sizeof(ChunkHeader) + step - 1) & ~(step - 1));
 }
 
+// glibc's blocks need no room but for the header, mostly: all chunks are multiples of 32 bytes, so where one begins on a
+// multiple of 32, the next ones do. A block that does not is set aside for good, since glibc would hand it out again at
+// once; one of 16 bytes more takes its place, behind which blocks lie evenly again. Where that has happened often,
+// room is asked for each time, and so it is of other allocators, whose blocks may lie oddly always.
+constexpr uint32_t kMostSetAside = 256;
+constinit uint32_t set_aside;
+
+bool gives_even_blocks() {
+  return real.malloc == &__libc_malloc && set_aside < kMostSetAside;
+}
+
+char *allocate_tightly(size_t size, AllocationFunction via) {
+  size_t whole;
+  whole_size(size, sizeof(ChunkHeader), whole);
+  char *base = (char *)real_allocate(whole, 0, via);
+  if (__builtin_expect((uintptr_t)base % kChunkAlign == 0, 1))
+    return base;
+  __atomic_fetch_add(&set_aside, 1, __ATOMIC_RELAXED);
+  char *other = (char *)real_allocate(whole + kChunkAlign / 2, 0, via);
+  if (!other)
+    real.free(base);
+  return other;
+}
+
+char *allocate_base(size_t size, size_t align, AllocationFunction via, size_t whole) {
+  if (align <= kChunkAlign) { // a header gives as much
+    if (align)
+      via = AllocationFunction::kMalloc;
+    if (size < kLargeSize && gives_even_blocks())
+      return allocate_tightly(size, via);
+  }
+  return (char *)real_allocate(whole, align, via);
+}
+
 void write_header(void *block, ChunkHeader header, void *base) {
   header.to_base = (uint32_t)((char *)block - (char *)base);
   header.check = chunk_check(block, header);
@@ -154,9 +190,7 @@ void *allocate(size_t size, size_t align, AllocationFunction via, const void *fr
     return real_allocate(size, align, via);
   if (runtime.side.exists())
     return allocate_with_side_entry(size, align, via, type, frame);
-  if (align && align <= kChunkAlign) // a header gives as much
-    via = AllocationFunction::kMalloc;
-  char *base = (char *)real_allocate(whole, align, via);
+  char *base = allocate_base(size, align, via, whole);
   if (!base)
     return nullptr;
   char *block = place(base, size, align);

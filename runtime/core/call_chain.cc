@@ -118,10 +118,11 @@ uint16_t CallChain::find_on_path(uint64_t function) const {
 void CallChain::push(const LeftFrame &left, uint64_t function) {
   const uint16_t number = (uint16_t)count_;
   ChainFrame &f = frames_[number];
-  uint16_t outer = number ? (uint16_t)(number - 1) : kNoFrame, levels = 1;
+  uint16_t outer = number ? (uint16_t)(number - 1) : kNoFrame;
+  uint32_t levels = 1;
   if (number && runtime.options.fold_recursion)
     if (uint16_t same = find_on_path(function); same != kNoFrame) {
-      levels = (uint16_t)(frames_[same].levels + 1);
+      levels = frames_[same].levels + 1;
       outer = frames_[same].outer;
     }
   f.left = left;

@@ -21,7 +21,7 @@ struct ChainFrame {
   uint64_t hash;     // of the folded path from the outermost frame to this one
   uint16_t outer;    // next frame of that path; kNoFrame at its end
   uint16_t depth;    // frames of that path
-  uint16_t levels;   // how often the function is there in its recursion
+  uint32_t levels;   // how often the function is there in its recursion
   uint16_t deepest;  // the frame of that path with the most levels
   // What this frame took the place of, for when it is left: of the path at this depth, and of the newest frame of
   // functions with this hash.

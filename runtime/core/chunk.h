@@ -8,9 +8,9 @@
 //     0  | the program's bytes, 32-byte aligned
 //
 // The header keeps two allocations from ever sharing a 64-byte counter: of two neighbours, the
-// second's header fills a whole aligned 32 bytes between them. The allocator below gives 16-byte
-// aligned blocks, so 48 bytes more are asked for and the header sits before the next 32-byte
-// boundary.
+// second's header fills a whole aligned 32 bytes between them. The allocator below promises 16-byte
+// aligned blocks: the header sits before the next 32-byte boundary, for which 48 bytes more are asked
+// for, or 32 where the allocator's blocks happen to lie evenly (allocate.cc).
 //
 // Whether a pointer is ours is never decided by reading before it, but by the chunk map: one byte
 // for each 32 bytes of address space, odd where a live chunk begins. A byte and not a bit, so that

@@ -279,9 +279,15 @@ template <typename Word> void zero(Word *begin, Word *end, bool is_first_stripe)
 } // namespace
 
 Counts count_accesses(const void *start, uint64_t size, ReadMode look) {
-  return with_layout([&]<typename Layout>(Layout) {
+  return with_layout([&]<typename Layout>(Layout) -> Counts {
     Counters<Layout> range((uint64_t)start, size);
     uint32_t stripes = stripes_of(range.start, range.end);
+    if (range.first + 1 == range.stop && stripes == 1 && look != ReadMode::kShare) {
+      auto value = *range.first; // most objects
+      if (value && look == ReadMode::kTake)
+        *range.first = 0;
+      return {Layout::reads(value), Layout::writes(value), 1, value != 0, value ? size : 0};
+    }
     Counts counts = {};
     counts.blocks_spanned = (uint64_t)(range.stop - range.first);
     if (counts.blocks_spanned * sizeof(typename Layout::Word) < kScanBytes) {

@@ -49,15 +49,12 @@ bool has_shadow(const void *block, uint64_t size) {
 
 // What was counted in a block so far.
 Counts counts_of(const void *block, const ChunkHeader &h, bool take) {
-  Counts counts = {};
-  if (!has_shadow(block, h.size)) {
-    counts.blocks_spanned = blocks_spanned(block, h.size);
-    return counts;
-  }
-  counts = count_accesses(block, h.size,
-                          take                      ? ReadMode::kTake
-                          : h.flags & kSharedBlocks ? ReadMode::kShare
-                                                    : ReadMode::kKeep);
+  if (!has_shadow(block, h.size))
+    return {0, 0, blocks_spanned(block, h.size), 0, 0};
+  Counts counts = count_accesses(block, h.size,
+                                 take                      ? ReadMode::kTake
+                                 : h.flags & kSharedBlocks ? ReadMode::kShare
+                                                           : ReadMode::kKeep);
   if (may_have_wrapped(block, h))
     add_wrapped(block, h.size, counts, take);
   return counts;
@@ -173,9 +170,15 @@ bool is_recorded(const ChunkHeader &h) {
 void walk_one(const void *block, const ChunkHeader &h) {
   if (!is_recorded(h) || h.time_us > heap.walk_began_us)
     return;
-  if (has_shadow(block, h.size))
+  const bool is_counted = has_shadow(block, h.size);
+  if (is_counted && h.flags & kSharedBlocks) // its counts are shared out once
     watch_counters(block, h.size);
   Counts counts = counts_of(block, h, false);
+  if (is_counted && !(h.flags & kSharedBlocks) &&
+      (may_be_large(counts) || may_have_wrapped(block, h))) {
+    watch_counters(block, h.size);
+    counts = counts_of(block, h, false);
+  }
   heap.live.add(h.context, object_of(h, counts, {heap.walk_began_us, h.cpu}));
   heap.walked_objects++;
   heap.walked_bytes += h.size;
@@ -203,6 +206,12 @@ void check_one(const void *block, const ChunkHeader &h) {
     watch_counters(block, h.size);
 }
 
+bool may_be_large_in(uint64_t begin, uint64_t end) {
+  if (!runtime.instrumented)
+    return false;
+  return !has_shadow((void *)begin, end - begin) || has_large_counter(begin, end);
+}
+
 // Between walks, which write, counters that may wrap are only looked at.
 uint64_t on_poll() {
   if (!can_wrap() || !runtime.recording)
@@ -211,11 +220,17 @@ uint64_t on_poll() {
   if (begin < heap.next_check_us)
     return heap.next_check_us - begin;
   FlushesWait flushes;
-  for_each_live(check_one);
+  for_each_live(check_one, may_be_large_in);
   watch_non_heap();
   uint64_t now = now_us(), wait = next_check_after(now - begin);
   heap.next_check_us = now + wait;
   return wait;
+}
+
+// A walk takes some 30 ns an object. The first one waits until it costs a thirtieth of the run at most; those after it
+// know what they cost.
+bool is_walk_due() {
+  return now_us() >= heap.next_walk_us && now_us() >= totals().live_objects;
 }
 
 void on_snapshot(SnapshotKind kind) {
@@ -226,7 +241,7 @@ void on_snapshot(SnapshotKind kind) {
   heap.freed.write_all();
   if (runtime.options.free_stacks)
     write_free_sites();
-  if (kind == SnapshotKind::kFull || now_us() >= heap.next_walk_us)
+  if (kind == SnapshotKind::kFull || is_walk_due())
     walk_live(kind);
   if (kind == SnapshotKind::kFull)
     write_peaks();

@@ -62,30 +62,50 @@ bool is_empty(const uint8_t *map, size_t bytes) {
   return any == 0;
 }
 
+bool has_watched(const uint8_t *map, size_t bytes) {
+  uint64_t any = 0;
+  for (size_t i = 0; i < bytes; i += 8)
+    any |= *(const uint64_t *)(map + i);
+  return any & 0x0202020202020202;
+}
+
+// Bytes of map before the last chunk of a window: that one may reach beyond it.
+size_t up_to_last_chunk(const uint8_t *map, size_t bytes) {
+  while (bytes && !map[bytes - 1])
+    bytes--;
+  return bytes ? (bytes - 1) & ~(size_t)7 : 0;
+}
+
 } // namespace
 
-void for_each_live(void (*f)(const void *, const ChunkHeader &)) {
+void for_each_live(void (*f)(const void *, const ChunkHeader &),
+                   bool (*is_of_interest)(uint64_t, uint64_t)) {
   static Batch batch; // under the lock of flush()
   batch.count = 0; // a fork in the middle of a walk leaves the child what the parent had gathered
-  runtime.chunks.for_each_region([f](uintptr_t base, const uint8_t *map, size_t bytes) {
+  runtime.chunks.for_each_region([&](uintptr_t base, const uint8_t *map, size_t bytes) {
     for (size_t i = 0; i < bytes; i += kWindowBytes) {
       uintptr_t window = base + i * kChunkAlign;
       if (is_empty(map + i, kWindowBytes))
         continue;
+      size_t skipped = 0;
+      if (is_of_interest && !has_watched(map + i, kWindowBytes) &&
+          !is_of_interest(window, window + kWindowBytes * kChunkAlign))
+        skipped = up_to_last_chunk(map + i, kWindowBytes);
       // The header of a window's first chunk may lie before it, in the window before.
-      bool readable = is_mapped(window) && runtime.chunks.begin_window(window);
-      each_chunk(window, map + i, kWindowBytes, [&](const void *block) {
-        const ChunkHeader *header = header_of(block);
-        if (readable && (uintptr_t)header >= window) {
-          if (header->check == chunk_check(block, *header))
-            f(block, *header);
-          return;
-        }
-        batch.blocks[batch.count] = block;
-        batch.remote[batch.count++] = {(void *)header, sizeof(ChunkHeader)};
-        if (batch.count == kBatch)
-          batch.run(f);
-      });
+      bool readable = !skipped && is_mapped(window) && runtime.chunks.begin_window(window);
+      each_chunk(window + skipped * kChunkAlign, map + i + skipped, kWindowBytes - skipped,
+                 [&](const void *block) {
+                   const ChunkHeader *header = header_of(block);
+                   if (readable && (uintptr_t)header >= window) {
+                     if (header->check == chunk_check(block, *header))
+                       f(block, *header);
+                     return;
+                   }
+                   batch.blocks[batch.count] = block;
+                   batch.remote[batch.count++] = {(void *)header, sizeof(ChunkHeader)};
+                   if (batch.count == kBatch)
+                     batch.run(f);
+                 });
       if (readable)
         runtime.chunks.end_window();
     }

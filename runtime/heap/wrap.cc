@@ -113,6 +113,19 @@ bool may_have_wrapped(const void *block, const ChunkHeader &header) {
   return header.flags & (kSharedBlocks | kMapped) ? watch.any : runtime.chunks.is_watched(block);
 }
 
+bool may_be_large(const Counts &counts) {
+  return can_wrap() && ((counts.reads | counts.writes) >> 32 ||
+                        (uint32_t)(counts.reads | counts.writes) & kWatchedBits);
+}
+
+bool has_large_counter(uint64_t begin, uint64_t end) {
+  constexpr uint64_t kBothHalves = (uint64_t)kWatchedBits << 32 | kWatchedBits;
+  uint64_t any = 0;
+  each_counter((const void *)begin, end - begin,
+               [&](uint64_t counter) { any |= *(const uint64_t *)counter; });
+  return any & kBothHalves;
+}
+
 void watch_counters(const void *block, uint64_t size) {
   if (!can_wrap())
     return;

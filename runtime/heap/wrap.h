@@ -18,9 +18,14 @@ uint64_t next_check_after(uint64_t took_us);
 // Can counters of the object be watched? Of most objects the chunk map knows.
 bool may_have_wrapped(const void *block, const ChunkHeader &header);
 
-// CheckPlacement at the counters of a block: those that are large are watched from now on, those that are watched
-// and have wrapped are noted. On the helper thread, or at the end of the block.
+// Looks at the counters of a block: those that are large are watched from now on, and where one that is watched has
+// wrapped, that is noted. On the helper thread, or at the end of the block.
 void watch_counters(const void *block, uint64_t size);
+
+// May one of the counters that add up to this be large?
+bool may_be_large(const Counts &counts);
+// Is a counter of these bytes of program large? Far cheaper than to look at the objects that lie there.
+bool has_large_counter(uint64_t begin, uint64_t end);
 
 // Adds what the watched counters of the block have wrapped, as of the last look; forgets it, if asked.
 void add_wrapped(const void *block, uint64_t size, Counts &counts, bool forget);
