@@ -50,8 +50,8 @@ ProcFile *const kProcFiles[] = {&pagemap_file, &maps_file, &stat_file};
 } // namespace
 
 long move_high(long descriptor) {
-  constexpr uint64_t kRoom = 32,
-                     kMax = 4096; // a kernel's table of descriptors reaches to its highest one
+  // A table of descriptors reaches to the highest one, and each fork copies it: not higher than the usual limit.
+  constexpr uint64_t kRoom = 32, kMax = 1024;
   rlimit limit = {1024, 1024};
   sys::call(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit);
   uint64_t top = limit.rlim_cur < kMax ? limit.rlim_cur : kMax;
@@ -96,13 +96,16 @@ void leave_descriptor_table() {
   OwnDescriptor *own[kFiles] = {&runtime.file.own_descriptor()};
   for (int i = 1; i < kFiles; i++)
     own[i] = &kProcFiles[i - 1]->own_descriptor();
+  long numbers[kFiles];
+  for (int i = 0; i < kFiles; i++)
+    numbers[i] = own[i]->number();
   // Closes all but our numbers, in ascending order. What the program has open may not stay open here: a copy
   // of the writing end of a pipe would keep its reader waiting for ever.
   long flags = kUnshare;
   for (long from = 0; from <= INT32_MAX;) {
     long next = INT32_MAX + 1L;
-    for (OwnDescriptor *file : own)
-      if (long number = file->number(); number >= from && number < next)
+    for (long number : numbers)
+      if (number >= from && number < next)
         next = number;
     if (next > from && sys::failed(sys::call(SYS_close_range, from, next - 1, flags)))
       return;
