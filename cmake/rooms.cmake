@@ -1,4 +1,5 @@
-# assay_room(NAME SOURCES … [ROOMS …] [LIBRARIES …]): the static library of one room.
+# assay_room(NAME [SOURCES …] [ROOMS …] [LIBRARIES …]): the static library of one room.
+#   SOURCES    if not every .cc of the folder
 #   ROOMS      rooms it links; scripts/check-rooms reads these lines
 #   LIBRARIES  third-party targets
 # The header path is the top folder, so that includes read #include "room/file.h".
@@ -21,6 +22,9 @@ endfunction()
 
 function(assay_room name)
   cmake_parse_arguments(ROOM "" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
+  if(NOT ROOM_SOURCES)
+    file(GLOB ROOM_SOURCES CONFIGURE_DEPENDS *.cc)
+  endif()
   add_library(assay_${name} STATIC ${ROOM_SOURCES})
   assay_tool_flags(assay_${name})
   foreach(room IN LISTS ROOM_ROOMS)

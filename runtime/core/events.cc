@@ -2,7 +2,7 @@
 
 #include "runtime/core/events.h"
 
-#include "runtime/core/objects.h"
+#include "runtime/core/objects/objects.h"
 #include "runtime/core/runtime.h"
 
 #define ASSAY_TOOL(name, bit, is_default, question)                                                \

@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 #include "abi/records.h"
-#include "runtime/core/chunk.h"
-#include "runtime/core/clock.h"
+#include "runtime/core/objects/chunk.h"
+#include "runtime/core/system/clock.h"
 
 namespace assay {
 
@@ -47,7 +47,7 @@ enum class SnapshotKind {
   kFull,  // everything, live objects included
 };
 
-struct Compactor; // core/compaction.h
+struct Compactor; // core/file/compaction.h
 
 // How a tool was compiled into the units of a program, as far as it has a shadow: its mode (abi/sites.h), of which all
 // units must agree on the bits of the layout.
@@ -117,7 +117,7 @@ bool take_unit(uint32_t bit, uint32_t mode);
 
 void publish_begin();
 void publish_allocation(const Allocation &event);
-// Not of inherited objects (core/objects.h), whose contexts the child of a fork does not know.
+// Not of inherited objects (core/objects/objects.h), whose contexts the child of a fork does not know.
 void publish_realloc(const Realloc &event);
 void publish_free(const Free &event);
 void publish_pool_memory(const PoolMemory &event);

@@ -3,14 +3,14 @@
 #pragma once
 
 #include "abi/version.h"
-#include "runtime/core/chunk.h"
-#include "runtime/core/control.h"
 #include "runtime/core/events.h"
-#include "runtime/core/module_map.h"
-#include "runtime/core/options.h"
-#include "runtime/core/profile_file.h"
-#include "runtime/core/side_table.h"
-#include "runtime/core/stack_depot.h"
+#include "runtime/core/file/module_map.h"
+#include "runtime/core/file/profile_file.h"
+#include "runtime/core/objects/chunk.h"
+#include "runtime/core/objects/side_table.h"
+#include "runtime/core/stacks/stack_depot.h"
+#include "runtime/core/system/control.h"
+#include "runtime/core/system/options.h"
 
 #define ASSAY_HOOK(name, result, parameters, meaning)                                              \
   extern "C" __attribute__((visibility("default"))) result name parameters;

@@ -3,8 +3,8 @@
 
 #include "runtime/heap/compaction.h"
 
-#include "runtime/core/key_table.h"
 #include "runtime/core/runtime.h"
+#include "runtime/core/system/key_table.h"
 
 namespace assay::heap {
 namespace {

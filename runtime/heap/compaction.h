@@ -1,7 +1,7 @@
 // How the heap's records of a long run become few.
 #pragma once
 
-#include "runtime/core/compaction.h"
+#include "runtime/core/file/compaction.h"
 
 namespace assay::heap {
 

@@ -3,9 +3,9 @@
 
 #include "runtime/heap/free_sites.h"
 
-#include "runtime/core/arena.h"
-#include "runtime/core/lock.h"
 #include "runtime/core/runtime.h"
+#include "runtime/core/system/arena.h"
+#include "runtime/core/system/lock.h"
 
 namespace assay::heap {
 namespace {

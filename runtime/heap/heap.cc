@@ -6,10 +6,10 @@
 
 #include "abi/sites.h"
 #include "runtime/core/events.h"
-#include "runtime/core/losses.h"
-#include "runtime/core/objects.h"
+#include "runtime/core/objects/objects.h"
 #include "runtime/core/runtime.h"
-#include "runtime/core/unwind.h"
+#include "runtime/core/stacks/unwind.h"
+#include "runtime/core/system/losses.h"
 #include "runtime/heap/compaction.h"
 #include "runtime/heap/counters.h"
 #include "runtime/heap/free_sites.h"

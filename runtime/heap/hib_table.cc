@@ -3,8 +3,8 @@
 
 #include "runtime/heap/hib_table.h"
 
-#include "runtime/core/arena.h"
-#include "runtime/core/stack_depot.h"
+#include "runtime/core/stacks/stack_depot.h"
+#include "runtime/core/system/arena.h"
 
 namespace assay::heap {
 namespace {

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "abi/records.h"
-#include "runtime/core/lock.h"
+#include "runtime/core/system/lock.h"
 
 namespace assay::heap {
 

@@ -4,10 +4,10 @@
 
 #include "runtime/heap/live_walk.h"
 
-#include "runtime/core/mapped.h"
-#include "runtime/core/pools.h"
+#include "runtime/core/objects/pools.h"
+#include "runtime/core/process/mapped.h"
 #include "runtime/core/runtime.h"
-#include "runtime/core/syscall.h"
+#include "runtime/core/system/syscall.h"
 
 namespace assay::heap {
 namespace {

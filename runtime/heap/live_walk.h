@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "runtime/core/chunk.h"
+#include "runtime/core/objects/chunk.h"
 
 namespace assay::heap {
 

@@ -5,7 +5,7 @@
 
 #include "abi/sites.h"
 #include "runtime/core/runtime.h"
-#include "runtime/core/unwind.h"
+#include "runtime/core/stacks/unwind.h"
 #include "runtime/heap/counters.h"
 #include "runtime/heap/wrap.h"
 

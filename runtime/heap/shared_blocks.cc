@@ -2,8 +2,8 @@
 
 #include "runtime/heap/shared_blocks.h"
 
-#include "runtime/core/arena.h"
-#include "runtime/core/losses.h"
+#include "runtime/core/system/arena.h"
+#include "runtime/core/system/losses.h"
 
 namespace assay::heap {
 namespace {

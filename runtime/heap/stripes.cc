@@ -3,12 +3,12 @@
 
 #include "runtime/heap/stripes.h"
 
-#include "runtime/core/arena.h"
-#include "runtime/core/lock.h"
-#include "runtime/core/losses.h"
 #include "runtime/core/runtime.h"
-#include "runtime/core/shadow_map.h"
-#include "runtime/core/thread.h"
+#include "runtime/core/shadow/shadow_map.h"
+#include "runtime/core/system/arena.h"
+#include "runtime/core/system/lock.h"
+#include "runtime/core/system/losses.h"
+#include "runtime/core/system/thread.h"
 #include "runtime/heap/counters.h"
 
 namespace assay::heap {

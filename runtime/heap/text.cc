@@ -4,10 +4,10 @@
 
 #include "runtime/heap/text.h"
 
-#include "runtime/core/losses.h"
-#include "runtime/core/own_files.h"
 #include "runtime/core/runtime.h"
-#include "runtime/core/thread.h"
+#include "runtime/core/system/losses.h"
+#include "runtime/core/system/own_files.h"
+#include "runtime/core/system/thread.h"
 
 namespace assay::heap {
 namespace {

@@ -13,11 +13,11 @@
 #include "runtime/heap/wrap.h"
 
 #include "abi/sites.h"
-#include "runtime/core/arena.h"
-#include "runtime/core/lock.h"
-#include "runtime/core/losses.h"
 #include "runtime/core/runtime.h"
-#include "runtime/core/touched_pages.h"
+#include "runtime/core/shadow/touched_pages.h"
+#include "runtime/core/system/arena.h"
+#include "runtime/core/system/lock.h"
+#include "runtime/core/system/losses.h"
 #include "runtime/heap/stripes.h"
 
 namespace assay::heap {

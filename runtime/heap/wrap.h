@@ -2,7 +2,7 @@
 // has become large, and notes each time that it has wrapped.
 #pragma once
 
-#include "runtime/core/chunk.h"
+#include "runtime/core/objects/chunk.h"
 #include "runtime/heap/counters.h"
 
 namespace assay::heap {

@@ -7,10 +7,10 @@
 #include <time.h>
 
 #include "abi/sites.h"
-#include "runtime/core/clock.h"
 #include "runtime/core/runtime.h"
-#include "runtime/core/syscall.h"
-#include "runtime/core/thread.h"
+#include "runtime/core/system/clock.h"
+#include "runtime/core/system/syscall.h"
+#include "runtime/core/system/thread.h"
 #include "runtime/workingset/lines.h"
 
 thread_local constinit int64_t __assay_accesses_left = 0;

@@ -8,11 +8,11 @@
 
 #include "runtime/workingset/coalesce.h"
 
-#include "runtime/core/arena.h"
-#include "runtime/core/file_records.h"
-#include "runtime/core/key_table.h"
+#include "runtime/core/file/file_records.h"
 #include "runtime/core/runtime.h"
-#include "runtime/core/syscall.h"
+#include "runtime/core/system/arena.h"
+#include "runtime/core/system/key_table.h"
+#include "runtime/core/system/syscall.h"
 #include "runtime/workingset/records.h"
 
 namespace assay::workingset {

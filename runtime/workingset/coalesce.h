@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/core/profile_file.h"
+#include "runtime/core/file/profile_file.h"
 
 namespace assay::workingset {
 

@@ -2,7 +2,7 @@
 
 #include "abi/shadow.h"
 #include "runtime/core/runtime.h"
-#include "runtime/core/string_bytes.h"
+#include "runtime/core/system/string_bytes.h"
 #include "runtime/workingset/lines.h"
 #include "runtime/workingset/workingset.h"
 

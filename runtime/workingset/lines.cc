@@ -8,11 +8,11 @@
 
 #include "abi/line_form.h"
 #include "abi/shadow.h"
-#include "runtime/core/arena.h"
-#include "runtime/core/lazy_shadow.h"
 #include "runtime/core/runtime.h"
-#include "runtime/core/shadow_map.h"
-#include "runtime/core/touched_pages.h"
+#include "runtime/core/shadow/lazy_shadow.h"
+#include "runtime/core/shadow/shadow_map.h"
+#include "runtime/core/shadow/touched_pages.h"
+#include "runtime/core/system/arena.h"
 
 uint64_t __assay_lines_base = ASSAY_LINES_BASE;
 

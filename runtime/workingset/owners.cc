@@ -5,7 +5,7 @@
 #include "runtime/workingset/owners.h"
 
 #include "abi/shadow.h"
-#include "runtime/core/arena.h"
+#include "runtime/core/system/arena.h"
 
 namespace assay::workingset {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "abi/lines.h"
 #include "abi/records.h"
-#include "runtime/core/profile_file.h"
+#include "runtime/core/file/profile_file.h"
 #include "runtime/workingset/lines.h"
 
 namespace assay::workingset {

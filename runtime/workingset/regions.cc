@@ -3,9 +3,9 @@
 #include "runtime/workingset/regions.h"
 
 #include "abi/lines.h"
-#include "runtime/core/proc_maps.h"
 #include "runtime/core/runtime.h"
-#include "runtime/core/unwind.h"
+#include "runtime/core/stacks/unwind.h"
+#include "runtime/core/system/proc_maps.h"
 
 namespace assay::workingset {
 namespace {

@@ -8,9 +8,9 @@
 #include "runtime/workingset/workingset.h"
 
 #include "abi/sites.h"
-#include "runtime/core/losses.h"
-#include "runtime/core/objects.h"
-#include "runtime/core/unwind.h"
+#include "runtime/core/objects/objects.h"
+#include "runtime/core/stacks/unwind.h"
+#include "runtime/core/system/losses.h"
 #include "runtime/workingset/clock.h"
 #include "runtime/workingset/coalesce.h"
 #include "runtime/workingset/lines.h"

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "runtime/core/thread.h"
+#include "runtime/core/system/thread.h"
 
 namespace assay::workingset {
 

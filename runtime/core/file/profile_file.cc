@@ -1,0 +1,351 @@
+// The file stays open at a high descriptor number, where it does not shift the numbers that the
+// program gets. Programs close descriptors that they did not open (daemons do), and the number may
+// then be a file of theirs: so before each write the descriptor must still be the inode that we
+// made; otherwise the file is opened again. A write that fails is counted and tried no more: the
+// program goes on.
+
+#include "runtime/core/file/profile_file.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+
+#include "abi/version.h"
+#include "runtime/core/system/arena.h"
+#include "runtime/core/system/losses.h"
+#include "runtime/core/system/options.h"
+#include "runtime/core/system/syscall.h"
+
+namespace assay {
+namespace {
+
+constexpr long kExists = -17; // EEXIST
+
+constinit ProfileFile replacement; // of the one caller of replace()
+
+// YYYYMMDD-HHMMSS, UTC. Days to civil date by the method of Howard Hinnant's "chrono-Compatible
+// Low-Level Date Algorithms", section civil_from_days.
+void add_time(Text &out, uint64_t unix_seconds) {
+  uint64_t seconds = unix_seconds % 86400, days = unix_seconds / 86400 + 719468;
+  uint64_t era = days / 146097, day_of_era = days % 146097;
+  uint64_t year_of_era =
+      (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+  uint64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+  uint64_t shifted_month = (5 * day_of_year + 2) / 153;
+  uint64_t day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+  uint64_t month = shifted_month < 10 ? shifted_month + 3 : shifted_month - 9;
+  uint64_t year = year_of_era + era * 400 + (month <= 2);
+  out.add_number(year, 4).add_number(month, 2).add_number(day, 2).add('-');
+  out.add_number(seconds / 3600, 2).add_number(seconds / 60 % 60, 2).add_number(seconds % 60, 2);
+}
+
+// 0, or the error that stands in the way: of the outermost folder that could not be made.
+long make_folders(const Text &path) {
+  Text part;
+  long first_error = 0;
+  auto make = [&] {
+    long made = sys::mkdir(part.c_str(), 0777);
+    bool failed = sys::failed(made) && made != kExists;
+    if (failed && !first_error)
+      first_error = made;
+    return !failed;
+  };
+  for (size_t i = 0; i < path.size(); i++) {
+    if (path.c_str()[i] == '/' && i > 0)
+      make();
+    part.add(path.c_str()[i]);
+  }
+  return make() ? 0 : first_error;
+}
+
+const char *words_of(long error) {
+  switch (-error) {
+  case EACCES: return "permission denied, ";
+  case ENOENT: return "a folder of it does not exist, ";
+  case ENOTDIR: return "a part of it is not a folder, ";
+  case ENOSPC: return "no space left, ";
+  case EROFS: return "read-only, ";
+  case EMFILE: return "no descriptor left, ";
+  default: return "";
+  }
+}
+
+const char *base_name(const char *path) {
+  const char *name = path;
+  for (; *path; path++)
+    if (*path == '/')
+      name = path + 1;
+  return *name ? name : "program";
+}
+
+void complain(const char *what, const Text &path, long error) {
+  Text text;
+  text.add(what).add(" ").add(path.c_str()).add(" (").add(words_of(error));
+  text.add("error ").add_number((uint64_t)-error);
+  text.add("), so this run is not recorded; choose another place with ASSAY_OPTIONS=dir=DIR");
+  say(text.c_str());
+}
+
+} // namespace
+
+bool ProfileFile::adopt(long descriptor) {
+  own_.adopt(descriptor);
+  identity_ = own_.identity();
+  is_open_ = identity_.is_open;
+  return is_open_;
+}
+
+// In the calling thread's table. Where the program has closed it, or a thread of the other table has put a
+// shorter file in the place, it is opened again.
+long ProfileFile::descriptor() {
+  if (long known = own_.number(); known >= 0 && own_.identity() == identity_)
+    return known;
+  own_.close();
+  long opened = sys::open(path_.c_str(), O_RDWR | O_APPEND);
+  if (sys::failed(opened))
+    return opened;
+  if (identity_of(opened) != identity_) {
+    sys::close(opened);
+    return -1;
+  }
+  own_.adopt(opened);
+  return own_.number();
+}
+
+// A program may become itself again by exec, with the same pid: then a number is added to the name.
+bool ProfileFile::create() {
+  Text stem;
+  stem.add(path_.c_str());
+  for (uint64_t n = 1;; n++) {
+    path_.clear();
+    path_.add(stem.c_str());
+    if (n > 1)
+      path_.add('.').add_number(n);
+    live_path_.clear();
+    live_path_.add(path_.c_str()).add(".live");
+    path_.add(".assay");
+    if (path_.full() || live_path_.full()) {
+      say("the path of the profile is longer than 1,000 bytes, so this run is not recorded; choose "
+          "a shorter place with ASSAY_OPTIONS=dir=DIR");
+      return false;
+    }
+    long descriptor = sys::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL, 0666);
+    if (!sys::failed(descriptor))
+      return adopt(descriptor);
+    if (descriptor != kExists || n == 1000) {
+      complain("cannot create", path_, descriptor);
+      return false;
+    }
+  }
+}
+
+bool ProfileFile::start(const char *program) {
+  path_.clear();
+  path_.add(run_folder_.c_str()).add('/').add(program).add('.').add_number(sys::process_id());
+  if (!buffer_)
+    buffer_ = (char *)reserve(kBufferBytes);
+  if (!buffer_ || !create())
+    return false;
+  AssayFileHeader header = {};
+  __builtin_memcpy(header.magic, ASSAY_FILE_MAGIC, sizeof header.magic);
+  header.version = ASSAY_ABI_VERSION;
+  header.header_size = sizeof header;
+  header.kind = ASSAY_FILE_PROFILE;
+  header.pid = sys::process_id();
+  header.start_unix_ns = sys::clock_ns(CLOCK_REALTIME);
+  header.checksum = assay_checksum(&header, offsetof(AssayFileHeader, checksum), 0);
+  put(&header, sizeof header);
+  return true;
+}
+
+bool ProfileFile::open_in_same_run(const char *executable) {
+  return start(base_name(executable));
+}
+
+bool ProfileFile::open(const char *dir_pattern, const char *run, const char *executable) {
+  const char *program = base_name(executable);
+  Text dir;
+  expand_pattern(dir_pattern, program, dir);
+  run_folder_.clear();
+  if (dir.c_str()[0] != '/') {
+    char here[512];
+    long n = sys::call(SYS_getcwd, (long)here, sizeof here);
+    if (n > 1 && here[0] == '/')
+      run_folder_.add(here, (size_t)n - 1).add('/');
+  }
+  run_folder_.add(dir.c_str()).add('/');
+  if (*run && *run != ':') {
+    expand_pattern(run, program, run_folder_);
+  } else {
+    add_time(run_folder_, sys::clock_ns(CLOCK_REALTIME) / 1000000000);
+    run_folder_.add('-').add(program).add('.').add_number(sys::process_id());
+  }
+  if (long error = make_folders(run_folder_)) {
+    complain("cannot create the folder", run_folder_, error);
+    return false;
+  }
+  return start(program);
+}
+
+void ProfileFile::write_out() {
+  if (used_ == 0 || failed_ || !is_open_)
+    return;
+  size_t done = 0;
+  long to = bytes_ + used_ <= sys::file_size_limit() ? descriptor() : -1;
+  bool good = to >= 0;
+  while (good && done < used_) {
+    long n = sys::write(to, buffer_ + done, used_ - done);
+    if (n == -4 /* EINTR */)
+      continue;
+    good = n > 0;
+    done += good ? (size_t)n : 0;
+  }
+  used_ = 0;
+  bytes_ += done;
+  if (!good) {
+    failed_ = true;
+    count_loss(ASSAY_LOSS_write_failed, 1);
+  }
+}
+
+void ProfileFile::put(const void *data, size_t size) {
+  const char *p = (const char *)data;
+  while (size) {
+    if (used_ == kBufferBytes)
+      write_out();
+    size_t room = kBufferBytes - used_, part = size < room ? size : room;
+    __builtin_memcpy(buffer_ + used_, p, part);
+    used_ += part;
+    p += part;
+    size -= part;
+  }
+}
+
+void ProfileFile::append_record(uint32_t kind, const void *fixed, size_t fixed_size,
+                                const void *tail, size_t tail_size) {
+  if (!is_open())
+    return;
+  if (failed_ || fixed_size + tail_size > ASSAY_RECORD_MAX) {
+    count_loss_quietly(ASSAY_LOSS_write_failed, 1);
+    return;
+  }
+  AssayRecordHeader header = {kind, 0, (uint32_t)(fixed_size + tail_size), (uint32_t)fixed_size};
+  header.checksum = assay_record_checksum(&header, fixed, tail);
+  Locked locked(lock_);
+  put(&header, sizeof header);
+  put(fixed, fixed_size);
+  put(tail, tail_size);
+  put("\0\0\0\0\0\0\0", assay_padding(header.length));
+}
+
+void ProfileFile::flush() {
+  Locked locked(lock_);
+  write_out();
+}
+
+// A file without a name, so that nothing is left over when the program is killed now; where the file system
+// has no such files, one with a name. The file header stays: the replacement begins with a copy of it.
+bool ProfileFile::open_replacement(const ProfileFile &old) {
+  path_.clear();
+  path_.add(old.path()).add(".new");
+  if (!buffer_)
+    buffer_ = (char *)reserve(kBufferBytes);
+  if (!buffer_ || path_.full())
+    return false;
+  long descriptor = sys::open(old.run_folder_.c_str(), O_RDWR | O_APPEND | O_TMPFILE, 0666);
+  named_ = sys::failed(descriptor);
+  if (named_) {
+    sys::unlink(path_.c_str());
+    descriptor = sys::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL, 0666);
+  }
+  used_ = 0;
+  bytes_ = 0;
+  failed_ = false;
+  return !sys::failed(descriptor) && adopt(descriptor);
+}
+
+// The replacement takes the place of the file at path.
+bool ProfileFile::publish_replacement(const char *path) {
+  if (!named_) {
+    Text self;
+    self.add("/proc/thread-self/fd/").add_number((uint64_t)own_.number());
+    sys::unlink(path_.c_str()); // of an earlier process that was killed here
+    if (sys::failed(sys::call(SYS_linkat, AT_FDCWD, (long)self.c_str(), AT_FDCWD,
+                              (long)path_.c_str(), AT_SYMLINK_FOLLOW)))
+      return false;
+    named_ = true;
+  }
+  return !sys::failed(
+      sys::call(SYS_renameat2, AT_FDCWD, (long)path_.c_str(), AT_FDCWD, (long)path, 0));
+}
+
+bool ProfileFile::copy_from(long descriptor, uint64_t begin, uint64_t end) {
+  char piece[4096];
+  while (begin < end) {
+    uint64_t wanted = end - begin < sizeof piece ? end - begin : sizeof piece;
+    long n = sys::call(SYS_pread64, descriptor, (long)piece, (long)wanted, (long)begin);
+    if (n <= 0)
+      return false;
+    put(piece, (size_t)n);
+    begin += (uint64_t)n;
+  }
+  return true;
+}
+
+uint64_t ProfileFile::replace(Rewrite rewrite) {
+  ProfileFile &fresh = replacement;
+  uint64_t size, rewritten = 0;
+  {
+    Locked locked(lock_);
+    write_out();
+    size = bytes_;
+  }
+  long old = failed_ ? -1 : descriptor();
+  if (sys::failed(old))
+    return 0;
+  long mapped = sys::map(nullptr, size, PROT_READ, MAP_PRIVATE, old);
+  bool good = !sys::failed(mapped) && fresh.open_replacement(*this);
+  if (good) {
+    const uint8_t *from = (const uint8_t *)mapped;
+    fresh.put(from, sizeof(AssayFileHeader));
+    good = rewrite(from + sizeof(AssayFileHeader), size - sizeof(AssayFileHeader), fresh);
+    rewritten = fresh.bytes_ + fresh.used_;
+  }
+  if (good) {
+    Locked locked(lock_);
+    write_out();
+    old = failed_ ? -1 : descriptor();
+    good = old >= 0 && fresh.copy_from(old, size, bytes_);
+    fresh.write_out();
+    good = good && !fresh.failed_ && fresh.publish_replacement(path_.c_str());
+    if (good) {
+      own_.close();
+      own_.adopt(fresh.own_.number());
+      identity_ = fresh.identity_;
+      bytes_ = fresh.bytes_;
+      fresh.own_.reset();
+      fresh.is_open_ = false;
+    }
+  }
+  if (fresh.is_open_) {
+    fresh.own_.close();
+    fresh.is_open_ = false;
+    if (fresh.named_)
+      sys::unlink(fresh.path());
+  }
+  if (!sys::failed(mapped))
+    sys::unmap((void *)mapped, size);
+  return good ? rewritten : 0;
+}
+
+void ProfileFile::reset_in_child() {
+  lock_.reset();
+  own_.reset_in_child();
+  is_open_ = false;
+  used_ = 0;
+  bytes_ = 0;
+  failed_ = false;
+  if (this != &replacement) // which another thread may have been writing
+    replacement.reset_in_child();
+}
+
+} // namespace assay

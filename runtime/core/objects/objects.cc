@@ -1,0 +1,55 @@
+// Where an object's facts are gathered, so that malloc, pools and mmap say the same of theirs.
+
+#include "runtime/core/objects/objects.h"
+
+#include "runtime/core/runtime.h"
+#include "runtime/core/stacks/call_chain.h"
+#include "runtime/core/system/thread.h"
+
+namespace assay {
+
+uint32_t context_of(const void *frame, uint32_t type, uint32_t origin) {
+  TakenChain chain;
+  chain->update(frame);
+  return runtime.depot.intern(*chain, type, origin);
+}
+
+ChunkHeader timeless_header(uint64_t size, uint32_t context) {
+  ChunkHeader header = {};
+  header.size = size;
+  header.context = context;
+  return header;
+}
+
+ChunkHeader new_header(uint64_t size, uint32_t context) {
+  Moment when = now();
+  ChunkHeader header = timeless_header(size, context);
+  header.time_us = when.us;
+  header.cpu = when.cpu;
+  return header;
+}
+
+void end_object(void *block, const ChunkHeader &header, const void *frame) {
+  if (header.flags & kPoolMemory)
+    return;
+  uint32_t place = runtime.options.free_stacks && frame ? context_of(frame, 0) : 0;
+  publish_free({block, header, now(), place, this_thread.last_block == block});
+}
+
+void insert_side_object(SideTable &table, const SideObject &object) {
+  SideObject unseen;
+  if (table.insert(object, &unseen))
+    end_object((void *)unseen.block, unseen.header, nullptr);
+}
+
+void begin_side_object(SideTable &table, void *block, uint64_t size, const void *pool,
+                       uint32_t context) {
+  ChunkHeader header = new_header(size, context);
+  header.flags = kSharedBlocks;
+  header.check = chunk_check(block, header);
+  insert_side_object(table, {block, header, pool});
+  publish_allocation({block, header});
+  this_thread.last_block = block;
+}
+
+} // namespace assay

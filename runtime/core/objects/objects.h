@@ -1,0 +1,46 @@
+// The life of an object, whoever made it: malloc, a pool, mmap. All of this inside a ReentrancyGuard section,
+// while recording.
+#pragma once
+
+#include "runtime/core/objects/chunk.h"
+#include "runtime/core/objects/side_table.h"
+#include "runtime/core/runtime.h"
+#include "runtime/core/system/thread.h"
+
+namespace assay {
+
+// Is what this thread does now to be recorded? Not inside the runtime.
+inline bool may_record() {
+  return runtime.recording && !this_thread.busy;
+}
+
+// The type that was announced for the allocation that is being made; forgets it.
+inline uint32_t take_next_type() {
+  uint32_t type = __assay_next_type;
+  __assay_next_type = 0;
+  return type;
+}
+
+// The context of the call that `frame` is the frame of.
+uint32_t context_of(const void *frame, uint32_t type, uint32_t origin = 0);
+
+// Born now, on this cpu; or, where no tool asks for lives, some time.
+ChunkHeader new_header(uint64_t size, uint32_t context);
+ChunkHeader timeless_header(uint64_t size, uint32_t context);
+
+// Does it belong to the parent, in the child of a fork? Its context is a number of the parent's. `header` has a time.
+inline bool is_inherited(const ChunkHeader &header) {
+  return header.time_us < runtime.forked_us;
+}
+
+// Tells the tools of the end; frame, of the function that frees, may be null.
+void end_object(void *block, const ChunkHeader &header, const void *frame);
+
+// An object without a header begins: its entry is made, the tools are told.
+void begin_side_object(SideTable &table, void *block, uint64_t size, const void *pool,
+                       uint32_t context);
+
+// Puts an entry back after a move; what was there unseen has ended.
+void insert_side_object(SideTable &table, const SideObject &object);
+
+} // namespace assay

@@ -1,0 +1,231 @@
+// A handler takes the place of the default action only: where the program installs a handler or
+// ignores a signal, the kernel gets what the program gave; where it goes back to the default, it
+// gets ours again. What the program asks for and is told comes from a table.
+//
+// In the handler: finish the profile, set the default, and let it happen again: a fault by
+// executing the instruction once more (the core shows the true place), anything else by sending it
+// to this thread. If the signal came while this thread was inside the runtime, locks may be held:
+// the end of that section raises it again; a fault there is not survived, so it goes the default
+// way at once.
+//
+// With usr2=1, SIGUSR2 is not fatal: it asks the helper thread for a snapshot.
+//
+// Not covered: sigset and sigignore (libc calls the kernel without us), and a stack overflow where
+// the program has no alternate stack. Then what was flushed is what there is.
+
+#include "runtime/core/process/fatal_signals.h"
+
+#include <errno.h>
+
+#include "runtime/core/process/interpose.h"
+#include "runtime/core/process/units.h"
+#include "runtime/core/runtime.h"
+#include "runtime/core/system/fork_resets.h"
+#include "runtime/core/system/helper_thread.h"
+#include "runtime/core/system/kernel_signal.h"
+#include "runtime/core/system/lock.h"
+#include "runtime/core/system/thread.h"
+
+namespace assay {
+namespace {
+
+constexpr int kSignals = 65;
+
+struct {
+  bool ours[kSignals];             // the kernel has our handler where the program has the default
+  struct sigaction told[kSignals]; // what the program believes in, for those
+  bool interrupts[kSignals];       // siginterrupt: signal() gives no SA_RESTART
+  SpinLock lock;
+} constinit signals = {};
+
+// The default of these ends the program. 32 and 33 belong to libc.
+bool ends_program(int signal) {
+  switch (signal) {
+  case SIGKILL:
+  case SIGSTOP:
+  case SIGTSTP:
+  case SIGTTIN:
+  case SIGTTOU:
+  case SIGCONT:
+  case SIGCHLD:
+  case SIGURG:
+  case SIGWINCH: return false;
+  default: return signal > 0 && signal < kSignals && signal != 32 && signal != 33;
+  }
+}
+
+bool is_fault(int signal, const siginfo_t *info) {
+  return info->si_code > 0 && (signal == SIGSEGV || signal == SIGBUS || signal == SIGILL ||
+                               signal == SIGFPE || signal == SIGTRAP || signal == SIGSYS);
+}
+
+void explain_fault() {
+  for (size_t i = 0; const Subscriber *tool = running_tool(i); i++)
+    if (const char *why = tool->why_fault())
+      say(why);
+}
+
+void die_of(int signal, bool fault) {
+  KernelAction fallback = {};
+  set_kernel_action(signal, &fallback, nullptr);
+  if (!fault)
+    sys::call(SYS_tgkill, sys::process_id(), sys::thread_id(), signal);
+}
+
+void on_fatal_signal(int signal, siginfo_t *info, void *) {
+  if (signal == SIGUSR2 && runtime.options.usr2) {
+    request_snapshot();
+    return;
+  }
+  bool fault = is_fault(signal, info);
+  if (this_thread.busy && !fault) {
+    this_thread.pending_signal = (uint32_t)signal;
+    return;
+  }
+  int saved = errno;
+  if (fault)
+    explain_fault();
+  if (!this_thread.busy)
+    finish(ASSAY_END_SIGNAL, signal);
+  errno = saved;
+  die_of(signal, fault);
+}
+
+void install_ours(int signal) {
+  KernelAction action = kernel_action(on_fatal_signal, SA_RESTART);
+  set_kernel_action(signal, &action, nullptr);
+}
+
+bool is_default(const struct sigaction &a) {
+  return !(a.sa_flags & SA_SIGINFO) && a.sa_handler == SIG_DFL;
+}
+
+} // namespace
+
+void catch_fatal_signals() {
+  for (int signal = 1; signal < kSignals; signal++) {
+    KernelAction now;
+    if (!ends_program(signal) || sys::failed(set_kernel_action(signal, nullptr, &now)) ||
+        now.handler)
+      continue;
+    signals.ours[signal] = true;
+    install_ours(signal);
+  }
+}
+
+static void reset_signals_in_child() {
+  signals.lock.reset();
+}
+ASSAY_RESET_IN_CHILD(reset_signals_in_child);
+
+void raise_pending_signal() {
+  int signal = (int)this_thread.pending_signal;
+  this_thread.pending_signal = 0;
+  sys::call(SYS_tgkill, sys::process_id(), sys::thread_id(), signal);
+}
+
+namespace {
+
+// No signal comes while the table is locked: its handler may change actions too.
+class SignalsBlocked {
+public:
+  SignalsBlocked() {
+    uint64_t all = ~0ULL;
+    sys::call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before_, sizeof before_);
+  }
+  ~SignalsBlocked() {
+    sys::call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before_, 0, sizeof before_);
+  }
+  SignalsBlocked(const SignalsBlocked &) = delete;
+  SignalsBlocked &operator=(const SignalsBlocked &) = delete;
+
+private:
+  uint64_t before_;
+};
+
+// The child of a vfork shares the table but not the actions: the kernel alone knows its own.
+int change_action_of_other(int signal, const struct sigaction *action, struct sigaction *before) {
+  int result = real.sigaction(signal, action, before);
+  if (result == 0 && before &&
+      before->sa_sigaction == (void (*)(int, siginfo_t *, void *))on_fatal_signal)
+    *before = signals.told[signal];
+  return result;
+}
+
+int change_action(int signal, const struct sigaction *action, struct sigaction *before) {
+  find_real_functions();
+  if (!ends_program(signal) || !runtime.recording)
+    return real.sigaction(signal, action, before);
+  if (sys::process_id() != runtime.pid)
+    return change_action_of_other(signal, action, before);
+  ReentrancyGuard busy;
+  SignalsBlocked blocked;
+  Locked locked(signals.lock);
+  bool was_ours = signals.ours[signal];
+  struct sigaction old = signals.told[signal];
+  if (action && is_default(*action)) {
+    if (!was_ours && real.sigaction(signal, nullptr, &old) != 0)
+      return -1;
+    signals.ours[signal] = true;
+    signals.told[signal] = *action;
+    install_ours(signal);
+  } else if (action || !was_ours) {
+    if (real.sigaction(signal, action, was_ours ? nullptr : &old) != 0)
+      return -1;
+    signals.ours[signal] = false;
+  }
+  if (before)
+    *before = old;
+  return 0;
+}
+
+using Handler = void (*)(int);
+
+Handler set_handler(int signal, Handler handler, int flags) {
+  struct sigaction action = {}, before = {};
+  action.sa_handler = handler;
+  action.sa_flags =
+      flags & SA_RESTART && signal > 0 && signal < kSignals && signals.interrupts[signal] ? 0
+                                                                                          : flags;
+  if (flags & SA_RESTART)
+    *(uint64_t *)&action.sa_mask |= 1ULL << ((signal - 1) & 63);
+  if (handler == SIG_ERR) {
+    errno = EINVAL;
+    return SIG_ERR;
+  }
+  return change_action(signal, &action, &before) == 0 ? before.sa_handler : SIG_ERR;
+}
+
+} // namespace
+} // namespace assay
+
+using namespace assay;
+
+ASSAY_EXPORT int ASSAY_NAME(sigaction)(int signal, const struct sigaction *action,
+                                       struct sigaction *before) {
+  return change_action(signal, action, before);
+}
+ASSAY_EXPORT Handler ASSAY_NAME(signal)(int number, Handler handler) {
+  return set_handler(number, handler, SA_RESTART);
+}
+ASSAY_EXPORT Handler ASSAY_NAME(bsd_signal)(int number, Handler handler) {
+  return set_handler(number, handler, SA_RESTART);
+}
+ASSAY_EXPORT Handler ASSAY_NAME(ssignal)(int number, Handler handler) {
+  return set_handler(number, handler, SA_RESTART);
+}
+ASSAY_EXPORT Handler ASSAY_NAME(sysv_signal)(int number, Handler handler) {
+  return set_handler(number, handler, (int)SA_RESETHAND | SA_NODEFER);
+}
+ASSAY_EXPORT Handler ASSAY_NAME(__sysv_signal)(int number, Handler handler) {
+  return set_handler(number, handler, (int)SA_RESETHAND | SA_NODEFER);
+}
+
+ASSAY_EXPORT int ASSAY_NAME(siginterrupt)(int number, int interrupts) {
+  struct sigaction action;
+  if (ASSAY_NAME(sigaction)(number, nullptr, &action) != 0)
+    return -1;
+  signals.interrupts[number] = interrupts != 0;
+  action.sa_flags = interrupts ? action.sa_flags & ~SA_RESTART : action.sa_flags | SA_RESTART;
+  return ASSAY_NAME(sigaction)(number, &action, nullptr);
+}

@@ -1,0 +1,224 @@
+// What the file lacks, appended: contexts, modules, origins, losses are written once, when they are
+// new; what the tools count is asked of them. One flush at a time.
+
+#include "abi/sites.h"
+#include "runtime/core/file/compaction.h"
+#include "runtime/core/file/machine.h"
+#include "runtime/core/objects/origins.h"
+#include "runtime/core/process/annotate.h"
+#include "runtime/core/process/units.h"
+#include "runtime/core/runtime.h"
+#include "runtime/core/stacks/unwind.h"
+#include "runtime/core/system/fork_resets.h"
+#include "runtime/core/system/losses.h"
+#include "runtime/core/system/thread.h"
+
+namespace assay {
+namespace {
+
+// What has been written to the file so far.
+struct {
+  uint32_t contexts;
+  uint32_t modules;
+  uint64_t recursions;
+  SpinLock lock; // one flush at a time
+} constinit written = {};
+
+void write_program(bool forked) {
+  static char tail[32 << 10]; // before threads, or in a fresh child
+  size_t used = 0;
+  long n = sys::read_link("/proc/self/exe", tail, 4095);
+  used = n > 0 ? (size_t)n : 0;
+  tail[used++] = 0;
+  long fd = sys::open("/proc/self/cmdline", O_RDONLY);
+  if (fd >= 0) {
+    n = sys::read(fd, tail + used, sizeof tail - used - 1);
+    used += n > 0 ? (size_t)n : 0;
+    if (tail[used - 1]) // the end was cut
+      tail[used++] = 0;
+    sys::close(fd);
+  }
+  AssayProgram program = {sys::process_id(), sys::parent_process_id(), runtime.start_unix_ns,
+                          runtime.tools, forked};
+  runtime.file.append(ASSAY_RECORD_Program, program, tail, used);
+}
+
+void write_options() {
+  Text text;
+  print_options(runtime.options, text);
+  runtime.file.append(ASSAY_RECORD_Options, AssayOptions{0}, text.c_str(), text.size());
+}
+
+void write_header(bool forked) {
+  write_program(forked);
+  write_machine(runtime.file);
+  write_options();
+}
+
+void write_sites(uint32_t module, const void *sites, uint64_t size) {
+  runtime.file.append(ASSAY_RECORD_Sites, AssaySites{module}, sites, size);
+}
+
+void write_modules() {
+  for (uint32_t end = runtime.modules.count(); written.modules < end; written.modules++) {
+    const Module &m = runtime.modules.get(written.modules + 1);
+    AssayModule record = {};
+    record.module = written.modules + 1;
+    record.instrumented = m.sites != nullptr;
+    record.start = m.start;
+    record.end = m.end;
+    record.bias = m.bias;
+    record.loaded_us = m.loaded_us;
+    record.build_id_size = m.build_id_size;
+    __builtin_memcpy(&record.build_id0, m.build_id, sizeof m.build_id);
+    static_assert(offsetof(AssayModule, build_id0) + sizeof m.build_id == sizeof record);
+    runtime.file.append(ASSAY_RECORD_Module, record, m.path, length_of(m.path) + 1);
+    if (m.sites && !m.unloaded)
+      write_sites(written.modules + 1, m.sites, m.sites_size);
+  }
+}
+
+// Frames are written as (module, offset), resolved among the modules that are mapped now.
+void write_contexts() {
+  bool refreshed = false;
+  uint64_t frames[kMaxDepth];
+  uint32_t end = runtime.depot.end();
+  write_origins(); // of contexts before the end
+  for (; written.contexts + 1 < end; written.contexts++) {
+    const Context *c = runtime.depot.get(written.contexts + 1);
+    if (!c) // another thread is adding it: next time
+      break;
+    for (uint32_t i = 0; i < c->depth; i++) {
+      uint32_t module = runtime.modules.find(c->pcs[i]);
+      if (!module && !refreshed) {
+        runtime.modules.refresh();
+        refreshed = true;
+        write_modules();
+        module = runtime.modules.find(c->pcs[i]);
+      }
+      frames[i] =
+          assay_frame(module, module ? c->pcs[i] - runtime.modules.get(module).bias : c->pcs[i]);
+    }
+    AssayContext record = {written.contexts + 1, c->type, c->cut, c->origin};
+    if (c->cut)
+      count_loss_quietly(ASSAY_LOSS_stack_cut, 1);
+    runtime.file.append(ASSAY_RECORD_Context, record, frames, c->depth * sizeof frames[0]);
+  }
+}
+
+void write_recursions() {
+  uint64_t recursions = runtime.depot.recursions();
+  if (recursions == written.recursions)
+    return;
+  written.recursions = recursions;
+  for (uint32_t i = 1; i <= written.contexts; i++)
+    if (const Recursion &r = runtime.depot.get(i)->recursion; r.count)
+      runtime.file.append(ASSAY_RECORD_Recursion,
+                          AssayRecursion{i, r.frame, r.count, r.levels, r.min, r.max});
+}
+
+// The section is read now: the module may be gone at the next flush.
+void add_sites(const void *sites, uint64_t size) {
+  Locked locked(written.lock);
+  uint32_t module = runtime.modules.add_sites(sites, size);
+  if (module && module <= written.modules)
+    write_sites(module, sites, size);
+  write_modules();
+  invalidate_leave_rules(); // of an instrumented module that was not known as one
+}
+
+void write_losses() {
+#define ASSAY_LOSS(name, number, unit, what, remedy)                                               \
+  if (uint64_t count = take_loss(ASSAY_LOSS_##name))                                               \
+    runtime.file.append(ASSAY_RECORD_Loss, AssayLoss{number, count});
+#include "abi/losses.def"
+}
+
+} // namespace
+
+void begin_file(bool forked) {
+  written.contexts = written.modules = 0;
+  written.recursions = 0;
+  write_header(forked);
+  publish_begin();
+  runtime.modules.refresh();
+  write_modules();
+}
+
+void add_instrumented_module(const void *sites, uint64_t size) {
+  if (!read_units(sites, size))
+    count_loss(ASSAY_LOSS_mixed_counters, 1);
+  runtime.tools = start_tools(runtime.tools_wanted);
+  add_sites(sites, size);
+  publish_module();
+}
+
+void flush(SnapshotKind kind) {
+  Locked locked(written.lock);
+  publish_snapshot(kind);
+  write_events();
+  write_contexts();
+  write_recursions();
+  write_modules();
+  write_losses();
+  runtime.file.flush();
+  compact_if_large();
+}
+
+void write_new_contexts() {
+  if (written.contexts + 1 >= runtime.depot.end()) // a flush may be writing the last ones
+    return;
+  Locked locked(written.lock);
+  write_contexts();
+}
+
+FlushesWait::FlushesWait() {
+  written.lock.lock();
+}
+
+FlushesWait::~FlushesWait() {
+  written.lock.unlock();
+}
+
+void reset() {
+  Locked locked(written.lock);
+  publish_reset();
+  runtime.depot.reset_recursions();
+  drop_events();
+  runtime.file.append(ASSAY_RECORD_Reset, AssayReset{now_us()});
+}
+
+void before_unload() {
+  if (!runtime.recording)
+    return;
+  ReentrancyGuard busy;
+  Locked locked(written.lock);
+  write_contexts();
+  write_modules(); // a module that nobody has written is not missed afterwards
+}
+
+void after_unload() {
+  if (!runtime.recording)
+    return;
+  ReentrancyGuard busy;
+  Locked locked(written.lock);
+  runtime.modules.refresh();
+  bool any = false;
+  for (uint32_t module = 1; module <= written.modules; module++)
+    if (runtime.modules.take_unloaded(module)) {
+      any = true;
+      publish_unload(module);
+      runtime.file.append(ASSAY_RECORD_ModuleUnload, AssayModuleUnload{module, now_us()});
+    }
+  if (!any)
+    return;
+  runtime.depot.start_generation();
+  invalidate_leave_rules();
+}
+
+static void reset_flush_in_child() {
+  written.lock.reset();
+}
+ASSAY_RESET_IN_CHILD(reset_flush_in_child);
+
+} // namespace assay

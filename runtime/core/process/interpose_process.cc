@@ -1,0 +1,150 @@
+// The ways a process ends, multiplies, or loses a module. libc's exit runs our last destructor
+// (lifecycle.cc); the ways that run none are interposed here. posix_spawn and vfork need nothing:
+// their children share or replace the memory without coming through here, and `runtime.pid` tells
+// them apart.
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "runtime/core/process/interpose.h"
+#include "runtime/core/runtime.h"
+#include "runtime/core/system/syscall.h"
+
+using namespace assay;
+
+namespace {
+
+[[noreturn]] void exit_at_once(int status) {
+  finish(ASSAY_END_QUICK, status);
+  sys::exit_process(status);
+}
+
+// How many words execl was given, with the null that ends them.
+size_t count_arguments(const char *first, va_list arguments) {
+  va_list copy;
+  va_copy(copy, arguments);
+  size_t count = 1;
+  for (const char *word = first; word; word = va_arg(copy, const char *))
+    count++;
+  va_end(copy);
+  return count;
+}
+
+void take_arguments(char **argv, const char *first, va_list arguments) {
+  for (*argv = (char *)first; *argv; *argv = va_arg(arguments, char *))
+    argv++;
+}
+
+// Everything is in the file before the process becomes another; if it does not, it goes on as
+// before.
+template <typename Exec> int exec_with(Exec exec) {
+  find_real_functions();
+  prepare_for_exec();
+  int result = exec();
+  continue_after_exec();
+  return result;
+}
+
+} // namespace
+
+ASSAY_EXPORT void ASSAY_NAME(_exit)(int status) {
+  exit_at_once(status);
+}
+ASSAY_EXPORT void ASSAY_NAME(_Exit)(int status) {
+  exit_at_once(status);
+}
+
+ASSAY_EXPORT void ASSAY_NAME(quick_exit)(int status) {
+  find_real_functions();
+  finish(ASSAY_END_QUICK, status);
+  real.quick_exit(status);
+  __builtin_unreachable();
+}
+
+ASSAY_EXPORT int ASSAY_NAME(dlclose)(void *handle) {
+  find_real_functions();
+  before_unload();
+  int result = real.dlclose(handle);
+  after_unload();
+  return result;
+}
+
+ASSAY_EXPORT pid_t ASSAY_NAME(fork)(void) {
+  find_real_functions();
+  pid_t child = real.fork();
+  if (child == 0)
+    continue_in_child();
+  return child;
+}
+
+// libc's daemon forks and exits inside itself, where we cannot see it.
+ASSAY_EXPORT int ASSAY_NAME(daemon)(int keep_folder, int keep_streams) {
+  pid_t child = ASSAY_NAME(fork)();
+  if (child < 0)
+    return -1;
+  if (child > 0)
+    exit_at_once(0);
+  if (setsid() < 0)
+    return -1;
+  if (!keep_folder && chdir("/") != 0)
+    return -1;
+  if (keep_streams)
+    return 0;
+  int null = open("/dev/null", O_RDWR);
+  if (null < 0)
+    return -1;
+  for (int stream = 0; stream < 3; stream++)
+    dup2(null, stream);
+  if (null > 2)
+    close(null);
+  return 0;
+}
+
+ASSAY_EXPORT int ASSAY_NAME(execve)(const char *path, char *const *argv, char *const *envp) {
+  return exec_with([&] { return real.execve(path, argv, envp); });
+}
+
+ASSAY_EXPORT int ASSAY_NAME(execv)(const char *path, char *const *argv) {
+  return exec_with([&] { return real.execve(path, argv, environ); });
+}
+
+ASSAY_EXPORT int ASSAY_NAME(execvpe)(const char *file, char *const *argv, char *const *envp) {
+  return exec_with([&] { return real.execvpe(file, argv, envp); });
+}
+
+ASSAY_EXPORT int ASSAY_NAME(execvp)(const char *file, char *const *argv) {
+  return exec_with([&] { return real.execvpe(file, argv, environ); });
+}
+
+ASSAY_EXPORT int ASSAY_NAME(fexecve)(int fd, char *const *argv, char *const *envp) {
+  return exec_with([&] { return real.fexecve(fd, argv, envp); });
+}
+
+ASSAY_EXPORT int ASSAY_NAME(execl)(const char *path, const char *first, ...) {
+  va_list arguments;
+  va_start(arguments, first);
+  char **argv = (char **)__builtin_alloca(count_arguments(first, arguments) * sizeof(char *));
+  take_arguments(argv, first, arguments);
+  va_end(arguments);
+  return ASSAY_NAME(execv)(path, argv);
+}
+
+ASSAY_EXPORT int ASSAY_NAME(execlp)(const char *file, const char *first, ...) {
+  va_list arguments;
+  va_start(arguments, first);
+  char **argv = (char **)__builtin_alloca(count_arguments(first, arguments) * sizeof(char *));
+  take_arguments(argv, first, arguments);
+  va_end(arguments);
+  return ASSAY_NAME(execvp)(file, argv);
+}
+
+ASSAY_EXPORT int ASSAY_NAME(execle)(const char *path, const char *first, ...) {
+  va_list arguments;
+  va_start(arguments, first);
+  char **argv = (char **)__builtin_alloca(count_arguments(first, arguments) * sizeof(char *));
+  take_arguments(argv, first, arguments);
+  char *const *envp = va_arg(arguments, char *const *);
+  va_end(arguments);
+  return ASSAY_NAME(execve)(path, argv, envp);
+}

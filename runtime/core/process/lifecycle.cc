@@ -1,0 +1,329 @@
+// From the first instruction of the process to the last: the table of contents of the runtime.
+//
+//   preinit   start(): before every constructor, also those of shared libraries
+//   ctor      __assay_module_init of each instrumented module: its SITES; the first starts the helper
+//   helper    flush() every flush_ms, and on request
+//   end       finish(): last destructor, _exit, quick_exit, a fatal signal; prepare_for_exec()
+
+#include <elf.h>
+#include <link.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "abi/tools.h"
+#include "runtime/core/file/compaction.h"
+#include "runtime/core/file/machine.h"
+#include "runtime/core/objects/objects.h"
+#include "runtime/core/objects/origins.h"
+#include "runtime/core/objects/pools.h"
+#include "runtime/core/process/annotate.h"
+#include "runtime/core/process/fatal_signals.h"
+#include "runtime/core/process/mapped.h"
+#include "runtime/core/process/units.h"
+#include "runtime/core/runtime.h"
+#include "runtime/core/shadow/shadow_map.h"
+#include "runtime/core/stacks/call_chain.h"
+#include "runtime/core/stacks/unwind.h"
+#include "runtime/core/system/clock.h"
+#include "runtime/core/system/fork_resets.h"
+#include "runtime/core/system/helper_thread.h"
+#include "runtime/core/system/losses.h"
+#include "runtime/core/system/own_files.h"
+#include "runtime/core/system/own_stack.h"
+#include "runtime/core/system/proc_maps.h"
+#include "runtime/core/system/real_functions.h"
+#include "runtime/core/system/thread.h"
+
+namespace assay {
+
+constinit Runtime runtime = {};
+thread_local constinit Thread this_thread = {};
+
+uint32_t number_thread() {
+  static constinit uint32_t numbered = 0;
+  return this_thread.number = __atomic_add_fetch(&numbered, 1, __ATOMIC_RELAXED);
+}
+
+namespace {
+
+// The first byte of the DIR of -fheapprof=DIR, where the program was built with it; else absent.
+extern "C" __attribute__((weak, visibility("default"))) const char __assay_default_dir;
+
+// The SITES section of the program that the runtime is linked into; absent where it has none.
+extern "C" __attribute__((weak, visibility("hidden"))) const char __start_assay_sites,
+    __stop_assay_sites;
+
+const char *find_variable(char **envp, const char *name) {
+  size_t n = length_of(name);
+  for (; envp && *envp; envp++)
+    if (equal(*envp, name, n) && (*envp)[n] == '=')
+      return *envp + n + 1;
+  return nullptr;
+}
+
+// AT_SECURE of the auxiliary vector, which lies behind the environment.
+bool is_privileged(char **envp) {
+  while (*envp)
+    envp++;
+  for (auto *entry = (Elf64_auxv_t *)(envp + 1); entry->a_type != AT_NULL; entry++)
+    if (entry->a_type == AT_SECURE)
+      return entry->a_un.a_val != 0;
+  return false;
+}
+
+constinit uint64_t next_flush_us = 0; // the helper's own
+
+// Many children of forks live for less than it takes to make a control page: theirs is made when the helper comes for the
+// second time.
+constinit int waits_for_control = 0;
+
+uint64_t flush_interval_us() {
+  return (runtime.options.flush_ms ? runtime.options.flush_ms : 100) * 1000;
+}
+
+// On the helper thread. Returns the microseconds until the next time.
+uint64_t run_due_work() {
+  if (waits_for_control && waits_for_control-- == 1)
+    runtime.control.create(runtime.file.live_path());
+  uint64_t request = runtime.control.pending();
+  if (request == ASSAY_REQUEST_RESET)
+    reset();
+  bool full = take_snapshot_request() || request != ASSAY_REQUEST_NONE;
+  bool due = now_us() >= next_flush_us;
+  if (full || (due && runtime.options.flush_ms))
+    flush(full ? SnapshotKind::kFull : SnapshotKind::kFlush);
+  if (request != ASSAY_REQUEST_NONE)
+    runtime.control.answer(runtime.file.has_failed() ? ASSAY_ANSWER_FAILED : ASSAY_ANSWER_DONE);
+  if (full || due)
+    next_flush_us = now_us() + flush_interval_us();
+  uint64_t wait = publish_poll(), now = now_us();
+  uint64_t flush_wait = next_flush_us > now ? next_flush_us - now : 0;
+  return wait < flush_wait ? wait : flush_wait;
+}
+
+constinit bool helped = false; // the helper was started
+
+void end_for_program();
+
+// Once: where the runtime is a library, before the program's modules come, else with the first of them.
+void start_helper() {
+  if (helped)
+    return;
+  helped = true;
+  next_flush_us = now_us() + flush_interval_us();
+  if (runtime.options.sideline)
+    start_helper_thread(run_due_work, end_for_program);
+}
+
+struct Executable {
+  char path[1024];
+  Executable() {
+    long n = sys::read_link("/proc/self/exe", path, sizeof path - 1);
+    path[n > 0 ? n : 0] = 0;
+  }
+};
+
+// Configure scripts run many programs of this name; profiles of them are of no use, and files that they leave in a
+// source tree fail `make distcheck`.
+bool is_configure_check() {
+  Executable executable;
+  const char *name = executable.path;
+  for (const char *c = name; *c; c++)
+    name = *c == '/' ? c + 1 : name;
+  return equal(name, "conftest", sizeof "conftest");
+}
+
+bool open_profile(bool forked) {
+  Executable executable;
+  const Options &o = runtime.options;
+  if (!(forked ? runtime.file.open_in_same_run(executable.path)
+               : runtime.file.open(o.dir, o.run, executable.path)))
+    return false;
+  begin_file(forked);
+  if (!forked)
+    runtime.control.create(runtime.file.live_path());
+  return true;
+}
+
+} // namespace
+
+void start(char **envp, bool instrumented) {
+  if (runtime.pid)
+    return;
+  runtime.instrumented = instrumented;
+  runtime.pid = sys::process_id();
+  ReentrancyGuard busy;
+  thread_number();
+  note_standard_error();
+  find_real_functions();
+  open_proc_files();
+  create_own_stack();
+  if (is_privileged(envp)) { // set-uid: the user may not say where files are made
+    start_tools(~0ULL);
+    return;
+  }
+  const char *options = find_variable(envp, "ASSAY_OPTIONS");
+  if (!options && is_configure_check()) {
+    start_tools(~0ULL);
+    return;
+  }
+  if (&__assay_default_dir)
+    runtime.options.dir = &__assay_default_dir;
+  parse_options(runtime.options, options);
+  if (runtime.options.help) {
+    print_option_help();
+    sys::exit_process(0);
+  }
+  if (runtime.options.depth < 1 || runtime.options.depth > kMaxDepth) {
+    runtime.options.depth = runtime.options.depth ? kMaxDepth : 1;
+    say("the option depth goes from 1 to 256; the nearest is taken");
+  }
+  if (has_own_malloc())
+    runtime.options.headers = false;
+  start_clock();
+  runtime.start_unix_ns = sys::clock_ns(CLOCK_REALTIME);
+  if (instrumented && &__start_assay_sites)
+    read_units(&__start_assay_sites, (uint64_t)(&__stop_assay_sites - &__start_assay_sites));
+  runtime.tools = start_tools(assay_tools_or_default(runtime.tools_wanted));
+  if (!runtime.tools)
+    return;
+  if (!create_call_chains() || !runtime.depot.create() || !runtime.modules.create() ||
+      !runtime.chunks.create() || (!runtime.options.headers && !runtime.side.create())) {
+    count_loss(ASSAY_LOSS_no_memory, 1);
+    return;
+  }
+  if (!is_interposed()) {
+    count_loss(ASSAY_LOSS_not_interposed, 1);
+    return;
+  }
+  if (!open_profile(false))
+    return;
+  runtime.file.flush();
+  runtime.recording = true;
+  if (runtime.options.signals)
+    catch_fatal_signals();
+  if (!instrumented) // no module has an initializer of ours
+    start_helper();
+}
+
+namespace {
+
+// Locks are free, and this thread is inside a ReentrancyGuard section.
+void write_end(AssayEndReason reason, int status) {
+  stop_helper_thread();
+  publish_end();
+  flush(SnapshotKind::kFull);
+  runtime.file.append(ASSAY_RECORD_End, AssayEnd{reason, (uint64_t)status, now_us()});
+  runtime.file.flush();
+  runtime.control.remove(runtime.file.live_path());
+}
+
+// On the helper thread, the only one that is left.
+void end_for_program() {
+  if (__atomic_exchange_n(&runtime.finished, true, __ATOMIC_ACQ_REL))
+    return;
+  write_end(ASSAY_END_EXIT, 0);
+  runtime.recording = false;
+}
+
+} // namespace
+
+void finish(AssayEndReason reason, int status) {
+  if (!runtime.recording || sys::process_id() != runtime.pid)
+    return;
+  if (this_thread.busy) // a handler interrupted the runtime and ends the program: locks may be held
+    return;
+  if (__atomic_exchange_n(&runtime.finished, true, __ATOMIC_ACQ_REL))
+    return;
+  ReentrancyGuard busy;
+  on_own_stack([&] { write_end(reason, status); });
+  runtime.recording = false;
+  if (runtime.options.verbose) {
+    Text text;
+    text.add("profile in ").add(runtime.file.path());
+    say(text.c_str());
+  }
+}
+
+// The helper is stopped: exec would end it anywhere, also in the middle of the last dump.
+void prepare_for_exec() {
+  if (!may_record() || sys::process_id() != runtime.pid)
+    return;
+  ReentrancyGuard busy;
+  on_own_stack([] { write_end(ASSAY_END_EXEC, 0); });
+}
+
+void continue_after_exec() {
+  if (!may_record() || sys::process_id() != runtime.pid)
+    return;
+  ReentrancyGuard busy;
+  runtime.control.create(runtime.file.live_path());
+  helped = false;
+  start_helper();
+}
+
+namespace {
+
+extern "C" __attribute__((visibility("hidden"))) const ForkReset __start_assay_fork_resets[],
+    __stop_assay_fork_resets[];
+
+void begin_in_child(bool nested) {
+  runtime.pid = sys::process_id();
+  runtime.forked_us = now_us() + 1;
+  runtime.file.reset_in_child();
+  runtime.control.reset_in_child();
+  runtime.modules.reset_lock();
+  runtime.chunks.reset_in_child();
+  runtime.side.reset_in_child();
+  for (const ForkReset *reset = __start_assay_fork_resets; reset < __stop_assay_fork_resets;
+       reset++)
+    (*reset)();
+  reset_proc_files_in_child();
+  publish_fork();
+  runtime.depot.reset_in_child(nested);
+  runtime.recording = open_profile(true);
+  if (!runtime.recording)
+    return;
+  runtime.file.flush(); // a child that is killed at once leaves a readable file
+  waits_for_control = 2;
+  helped = false;
+  start_helper();
+}
+
+} // namespace
+
+void continue_in_child() {
+  if (!runtime.recording)
+    return;
+  ReentrancyGuard busy;
+  reset_own_stack_in_child();
+  on_own_stack([&] { begin_in_child(busy.nested()); });
+}
+
+} // namespace assay
+
+using namespace assay;
+
+extern "C" {
+
+thread_local constinit uint32_t __assay_next_type = 0;
+
+// Every instrumented module refers to this name: the version is in it.
+__attribute__((visibility("default"))) extern const uint32_t ASSAY_ABI_SYMBOL;
+const uint32_t ASSAY_ABI_SYMBOL = ASSAY_ABI_VERSION;
+
+void __assay_module_init(const void *sites, uint64_t sites_size) {
+  ReentrancyGuard busy;
+  if (!runtime.instrumented) { // an instrumented library in a program that was not rebuilt
+    runtime.instrumented = true;
+    publish_instrumented(); // recorded or not, it counts in the shadow
+  }
+  if (!runtime.recording)
+    return;
+  add_instrumented_module(sites, sites_size);
+  start_helper();
+}
+
+__attribute__((visibility("hidden"), alias("__assay_module_init"))) void
+assay_own_module_init(const void *, uint64_t);
+}

@@ -1,0 +1,222 @@
+// A hash table that grows. Finding an old context, the common case, takes no lock; adding one does. Where the table
+// is full to the half, one of twice its size takes its place; a thread that still looks into the old one finds
+// nothing there, and looks again under the lock. Contexts are told apart by a 64-bit hash of their pcs: among a million
+// contexts, two share one with a probability of 3e-8.
+//
+// The number of contexts is bounded, because each costs a kilobyte of profile. Beyond half of the bound new paths keep
+// their inner frames only, fewer and fewer of them, and paths that agree in these are one context: the frames next
+// to an allocation say most. That is a loss.
+
+#include "runtime/core/stacks/stack_depot.h"
+
+#include "runtime/core/runtime.h"
+#include "runtime/core/system/losses.h"
+
+namespace assay {
+namespace {
+
+uint64_t mix(uint64_t hash) {
+  hash = (hash ^ (hash >> 32)) * 0xd6e8feb86659fd93ULL;
+  return hash ^ (hash >> 32);
+}
+
+constexpr uint64_t kFirstPlaces = 1 << 10;
+constexpr size_t kRecent = 1024;
+
+// Contexts found lately, direct-mapped by hash: one load where the table takes three that depend on
+// each other. The hash is stored xored with the number, so that a pair torn by two threads matches
+// nothing.
+struct {
+  struct {
+    uint64_t hash_and_context, context;
+  } slots[kRecent];
+} constinit recent = {};
+
+uint32_t option_depth() {
+  uint64_t depth = runtime.options.depth;
+  return depth < kMaxDepth ? (uint32_t)depth : kMaxDepth;
+}
+
+// How many inner frames a new path keeps, when so many contexts are there.
+uint32_t kept_frames(uint32_t contexts) {
+  const uint64_t most = runtime.options.contexts;
+  if (!most || contexts < most / 2)
+    return kMaxDepth;
+  if (contexts < most / 4 * 3)
+    return 8;
+  if (contexts < most / 8 * 7)
+    return 4;
+  return contexts < most ? 2 : 1;
+}
+
+template <typename T> void add_to(T &to, T n) {
+  if (single_threaded())
+    to += n;
+  else
+    __atomic_fetch_add(&to, n, __ATOMIC_RELAXED);
+}
+
+} // namespace
+
+bool StackDepot::reserve_table(Table *&table, uint64_t places) {
+  table = (Table *)reserve(sizeof(Table) + places * sizeof(uint32_t));
+  if (table)
+    table->mask = places - 1;
+  return table != nullptr;
+}
+
+bool StackDepot::create() {
+  return contexts_.create() && reserve_table(table_, kFirstPlaces);
+}
+
+// A handler that interrupted the adding of a context keeps the parent's contexts, because it may go back there.
+void StackDepot::reset_in_child(bool keeps_contexts) {
+  lock_.reset();
+  if (keeps_contexts)
+    return;
+  contexts_.clear();
+  for (uint64_t i = 0; i <= table_->mask; i++)
+    table_->numbers[i] = 0;
+  next_ = 1;
+  joins_ = false;
+  start_generation(); // so that what was found lately is not
+}
+
+StackDepot::Path StackDepot::path_of(const CallChain &chain, uint32_t depth, uint32_t type,
+                                     uint32_t origin) const {
+  Path path = {0, 0};
+  if (!chain.is_empty()) {
+    path.depth = chain.innermost().depth < depth ? chain.innermost().depth : depth;
+    path.hash = chain.path_hash(depth);
+  }
+  path.hash = mix(path.hash ^ ((uint64_t)type << 32 | generation_ << 8 | path.depth) ^
+                  origin * 0xc2b2ae3d27d4eb4fULL);
+  return path;
+}
+
+uint32_t StackDepot::intern(const CallChain &chain, uint32_t type, uint32_t origin) {
+  Path path = path_of(chain, option_depth(), type, origin);
+  auto &slot = recent.slots[path.hash % kRecent];
+  uint64_t context = __atomic_load_n(&slot.context, __ATOMIC_RELAXED);
+  if ((__atomic_load_n(&slot.hash_and_context, __ATOMIC_RELAXED) ^ context) != path.hash ||
+      !context) {
+    context = find_or_add(chain, path, type, origin);
+    __atomic_store_n(&slot.context, context, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot.hash_and_context, path.hash ^ context, __ATOMIC_RELAXED);
+  }
+  if (context && !chain.is_empty() &&
+      __builtin_expect(chain.frame(chain.innermost().deepest).levels > 1, 0))
+    note_recursion(chain, (uint32_t)context);
+  return (uint32_t)context;
+}
+
+uint32_t StackDepot::find(const Table &table, const Path &path) {
+  for (uint64_t at = path.hash & table.mask;; at = (at + 1) & table.mask) {
+    uint32_t number = __atomic_load_n(&table.numbers[at], __ATOMIC_ACQUIRE);
+    if (!number)
+      return 0;
+    const Context *c = contexts_[number];
+    if (c->hash == path.hash && c->depth == path.depth)
+      return number;
+  }
+}
+
+uint32_t StackDepot::find_or_add(const CallChain &chain, const Path &path, uint32_t type,
+                                 uint32_t origin) {
+  Path
+      kept; // of the path, what a new context keeps: where there are many, they are joined by their inner frames
+  auto find_known = [&](const Table &table) {
+    kept = path;
+    uint32_t known = find(table, path), depth = known ? kMaxDepth : kept_frames(end());
+    if (depth >= path.depth)
+      return known;
+    kept = path_of(chain, depth, type, origin);
+    return find(table, kept);
+  };
+  if (uint32_t known = find_known(*__atomic_load_n(&table_, __ATOMIC_ACQUIRE)))
+    return known;
+  Locked locked(lock_);
+  if (uint32_t known = find_known(*table_))
+    return known;
+  if (kept.depth < path.depth && !__atomic_exchange_n(&joins_, true, __ATOMIC_RELAXED))
+    count_loss_quietly(ASSAY_LOSS_joined_contexts, 1);
+  return add(chain, kept, type, origin);
+}
+
+// Under the lock.
+uint32_t StackDepot::add(const CallChain &chain, const Path &path, uint32_t type, uint32_t origin) {
+  if (next_ == kMaxContexts || (next_ * 2 > table_->mask && !grow())) {
+    count_loss(ASSAY_LOSS_no_memory, 1);
+    return 0;
+  }
+  auto *fresh = (Context *)arena_allocate(sizeof(Context) + path.depth * sizeof(uint64_t));
+  if (!fresh)
+    return 0;
+  fresh->type = type;
+  fresh->origin = origin;
+  fresh->hash = path.hash;
+  fresh->depth = path.depth;
+  fresh->cut = !chain.is_empty() && (chain.is_cut() || chain.innermost().depth > path.depth);
+  const ChainFrame *f = path.depth ? &chain.innermost() : nullptr;
+  for (uint32_t i = 0; i < path.depth; i++) {
+    fresh->pcs[i] = f->left.pc;
+    if (f->outer != kNoFrame)
+      f = &chain.frame(f->outer);
+  }
+  uint32_t number = next_;
+  __atomic_store_n(&contexts_[number], fresh, __ATOMIC_RELEASE);
+  __atomic_store_n(&next_, number + 1, __ATOMIC_RELEASE);
+  uint64_t at = path.hash & table_->mask;
+  while (table_->numbers[at])
+    at = (at + 1) & table_->mask;
+  __atomic_store_n(&table_->numbers[at], number, __ATOMIC_RELEASE);
+  return number;
+}
+
+bool StackDepot::grow() {
+  Table *old = table_, *larger;
+  if (!reserve_table(larger, 2 * (old->mask + 1)))
+    return false;
+  for (uint32_t number = 1; number < next_; number++) {
+    uint64_t at = contexts_[number]->hash & larger->mask;
+    while (larger->numbers[at])
+      at = (at + 1) & larger->mask;
+    larger->numbers[at] = number;
+  }
+  __atomic_store_n(&table_, larger, __ATOMIC_RELEASE);
+  for (uint64_t i = 0; i <= old->mask; i++) // its mask must stay for those who look into it
+    __atomic_store_n(&old->numbers[i], 0, __ATOMIC_RELAXED);
+  constexpr uint64_t kPage = 4096;
+  uint64_t from = ((uint64_t)old->numbers + kPage - 1) & ~(kPage - 1);
+  uint64_t to = (uint64_t)(old->numbers + old->mask + 1) & ~(kPage - 1);
+  if (from < to)
+    empty_span((void *)from, to - from);
+  return true;
+}
+
+void StackDepot::note_recursion(const CallChain &chain, uint32_t context) {
+  Recursion &r = contexts_[context]->recursion;
+  uint64_t levels = chain.levels();
+  uint32_t now = levels < UINT32_MAX ? (uint32_t)levels : UINT32_MAX;
+  if (now > r.max) {
+    uint32_t frame = 0;
+    for (const ChainFrame *f = &chain.innermost(); f != &chain.frame(chain.innermost().deepest);
+         f = &chain.frame(f->outer))
+      frame++;
+    r.frame = frame < contexts_[context]->depth ? frame : contexts_[context]->depth - 1;
+    r.max = now;
+  }
+  if (!r.min || now < r.min)
+    r.min = now;
+  add_to(r.count, (uint64_t)1);
+  add_to(r.levels, levels);
+  add_to(recursions_, (uint64_t)1);
+}
+
+void StackDepot::reset_recursions() {
+  for (uint32_t i = 1, last = end(); i < last; i++)
+    if (Context *c = get(i))
+      c->recursion = {};
+}
+
+} // namespace assay

@@ -1,0 +1,190 @@
+// Made by a raw clone and not by pthread_create: a pthread would push glibc off its single-threaded
+// fast paths (stdio, malloc, atomics) and appear in the program's own counts. Such a thread may not
+// call libc; it needs a TLS block of its own all the same, because the runtime's thread_local
+// variables are reached through the fs register. All its signals are blocked, so that none of the
+// program's is delivered to it. It has a table of descriptors of its own (core/system/own_files.h).
+//
+// It must not keep the process: a program whose last thread ends by the system call exit (all that strict
+// seccomp allows) has ended. The kernel tells nobody, so the helper looks a few times a second.
+
+#include "runtime/core/system/helper_thread.h"
+
+#include <sched.h>
+#include <signal.h>
+
+#include "runtime/core/runtime.h"
+#include "runtime/core/system/arena.h"
+#include "runtime/core/system/fork_resets.h"
+#include "runtime/core/system/losses.h"
+#include "runtime/core/system/own_files.h"
+#include "runtime/core/system/syscall.h"
+#include "runtime/core/system/thread.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kStackBytes = 256 << 10;
+
+constexpr uint64_t kCheckUs = 200'000; // between looks whether the program has ended
+
+struct {
+  uint64_t (*work)();
+  void (*program_ended)();
+  const int *first_thread; // its id, which the kernel sets to 0 at its end; null if not known
+  uint8_t *stack;
+  uint8_t *tls;
+  uint32_t stop; // futex
+  bool snapshot_wanted;
+  uint32_t running; // futex: 1 while the thread exists; the kernel clears it at its end
+} constinit helper = {};
+
+uint64_t thread_pointer() {
+  uint64_t fs;
+  asm("mov %%fs:0, %0" : "=r"(fs));
+  return fs;
+}
+
+// What /proc/self/stat says: "PID (NAME) STATE …", of which the name may hold any character. The 18th field from the
+// state on is the number of threads, the 50th the first thread's status in the form of wait.
+struct ProcessState {
+  bool known, first_thread_ended;
+  uint64_t threads, status;
+};
+
+ProcessState read_process_state() {
+  char text[512];
+  long file = stat_file.descriptor();
+  long n = file < 0 ? 0 : sys::call(SYS_pread64, file, (long)text, sizeof text - 1, 0);
+  if (n <= 0)
+    return {};
+  text[n] = 0;
+  long at = n;
+  while (at > 0 && text[at - 1] != ')')
+    at--;
+  ProcessState state = {true, text[at] && text[at + 1] == 'Z', 0, 0};
+  for (int field = 0; text[at] && text[at] != '\n'; at++) {
+    if (text[at] == ' ') {
+      field++;
+      continue;
+    }
+    uint64_t digit = (uint64_t)(text[at] - '0');
+    if (field == 18)
+      state.threads = state.threads * 10 + digit;
+    if (field == 50)
+      state.status = state.status * 10 + digit;
+  }
+  return state;
+}
+
+// Where there is no /proc, it is known of programs of a single thread only. The status of a process is that of its
+// last thread, which must be the program's.
+bool has_program_ended(int &exit_status) {
+  ProcessState state = read_process_state();
+  exit_status = (int)(state.status >> 8 & 255);
+  if (state.known)
+    return state.first_thread_ended && state.threads == 2; // the zombie, and this one
+  return helper.first_thread && __atomic_load_n(helper.first_thread, __ATOMIC_RELAXED) == 0 &&
+         single_threaded();
+}
+
+[[noreturn]] void run_helper() {
+  this_thread.busy = 1;
+  this_thread.is_helper = true;
+  this_thread.has_own_table = false;
+  leave_descriptor_table();
+  int exit_status = 0;
+  while (!__atomic_load_n(&helper.stop, __ATOMIC_ACQUIRE)) {
+    uint64_t wait = helper.work();
+    sys::futex_wait(&helper.stop, 0, (wait < kCheckUs ? wait : kCheckUs) * 1000);
+    if (has_program_ended(exit_status)) {
+      helper.program_ended();
+      break;
+    }
+  }
+  for (;;)
+    sys::call(SYS_exit, exit_status);
+}
+
+bool prepare() {
+  if (helper.tls)
+    return true;
+  // The block must reach down to our own variable, however large the program's TLS is.
+  uint64_t below = thread_pointer() - (uint64_t)&this_thread;
+  below = (below + 8191) & ~4095ULL;
+  helper.stack = (uint8_t *)reserve(kStackBytes);
+  uint8_t *block = (uint8_t *)reserve(below + 4096);
+  if (!helper.stack || !block)
+    return false;
+  helper.tls = block + below;
+  *(void **)helper.tls = helper.tls; // the thread pointer finds itself at fs:0
+  return true;
+}
+
+} // namespace
+
+void start_helper_thread(uint64_t (*work)(), void (*program_ended)()) {
+  constexpr int kGetTidAddress = 40; // PR_GET_TID_ADDRESS
+  helper.work = work;
+  helper.program_ended = program_ended;
+  helper.first_thread = nullptr;
+  if (sys::thread_id() == sys::process_id())
+    sys::call(SYS_prctl, kGetTidAddress, (long)&helper.first_thread);
+  helper.stop = 0;
+  if (!prepare()) {
+    count_loss(ASSAY_LOSS_no_sideline, 1);
+    return;
+  }
+  uint64_t all = ~0ULL, before;
+  sys::call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, 8);
+  helper.running = 1;
+  long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+               CLONE_SETTLS | CLONE_CHILD_CLEARTID;
+  uint8_t *top = helper.stack + kStackBytes - 64;
+  long result;
+  register long r10 asm("r10") = (long)&helper.running;
+  register long r8 asm("r8") = (long)helper.tls;
+  // The new thread starts on an empty stack: it must leave by a jump, not by a return.
+  asm volatile("syscall\n\t"
+               "test %%eax, %%eax\n\t"
+               "jnz 1f\n\t"
+               "xor %%ebp, %%ebp\n\t"
+               "call *%[run]\n\t"
+               "ud2\n"
+               "1:"
+               : "=a"(result)
+               : "a"(SYS_clone), "D"(flags), "S"(top), "d"(0), "r"(r10),
+                 "r"(r8), [run] "b"(&run_helper)
+               : "rcx", "r11", "memory", "cc");
+  sys::call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, 8);
+  if (sys::failed(result)) {
+    helper.running = 0;
+    count_loss(ASSAY_LOSS_no_sideline, 1);
+  }
+}
+
+void stop_helper_thread() {
+  if (this_thread.is_helper)
+    return;
+  __atomic_store_n(&helper.stop, 1, __ATOMIC_RELEASE);
+  sys::futex_wake(&helper.stop);
+  while (uint32_t running = __atomic_load_n(&helper.running, __ATOMIC_ACQUIRE))
+    sys::call(SYS_futex, (long)&helper.running,
+              0 /* FUTEX_WAIT: the kernel's wake is not private */, running, 0);
+}
+
+void request_snapshot() {
+  __atomic_store_n(&helper.snapshot_wanted, true, __ATOMIC_RELEASE);
+  sys::futex_wake(&helper.stop); // it looks at stop again, finds 0 and works
+}
+
+bool take_snapshot_request() {
+  return __atomic_exchange_n(&helper.snapshot_wanted, false, __ATOMIC_ACQ_REL);
+}
+
+static void reset_helper_in_child() {
+  helper.running = 0;
+  helper.stop = 0;
+}
+ASSAY_RESET_IN_CHILD(reset_helper_in_child);
+
+} // namespace assay

@@ -1,0 +1,32 @@
+// Signal actions as the kernel takes them: libc's sigaction is interposed by us.
+#pragma once
+
+#include <signal.h>
+
+#include "runtime/core/system/syscall.h"
+
+namespace assay {
+
+struct KernelAction {
+  void (*handler)(int, siginfo_t *, void *);
+  uint64_t flags;
+  void (*restorer)();
+  uint64_t mask;
+};
+
+[[gnu::naked]] inline void return_from_signal() {
+  asm volatile("mov %0, %%eax\n\tsyscall" : : "i"(SYS_rt_sigreturn));
+}
+
+// An action with a handler of ours; it runs on the program's alternate stack where there is one.
+inline KernelAction kernel_action(void (*handler)(int, siginfo_t *, void *), uint64_t more_flags) {
+  constexpr uint64_t kRestorer = 0x04000000; // SA_RESTORER
+  return {handler, SA_SIGINFO | SA_ONSTACK | kRestorer | more_flags, return_from_signal, 0};
+}
+
+// Either may be null.
+inline long set_kernel_action(int signal, const KernelAction *action, KernelAction *before) {
+  return sys::call(SYS_rt_sigaction, signal, (long)action, (long)before, 8);
+}
+
+} // namespace assay

@@ -1,0 +1,37 @@
+// The functions that stand behind ours, and how they are reached.
+#pragma once
+
+#include <pthread.h>
+#include <stddef.h>
+
+struct sigaction;
+
+namespace assay {
+
+struct RealFunctions {
+#define ASSAY_REAL(symbol, field, result, parameters) result(*field) parameters;
+#define ASSAY_REAL_WEAK ASSAY_REAL
+#define ASSAY_REAL_CXX ASSAY_REAL
+#include "runtime/core/system/real_functions.def"
+};
+
+// Next in the lookup order after us: libc's, or those of an allocator that was linked or preloaded;
+// with --wrap, those that the program would have called without us.
+// Filled by find_real_functions(); before that, all null.
+extern constinit RealFunctions real;
+
+// Idempotent; may be called by the first malloc of the process, before any initializer has run.
+void find_real_functions();
+
+// Is this moment one of them? dlsym allocates then: a message for each function that is not there, and frees it when
+// the program asks for one.
+bool is_resolving_functions();
+
+// Do calls of the program's malloc come here?
+bool is_interposed();
+
+// Does the program bring a malloc of its own? Then calls from shared objects do not come here, and a
+// block may meet the allocator's own free: it must be the allocator's own block.
+bool has_own_malloc();
+
+} // namespace assay
