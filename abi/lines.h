@@ -18,6 +18,8 @@
 // Later runs win over earlier ones that they overlap.
 #pragma once
 
+#include <stdint.h>
+
 #define ASSAY_GROUP_LINES 64
 #define ASSAY_MOST_OWNED (1 << 20)
 
@@ -35,3 +37,24 @@ enum AssayRegionKind {
   ASSAY_REGION_STACK = 2,     // of a thread
   ASSAY_REGION_BREAK = 3,     // the heap of brk
 };
+
+enum { ASSAY_NUMBER_BYTES = 10 }; // the most that a number takes
+
+// Writes a number and returns what follows it.
+static inline uint8_t *assay_put_number(uint8_t *to, uint64_t n) {
+  for (; n >= 128; n >>= 7)
+    *to++ = (uint8_t)(n | 128);
+  *to++ = (uint8_t)n;
+  return to;
+}
+
+// Reads a number of the bytes up to `end` and returns what follows it; null if there is none, or one of more than 64 bits.
+static inline const uint8_t *assay_get_number(const uint8_t *from, const uint8_t *end, uint64_t *n) {
+  *n = 0;
+  for (unsigned shift = 0; shift < 64 && from < end; shift += 7) {
+    *n |= (uint64_t)(*from & 127) << shift;
+    if (*from++ < 128)
+      return from;
+  }
+  return 0;
+}

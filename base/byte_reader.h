@@ -47,6 +47,9 @@ public:
 
   void skip(uint64_t size) { bytes(size); }
 
+  // What has not been read.
+  std::span<const std::byte> rest() const { return bytes_.subspan(position_); }
+
   // Up to and without a zero byte, which must be there; the reader goes past it. The view points
   // into the bytes.
   std::string_view zero_terminated() {

@@ -10,10 +10,7 @@
 
 #include "abi/version.h"
 
-#include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <unistd.h>
 
 namespace profile {
 
@@ -23,7 +20,7 @@ std::span<const std::byte> RecordView::tail() const {
   return body.subspan(fixed_size);
 }
 
-ContainerReader::ContainerReader(std::span<const std::byte> bytes, std::string path)
+ContainerReader::ContainerReader(std::span<const std::byte> bytes, std::string path, uint32_t kind)
     : bytes_(bytes), path_(std::move(path)) {
   constexpr size_t kMagicSize = sizeof(header_.magic);
   const char magic[] = ASSAY_FILE_MAGIC;
@@ -46,9 +43,11 @@ ContainerReader::ContainerReader(std::span<const std::byte> bytes, std::string p
     base::fail("{}: it states format 0, which never was; run the program again", path_);
   if (header_.checksum != assay_checksum(&header_, offsetof(AssayFileHeader, checksum), 0))
     base::fail("{}: its file header is damaged; copy it again, or run the program again", path_);
-  if (header_.kind == ASSAY_FILE_TRACE)
+  if (header_.kind != kind && header_.kind == ASSAY_FILE_TRACE)
     base::fail("{}: it is a trace, not a profile; use `assay trace`", path_);
-  if (header_.kind != ASSAY_FILE_PROFILE)
+  if (header_.kind != kind && header_.kind == ASSAY_FILE_PROFILE)
+    base::fail("{}: it is a profile, not a trace; use `assay heap` or `assay workingset`", path_);
+  if (header_.kind != kind)
     base::fail(
         "{}: it is of kind {}, which this version does not know; read it with the assay that "
         "wrote it",
@@ -93,12 +92,12 @@ bool ContainerReader::next(RecordView &record) {
   return true;
 }
 
-ContainerWriter::ContainerWriter(uint32_t pid, uint64_t start_unix_ns) {
+ContainerWriter::ContainerWriter(uint32_t pid, uint64_t start_unix_ns, uint32_t kind) {
   AssayFileHeader header = {};
   std::memcpy(header.magic, ASSAY_FILE_MAGIC, sizeof(header.magic));
   header.version = ASSAY_ABI_VERSION;
   header.header_size = sizeof(header);
-  header.kind = ASSAY_FILE_PROFILE;
+  header.kind = kind;
   header.pid = pid;
   header.start_unix_ns = start_unix_ns;
   header.checksum = assay_checksum(&header, offsetof(AssayFileHeader, checksum), 0);
@@ -106,8 +105,15 @@ ContainerWriter::ContainerWriter(uint32_t pid, uint64_t start_unix_ns) {
   bytes_.assign(raw.begin(), raw.end());
 }
 
+ContainerWriter::ContainerWriter(const std::string &path, uint32_t pid, uint64_t start_unix_ns,
+                                 uint32_t kind)
+    : ContainerWriter(pid, start_unix_ns, kind) {
+  file_ = std::make_unique<base::OutputFile>(path);
+}
+
 void ContainerWriter::raw_record(uint32_t kind, std::span<const std::byte> fixed,
                                  std::span<const std::byte> tail) {
+  constexpr size_t kBuffered = 1 << 20;
   uint64_t length = fixed.size() + tail.size();
   if (length > ASSAY_RECORD_MAX)
     base::fail("a record of {} bytes is longer than the format allows; split what it describes",
@@ -121,30 +127,16 @@ void ContainerWriter::raw_record(uint32_t kind, std::span<const std::byte> fixed
   header.checksum = assay_record_checksum(&header, fixed.data(), tail.data());
   std::memcpy(bytes_.data() + start, &header, sizeof(header));
   bytes_.resize(bytes_.size() + assay_padding(length));
+  if (file_ && bytes_.size() > kBuffered) {
+    file_->write(bytes_);
+    bytes_.clear();
+  }
 }
 
-void ContainerWriter::save(const std::string &path) const {
-  // A device, a pipe or what a link leads to is written into; a file is replaced whole or not at all.
-  std::error_code ignored;
-  std::filesystem::path target = path == "-" ? "/dev/stdout" : path;
-  if (std::filesystem::is_symlink(target, ignored) &&
-      std::filesystem::is_regular_file(target, ignored))
-    target = std::filesystem::canonical(target, ignored);
-  bool in_place = path == "-" || (std::filesystem::exists(target, ignored) &&
-                                  !std::filesystem::is_regular_file(target, ignored));
-  std::string written_to =
-      in_place ? target.string() : fmt::format("{}.{}.part", target.string(), getpid());
-  std::FILE *file = std::fopen(written_to.c_str(), "wbe");
-  if (!file)
-    base::fail("{}: it cannot be written: {}; choose another place", path, std::strerror(errno));
-  bool written = std::fwrite(bytes_.data(), 1, bytes_.size(), file) == bytes_.size();
-  written = std::fclose(file) == 0 && written;
-  if (!written || (!in_place && std::rename(written_to.c_str(), target.c_str()) != 0)) {
-    int error = errno;
-    if (!in_place)
-      std::remove(written_to.c_str());
-    base::fail("{}: it cannot be written: {}; choose another place", path, std::strerror(error));
-  }
+void ContainerWriter::commit() {
+  file_->write(bytes_);
+  bytes_.clear();
+  file_->commit();
 }
 
 std::vector<std::byte> string_tail(std::span<const std::string> strings) {

@@ -8,10 +8,11 @@
 
 #include "abi/records.h"
 #include "base/byte_reader.h"
+#include "base/output_file.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,9 +43,10 @@ template <class Record> Record fixed_part(const RecordView &view) {
 
 class ContainerReader {
 public:
-  // Checks the file header; throws Failure when this is no profile, one of another version, a
-  // trace, or damaged. `bytes` must outlive the reader, `path` names the file in messages.
-  ContainerReader(std::span<const std::byte> bytes, std::string path);
+  // Checks the file header; throws Failure when this is no file of that kind (ASSAY_FILE_*), one of another version, or
+  // damaged. `bytes` must outlive the reader, `path` names the file in messages.
+  ContainerReader(std::span<const std::byte> bytes, std::string path,
+                  uint32_t kind = ASSAY_FILE_PROFILE);
 
   const AssayFileHeader &header() const { return header_; }
 
@@ -67,10 +69,13 @@ private:
   std::string damage_;
 };
 
-// Writes a profile into memory, then whole into a file.
+// Writes a profile or a trace: into memory, or piece by piece into a file, of which memory holds a megabyte.
 class ContainerWriter {
 public:
-  ContainerWriter(uint32_t pid, uint64_t start_unix_ns);
+  ContainerWriter(uint32_t pid, uint64_t start_unix_ns, uint32_t kind = ASSAY_FILE_PROFILE);
+  // Throws Failure if the file cannot be written; so do the functions that write into it.
+  ContainerWriter(const std::string &path, uint32_t pid, uint64_t start_unix_ns,
+                  uint32_t kind = ASSAY_FILE_PROFILE);
 
   template <class Record>
   void record(uint32_t kind, const Record &fixed, std::span<const std::byte> tail = {}) {
@@ -79,13 +84,15 @@ public:
   }
   void raw_record(uint32_t kind, std::span<const std::byte> fixed, std::span<const std::byte> tail);
 
+  // What was written into memory.
   const std::vector<std::byte> &bytes() const { return bytes_; }
 
-  // Writes beside `path` and renames, so that the file is whole or not there. Throws Failure.
-  void save(const std::string &path) const;
+  // The file is whole, and takes its place. Without, it is not there.
+  void commit();
 
 private:
-  std::vector<std::byte> bytes_;
+  std::unique_ptr<base::OutputFile> file_; // none: into memory
+  std::vector<std::byte> bytes_;           // that are not in the file yet
 };
 
 // A tail of strings: each with its zero byte. Embedded zero bytes would end a string early, so a

@@ -11,9 +11,10 @@
 #pragma once
 
 #include "profile/profile.h"
+#include "profile/tool.h"
 
 #include <map>
-#include <tuple>
+#include <memory>
 #include <unordered_map>
 
 namespace profile {
@@ -22,23 +23,24 @@ namespace profile {
 // finish().
 class Assembler {
 public:
+  Assembler();
   ModuleId module(const std::string &path, const std::vector<uint8_t> &build_id, bool instrumented);
   TypeId type(const Type &type);
   StackId stack(const Stack &stack);
-  HeapContext &heap_context(StackId stack, TypeId type,
-                            const Origin &origin = {}); // valid until the next call
   void declare(ModuleId module, TypeId type);
   void declare(ModuleId module, const Unit &unit);
   void add(const Event &event);
-  void add(const NonHeapBlock &block);
 
   // Adds a whole profile.
   void add(const Profile &other);
 
   Profile &profile() { return profile_; }
+  // What the tool with that bit of a set (abi/tools.h) adds up.
+  ToolSums &sums(uint64_t tool);
   Profile finish();
 
 private:
+  void translate(Process &process, const NewIds &ids);
   struct StackHash {
     size_t operator()(const Stack &stack) const;
   };
@@ -46,13 +48,9 @@ private:
   std::map<std::pair<std::vector<uint8_t>, std::string>, ModuleId> modules_;
   std::map<Type, TypeId> types_;
   std::unordered_map<Stack, StackId, StackHash> stacks_;
-  std::map<std::tuple<StackId, TypeId, Origin>, size_t> heap_;
   std::map<std::pair<StackId, std::string>, size_t> events_;
-  std::map<std::tuple<uint32_t, ModuleId, uint32_t, uint64_t>, size_t> non_heap_;
+  std::vector<std::unique_ptr<ToolSums>> sums_; // by bit
 };
-
-// What one context gained elsewhere; `bridge` as in assay_hib_merge (1 only within one process).
-void merge_heap(HeapContext &into, const HeapContext &later, int bridge);
 
 // into += other.
 void merge(Profile &into, const Profile &other);

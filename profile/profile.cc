@@ -45,10 +45,4 @@ bool operator==(const HeapContext &a, const HeapContext &b) {
          a.recursion == b.recursion;
 }
 
-bool operator==(const Profile &a, const Profile &b) {
-  return a.processes == b.processes && a.modules == b.modules && a.types == b.types &&
-         a.stacks == b.stacks && a.heap == b.heap && a.events == b.events &&
-         a.non_heap == b.non_heap && a.losses == b.losses;
-}
-
 } // namespace profile

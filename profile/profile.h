@@ -191,14 +191,16 @@ struct Profile {
   std::vector<NonHeapBlock> non_heap;  // by kind, owner, offset; as of the last complete walk
   std::map<uint32_t, uint64_t> losses; // kind (abi/losses.def) -> count, in the unit of the kind
 
-  // Sentences about files that could not be read whole. Not part of what was measured: not
-  // compared, not written.
-  std::vector<std::string> notes;
+  // Sentences about files that could not be read whole. Not part of what was measured: not compared, not written.
+  struct Notes : std::vector<std::string> {
+    friend bool operator==(const Notes &, const Notes &) { return true; }
+  };
+  Notes notes;
 
   const Stack &stack(StackId id) const { return stacks[id.v]; }
   // The types, stacks and modules by content; a canonical profile compares equal to any other that
   // was measured the same.
-  friend bool operator==(const Profile &, const Profile &);
+  friend bool operator==(const Profile &, const Profile &) = default;
 };
 
 // Reads and merges files, each a .assay file. Throws Failure when one of them cannot be read at

@@ -30,12 +30,9 @@ public:
   Numbers(const uint8_t *at, size_t size) : at_(at), end_(at + size) {}
   bool more() const { return at_ < end_; }
   uint64_t number() {
-    uint64_t n = 0;
-    for (unsigned shift = 0; at_ < end_ && shift < 64; shift += 7) {
-      n |= (uint64_t)(*at_ & 127) << shift;
-      if (*at_++ < 128)
-        break;
-    }
+    uint64_t n;
+    const uint8_t *after = assay_get_number(at_, end_, &n);
+    at_ = after ? after : end_; // what this process wrote is whole
     return n;
   }
   uint8_t byte() { return at_ < end_ ? *at_++ : 0; }

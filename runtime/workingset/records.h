@@ -29,9 +29,7 @@ protected:
     last_ = number;
   }
   void put_number(uint64_t n) {
-    for (; n >= 128; n >>= 7)
-      bytes_[used_++] = (uint8_t)(n | 128);
-    bytes_[used_++] = (uint8_t)n;
+    used_ = (uint32_t)(assay_put_number(bytes_ + used_, n) - bytes_);
   }
   void put_byte(uint8_t b) { bytes_[used_++] = b; }
   void put_word(uint64_t w) {

@@ -31,7 +31,7 @@ AssayObject cold_object() {
 profile::Profile profile_of(const AssayObject &object, int count, bool temporary_spread = false) {
   profile::Assembler assembler;
   auto module = assembler.module("/nowhere/app", {1, 2, 3}, true);
-  auto &context = assembler.heap_context(assembler.stack({{{module, 0x1000}}, false}), {});
+  auto &context = profile::heap_context(assembler, assembler.stack({{{module, 0x1000}}, false}), {});
   for (int i = 0; i < count; i++) {
     AssayObject o = object;
     if (temporary_spread)
@@ -127,7 +127,7 @@ TEST(Heap, ModulesThatAllocateAndWereNotRebuiltAreALoss) {
   for (auto module : {app, plain, libc, vdso}) {
     AssayObject object = {};
     object.size = 10;
-    assembler.heap_context(assembler.stack({{{module, 0x10}, {app, 0x20}}, false}), {}).freed =
+    profile::heap_context(assembler, assembler.stack({{{module, 0x10}, {app, 0x20}}, false}), {}).freed =
         assay_hib_of(&object);
   }
   profile::Process process;
@@ -209,7 +209,7 @@ TEST(Heap, FreesOfASiteAreSummedByLine) {
   };
   // One site by two ways, freed at 0x50 by two ways and at 0x60.
   for (uint64_t way : {1, 2}) {
-    auto &context = assembler.heap_context(stack({0x10, way}), {});
+    auto &context = profile::heap_context(assembler, stack({0x10, way}), {});
     context.peak_bytes = 1;
     context.freed_at = {{stack({0x50, way}), 2, 20}, {stack({0x60}), 5 - 2 * way, 10}};
   }

@@ -69,7 +69,7 @@ protected:
     auto module = assembler.module(program_, *image::read_build_id(program_), true);
     for (profile::NonHeapBlock &block : blocks_) {
       block.module = module;
-      assembler.add(block);
+      profile::add(assembler, block);
     }
     blocks_.clear();
     profile::Profile profile = assembler.finish();
@@ -160,7 +160,7 @@ TEST_F(Globals, EveryAccessIsInOneRow) {
 TEST(Stacks, AreSummedByThread) {
   profile::Assembler assembler;
   auto touch = [&](uint32_t thread, uint64_t offset, uint64_t reads) {
-    assembler.add(
+    profile::add(assembler, 
         profile::NonHeapBlock{ASSAY_NON_HEAP_STACK, profile::ModuleId(), thread, offset, reads, 1});
   };
   touch(1, 64, 5);

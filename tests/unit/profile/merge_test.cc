@@ -138,9 +138,9 @@ TEST(Merge, EventsAndBlocksOutsideAddUp) {
 TEST(Merge, OriginsKeepContextsApart) {
   profile::Assembler assembler;
   auto stack = assembler.stack({{{profile::ModuleId(), 0x10}}, false});
-  assembler.heap_context(stack, {}).peak_bytes = 1;
-  assembler.heap_context(stack, {}, {ASSAY_ORIGIN_POOL, "a"}).peak_bytes = 2;
-  assembler.heap_context(stack, {}, {ASSAY_ORIGIN_POOL, "b"}).peak_bytes = 3;
+  profile::heap_context(assembler, stack, {}).peak_bytes = 1;
+  profile::heap_context(assembler, stack, {}, {ASSAY_ORIGIN_POOL, "a"}).peak_bytes = 2;
+  profile::heap_context(assembler, stack, {}, {ASSAY_ORIGIN_POOL, "b"}).peak_bytes = 3;
   Profile p = assembler.finish(), twice = p;
   merge(twice, p);
   ASSERT_EQ(twice.heap.size(), 3u);
@@ -165,7 +165,7 @@ TEST(Merge, ACopyOfAFileElsewhereIsTheSameModule) {
   for (auto [assembler, path] : {std::pair(&one, "/a/app"), std::pair(&two, "/b/app")}) {
     auto module = assembler->module(path, build_id, true);
     auto stack = assembler->stack({{{module, 0x10}}, false});
-    assembler->heap_context(stack, {}).peak_bytes = 1;
+    profile::heap_context(*assembler, stack, {}).peak_bytes = 1;
   }
   Profile sum = one.finish();
   merge(sum, two.finish());

@@ -2,7 +2,7 @@
 // allows. Random means from a seed: a failure can be repeated.
 #pragma once
 
-#include "profile/merge.h"
+#include "profile/heap_records.h"
 #include "profile/profile.h"
 
 #include <algorithm>
@@ -190,7 +190,7 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
     profile::TypeId type = random_type();
     const profile::Origin origins[] = {
         {}, {}, {ASSAY_ORIGIN_MMAP, ""}, {ASSAY_ORIGIN_POOL, "nodes"}, {ASSAY_ORIGIN_POOL, "keys"}};
-    profile::merge_heap(assembler.heap_context(stack, type, origins[random() % 5]), gained, 0);
+    profile::merge_heap(profile::heap_context(assembler, stack, type, origins[random() % 5]), gained, 0);
   }
   for (uint64_t event = random() % 4; event; event--)
     assembler.add(profile::Event{random_stack(), random() % 2 ? "request" : "miss",
@@ -203,7 +203,7 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
       counts.module = profile::ModuleId();
       counts.thread = 1 + random() % 2;
     }
-    assembler.add(counts);
+    profile::add(assembler, counts);
   }
   if (random() % 2)
     assembler.profile().losses[ASSAY_LOSS_stack_cut] = random() % 10 + 1;

@@ -162,7 +162,7 @@ TEST(HeapText, GlobalsAndStacksAreShownWhereRecorded) {
 analyze::HeapResult result_of_60_ms() {
   profile::Assembler assembler;
   auto stack = assembler.stack({{{assembler.module("/bin/app", {1}, true), 0x10}}, false});
-  assembler.heap_context(stack, {}, {ASSAY_ORIGIN_POOL, "nodes"}).peak_bytes = 1;
+  profile::heap_context(assembler, stack, {}, {ASSAY_ORIGIN_POOL, "nodes"}).peak_bytes = 1;
   profile::Process process;
   process.executable = "/bin/app";
   for (uint64_t ms = 0; ms <= 60; ms += 10)

@@ -11,12 +11,12 @@ namespace profile {
 
 class WorkingSetReader {
 public:
-  void take(const AssayWorkingSetMode &record);
-  void take(const AssayWorkingSetSnapshot &record, std::string name);
-  void take(const AssayWorkingSetLines &record, std::span<const std::byte> groups);
-  void take(const AssayWorkingSetOwners &record, std::span<const std::byte> runs);
-  void take(const AssayWorkingSetStack &record);
-  void take(const AssayRegion &record, std::string name);
+  void on(const AssayWorkingSetMode &record);
+  void on(const AssayWorkingSetSnapshot &record, std::string name);
+  void on(const AssayWorkingSetLines &record, std::span<const std::byte> groups);
+  void on(const AssayWorkingSetOwners &record, std::span<const std::byte> runs);
+  void on(const AssayWorkingSetStack &record);
+  void on(const AssayRegion &record, std::string name);
 
   // What was measured before is left out; whose lines are is kept.
   void reset();

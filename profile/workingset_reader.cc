@@ -2,7 +2,7 @@
 // come before their snapshot's own record, so all are placed at the end; those of a snapshot that never
 // came are left out.
 
-#include "profile/read_working_set.h"
+#include "profile/workingset_reader.h"
 
 #include "base/byte_reader.h"
 #include "base/stable_sort.h"
@@ -18,14 +18,14 @@ constexpr uint64_t kMaxLines = (1ULL << 47) / 32;
 constexpr uint64_t kMaxGroups = 1ULL << 26;
 
 uint64_t read_number(base::ByteReader &reader) {
+  const auto rest = reader.rest();
+  const auto *from = reinterpret_cast<const uint8_t *>(rest.data());
   uint64_t value = 0;
-  for (unsigned shift = 0; shift < 64; shift += 7) {
-    auto byte = reader.read<uint8_t>();
-    value |= uint64_t(byte & 127) << shift;
-    if (byte < 128)
-      return value;
-  }
-  base::fail("a number of more than 64 bits");
+  const uint8_t *after = assay_get_number(from, from + rest.size(), &value);
+  if (!after)
+    base::fail("a number of more than 64 bits, or cut short");
+  reader.skip(static_cast<uint64_t>(after - from));
+  return value;
 }
 
 } // namespace
@@ -53,7 +53,7 @@ void each_group(const TouchedLines &lines,
   }
 }
 
-void WorkingSetReader::take(const AssayWorkingSetMode &record) {
+void WorkingSetReader::on(const AssayWorkingSetMode &record) {
   if ((record.line_bytes != 32 && record.line_bytes != 64) || record.unit > ASSAY_TIME_MARKS)
     base::fail("bytes of a line, or unit of time");
   *this = WorkingSetReader();
@@ -63,7 +63,7 @@ void WorkingSetReader::take(const AssayWorkingSetMode &record) {
   set_.interval = record.interval;
 }
 
-void WorkingSetReader::take(const AssayWorkingSetSnapshot &record, std::string name) {
+void WorkingSetReader::on(const AssayWorkingSetSnapshot &record, std::string name) {
   if (!exists_ || record.tick != next_tick_ || record.ticks == 0 || record.ticks > kMaxTicks ||
       record.end < record.begin)
     base::fail("ticks of a snapshot");
@@ -82,7 +82,7 @@ std::optional<uint32_t> WorkingSetReader::snapshot_of(uint64_t tick) const {
   return static_cast<uint32_t>(after - first_ticks_.begin() - 1);
 }
 
-void WorkingSetReader::take(const AssayWorkingSetLines &record, std::span<const std::byte> groups) {
+void WorkingSetReader::on(const AssayWorkingSetLines &record, std::span<const std::byte> groups) {
   if (!exists_ || record.count == 0 || record.count > 8 || record.tick == 0 || record.ticks == 0 ||
       record.ticks > kMaxTicks)
     base::fail("ticks of touched lines");
@@ -103,7 +103,7 @@ uint32_t WorkingSetReader::owner(uint64_t context) {
   return known->second;
 }
 
-void WorkingSetReader::take(const AssayWorkingSetOwners &record, std::span<const std::byte> runs) {
+void WorkingSetReader::on(const AssayWorkingSetOwners &record, std::span<const std::byte> runs) {
   if (!exists_)
     base::fail("owners of no working set");
   base::ByteReader reader(runs, "owners");
@@ -116,7 +116,7 @@ void WorkingSetReader::take(const AssayWorkingSetOwners &record, std::span<const
   }
 }
 
-void WorkingSetReader::take(const AssayWorkingSetStack &record) {
+void WorkingSetReader::on(const AssayWorkingSetStack &record) {
   if (!exists_ || record.context == 0)
     base::fail("context number");
   StackId context;
@@ -124,7 +124,7 @@ void WorkingSetReader::take(const AssayWorkingSetStack &record) {
   stacks_.push_back({record.tick, {0, record.thread, context}});
 }
 
-void WorkingSetReader::take(const AssayRegion &record, std::string name) {
+void WorkingSetReader::on(const AssayRegion &record, std::string name) {
   if (record.end < record.start || record.kind > ASSAY_REGION_BREAK)
     base::fail("region");
   if (exists_)

@@ -1,0 +1,57 @@
+#include "base/output_file.h"
+
+#include "base/fail.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <unistd.h>
+
+namespace base {
+
+OutputFile::OutputFile(const std::string &path) : path_(path) {
+  std::error_code ignored;
+  std::filesystem::path target = path == "-" ? "/dev/stdout" : path;
+  if (std::filesystem::is_symlink(target, ignored) &&
+      std::filesystem::is_regular_file(target, ignored))
+    target = std::filesystem::canonical(target, ignored);
+  in_place_ = path == "-" || (std::filesystem::exists(target, ignored) &&
+                              !std::filesystem::is_regular_file(target, ignored));
+  target_ = target.string();
+  written_to_ = in_place_ ? target_ : fmt::format("{}.{}.part", target_, getpid());
+  file_ = std::fopen(written_to_.c_str(), "wbe");
+  if (!file_)
+    fail_to_write(errno);
+}
+
+OutputFile::~OutputFile() {
+  if (!file_)
+    return;
+  std::fclose(file_);
+  if (!in_place_)
+    std::remove(written_to_.c_str());
+}
+
+void OutputFile::write(std::span<const std::byte> bytes) {
+  if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size())
+    fail_to_write(errno);
+}
+
+void OutputFile::commit() {
+  bool closed = std::fclose(file_) == 0;
+  int error = errno;
+  file_ = nullptr;
+  if (closed && (in_place_ || std::rename(written_to_.c_str(), target_.c_str()) == 0))
+    return;
+  if (closed)
+    error = errno;
+  if (!in_place_)
+    std::remove(written_to_.c_str());
+  fail_to_write(error);
+}
+
+void OutputFile::fail_to_write(int error) const {
+  fail("{}: it cannot be written: {}; choose another place", path_, std::strerror(error));
+}
+
+} // namespace base

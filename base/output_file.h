@@ -1,0 +1,32 @@
+// A file that is replaced whole or not at all: what is written goes beside it, and takes its place at the end. A device, a
+// pipe, or what a link leads to, is written into.
+#pragma once
+
+#include <cstddef>
+#include <cstdio>
+#include <span>
+#include <string>
+
+namespace base {
+
+class OutputFile {
+public:
+  // "-" is standard output. Throws Failure if it cannot be opened.
+  explicit OutputFile(const std::string &path);
+  ~OutputFile(); // what was not committed is removed
+  OutputFile(const OutputFile &) = delete;
+  OutputFile &operator=(const OutputFile &) = delete;
+
+  // Throw Failure if the bytes cannot be written.
+  void write(std::span<const std::byte> bytes);
+  void commit();
+
+private:
+  [[noreturn]] void fail_to_write(int error) const;
+
+  std::string path_, target_, written_to_;
+  bool in_place_;
+  std::FILE *file_;
+};
+
+} // namespace base

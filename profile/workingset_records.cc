@@ -1,0 +1,127 @@
+// The records of the working set: read by WorkingSetReader, written back one for each thing that was one.
+
+#include "profile/merge.h"
+#include "profile/tool.h"
+#include "profile/workingset_reader.h"
+
+#include <unordered_map>
+
+namespace profile {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+class Reader : public ToolReader {
+public:
+  bool take(const RecordView &record, Process &) override { return dispatch(*this, record); }
+
+  void on(const AssayWorkingSetMode &r, Bytes) { section_.on(r); }
+  void on(const AssayWorkingSetSnapshot &r, Bytes tail) { section_.on(r, read_text(tail)); }
+  void on(const AssayWorkingSetLines &r, Bytes tail) { section_.on(r, tail); }
+  void on(const AssayWorkingSetOwners &r, Bytes tail) { section_.on(r, tail); }
+  void on(const AssayWorkingSetStack &r, Bytes) { section_.on(r); }
+  void on(const AssayRegion &r, Bytes tail) {
+    auto names = read_strings(tail);
+    section_.on(r, names.empty() ? "" : names.front());
+  }
+
+  void reset(Process &) override { section_.reset(); }
+
+  void end_section(Process &) override {
+    if (section_.exists())
+      sections_[processes_] = std::move(section_);
+    section_ = WorkingSetReader();
+    processes_++;
+  }
+
+  void resolve(FileNumbers &numbers, Assembler &output) override {
+    for (auto &[process, section] : sections_)
+      output.profile().processes[process].working_set = section.finish([&](uint32_t context) {
+        auto [stack, type, origin] = numbers.context(context);
+        return LineOwner{stack, type, origin};
+      });
+  }
+
+private:
+  WorkingSetReader section_;
+  std::map<size_t, WorkingSetReader> sections_; // by index of the process
+  size_t processes_ = 0;
+};
+
+class Sums : public ToolSums {
+public:
+  void translate(Process &process, const NewIds &ids) override {
+    if (!process.working_set)
+      return;
+    for (LineOwner &owner : process.working_set->owners) {
+      ids.translate(owner.stack);
+      ids.translate(owner.type);
+    }
+    for (SnapshotStack &stack : process.working_set->stacks)
+      ids.translate(stack.stack);
+  }
+};
+
+void put_number(std::vector<std::byte> &to, uint64_t n) {
+  uint8_t bytes[ASSAY_NUMBER_BYTES];
+  auto raw = std::as_bytes(std::span<uint8_t>(bytes, assay_put_number(bytes, n)));
+  to.insert(to.end(), raw.begin(), raw.end());
+}
+
+// Runs of one snapshot come by ascending first line in each record.
+void write_owned(const WorkingSet &set, RecordSink &sink) {
+  std::vector<std::byte> runs;
+  for (size_t i = 0; i < set.owned.size(); i++) {
+    const OwnedLines &owned = set.owned[i];
+    const LineOwner &owner = set.owners[owned.owner];
+    uint32_t context = sink.context(owner.stack, owner.type, owner.origin);
+    put_number(runs, runs.empty() ? owned.first : owned.first - set.owned[i - 1].first);
+    put_number(runs, owned.count);
+    put_number(runs, context);
+    const OwnedLines *next = i + 1 < set.owned.size() ? &set.owned[i + 1] : nullptr;
+    if (next && next->snapshot == owned.snapshot && next->first >= owned.first &&
+        runs.size() < (64 << 10))
+      continue;
+    sink.out().record(ASSAY_RECORD_WorkingSetOwners, AssayWorkingSetOwners{owned.snapshot + 1ULL},
+                      runs);
+    runs.clear();
+  }
+}
+
+void write(const Profile &, const Process &process, bool, RecordSink &sink) {
+  if (!process.working_set)
+    return;
+  const WorkingSet &set = *process.working_set;
+  ContainerWriter &out = sink.out();
+  out.record(ASSAY_RECORD_WorkingSetMode,
+             AssayWorkingSetMode{set.line_bytes, set.unit, set.interval});
+  for (size_t i = 0; i < set.snapshots.size(); i++) {
+    const Snapshot &s = set.snapshots[i];
+    out.record(ASSAY_RECORD_WorkingSetSnapshot,
+               AssayWorkingSetSnapshot{i + 1, 1, s.begin, s.end, s.begin_us, s.end_us},
+               std::as_bytes(std::span(s.name)));
+  }
+  for (const TouchedLines &lines : set.lines)
+    out.record(ASSAY_RECORD_WorkingSetLines,
+               AssayWorkingSetLines{lines.first + 1ULL, 1, lines.count}, lines.groups);
+  write_owned(set, sink);
+  for (const SnapshotStack &stack : set.stacks)
+    out.record(
+        ASSAY_RECORD_WorkingSetStack,
+        AssayWorkingSetStack{stack.snapshot + 1ULL, stack.thread, sink.context(stack.stack)});
+  for (const Region &region : set.regions)
+    out.record(ASSAY_RECORD_Region,
+               AssayRegion{region.start, region.end, 1, region.kind, region.owner},
+               string_tail(std::span(&region.name, 1)));
+}
+
+} // namespace
+
+extern const ToolRecords workingset_records;
+const ToolRecords workingset_records = {
+    .reader = []() -> std::unique_ptr<ToolReader> { return std::make_unique<Reader>(); },
+    .sums = []() -> std::unique_ptr<ToolSums> { return std::make_unique<Sums>(); },
+    .write = write,
+};
+
+} // namespace profile
