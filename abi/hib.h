@@ -179,3 +179,10 @@ static inline void assay_hib_merge(AssayHib *earlier, const AssayHib *later, int
 #undef ASSAY_HIB_JOIN_first
 #undef ASSAY_HIB_JOIN_last
 }
+
+static inline void assay_histograms_add(AssayHibHistograms *into, const AssayHibHistograms *other) {
+  for (int bucket = 0; bucket < ASSAY_HISTOGRAM_BUCKETS; bucket++) {
+    into->size[bucket] += other->size[bucket];
+    into->lifetime_us[bucket] += other->lifetime_us[bucket];
+  }
+}

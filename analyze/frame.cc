@@ -1,5 +1,10 @@
 #include "analyze/frame.h"
 
+#include "base/fail.h"
+
+#include <set>
+#include <sstream>
+
 namespace analyze {
 
 CallStack frames_of(const profile::Profile &profile, profile::StackId stack,
@@ -28,6 +33,34 @@ std::string program_build_id(const profile::Profile &profile, const profile::Pro
     if (module.path == process.executable)
       return image::build_id_text(module.build_id);
   return "";
+}
+
+std::string type_name(const profile::Profile &profile, profile::TypeId id) {
+  if (!id.known())
+    return "";
+  const profile::Type &type = profile.types[id.v];
+  return type.name.empty() ? fmt::format("type {:#x}", type.hash) : type.name;
+}
+
+// "unsigned long", "char"
+bool is_scalar(const std::string &type) {
+  static const std::set<std::string> kWords = {"char",     "short",  "int",    "long",
+                                               "unsigned", "signed", "double", "float",
+                                               "bool",     "_Bool",  "void",   "__int128"};
+  std::istringstream words(type);
+  bool any = false;
+  for (std::string word; words >> word; any = true)
+    if (!kWords.count(word))
+      return false;
+  return any;
+}
+
+std::vector<image::ModuleFile> module_files(const profile::Profile &profile) {
+  std::vector<image::ModuleFile> files;
+  files.reserve(profile.modules.size());
+  for (const profile::Module &module : profile.modules)
+    files.push_back({module.path, module.build_id});
+  return files;
 }
 
 } // namespace analyze

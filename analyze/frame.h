@@ -18,4 +18,12 @@ CallStack frames_of(const profile::Profile &profile, profile::StackId stack,
 // The build id of the file that a process was started from, as text; empty if it is not known.
 std::string program_build_id(const profile::Profile &profile, const profile::Process &process);
 
+// The modules of a profile, as image asks for them.
+std::vector<image::ModuleFile> module_files(const profile::Profile &profile);
+
+// "struct node", "unsigned long"; "type 0x1234" where only its short id is known, empty where nothing is.
+std::string type_name(const profile::Profile &profile, profile::TypeId id);
+// "unsigned long", "char"
+bool is_scalar(const std::string &type);
+
 } // namespace analyze

@@ -88,48 +88,12 @@ bool allocated_by_instrumented(const profile::Profile &profile, profile::StackId
          counts(profile.modules[frames.front().module.v]);
 }
 
-std::string type_name(const profile::Profile &profile, profile::TypeId id) {
-  if (!id.known())
-    return "";
-  const profile::Type &type = profile.types[id.v];
-  return type.name.empty() ? fmt::format("type {:#x}", type.hash) : type.name;
-}
-
 std::string origin_name(const profile::Origin &origin) {
   switch (origin.kind) {
   case 0: return kMallocOrigin;
   case ASSAY_ORIGIN_MMAP: return "mmap";
   default: return "pool " + origin.name;
   }
-}
-
-// "unsigned long", "char"
-bool is_scalar(const std::string &type) {
-  static const std::set<std::string> kWords = {"char",     "short",  "int",    "long",
-                                               "unsigned", "signed", "double", "float",
-                                               "bool",     "_Bool",  "void",   "__int128"};
-  std::istringstream words(type);
-  bool any = false;
-  for (std::string word; words >> word; any = true)
-    if (!kWords.count(word))
-      return false;
-  return any;
-}
-
-HeapSums sums_of(const profile::HeapContext &context) {
-  HeapSums sums;
-  sums.all = context.freed;
-  assay_hib_merge(&sums.all, &context.live, 0);
-  sums.live = context.live;
-  for (size_t bucket = 0; bucket < ASSAY_HISTOGRAM_BUCKETS; bucket++) {
-    sums.histograms.size[bucket] =
-        context.freed_histograms.size[bucket] + context.live_histograms.size[bucket];
-    sums.histograms.lifetime_us[bucket] =
-        context.freed_histograms.lifetime_us[bucket] + context.live_histograms.lifetime_us[bucket];
-  }
-  sums.peak_bytes = context.peak_bytes;
-  sums.at_peak_bytes = context.at_peak_bytes;
-  return sums;
 }
 
 // The frame that recurs may be one of several inlined ones: the function is the one that has the code.
@@ -411,15 +375,6 @@ void describe_run(HeapResult &result, const profile::Profile &profile) {
 
 } // namespace
 
-HeapSums::HeapSums() : histograms() {
-  assay_hib_clear(&all);
-  assay_hib_clear(&live);
-}
-
-double HeapSums::used_share() const {
-  return all.blocks_spanned ? double(all.blocks_touched) / double(all.blocks_spanned) : 1;
-}
-
 namespace {
 std::string with_column(std::string text, const HeapContextRow &row) {
   const image::Frame &owner = row.owner_frame();
@@ -437,68 +392,6 @@ std::string brief_place(const HeapContextRow &row) {
 
 bool HeapContextRow::type_is_struct() const {
   return !type.empty() && !is_scalar(type);
-}
-
-double HeapSums::mean_lifetime_us() const {
-  return all.alloc_count ? double(all.lifetime_us_total) / double(all.alloc_count) : 0;
-}
-
-bool HeapSums::over_reserved() const {
-  constexpr uint64_t kLeastBuffer = 1024; // what is smaller is mostly a struct
-  return all.size_total >= all.alloc_count * kLeastBuffer && all.touched_bytes > 0 &&
-         all.touched_bytes < all.size_total / 2;
-}
-
-void RecursionRow::add(const RecursionRow &other) {
-  if (other.objects == 0)
-    return;
-  if (function.empty() || other.objects > objects)
-    function = other.function;
-  min = objects ? std::min(min, other.min) : other.min;
-  max = std::max(max, other.max);
-  objects += other.objects;
-  levels += other.levels;
-}
-
-void HeapSums::add(const HeapSums &other) {
-  assay_hib_merge(&all, &other.all, 0);
-  assay_hib_merge(&live, &other.live, 0);
-  for (size_t bucket = 0; bucket < ASSAY_HISTOGRAM_BUCKETS; bucket++) {
-    histograms.size[bucket] += other.histograms.size[bucket];
-    histograms.lifetime_us[bucket] += other.histograms.lifetime_us[bucket];
-  }
-  peak_bytes += other.peak_bytes;
-  at_peak_bytes += other.at_peak_bytes;
-  suppressed_count += other.suppressed_count;
-  suppressed_bytes += other.suppressed_bytes;
-}
-
-HeapSums heap_totals(const profile::Profile &profile) {
-  HeapSums totals;
-  for (const profile::HeapContext &context : profile.heap)
-    totals.add(sums_of(context));
-  return totals;
-}
-
-uint64_t peak_live_bytes(const profile::Profile &profile) {
-  uint64_t peak = 0, at_peak = 0;
-  for (const profile::Process &process : profile.processes)
-    for (const profile::TimelinePoint &point : process.timeline)
-      peak = std::max(peak, point.peak_bytes);
-  for (const profile::HeapContext &context : profile.heap)
-    at_peak += context.at_peak_bytes;
-  return peak ? peak : at_peak; // a run too short for a timeline
-}
-
-void find_wrappers(const profile::Profile &profile, image::Symbols &symbols, Wrappers &wrappers) {
-  WrapperSearch search;
-  for (const profile::HeapContext &context : profile.heap) {
-    std::string type = type_name(profile, context.type);
-    search.add(frames_of(profile, context.stack, symbols), wrappers, is_scalar(type) ? "" : type,
-               std::min(context.freed.size_min, context.live.size_min),
-               std::max(context.freed.size_max, context.live.size_max));
-  }
-  search.find(wrappers);
 }
 
 HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const HeapQuery &query) {
@@ -562,82 +455,6 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
   result.notes.insert(result.notes.end(), more.begin(), more.end());
   find_heap_findings(result);
   return result;
-}
-
-std::span<const HeapQuestion> heap_questions() {
-  static constexpr HeapQuestion kQuestions[] = {
-      {"accesses", "Which allocations are hot?", true,
-       [](const HeapSums &s) { return double(s.accesses()); }},
-      {"cold", "Which memory is held long and not touched?", true,
-       [](const HeapSums &s) { return double(s.all.cold_byte_us_total); }},
-      {"waste", "Which objects are badly used?", true,
-       [](const HeapSums &s) { return double(s.untouched_blocks()); }},
-      {"reserve", "Which buffers are larger than what is used of them?", true,
-       [](const HeapSums &s) { return s.over_reserved() ? double(s.untouched_bytes()) : 0; }},
-      {"churn", "Where are objects made and thrown away?", false,
-       [](const HeapSums &s) {
-         return s.all.alloc_count > 1 ? double(s.all.alloc_count - s.live.alloc_count) /
-                                            (1 + s.mean_lifetime_us() / 1e3)
-                                      : 0;
-       }},
-      {"realloc", "What grows by realloc?", false,
-       [](const HeapSums &s) {
-         return double(s.all.realloc_moved_bytes) + double(s.all.realloc_count);
-       },
-       [](const HeapSums &s, uint64_t run_us) {
-         constexpr uint64_t kLeastBytes = 1 << 20, kLeastCalls = 1000;
-         return s.all.realloc_moved_bytes >= std::max(kLeastBytes, run_us) || // a MB a second
-                s.all.realloc_count >= std::max(kLeastCalls, run_us / 1000);
-       }},
-      {"migrated", "What is freed on another cpu than it was allocated on?", false,
-       [](const HeapSums &s) { return double(s.all.migrated_cpu); },
-       [](const HeapSums &s, uint64_t run_us) {
-         constexpr uint64_t kLeast = 100; // as many as the scheduler moves
-         return s.all.migrated_cpu >= std::max(kLeast, run_us / 10'000) &&
-                s.all.migrated_cpu >= s.all.alloc_count / 100;
-       }},
-      {"live", "What is still allocated at the end?", false,
-       [](const HeapSums &s) { return double(s.leaked_bytes()); }},
-      {"peak", "Who held the memory at the peak?", false,
-       [](const HeapSums &s) { return double(s.at_peak_bytes); }},
-      {"bytes", "Who asks for the most bytes?", false,
-       [](const HeapSums &s) { return double(s.all.size_total); }},
-      {"count", "Who allocates most often?", false,
-       [](const HeapSums &s) { return double(s.all.alloc_count); }},
-      {"lifetime", "Which objects live longest?", false,
-       [](const HeapSums &s) { return s.mean_lifetime_us(); }},
-  };
-  return kQuestions;
-}
-
-const HeapQuestion &heap_question(const std::string &key) {
-  std::string keys;
-  for (const HeapQuestion &question : heap_questions()) {
-    if (key == question.key)
-      return question;
-    keys += std::string(keys.empty() ? "" : ", ") + question.key;
-  }
-  base::fail("--sort {}: there is no such key; use one of {}", key, keys);
-}
-
-std::vector<size_t> ranked(const std::vector<HeapContextRow> &rows, const HeapQuestion &question) {
-  std::vector<size_t> order;
-  for (size_t index = 0; index < rows.size(); index++)
-    if (question.rank(rows[index].sums) > 0 &&
-        (rows[index].accesses_counted || !question.needs_accesses))
-      order.push_back(index);
-  base::stable_sort(order, [&](size_t a, size_t b) {
-    return question.rank(rows[a].sums) > question.rank(rows[b].sums);
-  });
-  return order;
-}
-
-std::vector<image::ModuleFile> module_files(const profile::Profile &profile) {
-  std::vector<image::ModuleFile> files;
-  files.reserve(profile.modules.size());
-  for (const profile::Module &module : profile.modules)
-    files.push_back({module.path, module.build_id});
-  return files;
 }
 
 } // namespace analyze

@@ -176,9 +176,6 @@ struct HeapQuery {
   Wrappers wrappers;         // beside those that are known by name, or found in the profile
 };
 
-// Adds to `wrappers` the functions that are wrappers by what a profile says of their callers.
-void find_wrappers(const profile::Profile &profile, image::Symbols &symbols, Wrappers &wrappers);
-
 // Throws Failure if the filter is not a regular expression.
 HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const HeapQuery &query);
 
@@ -209,7 +206,7 @@ std::vector<size_t> ranked(const std::vector<HeapContextRow> &rows, const HeapQu
 // Adds the findings to a result whose rows are complete (heap() calls it).
 void find_heap_findings(HeapResult &result);
 
-// The modules of a profile, as image asks for them.
-std::vector<image::ModuleFile> module_files(const profile::Profile &profile);
+// What one context has, freed and live.
+HeapSums sums_of(const profile::HeapContext &context);
 
 } // namespace analyze

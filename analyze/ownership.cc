@@ -27,6 +27,8 @@
 
 #include "analyze/ownership.h"
 
+#include "analyze/frame.h"
+
 #include "base/fail.h"
 #include "image/symbols.h"
 
@@ -281,6 +283,17 @@ size_t owner(const image::CallStack &frames, const Wrappers &wrappers) {
         !in_standard_library(frames[index]) && frames[index].linkage_name != "_start")
       return index;
   return 0;
+}
+
+void find_wrappers(const profile::Profile &profile, image::Symbols &symbols, Wrappers &wrappers) {
+  WrapperSearch search;
+  for (const profile::HeapContext &context : profile.heap) {
+    std::string type = type_name(profile, context.type);
+    search.add(frames_of(profile, context.stack, symbols), wrappers, is_scalar(type) ? "" : type,
+               std::min(context.freed.size_min, context.live.size_min),
+               std::max(context.freed.size_max, context.live.size_max));
+  }
+  search.find(wrappers);
 }
 
 } // namespace analyze

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "image/frame.h"
+#include "image/symbols.h"
+#include "profile/profile.h"
 
 #include <cstddef>
 #include <regex>
@@ -68,5 +70,8 @@ bool through_wrapper(const image::CallStack &frames, const Wrappers &wrappers = 
 
 // Whether a function is machinery of allocation, by its names and module.
 bool is_allocation_machinery(const image::Frame &frame);
+
+// Adds to `wrappers` the functions that are wrappers by what a profile says of their callers.
+void find_wrappers(const profile::Profile &profile, image::Symbols &symbols, Wrappers &wrappers);
 
 } // namespace analyze

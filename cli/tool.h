@@ -2,7 +2,8 @@
 #pragma once
 
 #include "abi/control.h"
-#include "analyze/heap.h"
+#include "analyze/frame.h"
+#include "analyze/ownership.h"
 #include "image/symbols.h"
 #include "profile/profile.h"
 #include "report/document.h"

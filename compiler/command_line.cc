@@ -213,6 +213,19 @@ private:
     return true;
   }
 
+  // A flag of an older compiler, such as -fheapprof=DIR.
+  bool read_alias(const std::string &a) {
+    const ToolFlags *tool = find_alias(a);
+    if (size_t equals = a.rfind('='); !tool && equals != std::string::npos) {
+      tool = find_alias(std::string_view(a).substr(0, equals));
+      if (tool)
+        line_.dir = a.substr(equals + 1);
+    }
+    if (tool)
+      line_.tools |= tool->tool;
+    return tool != nullptr;
+  }
+
   bool read_ours(const std::string &a) {
     auto value = [&](std::string_view flag) { return a.substr(flag.size()); };
     if (a == "--help-assay")
@@ -223,10 +236,8 @@ private:
       line_.tools = read_tools(value("-fassay="));
     else if (a == "-fno-assay")
       line_.tools = 0;
-    else if (a == "-fheapprof")
-      line_.tools |= ASSAY_TOOL_heap;
-    else if (starts_with(a, "-fheapprof="))
-      line_.tools |= ASSAY_TOOL_heap, line_.dir = value("-fheapprof=");
+    else if (read_alias(a))
+      return true;
     else if (a == "-fassay-naive")
       line_.naive = true;
     else if (a == "-fassay-exact")
@@ -250,8 +261,6 @@ private:
       return true;
     else if (starts_with(a, "-fassay-"))
       refuse(a + ": unknown flag; --help-assay lists those there are");
-    else if (a == "-fsanitize=efficiency-working-set")
-      line_.tools |= ASSAY_TOOL_workingset;
     else if (starts_with(a, "-fsanitize=efficiency-"))
       refuse(a + ": no such tool in this version; there is " + tool_names());
     else

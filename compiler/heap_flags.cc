@@ -19,6 +19,7 @@ const ToolFlags flags = {
     .modes = kModes,
     .exclusive_bits = ASSAY_COUNTERS_LAYOUT,
     .dynamic_bit = ASSAY_COUNTERS_DYNAMIC,
+    .alias = "-fheapprof",
 };
 
 } // namespace assay::compiler::heap

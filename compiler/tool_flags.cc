@@ -21,6 +21,13 @@ std::span<const ToolFlags *const> tool_flags() {
   return kTools;
 }
 
+const ToolFlags *find_alias(std::string_view flag) {
+  for (const ToolFlags *tool : tool_flags())
+    if (tool->alias && flag == tool->alias)
+      return tool;
+  return nullptr;
+}
+
 uint32_t read_tool_mode(const ToolFlags &tool, const std::string &list) {
   const std::string flag = std::string("-fassay-") + tool.name + "=";
   uint32_t mode = 0;

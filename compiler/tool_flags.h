@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace assay::compiler {
 
@@ -21,10 +22,15 @@ struct ToolFlags {
   // The second and the third mode have one each of these; only one of the two may be asked for.
   uint32_t exclusive_bits;
   uint32_t dynamic_bit; // what -fassay-shadow=dynamic sets; 0: the tool has no shadow
+  // A flag of an older compiler that asks for the tool, too, or null; with `=DIR` it also says where profiles go.
+  const char *alias = nullptr;
 };
 
 // All of them, by bit.
 std::span<const ToolFlags *const> tool_flags();
+
+// The tool that this flag, up to a `=`, is an alias of; null if none.
+const ToolFlags *find_alias(std::string_view flag);
 
 // The mode that -fassay-NAME=LIST asks for. Throws std::runtime_error with a sentence for unknown words, and for two
 // that exclude each other.

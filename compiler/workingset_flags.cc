@@ -18,6 +18,7 @@ const ToolFlags flags = {
     .modes = kModes,
     .exclusive_bits = ASSAY_LINES_FORM,
     .dynamic_bit = ASSAY_LINES_DYNAMIC,
+    .alias = "-fsanitize=efficiency-working-set",
 };
 
 } // namespace assay::compiler::workingset

@@ -209,13 +209,6 @@ private:
   std::map<NonHeapSlot, Counts> non_heap_;
 };
 
-void add_histograms(AssayHibHistograms &into, const AssayHibHistograms &other) {
-  for (size_t bucket = 0; bucket < ASSAY_HISTOGRAM_BUCKETS; bucket++) {
-    into.size[bucket] += other.size[bucket];
-    into.lifetime_us[bucket] += other.lifetime_us[bucket];
-  }
-}
-
 // Free sites are appended while assembling; equal ones become one here.
 void combine_free_sites(std::vector<HeapFreedAt> &sites) {
   std::sort(sites.begin(), sites.end());
@@ -376,8 +369,8 @@ void add(Assembler &assembler, const NonHeapBlock &block) {
 void merge_heap(HeapContext &into, const HeapContext &later, int bridge) {
   assay_hib_merge(&into.freed, &later.freed, bridge);
   assay_hib_merge(&into.live, &later.live, 0);
-  add_histograms(into.freed_histograms, later.freed_histograms);
-  add_histograms(into.live_histograms, later.live_histograms);
+  assay_histograms_add(&into.freed_histograms, &later.freed_histograms);
+  assay_histograms_add(&into.live_histograms, &later.live_histograms);
   into.peak_bytes = std::max(into.peak_bytes, later.peak_bytes);
   into.at_peak_bytes = std::max(into.at_peak_bytes, later.at_peak_bytes);
   into.recursion.add(later.recursion);

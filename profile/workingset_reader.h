@@ -1,7 +1,7 @@
 // The records of a working set, as they come. A record that makes no sense throws Failure.
 #pragma once
 
-#include "profile/working_set.h"
+#include "profile/workingset.h"
 
 #include <optional>
 #include <span>

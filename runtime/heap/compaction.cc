@@ -69,10 +69,7 @@ Compacted add(const AssayHeapFreed &r) {
   if (s->hib.alloc_count == 0 && s->hib.realloc_count == 0)
     assay_hib_clear(&s->hib);
   assay_hib_merge(&s->hib, &r.hib, 1);
-  for (size_t i = 0; i < ASSAY_HISTOGRAM_BUCKETS; i++) {
-    s->histograms.size[i] += r.histograms.size[i];
-    s->histograms.lifetime_us[i] += r.histograms.lifetime_us[i];
-  }
+  assay_histograms_add(&s->histograms, &r.histograms);
   return Compacted::kDone;
 }
 

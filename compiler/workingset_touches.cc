@@ -10,7 +10,7 @@
 //
 // Source: working-set.txt, "Approach".
 
-#include "compiler/line_touches.h"
+#include "compiler/workingset_touches.h"
 
 #include "abi/sites.h"
 #include "compiler/called_accesses.h"

@@ -4,7 +4,7 @@
 
 #include "abi/lines.h"
 #include "abi/records.h"
-#include "base/strong_id.h"
+#include "profile/ids.h"
 
 #include <compare>
 #include <cstddef>
@@ -14,16 +14,6 @@
 #include <vector>
 
 namespace profile {
-
-using TypeId = base::Id<struct TypeTag>;   // index into Profile::types
-using StackId = base::Id<struct StackTag>; // index into Profile::stacks
-
-// Who made an object: malloc and its kin, or something else with a name of its own.
-struct Origin {
-  uint32_t kind = 0; // AssayOriginKind; 0: malloc
-  std::string name;  // of a pool
-  friend auto operator<=>(const Origin &, const Origin &) = default;
-};
 
 struct Snapshot {
   uint64_t begin = 0, end = 0; // in the set's unit

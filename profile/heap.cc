@@ -1,10 +1,9 @@
 // Comparison of profiles. Heap info blocks are C structs without padding, so their bytes are their
 // value; the static_asserts hold that.
 
-#include "profile/profile.h"
+#include "profile/heap.h"
 
 #include <algorithm>
-
 #include <cstring>
 #include <type_traits>
 

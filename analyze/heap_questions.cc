@@ -1,0 +1,78 @@
+// The questions of `assay heap`: a key, a sentence, and a ranking over the sums. What people are shown are the rows in this
+// order.
+
+#include "analyze/heap.h"
+#include "base/fail.h"
+#include "base/stable_sort.h"
+
+namespace analyze {
+
+std::span<const HeapQuestion> heap_questions() {
+  static constexpr HeapQuestion kQuestions[] = {
+      {"accesses", "Which allocations are hot?", true,
+       [](const HeapSums &s) { return double(s.accesses()); }},
+      {"cold", "Which memory is held long and not touched?", true,
+       [](const HeapSums &s) { return double(s.all.cold_byte_us_total); }},
+      {"waste", "Which objects are badly used?", true,
+       [](const HeapSums &s) { return double(s.untouched_blocks()); }},
+      {"reserve", "Which buffers are larger than what is used of them?", true,
+       [](const HeapSums &s) { return s.over_reserved() ? double(s.untouched_bytes()) : 0; }},
+      {"churn", "Where are objects made and thrown away?", false,
+       [](const HeapSums &s) {
+         return s.all.alloc_count > 1 ? double(s.all.alloc_count - s.live.alloc_count) /
+                                            (1 + s.mean_lifetime_us() / 1e3)
+                                      : 0;
+       }},
+      {"realloc", "What grows by realloc?", false,
+       [](const HeapSums &s) {
+         return double(s.all.realloc_moved_bytes) + double(s.all.realloc_count);
+       },
+       [](const HeapSums &s, uint64_t run_us) {
+         constexpr uint64_t kLeastBytes = 1 << 20, kLeastCalls = 1000;
+         return s.all.realloc_moved_bytes >= std::max(kLeastBytes, run_us) || // a MB a second
+                s.all.realloc_count >= std::max(kLeastCalls, run_us / 1000);
+       }},
+      {"migrated", "What is freed on another cpu than it was allocated on?", false,
+       [](const HeapSums &s) { return double(s.all.migrated_cpu); },
+       [](const HeapSums &s, uint64_t run_us) {
+         constexpr uint64_t kLeast = 100; // as many as the scheduler moves
+         return s.all.migrated_cpu >= std::max(kLeast, run_us / 10'000) &&
+                s.all.migrated_cpu >= s.all.alloc_count / 100;
+       }},
+      {"live", "What is still allocated at the end?", false,
+       [](const HeapSums &s) { return double(s.leaked_bytes()); }},
+      {"peak", "Who held the memory at the peak?", false,
+       [](const HeapSums &s) { return double(s.at_peak_bytes); }},
+      {"bytes", "Who asks for the most bytes?", false,
+       [](const HeapSums &s) { return double(s.all.size_total); }},
+      {"count", "Who allocates most often?", false,
+       [](const HeapSums &s) { return double(s.all.alloc_count); }},
+      {"lifetime", "Which objects live longest?", false,
+       [](const HeapSums &s) { return s.mean_lifetime_us(); }},
+  };
+  return kQuestions;
+}
+
+const HeapQuestion &heap_question(const std::string &key) {
+  std::string keys;
+  for (const HeapQuestion &question : heap_questions()) {
+    if (key == question.key)
+      return question;
+    keys += std::string(keys.empty() ? "" : ", ") + question.key;
+  }
+  base::fail("--sort {}: there is no such key; use one of {}", key, keys);
+}
+
+std::vector<size_t> ranked(const std::vector<HeapContextRow> &rows, const HeapQuestion &question) {
+  std::vector<size_t> order;
+  for (size_t index = 0; index < rows.size(); index++)
+    if (question.rank(rows[index].sums) > 0 &&
+        (rows[index].accesses_counted || !question.needs_accesses))
+      order.push_back(index);
+  base::stable_sort(order, [&](size_t a, size_t b) {
+    return question.rank(rows[a].sums) > question.rank(rows[b].sums);
+  });
+  return order;
+}
+
+} // namespace analyze
