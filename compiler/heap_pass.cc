@@ -17,11 +17,11 @@
 
 #include "abi/sites.h"
 #include "compiler/access.h"
+#include "compiler/access_groups.h"
 #include "compiler/called_accesses.h"
 #include "compiler/counting.h"
-#include "compiler/places.h"
 #include "compiler/tool_pass.h"
-#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/Analysis/MemoryBuiltins.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/IRBuilder.h"
@@ -34,21 +34,6 @@ using namespace llvm;
 namespace assay::compiler::heap {
 namespace {
 
-// Accesses of one place.
-struct Group {
-  Place place; // of an access, as is the pointer
-  Value *pointer = nullptr;
-  Instruction *last = nullptr; // the counter is updated after it
-  size_t order = 0;            // of that instruction, in the function
-  uint32_t reads = 0, writes = 0;
-};
-
-// Neighbours, in their order in memory.
-struct Cluster {
-  SmallVector<Group, 1> groups;
-  bool calls = false; // the runtime, for the reason at kMaxBetweenCalls
-};
-
 // LLVM's scheduler takes time by the square of the instructions between two calls: so long basic blocks, as
 // generators write them, have calls.
 constexpr size_t kMaxBetweenCalls = 128;
@@ -59,103 +44,58 @@ public:
       : function_(function), module_(*function.getParent()), layout_(function.getDataLayout()),
         options_(options), interest_{(options.mode & ASSAY_COUNTERS_GLOBALS) != 0,
                                      (options.mode & ASSAY_COUNTERS_STACK) != 0},
-        library_(library), counting_(function, options.mode, options.exact) {}
+        library_(library), counting_(function, options.mode, options.exact),
+        groups_(layout_, counting_.block_bytes(), options.naive) {}
 
   bool run() {
     for (BasicBlock &block : function_)
       collect(block);
-    for (const Cluster &cluster :
-         reverse(clusters_)) // to split a block takes as long as what lies behind
-      count(cluster);
+    const ArrayRef<AccessCluster> clusters = groups_.clusters();
+    for (size_t i = clusters.size(); i-- > 0;) // to split a block takes as long as what lies behind
+      count(clusters[i], calls_.test((unsigned)i));
     for (auto &[instruction, range] : called_.ranges)
       count(*instruction, range);
     for (auto &[instruction, string] : called_.strings)
       count(*instruction, string);
     for (auto &[instruction, masked] : called_.masked)
       count(*instruction, masked);
-    return !clusters_.empty() || !called_.empty();
+    return !clusters.empty() || !called_.empty();
   }
 
 private:
   void collect(BasicBlock &block) {
-    const size_t before = clusters_.size();
+    const size_t before = groups_.clusters().size();
     for (Instruction &instruction : block) {
       if (is_barrier(instruction))
-        close();
+        groups_.close();
       if (std::optional<Access> access = interesting(instruction, interest_))
-        add(instruction, *access);
+        groups_.add(instruction, *access);
       called_.collect(instruction, library_, interest_);
     }
-    close();
-    for (size_t i = before + kMaxBetweenCalls; i < clusters_.size(); i += kMaxBetweenCalls)
-      clusters_[i].calls = true;
+    groups_.close();
+    calls_.resize((unsigned)groups_.clusters().size());
+    for (size_t i = before + kMaxBetweenCalls; i < calls_.size(); i += kMaxBetweenCalls)
+      calls_.set((unsigned)i);
   }
 
-  void add(Instruction &instruction, const Access &access) {
-    const Place place = place_of(access, layout_, counting_.block_bytes());
-    auto [found, is_new] = open_.insert({place.key(), {.place = place, .pointer = access.pointer}});
-    Group &group = found->second;
-    if (place.reach % counting_.block_bytes() == 0) // then its blocks are known best
-      group.place = place, group.pointer = access.pointer;
-    group.last = &instruction;
-    group.order = added_++;
-    group.reads += access.reads;
-    group.writes += access.writes;
-    if (options_.naive)
-      close();
-  }
-
-  // What comes shares nothing with what was.
-  void close() {
-    MapVector<Value *, SmallVector<Group, 4>> by_base;
-    for (auto &[key, group] : open_)
-      by_base[group.place.base].push_back(group);
-    open_.clear();
-    for (auto &[base, groups] : by_base) {
-      sort(groups, [](const Group &a, const Group &b) {
-        return std::tie(a.place.first, a.order) < std::tie(b.place.first, b.order);
-      });
-      for (ArrayRef<Group> left = groups; !left.empty();) {
-        size_t n = neighbours(left);
-        clusters_.push_back({SmallVector<Group, 1>(left.take_front(n))});
-        left = left.drop_front(n);
-      }
-    }
-  }
-
-  // How many of the first groups one question serves: do they lie in one block? It is asked where one of
-  // them must be asked about anyway, and of so few bytes that the answer is mostly yes.
-  size_t neighbours(ArrayRef<Group> groups) const {
-    bool asks = false;
-    size_t n = 0;
-    for (const Group &group : groups) {
-      int64_t bytes = group.place.last - groups[0].place.first + 1;
-      if (bytes > (int64_t)counting_.block_bytes() / 2)
-        break;
-      asks |= group.place.reach != 0;
-      n++;
-    }
-    return asks ? n : 1;
-  }
-
-  void count(const Group &group, IRBuilder<> &builder) {
+  void count(const AccessGroup &group, IRBuilder<> &builder) {
     counting_.add(builder, group.pointer, group.place, group.reads, group.writes);
   }
 
-  void count(const Cluster &neighbours) {
-    const ArrayRef<Group> cluster = neighbours.groups;
-    const Group *newest = &cluster[0];
+  void count(const AccessCluster &neighbours, bool calls) {
+    const ArrayRef<AccessGroup> cluster = neighbours.groups;
+    const AccessGroup *newest = &cluster[0];
     int64_t last = cluster[0].place.last;
     uint32_t reads = 0, writes = 0;
-    for (const Group &group : cluster) {
+    for (const AccessGroup &group : cluster) {
       newest = group.order > newest->order ? &group : newest;
       last = std::max(last, group.place.last);
       reads += group.reads;
       writes += group.writes;
     }
     BuilderAfter builder(*newest->last);
-    if (neighbours.calls) {
-      for (const Group &group : cluster)
+    if (calls) {
+      for (const AccessGroup &group : cluster)
         counting_.call(builder, group.pointer, group.place, group.reads, group.writes);
       return;
     }
@@ -172,7 +112,7 @@ private:
     IRBuilder<> together(in_one);
     together.SetCurrentDebugLocation(builder.getCurrentDebugLocation());
     counting_.add_one(together, pointer, reads, writes);
-    for (const Group &group : cluster) {
+    for (const AccessGroup &group : cluster) {
       IRBuilder<> alone(in_two);
       alone.SetCurrentDebugLocation(builder.getCurrentDebugLocation());
       count(group, alone);
@@ -218,9 +158,8 @@ private:
   const Interest interest_;
   const TargetLibraryInfo &library_;
   Counting counting_;
-  MapVector<decltype(Place().key()), Group> open_; // of now
-  size_t added_ = 0;
-  SmallVector<Cluster, 32> clusters_;
+  AccessGroups groups_;
+  BitVector calls_; // clusters that call the runtime, for the reason at kMaxBetweenCalls
   CalledAccesses called_;
 };
 
