@@ -49,7 +49,8 @@ static inline uint8_t *assay_put_number(uint8_t *to, uint64_t n) {
 }
 
 // Reads a number of the bytes up to `end` and returns what follows it; null if there is none, or one of more than 64 bits.
-static inline const uint8_t *assay_get_number(const uint8_t *from, const uint8_t *end, uint64_t *n) {
+static inline const uint8_t *assay_get_number(const uint8_t *from, const uint8_t *end,
+                                              uint64_t *n) {
   *n = 0;
   for (unsigned shift = 0; shift < 64 && from < end; shift += 7) {
     *n |= (uint64_t)(*from & 127) << shift;

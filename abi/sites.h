@@ -38,7 +38,7 @@ enum AssayLines {
   ASSAY_LINES_BYTES = 0,    // 64 bytes of program: 1 byte, the newest of eight snapshots on top
   ASSAY_LINES_BITS = 1,     // 64 bytes of program: 1 bit
   ASSAY_LINES_HALF = 2,     // 32 bytes of program: 1 byte
-  ASSAY_LINES_FORM = 3,     // mask of the above
+  ASSAY_LINES_ENCODING = 3, // mask of the above
   ASSAY_LINES_ACCESSES = 4, // accesses are counted, as a clock
   ASSAY_LINES_DYNAMIC = 8,  // the base of the shadow is read from __assay_lines_base
 };

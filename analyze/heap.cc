@@ -188,9 +188,8 @@ void sort_by_id(std::vector<HeapContextRow> &rows) {
   }
 }
 
-void most_objects_first(std::vector<FreePlace> &places) {
-  base::stable_sort(places,
-                    [](const FreePlace &a, const FreePlace &b) { return a.count > b.count; });
+void most_objects_first(std::vector<FreeSite> &places) {
+  base::stable_sort(places, [](const FreeSite &a, const FreeSite &b) { return a.count > b.count; });
 }
 
 std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts) {
@@ -201,7 +200,7 @@ std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts
     HeapSums sums;
     RecursionRow recursion;
     uint64_t contexts = 1;
-    std::map<std::string, FreePlace> freed_at; // by the line that owns the free
+    std::map<std::string, FreeSite> freed_at; // by the line that owns the free
   };
   std::map<Key, Site> sites;
   for (const HeapContextRow &context : contexts) {
@@ -220,7 +219,7 @@ std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts
       site.sums.add(context.sums);
       site.contexts++;
     }
-    for (const FreePlace &place : context.freed_at) {
+    for (const FreeSite &place : context.freed_at) {
       auto [freed, first] = site.freed_at.try_emplace(analyze::place(place.owner_frame()), place);
       if (first)
         continue;
@@ -429,7 +428,7 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
       result.suppressed_contexts++;
     }
     for (const profile::HeapFreedAt &place : context.freed_at) {
-      FreePlace freed{frames_of(profile, place.stack, symbols), 0, place.count, place.bytes};
+      FreeSite freed{frames_of(profile, place.stack, symbols), 0, place.count, place.bytes};
       freed.owner = owner(freed.frames, wrappers);
       row.freed_at.push_back(std::move(freed));
     }

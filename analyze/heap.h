@@ -52,7 +52,7 @@ struct HeapSums {
   void add(const HeapSums &other);
 };
 
-struct FreePlace {
+struct FreeSite {
   image::CallStack frames;
   size_t owner = 0; // index into frames
   uint64_t count = 0, bytes = 0;
@@ -86,7 +86,7 @@ struct HeapContextRow {
   RecursionRow recursion;
   bool suppressed = false; // what is live of it is a known leak
   // Most objects first. Of a context by call stack, of a site by line, with one of its stacks.
-  std::vector<FreePlace> freed_at;
+  std::vector<FreeSite> freed_at;
   // Whether another site of the same type is on the owner's line, in another column.
   bool shares_line = false;
   uint64_t contexts = 1; // more for a site: that many contexts of one owner and type

@@ -1,7 +1,7 @@
 // Names for lines: by the allocation that they belong to, or by what lies at their address.
 #pragma once
 
-#include "analyze/working_set.h"
+#include "analyze/workingset.h"
 
 #include <unordered_map>
 

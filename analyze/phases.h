@@ -1,7 +1,7 @@
 // Which stretches of a run work on the same things?
 #pragma once
 
-#include "analyze/working_set.h"
+#include "analyze/workingset.h"
 
 namespace analyze {
 

@@ -1,6 +1,6 @@
 #include "analyze/thread_work.h"
 
-#include "analyze/working_set.h"
+#include "analyze/workingset.h"
 
 #include <algorithm>
 #include <map>

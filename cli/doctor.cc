@@ -231,7 +231,7 @@ int diagnose(const AnswerOptions &options) {
 
 Action define_doctor(CLI::App &app) {
   auto options = std::make_shared<AnswerOptions>();
-  add_form_options(app, *options);
+  add_format_options(app, *options);
   app.footer("\nExamples:\n  assay doctor\n  assay doctor --json\n");
   return [options](const Words &) { return diagnose(*options); };
 }

@@ -190,7 +190,7 @@ Action define_explain(CLI::App &app) {
                  "an executable or shared object for x86-64 Linux, built in any way");
   app.add_option("FUNCTION", arguments->function,
                  "one function, instruction by instruction: its name or 0xADDRESS");
-  add_form_options(app, answer);
+  add_format_options(app, answer);
   app.add_option("--top", answer.top, "rows of each table (20), functions in JSON (all)");
   app.add_option("--sort", answer.sort, "the functions in this order");
   app.add_option("--filter", answer.filter,

@@ -1,7 +1,7 @@
 // `assay export --format FORMAT -o FILE [PROFILE…]`: a profile in the form of another program.
 
 #include "analyze/heap.h"
-#include "analyze/working_set.h"
+#include "analyze/workingset.h"
 #include "base/fail.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -26,7 +26,7 @@ struct ExportArguments {
 std::string perfetto(const ExportArguments &arguments) {
   profile::Profile profile = profile::read(profile::find_profiles(arguments.profiles));
   image::Symbols symbols = image::open(analyze::module_files(profile));
-  auto sets = analyze::working_sets(profile, symbols, {});
+  auto sets = analyze::workingsets(profile, symbols, {});
   if (sets.empty() && std::none_of(profile.processes.begin(), profile.processes.end(),
                                    [](auto &process) { return !process.timeline.empty(); }))
     base::fail("export: this profile has nothing over time; build the program with "

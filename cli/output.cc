@@ -22,7 +22,7 @@ report::Style AnswerOptions::style() const {
   return output == "-" ? report::style_for(STDOUT_FILENO) : report::Style();
 }
 
-void add_form_options(CLI::App &app, AnswerOptions &options) {
+void add_format_options(CLI::App &app, AnswerOptions &options) {
   app.add_option("--format", options.format, "text or json")->capture_default_str();
   app.add_flag_callback(
       "--json", [&options] { options.format = "json"; }, "short for --format json");
@@ -33,7 +33,7 @@ void add_answer_options(CLI::App &app, AnswerOptions &options) {
   app.add_option("PROFILE,-i", options.profiles,
                  "a .assay file, a run's folder, or a folder of runs (default: the latest run in "
                  "assay.out)");
-  add_form_options(app, options);
+  add_format_options(app, options);
   app.add_option("--top", options.top, "rows of each table, contexts or owners in JSON");
   app.add_option("--sort", options.sort, "one table, in this order");
   app.add_option("--filter", options.filter,

@@ -29,7 +29,7 @@ struct AnswerOptions {
 
 // Declares --format, --json and -o: of commands whose question is not about profiles. `options` must
 // outlive the parse.
-void add_form_options(CLI::App &app, AnswerOptions &options);
+void add_format_options(CLI::App &app, AnswerOptions &options);
 
 // Declares all of them.
 void add_answer_options(CLI::App &app, AnswerOptions &options);

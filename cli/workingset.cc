@@ -1,12 +1,12 @@
 // `assay workingset [PROFILE…]`: how large is the working set, when, and what is in it?
 
+#include "analyze/workingset.h"
 #include "analyze/heap.h"
-#include "analyze/working_set.h"
 #include "base/fail.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/output.h"
-#include "report/working_set.h"
+#include "report/workingset.h"
 
 #include <memory>
 #include <optional>
@@ -42,26 +42,26 @@ analyze::WorkingSetQuery query_of(const WorkingSetArguments &arguments) {
   return query;
 }
 
-int answer_working_set(const WorkingSetArguments &arguments) {
+int answer_workingset(const WorkingSetArguments &arguments) {
   const AnswerOptions &options = arguments.answer;
   check_format(options);
   analyze::owner_order(options.sort);
   profile::Profile profile = profile::read(options.files());
   image::Symbols symbols = image::open(analyze::module_files(profile));
-  auto results = analyze::working_sets(profile, symbols, query_of(arguments));
+  auto results = analyze::workingsets(profile, symbols, query_of(arguments));
   if (results.empty())
     base::fail("{}", analyze::why_no_working_sets(profile));
   if (options.json()) { // the first process, with the others beside it
-    report::Json document = report::working_set_document(results.front(), options.top);
+    report::Json document = report::workingset_document(results.front(), options.top);
     for (size_t i = 1; i < results.size(); i++)
-      document["processes"].push_back(report::working_set_document(results[i], options.top));
+      document["processes"].push_back(report::workingset_document(results[i], options.top));
     write_output(options.output, report::document_text(document));
     return 0;
   }
   report::WorkingSetTextOptions how;
   how.top = options.top ? options.top : options.sort.empty() ? 10 : 20;
   how.sort = options.sort;
-  write_output(options.output, report::working_sets_text(results, how, options.style()));
+  write_output(options.output, report::workingsets_text(results, how, options.style()));
   return 0;
 }
 
@@ -83,7 +83,7 @@ Action define_workingset(CLI::App &app) {
   app.footer("\nKeys of --sort:\n" + keys +
              "\nExamples:\n  assay workingset --sort most --top 20\n  assay workingset --line 4096 "
              "--cache TLB=6MiB\n  assay workingset --cache 512KiB --json -o set.json\n");
-  return [arguments](const Words &) { return answer_working_set(*arguments); };
+  return [arguments](const Words &) { return answer_workingset(*arguments); };
 }
 
 } // namespace cli

@@ -1,9 +1,9 @@
 #include "abi/tools.h"
-#include "analyze/working_set.h"
-#include "analyze/working_set_diff.h"
+#include "analyze/workingset.h"
+#include "analyze/workingset_diff.h"
 #include "cli/tool.h"
-#include "report/working_set.h"
-#include "report/working_set_diff.h"
+#include "report/workingset.h"
+#include "report/workingset_diff.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@ namespace {
 std::string count_of_snapshots(const profile::Profile &profile) {
   size_t snapshots = 0;
   for (const profile::Process &process : profile.processes)
-    snapshots += process.working_set ? process.working_set->snapshots.size() : 0;
+    snapshots += process.workingset ? process.workingset->snapshots.size() : 0;
   return snapshots == 1 ? "1 snapshot" : std::to_string(snapshots) + " snapshots";
 }
 
@@ -25,7 +25,7 @@ public:
 
   void put(report::Document &document) const override {
     // Snapshots, phases and caches are alternatives.
-    document.put("workingset", report::working_set_document(first(), 0), "owners");
+    document.put("workingset", report::workingset_document(first(), 0), "owners");
   }
 
   // How much is touched at a time depends, on a clock of time, on the machine.
@@ -75,7 +75,7 @@ const Tool workingset_tool = {
       analyze::WorkingSetQuery query;
       query.filter = question.filter;
       query.wrappers = question.wrappers;
-      auto results = analyze::working_sets(profile, symbols, query);
+      auto results = analyze::workingsets(profile, symbols, query);
       if (results.empty())
         return nullptr;
       return std::make_unique<WorkingSetAnswer>(std::move(results));

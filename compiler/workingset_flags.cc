@@ -16,7 +16,7 @@ const ToolFlags flags = {
     .help = "byte (default): eight snapshots in a byte a line; bit: one bit a line; half: lines of "
             "32 bytes; with accesses, as a clock",
     .modes = kModes,
-    .exclusive_bits = ASSAY_LINES_FORM,
+    .exclusive_bits = ASSAY_LINES_ENCODING,
     .dynamic_bit = ASSAY_LINES_DYNAMIC,
     .alias = "-fsanitize=efficiency-working-set",
 };

@@ -33,7 +33,7 @@ public:
   WorkingSetInstrumenter(Function &function, const ToolRequest &options,
                          const TargetLibraryInfo &library, ScalarEvolution &evolution)
       : function_(function), layout_(function.getDataLayout()), options_(options),
-        form_(assay_line_form(options.mode)), library_(library),
+        form_(assay_line_encoding(options.mode)), library_(library),
         checks_(evolution, {form_.line_bytes, options.naive,
                             // with a clock of accesses, a snapshot ends at the end of a block
                             !options.naive && !(options.mode & ASSAY_LINES_ACCESSES)}) {}
@@ -125,7 +125,7 @@ private:
   Function &function_;
   const DataLayout &layout_;
   const ToolRequest &options_;
-  const AssayLineForm form_;
+  const AssayLineEncoding form_;
   const TargetLibraryInfo &library_;
   CheckPlacement checks_;
   CalledAccesses called_;

@@ -33,7 +33,7 @@ Value *is_new(IRBuilder<> &builder, Value *marks) {
 
 LineTouches::LineTouches(Function &function, const ToolRequest &options)
     : function_(function), module_(*function.getParent()), options_(options),
-      form_(assay_line_form(options.mode)) {}
+      form_(assay_line_encoding(options.mode)) {}
 
 void LineTouches::mark(const Check &look) {
   BuilderAfter builder(*look.after);

@@ -2,7 +2,7 @@
 // line is new.
 #pragma once
 
-#include "abi/line_form.h"
+#include "abi/line_encoding.h"
 #include "compiler/access.h"
 #include "compiler/check_placement.h"
 #include "compiler/tool_pass.h"
@@ -44,7 +44,7 @@ private:
   llvm::Function &function_;
   llvm::Module &module_;
   const ToolRequest &options_;
-  const AssayLineForm form_;
+  const AssayLineEncoding form_;
   llvm::Value *base_ = nullptr;
 };
 

@@ -103,7 +103,7 @@ struct Process {
   std::optional<uint64_t> reset_us; // the program began anew: nothing measured before is here
   std::vector<TimelinePoint> timeline;
   std::optional<Walk> walk;
-  std::optional<WorkingSet> working_set;
+  std::optional<WorkingSet> workingset;
   std::vector<Ending> ends; // none: it was killed, or is still running
   friend auto operator<=>(const Process &, const Process &) = default;
 };

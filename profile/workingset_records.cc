@@ -36,7 +36,7 @@ public:
 
   void resolve(FileNumbers &numbers, Assembler &output) override {
     for (auto &[process, section] : sections_)
-      output.profile().processes[process].working_set = section.finish([&](uint32_t context) {
+      output.profile().processes[process].workingset = section.finish([&](uint32_t context) {
         auto [stack, type, origin] = numbers.context(context);
         return LineOwner{stack, type, origin};
       });
@@ -51,13 +51,13 @@ private:
 class Sums : public ToolSums {
 public:
   void translate(Process &process, const NewIds &ids) override {
-    if (!process.working_set)
+    if (!process.workingset)
       return;
-    for (LineOwner &owner : process.working_set->owners) {
+    for (LineOwner &owner : process.workingset->owners) {
       ids.translate(owner.stack);
       ids.translate(owner.type);
     }
-    for (SnapshotStack &stack : process.working_set->stacks)
+    for (SnapshotStack &stack : process.workingset->stacks)
       ids.translate(stack.stack);
   }
 };
@@ -89,9 +89,9 @@ void write_owned(const WorkingSet &set, RecordSink &sink) {
 }
 
 void write(const Profile &, const Process &process, bool, RecordSink &sink) {
-  if (!process.working_set)
+  if (!process.workingset)
     return;
-  const WorkingSet &set = *process.working_set;
+  const WorkingSet &set = *process.workingset;
   ContainerWriter &out = sink.out();
   out.record(ASSAY_RECORD_WorkingSetMode,
              AssayWorkingSetMode{set.line_bytes, set.unit, set.interval});

@@ -107,7 +107,7 @@ Json context_json(const analyze::HeapContextRow &row, bool reads_apart) {
                         {"lifetime_us", histogram(row.sums.histograms.lifetime_us)}};
   json["recursion"] = recursion_json(row.recursion);
   json["free_stacks"] = Json::array();
-  for (const analyze::FreePlace &place : row.freed_at)
+  for (const analyze::FreeSite &place : row.freed_at)
     json["free_stacks"].push_back(
         {{"stack", stack_json(place.frames)}, {"count", place.count}, {"bytes", place.bytes}});
   return json;

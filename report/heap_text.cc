@@ -347,7 +347,7 @@ private:
         out_ += fmt::format("      … freed at {} more places\n", row.freed_at.size() - index);
         break;
       }
-      const analyze::FreePlace &place = row.freed_at[index];
+      const analyze::FreeSite &place = row.freed_at[index];
       std::string amount = fmt::format(": {} {}, {}", count(place.count),
                                        place.count == 1 ? "object" : "objects", bytes(place.bytes));
       std::string line = "freed at " + printable(analyze::place(place.owner_frame()));

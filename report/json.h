@@ -3,7 +3,7 @@
 
 #include "analyze/finding.h"
 #include "analyze/frame.h"
-#include "analyze/working_set.h"
+#include "analyze/workingset.h"
 #include "profile/profile.h"
 
 #include <nlohmann/json.hpp>

@@ -131,7 +131,7 @@ Json perfetto_trace(const profile::Profile &profile, const std::vector<WorkingSe
   Trace trace(profile, top);
   auto set = sets.begin();
   for (const profile::Process &process : profile.processes) {
-    bool has_set = process.working_set && !process.working_set->snapshots.empty();
+    bool has_set = process.workingset && !process.workingset->snapshots.empty();
     trace.add(process, has_set ? &*set++ : nullptr);
   }
   return trace.take();

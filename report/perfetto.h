@@ -5,14 +5,14 @@
 // Times are microseconds of the wall clock since the first process began.
 #pragma once
 
-#include "analyze/working_set.h"
+#include "analyze/workingset.h"
 #include "report/json.h"
 
 #include <vector>
 
 namespace report {
 
-// `sets` are those of the profile's processes (analyze::working_sets). Of each the `top` owners get a track
+// `sets` are those of the profile's processes (analyze::workingsets). Of each the `top` owners get a track
 // of their own, in the order of their rows; the rest share one.
 Json perfetto_trace(const profile::Profile &profile,
                     const std::vector<analyze::WorkingSetResult> &sets, unsigned top);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "abi/version.h"
-#include "runtime/core/events.h"
 #include "runtime/core/file/module_map.h"
 #include "runtime/core/file/profile_file.h"
 #include "runtime/core/objects/chunk.h"
@@ -11,6 +10,7 @@
 #include "runtime/core/stacks/stack_depot.h"
 #include "runtime/core/system/control.h"
 #include "runtime/core/system/options.h"
+#include "runtime/core/tool_callbacks.h"
 
 #define ASSAY_HOOK(name, result, parameters, meaning)                                              \
   extern "C" __attribute__((visibility("default"))) result name parameters;
@@ -57,7 +57,7 @@ void begin_file(bool forked);
 void add_instrumented_module(const void *sites, uint64_t size);
 
 // Appends what changed to the profile: called by the helper thread, and by the ends below.
-void flush(SnapshotKind kind);
+void flush(FlushKind kind);
 
 // Before records that name contexts, where the next flush may be far: should the run be killed or the disk
 // be full, readers know them.

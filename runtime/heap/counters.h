@@ -6,7 +6,7 @@
 #pragma once
 
 #include "abi/shadow.h"
-#include "runtime/core/events.h"
+#include "runtime/core/tool_callbacks.h"
 
 namespace assay::heap {
 

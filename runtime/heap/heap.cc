@@ -5,11 +5,11 @@
 // Source: heap-profiler.txt, "Runtime".
 
 #include "abi/sites.h"
-#include "runtime/core/events.h"
 #include "runtime/core/objects/objects.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/stacks/unwind.h"
 #include "runtime/core/system/losses.h"
+#include "runtime/core/tool_callbacks.h"
 #include "runtime/heap/compaction.h"
 #include "runtime/heap/counters.h"
 #include "runtime/heap/free_sites.h"
@@ -184,7 +184,7 @@ void walk_one(const void *block, const ChunkHeader &h) {
   heap.walked_bytes += h.size;
 }
 
-void walk_live(SnapshotKind kind) {
+void walk_live(FlushKind kind) {
   heap.walk++;
   heap.walk_began_us = now_us();
   heap.walked_objects = heap.walked_bytes = 0;
@@ -192,7 +192,7 @@ void walk_live(SnapshotKind kind) {
   for_each_live(walk_one);
   watch_non_heap();
   heap.live.write_all();
-  if (kind == SnapshotKind::kFull)
+  if (kind == FlushKind::kFull)
     write_non_heap(heap.walk);
   runtime.file.append(ASSAY_RECORD_HeapWalk, AssayHeapWalk{heap.walk, heap.walk_began_us,
                                                            heap.walked_objects, heap.walked_bytes});
@@ -233,7 +233,7 @@ bool is_walk_due() {
   return now_us() >= heap.next_walk_us && now_us() >= totals().live_objects;
 }
 
-void on_snapshot(SnapshotKind kind) {
+void on_flush(FlushKind kind) {
   if (units.has_fixed_base && counters_are_elsewhere()) {
     count_loss(ASSAY_LOSS_no_shadow, 1);
     units.has_fixed_base = false; // said
@@ -241,9 +241,9 @@ void on_snapshot(SnapshotKind kind) {
   heap.freed.write_all();
   if (runtime.options.free_stacks)
     write_free_sites();
-  if (kind == SnapshotKind::kFull || is_walk_due())
+  if (kind == FlushKind::kFull || is_walk_due())
     walk_live(kind);
-  if (kind == SnapshotKind::kFull)
+  if (kind == FlushKind::kFull)
     write_peaks();
   print_contexts();
   const Totals &t = totals();
@@ -346,7 +346,7 @@ constinit const Subscriber subscriber = {
     .on_realloc = on_realloc,
     .on_free = on_free,
     .on_pool_memory = on_pool_memory,
-    .on_snapshot = on_snapshot,
+    .on_flush = on_flush,
     .on_reset = on_reset,
     .on_poll = on_poll,
     .on_instrumented = on_instrumented,

@@ -1,4 +1,4 @@
-// Looks at every live object without stopping the program.
+// Visits every live object without stopping the program.
 #pragma once
 
 #include <stdint.h>

@@ -18,7 +18,7 @@ uint64_t next_check_after(uint64_t took_us);
 // Can counters of the object be watched? Of most objects the chunk map knows.
 bool may_have_wrapped(const void *block, const ChunkHeader &header);
 
-// Looks at the counters of a block: those that are large are watched from now on, and where one that is watched has
+// Checks the counters of a block: those that are large are watched from now on, and where one that is watched has
 // wrapped, that is noted. On the helper thread, or at the end of the block.
 void watch_counters(const void *block, uint64_t size);
 

@@ -6,7 +6,7 @@
 
 #include <emmintrin.h>
 
-#include "abi/line_form.h"
+#include "abi/line_encoding.h"
 #include "abi/shadow.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/shadow/lazy_shadow.h"
@@ -19,11 +19,11 @@ uint64_t __assay_lines_base = ASSAY_LINES_BASE;
 namespace assay::workingset {
 namespace {
 
-AssayLineForm form() {
-  return assay_line_form(units.mode);
+AssayLineEncoding form() {
+  return assay_line_encoding(units.mode);
 }
 
-uint64_t shadow_end(const AssayLineForm &f) {
+uint64_t shadow_end(const AssayLineEncoding &f) {
   return (ASSAY_HIGH_END >> f.shift) + __assay_lines_base;
 }
 
@@ -98,7 +98,7 @@ void touch_bytes(uint64_t first, uint64_t last) {
 }
 
 template <typename F> void each_group(bool ends, F f) {
-  const AssayLineForm form_now = form();
+  const AssayLineEncoding form_now = form();
   auto look = [&](uint64_t program_begin, uint64_t program_end) {
     uint64_t begin = (program_begin >> form_now.shift) + __assay_lines_base;
     uint64_t end = (program_end >> form_now.shift) + __assay_lines_base;
@@ -119,7 +119,7 @@ template <typename F> void each_group(bool ends, F f) {
 } // namespace
 
 bool map_lines() {
-  const AssayLineForm f = form();
+  const AssayLineEncoding f = form();
   __assay_lines_base = f.base;
   if (reserve_shadow((unsigned)f.shift, f.base))
     return true;
@@ -136,7 +136,7 @@ bool lines_are_elsewhere() {
 }
 
 void reset_lines_in_child() {
-  const AssayLineForm f = form();
+  const AssayLineEncoding f = form();
   if (lines_are_elsewhere())
     empty_span((void *)__assay_lines_base, ASSAY_HIGH_END >> f.shift);
   else

@@ -42,7 +42,7 @@ void touch_lines(const void *start, uint64_t bytes);
 void touch_line(uint64_t number);
 
 inline bool is_bits() {
-  return (units.mode & ASSAY_LINES_FORM) == ASSAY_LINES_BITS;
+  return (units.mode & ASSAY_LINES_ENCODING) == ASSAY_LINES_BITS;
 }
 inline void touch_byte(volatile uint8_t *byte) {
   if (!(*byte & ASSAY_LINE_TOUCHED))
@@ -51,7 +51,7 @@ inline void touch_byte(volatile uint8_t *byte) {
 
 // Does none of them need it? At most two lines, in the form of a byte for 64 bytes.
 inline bool is_plain() {
-  return (units.mode & ASSAY_LINES_FORM) == 0;
+  return (units.mode & ASSAY_LINES_ENCODING) == 0;
 }
 inline bool are_both_touched(uint64_t first, uint64_t last) {
   const volatile uint8_t *lines = (const volatile uint8_t *)__assay_lines_base;

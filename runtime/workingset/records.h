@@ -28,9 +28,7 @@ protected:
     put_number(number - last_);
     last_ = number;
   }
-  void put_number(uint64_t n) {
-    used_ = (uint32_t)(assay_put_number(bytes_ + used_, n) - bytes_);
-  }
+  void put_number(uint64_t n) { used_ = (uint32_t)(assay_put_number(bytes_ + used_, n) - bytes_); }
   void put_byte(uint8_t b) { bytes_[used_++] = b; }
   void put_word(uint64_t w) {
     __builtin_memcpy(bytes_ + used_, &w, sizeof w);

@@ -192,7 +192,7 @@ void on_realloc(const Realloc &r) {
     own(r.block, r.header.size, r.header.context);
 }
 
-void on_snapshot(SnapshotKind) {
+void on_flush(FlushKind) {
   Locked locked(state.lock);
   if (units.has_fixed_base && lines_are_elsewhere()) {
     count_loss(ASSAY_LOSS_no_shadow, 1);
@@ -277,13 +277,13 @@ extern const Subscriber subscriber;
 constinit const Subscriber subscriber = {
     .name = "workingset",
     .on_unit =
-        [](uint32_t mode) { return units.take(mode, ASSAY_LINES_FORM, ASSAY_LINES_DYNAMIC); },
+        [](uint32_t mode) { return units.take(mode, ASSAY_LINES_ENCODING, ASSAY_LINES_DYNAMIC); },
     .start = start,
     .on_begin = on_begin,
     .wants_allocations = [] { return state.owners; },
     .on_allocation = on_allocation,
     .on_realloc = on_realloc,
-    .on_snapshot = on_snapshot,
+    .on_flush = on_flush,
     .on_reset = on_reset,
     .on_mark = on_mark,
     .on_poll = on_poll,

@@ -7,10 +7,10 @@
 
 #include "runtime/core/file/compaction.h"
 
-#include "runtime/core/events.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/system/fork_resets.h"
 #include "runtime/core/system/key_table.h"
+#include "runtime/core/tool_callbacks.h"
 
 namespace assay {
 namespace {

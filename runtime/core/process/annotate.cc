@@ -98,7 +98,7 @@ void __assay_dump() {
   if (!may_record())
     return;
   ReentrancyGuard busy;
-  on_own_stack([] { flush(SnapshotKind::kFull); });
+  on_own_stack([] { flush(FlushKind::kFull); });
 }
 
 void __assay_reset() {

@@ -74,7 +74,7 @@ void die_of(int signal, bool fault) {
 
 void on_fatal_signal(int signal, siginfo_t *info, void *) {
   if (signal == SIGUSR2 && runtime.options.usr2) {
-    request_snapshot();
+    request_dump();
     return;
   }
   bool fault = is_fault(signal, info);

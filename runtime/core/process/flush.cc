@@ -153,9 +153,9 @@ void add_instrumented_module(const void *sites, uint64_t size) {
   publish_module();
 }
 
-void flush(SnapshotKind kind) {
+void flush(FlushKind kind) {
   Locked locked(written.lock);
-  publish_snapshot(kind);
+  publish_flush(kind);
   write_events();
   write_contexts();
   write_recursions();

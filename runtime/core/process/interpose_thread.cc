@@ -6,12 +6,12 @@
 #include <pthread.h>
 #include <threads.h>
 
-#include "runtime/core/events.h"
 #include "runtime/core/objects/objects.h"
 #include "runtime/core/process/interpose.h"
 #include "runtime/core/system/arena.h"
 #include "runtime/core/system/fork_resets.h"
 #include "runtime/core/system/lock.h"
+#include "runtime/core/tool_callbacks.h"
 
 namespace assay {
 namespace {

@@ -88,10 +88,10 @@ uint64_t run_due_work() {
   uint64_t request = runtime.control.pending();
   if (request == ASSAY_REQUEST_RESET)
     reset();
-  bool full = take_snapshot_request() || request != ASSAY_REQUEST_NONE;
+  bool full = take_dump_request() || request != ASSAY_REQUEST_NONE;
   bool due = now_us() >= next_flush_us;
   if (full || (due && runtime.options.flush_ms))
-    flush(full ? SnapshotKind::kFull : SnapshotKind::kFlush);
+    flush(full ? FlushKind::kFull : FlushKind::kFlush);
   if (request != ASSAY_REQUEST_NONE)
     runtime.control.answer(runtime.file.has_failed() ? ASSAY_ANSWER_FAILED : ASSAY_ANSWER_DONE);
   if (full || due)
@@ -212,7 +212,7 @@ namespace {
 void write_end(AssayEndReason reason, int status) {
   stop_helper_thread();
   publish_end();
-  flush(SnapshotKind::kFull);
+  flush(FlushKind::kFull);
   runtime.file.append(ASSAY_RECORD_End, AssayEnd{reason, (uint64_t)status, now_us()});
   runtime.file.flush();
   runtime.control.remove(runtime.file.live_path());

@@ -1,8 +1,8 @@
 #include "runtime/core/process/units.h"
 
 #include "abi/sites.h"
-#include "runtime/core/events.h"
 #include "runtime/core/runtime.h"
+#include "runtime/core/tool_callbacks.h"
 
 namespace assay {
 namespace {

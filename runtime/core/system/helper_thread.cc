@@ -34,7 +34,7 @@ struct {
   uint8_t *stack;
   uint8_t *tls;
   uint32_t stop; // futex
-  bool snapshot_wanted;
+  bool dump_wanted;
   uint32_t running; // futex: 1 while the thread exists; the kernel clears it at its end
 } constinit helper = {};
 
@@ -172,13 +172,13 @@ void stop_helper_thread() {
               0 /* FUTEX_WAIT: the kernel's wake is not private */, running, 0);
 }
 
-void request_snapshot() {
-  __atomic_store_n(&helper.snapshot_wanted, true, __ATOMIC_RELEASE);
+void request_dump() {
+  __atomic_store_n(&helper.dump_wanted, true, __ATOMIC_RELEASE);
   sys::futex_wake(&helper.stop); // it looks at stop again, finds 0 and works
 }
 
-bool take_snapshot_request() {
-  return __atomic_exchange_n(&helper.snapshot_wanted, false, __ATOMIC_ACQ_REL);
+bool take_dump_request() {
+  return __atomic_exchange_n(&helper.dump_wanted, false, __ATOMIC_ACQ_REL);
 }
 
 static void reset_helper_in_child() {

@@ -13,8 +13,8 @@ void start_helper_thread(uint64_t (*work)(), void (*program_ended)());
 
 // Asks for a snapshot by the helper, soon: in any context, also in a signal handler. `work` takes the
 // wish, once.
-void request_snapshot();
-bool take_snapshot_request();
+void request_dump();
+bool take_dump_request();
 
 // Asks it to end and waits until it has left `work`. Does nothing on the helper itself.
 void stop_helper_thread();

@@ -31,7 +31,8 @@ AssayObject cold_object() {
 profile::Profile profile_of(const AssayObject &object, int count, bool temporary_spread = false) {
   profile::Assembler assembler;
   auto module = assembler.module("/nowhere/app", {1, 2, 3}, true);
-  auto &context = profile::heap_context(assembler, assembler.stack({{{module, 0x1000}}, false}), {});
+  auto &context =
+      profile::heap_context(assembler, assembler.stack({{{module, 0x1000}}, false}), {});
   for (int i = 0; i < count; i++) {
     AssayObject o = object;
     if (temporary_spread)
@@ -127,8 +128,8 @@ TEST(Heap, ModulesThatAllocateAndWereNotRebuiltAreALoss) {
   for (auto module : {app, plain, libc, vdso}) {
     AssayObject object = {};
     object.size = 10;
-    profile::heap_context(assembler, assembler.stack({{{module, 0x10}, {app, 0x20}}, false}), {}).freed =
-        assay_hib_of(&object);
+    profile::heap_context(assembler, assembler.stack({{{module, 0x10}, {app, 0x20}}, false}), {})
+        .freed = assay_hib_of(&object);
   }
   profile::Process process;
   process.ends.push_back({ASSAY_END_EXIT, 0, 10});

@@ -160,8 +160,8 @@ TEST_F(Globals, EveryAccessIsInOneRow) {
 TEST(Stacks, AreSummedByThread) {
   profile::Assembler assembler;
   auto touch = [&](uint32_t thread, uint64_t offset, uint64_t reads) {
-    profile::add(assembler, 
-        profile::NonHeapBlock{ASSAY_NON_HEAP_STACK, profile::ModuleId(), thread, offset, reads, 1});
+    profile::add(assembler, profile::NonHeapBlock{ASSAY_NON_HEAP_STACK, profile::ModuleId(), thread,
+                                                  offset, reads, 1});
   };
   touch(1, 64, 5);
   touch(1, 4096, 6);

@@ -69,8 +69,8 @@ encoded_groups(const std::vector<std::pair<uint64_t, std::vector<uint64_t>>> &gr
   return bytes;
 }
 
-inline profile::WorkingSet random_working_set(std::mt19937_64 &random,
-                                              const std::vector<profile::StackId> &stacks) {
+inline profile::WorkingSet random_workingset(std::mt19937_64 &random,
+                                             const std::vector<profile::StackId> &stacks) {
   profile::WorkingSet set;
   set.unit = random() % 4;
   set.interval = random() % 10000;
@@ -190,7 +190,8 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
     profile::TypeId type = random_type();
     const profile::Origin origins[] = {
         {}, {}, {ASSAY_ORIGIN_MMAP, ""}, {ASSAY_ORIGIN_POOL, "nodes"}, {ASSAY_ORIGIN_POOL, "keys"}};
-    profile::merge_heap(profile::heap_context(assembler, stack, type, origins[random() % 5]), gained, 0);
+    profile::merge_heap(profile::heap_context(assembler, stack, type, origins[random() % 5]),
+                        gained, 0);
   }
   for (uint64_t event = random() % 4; event; event--)
     assembler.add(profile::Event{random_stack(), random() % 2 ? "request" : "miss",
@@ -208,7 +209,7 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
   if (random() % 2)
     assembler.profile().losses[ASSAY_LOSS_stack_cut] = random() % 10 + 1;
   if (random() % 2)
-    process.working_set = random_working_set(random, {random_stack(), random_stack()});
+    process.workingset = random_workingset(random, {random_stack(), random_stack()});
   assembler.profile().processes.push_back(process);
   return assembler.finish();
 }

@@ -245,7 +245,7 @@ TEST(HeapText, FreesStandUnderTheStack) {
   for (auto &site : result.sites) {
     analyze::Frame free;
     free.function = "list_free";
-    analyze::FreePlace place = {{free}, 0, 3, 48};
+    analyze::FreeSite place = {{free}, 0, 3, 48};
     site.freed_at.assign(5, place);
   }
   std::string text = report::heap_text(result, {}, report::Style());

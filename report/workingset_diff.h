@@ -1,7 +1,7 @@
 // The working set's part of the answer of `assay diff`, as text and as JSON.
 #pragma once
 
-#include "analyze/working_set_diff.h"
+#include "analyze/workingset_diff.h"
 #include "report/json.h"
 #include "report/table.h"
 

@@ -1,6 +1,6 @@
 // The table of tools, from the one list.
 
-#include "runtime/core/events.h"
+#include "runtime/core/tool_callbacks.h"
 
 #include "runtime/core/objects/objects.h"
 #include "runtime/core/runtime.h"
@@ -82,8 +82,8 @@ void publish_pool_memory(const PoolMemory &event) {
   if (!is_inherited(event.header))
     ASSAY_PUBLISH(on_pool_memory, event)
 }
-void publish_snapshot(SnapshotKind kind) {
-  ASSAY_PUBLISH(on_snapshot, kind)
+void publish_flush(FlushKind kind) {
+  ASSAY_PUBLISH(on_flush, kind)
 }
 void publish_reset() {
   ASSAY_PUBLISH(on_reset)

@@ -1,6 +1,6 @@
 // What two working sets differ in.
 
-#include "analyze/working_set_diff.h"
+#include "analyze/workingset_diff.h"
 
 #include <gtest/gtest.h>
 

@@ -6,15 +6,15 @@
 #include "abi/shadow.h"
 #include "abi/sites.h"
 
-typedef struct AssayLineForm {
+typedef struct AssayLineEncoding {
   uint64_t shift, base; // of the mark's byte, from the program's address
   uint64_t line_bytes;
   uint8_t bits; // 1: a bit for each line; 0: a byte
-} AssayLineForm;
+} AssayLineEncoding;
 
-static inline AssayLineForm assay_line_form(uint32_t lines) {
-  AssayLineForm form = {ASSAY_LINES_SHIFT, ASSAY_LINES_BASE, 64, 0};
-  switch (lines & ASSAY_LINES_FORM) {
+static inline AssayLineEncoding assay_line_encoding(uint32_t lines) {
+  AssayLineEncoding form = {ASSAY_LINES_SHIFT, ASSAY_LINES_BASE, 64, 0};
+  switch (lines & ASSAY_LINES_ENCODING) {
   case ASSAY_LINES_BITS:
     form.shift = ASSAY_BITS_SHIFT;
     form.base = ASSAY_BITS_BASE;

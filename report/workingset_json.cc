@@ -1,6 +1,6 @@
 // The document assay.workingset/1.
 
-#include "report/working_set.h"
+#include "report/workingset.h"
 
 namespace report {
 namespace {
@@ -80,7 +80,7 @@ Json miss_curve_json(const WorkingSetResult &result) {
 
 } // namespace
 
-Json working_set_document(const WorkingSetResult &result, unsigned top) {
+Json workingset_document(const WorkingSetResult &result, unsigned top) {
   Json json;
   json["schema"] = "assay.workingset/1";
   json["program"] = program_json(result.process, result.program_build_id);

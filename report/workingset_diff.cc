@@ -1,4 +1,4 @@
-#include "report/working_set_diff.h"
+#include "report/workingset_diff.h"
 
 #include "base/units.h"
 #include "report/text_parts.h"

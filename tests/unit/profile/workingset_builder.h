@@ -38,7 +38,7 @@ public:
     process.pid = 42;
     process.executable = "/bin/app";
     process.machine = profile::Machine{2, 4096, 64, 32768, 1 << 20, 8 << 20, "cpu", "6.1", "host"};
-    process.working_set = set_;
+    process.workingset = set_;
     assembler_.profile().processes.push_back(process);
     return assembler_.finish();
   }

@@ -42,7 +42,7 @@ struct PoolMemory {
   const ChunkHeader &header;
 };
 
-enum class SnapshotKind {
+enum class FlushKind {
   kFlush, // periodic: append what changed, walk the live objects if the budget allows
   kFull,  // everything, live objects included
 };
@@ -84,7 +84,7 @@ struct Subscriber {
   void (*on_realloc)(const Realloc &) = [](const Realloc &) {};
   void (*on_free)(const Free &) = [](const Free &) {};
   void (*on_pool_memory)(const PoolMemory &) = [](const PoolMemory &) {};
-  void (*on_snapshot)(SnapshotKind) = [](SnapshotKind) {};
+  void (*on_flush)(FlushKind) = [](FlushKind) {};
   void (*on_reset)() = [] {};
   void (*on_mark)(const char *name) = [](const char *) {};
   // On the helper thread: something may be due. Returns the microseconds until it wants to be asked
@@ -121,7 +121,7 @@ void publish_allocation(const Allocation &event);
 void publish_realloc(const Realloc &event);
 void publish_free(const Free &event);
 void publish_pool_memory(const PoolMemory &event);
-void publish_snapshot(SnapshotKind kind);
+void publish_flush(FlushKind kind);
 void publish_reset();
 void publish_mark(const char *name);
 uint64_t publish_poll(); // the least of the answers

@@ -1,8 +1,8 @@
 // The working set of random profiles, folded, against sets of lines; findings of known programs.
 
-#include "analyze/working_set.h"
+#include "analyze/workingset.h"
 
-#include "tests/unit/profile/working_set_builder.h"
+#include "tests/unit/profile/workingset_builder.h"
 
 #include "analyze/heap.h"
 #include "base/fail.h"
@@ -20,7 +20,7 @@ using profile_builder::WorkingSetBuilder;
 std::vector<WorkingSetResult> results_of(const profile::Profile &profile,
                                          const WorkingSetQuery &query = {}) {
   image::Symbols symbols = image::open(analyze::module_files(profile));
-  return analyze::working_sets(profile, symbols, query);
+  return analyze::workingsets(profile, symbols, query);
 }
 
 WorkingSetResult result_of(WorkingSetBuilder &builder, const WorkingSetQuery &query = {}) {
@@ -43,7 +43,7 @@ std::vector<std::set<uint64_t>> touched(const profile::WorkingSet &set, uint64_t
 TEST(WorkingSet, FoldedLinesAreTheUnionOfTheirParts) {
   for (uint64_t seed = 1; seed <= 20; seed++) {
     profile::Profile profile = profile_builder::random_profile(seed);
-    const auto &set = profile.processes[0].working_set;
+    const auto &set = profile.processes[0].workingset;
     if (!set)
       continue;
     for (uint64_t line_bytes : {64, 128, 1024, 4096, 8192, 1 << 20}) {

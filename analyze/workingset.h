@@ -146,13 +146,13 @@ std::span<const OwnerOrder> owner_orders();
 // The first one for an empty key. Throws Failure listing the keys, if it is none.
 const OwnerOrder &owner_order(const std::string &key);
 
-// Adds the findings to a result that is complete but for them (working_sets() calls it).
-void find_working_set_findings(WorkingSetResult &result);
+// Adds the findings to a result that is complete but for them (workingsets() calls it).
+void find_workingset_findings(WorkingSetResult &result);
 
 // One result for each process with a working set, in the order of their start. Throws Failure for a query
 // that makes no sense.
-std::vector<WorkingSetResult> working_sets(const profile::Profile &profile, image::Symbols &symbols,
-                                           const WorkingSetQuery &query);
+std::vector<WorkingSetResult> workingsets(const profile::Profile &profile, image::Symbols &symbols,
+                                          const WorkingSetQuery &query);
 // Where there is none: why, and what to do.
 std::string why_no_working_sets(const profile::Profile &profile);
 

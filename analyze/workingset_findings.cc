@@ -8,7 +8,7 @@
 // needs no cache. That is told by how much of a snapshot the one before it used, too. Hardly any program
 // fits into the first-level cache, so being much larger than that is no finding; being a little larger is.
 
-#include "analyze/working_set.h"
+#include "analyze/workingset.h"
 
 #include "abi/records.h"
 #include "base/stable_sort.h"
@@ -319,7 +319,7 @@ private:
 
 } // namespace
 
-void find_working_set_findings(WorkingSetResult &result) {
+void find_workingset_findings(WorkingSetResult &result) {
   Findings(result).find();
 }
 

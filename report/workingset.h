@@ -1,7 +1,7 @@
 // The answer of `assay workingset`, as text for people and as JSON for programs.
 #pragma once
 
-#include "analyze/working_set.h"
+#include "analyze/workingset.h"
 #include "report/json.h"
 #include "report/table.h"
 
@@ -15,16 +15,16 @@ struct WorkingSetTextOptions {
   std::string sort;  // only the owners, in this order (analyze::owner_order); empty: every question
 };
 
-std::string working_set_text(const analyze::WorkingSetResult &result,
-                             const WorkingSetTextOptions &options, const Style &style);
+std::string workingset_text(const analyze::WorkingSetResult &result,
+                            const WorkingSetTextOptions &options, const Style &style);
 
 // Of several processes. Of more than a few, a table of `top` of them with their sums, and the text of
 // the largest.
-std::string working_sets_text(const std::vector<analyze::WorkingSetResult> &results,
-                              const WorkingSetTextOptions &options, const Style &style);
+std::string workingsets_text(const std::vector<analyze::WorkingSetResult> &results,
+                             const WorkingSetTextOptions &options, const Style &style);
 
 // The document assay.workingset/1. `top` limits the owners, also those of each snapshot and phase; 0
 // means all.
-Json working_set_document(const analyze::WorkingSetResult &result, unsigned top);
+Json workingset_document(const analyze::WorkingSetResult &result, unsigned top);
 
 } // namespace report

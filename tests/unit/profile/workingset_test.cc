@@ -95,7 +95,7 @@ TEST(WorkingSet, JoinedSnapshotsKeepTheirTicks) {
   stream.context(7);
   stream.owners(4, bytes({1, 1, 7})); // tick 4 lies in snapshot 1
   Profile profile = stream.read();
-  const auto &set = *profile.processes[0].working_set;
+  const auto &set = *profile.processes[0].workingset;
   ASSERT_EQ(set.snapshots.size(), 2u);
   ASSERT_EQ(set.lines.size(), 2u);
   EXPECT_EQ(set.lines[0].first, 0u);
@@ -116,7 +116,7 @@ TEST(WorkingSet, AResetLeavesOutWhatWasBeforeButNotWhoseLinesAre) {
   stream.snapshot(2, 1);
   stream.lines(2, 1, 4, {2});
   Profile profile = stream.read();
-  const auto &set = *profile.processes[0].working_set;
+  const auto &set = *profile.processes[0].workingset;
   ASSERT_EQ(set.snapshots.size(), 1u);
   EXPECT_EQ(set.snapshots[0].begin, 20u);
   ASSERT_EQ(set.lines.size(), 1u);
@@ -137,8 +137,8 @@ TEST(WorkingSet, WhatMakesNoSenseIsALoss) {
   stream.lines(9, 1, 4, {1});            // of a snapshot that never came: left out, no loss
   Profile profile = stream.read();
   EXPECT_EQ(profile.losses[ASSAY_LOSS_bad_record], 6u);
-  EXPECT_EQ(profile.processes[0].working_set->snapshots.size(), 1u);
-  EXPECT_TRUE(profile.processes[0].working_set->lines.empty());
+  EXPECT_EQ(profile.processes[0].workingset->snapshots.size(), 1u);
+  EXPECT_TRUE(profile.processes[0].workingset->lines.empty());
 }
 
 } // namespace

@@ -2,7 +2,7 @@
 // Phases have no name of their own: the function and the owner that they are mostly about stand for one.
 // Matching them in their order was refused: one more phase at the begin, and all others would differ.
 
-#include "analyze/working_set_diff.h"
+#include "analyze/workingset_diff.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // `assay workingset` for people: how large, as a curve; what to change; when (phases); what is in it
 // (owners); over which periods, and in which caches.
 
-#include "report/working_set.h"
+#include "report/workingset.h"
 
 #include "base/stable_sort.h"
 #include "base/units.h"
@@ -287,8 +287,8 @@ std::string processes_text(const std::vector<const WorkingSetResult *> &results,
 
 } // namespace
 
-std::string working_sets_text(const std::vector<WorkingSetResult> &results,
-                              const WorkingSetTextOptions &options, const Style &style) {
+std::string workingsets_text(const std::vector<WorkingSetResult> &results,
+                             const WorkingSetTextOptions &options, const Style &style) {
   std::vector<const WorkingSetResult *> order;
   for (const WorkingSetResult &result : results)
     order.push_back(&result);
@@ -300,12 +300,12 @@ std::string working_sets_text(const std::vector<WorkingSetResult> &results,
     order.resize(kFewProcesses);
   }
   for (const WorkingSetResult *result : order)
-    text += (text.empty() ? "" : "\n") + working_set_text(*result, options, style);
+    text += (text.empty() ? "" : "\n") + workingset_text(*result, options, style);
   return text;
 }
 
-std::string working_set_text(const WorkingSetResult &result, const WorkingSetTextOptions &options,
-                             const Style &style) {
+std::string workingset_text(const WorkingSetResult &result, const WorkingSetTextOptions &options,
+                            const Style &style) {
   return WorkingSetText(result, options, style).text();
 }
 

@@ -1,9 +1,9 @@
 // The working set as text and as JSON: the documented keys, one table when it is asked for, the same sums.
 
-#include "report/working_set.h"
+#include "report/workingset.h"
 
 #include "report/perfetto.h"
-#include "tests/unit/profile/working_set_builder.h"
+#include "tests/unit/profile/workingset_builder.h"
 
 #include "analyze/heap.h"
 
@@ -24,11 +24,11 @@ analyze::WorkingSetResult result_of(uint32_t unit, const analyze::WorkingSetQuer
     builder.touch(100000, 1000);
   profile::Profile profile = builder.finish();
   image::Symbols symbols = image::open(analyze::module_files(profile));
-  return analyze::working_sets(profile, symbols, query).front();
+  return analyze::workingsets(profile, symbols, query).front();
 }
 
 TEST(WorkingSetJson, HasTheDocumentedKeys) {
-  report::Json json = report::working_set_document(result_of(ASSAY_TIME_WALL), 0);
+  report::Json json = report::workingset_document(result_of(ASSAY_TIME_WALL), 0);
   for (const char *key :
        {"schema", "program", "machine", "unit", "line_size", "time_unit", "losses", "findings",
         "total_lines", "total_bytes", "mean_bytes", "largest_bytes", "owners", "filtered_out",
@@ -56,7 +56,7 @@ TEST(WorkingSetText, ManyProcessesAreATableAndTheLargest) {
     results[i].process.pid = 1000 + i;
   results[200].snapshots[results[200].largest].lines *= 4;
   report::WorkingSetTextOptions options;
-  std::string text = report::working_sets_text(results, options, report::Style());
+  std::string text = report::workingsets_text(results, options, report::Style());
   EXPECT_EQ(text.find("assay workingset: 300 processes\n  934 MiB were ever touched in all"), 0u)
       << text.substr(0, 300);
   EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 250);
@@ -64,16 +64,16 @@ TEST(WorkingSetText, ManyProcessesAreATableAndTheLargest) {
       << text.substr(0, 800);
   EXPECT_NE(text.find("  290 more; --top 300 shows them"), std::string::npos);
   options.top = 300;
-  text = report::working_sets_text(results, options, report::Style());
+  text = report::workingsets_text(results, options, report::Style());
   EXPECT_NE(text.find(" 1299  "), std::string::npos);
   results.resize(3); // a few: all of each
-  text = report::working_sets_text(results, options, report::Style());
+  text = report::workingsets_text(results, options, report::Style());
   EXPECT_EQ(text.find("ever touched in all"), std::string::npos);
 }
 
 TEST(WorkingSetJson, RatesAreThoseOfTheClock) {
   auto point = [](uint32_t unit) {
-    return report::working_set_document(result_of(unit), 0)["miss_curve"].front();
+    return report::workingset_document(result_of(unit), 0)["miss_curve"].front();
   };
   EXPECT_TRUE(point(ASSAY_TIME_ACCESSES).contains("miss_ratio"));
   EXPECT_TRUE(point(ASSAY_TIME_CPU).contains("misses_per_second"));
@@ -83,7 +83,7 @@ TEST(WorkingSetJson, RatesAreThoseOfTheClock) {
 }
 
 TEST(WorkingSetText, QuestionsHaveTheirTables) {
-  std::string text = report::working_set_text(result_of(ASSAY_TIME_ACCESSES), {}, report::Style());
+  std::string text = report::workingset_text(result_of(ASSAY_TIME_ACCESSES), {}, report::Style());
   for (const char *heading : {"What would it pay to change?", "Which phases does the run have?",
                               "What is in the working set?", "How large is it over longer periods?",
                               "Does it fit?", "How much would a cache of this size miss?"})
@@ -98,12 +98,12 @@ TEST(WorkingSetText, NothingTouchedIsNoError) {
       builder.touch(0, 0);
     profile::Profile profile = builder.finish();
     image::Symbols symbols = image::open(analyze::module_files(profile));
-    analyze::WorkingSetResult result = analyze::working_sets(profile, symbols, {}).front();
-    std::string text = report::working_set_text(result, {}, report::Style());
+    analyze::WorkingSetResult result = analyze::workingsets(profile, symbols, {}).front();
+    std::string text = report::workingset_text(result, {}, report::Style());
     EXPECT_NE(text.find("the working set is 0 B on average, 0 B at its largest"),
               std::string::npos);
     EXPECT_EQ(text.find("nan"), std::string::npos) << text;
-    std::string json = report::working_set_document(result, 0).dump();
+    std::string json = report::workingset_document(result, 0).dump();
     EXPECT_EQ(json.find("nan"), std::string::npos);
     EXPECT_NE(report::perfetto_trace(profile, {result}, 10).dump().find("working set"),
               std::string::npos);
@@ -114,7 +114,7 @@ TEST(WorkingSetText, ASortKeyLeavesOneTable) {
   report::WorkingSetTextOptions options;
   options.sort = "most";
   std::string text =
-      report::working_set_text(result_of(ASSAY_TIME_ACCESSES), options, report::Style());
+      report::workingset_text(result_of(ASSAY_TIME_ACCESSES), options, report::Style());
   EXPECT_NE(text.find("What has the most lines at one time?"), std::string::npos);
   for (const char *heading : {"What would it pay", "Which phases", "How large", "Does it fit"})
     EXPECT_EQ(text.find(heading), std::string::npos) << heading;
@@ -124,11 +124,11 @@ TEST(WorkingSetText, WhatAFilterLeavesOutIsSaid) {
   analyze::WorkingSetQuery query;
   query.filter = "Node";
   std::string text =
-      report::working_set_text(result_of(ASSAY_TIME_WALL, query), {}, report::Style());
+      report::workingset_text(result_of(ASSAY_TIME_WALL, query), {}, report::Style());
   EXPECT_NE(text.find("--filter left out 1 owner, with 31.2 KiB on average"), std::string::npos)
       << text;
   query.filter = "nobody";
-  text = report::working_set_text(result_of(ASSAY_TIME_WALL, query), {}, report::Style());
+  text = report::workingset_text(result_of(ASSAY_TIME_WALL, query), {}, report::Style());
   EXPECT_NE(text.find("--filter 'nobody' matches none of its 2 owners"), std::string::npos);
 }
 

@@ -1,7 +1,7 @@
 // What changed between the working sets of two runs, by owner and by phase.
 #pragma once
 
-#include "analyze/working_set.h"
+#include "analyze/workingset.h"
 
 namespace analyze {
 

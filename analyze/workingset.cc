@@ -2,7 +2,7 @@
 // and from that follows what is new, what stayed, and how it is used again. Phases need the replay a
 // second time: where they begin is known only after the first.
 
-#include "analyze/working_set.h"
+#include "analyze/workingset.h"
 
 #include "analyze/heap.h"
 
@@ -65,7 +65,7 @@ public:
         fold_(fold_of(set, query.line_bytes)),
         owners_(profile, set, process.mappings, symbols, query.wrappers) {
     result_.process = process;
-    result_.process.working_set.reset();
+    result_.process.workingset.reset();
     result_.program_build_id = program_build_id(profile, process);
     result_.line_bytes = set_.line_bytes * fold_;
     result_.unit = set_.unit;
@@ -81,7 +81,7 @@ public:
     measure_phases();
     name_phases();
     result_.owners = owners_.take_names();
-    find_working_set_findings(result_);
+    find_workingset_findings(result_);
     filter_owners();
     sort_owners();
     return std::move(result_);
@@ -346,13 +346,13 @@ const OwnerOrder &owner_order(const std::string &key) {
   base::fail("--sort {}: there is no such key; use one of {}", key, keys);
 }
 
-std::vector<WorkingSetResult> working_sets(const profile::Profile &profile, image::Symbols &symbols,
-                                           const WorkingSetQuery &query) {
+std::vector<WorkingSetResult> workingsets(const profile::Profile &profile, image::Symbols &symbols,
+                                          const WorkingSetQuery &query) {
   WorkingSetQuery whole = query;
   find_wrappers(profile, symbols, whole.wrappers);
   std::vector<WorkingSetResult> results;
   for (const profile::Process &process : profile.processes)
-    if (const auto &set = process.working_set; set && !set->snapshots.empty())
+    if (const auto &set = process.workingset; set && !set->snapshots.empty())
       results.push_back(Analysis(profile, process, *set, symbols, whole).run());
   return results;
 }
