@@ -20,7 +20,7 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-import working_set_lines
+import workingset_lines
 
 root = pathlib.Path(__file__).resolve().parents[2]
 WHOLE_HEAP = {"GLIBC_TUNABLES": "glibc.malloc.mmap_max=0"}  # large blocks, too
@@ -58,12 +58,12 @@ def assay_lines(program, arguments, folder):
     run("setarch", "-R", "./program", *arguments, cwd=folder,
         env={**os.environ, **WHOLE_HEAP, "ASSAY_OPTIONS": "dir=profiles:time=marks"})
     [profile] = (folder / "profiles").glob("*/*.assay")
-    records, heap = working_set_lines.dumped(profile), None
+    records, heap = workingset_lines.dumped(profile), None
     for text in records:
         if found := re.match(r"@\d+ Region start=(\d+) end=(\d+) tick=\d+ kind=3 ", text):
             start = int(found[1]) // 64
             heap = range(start, start + (32 << 20) // 64)  # its end may have been given back
-    lines = working_set_lines.first_snapshot(records)
+    lines = workingset_lines.first_snapshot(records)
     return {line - heap.start for line in lines if line in heap}
 
 

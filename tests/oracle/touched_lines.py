@@ -33,7 +33,7 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-import working_set_lines
+import workingset_lines
 
 LOOPS = 10
 PAD = 128  # bytes before and behind each array, so that its lines are nobody else's
@@ -302,7 +302,7 @@ def check_heap(where, truths, folder):
 
 def check_workingset(where, truths, folder):
     [profile] = (folder / "out").glob("*/*.assay")
-    lines = working_set_lines.first_snapshot(working_set_lines.dumped(profile))
+    lines = workingset_lines.first_snapshot(workingset_lines.dumped(profile))
     for truth in truths:
         own = range(truth.start // truth.line_bytes + 1, (truth.start + truth.size) // truth.line_bytes)
         got = {line for line in lines if line in own}
