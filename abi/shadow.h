@@ -76,6 +76,7 @@ static inline int assay_in_program_window(uint64_t begin, uint64_t end) {
 }
 
 // Bytes of program that share one counter, and bytes of one counter.
+#define ASSAY_PAGE_BYTES 4096ULL // of x86-64
 #define ASSAY_BLOCK_BYTES 64ULL
 #define ASSAY_COUNTER_BYTES 8ULL
 

@@ -7,6 +7,8 @@
 
 #include "analyze/line_replay.h"
 
+#include "abi/shadow.h"
+
 #include <algorithm>
 
 namespace analyze {
@@ -98,8 +100,8 @@ void LineReplay::run(const std::function<void(const TouchedGroup &)> &f) {
     TouchedGroup touched;
     touched.snapshot = snapshot;
     for (auto [group, lines] : recorded_) {
-      pages += group * group_bytes / 4096 != page;
-      page = group * group_bytes / 4096;
+      pages += group * group_bytes / ASSAY_PAGE_BYTES != page;
+      page = group * group_bytes / ASSAY_PAGE_BYTES;
       touched.group = group;
       touched.lines = lines;
       touched.owners = owners_of(group, lines);

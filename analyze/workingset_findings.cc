@@ -11,6 +11,7 @@
 #include "analyze/workingset.h"
 
 #include "abi/records.h"
+#include "abi/shadow.h"
 #include "base/stable_sort.h"
 #include "base/units.h"
 
@@ -35,7 +36,7 @@ constexpr double kCameBack = 0.05;        // the same: neither new nor of the sn
 constexpr uint64_t kSmallBytes = 1 << 20; // not worth a word about streams
 constexpr double kSparse = 0.25;          // share of a page that is touched
 constexpr uint64_t kTlbReach =
-    uint64_t{1536} * 4096; // entries of the second-level TLB of many processors
+    uint64_t{1536} * ASSAY_PAGE_BYTES; // entries of the second-level TLB of many processors
 
 // How much a miss in the cache costs, beside one that goes to memory.
 double cost(const std::string &cache) {
@@ -151,7 +152,7 @@ private:
 
   // Folded to pages, lines are for the TLB, and otherwise for the caches.
   void does_not_fit(const PhaseFacts &facts) {
-    bool pages = result_.line_bytes >= 4096;
+    bool pages = result_.line_bytes >= ASSAY_PAGE_BYTES;
     const CacheFit *largest = nullptr; // that is too small
     for (const CacheFit &cache : result_.caches) {
       uint64_t needed = result_.bytes(facts.phase->mean_lines);
@@ -178,7 +179,7 @@ private:
   }
 
   bool sparse(const PhaseFacts &facts) const {
-    double pages = facts.mean_pages * 4096;
+    double pages = facts.mean_pages * double(ASSAY_PAGE_BYTES);
     double touched = double(result_.bytes(facts.phase->mean_lines));
     return pages > double(tlb_reach_) && touched <= double(tlb_reach_) &&
            touched <= kSparse * pages && facts.owner_share >= 2 * kLeastOwnerShare;
@@ -260,7 +261,7 @@ private:
 
   void say_sparse(const Kind &kind) {
     const PhaseFacts &facts = kind.longest;
-    double pages = facts.mean_pages * 4096;
+    double pages = facts.mean_pages * double(ASSAY_PAGE_BYTES);
     double touched = double(result_.bytes(facts.phase->mean_lines));
     put("sparse_pages", kind,
         fmt::format("{} uses only {} of {} of pages; {} of that is {}", which(kind),

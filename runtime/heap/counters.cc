@@ -11,6 +11,7 @@
 #include "runtime/core/shadow/touched_pages.h"
 #include "runtime/core/system/arena.h"
 #include "runtime/core/system/losses.h"
+#include "runtime/core/system/pages.h"
 #include "runtime/core/system/string_bytes.h"
 #include "runtime/core/system/syscall.h"
 #include "runtime/core/system/thread.h"
@@ -26,7 +27,6 @@ namespace assay::heap {
 namespace {
 
 constexpr uint64_t kSpan = ASSAY_COUNTERS_END - ASSAY_COUNTERS_BEGIN;
-constexpr uint64_t kPage = 4096;
 constexpr uint64_t kDropBytes = 16 * kPage; // from here on dropping pages beats writing zeros
 constexpr uint64_t kScanBytes = 64 * kPage; // from here on asking the kernel beats looking
 
@@ -159,13 +159,13 @@ void move(uint64_t from, uint64_t from_size, uint64_t to, uint64_t to_size, uint
   };
   bool apart = target.stop <= source.first || source.stop <= target.first;
   if (apart && (uint64_t)source.stop - (uint64_t)source.first >= kScanBytes)
-    for_each_touched(
-        (uint64_t)source.first & ~(kPage - 1), ((uint64_t)source.stop + kPage - 1) & ~(kPage - 1),
-        [&](uint64_t from_page, uint64_t to_page) {
-          Word *s = (Word *)from_page > source.first ? (Word *)from_page : source.first;
-          for (; s < (Word *)to_page && s < source.stop; s++)
-            move_one(s);
-        });
+    for_each_touched(page_down((uint64_t)source.first), page_up((uint64_t)source.stop),
+                     [&](uint64_t from_page, uint64_t to_page) {
+                       Word *s =
+                           (Word *)from_page > source.first ? (Word *)from_page : source.first;
+                       for (; s < (Word *)to_page && s < source.stop; s++)
+                         move_one(s);
+                     });
   else if (target.first < source.first)
     for (auto *s = source.first; s < source.stop; s++)
       move_one(s);
@@ -244,7 +244,7 @@ void for_each_run(const Counters<Layout> &range, uint32_t stripes, F f) {
   using Word = Layout::Word;
   for (uint32_t s = 0; s < stripes; s++) {
     Word *begin = in_stripe(range.first, s), *end = in_stripe(range.stop, s);
-    for_each_touched((uint64_t)begin & ~(kPage - 1), ((uint64_t)end + kPage - 1) & ~(kPage - 1),
+    for_each_touched(page_down((uint64_t)begin), page_up((uint64_t)end),
                      [&](uint64_t from, uint64_t to) {
                        Word *first = (Word *)from > begin ? (Word *)from : begin;
                        Word *stop = (Word *)to < end ? (Word *)to : end;
@@ -262,7 +262,7 @@ template <typename Word> void zero_touched(Word *from, Word *to) {
 }
 
 template <typename Word> void zero(Word *begin, Word *end, bool is_first_stripe) {
-  uint64_t from = ((uint64_t)begin + kPage - 1) & ~(kPage - 1), to = (uint64_t)end & ~(kPage - 1);
+  uint64_t from = page_up((uint64_t)begin), to = page_down((uint64_t)end);
   if (to > from && to - from >= kDropBytes &&
       !sys::failed(sys::advise((void *)from, to - from, MADV_DONTNEED))) {
     zero_touched(begin, (Word *)from);

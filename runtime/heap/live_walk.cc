@@ -7,6 +7,7 @@
 #include "runtime/core/objects/pools.h"
 #include "runtime/core/process/mapped.h"
 #include "runtime/core/runtime.h"
+#include "runtime/core/system/pages.h"
 #include "runtime/core/system/syscall.h"
 
 namespace assay::heap {
@@ -49,7 +50,7 @@ constexpr size_t kWindowBytes = (1 << ChunkMap::kWindowShift) / kChunkAlign; // 
 
 // A program that unmaps what malloc gave it does not do so in the middle of this.
 bool is_mapped(uintptr_t window) {
-  constexpr size_t kPages = (1 << ChunkMap::kWindowShift) / 4096;
+  constexpr size_t kPages = (1 << ChunkMap::kWindowShift) / kPage;
   unsigned char resident[kPages];
   return !sys::failed(
       sys::call(SYS_mincore, (long)window, 1 << ChunkMap::kWindowShift, (long)resident));

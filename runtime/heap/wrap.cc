@@ -18,6 +18,7 @@
 #include "runtime/core/system/arena.h"
 #include "runtime/core/system/lock.h"
 #include "runtime/core/system/losses.h"
+#include "runtime/core/system/pages.h"
 #include "runtime/heap/stripes.h"
 
 namespace assay::heap {
@@ -70,7 +71,7 @@ uint64_t words_of(const void *address) {
 }
 
 template <typename F> void each_counter(const void *block, uint64_t size, F f) {
-  constexpr uint64_t kPage = 4096, kLarge = 64 * kPage;
+  constexpr uint64_t kLarge = 64 * kPage;
   uint64_t begin = words_of(block);
   uint64_t end = words_of((const char *)block + (size ? size - 1 : 0)) + ASSAY_COUNTER_BYTES;
   auto each = [&](uint64_t from, uint64_t to) {
@@ -83,10 +84,9 @@ template <typename F> void each_counter(const void *block, uint64_t size, F f) {
     if (end - begin < kLarge)
       each(first, stop);
     else
-      for_each_touched(first & ~(kPage - 1), (stop + kPage - 1) & ~(kPage - 1),
-                       [&](uint64_t from, uint64_t to) {
-                         each(from > first ? from : first, to < stop ? to : stop);
-                       });
+      for_each_touched(page_down(first), page_up(stop), [&](uint64_t from, uint64_t to) {
+        each(from > first ? from : first, to < stop ? to : stop);
+      });
   }
 }
 

@@ -13,6 +13,7 @@
 #include "runtime/core/shadow/shadow_map.h"
 #include "runtime/core/shadow/touched_pages.h"
 #include "runtime/core/system/arena.h"
+#include "runtime/core/system/pages.h"
 
 uint64_t __assay_lines_base = ASSAY_LINES_BASE;
 
@@ -102,7 +103,7 @@ template <typename F> void each_group(bool ends, F f) {
   auto look = [&](uint64_t program_begin, uint64_t program_end) {
     uint64_t begin = (program_begin >> form_now.shift) + __assay_lines_base;
     uint64_t end = (program_end >> form_now.shift) + __assay_lines_base;
-    for_each_touched(begin & ~4095ULL, (end + 4095) & ~4095ULL, [&](uint64_t from, uint64_t to) {
+    for_each_touched(page_down(begin), page_up(end), [&](uint64_t from, uint64_t to) {
       from = from < begin ? begin : from;
       to = to > end ? end : to;
       if (is_bits())

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "abi/records.h"
+#include "runtime/core/system/pages.h"
 #include "runtime/core/system/syscall.h"
 
 namespace assay {
@@ -38,7 +39,7 @@ inline bool take_record(const uint8_t *&from, const uint8_t *end, FileRecord &r)
 // fill the file: it is to stay as it is. What was read counts as the program's memory, so it is let go; who
 // reads it again gets it from the file again.
 template <typename F> bool each_record(const uint8_t *from, size_t size, F f) {
-  constexpr uint64_t kPage = 4096, kStep = 256 << 10;
+  constexpr uint64_t kStep = 256 << 10;
   const uint8_t *end = from + size, *begin = from - (uint64_t)from % kPage, *next = begin + kStep;
   for (FileRecord r; from < end;) {
     if (!take_record(from, end, r) || !f(r))

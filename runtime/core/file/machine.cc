@@ -5,6 +5,7 @@
 #include <cpuid.h>
 #include <sys/utsname.h>
 
+#include "runtime/core/system/pages.h"
 #include "runtime/core/system/syscall.h"
 
 namespace assay {
@@ -74,7 +75,7 @@ struct {
 void ask() {
   AssayMachine &m = found.machine;
   m.cpus = online_cpus();
-  m.page_bytes = 4096;
+  m.page_bytes = kPage;
   m.line_bytes = 64;
   for (int i = 0; i < 8; i++) {
     char text[64];

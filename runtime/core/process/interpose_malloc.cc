@@ -5,6 +5,7 @@
 
 #include "runtime/core/objects/allocate.h"
 #include "runtime/core/process/interpose.h"
+#include "runtime/core/system/pages.h"
 
 namespace assay {
 namespace {
@@ -86,16 +87,16 @@ ASSAY_EXPORT int ASSAY_NAME(posix_memalign)(void **out, size_t align, size_t siz
 }
 
 ASSAY_EXPORT void *ASSAY_NAME(valloc)(size_t size) {
-  return allocate(size, 4096, AllocationFunction::kMemalign, ASSAY_FRAME);
+  return allocate(size, kPage, AllocationFunction::kMemalign, ASSAY_FRAME);
 }
 
 ASSAY_EXPORT void *ASSAY_NAME(pvalloc)(size_t size) {
   size_t whole;
-  if (__builtin_add_overflow(size, 4095, &whole)) {
+  if (__builtin_add_overflow(size, kPage - 1, &whole)) {
     errno = ENOMEM;
     return nullptr;
   }
-  return allocate(whole & ~(size_t)4095, 4096, AllocationFunction::kMemalign, ASSAY_FRAME);
+  return allocate(page_down(whole), kPage, AllocationFunction::kMemalign, ASSAY_FRAME);
 }
 
 ASSAY_EXPORT size_t ASSAY_NAME(malloc_usable_size)(void *block) {

@@ -19,6 +19,7 @@
 #include "runtime/core/shadow/shadow_map.h"
 #include "runtime/core/system/fork_resets.h"
 #include "runtime/core/system/losses.h"
+#include "runtime/core/system/pages.h"
 #include "runtime/core/system/proc_maps.h"
 #include "runtime/core/system/thread.h"
 
@@ -96,7 +97,7 @@ bool mappings_observed() {
 }
 
 uint64_t pages(uint64_t size) {
-  return (size + 4095) & ~4095ULL;
+  return page_up(size);
 }
 
 void note_map(uint64_t start, uint64_t size, bool anonymous, const void *frame) {
@@ -224,7 +225,7 @@ ASSAY_EXPORT void *ASSAY_NAME(mmap64)(void *at, size_t size, int protection, int
 
 ASSAY_EXPORT int ASSAY_NAME(munmap)(void *at, size_t size) {
   if (mappings_observed() &&
-      (uint64_t)at % 4096 == 0) // before another thread can get the same place
+      (uint64_t)at % kPage == 0) // before another thread can get the same place
     note_unmap((uint64_t)at, size, ASSAY_FRAME);
   long result = sys::unmap(at, size);
   if (sys::failed(result)) {

@@ -9,11 +9,11 @@
 
 #include "runtime/core/system/losses.h"
 #include "runtime/core/system/own_files.h"
+#include "runtime/core/system/pages.h"
 
 namespace assay {
 namespace {
 
-constexpr uint64_t kPage = 4096;
 constexpr long kNoMemory = -12; // ENOMEM, of mincore: a part is not mapped
 
 // linux/fs.h of 6.7; older headers lack it.

@@ -11,6 +11,7 @@
 
 #include "runtime/core/runtime.h"
 #include "runtime/core/system/losses.h"
+#include "runtime/core/system/pages.h"
 
 namespace assay {
 namespace {
@@ -186,9 +187,8 @@ bool StackDepot::grow() {
   __atomic_store_n(&table_, larger, __ATOMIC_RELEASE);
   for (uint64_t i = 0; i <= old->mask; i++) // its mask must stay for those who look into it
     __atomic_store_n(&old->numbers[i], 0, __ATOMIC_RELAXED);
-  constexpr uint64_t kPage = 4096;
-  uint64_t from = ((uint64_t)old->numbers + kPage - 1) & ~(kPage - 1);
-  uint64_t to = (uint64_t)(old->numbers + old->mask + 1) & ~(kPage - 1);
+  uint64_t from = page_up((uint64_t)old->numbers);
+  uint64_t to = page_down((uint64_t)(old->numbers + old->mask + 1));
   if (from < to)
     empty_span((void *)from, to - from);
   return true;

@@ -14,6 +14,7 @@
 #include "runtime/core/stacks/cfi.h"
 #include "runtime/core/system/fork_resets.h"
 #include "runtime/core/system/lock.h"
+#include "runtime/core/system/pages.h"
 #include "runtime/core/system/proc_maps.h"
 #include "runtime/core/system/thread.h"
 
@@ -60,9 +61,9 @@ bool find_own_stack(uint64_t sp) {
 // Another stack, such as a coroutine's: programs switch between thousands, so it is only asked how much is
 // mapped from here on.
 void find_other_stack(uint64_t sp) {
-  constexpr uint64_t kPage = 4096, kMaxPages = 64;
+  constexpr uint64_t kMaxPages = 64;
   unsigned char resident[kMaxPages];
-  uint64_t page = sp & ~(kPage - 1), pages = kMaxPages;
+  uint64_t page = page_down(sp), pages = kMaxPages;
   while (pages > 1 &&
          sys::failed(sys::call(SYS_mincore, (long)page, (long)(pages * kPage), (long)resident)))
     pages /= 2;

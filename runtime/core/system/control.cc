@@ -4,19 +4,20 @@
 #include "runtime/core/system/control.h"
 
 #include "abi/version.h"
+#include "runtime/core/system/pages.h"
 #include "runtime/core/system/syscall.h"
 
 namespace assay {
 
 void ControlPage::create(const char *path) {
-  if (sys::file_size_limit() < 4096)
+  if (sys::file_size_limit() < kPage)
     return;
   long fd = sys::open(path, O_RDWR | O_CREAT | O_TRUNC, 0666);
   if (sys::failed(fd))
     return;
   // Room for the page is reserved now: writing to a hole of a full disk would be a SIGBUS.
-  if (!sys::failed(sys::call(SYS_fallocate, fd, 0, 0, 4096))) {
-    long at = sys::map(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
+  if (!sys::failed(sys::call(SYS_fallocate, fd, 0, 0, kPage))) {
+    long at = sys::map(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
     if (!sys::failed(at)) {
       page_ = (AssayControl *)at;
       page_->version = ASSAY_ABI_VERSION;
@@ -61,7 +62,7 @@ void ControlPage::publish(const AssayControl &progress) {
 
 void ControlPage::reset_in_child() {
   if (page_)
-    sys::unmap(page_, 4096);
+    sys::unmap(page_, kPage);
   page_ = nullptr;
 }
 

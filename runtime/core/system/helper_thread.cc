@@ -17,6 +17,7 @@
 #include "runtime/core/system/fork_resets.h"
 #include "runtime/core/system/losses.h"
 #include "runtime/core/system/own_files.h"
+#include "runtime/core/system/pages.h"
 #include "runtime/core/system/syscall.h"
 #include "runtime/core/system/thread.h"
 
@@ -112,7 +113,7 @@ bool prepare() {
   uint64_t below = thread_pointer() - (uint64_t)&this_thread;
   below = (below + 8191) & ~4095ULL;
   helper.stack = (uint8_t *)reserve(kStackBytes);
-  uint8_t *block = (uint8_t *)reserve(below + 4096);
+  uint8_t *block = (uint8_t *)reserve(below + kPage);
   if (!helper.stack || !block)
     return false;
   helper.tls = block + below;
