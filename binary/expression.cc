@@ -306,7 +306,7 @@ ExprId Expressions::apply(const assay_uop &uop, ExprId a, ExprId b, ExprId c) {
     break;
   default: break;
   }
-  if (is_constant(a) && is_constant(b) && is_constant(c))
+  if (is_constant(a) && is_constant(b) && is_constant(c) && !assay_uop_reads_modes(uop.op))
     return constant(assay_uop_value(&uop, nodes_[a.v].value, nodes_[b.v].value, nodes_[c.v].value));
   if (reads_low_bytes(uop.op)) {
     a = cut(a, w);

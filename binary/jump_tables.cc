@@ -82,8 +82,15 @@ private:
   }
 
   void execute(const assay_uop &uop, bool taken) {
-    if (uop.dst >= ASSAY_REG_LANES && uop.op != ASSAY_UOP_store && uop.op != ASSAY_UOP_store_if)
-      return; // indexes are not in vectors
+    if (uop.dst >= ASSAY_REG_LANES && uop.op != ASSAY_UOP_store && uop.op != ASSAY_UOP_store_if) {
+      // Indexes are not computed in vectors; but one that was taken out of a vector before is another
+      // value than one that is taken out after this.
+      for (unsigned variable = variable_of(uop.dst), reg = ASSAY_REG_LANES; reg < ASSAY_REG_COUNT;
+           reg++)
+        if (variable_of(reg) == variable)
+          registers_[reg] = expressions.unknown();
+      return;
+    }
     switch (uop.op) {
     case ASSAY_UOP_load: {
       uint64_t constant = constant_of(uop);
@@ -111,8 +118,11 @@ private:
     case ASSAY_UOP_opaque:
     case ASSAY_UOP_lane_clear: break;
     default:
+      // Floating point depends on more than its operands.
       registers_[uop.dst] =
-          expressions.apply(uop, registers_[uop.a], operand_b(uop), operand_c(uop));
+          assay_uop_reads_modes(uop.op) || uop.a >= ASSAY_REG_X87
+              ? expressions.unknown()
+              : expressions.apply(uop, registers_[uop.a], operand_b(uop), operand_c(uop));
     }
   }
 

@@ -1,7 +1,7 @@
 // Joins are placed where definitions meet (binary/dominators.h) and the variable is live, and names are given on a walk of the dominator tree. Source: Cytron, Ferrante, Rosen, Wegman, Zadeck:
 // Efficiently Computing Static Single Assignment Form and the Control Dependence Graph.
 //
-// A variable's liveness is one bit in a word, because there are 62 of them.
+// A variable's liveness is one bit in a word, because there are 63 of them.
 
 #include "binary/ssa.h"
 
@@ -54,6 +54,10 @@ Effects effects_of(const Code &code, const Instruction &instruction) {
     read(uop.b);
     if (uses_c(uop))
       read(uop.c);
+    if (assay_uop_reads_modes(uop.op)) {
+      read(ASSAY_REG_MXCSR);
+      read(ASSAY_REG_X87_CONTROL);
+    }
     if (writes_memory(uop)) {
       read(uop.dst);
       effects.reads |= bit(kMemory) & ~effects.writes;
