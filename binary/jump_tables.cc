@@ -62,6 +62,12 @@ public:
   ExprId target{}; // of the last jump
   std::vector<Condition> conditions;
   bool is_bias(ExprId id) const { return id == bias_; }
+  // The bias plus a constant.
+  bool is_image_address(ExprId id) const {
+    auto terms = expressions.terms(id);
+    return expressions[id].kind == ExprKind::sum && terms.size() == 1 && is_bias(terms[0].of) &&
+           terms[0].coefficient == 1;
+  }
   uint64_t label_of(ExprId load) const {
     auto found = labels_.find(load.v);
     return found == labels_.end() ? 0 : found->second;
@@ -278,6 +284,53 @@ std::optional<uint64_t> masked(const Way &way, ExprId id) {
   return std::nullopt;
 }
 
+// x - y, both of few bits, where conditions say which is greater: from -most(y) to -1, or from 1 to
+// most(x). So string functions go to the code for the distance of two pointers from alignment.
+void bound_difference(const Way &way, ExprId index, TableShape &shape) {
+  const Expr &node = way.expressions[index];
+  auto terms = way.expressions.terms(index);
+  if (node.kind != ExprKind::sum || node.value != 0 || terms.size() != 2)
+    return;
+  bool first_adds = terms[0].coefficient == 1;
+  if (terms[0].coefficient + terms[1].coefficient != 0 ||
+      (!first_adds && terms[1].coefficient != 1))
+    return;
+  ExprId x = terms[first_adds ? 0 : 1].of, y = terms[first_adds ? 1 : 0].of;
+  constexpr uint64_t kLargest = 1 << 15;
+  if (way.expressions.most(x) > kLargest || way.expressions.most(y) > kLargest)
+    return;
+  enum : unsigned { kLess = 1, kEqual = 2, kGreater = 4 };
+  unsigned possible = kLess | kEqual | kGreater; // of x, compared with y
+  for (const Condition &condition : way.conditions) {
+    const Expr &flags = way.expressions[condition.flags];
+    if (flags.kind != ExprKind::operation || flags.op != ASSAY_UOP_flags_sub || flags.width < 4)
+      continue;
+    auto compared = way.expressions.terms(condition.flags);
+    bool swapped = compared[0].of == y && compared[1].of == x;
+    if (!swapped && (compared[0].of != x || compared[1].of != y))
+      continue;
+    unsigned holds = 0;
+    switch (condition.test) {
+    case ASSAY_UOP_if_b: holds = kLess; break;
+    case ASSAY_UOP_if_ae: holds = kEqual | kGreater; break;
+    case ASSAY_UOP_if_e: holds = kEqual; break;
+    case ASSAY_UOP_if_ne: holds = kLess | kGreater; break;
+    case ASSAY_UOP_if_be: holds = kLess | kEqual; break;
+    case ASSAY_UOP_if_a: holds = kGreater; break;
+    default: continue;
+    }
+    holds = condition.holds ? holds : ~holds & 7;
+    if (swapped)
+      holds = (holds & kEqual) | (holds & kLess ? kGreater : 0) | (holds & kGreater ? kLess : 0);
+    possible &= holds;
+  }
+  if (possible != kLess && possible != kGreater)
+    return;
+  shape.bounded = true;
+  shape.first = possible == kLess ? 0 - way.expressions.most(y) : 1;
+  shape.last = possible == kLess ? ~uint64_t{0} : way.expressions.most(x);
+}
+
 void find_bound(Way &way, ExprId index, TableShape &shape) {
   for (const Condition &condition : way.conditions) {
     uint64_t limit;
@@ -305,6 +358,8 @@ void find_bound(Way &way, ExprId index, TableShape &shape) {
     }
   }
   shape.most = way.expressions.most(index);
+  if (!shape.bounded)
+    bound_difference(way, index, shape);
 }
 
 } // namespace
@@ -366,6 +421,13 @@ std::optional<TableShape> table_shape(const image::Executable &executable, const
     return shape;
   }
   auto place = scaled(way, where);
+  // The one entry that a compiler has found to be read; read-only, because it is relative.
+  if (const Expr &fixed = way.expressions[where];
+      !place && shape.entry_bytes == 4 && shape.base && way.is_image_address(where)) {
+    shape.address = shape.label = fixed.value;
+    shape.bounded = true;
+    return shape;
+  }
   if (!place)
     return std::nullopt;
   shape.address = place->offset;
