@@ -336,6 +336,15 @@ std::optional<Condition> Forms::condition(uint32_t at) {
   return result;
 }
 
+bool Forms::in_image(ExprId form) const {
+  if (form == bias_)
+    return true;
+  auto terms = expressions_.terms(form);
+  return expressions_[form].kind == ExprKind::sum &&
+         std::any_of(terms.begin(), terms.end(),
+                     [&](const Term &term) { return term.of == bias_ && term.coefficient == 1; });
+}
+
 bool Forms::invariant(ExprId form, uint32_t loop) const {
   bool result = true;
   definitions(form, [&](ValueId value) {
