@@ -32,10 +32,8 @@ class Way {
 public:
   Way(const image::Executable &executable, const Code &code, const Constants &before)
       : executable_(executable), code_(code) {
-    for (unsigned reg = 0; reg < registers_.size(); reg++)
-      registers_[reg] = expressions.definition(reg);
     registers_[ASSAY_REG_ZERO] = expressions.constant(0);
-    bias_ = registers_[ASSAY_REG_BIAS];
+    bias_ = in(ASSAY_REG_BIAS);
     for (unsigned reg = 0; reg < before.size(); reg++)
       if (before[reg].kind == Constant::known)
         registers_[reg] = expressions.constant(before[reg].value);
@@ -74,16 +72,22 @@ public:
   }
 
 private:
+  // What a register holds: itself, until something else was put there.
+  ExprId in(unsigned reg) {
+    if (!registers_[reg].known())
+      registers_[reg] = expressions.definition(reg);
+    return registers_[reg];
+  }
   ExprId operand_b(const assay_uop &uop) {
     return uop.b == ASSAY_UOP_IMMEDIATE ? expressions.constant(static_cast<uint64_t>(uop.imm))
-                                        : registers_[uop.b];
+                                        : in(uop.b);
   }
   ExprId operand_c(const assay_uop &uop) {
-    return uop.b == ASSAY_UOP_IMMEDIATE ? expressions.constant(0) : registers_[uop.c];
+    return uop.b == ASSAY_UOP_IMMEDIATE ? expressions.constant(0) : in(uop.c);
   }
   ExprId address(const assay_uop &uop) {
-    ExprId sum = expressions.combine(registers_[uop.a], 1, registers_[uop.b], 1ULL << uop.shift);
-    sum = expressions.add(sum, registers_[uop.c]);
+    ExprId sum = expressions.combine(in(uop.a), 1, in(uop.b), 1ULL << uop.shift);
+    sum = expressions.add(sum, in(uop.c));
     return expressions.add(sum, expressions.constant(static_cast<uint64_t>(int64_t{uop.i})));
   }
 
@@ -105,40 +109,39 @@ private:
       break;
     }
     case ASSAY_UOP_store:
-      store({address(uop), uop.dst < ASSAY_REG_LANES ? registers_[uop.dst] : expressions.unknown(),
+      store({address(uop), uop.dst < ASSAY_REG_LANES ? in(uop.dst) : expressions.unknown(),
              uop.width});
       break;
     case ASSAY_UOP_load_if: registers_[uop.dst] = expressions.unknown(); break;
     case ASSAY_UOP_store_if: forget_memory(); break;
     case ASSAY_UOP_jump:
-      target = expressions.add(registers_[uop.a],
-                               expressions.constant(static_cast<uint64_t>(int64_t{uop.i})));
+      target =
+          expressions.add(in(uop.a), expressions.constant(static_cast<uint64_t>(int64_t{uop.i})));
       break;
     case ASSAY_UOP_branch: {
-      const Expr &condition = expressions[registers_[uop.b]];
+      const Expr &condition = expressions[in(uop.b)];
       if (condition.kind == ExprKind::operation && condition.op >= ASSAY_UOP_if_o &&
           condition.op <= ASSAY_UOP_if_g)
-        conditions.push_back({condition.op, expressions.terms(registers_[uop.b])[0].of, taken});
+        conditions.push_back({condition.op, expressions.terms(in(uop.b))[0].of, taken});
       break;
     }
     case ASSAY_UOP_opaque:
     case ASSAY_UOP_lane_clear: break;
     default:
       // Floating point depends on more than its operands.
-      registers_[uop.dst] =
-          assay_uop_reads_modes(uop.op) || uop.a >= ASSAY_REG_X87
-              ? expressions.unknown()
-              : expressions.apply(uop, registers_[uop.a], operand_b(uop), operand_c(uop));
+      registers_[uop.dst] = assay_uop_reads_modes(uop.op) || uop.a >= ASSAY_REG_X87
+                                ? expressions.unknown()
+                                : expressions.apply(uop, in(uop.a), operand_b(uop), operand_c(uop));
     }
   }
 
   // The part of an address that is in the instruction, and in registers that hold a constant.
-  uint64_t constant_of(const assay_uop &uop) const {
+  uint64_t constant_of(const assay_uop &uop) {
     auto sum = static_cast<uint64_t>(int64_t{uop.i});
     for (unsigned reg : {unsigned{uop.a}, unsigned{uop.b}, unsigned{uop.c}}) {
       if (reg == uop.b && uop.shift)
         continue;
-      ExprId value = registers_[reg];
+      ExprId value = in(reg);
       auto terms = expressions.terms(value);
       bool is_address = expressions[value].kind == ExprKind::sum && terms.size() == 1 &&
                         terms[0].of == bias_ && terms[0].coefficient == 1;
@@ -170,7 +173,7 @@ private:
     state_++;
   }
   void after_call(const Instruction &call) {
-    ExprId stack = expressions.add(registers_[ASSAY_REG_RSP], expressions.constant(8));
+    ExprId stack = expressions.add(in(ASSAY_REG_RSP), expressions.constant(8));
     for (unsigned reg = 0; reg <= ASSAY_REG_FLAGS; reg++)
       if (reg >= 16 || !(call.kept & register_bit(reg)))
         registers_[reg] = expressions.unknown();
