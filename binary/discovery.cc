@@ -17,6 +17,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 namespace binary {
@@ -186,14 +187,23 @@ private:
         at += decoded.length;
         continue;
       }
-      uint64_t behind = decodes ? end_of(at, limit, is_begin, is_sure) : 0;
+      Seen asked{limit, 0, is_begin, is_sure};
+      Seen &before = seen_[at];
+      bool is_known =
+          before.limit == limit && before.is_begin == is_begin && before.is_sure == is_sure;
+      if (!is_known) {
+        asked.behind = decodes ? end_of(at, limit, is_begin, is_sure) : 0;
+        before = asked;
+      }
+      uint64_t behind = before.behind;
       if (!behind) { // data: on at the next place where a function could begin
         at = std::min(limit, (at + 16) & ~uint64_t{15});
         continue;
       }
       // Only now, because what data seems to lead to is nowhere.
-      for (const auto &[target, sure] : noted_)
-        arrive(target, sure && is_sure);
+      if (!is_known)
+        for (const auto &[target, sure] : noted_)
+          arrive(target, sure && is_sure);
       found_.push_back({at, behind, known == begins_.end() ? std::string() : known->second.name,
                         image::FoundBy::code});
       at = behind;
@@ -269,7 +279,13 @@ private:
     std::string name; // if there is one
     bool sure = false, seen = false;
   };
-  std::map<uint64_t, Begin> begins_;             // in gaps
+  std::map<uint64_t, Begin> begins_; // in gaps
+  // How far a function goes that begins somewhere, as asked in an earlier pass: most stay as they were.
+  struct Seen {
+    uint64_t limit = 0, behind = 0;
+    bool is_begin = false, is_sure = false;
+  };
+  std::unordered_map<uint64_t, Seen> seen_;
   std::vector<std::pair<uint64_t, bool>> noted_; // what the function that is looked at leads to
   bool changed_ = false;
 };
