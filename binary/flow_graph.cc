@@ -66,6 +66,8 @@ private:
       block.count = static_cast<uint32_t>(graph_.code.instructions.size()) - block.first;
       if (auto out = walk_.leaves(last))
         block.leaves = *out;
+      if (auto behind = walk_.runs_on(last))
+        block.runs_on = *behind;
       block_of_[leader] = static_cast<uint32_t>(graph_.blocks.size());
       last_of_.push_back(last);
       graph_.blocks.push_back(std::move(block));

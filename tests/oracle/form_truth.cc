@@ -390,8 +390,10 @@ private:
     if (!process_.running())
       return;
     process_.read_general(machine_);
-    if (!alive)
-      return; // a signal; its handler is entered without a call
+    if (!alive) { // a signal instead: the instruction is done when its handler is back, if ever
+      frames_.clear();
+      return;
+    }
     after(flow);
   }
 
@@ -481,7 +483,8 @@ private:
     }
     if (inside)
       return false;
-    return done.flow == Flow::jump ? linked == done.target : linked == block.leaves;
+    return done.flow == Flow::jump ? linked == done.target
+                                   : linked == block.leaves || linked == block.runs_on;
   }
 
   // Outside of what is followed a jump may be a tail call: to the beginning of a routine.
