@@ -112,6 +112,7 @@ private:
     explain_loops(graph, ssa, forms);
     std::vector<ExprId> addresses;
     first_access_.clear();
+    function_->accesses.reserve(graph.code.accesses.size());
     for (uint32_t node : ssa.dominators.order)
       if (ssa.nodes[node].block != Node::kNoBlock)
         explain_node(graph, ssa, forms, node, addresses);

@@ -385,11 +385,20 @@ private:
       flow = follow(*frame);
     else
       flow = outside_instruction().flow;
+    constexpr uint64_t kExecve = 59, kSyscallBytes = 2;
+    uint64_t call = machine_.registers[ASSAY_REG_RAX], before = machine_.pc;
     bool alive = process_.step();
     executed_++;
     if (!process_.running())
       return;
     process_.read_general(machine_);
+    if (call == kExecve && flow == Flow::next && machine_.pc - before > kSyscallBytes + 13 &&
+        module_at(machine_.pc) != module_at(before)) { // another program
+      modules_.clear();
+      frames_.clear();
+      outside_.clear();
+      return;
+    }
     if (!alive) { // a signal instead: the instruction is done when its handler is back, if ever
       frames_.clear();
       return;
