@@ -34,11 +34,22 @@ enum assay_uop_register {
   ASSAY_REG_GS,
   ASSAY_REG_BIAS,             // where the image lies, less where it was linked for
   ASSAY_REG_ZERO,             // always 0
+  ASSAY_REG_MXCSR,            // its control bits, where it has them: rounding, FTZ, DAZ, masks
+  ASSAY_REG_X87_CONTROL,      // the control word of x87: rounding, precision, masks
   ASSAY_REG_MASKS = 24,       // k0 … k7
   ASSAY_REG_TEMPORARIES = 32, // live within one instruction
   ASSAY_REG_LANES = 64,       // lane i of vector register v: + 8 * v + i
-  ASSAY_REG_COUNT = ASSAY_REG_LANES + 32 * 8,
+  // st(i) of x87: its significand is + 2 * i, its sign and exponent + 2 * i + 1; mm(i) is the
+  // significand of st(i) once the top of the stack is 0.
+  ASSAY_REG_X87 = ASSAY_REG_LANES + 32 * 8,
+  ASSAY_REG_X87_TOP = ASSAY_REG_X87 + 16, // the number that st(0) has, 0 to 7
+  ASSAY_REG_COUNT,
 };
+
+#define ASSAY_MXCSR_CONTROL                                                                        \
+  0xffc0 // the others say which exceptions were raised, which is not followed
+#define ASSAY_MXCSR_AT_START 0x1f80
+#define ASSAY_X87_CONTROL_AT_START 0x37f
 
 #define ASSAY_UOP_TEMPORARIES 32
 #define ASSAY_UOP_IMMEDIATE 0xffff // as operand b: imm
@@ -57,6 +68,18 @@ struct assay_uop {
     };
   };
 };
+
+// Whether a micro-op reads mxcsr and x87_control beside its operands.
+static inline int assay_uop_reads_modes(unsigned op) {
+  switch (op) {
+#define ASSAY_UOP(name, operands, expression, meaning)
+#define ASSAY_UOP_FLOAT(name, operands, expression, meaning) case ASSAY_UOP_##name:
+#define ASSAY_UOP_X87(name, operands, expression, meaning) case ASSAY_UOP_##name:
+#include "abi/uops.def"
+    return 1;
+  default: return 0;
+  }
+}
 
 #ifdef __cplusplus
 static_assert(sizeof(struct assay_uop) == 16, "a micro-op is 16 bytes");

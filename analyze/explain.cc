@@ -6,9 +6,14 @@
 
 #include "analyze/explain.h"
 
+#include "analyze/explain_graph.h"
+#include "analyze/explain_loops.h"
+#include "analyze/explain_names.h"
+
 #include "base/fail.h"
 #include "base/stable_sort.h"
 #include "binary/discovery.h"
+#include "binary/eligibility.h"
 #include "binary/needed.h"
 #include "binary/program.h"
 #include "image/elf.h"
@@ -40,7 +45,7 @@ const char *what_it_is(const NeededDefinition &needed, const FlowGraph &graph, c
 class Explainer {
 public:
   Explainer(const Program &program, bool lines, Explanation &to)
-      : program_(program), lines_(lines), to_(to) {}
+      : program_(program), lines_(lines), to_(to), names_(program.executable(), lines) {}
 
   void explain(const Routine &routine) {
     to_.functions.emplace_back();
@@ -56,7 +61,10 @@ public:
     ExplainedFigures &figures = function_->figures;
     figures.instructions = graph.code.instructions.size();
     for (const Instruction &instruction : graph.code.instructions) {
-      figures.opaque_instructions += instruction.opaque;
+      if (instruction.opaque) {
+        figures.opaque_instructions++;
+        to_.summary.opaque[mnemonic_name(instruction.mnemonic)]++;
+      }
       figures.reached_bytes += instruction.length;
     }
     figures.code_bytes = function_->bytes;
@@ -75,6 +83,12 @@ public:
       Forms forms(graph, ssa);
       explain(graph, ssa, forms);
     }
+    if (Immovable why = eligibility(routine, graph); why != Immovable::movable) {
+      function_->immovable = immovable_name(why);
+      function_->immovable_meaning = immovable_meaning(why);
+    }
+    if (lines_ && function_->understood)
+      explain_graph(graph, *function_);
     ExplainedFigures &all = to_.summary.figures;
     all.code_bytes += figures.code_bytes;
     all.reached_bytes += figures.reached_bytes;
@@ -98,12 +112,14 @@ private:
     explain_loops(graph, ssa, forms);
     std::vector<ExprId> addresses;
     first_access_.clear();
+    function_->accesses.reserve(graph.code.accesses.size());
     for (uint32_t node : ssa.dominators.order)
       if (ssa.nodes[node].block != Node::kNoBlock)
         explain_node(graph, ssa, forms, node, addresses);
     if (lines_)
       sort_lines();
     explain_definitions(graph, ssa, forms, addresses);
+    sum_up_loops(graph, ssa, forms, lines_, *function_);
     ExplainedFigures &figures = function_->figures;
     figures.accesses = function_->accesses.size();
     for (const ExplainedAccess &access : function_->accesses) {
@@ -162,8 +178,21 @@ private:
         if (is_copy)
           function_->accesses[number].affine &= affine;
         else
-          function_->accesses.push_back({instruction.address, access.write, access.size,
-                                         std::move(text), affine, ssa.loops.depth_of(node), stack});
+          function_->accesses.push_back({.pc = instruction.address,
+                                         .write = access.write,
+                                         .size = access.size,
+                                         .form = std::move(text),
+                                         .affine = affine,
+                                         .depth = ssa.loops.depth_of(node),
+                                         .stack = stack,
+                                         .masked = access.masked,
+                                         .loop = ssa.loops.innermost[node],
+                                         .stride = std::nullopt,
+                                         .footprint = std::nullopt,
+                                         .why_not_affine = "",
+                                         .object = ""});
+        if (lines_ && !is_copy && access.has_address())
+          explain_address(graph, ssa, forms, addresses.back(), function_->accesses.back());
         number++;
       }
       if (!is_copy && instruction.flow == Flow::branch) {
@@ -193,9 +222,18 @@ private:
         ssa.next_with_block(ssa.loops.all[loop].header) == node)
       line.loop = loop;
     line.is_branch = instruction.flow == Flow::branch;
+    names_.name(graph, instruction, in_block + 1 == block.count ? &block : nullptr, line);
     if (auto condition = condition_of(graph, forms, instruction, at))
       line.condition = forms.text(*condition);
     function_->lines.push_back(std::move(line));
+  }
+
+  void explain_address(const FlowGraph &graph, const Ssa &ssa, Forms &forms, ExprId form,
+                       ExplainedAccess &access) const {
+    uint64_t offset = forms.expressions().offset_of(form);
+    if (forms.in_image(form) || !program_.executable().position_independent())
+      access.object = names_.object_at(offset);
+    explain_course(graph, ssa, forms, form, access);
   }
 
   // Of a branch, whose micro-ops are at `at` in Ssa::uops.
@@ -239,6 +277,7 @@ private:
   Explanation &to_;
   ExplainedFunction *function_ = nullptr;
   Decoder decoder_;
+  ExplainNames names_;
   std::unordered_map<uint32_t, uint32_t> first_access_; // by instruction
 };
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,11 +13,18 @@ namespace analyze {
 struct ExplainedAccess {
   uint64_t pc = 0;
   bool write = false;
-  unsigned size = 0;   // bytes
-  std::string form;    // "0x404060 + 8*J + 4112*I"; empty if nothing is known
-  bool affine = false; // in all loops around it, it changes with their counters alone
-  unsigned depth = 0;  // loops around it
-  bool stack = false;  // an address of the stack pointer's
+  unsigned size = 0;             // bytes
+  std::string form;              // "0x404060 + 8*J + 4112*I"; empty if nothing is known
+  bool affine = false;           // in all loops around it, it changes with their counters alone
+  unsigned depth = 0;            // loops around it
+  bool stack = false;            // an address of the stack pointer's
+  bool masked = false;           // made if an element of a mask says so
+  uint32_t loop = UINT32_MAX;    // the innermost around it, in ExplainedFunction::loops
+  std::optional<int64_t> stride; // bytes from one iteration of it to the next
+  std::optional<uint64_t>
+      footprint; // bytes that it touches in the loop's iterations, if their number is known
+  std::string why_not_affine; // "rax.7, a load at 0x1139, is made anew in each iteration of I"
+  std::string object;         // "counts", "counts+16": the variable at its constant part
 };
 
 struct ExplainedLine { // one instruction
@@ -28,13 +36,52 @@ struct ExplainedLine { // one instruction
   bool is_branch = false;
   uint32_t loop = UINT32_MAX; // the loop whose first instruction this is
   bool block_begins = false;  // control arrives here from elsewhere
+  bool opaque = false;
+  bool tail_call = false;        // a jump that leaves the function
+  unsigned micro_ops = 0;        // what executing it costs
+  std::string callee;            // of a call or a jump out of the function: "printf", "f+0x10"
+  std::vector<std::string> kept; // of a call: the registers that it keeps, as far as they are known
+  std::string mentions; // a string or a variable whose address it makes: "\"%d items\"", "table+8"
+  std::string file;     // of its source line; empty if that is not known
+  uint32_t source_line = 0;
+};
+
+struct ExplainedBlock {
+  uint64_t address = 0;
+  uint64_t instructions = 0;
+  std::vector<std::string>
+      live; // registers that may be read before they are written, general and flags
+};
+struct ExplainedEdge {
+  uint64_t from = 0, to = 0; // blocks, by address
+  std::string kind;          // "taken", "table" …
+};
+struct ExplainedTable {
+  uint64_t jump = 0, address = 0; // the instruction; the first entry
+  unsigned entry_bytes = 0;
+  bool bounded = false;                         // by a comparison
+  std::vector<std::optional<uint64_t>> entries; // in order; none where no index leads
+};
+struct ExplainedExit { // of a loop
+  uint64_t pc = 0;
+  std::string leaves_if; // a condition; empty if it is not known, or if there is none
+  bool by_exception = false;
 };
 
 struct ExplainedLoop {
   uint64_t header = 0; // address
   std::string counter; // "I": its iterations, from 0; empty if it is entered at several places
-  uint32_t parent = UINT32_MAX; // in ExplainedFunction::loops
-  unsigned depth = 1;           // 1: outermost
+  uint32_t parent = UINT32_MAX;      // in ExplainedFunction::loops
+  unsigned depth = 1;                // 1: outermost
+  uint64_t instructions = 0;         // those of inner loops included
+  uint64_t accesses = 0, affine = 0; // in it, inner loops included, and not of the stack
+  std::vector<ExplainedExit> exits;
+  // How often its header is reached each time that it is entered: a form of which `iterations_bits` bits
+  // count; empty if that is not known.
+  std::string iterations;
+  unsigned iterations_bits = 64;
+  std::optional<uint64_t> iteration_count; // if it is a number
+  std::string sentence;                    // all of it in words
 };
 
 struct ExplainedDefinition { // a value that the forms need and that is not computed from others
@@ -70,6 +117,11 @@ struct ExplainedFunction {
   std::vector<ExplainedLine> lines; // by address
   std::vector<ExplainedAccess> accesses;
   std::vector<ExplainedDefinition> definitions;
+  std::vector<ExplainedBlock> blocks; // as are edges and tables, with `lines` only
+  std::vector<ExplainedEdge> edges;
+  std::vector<ExplainedTable> tables;
+  std::string immovable;         // why its code cannot be moved; empty if it can
+  std::string immovable_meaning; // a sentence
 };
 
 struct ExplainSummary {
@@ -78,6 +130,7 @@ struct ExplainSummary {
   uint64_t functions = 0, understood = 0;
   std::map<std::string, uint64_t> why_not;     // reason -> functions
   std::map<std::string, std::string> meanings; // of the reasons
+  std::map<std::string, uint64_t> opaque;      // name of an instruction -> how many are opaque
   ExplainedFigures figures;
 };
 

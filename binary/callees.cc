@@ -39,6 +39,11 @@ uint32_t Callees::callee_at(uint64_t address) const {
   return static_cast<uint32_t>(routine - program_.routines().data());
 }
 
+static bool is_end(const Routine &routine, uint64_t address) {
+  return std::any_of(routine.ranges.begin(), routine.ranges.end(),
+                     [&](const image::CodeRange &range) { return range.end == address; });
+}
+
 void Callees::look_at(uint32_t which) {
   Local &local = locals_[which];
   local.known = true;
@@ -61,9 +66,11 @@ void Callees::look_at(uint32_t which) {
         exit.flow == Flow::indirect_jump &&
         std::find(graph.tail_jumps.begin(), graph.tail_jumps.end(),
                   graph.last_of(graph.blocks[exit.block]).address) == graph.tail_jumps.end();
-    // A jump to no function, with the frame in place: the end of a path that is never taken.
+    // With the frame in place: a part that reports an error and never comes back, which compilers share
+    // between functions; or the end of a path that is never taken, at the end of the function.
     bool nowhere = exit.flow == Flow::jump && !exit.stack_is_back && !exit.stack_is_unknown &&
-                   callee_at(exit.target) == kUnknown;
+                   (callee_at(exit.target) == kUnknown || program_.never_returns(exit.target) ||
+                    is_end(routine, exit.target));
     if (stays || nowhere)
       continue;
     // What comes back at all has found its return address where the stack pointer was.

@@ -25,9 +25,11 @@ enum class Flow : uint8_t {
 // `uop`, whose own width may be less than `size`: a vector is moved lane by lane.
 struct Access {
   static constexpr uint32_t kNoAddress = UINT32_MAX;
-  uint32_t uop = 0;  // index in Code::uops; kNoAddress: many places, of an opaque gather or scatter
-  uint16_t size = 0; // bytes
+  uint32_t uop =
+      0; // index in Code::uops; kNoAddress: many places, of a gather or scatter that is opaque
+  uint16_t size = 0; // bytes; 0: as many as the state of the processor that is saved or restored
   bool write = false;
+  bool masked = false; // made if an element of a mask says so
 
   bool has_address() const { return uop != kNoAddress; }
 };
@@ -39,9 +41,11 @@ enum Variable : uint8_t {
   kControl,
   kFs,
   kGs,
+  kMxcsr, // its control bits
   kMasks, // k0 … k7
   kVectors = kMasks + 8,
-  kMemory = kVectors + 32,
+  kX87 = kVectors + 32, // its registers, which are those of MMX, and how it rounds
+  kMemory,
   kVariables,
 };
 using VariableSet = uint64_t;
@@ -59,12 +63,16 @@ constexpr RegisterSet kKeptByFunctions =
     static_cast<RegisterSet>(bit(ASSAY_REG_RBX) | bit(ASSAY_REG_RSP) | bit(ASSAY_REG_RBP) |
                              bit(12) | bit(13) | bit(14) | bit(15));
 // What else a call keeps; it leaves everything but these and its kept registers anew.
-constexpr VariableSet kKeptByCalls = bit(kControl) | bit(kFs) | bit(kGs);
+constexpr VariableSet kKeptByCalls = bit(kControl) | bit(kFs) | bit(kGs) | bit(kMxcsr);
 
 // The variable that a register of micro-ops belongs to; kVariables for temporaries and constants.
 constexpr unsigned variable_of(unsigned reg) {
   if (reg <= ASSAY_REG_GS)
     return reg;
+  if (reg == ASSAY_REG_MXCSR)
+    return kMxcsr;
+  if (reg == ASSAY_REG_X87_CONTROL || (reg >= ASSAY_REG_X87 && reg < ASSAY_REG_COUNT))
+    return kX87;
   if (reg >= ASSAY_REG_LANES)
     return reg < ASSAY_REG_COUNT ? kVectors + (reg - ASSAY_REG_LANES) / 8 : unsigned{kVariables};
   return reg >= ASSAY_REG_MASKS && reg < ASSAY_REG_MASKS + 8 ? kMasks + reg - ASSAY_REG_MASKS

@@ -106,6 +106,15 @@ std::optional<uint64_t> CodeWalk::leaves(uint32_t instruction) const {
                                                                : std::optional(found->second);
 }
 
+std::optional<uint64_t> CodeWalk::runs_on(uint32_t instruction) const {
+  auto behind =
+      std::upper_bound(leaves_.begin(), leaves_.end(), instruction,
+                       [](uint32_t wanted, const auto &each) { return wanted < each.first; });
+  bool twice = behind - leaves_.begin() >= 2 && std::prev(behind)->first == instruction &&
+               std::prev(behind, 2)->first == instruction;
+  return twice ? std::optional(std::prev(behind)->second) : std::nullopt;
+}
+
 std::vector<uint64_t> &CodeWalk::end_at(uint32_t index) {
   if (end_of_[index] == kNone) {
     end_of_[index] = static_cast<uint32_t>(ends_.size());

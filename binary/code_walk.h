@@ -39,6 +39,8 @@ public:
   bool add_targets(uint32_t jump, std::vector<uint64_t> targets);
   // A branch out of the routine, or running on into the next function: where to.
   std::optional<uint64_t> leaves(uint32_t instruction) const;
+  // A branch out of the routine that runs on into the next function as well.
+  std::optional<uint64_t> runs_on(uint32_t instruction) const;
 
   // Indexes of indirect jumps.
   const std::vector<uint32_t> &indirect_jumps() const { return indirect_jumps_; }

@@ -14,6 +14,13 @@ namespace {
 VariableSet variable_set(ZydisRegister reg) {
   if (reg == ZYDIS_REGISTER_NONE)
     return 0;
+  switch (reg) {
+  case ZYDIS_REGISTER_MXCSR: return bit(kMxcsr);
+  case ZYDIS_REGISTER_X87CONTROL:
+  case ZYDIS_REGISTER_X87STATUS:
+  case ZYDIS_REGISTER_X87TAG: return bit(kX87);
+  default: break;
+  }
   Reg number = register_of(reg);
   unsigned variable = number == ASSAY_REG_COUNT ? kVariables : variable_of(number);
   return variable < kVariables ? bit(variable) : 0;
@@ -25,6 +32,25 @@ bool writes_all(const ZydisDecodedOperand &operand) {
          !(operand.actions & ZYDIS_OPERAND_ACTION_CONDWRITE);
 }
 
+// How much xsave and its kin write depends on the processor and on what is in use.
+bool saves_state(const ZydisDecodedInstruction &decoded) {
+  switch (decoded.mnemonic) {
+  case ZYDIS_MNEMONIC_XSAVE:
+  case ZYDIS_MNEMONIC_XSAVE64:
+  case ZYDIS_MNEMONIC_XSAVEC:
+  case ZYDIS_MNEMONIC_XSAVEC64:
+  case ZYDIS_MNEMONIC_XSAVEOPT:
+  case ZYDIS_MNEMONIC_XSAVEOPT64:
+  case ZYDIS_MNEMONIC_XRSTOR:
+  case ZYDIS_MNEMONIC_XRSTOR64: return true;
+  default: return false;
+  }
+}
+
+// The state that they save or restore, whatever the mask in edx:eax says.
+constexpr VariableSet kSavedState =
+    bit(kX87) | bit(kMxcsr) | ((bit(kX87) - 1) & ~(bit(kMasks) - 1));
+
 // What an instruction that is not lifted reads and writes, and its accesses. Zydis' lists are exact.
 void make_opaque(Lift &lift) {
   const ZydisDecodedInstruction &decoded = lift.decoded;
@@ -32,6 +58,7 @@ void make_opaque(Lift &lift) {
   instruction.opaque = true;
   for (unsigned i = 0; i < decoded.operand_count; i++) {
     const ZydisDecodedOperand &operand = lift.hidden[i];
+    unsigned size = saves_state(decoded) ? 0 : operand.size / 8;
     bool reads = operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ;
     bool writes = operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
     if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER) {
@@ -48,18 +75,18 @@ void make_opaque(Lift &lift) {
       if (operand.mem.type == ZYDIS_MEMOP_TYPE_VSIB) { // gathers and scatters
         instruction.writes |= writes ? bit(kMemory) : 0;
         instruction.reads |= bit(kMemory);
-        lift.access_many(operand.size / 8, writes);
+        lift.access_many(size, writes);
       }
       if (operand.mem.type != ZYDIS_MEMOP_TYPE_MEM)
         continue;
       Address address = lift.address_of(operand);
       if (reads) {
         instruction.reads |= bit(kMemory);
-        lift.access(operand.size / 8, false);
+        lift.access(size, false);
       }
       if (writes) {
         instruction.writes |= bit(kMemory);
-        lift.access(operand.size / 8, true);
+        lift.access(size, true);
       }
       lift.lea(lift.temporary(), 8, address);
     }
@@ -76,6 +103,11 @@ void make_opaque(Lift &lift) {
     if (changed & ~kStatus)
       instruction.writes |= bit(kControl);
   }
+  if (saves_state(decoded)) {
+    instruction.reads |= kSavedState;
+    if (decoded.mnemonic == ZYDIS_MNEMONIC_XRSTOR || decoded.mnemonic == ZYDIS_MNEMONIC_XRSTOR64)
+      instruction.writes |= kSavedState;
+  }
   if (decoded.mnemonic == ZYDIS_MNEMONIC_SYSCALL) { // the kernel reads and writes what it likes
     instruction.reads |= bit(kMemory);
     instruction.writes |= bit(kMemory) | bit(ASSAY_REG_RAX) | bit(kFs) | bit(kGs); // arch_prctl
@@ -88,8 +120,13 @@ bool lift_any(Lift &lift) {
   if (lift.decoded.meta.category == ZYDIS_CATEGORY_STRINGOP)
     return lift_control(lift);
   // In the order of how often they occur.
+  if (is_x87(lift.decoded))
+    return lift_x87(lift);
+  if (touches_mmx(lift))
+    return lift_mmx(lift);
   return lift_integer(lift) || lift_control(lift) || lift_bits(lift) || lift_moves(lift) ||
-         lift_float(lift) || lift_vector(lift) || lift_masks(lift);
+         lift_float(lift) || lift_vector(lift) || lift_masks(lift) || lift_permutations(lift) ||
+         lift_gathers(lift) || lift_aes(lift);
 }
 
 } // namespace

@@ -5,7 +5,7 @@
 // padding the next one begins.
 //
 // That is a sweep, and may take data for code. So what nothing leads to is a function only if it can be
-// decoded to its end; and a function found in either way is understood only if its control flow is
+// decoded to its end, and has no instruction on the way that programs do not have; and a function found in either way is understood only if its control flow is
 // proven like that of any other. Learning what beginnings look like was refused: they would be guesses,
 // and nobody could say why one was made.
 
@@ -17,6 +17,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 namespace binary {
@@ -34,7 +35,7 @@ public:
     for (const image::CodeRange &range : executable_.functions()) {
       // Where the loader enters has no end of its own: it would reach to the next function known.
       if (range.found_by == image::FoundBy::entry)
-        begins_[range.begin] = range.name;
+        begins_[range.begin] = {range.name, true};
       else
         known_.push_back(range);
     }
@@ -43,7 +44,7 @@ public:
       return known_;
     if (executable_.position_independent())
       for (uint64_t pointer : executable_.code_pointers())
-        arrive(pointer);
+        arrive(pointer, true);
     for (const image::CodeRange &range : known_)
       if (range.found_by != image::FoundBy::plt)
         look_for_targets(range.begin, range.end);
@@ -52,7 +53,7 @@ public:
     if (!executable_.position_independent()) {
       for (uint64_t pointer : executable_.code_pointers())
         if (pointer % 16 == 0 && !labels_.contains(pointer))
-          arrive(pointer);
+          arrive(pointer, true);
       divide_all();
     }
     known_.insert(known_.end(), found_.begin(), found_.end());
@@ -66,11 +67,11 @@ private:
   void divide_all() {
     constexpr unsigned kMostPasses = 6;
     for (unsigned pass = 0; pass < kMostPasses; pass++) {
-      size_t before = begins_.size();
+      changed_ = false;
       found_.clear();
       for (const auto &[begin, end] : gaps_)
         divide(begin, end);
-      if (begins_.size() == before)
+      if (!changed_)
         break;
     }
   }
@@ -89,11 +90,17 @@ private:
     }
   }
 
-  // Something leads to this address.
-  void arrive(uint64_t address) {
+  // Something leads to this address. `sure`: control does, from code that is known to be code; else it may
+  // be the address of data.
+  void arrive(uint64_t address, bool sure) {
     auto after = std::upper_bound(gaps_.begin(), gaps_.end(), std::pair(address, UINT64_MAX));
-    if (after != gaps_.begin() && address < std::prev(after)->second && begins_.size() < kMostFound)
-      begins_.try_emplace(address);
+    if (after == gaps_.begin() || address >= std::prev(after)->second ||
+        begins_.size() >= kMostFound)
+      return;
+    Begin &begin = begins_[address];
+    changed_ |= !begin.seen || (sure && !begin.sure);
+    begin.seen = true;
+    begin.sure |= sure;
   }
 
   bool decode(uint64_t address, uint64_t end, ZydisDecodedInstruction &decoded) {
@@ -113,21 +120,44 @@ private:
   }
 
   // Calls, jumps and addresses that lead into gaps.
-  void note_targets(const ZydisDecodedInstruction &decoded, uint64_t next, bool own_jumps) {
+  template <class Note>
+  void note_targets(const ZydisDecodedInstruction &decoded, uint64_t next, bool own_jumps,
+                    Note note) {
     bool is_call = decoded.meta.category == ZYDIS_CATEGORY_CALL && decoded.raw.imm[0].is_relative;
     if (is_call || (own_jumps && is_relative_jump(decoded)))
-      arrive(target_of(decoded, next));
+      note(target_of(decoded, next), true);
     else if (decoded.mnemonic == ZYDIS_MNEMONIC_LEA && decoded.raw.modrm.mod == 0 &&
              decoded.raw.modrm.rm == 5)
-      arrive(next + static_cast<uint64_t>(decoded.raw.disp.value));
+      note(next + static_cast<uint64_t>(decoded.raw.disp.value), false);
     else if (decoded.mnemonic == ZYDIS_MNEMONIC_MOV && decoded.raw.imm[0].size == 32 &&
              !executable_.position_independent())
-      arrive(decoded.raw.imm[0].value.u & 0xffffffff);
+      note(decoded.raw.imm[0].value.u & 0xffffffff, false);
   }
   void look_for_targets(uint64_t begin, uint64_t end) {
     ZydisDecodedInstruction decoded;
     for (uint64_t at = begin; at < end && decode(at, end, decoded); at += decoded.length)
-      note_targets(decoded, at + decoded.length, true);
+      note_targets(decoded, at + decoded.length, true,
+                   [&](uint64_t target, bool sure) { arrive(target, sure); });
+  }
+
+  // What compilers and people do not write for programs, but data is full of.
+  static bool is_unlikely(const ZydisDecodedInstruction &decoded) {
+    constexpr ZydisInstructionAttributes kOdd =
+        ZYDIS_ATTRIB_IS_PRIVILEGED | ZYDIS_ATTRIB_HAS_SEGMENT_CS | ZYDIS_ATTRIB_HAS_SEGMENT_SS |
+        ZYDIS_ATTRIB_HAS_SEGMENT_ES;
+    bool is_nop = decoded.mnemonic == ZYDIS_MNEMONIC_NOP; // padding has such prefixes
+    switch (decoded.meta.category) {
+    case ZYDIS_CATEGORY_IO:
+    case ZYDIS_CATEGORY_IOSTRINGOP:
+    case ZYDIS_CATEGORY_INTERRUPT: return decoded.mnemonic != ZYDIS_MNEMONIC_INT3;
+    case ZYDIS_CATEGORY_RET:
+      return decoded.mnemonic != ZYDIS_MNEMONIC_RET ||
+             decoded.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR ||
+             (decoded.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE);
+    default:
+      return decoded.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR ||
+             (!is_nop && decoded.mnemonic != ZYDIS_MNEMONIC_HLT && decoded.attributes & kOdd);
+    }
   }
 
   static bool is_padding(const ZydisDecodedInstruction &decoded) {
@@ -146,7 +176,8 @@ private:
       auto next = begins_.upper_bound(at);
       uint64_t limit = next == begins_.end() ? end : std::min(end, next->first);
       ZydisDecodedInstruction decoded;
-      bool is_begin = begins_.contains(at);
+      auto known = begins_.find(at);
+      bool is_begin = known != begins_.end(), is_sure = is_begin && known->second.sure;
       bool decodes = decode(at, limit, decoded);
       // Jumps to padding are the ends of paths that are never taken, behind calls that do not return.
       if (decodes && is_padding(decoded) && decoded.mnemonic == ZYDIS_MNEMONIC_NOP &&
@@ -156,13 +187,24 @@ private:
         at += decoded.length;
         continue;
       }
-      uint64_t behind = decodes ? end_of(at, limit, is_begin) : 0;
+      Seen asked{limit, 0, is_begin, is_sure};
+      Seen &before = seen_[at];
+      bool is_known =
+          before.limit == limit && before.is_begin == is_begin && before.is_sure == is_sure;
+      if (!is_known) {
+        asked.behind = decodes ? end_of(at, limit, is_begin, is_sure) : 0;
+        before = asked;
+      }
+      uint64_t behind = before.behind;
       if (!behind) { // data: on at the next place where a function could begin
         at = std::min(limit, (at + 16) & ~uint64_t{15});
         continue;
       }
-      auto named = begins_.find(at);
-      found_.push_back({at, behind, named == begins_.end() ? std::string() : named->second,
+      // Only now, because what data seems to lead to is nowhere.
+      if (!is_known)
+        for (const auto &[target, sure] : noted_)
+          arrive(target, sure && is_sure);
+      found_.push_back({at, behind, known == begins_.end() ? std::string() : known->second.name,
                         image::FoundBy::code});
       at = behind;
     }
@@ -186,7 +228,8 @@ private:
   }
 
   // Where the function ends that begins at `begin`; 0 if there is none.
-  uint64_t end_of(uint64_t begin, uint64_t limit, bool is_begin) {
+  uint64_t end_of(uint64_t begin, uint64_t limit, bool is_begin, bool is_sure) {
+    noted_.clear();
     uint64_t furthest = begin, stop = 0;
     bool jumps_by_table = false; // to code behind: all up to the next beginning
     ZydisDecodedInstruction decoded;
@@ -194,16 +237,19 @@ private:
     for (uint64_t at = begin; at < limit;) {
       if (!decode(at, limit, decoded))
         return stop ? stop : is_begin && at > begin ? at : 0;
+      if (!is_sure && is_unlikely(decoded))
+        return stop;
       zeros &= decoded.opcode == 0 && decoded.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
       uint64_t next = at + decoded.length;
       auto kind = decoded.meta.category;
-      note_targets(decoded, next, false);
+      auto note = [&](uint64_t target, bool sure) { noted_.emplace_back(target, sure); };
+      note_targets(decoded, next, false, note);
       if (is_relative_jump(decoded)) {
         uint64_t target = target_of(decoded, next);
         if (target >= begin && target < limit)
           furthest = std::max(furthest, target);
         else
-          arrive(target);
+          note(target, true);
       }
       bool is_table_jump = kind == ZYDIS_CATEGORY_UNCOND_BR && !decoded.raw.imm[0].is_relative &&
                            !(decoded.raw.modrm.mod == 0 && decoded.raw.modrm.rm == 5);
@@ -229,7 +275,19 @@ private:
   std::vector<image::CodeRange> known_, found_;
   std::vector<std::pair<uint64_t, uint64_t>> gaps_; // by begin
   std::set<uint64_t> labels_;                       // of switches
-  std::map<uint64_t, std::string> begins_;          // in gaps; names, if there are any
+  struct Begin {
+    std::string name; // if there is one
+    bool sure = false, seen = false;
+  };
+  std::map<uint64_t, Begin> begins_; // in gaps
+  // How far a function goes that begins somewhere, as asked in an earlier pass: most stay as they were.
+  struct Seen {
+    uint64_t limit = 0, behind = 0;
+    bool is_begin = false, is_sure = false;
+  };
+  std::unordered_map<uint64_t, Seen> seen_;
+  std::vector<std::pair<uint64_t, bool>> noted_; // what the function that is looked at leads to
+  bool changed_ = false;
 };
 
 } // namespace

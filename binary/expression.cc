@@ -241,6 +241,10 @@ uint64_t Expressions::bound(const Expr &node, std::span<const Term> terms) const
     if (node.op == ASSAY_UOP_is_zero || node.op == ASSAY_UOP_not_zero)
       return 1;
     uint64_t limit = node.op < ASSAY_UOP_flags_add ? mask_of(node.width) : UINT64_MAX;
+    if (node.op == ASSAY_UOP_first_bit || node.op == ASSAY_UOP_last_bit)
+      return std::min(limit, std::max<uint64_t>(8 * node.width - 1, most(terms[1].of)));
+    if (node.op == ASSAY_UOP_ones)
+      return 8 * node.width;
     if (node.op == ASSAY_UOP_and)
       return std::min({limit, most(terms[0].of), most(terms[1].of)});
     if (node.op == ASSAY_UOP_shr && is_constant(terms[1].of))
@@ -306,7 +310,7 @@ ExprId Expressions::apply(const assay_uop &uop, ExprId a, ExprId b, ExprId c) {
     break;
   default: break;
   }
-  if (is_constant(a) && is_constant(b) && is_constant(c))
+  if (is_constant(a) && is_constant(b) && is_constant(c) && !assay_uop_reads_modes(uop.op))
     return constant(assay_uop_value(&uop, nodes_[a.v].value, nodes_[b.v].value, nodes_[c.v].value));
   if (reads_low_bytes(uop.op)) {
     a = cut(a, w);

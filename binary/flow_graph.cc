@@ -66,6 +66,8 @@ private:
       block.count = static_cast<uint32_t>(graph_.code.instructions.size()) - block.first;
       if (auto out = walk_.leaves(last))
         block.leaves = *out;
+      if (auto behind = walk_.runs_on(last))
+        block.runs_on = *behind;
       block_of_[leader] = static_cast<uint32_t>(graph_.blocks.size());
       last_of_.push_back(last);
       graph_.blocks.push_back(std::move(block));
@@ -123,7 +125,25 @@ private:
     return found == jumps_.jumps.end() ? nullptr : &found->second;
   }
 
+  // Nothing but a sweep says where such a function ends, and what entered it in the middle would be a function
+  // of its own: words of data that point there, other than labels of its switches, may be used so.
+  void prove_not_entered_within() {
+    const image::Executable &executable = walk_.program.executable();
+    if (executable.position_independent())
+      return;
+    const auto &pointers = executable.code_pointers();
+    for (const image::CodeRange &range : routine_.ranges) {
+      if (range.found_by != image::FoundBy::code)
+        continue;
+      for (auto at = std::upper_bound(pointers.begin(), pointers.end(), range.begin);
+           at != pointers.end() && *at < range.end; ++at)
+        if (*at % 8 == 0 && !walk_.begins_block(*at))
+          walk_.give_up(WhyNot::unreached_code, *at);
+    }
+  }
+
   void prove() {
+    prove_not_entered_within();
     if (jumps_.jumps.empty())
       return;
     bool needs_all = false; // that all code is reached

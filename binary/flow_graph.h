@@ -29,6 +29,8 @@ struct Block {
   std::vector<uint32_t> successors, predecessors;
   // Where a branch goes outside of the routine, or the routine that it runs on into.
   uint64_t leaves = kStays;
+  // Of a branch that leaves: where it goes if it is not taken, if that is outside too.
+  uint64_t runs_on = kStays;
 
   // Between all jumps through pointers and all labels whose address is taken, of which there may be
   // thousands each.

@@ -28,9 +28,9 @@ bool reads_general_register(unsigned reg) {
 }
 
 const char *register_name(unsigned variable) {
-  static constexpr const char *kGeneral[] = {"rax", "rcx", "rdx",   "rbx",     "rsp", "rbp", "rsi",
-                                             "rdi", "r8",  "r9",    "r10",     "r11", "r12", "r13",
-                                             "r14", "r15", "flags", "control", "fs",  "gs"};
+  static constexpr const char *kGeneral[] = {
+      "rax", "rcx", "rdx", "rbx", "rsp", "rbp",   "rsi",     "rdi", "r8", "r9",   "r10",
+      "r11", "r12", "r13", "r14", "r15", "flags", "control", "fs",  "gs", "mxcsr"};
   return variable < std::size(kGeneral) ? kGeneral[variable] : nullptr;
 }
 
@@ -84,7 +84,7 @@ ExprId Forms::micro_op(uint32_t at, const assay_uop &uop) {
   bool is_general = variable < kFlags || variable == kVariables;
   bool reads_general = reads_general_register(uop.a) && reads_general_register(uop.b) &&
                        (uop.b == ASSAY_UOP_IMMEDIATE || reads_general_register(uop.c));
-  if (!is_general || !reads_general || uop.op == ASSAY_UOP_load_if)
+  if (!is_general || !reads_general || uop.op == ASSAY_UOP_load_if || assay_uop_reads_modes(uop.op))
     return leaf(result);
   // The direction flag is clear unless the routine itself has set it.
   if (uop.op == ASSAY_UOP_string_step && ssa_.values[values.a.v].kind != ValueKind::entry)
@@ -336,6 +336,15 @@ std::optional<Condition> Forms::condition(uint32_t at) {
   return result;
 }
 
+bool Forms::in_image(ExprId form) const {
+  if (form == bias_)
+    return true;
+  auto terms = expressions_.terms(form);
+  return expressions_[form].kind == ExprKind::sum &&
+         std::any_of(terms.begin(), terms.end(),
+                     [&](const Term &term) { return term.of == bias_ && term.coefficient == 1; });
+}
+
 bool Forms::invariant(ExprId form, uint32_t loop) const {
   bool result = true;
   definitions(form, [&](ValueId value) {
@@ -359,6 +368,8 @@ std::string Forms::name(ValueId value) const {
     return fmt::format("M.{}", what.version);
   if (const char *known = register_name(what.variable))
     return fmt::format("{}.{}", known, what.version);
+  if (what.variable == kX87)
+    return fmt::format("x87.{}", what.version);
   if (what.variable >= kVectors)
     return fmt::format("zmm{}.{}", what.variable - kVectors, what.version);
   return fmt::format("k{}.{}", what.variable - kMasks, what.version);

@@ -35,6 +35,11 @@ public:
 
   // Definitions are ValueIds, counters are indexes of loops.
   const Expressions &expressions() const { return expressions_; }
+  // Where further expressions of the same values may be made.
+  Expressions &expressions_to_add() { return expressions_; }
+  // Whether an address is one of the image's own plus something: where it lies in memory is in it. In
+  // files that are not position independent, addresses are numbers, and the answer is no.
+  bool in_image(ExprId form) const;
   ExprId of(ValueId value) const { return forms_[value.v]; }
   // The address of micro-op number `at` in Ssa::uops, `uop` in the graph.
   ExprId address(uint32_t at, const assay_uop &uop);

@@ -32,10 +32,8 @@ class Way {
 public:
   Way(const image::Executable &executable, const Code &code, const Constants &before)
       : executable_(executable), code_(code) {
-    for (unsigned reg = 0; reg < registers_.size(); reg++)
-      registers_[reg] = expressions.definition(reg);
     registers_[ASSAY_REG_ZERO] = expressions.constant(0);
-    bias_ = registers_[ASSAY_REG_BIAS];
+    bias_ = in(ASSAY_REG_BIAS);
     for (unsigned reg = 0; reg < before.size(); reg++)
       if (before[reg].kind == Constant::known)
         registers_[reg] = expressions.constant(before[reg].value);
@@ -62,28 +60,47 @@ public:
   ExprId target{}; // of the last jump
   std::vector<Condition> conditions;
   bool is_bias(ExprId id) const { return id == bias_; }
+  // The bias plus a constant.
+  bool is_image_address(ExprId id) const {
+    auto terms = expressions.terms(id);
+    return expressions[id].kind == ExprKind::sum && terms.size() == 1 && is_bias(terms[0].of) &&
+           terms[0].coefficient == 1;
+  }
   uint64_t label_of(ExprId load) const {
     auto found = labels_.find(load.v);
     return found == labels_.end() ? 0 : found->second;
   }
 
 private:
+  // What a register holds: itself, until something else was put there.
+  ExprId in(unsigned reg) {
+    if (!registers_[reg].known())
+      registers_[reg] = expressions.definition(reg);
+    return registers_[reg];
+  }
   ExprId operand_b(const assay_uop &uop) {
     return uop.b == ASSAY_UOP_IMMEDIATE ? expressions.constant(static_cast<uint64_t>(uop.imm))
-                                        : registers_[uop.b];
+                                        : in(uop.b);
   }
   ExprId operand_c(const assay_uop &uop) {
-    return uop.b == ASSAY_UOP_IMMEDIATE ? expressions.constant(0) : registers_[uop.c];
+    return uop.b == ASSAY_UOP_IMMEDIATE ? expressions.constant(0) : in(uop.c);
   }
   ExprId address(const assay_uop &uop) {
-    ExprId sum = expressions.combine(registers_[uop.a], 1, registers_[uop.b], 1ULL << uop.shift);
-    sum = expressions.add(sum, registers_[uop.c]);
+    ExprId sum = expressions.combine(in(uop.a), 1, in(uop.b), 1ULL << uop.shift);
+    sum = expressions.add(sum, in(uop.c));
     return expressions.add(sum, expressions.constant(static_cast<uint64_t>(int64_t{uop.i})));
   }
 
   void execute(const assay_uop &uop, bool taken) {
-    if (uop.dst >= ASSAY_REG_LANES && uop.op != ASSAY_UOP_store && uop.op != ASSAY_UOP_store_if)
-      return; // indexes are not in vectors
+    if (uop.dst >= ASSAY_REG_LANES && uop.op != ASSAY_UOP_store && uop.op != ASSAY_UOP_store_if) {
+      // Indexes are not computed in vectors; but one that was taken out of a vector before is another
+      // value than one that is taken out after this.
+      for (unsigned variable = variable_of(uop.dst), reg = ASSAY_REG_LANES; reg < ASSAY_REG_COUNT;
+           reg++)
+        if (variable_of(reg) == variable)
+          registers_[reg] = expressions.unknown();
+      return;
+    }
     switch (uop.op) {
     case ASSAY_UOP_load: {
       uint64_t constant = constant_of(uop);
@@ -92,37 +109,39 @@ private:
       break;
     }
     case ASSAY_UOP_store:
-      store({address(uop), uop.dst < ASSAY_REG_LANES ? registers_[uop.dst] : expressions.unknown(),
+      store({address(uop), uop.dst < ASSAY_REG_LANES ? in(uop.dst) : expressions.unknown(),
              uop.width});
       break;
     case ASSAY_UOP_load_if: registers_[uop.dst] = expressions.unknown(); break;
     case ASSAY_UOP_store_if: forget_memory(); break;
     case ASSAY_UOP_jump:
-      target = expressions.add(registers_[uop.a],
-                               expressions.constant(static_cast<uint64_t>(int64_t{uop.i})));
+      target =
+          expressions.add(in(uop.a), expressions.constant(static_cast<uint64_t>(int64_t{uop.i})));
       break;
     case ASSAY_UOP_branch: {
-      const Expr &condition = expressions[registers_[uop.b]];
+      const Expr &condition = expressions[in(uop.b)];
       if (condition.kind == ExprKind::operation && condition.op >= ASSAY_UOP_if_o &&
           condition.op <= ASSAY_UOP_if_g)
-        conditions.push_back({condition.op, expressions.terms(registers_[uop.b])[0].of, taken});
+        conditions.push_back({condition.op, expressions.terms(in(uop.b))[0].of, taken});
       break;
     }
     case ASSAY_UOP_opaque:
     case ASSAY_UOP_lane_clear: break;
     default:
-      registers_[uop.dst] =
-          expressions.apply(uop, registers_[uop.a], operand_b(uop), operand_c(uop));
+      // Floating point depends on more than its operands.
+      registers_[uop.dst] = assay_uop_reads_modes(uop.op) || uop.a >= ASSAY_REG_X87
+                                ? expressions.unknown()
+                                : expressions.apply(uop, in(uop.a), operand_b(uop), operand_c(uop));
     }
   }
 
   // The part of an address that is in the instruction, and in registers that hold a constant.
-  uint64_t constant_of(const assay_uop &uop) const {
+  uint64_t constant_of(const assay_uop &uop) {
     auto sum = static_cast<uint64_t>(int64_t{uop.i});
     for (unsigned reg : {unsigned{uop.a}, unsigned{uop.b}, unsigned{uop.c}}) {
       if (reg == uop.b && uop.shift)
         continue;
-      ExprId value = registers_[reg];
+      ExprId value = in(reg);
       auto terms = expressions.terms(value);
       bool is_address = expressions[value].kind == ExprKind::sum && terms.size() == 1 &&
                         terms[0].of == bias_ && terms[0].coefficient == 1;
@@ -154,7 +173,7 @@ private:
     state_++;
   }
   void after_call(const Instruction &call) {
-    ExprId stack = expressions.add(registers_[ASSAY_REG_RSP], expressions.constant(8));
+    ExprId stack = expressions.add(in(ASSAY_REG_RSP), expressions.constant(8));
     for (unsigned reg = 0; reg <= ASSAY_REG_FLAGS; reg++)
       if (reg >= 16 || !(call.kept & register_bit(reg)))
         registers_[reg] = expressions.unknown();
@@ -268,6 +287,53 @@ std::optional<uint64_t> masked(const Way &way, ExprId id) {
   return std::nullopt;
 }
 
+// x - y, both of few bits, where conditions say which is greater: from -most(y) to -1, or from 1 to
+// most(x). So string functions go to the code for the distance of two pointers from alignment.
+void bound_difference(const Way &way, ExprId index, TableShape &shape) {
+  const Expr &node = way.expressions[index];
+  auto terms = way.expressions.terms(index);
+  if (node.kind != ExprKind::sum || node.value != 0 || terms.size() != 2)
+    return;
+  bool first_adds = terms[0].coefficient == 1;
+  if (terms[0].coefficient + terms[1].coefficient != 0 ||
+      (!first_adds && terms[1].coefficient != 1))
+    return;
+  ExprId x = terms[first_adds ? 0 : 1].of, y = terms[first_adds ? 1 : 0].of;
+  constexpr uint64_t kLargest = 1 << 15;
+  if (way.expressions.most(x) > kLargest || way.expressions.most(y) > kLargest)
+    return;
+  enum : unsigned { kLess = 1, kEqual = 2, kGreater = 4 };
+  unsigned possible = kLess | kEqual | kGreater; // of x, compared with y
+  for (const Condition &condition : way.conditions) {
+    const Expr &flags = way.expressions[condition.flags];
+    if (flags.kind != ExprKind::operation || flags.op != ASSAY_UOP_flags_sub || flags.width < 4)
+      continue;
+    auto compared = way.expressions.terms(condition.flags);
+    bool swapped = compared[0].of == y && compared[1].of == x;
+    if (!swapped && (compared[0].of != x || compared[1].of != y))
+      continue;
+    unsigned holds = 0;
+    switch (condition.test) {
+    case ASSAY_UOP_if_b: holds = kLess; break;
+    case ASSAY_UOP_if_ae: holds = kEqual | kGreater; break;
+    case ASSAY_UOP_if_e: holds = kEqual; break;
+    case ASSAY_UOP_if_ne: holds = kLess | kGreater; break;
+    case ASSAY_UOP_if_be: holds = kLess | kEqual; break;
+    case ASSAY_UOP_if_a: holds = kGreater; break;
+    default: continue;
+    }
+    holds = condition.holds ? holds : ~holds & 7;
+    if (swapped)
+      holds = (holds & kEqual) | (holds & kLess ? kGreater : 0) | (holds & kGreater ? kLess : 0);
+    possible &= holds;
+  }
+  if (possible != kLess && possible != kGreater)
+    return;
+  shape.bounded = true;
+  shape.first = possible == kLess ? 0 - way.expressions.most(y) : 1;
+  shape.last = possible == kLess ? ~uint64_t{0} : way.expressions.most(x);
+}
+
 void find_bound(Way &way, ExprId index, TableShape &shape) {
   for (const Condition &condition : way.conditions) {
     uint64_t limit;
@@ -295,6 +361,8 @@ void find_bound(Way &way, ExprId index, TableShape &shape) {
     }
   }
   shape.most = way.expressions.most(index);
+  if (!shape.bounded)
+    bound_difference(way, index, shape);
 }
 
 } // namespace
@@ -356,6 +424,13 @@ std::optional<TableShape> table_shape(const image::Executable &executable, const
     return shape;
   }
   auto place = scaled(way, where);
+  // The one entry that a compiler has found to be read; read-only, because it is relative.
+  if (const Expr &fixed = way.expressions[where];
+      !place && shape.entry_bytes == 4 && shape.base && way.is_image_address(where)) {
+    shape.address = shape.label = fixed.value;
+    shape.bounded = true;
+    return shape;
+  }
   if (!place)
     return std::nullopt;
   shape.address = place->offset;

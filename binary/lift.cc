@@ -29,6 +29,8 @@ Reg register_of(ZydisRegister reg) {
   case ZYDIS_REGCLASS_YMM:
   case ZYDIS_REGCLASS_ZMM: return static_cast<Reg>(ASSAY_REG_LANES + 8 * id());
   case ZYDIS_REGCLASS_MASK: return static_cast<Reg>(ASSAY_REG_MASKS + id());
+  case ZYDIS_REGCLASS_MMX:
+  case ZYDIS_REGCLASS_X87: return static_cast<Reg>(ASSAY_REG_X87 + 2 * id());
   case ZYDIS_REGCLASS_FLAGS: return ASSAY_REG_FLAGS;
   default:
     if (reg == ZYDIS_REGISTER_FS)
@@ -174,6 +176,11 @@ Address Lift::address_again(const ZydisDecodedOperand &memory) {
 void Lift::access(unsigned size, bool write) {
   code_.accesses.push_back(
       {static_cast<uint32_t>(code_.uops.size()), static_cast<uint16_t>(size), write});
+}
+
+void Lift::access_masked(unsigned size, bool write) {
+  access(size, write);
+  code_.accesses.back().masked = true;
 }
 
 void Lift::access_many(unsigned size, bool write) {

@@ -80,6 +80,7 @@ public:
   Address address_of(const ZydisDecodedOperand &memory);
   Address code_address(uint64_t linked);
   void access(unsigned size, bool write);
+  void access_masked(unsigned size, bool write);
   void access_many(unsigned size, bool write); // without an address
   void load(Reg dst, unsigned width, const Address &address);
   void store(Reg value, unsigned width, const Address &address);
@@ -105,7 +106,7 @@ private:
 };
 
 // The register of micro-ops of a Zydis register that is a whole variable or its low part; ASSAY_REG_COUNT
-// for others. Vector registers yield their lane 0.
+// for others. Vector registers yield their lane 0, mm and st their significand.
 Reg register_of(ZydisRegister reg);
 bool is_high_byte(ZydisRegister reg);
 
@@ -120,6 +121,19 @@ bool lift_moves(Lift &lift);    // vectors that are moved, whole or in part
 bool lift_shuffles(Lift &lift); // vectors that are rearranged
 bool lift_vector(Lift &lift);   // integers in vectors
 bool lift_float(Lift &lift);
-bool lift_masks(Lift &lift); // k registers, comparisons into them
+bool lift_masks(Lift &lift);        // k registers, comparisons into them
+bool lift_permutations(Lift &lift); // vectors that are rearranged or counted as other vectors say
+bool lift_gathers(Lift &lift);      // gathers and scatters
+bool lift_aes(Lift &lift);
+bool lift_x87(Lift &lift); // only what is_x87()
+bool lift_mmx(Lift &lift); // only what touches_mmx()
+
+// Turns the stack of x87 so that st(i) has the number i, as MMX wants it.
+void turn_to_bottom(Lift &lift);
+// Of lift_vector() what makes each lane of the same lane of its sources.
+bool lift_single_lanes(Lift &lift);
+
+bool is_x87(const ZydisDecodedInstruction &decoded);
+bool touches_mmx(const Lift &lift);
 
 } // namespace binary

@@ -83,15 +83,32 @@ void put_scalar(Lift &lift, LanesWritten &to, unsigned element, Reg result, cons
   to.finish(2);
 }
 
-// Rounding that the instruction itself names, and faults that it suppresses, are not modelled.
-bool rounds_otherwise(const Lift &lift) {
-  return lift.decoded.avx.rounding.mode != ZYDIS_ROUNDING_MODE_INVALID;
-}
+// Rounding that the instruction itself names: MXCSR says so meanwhile.
+class Rounding {
+public:
+  explicit Rounding(Lift &lift) : lift_(lift) {
+    if (lift.decoded.avx.rounding.mode == ZYDIS_ROUNDING_MODE_INVALID)
+      return;
+    before_ = lift.make(ASSAY_UOP_copy, 8, value(ASSAY_REG_MXCSR));
+    auto mode = static_cast<int64_t>(lift.decoded.avx.rounding.mode - ZYDIS_ROUNDING_MODE_RN);
+    lift.emit(ASSAY_UOP_and, 8, ASSAY_REG_MXCSR, value(before_), Operand::of(0x9fff));
+    lift.emit(ASSAY_UOP_or, 8, ASSAY_REG_MXCSR, value(ASSAY_REG_MXCSR), Operand::of(mode << 13));
+  }
+  ~Rounding() {
+    if (before_)
+      lift_.emit(ASSAY_UOP_copy, 8, ASSAY_REG_MXCSR, value(before_));
+  }
+
+private:
+  Lift &lift_;
+  Reg before_ = 0;
+};
 
 bool compute(Lift &lift, FloatOp op) {
   bool is_root = op.op == ASSAY_UOP_float_root;
-  if (rounds_otherwise(lift) || (op.scalar && lift.mask))
+  if (op.scalar && lift.mask)
     return false;
+  Rounding rounding(lift);
   if (!op.scalar && is_root) {
     LanesRead from(lift, 1);
     return lane_by_lane(lift, op.element, [&](Reg place, unsigned lane) {
@@ -113,8 +130,9 @@ bool compute(Lift &lift, FloatOp op) {
 }
 
 bool compute_fused(Lift &lift, FusedOp op) {
-  if (rounds_otherwise(lift) || (op.scalar && lift.mask))
+  if (op.scalar && lift.mask)
     return false;
+  Rounding rounding(lift);
   LanesRead one(lift, 0), two(lift, 1);
   LanesRead three(lift, 2, op.scalar ? op.element : lift.bytes(2));
   auto make = [&](Reg place, unsigned lane) {
@@ -167,7 +185,7 @@ bool round(Lift &lift, unsigned element, bool scalar) {
   auto order = lift.constant(last);
   if (lift.mask || order & 0xf0) // vrndscale to fractions
     return false;
-  auto mode = static_cast<int32_t>(order & 4 ? 0 : order & 3);
+  auto mode = static_cast<int32_t>(order & 4 ? 4 : order & 3);
   LanesRead from(lift, source, scalar ? element : lift.bytes(source));
   auto make = [&](Reg place, unsigned lane) {
     lift.emit3(ASSAY_UOP_float_round, element, place, from[lane], ASSAY_REG_ZERO, ASSAY_REG_ZERO,
@@ -185,8 +203,7 @@ bool round(Lift &lift, unsigned element, bool scalar) {
 
 // cvtsi2sd, vcvtusi2ss …
 bool from_integer(Lift &lift, unsigned element, bool is_unsigned) {
-  if (rounds_otherwise(lift))
-    return false;
+  Rounding rounding(lift);
   unsigned last = lift.operand_count - 1;
   Reg integer =
       lift.is_memory(last) ? lift.read_register(last) : register_of(lift.operand(last).reg.value);
@@ -200,8 +217,7 @@ bool from_integer(Lift &lift, unsigned element, bool is_unsigned) {
 }
 
 bool to_integer(Lift &lift, unsigned element, bool cut) {
-  if (rounds_otherwise(lift))
-    return false;
+  Rounding rounding(lift);
   LanesRead from(lift, 1, element);
   lift.emit3(cut ? ASSAY_UOP_float_to_int_cut : ASSAY_UOP_float_to_int, lift.bytes(0),
              register_of(lift.operand(0).reg.value), from[0], ASSAY_REG_ZERO, ASSAY_REG_ZERO,
@@ -211,8 +227,9 @@ bool to_integer(Lift &lift, unsigned element, bool cut) {
 
 // cvtss2sd, cvtsd2ss
 bool between(Lift &lift, assay_uop_code op, unsigned from_bytes, unsigned to_bytes) {
-  if (lift.mask || rounds_otherwise(lift))
+  if (lift.mask)
     return false;
+  Rounding rounding(lift);
   unsigned last = lift.operand_count - 1;
   LanesRead from(lift, last, from_bytes), rest(lift, lift.operand_count == 3 ? 1 : 0);
   LanesWritten to(lift, to_bytes);
@@ -241,6 +258,7 @@ template <class Make> bool widen(Lift &lift, Make make) {
 template <class Make> bool narrow(Lift &lift, Make make) {
   if (lift.mask)
     return false;
+  Rounding rounding(lift);
   // A broadcast element stands for as many as the vector has.
   unsigned length = lift.decoded.avx.vector_length / 64u;
   unsigned lanes = length ? length : lane_count(lift.operand(1));
@@ -268,8 +286,7 @@ template <class Make> bool narrow(Lift &lift, Make make) {
 
 // Each element of 4 bytes by itself: cvtdq2ps, cvttps2dq.
 bool convert_words(Lift &lift, assay_uop_code op) {
-  if (rounds_otherwise(lift))
-    return false;
+  Rounding rounding(lift);
   LanesRead from(lift, 1);
   return lane_by_lane(lift, 4, [&](Reg place, unsigned lane) {
     Reg low = lift.make3(op, 4, from[lane], ASSAY_REG_ZERO, ASSAY_REG_ZERO, 4);
@@ -277,6 +294,80 @@ bool convert_words(Lift &lift, assay_uop_code op) {
     lift.emit3(op, 4, high, high, ASSAY_REG_ZERO, ASSAY_REG_ZERO, 4);
     lift.emit3(ASSAY_UOP_lane_put, 4, place, low, high, ASSAY_REG_ZERO, 1);
   });
+}
+
+// Elements of 8 bytes, each by itself: vcvtqq2pd, vcvttpd2qq.
+bool convert_lanes(Lift &lift, assay_uop_code op) {
+  Rounding rounding(lift);
+  LanesRead from(lift, 1);
+  return lane_by_lane(lift, 8, [&](Reg place, unsigned lane) {
+    lift.emit3(op, 8, place, from[lane], ASSAY_REG_ZERO, ASSAY_REG_ZERO, 8);
+  });
+}
+
+// addsubpd, vfmaddsub132pd: `even` and `odd` make(op) elements with even and odd numbers.
+template <class Make>
+void alternate(Lift &lift, unsigned element, Reg place, unsigned lane, Make make) {
+  if (element == 8) {
+    make(place, lane & 1);
+    return;
+  }
+  Reg even = lift.temporary(), odd = lift.temporary();
+  make(even, false);
+  make(odd, true);
+  Reg high = lift.in_register(Operand::of(static_cast<int64_t>(0xffffffff00000000)));
+  lift.emit3(ASSAY_UOP_lane_merge, 8, place, even, odd, high);
+}
+
+bool add_and_subtract(Lift &lift, unsigned element) {
+  unsigned first = first_source(lift, 2);
+  LanesRead a(lift, first), b(lift, first + 1);
+  return lane_by_lane(lift, element, [&](Reg place, unsigned lane) {
+    alternate(lift, element, place, lane, [&](Reg to, bool is_odd) {
+      lift.emit(is_odd ? ASSAY_UOP_float_add : ASSAY_UOP_float_sub, element, to, value(a[lane]),
+                value(b[lane]));
+    });
+  });
+}
+
+// vfmaddsub: even elements subtract; vfmsubadd: odd ones.
+bool fuse_alternately(Lift &lift, unsigned element, unsigned order, bool odd_subtracts) {
+  Rounding rounding(lift);
+  LanesRead one(lift, 0), two(lift, 1), three(lift, 2);
+  return lane_by_lane(lift, element, [&](Reg place, unsigned lane) {
+    Reg a = order == 132 ? one[lane] : two[lane];
+    Reg b = order == 213 ? one[lane] : three[lane];
+    Reg c = order == 231 ? one[lane] : order == 213 ? three[lane] : two[lane];
+    Reg negated = lift.make(ASSAY_UOP_float_negate, element, value(c));
+    alternate(lift, element, place, lane, [&](Reg to, bool is_odd) {
+      lift.emit3(ASSAY_UOP_float_fma, element, to, a, b, is_odd == odd_subtracts ? negated : c);
+    });
+  });
+}
+
+bool lift_alternating(Lift &lift) {
+  switch (lift.decoded.mnemonic) {
+  case ZYDIS_MNEMONIC_ADDSUBPS:
+  case ZYDIS_MNEMONIC_VADDSUBPS: return add_and_subtract(lift, 4);
+  case ZYDIS_MNEMONIC_ADDSUBPD:
+  case ZYDIS_MNEMONIC_VADDSUBPD: return add_and_subtract(lift, 8);
+#define ORDER(number)                                                                              \
+  case ZYDIS_MNEMONIC_VFMADDSUB##number##PS: return fuse_alternately(lift, 4, number, false);      \
+  case ZYDIS_MNEMONIC_VFMADDSUB##number##PD: return fuse_alternately(lift, 8, number, false);      \
+  case ZYDIS_MNEMONIC_VFMSUBADD##number##PS: return fuse_alternately(lift, 4, number, true);       \
+  case ZYDIS_MNEMONIC_VFMSUBADD##number##PD: return fuse_alternately(lift, 8, number, true);
+    ORDER(132)
+    ORDER(213)
+    ORDER(231)
+#undef ORDER
+  case ZYDIS_MNEMONIC_LDMXCSR:
+  case ZYDIS_MNEMONIC_VLDMXCSR: {
+    Reg word = lift.read_register(0);
+    lift.emit(ASSAY_UOP_and, 8, ASSAY_REG_MXCSR, value(word), Operand::of(ASSAY_MXCSR_CONTROL));
+    return true;
+  }
+  default: return false;
+  }
 }
 
 bool lift_conversions(Lift &lift) {
@@ -319,16 +410,24 @@ bool lift_conversions(Lift &lift) {
   case ZYDIS_MNEMONIC_VCVTPS2PD:
     return widen(lift,
                  [&](Reg element) { return lift.make(ASSAY_UOP_float_widen, 8, value(element)); });
+  case ZYDIS_MNEMONIC_VCVTUDQ2PS: return convert_words(lift, ASSAY_UOP_float_from_unsigned);
+  case ZYDIS_MNEMONIC_VCVTUDQ2PD:
+    return widen(lift, [&](Reg element) {
+      return lift.make3(ASSAY_UOP_float_from_unsigned, 8, element, ASSAY_REG_ZERO, ASSAY_REG_ZERO,
+                        4);
+    });
+  case ZYDIS_MNEMONIC_VCVTQQ2PD: return convert_lanes(lift, ASSAY_UOP_float_from_int);
+  case ZYDIS_MNEMONIC_VCVTUQQ2PD: return convert_lanes(lift, ASSAY_UOP_float_from_unsigned);
+  case ZYDIS_MNEMONIC_VCVTPD2QQ: return convert_lanes(lift, ASSAY_UOP_float_to_int);
+  case ZYDIS_MNEMONIC_VCVTTPD2QQ: return convert_lanes(lift, ASSAY_UOP_float_to_int_cut);
   case ZYDIS_MNEMONIC_CVTTPD2DQ:
   case ZYDIS_MNEMONIC_VCVTTPD2DQ: return narrow(lift, to_int(ASSAY_UOP_float_to_int_cut));
   case ZYDIS_MNEMONIC_CVTPD2DQ:
-  case ZYDIS_MNEMONIC_VCVTPD2DQ:
-    return !rounds_otherwise(lift) && narrow(lift, to_int(ASSAY_UOP_float_to_int));
+  case ZYDIS_MNEMONIC_VCVTPD2DQ: return narrow(lift, to_int(ASSAY_UOP_float_to_int));
   case ZYDIS_MNEMONIC_CVTPD2PS:
   case ZYDIS_MNEMONIC_VCVTPD2PS:
-    return !rounds_otherwise(lift) && narrow(lift, [&](Reg element) {
-      return lift.make(ASSAY_UOP_float_narrow, 4, value(element));
-    });
+    return narrow(
+        lift, [&](Reg element) { return lift.make(ASSAY_UOP_float_narrow, 4, value(element)); });
   default: return false;
   }
 }
@@ -336,10 +435,6 @@ bool lift_conversions(Lift &lift) {
 } // namespace
 
 bool lift_float(Lift &lift) {
-  for (unsigned i = 0; i < lift.operand_count; i++)
-    if (lift.is_register(i) &&
-        ZydisRegisterGetClass(lift.operand(i).reg.value) == ZYDIS_REGCLASS_MMX)
-      return false;
   if (auto op = arithmetic(lift.decoded.mnemonic))
     return compute(lift, *op);
   if (auto op = fused(lift.decoded.mnemonic))
@@ -378,7 +473,7 @@ bool lift_float(Lift &lift) {
   case ZYDIS_MNEMONIC_VHADDPS: return add_neighbours(lift, ASSAY_UOP_float_add, 4);
   case ZYDIS_MNEMONIC_HADDPD:
   case ZYDIS_MNEMONIC_VHADDPD: return add_neighbours(lift, ASSAY_UOP_float_add, 8);
-  default: return lift_conversions(lift);
+  default: return lift_alternating(lift) || lift_conversions(lift);
   }
 }
 

@@ -14,7 +14,7 @@ LanesRead::LanesRead(Lift &lift, unsigned index, unsigned size) {
     return;
   }
   Reg base = register_of(operand.reg.value);
-  bool is_vector = base >= ASSAY_REG_LANES;
+  bool is_vector = base >= ASSAY_REG_LANES && base < ASSAY_REG_X87;
   for (unsigned lane = 0; lane < kMostLanes; lane++)
     lanes_[lane] = static_cast<Reg>(is_vector ? base + lane : base);
 }
@@ -51,7 +51,10 @@ LanesWritten::LanesWritten(Lift &lift, unsigned element)
   // The address once; every lane and element is at a distance from it.
   address_.base = lift.temporary();
   Address whole = lift.address_of(lift.operand(0));
-  lift.access(lift.operand(0).size / 8, true);
+  if (lift.mask)
+    lift.access_masked(lift.operand(0).size / 8, true);
+  else
+    lift.access(lift.operand(0).size / 8, true);
   lift.lea(address_.base, 8, whole);
 }
 
@@ -60,7 +63,8 @@ Reg LanesWritten::place(unsigned lane) {
 }
 
 void LanesWritten::store_masked(unsigned lane, Reg result) {
-  for (unsigned i = 0; i < 8 / element_; i++) {
+  unsigned bytes = lift_.operand(0).size / 8;
+  for (unsigned i = 0; i < 8 / element_ && 8 * lane + i * element_ < bytes; i++) {
     unsigned mark = lift_.mark_temporaries();
     unsigned number = lane * 8 / element_ + i;
     Reg bit = lift_.make(ASSAY_UOP_shr, 8, value(lift_.mask), Operand::of(number));

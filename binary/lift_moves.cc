@@ -189,7 +189,7 @@ bool masked_move(Lift &lift, unsigned element) {
   Address whole = lift.address_of(lift.operand(stores ? 0 : 2));
   Reg base = lift.temporary();
   unsigned lanes = lane_count(lift.operand(stores ? 2 : 0));
-  lift.access(8 * lanes, stores);
+  lift.access_masked(8 * lanes, stores);
   lift.lea(base, 8, whole);
   Reg results[kMostLanes] = {};
   for (unsigned lane = 0; lane < lanes; lane++) {
@@ -289,16 +289,6 @@ bool lift_parts(Lift &lift) {
   }
 }
 
-bool touches_mmx(const Lift &lift) {
-  for (unsigned i = 0; i < lift.decoded.operand_count; i++)
-    if (lift.hidden[i].type == ZYDIS_OPERAND_TYPE_REGISTER) {
-      auto kind = ZydisRegisterGetClass(lift.hidden[i].reg.value);
-      if (kind == ZYDIS_REGCLASS_MMX || kind == ZYDIS_REGCLASS_X87)
-        return true;
-    }
-  return false;
-}
-
 // A load under a mask would have to skip what the mask leaves out: only what is moved is known so.
 bool loads_masked(const Lift &lift) {
   return lift.mask && lift.operand_count > 1 && lift.is_memory(lift.operand_count - 1);
@@ -309,7 +299,7 @@ bool load_masked(Lift &lift, unsigned element) {
   Address whole = lift.address_of(lift.operand(1));
   Reg base = lift.temporary();
   unsigned lanes = lane_count(lift.operand(0));
-  lift.access(8 * lanes, false);
+  lift.access_masked(8 * lanes, false);
   lift.lea(base, 8, whole);
   LanesWritten to(lift, element);
   for (unsigned lane = 0; lane < lanes; lane++) {
@@ -341,8 +331,6 @@ bool move_elements(Lift &lift, unsigned element) {
 } // namespace
 
 bool lift_moves(Lift &lift) {
-  if (touches_mmx(lift))
-    return false;
   switch (lift.decoded.mnemonic) {
   case ZYDIS_MNEMONIC_VZEROUPPER: return clear_registers(lift, 2);
   case ZYDIS_MNEMONIC_VZEROALL: return clear_registers(lift, 0);

@@ -193,40 +193,6 @@ bool shuffle_bytes(Lift &lift) {
   });
 }
 
-// vpermd, vpermps: elements of 32 bits of operand 2, from anywhere, that operand 1 names.
-bool permute_words(Lift &lift) {
-  LanesRead which(lift, 1), from(lift, 2);
-  LanesWritten to(lift, 4);
-  unsigned lanes = to.count();
-  Reg results[kMostLanes];
-  for (unsigned lane = 0; lane < lanes; lane++) {
-    Reg result = lift.make(ASSAY_UOP_copy, 8, Operand::of(0));
-    unsigned mark = lift.mark_temporaries();
-    for (unsigned half = 0; half < 2; half++) {
-      Reg number = lift.make(ASSAY_UOP_shr, 8, value(which[lane]), Operand::of(32 * half));
-      Reg within = lift.make(ASSAY_UOP_and, 8, value(number), Operand::of(1));
-      lift.emit(ASSAY_UOP_shr, 8, number, value(number), Operand::of(1));
-      lift.emit(ASSAY_UOP_and, 8, number, value(number), Operand::of(lanes - 1));
-      Reg taken = lift.make(ASSAY_UOP_copy, 8, value(from[0]));
-      for (unsigned i = 1; i < lanes; i++) {
-        unsigned inner = lift.mark_temporaries();
-        Reg differs = lift.make(ASSAY_UOP_xor, 8, value(number), Operand::of(i));
-        lift.emit3(ASSAY_UOP_select, 8, taken, taken, from[i], differs);
-        lift.release_temporaries(inner);
-      }
-      lift.emit(ASSAY_UOP_shl, 8, within, value(within), Operand::of(5));
-      lift.emit(ASSAY_UOP_shr, 8, taken, value(taken), value(within));
-      lift.emit3(ASSAY_UOP_lane_put, 4, result, result, taken, ASSAY_REG_ZERO,
-                 static_cast<int32_t>(half));
-      lift.release_temporaries(mark);
-    }
-    results[lane] = result;
-  }
-  to.put_all({results, lanes});
-  to.finish();
-  return true;
-}
-
 // pmovzx, pmovsx: elements of `from` bytes, as many as fit when widened to `to`.
 bool extend(Lift &lift, unsigned from_bytes, unsigned to_bytes, bool is_signed) {
   unsigned lanes = lane_count(lift.operand(0)), in_lane = 8 / to_bytes * from_bytes;
@@ -306,22 +272,6 @@ bool carryless(Lift &lift) {
   });
 }
 
-// vpmovqd, vpmovwb …: elements cut to half their size.
-bool narrow(Lift &lift, unsigned element) {
-  if (lift.is_memory(0) || lift.mask)
-    return false;
-  LanesRead from(lift, 1);
-  unsigned lanes = lane_count(lift.operand(1)) / 2;
-  LanesWritten to(lift, element);
-  Reg results[kMostLanes];
-  for (unsigned lane = 0; lane < lanes; lane++)
-    results[lane] = lift.make(ASSAY_UOP_lane_truncate, element, value(from[2 * lane]),
-                              value(from[2 * lane + 1]));
-  to.put_all({results, lanes});
-  to.finish(lanes);
-  return true;
-}
-
 bool lift_shifts(Lift &lift) {
   switch (lift.decoded.mnemonic) {
   case ZYDIS_MNEMONIC_PSLLW:
@@ -369,14 +319,7 @@ bool lift_extensions(Lift &lift) {
 
 } // namespace
 
-bool lift_vector(Lift &lift) {
-  for (unsigned i = 0; i < lift.operand_count; i++)
-    if (lift.is_register(i) &&
-        ZydisRegisterGetClass(lift.operand(i).reg.value) == ZYDIS_REGCLASS_MMX)
-      return false;
-  if (lift.operand_count && lift.is_register(0) &&
-      ZydisRegisterGetClass(lift.operand(0).reg.value) == ZYDIS_REGCLASS_MASK)
-    return false; // comparisons of EVEX: masks
+bool lift_single_lanes(Lift &lift) {
   if (auto op = binary_op(lift.decoded.mnemonic))
     return combine(lift, *op);
   switch (lift.decoded.mnemonic) {
@@ -386,6 +329,16 @@ bool lift_vector(Lift &lift) {
   case ZYDIS_MNEMONIC_VPABSW: return unary(lift, ASSAY_UOP_lane_abs, 2);
   case ZYDIS_MNEMONIC_PABSD:
   case ZYDIS_MNEMONIC_VPABSD: return unary(lift, ASSAY_UOP_lane_abs, 4);
+  case ZYDIS_MNEMONIC_VPABSQ: return unary(lift, ASSAY_UOP_lane_abs, 8);
+  default: return lift_shifts(lift);
+  }
+}
+
+bool lift_vector(Lift &lift) {
+  if (lift.operand_count && lift.is_register(0) &&
+      ZydisRegisterGetClass(lift.operand(0).reg.value) == ZYDIS_REGCLASS_MASK)
+    return false; // comparisons of EVEX: masks
+  switch (lift.decoded.mnemonic) {
   case ZYDIS_MNEMONIC_PACKSSWB:
   case ZYDIS_MNEMONIC_VPACKSSWB: return pack(lift, ASSAY_UOP_lane_pack_signed, 1);
   case ZYDIS_MNEMONIC_PACKSSDW:
@@ -396,8 +349,6 @@ bool lift_vector(Lift &lift) {
   case ZYDIS_MNEMONIC_VPACKUSDW: return pack(lift, ASSAY_UOP_lane_pack_unsigned, 2);
   case ZYDIS_MNEMONIC_PSHUFB:
   case ZYDIS_MNEMONIC_VPSHUFB: return shuffle_bytes(lift);
-  case ZYDIS_MNEMONIC_VPERMD:
-  case ZYDIS_MNEMONIC_VPERMPS: return lane_count(lift.operand(0)) > 2 && permute_words(lift);
   case ZYDIS_MNEMONIC_PMOVMSKB:
   case ZYDIS_MNEMONIC_VPMOVMSKB: return signs(lift, 1);
   case ZYDIS_MNEMONIC_MOVMSKPS:
@@ -410,14 +361,11 @@ bool lift_vector(Lift &lift) {
   case ZYDIS_MNEMONIC_VPTERNLOGQ: return ternary(lift, 8);
   case ZYDIS_MNEMONIC_PCLMULQDQ:
   case ZYDIS_MNEMONIC_VPCLMULQDQ: return carryless(lift);
-  case ZYDIS_MNEMONIC_VPMOVWB: return narrow(lift, 1);
-  case ZYDIS_MNEMONIC_VPMOVDW: return narrow(lift, 2);
-  case ZYDIS_MNEMONIC_VPMOVQD: return narrow(lift, 4);
   case ZYDIS_MNEMONIC_PHADDD:
   case ZYDIS_MNEMONIC_VPHADDD: return add_neighbours(lift, ASSAY_UOP_lane_add, 4);
   case ZYDIS_MNEMONIC_PHSUBD:
   case ZYDIS_MNEMONIC_VPHSUBD: return add_neighbours(lift, ASSAY_UOP_lane_sub, 4);
-  default: return lift_shifts(lift) || lift_extensions(lift);
+  default: return lift_single_lanes(lift) || lift_extensions(lift);
   }
 }
 

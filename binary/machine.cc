@@ -7,7 +7,6 @@
 #include <algorithm>
 
 namespace binary {
-
 Step execute(const Code &code, const Instruction &instruction, Machine &machine, Memory &memory,
              Observer *observer) {
   auto &registers = machine.registers;
@@ -61,7 +60,20 @@ Step execute(const Code &code, const Instruction &instruction, Machine &machine,
       std::fill(lane, lane + (8 - (uop.dst - ASSAY_REG_LANES) % 8), 0);
       break;
     }
-    default: registers[uop.dst] = assay_uop_value(&uop, a, b, constant ? 0 : registers[uop.c]);
+    case ASSAY_UOP_x87_turn: assay_uop_x87_turn(registers.data(), a + offset); break;
+#define ASSAY_UOP(name, operands, expression, meaning)
+#define ASSAY_UOP_X87(name, operands, expression, meaning) case ASSAY_UOP_##name:
+#include "abi/uops.def"
+    case ASSAY_UOP_x87_flags: assay_uop_x87(&uop, registers.data()); break;
+    default:
+      if (assay_uop_reads_modes(uop.op) &&
+          (registers[ASSAY_REG_MXCSR] != ASSAY_MXCSR_AT_START ||
+           registers[ASSAY_REG_X87_CONTROL] != ASSAY_X87_CONTROL_AT_START))
+        registers[uop.dst] =
+            assay_uop_value_in(registers[ASSAY_REG_MXCSR], registers[ASSAY_REG_X87_CONTROL], &uop,
+                               a, b, constant ? 0 : registers[uop.c]);
+      else
+        registers[uop.dst] = assay_uop_value(&uop, a, b, constant ? 0 : registers[uop.c]);
     }
     if (observer && has_result)
       observer->made(index, registers[uop.dst]);

@@ -18,6 +18,11 @@ public:
 };
 
 struct Machine {
+  // Zeros, and floating point as programs begin.
+  Machine() {
+    registers[ASSAY_REG_MXCSR] = ASSAY_MXCSR_AT_START;
+    registers[ASSAY_REG_X87_CONTROL] = ASSAY_X87_CONTROL_AT_START;
+  }
   std::array<uint64_t, ASSAY_REG_COUNT> registers{}; // by enum assay_uop_register
   uint64_t pc = 0;
 };

@@ -155,6 +155,10 @@ public:
       }
       describe(exit);
       found.push_back(exit);
+      if (what.runs_on != Block::kStays) {
+        exit.target = what.runs_on;
+        found.push_back(exit);
+      }
     }
     return found;
   }

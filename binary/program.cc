@@ -94,6 +94,7 @@ struct Program::Scan {
   };
   std::vector<uint64_t> called, taken; // by calls; addresses that instructions make
   std::vector<Leaving> calls, leaving;
+  std::vector<Leaving> running_on; // into the next range, without a jump
   std::vector<bool> returns;  // by range: a return, an indirect jump, or bytes that are no code
   std::vector<bool> moves_fs; // by range: the system call for it, or the instruction
 };
@@ -157,8 +158,10 @@ void Program::scan_range(size_t index, Scan &scan) {
         scan.leaving.push_back({static_cast<uint32_t>(index), target});
     }
   }
-  if (!ends) // it runs into what lies behind it
+  if (!ends) { // it runs into what lies behind it
     scan.returns[index] = true;
+    scan.running_on.push_back({static_cast<uint32_t>(index), range.end});
+  }
 }
 
 void Program::find_never_returning(const Scan &scan) {
@@ -244,6 +247,10 @@ void Program::find_routines(const Scan &scan) {
     if (to != UINT32_MAX && root(to) != root(jump.from))
       jumped_to.push_back(jump.target);
   }
+  for (const auto &run : scan.running_on)
+    if (run.from + 1 < functions.size() && root(run.from + 1) != root(run.from) &&
+        functions[run.from + 1].begin - run.target < 16) // padding
+      jumped_to.push_back(functions[run.from + 1].begin);
   std::sort(jumped_to.begin(), jumped_to.end());
 
   routine_of_range_.assign(functions.size(), UINT32_MAX);

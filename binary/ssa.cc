@@ -1,9 +1,11 @@
 // Joins are placed where definitions meet (binary/dominators.h) and the variable is live, and names are given on a walk of the dominator tree. Source: Cytron, Ferrante, Rosen, Wegman, Zadeck:
 // Efficiently Computing Static Single Assignment Form and the Control Dependence Graph.
 //
-// A variable's liveness is one bit in a word, because there are 62 of them.
+// A variable's liveness is one bit in a word, because there are 63 of them.
 
 #include "binary/ssa.h"
+
+#include "binary/effects.h"
 
 #include <algorithm>
 #include <array>
@@ -13,69 +15,6 @@ namespace binary {
 namespace {
 
 constexpr VariableSet kAll = bit(kVariables) - 1;
-
-// What a call defines anew.
-VariableSet left_by_call(const Instruction &call) {
-  return (kAll & ~kKeptByCalls & ~VariableSet{call.kept}) | (call.moves_fs ? bit(kFs) : 0);
-}
-
-bool writes_memory(const assay_uop &uop) {
-  return uop.op == ASSAY_UOP_store || uop.op == ASSAY_UOP_store_if;
-}
-bool reads_memory(const assay_uop &uop) {
-  return uop.op == ASSAY_UOP_load || uop.op == ASSAY_UOP_load_if;
-}
-bool has_result(const assay_uop &uop) {
-  return !writes_memory(uop) && uop.op != ASSAY_UOP_jump && uop.op != ASSAY_UOP_branch &&
-         uop.op != ASSAY_UOP_opaque;
-}
-bool is_register(unsigned reg) {
-  return reg != ASSAY_UOP_IMMEDIATE && reg != ASSAY_REG_ZERO && reg != ASSAY_REG_BIAS;
-}
-bool uses_c(const assay_uop &uop) {
-  return uop.b != ASSAY_UOP_IMMEDIATE && uop.c != ASSAY_REG_ZERO;
-}
-
-// The variables that an instruction reads before it writes them, and those that it writes.
-struct Effects {
-  VariableSet reads = 0, writes = 0;
-};
-
-Effects effects_of(const Code &code, const Instruction &instruction) {
-  Effects effects;
-  auto read = [&](unsigned reg) {
-    if (!is_register(reg))
-      return;
-    if (unsigned variable = variable_of(reg); variable < kVariables)
-      effects.reads |= bit(variable) & ~effects.writes;
-  };
-  for (const assay_uop &uop : code.uops_of(instruction)) {
-    read(uop.a);
-    read(uop.b);
-    if (uses_c(uop))
-      read(uop.c);
-    if (writes_memory(uop)) {
-      read(uop.dst);
-      effects.reads |= bit(kMemory) & ~effects.writes;
-      effects.writes |= bit(kMemory);
-    } else if (has_result(uop)) {
-      if (reads_memory(uop))
-        effects.reads |= bit(kMemory) & ~effects.writes;
-      if (unsigned variable = variable_of(uop.dst); variable < kVariables) {
-        if (variable >= kVectors && variable < kMemory)
-          effects.reads |= bit(variable) & ~effects.writes; // the other lanes stay
-        effects.writes |= bit(variable);
-      }
-    }
-  }
-  if (instruction.opaque) {
-    effects.reads |= instruction.reads & ~effects.writes;
-    effects.writes |= instruction.writes;
-  }
-  if (instruction.is_call())
-    effects.writes |= left_by_call(instruction);
-  return effects;
-}
 
 class Construction {
 public:

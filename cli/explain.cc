@@ -195,8 +195,9 @@ Action define_explain(CLI::App &app) {
   app.add_option("--sort", answer.sort, "the functions in this order");
   app.add_option("--filter", answer.filter,
                  "only functions whose name matches this regular expression");
-  app.add_flag("--lines", arguments->lines,
-               "the instructions of all functions; in JSON their accesses, branches, definitions");
+  app.add_flag(
+      "--lines", arguments->lines,
+      "the instructions of all functions; in JSON their graphs, accesses, branches, definitions");
   app.add_flag("--micro-ops", arguments->micro_ops, "the tables of docs/micro-ops.md")->group("");
   std::string keys;
   for (const report::FunctionOrder &order : report::function_orders())

@@ -39,7 +39,8 @@ constexpr std::string_view kSource = ".eh_frame";
 
 struct Common {
   bool usable = false;
-  bool has_data = false; // z
+  bool has_data = false;  // z
+  bool is_signal = false; // S: the kernel returns to it, nobody calls it
   uint8_t address_encoding = llvm::dwarf::DW_EH_PE_absptr;
   uint8_t exception_encoding = kPointerOmitted;
 };
@@ -74,8 +75,8 @@ Common read_common(base::ByteReader reader) {
     case 'L': common.exception_encoding = reader.read<uint8_t>(); break;
     case 'R': common.address_encoding = reader.read<uint8_t>(); break;
     case 'P': read_pointer(reader, reader.read<uint8_t>()); break;
+    case 'S': common.is_signal = true; break;
     case 'z':
-    case 'S':
     case 'B':
     case 'G': break;
     default: return common;
@@ -140,6 +141,10 @@ private:
     if (!begin || !size || !*size || *size > UINT64_MAX - *begin)
       return;
     UnwindRange range{*begin, *begin + *size, 0};
+    // Unwinders look up the address before the one that is returned to: so the entry of what signal handlers
+    // return to begins a byte before its code, which is aligned.
+    if (common.is_signal && range.begin % 16 == 15 && *size > 1)
+      range.begin++;
     if (common.has_data) {
       read_uleb128(entry);
       if (common.exception_encoding != kPointerOmitted)

@@ -24,6 +24,8 @@ constexpr Order kOrders[] = {
      [](const ExplainedFunction &f) { return f.figures.accesses; }},
     {{"affine", "Which functions have the most accesses with an affine address?"},
      [](const ExplainedFunction &f) { return f.figures.affine; }},
+    {{"in_loops", "Which functions have the most accesses in loops?"},
+     [](const ExplainedFunction &f) { return f.figures.in_loops; }},
     {{"definitions", "Which functions need the most definitions?"},
      [](const ExplainedFunction &f) { return f.figures.definitions; }},
     {{"loops", "Which functions have the most loops?"},

@@ -37,6 +37,9 @@ Json summary_json(const analyze::Explanation &explanation) {
          {"meaning", meaning == s.meanings.end() ? Json(nullptr) : Json(meaning->second)},
          {"functions", functions}});
   }
+  Json opaque = Json::array();
+  for (const auto &[name, count] : s.opaque)
+    opaque.push_back({{"name", name}, {"instructions", count}});
   uint64_t without_form = s.figures.accesses - s.figures.with_form;
   uint64_t outcomes = s.figures.branches - s.figures.conditions;
   return {{"functions", s.functions},
@@ -59,6 +62,7 @@ Json summary_json(const analyze::Explanation &explanation) {
           {"instructions", s.figures.instructions},
           {"opaque_instructions", s.figures.opaque_instructions},
           {"opaque_share", share(s.figures.opaque_instructions, s.figures.instructions)},
+          {"opaque", std::move(opaque)},
           {"loops", s.figures.loops},
           {"jump_tables", s.figures.jump_tables},
           {"accesses", s.figures.accesses},
@@ -74,13 +78,91 @@ Json summary_json(const analyze::Explanation &explanation) {
           {"cpu_seconds", explanation.cpu_seconds}};
 }
 
-Json loops_json(const ExplainedFunction &function) {
+template <class T> Json value_or_null(const std::optional<T> &value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json index_or_null(uint32_t index) {
+  return index == UINT32_MAX ? Json(nullptr) : Json(index);
+}
+
+Json loops_json(const ExplainedFunction &function, bool all) {
   Json list = Json::array();
-  for (const analyze::ExplainedLoop &loop : function.loops)
-    list.push_back({{"header", address_text(loop.header)},
-                    {"counter", loop.counter},
-                    {"parent", loop.parent == UINT32_MAX ? Json(nullptr) : Json(loop.parent)},
-                    {"depth", loop.depth}});
+  for (const analyze::ExplainedLoop &loop : function.loops) {
+    Json json = {{"header", address_text(loop.header)},
+                 {"counter", loop.counter},
+                 {"parent", index_or_null(loop.parent)},
+                 {"depth", loop.depth},
+                 {"instruction_count", loop.instructions},
+                 {"access_count", loop.accesses},
+                 {"affine_count", loop.affine}};
+    if (all) {
+      Json exits = Json::array();
+      for (const analyze::ExplainedExit &exit : loop.exits)
+        exits.push_back({{"pc", address_text(exit.pc)},
+                         {"leaves_if", text_or_null(exit.leaves_if)},
+                         {"by_exception", exit.by_exception}});
+      json["exits"] = std::move(exits);
+      json["iterations"] = text_or_null(loop.iterations);
+      json["iterations_bits"] =
+          loop.iterations.empty() ? Json(nullptr) : Json(loop.iterations_bits);
+      json["iteration_count"] = value_or_null(loop.iteration_count);
+      json["sentence"] = loop.sentence;
+    }
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json instructions_json(const ExplainedFunction &function) {
+  Json list = Json::array();
+  for (const ExplainedLine &line : function.lines) {
+    Json json = {{"pc", address_text(line.pc)},
+                 {"text", line.text},
+                 {"depth", line.depth},
+                 {"micro_ops", line.micro_ops},
+                 {"opaque", line.opaque},
+                 {"tail_call", line.tail_call},
+                 {"callee", text_or_null(line.callee)},
+                 {"mentions", text_or_null(line.mentions)},
+                 {"file", text_or_null(line.file)},
+                 {"line", line.source_line ? Json(line.source_line) : Json(nullptr)}};
+    if (!line.kept.empty())
+      json["kept"] = line.kept;
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json blocks_json(const ExplainedFunction &function) {
+  Json list = Json::array();
+  for (const analyze::ExplainedBlock &block : function.blocks)
+    list.push_back({{"address", address_text(block.address)},
+                    {"instruction_count", block.instructions},
+                    {"live", block.live}});
+  return list;
+}
+
+Json edges_json(const ExplainedFunction &function) {
+  Json list = Json::array();
+  for (const analyze::ExplainedEdge &edge : function.edges)
+    list.push_back(
+        {{"from", address_text(edge.from)}, {"to", address_text(edge.to)}, {"kind", edge.kind}});
+  return list;
+}
+
+Json tables_json(const ExplainedFunction &function) {
+  Json list = Json::array();
+  for (const analyze::ExplainedTable &table : function.tables) {
+    Json entries = Json::array();
+    for (const auto &entry : table.entries)
+      entries.push_back(entry ? Json(address_text(*entry)) : Json(nullptr));
+    list.push_back({{"jump", address_text(table.jump)},
+                    {"address", address_text(table.address)},
+                    {"entry_bytes", table.entry_bytes},
+                    {"bounded", table.bounded},
+                    {"entries", std::move(entries)}});
+  }
   return list;
 }
 
@@ -97,10 +179,16 @@ Json accesses_json(const ExplainedFunction &function) {
     list.push_back({{"pc", address_text(access.pc)},
                     {"text", text_of[index] ? Json(*text_of[index]) : Json(nullptr)},
                     {"kind", access.write ? "write" : "read"},
-                    {"size", access.size},
+                    {"size", access.size ? Json(access.size) : Json(nullptr)},
                     {"form", text_or_null(access.form)},
                     {"affine", access.affine},
                     {"stack", access.stack},
+                    {"masked", access.masked},
+                    {"object", text_or_null(access.object)},
+                    {"loop", index_or_null(access.loop)},
+                    {"stride", value_or_null(access.stride)},
+                    {"footprint", value_or_null(access.footprint)},
+                    {"why_not_affine", text_or_null(access.why_not_affine)},
                     {"depth", access.depth}});
   }
   return list;
@@ -144,8 +232,17 @@ Json function_json(const ExplainedFunction &function, bool accesses) {
                {"affine_share", share(figures.affine, figures.accesses)},
                {"definition_count", figures.definitions},
                {"argument_count", figures.arguments},
-               {"loops", loops_json(function)}};
+               {"in_loops_count", figures.in_loops},
+               {"affine_in_loops_count", figures.affine_in_loops},
+               {"movable", function.immovable.empty()},
+               {"why_not_movable", text_or_null(function.immovable)},
+               {"why_not_movable_meaning", text_or_null(function.immovable_meaning)},
+               {"loops", loops_json(function, accesses)}};
   if (accesses) {
+    json["instructions"] = instructions_json(function);
+    json["blocks"] = blocks_json(function);
+    json["edges"] = edges_json(function);
+    json["jump_tables"] = tables_json(function);
     json["accesses"] = accesses_json(function);
     json["branches"] = branches_json(function);
     json["definitions"] = definitions_json(function);

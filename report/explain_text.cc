@@ -116,6 +116,8 @@ private:
       out_ += "  not understood: " + not_understood_text(function_) + "\n";
       return;
     }
+    if (!function_.immovable.empty())
+      out_ += "  cannot be moved: " + printable(function_.immovable_meaning) + "\n";
     const analyze::ExplainedFigures &figures = function_.figures;
     std::string accesses = counted(figures.accesses, "memory access", "memory accesses");
     if (figures.accesses)
@@ -137,16 +139,28 @@ private:
         continue;
       const ExplainedAccess &access = function_.accesses[index];
       Note note;
-      note.access = fmt::format("{} {} B", access.write ? "write" : "read", access.size);
+      note.access = fmt::format("{} {} B", access.write ? "write" : "read",
+                                access.size ? std::to_string(access.size) : "?");
       note.known = !access.form.empty();
       note.what = !note.known     ? "unknown"
                   : access.affine ? printable(access.form)
                                   : printable(access.form) + " (not affine)";
+      if (!access.object.empty())
+        note.what += " [" + printable(access.object) + "]";
+      if (access.masked)
+        note.what += " (if the mask says so)";
       notes.push_back(std::move(note));
     }
     if (line.is_branch)
       notes.push_back({"", "? " + (line.condition.empty() ? "unknown" : printable(line.condition)),
                        !line.condition.empty()});
+    if (!line.callee.empty() || line.tail_call)
+      notes.push_back({"", (line.tail_call ? "tail call of " : "calls ") +
+                               (line.callee.empty() ? "what is read" : printable(line.callee))});
+    if (!line.mentions.empty())
+      notes.push_back({"", printable(line.mentions)});
+    if (line.opaque)
+      notes.push_back({"", "opaque"});
     return notes;
   }
 
@@ -183,6 +197,14 @@ private:
     out_ += left + "\n";
   }
 
+  // "stencil.c:12", where the compiler has said so.
+  static std::string source_of(const ExplainedLine &line) {
+    if (line.file.empty() || !line.source_line)
+      return "";
+    return printable(line.file.substr(line.file.rfind('/') + 1)) + ":" +
+           std::to_string(line.source_line);
+  }
+
   void loop_line(uint32_t index) {
     const ExplainedLoop &loop = function_.loops[index];
     std::string text =
@@ -191,6 +213,12 @@ private:
     if (loop.parent < function_.loops.size())
       text += " in " + printable(function_.loops[loop.parent].counter);
     put("", text);
+    std::string indent(size_t{kIndent} * std::min(loop.depth ? loop.depth - 1 : 0, kDeepest), ' ');
+    unsigned used = kGap + address_width_ + kGap + columns_of(indent);
+    unsigned width = style_.width > used + kLeastForm ? style_.width - used : kLeastForm;
+    if (!loop.sentence.empty())
+      for (const std::string &part : wrapped(printable(loop.sentence), width))
+        put("", indent + style_.faint(part));
   }
 
   void instructions() {
@@ -200,9 +228,14 @@ private:
                           padded("access", access_width_) + std::string(kGap, ' ') +
                           "its address; ? taken if";
     out_ += style_.faint(heading) + "\n";
+    std::string place;
     for (const ExplainedLine &line : function_.lines) {
       if (line.loop < function_.loops.size())
         loop_line(line.loop);
+      if (std::string at = source_of(line); at != place && !at.empty()) {
+        put("", style_.faint(at));
+        place = at;
+      }
       std::string address = address_text(line.pc) + (line.block_begins ? ":" : "");
       std::string code = code_text(line);
       std::vector<Note> notes = notes_of(line);
@@ -258,6 +291,8 @@ public:
   }
 
 private:
+  static constexpr size_t kMostOpaque = 5;
+
   void heading(const std::string &text) { out_ += "\n" + style_.strong(text) + "\n"; }
 
   void header() {
@@ -303,6 +338,14 @@ private:
     table.row({"  opaque", count(s.figures.opaque_instructions),
                share_text(s.figures.opaque_instructions, s.figures.instructions),
                "only what they read and write is known"});
+    std::vector<std::pair<uint64_t, std::string>> opaque;
+    for (const auto &[name, number] : s.opaque)
+      opaque.emplace_back(number, name);
+    std::sort(opaque.rbegin(), opaque.rend());
+    for (size_t i = 0; i < std::min<size_t>(opaque.size(), kMostOpaque); i++)
+      table.row({"    " + opaque[i].second, count(opaque[i].first), "", ""});
+    if (opaque.size() > kMostOpaque)
+      table.row({fmt::format("    {} more kinds", opaque.size() - kMostOpaque), "", "", ""});
     table.row({"loops", count(s.figures.loops), "", ""});
     table.row(
         {"jump tables", count(s.figures.jump_tables), "", "indirect jumps of switch statements"});

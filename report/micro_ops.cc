@@ -31,6 +31,8 @@ constexpr MicroOp kMicroOps[] = {
   {#name, #expression, meaning, operands, Yields::whole},
 #define ASSAY_UOP_FLOAT(name, operands, expression, meaning)                                       \
   {#name, #expression, meaning, operands, Yields::floating},
+#define ASSAY_UOP_X87(name, operands, expression, meaning)                                         \
+  {#name, #expression, meaning, operands, Yields::floating},
 #define ASSAY_UOP_EFFECT(name, operands, expression, meaning)                                      \
   {#name, expression, meaning, operands, Yields::effect},
 #include "abi/uops.def"
@@ -44,7 +46,14 @@ struct Group {
 
 bool is_lane(const MicroOp &op) {
   return op.yields == Yields::whole &&
-         (op.name.starts_with("lane_") || op.name.starts_with("carryless"));
+         (op.name.starts_with("lane_") || op.name.starts_with("carryless") ||
+          op.name.starts_with("aes_"));
+}
+bool is_x87(const MicroOp &op) {
+  return op.name.starts_with("x87_");
+}
+bool is_float(const MicroOp &op) {
+  return op.name.starts_with("float_");
 }
 bool is_condition(const MicroOp &op) {
   return op.yields == Yields::whole && (op.name.starts_with("if_") || op.name == "string_step");
@@ -54,12 +63,15 @@ constexpr Group kGroups[] = {
     {"Integers of w bytes", [](const MicroOp &op) { return op.yields == Yields::integer; }},
     {"Flags",
      [](const MicroOp &op) {
-       return op.yields == Yields::whole && !is_lane(op) && !is_condition(op);
+       return op.yields == Yields::whole && !is_lane(op) && !is_condition(op) && !is_x87(op) &&
+              !is_float(op);
      }},
     {"Conditions on flags", is_condition},
     {"Lanes of vectors", is_lane},
-    {"Floating point", [](const MicroOp &op) { return op.yields == Yields::floating; }},
-    {"Memory and control", [](const MicroOp &op) { return op.yields == Yields::effect; }},
+    {"Floating point", is_float},
+    {"x87", is_x87},
+    {"Memory and control",
+     [](const MicroOp &op) { return op.yields == Yields::effect && !is_x87(op); }},
 };
 
 // A bar would end the cell, within code as well.

@@ -3,7 +3,8 @@
 // Are symbolic forms true? Runs a program under single step and follows its routines through their
 // graphs: whenever a definition is executed its value is kept, whenever a loop's head is reached its
 // counter goes on, and at each access the form of the address is evaluated and compared with the
-// address that is used; at each branch whose condition is known, so is the condition. Shared objects
+// address that is used; at each branch whose condition is known, so is the condition; when a loop is left whose iterations are
+// known, so is their number. Shared objects
 // are followed too. Prints how much was checked; exit 1 if anything did not agree, if control went
 // from one instruction of a routine that is called understood to another where its graph has no such
 // edge, left it where the graph does not say that it may, or came back into it; or if an instruction
@@ -12,6 +13,7 @@
 #include "base/fail.h"
 #include "binary/forms.h"
 #include "binary/machine.h"
+#include "binary/trip_counts.h"
 #include "oracle/single_step.h"
 
 #include "abi/uop_step.h"
@@ -46,6 +48,7 @@ struct Analyzed {
   std::unordered_set<uint64_t> listed;              // addresses of its instructions
   std::vector<ExprId> addresses;                    // by place in Ssa::uops
   std::vector<std::optional<Condition>> conditions; // the same
+  std::vector<TripCount> trips;                     // by loop
   std::unordered_map<uint64_t, std::vector<ValueId>>
       left; // node and instruction -> by calls, opaque
 };
@@ -81,16 +84,18 @@ public:
   }
 
   bool report() const {
-    std::fprintf(stderr,
-                 "%" PRIu64 " instructions, %.1f %% of them in routines that are followed; %" PRIu64
-                 " accesses with a form, %" PRIu64 " false; %" PRIu64 " of %" PRIu64
-                 " branches with a condition, %" PRIu64 " false; lost %" PRIu64 " times, %" PRIu64
-                 " instructions in no graph\n",
-                 executed_,
-                 executed_ ? 100.0 * static_cast<double>(followed_) / static_cast<double>(executed_)
-                           : 0,
-                 accesses_, false_, conditions_, branches_, false_conditions_, lost_, unlisted_);
-    return false_ == 0 && false_conditions_ == 0 && accesses_ > 0 && lost_ == 0 && unlisted_ == 0;
+    std::fprintf(
+        stderr,
+        "%" PRIu64 " instructions, %.1f %% of them in routines that are followed; %" PRIu64
+        " accesses with a form, %" PRIu64 " false; %" PRIu64 " of %" PRIu64
+        " branches with a condition, %" PRIu64 " false; %" PRIu64 " loops with a count, %" PRIu64
+        " false; lost %" PRIu64 " times, %" PRIu64 " instructions in no graph\n",
+        executed_,
+        executed_ ? 100.0 * static_cast<double>(followed_) / static_cast<double>(executed_) : 0,
+        accesses_, false_, conditions_, branches_, false_conditions_, counted_, false_counts_,
+        lost_, unlisted_);
+    return false_ == 0 && false_conditions_ == 0 && false_counts_ == 0 && accesses_ > 0 &&
+           lost_ == 0 && unlisted_ == 0;
   }
 
 private:
@@ -172,6 +177,8 @@ private:
         at += instruction.uops;
       }
     }
+    for (uint32_t loop = 0; loop < ssa.loops.all.size(); loop++)
+      made->trips.push_back(trip_count(made->graph, ssa, *made->forms, loop));
     for (uint32_t value = 0; value < ssa.values.size(); value++)
       if (ssa.values[value].kind == ValueKind::call || ssa.values[value].kind == ValueKind::opaque)
         made->left[key(ssa.values[value].node, ssa.values[value].instruction)].push_back({value});
@@ -197,6 +204,7 @@ private:
     if (!find_way(*frame.routine, frame.node, linked, way))
       return false;
     const Ssa &ssa = frame.routine->ssa;
+    check_iterations(frame, way.back(), linked);
     for (uint32_t to : way) {
       take_values(frame, ssa.nodes[to].joins);
       for (uint32_t loop = 0; loop < ssa.loops.all.size(); loop++)
@@ -207,6 +215,36 @@ private:
     }
     frame.next = 0;
     return true;
+  }
+
+  // Loops that are left, but for an exception, have gone round as often as their counts say.
+  void check_iterations(Frame &frame, uint32_t to, uint64_t linked) {
+    const Ssa &ssa = frame.routine->ssa;
+    if (ssa.nodes[frame.node].block == Node::kNoBlock)
+      return;
+    const FlowGraph &graph = frame.routine->graph;
+    const Instruction &last = graph.last_of(graph.blocks[ssa.nodes[frame.node].block]);
+    if (last.is_call() && linked != last.end())
+      return;
+    uint32_t loop = ssa.loops.innermost[frame.node];
+    for (; loop != Loop::kNone && !ssa.loops.contains(loop, to);
+         loop = ssa.loops.all[loop].parent) {
+      const TripCount &count = frame.routine->trips[loop];
+      if (!count.times.known())
+        continue;
+      observed_ = &frame;
+      counted_++;
+      uint64_t times = evaluate(count.times), made = frame.counters[loop] + 1;
+      if ((times ^ made) << (64 - count.bits) == 0)
+        continue;
+      false_counts_++;
+      if (false_counts_ < kMostReports)
+        std::fprintf(stderr,
+                     "%s: the loop left at %#" PRIx64 " had %" PRIu64
+                     " iterations, not %s, which is %" PRIu64 "\n",
+                     frame.module->path.c_str(), last.address, made,
+                     frame.routine->forms->text(count.times).c_str(), times);
+    }
   }
 
   // The nodes from `from` on to the block that begins at `linked`; those between have none.
@@ -347,13 +385,24 @@ private:
       flow = follow(*frame);
     else
       flow = outside_instruction().flow;
+    constexpr uint64_t kExecve = 59, kSyscallBytes = 2;
+    uint64_t call = machine_.registers[ASSAY_REG_RAX], before = machine_.pc;
     bool alive = process_.step();
     executed_++;
     if (!process_.running())
       return;
     process_.read_general(machine_);
-    if (!alive)
-      return; // a signal; its handler is entered without a call
+    if (call == kExecve && flow == Flow::next && machine_.pc - before > kSyscallBytes + 13 &&
+        module_at(machine_.pc) != module_at(before)) { // another program
+      modules_.clear();
+      frames_.clear();
+      outside_.clear();
+      return;
+    }
+    if (!alive) { // a signal instead: the instruction is done when its handler is back, if ever
+      frames_.clear();
+      return;
+    }
     after(flow);
   }
 
@@ -443,7 +492,8 @@ private:
     }
     if (inside)
       return false;
-    return done.flow == Flow::jump ? linked == done.target : linked == block.leaves;
+    return done.flow == Flow::jump ? linked == done.target
+                                   : linked == block.leaves || linked == block.runs_on;
   }
 
   // Outside of what is followed a jump may be a tail call: to the beginning of a routine.
@@ -557,7 +607,7 @@ private:
   uint32_t at_ = 0;   // place in Ssa::uops of micro-op 0 of the graph, as if they went on
   uint64_t last_ = 0; // followed instruction, as linked
   uint64_t executed_ = 0, followed_ = 0, accesses_ = 0, false_ = 0, lost_ = 0, unlisted_ = 0;
-  uint64_t branches_ = 0, conditions_ = 0, false_conditions_ = 0;
+  uint64_t branches_ = 0, conditions_ = 0, false_conditions_ = 0, counted_ = 0, false_counts_ = 0;
 };
 
 } // namespace

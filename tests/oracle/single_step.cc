@@ -77,6 +77,8 @@ template <class Visit> void for_each_word(Visit visit) {
       if (at)
         visit(ASSAY_REG_LANES + 8 * v + lane, at);
     }
+  for (unsigned i = 0; i < 16; i++) // st(0) first; an exponent takes 2 of 8 bytes
+    visit(ASSAY_REG_X87 + i, 32 + 8 * i);
   for (unsigned k = 0; save.masks && k < 8; k++)
     visit(ASSAY_REG_MASKS + k, save.masks + 8 * k);
 }
@@ -175,20 +177,57 @@ void SingleStep::write_general(const binary::Machine &machine) {
   ptrace(PTRACE_SETREGS, pid_, nullptr, &to);
 }
 
+namespace {
+
+// What of a save area is not a whole word.
+struct Modes {
+  uint16_t control, status;
+  uint8_t full; // which registers of x87, by number
+  uint32_t mxcsr;
+
+  explicit Modes(const std::byte *area) {
+    std::memcpy(&control, area, 2);
+    std::memcpy(&status, area + 2, 2);
+    std::memcpy(&full, area + 4, 1);
+    std::memcpy(&mxcsr, area + 24, 4);
+  }
+  void put(std::byte *area) const {
+    std::memcpy(area, &control, 2);
+    std::memcpy(area + 2, &status, 2);
+    std::memcpy(area + 4, &full, 1);
+    std::memcpy(area + 24, &mxcsr, 4);
+  }
+};
+
+} // namespace
+
 void SingleStep::read_vectors(binary::Machine &machine) const {
   alignas(64) std::byte area[16384] = {};
   iovec vector{area, sizeof area};
   ptrace(PTRACE_GETREGSET, pid_, NT_X86_XSTATE, &vector);
   for_each_word(
       [&](unsigned reg, unsigned at) { std::memcpy(&machine.registers[reg], area + at, 8); });
+  for (unsigned i = 1; i < 16; i += 2)
+    machine.registers[ASSAY_REG_X87 + i] &= 0xffff;
+  Modes modes(area);
+  machine.registers[ASSAY_REG_MXCSR] = modes.mxcsr & ASSAY_MXCSR_CONTROL;
+  machine.registers[ASSAY_REG_X87_CONTROL] = modes.control;
+  machine.registers[ASSAY_REG_X87_TOP] = modes.status >> 11 & 7;
 }
 
-void SingleStep::write_vectors(const binary::Machine &machine) {
+void SingleStep::write_vectors(const binary::Machine &machine, bool room) {
   alignas(64) std::byte area[16384] = {};
   iovec vector{area, sizeof area};
   ptrace(PTRACE_GETREGSET, pid_, NT_X86_XSTATE, &vector);
   for_each_word(
       [&](unsigned reg, unsigned at) { std::memcpy(area + at, &machine.registers[reg], 8); });
+  Modes modes(area);
+  modes.mxcsr = static_cast<uint32_t>(machine.registers[ASSAY_REG_MXCSR]);
+  modes.control = static_cast<uint16_t>(machine.registers[ASSAY_REG_X87_CONTROL]);
+  auto top = static_cast<unsigned>(machine.registers[ASSAY_REG_X87_TOP]);
+  modes.status = static_cast<uint16_t>(top << 11);
+  modes.full = static_cast<uint8_t>(room ? ~(1u << ((top + 7) & 7)) : 0xff);
+  modes.put(area);
   uint64_t present; // which components are not in their initial state
   std::memcpy(&present, area + 512, 8);
   present |= 0xe7;

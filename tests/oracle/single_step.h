@@ -36,9 +36,9 @@ public:
   // General registers, flags, segment bases and pc. The rest of the machine stays as it is.
   void read_general(binary::Machine &machine) const;
   void write_general(const binary::Machine &machine);
-  // Vector and mask registers.
+  // Vector and mask registers, x87 and MXCSR. `room`: the register of x87 that is pushed next is empty; no other is.
   void read_vectors(binary::Machine &machine) const;
-  void write_vectors(const binary::Machine &machine);
+  void write_vectors(const binary::Machine &machine, bool room = false);
 
   // How many bytes could be read or written.
   size_t read(uint64_t address, std::span<std::byte> bytes) const;

@@ -76,7 +76,8 @@ private:
   bool touches_vectors(const Instruction &instruction) const {
     auto is_vector = [](unsigned reg) {
       return reg < ASSAY_REG_COUNT &&
-             (reg >= ASSAY_REG_LANES || (reg >= ASSAY_REG_MASKS && reg < ASSAY_REG_TEMPORARIES));
+             (reg >= ASSAY_REG_LANES || reg == ASSAY_REG_MXCSR || reg == ASSAY_REG_X87_CONTROL ||
+              (reg >= ASSAY_REG_MASKS && reg < ASSAY_REG_TEMPORARIES));
     };
     for (const assay_uop &uop : code_.uops_of(instruction))
       if (is_vector(uop.dst))

@@ -29,8 +29,20 @@ using namespace binary;
 constexpr uint64_t kCode = 0x10000000, kData = 0x20000000, kDataBytes = 0x4000;
 constexpr unsigned kMostReports = 60;
 
+// Whether it needs an empty register of x87.
+bool pushes(const Instruction &instruction, const Code &code) {
+  auto uops = code.uops_of(instruction);
+  return std::any_of(uops.begin(), uops.end(), [](const assay_uop &uop) {
+    return uop.op == ASSAY_UOP_x87_turn && uop.i == 7;
+  });
+}
+
 // Whether what an instruction does with these operands is undefined, or outside what micro-ops model.
 bool is_undefined(const Instruction &instruction, const Code &code, const Machine &machine) {
+  // The register that a push finds empty.
+  constexpr uint16_t kEmpty = ASSAY_REG_X87 + 14;
+  if (pushes(instruction, code) && code.uops_of(instruction).front().a == kEmpty)
+    return true;
   for (const assay_uop &uop : code.uops_of(instruction)) {
     bool is_double_shift = uop.op == ASSAY_UOP_shld || uop.op == ASSAY_UOP_shrd;
     if (is_double_shift && uop.width == 2) {
@@ -53,7 +65,6 @@ public:
     map(kData, kDataBytes);
     process_.emplace();
     memory_.emplace(*process_);
-    start_.registers.fill(0);
     process_->read_general(start_);
   }
 
@@ -90,7 +101,10 @@ private:
     size_t at = 0;
     auto put = [&](unsigned value) { bytes[at++] = static_cast<std::byte>(value); };
     static constexpr unsigned kPrefixes[] = {0x66, 0xf2, 0xf3};
-    switch (below(6)) {
+    switch (below(7)) {
+    case 5: // x87
+      put(0xd8 + static_cast<unsigned>(below(8)));
+      break;
     case 0: // one byte of opcode
       if (below(4) == 0)
         put(kPrefixes[below(3)]);
@@ -178,8 +192,9 @@ private:
     Machine machine = start_;
     for (unsigned i = 0; i < 16; i++)
       machine.registers[i] = interesting();
-    for (unsigned reg = ASSAY_REG_LANES; reg < ASSAY_REG_COUNT; reg++)
+    for (unsigned reg = ASSAY_REG_LANES; reg < ASSAY_REG_X87; reg++)
       machine.registers[reg] = interesting();
+    set_floating_point(machine);
     for (unsigned k = 0; k < 8; k++)
       machine.registers[ASSAY_REG_MASKS + k] = interesting();
     machine.registers[ASSAY_REG_FLAGS] = random_() & 0x8d5;
@@ -188,8 +203,26 @@ private:
     if (is_undefined(instruction, code_, machine))
       return;
     check(bytes, instruction, machine);
-    if (failed_)
-      times--;
+    if (!failed_)
+      times++;
+  }
+
+  // Registers of x87, and now and then another rounding, flushed denormals or a shorter significand.
+  void set_floating_point(Machine &machine) {
+    for (unsigned i = 0; i < 8; i++) {
+      uint64_t &low = machine.registers[ASSAY_REG_X87 + 2 * i], &high = (&low)[1];
+      high = below(4) ? 0x3ff0 + below(32) + (below(2) << 15) : random_() & 0xffff;
+      // A significand without its top bit is a denormal, or no number at all.
+      low = (high & 0x7fff ? 1ULL << 63 : 0) | (below(3) ? random_() : random_() << 40) >> 1;
+      if (below(16) == 0)
+        low = high = 0;
+    }
+    machine.registers[ASSAY_REG_X87_TOP] = below(8);
+    if (below(3) == 0)
+      machine.registers[ASSAY_REG_MXCSR] |= below(4) << 13 | below(2) << 15 | below(2) << 6;
+    if (below(3) == 0)
+      machine.registers[ASSAY_REG_X87_CONTROL] =
+          0x7f | below(4) << 10 | (below(3) ? 0x300 : below(2) * 0x200);
   }
 
   // Makes what the operands use as addresses point into the data.
@@ -207,12 +240,23 @@ private:
       auto id = [](ZydisRegister reg) { return static_cast<unsigned>(ZydisRegisterGetId(reg)); };
       if (operand.mem.index != ZYDIS_REGISTER_NONE && operand.mem.type == ZYDIS_MEMOP_TYPE_MEM)
         machine.registers[id(operand.mem.index)] = below(64);
+      if (operand.mem.type == ZYDIS_MEMOP_TYPE_VSIB)
+        for (unsigned lane = 0; lane < 8; lane++)
+          machine.registers[ASSAY_REG_LANES + 8 * id(operand.mem.index) + lane] =
+              index_element(decoded, below(64), below(64));
       if (id(operand.mem.base) < 16) {
         uint64_t displacement =
             operand.mem.disp.has_displacement ? static_cast<uint64_t>(operand.mem.disp.value) : 0;
         machine.registers[id(operand.mem.base)] = middle - displacement;
       }
     }
+  }
+
+  // Two small indexes of 4 bytes, or one of 8, some of them negative.
+  uint64_t index_element(const ZydisDecodedInstruction &decoded, uint64_t low, uint64_t high) {
+    std::string_view name = ZydisMnemonicGetString(decoded.mnemonic);
+    bool is_long = name.find("erq") != std::string_view::npos;
+    return is_long ? low - 32 : ((high - 32) << 32) | ((low - 32) & 0xffffffff);
   }
 
   void check(const std::byte (&bytes)[16], const Instruction &instruction, Machine machine) {
@@ -224,7 +268,7 @@ private:
     process_->write(kCode, bytes);
     process_->drop_signal();
     process_->write_general(machine);
-    process_->write_vectors(machine);
+    process_->write_vectors(machine, pushes(instruction, code_));
     process_->read_general(machine); // some flags cannot be set so
     Machine native = machine;
     memory_->forget();

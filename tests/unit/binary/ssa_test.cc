@@ -46,7 +46,7 @@ bool is_wide(unsigned variable) {
   return variable >= kMasks && variable < kMemory;
 }
 bool kept_by_call(const Instruction &call, unsigned variable) {
-  bool is_state = variable == kControl || variable == kFs || variable == kGs;
+  bool is_state = kKeptByCalls >> variable & 1;
   return is_state || (variable < 16 && (call.kept >> variable & 1));
 }
 

@@ -176,10 +176,20 @@ Ranges frames_by_readelf(const std::string &path) {
   for (const auto &line : words_of("readelf -SW " + path + " | sed 's/\\[ */[/'"))
     if (line.size() > 5 && line[1].find("plt") != std::string::npos && line[2] == "PROGBITS")
       plts.insert({number(line[3]), number(line[3]) + number(line[5])});
+  std::set<std::string> of_signals; // common entries, by offset
+  std::string common;
   for (const auto &line : words_of("readelf --debug-dump=frames " + path + " 2>/dev/null"))
-    if (line.size() > 5 && line[3] == "FDE") {
+    if (line.size() > 3 && line[3] == "CIE") {
+      common = line[0];
+    } else if (line.size() > 1 && line[0] == "Augmentation:") {
+      if (line[1].find('S') != std::string::npos)
+        of_signals.insert(common);
+    } else if (line.size() > 5 && line[3] == "FDE") {
       size_t dots = line[5].find("..");
       uint64_t begin = number(line[5].substr(3, dots - 3)), end = number(line[5].substr(dots + 2));
+      // What handlers return to is aligned, and its entry begins a byte before.
+      if (of_signals.contains(line[4].substr(line[4].find('=') + 1)) && begin % 16 == 15)
+        begin++;
       bool is_plt = std::any_of(plts.begin(), plts.end(), [&](const auto &plt) {
         return begin >= plt.first && begin < plt.second;
       });

@@ -35,6 +35,28 @@ ExplainedLine branch(uint64_t pc, const std::string &text, unsigned depth,
   return made;
 }
 
+analyze::ExplainedLoop loop(uint64_t header, const std::string &counter, uint32_t parent,
+                            unsigned depth) {
+  analyze::ExplainedLoop made;
+  made.header = header;
+  made.counter = counter;
+  made.parent = parent;
+  made.depth = depth;
+  return made;
+}
+
+ExplainedAccess access(uint64_t pc, bool write, unsigned size, const std::string &form, bool affine,
+                       unsigned depth) {
+  ExplainedAccess made;
+  made.pc = pc;
+  made.write = write;
+  made.size = size;
+  made.form = form;
+  made.affine = affine;
+  made.depth = depth;
+  return made;
+}
+
 // do J … do I … of two arrays.
 ExplainedFunction nested() {
   ExplainedFunction function;
@@ -43,10 +65,11 @@ ExplainedFunction nested() {
   function.address = 0x400ab0;
   function.bytes = 801;
   function.understood = true;
-  function.loops = {{0x400b0a, "I", UINT32_MAX, 1}, {0x400b3b, "J", 0, 2}};
-  function.accesses = {{0x400b3f, false, 8, "0xe294b88 + 8*J + 30416*I", true, 2},
-                       {0x400b44, true, 8, kLongForm, false, 2},
-                       {0x400b48, false, 32, "", false, 1}};
+  function.loops = {loop(0x400b0a, "I", UINT32_MAX, 1), loop(0x400b3b, "J", 0, 2)};
+  function.loops[1].sentence = "r14.0 iterations; 2 accesses, stride 8 B";
+  function.accesses = {access(0x400b3f, false, 8, "0xe294b88 + 8*J + 30416*I", true, 2),
+                       access(0x400b44, true, 8, kLongForm, false, 2),
+                       access(0x400b48, false, 32, "", false, 1)};
   function.lines = {line(0x400ab0, "mov r14d, edi", 0),
                     line(0x400b0a, "xor esi, esi", 1),
                     line(0x400b3b, "lea r11d, [rsi+1]", 2),
@@ -139,6 +162,7 @@ TEST(ExplainedFunctionText, IsTheProgramWithWhatIsKnownBesideIt) {
       "             loop I = 0, 1, 2, …\n"
       "  0x400b0a:    xor esi, esi\n"
       "               loop J = 0, 1, 2, … in I\n"
+      "               r14.0 iterations; 2 accesses, stride 8 B\n"
       "  0x400b3b:      lea r11d, [rsi+1]\n"
       "  0x400b3f       movsd xmm0, qword ptr [rax+r9*8]  read 8 B   0xe294b88 + 8*J + 30416*I\n"
       "  ");

@@ -1,0 +1,77 @@
+// See the header.
+
+#include "binary/eligibility.h"
+
+#include <algorithm>
+
+namespace binary {
+namespace {
+
+bool overlaps(const FlowGraph &graph) {
+  std::vector<std::pair<uint64_t, uint64_t>> all;
+  all.reserve(graph.code.instructions.size());
+  for (const Instruction &instruction : graph.code.instructions)
+    all.emplace_back(instruction.address, instruction.end());
+  std::sort(all.begin(), all.end());
+  for (size_t i = 1; i < all.size(); i++)
+    if (all[i].first < all[i - 1].second)
+      return true;
+  return false;
+}
+
+} // namespace
+
+const char *immovable_name(Immovable why) {
+  switch (why) {
+  case Immovable::movable: return "movable";
+  case Immovable::not_understood: return "not_understood";
+  case Immovable::labels: return "labels";
+  case Immovable::entered_within: return "entered_within";
+  case Immovable::overlaps: return "overlaps";
+  case Immovable::shared_table: return "shared_table";
+  case Immovable::changes_segments: return "changes_segments";
+  case Immovable::too_short: return "too_short";
+  }
+  return "";
+}
+
+const char *immovable_meaning(Immovable why) {
+  switch (why) {
+  case Immovable::movable: return "its code can be moved";
+  case Immovable::not_understood: return "its control flow is not known";
+  case Immovable::labels: return "it jumps through pointers to labels of its own";
+  case Immovable::entered_within: return "it is entered at more than one place";
+  case Immovable::overlaps: return "one of its instructions begins within another";
+  case Immovable::shared_table: return "a jump table leads out of it";
+  case Immovable::changes_segments: return "it sets the base of thread-local storage";
+  case Immovable::too_short: return "there is no room for a jump to the moved code";
+  }
+  return "";
+}
+
+Immovable eligibility(const Routine &routine, const FlowGraph &graph) {
+  constexpr uint64_t kJumpBytes = 5;
+  if (graph.why_not != WhyNot::understood)
+    return Immovable::not_understood;
+  if (std::any_of(graph.blocks.begin(), graph.blocks.end(),
+                  [](const Block &block) { return block.is_dispatch(); }))
+    return Immovable::labels;
+  if (routine.entries.size() > 1)
+    return Immovable::entered_within;
+  for (const JumpTable &table : graph.tables)
+    if (std::any_of(table.targets.begin(), table.targets.end(),
+                    [&](uint64_t target) { return !routine.contains(target); }))
+      return Immovable::shared_table;
+  if (overlaps(graph))
+    return Immovable::overlaps;
+  for (const Instruction &instruction : graph.code.instructions)
+    if (instruction.moves_fs || (instruction.opaque && instruction.writes & (bit(kFs) | bit(kGs)) &&
+                                 !(instruction.writes & bit(kMemory))))
+      return Immovable::changes_segments;
+  for (const image::CodeRange &range : routine.ranges)
+    if (range.begin == routine.address() && range.end - range.begin < kJumpBytes)
+      return Immovable::too_short;
+  return Immovable::movable;
+}
+
+} // namespace binary

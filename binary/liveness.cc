@@ -1,0 +1,72 @@
+// Backwards over the blocks until nothing changes; one word a block.
+
+#include "binary/liveness.h"
+
+#include "binary/effects.h"
+
+namespace binary {
+namespace {
+
+constexpr VariableSet kAll = bit(kVariables) - 1;
+constexpr VariableSet kAcrossCalls = kAll & ~bit(kFlags);
+
+VariableSet before_instruction(const Code &code, const Instruction &instruction,
+                               VariableSet after) {
+  Effects effects = effects_of(code, instruction);
+  if (instruction.is_call()) // what comes back is what the callee left; it may read all
+    return kAcrossCalls | effects.reads;
+  // A repeated string instruction may do nothing. Others that keep a part of what they write read it.
+  VariableSet replaced = instruction.repeats ? 0 : effects.writes;
+  return (after & ~replaced) | effects.reads | bit(kMemory);
+}
+
+} // namespace
+
+VariableSet Liveness::at_end(uint32_t block) const {
+  const Block &from = graph_.blocks[block];
+  VariableSet live = 0;
+  for (uint32_t to : from.successors)
+    live |= live_in_[to];
+  if (from.is_dispatch())
+    return live;
+  const Instruction &last = graph_.last_of(from);
+  bool leaves = from.leaves != Block::kStays || last.flow == Flow::ret || last.flow == Flow::jump ||
+                last.flow == Flow::indirect_jump || last.flow == Flow::stop;
+  bool stays =
+      !from.successors.empty() && from.leaves == Block::kStays && last.flow != Flow::indirect_jump;
+  return leaves && !stays ? live | kAcrossCalls : live;
+}
+
+Liveness::Liveness(const FlowGraph &graph) : graph_(graph), live_in_(graph.blocks.size(), 0) {
+  std::vector<uint32_t> work;
+  std::vector<bool> queued(graph.blocks.size(), true);
+  for (uint32_t block = 0; block < graph.blocks.size(); block++)
+    work.push_back(block);
+  while (!work.empty()) {
+    uint32_t block = work.back();
+    work.pop_back();
+    queued[block] = false;
+    VariableSet live = at_end(block);
+    const Block &of = graph.blocks[block];
+    for (uint32_t i = of.count; i-- > 0;)
+      live = before_instruction(graph.code, graph.code.instructions[of.first + i], live);
+    if (live == live_in_[block])
+      continue;
+    live_in_[block] = live;
+    for (uint32_t from : of.predecessors)
+      if (!queued[from]) {
+        queued[from] = true;
+        work.push_back(from);
+      }
+  }
+}
+
+VariableSet Liveness::before(uint32_t block, uint32_t index) const {
+  VariableSet live = at_end(block);
+  const Block &of = graph_.blocks[block];
+  for (uint32_t i = of.first + of.count; i-- > index;)
+    live = before_instruction(graph_.code, graph_.code.instructions[i], live);
+  return live;
+}
+
+} // namespace binary

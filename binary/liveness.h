@@ -1,0 +1,30 @@
+// Which variables may still be read at a point of a routine: what an inserted instruction must leave as it
+// is.
+#pragma once
+
+#include "binary/flow_graph.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace binary {
+
+// May err towards live, never towards dead, with two things taken from the ABI: the flags hold nothing
+// where a function is called or left. Callees and callers may read anything else.
+class Liveness {
+public:
+  explicit Liveness(const FlowGraph &graph);
+
+  // Where the block begins.
+  VariableSet at(uint32_t block) const { return live_in_[block]; }
+  // Before instruction number `index` of the graph's code, which is one of the block's.
+  VariableSet before(uint32_t block, uint32_t index) const;
+
+private:
+  VariableSet at_end(uint32_t block) const;
+
+  const FlowGraph &graph_;
+  std::vector<VariableSet> live_in_; // by block
+};
+
+} // namespace binary
