@@ -1,3 +1,5 @@
+// Names of what a profile knows by number: the frames of a stack, with those that the compiler inlined, types, modules.
+
 #include "analyze/frame.h"
 
 #include "base/fail.h"

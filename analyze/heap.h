@@ -26,7 +26,7 @@ namespace analyze {
 // program was built with finer ones.
 inline constexpr uint64_t kBlockBytes = 64;
 
-inline constexpr const char *kMallocOrigin = "malloc"; // and its kin, operator new included
+inline constexpr const char *kMallocOrigin = "malloc"; // calloc, realloc and operator new included
 
 // The objects of one context, of one type, or of one module.
 struct HeapSums {

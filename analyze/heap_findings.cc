@@ -37,7 +37,7 @@ constexpr double kShortLifeUs = 1000;
 constexpr double kBadlyUsed = 0.5;         // share of blocks
 constexpr double kHardlyTouched = 0.2;     // share of blocks
 constexpr uint64_t kLeastLentBytes = 4096; // of a buffer that is handed to code that is not counted
-constexpr double kTouchedByOthers = 0.01;  // share of bytes: who has it is not counted
+constexpr double kTouchedByOthers = 0.01;  // share of bytes
 
 constexpr const char *kUncountedUse = "uncounted_use"; // no loss: what cannot be known
 

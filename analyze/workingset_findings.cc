@@ -49,7 +49,7 @@ std::string objects(const LinesOwner &owner) {
   return (owner.type.empty() ? "objects" : "`" + owner.type + "` objects") + " from " + owner.name;
 }
 
-// Who is to be named: the one with the most lines that has a name; none if that is too few.
+// The owner to name in a sentence: the one with the most lines that has a name; none if it has too few.
 const OwnerLines *to_name(const WorkingSetResult &result, const Phase &phase) {
   auto named = std::find_if(phase.owners.begin(), phase.owners.end(), [&](const OwnerLines &each) {
     return result.owners[each.owner].kind != "memory";

@@ -1,3 +1,5 @@
+// The heap in the commands that ask every tool (cli/tool.h).
+
 #include "abi/tools.h"
 #include "analyze/heap.h"
 #include "analyze/heap_diff.h"

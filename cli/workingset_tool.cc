@@ -1,3 +1,6 @@
+// The working set in the commands that ask every tool (cli/tool.h). A profile may have one of several processes: conditions and
+// differences are those of the first.
+
 #include "abi/tools.h"
 #include "analyze/workingset.h"
 #include "analyze/workingset_diff.h"

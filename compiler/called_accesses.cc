@@ -1,3 +1,7 @@
+// The accesses of calls and of masked vector instructions, as IR: how many bytes a call has touched, and which lanes of a vector.
+// A mask comes in three shapes (a vector of i1, lanes whose signs count, an integer); all become one integer with a bit for each
+// lane, so that the runtime has one function for all of them. Refused: a branch for each lane, which multiplies the code.
+
 #include "compiler/called_accesses.h"
 
 #include "llvm/IR/DerivedTypes.h"

@@ -6,7 +6,7 @@
 
 namespace assay::compiler {
 
-// Of a call of read, write, recv, send, fread, fwrite and their kin, the buffer with the bytes that the call says it
+// Of a call of read, write, recv, send, fread, fwrite and the like, the buffer with the bytes that the call says it
 // has filled or taken; nothing for other calls.
 std::optional<RangeAccess> io_range(llvm::CallBase &call);
 

@@ -1,4 +1,4 @@
-// What data of every tool refers to: modules, types and stacks of the profile, by index; and who made an object.
+// What data of every tool refers to: modules, types and stacks of the profile, by index; and what made an object.
 #pragma once
 
 #include "base/strong_id.h"
@@ -13,7 +13,7 @@ using ModuleId = base::Id<struct ModuleTag>; // index into Profile::modules
 using TypeId = base::Id<struct TypeTag>;     // index into Profile::types
 using StackId = base::Id<struct StackTag>;   // index into Profile::stacks
 
-// Who made an object: malloc and its kin, or something else with a name of its own.
+// What made an object: a function of the malloc family, or something else with a name of its own.
 struct Origin {
   uint32_t kind = 0; // AssayOriginKind; 0: malloc
   std::string name;  // of a pool

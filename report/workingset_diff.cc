@@ -1,3 +1,6 @@
+// Two working sets beside each other: sizes, phases, owners of lines. Rows are paired by what survives a rebuild, so "new" and
+// "gone" are rows of one side only.
+
 #include "report/workingset_diff.h"
 
 #include "base/units.h"

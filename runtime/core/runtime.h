@@ -31,7 +31,7 @@ struct Runtime {
   bool instrumented = true;  // accesses are counted; false where the runtime was only preloaded
   uint64_t tools = 0;        // that run: bits of abi/tools.def
   uint64_t tools_wanted = 0; // that units were built for
-  bool wants_allocations = false; // some tool asks who allocates
+  bool wants_allocations = false; // some tool asks for allocations
   bool wants_objects = false;     // and when its objects end: they are kept, by headers or beside
   uint32_t pid = 0;               // whose memory this is: differs in a vfork child
   uint64_t start_unix_ns = 0;
@@ -63,7 +63,7 @@ void flush(FlushKind kind);
 // be full, readers know them.
 void write_new_contexts();
 
-// Keeps flushes away, for who rewrites the file.
+// Blocks flushes while the file is being rewritten.
 class FlushesWait {
 public:
   FlushesWait();

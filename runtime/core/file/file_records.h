@@ -36,8 +36,8 @@ inline bool take_record(const uint8_t *&from, const uint8_t *end, FileRecord &r)
 }
 
 // Calls f for each record of a mapped file until it says false. False then, and when the records do not
-// fill the file: it is to stay as it is. What was read counts as the program's memory, so it is let go; who
-// reads it again gets it from the file again.
+// fill the file: the file must stay as it is. Pages that were read count as the program's memory, so they are dropped; a
+// second reading gets them from the file again.
 template <typename F> bool each_record(const uint8_t *from, size_t size, F f) {
   constexpr uint64_t kStep = 256 << 10;
   const uint8_t *end = from + size, *begin = from - (uint64_t)from % kPage, *next = begin + kStep;

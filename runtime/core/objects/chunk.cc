@@ -4,7 +4,7 @@
 //
 // A walk reads headers that other threads may give back at that moment, and with them the page. Asking the kernel to
 // read each (process_vm_readv) takes longer than all the rest of a walk. So the walker says which window it reads, and
-// who gives back a chunk there waits. That is a load at each free; the fence that it needs is made by the walker, on
+// a thread that gives back a chunk there waits. That is a load at each free; the fence that it needs is made by the walker, on
 // behalf of all threads (membarrier).
 
 #include "runtime/core/objects/chunk.h"

@@ -89,7 +89,7 @@ void end_range(uint64_t start, uint64_t end, const void *frame) {
   }
 }
 
-// A tool that asks who allocates, and not for objects, wants to know of mappings, too: there they are no
+// A tool that asks for allocations, and not for objects, wants to know of mappings, too: there they are no
 // objects that a report would count.
 bool mappings_observed() {
   bool wanted = runtime.options.mmap || (runtime.wants_allocations && !runtime.wants_objects);

@@ -185,7 +185,7 @@ bool StackDepot::grow() {
     larger->numbers[at] = number;
   }
   __atomic_store_n(&table_, larger, __ATOMIC_RELEASE);
-  for (uint64_t i = 0; i <= old->mask; i++) // its mask must stay for those who look into it
+  for (uint64_t i = 0; i <= old->mask; i++) // its mask must stay: a thread may still search it
     __atomic_store_n(&old->numbers[i], 0, __ATOMIC_RELAXED);
   uint64_t from = page_up((uint64_t)old->numbers);
   uint64_t to = page_down((uint64_t)(old->numbers + old->mask + 1));

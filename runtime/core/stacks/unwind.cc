@@ -1,4 +1,4 @@
-// A frame with a frame pointer is two loads. But who keeps one? assay-cc's code does; libstdc++, qsort
+// A frame with a frame pointer is two loads. But not all code keeps one: assay-cc's code does; libstdc++, qsort
 // and most libraries use rbp for anything, and a program may be linked from objects of both kinds:
 // following rbp there would swallow the user's frames behind it. So the rule for each pc comes from
 // .eh_frame, once, and is then cached; most say "by frame pointer".

@@ -1,4 +1,4 @@
-// Tables by key for who rewrites a file: only filled and read through.
+// A table by key, for rewriting a file: it is filled, then read through.
 #pragma once
 
 #include <stdint.h>
