@@ -2,7 +2,7 @@
 // the file PROGRAM.PID.live beside its profile; a tool opens it, writes a request and waits for the
 // answer. The file is removed at the end of the run.
 //
-//   tool                                   runtime (sideline thread)
+//   tool                                   runtime (helper thread)
 //   request = ASSAY_REQUEST_SNAPSHOT
 //   request_sequence += 1                  sees request_sequence != answer_sequence
 //                                          does it, sets answer, answer_sequence = request_sequence

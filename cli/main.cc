@@ -97,7 +97,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr,
                  "assay: there is not enough memory; merge or read fewer profiles at once\n");
   } catch (const std::exception &error) {
-    std::fprintf(stderr, "assay: an error of its own: %s; please report it\n", error.what());
+    std::fprintf(stderr, "assay: internal error: %s; please report it\n", error.what());
   }
   return 2;
 }

@@ -17,7 +17,7 @@ std::string findings_text(const std::vector<analyze::Finding> &findings, size_t 
                           const Style &style) {
   if (findings.empty())
     return "";
-  std::string text = "\n" + style.strong("What would it pay to change?") + "\n";
+  std::string text = "\n" + style.strong("What is worth changing?") + "\n";
   size_t shown = 0;
   for (const analyze::Finding &finding : findings) {
     if (shown++ == top)

@@ -84,7 +84,7 @@ TEST(WorkingSetJson, RatesAreThoseOfTheClock) {
 
 TEST(WorkingSetText, QuestionsHaveTheirTables) {
   std::string text = report::workingset_text(result_of(ASSAY_TIME_ACCESSES), {}, report::Style());
-  for (const char *heading : {"What would it pay to change?", "Which phases does the run have?",
+  for (const char *heading : {"What is worth changing?", "Which phases does the run have?",
                               "What is in the working set?", "How large is it over longer periods?",
                               "Does it fit?", "How much would a cache of this size miss?"})
     EXPECT_NE(text.find(heading), std::string::npos) << heading;
