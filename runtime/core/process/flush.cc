@@ -100,7 +100,8 @@ void write_contexts() {
           assay_frame(module, module ? c->pcs[i] - runtime.modules.get(module).bias : c->pcs[i]);
     }
     AssayContext record = {written.contexts + 1, c->type, c->cut, c->origin};
-    if (c->cut && c->depth >= runtime.options.depth) // shorter ones were joined, which is another loss
+    if (c->cut &&
+        c->depth >= runtime.options.depth) // shorter ones were joined, which is another loss
       count_loss_quietly(ASSAY_LOSS_stack_cut, 1);
     runtime.file.append(ASSAY_RECORD_Context, record, frames, c->depth * sizeof frames[0]);
   }
