@@ -1,11 +1,13 @@
 // Files of every version of the format are kept in tests/format/vN/ and
 // read: what they said then, they say now.
 
+#include "abi/tools.h"
 #include "profile/profile.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 
 namespace {
 
@@ -89,6 +91,40 @@ TEST(OldFormat, Version2) {
   EXPECT_EQ(p.non_heap.size(), 1u);
   EXPECT_EQ(reads, 10u);
   EXPECT_EQ(writes, 10u);
+}
+
+TEST(OldFormat, Version3) {
+  profile::Profile p = read_old("v3/both.assay");
+  ASSERT_EQ(p.processes.size(), 1u);
+  auto program = std::find_if(p.modules.begin(), p.modules.end(),
+                              [](const profile::Module &m) { return m.path == "/srv/app/both"; });
+  ASSERT_NE(program, p.modules.end());
+  ASSERT_EQ(program->units.size(), 1u);
+  EXPECT_EQ(program->units[0].source, "both.c");
+  EXPECT_EQ(program->units[0].tools, uint64_t{ASSAY_TOOL_heap | ASSAY_TOOL_workingset});
+  ASSERT_EQ(program->units[0].modes.size(), 2u);
+  EXPECT_EQ(program->units[0].modes[0], uint32_t{ASSAY_COUNTERS_GLOBALS});
+  EXPECT_EQ(program->units[0].modes[1], 0u);
+  const profile::HeapContext &buffer = making(p, 1);
+  EXPECT_EQ(buffer.freed.writes, 100u);
+  uint64_t globals = 0;
+  for (const profile::NonHeapBlock &block : p.non_heap)
+    globals += block.writes;
+  EXPECT_EQ(globals, 1024u);
+  const profile::WorkingSet &set = *p.processes[0].workingset;
+  ASSERT_EQ(set.snapshots.size(), 3u);
+  EXPECT_EQ(set.snapshots[0].name, "table");
+  EXPECT_EQ(set.snapshots[1].name, "buffer");
+  std::vector<uint64_t> lines(3);
+  for (const profile::TouchedLines &touched : set.lines)
+    profile::each_group(touched, [&](uint64_t, const uint64_t *planes) {
+      for (uint32_t i = 0; i < touched.count; i++)
+        lines[touched.first + i] += uint64_t(std::popcount(planes[i]));
+    });
+  EXPECT_GE(lines[0], 1024u);
+  EXPECT_LT(lines[0], 1100u);
+  EXPECT_GE(lines[1], 100u);
+  EXPECT_LT(lines[1], 150u);
 }
 
 } // namespace
