@@ -69,6 +69,85 @@ struct assay_uop {
   };
 };
 
+// Whether a micro-op of integers reads the low w bytes of its operands and nothing else.
+static inline int assay_uop_reads_low_bytes(unsigned op) {
+  switch (op) {
+#define ASSAY_UOP(name, operands, expression, meaning)
+#define ASSAY_UOP_LOW(name, operands, expression, meaning) case ASSAY_UOP_##name:
+#define ASSAY_UOP_FLAGS_LOW(name, operands, expression, meaning) case ASSAY_UOP_##name:
+#include "abi/uops.def"
+    return 1;
+  default: return 0;
+  }
+}
+
+// Whether it asks flags for a condition; and for one of signed numbers.
+static inline int assay_uop_is_condition(unsigned op) {
+  switch (op) {
+#define ASSAY_UOP(name, operands, expression, meaning)
+#define ASSAY_UOP_IF(name, operands, expression, meaning) case ASSAY_UOP_##name:
+#include "abi/uops.def"
+    return 1;
+  default: return 0;
+  }
+}
+
+static inline int assay_uop_is_signed_condition(unsigned op) {
+  switch (op) {
+#define ASSAY_UOP(name, operands, expression, meaning)
+#define ASSAY_UOP_IF_SIGNED(name, operands, expression, meaning) case ASSAY_UOP_##name:
+#include "abi/uops.def"
+    return 1;
+  default: return 0;
+  }
+}
+
+// Whether it puts the low bytes of its second operand into the first.
+static inline int assay_uop_is_put(unsigned op) {
+  switch (op) {
+#define ASSAY_UOP(name, operands, expression, meaning)
+#define ASSAY_UOP_PUT(name, operands, expression, meaning) case ASSAY_UOP_##name:
+#include "abi/uops.def"
+    return 1;
+  default: return 0;
+  }
+}
+
+// Whether it yields a value; others act on memory, control or x87.
+static inline int assay_uop_is_value(unsigned op) {
+  switch (op) {
+#define ASSAY_UOP(name, operands, expression, meaning) case ASSAY_UOP_##name:
+#define ASSAY_UOP_EFFECT(name, operands, expression, meaning)
+#include "abi/uops.def"
+    return 1;
+  default: return 0;
+  }
+}
+
+// Whether it works on the lanes of a vector.
+static inline int assay_uop_is_lane(unsigned op) {
+  switch (op) {
+#define ASSAY_UOP(name, operands, expression, meaning)
+#define ASSAY_UOP_LANE(name, operands, expression, meaning) case ASSAY_UOP_##name:
+#define ASSAY_UOP_FLOAT(name, operands, expression, meaning) case ASSAY_UOP_##name:
+#include "abi/uops.def"
+    return 1;
+  default: return 0;
+  }
+}
+
+// Whether its result has w bytes; others have 64 bits.
+static inline int assay_uop_has_width(unsigned op) {
+  switch (op) {
+#define ASSAY_UOP_WHOLE(name, operands, expression, meaning)
+#define ASSAY_UOP_FLOAT(name, operands, expression, meaning)
+#define ASSAY_UOP(name, operands, expression, meaning) case ASSAY_UOP_##name:
+#include "abi/uops.def"
+    return 1;
+  default: return 0;
+  }
+}
+
 // Whether a micro-op reads mxcsr and x87_control beside its operands.
 static inline int assay_uop_reads_modes(unsigned op) {
   switch (op) {

@@ -36,14 +36,6 @@ uint64_t hash_of(const Expr &node, std::span<const Term> terms) {
   return hash;
 }
 
-// What a micro-op of integers reads of its operands: their low bytes and nothing else.
-bool reads_low_bytes(unsigned op) {
-  return (op >= ASSAY_UOP_and && op <= ASSAY_UOP_xor) ||
-         (op >= ASSAY_UOP_mul && op <= ASSAY_UOP_rem_signed && op != ASSAY_UOP_div_signed) ||
-         op == ASSAY_UOP_shr || op == ASSAY_UOP_sar || op == ASSAY_UOP_is_zero ||
-         op == ASSAY_UOP_not_zero || (op >= ASSAY_UOP_flags_add && op <= ASSAY_UOP_flags_and);
-}
-
 } // namespace
 
 void Expressions::clear() {
@@ -157,8 +149,7 @@ ExprId Expressions::cut(ExprId a, unsigned width) {
       bool extension = node.kind == ExprKind::zero_extend || node.kind == ExprKind::sign_extend;
       if (extension && node.width >= width)
         id = terms(id)[0].of;
-      else if (node.kind == ExprKind::operation && node.op >= ASSAY_UOP_put8 &&
-               node.op <= ASSAY_UOP_put32 && node.op != ASSAY_UOP_put8h &&
+      else if (node.kind == ExprKind::operation && assay_uop_is_put(node.op) &&
                width <= (node.op == ASSAY_UOP_put8    ? 1u
                          : node.op == ASSAY_UOP_put16 ? 2u
                                                       : 4u))
@@ -236,11 +227,11 @@ uint64_t Expressions::bound(const Expr &node, std::span<const Term> terms) const
     return total;
   }
   case ExprKind::operation: {
-    if (node.op >= ASSAY_UOP_if_o && node.op <= ASSAY_UOP_if_g)
+    if (assay_uop_is_condition(node.op))
       return 1;
     if (node.op == ASSAY_UOP_is_zero || node.op == ASSAY_UOP_not_zero)
       return 1;
-    uint64_t limit = node.op < ASSAY_UOP_flags_add ? mask_of(node.width) : UINT64_MAX;
+    uint64_t limit = assay_uop_has_width(node.op) ? mask_of(node.width) : UINT64_MAX;
     if (node.op == ASSAY_UOP_first_bit || node.op == ASSAY_UOP_last_bit)
       return std::min(limit, std::max<uint64_t>(8 * node.width - 1, most(terms[1].of)));
     if (node.op == ASSAY_UOP_ones)
@@ -312,7 +303,7 @@ ExprId Expressions::apply(const assay_uop &uop, ExprId a, ExprId b, ExprId c) {
   }
   if (is_constant(a) && is_constant(b) && is_constant(c) && !assay_uop_reads_modes(uop.op))
     return constant(assay_uop_value(&uop, nodes_[a.v].value, nodes_[b.v].value, nodes_[c.v].value));
-  if (reads_low_bytes(uop.op)) {
+  if (assay_uop_reads_low_bytes(uop.op)) {
     a = cut(a, w);
     b = cut(b, w);
   }

@@ -271,7 +271,7 @@ std::optional<Condition> Forms::condition(uint32_t at) {
                      zero_,
                      tested};
   }
-  if (asked.op < ASSAY_UOP_if_o || asked.op > ASSAY_UOP_if_g)
+  if (!assay_uop_is_condition(asked.op))
     return std::nullopt;
   uint32_t made = made_by(ssa_.uops[test].a);
   if (made == UINT32_MAX)
@@ -325,7 +325,7 @@ std::optional<Condition> Forms::condition(uint32_t at) {
   default: return std::nullopt;
   }
   result.is_signed = asked.op == ASSAY_UOP_if_s || asked.op == ASSAY_UOP_if_ns ||
-                     (asked.op >= ASSAY_UOP_if_l && asked.op <= ASSAY_UOP_if_g);
+                     assay_uop_is_signed_condition(asked.op);
   result.left = result.is_signed ? expressions_.sign_extend(left, flags.width)
                                  : expressions_.zero_extend(left, flags.width);
   result.right = result.is_signed ? expressions_.sign_extend(right, flags.width)

@@ -120,8 +120,7 @@ private:
       break;
     case ASSAY_UOP_branch: {
       const Expr &condition = expressions[in(uop.b)];
-      if (condition.kind == ExprKind::operation && condition.op >= ASSAY_UOP_if_o &&
-          condition.op <= ASSAY_UOP_if_g)
+      if (condition.kind == ExprKind::operation && assay_uop_is_condition(condition.op))
         conditions.push_back({condition.op, expressions.terms(in(uop.b))[0].of, taken});
       break;
     }

@@ -28,7 +28,7 @@ struct Built {
 };
 
 bool is_integer(unsigned op) {
-  return op < ASSAY_UOP_lane_add && op != ASSAY_UOP_string_step;
+  return assay_uop_is_value(op) && !assay_uop_is_lane(op) && op != ASSAY_UOP_string_step;
 }
 
 class Random {
@@ -195,7 +195,7 @@ private:
     if (random_.below(2))
       uop.op = kFrequent[random_.below(std::size(kFrequent))];
     uop.width = static_cast<uint8_t>(random_.width());
-    if (uop.op >= ASSAY_UOP_put8 && uop.op <= ASSAY_UOP_put32)
+    if (assay_uop_is_put(uop.op) || uop.op == ASSAY_UOP_put8h)
       uop.width = 8; // others are not made
     Built zero{expressions_.constant(0), {}};
     // Operands that a micro-op does not have are the register that is 0.
