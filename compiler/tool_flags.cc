@@ -38,11 +38,14 @@ uint32_t read_tool_mode(const ToolFlags &tool, const std::string &list) {
       std::string all;
       for (const ToolMode &each : tool.modes)
         all += std::string(all.empty() ? "" : ", ") + each.word;
-      throw std::runtime_error(flag + std::string(word) + ": no such mode; there is " + all);
+      throw std::runtime_error(
+          flag + std::string(word) +
+          (all.empty() ? ": it has no modes" : ": no such mode; there is " + all));
     }
     mode |= known->bit;
   });
-  if (tool.exclusive_bits && (mode & tool.exclusive_bits) == tool.exclusive_bits)
+  if (tool.exclusive_bits && tool.modes.size() > 2 &&
+      (mode & tool.exclusive_bits) == tool.exclusive_bits)
     throw std::runtime_error(flag + tool.modes[1].word + "," + tool.modes[2].word +
                              ": the two exclude each other; choose one");
   return mode;

@@ -16,6 +16,10 @@ struct ToolRequest {
 // sees what those before have added, whose calls of hooks are no accesses.
 struct ToolPass {
   const char *name;
+  // Names that a tool adds to a program begin with __assay_NAME_, so that other tools know its hooks (abi/hooks.def, called by
+  // hook() in compiler/counting.h). A pass first collects all accesses of the function (interesting() in compiler/access.h,
+  // CalledAccesses for ranges, strings and masks), then inserts, each piece of code after its access; loads and stores of its
+  // own are marked by ours().
   // Before the functions of a module.
   void (*prepare)(llvm::Module &module, const ToolRequest &request) = [](auto &, auto &) {};
   void (*instrument)(llvm::Function &function, const ToolRequest &request,

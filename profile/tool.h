@@ -45,7 +45,8 @@ private:
   }
 };
 
-// Adds what a tool measured in several profiles.
+// Adds what a tool measured in several profiles. What is meaningful in one process only is a field of Process and needs no sums but
+// translate(); what adds up over processes is a field of Profile.
 class ToolSums {
 public:
   virtual ~ToolSums() = default;
