@@ -301,6 +301,7 @@ void describe_counters(HeapResult &result, const profile::Profile &profile) {
 // Libraries of the system make allocations on behalf of their callers and cannot be rebuilt by
 // whoever reads this; a module counts only where it owns an allocation.
 void describe_coverage(HeapResult &result, const profile::Profile &profile) {
+  result.measured = profile.processes.empty() || measured(profile, ASSAY_TOOL_heap);
   std::set<std::string> plain, found;
   for (const profile::Module &module : profile.modules)
     if (!counts(module) && module.path.starts_with('/'))

@@ -147,6 +147,7 @@ struct HeapResult {
   std::string program_build_id;
   std::map<uint32_t, uint64_t> losses;
   std::vector<std::string> notes;
+  bool measured = true; // the heap was, in some process
   uint64_t modules_instrumented = 0, modules_total = 0;
   // Where accesses were counted: paths of modules that own allocations and were not built with
   // assay-cc, in order. Counted as the loss uninstrumented_module.

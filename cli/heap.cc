@@ -1,7 +1,6 @@
 // `assay heap [PROFILE…]`: which allocations are hot, cold, short-lived or badly used?
 
 #include "analyze/heap.h"
-#include "analyze/measured.h"
 #include "base/fail.h"
 #include "base/units.h"
 #include "cli/command.h"
@@ -10,7 +9,6 @@
 #include "profile/profile.h"
 #include "report/heap_report.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -125,11 +123,6 @@ int answer_heap(HeapArguments arguments) {
   if (!arguments.suppressions.empty())
     question.suppressions = analyze::read_suppressions(arguments.suppressions);
   std::vector<profile::Profile> programs = profile::read_programs(options.files());
-  if (std::ranges::none_of(programs, [](const profile::Profile &program) {
-        return program.processes.empty() || analyze::measured(program, ASSAY_TOOL_heap);
-      }))
-    base::fail("the heap was not measured in this profile; build the program with "
-               "-fassay=heap,workingset, and run it again");
   if (options.json()) {
     write_json(programs, question, query, arguments);
     return 0;

@@ -358,11 +358,15 @@ private:
   void what_is_missing() {
     bool partial = result_.modules_instrumented < result_.modules_total;
     const auto &nameless = result_.nameless_modules;
-    if (result_.losses.empty() && result_.notes.empty() && !partial && nameless.empty())
+    if (result_.losses.empty() && result_.notes.empty() && !partial && nameless.empty() &&
+        result_.measured)
       return;
     heading("What is missing");
     auto killed = result_.losses.find(ASSAY_LOSS_killed);
-    if (partial && result_.modules_instrumented == 0)
+    if (!result_.measured)
+      out_ += "  the heap was not measured in this profile; build the program with "
+              "-fassay=heap,workingset, and run it again\n";
+    else if (partial && result_.modules_instrumented == 0)
       out_ += killed != result_.losses.end() && killed->second
                   ? "  the run ended before it was written which modules were built with assay-cc, "
                     "so no accesses are shown\n"
