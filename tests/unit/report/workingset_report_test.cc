@@ -88,7 +88,7 @@ TEST(WorkingSetText, QuestionsHaveTheirTables) {
                               "What is in the working set?", "How large is it over longer periods?",
                               "Does it fit?", "How much would a cache of this size miss?"})
     EXPECT_NE(text.find(heading), std::string::npos) << heading;
-  EXPECT_LT(text.find("What would it pay"), text.find("Which phases"));
+  EXPECT_LT(text.find("What is worth changing"), text.find("Which phases"));
 }
 
 TEST(WorkingSetText, NothingTouchedIsNoError) {
@@ -116,7 +116,7 @@ TEST(WorkingSetText, ASortKeyLeavesOneTable) {
   std::string text =
       report::workingset_text(result_of(ASSAY_TIME_ACCESSES), options, report::Style());
   EXPECT_NE(text.find("What has the most lines at one time?"), std::string::npos);
-  for (const char *heading : {"What would it pay", "Which phases", "How large", "Does it fit"})
+  for (const char *heading : {"What is worth changing", "Which phases", "How large", "Does it fit"})
     EXPECT_EQ(text.find(heading), std::string::npos) << heading;
 }
 
