@@ -26,6 +26,9 @@ namespace analyze {
 // program was built with finer ones.
 inline constexpr uint64_t kBlockBytes = 64;
 
+inline constexpr const char *kHeapNotMeasured =
+    "the heap was not measured in this profile; build the program with "
+    "-fassay=heap,workingset, and run it again";
 inline constexpr const char *kMallocOrigin = "malloc"; // calloc, realloc and operator new included
 
 // The objects of one context, of one type, or of one module.

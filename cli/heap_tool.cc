@@ -75,10 +75,7 @@ const Tool heap_tool = {
     .summary = summary,
     .progress = progress,
     .has_key = has_key,
-    .why_none = [](const profile::Profile &) -> std::string {
-      return "the heap was not measured in this profile; build the program with "
-             "-fassay=heap,workingset, and run it again";
-    },
+    .why_none = [](const profile::Profile &) -> std::string { return analyze::kHeapNotMeasured; },
     .answer = [](const profile::Profile &profile, image::Symbols &symbols,
                  const ToolQuery &query) -> std::unique_ptr<ToolAnswer> {
       analyze::HeapResult result =

@@ -35,7 +35,7 @@ void AccessGroups::close() {
     });
     for (ArrayRef<AccessGroup> left = groups; !left.empty();) {
       size_t n = neighbours(left);
-      clusters_.push_back({SmallVector<AccessGroup, 1>(left.take_front(n))});
+      clusters_.emplace_back(left.take_front(n));
       left = left.drop_front(n);
     }
   }

@@ -18,9 +18,7 @@ struct AccessGroup {
 };
 
 // Neighbours from one base, in their order in memory: mostly they lie in one block, and one question says whether they do.
-struct AccessCluster {
-  llvm::SmallVector<AccessGroup, 1> groups;
-};
+using AccessCluster = llvm::SmallVector<AccessGroup, 1>;
 
 class AccessGroups {
 public:

@@ -82,8 +82,7 @@ private:
     counting_.add(builder, group.pointer, group.place, group.reads, group.writes);
   }
 
-  void count(const AccessCluster &neighbours, bool calls) {
-    const ArrayRef<AccessGroup> cluster = neighbours.groups;
+  void count(const AccessCluster &cluster, bool calls) {
     const AccessGroup *newest = &cluster[0];
     int64_t last = cluster[0].place.last;
     uint32_t reads = 0, writes = 0;

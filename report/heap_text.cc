@@ -364,8 +364,7 @@ private:
     heading("What is missing");
     auto killed = result_.losses.find(ASSAY_LOSS_killed);
     if (!result_.measured)
-      out_ += "  the heap was not measured in this profile; build the program with "
-              "-fassay=heap,workingset, and run it again\n";
+      out_ += fmt::format("  {}\n", analyze::kHeapNotMeasured);
     else if (partial && result_.modules_instrumented == 0)
       out_ += killed != result_.losses.end() && killed->second
                   ? "  the run ended before it was written which modules were built with assay-cc, "

@@ -56,19 +56,15 @@ bool is_mapped(uintptr_t window) {
       sys::call(SYS_mincore, (long)window, 1 << ChunkMap::kWindowShift, (long)resident));
 }
 
-bool is_empty(const uint8_t *map, size_t bytes) {
+// The bits that any byte of a map has, eight bytes at a time.
+uint64_t bits_of_any(const uint8_t *map, size_t bytes) {
   uint64_t any = 0;
   for (size_t i = 0; i < bytes; i += 8)
     any |= *(const uint64_t *)(map + i);
-  return any == 0;
+  return any;
 }
 
-bool has_watched(const uint8_t *map, size_t bytes) {
-  uint64_t any = 0;
-  for (size_t i = 0; i < bytes; i += 8)
-    any |= *(const uint64_t *)(map + i);
-  return any & 0x0202020202020202;
-}
+constexpr uint64_t kWatched = 0x0202020202020202; // of eight bytes of map (ChunkMap::watch)
 
 // Bytes of map before the last chunk of a window: that one may reach beyond it.
 size_t up_to_last_chunk(const uint8_t *map, size_t bytes) {
@@ -86,10 +82,11 @@ void for_each_live(void (*f)(const void *, const ChunkHeader &),
   runtime.chunks.for_each_region([&](uintptr_t base, const uint8_t *map, size_t bytes) {
     for (size_t i = 0; i < bytes; i += kWindowBytes) {
       uintptr_t window = base + i * kChunkAlign;
-      if (is_empty(map + i, kWindowBytes))
+      const uint64_t any = bits_of_any(map + i, kWindowBytes);
+      if (!any)
         continue;
       size_t skipped = 0;
-      if (is_of_interest && !has_watched(map + i, kWindowBytes) &&
+      if (is_of_interest && !(any & kWatched) &&
           !is_of_interest(window, window + kWindowBytes * kChunkAlign))
         skipped = up_to_last_chunk(map + i, kWindowBytes);
       // The header of a window's first chunk may lie before it, in the window before.

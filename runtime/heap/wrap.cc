@@ -24,8 +24,9 @@
 namespace assay::heap {
 namespace {
 
-constexpr uint32_t kWatchedBits = 0xf0000000; // any of them: 2^28 accesses or more
-constexpr unsigned kSlotBits = 18;            // few counters ever get there
+constexpr unsigned kWatchedFrom = 28;                  // a half with 2^28 accesses or more
+constexpr uint32_t kWatchedBits = ~0U << kWatchedFrom; // has one of these bits
+constexpr unsigned kSlotBits = 18;                     // few counters ever get there
 constexpr size_t kSlots = 1 << kSlotBits;
 
 struct Watched {
@@ -114,8 +115,7 @@ bool may_have_wrapped(const void *block, const ChunkHeader &header) {
 }
 
 bool may_be_large(const Counts &counts) {
-  return can_wrap() && ((counts.reads | counts.writes) >> 32 ||
-                        (uint32_t)(counts.reads | counts.writes) & kWatchedBits);
+  return can_wrap() && (counts.reads | counts.writes) >> kWatchedFrom;
 }
 
 bool has_large_counter(uint64_t begin, uint64_t end) {

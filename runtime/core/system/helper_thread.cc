@@ -111,7 +111,7 @@ bool prepare() {
     return true;
   // The block must reach down to our own variable, however large the program's TLS is.
   uint64_t below = thread_pointer() - (uint64_t)&this_thread;
-  below = (below + 8191) & ~4095ULL;
+  below = page_up(below + kPage);
   helper.stack = (uint8_t *)reserve(kStackBytes);
   uint8_t *block = (uint8_t *)reserve(below + kPage);
   if (!helper.stack || !block)
