@@ -18,6 +18,8 @@ enum {
   ASSAY_SITE_TYPE = 1,     // a type that is allocated somewhere
   ASSAY_SITE_OLD_UNIT = 2, // in files of version 2 and before: see AssaySiteType
   ASSAY_SITE_UNIT = 3,     // an instrumented translation unit
+  ASSAY_SITE_RECORD = 4,   // the layout of a struct, class or union (abi/fields.h)
+  ASSAY_SITE_FIELDS = 5,   // the counters of field accesses of a translation unit (abi/fields.h)
 };
 
 // The mode of the heap tool (-fassay-heap=): how accesses are counted. What the units of a program must agree on is
@@ -41,6 +43,12 @@ enum AssayLines {
   ASSAY_LINES_ENCODING = 3, // mask of the above
   ASSAY_LINES_ACCESSES = 4, // accesses are counted, as a clock
   ASSAY_LINES_DYNAMIC = 8,  // the base of the shadow is read from __assay_lines_base
+};
+
+// The mode of the fields tool (-fassay-fields=): what is counted, and whether windows are sampled.
+enum AssayFieldsMode {
+  ASSAY_FIELDS_COUNTS = 1, // counts alone: no sampled windows, so no affinity and no false sharing
+  ASSAY_FIELDS_GEP = 2,    // a count where the address of a field is computed, not where it is accessed
 };
 
 // How a hook is to count.

@@ -39,7 +39,7 @@ find_package(LLVM 22.1 REQUIRED CONFIG)
 # of the C++ library that is used.
 set(ASSAY_LLVM_INCLUDE ${CMAKE_BINARY_DIR}/llvm-include)
 file(MAKE_DIRECTORY ${ASSAY_LLVM_INCLUDE})
-foreach(folder llvm llvm-c)
+foreach(folder llvm llvm-c clang clang-c)
   find_path(ASSAY_${folder}_PARENT ${folder} PATHS ${LLVM_INCLUDE_DIRS} NO_DEFAULT_PATH REQUIRED)
   file(CREATE_LINK ${ASSAY_${folder}_PARENT}/${folder} ${ASSAY_LLVM_INCLUDE}/${folder} SYMBOLIC)
 endforeach()

@@ -38,8 +38,8 @@ std::string own_folder() {
 Installation find_installation() {
   Installation i = {own_folder() + "/../lib/assay"};
   for (const char *name :
-       {"libassay_pass.so", "libassay_start.a", "libassay_rt.a", "libassay_rt_wrap.a",
-        "libassay_preload.so", "exports.list", "include/assay/annotate.h"})
+       {"libassay_pass.so", "libassay_members.so", "libassay_start.a", "libassay_rt.a",
+        "libassay_rt_wrap.a", "libassay_preload.so", "exports.list", "include/assay/annotate.h"})
     if (access(i.file(name).c_str(), R_OK) != 0)
       throw std::runtime_error("the file " + i.file(name) +
                                " is missing; build or install Assay again");

@@ -182,7 +182,7 @@ extern const ToolPass pass;
 const ToolPass pass = {
     .name = "heap",
     .prepare =
-        [](Module &module, const ToolRequest &request) {
+        [](Module &module, ToolRequest &request) {
           if (request.mode & ASSAY_COUNTERS_GLOBALS)
             align_globals(module);
         },

@@ -48,6 +48,10 @@ cl::list<std::string> ignore_lists("assay-ignorelist",
 struct TagPass : PassInfoMixin<TagPass> {
   PreservedAnalyses run(Module &module, ModuleAnalysisManager &) {
     tag_allocations(module);
+#define ASSAY_TOOL(name, bit, is_default, question)                                                \
+  if (tools & ASSAY_TOOL_##name)                                                                   \
+    name::pass.tag(module);
+#include "abi/tools.def"
     return PreservedAnalyses::all();
   }
   static bool isRequired() { return true; }
@@ -63,7 +67,8 @@ SmallVector<WantedTool> wanted_tools() {
   SmallVector<WantedTool> wanted;
 #define ASSAY_TOOL(name, bit, is_default, question)                                                \
   if (tools & ASSAY_TOOL_##name)                                                                   \
-    wanted.push_back({&name::pass, {.mode = name##_mode, .naive = naive, .exact = exact}});
+    wanted.push_back(                                                                              \
+        {&name::pass, {.mode = name##_mode, .naive = naive, .exact = exact, .state = nullptr}});
 #include "abi/tools.def"
   return wanted;
 }
@@ -104,8 +109,8 @@ public:
     auto &functions = analyses.getResult<FunctionAnalysisManagerModuleProxy>(module).getManager();
     Sites sites(module);
     sites.add_unit(module.getSourceFileName(), tools, tool_modes());
-    const SmallVector<WantedTool> wanted = wanted_tools();
-    for (const WantedTool &tool : wanted)
+    SmallVector<WantedTool> wanted = wanted_tools();
+    for (WantedTool &tool : wanted)
       tool.pass->prepare(module, tool.request);
     for (Function &function : module)
       if (interesting(function)) {
@@ -115,6 +120,8 @@ public:
         if (!here.empty())
           instrument(function, functions, sites, here);
       }
+    for (const WantedTool &tool : wanted)
+      tool.pass->finish(module, tool.request);
     add_module_init(module, dir);
     return PreservedAnalyses::none();
   }

@@ -22,7 +22,7 @@ static void pad(std::string &bytes) {
   bytes.resize(alignTo(bytes.size(), 8), '\0');
 }
 
-void Sites::add(uint32_t kind, StringRef body, StringRef comdat) {
+GlobalVariable *Sites::add(uint32_t kind, StringRef body, StringRef comdat) {
   AssaySite site = {kind, (uint32_t)alignTo(sizeof site + body.size(), 8)};
   std::string bytes = (bytes_of(site) + body).str();
   pad(bytes);
@@ -39,6 +39,41 @@ void Sites::add(uint32_t kind, StringRef body, StringRef comdat) {
   variable->setSection(ASSAY_SITES_SECTION);
   variable->setAlignment(Align(8));
   appendToUsed(module_, {variable});
+  return variable;
+}
+
+void Sites::add_record(uint64_t hash, StringRef body) {
+  std::string comdat = "__assay_record_" + utohexstr(hash, /*LowerCase=*/true);
+  if (!module_.getNamedGlobal(comdat))
+    add(ASSAY_SITE_RECORD, body, comdat);
+}
+
+// The two distances at the begin are the linker's, so the entry is a struct: the head, they, and the rest.
+void Sites::add_fields(StringRef body, GlobalVariable &counters, GlobalVariable &base) {
+  LLVMContext &context = module_.getContext();
+  Type *word = Type::getInt64Ty(context);
+  constexpr size_t kDistances = 2 * sizeof(int64_t);
+  AssaySite site = {ASSAY_SITE_FIELDS, (uint32_t)alignTo(sizeof site + body.size(), 8)};
+  std::string rest = body.substr(kDistances).str();
+  pad(rest);
+  Constant *head = ConstantDataArray::getString(context, bytes_of(site), /*AddNull=*/false);
+  Constant *tail = ConstantDataArray::getString(context, rest, /*AddNull=*/false);
+  auto *type = StructType::get(context, {head->getType(), word, word, tail->getType()}, true);
+  auto *entry = new GlobalVariable(module_, type, true, GlobalValue::PrivateLinkage, nullptr,
+                                   "__assay_fields");
+  auto distance = [&](GlobalVariable &to, unsigned member) {
+    Constant *from = ConstantExpr::getInBoundsGetElementPtr(
+        type, entry,
+        ArrayRef<Constant *>{ConstantInt::get(Type::getInt32Ty(context), 0),
+                             ConstantInt::get(Type::getInt32Ty(context), member)});
+    return ConstantExpr::getSub(ConstantExpr::getPtrToInt(&to, word),
+                                ConstantExpr::getPtrToInt(from, word));
+  };
+  entry->setInitializer(
+      ConstantStruct::get(type, {head, distance(counters, 1), distance(base, 2), tail}));
+  entry->setSection(ASSAY_SITES_SECTION);
+  entry->setAlignment(Align(8));
+  appendToUsed(module_, {entry});
 }
 
 uint32_t Sites::type_id(const TaggedType &type) {

@@ -14,9 +14,13 @@ public:
   // Names the translation unit and says how it is instrumented; every instrumented one has such an entry.
   // `modes` has one for each bit of a set of tools.
   void add_unit(llvm::StringRef source, uint64_t tools, llvm::ArrayRef<uint32_t> modes);
+  // The layout of a record (abi/fields.h): once a program for each hash.
+  void add_record(uint64_t hash, llvm::StringRef body);
+  // The counters of a unit: `body` begins with an AssaySiteFields, whose distances are filled in.
+  void add_fields(llvm::StringRef body, llvm::GlobalVariable &counters, llvm::GlobalVariable &base);
 
 private:
-  void add(uint32_t kind, llvm::StringRef body, llvm::StringRef comdat);
+  llvm::GlobalVariable *add(uint32_t kind, llvm::StringRef body, llvm::StringRef comdat);
   llvm::Module &module_;
 };
 

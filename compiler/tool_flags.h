@@ -24,6 +24,8 @@ struct ToolFlags {
   uint32_t dynamic_bit; // what -fassay-shadow=dynamic sets; 0: the tool has no shadow
   // A flag of an older compiler that asks for the tool, too, or null; with `=DIR` it also says where profiles go.
   const char *alias = nullptr;
+  // A plugin of clang's own that the tool needs, a file of the installation, or null. It comes with full debug information.
+  const char *clang_plugin = nullptr;
 };
 
 // All of them, by bit.

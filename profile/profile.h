@@ -11,6 +11,7 @@
 
 #include "abi/records.h"
 #include "abi/sites.h"
+#include "profile/fields.h"
 #include "profile/heap.h"
 #include "profile/ids.h"
 #include "profile/workingset.h"
@@ -123,6 +124,7 @@ struct Profile {
   std::vector<Type> types;
   std::vector<Stack> stacks;
   std::vector<HeapContext> heap;
+  Fields fields;
   std::vector<Event> events;           // by stack, then name
   std::vector<NonHeapBlock> non_heap;  // by kind, owner, offset; as of the last complete walk
   std::map<uint32_t, uint64_t> losses; // kind (abi/losses.def) -> count, in the unit of the kind

@@ -79,7 +79,11 @@ public:
   void on(const AssayOptions &, Bytes tail) { process().options = read_text(tail); }
   void on(const AssayModule &r, Bytes tail) { numbers_.add(r, tail, process()); }
   void on(const AssayModuleUnload &r, Bytes) { numbers_.add(r, process()); }
-  void on(const AssaySites &r, Bytes tail) { numbers_.add(r, tail); }
+  void on(const AssaySites &r, Bytes tail) {
+    numbers_.add(r, tail);
+    for (auto &tool : tools_)
+      tool->on_sites(static_cast<uint32_t>(r.module), tail);
+  }
   void on(const AssayContext &r, Bytes tail) { numbers_.add(r, tail); }
   void on(const AssayOrigin &r, Bytes tail) { numbers_.add(r, read_text(tail)); }
 

@@ -22,6 +22,10 @@ public:
   virtual ~ToolReader() = default;
   // Takes a record of the tool's. False if it is another's; throws Failure if it makes no sense.
   virtual bool take(const RecordView &record, Process &process) = 0;
+  // The section `assay_sites` of a module, which any tool may have entries in.
+  virtual void on_sites(uint32_t module, std::span<const std::byte> sites) {
+    (void)module, (void)sites;
+  }
   // The program began anew: what was measured in this section so far is left out.
   virtual void reset(Process &) {}
   virtual void end_section(Process &) {}

@@ -104,8 +104,8 @@ void publish_instrumented() {
 void publish_thread_start() {
   ASSAY_PUBLISH(on_thread_start)
 }
-void publish_module() {
-  ASSAY_PUBLISH(on_module)
+void publish_module(const ModuleSites &event) {
+  ASSAY_PUBLISH(on_module, event)
 }
 void publish_unload(uint32_t module) {
   ASSAY_PUBLISH(on_unload, module)

@@ -42,6 +42,13 @@ struct PoolMemory {
   const ChunkHeader &header;
 };
 
+// What the compiler knew of a module that has come: its section `assay_sites` (abi/sites.h).
+struct ModuleSites {
+  uint32_t module; // its number; 0 if it has none
+  const void *sites;
+  uint64_t size;
+};
+
 enum class FlushKind {
   kFlush, // periodic: append what changed, walk the live objects if the budget allows
   kFull,  // everything, live objects included
@@ -95,7 +102,7 @@ struct Subscriber {
   // A thread has begun; on that thread, before it runs anything of the program's.
   void (*on_thread_start)() = [] {};
   // The units of one more instrumented module were read, and the file is open.
-  void (*on_module)() = [] {};
+  void (*on_module)(const ModuleSites &) = [](const ModuleSites &) {};
   // A module (its number) was unloaded.
   void (*on_unload)(uint32_t module) = [](uint32_t) {};
   // The program ends: the last events are past, and the file is still open.
@@ -128,7 +135,7 @@ uint64_t publish_poll(); // the least of the answers
 void publish_end();
 void publish_instrumented();
 void publish_thread_start();
-void publish_module();
+void publish_module(const ModuleSites &event);
 void publish_unload(uint32_t module);
 void publish_fork();
 

@@ -282,7 +282,7 @@ void write_mode() {
     runtime.file.append(ASSAY_RECORD_CounterMode, AssayCounterMode{units.mode});
 }
 
-void on_module() {
+void on_module(const ModuleSites &) {
   if (units.mode != heap.written_mode)
     write_mode();
   if (units.mode & ASSAY_COUNTERS_STACK)

@@ -1,0 +1,73 @@
+// What the compiler says of fields: the layout of each struct, class and union whose fields the code accesses, and what each
+// counter of a translation unit counts. Two kinds of entries in the section `assay_sites` (abi/sites.h). Numbers are LEB128
+// (assay_put_number() in abi/lines.h), texts end with a zero byte.
+//
+// A record is a struct, class or union. Its leaves are its fields with those of nested records in their place, so that each
+// byte that is not a hole belongs to a leaf; members of unions overlap. An array is one leaf, or the leaves of one element.
+//
+//   AssaySite  AssaySiteRecord  name  file  leaves…  zero-padded to 8
+//     leaf     number  offset, bits from the record's begin
+//              number  size, bits; of an array, of all its elements
+//              number  enum AssayLeafFlags
+//              number  elements: 1, or those of the arrays around it
+//              number  bytes from one element to the next; 0 where there is one
+//              text    name, as a path: `in.y`, `arr[].x`, `Base::b`
+//              text    type
+//
+//   AssaySite  AssaySiteFields  uint64_t hashes[records]  functions…  counters…  zero-padded to 8
+//     function text    linkage name
+//     counter  number  function, from 0
+//              number  line
+//              number  n: items that follow
+//     item     number  record, an index into hashes
+//              number  first leaf
+//              number  leaves after it that are accessed too
+//              number  reads,  number  writes,  number  copied: per execution of the counter
+//              number  base: which pointer of the counter reaches it, from 0; accesses through one base are of one object
+//
+// A counter counts how often a stretch of code was executed; what was accessed in it follows from its items.
+#pragma once
+
+#include <stdint.h>
+
+#define ASSAY_FIELDS_SECTION "assay_fields"
+#define ASSAY_MAX_LEAVES 4096
+#define ASSAY_MAX_BASES 4
+
+enum AssayLeafFlags {
+  ASSAY_LEAF_BIT_FIELD = 1,
+  ASSAY_LEAF_UNION = 2,   // overlaps others: it is inside a union
+  ASSAY_LEAF_POINTER = 4, // a pointer or reference
+  ASSAY_LEAF_BASE = 8,    // of a base class
+  ASSAY_LEAF_HIDDEN = 16, // made by the compiler: the pointer to the virtual functions
+  ASSAY_LEAF_ARRAY = 32,  // an array that is one leaf
+};
+
+// Instead of an index into hashes.
+enum AssayNoRecord {
+  ASSAY_RECORD_LOST =
+      0, // an access that the source makes to a field, but the optimiser left no trace of which
+  ASSAY_RECORD_OTHER = 1, // an access of no field, as far as the source says
+  ASSAY_RECORD_FIRST = 2, // index 0 of hashes
+};
+
+enum AssayFieldSetKind {
+  ASSAY_SET_STRETCH = 0, // in one stretch of code, through one pointer; counted exactly
+  ASSAY_SET_WINDOW = 1,  // in one sampled window
+};
+
+typedef struct AssaySiteRecord {
+  uint64_t hash; // of its name, size and leaves
+  uint64_t size; // bytes
+  uint32_t line;
+  uint32_t leaves;
+} AssaySiteRecord;
+
+typedef struct AssaySiteFields {
+  int64_t counters; // address of the first counter, from the address of this field on
+  int64_t base;     // address of the unit's variable with the address of its counters, likewise
+  uint32_t count;   // counters
+  uint32_t records; // hashes
+  uint32_t functions;
+  uint32_t reserved; // zero
+} AssaySiteFields;

@@ -1,0 +1,253 @@
+// Sums of field accesses by struct, and what its layout costs.
+//
+// A nested record's fields are counted where they lie, in the outermost record that the source names; each record is a row of its
+// own. Which fields are used together comes from sampled windows where there are enough, else from stretches of code, which are
+// exact but see only what one function does at one place.
+
+#include "analyze/fields.h"
+
+#include "abi/fields.h"
+#include "abi/tools.h"
+#include "analyze/frame.h"
+#include "analyze/measured.h"
+#include "analyze/text_filter.h"
+#include "base/stable_sort.h"
+#include "image/symbols.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace analyze {
+namespace {
+
+constexpr uint64_t kFewWindows = 64; // below that, stretches say more
+constexpr size_t kMaxPlaces = 3;     // of a field
+constexpr size_t kMaxPairs = 64;     // of a struct
+constexpr uint64_t kLine = 64;
+
+class StructSums {
+public:
+  explicit StructSums(const profile::Record &record) {
+    row_.record = record;
+    row_.fields.resize(record.leaves.size());
+    for (uint32_t i = 0; i < row_.fields.size(); i++)
+      row_.fields[i].leaf = i;
+    places_.resize(record.leaves.size());
+  }
+
+  void add(const profile::FieldUse &use) {
+    for (uint32_t leaf = use.first; leaf <= use.first + use.more; leaf++) {
+      FieldRow &field = row_.fields[leaf];
+      field.reads += use.reads;
+      field.writes += use.writes;
+      field.copied += use.copied;
+      row_.reads += use.reads;
+      row_.writes += use.writes;
+      places_[leaf][{use.function, use.line}] += use.reads + use.writes;
+    }
+  }
+
+  void add(const profile::FieldSet &set) {
+    (set.kind == ASSAY_SET_WINDOW ? windows_ : stretches_).push_back(set);
+  }
+
+  StructRow finish() {
+    name_places();
+    choose_sets();
+    find_affinity();
+    std::vector<uint64_t> accesses;
+    for (const FieldRow &field : row_.fields)
+      accesses.push_back(field.accesses());
+    row_.members = members_of(row_.record, accesses);
+    row_.holes = holes_of(row_.record, row_.members);
+    row_.used_share = used_share();
+    row_.disparity = disparity();
+    LineCosts costs(row_.record, row_.members, row_.sets);
+    row_.score = std::max(0.0, costs.of(costs.as_declared()) - costs.least()) * scale();
+    row_.advice = advise_layout(row_.record, row_.members, row_.sets);
+    return std::move(row_);
+  }
+
+private:
+  // Line fetches of the run for one of the sets: windows are samples, so they are scaled by accesses.
+  double scale() const {
+    double in_sets = 0;
+    for (const profile::FieldSet &set : row_.sets)
+      in_sets += double(set.count) * double(set.leaves.size());
+    return in_sets > 0 ? double(row_.accesses()) / in_sets * double(row_.set_count) : 0;
+  }
+
+  void name_places() {
+    for (size_t i = 0; i < places_.size(); i++) {
+      auto &to = row_.fields[i].places;
+      for (auto &[place, accesses] : places_[i])
+        to.push_back({place.first, place.second, accesses});
+      base::stable_sort(to, [](auto &a, auto &b) { return a.accesses > b.accesses; });
+      if (to.size() > kMaxPlaces)
+        to.resize(kMaxPlaces);
+      for (FieldRow::Place &place : to)
+        place.function = image::demangled(place.function);
+    }
+  }
+
+  void choose_sets() {
+    uint64_t windows = 0;
+    for (const profile::FieldSet &set : windows_)
+      windows += set.count;
+    row_.is_sampled = windows >= kFewWindows;
+    row_.sets = row_.is_sampled ? windows_ : stretches_;
+    for (const profile::FieldSet &set : row_.sets)
+      row_.set_count += set.count;
+  }
+
+  void find_affinity() {
+    const size_t n = row_.fields.size();
+    std::map<std::pair<uint32_t, uint32_t>, uint64_t> together;
+    std::vector<uint64_t> alone(n);
+    for (const profile::FieldSet &set : row_.sets)
+      for (size_t i = 0; i < set.leaves.size(); i++) {
+        alone[set.leaves[i]] += set.count;
+        for (size_t j = i + 1; j < set.leaves.size() && set.leaves.size() <= 64; j++)
+          together[{set.leaves[i], set.leaves[j]}] += set.count;
+      }
+    for (auto &[pair, count] : together) {
+      uint64_t either = alone[pair.first] + alone[pair.second] - count;
+      row_.affinity.push_back({pair.first, pair.second, double(count) / double(either)});
+    }
+    auto weight = [&](const Affinity &each) {
+      return each.together_share * double(alone[each.a] + alone[each.b]);
+    };
+    base::stable_sort(row_.affinity,
+                      [&](const Affinity &a, const Affinity &b) { return weight(a) > weight(b); });
+    if (row_.affinity.size() > kMaxPairs)
+      row_.affinity.resize(kMaxPairs);
+  }
+
+  double used_share() const {
+    uint64_t used = 0, size = row_.record.size;
+    for (const Member &member : row_.members) {
+      uint64_t of_member = 0;
+      for (uint32_t i = member.first; i <= member.last; i++)
+        if (row_.fields[i].accesses()) {
+          const profile::Leaf &leaf = row_.record.leaves[i];
+          of_member += (leaf.size_bits + 7) / 8 * leaf.elements;
+        }
+      used += std::min(of_member, member.size);
+    }
+    return size ? std::min(1.0, double(used) / double(size)) : 0;
+  }
+
+  // Of each line of the struct, how far the average byte stays behind the hottest one, weighted by the line's accesses.
+  double disparity() const {
+    std::map<uint64_t, std::vector<std::pair<uint64_t, double>>> lines; // bytes, accesses of each
+    for (const FieldRow &field : row_.fields) {
+      const profile::Leaf &leaf = row_.record.leaves[field.leaf];
+      uint64_t bytes = std::max<uint64_t>((leaf.size_bits + 7) / 8, 1);
+      lines[leaf.offset_bits / 8 / kLine].push_back(
+          {bytes, double(field.accesses()) / double(leaf.elements)});
+    }
+    double sum = 0, weight = 0;
+    for (auto &[line, fields] : lines) {
+      uint64_t size = std::min(kLine, row_.record.size - std::min(row_.record.size, line * kLine));
+      double most = 0, all = 0;
+      for (auto [bytes, accesses] : fields) {
+        most = std::max(most, accesses);
+        all += accesses * double(bytes);
+      }
+      if (most > 0 && size) {
+        sum += (1 - std::min(1.0, all / double(size) / most)) * most;
+        weight += most;
+      }
+    }
+    return weight > 0 ? sum / weight : 0;
+  }
+
+  StructRow row_;
+  std::vector<std::map<std::pair<std::string, uint32_t>, uint64_t>> places_; // by leaf
+  FieldSets windows_, stretches_;
+};
+
+} // namespace
+
+std::span<const StructOrder> struct_orders() {
+  static constexpr StructOrder kOrders[] = {
+      {"score", "Which structs waste the most cache lines?",
+       [](const StructRow &a, const StructRow &b) { return a.score > b.score; }},
+      {"accesses", "Which structs are accessed the most?",
+       [](const StructRow &a, const StructRow &b) { return a.accesses() > b.accesses(); }},
+      {"disparity", "Which structs have hot fields beside cold ones?",
+       [](const StructRow &a, const StructRow &b) { return a.disparity > b.disparity; }},
+      {"size", "Which structs are the largest?",
+       [](const StructRow &a, const StructRow &b) { return a.record.size > b.record.size; }},
+      {"name", "Which structs are there?",
+       [](const StructRow &a, const StructRow &b) { return a.record.name < b.record.name; }},
+  };
+  return kOrders;
+}
+
+const StructOrder &struct_order(const std::string &key) {
+  std::string keys;
+  for (const StructOrder &order : struct_orders()) {
+    if (key.empty() || key == order.key)
+      return order;
+    keys += std::string(keys.empty() ? "" : ", ") + order.key;
+  }
+  base::fail("--sort {}: no such key; there is {}", key, keys);
+}
+
+bool has_fields(const profile::Profile &profile) {
+  return !profile.fields.records.empty() || !profile.fields.uses.empty();
+}
+
+std::string why_no_fields(const profile::Profile &profile) {
+  if (measured(profile, ASSAY_TOOL_fields))
+    return "no access to a field is in this profile: the run ended without a dump, or the code "
+           "that ran "
+           "accesses no struct; let it end normally, or write sooner with `--options flush_ms=N`";
+  return "fields were not measured in this profile; build the program with -fassay=fields, and run "
+         "it again";
+}
+
+FieldsResult fields(const profile::Profile &profile, const FieldsQuery &query) {
+  FieldsResult result;
+  TextFilter filter(query.filter);
+  const StructOrder &order = struct_order(query.sort);
+  if (!profile.processes.empty()) {
+    result.process = profile.processes.front();
+    result.program_build_id = program_build_id(profile, result.process);
+  }
+  result.losses = profile.losses;
+  result.notes = profile.notes;
+  std::vector<StructSums> sums;
+  for (const profile::Record &record : profile.fields.records)
+    sums.emplace_back(record);
+  for (const profile::FieldUse &use : profile.fields.uses) {
+    if (use.record.known()) {
+      sums[use.record.v].add(use);
+      result.accesses += use.reads + use.writes; // once, however many fields a wide one covers
+    } else {
+      result.lost += use.reads + use.writes;
+    }
+  }
+  for (const profile::FieldSet &set : profile.fields.sets)
+    sums[set.record.v].add(set);
+  if (result.accesses + result.lost)
+    result.attributed_share = double(result.accesses) / double(result.accesses + result.lost);
+  for (StructSums &sum : sums) {
+    StructRow row = sum.finish();
+    if (!row.accesses())
+      continue;
+    if (double(row.accesses()) < query.threshold * double(result.accesses) ||
+        !filter.keeps(row.record.name + " " + row.record.file))
+      result.filtered++;
+    else
+      result.structs.push_back(std::move(row));
+  }
+  base::stable_sort(result.structs, order.before);
+  find_fields_findings(result);
+  return result;
+}
+
+} // namespace analyze

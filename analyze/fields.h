@@ -1,0 +1,89 @@
+// Which fields of structs are used, together, and which waste their cache line?
+#pragma once
+
+#include "analyze/finding.h"
+#include "analyze/layout_advice.h"
+#include "profile/profile.h"
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace analyze {
+
+// Accesses to a field; a wide access counts for each field whose bytes it covers.
+struct FieldRow {
+  uint32_t leaf = 0; // of the record
+  uint64_t reads = 0, writes = 0, copied = 0;
+  // The places with most of them: function and line.
+  struct Place {
+    std::string function; // demangled
+    uint32_t line = 0;
+    uint64_t accesses = 0;
+  };
+  std::vector<Place> places;
+  uint64_t accesses() const { return reads + writes; }
+};
+
+// Two fields: how often both were accessed, of the times that either was.
+struct Affinity {
+  uint32_t a = 0, b = 0; // leaves
+  double together_share = 0;
+};
+
+struct StructRow {
+  profile::Record record;
+  std::vector<FieldRow> fields; // by leaf
+  uint64_t reads = 0, writes = 0;
+  double used_share = 0; // of its bytes, that were accessed at all
+  double disparity =
+      0; // 0: all bytes of a line are used alike; towards 1: few hot ones among cold ones
+  double score = 0;        // line fetches that a perfect layout would save
+  bool is_sampled = false; // sets are those of sampled windows; else of stretches of code
+  uint64_t set_count = 0;
+  FieldSets sets;
+  std::vector<Affinity> affinity; // most together first
+  std::vector<Member> members;
+  std::vector<Hole> holes;
+  LayoutAdvice advice;
+  uint64_t accesses() const { return reads + writes; }
+};
+
+struct FieldsResult {
+  profile::Process process;
+  std::string program_build_id;
+  std::vector<StructRow> structs; // in the order asked for
+  size_t filtered = 0;            // that the filter or the threshold took away
+  uint64_t accesses = 0, lost = 0;
+  double attributed_share = 1; // of the accesses that the source makes to fields
+  std::vector<Finding> findings;
+  std::map<uint32_t, uint64_t> losses;
+  std::vector<std::string> notes;
+};
+
+struct FieldsQuery {
+  std::string sort;        // a key of struct_orders(); empty: the first one
+  std::string filter;      // regular expression over names and files of structs; empty: all
+  double threshold = .001; // structs with a smaller share of all accesses are left out
+};
+
+struct StructOrder {
+  const char *key;      // for --sort
+  const char *question; // heads the table
+  bool (*before)(const StructRow &, const StructRow &);
+};
+std::span<const StructOrder> struct_orders();
+const StructOrder &struct_order(const std::string &key); // throws Failure listing the keys
+
+bool has_fields(const profile::Profile &profile);
+std::string why_no_fields(const profile::Profile &profile);
+
+// Throws Failure for a filter that is no regular expression.
+FieldsResult fields(const profile::Profile &profile, const FieldsQuery &query);
+
+// Adds the findings to a result that is complete but for them (fields() calls it).
+void find_fields_findings(FieldsResult &result);
+
+} // namespace analyze

@@ -1,0 +1,111 @@
+// What to change about structs. A finding is made where the recorded windows say that another layout brings in fewer lines, or
+// that a struct can be smaller; its size is computed from them.
+
+#include "analyze/fields.h"
+#include "base/stable_sort.h"
+#include "base/units.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace analyze {
+namespace {
+
+constexpr double kMinWeight = .005; // of all accesses
+
+std::string names(const StructRow &row, const std::vector<size_t> &members) {
+  std::string text;
+  for (size_t i : members)
+    text += (text.empty() ? "" : ", ") + row.members[i].name;
+  return text;
+}
+
+std::string place_of(const StructRow &row) {
+  return fmt::format("{} {}:{}", row.record.name, row.record.file, row.record.line);
+}
+
+double share_of(const StructRow &row, const FieldsResult &result) {
+  return double(row.accesses()) / double(std::max<uint64_t>(result.accesses, 1));
+}
+
+std::string basis(const StructRow &row) {
+  return row.is_sampled
+             ? fmt::format("from {} sampled windows", base::format_count(double(row.set_count)))
+             : fmt::format("from {} executions of code that accesses it",
+                           base::format_count(double(row.set_count)));
+}
+
+void find_order(const StructRow &row, const FieldsResult &result, std::vector<Finding> &to) {
+  const LayoutAdvice &advice = row.advice;
+  if (!advice.is_worth_it)
+    return;
+  const double lines = 1 - advice.lines_after / std::max(advice.lines_before, 1e-9);
+  Finding finding;
+  finding.location = place_of(row);
+  if (lines > .02) {
+    finding.rule = "order";
+    finding.message = fmt::format(
+        "{}: fields that are used together lie apart; in another order an access touches "
+        "{:.2f} lines instead of {:.2f}",
+        row.record.name, advice.lines_after, advice.lines_before);
+    finding.saves = {row.score * std::min(1.0, lines), "lines"};
+    finding.weight = lines * share_of(row, result);
+  } else {
+    finding.rule = "padding";
+    finding.message =
+        fmt::format("{}: {} of its {} bytes are holes that another order closes", row.record.name,
+                    advice.size_before - advice.size_after, advice.size_before);
+    finding.saves = {double(advice.size_before - advice.size_after), "bytes"};
+    finding.weight = double(advice.size_before - advice.size_after) / double(advice.size_before) *
+                     share_of(row, result);
+  }
+  finding.evidence = fmt::format("{}, {} of all accesses to fields, {}; size {} -> {} bytes",
+                                 finding.location, base::format_share(share_of(row, result)),
+                                 basis(row), advice.size_before, advice.size_after);
+  finding.action =
+      fmt::format("declare the members in the order {}; `assay fields apply --struct '{}'` does it",
+                  names(row, advice.layout.order), row.record.name);
+  to.push_back(std::move(finding));
+}
+
+void find_split(const StructRow &row, const FieldsResult &result, std::vector<Finding> &to) {
+  const LayoutAdvice &advice = row.advice;
+  if (advice.cold.empty() || !advice.is_sweep)
+    return;
+  double saved = 1 - advice.lines_split / std::max(advice.lines_after, 1e-9);
+  if (saved < .1)
+    return;
+  Finding finding;
+  finding.rule = "split";
+  finding.location = place_of(row);
+  finding.message = fmt::format(
+      "{}: objects are walked through in a row, and {} of {} bytes are cold: in a record of "
+      "their own they would cost {:.2f} lines an object less",
+      row.record.name, advice.size_after - advice.size_split + 8, advice.size_after,
+      advice.lines_after - advice.lines_split);
+  finding.saves = {row.score * saved, "lines"};
+  finding.weight = saved * share_of(row, result);
+  finding.evidence = fmt::format("{}, {}", finding.location, basis(row));
+  finding.action =
+      fmt::format("move {} behind a pointer, or into a second array", names(row, advice.cold));
+  to.push_back(std::move(finding));
+}
+
+} // namespace
+
+void find_fields_findings(FieldsResult &result) {
+  std::vector<Finding> found;
+  for (const StructRow &row : result.structs) {
+    find_order(row, result, found);
+    find_split(row, result, found);
+  }
+  std::erase_if(found, [](const Finding &each) { return each.weight < kMinWeight; });
+  base::stable_sort(found, [](auto &a, auto &b) { return a.weight > b.weight; });
+  constexpr uint32_t kLosses[] = {ASSAY_LOSS_one_stripe};
+  for (Finding &each : found)
+    each.qualified_by = losses_among(result.losses, kLosses);
+  result.findings = std::move(found);
+}
+
+} // namespace analyze

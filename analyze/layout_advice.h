@@ -1,0 +1,93 @@
+// A better order for the members of a record: what its layout costs in cache lines, and which order costs less.
+#pragma once
+
+#include "profile/fields.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace analyze {
+
+// What moves as a whole: a member with all its leaves, members that overlap, bit-fields that share storage.
+struct Member {
+  std::string name;
+  uint32_t first = 0, last = 0;                 // leaves
+  uint64_t offset = 0, size = 0, alignment = 1; // bytes
+  bool is_fixed =
+      false; // stays where it is: bases, the pointer to virtual functions, a flexible array
+  uint64_t accesses = 0;
+};
+
+// Members of a record in the order of their offsets. `accesses` has one count for each leaf.
+std::vector<Member> members_of(const profile::Record &record,
+                               const std::vector<uint64_t> &accesses);
+
+// Bytes of a record between members, or behind the last one.
+struct Hole {
+  uint64_t offset = 0, size = 0;
+};
+std::vector<Hole> holes_of(const profile::Record &record, const std::vector<Member> &members);
+
+// An order of members, and the offsets that it gives them.
+struct Layout {
+  std::vector<size_t> order;     // indices of members, first to last
+  std::vector<uint64_t> offsets; // by index of member
+  uint64_t size = 0;
+};
+
+// Accesses to leaves of one object at a time, with how often they happened.
+using FieldSets = std::vector<profile::FieldSet>;
+
+// Lines that are brought in for each set on average: of objects that begin anywhere a malloc block may, or, for the share of
+// sets whose neighbours in memory were accessed too, in a row.
+class LineCosts {
+public:
+  LineCosts(const profile::Record &record, const std::vector<Member> &members,
+            const FieldSets &sets);
+  double of(const Layout &layout) const;
+  // If the leaves of each set lay side by side.
+  double least() const;
+  uint64_t sets() const { return total_; }
+  double adjacent_share() const;
+  Layout as_declared() const;
+  // Places the members in an order, as a compiler does.
+  Layout place(std::vector<size_t> order) const;
+
+private:
+  struct Piece {
+    size_t member;
+    uint64_t offset, size; // in the member, bytes
+  };
+  struct Set {
+    std::vector<Piece> pieces;
+    uint64_t bytes = 0;
+    double count = 0, adjacent = 0; // adjacent: share
+  };
+  static double lines_alone(const Set &set, const Layout &layout, uint64_t alignment);
+  static double lines_in_row(const Set &set, const Layout &layout);
+
+  const profile::Record &record_;
+  const std::vector<Member> &members_;
+  std::vector<Set> sets_;
+  uint64_t total_ = 0;
+  uint64_t alignment_ = 1;
+};
+
+struct LayoutAdvice {
+  Layout layout;                            // members by index of members_of()
+  double lines_before = 0, lines_after = 0; // for each set
+  uint64_t size_before = 0, size_after = 0;
+  bool is_worth_it = false; // fewer lines, or fewer bytes
+  // Most windows accessed neighbours in memory too: lines are brought in whole, and order saves little.
+  bool is_sweep = false;
+  std::vector<size_t> cold; // members that hardly any set has: worth a record of their own
+  double lines_split = 0;   // for each set, if the cold ones were behind a pointer
+  uint64_t size_split = 0;
+};
+
+// The best order found from the declared one by moving members. No advice (not worth it) where nothing is better.
+LayoutAdvice advise_layout(const profile::Record &record, const std::vector<Member> &members,
+                           const FieldSets &sets);
+
+} // namespace analyze

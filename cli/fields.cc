@@ -1,0 +1,64 @@
+// `assay fields [PROFILE…]`: which fields of structs are used, together, and which waste their cache line?
+
+#include "analyze/fields.h"
+#include "base/fail.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "report/fields.h"
+
+#include <memory>
+
+namespace cli {
+namespace {
+
+struct FieldsArguments {
+  AnswerOptions answer;
+  std::string threshold = "0.1%";
+  unsigned drawings = 3;
+};
+
+int answer_fields(const FieldsArguments &arguments) {
+  const AnswerOptions &options = arguments.answer;
+  check_format(options);
+  analyze::FieldsQuery query{options.sort, options.filter, base::parse_share(arguments.threshold)};
+  profile::Profile profile = profile::read(options.files());
+  if (!analyze::has_fields(profile))
+    base::fail("{}", analyze::why_no_fields(profile));
+  analyze::FieldsResult result = analyze::fields(profile, query);
+  if (options.json()) {
+    write_output(options.output,
+                 report::document_text(report::fields_document(result, options.top)));
+    return 0;
+  }
+  report::FieldsTextOptions how;
+  how.top = options.top ? options.top : 10;
+  how.drawings = arguments.drawings;
+  how.sort = options.sort;
+  write_output(options.output, report::fields_text(result, how, options.style()));
+  return 0;
+}
+
+} // namespace
+
+Action define_fields(CLI::App &app) {
+  auto arguments = std::make_shared<FieldsArguments>();
+  add_answer_options(app, arguments->answer);
+  app.add_option("--threshold", arguments->threshold,
+                 "leave out structs with a smaller share of all accesses than that, such as 1%; "
+                 "0.1% if not given")
+      ->allow_extra_args(false);
+  app.add_option("--draw", arguments->drawings,
+                 "draw so many structs member by member; 3 if not given");
+  std::string keys;
+  for (const auto &order : analyze::struct_orders())
+    keys += std::string("  ") + order.key + std::string(12 - std::string(order.key).size(), ' ') +
+            order.question + "\n";
+  app.footer("\nKeys of --sort:\n" + keys +
+             "\nExamples:\n  assay fields --sort accesses --top 20\n  assay fields --filter Node "
+             "--json -o "
+             "fields.json\n");
+  return [arguments](const Words &) { return answer_fields(*arguments); };
+}
+
+} // namespace cli

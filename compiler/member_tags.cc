@@ -1,0 +1,433 @@
+// A tag is metadata of an access: !assay.member !{type, first leaf, last leaf}; of a copy, !assay.copy !{tag or null of the
+// destination, tag or null of the source, bytes}.
+//
+// Optimisation keeps three of four tags: where it merges or makes anew loads and stores it drops metadata that it does not know.
+// So a tag that is missing at the end is looked for in three more places, the best first:
+//   the line and column    kept on merged and moved accesses; believed where all tagged accesses there were to one field
+//   the base pointer       of another access at a constant distance that has a tag: what is there has the record's type
+//   the alias tag (TBAA)   names the record and the offset, where strict aliasing is on
+// What then has no field, but shares its line with accesses that had one, is reported as lost. It is not guessed.
+//
+// Refused: tags as operands of calls, which survive but hinder optimisation; alias tags of our own, which change what may be
+// reordered.
+
+#include "compiler/member_tags.h"
+
+#include "abi/fields.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/BinaryFormat/Dwarf.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/DebugInfo.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+
+using namespace llvm;
+
+namespace assay::compiler {
+namespace {
+
+constexpr char kMember[] = "assay.member";
+constexpr char kCopy[] = "assay.copy";
+constexpr char kPlaces[] = "assay.places";
+
+bool is_mark(const Value *value) {
+  auto *call = dyn_cast<IntrinsicInst>(value);
+  switch (call ? call->getIntrinsicID() : Intrinsic::not_intrinsic) {
+  case Intrinsic::preserve_struct_access_index:
+  case Intrinsic::preserve_union_access_index:
+  case Intrinsic::preserve_array_access_index: return true;
+  default: return false;
+  }
+}
+
+// A step from a record to a member, as a mark says it.
+struct Step {
+  const DIType *type; // of the record; perhaps a typedef
+  const DIDerivedType *member;
+};
+
+std::optional<Step> step_of(const Value *value) {
+  if (!is_mark(value))
+    return std::nullopt;
+  auto *call = cast<IntrinsicInst>(value);
+  if (call->getIntrinsicID() == Intrinsic::preserve_array_access_index)
+    return std::nullopt;
+  auto *type = dyn_cast_or_null<DIType>(call->getMetadata(LLVMContext::MD_preserve_access_index));
+  const DICompositeType *record = record_of(type);
+  if (!record)
+    return std::nullopt;
+  auto number = cast<ConstantInt>(call->getArgOperand(call->arg_size() - 1))->getZExtValue();
+  const DIDerivedType *member = member_of(*record, (unsigned)number);
+  return member ? std::optional(Step{type, member}) : std::nullopt;
+}
+
+const DIType *element_of(const DIType *type) {
+  for (;;) {
+    if (const DICompositeType *array = dyn_cast_or_null<DICompositeType>(type);
+        array && array->getTag() == dwarf::DW_TAG_array_type)
+      type = array->getBaseType();
+    else if (auto *derived = dyn_cast_or_null<DIDerivedType>(type);
+             derived && is_contained({dwarf::DW_TAG_typedef, dwarf::DW_TAG_const_type,
+                                      dwarf::DW_TAG_volatile_type},
+                                     derived->getTag()))
+      type = derived->getBaseType();
+    else
+      return type;
+  }
+}
+
+bool is_or_has_base(const DICompositeType *record, const DICompositeType *base) {
+  if (!record || record == base)
+    return record != nullptr;
+  for (const DINode *node : record->getElements())
+    if (auto *member = dyn_cast_or_null<DIDerivedType>(node);
+        member && member->getTag() == dwarf::DW_TAG_inheritance &&
+        is_or_has_base(record_of(member->getBaseType()), base))
+      return true;
+  return false;
+}
+
+// The members that lead to an address, from the outermost record of which the source says so.
+SmallVector<Step, 4> steps_to(const Value *pointer) {
+  SmallVector<Step, 4> steps; // innermost first
+  for (;;) {
+    if (std::optional<Step> step = step_of(pointer)) {
+      if (!steps.empty() && !is_or_has_base(record_of(element_of(step->member->getBaseType())),
+                                            record_of(steps.back().type)))
+        break; // a cast: what is there is taken for another record
+      steps.push_back(*step);
+    }
+    if (is_mark(pointer))
+      pointer = cast<CallBase>(pointer)->getArgOperand(0);
+    else if (auto *gep = dyn_cast<GEPOperator>(pointer))
+      pointer = gep->getPointerOperand();
+    else
+      break;
+  }
+  std::reverse(steps.begin(), steps.end());
+  return steps;
+}
+
+// Tags for the accesses of a module as clang has made it.
+class Tagger {
+public:
+  explicit Tagger(Module &module) : module_(module), context_(module.getContext()) {}
+
+  void run() {
+    for (Function &function : module_) {
+      find_variables(function);
+      for (Instruction &instruction : instructions(function))
+        tag(instruction);
+    }
+    write_places();
+  }
+
+private:
+  MDNode *node(const DIType *type, LeafRange leaves) {
+    return MDNode::get(context_,
+                       {const_cast<DIType *>(type), number(leaves.first), number(leaves.last)});
+  }
+  ConstantAsMetadata *number(uint64_t n) {
+    return ConstantAsMetadata::get(ConstantInt::get(Type::getInt64Ty(context_), n));
+  }
+
+  // The tag of an access through a pointer, and the bytes of the member.
+  MDNode *tag_of(const Value *pointer, uint64_t *bytes = nullptr) {
+    SmallVector<Step, 4> steps = steps_to(pointer);
+    const RecordLayout *layout = steps.empty() ? nullptr : layouts_.find(steps[0].type);
+    if (!layout)
+      return nullptr;
+    SmallVector<const DIDerivedType *, 4> path;
+    for (const Step &step : steps)
+      path.push_back(step.member);
+    std::optional<LeafRange> leaves = RecordLayouts::leaves_at(*layout, path);
+    if (bytes)
+      *bytes = steps.back().member->getSizeInBits() / 8;
+    return leaves ? node(steps[0].type, *leaves) : nullptr;
+  }
+
+  void find_variables(Function &function) {
+    variables_.clear();
+    for (Instruction &instruction : instructions(function))
+      for (DbgVariableRecord &record : filterDbgVars(instruction.getDbgRecordRange()))
+        if (record.isDbgDeclare() && record.getExpression()->getNumElements() == 0)
+          if (auto *slot = dyn_cast_or_null<AllocaInst>(record.getAddress()))
+            variables_[slot] = record.getVariable()->getType();
+  }
+
+  // The type of the record that a pointer points to, as far as variables say.
+  const DIType *record_at(const Value *pointer) {
+    if (auto *gep = dyn_cast<GEPOperator>(pointer); // an element
+        gep && gep->getNumIndices() == 1 && gep->getSourceElementType()->isStructTy())
+      return record_at(gep->getPointerOperand());
+    if (isa<AllocaInst>(pointer)) {
+      const DIType *type = element_of(variables_.lookup(pointer));
+      return record_of(type) ? variables_.lookup(pointer) : nullptr;
+    }
+    if (auto *load = dyn_cast<LoadInst>(pointer)) {
+      const DIType *type = variables_.lookup(load->getPointerOperand());
+      if (SmallVector<Step, 4> steps = steps_to(load->getPointerOperand()); !steps.empty())
+        type = steps.back().member->getBaseType();
+      auto *to = dyn_cast_or_null<DIDerivedType>(element_of(type));
+      if (!to ||
+          !is_contained({dwarf::DW_TAG_pointer_type, dwarf::DW_TAG_reference_type}, to->getTag()))
+        return nullptr;
+      return record_of(to->getBaseType()) ? to->getBaseType() : nullptr;
+    }
+    if (auto *global = dyn_cast<GlobalVariable>(pointer)) {
+      SmallVector<DIGlobalVariableExpression *, 1> named;
+      global->getDebugInfo(named);
+      const DIType *type = named.empty() ? nullptr : named[0]->getVariable()->getType();
+      return record_of(element_of(type)) ? element_of(type) : nullptr;
+    }
+    return nullptr;
+  }
+
+  // The tag of one side of a copy of whole records or members.
+  MDNode *copied(const Value *pointer, uint64_t length, uint64_t &bytes) {
+    uint64_t of_member = 0;
+    if (MDNode *tag = tag_of(pointer, &of_member)) {
+      bytes = of_member;
+      return of_member && length % of_member == 0 ? tag : nullptr;
+    }
+    const DIType *type = record_at(pointer);
+    const RecordLayout *layout = type ? layouts_.find(element_of(type)) : nullptr;
+    if (!layout || !layout->size || length % layout->size != 0)
+      return nullptr;
+    bytes = layout->size;
+    return node(type, {0, (uint32_t)layout->leaves.size() - 1});
+  }
+
+  void tag_copy(AnyMemIntrinsic &call) {
+    auto *length = dyn_cast<ConstantInt>(call.getLength());
+    if (!length || length->isZero())
+      return;
+    uint64_t to_bytes = 0, from_bytes = 0;
+    MDNode *to = copied(call.getDest(), length->getZExtValue(), to_bytes), *from = nullptr;
+    if (auto *transfer = dyn_cast<AnyMemTransferInst>(&call))
+      from = copied(transfer->getSource(), length->getZExtValue(), from_bytes);
+    if (to || from)
+      call.setMetadata(kCopy,
+                       MDNode::get(context_, {to, from, number(to ? to_bytes : from_bytes)}));
+  }
+
+  void tag(Instruction &instruction) {
+    if (auto *memory = dyn_cast<AnyMemIntrinsic>(&instruction)) {
+      tag_copy(*memory);
+      return;
+    }
+    const Value *pointer = getLoadStorePointerOperand(&instruction);
+    bool writes = isa<StoreInst>(instruction);
+    if (auto *rmw = dyn_cast<AtomicRMWInst>(&instruction))
+      pointer = rmw->getPointerOperand(), writes = true;
+    else if (auto *exchange = dyn_cast<AtomicCmpXchgInst>(&instruction))
+      pointer = exchange->getPointerOperand(), writes = true;
+    MDNode *tag = pointer ? tag_of(pointer) : nullptr;
+    if (!tag)
+      return;
+    instruction.setMetadata(kMember, tag);
+    const DILocation *where = instruction.getDebugLoc();
+    if (!where || !where->getLine())
+      return;
+    auto [known, is_new] = places_.insert(
+        {{where->getScope()->getSubprogram(),
+          (uint64_t)where->getLine() << 32 | (uint64_t)where->getColumn() << 1 | writes},
+         tag});
+    if (!is_new && known->second != tag)
+      known->second = nullptr;
+  }
+
+  void write_places() {
+    NamedMDNode *all = module_.getOrInsertNamedMetadata(kPlaces);
+    for (auto &[place, tag] : places_)
+      all->addOperand(MDNode::get(context_, {place.first, number(place.second), tag}));
+  }
+
+  Module &module_;
+  LLVMContext &context_;
+  RecordLayouts layouts_;
+  DenseMap<const Value *, const DIType *>
+      variables_; // of the function, by their place on the stack
+  MapVector<std::pair<DISubprogram *, uint64_t>, MDNode *> places_;
+};
+
+// The offset of the member, in bytes, as debug information has it. None for bit-fields, whose storage unit clang has chosen.
+std::optional<uint64_t> member_offset(const CallBase &mark) {
+  std::optional<Step> step = step_of(&mark);
+  if (!step || step->member->isBitField())
+    return std::nullopt;
+  return step->member->getOffsetInBits() / 8;
+}
+
+Value *address_of(IntrinsicInst &mark) {
+  IRBuilder<> builder(&mark);
+  Value *base = mark.getArgOperand(0);
+  Type *element = mark.getParamElementType(0);
+  auto operand = [&](unsigned i) {
+    return (unsigned)cast<ConstantInt>(mark.getArgOperand(i))->getZExtValue();
+  };
+  switch (mark.getIntrinsicID()) {
+  case Intrinsic::preserve_union_access_index: return base;
+  case Intrinsic::preserve_array_access_index: {
+    SmallVector<Value *, 4> indices(operand(1), builder.getInt32(0));
+    indices.push_back(builder.getInt32(operand(2)));
+    return builder.CreateInBoundsGEP(element, base, indices);
+  }
+  default: break;
+  }
+  const DataLayout &layout = mark.getDataLayout();
+  auto *type = cast<StructType>(element);
+  std::optional<uint64_t> offset = member_offset(mark);
+  if (operand(1) < type->getNumElements() &&
+      (!offset || layout.getStructLayout(type)->getElementOffset(operand(1)) == *offset))
+    return builder.CreateStructGEP(type, base, operand(1));
+  return builder.CreateInBoundsPtrAdd(
+      base, builder.getInt64(*offset)); // of no bytes: clang has no element for it
+}
+
+void remove_marks(Module &module) {
+  SmallVector<IntrinsicInst *, 0> marks;
+  for (Function &function : module)
+    if (function.isIntrinsic())
+      for (User *user : function.users())
+        if (is_mark(user))
+          marks.push_back(cast<IntrinsicInst>(user));
+  for (IntrinsicInst *mark : marks) {
+    mark->replaceAllUsesWith(address_of(*mark));
+    mark->eraseFromParent();
+  }
+}
+
+uint64_t number_in(const MDNode &node, unsigned i) {
+  return mdconst::extract<ConstantInt>(node.getOperand(i))->getZExtValue();
+}
+
+MDNode *node_in(const MDNode &node, unsigned i) {
+  return dyn_cast_or_null<MDNode>(node.getOperand(i).get());
+}
+
+} // namespace
+
+void tag_members(Module &module) {
+  Tagger(module).run();
+  remove_marks(module);
+}
+
+MemberTags::MemberTags(Module &module) : layout_(module.getDataLayout()) {
+  NamedMDNode *all = module.getNamedMetadata(kPlaces);
+  for (const MDNode *node :
+       all ? all->operands() : iterator_range<NamedMDNode::op_iterator>({}, {})) {
+    auto *function = dyn_cast_or_null<DISubprogram>(node->getOperand(0).get());
+    uint64_t place = number_in(*node, 1);
+    MDNode *tag = node_in(*node, 2);
+    at_place_[{function, place}] = tag;
+    at_line_.insert({function, place >> 32});
+    if (!tag)
+      continue;
+    auto *type = cast<DIType>(tag->getOperand(0));
+    if (const DICompositeType *record = record_of(type))
+      for (StringRef name : {record->getIdentifier(), record->getName(), type->getName()})
+        if (!name.empty())
+          by_name_.try_emplace(name, type);
+  }
+}
+
+void MemberTags::remove(Module &module) {
+  if (NamedMDNode *all = module.getNamedMetadata(kPlaces))
+    all->eraseFromParent();
+  for (Function &function : module)
+    for (Instruction &instruction : instructions(function)) {
+      instruction.setMetadata(kMember, nullptr);
+      instruction.setMetadata(kCopy, nullptr);
+    }
+}
+
+MemberAccess MemberTags::read(const MDNode *tag) {
+  if (!tag)
+    return {};
+  const RecordLayout *layout = layouts_.find(cast<DIType>(tag->getOperand(0)));
+  return {layout, {(uint32_t)number_in(*tag, 1), (uint32_t)number_in(*tag, 2)}};
+}
+
+const MDNode *MemberTags::tag_at(const Instruction &instruction, bool writes) const {
+  if (const MDNode *tag = instruction.getMetadata(kMember))
+    return tag;
+  const DILocation *where = instruction.getDebugLoc();
+  if (!where)
+    return nullptr;
+  return at_place_.lookup(
+      {where->getScope()->getSubprogram(),
+       (uint64_t)where->getLine() << 32 | (uint64_t)where->getColumn() << 1 | writes});
+}
+
+void MemberTags::begin(Function &function) {
+  bases_.clear();
+  for (Instruction &instruction : instructions(function)) {
+    const Value *pointer = getLoadStorePointerOperand(&instruction);
+    const MDNode *tag = pointer ? instruction.getMetadata(kMember) : nullptr;
+    MemberAccess access = read(tag);
+    if (!access.record || access.leaves.first != access.leaves.last)
+      continue;
+    const Leaf &leaf = access.record->leaves[access.leaves.first];
+    if (leaf.elements > 1 || leaf.flags & ASSAY_LEAF_ARRAY || leaf.offset_bits % 8)
+      continue;
+    APInt offset(64, 0);
+    const Value *base = pointer->stripAndAccumulateConstantOffsets(layout_, offset, true);
+    bases_.try_emplace(
+        base, Base{access.record, offset.getSExtValue() - (int64_t)(leaf.offset_bits / 8)});
+  }
+}
+
+MemberAccess MemberTags::by_base(const Access &access) const {
+  APInt offset(64, 0);
+  const Value *base = access.pointer->stripAndAccumulateConstantOffsets(layout_, offset, true);
+  auto known = bases_.find(base);
+  if (known == bases_.end())
+    return {};
+  const RecordLayout *record = known->second.record;
+  int64_t at = offset.getSExtValue() - known->second.offset;
+  if (at < 0 || (uint64_t)at + access.bytes > record->size)
+    return {};
+  if (auto leaves = RecordLayouts::leaves_in(*record, (uint64_t)at, access.bytes))
+    return {record, *leaves};
+  return {};
+}
+
+MemberAccess MemberTags::by_alias_tag(const Instruction &instruction, const Access &access) {
+  const MDNode *tag = instruction.getMetadata(LLVMContext::MD_tbaa);
+  if (!tag || tag->getNumOperands() < 3)
+    return {};
+  const MDNode *base = node_in(*tag, 0);
+  auto *name = base ? dyn_cast<MDString>(base->getOperand(0)) : nullptr;
+  const RecordLayout *record = name ? layouts_.find(by_name_.lookup(name->getString())) : nullptr;
+  uint64_t at = number_in(*tag, 2);
+  if (!record || base == node_in(*tag, 1) || at + access.bytes > record->size)
+    return {};
+  if (auto leaves = RecordLayouts::leaves_in(*record, at, access.bytes))
+    return {record, *leaves};
+  return {};
+}
+
+MemberAccess MemberTags::find(Instruction &instruction, const Access &access) {
+  if (MemberAccess found = read(tag_at(instruction, access.writes)); found.record)
+    return found;
+  if (MemberAccess found = by_base(access); found.record)
+    return found;
+  if (MemberAccess found = by_alias_tag(instruction, access); found.record)
+    return found;
+  MemberAccess none;
+  if (const DILocation *where = instruction.getDebugLoc())
+    none.is_lost = at_line_.contains({where->getScope()->getSubprogram(), where->getLine()});
+  return none;
+}
+
+MemberCopy MemberTags::find_copy(const Instruction &instruction) {
+  const MDNode *tag = instruction.getMetadata(kCopy);
+  if (!tag)
+    return {};
+  return {read(node_in(*tag, 0)), read(node_in(*tag, 1)), number_in(*tag, 2)};
+}
+
+} // namespace assay::compiler

@@ -1,0 +1,64 @@
+// Which field an access is to: tagged at the start of the pipeline from clang's marks (member_marks.cc), found again at its end.
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "compiler/access.h"
+#include "compiler/record_layout.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/IR/Module.h"
+
+namespace assay::compiler {
+
+// Tags the accesses to members, and turns clang's marks into ordinary address computations.
+void tag_members(llvm::Module &module);
+
+// What an access reaches: leaves of a record.
+struct MemberAccess {
+  const RecordLayout *record = nullptr; // null: of no field
+  LeafRange leaves;
+  bool is_lost = false; // of a field, as its line says; which is not known
+};
+
+// Of what a range copies or sets, its destination and its source.
+struct MemberCopy {
+  MemberAccess written, read;
+  uint64_t bytes = 0; // of the record or member, for each of which the leaves count once
+};
+
+// The tags of a module, at the end of the pipeline.
+class MemberTags {
+public:
+  explicit MemberTags(llvm::Module &module);
+  // Before the accesses of a function are asked for.
+  void begin(llvm::Function &function);
+  MemberAccess find(llvm::Instruction &instruction, const Access &access);
+  MemberCopy find_copy(const llvm::Instruction &instruction);
+  // The tags were read.
+  static void remove(llvm::Module &module);
+
+private:
+  // A line and a column of a function, and whether it is a write.
+  using Place = std::pair<const llvm::DISubprogram *, uint64_t>;
+  // What begins so many bytes after a pointer.
+  struct Base {
+    const RecordLayout *record;
+    int64_t offset;
+  };
+
+  MemberAccess read(const llvm::MDNode *tag);
+  const llvm::MDNode *tag_at(const llvm::Instruction &instruction, bool writes) const;
+  MemberAccess by_base(const Access &access) const;
+  MemberAccess by_alias_tag(const llvm::Instruction &instruction, const Access &access);
+
+  RecordLayouts layouts_;
+  llvm::DenseMap<Place, const llvm::MDNode *> at_place_; // null: there are several
+  llvm::DenseSet<Place> at_line_;
+  llvm::StringMap<const llvm::DIType *> by_name_; // as alias tags name them
+  const llvm::DataLayout &layout_;
+  llvm::DenseMap<const llvm::Value *, Base> bases_; // of the function
+};
+
+} // namespace assay::compiler

@@ -1,0 +1,431 @@
+// The records of field accesses. A program's own file has counts of counters, and in its Sites what each counter counts; both
+// become sums for each field, function and line. A merged file has the sums.
+//
+// Counts may come before the Sites that explain them, so all is put together when the file has been read.
+
+#include "abi/fields.h"
+#include "abi/lines.h"
+#include "abi/tools.h"
+#include "base/byte_reader.h"
+#include "profile/merge.h"
+#include "profile/tool.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace profile {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+using UnitKey = std::pair<uint32_t, uint32_t>; // module, offset of its entry in the Sites
+
+uint64_t take_number(base::ByteReader &reader) {
+  const auto *begin = reinterpret_cast<const uint8_t *>(reader.rest().data());
+  uint64_t n = 0;
+  const uint8_t *end = assay_get_number(begin, begin + reader.left(), &n);
+  if (!end)
+    base::fail("a number is cut");
+  reader.skip(static_cast<uint64_t>(end - begin));
+  return n;
+}
+
+uint32_t take_small(base::ByteReader &reader) {
+  uint64_t n = take_number(reader);
+  if (n > UINT32_MAX)
+    base::fail("number of a field");
+  return static_cast<uint32_t>(n);
+}
+
+void put_number(std::vector<std::byte> &to, uint64_t n) {
+  uint8_t bytes[ASSAY_NUMBER_BYTES];
+  auto raw = std::as_bytes(std::span<uint8_t>(bytes, assay_put_number(bytes, n)));
+  to.insert(to.end(), raw.begin(), raw.end());
+}
+
+void put_text(std::vector<std::byte> &to, const std::string &text) {
+  auto raw = std::as_bytes(std::span(text.c_str(), text.size() + 1));
+  to.insert(to.end(), raw.begin(), raw.end());
+}
+
+// What follows the fixed part: name, file, leaves.
+Record read_record(uint64_t hash, uint64_t size, uint32_t line, uint32_t leaves, Bytes body) {
+  base::ByteReader reader(body, "record");
+  Record record;
+  record.hash = hash;
+  record.size = size;
+  record.line = line;
+  record.name = reader.zero_terminated();
+  record.file = reader.zero_terminated();
+  if (leaves > ASSAY_MAX_LEAVES + 1 || hash == 0)
+    base::fail("a record of {} leaves", leaves);
+  for (uint32_t i = 0; i < leaves; i++) {
+    Leaf leaf;
+    leaf.offset_bits = take_number(reader);
+    leaf.size_bits = take_number(reader);
+    leaf.flags = take_small(reader);
+    leaf.elements = take_number(reader);
+    leaf.stride = take_number(reader);
+    leaf.name = reader.zero_terminated();
+    leaf.type = reader.zero_terminated();
+    if (leaf.offset_bits / 8 > (1ULL << 40) || leaf.size_bits / 8 > (1ULL << 40))
+      base::fail("place of a field");
+    record.leaves.push_back(std::move(leaf));
+  }
+  return record;
+}
+
+struct Item {
+  uint32_t record; // ASSAY_RECORD_FIRST and on: index into the unit's hashes
+  uint32_t first, more;
+  uint64_t reads, writes, copied;
+  uint32_t base;
+};
+
+struct Counter {
+  uint32_t function, line;
+  std::vector<Item> items;
+};
+
+struct Unit {
+  std::vector<uint64_t> hashes;
+  std::vector<std::string> functions;
+  std::vector<Counter> counters;
+};
+
+Unit read_unit(Bytes body) {
+  base::ByteReader reader(body, "unit");
+  auto head = reader.read<AssaySiteFields>();
+  Unit unit;
+  if (head.records > reader.left() / 8 || head.count > reader.left() ||
+      head.functions > reader.left())
+    base::fail("a unit of {} counters", head.count);
+  for (uint32_t i = 0; i < head.records; i++)
+    unit.hashes.push_back(reader.read<uint64_t>());
+  for (uint32_t i = 0; i < head.functions; i++)
+    unit.functions.emplace_back(reader.zero_terminated());
+  for (uint32_t i = 0; i < head.count; i++) {
+    Counter counter{take_small(reader), take_small(reader), {}};
+    if (counter.function >= unit.functions.size())
+      base::fail("function of a counter");
+    for (uint64_t n = take_number(reader); n > 0; n--) {
+      Item item = {};
+      item.record = take_small(reader);
+      item.first = take_small(reader);
+      item.more = take_small(reader);
+      item.reads = take_number(reader);
+      item.writes = take_number(reader);
+      item.copied = take_number(reader);
+      item.base = take_small(reader);
+      if (item.record >= ASSAY_RECORD_FIRST &&
+          item.record - ASSAY_RECORD_FIRST >= unit.hashes.size())
+        base::fail("record of a counter");
+      counter.items.push_back(item);
+    }
+    unit.counters.push_back(std::move(counter));
+  }
+  return unit;
+}
+
+class FieldsSums : public ToolSums {
+public:
+  RecordId record(Profile &profile, const Record &record) {
+    auto [known, is_new] = records_.try_emplace(record.hash, profile.fields.records.size());
+    if (is_new)
+      profile.fields.records.push_back(record);
+    return {static_cast<uint32_t>(known->second)};
+  }
+
+  void add(Profile &profile, const FieldUse &use) {
+    auto [known, is_new] =
+        uses_.try_emplace({use.record, use.first, use.more, use.module, use.function, use.line},
+                          profile.fields.uses.size());
+    if (is_new) {
+      profile.fields.uses.push_back(use);
+      return;
+    }
+    FieldUse &sum = profile.fields.uses[known->second];
+    sum.reads += use.reads;
+    sum.writes += use.writes;
+    sum.copied += use.copied;
+  }
+
+  void add(Profile &profile, const FieldSet &set) {
+    auto [known, is_new] =
+        sets_.try_emplace({set.record, set.kind, set.leaves}, profile.fields.sets.size());
+    if (is_new) {
+      profile.fields.sets.push_back(set);
+      return;
+    }
+    profile.fields.sets[known->second].count += set.count;
+    profile.fields.sets[known->second].adjacent += set.adjacent;
+  }
+
+  void add(Profile &into, const Profile &other, const NewIds &ids) override {
+    std::vector<RecordId> of;
+    for (const Record &each : other.fields.records)
+      of.push_back(record(into, each));
+    for (FieldUse use : other.fields.uses) {
+      if (use.record.known())
+        use.record = of[use.record.v];
+      ids.translate(use.module);
+      add(into, use);
+    }
+    for (FieldSet set : other.fields.sets) {
+      set.record = of[set.record.v];
+      add(into, set);
+    }
+  }
+
+  void finish(Profile &profile, const NewIds &ids) override {
+    Fields &fields = profile.fields;
+    std::vector<uint32_t> order(fields.records.size());
+    for (uint32_t i = 0; i < order.size(); i++)
+      order[i] = i;
+    std::ranges::sort(order, {}, [&](uint32_t i) -> const Record & { return fields.records[i]; });
+    std::vector<RecordId> renumbered(order.size());
+    std::vector<Record> sorted;
+    for (uint32_t i : order) {
+      renumbered[i].v = static_cast<uint32_t>(sorted.size());
+      sorted.push_back(std::move(fields.records[i]));
+    }
+    fields.records = std::move(sorted);
+    for (FieldUse &use : fields.uses) {
+      if (use.record.known())
+        use.record = renumbered[use.record.v];
+      ids.translate(use.module);
+    }
+    for (FieldSet &set : fields.sets)
+      set.record = renumbered[set.record.v];
+    std::ranges::sort(fields.uses);
+    std::ranges::sort(fields.sets);
+  }
+
+private:
+  std::map<uint64_t, size_t> records_; // by hash
+  std::map<std::tuple<RecordId, uint32_t, uint32_t, ModuleId, std::string, uint32_t>, size_t> uses_;
+  std::map<std::tuple<RecordId, uint32_t, std::vector<uint32_t>>, size_t> sets_;
+};
+
+FieldsSums &sums_of(Assembler &assembler) {
+  return static_cast<FieldsSums &>(assembler.sums(ASSAY_TOOL_fields));
+}
+
+class Reader : public ToolReader {
+public:
+  bool take(const RecordView &record, Process &) override { return dispatch(*this, record); }
+
+  void on_sites(uint32_t module, Bytes sites) override {
+    base::ByteReader reader(sites, "sites");
+    while (!reader.at_end()) {
+      const auto offset = static_cast<uint32_t>(reader.offset());
+      auto site = reader.read<AssaySite>();
+      Bytes body = reader.bytes(site.size - sizeof site);
+      if (site.kind == ASSAY_SITE_RECORD) {
+        auto head = base::ByteReader(body, "record").read<AssaySiteRecord>();
+        add(read_record(head.hash, head.size, head.line, head.leaves, body.subspan(sizeof head)));
+      } else if (site.kind == ASSAY_SITE_FIELDS) {
+        units_[{module, offset}] = read_unit(body);
+      }
+    }
+  }
+
+  void on(const AssayFieldCounts &r, Bytes tail) {
+    auto &counts = section_.counts[{r.module, r.site}];
+    base::ByteReader reader(tail, "counts");
+    for (uint64_t next = 0; !reader.at_end(); next++) {
+      next += take_number(reader);
+      counts[next] += take_number(reader);
+    }
+  }
+
+  void on(const AssayFieldRecord &r, Bytes tail) {
+    add(read_record(r.hash, r.size, r.line, r.leaves, tail));
+  }
+
+  void on(const AssayFieldUse &r, Bytes tail) {
+    FieldUse use;
+    use.first = r.first;
+    use.more = r.more;
+    use.function = read_text(tail);
+    use.line = r.line;
+    use.reads = r.reads;
+    use.writes = r.writes;
+    use.copied = r.copied;
+    section_.uses.push_back({r.record, r.module, use});
+  }
+
+  void on(const AssayFieldSet &r, Bytes tail) {
+    FieldSet set;
+    set.kind = r.kind;
+    set.count = r.count;
+    set.adjacent = r.adjacent;
+    base::ByteReader reader(tail, "leaves");
+    for (uint32_t next = 0; !reader.at_end(); next++) {
+      next += take_small(reader);
+      set.leaves.push_back(next);
+    }
+    section_.sets.push_back({r.record, set});
+  }
+
+  void reset(Process &) override { section_ = Section(); }
+
+  void end_section(Process &) override {
+    for (auto &[unit, counts] : section_.counts)
+      for (auto [counter, count] : counts)
+        all_.counts[unit][counter] += count;
+    std::ranges::move(section_.uses, std::back_inserter(all_.uses));
+    std::ranges::move(section_.sets, std::back_inserter(all_.sets));
+    section_ = Section();
+  }
+
+  void resolve(FileNumbers &numbers, Assembler &output) override {
+    output_ = &output;
+    for (auto &[hash, record] : records_)
+      ids_[hash] = sums_of(output).record(output.profile(), record);
+    for (auto &[key, counts] : all_.counts) {
+      auto unit = units_.find(key);
+      for (auto [counter, count] : counts)
+        if (unit == units_.end() || counter >= unit->second.counters.size())
+          output.profile().losses[ASSAY_LOSS_bad_record]++;
+        else
+          add(unit->second, unit->second.counters[counter], count, numbers.module(key.first));
+    }
+    for (auto &[hash, module, use] : all_.uses)
+      add(hash, numbers.module(module), use);
+    for (auto &[hash, set] : all_.sets)
+      add(hash, set);
+  }
+
+private:
+  struct Section {
+    std::map<UnitKey, std::map<uint64_t, uint64_t>> counts;     // by counter
+    std::vector<std::tuple<uint64_t, uint32_t, FieldUse>> uses; // hash, module
+    std::vector<std::pair<uint64_t, FieldSet>> sets;            // hash
+  };
+
+  void add(Record record) {
+    uint64_t hash = record.hash;
+    records_.try_emplace(hash, std::move(record));
+  }
+
+  // The record of a hash; a loss if nobody has described it.
+  RecordId record(uint64_t hash, uint64_t last_leaf) {
+    auto known = ids_.find(hash);
+    if (known != ids_.end() &&
+        last_leaf < output_->profile().fields.records[known->second.v].leaves.size())
+      return known->second;
+    output_->profile().losses[ASSAY_LOSS_bad_record]++;
+    return {};
+  }
+
+  void add(uint64_t hash, ModuleId module, FieldUse use) {
+    if (hash) {
+      use.record = record(hash, uint64_t{use.first} + use.more);
+      if (!use.record.known())
+        return;
+    }
+    use.module = module;
+    sums_of(*output_).add(output_->profile(), use);
+  }
+
+  void add(uint64_t hash, FieldSet set) {
+    if (set.leaves.empty())
+      return;
+    set.record = record(hash, set.leaves.back());
+    if (set.record.known())
+      sums_of(*output_).add(output_->profile(), set);
+  }
+
+  void add(const Unit &unit, const Counter &counter, uint64_t count, ModuleId module) {
+    std::map<std::pair<uint64_t, uint32_t>, std::vector<uint32_t>> together; // by record and base
+    for (const Item &item : counter.items) {
+      uint64_t hash =
+          item.record < ASSAY_RECORD_FIRST ? 0 : unit.hashes[item.record - ASSAY_RECORD_FIRST];
+      FieldUse use;
+      use.first = item.first;
+      use.more = item.more;
+      use.function = unit.functions[counter.function];
+      use.line = counter.line;
+      use.reads = item.reads * count;
+      use.writes = item.writes * count;
+      use.copied = item.copied * count;
+      add(hash, module, use);
+      if (hash)
+        for (uint32_t i = 0; i <= item.more && i <= ASSAY_MAX_LEAVES; i++)
+          together[{hash, item.base}].push_back(item.first + i);
+    }
+    for (auto &[key, leaves] : together) {
+      std::ranges::sort(leaves);
+      leaves.erase(std::unique(leaves.begin(), leaves.end()), leaves.end());
+      FieldSet set;
+      set.kind = ASSAY_SET_STRETCH;
+      set.leaves = leaves;
+      set.count = count;
+      add(key.first, set);
+    }
+  }
+
+  Assembler *output_ = nullptr;
+  std::map<uint64_t, Record> records_;
+  std::map<uint64_t, RecordId> ids_;
+  std::map<UnitKey, Unit> units_;
+  Section section_, all_;
+};
+
+void write_record(const Record &record, RecordSink &sink) {
+  std::vector<std::byte> body;
+  put_text(body, record.name);
+  put_text(body, record.file);
+  for (const Leaf &leaf : record.leaves) {
+    for (uint64_t n :
+         {leaf.offset_bits, leaf.size_bits, uint64_t{leaf.flags}, leaf.elements, leaf.stride})
+      put_number(body, n);
+    put_text(body, leaf.name);
+    put_text(body, leaf.type);
+  }
+  sink.out().record(ASSAY_RECORD_FieldRecord,
+                    AssayFieldRecord{record.hash, record.size, record.line,
+                                     static_cast<uint32_t>(record.leaves.size())},
+                    body);
+}
+
+void write_set(const FieldSet &set, const Fields &fields, RecordSink &sink) {
+  std::vector<std::byte> leaves;
+  uint32_t next = 0;
+  for (uint32_t leaf : set.leaves) {
+    put_number(leaves, leaf - next);
+    next = leaf + 1;
+  }
+  sink.out().record(
+      ASSAY_RECORD_FieldSet,
+      AssayFieldSet{fields.records[set.record.v].hash, set.kind, 0, set.count, set.adjacent},
+      leaves);
+}
+
+void write(const Profile &profile, const Process &, bool is_carrier, RecordSink &sink) {
+  if (!is_carrier)
+    return;
+  const Fields &fields = profile.fields;
+  for (const Record &record : fields.records)
+    write_record(record, sink);
+  for (const FieldUse &use : fields.uses)
+    sink.out().record(ASSAY_RECORD_FieldUse,
+                      AssayFieldUse{use.record.known() ? fields.records[use.record.v].hash : 0,
+                                    use.module.known() ? sink.module(use.module) : 0, use.line,
+                                    use.first, use.more, use.reads, use.writes, use.copied},
+                      std::as_bytes(std::span(use.function)));
+  for (const FieldSet &set : fields.sets)
+    write_set(set, fields, sink);
+}
+
+} // namespace
+
+extern const ToolRecords fields_records;
+const ToolRecords fields_records = {
+    .reader = []() -> std::unique_ptr<ToolReader> { return std::make_unique<Reader>(); },
+    .sums = []() -> std::unique_ptr<ToolSums> { return std::make_unique<FieldsSums>(); },
+    .write = write,
+};
+
+} // namespace profile

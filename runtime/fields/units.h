@@ -1,0 +1,27 @@
+// The counters of the program's translation units: where they are, and what of them has been written.
+#pragma once
+
+#include "runtime/core/file/profile_file.h"
+#include "runtime/core/tool_callbacks.h"
+
+namespace assay::fields {
+
+// Finds the units of a module and gives each its counters in the blocks.
+void add_units(const ModuleSites &sites);
+// A module is gone: what was counted in it is written, its counters are given to modules to come.
+void remove_units(uint32_t module);
+
+// Writes what was counted since the last time.
+void write_counts();
+// Leaves out what was counted so far.
+void drop_counts();
+
+// Bytes of a block that hold counters.
+uint64_t used_bytes();
+void reset_units_in_child();
+
+// A unit that is still there: writes everything it counted since the last reset. Under the lock of flush().
+bool is_known_unit(uint32_t module, uint32_t site);
+void write_all_counts(ProfileFile &to);
+
+} // namespace assay::fields
