@@ -23,7 +23,9 @@
 //              number  first leaf
 //              number  leaves after it that are accessed too
 //              number  reads,  number  writes,  number  copied: per execution of the counter
-//              number  base: which pointer of the counter reaches it, from 0; accesses through one base are of one object
+//              number  base: which pointer of the counter reaches it, from 0; accesses through one base are of one object;
+//                      ASSAY_MAX_BASES: another one
+//              number  where the object begins, bytes from that pointer: n of it for 2 n, -n for 2 n - 1
 //
 // A counter counts how often a stretch of code was executed; what was accessed in it follows from its items.
 #pragma once
@@ -69,5 +71,5 @@ typedef struct AssaySiteFields {
   uint32_t count;   // counters
   uint32_t records; // hashes
   uint32_t functions;
-  uint32_t reserved; // zero
+  uint32_t has_windows; // 1 if its code asks the runtime where a counter is negative
 } AssaySiteFields;

@@ -43,7 +43,7 @@ void find_order(const StructRow &row, const FieldsResult &result, std::vector<Fi
   const double lines = 1 - advice.lines_after / std::max(advice.lines_before, 1e-9);
   Finding finding;
   finding.location = place_of(row);
-  if (lines > .02) {
+  if (lines > .05) {
     finding.rule = "order";
     finding.message = fmt::format(
         "{}: fields that are used together lie apart; in another order an access touches "

@@ -26,7 +26,7 @@ constexpr uint64_t kMallocAlignment = 16;
 constexpr uint64_t kRow = 64;       // objects of a row
 constexpr size_t kMaxSets = 256;    // the most frequent ones decide
 constexpr size_t kMaxMembers = 64;  // of a record that is searched
-constexpr double kWorthwhile = .02; // of the lines
+constexpr double kWorthwhile = .05; // of the lines
 constexpr double kColdShare = .01;  // of the sets, for a member to be cold
 constexpr double kSweepShare = .5;  // of the sets, for a sweep
 

@@ -45,6 +45,7 @@ FunctionType *hook_type(LLVMContext &c, StringRef wanted) {
   if (wanted == #name)                                                                             \
     return IrSignature<result parameters>::get(c);
 #define ASSAY_HOOK_QUIET(name, parameters, meaning) ASSAY_HOOK(name, void, parameters, meaning)
+#define ASSAY_HOOK_QUIET_RESULT ASSAY_HOOK
 #include "abi/hooks.def"
   report_fatal_error("assay: no such hook in abi/hooks.def");
 }

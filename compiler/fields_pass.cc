@@ -15,11 +15,11 @@
 #include "compiler/access.h"
 #include "compiler/counting.h"
 #include "compiler/member_tags.h"
+#include "compiler/stretch_counters.h"
 #include "compiler/tool_pass.h"
 #include "compiler/unit_fields.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicInst.h"
-#include "llvm/Transforms/Utils/BasicBlockUtils.h"
 
 using namespace llvm;
 
@@ -29,32 +29,24 @@ namespace {
 constexpr Interest kEverything = {.globals = true, .stack = true};
 
 struct Fields : ModuleState {
-  explicit Fields(Module &module) : tags(module), unit(module) {}
+  Fields(Module &module, const ToolRequest &request)
+      : tags(module), unit(module, !(request.mode & ASSAY_FIELDS_COUNTS) && !request.naive) {}
   MemberTags tags;
   UnitFields unit;
 };
 
-// A piece of a basic block with accesses to fields.
-struct Stretch {
-  Instruction *last = nullptr; // of the accesses
-  uint32_t line = 0;
-  SmallVector<FieldItem, 4> items;
-  SmallVector<Value *, ASSAY_MAX_BASES> bases;
-};
-
 class FieldsInstrumenter {
 public:
-  FieldsInstrumenter(Function &function, const ToolRequest &request, Fields &fields)
-      : function_(function), layout_(function.getDataLayout()), request_(request), fields_(fields) {
-  }
+  FieldsInstrumenter(Function &function, const ToolRequest &request, Fields &fields,
+                     LoopInfo &loops)
+      : function_(function), layout_(function.getDataLayout()), request_(request), fields_(fields),
+        counters_(function, fields.unit, loops, request.naive) {}
 
   void run() {
     fields_.tags.begin(function_);
     for (BasicBlock &block : function_)
       collect(block);
-    for (size_t i = stretches_.size();
-         i-- > 0;) // to split a block takes as long as what lies behind
-      count(stretches_[i]);
+    counters_.count(stretches_);
   }
 
 private:
@@ -62,6 +54,7 @@ private:
     for (Instruction &instruction : block) {
       if (may_not_return(instruction))
         close();
+      forget_variable(instruction);
       if (std::optional<Access> access = interesting(instruction, kEverything))
         add(instruction, *access);
       else if (auto *memory = dyn_cast<AnyMemIntrinsic>(&instruction))
@@ -72,17 +65,19 @@ private:
     close();
   }
 
-  static bool may_not_return(const Instruction &instruction) {
-    auto *call = dyn_cast<CallBase>(&instruction);
-    return call && !isa<DbgInfoIntrinsic, MemIntrinsic>(call) &&
-           !(call->hasFnAttr(Attribute::WillReturn) && call->doesNotThrow());
-  }
-
   void add(Instruction &instruction, const Access &access) {
     MemberAccess member = fields_.tags.find(instruction, access);
     if (!member.record && !member.is_lost)
       return;
     add(instruction, member, access.pointer, access.reads, access.writes, 0);
+  }
+
+  // A variable that gets another value points to another object.
+  void forget_variable(const Instruction &instruction) {
+    if (auto *store = dyn_cast<StoreInst>(&instruction))
+      for (StretchBase &base : open_.bases)
+        if (base.variable == store->getPointerOperand())
+          base.variable = nullptr;
   }
 
   void add_copy(AnyMemIntrinsic &memory) {
@@ -103,22 +98,36 @@ private:
     open_.last = &instruction;
     if (!open_.line && instruction.getDebugLoc())
       open_.line = instruction.getDebugLoc().getLine();
-    const uint32_t base = member.record ? number_of_base(pointer) : 0;
+    int64_t start = 0;
+    const uint32_t base = member.record ? number_of_base(pointer, member, start) : 0;
     for (FieldItem &item : open_.items)
       if (item.record == member.record && item.leaves.first == member.leaves.first &&
-          item.leaves.last == member.leaves.last && item.base == base) {
+          item.leaves.last == member.leaves.last && item.base == base && item.start == start) {
         item.reads += reads, item.writes += writes, item.copied += copied;
         return;
       }
-    open_.items.push_back({member.record, member.leaves, reads, writes, copied, base});
+    open_.items.push_back({member.record, member.leaves, reads, writes, copied, base, start});
   }
 
-  uint32_t number_of_base(Value *pointer) {
+  // Accesses of one base are to one object: the pointer without constant distances, and of an array in the object without
+  // the index. Without optimisation each access loads its pointer from a variable anew: then the variable is the base.
+  uint32_t number_of_base(Value *pointer, const MemberAccess &member, int64_t &start) {
     APInt offset(64, 0);
     Value *base = pointer->stripAndAccumulateConstantOffsets(layout_, offset, true);
-    auto known = find(open_.bases, base);
+    const Leaf &leaf = member.record->leaves[member.leaves.first];
+    if (auto *indexed = dyn_cast<GEPOperator>(base);
+        indexed && (leaf.elements > 1 || leaf.flags & ASSAY_LEAF_ARRAY))
+      base = indexed->getPointerOperand()->stripAndAccumulateConstantOffsets(layout_, offset, true);
+    start = offset.getSExtValue() - (int64_t)(leaf.offset_bits / 8);
+    Value *variable = nullptr;
+    if (auto *load = dyn_cast<LoadInst>(base))
+      if (auto *slot = dyn_cast<AllocaInst>(load->getPointerOperand()))
+        variable = slot;
+    auto known = find_if(open_.bases, [&](const StretchBase &each) {
+      return each.pointer == base || (variable && each.variable == variable);
+    });
     if (known == open_.bases.end() && open_.bases.size() < ASSAY_MAX_BASES) {
-      open_.bases.push_back(base);
+      open_.bases.push_back({base, variable});
       return (uint32_t)open_.bases.size() - 1;
     }
     return (uint32_t)(known - open_.bases.begin());
@@ -130,38 +139,13 @@ private:
     open_ = Stretch();
   }
 
-  void count(const Stretch &stretch) {
-    uint64_t number = fields_.unit.add(function_, stretch.line, stretch.items);
-    BuilderAfter builder(*stretch.last);
-    Type *word = builder.getInt64Ty();
-    Value *block = ours(builder.CreateLoad(word, thread()));
-    Value *base = ours(builder.CreateLoad(word, fields_.unit.base()));
-    Value *counter = builder.CreateIntToPtr(
-        builder.CreateAdd(builder.CreateAdd(block, base), builder.getInt64(number * 8)),
-        builder.getPtrTy());
-    Value *sum = builder.CreateAdd(ours(builder.CreateLoad(word, counter)), builder.getInt64(1));
-    ours(builder.CreateStore(sum, counter));
-  }
-
-  // Where this thread's distance stands, read once at the function's entry.
-  Value *thread() {
-    if (!thread_) {
-      IRBuilder<> builder(&*function_.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
-      Constant *variable =
-          thread_local_hook(*function_.getParent(), "__assay_fields_thread", builder.getPtrTy());
-      thread_ =
-          ours(builder.CreateLoad(builder.getPtrTy(), builder.CreateThreadLocalAddress(variable)));
-    }
-    return thread_;
-  }
-
   Function &function_;
-  Value *thread_ = nullptr;
   const DataLayout &layout_;
   const ToolRequest &request_;
   Fields &fields_;
+  StretchCounters counters_;
   Stretch open_;
-  SmallVector<Stretch, 16> stretches_;
+  SmallVector<Stretch, 0> stretches_;
 };
 
 } // namespace
@@ -170,16 +154,20 @@ extern const ToolPass pass;
 const ToolPass pass = {
     .name = "fields",
     .tag = tag_members,
-    .prepare = [](Module &module,
-                  ToolRequest &request) { request.state = std::make_shared<Fields>(module); },
+    .prepare =
+        [](Module &module, ToolRequest &request) {
+          request.state = std::make_shared<Fields>(module, request);
+        },
     .finish =
         [](Module &module, const ToolRequest &request) {
           static_cast<Fields &>(*request.state).unit.finish();
           MemberTags::remove(module);
         },
     .instrument =
-        [](Function &function, const ToolRequest &request, FunctionAnalysisManager &) {
-          FieldsInstrumenter(function, request, static_cast<Fields &>(*request.state)).run();
+        [](Function &function, const ToolRequest &request, FunctionAnalysisManager &analyses) {
+          FieldsInstrumenter(function, request, static_cast<Fields &>(*request.state),
+                             analyses.getResult<LoopAnalysis>(function))
+              .run();
         },
 };
 

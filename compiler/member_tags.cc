@@ -1,4 +1,5 @@
-// A tag is metadata of an access: !assay.member !{type, first leaf, last leaf}; of a copy, !assay.copy !{tag or null of the
+// A tag is metadata of an access: !assay.member !{type, first leaf, last leaf}, where the leaves are 1 and 0 for an access that the
+// source does not make: a write to a bit-field first reads its storage. Of a copy, !assay.copy !{tag or null of the
 // destination, tag or null of the source, bytes}.
 //
 // Optimisation keeps three of four tags: where it merges or makes anew loads and stores it drops metadata that it does not know.
@@ -227,6 +228,8 @@ private:
     MDNode *tag = pointer ? tag_of(pointer) : nullptr;
     if (!tag)
       return;
+    if (is_first_half_of_write(instruction))
+      tag = node(cast<DIType>(tag->getOperand(0)), {1, 0});
     instruction.setMetadata(kMember, tag);
     const DILocation *where = instruction.getDebugLoc();
     if (!where || !where->getLine())
@@ -237,6 +240,22 @@ private:
          tag});
     if (!is_new && known->second != tag)
       known->second = nullptr;
+  }
+
+  // Of a bit-field: its storage is read, some bits are cleared and set, and it is written to the same address.
+  static bool is_first_half_of_write(const Instruction &instruction) {
+    auto *load = dyn_cast<LoadInst>(&instruction);
+    auto *clear = load && load->hasOneUse() ? dyn_cast<BinaryOperator>(load->user_back()) : nullptr;
+    if (!clear || clear->getOpcode() != Instruction::And || !clear->hasOneUse() ||
+        !isa<ConstantInt>(clear->getOperand(1)))
+      return false;
+    const User *next = clear->user_back();
+    if (auto *set = dyn_cast<BinaryOperator>(next);
+        set && set->getOpcode() == Instruction::Or && set->hasOneUse())
+      next = set->user_back();
+    auto *store = dyn_cast<StoreInst>(next);
+    return store && store->getPointerOperand() == load->getPointerOperand() &&
+           is_mark(load->getPointerOperand());
   }
 
   void write_places() {
@@ -323,7 +342,7 @@ MemberTags::MemberTags(Module &module) : layout_(module.getDataLayout()) {
     uint64_t place = number_in(*node, 1);
     MDNode *tag = node_in(*node, 2);
     at_place_[{function, place}] = tag;
-    at_line_.insert({function, place >> 32});
+    at_line_.insert({function, place >> 32 << 1 | (place & 1)});
     if (!tag)
       continue;
     auto *type = cast<DIType>(tag->getOperand(0));
@@ -369,7 +388,7 @@ void MemberTags::begin(Function &function) {
     const MDNode *tag = pointer ? instruction.getMetadata(kMember) : nullptr;
     MemberAccess access = read(tag);
     if (!access.record || access.leaves.first != access.leaves.last)
-      continue;
+      continue; // of several, or of none
     const Leaf &leaf = access.record->leaves[access.leaves.first];
     if (leaf.elements > 1 || leaf.flags & ASSAY_LEAF_ARRAY || leaf.offset_bits % 8)
       continue;
@@ -412,14 +431,18 @@ MemberAccess MemberTags::by_alias_tag(const Instruction &instruction, const Acce
 
 MemberAccess MemberTags::find(Instruction &instruction, const Access &access) {
   if (MemberAccess found = read(tag_at(instruction, access.writes)); found.record)
-    return found;
+    return found.leaves.first <= found.leaves.last ? found : MemberAccess();
   if (MemberAccess found = by_base(access); found.record)
     return found;
   if (MemberAccess found = by_alias_tag(instruction, access); found.record)
     return found;
   MemberAccess none;
+  auto *variable = dyn_cast<AllocaInst>(access.pointer);
+  if (variable && !variable->getAllocatedType()->isAggregateType())
+    return none;
   if (const DILocation *where = instruction.getDebugLoc())
-    none.is_lost = at_line_.contains({where->getScope()->getSubprogram(), where->getLine()});
+    none.is_lost = at_line_.contains(
+        {where->getScope()->getSubprogram(), (uint64_t)where->getLine() << 1 | access.writes});
   return none;
 }
 

@@ -40,7 +40,7 @@ public:
   static void remove(llvm::Module &module);
 
 private:
-  // A line and a column of a function, and whether it is a write.
+  // A line and a column of a function, and whether it is a write; or a line alone, and that.
   using Place = std::pair<const llvm::DISubprogram *, uint64_t>;
   // What begins so many bytes after a pointer.
   struct Base {

@@ -31,7 +31,8 @@ template <class T> StringRef bytes_of(const T &value) {
 
 } // namespace
 
-UnitFields::UnitFields(Module &module) : module_(module) {
+UnitFields::UnitFields(Module &module, bool has_windows)
+    : module_(module), has_windows_(has_windows) {
   Type *word = Type::getInt64Ty(module.getContext());
   counters_ = new GlobalVariable(
       module, ArrayType::get(word, 0), false, GlobalValue::PrivateLinkage,
@@ -57,6 +58,7 @@ uint64_t UnitFields::add(const Function &function, uint32_t line, ArrayRef<Field
     put(stream_, item.writes);
     put(stream_, item.copied);
     put(stream_, item.base);
+    put(stream_, item.start >= 0 ? 2 * (uint64_t)item.start : 2 * (uint64_t)-item.start - 1);
   }
   return count_++;
 }
@@ -97,7 +99,7 @@ void UnitFields::finish() {
   for (auto &[hash, record] : records_)
     add_record(*record);
   AssaySiteFields head = {
-      0, 0, (uint32_t)count_, (uint32_t)records_.size(), (uint32_t)functions_.size(), 0};
+      0, 0, (uint32_t)count_, (uint32_t)records_.size(), (uint32_t)functions_.size(), has_windows_};
   std::string body = bytes_of(head).str();
   for (auto &[hash, record] : records_)
     body += bytes_of(hash);

@@ -16,12 +16,14 @@ struct FieldItem {
   const RecordLayout *record = nullptr; // null: lost
   LeafRange leaves;
   uint64_t reads = 0, writes = 0, copied = 0;
-  uint32_t base = 0; // index into the pointers of the counter
+  uint32_t base = 0; // index into the pointers of the counter; ASSAY_MAX_BASES: none of them
+  int64_t start = 0; // of the record, bytes from that pointer
 };
 
 class UnitFields {
 public:
-  explicit UnitFields(llvm::Module &module);
+  UnitFields(llvm::Module &module, bool has_windows);
+  bool has_windows() const { return has_windows_; }
 
   // The number of a new counter.
   uint64_t add(const llvm::Function &function, uint32_t line, llvm::ArrayRef<FieldItem> items);
@@ -35,6 +37,7 @@ private:
   void add_record(const RecordLayout &record);
 
   llvm::Module &module_;
+  const bool has_windows_;
   llvm::GlobalVariable *counters_, *base_;
   uint64_t count_ = 0;
   llvm::MapVector<uint64_t, const RecordLayout *> records_; // by hash

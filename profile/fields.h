@@ -53,10 +53,20 @@ struct FieldSet {
   friend auto operator<=>(const FieldSet &, const FieldSet &) = default;
 };
 
+// A line that two threads wrote in turn at different bytes: false sharing.
+struct FieldSharing {
+  RecordId record, other_record;
+  uint32_t leaf = 0, other_leaf = 0;
+  uint64_t same_object = 0; // of `count`, with both fields in one object
+  uint64_t count = 0; // how often the line went from one thread to another, in sampled windows
+  friend auto operator<=>(const FieldSharing &, const FieldSharing &) = default;
+};
+
 struct Fields {
   std::vector<Record> records;
   std::vector<FieldUse> uses; // sums; equal but for their counts there are none
   std::vector<FieldSet> sets; // likewise
+  std::vector<FieldSharing> sharing;
   friend bool operator==(const Fields &, const Fields &) = default;
 };
 

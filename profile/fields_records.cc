@@ -117,6 +117,7 @@ Unit read_unit(Bytes body) {
       item.writes = take_number(reader);
       item.copied = take_number(reader);
       item.base = take_small(reader);
+      take_number(reader); // where the object begins
       if (item.record >= ASSAY_RECORD_FIRST &&
           item.record - ASSAY_RECORD_FIRST >= unit.hashes.size())
         base::fail("record of a counter");
@@ -161,6 +162,18 @@ public:
     profile.fields.sets[known->second].adjacent += set.adjacent;
   }
 
+  void add(Profile &profile, const FieldSharing &sharing) {
+    auto [known, is_new] = sharing_.try_emplace(
+        {sharing.record, sharing.leaf, sharing.other_record, sharing.other_leaf},
+        profile.fields.sharing.size());
+    if (is_new) {
+      profile.fields.sharing.push_back(sharing);
+      return;
+    }
+    profile.fields.sharing[known->second].count += sharing.count;
+    profile.fields.sharing[known->second].same_object += sharing.same_object;
+  }
+
   void add(Profile &into, const Profile &other, const NewIds &ids) override {
     std::vector<RecordId> of;
     for (const Record &each : other.fields.records)
@@ -174,6 +187,11 @@ public:
     for (FieldSet set : other.fields.sets) {
       set.record = of[set.record.v];
       add(into, set);
+    }
+    for (FieldSharing sharing : other.fields.sharing) {
+      sharing.record = of[sharing.record.v];
+      sharing.other_record = of[sharing.other_record.v];
+      add(into, sharing);
     }
   }
 
@@ -197,6 +215,11 @@ public:
     }
     for (FieldSet &set : fields.sets)
       set.record = renumbered[set.record.v];
+    for (FieldSharing &sharing : fields.sharing) {
+      sharing.record = renumbered[sharing.record.v];
+      sharing.other_record = renumbered[sharing.other_record.v];
+    }
+    std::ranges::sort(fields.sharing);
     std::ranges::sort(fields.uses);
     std::ranges::sort(fields.sets);
   }
@@ -205,6 +228,7 @@ private:
   std::map<uint64_t, size_t> records_; // by hash
   std::map<std::tuple<RecordId, uint32_t, uint32_t, ModuleId, std::string, uint32_t>, size_t> uses_;
   std::map<std::tuple<RecordId, uint32_t, std::vector<uint32_t>>, size_t> sets_;
+  std::map<std::tuple<RecordId, uint32_t, RecordId, uint32_t>, size_t> sharing_;
 };
 
 FieldsSums &sums_of(Assembler &assembler) {
@@ -268,6 +292,8 @@ public:
     section_.sets.push_back({r.record, set});
   }
 
+  void on(const AssayFieldSharing &r, Bytes) { section_.sharing.push_back(r); }
+
   void reset(Process &) override { section_ = Section(); }
 
   void end_section(Process &) override {
@@ -276,6 +302,7 @@ public:
         all_.counts[unit][counter] += count;
     std::ranges::move(section_.uses, std::back_inserter(all_.uses));
     std::ranges::move(section_.sets, std::back_inserter(all_.sets));
+    std::ranges::move(section_.sharing, std::back_inserter(all_.sharing));
     section_ = Section();
   }
 
@@ -295,6 +322,8 @@ public:
       add(hash, numbers.module(module), use);
     for (auto &[hash, set] : all_.sets)
       add(hash, set);
+    for (const AssayFieldSharing &sharing : all_.sharing)
+      add(sharing);
   }
 
 private:
@@ -302,6 +331,7 @@ private:
     std::map<UnitKey, std::map<uint64_t, uint64_t>> counts;     // by counter
     std::vector<std::tuple<uint64_t, uint32_t, FieldUse>> uses; // hash, module
     std::vector<std::pair<uint64_t, FieldSet>> sets;            // hash
+    std::vector<AssayFieldSharing> sharing;
   };
 
   void add(Record record) {
@@ -335,6 +365,18 @@ private:
     set.record = record(hash, set.leaves.back());
     if (set.record.known())
       sums_of(*output_).add(output_->profile(), set);
+  }
+
+  void add(const AssayFieldSharing &raw) {
+    FieldSharing sharing;
+    sharing.record = record(raw.record, raw.leaf);
+    sharing.other_record = record(raw.other_record, raw.other_leaf);
+    sharing.leaf = raw.leaf;
+    sharing.other_leaf = raw.other_leaf;
+    sharing.same_object = raw.same_object;
+    sharing.count = raw.count;
+    if (sharing.record.known() && sharing.other_record.known())
+      sums_of(*output_).add(output_->profile(), sharing);
   }
 
   void add(const Unit &unit, const Counter &counter, uint64_t count, ModuleId module) {
@@ -417,6 +459,11 @@ void write(const Profile &profile, const Process &, bool is_carrier, RecordSink 
                       std::as_bytes(std::span(use.function)));
   for (const FieldSet &set : fields.sets)
     write_set(set, fields, sink);
+  for (const FieldSharing &sharing : fields.sharing)
+    sink.out().record(ASSAY_RECORD_FieldSharing,
+                      AssayFieldSharing{fields.records[sharing.record.v].hash,
+                                        fields.records[sharing.other_record.v].hash, sharing.leaf,
+                                        sharing.other_leaf, sharing.same_object, sharing.count});
 }
 
 } // namespace

@@ -16,6 +16,8 @@
   extern "C" __attribute__((visibility("default"))) result name parameters;
 #define ASSAY_HOOK_QUIET(name, parameters, meaning)                                                \
   extern "C" __attribute__((visibility("default"), preserve_most)) void name parameters;
+#define ASSAY_HOOK_QUIET_RESULT(name, result, parameters, meaning)                                 \
+  extern "C" __attribute__((visibility("default"), preserve_most)) result name parameters;
 #define ASSAY_HOOK_VARIABLE(name, type, meaning)                                                   \
   extern "C" __attribute__((visibility("default"))) type name;
 #define ASSAY_HOOK_TLS(name, type, meaning)                                                        \

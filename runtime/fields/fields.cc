@@ -5,21 +5,27 @@
 #include "abi/sites.h"
 #include "runtime/core/file/compaction.h"
 #include "runtime/core/runtime.h"
+#include "runtime/fields/records.h"
 #include "runtime/fields/threads.h"
 #include "runtime/fields/units.h"
+#include "runtime/fields/windows.h"
 
 namespace assay::fields {
 namespace {
 
 constexpr uint64_t kMaxShare = 50; // one part in so many of the time may go into summing up
 
+constexpr uint64_t kFirstWait = 500, kLastWait = 5000; // microseconds between windows
+
 constinit uint64_t next_sum_us = 0;
+constinit uint64_t next_window_us = 0, window_wait_us = 0;
 
 void on_flush(FlushKind kind) {
   uint64_t begin = now_us();
   if (kind == FlushKind::kFlush && begin < next_sum_us)
     return;
   write_counts();
+  write_windows();
   uint64_t end = now_us();
   next_sum_us = end + (end - begin) * kMaxShare;
 }
@@ -31,11 +37,51 @@ void on_thread_start() {
 
 // Threads that still run count where nobody looks any more.
 void on_end() {
+  forbid_windows();
   write_counts();
+  write_windows();
+}
+
+void on_module(const ModuleSites &sites) {
+  add_records(sites);
+  add_units(sites);
+}
+
+void on_reset() {
+  drop_counts();
+  drop_windows();
+}
+
+// On the helper thread. The first windows come soon after each other, for short programs.
+uint64_t on_poll() {
+  uint64_t now = now_us();
+  if (!first_block())
+    return kFirstWait;
+  if (now < next_window_us)
+    return next_window_us - now;
+  begin_windows();
+  window_wait_us = window_wait_us ? window_wait_us + window_wait_us / 4 : kFirstWait;
+  if (window_wait_us > kLastWait)
+    window_wait_us = kLastWait;
+  next_window_us = now + window_wait_us;
+  return window_wait_us;
+}
+
+void on_fork() {
+  reset_units_in_child();
+  reset_windows_in_child();
+  window_wait_us = next_window_us = 0;
+}
+
+void write_all(ProfileFile &to) {
+  write_all_counts(to);
+  write_all_windows(to);
 }
 
 // Units that are still there are written anew, as they were counted here; of others the records are all there is.
 Compacted take(const FileRecord &r, bool is_void, ProfileFile &to) {
+  if (r.header.kind == ASSAY_RECORD_FieldSet || r.header.kind == ASSAY_RECORD_FieldSharing)
+    return Compacted::kDone; // all are written anew
   if (r.header.kind != ASSAY_RECORD_FieldCounts)
     return Compacted::kNotMine;
   auto counts = r.as<AssayFieldCounts>();
@@ -43,7 +89,7 @@ Compacted take(const FileRecord &r, bool is_void, ProfileFile &to) {
 }
 
 constinit const Compactor compactor = {[] { return true; }, [](const FileRecord &) {}, take,
-                                       write_all_counts, [] {}};
+                                       write_all, [] {}};
 
 } // namespace
 
@@ -52,12 +98,13 @@ constinit const Subscriber subscriber = {
     .name = "fields",
     .start = [] { return true; },
     .on_flush = on_flush,
-    .on_reset = drop_counts,
+    .on_reset = on_reset,
+    .on_poll = on_poll,
     .on_thread_start = on_thread_start,
-    .on_module = add_units,
+    .on_module = on_module,
     .on_unload = remove_units,
     .on_end = on_end,
-    .on_fork = reset_units_in_child,
+    .on_fork = on_fork,
     .compactor = &compactor,
 };
 

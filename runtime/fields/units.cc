@@ -26,6 +26,8 @@ struct Unit {
   uint32_t site;
   uint64_t offset; // in each block, bytes
   uint64_t count;
+  UnitEntry entry;
+  const uint32_t *index; // of its counters; made by the first thread that samples there
 };
 
 struct {
@@ -51,12 +53,13 @@ Unit *place_for(uint64_t count) {
   if (units.count == kMaxUnits || units.used + bytes > kBlockBytes)
     return nullptr;
   Unit *unit = &units.all[units.count++];
-  *unit = {0, 0, units.used, count};
-  units.used += bytes;
+  *unit = {0, 0, units.used, count, {}, nullptr};
+  extend_sampling_block(units.used, units.used + bytes);
+  __atomic_store_n(&units.used, units.used + bytes, __ATOMIC_RELEASE);
   return unit;
 }
 
-void add_unit(uint32_t module, uint32_t site, const char *body) {
+void add_unit(uint32_t module, uint32_t site, const char *body, const char *end) {
   AssaySiteFields head;
   __builtin_memcpy(&head, body, sizeof head);
   auto *own = (uint64_t *)(body + head.counters);
@@ -67,8 +70,12 @@ void add_unit(uint32_t module, uint32_t site, const char *body) {
     count_loss(ASSAY_LOSS_one_stripe, 1);
     return;
   }
-  unit->module = module;
+  if (!head.has_windows)
+    forbid_windows();
+  unit->entry = {(const uint8_t *)body, (const uint8_t *)end};
+  unit->index = nullptr;
   unit->site = site;
+  unit->module = module;
   uint64_t *first = counters_in(first_block(), unit->offset);
   __atomic_store_n(base, (uint64_t)first, __ATOMIC_RELAXED);
   for (uint64_t i = 0; i < unit->count; i++)
@@ -160,14 +167,38 @@ void add_units(const ModuleSites &sites) {
     count_loss(ASSAY_LOSS_no_memory, 1);
     return;
   }
+  const bool is_first = units.count == 0;
   const char *begin = (const char *)sites.sites, *at = begin, *end = begin + sites.size;
   for (AssaySite site; (size_t)(end - at) >= sizeof site; at += site.size) {
     __builtin_memcpy(&site, at, sizeof site);
     if (site.size < sizeof site || site.size > (uint64_t)(end - at))
       break;
     if (site.kind == ASSAY_SITE_FIELDS)
-      add_unit(sites.module, (uint32_t)(at - begin), at + sizeof site);
+      add_unit(sites.module, (uint32_t)(at - begin), at + sizeof site, at + site.size);
   }
+  if (is_first && units.count)
+    begin_windows();
+}
+
+const uint32_t *find_counter(uint64_t offset, UnitEntry &entry, uint64_t &counter) {
+  size_t low = 0, high = __atomic_load_n(&units.count, __ATOMIC_ACQUIRE);
+  while (high - low > 1) {
+    size_t middle = (low + high) / 2;
+    (units.all[middle].offset <= offset ? low : high) = middle;
+  }
+  if (low == high)
+    return nullptr;
+  Unit &unit = units.all[low];
+  counter = (offset - unit.offset) / sizeof(uint64_t);
+  if (!unit.module || counter >= unit.count)
+    return nullptr;
+  const uint32_t *index = __atomic_load_n(&unit.index, __ATOMIC_ACQUIRE);
+  entry = unit.entry;
+  if (!index) {
+    index = index_counters(entry);
+    __atomic_store_n(&unit.index, index, __ATOMIC_RELEASE);
+  }
+  return index;
 }
 
 void remove_units(uint32_t module) {

@@ -3,6 +3,7 @@
 
 #include "runtime/core/file/profile_file.h"
 #include "runtime/core/tool_callbacks.h"
+#include "runtime/fields/descriptors.h"
 
 namespace assay::fields {
 
@@ -10,6 +11,10 @@ namespace assay::fields {
 void add_units(const ModuleSites &sites);
 // A module is gone: what was counted in it is written, its counters are given to modules to come.
 void remove_units(uint32_t module);
+
+// Of the counter at an offset in the blocks: the entry of its unit, its number in it, and where the entry's counters are
+// described. Null if it is not known any more.
+const uint32_t *find_counter(uint64_t offset, UnitEntry &entry, uint64_t &counter);
 
 // Writes what was counted since the last time.
 void write_counts();

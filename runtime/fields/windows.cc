@@ -1,0 +1,290 @@
+// A window's objects are few: a small table that is searched by address. At its end each object gives one set of leaves to the
+// table of sets, which counts how often each set was met, and how often with a neighbour in memory in the same window (a sweep over
+// an array). The last writer of each line is kept beside, for all threads together.
+//
+// Sets are bounded: programs have few shapes of use. When the table is full, new sets are left out and counted as a loss.
+
+#include "runtime/fields/windows.h"
+
+#include "abi/lines.h"
+#include "runtime/core/runtime.h"
+#include "runtime/core/system/arena.h"
+#include "runtime/core/system/lock.h"
+#include "runtime/core/system/losses.h"
+#include "runtime/core/system/thread.h"
+#include "runtime/fields/records.h"
+
+namespace assay::fields {
+namespace {
+
+constexpr uint64_t kSets = 1 << 14, kLines = 1 << 16, kPairs = 1 << 12; // powers of two
+constexpr uint64_t kProbes = 64;
+constexpr uint64_t kLine = 64;
+
+struct SetSums {
+  uint64_t record; // hash; 0: free
+  uint64_t leaves[kMaxLeavesInWindow / 64];
+  uint64_t count, adjacent;
+  uint64_t written_count, written_adjacent;
+};
+
+// Who wrote to a line last, and where.
+struct LineWriter {
+  uint64_t line; // number; 0: free
+  uint64_t record, start;
+  uint32_t leaf, thread;
+  uint8_t first, last; // bytes of the line
+};
+
+struct PairSums {
+  uint64_t record, other_record; // hashes; 0: free
+  uint32_t leaf, other_leaf;
+  uint64_t same_object, count;
+  uint64_t written_same, written_count;
+};
+
+struct {
+  SpinLock lock;
+  SetSums *sets;
+  LineWriter *lines;
+  PairSums *pairs;
+} constinit sums = {};
+
+bool create_sums() {
+  if (sums.sets)
+    return sums.lines && sums.pairs;
+  sums.sets = (SetSums *)reserve(kSets * sizeof(SetSums));
+  sums.lines = (LineWriter *)reserve(kLines * sizeof(LineWriter));
+  sums.pairs = (PairSums *)reserve(kPairs * sizeof(PairSums));
+  return sums.sets && sums.lines && sums.pairs;
+}
+
+uint64_t mix(uint64_t a, uint64_t b) {
+  uint64_t x = (a ^ (b << 7 | b >> 57)) * 0x9e3779b97f4a7c15ULL;
+  return x ^ x >> 29;
+}
+
+WindowObject *object_at(Window &window, uint64_t record, uint64_t start) {
+  for (uint64_t i = mix(record, start);; i++) {
+    WindowObject &object = window.object[i % Window::kSlots];
+    if (object.record == record && object.start == start)
+      return &object;
+    if (object.record)
+      continue;
+    if (window.objects >= Window::kSlots * 3 / 4)
+      return nullptr;
+    window.objects++;
+    object.record = record;
+    object.start = start;
+    return &object;
+  }
+}
+
+bool has_object(const Window &window, uint64_t record, uint64_t start) {
+  for (uint64_t i = mix(record, start);; i++) {
+    const WindowObject &object = window.object[i % Window::kSlots];
+    if (!object.record)
+      return false;
+    if (object.record == record && object.start == start)
+      return true;
+  }
+}
+
+SetSums *set_of(const WindowObject &object) {
+  uint64_t hash = object.record;
+  for (uint64_t word : object.leaves)
+    hash = mix(hash, word);
+  for (uint64_t i = 0; i < kProbes; i++) {
+    SetSums &set = sums.sets[(hash + i) % kSets];
+    if (!set.record) {
+      set.record = object.record;
+      __builtin_memcpy(set.leaves, object.leaves, sizeof set.leaves);
+    }
+    if (set.record == object.record &&
+        __builtin_memcmp(set.leaves, object.leaves, sizeof set.leaves) == 0)
+      return &set;
+  }
+  return nullptr;
+}
+
+PairSums *pair_of(const LineWriter &a, const LineWriter &b) {
+  const bool swapped = a.record > b.record || (a.record == b.record && a.leaf > b.leaf);
+  const LineWriter &first = swapped ? b : a, &other = swapped ? a : b;
+  uint64_t hash = mix(mix(first.record, first.leaf), mix(other.record, other.leaf));
+  for (uint64_t i = 0; i < kProbes; i++) {
+    PairSums &pair = sums.pairs[(hash + i) % kPairs];
+    if (!pair.record) {
+      pair.record = first.record;
+      pair.other_record = other.record;
+      pair.leaf = first.leaf;
+      pair.other_leaf = other.leaf;
+    }
+    if (pair.record == first.record && pair.leaf == first.leaf &&
+        pair.other_record == other.record && pair.other_leaf == other.leaf)
+      return &pair;
+  }
+  return nullptr;
+}
+
+// Under the lock. A line that two threads write in turn at the same bytes is shared on purpose.
+void note_write(const LineWriter &now) {
+  LineWriter &last = sums.lines[mix(now.line, 0) % kLines];
+  if (last.line == now.line && last.thread != now.thread &&
+      (now.last < last.first || last.last < now.first)) {
+    if (PairSums *pair = pair_of(last, now)) {
+      pair->count++;
+      pair->same_object += last.record == now.record && last.start == now.start;
+    }
+  }
+  if (last.line == now.line && last.thread == now.thread && last.record == now.record &&
+      last.leaf == now.leaf)
+    return;
+  last = now; // another line that had this place is forgotten
+}
+
+struct Adding {
+  Window *window;
+  const void *const *bases;
+};
+
+void note_writes(const Item &item, const WindowObject &object) {
+  const RecordLayout *record = find_record(item.record);
+  if (!record)
+    return;
+  Locked locked(sums.lock);
+  for (uint32_t leaf = item.first; leaf <= item.first + item.more && leaf < record->leaves;
+       leaf++) {
+    const LeafPlace &place = record->places[leaf];
+    uint64_t begin = object.start + place.offset;
+    if (!place.bytes || begin / kLine != (begin + place.bytes - 1) / kLine)
+      continue;
+    note_write({begin / kLine, item.record, object.start, leaf, thread_number(),
+                (uint8_t)(begin % kLine), (uint8_t)((begin + place.bytes - 1) % kLine)});
+  }
+}
+
+void add_item(const Item &item, void *data) {
+  auto *adding = (Adding *)data;
+  const void *base = item.base < ASSAY_MAX_BASES ? adding->bases[item.base] : nullptr;
+  if (!base)
+    return;
+  WindowObject *object =
+      object_at(*adding->window, item.record, (uint64_t)base + (uint64_t)item.start);
+  if (!object)
+    return;
+  for (uint32_t leaf = item.first; leaf <= item.first + item.more && leaf < kMaxLeavesInWindow;
+       leaf++)
+    object->leaves[leaf / 64] |= 1ULL << leaf % 64;
+  if (item.writes)
+    note_writes(item, *object);
+}
+
+// Calls f(set) for each set with what has come since it was written last, which is written then.
+template <typename F> void each_new_set(F f) {
+  for (uint64_t i = 0; sums.sets && i < kSets; i++) {
+    SetSums &set = sums.sets[i];
+    if (set.count != set.written_count)
+      f(set);
+  }
+}
+
+void write_set(ProfileFile &to, const SetSums &set, uint64_t count, uint64_t adjacent) {
+  uint8_t leaves[kMaxLeavesInWindow * 2];
+  uint8_t *end = leaves;
+  uint32_t next = 0;
+  for (uint32_t leaf = 0; leaf < kMaxLeavesInWindow; leaf++)
+    if (set.leaves[leaf / 64] >> leaf % 64 & 1) {
+      end = assay_put_number(end, leaf - next);
+      next = leaf + 1;
+    }
+  to.append(ASSAY_RECORD_FieldSet, AssayFieldSet{set.record, ASSAY_SET_WINDOW, 0, count, adjacent},
+            leaves, (size_t)(end - leaves));
+}
+
+void write_pair(ProfileFile &to, const PairSums &pair, uint64_t same, uint64_t count) {
+  to.append(ASSAY_RECORD_FieldSharing, AssayFieldSharing{pair.record, pair.other_record, pair.leaf,
+                                                         pair.other_leaf, same, count});
+}
+
+} // namespace
+
+bool add_stretch(Window &window, const UnitEntry &entry, const uint32_t *index, uint64_t counter,
+                 const void *const *bases) {
+  Adding adding = {&window, bases};
+  if (create_sums())
+    each_item(entry, index, counter, add_item, &adding);
+  if (++window.stretches < kStretchesOfWindow)
+    return false;
+  uint32_t windows = window.windows + 1;
+  close_window(window);
+  window.windows = windows % kWindowsInRow;
+  return windows == kWindowsInRow;
+}
+
+void close_window(Window &window) {
+  Locked locked(sums.lock);
+  for (const WindowObject &object : window.object) {
+    if (!object.record)
+      continue;
+    const RecordLayout *record = find_record(object.record);
+    uint64_t size = record ? record->size : 0;
+    SetSums *set = set_of(object);
+    if (!set) {
+      count_loss(ASSAY_LOSS_full_sets, 1);
+      continue;
+    }
+    set->count++;
+    set->adjacent += size && (has_object(window, object.record, object.start + size) ||
+                              has_object(window, object.record, object.start - size));
+  }
+  __builtin_memset(&window, 0, sizeof window);
+}
+
+void write_windows() {
+  Locked locked(sums.lock);
+  each_new_set([](SetSums &set) {
+    write_set(runtime.file, set, set.count - set.written_count,
+              set.adjacent - set.written_adjacent);
+    set.written_count = set.count;
+    set.written_adjacent = set.adjacent;
+  });
+  for (uint64_t i = 0; sums.pairs && i < kPairs; i++) {
+    PairSums &pair = sums.pairs[i];
+    if (pair.count == pair.written_count)
+      continue;
+    write_pair(runtime.file, pair, pair.same_object - pair.written_same,
+               pair.count - pair.written_count);
+    pair.written_same = pair.same_object;
+    pair.written_count = pair.count;
+  }
+}
+
+void write_all_windows(ProfileFile &to) {
+  Locked locked(sums.lock);
+  for (uint64_t i = 0; sums.sets && i < kSets; i++)
+    if (sums.sets[i].written_count)
+      write_set(to, sums.sets[i], sums.sets[i].written_count, sums.sets[i].written_adjacent);
+  for (uint64_t i = 0; sums.pairs && i < kPairs; i++)
+    if (sums.pairs[i].written_count)
+      write_pair(to, sums.pairs[i], sums.pairs[i].written_same, sums.pairs[i].written_count);
+}
+
+void drop_windows() {
+  Locked locked(sums.lock);
+  if (sums.sets)
+    empty_span(sums.sets, kSets * sizeof(SetSums));
+  if (sums.pairs)
+    empty_span(sums.pairs, kPairs * sizeof(PairSums));
+}
+
+void reset_windows_in_child() {
+  sums.lock.reset();
+  if (sums.sets)
+    empty_span(sums.sets, kSets * sizeof(SetSums));
+  if (sums.lines)
+    empty_span(sums.lines, kLines * sizeof(LineWriter));
+  if (sums.pairs)
+    empty_span(sums.pairs, kPairs * sizeof(PairSums));
+}
+
+} // namespace assay::fields
