@@ -11,6 +11,7 @@
 //              number  enum AssayLeafFlags
 //              number  elements: 1, or those of the arrays around it
 //              number  bytes from one element to the next; 0 where there is one
+//              number  alignment, bytes
 //              text    name, as a path: `in.y`, `arr[].x`, `Base::b`
 //              text    type
 //

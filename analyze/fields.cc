@@ -235,6 +235,15 @@ FieldsResult fields(const profile::Profile &profile, const FieldsQuery &query) {
     sums[set.record.v].add(set);
   if (result.accesses + result.lost)
     result.attributed_share = double(result.accesses) / double(result.accesses + result.lost);
+  for (const profile::FieldSharing &each : profile.fields.sharing) {
+    const profile::Record &a = profile.fields.records[each.record.v];
+    const profile::Record &b = profile.fields.records[each.other_record.v];
+    if (filter.keeps(a.name + " " + a.file) || filter.keeps(b.name + " " + b.file))
+      result.sharing.push_back({a.name, a.leaves[each.leaf].name, b.name,
+                                b.leaves[each.other_leaf].name, a.file, a.line,
+                                each.same_object * 2 >= each.count, each.count});
+  }
+  base::stable_sort(result.sharing, [](auto &a, auto &b) { return a.count > b.count; });
   for (StructSums &sum : sums) {
     StructRow row = sum.finish();
     if (!row.accesses())

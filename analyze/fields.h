@@ -33,6 +33,15 @@ struct Affinity {
   double together_share = 0;
 };
 
+// Two fields of one line that two threads write in turn.
+struct SharingRow {
+  std::string record, field, other_record, other_field;
+  std::string file;
+  uint32_t line = 0;
+  bool same_object = false; // else neighbours in memory
+  uint64_t count = 0;       // of changes of the writer, in sampled windows
+};
+
 struct StructRow {
   profile::Record record;
   std::vector<FieldRow> fields; // by leaf
@@ -57,7 +66,8 @@ struct FieldsResult {
   std::vector<StructRow> structs; // in the order asked for
   size_t filtered = 0;            // that the filter or the threshold took away
   uint64_t accesses = 0, lost = 0;
-  double attributed_share = 1; // of the accesses that the source makes to fields
+  double attributed_share = 1;     // of the accesses that the source makes to fields
+  std::vector<SharingRow> sharing; // most changes first
   std::vector<Finding> findings;
   std::map<uint32_t, uint64_t> losses;
   std::vector<std::string> notes;

@@ -13,6 +13,7 @@ namespace analyze {
 namespace {
 
 constexpr double kMinWeight = .005; // of all accesses
+constexpr uint64_t kMinChanges = 3; // of the writer of a line
 
 std::string names(const StructRow &row, const std::vector<size_t> &members) {
   std::string text;
@@ -92,6 +93,32 @@ void find_split(const StructRow &row, const FieldsResult &result, std::vector<Fi
   to.push_back(std::move(finding));
 }
 
+// Both fields belong to threads of their own; each write of one takes the line away from the other.
+void find_sharing(const SharingRow &row, std::vector<Finding> &to) {
+  if (row.count < kMinChanges)
+    return;
+  Finding finding;
+  finding.rule = "false_sharing";
+  finding.location = fmt::format("{} {}:{}", row.record, row.file, row.line);
+  const bool same_field = row.record == row.other_record && row.field == row.other_field;
+  const std::string fields =
+      same_field ? fmt::format("{}::{} of neighbours in memory", row.record, row.field)
+                 : fmt::format("{}::{} and {}::{}", row.record, row.field, row.other_record,
+                               row.other_field);
+  finding.message =
+      fmt::format("{} lie in one cache line, and two threads write them in turn", fields);
+  finding.saves = {double(row.count), "transfers"};
+  finding.weight = 1;
+  finding.evidence =
+      fmt::format("{}, {} changes of the writer in sampled windows, {}", finding.location,
+                  row.count, row.same_object ? "in one object" : "in two objects");
+  finding.action =
+      row.same_object
+          ? fmt::format("put them into lines of their own: alignas(64) on {}", row.other_field)
+          : "align the objects to 64 bytes, or give each thread an array of its own";
+  to.push_back(std::move(finding));
+}
+
 } // namespace
 
 void find_fields_findings(FieldsResult &result) {
@@ -100,6 +127,8 @@ void find_fields_findings(FieldsResult &result) {
     find_order(row, result, found);
     find_split(row, result, found);
   }
+  for (const SharingRow &row : result.sharing)
+    find_sharing(row, found);
   std::erase_if(found, [](const Finding &each) { return each.weight < kMinWeight; });
   base::stable_sort(found, [](auto &a, auto &b) { return a.weight > b.weight; });
   constexpr uint32_t kLosses[] = {ASSAY_LOSS_one_stripe};

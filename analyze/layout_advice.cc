@@ -43,12 +43,6 @@ uint64_t end_of(const profile::Leaf &leaf) {
   return (leaf.offset_bits + leaf.size_bits + 7) / 8 + (leaf.elements - 1) * leaf.stride;
 }
 
-// As compilers align what has this offset and size, as far as these tell.
-uint64_t alignment_of(const profile::Leaf &leaf) {
-  uint64_t both = begin_of(leaf) | (leaf.flags & ASSAY_LEAF_BIT_FIELD ? 4 : leaf.size_bits / 8);
-  return std::min<uint64_t>(both ? both & (~both + 1) : 1, 16);
-}
-
 std::string member_name(const profile::Leaf &leaf) {
   size_t end = leaf.name.find_first_of(".[");
   if (leaf.flags & ASSAY_LEAF_BASE)
@@ -78,7 +72,7 @@ std::vector<Member> members_of(const profile::Record &record,
     Member &member = members.back();
     member.last = i;
     member.size = std::max(member.size, end_of(leaf) - member.offset);
-    member.alignment = std::max(member.alignment, alignment_of(leaf));
+    member.alignment = std::max(member.alignment, leaf.alignment);
     member.is_fixed |= (leaf.flags & (ASSAY_LEAF_BASE | ASSAY_LEAF_HIDDEN)) != 0 ||
                        (leaf.flags & ASSAY_LEAF_ARRAY && leaf.size_bits == 0);
     member.accesses += accesses[i];
@@ -283,6 +277,18 @@ std::vector<size_t> by_accesses(const std::vector<Member> &members) {
   return order;
 }
 
+// Members that nobody accesses come last, in their declared order: the least to read, where it costs nothing.
+std::vector<size_t> unused_last(std::vector<size_t> order, const std::vector<Member> &members) {
+  if (std::ranges::any_of(members, &Member::is_fixed))
+    return order;
+  std::vector<size_t> used, unused;
+  for (size_t i : order)
+    (members[i].accesses ? used : unused).push_back(i);
+  std::ranges::sort(unused);
+  used.insert(used.end(), unused.begin(), unused.end());
+  return used;
+}
+
 void advise_split(const LineCosts &costs, const std::vector<Member> &members, const FieldSets &sets,
                   LayoutAdvice &advice) {
   std::vector<double> used(members.size());
@@ -327,7 +333,10 @@ LayoutAdvice advise_layout(const profile::Record &record, const std::vector<Memb
   std::vector<Layout> found;
   for (Layout start : {declared, costs.place(by_accesses(members))})
     found.push_back(improve(costs, members, std::move(start)));
-  const Layout &best = cost_of(costs, found[1]) < cost_of(costs, found[0]) ? found[1] : found[0];
+  Layout best = cost_of(costs, found[1]) < cost_of(costs, found[0]) ? found[1] : found[0];
+  if (Layout plain = costs.place(unused_last(best.order, members));
+      !(cost_of(costs, best) < cost_of(costs, plain)))
+    best = std::move(plain);
   const Cost after = cost_of(costs, best);
   const bool fewer_lines = after.lines < advice.lines_before * (1 - kWorthwhile);
   const bool smaller = after.size < record.size && after.lines <= advice.lines_before + 1e-9;

@@ -97,6 +97,33 @@ uint64_t size_bits(const DIType *type) {
   return plain ? plain->getSizeInBits() : 0;
 }
 
+// As the ABI aligns the type, unless the program says otherwise.
+uint64_t alignment_of(const DIType *type) {
+  for (;;) {
+    if (!type)
+      return 1;
+    if (type->getAlignInBits())
+      return type->getAlignInBits() / 8;
+    if (std::optional<Array> array = array_of(type)) {
+      type = array->element;
+      continue;
+    }
+    type = strip(type);
+    if (const DICompositeType *record = record_of(type)) {
+      uint64_t most = std::max<uint64_t>(1, record->getAlignInBits() / 8);
+      for (const DINode *node : record->getElements())
+        if (auto *member = dyn_cast_or_null<DIDerivedType>(node);
+            member && !member->isStaticMember() &&
+            is_contained({dwarf::DW_TAG_member, dwarf::DW_TAG_inheritance}, member->getTag()))
+          most = std::max(
+              {most, (uint64_t)member->getAlignInBits() / 8, alignment_of(member->getBaseType())});
+      return most;
+    }
+    uint64_t bytes = type ? type->getSizeInBits() / 8 : 1;
+    return bytes && isPowerOf2_64(bytes) ? std::min<uint64_t>(bytes, 16) : 8;
+  }
+}
+
 class Flattener {
 public:
   explicit Flattener(RecordLayout &layout) : layout_(layout) {}
@@ -166,6 +193,9 @@ private:
     leaf.name = here.name;
     leaf.type = type_name(type);
     leaf.path = path_;
+    leaf.alignment = std::max<uint64_t>(alignment_of(type), member.getAlignInBits() / 8);
+    if (leaf.offset_bits / 8 % leaf.alignment) // packed
+      leaf.alignment = 1;
     if (array) {
       leaf.flags |= ASSAY_LEAF_ARRAY;
       leaf.type += "[" + (array->count ? std::to_string(array->count) : std::string()) + "]";

@@ -16,6 +16,7 @@ struct Leaf {
   uint64_t offset_bits = 0, size_bits = 0;
   uint32_t flags = 0;
   uint64_t elements = 1, stride = 0; // stride in bytes
+  uint64_t alignment = 1;            // bytes
   std::string name, type;
   llvm::SmallVector<const llvm::DIDerivedType *, 4>
       path; // the members that lead to it, outermost first

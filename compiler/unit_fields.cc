@@ -75,6 +75,7 @@ void UnitFields::add_record(const RecordLayout &record) {
     put(body, leaf.flags);
     put(body, leaf.elements);
     put(body, leaf.stride);
+    put(body, leaf.alignment);
     put(body, leaf.name);
     put(body, leaf.type);
   }

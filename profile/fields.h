@@ -16,6 +16,7 @@ struct Leaf {
   uint64_t offset_bits = 0, size_bits = 0; // in the record; of an array, of all elements
   uint32_t flags = 0;                      // enum AssayLeafFlags
   uint64_t elements = 1, stride = 0;       // of the arrays around it; stride in bytes
+  uint64_t alignment = 1;                  // bytes, a power of two
   std::string name, type;
   friend auto operator<=>(const Leaf &, const Leaf &) = default;
 };

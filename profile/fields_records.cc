@@ -11,6 +11,7 @@
 #include "profile/tool.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <tuple>
 
@@ -66,9 +67,12 @@ Record read_record(uint64_t hash, uint64_t size, uint32_t line, uint32_t leaves,
     leaf.flags = take_small(reader);
     leaf.elements = take_number(reader);
     leaf.stride = take_number(reader);
+    leaf.alignment = take_number(reader);
     leaf.name = reader.zero_terminated();
     leaf.type = reader.zero_terminated();
-    if (leaf.offset_bits / 8 > (1ULL << 40) || leaf.size_bits / 8 > (1ULL << 40))
+    if (leaf.offset_bits / 8 > (1ULL << 40) || leaf.size_bits / 8 > (1ULL << 40) ||
+        !std::has_single_bit(leaf.alignment) || leaf.elements == 0 ||
+        leaf.elements > (1ULL << 40) || leaf.stride > (1ULL << 40))
       base::fail("place of a field");
     record.leaves.push_back(std::move(leaf));
   }
@@ -420,8 +424,8 @@ void write_record(const Record &record, RecordSink &sink) {
   put_text(body, record.name);
   put_text(body, record.file);
   for (const Leaf &leaf : record.leaves) {
-    for (uint64_t n :
-         {leaf.offset_bits, leaf.size_bits, uint64_t{leaf.flags}, leaf.elements, leaf.stride})
+    for (uint64_t n : {leaf.offset_bits, leaf.size_bits, uint64_t{leaf.flags}, leaf.elements,
+                       leaf.stride, leaf.alignment})
       put_number(body, n);
     put_text(body, leaf.name);
     put_text(body, leaf.type);

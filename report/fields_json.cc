@@ -99,6 +99,14 @@ Json fields_document(const analyze::FieldsResult &result, unsigned top) {
       break;
     json["structs"].push_back(struct_json(row));
   }
+  json["sharing"] = Json::array();
+  for (const analyze::SharingRow &row : result.sharing)
+    json["sharing"].push_back({{"struct", row.record},
+                               {"field", row.field},
+                               {"other_struct", row.other_record},
+                               {"other_field", row.other_field},
+                               {"same_object", row.same_object},
+                               {"changes", row.count}});
   json["filtered_out"] = {{"structs", result.filtered}};
   return json;
 }

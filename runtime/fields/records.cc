@@ -40,7 +40,7 @@ void add_record(const uint8_t *body, const uint8_t *end) {
     return;
   const uint8_t *at = past_text(past_text(body + sizeof head, end), end);
   for (uint32_t i = 0; i < head.leaves && at; i++) {
-    uint64_t numbers[5] = {}; // offset and size in bits, flags, elements, stride
+    uint64_t numbers[6] = {}; // offset and size in bits, flags, elements, stride, alignment
     for (uint64_t &n : numbers)
       at = at ? assay_get_number(at, end, &n) : nullptr;
     if (!at)
