@@ -1,5 +1,5 @@
 // A tag is metadata of an access: !assay.member !{type, first leaf, last leaf}, where the leaves are 1 and 0 for an access that the
-// source does not make: a write to a bit-field first reads its storage. Of a copy, !assay.copy !{tag or null of the
+// source does not make: a write to a bit-field first reads its storage. An access to something else has an empty tag. Of a copy, !assay.copy !{tag or null of the
 // destination, tag or null of the source, bytes}.
 //
 // Optimisation keeps three of four tags: where it merges or makes anew loads and stores it drops metadata that it does not know.
@@ -111,6 +111,10 @@ SmallVector<Step, 4> steps_to(const Value *pointer) {
   return steps;
 }
 
+uint64_t number_in(const MDNode &node, unsigned i) {
+  return mdconst::extract<ConstantInt>(node.getOperand(i))->getZExtValue();
+}
+
 // Tags for the accesses of a module as clang has made it.
 class Tagger {
 public:
@@ -134,7 +138,36 @@ private:
     return ConstantAsMetadata::get(ConstantInt::get(Type::getInt64Ty(context_), n));
   }
 
-  // The tag of an access through a pointer, and the bytes of the member.
+  // The tag of an access of so many bytes that clang makes without a mark: to the pointer to virtual functions, and to a
+  // reference that is being initialized. What it points to is known from the variable that holds the pointer.
+  MDNode *tag_of_unmarked(const Value *pointer, uint64_t bytes) {
+    APInt offset(64, 0);
+    const Value *base =
+        pointer->stripAndAccumulateConstantOffsets(module_.getDataLayout(), offset, true);
+    uint64_t at = offset.getZExtValue();
+    const DIType *type = record_at(base);
+    if (SmallVector<Step, 4> steps = steps_to(base); !steps.empty()) {
+      type = steps[0].type;
+      for (const Step &step : steps)
+        at += step.member->getOffsetInBits() / 8;
+    }
+    const RecordLayout *layout = type ? layouts_.find(type) : nullptr;
+    if (!layout || at + bytes > layout->size)
+      return nullptr;
+    std::optional<LeafRange> leaves = RecordLayouts::leaves_in(*layout, at, bytes);
+    return leaves ? node(type, *leaves) : nullptr;
+  }
+
+  // The tag of an access to just what the marks lead to.
+  MDNode *tag_of_access(const Value *pointer, uint64_t bytes) {
+    uint64_t of_member = 0;
+    MDNode *tag = tag_of(pointer, &of_member);
+    const bool is_one = tag && number_in(*tag, 1) == number_in(*tag, 2);
+    MDNode *unmarked = is_one ? nullptr : tag_of_unmarked(pointer, bytes);
+    return unmarked ? unmarked : tag;
+  }
+
+  // The tag of the member that the marks lead to, and its bytes.
   MDNode *tag_of(const Value *pointer, uint64_t *bytes = nullptr) {
     SmallVector<Step, 4> steps = steps_to(pointer);
     const RecordLayout *layout = steps.empty() ? nullptr : layouts_.find(steps[0].type);
@@ -220,15 +253,20 @@ private:
       return;
     }
     const Value *pointer = getLoadStorePointerOperand(&instruction);
+    Type *accessed = pointer ? getLoadStoreType(&instruction) : nullptr;
     bool writes = isa<StoreInst>(instruction);
     if (auto *rmw = dyn_cast<AtomicRMWInst>(&instruction))
-      pointer = rmw->getPointerOperand(), writes = true;
+      pointer = rmw->getPointerOperand(), accessed = rmw->getType(), writes = true;
     else if (auto *exchange = dyn_cast<AtomicCmpXchgInst>(&instruction))
-      pointer = exchange->getPointerOperand(), writes = true;
-    MDNode *tag = pointer ? tag_of(pointer) : nullptr;
-    if (!tag)
+      pointer = exchange->getPointerOperand(), accessed = exchange->getCompareOperand()->getType(),
+      writes = true;
+    if (!pointer)
       return;
-    if (is_first_half_of_write(instruction))
+    MDNode *tag = tag_of_access(
+        pointer, module_.getDataLayout().getTypeStoreSize(accessed).getKnownMinValue());
+    if (!tag)
+      tag = MDNode::get(context_, {});
+    else if (is_first_half_of_write(instruction))
       tag = node(cast<DIType>(tag->getOperand(0)), {1, 0});
     instruction.setMetadata(kMember, tag);
     const DILocation *where = instruction.getDebugLoc();
@@ -319,10 +357,6 @@ void remove_marks(Module &module) {
   }
 }
 
-uint64_t number_in(const MDNode &node, unsigned i) {
-  return mdconst::extract<ConstantInt>(node.getOperand(i))->getZExtValue();
-}
-
 MDNode *node_in(const MDNode &node, unsigned i) {
   return dyn_cast_or_null<MDNode>(node.getOperand(i).get());
 }
@@ -342,8 +376,9 @@ MemberTags::MemberTags(Module &module) : layout_(module.getDataLayout()) {
     uint64_t place = number_in(*node, 1);
     MDNode *tag = node_in(*node, 2);
     at_place_[{function, place}] = tag;
-    at_line_.insert({function, place >> 32 << 1 | (place & 1)});
-    if (!tag)
+    if (!tag || tag->getNumOperands())
+      at_line_.insert({function, place >> 32 << 1 | (place & 1)});
+    if (!tag || !tag->getNumOperands())
       continue;
     auto *type = cast<DIType>(tag->getOperand(0));
     if (const DICompositeType *record = record_of(type))
@@ -364,7 +399,7 @@ void MemberTags::remove(Module &module) {
 }
 
 MemberAccess MemberTags::read(const MDNode *tag) {
-  if (!tag)
+  if (!tag || !tag->getNumOperands())
     return {};
   const RecordLayout *layout = layouts_.find(cast<DIType>(tag->getOperand(0)));
   return {layout, {(uint32_t)number_in(*tag, 1), (uint32_t)number_in(*tag, 2)}};
@@ -430,7 +465,10 @@ MemberAccess MemberTags::by_alias_tag(const Instruction &instruction, const Acce
 }
 
 MemberAccess MemberTags::find(Instruction &instruction, const Access &access) {
-  if (MemberAccess found = read(tag_at(instruction, access.writes)); found.record)
+  const MDNode *tag = tag_at(instruction, access.writes);
+  if (tag && !tag->getNumOperands())
+    return {};
+  if (MemberAccess found = read(tag); found.record)
     return found.leaves.first <= found.leaves.last ? found : MemberAccess();
   if (MemberAccess found = by_base(access); found.record)
     return found;

@@ -69,16 +69,17 @@ void StretchCounters::count(ArrayRef<Stretch> stretches) {
       in_loops[loop].push_back({number, &stretch, nullptr, nullptr});
     counters.push_back({number, loop, loop ? nullptr : distance_at(stretch.last->getParent())});
   }
-  SmallVector<Value *, 8> before_loops;
+  SmallVector<Value *, 8> before_loops; // read before blocks are split, too
   for (auto &[loop, kept] : in_loops)
     before_loops.push_back(distance_at(loop->getLoopPreheader()));
-  for (auto &[loop, kept] : in_loops) {
+  for (auto [loop_and_kept, distance] : zip(in_loops, before_loops)) {
+    auto &[loop, kept] = loop_and_kept;
     IRBuilder<> entry(&*function_.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
     for (InLoop &counter : kept) {
       counter.left = entry.CreateAlloca(entry.getInt64Ty());
       counter.piece = windows_ ? entry.CreateAlloca(entry.getInt64Ty()) : nullptr;
     }
-    count_in_loop(*loop, before_loops[(size_t)(&kept - &in_loops.begin()->second)], kept);
+    count_in_loop(*loop, distance, kept);
   }
   // Backwards: to split a block takes as long as what lies behind.
   DenseMap<uint64_t, const InLoop *> in_loop;
