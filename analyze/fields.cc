@@ -171,6 +171,12 @@ private:
 
 } // namespace
 
+bool StructRow::is_reorderable() const {
+  return std::ranges::none_of(members, [](const Member &each) {
+    return each.is_fixed || each.name.empty() || each.name.find('|') != std::string::npos;
+  });
+}
+
 std::span<const StructOrder> struct_orders() {
   static constexpr StructOrder kOrders[] = {
       {"score", "Which structs waste the most cache lines?",
@@ -198,16 +204,13 @@ const StructOrder &struct_order(const std::string &key) {
 }
 
 bool has_fields(const profile::Profile &profile) {
-  return !profile.fields.records.empty() || !profile.fields.uses.empty();
+  return measured(profile, ASSAY_TOOL_fields);
 }
 
-std::string why_no_fields(const profile::Profile &profile) {
-  if (measured(profile, ASSAY_TOOL_fields))
-    return "no access to a field is in this profile: the run ended without a dump, or the code "
-           "that ran "
-           "accesses no struct; let it end normally, or write sooner with `--options flush_ms=N`";
+std::string why_no_fields(const profile::Profile &) {
   return "fields were not measured in this profile; build the program with -fassay=fields, and run "
-         "it again";
+         "it "
+         "again";
 }
 
 FieldsResult fields(const profile::Profile &profile, const FieldsQuery &query) {

@@ -58,6 +58,8 @@ struct StructRow {
   std::vector<Hole> holes;
   LayoutAdvice advice;
   uint64_t accesses() const { return reads + writes; }
+  // Can clang-reorder-fields apply an order? Not where members have no name of their own, or stay where they are.
+  bool is_reorderable() const;
 };
 
 struct FieldsResult {
@@ -87,6 +89,7 @@ struct StructOrder {
 std::span<const StructOrder> struct_orders();
 const StructOrder &struct_order(const std::string &key); // throws Failure listing the keys
 
+// Were fields measured? Perhaps the code that ran accesses none.
 bool has_fields(const profile::Profile &profile);
 std::string why_no_fields(const profile::Profile &profile);
 

@@ -15,10 +15,11 @@ namespace {
 constexpr double kMinWeight = .005; // of all accesses
 constexpr uint64_t kMinChanges = 3; // of the writer of a line
 
-std::string names(const StructRow &row, const std::vector<size_t> &members) {
+std::string names(const StructRow &row, const std::vector<size_t> &members,
+                  const char *between = ", ") {
   std::string text;
   for (size_t i : members)
-    text += (text.empty() ? "" : ", ") + row.members[i].name;
+    text += (text.empty() ? "" : between) + row.members[i].name;
   return text;
 }
 
@@ -65,8 +66,13 @@ void find_order(const StructRow &row, const FieldsResult &result, std::vector<Fi
                                  finding.location, base::format_share(share_of(row, result)),
                                  basis(row), advice.size_before, advice.size_after);
   finding.action =
-      fmt::format("declare the members in the order {}; `assay fields apply --struct '{}'` does it",
-                  names(row, advice.layout.order), row.record.name);
+
+      fmt::format(
+          "declare the members in the order {}{}", names(row, row.advice.layout.order),
+          row.is_reorderable()
+              ? fmt::format(": clang-reorder-fields-22 -i --record-name={} --fields-order={} FILES",
+                            row.record.name, names(row, row.advice.layout.order, ","))
+              : "");
   to.push_back(std::move(finding));
 }
 

@@ -14,10 +14,10 @@
 #include "abi/sites.h"
 #include "compiler/access.h"
 #include "compiler/counting.h"
+#include "compiler/fields_stretches.h"
+#include "compiler/fields_unit.h"
 #include "compiler/member_tags.h"
-#include "compiler/stretch_counters.h"
 #include "compiler/tool_pass.h"
-#include "compiler/unit_fields.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicInst.h"
 

@@ -49,18 +49,19 @@ void Sites::add_record(uint64_t hash, StringRef body) {
 }
 
 // The two distances at the begin are the linker's, so the entry is a struct: the head, they, and the rest.
-void Sites::add_fields(StringRef body, GlobalVariable &counters, GlobalVariable &base) {
+void Sites::add_counters(uint32_t kind, StringRef body, GlobalVariable &counters,
+                         GlobalVariable &base) {
   LLVMContext &context = module_.getContext();
   Type *word = Type::getInt64Ty(context);
   constexpr size_t kDistances = 2 * sizeof(int64_t);
-  AssaySite site = {ASSAY_SITE_FIELDS, (uint32_t)alignTo(sizeof site + body.size(), 8)};
+  AssaySite site = {kind, (uint32_t)alignTo(sizeof site + body.size(), 8)};
   std::string rest = body.substr(kDistances).str();
   pad(rest);
   Constant *head = ConstantDataArray::getString(context, bytes_of(site), /*AddNull=*/false);
   Constant *tail = ConstantDataArray::getString(context, rest, /*AddNull=*/false);
   auto *type = StructType::get(context, {head->getType(), word, word, tail->getType()}, true);
   auto *entry = new GlobalVariable(module_, type, true, GlobalValue::PrivateLinkage, nullptr,
-                                   "__assay_fields");
+                                   "__assay_counters");
   auto distance = [&](GlobalVariable &to, unsigned member) {
     Constant *from = ConstantExpr::getInBoundsGetElementPtr(
         type, entry,

@@ -16,8 +16,10 @@ public:
   void add_unit(llvm::StringRef source, uint64_t tools, llvm::ArrayRef<uint32_t> modes);
   // The layout of a record (abi/fields.h): once a program for each hash.
   void add_record(uint64_t hash, llvm::StringRef body);
-  // The counters of a unit: `body` begins with an AssaySiteFields, whose distances are filled in.
-  void add_fields(llvm::StringRef body, llvm::GlobalVariable &counters, llvm::GlobalVariable &base);
+  // The counters of a unit. `body` begins with two numbers of 64 bits, the distances from there to the counters and to their
+  // base: they are filled in.
+  void add_counters(uint32_t kind, llvm::StringRef body, llvm::GlobalVariable &counters,
+                    llvm::GlobalVariable &base);
 
 private:
   llvm::GlobalVariable *add(uint32_t kind, llvm::StringRef body, llvm::StringRef comdat);

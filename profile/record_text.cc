@@ -78,11 +78,11 @@ std::string sites_text(std::span<const std::byte> tail) {
       text += fmt::format("kind {} ({} bytes)", site.kind, site.size);
       continue;
     }
-    auto fields = entry.read<AssaySiteType>();
-    std::string name = escaped(entry.text(fields.name_length));
+    auto type = entry.read<AssaySiteType>();
+    std::string name = escaped(entry.text(type.name_length));
     text += site.kind == ASSAY_SITE_OLD_UNIT
-                ? fmt::format("unit \"{}\" counters {}", name, fields.size)
-                : fmt::format("type {:#x} \"{}\" size {}", fields.hash, name, fields.size);
+                ? fmt::format("unit \"{}\" counters {}", name, type.size)
+                : fmt::format("type {:#x} \"{}\" size {}", type.hash, name, type.size);
   }
   return "[" + text + "]";
 }

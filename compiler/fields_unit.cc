@@ -2,10 +2,11 @@
 // stands in a variable, which the runtime moves so that each thread finds counters of its own behind it: an update needs the
 // variable and the thread's distance, and no address of the module.
 
-#include "compiler/unit_fields.h"
+#include "compiler/fields_unit.h"
 
 #include "abi/fields.h"
 #include "abi/lines.h"
+#include "abi/sites.h"
 #include "compiler/sites.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
@@ -106,7 +107,7 @@ void UnitFields::finish() {
     body += bytes_of(hash);
   for (auto &[function, number] : functions_)
     put(body, function->getName());
-  Sites(module_).add_fields(body + stream_, *counters_, *base_);
+  Sites(module_).add_counters(ASSAY_SITE_FIELDS, body + stream_, *counters_, *base_);
 }
 
 } // namespace assay::compiler

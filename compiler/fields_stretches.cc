@@ -7,7 +7,7 @@
 //
 // Refused: a spanning tree of counted edges, which is exact only where every function returns.
 
-#include "compiler/stretch_counters.h"
+#include "compiler/fields_stretches.h"
 
 #include "compiler/counting.h"
 #include "compiler/places.h"

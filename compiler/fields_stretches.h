@@ -1,7 +1,7 @@
 // Code that counts how often stretches of code are executed, each with a counter of its own, and each thread by itself.
 #pragma once
 
-#include "compiler/unit_fields.h"
+#include "compiler/fields_unit.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/IRBuilder.h"
 
