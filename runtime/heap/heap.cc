@@ -15,7 +15,7 @@
 #include "runtime/heap/free_sites.h"
 #include "runtime/heap/hib_table.h"
 #include "runtime/heap/live_bytes.h"
-#include "runtime/heap/live_walk.h"
+#include "runtime/core/process/live_walk.h"
 #include "runtime/heap/non_heap.h"
 #include "runtime/heap/shared_blocks.h"
 #include "runtime/heap/stripes.h"
