@@ -49,6 +49,8 @@ enum AssayLines {
 enum AssayFieldsMode {
   ASSAY_FIELDS_COUNTS = 1, // counts alone: no sampled windows, so no affinity and no false sharing
   ASSAY_FIELDS_GEP = 2,    // a count where the address of a field is computed, not where it is accessed
+};
+
 // The mode of the objects tool (-fassay-objects=): what is kept for each word of memory. The units of a program must
 // agree on the encoding (abi/word_encoding.h).
 enum AssayWords {
