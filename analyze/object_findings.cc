@@ -44,17 +44,22 @@ const char *unit_name(const ObjectRow &row) {
   return row.unit_bytes == 1 ? "byte" : "word";
 }
 
+// Is the word used by more than a few of the objects?
+bool is_used(const ObjectWord &word) {
+  return word.accessed_share > kHardly;
+}
+
 // Only words of one distance from each other are used, all over the object: every how many, if so.
 std::optional<size_t> stride_of(const std::vector<ObjectWord> &words) {
   size_t first = 0;
-  while (first < words.size() && !words[first].used())
+  while (first < words.size() && !is_used(words[first]))
     first++;
   for (size_t stride = 2; stride <= 16 && first < stride; stride++) {
     if (words.size() < first + 2 * stride)
       continue;
     bool fits = true;
     for (size_t i = 0; i < words.size() && fits; i++)
-      fits = words[i].used() == (i % stride == first);
+      fits = is_used(words[i]) == (i % stride == first);
     if (fits)
       return stride;
   }
@@ -76,14 +81,14 @@ std::optional<Shape> strided(const ObjectRow &row) {
 uint64_t used_end(const ObjectRow &row) {
   uint64_t end = 0;
   for (const ObjectWord &word : row.words)
-    if (word.used())
+    if (is_used(word))
       end = word.offset + row.cell_bytes;
   return end;
 }
 
 std::optional<Shape> header_only(const ObjectRow &row) {
   const uint64_t end = used_end(row), size = row.sums.size_min;
-  if (double(end) > kHeaderShare * double(size))
+  if (end == 0 || double(end) > kHeaderShare * double(size))
     return std::nullopt;
   return Shape{"header_only",
                fmt::format("only the first {} of the {} of {} are used", base::format_bytes(double(end)),

@@ -44,6 +44,7 @@ public:
       add(positions_[static_cast<size_t>(index) % positions_.size()], hotness);
     sums_.hotness += hotness;
     line_used_++;
+    line_hotness_ += hotness;
     line_hottest_ = std::max(line_hottest_, hotness);
   }
 
@@ -82,15 +83,15 @@ private:
     sums_.used_units += line_used_;
     sums_.used_lines++;
     sums_.line_units += units;
-    sums_.wasted_byte_samples += (units - std::min(units, line_used_)) * unit_ * line_hottest_;
-    line_used_ = line_hottest_ = 0;
+    sums_.wasted_byte_samples += (units * line_hottest_ - line_hotness_) * unit_;
+    line_used_ = line_hottest_ = line_hotness_ = 0;
   }
 
   uint64_t begin_, end_, unit_;
   uint32_t cell_;
   AssayObjectSums sums_ = {};
   std::vector<AssayWordCell> cells_, positions_;
-  uint64_t line_ = 0, line_used_ = 0, line_hottest_ = 0;
+  uint64_t line_ = 0, line_used_ = 0, line_hottest_ = 0, line_hotness_ = 0;
 };
 
 // What no symbol names.

@@ -60,7 +60,7 @@ void add_cell(AssayWordCell &cell, const LineUnits &line, uint32_t i) {
 }
 
 void add_line(Group &g, const LineUnits &line) {
-  uint64_t hottest = 0, used = 0;
+  uint64_t hottest = 0, used = 0, hotness = 0;
   AssayWordCell *cells = g.cells + g.positions;
   const uint32_t cell_count = g.cell_count - g.positions;
   for (uint64_t left = line.used; left; left &= left - 1) {
@@ -70,14 +70,15 @@ void add_line(Group &g, const LineUnits &line) {
     add_cell(cells[cell < cell_count ? cell : cell_count - 1], line, i);
     if (g.positions)
       add_cell(g.cells[unit % g.positions], line, i);
-    g.sums.hotness += line.hotness[i];
+    hotness += line.hotness[i];
     hottest = line.hotness[i] > hottest ? line.hotness[i] : hottest;
     used++;
   }
   g.sums.used_units += used;
   g.sums.used_lines++;
   g.sums.line_units += line.count;
-  g.sums.wasted_byte_samples += (line.count - used) * unit_bytes() * hottest;
+  g.sums.hotness += hotness;
+  g.sums.wasted_byte_samples += (line.count * hottest - hotness) * unit_bytes();
 }
 
 bool may_be_hot(uint64_t start, uint64_t size) {
