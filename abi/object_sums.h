@@ -17,7 +17,8 @@ typedef struct AssayObjectSums {
 typedef struct AssayWordCell {
   uint64_t hotness;  // sum
   uint64_t accessed; // units with an access
-  uint64_t again;    // -fassay-objects=locality: sampled units that had been accessed in the sample before, too
+  uint64_t
+      again; // -fassay-objects=locality: sampled units that had been accessed in the sample before, too
 } AssayWordCell;
 
 typedef struct AssayWordRun {

@@ -20,10 +20,11 @@ namespace {
 
 constexpr double kLeastShare = 0.01;         // of what all objects cost
 constexpr uint64_t kLeastWastedBytes = 4096; // in lines that were used
-constexpr double kHardly = 0.1;              // a word so much colder than the hottest, or used by so few objects, is cold
-constexpr double kHeaderShare = 0.5;         // of an object's bytes, at most
-constexpr double kBadlyUsed = 0.75;          // of the bytes of lines
-constexpr double kMostHotness = 0.9;         // in the hot part
+constexpr double kHardly =
+    0.1; // a word so much colder than the hottest, or used by so few objects, is cold
+constexpr double kHeaderShare = 0.5; // of an object's bytes, at most
+constexpr double kBadlyUsed = 0.75;  // of the bytes of lines
+constexpr double kMostHotness = 0.9; // in the hot part
 
 struct Shape {
   std::string rule, says, action;
@@ -35,7 +36,7 @@ std::string count_of(uint64_t n, const char *noun) {
 }
 
 std::string ordinal(size_t n) {
-  constexpr const char *kWords[] = {"",      "",      "second", "third",   "fourth",
+  constexpr const char *kWords[] = {"",      "",      "second",  "third", "fourth",
                                     "fifth", "sixth", "seventh", "eighth"};
   return n < std::size(kWords) ? kWords[n] : fmt::format("{}th", n);
 }
@@ -91,8 +92,9 @@ std::optional<Shape> header_only(const ObjectRow &row) {
   if (end == 0 || double(end) > kHeaderShare * double(size))
     return std::nullopt;
   return Shape{"header_only",
-               fmt::format("only the first {} of the {} of {} are used", base::format_bytes(double(end)),
-                           base::format_bytes(double(size)), object_kind_text(row)),
+               fmt::format("only the first {} of the {} of {} are used",
+                           base::format_bytes(double(end)), base::format_bytes(double(size)),
+                           object_kind_text(row)),
                "move the rest out of the object, behind a pointer or into an array of its own; "
                "drop it, if nobody but counted code needs it"};
 }
@@ -105,15 +107,17 @@ std::optional<Shape> hot_and_cold(const ObjectRow &row) {
   auto is_hot = [&](const ObjectWord &word) {
     return double(word.hotness) > kHardly * double(hottest);
   };
-  uint64_t hot_bytes = 0, hot_end = 0, hotness = 0;
-  for (const ObjectWord &word : row.words)
+  uint64_t hot_bytes = 0, hot_end = 0, hotness = 0, cold_words = 0;
+  for (const ObjectWord &word : row.words) {
+    cold_words += word.used() && !is_hot(word);
     if (is_hot(word)) {
       hot_bytes += row.cell_bytes;
       hot_end = word.offset + row.cell_bytes;
       hotness += word.hotness;
     }
+  }
   const uint64_t size = row.sums.size_max;
-  if (row.words.size() < 4 || double(hot_bytes) > kHeaderShare * double(size) ||
+  if (row.words.size() < 4 || !cold_words || double(hot_bytes) > kHeaderShare * double(size) ||
       double(hotness) < kMostHotness * double(row.sums.hotness))
     return std::nullopt;
   const bool at_begin = double(hot_end) <= kHeaderShare * double(size);
@@ -156,9 +160,9 @@ void find(ObjectsResult &result, const ObjectRow &row, double all) {
     return;
   std::optional<Shape> shape = strided(row);
   if (!shape)
-    shape = header_only(row);
-  if (!shape)
     shape = hot_and_cold(row);
+  if (!shape)
+    shape = header_only(row);
   if (!shape)
     shape = fragmented(row);
   if (!shape)
@@ -175,7 +179,8 @@ void find(ObjectsResult &result, const ObjectRow &row, double all) {
                    count_of(row.sums.count, "object"), base::format_bytes(double(row.mean_size())),
                    count_of(row.sums.used_lines, "used line"),
                    base::format_share(row.line_used_share()), names_of_used(row)),
-       shape->action, losses_among(result.losses, kDoubts)});
+       shape->action,
+       losses_among(result.losses, kDoubts)});
 }
 
 } // namespace

@@ -168,16 +168,17 @@ std::vector<ObjectRow> object_globals(const profile::Profile &profile, image::Sy
     const bool known = globals.module.known();
     const image::Data &data = known ? symbols.data(globals.module.v) : kNothing;
     const std::string path = known ? profile.modules[globals.module.v].path : "";
-    Nameless nameless = ModuleGlobals(globals, data).each([&](const DataSymbol &symbol, Fold &fold) {
-      ObjectRow &row = rows.emplace_back();
-      row.kind = "global";
-      row.name = image::demangled(symbol.linkage_name);
-      row.module = path;
-      auto declaration = symbols.declaration(globals.module.v, symbol.address);
-      row.file = declaration.file;
-      row.line = declaration.line;
-      fold.finish(row);
-    });
+    Nameless nameless =
+        ModuleGlobals(globals, data).each([&](const DataSymbol &symbol, Fold &fold) {
+          ObjectRow &row = rows.emplace_back();
+          row.kind = "global";
+          row.name = image::demangled(symbol.linkage_name);
+          row.module = path;
+          auto declaration = symbols.declaration(globals.module.v, symbol.address);
+          row.file = declaration.file;
+          row.line = declaration.line;
+          fold.finish(row);
+        });
     if (!nameless.units)
       continue;
     ObjectRow &row = rows.emplace_back();

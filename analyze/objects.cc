@@ -74,7 +74,8 @@ void finish(Gathered &gathered) {
   row.unit_bytes = sum.unit_bytes();
   row.cell_bytes = row.unit_bytes * sum.cell_units;
   row.class_bytes = sum.class_bytes;
-  const size_t shown = static_cast<size_t>((sum.sums.size_max + row.cell_bytes - 1) / row.cell_bytes);
+  const size_t shown =
+      static_cast<size_t>((sum.sums.size_max + row.cell_bytes - 1) / row.cell_bytes);
   std::vector<AssayWordCell> cells = sum.cells;
   cells.resize(std::max(shown, cells.size()));
   for (size_t i = 0; i < cells.size(); i++)
@@ -112,9 +113,9 @@ std::vector<ObjectRow> group_rows(const profile::Profile &profile, image::Symbol
       row.type.clear();
     else if (is_scalar(row.type) && through_wrapper(row.alloc_stack, wrappers))
       row.type.clear();
-    auto [known, is_new] = rows.try_emplace(
-        {group.kind, group.encoding, row.name + "\n" + row.type, at.module, at.column, group.origin,
-         free_place, group.class_bytes, group.cell_units});
+    auto [known, is_new] = rows.try_emplace({group.kind, group.encoding, row.name + "\n" + row.type,
+                                             at.module, at.column, group.origin, free_place,
+                                             group.class_bytes, group.cell_units});
     Gathered &gathered = known->second;
     if (is_new) {
       gathered.row = std::move(row);

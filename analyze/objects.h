@@ -24,10 +24,11 @@ namespace analyze {
 // Words at one offset of the objects of a group; of large objects several words.
 struct ObjectWord {
   uint64_t offset = 0;
-  uint64_t hotness = 0;       // sum over the objects: samples that used it, or accesses
-  double accessed_share = 0;  // of the objects (and of the words, where they are several)
-  double again_share = 0;     // -fassay-objects=locality: of the samples that used it, those that followed one that did
-  std::string name;           // of the members that lie there; empty if unknown
+  uint64_t hotness = 0;      // sum over the objects: samples that used it, or accesses
+  double accessed_share = 0; // of the objects (and of the words, where they are several)
+  double again_share =
+      0; // -fassay-objects=locality: of the samples that used it, those that followed one that did
+  std::string name; // of the members that lie there; empty if unknown
   bool used() const { return accessed_share > 0; }
 };
 
@@ -46,8 +47,8 @@ struct ObjectRow {
   uint64_t cell_bytes = 4;  // that one of `words` stands for
   uint64_t class_bytes = 0; // sizes of a group are about the same: none is larger
   AssayObjectSums sums = {};
-  std::vector<ObjectWord> words;     // all of an object, used or not
-  std::vector<ObjectWord> positions; // in 64 bytes, where cells are larger than units
+  std::vector<ObjectWord> words;               // all of an object, used or not
+  std::vector<ObjectWord> positions;           // in 64 bytes, where cells are larger than units
   const image::StructLayout *layout = nullptr; // of the type, where its definition was found
 
   // Share of the words that were used; of the words in lines that were used.
@@ -82,8 +83,9 @@ struct ObjectsResult {
 };
 
 struct ObjectsQuery {
-  std::string filter; // regular expression over functions, types, variables and modules; empty: everything
-  std::string sort;   // an order's key; empty: by score
+  std::string
+      filter; // regular expression over functions, types, variables and modules; empty: everything
+  std::string sort; // an order's key; empty: by score
   Wrappers wrappers;
 };
 

@@ -18,8 +18,7 @@ void add(std::map<Key, ObjectChange> &rows, const ObjectsResult &result,
          AssayObjectSums ObjectChange::*side) {
   for (const ObjectRow &row : result.rows) {
     const bool is_heap = row.kind == "heap";
-    const std::string name =
-        is_heap ? short_name(row.alloc_stack[row.owner].function) : row.name;
+    const std::string name = is_heap ? short_name(row.alloc_stack[row.owner].function) : row.name;
     ObjectChange &change = rows[{row.kind, name, row.type}];
     change.kind = row.kind;
     change.name = is_heap ? brief_place(row.alloc_stack[row.owner]) : row.name;
@@ -59,11 +58,12 @@ ObjectsDiff diff(const ObjectsResult &older, const ObjectsResult &newer) {
   for (auto &[key, row] : rows)
     if (!equal(row.old_sums, row.new_sums))
       result.rows.push_back(std::move(row));
-  std::sort(result.rows.begin(), result.rows.end(), [](const ObjectChange &a, const ObjectChange &b) {
-    uint64_t of_a = size_of_change(a), of_b = size_of_change(b);
-    return of_a != of_b ? of_a > of_b
-                        : std::tie(a.kind, a.name, a.type) < std::tie(b.kind, b.name, b.type);
-  });
+  std::sort(
+      result.rows.begin(), result.rows.end(), [](const ObjectChange &a, const ObjectChange &b) {
+        uint64_t of_a = size_of_change(a), of_b = size_of_change(b);
+        return of_a != of_b ? of_a > of_b
+                            : std::tie(a.kind, a.name, a.type) < std::tie(b.kind, b.name, b.type);
+      });
   result.same = result.rows.empty();
   return result;
 }

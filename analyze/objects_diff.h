@@ -13,11 +13,12 @@ struct ObjectChange {
 };
 
 struct ObjectsDiff {
-  std::vector<ObjectChange> rows; // those that differ, the largest change of unused bytes in used lines first
+  std::vector<ObjectChange>
+      rows; // those that differ, the largest change of unused bytes in used lines first
   AssayObjectSums old_totals = {}, new_totals = {};
   double old_wasted_share = 0, new_wasted_share = 0;
   std::vector<std::string> notes; // sentences: why the two may not compare
-  bool same = false;              // nothing differs in objects, words and lines; hotness is another in each run
+  bool same = false; // nothing differs in objects, words and lines; hotness is another in each run
 };
 
 ObjectsDiff diff(const ObjectsResult &older, const ObjectsResult &newer);

@@ -1,9 +1,9 @@
 // `assay objects [PROFILE…]`: which words of each object are used, and how often?
 
+#include "analyze/objects.h"
 #include "abi/tools.h"
 #include "analyze/heap.h"
 #include "analyze/measured.h"
-#include "analyze/objects.h"
 #include "base/fail.h"
 #include "cli/command.h"
 #include "cli/output.h"

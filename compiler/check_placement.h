@@ -12,8 +12,9 @@ namespace assay::compiler {
 // A byte that the program touched.
 struct TouchedByte {
   llvm::Value *pointer;
-  int64_t offset;    // from pointer, bytes
-  uint32_t mask = 1; // of units: bit i: the i-th one from that of the byte on was touched, too; of lines only the first
+  int64_t offset; // from pointer, bytes
+  uint32_t mask =
+      1; // of units: bit i: the i-th one from that of the byte on was touched, too; of lines only the first
 };
 
 // One look: at the lines of some bytes together.

@@ -15,9 +15,10 @@ extern const ToolFlags flags;
 const ToolFlags flags = {
     .name = "objects",
     .tool = ASSAY_TOOL_objects,
-    .help = "byte (default): 4 bytes of program in a byte, sampled; counters: in 32 bits that count "
-            "accesses; bytes: a bit for each byte; locality: the last eight samples; with "
-            "no-globals, or with stack",
+    .help =
+        "byte (default): 4 bytes of program in a byte, sampled; counters: in 32 bits that count "
+        "accesses; bytes: a bit for each byte; locality: the last eight samples; with "
+        "no-globals, or with stack",
     .modes = kModes,
     .exclusive_bits = ASSAY_WORDS_ENCODING,
     .dynamic_bit = ASSAY_WORDS_DYNAMIC,

@@ -14,7 +14,7 @@
 #include "compiler/access_groups.h"
 #include "compiler/called_accesses.h"
 #include "compiler/check_placement.h"
-#include "compiler/stack_objects.h"
+#include "compiler/objects_locals.h"
 #include "compiler/tool_pass.h"
 #include "compiler/word_touches.h"
 #include "llvm/ADT/PostOrderIterator.h"
@@ -45,7 +45,7 @@ public:
         groups_(layout_, ASSAY_WORD_BYTES, options.naive) {}
 
   void run() {
-    StackObjects locals(function_);
+    LocalVariables locals(function_);
     if (interest_.stack)
       locals.find();
     for (BasicBlock *block : ReversePostOrderTraversal<Function *>(&function_))
@@ -90,8 +90,7 @@ private:
 
   bool is_short(const RangeAccess &range) const {
     auto *length = dyn_cast_or_null<ConstantInt>(range.length);
-    return length && !range.before && !length->isZero() &&
-           length->getValue().ule(kMaxInlineBytes);
+    return length && !range.before && !length->isZero() && length->getValue().ule(kMaxInlineBytes);
   }
 
   Access as_access(const RangeAccess &range) const {

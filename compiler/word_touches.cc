@@ -149,9 +149,11 @@ Value *WordTouches::missing_bits(IRBuilder<> &builder, const TouchedByte &byte, 
                                  Value *&bits) {
   Value *address = builder.CreatePtrToInt(byte.pointer, builder.getInt64Ty());
   address = builder.CreateAdd(address, builder.getInt64((uint64_t)byte.offset));
-  Value *shift = builder.CreateTrunc(builder.CreateAnd(address, builder.getInt64(7)), builder.getInt16Ty());
+  Value *shift =
+      builder.CreateTrunc(builder.CreateAnd(address, builder.getInt64(7)), builder.getInt16Ty());
   bits = builder.CreateShl(builder.getInt16((uint16_t)byte.mask), shift);
-  Value *marks = ours(builder.CreateAlignedLoad(builder.getInt16Ty(), at(builder, place, 0), Align(1)));
+  Value *marks =
+      ours(builder.CreateAlignedLoad(builder.getInt16Ty(), at(builder, place, 0), Align(1)));
   return builder.CreateAnd(builder.CreateNot(marks), bits);
 }
 
@@ -205,14 +207,14 @@ void WordTouches::count(const AccessGroup &group) {
     return;
   }
   const bool is_known = group.place.reach % ASSAY_WORD_BYTES == 0;
-  const uint64_t words = is_known ? group.place.reach / ASSAY_WORD_BYTES + 1
-                                  : divideCeil(bytes, ASSAY_WORD_BYTES);
+  const uint64_t words =
+      is_known ? group.place.reach / ASSAY_WORD_BYTES + 1 : divideCeil(bytes, ASSAY_WORD_BYTES);
   for (uint64_t i = 0; i < words; i++)
     add(builder, place_of(builder, group.pointer, (int64_t)(i * ASSAY_WORD_BYTES)), accesses);
   if (is_known)
     return;
-  Value *in_word = builder.CreateAnd(
-      builder.CreatePtrToInt(group.pointer, builder.getInt64Ty()), builder.getInt64(3));
+  Value *in_word = builder.CreateAnd(builder.CreatePtrToInt(group.pointer, builder.getInt64Ty()),
+                                     builder.getInt64(3));
   Value *one_more =
       builder.CreateICmpUGT(in_word, builder.getInt64(words * ASSAY_WORD_BYTES - bytes));
   IRBuilder<> next(SplitBlockAndInsertIfThen(one_more, builder.GetInsertPoint(), false,

@@ -45,8 +45,8 @@ uint64_t ObjectGroup::unit_bytes() const {
 }
 
 bool operator==(const ObjectGroup &a, const ObjectGroup &b) {
-  return a.key() == b.key() && same_bytes(a.sums, b.sums) &&
-         same_bytes(a.positions, b.positions) && same_bytes(a.cells, b.cells);
+  return a.key() == b.key() && same_bytes(a.sums, b.sums) && same_bytes(a.positions, b.positions) &&
+         same_bytes(a.cells, b.cells);
 }
 
 bool operator==(const ObjectGlobals &a, const ObjectGlobals &b) {

@@ -257,8 +257,9 @@ void write(const Profile &profile, const Process &process, bool is_carrier, Reco
     }
   }
   if (const auto &sampling = process.object_sampling)
-    sink.out().record(ASSAY_RECORD_ObjectWalk,
-                      AssayObjectWalk{1, sampling->time_us, sampling->samples, sampling->last_interval});
+    sink.out().record(
+        ASSAY_RECORD_ObjectWalk,
+        AssayObjectWalk{1, sampling->time_us, sampling->samples, sampling->last_interval});
 }
 
 } // namespace

@@ -127,10 +127,10 @@ struct Profile {
   std::vector<Stack> stacks;
   std::vector<HeapContext> heap;
   Fields fields;
-  std::vector<Event> events;           // by stack, then name
-  std::vector<NonHeapBlock> non_heap;  // by kind, owner, offset; as of the last complete walk
-  std::vector<ObjectGroup> object_groups;     // canonical order: as ObjectGroup is ordered
-  std::vector<ObjectGlobals> object_globals;  // by module
+  std::vector<Event> events;                 // by stack, then name
+  std::vector<NonHeapBlock> non_heap;        // by kind, owner, offset; as of the last complete walk
+  std::vector<ObjectGroup> object_groups;    // canonical order: as ObjectGroup is ordered
+  std::vector<ObjectGlobals> object_globals; // by module
   std::map<uint32_t, uint64_t> losses; // kind (abi/losses.def) -> count, in the unit of the kind
 
   // Sentences about files that could not be read whole. Not part of what was measured: not compared, not written.

@@ -141,9 +141,9 @@ std::string tail_text(const AssayWordCell &, const RecordView &record, bool) {
   for (size_t i = 0; !reader.at_end(); i++) {
     auto cell = reader.read<AssayWordCell>();
     if (cell.accessed)
-      text += fmt::format("{}{}: {} of {}", text.empty() ? "" : ", ", i, cell.hotness,
-                          cell.accessed) +
-              (cell.again ? fmt::format(" again {}", cell.again) : "");
+      text +=
+          fmt::format("{}{}: {} of {}", text.empty() ? "" : ", ", i, cell.hotness, cell.accessed) +
+          (cell.again ? fmt::format(" again {}", cell.again) : "");
   }
   return "[" + text + "]";
 }
@@ -235,12 +235,13 @@ std::string format_tables() {
   text += fmt::format("| {} | {} | `{}` | {} | {} |\n", offsetof(AssayHib, name), #type, #name,    \
                       #merge, unit);
 #include "abi/hib.def"
-  text += fmt::format("\n### AssayObjectSums: what objects of a group have used\n\n{} bytes. Merge: how the "
-                      "sums of two sets of objects become one.\n\n| offset | name | merge | meaning "
-                      "|\n|---|---|---|---|\n",
-                      sizeof(AssayObjectSums));
+  text += fmt::format(
+      "\n### AssayObjectSums: what objects of a group have used\n\n{} bytes. Merge: how the "
+      "sums of two sets of objects become one.\n\n| offset | name | merge | meaning "
+      "|\n|---|---|---|---|\n",
+      sizeof(AssayObjectSums));
 #define ASSAY_OBJECT_SUM(name, merge, meaning)                                                     \
-  text += fmt::format("| {} | `{}` | {} | {} |\n", offsetof(AssayObjectSums, name), #name, #merge,  \
+  text += fmt::format("| {} | `{}` | {} | {} |\n", offsetof(AssayObjectSums, name), #name, #merge, \
                       meaning);
 #include "abi/object_sums.def"
   text += "\n### Losses\n\n| kind | name | unit | what happened | what to do "

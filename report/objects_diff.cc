@@ -21,12 +21,9 @@ std::string was_and_is(const std::string &before, const std::string &after) {
 }
 
 Json side_json(const AssayObjectSums &sums) {
-  return {{"count", sums.count},
-          {"bytes", sums.bytes},
-          {"words_total", sums.units},
-          {"words_used", sums.used_units},
-          {"lines_used", sums.used_lines},
-          {"line_used_share", line_used_share(sums)}};
+  return {{"count", sums.count},           {"bytes", sums.bytes},
+          {"words_total", sums.units},     {"words_used", sums.used_units},
+          {"lines_used", sums.used_lines}, {"line_used_share", line_used_share(sums)}};
 }
 
 size_t shown(const ObjectsDiff &diff, unsigned top) {
@@ -50,16 +47,16 @@ std::string diff_text(const ObjectsDiff &diff, unsigned top, const Style &style)
   for (size_t i = 0; i < shown(diff, top); i++) {
     const ObjectChange &row = diff.rows[i];
     const AssayObjectSums &a = row.old_sums, &b = row.new_sums;
-    std::string name = (row.kind == "heap" ? row.type.empty() ? "" : row.type + " in "
-                                           : row.kind + " ") +
-                       row.name;
+    std::string name =
+        (row.kind == "heap" ? row.type.empty() ? "" : row.type + " in " : row.kind + " ") +
+        row.name;
     name += !a.count ? " (new)" : !b.count ? " (gone)" : "";
-    table.row({was_and_is(base::format_count(double(a.count)), base::format_count(double(b.count))),
-               was_and_is(base::format_count(double(a.used_lines)),
-                          base::format_count(double(b.used_lines))),
-               was_and_is(base::format_share(line_used_share(a)),
-                          base::format_share(line_used_share(b))),
-               printable(name)});
+    table.row(
+        {was_and_is(base::format_count(double(a.count)), base::format_count(double(b.count))),
+         was_and_is(base::format_count(double(a.used_lines)),
+                    base::format_count(double(b.used_lines))),
+         was_and_is(base::format_share(line_used_share(a)), base::format_share(line_used_share(b))),
+         printable(name)});
   }
   out += style.strong("What changed in the use of objects?") + "\n" + table.text(style);
   if (shown(diff, top) < diff.rows.size())

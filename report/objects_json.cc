@@ -111,9 +111,8 @@ Document objects_document(const ObjectsResult &result, unsigned top) {
   document.put("coverage", Json{{"groups_filtered_out", result.filtered_out}});
   document.put("findings", findings_json(result.findings));
   document.put("totals", totals_json(result));
-  document.list("groups", shown(result, top), [&result](size_t index) {
-    return group_json(result.rows[index], result.mode);
-  });
+  document.list("groups", shown(result, top),
+                [&result](size_t index) { return group_json(result.rows[index], result.mode); });
   return document;
 }
 

@@ -131,12 +131,13 @@ private:
 
   void header() {
     out_ += style_.strong("assay objects: " + command_text(result_.process)) + "\n";
-    out_ += fmt::format("  {} objects with {} in {} lines, of which {} were used; {}\n  {} of the bytes "
-                        "that came with used words were not used themselves, each line as often as "
-                        "it was\n",
-                        count(result_.totals.count), bytes(result_.totals.bytes),
-                        count(result_.totals.lines), count(result_.totals.used_lines),
-                        sampling_text(), base::format_share(result_.wasted_share));
+    out_ += fmt::format(
+        "  {} objects with {} in {} lines, of which {} were used; {}\n  {} of the bytes "
+        "that came with used words were not used themselves, each line as often as "
+        "it was\n",
+        count(result_.totals.count), bytes(result_.totals.bytes), count(result_.totals.lines),
+        count(result_.totals.used_lines), sampling_text(),
+        base::format_share(result_.wasted_share));
   }
 
   std::string object_text(const ObjectRow &row) const {
@@ -170,9 +171,8 @@ private:
         continue;
       shown++;
       const bool varies = row.sums.size_min != row.sums.size_max;
-      table.row({base::format_share(result_.total_score
-                                        ? double(row.score()) / double(result_.total_score)
-                                        : 0),
+      table.row({base::format_share(
+                     result_.total_score ? double(row.score()) / double(result_.total_score) : 0),
                  count(row.sums.count), (varies ? "≤ " : "") + bytes(row.sums.size_max),
                  base::format_share(row.used_share()), base::format_share(row.line_used_share()),
                  count(row.sums.hotness), printable(object_text(row))});
@@ -183,7 +183,8 @@ private:
       out_ += "  none\n";
     out_ += more_text(ranked - shown, style_);
     if (result_.filtered_out)
-      out_ += style_.faint(fmt::format("  --filter left out {} groups", result_.filtered_out)) + "\n";
+      out_ +=
+          style_.faint(fmt::format("  --filter left out {} groups", result_.filtered_out)) + "\n";
   }
 
   void maps() {

@@ -26,7 +26,8 @@ template <typename F> void each_module(F f) {
 // Units of one module, in ascending order; those that are alike and lie together are one run.
 class Writer {
 public:
-  Writer(uint64_t walk, uint32_t module, uint64_t bias) : record_{walk, module, units.mode & ASSAY_WORDS_ENCODING}, bias_(bias) {}
+  Writer(uint64_t walk, uint32_t module, uint64_t bias)
+      : record_{walk, module, units.mode & ASSAY_WORDS_ENCODING}, bias_(bias) {}
   ~Writer() {
     end_run();
     write();

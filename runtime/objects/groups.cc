@@ -20,7 +20,8 @@ bool is_same(const GroupKey &a, const GroupKey &b) {
 }
 
 uint64_t hash_of(const GroupKey &key) {
-  uint64_t x = ((uint64_t)key.context << 32 | key.free_context) + key.class_bytes * 0xff51afd7ed558ccdULL + key.kind;
+  uint64_t x = ((uint64_t)key.context << 32 | key.free_context) +
+               key.class_bytes * 0xff51afd7ed558ccdULL + key.kind;
   return x * 0x9e3779b97f4a7c15ULL >> 32;
 }
 

@@ -4,8 +4,8 @@
 //
 // Source: cache-fragmentation.txt, "Heap/global object access patterns".
 
-#include "abi/sites.h"
 #include "runtime/core/objects/objects.h"
+#include "abi/sites.h"
 #include "runtime/core/process/live_walk.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/system/losses.h"
@@ -49,8 +49,9 @@ bool start() {
 }
 
 void on_begin() {
-  runtime.file.append(ASSAY_RECORD_ObjectsMode,
-                      AssayObjectsMode{units.mode, (uint32_t)sample_unit(), first_sample_interval()});
+  runtime.file.append(
+      ASSAY_RECORD_ObjectsMode,
+      AssayObjectsMode{units.mode, (uint32_t)sample_unit(), first_sample_interval()});
 }
 
 bool is_measured(const void *block, uint64_t size) {
@@ -102,8 +103,8 @@ void walk_live() {
   for_each_live(walk_one);
   state.live.write_all(state.walk);
   write_globals(state.walk);
-  runtime.file.append(ASSAY_RECORD_ObjectWalk,
-                      AssayObjectWalk{state.walk, state.walk_began_us, samples_taken(), sample_interval()});
+  runtime.file.append(ASSAY_RECORD_ObjectWalk, AssayObjectWalk{state.walk, state.walk_began_us,
+                                                               samples_taken(), sample_interval()});
   uint64_t now = now_us(), took = now - state.walk_began_us;
   state.next_walk_us = now + 99 * took;
 }

@@ -26,7 +26,8 @@ uint64_t __assay_words_base = ASSAY_WORDS_BASE;
 namespace assay::objects {
 namespace {
 
-constexpr uint64_t kScanBytes = 64 * kPage; // of shadow: from here on asking the kernel beats looking
+constexpr uint64_t kScanBytes =
+    64 * kPage; // of shadow: from here on asking the kernel beats looking
 constexpr uint64_t kDropBytes = 16 * kPage; // and dropping pages beats writing zeros
 constexpr uint64_t kMarks = 0x0101010101010101ULL * ASSAY_WORD_TOUCHED;
 constexpr uint64_t kSamplesOfHotUnit = 64;
@@ -94,12 +95,12 @@ void read_unit(LineUnits &line, uint64_t address, uint32_t number) {
     line.hotness[number] = (uint64_t)__builtin_popcount(byte);
     line.again[number] = (uint8_t)__builtin_popcount(byte & byte >> 1);
   } else {
-    line.hotness[number] =
-        (byte & ASSAY_WORD_SAMPLES) + (byte >> 7) + beyond * kSamplesOfHotUnit;
+    line.hotness[number] = (byte & ASSAY_WORD_SAMPLES) + (byte >> 7) + beyond * kSamplesOfHotUnit;
   }
 }
 
-template <typename F> void each_used_line(uint64_t from, uint64_t to, uint64_t start, uint64_t end, F f) {
+template <typename F>
+void each_used_line(uint64_t from, uint64_t to, uint64_t start, uint64_t end, F f) {
   const uint64_t unit = form.unit_bytes, first_unit = start / unit;
   for (uint64_t at = from & ~63ULL; at < to; at += ASSAY_LINE_BYTES) {
     uint64_t used = used_in(at);
@@ -167,8 +168,9 @@ void move_hot(uint64_t source, uint64_t size, uint64_t target) {
     if (is_hot_page(source + at) || is_hot_page(target + at))
       set_hot_units(target + at, hot_units(source + at));
     else if (!backwards) // up to the next page of either
-      done += (kPage - 1 - ((source + at) % kPage > (target + at) % kPage ? (source + at) % kPage
-                                                                          : (target + at) % kPage)) &
+      done += (kPage - 1 -
+               ((source + at) % kPage > (target + at) % kPage ? (source + at) % kPage
+                                                              : (target + at) % kPage)) &
               ~3ULL;
   }
 }
@@ -227,8 +229,8 @@ void sample_eight(uint64_t *eight, uint64_t address) {
     fresh = (old & ~kMarks) + ((old & kMarks) >> 7);
     if (fresh & kMarks) // one became full just now
       fresh = old;
-  } while (!__atomic_compare_exchange_n(eight, &old, fresh, false, __ATOMIC_RELAXED,
-                                        __ATOMIC_RELAXED));
+  } while (
+      !__atomic_compare_exchange_n(eight, &old, fresh, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
 void sample_counter(uint32_t *counter, uint64_t address) {
@@ -407,4 +409,3 @@ void sample_words(uint64_t begin, uint64_t end) {
 }
 
 } // namespace assay::objects
-

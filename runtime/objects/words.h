@@ -34,11 +34,11 @@ void touch_words(const void *start, uint64_t bytes);
 
 // What an object has used of one line. Units are numbered from the object's first.
 struct LineUnits {
-  uint64_t address;      // of the line
-  uint64_t first;        // number of its first unit that is the object's
-  uint32_t count;        // units of the object in this line
-  uint64_t used;         // bit i: unit first + i was accessed
-  uint32_t place;        // of the unit `first` in the line
+  uint64_t address;                   // of the line
+  uint64_t first;                     // number of its first unit that is the object's
+  uint32_t count;                     // units of the object in this line
+  uint64_t used;                      // bit i: unit first + i was accessed
+  uint32_t place;                     // of the unit `first` in the line
   uint64_t hotness[ASSAY_LINE_BYTES]; // of the used ones
   uint8_t again[ASSAY_LINE_BYTES];    // of the used ones (AssayWordCell)
 };

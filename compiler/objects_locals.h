@@ -7,9 +7,9 @@
 namespace assay::compiler::objects {
 
 // Of one function: variables of array and struct type that are in memory.
-class StackObjects {
+class LocalVariables {
 public:
-  explicit StackObjects(llvm::Function &function) : function_(function) {}
+  explicit LocalVariables(llvm::Function &function) : function_(function) {}
   void find();
   // Calls the runtime where they begin and where they end.
   void insert();

@@ -4,7 +4,7 @@
 //
 // Scalars are left out: registers hold them in optimised programs, and one word is used or not.
 
-#include "compiler/stack_objects.h"
+#include "compiler/objects_locals.h"
 
 #include "compiler/counting.h"
 #include "compiler/sites.h"
@@ -46,7 +46,7 @@ SmallVector<Instruction *, 4> ends_of(Function &function) {
 
 } // namespace
 
-void StackObjects::find() {
+void LocalVariables::find() {
   for (Instruction &instruction : function_.getEntryBlock())
     if (auto *variable = dyn_cast<AllocaInst>(&instruction))
       if (variable->isStaticAlloca() && variable->getAllocatedType()->isAggregateType() &&
@@ -54,7 +54,7 @@ void StackObjects::find() {
         variables_.push_back(variable);
 }
 
-void StackObjects::insert() {
+void LocalVariables::insert() {
   if (variables_.empty())
     return;
   Module &module = *function_.getParent();
@@ -71,7 +71,8 @@ void StackObjects::insert() {
     const std::string name = name_of(variable, function_);
     const uint32_t type = sites.type_id({name, bytes, 0});
     IRBuilder<> begin(variable->getParent(), std::next(variable->getIterator()));
-    begin.CreateCall(hook(module, "__assay_objects_local_begin"), {variable, begin.getInt64(bytes)});
+    begin.CreateCall(hook(module, "__assay_objects_local_begin"),
+                     {variable, begin.getInt64(bytes)});
     for (Instruction *end : ends) {
       IRBuilder<> builder(end);
       builder.CreateCall(hook(module, "__assay_objects_local_end"),
