@@ -24,7 +24,8 @@ namespace {
 constexpr uint32_t kSets = 8192, kLiveSets = 2048;
 
 struct {
-  bool on;
+  bool on;     // start() was called, and all is there but perhaps the shadow
+  bool mapped; // the shadow is, in the form that units.mode says
   Groups ended;
   Groups live; // of the walk in progress
   uint64_t walk;
@@ -32,13 +33,16 @@ struct {
   uint64_t objects; // alive, as far as they are known
 } constinit state = {};
 
-bool start() {
-  if (!runtime.instrumented)
-    return false;
-  if (!map_words()) {
+bool map_shadow() {
+  state.mapped = map_words();
+  if (!state.mapped)
     count_loss(why_no_words(), 1);
+  return state.mapped;
+}
+
+bool start() {
+  if (runtime.instrumented && !map_shadow())
     return false;
-  }
   if (!state.ended.create(kSets) || !state.live.create(kLiveSets) || !create_regions()) {
     count_loss(ASSAY_LOSS_no_memory, 1);
     return false;
@@ -54,14 +58,29 @@ void on_begin() {
       AssayObjectsMode{units.mode, (uint32_t)sample_unit(), first_sample_interval()});
 }
 
+// Where the units of a program are not read before it starts, or a library brings the first, the form is known only now.
+bool on_unit(uint32_t mode) {
+  const uint32_t before = units.mode;
+  bool agrees = units.take(mode, ASSAY_WORDS_ENCODING, ASSAY_WORDS_DYNAMIC);
+  if (state.mapped && (before ^ units.mode) & ASSAY_WORDS_ENCODING)
+    map_shadow();
+  return agrees;
+}
+
+void on_instrumented() {
+  if (state.on && !state.mapped)
+    map_shadow();
+}
+
 bool is_measured(const void *block, uint64_t size) {
-  return have_words((uint64_t)block, (uint64_t)block + size);
+  return state.mapped && have_words((uint64_t)block, (uint64_t)block + size);
 }
 
 void on_allocation(const Allocation &a) {
   const uint64_t size = a.header.size;
   if (!is_measured(a.block, size)) {
-    count_loss(ASSAY_LOSS_odd_address, 1);
+    if (state.mapped)
+      count_loss(ASSAY_LOSS_odd_address, 1);
     return;
   }
   clear_words(a.block, size);
@@ -164,8 +183,7 @@ void end_local(const void *start, uint64_t bytes, uint32_t type, const void *fra
 extern const Subscriber subscriber;
 constinit const Subscriber subscriber = {
     .name = "objects",
-    .on_unit =
-        [](uint32_t mode) { return units.take(mode, ASSAY_WORDS_ENCODING, ASSAY_WORDS_DYNAMIC); },
+    .on_unit = on_unit,
     .start = start,
     .on_begin = on_begin,
     .wants_allocations = [] { return true; },
@@ -177,6 +195,7 @@ constinit const Subscriber subscriber = {
     .on_reset = on_reset,
     .on_mark = [](const char *) { sample_at_mark(); },
     .on_poll = poll_sampler,
+    .on_instrumented = on_instrumented,
     .on_module = [](const ModuleSites &) { note_globals(); },
     .on_unload = end_globals,
     .on_fork = on_fork,
