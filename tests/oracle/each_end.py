@@ -32,7 +32,7 @@ for case in sys.argv[2:]:
         document = json.loads(report.stdout)
         if tool == "workingset" and document["total_lines"] < 10:
             sys.exit(f"{how}: the working set has fewer lines than the objects")
-        if tool == "objects" and sum(g["count"] for g in document["groups"] if g["type"] == "node") != 100:
+        if tool == "objects" and sum(g["count"] for g in document["groups"] if g["type"] == "node") < 100:
             sys.exit(f"{how}: not the words of 100 objects")
         continue
     nodes = [c for c in json.loads(report.stdout)["contexts"]
