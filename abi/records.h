@@ -3,6 +3,7 @@
 
 #include "abi/container.h"
 #include "abi/hib.h"
+#include "abi/object_sums.h"
 
 // One 64-byte block of memory that is not the heap's. offset: of a module's globals, the address in
 // the ELF image of the block's first byte (a multiple of 64 once the module is mapped); of a stack,

@@ -48,7 +48,23 @@ enum AssayLines {
 // The mode of the fields tool (-fassay-fields=): what is counted, and whether windows are sampled.
 enum AssayFieldsMode {
   ASSAY_FIELDS_COUNTS = 1, // counts alone: no sampled windows, so no affinity and no false sharing
-  ASSAY_FIELDS_GEP = 2,    // a count where the address of a field is computed, not where it is accessed
+  ASSAY_FIELDS_GEP =
+      2, // a count where the address of a field is computed, not where it is accessed
+};
+
+// The mode of the objects tool (-fassay-objects=): what is kept for each word of memory. The units of a program must
+// agree on the encoding (abi/word_encoding.h).
+enum AssayWords {
+  ASSAY_WORDS_BYTES =
+      0, // 4 bytes of program: 1 byte, touched since the last sample, and in how many
+  ASSAY_WORDS_COUNTERS = 1, // 4 bytes of program: 4 bytes that count accesses
+  ASSAY_WORDS_BITS = 2,     // 1 byte of program: 1 bit, touched
+  ASSAY_WORDS_LOCALITY =
+      4, // 4 bytes of program: 1 byte, in which of the last eight samples touched
+  ASSAY_WORDS_ENCODING = 7,   // mask of the above
+  ASSAY_WORDS_NO_GLOBALS = 8, // accesses that surely are to globals are left out
+  ASSAY_WORDS_STACK = 16,     // local variables are objects, too
+  ASSAY_WORDS_DYNAMIC = 32,   // the base of the shadow is read from __assay_words_base
 };
 
 // How a hook is to count.

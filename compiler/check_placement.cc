@@ -3,6 +3,11 @@
 // a chain of bytes is looked at whose links are as long as that allows. Alignment makes links longer: the
 // bytes of a piece, as long as the address is aligned, share a line.
 //
+// Words are four bytes, so accesses are as long or longer, and what lies between two touched words may be
+// untouched. So each touched word is checked by itself; but a check reads the marks of up to eight words at once, with a mask of
+// those that it is about. Where alignment does not say in which word a byte lies, the words of n bytes are as many as they fill, and
+// that of their last byte, which may be one more.
+//
 // A look spares every later one of the same bytes, along each path, up to a call or the head of a loop:
 // there time may pass, and another snapshot begin.
 
@@ -13,6 +18,7 @@
 
 #include "llvm/Analysis/ScalarEvolutionExpressions.h"
 #include "llvm/IR/CFG.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace llvm;
@@ -37,7 +43,26 @@ private:
   int64_t align_, aligned_;
 };
 
+// Not of those that programs call themselves: a mark or a reset ends a snapshot.
+bool is_hook_of_tool(StringRef name) {
+#define ASSAY_TOOL(tool, bit, is_default, question)                                                \
+  if (name.starts_with("__assay_" #tool "_"))                                                      \
+    return true;
+#include "abi/tools.def"
+  return false;
+}
+
 } // namespace
+
+bool takes_time(const Instruction &instruction) {
+  auto *call = dyn_cast<CallBase>(&instruction);
+  if (!call)
+    return false;
+  if (auto *intrinsic = dyn_cast<IntrinsicInst>(call)) // from setjmp on, anything may have been
+    return intrinsic->getIntrinsicID() == Intrinsic::eh_sjlj_setjmp;
+  const Function *callee = call->getCalledFunction();
+  return !(callee && is_hook_of_tool(callee->getName())); // what another tool has put in takes none
+}
 
 void CheckPlacement::begin(BasicBlock &block) {
   block_ = &block;
@@ -61,7 +86,10 @@ void CheckPlacement::pause() {
 
 void CheckPlacement::look_at_open() {
   for (const auto &[address, base] : open_)
-    look(address, base);
+    if (options_.reads_several)
+      look_at_each(address, base);
+    else
+      look(address, base);
   open_.clear();
   join_wanted();
 }
@@ -163,6 +191,88 @@ void CheckPlacement::look(const SCEV *address, const Base &base) {
     seen_.push_back({address, pieces.first_byte(begin->first), pieces.last_byte(last->first)});
     begin = std::next(last);
   }
+}
+
+// Pieces that were touched one behind the other, in the order of memory.
+struct CheckPlacement::Span {
+  int64_t first, last; // pieces
+  TouchedByte byte;    // in the first
+  const Touch *newest;
+};
+
+void CheckPlacement::want(const Touch &newest, ArrayRef<TouchedByte> bytes) {
+  wanted_.push_back(
+      {newest.number, wanted_.size(), {newest.instruction, {bytes.begin(), bytes.end()}}});
+}
+
+void CheckPlacement::look_at_each(const SCEV *address, const Base &base) {
+  const Pieces pieces(base.align, base.aligned);
+  SmallVector<Span, 4> spans;
+  for (const Touch &touch : base.touches)
+    if (!is_seen(seen_before_, {address, touch.first, touch.last}))
+      spans.push_back({pieces.of(touch.first),
+                       pieces.of(touch.last),
+                       {touch.pointer, pieces.first_byte(pieces.of(touch.first)) - touch.first},
+                       &touch});
+  sort(spans, [](const Span &a, const Span &b) {
+    return a.first != b.first ? a.first < b.first : a.newest->number < b.newest->number;
+  });
+  size_t kept = 0;
+  for (const Span &span : spans) {
+    if (!kept || span.first > spans[kept - 1].last + 1) {
+      spans[kept++] = span;
+      continue;
+    }
+    Span &before = spans[kept - 1];
+    before.last = std::max(before.last, span.last);
+    if (span.newest->number > before.newest->number)
+      before.newest = span.newest;
+  }
+  spans.truncate(kept);
+  if (base.align == options_.line_bytes)
+    look_at_aligned(spans);
+  else
+    for (const Span &span : spans)
+      look_at_unaligned(span, base.align);
+  for (const Span &span : spans)
+    seen_.push_back({address, pieces.first_byte(span.first), pieces.last_byte(span.last)});
+}
+
+// A piece is a line. Lines of several spans that are near enough are one check's.
+void CheckPlacement::look_at_aligned(SmallVector<Span, 4> spans) {
+  for (size_t begin = 0; begin < spans.size();) {
+    const int64_t first = spans[begin].first, end = first + kMaxTogether;
+    TouchedByte byte = spans[begin].byte;
+    const Touch *newest = spans[begin].newest;
+    byte.mask = 0;
+    for (size_t i = begin; i < spans.size() && spans[i].first < end; i++) {
+      for (int64_t line = spans[i].first; line <= spans[i].last && line < end; line++)
+        byte.mask |= 1U << (line - first);
+      newest = spans[i].newest->number > newest->number ? spans[i].newest : newest;
+    }
+    want(*newest, byte);
+    while (begin < spans.size() && spans[begin].last < end)
+      begin++;
+    if (begin < spans.size() && spans[begin].first < end) { // it reaches beyond the check
+      spans[begin].byte.offset += (end - spans[begin].first) * (int64_t)options_.line_bytes;
+      spans[begin].first = end;
+    }
+  }
+}
+
+void CheckPlacement::look_at_unaligned(const Span &span, uint64_t align) {
+  const int64_t bytes = (span.last - span.first + 1) * (int64_t)align;
+  const auto line = (int64_t)options_.line_bytes;
+  SmallVector<TouchedByte, 4> wanted;
+  for (int64_t at = 0; at < bytes; at += kMaxTogether * line) {
+    int64_t lines = std::min<int64_t>((bytes - at + line - 1) / line, kMaxTogether);
+    wanted.push_back({span.byte.pointer, span.byte.offset + at, (1U << lines) - 1});
+  }
+  if (span.last > span.first)
+    wanted.push_back({span.byte.pointer, span.byte.offset + bytes - 1});
+  for (ArrayRef<TouchedByte> left = wanted; !left.empty();
+       left = left.drop_front(std::min(left.size(), kMaxBytes)))
+    want(*span.newest, left.take_front(kMaxBytes));
 }
 
 bool CheckPlacement::is_seen(const SeenBytes &seen, const Seen &bytes) {

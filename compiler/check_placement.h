@@ -1,5 +1,4 @@
-// Where the lines of a function's accesses are looked at: the fewest looks that see every line that is
-// touched.
+// Places the fewest shadow checks that cover everything a function touches: every cache line, or every word.
 #pragma once
 
 #include "compiler/access.h"
@@ -14,6 +13,8 @@ namespace assay::compiler {
 struct TouchedByte {
   llvm::Value *pointer;
   int64_t offset; // from pointer, bytes
+  uint32_t mask =
+      1; // of units: bit i: the i-th one from that of the byte on was touched, too; of lines only the first
 };
 
 // One look: at the lines of some bytes together.
@@ -26,7 +27,17 @@ struct CheckOptions {
   uint64_t line_bytes;
   bool naive;         // looks at every access by itself
   bool across_blocks; // does a look spare those that can only follow it within the same moment?
+  // Lines are so small that a check reads several at once, and accesses are longer than one: each is checked by itself, and
+  // none follows from its neighbours. Else accesses are no longer than a line.
+  bool reads_several = false;
 };
+
+// Lines that a check reads at once.
+constexpr unsigned kMaxTogether = 8;
+
+// May a sample be taken inside this instruction, so that what was checked before must be checked again behind it? Not where another
+// tool's hook is called.
+bool takes_time(const llvm::Instruction &instruction);
 
 // Is given the blocks of a function in reverse post-order, and the accesses of each in their order.
 class CheckPlacement {
@@ -64,11 +75,16 @@ private:
     Check look;
   };
   using SeenBytes = llvm::SmallVector<Seen, 8>;
+  struct Span; // consecutive pieces that were touched
 
   std::pair<const llvm::SCEV *, int64_t> split(const llvm::SCEV *expression);
   void look_at_open();
   void join_wanted();
   void look(const llvm::SCEV *address, const Base &base);
+  void look_at_each(const llvm::SCEV *address, const Base &base);
+  void look_at_aligned(llvm::SmallVector<Span, 4> spans);
+  void look_at_unaligned(const Span &span, uint64_t align);
+  void want(const Touch &newest, llvm::ArrayRef<TouchedByte> bytes);
   SeenBytes seen_on_all_paths(llvm::BasicBlock &block) const;
   static bool is_seen(const SeenBytes &seen, const Seen &bytes);
 

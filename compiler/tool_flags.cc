@@ -44,10 +44,15 @@ uint32_t read_tool_mode(const ToolFlags &tool, const std::string &list) {
     }
     mode |= known->bit;
   });
-  if (tool.exclusive_bits && tool.modes.size() > 2 &&
-      (mode & tool.exclusive_bits) == tool.exclusive_bits)
-    throw std::runtime_error(flag + tool.modes[1].word + "," + tool.modes[2].word +
-                             ": the two exclude each other; choose one");
+  const ToolMode *chosen = nullptr;
+  for (const ToolMode &each : tool.modes) {
+    if (!(mode & each.bit & tool.exclusive_bits))
+      continue;
+    if (chosen)
+      throw std::runtime_error(flag + chosen->word + "," + each.word +
+                               ": the two exclude each other; choose one");
+    chosen = &each;
+  }
   return mode;
 }
 

@@ -19,7 +19,7 @@ struct ToolFlags {
   uint64_t tool;    // its bit
   const char *help; // of -fassay-NAME=, for --help-assay
   std::span<const ToolMode> modes;
-  // 0, or the bits of the second and the third of the modes together: only one of those two may be asked for.
+  // 0, or the bits of modes of which only one may be asked for.
   uint32_t exclusive_bits;
   uint32_t dynamic_bit; // what -fassay-shadow=dynamic sets; 0: the tool has no shadow
   // A flag of an older compiler that asks for the tool, too, or null; with `=DIR` it also says where profiles go.

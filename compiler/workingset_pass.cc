@@ -19,15 +19,6 @@ namespace {
 
 constexpr Interest kEverything = {.globals = true, .stack = true};
 
-// Not of those that programs call themselves: a mark or a reset ends a snapshot.
-bool is_hook_of_tool(StringRef name) {
-#define ASSAY_TOOL(tool, bit, is_default, question)                                                \
-  if (name.starts_with("__assay_" #tool "_"))                                                      \
-    return true;
-#include "abi/tools.def"
-  return false;
-}
-
 class WorkingSetInstrumenter {
 public:
   WorkingSetInstrumenter(Function &function, const ToolRequest &options,
@@ -89,17 +80,6 @@ private:
     checks_.end();
     if (accesses && options_.mode & ASSAY_LINES_ACCESSES)
       counts_.push_back({block.getTerminator(), accesses});
-  }
-
-  static bool takes_time(const Instruction &instruction) {
-    auto *call = dyn_cast<CallBase>(&instruction);
-    if (!call)
-      return false;
-    if (auto *intrinsic = dyn_cast<IntrinsicInst>(call)) // from setjmp on, anything may have been
-      return intrinsic->getIntrinsicID() == Intrinsic::eh_sjlj_setjmp;
-    const Function *callee = call->getCalledFunction();
-    return !(callee &&
-             is_hook_of_tool(callee->getName())); // what another tool has put in takes none
   }
 
   bool is_short(const RangeAccess &range) const {

@@ -14,6 +14,7 @@
 #include "profile/fields.h"
 #include "profile/heap.h"
 #include "profile/ids.h"
+#include "profile/objects.h"
 #include "profile/workingset.h"
 
 #include <array>
@@ -105,6 +106,7 @@ struct Process {
   std::vector<TimelinePoint> timeline;
   std::optional<Walk> walk;
   std::optional<WorkingSet> workingset;
+  std::optional<ObjectSampling> object_sampling;
   std::vector<Ending> ends; // none: it was killed, or is still running
   friend auto operator<=>(const Process &, const Process &) = default;
 };
@@ -125,8 +127,10 @@ struct Profile {
   std::vector<Stack> stacks;
   std::vector<HeapContext> heap;
   Fields fields;
-  std::vector<Event> events;           // by stack, then name
-  std::vector<NonHeapBlock> non_heap;  // by kind, owner, offset; as of the last complete walk
+  std::vector<Event> events;                 // by stack, then name
+  std::vector<NonHeapBlock> non_heap;        // by kind, owner, offset; as of the last complete walk
+  std::vector<ObjectGroup> object_groups;    // canonical order: as ObjectGroup is ordered
+  std::vector<ObjectGlobals> object_globals; // by module
   std::map<uint32_t, uint64_t> losses; // kind (abi/losses.def) -> count, in the unit of the kind
 
   // Sentences about files that could not be read whole. Not part of what was measured: not compared, not written.

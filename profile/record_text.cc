@@ -35,6 +35,15 @@ std::string value_text(const AssayHib &hib) {
   return text + "}";
 }
 
+std::string value_text(const AssayObjectSums &sums) {
+  std::string text = "{";
+#define ASSAY_OBJECT_SUM(name, merge, meaning)                                                     \
+  if (sums.name)                                                                                   \
+    text += fmt::format("{}" #name "={}", text.size() > 1 ? " " : "", sums.name);
+#include "abi/object_sums.def"
+  return text + "}";
+}
+
 std::string histogram_text(const uint64_t *buckets) {
   std::string text;
   for (int bucket = 0; bucket < ASSAY_HISTOGRAM_BUCKETS; bucket++)
@@ -126,6 +135,30 @@ std::string tail_text(const AssayBlockCounts &, const RecordView &record, bool) 
   return "[" + text + "]";
 }
 
+std::string tail_text(const AssayWordCell &, const RecordView &record, bool) {
+  std::string text;
+  base::ByteReader reader(record.tail());
+  for (size_t i = 0; !reader.at_end(); i++) {
+    auto cell = reader.read<AssayWordCell>();
+    if (cell.accessed)
+      text +=
+          fmt::format("{}{}: {} of {}", text.empty() ? "" : ", ", i, cell.hotness, cell.accessed) +
+          (cell.again ? fmt::format(" again {}", cell.again) : "");
+  }
+  return "[" + text + "]";
+}
+
+std::string tail_text(const AssayWordRun &, const RecordView &record, bool) {
+  std::string text;
+  base::ByteReader reader(record.tail());
+  while (!reader.at_end()) {
+    auto run = reader.read<AssayWordRun>();
+    text += fmt::format("{}{:#x}: {} of {}", text.empty() ? "" : ", ", run.offset, run.hotness,
+                        run.units);
+  }
+  return "[" + text + "]";
+}
+
 std::string known_record_text(const RecordView &record, [[maybe_unused]] bool with_stacks) {
   using bytes = Tail::bytes;
   using strings = Tail::strings;
@@ -202,6 +235,15 @@ std::string format_tables() {
   text += fmt::format("| {} | {} | `{}` | {} | {} |\n", offsetof(AssayHib, name), #type, #name,    \
                       #merge, unit);
 #include "abi/hib.def"
+  text += fmt::format(
+      "\n### AssayObjectSums: what objects of a group have used\n\n{} bytes. Merge: how the "
+      "sums of two sets of objects become one.\n\n| offset | name | merge | meaning "
+      "|\n|---|---|---|---|\n",
+      sizeof(AssayObjectSums));
+#define ASSAY_OBJECT_SUM(name, merge, meaning)                                                     \
+  text += fmt::format("| {} | `{}` | {} | {} |\n", offsetof(AssayObjectSums, name), #name, #merge, \
+                      meaning);
+#include "abi/object_sums.def"
   text += "\n### Losses\n\n| kind | name | unit | what happened | what to do "
           "|\n|---|---|---|---|---|\n";
 #define ASSAY_LOSS(name, number, unit, what, remedy)                                               \

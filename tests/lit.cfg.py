@@ -34,6 +34,8 @@ if not tools or "heap" in tools.split(","):
     config.available_features.add("heap")
 if tools:
     config.environment["ASSAY_TEST_TOOLS"] = tools
+    if "objects" in tools.split(","):  # its shadow fills what lies below 2 GiB
+        config.environment["ASSAY_TEST_LOW"] = ""
 
 programs = os.path.join(build, "bin")
 config.environment["PATH"] = os.pathsep.join([programs, llvm, os.environ["PATH"]])

@@ -6,6 +6,7 @@
 
 #include "abi/sites.h"
 #include "runtime/core/objects/objects.h"
+#include "runtime/core/process/live_walk.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/stacks/unwind.h"
 #include "runtime/core/system/losses.h"
@@ -15,7 +16,6 @@
 #include "runtime/heap/free_sites.h"
 #include "runtime/heap/hib_table.h"
 #include "runtime/heap/live_bytes.h"
-#include "runtime/heap/live_walk.h"
 #include "runtime/heap/non_heap.h"
 #include "runtime/heap/shared_blocks.h"
 #include "runtime/heap/stripes.h"

@@ -5,7 +5,6 @@
 
 #include "runtime/core/runtime.h"
 #include "runtime/core/shadow/shadow_map.h"
-#include "runtime/core/system/arena.h"
 #include "runtime/core/system/lock.h"
 #include "runtime/core/system/losses.h"
 #include "runtime/core/system/thread.h"
@@ -53,7 +52,8 @@ bool map_stripes() {
         (uint64_t)__builtin_frame_address(0); // on the stack of a thread that has just begun
     stripes.unlimited = here >= ASSAY_UNLIMITED_BEGIN && here < ASSAY_UNLIMITED_END;
     bool good = true;
-    each_range([&](uint64_t begin, uint64_t bytes) { good = good && reserve(bytes, begin); });
+    each_range(
+        [&](uint64_t begin, uint64_t bytes) { good = good && reserve_span(begin, begin + bytes); });
     if (good)
       each_range([](uint64_t begin, uint64_t bytes) { note_own_span(begin, begin + bytes); });
     stripes.mapped = good;

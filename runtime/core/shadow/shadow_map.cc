@@ -116,6 +116,11 @@ static void reset_shadow_in_child() {
 }
 ASSAY_RESET_IN_CHILD(reset_shadow_in_child);
 
+bool reserve_span(uint64_t begin, uint64_t end) {
+  Locked locked(mapped.lock);
+  return map_span(begin, end);
+}
+
 void note_own_span(uint64_t begin, uint64_t end) {
   Locked locked(mapped.lock);
   if (mapped.other_count < kMaxOther)

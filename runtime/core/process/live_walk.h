@@ -5,7 +5,7 @@
 
 #include "runtime/core/objects/chunk.h"
 
-namespace assay::heap {
+namespace assay {
 
 // Calls f(block, header) for every live object: chunks, objects beside, of pools and of mmap, one at a time, from the
 // caller's thread. Chunks may be freed, and their memory unmapped, meanwhile.
@@ -15,4 +15,4 @@ namespace assay::heap {
 void for_each_live(void (*f)(const void *block, const ChunkHeader &header),
                    bool (*is_of_interest)(uint64_t begin, uint64_t end) = nullptr);
 
-} // namespace assay::heap
+} // namespace assay

@@ -2,7 +2,7 @@
 // a chunk meanwhile (ChunkMap::begin_window). Where the kernel cannot see to that, or a page is not mapped, they are
 // fetched in batches by process_vm_readv on ourselves, which stops there instead of faulting.
 
-#include "runtime/heap/live_walk.h"
+#include "runtime/core/process/live_walk.h"
 
 #include "runtime/core/objects/pools.h"
 #include "runtime/core/process/mapped.h"
@@ -10,7 +10,7 @@
 #include "runtime/core/system/pages.h"
 #include "runtime/core/system/syscall.h"
 
-namespace assay::heap {
+namespace assay {
 namespace {
 
 constexpr size_t kBatch = 256;
@@ -114,4 +114,4 @@ void for_each_live(void (*f)(const void *, const ChunkHeader &),
   for_each_mapped(f);
 }
 
-} // namespace assay::heap
+} // namespace assay

@@ -1,0 +1,87 @@
+#include "report/objects_diff.h"
+
+#include "base/units.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace report {
+namespace {
+
+using analyze::ObjectChange;
+using analyze::ObjectsDiff;
+
+double line_used_share(const AssayObjectSums &sums) {
+  return sums.line_units ? double(sums.used_units) / double(sums.line_units) : 1;
+}
+
+std::string was_and_is(const std::string &before, const std::string &after) {
+  return before == after ? after : before + " -> " + after;
+}
+
+Json side_json(const AssayObjectSums &sums) {
+  return {{"count", sums.count},           {"bytes", sums.bytes},
+          {"words_total", sums.units},     {"words_used", sums.used_units},
+          {"lines_used", sums.used_lines}, {"line_used_share", line_used_share(sums)}};
+}
+
+size_t shown(const ObjectsDiff &diff, unsigned top) {
+  return top ? std::min<size_t>(top, diff.rows.size()) : diff.rows.size();
+}
+
+} // namespace
+
+std::string diff_text(const ObjectsDiff &diff, unsigned top, const Style &style) {
+  if (diff.same)
+    return "no difference in which words of objects are used\n";
+  std::string out = fmt::format(
+      "  {} -> {} used lines; {} -> {} of the bytes that came with used words were not used\n\n",
+      base::format_count(double(diff.old_totals.used_lines)),
+      base::format_count(double(diff.new_totals.used_lines)),
+      base::format_share(diff.old_wasted_share), base::format_share(diff.new_wasted_share));
+  Table table;
+  for (const char *heading : {"objects", "used lines", "used of lines"})
+    table.column(heading, Table::Align::right);
+  table.column("object", Table::Align::left);
+  for (size_t i = 0; i < shown(diff, top); i++) {
+    const ObjectChange &row = diff.rows[i];
+    const AssayObjectSums &a = row.old_sums, &b = row.new_sums;
+    std::string name =
+        (row.kind == "heap" ? row.type.empty() ? "" : row.type + " in " : row.kind + " ") +
+        row.name;
+    name += !a.count ? " (new)" : !b.count ? " (gone)" : "";
+    table.row(
+        {was_and_is(base::format_count(double(a.count)), base::format_count(double(b.count))),
+         was_and_is(base::format_count(double(a.used_lines)),
+                    base::format_count(double(b.used_lines))),
+         was_and_is(base::format_share(line_used_share(a)), base::format_share(line_used_share(b))),
+         printable(name)});
+  }
+  out += style.strong("What changed in the use of objects?") + "\n" + table.text(style);
+  if (shown(diff, top) < diff.rows.size())
+    out += fmt::format("  {} more; --top {} shows them\n", diff.rows.size() - shown(diff, top),
+                       diff.rows.size());
+  for (const std::string &note : diff.notes)
+    out += "  " + note + "\n";
+  return out;
+}
+
+Json diff_json(const ObjectsDiff &diff, unsigned top) {
+  Json document = {{"same", diff.same}, {"notes", diff.notes}};
+  document["totals"] = {{"old", side_json(diff.old_totals)}, {"new", side_json(diff.new_totals)}};
+  document["totals"]["old"]["wasted_share"] = diff.old_wasted_share;
+  document["totals"]["new"]["wasted_share"] = diff.new_wasted_share;
+  document["groups"] = Json::array();
+  for (size_t i = 0; i < shown(diff, top); i++) {
+    const ObjectChange &row = diff.rows[i];
+    document["groups"].push_back({{"kind", row.kind},
+                                  {"name", row.name},
+                                  {"type", row.type.empty() ? Json(nullptr) : Json(row.type)},
+                                  {"old", side_json(row.old_sums)},
+                                  {"new", side_json(row.new_sums)}});
+  }
+  return document;
+}
+
+} // namespace report

@@ -1,0 +1,212 @@
+// Most objects are small and live shortly: one or two lines of the shadow are read, added to cells that lie together, and cleared. An
+// object that nobody touched costs a comparison.
+
+#include "runtime/objects/groups.h"
+
+#include "runtime/core/runtime.h"
+#include "runtime/core/system/arena.h"
+#include "runtime/core/system/pages.h"
+#include "runtime/objects/hot_words.h"
+
+namespace assay::objects {
+namespace {
+
+constexpr uint32_t kSmallCells = 32;
+constexpr uint32_t kLargeCells = ASSAY_OBJECT_CELLS + ASSAY_LINE_BYTES; // with the positions
+
+bool is_same(const GroupKey &a, const GroupKey &b) {
+  return a.context == b.context && a.class_bytes == b.class_bytes &&
+         a.free_context == b.free_context && a.kind == b.kind;
+}
+
+uint64_t hash_of(const GroupKey &key) {
+  uint64_t x = ((uint64_t)key.context << 32 | key.free_context) +
+               key.class_bytes * 0xff51afd7ed558ccdULL + key.kind;
+  return x * 0x9e3779b97f4a7c15ULL >> 32;
+}
+
+// Sums that stay by an entry of their own until there are no more cells than these: trailing zeros are not written.
+void write(const Group &g, uint64_t walk) {
+  uint32_t count = g.cell_count;
+  while (count && !g.cells[count - 1].accessed)
+    count--;
+  AssayObjectGroup record = {};
+  record.walk = walk;
+  record.kind = g.key.kind;
+  record.context = g.key.context;
+  record.free_context = g.key.free_context;
+  record.cell_units = g.cell_units;
+  record.encoding = units.mode & ASSAY_WORDS_ENCODING;
+  record.class_bytes = g.key.class_bytes;
+  record.sums = g.sums;
+  runtime.file.append(ASSAY_RECORD_ObjectGroup, record, g.cells, count * sizeof(AssayWordCell));
+}
+
+void empty(Group &g) {
+  for (uint32_t i = 0; i < g.cell_count; i++)
+    g.cells[i] = {};
+  g.sums = {};
+  g.key = {};
+  g.cell_count = 0;
+}
+
+uint64_t lines_of(uint64_t start, uint64_t size) {
+  return (start + size - 1) / ASSAY_LINE_BYTES - start / ASSAY_LINE_BYTES + 1;
+}
+
+void add_cell(AssayWordCell &cell, const LineUnits &line, uint32_t i) {
+  cell.hotness += line.hotness[i];
+  cell.accessed++;
+  cell.again += line.again[i];
+}
+
+void add_line(Group &g, const LineUnits &line) {
+  uint64_t hottest = 0, used = 0, hotness = 0;
+  AssayWordCell *cells = g.cells + g.positions;
+  const uint32_t cell_count = g.cell_count - g.positions;
+  for (uint64_t left = line.used; left; left &= left - 1) {
+    auto i = (uint32_t)__builtin_ctzll(left);
+    const uint64_t unit = line.first + i;
+    uint64_t cell = g.cell_units == 1 ? unit : unit / g.cell_units;
+    add_cell(cells[cell < cell_count ? cell : cell_count - 1], line, i);
+    if (g.positions)
+      add_cell(g.cells[unit % g.positions], line, i);
+    hotness += line.hotness[i];
+    hottest = line.hotness[i] > hottest ? line.hotness[i] : hottest;
+    used++;
+  }
+  g.sums.used_units += used;
+  g.sums.used_lines++;
+  g.sums.line_units += line.count;
+  g.sums.hotness += hotness;
+  g.sums.wasted_byte_samples += (line.count * hottest - hotness) * unit_bytes();
+}
+
+bool may_be_hot(uint64_t start, uint64_t size) {
+  for (uint64_t page = page_down(start); page < start + size; page += kPage)
+    if (is_hot_page(page))
+      return true;
+  return false;
+}
+
+} // namespace
+
+bool GroupTable::create(uint32_t sets, uint32_t cells) {
+  sets_ = sets;
+  cells_ = cells;
+  entry_bytes_ = (sizeof(Group) + cells * sizeof(AssayWordCell) + 63) & ~63ULL;
+  locks_ = (Set *)reserve(sets * sizeof(Set));
+  entries_ = (char *)reserve(sets * kWays * entry_bytes_);
+  return locks_ && entries_;
+}
+
+Group *GroupTable::find(uint64_t set, const GroupKey &key, uint64_t walk) {
+  Group *room = entry(set, 0);
+  for (uint32_t way = 0; way < kWays; way++) {
+    Group *g = entry(set, way);
+    if (is_same(g->key, key)) {
+      g->used_at = ++locks_[set].clock;
+      return g;
+    }
+    if (room->key.kind && (!g->key.kind || (int32_t)(g->used_at - room->used_at) < 0))
+      room = g;
+  }
+  if (room->key.kind) {
+    write(*room, walk);
+    empty(*room);
+  }
+  room->key = key;
+  room->used_at = ++locks_[set].clock;
+  room->cell_units = assay_cell_units(key.class_bytes, unit_bytes());
+  room->positions = room->cell_units > 1 ? assay_line_positions(unit_bytes()) : 0;
+  uint64_t cells = key.class_bytes / unit_bytes() / room->cell_units;
+  // One more where objects do not begin on a unit.
+  room->cell_count = room->positions + (uint32_t)(cells < ASSAY_OBJECT_CELLS ? cells + 1 : cells);
+  if (room->cell_count > cells_)
+    room->cell_count = cells_;
+  locks_[set].used = true;
+  return room;
+}
+
+template <typename F> void GroupTable::with(const GroupKey &key, uint64_t walk, F f) {
+  uint64_t set = hash_of(key) % sets_;
+  Locked locked(locks_[set].lock);
+  f(*find(set, key, walk));
+}
+
+template <typename F> void GroupTable::each_used(F f) {
+  for (uint64_t set = 0; set < sets_; set++)
+    if (locks_[set].used) {
+      Locked locked(locks_[set].lock);
+      for (uint32_t way = 0; way < kWays; way++)
+        if (entry(set, way)->key.kind)
+          f(*entry(set, way));
+      locks_[set].used = false;
+    }
+}
+
+void GroupTable::write_all(uint64_t walk) {
+  each_used([&](Group &g) {
+    write(g, walk);
+    empty(g);
+  });
+}
+
+void GroupTable::clear() {
+  each_used(empty);
+}
+
+void GroupTable::reset_in_child() {
+  empty_span(locks_, sets_ * sizeof(Set));
+  empty_span(entries_, sets_ * kWays * entry_bytes_);
+}
+
+bool Groups::create(uint32_t sets) {
+  return small_.create(sets, kSmallCells + 1) && large_.create(sets / 4, kLargeCells + 1);
+}
+
+void Groups::add(uint32_t kind, uint32_t context, uint32_t free_context, const void *start,
+                 uint64_t size, bool take, uint64_t walk) {
+  const auto begin = (uint64_t)start;
+  const GroupKey key = {kind, context, free_context, assay_size_class(size)};
+  AssayObjectSums sums = {};
+  sums.count = 1;
+  sums.bytes = sums.size_min = sums.size_max = size;
+  if (size) {
+    sums.units = (begin + size - 1) / unit_bytes() - begin / unit_bytes() + 1;
+    sums.lines = lines_of(begin, size);
+  }
+  sums.on_line = begin % ASSAY_LINE_BYTES == 0;
+  auto fold = [&] {
+    GroupTable &table = key.class_bytes <= kSmallCells * unit_bytes() ? small_ : large_;
+    table.with(key, walk, [&](Group &g) {
+      assay_object_sums_add(&g.sums, &sums);
+      for_each_used_line(start, size, [&](const LineUnits &line) { add_line(g, line); });
+    });
+    if (take)
+      clear_words(start, size);
+  };
+  if (!may_be_hot(begin, size)) {
+    fold();
+    return;
+  }
+  Locked sampler_waits(hot_lock);
+  fold();
+}
+
+void Groups::write_all(uint64_t walk) {
+  small_.write_all(walk);
+  large_.write_all(walk);
+}
+
+void Groups::clear() {
+  small_.clear();
+  large_.clear();
+}
+
+void Groups::reset_in_child() {
+  small_.reset_in_child();
+  large_.reset_in_child();
+}
+
+} // namespace assay::objects

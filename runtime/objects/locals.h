@@ -1,0 +1,12 @@
+// Local variables as objects, of programs that were built to have them (-fassay-objects=stack).
+#pragma once
+
+#include <stdint.h>
+
+namespace assay::objects {
+
+void begin_local(const void *start, uint64_t bytes);
+// `frame` is that of the hook.
+void end_local(const void *start, uint64_t bytes, uint32_t type, const void *frame);
+
+} // namespace assay::objects
