@@ -1,0 +1,116 @@
+// Layouts of records with known uses: what they cost, and what is advised.
+
+#include "analyze/layout_advice.h"
+
+#include "abi/fields.h"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using analyze::FieldSets;
+using analyze::LayoutAdvice;
+using analyze::Member;
+using profile::Leaf;
+using profile::Record;
+
+Record record_of(std::vector<std::pair<std::string, uint64_t>> members) {
+  Record record;
+  record.name = "R";
+  uint64_t at = 0, most = 1;
+  for (auto &[name, size] : members) {
+    uint64_t alignment = size % 8 == 0 ? 8 : size % 4 == 0 ? 4 : 1;
+    at = (at + alignment - 1) / alignment * alignment;
+    record.leaves.push_back({at * 8, size * 8, 0, 1, 0, alignment, name, "t"});
+    at += size;
+    most = std::max(most, alignment);
+  }
+  record.size = (at + most - 1) / most * most;
+  return record;
+}
+
+std::vector<Member> members(const Record &record, std::vector<uint64_t> accesses = {}) {
+  accesses.resize(record.leaves.size());
+  return analyze::members_of(record, accesses);
+}
+
+std::string order(const std::vector<Member> &members, const LayoutAdvice &advice) {
+  std::string text;
+  for (size_t i : advice.layout.order)
+    text += members[i].name + " ";
+  return text;
+}
+
+profile::FieldSet used(std::vector<uint32_t> leaves, uint64_t count, uint64_t adjacent = 0) {
+  return {{0}, ASSAY_SET_WINDOW, std::move(leaves), count, adjacent};
+}
+
+TEST(LayoutAdvice, FieldsThatAreUsedTogetherComeTogether) {
+  Record r = record_of({{"a", 8}, {"x", 120}, {"b", 8}, {"y", 56}});
+  auto all = members(r, {10, 0, 10, 0});
+  LayoutAdvice advice = analyze::advise_layout(r, all, {used({0, 2}, 100)});
+  EXPECT_TRUE(advice.is_worth_it);
+  EXPECT_DOUBLE_EQ(advice.lines_before, 2);
+  EXPECT_DOUBLE_EQ(advice.lines_after, 1);
+  EXPECT_EQ(order(all, advice), "a b x y ");
+}
+
+// 16 of 24 bytes are holes in the declared order.
+TEST(LayoutAdvice, HolesAreClosed) {
+  Record r = record_of({{"c1", 1}, {"p", 8}, {"c2", 1}});
+  auto all = members(r, {1, 1, 1});
+  EXPECT_EQ(r.size, 24U);
+  ASSERT_EQ(analyze::holes_of(r, all).size(), 2U);
+  LayoutAdvice advice = analyze::advise_layout(r, all, {used({0, 1, 2}, 10)});
+  EXPECT_TRUE(advice.is_worth_it);
+  EXPECT_EQ(advice.size_after, 16U);
+}
+
+TEST(LayoutAdvice, AWholeLineIsNotBetterInAnotherOrder) {
+  Record r =
+      record_of({{"a", 8}, {"b", 8}, {"c", 8}, {"d", 8}, {"e", 8}, {"f", 8}, {"g", 8}, {"h", 8}});
+  LayoutAdvice advice =
+      analyze::advise_layout(r, members(r), {used({0, 7}, 100, 100), used({3, 4}, 50, 50)});
+  EXPECT_TRUE(advice.is_sweep);
+  EXPECT_FALSE(advice.is_worth_it);
+}
+
+// Objects in a row: the order within 128 bytes does not matter, cold ones in a record of their own do.
+TEST(LayoutAdvice, ASweepIsHelpedByASplit) {
+  Record r = record_of({{"key", 8}, {"cold", 112}, {"value", 8}});
+  auto all = members(r, {9, 0, 9});
+  LayoutAdvice advice = analyze::advise_layout(r, all, {used({0, 2}, 100, 100)});
+  ASSERT_EQ(advice.cold.size(), 1U);
+  EXPECT_EQ(all[advice.cold[0]].name, "cold");
+  EXPECT_LT(advice.lines_split, advice.lines_after / 2);
+  EXPECT_EQ(advice.size_split, 24U);
+}
+
+TEST(LayoutAdvice, WhatMayNotMoveStays) {
+  Record r = record_of({{"B::x", 8}, {"x", 120}, {"hot", 8}, {"tail", 0}});
+  r.leaves[0].flags = ASSAY_LEAF_BASE;
+  r.leaves[3].flags = ASSAY_LEAF_ARRAY;
+  auto all = members(r, {9, 0, 9, 0});
+  LayoutAdvice advice = analyze::advise_layout(r, all, {used({0, 2}, 100)});
+  EXPECT_EQ(order(all, advice), "B hot x tail ");
+}
+
+// Members of a union, and bit-fields of one storage unit, move as one.
+TEST(LayoutAdvice, WhatOverlapsIsOneMember) {
+  Record r = record_of({{"u1", 8}, {"u2", 8}, {"b1", 4}});
+  r.leaves[1].offset_bits = 0;
+  r.leaves[0].flags = r.leaves[1].flags = ASSAY_LEAF_UNION;
+  r.leaves[2] = {64, 3, ASSAY_LEAF_BIT_FIELD, 1, 0, 4, "b1", "unsigned"};
+  r.leaves.push_back({67, 5, ASSAY_LEAF_BIT_FIELD, 1, 0, 1, "b2", "unsigned"});
+  auto all = members(r);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].name, "u1|u2");
+  EXPECT_EQ(all[1].name, "b1|b2");
+}
+
+TEST(LayoutAdvice, NothingUsedNothingAdvised) {
+  Record r = record_of({{"a", 8}, {"b", 8}});
+  EXPECT_FALSE(analyze::advise_layout(r, members(r), {}).is_worth_it);
+}
+
+} // namespace
