@@ -1,10 +1,11 @@
 // The records of objects: groups of what ended add up, of what is alive the last complete walk counts, and so it is with globals. In
 // the model both are one: what an object has used so far is known of either.
 
+#include "profile/objects_records.h"
+
 #include "abi/tools.h"
 #include "base/byte_reader.h"
 #include "base/fail.h"
-#include "profile/merge.h"
 #include "profile/tool.h"
 
 #include <algorithm>
@@ -270,5 +271,13 @@ const ToolRecords objects_records = {
     .sums = []() -> std::unique_ptr<ToolSums> { return std::make_unique<Sums>(); },
     .write = write,
 };
+
+void add(Assembler &assembler, const ObjectGroup &group) {
+  sums_of(assembler).add(assembler.profile(), group);
+}
+
+void add(Assembler &assembler, const ObjectGlobals &globals) {
+  sums_of(assembler).add(assembler.profile(), globals);
+}
 
 } // namespace profile

@@ -12,6 +12,7 @@ namespace assay::objects {
 namespace {
 
 constexpr uint32_t kSmallCells = 32;
+constexpr uint64_t kMostPlainBytes = 1 << 20;
 constexpr uint32_t kLargeCells = ASSAY_OBJECT_CELLS + ASSAY_LINE_BYTES; // with the positions
 
 bool is_same(const GroupKey &a, const GroupKey &b) {
@@ -80,6 +81,60 @@ void add_line(Group &g, const LineUnits &line) {
   g.sums.line_units += line.count;
   g.sums.hotness += hotness;
   g.sums.wasted_byte_samples += (line.count * hottest - hotness) * unit_bytes();
+}
+
+struct LineSums {
+  uint64_t hottest = 0, hotness = 0, used = 0;
+};
+
+// Up to eight words, from that of this number on.
+inline void add_words(Group &g, const uint8_t *bytes, uint64_t first, uint64_t count,
+                      unsigned cell_shift, LineSums &sums) {
+  for (uint64_t i = 0; i < count; i++) {
+    if (!bytes[i])
+      continue;
+    const uint64_t samples = (bytes[i] & ASSAY_WORD_SAMPLES) + (bytes[i] >> 7);
+    auto add = [samples](AssayWordCell &cell) {
+      cell.hotness += samples;
+      cell.accessed++;
+    };
+    const uint64_t cell = g.positions + ((first + i) >> cell_shift);
+    add(g.cells[cell < g.cell_count ? cell : g.cell_count - 1]);
+    if (g.positions)
+      add(g.cells[(first + i) % g.positions]);
+    sums.hotness += samples;
+    sums.hottest = samples > sums.hottest ? samples : sums.hottest;
+    sums.used++;
+  }
+}
+
+// The same of an object whose words are bytes, none of them hot, and not so many that untouched pages matter: most objects. Words that
+// nobody used are passed over eight at a time.
+void add_plain(Group &g, const uint8_t *words, uint64_t start, uint64_t size) {
+  const uint64_t first = start / ASSAY_WORD_BYTES, end = (start + size - 1) / ASSAY_WORD_BYTES + 1;
+  const auto cell_shift = (unsigned)__builtin_ctz(g.cell_units);
+  for (uint64_t word = first; word < end;) {
+    const uint64_t line_end = (word | 15) + 1, stop = line_end < end ? line_end : end;
+    LineSums line;
+    for (uint64_t at = word; at < stop; at += 8) {
+      const uint64_t count = stop - at < 8 ? stop - at : 8;
+      const uint8_t *bytes = words + (at - first);
+      uint64_t eight = 1;
+      if (count == 8)
+        __builtin_memcpy(&eight, bytes, 8);
+      if (eight)
+        add_words(g, bytes, at - first, count, cell_shift, line);
+    }
+    if (line.used) {
+      g.sums.used_units += line.used;
+      g.sums.used_lines++;
+      g.sums.line_units += stop - word;
+      g.sums.hotness += line.hotness;
+      g.sums.wasted_byte_samples +=
+          ((stop - word) * line.hottest - line.hotness) * ASSAY_WORD_BYTES;
+    }
+    word = stop;
+  }
 }
 
 bool may_be_hot(uint64_t start, uint64_t size) {
@@ -177,8 +232,18 @@ void Groups::add(uint32_t kind, uint32_t context, uint32_t free_context, const v
     sums.lines = lines_of(begin, size);
   }
   sums.on_line = begin % ASSAY_LINE_BYTES == 0;
+  const uint8_t *plain = size && size <= kMostPlainBytes ? plain_words(begin) : nullptr;
+  GroupTable &table = key.class_bytes <= kSmallCells * unit_bytes() ? small_ : large_;
+  if (plain && !may_be_hot(begin, size)) {
+    table.with(key, walk, [&](Group &g) {
+      assay_object_sums_add(&g.sums, &sums);
+      add_plain(g, plain, begin, size);
+    });
+    if (take)
+      clear_words(start, size);
+    return;
+  }
   auto fold = [&] {
-    GroupTable &table = key.class_bytes <= kSmallCells * unit_bytes() ? small_ : large_;
     table.with(key, walk, [&](Group &g) {
       assay_object_sums_add(&g.sums, &sums);
       for_each_used_line(start, size, [&](const LineUnits &line) { add_line(g, line); });

@@ -341,6 +341,10 @@ void for_each_used_line(const void *start, uint64_t size,
   });
 }
 
+const uint8_t *plain_words(uint64_t address) {
+  return units.mode & ASSAY_WORDS_ENCODING ? nullptr : (const uint8_t *)place_of(address);
+}
+
 void clear_words(const void *start, uint64_t size) {
   if (size == 0)
     return;

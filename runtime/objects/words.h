@@ -51,6 +51,9 @@ template <typename F> void for_each_used_line(const void *start, uint64_t size, 
       start, size, [](void *given, const LineUnits &line) { (*(F *)given)(line); }, &f);
 }
 
+// The shadow of a range as bytes, one for each word: null where it has another form.
+const uint8_t *plain_words(uint64_t address);
+
 // From now on none of these was accessed.
 void clear_words(const void *start, uint64_t size);
 

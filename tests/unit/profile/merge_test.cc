@@ -23,6 +23,48 @@ uint64_t objects(const Profile &p) {
   return sum;
 }
 
+uint64_t hotness_of_words(const Profile &p) {
+  uint64_t sum = 0;
+  for (const auto &group : p.object_groups) {
+    sum += group.sums.hotness;
+    for (const AssayWordCell &cell : group.cells)
+      sum += cell.hotness;
+  }
+  for (const auto &globals : p.object_globals)
+    for (const AssayWordRun &run : globals.runs)
+      sum += run.units * run.hotness;
+  return sum;
+}
+
+TEST(Merge, WordsOfObjectsAddUp) {
+  for (uint64_t seed = 1; seed < 60; seed++) {
+    Profile a = random_profile(seed), b = random_profile(seed + 1000);
+    uint64_t wanted = hotness_of_words(a) + hotness_of_words(b);
+    merge(a, b);
+    EXPECT_EQ(hotness_of_words(a), wanted) << seed;
+  }
+}
+
+TEST(ObjectRuns, OverlapsAddUp) {
+  std::vector<AssayWordRun> runs = {{16, 4, 2}, {0, 8, 1}, {24, 1, 5}};
+  profile::add_up(runs, 4);
+  std::vector<std::array<uint64_t, 3>> found;
+  for (const AssayWordRun &run : runs)
+    found.push_back({run.offset, run.units, run.hotness});
+  std::vector<std::array<uint64_t, 3>> wanted = {{0, 4, 1}, {16, 2, 3}, {24, 1, 8}, {28, 1, 3}};
+  EXPECT_EQ(found, wanted);
+}
+
+TEST(ObjectSizes, ClassesHoldTheirObjects) {
+  for (uint64_t bytes = 1; bytes < 1 << 20; bytes += 1 + bytes / 50) {
+    uint64_t size_class = assay_size_class(bytes);
+    EXPECT_GE(size_class, bytes);
+    EXPECT_LE(size_class, std::max<uint64_t>(bytes + 15, bytes + bytes / 4)) << bytes;
+    EXPECT_EQ(assay_size_class(size_class), size_class);
+    EXPECT_LE(size_class / 4 / assay_cell_units(size_class, 4), uint64_t{ASSAY_OBJECT_CELLS});
+  }
+}
+
 // The runtime adds objects one by one, compaction and the tools join blocks: they must agree, wherever a run is cut.
 TEST(Hib, AddingObjectsIsJoiningTheirBlocks) {
   std::mt19937_64 random(7);

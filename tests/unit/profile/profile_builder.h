@@ -3,6 +3,7 @@
 #pragma once
 
 #include "profile/heap_records.h"
+#include "profile/objects_records.h"
 #include "profile/profile.h"
 
 #include <algorithm>
@@ -110,6 +111,27 @@ inline profile::WorkingSet random_workingset(std::mt19937_64 &random,
 
 // One process with up to `contexts` contexts over a pool of modules, types and stacks that all
 // seeds share, so that profiles of different seeds overlap.
+inline profile::ObjectGroup random_objects(std::mt19937_64 &random) {
+  profile::ObjectGroup group;
+  group.kind = random() % 2 ? ASSAY_OBJECT_HEAP : ASSAY_OBJECT_STACK;
+  group.encoding = random() % 3 ? uint32_t{ASSAY_WORDS_BYTES} : uint32_t{ASSAY_WORDS_BITS};
+  group.class_bytes = random() % 2 ? 64 : 4096;
+  group.cell_units = assay_cell_units(group.class_bytes, group.unit_bytes());
+  uint64_t *sum = &group.sums.count;
+  for (size_t i = 0; i < sizeof group.sums / sizeof *sum; i++)
+    sum[i] = 1 + random() % 1000;
+  auto cells = [&](size_t count) {
+    std::vector<AssayWordCell> result(count);
+    for (AssayWordCell &cell : result)
+      cell = {random() % 300, random() % 3, random() % 2};
+    return result;
+  };
+  if (group.cell_units > 1)
+    group.positions = cells(assay_line_positions(group.unit_bytes()));
+  group.cells = cells(1 + random() % 16);
+  return group;
+}
+
 inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
   std::mt19937_64 random(seed);
   profile::Assembler assembler;
@@ -206,6 +228,23 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
     }
     profile::add(assembler, counts);
   }
+  for (uint64_t group = random() % 6; group; group--) {
+    profile::ObjectGroup objects = random_objects(random);
+    objects.stack = random_stack();
+    objects.type = random_type();
+    if (random() % 2)
+      objects.free_stack = random_stack();
+    profile::add(assembler, objects);
+  }
+  for (uint64_t module = random() % 3; module; module--) {
+    profile::ObjectGlobals globals{modules[random() % 3], ASSAY_WORDS_BYTES, {}};
+    for (uint64_t offset = 0x4000, run = random() % 9; run; run--, offset += 4 * (random() % 40))
+      globals.runs.push_back({offset, 1 + random() % 30, 1 + random() % 9});
+    profile::add(assembler, globals);
+  }
+  if (random() % 2)
+    process.object_sampling =
+        profile::ObjectSampling{uint32_t(random() % 2), 0, 10000, 20000, random() % 100, 12345};
   if (random() % 2)
     assembler.profile().losses[ASSAY_LOSS_stack_cut] = random() % 10 + 1;
   if (random() % 2)
