@@ -4,9 +4,7 @@
 
 namespace assay::compiler::fields {
 
-constexpr ToolMode kModes[] = {{"windows", 0},
-                               {"counts", ASSAY_FIELDS_COUNTS},
-                               {"gep", ASSAY_FIELDS_COUNTS | ASSAY_FIELDS_GEP}};
+constexpr ToolMode kModes[] = {{"windows", 0}, {"counts", ASSAY_FIELDS_COUNTS}};
 
 extern const ToolFlags flags;
 const ToolFlags flags = {
@@ -14,7 +12,7 @@ const ToolFlags flags = {
     .tool = ASSAY_TOOL_fields,
     .help = "windows (default): counts, and sampled windows for affinity and false sharing; "
             "counts: counts "
-            "alone; gep: counts where addresses of fields are computed",
+            "alone",
     .modes = kModes,
     .exclusive_bits = 0,
     .dynamic_bit = 0,

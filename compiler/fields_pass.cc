@@ -7,8 +7,8 @@
 //
 // Naive: each access is a stretch of its own; the oracle.
 //
-// Source: cache-fragmentation.txt, "Struct field access patterns". The counter at each address computation that it proposes
-// counts too much (an address is not an access) and too little (an address may be used many times): -fassay-fields=gep.
+// Source: cache-fragmentation.txt, "Struct field access patterns". Refused: its counter at each address computation, which counts
+// too much (an address is not an access) and too little (an address may be used many times).
 
 #include "abi/fields.h"
 #include "abi/sites.h"
