@@ -48,7 +48,6 @@ enum AssayLines {
 // The mode of the fields tool (-fassay-fields=): what is counted, and whether windows are sampled.
 enum AssayFieldsMode {
   ASSAY_FIELDS_COUNTS = 1, // counts alone: no sampled windows, so no affinity and no false sharing
-      2, // a count where the address of a field is computed, not where it is accessed
 };
 
 // The mode of the objects tool (-fassay-objects=): what is kept for each word of memory. The units of a program must
