@@ -34,6 +34,8 @@ for case in sys.argv[2:]:
             sys.exit(f"{how}: the working set has fewer lines than the objects")
         if tool == "objects" and sum(g["count"] for g in document["groups"] if g["type"] == "node") < 100:
             sys.exit(f"{how}: not the words of 100 objects")
+        if tool == "fields" and sum(s["writes"] for s in document["structs"] if s["name"] == "node") < 100:
+            sys.exit(f"{how}: not the writes to 100 objects")
         continue
     nodes = [c for c in json.loads(report.stdout)["contexts"]
              if c["type"] == "node" and any(f["function"] == "main" for f in c["stack"])]
