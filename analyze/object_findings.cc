@@ -92,7 +92,7 @@ std::optional<Shape> header_only(const ObjectRow &row) {
   if (end == 0 || double(end) > kHeaderShare * double(size))
     return std::nullopt;
   return Shape{"header_only",
-               fmt::format("only the first {} of the {} of {} are used",
+               fmt::format("nothing behind the first {} of the {} of {} is used",
                            base::format_bytes(double(end)), base::format_bytes(double(size)),
                            object_kind_text(row)),
                "move the rest out of the object, behind a pointer or into an array of its own; "

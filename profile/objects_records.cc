@@ -183,6 +183,8 @@ public:
       ids.translate(each.module);
       add_up(each.runs, object_unit_bytes(each.encoding));
     }
+    std::erase_if(profile.object_globals,
+                  [](const ObjectGlobals &each) { return each.runs.empty(); });
     std::sort(profile.object_globals.begin(), profile.object_globals.end(),
               [](const ObjectGlobals &a, const ObjectGlobals &b) {
                 return std::tie(a.module, a.encoding) < std::tie(b.module, b.encoding);
