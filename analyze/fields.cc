@@ -171,6 +171,10 @@ private:
 
 } // namespace
 
+std::string StructRow::place() const {
+  return fmt::format("{}:{}", record.file.substr(record.file.rfind('/') + 1), record.line);
+}
+
 bool StructRow::is_reorderable() const {
   return std::ranges::none_of(members, [](const Member &each) {
     return each.is_fixed || each.name.empty() || each.name.find('|') != std::string::npos;

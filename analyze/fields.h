@@ -58,6 +58,7 @@ struct StructRow {
   std::vector<Hole> holes;
   LayoutAdvice advice;
   uint64_t accesses() const { return reads + writes; }
+  std::string place() const; // "list.c:12": the file without its folders, and the line
   // Can clang-reorder-fields apply an order? Not where members have no name of their own, or stay where they are.
   bool is_reorderable() const;
 };

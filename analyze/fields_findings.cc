@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kMinWeight = .005; // of all accesses
 constexpr uint64_t kMinChanges = 3; // of the writer of a line
+constexpr size_t kMaxNames = 12;    // of members in a sentence
 
 std::string names(const StructRow &row, const std::vector<size_t> &members,
                   const char *between = ", ") {
@@ -23,8 +24,24 @@ std::string names(const StructRow &row, const std::vector<size_t> &members,
   return text;
 }
 
+// "BtCursor sqlite3.c:67649": folders tell a reader nothing new.
 std::string place_of(const StructRow &row) {
-  return fmt::format("{} {}:{}", row.record.name, row.record.file, row.record.line);
+  return row.record.name + " " + row.place();
+}
+
+// An order as a person can take it in; long ones are for programs, and in the JSON.
+std::string order_text(const StructRow &row) {
+  const std::vector<size_t> &order = row.advice.layout.order;
+  if (order.size() <= kMaxNames)
+    return names(row, order) +
+           (row.is_reorderable()
+                ? fmt::format(
+                      ": clang-reorder-fields-22 -i --record-name={} --fields-order={} FILES",
+                      row.record.name, names(row, order, ","))
+                : "");
+  return fmt::format("{}, … ({} more; `assay fields --json` has them in `advice`)",
+                     names(row, {order.begin(), order.begin() + ptrdiff_t{kMaxNames}}),
+                     order.size() - kMaxNames);
 }
 
 double share_of(const StructRow &row, const FieldsResult &result) {
@@ -67,12 +84,7 @@ void find_order(const StructRow &row, const FieldsResult &result, std::vector<Fi
                                  basis(row), advice.size_before, advice.size_after);
   finding.action =
 
-      fmt::format(
-          "declare the members in the order {}{}", names(row, row.advice.layout.order),
-          row.is_reorderable()
-              ? fmt::format(": clang-reorder-fields-22 -i --record-name={} --fields-order={} FILES",
-                            row.record.name, names(row, row.advice.layout.order, ","))
-              : "");
+      "declare the members in the order " + order_text(row);
   to.push_back(std::move(finding));
 }
 

@@ -21,6 +21,7 @@ using Align = Table::Align;
 constexpr uint64_t kLine = 64;
 constexpr size_t kMaxMatrix = 24; // fields of a heat map
 constexpr size_t kBar = 8;        // columns of the hottest field
+constexpr size_t kMaxOrder = 12;  // members of an order
 constexpr size_t kPairs = 5;      // of a struct
 
 std::string bar(uint64_t value, uint64_t most) {
@@ -71,8 +72,7 @@ private:
       const StructRow &row = result_.structs[i];
       table.row({base::format_count(row.score), base::format_count(double(row.accesses())),
                  base::format_share(row.disparity), base::format_share(row.used_share),
-                 std::to_string(row.record.size),
-                 fmt::format("{} {}:{}", row.record.name, row.record.file, row.record.line)});
+                 std::to_string(row.record.size), row.record.name + " " + row.place()});
     }
     out_ += table.text(style_) + more_text(result_.structs.size() - shown, style_);
     if (result_.filtered)
@@ -83,8 +83,8 @@ private:
 
   // Every member at its offset, holes between them, a rule where a line ends.
   void draw(const StructRow &row) {
-    heading(fmt::format("{}  {} bytes, {}:{}", printable(row.record.name), row.record.size,
-                        printable(row.record.file), row.record.line));
+    heading(fmt::format("{}  {} bytes, {}", printable(row.record.name), row.record.size,
+                        printable(row.place())));
     Table table;
     for (const char *name : {"offset", "bytes", "reads", "writes"})
       table.column(name, Align::right);
@@ -183,10 +183,12 @@ private:
     }
     out_ += fmt::format("  {:.2f} lines an access, {:.2f} in the order", advice.lines_before,
                         advice.lines_after);
-    for (size_t i = 0; i < advice.layout.order.size(); i++)
+    for (size_t i = 0; i < std::min(kMaxOrder, advice.layout.order.size()); i++)
       out_ +=
           fmt::format("{} {}", i ? "," : "", printable(row.members[advice.layout.order[i]].name));
-    out_ += fmt::format(" ({} -> {} bytes)\n", advice.size_before, advice.size_after);
+    out_ +=
+        fmt::format("{} ({} -> {} bytes)\n", advice.layout.order.size() > kMaxOrder ? ", …" : "",
+                    advice.size_before, advice.size_after);
   }
 
   void missing() {
