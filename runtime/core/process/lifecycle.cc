@@ -319,7 +319,8 @@ void __assay_module_init(const void *sites, uint64_t sites_size) {
     publish_instrumented(); // recorded or not, it counts in the shadow
   }
   if (!runtime.recording) {
-    if (!runtime.finished && runtime.pid) { // its code marks in the shadows of its tools all the same
+    if (!runtime.finished &&
+        runtime.pid) { // its code marks in the shadows of its tools all the same
       read_units(sites, sites_size);
       start_tools(runtime.tools_wanted);
     }
