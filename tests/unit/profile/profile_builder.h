@@ -228,6 +228,10 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
     }
     profile::add(assembler, counts);
   }
+  if (random() % 2)
+    assembler.profile().losses[ASSAY_LOSS_stack_cut] = random() % 10 + 1;
+  if (random() % 2)
+    process.workingset = random_workingset(random, {random_stack(), random_stack()});
   for (uint64_t group = random() % 6; group; group--) {
     profile::ObjectGroup objects = random_objects(random);
     objects.stack = random_stack();
@@ -245,10 +249,6 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
   if (random() % 2)
     process.object_sampling =
         profile::ObjectSampling{uint32_t(random() % 2), 0, 10000, 20000, random() % 100, 12345};
-  if (random() % 2)
-    assembler.profile().losses[ASSAY_LOSS_stack_cut] = random() % 10 + 1;
-  if (random() % 2)
-    process.workingset = random_workingset(random, {random_stack(), random_stack()});
   assembler.profile().processes.push_back(process);
   return assembler.finish();
 }
