@@ -215,15 +215,14 @@ private:
 
   // A flag of an older compiler, such as -fheapprof=DIR.
   bool read_alias(const std::string &a) {
-    const ToolFlags *tool = find_alias(a);
-    if (size_t equals = a.rfind('='); !tool && equals != std::string::npos) {
-      tool = find_alias(std::string_view(a).substr(0, equals));
-      if (tool)
+    uint64_t tools = tools_of_alias(a);
+    if (size_t equals = a.rfind('='); !tools && equals != std::string::npos) {
+      tools = tools_of_alias(std::string_view(a).substr(0, equals));
+      if (tools)
         line_.dir = a.substr(equals + 1);
     }
-    if (tool)
-      line_.tools |= tool->tool;
-    return tool != nullptr;
+    line_.tools |= tools;
+    return tools != 0;
   }
 
   bool read_ours(const std::string &a) {

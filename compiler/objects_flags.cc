@@ -22,6 +22,7 @@ const ToolFlags flags = {
     .modes = kModes,
     .exclusive_bits = ASSAY_WORDS_ENCODING,
     .dynamic_bit = ASSAY_WORDS_DYNAMIC,
+    .alias = "-fsanitize=efficiency-cache-frag",
 };
 
 } // namespace assay::compiler::objects

@@ -21,11 +21,12 @@ std::span<const ToolFlags *const> tool_flags() {
   return kTools;
 }
 
-const ToolFlags *find_alias(std::string_view flag) {
+uint64_t tools_of_alias(std::string_view flag) {
+  uint64_t tools = 0;
   for (const ToolFlags *tool : tool_flags())
     if (tool->alias && flag == tool->alias)
-      return tool;
-  return nullptr;
+      tools |= tool->tool;
+  return tools;
 }
 
 uint32_t read_tool_mode(const ToolFlags &tool, const std::string &list) {

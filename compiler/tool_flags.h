@@ -31,8 +31,8 @@ struct ToolFlags {
 // All of them, by bit.
 std::span<const ToolFlags *const> tool_flags();
 
-// The tool that this flag, up to a `=`, is an alias of; null if none.
-const ToolFlags *find_alias(std::string_view flag);
+// The tools that this flag, up to a `=`, is an alias of; 0 if none.
+uint64_t tools_of_alias(std::string_view flag);
 
 // The mode that -fassay-NAME=LIST asks for. Throws std::runtime_error with a sentence for unknown words, and for two
 // that exclude each other.
