@@ -228,9 +228,11 @@ void SingleStep::write_vectors(const binary::Machine &machine, bool room) {
   modes.status = static_cast<uint16_t>(top << 11);
   modes.full = static_cast<uint8_t>(room ? ~(1u << ((top + 7) & 7)) : 0xff);
   modes.put(area);
-  uint64_t present; // which components are not in their initial state
+  uint64_t present,
+      known; // components that are not in their initial state; those of this processor
   std::memcpy(&present, area + 512, 8);
-  present |= 0xe7;
+  std::memcpy(&known, area + 464, 8);
+  present |= 0xe7 & known;
   std::memcpy(area + 512, &present, 8);
   ptrace(PTRACE_SETREGSET, pid_, NT_X86_XSTATE, &vector);
 }
