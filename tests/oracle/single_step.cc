@@ -60,8 +60,8 @@ const SaveLayout &layout() {
   return found;
 }
 
-// Visits each word of the vector and mask registers with its place in a save area.
-template <class Visit> void for_each_word(Visit visit) {
+// Visits each word of the vector and mask registers with its place in a save area; 0 for one that this processor lacks.
+template <class Visit> void for_each_lane(Visit visit) {
   const SaveLayout &save = layout();
   for (unsigned v = 0; v < 32; v++)
     for (unsigned lane = 0; lane < 8; lane++) {
@@ -74,9 +74,17 @@ template <class Visit> void for_each_word(Visit visit) {
         at = save.high_ymm ? save.high_ymm + 16 * v + 8 * (lane - 2) : 0;
       else
         at = save.high_zmm ? save.high_zmm + 32 * v + 8 * (lane - 4) : 0;
-      if (at)
-        visit(ASSAY_REG_LANES + 8 * v + lane, at);
+      visit(ASSAY_REG_LANES + 8 * v + lane, at);
     }
+}
+
+// Those that it has, and the registers of x87.
+template <class Visit> void for_each_word(Visit visit) {
+  const SaveLayout &save = layout();
+  for_each_lane([&](unsigned reg, unsigned at) {
+    if (at)
+      visit(reg, at);
+  });
   for (unsigned i = 0; i < 16; i++) // st(0) first; an exponent takes 2 of 8 bytes
     visit(ASSAY_REG_X87 + i, 32 + 8 * i);
   for (unsigned k = 0; save.masks && k < 8; k++)
@@ -213,6 +221,13 @@ void SingleStep::read_vectors(binary::Machine &machine) const {
   machine.registers[ASSAY_REG_MXCSR] = modes.mxcsr & ASSAY_MXCSR_CONTROL;
   machine.registers[ASSAY_REG_X87_CONTROL] = modes.control;
   machine.registers[ASSAY_REG_X87_TOP] = modes.status >> 11 & 7;
+}
+
+void SingleStep::clear_missing(binary::Machine &machine) {
+  for_each_lane([&](unsigned reg, unsigned at) {
+    if (!at)
+      machine.registers[reg] = 0;
+  });
 }
 
 void SingleStep::write_vectors(const binary::Machine &machine, bool room) {

@@ -39,6 +39,8 @@ public:
   // Vector and mask registers, x87 and MXCSR. `room`: the register of x87 that is pushed next is empty; no other is.
   void read_vectors(binary::Machine &machine) const;
   void write_vectors(const binary::Machine &machine, bool room = false);
+  // Zeros in the parts of vector registers that this processor lacks, where a write of the others leaves them.
+  static void clear_missing(binary::Machine &machine);
 
   // How many bytes could be read or written.
   size_t read(uint64_t address, std::span<std::byte> bytes) const;

@@ -261,6 +261,7 @@ private:
 
   void check(const std::byte (&bytes)[16], const Instruction &instruction, Machine machine) {
     failed_ = false;
+    oracle::SingleStep::clear_missing(machine);
     std::vector<uint64_t> data(kDataBytes / 8);
     for (uint64_t &word : data)
       word = interesting();
