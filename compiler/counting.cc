@@ -176,4 +176,14 @@ FunctionCallee hook(Module &module, StringRef name) {
   return callee;
 }
 
+CallInst *call_keeping_registers(IRBuilder<> &builder, StringRef name,
+                                 ArrayRef<Value *> arguments) {
+  FunctionCallee callee = hook(*builder.GetInsertBlock()->getModule(), name);
+  CallInst *call = builder.CreateCall(callee, arguments);
+  if (auto *function = dyn_cast<Function>(callee.getCallee()))
+    function->setCallingConv(CallingConv::PreserveMost);
+  call->setCallingConv(CallingConv::PreserveMost);
+  return call;
+}
+
 } // namespace assay::compiler

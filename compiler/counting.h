@@ -52,6 +52,10 @@ template <typename T> T *ours(T *instruction) {
 // The runtime's function of abi/hooks.def.
 llvm::FunctionCallee hook(llvm::Module &module, llvm::StringRef name);
 
+// Calls a hook of the convention preserve_most (ASSAY_HOOK_QUIET).
+llvm::CallInst *call_keeping_registers(llvm::IRBuilder<> &builder, llvm::StringRef name,
+                                       llvm::ArrayRef<llvm::Value *> arguments);
+
 // Its variables: the address of a thread's, and the value of a 64-bit one, read once at the function's entry.
 llvm::Constant *thread_local_hook(llvm::Module &module, llvm::StringRef name, llvm::Type *type);
 llvm::Value *load_at_entry(llvm::Function &function, llvm::StringRef name);

@@ -152,17 +152,9 @@ SmallVector<Value *, 4> StretchCounters::arguments_of(IRBuilder<> &builder,
   return arguments;
 }
 
-CallInst *StretchCounters::call(IRBuilder<> &builder, StringRef name, ArrayRef<Value *> arguments) {
-  FunctionCallee callee = hook(*function_.getParent(), name);
-  if (auto *function = dyn_cast<Function>(callee.getCallee()))
-    function->setCallingConv(CallingConv::PreserveMost);
-  CallInst *call = builder.CreateCall(callee, arguments);
-  call->setCallingConv(CallingConv::PreserveMost);
-  return call;
-}
-
 // Where the thread counted when the distance was read, all counters may be negative: then the runtime knows where to.
-void StretchCounters::add(IRBuilder<> &builder, Value *counter, Value *n, uint64_t number) {
+void StretchCounters::add(IRBuilder<> &builder, Value *counter, Value *n,
+                          function_ref<void(IRBuilder<> &)> report) {
   Type *word = builder.getInt64Ty();
   Value *sum = builder.CreateAdd(ours(builder.CreateLoad(word, counter)), n);
   ours(builder.CreateStore(sum, counter));
@@ -171,7 +163,8 @@ void StretchCounters::add(IRBuilder<> &builder, Value *counter, Value *n, uint64
   Value *samples = builder.CreateICmpSLT(sum, builder.getInt64(0));
   IRBuilder<> slow(SplitBlockAndInsertIfThen(samples, builder.GetInsertPoint(), false,
                                              unlikely(builder.getContext())));
-  tell(slow, number, n, nullptr);
+  slow.SetCurrentDebugLocation(builder.getCurrentDebugLocation());
+  report(slow);
 }
 
 // So many executions; the result says how many may go by until the next time.
@@ -180,24 +173,17 @@ Value *StretchCounters::tell(IRBuilder<> &builder, uint64_t number, Value *execu
   Value *first = ours(builder.CreateLoad(builder.getInt64Ty(), unit_.base()));
   SmallVector<Value *, 6> arguments = {counter_at(builder, first, number), executions};
   arguments.append(arguments_of(builder, stretch));
-  return call(builder, "__assay_fields_piece", arguments);
+  return call_keeping_registers(builder, "__assay_fields_piece", arguments);
 }
 
 void StretchCounters::count_in_memory(uint64_t number, const Stretch &stretch, Value *distance) {
   BuilderAfter builder(*stretch.last);
-  Type *word = builder.getInt64Ty();
   Value *counter = counter_at(builder, distance, number);
-  Value *sum = builder.CreateAdd(ours(builder.CreateLoad(word, counter)), builder.getInt64(1));
-  ours(builder.CreateStore(sum, counter));
-  if (!windows_)
-    return;
-  Value *samples = builder.CreateICmpSLT(sum, builder.getInt64(0));
-  IRBuilder<> slow(SplitBlockAndInsertIfThen(samples, builder.GetInsertPoint(), false,
-                                             unlikely(builder.getContext())));
-  slow.SetCurrentDebugLocation(builder.getCurrentDebugLocation());
-  SmallVector<Value *, 5> arguments = {counter};
-  arguments.append(arguments_of(slow, &stretch));
-  call(slow, "__assay_fields_sample", arguments);
+  add(builder, counter, builder.getInt64(1), [&](IRBuilder<> &slow) {
+    SmallVector<Value *, 5> arguments = {counter};
+    arguments.append(arguments_of(slow, &stretch));
+    call_keeping_registers(slow, "__assay_fields_sample", arguments);
+  });
 }
 
 // Around the loop: the registers get their first value before it, and are added to the counters behind it.
@@ -222,7 +208,8 @@ void StretchCounters::count_in_loop(Loop &loop, Value *distance, ArrayRef<InLoop
       Value *n = after.CreateLoad(word, counter.left);
       if (windows_)
         n = after.CreateSub(after.CreateLoad(word, counter.piece), n);
-      add(after, counter_at(after, distance, counter.number), n, counter.number);
+      add(after, counter_at(after, distance, counter.number), n,
+          [&](IRBuilder<> &slow) { tell(slow, counter.number, n, nullptr); });
     }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/fields_unit.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/IRBuilder.h"
 
@@ -50,14 +51,13 @@ private:
   void step(const InLoop &counter);
   llvm::Value *distance_at(llvm::BasicBlock *block);
   llvm::Value *counter_at(llvm::IRBuilder<> &builder, llvm::Value *distance, uint64_t number);
-  void add(llvm::IRBuilder<> &builder, llvm::Value *counter, llvm::Value *n, uint64_t number);
+  void add(llvm::IRBuilder<> &builder, llvm::Value *counter, llvm::Value *n,
+           llvm::function_ref<void(llvm::IRBuilder<> &)> report);
   llvm::Value *tell(llvm::IRBuilder<> &builder, uint64_t number, llvm::Value *executions,
                     const Stretch *stretch);
   llvm::Value *thread();
   llvm::SmallVector<llvm::Value *, 4> arguments_of(llvm::IRBuilder<> &builder,
                                                    const Stretch *stretch);
-  llvm::CallInst *call(llvm::IRBuilder<> &builder, llvm::StringRef name,
-                       llvm::ArrayRef<llvm::Value *> arguments);
 
   llvm::Function &function_;
   UnitFields &unit_;

@@ -195,13 +195,4 @@ Value *LineTouches::base() {
   return base_;
 }
 
-void LineTouches::call_keeping_registers(IRBuilder<> &builder, StringRef name,
-                                         ArrayRef<Value *> arguments) {
-  FunctionCallee callee = hook(module_, name);
-  CallInst *call = builder.CreateCall(callee, arguments);
-  if (auto *function = dyn_cast<Function>(callee.getCallee()))
-    function->setCallingConv(CallingConv::PreserveMost);
-  call->setCallingConv(CallingConv::PreserveMost);
-}
-
 } // namespace assay::compiler::workingset

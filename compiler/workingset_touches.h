@@ -37,8 +37,6 @@ private:
   void unless_different(llvm::IRBuilder<> &builder, const StringAccess &access,
                         llvm::function_ref<void(llvm::IRBuilder<> &)> call);
   llvm::Value *base();
-  void call_keeping_registers(llvm::IRBuilder<> &builder, llvm::StringRef name,
-                              llvm::ArrayRef<llvm::Value *> arguments);
   llvm::MDNode *unlikely() const;
 
   llvm::Function &function_;

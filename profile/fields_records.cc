@@ -4,10 +4,10 @@
 // Counts may come before the Sites that explain them, so all is put together when the file has been read.
 
 #include "abi/fields.h"
-#include "abi/lines.h"
 #include "abi/tools.h"
 #include "base/byte_reader.h"
 #include "profile/merge.h"
+#include "profile/numbers.h"
 #include "profile/tool.h"
 
 #include <algorithm>
@@ -21,27 +21,11 @@ namespace {
 using Bytes = std::span<const std::byte>;
 using UnitKey = std::pair<uint32_t, uint32_t>; // module, offset of its entry in the Sites
 
-uint64_t take_number(base::ByteReader &reader) {
-  const auto *begin = reinterpret_cast<const uint8_t *>(reader.rest().data());
-  uint64_t n = 0;
-  const uint8_t *end = assay_get_number(begin, begin + reader.left(), &n);
-  if (!end)
-    base::fail("a number is cut");
-  reader.skip(static_cast<uint64_t>(end - begin));
-  return n;
-}
-
-uint32_t take_small(base::ByteReader &reader) {
-  uint64_t n = take_number(reader);
+uint32_t read_small(base::ByteReader &reader) {
+  uint64_t n = read_number(reader);
   if (n > UINT32_MAX)
     base::fail("number of a field");
   return static_cast<uint32_t>(n);
-}
-
-void put_number(std::vector<std::byte> &to, uint64_t n) {
-  uint8_t bytes[ASSAY_NUMBER_BYTES];
-  auto raw = std::as_bytes(std::span<uint8_t>(bytes, assay_put_number(bytes, n)));
-  to.insert(to.end(), raw.begin(), raw.end());
 }
 
 void put_text(std::vector<std::byte> &to, const std::string &text) {
@@ -62,12 +46,12 @@ Record read_record(uint64_t hash, uint64_t size, uint32_t line, uint32_t leaves,
     base::fail("a record of {} leaves", leaves);
   for (uint32_t i = 0; i < leaves; i++) {
     Leaf leaf;
-    leaf.offset_bits = take_number(reader);
-    leaf.size_bits = take_number(reader);
-    leaf.flags = take_small(reader);
-    leaf.elements = take_number(reader);
-    leaf.stride = take_number(reader);
-    leaf.alignment = take_number(reader);
+    leaf.offset_bits = read_number(reader);
+    leaf.size_bits = read_number(reader);
+    leaf.flags = read_small(reader);
+    leaf.elements = read_number(reader);
+    leaf.stride = read_number(reader);
+    leaf.alignment = read_number(reader);
     leaf.name = reader.zero_terminated();
     leaf.type = reader.zero_terminated();
     if (leaf.offset_bits / 8 > (1ULL << 40) || leaf.size_bits / 8 > (1ULL << 40) ||
@@ -109,19 +93,19 @@ Unit read_unit(Bytes body) {
   for (uint32_t i = 0; i < head.functions; i++)
     unit.functions.emplace_back(reader.zero_terminated());
   for (uint32_t i = 0; i < head.count; i++) {
-    Counter counter{take_small(reader), take_small(reader), {}};
+    Counter counter{read_small(reader), read_small(reader), {}};
     if (counter.function >= unit.functions.size())
       base::fail("function of a counter");
-    for (uint64_t n = take_number(reader); n > 0; n--) {
+    for (uint64_t n = read_number(reader); n > 0; n--) {
       Item item = {};
-      item.record = take_small(reader);
-      item.first = take_small(reader);
-      item.more = take_small(reader);
-      item.reads = take_number(reader);
-      item.writes = take_number(reader);
-      item.copied = take_number(reader);
-      item.base = take_small(reader);
-      take_number(reader); // where the object begins
+      item.record = read_small(reader);
+      item.first = read_small(reader);
+      item.more = read_small(reader);
+      item.reads = read_number(reader);
+      item.writes = read_number(reader);
+      item.copied = read_number(reader);
+      item.base = read_small(reader);
+      read_number(reader); // where the object begins
       if (item.record >= ASSAY_RECORD_FIRST &&
           item.record - ASSAY_RECORD_FIRST >= unit.hashes.size())
         base::fail("record of a counter");
@@ -262,8 +246,8 @@ public:
     auto &counts = section_.counts[{r.module, r.site}];
     base::ByteReader reader(tail, "counts");
     for (uint64_t next = 0; !reader.at_end(); next++) {
-      next += take_number(reader);
-      counts[next] += take_number(reader);
+      next += read_number(reader);
+      counts[next] += read_number(reader);
     }
   }
 
@@ -290,7 +274,7 @@ public:
     set.adjacent = r.adjacent;
     base::ByteReader reader(tail, "leaves");
     for (uint32_t next = 0; !reader.at_end(); next++) {
-      next += take_small(reader);
+      next += read_small(reader);
       set.leaves.push_back(next);
     }
     section_.sets.push_back({r.record, set});

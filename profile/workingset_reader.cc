@@ -4,6 +4,8 @@
 
 #include "profile/workingset_reader.h"
 
+#include "profile/numbers.h"
+
 #include "base/byte_reader.h"
 #include "base/stable_sort.h"
 
@@ -16,17 +18,6 @@ constexpr uint64_t kMaxTicks = 1ULL << 48;
 constexpr uint64_t kMaxLines = (1ULL << 47) / 32;
 // Groups that one record may speak of: 256 GiB. More is not what a program touches between two flushes.
 constexpr uint64_t kMaxGroups = 1ULL << 26;
-
-uint64_t read_number(base::ByteReader &reader) {
-  const auto rest = reader.rest();
-  const auto *from = reinterpret_cast<const uint8_t *>(rest.data());
-  uint64_t value = 0;
-  const uint8_t *after = assay_get_number(from, from + rest.size(), &value);
-  if (!after)
-    base::fail("a number of more than 64 bits, or cut short");
-  reader.skip(static_cast<uint64_t>(after - from));
-  return value;
-}
 
 } // namespace
 

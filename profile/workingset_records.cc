@@ -1,6 +1,7 @@
 // The records of the working set: read by WorkingSetReader, written back one for each thing that was one.
 
 #include "profile/merge.h"
+#include "profile/numbers.h"
 #include "profile/tool.h"
 #include "profile/workingset_reader.h"
 
@@ -61,12 +62,6 @@ public:
       ids.translate(stack.stack);
   }
 };
-
-void put_number(std::vector<std::byte> &to, uint64_t n) {
-  uint8_t bytes[ASSAY_NUMBER_BYTES];
-  auto raw = std::as_bytes(std::span<uint8_t>(bytes, assay_put_number(bytes, n)));
-  to.insert(to.end(), raw.begin(), raw.end());
-}
 
 // Runs of one snapshot come by ascending first line in each record.
 void write_owned(const WorkingSet &set, RecordSink &sink) {

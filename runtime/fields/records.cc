@@ -5,6 +5,7 @@
 #include "abi/sites.h"
 #include "runtime/core/system/arena.h"
 #include "runtime/core/system/losses.h"
+#include "runtime/core/system/sites.h"
 
 namespace assay::fields {
 namespace {
@@ -64,14 +65,11 @@ void add_records(const ModuleSites &sites) {
     count_loss(ASSAY_LOSS_no_memory, 1);
     return;
   }
-  const auto *at = (const uint8_t *)sites.sites, *end = at + sites.size;
-  for (AssaySite site; (size_t)(end - at) >= sizeof site; at += site.size) {
-    __builtin_memcpy(&site, at, sizeof site);
-    if (site.size < sizeof site || site.size > (uint64_t)(end - at))
-      break;
-    if (site.kind == ASSAY_SITE_RECORD)
-      add_record(at + sizeof site, at + site.size);
-  }
+  each_site(sites.sites, sites.size,
+            [](uint32_t kind, uint32_t, const char *body, const char *end) {
+              if (kind == ASSAY_SITE_RECORD)
+                add_record((const uint8_t *)body, (const uint8_t *)end);
+            });
 }
 
 const RecordLayout *find_record(uint64_t hash) {

@@ -27,14 +27,10 @@ struct {
   ThreadBlock *threads;
 } constinit blocks = {};
 
-bool lives(uint32_t thread) {
-  return !sys::failed(sys::call(SYS_tgkill, runtime.pid, thread, 0));
-}
-
 // Under the lock. Null if there are too many.
 ThreadBlock *choose() {
   for (uint32_t i = 0; i < blocks.count; i++)
-    if (!lives(blocks.threads[i].owner))
+    if (!sys::thread_lives(runtime.pid, blocks.threads[i].owner))
       return &blocks.threads[i];
   return blocks.count < kMaxThreads ? &blocks.threads[blocks.count] : nullptr;
 }

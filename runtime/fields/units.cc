@@ -13,6 +13,7 @@
 #include "runtime/core/system/arena.h"
 #include "runtime/core/system/lock.h"
 #include "runtime/core/system/losses.h"
+#include "runtime/core/system/sites.h"
 #include "runtime/fields/threads.h"
 
 namespace assay::fields {
@@ -168,14 +169,11 @@ void add_units(const ModuleSites &sites) {
     return;
   }
   const bool is_first = units.count == 0;
-  const char *begin = (const char *)sites.sites, *at = begin, *end = begin + sites.size;
-  for (AssaySite site; (size_t)(end - at) >= sizeof site; at += site.size) {
-    __builtin_memcpy(&site, at, sizeof site);
-    if (site.size < sizeof site || site.size > (uint64_t)(end - at))
-      break;
-    if (site.kind == ASSAY_SITE_FIELDS)
-      add_unit(sites.module, (uint32_t)(at - begin), at + sizeof site, at + site.size);
-  }
+  each_site(sites.sites, sites.size,
+            [&](uint32_t kind, uint32_t offset, const char *body, const char *end) {
+              if (kind == ASSAY_SITE_FIELDS)
+                add_unit(sites.module, offset, body, end);
+            });
   if (is_first && units.count)
     begin_windows();
 }

@@ -179,15 +179,6 @@ void add_item(const Item &item, void *data) {
     note_writes(item, *object);
 }
 
-// Calls f(set) for each set with what has come since it was written last, which is written then.
-template <typename F> void each_new_set(F f) {
-  for (uint64_t i = 0; sums.sets && i < kSets; i++) {
-    SetSums &set = sums.sets[i];
-    if (set.count != set.written_count)
-      f(set);
-  }
-}
-
 void write_set(ProfileFile &to, const SetSums &set, uint64_t count, uint64_t adjacent) {
   uint8_t leaves[kMaxLeavesInWindow * 2];
   uint8_t *end = leaves;
@@ -242,12 +233,15 @@ void close_window(Window &window) {
 
 void write_windows() {
   Locked locked(sums.lock);
-  each_new_set([](SetSums &set) {
+  for (uint64_t i = 0; sums.sets && i < kSets; i++) {
+    SetSums &set = sums.sets[i];
+    if (set.count == set.written_count)
+      continue;
     write_set(runtime.file, set, set.count - set.written_count,
               set.adjacent - set.written_adjacent);
     set.written_count = set.count;
     set.written_adjacent = set.adjacent;
-  });
+  }
   for (uint64_t i = 0; sums.pairs && i < kPairs; i++) {
     PairSums &pair = sums.pairs[i];
     if (pair.count == pair.written_count)

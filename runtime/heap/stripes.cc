@@ -62,14 +62,10 @@ bool map_stripes() {
   return stripes.mapped;
 }
 
-bool lives(uint32_t thread) {
-  return !sys::failed(sys::call(SYS_tgkill, runtime.pid, thread, 0));
-}
-
 // Under the lock.
 uint32_t choose(uint32_t count) {
   for (uint32_t s = 1; s < count; s++)
-    if (!stripes.owner[s] || !lives(stripes.owner[s])) {
+    if (!stripes.owner[s] || !sys::thread_lives(runtime.pid, stripes.owner[s])) {
       stripes.owner[s] = sys::thread_id();
       return s;
     }

@@ -76,6 +76,9 @@ inline uint32_t parent_process_id() {
 inline uint32_t thread_id() {
   return (uint32_t)call(SYS_gettid);
 }
+inline bool thread_lives(uint32_t process, uint32_t thread) {
+  return !failed(call(SYS_tgkill, process, thread, 0));
+}
 inline void yield() {
   call(SYS_sched_yield);
 }
