@@ -13,6 +13,15 @@ typedef struct AssayBlockCounts {
   uint64_t reads, writes;
 } AssayBlockCounts;
 
+// A value in a hotlist (profile/hotlist.h).
+typedef struct AssayHotEntry {
+  uint64_t value;
+  uint64_t count;
+  uint64_t error;
+  uint64_t squares;
+  uint64_t cross;
+} AssayHotEntry;
+
 enum AssayRecordKind {
 #define ASSAY_RECORD(Name, number, meaning) ASSAY_RECORD_##Name = number,
 #define ASSAY_FIELD(type, name, meaning)
@@ -45,6 +54,24 @@ enum AssayOriginKind {
 enum AssayNonHeapKind {
   ASSAY_NON_HEAP_GLOBALS = 1,
   ASSAY_NON_HEAP_STACK = 2,
+};
+
+enum AssayCollector {
+  ASSAY_COLLECTOR_KERNEL = 1, // a BPF program
+  ASSAY_COLLECTOR_UPCALL = 2, // a handler in the process, called by perf events
+  ASSAY_COLLECTOR_TIMER = 3,  // a handler in the process, called by timers
+};
+
+enum AssaySamplingScope {
+  ASSAY_SAMPLING_COMMAND = 1, // a program that the recording started
+  ASSAY_SAMPLING_PROCESS = 2, // one that was running
+  ASSAY_SAMPLING_SYSTEM = 3,  // all processes
+};
+
+enum AssayConflictKind {
+  ASSAY_CONFLICT_FORWARDING = 1, // the load reads more than the store has written: it cannot be forwarded
+  ASSAY_CONFLICT_ALIAS = 2,      // the addresses differ, their low 12 bits overlap
+  ASSAY_CONFLICT_ORDER = 3,      // the load may run before the store's address is known, and overlaps it
 };
 
 enum AssayLossKind {

@@ -5,6 +5,7 @@
 
 enum {
 #define ASSAY_TOOL(name, bit, is_default, question) ASSAY_TOOL_##name = 1 << bit,
+#define ASSAY_OUTSIDE_TOOL(name, bit, question) ASSAY_TOOL_##name = 1 << bit,
 #include "abi/tools.def"
 };
 

@@ -136,6 +136,20 @@ static inline int assay_uop_is_lane(unsigned op) {
   }
 }
 
+// Whether an interpreter in the kernel has it, which has no floating point and no long programs.
+static inline int assay_uop_is_in_bpf(unsigned op) {
+  switch (op) {
+#define ASSAY_UOP(name, operands, expression, meaning)
+#define ASSAY_UOP_FLOAT(name, operands, expression, meaning) case ASSAY_UOP_##name:
+#define ASSAY_UOP_X87(name, operands, expression, meaning) case ASSAY_UOP_##name:
+#define ASSAY_UOP_LANE_LONG(name, operands, expression, meaning) case ASSAY_UOP_##name:
+#include "abi/uops.def"
+  case ASSAY_UOP_x87_flags:
+  case ASSAY_UOP_x87_turn: return 0;
+  default: return 1;
+  }
+}
+
 // Whether its result has w bytes; others have 64 bits.
 static inline int assay_uop_has_width(unsigned op) {
   switch (op) {

@@ -8,6 +8,11 @@
 
 #define UOP_FUNCTION static inline __attribute__((always_inline, unused))
 
+// Goes over the elements of w bytes of a lane: k is the number of each one's lowest bit. The count says to BPF's verifier that
+// it ends.
+#define UOP_EACH_ELEMENT(k, w)                                                                     \
+  for (unsigned k = 0, k##_count = 0; k < 64 && k##_count < 8; k += 8 * (unsigned)(w), k##_count++)
+
 UOP_FUNCTION uint64_t uop_mask(uint64_t w) {
   return ~0ULL >> (64 - 8 * w);
 }
@@ -127,7 +132,7 @@ UOP_FUNCTION uint64_t uop_extract(uint64_t x, uint64_t mask) {
 }
 UOP_FUNCTION uint64_t uop_crc32(uint64_t crc, uint64_t data, int bytes) {
   crc &= 0xffffffff;
-  for (int bit = 0; bit < 8 * bytes; bit++, data >>= 1)
+  for (int bit = 0; bit < 64 && bit < 8 * bytes; bit++, data >>= 1)
     crc = crc >> 1 ^ ((crc ^ data) & 1 ? 0x82f63b78 : 0);
   return crc;
 }
@@ -204,7 +209,7 @@ UOP_FUNCTION uint64_t uop_lane_sad(uint64_t a, uint64_t b) {
 UOP_FUNCTION uint64_t uop_lane_pack(uint64_t a, uint64_t b, uint64_t w, int to_signed) {
   uint64_t result = 0;
   unsigned to = 0;
-  for (unsigned from = 0; from < 128; from += 16 * w, to += 8 * w) {
+  for (unsigned n = 0, from = 0; n < 8 && from < 128; n++, from += 16 * w, to += 8 * w) {
     int64_t x = uop_signed((from < 64 ? a : b) >> (from & 63), 2 * w);
     int64_t most = (int64_t)uop_mask(w);
     x = to_signed ? uop_clamp(x, w) : x < 0 ? 0 : x > most ? most : x;
@@ -214,7 +219,7 @@ UOP_FUNCTION uint64_t uop_lane_pack(uint64_t a, uint64_t b, uint64_t w, int to_s
 }
 UOP_FUNCTION uint64_t uop_lane_interleave(uint64_t a, uint64_t b, uint64_t w) {
   uint64_t result = 0;
-  for (unsigned k = 0; k < 32; k += 8 * w)
+  for (unsigned n = 0, k = 0; n < 4 && k < 32; n++, k += 8 * w)
     result |= (a >> k & uop_mask(w)) << 2 * k | (b >> k & uop_mask(w)) << (2 * k + 8 * w);
   return result;
 }
@@ -241,7 +246,7 @@ UOP_FUNCTION uint64_t uop_lane_shuffle32(uint64_t a, uint64_t b, int order) {
 UOP_FUNCTION uint64_t uop_lane_extend(uint64_t a, uint64_t w, unsigned begin, unsigned from,
                                       int is_signed) {
   uint64_t result = 0;
-  for (unsigned k = 0; k < 64 && begin < 8; k += 8 * w, begin += from) {
+  for (unsigned n = 0, k = 0; n < 8 && k < 64 && begin < 8; n++, k += 8 * w, begin += from) {
     uint64_t x = a >> 8 * begin;
     x = is_signed ? (uint64_t)uop_signed(x, from) : x & uop_mask(from);
     result |= (x & uop_mask(w)) << k;
@@ -250,13 +255,13 @@ UOP_FUNCTION uint64_t uop_lane_extend(uint64_t a, uint64_t w, unsigned begin, un
 }
 UOP_FUNCTION uint64_t uop_lane_signs(uint64_t a, uint64_t w) {
   uint64_t result = 0;
-  for (unsigned k = 0; k < 8 / w; k++)
+  for (unsigned k = 0; k < 8 && k < 8 / w; k++)
     result |= (a >> (8 * w * (k + 1) - 1) & 1) << k;
   return result;
 }
 UOP_FUNCTION uint64_t uop_lane_mask(uint64_t bits, uint64_t w) {
   uint64_t result = 0;
-  for (unsigned k = 0; k < 8 / w; k++)
+  for (unsigned k = 0; k < 8 && k < 8 / w; k++)
     result |= bits >> k & 1 ? uop_mask(w) << 8 * w * k : 0;
   return result;
 }
@@ -282,7 +287,7 @@ UOP_FUNCTION uint64_t uop_carryless_high(uint64_t a, uint64_t b) {
 
 UOP_FUNCTION uint64_t uop_lane_pick(uint64_t a, uint64_t b, uint64_t c, uint64_t w, unsigned bits,
                                     int lane) {
-  for (unsigned k = 0; k < 64; k += 8 * w) {
+  UOP_EACH_ELEMENT(k, w) {
     uint64_t number = c >> k & ((1ULL << bits) - 1), in_lane = 8 / w;
     if (number / in_lane == (uint64_t)lane)
       a = (a & ~(uop_mask(w) << k)) | (b >> 8 * w * (number % in_lane) & uop_mask(w)) << k;
@@ -291,7 +296,7 @@ UOP_FUNCTION uint64_t uop_lane_pick(uint64_t a, uint64_t b, uint64_t c, uint64_t
 }
 UOP_FUNCTION uint64_t uop_lane_narrow(uint64_t a, uint64_t w, unsigned from, int how) {
   uint64_t result = 0;
-  for (unsigned k = 0; k < 8 / from; k++) {
+  for (unsigned k = 0; k < 8 && k < 8 / from; k++) {
     uint64_t x = a >> 8 * from * k & uop_mask(from);
     int64_t most = (int64_t)uop_mask(w), is = uop_signed(x, from);
     if (how == 1)
@@ -310,7 +315,7 @@ UOP_FUNCTION int uop_is_nan(uint64_t bits, uint64_t w) {
 }
 UOP_FUNCTION uint64_t uop_float_negate(uint64_t a, uint64_t w) {
   uint64_t result = 0;
-  for (unsigned k = 0; k < 64; k += 8 * w) {
+  UOP_EACH_ELEMENT(k, w) {
     uint64_t x = a >> k & uop_mask(w);
     result |= (uop_is_nan(x, w) ? x : x ^ 1ULL << (8 * w - 1)) << k;
   }

@@ -1,6 +1,6 @@
 // What a micro-op yields: the expressions of uops.def, executed. Pure: nothing is read but the operands
 // and, by floating point, how the processor rounds; nothing is written; memory and control are the
-// caller's. C11 and C++, includable from BPF, where the floating-point ones yield nothing.
+// caller's. C11 and C++, includable from BPF, where FLOAT and LANE_LONG ones yield nothing.
 #pragma once
 
 #include "abi/uop.h"
@@ -18,7 +18,7 @@ extern "C" {
 #define UOP_EACH(type, element, y_of, e)                                                           \
   __extension__({                                                                                  \
     uint64_t r_ = 0;                                                                               \
-    for (unsigned k_ = 0; k_ < 64; k_ += 8 * w) {                                                  \
+    UOP_EACH_ELEMENT(k_, w) {                                                 \
       type x = element(a >> k_), y = y_of;                                                         \
       (void)y;                                                                                     \
       r_ |= Z(e) << k_;                                                                            \
@@ -48,6 +48,7 @@ UOP_FUNCTION uint64_t assay_uop_value(const struct assay_uop *uop, uint64_t a, u
   case ASSAY_UOP_##name: return (uint64_t)(expression);
 #ifdef __bpf__
 #define ASSAY_UOP_FLOAT(name, operands, expression, meaning)
+#define ASSAY_UOP_LANE_LONG(name, operands, expression, meaning)
 #endif
 #include "abi/uops.def"
   default: return 0;

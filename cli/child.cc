@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <fcntl.h>
 #include <sys/auxv.h>
 #include <sys/personality.h>
@@ -35,9 +36,29 @@ void pass_on(int signal) {
   kill(child_to_end, signal);
 }
 
+// A pipe that is closed on exec.
+struct Pipe {
+  int ends[2];
+  Pipe() {
+    if (pipe2(ends, O_CLOEXEC) != 0)
+      base::fail("no pipe can be made: {}; close some files", std::strerror(errno));
+  }
+};
+
+ssize_t read_all_of_one(int from, void *to, size_t size) {
+  ssize_t got;
+  while ((got = read(from, to, size)) < 0 && errno == EINTR)
+    ;
+  return got;
+}
+
 [[noreturn]] void become(const std::vector<std::string> &command, const ChildSettings &settings,
-                         int report) {
+                         int report, const Pipe &permission) {
   int error = 0;
+  close(permission.ends[1]);
+  char go = 0;
+  if (read_all_of_one(permission.ends[0], &go, 1) != 1)
+    _exit(127); // it is not wanted any more
   for (const auto &[name, value] : settings.environment)
     setenv(name.c_str(), with_pid(value).c_str(), 1);
   if (settings.quiet) {
@@ -66,31 +87,45 @@ void pass_on(int signal) {
 } // namespace
 
 ChildStatus run_child(const std::vector<std::string> &command, const ChildSettings &settings) {
-  int report[2];
-  if (pipe2(report, O_CLOEXEC) != 0)
-    base::fail("no pipe can be made: {}; close some files", std::strerror(errno));
+  Pipe report, permission;
   ChildStatus status;
   status.pid = fork();
   if (status.pid < 0)
     base::fail("no process can be started: {}; raise `ulimit -u`", std::strerror(errno));
   if (status.pid == 0)
-    become(command, settings, report[1]);
+    become(command, settings, report.ends[1], permission);
   child_to_end = status.pid;
   auto old_terminate = std::signal(SIGTERM, pass_on), old_hangup = std::signal(SIGHUP, pass_on);
   auto old_interrupt = std::signal(SIGINT, SIG_IGN);
   auto old_quit = std::signal(SIGQUIT, SIG_IGN);
-  close(report[1]);
+  close(report.ends[1]);
+  close(permission.ends[0]);
+  std::exception_ptr failure;
+  try {
+    if (settings.before_exec)
+      settings.before_exec(status.pid);
+    [[maybe_unused]] ssize_t written = write(permission.ends[1], "", 1);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  close(permission.ends[1]);
   int error = 0;
-  ssize_t got;
-  while ((got = read(report[0], &error, sizeof(error))) < 0 && errno == EINTR)
-    ;
-  close(report[0]);
-  while (waitpid(status.pid, &status.wait_status, 0) < 0 && errno == EINTR)
-    ;
+  ssize_t got = read_all_of_one(report.ends[0], &error, sizeof(error));
+  close(report.ends[0]);
+  for (;;) {
+    const pid_t ended =
+        waitpid(status.pid, &status.wait_status, settings.meanwhile && !failure ? WNOHANG : 0);
+    if (ended == status.pid || (ended < 0 && errno != EINTR))
+      break;
+    if (ended == 0)
+      settings.meanwhile();
+  }
   std::signal(SIGINT, old_interrupt);
   std::signal(SIGQUIT, old_quit);
   std::signal(SIGTERM, old_terminate);
   std::signal(SIGHUP, old_hangup);
+  if (failure)
+    std::rethrow_exception(failure);
   if (got == sizeof(error)) {
     status.aslr_kept = error == kAslrKept;
     status.start_error = status.aslr_kept ? 0 : error;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <sys/types.h>
 #include <vector>
@@ -13,6 +14,10 @@ struct ChildSettings {
   bool quiet = false; // standard output and error to /dev/null
   // Set on top of ours; {pid} in a value becomes the child's process id.
   std::vector<std::pair<std::string, std::string>> environment;
+  // Called once in this process, while the child waits to execute the program. If it throws, the program is not executed.
+  std::function<void(pid_t)> before_exec;
+  // Called again and again while the program runs; it should take some milliseconds.
+  std::function<void()> meanwhile;
 };
 
 struct ChildStatus {

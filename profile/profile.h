@@ -15,6 +15,7 @@
 #include "profile/heap.h"
 #include "profile/ids.h"
 #include "profile/objects.h"
+#include "profile/values.h"
 #include "profile/workingset.h"
 
 #include <array>
@@ -107,6 +108,7 @@ struct Process {
   std::optional<Walk> walk;
   std::optional<WorkingSet> workingset;
   std::optional<ObjectSampling> object_sampling;
+  std::optional<Sampling> sampling;
   std::vector<Ending> ends; // none: it was killed, or is still running
   friend auto operator<=>(const Process &, const Process &) = default;
 };
@@ -127,6 +129,7 @@ struct Profile {
   std::vector<Stack> stacks;
   std::vector<HeapContext> heap;
   Fields fields;
+  Values values;
   std::vector<Event> events;                 // by stack, then name
   std::vector<NonHeapBlock> non_heap;        // by kind, owner, offset; as of the last complete walk
   std::vector<ObjectGroup> object_groups;    // canonical order: as ObjectGroup is ordered

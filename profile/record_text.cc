@@ -135,6 +135,17 @@ std::string tail_text(const AssayBlockCounts &, const RecordView &record, bool) 
   return "[" + text + "]";
 }
 
+std::string tail_text(const AssayHotEntry &, const RecordView &record, bool) {
+  std::string text;
+  base::ByteReader reader(record.tail());
+  while (!reader.at_end()) {
+    auto entry = reader.read<AssayHotEntry>();
+    text += fmt::format("{}{:#x}: {}{}", text.empty() ? "" : ", ", entry.value, entry.count,
+                        entry.error ? fmt::format(" error {}", entry.error) : "");
+  }
+  return "[" + text + "]";
+}
+
 std::string tail_text(const AssayWordCell &, const RecordView &record, bool) {
   std::string text;
   base::ByteReader reader(record.tail());

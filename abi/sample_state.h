@@ -1,0 +1,40 @@
+// What an interpreter of samples (abi/sample_run.h) keeps: of one sample at a time.
+#pragma once
+
+#include "abi/published_code.h"
+#include "abi/samples.h"
+
+#define ASSAY_INTERPRETER_REGISTERS 512 // a power of two
+#define ASSAY_STORED_WORDS 256          // a power of two
+
+// Eight bytes of memory, some of which the sample has stored.
+struct assay_stored_word {
+  uint64_t address; // of the first byte / 8
+  uint64_t bytes;
+  uint32_t sample; // in which it was stored
+  uint8_t stored;  // a bit each byte
+  uint8_t unknown; // of these, those whose value is not known
+  uint16_t reserved;
+};
+
+struct assay_interpreter {
+  uint64_t registers[ASSAY_INTERPRETER_REGISTERS]; // by enum assay_uop_register
+  uint8_t known[ASSAY_INTERPRETER_REGISTERS];
+  struct assay_stored_word stored[ASSAY_STORED_WORDS];
+
+  uint64_t pc;
+  uint64_t next_pc;
+  uint64_t page; // the address whose page is page_number; 1: none
+  uint32_t page_number;
+  uint32_t entry; // the next one of the instruction
+  uint32_t left;  // entries of the instruction
+  uint32_t where; // of the instruction, as in struct assay_sampled_value
+  uint32_t sample;
+  uint32_t has_stored;
+  uint32_t skip;  // instructions that are left before the first that is recorded
+  uint32_t limit; // instructions that are to be recorded
+  uint32_t in_kernel;
+  uint32_t device; // of the process that is sampled, for code without a file
+  struct assay_sample out;
+  struct assay_sampled_value values[ASSAY_SAMPLE_VALUES];
+};

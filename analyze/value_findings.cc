@@ -1,0 +1,195 @@
+// What values tell to change. A rule speaks only of what is certain: the lower end of the interval counts, not the share; and only
+// of code that matters: by the share of all interrupts that came in its function.
+
+#include "abi/samples.h"
+#include "analyze/values.h"
+#include "base/stable_sort.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace analyze {
+namespace {
+
+constexpr double kAlways = .95;       // the lower end of a share that is called "always"
+constexpr double kSameWay = .99;      // of a branch that goes one way
+constexpr double kStrided = .9;       // of the differences between addresses
+constexpr uint64_t kFewSamples = 30;  // fewer prove nothing
+constexpr double kMatters = .01;      // share of all interrupts
+constexpr double kSlowLoad = .02;     // share of all interrupts at a load and the instruction behind it
+constexpr int64_t kLine = 64;
+
+std::string location_of(const ValueFunction &function, const ValueInstruction &instruction) {
+  std::string location = function.name;
+  if (instruction.line)
+    location += fmt::format(" {}:{}", base_name(instruction.file), instruction.line);
+  else
+    location += fmt::format("+{:#x}", instruction.offset);
+  return location;
+}
+
+std::string percent(double share) {
+  return fmt::format("{:.1f} %", 100 * share);
+}
+
+std::string evidence_of(const ValueList &list, const ValueShare &hot) {
+  return fmt::format("{} of {} values in {} samples, {} to {} with 95 % confidence",
+                     percent(hot.share), list.values, list.samples, percent(hot.low),
+                     percent(hot.high));
+}
+
+class Rules {
+public:
+  explicit Rules(const ValuesResult &result) : result_(result) {
+    for (const ValueFunction &function : result.functions)
+      interrupts_ += function.interrupts;
+  }
+
+  std::vector<Finding> find() {
+    for (const ValueFunction &function : result_.functions) {
+      if (interrupts_ == 0 || double(function.interrupts) / double(interrupts_) < kMatters)
+        continue;
+      most_executions_ = 1;
+      for (const ValueInstruction &instruction : function.instructions)
+        most_executions_ = std::max(most_executions_, instruction.executions);
+      for (size_t i = 0; i < function.instructions.size(); i++)
+        instruction(function, i);
+    }
+    for (const ValueConflict &conflict : result_.conflicts)
+      this->conflict(conflict);
+    base::stable_sort(findings_, [](const Finding &a, const Finding &b) { return a.weight > b.weight; });
+    return std::move(findings_);
+  }
+
+private:
+  void instruction(const ValueFunction &function, size_t i) {
+    const ValueInstruction &at = function.instructions[i];
+    for (const ValueList &list : at.lists) {
+      const bool is_known = list.samples >= kFewSamples && !list.hot.empty();
+      const bool is_always = is_known && list.hot.front().low >= kAlways;
+      if (list.kind == ASSAY_VALUE_argument && is_always)
+        same_argument(function, at, list);
+      else if (list.kind == ASSAY_VALUE_divisor && is_always)
+        same_divisor(function, at, list);
+      else if (list.kind == ASSAY_VALUE_load && is_always)
+        same_load(function, at, list);
+      else if (list.kind == ASSAY_VALUE_branch && is_known && list.hot.front().low >= kSameWay)
+        same_way(function, i, list);
+      else if (list.kind == ASSAY_VALUE_load_address)
+        strided(function, i, list);
+    }
+  }
+
+  // What the function takes of all time, as far as the instruction is executed in it.
+  double weight(const ValueFunction &function, const ValueInstruction &at) const {
+    return double(function.interrupts) / double(interrupts_) * double(at.executions) /
+           double(most_executions_);
+  }
+
+  void add(const char *rule, const ValueFunction &function, const ValueInstruction &at,
+           double weight, std::string message, std::string evidence, std::string action) {
+    Finding finding;
+    finding.rule = rule;
+    finding.message = std::move(message);
+    finding.location = location_of(function, at);
+    finding.saves = {double(function.interrupts) / double(interrupts_), "share of samples in the function"};
+    finding.weight = weight;
+    finding.evidence = std::move(evidence);
+    finding.action = std::move(action);
+    findings_.push_back(std::move(finding));
+  }
+
+  void same_argument(const ValueFunction &function, const ValueInstruction &at,
+                     const ValueList &list) {
+    const ValueShare &hot = list.hot.front();
+    add("same_argument", function, at, weight(function, at),
+        fmt::format("{} is called with {} = {:#x} in {} of its calls", function.name, list.subject,
+                    hot.value, percent(hot.share)),
+        evidence_of(list, hot),
+        fmt::format("write a version of it for this value, and call the general one otherwise"));
+  }
+  void same_divisor(const ValueFunction &function, const ValueInstruction &at,
+                    const ValueList &list) {
+    const ValueShare &hot = list.hot.front();
+    add("same_divisor", function, at, weight(function, at) * 2,
+        fmt::format("a division divides by {} in {} of its executions", hot.value,
+                    percent(hot.share)),
+        evidence_of(list, hot),
+        fmt::format("test for {} first: the compiler turns a division by a constant into a multiplication",
+                    hot.value));
+  }
+  void same_load(const ValueFunction &function, const ValueInstruction &at, const ValueList &list) {
+    const ValueShare &hot = list.hot.front();
+    add("same_load", function, at, weight(function, at),
+        fmt::format("a load yields {:#x} in {} of its executions", hot.value, percent(hot.share)),
+        evidence_of(list, hot),
+        "compute what depends on it once, or write the code for this value and test for it before");
+  }
+
+  // A branch alone is predicted well; it is worth a word where the value that decides it does not change.
+  void same_way(const ValueFunction &function, size_t i, const ValueList &list) {
+    const ValueInstruction &at = function.instructions[i];
+    for (size_t back = 1; back <= 3 && back <= i; back++)
+      for (const ValueList &deciding : function.instructions[i - back].lists)
+        if (deciding.kind == ASSAY_VALUE_load && deciding.samples >= kFewSamples &&
+            !deciding.hot.empty() && deciding.hot.front().low >= kAlways) {
+          add("same_branch", function, at, weight(function, at) / 2,
+              fmt::format("a branch is {} in {} of its executions, decided by a load that yields {:#x}",
+                          list.hot.front().value ? "taken" : "not taken",
+                          percent(list.hot.front().share), deciding.hot.front().value),
+              evidence_of(list, list.hot.front()),
+              "decide it once, outside of the loop, or by a template parameter or flag of the build");
+          return;
+        }
+  }
+
+  void strided(const ValueFunction &function, size_t i, const ValueList &list) {
+    const ValueInstruction &at = function.instructions[i];
+    if (list.strides.empty() || list.samples < kFewSamples)
+      return;
+    const ValueShare &stride = list.strides.front();
+    const auto bytes = static_cast<int64_t>(stride.value);
+    uint64_t interrupts = at.interrupts;
+    if (i + 1 < function.instructions.size()) // an interrupt comes behind what it waited for
+      interrupts += function.instructions[i + 1].interrupts;
+    const double share = double(interrupts) / double(interrupts_);
+    if (stride.low < kStrided || std::abs(bytes) < kLine || share < kSlowLoad)
+      return;
+    add("strided_load", function, at, share,
+        fmt::format("a load goes on by {} bytes in {} of its executions, and {} of all samples wait there",
+                    bytes, percent(stride.share), percent(share)),
+        evidence_of(list, stride),
+        fmt::format("prefetch some iterations ahead (__builtin_prefetch), or lay out what is read of each {} bytes together",
+                    std::abs(bytes)));
+  }
+
+  void conflict(const ValueConflict &conflict) {
+    if (conflict.count < kFewSamples || conflict.share < .05 || interrupts_ == 0)
+      return;
+    const bool is_alias = conflict.kind == 2;
+    const double weight = double(conflict.load_function->interrupts) / double(interrupts_) * conflict.share;
+    if (weight < kMatters)
+      return;
+    add(is_alias ? "alias_4k" : "store_forwarding", *conflict.load_function, *conflict.load, weight,
+        fmt::format("{} executions of this load follow a store at {} that {}",
+                    percent(conflict.share),
+                    location_of(*conflict.store_function, *conflict.store),
+                    is_alias ? "has the same low 12 bits of its address"
+                             : "has written only part of what it reads"),
+        fmt::format("{} times in the samples", conflict.count),
+        is_alias ? "move one of the two arrays by some lines of cache, so that their distance is no multiple of 4096"
+                 : "store and load with the same width, or leave some instructions between them");
+  }
+
+  const ValuesResult &result_;
+  uint64_t interrupts_ = 0, most_executions_ = 1;
+  std::vector<Finding> findings_;
+};
+
+} // namespace
+
+std::vector<Finding> value_findings(const ValuesResult &result) {
+  return Rules(result).find();
+}
+
+} // namespace analyze

@@ -1,0 +1,251 @@
+// See the header.
+
+#include "analyze/values.h"
+
+#include "abi/records.h"
+#include "abi/tools.h"
+#include "analyze/measured.h"
+#include "base/stable_sort.h"
+#include "binary/decoder.h"
+#include "image/elf.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace analyze {
+namespace {
+
+const char *const kRegisterNames[4][16] = {
+    {"al", "cl", "dl", "bl", "spl", "bpl", "sil", "dil", "r8b", "r9b", "r10b", "r11b", "r12b",
+     "r13b", "r14b", "r15b"},
+    {"ax", "cx", "dx", "bx", "sp", "bp", "si", "di", "r8w", "r9w", "r10w", "r11w", "r12w", "r13w",
+     "r14w", "r15w"},
+    {"eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi", "r8d", "r9d", "r10d", "r11d", "r12d",
+     "r13d", "r14d", "r15d"},
+    {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
+     "r14", "r15"}};
+const char *const kArguments[6] = {"rdi", "rsi", "rdx", "rcx", "r8", "r9"};
+
+const char *const kEndMeanings[] = {
+#define ASSAY_SAMPLE_END(name, meaning) meaning,
+#include "abi/sample_ends.def"
+};
+
+std::string subject_of(unsigned kind, unsigned detail) {
+  switch (kind) {
+  case ASSAY_VALUE_result: return kRegisterNames[detail >> 5 & 3][detail & 15];
+  case ASSAY_VALUE_load: return "load";
+  case ASSAY_VALUE_load_address:
+  case ASSAY_VALUE_store_address: return "address";
+  case ASSAY_VALUE_branch: return "taken";
+  case ASSAY_VALUE_target: return "to";
+  case ASSAY_VALUE_argument:
+    return detail < 6 ? fmt::format("argument {} ({})", detail + 1, kArguments[detail]) : "argument";
+  case ASSAY_VALUE_divisor: return "divisor";
+  case ASSAY_VALUE_caller: return "caller";
+  default: return "value";
+  }
+}
+
+unsigned bytes_of(unsigned kind, unsigned detail) {
+  switch (kind) {
+  case ASSAY_VALUE_result: return 1u << (detail >> 5 & 3);
+  case ASSAY_VALUE_load:
+  case ASSAY_VALUE_divisor: return std::clamp(detail, 1u, 8u);
+  case ASSAY_VALUE_branch: return 1;
+  default: return 8;
+  }
+}
+
+bool is_code(unsigned kind) {
+  return kind == ASSAY_VALUE_target || kind == ASSAY_VALUE_caller;
+}
+
+// Names of what samples refer to.
+class Namer {
+public:
+  Namer(const profile::Profile &profile, image::Symbols &symbols) : symbols_(symbols) {
+    for (uint32_t i = 0; i < profile.modules.size(); i++)
+      by_number_.emplace(profile::code_value_file(profile.modules[i].build_id, profile.modules[i].path), i);
+  }
+
+  // The frame of an instruction: the function whose code it is, with the line of the innermost inlined one.
+  struct Place {
+    std::string function, linkage_name, file, line_file;
+    uint32_t function_line = 0, line = 0;
+  };
+  Place place(uint32_t module, uint64_t offset) {
+    // Symbols are asked for calls by their return addresses: one past the instruction's first byte.
+    const CallStack &frames = symbols_.call(module, offset + 1);
+    const Frame &inner = frames.front(), &outer = frames.back();
+    return {outer.function, outer.linkage_name, outer.file, inner.file, outer.function_start_line,
+            inner.line};
+  }
+
+  // "sort+0x12" of what stands for a place in code.
+  std::string code(uint64_t value) {
+    auto known = by_number_.find(static_cast<uint16_t>(value >> 48));
+    if (known == by_number_.end())
+      return fmt::format("{:#x}", value);
+    const uint64_t offset = value & 0xffff'ffff'ffff;
+    const CallStack &frames = symbols_.call(known->second, offset);
+    std::string name = frames.back().function;
+    if (frames.front().line)
+      name += fmt::format(" {}:{}", base_name(frames.front().file), frames.front().line);
+    return name;
+  }
+
+private:
+  image::Symbols &symbols_;
+  std::map<uint16_t, uint32_t> by_number_;
+};
+
+std::vector<ValueShare> shares_of(const profile::Hotlist &hotlist, unsigned kind, Namer &namer) {
+  std::vector<ValueShare> shares;
+  for (const profile::HotValue &hot : hotlist.hot()) {
+    ValueShare share{hot.value, hot.share, hot.low, hot.high, {}};
+    if (is_code(kind))
+      share.name = namer.code(hot.value);
+    shares.push_back(std::move(share));
+  }
+  return shares;
+}
+
+ValueList list_of(const profile::SampledValues &values, Namer &namer) {
+  ValueList list;
+  list.kind = values.kind;
+  list.subject = subject_of(values.kind, values.detail);
+  list.bytes = bytes_of(values.kind, values.detail);
+  list.values = values.hotlist.values();
+  list.samples = values.hotlist.windows();
+  list.hot = shares_of(values.hotlist, values.kind, namer);
+  list.strides = shares_of(values.strides, ASSAY_VALUE_result, namer);
+  if (values.kind == ASSAY_VALUE_branch)
+    for (const profile::HotEntry &entry : values.hotlist.entries())
+      if (entry.value)
+        list.taken_share = values.hotlist.share_of(entry).share;
+  return list;
+}
+
+} // namespace
+
+bool measures_values(const profile::Profile &profile) {
+  return measured(profile, ASSAY_TOOL_values);
+}
+
+std::string why_no_values(const profile::Profile &) {
+  return "there are no sampled values in this profile; record them with `assay values record -- ./app`";
+}
+
+ValuesResult values(const profile::Profile &profile, image::Symbols &symbols,
+                    const ValuesQuery &query) {
+  ValuesResult result;
+  result.losses = profile.losses;
+  result.notes = profile.notes;
+  result.samples = profile.values.samples;
+  for (const profile::Process &process : profile.processes)
+    if (process.sampling) {
+      if (result.process.executable.empty())
+        result.process = process;
+      result.duration_us += process.sampling->duration_us;
+      const uint64_t addresses =
+          1ULL << ASSAY_VALUE_load_address | 1ULL << ASSAY_VALUE_store_address;
+      result.has_conflicts |= process.sampling->instructions >= 128 &&
+                              (process.sampling->kinds & addresses) == addresses;
+    }
+  result.program_build_id = program_build_id(profile, result.process);
+  for (size_t i = 0; i < profile.values.ends.size(); i++)
+    if (profile.values.ends[i])
+      result.ends.emplace_back(kEndMeanings[i], profile.values.ends[i]);
+  base::stable_sort(result.ends, [](auto &a, auto &b) { return a.second > b.second; });
+
+  Namer namer(profile, symbols);
+  binary::Decoder decoder;
+  std::vector<ValueExecutable> executables(profile.modules.size());
+  std::map<std::pair<uint32_t, std::string>, size_t> index; // module, name
+  std::map<std::pair<uint32_t, uint64_t>, std::pair<size_t, size_t>> instruction_at;
+  for (const profile::SampledInstruction &each : profile.values.instructions) {
+    if (!each.module.known())
+      continue;
+    const uint32_t module = each.module.v;
+    executables[module].interrupts += each.interrupts;
+    executables[module].executions += each.executions;
+    if (profile.modules[module].path.find(query.executable) == std::string::npos)
+      continue;
+    Namer::Place place = namer.place(module, each.offset);
+    // Without a symbol each address has a name of its own: they are one.
+    const bool is_named = !place.linkage_name.empty();
+    std::string name = is_named ? place.function : base_name(profile.modules[module].path) + " (no symbol)";
+    if (name.find(query.function) == std::string::npos &&
+        place.linkage_name.find(query.function) == std::string::npos)
+      continue;
+    auto [known, is_new] = index.try_emplace({module, is_named ? place.linkage_name : name},
+                                             result.functions.size());
+    if (is_new) {
+      ValueFunction &function = result.functions.emplace_back();
+      function.module = module;
+      function.module_path = profile.modules[module].path;
+      function.name = std::move(name);
+      function.linkage_name = place.linkage_name;
+      function.file = place.file;
+      function.line = place.function_line;
+    }
+    ValueFunction &function = result.functions[known->second];
+    function.interrupts += each.interrupts;
+    function.executions += each.executions;
+    ValueInstruction &instruction = function.instructions.emplace_back();
+    instruction.offset = each.offset;
+    instruction.text = decoder.text(std::as_bytes(std::span(each.bytes)), each.offset);
+    instruction.interrupts = each.interrupts;
+    instruction.executions = each.executions;
+    instruction.file = place.line_file;
+    instruction.line = place.line;
+    instruction_at[{module, each.offset}] = {known->second, function.instructions.size() - 1};
+  }
+  auto find = [&](profile::ModuleId module, uint64_t offset) -> ValueInstruction * {
+    auto known = instruction_at.find({module.v, offset});
+    return known == instruction_at.end()
+               ? nullptr
+               : &result.functions[known->second.first].instructions[known->second.second];
+  };
+  for (const profile::SampledValues &each : profile.values.values)
+    if (ValueInstruction *instruction = find(each.module, each.offset))
+      instruction->lists.push_back(list_of(each, namer));
+  for (uint32_t i = 0; i < executables.size(); i++) {
+    executables[i].path = profile.modules[i].path;
+    executables[i].build_id = image::build_id_text(profile.modules[i].build_id);
+    if (executables[i].interrupts + executables[i].executions)
+      result.executables.push_back(executables[i]);
+  }
+  auto more = [](const auto &a, const auto &b) {
+    return std::pair(a.interrupts, a.executions) > std::pair(b.interrupts, b.executions);
+  };
+  base::stable_sort(result.executables, more);
+  base::stable_sort(result.functions, more);
+  // Functions have moved.
+  std::map<std::pair<uint32_t, uint64_t>, std::pair<const ValueFunction *, const ValueInstruction *>>
+      at;
+  for (const ValueFunction &function : result.functions)
+    for (const ValueInstruction &instruction : function.instructions)
+      at[{function.module, instruction.offset}] = {&function, &instruction};
+  for (const profile::MemoryConflict &each : profile.values.conflicts) {
+    auto store = at.find({each.store_module.v, each.store_offset});
+    auto load = at.find({each.load_module.v, each.load_offset});
+    if (store == at.end() || load == at.end())
+      continue;
+    ValueConflict conflict;
+    conflict.kind = each.kind;
+    std::tie(conflict.store_function, conflict.store) = store->second;
+    std::tie(conflict.load_function, conflict.load) = load->second;
+    conflict.count = each.count;
+    conflict.share = conflict.load->executions
+                         ? double(each.count) / double(conflict.load->executions)
+                         : 0;
+    result.conflicts.push_back(conflict);
+  }
+  base::stable_sort(result.conflicts, [](auto &a, auto &b) { return a.count > b.count; });
+  result.findings = value_findings(result);
+  return result;
+}
+
+} // namespace analyze

@@ -1,0 +1,106 @@
+// `assay values record|report|annotate|conflicts`: which instructions compute the same values again and again?
+
+#include "analyze/values.h"
+#include "base/fail.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/values_record.h"
+#include "report/values_report.h"
+
+#include <filesystem>
+#include <memory>
+
+namespace cli {
+namespace {
+
+struct ValuesArguments {
+  AnswerOptions answer;
+  std::string executable, function;
+  std::vector<std::string> words; // of annotate: a profile, a function
+};
+
+enum class Question { report, annotate, conflicts };
+
+int answer(ValuesArguments arguments, Question question) {
+  AnswerOptions &options = arguments.answer;
+  check_format(options);
+  // `annotate [F] [FUNCTION]`: what is a file or a folder is a profile.
+  for (const std::string &word : arguments.words) {
+    if (std::filesystem::exists(word) && arguments.function.empty())
+      options.profiles.push_back(word);
+    else if (arguments.function.empty())
+      arguments.function = word;
+    else
+      base::fail("values: {} and {}: name one function", arguments.function, word);
+  }
+  const profile::Profile profile = profile::read(options.files());
+  if (!analyze::measures_values(profile))
+    base::fail("{}", analyze::why_no_values(profile));
+  image::Symbols symbols = image::open(analyze::module_files(profile));
+  const analyze::ValuesResult result =
+      analyze::values(profile, symbols, {arguments.executable, arguments.function});
+  if (!arguments.function.empty() && result.functions.empty())
+    base::fail("{}: no sample came in a function of that name; `assay values report` lists those that were met",
+               report::printable(arguments.function));
+  if (options.json()) {
+    const report::Document document = report::values_document(result, options.top);
+    write_output(options.output,
+                 [&](const report::Sink &sink) { report::write_document(document, {}, sink); });
+    return 0;
+  }
+  const report::Style style = options.style();
+  write_output(options.output,
+               question == Question::annotate    ? report::annotated_text(result, options.top, style)
+               : question == Question::conflicts ? report::conflicts_text(result, options.top, style)
+                                                 : report::values_text(result, options.top, style));
+  return 0;
+}
+
+Action define_answer(CLI::App &app, Question question) {
+  auto arguments = std::make_shared<ValuesArguments>();
+  AnswerOptions &options = arguments->answer;
+  if (question == Question::annotate)
+    app.add_option("PROFILE and FUNCTION", arguments->words,
+                   "a profile (default: the latest run), and a function (default: the one with most samples)");
+  else
+    app.add_option("PROFILE,-i", options.profiles,
+                   "a .assay file or a run's folder (default: the latest run in assay.out)");
+  add_format_options(app, options);
+  app.add_option("--top", options.top, "rows of each table, functions in JSON");
+  app.add_option("--executable", arguments->executable, "only files whose path contains this");
+  app.add_option("--function", arguments->function, "only functions whose name contains this");
+  return [arguments, question](const Words &) { return answer(*arguments, question); };
+}
+
+} // namespace
+
+Action define_values(CLI::App &app) {
+  app.require_subcommand(1);
+  struct Part {
+    CLI::App *app;
+    Action action;
+  };
+  auto parts = std::make_shared<std::vector<Part>>();
+  auto add = [&](const char *name, const char *help, auto define) {
+    CLI::App *part = app.add_subcommand(name, help);
+    parts->push_back({part, define(*part)});
+  };
+  add("record", "sample a command, named after --, a process or all processes",
+      define_values_record);
+  add("report", "what comes again and again, and what to change",
+      [](CLI::App &part) { return define_answer(part, Question::report); });
+  add("annotate", "a function's instructions with their samples and values",
+      [](CLI::App &part) { return define_answer(part, Question::annotate); });
+  add("conflicts", "loads that have to wait for a store before them",
+      [](CLI::App &part) { return define_answer(part, Question::conflicts); });
+  app.footer("\nExamples:\n  assay values record -- ./app && assay values report\n  assay values annotate "
+             "my_function\n");
+  return [parts](const Words &after_dashes) {
+    for (const Part &part : *parts)
+      if (part.app->parsed())
+        return part.action(after_dashes);
+    return 2;
+  };
+}
+
+} // namespace cli

@@ -1,0 +1,363 @@
+// `assay values record`: samples the values of a command, a process or all processes.
+
+#include "cli/values_record.h"
+
+#include "abi/records.h"
+#include "abi/tools.h"
+#include "base/fail.h"
+#include "base/units.h"
+#include "cli/child.h"
+#include "profile/find_profiles.h"
+#include "values/kernel_collector.h"
+#include "values/process_maps.h"
+#include "values/recording.h"
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fmt/chrono.h>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+namespace cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kOurFailure = 125, kCannotExecute = 126, kNotFound = 127; // as env(1)
+constexpr uint32_t kConflictInstructions = 128;
+
+struct RecordArguments {
+  std::string output, hertz = "5k", duration, collector = "auto", record, hotlist = "space-saving";
+  unsigned instructions = 0, skip = 0;
+  uint64_t seed = 1;
+  pid_t pid = 0;
+  bool all = false, conflicts = false, latency = false, fixed = false;
+  std::vector<std::string> command;
+};
+
+volatile std::sig_atomic_t asked_to_stop;
+
+void ask_to_stop(int) {
+  asked_to_stop = 1;
+}
+
+std::string kind_words() {
+  std::string words;
+#define ASSAY_VALUE_KIND(name, word, meaning)                                                      \
+  if (words.find(word) == std::string::npos)                                                       \
+    words += (words.empty() ? "" : ", ") + std::string(word);
+#include "abi/value_kinds.def"
+  return words;
+}
+
+// "results,loads" as a set of enum assay_value_kind.
+values::Kinds kinds_of(const std::string &list) {
+  if (list.empty())
+    return values::kAllKinds;
+  values::Kinds kinds = 0;
+  for (size_t at = 0; at <= list.size();) {
+    const size_t end = std::min(list.find(',', at), list.size());
+    const std::string wanted = list.substr(at, end - at);
+    values::Kinds found = 0;
+#define ASSAY_VALUE_KIND(name, word, meaning)                                                      \
+  if (wanted == word)                                                                              \
+    found |= values::kind_bit(ASSAY_VALUE_##name);
+#include "abi/value_kinds.def"
+    if (!found)
+      base::fail("--record {}: there is no such kind of values; there are {}", wanted, kind_words());
+    kinds |= found;
+    at = end + 1;
+  }
+  return kinds;
+}
+
+values::RecordingSettings settings_of(const RecordArguments &arguments) {
+  values::RecordingSettings settings;
+  settings.sampling.hertz = base::parse_count(arguments.hertz);
+  if (settings.sampling.hertz == 0 || settings.sampling.hertz > 100'000)
+    base::fail("-F {}: choose 1 to 100,000 samples a second", arguments.hertz);
+  const unsigned usual = arguments.conflicts ? kConflictInstructions : 16;
+  settings.sampling.instructions = arguments.instructions ? arguments.instructions : usual;
+  if (settings.sampling.instructions > 256)
+    base::fail("-k {}: choose 1 to 256 instructions of a sample", arguments.instructions);
+  if (arguments.conflicts && settings.sampling.instructions < kConflictInstructions)
+    base::fail("-k {}: stores and loads that are {} instructions apart matter; leave -k out, or choose more",
+               arguments.instructions, kConflictInstructions);
+  settings.sampling.most_skipped = arguments.skip;
+  settings.sampling.is_random_length = !arguments.fixed;
+  settings.sampling.code_pages = arguments.all ? 4096 : 2048;
+  settings.sampling.code_entries = arguments.all ? 3 << 20 : 3 << 19;
+  settings.kinds = kinds_of(arguments.record);
+  if (arguments.conflicts)
+    settings.kinds = values::kind_bit(ASSAY_VALUE_load_address) |
+                     values::kind_bit(ASSAY_VALUE_store_address) | values::kStackAddresses |
+                     (arguments.record.empty() ? 0 : settings.kinds);
+  settings.sums.conflicts = arguments.conflicts;
+  settings.sums.hotlist = profile::hotlist_kind(arguments.hotlist);
+  settings.sums.seed = arguments.seed;
+  return settings;
+}
+
+std::unique_ptr<values::Collector> collector_of(const RecordArguments &arguments,
+                                                const values::SamplingSettings &settings) {
+  if (arguments.collector != "auto" && arguments.collector != "kernel")
+    base::fail("--collector {}: there is no such collector; use auto or kernel",
+               arguments.collector);
+  return values::kernel_collector(settings);
+}
+
+std::string name_of(const RecordArguments &arguments) {
+  if (arguments.all)
+    return "system";
+  if (arguments.pid) {
+    std::ifstream comm(fmt::format("/proc/{}/comm", arguments.pid));
+    std::string name;
+    std::getline(comm, name);
+    return name.empty() ? fmt::format("pid{}", arguments.pid) : fs::path(name).filename().string();
+  }
+  return fs::path(arguments.command.front()).filename().string();
+}
+
+profile::Process process_of(const RecordArguments &arguments, pid_t pid) {
+  profile::Process process;
+  process.start_unix_ns = static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(
+          std::chrono::system_clock::now().time_since_epoch())
+          .count());
+  process.pid = static_cast<uint64_t>(pid);
+  process.tools = ASSAY_TOOL_values;
+  process.executable = arguments.all ? "(all processes)" : name_of(arguments);
+  std::error_code error;
+  if (arguments.pid)
+    process.executable = fs::read_symlink(fmt::format("/proc/{}/exe", arguments.pid), error);
+  process.arguments = arguments.command;
+  profile::Machine machine;
+  machine.cpus = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN));
+  machine.page_bytes = static_cast<uint32_t>(sysconf(_SC_PAGESIZE));
+  machine.line_bytes = 64;
+  utsname names = {};
+  if (uname(&names) == 0) {
+    machine.kernel = names.release;
+    machine.host = names.nodename;
+  }
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  for (std::string line; std::getline(cpuinfo, line);)
+    if (line.starts_with("model name")) {
+      machine.cpu_model = line.substr(line.find(':') + 2);
+      break;
+    }
+  process.machine = machine;
+  return process;
+}
+
+// One recording from its first sample to its profile.
+class Session {
+public:
+  explicit Session(const RecordArguments &arguments)
+      : arguments_(arguments), settings_(settings_of(arguments)),
+        recording_(collector_of(arguments, settings_.sampling), settings_) {
+    if (!arguments.duration.empty())
+      duration_ = std::chrono::microseconds(base::parse_duration_us(arguments.duration));
+  }
+
+  int record_command() {
+    ChildSettings child;
+    child.before_exec = [&](pid_t pid) {
+      recording_.collector().watch_command(pid);
+      begin(pid);
+    };
+    child.meanwhile = [&] { turn(); };
+    const ChildStatus status = run_child(arguments_.command, child);
+    const std::string &program = arguments_.command.front();
+    if (status.start_error) {
+      std::fprintf(stderr, "assay: %s: it cannot be run: %s\n", program.c_str(),
+                   std::strerror(status.start_error));
+      return status.start_error == ENOENT ? kNotFound : kCannotExecute;
+    }
+    finish(ASSAY_SAMPLING_COMMAND);
+    end_like(status.wait_status);
+  }
+
+  int record_others() {
+    std::signal(SIGINT, ask_to_stop);
+    std::signal(SIGTERM, ask_to_stop);
+    if (arguments_.all)
+      recording_.collector().watch_all();
+    else
+      recording_.collector().watch_process(arguments_.pid);
+    begin(arguments_.pid);
+    while (!asked_to_stop && !is_over()) {
+      turn();
+      if (arguments_.pid && kill(arguments_.pid, 0) != 0 && errno == ESRCH)
+        break;
+    }
+    finish(arguments_.all ? ASSAY_SAMPLING_SYSTEM : ASSAY_SAMPLING_PROCESS);
+    return 0;
+  }
+
+private:
+  void begin(pid_t pid) {
+    begin_ = shown_ = Clock::now();
+    process_ = process_of(arguments_, pid);
+    pid_ = pid;
+  }
+
+  bool is_over() const { return duration_ && Clock::now() - begin_ >= *duration_; }
+
+  void turn() {
+    recording_.poll(10);
+    if (!is_stopped_ && is_over()) {
+      recording_.collector().stop();
+      is_stopped_ = true;
+    }
+    const auto now = Clock::now();
+    // A command has the terminal for itself.
+    if (isatty(STDERR_FILENO) && arguments_.command.empty() &&
+        now - shown_ >= std::chrono::milliseconds(500)) {
+      shown_ = now;
+      const auto p = recording_.progress();
+      std::fprintf(stderr, "\rassay: %.0f s, %s samples, %s values at %s places ",
+                   std::chrono::duration<double>(now - begin_).count(),
+                   base::format_count(double(p.samples)).c_str(),
+                   base::format_count(double(p.values)).c_str(),
+                   base::format_count(double(p.places)).c_str());
+      has_shown_ = true;
+    }
+  }
+
+  void finish(uint32_t scope) {
+    recording_.collector().stop();
+    const auto duration = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin_);
+    for (int i = 0; i < 3; i++)
+      recording_.poll(0);
+    if (has_shown_)
+      std::fputc('\n', stderr);
+    process_.executable = resolved_executable();
+    process_.ends = {{ASSAY_END_EXIT, 0, static_cast<uint64_t>(duration.count())}};
+    const profile::Profile profile =
+        recording_.profile(process_, scope, static_cast<uint64_t>(duration.count()));
+    const std::string file = file_to_write();
+    profile::write(profile, file);
+    const auto p = recording_.progress();
+    std::fprintf(stderr, "assay: %s samples in %s, %s values at %s places; by %s, %s\n",
+                 base::format_count(double(p.interrupts)).c_str(),
+                 base::format_duration_us(double(duration.count())).c_str(),
+                 base::format_count(double(p.values)).c_str(),
+                 base::format_count(double(p.places)).c_str(),
+                 recording_.collector().clock().c_str(), "interpreted in the kernel");
+    if (p.lost)
+      std::fprintf(stderr, "assay: %s samples were lost; choose a lower rate with -F\n",
+                   base::format_count(double(p.lost)).c_str());
+    std::fprintf(stderr, "assay: profile in %s\nassay: next: assay values report%s\n", file.c_str(),
+                 arguments_.output.empty() ? "" : (" " + file).c_str());
+  }
+
+  // The file of a command, by what was executed.
+  std::string resolved_executable() const {
+    if (arguments_.command.empty())
+      return process_.executable;
+    const std::string &program = arguments_.command.front();
+    std::error_code error;
+    if (program.find('/') != std::string::npos)
+      return fs::weakly_canonical(program, error).string();
+    const char *path = std::getenv("PATH");
+    for (std::string rest = path ? path : ""; !rest.empty();) {
+      const size_t end = std::min(rest.find(':'), rest.size());
+      const fs::path candidate = fs::path(rest.substr(0, end)) / program;
+      if (access(candidate.c_str(), X_OK) == 0)
+        return fs::weakly_canonical(candidate, error).string();
+      rest = end < rest.size() ? rest.substr(end + 1) : "";
+    }
+    return program;
+  }
+
+  std::string file_to_write() const {
+    if (!arguments_.output.empty())
+      return arguments_.output;
+    const std::time_t now = std::time(nullptr);
+    const fs::path folder = fs::path(profile::kDefaultFolder) /
+                            fmt::format("{:%Y%m%d-%H%M%S}-{}.{}", fmt::gmtime(now),
+                                        name_of(arguments_), pid_ ? pid_ : getpid());
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error)
+      base::fail("{}: the folder for profiles cannot be made: {}; choose a file with -o",
+                 folder.string(), error.message());
+    return folder / "values.assay";
+  }
+
+  const RecordArguments &arguments_;
+  values::RecordingSettings settings_;
+  values::Recording recording_;
+  profile::Process process_;
+  pid_t pid_ = 0;
+  Clock::time_point begin_, shown_;
+  std::optional<std::chrono::microseconds> duration_;
+  bool is_stopped_ = false, has_shown_ = false;
+};
+
+int record(const RecordArguments &arguments) {
+  const int what = !arguments.command.empty() + (arguments.pid != 0) + arguments.all;
+  if (what == 0)
+    base::fail("values record: what is to be sampled? write `assay values record -- ./app`, `-p PID`, or "
+               "`-a` for all processes");
+  if (what > 1)
+    base::fail("values record: a command, -p and -a exclude each other; leave all but one out");
+  if (arguments.latency)
+    base::fail("--latency: it is not available yet; leave it out");
+  Session session(arguments);
+  return arguments.command.empty() ? session.record_others() : session.record_command();
+}
+
+} // namespace
+
+Action define_values_record(CLI::App &app) {
+  auto arguments = std::make_shared<RecordArguments>();
+  RecordArguments &a = *arguments;
+  app.add_option("-o", a.output, "write the profile to this file (assay.out/TIME-PROGRAM.PID/values.assay)");
+  app.add_option("-F", a.hertz, "samples a second of each cpu (5k)");
+  app.add_option("-k", a.instructions, "instructions that are interpreted of a sample, on average (16; 128 with --conflicts)");
+  app.add_option("--skip", a.skip, "interpret up to so many instructions before the first that is recorded, as chance has it (0)");
+  app.add_flag("--fixed", a.fixed, "exactly -k instructions of each sample, not from 1 to twice as many");
+  app.add_option("-p", a.pid, "sample this process, with all its threads, until it ends or Ctrl-C");
+  app.add_flag("-a", a.all, "sample all processes, until Ctrl-C");
+  app.add_option("--duration", a.duration, "stop after this time, such as 10s");
+  app.add_option("--record", a.record, "only these kinds of values: " + kind_words());
+  app.add_flag("--conflicts", a.conflicts, "compare the addresses of stores and loads, for `assay values conflicts`");
+  app.add_flag("--latency", a.latency, "time loads");
+  app.add_option("--collector", a.collector, "who interprets: kernel, or auto (auto)");
+  app.add_option("--hotlist", a.hotlist, "how values are counted: space-saving, counting, concise (space-saving)");
+  app.add_option("--seed", a.seed, "of the coins that counting and concise samples flip (1)");
+  app.prefix_command();
+  app.footer("\nExamples:\n  assay values record -- ./app --its-own-option\n  assay values record -a --duration 10s -F 1k\n");
+  return [arguments, &app](const Words &after_dashes) {
+    auto rest = app.remaining();
+    if (!rest.empty() && rest.front().starts_with('-')) {
+      std::fprintf(stderr,
+                   "assay: values record: there is no option %s; `assay values record --help` lists them, and what "
+                   "stands behind -- is the program's\n",
+                   rest.front().c_str());
+      return kOurFailure;
+    }
+    arguments->command.insert(arguments->command.end(), rest.begin(), rest.end());
+    arguments->command.insert(arguments->command.end(), after_dashes.begin(), after_dashes.end());
+    try {
+      return record(*arguments);
+    } catch (const base::Failure &failure) {
+      std::fprintf(stderr, "assay: %s\n", failure.what());
+      return kOurFailure;
+    }
+  };
+}
+
+} // namespace cli

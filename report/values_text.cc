@@ -1,0 +1,264 @@
+// `assay values` for people. A share stands with its value; where its interval is wide, the interval stands as well.
+
+#include "report/values_report.h"
+
+#include "abi/records.h"
+#include "abi/samples.h"
+#include "base/stable_sort.h"
+#include "base/units.h"
+#include "report/text_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace report {
+namespace {
+
+using analyze::ValueFunction;
+using analyze::ValueInstruction;
+using analyze::ValueList;
+using analyze::ValueShare;
+using analyze::ValuesResult;
+using Align = Table::Align;
+
+constexpr double kWide = .02; // half of an interval that is worth saying
+
+std::string count(uint64_t value) {
+  return base::format_count(double(value));
+}
+std::string percent(double share) {
+  return fmt::format("{:.1f} %", 100 * share);
+}
+
+std::string value_text(const ValueShare &share, const ValueList &list, bool is_stride) {
+  if (!share.name.empty())
+    return printable(share.name);
+  const auto number = static_cast<int64_t>(share.value);
+  if (is_stride)
+    return fmt::format("{:+}", number);
+  if (list.kind == ASSAY_VALUE_branch)
+    return share.value ? "yes" : "no";
+  // Small numbers of either sign are read as numbers.
+  const unsigned bits = 8 * list.bytes;
+  const int64_t narrow = bits >= 64 ? number : static_cast<int64_t>(share.value << (64 - bits)) >> (64 - bits);
+  if (narrow > -1000 && narrow < 1000)
+    return fmt::format("{}", narrow);
+  return fmt::format("{:#x}", share.value);
+}
+
+std::string shares_text(const std::vector<ValueShare> &shares, const ValueList &list,
+                        bool is_stride, size_t most) {
+  std::string text;
+  for (size_t i = 0; i < std::min(most, shares.size()); i++) {
+    const ValueShare &share = shares[i];
+    text += fmt::format("{}{} {}", i ? ", " : "", percent(share.share),
+                        value_text(share, list, is_stride));
+    const double half = (share.high - share.low) / 2;
+    if (half > kWide)
+      text += fmt::format(" (±{:.0f})", 100 * half);
+  }
+  return text;
+}
+
+std::string scope_text(const ValuesResult &result) {
+  const auto &sampling = result.process.sampling;
+  if (!sampling)
+    return "";
+  switch (sampling->scope) {
+  case ASSAY_SAMPLING_SYSTEM: return "all processes";
+  case ASSAY_SAMPLING_PROCESS:
+    return fmt::format("process {} {}", result.process.pid, result.process.executable);
+  default: return command_text(result.process);
+  }
+}
+
+void header(const ValuesResult &result, std::string &out, const Style &style) {
+  out += style.strong(fmt::format("Values of {}", printable(scope_text(result)))) + "\n";
+  const auto &sampling = result.process.sampling;
+  if (!sampling)
+    return;
+  out += fmt::format("{} samples in {}, {} a second of each processor, {} instructions of each on average; "
+                     "interpreted in the kernel\n",
+                     count(result.samples), base::format_duration_us(double(result.duration_us)),
+                     sampling->hertz, sampling->instructions);
+}
+
+void limits(const ValuesResult &result, std::string &out, const Style &style) {
+  out += "\n" + style.strong("What is not known") + "\n";
+  Table table;
+  table.column("samples", Align::right);
+  table.column("", Align::right);
+  table.column("interpreting ended by", Align::left);
+  for (const auto &[meaning, number] : result.ends)
+    table.row({count(number), percent(double(number) / double(std::max<uint64_t>(result.samples, 1))),
+               meaning});
+  out += table.text(style);
+  for (auto [kind, times] : result.losses)
+    out += loss_text(kind, times) + "\n";
+  for (const std::string &note : result.notes)
+    out += "  " + printable(note) + "\n";
+  out += style.faint("  Samples are taken by time: instructions after slow ones are sampled more often, so a value that makes "
+                     "code slow\n  is over-reported (docs/values.md). Not measured: latencies, misses of the instruction cache, "
+                     "mispredicted branches.\n  Floating point is not interpreted; its values come from loads.") +
+         "\n";
+}
+
+// How much a list's values could tell: the certain share of the first one, by how often the code runs.
+struct Row {
+  const ValueFunction *function;
+  const ValueInstruction *instruction;
+  const ValueList *list;
+  double weight;
+};
+
+} // namespace
+
+std::string hot_text(const ValueList &list, size_t most) {
+  std::string text;
+  if (list.kind == ASSAY_VALUE_branch)
+    return fmt::format("taken: {}", percent(list.taken_share));
+  if (!list.hot.empty())
+    text = list.subject + ": " + shares_text(list.hot, list, false, most);
+  if (!list.strides.empty())
+    text += (text.empty() ? "" : "; ") + std::string("stride: ") +
+            shares_text(list.strides, list, true, 2);
+  return text;
+}
+
+std::string values_text(const ValuesResult &result, unsigned top, const Style &style) {
+  std::string out;
+  header(result, out, style);
+  out += findings_text(result.findings, top ? top : 6, style);
+  uint64_t interrupts = 0;
+  for (const ValueFunction &function : result.functions)
+    interrupts += function.interrupts;
+  const auto all = double(std::max<uint64_t>(interrupts, 1));
+
+  if (result.executables.size() > 1) {
+    out += "\n" + style.strong("Executables") + "\n";
+    Table table;
+    table.column("samples", Align::right);
+    table.column("share", Align::right);
+    table.column("file", Align::left);
+    const size_t rows = std::min<size_t>(top ? top : 8, result.executables.size());
+    for (size_t i = 0; i < rows; i++)
+      table.row({count(result.executables[i].interrupts),
+                 percent(double(result.executables[i].interrupts) / all),
+                 printable(result.executables[i].path)});
+    out += table.text(style) + more_text(result.executables.size() - rows, style);
+  }
+
+  out += "\n" + style.strong("Functions") + "\n";
+  Table functions;
+  functions.column("samples", Align::right);
+  functions.column("share", Align::right);
+  functions.column("function", Align::left);
+  const size_t rows = std::min<size_t>(top ? top : 10, result.functions.size());
+  for (size_t i = 0; i < rows; i++)
+    functions.row({count(result.functions[i].interrupts),
+                   percent(double(result.functions[i].interrupts) / all),
+                   printable(result.functions[i].name)});
+  out += functions.text(style) + more_text(result.functions.size() - rows, style);
+
+  std::vector<Row> hot;
+  for (const ValueFunction &function : result.functions)
+    for (const ValueInstruction &instruction : function.instructions)
+      for (const ValueList &list : instruction.lists)
+        if (!list.hot.empty() && list.kind != ASSAY_VALUE_branch &&
+            list.kind != ASSAY_VALUE_caller)
+          hot.push_back({&function, &instruction, &list,
+                         list.hot.front().low * double(list.values) *
+                             (.5 + double(function.interrupts) / all)});
+  base::stable_sort(hot, [](const Row &a, const Row &b) { return a.weight > b.weight; });
+  out += "\n" + style.strong("Values that come again and again") + "\n";
+  Table values;
+  values.column("seen", Align::right);
+  values.column("function", Align::left);
+  values.column("instruction", Align::left);
+  values.column("values", Align::left);
+  const size_t shown = std::min<size_t>(top ? top : 20, hot.size());
+  for (size_t i = 0; i < shown; i++) {
+    const Row &row = hot[i];
+    values.row({count(row.list->values), shortened(printable(row.function->name), 24),
+                shortened(row.instruction->text, 34), hot_text(*row.list, 3)});
+  }
+  out += hot.empty() ? "  none is frequent beyond doubt; sample longer, or more often (-F)\n"
+                     : values.text(style) + more_text(hot.size() - shown, style);
+  limits(result, out, style);
+  if (!result.functions.empty())
+    out += fmt::format("\nNext: assay values annotate {}\n",
+                       shortened(printable(result.functions.front().name), 60));
+  return out;
+}
+
+std::string annotated_text(const ValuesResult &result, unsigned top, const Style &style) {
+  std::string out;
+  header(result, out, style);
+  const size_t functions = std::min<size_t>(top ? top : 1, result.functions.size());
+  for (size_t i = 0; i < functions; i++) {
+    const ValueFunction &function = result.functions[i];
+    out += "\n" + style.strong(printable(function.name)) +
+           (function.file.empty() ? std::string()
+                                  : fmt::format("  {}:{}", printable(function.file), function.line)) +
+           fmt::format("   {} samples\n", count(function.interrupts));
+    out += style.faint("  samples  executed  instruction") + "\n";
+    std::string line_before;
+    for (const ValueInstruction &instruction : function.instructions) {
+      const std::string line =
+          instruction.line
+              ? fmt::format("{}:{}", analyze::base_name(instruction.file), instruction.line)
+              : "";
+      if (!line.empty() && line != line_before)
+        out += style.faint(fmt::format("                     {}", printable(line))) + "\n";
+      line_before = line;
+      std::string values;
+      for (const ValueList &list : instruction.lists) {
+        const std::string text = hot_text(list, 3);
+        if (!text.empty())
+          values += (values.empty() ? "" : "  ") + ("[" + text + "]");
+      }
+      out += fmt::format("  {:>7}  {:>8}  {:x}  {:<36} {}\n",
+                         instruction.interrupts ? std::to_string(instruction.interrupts) : "",
+                         instruction.executions, instruction.offset, instruction.text, values);
+    }
+  }
+  if (functions < result.functions.size())
+    out += style.faint(fmt::format("\n  {} more functions; name one, or use --top", result.functions.size() - functions)) + "\n";
+  limits(result, out, style);
+  return out;
+}
+
+std::string conflicts_text(const ValuesResult &result, unsigned top, const Style &style) {
+  std::string out;
+  header(result, out, style);
+  if (!result.has_conflicts)
+    return out + "\nStores and loads were not compared; record with `assay values record --conflicts -- ./app`\n";
+  out += "\n" + style.strong("Loads that follow a store in a way that costs") + "\n";
+  if (result.conflicts.empty())
+    return out + "  none in the samples\n";
+  static const char *const kKinds[] = {"", "the store wrote only part", "same low 12 bits",
+                                       "store's address known late"};
+  Table table;
+  table.column("times", Align::right);
+  table.column("of the load", Align::right);
+  table.column("why", Align::left);
+  table.column("load", Align::left);
+  table.column("store", Align::left);
+  const size_t rows = std::min<size_t>(top ? top : 20, result.conflicts.size());
+  auto place = [](const ValueFunction &function, const ValueInstruction &instruction) {
+    return shortened(printable(function.name), 20) +
+           (instruction.line ? fmt::format(":{}", instruction.line) : std::string()) +
+           fmt::format(" {:x} {}", instruction.offset, shortened(instruction.text, 30));
+  };
+  for (size_t i = 0; i < rows; i++) {
+    const auto &conflict = result.conflicts[i];
+    table.row({count(conflict.count), percent(conflict.share), kKinds[std::min(conflict.kind, 3u)],
+               place(*conflict.load_function, *conflict.load),
+               place(*conflict.store_function, *conflict.store)});
+  }
+  out += table.text(style) + more_text(result.conflicts.size() - rows, style);
+  return out;
+}
+
+} // namespace report

@@ -1,0 +1,335 @@
+// See the header.
+//
+// Pages are filled piece by piece: from the place that was missed to the end of the function, and along its direct branches within
+// the page. Decoding whole pages was refused: of a page of code that is met, a third is executed, and each instruction costs some
+// microseconds and a hundred bytes.
+//
+// An interpreter may look at a page while it is filled. So entries are written first, and `first` afterwards, with release; what an
+// interpreter may be reading is never written again.
+
+#include "values/code_cache.h"
+
+#include "base/fail.h"
+#include "image/elf.h"
+#include "image/executable.h"
+#include "values/process_maps.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <fmt/format.h>
+#include <unordered_map>
+
+namespace values {
+namespace {
+
+bool operator<(const assay_code_key &a, const assay_code_key &b) {
+  return std::tie(a.file, a.device, a.version, a.page) <
+         std::tie(b.file, b.device, b.version, b.page);
+}
+struct KeyLess {
+  bool operator()(const assay_code_key &a, const assay_code_key &b) const { return a < b; }
+};
+struct FileKey {
+  uint64_t file = 0;
+  uint32_t device = 0, version = 0;
+  friend auto operator<=>(const FileKey &, const FileKey &) = default;
+};
+
+// A file that could be opened.
+struct OpenFile {
+  std::unique_ptr<image::Executable> executable; // none: it is no ELF file for this machine
+  uint32_t index = 0;                            // in files()
+};
+
+struct PageInfo {
+  uint32_t file = 0;   // index in files()
+  uint64_t offset = 0; // of the page: as linked
+  OpenFile *open = nullptr;
+};
+
+} // namespace
+
+struct CodeCache::State {
+  std::span<assay_code_page> pages;
+  std::span<assay_uop> entries;
+  Kinds kinds;
+  size_t page_count = 1, entry_count = 1;
+  binary::Decoder decoder;
+  std::vector<CodeFile> files;
+  std::vector<PageInfo> info = std::vector<PageInfo>(1); // by number of the page
+  std::map<assay_code_key, uint32_t, KeyLess> page_of;
+  std::map<FileKey, std::unique_ptr<OpenFile>> opened;
+  std::map<std::string, uint32_t> file_without; // by name: index in files
+  std::unordered_map<uint32_t, std::vector<MappedRange>> maps; // of processes that were asked about lately
+
+  const std::vector<MappedRange> &maps_of(uint32_t pid, bool again) {
+    if (maps.size() > 256)
+      maps.clear();
+    auto [known, is_new] = maps.try_emplace(pid);
+    if (is_new || again)
+      known->second = mapped_ranges(pid);
+    return known->second;
+  }
+
+  OpenFile *open_file(const assay_miss &miss) {
+    auto [known, is_new] = opened.try_emplace({miss.file, miss.device, miss.version});
+    if (known->second && known->second->executable)
+      return known->second.get();
+    const auto &ranges = maps_of(miss.pid, true);
+    const MappedRange *range = range_at(ranges, miss.address);
+    if (!range || !range->is_file())
+      return known->second.get();
+    auto file = std::make_unique<OpenFile>();
+    std::string name = range->name;
+    if (auto at = name.rfind(" (deleted)"); at != std::string::npos && at + 10 == name.size())
+      name.resize(at);
+    for (const std::string &path : {path_of_mapping(miss.pid, *range), range->name}) {
+      try {
+        file->executable = std::make_unique<image::Executable>(path);
+        auto build_id = image::read_build_id(path);
+        file->index = static_cast<uint32_t>(files.size());
+        files.push_back({name, build_id.value_or(std::vector<uint8_t>())});
+        break;
+      } catch (const base::Failure &) {
+        file->executable.reset();
+      }
+    }
+    known->second = std::move(file);
+    return known->second.get();
+  }
+
+  // Where a page of a file is linked: in the executable segment that covers it.
+  static std::optional<uint64_t> linked(const image::Executable &executable, uint64_t offset) {
+    for (const image::Segment &segment : executable.segments()) {
+      const uint64_t begin = segment.file_offset & ~uint64_t{ASSAY_PAGE_BYTES - 1};
+      if (segment.executable && offset >= begin &&
+          offset < segment.file_offset + segment.file_size)
+        return segment.address - segment.file_offset + offset;
+    }
+    return std::nullopt;
+  }
+
+  // The number of the page; 0 if there is no room, nothing if the file says nothing of it.
+  std::optional<uint32_t> page_for(const assay_miss &miss, const assay_code_key &key, bool &is_new) {
+    if (auto known = page_of.find(key); known != page_of.end())
+      return known->second;
+    PageInfo page;
+    bool is_stable = miss.file != 0;
+    uint64_t link = key.page;
+    if (is_stable) {
+      page.open = open_file(miss);
+      std::optional<uint64_t> address;
+      if (page.open && page.open->executable)
+        address = linked(*page.open->executable, key.page);
+      if (!address) // code that is loaded from a file which is no executable
+        is_stable = false;
+      else {
+        page.file = page.open->index;
+        page.offset = link = *address;
+      }
+    }
+    if (!is_stable) {
+      page.open = nullptr;
+      link = miss.address & ~uint64_t{ASSAY_PAGE_BYTES - 1};
+      const MappedRange *range = range_at(maps_of(miss.pid, true), miss.address);
+      if (!range)
+        return std::nullopt;
+      const std::string name =
+          range->name.empty() ? fmt::format("[code made by {}]", miss.pid) : range->name;
+      auto [known, is_new_file] = file_without.try_emplace(name, static_cast<uint32_t>(files.size()));
+      if (is_new_file)
+        files.push_back({name, {}});
+      page.file = known->second;
+      page.offset = name == "[vdso]" ? link - range->start : link;
+    }
+    if (page_count >= pages.size())
+      return 0;
+    const auto number = static_cast<uint32_t>(page_count++);
+    pages[number].link = link;
+    pages[number].is_stable = is_stable;
+    info.push_back(page);
+    page_of.emplace(key, number);
+    is_new = true;
+    return number;
+  }
+
+  std::optional<binary::RegisterSet> arguments_at(const PageInfo &page, uint64_t address) {
+    if (!page.open || !(kinds & (kind_bit(ASSAY_VALUE_argument) | kind_bit(ASSAY_VALUE_caller))))
+      return std::nullopt;
+    const image::CodeRange *function = page.open->executable->function_at(address);
+    if (!function || function->begin != address || function->found_by == image::FoundBy::plt ||
+        function->name.find(".cold") != std::string::npos)
+      return std::nullopt;
+    return argument_registers(decoder,
+                              page.open->executable->bytes(address, function->end - address),
+                              address);
+  }
+
+  // Decodes from one instruction on. `code` begins at `address`, as linked, and may go beyond the page.
+  Filled decode(uint32_t number, std::span<const std::byte> code, uint64_t begin, uint64_t address,
+                bool anew) {
+    assay_code_page &page = pages[number];
+    std::vector<uint64_t> open = {address};
+    std::vector<assay_uop> made;
+    binary::Code decoded;
+    Filled filled = Filled::is_there;
+    while (!open.empty()) {
+      uint64_t at = open.back();
+      open.pop_back();
+      while (at - page.link < ASSAY_PAGE_BYTES && at - begin < code.size()) {
+        const bool is_asked = at == address && anew;
+        if (page.first[at - page.link] != 0 && !is_asked)
+          break;
+        const auto bytes = code.subspan(at - begin);
+        decoded.clear();
+        made.clear();
+        if (decoder.decode(bytes, at, decoded)) {
+          publish(decoded, decoded.instructions.front(), bytes, arguments_at(info[number], at),
+                  kinds, made);
+        } else {
+          assay_uop stop = {};
+          stop.op = ASSAY_PUBLISHED_STOP;
+          stop.imm = ASSAY_ENDED_bad_code;
+          assay_code_head head = {1, 0, 1, 0, {}};
+          std::memcpy(head.bytes, bytes.data(), 1);
+          made.resize(1);
+          std::memcpy(&made[0], &head, sizeof head);
+          made.push_back(stop);
+          decoded.instructions.emplace_back().flow = binary::Flow::stop;
+        }
+        if (entry_count + made.size() > entries.size())
+          return Filled::no_room;
+        std::copy(made.begin(), made.end(), entries.begin() + static_cast<ptrdiff_t>(entry_count));
+        std::atomic_ref<uint32_t>(page.first[at - page.link])
+            .store(static_cast<uint32_t>(entry_count), std::memory_order_release);
+        entry_count += made.size();
+        filled = Filled::added;
+        anew = anew && !is_asked;
+        const binary::Instruction &instruction = decoded.instructions.front();
+        if (instruction.flow == binary::Flow::branch || instruction.flow == binary::Flow::jump ||
+            instruction.flow == binary::Flow::call)
+          open.push_back(instruction.target);
+        if (instruction.flow == binary::Flow::jump || instruction.flow == binary::Flow::ret ||
+            instruction.flow == binary::Flow::indirect_jump ||
+            instruction.flow == binary::Flow::stop)
+          break;
+        at = instruction.end();
+      }
+    }
+    return filled;
+  }
+
+  const assay_code_head *head_at(uint32_t where) const {
+    const uint32_t number = where >> 12;
+    if (number == 0 || number >= page_count)
+      return nullptr;
+    const uint32_t first = pages[number].first[where & (ASSAY_PAGE_BYTES - 1)];
+    return first ? reinterpret_cast<const assay_code_head *>(&entries[first]) : nullptr;
+  }
+};
+
+CodeCache::CodeCache(std::span<assay_code_page> pages, std::span<assay_uop> entries, Kinds kinds)
+    : state_(std::make_unique<State>()) {
+  state_->pages = pages;
+  state_->entries = entries;
+  state_->kinds = kinds;
+}
+CodeCache::~CodeCache() = default;
+
+CodeCache::Answer CodeCache::fill(const assay_miss &miss) {
+  State &s = *state_;
+  Answer answer;
+  const assay_code_key key = {miss.page, miss.file, miss.device, miss.version};
+  auto number = s.page_for(miss, key, answer.is_new_page);
+  if (!number)
+    return answer;
+  if (*number == 0) {
+    answer.filled = Filled::no_room;
+    return answer;
+  }
+  answer.page = *number;
+  assay_code_page &page = s.pages[*number];
+  const uint64_t in_page = miss.address & (ASSAY_PAGE_BYTES - 1), address = page.link + in_page;
+  const PageInfo &info = s.info[*number];
+  if (page.is_stable && page.first[in_page] == 0) {
+    auto code = info.open->executable->bytes_from(page.link);
+    uint64_t begin = page.link;
+    if (code.empty()) { // the segment begins within the page
+      code = info.open->executable->bytes_from(address);
+      begin = address;
+    }
+    answer.filled = code.empty() ? Filled::unreadable
+                                 : s.decode(*number, code, begin, address, false);
+    return answer;
+  }
+  // What the process has there is what counts: code without a file, or code that is not what it was.
+  const auto memory = process_memory(miss.pid, miss.address, ASSAY_PAGE_BYTES - in_page + 15);
+  if (memory.empty())
+    return answer;
+  const assay_code_head *head = s.head_at(*number << 12 | static_cast<uint32_t>(in_page));
+  if (head && memory.size() >= head->length &&
+      std::memcmp(head->bytes, memory.data(), std::min<size_t>(8, head->length)) == 0) {
+    answer.filled = Filled::is_there;
+    return answer;
+  }
+  if (head)
+    std::atomic_ref<uint32_t>(page.is_stable).store(0, std::memory_order_release);
+  answer.filled = s.decode(*number, memory, address, address, true);
+  return answer;
+}
+
+std::optional<CodeCache::Place> CodeCache::place(uint32_t where) const {
+  const uint32_t number = where >> 12;
+  if (number == 0 || number >= state_->page_count)
+    return std::nullopt;
+  const PageInfo &page = state_->info[number];
+  return Place{page.file, page.offset + (where & (ASSAY_PAGE_BYTES - 1))};
+}
+
+std::vector<uint8_t> CodeCache::bytes(uint32_t where) const {
+  const assay_code_head *head = state_->head_at(where);
+  if (!head)
+    return {};
+  std::vector<uint8_t> bytes(head->bytes, head->bytes + std::min<size_t>(8, head->length));
+  const PageInfo &page = state_->info[where >> 12];
+  if (head->length > 8 && page.open) {
+    const auto rest = page.open->executable->bytes(page.offset + (where & (ASSAY_PAGE_BYTES - 1)),
+                                                   head->length);
+    bytes.resize(rest.size());
+    std::memcpy(bytes.data(), rest.data(), rest.size());
+  }
+  return bytes;
+}
+
+CodeCache::Shape CodeCache::shape(uint32_t where) const {
+  const assay_code_head *head = state_->head_at(where);
+  return head ? Shape{head->length, head->flags != 0} : Shape{};
+}
+
+std::optional<CodeCache::Place> CodeCache::place_in(uint32_t pid, uint64_t address) {
+  State &s = *state_;
+  const MappedRange *range = range_at(s.maps_of(pid, false), address);
+  if (!range || !range->is_file())
+    return std::nullopt;
+  for (const auto &[key, file] : s.opened)
+    if (file && file->executable && s.files[file->index].path == range->name) {
+      const uint64_t offset = address - range->start + range->file_offset;
+      const auto linked = State::linked(*file->executable, offset & ~uint64_t{ASSAY_PAGE_BYTES - 1});
+      if (linked)
+        return Place{file->index, *linked + (address & (ASSAY_PAGE_BYTES - 1))};
+    }
+  return std::nullopt;
+}
+
+const std::vector<CodeFile> &CodeCache::files() const {
+  return state_->files;
+}
+size_t CodeCache::pages_used() const {
+  return state_->page_count - 1;
+}
+size_t CodeCache::entries_used() const {
+  return state_->entry_count - 1;
+}
+
+} // namespace values

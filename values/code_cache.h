@@ -1,0 +1,67 @@
+// Decoded code for the interpreters: pages and entries (abi/published_code.h) in memory that they see, filled when a sample comes to
+// code that is not there yet.
+#pragma once
+
+#include "abi/published_code.h"
+#include "abi/samples.h"
+#include "binary/decoder.h"
+#include "values/publish.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace values {
+
+// A file that code came from, or memory without a file ("[vdso]", "[code made by 1234]").
+struct CodeFile {
+  std::string path;
+  std::vector<uint8_t> build_id;
+};
+
+class CodeCache {
+public:
+  // Both spans are zero, and live as long as the cache. `pages[0]` and `entries[0]` are not used.
+  CodeCache(std::span<assay_code_page> pages, std::span<assay_uop> entries, Kinds kinds);
+  ~CodeCache();
+
+  enum class Filled { added, is_there, no_room, unreadable };
+  struct Answer {
+    Filled filled = Filled::unreadable;
+    uint32_t page = 0; // its number
+    bool is_new_page = false; // the interpreters must learn that the miss's key means it
+  };
+  // Decodes what a sample missed, and what follows it up to the end of its function or page. Reads the file, or the process's
+  // memory where there is none.
+  Answer fill(const assay_miss &miss);
+
+  struct Place {
+    uint32_t file = 0;   // index in files()
+    uint64_t offset = 0; // address as linked; of code without a file, relative to where its mapping begins
+  };
+  // Of a value's or a sample's `where`; nothing of 0.
+  std::optional<Place> place(uint32_t where) const;
+  // The bytes of the instruction there: at most 15.
+  std::vector<uint8_t> bytes(uint32_t where) const;
+  struct Shape {
+    unsigned length = 0; // bytes; 0: nothing is known
+    bool jumps = false;  // the next instruction is not the one behind it, or is itself
+  };
+  Shape shape(uint32_t where) const;
+  // Where an address of a process is, if it lies in a mapped file that is known.
+  std::optional<Place> place_in(uint32_t pid, uint64_t address);
+
+  const std::vector<CodeFile> &files() const;
+  size_t pages_used() const;
+  size_t entries_used() const;
+
+private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+} // namespace values

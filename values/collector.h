@@ -1,0 +1,64 @@
+// Who takes samples: one interface over the ways in which it can be done.
+#pragma once
+
+#include "abi/published_code.h"
+#include "abi/samples.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <sys/types.h>
+
+namespace values {
+
+// How samples are taken.
+struct SamplingSettings {
+  uint64_t hertz = 1000;           // of each cpu
+  uint32_t instructions = 16;      // of a sample, on average
+  uint32_t most_skipped = 0;       // instructions before the first one recorded: fewer than this
+  bool is_random_length = true;    // from 1 to twice the average, less 1
+  size_t code_pages = 0;           // of decoded code at most
+  size_t code_entries = 0;
+};
+
+// Takes what a collector sends. Neither may keep the references.
+class MessageTaker {
+public:
+  virtual ~MessageTaker() = default;
+  virtual void sample(const assay_sample &sample, std::span<const assay_sampled_value> values) = 0;
+  virtual void miss(const assay_miss &miss) = 0;
+};
+
+struct CollectorCounts {
+  uint64_t interrupts = 0;
+  uint64_t in_kernel = 0; // of these, that came in the kernel and were not interpreted
+  uint64_t lost = 0;      // for which there was no room
+};
+
+class Collector {
+public:
+  virtual ~Collector() = default;
+
+  // Published code, zero at first; what is written there is what samples are interpreted by.
+  virtual std::span<assay_code_page> pages() = 0;
+  virtual std::span<assay_uop> entries() = 0;
+  // From here on, that page is found by this key.
+  virtual void announce(const assay_code_key &key, uint32_t page) = 0;
+
+  // What is sampled from here on: a process that waits to execute a program, one that runs, with all its threads; their children too;
+  // or everything. Throw Failure.
+  virtual void watch_command(pid_t pid) = 0;
+  virtual void watch_process(pid_t pid) = 0;
+  virtual void watch_all() = 0;
+
+  // Gives what has come to `taker`. Waits for at most `milliseconds` if nothing has.
+  virtual void poll(int milliseconds, MessageTaker &taker) = 0;
+  // No more samples are taken; poll() yields what is left.
+  virtual void stop() = 0;
+
+  virtual CollectorCounts counts() const = 0;
+  virtual uint32_t kind() const = 0;             // enum AssayCollector
+  virtual const std::string &clock() const = 0;  // what makes interrupts: "cpu-clock"
+};
+
+} // namespace values

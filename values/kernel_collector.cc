@@ -1,0 +1,169 @@
+// See the header; the work is done in values/sample.bpf.c.
+
+#include "values/kernel_collector.h"
+
+#include "abi/records.h"
+#include "abi/sample_state.h"
+#include "base/fail.h"
+#include "values/perf_events.h"
+#include "values/sampling.h"
+
+#include "sample.skel.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/perf_event.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace values {
+namespace {
+
+constexpr size_t kMessageBytes = 8 << 20; // a power of two
+constexpr uint64_t kMissIntervalNs = 50'000'000;
+constexpr uint32_t kStepsOfInstruction = 24; // micro-ops that one instruction may have on average
+
+// A map whose memory both sides see.
+template <class T> class SharedMap {
+public:
+  SharedMap(bpf_map *map, size_t count) : bytes_(rounded(count * sizeof(T))) {
+    void *memory =
+        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+    if (memory == MAP_FAILED)
+      base::fail("decoded code cannot be shared with the kernel: {}; raise `ulimit -v`",
+                 std::strerror(errno));
+    items_ = {static_cast<T *>(memory), count};
+  }
+  ~SharedMap() { munmap(items_.data(), bytes_); }
+  SharedMap(const SharedMap &) = delete;
+  SharedMap &operator=(const SharedMap &) = delete;
+  std::span<T> items() const { return items_; }
+
+private:
+  static size_t rounded(size_t bytes) {
+    const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    return (bytes + page - 1) / page * page;
+  }
+  size_t bytes_;
+  std::span<T> items_;
+};
+
+class KernelCollector : public Collector {
+public:
+  explicit KernelCollector(const SamplingSettings &settings) : settings_(settings) {
+    libbpf_set_print([](libbpf_print_level, const char *, va_list) { return 0; });
+    skeleton_.reset(sample_bpf__open());
+    if (!skeleton_)
+      base::fail("the program for the kernel cannot be opened: {}", std::strerror(errno));
+    bpf_map__set_max_entries(skeleton_->maps.pages, static_cast<uint32_t>(settings.code_pages));
+    bpf_map__set_max_entries(skeleton_->maps.entries, static_cast<uint32_t>(settings.code_entries));
+    bpf_map__set_max_entries(skeleton_->maps.files, static_cast<uint32_t>(settings.code_pages));
+    bpf_map__set_max_entries(skeleton_->maps.messages, kMessageBytes);
+    assay_sampling_settings &to = skeleton_->data_settings->settings;
+    to.instructions = settings.instructions;
+    to.is_random_length = settings.is_random_length && settings.instructions > 1;
+    to.most_skipped = settings.most_skipped;
+    to.most_steps =
+        (settings.most_skipped + 2 * settings.instructions) * kStepsOfInstruction + 64;
+    to.own_pid = static_cast<uint32_t>(getpid());
+    to.miss_interval_ns = kMissIntervalNs;
+    if (int error = sample_bpf__load(skeleton_.get()))
+      base::fail("the kernel does not take the program that interprets samples: {}; `assay doctor` says what it "
+                 "needs",
+                 std::strerror(-error));
+    pages_ = std::make_unique<SharedMap<assay_code_page>>(skeleton_->maps.pages,
+                                                          settings.code_pages);
+    entries_ = std::make_unique<SharedMap<assay_uop>>(skeleton_->maps.entries,
+                                                      settings.code_entries);
+    ring_.reset(ring_buffer__new(bpf_map__fd(skeleton_->maps.messages), on_message, this, nullptr));
+    if (!ring_)
+      base::fail("samples cannot be read from the kernel: {}", std::strerror(errno));
+  }
+
+  std::span<assay_code_page> pages() override { return pages_->items(); }
+  std::span<assay_uop> entries() override { return entries_->items(); }
+  void announce(const assay_code_key &key, uint32_t page) override {
+    bpf_map_update_elem(bpf_map__fd(skeleton_->maps.files), &key, &page, BPF_ANY);
+  }
+
+  void watch_command(pid_t pid) override {
+    events_.open_command(pid, settings_.hertz);
+    attach(); // they begin with the command
+  }
+  void watch_process(pid_t pid) override {
+    events_.open_process(pid, settings_.hertz);
+    attach();
+    events_.enable();
+  }
+  void watch_all() override {
+    events_.open_all(settings_.hertz);
+    attach();
+    events_.enable();
+  }
+
+  void poll(int milliseconds, MessageTaker &taker) override {
+    taker_ = &taker;
+    if (ring_buffer__consume(ring_.get()) == 0 && milliseconds > 0) {
+      ring_buffer__poll(ring_.get(), milliseconds);
+      ring_buffer__consume(ring_.get());
+    }
+    taker_ = nullptr;
+  }
+
+  void stop() override { events_.disable(); }
+
+  CollectorCounts counts() const override {
+    const assay_sampling_counts &counts = skeleton_->data_counts->counts;
+    return {counts.samples, counts.in_kernel, counts.lost_samples};
+  }
+  uint32_t kind() const override { return ASSAY_COLLECTOR_KERNEL; }
+  const std::string &clock() const override { return events_.clock(); }
+
+private:
+  void attach() {
+    const int program = bpf_program__fd(skeleton_->progs.sample);
+    for (int event : events_.descriptors())
+      if (ioctl(event, PERF_EVENT_IOC_SET_BPF, program) != 0)
+        base::fail("the kernel does not run a program on its perf events: {}", std::strerror(errno));
+  }
+
+  static int on_message(void *self, void *data, size_t size) {
+    auto &collector = *static_cast<KernelCollector *>(self);
+    const auto *kind = static_cast<const uint32_t *>(data);
+    if (size >= sizeof(assay_miss) && *kind == ASSAY_MESSAGE_MISS) {
+      collector.taker_->miss(*static_cast<const assay_miss *>(data));
+    } else if (size >= sizeof(assay_sample) && *kind == ASSAY_MESSAGE_SAMPLE) {
+      const auto &sample = *static_cast<const assay_sample *>(data);
+      const size_t room = (size - sizeof sample) / sizeof(assay_sampled_value);
+      collector.taker_->sample(sample, {reinterpret_cast<const assay_sampled_value *>(&sample + 1),
+                                        std::min<size_t>(room, sample.values)});
+    }
+    return 0;
+  }
+
+  struct Destroy {
+    void operator()(sample_bpf *skeleton) const { sample_bpf__destroy(skeleton); }
+    void operator()(ring_buffer *ring) const { ring_buffer__free(ring); }
+  };
+  SamplingSettings settings_;
+  std::unique_ptr<sample_bpf, Destroy> skeleton_;
+  std::unique_ptr<SharedMap<assay_code_page>> pages_;
+  std::unique_ptr<SharedMap<assay_uop>> entries_;
+  std::unique_ptr<ring_buffer, Destroy> ring_;
+  PerfEvents events_;
+  MessageTaker *taker_ = nullptr;
+};
+
+} // namespace
+
+std::unique_ptr<Collector> kernel_collector(const SamplingSettings &settings) {
+  return std::make_unique<KernelCollector>(settings);
+}
+
+} // namespace values

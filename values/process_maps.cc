@@ -1,0 +1,62 @@
+#include "values/process_maps.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <fmt/format.h>
+#include <fstream>
+#include <sys/uio.h>
+
+namespace values {
+
+std::vector<MappedRange> mapped_ranges(uint32_t pid) {
+  std::vector<MappedRange> ranges;
+  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
+  std::string line;
+  while (std::getline(maps, line)) {
+    MappedRange range;
+    char access[8] = "";
+    int name_at = 0;
+    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %n",
+                    &range.start, &range.end, access, &range.file_offset, &name_at) < 4)
+      continue;
+    range.is_executable = access[2] == 'x';
+    if (name_at > 0 && static_cast<size_t>(name_at) < line.size())
+      range.name = line.substr(static_cast<size_t>(name_at));
+    ranges.push_back(std::move(range));
+  }
+  return ranges;
+}
+
+const MappedRange *range_at(const std::vector<MappedRange> &ranges, uint64_t address) {
+  auto after = std::upper_bound(
+      ranges.begin(), ranges.end(), address,
+      [](uint64_t a, const MappedRange &range) { return a < range.start; });
+  if (after == ranges.begin())
+    return nullptr;
+  const MappedRange &range = *std::prev(after);
+  return address < range.end ? &range : nullptr;
+}
+
+std::string path_of_mapping(uint32_t pid, const MappedRange &range) {
+  return fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, range.start, range.end);
+}
+
+std::vector<std::byte> process_memory(uint32_t pid, uint64_t address, size_t size) {
+  std::vector<std::byte> bytes(size);
+  size_t done = 0;
+  while (done < size) {
+    // Page by page: a read that comes to a page that is not there yields nothing of the pages before.
+    const size_t rest = std::min<size_t>(size - done, 4096 - (address + done) % 4096);
+    iovec ours = {bytes.data() + done, rest};
+    iovec theirs = {reinterpret_cast<void *>(address + done), rest};
+    const ssize_t got = process_vm_readv(static_cast<pid_t>(pid), &ours, 1, &theirs, 1, 0);
+    if (got <= 0)
+      break;
+    done += static_cast<size_t>(got);
+  }
+  bytes.resize(done);
+  return bytes;
+}
+
+} // namespace values

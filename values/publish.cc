@@ -1,0 +1,275 @@
+// See the header.
+//
+// What an interpreter without floating point cannot compute becomes a register that is not known; then everything else of the instruction
+// can stay as it is. Ending a sample at each such instruction was refused: a quarter of a program's instructions may be floating
+// point, and few jumps depend on them. Only what has an unknown effect on memory or control ends a sample.
+
+#include "values/publish.h"
+
+#include "binary/effects.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <string_view>
+
+namespace values {
+namespace {
+
+using binary::Access;
+using binary::Code;
+using binary::Flow;
+using binary::Instruction;
+
+constexpr binary::RegisterSet kArgumentRegisters =
+    static_cast<binary::RegisterSet>(
+        binary::register_bit(ASSAY_REG_RDI) | binary::register_bit(ASSAY_REG_RSI) |
+        binary::register_bit(ASSAY_REG_RDX) | binary::register_bit(ASSAY_REG_RCX) |
+        binary::register_bit(ASSAY_REG_R8) | binary::register_bit(9));
+
+bool is_general(unsigned reg) {
+  return reg <= ASSAY_REG_R15;
+}
+
+// Of an operation whose operands are one register, the value does not depend on the register: xor eax, eax.
+bool forgets_operand(const assay_uop &uop) {
+  if (uop.a != uop.b)
+    return false;
+  switch (uop.op) {
+  case ASSAY_UOP_xor:
+  case ASSAY_UOP_sub:
+  case ASSAY_UOP_sub_borrow:
+  case ASSAY_UOP_and_not:
+  case ASSAY_UOP_flags_sub:
+  case ASSAY_UOP_flags_sub_borrow:
+  case ASSAY_UOP_lane_sub:
+  case ASSAY_UOP_lane_equal:
+  case ASSAY_UOP_lane_greater:
+  case ASSAY_UOP_lane_below: return true;
+  default: return false;
+  }
+}
+
+class Publisher {
+public:
+  Publisher(const Code &code, const Instruction &instruction, Kinds kinds,
+            std::vector<assay_uop> &entries)
+      : code_(code), instruction_(instruction), kinds_(kinds), entries_(entries) {}
+
+  void entry(binary::RegisterSet arguments) {
+    uint64_t what = wants(ASSAY_VALUE_argument) ? arguments & kArgumentRegisters : 0;
+    if (wants(ASSAY_VALUE_caller))
+      what |= 1 << 16;
+    if (what)
+      special(ASSAY_PUBLISHED_ENTRY, 8, 0).imm = static_cast<int64_t>(what);
+  }
+
+  void body() {
+    trace_values();
+    for (uint32_t i = 0; i < instruction_.uops; i++) {
+      const uint32_t index = instruction_.uop + i;
+      const assay_uop &uop = code_.uops[index];
+      before(index, uop);
+      if (uop.op == ASSAY_UOP_opaque) {
+        opaque();
+        return;
+      }
+      micro_op(uop);
+      after(index, uop);
+    }
+    results();
+  }
+
+private:
+  bool wants(unsigned kind) const { return kinds_ & kind_bit(kind); }
+
+  assay_uop &special(assay_published_code op, unsigned width, unsigned dst) {
+    assay_uop uop = {};
+    uop.op = static_cast<uint8_t>(op);
+    uop.width = static_cast<uint8_t>(width);
+    uop.dst = static_cast<uint16_t>(dst);
+    uop.a = uop.b = uop.c = ASSAY_REG_ZERO;
+    entries_.push_back(uop);
+    return entries_.back();
+  }
+
+  void value(unsigned kind, unsigned detail, unsigned reg) {
+    if (wants(kind))
+      special(ASSAY_PUBLISHED_VALUE, detail, reg).i = static_cast<int32_t>(kind);
+  }
+
+  const Access *access_at(uint32_t uop) const {
+    for (const Access &access : code_.accesses_of(instruction_))
+      if (access.uop == uop)
+        return &access;
+    return nullptr;
+  }
+
+  // Which micro-ops yield what is the same in every execution, or what was just loaded: of neither is a result recorded.
+  void trace_values() {
+    std::array<Source, ASSAY_REG_COUNT> source{};
+    source[ASSAY_REG_ZERO] = Source::constant;
+    sources_.clear();
+    for (const assay_uop &uop : code_.uops_of(instruction_)) {
+      const Source a = source[uop.a];
+      const Source b = uop.b == ASSAY_UOP_IMMEDIATE ? Source::constant : source[uop.b];
+      const Source c = uop.b == ASSAY_UOP_IMMEDIATE ? Source::constant : source[uop.c];
+      Source made = Source::computed;
+      if (binary::reads_memory(uop))
+        made = Source::loaded;
+      else if (forgets_operand(uop) ||
+               (a == Source::constant && b == Source::constant && c == Source::constant))
+        made = Source::constant;
+      else if (uop.op == ASSAY_UOP_copy && uop.b == ASSAY_REG_ZERO)
+        made = a;
+      sources_.push_back(made);
+      if (binary::has_result(uop) && uop.dst < ASSAY_REG_COUNT)
+        source[uop.dst] = made;
+    }
+  }
+
+  // An address is recorded before memory is accessed: the load may change the register that it is in.
+  void before(uint32_t index, const assay_uop &uop) {
+    if (uop.op == ASSAY_UOP_branch)
+      value(ASSAY_VALUE_branch, 1, uop.b);
+    if (uop.op == ASSAY_UOP_jump && (instruction_.flow == Flow::indirect_jump ||
+                                     instruction_.flow == Flow::indirect_call))
+      value(ASSAY_VALUE_target, 8, uop.a);
+    if ((uop.op == ASSAY_UOP_div || uop.op == ASSAY_UOP_div_signed) && uop.b != ASSAY_UOP_IMMEDIATE)
+      value(ASSAY_VALUE_divisor, uop.width, uop.c);
+    const Access *access = access_at(index);
+    if (!access || !(binary::reads_memory(uop) || binary::writes_memory(uop)) ||
+        !wants(access->write ? ASSAY_VALUE_store_address : ASSAY_VALUE_load_address))
+      return;
+    // Where the stack lies is chance, and what lies at its end has no stride.
+    const bool is_stack = (uop.a == ASSAY_REG_RSP || uop.a == ASSAY_REG_RBP) &&
+                          uop.b == ASSAY_REG_ZERO && uop.c == ASSAY_REG_ZERO;
+    if (is_stack && !(kinds_ & kStackAddresses))
+      return;
+    assay_uop &address = special(access->write ? ASSAY_PUBLISHED_STORE : ASSAY_PUBLISHED_LOAD,
+                                 std::min<unsigned>(access->size, 255), 0);
+    address.a = uop.a;
+    address.i = uop.i;
+    if (uop.op == ASSAY_UOP_load || uop.op == ASSAY_UOP_store) {
+      address.b = uop.b;
+      address.c = uop.c;
+      address.shift = uop.shift;
+    }
+  }
+
+  void after(uint32_t index, const assay_uop &uop) {
+    const Access *access = access_at(index);
+    if (access && !access->write && binary::reads_memory(uop) && instruction_.flow != Flow::ret)
+      value(ASSAY_VALUE_load, uop.width, uop.dst);
+  }
+
+  void micro_op(assay_uop uop) {
+    const bool has_result = binary::has_result(uop);
+    if (has_result && uop.dst >= ASSAY_PUBLISHED_REGISTERS)
+      return; // x87 is never known
+    if (!assay_uop_is_in_bpf(uop.op)) {
+      if (has_result)
+        special(ASSAY_PUBLISHED_FORGET, 8, uop.dst);
+      return;
+    }
+    if (forgets_operand(uop))
+      uop.a = uop.b = ASSAY_REG_ZERO;
+    entries_.push_back(uop);
+  }
+
+  void stop(assay_sample_end why) { special(ASSAY_PUBLISHED_STOP, 8, 0).imm = why; }
+
+  void opaque() {
+    const std::string_view name = binary::mnemonic_name(instruction_.mnemonic);
+    if (name == "syscall" || name == "sysenter" || name == "int")
+      return stop(ASSAY_ENDED_system_call);
+    binary::VariableSet written = instruction_.writes;
+    if ((written & binary::bit(binary::kMemory)) || instruction_.flow != Flow::next)
+      return stop(ASSAY_ENDED_unknown_instruction);
+    for (unsigned reg = 0; reg < ASSAY_PUBLISHED_REGISTERS; reg++) {
+      const unsigned variable = binary::variable_of(reg);
+      if (variable < binary::kVariables && (written & binary::bit(variable)))
+        special(ASSAY_PUBLISHED_FORGET, 8, reg);
+    }
+  }
+
+  // The general registers that the instruction leaves anew. Not the stack pointer; not constants, of which nothing is to be
+  // learnt; not what was loaded and is recorded as that.
+  void results() {
+    if (!wants(ASSAY_VALUE_result) || instruction_.is_call() || instruction_.flow == Flow::ret)
+      return;
+    binary::RegisterSet done = binary::register_bit(ASSAY_REG_RSP);
+    for (uint32_t i = instruction_.uops; i-- > 0;) {
+      const assay_uop &uop = code_.uops[instruction_.uop + i];
+      if (!binary::has_result(uop) || !is_general(uop.dst) ||
+          (done & binary::register_bit(uop.dst)))
+        continue;
+      done |= binary::register_bit(uop.dst);
+      const bool is_put = uop.op == ASSAY_UOP_put8 || uop.op == ASSAY_UOP_put8h ||
+                          uop.op == ASSAY_UOP_put16;
+      const bool is_constant =
+          sources_[i] == Source::constant || (is_put && uop.b == ASSAY_UOP_IMMEDIATE);
+      const bool is_loaded = wants(ASSAY_VALUE_load) && sources_[i] == Source::loaded;
+      if (is_constant || is_loaded)
+        continue;
+      const unsigned bytes = is_put ? (uop.op == ASSAY_UOP_put16 ? 2u : 1u)
+                             : assay_uop_has_width(uop.op) ? uop.width
+                                                           : 8u;
+      value(ASSAY_VALUE_result, result_detail(uop.dst, bytes), is_put ? uop.b : uop.dst);
+    }
+  }
+
+  enum class Source : uint8_t { computed, constant, loaded };
+  std::vector<Source> sources_; // by micro-op
+  const Code &code_;
+  const Instruction &instruction_;
+  Kinds kinds_;
+  std::vector<assay_uop> &entries_;
+};
+
+} // namespace
+
+binary::RegisterSet argument_registers(binary::Decoder &decoder, std::span<const std::byte> code,
+                                       uint64_t address) {
+  binary::VariableSet read = 0, written = 0;
+  binary::Code decoded;
+  for (unsigned i = 0; i < 64 && !code.empty(); i++) {
+    decoded.clear();
+    if (!decoder.decode(code, address, decoded))
+      break;
+    const Instruction &instruction = decoded.instructions.front();
+    if (instruction.is_call() || instruction.flow == Flow::ret || instruction.flow == Flow::stop ||
+        instruction.flow == Flow::jump || instruction.flow == Flow::indirect_jump)
+      break;
+    const binary::Effects effects = binary::effects_of(decoded, instruction);
+    read |= effects.reads & ~written;
+    written |= effects.writes;
+    code = code.subspan(std::min<size_t>(instruction.length, code.size()));
+    address = instruction.end();
+  }
+  return static_cast<binary::RegisterSet>(read & kArgumentRegisters);
+}
+
+void publish(const Code &code, const Instruction &instruction, std::span<const std::byte> bytes,
+             std::optional<binary::RegisterSet> arguments, Kinds kinds,
+             std::vector<assay_uop> &entries) {
+  const size_t at = entries.size();
+  entries.emplace_back();
+  Publisher publisher(code, instruction, kinds, entries);
+  if (arguments)
+    publisher.entry(*arguments);
+  publisher.body();
+  assay_code_head head = {};
+  head.length = instruction.length;
+  const bool jumps = instruction.is_call() || instruction.flow == Flow::jump ||
+                     instruction.flow == Flow::indirect_jump || instruction.flow == Flow::ret;
+  head.flags = static_cast<uint8_t>((instruction.repeats ? ASSAY_CODE_REPEATS : 0) |
+                                    (jumps ? ASSAY_CODE_JUMPS : 0));
+  head.uops = static_cast<uint16_t>(entries.size() - at - 1);
+  std::memcpy(head.bytes, bytes.data(),
+              std::min({sizeof head.bytes, size_t{instruction.length}, bytes.size()}));
+  std::memcpy(&entries[at], &head, sizeof head);
+}
+
+} // namespace values

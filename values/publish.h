@@ -1,0 +1,47 @@
+// From decoded instructions to published ones (abi/published_code.h): what can be interpreted where there is neither floating point nor
+// a decoder, and what is to be recorded.
+#pragma once
+
+#include "abi/published_code.h"
+#include "abi/samples.h"
+#include "binary/decoder.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace values {
+
+// A set of enum assay_value_kind.
+using Kinds = uint64_t;
+constexpr Kinds kind_bit(unsigned kind) {
+  return Kinds{1} << kind;
+}
+constexpr Kinds kAllKinds = kind_bit(ASSAY_VALUE_KINDS) - 1;
+// Beside addresses: also those that are the stack pointer's, or the frame pointer's, and a constant.
+constexpr Kinds kStackAddresses = kind_bit(63);
+
+// The `detail` of a result: its register, by enum assay_uop_register, and its bytes.
+constexpr uint8_t result_detail(unsigned reg, unsigned bytes) {
+  return static_cast<uint8_t>(reg | (bytes == 8 ? 3u : bytes == 4 ? 2u : bytes == 2 ? 1u : 0u) << 5);
+}
+constexpr unsigned result_register(uint8_t detail) {
+  return detail & 31u;
+}
+constexpr unsigned result_bytes(uint8_t detail) {
+  return 1u << (detail >> 5);
+}
+
+// Set of general registers that hold arguments of the function whose code begins with these bytes: those of the ABI's six that it reads
+// before it writes them, on its way to the first call, return or jump that is not direct. Those that are read later are missed.
+binary::RegisterSet argument_registers(binary::Decoder &decoder,
+                                       std::span<const std::byte> code, uint64_t address);
+
+// Appends the entries of one instruction. `arguments` if a function begins with it.
+void publish(const binary::Code &code, const binary::Instruction &instruction,
+             std::span<const std::byte> bytes, std::optional<binary::RegisterSet> arguments,
+             Kinds kinds, std::vector<assay_uop> &entries);
+
+} // namespace values

@@ -1,0 +1,78 @@
+#include "values/recording.h"
+
+#include "abi/records.h"
+
+#include <chrono>
+
+namespace values {
+
+Recording::Recording(std::unique_ptr<Collector> collector, const RecordingSettings &settings)
+    : collector_(std::move(collector)), settings_(settings),
+      code_(collector_->pages(), collector_->entries(), settings.kinds),
+      sums_(code_, settings.sums) {}
+
+void Recording::sample(const assay_sample &sample, std::span<const assay_sampled_value> values) {
+  sums_.add(sample, values);
+}
+
+// Decoding a large file for the first time may take a second, in which samples go on to come: so it is done in between.
+void Recording::poll(int milliseconds) {
+  using Clock = std::chrono::steady_clock;
+  collector_->poll(misses_.empty() ? milliseconds : 0, *this);
+  const auto begin = Clock::now();
+  while (!misses_.empty() && Clock::now() - begin < std::chrono::milliseconds(20)) {
+    const assay_miss miss = misses_.front();
+    misses_.pop_front();
+    fill(miss);
+  }
+}
+
+void Recording::fill(const assay_miss &miss) {
+  const CodeCache::Answer answer = code_.fill(miss);
+  if (answer.filled == CodeCache::Filled::no_room)
+    full_++;
+  else if (answer.filled == CodeCache::Filled::unreadable)
+    unreadable_++;
+  if (answer.is_new_page)
+    collector_->announce({miss.page, miss.file, miss.device, miss.version}, answer.page);
+}
+
+Recording::Progress Recording::progress() const {
+  const CollectorCounts counts = collector_->counts();
+  return {counts.interrupts, sums_.samples(), sums_.values(), sums_.places(), counts.lost};
+}
+
+profile::Profile Recording::profile(profile::Process process, uint32_t scope,
+                                    uint64_t duration_us) const {
+  profile::Profile profile;
+  process.sampling = profile::Sampling{collector_->kind(),
+                                       scope,
+                                       settings_.sampling.hertz,
+                                       settings_.sampling.instructions,
+                                       settings_.sampling.most_skipped,
+                                       settings_.kinds,
+                                       duration_us};
+  for (const CodeFile &file : code_.files()) {
+    const profile::ModuleId module{static_cast<uint32_t>(profile.modules.size())};
+    profile::Module &to = profile.modules.emplace_back();
+    to.path = file.path;
+    to.build_id = file.build_id;
+    process.mappings.push_back({module, 0, 0, 0, 0, {}});
+  }
+  profile.processes.push_back(std::move(process));
+  sums_.put(profile);
+  const CollectorCounts counts = collector_->counts();
+  profile.values.samples += counts.in_kernel;
+  profile.values.ends[ASSAY_ENDED_kernel] += counts.in_kernel;
+  auto lose = [&](uint32_t kind, uint64_t count) {
+    if (count)
+      profile.losses[kind] += count;
+  };
+  lose(ASSAY_LOSS_lost_samples, counts.lost);
+  lose(ASSAY_LOSS_code_cache_full, full_);
+  lose(ASSAY_LOSS_unreadable_code, unreadable_);
+  lose(ASSAY_LOSS_many_places, sums_.lost_values());
+  return profile;
+}
+
+} // namespace values

@@ -1,0 +1,50 @@
+// A recording: a collector's messages become a profile.
+#pragma once
+
+#include "profile/profile.h"
+#include "values/code_cache.h"
+#include "values/collector.h"
+#include "values/value_sums.h"
+
+#include <deque>
+#include <memory>
+
+namespace values {
+
+struct RecordingSettings {
+  SamplingSettings sampling;
+  ValueSums::Settings sums;
+  Kinds kinds = kAllKinds;
+};
+
+class Recording : private MessageTaker {
+public:
+  Recording(std::unique_ptr<Collector> collector, const RecordingSettings &settings);
+
+  Collector &collector() { return *collector_; }
+
+  // Takes what has come, and decodes what was missed; waits for at most so long if nothing has come.
+  void poll(int milliseconds);
+
+  struct Progress {
+    uint64_t interrupts = 0, samples = 0, values = 0, places = 0, lost = 0;
+  };
+  Progress progress() const;
+
+  // What was measured, as a section of `process`, of which everything but the sampling and the mappings is set.
+  profile::Profile profile(profile::Process process, uint32_t scope, uint64_t duration_us) const;
+
+private:
+  void sample(const assay_sample &sample, std::span<const assay_sampled_value> values) override;
+  void miss(const assay_miss &miss) override { misses_.push_back(miss); }
+  void fill(const assay_miss &miss);
+
+  std::unique_ptr<Collector> collector_;
+  RecordingSettings settings_;
+  CodeCache code_;
+  ValueSums sums_;
+  std::deque<assay_miss> misses_;
+  uint64_t full_ = 0, unreadable_ = 0;
+};
+
+} // namespace values

@@ -1,0 +1,334 @@
+// The collector in the kernel: on each event it interprets the next instructions of what was interrupted (abi/sample_run.h)
+// and sends what they computed. It changes nothing: not the process, not its memory, not its timing but by the time it
+// takes.
+//
+// Code is looked up in three steps. `places` says by process and address which published page lies there, and forgets the
+// oldest. Where it has nothing, the kernel's own list of mappings gives the file and the offset in it, by which `files` finds the
+// page that another process may have brought in. Where that has nothing either, the tool is told, once in a while, and
+// decodes.
+//
+// What lies at an address may change (exec, dlclose): so the bytes of the first instruction in a page are compared with those
+// that were decoded, and of code without a file the bytes of each.
+
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "abi/sample_state.h"
+#include "values/sampling.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+// Of the kernel's own structs, what is read; the loader finds the offsets (CO-RE).
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct super_block {
+  __u32 s_dev;
+};
+struct inode {
+  unsigned long i_ino;
+  struct super_block *i_sb;
+  __u32 i_generation;
+};
+struct file {
+  struct inode *f_inode;
+};
+struct vm_area_struct {
+  unsigned long vm_start;
+  unsigned long vm_pgoff;
+  struct file *vm_file;
+};
+struct mm_struct;
+struct thread_struct {
+  unsigned long fsbase;
+  unsigned long gsbase;
+};
+struct task_struct {
+  int pid;
+  int tgid;
+  struct mm_struct *mm;
+  struct thread_struct thread;
+};
+#pragma clang attribute pop
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct assay_interpreter);
+} interpreters SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(map_flags, BPF_F_MMAPABLE);
+  __uint(max_entries, 1); // the loader sets how many
+  __type(key, __u32);
+  __type(value, struct assay_code_page);
+} pages SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(map_flags, BPF_F_MMAPABLE);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct assay_uop);
+} entries SEC(".maps");
+
+struct place_key {
+  __u64 page;
+  __u32 process;
+  __u32 memory; // differs after exec
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 16384);
+  __type(key, struct place_key);
+  __type(value, __u32);
+} places SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 1);
+  __type(key, struct assay_code_key);
+  __type(value, __u32);
+} files SEC(".maps");
+
+// What was missed lately, so that the tool hears of a place once.
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 4096);
+  __type(key, struct assay_code_key);
+  __type(value, __u64);
+} misses SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, 4096);
+} messages SEC(".maps");
+
+struct assay_sampling_settings settings SEC(".data.settings");
+struct assay_sampling_counts counts SEC(".data.counts");
+
+#define count(what) __sync_fetch_and_add(&counts.what, 1)
+
+static __always_inline int read_user(struct assay_interpreter *run, void *to, unsigned bytes,
+                                     __u64 address) {
+  if (bytes == 0 || bytes > 8)
+    return 0;
+  return bpf_probe_read_user(to, bytes, (const void *)address) == 0;
+}
+
+struct found {
+  struct assay_code_key key;
+};
+
+static long take_mapping(struct task_struct *task, struct vm_area_struct *mapping, void *context) {
+  struct found *found = context;
+  struct file *file = mapping->vm_file;
+  if (!file)
+    return 0;
+  struct inode *inode = file->f_inode;
+  found->key.page += (mapping->vm_pgoff << 12) - mapping->vm_start;
+  found->key.file = inode->i_ino;
+  found->key.device = inode->i_sb->s_dev;
+  found->key.version = inode->i_generation;
+  return 0;
+}
+
+static __always_inline int tell_miss(struct assay_interpreter *run, __u64 address,
+                                     struct assay_code_key *key) {
+  struct assay_code_key place = *key;
+  place.page |= address & (ASSAY_PAGE_BYTES - 1);
+  __u64 now = bpf_ktime_get_ns(), *last = bpf_map_lookup_elem(&misses, &place);
+  if (last && now - *last < settings.miss_interval_ns)
+    return 0;
+  bpf_map_update_elem(&misses, &place, &now, BPF_ANY);
+  struct assay_miss miss = {ASSAY_MESSAGE_MISS, run->out.pid,  run->out.tid, run->in_kernel, address,
+                            key->page,          key->file, key->device,  key->version};
+  if (bpf_ringbuf_output(&messages, &miss, sizeof miss, BPF_RB_FORCE_WAKEUP))
+    count(lost_misses);
+  return 0;
+}
+
+static __noinline int key_of(struct assay_interpreter *run, __u64 address, struct found *found) {
+  struct task_struct *task = bpf_get_current_task_btf();
+  found->key.page = address & ~(__u64)(ASSAY_PAGE_BYTES - 1);
+  found->key.file = 0;
+  found->key.device = run->out.pid;
+  found->key.version = 0;
+  return bpf_find_vma(task, address, take_mapping, found, 0) == 0;
+}
+
+static __noinline int find_page(struct assay_interpreter *run, __u64 pc) {
+  struct place_key place = {pc & ~(__u64)(ASSAY_PAGE_BYTES - 1), run->out.pid, run->device};
+  __u32 *known = bpf_map_lookup_elem(&places, &place);
+  if (known) {
+    run->page_number = *known;
+    return 1;
+  }
+  struct found found = {};
+  if (!key_of(run, pc, &found)) {
+    count(no_mapping);
+    return 0;
+  }
+  __u32 *number = bpf_map_lookup_elem(&files, &found.key);
+  if (!number) {
+    tell_miss(run, pc, &found.key);
+    return 0;
+  }
+  __u32 copy = *number;
+  bpf_map_update_elem(&places, &place, &copy, BPF_ANY);
+  run->page_number = copy;
+  return 1;
+}
+
+// The instruction at pc is not in its page, or not what it was.
+static __noinline int miss_at(struct assay_interpreter *run, __u64 pc) {
+  struct found found = {};
+  struct place_key place = {pc & ~(__u64)(ASSAY_PAGE_BYTES - 1), run->out.pid, run->device};
+  bpf_map_delete_elem(&places, &place);
+  if (key_of(run, pc, &found))
+    tell_miss(run, pc, &found.key);
+  return 0;
+}
+
+__noinline __u64 uop_value(const struct assay_uop *uop, __u64 a, __u64 b, __u64 c);
+
+#define ASSAY_SAMPLE_READ(run, to, bytes, address) read_user(run, to, bytes, address)
+#define ASSAY_SAMPLE_FIND(run, pc) find_page(run, pc)
+#define ASSAY_SAMPLE_PAGE(run, number)                                                             \
+  ({                                                                                               \
+    __u32 number_ = (number);                                                                      \
+    (const struct assay_code_page *)bpf_map_lookup_elem(&pages, &number_);                         \
+  })
+#define ASSAY_SAMPLE_ENTRY(run, index)                                                             \
+  ({                                                                                               \
+    __u32 index_ = (index);                                                                        \
+    (const struct assay_uop *)bpf_map_lookup_elem(&entries, &index_);                              \
+  })
+#define ASSAY_SAMPLE_VALUE(uop, a, b, c) uop_value(uop, a, b, c)
+#define ASSAY_SAMPLE_MISS(run, pc) miss_at(run, pc)
+#include "abi/sample_run.h"
+
+__noinline __u64 uop_value(const struct assay_uop *uop, __u64 a, __u64 b, __u64 c) {
+  asm volatile("" : "+r"(a), "+r"(b), "+r"(c));
+  if (!uop)
+    return 0;
+#ifdef ONLY
+  if (uop->op != ONLY)
+    return 0;
+#endif
+  return assay_uop_value(uop, a, b, c);
+}
+
+struct loop {
+  struct assay_interpreter *run;
+};
+
+static long step(__u32 index, void *context) {
+  struct loop *loop = context;
+  struct assay_interpreter *run = loop->run;
+  return assay_sample_step(run);
+}
+
+static __always_inline void take_registers(struct assay_interpreter *run,
+                                           const struct pt_regs *regs) {
+  run->registers[ASSAY_REG_RAX] = regs->rax;
+  run->registers[ASSAY_REG_RCX] = regs->rcx;
+  run->registers[ASSAY_REG_RDX] = regs->rdx;
+  run->registers[ASSAY_REG_RBX] = regs->rbx;
+  run->registers[ASSAY_REG_RSP] = regs->rsp;
+  run->registers[ASSAY_REG_RBP] = regs->rbp;
+  run->registers[ASSAY_REG_RSI] = regs->rsi;
+  run->registers[ASSAY_REG_RDI] = regs->rdi;
+  run->registers[8] = regs->r8;
+  run->registers[9] = regs->r9;
+  run->registers[10] = regs->r10;
+  run->registers[11] = regs->r11;
+  run->registers[12] = regs->r12;
+  run->registers[13] = regs->r13;
+  run->registers[14] = regs->r14;
+  run->registers[15] = regs->r15;
+  run->registers[ASSAY_REG_FLAGS] = regs->eflags & ASSAY_FLAGS;
+  run->registers[ASSAY_REG_CONTROL] = regs->eflags & ~(__u64)ASSAY_FLAGS;
+  for (unsigned i = 0; i <= ASSAY_REG_CONTROL; i++)
+    run->known[i] = 1;
+}
+
+// Executes the sample that `run` is at, and sends it.
+static __always_inline void interpret(struct assay_interpreter *run) {
+  struct loop loop = {run};
+  __u32 steps = settings.most_steps;
+  if (bpf_loop(steps, step, &loop, 0) >= steps)
+    run->out.end = ASSAY_ENDED_many_steps;
+  run->out.skipped -= run->skip;
+  __u32 values = run->out.values;
+  if (values > ASSAY_SAMPLE_VALUES)
+    values = ASSAY_SAMPLE_VALUES;
+  if (bpf_ringbuf_output(&messages, &run->out,
+                         sizeof(struct assay_sample) + values * sizeof(struct assay_sampled_value),
+                         BPF_RB_NO_WAKEUP))
+    count(lost_samples);
+}
+
+// A sample of the caller's own process from given registers: what tests hold against the same interpreter outside of the kernel.
+SEC("syscall")
+int given_sample(struct assay_given_sample *given) {
+  __u32 zero = 0;
+  struct assay_interpreter *run = bpf_map_lookup_elem(&interpreters, &zero);
+  if (!run)
+    return 1;
+  assay_sample_begin(run);
+  __u64 id = bpf_get_current_pid_tgid();
+  run->out.pid = id >> 32;
+  run->out.tid = (__u32)id;
+  run->out.pc = run->pc = given->pc;
+  run->out.in_kernel = run->in_kernel = 0;
+  run->device = 0;
+  for (unsigned i = 0; i < ASSAY_GIVEN_REGISTERS; i++) {
+    run->registers[i] = given->registers[i];
+    run->known[i] = 1;
+  }
+  run->skip = given->skip;
+  run->limit = given->instructions;
+  run->out.skipped = run->skip;
+  interpret(run);
+  return 0;
+}
+
+SEC("perf_event")
+int sample(struct bpf_perf_event_data *event) {
+  __u32 zero = 0;
+  struct assay_interpreter *run = bpf_map_lookup_elem(&interpreters, &zero);
+  if (!run)
+    return 0;
+  count(samples);
+  __u64 id = bpf_get_current_pid_tgid();
+  if ((__u32)id == settings.own_pid || id >> 32 == settings.own_pid)
+    return 0;
+  if ((event->regs.cs & 3) != 3) {
+    count(in_kernel);
+    return 0;
+  }
+  assay_sample_begin(run);
+  run->out.pid = id >> 32;
+  run->out.tid = (__u32)id;
+  run->out.pc = event->regs.rip;
+  run->out.in_kernel = run->in_kernel = 0;
+  run->pc = event->regs.rip;
+  take_registers(run, &event->regs);
+  struct task_struct *task = bpf_get_current_task_btf();
+  run->device = (__u32)((__u64)BPF_CORE_READ(task, mm) >> 6);
+  run->registers[ASSAY_REG_FS] = task->thread.fsbase;
+  run->registers[ASSAY_REG_GS] = task->thread.gsbase;
+  run->known[ASSAY_REG_FS] = 1;
+  run->known[ASSAY_REG_GS] = 1;
+  __u32 random = bpf_get_prandom_u32();
+  run->skip = settings.most_skipped ? (random & 0xffff) % settings.most_skipped : 0;
+  run->limit = settings.is_random_length ? 1 + (random >> 16) % (2 * settings.instructions - 1)
+                                         : settings.instructions;
+  run->out.skipped = run->skip;
+  interpret(run);
+  return 0;
+}

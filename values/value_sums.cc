@@ -1,0 +1,207 @@
+// See the header.
+//
+// The values of one sample at one place are one window: they depend on each other, as the iterations of a loop do. So a sample's values are
+// sorted by place first, and each hotlist gets its window as a whole.
+
+#include "values/value_sums.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace values {
+namespace {
+
+// How far a load looks back for stores: about what a processor holds in its store buffer.
+constexpr unsigned kStoresInFlight = 56;
+
+uint64_t list_key(uint32_t where, unsigned kind, unsigned detail) {
+  return uint64_t{where} << 16 | kind << 8 | detail;
+}
+
+bool is_address(unsigned kind) {
+  return kind == ASSAY_VALUE_load_address || kind == ASSAY_VALUE_store_address;
+}
+
+// What counts of a value: of a result that is narrower than its register, its bytes.
+uint64_t cut(const assay_sampled_value &value) {
+  if (value.kind == ASSAY_VALUE_branch)
+    return value.value != 0;
+  if (value.kind != ASSAY_VALUE_result)
+    return value.value;
+  const unsigned bytes = result_bytes(value.detail);
+  return bytes == 8 ? value.value : value.value & ((uint64_t{1} << 8 * bytes) - 1);
+}
+
+} // namespace
+
+uint64_t code_value(const CodeFile &file, uint64_t offset) {
+  return uint64_t{profile::code_value_file(file.build_id, file.path)} << 48 | (offset & 0xffff'ffff'ffff);
+}
+
+// Code lies at another address in each run: a place in a file is what can be added up.
+uint64_t ValueSums::translated(const assay_sample &sample, const assay_sampled_value &value) {
+  if (value.kind != ASSAY_VALUE_target && value.kind != ASSAY_VALUE_caller)
+    return cut(value);
+  const auto place = code_.place_in(sample.pid, value.value);
+  return place ? code_value(code_.files()[place->file], place->offset) : value.value;
+}
+
+ValueSums::List *ValueSums::list_at(uint32_t where, unsigned kind, unsigned detail) {
+  const uint64_t key = list_key(where, kind, detail);
+  if (auto known = index_.find(key); known != index_.end())
+    return &lists_[known->second];
+  if (lists_.size() >= settings_.most_places)
+    return nullptr;
+  index_.emplace(key, static_cast<uint32_t>(lists_.size()));
+  lists_.push_back({where, static_cast<uint8_t>(kind), static_cast<uint8_t>(detail),
+                    profile::Hotlist(settings_.hotlist, settings_.capacity, settings_.seed ^ key),
+                    profile::Hotlist(settings_.hotlist, settings_.capacity, ~settings_.seed ^ key)});
+  return &lists_.back();
+}
+
+void ValueSums::add_window(std::span<const assay_sampled_value> values,
+                           const assay_sample &sample) {
+  const assay_sampled_value &first = values.front();
+  List *list = list_at(first.where, first.kind, first.detail);
+  if (!list) {
+    lost_values_ += values.size();
+    return;
+  }
+  // Each value once, with its number.
+  thread_local std::vector<uint64_t> numbers;
+  auto add = [&](profile::Hotlist &hotlist) {
+    if (numbers.empty())
+      return;
+    std::sort(numbers.begin(), numbers.end());
+    hotlist.begin_window(numbers.size());
+    for (size_t i = 0; i < numbers.size();) {
+      size_t next = i + 1;
+      while (next < numbers.size() && numbers[next] == numbers[i])
+        next++;
+      hotlist.add(numbers[i], next - i, numbers.size());
+      i = next;
+    }
+  };
+  numbers.clear();
+  for (const assay_sampled_value &value : values)
+    numbers.push_back(translated(sample, value));
+  add(list->values);
+  if (!is_address(first.kind))
+    return;
+  numbers.clear();
+  for (size_t i = 1; i < values.size(); i++)
+    numbers.push_back(values[i].value - values[i - 1].value);
+  add(list->strides);
+}
+
+void ValueSums::add(const assay_sample &sample, std::span<const assay_sampled_value> values) {
+  samples_++;
+  if (sample.end < ends_.size())
+    ends_[sample.end]++;
+  if (sample.start)
+    counts_[sample.start].interrupts++;
+  values_count_ += values.size();
+  if (settings_.conflicts)
+    find_conflicts(values);
+  count_executions(sample, values);
+  sorted_.assign(values.begin(), values.end());
+  std::sort(sorted_.begin(), sorted_.end(),
+            [](const assay_sampled_value &a, const assay_sampled_value &b) {
+              return std::tie(a.where, a.kind, a.detail, a.step) <
+                     std::tie(b.where, b.kind, b.detail, b.step);
+            });
+  for (size_t i = 0; i < sorted_.size();) {
+    size_t next = i + 1;
+    while (next < sorted_.size() && sorted_[next].where == sorted_[i].where &&
+           sorted_[next].kind == sorted_[i].kind && sorted_[next].detail == sorted_[i].detail)
+      next++;
+    add_window(std::span(sorted_).subspan(i, next - i), sample);
+    i = next;
+  }
+}
+
+// Of instructions that have no value, a sample does not say that they were executed: but those that lie behind another one on a
+// straight way were.
+void ValueSums::count_executions(const assay_sample &sample,
+                                 std::span<const assay_sampled_value> values) {
+  uint32_t expected = sample.skipped == 0 ? sample.start : 0;
+  size_t next = 0;
+  for (unsigned step = 0; step < sample.instructions; step++) {
+    bool is_known = expected != 0, is_control = false;
+    uint32_t where = expected;
+    for (; next < values.size() && values[next].step == step; next++) {
+      where = values[next].where;
+      is_known = true;
+      is_control |= values[next].kind == ASSAY_VALUE_target ||
+                    (values[next].kind == ASSAY_VALUE_branch && values[next].value != 0);
+    }
+    if (!is_known)
+      continue;
+    counts_[where].executions++;
+    const CodeCache::Shape shape = code_.shape(where);
+    const bool in_page = (where & (ASSAY_PAGE_BYTES - 1)) + shape.length < ASSAY_PAGE_BYTES;
+    expected = shape.length && !shape.jumps && !is_control && in_page ? where + shape.length : 0;
+  }
+}
+
+// Of each load, the youngest store before it that overlaps it: if the store does not cover it, the load waits until the
+// store has left. And the youngest one that only seems to, by the low 12 bits that are compared first.
+void ValueSums::find_conflicts(std::span<const assay_sampled_value> values) {
+  struct Store {
+    uint64_t address;
+    unsigned bytes;
+    uint32_t where;
+  };
+  thread_local std::vector<Store> stores;
+  stores.clear();
+  for (const assay_sampled_value &value : values) {
+    if (value.kind == ASSAY_VALUE_store_address) {
+      stores.push_back({value.value, value.detail, value.where});
+      continue;
+    }
+    if (value.kind != ASSAY_VALUE_load_address)
+      continue;
+    const uint64_t begin = value.value, end = begin + value.detail;
+    bool has_alias = false;
+    for (size_t back = 0; back < std::min<size_t>(stores.size(), kStoresInFlight); back++) {
+      const Store &store = stores[stores.size() - 1 - back];
+      if (begin < store.address + store.bytes && store.address < end) {
+        if (begin < store.address || end > store.address + store.bytes)
+          conflicts_[{store.where, value.where, ASSAY_CONFLICT_FORWARDING}]++;
+        break;
+      }
+      const uint64_t low = begin & 4095, store_low = store.address & 4095;
+      if (!has_alias && low < store_low + store.bytes && store_low < low + value.detail) {
+        conflicts_[{store.where, value.where, ASSAY_CONFLICT_ALIAS}]++;
+        has_alias = true;
+      }
+    }
+  }
+}
+
+void ValueSums::put(profile::Profile &profile) const {
+  auto module_of = [](const CodeCache::Place &place) { return profile::ModuleId{place.file}; };
+  profile.values.samples += samples_;
+  for (size_t i = 0; i < ends_.size(); i++)
+    profile.values.ends[i] += ends_[i];
+  for (const auto &[where, counts] : counts_) {
+    const auto place = code_.place(where);
+    auto bytes = code_.bytes(where);
+    if (!place || bytes.empty())
+      continue;
+    profile.values.instructions.push_back(
+        {module_of(*place), place->offset, std::move(bytes), counts.interrupts, counts.executions});
+  }
+  for (const List &list : lists_)
+    if (const auto place = code_.place(list.where))
+      profile.values.values.push_back(
+          {module_of(*place), place->offset, list.kind, list.detail, list.values, list.strides});
+  for (const auto &[pair, count] : conflicts_) {
+    const auto store = code_.place(pair.store), load = code_.place(pair.load);
+    if (store && load)
+      profile.values.conflicts.push_back({module_of(*store), module_of(*load), store->offset,
+                                          load->offset, pair.kind, count});
+  }
+}
+
+} // namespace values

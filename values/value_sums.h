@@ -1,0 +1,75 @@
+// What samples add up to: a hotlist for each place and kind, in bounded memory.
+#pragma once
+
+#include "abi/samples.h"
+#include "profile/profile.h"
+#include "values/code_cache.h"
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace values {
+
+class ValueSums {
+public:
+  struct Settings {
+    profile::HotlistKind hotlist = profile::HotlistKind::space_saving;
+    unsigned capacity = profile::Hotlist::kCapacity;
+    uint64_t seed = 1;
+    size_t most_places = 200'000; // at which values are kept; others are counted as lost
+    bool conflicts = false;       // stores and loads of one sample are compared
+  };
+  ValueSums(CodeCache &code, const Settings &settings) : code_(code), settings_(settings) {}
+
+  void add(const assay_sample &sample, std::span<const assay_sampled_value> values);
+
+  uint64_t samples() const { return samples_; }
+  uint64_t values() const { return values_count_; }
+  uint64_t places() const { return lists_.size(); }
+  uint64_t lost_values() const { return lost_values_; } // there were too many places
+
+  // Adds everything to a profile, whose modules begin with the files of the code cache, in their order.
+  void put(profile::Profile &profile) const;
+
+private:
+  struct List {
+    uint32_t where;
+    uint8_t kind, detail;
+    profile::Hotlist values, strides;
+  };
+  struct Counts {
+    uint64_t interrupts = 0, executions = 0;
+  };
+  struct Pair { // a store and a load
+    uint32_t store, load, kind;
+    friend bool operator==(const Pair &, const Pair &) = default;
+  };
+  struct PairHash {
+    size_t operator()(const Pair &pair) const {
+      return (uint64_t{pair.store} << 32 | pair.load) * 0x9e3779b97f4a7c15 >> 7 ^ pair.kind;
+    }
+  };
+
+  List *list_at(uint32_t where, unsigned kind, unsigned detail);
+  uint64_t translated(const assay_sample &sample, const assay_sampled_value &value);
+  void add_window(std::span<const assay_sampled_value> of_one_list, const assay_sample &sample);
+  void count_executions(const assay_sample &sample, std::span<const assay_sampled_value> values);
+  void find_conflicts(std::span<const assay_sampled_value> values);
+
+  CodeCache &code_;
+  Settings settings_;
+  uint64_t samples_ = 0, values_count_ = 0, lost_values_ = 0;
+  std::array<uint64_t, ASSAY_SAMPLE_ENDS> ends_{};
+  std::unordered_map<uint64_t, uint32_t> index_; // where, kind, detail: in lists_
+  std::vector<List> lists_;
+  std::unordered_map<uint32_t, Counts> counts_; // by where
+  std::unordered_map<Pair, uint64_t, PairHash> conflicts_;
+  std::vector<assay_sampled_value> sorted_; // of the sample that is added
+};
+
+// The value that stands for a place in code (profile::code_value_file()).
+uint64_t code_value(const CodeFile &file, uint64_t offset);
+
+} // namespace values
