@@ -124,6 +124,7 @@ UOP_FUNCTION void assay_sample_begin(struct assay_interpreter *run) {
   run->known[ASSAY_REG_BIAS] = 1;
   run->registers[ASSAY_REG_ZERO] = 0;
   run->page = 1;
+  run->key_page = 1;
   run->left = 0;
   run->sample++;
   run->has_stored = 0;

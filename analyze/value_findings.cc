@@ -90,8 +90,8 @@ private:
            double weight, std::string message, std::string evidence, std::string action) {
     Finding finding;
     finding.rule = rule;
-    finding.message = std::move(message);
     finding.location = location_of(function, at);
+    finding.message = finding.location + ": " + std::move(message);
     finding.saves = {double(function.interrupts) / double(interrupts_), "share of samples in the function"};
     finding.weight = weight;
     finding.evidence = std::move(evidence);
@@ -103,10 +103,10 @@ private:
                      const ValueList &list) {
     const ValueShare &hot = list.hot.front();
     add("same_argument", function, at, weight(function, at),
-        fmt::format("{} is called with {} = {:#x} in {} of its calls", function.name, list.subject,
-                    hot.value, percent(hot.share)),
+        fmt::format("it is called with {} = {:#x} in {} of its calls", list.subject, hot.value,
+                    percent(hot.share)),
         evidence_of(list, hot),
-        fmt::format("write a version of it for this value, and call the general one otherwise"));
+        "write a version of it for this value, and call the general one otherwise");
   }
   void same_divisor(const ValueFunction &function, const ValueInstruction &at,
                     const ValueList &list) {

@@ -51,6 +51,17 @@ void ask_to_stop(int) {
   asked_to_stop = 1;
 }
 
+// Also of a process that its parent has not asked for yet.
+bool has_ended(pid_t pid) {
+  std::ifstream stat(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  if (!std::getline(stat, line))
+    return true;
+  const size_t name_end = line.rfind(')');
+  return name_end == std::string::npos || name_end + 2 >= line.size() ||
+         line[name_end + 2] == 'Z' || line[name_end + 2] == 'X';
+}
+
 std::string kind_words() {
   std::string words;
 #define ASSAY_VALUE_KIND(name, word, meaning)                                                      \
@@ -100,7 +111,7 @@ values::RecordingSettings settings_of(const RecordArguments &arguments) {
   settings.kinds = kinds_of(arguments.record);
   if (arguments.conflicts)
     settings.kinds = values::kind_bit(ASSAY_VALUE_load_address) |
-                     values::kind_bit(ASSAY_VALUE_store_address) | values::kStackAddresses |
+                     values::kind_bit(ASSAY_VALUE_store_address) | values::kConstantAddresses |
                      (arguments.record.empty() ? 0 : settings.kinds);
   settings.sums.conflicts = arguments.conflicts;
   settings.sums.hotlist = profile::hotlist_kind(arguments.hotlist);
@@ -189,16 +200,16 @@ public:
   }
 
   int record_others() {
-    std::signal(SIGINT, ask_to_stop);
-    std::signal(SIGTERM, ask_to_stop);
     if (arguments_.all)
       recording_.collector().watch_all();
     else
       recording_.collector().watch_process(arguments_.pid);
     begin(arguments_.pid);
+    std::fprintf(stderr, "assay: sampling %s%s\n", name_of(arguments_).c_str(),
+                 duration_ ? "" : "; Ctrl-C ends it");
     while (!asked_to_stop && !is_over()) {
       turn();
-      if (arguments_.pid && kill(arguments_.pid, 0) != 0 && errno == ESRCH)
+      if (arguments_.pid && has_ended(arguments_.pid))
         break;
     }
     finish(arguments_.all ? ASSAY_SAMPLING_SYSTEM : ASSAY_SAMPLING_PROCESS);
@@ -315,6 +326,10 @@ int record(const RecordArguments &arguments) {
     base::fail("values record: a command, -p and -a exclude each other; leave all but one out");
   if (arguments.latency)
     base::fail("--latency: it is not available yet; leave it out");
+  if (arguments.command.empty()) { // what was measured so far is kept
+    std::signal(SIGINT, ask_to_stop);
+    std::signal(SIGTERM, ask_to_stop);
+  }
   Session session(arguments);
   return arguments.command.empty() ? session.record_others() : session.record_command();
 }

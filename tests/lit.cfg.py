@@ -71,5 +71,6 @@ def have(feature, condition):
 
 
 have("valgrind", shutil.which("valgrind"))
+have("bpf", os.geteuid() == 0 and os.access("/sys/kernel/btf/vmlinux", os.R_OK))
 have("gcc", shutil.which("gcc"))
 have("sources", os.path.exists("/usr/bin/apt-get"))

@@ -109,7 +109,7 @@ private:
   // Which micro-ops yield what is the same in every execution, or what was just loaded: of neither is a result recorded.
   void trace_values() {
     std::array<Source, ASSAY_REG_COUNT> source{};
-    source[ASSAY_REG_ZERO] = Source::constant;
+    source[ASSAY_REG_ZERO] = source[ASSAY_REG_BIAS] = Source::constant;
     sources_.clear();
     for (const assay_uop &uop : code_.uops_of(instruction_)) {
       const Source a = source[uop.a];
@@ -142,10 +142,12 @@ private:
     if (!access || !(binary::reads_memory(uop) || binary::writes_memory(uop)) ||
         !wants(access->write ? ASSAY_VALUE_store_address : ASSAY_VALUE_load_address))
       return;
-    // Where the stack lies is chance, and what lies at its end has no stride.
-    const bool is_stack = (uop.a == ASSAY_REG_RSP || uop.a == ASSAY_REG_RBP) &&
-                          uop.b == ASSAY_REG_ZERO && uop.c == ASSAY_REG_ZERO;
-    if (is_stack && !(kinds_ & kStackAddresses))
+    // Where the stack and the program lie is chance, and an address that is a constant has no stride.
+    const bool is_constant = (uop.a == ASSAY_REG_RSP || uop.a == ASSAY_REG_RBP ||
+                              uop.a == ASSAY_REG_BIAS || uop.a == ASSAY_REG_ZERO) &&
+                             uop.b == ASSAY_REG_ZERO &&
+                             uop.c == ASSAY_REG_ZERO;
+    if (is_constant && !(kinds_ & kConstantAddresses))
       return;
     assay_uop &address = special(access->write ? ASSAY_PUBLISHED_STORE : ASSAY_PUBLISHED_LOAD,
                                  std::min<unsigned>(access->size, 255), 0);

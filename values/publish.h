@@ -20,8 +20,8 @@ constexpr Kinds kind_bit(unsigned kind) {
   return Kinds{1} << kind;
 }
 constexpr Kinds kAllKinds = kind_bit(ASSAY_VALUE_KINDS) - 1;
-// Beside addresses: also those that are the stack pointer's, or the frame pointer's, and a constant.
-constexpr Kinds kStackAddresses = kind_bit(63);
+// Beside addresses: also those that are a constant, or a constant of the stack pointer or the frame pointer.
+constexpr Kinds kConstantAddresses = kind_bit(63);
 
 // The `detail` of a result: its register, by enum assay_uop_register, and its bytes.
 constexpr uint8_t result_detail(unsigned reg, unsigned bytes) {

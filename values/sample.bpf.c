@@ -151,13 +151,22 @@ static __always_inline int tell_miss(struct assay_interpreter *run, __u64 addres
   return 0;
 }
 
-static __noinline int key_of(struct assay_interpreter *run, __u64 address, struct found *found) {
-  struct task_struct *task = bpf_get_current_task_btf();
-  found->key.page = address & ~(__u64)(ASSAY_PAGE_BYTES - 1);
-  found->key.file = 0;
-  found->key.device = run->out.pid;
-  found->key.version = 0;
-  return bpf_find_vma(task, address, take_mapping, found, 0) == 0;
+// What is mapped at an address: into run->key. The kernel answers once in an interrupt: its lock is released by work that waits for the
+// interrupt's end, and meanwhile it refuses. So the answer is kept.
+static __noinline int key_of(struct assay_interpreter *run, __u64 address) {
+  __u64 page = address & ~(__u64)(ASSAY_PAGE_BYTES - 1);
+  if (run->key_page == page)
+    return 1;
+  struct found found = {};
+  found.key.page = page;
+  found.key.device = run->out.pid;
+  if (bpf_find_vma(bpf_get_current_task_btf(), address, take_mapping, &found, 0) != 0) {
+    count(no_mapping);
+    return 0;
+  }
+  run->key = found.key;
+  run->key_page = page;
+  return 1;
 }
 
 static __noinline int find_page(struct assay_interpreter *run, __u64 pc) {
@@ -167,14 +176,12 @@ static __noinline int find_page(struct assay_interpreter *run, __u64 pc) {
     run->page_number = *known;
     return 1;
   }
-  struct found found = {};
-  if (!key_of(run, pc, &found)) {
-    count(no_mapping);
+  if (!key_of(run, pc))
     return 0;
-  }
-  __u32 *number = bpf_map_lookup_elem(&files, &found.key);
+  struct assay_code_key key = run->key;
+  __u32 *number = bpf_map_lookup_elem(&files, &key);
   if (!number) {
-    tell_miss(run, pc, &found.key);
+    tell_miss(run, pc, &key);
     return 0;
   }
   __u32 copy = *number;
@@ -183,13 +190,14 @@ static __noinline int find_page(struct assay_interpreter *run, __u64 pc) {
   return 1;
 }
 
-// The instruction at pc is not in its page, or not what it was.
+// The instruction at pc is not in its page, or not what it was: then something else may be mapped there by now.
 static __noinline int miss_at(struct assay_interpreter *run, __u64 pc) {
-  struct found found = {};
+  if (!key_of(run, pc))
+    return 0; // in the next sample
   struct place_key place = {pc & ~(__u64)(ASSAY_PAGE_BYTES - 1), run->out.pid, run->device};
   bpf_map_delete_elem(&places, &place);
-  if (key_of(run, pc, &found))
-    tell_miss(run, pc, &found.key);
+  struct assay_code_key key = run->key;
+  tell_miss(run, pc, &key);
   return 0;
 }
 

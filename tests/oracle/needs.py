@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""needs.py NEED… -- COMMAND…: runs COMMAND if this machine has what it needs: `ptrace`, or programs by name. Otherwise
+"""needs.py NEED… -- COMMAND…: runs COMMAND if this machine has what it needs: `ptrace`, `bpf`, or programs by name. Otherwise
 says what is missing and exits with 77, which ctest takes for a skip, or with 1 where ASSAY_REQUIRE=all."""
 import ctypes
 import os
@@ -17,10 +17,16 @@ def may_trace():
     return os.waitpid(child, 0)[1] == 0
 
 
+def may_run_bpf():
+    """Whether the kernel tells its types and takes programs from this user."""
+    return os.geteuid() == 0 and os.access("/sys/kernel/btf/vmlinux", os.R_OK)
+
+
 def main():
     split = sys.argv.index("--")
     needs, command = sys.argv[1:split], sys.argv[split + 1:]
-    missing = [need for need in needs if not (may_trace() if need == "ptrace" else shutil.which(need))]
+    special = {"ptrace": may_trace, "bpf": may_run_bpf}
+    missing = [need for need in needs if not (special[need]() if need in special else shutil.which(need))]
     if missing:
         required = os.environ.get("ASSAY_REQUIRE") == "all"
         print(f"{'failed' if required else 'skipped'}: this machine lacks what the test needs: {', '.join(missing)}")

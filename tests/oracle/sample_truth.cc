@@ -155,8 +155,10 @@ private:
     ends_[run.out.end]++;
     values_ += run.out.values;
     uint64_t undefined = 0;
+    way_.clear();
     for (const Snapshot &ours : after) {
       undefined = undefined_after(machine.pc, undefined);
+      way_.push_back(machine.pc);
       if (!process_.step() || !process_.running())
         return; // a signal, or its end
       process_.read_general(machine);
@@ -174,7 +176,8 @@ private:
       const size_t size = process_.read(pc, bytes);
       binary::Code code;
       if (decoder_.decode({bytes, size}, pc, code)) {
-        known->second.writes = binary::effects_of(code, code.instructions[0]).writes & binary::bit(binary::kFlags);
+        for (const assay_uop &uop : code.uops)
+          known->second.writes |= binary::has_result(uop) && uop.dst == ASSAY_REG_FLAGS;
         known->second.undefined = code.instructions[0].undefined_flags;
       }
     }
@@ -203,12 +206,19 @@ private:
       return true;
     if (wrong_++ < kMostReports) {
       std::fprintf(stderr, "before %#llx: %s\n", ull(native.pc), wrong.c_str());
+      for (uint64_t pc : way_) {
+        std::byte bytes[15] = {};
+        process_.read(pc, bytes);
+        std::fprintf(stderr, "  %#llx %s\n", ull(pc), decoder_.text(bytes, pc).c_str());
+      }
     }
     return false;
   }
 
+  std::vector<uint64_t> way_; // instructions of the sample, so far
   struct Flags {
-    uint64_t writes = 0, undefined = 0;
+    bool writes = false;
+    uint64_t undefined = 0;
   };
   oracle::SingleStep process_;
   binary::Decoder decoder_;
