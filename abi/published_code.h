@@ -15,8 +15,9 @@
 #define ASSAY_PUBLISHED_REGISTERS 320
 
 struct assay_code_page {
-  uint64_t link;      // where it was linked; of code without a file, where it lies
-  uint32_t is_stable; // 1: of a file; 0: of memory that a program may write, so that each instruction's bytes are compared
+  uint64_t link; // where it was linked; of code without a file, where it lies
+  uint32_t
+      is_stable; // 1: of a file; 0: of memory that a program may write, so that each instruction's bytes are compared
   uint32_t reserved;
   uint32_t first[ASSAY_PAGE_BYTES];
 };

@@ -69,9 +69,10 @@ enum AssaySamplingScope {
 };
 
 enum AssayConflictKind {
-  ASSAY_CONFLICT_FORWARDING = 1, // the load reads more than the store has written: it cannot be forwarded
-  ASSAY_CONFLICT_ALIAS = 2,      // the addresses differ, their low 12 bits overlap
-  ASSAY_CONFLICT_ORDER = 3,      // the load may run before the store's address is known, and overlaps it
+  ASSAY_CONFLICT_FORWARDING =
+      1, // the load reads more than the store has written: it cannot be forwarded
+  ASSAY_CONFLICT_ALIAS = 2, // the addresses differ, their low 12 bits overlap
+  ASSAY_CONFLICT_ORDER = 3, // the load may run before the store's address is known, and overlaps it
 };
 
 enum AssayLossKind {

@@ -25,8 +25,8 @@ UOP_FUNCTION uint64_t assay_bytes_of_bits(uint64_t bits) {
   return ((each + 0x7f7f7f7f7f7f7f7f) >> 7 & 0x0101010101010101) * 0xff;
 }
 
-UOP_FUNCTION const struct assay_stored_word *
-assay_stored_at(const struct assay_interpreter *run, uint64_t word) {
+UOP_FUNCTION const struct assay_stored_word *assay_stored_at(const struct assay_interpreter *run,
+                                                             uint64_t word) {
   const struct assay_stored_word *at = &run->stored[word & (ASSAY_STORED_WORDS - 1)];
   if (at->sample == run->sample && at->address == word)
     return at;
@@ -175,7 +175,8 @@ UOP_FUNCTION int assay_sample_fetch(struct assay_interpreter *run) {
   if (is_new)
     run->registers[ASSAY_REG_BIAS] = run->page - page->link;
   uint32_t first = page->first[run->pc & (ASSAY_PAGE_BYTES - 1)];
-  const struct assay_code_head *head = (const struct assay_code_head *)ASSAY_SAMPLE_ENTRY(run, first);
+  const struct assay_code_head *head =
+      (const struct assay_code_head *)ASSAY_SAMPLE_ENTRY(run, first);
   if (first == 0 || !head) {
     ASSAY_SAMPLE_MISS(run, run->pc);
     return assay_sample_end(run, ASSAY_ENDED_no_code);

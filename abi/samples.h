@@ -27,8 +27,9 @@ enum assay_message_kind {
 struct assay_sampled_value {
   uint32_t where; // number of the page << 12, and the offset in it
   uint8_t kind;   // enum assay_value_kind
-  uint8_t detail; // of a result: its register; of an access: its bytes; of an argument: its number from 0
-  uint16_t step;  // the instruction's number in the sample, from 0
+  uint8_t
+      detail; // of a result: its register; of an access: its bytes; of an argument: its number from 0
+  uint16_t step; // the instruction's number in the sample, from 0
   uint64_t value;
 };
 
@@ -38,8 +39,8 @@ struct assay_sample {
   uint8_t end; // enum assay_sample_end
   uint8_t in_kernel;
   uint16_t values;
-  uint32_t start;        // where it began, as in struct assay_sampled_value; 0: the page is not known
-  uint16_t skipped;      // instructions that were interpreted before the first that was recorded
+  uint32_t start;   // where it began, as in struct assay_sampled_value; 0: the page is not known
+  uint16_t skipped; // instructions that were interpreted before the first that was recorded
   uint16_t instructions; // that were recorded
   uint64_t pc;           // where the interrupt came
 };

@@ -27,10 +27,10 @@
 #endif
 
 enum assay_run_effect {
-  ASSAY_RUN_NEXT,    // goes on with the next micro-op
-  ASSAY_RUN_JUMP,    // the instruction ends; control goes to `target`
-  ASSAY_RUN_FAULT,   // memory was refused; nothing was changed
-  ASSAY_RUN_OPAQUE,  // what the instruction writes is not known; nothing was changed
+  ASSAY_RUN_NEXT,   // goes on with the next micro-op
+  ASSAY_RUN_JUMP,   // the instruction ends; control goes to `target`
+  ASSAY_RUN_FAULT,  // memory was refused; nothing was changed
+  ASSAY_RUN_OPAQUE, // what the instruction writes is not known; nothing was changed
   ASSAY_RUN_UNKNOWN, // an address to store at, a condition or a target is not known; nothing was changed
 };
 

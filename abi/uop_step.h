@@ -18,7 +18,7 @@ extern "C" {
 #define UOP_EACH(type, element, y_of, e)                                                           \
   __extension__({                                                                                  \
     uint64_t r_ = 0;                                                                               \
-    UOP_EACH_ELEMENT(k_, w) {                                                 \
+    UOP_EACH_ELEMENT(k_, w) {                                                                      \
       type x = element(a >> k_), y = y_of;                                                         \
       (void)y;                                                                                     \
       r_ |= Z(e) << k_;                                                                            \

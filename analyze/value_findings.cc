@@ -11,12 +11,12 @@
 namespace analyze {
 namespace {
 
-constexpr double kAlways = .95;       // the lower end of a share that is called "always"
-constexpr double kSameWay = .99;      // of a branch that goes one way
-constexpr double kStrided = .9;       // of the differences between addresses
-constexpr uint64_t kFewSamples = 30;  // fewer prove nothing
-constexpr double kMatters = .01;      // share of all interrupts
-constexpr double kSlowLoad = .02;     // share of all interrupts at a load and the instruction behind it
+constexpr double kAlways = .95;      // the lower end of a share that is called "always"
+constexpr double kSameWay = .99;     // of a branch that goes one way
+constexpr double kStrided = .9;      // of the differences between addresses
+constexpr uint64_t kFewSamples = 30; // fewer prove nothing
+constexpr double kMatters = .01;     // share of all interrupts
+constexpr double kSlowLoad = .02; // share of all interrupts at a load and the instruction behind it
 constexpr int64_t kLine = 64;
 
 std::string location_of(const ValueFunction &function, const ValueInstruction &instruction) {
@@ -57,7 +57,8 @@ public:
     }
     for (const ValueConflict &conflict : result_.conflicts)
       this->conflict(conflict);
-    base::stable_sort(findings_, [](const Finding &a, const Finding &b) { return a.weight > b.weight; });
+    base::stable_sort(findings_,
+                      [](const Finding &a, const Finding &b) { return a.weight > b.weight; });
     return std::move(findings_);
   }
 
@@ -92,7 +93,8 @@ private:
     finding.rule = rule;
     finding.location = location_of(function, at);
     finding.message = finding.location + ": " + std::move(message);
-    finding.saves = {double(function.interrupts) / double(interrupts_), "share of samples in the function"};
+    finding.saves = {double(function.interrupts) / double(interrupts_),
+                     "share of samples in the function"};
     finding.weight = weight;
     finding.evidence = std::move(evidence);
     finding.action = std::move(action);
@@ -115,8 +117,9 @@ private:
         fmt::format("a division divides by {} in {} of its executions", hot.value,
                     percent(hot.share)),
         evidence_of(list, hot),
-        fmt::format("test for {} first: the compiler turns a division by a constant into a multiplication",
-                    hot.value));
+        fmt::format(
+            "test for {} first: the compiler turns a division by a constant into a multiplication",
+            hot.value));
   }
   void same_load(const ValueFunction &function, const ValueInstruction &at, const ValueList &list) {
     const ValueShare &hot = list.hot.front();
@@ -134,11 +137,13 @@ private:
         if (deciding.kind == ASSAY_VALUE_load && deciding.samples >= kFewSamples &&
             !deciding.hot.empty() && deciding.hot.front().low >= kAlways) {
           add("same_branch", function, at, weight(function, at) / 2,
-              fmt::format("a branch is {} in {} of its executions, decided by a load that yields {:#x}",
-                          list.hot.front().value ? "taken" : "not taken",
-                          percent(list.hot.front().share), deciding.hot.front().value),
+              fmt::format(
+                  "a branch is {} in {} of its executions, decided by a load that yields {:#x}",
+                  list.hot.front().value ? "taken" : "not taken", percent(list.hot.front().share),
+                  deciding.hot.front().value),
               evidence_of(list, list.hot.front()),
-              "decide it once, outside of the loop, or by a template parameter or flag of the build");
+              "decide it once, outside of the loop, or by a template parameter or flag of the "
+              "build");
           return;
         }
   }
@@ -156,10 +161,12 @@ private:
     if (stride.low < kStrided || std::abs(bytes) < kLine || share < kSlowLoad)
       return;
     add("strided_load", function, at, share,
-        fmt::format("a load goes on by {} bytes in {} of its executions, and {} of all samples wait there",
-                    bytes, percent(stride.share), percent(share)),
+        fmt::format(
+            "a load goes on by {} bytes in {} of its executions, and {} of all samples wait there",
+            bytes, percent(stride.share), percent(share)),
         evidence_of(list, stride),
-        fmt::format("prefetch some iterations ahead (__builtin_prefetch), or lay out what is read of each {} bytes together",
+        fmt::format("prefetch some iterations ahead (__builtin_prefetch), or lay out what is read "
+                    "of each {} bytes together",
                     std::abs(bytes)));
   }
 
@@ -167,17 +174,18 @@ private:
     if (conflict.count < kFewSamples || conflict.share < .05 || interrupts_ == 0)
       return;
     const bool is_alias = conflict.kind == 2;
-    const double weight = double(conflict.load_function->interrupts) / double(interrupts_) * conflict.share;
+    const double weight =
+        double(conflict.load_function->interrupts) / double(interrupts_) * conflict.share;
     if (weight < kMatters)
       return;
     add(is_alias ? "alias_4k" : "store_forwarding", *conflict.load_function, *conflict.load, weight,
         fmt::format("{} executions of this load follow a store at {} that {}",
-                    percent(conflict.share),
-                    location_of(*conflict.store_function, *conflict.store),
+                    percent(conflict.share), location_of(*conflict.store_function, *conflict.store),
                     is_alias ? "has the same low 12 bits of its address"
                              : "has written only part of what it reads"),
         fmt::format("{} times in the samples", conflict.count),
-        is_alias ? "move one of the two arrays by some lines of cache, so that their distance is no multiple of 4096"
+        is_alias ? "move one of the two arrays by some lines of cache, so that their distance is "
+                   "no multiple of 4096"
                  : "store and load with the same width, or leave some instructions between them");
   }
 

@@ -40,7 +40,8 @@ std::string subject_of(unsigned kind, unsigned detail) {
   case ASSAY_VALUE_branch: return "taken";
   case ASSAY_VALUE_target: return "to";
   case ASSAY_VALUE_argument:
-    return detail < 6 ? fmt::format("argument {} ({})", detail + 1, kArguments[detail]) : "argument";
+    return detail < 6 ? fmt::format("argument {} ({})", detail + 1, kArguments[detail])
+                      : "argument";
   case ASSAY_VALUE_divisor: return "divisor";
   case ASSAY_VALUE_caller: return "caller";
   default: return "value";
@@ -66,7 +67,8 @@ class Namer {
 public:
   Namer(const profile::Profile &profile, image::Symbols &symbols) : symbols_(symbols) {
     for (uint32_t i = 0; i < profile.modules.size(); i++)
-      by_number_.emplace(profile::code_value_file(profile.modules[i].build_id, profile.modules[i].path), i);
+      by_number_.emplace(
+          profile::code_value_file(profile.modules[i].build_id, profile.modules[i].path), i);
   }
 
   // The frame of an instruction: the function whose code it is, with the line of the innermost inlined one.
@@ -78,8 +80,8 @@ public:
     // Symbols are asked for calls by their return addresses: one past the instruction's first byte.
     const CallStack &frames = symbols_.call(module, offset + 1);
     const Frame &inner = frames.front(), &outer = frames.back();
-    return {outer.function, outer.linkage_name, outer.file, inner.file, outer.function_start_line,
-            inner.line};
+    return {outer.function, outer.linkage_name,        outer.file,
+            inner.file,     outer.function_start_line, inner.line};
   }
 
   // "sort+0x12" of what stands for a place in code.
@@ -134,7 +136,8 @@ bool measures_values(const profile::Profile &profile) {
 }
 
 std::string why_no_values(const profile::Profile &) {
-  return "there are no sampled values in this profile; record them with `assay values record -- ./app`";
+  return "there are no sampled values in this profile; record them with `assay values record -- "
+         "./app`";
 }
 
 ValuesResult values(const profile::Profile &profile, image::Symbols &symbols,
@@ -175,12 +178,13 @@ ValuesResult values(const profile::Profile &profile, image::Symbols &symbols,
     Namer::Place place = namer.place(module, each.offset);
     // Without a symbol each address has a name of its own: they are one.
     const bool is_named = !place.linkage_name.empty();
-    std::string name = is_named ? place.function : base_name(profile.modules[module].path) + " (no symbol)";
+    std::string name =
+        is_named ? place.function : base_name(profile.modules[module].path) + " (no symbol)";
     if (name.find(query.function) == std::string::npos &&
         place.linkage_name.find(query.function) == std::string::npos)
       continue;
-    auto [known, is_new] = index.try_emplace({module, is_named ? place.linkage_name : name},
-                                             result.functions.size());
+    auto [known, is_new] =
+        index.try_emplace({module, is_named ? place.linkage_name : name}, result.functions.size());
     if (is_new) {
       ValueFunction &function = result.functions.emplace_back();
       function.module = module;
@@ -223,7 +227,8 @@ ValuesResult values(const profile::Profile &profile, image::Symbols &symbols,
   base::stable_sort(result.executables, more);
   base::stable_sort(result.functions, more);
   // Functions have moved.
-  std::map<std::pair<uint32_t, uint64_t>, std::pair<const ValueFunction *, const ValueInstruction *>>
+  std::map<std::pair<uint32_t, uint64_t>,
+           std::pair<const ValueFunction *, const ValueInstruction *>>
       at;
   for (const ValueFunction &function : result.functions)
     for (const ValueInstruction &instruction : function.instructions)
@@ -238,9 +243,8 @@ ValuesResult values(const profile::Profile &profile, image::Symbols &symbols,
     std::tie(conflict.store_function, conflict.store) = store->second;
     std::tie(conflict.load_function, conflict.load) = load->second;
     conflict.count = each.count;
-    conflict.share = conflict.load->executions
-                         ? double(each.count) / double(conflict.load->executions)
-                         : 0;
+    conflict.share =
+        conflict.load->executions ? double(each.count) / double(conflict.load->executions) : 0;
     result.conflicts.push_back(conflict);
   }
   base::stable_sort(result.conflicts, [](auto &a, auto &b) { return a.count > b.count; });

@@ -32,8 +32,10 @@ struct ValueList {
   unsigned bytes = 8;  // of a value
   uint64_t values = 0, samples = 0; // values, and in how many samples they came
   std::vector<ValueShare> hot;      // most frequent first; empty if none is frequent beyond doubt
-  std::vector<ValueShare> strides;  // of addresses: from one execution to the next in the same sample
-  double taken_share = 0;           // of branches: how many were taken; of few that are often taken `hot` says nothing
+  std::vector<ValueShare>
+      strides; // of addresses: from one execution to the next in the same sample
+  double taken_share =
+      0; // of branches: how many were taken; of few that are often taken `hot` says nothing
 };
 
 struct ValueInstruction {
@@ -60,7 +62,7 @@ struct ValueExecutable {
 };
 
 struct ValueConflict {
-  unsigned kind = 0;           // enum AssayConflictKind
+  unsigned kind = 0; // enum AssayConflictKind
   const ValueInstruction *store = nullptr, *load = nullptr;
   const ValueFunction *store_function = nullptr, *load_function = nullptr;
   uint64_t count = 0;
@@ -72,11 +74,12 @@ struct ValuesResult {
   std::string program_build_id;
   uint64_t samples = 0;
   uint64_t duration_us = 0;
-  std::vector<std::pair<std::string, uint64_t>> ends; // how interpreting ended: meaning, samples; most frequent first
-  std::vector<ValueExecutable> executables;           // most interrupts first
-  std::vector<ValueFunction> functions;               // most interrupts first
-  std::vector<ValueConflict> conflicts;               // most frequent first
-  bool has_conflicts = false;                         // were stores and loads compared?
+  std::vector<std::pair<std::string, uint64_t>>
+      ends; // how interpreting ended: meaning, samples; most frequent first
+  std::vector<ValueExecutable> executables; // most interrupts first
+  std::vector<ValueFunction> functions;     // most interrupts first
+  std::vector<ValueConflict> conflicts;     // most frequent first
+  bool has_conflicts = false;               // were stores and loads compared?
   std::vector<Finding> findings;
   std::map<uint32_t, uint64_t> losses;
   std::vector<std::string> notes;

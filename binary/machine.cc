@@ -34,7 +34,8 @@ struct Execution {
   }
   void x87(const assay_uop &uop) const {
     if (uop.op == ASSAY_UOP_x87_turn)
-      assay_uop_x87_turn(registers.data(), registers[uop.a] + static_cast<uint64_t>(int64_t{uop.i}));
+      assay_uop_x87_turn(registers.data(),
+                         registers[uop.a] + static_cast<uint64_t>(int64_t{uop.i}));
     else
       assay_uop_x87(&uop, registers.data());
   }

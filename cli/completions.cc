@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <set>
 
 namespace cli {
 namespace {
@@ -22,6 +23,27 @@ Commands commands_of(const CLI::App &assay) {
 
 Options options_of(const CLI::App &command) {
   return command.get_options([](const CLI::Option *option) { return option->nonpositional(); });
+}
+
+// Those of the parts of a command too, each spelling once: `assay values record -F`.
+Options options_with_parts(const CLI::App &command) {
+  Options all = options_of(command);
+  std::set<std::string> names;
+  for (const CLI::Option *option : all)
+    names.insert(option->get_name());
+  for (const CLI::App *part : commands_of(command))
+    for (const CLI::Option *option : options_of(*part))
+      if (names.insert(option->get_name()).second)
+        all.push_back(option);
+  return all;
+}
+
+// "record report": the parts of a command.
+std::string parts_of(const CLI::App &command) {
+  std::string parts;
+  for (const CLI::App *part : commands_of(command))
+    parts += (parts.empty() ? "" : " ") + part->get_name();
+  return parts;
 }
 
 bool takes_value(const CLI::Option &option) {
@@ -60,14 +82,16 @@ std::string bash(const CLI::App &assay) {
   for (const CLI::App *command : commands_of(assay)) {
     names += (names.empty() ? "" : " ") + command->get_name();
     std::string words;
-    for (const CLI::Option *option : options_of(*command))
+    for (const CLI::Option *option : options_with_parts(*command))
       for (const std::string &word : spellings(*option))
         words += (words.empty() ? "" : " ") + word;
-    cases += fmt::format("    {}) words='{}' ;;\n", command->get_name(), words);
+    const std::string parts = parts_of(*command);
+    cases += fmt::format("    {}) words='{}'{} ;;\n", command->get_name(), words,
+                         parts.empty() ? "" : " parts='" + parts + "'");
   }
   return "# bash completions of assay, printed by `assay completions bash`\n"
          "_assay() {\n"
-         "  local current=${COMP_WORDS[COMP_CWORD]} words=\n"
+         "  local current=${COMP_WORDS[COMP_CWORD]} words= parts=\n"
          "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
          "    COMPREPLY=($(compgen -W '--help --version " +
          names +
@@ -79,7 +103,7 @@ std::string bash(const CLI::App &assay) {
          "  esac\n"
          "  case $current in\n"
          "    -*) COMPREPLY=($(compgen -W \"$words\" -- \"$current\")) ;;\n"
-         "    *) COMPREPLY=($(compgen -f -- \"$current\")) ;;\n"
+         "    *) COMPREPLY=($(compgen -f -W \"$parts\" -- \"$current\")) ;;\n"
          "  esac\n"
          "}\n"
          "complete -o filenames -F _assay assay\n";
@@ -92,7 +116,9 @@ std::string zsh(const CLI::App &assay) {
              quoted(escaped(command->get_name(), ":", "\\") + ":" + command->get_description()) +
              "\n";
     std::string words;
-    for (const CLI::Option *option : options_of(*command))
+    if (const std::string parts = parts_of(*command); !parts.empty())
+      words += " \\\n        " + quoted("1:part:(" + parts + ")");
+    for (const CLI::Option *option : options_with_parts(*command))
       for (const std::string &word : spellings(*option))
         words += " \\\n        " +
                  quoted(word + "[" + escaped(option->get_description(), "[]:\\", "\\") + "]" +
@@ -127,7 +153,10 @@ std::string fish(const CLI::App &assay) {
     std::string name = command->get_name();
     text += fmt::format("complete -c assay -f -n __fish_use_subcommand -a {} -d {}\n", name,
                         quoted(command->get_description()));
-    for (const CLI::Option *option : options_of(*command)) {
+    for (const CLI::App *part : commands_of(*command))
+      text += fmt::format("complete -c assay -f -n '__fish_seen_subcommand_from {}' -a {} -d {}\n",
+                          name, part->get_name(), quoted(part->get_description()));
+    for (const CLI::Option *option : options_with_parts(*command)) {
       text += fmt::format("complete -c assay -n '__fish_seen_subcommand_from {}'", name);
       for (const std::string &letter : option->get_snames())
         text += " -s " + letter;
@@ -150,21 +179,26 @@ std::string troff(const std::string &text) {
   return result;
 }
 
+std::string manual_section(const CLI::App &command, const std::string &name) {
+  std::string text = ".SH assay " + troff(name) + "\n" + troff(command.get_description()) + "\n";
+  for (const CLI::Option *option : options_of(command)) {
+    std::string words;
+    for (const std::string &word : spellings(*option))
+      words += (words.empty() ? "" : ", ") + word;
+    text += ".TP\n\\fB" + troff(words) + "\\fR" + (takes_value(*option) ? " \\fIVALUE\\fR" : "") +
+            "\n" + troff(option->get_description()) + "\n";
+  }
+  return text + ".PP\n.nf\n" + troff(command.get_footer()) + ".fi\n";
+}
+
 std::string manual(const CLI::App &assay) {
   std::string text = ".TH ASSAY 1\n.SH NAME\nassay \\- " + troff(assay.get_description()) +
                      "\n.SH SYNOPSIS\n.B assay\n.I COMMAND\n[\\fIOPTION\\fR...] "
                      "[\\fIARGUMENT\\fR...]\n";
   for (const CLI::App *command : commands_of(assay)) {
-    text +=
-        ".SH assay " + troff(command->get_name()) + "\n" + troff(command->get_description()) + "\n";
-    for (const CLI::Option *option : options_of(*command)) {
-      std::string words;
-      for (const std::string &word : spellings(*option))
-        words += (words.empty() ? "" : ", ") + word;
-      text += ".TP\n\\fB" + troff(words) + "\\fR" + (takes_value(*option) ? " \\fIVALUE\\fR" : "") +
-              "\n" + troff(option->get_description()) + "\n";
-    }
-    text += ".PP\n.nf\n" + troff(command->get_footer()) + ".fi\n";
+    text += manual_section(*command, command->get_name());
+    for (const CLI::App *part : commands_of(*command))
+      text += manual_section(*part, command->get_name() + " " + part->get_name());
   }
   return text + ".SH EXIT STATUS\n0: done. 1: the answer is no. 2: wrong usage or a failure. assay "
                 "run passes on the status of the program.\n";

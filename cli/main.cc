@@ -62,8 +62,7 @@ int run_command(int argc, char **argv) {
     fail_for_unknown(first, commands);
   cli::Words after_dashes;
   // `assay run -- ./app`, `assay values record -- ./app`: what stands behind -- is the program's.
-  const bool takes_program =
-      first == "run" || (argc > 2 && std::string_view(argv[2]) == "record");
+  const bool takes_program = first == "run" || (argc > 2 && std::string_view(argv[2]) == "record");
   for (int index = 1; takes_program && index < argc; index++)
     if (std::string_view(argv[index]) == "--") {
       after_dashes.assign(argv + index + 1, argv + argc);

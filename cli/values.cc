@@ -40,7 +40,8 @@ int answer(ValuesArguments arguments, Question question) {
   const analyze::ValuesResult result =
       analyze::values(profile, symbols, {arguments.executable, arguments.function});
   if (!arguments.function.empty() && result.functions.empty())
-    base::fail("{}: no sample came in a function of that name; `assay values report` lists those that were met",
+    base::fail("{}: no sample came in a function of that name; `assay values report` lists those "
+               "that were met",
                report::printable(arguments.function));
   if (options.json()) {
     const report::Document document = report::values_document(result, options.top);
@@ -49,10 +50,11 @@ int answer(ValuesArguments arguments, Question question) {
     return 0;
   }
   const report::Style style = options.style();
-  write_output(options.output,
-               question == Question::annotate    ? report::annotated_text(result, options.top, style)
-               : question == Question::conflicts ? report::conflicts_text(result, options.top, style)
-                                                 : report::values_text(result, options.top, style));
+  write_output(options.output, question == Question::annotate
+                                   ? report::annotated_text(result, options.top, style)
+                               : question == Question::conflicts
+                                   ? report::conflicts_text(result, options.top, style)
+                                   : report::values_text(result, options.top, style));
   return 0;
 }
 
@@ -60,8 +62,9 @@ Action define_answer(CLI::App &app, Question question) {
   auto arguments = std::make_shared<ValuesArguments>();
   AnswerOptions &options = arguments->answer;
   if (question == Question::annotate)
-    app.add_option("PROFILE and FUNCTION", arguments->words,
-                   "a profile (default: the latest run), and a function (default: the one with most samples)");
+    app.add_option(
+        "PROFILE and FUNCTION", arguments->words,
+        "a profile (default: the latest run), and a function (default: the one with most samples)");
   else
     app.add_option("PROFILE,-i", options.profiles,
                    "a .assay file or a run's folder (default: the latest run in assay.out)");
@@ -93,8 +96,9 @@ Action define_values(CLI::App &app) {
       [](CLI::App &part) { return define_answer(part, Question::annotate); });
   add("conflicts", "loads that have to wait for a store before them",
       [](CLI::App &part) { return define_answer(part, Question::conflicts); });
-  app.footer("\nExamples:\n  assay values record -- ./app && assay values report\n  assay values annotate "
-             "my_function\n");
+  app.footer(
+      "\nExamples:\n  assay values record -- ./app && assay values report\n  assay values annotate "
+      "my_function\n");
   return [parts](const Words &after_dashes) {
     for (const Part &part : *parts)
       if (part.app->parsed())

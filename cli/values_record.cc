@@ -41,7 +41,7 @@ struct RecordArguments {
   unsigned instructions = 0, skip = 0;
   uint64_t seed = 1;
   pid_t pid = 0;
-  bool all = false, conflicts = false, latency = false, fixed = false;
+  bool all = false, conflicts = false, fixed = false;
   std::vector<std::string> command;
 };
 
@@ -85,7 +85,8 @@ values::Kinds kinds_of(const std::string &list) {
     found |= values::kind_bit(ASSAY_VALUE_##name);
 #include "abi/value_kinds.def"
     if (!found)
-      base::fail("--record {}: there is no such kind of values; there are {}", wanted, kind_words());
+      base::fail("--record {}: there is no such kind of values; there are {}", wanted,
+                 kind_words());
     kinds |= found;
     at = end + 1;
   }
@@ -102,7 +103,8 @@ values::RecordingSettings settings_of(const RecordArguments &arguments) {
   if (settings.sampling.instructions > 256)
     base::fail("-k {}: choose 1 to 256 instructions of a sample", arguments.instructions);
   if (arguments.conflicts && settings.sampling.instructions < kConflictInstructions)
-    base::fail("-k {}: stores and loads that are {} instructions apart matter; leave -k out, or choose more",
+    base::fail("-k {}: stores and loads that are {} instructions apart matter; leave -k out, or "
+               "choose more",
                arguments.instructions, kConflictInstructions);
   settings.sampling.most_skipped = arguments.skip;
   settings.sampling.is_random_length = !arguments.fixed;
@@ -141,10 +143,10 @@ std::string name_of(const RecordArguments &arguments) {
 
 profile::Process process_of(const RecordArguments &arguments, pid_t pid) {
   profile::Process process;
-  process.start_unix_ns = static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(
-          std::chrono::system_clock::now().time_since_epoch())
-          .count());
+  process.start_unix_ns =
+      static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                std::chrono::system_clock::now().time_since_epoch())
+                                .count());
   process.pid = static_cast<uint64_t>(pid);
   process.tools = ASSAY_TOOL_values;
   process.executable = arguments.all ? "(all processes)" : name_of(arguments);
@@ -248,7 +250,8 @@ private:
 
   void finish(uint32_t scope) {
     recording_.collector().stop();
-    const auto duration = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin_);
+    const auto duration =
+        std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin_);
     for (int i = 0; i < 3; i++)
       recording_.poll(0);
     if (has_shown_)
@@ -320,12 +323,11 @@ private:
 int record(const RecordArguments &arguments) {
   const int what = !arguments.command.empty() + (arguments.pid != 0) + arguments.all;
   if (what == 0)
-    base::fail("values record: what is to be sampled? write `assay values record -- ./app`, `-p PID`, or "
-               "`-a` for all processes");
+    base::fail(
+        "values record: what is to be sampled? write `assay values record -- ./app`, `-p PID`, or "
+        "`-a` for all processes");
   if (what > 1)
     base::fail("values record: a command, -p and -a exclude each other; leave all but one out");
-  if (arguments.latency)
-    base::fail("--latency: it is not available yet; leave it out");
   if (arguments.command.empty()) { // what was measured so far is kept
     std::signal(SIGINT, ask_to_stop);
     std::signal(SIGTERM, ask_to_stop);
@@ -339,27 +341,36 @@ int record(const RecordArguments &arguments) {
 Action define_values_record(CLI::App &app) {
   auto arguments = std::make_shared<RecordArguments>();
   RecordArguments &a = *arguments;
-  app.add_option("-o", a.output, "write the profile to this file (assay.out/TIME-PROGRAM.PID/values.assay)");
+  app.add_option("-o", a.output,
+                 "write the profile to this file (assay.out/TIME-PROGRAM.PID/values.assay)");
   app.add_option("-F", a.hertz, "samples a second of each cpu (5k)");
-  app.add_option("-k", a.instructions, "instructions that are interpreted of a sample, on average (16; 128 with --conflicts)");
-  app.add_option("--skip", a.skip, "interpret up to so many instructions before the first that is recorded, as chance has it (0)");
-  app.add_flag("--fixed", a.fixed, "exactly -k instructions of each sample, not from 1 to twice as many");
+  app.add_option(
+      "-k", a.instructions,
+      "instructions that are interpreted of a sample, on average (16; 128 with --conflicts)");
+  app.add_option("--skip", a.skip,
+                 "interpret up to so many instructions before the first that is recorded, as "
+                 "chance has it (0)");
+  app.add_flag("--fixed", a.fixed,
+               "exactly -k instructions of each sample, not from 1 to twice as many");
   app.add_option("-p", a.pid, "sample this process, with all its threads, until it ends or Ctrl-C");
   app.add_flag("-a", a.all, "sample all processes, until Ctrl-C");
   app.add_option("--duration", a.duration, "stop after this time, such as 10s");
   app.add_option("--record", a.record, "only these kinds of values: " + kind_words());
-  app.add_flag("--conflicts", a.conflicts, "compare the addresses of stores and loads, for `assay values conflicts`");
-  app.add_flag("--latency", a.latency, "time loads");
+  app.add_flag("--conflicts", a.conflicts,
+               "compare the addresses of stores and loads, for `assay values conflicts`");
   app.add_option("--collector", a.collector, "who interprets: kernel, or auto (auto)");
-  app.add_option("--hotlist", a.hotlist, "how values are counted: space-saving, counting, concise (space-saving)");
+  app.add_option("--hotlist", a.hotlist,
+                 "how values are counted: space-saving, counting, concise (space-saving)");
   app.add_option("--seed", a.seed, "of the coins that counting and concise samples flip (1)");
   app.prefix_command();
-  app.footer("\nExamples:\n  assay values record -- ./app --its-own-option\n  assay values record -a --duration 10s -F 1k\n");
+  app.footer("\nExamples:\n  assay values record -- ./app --its-own-option\n  assay values record "
+             "-a --duration 10s -F 1k\n");
   return [arguments, &app](const Words &after_dashes) {
     auto rest = app.remaining();
     if (!rest.empty() && rest.front().starts_with('-')) {
       std::fprintf(stderr,
-                   "assay: values record: there is no option %s; `assay values record --help` lists them, and what "
+                   "assay: values record: there is no option %s; `assay values record --help` "
+                   "lists them, and what "
                    "stands behind -- is the program's\n",
                    rest.front().c_str());
       return kOurFailure;

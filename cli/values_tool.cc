@@ -29,15 +29,13 @@ public:
   ToolDiff diff(const ToolAnswer &newer) const override {
     const auto &other = dynamic_cast<const ValuesAnswer &>(newer).result_;
     const uint64_t before = result_.samples, after = other.samples;
-    return {before == after,
-            [=](unsigned) {
-              return report::Json{{"samples", {{"before", before}, {"after", after}}}};
-            },
-            [=](unsigned, const report::Style &) {
-              return fmt::format("Samples of values: {} before, {} after\n",
-                                 base::format_count(double(before)),
-                                 base::format_count(double(after)));
-            }};
+    return {
+        before == after,
+        [=](unsigned) { return report::Json{{"samples", {{"before", before}, {"after", after}}}}; },
+        [=](unsigned, const report::Style &) {
+          return fmt::format("Samples of values: {} before, {} after\n",
+                             base::format_count(double(before)), base::format_count(double(after)));
+        }};
   }
 
 private:

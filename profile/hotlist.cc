@@ -16,8 +16,8 @@ namespace profile {
 namespace {
 
 constexpr double kCertainty = 1.959963984540054; // of 95 %, in standard deviations
-constexpr double kRaise = 1.1;                   // by what the threshold grows (Gibbons and Matias, section 3.1)
-constexpr double kLeastShare = .01;              // of a value that is called hot
+constexpr double kRaise = 1.1;      // by what the threshold grows (Gibbons and Matias, section 3.1)
+constexpr double kLeastShare = .01; // of a value that is called hot
 
 // By what the count of a counting sample is too low on average: threshold * (e - 2) / (e - 1) - 1, section 4.2.
 double compensation(double threshold) {
@@ -47,8 +47,8 @@ std::pair<double, double> wilson_interval(double share, double size) {
     return {0, 1};
   const double z2 = kCertainty * kCertainty;
   const double middle = (share + z2 / (2 * size)) / (1 + z2 / size);
-  const double half = kCertainty / (1 + z2 / size) *
-                      std::sqrt(share * (1 - share) / size + z2 / (4 * size * size));
+  const double half =
+      kCertainty / (1 + z2 / size) * std::sqrt(share * (1 - share) / size + z2 / (4 * size * size));
   return {std::max(0., middle - half), std::min(1., middle + half)};
 }
 
@@ -88,9 +88,9 @@ void Hotlist::add(uint64_t value, uint64_t times, uint64_t window_values) {
 }
 
 void Hotlist::replace_least(uint64_t value, uint64_t times, uint64_t window_values) {
-  auto least = std::min_element(
-      entries_.begin(), entries_.end(),
-      [](const HotEntry &a, const HotEntry &b) { return a.count < b.count; });
+  auto least =
+      std::min_element(entries_.begin(), entries_.end(),
+                       [](const HotEntry &a, const HotEntry &b) { return a.count < b.count; });
   const uint64_t before = least->count;
   entries_.erase(least);
   insert(value) = {value, before + times, before, times * times, times * window_values};
@@ -246,8 +246,7 @@ HotValue Hotlist::share_of(const HotEntry &entry) const {
   // values that would have the same (Cochran, "Sampling Techniques", 1977, chapter 6).
   double size = windows;
   const double rest = double(entry.squares) * scale * scale -
-                      2 * share * double(entry.cross) * scale +
-                      share * share * double(squares_);
+                      2 * share * double(entry.cross) * scale + share * share * double(squares_);
   if (rest > 0 && share > 0 && share < 1 && windows > 1) {
     const double variance = rest / (values * values) * windows / (windows - 1);
     size = std::min(values, share * (1 - share) / variance);

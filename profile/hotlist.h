@@ -33,7 +33,8 @@ std::string_view hotlist_word(HotlistKind kind);
 struct HotEntry {
   uint64_t value = 0;
   uint64_t count = 0;
-  uint64_t error = 0;   // space_saving: the count is too high by at most this. counting: parts that were merged, less 1
+  uint64_t error =
+      0; // space_saving: the count is too high by at most this. counting: parts that were merged, less 1
   uint64_t squares = 0; // sum over windows of count in the window, squared
   uint64_t cross = 0;   // sum over windows of count in the window * values in the window
   friend auto operator<=>(const HotEntry &, const HotEntry &) = default;
@@ -77,8 +78,10 @@ public:
   unsigned capacity() const { return capacity_; }
   uint64_t values() const { return values_; }   // in the stream
   uint64_t windows() const { return windows_; } // that they came in
-  uint64_t squares() const { return squares_; } // sum over windows of their number of values, squared
-  uint64_t seed() const { return random_; }     // with which the stream goes on
+  uint64_t squares() const {
+    return squares_;
+  }                                         // sum over windows of their number of values, squared
+  uint64_t seed() const { return random_; } // with which the stream goes on
   // Of counting and concise: an occurrence is drawn with the probability 1 / threshold(), which is kRaise to the power of raises().
   double threshold() const;
   uint32_t raises() const { return raises_; }

@@ -57,10 +57,10 @@ struct MemoryConflict {
 
 // Sums of all recordings.
 struct Values {
-  uint64_t samples = 0;                            // interrupts
+  uint64_t samples = 0;                           // interrupts
   std::array<uint64_t, ASSAY_SAMPLE_ENDS> ends{}; // of these, by how interpreting them ended
-  std::vector<SampledInstruction> instructions;    // by module, offset
-  std::vector<SampledValues> values;               // by module, offset, kind, detail
+  std::vector<SampledInstruction> instructions;   // by module, offset
+  std::vector<SampledValues> values;              // by module, offset, kind, detail
   std::vector<MemoryConflict> conflicts;
   friend bool operator==(const Values &, const Values &) = default;
 };

@@ -64,8 +64,8 @@ public:
   void on(const AssaySampledValues &r, Bytes tail) {
     if (r.kind >= ASSAY_VALUE_KINDS || r.detail > 255 || r.is_stride > 1)
       base::fail("kind of values");
-    SampledValues values{
-        {}, r.offset, static_cast<uint8_t>(r.kind), static_cast<uint8_t>(r.detail), {}, {}};
+    SampledValues values{{}, r.offset, static_cast<uint8_t>(r.kind), static_cast<uint8_t>(r.detail),
+                         {}, {}};
     (r.is_stride ? values.strides : values.hotlist) = hotlist_of(r, tail);
     lists_.push_back({r.module, std::move(values)});
   }
@@ -98,7 +98,8 @@ class Sums : public ToolSums {
 public:
   void add(Profile &into, const SampledInstruction &each) {
     auto &all = into.values.instructions;
-    auto [known, is_new] = instructions_.try_emplace({each.module, each.offset, each.bytes}, all.size());
+    auto [known, is_new] =
+        instructions_.try_emplace({each.module, each.offset, each.bytes}, all.size());
     if (is_new) {
       all.push_back(each);
       return;

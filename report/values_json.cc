@@ -38,12 +38,9 @@ Json shares_json(const std::vector<ValueShare> &shares) {
 }
 
 Json list_json(const ValueList &list) {
-  Json json = {{"kind", kKinds[list.kind]},
-               {"subject", list.subject},
-               {"bytes", list.bytes},
-               {"count", list.values},
-               {"samples", list.samples},
-               {"hot", shares_json(list.hot)}};
+  Json json = {{"kind", kKinds[list.kind]}, {"subject", list.subject},
+               {"bytes", list.bytes},       {"count", list.values},
+               {"samples", list.samples},   {"hot", shares_json(list.hot)}};
   if (list.kind == ASSAY_VALUE_load_address || list.kind == ASSAY_VALUE_store_address)
     json["strides"] = shares_json(list.strides);
   if (list.kind == ASSAY_VALUE_branch)
@@ -63,8 +60,7 @@ Json instruction_json(const ValueFunction &function, const ValueInstruction &ins
   for (const ValueList &list : instruction.lists) {
     if (list.kind == ASSAY_VALUE_caller)
       callers = shares_json(list.hot);
-    else if (values.empty() &&
-             (list.kind == ASSAY_VALUE_result || list.kind == ASSAY_VALUE_load))
+    else if (values.empty() && (list.kind == ASSAY_VALUE_result || list.kind == ASSAY_VALUE_load))
       values = shares_json(list.hot);
     lists.push_back(list_json(list));
   }
@@ -100,14 +96,16 @@ Json conflicts_json(const ValuesResult &result) {
   Json list = Json::array();
   for (const auto &conflict : result.conflicts)
     list.push_back({{"kind", kWhy[std::min(conflict.kind, 3u)]},
-                    {"store", {{"function", conflict.store_function->name},
-                               {"offset", fmt::format("{:#x}", conflict.store->offset)},
-                               {"text", conflict.store->text},
-                               {"line", conflict.store->line}}},
-                    {"load", {{"function", conflict.load_function->name},
-                              {"offset", fmt::format("{:#x}", conflict.load->offset)},
-                              {"text", conflict.load->text},
-                              {"line", conflict.load->line}}},
+                    {"store",
+                     {{"function", conflict.store_function->name},
+                      {"offset", fmt::format("{:#x}", conflict.store->offset)},
+                      {"text", conflict.store->text},
+                      {"line", conflict.store->line}}},
+                    {"load",
+                     {{"function", conflict.load_function->name},
+                      {"offset", fmt::format("{:#x}", conflict.load->offset)},
+                      {"text", conflict.load->text},
+                      {"line", conflict.load->line}}},
                     {"count", conflict.count},
                     {"load_share", conflict.share}});
   return list;
@@ -116,9 +114,12 @@ Json conflicts_json(const ValuesResult &result) {
 Json sampling_json(const ValuesResult &result) {
   Json json = Json::object();
   if (const auto &sampling = result.process.sampling)
-    json = {{"collector", sampling->collector},   {"scope", sampling->scope},
-            {"hertz", sampling->hertz},           {"instructions", sampling->instructions},
-            {"most_skipped", sampling->most_skipped}, {"duration_us", result.duration_us}};
+    json = {{"collector", sampling->collector},
+            {"scope", sampling->scope},
+            {"hertz", sampling->hertz},
+            {"instructions", sampling->instructions},
+            {"most_skipped", sampling->most_skipped},
+            {"duration_us", result.duration_us}};
   return json;
 }
 

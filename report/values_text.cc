@@ -41,7 +41,8 @@ std::string value_text(const ValueShare &share, const ValueList &list, bool is_s
     return share.value ? "yes" : "no";
   // Small numbers of either sign are read as numbers.
   const unsigned bits = 8 * list.bytes;
-  const int64_t narrow = bits >= 64 ? number : static_cast<int64_t>(share.value << (64 - bits)) >> (64 - bits);
+  const int64_t narrow =
+      bits >= 64 ? number : static_cast<int64_t>(share.value << (64 - bits)) >> (64 - bits);
   if (narrow > -1000 && narrow < 1000)
     return fmt::format("{}", narrow);
   return fmt::format("{:#x}", share.value);
@@ -78,10 +79,11 @@ void header(const ValuesResult &result, std::string &out, const Style &style) {
   const auto &sampling = result.process.sampling;
   if (!sampling)
     return;
-  out += fmt::format("{} samples in {}, {} a second of each processor, {} instructions of each on average; "
-                     "interpreted in the kernel\n",
-                     count(result.samples), base::format_duration_us(double(result.duration_us)),
-                     sampling->hertz, sampling->instructions);
+  out += fmt::format(
+      "{} samples in {}, {} a second of each processor, {} instructions of each on average; "
+      "interpreted in the kernel\n",
+      count(result.samples), base::format_duration_us(double(result.duration_us)), sampling->hertz,
+      sampling->instructions);
 }
 
 void limits(const ValuesResult &result, std::string &out, const Style &style) {
@@ -91,16 +93,19 @@ void limits(const ValuesResult &result, std::string &out, const Style &style) {
   table.column("", Align::right);
   table.column("interpreting ended by", Align::left);
   for (const auto &[meaning, number] : result.ends)
-    table.row({count(number), percent(double(number) / double(std::max<uint64_t>(result.samples, 1))),
-               meaning});
+    table.row({count(number),
+               percent(double(number) / double(std::max<uint64_t>(result.samples, 1))), meaning});
   out += table.text(style);
   for (auto [kind, times] : result.losses)
     out += loss_text(kind, times) + "\n";
   for (const std::string &note : result.notes)
     out += "  " + printable(note) + "\n";
-  out += style.faint("  Samples are taken by time: instructions after slow ones are sampled more often, so a value that makes "
-                     "code slow\n  is over-reported (docs/values.md). Not measured: latencies, misses of the instruction cache, "
-                     "mispredicted branches.\n  Floating point is not interpreted; its values come from loads.") +
+  out += style.faint("  Samples are taken by time: instructions after slow ones are sampled more "
+                     "often, so a value that makes "
+                     "code slow\n  is over-reported (docs/values.md). Not measured: latencies, "
+                     "misses of the instruction cache, "
+                     "mispredicted branches.\n  Floating point is not interpreted; its values come "
+                     "from loads.") +
          "\n";
 }
 
@@ -165,8 +170,7 @@ std::string values_text(const ValuesResult &result, unsigned top, const Style &s
   for (const ValueFunction &function : result.functions)
     for (const ValueInstruction &instruction : function.instructions)
       for (const ValueList &list : instruction.lists)
-        if (!list.hot.empty() && list.kind != ASSAY_VALUE_branch &&
-            list.kind != ASSAY_VALUE_caller)
+        if (!list.hot.empty() && list.kind != ASSAY_VALUE_branch && list.kind != ASSAY_VALUE_caller)
           hot.push_back({&function, &instruction, &list,
                          list.hot.front().low * double(list.values) *
                              (.5 + double(function.interrupts) / all)});
@@ -198,10 +202,11 @@ std::string annotated_text(const ValuesResult &result, unsigned top, const Style
   const size_t functions = std::min<size_t>(top ? top : 1, result.functions.size());
   for (size_t i = 0; i < functions; i++) {
     const ValueFunction &function = result.functions[i];
-    out += "\n" + style.strong(printable(function.name)) +
-           (function.file.empty() ? std::string()
-                                  : fmt::format("  {}:{}", printable(function.file), function.line)) +
-           fmt::format("   {} samples\n", count(function.interrupts));
+    out +=
+        "\n" + style.strong(printable(function.name)) +
+        (function.file.empty() ? std::string()
+                               : fmt::format("  {}:{}", printable(function.file), function.line)) +
+        fmt::format("   {} samples\n", count(function.interrupts));
     out += style.faint("  samples  executed  instruction") + "\n";
     std::string line_before;
     for (const ValueInstruction &instruction : function.instructions) {
@@ -224,7 +229,9 @@ std::string annotated_text(const ValuesResult &result, unsigned top, const Style
     }
   }
   if (functions < result.functions.size())
-    out += style.faint(fmt::format("\n  {} more functions; name one, or use --top", result.functions.size() - functions)) + "\n";
+    out += style.faint(fmt::format("\n  {} more functions; name one, or use --top",
+                                   result.functions.size() - functions)) +
+           "\n";
   limits(result, out, style);
   return out;
 }
@@ -233,7 +240,8 @@ std::string conflicts_text(const ValuesResult &result, unsigned top, const Style
   std::string out;
   header(result, out, style);
   if (!result.has_conflicts)
-    return out + "\nStores and loads were not compared; record with `assay values record --conflicts -- ./app`\n";
+    return out + "\nStores and loads were not compared; record with `assay values record "
+                 "--conflicts -- ./app`\n";
   out += "\n" + style.strong("Loads that follow a store in a way that costs") + "\n";
   if (result.conflicts.empty())
     return out + "  none in the samples\n";

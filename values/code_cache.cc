@@ -61,7 +61,8 @@ struct CodeCache::State {
   std::map<assay_code_key, uint32_t, KeyLess> page_of;
   std::map<FileKey, std::unique_ptr<OpenFile>> opened;
   std::map<std::string, uint32_t> file_without; // by name: index in files
-  std::unordered_map<uint32_t, std::vector<MappedRange>> maps; // of processes that were asked about lately
+  std::unordered_map<uint32_t, std::vector<MappedRange>>
+      maps; // of processes that were asked about lately
 
   const std::vector<MappedRange> &maps_of(uint32_t pid, bool again) {
     if (maps.size() > 256)
@@ -103,15 +104,15 @@ struct CodeCache::State {
   static std::optional<uint64_t> linked(const image::Executable &executable, uint64_t offset) {
     for (const image::Segment &segment : executable.segments()) {
       const uint64_t begin = segment.file_offset & ~uint64_t{ASSAY_PAGE_BYTES - 1};
-      if (segment.executable && offset >= begin &&
-          offset < segment.file_offset + segment.file_size)
+      if (segment.executable && offset >= begin && offset < segment.file_offset + segment.file_size)
         return segment.address - segment.file_offset + offset;
     }
     return std::nullopt;
   }
 
   // The number of the page; 0 if there is no room, nothing if the file says nothing of it.
-  std::optional<uint32_t> page_for(const assay_miss &miss, const assay_code_key &key, bool &is_new) {
+  std::optional<uint32_t> page_for(const assay_miss &miss, const assay_code_key &key,
+                                   bool &is_new) {
     if (auto known = page_of.find(key); known != page_of.end())
       return known->second;
     PageInfo page;
@@ -137,7 +138,8 @@ struct CodeCache::State {
         return std::nullopt;
       const std::string name =
           range->name.empty() ? fmt::format("[code made by {}]", miss.pid) : range->name;
-      auto [known, is_new_file] = file_without.try_emplace(name, static_cast<uint32_t>(files.size()));
+      auto [known, is_new_file] =
+          file_without.try_emplace(name, static_cast<uint32_t>(files.size()));
       if (is_new_file)
         files.push_back({name, {}});
       page.file = known->second;
@@ -161,9 +163,8 @@ struct CodeCache::State {
     if (!function || function->begin != address || function->found_by == image::FoundBy::plt ||
         function->name.find(".cold") != std::string::npos)
       return std::nullopt;
-    return argument_registers(decoder,
-                              page.open->executable->bytes(address, function->end - address),
-                              address);
+    return argument_registers(
+        decoder, page.open->executable->bytes(address, function->end - address), address);
   }
 
   // Decodes from one instruction on. `code` begins at `address`, as linked, and may go beyond the page.
@@ -259,8 +260,8 @@ CodeCache::Answer CodeCache::fill(const assay_miss &miss) {
       code = info.open->executable->bytes_from(address);
       begin = address;
     }
-    answer.filled = code.empty() ? Filled::unreadable
-                                 : s.decode(*number, code, begin, address, false);
+    answer.filled =
+        code.empty() ? Filled::unreadable : s.decode(*number, code, begin, address, false);
     return answer;
   }
   // What the process has there is what counts: code without a file, or code that is not what it was.
@@ -294,8 +295,8 @@ std::vector<uint8_t> CodeCache::bytes(uint32_t where) const {
   std::vector<uint8_t> bytes(head->bytes, head->bytes + std::min<size_t>(8, head->length));
   const PageInfo &page = state_->info[where >> 12];
   if (head->length > 8 && page.open) {
-    const auto rest = page.open->executable->bytes(page.offset + (where & (ASSAY_PAGE_BYTES - 1)),
-                                                   head->length);
+    const auto rest =
+        page.open->executable->bytes(page.offset + (where & (ASSAY_PAGE_BYTES - 1)), head->length);
     bytes.resize(rest.size());
     std::memcpy(bytes.data(), rest.data(), rest.size());
   }
@@ -315,7 +316,8 @@ std::optional<CodeCache::Place> CodeCache::place_in(uint32_t pid, uint64_t addre
   for (const auto &[key, file] : s.opened)
     if (file && file->executable && s.files[file->index].path == range->name) {
       const uint64_t offset = address - range->start + range->file_offset;
-      const auto linked = State::linked(*file->executable, offset & ~uint64_t{ASSAY_PAGE_BYTES - 1});
+      const auto linked =
+          State::linked(*file->executable, offset & ~uint64_t{ASSAY_PAGE_BYTES - 1});
       if (linked)
         return Place{file->index, *linked + (address & (ASSAY_PAGE_BYTES - 1))};
     }

@@ -32,7 +32,7 @@ public:
   enum class Filled { added, is_there, no_room, unreadable };
   struct Answer {
     Filled filled = Filled::unreadable;
-    uint32_t page = 0; // its number
+    uint32_t page = 0;        // its number
     bool is_new_page = false; // the interpreters must learn that the miss's key means it
   };
   // Decodes what a sample missed, and what follows it up to the end of its function or page. Reads the file, or the process's
@@ -40,8 +40,9 @@ public:
   Answer fill(const assay_miss &miss);
 
   struct Place {
-    uint32_t file = 0;   // index in files()
-    uint64_t offset = 0; // address as linked; of code without a file, relative to where its mapping begins
+    uint32_t file = 0; // index in files()
+    uint64_t offset =
+        0; // address as linked; of code without a file, relative to where its mapping begins
   };
   // Of a value's or a sample's `where`; nothing of 0.
   std::optional<Place> place(uint32_t where) const;

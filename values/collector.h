@@ -13,11 +13,11 @@ namespace values {
 
 // How samples are taken.
 struct SamplingSettings {
-  uint64_t hertz = 1000;           // of each cpu
-  uint32_t instructions = 16;      // of a sample, on average
-  uint32_t most_skipped = 0;       // instructions before the first one recorded: fewer than this
-  bool is_random_length = true;    // from 1 to twice the average, less 1
-  size_t code_pages = 0;           // of decoded code at most
+  uint64_t hertz = 1000;        // of each cpu
+  uint32_t instructions = 16;   // of a sample, on average
+  uint32_t most_skipped = 0;    // instructions before the first one recorded: fewer than this
+  bool is_random_length = true; // from 1 to twice the average, less 1
+  size_t code_pages = 0;        // of decoded code at most
   size_t code_entries = 0;
 };
 
@@ -57,8 +57,8 @@ public:
   virtual void stop() = 0;
 
   virtual CollectorCounts counts() const = 0;
-  virtual uint32_t kind() const = 0;             // enum AssayCollector
-  virtual const std::string &clock() const = 0;  // what makes interrupts: "cpu-clock"
+  virtual uint32_t kind() const = 0;            // enum AssayCollector
+  virtual const std::string &clock() const = 0; // what makes interrupts: "cpu-clock"
 };
 
 } // namespace values

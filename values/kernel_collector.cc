@@ -33,8 +33,7 @@ constexpr uint32_t kStepsOfInstruction = 24; // micro-ops that one instruction m
 template <class T> class SharedMap {
 public:
   SharedMap(bpf_map *map, size_t count) : bytes_(rounded(count * sizeof(T))) {
-    void *memory =
-        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+    void *memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
     if (memory == MAP_FAILED)
       base::fail("decoded code cannot be shared with the kernel: {}; raise `ulimit -v`",
                  std::strerror(errno));
@@ -69,18 +68,18 @@ public:
     to.instructions = settings.instructions;
     to.is_random_length = settings.is_random_length && settings.instructions > 1;
     to.most_skipped = settings.most_skipped;
-    to.most_steps =
-        (settings.most_skipped + 2 * settings.instructions) * kStepsOfInstruction + 64;
+    to.most_steps = (settings.most_skipped + 2 * settings.instructions) * kStepsOfInstruction + 64;
     to.own_pid = static_cast<uint32_t>(getpid());
     to.miss_interval_ns = kMissIntervalNs;
     if (int error = sample_bpf__load(skeleton_.get()))
-      base::fail("the kernel does not take the program that interprets samples: {}; `assay doctor` says what it "
+      base::fail("the kernel does not take the program that interprets samples: {}; `assay doctor` "
+                 "says what it "
                  "needs",
                  std::strerror(-error));
-    pages_ = std::make_unique<SharedMap<assay_code_page>>(skeleton_->maps.pages,
-                                                          settings.code_pages);
-    entries_ = std::make_unique<SharedMap<assay_uop>>(skeleton_->maps.entries,
-                                                      settings.code_entries);
+    pages_ =
+        std::make_unique<SharedMap<assay_code_page>>(skeleton_->maps.pages, settings.code_pages);
+    entries_ =
+        std::make_unique<SharedMap<assay_uop>>(skeleton_->maps.entries, settings.code_entries);
     ring_.reset(ring_buffer__new(bpf_map__fd(skeleton_->maps.messages), on_message, this, nullptr));
     if (!ring_)
       base::fail("samples cannot be read from the kernel: {}", std::strerror(errno));
@@ -130,7 +129,8 @@ private:
     const int program = bpf_program__fd(skeleton_->progs.sample);
     for (int event : events_.descriptors())
       if (ioctl(event, PERF_EVENT_IOC_SET_BPF, program) != 0)
-        base::fail("the kernel does not run a program on its perf events: {}", std::strerror(errno));
+        base::fail("the kernel does not run a program on its perf events: {}",
+                   std::strerror(errno));
   }
 
   static int on_message(void *self, void *data, size_t size) {

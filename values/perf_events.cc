@@ -78,7 +78,8 @@ bool PerfEvents::open(pid_t thread, int cpu, uint64_t hertz, bool on_exec) {
                  "kernel.perf_event_paranoid=1` (`assay doctor` says more)");
     if (error == EMFILE)
       base::fail("there are more threads than this process may have files; raise `ulimit -n`");
-    base::fail("the kernel gives no perf event: {}; `assay doctor` says more", std::strerror(error));
+    base::fail("the kernel gives no perf event: {}; `assay doctor` says more",
+               std::strerror(error));
   }
   descriptors_.push_back(descriptor);
   return true;

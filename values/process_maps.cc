@@ -29,9 +29,9 @@ std::vector<MappedRange> mapped_ranges(uint32_t pid) {
 }
 
 const MappedRange *range_at(const std::vector<MappedRange> &ranges, uint64_t address) {
-  auto after = std::upper_bound(
-      ranges.begin(), ranges.end(), address,
-      [](uint64_t a, const MappedRange &range) { return a < range.start; });
+  auto after =
+      std::upper_bound(ranges.begin(), ranges.end(), address,
+                       [](uint64_t a, const MappedRange &range) { return a < range.start; });
   if (after == ranges.begin())
     return nullptr;
   const MappedRange &range = *std::prev(after);

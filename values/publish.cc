@@ -22,11 +22,10 @@ using binary::Code;
 using binary::Flow;
 using binary::Instruction;
 
-constexpr binary::RegisterSet kArgumentRegisters =
-    static_cast<binary::RegisterSet>(
-        binary::register_bit(ASSAY_REG_RDI) | binary::register_bit(ASSAY_REG_RSI) |
-        binary::register_bit(ASSAY_REG_RDX) | binary::register_bit(ASSAY_REG_RCX) |
-        binary::register_bit(ASSAY_REG_R8) | binary::register_bit(9));
+constexpr binary::RegisterSet kArgumentRegisters = static_cast<binary::RegisterSet>(
+    binary::register_bit(ASSAY_REG_RDI) | binary::register_bit(ASSAY_REG_RSI) |
+    binary::register_bit(ASSAY_REG_RDX) | binary::register_bit(ASSAY_REG_RCX) |
+    binary::register_bit(ASSAY_REG_R8) | binary::register_bit(9));
 
 bool is_general(unsigned reg) {
   return reg <= ASSAY_REG_R15;
@@ -133,8 +132,8 @@ private:
   void before(uint32_t index, const assay_uop &uop) {
     if (uop.op == ASSAY_UOP_branch)
       value(ASSAY_VALUE_branch, 1, uop.b);
-    if (uop.op == ASSAY_UOP_jump && (instruction_.flow == Flow::indirect_jump ||
-                                     instruction_.flow == Flow::indirect_call))
+    if (uop.op == ASSAY_UOP_jump &&
+        (instruction_.flow == Flow::indirect_jump || instruction_.flow == Flow::indirect_call))
       value(ASSAY_VALUE_target, 8, uop.a);
     if ((uop.op == ASSAY_UOP_div || uop.op == ASSAY_UOP_div_signed) && uop.b != ASSAY_UOP_IMMEDIATE)
       value(ASSAY_VALUE_divisor, uop.width, uop.c);
@@ -145,8 +144,7 @@ private:
     // Where the stack and the program lie is chance, and an address that is a constant has no stride.
     const bool is_constant = (uop.a == ASSAY_REG_RSP || uop.a == ASSAY_REG_RBP ||
                               uop.a == ASSAY_REG_BIAS || uop.a == ASSAY_REG_ZERO) &&
-                             uop.b == ASSAY_REG_ZERO &&
-                             uop.c == ASSAY_REG_ZERO;
+                             uop.b == ASSAY_REG_ZERO && uop.c == ASSAY_REG_ZERO;
     if (is_constant && !(kinds_ & kConstantAddresses))
       return;
     assay_uop &address = special(access->write ? ASSAY_PUBLISHED_STORE : ASSAY_PUBLISHED_LOAD,
@@ -208,14 +206,14 @@ private:
           (done & binary::register_bit(uop.dst)))
         continue;
       done |= binary::register_bit(uop.dst);
-      const bool is_put = uop.op == ASSAY_UOP_put8 || uop.op == ASSAY_UOP_put8h ||
-                          uop.op == ASSAY_UOP_put16;
+      const bool is_put =
+          uop.op == ASSAY_UOP_put8 || uop.op == ASSAY_UOP_put8h || uop.op == ASSAY_UOP_put16;
       const bool is_constant =
           sources_[i] == Source::constant || (is_put && uop.b == ASSAY_UOP_IMMEDIATE);
       const bool is_loaded = wants(ASSAY_VALUE_load) && sources_[i] == Source::loaded;
       if (is_constant || is_loaded)
         continue;
-      const unsigned bytes = is_put ? (uop.op == ASSAY_UOP_put16 ? 2u : 1u)
+      const unsigned bytes = is_put                        ? (uop.op == ASSAY_UOP_put16 ? 2u : 1u)
                              : assay_uop_has_width(uop.op) ? uop.width
                                                            : 8u;
       value(ASSAY_VALUE_result, result_detail(uop.dst, bytes), is_put ? uop.b : uop.dst);

@@ -144,8 +144,8 @@ static __always_inline int tell_miss(struct assay_interpreter *run, __u64 addres
   if (last && now - *last < settings.miss_interval_ns)
     return 0;
   bpf_map_update_elem(&misses, &place, &now, BPF_ANY);
-  struct assay_miss miss = {ASSAY_MESSAGE_MISS, run->out.pid,  run->out.tid, run->in_kernel, address,
-                            key->page,          key->file, key->device,  key->version};
+  struct assay_miss miss = {ASSAY_MESSAGE_MISS, run->out.pid, run->out.tid, run->in_kernel, address,
+                            key->page,          key->file,    key->device,  key->version};
   if (bpf_ringbuf_output(&messages, &miss, sizeof miss, BPF_RB_FORCE_WAKEUP))
     count(lost_misses);
   return 0;

@@ -8,14 +8,15 @@
 struct assay_sampling_settings {
   uint32_t instructions;     // of a sample, on average
   uint32_t is_random_length; // 1: from 1 to twice the average
-  uint32_t most_skipped;     // instructions before the first that is recorded: fewer than this; 0: none
-  uint32_t most_steps;       // micro-ops of a sample
-  uint32_t own_pid;          // which is not sampled
+  uint32_t most_skipped; // instructions before the first that is recorded: fewer than this; 0: none
+  uint32_t most_steps;   // micro-ops of a sample
+  uint32_t own_pid;      // which is not sampled
   uint32_t reserved;
   uint64_t miss_interval_ns; // in which a place that is not known is told of once
 };
 
-#define ASSAY_GIVEN_REGISTERS 20 // general registers, flags, segment bases: those up to ASSAY_REG_GS
+#define ASSAY_GIVEN_REGISTERS                                                                      \
+  20 // general registers, flags, segment bases: those up to ASSAY_REG_GS
 
 struct assay_given_sample {
   uint64_t registers[ASSAY_GIVEN_REGISTERS];

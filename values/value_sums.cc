@@ -35,7 +35,8 @@ uint64_t cut(const assay_sampled_value &value) {
 } // namespace
 
 uint64_t code_value(const CodeFile &file, uint64_t offset) {
-  return uint64_t{profile::code_value_file(file.build_id, file.path)} << 48 | (offset & 0xffff'ffff'ffff);
+  return uint64_t{profile::code_value_file(file.build_id, file.path)} << 48 |
+         (offset & 0xffff'ffff'ffff);
 }
 
 // Code lies at another address in each run: a place in a file is what can be added up.
@@ -53,9 +54,10 @@ ValueSums::List *ValueSums::list_at(uint32_t where, unsigned kind, unsigned deta
   if (lists_.size() >= settings_.most_places)
     return nullptr;
   index_.emplace(key, static_cast<uint32_t>(lists_.size()));
-  lists_.push_back({where, static_cast<uint8_t>(kind), static_cast<uint8_t>(detail),
-                    profile::Hotlist(settings_.hotlist, settings_.capacity, settings_.seed ^ key),
-                    profile::Hotlist(settings_.hotlist, settings_.capacity, ~settings_.seed ^ key)});
+  lists_.push_back(
+      {where, static_cast<uint8_t>(kind), static_cast<uint8_t>(detail),
+       profile::Hotlist(settings_.hotlist, settings_.capacity, settings_.seed ^ key),
+       profile::Hotlist(settings_.hotlist, settings_.capacity, ~settings_.seed ^ key)});
   return &lists_.back();
 }
 
@@ -199,8 +201,8 @@ void ValueSums::put(profile::Profile &profile) const {
   for (const auto &[pair, count] : conflicts_) {
     const auto store = code_.place(pair.store), load = code_.place(pair.load);
     if (store && load)
-      profile.values.conflicts.push_back({module_of(*store), module_of(*load), store->offset,
-                                          load->offset, pair.kind, count});
+      profile.values.conflicts.push_back(
+          {module_of(*store), module_of(*load), store->offset, load->offset, pair.kind, count});
   }
 }
 

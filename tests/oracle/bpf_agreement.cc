@@ -68,7 +68,8 @@ namespace {
 sample_bpf *skeleton;
 ring_buffer *ring;
 assay_interpreter here;
-uint64_t compared, without_code, instructions, values_compared, differing, countdown = 1, random_state = 1;
+uint64_t compared, without_code, instructions, values_compared, differing, countdown = 1,
+                                                                           random_state = 1;
 uint64_t ends[ASSAY_SAMPLE_ENDS];
 alignas(8) char message[sizeof(assay_sample) + sizeof(assay_sampled_value) * ASSAY_SAMPLE_VALUES];
 size_t message_size;
@@ -127,7 +128,8 @@ void compare(const assay_given_sample &given) {
   if (!equal && differing++ < 20) {
     char text[200];
     const int size = std::snprintf(
-        text, sizeof text, "at %#llx: kernel ends %u after %u with %u values, here %u after %u with %u\n",
+        text, sizeof text,
+        "at %#llx: kernel ends %u after %u with %u values, here %u after %u with %u\n",
         static_cast<unsigned long long>(given.pc), there->end, there->instructions, there->values,
         here.out.end, here.out.instructions, here.out.values);
     [[maybe_unused]] ssize_t written = write(2, text, static_cast<size_t>(size));
@@ -163,9 +165,11 @@ void on_trap(int, siginfo_t *, void *context) {
 
 void trap(bool on) {
   if (on)
-    asm volatile("sub $128, %%rsp\n\tpushfq\n\torq $0x100, (%%rsp)\n\tpopfq\n\tadd $128, %%rsp" ::: "memory", "cc");
+    asm volatile("sub $128, %%rsp\n\tpushfq\n\torq $0x100, (%%rsp)\n\tpopfq\n\tadd $128, %%rsp" ::
+                     : "memory", "cc");
   else
-    asm volatile("sub $128, %%rsp\n\tpushfq\n\tandq $~0x100, (%%rsp)\n\tpopfq\n\tadd $128, %%rsp" ::: "memory", "cc");
+    asm volatile("sub $128, %%rsp\n\tpushfq\n\tandq $~0x100, (%%rsp)\n\tpopfq\n\tadd $128, %%rsp" ::
+                     : "memory", "cc");
 }
 
 volatile uint64_t sink;
@@ -174,7 +178,8 @@ volatile uint64_t sink;
 void work(unsigned round) {
   std::vector<std::string> words;
   for (unsigned i = 0; i < 20; i++)
-    words.push_back(std::to_string(i * 2654435761u + round) + std::string(i % 23, char('a' + i % 26)));
+    words.push_back(std::to_string(i * 2654435761u + round) +
+                    std::string(i % 23, char('a' + i % 26)));
   std::sort(words.begin(), words.end());
   std::map<std::string, size_t> lengths;
   for (const std::string &word : words)
@@ -182,7 +187,8 @@ void work(unsigned round) {
   char text[400];
   double x = 1 + round;
   for (const auto &[word, length] : lengths) {
-    std::snprintf(text, sizeof text, "%-30s %8zu %12.5f %x", word.c_str(), length, x, unsigned(length * 7919));
+    std::snprintf(text, sizeof text, "%-30s %8zu %12.5f %x", word.c_str(), length, x,
+                  unsigned(length * 7919));
     x = x * 1.01 + double(std::strtod(text + 40, nullptr));
     sink += std::strlen(text) + size_t(std::memchr(text, ' ', sizeof text) != nullptr);
   }
@@ -232,7 +238,8 @@ int main(int argc, char **argv) {
   ring = ring_buffer__new(bpf_map__fd(skeleton->maps.messages), on_message, nullptr, nullptr);
   stack_t stack = {};
   stack.ss_size = 1 << 20;
-  stack.ss_sp = mmap(nullptr, stack.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  stack.ss_sp =
+      mmap(nullptr, stack.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   sigaltstack(&stack, nullptr);
   struct sigaction action = {};
   action.sa_sigaction = on_trap;

@@ -114,7 +114,9 @@ public:
   }
 
   bool report() const {
-    std::fprintf(stderr, "%llu samples, %llu instructions checked, %llu registers compared, %llu values recorded, %llu disagree\n",
+    std::fprintf(stderr,
+                 "%llu samples, %llu instructions checked, %llu registers compared, %llu values "
+                 "recorded, %llu disagree\n",
                  ull(samples_), ull(checked_), ull(compared_), ull(values_), ull(wrong_));
     static const char *const kEnds[] = {
 #define ASSAY_SAMPLE_END(name, meaning) #name,

@@ -218,8 +218,10 @@ TEST(Hotlist, RefusesWhatMakesNoSense) {
   EXPECT_THROW(Hotlist(HotlistKind(9), 4, 1, 1, 1, 1, 0, {}), base::Failure);
   EXPECT_THROW(Hotlist(HotlistKind::concise, 4, 1, 1, 1, 1, 500, {}), base::Failure);
   EXPECT_THROW(Hotlist(HotlistKind::space_saving, 4, 1, 1, 2, 1, 0, {}), base::Failure);
-  EXPECT_THROW(Hotlist(HotlistKind::space_saving, 4, 1, 3, 1, 1, 0, {{2, 1, 0, 1, 1}, {1, 1, 0, 1, 1}}),
+  EXPECT_THROW(
+      Hotlist(HotlistKind::space_saving, 4, 1, 3, 1, 1, 0, {{2, 1, 0, 1, 1}, {1, 1, 0, 1, 1}}),
+      base::Failure);
+  EXPECT_THROW(Hotlist(HotlistKind::space_saving, 4, 1, 3, 1, 1, 0, {{2, 4, 0, 1, 1}}),
                base::Failure);
-  EXPECT_THROW(Hotlist(HotlistKind::space_saving, 4, 1, 3, 1, 1, 0, {{2, 4, 0, 1, 1}}), base::Failure);
   EXPECT_THROW(hotlist_kind("best"), base::Failure);
 }
