@@ -61,7 +61,8 @@ int run_command(int argc, char **argv) {
                    [&](const Command &command) { return command.app->get_name() == first; }))
     fail_for_unknown(first, commands);
   cli::Words after_dashes;
-  bool takes_program = argc > 1 && std::string_view(argv[1]) == "run";
+  bool takes_program = argc > 1 && (std::string_view(argv[1]) == "run" ||
+                                    (argc > 2 && std::string_view(argv[2]) == "apply"));
   for (int index = 1; takes_program && index < argc; index++)
     if (std::string_view(argv[index]) == "--") {
       after_dashes.assign(argv + index + 1, argv + argc);

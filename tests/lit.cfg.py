@@ -73,3 +73,4 @@ def have(feature, condition):
 have("valgrind", shutil.which("valgrind"))
 have("gcc", shutil.which("gcc"))
 have("sources", os.path.exists("/usr/bin/apt-get"))
+have("reorder", shutil.which("clang-reorder-fields-22"))
