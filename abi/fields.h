@@ -1,5 +1,5 @@
 // What the compiler says of fields: the layout of each struct, class and union whose fields the code accesses, and what each
-// counter of a translation unit counts. Two kinds of entries in the section `assay_sites` (abi/sites.h). Numbers are LEB128
+// stretch of code of a translation unit accesses. Two kinds of entries in the section `assay_sites` (abi/sites.h). Numbers are LEB128
 // (assay_put_number() in abi/lines.h), texts end with a zero byte.
 //
 // A record is a struct, class or union. Its leaves are its fields with those of nested records in their place, so that each
@@ -15,20 +15,23 @@
 //              text    name, as a path: `in.y`, `arr[].x`, `Base::b`
 //              text    type
 //
-//   AssaySite  AssaySiteFields  uint64_t hashes[records]  functions…  counters…  zero-padded to 8
+//   AssaySite  AssaySiteFields  uint64_t hashes[records]  functions…  derived…  stretches…  zero-padded to 8
 //     function text    linkage name
-//     counter  number  function, from 0
+//     derived  number  n: terms that follow; how often something is executed, as a sum
+//     term     number  4 i + 2 d + s: counter i if d is 0, the derived of that number, an earlier one, if d is 1; subtracted if s is 1
+//     stretch  number  function, from 0
 //              number  line
+//              number  2 i + d, likewise: how often it is executed
 //              number  n: items that follow
 //     item     number  record, an index into hashes
 //              number  first leaf
 //              number  leaves after it that are accessed too
-//              number  reads,  number  writes,  number  copied: per execution of the counter
-//              number  base: which pointer of the counter reaches it, from 0; accesses through one base are of one object;
+//              number  reads,  number  writes,  number  copied: per execution of the stretch
+//              number  base: which pointer of the stretch reaches it, from 0; accesses through one base are of one object;
 //                      ASSAY_MAX_BASES: another one
 //              number  where the object begins, bytes from that pointer: n of it for 2 n, -n for 2 n - 1
 //
-// A counter counts how often a stretch of code was executed; what was accessed in it follows from its items.
+// Counters and derived numbers say how often a stretch of code was executed; what was accessed in it follows from its items.
 #pragma once
 
 #include <stdint.h>
@@ -36,6 +39,7 @@
 #define ASSAY_FIELDS_SECTION "assay_fields"
 #define ASSAY_MAX_LEAVES 4096
 #define ASSAY_MAX_BASES 4
+#define ASSAY_MAX_FIELD_COUNTERS (1u << 20) // of a unit
 
 enum AssayLeafFlags {
   ASSAY_LEAF_BIT_FIELD = 1,
@@ -68,9 +72,26 @@ typedef struct AssaySiteRecord {
 
 typedef struct AssaySiteFields {
   int64_t counters; // address of the first counter, from the address of this field on
-  int64_t base;     // address of the unit's variable with the address of its counters, likewise
+  int64_t unit;     // address of its AssayFieldsUnit, likewise
   uint32_t count;   // counters
+  uint32_t derived;
+  uint32_t stretches;
   uint32_t records; // hashes
   uint32_t functions;
-  uint32_t has_windows; // 1 if its code asks the runtime where a counter is negative
+  uint32_t reserved;
 } AssaySiteFields;
+
+// What the code of a unit reads, and the runtime writes.
+typedef struct AssayFieldsUnit {
+  uint64_t counters; // where a thread's counters are, less the thread's distance
+  uint32_t samples;  // 1 while stretches are to be reported
+  uint32_t number;   // the runtime's, from 1; 0: it does not know the unit
+} AssayFieldsUnit;
+
+// What it reports: by value, so that it goes over the stack and needs no register of the program's.
+typedef struct AssayStretchReport {
+  uint32_t unit;    // its number
+  uint32_t stretch; // of the unit
+  uint64_t known;   // how many of the pointers are set
+  const void *bases[ASSAY_MAX_BASES];
+} AssayStretchReport;

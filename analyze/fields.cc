@@ -175,10 +175,23 @@ std::string StructRow::place() const {
   return fmt::format("{}:{}", record.file.substr(record.file.rfind('/') + 1), record.line);
 }
 
-bool StructRow::is_reorderable() const {
-  return std::ranges::none_of(members, [](const Member &each) {
-    return each.is_fixed || each.name.empty() || each.name.find('|') != std::string::npos;
-  });
+std::vector<std::string> StructRow::declarations() const {
+  std::vector<std::string> names;
+  for (size_t i : advice.layout.order) {
+    const Member &member = members[i];
+    const uint32_t flags = record.leaves[member.first].flags;
+    if (member.is_fixed && flags & (ASSAY_LEAF_HIDDEN | ASSAY_LEAF_BASE))
+      continue;
+    if (member.name.empty() ||
+        (member.name.find('|') != std::string::npos && !(flags & ASSAY_LEAF_BIT_FIELD)))
+      return {};
+    for (size_t begin = 0; begin <= member.name.size();) {
+      const size_t end = std::min(member.name.find('|', begin), member.name.size());
+      names.push_back(member.name.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+  return names;
 }
 
 std::span<const StructOrder> struct_orders() {

@@ -59,8 +59,9 @@ struct StructRow {
   LayoutAdvice advice;
   uint64_t accesses() const { return reads + writes; }
   std::string place() const; // "list.c:12": the file without its folders, and the line
-  // Can clang-reorder-fields apply an order? Not where members have no name of their own, or stay where they are.
-  bool is_reorderable() const;
+  // The members in the order that is advised, as clang-reorder-fields wants them: without bases and the pointer to virtual
+  // functions, bit-fields one by one. Empty where it cannot: of members without a name.
+  std::vector<std::string> declarations() const;
 };
 
 struct FieldsResult {

@@ -32,16 +32,15 @@ std::string place_of(const StructRow &row) {
 // An order as a person can take it in; long ones are for programs, and in the JSON.
 std::string order_text(const StructRow &row) {
   const std::vector<size_t> &order = row.advice.layout.order;
+  const std::string command = row.declarations().empty()
+                                  ? ""
+                                  : fmt::format(": assay fields apply {} FILES", row.record.name);
   if (order.size() <= kMaxNames)
-    return names(row, order) +
-           (row.is_reorderable()
-                ? fmt::format(
-                      ": clang-reorder-fields-22 -i --record-name={} --fields-order={} FILES",
-                      row.record.name, names(row, order, ","))
-                : "");
+    return names(row, order) + command;
   return fmt::format("{}, … ({} more; `assay fields --json` has them in `advice`)",
                      names(row, {order.begin(), order.begin() + ptrdiff_t{kMaxNames}}),
-                     order.size() - kMaxNames);
+                     order.size() - kMaxNames) +
+         command;
 }
 
 double share_of(const StructRow &row, const FieldsResult &result) {

@@ -74,6 +74,15 @@ Health clang() {
   return {Health::ok, version, ""};
 }
 
+Health reordering() {
+  std::string version = output_of("clang-reorder-fields-22 --version 2>/dev/null");
+  if (version.empty())
+    return {Health::limited,
+            "clang-reorder-fields-22 is not on the PATH; `assay fields apply` needs it",
+            "apt-get install clang-tools-22"};
+  return {Health::ok, "clang-reorder-fields-22 is there", ""};
+}
+
 Health file_beside(const char *name, const char *what) {
   fs::path path = installed_folder() / name;
   std::error_code ignored;
@@ -194,11 +203,17 @@ Health space() {
 }
 
 constexpr Check kChecks[] = {
-    {"clang", true, clang},           {"plugin", true, plugin},
-    {"runtime", true, runtime},       {"trial", true, trial},
-    {"symbolizer", true, symbolizer}, {"address space", true, address_space},
-    {"overcommit", true, overcommit}, {"disk", false, space},
-    {"perf events", false, perf},     {"bpf", false, bpf},
+    {"clang", true, clang},
+    {"plugin", true, plugin},
+    {"runtime", true, runtime},
+    {"trial", true, trial},
+    {"symbolizer", true, symbolizer},
+    {"address space", true, address_space},
+    {"overcommit", true, overcommit},
+    {"disk", false, space},
+    {"reordering", false, reordering},
+    {"perf events", false, perf},
+    {"bpf", false, bpf},
     {"ptrace", false, ptrace},
 };
 

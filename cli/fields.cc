@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/fields_apply.h"
 #include "cli/output.h"
 #include "report/fields.h"
 
@@ -58,7 +59,12 @@ Action define_fields(CLI::App &app) {
              "\nExamples:\n  assay fields --sort accesses --top 20\n  assay fields --filter Node "
              "--json -o "
              "fields.json\n");
-  return [arguments](const Words &) { return answer_fields(*arguments); };
+  CLI::App *apply =
+      app.add_subcommand("apply", "give a struct the order of members that is advised");
+  Action apply_action = define_fields_apply(*apply);
+  return [arguments, apply, apply_action](const Words &after_dashes) {
+    return apply->parsed() ? apply_action(after_dashes) : answer_fields(*arguments);
+  };
 }
 
 } // namespace cli

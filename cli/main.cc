@@ -61,8 +61,9 @@ int run_command(int argc, char **argv) {
                    [&](const Command &command) { return command.app->get_name() == first; }))
     fail_for_unknown(first, commands);
   cli::Words after_dashes;
-  // `assay run -- ./app`, `assay values record -- ./app`: what stands behind -- is the program's.
-  const bool takes_program = first == "run" || (argc > 2 && std::string_view(argv[2]) == "record");
+  // `assay run -- ./app`, `assay values record -- ./app`, `assay fields apply -- make`: what stands behind -- is another program's.
+  const std::string_view part = argc > 2 ? argv[2] : "";
+  const bool takes_program = first == "run" || part == "record" || part == "apply";
   for (int index = 1; takes_program && index < argc; index++)
     if (std::string_view(argv[index]) == "--") {
       after_dashes.assign(argv + index + 1, argv + argc);

@@ -402,7 +402,10 @@ std::vector<std::string> clang_arguments(const CommandLine &line,
   add(out, {"-g", "-Xclang", "-fexperimental-assignment-tracking=disabled"});
   if (line.links)
     out.push_back("-Wl,--build-id");
-  if (!line.sanitizes)
+  const bool follows_allocations = std::ranges::any_of(tool_flags(), [&](const ToolFlags *tool) {
+    return line.tools & tool->tool && tool->follows_allocations;
+  });
+  if (!line.sanitizes && follows_allocations)
     out.push_back("-fsanitize=alloc-token");
   add(out, {"-D__ASSAY__=1"});
   for (const ToolFlags *tool : tool_flags())
@@ -422,7 +425,8 @@ std::vector<std::string> clang_arguments(const CommandLine &line,
               "-Wl,--no-whole-archive"});
   out.insert(out.end(), line.rest.begin(), inputs);
   out.push_back("--start-no-unused-arguments");
-  add(out, {"-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer"});
+  if (follows_allocations)
+    add(out, {"-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer"});
   if (line.precise_stacks)
     out.push_back("-fno-optimize-sibling-calls");
   if (line.compiles) {
@@ -439,6 +443,8 @@ std::vector<std::string> clang_arguments(const CommandLine &line,
       tell("-assay-naive");
     if (line.exact)
       tell("-assay-exact");
+    if (!follows_allocations)
+      tell("-assay-no-allocations");
     for (const auto &[tool, mode] : line.modes)
       if (mode)
         tell("-assay-" + tool + "=" + std::to_string(mode));

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "abi/fields.h"
 #include "abi/shadow.h"
 #include "abi/sites.h"
 #include "llvm/IR/MDBuilder.h"
@@ -29,6 +30,9 @@ template <> struct IrType<uint64_t> {
 template <typename T> struct IrType<T *> {
   static Type *get(LLVMContext &c) { return PointerType::getUnqual(c); }
 };
+
+// Passed by value: the caller says so (byval).
+template <> struct IrType<AssayStretchReport> : IrType<void *> {};
 
 template <typename Signature> struct IrSignature;
 template <typename Result, typename... Parameters> struct IrSignature<Result(Parameters...)> {

@@ -18,6 +18,7 @@ const ToolFlags flags = {
     .dynamic_bit = 0,
     .alias = "-fsanitize=efficiency-cache-frag",
     .clang_plugin = "libassay_members.so",
+    .follows_allocations = false,
 };
 
 } // namespace assay::compiler::fields

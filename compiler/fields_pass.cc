@@ -1,11 +1,12 @@
 // Counts the accesses to fields: not each by itself, but how often each stretch of code is executed that has such accesses. What
 // a stretch accesses is known here, and written down (abi/fields.h); the counts of fields follow from both.
 //
-// A stretch is a piece of a basic block that is executed as a whole: it ends at calls that may not come back. So a count is
-// exact wherever the program leaves a function, and one addition serves all fields of the stretch. Each thread has counters of
-// its own: no update is lost, none is atomic.
+// A stretch is the accesses in a piece of a basic block that is executed as a whole: it ends at calls that may not come back. So a
+// count is exact wherever the program leaves a function, and one addition serves all fields of the stretch; and some need no
+// addition at all, as they follow from others (fields_flow.cc). Each thread has counters of its own: no update is lost, none is
+// atomic.
 //
-// Naive: each access is a stretch of its own; the oracle.
+// Naive: each access is a stretch of its own, and has a counter; the oracle.
 //
 // Source: cache-fragmentation.txt, "Struct field access patterns". Refused: its counter at each address computation, which counts
 // too much (an address is not an access) and too little (an address may be used many times).
@@ -18,7 +19,6 @@
 #include "compiler/fields_unit.h"
 #include "compiler/member_tags.h"
 #include "compiler/tool_pass.h"
-#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicInst.h"
 
 using namespace llvm;
@@ -38,22 +38,27 @@ struct Fields : ModuleState {
 class FieldsInstrumenter {
 public:
   FieldsInstrumenter(Function &function, const ToolRequest &request, Fields &fields,
-                     LoopInfo &loops)
-      : function_(function), layout_(function.getDataLayout()), request_(request), fields_(fields),
-        counters_(function, fields.unit, loops, request.naive) {}
+                     FunctionAnalysisManager &analyses)
+      : layout_(function.getDataLayout()), request_(request), fields_(fields), function_(function),
+        flow_(function, analyses.getResult<BlockFrequencyAnalysis>(function)),
+        counters_(function, fields.unit, analyses.getResult<LoopAnalysis>(function),
+                  analyses.getResult<DominatorTreeAnalysis>(function), request.naive) {}
 
   void run() {
     fields_.tags.begin(function_);
     for (BasicBlock &block : function_)
       collect(block);
-    counters_.count(stretches_);
+    counters_.count(stretches_, flow_);
   }
 
 private:
+  // Goes from piece to piece as Flow does.
   void collect(BasicBlock &block) {
     for (Instruction &instruction : block) {
-      if (may_not_return(instruction))
+      if (may_not_return(instruction)) {
         close();
+        piece_ += !instruction.isTerminator();
+      }
       forget_variable(instruction);
       if (std::optional<Access> access = interesting(instruction, kEverything))
         add(instruction, *access);
@@ -63,6 +68,7 @@ private:
         close();
     }
     close();
+    piece_++;
   }
 
   void add(Instruction &instruction, const Access &access) {
@@ -134,16 +140,19 @@ private:
   }
 
   void close() {
+    open_.piece = piece_;
     if (!open_.items.empty())
       stretches_.push_back(std::move(open_));
     open_ = Stretch();
   }
 
-  Function &function_;
   const DataLayout &layout_;
   const ToolRequest &request_;
   Fields &fields_;
+  Function &function_;
+  Flow flow_;
   StretchCounters counters_;
+  uint32_t piece_ = 0;
   Stretch open_;
   SmallVector<Stretch, 0> stretches_;
 };
@@ -165,8 +174,7 @@ const ToolPass pass = {
         },
     .instrument =
         [](Function &function, const ToolRequest &request, FunctionAnalysisManager &analyses) {
-          FieldsInstrumenter(function, request, static_cast<Fields &>(*request.state),
-                             analyses.getResult<LoopAnalysis>(function))
+          FieldsInstrumenter(function, request, static_cast<Fields &>(*request.state), analyses)
               .run();
         },
 };

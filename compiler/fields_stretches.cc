@@ -1,17 +1,18 @@
-// In memory, a counter costs one instruction and its share of finding where this thread counts: that is read at the function's
-// entry and at the head of each loop that calls, so that a thread which is told to sample soon does. While it samples, it counts
-// where all counters are negative: the sign of the sum is the whole test.
+// In memory, a counter costs one instruction, and the function once what finds this thread's counters. In loops without calls, counters
+// are kept in registers, and added when the loop is left. Which pieces of code are counted at all, fields_flow.cc says.
 //
-// In loops without calls, counters are kept in registers, and added when the loop is left. With windows they count down: at zero,
-// after a few thousand executions, the runtime is told and says how many may go by until the next time; one, while it samples.
+// With windows, code asks a variable of its unit whether stretches are to be reported (fields_reports.cc says where). That is all:
+// counters are the same while a thread samples, and a loop without calls may run for hours and still be sampled.
 //
-// Refused: a spanning tree of counted edges, which is exact only where every function returns.
+// Refused: negative counters as the sign to report, which saves the question but must count each stretch, and must
+// look again and again for where to; in loops a countdown for each counter, which made short loops three times slower.
 
 #include "compiler/fields_stretches.h"
 
+#include "abi/fields.h"
 #include "compiler/counting.h"
+#include "compiler/fields_reports.h"
 #include "compiler/places.h"
-#include "llvm/IR/Dominators.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/PromoteMemToReg.h"
@@ -21,16 +22,9 @@ using namespace llvm;
 namespace assay::compiler {
 namespace {
 
-constexpr uint64_t kPiece = 4096; // executions in a loop that the runtime does not hear of
 constexpr size_t kMaxInRegisters = 6;
 
 } // namespace
-
-bool may_not_return(const Instruction &instruction) {
-  auto *call = dyn_cast<CallBase>(&instruction);
-  return call && !isa<DbgInfoIntrinsic, MemIntrinsic>(call) &&
-         !(call->hasFnAttr(Attribute::WillReturn) && call->doesNotThrow());
-}
 
 bool StretchCounters::is_quiet(Loop *loop) {
   auto [known, is_new] = quiet_.try_emplace(loop, false);
@@ -52,185 +46,197 @@ Loop *StretchCounters::quiet_loop_of(BasicBlock *block) {
   return found;
 }
 
-void StretchCounters::count(ArrayRef<Stretch> stretches) {
-  struct Counter {
-    uint64_t number;
-    Loop *loop;
-    Value *distance; // read before blocks are split
-  };
-  SmallVector<Counter, 32> counters;
-  MapVector<Loop *, SmallVector<InLoop, 4>> in_loops;
+std::optional<UnitFields::Quantity> StretchCounters::new_counter(Instruction *place, bool before) {
+  std::optional<UnitFields::Quantity> counter = unit_.add_counter();
+  if (!counter)
+    return std::nullopt;
+  Loop *loop = quiet_loop_of(place->getParent());
+  if (loop && in_registers_[loop]++ >= kMaxInRegisters)
+    loop = nullptr;
+  counters_.push_back({counter->number, place, before, loop});
+  return counter;
+}
+
+// Where a piece without a stretch can be counted.
+static Instruction *begin_of(const Piece &piece) {
+  if (piece.call)
+    return piece.call->getNextNode();
+  if (piece.block->isEntryBlock())
+    return &*piece.block->getFirstNonPHIOrDbgOrAlloca();
+  return &*piece.block->getFirstInsertionPt();
+}
+
+StretchCounters::Quantities StretchCounters::place_counters(ArrayRef<Stretch> stretches,
+                                                            Flow &flow) {
+  DenseMap<uint32_t, Instruction *> last; // of the stretch of a piece
   for (const Stretch &stretch : stretches) {
-    uint64_t number = unit_.add(function_, stretch.line, stretch.items);
-    Loop *loop = quiet_loop_of(stretch.last->getParent());
-    if (loop && in_loops[loop].size() == kMaxInRegisters)
-      loop = nullptr;
-    if (loop)
-      in_loops[loop].push_back({number, &stretch, nullptr, nullptr});
-    counters.push_back({number, loop, loop ? nullptr : distance_at(stretch.last->getParent())});
+    last[stretch.piece] = stretch.last;
+    flow.pieces()[stretch.piece].is_wanted = true;
   }
-  SmallVector<Value *, 8> before_loops; // read before blocks are split, too
-  for (auto &[loop, kept] : in_loops)
-    before_loops.push_back(distance_at(loop->getLoopPreheader()));
-  for (auto [loop_and_kept, distance] : zip(in_loops, before_loops)) {
-    auto &[loop, kept] = loop_and_kept;
-    IRBuilder<> entry(&*function_.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
-    for (InLoop &counter : kept) {
-      counter.left = entry.CreateAlloca(entry.getInt64Ty());
-      counter.piece = windows_ ? entry.CreateAlloca(entry.getInt64Ty()) : nullptr;
-    }
-    count_in_loop(*loop, distance, kept);
+  flow.choose();
+  Quantities executions;
+  for (uint32_t i = 0; i < flow.pieces().size(); i++) {
+    const Piece &piece = flow.pieces()[i];
+    if (!piece.is_counted)
+      continue;
+    Instruction *accesses = last.lookup(i);
+    if (auto counter = new_counter(accesses ? accesses : begin_of(piece), !accesses))
+      executions[i] = *counter;
   }
-  // Backwards: to split a block takes as long as what lies behind.
-  DenseMap<uint64_t, const InLoop *> in_loop;
-  SmallVector<AllocaInst *, 16> variables;
-  for (auto &[loop, kept] : in_loops)
-    for (const InLoop &counter : kept) {
-      in_loop[counter.number] = &counter;
-      variables.push_back(counter.left);
-      if (counter.piece)
-        variables.push_back(counter.piece);
-    }
-  for (size_t i = stretches.size(); i-- > 0;)
-    if (const InLoop *kept = in_loop.lookup(counters[i].number))
-      step(*kept);
-    else
-      count_in_memory(counters[i].number, stretches[i], counters[i].distance);
-  if (!variables.empty()) {
-    DominatorTree dominators(function_);
-    PromoteMemToReg(variables, dominators);
+  for (const Derivation &derivation : flow.derivations()) {
+    SmallVector<UnitFields::Term, 8> terms;
+    for (const Derivation::Term &term : derivation.terms)
+      if (auto known = executions.find(term.piece); known != executions.end())
+        terms.push_back({known->second, term.is_negative});
+    executions[derivation.piece] = unit_.add_derived(terms);
+  }
+  return executions;
+}
+
+void StretchCounters::place_all(ArrayRef<Stretch> stretches,
+                                SmallVectorImpl<UnitFields::Quantity> &executions) {
+  for (const Stretch &stretch : stretches) {
+    auto counter = new_counter(stretch.last, false);
+    executions.push_back(counter ? *counter : unit_.add_derived({}));
   }
 }
 
-// Where this thread's distance stands, read once at the function's entry.
-Value *StretchCounters::thread() {
-  if (!thread_) {
-    IRBuilder<> builder(&*function_.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
-    Constant *variable =
-        thread_local_hook(*function_.getParent(), "__assay_fields_thread", builder.getPtrTy());
-    thread_ =
-        ours(builder.CreateLoad(builder.getPtrTy(), builder.CreateThreadLocalAddress(variable)));
+void StretchCounters::count(ArrayRef<Stretch> stretches, Flow &flow) {
+  if (stretches.empty())
+    return;
+  SmallVector<UnitFields::Quantity, 32> executions;
+  if (naive_) {
+    place_all(stretches, executions);
+  } else {
+    Quantities of_pieces = place_counters(stretches, flow);
+    for (const Stretch &stretch : stretches) {
+      auto known = of_pieces.find(stretch.piece);
+      executions.push_back(known == of_pieces.end() ? unit_.add_derived({}) : known->second);
+    }
   }
-  return thread_;
+  SmallVector<uint64_t, 32> numbers;
+  for (auto [stretch, quantity] : zip(stretches, executions))
+    numbers.push_back(unit_.add_stretch(function_, stretch.line, quantity, stretch.items));
+  find_distance();
+  std::vector<ReportPlace> places;
+  if (unit_.has_windows())
+    places = report_places(stretches, loops_, dominators_);
+  keep_in_registers();
+  emit_counters();
+  for (const ReportPlace &place :
+       reverse(places)) // to split a block takes as long as what lies behind
+    report(stretches, numbers, place);
 }
 
-// The address of the unit's first counter, for this thread: as read in the nearest place that is surely passed before.
-Value *StretchCounters::distance_at(BasicBlock *block) {
+// This thread's counters of the unit: read once, in a block that is passed before all counters and that is in no loop.
+void StretchCounters::find_distance() {
+  if (counters_.empty())
+    return;
+  BasicBlock *place = nullptr;
+  for (const Counter &counter : counters_) {
+    BasicBlock *block = counter.place->getParent();
+    place = place ? dominators_.findNearestCommonDominator(place, block) : block;
+  }
   BasicBlock *entry = &function_.getEntryBlock();
-  BasicBlock *place = entry;
-  for (Loop *loop = loops_.getLoopFor(block); loop; loop = loop->getParentLoop())
-    if (!is_quiet(loop)) {
-      place = loop->getHeader();
-      break;
-    }
-  if (place != entry && place->getFirstInsertionPt() == place->end()) // a block of catchswitch
+  while (place && place != entry &&
+         (loops_.getLoopFor(place) || place->getFirstInsertionPt() == place->end())) {
+    DomTreeNode *node = dominators_.getNode(place);
+    DomTreeNode *above = node ? node->getIDom() : nullptr;
+    place = above ? above->getBlock() : nullptr;
+  }
+  if (!place)
     place = entry;
-  Value *&known = distances_[place];
-  if (!known) {
-    Value *own = thread();
-    IRBuilder<> builder(place == entry ? cast<Instruction>(own)->getNextNode()
-                                       : &*place->getFirstInsertionPt());
-    Type *word = builder.getInt64Ty();
-    known = builder.CreateAdd(ours(builder.CreateLoad(word, own)),
-                              ours(builder.CreateLoad(word, unit_.base())));
-  }
-  return known;
-}
-
-Value *StretchCounters::counter_at(IRBuilder<> &builder, Value *distance, uint64_t number) {
-  return builder.CreateIntToPtr(builder.CreateAdd(distance, builder.getInt64(number * 8)),
-                                builder.getPtrTy());
-}
-
-SmallVector<Value *, 4> StretchCounters::arguments_of(IRBuilder<> &builder,
-                                                      const Stretch *stretch) {
-  SmallVector<Value *, 4> arguments;
-  for (size_t i = 0; i < 4; i++)
-    arguments.push_back(stretch && i < stretch->bases.size()
-                            ? stretch->bases[i].pointer
-                            : ConstantPointerNull::get(builder.getPtrTy()));
-  return arguments;
-}
-
-// Where the thread counted when the distance was read, all counters may be negative: then the runtime knows where to.
-void StretchCounters::add(IRBuilder<> &builder, Value *counter, Value *n,
-                          function_ref<void(IRBuilder<> &)> report) {
+  IRBuilder<> builder(place == entry ? &*entry->getFirstNonPHIOrDbgOrAlloca()
+                                     : &*place->getFirstInsertionPt());
   Type *word = builder.getInt64Ty();
-  Value *sum = builder.CreateAdd(ours(builder.CreateLoad(word, counter)), n);
+  Constant *variable = thread_local_hook(*function_.getParent(), "__assay_fields_distance", word);
+  distance_ =
+      builder.CreateAdd(ours(builder.CreateLoad(word, builder.CreateThreadLocalAddress(variable))),
+                        ours(builder.CreateLoad(word, unit_.variable())));
+}
+
+void StretchCounters::add(IRBuilder<> &builder, uint64_t number, Value *n) {
+  Value *counter = builder.CreateIntToPtr(
+      builder.CreateAdd(distance_, builder.getInt64(number * 8)), builder.getPtrTy());
+  Value *sum = builder.CreateAdd(ours(builder.CreateLoad(builder.getInt64Ty(), counter)), n);
   ours(builder.CreateStore(sum, counter));
-  if (!windows_)
-    return;
-  Value *samples = builder.CreateICmpSLT(sum, builder.getInt64(0));
-  IRBuilder<> slow(SplitBlockAndInsertIfThen(samples, builder.GetInsertPoint(), false,
-                                             unlikely(builder.getContext())));
-  slow.SetCurrentDebugLocation(builder.getCurrentDebugLocation());
-  report(slow);
 }
 
-// So many executions; the result says how many may go by until the next time.
-Value *StretchCounters::tell(IRBuilder<> &builder, uint64_t number, Value *executions,
-                             const Stretch *stretch) {
-  Value *first = ours(builder.CreateLoad(builder.getInt64Ty(), unit_.base()));
-  SmallVector<Value *, 6> arguments = {counter_at(builder, first, number), executions};
-  arguments.append(arguments_of(builder, stretch));
-  return call_keeping_registers(builder, "__assay_fields_piece", arguments);
-}
-
-void StretchCounters::count_in_memory(uint64_t number, const Stretch &stretch, Value *distance) {
-  BuilderAfter builder(*stretch.last);
-  Value *counter = counter_at(builder, distance, number);
-  add(builder, counter, builder.getInt64(1), [&](IRBuilder<> &slow) {
-    SmallVector<Value *, 5> arguments = {counter};
-    arguments.append(arguments_of(slow, &stretch));
-    call_keeping_registers(slow, "__assay_fields_sample", arguments);
-  });
-}
-
-// Around the loop: the registers get their first value before it, and are added to the counters behind it.
-void StretchCounters::count_in_loop(Loop &loop, Value *distance, ArrayRef<InLoop> counters) {
-  IRBuilder<> builder(loop.getLoopPreheader()->getTerminator());
-  Type *word = builder.getInt64Ty();
-  for (const InLoop &counter : counters) {
-    Value *first = builder.getInt64(0);
-    if (windows_) {
-      Value *now = ours(builder.CreateLoad(word, counter_at(builder, distance, counter.number)));
-      first = builder.CreateSelect(builder.CreateICmpSLT(now, builder.getInt64(0)),
-                                   builder.getInt64(1), builder.getInt64(kPiece));
-      builder.CreateStore(first, counter.piece);
-    }
-    builder.CreateStore(first, counter.left);
-  }
-  SmallVector<BasicBlock *, 4> exits;
-  loop.getUniqueExitBlocks(exits);
-  for (BasicBlock *exit : exits)
-    for (const InLoop &counter : counters) {
+// Variables for the counters of quiet loops: zero before the loop, added to the counters behind it.
+void StretchCounters::keep_in_registers() {
+  IRBuilder<> entry(&*function_.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+  for (Counter &counter : counters_) {
+    if (!counter.loop)
+      continue;
+    counter.variable = entry.CreateAlloca(entry.getInt64Ty());
+    IRBuilder<> before(counter.loop->getLoopPreheader()->getTerminator());
+    before.CreateStore(before.getInt64(0), counter.variable);
+    SmallVector<BasicBlock *, 4> exits;
+    counter.loop->getUniqueExitBlocks(exits);
+    for (BasicBlock *exit : exits) {
       IRBuilder<> after(&*exit->getFirstInsertionPt());
-      Value *n = after.CreateLoad(word, counter.left);
-      if (windows_)
-        n = after.CreateSub(after.CreateLoad(word, counter.piece), n);
-      add(after, counter_at(after, distance, counter.number), n,
-          [&](IRBuilder<> &slow) { tell(slow, counter.number, n, nullptr); });
+      add(after, counter.number, after.CreateLoad(after.getInt64Ty(), counter.variable));
     }
+  }
 }
 
-// In the loop, behind the stretch.
-void StretchCounters::step(const InLoop &counter) {
-  BuilderAfter builder(*counter.stretch->last);
-  Type *word = builder.getInt64Ty();
-  Value *left = builder.CreateLoad(word, counter.left);
-  if (!windows_) {
-    builder.CreateStore(builder.CreateAdd(left, builder.getInt64(1)), counter.left);
-    return;
+void StretchCounters::emit_counters() {
+  SmallVector<AllocaInst *, 16> variables;
+  for (const Counter &counter : counters_) {
+    BuilderAfter builder(*counter.place, counter.before);
+    if (!counter.variable) {
+      add(builder, counter.number, builder.getInt64(1));
+      continue;
+    }
+    Value *n = builder.CreateLoad(builder.getInt64Ty(), counter.variable);
+    builder.CreateStore(builder.CreateAdd(n, builder.getInt64(1)), counter.variable);
+    variables.push_back(counter.variable);
   }
-  left = builder.CreateSub(left, builder.getInt64(1));
-  builder.CreateStore(left, counter.left);
-  Value *is_over = builder.CreateICmpEQ(left, builder.getInt64(0));
-  IRBuilder<> slow(SplitBlockAndInsertIfThen(is_over, builder.GetInsertPoint(), false,
+  if (!variables.empty())
+    PromoteMemToReg(variables, dominators_);
+}
+
+void StretchCounters::report(ArrayRef<Stretch> stretches, ArrayRef<uint64_t> numbers,
+                             const ReportPlace &place) {
+  BuilderAfter builder(*stretches[place.stretch].last);
+  auto *type = cast<StructType>(unit_.variable()->getValueType());
+  // Volatile: not to be read before a loop for all of its rounds.
+  auto read = [&](IRBuilder<> &at, unsigned member) {
+    return ours(
+        at.CreateLoad(at.getInt32Ty(), at.CreateStructGEP(type, unit_.variable(), member), true));
+  };
+  Value *asks = builder.CreateICmpNE(read(builder, 1), builder.getInt32(0));
+  IRBuilder<> slow(SplitBlockAndInsertIfThen(asks, builder.GetInsertPoint(), false,
                                              unlikely(builder.getContext())));
   slow.SetCurrentDebugLocation(builder.getCurrentDebugLocation());
-  Value *piece = tell(slow, counter.number, slow.CreateLoad(word, counter.piece), counter.stretch);
-  slow.CreateStore(piece, counter.piece);
-  slow.CreateStore(piece, counter.left);
+  for (size_t i : place.reported)
+    call_runtime(slow, stretches[i], numbers[i], read(slow, 2));
+}
+
+void StretchCounters::call_runtime(IRBuilder<> &builder, const Stretch &stretch, uint64_t number,
+                                   Value *unit) {
+  Type *pointer = builder.getPtrTy(), *word = builder.getInt64Ty(), *half = builder.getInt32Ty();
+  auto *report_type = StructType::get(half, half, word, ArrayType::get(pointer, ASSAY_MAX_BASES));
+  if (!report_) {
+    IRBuilder<> entry(&*function_.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+    report_ = entry.CreateAlloca(report_type);
+  }
+  auto set = [&](uint64_t offset, Value *value) {
+    ours(builder.CreateStore(
+        value, builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), report_, offset)));
+  };
+  set(offsetof(AssayStretchReport, unit), unit);
+  set(offsetof(AssayStretchReport, stretch), builder.getInt32((uint32_t)number));
+  set(offsetof(AssayStretchReport, known), builder.getInt64(stretch.bases.size()));
+  for (size_t i = 0; i < stretch.bases.size(); i++)
+    set(offsetof(AssayStretchReport, bases) + i * sizeof(void *), stretch.bases[i].pointer);
+  CallInst *call = call_keeping_registers(builder, "__assay_fields_sample", {report_});
+  for (Attribute attribute :
+       {Attribute::getWithByValType(builder.getContext(), report_type),
+        Attribute::getWithAlignment(builder.getContext(), Align(alignof(AssayStretchReport)))}) {
+    call->addParamAttr(0, attribute);
+    call->getCalledFunction()->addParamAttr(0, attribute);
+  }
 }
 
 } // namespace assay::compiler

@@ -1,6 +1,6 @@
-// A unit's counters are one array, whose length is known at the end: until then code refers to a placeholder. Its address
-// stands in a variable, which the runtime moves so that each thread finds counters of its own behind it: an update needs the
-// variable and the thread's distance, and no address of the module.
+// A unit's counters are one array, whose length is known at the end. Code finds it through a variable, which the runtime moves so
+// that each thread finds counters of its own behind it: an update needs the variable and the thread's distance, and no address of
+// the module.
 
 #include "compiler/fields_unit.h"
 
@@ -34,34 +34,55 @@ template <class T> StringRef bytes_of(const T &value) {
 
 UnitFields::UnitFields(Module &module, bool has_windows)
     : module_(module), has_windows_(has_windows) {
-  Type *word = Type::getInt64Ty(module.getContext());
+  LLVMContext &context = module.getContext();
+  Type *word = Type::getInt64Ty(context), *half = Type::getInt32Ty(context);
   counters_ = new GlobalVariable(
       module, ArrayType::get(word, 0), false, GlobalValue::PrivateLinkage,
       ConstantArray::get(ArrayType::get(word, 0), {}), "__assay_fields_counters");
-  base_ = new GlobalVariable(module, word, false, GlobalValue::PrivateLinkage,
-                             ConstantExpr::getPtrToInt(counters_, word), "__assay_fields_base");
+  Constant *zero = ConstantInt::get(half, 0);
+  auto *type = StructType::get(word, half, half); // AssayFieldsUnit
+  variable_ = new GlobalVariable(
+      module, type, false, GlobalValue::PrivateLinkage,
+      ConstantStruct::get(type, ConstantExpr::getPtrToInt(counters_, word), zero, zero),
+      "__assay_fields_unit");
 }
 
-uint64_t UnitFields::add(const Function &function, uint32_t line, ArrayRef<FieldItem> items) {
-  put(stream_, functions_.insert({&function, functions_.size()}).first->second);
-  put(stream_, line);
-  put(stream_, items.size());
+std::optional<UnitFields::Quantity> UnitFields::add_counter() {
+  if (counters_count_ == ASSAY_MAX_FIELD_COUNTERS)
+    return std::nullopt;
+  return Quantity{counters_count_++, false};
+}
+
+UnitFields::Quantity UnitFields::add_derived(ArrayRef<Term> terms) {
+  put(derived_, terms.size());
+  for (const Term &term : terms)
+    put(derived_,
+        4 * term.quantity.number + 2 * term.quantity.is_derived + (term.is_negative ? 1 : 0));
+  return {derived_count_++, true};
+}
+
+uint64_t UnitFields::add_stretch(const Function &function, uint32_t line, Quantity executions,
+                                 ArrayRef<FieldItem> items) {
+  put(stretches_, functions_.insert({&function, functions_.size()}).first->second);
+  put(stretches_, line);
+  put(stretches_, 2 * executions.number + executions.is_derived);
+  put(stretches_, items.size());
   for (const FieldItem &item : items) {
     uint64_t record = ASSAY_RECORD_LOST;
     if (item.record) {
       auto known = records_.insert({item.record->hash, item.record}).first;
       record = ASSAY_RECORD_FIRST + (uint64_t)(known - records_.begin());
     }
-    put(stream_, record);
-    put(stream_, item.leaves.first);
-    put(stream_, item.leaves.last - item.leaves.first);
-    put(stream_, item.reads);
-    put(stream_, item.writes);
-    put(stream_, item.copied);
-    put(stream_, item.base);
-    put(stream_, item.start >= 0 ? 2 * (uint64_t)item.start : 2 * (uint64_t)-item.start - 1);
+    put(stretches_, record);
+    put(stretches_, item.leaves.first);
+    put(stretches_, item.leaves.last - item.leaves.first);
+    put(stretches_, item.reads);
+    put(stretches_, item.writes);
+    put(stretches_, item.copied);
+    put(stretches_, item.base);
+    put(stretches_, item.start >= 0 ? 2 * (uint64_t)item.start : 2 * (uint64_t)-item.start - 1);
   }
-  return count_++;
+  return stretch_count_++;
 }
 
 void UnitFields::add_record(const RecordLayout &record) {
@@ -84,13 +105,12 @@ void UnitFields::add_record(const RecordLayout &record) {
 }
 
 void UnitFields::finish() {
-  if (!count_) {
-    base_->eraseFromParent();
+  if (!stretch_count_) {
+    variable_->eraseFromParent();
     counters_->eraseFromParent();
     return;
   }
-  Type *word = Type::getInt64Ty(module_.getContext());
-  auto *type = ArrayType::get(word, count_);
+  Type *type = ArrayType::get(Type::getInt64Ty(module_.getContext()), counters_count_);
   auto *counters = new GlobalVariable(module_, type, false, GlobalValue::PrivateLinkage,
                                       Constant::getNullValue(type), "__assay_fields_counters");
   counters->setAlignment(Align(64));
@@ -100,14 +120,19 @@ void UnitFields::finish() {
   counters_ = counters;
   for (auto &[hash, record] : records_)
     add_record(*record);
-  AssaySiteFields head = {
-      0, 0, (uint32_t)count_, (uint32_t)records_.size(), (uint32_t)functions_.size(), has_windows_};
+  AssaySiteFields head = {};
+  head.count = (uint32_t)counters_count_;
+  head.derived = (uint32_t)derived_count_;
+  head.stretches = (uint32_t)stretch_count_;
+  head.records = (uint32_t)records_.size();
+  head.functions = (uint32_t)functions_.size();
   std::string body = bytes_of(head).str();
   for (auto &[hash, record] : records_)
     body += bytes_of(hash);
   for (auto &[function, number] : functions_)
     put(body, function->getName());
-  Sites(module_).add_counters(ASSAY_SITE_FIELDS, body + stream_, *counters_, *base_);
+  Sites(module_).add_counters(ASSAY_SITE_FIELDS, body + derived_ + stretches_, *counters_,
+                              *variable_);
 }
 
 } // namespace assay::compiler

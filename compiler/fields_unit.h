@@ -2,6 +2,7 @@
 // of them (abi/fields.h).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,12 +12,12 @@
 
 namespace assay::compiler {
 
-// What one execution of a counter's stretch of code does to some leaves.
+// What one execution of a stretch of code does to some leaves.
 struct FieldItem {
   const RecordLayout *record = nullptr; // null: lost
   LeafRange leaves;
   uint64_t reads = 0, writes = 0, copied = 0;
-  uint32_t base = 0; // index into the pointers of the counter; ASSAY_MAX_BASES: none of them
+  uint32_t base = 0; // index into the pointers of the stretch; ASSAY_MAX_BASES: none of them
   int64_t start = 0; // of the record, bytes from that pointer
 };
 
@@ -25,12 +26,25 @@ public:
   UnitFields(llvm::Module &module, bool has_windows);
   bool has_windows() const { return has_windows_; }
 
-  // The number of a new counter.
-  uint64_t add(const llvm::Function &function, uint32_t line, llvm::ArrayRef<FieldItem> items);
-  // The first counter; the variable that holds its address.
-  llvm::GlobalVariable *counters() { return counters_; }
-  llvm::GlobalVariable *base() { return base_; }
-  // Behind the last counter: the entries of the SITES section.
+  // How often something is executed: a counter, or what follows from counters (abi/fields.h).
+  struct Quantity {
+    uint64_t number = 0;
+    bool is_derived = false;
+  };
+  struct Term {
+    Quantity quantity;
+    bool is_negative;
+  };
+  // No counter where there are too many.
+  std::optional<Quantity> add_counter();
+  Quantity add_derived(llvm::ArrayRef<Term> terms);
+  // The number of a new stretch.
+  uint64_t add_stretch(const llvm::Function &function, uint32_t line, Quantity executions,
+                       llvm::ArrayRef<FieldItem> items);
+
+  // Its AssayFieldsUnit.
+  llvm::GlobalVariable *variable() { return variable_; }
+  // Behind the last stretch: the entries of the SITES section.
   void finish();
 
 private:
@@ -38,11 +52,11 @@ private:
 
   llvm::Module &module_;
   const bool has_windows_;
-  llvm::GlobalVariable *counters_, *base_;
-  uint64_t count_ = 0;
+  llvm::GlobalVariable *counters_, *variable_;
+  uint64_t counters_count_ = 0, derived_count_ = 0, stretch_count_ = 0;
   llvm::MapVector<uint64_t, const RecordLayout *> records_; // by hash
   llvm::MapVector<const llvm::Function *, uint64_t> functions_;
-  std::string stream_; // of the counters
+  std::string derived_, stretches_; // as they are written
 };
 
 } // namespace assay::compiler

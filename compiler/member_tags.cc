@@ -64,21 +64,6 @@ std::optional<Step> step_of(const Value *value) {
   return member ? std::optional(Step{type, member}) : std::nullopt;
 }
 
-const DIType *element_of(const DIType *type) {
-  for (;;) {
-    if (const DICompositeType *array = dyn_cast_or_null<DICompositeType>(type);
-        array && array->getTag() == dwarf::DW_TAG_array_type)
-      type = array->getBaseType();
-    else if (auto *derived = dyn_cast_or_null<DIDerivedType>(type);
-             derived && is_contained({dwarf::DW_TAG_typedef, dwarf::DW_TAG_const_type,
-                                      dwarf::DW_TAG_volatile_type},
-                                     derived->getTag()))
-      type = derived->getBaseType();
-    else
-      return type;
-  }
-}
-
 bool is_or_has_base(const DICompositeType *record, const DICompositeType *base) {
   if (!record || record == base)
     return record != nullptr;
@@ -464,6 +449,22 @@ MemberAccess MemberTags::by_alias_tag(const Instruction &instruction, const Acce
   return {};
 }
 
+// An access that the optimiser has made of several has no line; of which fields, its address says no more.
+bool MemberTags::is_one_of_several(const Value *pointer) const {
+  auto is_in_record = [&](const Value *address) {
+    APInt offset(64, 0);
+    return bases_.contains(address->stripAndAccumulateConstantOffsets(layout_, offset, true));
+  };
+  APInt offset(64, 0);
+  pointer = pointer->stripAndAccumulateConstantOffsets(layout_, offset, true);
+  if (auto *gep = dyn_cast<GEPOperator>(pointer))
+    return is_in_record(gep->getPointerOperand());
+  if (auto *choice = dyn_cast<SelectInst>(pointer))
+    return is_in_record(choice->getTrueValue()) || is_in_record(choice->getFalseValue());
+  auto *phi = dyn_cast<PHINode>(pointer);
+  return phi && any_of(phi->incoming_values(), is_in_record);
+}
+
 MemberAccess MemberTags::find(Instruction &instruction, const Access &access) {
   const MDNode *tag = tag_at(instruction, access.writes);
   if (tag && !tag->getNumOperands())
@@ -478,9 +479,12 @@ MemberAccess MemberTags::find(Instruction &instruction, const Access &access) {
   auto *variable = dyn_cast<AllocaInst>(access.pointer);
   if (variable && !variable->getAllocatedType()->isAggregateType())
     return none;
-  if (const DILocation *where = instruction.getDebugLoc())
+  const DILocation *where = instruction.getDebugLoc();
+  if (where && where->getLine())
     none.is_lost = at_line_.contains(
         {where->getScope()->getSubprogram(), (uint64_t)where->getLine() << 1 | access.writes});
+  else
+    none.is_lost = is_one_of_several(access.pointer);
   return none;
 }
 

@@ -51,6 +51,7 @@ private:
   MemberAccess read(const llvm::MDNode *tag);
   const llvm::MDNode *tag_at(const llvm::Instruction &instruction, bool writes) const;
   MemberAccess by_base(const Access &access) const;
+  bool is_one_of_several(const llvm::Value *pointer) const;
   MemberAccess by_alias_tag(const llvm::Instruction &instruction, const Access &access);
 
   RecordLayouts layouts_;

@@ -35,6 +35,8 @@ namespace {
 
 cl::opt<bool> naive("assay-naive", cl::desc("count each access by itself"));
 cl::opt<bool> exact("assay-exact", cl::desc("count by atomic updates"));
+cl::opt<bool> no_allocations("assay-no-allocations",
+                             cl::desc("no tool asks for the types of allocated objects"));
 cl::opt<uint32_t> tools("assay-tools", cl::desc("a set of tools, bits of abi/tools.def"),
                         cl::init(ASSAY_DEFAULT_TOOLS));
 #define ASSAY_TOOL(name, bit, is_default, question)                                                \
@@ -47,7 +49,8 @@ cl::list<std::string> ignore_lists("assay-ignorelist",
 
 struct TagPass : PassInfoMixin<TagPass> {
   PreservedAnalyses run(Module &module, ModuleAnalysisManager &) {
-    tag_allocations(module);
+    if (!no_allocations)
+      tag_allocations(module);
 #define ASSAY_TOOL(name, bit, is_default, question)                                                \
   if (tools & ASSAY_TOOL_##name)                                                                   \
     name::pass.tag(module);
@@ -130,7 +133,8 @@ public:
 private:
   static void instrument(Function &function, FunctionAnalysisManager &analyses, Sites &sites,
                          ArrayRef<WantedTool> wanted) {
-    instrument_allocations(function, sites);
+    if (!no_allocations)
+      instrument_allocations(function, sites);
     for (const WantedTool &tool : wanted) {
       analyses.invalidate(function, PreservedAnalyses::none()); // of the code as it was
       tool.pass->instrument(function, tool.request, analyses);

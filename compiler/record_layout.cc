@@ -241,6 +241,16 @@ bool is_prefix(ArrayRef<const DIDerivedType *> path, const Leaf &leaf) {
 
 } // namespace
 
+const DIType *element_of(const DIType *type) {
+  for (;;) {
+    type = strip(type);
+    auto *array = dyn_cast_or_null<DICompositeType>(type);
+    if (!array || array->getTag() != dwarf::DW_TAG_array_type)
+      return type;
+    type = array->getBaseType();
+  }
+}
+
 const DICompositeType *record_of(const DIType *type) {
   auto *composite = dyn_cast_or_null<DICompositeType>(strip(type));
   return composite && is_record_tag(composite->getTag()) ? composite : nullptr;

@@ -36,6 +36,9 @@ struct LeafRange {
   uint32_t first = 0, last = 0;
 };
 
+// Without typedefs and qualifiers; of an array, its elements.
+const llvm::DIType *element_of(const llvm::DIType *type);
+
 // Without typedefs and qualifiers; null if it is no record.
 const llvm::DICompositeType *record_of(const llvm::DIType *type);
 

@@ -26,6 +26,8 @@ struct ToolFlags {
   const char *alias = nullptr;
   // A plugin of clang's own that the tool needs, a file of the installation, or null. It comes with full debug information.
   const char *clang_plugin = nullptr;
+  // Whether it asks where objects are allocated, and of what type: that takes frame pointers and marks of allocations.
+  bool follows_allocations = true;
 };
 
 // All of them, by bit.

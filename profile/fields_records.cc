@@ -1,5 +1,5 @@
-// The records of field accesses. A program's own file has counts of counters, and in its Sites what each counter counts; both
-// become sums for each field, function and line. A merged file has the sums.
+// The records of field accesses. A program's own file has counts of counters, and in its Sites what follows from these, and what
+// each stretch of code accesses; both become sums for each field, function and line. A merged file has the sums.
 //
 // Counts may come before the Sites that explain them, so all is put together when the file has been read.
 
@@ -70,32 +70,64 @@ struct Item {
   uint32_t base;
 };
 
-struct Counter {
+// How often something is executed.
+struct Quantity {
+  uint64_t number;
+  bool is_derived;
+};
+
+struct Term {
+  Quantity quantity;
+  bool is_negative;
+};
+
+struct Stretch {
   uint32_t function, line;
+  Quantity executions;
   std::vector<Item> items;
 };
 
 struct Unit {
   std::vector<uint64_t> hashes;
   std::vector<std::string> functions;
-  std::vector<Counter> counters;
+  uint64_t counters = 0;
+  std::vector<std::vector<Term>> derived; // of counters, and of those before
+  std::vector<Stretch> stretches;
 };
+
+Quantity quantity_of(uint64_t raw, uint64_t counters, uint64_t derived) {
+  Quantity quantity{raw / 2, raw % 2 != 0};
+  if (quantity.number >= (quantity.is_derived ? derived : counters))
+    base::fail("executions of a stretch");
+  return quantity;
+}
 
 Unit read_unit(Bytes body) {
   base::ByteReader reader(body, "unit");
   auto head = reader.read<AssaySiteFields>();
   Unit unit;
-  if (head.records > reader.left() / 8 || head.count > reader.left() ||
-      head.functions > reader.left())
+  if (head.records > reader.left() / 8 || head.functions > reader.left() ||
+      head.derived > reader.left() || head.stretches > reader.left() ||
+      head.count > ASSAY_MAX_FIELD_COUNTERS)
     base::fail("a unit of {} counters", head.count);
+  unit.counters = head.count;
   for (uint32_t i = 0; i < head.records; i++)
     unit.hashes.push_back(reader.read<uint64_t>());
   for (uint32_t i = 0; i < head.functions; i++)
     unit.functions.emplace_back(reader.zero_terminated());
-  for (uint32_t i = 0; i < head.count; i++) {
-    Counter counter{read_small(reader), read_small(reader), {}};
-    if (counter.function >= unit.functions.size())
-      base::fail("function of a counter");
+  for (uint32_t i = 0; i < head.derived; i++) {
+    std::vector<Term> terms;
+    for (uint64_t n = read_number(reader); n > 0; n--) {
+      const uint64_t raw = read_number(reader);
+      terms.push_back({quantity_of(raw / 2, head.count, i), raw % 2 != 0});
+    }
+    unit.derived.push_back(std::move(terms));
+  }
+  for (uint32_t i = 0; i < head.stretches; i++) {
+    Stretch stretch{read_small(reader), read_small(reader), {}, {}};
+    stretch.executions = quantity_of(read_number(reader), head.count, head.derived);
+    if (stretch.function >= unit.functions.size())
+      base::fail("function of a stretch");
     for (uint64_t n = read_number(reader); n > 0; n--) {
       Item item = {};
       item.record = read_small(reader);
@@ -108,12 +140,33 @@ Unit read_unit(Bytes body) {
       read_number(reader); // where the object begins
       if (item.record >= ASSAY_RECORD_FIRST &&
           item.record - ASSAY_RECORD_FIRST >= unit.hashes.size())
-        base::fail("record of a counter");
-      counter.items.push_back(item);
+        base::fail("record of a stretch");
+      stretch.items.push_back(item);
     }
-    unit.counters.push_back(std::move(counter));
+    unit.stretches.push_back(std::move(stretch));
   }
   return unit;
+}
+
+// How often each stretch was executed. Threads that are in the middle of code while counters are written can make a difference
+// that is below zero by some: that is none.
+std::vector<uint64_t> executions_of(const Unit &unit, const std::vector<uint64_t> &counts) {
+  std::vector<uint64_t> derived;
+  auto value = [&](Quantity quantity) {
+    return quantity.is_derived ? derived[quantity.number] : counts[quantity.number];
+  };
+  for (const std::vector<Term> &terms : unit.derived) {
+    uint64_t sum = 0; // modulo 2^64, as some sums are negative
+    for (const Term &term : terms)
+      sum += term.is_negative ? -value(term.quantity) : value(term.quantity);
+    derived.push_back(sum);
+  }
+  std::vector<uint64_t> executions;
+  for (const Stretch &stretch : unit.stretches) {
+    const auto n = static_cast<int64_t>(value(stretch.executions));
+    executions.push_back(n > 0 ? static_cast<uint64_t>(n) : 0);
+  }
+  return executions;
 }
 
 class FieldsSums : public ToolSums {
@@ -300,11 +353,18 @@ public:
       ids_[hash] = sums_of(output).record(output.profile(), record);
     for (auto &[key, counts] : all_.counts) {
       auto unit = units_.find(key);
+      std::vector<uint64_t> all(unit == units_.end() ? 0 : unit->second.counters);
       for (auto [counter, count] : counts)
-        if (unit == units_.end() || counter >= unit->second.counters.size())
-          output.profile().losses[ASSAY_LOSS_bad_record]++;
+        if (counter < all.size())
+          all[counter] = count;
         else
-          add(unit->second, unit->second.counters[counter], count, numbers.module(key.first));
+          output.profile().losses[ASSAY_LOSS_bad_record]++;
+      if (unit == units_.end())
+        continue;
+      const std::vector<uint64_t> executions = executions_of(unit->second, all);
+      for (size_t i = 0; i < executions.size(); i++)
+        if (executions[i])
+          add(unit->second, unit->second.stretches[i], executions[i], numbers.module(key.first));
     }
     for (auto &[hash, module, use] : all_.uses)
       add(hash, numbers.module(module), use);
@@ -367,16 +427,16 @@ private:
       sums_of(*output_).add(output_->profile(), sharing);
   }
 
-  void add(const Unit &unit, const Counter &counter, uint64_t count, ModuleId module) {
+  void add(const Unit &unit, const Stretch &stretch, uint64_t count, ModuleId module) {
     std::map<std::pair<uint64_t, uint32_t>, std::vector<uint32_t>> together; // by record and base
-    for (const Item &item : counter.items) {
+    for (const Item &item : stretch.items) {
       uint64_t hash =
           item.record < ASSAY_RECORD_FIRST ? 0 : unit.hashes[item.record - ASSAY_RECORD_FIRST];
       FieldUse use;
       use.first = item.first;
       use.more = item.more;
-      use.function = unit.functions[counter.function];
-      use.line = counter.line;
+      use.function = unit.functions[stretch.function];
+      use.line = stretch.line;
       use.reads = item.reads * count;
       use.writes = item.writes * count;
       use.copied = item.copied * count;

@@ -2,6 +2,7 @@
 // constructor; and its life: start, flush, finish.
 #pragma once
 
+#include "abi/fields.h"
 #include "abi/version.h"
 #include "runtime/core/file/module_map.h"
 #include "runtime/core/file/profile_file.h"
@@ -35,7 +36,9 @@ struct Runtime {
   uint64_t tools_wanted = 0; // that units were built for
   bool wants_allocations = false; // some tool asks for allocations
   bool wants_objects = false;     // and when its objects end: they are kept, by headers or beside
-  uint32_t pid = 0;               // whose memory this is: differs in a vfork child
+  bool ignores_allocations =
+      false;        // tools run, and none asks for either: nothing stands before malloc
+  uint32_t pid = 0; // whose memory this is: differs in a vfork child
   uint64_t start_unix_ns = 0;
   uint64_t forked_us = 0; // in the child of a fork: when it began; else 0
   Options options;

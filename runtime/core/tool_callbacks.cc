@@ -4,6 +4,7 @@
 
 #include "runtime/core/objects/objects.h"
 #include "runtime/core/runtime.h"
+#include "runtime/core/system/real_functions.h"
 
 #define ASSAY_TOOL(name, bit, is_default, question)                                                \
   namespace assay::name {                                                                          \
@@ -46,6 +47,8 @@ uint64_t start_tools(uint64_t tools) {
     runtime.wants_allocations |= tool.subscriber->wants_allocations();
     runtime.wants_objects |= tool.subscriber->wants_objects();
   }
+  runtime.ignores_allocations =
+      on && real.malloc && real.free && !runtime.wants_allocations && !runtime.wants_objects;
   return on;
 }
 

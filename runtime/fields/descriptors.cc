@@ -1,4 +1,4 @@
-// The entry is a stream of numbers, made to be small in the program's file. A thread that samples asks for single counters: a
+// The entry is a stream of numbers, made to be small in the program's file. A thread that samples asks for single stretches: a
 // table of their places is made when the first one does.
 
 #include "runtime/fields/descriptors.h"
@@ -26,33 +26,38 @@ constexpr int kNumbersOfItem = 8;
 
 } // namespace
 
-const uint32_t *index_counters(const UnitEntry &entry) {
+const uint32_t *index_stretches(const UnitEntry &entry) {
   const AssaySiteFields head = head_of(entry);
-  auto *index = (uint32_t *)arena_allocate(head.count * sizeof(uint32_t));
+  auto *index = (uint32_t *)arena_allocate(head.stretches * sizeof(uint32_t));
   if (!index)
     return nullptr;
   const uint8_t *at = entry.head + sizeof head + head.records * sizeof(uint64_t);
   for (uint32_t i = 0; i < head.functions; i++)
     while (at < entry.end && *at++)
       ;
-  for (uint32_t i = 0; i < head.count && at; i++) {
+  for (uint32_t i = 0; i < head.derived && at; i++)
+    for (uint64_t terms = take(at, entry.end); terms > 0 && at; terms--)
+      take(at, entry.end);
+  for (uint32_t i = 0; i < head.stretches && at; i++) {
     index[i] = (uint32_t)(at - entry.head);
     take(at, entry.end); // function
     take(at, entry.end); // line
+    take(at, entry.end); // executions
     for (uint64_t left = kNumbersOfItem * take(at, entry.end); left > 0 && at; left--)
       take(at, entry.end);
   }
   return index;
 }
 
-void each_item(const UnitEntry &entry, const uint32_t *index, uint64_t counter,
+void each_item(const UnitEntry &entry, const uint32_t *index, uint64_t stretch,
                void (*f)(const Item &item, void *data), void *data) {
   const AssaySiteFields head = head_of(entry);
-  if (counter >= head.count || !index[counter])
+  if (stretch >= head.stretches || !index[stretch])
     return;
-  const uint8_t *at = entry.head + index[counter], *end = entry.end;
+  const uint8_t *at = entry.head + index[stretch], *end = entry.end;
   take(at, end); // function
   take(at, end); // line
+  take(at, end); // executions
   for (uint64_t n = take(at, end); n > 0 && at; n--) {
     uint64_t record = take(at, end);
     Item item = {};

@@ -1,4 +1,4 @@
-// What a counter counts, for threads that sample: the entries of abi/fields.h, made findable by the counter's place.
+// What a stretch of code accesses, for threads that sample: the entries of abi/fields.h, made findable by its number.
 #pragma once
 
 #include <stddef.h>
@@ -22,11 +22,11 @@ struct UnitEntry {
   const uint8_t *head, *end;
 };
 
-// Where the items of each counter begin in the entry. Null if there is no memory. Made once a unit.
-const uint32_t *index_counters(const UnitEntry &entry);
+// Where each stretch begins in the entry. Null if there is no memory. Made once a unit.
+const uint32_t *index_stretches(const UnitEntry &entry);
 
-// Calls f(item, data) for each item of a counter that has a record.
-void each_item(const UnitEntry &entry, const uint32_t *index, uint64_t counter,
+// Calls f(item, data) for each item of a stretch that has a record.
+void each_item(const UnitEntry &entry, const uint32_t *index, uint64_t stretch,
                void (*f)(const Item &item, void *data), void *data);
 
 } // namespace assay::fields

@@ -15,10 +15,11 @@ namespace {
 
 constexpr uint64_t kMaxShare = 50; // one part in so many of the time may go into summing up
 
-constexpr uint64_t kFirstWait = 500, kLastWait = 5000; // microseconds between windows
+constexpr uint64_t kFirstWait = 500, kLastWait = 10000; // microseconds between rounds of windows
+constexpr uint64_t kRound = 300;                        // microseconds that a round takes at most
 
 constinit uint64_t next_sum_us = 0;
-constinit uint64_t next_window_us = 0, window_wait_us = 0;
+constinit uint64_t next_round_us = 0, round_wait_us = 0;
 
 void on_flush(FlushKind kind) {
   uint64_t begin = now_us();
@@ -37,7 +38,7 @@ void on_thread_start() {
 
 // Threads that still run count where nobody looks any more.
 void on_end() {
-  forbid_windows();
+  forbid_rounds();
   write_counts();
   write_windows();
 }
@@ -52,25 +53,26 @@ void on_reset() {
   drop_windows();
 }
 
-// On the helper thread. The first windows come soon after each other, for short programs.
+// On the helper thread. The first rounds come soon after each other, for short programs.
 uint64_t on_poll() {
   uint64_t now = now_us();
   if (!first_block())
     return kFirstWait;
-  if (now < next_window_us)
-    return next_window_us - now;
-  begin_windows();
-  window_wait_us = window_wait_us ? window_wait_us + window_wait_us / 4 : kFirstWait;
-  if (window_wait_us > kLastWait)
-    window_wait_us = kLastWait;
-  next_window_us = now + window_wait_us;
-  return window_wait_us;
+  end_round(); // of threads that had too little to report
+  if (now < next_round_us)
+    return next_round_us - now;
+  begin_round();
+  round_wait_us = round_wait_us ? round_wait_us + round_wait_us / 4 : kFirstWait;
+  if (round_wait_us > kLastWait)
+    round_wait_us = kLastWait;
+  next_round_us = now + round_wait_us;
+  return kRound;
 }
 
 void on_fork() {
   reset_units_in_child();
   reset_windows_in_child();
-  window_wait_us = next_window_us = 0;
+  round_wait_us = next_round_us = 0;
 }
 
 void write_all(ProfileFile &to) {

@@ -1,31 +1,40 @@
-// The distance of a thread's block stands in memory of ours, which the thread's own variable points to: so the helper can send a
-// thread to another block without touching a variable of a thread that may have ended. Whether the last owner of a block
+// A thread's distance never changes while it runs, so code may read it once and count for hours. Whether the last owner of a block
 // still lives is asked of the kernel, as threads end in many ways, most of them unseen.
 
 #include "runtime/fields/threads.h"
 
+#include "abi/fields.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/system/arena.h"
 #include "runtime/core/system/lock.h"
 #include "runtime/core/system/losses.h"
+#include "runtime/fields/units.h"
 
 namespace assay::fields {
 namespace {
 
 constexpr uint32_t kMaxThreads = 4096; // that run at one time
-constexpr uint64_t kNegative = 1ULL << 63;
+constexpr uint64_t kNowhereBytes = ASSAY_MAX_FIELD_COUNTERS * sizeof(uint64_t);
 
 // Of the main thread, and of those that the runtime does not see.
 constinit ThreadBlock main_thread = {};
 
+thread_local constinit ThreadBlock *this_thread_block __attribute__((tls_model("initial-exec"))) =
+    &main_thread;
+
 struct {
   SpinLock lock;
   uint8_t *first;
-  uint8_t *sampling;
-  bool forbidden; // windows
   uint32_t count; // of `threads` in use, by this or an earlier thread
   ThreadBlock *threads;
 } constinit blocks = {};
+
+// A round's number; and of the threads, how many have joined and how many of these have left.
+struct {
+  uint32_t number;
+  bool is_on, is_forbidden;
+  uint32_t joined, left;
+} constinit rounds = {};
 
 // Under the lock. Null if there are too many.
 ThreadBlock *choose() {
@@ -35,24 +44,8 @@ ThreadBlock *choose() {
   return blocks.count < kMaxThreads ? &blocks.threads[blocks.count] : nullptr;
 }
 
-uint64_t sampling_distance() {
-  return (uint64_t)blocks.sampling - (uint64_t)blocks.first;
-}
-
-// Under the lock.
-void begin_window(ThreadBlock &thread) {
-  if (blocks.forbidden || !blocks.sampling)
-    return;
-  if (!thread.window)
-    thread.window = (Window *)arena_allocate(sizeof(Window));
-  if (thread.window)
-    __atomic_store_n(&thread.distance, sampling_distance(), __ATOMIC_RELEASE);
-}
-
-template <typename F> void each_thread(F f) {
-  f(main_thread);
-  for (uint32_t i = 0; i < blocks.count; i++)
-    f(blocks.threads[i]);
+uint8_t *new_block() {
+  return (uint8_t *)reserve(kBlockBytes + kNowhereBytes);
 }
 
 } // namespace
@@ -61,9 +54,8 @@ bool create_blocks() {
   if (blocks.first)
     return true;
   blocks.threads = (ThreadBlock *)reserve(kMaxThreads * sizeof(ThreadBlock));
-  blocks.sampling = (uint8_t *)reserve(kBlockBytes);
-  if (blocks.threads && blocks.sampling)
-    blocks.first = (uint8_t *)reserve(kBlockBytes);
+  if (blocks.threads)
+    blocks.first = new_block();
   return blocks.first != nullptr;
 }
 
@@ -71,11 +63,15 @@ uint8_t *first_block() {
   return blocks.first;
 }
 
+uint8_t *nowhere() {
+  return blocks.first + kBlockBytes;
+}
+
 void take_block() {
   Locked locked(blocks.lock);
   ThreadBlock *thread = choose();
   if (thread && !thread->own) {
-    auto *memory = (uint8_t *)reserve(kBlockBytes);
+    uint8_t *memory = new_block();
     thread->own = memory ? (uint64_t)memory - (uint64_t)blocks.first : 0;
   }
   if (!thread || !thread->own) {
@@ -86,13 +82,13 @@ void take_block() {
     __atomic_store_n(&blocks.count, blocks.count + 1, __ATOMIC_RELEASE);
   thread->owner = sys::thread_id();
   thread->in_hook = 0;
-  thread->distance = thread->own;
-  begin_window(*thread);
-  __assay_fields_thread = &thread->distance;
+  thread->joined = thread->left = 0;
+  this_thread_block = thread;
+  __assay_fields_distance = thread->own;
 }
 
 ThreadBlock &this_block() {
-  return *(ThreadBlock *)__assay_fields_thread;
+  return *this_thread_block;
 }
 
 void each_block(void (*f)(const uint8_t *block, void *data), void *data) {
@@ -101,59 +97,69 @@ void each_block(void (*f)(const uint8_t *block, void *data), void *data) {
     f(blocks.first + blocks.threads[i].own, data);
 }
 
-void extend_sampling_block(uint64_t begin, uint64_t end) {
-  for (uint64_t at = begin; at < end; at += sizeof(uint64_t))
-    *(uint64_t *)(blocks.sampling + at) = kNegative;
+void begin_round() {
+  if (rounds.is_forbidden)
+    return;
+  rounds.joined = rounds.left = 0;
+  if (++rounds.number == 0)
+    rounds.number = 1;
+  __atomic_store_n(&rounds.is_on, true, __ATOMIC_RELEASE);
+  let_units_report(true);
 }
 
-bool find_in_sampling_block(const uint64_t *counter, uint64_t &offset) {
-  offset = (uint64_t)counter - (uint64_t)blocks.sampling;
-  return blocks.sampling && offset < kBlockBytes;
+void end_round() {
+  if (__atomic_exchange_n(&rounds.is_on, false, __ATOMIC_ACQ_REL))
+    let_units_report(false);
 }
 
-bool is_sampling(const ThreadBlock &thread) {
-  return blocks.sampling &&
-         __atomic_load_n(&thread.distance, __ATOMIC_ACQUIRE) == sampling_distance();
+bool is_in_round() {
+  return __atomic_load_n(&rounds.is_on, __ATOMIC_ACQUIRE);
 }
 
-void begin_windows() {
-  Locked locked(blocks.lock);
-  each_thread([](ThreadBlock &thread) { begin_window(thread); });
+bool joins_round(ThreadBlock &thread) {
+  if (!is_in_round() || thread.left == rounds.number)
+    return false;
+  if (!thread.window)
+    thread.window = (Window *)arena_allocate(sizeof(Window));
+  if (thread.window && thread.joined != rounds.number) {
+    thread.joined = rounds.number;
+    __atomic_fetch_add(&rounds.joined, 1, __ATOMIC_RELAXED);
+  }
+  return thread.window != nullptr;
 }
 
-void end_window(ThreadBlock &thread) {
-  __atomic_store_n(&thread.distance, thread.own, __ATOMIC_RELEASE);
+void leave_round(ThreadBlock &thread) {
+  thread.left = rounds.number;
+  if (__atomic_add_fetch(&rounds.left, 1, __ATOMIC_RELAXED) >=
+      __atomic_load_n(&rounds.joined, __ATOMIC_RELAXED))
+    end_round();
 }
 
-void forbid_windows() {
-  Locked locked(blocks.lock);
-  blocks.forbidden = true;
-  each_thread(end_window);
-}
-
-void share_first_block() {
-  Locked locked(blocks.lock);
-  blocks.forbidden = true;
-  each_thread([](ThreadBlock &thread) { thread.own = thread.distance = 0; });
+void forbid_rounds() {
+  rounds.is_forbidden = true;
+  end_round();
 }
 
 void reset_blocks_in_child(uint64_t used_bytes) {
   blocks.lock.reset();
+  rounds.is_on = false;
   if (!blocks.first)
     return;
   empty_span(blocks.first, used_bytes);
-  for (uint32_t i = 0; i < blocks.count; i++)
+  for (uint32_t i = 0; i < blocks.count; i++) {
     empty_span(blocks.first + blocks.threads[i].own, used_bytes);
-  each_thread([](ThreadBlock &thread) {
-    thread.owner = thread.in_hook = 0;
-    thread.distance = 0;
-    if (thread.window)
-      __builtin_memset(thread.window, 0, sizeof *thread.window);
-  });
-  __assay_fields_thread = &main_thread.distance;
+    blocks.threads[i].owner = 0;
+  }
+  ThreadBlock &mine = this_block();
+  if (mine.window)
+    __builtin_memset(mine.window, 0, sizeof *mine.window);
+  main_thread = {0, 0, 0, 0, 0, mine.window};
+  if (&mine != &main_thread)
+    mine.window = nullptr;
+  this_thread_block = &main_thread;
+  __assay_fields_distance = 0;
 }
 
 } // namespace assay::fields
 
-extern "C" thread_local constinit const uint64_t *__assay_fields_thread =
-    &assay::fields::main_thread.distance;
+extern "C" thread_local constinit uint64_t __assay_fields_distance = 0;

@@ -1,8 +1,7 @@
 // Counters of each thread: a block of memory that holds all counters of the process once more, at a distance from the first
 // block. A thread that ends leaves its counts in its block, and the next one goes on with it.
 //
-// In the sampling block all counters are negative. A thread that is sent there reports each stretch of code that it executes,
-// until its window is full.
+// From time to time all threads sample, for a round: each reports the stretches of code that it executes until its windows are full.
 #pragma once
 
 #include <stdint.h>
@@ -14,16 +13,19 @@ namespace assay::fields {
 constexpr uint64_t kBlockBytes = 256 << 20; // address space; memory is what is touched
 
 struct ThreadBlock {
-  uint64_t distance; // read by instrumented code
-  uint64_t own;      // the distance of its block; 0: the first one
-  uint32_t owner;    // thread id
-  uint32_t in_hook;  // 1 while it reports
-  Window *window;    // null: it has never sampled
+  uint64_t own;     // the distance of its block; 0: the first one
+  uint32_t owner;   // thread id
+  uint32_t in_hook; // 1 while it reports
+  uint32_t joined;  // the last round that it reported in
+  uint32_t left;    // the last round of which it has reported enough
+  Window *window;   // null: it has never sampled
 };
 
 // The blocks; false if there is no memory.
 bool create_blocks();
 uint8_t *first_block();
+// Behind the counters of the first block, as of each: where what has no place in them may be counted, and is forgotten.
+uint8_t *nowhere();
 
 // The thread that calls gets a block of its own, if there is memory.
 void take_block();
@@ -32,19 +34,16 @@ ThreadBlock &this_block();
 // Calls f(block) for each block that threads count in but the first.
 void each_block(void (*f)(const uint8_t *block, void *data), void *data);
 
-// The first so many bytes of the sampling block can be used.
-void extend_sampling_block(uint64_t begin, uint64_t end);
-// Where the counter lies in a block, if it lies in the sampling block.
-bool find_in_sampling_block(const uint64_t *counter, uint64_t &offset);
-bool is_sampling(const ThreadBlock &thread);
-// Every thread samples a window; from the next stretch on that it executes.
-void begin_windows();
-void end_window(ThreadBlock &thread);
-// No thread samples any more, and none will.
-void forbid_windows();
-
-// All threads count in the first block from now on.
-void share_first_block();
+// The code of all units asks to report from now on (runtime/fields/units.h), until end_round(), or until each thread that joined
+// has left.
+void begin_round();
+void end_round();
+bool is_in_round();
+// Whether the thread samples in this round. It then has a window.
+bool joins_round(ThreadBlock &thread);
+void leave_round(ThreadBlock &thread);
+// No round is, and none will be.
+void forbid_rounds();
 
 // In the child of a fork: the one thread counts in the first block, all counters are zero.
 void reset_blocks_in_child(uint64_t used_bytes);

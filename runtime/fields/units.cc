@@ -28,7 +28,8 @@ struct Unit {
   uint64_t offset; // in each block, bytes
   uint64_t count;
   UnitEntry entry;
-  const uint32_t *index; // of its counters; made by the first thread that samples there
+  const uint32_t *index;     // of its stretches; made by the first thread that samples there
+  AssayFieldsUnit *variable; // null: the code is gone
 };
 
 struct {
@@ -39,6 +40,9 @@ struct {
   uint8_t *written; // the sums that were written, as a block
   uint8_t *dropped; // the sums at the last reset; null if there was none
   uint8_t *sums;    // while they are made
+  SpinLock
+      variables_lock; // held for moments only, as threads that sample take it; inside the other
+  bool reports;
 } constinit units = {};
 
 uint64_t *counters_in(const uint8_t *block, uint64_t offset) {
@@ -54,33 +58,45 @@ Unit *place_for(uint64_t count) {
   if (units.count == kMaxUnits || units.used + bytes > kBlockBytes)
     return nullptr;
   Unit *unit = &units.all[units.count++];
-  *unit = {0, 0, units.used, count, {}, nullptr};
-  extend_sampling_block(units.used, units.used + bytes);
+  *unit = {0, 0, units.used, count, {}, nullptr, nullptr};
   __atomic_store_n(&units.used, units.used + bytes, __ATOMIC_RELEASE);
   return unit;
+}
+
+AssayFieldsUnit *variable_of(const char *body) {
+  AssaySiteFields head;
+  __builtin_memcpy(&head, body, sizeof head);
+  return (AssayFieldsUnit *)(body + offsetof(AssaySiteFields, unit) + head.unit);
+}
+
+// Threads add their distances to what the unit says, whether the unit is known or not.
+void forget_unit(const char *body) {
+  __atomic_store_n(&variable_of(body)->counters, (uint64_t)nowhere(), __ATOMIC_RELAXED);
 }
 
 void add_unit(uint32_t module, uint32_t site, const char *body, const char *end) {
   AssaySiteFields head;
   __builtin_memcpy(&head, body, sizeof head);
   auto *own = (uint64_t *)(body + head.counters);
-  auto *base = (uint64_t *)(body + offsetof(AssaySiteFields, base) + head.base);
+  AssayFieldsUnit *variable = variable_of(body);
   Unit *unit = place_for(head.count);
-  if (!unit) { // threads that count elsewhere would go astray
-    share_first_block();
-    count_loss(ASSAY_LOSS_one_stripe, 1);
+  if (!unit) {
+    forget_unit(body);
+    count_loss(ASSAY_LOSS_field_units, 1);
     return;
   }
-  if (!head.has_windows)
-    forbid_windows();
   unit->entry = {(const uint8_t *)body, (const uint8_t *)end};
   unit->index = nullptr;
   unit->site = site;
   unit->module = module;
   uint64_t *first = counters_in(first_block(), unit->offset);
-  __atomic_store_n(base, (uint64_t)first, __ATOMIC_RELAXED);
+  variable->number = (uint32_t)(unit - &units.all[0]) + 1;
+  __atomic_store_n(&variable->counters, (uint64_t)first, __ATOMIC_RELAXED);
   for (uint64_t i = 0; i < unit->count; i++)
     first[i] += own[i];
+  Locked locked(units.variables_lock);
+  unit->variable = variable;
+  __atomic_store_n(&variable->samples, units.reports, __ATOMIC_RELAXED);
 }
 
 struct Adding {
@@ -161,8 +177,6 @@ bool create_units() {
 } // namespace
 
 void add_units(const ModuleSites &sites) {
-  if (!sites.module)
-    return;
   Locked locked(units.lock);
   if (!create_units()) {
     count_loss(ASSAY_LOSS_no_memory, 1);
@@ -171,32 +185,38 @@ void add_units(const ModuleSites &sites) {
   const bool is_first = units.count == 0;
   each_site(sites.sites, sites.size,
             [&](uint32_t kind, uint32_t offset, const char *body, const char *end) {
-              if (kind == ASSAY_SITE_FIELDS)
+              if (kind != ASSAY_SITE_FIELDS)
+                return;
+              if (sites.module)
                 add_unit(sites.module, offset, body, end);
+              else
+                forget_unit(body);
             });
   if (is_first && units.count)
-    begin_windows();
+    begin_round();
 }
 
-const uint32_t *find_counter(uint64_t offset, UnitEntry &entry, uint64_t &counter) {
-  size_t low = 0, high = __atomic_load_n(&units.count, __ATOMIC_ACQUIRE);
-  while (high - low > 1) {
-    size_t middle = (low + high) / 2;
-    (units.all[middle].offset <= offset ? low : high) = middle;
-  }
-  if (low == high)
+const uint32_t *find_unit(uint32_t number, UnitEntry &entry) {
+  if (number == 0 || number > __atomic_load_n(&units.count, __ATOMIC_ACQUIRE))
     return nullptr;
-  Unit &unit = units.all[low];
-  counter = (offset - unit.offset) / sizeof(uint64_t);
-  if (!unit.module || counter >= unit.count)
+  Unit &unit = units.all[number - 1];
+  if (!unit.module)
     return nullptr;
   const uint32_t *index = __atomic_load_n(&unit.index, __ATOMIC_ACQUIRE);
   entry = unit.entry;
   if (!index) {
-    index = index_counters(entry);
+    index = index_stretches(entry);
     __atomic_store_n(&unit.index, index, __ATOMIC_RELEASE);
   }
   return index;
+}
+
+void let_units_report(bool reports) {
+  Locked locked(units.variables_lock);
+  units.reports = reports;
+  for (size_t i = 0; i < units.count; i++)
+    if (AssayFieldsUnit *variable = units.all[i].variable)
+      __atomic_store_n(&variable->samples, reports, __ATOMIC_RELAXED);
 }
 
 void remove_units(uint32_t module) {
@@ -205,6 +225,10 @@ void remove_units(uint32_t module) {
     Unit &unit = units.all[i];
     if (unit.module != module)
       continue;
+    {
+      Locked its_code(units.variables_lock);
+      unit.variable = nullptr;
+    }
     write_counts_of(unit);
     clear_block(first_block(), &unit);
     clear_block(units.written, &unit);
@@ -242,6 +266,8 @@ uint64_t used_bytes() {
 
 void reset_units_in_child() {
   units.lock.reset();
+  units.variables_lock.reset();
+  let_units_report(false);
   reset_blocks_in_child(units.used);
   if (units.written)
     empty_span(units.written, units.used);

@@ -12,9 +12,11 @@ void add_units(const ModuleSites &sites);
 // A module is gone: what was counted in it is written, its counters are given to modules to come.
 void remove_units(uint32_t module);
 
-// Of the counter at an offset in the blocks: the entry of its unit, its number in it, and where the entry's counters are
-// described. Null if it is not known any more.
-const uint32_t *find_counter(uint64_t offset, UnitEntry &entry, uint64_t &counter);
+// The entry of the unit of that number (AssayFieldsUnit), and where its stretches are described. Null if it is not known.
+const uint32_t *find_unit(uint32_t number, UnitEntry &entry);
+
+// Whether the code of all units reports the stretches that it executes.
+void let_units_report(bool reports);
 
 // Writes what was counted since the last time.
 void write_counts();

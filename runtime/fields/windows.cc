@@ -199,11 +199,11 @@ void write_pair(ProfileFile &to, const PairSums &pair, uint64_t same, uint64_t c
 
 } // namespace
 
-bool add_stretch(Window &window, const UnitEntry &entry, const uint32_t *index, uint64_t counter,
+bool add_stretch(Window &window, const UnitEntry &entry, const uint32_t *index, uint64_t stretch,
                  const void *const *bases) {
   Adding adding = {&window, bases};
   if (create_sums())
-    each_item(entry, index, counter, add_item, &adding);
+    each_item(entry, index, stretch, add_item, &adding);
   if (++window.stretches < kStretchesOfWindow)
     return false;
   uint32_t windows = window.windows + 1;

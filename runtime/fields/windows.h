@@ -31,7 +31,7 @@ struct Window {
 
 // A stretch was executed by this thread, with these pointers. True when the last window of a row is full; full ones have been
 // added up.
-bool add_stretch(Window &window, const UnitEntry &entry, const uint32_t *index, uint64_t counter,
+bool add_stretch(Window &window, const UnitEntry &entry, const uint32_t *index, uint64_t stretch,
                  const void *const *bases);
 
 // Adds up what an unfinished window has.

@@ -20,15 +20,13 @@
 extern "C" __attribute__((weak)) void *__libc_malloc(size_t size); // glibc's, whatever malloc is
 
 namespace assay {
-namespace {
 
 // While dlsym runs: a bump allocator over static bytes.
-alignas(16) constinit char early_bytes[16 << 10];
-constinit size_t early_used;
+alignas(16) constinit char early_bytes[kEarlyBytes];
 
-bool is_early(const void *block) {
-  return block >= early_bytes && block < early_bytes + sizeof early_bytes;
-}
+namespace {
+
+constinit size_t early_used;
 
 size_t early_size(const void *block) {
   return ((const size_t *)block)[-2];
@@ -41,6 +39,8 @@ void *early_allocate(size_t size) {
   *(size_t *)(early_bytes + at) = size;
   return early_bytes + at + 16;
 }
+
+} // namespace
 
 void *real_allocate(size_t size, size_t align, AllocationFunction via) {
   void *block = nullptr;
@@ -63,6 +63,8 @@ void *real_allocate(size_t size, size_t align, AllocationFunction via) {
   errno = ENOMEM; // a program whose own malloc has no such function
   return nullptr;
 }
+
+namespace {
 
 void *plain_allocate(size_t size, size_t align, AllocationFunction via) {
   if (is_resolving_functions()) // the program's heap stays as it is
@@ -177,7 +179,7 @@ void *allocate_with_side_entry(size_t size, size_t align, AllocationFunction via
 
 } // namespace
 
-void *allocate(size_t size, size_t align, AllocationFunction via, const void *frame) {
+void *allocate_followed(size_t size, size_t align, AllocationFunction via, const void *frame) {
   uint32_t type = take_next_type();
   if (!may_record())
     return plain_allocate(size, align, via);
@@ -200,7 +202,7 @@ void *allocate(size_t size, size_t align, AllocationFunction via, const void *fr
   return block;
 }
 
-void release(void *block, const void *frame) {
+void release_followed(void *block, const void *frame) {
   if (!block || is_early(block))
     return;
   if (runtime.chunks.owns(block)) {
@@ -268,7 +270,7 @@ void *reallocate_to_nothing(void *block, const void *frame) {
 
 } // namespace
 
-void *reallocate(void *block, size_t size, const void *frame) {
+void *reallocate_followed(void *block, size_t size, const void *frame) {
   if (!block)
     return allocate(size, 0, AllocationFunction::kMalloc, frame);
   take_next_type();

@@ -125,10 +125,13 @@ protected:
     body += std::string("a\0long\0", 7);
     put(body, {64, 64, 0, 1, 0, 8});
     body += std::string("b\0long\0", 7);
-    std::string unit = raw(AssaySiteFields{0, 0, 2, 1, 1, 0}) + raw(uint64_t{42});
+    std::string unit = raw(AssaySiteFields{0, 0, 2, 2, 3, 1, 1, 0}) + raw(uint64_t{42});
     unit += std::string("main\0", 5);
-    put(unit, {0, 7, 1, ASSAY_RECORD_FIRST, 0, 1, 2, 0, 0, 0, 0}); // reads a and b twice
-    put(unit, {0, 8, 1, ASSAY_RECORD_LOST, 0, 0, 1, 0, 0, 0, 0});
+    put(unit, {2, 0, 5}); // derived 0: counter 0 less counter 1
+    put(unit, {1, 3});    // derived 1: less derived 0
+    put(unit, {0, 7, 0, 1, ASSAY_RECORD_FIRST, 0, 1, 2, 0, 0, 0, 0}); // reads a and b twice
+    put(unit, {0, 8, 1, 1, ASSAY_RECORD_LOST, 0, 0, 1, 0, 0, 0, 0});
+    put(unit, {0, 9, 3, 1, ASSAY_RECORD_LOST, 0, 0, 1, 0, 0, 0, 0}); // below zero: never
     std::string sites = entry(ASSAY_SITE_RECORD, body);
     site = static_cast<uint32_t>(sites.size());
     sites += entry(ASSAY_SITE_FIELDS, unit);
@@ -146,7 +149,7 @@ protected:
 
 TEST_F(Counted, CountersBecomeAccesses) {
   write_sites();
-  write_counts({0, 10, 0, 3}); // both counters
+  write_counts({0, 10, 0, 12}); // both counters
   write_counts({0, 5});
   Profile p = profile::read_bytes(out.bytes(), "counts");
   ASSERT_EQ(p.fields.records.size(), 1U);
@@ -167,7 +170,7 @@ TEST_F(Counted, AResetLeavesOutWhatWasBefore) {
   write_counts({0, 10});
   out.record(ASSAY_RECORD_Reset, AssayReset{5}, {});
   write_counts({0, 2});
-  EXPECT_EQ(accesses(profile::read_bytes(out.bytes(), "reset")), 4U);
+  EXPECT_EQ(accesses(profile::read_bytes(out.bytes(), "reset")), 6U); // 4 of a and b, and 2 derived
 }
 
 TEST_F(Counted, CountersThatNobodyDescribesAreALoss) {

@@ -1,0 +1,305 @@
+// An order of members is in the definition, in initializers without names, and in nothing else that the source shows; so it is
+// clang-reorder-fields that edits, with the flags that the sources are compiled with. It works on a copy of the folder. What is
+// changed there is always shown; it goes back to the folder only with --yes.
+//
+// --check builds the folder as it was and as it would be, runs the program in both in turn, and compares what the advice foretold
+// with what the windows of the second one show.
+//
+// Refused: to edit in place and to undo that by hand, as an interrupted check would leave half of it behind; to ask on the terminal,
+// which scripts cannot answer.
+
+#include "cli/fields_apply.h"
+
+#include "analyze/fields.h"
+#include "base/fail.h"
+#include "base/units.h"
+#include "cli/child.h"
+#include "cli/output.h"
+#include "profile/find_profiles.h"
+#include "report/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <sstream>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+namespace cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char *kEditor = "clang-reorder-fields-22";
+
+struct ApplyArguments {
+  std::string record;
+  std::vector<std::string> files;
+  std::string profile = "assay.out", folder = ".", flags, build, to;
+  unsigned rounds = 5;
+  bool yes = false, check = false;
+};
+
+// A folder of ours, removed at the end.
+class Workspace {
+public:
+  Workspace() {
+    std::string name = (fs::temp_directory_path() / "assay-apply-XXXXXX").string();
+    if (!mkdtemp(name.data()))
+      base::fail("{}: no folder can be made there", fs::temp_directory_path().string());
+    path_ = name;
+  }
+  ~Workspace() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  Workspace(const Workspace &) = delete;
+  Workspace &operator=(const Workspace &) = delete;
+  fs::path operator/(const char *name) const { return path_ / name; }
+
+private:
+  fs::path path_;
+};
+
+// Without what git and earlier runs keep there.
+void copy_folder(const fs::path &from, const fs::path &to) {
+  fs::create_directories(to);
+  for (const fs::directory_entry &entry : fs::directory_iterator(from)) {
+    const std::string name = entry.path().filename().string();
+    if (name == ".git" || name == "assay.out")
+      continue;
+    if (entry.is_symlink())
+      fs::copy_symlink(entry.path(), to / name);
+    else if (entry.is_directory())
+      copy_folder(entry.path(), to / name);
+    else if (entry.is_regular_file())
+      fs::copy_file(entry.path(), to / name);
+  }
+}
+
+// In a folder; the exit status, or 128 and the signal.
+int run_in(const fs::path &folder, std::vector<std::string> command,
+           const ChildSettings &settings = {}) {
+  std::vector<std::string> all = {"sh", "-c", "cd \"$0\" && exec \"$@\"", folder.string()};
+  std::ranges::move(command, std::back_inserter(all));
+  ChildStatus status = run_child(all, settings);
+  if (status.start_error)
+    base::fail("sh cannot be started");
+  return WIFEXITED(status.wait_status) ? WEXITSTATUS(status.wait_status)
+                                       : 128 + WTERMSIG(status.wait_status);
+}
+
+std::vector<std::string> words_of(const std::string &text) {
+  std::vector<std::string> words;
+  std::istringstream in(text);
+  for (std::string word; in >> word;)
+    words.push_back(word);
+  return words;
+}
+
+const analyze::StructRow &find_struct(const analyze::FieldsResult &result,
+                                      const std::string &name) {
+  for (const analyze::StructRow &row : result.structs)
+    if (row.record.name == name)
+      return row;
+  std::string some;
+  for (size_t i = 0; i < std::min<size_t>(5, result.structs.size()); i++)
+    some += (i ? ", " : "") + result.structs[i].record.name;
+  base::fail("{}: no struct of that name was accessed; there is {}", name, some);
+}
+
+analyze::FieldsResult result_of(const std::string &file) {
+  profile::Profile profile = profile::read(profile::find_profiles({file}));
+  if (!analyze::has_fields(profile))
+    base::fail("{}: {}", file, analyze::why_no_fields(profile));
+  return analyze::fields(profile, {"", "", 0});
+}
+
+// What one run of the program in a folder showed.
+struct Measured {
+  double lines = 0;
+  std::vector<double> cpu_s;
+  double median() {
+    std::ranges::sort(cpu_s);
+    return cpu_s[cpu_s.size() / 2];
+  }
+};
+
+double children_cpu_s() {
+  rusage usage = {};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  auto seconds = [](const timeval &t) { return double(t.tv_sec) + double(t.tv_usec) / 1e6; };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+class Apply {
+public:
+  Apply(const ApplyArguments &arguments, const Words &command)
+      : arguments_(arguments), command_(command) {}
+
+  int run() {
+    if (arguments_.check && command_.empty())
+      base::fail("--check runs the program that is named after --, such as: assay fields apply S "
+                 "a.c --check --build make -- ./app");
+    const analyze::FieldsResult result = result_of(arguments_.profile);
+    const analyze::StructRow &row = find_struct(result, arguments_.record);
+    const std::string order = order_of(row);
+    if (order.empty())
+      base::fail("{}: {} cannot give its members another order: some have no name", row.record.name,
+                 kEditor);
+    if (!row.advice.is_worth_it)
+      std::cout << row.record.name << ": the report does not advise it: an access touches "
+                << fmt::format("{:.2f} lines, and {:.2f} in the other order\n",
+                               row.advice.lines_before, row.advice.lines_after);
+    copy_folder(arguments_.folder, before_);
+    copy_folder(arguments_.folder, after_);
+    edit(order, row);
+    std::cout << std::flush;
+    const int differs = run_in(work_ / ".", {"diff", "-ru", "before", "after"});
+    if (differs != 1)
+      base::fail("{}: {} changed nothing; name the files that define it and use it",
+                 row.record.name, kEditor);
+    keep_changed();
+    if (arguments_.check)
+      check(row);
+    give();
+    return 0;
+  }
+
+private:
+  static std::string order_of(const analyze::StructRow &row) {
+    std::string order;
+    for (const std::string &name : row.declarations())
+      order += (order.empty() ? "" : ",") + name;
+    return order;
+  }
+
+  void edit(const std::string &order, const analyze::StructRow &row) {
+    std::vector<std::string> command = {kEditor, "-i", "--record-name=" + row.record.name,
+                                        "--fields-order=" + order};
+    std::ranges::copy(arguments_.files, std::back_inserter(command));
+    command.emplace_back("--");
+    std::ranges::move(words_of(arguments_.flags), std::back_inserter(command));
+    const int status = run_in(after_, command);
+    if (status == 127)
+      base::fail("{} is not on the PATH: apt-get install clang-tools-22", kEditor);
+    if (status != 0)
+      base::fail("{} failed with status {}: nothing was changed; give it the flags that the files "
+                 "are compiled with: --flags '-Iinclude'",
+                 kEditor, status);
+  }
+
+  // Before anything is built there.
+  void keep_changed() {
+    auto text_of = [](const fs::path &path) {
+      std::ifstream file(path, std::ios::binary);
+      return std::string(std::istreambuf_iterator<char>(file), {});
+    };
+    for (const fs::directory_entry &entry : fs::recursive_directory_iterator(after_)) {
+      const fs::path file = fs::relative(entry.path(), after_);
+      if (!entry.is_regular_file() || text_of(entry.path()) == text_of(before_ / file))
+        continue;
+      fs::create_directories((edited_ / file).parent_path());
+      fs::copy_file(entry.path(), edited_ / file);
+      changed_.push_back(file.string());
+    }
+  }
+
+  void build(const fs::path &folder) {
+    if (!arguments_.build.empty() && run_in(folder, {"sh", "-c", arguments_.build}) != 0)
+      base::fail("--build: `{}` failed in a copy of the folder", arguments_.build);
+  }
+
+  void measure(const fs::path &folder, Measured &to, unsigned round) {
+    const fs::path out = folder.string() + ".out" + std::to_string(round);
+    ChildSettings settings;
+    settings.quiet = true;
+    settings.environment = {{"ASSAY_OPTIONS", "dir=" + out.string()}};
+    const double begin = children_cpu_s();
+    if (const int status = run_in(folder, command_, settings); status != 0)
+      base::fail("--check: {} ended with status {}", command_[0], status);
+    to.cpu_s.push_back(children_cpu_s() - begin);
+    if (round == 0)
+      to.lines = find_struct(result_of(out.string()), arguments_.record).advice.lines_before;
+  }
+
+  void check(const analyze::StructRow &row) {
+    build(before_);
+    build(after_);
+    Measured before, after;
+    for (unsigned round = 0; round < std::max(arguments_.rounds, 1U); round++) {
+      measure(before_, before, round);
+      measure(after_, after, round);
+    }
+    report::Table table;
+    table.column(row.record.name, report::Table::Align::left);
+    for (const char *name : {"before", "foretold", "after"})
+      table.column(name, report::Table::Align::right);
+    auto number = [](double n) { return fmt::format("{:.2f}", n); };
+    table.row({"lines of an access", number(before.lines), number(row.advice.lines_after),
+               number(after.lines)});
+    table.row({"CPU seconds", number(before.median()), "", number(after.median())});
+    std::cout << "\nassay: " << arguments_.rounds << " runs of each in turn, as built\n"
+              << table.text(report::Style{}) << std::flush;
+  }
+
+  // What differs, where the user wants it.
+  void give() {
+    const fs::path to = arguments_.yes ? fs::path(arguments_.folder) : fs::path(arguments_.to);
+    if (to.empty()) {
+      std::cout
+          << "\nassay: nothing was changed; --yes changes the files, --to DIR writes a copy\n";
+      return;
+    }
+    if (!arguments_.yes && fs::exists(to) && !fs::is_empty(to))
+      base::fail("--to: {} is there already, and not empty", to.string());
+    if (!arguments_.yes)
+      copy_folder(arguments_.folder, to);
+    size_t files = 0;
+    for (const std::string &file : changed_) {
+      fs::copy_file(edited_ / file, to / file, fs::copy_options::overwrite_existing);
+      files++;
+    }
+    std::cout << fmt::format("\nassay: {} file{} changed in {}\n", files, files == 1 ? "" : "s",
+                             to.string());
+  }
+
+  const ApplyArguments &arguments_;
+  const Words &command_;
+  Workspace work_;
+  fs::path before_ = work_ / "before", after_ = work_ / "after", edited_ = work_ / "edited";
+  std::vector<std::string> changed_;
+};
+
+} // namespace
+
+Action define_fields_apply(CLI::App &app) {
+  auto arguments = std::make_shared<ApplyArguments>();
+  app.add_option("struct", arguments->record, "the struct or class, as the report names it")
+      ->required();
+  app.add_option("files", arguments->files,
+                 "the sources that define it and use it, from the folder on")
+      ->required();
+  app.add_option("--profile", arguments->profile, "what was measured; assay.out if not given");
+  app.add_option("--folder", arguments->folder, "the folder of the sources; this one if not given");
+  app.add_option("--flags", arguments->flags,
+                 "what the sources are compiled with: '-Iinclude -DX'");
+  app.add_flag("--yes", arguments->yes, "change the files, once the difference was shown");
+  app.add_option("--to", arguments->to, "write a changed copy of the folder there");
+  app.add_flag("--check", arguments->check,
+               "build and run both, named after --, and say what changed");
+  app.add_option("--build", arguments->build, "the shell command that builds a copy of the folder");
+  app.add_option("--rounds", arguments->rounds, "runs of each for --check; 5 if not given");
+  app.footer("\nWithout --yes and --to it only shows the difference.\n\nExamples:\n"
+             "  assay fields apply Node list.c tree.c --flags '-Iinclude'\n"
+             "  assay fields apply Node list.c --check --build 'make CC=assay-cc' -- ./app\n");
+  return [arguments](const Words &after_dashes) { return Apply(*arguments, after_dashes).run(); };
+}
+
+} // namespace cli
