@@ -80,7 +80,7 @@ public:
   uint64_t windows() const { return windows_; } // that they came in
   uint64_t squares() const {
     return squares_;
-  }                                         // sum over windows of their number of values, squared
+  } // sum over windows of their number of values, squared
   uint64_t seed() const { return random_; } // with which the stream goes on
   // Of counting and concise: an occurrence is drawn with the probability 1 / threshold(), which is kRaise to the power of raises().
   double threshold() const;

@@ -32,7 +32,8 @@ Profile random_values(uint64_t seed) {
   process.pid = seed;
   process.tools = ASSAY_TOOL_values;
   process.executable = "/bin/app";
-  process.sampling = Sampling{ASSAY_COLLECTOR_KERNEL, ASSAY_SAMPLING_COMMAND, 5000, 16, 0, 511, 1000};
+  process.sampling =
+      Sampling{ASSAY_COLLECTOR_KERNEL, ASSAY_SAMPLING_COMMAND, 5000, 16, 0, 511, 1000};
   process.ends = {{ASSAY_END_EXIT, 0, 1000}};
   for (uint32_t i = 0; i < 3; i++) {
     Module module;
@@ -48,7 +49,8 @@ Profile random_values(uint64_t seed) {
   for (uint64_t i = 0; i < 30; i++) {
     const ModuleId module{uint32_t(i % 3)};
     profile.values.instructions.push_back({module, 0x1000 + i, {0x90, uint8_t(i)}, i, 2 * i});
-    SampledValues values{module, 0x1000 + i, uint8_t(i % ASSAY_VALUE_KINDS), uint8_t(i % 4), {}, {}};
+    SampledValues values{module,         0x1000 + i, uint8_t(i % ASSAY_VALUE_KINDS),
+                         uint8_t(i % 4), {},         {}};
     values.hotlist = random_list(random, HotlistKind::space_saving);
     if (i % 2)
       values.strides = random_list(random, HotlistKind::space_saving);
