@@ -10,6 +10,7 @@
 #include "cli/child.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "values/kernel_collector.h"
 #include "report/json.h"
 
 #include <cstdlib>
@@ -182,6 +183,19 @@ Health bpf() {
   return {Health::ok, "kernel types and permission", ""};
 }
 
+// Really loads the program: kernels differ in what they take.
+Health values_record() {
+  values::SamplingSettings settings;
+  settings.code_pages = 2;
+  settings.code_entries = 64;
+  try {
+    values::kernel_collector(settings);
+    return {Health::ok, "the kernel takes the program that interprets samples", ""};
+  } catch (const base::Failure &failure) {
+    return {Health::limited, failure.what(), geteuid() == 0 ? "use a newer kernel (5.17 has all that is needed)" : "sudo assay values record …"};
+  }
+}
+
 Health ptrace() {
   std::string scope = first_line("/proc/sys/kernel/yama/ptrace_scope");
   if (scope.empty() || scope == "0" || scope == "1")
@@ -214,6 +228,7 @@ constexpr Check kChecks[] = {
     {"reordering", false, reordering},
     {"perf events", false, perf},
     {"bpf", false, bpf},
+    {"values", false, values_record},
     {"ptrace", false, ptrace},
 };
 

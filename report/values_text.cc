@@ -75,19 +75,19 @@ std::string scope_text(const ValuesResult &result) {
 }
 
 void header(const ValuesResult &result, std::string &out, const Style &style) {
-  out += style.strong(fmt::format("Values of {}", printable(scope_text(result)))) + "\n";
+  out += style.strong("assay values:") + " " + printable(scope_text(result)) + "\n";
   const auto &sampling = result.process.sampling;
   if (!sampling)
     return;
   out += fmt::format(
-      "{} samples in {}, {} a second of each processor, {} instructions of each on average; "
+      "  {} samples in {}, {} a second of each processor that ran it; {} instructions of each on average, "
       "interpreted in the kernel\n",
       count(result.samples), base::format_duration_us(double(result.duration_us)), sampling->hertz,
       sampling->instructions);
 }
 
 void limits(const ValuesResult &result, std::string &out, const Style &style) {
-  out += "\n" + style.strong("What is not known") + "\n";
+  out += "\n" + style.strong("What is missing") + "\n";
   Table table;
   table.column("samples", Align::right);
   table.column("", Align::right);
@@ -141,7 +141,7 @@ std::string values_text(const ValuesResult &result, unsigned top, const Style &s
   const auto all = double(std::max<uint64_t>(interrupts, 1));
 
   if (result.executables.size() > 1) {
-    out += "\n" + style.strong("Executables") + "\n";
+    out += "\n" + style.strong("Which files does the time go to?") + "\n";
     Table table;
     table.column("samples", Align::right);
     table.column("share", Align::right);
@@ -154,7 +154,7 @@ std::string values_text(const ValuesResult &result, unsigned top, const Style &s
     out += table.text(style) + more_text(result.executables.size() - rows, style);
   }
 
-  out += "\n" + style.strong("Functions") + "\n";
+  out += "\n" + style.strong("Which functions does the time go to?") + "\n";
   Table functions;
   functions.column("samples", Align::right);
   functions.column("share", Align::right);
@@ -175,7 +175,7 @@ std::string values_text(const ValuesResult &result, unsigned top, const Style &s
                          list.hot.front().low * double(list.values) *
                              (.5 + double(function.interrupts) / all)});
   base::stable_sort(hot, [](const Row &a, const Row &b) { return a.weight > b.weight; });
-  out += "\n" + style.strong("Values that come again and again") + "\n";
+  out += "\n" + style.strong("Which values come again and again?") + "\n";
   Table values;
   values.column("seen", Align::right);
   values.column("function", Align::left);
@@ -242,7 +242,7 @@ std::string conflicts_text(const ValuesResult &result, unsigned top, const Style
   if (!result.has_conflicts)
     return out + "\nStores and loads were not compared; record with `assay values record "
                  "--conflicts -- ./app`\n";
-  out += "\n" + style.strong("Loads that follow a store in a way that costs") + "\n";
+  out += "\n" + style.strong("Which loads wait for a store?") + "\n";
   if (result.conflicts.empty())
     return out + "  none in the samples\n";
   static const char *const kKinds[] = {"", "the store wrote only part", "same low 12 bits",
