@@ -197,7 +197,11 @@ public:
                    std::strerror(status.start_error));
       return status.start_error == ENOENT ? kNotFound : kCannotExecute;
     }
-    finish(ASSAY_SAMPLING_COMMAND);
+    try { // the program has run: its status counts
+      finish(ASSAY_SAMPLING_COMMAND);
+    } catch (const base::Failure &failure) {
+      std::fprintf(stderr, "assay: %s\n", failure.what());
+    }
     end_like(status.wait_status);
   }
 
@@ -328,6 +332,12 @@ int record(const RecordArguments &arguments) {
         "`-a` for all processes");
   if (what > 1)
     base::fail("values record: a command, -p and -a exclude each other; leave all but one out");
+  if (!arguments.output.empty()) { // known before anything runs
+    const fs::path folder = fs::path(arguments.output).parent_path();
+    if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0)
+      base::fail("-o {}: its folder cannot be written: {}; choose another place", arguments.output,
+                 std::strerror(errno));
+  }
   if (arguments.command.empty()) { // what was measured so far is kept
     std::signal(SIGINT, ask_to_stop);
     std::signal(SIGTERM, ask_to_stop);

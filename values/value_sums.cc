@@ -13,6 +13,7 @@ namespace {
 
 // How far a load looks back for stores: about what a processor holds in its store buffer.
 constexpr unsigned kStoresInFlight = 56;
+constexpr size_t kCodeValues = 1 << 16; // addresses of code whose places are remembered
 
 uint64_t list_key(uint32_t where, unsigned kind, unsigned detail) {
   return uint64_t{where} << 16 | kind << 8 | detail;
@@ -43,8 +44,14 @@ uint64_t code_value(const CodeFile &file, uint64_t offset) {
 uint64_t ValueSums::translated(const assay_sample &sample, const assay_sampled_value &value) {
   if (value.kind != ASSAY_VALUE_target && value.kind != ASSAY_VALUE_caller)
     return cut(value);
-  const auto place = code_.place_in(sample.pid, value.value);
-  return place ? code_value(code_.files()[place->file], place->offset) : value.value;
+  if (code_values_.size() > kCodeValues)
+    code_values_.clear();
+  auto [known, is_new] = code_values_.try_emplace(uint64_t{sample.pid} << 48 ^ value.value);
+  if (is_new) {
+    const auto place = code_.place_in(sample.pid, value.value);
+    known->second = place ? code_value(code_.files()[place->file], place->offset) : value.value;
+  }
+  return known->second;
 }
 
 ValueSums::List *ValueSums::list_at(uint32_t where, unsigned kind, unsigned detail) {

@@ -18,7 +18,7 @@ public:
     profile::HotlistKind hotlist = profile::HotlistKind::space_saving;
     unsigned capacity = profile::Hotlist::kCapacity;
     uint64_t seed = 1;
-    size_t most_places = 200'000; // at which values are kept; others are counted as lost
+    size_t most_places = 100'000; // at which values are kept; others are counted as lost
     bool conflicts = false;       // stores and loads of one sample are compared
   };
   ValueSums(CodeCache &code, const Settings &settings) : code_(code), settings_(settings) {}
@@ -66,6 +66,7 @@ private:
   std::vector<List> lists_;
   std::unordered_map<uint32_t, Counts> counts_; // by where
   std::unordered_map<Pair, uint64_t, PairHash> conflicts_;
+  std::unordered_map<uint64_t, uint64_t> code_values_; // by process and address
   std::vector<assay_sampled_value> sorted_; // of the sample that is added
 };
 
