@@ -84,8 +84,10 @@ typedef struct AssaySiteFields {
 // What the code of a unit reads, and the runtime writes.
 typedef struct AssayFieldsUnit {
   uint64_t counters; // where a thread's counters are, less the thread's distance
-  uint32_t samples;  // 1 while stretches are to be reported
-  uint32_t number;   // the runtime's, from 1; 0: it does not know the unit
+  const uint32_t *
+      samples; // what it points to is 1 while stretches are to be reported: the runtime's, as code may be unloaded any time
+  uint32_t number; // the runtime's, from 1; 0: it does not know the unit
+  uint32_t zero;   // where samples points at first
 } AssayFieldsUnit;
 
 // What it reports: by value, so that it goes over the stack and needs no register of the program's.

@@ -1,7 +1,7 @@
 // In memory, a counter costs one instruction, and the function once what finds this thread's counters. In loops without calls, counters
 // are kept in registers, and added when the loop is left. Which pieces of code are counted at all, fields_flow.cc says.
 //
-// With windows, code asks a variable of its unit whether stretches are to be reported (fields_reports.cc says where). That is all:
+// With windows, code asks a variable of the runtime whether stretches are to be reported (fields_reports.cc says where). That is all:
 // counters are the same while a thread samples, and a loop without calls may run for hours and still be sampled.
 //
 // Refused: negative counters as the sign to report, which saves the question but must count each stretch, and must
@@ -201,16 +201,18 @@ void StretchCounters::report(ArrayRef<Stretch> stretches, ArrayRef<uint64_t> num
   BuilderAfter builder(*stretches[place.stretch].last);
   auto *type = cast<StructType>(unit_.variable()->getValueType());
   // Volatile: not to be read before a loop for all of its rounds.
-  auto read = [&](IRBuilder<> &at, unsigned member) {
-    return ours(
-        at.CreateLoad(at.getInt32Ty(), at.CreateStructGEP(type, unit_.variable(), member), true));
+  auto read = [](IRBuilder<> &at, Value *address) {
+    return ours(at.CreateLoad(at.getInt32Ty(), address, true));
   };
-  Value *asks = builder.CreateICmpNE(read(builder, 1), builder.getInt32(0));
+  Value *samples = ours(
+      builder.CreateLoad(builder.getPtrTy(), builder.CreateStructGEP(type, unit_.variable(), 1)));
+  Value *asks = builder.CreateICmpNE(read(builder, samples), builder.getInt32(0));
   IRBuilder<> slow(SplitBlockAndInsertIfThen(asks, builder.GetInsertPoint(), false,
                                              unlikely(builder.getContext())));
   slow.SetCurrentDebugLocation(builder.getCurrentDebugLocation());
   for (size_t i : place.reported)
-    call_runtime(slow, stretches[i], numbers[i], read(slow, 2));
+    call_runtime(slow, stretches[i], numbers[i],
+                 read(slow, slow.CreateStructGEP(type, unit_.variable(), 2)));
 }
 
 void StretchCounters::call_runtime(IRBuilder<> &builder, const Stretch &stretch, uint64_t number,

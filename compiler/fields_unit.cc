@@ -40,11 +40,14 @@ UnitFields::UnitFields(Module &module, bool has_windows)
       module, ArrayType::get(word, 0), false, GlobalValue::PrivateLinkage,
       ConstantArray::get(ArrayType::get(word, 0), {}), "__assay_fields_counters");
   Constant *zero = ConstantInt::get(half, 0);
-  auto *type = StructType::get(word, half, half); // AssayFieldsUnit
-  variable_ = new GlobalVariable(
-      module, type, false, GlobalValue::PrivateLinkage,
-      ConstantStruct::get(type, ConstantExpr::getPtrToInt(counters_, word), zero, zero),
-      "__assay_fields_unit");
+  auto *type =
+      StructType::get(word, PointerType::getUnqual(context), half, half); // AssayFieldsUnit
+  variable_ = new GlobalVariable(module, type, false, GlobalValue::PrivateLinkage, nullptr,
+                                 "__assay_fields_unit");
+  Constant *own = ConstantExpr::getInBoundsGetElementPtr(
+      type, variable_, ArrayRef<Constant *>{zero, ConstantInt::get(half, 3)});
+  variable_->setInitializer(
+      ConstantStruct::get(type, ConstantExpr::getPtrToInt(counters_, word), own, zero, zero));
 }
 
 std::optional<UnitFields::Quantity> UnitFields::add_counter() {

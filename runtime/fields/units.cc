@@ -28,8 +28,7 @@ struct Unit {
   uint64_t offset; // in each block, bytes
   uint64_t count;
   UnitEntry entry;
-  const uint32_t *index;     // of its stretches; made by the first thread that samples there
-  AssayFieldsUnit *variable; // null: the code is gone
+  const uint32_t *index; // of its stretches; made by the first thread that samples there
 };
 
 struct {
@@ -40,9 +39,7 @@ struct {
   uint8_t *written; // the sums that were written, as a block
   uint8_t *dropped; // the sums at the last reset; null if there was none
   uint8_t *sums;    // while they are made
-  SpinLock
-      variables_lock; // held for moments only, as threads that sample take it; inside the other
-  bool reports;
+  uint32_t samples; // 1 while stretches are reported; read by instrumented code
 } constinit units = {};
 
 uint64_t *counters_in(const uint8_t *block, uint64_t offset) {
@@ -58,7 +55,7 @@ Unit *place_for(uint64_t count) {
   if (units.count == kMaxUnits || units.used + bytes > kBlockBytes)
     return nullptr;
   Unit *unit = &units.all[units.count++];
-  *unit = {0, 0, units.used, count, {}, nullptr, nullptr};
+  *unit = {0, 0, units.used, count, {}, nullptr};
   __atomic_store_n(&units.used, units.used + bytes, __ATOMIC_RELEASE);
   return unit;
 }
@@ -94,9 +91,7 @@ void add_unit(uint32_t module, uint32_t site, const char *body, const char *end)
   __atomic_store_n(&variable->counters, (uint64_t)first, __ATOMIC_RELAXED);
   for (uint64_t i = 0; i < unit->count; i++)
     first[i] += own[i];
-  Locked locked(units.variables_lock);
-  unit->variable = variable;
-  __atomic_store_n(&variable->samples, units.reports, __ATOMIC_RELAXED);
+  __atomic_store_n(&variable->samples, &units.samples, __ATOMIC_RELAXED);
 }
 
 struct Adding {
@@ -212,11 +207,7 @@ const uint32_t *find_unit(uint32_t number, UnitEntry &entry) {
 }
 
 void let_units_report(bool reports) {
-  Locked locked(units.variables_lock);
-  units.reports = reports;
-  for (size_t i = 0; i < units.count; i++)
-    if (AssayFieldsUnit *variable = units.all[i].variable)
-      __atomic_store_n(&variable->samples, reports, __ATOMIC_RELAXED);
+  __atomic_store_n(&units.samples, (uint32_t)reports, __ATOMIC_RELEASE);
 }
 
 void remove_units(uint32_t module) {
@@ -225,10 +216,6 @@ void remove_units(uint32_t module) {
     Unit &unit = units.all[i];
     if (unit.module != module)
       continue;
-    {
-      Locked its_code(units.variables_lock);
-      unit.variable = nullptr;
-    }
     write_counts_of(unit);
     clear_block(first_block(), &unit);
     clear_block(units.written, &unit);
@@ -266,7 +253,6 @@ uint64_t used_bytes() {
 
 void reset_units_in_child() {
   units.lock.reset();
-  units.variables_lock.reset();
   let_units_report(false);
   reset_blocks_in_child(units.used);
   if (units.written)

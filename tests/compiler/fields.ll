@@ -16,7 +16,8 @@ target triple = "x86_64-pc-linux-gnu"
 ; CHECK: %[[A:.*]] = getelementptr {{.*}}%struct.S, ptr %s, i32 0, i32 0
 ; CHECK: load i64, ptr %[[A]]
 ; CHECK: store i64
-; CHECK: %[[ASKS:.*]] = load volatile i32, ptr getelementptr inbounds {{.*}}@__assay_fields_unit, i32 0, i32 1)
+; CHECK: %[[SAMPLES:.*]] = load ptr, ptr getelementptr inbounds {{.*}}@__assay_fields_unit, i32 0, i32 1)
+; CHECK: %[[ASKS:.*]] = load volatile i32, ptr %[[SAMPLES]]
 ; CHECK: icmp ne i32 %[[ASKS]], 0
 ; CHECK: store ptr %s, ptr %{{.*}}
 ; CHECK: call preserve_mostcc void @__assay_fields_sample(ptr byval({ i32, i32, i64, [4 x ptr] }) align 8

@@ -188,9 +188,10 @@ int main(void) {
 
 
 def program(seed):
-    """The text of a program, and the end of its file's name."""
+    """The text of a program, the end of its file's name, and whether it neither forks nor drops what was measured."""
     maker = Maker(seed)
-    return maker.text().replace("SEED", str(seed * 2654435761 % 4294967295 + 1)), ".cc" if maker.cxx else ".c"
+    text = maker.text().replace("SEED", str(seed * 2654435761 % 4294967295 + 1))
+    return text, ".cc" if maker.cxx else ".c", not maker.forks and not maker.resets
 
 
 def counts(*files):
