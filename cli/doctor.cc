@@ -10,8 +10,8 @@
 #include "cli/child.h"
 #include "cli/command.h"
 #include "cli/output.h"
-#include "values/kernel_collector.h"
 #include "report/json.h"
+#include "values/kernel_collector.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -192,7 +192,9 @@ Health values_record() {
     values::kernel_collector(settings);
     return {Health::ok, "the kernel takes the program that interprets samples", ""};
   } catch (const base::Failure &failure) {
-    return {Health::limited, failure.what(), geteuid() == 0 ? "use a newer kernel (5.17 has all that is needed)" : "sudo assay values record …"};
+    return {Health::limited, failure.what(),
+            geteuid() == 0 ? "use a newer kernel (5.17 has all that is needed)"
+                           : "sudo assay values record …"};
   }
 }
 

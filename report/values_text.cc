@@ -79,11 +79,11 @@ void header(const ValuesResult &result, std::string &out, const Style &style) {
   const auto &sampling = result.process.sampling;
   if (!sampling)
     return;
-  out += fmt::format(
-      "  {} samples in {}, {} a second of each processor that ran it; {} instructions of each on average, "
-      "interpreted in the kernel\n",
-      count(result.samples), base::format_duration_us(double(result.duration_us)), sampling->hertz,
-      sampling->instructions);
+  out += fmt::format("  {} samples in {}, {} a second of each processor that ran it; {} "
+                     "instructions of each on average, "
+                     "interpreted in the kernel\n",
+                     count(result.samples), base::format_duration_us(double(result.duration_us)),
+                     sampling->hertz, sampling->instructions);
 }
 
 void limits(const ValuesResult &result, std::string &out, const Style &style) {

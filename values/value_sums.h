@@ -67,7 +67,7 @@ private:
   std::unordered_map<uint32_t, Counts> counts_; // by where
   std::unordered_map<Pair, uint64_t, PairHash> conflicts_;
   std::unordered_map<uint64_t, uint64_t> code_values_; // by process and address
-  std::vector<assay_sampled_value> sorted_; // of the sample that is added
+  std::vector<assay_sampled_value> sorted_;            // of the sample that is added
 };
 
 // The value that stands for a place in code (profile::code_value_file()).
