@@ -187,7 +187,7 @@ struct CodeCache::State {
         made.clear();
         if (decoder.decode(bytes, at, decoded)) {
           publish(decoded, decoded.instructions.front(), bytes, arguments_at(info[number], at),
-                  kinds, made);
+                  kinds, info[number].open ? info[number].open->executable.get() : nullptr, made);
         } else {
           assay_uop stop = {};
           stop.op = ASSAY_PUBLISHED_STOP;

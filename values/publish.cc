@@ -53,8 +53,8 @@ bool forgets_operand(const assay_uop &uop) {
 class Publisher {
 public:
   Publisher(const Code &code, const Instruction &instruction, Kinds kinds,
-            std::vector<assay_uop> &entries)
-      : code_(code), instruction_(instruction), kinds_(kinds), entries_(entries) {}
+            const image::Executable *file, std::vector<assay_uop> &entries)
+      : code_(code), instruction_(instruction), kinds_(kinds), file_(file), entries_(entries) {}
 
   void entry(binary::RegisterSet arguments) {
     uint64_t what = wants(ASSAY_VALUE_argument) ? arguments & kArgumentRegisters : 0;
@@ -128,6 +128,16 @@ private:
     }
   }
 
+  // Constants of the file, and the addresses that the loader puts there.
+  bool is_constant_memory(const assay_uop &uop) const {
+    if (!file_ || uop.op != ASSAY_UOP_load || uop.a != ASSAY_REG_BIAS || uop.b != ASSAY_REG_ZERO ||
+        uop.c != ASSAY_REG_ZERO)
+      return false;
+    const auto address = static_cast<uint64_t>(int64_t{uop.i});
+    return !file_->writable_at(address) || file_->relocated_word(address) ||
+           !file_->import_of_slot(address).empty();
+  }
+
   // An address is recorded before memory is accessed: the load may change the register that it is in.
   void before(uint32_t index, const assay_uop &uop) {
     if (uop.op == ASSAY_UOP_branch)
@@ -160,7 +170,8 @@ private:
 
   void after(uint32_t index, const assay_uop &uop) {
     const Access *access = access_at(index);
-    if (access && !access->write && binary::reads_memory(uop) && instruction_.flow != Flow::ret)
+    if (access && !access->write && binary::reads_memory(uop) && instruction_.flow != Flow::ret &&
+        !is_constant_memory(uop))
       value(ASSAY_VALUE_load, uop.width, uop.dst);
   }
 
@@ -225,6 +236,7 @@ private:
   const Code &code_;
   const Instruction &instruction_;
   Kinds kinds_;
+  const image::Executable *file_;
   std::vector<assay_uop> &entries_;
 };
 
@@ -253,10 +265,10 @@ binary::RegisterSet argument_registers(binary::Decoder &decoder, std::span<const
 
 void publish(const Code &code, const Instruction &instruction, std::span<const std::byte> bytes,
              std::optional<binary::RegisterSet> arguments, Kinds kinds,
-             std::vector<assay_uop> &entries) {
+             const image::Executable *file, std::vector<assay_uop> &entries) {
   const size_t at = entries.size();
   entries.emplace_back();
-  Publisher publisher(code, instruction, kinds, entries);
+  Publisher publisher(code, instruction, kinds, file, entries);
   if (arguments)
     publisher.entry(*arguments);
   publisher.body();

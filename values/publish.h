@@ -5,6 +5,7 @@
 #include "abi/published_code.h"
 #include "abi/samples.h"
 #include "binary/decoder.h"
+#include "image/executable.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -43,9 +44,10 @@ constexpr unsigned result_bytes(uint8_t detail) {
 binary::RegisterSet argument_registers(binary::Decoder &decoder, std::span<const std::byte> code,
                                        uint64_t address);
 
-// Appends the entries of one instruction. `arguments` if a function begins with it.
+// Appends the entries of one instruction. `arguments` if a function begins with it. `file`, or null: where it lies; of its constants, and
+// of what the loader fills in, nothing is recorded.
 void publish(const binary::Code &code, const binary::Instruction &instruction,
              std::span<const std::byte> bytes, std::optional<binary::RegisterSet> arguments,
-             Kinds kinds, std::vector<assay_uop> &entries);
+             Kinds kinds, const image::Executable *file, std::vector<assay_uop> &entries);
 
 } // namespace values
