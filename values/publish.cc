@@ -128,14 +128,13 @@ private:
     }
   }
 
-  // Constants of the file, and the addresses that the loader puts there.
+  // Constants of the file, and addresses of other files that the loader puts there.
   bool is_constant_memory(const assay_uop &uop) const {
     if (!file_ || uop.op != ASSAY_UOP_load || uop.a != ASSAY_REG_BIAS || uop.b != ASSAY_REG_ZERO ||
         uop.c != ASSAY_REG_ZERO)
       return false;
     const auto address = static_cast<uint64_t>(int64_t{uop.i});
-    return !file_->writable_at(address) || file_->relocated_word(address) ||
-           !file_->import_of_slot(address).empty();
+    return !file_->writable_at(address) || !file_->import_of_slot(address).empty();
   }
 
   // An address is recorded before memory is accessed: the load may change the register that it is in.
