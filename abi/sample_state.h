@@ -34,7 +34,7 @@ struct assay_interpreter {
   uint32_t skip;  // instructions that are left before the first that is recorded
   uint32_t limit; // instructions that are to be recorded
   uint32_t in_kernel;
-  uint32_t device;   // of the process that is sampled, for code without a file
+  uint32_t memory; // tells address spaces of one process apart (exec); for who looks pages up by it
   uint64_t key_page; // the address whose page `key` is of; 1: none. For who looks pages up by it
   struct assay_code_key key;
   struct assay_sample out;

@@ -1,6 +1,7 @@
 // What values tell to change. A rule speaks only of what is certain: the lower end of the interval counts, not the share; and only
 // of code that matters: by the share of all interrupts that came in its function.
 
+#include "abi/records.h"
 #include "abi/samples.h"
 #include "analyze/values.h"
 #include "base/stable_sort.h"
@@ -173,7 +174,7 @@ private:
   void conflict(const ValueConflict &conflict) {
     if (conflict.count < kFewSamples || conflict.share < .05 || interrupts_ == 0)
       return;
-    const bool is_alias = conflict.kind == 2;
+    const bool is_alias = conflict.kind == ASSAY_CONFLICT_ALIAS;
     const double weight =
         double(conflict.load_function->interrupts) / double(interrupts_) * conflict.share;
     if (weight < kMatters)

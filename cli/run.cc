@@ -8,8 +8,8 @@
 #include "analyze/measured.h"
 #include "base/fail.h"
 #include "base/units.h"
-#include "cli/child.h"
 #include "cli/command.h"
+#include "cli/program_command.h"
 #include "cli/tool.h"
 #include "profile/find_profiles.h"
 #include "profile/profile.h"
@@ -38,8 +38,6 @@ struct RunArguments {
   bool preload = false;
   std::vector<std::string> command;
 };
-
-constexpr int kOurFailure = 125, kCannotExecute = 126, kNotFound = 127; // as env(1)
 
 std::string runtime_options(const RunArguments &arguments) {
   const char *inherited = std::getenv("ASSAY_OPTIONS");
@@ -197,11 +195,8 @@ int run(const RunArguments &arguments) {
     base::fail(
         "--no-aslr: this machine does not allow it (often a container's seccomp filter); leave "
         "it out");
-  if (status.start_error) {
-    std::fprintf(stderr, "assay: %s: it cannot be run: %s\n", program.c_str(),
-                 std::strerror(status.start_error));
-    return status.start_error == ENOENT ? kNotFound : kCannotExecute;
-  }
+  if (status.start_error)
+    return say_not_started(program, status);
   report_run(folder, before, status.pid, arguments);
   end_like(status.wait_status);
 }
@@ -217,7 +212,6 @@ Action define_run(CLI::App &app) {
   app.add_flag(
       "--preload", arguments->preload,
       "for a program that was not built with assay-cc: record its allocations, without accesses");
-  app.prefix_command(); // without --, the first word that is no option of ours begins the program's
   std::string list = "\nRun-time options:\n";
 #define ASSAY_OPTION(type, name, fallback, help)                                                   \
   list += fmt::format("  {:<18} {} (default {})\n", #name "=" #type, help, fallback);
@@ -225,26 +219,11 @@ Action define_run(CLI::App &app) {
   app.footer(list +
              "\nExamples:\n  assay run -- ./app --its-own-option\n  assay run -o /tmp/profiles "
              "--options depth=32 -- ./app\n");
-  return [arguments, &app](const Words &after_dashes) {
-    auto rest = app.remaining();
-    if (!rest.empty() && rest.front().starts_with('-')) {
-      std::fprintf(stderr,
-                   "assay: run: there is no option %s; `assay run --help` lists them, and what "
-                   "stands behind -- is the program's\n",
-                   rest.front().c_str());
-      return kOurFailure;
-    }
-    arguments->command.insert(arguments->command.end(), rest.begin(), rest.end());
-    arguments->command.insert(arguments->command.end(), after_dashes.begin(), after_dashes.end());
-    try {
-      if (arguments->command.empty())
-        base::fail("run: no program is named; write `assay run -- ./app`");
-      return run(*arguments);
-    } catch (const base::Failure &failure) {
-      std::fprintf(stderr, "assay: %s\n", failure.what());
-      return kOurFailure;
-    }
-  };
+  return act_on_program(app, "run", arguments->command, [arguments] {
+    if (arguments->command.empty())
+      base::fail("run: no program is named; write `assay run -- ./app`");
+    return run(*arguments);
+  });
 }
 
 } // namespace cli

@@ -6,7 +6,7 @@
 #include "abi/tools.h"
 #include "base/fail.h"
 #include "base/units.h"
-#include "cli/child.h"
+#include "cli/program_command.h"
 #include "profile/find_profiles.h"
 #include "values/kernel_collector.h"
 #include "values/process_maps.h"
@@ -33,7 +33,6 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kOurFailure = 125, kCannotExecute = 126, kNotFound = 127; // as env(1)
 constexpr uint32_t kConflictInstructions = 128;
 
 struct RecordArguments {
@@ -192,11 +191,8 @@ public:
     child.meanwhile = [&] { turn(); };
     const ChildStatus status = run_child(arguments_.command, child);
     const std::string &program = arguments_.command.front();
-    if (status.start_error) {
-      std::fprintf(stderr, "assay: %s: it cannot be run: %s\n", program.c_str(),
-                   std::strerror(status.start_error));
-      return status.start_error == ENOENT ? kNotFound : kCannotExecute;
-    }
+    if (status.start_error)
+      return say_not_started(program, status);
     try { // the program has run: its status counts
       finish(ASSAY_SAMPLING_COMMAND);
     } catch (const base::Failure &failure) {
@@ -372,28 +368,10 @@ Action define_values_record(CLI::App &app) {
   app.add_option("--hotlist", a.hotlist,
                  "how values are counted: space-saving, counting, concise (space-saving)");
   app.add_option("--seed", a.seed, "of the coins that counting and concise samples flip (1)");
-  app.prefix_command();
   app.footer("\nExamples:\n  assay values record -- ./app --its-own-option\n  assay values record "
              "-a --duration 10s -F 1k\n");
-  return [arguments, &app](const Words &after_dashes) {
-    auto rest = app.remaining();
-    if (!rest.empty() && rest.front().starts_with('-')) {
-      std::fprintf(stderr,
-                   "assay: values record: there is no option %s; `assay values record --help` "
-                   "lists them, and what "
-                   "stands behind -- is the program's\n",
-                   rest.front().c_str());
-      return kOurFailure;
-    }
-    arguments->command.insert(arguments->command.end(), rest.begin(), rest.end());
-    arguments->command.insert(arguments->command.end(), after_dashes.begin(), after_dashes.end());
-    try {
-      return record(*arguments);
-    } catch (const base::Failure &failure) {
-      std::fprintf(stderr, "assay: %s\n", failure.what());
-      return kOurFailure;
-    }
-  };
+  return act_on_program(app, "values record", arguments->command,
+                        [arguments] { return record(*arguments); });
 }
 
 } // namespace cli

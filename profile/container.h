@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -39,6 +40,16 @@ template <class Record> Record fixed_part(const RecordView &view) {
         "the record at offset {} has a fixed part of {} bytes in a body of {}, {} are needed",
         view.offset, view.fixed_size, view.body.size(), sizeof(Record));
   return base::ByteReader(view.body).read<Record>();
+}
+
+// A tail of elements of one type; `what` names it in the Failure that is thrown if its size is no multiple of theirs.
+template <class T> std::vector<T> items_of(std::span<const std::byte> tail, const char *what) {
+  if (tail.size() % sizeof(T) != 0)
+    base::fail("{}", what);
+  std::vector<T> items(tail.size() / sizeof(T));
+  if (!items.empty())
+    std::memcpy(items.data(), tail.data(), tail.size());
+  return items;
 }
 
 class ContainerReader {

@@ -37,15 +37,6 @@ struct Words {
   }
 };
 
-template <class T> std::vector<T> items_of(Bytes tail, const char *what) {
-  if (tail.size() % sizeof(T) != 0)
-    base::fail("{}", what);
-  std::vector<T> items(tail.size() / sizeof(T));
-  if (!items.empty())
-    std::memcpy(items.data(), tail.data(), tail.size());
-  return items;
-}
-
 uint32_t encoding_of(uint32_t encoding) {
   if ((encoding & ASSAY_WORDS_ENCODING) != encoding || std::popcount(encoding) > 1)
     base::fail("encoding of words");

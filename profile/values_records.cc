@@ -24,15 +24,6 @@ std::vector<uint8_t> bytes_of(Bytes tail) {
   return bytes;
 }
 
-template <class T> std::vector<T> items_of(Bytes tail, const char *what) {
-  if (tail.size() % sizeof(T) != 0)
-    base::fail("{}", what);
-  std::vector<T> items(tail.size() / sizeof(T));
-  if (!items.empty())
-    std::memcpy(items.data(), tail.data(), tail.size());
-  return items;
-}
-
 Hotlist hotlist_of(const AssaySampledValues &r, Bytes tail) {
   std::vector<HotEntry> entries;
   for (const AssayHotEntry &entry : items_of<AssayHotEntry>(tail, "values of a hotlist"))

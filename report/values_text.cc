@@ -86,6 +86,23 @@ void header(const ValuesResult &result, std::string &out, const Style &style) {
                      sampling->hertz, sampling->instructions);
 }
 
+// Samples by file or function, in the order that they have.
+template <class Item>
+std::string time_text(const char *question, const char *what, const std::vector<Item> &items,
+                      size_t top, uint64_t all, std::string Item::*name, const Style &style) {
+  Table table;
+  table.column("samples", Align::right);
+  table.column("share", Align::right);
+  table.column(what, Align::left);
+  const size_t rows = std::min(top, items.size());
+  for (size_t i = 0; i < rows; i++)
+    table.row({count(items[i].interrupts),
+               percent(double(items[i].interrupts) / double(std::max<uint64_t>(all, 1))),
+               printable(items[i].*name)});
+  return "\n" + style.strong(question) + "\n" + table.text(style) +
+         more_text(items.size() - rows, style);
+}
+
 void limits(const ValuesResult &result, std::string &out, const Style &style) {
   out += "\n" + style.strong("What is missing") + "\n";
   Table table;
@@ -140,31 +157,11 @@ std::string values_text(const ValuesResult &result, unsigned top, const Style &s
     interrupts += function.interrupts;
   const auto all = double(std::max<uint64_t>(interrupts, 1));
 
-  if (result.executables.size() > 1) {
-    out += "\n" + style.strong("Which files does the time go to?") + "\n";
-    Table table;
-    table.column("samples", Align::right);
-    table.column("share", Align::right);
-    table.column("file", Align::left);
-    const size_t rows = std::min<size_t>(top ? top : 8, result.executables.size());
-    for (size_t i = 0; i < rows; i++)
-      table.row({count(result.executables[i].interrupts),
-                 percent(double(result.executables[i].interrupts) / all),
-                 printable(result.executables[i].path)});
-    out += table.text(style) + more_text(result.executables.size() - rows, style);
-  }
-
-  out += "\n" + style.strong("Which functions does the time go to?") + "\n";
-  Table functions;
-  functions.column("samples", Align::right);
-  functions.column("share", Align::right);
-  functions.column("function", Align::left);
-  const size_t rows = std::min<size_t>(top ? top : 10, result.functions.size());
-  for (size_t i = 0; i < rows; i++)
-    functions.row({count(result.functions[i].interrupts),
-                   percent(double(result.functions[i].interrupts) / all),
-                   printable(result.functions[i].name)});
-  out += functions.text(style) + more_text(result.functions.size() - rows, style);
+  if (result.executables.size() > 1)
+    out += time_text("Which files does the time go to?", "file", result.executables, top ? top : 8,
+                     interrupts, &analyze::ValueExecutable::path, style);
+  out += time_text("Which functions does the time go to?", "function", result.functions,
+                   top ? top : 10, interrupts, &ValueFunction::name, style);
 
   std::vector<Row> hot;
   for (const ValueFunction &function : result.functions)

@@ -327,11 +327,5 @@ std::optional<CodeCache::Place> CodeCache::place_in(uint32_t pid, uint64_t addre
 const std::vector<CodeFile> &CodeCache::files() const {
   return state_->files;
 }
-size_t CodeCache::pages_used() const {
-  return state_->page_count - 1;
-}
-size_t CodeCache::entries_used() const {
-  return state_->entry_count - 1;
-}
 
 } // namespace values

@@ -57,8 +57,6 @@ public:
   std::optional<Place> place_in(uint32_t pid, uint64_t address);
 
   const std::vector<CodeFile> &files() const;
-  size_t pages_used() const;
-  size_t entries_used() const;
 
 private:
   struct State;

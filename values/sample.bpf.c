@@ -170,7 +170,7 @@ static __noinline int key_of(struct assay_interpreter *run, __u64 address) {
 }
 
 static __noinline int find_page(struct assay_interpreter *run, __u64 pc) {
-  struct place_key place = {pc & ~(__u64)(ASSAY_PAGE_BYTES - 1), run->out.pid, run->device};
+  struct place_key place = {pc & ~(__u64)(ASSAY_PAGE_BYTES - 1), run->out.pid, run->memory};
   __u32 *known = bpf_map_lookup_elem(&places, &place);
   if (known) {
     run->page_number = *known;
@@ -194,7 +194,7 @@ static __noinline int find_page(struct assay_interpreter *run, __u64 pc) {
 static __noinline int miss_at(struct assay_interpreter *run, __u64 pc) {
   if (!key_of(run, pc))
     return 0; // in the next sample
-  struct place_key place = {pc & ~(__u64)(ASSAY_PAGE_BYTES - 1), run->out.pid, run->device};
+  struct place_key place = {pc & ~(__u64)(ASSAY_PAGE_BYTES - 1), run->out.pid, run->memory};
   bpf_map_delete_elem(&places, &place);
   struct assay_code_key key = run->key;
   tell_miss(run, pc, &key);
@@ -293,7 +293,7 @@ int given_sample(struct assay_given_sample *given) {
   run->out.tid = (__u32)id;
   run->out.pc = run->pc = given->pc;
   run->out.in_kernel = run->in_kernel = 0;
-  run->device = 0;
+  run->memory = 0;
   for (unsigned i = 0; i < ASSAY_GIVEN_REGISTERS; i++) {
     run->registers[i] = given->registers[i];
     run->known[i] = 1;
@@ -327,7 +327,7 @@ int sample(struct bpf_perf_event_data *event) {
   run->pc = event->regs.rip;
   take_registers(run, &event->regs);
   struct task_struct *task = bpf_get_current_task_btf();
-  run->device = (__u32)((__u64)BPF_CORE_READ(task, mm) >> 6);
+  run->memory = (__u32)((__u64)BPF_CORE_READ(task, mm) >> 6);
   run->registers[ASSAY_REG_FS] = task->thread.fsbase;
   run->registers[ASSAY_REG_GS] = task->thread.gsbase;
   run->known[ASSAY_REG_FS] = 1;

@@ -77,7 +77,7 @@ void ValueSums::add_window(std::span<const assay_sampled_value> values,
     return;
   }
   // Each value once, with its number.
-  thread_local std::vector<uint64_t> numbers;
+  std::vector<uint64_t> &numbers = numbers_;
   auto add = [&](profile::Hotlist &hotlist) {
     if (numbers.empty())
       return;
@@ -156,12 +156,7 @@ void ValueSums::count_executions(const assay_sample &sample,
 // Of each load, the youngest store before it that overlaps it: if the store does not cover it, the load waits until the
 // store has left. And the youngest one that only seems to, by the low 12 bits that are compared first.
 void ValueSums::find_conflicts(std::span<const assay_sampled_value> values) {
-  struct Store {
-    uint64_t address;
-    unsigned bytes;
-    uint32_t where;
-  };
-  thread_local std::vector<Store> stores;
+  std::vector<Store> &stores = stores_;
   stores.clear();
   for (const assay_sampled_value &value : values) {
     if (value.kind == ASSAY_VALUE_store_address) {

@@ -42,6 +42,11 @@ private:
   struct Counts {
     uint64_t interrupts = 0, executions = 0;
   };
+  struct Store {
+    uint64_t address;
+    unsigned bytes;
+    uint32_t where;
+  };
   struct Pair { // a store and a load
     uint32_t store, load, kind;
     friend bool operator==(const Pair &, const Pair &) = default;
@@ -67,7 +72,10 @@ private:
   std::unordered_map<uint32_t, Counts> counts_; // by where
   std::unordered_map<Pair, uint64_t, PairHash> conflicts_;
   std::unordered_map<uint64_t, uint64_t> code_values_; // by process and address
-  std::vector<assay_sampled_value> sorted_;            // of the sample that is added
+  // Of the sample that is added; kept so that their memory is.
+  std::vector<uint64_t> numbers_; // values of one list
+  std::vector<Store> stores_;
+  std::vector<assay_sampled_value> sorted_; // of the sample that is added
 };
 
 // The value that stands for a place in code (profile::code_value_file()).

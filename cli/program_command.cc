@@ -1,0 +1,42 @@
+#include "cli/program_command.h"
+
+#include "base/fail.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace cli {
+
+Action act_on_program(CLI::App &app, std::string name, std::vector<std::string> &command,
+                      std::function<int()> act) {
+  app.prefix_command(); // without --, the first word that is no option of ours begins the program's
+  return [&app, &command, name = std::move(name),
+          act = std::move(act)](const Words &after_dashes) {
+    auto rest = app.remaining();
+    if (!rest.empty() && rest.front().starts_with('-')) {
+      std::fprintf(stderr,
+                   "assay: %s: there is no option %s; `assay %s --help` lists them, and what "
+                   "stands behind -- is the program's\n",
+                   name.c_str(), rest.front().c_str(), name.c_str());
+      return kOurFailure;
+    }
+    command.insert(command.end(), rest.begin(), rest.end());
+    command.insert(command.end(), after_dashes.begin(), after_dashes.end());
+    try {
+      return act();
+    } catch (const base::Failure &failure) {
+      std::fprintf(stderr, "assay: %s\n", failure.what());
+      return kOurFailure;
+    }
+  };
+}
+
+int say_not_started(const std::string &program, const ChildStatus &status) {
+  constexpr int kCannotExecute = 126, kNotFound = 127;
+  std::fprintf(stderr, "assay: %s: it cannot be run: %s\n", program.c_str(),
+               std::strerror(status.start_error));
+  return status.start_error == ENOENT ? kNotFound : kCannotExecute;
+}
+
+} // namespace cli

@@ -1,0 +1,24 @@
+// What commands share that run a program which the user names: `assay run -- ./app`, `assay values record -- ./app`.
+#pragma once
+
+#include "cli/child.h"
+#include "cli/command.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace cli {
+
+constexpr int kOurFailure = 125; // as env(1), as are 126 and 127
+
+// Declares that words which are no options begin the program's command, and returns the action: it puts that command into `command`,
+// which must outlive it, and calls `act`. A failure of ours is said in one sentence; its status is kOurFailure. `name` is the command as
+// users write it: "values record".
+Action act_on_program(CLI::App &app, std::string name, std::vector<std::string> &command,
+                      std::function<int()> act);
+
+// Says that the program could not be executed; the status for it.
+int say_not_started(const std::string &program, const ChildStatus &status);
+
+} // namespace cli
