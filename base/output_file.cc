@@ -9,13 +9,13 @@
 
 namespace base {
 
-OutputFile::OutputFile(const std::string &path) : path_(path) {
+OutputFile::OutputFile(const std::string &path, Written written) : path_(path) {
   std::error_code ignored;
   std::filesystem::path target = path == "-" ? "/dev/stdout" : path;
   if (std::filesystem::is_symlink(target, ignored) &&
       std::filesystem::is_regular_file(target, ignored))
     target = std::filesystem::canonical(target, ignored);
-  in_place_ = path == "-" || (std::filesystem::exists(target, ignored) &&
+  in_place_ = path == "-" || written == Written::as_it_grows || (std::filesystem::exists(target, ignored) &&
                               !std::filesystem::is_regular_file(target, ignored));
   target_ = target.string();
   written_to_ = in_place_ ? target_ : fmt::format("{}.{}.part", target_, getpid());
@@ -34,6 +34,11 @@ OutputFile::~OutputFile() {
 
 void OutputFile::write(std::span<const std::byte> bytes) {
   if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size())
+    fail_to_write(errno);
+}
+
+void OutputFile::flush() {
+  if (std::fflush(file_) != 0)
     fail_to_write(errno);
 }
 

@@ -1,5 +1,5 @@
 // A file that is replaced whole or not at all: what is written goes beside it, and takes its place at the end. A device, a
-// pipe, or what a link leads to, is written into.
+// pipe, or what a link leads to, is written into. Or one that grows: what was written is there, whatever happens.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,19 @@
 
 namespace base {
 
+enum class Written : unsigned char { whole, as_it_grows };
+
 class OutputFile {
 public:
   // "-" is standard output. Throws Failure if it cannot be opened.
-  explicit OutputFile(const std::string &path);
+  explicit OutputFile(const std::string &path, Written written = Written::whole);
   ~OutputFile(); // what was not committed is removed
   OutputFile(const OutputFile &) = delete;
   OutputFile &operator=(const OutputFile &) = delete;
 
   // Throw Failure if the bytes cannot be written.
   void write(std::span<const std::byte> bytes);
+  void flush();
   void commit();
 
 private:

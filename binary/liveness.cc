@@ -61,6 +61,15 @@ Liveness::Liveness(const FlowGraph &graph) : graph_(graph), live_in_(graph.block
   }
 }
 
+std::vector<VariableSet> Liveness::along(uint32_t block) const {
+  const Block &of = graph_.blocks[block];
+  std::vector<VariableSet> live(of.count + 1);
+  live[of.count] = at_end(block);
+  for (uint32_t i = of.count; i-- > 0;)
+    live[i] = before_instruction(graph_.code, graph_.code.instructions[of.first + i], live[i + 1]);
+  return live;
+}
+
 VariableSet Liveness::before(uint32_t block, uint32_t index) const {
   VariableSet live = at_end(block);
   const Block &of = graph_.blocks[block];

@@ -19,6 +19,8 @@ public:
   VariableSet at(uint32_t block) const { return live_in_[block]; }
   // Before instruction number `index` of the graph's code, which is one of the block's.
   VariableSet before(uint32_t block, uint32_t index) const;
+  // Before each of the block's instructions, and behind the last.
+  std::vector<VariableSet> along(uint32_t block) const;
 
 private:
   VariableSet at_end(uint32_t block) const;

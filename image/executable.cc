@@ -37,11 +37,13 @@ void Executable::read(std::span<const std::byte> file) {
   segments_ = tables.segments;
   dynamic_symbols_ = tables.dynamic_symbols;
   relocated_words_ = relocated_words(tables);
-  std::vector<UnwindRange> frames = unwind_ranges(tables);
-  FunctionRanges ranges = function_ranges(tables, frames, relocated_words_);
+  unwind_ranges_ = image::unwind_ranges(tables);
+  FunctionRanges ranges = function_ranges(tables, unwind_ranges_, relocated_words_);
   functions_ = std::move(ranges.functions);
   stubs_ = std::move(ranges.stubs);
-  landing_pads_ = image::landing_pads(tables, frames);
+  landing_pads_ = image::landing_pads(tables, unwind_ranges_);
+  std::sort(unwind_ranges_.begin(), unwind_ranges_.end(),
+            [](const UnwindRange &a, const UnwindRange &b) { return a.begin < b.begin; });
   find_code_pointers(tables);
   for (const CodeRegion &region : tables.code)
     code_regions_.emplace_back(region.begin, region.end);

@@ -11,6 +11,7 @@
 #include "image/plt_stubs.h"
 #include "image/relocations.h"
 #include "image/segments.h"
+#include "image/unwind_ranges.h"
 
 #include "base/mapped_file.h"
 
@@ -89,6 +90,8 @@ public:
   // empty if none. The symbol may be one that this file defines as well.
   std::string_view import_of_slot(uint64_t address) const;
 
+  // Frame description entries, by begin; they may overlap.
+  const std::vector<UnwindRange> &unwind_ranges() const { return unwind_ranges_; }
   // By call_begin.
   const std::vector<LandingPad> &landing_pads() const { return landing_pads_; }
 
@@ -109,6 +112,7 @@ private:
   std::vector<PltStub> stubs_;
   std::vector<std::pair<uint64_t, uint64_t>> code_regions_; // begin, end
   std::vector<uint64_t> code_pointers_;
+  std::vector<UnwindRange> unwind_ranges_;
   std::vector<LandingPad> landing_pads_;
 };
 

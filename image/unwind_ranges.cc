@@ -8,7 +8,7 @@
 //        P: encoding, personality routine; R: encoding of an FDE's addresses; S, B, G: nothing
 //   FDE: begin (encoded), size (same format, never relative), and with z:
 //        size uleb, address of the language-specific data (encoded)
-// (Linux Standard Base Core, "Exception Frames".) The unwinding instructions behind are not read.
+// (Linux Standard Base Core, "Exception Frames".) The unwinding instructions behind are handed on unread.
 //
 // LLVM's reader (DWARFDebugFrame) was refused: it parses every instruction of every entry, ten times
 // the work, and gives up at the first entry that it dislikes.
@@ -39,11 +39,18 @@ constexpr std::string_view kSource = ".eh_frame";
 
 struct Common {
   bool usable = false;
-  bool has_data = false;  // z
-  bool is_signal = false; // S: the kernel returns to it, nobody calls it
+  bool has_data = false; // z
   uint8_t address_encoding = llvm::dwarf::DW_EH_PE_absptr;
   uint8_t exception_encoding = kPointerOmitted;
+  std::shared_ptr<UnwindCommon> facts = std::make_shared<UnwindCommon>();
 };
+
+// The personality routine: with DW_EH_PE_indirect, the address of the word that holds its address.
+void read_personality(base::ByteReader &reader, UnwindCommon &facts) {
+  facts.personality_encoding = reader.read<uint8_t>();
+  facts.personality =
+      read_pointer(reader, facts.personality_encoding & ~llvm::dwarf::DW_EH_PE_indirect).value_or(0);
+}
 
 Common read_common(base::ByteReader reader) {
   Common common;
@@ -56,31 +63,34 @@ Common read_common(base::ByteReader reader) {
     if (augmentation.size() > kLongestAugmentation)
       return common;
   }
-  read_uleb128(reader);
-  read_sleb128(reader);
-  if (version == 1)
-    reader.skip(1);
-  else
-    read_uleb128(reader);
+  UnwindCommon &facts = *common.facts;
+  facts.code_alignment = read_uleb128(reader);
+  facts.data_alignment = read_sleb128(reader);
+  facts.return_register = version == 1 ? reader.read<uint8_t>() : read_uleb128(reader);
   if (augmentation.empty()) {
+    facts.instructions = reader.rest();
     common.usable = true;
     return common;
   }
   if (augmentation.front() != 'z')
     return common;
   common.has_data = true;
-  read_uleb128(reader);
+  const uint64_t data_bytes = read_uleb128(reader);
+  const uint64_t data_begin = reader.offset();
   for (char letter : augmentation)
     switch (letter) {
     case 'L': common.exception_encoding = reader.read<uint8_t>(); break;
     case 'R': common.address_encoding = reader.read<uint8_t>(); break;
-    case 'P': read_pointer(reader, reader.read<uint8_t>()); break;
-    case 'S': common.is_signal = true; break;
+    case 'P': read_personality(reader, facts); break;
+    case 'S': facts.is_signal = true; break;
     case 'z':
     case 'B':
     case 'G': break;
     default: return common;
     }
+  if (const uint64_t read = reader.offset() - data_begin; read < data_bytes)
+    reader.skip(data_bytes - read);
+  facts.instructions = reader.rest();
   common.usable = true;
   return common;
 }
@@ -140,16 +150,20 @@ private:
     auto size = read_pointer(entry, common.address_encoding & 0x0f);
     if (!begin || !size || !*size || *size > UINT64_MAX - *begin)
       return;
-    UnwindRange range{*begin, *begin + *size, 0};
+    UnwindRange range{*begin, *begin + *size, 0, common.facts, {}};
     // Unwinders look up the address before the one that is returned to: so the entry of what signal handlers
     // return to begins a byte before its code, which is aligned.
-    if (common.is_signal && range.begin % 16 == 15 && *size > 1)
+    if (common.facts->is_signal && range.begin % 16 == 15 && *size > 1)
       range.begin++;
     if (common.has_data) {
-      read_uleb128(entry);
+      const uint64_t data_bytes = read_uleb128(entry);
+      const uint64_t data_begin = entry.offset();
       if (common.exception_encoding != kPointerOmitted)
         range.exception_table = read_pointer(entry, common.exception_encoding).value_or(0);
+      if (const uint64_t read = entry.offset() - data_begin; read < data_bytes)
+        entry.skip(data_bytes - read);
     }
+    range.instructions = entry.rest();
     ranges_.push_back(range);
   }
 

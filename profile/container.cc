@@ -106,9 +106,9 @@ ContainerWriter::ContainerWriter(uint32_t pid, uint64_t start_unix_ns, uint32_t 
 }
 
 ContainerWriter::ContainerWriter(const std::string &path, uint32_t pid, uint64_t start_unix_ns,
-                                 uint32_t kind)
+                                 uint32_t kind, base::Written written)
     : ContainerWriter(pid, start_unix_ns, kind) {
-  file_ = std::make_unique<base::OutputFile>(path);
+  file_ = std::make_unique<base::OutputFile>(path, written);
 }
 
 void ContainerWriter::raw_record(uint32_t kind, std::span<const std::byte> fixed,
@@ -131,6 +131,12 @@ void ContainerWriter::raw_record(uint32_t kind, std::span<const std::byte> fixed
     file_->write(bytes_);
     bytes_.clear();
   }
+}
+
+void ContainerWriter::flush() {
+  file_->write(bytes_);
+  bytes_.clear();
+  file_->flush();
 }
 
 void ContainerWriter::commit() {

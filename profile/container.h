@@ -86,7 +86,7 @@ public:
   ContainerWriter(uint32_t pid, uint64_t start_unix_ns, uint32_t kind = ASSAY_FILE_PROFILE);
   // Throws Failure if the file cannot be written; so do the functions that write into it.
   ContainerWriter(const std::string &path, uint32_t pid, uint64_t start_unix_ns,
-                  uint32_t kind = ASSAY_FILE_PROFILE);
+                  uint32_t kind = ASSAY_FILE_PROFILE, base::Written written = base::Written::whole);
 
   template <class Record>
   void record(uint32_t kind, const Record &fixed, std::span<const std::byte> tail = {}) {
@@ -98,7 +98,9 @@ public:
   // What was written into memory.
   const std::vector<std::byte> &bytes() const { return bytes_; }
 
-  // The file is whole, and takes its place. Without, it is not there.
+  // What was written so far is in the file, if it is one that grows.
+  void flush();
+  // The file is whole, and takes its place. Without, it is not there, unless it is one that grows.
   void commit();
 
 private:

@@ -1,0 +1,117 @@
+// Memory that `assay trace` shares with the processes it records: streams of what their threads log, and how a process gets the
+// moved code of a module. The tool makes it (a file without a name, by ASSAY_TRACE_RING in the environment); every process
+// maps it at its start, and needs no descriptor afterwards.
+//
+//   +----------------------+
+//   | AssayTraceRing       |  one
+//   | data                 |  ASSAY_RING_STREAMS times ASSAY_RING_CHUNKS chunks; touched by those that are used
+//   +----------------------+
+//
+// A stream is what one thread logs. It has a few chunks, which it fills in turn: a full one is handed over (`filled` grows), the
+// tool empties it, sets it to zeros and gives it back (`freed` grows). A thread whose chunks are all full waits for the tool.
+// Nothing of this needs the process to end well: what a killed thread has written stays in its chunk.
+//
+// A chunk holds groups: u32 number of the group plus 1, then its values, 8 bytes each, without padding. The number is written
+// last, so that a group is whole or not there: behind the last one are zeros.
+#pragma once
+
+#include <stdint.h>
+
+#define ASSAY_RING_MAGIC "ASSAYRNG"
+#define ASSAY_RING_VERSION 1
+#define ASSAY_RING_ENVIRONMENT "ASSAY_TRACE_RING"
+
+#define ASSAY_RING_STREAMS 1024
+#define ASSAY_RING_CHUNKS 4
+#define ASSAY_RING_CHUNK_BYTES (256u << 10)
+// A check that finds less room than this takes the next chunk: so much may be logged between two checks.
+#define ASSAY_RING_SLACK (64u << 10)
+
+// What a thread logs into; the moved code knows these offsets.
+typedef struct AssayLogPosition {
+  char *at, *limit; // the next byte; from `limit` on the next check takes another chunk
+} AssayLogPosition;
+typedef struct AssayThreadLog {
+  AssayLogPosition groups;   // what is logged of blocks
+  AssayLogPosition accesses; // each access by itself
+  uint64_t spilled[4];       // registers, for the length of a snippet
+} AssayThreadLog;
+
+// What the moved code logs: a sum of these.
+enum {
+  ASSAY_LOG_nothing = 0,
+  ASSAY_LOG_groups = 1,
+  ASSAY_LOG_accesses = 2,
+};
+
+enum {
+  ASSAY_STREAM_free,
+  ASSAY_STREAM_groups,
+  ASSAY_STREAM_accesses,
+  // The same of a signal handler; `parent` and `parent_bytes` say where it interrupted its thread.
+  ASSAY_STREAM_handler_groups,
+  ASSAY_STREAM_handler_accesses,
+};
+
+typedef struct AssayRingChunk {
+  uint64_t begin_ns, end_ns; // CLOCK_MONOTONIC; end_ns 0: not full
+  uint32_t bytes;            // logged, where it is handed over
+  uint32_t reserved;
+} AssayRingChunk;
+
+typedef struct AssayRingStream {
+  uint32_t kind; // ASSAY_STREAM_*; set last by who takes a free one
+  uint32_t process, thread;
+  uint32_t number;        // of the streams, in the order in which they began
+  uint32_t parent;        // number of the interrupted stream
+  uint32_t pair;          // of a stream of accesses: number of that of the same thread's groups
+  uint32_t reserved;
+  uint32_t ended;         // 1: nothing more will come
+  uint32_t filled, freed; // chunks that were handed over, and given back; a process waits on `freed`
+  uint64_t parent_bytes;  // logged in the parent when it was interrupted
+  uint64_t fs;            // base of thread-local storage
+  AssayRingChunk chunks[ASSAY_RING_CHUNKS];
+} AssayRingStream;
+
+enum {
+  ASSAY_REQUEST_none,
+  ASSAY_REQUEST_writing, // a process fills it in
+  ASSAY_REQUEST_module,  // moved code for the module `path`
+  ASSAY_REQUEST_answered,
+};
+
+// One at a time: who asks takes it from `none`, and puts it back.
+typedef struct AssayTraceRequest {
+  uint32_t state; // ASSAY_REQUEST_*; both sides wait on it
+  uint32_t asker; // process
+  uint64_t bias;  // load bias of the module
+  uint32_t is_main;
+  uint32_t first_id;        // answer: number of the module's first group
+  char path[4096];          // of the module; as the kernel says
+  char answer[4096];        // of its moved code (abi/moved_code.h); empty: there is none
+} AssayTraceRequest;
+
+typedef struct AssayTraceRing {
+  char magic[8];
+  uint32_t version;
+  uint32_t log;     // sum of ASSAY_LOG_*
+  uint32_t tool;    // process
+  uint32_t stopped; // 1: nothing is recorded any more; programs go on
+  uint32_t news;    // grows when a chunk or a request has come; the tool waits on it
+  uint32_t streams; // numbers given
+  uint32_t untraced_threads; // found no stream
+  uint32_t scanned;          // first stream that may be free
+  uint64_t bytes;            // of this file
+  AssayTraceRequest request;
+  AssayRingStream all[ASSAY_RING_STREAMS];
+} AssayTraceRing;
+
+#define ASSAY_RING_DATA                                                                            \
+  ((sizeof(AssayTraceRing) + 4095) & ~(uint64_t)4095) // where chunks begin
+#define ASSAY_RING_BYTES                                                                           \
+  (ASSAY_RING_DATA + (uint64_t)ASSAY_RING_STREAMS * ASSAY_RING_CHUNKS * ASSAY_RING_CHUNK_BYTES)
+
+static inline uint64_t assay_ring_chunk(uint32_t stream, uint32_t chunk) {
+  return ASSAY_RING_DATA +
+         ((uint64_t)stream * ASSAY_RING_CHUNKS + chunk % ASSAY_RING_CHUNKS) * ASSAY_RING_CHUNK_BYTES;
+}

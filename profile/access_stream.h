@@ -1,0 +1,39 @@
+// A stream of memory accesses, as traces yield it and analyses take it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace profile {
+
+// One access. `site` is an index into AccessSites.
+struct Access {
+  uint64_t address = 0; // in the process
+  uint32_t site = 0;
+  uint16_t size = 0; // bytes
+  bool is_write = false;
+};
+
+// An instruction that accesses memory.
+struct AccessSite {
+  uint32_t file = 0; // number of the executable or shared object, from 1
+  uint64_t offset = 0; // the instruction's address in its ELF image
+};
+
+// Whose accesses follow.
+struct AccessOrigin {
+  uint32_t process = 0, thread = 0;
+  uint32_t stream = 0; // a number of its own for each thread and each signal handler's run
+  bool in_handler = false;
+};
+
+// Takes accesses in the order in which each thread made them.
+class AccessSink {
+public:
+  virtual ~AccessSink() = default;
+  // A batch of one thread's; never empty.
+  virtual void accesses(const AccessOrigin &origin, std::span<const Access> batch) = 0;
+};
+
+} // namespace profile

@@ -1,0 +1,234 @@
+// Moved code is mapped where 32-bit distances reach it from the original, and back: below it, or above with room for the heap that
+// grows behind an executable. Then the places that control arrives at in the original are overwritten with jumps.
+
+#include "runtime/relocated/relocated.h"
+
+#include "runtime/core/system/syscall.h"
+
+#include "abi/container.h"
+
+#include <elf.h>
+#include <stddef.h>
+
+extern "C" [[gnu::visibility("hidden")]] char assay_check[];
+
+namespace assay::relocated {
+
+uint64_t log_offset();
+
+MovedModule modules[kMostModules];
+uint32_t module_count;
+
+namespace {
+
+constexpr uint64_t kPage = 4096;
+constexpr uint64_t kReach = (2ULL << 30) - (64ULL << 20);
+constexpr uint64_t kHeapRoom = 1ULL << 30;
+constexpr uint64_t kStep = 2ULL << 20;
+constexpr uint64_t kLowest = 1ULL << 20;
+
+uint64_t page_up(uint64_t address) {
+  return (address + kPage - 1) & ~(kPage - 1);
+}
+
+char *try_at(uint64_t address, uint64_t size) {
+  const long at = sys::map((void *)address, size, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE);
+  if (sys::failed(at))
+    return nullptr;
+  if ((uint64_t)at != address) { // a kernel that takes the address for a hint
+    sys::unmap((void *)at, size);
+    return nullptr;
+  }
+  return (char *)at;
+}
+
+// Memory that reaches all of [begin, end), and is reached from there.
+char *map_near(uint64_t begin, uint64_t end, uint64_t size) {
+  const uint64_t lowest = end > kReach + kLowest ? end - kReach : kLowest;
+  for (uint64_t at = (begin - size - kStep) & ~(kPage - 1); begin > size + kStep && at >= lowest; at -= kStep) {
+    if (char *found = try_at(at, size))
+      return found;
+    if (at < kStep)
+      break;
+  }
+  const uint64_t rooms[] = {kHeapRoom, kStep};
+  for (uint64_t room : rooms)
+    for (uint64_t at = page_up(end) + room; at + size < begin + kReach; at += kStep)
+      if (char *found = try_at(at, size))
+        return found;
+  return nullptr;
+}
+
+// The tool's answer: the file with the moved code. Processes and threads ask one after the other.
+bool ask_tool(const char *path, uint64_t bias, bool is_main, char (&answer)[sizeof ring->request.answer],
+              uint32_t &first_id) {
+  AssayTraceRequest &request = ring->request;
+  auto wait_while = [&](uint32_t state) {
+    const timespec t = {0, 100'000'000};
+    sys::call(SYS_futex, (long)&request.state, 0 /* FUTEX_WAIT */, state, (long)&t);
+    return !ring->stopped && sys::call(SYS_kill, ring->tool, 0) != -3;
+  };
+  for (;;) {
+    uint32_t expected = ASSAY_REQUEST_none;
+    if (__atomic_compare_exchange_n(&request.state, &expected, ASSAY_REQUEST_writing, false,
+                                    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+      break;
+    if (!wait_while(expected))
+      return false;
+  }
+  request.asker = sys::process_id();
+  request.bias = bias;
+  request.is_main = is_main;
+  size_t n = 0;
+  while (path[n] && n + 1 < sizeof request.path) {
+    request.path[n] = path[n];
+    n++;
+  }
+  request.path[n] = 0;
+  __atomic_store_n(&request.state, ASSAY_REQUEST_module, __ATOMIC_RELEASE);
+  __atomic_fetch_add(&ring->news, 1, __ATOMIC_RELEASE);
+  sys::call(SYS_futex, (long)&ring->news, 1 /* FUTEX_WAKE */, INT32_MAX);
+  bool answered = true;
+  while (answered && __atomic_load_n(&request.state, __ATOMIC_ACQUIRE) != ASSAY_REQUEST_answered)
+    answered = wait_while(ASSAY_REQUEST_module);
+  if (answered)
+    for (size_t i = 0; i < sizeof answer; i++)
+      answer[i] = request.answer[i];
+  first_id = request.first_id;
+  __atomic_store_n(&request.state, ASSAY_REQUEST_none, __ATOMIC_RELEASE);
+  sys::call(SYS_futex, (long)&request.state, 1 /* FUTEX_WAKE */, INT32_MAX);
+  return answered && answer[0];
+}
+
+const AssayMovedHeader *map_file(const char *path) {
+  const long file = sys::open(path, O_RDONLY);
+  if (sys::failed(file))
+    return nullptr;
+  AssayMovedHeader header;
+  const AssayMovedHeader *mapped = nullptr;
+  if (sys::read(file, &header, sizeof header) == (long)sizeof header &&
+      __builtin_memcmp(header.magic, ASSAY_MOVED_MAGIC, sizeof header.magic) == 0 &&
+      header.version == ASSAY_MOVED_VERSION) {
+    const long at = sys::map(nullptr, header.file_bytes, PROT_READ, MAP_PRIVATE, (int)file);
+    if (!sys::failed(at))
+      mapped = (const AssayMovedHeader *)at;
+  }
+  sys::close(file);
+  return mapped;
+}
+
+void fill(char *code, const AssayMovedHeader &header, uint64_t bias, uint32_t first_id) {
+  const auto *fixups = (const AssayMovedFixup *)(&header + 1);
+  const char *from = (const char *)&header + header.code_offset;
+  for (uint64_t i = 0; i < header.code_bytes; i += 8)
+    *(uint64_t *)(code + i) = *(const uint64_t *)(from + i);
+  const uint32_t more[] = {(uint32_t)(bias - (uint64_t)code), (uint32_t)log_offset(), first_id};
+  for (uint32_t i = 0; i < header.fixups; i++) {
+    uint32_t word;
+    __builtin_memcpy(&word, code + fixups[i].at, sizeof word);
+    word += more[fixups[i].kind];
+    __builtin_memcpy(code + fixups[i].at, &word, sizeof word);
+  }
+  *(uint64_t *)(code + 8 * ASSAY_MOVED_SLOT_check) = (uint64_t)assay_check;
+}
+
+int protection_of(const ElfW(Phdr) & segment) {
+  return (segment.p_flags & PF_R ? PROT_READ : 0) | (segment.p_flags & PF_W ? PROT_WRITE : 0) |
+         (segment.p_flags & PF_X ? PROT_EXEC : 0);
+}
+
+bool protect_code(uint64_t bias, const ElfW(Phdr) * headers, uint32_t count, int more) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (headers[i].p_type != PT_LOAD || !(headers[i].p_flags & PF_X))
+      continue;
+    const uint64_t begin = (bias + headers[i].p_vaddr) & ~(kPage - 1);
+    const uint64_t end = page_up(bias + headers[i].p_vaddr + headers[i].p_memsz);
+    if (sys::failed(sys::call(SYS_mprotect, (long)begin, (long)(end - begin),
+                              protection_of(headers[i]) | more)))
+      return false;
+  }
+  return true;
+}
+
+void redirect(const MovedModule &module) {
+  const AssayMovedHeader &header = *module.header;
+  const auto *jumps =
+      (const AssayMovedJump *)((const AssayMovedFixup *)(&header + 1) + header.fixups);
+  for (uint32_t i = 0; i < header.jumps; i++) {
+    char *from = (char *)(module.bias + jumps[i].from);
+    if (jumps[i].bytes == 5) {
+      const auto distance = (uint32_t)(uint64_t)(module.code + jumps[i].to - (from + 5));
+      from[0] = (char)0xe9;
+      __builtin_memcpy(from + 1, &distance, sizeof distance);
+    } else {
+      from[0] = (char)0xeb;
+      from[1] = (char)(jumps[i].to - 2);
+    }
+  }
+}
+
+} // namespace
+
+const MovedModule *module_at(const void *address) {
+  for (uint32_t i = 0; i < __atomic_load_n(&module_count, __ATOMIC_ACQUIRE); i++)
+    if ((uint64_t)((const char *)address - modules[i].code) < modules[i].header->code_bytes)
+      return &modules[i];
+  return nullptr;
+}
+
+void *original_of(void *address) {
+  const MovedModule *module = module_at(address);
+  if (!module)
+    return address;
+  const auto wanted = (uint32_t)((char *)address - module->code);
+  uint32_t low = 0, high = module->header->returns;
+  while (low < high) {
+    const uint32_t middle = (low + high) / 2;
+    if (module->returns[middle].moved < wanted)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (low == module->header->returns || module->returns[low].moved != wanted)
+    return address;
+  return (void *)(module->bias + module->header->image_begin + module->returns[low].original);
+}
+
+void move_module(const char *path, uint64_t bias, const ElfW(Phdr) * headers, uint32_t count) {
+  static char answer[sizeof ring->request.answer];
+  uint32_t first_id = 0;
+  if (module_count == kMostModules || !ask_tool(path, bias, path[0] == 0, answer, first_id))
+    return;
+  const AssayMovedHeader *header = map_file(answer);
+  if (!header) {
+    say("the moved code of a file cannot be read, so it is not traced; look at the free space where traces are written");
+    return;
+  }
+  const uint64_t size = page_up(header->code_bytes);
+  char *code = map_near(bias + header->image_begin, bias + header->image_end, size);
+  if (!code) {
+    say("there is no room for moved code near a file, so it is not traced; run it without `ulimit -v` and `setarch -L`");
+    return;
+  }
+  fill(code, *header, bias, first_id);
+  if (sys::failed(sys::call(SYS_mprotect, (long)code, (long)size, PROT_READ | PROT_EXEC)) ||
+      !protect_code(bias, headers, count, PROT_WRITE)) {
+    say("the system forbids changed code, so the program is not traced; allow executable memory (SELinux: execmem, execmod)");
+    sys::unmap(code, size);
+    return;
+  }
+  MovedModule &module = modules[module_count];
+  module.header = header;
+  module.returns = (const AssayMovedReturn *)((const AssayMovedJump *)((const AssayMovedFixup *)(header + 1) +
+                                                                       header->fixups) +
+                                              header->jumps);
+  module.code = code;
+  module.image = bias + header->image_begin;
+  module.bias = bias;
+  __atomic_store_n(&module_count, module_count + 1, __ATOMIC_RELEASE);
+  redirect(module);
+  protect_code(bias, headers, count, 0);
+}
+
+} // namespace assay::relocated

@@ -1,0 +1,262 @@
+// Streams of threads. A thread begins without one: its position is in a scratch area whose limit is null, so the first check in
+// moved code comes here. Code that logs before it (what a new thread executes of libc before its first function) writes
+// into the scratch area, which nobody reads.
+//
+// A thread is not told that it ends: the tool sees that it is gone, and reads what its last chunk holds. That way
+// nothing runs in the program when a thread exits, and a killed process loses nothing.
+
+#include "runtime/relocated/relocated.h"
+
+#include "runtime/core/system/syscall.h"
+
+#include <pthread.h>
+#include <stddef.h>
+
+namespace assay::relocated {
+
+namespace {
+
+constexpr uint32_t kNoStream = UINT32_MAX;
+constexpr uint64_t kWaitNs = 100'000'000;
+constexpr uint32_t kClaimed = UINT32_MAX; // a stream that is being taken
+constexpr int kLogs = 2;
+
+// Twice: nobody checks for up to the slack behind a limit.
+alignas(64) char scratch[2 * ASSAY_RING_SLACK];
+
+struct ThreadStreams {
+  uint32_t stream[kLogs] = {kNoStream, kNoStream};
+  bool in_handler = false;
+  uint32_t parent[kLogs] = {};       // number of the stream that the handler interrupted
+  uint64_t parent_bytes[kLogs] = {}; // logged there
+};
+
+[[gnu::tls_model("initial-exec")]] thread_local constinit AssayThreadLog thread_log = {
+    {scratch, nullptr}, {scratch, nullptr}, {}};
+[[gnu::tls_model("initial-exec")]] thread_local constinit ThreadStreams mine = {};
+[[gnu::tls_model("initial-exec")]] thread_local constinit SavedLog at_fork = {};
+
+AssayLogPosition &position(int log) {
+  return log == 0 ? thread_log.groups : thread_log.accesses;
+}
+
+uint64_t now_ns() {
+  return sys::clock_ns(CLOCK_MONOTONIC);
+}
+
+char *chunk_at(uint32_t stream, uint32_t chunk) {
+  return (char *)ring + assay_ring_chunk(stream, chunk);
+}
+
+// Other processes wait and wake too: not the private kind.
+void wake(uint32_t *word) {
+  __atomic_fetch_add(word, 1, __ATOMIC_RELEASE);
+  sys::call(SYS_futex, (long)word, 1 /* FUTEX_WAKE */, INT32_MAX);
+}
+
+bool is_over() {
+  return __atomic_load_n(&ring->stopped, __ATOMIC_ACQUIRE) ||
+         sys::call(SYS_kill, ring->tool, 0) == -3 /* ESRCH */;
+}
+
+void go_untraced(int log) {
+  position(log) = {scratch, scratch + ASSAY_RING_SLACK};
+}
+
+void begin_chunk(int log, uint32_t stream, uint32_t chunk) {
+  AssayRingStream &to = ring->all[stream];
+  to.chunks[chunk % ASSAY_RING_CHUNKS] = {now_ns(), 0, 0, 0};
+  char *begin = chunk_at(stream, chunk);
+  position(log) = {begin, begin + ASSAY_RING_CHUNK_BYTES - ASSAY_RING_SLACK};
+}
+
+uint32_t claim() {
+  for (uint32_t i = 0; i < ASSAY_RING_STREAMS; i++) {
+    uint32_t expected = ASSAY_STREAM_free;
+    if (__atomic_compare_exchange_n(&ring->all[i].kind, &expected, kClaimed, false, __ATOMIC_ACQUIRE,
+                                    __ATOMIC_RELAXED))
+      return i;
+  }
+  return kNoStream;
+}
+
+void begin_stream(int log) {
+  const uint32_t stream = claim();
+  if (stream == kNoStream) {
+    __atomic_fetch_add(&ring->untraced_threads, 1, __ATOMIC_RELAXED);
+    go_untraced(log);
+    return;
+  }
+  mine.stream[log] = stream;
+  AssayRingStream &to = ring->all[stream];
+  to.process = sys::process_id();
+  to.thread = sys::thread_id();
+  to.number = __atomic_fetch_add(&ring->streams, 1, __ATOMIC_RELAXED);
+  to.parent = mine.parent[log];
+  to.parent_bytes = mine.parent_bytes[log];
+  to.pair = log == 0 || mine.stream[0] == kNoStream ? to.number : ring->all[mine.stream[0]].number;
+  to.ended = 0;
+  to.filled = to.freed = 0;
+  asm("mov %%fs:0, %0" : "=r"(to.fs));
+  begin_chunk(log, stream, 0);
+  const uint32_t kind = log == 0 ? (mine.in_handler ? ASSAY_STREAM_handler_groups : ASSAY_STREAM_groups)
+                                 : (mine.in_handler ? ASSAY_STREAM_handler_accesses : ASSAY_STREAM_accesses);
+  __atomic_store_n(&to.kind, kind, __ATOMIC_RELEASE);
+}
+
+uint64_t bytes_of(int log) {
+  const uint32_t stream = mine.stream[log];
+  if (stream == kNoStream)
+    return 0;
+  const AssayRingStream &of = ring->all[stream];
+  return (uint64_t)of.filled * ASSAY_RING_CHUNK_BYTES +
+         (uint64_t)(position(log).at - chunk_at(stream, of.filled));
+}
+
+// Hands the chunk over, and waits until there is another one.
+void next_chunk(int log) {
+  const uint32_t stream = mine.stream[log];
+  AssayRingStream &of = ring->all[stream];
+  AssayRingChunk &full = of.chunks[of.filled % ASSAY_RING_CHUNKS];
+  full.bytes = (uint32_t)(position(log).at - chunk_at(stream, of.filled));
+  full.end_ns = now_ns();
+  __atomic_fetch_add(&of.filled, 1, __ATOMIC_RELEASE);
+  wake(&ring->news);
+  for (;;) {
+    const uint32_t freed = __atomic_load_n(&of.freed, __ATOMIC_ACQUIRE);
+    if (of.filled - freed < ASSAY_RING_CHUNKS)
+      break;
+    const timespec t = {0, (long)kWaitNs};
+    if (sys::call(SYS_futex, (long)&of.freed, 0 /* FUTEX_WAIT */, freed, (long)&t) == -110 /* ETIMEDOUT */ &&
+        is_over()) {
+      go_untraced(log);
+      return;
+    }
+    if (__atomic_load_n(&ring->stopped, __ATOMIC_ACQUIRE)) {
+      go_untraced(log);
+      return;
+    }
+  }
+  begin_chunk(log, stream, of.filled);
+}
+
+// fork: the child must not log into the chunk of the parent, which it shares.
+void before_fork() {
+  begin_handler(at_fork);
+  for (int log = 0; log < kLogs; log++)
+    go_untraced(log);
+}
+void after_fork() {
+  thread_log = at_fork.log;
+  mine.in_handler = at_fork.in_handler;
+  for (int log = 0; log < kLogs; log++)
+    mine.stream[log] = at_fork.streams[log];
+}
+void in_child() {
+  mine = {};
+  for (int log = 0; log < kLogs; log++)
+    position(log) = {scratch, nullptr};
+}
+
+} // namespace
+
+// Called by the moved code's checks through assay_check, with all registers saved.
+extern "C" [[gnu::visibility("hidden")]] void assay_make_room() {
+  for (int log = 0; log < kLogs; log++) {
+    if (!(ring->log & 1u << log))
+      continue;
+    AssayLogPosition &at = position(log);
+    if (at.at < at.limit)
+      continue;
+    if (mine.stream[log] == kNoStream && at.limit == nullptr)
+      begin_stream(log);
+    else if (at.limit == scratch + ASSAY_RING_SLACK)
+      go_untraced(log);
+    else
+      next_chunk(log);
+  }
+}
+
+uint64_t log_offset() {
+  uint64_t fs;
+  asm("mov %%fs:0, %0" : "=r"(fs));
+  return (uint64_t)&thread_log - fs;
+}
+
+void begin_streams() {
+  // Of a program that executed this one.
+  const uint32_t process = sys::process_id();
+  for (AssayRingStream &each : ring->all)
+    if (each.kind != ASSAY_STREAM_free && each.kind != kClaimed && each.process == process)
+      __atomic_store_n(&each.ended, 1, __ATOMIC_RELEASE);
+  pthread_atfork(before_fork, after_fork, in_child);
+}
+
+void begin_handler(SavedLog &saved) {
+  saved.log = thread_log;
+  saved.in_handler = mine.in_handler;
+  for (int log = 0; log < kLogs; log++) {
+    saved.streams[log] = mine.stream[log];
+    mine.parent[log] = mine.stream[log] == kNoStream ? kNoStream : ring->all[mine.stream[log]].number;
+    mine.parent_bytes[log] = bytes_of(log);
+    mine.stream[log] = kNoStream;
+    position(log) = {scratch, nullptr};
+  }
+  mine.in_handler = true;
+}
+
+void end_handler(const SavedLog &saved) {
+  for (int log = 0; log < kLogs; log++) {
+    if (const uint32_t stream = mine.stream[log]; stream != kNoStream) {
+      AssayRingStream &of = ring->all[stream];
+      of.chunks[of.filled % ASSAY_RING_CHUNKS].bytes = (uint32_t)(position(log).at - chunk_at(stream, of.filled));
+      __atomic_store_n(&of.ended, 1, __ATOMIC_RELEASE);
+      wake(&ring->news);
+    }
+    mine.stream[log] = saved.streams[log];
+  }
+  thread_log = saved.log;
+  mine.in_handler = saved.in_handler;
+}
+
+// Registers as they were, but for what the moved code's snippet uses itself; on the stack of the program, below its red zone.
+asm(R"(
+.text
+.hidden assay_check
+.globl assay_check
+.type assay_check, @function
+assay_check:
+  pushfq
+  push %rax
+  push %rcx
+  push %rdx
+  push %rbx
+  push %rbp
+  push %rsi
+  push %rdi
+  push %r8
+  push %r9
+  push %r10
+  push %r11
+  mov %rsp, %rbx
+  and $-16, %rsp
+  cld
+  call assay_make_room
+  mov %rbx, %rsp
+  pop %r11
+  pop %r10
+  pop %r9
+  pop %r8
+  pop %rdi
+  pop %rsi
+  pop %rbp
+  pop %rbx
+  pop %rdx
+  pop %rcx
+  pop %rax
+  popfq
+  ret
+.size assay_check, . - assay_check
+)");
+
+} // namespace assay::relocated

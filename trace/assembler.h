@@ -1,0 +1,113 @@
+// The few instructions that are put between a program's own: all are mov or lea, which leave the flags alone, but for the
+// comparison of a check.
+//
+// Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, "Instruction Format".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+namespace trace {
+
+// A number of a general register as instructions encode it: 0 rax, 1 rcx, 2 rdx, 3 rbx, 4 rsp, 5 rbp, 6 rsi, 7 rdi, 8 r8 …
+using Gpr = uint8_t;
+inline constexpr Gpr kRsp = 4;
+
+class Assembler {
+public:
+  const std::vector<uint8_t> &bytes() const { return bytes_; }
+  uint32_t size() const { return static_cast<uint32_t>(bytes_.size()); }
+
+  void byte(unsigned value) { bytes_.push_back(static_cast<uint8_t>(value)); }
+  template <class T> void word(T value) {
+    const size_t at = bytes_.size();
+    bytes_.resize(at + sizeof(T));
+    std::memcpy(bytes_.data() + at, &value, sizeof(T));
+  }
+  void append(std::span<const uint8_t> more) { bytes_.insert(bytes_.end(), more.begin(), more.end()); }
+  template <class T> void put(uint32_t at, T value) {
+    std::memcpy(bytes_.data() + at, &value, sizeof(T));
+  }
+  template <class T> T get(uint32_t at) const {
+    T value;
+    std::memcpy(&value, bytes_.data() + at, sizeof(T));
+    return value;
+  }
+  void align(uint32_t to, uint8_t with) {
+    while (size() % to)
+      byte(with);
+  }
+
+  // mov to, fs:[offset]; where the offset's 4 bytes are. store: the other way.
+  uint32_t load_fs(Gpr to, int32_t offset) { return fs(0x8b, to, offset); }
+  uint32_t store_fs(Gpr from, int32_t offset) { return fs(0x89, from, offset); }
+  // cmp reg, fs:[offset]
+  uint32_t compare_fs(Gpr reg, int32_t offset) { return fs(0x3b, reg, offset); }
+  // mov [base + offset], from: 8 bytes.
+  void store(Gpr base, int32_t offset, Gpr from) {
+    byte(0x48 | (from >> 3) << 2 | base >> 3);
+    byte(0x89);
+    operand(from, base, offset);
+  }
+  // mov dword [base + offset], constant; where the constant's 4 bytes are
+  uint32_t store_constant(Gpr base, int32_t offset, uint32_t constant) {
+    if (base >> 3)
+      byte(0x41);
+    byte(0xc7);
+    operand(0, base, offset);
+    word(constant);
+    return size() - 4;
+  }
+  // lea to, [base + offset]
+  void lea(Gpr to, Gpr base, int32_t offset) {
+    byte(0x48 | (to >> 3) << 2 | base >> 3);
+    byte(0x8d);
+    operand(to, base, offset);
+  }
+  // mov to, from
+  void copy(Gpr to, Gpr from) {
+    byte(0x48 | (from >> 3) << 2 | to >> 3);
+    byte(0x89);
+    byte(0xc0 | (from & 7) << 3 | (to & 7));
+  }
+  // A jump, jump on a condition, or call with 4 bytes of distance, which is to be filled in at the place returned.
+  uint32_t jump() { return branch(0xe9); }
+  uint32_t call() { return branch(0xe8); }
+  uint32_t jump_if(unsigned condition) {
+    byte(0x0f);
+    return branch(0x80 | condition);
+  }
+
+private:
+  uint32_t branch(unsigned opcode) {
+    byte(opcode);
+    word(uint32_t{0});
+    return size() - 4;
+  }
+  uint32_t fs(unsigned opcode, Gpr reg, int32_t offset) {
+    byte(0x64);
+    byte(0x48 | (reg >> 3) << 2);
+    byte(opcode);
+    byte((reg & 7) << 3 | 4);
+    byte(0x25);
+    word(offset);
+    return size() - 4;
+  }
+  void operand(Gpr reg, Gpr base, int32_t offset) {
+    const bool is_short = offset >= -128 && offset < 128;
+    byte((is_short ? 0x40 : 0x80) | (reg & 7) << 3 | (base & 7));
+    if ((base & 7) == kRsp)
+      byte(0x24);
+    if (is_short)
+      byte(static_cast<uint8_t>(offset));
+    else
+      word(offset);
+  }
+
+  std::vector<uint8_t> bytes_;
+};
+
+} // namespace trace

@@ -1,0 +1,46 @@
+// Compares two logs of the same run: the accesses that follow from groups, with each access logged by itself.
+#pragma once
+
+#include "trace/trace_data.h"
+#include "trace/decode.h"
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace trace {
+
+class Comparison : public TraceSink {
+public:
+  void file(const TracedFile &file, std::span<const Group> groups,
+            std::span<const MovedFunction> functions) override;
+  void mapping(const TracedMapping &mapping) override;
+  void stream(const TracedStream &stream) override;
+  void chunk(const TracedChunk &chunk) override;
+  void end(const TraceEnd &end) override;
+
+  uint64_t compared() const { return compared_; }
+  // Accesses at the end of a stream that one log has and the other lacks.
+  uint64_t unpaired() const { return unpaired_; }
+  // The first that differs, in one sentence.
+  const std::optional<std::string> &difference() const { return difference_; }
+
+private:
+  struct Pair {
+    std::deque<profile::Access> sides[2]; // what was not compared yet: of groups, of accesses
+  };
+  void compare(uint32_t number, Pair &pair);
+  std::string describe(const profile::Access &access) const;
+
+  GroupDecoder decoder_;
+  std::vector<TracedFile> files_;
+  std::unordered_map<uint32_t, TracedStream> streams_; // by number
+  std::unordered_map<uint32_t, Pair> pairs_;           // by number of the groups' stream
+  std::vector<profile::Access> decoded_;
+  uint64_t compared_ = 0, unpaired_ = 0;
+  std::optional<std::string> difference_;
+};
+
+} // namespace trace

@@ -1,0 +1,125 @@
+#include "trace/decode.h"
+
+#include "base/fail.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace trace {
+namespace {
+
+uint64_t value_at(const std::byte *values, unsigned which) {
+  uint64_t value;
+  std::memcpy(&value, values + 8 * which, sizeof value);
+  return value;
+}
+
+} // namespace
+
+void GroupDecoder::add(const TracedFile &file, std::span<const Group> groups) {
+  if (shapes_.size() < size_t{file.first_group} + groups.size())
+    shapes_.resize(size_t{file.first_group} + groups.size());
+  uint64_t last = 0;
+  for (size_t g = 0; g < groups.size(); g++) {
+    Shape &shape = shapes_[file.first_group + g];
+    shape.first = static_cast<uint32_t>(templates_.size());
+    shape.count = static_cast<uint32_t>(groups[g].accesses.size());
+    shape.bytes = groups[g].bytes();
+    for (const GroupAccess &access : groups[g].accesses) {
+      if (sites_.empty() || last != access.pc || sites_.back().file != file.number)
+        sites_.push_back({file.number, access.pc});
+      last = access.pc;
+      Template &to = templates_.emplace_back();
+      to.offset = static_cast<uint64_t>(access.offset);
+      to.site = static_cast<uint32_t>(sites_.size() - 1);
+      to.file = file.number;
+      to.size = access.size;
+      to.write = access.write;
+      to.in_image = access.in_image;
+      to.thread_local_ = access.thread_local_;
+      to.terms = access.terms;
+      to.times = access.times;
+      to.left = access.left;
+      std::copy(std::begin(access.term), std::end(access.term), to.term);
+    }
+  }
+}
+
+void GroupDecoder::add(const TracedMapping &mapping) {
+  biases_[{mapping.process, mapping.file}] = mapping.bias;
+}
+
+uint64_t GroupDecoder::bias_of(uint32_t process, uint32_t file) const {
+  auto found = biases_.find({process, file});
+  return found == biases_.end() ? 0 : found->second;
+}
+
+uint64_t GroupDecoder::whole_groups(std::span<const std::byte> data) const {
+  uint64_t at = 0;
+  while (data.size() - at >= 4) {
+    uint32_t number;
+    std::memcpy(&number, data.data() + at, sizeof number);
+    if (number == 0 || number > shapes_.size() || !shapes_[number - 1].bytes ||
+        shapes_[number - 1].bytes > data.size() - at)
+      break;
+    at += shapes_[number - 1].bytes;
+  }
+  return at;
+}
+
+// The accesses of one string instruction take turns.
+void GroupDecoder::repeat(const Template *first, const Template *end, const std::byte *values,
+                          uint64_t image, uint64_t thread_base,
+                          std::vector<profile::Access> &accesses) const {
+  constexpr uint64_t kMost = uint64_t{1} << 32; // of bytes: more is no address range that exists
+  uint64_t times = value_at(values, first->times);
+  if (first->left != GroupAccess::kOnce)
+    times -= value_at(values, first->left);
+  if (times > kMost)
+    base::fail("the trace has a string instruction of {} turns: it is damaged", times);
+  for (uint64_t turn = 0; turn < times; turn++)
+    for (const Template *each = first; each != end; each++) {
+      uint64_t address = each->offset + (each->in_image ? image : 0) + (each->thread_local_ ? thread_base : 0);
+      for (uint8_t t = 0; t < each->terms; t++)
+        address += value_at(values, each->term[t].value) << each->term[t].shift;
+      accesses.push_back({address + turn * each->size, each->site, each->size, each->write});
+    }
+}
+
+uint64_t GroupDecoder::decode(const TracedStream &stream, std::span<const std::byte> data, uint64_t from,
+                              uint64_t to, std::vector<profile::Access> &accesses) const {
+  uint32_t file = 0;
+  uint64_t image = 0;
+  uint64_t at = from;
+  to = std::min<uint64_t>(to, data.size());
+  while (at < to) {
+    uint32_t number = 0;
+    if (data.size() - at >= 4)
+      std::memcpy(&number, data.data() + at, sizeof number);
+    if (number == 0 || number > shapes_.size() || !shapes_[number - 1].bytes ||
+        shapes_[number - 1].bytes > data.size() - at)
+      base::fail("the trace is damaged: stream {} has no group {} at byte {} of a chunk", stream.number,
+                 number, at);
+    const Shape &shape = shapes_[number - 1];
+    const std::byte *values = data.data() + at + 4;
+    const Template *end = templates_.data() + shape.first + shape.count;
+    for (const Template *each = templates_.data() + shape.first; each != end; each++) {
+      if (each->file != file) {
+        file = each->file;
+        image = bias_of(stream.process, file);
+      }
+      if (each->times != GroupAccess::kOnce) {
+        repeat(each, end, values, image, stream.thread_base, accesses); // they have a group of their own
+        break;
+      }
+      uint64_t address = each->offset + (each->in_image ? image : 0) + (each->thread_local_ ? stream.thread_base : 0);
+      for (uint8_t t = 0; t < each->terms; t++)
+        address += value_at(values, each->term[t].value) << each->term[t].shift;
+      accesses.push_back({address, each->site, each->size, each->write});
+    }
+    at += shape.bytes;
+  }
+  return at;
+}
+
+} // namespace trace

@@ -1,0 +1,292 @@
+// Contents of registers are followed as a root plus a constant: a root is what a register held at some point of the block. To log a
+// root is to log any general register that is a root plus something, at a point where it is. Nothing is asked of other blocks:
+// a plan over whole routines, which takes values out of loops, replaces this one where it is worth it, and falls back to it.
+
+#include "trace/groups.h"
+
+#include "binary/effects.h"
+
+#include <array>
+#include <optional>
+
+namespace trace {
+namespace {
+
+using binary::Access;
+using binary::Block;
+using binary::FlowGraph;
+using binary::Instruction;
+
+constexpr unsigned kRegisters = ASSAY_REG_TEMPORARIES + ASSAY_UOP_TEMPORARIES;
+constexpr unsigned kGeneral = 16;
+constexpr size_t kMostValues = 200;
+
+using Root = uint32_t;
+constexpr Root kConstant = 0, kBias = 1, kFsBase = 2, kFirstRoot = 3;
+
+struct Content {
+  Root root = kConstant;
+  int64_t offset = 0;
+};
+
+class Walk {
+public:
+  Walk(const FlowGraph &graph, const Block &block, bool singly)
+      : graph_(graph), block_(block), singly_(singly) {
+    for (unsigned reg = 0; reg < kRegisters; reg++)
+      registers_[reg] = fresh();
+    registers_[ASSAY_REG_ZERO] = {kConstant, 0};
+    registers_[ASSAY_REG_BIAS] = {kBias, 0};
+    registers_[ASSAY_REG_FS] = {kFsBase, 0};
+  }
+
+  BlockGroups walk() {
+    for (uint32_t i = block_.first; i < block_.first + block_.count; i++) {
+      at_ = i;
+      instruction(graph_.code.instructions[i]);
+    }
+    close();
+    return std::move(result_);
+  }
+
+private:
+  Content fresh() { return {next_root_++, 0}; }
+
+  Content content(unsigned reg) const {
+    return reg < kRegisters ? registers_[reg] : Content{UINT32_MAX, 0};
+  }
+
+  void instruction(const Instruction &instruction) {
+    before_ = registers_;
+    const auto uops = graph_.code.uops_of(instruction);
+    const auto accesses = graph_.code.accesses_of(instruction);
+    if (instruction.repeats && !accesses.empty()) {
+      close();
+      repeated(instruction);
+    }
+    for (uint32_t u = 0; u < uops.size(); u++) {
+      if (!instruction.repeats)
+        for (uint32_t a = 0; a < accesses.size(); a++)
+          if (accesses[a].has_address() && accesses[a].uop == instruction.uop + u)
+            access(instruction, instruction.access + a, uops[u]);
+      result_of(uops[u]);
+    }
+    if (!instruction.repeats)
+      for (const Access &each : accesses)
+        if (!each.has_address())
+          result_.unlogged.emplace_back(instruction.address, Unlogged::masked);
+    after(instruction);
+  }
+
+  void after(const Instruction &instruction) {
+    if (instruction.opaque)
+      for (unsigned reg = 0; reg < kGeneral; reg++)
+        if (instruction.writes & binary::bit(reg))
+          registers_[reg] = fresh();
+    if (instruction.repeats) // any number of turns
+      for (unsigned reg : {ASSAY_REG_RCX, ASSAY_REG_RSI, ASSAY_REG_RDI})
+        registers_[reg] = fresh();
+    if (instruction.is_call()) {
+      for (unsigned reg = 0; reg < kGeneral; reg++)
+        registers_[reg] =
+            instruction.kept & binary::register_bit(reg) ? before_[reg] : fresh();
+      close();
+    } else if (instruction.opaque && graph_.code.accesses_of(instruction).empty() &&
+               instruction.writes & binary::bit(binary::kMemory)) {
+      close(); // a system call may not come back
+    }
+  }
+
+  Content sum(Content a, Content b, int64_t times = 1) {
+    if (b.root == kConstant)
+      return {a.root, a.offset + times * b.offset};
+    if (a.root == kConstant && times == 1)
+      return {b.root, a.offset + b.offset};
+    return fresh();
+  }
+
+  void result_of(const assay_uop &uop) {
+    if (!binary::has_result(uop) || uop.dst >= kRegisters || uop.dst == ASSAY_REG_ZERO)
+      return;
+    const bool immediate = uop.b == ASSAY_UOP_IMMEDIATE;
+    const Content a = content(uop.a);
+    const Content b = immediate ? Content{kConstant, uop.imm} : content(uop.b);
+    Content to = fresh();
+    if (uop.width == 8 && uop.op == ASSAY_UOP_copy)
+      to = uop.a == ASSAY_UOP_IMMEDIATE ? b : a;
+    else if (uop.width == 8 && uop.op == ASSAY_UOP_add)
+      to = sum(a, b);
+    else if (uop.width == 8 && uop.op == ASSAY_UOP_sub && b.root == kConstant)
+      to = {a.root, a.offset - b.offset};
+    else if (uop.width == 8 && uop.op == ASSAY_UOP_lea && !immediate)
+      to = sum(sum(sum(a, {kConstant, int64_t{uop.i}}), content(uop.c)), b,
+               int64_t{1} << uop.shift);
+    registers_[uop.dst] = to;
+  }
+
+  // Which value of the group a root is known by.
+  struct Known {
+    Root root;
+    int64_t offset; // of the register over the root
+    uint8_t value;
+  };
+
+  // A value that tells the root; nullopt where no register holds it when the instruction begins.
+  std::optional<Known> value_of(Root root) {
+    for (const Known &known : known_)
+      if (known.root == root)
+        return known;
+    for (unsigned reg = 0; reg < kGeneral; reg++)
+      if (before_[reg].root == root) {
+        known_.push_back({root, before_[reg].offset, add_value({at_, static_cast<uint8_t>(reg), Access::kNoAddress})});
+        return known_.back();
+      }
+    return std::nullopt;
+  }
+
+  uint8_t add_value(GroupValue value) {
+    group_.values.push_back(value);
+    return static_cast<uint8_t>(group_.values.size() - 1);
+  }
+
+  // Whether the term could be added to the address.
+  bool add_term(GroupAccess &access, Content part, unsigned shift) {
+    const auto factor = static_cast<uint64_t>(1) << shift;
+    auto add = [&](int64_t offset) {
+      access.offset = static_cast<int64_t>(static_cast<uint64_t>(access.offset) +
+                                           static_cast<uint64_t>(offset) * factor);
+    };
+    switch (part.root) {
+    case kConstant: add(part.offset); return true;
+    case kBias:
+    case kFsBase: {
+      bool &is_there = part.root == kBias ? access.in_image : access.thread_local_;
+      if (shift || is_there)
+        return false;
+      is_there = true;
+      add(part.offset);
+      return true;
+    }
+    default: break;
+    }
+    const auto known = value_of(part.root);
+    if (!known || access.terms == 2)
+      return false;
+    access.term[access.terms++] = {known->value, static_cast<uint8_t>(shift)};
+    add(part.offset - known->offset);
+    return true;
+  }
+
+  bool has_room() const { return group_.values.size() < kMostValues; }
+
+  void access(const Instruction &instruction, uint32_t number, const assay_uop &uop) {
+    const Access &access = graph_.code.accesses[number];
+    const Unlogged why = access.masked     ? Unlogged::masked
+                         : access.size == 0 ? Unlogged::size
+                                            : Unlogged::no_value;
+    if (why != Unlogged::no_value) {
+      result_.unlogged.emplace_back(instruction.address, why);
+      return;
+    }
+    if (!has_room())
+      close();
+    GroupAccess made;
+    made.pc = instruction.address;
+    made.size = access.size;
+    made.write = access.write;
+    if (singly_) {
+      made.terms = 1;
+      made.term[0] = {add_value({at_, 0, number}), 0};
+    } else if (!address(made, uop)) {
+      result_.unlogged.emplace_back(instruction.address, Unlogged::no_value);
+      return;
+    }
+    put(made);
+    if (singly_)
+      close();
+  }
+
+  bool address(GroupAccess &made, const assay_uop &uop) {
+    const bool immediate = uop.b == ASSAY_UOP_IMMEDIATE;
+    if (!add_term(made, content(uop.a), 0))
+      return false;
+    if (immediate)
+      return add_term(made, {kConstant, uop.imm}, 0);
+    made.offset += uop.i;
+    return add_term(made, content(uop.b), uop.shift) && add_term(made, content(uop.c), 0);
+  }
+
+  void put(const GroupAccess &made) {
+    if (group_.accesses.empty())
+      first_ = at_;
+    group_.accesses.push_back(made);
+  }
+
+  // A string instruction with all its turns. It goes forward: who sets the direction flag is not logged.
+  void repeated(const Instruction &instruction) {
+    const auto uops = graph_.code.uops_of(instruction);
+    const uint8_t times = add_value({at_, ASSAY_REG_RCX, Access::kNoAddress});
+    bool compares = false;
+    for (const assay_uop &uop : uops)
+      compares |= binary::has_result(uop) && uop.dst == ASSAY_REG_FLAGS;
+    std::vector<GroupAccess> all;
+    for (const Access &access : graph_.code.accesses_of(instruction)) {
+      GroupAccess made;
+      made.pc = instruction.address;
+      made.size = access.size;
+      made.write = access.write;
+      made.times = times;
+      if (access.has_address() && address(made, graph_.code.uops[access.uop]))
+        all.push_back(made);
+      else
+        result_.unlogged.emplace_back(instruction.address, Unlogged::no_value);
+    }
+    const uint8_t left =
+        compares ? add_value({at_ + 1, ASSAY_REG_RCX, Access::kNoAddress}) : GroupAccess::kOnce;
+    for (GroupAccess &made : all) {
+      made.left = left;
+      put(made);
+    }
+    close();
+  }
+
+  void close() {
+    if (!group_.accesses.empty()) {
+      group_.commit = group_.values.empty() ? first_ : group_.values.back().before;
+      result_.groups.push_back(std::move(group_));
+    }
+    group_ = {};
+    known_.clear();
+  }
+
+  const FlowGraph &graph_;
+  const Block &block_;
+  const bool singly_;
+  BlockGroups result_;
+  Group group_;
+  std::vector<Known> known_;
+  uint32_t at_ = 0, first_ = 0;
+  Root next_root_ = kFirstRoot;
+  std::array<Content, kRegisters> registers_, before_;
+};
+
+} // namespace
+
+const char *unlogged_meaning(Unlogged why) {
+  switch (why) {
+  case Unlogged::masked: return "elements of a gather, a scatter or a masked move";
+  case Unlogged::no_value: return "the address is in no register when the instruction begins";
+  case Unlogged::size: return "how many bytes it has depends on the processor's state";
+  }
+  return "";
+}
+
+BlockGroups groups_of(const FlowGraph &graph, const Block &block) {
+  return Walk(graph, block, false).walk();
+}
+
+BlockGroups single_accesses(const FlowGraph &graph, const Block &block) {
+  return Walk(graph, block, true).walk();
+}
+
+} // namespace trace

@@ -1,0 +1,46 @@
+// What is shared by all routines of a module while it is moved; of moved_code.cc and routine_mover.cc alone.
+#pragma once
+
+#include "trace/assembler.h"
+#include "trace/instructions.h"
+#include "trace/moved_code.h"
+#include "trace/unwind.h"
+
+#include <unordered_map>
+#include <vector>
+
+namespace trace {
+
+inline constexpr uint32_t kLogs = 2; // groups, accesses
+
+struct ModuleCode {
+  const binary::Program &program;
+  const MoveSettings &settings;
+  Assembler code;
+  std::vector<AssayMovedFixup> fixups;
+  std::vector<AssayMovedJump> jumps;
+  std::vector<AssayMovedReturn> returns;
+  std::vector<Group> groups, singles;
+  std::vector<uint32_t> group_fixups, single_fixups; // where their numbers stand
+  struct Reference {
+    uint32_t at;
+    uint64_t target;
+  };
+  std::vector<Reference> references;               // to other routines
+  std::unordered_map<uint64_t, uint32_t> entries;  // of moved ones
+  UnwindTables unwind;
+  InstructionDecoder decoder;
+  uint64_t image_begin = 0, image_end = 0;
+  uint32_t check_stub = 0;
+
+  // 0: groups, 1: accesses.
+  std::vector<uint32_t> logs() const {
+    std::vector<uint32_t> wanted;
+    for (uint32_t log = 0; log < kLogs; log++)
+      if (settings.log & 1u << log)
+        wanted.push_back(log);
+    return wanted;
+  }
+};
+
+} // namespace trace

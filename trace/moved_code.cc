@@ -1,0 +1,254 @@
+// See the header; a routine itself is moved by routine_mover.cc.
+
+#include "trace/moved_code.h"
+
+#include "abi/container.h"
+#include "trace/module_code.h"
+#include "trace/routine_mover.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+namespace trace {
+namespace {
+
+using binary::Flow;
+using binary::FlowGraph;
+using binary::Instruction;
+using binary::Routine;
+
+bool overlaps(const FlowGraph &graph) {
+  std::vector<std::pair<uint64_t, uint64_t>> all;
+  for (const Instruction &instruction : graph.code.instructions)
+    all.emplace_back(instruction.address, instruction.end());
+  std::sort(all.begin(), all.end());
+  for (size_t i = 1; i < all.size(); i++)
+    if (all[i].first < all[i - 1].second)
+      return true;
+  return false;
+}
+
+class ModuleMover {
+public:
+  ModuleMover(const binary::Program &program, const MoveSettings &settings)
+      : executable_(program.executable()),
+        module_{program, settings, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
+                UnwindTables(program.executable(), module_.fixups), {}, 0, 0, 0} {}
+
+  MovedModule move() {
+    find_image();
+    begin_code();
+    for (const Routine &routine : module_.program.routines())
+      this->routine(routine);
+    settle();
+    result_.singles = static_cast<uint32_t>(module_.singles.size());
+    result_.groups = std::move(module_.groups);
+    result_.groups.insert(result_.groups.end(), std::make_move_iterator(module_.singles.begin()),
+                          std::make_move_iterator(module_.singles.end()));
+    if (!module_.entries.empty())
+      write_file();
+    return std::move(result_);
+  }
+
+private:
+  void find_image() {
+    constexpr uint64_t kPage = 4096;
+    const auto &segments = executable_.segments();
+    module_.image_begin = segments.front().address & ~(kPage - 1);
+    module_.image_end = (segments.back().address + segments.back().size + kPage - 1) & ~(kPage - 1);
+  }
+
+  void begin_code() {
+    Assembler &code = module_.code;
+    for (int i = 0; i < ASSAY_MOVED_SLOTS; i++)
+      code.word(uint64_t{0});
+    module_.check_stub = code.size();
+    code.byte(0xff); // jmp [rip + …]
+    code.byte(0x25);
+    code.word(ASSAY_MOVED_SLOT_check * 8 - (code.size() + 4));
+  }
+
+  void routine(const Routine &routine) {
+    MovedFunction function;
+    function.name = routine.name();
+    function.address = routine.address();
+    for (const image::CodeRange &range : routine.ranges)
+      function.bytes += static_cast<uint32_t>(range.end - range.begin);
+    function.why = try_to_move(routine, function);
+    result_.functions.push_back(std::move(function));
+  }
+
+  WhyUnmoved try_to_move(const Routine &routine, MovedFunction &function) {
+    for (const image::CodeRange &range : routine.ranges)
+      if (range.found_by == image::FoundBy::plt)
+        return WhyUnmoved::stub;
+    if (module_.settings.chosen && !module_.settings.chosen(routine))
+      return WhyUnmoved::not_chosen;
+    const std::vector<const image::UnwindRange *> frames = frames_of(routine);
+    for (const image::UnwindRange *frame : frames)
+      if (frame->common->is_signal)
+        return WhyUnmoved::signal_return;
+    const FlowGraph graph = binary::flow_graph(module_.program, routine, decoder_);
+    if (const WhyUnmoved why = why_unmovable(routine, graph, function); why != WhyUnmoved::moved) {
+      for (const Instruction &instruction : graph.code.instructions)
+        function.accesses += instruction.accesses;
+      return why;
+    }
+    for (const image::UnwindRange *frame : frames)
+      if (!UnwindTables::can_move(executable_, *frame))
+        return WhyUnmoved::unwind_table;
+    return move_routine(module_, routine, graph, frames, function);
+  }
+
+  std::vector<const image::UnwindRange *> frames_of(const Routine &routine) const {
+    const auto &all = executable_.unwind_ranges();
+    std::vector<const image::UnwindRange *> found;
+    for (const image::CodeRange &range : routine.ranges) {
+      auto at = std::lower_bound(all.begin(), all.end(), range.end,
+                                 [](const auto &each, uint64_t end) { return each.begin < end; });
+      constexpr int kOverlapping = 8; // entries that begin before the range are few
+      for (int i = 0; i < kOverlapping || (at != all.begin() && std::prev(at)->begin >= range.begin); i++) {
+        if (at == all.begin())
+          break;
+        --at;
+        if (at->end > range.begin && std::find(found.begin(), found.end(), &*at) == found.end())
+          found.push_back(&*at);
+      }
+    }
+    return found;
+  }
+
+  WhyUnmoved why_unmovable(const Routine &routine, const FlowGraph &graph, MovedFunction &function) {
+    if (graph.why_not != binary::WhyNot::understood) {
+      function.detail = binary::why_not_meaning(graph.why_not);
+      return WhyUnmoved::not_understood;
+    }
+    for (const binary::JumpTable &table : graph.tables)
+      for (uint64_t target : table.targets)
+        if (!routine.contains(target))
+          return WhyUnmoved::shared_table;
+    if (overlaps(graph))
+      return WhyUnmoved::overlaps;
+    for (const Instruction &instruction : graph.code.instructions) {
+      if (instruction.moves_fs ||
+          (instruction.opaque && instruction.writes & (binary::bit(binary::kFs) | binary::bit(binary::kGs)) &&
+           !(instruction.writes & binary::bit(binary::kMemory))))
+        return WhyUnmoved::changes_segments;
+      if (instruction.flow == Flow::next && has_relative_target(instruction))
+        return WhyUnmoved::relative_operand;
+      if (asks_caller(instruction, graph))
+        return WhyUnmoved::asks_caller;
+    }
+    return WhyUnmoved::moved;
+  }
+
+  bool has_relative_target(const Instruction &instruction) const {
+    DecodedInstruction decoded;
+    if (!module_.decoder.decode(executable_.bytes_from(instruction.address), decoded))
+      return true;
+    for (unsigned i = 0; i < decoded.info.operand_count; i++) {
+      const ZydisDecodedOperand &operand = decoded.operands[i];
+      if ((operand.type == ZYDIS_OPERAND_TYPE_IMMEDIATE && operand.imm.is_relative) ||
+          (operand.type == ZYDIS_OPERAND_TYPE_MEMORY && operand.mem.base == ZYDIS_REGISTER_EIP))
+        return true;
+    }
+    return false;
+  }
+
+  // dlsym and dlopen look up whose code called them.
+  bool asks_caller(const Instruction &instruction, const FlowGraph &graph) const {
+    std::string_view name;
+    if (instruction.flow == Flow::call || instruction.flow == Flow::jump) {
+      name = executable_.import_of_stub(instruction.target);
+    } else if (instruction.flow == Flow::indirect_call || instruction.flow == Flow::indirect_jump) {
+      for (const assay_uop &uop : graph.code.uops_of(instruction))
+        if (uop.op == ASSAY_UOP_load && uop.a == ASSAY_REG_BIAS && uop.b == ASSAY_REG_ZERO)
+          name = executable_.import_of_slot(static_cast<uint64_t>(int64_t{uop.i}));
+    }
+    return name == "dlsym" || name == "dlvsym" || name == "dlopen" || name == "dlmopen";
+  }
+
+  void settle() {
+    Assembler &code = module_.code;
+    for (const auto &[at, target] : module_.references) {
+      if (auto entry = module_.entries.find(target); entry != module_.entries.end()) {
+        code.put<uint32_t>(at, entry->second - (at + 4));
+      } else {
+        code.put<uint32_t>(at, static_cast<uint32_t>(target - (at + 4)));
+        module_.fixups.push_back({at, ASSAY_FIXUP_image});
+      }
+    }
+    for (uint32_t at : module_.group_fixups)
+      module_.fixups.push_back({at, ASSAY_FIXUP_id});
+    for (uint32_t at : module_.single_fixups) {
+      code.put<uint32_t>(at, code.get<uint32_t>(at) + static_cast<uint32_t>(module_.groups.size()));
+      module_.fixups.push_back({at, ASSAY_FIXUP_id});
+    }
+  }
+
+  void write_file() {
+    Assembler &code = module_.code;
+    AssayMovedHeader header = {};
+    std::memcpy(header.magic, ASSAY_MOVED_MAGIC, sizeof header.magic);
+    header.version = ASSAY_MOVED_VERSION;
+    header.image_begin = module_.image_begin;
+    header.image_end = module_.image_end;
+    header.instructions_end = code.size();
+    code.align(4096, 0xcc);
+    header.unwind_header = module_.unwind.write(code);
+    header.fixups = static_cast<uint32_t>(module_.fixups.size());
+    header.jumps = static_cast<uint32_t>(module_.jumps.size());
+    header.returns = static_cast<uint32_t>(module_.returns.size());
+    header.code_bytes = code.size();
+    header.ids = static_cast<uint32_t>(result_.groups.size());
+    auto &file = result_.file;
+    auto append = [&](const void *data, size_t size) {
+      const auto *bytes = static_cast<const std::byte *>(data);
+      file.insert(file.end(), bytes, bytes + size);
+    };
+    append(&header, sizeof header);
+    append(module_.fixups.data(), module_.fixups.size() * sizeof(AssayMovedFixup));
+    append(module_.jumps.data(), module_.jumps.size() * sizeof(AssayMovedJump));
+    append(module_.returns.data(), module_.returns.size() * sizeof(AssayMovedReturn));
+    file.resize((file.size() + 4095) & ~size_t{4095});
+    header.code_offset = static_cast<uint32_t>(file.size());
+    append(code.bytes().data(), code.size());
+    header.file_bytes = file.size();
+    const size_t checked = offsetof(AssayMovedHeader, image_begin);
+    std::memcpy(file.data(), &header, sizeof header);
+    header.checksum = assay_checksum(file.data() + checked, file.size() - checked, 0);
+    std::memcpy(file.data(), &header, sizeof header);
+  }
+
+  const image::Executable &executable_;
+  ModuleCode module_;
+  binary::Decoder decoder_;
+  MovedModule result_;
+};
+
+} // namespace
+
+const char *why_unmoved_meaning(WhyUnmoved why) {
+  switch (why) {
+  case WhyUnmoved::moved: return "it was moved";
+  case WhyUnmoved::not_chosen: return "it was not asked for";
+  case WhyUnmoved::stub: return "it is a stub that jumps into another file";
+  case WhyUnmoved::not_understood: return "its control flow is not known";
+  case WhyUnmoved::overlaps: return "one of its instructions begins within another";
+  case WhyUnmoved::shared_table: return "a jump table leads out of it";
+  case WhyUnmoved::changes_segments: return "it sets the base of thread-local storage";
+  case WhyUnmoved::no_room: return "there is no room for jumps to the moved code";
+  case WhyUnmoved::signal_return: return "the kernel returns to it";
+  case WhyUnmoved::unwind_table: return "its unwind table cannot be written again";
+  case WhyUnmoved::relative_operand: return "an instruction works only where it lies";
+  case WhyUnmoved::asks_caller: return "it calls dlopen or dlsym, which look up whose code calls them";
+  }
+  return "";
+}
+
+MovedModule move_code(const binary::Program &program, const MoveSettings &settings) {
+  return ModuleMover(program, settings).move();
+}
+
+} // namespace trace

@@ -1,0 +1,63 @@
+// Moves the functions of an executable or shared object: the same instructions at another place, with others between them that log
+// what the addresses of their accesses follow from (abi/moved_code.h).
+//
+// Only what is position dependent changes: jumps, calls, and operands relative to rip. Tables of `switch` statements and labels stay as
+// they are; what they lead to in the original is overwritten with jumps to the moved blocks. A function that cannot be
+// moved stays as it is, and says why.
+#pragma once
+
+#include "abi/moved_code.h"
+#include "abi/trace_ring.h"
+#include "binary/program.h"
+#include "trace/groups.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace trace {
+
+// Why a function stays where it is, with its accesses unlogged.
+enum class WhyUnmoved : uint8_t {
+  moved,
+  not_chosen,       // the user did not ask for it
+  stub,             // of the procedure linkage table
+  not_understood,   // its control flow
+  overlaps,         // an instruction begins within another one
+  shared_table,     // a jump table leads out of it
+  changes_segments, // it sets the base of thread-local storage
+  no_room,          // for the jumps to the moved code
+  signal_return,    // the kernel returns to it
+  unwind_table,     // its unwind table cannot be written again
+  relative_operand, // an instruction that is no jump has an operand relative to where it lies
+  asks_caller,      // what it calls looks at where the call is
+};
+const char *why_unmoved_meaning(WhyUnmoved why);
+
+struct MovedFunction {
+  std::string name; // linkage name; may be empty
+  uint64_t address = 0;
+  uint32_t bytes = 0;
+  WhyUnmoved why = WhyUnmoved::moved;
+  std::string detail; // more of it, may be empty
+  uint32_t accesses = 0, logged = 0; // instructions' accesses; those that are logged
+  uint32_t values = 0;               // that they follow from
+};
+
+struct MovedModule {
+  std::vector<MovedFunction> functions;
+  std::vector<Group> groups; // by number
+  uint32_t singles = 0;      // the last ones are of one access each, and compared with the others
+  std::vector<std::byte> file; // abi/moved_code.h; empty if nothing could be moved
+};
+
+struct MoveSettings {
+  uint32_t log = ASSAY_LOG_groups; // sum of ASSAY_LOG_*
+  // Whether a function is to be moved; all, if empty.
+  std::function<bool(const binary::Routine &)> chosen;
+};
+
+MovedModule move_code(const binary::Program &program, const MoveSettings &settings);
+
+} // namespace trace

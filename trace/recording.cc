@@ -1,0 +1,289 @@
+// Streams are looked at in turn. A chunk that was handed over is complete. What the last chunk of a thread holds is taken when the
+// thread is gone, or says that its stream has ended: up to the first group that is not whole.
+
+#include "trace/recording.h"
+
+#include "base/fail.h"
+#include "binary/program.h"
+#include "image/elf.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <fcntl.h>
+#include <fstream>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace trace {
+namespace {
+
+namespace fs = std::filesystem;
+
+template <class T> T load(const T &word) {
+  return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
+}
+template <class T> void store(T &word, T value) {
+  __atomic_store_n(&word, value, __ATOMIC_RELEASE);
+}
+
+void wake(uint32_t &word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+uint64_t now_ns() {
+  timespec t = {};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
+bool is_stream(uint32_t kind) {
+  return kind >= ASSAY_STREAM_groups && kind <= ASSAY_STREAM_handler_accesses;
+}
+
+bool is_handlers(uint32_t kind) {
+  return kind == ASSAY_STREAM_handler_groups || kind == ASSAY_STREAM_handler_accesses;
+}
+
+} // namespace
+
+Recording::Recording(const RecordingSettings &settings, TraceSink &sink)
+    : settings_(settings), sink_(sink), known_streams_(ASSAY_RING_STREAMS, 0) {
+  file_ = memfd_create("assay-trace", MFD_CLOEXEC);
+  if (file_ < 0 || ftruncate(file_, ASSAY_RING_BYTES) != 0)
+    base::fail("memory to share with the program cannot be made: {}; raise `ulimit -f` and `ulimit -n`",
+               std::strerror(errno));
+  void *mapped = mmap(nullptr, ASSAY_RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
+  if (mapped == MAP_FAILED)
+    base::fail("memory to share with the program cannot be mapped: {}; raise `ulimit -v`", std::strerror(errno));
+  ring_ = static_cast<AssayTraceRing *>(mapped);
+  std::memcpy(ring_->magic, ASSAY_RING_MAGIC, sizeof ring_->magic);
+  ring_->version = ASSAY_RING_VERSION;
+  ring_->log = settings.log;
+  ring_->tool = static_cast<uint32_t>(getpid());
+  ring_->bytes = ASSAY_RING_BYTES;
+  begin_ns_ = now_ns();
+}
+
+Recording::~Recording() {
+  if (ring_) {
+    stop();
+    munmap(ring_, ASSAY_RING_BYTES);
+  }
+  if (file_ >= 0)
+    close(file_);
+  std::error_code ignored;
+  for (const auto &[key, known] : files_)
+    if (!known.code.empty())
+      fs::remove(known.code, ignored);
+}
+
+std::pair<std::string, std::string> Recording::environment() const {
+  return {ASSAY_RING_ENVIRONMENT, fmt::format("/proc/{}/fd/{}", getpid(), file_)};
+}
+
+std::byte *Recording::chunk_of(uint32_t slot, uint32_t chunk) {
+  return reinterpret_cast<std::byte *>(ring_) + assay_ring_chunk(slot, chunk);
+}
+
+void Recording::stop() {
+  was_stopped_ = !has_ended_;
+  store(ring_->stopped, 1u);
+  for (AssayRingStream &stream : ring_->all)
+    wake(stream.freed);
+  wake(ring_->request.state);
+}
+
+void Recording::poll(std::chrono::milliseconds most) {
+  const uint32_t news = load(ring_->news);
+  if (take_all() || most.count() == 0)
+    return;
+  const timespec wait = {0, std::min<long>(most.count(), 999) * 1'000'000};
+  syscall(SYS_futex, &ring_->news, FUTEX_WAIT, news, &wait, nullptr, 0);
+}
+
+// Whether there was anything.
+bool Recording::take_all() {
+  bool any = false;
+  const auto now = std::chrono::steady_clock::now();
+  looks_for_gone_ = now - looked_ > std::chrono::milliseconds(100);
+  if (looks_for_gone_)
+    looked_ = now;
+  if (load(ring_->request.state) == ASSAY_REQUEST_module) {
+    answer();
+    any = true;
+  }
+  // A handler's stream comes before the chunk that it interrupted.
+  for (const bool handlers : {true, false})
+    for (uint32_t slot = 0; slot < ASSAY_RING_STREAMS; slot++)
+      if (const uint32_t kind = load(ring_->all[slot].kind); is_stream(kind) && is_handlers(kind) == handlers)
+        any |= take(slot);
+  return any;
+}
+
+void Recording::begin_stream(uint32_t slot) {
+  const AssayRingStream &stream = ring_->all[slot];
+  if (known_streams_[slot] == stream.number + 1)
+    return;
+  known_streams_[slot] = stream.number + 1;
+  progress_.streams++;
+  sink_.stream({stream.number, stream.kind, stream.process, stream.thread, stream.parent, stream.pair,
+                stream.parent_bytes, stream.fs});
+}
+
+bool Recording::take(uint32_t slot) {
+  AssayRingStream &stream = ring_->all[slot];
+  bool any = false;
+  // First whether it has ended: what it has handed over by then is all.
+  const bool has_ended = load(stream.ended) || is_gone(stream);
+  const uint32_t filled = load(stream.filled);
+  for (uint32_t freed = stream.freed; freed != filled; freed++) {
+    begin_stream(slot);
+    hand_over(slot, freed, std::min(stream.chunks[freed % ASSAY_RING_CHUNKS].bytes, ASSAY_RING_CHUNK_BYTES));
+    store(stream.freed, freed + 1);
+    wake(stream.freed);
+    any = true;
+  }
+  if (has_ended) {
+    end_stream(slot);
+    any = true;
+  }
+  return any;
+}
+
+bool Recording::is_gone(const AssayRingStream &stream) const {
+  if (has_ended_)
+    return true;
+  return looks_for_gone_ && access(fmt::format("/proc/{}/task/{}", stream.process, stream.thread).c_str(), F_OK) != 0;
+}
+
+void Recording::end_stream(uint32_t slot) {
+  AssayRingStream &stream = ring_->all[slot];
+  const uint32_t last = stream.filled;
+  const uint64_t bytes = decoder_.whole_groups({chunk_of(slot, last), ASSAY_RING_CHUNK_BYTES});
+  if (bytes) {
+    begin_stream(slot);
+    stream.chunks[last % ASSAY_RING_CHUNKS].end_ns = now_ns();
+    hand_over(slot, last, bytes);
+  }
+  std::memset(chunk_of(slot, last), 0, ASSAY_RING_CHUNK_BYTES);
+  known_streams_[slot] = 0;
+  store<uint32_t>(stream.kind, ASSAY_STREAM_free);
+}
+
+void Recording::hand_over(uint32_t slot, uint32_t chunk, uint64_t bytes) {
+  const AssayRingStream &stream = ring_->all[slot];
+  const AssayRingChunk &times = stream.chunks[chunk % ASSAY_RING_CHUNKS];
+  std::byte *data = chunk_of(slot, chunk);
+  progress_.bytes += bytes;
+  if (bytes)
+    sink_.chunk({stream.number, uint64_t{chunk} * ASSAY_RING_CHUNK_BYTES, since_begin(times.begin_ns),
+                 since_begin(times.end_ns), {data, bytes}});
+  std::memset(data, 0, bytes);
+}
+
+void Recording::finish(int wait_status) {
+  has_ended_ = true;
+  take_all();
+  take_all(); // of processes that were still running
+  stop();
+  sink_.end({now_ns() - begin_ns_, progress_.bytes, ring_->untraced_threads, wait_status, was_stopped_});
+}
+
+void Recording::answer() {
+  AssayTraceRequest &request = ring_->request;
+  request.answer[0] = 0;
+  request.path[sizeof request.path - 1] = 0;
+  const std::string path = request.path;
+  const uint32_t process = request.asker;
+  KnownFile &known = known_file(path, request.is_main, process);
+  if (known.file.number) {
+    sink_.mapping({process, known.file.number, request.bias, since_begin(now_ns())});
+    decoder_.add(TracedMapping{process, known.file.number, request.bias, 0});
+    request.first_id = known.file.first_group;
+    const std::string code = known.code.string();
+    if (code.size() < sizeof request.answer)
+      std::memcpy(request.answer, code.c_str(), code.size() + 1);
+  }
+  store<uint32_t>(request.state, ASSAY_REQUEST_answered);
+  wake(request.state);
+}
+
+Recording::KnownFile &Recording::known_file(const std::string &asked, bool is_main, uint32_t process) {
+  const std::string open_as = is_main ? fmt::format("/proc/{}/exe", process) : asked;
+  struct stat about = {};
+  std::string key = asked;
+  if (stat(open_as.c_str(), &about) == 0)
+    key = fmt::format("{}:{}:{}:{}", about.st_dev, about.st_ino, about.st_size, about.st_mtim.tv_nsec);
+  auto [found, is_new] = files_.try_emplace(key);
+  KnownFile &known = found->second;
+  if (!is_new || !S_ISREG(about.st_mode)) // the kernel's page is no file
+    return known;
+  std::error_code ignored;
+  known.file.path = is_main ? fs::read_symlink(open_as, ignored).string() : asked;
+  if (known.file.path.empty())
+    known.file.path = asked;
+  known.file.number = next_file_++;
+  known.file.first_group = next_group_;
+  progress_.files++;
+  if (auto id = image::read_build_id(open_as))
+    known.file.build_id = *id;
+  const std::string name = fs::path(known.file.path).filename();
+  if (name.starts_with("ld-linux")) {
+    known.file.why_not = "the loader runs before anything can be traced";
+  } else if (!settings_.modules.empty() && std::find(settings_.modules.begin(), settings_.modules.end(), name) ==
+                                               settings_.modules.end()) {
+    known.file.why_not = "it was not asked for (--module)";
+  } else {
+    move(known, open_as);
+    return known;
+  }
+  sink_.file(known.file, {}, {});
+  return known;
+}
+
+void Recording::move(KnownFile &known, const std::string &path) {
+  MovedModule moved;
+  try {
+    const binary::Program program{image::Executable(path)};
+    MoveSettings settings;
+    settings.log = settings_.log;
+    if (!settings_.only.empty())
+      settings.chosen = [&](const binary::Routine &routine) {
+        return std::any_of(settings_.only.begin(), settings_.only.end(), [&](const std::string &name) {
+          const binary::Routine *found = program.find(name);
+          return found == &routine;
+        });
+      };
+    moved = move_code(program, settings);
+    if (!moved.file.empty()) {
+      known.code = settings_.folder / fmt::format("{}.moved", known.file.number);
+      std::ofstream to(known.code, std::ios::binary);
+      to.write(reinterpret_cast<const char *>(moved.file.data()), static_cast<std::streamsize>(moved.file.size()));
+      to.close();
+      if (!to)
+        base::fail("{}: moved code cannot be written: {}; choose another place with -o", known.code.string(),
+                   std::strerror(errno));
+    }
+  } catch (const base::Failure &failure) {
+    known.file.why_not = failure.what();
+    known.code.clear();
+    moved = {};
+  }
+  known.file.is_moved = !known.code.empty();
+  known.file.groups = static_cast<uint32_t>(moved.groups.size());
+  known.file.singles = moved.singles;
+  next_group_ += known.file.groups;
+  for (const MovedFunction &function : moved.functions)
+    progress_.moved += function.why == WhyUnmoved::moved;
+  decoder_.add(known.file, moved.groups);
+  sink_.file(known.file, moved.groups, moved.functions);
+}
+
+} // namespace trace

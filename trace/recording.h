@@ -1,0 +1,78 @@
+// The tool's side of a recording: makes the memory that it shares with the program (abi/trace_ring.h), moves the code of files as
+// processes load them, and hands what threads have logged to a sink.
+#pragma once
+
+#include "trace/decode.h"
+#include "trace/trace_data.h"
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace trace {
+
+struct RecordingSettings {
+  std::filesystem::path folder;     // where moved code is written while the recording lasts
+  uint32_t log = ASSAY_LOG_groups;  // sum of ASSAY_LOG_*
+  std::vector<std::string> only;    // names of functions; all, if empty
+  std::vector<std::string> modules; // names of files, without folders; all, if empty
+};
+
+class Recording {
+public:
+  Recording(const RecordingSettings &settings, TraceSink &sink);
+  ~Recording();
+  Recording(const Recording &) = delete;
+  Recording &operator=(const Recording &) = delete;
+
+  // Of the program to be recorded: name and value.
+  std::pair<std::string, std::string> environment() const;
+
+  // Serves requests, and takes what is there; waits for at most so long if there is nothing.
+  void poll(std::chrono::milliseconds most);
+  // Nothing is recorded from now on; programs that still run go on.
+  void stop();
+  // Takes what is left; the program has ended.
+  void finish(int wait_status);
+
+  struct Progress {
+    uint64_t bytes = 0, files = 0, moved = 0, streams = 0;
+  };
+  const Progress &progress() const { return progress_; }
+
+private:
+  struct KnownFile {
+    TracedFile file;
+    std::filesystem::path code; // empty: nothing was moved
+  };
+  bool take_all();
+  void answer();
+  KnownFile &known_file(const std::string &path, bool is_main, uint32_t process);
+  void move(KnownFile &known, const std::string &path);
+  bool take(uint32_t slot);
+  bool is_gone(const AssayRingStream &stream) const;
+  void begin_stream(uint32_t slot);
+  void end_stream(uint32_t slot);
+  void hand_over(uint32_t slot, uint32_t chunk, uint64_t bytes);
+  std::byte *chunk_of(uint32_t slot, uint32_t chunk);
+  uint64_t since_begin(uint64_t ns) const { return ns > begin_ns_ ? ns - begin_ns_ : 0; }
+
+  RecordingSettings settings_;
+  TraceSink &sink_;
+  int file_ = -1;
+  AssayTraceRing *ring_ = nullptr;
+  uint64_t begin_ns_ = 0;
+  std::map<std::string, KnownFile> files_; // by what tells files apart
+  std::vector<std::pair<uint32_t, uint32_t>> mapped_; // process, file
+  GroupDecoder decoder_;
+  std::vector<uint32_t> known_streams_; // by slot: number of the stream that was announced, plus 1
+  uint32_t next_group_ = 0, next_file_ = 1;
+  std::chrono::steady_clock::time_point looked_ = {};
+  bool looks_for_gone_ = false; // ten times a second is often enough
+  bool was_stopped_ = false, has_ended_ = false;
+  Progress progress_;
+};
+
+} // namespace trace

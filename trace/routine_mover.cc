@@ -1,0 +1,552 @@
+// A routine is moved block by block in the order of its addresses, so that most blocks still run on into the next one. At the beginning
+// of functions, of loops, of landing pads, and where functions return, a check makes room in the chunk (abi/trace_ring.h): no way
+// through the code logs more between two checks than the slack that chunks have.
+//
+// A snippet needs a register for the position in the chunk, sometimes one for an address. They are such as nobody reads before writing
+// them; where there is none, one is kept in thread-local storage meanwhile. Snippets leave the flags alone; a check stands where
+// they hold nothing, or saves them.
+
+#include "trace/routine_mover.h"
+
+#include "binary/effects.h"
+#include "binary/liveness.h"
+#include "trace/dead_bytes.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+
+namespace trace {
+namespace {
+
+using binary::Access;
+using binary::Block;
+using binary::Flow;
+using binary::FlowGraph;
+using binary::Instruction;
+using binary::RegisterSet;
+using binary::Routine;
+using binary::VariableSet;
+
+constexpr uint32_t kNowhere = UINT32_MAX;
+constexpr unsigned kAboveOrEqual = 3;
+constexpr int32_t kRedZone = 128;
+// A routine that logs more than this has a check at each block.
+constexpr uint32_t kMuch = ASSAY_RING_SLACK / 4;
+
+constexpr int32_t position_of(uint32_t log) {
+  return static_cast<int32_t>(log * sizeof(AssayLogPosition));
+}
+constexpr int32_t limit_of(uint32_t log) {
+  return position_of(log) + static_cast<int32_t>(offsetof(AssayLogPosition, limit));
+}
+constexpr int32_t spill_of(uint32_t which) {
+  return static_cast<int32_t>(offsetof(AssayThreadLog, spilled) + 8 * which);
+}
+
+// Registers that an instruction reads or writes in any way.
+RegisterSet touched_by(const binary::Code &code, const Instruction &instruction) {
+  const binary::Effects effects = binary::effects_of(code, instruction);
+  return static_cast<RegisterSet>((effects.reads | effects.writes) & 0xffff);
+}
+class RoutineMover {
+public:
+  RoutineMover(ModuleCode &module, const Routine &routine, const FlowGraph &graph, MovedFunction &function)
+      : module_(module), code_(module.code), routine_(routine), graph_(graph), function_(function),
+        liveness_(graph), block_at_(graph.blocks.size(), kNowhere) {
+    order_blocks();
+  }
+
+  void move() {
+    plan();
+    code_.align(16, 0xcc);
+    begin_ = code_.size();
+    for (size_t i = 0; i < order_.size(); i++)
+      block(i);
+    slow_paths();
+    settle();
+  }
+
+  // Whether its entries and targets can be overwritten, and with which jumps: `to` of those of 5 bytes is the number of the site.
+  bool find_room(std::vector<uint64_t> &sites, std::vector<AssayMovedJump> &jumps) {
+    for (uint64_t entry : routine_.entries)
+      sites.push_back(entry);
+    for (const binary::JumpTable &table : graph_.tables)
+      sites.insert(sites.end(), table.targets.begin(), table.targets.end());
+    for (const Block &block : graph_.blocks)
+      if (block.is_dispatch())
+        for (uint32_t label : block.successors)
+          sites.push_back(graph_.instructions_of(graph_.blocks[label]).front().address);
+    std::sort(sites.begin(), sites.end());
+    sites.erase(std::unique(sites.begin(), sites.end()), sites.end());
+    std::vector<std::pair<uint64_t, uint32_t>> numbered;
+    for (uint32_t i = 0; i < sites.size(); i++) {
+      if (!block_of_.contains(sites[i]))
+        return false;
+      numbered.emplace_back(sites[i], i);
+    }
+    return DeadBytes(module_.program.executable(), module_.decoder, routine_, graph_).place(numbered, jumps);
+  }
+
+  uint32_t moved_block(uint64_t address) const {
+    auto at = block_of_.find(address);
+    return at == block_of_.end() ? kNowhere : block_at_[at->second];
+  }
+
+  // Where the instruction at the address lies, or the next one that was moved.
+  uint32_t moved(uint64_t address) const {
+    auto at = std::lower_bound(moved_.begin(), moved_.end(), address,
+                               [](const auto &each, uint64_t wanted) { return each.first < wanted; });
+    return at == moved_.end() ? end_ : at->second;
+  }
+  uint32_t begin() const { return begin_; }
+  uint32_t end() const { return end_; } // of the instructions; slow paths follow
+
+private:
+  struct Action { // of one log, before an instruction
+    uint32_t log;
+    const Group *group;
+    uint32_t first_value, values; // of the group
+    bool commit;
+    uint32_t number; // of the group, among those of its log
+  };
+  struct Scratch { // a register for a snippet: a dead one, or one that is kept meanwhile
+    Gpr reg;
+    std::optional<uint32_t> spill; // where it is kept
+  };
+  struct SlowPath {
+    uint32_t jump; // its distance stands there
+    uint32_t back;
+    Scratch position;
+    bool has_flags;
+  };
+
+  void order_blocks() {
+    for (uint32_t b = 0; b < graph_.blocks.size(); b++)
+      if (!graph_.blocks[b].is_dispatch()) {
+        order_.push_back(b);
+        block_of_[address_of(b)] = b;
+      }
+    std::sort(order_.begin(), order_.end(),
+              [&](uint32_t a, uint32_t b) { return address_of(a) < address_of(b); });
+  }
+
+  uint64_t address_of(uint32_t block) const {
+    return graph_.instructions_of(graph_.blocks[block]).front().address;
+  }
+
+  void plan() {
+    groups_.resize(graph_.blocks.size());
+    std::vector<uint32_t> logged(order_.size() + 1, 0); // bytes, summed up, by place in the order
+    for (size_t i = 0; i < order_.size(); i++) {
+      const uint32_t b = order_[i];
+      const Block &block = graph_.blocks[b];
+      uint32_t bytes = 0;
+      for (const Instruction &each : graph_.instructions_of(block))
+        function_.accesses += each.accesses;
+      for (uint32_t log : module_.logs()) {
+        BlockGroups made = log == 0 ? groups_of(graph_, block) : single_accesses(graph_, block);
+        uint32_t of_this = 0;
+        for (const Group &group : made.groups) {
+          of_this += group.bytes();
+          if (log == 0) {
+            function_.logged += static_cast<uint32_t>(group.accesses.size());
+            function_.values += static_cast<uint32_t>(group.values.size());
+          }
+        }
+        bytes = std::max(bytes, of_this);
+        groups_[b][log] = std::move(made.groups);
+      }
+      logged[i + 1] = logged[i] + bytes;
+    }
+    checked_.assign(graph_.blocks.size(), false);
+    if (module_.settings.log == ASSAY_LOG_nothing)
+      return;
+    const bool much = logged.back() > kMuch;
+    std::vector<size_t> place(graph_.blocks.size(), 0);
+    for (size_t i = 0; i < order_.size(); i++)
+      place[order_[i]] = i;
+    for (size_t i = 0; i < order_.size(); i++) {
+      const uint32_t b = order_[i];
+      const Block &block = graph_.blocks[b];
+      bool check = much;
+      for (uint32_t from : block.predecessors) {
+        if (graph_.blocks[from].is_dispatch())
+          check = true; // any of the jumps behind it
+        else if (place[from] >= i && logged[place[from] + 1] > logged[i])
+          check = true; // a loop that logs something
+        else if (graph_.last_of(graph_.blocks[from]).is_call() &&
+                 graph_.last_of(graph_.blocks[from]).end() != address_of(b))
+          check = true; // a landing pad
+      }
+      checked_[b] = check || graph_.last_of(block).flow == Flow::ret;
+    }
+    for (uint32_t entry : graph_.entries)
+      checked_[entry] = true;
+  }
+
+  // The actions of a block, by the instruction before which they stand.
+  std::multimap<uint32_t, Action> actions_of(uint32_t block) {
+    std::multimap<uint32_t, Action> actions;
+    for (uint32_t log = 0; log < kLogs; log++)
+      for (Group &group : groups_[block][log]) {
+        auto &all = log == 0 ? module_.groups : module_.singles;
+        const auto number = static_cast<uint32_t>(all.size());
+        for (uint32_t v = 0; v < group.values.size();) {
+          uint32_t end = v;
+          while (end < group.values.size() && group.values[end].before == group.values[v].before)
+            end++;
+          actions.emplace(group.values[v].before,
+                          Action{log, &group, v, end - v, end == group.values.size(), number});
+          v = end;
+        }
+        if (group.values.empty())
+          actions.emplace(group.commit, Action{log, &group, 0, 0, true, number});
+        all.push_back(group);
+      }
+    return actions;
+  }
+
+  void block(size_t place) {
+    const uint32_t b = order_[place];
+    const Block &block = graph_.blocks[b];
+    const std::vector<VariableSet> live = liveness_.along(b);
+    holder_[0] = holder_[1] = std::nullopt;
+    block_at_[b] = code_.size();
+    if (checked_[b])
+      check(block, live[0]);
+    const auto actions = actions_of(b);
+    for (uint32_t i = 0; i <= block.count; i++) {
+      const uint32_t index = block.first + i;
+      const bool is_behind = i == block.count;
+      if (!is_behind) // exceptions and the rules of unwinding: an instruction begins with its snippets
+        moved_.emplace_back(graph_.code.instructions[index].address,
+                            i == 0 ? block_at_[b] : code_.size());
+      auto [from, to] = actions.equal_range(index);
+      for (auto at = from; at != to; ++at)
+        log(at->second, live[i], block, index);
+      if (!is_behind)
+        instruction(graph_.code.instructions[index]);
+    }
+    run_on(place);
+  }
+
+  // What follows a block that does not end in a jump.
+  void run_on(size_t place) {
+    const Instruction &last = graph_.last_of(graph_.blocks[order_[place]]);
+    if (last.flow != Flow::next && last.flow != Flow::branch && !last.is_call())
+      return;
+    if (place + 1 < order_.size() && address_of(order_[place + 1]) == last.end())
+      return;
+    refer(code_.jump(), last.end());
+  }
+
+  // Calls, and what else leaves a register or writes it, in which a position is held.
+  void forget_holders(RegisterSet written, bool all) {
+    for (auto &holder : holder_)
+      if (holder && (all || (written & binary::register_bit(*holder))))
+        holder.reset();
+  }
+
+  static RegisterSet scratch_of(VariableSet live) {
+    return static_cast<RegisterSet>(~live & 0xffff & ~binary::register_bit(ASSAY_REG_RSP));
+  }
+
+  // Of these, one that the block goes on longest without touching.
+  Gpr longest_unused(RegisterSet candidates, const Block &block, uint32_t from) const {
+    constexpr uint32_t kFar = 32;
+    for (uint32_t i = from; i < block.first + block.count && i < from + kFar; i++) {
+      const RegisterSet left = static_cast<RegisterSet>(
+          candidates & ~touched_by(graph_.code, graph_.code.instructions[i]));
+      if (!left)
+        break;
+      candidates = left;
+    }
+    return static_cast<Gpr>(std::countr_zero(candidates));
+  }
+
+  void log_fixup(uint32_t at) { module_.fixups.push_back({at, ASSAY_FIXUP_log}); }
+  void load_log(Gpr to, int32_t offset) { log_fixup(code_.load_fs(to, offset)); }
+  void store_log(Gpr from, int32_t offset) { log_fixup(code_.store_fs(from, offset)); }
+
+  Scratch take(RegisterSet dead, RegisterSet used, uint32_t spill, const Block &block, uint32_t index) {
+    const auto free = static_cast<RegisterSet>(dead & ~used);
+    if (free)
+      return {longest_unused(free, block, index), std::nullopt};
+    const auto other = static_cast<RegisterSet>(~used & ~binary::register_bit(ASSAY_REG_RSP) & 0xffff);
+    const auto reg = static_cast<Gpr>(std::countr_zero(other));
+    store_log(reg, spill_of(spill));
+    return {reg, spill};
+  }
+  void give_back(const Scratch &scratch) {
+    if (scratch.spill)
+      load_log(scratch.reg, spill_of(*scratch.spill));
+  }
+
+  void log(const Action &action, VariableSet live, const Block &block, uint32_t index) {
+    const RegisterSet dead = scratch_of(live);
+    RegisterSet used = 0; // by what is logged here, and by the other log's position
+    for (uint32_t v = action.first_value; v < action.first_value + action.values; v++) {
+      const GroupValue &value = action.group->values[v];
+      if (value.access == Access::kNoAddress) {
+        used |= binary::register_bit(value.reg);
+        continue;
+      }
+      used |= touched_by(graph_.code, graph_.code.instructions[index]);
+    }
+    for (const auto &holder : holder_)
+      if (holder)
+        used |= binary::register_bit(*holder);
+    const uint32_t log = action.log;
+    Scratch position{0, std::nullopt};
+    if (holder_[log]) {
+      position.reg = *holder_[log];
+    } else {
+      position = take(dead, used, log, block, index);
+      load_log(position.reg, position_of(log));
+    }
+    used |= binary::register_bit(position.reg);
+    for (uint32_t v = action.first_value; v < action.first_value + action.values; v++) {
+      const GroupValue &value = action.group->values[v];
+      const int32_t at = 4 + 8 * static_cast<int32_t>(v);
+      if (value.access == Access::kNoAddress) {
+        code_.store(position.reg, at, value.reg);
+        continue;
+      }
+      const Scratch address = take(dead, used, 2, block, index);
+      address_of_access(address.reg, graph_.code.instructions[index], value.access);
+      code_.store(position.reg, at, address.reg);
+      give_back(address);
+    }
+    if (action.commit) {
+      const auto bytes = static_cast<int32_t>(action.group->bytes());
+      auto &where = log == 0 ? module_.group_fixups : module_.single_fixups;
+      where.push_back(code_.store_constant(position.reg, 0, action.number + 1));
+      code_.lea(position.reg, position.reg, bytes);
+      store_log(position.reg, position_of(log));
+    }
+    if (position.spill)
+      give_back(position);
+    else
+      holder_[log] = position.reg;
+  }
+
+  // The address of an access, computed from the instruction's operand as it is when the instruction begins.
+  void address_of_access(Gpr to, const Instruction &instruction, uint32_t number) {
+    DecodedInstruction decoded;
+    module_.decoder.decode(module_.program.executable().bytes_from(instruction.address), decoded);
+    const Access &access = graph_.code.accesses[number];
+    // Operands in memory, each as often as it is accessed; those that the encoding names come first.
+    std::vector<const ZydisDecodedOperand *> found;
+    for (unsigned i = 0; i < decoded.info.operand_count; i++) {
+      const ZydisDecodedOperand &operand = decoded.operands[i];
+      if (operand.type != ZYDIS_OPERAND_TYPE_MEMORY || operand.mem.type != ZYDIS_MEMOP_TYPE_MEM)
+        continue;
+      const bool does = access.write ? (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0
+                                     : (operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
+      if (does)
+        found.push_back(&operand);
+    }
+    size_t which = 0; // of the accesses of this kind
+    for (uint32_t a = instruction.access; a < number; a++)
+      which += graph_.code.accesses[a].write == access.write;
+    if (found.empty()) {
+      code_.lea(to, kRsp, 0);
+      return;
+    }
+    const ZydisDecodedOperand &operand = *found[std::min(which, found.size() - 1)];
+    int64_t more = 0;
+    const bool is_push = operand.visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN && access.write &&
+                         operand.mem.base == ZYDIS_REGISTER_RSP;
+    if (is_push)
+      more = -static_cast<int64_t>(access.size);
+    // pop [rsp + …]: the operand's address is computed with what rsp is afterwards.
+    if (decoded.info.mnemonic == ZYDIS_MNEMONIC_POP && access.write)
+      more = operand.mem.base == ZYDIS_REGISTER_RSP ? access.size : 0;
+    // Several accesses of one operand lie behind each other.
+    for (uint32_t a = instruction.access; a < number; a++)
+      if (graph_.code.accesses[a].write == access.write && which >= found.size())
+        more += graph_.code.accesses[a].size;
+    lea(to, instruction, operand, more);
+  }
+
+  void lea(Gpr to, const Instruction &instruction, const ZydisDecodedOperand &operand, int64_t more) {
+    const auto &mem = operand.mem;
+    const int64_t offset = (mem.disp.has_displacement ? mem.disp.value : 0) + more;
+    if (mem.base == ZYDIS_REGISTER_RIP) {
+      code_.byte(0x48 | (to >> 3) << 2);
+      code_.byte(0x8d);
+      code_.byte((to & 7) << 3 | 5);
+      module_.fixups.push_back({code_.size(), ASSAY_FIXUP_image});
+      code_.word(static_cast<uint32_t>(instruction.end() + static_cast<uint64_t>(offset) - (code_.size() + 4)));
+      return;
+    }
+    const bool has_base = mem.base != ZYDIS_REGISTER_NONE, has_index = mem.index != ZYDIS_REGISTER_NONE;
+    const Gpr base = has_base ? gpr_of(mem.base) : 5, index = has_index ? gpr_of(mem.index) : 4;
+    const unsigned scale = has_index ? static_cast<unsigned>(std::countr_zero(mem.scale)) : 0;
+    code_.byte(0x48 | (to >> 3) << 2 | (has_index ? (index >> 3) << 1 : 0) | (has_base ? base >> 3 : 0));
+    code_.byte(0x8d);
+    code_.byte((has_base ? 0x80 : 0) | (to & 7) << 3 | 4);
+    code_.byte(scale << 6 | (index & 7) << 3 | (base & 7));
+    code_.word(static_cast<int32_t>(offset));
+  }
+
+  // Room in the chunk of each log.
+  void check(const Block &block, VariableSet live) {
+    const bool has_flags = live & binary::bit(binary::kFlags);
+    for (uint32_t log : module_.logs()) {
+      const uint32_t begin = code_.size();
+      RegisterSet used = 0;
+      for (const auto &holder : holder_)
+        if (holder)
+          used |= binary::register_bit(*holder);
+      const Scratch position = take(scratch_of(live), used, log, block, block.first);
+      if (has_flags) {
+        code_.lea(kRsp, kRsp, -kRedZone);
+        code_.byte(0x9c); // pushfq
+      }
+      load_log(position.reg, position_of(log));
+      log_fixup(code_.compare_fs(position.reg, limit_of(log)));
+      slow_.push_back({code_.jump_if(kAboveOrEqual), begin, position, has_flags});
+      if (has_flags) {
+        code_.byte(0x9d); // popfq
+        code_.lea(kRsp, kRsp, kRedZone);
+      }
+      if (position.spill)
+        give_back(position);
+      else
+        holder_[log] = position.reg;
+    }
+    // The slow path of the second comes back to the second: the first one's register is not what it was.
+    if (module_.logs().size() > 1)
+      holder_[0].reset();
+  }
+
+  // Behind the routine: what is done when a chunk is full.
+  void slow_paths() {
+    end_ = code_.size();
+    for (const SlowPath &slow : slow_) {
+      code_.put<uint32_t>(slow.jump, code_.size() - (slow.jump + 4));
+      if (slow.has_flags) {
+        code_.byte(0x9d);
+        code_.lea(kRsp, kRsp, kRedZone);
+      }
+      give_back(slow.position);
+      code_.lea(kRsp, kRsp, -kRedZone);
+      const uint32_t call = code_.call();
+      code_.put<uint32_t>(call, module_.check_stub - (call + 4));
+      code_.lea(kRsp, kRsp, kRedZone);
+      const uint32_t back = code_.jump();
+      code_.put<uint32_t>(back, slow.back - (back + 4));
+    }
+  }
+
+  // The distance at `at` leads to a linked address.
+  void refer(uint32_t at, uint64_t target) {
+    if (block_of_.contains(target))
+      references_.push_back({at, target});
+    else
+      module_.references.push_back({at, target});
+  }
+
+  // The instruction itself; where it lies matters only to jumps, calls and operands relative to rip.
+  void instruction(const Instruction &instruction) {
+    const auto bytes = module_.program.executable().bytes(instruction.address, instruction.length);
+    const std::span<const uint8_t> raw(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size());
+    if (instruction.flow == Flow::jump) {
+      refer(code_.jump(), instruction.target);
+    } else if (instruction.flow == Flow::branch) {
+      branch(instruction, raw);
+    } else if (instruction.flow == Flow::call) {
+      refer(code_.call(), instruction.target);
+    } else {
+      DecodedInstruction decoded;
+      module_.decoder.decode(bytes, decoded);
+      const uint32_t at = code_.size();
+      code_.append(raw);
+      if (const auto operand = relative_operand(decoded)) {
+        const uint32_t distance = at + decoded.info.raw.disp.offset;
+        module_.fixups.push_back({distance, ASSAY_FIXUP_image});
+        code_.put<uint32_t>(distance, static_cast<uint32_t>(instruction.end() + *operand - code_.size()));
+      }
+    }
+    const binary::Effects effects = binary::effects_of(graph_.code, instruction);
+    // The child of a system call may be another thread.
+    const bool all = instruction.is_call() ||
+                     (instruction.opaque && (effects.writes & binary::bit(binary::kMemory)));
+    forget_holders(static_cast<RegisterSet>(effects.writes & 0xffff), all);
+    if (instruction.is_call())
+      module_.returns.push_back(
+          {code_.size(), static_cast<uint32_t>(instruction.end() - module_.image_begin)});
+  }
+
+  void branch(const Instruction &instruction, std::span<const uint8_t> raw) {
+    DecodedInstruction decoded;
+    module_.decoder.decode(std::as_bytes(raw), decoded);
+    const bool is_long = decoded.info.opcode_map == ZYDIS_OPCODE_MAP_0F;
+    if (is_long || decoded.info.opcode >> 4 == 7) {
+      refer(code_.jump_if(decoded.info.opcode & 15), instruction.target);
+      return;
+    }
+    // loop, jrcxz and their kin have one byte of distance: to a jump.
+    code_.append(raw.first(raw.size() - 1));
+    code_.byte(2);
+    code_.byte(0xeb);
+    code_.byte(5);
+    refer(code_.jump(), instruction.target);
+  }
+
+  void settle() {
+    for (const auto &[at, target] : references_)
+      code_.put<uint32_t>(at, moved_block(target) - (at + 4));
+    for (uint64_t entry : routine_.entries)
+      module_.entries[entry] = moved_block(entry);
+  }
+
+  ModuleCode &module_;
+  Assembler &code_;
+  const Routine &routine_;
+  const FlowGraph &graph_;
+  MovedFunction &function_;
+  const binary::Liveness liveness_;
+  std::vector<uint32_t> order_;                     // blocks by address
+  std::unordered_map<uint64_t, uint32_t> block_of_; // by address
+  std::vector<uint32_t> block_at_;                  // where blocks lie now
+  std::vector<std::array<std::vector<Group>, kLogs>> groups_; // by block
+  std::vector<bool> checked_;                       // by block: it begins with a check
+  std::vector<std::pair<uint64_t, uint32_t>> moved_; // instructions, by address
+  std::vector<ModuleCode::Reference> references_;       // to its own blocks
+  std::vector<SlowPath> slow_;
+  std::array<std::optional<Gpr>, kLogs> holder_; // registers that hold a position
+  uint32_t begin_ = 0, end_ = 0;
+};
+
+} // namespace
+
+WhyUnmoved move_routine(ModuleCode &module, const Routine &routine, const FlowGraph &graph,
+                        const std::vector<const image::UnwindRange *> &frames, MovedFunction &function) {
+  RoutineMover mover(module, routine, graph, function);
+  std::vector<uint64_t> sites;
+  std::vector<AssayMovedJump> jumps;
+  if (!mover.find_room(sites, jumps))
+    return WhyUnmoved::no_room;
+  mover.move();
+  for (AssayMovedJump &jump : jumps)
+    if (jump.bytes == 5)
+      jump.to = mover.moved_block(sites[jump.to]);
+  module.jumps.insert(module.jumps.end(), jumps.begin(), jumps.end());
+  for (const image::UnwindRange *frame : frames)
+    for (const image::CodeRange &range : routine.ranges) {
+      const uint64_t begin = std::max(frame->begin, range.begin), end = std::min(frame->end, range.end);
+      if (begin >= end)
+        continue;
+      const uint32_t from = mover.moved(begin), to = mover.moved(end);
+      if (from < to)
+        module.unwind.add(
+            *frame, from, to, [&](uint64_t address) { return mover.moved(std::max(address, begin)); },
+            [&](uint64_t address) { return mover.moved_block(address); });
+    }
+  return WhyUnmoved::moved;
+}
+
+} // namespace trace

@@ -1,0 +1,76 @@
+// What a trace says besides what was logged: files, groups, functions, mappings, streams. The form in which groups and functions are
+// stored is docs/trace-format.md.
+#pragma once
+
+#include "profile/access_stream.h"
+#include "trace/groups.h"
+#include "trace/moved_code.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace trace {
+
+struct TracedFile {
+  uint32_t number = 0; // from 1
+  std::string path;
+  std::vector<uint8_t> build_id;
+  bool is_moved = false;
+  std::string why_not;
+  uint32_t first_group = 0, groups = 0, singles = 0;
+};
+
+struct TracedMapping {
+  uint32_t process = 0, file = 0;
+  uint64_t bias = 0, time_ns = 0;
+};
+
+struct TracedStream {
+  uint32_t number = 0, kind = 0, process = 0, thread = 0, parent = 0;
+  uint32_t pair = 0; // of accesses: number of the stream of the same thread's groups
+  uint64_t parent_bytes = 0, thread_base = 0;
+  bool in_handler() const {
+    return kind == ASSAY_STREAM_handler_groups || kind == ASSAY_STREAM_handler_accesses;
+  }
+  bool is_of_singles() const {
+    return kind == ASSAY_STREAM_accesses || kind == ASSAY_STREAM_handler_accesses;
+  }
+};
+
+// A part of a stream that was filled at once.
+struct TracedChunk {
+  uint32_t stream = 0;
+  uint64_t offset = 0; // in the stream: chunks of ASSAY_RING_CHUNK_BYTES, of which each may end early
+  uint64_t begin_ns = 0, end_ns = 0;
+  std::span<const std::byte> data;
+};
+
+struct TraceEnd {
+  uint64_t duration_ns = 0, logged_bytes = 0, untraced_threads = 0;
+  int wait_status = 0;
+  bool was_stopped = false;
+};
+
+// Takes what a recording yields, in an order in which it can be understood: a file before its mappings, a stream before its
+// chunks, the chunks of a stream in order, a handler's before the chunk of the stream that it interrupted.
+class TraceSink {
+public:
+  virtual ~TraceSink() = default;
+  virtual void file(const TracedFile &file, std::span<const Group> groups,
+                    std::span<const MovedFunction> functions) = 0;
+  virtual void mapping(const TracedMapping &mapping) = 0;
+  virtual void stream(const TracedStream &stream) = 0;
+  virtual void chunk(const TracedChunk &chunk) = 0;
+  virtual void end(const TraceEnd &end) = 0;
+};
+
+// Groups and functions as bytes, and back. Reading throws Failure for bytes that are none.
+std::vector<std::byte> encode(std::span<const Group> groups);
+std::vector<std::byte> encode(std::span<const MovedFunction> functions);
+std::vector<Group> decode_groups(std::span<const std::byte> bytes, uint32_t count);
+std::vector<MovedFunction> decode_functions(std::span<const std::byte> bytes, uint32_t count);
+
+} // namespace trace

@@ -1,0 +1,280 @@
+// A chunk is compressed by itself, so that a trace can be read from any of them, and a damaged one costs no other.
+
+#include "trace/trace_file.h"
+
+#include "base/fail.h"
+
+#include <zstd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <unordered_map>
+
+namespace trace {
+namespace {
+
+constexpr int kLevel = 1;
+constexpr size_t kGroupsOfRecord = 1 << 14, kFunctionsOfRecord = 1 << 12;
+
+uint64_t unix_ns() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::system_clock::now().time_since_epoch())
+                                   .count());
+}
+
+} // namespace
+
+TraceWriter::TraceWriter(const std::string &path, uint32_t process, const std::vector<std::string> &command)
+    : writer_(path, process, unix_ns(), ASSAY_FILE_TRACE, base::Written::as_it_grows) {
+  AssayProgram program = {};
+  program.pid = process;
+  program.start_unix_ns = unix_ns();
+  writer_.record(ASSAY_RECORD_Program, program, profile::string_tail(command));
+  writer_.flush();
+}
+
+void TraceWriter::file(const TracedFile &file, std::span<const Group> groups,
+                       std::span<const MovedFunction> functions) {
+  AssayTraceFile record = {};
+  record.file = file.number;
+  record.is_moved = file.is_moved;
+  record.first_group = file.first_group;
+  record.groups = file.groups;
+  record.singles = file.singles;
+  record.build_id_size = static_cast<uint32_t>(std::min<size_t>(file.build_id.size(), 32));
+  std::memcpy(&record.build_id0, file.build_id.data(), record.build_id_size);
+  writer_.record(ASSAY_RECORD_TraceFile, record, profile::string_tail(std::vector{file.path, file.why_not}));
+  for (size_t at = 0; at < groups.size(); at += kGroupsOfRecord) {
+    const auto part = groups.subspan(at, std::min(kGroupsOfRecord, groups.size() - at));
+    writer_.record(ASSAY_RECORD_TraceGroups,
+                   AssayTraceGroups{file.first_group + static_cast<uint32_t>(at), static_cast<uint32_t>(part.size())},
+                   encode(part));
+  }
+  for (size_t at = 0; at < functions.size(); at += kFunctionsOfRecord) {
+    const auto part = functions.subspan(at, std::min(kFunctionsOfRecord, functions.size() - at));
+    writer_.record(ASSAY_RECORD_TraceFunctions,
+                   AssayTraceFunctions{file.number, static_cast<uint32_t>(part.size())}, encode(part));
+  }
+  writer_.flush();
+}
+
+void TraceWriter::mapping(const TracedMapping &mapping) {
+  writer_.record(ASSAY_RECORD_TraceMapping,
+                 AssayTraceMapping{mapping.process, mapping.file, mapping.bias, mapping.time_ns});
+}
+
+void TraceWriter::stream(const TracedStream &stream) {
+  writer_.record(ASSAY_RECORD_TraceStream,
+                 AssayTraceStream{stream.number, stream.kind, stream.process, stream.thread, stream.parent, 0,
+                                  stream.parent_bytes, stream.thread_base});
+}
+
+void TraceWriter::chunk(const TracedChunk &chunk) {
+  compressed_.resize(ZSTD_compressBound(chunk.data.size()));
+  const size_t size =
+      ZSTD_compress(compressed_.data(), compressed_.size(), chunk.data.data(), chunk.data.size(), kLevel);
+  const bool is_compressed = !ZSTD_isError(size) && size < chunk.data.size();
+  const std::span<const std::byte> data = is_compressed ? std::span<const std::byte>(compressed_).first(size) : chunk.data;
+  writer_.record(ASSAY_RECORD_TraceChunk,
+                 AssayTraceChunk{chunk.stream, is_compressed, chunk.data.size(), chunk.offset,
+                                 chunk.begin_ns, chunk.end_ns},
+                 data);
+  writer_.flush();
+  written_ += data.size();
+}
+
+void TraceWriter::end(const TraceEnd &end) {
+  writer_.record(ASSAY_RECORD_TraceEnd,
+                 AssayTraceEnd{end.duration_ns, static_cast<uint32_t>(end.wait_status), end.was_stopped,
+                               end.untraced_threads, end.logged_bytes});
+  writer_.commit();
+}
+
+Trace::Trace(const std::string &path) : mapped_(path) {
+  profile::ContainerReader reader(mapped_.bytes(), path, ASSAY_FILE_TRACE);
+  profile::RecordView record;
+  try {
+    while (reader.next(record))
+      read(record);
+  } catch (const base::Failure &failure) {
+    base::fail("{}: the trace is damaged: {}", path, failure.what());
+  }
+  damage_ = reader.damage();
+  if (files_.empty())
+    base::fail("{}: the trace has no files: the program was not reached; `assay doctor` says why", path);
+}
+
+void Trace::read(const profile::RecordView &record) {
+  switch (record.kind) {
+  case ASSAY_RECORD_Program: {
+    base::ByteReader strings(record.tail(), "the command of the trace");
+    while (!strings.at_end())
+      command_.emplace_back(strings.zero_terminated());
+    break;
+  }
+  case ASSAY_RECORD_TraceFile: {
+    const auto from = profile::fixed_part<AssayTraceFile>(record);
+    base::ByteReader strings(record.tail(), "the path of a file");
+    TracedFile &file = files_.emplace_back();
+    file.number = from.file;
+    file.path = strings.zero_terminated();
+    file.why_not = strings.zero_terminated();
+    file.is_moved = from.is_moved;
+    file.first_group = from.first_group;
+    file.groups = from.groups;
+    file.singles = from.singles;
+    uint8_t build_id[32];
+    std::memcpy(build_id, &from.build_id0, sizeof build_id);
+    file.build_id.assign(build_id, build_id + std::min<uint32_t>(from.build_id_size, sizeof build_id));
+    functions_.emplace_back();
+    break;
+  }
+  case ASSAY_RECORD_TraceGroups: {
+    const auto from = profile::fixed_part<AssayTraceGroups>(record);
+    if (files_.empty() || from.first < files_.back().first_group ||
+        uint64_t{from.first} + from.groups > uint64_t{files_.back().first_group} + files_.back().groups)
+      base::fail("groups {} and following belong to no file", from.first);
+    TracedFile part = files_.back();
+    part.first_group = from.first;
+    decoder_.add(part, decode_groups(record.tail(), from.groups));
+    break;
+  }
+  case ASSAY_RECORD_TraceFunctions: {
+    const auto from = profile::fixed_part<AssayTraceFunctions>(record);
+    if (files_.empty() || from.file != files_.back().number)
+      base::fail("functions of file {} do not follow it", from.file);
+    auto functions = decode_functions(record.tail(), from.functions);
+    functions_.back().insert(functions_.back().end(), std::make_move_iterator(functions.begin()),
+                             std::make_move_iterator(functions.end()));
+    break;
+  }
+  case ASSAY_RECORD_TraceMapping: {
+    const auto from = profile::fixed_part<AssayTraceMapping>(record);
+    mappings_.push_back({from.process, from.file, from.bias, from.time_ns});
+    decoder_.add(mappings_.back());
+    break;
+  }
+  case ASSAY_RECORD_TraceStream: {
+    const auto from = profile::fixed_part<AssayTraceStream>(record);
+    streams_.push_back({from.stream, from.kind, from.process, from.thread, from.parent, 0, from.parent_bytes,
+                        from.thread_base});
+    break;
+  }
+  case ASSAY_RECORD_TraceChunk: {
+    const auto from = profile::fixed_part<AssayTraceChunk>(record);
+    const auto stream = std::find_if(streams_.rbegin(), streams_.rend(),
+                                     [&](const TracedStream &each) { return each.number == from.stream; });
+    if (stream == streams_.rend() || from.raw_bytes > ASSAY_RING_CHUNK_BYTES || from.compression > 1 ||
+        (!from.compression && from.raw_bytes != record.tail().size()))
+      base::fail("a chunk of stream {} makes no sense", from.stream);
+    chunks_.push_back({static_cast<uint32_t>(streams_.rend() - stream - 1), from.compression != 0, from.raw_bytes,
+                       from.offset, record.tail()});
+    logged_bytes_ += from.raw_bytes;
+    break;
+  }
+  case ASSAY_RECORD_TraceEnd: {
+    const auto from = profile::fixed_part<AssayTraceEnd>(record);
+    end_ = TraceEnd{from.duration_ns, from.logged_bytes, from.untraced_threads,
+                    static_cast<int>(from.wait_status), from.why != 0};
+    break;
+  }
+  default: break;
+  }
+}
+
+const TracedFile *Trace::file(uint32_t number) const {
+  for (const TracedFile &file : files_)
+    if (file.number == number)
+      return &file;
+  return nullptr;
+}
+
+struct Trace::Replay {
+  const Trace &trace;
+  profile::AccessSink &sink;
+  std::unordered_map<uint32_t, std::vector<uint32_t>> handlers; // by the interrupted stream: their streams' indexes
+  std::unordered_map<uint32_t, std::vector<uint32_t>> chunks;   // of handlers' streams: indexes in chunks_
+  std::unordered_map<uint32_t, size_t> next_handler;            // by the interrupted stream
+
+  void all() {
+    for (uint32_t c = 0; c < trace.chunks_.size(); c++)
+      if (trace.streams_[trace.chunks_[c].stream].in_handler())
+        chunks[trace.chunks_[c].stream].push_back(c);
+    std::unordered_map<uint32_t, bool> has_stream;
+    for (const TracedStream &stream : trace.streams_)
+      has_stream[stream.number] = true;
+    std::vector<uint32_t> orphans; // they interrupted a thread that had logged nothing
+    for (uint32_t s = 0; s < trace.streams_.size(); s++)
+      if (const TracedStream &stream = trace.streams_[s]; stream.in_handler())
+        (has_stream.contains(stream.parent) ? handlers[stream.parent] : orphans).push_back(s);
+    for (auto &[parent, list] : handlers)
+      std::sort(list.begin(), list.end(), [&](uint32_t a, uint32_t b) {
+        return std::pair(trace.streams_[a].parent_bytes, trace.streams_[a].number) <
+               std::pair(trace.streams_[b].parent_bytes, trace.streams_[b].number);
+      });
+    for (uint32_t s : orphans)
+      whole(s);
+    for (const Chunk &chunk : trace.chunks_)
+      if (!trace.streams_[chunk.stream].in_handler())
+        one(chunk);
+    for (uint32_t s = 0; s < trace.streams_.size(); s++) // those behind the last chunk
+      if (!trace.streams_[s].in_handler())
+        interruptions(trace.streams_[s].number, UINT64_MAX);
+  }
+
+  void whole(uint32_t stream) {
+    for (uint32_t c : chunks[stream])
+      one(trace.chunks_[c]);
+    interruptions(trace.streams_[stream].number, UINT64_MAX);
+  }
+
+  void interruptions(uint32_t parent, uint64_t before) {
+    auto found = handlers.find(parent);
+    if (found == handlers.end())
+      return;
+    size_t &next = next_handler[parent];
+    while (next < found->second.size() && trace.streams_[found->second[next]].parent_bytes < before)
+      whole(found->second[next++]);
+  }
+
+  // Where the next handler interrupted the stream; UINT64_MAX: there is none.
+  uint64_t next_interruption(uint32_t parent) {
+    auto found = handlers.find(parent);
+    if (found == handlers.end() || next_handler[parent] >= found->second.size())
+      return UINT64_MAX;
+    return trace.streams_[found->second[next_handler[parent]]].parent_bytes;
+  }
+
+  void one(const Chunk &chunk) {
+    const TracedStream &stream = trace.streams_[chunk.stream];
+    std::vector<std::byte> raw;
+    std::span<const std::byte> data = chunk.data;
+    if (chunk.is_compressed) {
+      raw.resize(chunk.raw_bytes);
+      const size_t size = ZSTD_decompress(raw.data(), raw.size(), chunk.data.data(), chunk.data.size());
+      if (ZSTD_isError(size) || size != chunk.raw_bytes)
+        base::fail("the trace is damaged: a chunk of stream {} cannot be decompressed", stream.number);
+      data = raw;
+    }
+    const profile::AccessOrigin origin{stream.process, stream.thread, stream.number, stream.in_handler()};
+    std::vector<profile::Access> accesses;
+    for (uint64_t at = 0; at < data.size();) {
+      const uint64_t stop = next_interruption(stream.number);
+      const uint64_t to = stop == UINT64_MAX ? data.size() : stop > chunk.offset ? stop - chunk.offset : 0;
+      accesses.clear();
+      if (to > at)
+        at = trace.decoder_.decode(stream, data, at, to, accesses);
+      if (!accesses.empty())
+        sink.accesses(origin, accesses);
+      if (at < data.size())
+        interruptions(stream.number, chunk.offset + at + 1);
+    }
+  }
+};
+
+void Trace::replay(profile::AccessSink &sink) const {
+  Replay{*this, sink, {}, {}, {}}.all();
+}
+
+} // namespace trace
