@@ -65,7 +65,7 @@ typedef struct AssayRingStream {
   uint32_t number;        // of the streams, in the order in which they began
   uint32_t parent;        // number of the interrupted stream
   uint32_t pair;          // of a stream of accesses: number of that of the same thread's groups
-  uint32_t reserved;
+  uint32_t mapped_by;     // process that mapped the files: this one, or one that it was forked from
   uint32_t ended;         // 1: nothing more will come
   uint32_t filled, freed; // chunks that were handed over, and given back; a process waits on `freed`
   uint64_t parent_bytes;  // logged in the parent when it was interrupted

@@ -51,6 +51,11 @@ bool saves_state(const ZydisDecodedInstruction &decoded) {
 constexpr VariableSet kSavedState =
     bit(kX87) | bit(kMxcsr) | ((bit(kX87) - 1) & ~(bit(kMasks) - 1));
 
+// Its number and its arguments, which Zydis' lists leave out.
+constexpr VariableSet kSystemCallArguments =
+    bit(ASSAY_REG_RAX) | bit(ASSAY_REG_RDI) | bit(ASSAY_REG_RSI) | bit(ASSAY_REG_RDX) |
+    bit(ASSAY_REG_R8) | bit(ASSAY_REG_R8 + 1) | bit(ASSAY_REG_R8 + 2);
+
 // What an instruction that is not lifted reads and writes, and its accesses. Zydis' lists are exact.
 void make_opaque(Lift &lift) {
   const ZydisDecodedInstruction &decoded = lift.decoded;
@@ -108,8 +113,12 @@ void make_opaque(Lift &lift) {
     if (decoded.mnemonic == ZYDIS_MNEMONIC_XRSTOR || decoded.mnemonic == ZYDIS_MNEMONIC_XRSTOR64)
       instruction.writes |= kSavedState;
   }
+  if (decoded.mnemonic == ZYDIS_MNEMONIC_INT || decoded.mnemonic == ZYDIS_MNEMONIC_SYSENTER) {
+    instruction.reads |= (bit(16) - 1) | bit(kMemory); // those of 32 bits pass what they like
+    instruction.writes |= bit(ASSAY_REG_RAX) | bit(kMemory);
+  }
   if (decoded.mnemonic == ZYDIS_MNEMONIC_SYSCALL) { // the kernel reads and writes what it likes
-    instruction.reads |= bit(kMemory);
+    instruction.reads |= bit(kMemory) | kSystemCallArguments;
     instruction.writes |= bit(kMemory) | bit(ASSAY_REG_RAX) | bit(kFs) | bit(kGs); // arch_prctl
   }
   lift.emit(ASSAY_UOP_opaque, 8, ASSAY_REG_ZERO, {});

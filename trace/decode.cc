@@ -98,8 +98,10 @@ uint64_t GroupDecoder::decode(const TracedStream &stream, std::span<const std::b
       std::memcpy(&number, data.data() + at, sizeof number);
     if (number == 0 || number > shapes_.size() || !shapes_[number - 1].bytes ||
         shapes_[number - 1].bytes > data.size() - at)
-      base::fail("the trace is damaged: stream {} has no group {} at byte {} of a chunk", stream.number,
-                 number, at);
+      base::fail("the trace is damaged: stream {} has no group {} at byte {} of a chunk, behind what {:#x} of "
+                 "file {} logged",
+                 stream.number, number, at, accesses.empty() ? 0 : sites_[accesses.back().site].offset,
+                 accesses.empty() ? 0 : sites_[accesses.back().site].file);
     const Shape &shape = shapes_[number - 1];
     const std::byte *values = data.data() + at + 4;
     const Template *end = templates_.data() + shape.first + shape.count;

@@ -132,16 +132,23 @@ private:
   };
 
   // A value that tells the root; nullopt where no register holds it when the instruction begins.
-  std::optional<Known> value_of(Root root) {
+  std::optional<Known> value_of(Root root, unsigned operand) {
     for (const Known &known : known_)
       if (known.root == root)
         return known;
+    // The operand itself is certain to be live, so that no snippet has used it for anything else.
+    if (operand < kGeneral && before_[operand].root == root)
+      return known_from(operand);
     for (unsigned reg = 0; reg < kGeneral; reg++)
-      if (before_[reg].root == root) {
-        known_.push_back({root, before_[reg].offset, add_value({at_, static_cast<uint8_t>(reg), Access::kNoAddress})});
-        return known_.back();
-      }
+      if (before_[reg].root == root)
+        return known_from(reg);
     return std::nullopt;
+  }
+
+  Known known_from(unsigned reg) {
+    known_.push_back({before_[reg].root, before_[reg].offset,
+                      add_value({at_, static_cast<uint8_t>(reg), Access::kNoAddress})});
+    return known_.back();
   }
 
   uint8_t add_value(GroupValue value) {
@@ -150,7 +157,10 @@ private:
   }
 
   // Whether the term could be added to the address.
-  bool add_term(GroupAccess &access, Content part, unsigned shift) {
+  bool add_term(GroupAccess &access, unsigned reg, unsigned shift) {
+    return add_term(access, content(reg), shift, reg);
+  }
+  bool add_term(GroupAccess &access, Content part, unsigned shift, unsigned operand) {
     const auto factor = static_cast<uint64_t>(1) << shift;
     auto add = [&](int64_t offset) {
       access.offset = static_cast<int64_t>(static_cast<uint64_t>(access.offset) +
@@ -169,7 +179,7 @@ private:
     }
     default: break;
     }
-    const auto known = value_of(part.root);
+    const auto known = value_of(part.root, operand);
     if (!known || access.terms == 2)
       return false;
     access.term[access.terms++] = {known->value, static_cast<uint8_t>(shift)};
@@ -197,6 +207,9 @@ private:
     if (singly_) {
       made.terms = 1;
       made.term[0] = {add_value({at_, 0, number}), 0};
+      // What an instruction computes for an address is without the base of a segment.
+      for (unsigned reg : {unsigned{uop.a}, unsigned{uop.b}, unsigned{binary::uses_c(uop) ? uop.c : uop.a}})
+        made.thread_local_ |= content(reg).root == kFsBase;
     } else if (!address(made, uop)) {
       result_.unlogged.emplace_back(instruction.address, Unlogged::no_value);
       return;
@@ -208,12 +221,12 @@ private:
 
   bool address(GroupAccess &made, const assay_uop &uop) {
     const bool immediate = uop.b == ASSAY_UOP_IMMEDIATE;
-    if (!add_term(made, content(uop.a), 0))
+    if (!add_term(made, uop.a, 0))
       return false;
     if (immediate)
-      return add_term(made, {kConstant, uop.imm}, 0);
+      return add_term(made, {kConstant, uop.imm}, 0, kRegisters);
     made.offset += uop.i;
-    return add_term(made, content(uop.b), uop.shift) && add_term(made, content(uop.c), 0);
+    return add_term(made, uop.b, uop.shift) && add_term(made, uop.c, 0);
   }
 
   void put(const GroupAccess &made) {

@@ -133,6 +133,11 @@ void Recording::begin_stream(uint32_t slot) {
     return;
   known_streams_[slot] = stream.number + 1;
   progress_.streams++;
+  if (stream.process != stream.mapped_by && !mappings_.contains(stream.process)) // a child
+    for (TracedMapping mapping : std::vector(mappings_[stream.mapped_by])) {
+      mapping.process = stream.process;
+      map(mapping);
+    }
   sink_.stream({stream.number, stream.kind, stream.process, stream.thread, stream.parent, stream.pair,
                 stream.parent_bytes, stream.fs});
 }
@@ -196,6 +201,11 @@ void Recording::finish(int wait_status) {
   sink_.end({now_ns() - begin_ns_, progress_.bytes, ring_->untraced_threads, wait_status, was_stopped_});
 }
 
+void Recording::map(const TracedMapping &mapping) {
+  mappings_[mapping.process].push_back(mapping);
+  sink_.mapping(mapping);
+}
+
 void Recording::answer() {
   AssayTraceRequest &request = ring_->request;
   request.answer[0] = 0;
@@ -204,8 +214,7 @@ void Recording::answer() {
   const uint32_t process = request.asker;
   KnownFile &known = known_file(path, request.is_main, process);
   if (known.file.number) {
-    sink_.mapping({process, known.file.number, request.bias, since_begin(now_ns())});
-    decoder_.add(TracedMapping{process, known.file.number, request.bias, 0});
+    map({process, known.file.number, request.bias, since_begin(now_ns())});
     request.first_id = known.file.first_group;
     const std::string code = known.code.string();
     if (code.size() < sizeof request.answer)

@@ -44,6 +44,10 @@ constexpr int32_t spill_of(uint32_t which) {
   return static_cast<int32_t>(offsetof(AssayThreadLog, spilled) + 8 * which);
 }
 
+// Registers that an instruction reads before it writes them.
+RegisterSet read_by(const binary::Code &code, const Instruction &instruction) {
+  return static_cast<RegisterSet>(binary::effects_of(code, instruction).reads & 0xffff);
+}
 // Registers that an instruction reads or writes in any way.
 RegisterSet touched_by(const binary::Code &code, const Instruction &instruction) {
   const binary::Effects effects = binary::effects_of(code, instruction);
@@ -213,9 +217,17 @@ private:
     const std::vector<VariableSet> live = liveness_.along(b);
     holder_[0] = holder_[1] = std::nullopt;
     block_at_[b] = code_.size();
-    if (checked_[b])
-      check(block, live[0]);
     const auto actions = actions_of(b);
+    // What is logged of a register that the program has no more use for must still be in it.
+    std::vector<RegisterSet> logged_later(block.count + 2, 0);
+    for (const auto &[index, action] : actions)
+      for (uint32_t v = action.first_value; v < action.first_value + action.values; v++)
+        if (const GroupValue &value = action.group->values[v]; value.access == Access::kNoAddress)
+          logged_later[index - block.first] |= binary::register_bit(value.reg);
+    for (uint32_t i = block.count + 1; i-- > 0;)
+      logged_later[i] |= logged_later[i + 1];
+    if (checked_[b])
+      check(block, live[0] | logged_later[0]);
     for (uint32_t i = 0; i <= block.count; i++) {
       const uint32_t index = block.first + i;
       const bool is_behind = i == block.count;
@@ -224,7 +236,7 @@ private:
                             i == 0 ? block_at_[b] : code_.size());
       auto [from, to] = actions.equal_range(index);
       for (auto at = from; at != to; ++at)
-        log(at->second, live[i], block, index);
+        log(at->second, live[i] | logged_later[i], block, index);
       if (!is_behind)
         instruction(graph_.code.instructions[index]);
     }
@@ -292,7 +304,7 @@ private:
         used |= binary::register_bit(value.reg);
         continue;
       }
-      used |= touched_by(graph_.code, graph_.code.instructions[index]);
+      used |= read_by(graph_.code, graph_.code.instructions[index]);
     }
     for (const auto &holder : holder_)
       if (holder)
