@@ -34,7 +34,8 @@ typedef struct AssayLogPosition {
 typedef struct AssayThreadLog {
   AssayLogPosition groups;   // what is logged of blocks
   AssayLogPosition accesses; // each access by itself
-  uint64_t spilled[4];       // registers, for the length of a snippet
+  uint64_t spilled[3];       // registers, for the length of a snippet
+  uint64_t before_loop;      // a register, for the length of a loop of one block
 } AssayThreadLog;
 
 // What the moved code logs: a sum of these.

@@ -10,17 +10,20 @@ namespace {
 constexpr VariableSet kAll = bit(kVariables) - 1;
 constexpr VariableSet kAcrossCalls = kAll & ~bit(kFlags);
 
-VariableSet before_instruction(const Code &code, const Instruction &instruction,
-                               VariableSet after) {
-  Effects effects = effects_of(code, instruction);
-  if (instruction.is_call()) // what comes back is what the callee left; it may read all
-    return kAcrossCalls | effects.reads;
+} // namespace
+
+VariableSet Liveness::before_instruction(const Instruction &instruction, VariableSet after) const {
+  Effects effects = effects_of(graph_.code, instruction);
+  if (instruction.is_call()) { // what comes back is what the callee left; it may read all
+    constexpr VariableSet kGeneral = 0xffff;
+    const VariableSet read = read_by_call_ ? VariableSet{read_by_call_(instruction)} : kGeneral;
+    const VariableSet kept = after & VariableSet{instruction.kept};
+    return (kAcrossCalls & ~kGeneral) | read | kept | effects.reads;
+  }
   // A repeated string instruction may do nothing. Others that keep a part of what they write read it.
   VariableSet replaced = instruction.repeats ? 0 : effects.writes;
   return (after & ~replaced) | effects.reads | bit(kMemory);
 }
-
-} // namespace
 
 VariableSet Liveness::at_end(uint32_t block) const {
   const Block &from = graph_.blocks[block];
@@ -37,7 +40,8 @@ VariableSet Liveness::at_end(uint32_t block) const {
   return leaves && !stays ? live | kAcrossCalls : live;
 }
 
-Liveness::Liveness(const FlowGraph &graph) : graph_(graph), live_in_(graph.blocks.size(), 0) {
+Liveness::Liveness(const FlowGraph &graph, ReadByCall read_by_call)
+    : graph_(graph), read_by_call_(std::move(read_by_call)), live_in_(graph.blocks.size(), 0) {
   std::vector<uint32_t> work;
   std::vector<bool> queued(graph.blocks.size(), true);
   for (uint32_t block = 0; block < graph.blocks.size(); block++)
@@ -49,7 +53,7 @@ Liveness::Liveness(const FlowGraph &graph) : graph_(graph), live_in_(graph.block
     VariableSet live = at_end(block);
     const Block &of = graph.blocks[block];
     for (uint32_t i = of.count; i-- > 0;)
-      live = before_instruction(graph.code, graph.code.instructions[of.first + i], live);
+      live = before_instruction(graph.code.instructions[of.first + i], live);
     if (live == live_in_[block])
       continue;
     live_in_[block] = live;
@@ -66,7 +70,7 @@ std::vector<VariableSet> Liveness::along(uint32_t block) const {
   std::vector<VariableSet> live(of.count + 1);
   live[of.count] = at_end(block);
   for (uint32_t i = of.count; i-- > 0;)
-    live[i] = before_instruction(graph_.code, graph_.code.instructions[of.first + i], live[i + 1]);
+    live[i] = before_instruction(graph_.code.instructions[of.first + i], live[i + 1]);
   return live;
 }
 
@@ -74,7 +78,7 @@ VariableSet Liveness::before(uint32_t block, uint32_t index) const {
   VariableSet live = at_end(block);
   const Block &of = graph_.blocks[block];
   for (uint32_t i = of.first + of.count; i-- > index;)
-    live = before_instruction(graph_.code, graph_.code.instructions[i], live);
+    live = before_instruction(graph_.code.instructions[i], live);
   return live;
 }
 

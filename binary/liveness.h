@@ -5,15 +5,19 @@
 #include "binary/flow_graph.h"
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace binary {
 
 // May err towards live, never towards dead, with two things taken from the ABI: the flags hold nothing
-// where a function is called or left. Callees and callers may read anything else.
+// where a function is called or left. Callees and callers may read anything else, unless more is known.
 class Liveness {
 public:
-  explicit Liveness(const FlowGraph &graph);
+  // General registers that who is called may read as its caller left them.
+  using ReadByCall = std::function<RegisterSet(const Instruction &call)>;
+
+  explicit Liveness(const FlowGraph &graph, ReadByCall read_by_call = {});
 
   // Where the block begins.
   VariableSet at(uint32_t block) const { return live_in_[block]; }
@@ -24,8 +28,10 @@ public:
 
 private:
   VariableSet at_end(uint32_t block) const;
+  VariableSet before_instruction(const Instruction &instruction, VariableSet after) const;
 
   const FlowGraph &graph_;
+  ReadByCall read_by_call_;
   std::vector<VariableSet> live_in_; // by block
 };
 

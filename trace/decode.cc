@@ -25,6 +25,10 @@ void GroupDecoder::add(const TracedFile &file, std::span<const Group> groups) {
     shape.first = static_cast<uint32_t>(templates_.size());
     shape.count = static_cast<uint32_t>(groups[g].accesses.size());
     shape.bytes = groups[g].bytes();
+    if (groups[g].loop) {
+      shape.loop = static_cast<uint32_t>(loops_.size());
+      loops_.push_back(*groups[g].loop);
+    }
     for (const GroupAccess &access : groups[g].accesses) {
       if (sites_.empty() || last != access.pc || sites_.back().file != file.number)
         sites_.push_back({file.number, access.pc});
@@ -86,6 +90,41 @@ void GroupDecoder::repeat(const Template *first, const Template *end, const std:
     }
 }
 
+// All iterations of a loop: of each access the address in the first one, and how far it goes in each.
+void GroupDecoder::expand(const Shape &shape, const std::byte *values, uint64_t image, uint64_t thread_base,
+                          std::vector<profile::Access> &accesses) const {
+  constexpr uint64_t kMost = uint64_t{1} << 40;
+  const LoopOfGroup &loop = loops_[shape.loop];
+  const auto step = static_cast<uint64_t>(loop.steps[loop.counter]);
+  const uint64_t distance = value_at(values, loop.counter) - value_at(values, 0);
+  const bool is_down = loop.steps[loop.counter] < 0;
+  const uint64_t times = is_down ? (0 - distance) / (0 - step) : distance / step;
+  if (times == 0 || times > kMost)
+    base::fail("the trace has a loop of {} iterations: it is damaged", times);
+  struct Moving {
+    profile::Access access;
+    uint64_t step;
+  };
+  std::vector<Moving> moving;
+  for (const Template *each = templates_.data() + shape.first, *end = each + shape.count; each != end; each++) {
+    uint64_t address = each->offset + (each->in_image ? image : 0) + (each->thread_local_ ? thread_base : 0);
+    uint64_t by = 0;
+    for (uint8_t t = 0; t < each->terms; t++) {
+      const AddressTerm &term = each->term[t];
+      const auto of_term = static_cast<uint64_t>(loop.steps[term.value]);
+      address += (value_at(values, term.value) - times * of_term) << term.shift;
+      by += of_term << term.shift;
+    }
+    moving.push_back({{address, each->site, each->size, each->write}, by});
+  }
+  accesses.reserve(accesses.size() + times * moving.size());
+  for (uint64_t i = 0; i < times; i++)
+    for (Moving &each : moving) {
+      accesses.push_back(each.access);
+      each.access.address += each.step;
+    }
+}
+
 uint64_t GroupDecoder::decode(const TracedStream &stream, std::span<const std::byte> data, uint64_t from,
                               uint64_t to, std::vector<profile::Access> &accesses) const {
   uint32_t file = 0;
@@ -105,6 +144,11 @@ uint64_t GroupDecoder::decode(const TracedStream &stream, std::span<const std::b
     const Shape &shape = shapes_[number - 1];
     const std::byte *values = data.data() + at + 4;
     const Template *end = templates_.data() + shape.first + shape.count;
+    if (shape.loop != UINT32_MAX) {
+      expand(shape, values, bias_of(stream.process, templates_[shape.first].file), stream.thread_base, accesses);
+      at += shape.bytes;
+      continue;
+    }
     for (const Template *each = templates_.data() + shape.first; each != end; each++) {
       if (each->file != file) {
         file = each->file;

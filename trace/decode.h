@@ -39,13 +39,17 @@ private:
   struct Shape {
     uint32_t first = 0, count = 0; // in templates_
     uint32_t bytes = 0;            // of the group; 0: there is no such group
+    uint32_t loop = UINT32_MAX;    // in loops_
   };
+  void expand(const Shape &shape, const std::byte *values, uint64_t image, uint64_t thread_base,
+              std::vector<profile::Access> &accesses) const;
   uint64_t bias_of(uint32_t process, uint32_t file) const;
   void repeat(const Template *first, const Template *end, const std::byte *values, uint64_t image,
               uint64_t thread_base, std::vector<profile::Access> &accesses) const;
 
   std::vector<Shape> shapes_; // by number of the group
   std::vector<Template> templates_;
+  std::vector<LoopOfGroup> loops_;
   std::vector<profile::AccessSite> sites_;
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> biases_; // by process and file
 };

@@ -29,10 +29,12 @@ struct Content {
   int64_t offset = 0;
 };
 
+enum class Mode : uint8_t { groups, singly, loop };
+
 class Walk {
 public:
-  Walk(const FlowGraph &graph, const Block &block, bool singly)
-      : graph_(graph), block_(block), singly_(singly) {
+  Walk(const FlowGraph &graph, const Block &block, Mode mode)
+      : graph_(graph), block_(block), singly_(mode == Mode::singly), is_loop_(mode == Mode::loop) {
     for (unsigned reg = 0; reg < kRegisters; reg++)
       registers_[reg] = fresh();
     registers_[ASSAY_REG_ZERO] = {kConstant, 0};
@@ -46,6 +48,65 @@ public:
       instruction(graph_.code.instructions[i]);
     }
     close();
+    return std::move(result_);
+  }
+
+  // All iterations of a loop as one group. Its accesses may need no values but registers that are what they were when an iteration
+  // began, plus the same in each.
+  std::optional<BlockGroups> walk_loop() {
+    const auto begin = registers_;
+    before_ = begin;
+    group_.values.push_back({block_.first + block_.count, 0, Access::kNoAddress, true});
+    for (uint32_t i = block_.first; i < block_.first + block_.count; i++) {
+      const Instruction &each = graph_.code.instructions[i];
+      const bool may_leave = each.opaque && each.writes & binary::bit(binary::kMemory);
+      if (each.is_call() || each.repeats || may_leave)
+        return std::nullopt;
+      at_ = i;
+      const auto accesses = graph_.code.accesses_of(each);
+      const auto uops = graph_.code.uops_of(each);
+      before_ = begin; // values are those of the iteration's begin
+      for (uint32_t u = 0; u < uops.size(); u++) {
+        for (uint32_t a = 0; a < accesses.size(); a++)
+          if (accesses[a].has_address() && accesses[a].uop == each.uop + u)
+            access(each, each.access + a, uops[u]);
+        result_of(uops[u]);
+      }
+      for (const Access &access : accesses)
+        if (!access.has_address())
+          return std::nullopt;
+      after(each);
+    }
+    if (!result_.unlogged.empty() || group_.accesses.empty() || !result_.groups.empty())
+      return std::nullopt;
+    LoopOfGroup loop;
+    loop.steps.push_back(0);
+    auto step_of = [&](unsigned reg) -> std::optional<int64_t> {
+      if (registers_[reg].root != begin[reg].root)
+        return std::nullopt;
+      return registers_[reg].offset - begin[reg].offset;
+    };
+    for (uint8_t v = 1; v < group_.values.size(); v++) {
+      GroupValue &value = group_.values[v];
+      value.before = block_.first + block_.count;
+      const auto step = step_of(value.reg);
+      if (!step)
+        return std::nullopt;
+      loop.steps.push_back(*step);
+      if (*step && !loop.counter)
+        loop.counter = v;
+    }
+    for (unsigned reg = 0; reg < kGeneral && !loop.counter; reg++)
+      if (const auto step = step_of(reg); step && *step) {
+        loop.counter = add_value({block_.first + block_.count, static_cast<uint8_t>(reg), Access::kNoAddress});
+        loop.steps.push_back(*step);
+      }
+    if (!loop.counter)
+      return std::nullopt;
+    group_.values[0].reg = group_.values[loop.counter].reg;
+    group_.commit = block_.first + block_.count;
+    group_.loop = std::move(loop);
+    result_.groups.push_back(std::move(group_));
     return std::move(result_);
   }
 
@@ -198,8 +259,13 @@ private:
       result_.unlogged.emplace_back(instruction.address, why);
       return;
     }
-    if (!has_room())
+    if (!has_room()) {
+      if (is_loop_) {
+        result_.unlogged.emplace_back(instruction.address, Unlogged::no_value);
+        return;
+      }
       close();
+    }
     GroupAccess made;
     made.pc = instruction.address;
     made.size = access.size;
@@ -274,7 +340,7 @@ private:
 
   const FlowGraph &graph_;
   const Block &block_;
-  const bool singly_;
+  const bool singly_, is_loop_;
   BlockGroups result_;
   Group group_;
   std::vector<Known> known_;
@@ -295,11 +361,18 @@ const char *unlogged_meaning(Unlogged why) {
 }
 
 BlockGroups groups_of(const FlowGraph &graph, const Block &block) {
-  return Walk(graph, block, false).walk();
+  return Walk(graph, block, Mode::groups).walk();
 }
 
 BlockGroups single_accesses(const FlowGraph &graph, const Block &block) {
-  return Walk(graph, block, true).walk();
+  return Walk(graph, block, Mode::singly).walk();
+}
+
+std::optional<BlockGroups> loop_groups_of(const FlowGraph &graph, const Block &block) {
+  const Instruction &last = graph.last_of(block);
+  if (last.flow != binary::Flow::branch || last.target != graph.instructions_of(block).front().address)
+    return std::nullopt;
+  return Walk(graph, block, Mode::loop).walk_loop();
 }
 
 } // namespace trace

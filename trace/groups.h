@@ -9,6 +9,7 @@
 #include "binary/flow_graph.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,10 +44,19 @@ struct GroupValue {
   uint8_t reg = 0;     // of 16 general registers; or, if `access` is known, scratch
   // The address itself is computed: of this access, as numbered in Code::accesses.
   uint32_t access = binary::Access::kNoAddress;
+  bool saved = false; // what `reg` was before the loop
+};
+
+// A loop of one block, all of whose iterations are one group, logged behind it. Value 0 is what the counter was before the loop, the
+// others are registers as the loop leaves them; each is `steps` more in each iteration.
+struct LoopOfGroup {
+  uint8_t counter = 0;        // of the values: one with a step; the register that value 0 was before
+  std::vector<int64_t> steps; // by value; of value 0 zero
 };
 
 struct Group {
   uint32_t commit = 0; // the instruction before which it is complete
+  std::optional<LoopOfGroup> loop;
   std::vector<GroupValue> values; // by `before`
   std::vector<GroupAccess> accesses;
   uint32_t bytes() const { return 4 + 8 * static_cast<uint32_t>(values.size()); }
@@ -65,6 +75,8 @@ struct BlockGroups {
   std::vector<std::pair<uint64_t, Unlogged>> unlogged; // pc
 };
 
+// Of a block that is a loop by itself: one group for all iterations; nullopt if its addresses do not go up evenly.
+std::optional<BlockGroups> loop_groups_of(const binary::FlowGraph &graph, const binary::Block &block);
 // Of one block.
 BlockGroups groups_of(const binary::FlowGraph &graph, const binary::Block &block);
 // The same accesses, each a group of its own with its address for a value: what tracers do without analysis, and what the

@@ -57,7 +57,7 @@ class RoutineMover {
 public:
   RoutineMover(ModuleCode &module, const Routine &routine, const FlowGraph &graph, MovedFunction &function)
       : module_(module), code_(module.code), routine_(routine), graph_(graph), function_(function),
-        liveness_(graph), block_at_(graph.blocks.size(), kNowhere) {
+        liveness_(graph, [&](const Instruction &call) { return module_.read_by(call); }), block_at_(graph.blocks.size(), kNowhere) {
     order_blocks();
   }
 
@@ -149,7 +149,13 @@ private:
       for (const Instruction &each : graph_.instructions_of(block))
         function_.accesses += each.accesses;
       for (uint32_t log : module_.logs()) {
-        BlockGroups made = log == 0 ? groups_of(graph_, block) : single_accesses(graph_, block);
+        BlockGroups made;
+        if (log == 1)
+          made = single_accesses(graph_, block);
+        else if (auto loop = loop_groups_of(graph_, block))
+          made = std::move(*loop);
+        else
+          made = groups_of(graph_, block);
         uint32_t of_this = 0;
         for (const Group &group : made.groups) {
           of_this += group.bytes();
@@ -177,6 +183,8 @@ private:
       for (uint32_t from : block.predecessors) {
         if (graph_.blocks[from].is_dispatch())
           check = true; // any of the jumps behind it
+        else if (from == b && logs_behind(b))
+          continue; // its iterations log nothing
         else if (place[from] >= i && logged[place[from] + 1] > logged[i])
           check = true; // a loop that logs something
         else if (graph_.last_of(graph_.blocks[from]).is_call() &&
@@ -187,6 +195,12 @@ private:
     }
     for (uint32_t entry : graph_.entries)
       checked_[entry] = true;
+  }
+
+  // Whether a block that is a loop by itself is logged when it is left.
+  bool logs_behind(uint32_t block) const {
+    return module_.settings.log == ASSAY_LOG_groups && groups_[block][0].size() == 1 &&
+           groups_[block][0].front().loop.has_value();
   }
 
   // The actions of a block, by the instruction before which they stand.
@@ -215,8 +229,6 @@ private:
     const uint32_t b = order_[place];
     const Block &block = graph_.blocks[b];
     const std::vector<VariableSet> live = liveness_.along(b);
-    holder_[0] = holder_[1] = std::nullopt;
-    block_at_[b] = code_.size();
     const auto actions = actions_of(b);
     // What is logged of a register that the program has no more use for must still be in it.
     std::vector<RegisterSet> logged_later(block.count + 2, 0);
@@ -226,7 +238,18 @@ private:
           logged_later[index - block.first] |= binary::register_bit(value.reg);
     for (uint32_t i = block.count + 1; i-- > 0;)
       logged_later[i] |= logged_later[i + 1];
-    if (checked_[b])
+    holder_[0] = holder_[1] = std::nullopt;
+    block_at_[b] = code_.size();
+    if (checked_[b] && logs_behind(b))
+      check(block, live[0] | logged_later[0]);
+    if (!groups_[b][0].empty() && groups_[b][0].front().loop) {
+      store_log(groups_[b][0].front().values[0].reg, static_cast<int32_t>(offsetof(AssayThreadLog, before_loop)));
+      loop_begin_ = code_.size();
+      loop_address_ = address_of(b);
+    } else {
+      loop_begin_.reset();
+    }
+    if (checked_[b] && !logs_behind(b))
       check(block, live[0] | logged_later[0]);
     for (uint32_t i = 0; i <= block.count; i++) {
       const uint32_t index = block.first + i;
@@ -321,12 +344,15 @@ private:
     for (uint32_t v = action.first_value; v < action.first_value + action.values; v++) {
       const GroupValue &value = action.group->values[v];
       const int32_t at = 4 + 8 * static_cast<int32_t>(v);
-      if (value.access == Access::kNoAddress) {
+      if (value.access == Access::kNoAddress && !value.saved) {
         code_.store(position.reg, at, value.reg);
         continue;
       }
       const Scratch address = take(dead, used, 2, block, index);
-      address_of_access(address.reg, graph_.code.instructions[index], value.access);
+      if (value.saved)
+        load_log(address.reg, static_cast<int32_t>(offsetof(AssayThreadLog, before_loop)));
+      else
+        address_of_access(address.reg, graph_.code.instructions[index], value.access);
       code_.store(position.reg, at, address.reg);
       give_back(address);
     }
@@ -497,7 +523,7 @@ private:
     module_.decoder.decode(std::as_bytes(raw), decoded);
     const bool is_long = decoded.info.opcode_map == ZYDIS_OPCODE_MAP_0F;
     if (is_long || decoded.info.opcode >> 4 == 7) {
-      refer(code_.jump_if(decoded.info.opcode & 15), instruction.target);
+      refer_back(code_.jump_if(decoded.info.opcode & 15), instruction.target);
       return;
     }
     // loop, jrcxz and their kin have one byte of distance: to a jump.
@@ -505,7 +531,15 @@ private:
     code_.byte(2);
     code_.byte(0xeb);
     code_.byte(5);
-    refer(code_.jump(), instruction.target);
+    refer_back(code_.jump(), instruction.target);
+  }
+
+  // The same, of a branch that may be that of a loop of one block.
+  void refer_back(uint32_t at, uint64_t target) {
+    if (loop_begin_ && target == loop_address_)
+      code_.put<uint32_t>(at, *loop_begin_ - (at + 4));
+    else
+      refer(at, target);
   }
 
   void settle() {
@@ -530,6 +564,8 @@ private:
   std::vector<ModuleCode::Reference> references_;       // to its own blocks
   std::vector<SlowPath> slow_;
   std::array<std::optional<Gpr>, kLogs> holder_; // registers that hold a position
+  std::optional<uint32_t> loop_begin_; // of a loop of one block: behind what is done before it
+  uint64_t loop_address_ = 0;
   uint32_t begin_ = 0, end_ = 0;
 };
 

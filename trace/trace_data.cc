@@ -65,7 +65,12 @@ std::vector<std::byte> encode(std::span<const Group> groups) {
   Encoder to;
   uint64_t last = 0;
   for (const Group &group : groups) {
-    to.number(group.values.size());
+    to.number(group.values.size() << 1 | group.loop.has_value());
+    if (group.loop) {
+      to.number(group.loop->counter);
+      for (int64_t step : group.loop->steps)
+        to.signed_number(step);
+    }
     to.number(group.accesses.size());
     for (const GroupAccess &access : group.accesses) {
       const bool repeats = access.times != GroupAccess::kOnce;
@@ -96,8 +101,17 @@ std::vector<Group> decode_groups(std::span<const std::byte> bytes, uint32_t coun
   std::vector<Group> groups(count);
   uint64_t last = 0;
   for (Group &group : groups) {
-    const auto values = from.bounded<uint8_t>(kMostValues);
+    const uint64_t header = from.bounded<uint64_t>(kMostValues << 1 | 1);
+    const auto values = static_cast<uint8_t>(header >> 1);
     group.values.resize(values);
+    if (header & 1) {
+      LoopOfGroup &loop = group.loop.emplace();
+      loop.counter = from.bounded<uint8_t>(kMostValues);
+      for (unsigned v = 0; v < values; v++)
+        loop.steps.push_back(from.signed_number());
+      if (loop.counter >= values || !loop.steps[loop.counter])
+        base::fail("a loop of the trace is counted by value {} of {}, which stays the same", loop.counter, values);
+    }
     const uint64_t accesses = from.bounded<uint32_t>(kMostAccesses);
     auto value = [&] {
       const auto which = from.bounded<uint8_t>(kMostValues);

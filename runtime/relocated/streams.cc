@@ -32,7 +32,7 @@ struct ThreadStreams {
 };
 
 [[gnu::tls_model("initial-exec")]] thread_local constinit AssayThreadLog thread_log = {
-    {scratch, nullptr}, {scratch, nullptr}, {}};
+    {scratch, nullptr}, {scratch, nullptr}, {}, 0};
 [[gnu::tls_model("initial-exec")]] thread_local constinit ThreadStreams mine = {};
 [[gnu::tls_model("initial-exec")]] thread_local constinit SavedLog at_fork = {};
 
