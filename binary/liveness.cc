@@ -15,10 +15,9 @@ constexpr VariableSet kAcrossCalls = kAll & ~bit(kFlags);
 VariableSet Liveness::before_instruction(const Instruction &instruction, VariableSet after) const {
   Effects effects = effects_of(graph_.code, instruction);
   if (instruction.is_call()) { // what comes back is what the callee left; it may read all
-    constexpr VariableSet kGeneral = 0xffff;
-    const VariableSet read = read_by_call_ ? VariableSet{read_by_call_(instruction)} : kGeneral;
-    const VariableSet kept = after & VariableSet{instruction.kept};
-    return (kAcrossCalls & ~kGeneral) | read | kept | effects.reads;
+    const VariableSet unread = known_.unread ? known_.unread(instruction) : RegisterSet{0};
+    const VariableSet lost = known_.lost ? known_.lost(instruction) : RegisterSet{0};
+    return (kAcrossCalls & ~unread) | (after & unread & ~lost) | effects.reads;
   }
   // A repeated string instruction may do nothing. Others that keep a part of what they write read it.
   VariableSet replaced = instruction.repeats ? 0 : effects.writes;
@@ -37,11 +36,15 @@ VariableSet Liveness::at_end(uint32_t block) const {
                 last.flow == Flow::indirect_jump || last.flow == Flow::stop;
   bool stays =
       !from.successors.empty() && from.leaves == Block::kStays && last.flow != Flow::indirect_jump;
+  if (last.flow == Flow::ret)
+    return live | (kAcrossCalls & ~VariableSet{known_.dead_at_return});
   return leaves && !stays ? live | kAcrossCalls : live;
 }
 
-Liveness::Liveness(const FlowGraph &graph, ReadByCall read_by_call)
-    : graph_(graph), read_by_call_(std::move(read_by_call)), live_in_(graph.blocks.size(), 0) {
+Liveness::Liveness(const FlowGraph &graph) : Liveness(graph, Known{}) {}
+
+Liveness::Liveness(const FlowGraph &graph, Known known)
+    : graph_(graph), known_(std::move(known)), live_in_(graph.blocks.size(), 0) {
   std::vector<uint32_t> work;
   std::vector<bool> queued(graph.blocks.size(), true);
   for (uint32_t block = 0; block < graph.blocks.size(); block++)

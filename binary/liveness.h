@@ -14,10 +14,15 @@ namespace binary {
 // where a function is called or left. Callees and callers may read anything else, unless more is known.
 class Liveness {
 public:
-  // General registers that who is called may read as its caller left them.
-  using ReadByCall = std::function<RegisterSet(const Instruction &call)>;
+  // What is known of general registers beyond the ABI: those that a call's callee does not read as its caller left them, those that hold
+  // nothing when it is back; and those that hold nothing for who called this routine.
+  struct Known {
+    std::function<RegisterSet(const Instruction &call)> unread, lost;
+    RegisterSet dead_at_return = 0;
+  };
 
-  explicit Liveness(const FlowGraph &graph, ReadByCall read_by_call = {});
+  explicit Liveness(const FlowGraph &graph);
+  Liveness(const FlowGraph &graph, Known known);
 
   // Where the block begins.
   VariableSet at(uint32_t block) const { return live_in_[block]; }
@@ -31,7 +36,7 @@ private:
   VariableSet before_instruction(const Instruction &instruction, VariableSet after) const;
 
   const FlowGraph &graph_;
-  ReadByCall read_by_call_;
+  Known known_;
   std::vector<VariableSet> live_in_; // by block
 };
 

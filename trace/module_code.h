@@ -4,10 +4,10 @@
 #include "trace/assembler.h"
 #include "trace/instructions.h"
 #include "trace/moved_code.h"
+#include "trace/r11.h"
 #include "trace/unwind.h"
 
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 namespace trace {
@@ -36,14 +36,7 @@ struct ModuleCode {
   InstructionDecoder decoder;
   uint64_t image_begin = 0, image_end = 0;
   uint32_t check_stub = 0;
-  std::unordered_set<uint64_t> take_r11; // addresses of functions that read r11 as they are given it
-
-  // The ABI gives callees r11 for themselves; but for assembly that passes something in it.
-  binary::RegisterSet read_by(const binary::Instruction &call) const {
-    constexpr binary::RegisterSet kAll = 0xffff;
-    const bool takes = call.flow == binary::Flow::call && take_r11.contains(call.target);
-    return takes ? kAll : static_cast<binary::RegisterSet>(kAll & ~binary::register_bit(ASSAY_REG_R8 + 3));
-  }
+  R11 r11;
 
   // 0: groups, 1: accesses.
   std::vector<uint32_t> logs() const {

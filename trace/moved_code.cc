@@ -37,7 +37,7 @@ public:
 
   MovedModule move() {
     find_image();
-    find_takers_of_r11();
+    module_.r11 = R11(module_.program, module_.decoder);
     begin_code();
     for (const Routine &routine : module_.program.routines())
       this->routine(routine);
@@ -57,38 +57,6 @@ private:
     const auto &segments = executable_.segments();
     module_.image_begin = segments.front().address & ~(kPage - 1);
     module_.image_end = (segments.back().address + segments.back().size + kPage - 1) & ~(kPage - 1);
-  }
-
-  // Functions whose instructions, in the order in which they lie, read r11 before they write it.
-  void find_takers_of_r11() {
-    for (const image::CodeRange &range : executable_.functions()) {
-      DecodedInstruction decoded;
-      bool is_decided = false;
-      for (uint64_t at = range.begin; at < range.end && !is_decided; at += decoded.info.length) {
-        if (!module_.decoder.decode(executable_.bytes_from(at), decoded)) {
-          module_.take_r11.insert(range.begin);
-          break;
-        }
-        bool reads = false, writes = false;
-        for (unsigned i = 0; i < decoded.info.operand_count; i++) {
-          const ZydisDecodedOperand &operand = decoded.operands[i];
-          const bool is_memory = operand.type == ZYDIS_OPERAND_TYPE_MEMORY;
-          if (is_memory)
-            reads |= is_r11(operand.mem.base) || is_r11(operand.mem.index);
-          if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER || !is_r11(operand.reg.value))
-            continue;
-          reads |= (operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0 || operand.size < 32;
-          writes |= (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
-        }
-        if (reads)
-          module_.take_r11.insert(range.begin);
-        is_decided = reads || writes;
-      }
-    }
-  }
-  static bool is_r11(ZydisRegister reg) {
-    return reg != ZYDIS_REGISTER_NONE &&
-           ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg) == ZYDIS_REGISTER_R11;
   }
 
   void begin_code() {

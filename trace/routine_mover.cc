@@ -57,7 +57,7 @@ class RoutineMover {
 public:
   RoutineMover(ModuleCode &module, const Routine &routine, const FlowGraph &graph, MovedFunction &function)
       : module_(module), code_(module.code), routine_(routine), graph_(graph), function_(function),
-        liveness_(graph, [&](const Instruction &call) { return module_.read_by(call); }), block_at_(graph.blocks.size(), kNowhere) {
+        liveness_(graph, module.r11.known(routine.address())), block_at_(graph.blocks.size(), kNowhere) {
     order_blocks();
   }
 

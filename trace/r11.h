@@ -1,0 +1,27 @@
+// Where r11 is free for a snippet. The ABI gives it to callees for themselves; but compilers know which registers a function of the same
+// file leaves alone, and keep values in those across its calls (gcc's -fipa-ra), and assembly may pass something in it.
+#pragma once
+
+#include "binary/liveness.h"
+#include "binary/program.h"
+#include "trace/instructions.h"
+
+#include <cstdint>
+#include <unordered_set>
+
+namespace trace {
+
+class R11 {
+public:
+  R11() = default;
+  R11(const binary::Program &program, const InstructionDecoder &decoder);
+
+  // What is known of r11 in the routine that begins at an address; this object must outlive the answer.
+  binary::Liveness::Known known(uint64_t routine) const;
+
+private:
+  std::unordered_set<uint64_t> takers_; // functions that may read it as they are given it
+  std::unordered_set<uint64_t> losers_; // functions that certainly lose it, as compilers see them
+};
+
+} // namespace trace
