@@ -89,7 +89,8 @@ void StackDepot::reset_in_child(bool keeps_contexts) {
     return;
   contexts_.clear();
   for (uint64_t i = 0; i <= table_->mask; i++)
-    table_->places[i] = 0;
+    if (table_->places[i]) // else the page stays the parent's
+      table_->places[i] = 0;
   next_ = 1;
   joins_ = false;
   start_generation(); // so that what was found lately is not
