@@ -211,6 +211,10 @@ std::optional<RangeAccess> interesting_io(CallBase &call, Interest interest) {
   return range;
 }
 
+std::optional<VectorAccess> interesting_vector(CallBase &call) {
+  return excluded(call) ? std::nullopt : io_vector(call);
+}
+
 SmallVector<StringAccess, 2>
 interesting_strings(Instruction &instruction, const TargetLibraryInfo &library, Interest interest) {
   SmallVector<StringAccess, 2> strings;

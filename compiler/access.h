@@ -30,6 +30,15 @@ struct RangeAccess {
   llvm::Value *unit = nullptr; // of a result: the bytes that it counts; null for one
 };
 
+// A call that fills or empties the buffers of a vector (struct iovec), one after the other.
+struct VectorAccess {
+  llvm::Value *vector;  // of a message: its header
+  llvm::Value *count;   // buffers; null for a message
+  llvm::CallBase *call; // whose result is the bytes of all
+  bool writes;
+  bool before = false; // counted before the instruction at which it stands
+};
+
 // A call of a string function of libc: what it touches depends on the bytes that it finds.
 struct StringAccess {
   llvm::Value *string;
@@ -65,6 +74,7 @@ llvm::SmallVector<RangeAccess, 2> interesting_ranges(llvm::Instruction &instruct
                                                      const llvm::TargetLibraryInfo &library,
                                                      Interest interest);
 std::optional<RangeAccess> interesting_io(llvm::CallBase &call, Interest interest);
+std::optional<VectorAccess> interesting_vector(llvm::CallBase &call);
 llvm::SmallVector<StringAccess, 2> interesting_strings(llvm::Instruction &instruction,
                                                        const llvm::TargetLibraryInfo &library,
                                                        Interest interest);

@@ -4,6 +4,8 @@
 
 #include "compiler/called_accesses.h"
 
+#include "compiler/counting.h"
+
 #include "llvm/IR/DerivedTypes.h"
 
 using namespace llvm;
@@ -36,43 +38,66 @@ Value *lowest(IRBuilder<> &builder, Value *count, unsigned first) {
                               builder.CreateLShr(builder.getInt64(~0ULL), unused));
 }
 
-} // namespace
-
-// A result is there behind the call; of an invoke, where it goes on if nobody else goes there.
-void CalledAccesses::collect_result(CallBase &call, RangeAccess range) {
+// Adds an access whose length is the call's result. That is there behind the call; of an invoke, where it goes on if nobody
+// else goes there.
+template <typename List, typename Access>
+void collect_result(List &list, CallBase &call, Access access) {
   if (!call.isTerminator() && !call.isMustTailCall()) {
-    ranges.push_back({&call, range});
+    list.push_back({&call, access});
     return;
   }
   auto *invoke = dyn_cast<InvokeInst>(&call);
   if (!invoke || !invoke->getNormalDest()->getSinglePredecessor())
     return;
-  range.before = true;
-  ranges.push_back({&*invoke->getNormalDest()->getFirstInsertionPt(), range});
+  access.before = true;
+  list.push_back({&*invoke->getNormalDest()->getFirstInsertionPt(), access});
 }
+
+// Bytes that a call tells: none if it failed.
+Value *result_bytes(IRBuilder<> &builder, Value *result) {
+  Value *bytes = builder.CreateSExtOrTrunc(result, builder.getInt64Ty());
+  return builder.CreateBinaryIntrinsic(Intrinsic::smax, bytes, builder.getInt64(0));
+}
+
+} // namespace
 
 uint32_t CalledAccesses::collect(Instruction &instruction, const TargetLibraryInfo &library,
                                  Interest interest) {
-  size_t before = ranges.size() + strings.size() + masked.size();
+  const size_t before = size();
   for (const RangeAccess &range : interesting_ranges(instruction, library, interest))
     ranges.push_back({&instruction, range});
   for (const StringAccess &string : interesting_strings(instruction, library, interest))
     strings.push_back({&instruction, string});
-  if (auto *call = dyn_cast<CallBase>(&instruction))
+  if (auto *call = dyn_cast<CallBase>(&instruction)) {
     if (std::optional<RangeAccess> range = interesting_io(*call, interest))
-      collect_result(*call, *range);
+      collect_result(ranges, *call, *range);
+    if (std::optional<VectorAccess> vector = interesting_vector(*call))
+      collect_result(vectors, *call, *vector);
+  }
   if (std::optional<MaskedAccess> access = interesting_masked(instruction, interest))
     masked.push_back({&instruction, *access});
-  return (uint32_t)(ranges.size() + strings.size() + masked.size() - before);
+  return (uint32_t)(size() - before);
 }
 
 Value *bytes_of(IRBuilder<> &builder, const RangeAccess &range) {
   Type *word = builder.getInt64Ty();
   if (!range.is_result)
     return bytes_or_all(builder, range.length);
-  Value *bytes = builder.CreateSExtOrTrunc(range.length, word);
-  bytes = builder.CreateBinaryIntrinsic(Intrinsic::smax, bytes, ConstantInt::get(word, 0));
+  Value *bytes = result_bytes(builder, range.length);
   return range.unit ? builder.CreateMul(bytes, builder.CreateZExtOrTrunc(range.unit, word)) : bytes;
+}
+
+SmallVector<Value *, 4> parts_of(IRBuilder<> &builder, const VectorAccess &access) {
+  constexpr uint64_t kVectorOfMessage = 16, kCountOfMessage = 24; // struct msghdr
+  auto field = [&](uint64_t offset, Type *type) {
+    return ours(builder.CreateLoad(
+        type, builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), access.vector, offset)));
+  };
+  Type *word = builder.getInt64Ty();
+  Value *bytes = result_bytes(builder, access.call);
+  if (access.count)
+    return {access.vector, builder.CreateZExtOrTrunc(access.count, word), bytes};
+  return {field(kVectorOfMessage, builder.getPtrTy()), field(kCountOfMessage, word), bytes};
 }
 
 Value *bytes_or_all(IRBuilder<> &builder, Value *length) {

@@ -9,18 +9,22 @@ namespace assay::compiler {
 
 struct CalledAccesses {
   llvm::SmallVector<std::pair<llvm::Instruction *, RangeAccess>, 8> ranges;
+  llvm::SmallVector<std::pair<llvm::Instruction *, VectorAccess>, 2> vectors;
   llvm::SmallVector<std::pair<llvm::Instruction *, StringAccess>, 4> strings;
   llvm::SmallVector<std::pair<llvm::Instruction *, MaskedAccess>, 4> masked;
 
   // Adds those that the instruction makes. Returns how many.
   uint32_t collect(llvm::Instruction &instruction, const llvm::TargetLibraryInfo &library,
                    Interest interest);
-  void collect_result(llvm::CallBase &call, RangeAccess range); // whose length is the call's result
-  bool empty() const { return ranges.empty() && strings.empty() && masked.empty(); }
+  size_t size() const { return ranges.size() + vectors.size() + strings.size() + masked.size(); }
+  bool empty() const { return size() == 0; }
 };
 
 // The bytes of a range, as 64 bits.
 llvm::Value *bytes_of(llvm::IRBuilder<> &builder, const RangeAccess &range);
+// A vector's buffers, how many they are, and the bytes of all, as the runtime's hooks take them.
+llvm::SmallVector<llvm::Value *, 4> parts_of(llvm::IRBuilder<> &builder,
+                                             const VectorAccess &access);
 // A length as 64 bits; all ones where there is none.
 llvm::Value *bytes_or_all(llvm::IRBuilder<> &builder, llvm::Value *length);
 

@@ -55,6 +55,8 @@ public:
       count(clusters[i], calls_.test((unsigned)i));
     for (auto &[instruction, range] : called_.ranges)
       count(*instruction, range);
+    for (auto &[instruction, vector] : called_.vectors)
+      count(*instruction, vector);
     for (auto &[instruction, string] : called_.strings)
       count(*instruction, string);
     for (auto &[instruction, masked] : called_.masked)
@@ -127,6 +129,13 @@ private:
     BuilderAfter builder(instruction, range.before);
     builder.CreateCall(hook(module_, "__assay_heap_range"),
                        {range.pointer, bytes_of(builder, range), how(builder, range.writes)});
+  }
+
+  void count(Instruction &instruction, const VectorAccess &access) {
+    BuilderAfter builder(instruction, access.before);
+    SmallVector<Value *, 4> arguments = parts_of(builder, access);
+    arguments.push_back(how(builder, access.writes));
+    builder.CreateCall(hook(module_, "__assay_heap_vector"), arguments);
   }
 
   void count(Instruction &instruction, const StringAccess &access) {

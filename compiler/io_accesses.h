@@ -10,4 +10,7 @@ namespace assay::compiler {
 // has filled or taken; nothing for other calls.
 std::optional<RangeAccess> io_range(llvm::CallBase &call);
 
+// Likewise of readv, writev, recvmsg, sendmsg and their kin, whose buffers are several.
+std::optional<VectorAccess> io_vector(llvm::CallBase &call);
+
 } // namespace assay::compiler

@@ -54,6 +54,8 @@ public:
     // Backwards: to split a block takes as long as what lies behind.
     for (auto &[instruction, range] : reverse(called_.ranges))
       words.mark(*instruction, range);
+    for (auto &[instruction, vector] : reverse(called_.vectors))
+      words.mark(*instruction, vector);
     for (auto &[instruction, string] : reverse(called_.strings))
       words.mark(*instruction, string);
     for (auto &[instruction, masked] : reverse(called_.masked))

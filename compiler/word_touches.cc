@@ -229,6 +229,11 @@ void WordTouches::mark(Instruction &instruction, const RangeAccess &range) {
                      {range.pointer, bytes_of(builder, range)});
 }
 
+void WordTouches::mark(Instruction &instruction, const VectorAccess &access) {
+  BuilderAfter builder(instruction, access.before);
+  builder.CreateCall(hook(module_, "__assay_objects_vector"), parts_of(builder, access));
+}
+
 void WordTouches::mark(Instruction &instruction, const StringAccess &access) {
   BuilderAfter builder(instruction);
   Value *limit = bytes_or_all(builder, access.limit);

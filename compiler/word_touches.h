@@ -18,6 +18,7 @@ public:
   void mark(const Check &check);
   void count(const AccessGroup &group);
   void mark(llvm::Instruction &instruction, const RangeAccess &range);
+  void mark(llvm::Instruction &instruction, const VectorAccess &access);
   void mark(llvm::Instruction &instruction, const StringAccess &access);
   void mark(llvm::Instruction &instruction, const MaskedAccess &access);
 

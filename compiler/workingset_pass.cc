@@ -35,6 +35,8 @@ public:
     LineTouches marks(function_, options_);
     // Backwards: to split a block takes as long as what lies behind.
     touch_ranges(marks);
+    for (auto &[instruction, vector] : reverse(called_.vectors))
+      marks.mark(*instruction, vector);
     for (auto &[instruction, string] : reverse(called_.strings))
       marks.mark(*instruction, string);
     for (auto &[instruction, masked] : reverse(called_.masked))

@@ -58,6 +58,11 @@ void LineTouches::mark(Instruction &instruction, ArrayRef<RangeAccess> ranges) {
   });
 }
 
+void LineTouches::mark(Instruction &instruction, const VectorAccess &access) {
+  BuilderAfter builder(instruction, access.before);
+  builder.CreateCall(hook(module_, "__assay_workingset_vector"), parts_of(builder, access));
+}
+
 void LineTouches::mark(Instruction &instruction, const StringAccess &access) {
   BuilderAfter builder(instruction);
   Value *limit = bytes_or_all(builder, access.limit);

@@ -18,6 +18,7 @@ public:
   void mark(const Check &look);
   // Ranges of one length.
   void mark(llvm::Instruction &instruction, llvm::ArrayRef<RangeAccess> ranges);
+  void mark(llvm::Instruction &instruction, const VectorAccess &access);
   void mark(llvm::Instruction &instruction, const StringAccess &access);
   void mark(llvm::Instruction &instruction, const MaskedAccess &access);
   // At the end of a block that makes so many accesses, before what it decides.

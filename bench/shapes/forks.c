@@ -1,4 +1,4 @@
-// Three hundred children, one after the other, of a process with a few megabytes.
+// Two thousand children, one after the other, of a process with a few megabytes.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@ int main(void) {
   for (int i = 0; i < 100; i++)
     memset(blocks[i] = malloc(100000), i, 100000);
   int good = 0;
-  for (int i = 0; i < 300; i++) {
+  for (int i = 0; i < 2000; i++) {
     pid_t child = fork();
     if (child == 0) {
       char *p = malloc(1000);

@@ -1,4 +1,4 @@
-// A tree of a million nodes, built by a recursive function with several call sites: each node has another call path.
+// A tree of a million nodes, four times, built by a recursive function with several call sites: each node has another call path.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -36,7 +36,9 @@ static void free_tree(struct node *n) {
 }
 
 int main(void) {
-  struct node *root = build_tree(20, 1);
-  printf("%ld\n", sum(root));
-  free_tree(root);
+  for (unsigned round = 0; round < 4; round++) {
+    struct node *root = build_tree(20, round);
+    printf("%ld\n", sum(root));
+    free_tree(root);
+  }
 }

@@ -15,6 +15,7 @@
 #include "runtime/core/system/string_bytes.h"
 #include "runtime/core/system/syscall.h"
 #include "runtime/core/system/thread.h"
+#include "runtime/core/system/vector_parts.h"
 #include "runtime/heap/shared_blocks.h"
 #include "runtime/heap/stripes.h"
 
@@ -353,6 +354,12 @@ extern "C" {
 
 void __assay_heap_range(const void *start, uint64_t bytes, uint32_t how) {
   add_range((uint64_t)start, bytes, how);
+}
+
+void __assay_heap_vector(const void *vector, uint64_t count, uint64_t bytes, uint32_t how) {
+  assay::for_each_part(vector, count, bytes, [how](const void *start, uint64_t size) {
+    add_range((uint64_t)start, size, how);
+  });
 }
 
 void __assay_heap_string(const char *start, uint64_t limit, uint32_t how) {

@@ -189,7 +189,9 @@ void walk_live(FlushKind kind) {
   heap.walk_began_us = now_us();
   heap.walked_objects = heap.walked_bytes = 0;
   begin_shared_blocks();
-  for_each_live(walk_one);
+  if (totals()
+          .live_objects) // none, often, in the child of a fork, to which the map still shows those of its parent
+    for_each_live(walk_one);
   watch_non_heap();
   heap.live.write_all();
   if (kind == FlushKind::kFull)

@@ -24,6 +24,8 @@ bool HibTable::create(uint64_t sets, uint64_t ways, Write write) {
   }
   sets_ = sets ? sets : 1;
   ways_ = ways < 64 ? ways : 64;
+  while ((sets_ - 1) >> part_shift_ >= 64)
+    part_shift_++;
   write_ = write;
   locks_ = (Set *)reserve(sets_ * sizeof(Set));
   entries_ = (HibEntry *)reserve(sets_ * ways_ * sizeof(HibEntry));
@@ -49,8 +51,16 @@ HibEntry *HibTable::find(Set &set, HibEntry *ways, uint32_t context) {
   return room;
 }
 
+// Before its lock is taken: what was never touched, no child of a fork need look at.
+void HibTable::note_use(uint64_t set) {
+  const uint64_t part = 1ULL << (set >> part_shift_);
+  if (!(__atomic_load_n(&touched_, __ATOMIC_RELAXED) & part))
+    __atomic_fetch_or(&touched_, part, __ATOMIC_RELAXED);
+}
+
 template <typename F> void HibTable::in_set_of(uint32_t context, F f) {
   uint64_t index = context % sets_;
+  note_use(index);
   Locked locked(locks_[index].lock);
   f(find(locks_[index], entries_ + index * ways_, context));
 }
@@ -69,14 +79,17 @@ void HibTable::add_facts(uint32_t context, const AssayHib &facts) {
 }
 
 template <typename F> void HibTable::each_used_set(F f) {
-  for (uint64_t i = 0; i < sets_; i++)
-    if (locks_[i].used) {
-      Locked locked(locks_[i].lock);
-      for (HibEntry *e = entries_ + i * ways_; e < entries_ + (i + 1) * ways_; e++)
-        if (e->context)
-          f(*e);
-      locks_[i].used = false;
-    }
+  for (uint64_t parts = __atomic_load_n(&touched_, __ATOMIC_RELAXED); parts; parts &= parts - 1) {
+    const uint64_t first = (uint64_t)__builtin_ctzll(parts) << part_shift_;
+    for (uint64_t i = first; i < first + (1ULL << part_shift_) && i < sets_; i++)
+      if (locks_[i].used) {
+        Locked locked(locks_[i].lock);
+        for (HibEntry *e = entries_ + i * ways_; e < entries_ + (i + 1) * ways_; e++)
+          if (e->context)
+            f(*e);
+        locks_[i].used = false;
+      }
+  }
 }
 
 void HibTable::write_all() {
@@ -91,6 +104,9 @@ void HibTable::clear() {
 }
 
 void HibTable::reset_in_child() {
+  if (!touched_)
+    return;
+  touched_ = 0;
   empty_span(locks_, sets_ * sizeof(Set)); // also of a set that a thread was about to use
   empty_span(entries_, sets_ * ways_ * sizeof(HibEntry));
 }

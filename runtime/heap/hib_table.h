@@ -47,8 +47,12 @@ private:
   HibEntry *find(Set &set, HibEntry *ways, uint32_t context);
   template <typename F> void in_set_of(uint32_t context, F f);
   template <typename F> void each_used_set(F f);
+  void note_use(uint64_t set);
 
   uint64_t sets_ = 0, ways_ = 0;
+  // A bit for each part of the sets: one of them was touched.
+  uint64_t touched_ = 0;
+  uint32_t part_shift_ = 0; // sets of a part, as a power of two
   Set *locks_ = nullptr;
   HibEntry *entries_ = nullptr;
   Write write_ = nullptr;

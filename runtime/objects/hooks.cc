@@ -2,6 +2,7 @@
 
 #include "runtime/core/runtime.h"
 #include "runtime/core/system/string_bytes.h"
+#include "runtime/core/system/vector_parts.h"
 #include "runtime/objects/locals.h"
 #include "runtime/objects/words.h"
 
@@ -11,6 +12,11 @@ extern "C" {
 
 void __assay_objects_range(const void *start, uint64_t bytes) {
   touch_words(start, bytes);
+}
+
+void __assay_objects_vector(const void *vector, uint64_t count, uint64_t bytes) {
+  assay::for_each_part(vector, count, bytes,
+                       [](const void *start, uint64_t size) { touch_words(start, size); });
 }
 
 void __assay_objects_string(const char *start, uint64_t limit) {

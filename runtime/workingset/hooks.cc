@@ -3,6 +3,7 @@
 #include "abi/shadow.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/system/string_bytes.h"
+#include "runtime/core/system/vector_parts.h"
 #include "runtime/workingset/lines.h"
 #include "runtime/workingset/workingset.h"
 
@@ -48,6 +49,14 @@ extern "C" {
 
 void __assay_workingset_range(const void *start, uint64_t bytes) {
   touch(start, bytes);
+}
+
+void __assay_workingset_vector(const void *vector, uint64_t count, uint64_t bytes) {
+  const void *frame = __builtin_frame_address(0);
+  assay::for_each_part(vector, count, bytes, [frame](const void *start, uint64_t size) {
+    if (!are_touched(start, size))
+      mark(start, size, frame);
+  });
 }
 
 void __assay_workingset_string(const char *start, uint64_t limit) {

@@ -12,10 +12,16 @@ namespace {
 
 constinit uint64_t last_map = 0; // hash of what was written
 
-template <typename F> void each_line(F f) {
+// Calls f for each line. Returns a hash of the map.
+template <typename F> uint64_t each_line(F f) {
+  uint64_t hash = known_stacks();
   MapsReader maps;
-  for (MapsLine line; maps.next(line);)
+  for (MapsLine line; maps.next(line);) {
+    hash = (hash ^ line.start) * 0x9e3779b97f4a7c15ULL ^ line.end;
+    hash ^= hash >> 29;
     f(line);
+  }
+  return hash;
 }
 
 uint32_t kind_of(const MapsLine &line) {
@@ -35,15 +41,9 @@ void write(uint64_t tick, uint64_t start, uint64_t end, uint32_t kind, uint32_t 
 } // namespace
 
 void write_regions(uint64_t tick) {
-  uint64_t hash = known_stacks();
-  each_line([&](const MapsLine &line) {
-    hash = (hash ^ line.start) * 0x9e3779b97f4a7c15ULL ^ line.end;
-    hash ^= hash >> 29;
-  });
-  if (hash == last_map)
+  if (last_map && each_line([](const MapsLine &) {}) == last_map)
     return;
-  last_map = hash;
-  each_line([&](const MapsLine &line) {
+  last_map = each_line([&](const MapsLine &line) {
     if (kind_of(line) != ASSAY_REGION_ANONYMOUS)
       write(tick, line.start, line.end, kind_of(line), line.is_stack(), line.path);
   });

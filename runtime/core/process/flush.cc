@@ -24,23 +24,35 @@ struct {
   SpinLock lock; // one flush at a time
 } constinit written = {};
 
-void write_program(bool forked) {
-  static char tail[32 << 10]; // before threads, or in a fresh child
-  size_t used = 0;
-  long n = sys::read_link("/proc/self/exe", tail, 4095);
-  used = n > 0 ? (size_t)n : 0;
-  tail[used++] = 0;
+struct CommandLine { // with the executable's path before it
+  char text[32 << 10];
+  size_t size;
+};
+
+// Asked once: a child of a fork has its parent's.
+const CommandLine &command_line() {
+  static constinit CommandLine line = {};
+  if (line.size)
+    return line;
+  long n = sys::read_link("/proc/self/exe", line.text, 4095);
+  line.size = n > 0 ? (size_t)n : 0;
+  line.text[line.size++] = 0;
   long fd = sys::open("/proc/self/cmdline", O_RDONLY);
   if (fd >= 0) {
-    n = sys::read(fd, tail + used, sizeof tail - used - 1);
-    used += n > 0 ? (size_t)n : 0;
-    if (tail[used - 1]) // the end was cut
-      tail[used++] = 0;
+    n = sys::read(fd, line.text + line.size, sizeof line.text - line.size - 1);
+    line.size += n > 0 ? (size_t)n : 0;
+    if (line.text[line.size - 1]) // the end was cut
+      line.text[line.size++] = 0;
     sys::close(fd);
   }
+  return line;
+}
+
+void write_program(bool forked) {
+  const CommandLine &line = command_line();
   AssayProgram program = {sys::process_id(), sys::parent_process_id(), runtime.start_unix_ns,
                           runtime.tools, forked};
-  runtime.file.append(ASSAY_RECORD_Program, program, tail, used);
+  runtime.file.append(ASSAY_RECORD_Program, program, line.text, line.size);
 }
 
 void write_options() {
@@ -142,7 +154,8 @@ void begin_file(bool forked) {
   written.recursions = 0;
   write_header(forked);
   publish_begin();
-  runtime.modules.refresh();
+  if (!forked) // else they are known, but for those that code without a module asks for
+    runtime.modules.refresh();
   write_modules();
 }
 

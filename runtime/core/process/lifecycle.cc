@@ -73,9 +73,10 @@ bool is_privileged(char **envp) {
 
 constinit uint64_t next_flush_us = 0; // the helper's own
 
-// Many children of forks live for less than it takes to make a control page: theirs is made when the helper comes for the
-// second time.
-constinit int waits_for_control = 0;
+// Many children of forks live for less than it takes to make a control page or to set up the helper: theirs begins
+// with a sleep.
+constexpr uint64_t kFirstWaitOfChildUs = 10'000;
+constinit bool lacks_control = false;
 
 uint64_t flush_interval_us() {
   return (runtime.options.flush_ms ? runtime.options.flush_ms : 100) * 1000;
@@ -83,8 +84,9 @@ uint64_t flush_interval_us() {
 
 // On the helper thread. Returns the microseconds until the next time.
 uint64_t run_due_work() {
-  if (waits_for_control && waits_for_control-- == 1)
+  if (lacks_control)
     runtime.control.create(runtime.file.live_path());
+  lacks_control = false;
   uint64_t request = runtime.control.pending();
   if (request == ASSAY_REQUEST_RESET)
     reset();
@@ -106,38 +108,36 @@ constinit bool helped = false; // the helper was started
 void end_for_program();
 
 // Once: where the runtime is a library, before the program's modules come, else with the first of them.
-void start_helper() {
+void start_helper(uint64_t first_wait_us = 0) {
   if (helped)
     return;
   helped = true;
   next_flush_us = now_us() + flush_interval_us();
   if (runtime.options.sideline)
-    start_helper_thread(run_due_work, end_for_program);
+    start_helper_thread(run_due_work, end_for_program, first_wait_us);
 }
 
-struct Executable {
-  char path[1024];
-  Executable() {
-    long n = sys::read_link("/proc/self/exe", path, sizeof path - 1);
-    path[n > 0 ? n : 0] = 0;
-  }
-};
+// Asked once: a child of a fork is the same program.
+const char *executable() {
+  static constinit char path[1024] = {};
+  if (!path[0])
+    sys::read_link("/proc/self/exe", path, sizeof path - 1);
+  return path;
+}
 
 // Configure scripts run many programs of this name; profiles of them are of no use, and files that they leave in a
 // source tree fail `make distcheck`.
 bool is_configure_check() {
-  Executable executable;
-  const char *name = executable.path;
+  const char *name = executable();
   for (const char *c = name; *c; c++)
     name = *c == '/' ? c + 1 : name;
   return equal(name, "conftest", sizeof "conftest");
 }
 
 bool open_profile(bool forked) {
-  Executable executable;
   const Options &o = runtime.options;
-  if (!(forked ? runtime.file.open_in_same_run(executable.path)
-               : runtime.file.open(o.dir, o.run, executable.path)))
+  if (!(forked ? runtime.file.open_in_same_run(executable())
+               : runtime.file.open(o.dir, o.run, executable())))
     return false;
   begin_file(forked);
   if (!forked)
@@ -218,6 +218,19 @@ void write_end(AssayEndReason reason, int status) {
   runtime.control.remove(runtime.file.live_path());
 }
 
+struct {
+  AssayEndReason reason;
+  int status;
+} constinit asked_end = {};
+
+// A child of a fork opens no files until its helper does, or its end: by then it may not do so any more, but the helper may.
+void write_end_with_rights(AssayEndReason reason, int status) {
+  asked_end = {reason, status};
+  if (!runtime.forked_us || !has_lost_rights_since_fork() ||
+      !end_on_helper_thread([] { write_end(asked_end.reason, asked_end.status); }))
+    write_end(reason, status);
+}
+
 // On the helper thread, the only one that is left.
 void end_for_program() {
   if (__atomic_exchange_n(&runtime.finished, true, __ATOMIC_ACQ_REL))
@@ -236,7 +249,7 @@ void finish(AssayEndReason reason, int status) {
   if (__atomic_exchange_n(&runtime.finished, true, __ATOMIC_ACQ_REL))
     return;
   ReentrancyGuard busy;
-  on_own_stack([&] { write_end(reason, status); });
+  on_own_stack([&] { write_end_with_rights(reason, status); });
   runtime.recording = false;
   if (runtime.options.verbose) {
     Text text;
@@ -250,7 +263,7 @@ void prepare_for_exec() {
   if (!may_record() || sys::process_id() != runtime.pid)
     return;
   ReentrancyGuard busy;
-  on_own_stack([] { write_end(ASSAY_END_EXEC, 0); });
+  on_own_stack([] { write_end_with_rights(ASSAY_END_EXEC, 0); });
 }
 
 void continue_after_exec() {
@@ -285,9 +298,9 @@ void begin_in_child(bool nested) {
   if (!runtime.recording)
     return;
   runtime.file.flush(); // a child that is killed at once leaves a readable file
-  waits_for_control = 2;
+  lacks_control = true;
   helped = false;
-  start_helper();
+  start_helper(kFirstWaitOfChildUs);
 }
 
 } // namespace

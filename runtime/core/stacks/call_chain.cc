@@ -17,6 +17,12 @@
 // neighbour and itself; if its function is on that path already, the path is taken back to there (a loop-erased
 // walk). The innermost call is always kept, and what stands next to each other in a path called each other. Refused:
 // to leave out repeated pcs only, because a function with several call sites leaves them in any order.
+//
+// The path need not be walked: its first frame is the innermost one of the outermost frame's function, and each next one
+// the innermost of the function that the one before called. So of each function its innermost frame is kept, and the
+// path is as much work as it is long, however deep the recursion. Where an outer frame changes and
+// the inner ones do not, these stay as they are. Refused: to keep the path of every frame, because then a change far out
+// costs as much as the whole stack.
 
 #include "runtime/core/stacks/call_chain.h"
 
@@ -30,7 +36,7 @@ namespace {
 constexpr uint32_t kChains = 64;
 // Frames that are compared: all of a stack of kWhole; of a deeper one the kInner innermost, those of the folded path, and
 // one at each doubling of the distance.
-constexpr uint32_t kWhole = 96, kInner = 32;
+constexpr uint32_t kWhole = 96, kInner = 8;
 constexpr uint32_t kBase =
     64; // outermost frames that are kept when a very deep stack loses its middle
 
@@ -40,18 +46,28 @@ struct {
   uint32_t taken_by[kChains]; // threads; 0: none
 } constinit pool = {};
 
-uint64_t mix(uint64_t hash, uint64_t pc) {
-  hash = (hash ^ pc) * 0x9e3779b97f4a7c15ULL;
-  return hash ^ hash >> 29;
+// A path's hash is a sum, so that the frames need not wait for each other; what one adds depends on its place.
+uint64_t hash_of(uint64_t pc) {
+  pc *= 0x9e3779b97f4a7c15ULL;
+  return (pc ^ pc >> 29) * 0xd6e8feb86659fd93ULL;
+}
+uint64_t hash_at(uint64_t place, uint64_t hash) {
+  return hash * (2 * place + 1);
 }
 
-uint32_t slot_of(uint64_t function, uint32_t slots) {
-  return (uint32_t)((function * 0x9e3779b97f4a7c15ULL) >> 40) % slots;
+uint16_t slot_of(uint64_t function) {
+  return (uint16_t)((function * 0x9e3779b97f4a7c15ULL) >> 53); // of 2,048
 }
 
 bool holds(const LeftFrame &f) {
-  return *(const uint64_t *)(f.at - 8) == f.pc &&
-         (!f.saved_at || *(const uint64_t *)f.saved_at == f.rbp);
+  const uint64_t *words = (const uint64_t *)(f.at - 16);
+  if (__builtin_expect(f.saved_at == f.at - 16, 1))
+    return ((words[0] ^ f.rbp) | (words[1] ^ f.pc)) == 0;
+  return words[1] == f.pc && (!f.saved_at || *(const uint64_t *)f.saved_at == f.rbp);
+}
+
+bool is_same(const LeftFrame &a, const LeftFrame &b) {
+  return a.at == b.at && a.pc == b.pc && a.rbp == b.rbp && a.saved_at == b.saved_at;
 }
 
 } // namespace
@@ -66,7 +82,7 @@ void CallChain::begin(uint64_t end) {
 
 void CallChain::clear() {
   end_ = 0;
-  count_ = 0;
+  count_ = path_count_ = 0;
   for (uint16_t &slot : newest_)
     slot = 0;
 }
@@ -80,16 +96,18 @@ bool CallChain::is_unchanged(uint32_t below, uint32_t &changed) const {
   if (i == 0)
     return true;
   if (i == inner) {
-    uint16_t on_path = (uint16_t)(below - 1);
-    while (on_path != kNoFrame && holds(frames_[on_path].left))
-      on_path = frames_[on_path].outer;
+    uint32_t on_path = path_count_;
+    while (on_path > 0 && holds(frames_[path_[on_path - 1].frame].left))
+      on_path--;
     uint32_t distance = 2 * kInner;
     while (distance < below && holds(frames_[below - distance].left))
       distance *= 2;
-    if (on_path == kNoFrame && distance >= below)
+    if (on_path == 0 && distance >= below)
       return true;
-    for (i = inner; holds(frames_[i - 1].left);)
+    for (i = inner; i > 0 && holds(frames_[i - 1].left);)
       i--;
+    if (i == 0) // a frame of the path that lies further in
+      return true;
   }
   changed = i - 1;
   return false;
@@ -104,56 +122,128 @@ uint32_t CallChain::unchanged_base(uint64_t above) const {
   return base;
 }
 
-// The frame of this function on the innermost frame's path. A function has one at most, its newest, because each took
-// the place of the one before.
-uint16_t CallChain::find_on_path(uint64_t function) const {
-  uint16_t i = newest_[slot_of(function, kSlots)];
-  while (i && frames_[i - 1].function != function)
-    i = frames_[i - 1].replaced_newest;
-  if (!i || frames_[i - 1].depth > innermost().depth || path_[frames_[i - 1].depth] != i - 1)
-    return kNoFrame;
-  return (uint16_t)(i - 1);
+// From a frame outwards (from 1), the first one of this function; 0: none.
+uint16_t CallChain::find_same(uint16_t from, uint64_t function) const {
+  while (from && frames_[from - 1].function != function)
+    from = frames_[from - 1].outer_same;
+  return from;
+}
+
+// The path as far as it is outside this frame.
+void CallChain::cut_path_at(uint32_t number) {
+  while (path_count_ && path_[path_count_ - 1].frame >= number)
+    path_count_--;
+}
+
+// There is a frame of the same function further in than this one (from 1; 0: none), which may be on the path.
+void CallChain::cut_path_of(uint16_t same) {
+  if (!same || !runtime.options.fold_recursion)
+    return;
+  uint16_t at = frames_[same - 1].on_path;
+  if (at < path_count_ && path_[at].frame == same - 1)
+    path_count_ = at;
+}
+
+void CallChain::extend_path() {
+  const bool folds = runtime.options.fold_recursion;
+  const PathFrame *outer = path_count_ ? &path_[path_count_ - 1] : nullptr;
+  for (uint32_t first = outer ? outer->frame + 1U : 0, last; first < count_; first = last + 1) {
+    const ChainFrame &f = frames_[first];
+    last = first;
+    if (const uint16_t newest = newest_[f.slot];
+        newest != first + 1 && folds) // foreseen: not waited for
+      last = find_same(newest, f.function) - 1U;
+    ChainFrame &kept = frames_[last];
+    PathFrame &p = path_[path_count_];
+    p.hash = (outer ? outer->hash : 0) + hash_at(path_count_, kept.hash);
+    p.levels = kept.nth - f.nth + 1;
+    p.frame = (uint16_t)last;
+    p.deepest =
+        outer && path_[outer->deepest].levels > p.levels ? outer->deepest : (uint16_t)path_count_;
+    kept.on_path = (uint16_t)path_count_++;
+    outer = &p;
+  }
 }
 
 void CallChain::push(const LeftFrame &left, uint64_t function) {
-  const uint16_t number = (uint16_t)count_;
-  ChainFrame &f = frames_[number];
-  uint16_t outer = number ? (uint16_t)(number - 1) : kNoFrame;
-  uint32_t levels = 1;
-  if (number && runtime.options.fold_recursion)
-    if (uint16_t same = find_on_path(function); same != kNoFrame) {
-      levels = frames_[same].levels + 1;
-      outer = frames_[same].outer;
-    }
+  ChainFrame &f = frames_[count_];
   f.left = left;
   f.function = function;
-  f.outer = outer;
-  f.levels = levels;
-  if (outer == kNoFrame) {
-    f.depth = 1;
-    f.hash = mix(0, left.pc);
-    f.deepest = number;
-  } else {
-    const ChainFrame &o = frames_[outer];
-    f.depth = (uint16_t)(o.depth + 1);
-    f.hash = mix(o.hash, left.pc);
-    f.deepest = levels >= frames_[o.deepest].levels ? number : o.deepest;
-  }
-  uint16_t &newest = newest_[slot_of(function, kSlots)];
-  f.replaced_on_path = path_[f.depth];
-  f.replaced_newest = newest;
-  path_[f.depth] = number;
-  newest = (uint16_t)(number + 1);
-  count_++;
+  f.hash = hash_of(left.pc);
+  f.slot = slot_of(function);
+  uint16_t &newest = newest_[f.slot];
+  f.outer_same = newest;
+  const uint16_t same = find_same(newest, function);
+  f.nth = same ? frames_[same - 1].nth + 1 : 1;
+  cut_path_of(same);
+  newest = (uint16_t)++count_;
 }
 
 // Leaves all but so many of the outermost frames.
 void CallChain::pop_to(uint32_t count) {
+  cut_path_at(count);
   while (count_ > count) {
     const ChainFrame &f = frames_[--count_];
-    path_[f.depth] = f.replaced_on_path;
-    newest_[slot_of(f.function, kSlots)] = f.replaced_newest;
+    newest_[f.slot] = f.outer_same;
   }
+}
+
+// Out of the frames of its function.
+void CallChain::unlink(uint32_t number) {
+  ChainFrame &f = frames_[number];
+  uint16_t *to = &newest_[f.slot];
+  for (; *to != number + 1; to = &frames_[*to - 1].outer_same)
+    frames_[*to - 1].nth -= frames_[*to - 1].function == f.function;
+  *to = f.outer_same;
+}
+
+// Among the frames of another function.
+void CallChain::link(uint32_t number, uint64_t function) {
+  ChainFrame &f = frames_[number];
+  f.function = function;
+  f.slot = slot_of(function);
+  uint16_t *to = &newest_[f.slot];
+  for (; *to > number + 1; to = &frames_[*to - 1].outer_same)
+    frames_[*to - 1].nth += frames_[*to - 1].function == function;
+  f.outer_same = *to;
+  *to = (uint16_t)(number + 1);
+  const uint16_t same = find_same(f.outer_same, function);
+  f.nth = same ? frames_[same - 1].nth + 1 : 1;
+  cut_path_of(same);
+}
+
+// Another frame lies where this one lay. Returns its rule.
+uint64_t CallChain::renew(uint32_t number, const LeftFrame &left) {
+  const LeaveRule rule = leave_rule_at(left.pc);
+  cut_path_at(number);
+  frames_[number].left = left;
+  frames_[number].hash = hash_of(left.pc);
+  if (rule.function != frames_[number].function) {
+    unlink(number);
+    link(number, rule.function);
+  }
+  return rule.bits;
+}
+
+// Brings the frames outside the innermost of so many up to date, where others lie in their places. False where they lie
+// elsewhere, from this one on.
+bool CallChain::renew_outside(uint32_t top, uint32_t &changed) {
+  for (uint32_t right = top - 1; !is_unchanged(right, changed); right = changed) {
+    uint64_t rule = leave_rule_at(frames_[changed + 1].left.pc).bits;
+    for (;; changed--) {
+      const LeftFrame &inner = frames_[changed + 1].left;
+      LeftFrame left;
+      if (!leave_frame(rule, inner.at, inner.rbp, end_, left) ||
+          left.at != frames_[changed].left.at)
+        return false;
+      if (is_same(left, frames_[changed].left))
+        break;
+      rule = renew(changed, left);
+      if (changed == 0)
+        return !leave_frame(rule, left.at, left.rbp, end_, left);
+    }
+  }
+  return true;
 }
 
 void CallChain::push_fresh(uint32_t count) {
@@ -184,66 +274,58 @@ void CallChain::update(const void *frame) {
   for (;;) {
     if (!leave_frame(rule, rsp, rbp, end, left)) { // the outermost frame
       begin(end);
-      push_fresh(fresh);
-      return;
+      break;
     }
     while (known && frames_[known - 1].left.at < left.at)
       known--;
-    if (known) {
-      const LeftFrame &same = frames_[known - 1].left;
-      if (same.at == left.at && same.pc == left.pc && same.rbp == left.rbp &&
-          same.saved_at == left.saved_at) {
-        uint32_t changed;
-        if (is_unchanged(known - 1, changed))
-          break;
-        for (uint32_t i = known; i > changed + 1 && fresh < kMax / 2; i--)
-          fresh_[fresh++] = {frames_[i - 1].left, frames_[i - 1].function};
-        left = fresh_[fresh - 1].left;
-        rule = leave_rule_at(left.pc).bits;
-        known = changed;
-        rsp = left.at;
-        rbp = left.rbp;
-        if (fresh < kMax / 2)
-          continue;
+    if (known && is_same(frames_[known - 1].left, left)) {
+      pop_to(known);
+      uint32_t changed;
+      if (renew_outside(known, changed)) {
+        if (count_ <= gap_)
+          gap_ = 0;
+        if (count_ + fresh > kMax)
+          drop_middle(fresh);
+        break;
       }
+      for (uint32_t i = known; i > changed + 1 && fresh < kMax / 2; i--)
+        fresh_[fresh++] = {frames_[i - 1].left, frames_[i - 1].function};
+      left = fresh_[fresh - 1].left;
+      rule = leave_rule_at(left.pc).bits;
+      known = changed;
+    } else {
+      const LeaveRule next = leave_rule_at(left.pc);
+      fresh_[fresh++] = {left, next.function};
+      rule = next.bits;
     }
-    if (fresh == kMax / 2) {
+    if (fresh == kMax / 2) { // the outer frames are too many
       pop_to(unchanged_base(left.at));
       gap_ = count_;
       cut_ = count_ == 0;
-      push_fresh(fresh);
-      return;
+      break;
     }
-    LeaveRule next = leave_rule_at(left.pc);
-    fresh_[fresh++] = {left, next.function};
-    rule = next.bits;
     rsp = left.at;
     rbp = left.rbp;
   }
-  pop_to(known);
-  if (count_ <= gap_)
-    gap_ = 0;
-  if (count_ + fresh > kMax)
-    drop_middle(fresh);
   push_fresh(fresh);
+  extend_path();
 }
 
 uint64_t CallChain::path_hash(uint32_t depth) const {
-  if (innermost().depth <= depth)
-    return innermost().hash;
+  if (path_count_ <= depth)
+    return path_count_ ? path_[path_count_ - 1].hash : 0;
   uint64_t hash = 0;
-  const ChainFrame *f = &innermost();
-  for (; depth > 0; depth--, f = &frames_[f->outer])
-    hash = mix(hash, ~f->left.pc);
-  return hash;
+  for (uint32_t calls = 0; calls < depth; calls++)
+    hash += hash_at(calls, frames_[path_[path_count_ - 1 - calls].frame].hash);
+  return ~hash;
 }
 
 uint64_t CallChain::levels() const {
-  uint64_t levels = frames_[innermost().deepest].levels;
+  uint64_t levels = deepest().levels;
   if (gap_ == 0 && !cut_)
     return levels;
   uint64_t outside = gap_ ? frames_[gap_ - 1].left.at : end_;
-  uint64_t inside = frames_[gap_].left.at, known = inside - innermost().left.at;
+  uint64_t inside = frames_[gap_].left.at, known = inside - frames_[count_ - 1].left.at;
   return levels + (known ? levels * (outside - inside) / known : 0);
 }
 

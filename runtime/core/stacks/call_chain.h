@@ -16,25 +16,27 @@ namespace assay {
 constexpr uint32_t kMaxDepth = 256; // frames of a context
 
 struct ChainFrame {
-  LeftFrame left;    // left.pc is a return address in this frame's function
-  uint64_t function; // where the function begins
-  uint64_t hash;     // of the folded path from the outermost frame to this one
-  uint16_t outer;    // next frame of that path; kNoFrame at its end
-  uint16_t depth;    // frames of that path
-  uint32_t levels;   // how often the function is there in its recursion
-  uint16_t deepest;  // the frame of that path with the most levels
-  // What this frame took the place of, for when it is left: of the path at this depth, and of the newest frame of
-  // functions with this hash.
-  uint16_t replaced_on_path;
-  uint16_t replaced_newest;
+  LeftFrame left;      // left.pc is a return address in this frame's function
+  uint64_t function;   // where the function begins
+  uint64_t hash;       // of the pc
+  uint32_t nth;        // of this function's frames, counted from the outermost
+  uint16_t slot;       // of the function
+  uint16_t outer_same; // the next frame outwards whose function has this slot, from 1; 0: none
+  uint16_t on_path;    // where it stands on the path, if it does
 };
 static_assert(sizeof(ChainFrame) == 64, "a cache line");
-constexpr uint16_t kNoFrame = 0xffff;
+
+struct PathFrame {
+  uint64_t hash;    // of the path from the outermost frame to this one
+  uint32_t levels;  // how often the function is there in its recursion
+  uint16_t frame;   // the innermost of these
+  uint16_t deepest; // on the path as far as here: the one with the most levels
+};
 
 class CallChain {
 public:
   static constexpr uint32_t kMax = 2048; // frames
-  static_assert(kMax < kNoFrame);
+  static_assert(kMax < UINT16_MAX);
 
   // Unwinds from the frame of an interposed function, as far as the chain does not know the way. Reads only the
   // stack that the thread is running on. Inside a ReentrancyGuard section.
@@ -43,40 +45,55 @@ public:
   // Forgets all frames, also those of a chain that was left in the middle of an update.
   void clear();
 
-  bool is_empty() const { return count_ == 0; }
-  const ChainFrame &innermost() const { return frames_[count_ - 1]; }
-  const ChainFrame &frame(uint32_t number) const { return frames_[number]; }
+  // Frames of the folded path.
+  uint32_t depth() const { return path_count_; }
+  // The return address in its frame so many calls out of the innermost one.
+  uint64_t pc(uint32_t calls) const {
+    return frames_[path_[path_count_ - 1 - calls].frame].left.pc;
+  }
   // The outermost frames are missing, because the stack is deeper than kMax.
   bool is_cut() const { return cut_; }
   // The hash of the innermost frames of the folded path, at most so many.
   uint64_t path_hash(uint32_t depth) const;
+  // Does a function recur on the path? Of a path that is not empty, as what follows.
+  bool recurs() const { return deepest().levels > 1; }
   // Levels of the deepest recursion on the path; where frames are missing, estimated from the bytes of stack.
   uint64_t levels() const;
+  // The frame of that recursion is so many calls out of the innermost one.
+  uint32_t calls_to_deepest() const { return path_count_ - 1 - path_[path_count_ - 1].deepest; }
 
 private:
   void begin(uint64_t end);
-  uint16_t find_on_path(uint64_t function) const;
-  void pop_to(uint32_t count);
+  const PathFrame &deepest() const { return path_[path_[path_count_ - 1].deepest]; }
   bool is_unchanged(uint32_t below, uint32_t &changed) const;
+  bool renew_outside(uint32_t top, uint32_t &changed);
+  uint64_t renew(uint32_t number, const LeftFrame &left);
   uint32_t unchanged_base(uint64_t above) const;
+  uint16_t find_same(uint16_t from, uint64_t function) const;
+  void unlink(uint32_t number);
+  void link(uint32_t number, uint64_t function);
+  void cut_path_at(uint32_t number);
+  void cut_path_of(uint16_t same);
+  void extend_path();
   void push(const LeftFrame &left, uint64_t function);
+  void pop_to(uint32_t count);
   void push_fresh(uint32_t count);
   void drop_middle(uint32_t fresh);
 
   uint64_t end_;        // of the stack
   uint32_t generation_; // of the code that was unwound
   uint32_t count_;
+  uint32_t path_count_;
   uint32_t gap_; // frames are missing outside this one; 0: none
   bool cut_;
   ChainFrame frames_[kMax]; // the outermost first
-  // Is a function on the innermost frame's path, and where? One load says so, mostly.
+  PathFrame path_[kMax];    // the outermost first
   static constexpr uint32_t kSlots = 2048;
-  uint16_t path_[kMax + 1]; // by depth: the frame of that path
-  uint16_t newest_[kSlots]; // by hash of the function: the newest frame, from 1; 0: none
+  uint16_t newest_[kSlots]; // by slot of the function: the innermost frame, from 1; 0: none
   struct Fresh {
     LeftFrame left;
     uint64_t function;
-  } fresh_[kMax]; // while it is brought up to date: the innermost first
+  } fresh_[kMax / 2]; // while it is brought up to date: the innermost first
 };
 
 // A chain for the calling thread, for as long as this object lives. There are a few dozen: the main thread has its

@@ -1,5 +1,5 @@
 // A hash table that grows. Finding an old context, the common case, takes no lock; adding one does. Where the table
-// is full to the half, one of twice its size takes its place; a thread that still looks into the old one finds
+// is nearly full, one of twice its size takes its place; a thread that still looks into the old one finds
 // nothing there, and looks again under the lock. Contexts are told apart by a 64-bit hash of their pcs: among a million
 // contexts, two share one with a probability of 3e-8.
 //
@@ -33,6 +33,11 @@ struct {
   } slots[kRecent];
 } constinit recent = {};
 
+// What the table has of a context: its number, and above that the upper half of its hash.
+uint64_t place_of(uint64_t hash, uint32_t number) {
+  return hash >> 32 << 32 | number;
+}
+
 uint32_t option_depth() {
   uint64_t depth = runtime.options.depth;
   return depth < kMaxDepth ? (uint32_t)depth : kMaxDepth;
@@ -60,10 +65,17 @@ template <typename T> void add_to(T &to, T n) {
 } // namespace
 
 bool StackDepot::reserve_table(Table *&table, uint64_t places) {
-  table = (Table *)reserve(sizeof(Table) + places * sizeof(uint32_t));
+  table = (Table *)reserve(sizeof(Table) + places * sizeof(uint64_t));
   if (table)
     table->mask = places - 1;
   return table != nullptr;
+}
+
+uint64_t *StackDepot::free_place(Table &table, uint64_t hash) {
+  uint64_t at = hash & table.mask;
+  while (table.places[at])
+    at = (at + 1) & table.mask;
+  return &table.places[at];
 }
 
 bool StackDepot::create() {
@@ -77,7 +89,8 @@ void StackDepot::reset_in_child(bool keeps_contexts) {
     return;
   contexts_.clear();
   for (uint64_t i = 0; i <= table_->mask; i++)
-    table_->numbers[i] = 0;
+    if (table_->places[i]) // else the page stays the parent's
+      table_->places[i] = 0;
   next_ = 1;
   joins_ = false;
   start_generation(); // so that what was found lately is not
@@ -85,11 +98,7 @@ void StackDepot::reset_in_child(bool keeps_contexts) {
 
 StackDepot::Path StackDepot::path_of(const CallChain &chain, uint32_t depth, uint32_t type,
                                      uint32_t origin) const {
-  Path path = {0, 0};
-  if (!chain.is_empty()) {
-    path.depth = chain.innermost().depth < depth ? chain.innermost().depth : depth;
-    path.hash = chain.path_hash(depth);
-  }
+  Path path = {chain.path_hash(depth), chain.depth() < depth ? chain.depth() : depth};
   path.hash = mix(path.hash ^ ((uint64_t)type << 32 | generation_ << 8 | path.depth) ^
                   origin * 0xc2b2ae3d27d4eb4fULL);
   return path;
@@ -105,20 +114,21 @@ uint32_t StackDepot::intern(const CallChain &chain, uint32_t type, uint32_t orig
     __atomic_store_n(&slot.context, context, __ATOMIC_RELAXED);
     __atomic_store_n(&slot.hash_and_context, path.hash ^ context, __ATOMIC_RELAXED);
   }
-  if (context && !chain.is_empty() &&
-      __builtin_expect(chain.frame(chain.innermost().deepest).levels > 1, 0))
+  if (context && chain.depth() && __builtin_expect(chain.recurs(), 0))
     note_recursion(chain, (uint32_t)context);
   return (uint32_t)context;
 }
 
 uint32_t StackDepot::find(const Table &table, const Path &path) {
   for (uint64_t at = path.hash & table.mask;; at = (at + 1) & table.mask) {
-    uint32_t number = __atomic_load_n(&table.numbers[at], __ATOMIC_ACQUIRE);
-    if (!number)
+    uint64_t place = __atomic_load_n(&table.places[at], __ATOMIC_ACQUIRE);
+    if (!place)
       return 0;
-    const Context *c = contexts_[number];
+    if ((place ^ path.hash) >> 32)
+      continue;
+    const Context *c = contexts_[(uint32_t)place];
     if (c->hash == path.hash && c->depth == path.depth)
-      return number;
+      return (uint32_t)place;
   }
 }
 
@@ -146,7 +156,7 @@ uint32_t StackDepot::find_or_add(const CallChain &chain, const Path &path, uint3
 
 // Under the lock.
 uint32_t StackDepot::add(const CallChain &chain, const Path &path, uint32_t type, uint32_t origin) {
-  if (next_ == kMaxContexts || (next_ * 2 > table_->mask && !grow())) {
+  if (next_ == kMaxContexts || (next_ > table_->mask / 8 * 5 && !grow())) {
     count_loss(ASSAY_LOSS_no_memory, 1);
     return 0;
   }
@@ -157,20 +167,13 @@ uint32_t StackDepot::add(const CallChain &chain, const Path &path, uint32_t type
   fresh->origin = origin;
   fresh->hash = path.hash;
   fresh->depth = path.depth;
-  fresh->cut = !chain.is_empty() && (chain.is_cut() || chain.innermost().depth > path.depth);
-  const ChainFrame *f = path.depth ? &chain.innermost() : nullptr;
-  for (uint32_t i = 0; i < path.depth; i++) {
-    fresh->pcs[i] = f->left.pc;
-    if (f->outer != kNoFrame)
-      f = &chain.frame(f->outer);
-  }
+  fresh->cut = chain.depth() && (chain.is_cut() || chain.depth() > path.depth);
+  for (uint32_t i = 0; i < path.depth; i++)
+    fresh->pcs[i] = chain.pc(i);
   uint32_t number = next_;
   __atomic_store_n(&contexts_[number], fresh, __ATOMIC_RELEASE);
   __atomic_store_n(&next_, number + 1, __ATOMIC_RELEASE);
-  uint64_t at = path.hash & table_->mask;
-  while (table_->numbers[at])
-    at = (at + 1) & table_->mask;
-  __atomic_store_n(&table_->numbers[at], number, __ATOMIC_RELEASE);
+  __atomic_store_n(free_place(*table_, path.hash), place_of(path.hash, number), __ATOMIC_RELEASE);
   return number;
 }
 
@@ -179,16 +182,14 @@ bool StackDepot::grow() {
   if (!reserve_table(larger, 2 * (old->mask + 1)))
     return false;
   for (uint32_t number = 1; number < next_; number++) {
-    uint64_t at = contexts_[number]->hash & larger->mask;
-    while (larger->numbers[at])
-      at = (at + 1) & larger->mask;
-    larger->numbers[at] = number;
+    uint64_t hash = contexts_[number]->hash;
+    *free_place(*larger, hash) = place_of(hash, number);
   }
   __atomic_store_n(&table_, larger, __ATOMIC_RELEASE);
   for (uint64_t i = 0; i <= old->mask; i++) // its mask must stay: a thread may still search it
-    __atomic_store_n(&old->numbers[i], 0, __ATOMIC_RELAXED);
-  uint64_t from = page_up((uint64_t)old->numbers);
-  uint64_t to = page_down((uint64_t)(old->numbers + old->mask + 1));
+    __atomic_store_n(&old->places[i], 0, __ATOMIC_RELAXED);
+  uint64_t from = page_up((uint64_t)old->places);
+  uint64_t to = page_down((uint64_t)(old->places + old->mask + 1));
   if (from < to)
     empty_span((void *)from, to - from);
   return true;
@@ -199,10 +200,7 @@ void StackDepot::note_recursion(const CallChain &chain, uint32_t context) {
   uint64_t levels = chain.levels();
   uint32_t now = levels < UINT32_MAX ? (uint32_t)levels : UINT32_MAX;
   if (now > r.max) {
-    uint32_t frame = 0;
-    for (const ChainFrame *f = &chain.innermost(); f != &chain.frame(chain.innermost().deepest);
-         f = &chain.frame(f->outer))
-      frame++;
+    uint32_t frame = chain.calls_to_deepest();
     r.frame = frame < contexts_[context]->depth ? frame : contexts_[context]->depth - 1;
     r.max = now;
   }

@@ -48,15 +48,17 @@ public:
   void reset_recursions();
 
 private:
-  // Open addressing: numbers of contexts at their hash or in the places behind it; 0 is free.
+  // Open addressing: contexts at their hash or in the places behind it; 0 is free. A place holds the number and half of
+  // the hash, so that contexts that are not meant need not be looked at.
   struct Table {
     uint64_t mask; // places - 1: a power of two
-    uint32_t numbers[];
+    uint64_t places[];
   };
   struct Path {
     uint64_t hash;
     uint32_t depth;
   };
+  static uint64_t *free_place(Table &table, uint64_t hash);
   static bool reserve_table(Table *&table, uint64_t places);
   Path path_of(const CallChain &chain, uint32_t depth, uint32_t type, uint32_t origin) const;
   uint32_t find(const Table &table, const Path &path);

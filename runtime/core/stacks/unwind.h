@@ -25,10 +25,11 @@ LeaveRule leave_rule_at(uint64_t pc);
 
 // A frame that was left.
 struct LeftFrame {
-  uint64_t at;  // the caller's stack pointer before the call; the return address lies 8 bytes below
-  uint64_t pc;  // the return address
-  uint64_t rbp; // the caller's
-  uint64_t saved_at; // where that was saved; 0 if it was not, and stayed in the register
+  uint64_t at; // the caller's stack pointer before the call; the return address lies 8 bytes below
+  uint64_t
+      saved_at; // where the caller's rbp was saved; 0 if it was not, and stayed in the register
+  uint64_t rbp,
+      pc; // the caller's, and the return address: as they lie where code keeps frame pointers
 };
 
 // Leaves the frame that rsp and rbp belong to. False where the chain ends: the rule is not known, or leads out of

@@ -28,13 +28,19 @@ constexpr size_t kStackBytes = 256 << 10;
 
 constexpr uint64_t kCheckUs = 200'000; // between looks whether the program has ended
 
+// Who stops the helper while it is asleep need not wait for it: it does nothing more when it wakes.
+enum : uint32_t { kAwake, kAsleep, kStopped };
+
 struct {
   uint64_t (*work)();
+  uint64_t first_wait; // microseconds
   void (*program_ended)();
+  void (*last_work)();     // of end_on_helper_thread()
   const int *first_thread; // its id, which the kernel sets to 0 at its end; null if not known
   uint8_t *stack;
   uint8_t *tls;
-  uint32_t stop; // futex
+  uint32_t stop;  // futex
+  uint32_t state; // kAwake, …
   bool dump_wanted;
   uint32_t running; // futex: 1 while the thread exists; the kernel clears it at its end
 } constinit helper = {};
@@ -88,22 +94,53 @@ bool has_program_ended(int &exit_status) {
          single_threaded();
 }
 
-[[noreturn]] void run_helper() {
-  this_thread.busy = 1;
-  this_thread.is_helper = true;
-  this_thread.has_own_table = false;
-  leave_descriptor_table();
+// False if it was stopped meanwhile, and is nobody's any more.
+bool wait_asleep(uint64_t us) {
+  sys::futex_wait(&helper.stop, 0, us * 1000);
+  uint32_t asleep = kAsleep;
+  return __atomic_compare_exchange_n(&helper.state, &asleep, kAwake, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED);
+}
+
+bool sleep(uint64_t us) {
+  __atomic_store_n(&helper.state, kAsleep, __ATOMIC_RELEASE);
+  return wait_asleep(us);
+}
+
+int run_work() {
   int exit_status = 0;
+  if (helper.first_wait && !wait_asleep(helper.first_wait))
+    return exit_status;
+  leave_descriptor_table();
+  if (this_thread.has_own_table)
+    open_proc_files();
   while (!__atomic_load_n(&helper.stop, __ATOMIC_ACQUIRE)) {
     uint64_t wait = helper.work();
-    sys::futex_wait(&helper.stop, 0, (wait < kCheckUs ? wait : kCheckUs) * 1000);
+    if (!sleep(wait < kCheckUs ? wait : kCheckUs))
+      break;
     if (has_program_ended(exit_status)) {
       helper.program_ended();
       break;
     }
   }
+  if (auto *last = __atomic_load_n(&helper.last_work, __ATOMIC_ACQUIRE))
+    last();
+  return exit_status;
+}
+
+[[noreturn]] void run_helper() {
+  this_thread.busy = 1;
+  this_thread.is_helper = true;
+  this_thread.has_own_table = false;
+  int exit_status = run_work();
   for (;;)
     sys::call(SYS_exit, exit_status);
+}
+
+void wait_for_end() {
+  while (uint32_t running = __atomic_load_n(&helper.running, __ATOMIC_ACQUIRE))
+    sys::call(SYS_futex, (long)&helper.running,
+              0 /* FUTEX_WAIT: the kernel's wake is not private */, running, 0);
 }
 
 bool prepare() {
@@ -123,14 +160,21 @@ bool prepare() {
 
 } // namespace
 
-void start_helper_thread(uint64_t (*work)(), void (*program_ended)()) {
+void start_helper_thread(uint64_t (*work)(), void (*program_ended)(), uint64_t first_wait_us) {
   constexpr int kGetTidAddress = 40; // PR_GET_TID_ADDRESS
+  if (helper.running) { // one that was stopped in its sleep, before an exec that failed
+    sys::futex_wake(&helper.stop);
+    wait_for_end();
+  }
+  helper.first_wait = first_wait_us;
+  helper.state = first_wait_us ? kAsleep : kAwake;
   helper.work = work;
   helper.program_ended = program_ended;
   helper.first_thread = nullptr;
   if (sys::thread_id() == sys::process_id())
     sys::call(SYS_prctl, kGetTidAddress, (long)&helper.first_thread);
   helper.stop = 0;
+  helper.last_work = nullptr;
   if (!prepare()) {
     count_loss(ASSAY_LOSS_no_sideline, 1);
     return;
@@ -138,7 +182,9 @@ void start_helper_thread(uint64_t (*work)(), void (*program_ended)()) {
   uint64_t all = ~0ULL, before;
   sys::call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, 8);
   helper.running = 1;
-  long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+  // Without CLONE_FS: the root folder stays when the program leaves it, and the program can enter another mount
+  // namespace, which takes that nobody shares its own.
+  long flags = CLONE_VM | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
                CLONE_SETTLS | CLONE_CHILD_CLEARTID;
   uint8_t *top = helper.stack + kStackBytes - 64;
   long result;
@@ -167,10 +213,22 @@ void stop_helper_thread() {
   if (this_thread.is_helper)
     return;
   __atomic_store_n(&helper.stop, 1, __ATOMIC_RELEASE);
+  uint32_t asleep = kAsleep;
+  if (__atomic_compare_exchange_n(&helper.state, &asleep, kStopped, false, __ATOMIC_ACQ_REL,
+                                  __ATOMIC_RELAXED))
+    return;
   sys::futex_wake(&helper.stop);
-  while (uint32_t running = __atomic_load_n(&helper.running, __ATOMIC_ACQUIRE))
-    sys::call(SYS_futex, (long)&helper.running,
-              0 /* FUTEX_WAIT: the kernel's wake is not private */, running, 0);
+  wait_for_end();
+}
+
+bool end_on_helper_thread(void (*work)()) {
+  if (this_thread.is_helper || !__atomic_load_n(&helper.running, __ATOMIC_ACQUIRE))
+    return false;
+  __atomic_store_n(&helper.last_work, work, __ATOMIC_RELEASE);
+  __atomic_store_n(&helper.stop, 1, __ATOMIC_RELEASE);
+  sys::futex_wake(&helper.stop);
+  wait_for_end();
+  return true;
 }
 
 void request_dump() {
@@ -185,6 +243,7 @@ bool take_dump_request() {
 static void reset_helper_in_child() {
   helper.running = 0;
   helper.stop = 0;
+  helper.last_work = nullptr;
 }
 ASSAY_RESET_IN_CHILD(reset_helper_in_child);
 

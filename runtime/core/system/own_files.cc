@@ -47,6 +47,21 @@ namespace {
 
 ProcFile *const kProcFiles[] = {&pagemap_file, &maps_file, &stat_file};
 
+// What a program can give up, and with it the right to open these files.
+struct Rights {
+  uint64_t root_device, root_inode;
+  long user, dumpable;
+  bool operator==(const Rights &) const = default;
+};
+constinit Rights rights_at_fork = {};
+
+Rights rights_now() {
+  constexpr int kGetDumpable = 3; // PR_GET_DUMPABLE
+  struct stat root = {};
+  sys::call(SYS_newfstatat, AT_FDCWD, (long)"/", (long)&root);
+  return {root.st_dev, root.st_ino, sys::call(SYS_geteuid), sys::call(SYS_prctl, kGetDumpable)};
+}
+
 } // namespace
 
 long move_high(long descriptor) {
@@ -87,7 +102,11 @@ void open_proc_files() {
 void reset_proc_files_in_child() {
   for (ProcFile *file : kProcFiles)
     file->reset_in_child();
-  open_proc_files();
+  rights_at_fork = rights_now();
+}
+
+bool has_lost_rights_since_fork() {
+  return !(rights_now() == rights_at_fork);
 }
 
 void leave_descriptor_table() {

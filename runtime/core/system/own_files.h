@@ -63,9 +63,12 @@ private:
 // alive?
 extern ProcFile pagemap_file, maps_file, stat_file;
 
-// Opens all of them, before the program can take the right to do so from itself.
+// Opens all of them, before the program can take the right to do so from itself. In the child of a fork, which seldom lives
+// long enough to need them, on the helper thread: that keeps the rights of the time when it was made.
 void open_proc_files();
 void reset_proc_files_in_child();
+// Since then the calling thread has changed its user, its root or whether it may be looked at.
+bool has_lost_rights_since_fork();
 
 // On the helper thread, at its start: leaves the program's descriptor table for one that holds only our files,
 // with the numbers that they have. Where the kernel cannot (before Linux 5.9) the table stays the program's.
