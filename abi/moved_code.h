@@ -20,14 +20,14 @@
 
 // Addresses at the beginning of the code.
 enum {
-  ASSAY_MOVED_SLOT_check, // what makes room where a chunk is full
+  ASSAY_MOVED_SLOT_check, // what makes room where a buffer is full
   ASSAY_MOVED_SLOTS = 8,
 };
 
 enum {
   ASSAY_FIXUP_image, // 4 bytes: a distance to the original; less where the code lies, plus the original's load bias
-  ASSAY_FIXUP_log,   // 4 bytes: an offset in AssayThreadLog; plus the log's offset from fs
-  ASSAY_FIXUP_id,    // 4 bytes: the number of a group in this module; plus the module's first
+  ASSAY_FIXUP_log, // 4 bytes: an offset in AssayThreadLog; plus the log's offset from fs
+  ASSAY_FIXUP_id,  // 4 bytes: the number of a group in this module; plus the module's first
 };
 
 typedef struct AssayMovedFixup {

@@ -4,14 +4,14 @@
 //
 //   +----------------------+
 //   | AssayTraceRing       |  one
-//   | data                 |  ASSAY_RING_STREAMS times ASSAY_RING_CHUNKS chunks; touched by those that are used
+//   | data                 |  ASSAY_RING_STREAMS times ASSAY_RING_BUFFERS buffers; touched by those that are used
 //   +----------------------+
 //
-// A stream is what one thread logs. It has a few chunks, which it fills in turn: a full one is handed over (`filled` grows), the
-// tool empties it, sets it to zeros and gives it back (`freed` grows). A thread whose chunks are all full waits for the tool.
-// Nothing of this needs the process to end well: what a killed thread has written stays in its chunk.
+// A stream is what one thread logs. It has a few buffers, which it fills in turn: a full one is handed over (`filled` grows), the
+// tool empties it, sets it to zeros and gives it back (`freed` grows). A thread whose buffers are all full waits for the tool.
+// Nothing of this needs the process to end well: what a killed thread has written stays in its buffer.
 //
-// A chunk holds groups: u32 number of the group plus 1, then its values, 8 bytes each, without padding. The number is written
+// A buffer holds groups: u32 number of the group plus 1, then its values, 8 bytes each, without padding. The number is written
 // last, so that a group is whole or not there: behind the last one are zeros.
 #pragma once
 
@@ -22,14 +22,14 @@
 #define ASSAY_RING_ENVIRONMENT "ASSAY_TRACE_RING"
 
 #define ASSAY_RING_STREAMS 1024
-#define ASSAY_RING_CHUNKS 4
-#define ASSAY_RING_CHUNK_BYTES (256u << 10)
-// A check that finds less room than this takes the next chunk: so much may be logged between two checks.
+#define ASSAY_RING_BUFFERS 4
+#define ASSAY_RING_BUFFER_BYTES (256u << 10)
+// A check that finds less room than this takes the next buffer: so much may be logged between two checks.
 #define ASSAY_RING_SLACK (64u << 10)
 
 // What a thread logs into; the moved code knows these offsets.
 typedef struct AssayLogPosition {
-  char *at, *limit; // the next byte; from `limit` on the next check takes another chunk
+  char *at, *limit; // the next byte; from `limit` on the next check takes another buffer
 } AssayLogPosition;
 typedef struct AssayThreadLog {
   AssayLogPosition groups;   // what is logged of blocks
@@ -54,24 +54,25 @@ enum {
   ASSAY_STREAM_handler_accesses,
 };
 
-typedef struct AssayRingChunk {
+typedef struct AssayRingBuffer {
   uint64_t begin_ns, end_ns; // CLOCK_MONOTONIC; end_ns 0: not full
   uint32_t bytes;            // logged, where it is handed over
   uint32_t reserved;
-} AssayRingChunk;
+} AssayRingBuffer;
 
 typedef struct AssayRingStream {
   uint32_t kind; // ASSAY_STREAM_*; set last by who takes a free one
   uint32_t process, thread;
-  uint32_t number;        // of the streams, in the order in which they began
-  uint32_t parent;        // number of the interrupted stream
-  uint32_t pair;          // of a stream of accesses: number of that of the same thread's groups
-  uint32_t mapped_by;     // process that mapped the files: this one, or one that it was forked from
-  uint32_t ended;         // 1: nothing more will come
-  uint32_t filled, freed; // chunks that were handed over, and given back; a process waits on `freed`
-  uint64_t parent_bytes;  // logged in the parent when it was interrupted
-  uint64_t fs;            // base of thread-local storage
-  AssayRingChunk chunks[ASSAY_RING_CHUNKS];
+  uint32_t number;    // of the streams, in the order in which they began
+  uint32_t parent;    // number of the interrupted stream
+  uint32_t pair;      // of a stream of accesses: number of that of the same thread's groups
+  uint32_t mapped_by; // process that mapped the files: this one, or one that it was forked from
+  uint32_t ended;     // 1: nothing more will come
+  uint32_t filled,
+      freed; // buffers that were handed over, and given back; a process waits on `freed`
+  uint64_t parent_bytes; // logged in the parent when it was interrupted
+  uint64_t fs;           // base of thread-local storage
+  AssayRingBuffer buffers[ASSAY_RING_BUFFERS];
 } AssayRingStream;
 
 enum {
@@ -87,19 +88,19 @@ typedef struct AssayTraceRequest {
   uint32_t asker; // process
   uint64_t bias;  // load bias of the module
   uint32_t is_main;
-  uint32_t first_id;        // answer: number of the module's first group
-  char path[4096];          // of the module; as the kernel says
-  char answer[4096];        // of its moved code (abi/moved_code.h); empty: there is none
+  uint32_t first_id; // answer: number of the module's first group
+  char path[4096];   // of the module; as the kernel says
+  char answer[4096]; // of its moved code (abi/moved_code.h); empty: there is none
 } AssayTraceRequest;
 
 typedef struct AssayTraceRing {
   char magic[8];
   uint32_t version;
-  uint32_t log;     // sum of ASSAY_LOG_*
-  uint32_t tool;    // process
-  uint32_t stopped; // 1: nothing is recorded any more; programs go on
-  uint32_t news;    // grows when a chunk or a request has come; the tool waits on it
-  uint32_t streams; // numbers given
+  uint32_t log;              // sum of ASSAY_LOG_*
+  uint32_t tool;             // process
+  uint32_t stopped;          // 1: nothing is recorded any more; programs go on
+  uint32_t news;             // grows when a buffer or a request has come; the tool waits on it
+  uint32_t streams;          // numbers given
   uint32_t untraced_threads; // found no stream
   uint32_t scanned;          // first stream that may be free
   uint64_t bytes;            // of this file
@@ -107,12 +108,11 @@ typedef struct AssayTraceRing {
   AssayRingStream all[ASSAY_RING_STREAMS];
 } AssayTraceRing;
 
-#define ASSAY_RING_DATA                                                                            \
-  ((sizeof(AssayTraceRing) + 4095) & ~(uint64_t)4095) // where chunks begin
+#define ASSAY_RING_DATA ((sizeof(AssayTraceRing) + 4095) & ~(uint64_t)4095) // where buffers begin
 #define ASSAY_RING_BYTES                                                                           \
-  (ASSAY_RING_DATA + (uint64_t)ASSAY_RING_STREAMS * ASSAY_RING_CHUNKS * ASSAY_RING_CHUNK_BYTES)
+  (ASSAY_RING_DATA + (uint64_t)ASSAY_RING_STREAMS * ASSAY_RING_BUFFERS * ASSAY_RING_BUFFER_BYTES)
 
-static inline uint64_t assay_ring_chunk(uint32_t stream, uint32_t chunk) {
-  return ASSAY_RING_DATA +
-         ((uint64_t)stream * ASSAY_RING_CHUNKS + chunk % ASSAY_RING_CHUNKS) * ASSAY_RING_CHUNK_BYTES;
+static inline uint64_t assay_ring_buffer(uint32_t stream, uint32_t buffer) {
+  return ASSAY_RING_DATA + ((uint64_t)stream * ASSAY_RING_BUFFERS + buffer % ASSAY_RING_BUFFERS) *
+                               ASSAY_RING_BUFFER_BYTES;
 }

@@ -15,8 +15,9 @@ OutputFile::OutputFile(const std::string &path, Written written) : path_(path) {
   if (std::filesystem::is_symlink(target, ignored) &&
       std::filesystem::is_regular_file(target, ignored))
     target = std::filesystem::canonical(target, ignored);
-  in_place_ = path == "-" || written == Written::as_it_grows || (std::filesystem::exists(target, ignored) &&
-                              !std::filesystem::is_regular_file(target, ignored));
+  in_place_ = path == "-" || written == Written::as_it_grows ||
+              (std::filesystem::exists(target, ignored) &&
+               !std::filesystem::is_regular_file(target, ignored));
   target_ = target.string();
   written_to_ = in_place_ ? target_ : fmt::format("{}.{}.part", target_, getpid());
   file_ = std::fopen(written_to_.c_str(), "wbe");

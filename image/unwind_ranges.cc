@@ -49,7 +49,8 @@ struct Common {
 void read_personality(base::ByteReader &reader, UnwindCommon &facts) {
   facts.personality_encoding = reader.read<uint8_t>();
   facts.personality =
-      read_pointer(reader, facts.personality_encoding & ~llvm::dwarf::DW_EH_PE_indirect).value_or(0);
+      read_pointer(reader, facts.personality_encoding & ~llvm::dwarf::DW_EH_PE_indirect)
+          .value_or(0);
 }
 
 Common read_common(base::ByteReader reader) {

@@ -17,7 +17,7 @@ struct Access {
 
 // An instruction that accesses memory.
 struct AccessSite {
-  uint32_t file = 0; // number of the executable or shared object, from 1
+  uint32_t file = 0;   // number of the executable or shared object, from 1
   uint64_t offset = 0; // the instruction's address in its ELF image
 };
 

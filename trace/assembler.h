@@ -27,7 +27,9 @@ public:
     bytes_.resize(at + sizeof(T));
     std::memcpy(bytes_.data() + at, &value, sizeof(T));
   }
-  void append(std::span<const uint8_t> more) { bytes_.insert(bytes_.end(), more.begin(), more.end()); }
+  void append(std::span<const uint8_t> more) {
+    bytes_.insert(bytes_.end(), more.begin(), more.end());
+  }
   template <class T> void put(uint32_t at, T value) {
     std::memcpy(bytes_.data() + at, &value, sizeof(T));
   }

@@ -6,7 +6,8 @@
 
 namespace trace {
 
-void Comparison::file(const TracedFile &file, std::span<const Group> groups, std::span<const MovedFunction>) {
+void Comparison::file(const TracedFile &file, std::span<const Group> groups,
+                      std::span<const MovedFunction>) {
   files_.push_back(file);
   decoder_.add(file, groups);
 }
@@ -19,21 +20,24 @@ void Comparison::stream(const TracedStream &stream) {
   streams_[stream.number] = stream;
 }
 
-void Comparison::chunk(const TracedChunk &chunk) {
+void Comparison::buffer(const TracedBuffer &buffer) {
   if (difference_)
     return;
-  const TracedStream &stream = streams_[chunk.stream];
+  const TracedStream &stream = streams_[buffer.stream];
   Pair &pair = pairs_[stream.pair];
-  decoded_.clear();
+  auto &side = pair.sides[stream.is_of_singles()];
+  auto take = [&](GroupDecoder::Accesses &decoded) {
+    side.insert(side.end(), decoded.begin(), decoded.end());
+    decoded.clear();
+    compare(stream.pair, pair);
+  };
   try {
-    decoder_.decode(stream, chunk.data, 0, chunk.data.size(), decoded_);
+    decoder_.decode(stream, buffer.data, 0, buffer.data.size(), decoded_, take);
   } catch (const base::Failure &failure) {
     difference_ = failure.what();
     return;
   }
-  auto &side = pair.sides[stream.is_of_singles()];
-  side.insert(side.end(), decoded_.begin(), decoded_.end());
-  compare(stream.pair, pair);
+  take(decoded_);
 }
 
 void Comparison::compare(uint32_t number, Pair &pair) {
@@ -44,8 +48,9 @@ void Comparison::compare(uint32_t number, Pair &pair) {
         decoder_.sites()[a.site].file != decoder_.sites()[b.site].file || a.address != b.address ||
         a.size != b.size || a.is_write != b.is_write) {
       const TracedStream &stream = streams_[number];
-      difference_ = fmt::format("thread {}, after {} accesses: {} was regenerated where {} was made", stream.thread,
-                                compared_, describe(a), describe(b));
+      difference_ =
+          fmt::format("thread {}, after {} accesses: {} was regenerated where {} was made",
+                      stream.thread, compared_, describe(a), describe(b));
       return;
     }
     compared_++;
@@ -65,8 +70,8 @@ std::string Comparison::describe(const profile::Access &access) const {
   for (const TracedFile &file : files_)
     if (file.number == site.file)
       name = std::filesystem::path(file.path).filename().string();
-  return fmt::format("a {} of {} bytes at {:#x} by {:#x} of {}", access.is_write ? "write" : "read", access.size,
-                     access.address, site.offset, name);
+  return fmt::format("a {} of {} bytes at {:#x} by {:#x} of {}", access.is_write ? "write" : "read",
+                     access.size, access.address, site.offset, name);
 }
 
 } // namespace trace

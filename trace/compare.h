@@ -1,8 +1,8 @@
 // Compares two logs of the same run: the accesses that follow from groups, with each access logged by itself.
 #pragma once
 
-#include "trace/trace_data.h"
 #include "trace/decode.h"
+#include "trace/trace_data.h"
 
 #include <deque>
 #include <optional>
@@ -18,7 +18,7 @@ public:
             std::span<const MovedFunction> functions) override;
   void mapping(const TracedMapping &mapping) override;
   void stream(const TracedStream &stream) override;
-  void chunk(const TracedChunk &chunk) override;
+  void buffer(const TracedBuffer &buffer) override;
   void end(const TraceEnd &end) override;
 
   uint64_t compared() const { return compared_; }

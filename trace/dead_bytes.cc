@@ -21,18 +21,20 @@ void DeadBytes::add(uint64_t begin, uint64_t end) {
 
 void DeadBytes::add_padding(const image::Executable &executable, const InstructionDecoder &decoder,
                             uint64_t at) {
-  constexpr uint64_t kMost = 64;
+  constexpr uint64_t kMax = 64;
   const uint64_t begin = at;
   DecodedInstruction decoded;
-  while (at - begin < kMost && executable.executable_at(at) && !executable.function_at(at) &&
-         decoder.decode(executable.bytes_from(at), decoded) &&
-         (decoded.info.mnemonic == ZYDIS_MNEMONIC_NOP || decoded.info.mnemonic == ZYDIS_MNEMONIC_INT3))
+  while (
+      at - begin < kMax && executable.executable_at(at) && !executable.function_at(at) &&
+      decoder.decode(executable.bytes_from(at), decoded) &&
+      (decoded.info.mnemonic == ZYDIS_MNEMONIC_NOP || decoded.info.mnemonic == ZYDIS_MNEMONIC_INT3))
     at += decoded.info.length;
   if (at > begin)
     add(begin, at);
 }
 
-bool DeadBytes::place(const std::vector<std::pair<uint64_t, uint32_t>> &sites, std::vector<AssayMovedJump> &jumps) {
+bool DeadBytes::place(const std::vector<std::pair<uint64_t, uint32_t>> &sites,
+                      std::vector<AssayMovedJump> &jumps) {
   std::vector<std::pair<uint64_t, uint32_t>> narrow;
   for (size_t i = 0; i < sites.size(); i++) {
     const uint64_t from = sites[i].first;

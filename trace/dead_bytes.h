@@ -21,11 +21,13 @@ public:
 
   // Puts jumps at all `sites`, addresses in order with what they lead to (AssayMovedJump::to); false if there is no room. A site with less
   // than 5 bytes gets a short jump to a long one nearby.
-  bool place(const std::vector<std::pair<uint64_t, uint32_t>> &sites, std::vector<AssayMovedJump> &jumps);
+  bool place(const std::vector<std::pair<uint64_t, uint32_t>> &sites,
+             std::vector<AssayMovedJump> &jumps);
 
 private:
   void add(uint64_t begin, uint64_t end);
-  void add_padding(const image::Executable &executable, const InstructionDecoder &decoder, uint64_t at);
+  void add_padding(const image::Executable &executable, const InstructionDecoder &decoder,
+                   uint64_t at);
   uint64_t end_of(uint64_t address) const;
   bool is_free(uint64_t begin, uint64_t end) const;
   std::optional<uint64_t> hole_near(uint64_t from) const;

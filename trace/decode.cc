@@ -14,6 +14,8 @@ uint64_t value_at(const std::byte *values, unsigned which) {
   return value;
 }
 
+constexpr size_t kMany = 1 << 16; // accesses that are decoded before somebody takes them
+
 } // namespace
 
 void GroupDecoder::add(const TracedFile &file, std::span<const Group> groups) {
@@ -73,41 +75,47 @@ uint64_t GroupDecoder::whole_groups(std::span<const std::byte> data) const {
 
 // The accesses of one string instruction take turns.
 void GroupDecoder::repeat(const Template *first, const Template *end, const std::byte *values,
-                          uint64_t image, uint64_t thread_base,
-                          std::vector<profile::Access> &accesses) const {
-  constexpr uint64_t kMost = uint64_t{1} << 32; // of bytes: more is no address range that exists
+                          uint64_t image, uint64_t thread_base, Accesses &accesses,
+                          const Take &take) const {
+  constexpr uint64_t kMax = uint64_t{1} << 32; // of bytes: more is no address range that exists
   uint64_t times = value_at(values, first->times);
   if (first->left != GroupAccess::kOnce)
     times -= value_at(values, first->left);
-  if (times > kMost)
+  if (times > kMax)
     base::fail("the trace has a string instruction of {} turns: it is damaged", times);
-  for (uint64_t turn = 0; turn < times; turn++)
+  for (uint64_t turn = 0; turn < times; turn++) {
+    if (accesses.size() > kMany)
+      take(accesses);
     for (const Template *each = first; each != end; each++) {
-      uint64_t address = each->offset + (each->in_image ? image : 0) + (each->thread_local_ ? thread_base : 0);
+      uint64_t address =
+          each->offset + (each->in_image ? image : 0) + (each->thread_local_ ? thread_base : 0);
       for (uint8_t t = 0; t < each->terms; t++)
         address += value_at(values, each->term[t].value) << each->term[t].shift;
       accesses.push_back({address + turn * each->size, each->site, each->size, each->write});
     }
+  }
 }
 
 // All iterations of a loop: of each access the address in the first one, and how far it goes in each.
-void GroupDecoder::expand(const Shape &shape, const std::byte *values, uint64_t image, uint64_t thread_base,
-                          std::vector<profile::Access> &accesses) const {
-  constexpr uint64_t kMost = uint64_t{1} << 40;
+void GroupDecoder::expand(const Shape &shape, const std::byte *values, uint64_t image,
+                          uint64_t thread_base, Accesses &accesses, const Take &take) const {
+  constexpr uint64_t kMax = uint64_t{1} << 40;
   const LoopOfGroup &loop = loops_[shape.loop];
   const auto step = static_cast<uint64_t>(loop.steps[loop.counter]);
   const uint64_t distance = value_at(values, loop.counter) - value_at(values, 0);
   const bool is_down = loop.steps[loop.counter] < 0;
   const uint64_t times = is_down ? (0 - distance) / (0 - step) : distance / step;
-  if (times == 0 || times > kMost)
+  if (times == 0 || times > kMax)
     base::fail("the trace has a loop of {} iterations: it is damaged", times);
   struct Moving {
     profile::Access access;
     uint64_t step;
   };
   std::vector<Moving> moving;
-  for (const Template *each = templates_.data() + shape.first, *end = each + shape.count; each != end; each++) {
-    uint64_t address = each->offset + (each->in_image ? image : 0) + (each->thread_local_ ? thread_base : 0);
+  for (const Template *each = templates_.data() + shape.first, *end = each + shape.count;
+       each != end; each++) {
+    uint64_t address =
+        each->offset + (each->in_image ? image : 0) + (each->thread_local_ ? thread_base : 0);
     uint64_t by = 0;
     for (uint8_t t = 0; t < each->terms; t++) {
       const AddressTerm &term = each->term[t];
@@ -117,16 +125,19 @@ void GroupDecoder::expand(const Shape &shape, const std::byte *values, uint64_t 
     }
     moving.push_back({{address, each->site, each->size, each->write}, by});
   }
-  accesses.reserve(accesses.size() + times * moving.size());
-  for (uint64_t i = 0; i < times; i++)
+  for (uint64_t i = 0; i < times; i++) {
     for (Moving &each : moving) {
       accesses.push_back(each.access);
       each.access.address += each.step;
     }
+    if (accesses.size() > kMany)
+      take(accesses);
+  }
 }
 
-uint64_t GroupDecoder::decode(const TracedStream &stream, std::span<const std::byte> data, uint64_t from,
-                              uint64_t to, std::vector<profile::Access> &accesses) const {
+uint64_t GroupDecoder::decode(const TracedStream &stream, std::span<const std::byte> data,
+                              uint64_t from, uint64_t to, Accesses &accesses,
+                              const Take &take) const {
   uint32_t file = 0;
   uint64_t image = 0;
   uint64_t at = from;
@@ -137,15 +148,18 @@ uint64_t GroupDecoder::decode(const TracedStream &stream, std::span<const std::b
       std::memcpy(&number, data.data() + at, sizeof number);
     if (number == 0 || number > shapes_.size() || !shapes_[number - 1].bytes ||
         shapes_[number - 1].bytes > data.size() - at)
-      base::fail("the trace is damaged: stream {} has no group {} at byte {} of a chunk, behind what {:#x} of "
+      base::fail("the trace is damaged: stream {} has no group {} at byte {} of a buffer, behind "
+                 "what {:#x} of "
                  "file {} logged",
-                 stream.number, number, at, accesses.empty() ? 0 : sites_[accesses.back().site].offset,
+                 stream.number, number, at,
+                 accesses.empty() ? 0 : sites_[accesses.back().site].offset,
                  accesses.empty() ? 0 : sites_[accesses.back().site].file);
     const Shape &shape = shapes_[number - 1];
     const std::byte *values = data.data() + at + 4;
     const Template *end = templates_.data() + shape.first + shape.count;
     if (shape.loop != UINT32_MAX) {
-      expand(shape, values, bias_of(stream.process, templates_[shape.first].file), stream.thread_base, accesses);
+      expand(shape, values, bias_of(stream.process, templates_[shape.first].file),
+             stream.thread_base, accesses, take);
       at += shape.bytes;
       continue;
     }
@@ -155,10 +169,12 @@ uint64_t GroupDecoder::decode(const TracedStream &stream, std::span<const std::b
         image = bias_of(stream.process, file);
       }
       if (each->times != GroupAccess::kOnce) {
-        repeat(each, end, values, image, stream.thread_base, accesses); // they have a group of their own
+        repeat(each, end, values, image, stream.thread_base, accesses,
+               take); // they have a group of their own
         break;
       }
-      uint64_t address = each->offset + (each->in_image ? image : 0) + (each->thread_local_ ? stream.thread_base : 0);
+      uint64_t address = each->offset + (each->in_image ? image : 0) +
+                         (each->thread_local_ ? stream.thread_base : 0);
       for (uint8_t t = 0; t < each->terms; t++)
         address += value_at(values, each->term[t].value) << each->term[t].shift;
       accesses.push_back({address, each->site, each->size, each->write});

@@ -4,6 +4,7 @@
 #include "trace/trace_data.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <unordered_map>
 #include <vector>
@@ -22,9 +23,12 @@ public:
   uint64_t whole_groups(std::span<const std::byte> data) const;
 
   // Decodes whole groups of `data` from `from` up to `to` or a little further, and appends their accesses; returns where it
-  // stopped. Throws Failure for what cannot be a group.
+  // stopped. Where there are many, `take` is called meanwhile: it uses them and empties the list. Throws Failure for what cannot be a
+  // group.
+  using Accesses = std::vector<profile::Access>;
+  using Take = std::function<void(Accesses &)>;
   uint64_t decode(const TracedStream &stream, std::span<const std::byte> data, uint64_t from,
-                  uint64_t to, std::vector<profile::Access> &accesses) const;
+                  uint64_t to, Accesses &accesses, const Take &take) const;
 
 private:
   struct Template { // an access, ready to be computed
@@ -42,10 +46,10 @@ private:
     uint32_t loop = UINT32_MAX;    // in loops_
   };
   void expand(const Shape &shape, const std::byte *values, uint64_t image, uint64_t thread_base,
-              std::vector<profile::Access> &accesses) const;
+              Accesses &accesses, const Take &take) const;
   uint64_t bias_of(uint32_t process, uint32_t file) const;
   void repeat(const Template *first, const Template *end, const std::byte *values, uint64_t image,
-              uint64_t thread_base, std::vector<profile::Access> &accesses) const;
+              uint64_t thread_base, Accesses &accesses, const Take &take) const;
 
   std::vector<Shape> shapes_; // by number of the group
   std::vector<Template> templates_;

@@ -98,7 +98,8 @@ public:
     }
     for (unsigned reg = 0; reg < kGeneral && !loop.counter; reg++)
       if (const auto step = step_of(reg); step && *step) {
-        loop.counter = add_value({block_.first + block_.count, static_cast<uint8_t>(reg), Access::kNoAddress});
+        loop.counter =
+            add_value({block_.first + block_.count, static_cast<uint8_t>(reg), Access::kNoAddress});
         loop.steps.push_back(*step);
       }
     if (!loop.counter)
@@ -149,8 +150,7 @@ private:
         registers_[reg] = fresh();
     if (instruction.is_call()) {
       for (unsigned reg = 0; reg < kGeneral; reg++)
-        registers_[reg] =
-            instruction.kept & binary::register_bit(reg) ? before_[reg] : fresh();
+        registers_[reg] = instruction.kept & binary::register_bit(reg) ? before_[reg] : fresh();
       close();
     } else if (instruction.opaque && graph_.code.accesses_of(instruction).empty() &&
                instruction.writes & binary::bit(binary::kMemory)) {
@@ -180,8 +180,8 @@ private:
     else if (uop.width == 8 && uop.op == ASSAY_UOP_sub && b.root == kConstant)
       to = {a.root, a.offset - b.offset};
     else if (uop.width == 8 && uop.op == ASSAY_UOP_lea && !immediate)
-      to = sum(sum(sum(a, {kConstant, int64_t{uop.i}}), content(uop.c)), b,
-               int64_t{1} << uop.shift);
+      to =
+          sum(sum(sum(a, {kConstant, int64_t{uop.i}}), content(uop.c)), b, int64_t{1} << uop.shift);
     registers_[uop.dst] = to;
   }
 
@@ -252,7 +252,7 @@ private:
 
   void access(const Instruction &instruction, uint32_t number, const assay_uop &uop) {
     const Access &access = graph_.code.accesses[number];
-    const Unlogged why = access.masked     ? Unlogged::masked
+    const Unlogged why = access.masked      ? Unlogged::masked
                          : access.size == 0 ? Unlogged::size
                                             : Unlogged::no_value;
     if (why != Unlogged::no_value) {
@@ -274,7 +274,8 @@ private:
       made.terms = 1;
       made.term[0] = {add_value({at_, 0, number}), 0};
       // What an instruction computes for an address is without the base of a segment.
-      for (unsigned reg : {unsigned{uop.a}, unsigned{uop.b}, unsigned{binary::uses_c(uop) ? uop.c : uop.a}})
+      for (unsigned reg :
+           {unsigned{uop.a}, unsigned{uop.b}, unsigned{binary::uses_c(uop) ? uop.c : uop.a}})
         made.thread_local_ |= content(reg).root == kFsBase;
     } else if (!address(made, uop)) {
       result_.unlogged.emplace_back(instruction.address, Unlogged::no_value);
@@ -370,7 +371,8 @@ BlockGroups single_accesses(const FlowGraph &graph, const Block &block) {
 
 std::optional<BlockGroups> loop_groups_of(const FlowGraph &graph, const Block &block) {
   const Instruction &last = graph.last_of(block);
-  if (last.flow != binary::Flow::branch || last.target != graph.instructions_of(block).front().address)
+  if (last.flow != binary::Flow::branch ||
+      last.target != graph.instructions_of(block).front().address)
     return std::nullopt;
   return Walk(graph, block, Mode::loop).walk_loop();
 }

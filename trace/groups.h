@@ -29,7 +29,7 @@ struct GroupAccess {
   int64_t offset = 0;
   uint16_t size = 0;
   bool write = false;
-  bool in_image = false;    // plus the module's load bias
+  bool in_image = false;      // plus the module's load bias
   bool thread_local_ = false; // plus the base of fs
   uint8_t terms = 0;
   AddressTerm term[2];
@@ -40,8 +40,9 @@ struct GroupAccess {
 
 // One value of a group.
 struct GroupValue {
-  uint32_t before = 0; // logged before this instruction of the graph's code, or behind the block's last one
-  uint8_t reg = 0;     // of 16 general registers; or, if `access` is known, scratch
+  uint32_t before =
+      0; // logged before this instruction of the graph's code, or behind the block's last one
+  uint8_t reg = 0; // of 16 general registers; or, if `access` is known, scratch
   // The address itself is computed: of this access, as numbered in Code::accesses.
   uint32_t access = binary::Access::kNoAddress;
   bool saved = false; // what `reg` was before the loop
@@ -50,7 +51,7 @@ struct GroupValue {
 // A loop of one block, all of whose iterations are one group, logged behind it. Value 0 is what the counter was before the loop, the
 // others are registers as the loop leaves them; each is `steps` more in each iteration.
 struct LoopOfGroup {
-  uint8_t counter = 0;        // of the values: one with a step; the register that value 0 was before
+  uint8_t counter = 0; // of the values: one with a step; the register that value 0 was before
   std::vector<int64_t> steps; // by value; of value 0 zero
 };
 
@@ -71,12 +72,13 @@ enum class Unlogged : uint8_t {
 const char *unlogged_meaning(Unlogged why);
 
 struct BlockGroups {
-  std::vector<Group> groups; // by commit
+  std::vector<Group> groups;                           // by commit
   std::vector<std::pair<uint64_t, Unlogged>> unlogged; // pc
 };
 
 // Of a block that is a loop by itself: one group for all iterations; nullopt if its addresses do not go up evenly.
-std::optional<BlockGroups> loop_groups_of(const binary::FlowGraph &graph, const binary::Block &block);
+std::optional<BlockGroups> loop_groups_of(const binary::FlowGraph &graph,
+                                          const binary::Block &block);
 // Of one block.
 BlockGroups groups_of(const binary::FlowGraph &graph, const binary::Block &block);
 // The same accesses, each a group of its own with its address for a value: what tracers do without analysis, and what the

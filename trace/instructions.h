@@ -23,7 +23,8 @@ public:
     ZydisDecoderInit(&decoder_, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
   }
   bool decode(std::span<const std::byte> bytes, DecodedInstruction &to) const {
-    return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder_, bytes.data(), bytes.size(), &to.info, to.operands));
+    return ZYAN_SUCCESS(
+        ZydisDecoderDecodeFull(&decoder_, bytes.data(), bytes.size(), &to.info, to.operands));
   }
 
 private:

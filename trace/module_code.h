@@ -30,8 +30,8 @@ struct ModuleCode {
     uint32_t at;
     uint64_t target;
   };
-  std::vector<Reference> references;               // to other routines
-  std::unordered_map<uint64_t, uint32_t> entries;  // of moved ones
+  std::vector<Reference> references;              // to other routines
+  std::unordered_map<uint64_t, uint32_t> entries; // of moved ones
   UnwindTables unwind;
   InstructionDecoder decoder;
   uint64_t image_begin = 0, image_end = 0;

@@ -32,8 +32,7 @@ bool overlaps(const FlowGraph &graph) {
 class ModuleMover {
 public:
   ModuleMover(const binary::Program &program, const MoveSettings &settings)
-      : executable_(program.executable()),
-        module_(program, settings) {}
+      : executable_(program.executable()), module_(program, settings) {}
 
   MovedModule move() {
     find_image();
@@ -108,7 +107,8 @@ private:
       auto at = std::lower_bound(all.begin(), all.end(), range.end,
                                  [](const auto &each, uint64_t end) { return each.begin < end; });
       constexpr int kOverlapping = 8; // entries that begin before the range are few
-      for (int i = 0; i < kOverlapping || (at != all.begin() && std::prev(at)->begin >= range.begin); i++) {
+      for (int i = 0;
+           i < kOverlapping || (at != all.begin() && std::prev(at)->begin >= range.begin); i++) {
         if (at == all.begin())
           break;
         --at;
@@ -119,7 +119,8 @@ private:
     return found;
   }
 
-  WhyUnmoved why_unmovable(const Routine &routine, const FlowGraph &graph, MovedFunction &function) {
+  WhyUnmoved why_unmovable(const Routine &routine, const FlowGraph &graph,
+                           MovedFunction &function) {
     if (graph.why_not != binary::WhyNot::understood) {
       function.detail = binary::why_not_meaning(graph.why_not);
       return WhyUnmoved::not_understood;
@@ -132,7 +133,8 @@ private:
       return WhyUnmoved::overlaps;
     for (const Instruction &instruction : graph.code.instructions) {
       if (instruction.moves_fs ||
-          (instruction.opaque && instruction.writes & (binary::bit(binary::kFs) | binary::bit(binary::kGs)) &&
+          (instruction.opaque &&
+           instruction.writes & (binary::bit(binary::kFs) | binary::bit(binary::kGs)) &&
            !(instruction.writes & binary::bit(binary::kMemory))))
         return WhyUnmoved::changes_segments;
       if (instruction.flow == Flow::next && has_relative_target(instruction))
@@ -242,7 +244,8 @@ const char *why_unmoved_meaning(WhyUnmoved why) {
   case WhyUnmoved::signal_return: return "the kernel returns to it";
   case WhyUnmoved::unwind_table: return "its unwind table cannot be written again";
   case WhyUnmoved::relative_operand: return "an instruction works only where it lies";
-  case WhyUnmoved::asks_caller: return "it calls dlopen or dlsym, which look up whose code calls them";
+  case WhyUnmoved::asks_caller:
+    return "it calls dlopen or dlsym, which look up whose code calls them";
   }
   return "";
 }

@@ -40,15 +40,15 @@ struct MovedFunction {
   uint64_t address = 0;
   uint32_t bytes = 0;
   WhyUnmoved why = WhyUnmoved::moved;
-  std::string detail; // more of it, may be empty
+  std::string detail;                // more of it, may be empty
   uint32_t accesses = 0, logged = 0; // instructions' accesses; those that are logged
   uint32_t values = 0;               // that they follow from
 };
 
 struct MovedModule {
   std::vector<MovedFunction> functions;
-  std::vector<Group> groups; // by number
-  uint32_t singles = 0;      // the last ones are of one access each, and compared with the others
+  std::vector<Group> groups;   // by number
+  uint32_t singles = 0;        // the last ones are of one access each, and compared with the others
   std::vector<std::byte> file; // abi/moved_code.h; empty if nothing could be moved
 };
 

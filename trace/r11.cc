@@ -39,11 +39,13 @@ Use use_of(const DecodedInstruction &decoded) {
 
 R11::R11(const binary::Program &program, const InstructionDecoder &decoder) {
   const image::Executable &executable = program.executable();
-  std::unordered_map<uint64_t, std::vector<uint64_t>> callers; // functions of the file, by whom they call
+  std::unordered_map<uint64_t, std::vector<uint64_t>>
+      callers; // functions of the file, by whom they call
   std::vector<uint64_t> work;
   DecodedInstruction decoded;
   for (const image::CodeRange &range : executable.functions()) {
-    bool is_touched = false, loses = range.found_by == image::FoundBy::plt; // calls into another file
+    bool is_touched = false,
+         loses = range.found_by == image::FoundBy::plt; // calls into another file
     for (uint64_t at = range.begin; at < range.end; at += decoded.info.length) {
       if (!decoder.decode(executable.bytes_from(at), decoded)) {
         takers_.insert(range.begin);
@@ -79,10 +81,13 @@ R11::R11(const binary::Program &program, const InstructionDecoder &decoder) {
 
 binary::Liveness::Known R11::known(uint64_t routine) const {
   auto unread = [this](const binary::Instruction &call) {
-    return call.flow == binary::Flow::call && takers_.contains(call.target) ? binary::RegisterSet{0} : kR11;
+    return call.flow == binary::Flow::call && takers_.contains(call.target) ? binary::RegisterSet{0}
+                                                                            : kR11;
   };
   auto lost = [this](const binary::Instruction &call) {
-    return call.flow != binary::Flow::call || losers_.contains(call.target) ? kR11 : binary::RegisterSet{0};
+    return call.flow != binary::Flow::call || losers_.contains(call.target)
+               ? kR11
+               : binary::RegisterSet{0};
   };
   return {unread, lost, losers_.contains(routine) ? kR11 : binary::RegisterSet{0}};
 }

@@ -1,4 +1,4 @@
-// Streams are looked at in turn. A chunk that was handed over is complete. What the last chunk of a thread holds is taken when the
+// Streams are looked at in turn. A buffer that was handed over is complete. What the last buffer of a thread holds is taken when the
 // thread is gone, or says that its stream has ended: up to the first group that is not whole.
 
 #include "trace/recording.h"
@@ -57,11 +57,14 @@ Recording::Recording(const RecordingSettings &settings, TraceSink &sink)
     : settings_(settings), sink_(sink), known_streams_(ASSAY_RING_STREAMS, 0) {
   file_ = memfd_create("assay-trace", MFD_CLOEXEC);
   if (file_ < 0 || ftruncate(file_, ASSAY_RING_BYTES) != 0)
-    base::fail("memory to share with the program cannot be made: {}; raise `ulimit -f` and `ulimit -n`",
-               std::strerror(errno));
-  void *mapped = mmap(nullptr, ASSAY_RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
+    base::fail(
+        "memory to share with the program cannot be made: {}; raise `ulimit -f` and `ulimit -n`",
+        std::strerror(errno));
+  void *mapped =
+      mmap(nullptr, ASSAY_RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
   if (mapped == MAP_FAILED)
-    base::fail("memory to share with the program cannot be mapped: {}; raise `ulimit -v`", std::strerror(errno));
+    base::fail("memory to share with the program cannot be mapped: {}; raise `ulimit -v`",
+               std::strerror(errno));
   ring_ = static_cast<AssayTraceRing *>(mapped);
   std::memcpy(ring_->magic, ASSAY_RING_MAGIC, sizeof ring_->magic);
   ring_->version = ASSAY_RING_VERSION;
@@ -88,8 +91,8 @@ std::pair<std::string, std::string> Recording::environment() const {
   return {ASSAY_RING_ENVIRONMENT, fmt::format("/proc/{}/fd/{}", getpid(), file_)};
 }
 
-std::byte *Recording::chunk_of(uint32_t slot, uint32_t chunk) {
-  return reinterpret_cast<std::byte *>(ring_) + assay_ring_chunk(slot, chunk);
+std::byte *Recording::buffer_of(uint32_t slot, uint32_t buffer) {
+  return reinterpret_cast<std::byte *>(ring_) + assay_ring_buffer(slot, buffer);
 }
 
 void Recording::stop() {
@@ -119,10 +122,11 @@ bool Recording::take_all() {
     answer();
     any = true;
   }
-  // A handler's stream comes before the chunk that it interrupted.
+  // A handler's stream comes before the buffer that it interrupted.
   for (const bool handlers : {true, false})
     for (uint32_t slot = 0; slot < ASSAY_RING_STREAMS; slot++)
-      if (const uint32_t kind = load(ring_->all[slot].kind); is_stream(kind) && is_handlers(kind) == handlers)
+      if (const uint32_t kind = load(ring_->all[slot].kind);
+          is_stream(kind) && is_handlers(kind) == handlers)
         any |= take(slot);
   return any;
 }
@@ -138,8 +142,8 @@ void Recording::begin_stream(uint32_t slot) {
       mapping.process = stream.process;
       map(mapping);
     }
-  sink_.stream({stream.number, stream.kind, stream.process, stream.thread, stream.parent, stream.pair,
-                stream.parent_bytes, stream.fs});
+  sink_.stream({stream.number, stream.kind, stream.process, stream.thread, stream.parent,
+                stream.pair, stream.parent_bytes, stream.fs});
 }
 
 bool Recording::take(uint32_t slot) {
@@ -150,7 +154,8 @@ bool Recording::take(uint32_t slot) {
   const uint32_t filled = load(stream.filled);
   for (uint32_t freed = stream.freed; freed != filled; freed++) {
     begin_stream(slot);
-    hand_over(slot, freed, std::min(stream.chunks[freed % ASSAY_RING_CHUNKS].bytes, ASSAY_RING_CHUNK_BYTES));
+    hand_over(slot, freed,
+              std::min(stream.buffers[freed % ASSAY_RING_BUFFERS].bytes, ASSAY_RING_BUFFER_BYTES));
     store(stream.freed, freed + 1);
     wake(stream.freed);
     any = true;
@@ -165,31 +170,35 @@ bool Recording::take(uint32_t slot) {
 bool Recording::is_gone(const AssayRingStream &stream) const {
   if (has_ended_)
     return true;
-  return looks_for_gone_ && access(fmt::format("/proc/{}/task/{}", stream.process, stream.thread).c_str(), F_OK) != 0;
+  return looks_for_gone_ &&
+         access(fmt::format("/proc/{}/task/{}", stream.process, stream.thread).c_str(), F_OK) != 0;
 }
 
 void Recording::end_stream(uint32_t slot) {
   AssayRingStream &stream = ring_->all[slot];
   const uint32_t last = stream.filled;
-  const uint64_t bytes = decoder_.whole_groups({chunk_of(slot, last), ASSAY_RING_CHUNK_BYTES});
+  const uint64_t bytes = decoder_.whole_groups({buffer_of(slot, last), ASSAY_RING_BUFFER_BYTES});
   if (bytes) {
     begin_stream(slot);
-    stream.chunks[last % ASSAY_RING_CHUNKS].end_ns = now_ns();
+    stream.buffers[last % ASSAY_RING_BUFFERS].end_ns = now_ns();
     hand_over(slot, last, bytes);
   }
-  std::memset(chunk_of(slot, last), 0, ASSAY_RING_CHUNK_BYTES);
+  std::memset(buffer_of(slot, last), 0, ASSAY_RING_BUFFER_BYTES);
   known_streams_[slot] = 0;
   store<uint32_t>(stream.kind, ASSAY_STREAM_free);
 }
 
-void Recording::hand_over(uint32_t slot, uint32_t chunk, uint64_t bytes) {
+void Recording::hand_over(uint32_t slot, uint32_t buffer, uint64_t bytes) {
   const AssayRingStream &stream = ring_->all[slot];
-  const AssayRingChunk &times = stream.chunks[chunk % ASSAY_RING_CHUNKS];
-  std::byte *data = chunk_of(slot, chunk);
+  const AssayRingBuffer &times = stream.buffers[buffer % ASSAY_RING_BUFFERS];
+  std::byte *data = buffer_of(slot, buffer);
   progress_.bytes += bytes;
   if (bytes)
-    sink_.chunk({stream.number, uint64_t{chunk} * ASSAY_RING_CHUNK_BYTES, since_begin(times.begin_ns),
-                 since_begin(times.end_ns), {data, bytes}});
+    sink_.buffer({stream.number,
+                  uint64_t{buffer} * ASSAY_RING_BUFFER_BYTES,
+                  since_begin(times.begin_ns),
+                  since_begin(times.end_ns),
+                  {data, bytes}});
   std::memset(data, 0, bytes);
 }
 
@@ -198,7 +207,8 @@ void Recording::finish(int wait_status) {
   take_all();
   take_all(); // of processes that were still running
   stop();
-  sink_.end({now_ns() - begin_ns_, progress_.bytes, ring_->untraced_threads, wait_status, was_stopped_});
+  sink_.end(
+      {now_ns() - begin_ns_, progress_.bytes, ring_->untraced_threads, wait_status, was_stopped_});
 }
 
 void Recording::map(const TracedMapping &mapping) {
@@ -224,12 +234,14 @@ void Recording::answer() {
   wake(request.state);
 }
 
-Recording::KnownFile &Recording::known_file(const std::string &asked, bool is_main, uint32_t process) {
+Recording::KnownFile &Recording::known_file(const std::string &asked, bool is_main,
+                                            uint32_t process) {
   const std::string open_as = is_main ? fmt::format("/proc/{}/exe", process) : asked;
   struct stat about = {};
   std::string key = asked;
   if (stat(open_as.c_str(), &about) == 0)
-    key = fmt::format("{}:{}:{}:{}", about.st_dev, about.st_ino, about.st_size, about.st_mtim.tv_nsec);
+    key = fmt::format("{}:{}:{}:{}", about.st_dev, about.st_ino, about.st_size,
+                      about.st_mtim.tv_nsec);
   auto [found, is_new] = files_.try_emplace(key);
   KnownFile &known = found->second;
   if (!is_new || !S_ISREG(about.st_mode)) // the kernel's page is no file
@@ -246,8 +258,9 @@ Recording::KnownFile &Recording::known_file(const std::string &asked, bool is_ma
   const std::string name = fs::path(known.file.path).filename();
   if (name.starts_with("ld-linux")) {
     known.file.why_not = "the loader runs before anything can be traced";
-  } else if (!settings_.modules.empty() && std::find(settings_.modules.begin(), settings_.modules.end(), name) ==
-                                               settings_.modules.end()) {
+  } else if (!settings_.modules.empty() &&
+             std::find(settings_.modules.begin(), settings_.modules.end(), name) ==
+                 settings_.modules.end()) {
     known.file.why_not = "it was not asked for (--module)";
   } else {
     move(known, open_as);
@@ -265,20 +278,22 @@ void Recording::move(KnownFile &known, const std::string &path) {
     settings.log = settings_.log;
     if (!settings_.only.empty())
       settings.chosen = [&](const binary::Routine &routine) {
-        return std::any_of(settings_.only.begin(), settings_.only.end(), [&](const std::string &name) {
-          const binary::Routine *found = program.find(name);
-          return found == &routine;
-        });
+        return std::any_of(settings_.only.begin(), settings_.only.end(),
+                           [&](const std::string &name) {
+                             const binary::Routine *found = program.find(name);
+                             return found == &routine;
+                           });
       };
     moved = move_code(program, settings);
     if (!moved.file.empty()) {
       known.code = settings_.folder / fmt::format("{}.moved", known.file.number);
       std::ofstream to(known.code, std::ios::binary);
-      to.write(reinterpret_cast<const char *>(moved.file.data()), static_cast<std::streamsize>(moved.file.size()));
+      to.write(reinterpret_cast<const char *>(moved.file.data()),
+               static_cast<std::streamsize>(moved.file.size()));
       to.close();
       if (!to)
-        base::fail("{}: moved code cannot be written: {}; choose another place with -o", known.code.string(),
-                   std::strerror(errno));
+        base::fail("{}: moved code cannot be written: {}; choose another place with -o",
+                   known.code.string(), std::strerror(errno));
     }
   } catch (const base::Failure &failure) {
     known.file.why_not = failure.what();

@@ -56,8 +56,8 @@ private:
   bool is_gone(const AssayRingStream &stream) const;
   void begin_stream(uint32_t slot);
   void end_stream(uint32_t slot);
-  void hand_over(uint32_t slot, uint32_t chunk, uint64_t bytes);
-  std::byte *chunk_of(uint32_t slot, uint32_t chunk);
+  void hand_over(uint32_t slot, uint32_t buffer, uint64_t bytes);
+  std::byte *buffer_of(uint32_t slot, uint32_t buffer);
   uint64_t since_begin(uint64_t ns) const { return ns > begin_ns_ ? ns - begin_ns_ : 0; }
 
   RecordingSettings settings_;
@@ -65,7 +65,7 @@ private:
   int file_ = -1;
   AssayTraceRing *ring_ = nullptr;
   uint64_t begin_ns_ = 0;
-  std::map<std::string, KnownFile> files_; // by what tells files apart
+  std::map<std::string, KnownFile> files_;                  // by what tells files apart
   std::map<uint32_t, std::vector<TracedMapping>> mappings_; // by process
   GroupDecoder decoder_;
   std::vector<uint32_t> known_streams_; // by slot: number of the stream that was announced, plus 1

@@ -1,8 +1,8 @@
 // A routine is moved block by block in the order of its addresses, so that most blocks still run on into the next one. At the beginning
-// of functions, of loops, of landing pads, and where functions return, a check makes room in the chunk (abi/trace_ring.h): no way
-// through the code logs more between two checks than the slack that chunks have.
+// of functions, of loops, of landing pads, and where functions return, a check makes room in the buffer (abi/trace_ring.h): no way
+// through the code logs more between two checks than the slack that buffers have.
 //
-// A snippet needs a register for the position in the chunk, sometimes one for an address. They are such as nobody reads before writing
+// A snippet needs a register for the position in the buffer, sometimes one for an address. They are such as nobody reads before writing
 // them; where there is none, one is kept in thread-local storage meanwhile. Snippets leave the flags alone; a check stands where
 // they hold nothing, or saves them.
 
@@ -55,9 +55,11 @@ RegisterSet touched_by(const binary::Code &code, const Instruction &instruction)
 }
 class RoutineMover {
 public:
-  RoutineMover(ModuleCode &module, const Routine &routine, const FlowGraph &graph, MovedFunction &function)
+  RoutineMover(ModuleCode &module, const Routine &routine, const FlowGraph &graph,
+               MovedFunction &function)
       : module_(module), code_(module.code), routine_(routine), graph_(graph), function_(function),
-        liveness_(graph, module.r11.known(routine.address())), block_at_(graph.blocks.size(), kNowhere) {
+        liveness_(graph, module.r11.known(routine.address())),
+        block_at_(graph.blocks.size(), kNowhere) {
     order_blocks();
   }
 
@@ -89,7 +91,8 @@ public:
         return false;
       numbered.emplace_back(sites[i], i);
     }
-    return DeadBytes(module_.program.executable(), module_.decoder, routine_, graph_).place(numbered, jumps);
+    return DeadBytes(module_.program.executable(), module_.decoder, routine_, graph_)
+        .place(numbered, jumps);
   }
 
   uint32_t moved_block(uint64_t address) const {
@@ -99,8 +102,9 @@ public:
 
   // Where the instruction at the address lies, or the next one that was moved.
   uint32_t moved(uint64_t address) const {
-    auto at = std::lower_bound(moved_.begin(), moved_.end(), address,
-                               [](const auto &each, uint64_t wanted) { return each.first < wanted; });
+    auto at =
+        std::lower_bound(moved_.begin(), moved_.end(), address,
+                         [](const auto &each, uint64_t wanted) { return each.first < wanted; });
     return at == moved_.end() ? end_ : at->second;
   }
   uint32_t begin() const { return begin_; }
@@ -243,7 +247,8 @@ private:
     if (checked_[b] && logs_behind(b))
       check(block, live[0] | logged_later[0]);
     if (!groups_[b][0].empty() && groups_[b][0].front().loop) {
-      store_log(groups_[b][0].front().values[0].reg, static_cast<int32_t>(offsetof(AssayThreadLog, before_loop)));
+      store_log(groups_[b][0].front().values[0].reg,
+                static_cast<int32_t>(offsetof(AssayThreadLog, before_loop)));
       loop_begin_ = code_.size();
       loop_address_ = address_of(b);
     } else {
@@ -277,7 +282,7 @@ private:
   }
 
   // Calls, and what else leaves a register or writes it, in which a position is held.
-  void forget_holders(RegisterSet written, bool all) {
+  void drop_holders(RegisterSet written, bool all) {
     for (auto &holder : holder_)
       if (holder && (all || (written & binary::register_bit(*holder))))
         holder.reset();
@@ -304,11 +309,13 @@ private:
   void load_log(Gpr to, int32_t offset) { log_fixup(code_.load_fs(to, offset)); }
   void store_log(Gpr from, int32_t offset) { log_fixup(code_.store_fs(from, offset)); }
 
-  Scratch take(RegisterSet dead, RegisterSet used, uint32_t spill, const Block &block, uint32_t index) {
+  Scratch take(RegisterSet dead, RegisterSet used, uint32_t spill, const Block &block,
+               uint32_t index) {
     const auto free = static_cast<RegisterSet>(dead & ~used);
     if (free)
       return {longest_unused(free, block, index), std::nullopt};
-    const auto other = static_cast<RegisterSet>(~used & ~binary::register_bit(ASSAY_REG_RSP) & 0xffff);
+    const auto other =
+        static_cast<RegisterSet>(~used & ~binary::register_bit(ASSAY_REG_RSP) & 0xffff);
     const auto reg = static_cast<Gpr>(std::countr_zero(other));
     store_log(reg, spill_of(spill));
     return {reg, spill};
@@ -408,7 +415,8 @@ private:
     lea(to, instruction, operand, more);
   }
 
-  void lea(Gpr to, const Instruction &instruction, const ZydisDecodedOperand &operand, int64_t more) {
+  void lea(Gpr to, const Instruction &instruction, const ZydisDecodedOperand &operand,
+           int64_t more) {
     const auto &mem = operand.mem;
     const int64_t offset = (mem.disp.has_displacement ? mem.disp.value : 0) + more;
     if (mem.base == ZYDIS_REGISTER_RIP) {
@@ -416,20 +424,23 @@ private:
       code_.byte(0x8d);
       code_.byte((to & 7) << 3 | 5);
       module_.fixups.push_back({code_.size(), ASSAY_FIXUP_image});
-      code_.word(static_cast<uint32_t>(instruction.end() + static_cast<uint64_t>(offset) - (code_.size() + 4)));
+      code_.word(static_cast<uint32_t>(instruction.end() + static_cast<uint64_t>(offset) -
+                                       (code_.size() + 4)));
       return;
     }
-    const bool has_base = mem.base != ZYDIS_REGISTER_NONE, has_index = mem.index != ZYDIS_REGISTER_NONE;
+    const bool has_base = mem.base != ZYDIS_REGISTER_NONE,
+               has_index = mem.index != ZYDIS_REGISTER_NONE;
     const Gpr base = has_base ? gpr_of(mem.base) : 5, index = has_index ? gpr_of(mem.index) : 4;
     const unsigned scale = has_index ? static_cast<unsigned>(std::countr_zero(mem.scale)) : 0;
-    code_.byte(0x48 | (to >> 3) << 2 | (has_index ? (index >> 3) << 1 : 0) | (has_base ? base >> 3 : 0));
+    code_.byte(0x48 | (to >> 3) << 2 | (has_index ? (index >> 3) << 1 : 0) |
+               (has_base ? base >> 3 : 0));
     code_.byte(0x8d);
     code_.byte((has_base ? 0x80 : 0) | (to & 7) << 3 | 4);
     code_.byte(scale << 6 | (index & 7) << 3 | (base & 7));
     code_.word(static_cast<int32_t>(offset));
   }
 
-  // Room in the chunk of each log.
+  // Room in the buffer of each log.
   void check(const Block &block, VariableSet live) {
     const bool has_flags = live & binary::bit(binary::kFlags);
     for (uint32_t log : module_.logs()) {
@@ -460,7 +471,7 @@ private:
       holder_[0].reset();
   }
 
-  // Behind the routine: what is done when a chunk is full.
+  // Behind the routine: what is done when a buffer is full.
   void slow_paths() {
     end_ = code_.size();
     for (const SlowPath &slow : slow_) {
@@ -490,7 +501,8 @@ private:
   // The instruction itself; where it lies matters only to jumps, calls and operands relative to rip.
   void instruction(const Instruction &instruction) {
     const auto bytes = module_.program.executable().bytes(instruction.address, instruction.length);
-    const std::span<const uint8_t> raw(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size());
+    const std::span<const uint8_t> raw(reinterpret_cast<const uint8_t *>(bytes.data()),
+                                       bytes.size());
     if (instruction.flow == Flow::jump) {
       refer(code_.jump(), instruction.target);
     } else if (instruction.flow == Flow::branch) {
@@ -505,14 +517,15 @@ private:
       if (const auto operand = relative_operand(decoded)) {
         const uint32_t distance = at + decoded.info.raw.disp.offset;
         module_.fixups.push_back({distance, ASSAY_FIXUP_image});
-        code_.put<uint32_t>(distance, static_cast<uint32_t>(instruction.end() + *operand - code_.size()));
+        code_.put<uint32_t>(distance,
+                            static_cast<uint32_t>(instruction.end() + *operand - code_.size()));
       }
     }
     const binary::Effects effects = binary::effects_of(graph_.code, instruction);
     // The child of a system call may be another thread.
     const bool all = instruction.is_call() ||
                      (instruction.opaque && (effects.writes & binary::bit(binary::kMemory)));
-    forget_holders(static_cast<RegisterSet>(effects.writes & 0xffff), all);
+    drop_holders(static_cast<RegisterSet>(effects.writes & 0xffff), all);
     if (instruction.is_call())
       module_.returns.push_back(
           {code_.size(), static_cast<uint32_t>(instruction.end() - module_.image_begin)});
@@ -555,13 +568,13 @@ private:
   const FlowGraph &graph_;
   MovedFunction &function_;
   const binary::Liveness liveness_;
-  std::vector<uint32_t> order_;                     // blocks by address
-  std::unordered_map<uint64_t, uint32_t> block_of_; // by address
-  std::vector<uint32_t> block_at_;                  // where blocks lie now
+  std::vector<uint32_t> order_;                               // blocks by address
+  std::unordered_map<uint64_t, uint32_t> block_of_;           // by address
+  std::vector<uint32_t> block_at_;                            // where blocks lie now
   std::vector<std::array<std::vector<Group>, kLogs>> groups_; // by block
-  std::vector<bool> checked_;                       // by block: it begins with a check
-  std::vector<std::pair<uint64_t, uint32_t>> moved_; // instructions, by address
-  std::vector<ModuleCode::Reference> references_;       // to its own blocks
+  std::vector<bool> checked_;                                 // by block: it begins with a check
+  std::vector<std::pair<uint64_t, uint32_t>> moved_;          // instructions, by address
+  std::vector<ModuleCode::Reference> references_;             // to its own blocks
   std::vector<SlowPath> slow_;
   std::array<std::optional<Gpr>, kLogs> holder_; // registers that hold a position
   std::optional<uint32_t> loop_begin_; // of a loop of one block: behind what is done before it
@@ -572,7 +585,8 @@ private:
 } // namespace
 
 WhyUnmoved move_routine(ModuleCode &module, const Routine &routine, const FlowGraph &graph,
-                        const std::vector<const image::UnwindRange *> &frames, MovedFunction &function) {
+                        const std::vector<const image::UnwindRange *> &frames,
+                        MovedFunction &function) {
   RoutineMover mover(module, routine, graph, function);
   std::vector<uint64_t> sites;
   std::vector<AssayMovedJump> jumps;
@@ -585,13 +599,15 @@ WhyUnmoved move_routine(ModuleCode &module, const Routine &routine, const FlowGr
   module.jumps.insert(module.jumps.end(), jumps.begin(), jumps.end());
   for (const image::UnwindRange *frame : frames)
     for (const image::CodeRange &range : routine.ranges) {
-      const uint64_t begin = std::max(frame->begin, range.begin), end = std::min(frame->end, range.end);
+      const uint64_t begin = std::max(frame->begin, range.begin),
+                     end = std::min(frame->end, range.end);
       if (begin >= end)
         continue;
       const uint32_t from = mover.moved(begin), to = mover.moved(end);
       if (from < to)
         module.unwind.add(
-            *frame, from, to, [&](uint64_t address) { return mover.moved(std::max(address, begin)); },
+            *frame, from, to,
+            [&](uint64_t address) { return mover.moved(std::max(address, begin)); },
             [&](uint64_t address) { return mover.moved_block(address); });
     }
   return WhyUnmoved::moved;

@@ -44,7 +44,8 @@ public:
   template <class T> T bounded(uint64_t most) {
     const uint64_t value = number();
     if (value > most)
-      base::fail("a number in a record of the trace is {}, where at most {} makes sense", value, most);
+      base::fail("a number in a record of the trace is {}, where at most {} makes sense", value,
+                 most);
     return static_cast<T>(value);
   }
   int64_t signed_number() {
@@ -57,7 +58,13 @@ private:
   base::ByteReader reader_;
 };
 
-enum : uint8_t { kWrites = 1, kInImage = 2, kThreadLocal = 4, kRepeats = 8, kTerms = 4 /* shift */ };
+enum : uint8_t {
+  kWrites = 1,
+  kInImage = 2,
+  kThreadLocal = 4,
+  kRepeats = 8,
+  kTerms = 4 /* shift */
+};
 
 } // namespace
 
@@ -77,7 +84,8 @@ std::vector<std::byte> encode(std::span<const Group> groups) {
       to.signed_number(static_cast<int64_t>(access.pc - last));
       last = access.pc;
       to.number((access.write ? kWrites : 0) | (access.in_image ? kInImage : 0) |
-                (access.thread_local_ ? kThreadLocal : 0) | (repeats ? kRepeats : 0) | access.terms << kTerms);
+                (access.thread_local_ ? kThreadLocal : 0) | (repeats ? kRepeats : 0) |
+                access.terms << kTerms);
       to.number(access.size);
       to.signed_number(access.offset);
       for (uint8_t t = 0; t < access.terms; t++) {
@@ -110,7 +118,8 @@ std::vector<Group> decode_groups(std::span<const std::byte> bytes, uint32_t coun
       for (unsigned v = 0; v < values; v++)
         loop.steps.push_back(from.signed_number());
       if (loop.counter >= values || !loop.steps[loop.counter])
-        base::fail("a loop of the trace is counted by value {} of {}, which stays the same", loop.counter, values);
+        base::fail("a loop of the trace is counted by value {} of {}, which stays the same",
+                   loop.counter, values);
     }
     const uint64_t accesses = from.bounded<uint32_t>(kMostAccesses);
     auto value = [&] {
@@ -165,7 +174,8 @@ std::vector<std::byte> encode(std::span<const MovedFunction> functions) {
 
 std::vector<MovedFunction> decode_functions(std::span<const std::byte> bytes, uint32_t count) {
   if (count > bytes.size())
-    base::fail("a record of the trace is said to hold {} functions in {} bytes", count, bytes.size());
+    base::fail("a record of the trace is said to hold {} functions in {} bytes", count,
+               bytes.size());
   Decoder from(bytes);
   std::vector<MovedFunction> functions(count);
   uint64_t last = 0;

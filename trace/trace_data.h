@@ -41,9 +41,10 @@ struct TracedStream {
 };
 
 // A part of a stream that was filled at once.
-struct TracedChunk {
+struct TracedBuffer {
   uint32_t stream = 0;
-  uint64_t offset = 0; // in the stream: chunks of ASSAY_RING_CHUNK_BYTES, of which each may end early
+  uint64_t offset =
+      0; // in the stream: buffers of ASSAY_RING_BUFFER_BYTES, of which each may end early
   uint64_t begin_ns = 0, end_ns = 0;
   std::span<const std::byte> data;
 };
@@ -55,7 +56,7 @@ struct TraceEnd {
 };
 
 // Takes what a recording yields, in an order in which it can be understood: a file before its mappings, a stream before its
-// chunks, the chunks of a stream in order, a handler's before the chunk of the stream that it interrupted.
+// buffers, the buffers of a stream in order, a handler's before the buffer of the stream that it interrupted.
 class TraceSink {
 public:
   virtual ~TraceSink() = default;
@@ -63,7 +64,7 @@ public:
                     std::span<const MovedFunction> functions) = 0;
   virtual void mapping(const TracedMapping &mapping) = 0;
   virtual void stream(const TracedStream &stream) = 0;
-  virtual void chunk(const TracedChunk &chunk) = 0;
+  virtual void buffer(const TracedBuffer &buffer) = 0;
   virtual void end(const TraceEnd &end) = 0;
 };
 

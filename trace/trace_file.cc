@@ -1,4 +1,4 @@
-// A chunk is compressed by itself, so that a trace can be read from any of them, and a damaged one costs no other.
+// A buffer is compressed by itself, so that a trace can be read from any of them, and a damaged one costs no other.
 
 #include "trace/trace_file.h"
 
@@ -25,7 +25,8 @@ uint64_t unix_ns() {
 
 } // namespace
 
-TraceWriter::TraceWriter(const std::string &path, uint32_t process, const std::vector<std::string> &command)
+TraceWriter::TraceWriter(const std::string &path, uint32_t process,
+                         const std::vector<std::string> &command)
     : writer_(path, process, unix_ns(), ASSAY_FILE_TRACE, base::Written::as_it_grows) {
   AssayProgram program = {};
   program.pid = process;
@@ -44,17 +45,20 @@ void TraceWriter::file(const TracedFile &file, std::span<const Group> groups,
   record.singles = file.singles;
   record.build_id_size = static_cast<uint32_t>(std::min<size_t>(file.build_id.size(), 32));
   std::memcpy(&record.build_id0, file.build_id.data(), record.build_id_size);
-  writer_.record(ASSAY_RECORD_TraceFile, record, profile::string_tail(std::vector{file.path, file.why_not}));
+  writer_.record(ASSAY_RECORD_TraceFile, record,
+                 profile::string_tail(std::vector{file.path, file.why_not}));
   for (size_t at = 0; at < groups.size(); at += kGroupsOfRecord) {
     const auto part = groups.subspan(at, std::min(kGroupsOfRecord, groups.size() - at));
     writer_.record(ASSAY_RECORD_TraceGroups,
-                   AssayTraceGroups{file.first_group + static_cast<uint32_t>(at), static_cast<uint32_t>(part.size())},
+                   AssayTraceGroups{file.first_group + static_cast<uint32_t>(at),
+                                    static_cast<uint32_t>(part.size())},
                    encode(part));
   }
   for (size_t at = 0; at < functions.size(); at += kFunctionsOfRecord) {
     const auto part = functions.subspan(at, std::min(kFunctionsOfRecord, functions.size() - at));
     writer_.record(ASSAY_RECORD_TraceFunctions,
-                   AssayTraceFunctions{file.number, static_cast<uint32_t>(part.size())}, encode(part));
+                   AssayTraceFunctions{file.number, static_cast<uint32_t>(part.size())},
+                   encode(part));
   }
   writer_.flush();
 }
@@ -66,19 +70,20 @@ void TraceWriter::mapping(const TracedMapping &mapping) {
 
 void TraceWriter::stream(const TracedStream &stream) {
   writer_.record(ASSAY_RECORD_TraceStream,
-                 AssayTraceStream{stream.number, stream.kind, stream.process, stream.thread, stream.parent, 0,
-                                  stream.parent_bytes, stream.thread_base});
+                 AssayTraceStream{stream.number, stream.kind, stream.process, stream.thread,
+                                  stream.parent, 0, stream.parent_bytes, stream.thread_base});
 }
 
-void TraceWriter::chunk(const TracedChunk &chunk) {
-  compressed_.resize(ZSTD_compressBound(chunk.data.size()));
-  const size_t size =
-      ZSTD_compress(compressed_.data(), compressed_.size(), chunk.data.data(), chunk.data.size(), kLevel);
-  const bool is_compressed = !ZSTD_isError(size) && size < chunk.data.size();
-  const std::span<const std::byte> data = is_compressed ? std::span<const std::byte>(compressed_).first(size) : chunk.data;
-  writer_.record(ASSAY_RECORD_TraceChunk,
-                 AssayTraceChunk{chunk.stream, is_compressed, chunk.data.size(), chunk.offset,
-                                 chunk.begin_ns, chunk.end_ns},
+void TraceWriter::buffer(const TracedBuffer &buffer) {
+  compressed_.resize(ZSTD_compressBound(buffer.data.size()));
+  const size_t size = ZSTD_compress(compressed_.data(), compressed_.size(), buffer.data.data(),
+                                    buffer.data.size(), kLevel);
+  const bool is_compressed = !ZSTD_isError(size) && size < buffer.data.size();
+  const std::span<const std::byte> data =
+      is_compressed ? std::span<const std::byte>(compressed_).first(size) : buffer.data;
+  writer_.record(ASSAY_RECORD_TraceBuffer,
+                 AssayTraceBuffer{buffer.stream, is_compressed, buffer.data.size(), buffer.offset,
+                                  buffer.begin_ns, buffer.end_ns},
                  data);
   writer_.flush();
   written_ += data.size();
@@ -86,8 +91,8 @@ void TraceWriter::chunk(const TracedChunk &chunk) {
 
 void TraceWriter::end(const TraceEnd &end) {
   writer_.record(ASSAY_RECORD_TraceEnd,
-                 AssayTraceEnd{end.duration_ns, static_cast<uint32_t>(end.wait_status), end.was_stopped,
-                               end.untraced_threads, end.logged_bytes});
+                 AssayTraceEnd{end.duration_ns, static_cast<uint32_t>(end.wait_status),
+                               end.was_stopped, end.untraced_threads, end.logged_bytes});
   writer_.commit();
 }
 
@@ -102,7 +107,8 @@ Trace::Trace(const std::string &path) : mapped_(path) {
   }
   damage_ = reader.damage();
   if (files_.empty())
-    base::fail("{}: the trace has no files: the program was not reached; `assay doctor` says why", path);
+    base::fail("{}: the trace has no files: the program was not reached; `assay doctor` says why",
+               path);
 }
 
 void Trace::read(const profile::RecordView &record) {
@@ -126,14 +132,16 @@ void Trace::read(const profile::RecordView &record) {
     file.singles = from.singles;
     uint8_t build_id[32];
     std::memcpy(build_id, &from.build_id0, sizeof build_id);
-    file.build_id.assign(build_id, build_id + std::min<uint32_t>(from.build_id_size, sizeof build_id));
+    file.build_id.assign(build_id,
+                         build_id + std::min<uint32_t>(from.build_id_size, sizeof build_id));
     functions_.emplace_back();
     break;
   }
   case ASSAY_RECORD_TraceGroups: {
     const auto from = profile::fixed_part<AssayTraceGroups>(record);
     if (files_.empty() || from.first < files_.back().first_group ||
-        uint64_t{from.first} + from.groups > uint64_t{files_.back().first_group} + files_.back().groups)
+        uint64_t{from.first} + from.groups >
+            uint64_t{files_.back().first_group} + files_.back().groups)
       base::fail("groups {} and following belong to no file", from.first);
     TracedFile part = files_.back();
     part.first_group = from.first;
@@ -157,19 +165,20 @@ void Trace::read(const profile::RecordView &record) {
   }
   case ASSAY_RECORD_TraceStream: {
     const auto from = profile::fixed_part<AssayTraceStream>(record);
-    streams_.push_back({from.stream, from.kind, from.process, from.thread, from.parent, 0, from.parent_bytes,
-                        from.thread_base});
+    streams_.push_back({from.stream, from.kind, from.process, from.thread, from.parent, 0,
+                        from.parent_bytes, from.thread_base});
     break;
   }
-  case ASSAY_RECORD_TraceChunk: {
-    const auto from = profile::fixed_part<AssayTraceChunk>(record);
-    const auto stream = std::find_if(streams_.rbegin(), streams_.rend(),
-                                     [&](const TracedStream &each) { return each.number == from.stream; });
-    if (stream == streams_.rend() || from.raw_bytes > ASSAY_RING_CHUNK_BYTES || from.compression > 1 ||
-        (!from.compression && from.raw_bytes != record.tail().size()))
-      base::fail("a chunk of stream {} makes no sense", from.stream);
-    chunks_.push_back({static_cast<uint32_t>(streams_.rend() - stream - 1), from.compression != 0, from.raw_bytes,
-                       from.offset, record.tail()});
+  case ASSAY_RECORD_TraceBuffer: {
+    const auto from = profile::fixed_part<AssayTraceBuffer>(record);
+    const auto stream =
+        std::find_if(streams_.rbegin(), streams_.rend(),
+                     [&](const TracedStream &each) { return each.number == from.stream; });
+    if (stream == streams_.rend() || from.raw_bytes > ASSAY_RING_BUFFER_BYTES ||
+        from.compression > 1 || (!from.compression && from.raw_bytes != record.tail().size()))
+      base::fail("a buffer of stream {} makes no sense", from.stream);
+    buffers_.push_back({static_cast<uint32_t>(streams_.rend() - stream - 1), from.compression != 0,
+                        from.raw_bytes, from.offset, record.tail()});
     logged_bytes_ += from.raw_bytes;
     break;
   }
@@ -193,14 +202,16 @@ const TracedFile *Trace::file(uint32_t number) const {
 struct Trace::Replay {
   const Trace &trace;
   profile::AccessSink &sink;
-  std::unordered_map<uint32_t, std::vector<uint32_t>> handlers; // by the interrupted stream: their streams' indexes
-  std::unordered_map<uint32_t, std::vector<uint32_t>> chunks;   // of handlers' streams: indexes in chunks_
-  std::unordered_map<uint32_t, size_t> next_handler;            // by the interrupted stream
+  std::unordered_map<uint32_t, std::vector<uint32_t>>
+      handlers; // by the interrupted stream: their streams' indexes
+  std::unordered_map<uint32_t, std::vector<uint32_t>>
+      buffers;                                       // of handlers' streams: indexes in buffers_
+  std::unordered_map<uint32_t, size_t> next_handler; // by the interrupted stream
 
   void all() {
-    for (uint32_t c = 0; c < trace.chunks_.size(); c++)
-      if (trace.streams_[trace.chunks_[c].stream].in_handler())
-        chunks[trace.chunks_[c].stream].push_back(c);
+    for (uint32_t c = 0; c < trace.buffers_.size(); c++)
+      if (trace.streams_[trace.buffers_[c].stream].in_handler())
+        buffers[trace.buffers_[c].stream].push_back(c);
     std::unordered_map<uint32_t, bool> has_stream;
     for (const TracedStream &stream : trace.streams_)
       has_stream[stream.number] = true;
@@ -215,17 +226,17 @@ struct Trace::Replay {
       });
     for (uint32_t s : orphans)
       whole(s);
-    for (const Chunk &chunk : trace.chunks_)
-      if (!trace.streams_[chunk.stream].in_handler())
-        one(chunk);
-    for (uint32_t s = 0; s < trace.streams_.size(); s++) // those behind the last chunk
+    for (const Buffer &buffer : trace.buffers_)
+      if (!trace.streams_[buffer.stream].in_handler())
+        one(buffer);
+    for (uint32_t s = 0; s < trace.streams_.size(); s++) // those behind the last buffer
       if (!trace.streams_[s].in_handler())
         interruptions(trace.streams_[s].number, UINT64_MAX);
   }
 
   void whole(uint32_t stream) {
-    for (uint32_t c : chunks[stream])
-      one(trace.chunks_[c]);
+    for (uint32_t c : buffers[stream])
+      one(trace.buffers_[c]);
     interruptions(trace.streams_[stream].number, UINT64_MAX);
   }
 
@@ -246,29 +257,37 @@ struct Trace::Replay {
     return trace.streams_[found->second[next_handler[parent]]].parent_bytes;
   }
 
-  void one(const Chunk &chunk) {
-    const TracedStream &stream = trace.streams_[chunk.stream];
+  void one(const Buffer &buffer) {
+    const TracedStream &stream = trace.streams_[buffer.stream];
     std::vector<std::byte> raw;
-    std::span<const std::byte> data = chunk.data;
-    if (chunk.is_compressed) {
-      raw.resize(chunk.raw_bytes);
-      const size_t size = ZSTD_decompress(raw.data(), raw.size(), chunk.data.data(), chunk.data.size());
-      if (ZSTD_isError(size) || size != chunk.raw_bytes)
-        base::fail("the trace is damaged: a chunk of stream {} cannot be decompressed", stream.number);
+    std::span<const std::byte> data = buffer.data;
+    if (buffer.is_compressed) {
+      raw.resize(buffer.raw_bytes);
+      const size_t size =
+          ZSTD_decompress(raw.data(), raw.size(), buffer.data.data(), buffer.data.size());
+      if (ZSTD_isError(size) || size != buffer.raw_bytes)
+        base::fail("the trace is damaged: a buffer of stream {} cannot be decompressed",
+                   stream.number);
       data = raw;
     }
-    const profile::AccessOrigin origin{stream.process, stream.thread, stream.number, stream.in_handler()};
+    const profile::AccessOrigin origin{stream.process, stream.thread, stream.number,
+                                       stream.in_handler()};
     std::vector<profile::Access> accesses;
     for (uint64_t at = 0; at < data.size();) {
       const uint64_t stop = next_interruption(stream.number);
-      const uint64_t to = stop == UINT64_MAX ? data.size() : stop > chunk.offset ? stop - chunk.offset : 0;
+      const uint64_t to = stop == UINT64_MAX     ? data.size()
+                          : stop > buffer.offset ? stop - buffer.offset
+                                                 : 0;
       accesses.clear();
       if (to > at)
-        at = trace.decoder_.decode(stream, data, at, to, accesses);
+        at = trace.decoder_.decode(stream, data, at, to, accesses, [&](auto &decoded) {
+          sink.accesses(origin, decoded);
+          decoded.clear();
+        });
       if (!accesses.empty())
         sink.accesses(origin, accesses);
       if (at < data.size())
-        interruptions(stream.number, chunk.offset + at + 1);
+        interruptions(stream.number, buffer.offset + at + 1);
     }
   }
 };

@@ -22,7 +22,7 @@ public:
             std::span<const MovedFunction> functions) override;
   void mapping(const TracedMapping &mapping) override;
   void stream(const TracedStream &stream) override;
-  void chunk(const TracedChunk &chunk) override;
+  void buffer(const TracedBuffer &buffer) override;
   void end(const TraceEnd &end) override;
 
   uint64_t written() const { return written_; }
@@ -39,7 +39,9 @@ public:
   // Throws Failure for what is no trace. One that ends early is read as far as it goes, and says so in damage().
   explicit Trace(const std::string &path);
 
-  const std::vector<std::string> &command() const { return command_; } // path of the executable, then its arguments
+  const std::vector<std::string> &command() const {
+    return command_;
+  } // path of the executable, then its arguments
   const std::vector<TracedFile> &files() const { return files_; }
   const std::vector<MovedFunction> &functions_of(size_t file) const { return functions_[file]; }
   const std::vector<TracedStream> &streams() const { return streams_; }
@@ -53,12 +55,12 @@ public:
   const std::vector<profile::AccessSite> &sites() const { return decoder_.sites(); }
   const TracedFile *file(uint32_t number) const;
 
-  // All accesses, each thread's in their order; threads take turns as their chunks were full. What a signal handler did comes where it
+  // All accesses, each thread's in their order; threads take turns as their buffers were full. What a signal handler did comes where it
   // interrupted its thread. Throws Failure where the trace is damaged.
   void replay(profile::AccessSink &sink) const;
 
 private:
-  struct Chunk {
+  struct Buffer {
     uint32_t stream; // index in streams_
     bool is_compressed;
     uint64_t raw_bytes, offset;
@@ -73,7 +75,7 @@ private:
   std::vector<std::vector<MovedFunction>> functions_; // by place in files_
   std::vector<TracedMapping> mappings_;
   std::vector<TracedStream> streams_;
-  std::vector<Chunk> chunks_;
+  std::vector<Buffer> buffers_;
   std::optional<TraceEnd> end_;
   GroupDecoder decoder_;
   std::vector<Group> groups_of_file_; // of the file that is being read

@@ -152,7 +152,7 @@ Filters filters_of(std::span<const std::byte> actions, std::set<uint64_t> begins
 // The call sites hold linked addresses of the original for now.
 std::optional<UnwindTables::LanguageData>
 UnwindTables::read_data(const image::Executable &executable, const image::UnwindRange &frame) {
-  constexpr uint64_t kMost = 1 << 20;
+  constexpr uint64_t kMax = 1 << 20;
   ByteReader reader(executable.bytes_from(frame.exception_table), ".gcc_except_table",
                     frame.exception_table);
   LanguageData data;
@@ -181,15 +181,17 @@ UnwindTables::read_data(const image::Executable &executable, const image::Unwind
     const uint64_t frame_size = frame.end - frame.begin;
     if (begin > frame_size || length > frame_size - begin)
       return std::nullopt;
-    data.sites.push_back({static_cast<uint32_t>(begin), static_cast<uint32_t>(begin + length), 0, action});
+    data.sites.push_back(
+        {static_cast<uint32_t>(begin), static_cast<uint32_t>(begin + length), 0, action});
     data.types.push_back(pad ? start + pad : 0); // for a moment
   }
   const std::vector<uint64_t> pads = std::exchange(data.types, {});
   if (!actions.empty()) {
     const auto rest = reader.rest().first(std::min<uint64_t>(
-        reader.left(), types_end ? types_end - std::min(types_end, reader.offset()) : kMost));
+        reader.left(), types_end ? types_end - std::min(types_end, reader.offset()) : kMax));
     const Filters filters = filters_of(rest, actions);
-    const unsigned bytes = data.type_encoding == image::kPointerOmitted ? 0 : size_of(data.type_encoding);
+    const unsigned bytes =
+        data.type_encoding == image::kPointerOmitted ? 0 : size_of(data.type_encoding);
     if ((filters.most || filters.least) && (!types_end || !bytes))
       return std::nullopt;
     const uint64_t table = filters.most * bytes;
@@ -198,7 +200,9 @@ UnwindTables::read_data(const image::Executable &executable, const image::Unwind
     const auto only = rest.first(rest.size() - table);
     const auto *raw = reinterpret_cast<const uint8_t *>(only.data());
     // Without types nothing says where actions end; then they are as long as the chains need.
-    data.actions.assign(raw, raw + (types_end ? only.size() : std::min<uint64_t>(only.size(), *actions.rbegin() + 32)));
+    data.actions.assign(
+        raw,
+        raw + (types_end ? only.size() : std::min<uint64_t>(only.size(), *actions.rbegin() + 32)));
     for (uint64_t i = filters.most; i-- > 0;) { // the last type comes first
       const uint64_t place = types_end - (i + 1) * bytes;
       ByteReader type(executable.bytes(place, bytes), ".gcc_except_table", place);
@@ -212,7 +216,8 @@ UnwindTables::read_data(const image::Executable &executable, const image::Unwind
       lists.skip(static_cast<uint64_t>(-filters.least) - 1);
       while (image::read_uleb128(lists))
         ;
-      const auto *begin = reinterpret_cast<const uint8_t *>(executable.bytes_from(types_end).data());
+      const auto *begin =
+          reinterpret_cast<const uint8_t *>(executable.bytes_from(types_end).data());
       data.lists.assign(begin, begin + (lists.offset() - types_end));
     }
   }
@@ -324,7 +329,8 @@ void UnwindTables::write_data(Assembler &code, Frame &frame) {
   }
   uint32_t distance = code.size() - (distance_at + 5);
   for (uint32_t i = 0; i < 5; i++, distance >>= 7)
-    code.put<uint8_t>(distance_at + i, static_cast<uint8_t>((distance & 0x7f) | (i < 4 ? 0x80 : 0)));
+    code.put<uint8_t>(distance_at + i,
+                      static_cast<uint8_t>((distance & 0x7f) | (i < 4 ? 0x80 : 0)));
   code.append(data.lists);
 }
 
@@ -360,7 +366,8 @@ uint32_t UnwindTables::write_common(Assembler &code, const image::UnwindCommon &
     code.byte(kRelative);
   }
   code.byte(kRelative);
-  code.append({reinterpret_cast<const uint8_t *>(common.instructions.data()), common.instructions.size()});
+  code.append(
+      {reinterpret_cast<const uint8_t *>(common.instructions.data()), common.instructions.size()});
   code.align(8, DW_CFA_nop);
   code.put<uint32_t>(begin, code.size() - begin - 4);
   return begin;

@@ -46,8 +46,9 @@ private:
     uint8_t type_encoding = 0xff;
     std::vector<CallSite> sites;
     std::vector<uint8_t> actions;
-    std::vector<uint64_t> types; // from the last one to the first, as they lie; linked addresses, or as encoded
-    std::vector<uint8_t> lists;  // behind the types: those of exception specifications
+    std::vector<uint64_t>
+        types; // from the last one to the first, as they lie; linked addresses, or as encoded
+    std::vector<uint8_t> lists; // behind the types: those of exception specifications
   };
   struct Frame {
     const image::UnwindRange *original;

@@ -23,7 +23,7 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kReach = (2ULL << 30) - (64ULL << 20);
-constexpr uint64_t kHeapRoom = 1ULL << 30;
+constexpr uint64_t kBreakRoom = 1ULL << 30;
 constexpr uint64_t kStep = 2ULL << 20;
 constexpr uint64_t kLowest = 1ULL << 20;
 
@@ -46,13 +46,14 @@ char *try_at(uint64_t address, uint64_t size) {
 // Memory that reaches all of [begin, end), and is reached from there.
 char *map_near(uint64_t begin, uint64_t end, uint64_t size) {
   const uint64_t lowest = end > kReach + kLowest ? end - kReach : kLowest;
-  for (uint64_t at = (begin - size - kStep) & ~(kPage - 1); begin > size + kStep && at >= lowest; at -= kStep) {
+  for (uint64_t at = (begin - size - kStep) & ~(kPage - 1); begin > size + kStep && at >= lowest;
+       at -= kStep) {
     if (char *found = try_at(at, size))
       return found;
     if (at < kStep)
       break;
   }
-  const uint64_t rooms[] = {kHeapRoom, kStep};
+  const uint64_t rooms[] = {kBreakRoom, kStep};
   for (uint64_t room : rooms)
     for (uint64_t at = page_up(end) + room; at + size < begin + kReach; at += kStep)
       if (char *found = try_at(at, size))
@@ -61,8 +62,8 @@ char *map_near(uint64_t begin, uint64_t end, uint64_t size) {
 }
 
 // The tool's answer: the file with the moved code. Processes and threads ask one after the other.
-bool ask_tool(const char *path, uint64_t bias, bool is_main, char (&answer)[sizeof ring->request.answer],
-              uint32_t &first_id) {
+bool ask_tool(const char *path, uint64_t bias, bool is_main,
+              char (&answer)[sizeof ring->request.answer], uint32_t &first_id) {
   AssayTraceRequest &request = ring->request;
   auto wait_while = [&](uint32_t state) {
     const timespec t = {0, 100'000'000};
@@ -202,27 +203,31 @@ void move_module(const char *path, uint64_t bias, const ElfW(Phdr) * headers, ui
     return;
   const AssayMovedHeader *header = map_file(answer);
   if (!header) {
-    say("the moved code of a file cannot be read, so it is not traced; look at the free space where traces are written");
+    say("the moved code of a file cannot be read, so it is not traced; look at the free space "
+        "where traces are written");
     return;
   }
   const uint64_t size = page_up(header->code_bytes);
   char *code = map_near(bias + header->image_begin, bias + header->image_end, size);
   if (!code) {
-    say("there is no room for moved code near a file, so it is not traced; run it without `ulimit -v` and `setarch -L`");
+    say("there is no room for moved code near a file, so it is not traced; run it without `ulimit "
+        "-v` and `setarch -L`");
     return;
   }
   fill(code, *header, bias, first_id);
   if (sys::failed(sys::call(SYS_mprotect, (long)code, (long)size, PROT_READ | PROT_EXEC)) ||
       !protect_code(bias, headers, count, PROT_WRITE)) {
-    say("the system forbids changed code, so the program is not traced; allow executable memory (SELinux: execmem, execmod)");
+    say("the system forbids changed code, so the program is not traced; allow executable memory "
+        "(SELinux: execmem, execmod)");
     sys::unmap(code, size);
     return;
   }
   MovedModule &module = modules[module_count];
   module.header = header;
-  module.returns = (const AssayMovedReturn *)((const AssayMovedJump *)((const AssayMovedFixup *)(header + 1) +
-                                                                       header->fixups) +
-                                              header->jumps);
+  module.returns =
+      (const AssayMovedReturn *)((const AssayMovedJump *)((const AssayMovedFixup *)(header + 1) +
+                                                          header->fixups) +
+                                 header->jumps);
   module.code = code;
   module.image = bias + header->image_begin;
   module.bias = bias;

@@ -1,4 +1,4 @@
-// The runtime of `assay trace`: maps moved code (abi/moved_code.h) into an unmodified program, and gives its threads chunks to
+// The runtime of `assay trace`: maps moved code (abi/moved_code.h) into an unmodified program, and gives its threads buffers to
 // log into (abi/trace_ring.h). A library of its own, preloaded; it shares nothing with the runtime of instrumented programs but
 // system calls.
 #pragma once

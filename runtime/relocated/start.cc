@@ -31,7 +31,8 @@ bool map_ring(const char *path) {
   const long file = sys::open(path, O_RDWR);
   if (sys::failed(file))
     return false;
-  const long at = sys::map(nullptr, ASSAY_RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, (int)file);
+  const long at = sys::map(nullptr, ASSAY_RING_BYTES, PROT_READ | PROT_WRITE,
+                           MAP_SHARED | MAP_NORESERVE, (int)file);
   sys::close(file);
   if (sys::failed(at))
     return false;
@@ -75,7 +76,8 @@ int note_module(dl_phdr_info *info, size_t, void *) {
     return;
   find_real_functions();
   if (!map_ring(path)) {
-    say("what `assay trace` shares with this program cannot be opened, so it is not traced; run it as the same user, with /proc mounted");
+    say("what `assay trace` shares with this program cannot be opened, so it is not traced; run it "
+        "as the same user, with /proc mounted");
     return;
   }
   begin_streams();

@@ -2,7 +2,7 @@
 // moved code comes here. Code that logs before it (what a new thread executes of libc before its first function) writes
 // into the scratch area, which nobody reads.
 //
-// A thread is not told that it ends: the tool sees that it is gone, and reads what its last chunk holds. That way
+// A thread is not told that it ends: the tool sees that it is gone, and reads what its last buffer holds. That way
 // nothing runs in the program when a thread exits, and a killed process loses nothing.
 
 #include "runtime/relocated/relocated.h"
@@ -46,8 +46,8 @@ uint64_t now_ns() {
   return sys::clock_ns(CLOCK_MONOTONIC);
 }
 
-char *chunk_at(uint32_t stream, uint32_t chunk) {
-  return (char *)ring + assay_ring_chunk(stream, chunk);
+char *buffer_at(uint32_t stream, uint32_t buffer) {
+  return (char *)ring + assay_ring_buffer(stream, buffer);
 }
 
 // Other processes wait and wake too: not the private kind.
@@ -65,18 +65,18 @@ void go_untraced(int log) {
   position(log) = {scratch, scratch + ASSAY_RING_SLACK};
 }
 
-void begin_chunk(int log, uint32_t stream, uint32_t chunk) {
+void begin_buffer(int log, uint32_t stream, uint32_t buffer) {
   AssayRingStream &to = ring->all[stream];
-  to.chunks[chunk % ASSAY_RING_CHUNKS] = {now_ns(), 0, 0, 0};
-  char *begin = chunk_at(stream, chunk);
-  position(log) = {begin, begin + ASSAY_RING_CHUNK_BYTES - ASSAY_RING_SLACK};
+  to.buffers[buffer % ASSAY_RING_BUFFERS] = {now_ns(), 0, 0, 0};
+  char *begin = buffer_at(stream, buffer);
+  position(log) = {begin, begin + ASSAY_RING_BUFFER_BYTES - ASSAY_RING_SLACK};
 }
 
 uint32_t claim() {
   for (uint32_t i = 0; i < ASSAY_RING_STREAMS; i++) {
     uint32_t expected = ASSAY_STREAM_free;
-    if (__atomic_compare_exchange_n(&ring->all[i].kind, &expected, kClaimed, false, __ATOMIC_ACQUIRE,
-                                    __ATOMIC_RELAXED))
+    if (__atomic_compare_exchange_n(&ring->all[i].kind, &expected, kClaimed, false,
+                                    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
       return i;
   }
   return kNoStream;
@@ -101,9 +101,10 @@ void begin_stream(int log) {
   to.ended = 0;
   to.filled = to.freed = 0;
   asm("mov %%fs:0, %0" : "=r"(to.fs));
-  begin_chunk(log, stream, 0);
-  const uint32_t kind = log == 0 ? (mine.in_handler ? ASSAY_STREAM_handler_groups : ASSAY_STREAM_groups)
-                                 : (mine.in_handler ? ASSAY_STREAM_handler_accesses : ASSAY_STREAM_accesses);
+  begin_buffer(log, stream, 0);
+  const uint32_t kind =
+      log == 0 ? (mine.in_handler ? ASSAY_STREAM_handler_groups : ASSAY_STREAM_groups)
+               : (mine.in_handler ? ASSAY_STREAM_handler_accesses : ASSAY_STREAM_accesses);
   __atomic_store_n(&to.kind, kind, __ATOMIC_RELEASE);
 }
 
@@ -112,26 +113,27 @@ uint64_t bytes_of(int log) {
   if (stream == kNoStream)
     return 0;
   const AssayRingStream &of = ring->all[stream];
-  return (uint64_t)of.filled * ASSAY_RING_CHUNK_BYTES +
-         (uint64_t)(position(log).at - chunk_at(stream, of.filled));
+  return (uint64_t)of.filled * ASSAY_RING_BUFFER_BYTES +
+         (uint64_t)(position(log).at - buffer_at(stream, of.filled));
 }
 
-// Hands the chunk over, and waits until there is another one.
-void next_chunk(int log) {
+// Hands the buffer over, and waits until there is another one.
+void next_buffer(int log) {
   const uint32_t stream = mine.stream[log];
   AssayRingStream &of = ring->all[stream];
-  AssayRingChunk &full = of.chunks[of.filled % ASSAY_RING_CHUNKS];
-  full.bytes = (uint32_t)(position(log).at - chunk_at(stream, of.filled));
+  AssayRingBuffer &full = of.buffers[of.filled % ASSAY_RING_BUFFERS];
+  full.bytes = (uint32_t)(position(log).at - buffer_at(stream, of.filled));
   full.end_ns = now_ns();
   __atomic_fetch_add(&of.filled, 1, __ATOMIC_RELEASE);
   wake(&ring->news);
   for (;;) {
     const uint32_t freed = __atomic_load_n(&of.freed, __ATOMIC_ACQUIRE);
-    if (of.filled - freed < ASSAY_RING_CHUNKS)
+    if (of.filled - freed < ASSAY_RING_BUFFERS)
       break;
     const timespec t = {0, (long)kWaitNs};
-    if (sys::call(SYS_futex, (long)&of.freed, 0 /* FUTEX_WAIT */, freed, (long)&t) == -110 /* ETIMEDOUT */ &&
-        is_over()) {
+    if (sys::call(SYS_futex, (long)&of.freed, 0 /* FUTEX_WAIT */, freed, (long)&t) ==
+            -110 /* ETIMEDOUT */
+        && is_over()) {
       go_untraced(log);
       return;
     }
@@ -140,10 +142,10 @@ void next_chunk(int log) {
       return;
     }
   }
-  begin_chunk(log, stream, of.filled);
+  begin_buffer(log, stream, of.filled);
 }
 
-// fork: the child must not log into the chunk of the parent, which it shares.
+// fork: the child must not log into the buffer of the parent, which it shares.
 void before_fork() {
   begin_handler(at_fork);
   for (int log = 0; log < kLogs; log++)
@@ -176,7 +178,7 @@ extern "C" [[gnu::visibility("hidden")]] void assay_make_room() {
     else if (at.limit == scratch + ASSAY_RING_SLACK)
       go_untraced(log);
     else
-      next_chunk(log);
+      next_buffer(log);
   }
 }
 
@@ -200,7 +202,8 @@ void begin_handler(SavedLog &saved) {
   saved.in_handler = mine.in_handler;
   for (int log = 0; log < kLogs; log++) {
     saved.streams[log] = mine.stream[log];
-    mine.parent[log] = mine.stream[log] == kNoStream ? kNoStream : ring->all[mine.stream[log]].number;
+    mine.parent[log] =
+        mine.stream[log] == kNoStream ? kNoStream : ring->all[mine.stream[log]].number;
     mine.parent_bytes[log] = bytes_of(log);
     mine.stream[log] = kNoStream;
     position(log) = {scratch, nullptr};
@@ -212,7 +215,8 @@ void end_handler(const SavedLog &saved) {
   for (int log = 0; log < kLogs; log++) {
     if (const uint32_t stream = mine.stream[log]; stream != kNoStream) {
       AssayRingStream &of = ring->all[stream];
-      of.chunks[of.filled % ASSAY_RING_CHUNKS].bytes = (uint32_t)(position(log).at - chunk_at(stream, of.filled));
+      of.buffers[of.filled % ASSAY_RING_BUFFERS].bytes =
+          (uint32_t)(position(log).at - buffer_at(stream, of.filled));
       __atomic_store_n(&of.ended, 1, __ATOMIC_RELEASE);
       wake(&ring->news);
     }

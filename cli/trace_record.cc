@@ -1,0 +1,215 @@
+// `assay trace record` and `assay trace check`: programs that run while their accesses are logged.
+
+#include "base/fail.h"
+#include "base/units.h"
+#include "cli/program_command.h"
+#include "cli/trace_parts.h"
+#include "profile/find_profiles.h"
+#include "trace/compare.h"
+#include "trace/recording.h"
+#include "trace/trace_file.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fmt/chrono.h>
+#include <memory>
+#include <optional>
+#include <unistd.h>
+
+namespace cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct RecordArguments {
+  std::string output, log = "groups";
+  std::vector<std::string> only, modules, command;
+  bool quiet = false;
+};
+
+uint32_t log_of(const std::string &name) {
+  if (name == "groups")
+    return ASSAY_LOG_groups;
+  if (name == "accesses")
+    return ASSAY_LOG_accesses;
+  if (name == "nothing")
+    return ASSAY_LOG_nothing;
+  base::fail("--log {}: choose groups, accesses or nothing", name);
+}
+
+std::string preload_list() {
+  std::string library = fs::weakly_canonical(installed_folder() / "libassay_relocated.so").string();
+  if (const char *before = std::getenv("LD_PRELOAD"); before && *before)
+    library += std::string(":") + before;
+  return library;
+}
+
+fs::path make_folder(const std::string &wanted, const std::string &program, pid_t pid) {
+  const std::time_t now = std::time(nullptr);
+  const fs::path folder = !wanted.empty()
+                              ? fs::path(wanted)
+                              : fs::path(profile::kDefaultFolder) /
+                                    fmt::format("{:%Y%m%d-%H%M%S}-{}.{}", fmt::gmtime(now),
+                                                fs::path(program).filename().string(), pid);
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    base::fail("{}: the folder of the trace cannot be made: {}; choose another one with -o",
+               folder.string(), error.message());
+  return folder;
+}
+
+// Runs the command with its accesses recorded. A failure of ours stops the recording and leaves the program running.
+class TracedRun {
+public:
+  TracedRun(const std::vector<std::string> &command, const trace::RecordingSettings &settings,
+            trace::TraceSink &sink)
+      : command_(command), recording_(std::make_unique<trace::Recording>(settings, sink)) {}
+
+  ChildStatus run() {
+    ChildSettings child;
+    child.environment.push_back(recording_->environment());
+    child.environment.emplace_back("LD_PRELOAD", preload_list());
+    child.meanwhile = [&] {
+      if (failure_)
+        usleep(10'000);
+      else
+        guarded([&] { recording_->poll(std::chrono::milliseconds(10)); });
+    };
+    const ChildStatus status = run_child(command_, child);
+    if (!failure_)
+      guarded([&] { recording_->finish(status.wait_status); });
+    return status;
+  }
+
+  const trace::Recording &recording() const { return *recording_; }
+  bool failed() const { return failure_; }
+
+private:
+  template <class Act> void guarded(Act act) {
+    try {
+      act();
+    } catch (const base::Failure &failure) {
+      std::fprintf(stderr, "assay: %s; the recording has stopped, the program goes on\n",
+                   failure.what());
+      recording_->stop();
+      failure_ = true;
+    }
+  }
+
+  const std::vector<std::string> &command_;
+  std::unique_ptr<trace::Recording> recording_;
+  bool failure_ = false;
+};
+
+int record(const RecordArguments &arguments) {
+  if (arguments.command.empty())
+    base::fail("trace record: what is to be traced? write `assay trace record -- ./app`");
+  const fs::path folder = make_folder(arguments.output, arguments.command.front(), getpid());
+  trace::RecordingSettings settings;
+  settings.folder = folder;
+  settings.log = log_of(arguments.log);
+  settings.only = arguments.only;
+  settings.modules = arguments.modules;
+  const fs::path file = folder / kTraceFile;
+  trace::TraceWriter writer(file, static_cast<uint32_t>(getpid()), arguments.command);
+  TracedRun run(arguments.command, settings, writer);
+  const ChildStatus status = run.run();
+  const std::string &program = arguments.command.front();
+  if (status.start_error)
+    return say_not_started(program, status);
+  const auto &progress = run.recording().progress();
+  if (!arguments.quiet)
+    std::fprintf(stderr,
+                 "assay: %s logged, %s stored, by %s of %s functions moved in %s files\n"
+                 "assay: trace in %s\nassay: next: assay trace info %s\n",
+                 base::format_bytes(double(progress.bytes)).c_str(),
+                 base::format_bytes(double(writer.written())).c_str(),
+                 base::format_count(double(progress.streams)).c_str(),
+                 base::format_count(double(progress.moved)).c_str(),
+                 base::format_count(double(progress.files)).c_str(), file.c_str(), folder.c_str());
+  end_like(status.wait_status);
+}
+
+// What the program's status is without us: asked only where it has failed with us.
+bool fails_alike(const std::vector<std::string> &command, int wait_status) {
+  if (wait_status == 0)
+    return true;
+  ChildSettings native;
+  native.quiet = true;
+  return run_child(command, native).wait_status == wait_status;
+}
+
+int check(const RecordArguments &arguments) {
+  if (arguments.command.empty())
+    base::fail("trace check: which program? write `assay trace check -- ./app`");
+  const fs::path folder = fs::temp_directory_path() / fmt::format("assay-trace-check.{}", getpid());
+  fs::create_directories(folder);
+  trace::RecordingSettings settings;
+  settings.folder = folder;
+  settings.log = ASSAY_LOG_groups | ASSAY_LOG_accesses;
+  settings.only = arguments.only;
+  settings.modules = arguments.modules;
+  trace::Comparison comparison;
+  std::optional<ChildStatus> status;
+  {
+    TracedRun run(arguments.command, settings, comparison);
+    status = run.run();
+  }
+  std::error_code ignored;
+  fs::remove_all(folder, ignored);
+  if (status->start_error)
+    return say_not_started(arguments.command.front(), *status);
+  if (!fails_alike(arguments.command, status->wait_status)) {
+    std::fprintf(stderr,
+                 "assay: trace check: the program ended otherwise than it does without us (wait "
+                 "status %#x)\n",
+                 static_cast<unsigned>(status->wait_status));
+    return 1;
+  }
+  if (comparison.difference()) {
+    std::fprintf(stderr, "assay: trace check: %s\n", comparison.difference()->c_str());
+    return 1;
+  }
+  if (comparison.compared() == 0) {
+    std::fprintf(stderr, "assay: trace check: nothing was traced\n");
+    return 1;
+  }
+  std::fprintf(stderr, "assay: trace check: %s accesses, none differs; %s without counterpart\n",
+               base::format_count(double(comparison.compared())).c_str(),
+               base::format_count(double(comparison.unpaired())).c_str());
+  return comparison.unpaired() ? 1 : 0;
+}
+
+void add_choice(CLI::App &app, RecordArguments &arguments) {
+  app.add_option("--only", arguments.only, "only these functions");
+  app.add_option("--module", arguments.modules, "only these files: names without folders");
+}
+
+} // namespace
+
+Action define_trace_record(CLI::App &app) {
+  auto arguments = std::make_shared<RecordArguments>();
+  app.add_option("-o", arguments->output, "folder of the trace (assay.out/TIME-PROGRAM.PID)");
+  app.add_option("--log", arguments->log,
+                 "what the program logs: groups, accesses (each by itself), nothing (groups)");
+  add_choice(app, *arguments);
+  app.footer("\nExamples:\n  assay trace record -- ./app --its-own-option\n  assay trace record "
+             "--module app -- ./app\n");
+  return act_on_program(app, "trace record", arguments->command,
+                        [arguments] { return record(*arguments); });
+}
+
+Action define_trace_check(CLI::App &app) {
+  auto arguments = std::make_shared<RecordArguments>();
+  add_choice(app, *arguments);
+  app.footer("\nExamples:\n  assay trace check -- ./app --its-own-option\n  assay trace check "
+             "--only main -- ./app\n");
+  return act_on_program(app, "trace check", arguments->command,
+                        [arguments] { return check(*arguments); });
+}
+
+} // namespace cli
