@@ -63,11 +63,11 @@ typedef struct AssayRingBuffer {
 typedef struct AssayRingStream {
   uint32_t kind; // ASSAY_STREAM_*; set last by who takes a free one
   uint32_t process, thread;
-  uint32_t number;    // of the streams, in the order in which they began
-  uint32_t parent;    // number of the interrupted stream
-  uint32_t pair;      // of a stream of accesses: number of that of the same thread's groups
-  uint32_t mapped_by; // process that mapped the files: this one, or one that it was forked from
-  uint32_t ended;     // 1: nothing more will come
+  uint32_t number;  // of the streams, in the order in which they began
+  uint32_t parent;  // number of the interrupted stream
+  uint32_t pair;    // of a stream of accesses: number of that of the same thread's groups
+  uint32_t program; // whose mappings hold
+  uint32_t ended;   // 1: nothing more will come
   uint32_t filled,
       freed; // buffers that were handed over, and given back; a process waits on `freed`
   uint64_t parent_bytes; // logged in the parent when it was interrupted
@@ -84,9 +84,11 @@ enum {
 
 // One at a time: who asks takes it from `none`, and puts it back.
 typedef struct AssayTraceRequest {
-  uint32_t state; // ASSAY_REQUEST_*; both sides wait on it
-  uint32_t asker; // process
-  uint64_t bias;  // load bias of the module
+  uint32_t state;   // ASSAY_REQUEST_*; both sides wait on it
+  uint32_t asker;   // process
+  uint32_t program; // number of the program that it executes
+  uint32_t reserved;
+  uint64_t bias; // load bias of the module
   uint32_t is_main;
   uint32_t first_id; // answer: number of the module's first group
   char path[4096];   // of the module; as the kernel says
@@ -102,7 +104,7 @@ typedef struct AssayTraceRing {
   uint32_t news;             // grows when a buffer or a request has come; the tool waits on it
   uint32_t streams;          // numbers given
   uint32_t untraced_threads; // found no stream
-  uint32_t scanned;          // first stream that may be free
+  uint32_t programs;         // numbers given: one for each exec
   uint64_t bytes;            // of this file
   AssayTraceRequest request;
   AssayRingStream all[ASSAY_RING_STREAMS];

@@ -52,11 +52,11 @@ void GroupDecoder::add(const TracedFile &file, std::span<const Group> groups) {
 }
 
 void GroupDecoder::add(const TracedMapping &mapping) {
-  biases_[{mapping.process, mapping.file}] = mapping.bias;
+  biases_[{mapping.program, mapping.file}] = mapping.bias;
 }
 
-uint64_t GroupDecoder::bias_of(uint32_t process, uint32_t file) const {
-  auto found = biases_.find({process, file});
+uint64_t GroupDecoder::bias_of(uint32_t program, uint32_t file) const {
+  auto found = biases_.find({program, file});
   return found == biases_.end() ? 0 : found->second;
 }
 
@@ -158,7 +158,7 @@ uint64_t GroupDecoder::decode(const TracedStream &stream, std::span<const std::b
     const std::byte *values = data.data() + at + 4;
     const Template *end = templates_.data() + shape.first + shape.count;
     if (shape.loop != UINT32_MAX) {
-      expand(shape, values, bias_of(stream.process, templates_[shape.first].file),
+      expand(shape, values, bias_of(stream.program, templates_[shape.first].file),
              stream.thread_base, accesses, take);
       at += shape.bytes;
       continue;
@@ -166,7 +166,7 @@ uint64_t GroupDecoder::decode(const TracedStream &stream, std::span<const std::b
     for (const Template *each = templates_.data() + shape.first; each != end; each++) {
       if (each->file != file) {
         file = each->file;
-        image = bias_of(stream.process, file);
+        image = bias_of(stream.program, file);
       }
       if (each->times != GroupAccess::kOnce) {
         repeat(each, end, values, image, stream.thread_base, accesses,

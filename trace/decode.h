@@ -47,7 +47,7 @@ private:
   };
   void expand(const Shape &shape, const std::byte *values, uint64_t image, uint64_t thread_base,
               Accesses &accesses, const Take &take) const;
-  uint64_t bias_of(uint32_t process, uint32_t file) const;
+  uint64_t bias_of(uint32_t program, uint32_t file) const;
   void repeat(const Template *first, const Template *end, const std::byte *values, uint64_t image,
               uint64_t thread_base, Accesses &accesses, const Take &take) const;
 
@@ -55,7 +55,7 @@ private:
   std::vector<Template> templates_;
   std::vector<LoopOfGroup> loops_;
   std::vector<profile::AccessSite> sites_;
-  std::map<std::pair<uint32_t, uint32_t>, uint64_t> biases_; // by process and file
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> biases_; // by program and file
 };
 
 } // namespace trace

@@ -137,13 +137,8 @@ void Recording::begin_stream(uint32_t slot) {
     return;
   known_streams_[slot] = stream.number + 1;
   progress_.streams++;
-  if (stream.process != stream.mapped_by && !mappings_.contains(stream.process)) // a child
-    for (TracedMapping mapping : std::vector(mappings_[stream.mapped_by])) {
-      mapping.process = stream.process;
-      map(mapping);
-    }
   sink_.stream({stream.number, stream.kind, stream.process, stream.thread, stream.parent,
-                stream.pair, stream.parent_bytes, stream.fs});
+                stream.pair, stream.program, stream.parent_bytes, stream.fs});
 }
 
 bool Recording::take(uint32_t slot) {
@@ -211,11 +206,6 @@ void Recording::finish(int wait_status) {
       {now_ns() - begin_ns_, progress_.bytes, ring_->untraced_threads, wait_status, was_stopped_});
 }
 
-void Recording::map(const TracedMapping &mapping) {
-  mappings_[mapping.process].push_back(mapping);
-  sink_.mapping(mapping);
-}
-
 void Recording::answer() {
   AssayTraceRequest &request = ring_->request;
   request.answer[0] = 0;
@@ -224,7 +214,7 @@ void Recording::answer() {
   const uint32_t process = request.asker;
   KnownFile &known = known_file(path, request.is_main, process);
   if (known.file.number) {
-    map({process, known.file.number, request.bias, since_begin(now_ns())});
+    sink_.mapping({request.program, known.file.number, request.bias, since_begin(now_ns())});
     request.first_id = known.file.first_group;
     const std::string code = known.code.string();
     if (code.size() < sizeof request.answer)

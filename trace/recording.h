@@ -51,7 +51,6 @@ private:
   void answer();
   KnownFile &known_file(const std::string &path, bool is_main, uint32_t process);
   void move(KnownFile &known, const std::string &path);
-  void map(const TracedMapping &mapping);
   bool take(uint32_t slot);
   bool is_gone(const AssayRingStream &stream) const;
   void begin_stream(uint32_t slot);
@@ -65,8 +64,7 @@ private:
   int file_ = -1;
   AssayTraceRing *ring_ = nullptr;
   uint64_t begin_ns_ = 0;
-  std::map<std::string, KnownFile> files_;                  // by what tells files apart
-  std::map<uint32_t, std::vector<TracedMapping>> mappings_; // by process
+  std::map<std::string, KnownFile> files_; // by what tells files apart
   GroupDecoder decoder_;
   std::vector<uint32_t> known_streams_; // by slot: number of the stream that was announced, plus 1
   uint32_t next_group_ = 0, next_file_ = 1;

@@ -24,13 +24,14 @@ struct TracedFile {
 };
 
 struct TracedMapping {
-  uint32_t process = 0, file = 0;
+  uint32_t program = 0, file = 0; // a process has another program after exec
   uint64_t bias = 0, time_ns = 0;
 };
 
 struct TracedStream {
   uint32_t number = 0, kind = 0, process = 0, thread = 0, parent = 0;
-  uint32_t pair = 0; // of accesses: number of the stream of the same thread's groups
+  uint32_t pair = 0;    // of accesses: number of the stream of the same thread's groups
+  uint32_t program = 0; // whose mappings hold
   uint64_t parent_bytes = 0, thread_base = 0;
   bool in_handler() const {
     return kind == ASSAY_STREAM_handler_groups || kind == ASSAY_STREAM_handler_accesses;

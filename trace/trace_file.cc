@@ -65,13 +65,14 @@ void TraceWriter::file(const TracedFile &file, std::span<const Group> groups,
 
 void TraceWriter::mapping(const TracedMapping &mapping) {
   writer_.record(ASSAY_RECORD_TraceMapping,
-                 AssayTraceMapping{mapping.process, mapping.file, mapping.bias, mapping.time_ns});
+                 AssayTraceMapping{mapping.program, mapping.file, mapping.bias, mapping.time_ns});
 }
 
 void TraceWriter::stream(const TracedStream &stream) {
   writer_.record(ASSAY_RECORD_TraceStream,
                  AssayTraceStream{stream.number, stream.kind, stream.process, stream.thread,
-                                  stream.parent, 0, stream.parent_bytes, stream.thread_base});
+                                  stream.parent, stream.program, stream.parent_bytes,
+                                  stream.thread_base});
 }
 
 void TraceWriter::buffer(const TracedBuffer &buffer) {
@@ -159,14 +160,14 @@ void Trace::read(const profile::RecordView &record) {
   }
   case ASSAY_RECORD_TraceMapping: {
     const auto from = profile::fixed_part<AssayTraceMapping>(record);
-    mappings_.push_back({from.process, from.file, from.bias, from.time_ns});
+    mappings_.push_back({from.program, from.file, from.bias, from.time_ns});
     decoder_.add(mappings_.back());
     break;
   }
   case ASSAY_RECORD_TraceStream: {
     const auto from = profile::fixed_part<AssayTraceStream>(record);
     streams_.push_back({from.stream, from.kind, from.process, from.thread, from.parent, 0,
-                        from.parent_bytes, from.thread_base});
+                        from.program, from.parent_bytes, from.thread_base});
     break;
   }
   case ASSAY_RECORD_TraceBuffer: {

@@ -79,6 +79,7 @@ bool ask_tool(const char *path, uint64_t bias, bool is_main,
       return false;
   }
   request.asker = sys::process_id();
+  request.program = program_number;
   request.bias = bias;
   request.is_main = is_main;
   size_t n = 0;

@@ -12,6 +12,8 @@ namespace assay::relocated {
 
 // Null where the process is not recorded.
 extern AssayTraceRing *ring;
+// Of the program that this process executes; its children's as well.
+extern uint32_t program_number;
 
 // A module whose functions were moved.
 struct MovedModule {

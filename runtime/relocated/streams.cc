@@ -14,6 +14,8 @@
 
 namespace assay::relocated {
 
+uint32_t program_number;
+
 namespace {
 
 constexpr uint32_t kNoStream = UINT32_MAX;
@@ -35,8 +37,6 @@ struct ThreadStreams {
     {scratch, nullptr}, {scratch, nullptr}, {}, 0};
 [[gnu::tls_model("initial-exec")]] thread_local constinit ThreadStreams mine = {};
 [[gnu::tls_model("initial-exec")]] thread_local constinit SavedLog at_fork = {};
-
-uint32_t mapped_by; // where the program started; its children have what it mapped
 
 AssayLogPosition &position(int log) {
   return log == 0 ? thread_log.groups : thread_log.accesses;
@@ -93,7 +93,7 @@ void begin_stream(int log) {
   AssayRingStream &to = ring->all[stream];
   to.process = sys::process_id();
   to.thread = sys::thread_id();
-  to.mapped_by = mapped_by;
+  to.program = program_number;
   to.number = __atomic_fetch_add(&ring->streams, 1, __ATOMIC_RELAXED);
   to.parent = mine.parent[log];
   to.parent_bytes = mine.parent_bytes[log];
@@ -190,7 +190,8 @@ uint64_t log_offset() {
 
 void begin_streams() {
   // Of a program that executed this one.
-  const uint32_t process = mapped_by = sys::process_id();
+  const uint32_t process = sys::process_id();
+  program_number = __atomic_add_fetch(&ring->programs, 1, __ATOMIC_RELAXED);
   for (AssayRingStream &each : ring->all)
     if (each.kind != ASSAY_STREAM_free && each.kind != kClaimed && each.process == process)
       __atomic_store_n(&each.ended, 1, __ATOMIC_RELEASE);

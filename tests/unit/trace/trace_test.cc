@@ -85,7 +85,7 @@ protected:
     file.groups = 4;
     decoder.add(file, groups);
     decoder.add(TracedMapping{7, 1, 0x550000000000, 0});
-    stream.process = 7;
+    stream.program = 7;
   }
   std::vector<profile::Access> accesses_of(const Buffer &buffer) {
     std::vector<profile::Access> accesses;
