@@ -27,7 +27,6 @@ namespace fs = std::filesystem;
 struct RecordArguments {
   std::string output, log = "groups";
   std::vector<std::string> only, modules, command;
-  bool quiet = false;
 };
 
 uint32_t log_of(const std::string &name) {
@@ -122,7 +121,13 @@ int record(const RecordArguments &arguments) {
   if (status.start_error)
     return say_not_started(program, status);
   const auto &progress = run.recording().progress();
-  if (!arguments.quiet)
+  if (progress.files == 0 && !run.failed())
+    std::fprintf(stderr,
+                 "assay: %s was not reached, so there is no trace: the loader brings our library "
+                 "neither into programs that are "
+                 "linked statically nor into those that raise their rights\n",
+                 program.c_str());
+  else
     std::fprintf(stderr,
                  "assay: %s logged, %s stored, by %s of %s functions moved in %s files\n"
                  "assay: trace in %s\nassay: next: assay trace info %s\n",

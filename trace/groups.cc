@@ -114,9 +114,8 @@ public:
 private:
   Content fresh() { return {next_root_++, 0}; }
 
-  Content content(unsigned reg) const {
-    return reg < kRegisters ? registers_[reg] : Content{UINT32_MAX, 0};
-  }
+  // Of a vector nothing is known, and of two of them not that they are alike.
+  Content content(unsigned reg) { return reg < kRegisters ? registers_[reg] : fresh(); }
 
   void instruction(const Instruction &instruction) {
     before_ = registers_;
