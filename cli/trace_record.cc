@@ -129,7 +129,7 @@ int record(const RecordArguments &arguments) {
                  program.c_str());
   else
     std::fprintf(stderr,
-                 "assay: %s logged, %s stored, by %s of %s functions moved in %s files\n"
+                 "assay: %s logged, %s stored, in %s streams; %s functions moved in %s files\n"
                  "assay: trace in %s\nassay: next: assay trace info %s\n",
                  base::format_bytes(double(progress.bytes)).c_str(),
                  base::format_bytes(double(writer.written())).c_str(),

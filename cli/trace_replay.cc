@@ -141,6 +141,9 @@ public:
       fmt::print("  {}\n", trace_.damage());
     if (!trace_.end())
       fmt::print("  the recording did not end: what was logged until then is here\n");
+    else if (trace_.end()->untraced_threads)
+      fmt::print("  {} threads or handlers are missing: more than {} ran at once\n",
+                 trace_.end()->untraced_threads, ASSAY_RING_STREAMS);
     fmt::print("  accesses  {:>9}  {} reads, {} writes, {} threads\n",
                base::format_count(double(all)), base::format_count(double(counts_.reads)),
                base::format_count(double(counts_.writes)), counts_.of_thread.size());

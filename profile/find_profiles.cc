@@ -22,9 +22,17 @@ namespace fs = std::filesystem;
 constexpr const char *kSuffix = ".assay";
 constexpr int kDeepest = 8; // folders of children within folders of children
 
+AssayFileHeader header_of(const fs::directory_entry &entry) {
+  AssayFileHeader header = {};
+  std::ifstream(entry.path()).read(reinterpret_cast<char *>(&header), sizeof header);
+  return header;
+}
+
+// A trace lies beside profiles, and is none.
 bool is_profile(const fs::directory_entry &entry) {
   std::error_code ignored;
-  return entry.path().extension() == kSuffix && entry.is_regular_file(ignored);
+  return entry.path().extension() == kSuffix && entry.is_regular_file(ignored) &&
+         header_of(entry).kind != ASSAY_FILE_TRACE;
 }
 
 std::vector<fs::directory_entry> entries_of(const std::string &folder) {
@@ -51,15 +59,12 @@ void collect(const std::string &folder, int depth, std::vector<std::string> &fou
 
 // When the first profile in the folder says that its run began; 0 if there is none.
 uint64_t start_of(const fs::directory_entry &folder) {
-  AssayFileHeader header = {};
   std::error_code error;
   for (fs::directory_iterator each(folder.path(), error), end; !error && each != end;
        each.increment(error))
-    if (is_profile(*each)) {
-      std::ifstream(each->path()).read(reinterpret_cast<char *>(&header), sizeof header);
-      break;
-    }
-  return header.start_unix_ns;
+    if (is_profile(*each))
+      return header_of(*each).start_unix_ns;
+  return 0;
 }
 
 std::string time_of(const fs::directory_entry &folder) {
