@@ -12,9 +12,8 @@ Reg shuffle32(Lift &lift, Reg low, Reg high, unsigned order) {
 }
 
 // Elements of 32 bits: of each block of 16 bytes, those that the four pairs of bits in `order` name;
-// the first two of `a`, the others of `b`.
-bool shuffle_words32(Lift &lift, unsigned first, unsigned second, unsigned order) {
-  LanesRead a(lift, first), b(lift, second);
+// the first two of `a`, the others of `b`, which may be the same: what is read from memory is read once.
+bool shuffle_words32(Lift &lift, const LanesRead &a, const LanesRead &b, unsigned order) {
   return rearrange(lift, 4, [&](unsigned lane) {
     unsigned block = lane & ~1u, pair = lane & 1 ? order >> 4 : order;
     const LanesRead &from = lane & 1 ? b : a;
@@ -22,6 +21,16 @@ bool shuffle_words32(Lift &lift, unsigned first, unsigned second, unsigned order
     return shuffle32(lift, from[block + low / 2], from[block + high / 2],
                      (low & 1) | (high & 1) << 1);
   });
+}
+
+bool shuffle_words32_of_two(Lift &lift, unsigned first, unsigned order) {
+  LanesRead a(lift, first), b(lift, first + 1);
+  return shuffle_words32(lift, a, b, order);
+}
+
+bool shuffle_words32_of_one(Lift &lift, unsigned order) {
+  LanesRead from(lift, 1);
+  return shuffle_words32(lift, from, from, order);
 }
 
 bool shuffle_words16(Lift &lift, unsigned shuffled_lane) {
@@ -124,9 +133,9 @@ bool permute_within_blocks(Lift &lift, unsigned element) {
   if (!lift.is_constant(2))
     return false;
   uint64_t order = lift.constant(2);
-  if (element == 4)
-    return shuffle_words32(lift, 1, 1, static_cast<unsigned>(order));
   LanesRead from(lift, 1);
+  if (element == 4)
+    return shuffle_words32(lift, from, from, static_cast<unsigned>(order));
   return rearrange(lift, 8,
                    [&](unsigned lane) { return from[(lane & ~1u) + (order >> lane & 1)]; });
 }
@@ -214,10 +223,10 @@ bool lift_shuffles(Lift &lift) {
   switch (lift.decoded.mnemonic) {
   case ZYDIS_MNEMONIC_PSHUFD:
   case ZYDIS_MNEMONIC_VPSHUFD:
-    return shuffle_words32(lift, 1, 1, static_cast<unsigned>(lift.constant(2)));
+    return shuffle_words32_of_one(lift, static_cast<unsigned>(lift.constant(2)));
   case ZYDIS_MNEMONIC_SHUFPS:
   case ZYDIS_MNEMONIC_VSHUFPS:
-    return shuffle_words32(lift, last - 2, last - 1, static_cast<unsigned>(lift.constant(last)));
+    return shuffle_words32_of_two(lift, last - 2, static_cast<unsigned>(lift.constant(last)));
   case ZYDIS_MNEMONIC_SHUFPD:
   case ZYDIS_MNEMONIC_VSHUFPD: return shuffle_lanes(lift);
   case ZYDIS_MNEMONIC_PSHUFLW:
