@@ -11,6 +11,7 @@
 #include "binary/effects.h"
 #include "binary/liveness.h"
 #include "trace/dead_bytes.h"
+#include "trace/operand_address.h"
 
 #include <algorithm>
 #include <bit>
@@ -359,7 +360,8 @@ private:
       if (value.saved)
         load_log(address.reg, static_cast<int32_t>(offsetof(AssayThreadLog, before_loop)));
       else
-        address_of_access(address.reg, graph_.code.instructions[index], value.access);
+        emit_address(module_, graph_.code, graph_.code.instructions[index], value.access,
+                     address.reg);
       code_.store(position.reg, at, address.reg);
       give_back(address);
     }
@@ -374,70 +376,6 @@ private:
       give_back(position);
     else
       holder_[log] = position.reg;
-  }
-
-  // The address of an access, computed from the instruction's operand as it is when the instruction begins.
-  void address_of_access(Gpr to, const Instruction &instruction, uint32_t number) {
-    DecodedInstruction decoded;
-    module_.decoder.decode(module_.program.executable().bytes_from(instruction.address), decoded);
-    const Access &access = graph_.code.accesses[number];
-    // Operands in memory, each as often as it is accessed; those that the encoding names come first.
-    std::vector<const ZydisDecodedOperand *> found;
-    for (unsigned i = 0; i < decoded.info.operand_count; i++) {
-      const ZydisDecodedOperand &operand = decoded.operands[i];
-      if (operand.type != ZYDIS_OPERAND_TYPE_MEMORY || operand.mem.type != ZYDIS_MEMOP_TYPE_MEM)
-        continue;
-      const bool does = access.write ? (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0
-                                     : (operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
-      if (does)
-        found.push_back(&operand);
-    }
-    size_t which = 0; // of the accesses of this kind
-    for (uint32_t a = instruction.access; a < number; a++)
-      which += graph_.code.accesses[a].write == access.write;
-    if (found.empty()) {
-      code_.lea(to, kRsp, 0);
-      return;
-    }
-    const ZydisDecodedOperand &operand = *found[std::min(which, found.size() - 1)];
-    int64_t more = 0;
-    const bool is_push = operand.visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN && access.write &&
-                         operand.mem.base == ZYDIS_REGISTER_RSP;
-    if (is_push)
-      more = -static_cast<int64_t>(access.size);
-    // pop [rsp + …]: the operand's address is computed with what rsp is afterwards.
-    if (decoded.info.mnemonic == ZYDIS_MNEMONIC_POP && access.write)
-      more = operand.mem.base == ZYDIS_REGISTER_RSP ? access.size : 0;
-    // Several accesses of one operand lie behind each other.
-    for (uint32_t a = instruction.access; a < number; a++)
-      if (graph_.code.accesses[a].write == access.write && which >= found.size())
-        more += graph_.code.accesses[a].size;
-    lea(to, instruction, operand, more);
-  }
-
-  void lea(Gpr to, const Instruction &instruction, const ZydisDecodedOperand &operand,
-           int64_t more) {
-    const auto &mem = operand.mem;
-    const int64_t offset = (mem.disp.has_displacement ? mem.disp.value : 0) + more;
-    if (mem.base == ZYDIS_REGISTER_RIP) {
-      code_.byte(0x48 | (to >> 3) << 2);
-      code_.byte(0x8d);
-      code_.byte((to & 7) << 3 | 5);
-      module_.fixups.push_back({code_.size(), ASSAY_FIXUP_image});
-      code_.word(static_cast<uint32_t>(instruction.end() + static_cast<uint64_t>(offset) -
-                                       (code_.size() + 4)));
-      return;
-    }
-    const bool has_base = mem.base != ZYDIS_REGISTER_NONE,
-               has_index = mem.index != ZYDIS_REGISTER_NONE;
-    const Gpr base = has_base ? gpr_of(mem.base) : 5, index = has_index ? gpr_of(mem.index) : 4;
-    const unsigned scale = has_index ? static_cast<unsigned>(std::countr_zero(mem.scale)) : 0;
-    code_.byte(0x48 | (to >> 3) << 2 | (has_index ? (index >> 3) << 1 : 0) |
-               (has_base ? base >> 3 : 0));
-    code_.byte(0x8d);
-    code_.byte((has_base ? 0x80 : 0) | (to & 7) << 3 | 4);
-    code_.byte(scale << 6 | (index & 7) << 3 | (base & 7));
-    code_.word(static_cast<int32_t>(offset));
   }
 
   // Room in the buffer of each log.
