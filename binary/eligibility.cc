@@ -5,9 +5,8 @@
 #include <algorithm>
 
 namespace binary {
-namespace {
 
-bool overlaps(const FlowGraph &graph) {
+bool has_overlaps(const FlowGraph &graph) {
   std::vector<std::pair<uint64_t, uint64_t>> all;
   all.reserve(graph.code.instructions.size());
   for (const Instruction &instruction : graph.code.instructions)
@@ -19,7 +18,21 @@ bool overlaps(const FlowGraph &graph) {
   return false;
 }
 
-} // namespace
+bool has_shared_table(const Routine &routine, const FlowGraph &graph) {
+  for (const JumpTable &table : graph.tables)
+    if (std::any_of(table.targets.begin(), table.targets.end(),
+                    [&](uint64_t target) { return !routine.contains(target); }))
+      return true;
+  return false;
+}
+
+bool changes_segments(const FlowGraph &graph) {
+  for (const Instruction &instruction : graph.code.instructions)
+    if (instruction.moves_fs || (instruction.opaque && instruction.writes & (bit(kFs) | bit(kGs)) &&
+                                 !(instruction.writes & bit(kMemory))))
+      return true;
+  return false;
+}
 
 const char *immovable_name(Immovable why) {
   switch (why) {
@@ -58,16 +71,12 @@ Immovable eligibility(const Routine &routine, const FlowGraph &graph) {
     return Immovable::labels;
   if (routine.entries.size() > 1)
     return Immovable::entered_within;
-  for (const JumpTable &table : graph.tables)
-    if (std::any_of(table.targets.begin(), table.targets.end(),
-                    [&](uint64_t target) { return !routine.contains(target); }))
-      return Immovable::shared_table;
-  if (overlaps(graph))
+  if (has_shared_table(routine, graph))
+    return Immovable::shared_table;
+  if (has_overlaps(graph))
     return Immovable::overlaps;
-  for (const Instruction &instruction : graph.code.instructions)
-    if (instruction.moves_fs || (instruction.opaque && instruction.writes & (bit(kFs) | bit(kGs)) &&
-                                 !(instruction.writes & bit(kMemory))))
-      return Immovable::changes_segments;
+  if (changes_segments(graph))
+    return Immovable::changes_segments;
   for (const image::CodeRange &range : routine.ranges)
     if (range.begin == routine.address() && range.end - range.begin < kJumpBytes)
       return Immovable::too_short;

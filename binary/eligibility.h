@@ -24,4 +24,9 @@ const char *immovable_meaning(Immovable why);
 // unwinder.
 Immovable eligibility(const Routine &routine, const FlowGraph &graph);
 
+// Parts of that answer, for who can move more than a jump at the beginning alone allows.
+bool has_overlaps(const FlowGraph &graph);
+bool has_shared_table(const Routine &routine, const FlowGraph &graph);
+bool changes_segments(const FlowGraph &graph);
+
 } // namespace binary

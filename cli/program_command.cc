@@ -4,7 +4,10 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <unistd.h>
 
 namespace cli {
 
@@ -29,6 +32,14 @@ Action act_on_program(CLI::App &app, std::string name, std::vector<std::string> 
       return kOurFailure;
     }
   };
+}
+
+std::string preload_list(const char *name) {
+  const std::string library = std::filesystem::weakly_canonical(installed_folder() / name).string();
+  if (access(library.c_str(), R_OK) != 0)
+    base::fail("the file {} is missing; build or install Assay again", library);
+  const char *inherited = std::getenv("LD_PRELOAD");
+  return inherited && *inherited ? library + ":" + inherited : library;
 }
 
 int say_not_started(const std::string &program, const ChildStatus &status) {

@@ -18,6 +18,9 @@ constexpr int kOurFailure = 125; // as env(1), as are 126 and 127
 Action act_on_program(CLI::App &app, std::string name, std::vector<std::string> &command,
                       std::function<int()> act);
 
+// LD_PRELOAD for a program: this library of ours, by its name in the installed folder, before what the user preloads.
+std::string preload_list(const char *library);
+
 // Says that the program could not be executed; the status for it.
 int say_not_started(const std::string &program, const ChildStatus &status);
 

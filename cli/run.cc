@@ -170,15 +170,6 @@ std::string with_run_name(std::string options, const std::string &program) {
   return options + fmt::format("run={:%Y%m%d-%H%M%S}-{}.{{pid}}", fmt::gmtime(now), name);
 }
 
-// The runtime as a library, before what the user preloads.
-std::string preload_list() {
-  std::string library = fs::weakly_canonical(installed_folder() / "libassay_preload.so").string();
-  if (access(library.c_str(), R_OK) != 0)
-    base::fail("the file {} is missing; build or install Assay again", library);
-  const char *inherited = std::getenv("LD_PRELOAD");
-  return inherited && *inherited ? library + ":" + inherited : library;
-}
-
 int run(const RunArguments &arguments) {
   std::string options = runtime_options(arguments);
   std::string folder = profile_folder(options);
@@ -186,7 +177,7 @@ int run(const RunArguments &arguments) {
   ChildSettings settings;
   settings.no_aslr = arguments.no_aslr;
   if (arguments.preload)
-    settings.environment.emplace_back("LD_PRELOAD", preload_list());
+    settings.environment.emplace_back("LD_PRELOAD", preload_list("libassay_preload.so"));
   settings.environment.emplace_back("ASSAY_OPTIONS",
                                     with_run_name(options, arguments.command.front()));
   ChildStatus status = run_child(arguments.command, settings);

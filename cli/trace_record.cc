@@ -39,13 +39,6 @@ uint32_t log_of(const std::string &name) {
   base::fail("--log {}: choose groups, accesses or nothing", name);
 }
 
-std::string preload_list() {
-  std::string library = fs::weakly_canonical(installed_folder() / "libassay_relocated.so").string();
-  if (const char *before = std::getenv("LD_PRELOAD"); before && *before)
-    library += std::string(":") + before;
-  return library;
-}
-
 fs::path make_folder(const std::string &wanted, const std::string &program, pid_t pid) {
   const std::time_t now = std::time(nullptr);
   const fs::path folder = !wanted.empty()
@@ -71,7 +64,7 @@ public:
   ChildStatus run() {
     ChildSettings child;
     child.environment.push_back(recording_->environment());
-    child.environment.emplace_back("LD_PRELOAD", preload_list());
+    child.environment.emplace_back("LD_PRELOAD", preload_list("libassay_relocated.so"));
     child.meanwhile = [&] {
       if (failure_)
         usleep(10'000);

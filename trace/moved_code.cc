@@ -3,6 +3,7 @@
 #include "trace/moved_code.h"
 
 #include "abi/container.h"
+#include "binary/eligibility.h"
 #include "trace/module_code.h"
 #include "trace/routine_mover.h"
 
@@ -17,17 +18,6 @@ using binary::Flow;
 using binary::FlowGraph;
 using binary::Instruction;
 using binary::Routine;
-
-bool overlaps(const FlowGraph &graph) {
-  std::vector<std::pair<uint64_t, uint64_t>> all;
-  for (const Instruction &instruction : graph.code.instructions)
-    all.emplace_back(instruction.address, instruction.end());
-  std::sort(all.begin(), all.end());
-  for (size_t i = 1; i < all.size(); i++)
-    if (all[i].first < all[i - 1].second)
-      return true;
-  return false;
-}
 
 class ModuleMover {
 public:
@@ -125,18 +115,13 @@ private:
       function.detail = binary::why_not_meaning(graph.why_not);
       return WhyUnmoved::not_understood;
     }
-    for (const binary::JumpTable &table : graph.tables)
-      for (uint64_t target : table.targets)
-        if (!routine.contains(target))
-          return WhyUnmoved::shared_table;
-    if (overlaps(graph))
+    if (binary::has_shared_table(routine, graph))
+      return WhyUnmoved::shared_table;
+    if (binary::has_overlaps(graph))
       return WhyUnmoved::overlaps;
+    if (binary::changes_segments(graph))
+      return WhyUnmoved::changes_segments;
     for (const Instruction &instruction : graph.code.instructions) {
-      if (instruction.moves_fs ||
-          (instruction.opaque &&
-           instruction.writes & (binary::bit(binary::kFs) | binary::bit(binary::kGs)) &&
-           !(instruction.writes & binary::bit(binary::kMemory))))
-        return WhyUnmoved::changes_segments;
       if (instruction.flow == Flow::next && has_relative_target(instruction))
         return WhyUnmoved::relative_operand;
       if (asks_caller(instruction, graph))

@@ -54,6 +54,7 @@ RegisterSet touched_by(const binary::Code &code, const Instruction &instruction)
   const binary::Effects effects = binary::effects_of(code, instruction);
   return static_cast<RegisterSet>((effects.reads | effects.writes) & 0xffff);
 }
+
 class RoutineMover {
 public:
   RoutineMover(ModuleCode &module, const Routine &routine, const FlowGraph &graph,
@@ -67,7 +68,6 @@ public:
   void move() {
     plan();
     code_.align(16, 0xcc);
-    begin_ = code_.size();
     for (size_t i = 0; i < order_.size(); i++)
       block(i);
     slow_paths();
@@ -108,8 +108,6 @@ public:
                          [](const auto &each, uint64_t wanted) { return each.first < wanted; });
     return at == moved_.end() ? end_ : at->second;
   }
-  uint32_t begin() const { return begin_; }
-  uint32_t end() const { return end_; } // of the instructions; slow paths follow
 
 private:
   struct Action { // of one log, before an instruction
@@ -517,7 +515,7 @@ private:
   std::array<std::optional<Gpr>, kLogs> holder_; // registers that hold a position
   std::optional<uint32_t> loop_begin_; // of a loop of one block: behind what is done before it
   uint64_t loop_address_ = 0;
-  uint32_t begin_ = 0, end_ = 0;
+  uint32_t end_ = 0; // of the instructions; slow paths follow
 };
 
 } // namespace

@@ -50,7 +50,6 @@ public:
   const std::string &damage() const { return damage_; }
   uint64_t file_bytes() const { return mapped_.bytes().size(); }
   uint64_t logged_bytes() const { return logged_bytes_; }
-  uint64_t logged_values() const { return logged_bytes_; }
 
   const std::vector<profile::AccessSite> &sites() const { return decoder_.sites(); }
   const TracedFile *file(uint32_t number) const;
