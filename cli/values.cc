@@ -2,7 +2,7 @@
 
 #include "analyze/values.h"
 #include "base/fail.h"
-#include "cli/command.h"
+#include "cli/command_parts.h"
 #include "cli/output.h"
 #include "cli/values_record.h"
 #include "report/values_report.h"
@@ -78,33 +78,21 @@ Action define_answer(CLI::App &app, Question question) {
 } // namespace
 
 Action define_values(CLI::App &app) {
-  app.require_subcommand(1);
-  struct Part {
-    CLI::App *app;
-    Action action;
+  auto answer_of = [](Question question) {
+    return [question](CLI::App &part) { return define_answer(part, question); };
   };
-  auto parts = std::make_shared<std::vector<Part>>();
-  auto add = [&](const char *name, const char *help, auto define) {
-    CLI::App *part = app.add_subcommand(name, help);
-    parts->push_back({part, define(*part)});
-  };
-  add("record", "sample a command, named after --, a process or all processes",
-      define_values_record);
-  add("report", "what comes again and again, and what to change",
-      [](CLI::App &part) { return define_answer(part, Question::report); });
-  add("annotate", "a function's instructions with their samples and values",
-      [](CLI::App &part) { return define_answer(part, Question::annotate); });
-  add("conflicts", "loads that have to wait for a store before them",
-      [](CLI::App &part) { return define_answer(part, Question::conflicts); });
   app.footer(
       "\nExamples:\n  assay values record -- ./app && assay values report\n  assay values annotate "
       "my_function\n");
-  return [parts](const Words &after_dashes) {
-    for (const Part &part : *parts)
-      if (part.app->parsed())
-        return part.action(after_dashes);
-    return 2;
-  };
+  return define_parts(
+      app,
+      {{"record", "sample a command, named after --, a process or all processes",
+        define_values_record},
+       {"report", "what comes again and again, and what to change", answer_of(Question::report)},
+       {"annotate", "a function's instructions with their samples and values",
+        answer_of(Question::annotate)},
+       {"conflicts", "loads that have to wait for a store before them",
+        answer_of(Question::conflicts)}});
 }
 
 } // namespace cli

@@ -32,8 +32,8 @@ void *original_of(void *address);
 
 // Moves what the tool says of a module that was just loaded. `path` as the loader says it, empty for the executable.
 void move_module(const char *path, uint64_t bias, const ElfW(Phdr) * headers, uint32_t count);
-// All that are loaded and were not looked at.
-void move_new_modules();
+// All that are loaded; once, at the start.
+void move_modules();
 
 // Streams (streams.cc).
 void begin_streams();

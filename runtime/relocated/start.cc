@@ -57,7 +57,7 @@ constexpr uint32_t kMostLoaded = 512;
 Loaded loaded[kMostLoaded];
 uint32_t loaded_count;
 
-// Not ourselves, the loader and the kernel's page: `number` is the place in the loader's list.
+// All but ourselves; the tool knows the loader and the kernel's page.
 int note_module(dl_phdr_info *info, size_t, void *) {
   for (uint32_t i = 0; i < info->dlpi_phnum; i++) {
     const ElfW(Phdr) &segment = info->dlpi_phdr[i];
@@ -81,12 +81,12 @@ int note_module(dl_phdr_info *info, size_t, void *) {
     return;
   }
   begin_streams();
-  move_new_modules();
+  move_modules();
 }
 
 } // namespace
 
-void move_new_modules() {
+void move_modules() {
   loaded_count = 0;
   dl_iterate_phdr(note_module, nullptr);
   for (uint32_t i = 0; i < loaded_count; i++)

@@ -1,0 +1,18 @@
+// A command that has parts, such as `assay values record` and `assay values report`: one of them must be named.
+#pragma once
+
+#include "cli/command.h"
+
+#include <functional>
+#include <vector>
+
+namespace cli {
+
+struct CommandPart {
+  const char *name, *help;
+  std::function<Action(CLI::App &)> define;
+};
+
+Action define_parts(CLI::App &app, const std::vector<CommandPart> &parts);
+
+} // namespace cli
