@@ -20,7 +20,8 @@
 
 // Addresses at the beginning of the code.
 enum {
-  ASSAY_MOVED_SLOT_check, // what makes room where a buffer is full
+  ASSAY_MOVED_SLOT_check, // what makes room where a buffer is full, and gives a thread its stream
+  ASSAY_MOVED_SLOT_check_inside, // the same where no stream may begin: within what a skeleton computes
   ASSAY_MOVED_SLOTS = 8,
 };
 

@@ -25,18 +25,20 @@ namespace {
 namespace fs = std::filesystem;
 
 struct RecordArguments {
-  std::string output, log = "groups";
+  std::string output, log = "values";
   std::vector<std::string> only, modules, command;
 };
 
-uint32_t log_of(const std::string &name) {
-  if (name == "groups")
-    return ASSAY_LOG_groups;
-  if (name == "accesses")
-    return ASSAY_LOG_accesses;
-  if (name == "nothing")
-    return ASSAY_LOG_nothing;
-  base::fail("--log {}: choose groups, accesses or nothing", name);
+void choose_log(const std::string &name, trace::RecordingSettings &settings) {
+  settings.plans = name == "values";
+  if (name == "values" || name == "groups")
+    settings.log = ASSAY_LOG_groups;
+  else if (name == "accesses")
+    settings.log = ASSAY_LOG_accesses;
+  else if (name == "nothing")
+    settings.log = ASSAY_LOG_nothing;
+  else
+    base::fail("--log {}: choose values, groups, accesses or nothing", name);
 }
 
 fs::path make_folder(const std::string &wanted, const std::string &program, pid_t pid) {
@@ -103,7 +105,7 @@ int record(const RecordArguments &arguments) {
   const fs::path folder = make_folder(arguments.output, arguments.command.front(), getpid());
   trace::RecordingSettings settings;
   settings.folder = folder;
-  settings.log = log_of(arguments.log);
+  choose_log(arguments.log, settings);
   settings.only = arguments.only;
   settings.modules = arguments.modules;
   const fs::path file = folder / kTraceFile;
@@ -148,7 +150,10 @@ int check(const RecordArguments &arguments) {
   fs::create_directories(folder);
   trace::RecordingSettings settings;
   settings.folder = folder;
-  settings.log = ASSAY_LOG_groups | ASSAY_LOG_accesses;
+  choose_log(arguments.log, settings);
+  if (settings.log != ASSAY_LOG_groups)
+    base::fail("trace check --log {}: choose values or groups", arguments.log);
+  settings.log |= ASSAY_LOG_accesses;
   settings.only = arguments.only;
   settings.modules = arguments.modules;
   trace::Comparison comparison;
@@ -193,7 +198,8 @@ Action define_trace_record(CLI::App &app) {
   auto arguments = std::make_shared<RecordArguments>();
   app.add_option("-o", arguments->output, "folder of the trace (assay.out/TIME-PROGRAM.PID)");
   app.add_option("--log", arguments->log,
-                 "what the program logs: groups, accesses (each by itself), nothing (groups)");
+                 "what the program logs: values and branches (values), values by block (groups), "
+                 "each access by itself (accesses), nothing; values");
   add_choice(app, *arguments);
   app.footer("\nExamples:\n  assay trace record -- ./app --its-own-option\n  assay trace record "
              "--module app -- ./app\n");
@@ -203,6 +209,8 @@ Action define_trace_record(CLI::App &app) {
 
 Action define_trace_check(CLI::App &app) {
   auto arguments = std::make_shared<RecordArguments>();
+  app.add_option("--log", arguments->log,
+                 "what is compared with each access: values, groups; values");
   add_choice(app, *arguments);
   app.footer("\nExamples:\n  assay trace check -- ./app --its-own-option\n  assay trace check "
              "--only main -- ./app\n");

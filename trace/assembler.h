@@ -54,6 +54,31 @@ public:
     byte(0x89);
     operand(from, base, offset);
   }
+  // mov [base + offset], the low bytes of from: 1, 2, 4 or 8.
+  void store_low(Gpr base, int32_t offset, Gpr from, unsigned bytes) {
+    if (bytes == 2)
+      byte(0x66);
+    byte((bytes == 8 ? 0x48 : 0x40) | (from >> 3) << 2 | base >> 3);
+    byte(bytes == 1 ? 0x88 : 0x89);
+    operand(from, base, offset);
+  }
+  // setcc [base + offset]
+  void store_condition(Gpr base, int32_t offset, unsigned condition) {
+    if (base >> 3)
+      byte(0x41);
+    byte(0x0f);
+    byte(0x90 | condition);
+    operand(0, base, offset);
+  }
+  // mov word [base + offset], constant
+  void store_word(Gpr base, int32_t offset, uint16_t constant) {
+    byte(0x66);
+    if (base >> 3)
+      byte(0x41);
+    byte(0xc7);
+    operand(0, base, offset);
+    word(constant);
+  }
   // mov dword [base + offset], constant; where the constant's 4 bytes are
   uint32_t store_constant(Gpr base, int32_t offset, uint32_t constant) {
     if (base >> 3)

@@ -6,10 +6,10 @@
 
 namespace trace {
 
-void Comparison::file(const TracedFile &file, std::span<const Group> groups,
-                      std::span<const MovedFunction>) {
+void Comparison::file(const TracedFile &file, const MovedModule &moved) {
   files_.push_back(file);
-  decoder_.add(file, groups);
+  decoder_.add_skeletons(file, moved.skeletons);
+  decoder_.add(file, moved.groups);
 }
 
 void Comparison::mapping(const TracedMapping &mapping) {
@@ -17,27 +17,31 @@ void Comparison::mapping(const TracedMapping &mapping) {
 }
 
 void Comparison::stream(const TracedStream &stream) {
-  streams_[stream.number] = stream;
+  streams_[stream.number].of = stream;
 }
 
 void Comparison::buffer(const TracedBuffer &buffer) {
   if (difference_)
     return;
-  const TracedStream &stream = streams_[buffer.stream];
-  Pair &pair = pairs_[stream.pair];
-  auto &side = pair.sides[stream.is_of_singles()];
-  auto take = [&](GroupDecoder::Accesses &decoded) {
-    side.insert(side.end(), decoded.begin(), decoded.end());
-    decoded.clear();
-    compare(stream.pair, pair);
-  };
+  Stream &stream = streams_[buffer.stream];
+  stream.bytes = buffer.offset + buffer.data.size();
   try {
-    decoder_.decode(stream, buffer.data, 0, buffer.data.size(), decoded_, take);
+    decoder_.decode(stream.of, stream.position, buffer.data, 0, buffer.data.size(), decoded_,
+                    [&](GroupDecoder::Accesses &) { take(stream); });
   } catch (const base::Failure &failure) {
     difference_ = failure.what();
     return;
   }
-  take(decoded_);
+  take(stream);
+}
+
+// What was decoded of a stream is compared with what there is of its other log.
+void Comparison::take(Stream &stream) {
+  Pair &pair = pairs_[stream.of.pair];
+  auto &side = pair.sides[stream.of.is_of_singles()];
+  side.insert(side.end(), decoded_.begin(), decoded_.end());
+  decoded_.clear();
+  compare(stream.of.pair, pair);
 }
 
 void Comparison::compare(uint32_t number, Pair &pair) {
@@ -47,7 +51,7 @@ void Comparison::compare(uint32_t number, Pair &pair) {
     if (decoder_.sites()[a.site].offset != decoder_.sites()[b.site].offset ||
         decoder_.sites()[a.site].file != decoder_.sites()[b.site].file || a.address != b.address ||
         a.size != b.size || a.is_write != b.is_write) {
-      const TracedStream &stream = streams_[number];
+      const TracedStream &stream = streams_[number].of;
       difference_ =
           fmt::format("thread {}, after {} accesses: {} was regenerated where {} was made",
                       stream.thread, compared_, describe(a), describe(b));
@@ -59,7 +63,17 @@ void Comparison::compare(uint32_t number, Pair &pair) {
   }
 }
 
-void Comparison::end(const TraceEnd &) {
+void Comparison::end(const TraceEnd &end) {
+  for (auto &[number, stream] : streams_)
+    if (auto parent = streams_.find(stream.of.parent);
+        stream.of.in_handler() && parent != streams_.end() &&
+        stream.of.parent_bytes >= parent->second.bytes)
+      parent->second.jumped_out = true;
+  for (auto &[number, stream] : streams_)
+    if (!difference_ && !end.was_killed() && !stream.jumped_out) {
+      decoder_.finish(stream.position, decoded_, [&](GroupDecoder::Accesses &) { take(stream); });
+      take(stream);
+    }
   for (const auto &[number, pair] : pairs_)
     unpaired_ += pair.sides[0].size() + pair.sides[1].size();
 }

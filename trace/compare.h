@@ -14,8 +14,7 @@ namespace trace {
 
 class Comparison : public TraceSink {
 public:
-  void file(const TracedFile &file, std::span<const Group> groups,
-            std::span<const MovedFunction> functions) override;
+  void file(const TracedFile &file, const MovedModule &moved) override;
   void mapping(const TracedMapping &mapping) override;
   void stream(const TracedStream &stream) override;
   void buffer(const TracedBuffer &buffer) override;
@@ -36,8 +35,15 @@ private:
 
   GroupDecoder decoder_;
   std::vector<TracedFile> files_;
-  std::unordered_map<uint32_t, TracedStream> streams_; // by number
-  std::unordered_map<uint32_t, Pair> pairs_;           // by number of the groups' stream
+  struct Stream {
+    TracedStream of;
+    StreamPosition position;
+    uint64_t bytes = 0;
+    bool jumped_out = false; // a handler that interrupted it at its end did not come back
+  };
+  void take(Stream &stream);
+  std::unordered_map<uint32_t, Stream> streams_; // by number
+  std::unordered_map<uint32_t, Pair> pairs_;     // by number of the groups' stream
   std::vector<profile::Access> decoded_;
   uint64_t compared_ = 0, unpaired_ = 0;
   std::optional<std::string> difference_;

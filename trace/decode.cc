@@ -18,6 +18,14 @@ constexpr size_t kMany = 1 << 16; // accesses that are decoded before somebody t
 
 } // namespace
 
+void GroupDecoder::add_skeletons(const TracedFile &file, std::span<const Skeleton> skeletons) {
+  auto [of, is_new] =
+      skeletons_of_.try_emplace(file.number, static_cast<uint32_t>(skeletons_.size()), 0);
+  of->second.second += static_cast<uint32_t>(skeletons.size());
+  for (const Skeleton &skeleton : skeletons)
+    skeletons_.emplace_back(skeleton, file.number, sites_);
+}
+
 void GroupDecoder::add(const TracedFile &file, std::span<const Group> groups) {
   if (shapes_.size() < size_t{file.first_group} + groups.size())
     shapes_.resize(size_t{file.first_group} + groups.size());
@@ -30,6 +38,20 @@ void GroupDecoder::add(const TracedFile &file, std::span<const Group> groups) {
     if (groups[g].loop) {
       shape.loop = static_cast<uint32_t>(loops_.size());
       loops_.push_back(*groups[g].loop);
+    }
+    if (const auto &start = groups[g].start) {
+      const auto &[first, count] = skeletons_of_[file.number];
+      if (start->skeleton >= count ||
+          start->block >= skeletons_[first + start->skeleton].blocks.size())
+        base::fail("group {} begins block {} of skeleton {}, which does not exist",
+                   file.first_group + g, start->block, start->skeleton);
+      shape.start = static_cast<uint32_t>(starts_.size());
+      Start &to = starts_.emplace_back();
+      to.skeleton = first + start->skeleton;
+      to.block = start->block;
+      to.file = file.number;
+      for (const GroupValue &value : groups[g].values)
+        to.registers.push_back(value.reg);
     }
     for (const GroupAccess &access : groups[g].accesses) {
       if (sites_.empty() || last != access.pc || sites_.back().file != file.number)
@@ -58,19 +80,6 @@ void GroupDecoder::add(const TracedMapping &mapping) {
 uint64_t GroupDecoder::bias_of(uint32_t program, uint32_t file) const {
   auto found = biases_.find({program, file});
   return found == biases_.end() ? 0 : found->second;
-}
-
-uint64_t GroupDecoder::whole_groups(std::span<const std::byte> data) const {
-  uint64_t at = 0;
-  while (data.size() - at >= 4) {
-    uint32_t number;
-    std::memcpy(&number, data.data() + at, sizeof number);
-    if (number == 0 || number > shapes_.size() || !shapes_[number - 1].bytes ||
-        shapes_[number - 1].bytes > data.size() - at)
-      break;
-    at += shapes_[number - 1].bytes;
-  }
-  return at;
 }
 
 // The accesses of one string instruction take turns.
@@ -135,19 +144,46 @@ void GroupDecoder::expand(const Shape &shape, const std::byte *values, uint64_t 
   }
 }
 
-uint64_t GroupDecoder::decode(const TracedStream &stream, std::span<const std::byte> data,
-                              uint64_t from, uint64_t to, Accesses &accesses,
-                              const Take &take) const {
+void GroupDecoder::begin(const Start &start, const TracedStream &stream, const std::byte *values,
+                         SkeletonPosition &position) const {
+  position.skeleton = &skeletons_[start.skeleton];
+  position.block = start.block;
+  position.step = 0;
+  position.variables[ASSAY_REG_FS] = stream.thread_base;
+  position.variables[ASSAY_REG_BIAS] = bias_of(stream.program, start.file);
+  for (unsigned v = 0; v < start.registers.size(); v++)
+    position.variables[start.registers[v]] = value_at(values, v);
+}
+
+uint64_t GroupDecoder::decode(const TracedStream &stream, StreamPosition &position,
+                              std::span<const std::byte> data, uint64_t from, uint64_t to,
+                              Accesses &accesses, const Take &take) const {
   uint32_t file = 0;
   uint64_t image = 0;
   uint64_t at = from;
   to = std::min<uint64_t>(to, data.size());
   while (at < to) {
+    if (position.is_at_end)
+      base::fail("the trace is damaged: stream {} goes on behind its end", stream.number);
+    if (position.skeleton.skeleton) {
+      at += run_skeleton(position.skeleton, data.subspan(at, to - at), false, accesses, take);
+      if (position.skeleton.skeleton &&
+          at < to) { // a value whose upper bytes are zeros, behind which nothing was logged
+        std::vector<std::byte> padded(data.begin() + static_cast<ptrdiff_t>(at), data.end());
+        padded.resize(position.skeleton.wanted);
+        run_skeleton(position.skeleton, padded, false, accesses, take);
+        position.is_at_end = true;
+        return data.size();
+      }
+      continue;
+    }
     uint32_t number = 0;
-    if (data.size() - at >= 4)
-      std::memcpy(&number, data.data() + at, sizeof number);
-    if (number == 0 || number > shapes_.size() || !shapes_[number - 1].bytes ||
-        shapes_[number - 1].bytes > data.size() - at)
+    std::memcpy(&number, data.data() + at, std::min<uint64_t>(sizeof number, data.size() - at));
+    if (number == 0) { // the thread was ended while it wrote this
+      position.is_at_end = true;
+      return data.size();
+    }
+    if (number > shapes_.size() || !shapes_[number - 1].bytes)
       base::fail("the trace is damaged: stream {} has no group {} at byte {} of a buffer, behind "
                  "what {:#x} of "
                  "file {} logged",
@@ -156,11 +192,22 @@ uint64_t GroupDecoder::decode(const TracedStream &stream, std::span<const std::b
                  accesses.empty() ? 0 : sites_[accesses.back().site].file);
     const Shape &shape = shapes_[number - 1];
     const std::byte *values = data.data() + at + 4;
+    // The number is written last: what lacks behind it are zeros, which the end of a stream is told from by nothing.
+    std::vector<std::byte> padded;
+    if (shape.bytes > data.size() - at) {
+      padded.assign(data.begin() + static_cast<ptrdiff_t>(at), data.end());
+      padded.resize(shape.bytes);
+      values = padded.data() + 4;
+    }
+    at = std::min<uint64_t>(at + shape.bytes, data.size());
+    if (shape.start != UINT32_MAX) {
+      begin(starts_[shape.start], stream, values, position.skeleton);
+      continue;
+    }
     const Template *end = templates_.data() + shape.first + shape.count;
     if (shape.loop != UINT32_MAX) {
       expand(shape, values, bias_of(stream.program, templates_[shape.first].file),
              stream.thread_base, accesses, take);
-      at += shape.bytes;
       continue;
     }
     for (const Template *each = templates_.data() + shape.first; each != end; each++) {
@@ -179,9 +226,14 @@ uint64_t GroupDecoder::decode(const TracedStream &stream, std::span<const std::b
         address += value_at(values, each->term[t].value) << each->term[t].shift;
       accesses.push_back({address, each->site, each->size, each->write});
     }
-    at += shape.bytes;
   }
   return at;
+}
+
+void GroupDecoder::finish(StreamPosition &position, Accesses &accesses, const Take &take) const {
+  if (position.skeleton.skeleton)
+    run_skeleton(position.skeleton, {}, true, accesses, take);
+  position.skeleton.skeleton = nullptr;
 }
 
 } // namespace trace

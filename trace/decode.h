@@ -1,9 +1,11 @@
 // From what was logged to the accesses.
 #pragma once
 
+#include "trace/skeleton_run.h"
 #include "trace/trace_data.h"
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <unordered_map>
@@ -11,24 +13,31 @@
 
 namespace trace {
 
+// How far a stream has been decoded.
+struct StreamPosition {
+  SkeletonPosition skeleton;
+  bool is_at_end = false; // what follows was never logged
+};
+
 class GroupDecoder {
 public:
-  // Of a file; groups are numbered as they come, from file.first_group on.
+  // Of a file; groups are numbered as they come, from file.first_group on. The skeletons that they start are added before.
+  void add_skeletons(const TracedFile &file, std::span<const Skeleton> skeletons);
   void add(const TracedFile &file, std::span<const Group> groups);
   void add(const TracedMapping &mapping);
 
   const std::vector<profile::AccessSite> &sites() const { return sites_; }
 
-  // Bytes at the beginning of `data` that are whole groups; behind them, zeros or nothing that could be read.
-  uint64_t whole_groups(std::span<const std::byte> data) const;
-
-  // Decodes whole groups of `data` from `from` up to `to` or a little further, and appends their accesses; returns where it
-  // stopped. Where there are many, `take` is called meanwhile: it uses them and empties the list. Throws Failure for what cannot be a
-  // group.
+  // Decodes `data` from `from` up to `to` or a little further, and appends its accesses; returns where it stopped. What follows from the last bytes
+  // alone is left until more comes, or finish(). Where there are many accesses, `take` is called meanwhile: it uses them and empties the list. Throws Failure
+  // for what nothing logs.
   using Accesses = std::vector<profile::Access>;
   using Take = std::function<void(Accesses &)>;
-  uint64_t decode(const TracedStream &stream, std::span<const std::byte> data, uint64_t from,
-                  uint64_t to, Accesses &accesses, const Take &take) const;
+  uint64_t decode(const TracedStream &stream, StreamPosition &position,
+                  std::span<const std::byte> data, uint64_t from, uint64_t to, Accesses &accesses,
+                  const Take &take) const;
+  // The stream has ended, and its thread has gone on until then: what follows without further bytes.
+  void finish(StreamPosition &position, Accesses &accesses, const Take &take) const;
 
 private:
   struct Template { // an access, ready to be computed
@@ -44,7 +53,14 @@ private:
     uint32_t first = 0, count = 0; // in templates_
     uint32_t bytes = 0;            // of the group; 0: there is no such group
     uint32_t loop = UINT32_MAX;    // in loops_
+    uint32_t start = UINT32_MAX;   // in starts_
   };
+  struct Start {
+    uint32_t skeleton, block, file;
+    std::vector<uint8_t> registers;
+  };
+  void begin(const Start &start, const TracedStream &stream, const std::byte *values,
+             SkeletonPosition &position) const;
   void expand(const Shape &shape, const std::byte *values, uint64_t image, uint64_t thread_base,
               Accesses &accesses, const Take &take) const;
   uint64_t bias_of(uint32_t program, uint32_t file) const;
@@ -54,6 +70,9 @@ private:
   std::vector<Shape> shapes_; // by number of the group
   std::vector<Template> templates_;
   std::vector<LoopOfGroup> loops_;
+  std::vector<Start> starts_;
+  std::deque<RunnableSkeleton> skeletons_;
+  std::map<uint32_t, std::pair<uint32_t, uint32_t>> skeletons_of_; // by file: the first, how many
   std::vector<profile::AccessSite> sites_;
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> biases_; // by program and file
 };

@@ -55,9 +55,16 @@ struct LoopOfGroup {
   std::vector<int64_t> steps; // by value; of value 0 zero
 };
 
+// A group that begins the run of a skeleton: its values are those of registers there, and what the skeleton takes further follows in the stream.
+struct StartOfGroup {
+  uint32_t skeleton = 0; // of the file
+  uint32_t block = 0;    // of the skeleton
+};
+
 struct Group {
   uint32_t commit = 0; // the instruction before which it is complete
   std::optional<LoopOfGroup> loop;
+  std::optional<StartOfGroup> start;
   std::vector<GroupValue> values; // by `before`
   std::vector<GroupAccess> accesses;
   uint32_t bytes() const { return 4 + 8 * static_cast<uint32_t>(values.size()); }

@@ -25,6 +25,7 @@ struct ModuleCode {
   std::vector<AssayMovedJump> jumps;
   std::vector<AssayMovedReturn> returns;
   std::vector<Group> groups, singles;
+  std::vector<Skeleton> skeletons;
   std::vector<uint32_t> group_fixups, single_fixups; // where their numbers stand
   struct Reference {
     uint32_t at;
@@ -35,7 +36,7 @@ struct ModuleCode {
   UnwindTables unwind;
   InstructionDecoder decoder;
   uint64_t image_begin = 0, image_end = 0;
-  uint32_t check_stub = 0;
+  uint32_t check_stub = 0, check_inside_stub = 0;
   R11 r11;
 
   // 0: groups, 1: accesses.

@@ -33,6 +33,7 @@ public:
     settle();
     result_.singles = static_cast<uint32_t>(module_.singles.size());
     result_.groups = std::move(module_.groups);
+    result_.skeletons = std::move(module_.skeletons);
     result_.groups.insert(result_.groups.end(), std::make_move_iterator(module_.singles.begin()),
                           std::make_move_iterator(module_.singles.end()));
     if (!module_.entries.empty())
@@ -56,6 +57,10 @@ private:
     code.byte(0xff); // jmp [rip + …]
     code.byte(0x25);
     code.word(ASSAY_MOVED_SLOT_check * 8 - (code.size() + 4));
+    module_.check_inside_stub = code.size();
+    code.byte(0xff);
+    code.byte(0x25);
+    code.word(ASSAY_MOVED_SLOT_check_inside * 8 - (code.size() + 4));
   }
 
   void routine(const Routine &routine) {

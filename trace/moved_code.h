@@ -10,6 +10,7 @@
 #include "abi/trace_ring.h"
 #include "binary/program.h"
 #include "trace/groups.h"
+#include "trace/skeleton.h"
 
 #include <cstdint>
 #include <functional>
@@ -42,18 +43,20 @@ struct MovedFunction {
   WhyUnmoved why = WhyUnmoved::moved;
   std::string detail;                // more of it, may be empty
   uint32_t accesses = 0, logged = 0; // instructions' accesses; those that are logged
-  uint32_t values = 0;               // that they follow from
+  uint32_t values = 0, branches = 0; // that they follow from
 };
 
 struct MovedModule {
   std::vector<MovedFunction> functions;
-  std::vector<Group> groups;   // by number
+  std::vector<Group> groups; // by number
+  std::vector<Skeleton> skeletons;
   uint32_t singles = 0;        // the last ones are of one access each, and compared with the others
   std::vector<std::byte> file; // abi/moved_code.h; empty if nothing could be moved
 };
 
 struct MoveSettings {
   uint32_t log = ASSAY_LOG_groups; // sum of ASSAY_LOG_*
+  bool plans = true; // values are shared by whole functions where that can be, not by blocks alone
   // Whether a function is to be moved; all, if empty.
   std::function<bool(const binary::Routine &)> chosen;
 };

@@ -172,7 +172,11 @@ bool Recording::is_gone(const AssayRingStream &stream) const {
 void Recording::end_stream(uint32_t slot) {
   AssayRingStream &stream = ring_->all[slot];
   const uint32_t last = stream.filled;
-  const uint64_t bytes = decoder_.whole_groups({buffer_of(slot, last), ASSAY_RING_BUFFER_BYTES});
+  // Behind what was logged are zeros.
+  const std::byte *data = buffer_of(slot, last);
+  uint64_t bytes = ASSAY_RING_BUFFER_BYTES;
+  while (bytes && data[bytes - 1] == std::byte{0})
+    bytes--;
   if (bytes) {
     begin_stream(slot);
     stream.buffers[last % ASSAY_RING_BUFFERS].end_ns = now_ns();
@@ -256,7 +260,7 @@ Recording::KnownFile &Recording::known_file(const std::string &asked, bool is_ma
     move(known, open_as);
     return known;
   }
-  sink_.file(known.file, {}, {});
+  sink_.file(known.file, {});
   return known;
 }
 
@@ -266,6 +270,7 @@ void Recording::move(KnownFile &known, const std::string &path) {
     const binary::Program program{image::Executable(path)};
     MoveSettings settings;
     settings.log = settings_.log;
+    settings.plans = settings_.plans;
     if (!settings_.only.empty())
       settings.chosen = [&](const binary::Routine &routine) {
         return std::any_of(settings_.only.begin(), settings_.only.end(),
@@ -296,8 +301,7 @@ void Recording::move(KnownFile &known, const std::string &path) {
   next_group_ += known.file.groups;
   for (const MovedFunction &function : moved.functions)
     progress_.moved += function.why == WhyUnmoved::moved;
-  decoder_.add(known.file, moved.groups);
-  sink_.file(known.file, moved.groups, moved.functions);
+  sink_.file(known.file, moved);
 }
 
 } // namespace trace

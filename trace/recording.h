@@ -2,7 +2,6 @@
 // processes load them, and hands what threads have logged to a sink.
 #pragma once
 
-#include "trace/decode.h"
 #include "trace/trace_data.h"
 
 #include <chrono>
@@ -16,6 +15,7 @@ namespace trace {
 struct RecordingSettings {
   std::filesystem::path folder;     // where moved code is written while the recording lasts
   uint32_t log = ASSAY_LOG_groups;  // sum of ASSAY_LOG_*
+  bool plans = true;                // MoveSettings::plans
   std::vector<std::string> only;    // names of functions; all, if empty
   std::vector<std::string> modules; // names of files, without folders; all, if empty
 };
@@ -65,7 +65,6 @@ private:
   AssayTraceRing *ring_ = nullptr;
   uint64_t begin_ns_ = 0;
   std::map<std::string, KnownFile> files_; // by what tells files apart
-  GroupDecoder decoder_;
   std::vector<uint32_t> known_streams_; // by slot: number of the stream that was announced, plus 1
   uint32_t next_group_ = 0, next_file_ = 1;
   std::chrono::steady_clock::time_point looked_ = {};

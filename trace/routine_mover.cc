@@ -12,6 +12,7 @@
 #include "binary/liveness.h"
 #include "trace/dead_bytes.h"
 #include "trace/operand_address.h"
+#include "trace/plan.h"
 
 #include <algorithm>
 #include <bit>
@@ -70,6 +71,8 @@ public:
     code_.align(16, 0xcc);
     for (size_t i = 0; i < order_.size(); i++)
       block(i);
+    end_ = code_.size();
+    arrivals();
     slow_paths();
     settle();
   }
@@ -101,6 +104,12 @@ public:
     return at == block_of_.end() ? kNowhere : block_at_[at->second];
   }
 
+  // Where tables and labels that name the address lead to.
+  uint32_t arrival(uint64_t address) const {
+    auto at = arrival_at_.find(address);
+    return at == arrival_at_.end() ? moved_block(address) : at->second;
+  }
+
   // Where the instruction at the address lies, or the next one that was moved.
   uint32_t moved(uint64_t address) const {
     auto at =
@@ -122,8 +131,10 @@ private:
     std::optional<uint32_t> spill; // where it is kept
   };
   struct SlowPath {
+    uint32_t stub; // that makes room
     uint32_t jump; // its distance stands there
-    uint32_t back;
+    uint32_t back; // where the check ends
+    uint32_t log;
     Scratch position;
     bool has_flags;
   };
@@ -144,6 +155,10 @@ private:
 
   void plan() {
     groups_.resize(graph_.blocks.size());
+    if (module_.settings.plans && module_.settings.log & ASSAY_LOG_groups)
+      plan_ = plan_routine(graph_);
+    if (plan_)
+      take_plan();
     std::vector<uint32_t> logged(order_.size() + 1, 0); // bytes, summed up, by place in the order
     for (size_t i = 0; i < order_.size(); i++) {
       const uint32_t b = order_[i];
@@ -151,7 +166,14 @@ private:
       uint32_t bytes = 0;
       for (const Instruction &each : graph_.instructions_of(block))
         function_.accesses += each.accesses;
+      if (plan_) {
+        bytes = plan_->arrivals[b] ? 2 : 0;
+        for (const PlanStretch &stretch : plan_->stretches[b])
+          bytes += stretch.bytes;
+      }
       for (uint32_t log : module_.logs()) {
+        if (log == 0 && plan_)
+          continue;
         BlockGroups made;
         if (log == 1)
           made = single_accesses(graph_, block);
@@ -200,8 +222,27 @@ private:
       checked_[entry] = true;
   }
 
+  void take_plan() {
+    function_.logged = plan_->accesses;
+    function_.values = plan_->values;
+    function_.branches = plan_->branches;
+    first_start_ = static_cast<uint32_t>(module_.groups.size());
+    const auto skeleton = static_cast<uint32_t>(module_.skeletons.size());
+    for (const PlanStart &start : plan_->starts) {
+      Group &group = module_.groups.emplace_back();
+      group.start = {skeleton, start.block};
+      for (uint8_t reg : start.registers)
+        group.values.push_back({0, reg, Access::kNoAddress});
+    }
+    module_.skeletons.push_back(std::move(plan_->skeleton));
+  }
+
   // Whether a block that is a loop by itself is logged when it is left.
   bool logs_behind(uint32_t block) const {
+    if (plan_) {
+      const auto &points = plan_->stretches[block].front().points;
+      return points.size() == 1 && points.front().kind == PlanPoint::Kind::behind;
+    }
     return module_.settings.log == ASSAY_LOG_groups && groups_[block][0].size() == 1 &&
            groups_[block][0].front().loop.has_value();
   }
@@ -239,12 +280,19 @@ private:
       for (uint32_t v = action.first_value; v < action.first_value + action.values; v++)
         if (const GroupValue &value = action.group->values[v]; value.access == Access::kNoAddress)
           logged_later[index - block.first] |= binary::register_bit(value.reg);
+    if (plan_)
+      for (const PlanStretch &stretch : plan_->stretches[b])
+        for (const PlanPoint &point : stretch.points)
+          if (point.kind == PlanPoint::Kind::value || point.kind == PlanPoint::Kind::behind)
+            logged_later[point.before - block.first] |= binary::register_bit(point.reg);
     for (uint32_t i = block.count + 1; i-- > 0;)
       logged_later[i] |= logged_later[i + 1];
     holder_[0] = holder_[1] = std::nullopt;
     block_at_[b] = code_.size();
+    const uint32_t stub =
+        plan_ && !plan_->begins_with_start[b] ? module_.check_inside_stub : module_.check_stub;
     if (checked_[b] && logs_behind(b))
-      check(block, live[0] | logged_later[0]);
+      check(block, live[0] | logged_later[0], stub);
     if (!groups_[b][0].empty() && groups_[b][0].front().loop) {
       store_log(groups_[b][0].front().values[0].reg,
                 static_cast<int32_t>(offsetof(AssayThreadLog, before_loop)));
@@ -254,13 +302,15 @@ private:
       loop_begin_.reset();
     }
     if (checked_[b] && !logs_behind(b))
-      check(block, live[0] | logged_later[0]);
+      check(block, live[0] | logged_later[0], stub);
     for (uint32_t i = 0; i <= block.count; i++) {
       const uint32_t index = block.first + i;
       const bool is_behind = i == block.count;
       if (!is_behind) // exceptions and the rules of unwinding: an instruction begins with its snippets
         moved_.emplace_back(graph_.code.instructions[index].address,
                             i == 0 ? block_at_[b] : code_.size());
+      if (plan_)
+        log_points(b, index, live[i] | logged_later[i]);
       auto [from, to] = actions.equal_range(index);
       for (auto at = from; at != to; ++at)
         log(at->second, live[i] | logged_later[i], block, index);
@@ -376,11 +426,93 @@ private:
       holder_[log] = position.reg;
   }
 
+  // What the plan logs before an instruction.
+  void log_points(uint32_t b, uint32_t index, VariableSet live) {
+    for (const PlanStretch &stretch : plan_->stretches[b]) {
+      RegisterSet used = 0;
+      bool any = false;
+      for (const PlanPoint &point : stretch.points)
+        if (point.before == index) {
+          any = true;
+          if (point.kind == PlanPoint::Kind::value || point.kind == PlanPoint::Kind::behind)
+            used |= binary::register_bit(point.reg);
+        }
+      if (!any)
+        continue;
+      const Block &block = graph_.blocks[b];
+      const Scratch position = take_position(used, live, block, index);
+      std::optional<uint32_t> start;
+      for (const PlanPoint &point : stretch.points)
+        if (point.before == index) {
+          const auto at = static_cast<int32_t>(point.offset);
+          if (point.kind == PlanPoint::Kind::start)
+            start = first_start_ + *stretch.start;
+          else if (point.kind == PlanPoint::Kind::branch)
+            code_.store_condition(position.reg, at, condition_of(graph_.code.instructions[index]));
+          else
+            code_.store_low(position.reg, at, point.reg, point.bytes);
+        }
+      if (start) // last: that it is there says that its values are
+        module_.group_fixups.push_back(code_.store_constant(position.reg, 0, *start + 1));
+      if (stretch.points.back().before == index) {
+        code_.lea(position.reg, position.reg, static_cast<int32_t>(stretch.bytes));
+        store_log(position.reg, position_of(0));
+      }
+      release_position(position);
+    }
+  }
+
+  // A register that holds the position of the groups' log.
+  Scratch take_position(RegisterSet used, VariableSet live, const Block &block, uint32_t index) {
+    if (holder_[0])
+      return {*holder_[0], std::nullopt};
+    if (holder_[1])
+      used |= binary::register_bit(*holder_[1]);
+    const Scratch position = take(scratch_of(live), used, 0, block, index);
+    load_log(position.reg, position_of(0));
+    return position;
+  }
+  void release_position(const Scratch &position) {
+    if (position.spill)
+      give_back(position);
+    else
+      holder_[0] = position.reg;
+  }
+
+  unsigned condition_of(const Instruction &branch) const {
+    DecodedInstruction decoded;
+    module_.decoder.decode(module_.program.executable().bytes(branch.address, branch.length),
+                           decoded);
+    return decoded.info.opcode & 15;
+  }
+
+  // Behind the routine: what is logged where an indirect jump arrives, before it goes on.
+  void arrivals() {
+    if (!plan_)
+      return;
+    for (uint32_t b : order_) {
+      if (!plan_->arrivals[b])
+        continue;
+      const Block &block = graph_.blocks[b];
+      arrival_at_[address_of(b)] = code_.size();
+      holder_[0] = holder_[1] = std::nullopt;
+      RegisterSet logged = 0;
+      for (const PlanStretch &stretch : plan_->stretches[b])
+        for (const PlanPoint &point : stretch.points)
+          logged |= binary::register_bit(point.reg);
+      const Scratch position = take_position(0, liveness_.at(b) | logged, block, block.first);
+      code_.store_word(position.reg, 0, *plan_->arrivals[b]);
+      code_.lea(position.reg, position.reg, 2);
+      store_log(position.reg, position_of(0));
+      give_back(position);
+      references_.push_back({code_.jump(), address_of(b)});
+    }
+  }
+
   // Room in the buffer of each log.
-  void check(const Block &block, VariableSet live) {
+  void check(const Block &block, VariableSet live, uint32_t stub) {
     const bool has_flags = live & binary::bit(binary::kFlags);
     for (uint32_t log : module_.logs()) {
-      const uint32_t begin = code_.size();
       RegisterSet used = 0;
       for (const auto &holder : holder_)
         if (holder)
@@ -392,7 +524,7 @@ private:
       }
       load_log(position.reg, position_of(log));
       log_fixup(code_.compare_fs(position.reg, limit_of(log)));
-      slow_.push_back({code_.jump_if(kAboveOrEqual), begin, position, has_flags});
+      slow_.push_back({stub, code_.jump_if(kAboveOrEqual), 0, log, position, has_flags});
       if (has_flags) {
         code_.byte(0x9d); // popfq
         code_.lea(kRsp, kRsp, kRedZone);
@@ -401,15 +533,15 @@ private:
         give_back(position);
       else
         holder_[log] = position.reg;
+      slow_.back().back = code_.size();
     }
-    // The slow path of the second comes back to the second: the first one's register is not what it was.
+    // The slow path of the second loads its own register: the first one's is not what it was.
     if (module_.logs().size() > 1)
       holder_[0].reset();
   }
 
   // Behind the routine: what is done when a buffer is full.
   void slow_paths() {
-    end_ = code_.size();
     for (const SlowPath &slow : slow_) {
       code_.put<uint32_t>(slow.jump, code_.size() - (slow.jump + 4));
       if (slow.has_flags) {
@@ -419,8 +551,10 @@ private:
       give_back(slow.position);
       code_.lea(kRsp, kRsp, -kRedZone);
       const uint32_t call = code_.call();
-      code_.put<uint32_t>(call, module_.check_stub - (call + 4));
+      code_.put<uint32_t>(call, slow.stub - (call + 4));
       code_.lea(kRsp, kRsp, kRedZone);
+      if (!slow.position.spill)
+        load_log(slow.position.reg, position_of(slow.log));
       const uint32_t back = code_.jump();
       code_.put<uint32_t>(back, slow.back - (back + 4));
     }
@@ -515,7 +649,10 @@ private:
   std::array<std::optional<Gpr>, kLogs> holder_; // registers that hold a position
   std::optional<uint32_t> loop_begin_; // of a loop of one block: behind what is done before it
   uint64_t loop_address_ = 0;
-  uint32_t end_ = 0; // of the instructions; slow paths follow
+  std::optional<RoutinePlan> plan_;                   // in place of groups of blocks
+  uint32_t first_start_ = 0;                          // number of the plan's first start
+  std::unordered_map<uint64_t, uint32_t> arrival_at_; // by address
+  uint32_t end_ = 0;                                  // of the instructions; slow paths follow
 };
 
 } // namespace
@@ -531,7 +668,7 @@ WhyUnmoved move_routine(ModuleCode &module, const Routine &routine, const FlowGr
   mover.move();
   for (AssayMovedJump &jump : jumps)
     if (jump.bytes == 5)
-      jump.to = mover.moved_block(sites[jump.to]);
+      jump.to = mover.arrival(sites[jump.to]);
   module.jumps.insert(module.jumps.end(), jumps.begin(), jumps.end());
   for (const image::UnwindRange *frame : frames)
     for (const image::CodeRange &range : routine.ranges) {

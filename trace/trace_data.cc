@@ -1,62 +1,10 @@
 #include "trace/trace_data.h"
 
-#include "base/byte_reader.h"
 #include "base/fail.h"
+#include "trace/numbers.h"
 
 namespace trace {
 namespace {
-
-// LEB128, seven bits a byte; signed numbers with their sign in the lowest bit.
-class Encoder {
-public:
-  std::vector<std::byte> bytes;
-  void number(uint64_t value) {
-    do {
-      const auto low = static_cast<uint8_t>(value & 0x7f);
-      value >>= 7;
-      bytes.push_back(static_cast<std::byte>(value ? low | 0x80 : low));
-    } while (value);
-  }
-  void signed_number(int64_t value) {
-    number(static_cast<uint64_t>(value) << 1 ^ static_cast<uint64_t>(value >> 63));
-  }
-  void text(const std::string &text) {
-    number(text.size());
-    const auto *raw = reinterpret_cast<const std::byte *>(text.data());
-    bytes.insert(bytes.end(), raw, raw + text.size());
-  }
-};
-
-class Decoder {
-public:
-  explicit Decoder(std::span<const std::byte> bytes) : reader_(bytes, "a record of the trace") {}
-  uint64_t number() {
-    uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      const auto byte = reader_.read<uint8_t>();
-      value |= static_cast<uint64_t>(byte & 0x7f) << shift;
-      if (!(byte & 0x80))
-        return value;
-    }
-    base::fail("a number in a record of the trace has no end");
-  }
-  // A number that a type holds, at most `most`.
-  template <class T> T bounded(uint64_t most) {
-    const uint64_t value = number();
-    if (value > most)
-      base::fail("a number in a record of the trace is {}, where at most {} makes sense", value,
-                 most);
-    return static_cast<T>(value);
-  }
-  int64_t signed_number() {
-    const uint64_t value = number();
-    return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1);
-  }
-  std::string text() { return std::string(reader_.text(number())); }
-
-private:
-  base::ByteReader reader_;
-};
 
 enum : uint8_t {
   kWrites = 1,
@@ -65,6 +13,7 @@ enum : uint8_t {
   kRepeats = 8,
   kTerms = 4 /* shift */
 };
+enum : uint8_t { kLoop = 1, kStart = 2 };
 
 } // namespace
 
@@ -72,7 +21,13 @@ std::vector<std::byte> encode(std::span<const Group> groups) {
   Encoder to;
   uint64_t last = 0;
   for (const Group &group : groups) {
-    to.number(group.values.size() << 1 | group.loop.has_value());
+    to.number(group.values.size() << 2 | (group.loop ? kLoop : group.start ? kStart : 0));
+    if (group.start) {
+      to.number(group.start->skeleton);
+      to.number(group.start->block);
+      for (const GroupValue &value : group.values)
+        to.number(value.reg);
+    }
     if (group.loop) {
       to.number(group.loop->counter);
       for (int64_t step : group.loop->steps)
@@ -109,10 +64,17 @@ std::vector<Group> decode_groups(std::span<const std::byte> bytes, uint32_t coun
   std::vector<Group> groups(count);
   uint64_t last = 0;
   for (Group &group : groups) {
-    const uint64_t header = from.bounded<uint64_t>(kMostValues << 1 | 1);
-    const auto values = static_cast<uint8_t>(header >> 1);
+    const uint64_t header = from.bounded<uint64_t>(kMostValues << 2 | 3);
+    const auto values = static_cast<uint8_t>(header >> 2);
     group.values.resize(values);
-    if (header & 1) {
+    if (header & kStart) {
+      StartOfGroup &start = group.start.emplace();
+      start.skeleton = from.bounded<uint32_t>(UINT32_MAX);
+      start.block = from.bounded<uint32_t>(UINT32_MAX);
+      for (GroupValue &value : group.values)
+        value.reg = from.bounded<uint8_t>(ASSAY_REG_R15);
+    }
+    if (header & kLoop) {
       LoopOfGroup &loop = group.loop.emplace();
       loop.counter = from.bounded<uint8_t>(kMostValues);
       for (unsigned v = 0; v < values; v++)
@@ -166,6 +128,7 @@ std::vector<std::byte> encode(std::span<const MovedFunction> functions) {
     to.number(function.accesses);
     to.number(function.logged);
     to.number(function.values);
+    to.number(function.branches);
     to.text(function.name);
     to.text(function.detail);
   }
@@ -186,6 +149,7 @@ std::vector<MovedFunction> decode_functions(std::span<const std::byte> bytes, ui
     function.accesses = from.bounded<uint32_t>(UINT32_MAX);
     function.logged = from.bounded<uint32_t>(UINT32_MAX);
     function.values = from.bounded<uint32_t>(UINT32_MAX);
+    function.branches = from.bounded<uint32_t>(UINT32_MAX);
     function.name = from.text();
     function.detail = from.text();
   }

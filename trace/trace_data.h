@@ -54,6 +54,8 @@ struct TraceEnd {
   uint64_t duration_ns = 0, logged_bytes = 0, untraced_threads = 0;
   int wait_status = 0;
   bool was_stopped = false;
+  // Whether its threads were ended anywhere, not by a call of theirs.
+  bool was_killed() const { return was_stopped || (wait_status & 0x7f) != 0; }
 };
 
 // Takes what a recording yields, in an order in which it can be understood: a file before its mappings, a stream before its
@@ -61,18 +63,19 @@ struct TraceEnd {
 class TraceSink {
 public:
   virtual ~TraceSink() = default;
-  virtual void file(const TracedFile &file, std::span<const Group> groups,
-                    std::span<const MovedFunction> functions) = 0;
+  virtual void file(const TracedFile &file, const MovedModule &moved) = 0;
   virtual void mapping(const TracedMapping &mapping) = 0;
   virtual void stream(const TracedStream &stream) = 0;
   virtual void buffer(const TracedBuffer &buffer) = 0;
   virtual void end(const TraceEnd &end) = 0;
 };
 
-// Groups and functions as bytes, and back. Reading throws Failure for bytes that are none.
+// Groups, skeletons and functions as bytes, and back. Reading throws Failure for bytes that are none.
 std::vector<std::byte> encode(std::span<const Group> groups);
+std::vector<std::byte> encode(std::span<const Skeleton> skeletons);
 std::vector<std::byte> encode(std::span<const MovedFunction> functions);
 std::vector<Group> decode_groups(std::span<const std::byte> bytes, uint32_t count);
+std::vector<Skeleton> decode_skeletons(std::span<const std::byte> bytes, uint32_t count);
 std::vector<MovedFunction> decode_functions(std::span<const std::byte> bytes, uint32_t count);
 
 } // namespace trace

@@ -15,7 +15,8 @@ namespace trace {
 namespace {
 
 constexpr int kLevel = 1;
-constexpr size_t kGroupsOfRecord = 1 << 14, kFunctionsOfRecord = 1 << 12;
+constexpr size_t kGroupsOfRecord = 1 << 14, kFunctionsOfRecord = 1 << 12,
+                 kSkeletonsOfRecord = 1 << 8;
 
 uint64_t unix_ns() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -35,8 +36,10 @@ TraceWriter::TraceWriter(const std::string &path, uint32_t process,
   writer_.flush();
 }
 
-void TraceWriter::file(const TracedFile &file, std::span<const Group> groups,
-                       std::span<const MovedFunction> functions) {
+void TraceWriter::file(const TracedFile &file, const MovedModule &moved) {
+  const std::span<const Group> groups = moved.groups;
+  const std::span<const Skeleton> skeletons = moved.skeletons;
+  const std::span<const MovedFunction> functions = moved.functions;
   AssayTraceFile record = {};
   record.file = file.number;
   record.is_moved = file.is_moved;
@@ -47,6 +50,12 @@ void TraceWriter::file(const TracedFile &file, std::span<const Group> groups,
   std::memcpy(&record.build_id0, file.build_id.data(), record.build_id_size);
   writer_.record(ASSAY_RECORD_TraceFile, record,
                  profile::string_tail(std::vector{file.path, file.why_not}));
+  for (size_t at = 0; at < skeletons.size(); at += kSkeletonsOfRecord) {
+    const auto part = skeletons.subspan(at, std::min(kSkeletonsOfRecord, skeletons.size() - at));
+    writer_.record(ASSAY_RECORD_TraceSkeletons,
+                   AssayTraceSkeletons{file.number, static_cast<uint32_t>(part.size())},
+                   encode(part));
+  }
   for (size_t at = 0; at < groups.size(); at += kGroupsOfRecord) {
     const auto part = groups.subspan(at, std::min(kGroupsOfRecord, groups.size() - at));
     writer_.record(ASSAY_RECORD_TraceGroups,
@@ -149,6 +158,13 @@ void Trace::read(const profile::RecordView &record) {
     decoder_.add(part, decode_groups(record.tail(), from.groups));
     break;
   }
+  case ASSAY_RECORD_TraceSkeletons: {
+    const auto from = profile::fixed_part<AssayTraceSkeletons>(record);
+    if (files_.empty() || from.file != files_.back().number)
+      base::fail("skeletons of file {} do not follow it", from.file);
+    decoder_.add_skeletons(files_.back(), decode_skeletons(record.tail(), from.skeletons));
+    break;
+  }
   case ASSAY_RECORD_TraceFunctions: {
     const auto from = profile::fixed_part<AssayTraceFunctions>(record);
     if (files_.empty() || from.file != files_.back().number)
@@ -208,6 +224,8 @@ struct Trace::Replay {
   std::unordered_map<uint32_t, std::vector<uint32_t>>
       buffers;                                       // of handlers' streams: indexes in buffers_
   std::unordered_map<uint32_t, size_t> next_handler; // by the interrupted stream
+  std::unordered_map<uint32_t, StreamPosition> positions; // by stream
+  std::unordered_map<uint32_t, uint64_t> bytes;           // by stream: logged
 
   void all() {
     for (uint32_t c = 0; c < trace.buffers_.size(); c++)
@@ -232,13 +250,35 @@ struct Trace::Replay {
         one(buffer);
     for (uint32_t s = 0; s < trace.streams_.size(); s++) // those behind the last buffer
       if (!trace.streams_[s].in_handler())
-        interruptions(trace.streams_[s].number, UINT64_MAX);
+        end(s);
+  }
+
+  void end(uint32_t index) {
+    const TracedStream &stream = trace.streams_[index];
+    const uint64_t jumped_out = next_interruption(stream.number);
+    interruptions(stream.number, UINT64_MAX);
+    if (jumped_out >= bytes[stream.number] && jumped_out != UINT64_MAX)
+      return;
+    if (trace.end_ && !trace.end_->was_killed()) {
+      std::vector<profile::Access> accesses;
+      auto take = [&](auto &decoded) {
+        if (!decoded.empty())
+          sink.accesses(origin_of(stream), decoded);
+        decoded.clear();
+      };
+      trace.decoder_.finish(positions[stream.number], accesses, take);
+      take(accesses);
+    }
+  }
+
+  static profile::AccessOrigin origin_of(const TracedStream &stream) {
+    return {stream.process, stream.thread, stream.number, stream.in_handler()};
   }
 
   void whole(uint32_t stream) {
     for (uint32_t c : buffers[stream])
       one(trace.buffers_[c]);
-    interruptions(trace.streams_[stream].number, UINT64_MAX);
+    end(stream);
   }
 
   void interruptions(uint32_t parent, uint64_t before) {
@@ -271,8 +311,9 @@ struct Trace::Replay {
                    stream.number);
       data = raw;
     }
-    const profile::AccessOrigin origin{stream.process, stream.thread, stream.number,
-                                       stream.in_handler()};
+    const profile::AccessOrigin origin = origin_of(stream);
+    StreamPosition &position = positions[stream.number];
+    bytes[stream.number] = buffer.offset + buffer.raw_bytes;
     std::vector<profile::Access> accesses;
     for (uint64_t at = 0; at < data.size();) {
       const uint64_t stop = next_interruption(stream.number);
@@ -281,7 +322,7 @@ struct Trace::Replay {
                                                  : 0;
       accesses.clear();
       if (to > at)
-        at = trace.decoder_.decode(stream, data, at, to, accesses, [&](auto &decoded) {
+        at = trace.decoder_.decode(stream, position, data, at, to, accesses, [&](auto &decoded) {
           sink.accesses(origin, decoded);
           decoded.clear();
         });
@@ -294,7 +335,7 @@ struct Trace::Replay {
 };
 
 void Trace::replay(profile::AccessSink &sink) const {
-  Replay{*this, sink, {}, {}, {}}.all();
+  Replay{*this, sink, {}, {}, {}, {}, {}}.all();
 }
 
 } // namespace trace

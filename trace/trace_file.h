@@ -18,8 +18,7 @@ class TraceWriter : public TraceSink {
 public:
   TraceWriter(const std::string &path, uint32_t process, const std::vector<std::string> &command);
 
-  void file(const TracedFile &file, std::span<const Group> groups,
-            std::span<const MovedFunction> functions) override;
+  void file(const TracedFile &file, const MovedModule &moved) override;
   void mapping(const TracedMapping &mapping) override;
   void stream(const TracedStream &stream) override;
   void buffer(const TracedBuffer &buffer) override;

@@ -10,7 +10,7 @@
 #include <elf.h>
 #include <stddef.h>
 
-extern "C" [[gnu::visibility("hidden")]] char assay_check[];
+extern "C" [[gnu::visibility("hidden")]] char assay_check[], assay_check_inside[];
 
 namespace assay::relocated {
 
@@ -133,6 +133,7 @@ void fill(char *code, const AssayMovedHeader &header, uint64_t bias, uint32_t fi
     __builtin_memcpy(code + fixups[i].at, &word, sizeof word);
   }
   *(uint64_t *)(code + 8 * ASSAY_MOVED_SLOT_check) = (uint64_t)assay_check;
+  *(uint64_t *)(code + 8 * ASSAY_MOVED_SLOT_check_inside) = (uint64_t)assay_check_inside;
 }
 
 int protection_of(const ElfW(Phdr) & segment) {

@@ -165,21 +165,35 @@ void in_child() {
 
 } // namespace
 
-// Called by the moved code's checks through assay_check, with all registers saved.
-extern "C" [[gnu::visibility("hidden")]] void assay_make_room() {
+namespace {
+
+void make_room(bool may_begin) {
   for (int log = 0; log < kLogs; log++) {
     if (!(ring->log & 1u << log))
       continue;
     AssayLogPosition &at = position(log);
     if (at.at < at.limit)
       continue;
-    if (mine.stream[log] == kNoStream && at.limit == nullptr)
-      begin_stream(log);
-    else if (at.limit == scratch + ASSAY_RING_SLACK)
+    if (at.limit == scratch + ASSAY_RING_SLACK)
       go_untraced(log);
-    else
+    else if (mine.stream[log] != kNoStream)
       next_buffer(log);
+    else if (may_begin)
+      begin_stream(log);
+    else
+      at.at = scratch;
   }
+}
+
+} // namespace
+
+// Called by the moved code's checks through assay_check, with all registers saved.
+extern "C" [[gnu::visibility("hidden")]] void assay_make_room() {
+  make_room(true);
+}
+// The same, within what a skeleton computes: no stream can begin with the middle of it.
+extern "C" [[gnu::visibility("hidden")]] void assay_make_room_inside() {
+  make_room(false);
 }
 
 uint64_t log_offset() {
@@ -228,43 +242,14 @@ void end_handler(const SavedLog &saved) {
 }
 
 // Registers as they were, but for what the moved code's snippet uses itself; on the stack of the program, below its red zone.
-asm(R"(
-.text
-.hidden assay_check
-.globl assay_check
-.type assay_check, @function
-assay_check:
-  pushfq
-  push %rax
-  push %rcx
-  push %rdx
-  push %rbx
-  push %rbp
-  push %rsi
-  push %rdi
-  push %r8
-  push %r9
-  push %r10
-  push %r11
-  mov %rsp, %rbx
-  and $-16, %rsp
-  cld
-  call assay_make_room
-  mov %rbx, %rsp
-  pop %r11
-  pop %r10
-  pop %r9
-  pop %r8
-  pop %rdi
-  pop %rsi
-  pop %rbp
-  pop %rbx
-  pop %rdx
-  pop %rcx
-  pop %rax
-  popfq
-  ret
-.size assay_check, . - assay_check
-)");
+#define ASSAY_CHECK(name, made_by)                                                                 \
+  asm(".text\n.hidden " name "\n.globl " name "\n.type " name ", @function\n" name ":\n"           \
+      "pushfq\n push %rax\n push %rcx\n push %rdx\n push %rbx\n push %rbp\n push %rsi\n"           \
+      "push %rdi\n push %r8\n push %r9\n push %r10\n push %r11\n"                                  \
+      "mov %rsp, %rbx\n and $-16, %rsp\n cld\n call " made_by "\n mov %rbx, %rsp\n"                \
+      "pop %r11\n pop %r10\n pop %r9\n pop %r8\n pop %rdi\n pop %rsi\n pop %rbp\n pop %rbx\n"      \
+      "pop %rdx\n pop %rcx\n pop %rax\n popfq\n ret\n.size " name ", . - " name "\n")
+ASSAY_CHECK("assay_check", "assay_make_room");
+ASSAY_CHECK("assay_check_inside", "assay_make_room_inside");
 
 } // namespace assay::relocated

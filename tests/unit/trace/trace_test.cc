@@ -89,7 +89,9 @@ protected:
   }
   std::vector<profile::Access> accesses_of(const Buffer &buffer) {
     std::vector<profile::Access> accesses;
-    decoder.decode(stream, buffer.bytes, 0, buffer.bytes.size(), accesses, [](auto &) { FAIL(); });
+    StreamPosition position;
+    decoder.decode(stream, position, buffer.bytes, 0, buffer.bytes.size(), accesses,
+                   [](auto &) { FAIL(); });
     return accesses;
   }
   GroupDecoder decoder;
@@ -165,16 +167,16 @@ TEST_F(Decoding, AccessesOfAStringInstructionTakeTurns) {
   EXPECT_TRUE(accesses_of(Buffer().group(3, {0, 0x100, 0x200})).empty());
 }
 
-TEST_F(Decoding, EndsWhereGroupsAreNotWhole) {
+TEST_F(Decoding, EndsWhereNothingWasLogged) {
   Buffer buffer;
   buffer.group(0, {1, 2}).group(1, {0, 8});
-  const uint64_t whole = buffer.bytes.size();
-  EXPECT_EQ(decoder.whole_groups(buffer.bytes), whole);
-  buffer.bytes.resize(whole + 100);
-  EXPECT_EQ(decoder.whole_groups(buffer.bytes), whole);
-  buffer.bytes.resize(whole - 1);
-  EXPECT_EQ(decoder.whole_groups(buffer.bytes), 20u);
-  EXPECT_THROW(accesses_of(buffer), base::Failure);
+  const size_t whole = accesses_of(buffer).size();
+  buffer.bytes.resize(buffer.bytes.size() + 100);
+  EXPECT_EQ(accesses_of(buffer).size(), whole);
+  // The upper bytes of the last value are zeros, which look like nothing.
+  buffer.bytes.resize(buffer.bytes.size() - 107);
+  EXPECT_EQ(accesses_of(buffer).size(), whole);
+  EXPECT_THROW(accesses_of(Buffer().group(99, {})), base::Failure);
 }
 
 } // namespace
