@@ -1,4 +1,4 @@
-// `assay trace record|check|replay|info`: the exact sequence of memory accesses of an unmodified program.
+// `assay trace record|check|replay|skeleton|info`: the exact sequence of memory accesses of an unmodified program.
 
 #include "cli/command_parts.h"
 #include "cli/trace_parts.h"
@@ -15,6 +15,8 @@ Action define_trace(CLI::App &app) {
        {"check", "run a program, and compare what is regenerated with each access as it was made",
         define_trace_check},
        {"replay", "write the accesses of a trace", define_trace_replay},
+       {"skeleton", "write a program in C that makes the accesses of a trace",
+        define_trace_skeleton},
        {"info", "what a trace holds, and what it lacks", define_trace_info}});
 }
 

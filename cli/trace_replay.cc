@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -26,63 +27,72 @@ struct AskArguments {
   bool json = false;
 };
 
-std::string trace_file_of(const std::string &given) {
-  if (!given.empty() && fs::is_regular_file(given))
-    return given;
-  const fs::path folder = given.empty() ? fs::path(profile::kDefaultFolder) : fs::path(given);
-  if (fs::is_regular_file(folder / kTraceFile))
-    return folder / kTraceFile;
-  std::string latest;
-  std::error_code error;
-  for (const auto &entry : fs::directory_iterator(folder, error))
-    if (fs::is_regular_file(entry.path() / kTraceFile) && entry.path().string() > latest)
-      latest = entry.path().string();
-  if (latest.empty())
-    base::fail("{}: there is no trace; make one with `assay trace record -- ./app`",
-               folder.string());
-  return fs::path(latest) / kTraceFile;
-}
+struct ReplayArguments {
+  std::string folder, format = "text";
+  bool by_thread = false;
+};
 
-// lackey's lines: kind pc? address,size; L, S, M.
+// lackey's lines: pc kind address,size; L, S, M.
 class TextOutput : public profile::AccessSink {
 public:
   TextOutput(const trace::Trace &trace, std::FILE *to) : trace_(trace), to_(to) {}
+  ~TextOutput() override { print_read(); }
   void accesses(const profile::AccessOrigin &origin,
                 std::span<const profile::Access> batch) override {
-    if (origin.stream != stream_ || !has_stream_)
+    if (origin.stream != stream_ || !has_stream_) {
+      print_read();
       fmt::print(to_, "# thread {}\n", origin.thread);
+    }
     stream_ = origin.stream;
     has_stream_ = true;
-    for (size_t i = 0; i < batch.size(); i++) {
-      const profile::Access &a = batch[i];
-      const bool modifies =
-          i + 1 < batch.size() && !a.is_write && batch[i + 1].is_write &&
-          batch[i + 1].address == a.address && batch[i + 1].size == a.size &&
-          trace_.sites()[batch[i + 1].site].offset == trace_.sites()[a.site].offset;
-      fmt::print(to_, "{:x} {} {:x},{}\n", trace_.sites()[a.site].offset,
-                 modifies     ? 'M'
-                 : a.is_write ? 'S'
-                              : 'L',
-                 a.address, a.size);
-      i += modifies;
+    for (const profile::Access &each : batch) {
+      if (read_ && each.is_write && each.address == read_->address && each.size == read_->size &&
+          is_same(trace_.sites()[each.site], trace_.sites()[read_->site])) {
+        read_.reset();
+        print(each, 'M');
+        continue;
+      }
+      print_read();
+      if (each.is_write)
+        print(each, 'S');
+      else
+        read_ = each;
     }
   }
 
 private:
+  static bool is_same(const profile::AccessSite &a, const profile::AccessSite &b) {
+    return a.offset == b.offset && a.file == b.file;
+  }
+  void print_read() {
+    if (read_)
+      print(*read_, 'L');
+    read_.reset();
+  }
+  void print(const profile::Access &access, char kind) {
+    fmt::print(to_, "{:x} {} {:x},{}\n", trace_.sites()[access.site].offset, kind, access.address,
+               access.size);
+  }
+
   const trace::Trace &trace_;
   std::FILE *to_;
   uint32_t stream_ = 0;
   bool has_stream_ = false;
+  std::optional<profile::Access>
+      read_; // of which it is not known yet whether its instruction writes as well
 };
 
-int replay(const AskArguments &arguments) {
+int replay(const ReplayArguments &arguments) {
   const trace::Trace trace(trace_file_of(arguments.folder));
   if (!trace.damage().empty())
     std::fprintf(stderr, "assay: %s\n", trace.damage().c_str());
   if (arguments.format != "text")
     base::fail("--format {}: choose text", arguments.format);
   TextOutput output(trace, stdout);
-  trace.replay(output);
+  if (arguments.by_thread)
+    trace.replay_by_thread(output);
+  else
+    trace.replay(output);
   return 0;
 }
 
@@ -266,11 +276,29 @@ int info(const AskArguments &arguments) {
 
 } // namespace
 
+std::string trace_file_of(const std::string &given) {
+  if (!given.empty() && fs::is_regular_file(given))
+    return given;
+  const fs::path folder = given.empty() ? fs::path(profile::kDefaultFolder) : fs::path(given);
+  if (fs::is_regular_file(folder / kTraceFile))
+    return folder / kTraceFile;
+  std::string latest;
+  std::error_code error;
+  for (const auto &entry : fs::directory_iterator(folder, error))
+    if (fs::is_regular_file(entry.path() / kTraceFile) && entry.path().string() > latest)
+      latest = entry.path().string();
+  if (latest.empty())
+    base::fail("{}: there is no trace; make one with `assay trace record -- ./app`",
+               folder.string());
+  return fs::path(latest) / kTraceFile;
+}
+
 Action define_trace_replay(CLI::App &app) {
-  auto arguments = std::make_shared<AskArguments>();
+  auto arguments = std::make_shared<ReplayArguments>();
   app.add_option("DIR", arguments->folder,
                  "folder of the trace (default: the latest in assay.out)");
   app.add_option("--format", arguments->format, "text (text)");
+  app.add_flag("--by-thread", arguments->by_thread, "one thread after the other");
   app.footer("\nExamples:\n  assay trace replay | head\n  assay trace replay DIR > accesses.txt\n");
   return [arguments](const Words &) { return replay(*arguments); };
 }

@@ -191,6 +191,8 @@ uint64_t GroupDecoder::decode(const TracedStream &stream, StreamPosition &positi
                  accesses.empty() ? 0 : sites_[accesses.back().site].offset,
                  accesses.empty() ? 0 : sites_[accesses.back().site].file);
     const Shape &shape = shapes_[number - 1];
+    if (position.executed)
+      (*position.executed)[number - 1] = true;
     const std::byte *values = data.data() + at + 4;
     // The number is written last: what lacks behind it are zeros, which the end of a stream is told from by nothing.
     std::vector<std::byte> padded;

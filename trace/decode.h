@@ -16,7 +16,8 @@ namespace trace {
 // How far a stream has been decoded.
 struct StreamPosition {
   SkeletonPosition skeleton;
-  bool is_at_end = false; // what follows was never logged
+  bool is_at_end = false;                // what follows was never logged
+  std::vector<bool> *executed = nullptr; // marked, by number of the group, where one was logged
 };
 
 class GroupDecoder {
@@ -38,6 +39,8 @@ public:
                   const Take &take) const;
   // The stream has ended, and its thread has gone on until then: what follows without further bytes.
   void finish(StreamPosition &position, Accesses &accesses, const Take &take) const;
+
+  uint64_t bias_of(uint32_t program, uint32_t file) const;
 
 private:
   struct Template { // an access, ready to be computed
@@ -63,7 +66,6 @@ private:
              SkeletonPosition &position) const;
   void expand(const Shape &shape, const std::byte *values, uint64_t image, uint64_t thread_base,
               Accesses &accesses, const Take &take) const;
-  uint64_t bias_of(uint32_t program, uint32_t file) const;
   void repeat(const Template *first, const Template *end, const std::byte *values, uint64_t image,
               uint64_t thread_base, Accesses &accesses, const Take &take) const;
 

@@ -216,6 +216,18 @@ const TracedFile *Trace::file(uint32_t number) const {
   return nullptr;
 }
 
+std::vector<std::byte> Trace::contents_of(const Buffer &buffer) const {
+  if (!buffer.is_compressed)
+    return {buffer.data.begin(), buffer.data.end()};
+  std::vector<std::byte> raw(buffer.raw_bytes);
+  const size_t size =
+      ZSTD_decompress(raw.data(), raw.size(), buffer.data.data(), buffer.data.size());
+  if (ZSTD_isError(size) || size != buffer.raw_bytes)
+    base::fail("the trace is damaged: a buffer of stream {} cannot be decompressed",
+               streams_[buffer.stream].number);
+  return raw;
+}
+
 struct Trace::Replay {
   const Trace &trace;
   profile::AccessSink &sink;
@@ -300,17 +312,7 @@ struct Trace::Replay {
 
   void one(const Buffer &buffer) {
     const TracedStream &stream = trace.streams_[buffer.stream];
-    std::vector<std::byte> raw;
-    std::span<const std::byte> data = buffer.data;
-    if (buffer.is_compressed) {
-      raw.resize(buffer.raw_bytes);
-      const size_t size =
-          ZSTD_decompress(raw.data(), raw.size(), buffer.data.data(), buffer.data.size());
-      if (ZSTD_isError(size) || size != buffer.raw_bytes)
-        base::fail("the trace is damaged: a buffer of stream {} cannot be decompressed",
-                   stream.number);
-      data = raw;
-    }
+    const std::vector<std::byte> data = trace.contents_of(buffer);
     const profile::AccessOrigin origin = origin_of(stream);
     StreamPosition &position = positions[stream.number];
     bytes[stream.number] = buffer.offset + buffer.raw_bytes;

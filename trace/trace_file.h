@@ -32,6 +32,23 @@ private:
   uint64_t written_ = 0;
 };
 
+// Takes what each thread logged, one thread after the other.
+class LoggedSink {
+public:
+  virtual ~LoggedSink() = default;
+  // A thread's, or a handler's within the stream that it interrupted, up to its end().
+  virtual void begin(const TracedStream &stream) = 0;
+  virtual void logged(const TracedStream &stream, std::span<const std::byte> bytes) = 0;
+  // `went_on`: until the program ended; else what follows from the last bytes is not known.
+  virtual void end(const TracedStream &stream, bool went_on) = 0;
+};
+
+// What is logged of a file, and what it means.
+struct FileDefinitions {
+  std::vector<Skeleton> skeletons;
+  std::vector<Group> groups;
+};
+
 // Reads the whole but what was logged, which replay() takes from the file piece by piece.
 class Trace {
 public:
@@ -56,6 +73,15 @@ public:
   // All accesses, each thread's in their order; threads take turns as their buffers were full. What a signal handler did comes where it
   // interrupted its thread. Throws Failure where the trace is damaged.
   void replay(profile::AccessSink &sink) const;
+  // The same, one thread after the other.
+  void replay_by_thread(profile::AccessSink &sink) const;
+  void logged_by_thread(LoggedSink &sink) const;
+
+  // Of a file, by its place in files(); reads them again.
+  FileDefinitions definitions_of(size_t file) const;
+  uint64_t bias_of(uint32_t program, uint32_t file) const;
+  // By number: whether it was logged at least once.
+  std::vector<bool> executed_groups() const;
 
 private:
   struct Buffer {
@@ -65,6 +91,9 @@ private:
     std::span<const std::byte> data;
   };
   struct Replay;
+  class ByThread;
+  class Decoded;
+  std::vector<std::byte> contents_of(const Buffer &buffer) const;
   void read(const profile::RecordView &record);
 
   base::MappedFile mapped_;

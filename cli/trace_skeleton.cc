@@ -1,0 +1,48 @@
+// `assay trace skeleton`: what is left of a program to compute its accesses, as C.
+
+#include "base/fail.h"
+#include "base/units.h"
+#include "cli/child.h"
+#include "cli/trace_parts.h"
+#include "trace/skeleton_program.h"
+
+#include <cstdio>
+#include <fmt/format.h>
+#include <memory>
+
+namespace cli {
+namespace {
+
+struct SkeletonArguments {
+  std::string trace, folder;
+};
+
+int skeleton(const SkeletonArguments &arguments) {
+  if (arguments.folder.empty())
+    base::fail("-o FOLDER: say where the program is to be written");
+  const trace::Trace trace(trace_file_of(arguments.trace));
+  if (!trace.damage().empty())
+    std::fprintf(stderr, "assay: %s\n", trace.damage().c_str());
+  const trace::SkeletonProgram written =
+      trace::write_skeleton_program(trace, installed_folder() / "skeleton", arguments.folder);
+  fmt::print(stderr,
+             "assay: {}: {} functions in {} files, {} of values\n"
+             "  make -j2 -C {} && {}/skeleton {}/values\n",
+             arguments.folder, written.functions, written.files,
+             base::format_bytes(double(written.bytes_of_values)), arguments.folder,
+             arguments.folder, arguments.folder);
+  return 0;
+}
+
+} // namespace
+
+Action define_trace_skeleton(CLI::App &app) {
+  auto arguments = std::make_shared<SkeletonArguments>();
+  app.add_option("DIR", arguments->trace, "folder of the trace (default: the latest in assay.out)");
+  app.add_option("-o", arguments->folder, "folder of the program in C");
+  app.footer("\nExamples:\n  assay trace skeleton -o skeleton && make -j2 -C skeleton\n  "
+             "skeleton/skeleton --count skeleton/values\n");
+  return [arguments](const Words &) { return skeleton(*arguments); };
+}
+
+} // namespace cli

@@ -1,0 +1,165 @@
+// A trace, one thread after the other: what a skeleton in C takes, which runs from one end of a stream to the other. Handlers are
+// nested where they interrupted.
+
+#include "base/fail.h"
+#include "trace/trace_file.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace trace {
+
+class Trace::ByThread {
+public:
+  ByThread(const Trace &trace, LoggedSink &sink)
+      : trace_(trace), sink_(sink), buffers_(trace.streams_.size()) {
+    for (const Buffer &buffer : trace.buffers_)
+      buffers_[buffer.stream].push_back(&buffer);
+    std::unordered_map<uint32_t, bool> exists;
+    for (const TracedStream &stream : trace.streams_)
+      exists[stream.number] = true;
+    for (uint32_t s = 0; s < trace.streams_.size(); s++) {
+      const TracedStream &stream = trace.streams_[s];
+      if (!stream.in_handler())
+        threads_.push_back(s);
+      else if (exists.contains(stream.parent))
+        handlers_[stream.parent].push_back(s);
+      else
+        orphans_.push_back(s); // they interrupted a thread that had logged nothing
+    }
+    for (auto &[parent, list] : handlers_)
+      std::sort(list.begin(), list.end(), [&](uint32_t a, uint32_t b) {
+        return std::pair(trace.streams_[a].parent_bytes, trace.streams_[a].number) <
+               std::pair(trace.streams_[b].parent_bytes, trace.streams_[b].number);
+      });
+  }
+
+  void all() {
+    for (uint32_t s : orphans_)
+      stream(s);
+    for (uint32_t s : threads_)
+      stream(s);
+  }
+
+private:
+  void stream(uint32_t index) {
+    const TracedStream &stream = trace_.streams_[index];
+    static const std::vector<uint32_t> none;
+    auto found = handlers_.find(stream.number);
+    const std::vector<uint32_t> &handlers = found == handlers_.end() ? none : found->second;
+    size_t next = 0;
+    auto interrupted_at = [&] {
+      return next < handlers.size() ? trace_.streams_[handlers[next]].parent_bytes : UINT64_MAX;
+    };
+    sink_.begin(stream);
+    for (const Buffer *buffer : buffers_[index]) {
+      const std::vector<std::byte> data = trace_.contents_of(*buffer);
+      for (uint64_t at = 0; at < data.size();) {
+        const uint64_t to = std::clamp<uint64_t>(
+            interrupted_at() - std::min(interrupted_at(), buffer->offset), at, data.size());
+        if (to > at)
+          sink_.logged(stream, std::span(data).subspan(at, to - at));
+        at = to;
+        while (at < data.size() && interrupted_at() <= buffer->offset + at)
+          this->stream(handlers[next++]);
+      }
+    }
+    const bool jumped_out = interrupted_at() != UINT64_MAX; // of a handler, to elsewhere
+    while (next < handlers.size())
+      this->stream(handlers[next++]);
+    sink_.end(stream, !jumped_out && trace_.end_ && !trace_.end_->was_killed());
+  }
+
+  const Trace &trace_;
+  LoggedSink &sink_;
+  std::vector<std::vector<const Buffer *>> buffers_;             // by index of the stream
+  std::unordered_map<uint32_t, std::vector<uint32_t>> handlers_; // by the interrupted stream
+  std::vector<uint32_t> threads_, orphans_;
+};
+
+// From what was logged to accesses.
+class Trace::Decoded : public LoggedSink {
+public:
+  Decoded(const GroupDecoder &decoder, profile::AccessSink *sink, std::vector<bool> *executed)
+      : decoder_(decoder), sink_(sink), executed_(executed) {}
+
+  void begin(const TracedStream &) override { positions_.emplace_back().executed = executed_; }
+  void logged(const TracedStream &stream, std::span<const std::byte> bytes) override {
+    std::vector<profile::Access> accesses;
+    const auto take = [&](auto &decoded) { give(stream, decoded); };
+    decoder_.decode(stream, positions_.back(), bytes, 0, bytes.size(), accesses, take);
+    give(stream, accesses);
+  }
+  void end(const TracedStream &stream, bool went_on) override {
+    std::vector<profile::Access> accesses;
+    const auto take = [&](auto &decoded) { give(stream, decoded); };
+    if (went_on)
+      decoder_.finish(positions_.back(), accesses, take);
+    give(stream, accesses);
+    positions_.pop_back();
+  }
+
+private:
+  void give(const TracedStream &stream, std::vector<profile::Access> &accesses) {
+    if (sink_ && !accesses.empty())
+      sink_->accesses({stream.process, stream.thread, stream.number, stream.in_handler()},
+                      accesses);
+    accesses.clear();
+  }
+
+  const GroupDecoder &decoder_;
+  profile::AccessSink *sink_;
+  std::vector<bool> *executed_;
+  std::vector<StreamPosition>
+      positions_; // of the streams that were interrupted, and of the one that runs
+};
+
+void Trace::logged_by_thread(LoggedSink &sink) const {
+  ByThread(*this, sink).all();
+}
+
+void Trace::replay_by_thread(profile::AccessSink &sink) const {
+  Decoded decoded(decoder_, &sink, nullptr);
+  logged_by_thread(decoded);
+}
+
+std::vector<bool> Trace::executed_groups() const {
+  uint64_t count = 0;
+  for (const TracedFile &file : files_)
+    count = std::max<uint64_t>(count, uint64_t{file.first_group} + file.groups);
+  std::vector<bool> executed(count, false);
+  Decoded decoded(decoder_, nullptr, &executed);
+  logged_by_thread(decoded);
+  return executed;
+}
+
+uint64_t Trace::bias_of(uint32_t program, uint32_t file) const {
+  return decoder_.bias_of(program, file);
+}
+
+FileDefinitions Trace::definitions_of(size_t file) const {
+  FileDefinitions definitions;
+  profile::ContainerReader reader(mapped_.bytes(), "the trace", ASSAY_FILE_TRACE);
+  profile::RecordView record;
+  size_t at = 0; // one more than the place of the file whose records follow
+  while (reader.next(record)) {
+    at += record.kind == ASSAY_RECORD_TraceFile;
+    if (at != file + 1)
+      continue;
+    if (record.kind == ASSAY_RECORD_TraceSkeletons) {
+      auto more = decode_skeletons(record.tail(),
+                                   profile::fixed_part<AssayTraceSkeletons>(record).skeletons);
+      definitions.skeletons.insert(definitions.skeletons.end(),
+                                   std::make_move_iterator(more.begin()),
+                                   std::make_move_iterator(more.end()));
+    } else if (record.kind == ASSAY_RECORD_TraceGroups) {
+      auto more =
+          decode_groups(record.tail(), profile::fixed_part<AssayTraceGroups>(record).groups);
+      definitions.groups.insert(definitions.groups.end(), std::make_move_iterator(more.begin()),
+                                std::make_move_iterator(more.end()));
+    }
+  }
+  return definitions;
+}
+
+} // namespace trace
