@@ -8,7 +8,7 @@
 //   +----------------------+
 //
 // A stream is what one thread logs. It has a few buffers, which it fills in turn: a full one is handed over (`filled` grows), the
-// tool empties it, sets it to zeros and gives it back (`freed` grows). A thread whose buffers are all full waits for the tool.
+// tool reads it and gives it back (`freed` grows); whoever uses it next sets it to zeros, so that they lie in its processor's cache. A thread whose buffers are all full waits for the tool.
 // Nothing of this needs the process to end well: what a killed thread has written stays in its buffer.
 //
 // A buffer holds groups: u32 number of the group plus 1, then its values, 8 bytes each, without padding. The number is written
@@ -57,7 +57,7 @@ enum {
 typedef struct AssayRingBuffer {
   uint64_t begin_ns, end_ns; // CLOCK_MONOTONIC; end_ns 0: not full
   uint32_t bytes;            // logged, where it is handed over
-  uint32_t reserved;
+  uint32_t is_stale; // 1: it holds what was handed over before; the process sets it to zeros before it logs there
 } AssayRingBuffer;
 
 typedef struct AssayRingStream {

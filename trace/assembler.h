@@ -4,6 +4,7 @@
 // Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, "Instruction Format".
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -41,6 +42,23 @@ public:
   void align(uint32_t to, uint8_t with) {
     while (size() % to)
       byte(with);
+  }
+
+  // The same with instructions that do nothing, few long ones.
+  void align_by_nops(uint32_t to) {
+    while (size() % to) {
+      const uint32_t left = std::min(to - size() % to, 9u);
+      static constexpr uint8_t kNops[][9] = {{0x90},
+                                             {0x66, 0x90},
+                                             {0x0f, 0x1f, 0x00},
+                                             {0x0f, 0x1f, 0x40, 0},
+                                             {0x0f, 0x1f, 0x44, 0, 0},
+                                             {0x66, 0x0f, 0x1f, 0x44, 0, 0},
+                                             {0x0f, 0x1f, 0x80, 0, 0, 0, 0},
+                                             {0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0},
+                                             {0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0}};
+      append(std::span(kNops[left - 1]).first(left));
+    }
   }
 
   // mov to, fs:[offset]; where the offset's 4 bytes are. store: the other way.

@@ -174,7 +174,7 @@ void Recording::end_stream(uint32_t slot) {
   const uint32_t last = stream.filled;
   // Behind what was logged are zeros.
   const std::byte *data = buffer_of(slot, last);
-  uint64_t bytes = ASSAY_RING_BUFFER_BYTES;
+  uint64_t bytes = load(stream.buffers[last % ASSAY_RING_BUFFERS].is_stale) ? 0 : ASSAY_RING_BUFFER_BYTES;
   while (bytes && data[bytes - 1] == std::byte{0})
     bytes--;
   if (bytes) {
@@ -182,15 +182,15 @@ void Recording::end_stream(uint32_t slot) {
     stream.buffers[last % ASSAY_RING_BUFFERS].end_ns = now_ns();
     hand_over(slot, last, bytes);
   }
-  std::memset(buffer_of(slot, last), 0, ASSAY_RING_BUFFER_BYTES);
+  store<uint32_t>(stream.buffers[last % ASSAY_RING_BUFFERS].is_stale, 1);
   known_streams_[slot] = 0;
   store<uint32_t>(stream.kind, ASSAY_STREAM_free);
 }
 
 void Recording::hand_over(uint32_t slot, uint32_t buffer, uint64_t bytes) {
-  const AssayRingStream &stream = ring_->all[slot];
-  const AssayRingBuffer &times = stream.buffers[buffer % ASSAY_RING_BUFFERS];
-  std::byte *data = buffer_of(slot, buffer);
+  AssayRingStream &stream = ring_->all[slot];
+  AssayRingBuffer &times = stream.buffers[buffer % ASSAY_RING_BUFFERS];
+  const std::byte *data = buffer_of(slot, buffer);
   progress_.bytes += bytes;
   if (bytes)
     sink_.buffer({stream.number,
@@ -198,7 +198,7 @@ void Recording::hand_over(uint32_t slot, uint32_t buffer, uint64_t bytes) {
                   since_begin(times.begin_ns),
                   since_begin(times.end_ns),
                   {data, bytes}});
-  std::memset(data, 0, bytes);
+  store<uint32_t>(times.is_stale, 1);
 }
 
 void Recording::finish(int wait_status) {

@@ -13,6 +13,7 @@
 #include "trace/dead_bytes.h"
 #include "trace/operand_address.h"
 #include "trace/plan.h"
+#include "trace/position_registers.h"
 
 #include <algorithm>
 #include <bit>
@@ -33,6 +34,8 @@ using binary::VariableSet;
 constexpr uint32_t kNowhere = UINT32_MAX;
 constexpr unsigned kAboveOrEqual = 3;
 constexpr int32_t kRedZone = 128;
+constexpr uint32_t kMaxPending = 512; // bytes
+constexpr uint32_t kAlignment = 32; // what compilers align loops to, at most
 // A routine that logs more than this has a check at each block.
 constexpr uint32_t kMuch = ASSAY_RING_SLACK / 4;
 
@@ -68,11 +71,13 @@ public:
 
   void move() {
     plan();
-    code_.align(16, 0xcc);
+    choose_holders();
+    code_.align(kAlignment, 0xcc);
     for (size_t i = 0; i < order_.size(); i++)
       block(i);
     end_ = code_.size();
     arrivals();
+    edges();
     slow_paths();
     settle();
   }
@@ -129,6 +134,12 @@ private:
   struct Scratch { // a register for a snippet: a dead one, or one that is kept meanwhile
     Gpr reg;
     std::optional<uint32_t> spill; // where it is kept
+  };
+  struct Edge { // a branch to where the position is in a register
+    uint32_t at; // its distance stands there
+    std::optional<Gpr> from;
+    Gpr to;
+    uint64_t target;
   };
   struct SlowPath {
     uint32_t stub; // that makes room
@@ -247,6 +258,96 @@ private:
            groups_[block][0].front().loop.has_value();
   }
 
+  // The register that holds the position of the groups' log where a block begins.
+  void choose_holders() {
+    entry_holder_.resize(graph_.blocks.size());
+    is_back_target_.assign(graph_.blocks.size(), false);
+    entry_pending_.assign(graph_.blocks.size(), 0);
+    place_.assign(graph_.blocks.size(), 0);
+    for (size_t i = 0; i < order_.size(); i++)
+      place_[order_[i]] = i;
+    for (uint32_t b : order_)
+      for (uint32_t from : graph_.blocks[b].predecessors)
+        if (!graph_.blocks[from].is_dispatch() && place_[from] >= place_[b])
+          is_back_target_[b] = true;
+    if (!(module_.settings.log & ASSAY_LOG_groups))
+      return;
+    std::vector<RegisterSet> logged(graph_.blocks.size(), 0);
+    for (uint32_t b : order_)
+      logged[b] = logged_in(b);
+    const auto registers = position_registers(graph_, liveness_, order_, logged);
+    for (uint32_t b : order_)
+      if (is_entered_by_edges(b))
+        entry_holder_[b] = registers[b];
+  }
+
+  // Registers whose contents are logged in the block.
+  RegisterSet logged_in(uint32_t b) const {
+    RegisterSet logged = 0;
+    if (plan_) {
+      for (const PlanStretch &stretch : plan_->stretches[b])
+        for (const PlanPoint &point : stretch.points)
+          if (point.kind == PlanPoint::Kind::value || point.kind == PlanPoint::Kind::behind)
+            logged |= binary::register_bit(point.reg);
+    }
+    for (const std::vector<Group> &groups : groups_[b])
+      for (const Group &group : groups)
+        for (const GroupValue &value : group.values)
+          if (value.access == Access::kNoAddress)
+            logged |= binary::register_bit(value.reg);
+    return logged;
+  }
+
+  // Whether control comes there by jumps of the routine alone, which leave the position where it is expected.
+  bool is_entered_by_edges(uint32_t b) const {
+    if (std::find(graph_.entries.begin(), graph_.entries.end(), b) != graph_.entries.end())
+      return false;
+    if (plan_ && plan_->begins_with_start[b])
+      return false;
+    if (!groups_[b][0].empty() && groups_[b][0].front().loop)
+      return false;
+    const bool has_arrival = plan_ && plan_->arrivals[b];
+    for (uint32_t from : graph_.blocks[b].predecessors) {
+      if (graph_.blocks[from].is_dispatch()) {
+        if (!has_arrival)
+          return false;
+        continue;
+      }
+      const Instruction &last = graph_.last_of(graph_.blocks[from]);
+      if (last.is_call() || (last.flow == Flow::indirect_jump && !has_arrival))
+        return false;
+    }
+    return true;
+  }
+
+  // Puts the position where the block expects it.
+  void hold_for(uint32_t block) {
+    const auto wanted = entry_holder_[block];
+    if (!wanted || wanted == holder_[0])
+      return;
+    if (holder_[0])
+      code_.copy(*wanted, *holder_[0]);
+    else
+      load_log(*wanted, position_of(0));
+    holder_[0] = wanted;
+  }
+  void hold_for(uint64_t address) {
+    if (const auto at = block_of_.find(address); at != block_of_.end())
+      hold_for(at->second);
+  }
+
+  // Behind the routine: branches that find the position elsewhere than where they lead to expects it.
+  void edges() {
+    for (const Edge &edge : edges_) {
+      code_.put<uint32_t>(edge.at, code_.size() - (edge.at + 4));
+      if (edge.from)
+        code_.copy(edge.to, *edge.from);
+      else
+        load_log(edge.to, position_of(0));
+      references_.push_back({code_.jump(), edge.target});
+    }
+  }
+
   // The actions of a block, by the instruction before which they stand.
   std::multimap<uint32_t, Action> actions_of(uint32_t block) {
     std::multimap<uint32_t, Action> actions;
@@ -287,13 +388,20 @@ private:
             logged_later[point.before - block.first] |= binary::register_bit(point.reg);
     for (uint32_t i = block.count + 1; i-- > 0;)
       logged_later[i] |= logged_later[i + 1];
-    holder_[0] = holder_[1] = std::nullopt;
+    holder_[0] = entry_holder_[b];
+    holder_[1] = std::nullopt;
+    if (is_back_target_[b])
+      align_like(address_of(b));
     block_at_[b] = code_.size();
     const uint32_t stub =
         plan_ && !plan_->begins_with_start[b] ? module_.check_inside_stub : module_.check_stub;
+    pending_ = entry_pending_[b];
     if (checked_[b] && logs_behind(b))
       check(block, live[0] | logged_later[0], stub);
-    if (!groups_[b][0].empty() && groups_[b][0].front().loop) {
+    if (plan_ && logs_behind(b)) {
+      loop_begin_ = code_.size();
+      loop_address_ = address_of(b);
+    } else if (!groups_[b][0].empty() && groups_[b][0].front().loop) {
       store_log(groups_[b][0].front().values[0].reg,
                 static_cast<int32_t>(offsetof(AssayThreadLog, before_loop)));
       loop_begin_ = code_.size();
@@ -314,10 +422,71 @@ private:
       auto [from, to] = actions.equal_range(index);
       for (auto at = from; at != to; ++at)
         log(at->second, live[i] | logged_later[i], block, index);
+      if (is_behind || leaves(graph_.code.instructions[index]))
+        end_stretches(b, index, live[i] | logged_later[i]);
       if (!is_behind)
         instruction(graph_.code.instructions[index]);
     }
     run_on(place);
+  }
+
+  // Whether what was logged must be there when the instruction is executed, or where it leads to.
+  bool leaves(const Instruction &instruction) const {
+    return instruction.flow != Flow::next || leaves_process(instruction);
+  }
+  // It calls, or asks the kernel: other code may log meanwhile.
+  bool leaves_process(const Instruction &instruction) const {
+    return instruction.is_call() ||
+           (instruction.opaque && instruction.writes & binary::bit(binary::kMemory));
+  }
+
+  // The position goes on by what was logged, unless the blocks that follow do it with what they log: they must have no other
+  // predecessors, and nothing must need the position before.
+  void end_stretches(uint32_t b, uint32_t index, VariableSet live) {
+    const Block &block = graph_.blocks[b];
+    const uint32_t end = block.first + block.count;
+    const bool is_end = index == end || (index == end - 1 && !leaves_process(graph_.last_of(block)));
+    bool carries = is_end && pending_ <= kMaxPending && !loop_begin_;
+    for (uint32_t next : block.successors)
+      carries &= goes_on_in(b, next) && !checked_[next];
+    const Instruction &last = graph_.last_of(block);
+    carries &= last.flow == Flow::next || last.flow == Flow::branch || last.flow == Flow::jump;
+    carries &= block.leaves == Block::kStays;
+    if (pending_ && !carries)
+      commit(block, index, live);
+    if (!is_end)
+      return;
+    for (uint32_t next : block.successors)
+      if (goes_on_in(b, next)) {
+        entry_pending_[next] = pending_;
+        if (!entry_holder_[next] && holder_[0] &&
+            !(logged_in(next) & binary::register_bit(*holder_[0])))
+          entry_holder_[next] = holder_[0];
+      }
+  }
+
+  // Whether the block `next` is moved later, and only `block` leads to it.
+  bool goes_on_in(uint32_t block, uint32_t next) const {
+    return !graph_.blocks[next].is_dispatch() && graph_.blocks[next].predecessors.size() == 1 &&
+           place_[next] > place_[block] && is_entered_by_edges(next) &&
+           !(plan_ && plan_->arrivals[next]);
+  }
+
+  void commit(const Block &block, uint32_t index, VariableSet live) {
+    const Scratch position = take_position(0, live, block, index);
+    code_.lea(position.reg, position.reg, static_cast<int32_t>(pending_));
+    store_log(position.reg, position_of(0));
+    release_position(position);
+    pending_ = 0;
+  }
+
+  // As the compiler aligned it, which is done for loops.
+  void align_like(uint64_t original) {
+    for (uint32_t to = kAlignment; to >= 16; to /= 2)
+      if (original % to == 0) {
+        code_.align_by_nops(to);
+        return;
+      }
   }
 
   // What follows a block that does not end in a jump.
@@ -325,6 +494,7 @@ private:
     const Instruction &last = graph_.last_of(graph_.blocks[order_[place]]);
     if (last.flow != Flow::next && last.flow != Flow::branch && !last.is_call())
       return;
+    hold_for(last.end());
     if (place + 1 < order_.size() && address_of(order_[place + 1]) == last.end())
       return;
     refer(code_.jump(), last.end());
@@ -444,7 +614,7 @@ private:
       std::optional<uint32_t> start;
       for (const PlanPoint &point : stretch.points)
         if (point.before == index) {
-          const auto at = static_cast<int32_t>(point.offset);
+          const auto at = static_cast<int32_t>(pending_ + point.offset);
           if (point.kind == PlanPoint::Kind::start)
             start = first_start_ + *stretch.start;
           else if (point.kind == PlanPoint::Kind::branch)
@@ -453,11 +623,10 @@ private:
             code_.store_low(position.reg, at, point.reg, point.bytes);
         }
       if (start) // last: that it is there says that its values are
-        module_.group_fixups.push_back(code_.store_constant(position.reg, 0, *start + 1));
-      if (stretch.points.back().before == index) {
-        code_.lea(position.reg, position.reg, static_cast<int32_t>(stretch.bytes));
-        store_log(position.reg, position_of(0));
-      }
+        module_.group_fixups.push_back(code_.store_constant(
+            position.reg, static_cast<int32_t>(pending_), *start + 1));
+      if (stretch.points.back().before == index)
+        pending_ += stretch.bytes;
       release_position(position);
     }
   }
@@ -496,11 +665,9 @@ private:
       const Block &block = graph_.blocks[b];
       arrival_at_[address_of(b)] = code_.size();
       holder_[0] = holder_[1] = std::nullopt;
-      RegisterSet logged = 0;
-      for (const PlanStretch &stretch : plan_->stretches[b])
-        for (const PlanPoint &point : stretch.points)
-          logged |= binary::register_bit(point.reg);
-      const Scratch position = take_position(0, liveness_.at(b) | logged, block, block.first);
+      hold_for(b);
+      const Scratch position =
+          take_position(0, liveness_.at(b) | logged_in(b), block, block.first);
       code_.store_word(position.reg, 0, *plan_->arrivals[b]);
       code_.lea(position.reg, position.reg, 2);
       store_log(position.reg, position_of(0));
@@ -517,12 +684,16 @@ private:
       for (const auto &holder : holder_)
         if (holder)
           used |= binary::register_bit(*holder);
-      const Scratch position = take(scratch_of(live), used, log, block, block.first);
+      const bool is_held = holder_[log].has_value();
+      const Scratch position = is_held
+                                   ? Scratch{*holder_[log], std::nullopt}
+                                   : take(scratch_of(live), used, log, block, block.first);
       if (has_flags) {
         code_.lea(kRsp, kRsp, -kRedZone);
         code_.byte(0x9c); // pushfq
       }
-      load_log(position.reg, position_of(log));
+      if (!is_held)
+        load_log(position.reg, position_of(log));
       log_fixup(code_.compare_fs(position.reg, limit_of(log)));
       slow_.push_back({stub, code_.jump_if(kAboveOrEqual), 0, log, position, has_flags});
       if (has_flags) {
@@ -574,6 +745,7 @@ private:
     const std::span<const uint8_t> raw(reinterpret_cast<const uint8_t *>(bytes.data()),
                                        bytes.size());
     if (instruction.flow == Flow::jump) {
+      hold_for(instruction.target);
       refer(code_.jump(), instruction.target);
     } else if (instruction.flow == Flow::branch) {
       branch(instruction, raw);
@@ -619,8 +791,14 @@ private:
 
   // The same, of a branch that may be that of a loop of one block.
   void refer_back(uint32_t at, uint64_t target) {
-    if (loop_begin_ && target == loop_address_)
+    if (loop_begin_ && target == loop_address_) {
       code_.put<uint32_t>(at, *loop_begin_ - (at + 4));
+      return;
+    }
+    const auto to = block_of_.find(target);
+    const auto wanted = to == block_of_.end() ? std::nullopt : entry_holder_[to->second];
+    if (wanted && wanted != holder_[0])
+      edges_.push_back({at, holder_[0], *wanted, target});
     else
       refer(at, target);
   }
@@ -646,6 +824,12 @@ private:
   std::vector<std::pair<uint64_t, uint32_t>> moved_;          // instructions, by address
   std::vector<ModuleCode::Reference> references_;             // to its own blocks
   std::vector<SlowPath> slow_;
+  std::vector<Edge> edges_;
+  std::vector<std::optional<Gpr>> entry_holder_; // by block: holds the position of log 0 where it begins
+  std::vector<size_t> place_;                        // by block: in the order
+  std::vector<uint32_t> entry_pending_; // by block: bytes logged before it that the position does not count yet
+  uint32_t pending_ = 0;                // where the walk is
+  std::vector<bool> is_back_target_;             // by block: a jump back leads there
   std::array<std::optional<Gpr>, kLogs> holder_; // registers that hold a position
   std::optional<uint32_t> loop_begin_; // of a loop of one block: behind what is done before it
   uint64_t loop_address_ = 0;

@@ -67,8 +67,18 @@ void go_untraced(int log) {
 
 void begin_buffer(int log, uint32_t stream, uint32_t buffer) {
   AssayRingStream &to = ring->all[stream];
-  to.buffers[buffer % ASSAY_RING_BUFFERS] = {now_ns(), 0, 0, 0};
+  AssayRingBuffer &next = to.buffers[buffer % ASSAY_RING_BUFFERS];
   char *begin = buffer_at(stream, buffer);
+  // What it held is told from what is logged there by nothing but zeros.
+  if (__atomic_load_n(&next.is_stale, __ATOMIC_ACQUIRE)) {
+    char *at = begin;
+    uint64_t bytes = ASSAY_RING_BUFFER_BYTES;
+    asm volatile("rep stosb" : "+D"(at), "+c"(bytes) : "a"(0) : "memory");
+  }
+  next.begin_ns = now_ns();
+  next.end_ns = 0;
+  next.bytes = 0;
+  __atomic_store_n(&next.is_stale, 0, __ATOMIC_RELEASE);
   position(log) = {begin, begin + ASSAY_RING_BUFFER_BYTES - ASSAY_RING_SLACK};
 }
 

@@ -1,0 +1,18 @@
+// Which register holds a log's position from block to block: one that a whole loop, or the whole routine, has no use for.
+#pragma once
+
+#include "binary/liveness.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace trace {
+
+// By block; nullopt where there is none. `order`: blocks as they are moved. `logged`: by block, registers whose contents are logged there.
+std::vector<std::optional<uint8_t>>
+position_registers(const binary::FlowGraph &graph, const binary::Liveness &liveness,
+                   const std::vector<uint32_t> &order,
+                   const std::vector<binary::RegisterSet> &logged);
+
+} // namespace trace
