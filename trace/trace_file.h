@@ -64,7 +64,6 @@ private:
     uint64_t raw_bytes, offset;
     std::span<const std::byte> data;
   };
-  struct Replay;
   void read(const profile::RecordView &record);
 
   base::MappedFile mapped_;
