@@ -27,6 +27,7 @@ AccessPlaces::AccessPlaces(const TracedProgram &program)
       Function &to = functions_.emplace_back();
       to.module = m;
       to.address = function.address;
+      to.traced = &function;
       to.linkage_name = function.linkage_name;
       to.name = function.linkage_name.empty() ? fmt::format("{:#x}", function.address)
                                               : image::demangled(function.linkage_name);

@@ -22,6 +22,7 @@ public:
     uint64_t address = 0;
     std::string name; // demangled; "0x…", its address, without a symbol; "(no function)"
     std::string linkage_name;
+    const TracedFunction *traced = nullptr; // null of "(no function)"
   };
   const std::vector<Function> &functions() const { return functions_; }
   uint32_t function_of(uint32_t site) const { return function_of_[site]; } // in functions()

@@ -35,7 +35,7 @@ struct TracedProgram {
   bool has_ended = false;                 // the recording came to its end
   uint64_t untraced_threads = 0;          // threads and handlers that found no room
   std::string damage;                     // empty if there is none
-  uint64_t logged_bytes = 0;
+  uint64_t logged_bytes = 0, stored_bytes = 0; // 0: nothing was stored
 };
 
 } // namespace analyze
