@@ -3,6 +3,8 @@
 
 #include "analyze/access_places.h"
 
+#include "image/elf.h"
+
 #include <fmt/format.h>
 
 #include <map>
@@ -19,6 +21,10 @@ std::vector<image::ModuleFile> files_of(const TracedProgram &program) {
 }
 
 } // namespace
+
+std::string program_build_id(const TracedProgram &program) {
+  return program.modules.empty() ? "" : image::build_id_text(program.modules.front().build_id);
+}
 
 AccessPlaces::AccessPlaces(const TracedProgram &program)
     : program_(program), symbols_(files_of(program)) {

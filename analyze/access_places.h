@@ -26,6 +26,7 @@ public:
   };
   const std::vector<Function> &functions() const { return functions_; }
   uint32_t function_of(uint32_t site) const { return function_of_[site]; } // in functions()
+  uint64_t address_of(uint32_t site) const { return program_.sites[site].offset; }
   const TracedModule &module_of(const Function &function) const {
     return program_.modules[function.module];
   }

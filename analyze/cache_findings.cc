@@ -25,9 +25,13 @@ struct Group {
   uint64_t most = 0;
 };
 
-std::string site_text(const AccessPlaces::Function &function, const AccessPlaces::Line &line) {
+// "sum sums.c:12", or "sum at 0x4abe in sums" of a file without lines.
+std::string site_text(AccessPlaces &places, uint32_t site) {
+  const auto &function = places.functions()[places.function_of(site)];
+  const AccessPlaces::Line line = places.line_of(site);
   return line.line ? fmt::format("{} {}:{}", function.name, image::base_name(line.file), line.line)
-                   : function.name;
+                   : fmt::format("{} at {:#x} in {}", function.name, places.address_of(site),
+                                 image::base_name(places.module_of(function).path));
 }
 
 Finding finding_of(const CacheSimulation &simulation, const Group &group, const std::string &where,
@@ -96,9 +100,7 @@ std::vector<Finding> cache_findings(const CacheSimulation &simulation, AccessPla
     if (misses < kLeastOfMisses * double(all.missed(Level::l1)) ||
         misses < kLeastMissing * double(group.sums.touches))
       continue;
-    const auto &function = places.functions()[std::get<0>(key)];
-    findings.push_back(
-        finding_of(simulation, group, site_text(function, places.line_of(group.site)), all));
+    findings.push_back(finding_of(simulation, group, site_text(places, group.site), all));
   }
   base::stable_sort(findings,
                     [](const Finding &a, const Finding &b) { return a.weight > b.weight; });

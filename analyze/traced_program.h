@@ -31,11 +31,14 @@ struct TracedModule {
 struct TracedProgram {
   std::vector<std::string> command; // path of the executable, then its arguments
   std::vector<TracedModule> modules;
-  std::vector<profile::AccessSite> sites; // Access::site is an index
-  bool has_ended = false;                 // the recording came to its end
-  uint64_t untraced_threads = 0;          // threads and handlers that found no room
-  std::string damage;                     // empty if there is none
+  std::vector<profile::AccessSite> sites;      // Access::site is an index
+  bool has_ended = false;                      // the recording came to its end
+  uint64_t untraced_threads = 0;               // threads and handlers that found no room
+  std::string damage;                          // empty if there is none
   uint64_t logged_bytes = 0, stored_bytes = 0; // 0: nothing was stored
 };
+
+// Of the executable, as text; empty if it is not known.
+std::string program_build_id(const TracedProgram &program);
 
 } // namespace analyze

@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "cli/program_command.h"
 #include "cli/trace_parts.h"
+#include "cli/traced_program.h"
 #include "cli/traced_run.h"
 #include "profile/find_profiles.h"
 #include "trace/compare.h"

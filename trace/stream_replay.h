@@ -36,9 +36,10 @@ private:
     TracedStream of;
     bool is_announced = false;
     StreamPosition position;
-    uint64_t bytes = 0;           // decoded, from the begin of the stream
-    std::vector<Stored> stored;   // of a handler
-    std::deque<uint32_t> handlers; // numbers of the streams that interrupted it and are yet to come, in order
+    uint64_t bytes = 0;         // decoded, from the begin of the stream
+    std::vector<Stored> stored; // of a handler
+    std::deque<uint32_t>
+        handlers; // numbers of the streams that interrupted it and are yet to come, in order
   };
   void decode(Stream &stream, uint64_t offset, std::span<const std::byte> data);
   void finish(Stream &stream, bool finishes);
