@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <map>
 #include <tuple>
 
@@ -17,7 +18,9 @@ namespace {
 constexpr double kLeastOfTouches = .005; // misses that are worth a word, of all touches
 constexpr double kLeastOfMisses = .1;    // of all misses
 constexpr double kLeastMissing = .25;    // of its own touches
-constexpr size_t kMaxSites = 64;         // of those that miss most: lines are looked up for them
+constexpr double kNearlyAll =
+    .75; // of its own touches: from one miss to the next is from one touch to the next
+constexpr size_t kMaxSites = 64; // of those that miss most: lines are looked up for them
 
 struct Group {
   CacheSums sums;
@@ -34,19 +37,29 @@ std::string site_text(AccessPlaces &places, uint32_t site) {
                                  image::base_name(places.module_of(function).path));
 }
 
+bool is_even(const CacheSimulation &simulation, const Group &group) {
+  return simulation.strides()[group.site].votes >= group.most / 2;
+}
+
+// One line after the other, each used more than once: prefetchers fetch them in time, and there is nothing to be gained.
+bool is_sequential(const CacheSimulation &simulation, const Group &group) {
+  const int64_t stride = simulation.strides()[group.site].stride;
+  return is_even(simulation, group) &&
+         std::abs(stride) == int64_t{simulation.settings().l1.line_bytes} &&
+         double(group.sums.missed(Level::l1)) < kNearlyAll * double(group.sums.touches);
+}
+
 Finding finding_of(const CacheSimulation &simulation, const Group &group, const std::string &where,
                    const CacheSums &all) {
   const uint64_t misses = group.sums.missed(Level::l1);
   const StrideVote &stride = simulation.strides()[group.site];
-  const auto line_bytes = static_cast<int64_t>(simulation.settings().l1.line_bytes);
-  const bool is_even = stride.votes >= group.most / 2;
   Finding finding;
   finding.rule = "cache_misses";
   finding.location = where;
   finding.saves = {double(misses), "misses"};
   finding.weight = double(misses) / double(all.missed(Level::l1));
   std::string step;
-  if (is_even && (stride.stride >= line_bytes || stride.stride <= -line_bytes)) {
+  if (is_even(simulation, group) && double(misses) >= kNearlyAll * double(group.sums.touches)) {
     finding.rule = "strided_misses";
     step = fmt::format("each access is {} bytes {} the one before, and ", std::abs(stride.stride),
                        stride.stride > 0 ? "behind" : "before");
@@ -98,7 +111,7 @@ std::vector<Finding> cache_findings(const CacheSimulation &simulation, AccessPla
   for (const auto &[key, group] : groups) {
     const auto misses = double(group.sums.missed(Level::l1));
     if (misses < kLeastOfMisses * double(all.missed(Level::l1)) ||
-        misses < kLeastMissing * double(group.sums.touches))
+        misses < kLeastMissing * double(group.sums.touches) || is_sequential(simulation, group))
       continue;
     findings.push_back(finding_of(simulation, group, site_text(places, group.site), all));
   }
