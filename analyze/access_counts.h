@@ -41,6 +41,8 @@ public:
   Footprint::Size footprint() const { return footprint_.size(); }
 
 private:
+  void count(std::span<const profile::Access> piece, uint64_t space, AccessSums &of_all);
+
   std::vector<AccessSums> of_site_;
   std::map<std::pair<uint32_t, uint32_t>, AccessSums> of_thread_;
   AddressSpaces spaces_;

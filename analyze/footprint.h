@@ -16,10 +16,11 @@ public:
 
   // Bytes from `address` on, at least one.
   void touch(uint64_t address, uint32_t bytes, bool is_write) {
-    const uint64_t first = address >> kLineShift, last = (address + bytes - 1) >> kLineShift;
-    touch_line(first, is_write);
-    for (uint64_t line = first + 1; line <= last; line++)
-      touch_line(line, is_write);
+    uint64_t line = address >> kLineShift;
+    const uint64_t last = (address + bytes - 1) >> kLineShift;
+    touch_line(line, is_write);
+    while (line < last)
+      touch_line(++line, is_write);
   }
   // All lines from `first` to `last`.
   void touch_lines(uint64_t first, uint64_t last, bool is_write);
@@ -42,7 +43,9 @@ private:
     Page &recent = recent_[page % kRecent];
     if (recent.number != page)
       replace(recent, page);
-    recent.touched[is_write] |= uint64_t{1} << (line & ((1 << kLinesShift) - 1));
+    const uint64_t bit = uint64_t{1} << (line & ((1 << kLinesShift) - 1));
+    if (!(recent.touched[is_write] & bit)) // a store for each touch would wait for the one before
+      recent.touched[is_write] |= bit;
   }
   void replace(Page &recent, uint64_t page);
   void keep(const Page &page);

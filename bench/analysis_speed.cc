@@ -54,15 +54,21 @@ public:
   void accesses(const profile::AccessOrigin &, std::span<const profile::Access>) override {}
 };
 
+// Accesses come out of a cache, as from the one who regenerates them.
 template <class Make> void measure(const char *name, const Kept &kept, Make make) {
   double best = 1e9;
+  std::vector<profile::Access> now;
   for (int round = 0; round < 3; round++) {
     auto sink = make();
-    const auto begin = Clock::now();
-    for (const Batch &batch : kept.batches)
-      sink->accesses(batch.origin,
-                     std::span(kept.all).subspan(batch.begin, batch.end - batch.begin));
-    best = std::min(best, seconds_since(begin));
+    double seconds = 0;
+    for (const Batch &batch : kept.batches) {
+      now.assign(kept.all.begin() + static_cast<std::ptrdiff_t>(batch.begin),
+                 kept.all.begin() + static_cast<std::ptrdiff_t>(batch.end));
+      const auto begin = Clock::now();
+      sink->accesses(batch.origin, now);
+      seconds += seconds_since(begin);
+    }
+    best = std::min(best, seconds);
   }
   fmt::print("  {:<14} {:>7.0f} M accesses/s\n", name, double(kept.all.size()) / best / 1e6);
 }
