@@ -39,6 +39,23 @@ void AccessCounts::count(std::span<const profile::Access> piece, uint64_t space,
     footprint_.touch(each.address + space, std::max<uint16_t>(each.size, 1), each.is_write);
 }
 
+void AccessCounts::loop(const profile::AccessOrigin &origin,
+                        std::span<const profile::AccessRun> body, uint64_t times) {
+  const uint64_t space = spaces_.of(origin.process);
+  AccessSums &of_thread = of_thread_[{origin.process, origin.thread}];
+  for (const auto &[first, step] : body) {
+    if (first.site >= of_site_.size())
+      of_site_.resize(first.site + size_t{1});
+    AccessSums sums;
+    sums.count[first.is_write] = times;
+    sums.bytes = times * first.size;
+    of_site_[first.site] += sums;
+    of_thread += sums;
+    footprint_.touch_run(first.address + space, std::max<uint16_t>(first.size, 1), step, times,
+                         first.is_write);
+  }
+}
+
 AccessSums AccessCounts::all() const {
   AccessSums all;
   for (const AccessSums &site : of_site_)

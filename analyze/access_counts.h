@@ -30,6 +30,9 @@ class AccessCounts final : public profile::AccessSink {
 public:
   void accesses(const profile::AccessOrigin &origin,
                 std::span<const profile::Access> batch) override;
+  // In closed form: the time does not depend on the iterations, but where each touches a line of its own.
+  void loop(const profile::AccessOrigin &origin, std::span<const profile::AccessRun> body,
+            uint64_t times) override;
 
   // By site; sites behind the end made none.
   const std::vector<AccessSums> &of_site() const { return of_site_; }

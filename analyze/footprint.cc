@@ -62,6 +62,20 @@ void Footprint::touch_lines(uint64_t first, uint64_t last, bool is_write) {
   }
 }
 
+// If no step is longer than a line, none is left out between the first and the last.
+void Footprint::touch_run(uint64_t address, uint32_t bytes, uint64_t step, uint64_t times,
+                          bool is_write) {
+  constexpr uint64_t kLine = 1 << kLineShift;
+  const uint64_t last = address + (times - 1) * step;
+  if (step <= kLine)
+    touch_lines(address >> kLineShift, (last + bytes - 1) >> kLineShift, is_write);
+  else if (0 - step <= kLine)
+    touch_lines(last >> kLineShift, (address + bytes - 1) >> kLineShift, is_write);
+  else
+    for (uint64_t i = 0; i < times; i++)
+      touch(address + i * step, bytes, is_write);
+}
+
 Footprint::Size Footprint::size() const {
   Footprint all = *this;
   for (Page &recent : all.recent_)

@@ -22,6 +22,8 @@ public:
     while (line < last)
       touch_line(++line, is_write);
   }
+  // So many accesses of as many bytes, each `step` beyond the one before, modulo 2^64.
+  void touch_run(uint64_t address, uint32_t bytes, uint64_t step, uint64_t times, bool is_write);
   // All lines from `first` to `last`.
   void touch_lines(uint64_t first, uint64_t last, bool is_write);
 

@@ -54,6 +54,11 @@ public:
     for (const auto &each : analyses)
       each->sink().accesses(origin, batch);
   }
+  void loop(const profile::AccessOrigin &origin, std::span<const profile::AccessRun> body,
+            uint64_t times) override {
+    for (const auto &each : analyses)
+      each->sink().loop(origin, body, times);
+  }
 };
 
 struct Chosen {

@@ -88,16 +88,20 @@ void StreamReplay::decode(Stream &stream, uint64_t offset, std::span<const std::
   const profile::AccessOrigin origin = {stream.of.process, stream.of.thread, stream.of.number,
                                         stream.of.in_handler()};
   stream.bytes = offset + data.size();
+  auto take = [&](auto &decoded) {
+    sink_.accesses(origin, decoded);
+    decoded.clear();
+  };
+  auto take_loop = [&](std::span<const profile::AccessRun> body, uint64_t times) {
+    sink_.loop(origin, body, times);
+  };
   std::vector<profile::Access> accesses;
   for (uint64_t at = 0; at < data.size();) {
     const uint64_t stop = next_interruption(stream);
     const uint64_t to = stop == UINT64_MAX ? data.size() : stop > offset ? stop - offset : 0;
     accesses.clear();
     if (to > at)
-      at = decoder_.decode(stream.of, stream.position, data, at, to, accesses, [&](auto &decoded) {
-        sink_.accesses(origin, decoded);
-        decoded.clear();
-      });
+      at = decoder_.decode(stream.of, stream.position, data, at, to, accesses, take, take_loop);
     if (!accesses.empty())
       sink_.accesses(origin, accesses);
     if (at < data.size())

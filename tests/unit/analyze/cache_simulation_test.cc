@@ -196,6 +196,53 @@ TEST(AccessCounts, PartsSumToTheWhole) {
   EXPECT_EQ(counts.of_thread().size(), 3u);
 }
 
+// Hears of a loop access by access.
+class Expanded : public profile::AccessSink {
+public:
+  explicit Expanded(profile::AccessSink &to) : to_(to) {}
+  void accesses(const profile::AccessOrigin &origin,
+                std::span<const profile::Access> batch) override {
+    to_.accesses(origin, batch);
+  }
+
+private:
+  profile::AccessSink &to_;
+};
+
+TEST(AccessCounts, ALoopIsWhatItsIterationsAre) {
+  std::mt19937_64 random(8);
+  for (int round = 0; round < 300; round++) {
+    analyze::AccessCounts whole, each;
+    Expanded expanded(each);
+    for (int loop = 0; loop < 3; loop++) {
+      std::vector<profile::AccessRun> body;
+      for (uint32_t i = 0; i < 1 + random() % 4; i++) {
+        const uint64_t steps[] = {0, 8, 64, random() % 64, random() % 10'000};
+        uint64_t step = steps[random() % 5];
+        if (random() % 2)
+          step = 0 - step;
+        const auto size = static_cast<uint16_t>(1 << random() % 7);
+        body.push_back({{(1 << 26) + random() % 100'000, i, size, random() % 2 == 0}, step});
+      }
+      const uint64_t times = 1 + random() % 500;
+      whole.loop({1, 2, 3, false}, body, times);
+      expanded.loop({1, 2, 3, false}, body, times);
+    }
+    const auto a = whole.footprint(), b = each.footprint();
+    EXPECT_EQ(a.lines, b.lines);
+    EXPECT_EQ(a.written_lines, b.written_lines);
+    EXPECT_EQ(a.pages, b.pages);
+    EXPECT_EQ(a.written_pages, b.written_pages);
+    ASSERT_EQ(whole.of_site().size(), each.of_site().size());
+    for (size_t site = 0; site < whole.of_site().size(); site++) {
+      EXPECT_EQ(whole.of_site()[site].reads(), each.of_site()[site].reads());
+      EXPECT_EQ(whole.of_site()[site].writes(), each.of_site()[site].writes());
+      EXPECT_EQ(whole.of_site()[site].bytes, each.of_site()[site].bytes);
+    }
+    EXPECT_EQ(whole.of_thread().begin()->second.bytes, each.of_thread().begin()->second.bytes);
+  }
+}
+
 TEST(Footprint, RangesAreTheirLines) {
   analyze::Footprint ranges, lines;
   std::mt19937_64 random(6);
