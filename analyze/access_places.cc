@@ -72,6 +72,19 @@ uint32_t AccessPlaces::module_of_file(uint32_t number) const {
   return 0; // every site is of a file that was announced
 }
 
+const AccessPlaces::Function &AccessPlaces::named(uint32_t function) {
+  Function &named = functions_[function];
+  if (!named.linkage_name.empty() || !named.traced || named.was_looked_up)
+    return named;
+  named.was_looked_up = true;
+  const image::Frame &frame = symbols_.call(named.module, named.address + 1).back();
+  if (!frame.linkage_name.empty()) {
+    named.name = frame.function;
+    named.linkage_name = frame.linkage_name;
+  }
+  return named;
+}
+
 AccessPlaces::Line AccessPlaces::line_of(uint32_t site) {
   // Symbols are asked for calls by their return addresses: one past the instruction's first byte.
   const profile::AccessSite &at = program_.sites[site];

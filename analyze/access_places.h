@@ -23,8 +23,11 @@ public:
     std::string name; // demangled; "0x…", its address, without a symbol; "(no function)"
     std::string linkage_name;
     const TracedFunction *traced = nullptr; // null of "(no function)"
+    bool was_looked_up = false;
   };
   const std::vector<Function> &functions() const { return functions_; }
+  // The same with a name from the file's debug information, if the trace has none.
+  const Function &named(uint32_t function);
   uint32_t function_of(uint32_t site) const { return function_of_[site]; } // in functions()
   uint64_t address_of(uint32_t site) const { return program_.sites[site].offset; }
   const TracedModule &module_of(const Function &function) const {

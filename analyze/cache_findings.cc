@@ -30,7 +30,7 @@ struct Group {
 
 // "sum sums.c:12", or "sum at 0x4abe in sums" of a file without lines.
 std::string site_text(AccessPlaces &places, uint32_t site) {
-  const auto &function = places.functions()[places.function_of(site)];
+  const auto &function = places.named(places.function_of(site));
   const AccessPlaces::Line line = places.line_of(site);
   return line.line ? fmt::format("{} {}:{}", function.name, image::base_name(line.file), line.line)
                    : fmt::format("{} at {:#x} in {}", function.name, places.address_of(site),

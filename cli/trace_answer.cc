@@ -96,7 +96,7 @@ std::string answers(const RunArguments &arguments, Chosen &chosen,
   return report::document_text(all);
 }
 
-// The program's output is its own; ours comes behind it, on standard error if nothing else was asked for.
+// The program's output is its own; ours comes behind it.
 int run(const RunArguments &arguments) {
   if (arguments.choice.command.empty())
     base::fail("trace run: which program? write `assay trace run --analysis mrc -- ./app`");

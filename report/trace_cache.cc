@@ -140,6 +140,8 @@ std::string cache_text(const analyze::TracedProgram &program, analyze::AccessPla
                        const Style &style) {
   const CacheSums all = simulation.all();
   std::string text = trace_head_text(program, "trace cache", style);
+  if (all.touches == 0)
+    return text + no_accesses_text();
   text += fmt::format(
       "  {} touches of lines, {} of them writes, by {}; pages of {}\n", count_text(all.touches),
       count_text(all.writes),

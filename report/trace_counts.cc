@@ -82,6 +82,8 @@ std::string counts_text(const analyze::TracedProgram &program, analyze::AccessPl
   const auto size = counts.footprint();
   const auto &threads = counts.of_thread();
   std::string text = trace_head_text(program, "trace counts", style);
+  if (all.accesses() == 0)
+    return text + no_accesses_text();
   text += fmt::format("  {} accesses of {}: {} reads, {} writes, by {} {}\n",
                       count_text(all.accesses()), base::format_bytes(double(all.bytes)),
                       count_text(all.reads()), count_text(all.writes()), threads.size(),

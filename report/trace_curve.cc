@@ -49,6 +49,8 @@ Json point_json(const MissRatioPoint &point) {
 std::string curve_text(const analyze::TracedProgram &program, const MissRatioCurve &curve,
                        const Style &style) {
   std::string text = trace_head_text(program, "trace mrc", style);
+  if (curve.touches == 0)
+    return text + no_accesses_text();
   text += fmt::format("  {} touches of {}{} lines of 64 bytes ({}); {}\n",
                       count_text(curve.touches), curve.sampled_share < 1 ? "about " : "",
                       base::format_count(curve.lines), base::format_bytes(curve.lines * 64),

@@ -57,6 +57,12 @@ std::string trace_head_text(const analyze::TracedProgram &program, const char *q
   return text;
 }
 
+std::string no_accesses_text() {
+  return "  no accesses: nothing that was traced has run; `assay trace info` says what is not "
+         "traced, "
+         "and why\n";
+}
+
 std::string trace_coverage_text(const analyze::TracedProgram &program, const Style &style) {
   const Coverage coverage = coverage_of(program);
   if (coverage.traced == coverage.functions)
@@ -124,20 +130,20 @@ size_t rows_of_json(const TraceQuery &query, size_t rows) {
   return query.top ? std::min<size_t>(query.top, rows) : rows;
 }
 
-bool TracePlaces::keeps(uint32_t function) const {
-  const auto &of = places_.functions()[function];
+bool TracePlaces::keeps(uint32_t function) {
+  const auto &of = places_.named(function);
   return filter_.keeps(of.name) || filter_.keeps(places_.module_of(of).path);
 }
 
 std::string TracePlaces::function_text(uint32_t function) {
-  const auto &of = places_.functions()[function];
+  const auto &of = places_.named(function);
   const std::string line = line_text(places_.line_of(of));
   return printable(of.name +
                    (line.empty() ? " in " + analyze::base_name(places_.module_of(of).path) : line));
 }
 
 std::string TracePlaces::instruction_text(uint32_t site) {
-  const auto &of = places_.functions()[places_.function_of(site)];
+  const auto &of = places_.named(places_.function_of(site));
   return printable(fmt::format("{}{}, {:#x} in {}", of.name, line_text(places_.line_of(site)),
                                program_.sites[site].offset,
                                analyze::base_name(places_.module_of(of).path)));
@@ -154,12 +160,12 @@ Json TracePlaces::frame_json(const analyze::AccessPlaces::Function &function, ui
 }
 
 Json TracePlaces::function_json(uint32_t function) {
-  const auto &of = places_.functions()[function];
+  const auto &of = places_.named(function);
   return frame_json(of, of.address, places_.line_of(of));
 }
 
 Json TracePlaces::instruction_json(uint32_t site) {
-  return frame_json(places_.functions()[places_.function_of(site)], program_.sites[site].offset,
+  return frame_json(places_.named(places_.function_of(site)), program_.sites[site].offset,
                     places_.line_of(site));
 }
 

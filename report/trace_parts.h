@@ -15,6 +15,8 @@ namespace report {
 // "assay trace counts: ./app", and what is wrong with the trace.
 std::string trace_head_text(const analyze::TracedProgram &program, const char *question,
                             const Style &style);
+// Instead of tables without rows.
+std::string no_accesses_text();
 // What is not in it.
 std::string trace_coverage_text(const analyze::TracedProgram &program, const Style &style);
 // Keys of every document: schema, program, unit, losses, coverage.
@@ -73,7 +75,7 @@ private:
     base::stable_sort(
         rows, [&](const auto &a, const auto &b) { return weight(a.sums) > weight(b.sums); });
   }
-  bool keeps(uint32_t function) const;
+  bool keeps(uint32_t function);
   Json frame_json(const analyze::AccessPlaces::Function &function, uint64_t address,
                   const analyze::AccessPlaces::Line &line);
 

@@ -115,6 +115,8 @@ std::string reuse_text(const analyze::TracedProgram &program, analyze::AccessPla
   const std::vector<ReuseSums> of_site = distances.of_site();
   const ReuseSums all = all_of(of_site);
   std::string text = trace_head_text(program, "trace reuse", style);
+  if (all.accesses() == 0)
+    return text + no_accesses_text();
   text += fmt::format("  {} touches of {} lines of 64 bytes ({})\n", count_text(all.accesses()),
                       count_text(all.first), base::format_bytes(double(all.first) * 64));
   text += histogram_text(all, style);
