@@ -15,6 +15,7 @@ namespace {
 
 std::vector<image::ModuleFile> files_of(const TracedProgram &program) {
   std::vector<image::ModuleFile> files;
+  files.reserve(program.modules.size());
   for (const TracedModule &module : program.modules)
     files.push_back({module.path, module.build_id});
   return files;

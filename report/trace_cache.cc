@@ -11,9 +11,11 @@ namespace report {
 namespace {
 
 using analyze::CacheSettings;
+using analyze::CacheShape;
 using analyze::CacheSimulation;
 using analyze::CacheSums;
 using analyze::Level;
+using analyze::TlbShape;
 using Align = Table::Align;
 
 constexpr const char *kKeys[] = {"l1", "l2", "llc", "tlb", "l2_tlb", "touches"};
@@ -30,10 +32,10 @@ uint64_t weight(const CacheSums &sums, const std::string &key) {
 std::string shape_text(const CacheSettings &settings, Level level) {
   switch (level) {
   case Level::l1: return settings.l1.text();
-  case Level::l2: return settings.l2->text();
-  case Level::llc: return settings.llc->text();
+  case Level::l2: return settings.l2.value_or(CacheShape()).text();
+  case Level::llc: return settings.llc.value_or(CacheShape()).text();
   case Level::tlb: return settings.tlb.text();
-  case Level::l2_tlb: return settings.l2_tlb->text();
+  case Level::l2_tlb: return settings.l2_tlb.value_or(TlbShape()).text();
   }
   return "";
 }
@@ -97,14 +99,15 @@ Json level_json(const CacheSimulation &simulation, const CacheSums &all, Level l
   const uint64_t touches = asked(simulation, all, level), misses = all.missed(level);
   Json json = {{"level", level_key(level)}};
   if (level == Level::tlb || level == Level::l2_tlb) {
-    const analyze::TlbShape &shape = level == Level::tlb ? settings.tlb : *settings.l2_tlb;
+    const TlbShape shape =
+        level == Level::tlb ? settings.tlb : settings.l2_tlb.value_or(TlbShape());
     json["entries"] = shape.entries;
     json["ways"] = shape.ways;
     json["page_bytes"] = settings.page_bytes;
   } else {
-    const analyze::CacheShape &shape = level == Level::l1   ? settings.l1
-                                       : level == Level::l2 ? *settings.l2
-                                                            : *settings.llc;
+    const CacheShape shape = level == Level::l1   ? settings.l1
+                             : level == Level::l2 ? settings.l2.value_or(CacheShape())
+                                                  : settings.llc.value_or(CacheShape());
     json["bytes"] = shape.bytes;
     json["ways"] = shape.ways;
     json["line_bytes"] = shape.line_bytes;

@@ -37,7 +37,8 @@ std::string line_text(const analyze::AccessPlaces::Line &line) {
 } // namespace
 
 void check_query(const TraceQuery &query, std::span<const char *const> keys) {
-  analyze::TextFilter{query.filter};
+  const analyze::TextFilter is_valid(query.filter);
+  (void)is_valid;
   if (query.sort.empty() || std::find(keys.begin(), keys.end(), query.sort) != keys.end())
     return;
   base::fail("--sort {}: there is no such key; there are {}", query.sort, fmt::join(keys, ", "));

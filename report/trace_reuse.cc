@@ -7,6 +7,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace report {
 namespace {
 
@@ -38,7 +41,7 @@ std::string range_text(unsigned bucket) {
 
 std::string bar(uint64_t part, uint64_t most) {
   std::string text;
-  for (unsigned i = 0; i < static_cast<unsigned>(share_of(part, most) * kBarColumns + .5); i++)
+  for (long columns = std::lround(share_of(part, most) * kBarColumns); columns > 0; columns--)
     text += "█";
   return text;
 }
