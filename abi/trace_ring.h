@@ -57,7 +57,8 @@ enum {
 typedef struct AssayRingBuffer {
   uint64_t begin_ns, end_ns; // CLOCK_MONOTONIC; end_ns 0: not full
   uint32_t bytes;            // logged, where it is handed over
-  uint32_t is_stale; // 1: it holds what was handed over before; the process sets it to zeros before it logs there
+  uint32_t
+      is_stale; // 1: it holds what was handed over before; the process sets it to zeros before it logs there
 } AssayRingBuffer;
 
 typedef struct AssayRingStream {

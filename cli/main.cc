@@ -64,7 +64,7 @@ int run_command(int argc, char **argv) {
   // `assay run -- ./app`, `assay values record -- ./app`, `assay fields apply -- make`: what stands behind -- is another program's.
   const std::string_view part = argc > 2 ? argv[2] : "";
   const bool takes_program = first == "run" || part == "record" || part == "apply" ||
-                             (first == "trace" && part == "check");
+                             (first == "trace" && (part == "check" || part == "run"));
   for (int index = 1; takes_program && index < argc; index++)
     if (std::string_view(argv[index]) == "--") {
       after_dashes.assign(argv + index + 1, argv + argc);

@@ -4,19 +4,17 @@
 #include "base/units.h"
 #include "cli/program_command.h"
 #include "cli/trace_parts.h"
+#include "cli/traced_program.h"
+#include "cli/traced_run.h"
 #include "profile/find_profiles.h"
 #include "trace/compare.h"
-#include "trace/recording.h"
 #include "trace/trace_file.h"
 
-#include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fmt/chrono.h>
 #include <memory>
-#include <optional>
 #include <unistd.h>
 
 namespace cli {
@@ -25,21 +23,9 @@ namespace {
 namespace fs = std::filesystem;
 
 struct RecordArguments {
-  std::string output, log = "values";
-  std::vector<std::string> only, modules, command;
+  std::string output;
+  TraceChoice choice;
 };
-
-void choose_log(const std::string &name, trace::RecordingSettings &settings) {
-  settings.plans = name == "values";
-  if (name == "values" || name == "groups")
-    settings.log = ASSAY_LOG_groups;
-  else if (name == "accesses")
-    settings.log = ASSAY_LOG_accesses;
-  else if (name == "nothing")
-    settings.log = ASSAY_LOG_nothing;
-  else
-    base::fail("--log {}: choose values, groups, accesses or nothing", name);
-}
 
 fs::path make_folder(const std::string &wanted, const std::string &program, pid_t pid) {
   const std::time_t now = std::time(nullptr);
@@ -56,63 +42,16 @@ fs::path make_folder(const std::string &wanted, const std::string &program, pid_
   return folder;
 }
 
-// Runs the command with its accesses recorded. A failure of ours stops the recording and leaves the program running.
-class TracedRun {
-public:
-  TracedRun(const std::vector<std::string> &command, const trace::RecordingSettings &settings,
-            trace::TraceSink &sink)
-      : command_(command), recording_(std::make_unique<trace::Recording>(settings, sink)) {}
-
-  ChildStatus run() {
-    ChildSettings child;
-    child.environment.push_back(recording_->environment());
-    child.environment.emplace_back("LD_PRELOAD", preload_list("libassay_relocated.so"));
-    child.meanwhile = [&] {
-      if (failure_)
-        usleep(10'000);
-      else
-        guarded([&] { recording_->poll(std::chrono::milliseconds(10)); });
-    };
-    const ChildStatus status = run_child(command_, child);
-    if (!failure_)
-      guarded([&] { recording_->finish(status.wait_status); });
-    return status;
-  }
-
-  const trace::Recording &recording() const { return *recording_; }
-  bool failed() const { return failure_; }
-
-private:
-  template <class Act> void guarded(Act act) {
-    try {
-      act();
-    } catch (const base::Failure &failure) {
-      std::fprintf(stderr, "assay: %s; the recording has stopped, the program goes on\n",
-                   failure.what());
-      recording_->stop();
-      failure_ = true;
-    }
-  }
-
-  const std::vector<std::string> &command_;
-  std::unique_ptr<trace::Recording> recording_;
-  bool failure_ = false;
-};
-
 int record(const RecordArguments &arguments) {
-  if (arguments.command.empty())
+  if (arguments.choice.command.empty())
     base::fail("trace record: what is to be traced? write `assay trace record -- ./app`");
-  const fs::path folder = make_folder(arguments.output, arguments.command.front(), getpid());
-  trace::RecordingSettings settings;
-  settings.folder = folder;
-  choose_log(arguments.log, settings);
-  settings.only = arguments.only;
-  settings.modules = arguments.modules;
+  const fs::path folder = make_folder(arguments.output, arguments.choice.command.front(), getpid());
+  const trace::RecordingSettings settings = settings_of(arguments.choice, folder);
   const fs::path file = folder / kTraceFile;
-  trace::TraceWriter writer(file, static_cast<uint32_t>(getpid()), arguments.command);
-  TracedRun run(arguments.command, settings, writer);
+  trace::TraceWriter writer(file, static_cast<uint32_t>(getpid()), arguments.choice.command);
+  TracedRun run(arguments.choice.command, settings, writer);
   const ChildStatus status = run.run();
-  const std::string &program = arguments.command.front();
+  const std::string &program = arguments.choice.command.front();
   if (status.start_error)
     return say_not_started(program, status);
   const auto &progress = run.recording().progress();
@@ -144,33 +83,22 @@ bool fails_alike(const std::vector<std::string> &command, int wait_status) {
 }
 
 int check(const RecordArguments &arguments) {
-  if (arguments.command.empty())
+  if (arguments.choice.command.empty())
     base::fail("trace check: which program? write `assay trace check -- ./app`");
-  const fs::path folder = fs::temp_directory_path() / fmt::format("assay-trace-check.{}", getpid());
-  fs::create_directories(folder);
-  trace::RecordingSettings settings;
-  settings.folder = folder;
-  choose_log(arguments.log, settings);
+  const TemporaryFolder folder("assay-trace-check");
+  trace::RecordingSettings settings = settings_of(arguments.choice, folder.path());
   if (settings.log != ASSAY_LOG_groups)
-    base::fail("trace check --log {}: choose values or groups", arguments.log);
+    base::fail("trace check --log {}: choose values or groups", arguments.choice.log);
   settings.log |= ASSAY_LOG_accesses;
-  settings.only = arguments.only;
-  settings.modules = arguments.modules;
   trace::Comparison comparison;
-  std::optional<ChildStatus> status;
-  {
-    TracedRun run(arguments.command, settings, comparison);
-    status = run.run();
-  }
-  std::error_code ignored;
-  fs::remove_all(folder, ignored);
-  if (status->start_error)
-    return say_not_started(arguments.command.front(), *status);
-  if (!fails_alike(arguments.command, status->wait_status)) {
+  const ChildStatus status = TracedRun(arguments.choice.command, settings, comparison).run();
+  if (status.start_error)
+    return say_not_started(arguments.choice.command.front(), status);
+  if (!fails_alike(arguments.choice.command, status.wait_status)) {
     std::fprintf(stderr,
                  "assay: trace check: the program ended otherwise than it does without us (wait "
                  "status %#x)\n",
-                 static_cast<unsigned>(status->wait_status));
+                 static_cast<unsigned>(status.wait_status));
     return 1;
   }
   if (comparison.difference()) {
@@ -187,34 +115,29 @@ int check(const RecordArguments &arguments) {
   return comparison.unpaired() ? 1 : 0;
 }
 
-void add_choice(CLI::App &app, RecordArguments &arguments) {
-  app.add_option("--only", arguments.only, "only these functions");
-  app.add_option("--module", arguments.modules, "only these files: names without folders");
-}
-
 } // namespace
 
 Action define_trace_record(CLI::App &app) {
   auto arguments = std::make_shared<RecordArguments>();
   app.add_option("-o", arguments->output, "folder of the trace (assay.out/TIME-PROGRAM.PID)");
-  app.add_option("--log", arguments->log,
+  app.add_option("--log", arguments->choice.log,
                  "what the program logs: values and branches (values), values by block (groups), "
                  "each access by itself (accesses), nothing; values");
-  add_choice(app, *arguments);
+  add_choice(app, arguments->choice);
   app.footer("\nExamples:\n  assay trace record -- ./app --its-own-option\n  assay trace record "
              "--module app -- ./app\n");
-  return act_on_program(app, "trace record", arguments->command,
+  return act_on_program(app, "trace record", arguments->choice.command,
                         [arguments] { return record(*arguments); });
 }
 
 Action define_trace_check(CLI::App &app) {
   auto arguments = std::make_shared<RecordArguments>();
-  app.add_option("--log", arguments->log,
+  app.add_option("--log", arguments->choice.log,
                  "what is compared with each access: values, groups; values");
-  add_choice(app, *arguments);
+  add_choice(app, arguments->choice);
   app.footer("\nExamples:\n  assay trace check -- ./app --its-own-option\n  assay trace check "
              "--only main -- ./app\n");
-  return act_on_program(app, "trace check", arguments->command,
+  return act_on_program(app, "trace check", arguments->choice.command,
                         [arguments] { return check(*arguments); });
 }
 

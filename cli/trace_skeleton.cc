@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "cli/child.h"
 #include "cli/trace_parts.h"
+#include "cli/traced_program.h"
 #include "trace/skeleton_program.h"
 
 #include <cstdio>

@@ -21,6 +21,12 @@ struct AccessSite {
   uint64_t offset = 0; // the instruction's address in its ELF image
 };
 
+// What one instruction accesses in the iterations of a loop: in the first one, and how far each goes beyond the one before, modulo 2^64.
+struct AccessRun {
+  Access first;
+  uint64_t step = 0;
+};
+
 // Whose accesses follow.
 struct AccessOrigin {
   uint32_t process = 0, thread = 0;
@@ -34,6 +40,8 @@ public:
   virtual ~AccessSink() = default;
   // A batch of one thread's; never empty.
   virtual void accesses(const AccessOrigin &origin, std::span<const Access> batch) = 0;
+  // So many iterations of a loop, each with all accesses of its body in their order. Without a better idea they come as batches of accesses().
+  virtual void loop(const AccessOrigin &origin, std::span<const AccessRun> body, uint64_t times);
 };
 
 } // namespace profile

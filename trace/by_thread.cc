@@ -36,13 +36,14 @@ public:
 
   void all() {
     for (uint32_t s : orphans_)
-      stream(s);
+      stream(s, ends_well_);
     for (uint32_t s : threads_)
-      stream(s);
+      stream(s, ends_well_);
   }
 
 private:
-  void stream(uint32_t index) {
+  // `went_on`: if no handler left it by a jump.
+  void stream(uint32_t index, bool went_on) {
     const TracedStream &stream = trace_.streams_[index];
     static const std::vector<uint32_t> none;
     auto found = handlers_.find(stream.number);
@@ -61,17 +62,18 @@ private:
           sink_.logged(stream, std::span(data).subspan(at, to - at));
         at = to;
         while (at < data.size() && interrupted_at() <= buffer->offset + at)
-          this->stream(handlers[next++]);
+          this->stream(handlers[next++], true); // its thread logs on
       }
     }
     const bool jumped_out = interrupted_at() != UINT64_MAX; // of a handler, to elsewhere
     while (next < handlers.size())
-      this->stream(handlers[next++]);
-    sink_.end(stream, !jumped_out && trace_.end_ && !trace_.end_->was_killed());
+      this->stream(handlers[next++], went_on);
+    sink_.end(stream, went_on && !jumped_out);
   }
 
   const Trace &trace_;
   LoggedSink &sink_;
+  const bool ends_well_ = trace_.end_ && !trace_.end_->was_killed();
   std::vector<std::vector<const Buffer *>> buffers_;             // by index of the stream
   std::unordered_map<uint32_t, std::vector<uint32_t>> handlers_; // by the interrupted stream
   std::vector<uint32_t> threads_, orphans_;

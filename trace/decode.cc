@@ -15,6 +15,27 @@ uint64_t value_at(const std::byte *values, unsigned which) {
 }
 
 constexpr size_t kMany = 1 << 16; // accesses that are decoded before somebody takes them
+constexpr uint64_t kLongLoop =
+    16; // iterations from which on a loop is worth being taken as a whole
+
+// The iterations of a loop, as a whole or each by itself.
+void run(std::vector<profile::AccessRun> &body, uint64_t times, GroupDecoder::Accesses &accesses,
+         const GroupDecoder::Take &take, const GroupDecoder::TakeLoop &take_loop) {
+  if (take_loop && times >= kLongLoop) {
+    if (!accesses.empty())
+      take(accesses);
+    take_loop(body, times);
+    return;
+  }
+  for (uint64_t i = 0; i < times; i++) {
+    for (profile::AccessRun &each : body) {
+      accesses.push_back(each.first);
+      each.first.address += each.step;
+    }
+    if (accesses.size() > kMany)
+      take(accesses);
+  }
+}
 
 } // namespace
 
@@ -85,29 +106,28 @@ uint64_t GroupDecoder::bias_of(uint32_t program, uint32_t file) const {
 // The accesses of one string instruction take turns.
 void GroupDecoder::repeat(const Template *first, const Template *end, const std::byte *values,
                           uint64_t image, uint64_t thread_base, Accesses &accesses,
-                          const Take &take) const {
+                          const Take &take, const TakeLoop &take_loop) const {
   constexpr uint64_t kMax = uint64_t{1} << 32; // of bytes: more is no address range that exists
   uint64_t times = value_at(values, first->times);
   if (first->left != GroupAccess::kOnce)
     times -= value_at(values, first->left);
   if (times > kMax)
     base::fail("the trace has a string instruction of {} turns: it is damaged", times);
-  for (uint64_t turn = 0; turn < times; turn++) {
-    if (accesses.size() > kMany)
-      take(accesses);
-    for (const Template *each = first; each != end; each++) {
-      uint64_t address =
-          each->offset + (each->in_image ? image : 0) + (each->thread_local_ ? thread_base : 0);
-      for (uint8_t t = 0; t < each->terms; t++)
-        address += value_at(values, each->term[t].value) << each->term[t].shift;
-      accesses.push_back({address + turn * each->size, each->site, each->size, each->write});
-    }
+  std::vector<profile::AccessRun> body;
+  for (const Template *each = first; each != end; each++) {
+    uint64_t address =
+        each->offset + (each->in_image ? image : 0) + (each->thread_local_ ? thread_base : 0);
+    for (uint8_t t = 0; t < each->terms; t++)
+      address += value_at(values, each->term[t].value) << each->term[t].shift;
+    body.push_back({{address, each->site, each->size, each->write}, each->size});
   }
+  run(body, times, accesses, take, take_loop);
 }
 
 // All iterations of a loop: of each access the address in the first one, and how far it goes in each.
 void GroupDecoder::expand(const Shape &shape, const std::byte *values, uint64_t image,
-                          uint64_t thread_base, Accesses &accesses, const Take &take) const {
+                          uint64_t thread_base, Accesses &accesses, const Take &take,
+                          const TakeLoop &take_loop) const {
   constexpr uint64_t kMax = uint64_t{1} << 40;
   const LoopOfGroup &loop = loops_[shape.loop];
   const auto step = static_cast<uint64_t>(loop.steps[loop.counter]);
@@ -116,11 +136,7 @@ void GroupDecoder::expand(const Shape &shape, const std::byte *values, uint64_t 
   const uint64_t times = is_down ? (0 - distance) / (0 - step) : distance / step;
   if (times == 0 || times > kMax)
     base::fail("the trace has a loop of {} iterations: it is damaged", times);
-  struct Moving {
-    profile::Access access;
-    uint64_t step;
-  };
-  std::vector<Moving> moving;
+  std::vector<profile::AccessRun> body;
   for (const Template *each = templates_.data() + shape.first, *end = each + shape.count;
        each != end; each++) {
     uint64_t address =
@@ -132,16 +148,9 @@ void GroupDecoder::expand(const Shape &shape, const std::byte *values, uint64_t 
       address += (value_at(values, term.value) - times * of_term) << term.shift;
       by += of_term << term.shift;
     }
-    moving.push_back({{address, each->site, each->size, each->write}, by});
+    body.push_back({{address, each->site, each->size, each->write}, by});
   }
-  for (uint64_t i = 0; i < times; i++) {
-    for (Moving &each : moving) {
-      accesses.push_back(each.access);
-      each.access.address += each.step;
-    }
-    if (accesses.size() > kMany)
-      take(accesses);
-  }
+  run(body, times, accesses, take, take_loop);
 }
 
 void GroupDecoder::begin(const Start &start, const TracedStream &stream, const std::byte *values,
@@ -157,7 +166,8 @@ void GroupDecoder::begin(const Start &start, const TracedStream &stream, const s
 
 uint64_t GroupDecoder::decode(const TracedStream &stream, StreamPosition &position,
                               std::span<const std::byte> data, uint64_t from, uint64_t to,
-                              Accesses &accesses, const Take &take) const {
+                              Accesses &accesses, const Take &take,
+                              const TakeLoop &take_loop) const {
   uint32_t file = 0;
   uint64_t image = 0;
   uint64_t at = from;
@@ -209,7 +219,7 @@ uint64_t GroupDecoder::decode(const TracedStream &stream, StreamPosition &positi
     const Template *end = templates_.data() + shape.first + shape.count;
     if (shape.loop != UINT32_MAX) {
       expand(shape, values, bias_of(stream.program, templates_[shape.first].file),
-             stream.thread_base, accesses, take);
+             stream.thread_base, accesses, take, take_loop);
       continue;
     }
     for (const Template *each = templates_.data() + shape.first; each != end; each++) {
@@ -218,8 +228,8 @@ uint64_t GroupDecoder::decode(const TracedStream &stream, StreamPosition &positi
         image = bias_of(stream.program, file);
       }
       if (each->times != GroupAccess::kOnce) {
-        repeat(each, end, values, image, stream.thread_base, accesses,
-               take); // they have a group of their own
+        repeat(each, end, values, image, stream.thread_base, accesses, take,
+               take_loop); // they have a group of their own
         break;
       }
       uint64_t address = each->offset + (each->in_image ? image : 0) +

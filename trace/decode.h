@@ -34,9 +34,11 @@ public:
   // for what nothing logs.
   using Accesses = std::vector<profile::Access>;
   using Take = std::function<void(Accesses &)>;
+  // Takes the accesses of a long loop as a whole, behind those that were decoded before; if it is empty, they are accesses like others.
+  using TakeLoop = std::function<void(std::span<const profile::AccessRun> body, uint64_t times)>;
   uint64_t decode(const TracedStream &stream, StreamPosition &position,
                   std::span<const std::byte> data, uint64_t from, uint64_t to, Accesses &accesses,
-                  const Take &take) const;
+                  const Take &take, const TakeLoop &take_loop = {}) const;
   // The stream has ended, and its thread has gone on until then: what follows without further bytes.
   void finish(StreamPosition &position, Accesses &accesses, const Take &take) const;
 
@@ -65,9 +67,10 @@ private:
   void begin(const Start &start, const TracedStream &stream, const std::byte *values,
              SkeletonPosition &position) const;
   void expand(const Shape &shape, const std::byte *values, uint64_t image, uint64_t thread_base,
-              Accesses &accesses, const Take &take) const;
+              Accesses &accesses, const Take &take, const TakeLoop &take_loop) const;
   void repeat(const Template *first, const Template *end, const std::byte *values, uint64_t image,
-              uint64_t thread_base, Accesses &accesses, const Take &take) const;
+              uint64_t thread_base, Accesses &accesses, const Take &take,
+              const TakeLoop &take_loop) const;
 
   std::vector<Shape> shapes_; // by number of the group
   std::vector<Template> templates_;

@@ -36,9 +36,10 @@ struct Stretch {
 
 } // namespace
 
-std::vector<std::optional<uint8_t>>
-position_registers(const binary::FlowGraph &graph, const binary::Liveness &liveness,
-                   const std::vector<uint32_t> &order, const std::vector<RegisterSet> &logged) {
+std::vector<std::optional<uint8_t>> position_registers(const binary::FlowGraph &graph,
+                                                       const binary::Liveness &liveness,
+                                                       const std::vector<uint32_t> &order,
+                                                       const std::vector<RegisterSet> &logged) {
   std::vector<std::optional<uint8_t>> registers(graph.blocks.size());
   if (order.empty())
     return registers;

@@ -174,7 +174,8 @@ void Recording::end_stream(uint32_t slot) {
   const uint32_t last = stream.filled;
   // Behind what was logged are zeros.
   const std::byte *data = buffer_of(slot, last);
-  uint64_t bytes = load(stream.buffers[last % ASSAY_RING_BUFFERS].is_stale) ? 0 : ASSAY_RING_BUFFER_BYTES;
+  uint64_t bytes =
+      load(stream.buffers[last % ASSAY_RING_BUFFERS].is_stale) ? 0 : ASSAY_RING_BUFFER_BYTES;
   while (bytes && data[bytes - 1] == std::byte{0})
     bytes--;
   if (bytes) {

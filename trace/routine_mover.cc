@@ -35,7 +35,7 @@ constexpr uint32_t kNowhere = UINT32_MAX;
 constexpr unsigned kAboveOrEqual = 3;
 constexpr int32_t kRedZone = 128;
 constexpr uint32_t kMaxPending = 512; // bytes
-constexpr uint32_t kAlignment = 32; // what compilers align loops to, at most
+constexpr uint32_t kAlignment = 32;   // what compilers align loops to, at most
 // A routine that logs more than this has a check at each block.
 constexpr uint32_t kMuch = ASSAY_RING_SLACK / 4;
 
@@ -135,7 +135,7 @@ private:
     Gpr reg;
     std::optional<uint32_t> spill; // where it is kept
   };
-  struct Edge { // a branch to where the position is in a register
+  struct Edge {  // a branch to where the position is in a register
     uint32_t at; // its distance stands there
     std::optional<Gpr> from;
     Gpr to;
@@ -445,7 +445,8 @@ private:
   void end_stretches(uint32_t b, uint32_t index, VariableSet live) {
     const Block &block = graph_.blocks[b];
     const uint32_t end = block.first + block.count;
-    const bool is_end = index == end || (index == end - 1 && !leaves_process(graph_.last_of(block)));
+    const bool is_end =
+        index == end || (index == end - 1 && !leaves_process(graph_.last_of(block)));
     bool carries = is_end && pending_ <= kMaxPending && !loop_begin_;
     for (uint32_t next : block.successors)
       carries &= goes_on_in(b, next) && !checked_[next];
@@ -623,8 +624,8 @@ private:
             code_.store_low(position.reg, at, point.reg, point.bytes);
         }
       if (start) // last: that it is there says that its values are
-        module_.group_fixups.push_back(code_.store_constant(
-            position.reg, static_cast<int32_t>(pending_), *start + 1));
+        module_.group_fixups.push_back(
+            code_.store_constant(position.reg, static_cast<int32_t>(pending_), *start + 1));
       if (stretch.points.back().before == index)
         pending_ += stretch.bytes;
       release_position(position);
@@ -666,8 +667,7 @@ private:
       arrival_at_[address_of(b)] = code_.size();
       holder_[0] = holder_[1] = std::nullopt;
       hold_for(b);
-      const Scratch position =
-          take_position(0, liveness_.at(b) | logged_in(b), block, block.first);
+      const Scratch position = take_position(0, liveness_.at(b) | logged_in(b), block, block.first);
       code_.store_word(position.reg, 0, *plan_->arrivals[b]);
       code_.lea(position.reg, position.reg, 2);
       store_log(position.reg, position_of(0));
@@ -685,9 +685,8 @@ private:
         if (holder)
           used |= binary::register_bit(*holder);
       const bool is_held = holder_[log].has_value();
-      const Scratch position = is_held
-                                   ? Scratch{*holder_[log], std::nullopt}
-                                   : take(scratch_of(live), used, log, block, block.first);
+      const Scratch position = is_held ? Scratch{*holder_[log], std::nullopt}
+                                       : take(scratch_of(live), used, log, block, block.first);
       if (has_flags) {
         code_.lea(kRsp, kRsp, -kRedZone);
         code_.byte(0x9c); // pushfq
@@ -825,10 +824,12 @@ private:
   std::vector<ModuleCode::Reference> references_;             // to its own blocks
   std::vector<SlowPath> slow_;
   std::vector<Edge> edges_;
-  std::vector<std::optional<Gpr>> entry_holder_; // by block: holds the position of log 0 where it begins
-  std::vector<size_t> place_;                        // by block: in the order
-  std::vector<uint32_t> entry_pending_; // by block: bytes logged before it that the position does not count yet
-  uint32_t pending_ = 0;                // where the walk is
+  std::vector<std::optional<Gpr>>
+      entry_holder_;          // by block: holds the position of log 0 where it begins
+  std::vector<size_t> place_; // by block: in the order
+  std::vector<uint32_t>
+      entry_pending_;    // by block: bytes logged before it that the position does not count yet
+  uint32_t pending_ = 0; // where the walk is
   std::vector<bool> is_back_target_;             // by block: a jump back leads there
   std::array<std::optional<Gpr>, kLogs> holder_; // registers that hold a position
   std::optional<uint32_t> loop_begin_; // of a loop of one block: behind what is done before it

@@ -3,13 +3,13 @@
 #include "trace/trace_file.h"
 
 #include "base/fail.h"
+#include "trace/stream_replay.h"
 
 #include <zstd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <unordered_map>
 
 namespace trace {
 namespace {
@@ -228,116 +228,15 @@ std::vector<std::byte> Trace::contents_of(const Buffer &buffer) const {
   return raw;
 }
 
-struct Trace::Replay {
-  const Trace &trace;
-  profile::AccessSink &sink;
-  std::unordered_map<uint32_t, std::vector<uint32_t>>
-      handlers; // by the interrupted stream: their streams' indexes
-  std::unordered_map<uint32_t, std::vector<uint32_t>>
-      buffers;                                       // of handlers' streams: indexes in buffers_
-  std::unordered_map<uint32_t, size_t> next_handler; // by the interrupted stream
-  std::unordered_map<uint32_t, StreamPosition> positions; // by stream
-  std::unordered_map<uint32_t, uint64_t> bytes;           // by stream: logged
-
-  void all() {
-    for (uint32_t c = 0; c < trace.buffers_.size(); c++)
-      if (trace.streams_[trace.buffers_[c].stream].in_handler())
-        buffers[trace.buffers_[c].stream].push_back(c);
-    std::unordered_map<uint32_t, bool> has_stream;
-    for (const TracedStream &stream : trace.streams_)
-      has_stream[stream.number] = true;
-    std::vector<uint32_t> orphans; // they interrupted a thread that had logged nothing
-    for (uint32_t s = 0; s < trace.streams_.size(); s++)
-      if (const TracedStream &stream = trace.streams_[s]; stream.in_handler())
-        (has_stream.contains(stream.parent) ? handlers[stream.parent] : orphans).push_back(s);
-    for (auto &[parent, list] : handlers)
-      std::sort(list.begin(), list.end(), [&](uint32_t a, uint32_t b) {
-        return std::pair(trace.streams_[a].parent_bytes, trace.streams_[a].number) <
-               std::pair(trace.streams_[b].parent_bytes, trace.streams_[b].number);
-      });
-    for (uint32_t s : orphans)
-      whole(s);
-    for (const Buffer &buffer : trace.buffers_)
-      if (!trace.streams_[buffer.stream].in_handler())
-        one(buffer);
-    for (uint32_t s = 0; s < trace.streams_.size(); s++) // those behind the last buffer
-      if (!trace.streams_[s].in_handler())
-        end(s);
-  }
-
-  void end(uint32_t index) {
-    const TracedStream &stream = trace.streams_[index];
-    const uint64_t jumped_out = next_interruption(stream.number);
-    interruptions(stream.number, UINT64_MAX);
-    if (jumped_out >= bytes[stream.number] && jumped_out != UINT64_MAX)
-      return;
-    if (trace.end_ && !trace.end_->was_killed()) {
-      std::vector<profile::Access> accesses;
-      auto take = [&](auto &decoded) {
-        if (!decoded.empty())
-          sink.accesses(origin_of(stream), decoded);
-        decoded.clear();
-      };
-      trace.decoder_.finish(positions[stream.number], accesses, take);
-      take(accesses);
-    }
-  }
-
-  static profile::AccessOrigin origin_of(const TracedStream &stream) {
-    return {stream.process, stream.thread, stream.number, stream.in_handler()};
-  }
-
-  void whole(uint32_t stream) {
-    for (uint32_t c : buffers[stream])
-      one(trace.buffers_[c]);
-    end(stream);
-  }
-
-  void interruptions(uint32_t parent, uint64_t before) {
-    auto found = handlers.find(parent);
-    if (found == handlers.end())
-      return;
-    size_t &next = next_handler[parent];
-    while (next < found->second.size() && trace.streams_[found->second[next]].parent_bytes < before)
-      whole(found->second[next++]);
-  }
-
-  // Where the next handler interrupted the stream; UINT64_MAX: there is none.
-  uint64_t next_interruption(uint32_t parent) {
-    auto found = handlers.find(parent);
-    if (found == handlers.end() || next_handler[parent] >= found->second.size())
-      return UINT64_MAX;
-    return trace.streams_[found->second[next_handler[parent]]].parent_bytes;
-  }
-
-  void one(const Buffer &buffer) {
-    const TracedStream &stream = trace.streams_[buffer.stream];
-    const std::vector<std::byte> data = trace.contents_of(buffer);
-    const profile::AccessOrigin origin = origin_of(stream);
-    StreamPosition &position = positions[stream.number];
-    bytes[stream.number] = buffer.offset + buffer.raw_bytes;
-    std::vector<profile::Access> accesses;
-    for (uint64_t at = 0; at < data.size();) {
-      const uint64_t stop = next_interruption(stream.number);
-      const uint64_t to = stop == UINT64_MAX     ? data.size()
-                          : stop > buffer.offset ? stop - buffer.offset
-                                                 : 0;
-      accesses.clear();
-      if (to > at)
-        at = trace.decoder_.decode(stream, position, data, at, to, accesses, [&](auto &decoded) {
-          sink.accesses(origin, decoded);
-          decoded.clear();
-        });
-      if (!accesses.empty())
-        sink.accesses(origin, accesses);
-      if (at < data.size())
-        interruptions(stream.number, buffer.offset + at + 1);
-    }
-  }
-};
-
 void Trace::replay(profile::AccessSink &sink) const {
-  Replay{*this, sink, {}, {}, {}, {}, {}}.all();
+  StreamReplay replay(decoder_, sink);
+  for (const TracedStream &stream : streams_)
+    replay.stream(stream);
+  for (const Buffer &buffer : buffers_) {
+    const std::vector<std::byte> data = contents_of(buffer);
+    replay.buffer({streams_[buffer.stream].number, buffer.offset, 0, 0, data});
+  }
+  replay.end(end_ && !end_->was_killed());
 }
 
 } // namespace trace

@@ -90,7 +90,6 @@ private:
     uint64_t raw_bytes, offset;
     std::span<const std::byte> data;
   };
-  struct Replay;
   class ByThread;
   class Decoded;
   std::vector<std::byte> contents_of(const Buffer &buffer) const;

@@ -167,6 +167,40 @@ TEST_F(Decoding, AccessesOfAStringInstructionTakeTurns) {
   EXPECT_TRUE(accesses_of(Buffer().group(3, {0, 0x100, 0x200})).empty());
 }
 
+// Long loops may be taken as a whole: behind what came before, with the accesses that they would have as others.
+TEST_F(Decoding, GivesLongLoopsAsAWhole) {
+  Buffer buffer;
+  buffer.group(0, {0x7000, 3}).group(1, {0x7000, 0x7000 + 500 * 8}).group(2, {0x7000, 0x6000});
+  buffer.group(3, {40, 0x100, 0x200}).group(1, {0x9000, 0x9000 + 2 * 8});
+  const std::vector<profile::Access> expected = accesses_of(buffer);
+  class : public profile::AccessSink {
+  public:
+    std::vector<profile::Access> all;
+    void accesses(const profile::AccessOrigin &, std::span<const profile::Access> batch) override {
+      all.insert(all.end(), batch.begin(), batch.end());
+    }
+  } sink;
+  std::vector<profile::Access> accesses;
+  StreamPosition position;
+  int loops = 0;
+  auto take = [&](auto &decoded) {
+    sink.accesses({}, decoded);
+    decoded.clear();
+  };
+  decoder.decode(stream, position, buffer.bytes, 0, buffer.bytes.size(), accesses, take,
+                 [&](std::span<const profile::AccessRun> body, uint64_t times) {
+                   sink.loop({}, body, times);
+                   loops++;
+                 });
+  take(accesses);
+  EXPECT_EQ(loops, 3);
+  ASSERT_EQ(sink.all.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); i++) {
+    EXPECT_EQ(sink.all[i].address, expected[i].address) << i;
+    EXPECT_EQ(sink.all[i].site, expected[i].site) << i;
+  }
+}
+
 TEST_F(Decoding, EndsWhereNothingWasLogged) {
   Buffer buffer;
   buffer.group(0, {1, 2}).group(1, {0, 8});

@@ -1,0 +1,103 @@
+// A trace names functions by their addresses. An instruction belongs to the last function that begins at or before it, which is right
+// also for parts of a function that lie behind its symbol's size.
+
+#include "analyze/access_places.h"
+
+#include "image/elf.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <tuple>
+
+namespace analyze {
+namespace {
+
+std::vector<image::ModuleFile> files_of(const TracedProgram &program) {
+  std::vector<image::ModuleFile> files;
+  files.reserve(program.modules.size());
+  for (const TracedModule &module : program.modules)
+    files.push_back({module.path, module.build_id});
+  return files;
+}
+
+} // namespace
+
+std::string program_build_id(const TracedProgram &program) {
+  return program.modules.empty() ? "" : image::build_id_text(program.modules.front().build_id);
+}
+
+AccessPlaces::AccessPlaces(const TracedProgram &program)
+    : program_(program), symbols_(files_of(program)) {
+  for (uint32_t m = 0; m < program.modules.size(); m++)
+    for (const TracedFunction &function : program.modules[m].functions) {
+      Function &to = functions_.emplace_back();
+      to.module = m;
+      to.address = function.address;
+      to.traced = &function;
+      to.linkage_name = function.linkage_name;
+      to.name = function.linkage_name.empty() ? fmt::format("{:#x}", function.address)
+                                              : image::demangled(function.linkage_name);
+    }
+  auto before = [](const Function &a, const Function &b) {
+    return std::tie(a.module, a.address) < std::tie(b.module, b.address);
+  };
+  std::sort(functions_.begin(), functions_.end(), before);
+  const size_t named = functions_.size();
+  std::map<uint32_t, uint32_t> without; // by module
+  for (const profile::AccessSite &site : program.sites) {
+    Function wanted;
+    wanted.module = module_of_file(site.file);
+    wanted.address = site.offset;
+    const auto end = functions_.begin() + static_cast<std::ptrdiff_t>(named);
+    auto after = std::upper_bound(functions_.begin(), end, wanted, before);
+    if (after != functions_.begin() && std::prev(after)->module == wanted.module) {
+      function_of_.push_back(static_cast<uint32_t>(after - functions_.begin() - 1));
+      continue;
+    }
+    auto [known, is_new] =
+        without.try_emplace(wanted.module, static_cast<uint32_t>(functions_.size()));
+    if (is_new) {
+      wanted.address = 0;
+      wanted.name = "(no function)";
+      functions_.push_back(wanted);
+    }
+    function_of_.push_back(known->second);
+  }
+}
+
+uint32_t AccessPlaces::module_of_file(uint32_t number) const {
+  for (uint32_t m = 0; m < program_.modules.size(); m++)
+    if (program_.modules[m].number == number)
+      return m;
+  return 0; // every site is of a file that was announced
+}
+
+const AccessPlaces::Function &AccessPlaces::named(uint32_t function) {
+  Function &named = functions_[function];
+  if (!named.linkage_name.empty() || !named.traced || named.was_looked_up)
+    return named;
+  named.was_looked_up = true;
+  const image::Frame &frame = symbols_.call(named.module, named.address + 1).back();
+  if (!frame.linkage_name.empty()) {
+    named.name = frame.function;
+    named.linkage_name = frame.linkage_name;
+  }
+  return named;
+}
+
+AccessPlaces::Line AccessPlaces::line_of(uint32_t site) {
+  // Symbols are asked for calls by their return addresses: one past the instruction's first byte.
+  const profile::AccessSite &at = program_.sites[site];
+  const image::Frame &frame = symbols_.call(module_of_file(at.file), at.offset + 1).front();
+  return {frame.file, frame.line};
+}
+
+AccessPlaces::Line AccessPlaces::line_of(const Function &function) {
+  if (function.address == 0)
+    return {};
+  const image::Frame &frame = symbols_.call(function.module, function.address + 1).back();
+  return {frame.file, frame.function_start_line};
+}
+
+} // namespace analyze

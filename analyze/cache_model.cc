@@ -1,0 +1,68 @@
+#include "analyze/cache_model.h"
+
+#include "base/fail.h"
+#include "base/units.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+namespace analyze {
+namespace {
+
+std::vector<std::string_view> parts_of(std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+constexpr uint64_t kMaxBytes = uint64_t{1} << 40, kMaxWays = 1 << 12;
+
+// What can be typed back: 32KiB, not 32.0 KiB.
+std::string exact_bytes(uint64_t bytes) {
+  const char *const kUnits[] = {"", "KiB", "MiB", "GiB"};
+  unsigned unit = 0;
+  for (; unit < 3 && bytes % 1024 == 0 && bytes; unit++)
+    bytes /= 1024;
+  return fmt::format("{}{}", bytes, kUnits[unit]);
+}
+
+} // namespace
+
+std::string CacheShape::text() const {
+  return fmt::format("{},{},{}", exact_bytes(bytes), ways, line_bytes);
+}
+
+std::string TlbShape::text() const {
+  return fmt::format("{},{}", entries, ways);
+}
+
+CacheShape parse_cache_shape(std::string_view text, std::string_view option) {
+  const auto parts = parts_of(text);
+  if (parts.size() < 2 || parts.size() > 3)
+    base::fail("{} '{}': say SIZE,WAYS or SIZE,WAYS,LINE, such as 32KiB,8,64", option, text);
+  const uint64_t bytes = base::parse_bytes(parts[0]), ways = base::parse_count(parts[1]);
+  const uint64_t line = parts.size() == 3 ? base::parse_bytes(parts[2]) : 64;
+  if (line < 8 || line > 4096 || !std::has_single_bit(line))
+    base::fail("{} '{}': a line has 8 to 4,096 bytes, a power of two", option, text);
+  if (ways == 0 || ways > kMaxWays || bytes > kMaxBytes || bytes == 0 || bytes % (ways * line))
+    base::fail("{} '{}': {} ways of lines of {} bytes do not fill a cache of that size", option,
+               text, parts[1], line);
+  return {bytes, static_cast<uint32_t>(ways), static_cast<uint32_t>(line)};
+}
+
+TlbShape parse_tlb_shape(std::string_view text, std::string_view option) {
+  const auto parts = parts_of(text);
+  if (parts.size() != 2)
+    base::fail("{} '{}': say ENTRIES,WAYS, such as 64,4", option, text);
+  const uint64_t entries = base::parse_count(parts[0]), ways = base::parse_count(parts[1]);
+  if (entries == 0 || entries > 1 << 24 || ways == 0 || ways > kMaxWays || entries % ways)
+    base::fail("{} '{}': {} ways do not divide {} entries", option, text, parts[1], parts[0]);
+  return {entries, static_cast<uint32_t>(ways)};
+}
+
+} // namespace analyze

@@ -1,0 +1,191 @@
+#include "cli/trace_analyses.h"
+
+#include "base/fail.h"
+#include "base/units.h"
+
+#include <fmt/format.h>
+
+namespace cli {
+namespace {
+
+class Counts : public Analysis {
+public:
+  profile::AccessSink &sink() override { return counts_; }
+  std::string text(const analyze::TracedProgram &program, analyze::AccessPlaces &places,
+                   const report::TraceQuery &query, const report::Style &style) override {
+    return report::counts_text(program, places, counts_, query, style);
+  }
+  report::Json json(const analyze::TracedProgram &program, analyze::AccessPlaces &places,
+                    const report::TraceQuery &query) override {
+    return report::counts_json(program, places, counts_, query);
+  }
+
+private:
+  analyze::AccessCounts counts_;
+};
+
+class Caches : public Analysis {
+public:
+  explicit Caches(const analyze::CacheSettings &settings) : simulation_(settings) {}
+  profile::AccessSink &sink() override { return simulation_; }
+  std::string text(const analyze::TracedProgram &program, analyze::AccessPlaces &places,
+                   const report::TraceQuery &query, const report::Style &style) override {
+    return report::cache_text(program, places, simulation_, query, style);
+  }
+  report::Json json(const analyze::TracedProgram &program, analyze::AccessPlaces &places,
+                    const report::TraceQuery &query) override {
+    return report::cache_json(program, places, simulation_, query);
+  }
+
+private:
+  analyze::CacheSimulation simulation_;
+};
+
+class Reuse : public Analysis {
+public:
+  profile::AccessSink &sink() override { return distances_; }
+  std::string text(const analyze::TracedProgram &program, analyze::AccessPlaces &places,
+                   const report::TraceQuery &query, const report::Style &style) override {
+    return report::reuse_text(program, places, distances_, query, style);
+  }
+  report::Json json(const analyze::TracedProgram &program, analyze::AccessPlaces &places,
+                    const report::TraceQuery &query) override {
+    return report::reuse_json(program, places, distances_, query);
+  }
+
+private:
+  analyze::ReuseDistances distances_;
+};
+
+// Of all lines if `samples` is 0, else of so many.
+class Curve : public Analysis {
+public:
+  explicit Curve(uint64_t samples) : exact_(false), sampled_(samples), is_exact_(samples == 0) {}
+  profile::AccessSink &sink() override {
+    if (is_exact_)
+      return exact_;
+    return sampled_;
+  }
+  std::string text(const analyze::TracedProgram &program, analyze::AccessPlaces &,
+                   const report::TraceQuery &, const report::Style &style) override {
+    return report::curve_text(program, curve(), style);
+  }
+  report::Json json(const analyze::TracedProgram &program, analyze::AccessPlaces &,
+                    const report::TraceQuery &) override {
+    return report::curve_json(program, curve());
+  }
+
+private:
+  analyze::MissRatioCurve curve() const {
+    return is_exact_ ? analyze::exact_curve(exact_) : sampled_.curve();
+  }
+  analyze::ReuseDistances exact_;
+  analyze::SampledCurve sampled_;
+  const bool is_exact_;
+};
+
+analyze::CacheSettings cache_settings(const AnalysisOptions &options) {
+  analyze::CacheSettings settings;
+  settings.l1 = analyze::parse_cache_shape(options.l1, "--l1");
+  // Levels behind the first have its lines, unless they say otherwise.
+  auto behind = [&](const std::string &text,
+                    const char *option) -> std::optional<analyze::CacheShape> {
+    if (text == "none")
+      return std::nullopt;
+    analyze::CacheShape shape = analyze::parse_cache_shape(text, option);
+    if (std::count(text.begin(), text.end(), ',') == 1)
+      shape =
+          analyze::parse_cache_shape(fmt::format("{},{}", text, settings.l1.line_bytes), option);
+    return shape;
+  };
+  settings.l2 = behind(options.l2, "--l2");
+  settings.llc = behind(options.llc, "--llc");
+  settings.tlb = analyze::parse_tlb_shape(options.tlb, "--tlb");
+  settings.l2_tlb = options.l2_tlb == "none"
+                        ? std::nullopt
+                        : std::optional(analyze::parse_tlb_shape(options.l2_tlb, "--l2-tlb"));
+  settings.page_bytes = base::parse_bytes(options.page);
+  analyze::check(settings);
+  return settings;
+}
+
+uint64_t samples_of(const AnalysisOptions &options) {
+  const uint64_t samples = base::parse_count(options.samples);
+  if (samples < 64 || samples > uint64_t{1} << 28)
+    base::fail("--samples {}: choose 64 to 256M lines", options.samples);
+  return options.is_exact ? 0 : samples;
+}
+
+void add_cache_options(CLI::App &app, AnalysisOptions &options) {
+  app.add_option("--l1", options.l1, "level 1 of each thread: SIZE,WAYS or SIZE,WAYS,LINE")
+      ->capture_default_str();
+  app.add_option("--l2", options.l2, "level 2 of each thread, or none")->capture_default_str();
+  app.add_option("--llc", options.llc, "the last level, which all threads share, or none")
+      ->capture_default_str();
+  app.add_option("--tlb", options.tlb, "TLB of each thread: ENTRIES,WAYS")->capture_default_str();
+  app.add_option("--l2-tlb", options.l2_tlb, "its second level, or none")->capture_default_str();
+  app.add_option("--page", options.page, "size of a page: 4KiB, 2MiB")->capture_default_str();
+}
+
+void add_curve_options(CLI::App &app, AnalysisOptions &options) {
+  app.add_option("--samples", options.samples, "lines that are followed at once")
+      ->capture_default_str();
+  app.add_flag("--exact", options.is_exact, "follow all lines, in memory that grows with them");
+}
+
+void add_nothing(CLI::App &, AnalysisOptions &) {}
+
+std::span<const char *const> no_keys() {
+  return {};
+}
+
+} // namespace
+
+const std::vector<AnalysisKind> &analysis_kinds() {
+  static const std::vector<AnalysisKind> kinds = {
+      {"counts", "how often does each instruction access memory, and how much memory is it?",
+       "  assay trace counts --top 5\n  assay trace counts --sort bytes --filter libc DIR\n", true,
+       report::counts_keys, add_nothing,
+       [](const AnalysisOptions &) -> std::unique_ptr<Analysis> {
+         return std::make_unique<Counts>();
+       }},
+      {"cache", "how often would caches and TLBs miss, and where?",
+       "  assay trace cache --top 5\n  assay trace cache --l1 48KiB,12 --l2 2MiB,16 --page 2MiB "
+       "DIR\n",
+       true, report::cache_keys, add_cache_options,
+       [](const AnalysisOptions &options) -> std::unique_ptr<Analysis> {
+         return std::make_unique<Caches>(cache_settings(options));
+       }},
+      {"reuse", "how many other lines are touched before a line is touched again?",
+       "  assay trace reuse --top 5\n  assay trace reuse --sort far DIR\n", true,
+       report::reuse_keys, add_nothing,
+       [](const AnalysisOptions &) -> std::unique_ptr<Analysis> {
+         return std::make_unique<Reuse>();
+       }},
+      {"mrc", "which share of touches would a cache of each size miss?",
+       "  assay trace mrc\n  assay trace mrc --exact --json DIR\n", false, no_keys,
+       add_curve_options, [](const AnalysisOptions &options) -> std::unique_ptr<Analysis> {
+         return std::make_unique<Curve>(samples_of(options));
+       }}};
+  return kinds;
+}
+
+const AnalysisKind &analysis_kind(const std::string &name) {
+  std::string names;
+  for (const AnalysisKind &kind : analysis_kinds()) {
+    if (kind.name == name)
+      return kind;
+    names += (names.empty() ? "" : ", ") + std::string(kind.name);
+  }
+  base::fail("--analysis {}: there is no such analysis; there are {}", name, names);
+}
+
+void add_query_options(CLI::App &app, AnalysisOptions &options, const std::string &keys) {
+  app.add_option("--top", options.query.top, "rows of each table (10), of each list in JSON (all)");
+  if (!keys.empty())
+    app.add_option("--sort", options.query.sort, "rows in the order of this key: " + keys);
+  app.add_option("--filter", options.query.filter,
+                 "only functions with a name or file that matches this regular expression");
+}
+
+} // namespace cli

@@ -1,0 +1,49 @@
+// The analyses of accesses that `assay trace` has: `assay trace counts|cache|reuse|mrc` of a trace, `assay trace run --analysis …` of a program that runs.
+#pragma once
+
+#include "analyze/access_places.h"
+#include "cli/command.h"
+#include "report/trace_report.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cli {
+
+// What users say of all analyses.
+struct AnalysisOptions {
+  report::TraceQuery query;
+  std::string l1 = "32KiB,8,64", l2 = "1MiB,16", llc = "32MiB,16"; // "none" but for the first
+  std::string tlb = "64,4", l2_tlb = "1536,12", page = "4KiB";
+  std::string samples = "32768";
+  bool is_exact = false;
+};
+
+// One that takes accesses, and answers when there are no more.
+class Analysis {
+public:
+  virtual ~Analysis() = default;
+  virtual profile::AccessSink &sink() = 0;
+  virtual std::string text(const analyze::TracedProgram &program, analyze::AccessPlaces &places,
+                           const report::TraceQuery &query, const report::Style &style) = 0;
+  virtual report::Json json(const analyze::TracedProgram &program, analyze::AccessPlaces &places,
+                            const report::TraceQuery &query) = 0;
+};
+
+struct AnalysisKind {
+  const char *name, *question, *examples;
+  bool has_rows; // --top, --sort and --filter choose among them
+  std::span<const char *const> (*keys)();
+  void (*add_options)(CLI::App &app, AnalysisOptions &options);
+  std::unique_ptr<Analysis> (*make)(const AnalysisOptions &options); // throws Failure
+};
+
+const std::vector<AnalysisKind> &analysis_kinds();
+// Throws Failure if there is none of that name.
+const AnalysisKind &analysis_kind(const std::string &name);
+
+// Declares --top, --sort and --filter.
+void add_query_options(CLI::App &app, AnalysisOptions &options, const std::string &keys);
+
+} // namespace cli

@@ -1,0 +1,170 @@
+// `assay trace counts|cache|reuse|mrc [DIR]`: an analysis of a trace; `assay trace run`: analyses of a program while it runs.
+
+#include "base/fail.h"
+#include "cli/output.h"
+#include "cli/program_command.h"
+#include "cli/trace_analyses.h"
+#include "cli/trace_parts.h"
+#include "cli/traced_program.h"
+#include "cli/traced_run.h"
+
+#include <cstdio>
+#include <fmt/format.h>
+#include <memory>
+#include <optional>
+
+namespace cli {
+namespace {
+
+struct AnswerArguments {
+  AnswerOptions answer;
+  AnalysisOptions options;
+  std::string folder;
+};
+
+int answer(const AnswerArguments &arguments, const AnalysisKind &kind) {
+  check_format(arguments.answer);
+  const report::TraceQuery &query = arguments.options.query;
+  report::check_query(query, kind.keys());
+  const std::unique_ptr<Analysis> analysis = kind.make(arguments.options);
+  const trace::Trace trace(trace_file_of(arguments.folder));
+  trace.replay(analysis->sink());
+  const analyze::TracedProgram program = traced_program(trace);
+  analyze::AccessPlaces places(program);
+  write_output(arguments.answer.output,
+               arguments.answer.json()
+                   ? report::document_text(analysis->json(program, places, query))
+                   : analysis->text(program, places, query, arguments.answer.style()));
+  return 0;
+}
+
+struct RunArguments {
+  AnswerOptions answer;
+  AnalysisOptions options;
+  TraceChoice choice;
+  std::string analyses = "counts,cache,mrc";
+};
+
+// Hands accesses to several sinks.
+class Several : public profile::AccessSink {
+public:
+  std::vector<std::unique_ptr<Analysis>> analyses;
+  void accesses(const profile::AccessOrigin &origin,
+                std::span<const profile::Access> batch) override {
+    for (const auto &each : analyses)
+      each->sink().accesses(origin, batch);
+  }
+  void loop(const profile::AccessOrigin &origin, std::span<const profile::AccessRun> body,
+            uint64_t times) override {
+    for (const auto &each : analyses)
+      each->sink().loop(origin, body, times);
+  }
+};
+
+struct Chosen {
+  std::vector<const AnalysisKind *> kinds;
+  Several sinks;
+};
+
+void choose(const RunArguments &arguments, Chosen &chosen) {
+  const std::string &list = arguments.analyses;
+  for (size_t at = 0; at <= list.size();) {
+    const size_t end = std::min(list.find(',', at), list.size());
+    chosen.kinds.push_back(&analysis_kind(list.substr(at, end - at)));
+    chosen.sinks.analyses.push_back(chosen.kinds.back()->make(arguments.options));
+    at = end + 1;
+  }
+  report::check_query(arguments.options.query, {});
+}
+
+std::string answers(const RunArguments &arguments, Chosen &chosen,
+                    const analyze::TracedProgram &program) {
+  analyze::AccessPlaces places(program);
+  const report::TraceQuery &query = arguments.options.query;
+  if (!arguments.answer.json()) {
+    std::string text;
+    for (const auto &analysis : chosen.sinks.analyses)
+      text += (text.empty() ? "" : "\n") +
+              analysis->text(program, places, query, arguments.answer.style());
+    return text;
+  }
+  if (chosen.kinds.size() == 1)
+    return report::document_text(chosen.sinks.analyses[0]->json(program, places, query));
+  report::Json all = {{"schema", "assay.trace-run/1"}};
+  for (size_t i = 0; i < chosen.kinds.size(); i++)
+    all[chosen.kinds[i]->name] = chosen.sinks.analyses[i]->json(program, places, query);
+  return report::document_text(all);
+}
+
+// The program's output is its own; ours comes behind it.
+int run(const RunArguments &arguments) {
+  if (arguments.choice.command.empty())
+    base::fail("trace run: which program? write `assay trace run --analysis mrc -- ./app`");
+  check_format(arguments.answer);
+  Chosen chosen;
+  choose(arguments, chosen);
+  std::optional<ChildStatus> status;
+  {
+    const TemporaryFolder folder("assay-trace-run");
+    trace::LiveAccesses live(chosen.sinks);
+    TracedRun run(arguments.choice.command, settings_of(arguments.choice, folder.path()), live);
+    status = run.run();
+    if (status->start_error)
+      return say_not_started(arguments.choice.command.front(), *status);
+    if (live.files().empty())
+      std::fprintf(stderr, "assay: %s was not reached; `assay doctor` says why\n",
+                   arguments.choice.command.front().c_str());
+    else
+      try { // the program has run: its status counts
+        write_output(arguments.answer.output,
+                     answers(arguments, chosen, traced_program(live, arguments.choice.command)));
+      } catch (const base::Failure &failure) {
+        std::fprintf(stderr, "assay: %s\n", failure.what());
+      }
+  }
+  end_like(status->wait_status);
+}
+
+std::string keys_of(const AnalysisKind &kind) {
+  return fmt::format("{}", fmt::join(kind.keys(), ", "));
+}
+
+} // namespace
+
+std::vector<CommandPart> trace_answers() {
+  std::vector<CommandPart> parts;
+  for (const AnalysisKind &kind : analysis_kinds())
+    parts.push_back({kind.name, kind.question, [&kind](CLI::App &app) -> Action {
+                       auto arguments = std::make_shared<AnswerArguments>();
+                       app.add_option("DIR", arguments->folder,
+                                      "folder of the trace (default: the latest in assay.out)");
+                       add_format_options(app, arguments->answer);
+                       if (kind.has_rows)
+                         add_query_options(app, arguments->options, keys_of(kind));
+                       kind.add_options(app, arguments->options);
+                       app.footer(std::string("\nExamples:\n") + kind.examples);
+                       return
+                           [arguments, &kind](const Words &) { return answer(*arguments, kind); };
+                     }});
+  return parts;
+}
+
+Action define_trace_run(CLI::App &app) {
+  auto arguments = std::make_shared<RunArguments>();
+  std::string names;
+  for (const AnalysisKind &kind : analysis_kinds())
+    names += (names.empty() ? "" : ", ") + std::string(kind.name);
+  app.add_option("--analysis", arguments->analyses, "one or several, with commas: " + names)
+      ->capture_default_str();
+  add_format_options(app, arguments->answer);
+  add_choice(app, arguments->choice);
+  add_query_options(app, arguments->options, "");
+  for (const AnalysisKind &kind : analysis_kinds())
+    kind.add_options(app, arguments->options);
+  app.footer("\nExamples:\n  assay trace run --analysis mrc -- ./app --its-own-option\n  assay "
+             "trace run --analysis cache,counts -o report.txt -- ./app\n");
+  return act_on_program(app, "trace run", arguments->choice.command,
+                        [arguments] { return run(*arguments); });
+}
+
+} // namespace cli

@@ -1,0 +1,81 @@
+#include "cli/traced_run.h"
+
+#include "base/fail.h"
+#include "cli/program_command.h"
+
+#include <chrono>
+#include <cstdio>
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace cli {
+
+void add_choice(CLI::App &app, TraceChoice &choice) {
+  app.add_option("--only", choice.only, "only these functions");
+  app.add_option("--module", choice.modules, "only these files: names without folders");
+}
+
+trace::RecordingSettings settings_of(const TraceChoice &choice,
+                                     const std::filesystem::path &folder) {
+  trace::RecordingSettings settings;
+  settings.folder = folder;
+  settings.only = choice.only;
+  settings.modules = choice.modules;
+  settings.plans = choice.log == "values";
+  if (choice.log == "values" || choice.log == "groups")
+    settings.log = ASSAY_LOG_groups;
+  else if (choice.log == "accesses")
+    settings.log = ASSAY_LOG_accesses;
+  else if (choice.log == "nothing")
+    settings.log = ASSAY_LOG_nothing;
+  else
+    base::fail("--log {}: choose values, groups, accesses or nothing", choice.log);
+  return settings;
+}
+
+TracedRun::TracedRun(const std::vector<std::string> &command,
+                     const trace::RecordingSettings &settings, trace::TraceSink &sink)
+    : command_(command), recording_(std::make_unique<trace::Recording>(settings, sink)) {}
+
+ChildStatus TracedRun::run() {
+  ChildSettings child;
+  child.environment.push_back(recording_->environment());
+  child.environment.emplace_back("LD_PRELOAD", preload_list("libassay_relocated.so"));
+  child.meanwhile = [&] {
+    if (failure_)
+      usleep(10'000);
+    else
+      guarded([&] { recording_->poll(std::chrono::milliseconds(10)); });
+  };
+  const ChildStatus status = run_child(command_, child);
+  if (!failure_)
+    guarded([&] { recording_->finish(status.wait_status); });
+  return status;
+}
+
+template <class Act> void TracedRun::guarded(Act act) {
+  try {
+    act();
+  } catch (const base::Failure &failure) {
+    std::fprintf(stderr, "assay: %s; the recording has stopped, the program goes on\n",
+                 failure.what());
+    recording_->stop();
+    failure_ = true;
+  }
+}
+
+TemporaryFolder::TemporaryFolder(const std::string &name)
+    : path_(std::filesystem::temp_directory_path() / fmt::format("{}.{}", name, getpid())) {
+  std::error_code error;
+  std::filesystem::create_directories(path_, error);
+  if (error)
+    base::fail("{}: the folder for temporary files cannot be made: {}", path_.string(),
+               error.message());
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+} // namespace cli

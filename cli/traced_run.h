@@ -1,0 +1,56 @@
+// What commands share that run a program while its accesses are logged: `assay trace record|check|run`.
+#pragma once
+
+#include "cli/child.h"
+#include "cli/command.h"
+#include "trace/recording.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cli {
+
+// What is logged of which functions of which program.
+struct TraceChoice {
+  std::string log = "values";
+  std::vector<std::string> only, modules, command;
+};
+// Declares --only and --module.
+void add_choice(CLI::App &app, TraceChoice &choice);
+// Moved code is written to the folder while the program runs. Throws Failure.
+trace::RecordingSettings settings_of(const TraceChoice &choice,
+                                     const std::filesystem::path &folder);
+
+// Runs the command with its accesses recorded. A failure of ours stops the recording and leaves the program running.
+class TracedRun {
+public:
+  TracedRun(const std::vector<std::string> &command, const trace::RecordingSettings &settings,
+            trace::TraceSink &sink);
+  ChildStatus run();
+  const trace::Recording &recording() const { return *recording_; }
+  bool failed() const { return failure_; }
+
+private:
+  template <class Act> void guarded(Act act);
+
+  const std::vector<std::string> &command_;
+  std::unique_ptr<trace::Recording> recording_;
+  bool failure_ = false;
+};
+
+// A folder below that for temporary files, which is removed with all that it holds.
+class TemporaryFolder {
+public:
+  explicit TemporaryFolder(const std::string &name);
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder &) = delete;
+  TemporaryFolder &operator=(const TemporaryFolder &) = delete;
+  const std::filesystem::path &path() const { return path_; }
+
+private:
+  std::filesystem::path path_;
+};
+
+} // namespace cli

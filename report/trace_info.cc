@@ -1,0 +1,167 @@
+// `assay trace info`: schema assay.trace/1.
+
+#include "report/trace_parts.h"
+
+#include "base/units.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace report {
+namespace {
+
+using Function = analyze::AccessPlaces::Function;
+
+struct FunctionRow {
+  const Function *function;
+  const analyze::TracedModule *module;
+  uint64_t accesses = 0;
+  std::string name() const {
+    return function->linkage_name.empty() ? function->name : function->linkage_name;
+  }
+  bool is_unexpected() const {
+    return function->traced && !function->traced->is_traced && !function->traced->is_stub;
+  }
+};
+
+// Most accesses first.
+std::vector<FunctionRow> rows_of(const analyze::AccessPlaces &places,
+                                 const analyze::AccessCounts &counts) {
+  std::vector<FunctionRow> rows;
+  for (const Function &function : places.functions())
+    rows.push_back({&function, &places.module_of(function)});
+  for (uint32_t site = 0; site < counts.of_site().size(); site++)
+    rows[places.function_of(site)].accesses += counts.of_site()[site].accesses();
+  std::sort(rows.begin(), rows.end(), [](const FunctionRow &a, const FunctionRow &b) {
+    return std::tuple(b.accesses, a.module->number, a.function->address) <
+           std::tuple(a.accesses, b.module->number, b.function->address);
+  });
+  return rows;
+}
+
+struct ModuleSums {
+  uint64_t functions = 0, traced = 0, accesses = 0, logged = 0, values = 0;
+};
+
+ModuleSums sums_of(const analyze::TracedModule &module) {
+  ModuleSums sums;
+  for (const analyze::TracedFunction &function : module.functions) {
+    sums.functions++;
+    sums.traced += function.is_traced;
+    sums.accesses += function.accesses;
+    sums.logged += function.logged;
+    sums.values += function.values;
+  }
+  return sums;
+}
+
+std::string file_name(const analyze::TracedModule &module) {
+  return analyze::base_name(module.path);
+}
+
+std::string bytes_row(const char *what, uint64_t bytes, uint64_t accesses, int digits) {
+  return fmt::format("  {:<9} {:>9}  {:.{}f} bytes an access\n", what,
+                     base::format_bytes(double(bytes)),
+                     accesses ? double(bytes) / double(accesses) : 0, digits);
+}
+
+std::string modules_text(const analyze::TracedProgram &program) {
+  std::string text = fmt::format("What is traced?\n  {:>9} {:>9} {:>10} {:>9}  file\n", "functions",
+                                 "traced", "accesses", "logged");
+  for (const analyze::TracedModule &module : program.modules) {
+    const ModuleSums sums = sums_of(module);
+    text +=
+        fmt::format("  {:>9} {:>9} {:>10} {:>9}  {}{}\n", sums.functions, sums.traced,
+                    sums.accesses, percent_text(sums.logged, sums.accesses), printable(module.path),
+                    module.why_not.empty() ? "" : ": " + printable(module.why_not));
+  }
+  return text + "  accesses, logged: of instructions, as they stand in the file\n";
+}
+
+std::string untraced_text(const std::vector<FunctionRow> &rows) {
+  std::map<std::string, std::vector<const FunctionRow *>> untraced;
+  for (const FunctionRow &row : rows)
+    if (row.is_unexpected())
+      untraced[row.function->traced->why_not].push_back(&row);
+  if (untraced.empty())
+    return "";
+  std::string text = "\nWhich functions are not traced, and why?\n";
+  for (const auto &[why, functions] : untraced) {
+    text += fmt::format("  {:>6}  {}\n", functions.size(), why);
+    for (size_t i = 0; i < functions.size() && i < 3; i++)
+      text += fmt::format("          {} in {}\n", printable(functions[i]->name()),
+                          file_name(*functions[i]->module));
+  }
+  return text;
+}
+
+} // namespace
+
+std::string trace_info_text(const analyze::TracedProgram &program,
+                            const analyze::AccessPlaces &places,
+                            const analyze::AccessCounts &counts, unsigned top) {
+  const analyze::AccessSums all = counts.all();
+  std::string text = trace_head_text(program, "trace", Style());
+  text += fmt::format("  accesses  {:>9}  {} reads, {} writes, {} threads\n",
+                      count_text(all.accesses()), count_text(all.reads()), count_text(all.writes()),
+                      counts.of_thread().size());
+  text += bytes_row("logged", program.logged_bytes, all.accesses(), 2);
+  text += bytes_row("stored", program.stored_bytes, all.accesses(), 3);
+  text += "\n" + modules_text(program);
+  const std::vector<FunctionRow> rows = rows_of(places, counts);
+  text += fmt::format("\nWhich functions access memory most often?\n  {:>9} {:>6}  function\n",
+                      "accesses", "share");
+  for (size_t i = 0; i < rows.size() && i < top && rows[i].accesses; i++)
+    text += fmt::format("  {:>9} {:>6}  {} in {}\n", count_text(rows[i].accesses),
+                        percent_text(rows[i].accesses, all.accesses()), printable(rows[i].name()),
+                        file_name(*rows[i].module));
+  return text + untraced_text(rows);
+}
+
+Json trace_info_json(const analyze::TracedProgram &program, const analyze::AccessPlaces &places,
+                     const analyze::AccessCounts &counts) {
+  Json modules = Json::array(), functions = Json::array();
+  ModuleSums all_modules;
+  for (const analyze::TracedModule &module : program.modules) {
+    const ModuleSums sums = sums_of(module);
+    all_modules.logged += sums.logged;
+    all_modules.values += sums.values;
+    modules.push_back({{"path", module.path},
+                       {"is_traced", module.is_traced},
+                       {"why_not", module.why_not.empty() ? Json() : Json(module.why_not)},
+                       {"function_count", sums.functions},
+                       {"traced_function_count", sums.traced},
+                       {"access_count", sums.accesses},
+                       {"logged_access_count", sums.logged}});
+  }
+  for (const FunctionRow &row : rows_of(places, counts)) {
+    if (!row.function->traced)
+      continue;
+    const analyze::TracedFunction &function = *row.function->traced;
+    functions.push_back({{"name", row.name()},
+                         {"file", row.module->path},
+                         {"address", fmt::format("{:#x}", function.address)},
+                         {"understood", function.is_traced},
+                         {"why_not", function.is_traced ? Json() : Json(function.why_not)},
+                         {"accesses", row.accesses}});
+  }
+  const analyze::AccessSums all = counts.all();
+  Json json = trace_head_json(program, "assay.trace/1", "accesses");
+  json["modules"] = std::move(modules);
+  json["functions"] = std::move(functions);
+  json["accesses"] = all.accesses();
+  json["reads"] = all.reads();
+  json["writes"] = all.writes();
+  json["bytes"] = program.logged_bytes;
+  json["stored_bytes"] = program.stored_bytes;
+  json["static_ratio"] =
+      all_modules.logged ? Json(double(all_modules.values) / double(all_modules.logged)) : Json();
+  json["has_ended"] = program.has_ended;
+  json["damage"] = program.damage.empty() ? Json() : Json(program.damage);
+  return json;
+}
+
+} // namespace report

@@ -1,0 +1,112 @@
+// A thread's buffers are decoded as they come. What a handler logs comes before the buffer that it interrupted (TraceSink), so it is kept, and
+// decoded when its thread has come to that place; handlers of handlers likewise.
+//
+// A handler whose thread logs on afterwards has returned, or was left by a jump; it is taken to have returned.
+
+#include "trace/stream_replay.h"
+
+#include <algorithm>
+
+namespace trace {
+
+void StreamReplay::stream(const TracedStream &stream) {
+  Stream &known = streams_[stream.number];
+  known.of = stream;
+  if (!known.is_announced)
+    order_.push_back(stream.number);
+  known.is_announced = true;
+  if (!stream.in_handler())
+    return;
+  // The interrupted stream may be announced later, or never: then its thread has logged nothing else.
+  std::deque<uint32_t> &handlers = streams_[stream.parent].handlers;
+  auto at = std::upper_bound(handlers.begin(), handlers.end(), stream.number,
+                             [&](uint32_t a, uint32_t b) {
+                               return std::pair(streams_[a].of.parent_bytes, a) <
+                                      std::pair(streams_[b].of.parent_bytes, b);
+                             });
+  handlers.insert(at, stream.number);
+}
+
+void StreamReplay::buffer(const TracedBuffer &buffer) {
+  Stream &stream = streams_[buffer.stream];
+  if (stream.of.in_handler())
+    stream.stored.push_back({buffer.offset, {buffer.data.begin(), buffer.data.end()}});
+  else
+    decode(stream, buffer.offset, buffer.data);
+}
+
+void StreamReplay::end(bool finishes) {
+  // Handlers that interrupted a thread which has logged nothing else.
+  for (uint32_t number : order_) {
+    const Stream &stream = streams_[number];
+    if (stream.of.in_handler() && !streams_[stream.of.parent].is_announced)
+      interruptions(streams_[stream.of.parent], UINT64_MAX, finishes);
+  }
+  for (uint32_t number : order_)
+    if (Stream &stream = streams_[number]; !stream.of.in_handler())
+      finish(stream, finishes);
+}
+
+// The stream has ended. It does not go on by itself if a handler that interrupted it at its end may have left it by a jump.
+void StreamReplay::finish(Stream &stream, bool finishes) {
+  const uint64_t at = next_interruption(stream);
+  const bool may_have_left = at != UINT64_MAX && at >= stream.bytes;
+  interruptions(stream, UINT64_MAX, finishes);
+  if (may_have_left || !finishes)
+    return;
+  const profile::AccessOrigin origin = {stream.of.process, stream.of.thread, stream.of.number,
+                                        stream.of.in_handler()};
+  std::vector<profile::Access> accesses;
+  auto take = [&](auto &decoded) {
+    if (!decoded.empty())
+      sink_.accesses(origin, decoded);
+    decoded.clear();
+  };
+  decoder_.finish(stream.position, accesses, take);
+  take(accesses);
+}
+
+// Handlers that interrupted the stream before this byte of it.
+void StreamReplay::interruptions(Stream &stream, uint64_t before, bool finishes) {
+  while (next_interruption(stream) < before) {
+    Stream &handler = streams_[stream.handlers.front()];
+    stream.handlers.pop_front();
+    const std::vector<Stored> stored = std::move(handler.stored);
+    for (const Stored &buffer : stored)
+      decode(handler, buffer.offset, buffer.data);
+    finish(handler, finishes);
+  }
+}
+
+// UINT64_MAX: there is none.
+uint64_t StreamReplay::next_interruption(const Stream &stream) const {
+  return stream.handlers.empty() ? UINT64_MAX
+                                 : streams_.at(stream.handlers.front()).of.parent_bytes;
+}
+
+void StreamReplay::decode(Stream &stream, uint64_t offset, std::span<const std::byte> data) {
+  const profile::AccessOrigin origin = {stream.of.process, stream.of.thread, stream.of.number,
+                                        stream.of.in_handler()};
+  stream.bytes = offset + data.size();
+  auto take = [&](auto &decoded) {
+    sink_.accesses(origin, decoded);
+    decoded.clear();
+  };
+  auto take_loop = [&](std::span<const profile::AccessRun> body, uint64_t times) {
+    sink_.loop(origin, body, times);
+  };
+  std::vector<profile::Access> accesses;
+  for (uint64_t at = 0; at < data.size();) {
+    const uint64_t stop = next_interruption(stream);
+    const uint64_t to = stop == UINT64_MAX ? data.size() : stop > offset ? stop - offset : 0;
+    accesses.clear();
+    if (to > at)
+      at = decoder_.decode(stream.of, stream.position, data, at, to, accesses, take, take_loop);
+    if (!accesses.empty())
+      sink_.accesses(origin, accesses);
+    if (at < data.size())
+      interruptions(stream, offset + at + 1, true);
+  }
+}
+
+} // namespace trace

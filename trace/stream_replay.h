@@ -1,0 +1,55 @@
+// From what threads logged to the accesses of each in their order, with what a signal handler did where it interrupted its thread. Of a trace
+// in a file and of a program that runs alike.
+#pragma once
+
+#include "trace/decode.h"
+#include "trace/trace_data.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace trace {
+
+class StreamReplay {
+public:
+  // Both must outlive it. The decoder may learn files and mappings meanwhile, before they are needed.
+  StreamReplay(const GroupDecoder &decoder, profile::AccessSink &sink)
+      : decoder_(decoder), sink_(sink) {}
+
+  // In the order of TraceSink: a stream before its buffers, a handler's before the buffer that it interrupted. Handlers' buffers are kept until
+  // then. Throws Failure where what was logged is damaged.
+  void stream(const TracedStream &stream);
+  void buffer(const TracedBuffer &buffer);
+  // Nothing more comes. `finishes`: the threads were not ended anywhere, so what follows without further bytes has happened.
+  void end(bool finishes);
+
+private:
+  struct Stored { // a buffer of a handler
+    uint64_t offset;
+    std::vector<std::byte> data;
+  };
+  struct Stream {
+    TracedStream of;
+    bool is_announced = false;
+    StreamPosition position;
+    uint64_t bytes = 0;         // decoded, from the begin of the stream
+    std::vector<Stored> stored; // of a handler
+    std::deque<uint32_t>
+        handlers; // numbers of the streams that interrupted it and are yet to come, in order
+  };
+  void decode(Stream &stream, uint64_t offset, std::span<const std::byte> data);
+  void finish(Stream &stream, bool finishes);
+  void interruptions(Stream &stream, uint64_t before, bool finishes);
+  uint64_t next_interruption(const Stream &stream) const;
+
+  const GroupDecoder &decoder_;
+  profile::AccessSink &sink_;
+  std::unordered_map<uint32_t, Stream> streams_; // by number
+  std::vector<uint32_t> order_;                  // as they came
+};
+
+} // namespace trace
