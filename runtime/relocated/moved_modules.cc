@@ -154,7 +154,7 @@ bool protect_code(uint64_t bias, const ElfW(Phdr) * headers, uint32_t count, int
   return true;
 }
 
-void redirect(const MovedModule &module) {
+void put_jumps(const MovedModule &module) {
   const AssayMovedHeader &header = *module.header;
   const auto *jumps =
       (const AssayMovedJump *)((const AssayMovedFixup *)(&header + 1) + header.fixups);
@@ -198,23 +198,31 @@ void *original_of(void *address) {
   return (void *)(module->bias + module->header->image_begin + module->returns[low].original);
 }
 
-void move_module(const char *path, uint64_t bias, const ElfW(Phdr) * headers, uint32_t count) {
+void redirect(const MovedModule &module, const ElfW(Phdr) * headers, uint32_t count) {
+  if (!protect_code(module.bias, headers, count, PROT_WRITE))
+    return;
+  put_jumps(module);
+  protect_code(module.bias, headers, count, 0);
+}
+
+const MovedModule *move_module(const char *path, uint64_t bias, const ElfW(Phdr) * headers,
+                               uint32_t count) {
   static char answer[sizeof ring->request.answer];
   uint32_t first_id = 0;
   if (module_count == kMostModules || !ask_tool(path, bias, path[0] == 0, answer, first_id))
-    return;
+    return nullptr;
   const AssayMovedHeader *header = map_file(answer);
   if (!header) {
     say("the moved code of a file cannot be read, so it is not traced; look at the free space "
         "where traces are written");
-    return;
+    return nullptr;
   }
   const uint64_t size = page_up(header->code_bytes);
   char *code = map_near(bias + header->image_begin, bias + header->image_end, size);
   if (!code) {
     say("there is no room for moved code near a file, so it is not traced; run it without `ulimit "
         "-v` and `setarch -L`");
-    return;
+    return nullptr;
   }
   fill(code, *header, bias, first_id);
   if (sys::failed(sys::call(SYS_mprotect, (long)code, (long)size, PROT_READ | PROT_EXEC)) ||
@@ -222,7 +230,7 @@ void move_module(const char *path, uint64_t bias, const ElfW(Phdr) * headers, ui
     say("the system forbids changed code, so the program is not traced; allow executable memory "
         "(SELinux: execmem, execmod)");
     sys::unmap(code, size);
-    return;
+    return nullptr;
   }
   MovedModule &module = modules[module_count];
   module.header = header;
@@ -234,8 +242,9 @@ void move_module(const char *path, uint64_t bias, const ElfW(Phdr) * headers, ui
   module.image = bias + header->image_begin;
   module.bias = bias;
   __atomic_store_n(&module_count, module_count + 1, __ATOMIC_RELEASE);
-  redirect(module);
+  put_jumps(module);
   protect_code(bias, headers, count, 0);
+  return &module;
 }
 
 } // namespace assay::relocated

@@ -30,10 +30,16 @@ const MovedModule *module_at(const void *address);
 // The original's return address for one in moved code; others as they are.
 void *original_of(void *address);
 
-// Moves what the tool says of a module that was just loaded. `path` as the loader says it, empty for the executable.
-void move_module(const char *path, uint64_t bias, const ElfW(Phdr) * headers, uint32_t count);
-// All that are loaded; once, at the start.
+// Moves what the tool says of a module that was just loaded; null if it is not moved. `path` as the loader says it, empty for the executable.
+const MovedModule *move_module(const char *path, uint64_t bias, const ElfW(Phdr) * headers,
+                               uint32_t count);
+// Puts the jumps to its moved code into a module that was loaded again at the same place.
+void redirect(const MovedModule &module, const ElfW(Phdr) * headers, uint32_t count);
+
+// Modules that come and go (modules_loaded.cc): moves those that are new.
 void move_modules();
+// Has the loader call move_modules() when it has opened or closed some.
+void follow_loader();
 
 // Streams (streams.cc).
 void begin_streams();
@@ -45,6 +51,9 @@ struct SavedLog {
 };
 void begin_handler(SavedLog &saved);
 void end_handler(const SavedLog &saved);
+// What the thread executes meanwhile is ours, not the program's.
+void stop_logging(SavedLog &saved);
+void go_on_logging(const SavedLog &saved);
 
 // "assay: TEXT" on standard error.
 void say(const char *text);

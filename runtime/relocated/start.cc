@@ -47,29 +47,6 @@ bool map_ring(const char *path) {
   return true;
 }
 
-struct Loaded {
-  const char *path;
-  uint64_t bias;
-  const ElfW(Phdr) * headers;
-  uint32_t count;
-};
-constexpr uint32_t kMostLoaded = 512;
-Loaded loaded[kMostLoaded];
-uint32_t loaded_count;
-
-// All but ourselves; the tool knows the loader and the kernel's page.
-int note_module(dl_phdr_info *info, size_t, void *) {
-  for (uint32_t i = 0; i < info->dlpi_phnum; i++) {
-    const ElfW(Phdr) &segment = info->dlpi_phdr[i];
-    const uint64_t begin = info->dlpi_addr + segment.p_vaddr;
-    if (segment.p_type == PT_LOAD && (uint64_t)&note_module - begin < segment.p_memsz)
-      return 0;
-  }
-  if (loaded_count < kMostLoaded)
-    loaded[loaded_count++] = {info->dlpi_name, info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum};
-  return 0;
-}
-
 [[gnu::constructor]] void begin(int, char **, char **envp) {
   const char *path = environment(envp, ASSAY_RING_ENVIRONMENT);
   if (!path)
@@ -82,16 +59,10 @@ int note_module(dl_phdr_info *info, size_t, void *) {
   }
   begin_streams();
   move_modules();
+  follow_loader();
 }
 
 } // namespace
-
-void move_modules() {
-  loaded_count = 0;
-  dl_iterate_phdr(note_module, nullptr);
-  for (uint32_t i = 0; i < loaded_count; i++)
-    move_module(loaded[i].path, loaded[i].bias, loaded[i].headers, loaded[i].count);
-}
 
 void say(const char *text) {
   char line[512];

@@ -157,15 +157,10 @@ void next_buffer(int log) {
 
 // fork: the child must not log into the buffer of the parent, which it shares.
 void before_fork() {
-  begin_handler(at_fork);
-  for (int log = 0; log < kLogs; log++)
-    go_untraced(log);
+  stop_logging(at_fork);
 }
 void after_fork() {
-  thread_log = at_fork.log;
-  mine.in_handler = at_fork.in_handler;
-  for (int log = 0; log < kLogs; log++)
-    mine.stream[log] = at_fork.streams[log];
+  go_on_logging(at_fork);
 }
 void in_child() {
   mine = {};
@@ -234,6 +229,19 @@ void begin_handler(SavedLog &saved) {
     position(log) = {scratch, nullptr};
   }
   mine.in_handler = true;
+}
+
+void stop_logging(SavedLog &saved) {
+  begin_handler(saved);
+  for (int log = 0; log < kLogs; log++)
+    go_untraced(log);
+}
+
+void go_on_logging(const SavedLog &saved) {
+  thread_log = saved.log;
+  mine.in_handler = saved.in_handler;
+  for (int log = 0; log < kLogs; log++)
+    mine.stream[log] = saved.streams[log];
 }
 
 void end_handler(const SavedLog &saved) {

@@ -35,6 +35,12 @@ static void need_real_functions() {
     find_real_functions();
 }
 
+// Of the loader, without moved code.
+int iterate_loaded(int (*visit)(dl_phdr_info *, size_t, void *)) {
+  need_real_functions();
+  return real.iterate_phdr(visit, nullptr);
+}
+
 } // namespace assay::relocated
 
 using namespace assay::relocated;
