@@ -36,6 +36,7 @@ struct TracedProgram {
   uint64_t untraced_threads = 0;               // threads and handlers that found no room
   std::string damage;                          // empty if there is none
   uint64_t logged_bytes = 0, stored_bytes = 0; // 0: nothing was stored
+  uint64_t values = 0, branches = 0;           // that were logged, and all accesses follow from
 };
 
 // Of the executable, as text; empty if it is not known.

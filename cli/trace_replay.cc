@@ -94,8 +94,10 @@ int info(const AskArguments &arguments) {
   check_format(arguments.answer);
   const trace::Trace trace(trace_file_of(arguments.folder));
   analyze::AccessCounts counts;
-  trace.replay(counts);
-  const analyze::TracedProgram program = traced_program(trace);
+  const trace::LoggedCounts logged = trace.replay(counts);
+  analyze::TracedProgram program = traced_program(trace);
+  program.values = logged.values;
+  program.branches = logged.branches;
   const analyze::AccessPlaces places(program);
   write_output(arguments.answer.output,
                arguments.answer.json()

@@ -201,6 +201,7 @@ uint64_t GroupDecoder::decode(const TracedStream &stream, StreamPosition &positi
                  accesses.empty() ? 0 : sites_[accesses.back().site].offset,
                  accesses.empty() ? 0 : sites_[accesses.back().site].file);
     const Shape &shape = shapes_[number - 1];
+    position.skeleton.taken.values += (shape.bytes - 4) / 8;
     if (position.executed)
       (*position.executed)[number - 1] = true;
     const std::byte *values = data.data() + at + 4;

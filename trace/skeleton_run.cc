@@ -60,6 +60,7 @@ private:
       if (!has(1))
         return false;
       which = std::to_integer<uint8_t>(data_[at_++]) == 0;
+      position_.taken.branches++;
       break;
     case End::choose: {
       if (!has(2))
@@ -67,6 +68,7 @@ private:
       uint16_t chosen;
       std::memcpy(&chosen, data_.data() + at_, sizeof chosen);
       at_ += sizeof chosen;
+      position_.taken.branches++;
       if (chosen >= block.choices)
         base::fail("the trace is damaged: a jump goes to the {}th of {} places", chosen + 1,
                    block.choices);
@@ -98,6 +100,7 @@ private:
     uint64_t value = 0;
     std::memcpy(&value, data_.data() + at_, bytes);
     at_ += bytes;
+    position_.taken.values++;
     return value;
   }
 

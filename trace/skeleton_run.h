@@ -39,12 +39,18 @@ public:
   std::vector<uint32_t> next;
 };
 
+// What was logged: values of registers, and which way branches went.
+struct LoggedCounts {
+  uint64_t values = 0, branches = 0;
+};
+
 // Where a skeleton is that waits for what comes next in its stream.
 struct SkeletonPosition {
   const RunnableSkeleton *skeleton = nullptr; // null: none is running
   uint32_t block = 0, step = 0;
   uint32_t wanted = 0; // bytes at once, where there were fewer
   std::array<uint64_t, kSkeletonVariables> variables{};
+  LoggedCounts taken; // of all that has run
 };
 
 // Runs until the skeleton stops, or what is logged is used up: right behind the last byte that it takes, so that nothing is said of what may not have

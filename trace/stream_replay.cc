@@ -47,6 +47,15 @@ void StreamReplay::end(bool finishes) {
       finish(stream, finishes);
 }
 
+LoggedCounts StreamReplay::logged() const {
+  LoggedCounts sum;
+  for (const auto &[number, stream] : streams_) {
+    sum.values += stream.position.skeleton.taken.values;
+    sum.branches += stream.position.skeleton.taken.branches;
+  }
+  return sum;
+}
+
 // The stream has ended. It does not go on by itself if a handler that interrupted it at its end may have left it by a jump.
 void StreamReplay::finish(Stream &stream, bool finishes) {
   const uint64_t at = next_interruption(stream);

@@ -26,6 +26,8 @@ public:
   void buffer(const TracedBuffer &buffer);
   // Nothing more comes. `finishes`: the threads were not ended anywhere, so what follows without further bytes has happened.
   void end(bool finishes);
+  // Of what has been decoded.
+  LoggedCounts logged() const;
 
 private:
   struct Stored { // a buffer of a handler

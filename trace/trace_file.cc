@@ -228,7 +228,7 @@ std::vector<std::byte> Trace::contents_of(const Buffer &buffer) const {
   return raw;
 }
 
-void Trace::replay(profile::AccessSink &sink) const {
+LoggedCounts Trace::replay(profile::AccessSink &sink) const {
   StreamReplay replay(decoder_, sink);
   for (const TracedStream &stream : streams_)
     replay.stream(stream);
@@ -237,6 +237,7 @@ void Trace::replay(profile::AccessSink &sink) const {
     replay.buffer({streams_[buffer.stream].number, buffer.offset, 0, 0, data});
   }
   replay.end(end_ && !end_->was_killed());
+  return replay.logged();
 }
 
 } // namespace trace

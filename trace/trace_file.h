@@ -72,7 +72,8 @@ public:
 
   // All accesses, each thread's in their order; threads take turns as their buffers were full. What a signal handler did comes where it
   // interrupted its thread. Throws Failure where the trace is damaged.
-  void replay(profile::AccessSink &sink) const;
+  // Returns what they follow from.
+  LoggedCounts replay(profile::AccessSink &sink) const;
   // The same, one thread after the other.
   void replay_by_thread(profile::AccessSink &sink) const;
   void logged_by_thread(LoggedSink &sink) const;
