@@ -108,11 +108,10 @@ std::string trace_info_text(const analyze::TracedProgram &program,
   text += fmt::format("  accesses  {:>9}  {} reads, {} writes, {} threads\n",
                       count_text(all.accesses()), count_text(all.reads()), count_text(all.writes()),
                       counts.of_thread().size());
-  text += fmt::format("  from      {:>9}  values, {} branches; {:.3f} an access\n",
-                      count_text(program.values), count_text(program.branches),
-                      all.accesses() ? double(program.values + program.branches) /
-                                           double(all.accesses())
-                                     : 0);
+  text += fmt::format(
+      "  from      {:>9}  values, {} branches; {:.3f} an access\n", count_text(program.values),
+      count_text(program.branches),
+      all.accesses() ? double(program.values + program.branches) / double(all.accesses()) : 0);
   text += bytes_row("logged", program.logged_bytes, all.accesses(), 2);
   text += bytes_row("stored", program.stored_bytes, all.accesses(), 3);
   text += "\n" + modules_text(program);

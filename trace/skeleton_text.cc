@@ -2,186 +2,27 @@
 // a loop. Then one walk over that order prints them: at the first block of a loop `for (;;) {`; at a branch that skips blocks `if (…) {`. What
 // does not fit (loops with two entries, jumps into the middle) is a goto; C allows labels and cases anywhere, so nothing has to be copied.
 //
-// A branch asks flags that an instruction made of two numbers. Where these still are what they were, it asks them instead: `if (rax < rdx)`.
-// Computations that nothing needs then are left out.
+// Computations that nothing needs are left out.
 
 #include "trace/skeleton_text.h"
 
 #include "binary/dominators.h"
 #include "binary/loops.h"
+#include "trace/skeleton_expressions.h"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <map>
 #include <optional>
 #include <set>
-#include <string_view>
 
 namespace trace {
 namespace {
 
 using Kind = SkeletonStep::Kind;
 using End = SkeletonBlock::End;
-using Variables = uint64_t; // a set of them
-static_assert(kSkeletonVariables <= 64);
 
 constexpr uint32_t kOut = SkeletonBlock::kOut;
-constexpr size_t kAccessesAtOnce =
-    500; // between two checks for room; trace/c/skeleton.h leaves twice as much
-
-constexpr std::string_view kOperations[] = {
-#define ASSAY_UOP(name, operands, expression, meaning) #name,
-#define ASSAY_UOP_EFFECT(name, operands, expression, meaning) #name,
-#include "abi/uops.def"
-};
-constexpr int kOperands[] = {
-#define ASSAY_UOP(name, operands, expression, meaning) operands,
-#define ASSAY_UOP_EFFECT(name, operands, expression, meaning) operands,
-#include "abi/uops.def"
-};
-
-Variables bit(unsigned variable) {
-  return Variables{1} << variable;
-}
-
-bool is_constant(unsigned variable) {
-  return variable == ASSAY_REG_ZERO || variable == ASSAY_REG_BIAS || variable == ASSAY_REG_FS;
-}
-
-std::string name_of(unsigned variable) {
-  static constexpr const char *kNames[] = {"rax", "rcx", "rdx", "rbx", "rsp",  "rbp",
-                                           "rsi", "rdi", "r8",  "r9",  "r10",  "r11",
-                                           "r12", "r13", "r14", "r15", "flags"};
-  if (variable < std::size(kNames))
-    return kNames[variable];
-  switch (variable) {
-  case ASSAY_REG_ZERO: return "0";
-  case ASSAY_REG_BIAS: return "bias";
-  case ASSAY_REG_FS: return "fs";
-  case kLoopEnd: return "behind_loop";
-  default: break;
-  }
-  return variable >= ASSAY_REG_TEMPORARIES ? fmt::format("t{}", variable - ASSAY_REG_TEMPORARIES)
-                                           : fmt::format("v{}", variable);
-}
-
-std::string constant(int64_t value) {
-  if (value > -1024 && value < 1024)
-    return fmt::format("{}", value);
-  if (value < 0 && value > INT32_MIN)
-    return fmt::format("-{:#x}", -value);
-  return fmt::format("{:#x}u", static_cast<uint64_t>(value))
-      .append(value < 0 || value > INT32_MAX ? "ll" : "");
-}
-
-std::string unsigned_cast(unsigned bytes, const std::string &what) {
-  return bytes == 8 ? what : fmt::format("(uint{}_t){}", 8 * bytes, what);
-}
-std::string signed_cast(unsigned bytes, const std::string &what) {
-  return fmt::format("(int{}_t){}", 8 * bytes, what);
-}
-
-bool has_immediate(const assay_uop &uop) {
-  return uop.b == ASSAY_UOP_IMMEDIATE;
-}
-
-std::string second_of(const assay_uop &uop) {
-  return has_immediate(uop) ? constant(uop.imm) : name_of(uop.b);
-}
-
-// a + (b << shift) + c + i
-std::string address_text(const assay_uop &uop) {
-  std::string text;
-  auto add = [&](const std::string &term) { text += text.empty() ? term : " + " + term; };
-  if (uop.a != ASSAY_REG_ZERO)
-    add(name_of(uop.a));
-  int64_t offset = uop.imm;
-  if (!has_immediate(uop)) {
-    if (uop.b != ASSAY_REG_ZERO)
-      add(uop.shift ? fmt::format("{} * {}", name_of(uop.b), 1u << uop.shift) : name_of(uop.b));
-    if (uop.c != ASSAY_REG_ZERO)
-      add(name_of(uop.c));
-    offset = uop.i;
-  }
-  if (text.empty())
-    return fmt::format("{:#x}u", static_cast<uint64_t>(offset));
-  if (offset)
-    text += offset < 0 && offset > INT32_MIN ? " - " + constant(-offset) : " + " + constant(offset);
-  return text;
-}
-
-std::string value_text(const assay_uop &uop) {
-  const std::string a = name_of(uop.a), b = second_of(uop);
-  auto cut = [&](const std::string &text) {
-    return uop.width == 8 ? text : unsigned_cast(uop.width, "(" + text + ")");
-  };
-  if (uop.a == ASSAY_REG_ZERO && has_immediate(uop) &&
-      (uop.op == ASSAY_UOP_or || uop.op == ASSAY_UOP_add || uop.op == ASSAY_UOP_xor))
-    return constant(static_cast<int64_t>(static_cast<uint64_t>(uop.imm) &
-                                         ~uint64_t{0} >> (64 - 8 * uop.width)));
-  switch (uop.op) {
-  case ASSAY_UOP_copy: return unsigned_cast(uop.width, a);
-  case ASSAY_UOP_lea: return cut(address_text(uop));
-  case ASSAY_UOP_add:
-    return has_immediate(uop) && uop.imm < 0 && uop.imm > INT32_MIN
-               ? cut(fmt::format("{} - {}", a, constant(-uop.imm)))
-               : cut(fmt::format("{} + {}", a, b));
-  case ASSAY_UOP_sub: return cut(fmt::format("{} - {}", a, b));
-  case ASSAY_UOP_and: return cut(fmt::format("{} & {}", a, b));
-  case ASSAY_UOP_or: return cut(fmt::format("{} | {}", a, b));
-  case ASSAY_UOP_xor:
-    return !has_immediate(uop) && uop.a == uop.b ? "0" : cut(fmt::format("{} ^ {}", a, b));
-  case ASSAY_UOP_mul: return cut(fmt::format("{} * {}", a, b));
-  case ASSAY_UOP_shl:
-    if (has_immediate(uop))
-      return cut(fmt::format("{} << {}", a, uop.imm & (uop.width == 8 ? 63 : 31)));
-    break;
-  case ASSAY_UOP_sign_extend:
-    if (uop.i == 32 || uop.i == 48 || uop.i == 56)
-      return unsigned_cast(uop.width,
-                           "(uint64_t)" + signed_cast(static_cast<unsigned>(64 - uop.i) / 8, a));
-    break;
-  case ASSAY_UOP_select:
-    return unsigned_cast(uop.width, fmt::format("({} ? {} : {})", name_of(uop.c), a, b));
-  default: break;
-  }
-  if (has_immediate(uop) || (uop.shift == 0 && uop.i == 0))
-    return fmt::format("OP({}, {}, {}, {}, {})", kOperations[uop.op], uop.width, a, b,
-                       has_immediate(uop) || kOperands[uop.op] < 3 ? "0" : name_of(uop.c));
-  return fmt::format("op_{}({}, {}, {}, {}, {}, {})", kOperations[uop.op], a, b, name_of(uop.c),
-                     uop.width, uop.shift, uop.i);
-}
-
-std::string access_text(const SkeletonStep &step, const std::string &more = "") {
-  return fmt::format("OUT({:#x}, '{}', {}, {}{});", step.pc, step.write ? 'W' : 'R', step.size,
-                     address_text(step.uop), more);
-}
-
-Variables read_by(const assay_uop &uop, int operands) {
-  Variables read = bit(uop.a);
-  if (!has_immediate(uop)) {
-    if (operands > 1)
-      read |= bit(uop.b);
-    if (operands > 2)
-      read |= bit(uop.c);
-  }
-  return read;
-}
-
-Variables read_by(const SkeletonStep &step) {
-  switch (step.kind) {
-  case Kind::in: return 0;
-  case Kind::compute:
-    if (step.uop.op == ASSAY_UOP_xor && step.uop.a == step.uop.b && !has_immediate(step.uop))
-      return 0;
-    return read_by(step.uop, kOperands[step.uop.op]);
-  case Kind::access: return read_by(step.uop, 3);
-  case Kind::repeat:
-  case Kind::compare: return read_by(step.uop, 3) | bit(ASSAY_REG_RCX);
-  }
-  return 0;
-}
 
 class Text {
 public:
@@ -315,125 +156,10 @@ private:
 
   // ---- conditions and what is needed
 
-  struct Condition {
-    std::string text;
-    Variables read = 0;
-  };
-
   void find_conditions() {
     conditions_.resize(skeleton_.blocks.size());
     for (uint32_t b : order_)
       conditions_[b] = condition_of(skeleton_.blocks[b]);
-  }
-
-  static Condition condition_of(const SkeletonBlock &block) {
-    if (block.end == End::logged)
-      return {"IN(1)", 0};
-    if (block.end == End::count)
-      return {name_of(block.condition) + " != behind_loop", bit(block.condition) | bit(kLoopEnd)};
-    if (block.end != End::branch)
-      return {};
-    const auto &steps = block.steps;
-    for (size_t c = steps.size(); c-- > 0;) {
-      const SkeletonStep &asks = steps[c];
-      if (asks.kind == Kind::access || asks.uop.dst != block.condition)
-        continue;
-      if (asks.kind != Kind::compute)
-        break;
-      const Condition condition{value_text(asks.uop), read_by(asks)};
-      for (size_t s = c + 1; s < steps.size(); s++)
-        if (writes(steps[s]) & condition.read) // it is asked before
-          return {name_of(block.condition), bit(block.condition)};
-      if (!assay_uop_is_condition(asks.uop.op))
-        return condition;
-      for (size_t f = c; f-- > 0;)
-        if (writes(steps[f]) & bit(asks.uop.a)) {
-          if (auto plain = comparison(steps, f, asks.uop.op))
-            return *plain;
-          break;
-        }
-      return condition;
-    }
-    return {name_of(block.condition), bit(block.condition)};
-  }
-
-  static Variables writes(const SkeletonStep &step) {
-    return step.kind == Kind::in || step.kind == Kind::compute ? bit(step.uop.dst) : 0;
-  }
-
-  // A condition on flags that step `f` makes of numbers, asked of the numbers at the end of the block.
-  static std::optional<Condition> comparison(const std::vector<SkeletonStep> &steps, size_t f,
-                                             unsigned condition) {
-    const assay_uop &flags = steps[f].uop;
-    if (steps[f].kind != Kind::compute ||
-        (flags.op != ASSAY_UOP_flags_sub && flags.op != ASSAY_UOP_flags_and))
-      return std::nullopt;
-    const unsigned w = flags.width;
-    const Variables operands = read_by(flags, 2);
-    Variables written = 0;
-    for (size_t s = f + 1; s < steps.size(); s++) {
-      const assay_uop &uop = steps[s].uop;
-      // What is left is 0 if they were equal.
-      if (flags.op == ASSAY_UOP_flags_sub && steps[s].kind == Kind::compute &&
-          uop.op == ASSAY_UOP_sub && uop.width == w && uop.a == flags.a && uop.b == flags.b &&
-          (!has_immediate(uop) || uop.imm == flags.imm) && !(written & operands) &&
-          (uop.dst == flags.a) && is_last(steps, s)) {
-        if (condition == ASSAY_UOP_if_e)
-          return Condition{unsigned_cast(w, name_of(uop.dst)) + " == 0", bit(uop.dst)};
-        if (condition == ASSAY_UOP_if_ne)
-          return Condition{unsigned_cast(w, name_of(uop.dst)) + " != 0", bit(uop.dst)};
-      }
-      written |= writes(steps[s]);
-    }
-    if (written & operands)
-      return std::nullopt;
-    const std::string a = name_of(flags.a), b = second_of(flags);
-    auto is = [&](const char *operation, bool is_signed) {
-      const std::string left = is_signed ? signed_cast(w, a) : unsigned_cast(w, a);
-      const std::string right = is_signed ? signed_cast(w, b) : unsigned_cast(w, b);
-      return Condition{fmt::format("{} {} {}", left, operation, right), operands};
-    };
-    if (flags.op == ASSAY_UOP_flags_sub)
-      switch (condition) {
-      case ASSAY_UOP_if_b: return is("<", false);
-      case ASSAY_UOP_if_ae: return is(">=", false);
-      case ASSAY_UOP_if_be: return is("<=", false);
-      case ASSAY_UOP_if_a: return is(">", false);
-      case ASSAY_UOP_if_e: return is("==", false);
-      case ASSAY_UOP_if_ne: return is("!=", false);
-      case ASSAY_UOP_if_l: return is("<", true);
-      case ASSAY_UOP_if_ge: return is(">=", true);
-      case ASSAY_UOP_if_le: return is("<=", true);
-      case ASSAY_UOP_if_g: return is(">", true);
-      default: return std::nullopt;
-      }
-    const std::string both =
-        !has_immediate(flags) && flags.a == flags.b ? a : fmt::format("({} & {})", a, b);
-    auto with_zero = [&](const char *operation, bool is_signed) {
-      return Condition{fmt::format("{} {} 0",
-                                   is_signed ? signed_cast(w, both) : unsigned_cast(w, both),
-                                   operation),
-                       operands};
-    };
-    switch (condition) {
-    case ASSAY_UOP_if_e: return with_zero("==", false);
-    case ASSAY_UOP_if_ne: return with_zero("!=", false);
-    case ASSAY_UOP_if_s:
-    case ASSAY_UOP_if_l: return with_zero("<", true);
-    case ASSAY_UOP_if_ns:
-    case ASSAY_UOP_if_ge: return with_zero(">=", true);
-    case ASSAY_UOP_if_le: return with_zero("<=", true);
-    case ASSAY_UOP_if_g: return with_zero(">", true);
-    default: return std::nullopt;
-    }
-  }
-
-  // Whether nothing writes what step `s` wrote until the end of the block.
-  static bool is_last(const std::vector<SkeletonStep> &steps, size_t s) {
-    for (size_t later = s + 1; later < steps.size(); later++)
-      if (writes(steps[later]) & writes(steps[s]))
-        return false;
-    return true;
   }
 
   void find_needed() {
@@ -647,21 +373,6 @@ private:
     return true;
   }
 
-  static std::string negated(const std::string &condition) {
-    static constexpr std::pair<std::string_view, std::string_view> kOpposite[] = {
-        {" == ", " != "}, {" != ", " == "}, {" < ", " >= "},
-        {" >= ", " < "},  {" <= ", " > "},  {" > ", " <= "}};
-    for (const auto &[is, is_not] : kOpposite)
-      if (const size_t at = condition.find(is);
-          at != std::string::npos && condition.find(is, at + 1) == std::string::npos &&
-          condition.find('?') == std::string::npos && condition.find("OP(") == std::string::npos)
-        return condition.substr(0, at).append(is_not).append(condition.substr(at + is.size()));
-    return condition.find(' ') == std::string::npos || condition.starts_with("OP(") ||
-                   condition.starts_with("IN(")
-               ? "!" + condition
-               : "!(" + condition + ")";
-  }
-
   // Prints the branch, and as much of what follows as belongs to it; where the range goes on.
   uint32_t branch(uint32_t at, uint32_t to, uint32_t loop, uint32_t follow, uint32_t behind) {
     const SkeletonBlock &block = skeleton_.blocks[order_[at]];
@@ -736,74 +447,11 @@ private:
   std::string text_;
 };
 
-// An access of a group: of the values v0, v1, …
-std::string group_access(const GroupAccess &access, const std::string &more = "") {
-  std::string address;
-  auto add = [&](const std::string &term) { address += address.empty() ? term : " + " + term; };
-  for (uint8_t t = 0; t < access.terms; t++)
-    add(access.term[t].shift
-            ? fmt::format("v{} * {}", access.term[t].value, 1u << access.term[t].shift)
-            : fmt::format("v{}", access.term[t].value));
-  if (access.in_image)
-    add("bias");
-  if (access.thread_local_)
-    add("fs");
-  if (address.empty())
-    address = fmt::format("{:#x}u", static_cast<uint64_t>(access.offset));
-  else if (access.offset)
-    address += " + " + constant(access.offset);
-  return fmt::format("OUT({:#x}, '{}', {}, {}{});\n", access.pc, access.write ? 'W' : 'R',
-                     access.size, address, more);
-}
-
 } // namespace
 
 std::string skeleton_text(const Skeleton &skeleton, const std::string &name,
                           std::span<const SkeletonStart> starts) {
   return Text(skeleton, starts).function(name);
-}
-
-std::string group_text(const Group &group, const std::string &name) {
-  std::string text = fmt::format("void {}(struct stream *s, int start) {{\n  BEGIN;\n", name);
-  text += "  (void)start, (void)full, (void)end;\n";
-  for (size_t v = 0; v < group.values.size(); v++)
-    text += fmt::format("  {}uint64_t v{} = VALUE({});\n", group.loop ? "" : "const ", v, v);
-  if (group.loop) {
-    const LoopOfGroup &loop = *group.loop;
-    const int64_t step = loop.steps[loop.counter];
-    text += fmt::format(
-        "  const uint64_t turns = {};\n",
-        step < 0 ? fmt::format("(v0 - v{}) / {}", loop.counter, 0 - static_cast<uint64_t>(step))
-                 : fmt::format("(v{} - v0) / {}", loop.counter, step));
-    for (size_t v = 1; v < group.values.size(); v++)
-      if (loop.steps[v])
-        text += fmt::format("  v{} -= turns * {}u;\n", v, static_cast<uint64_t>(loop.steps[v]));
-    text += "  for (uint64_t turn = 0; turn < turns; turn++) {\n    ROOM;\n";
-    for (const GroupAccess &access : group.accesses)
-      text += "    " + group_access(access);
-    for (size_t v = 1; v < group.values.size(); v++)
-      if (loop.steps[v])
-        text += fmt::format("    v{} += {}u;\n", v, static_cast<uint64_t>(loop.steps[v]));
-    text += "  }\n";
-  } else if (!group.accesses.empty() && group.accesses.front().times != GroupAccess::kOnce) {
-    const GroupAccess &first = group.accesses.front();
-    text += fmt::format("  const uint64_t turns = v{}{};\n", first.times,
-                        first.left == GroupAccess::kOnce ? "" : fmt::format(" - v{}", first.left));
-    text += "  for (uint64_t turn = 0; turn < turns; turn++) {\n    ROOM;\n";
-    for (const GroupAccess &access : group.accesses)
-      text += "    " + group_access(access, fmt::format(" + turn * {}", access.size));
-    text += "  }\n";
-  } else {
-    size_t since_room = 0;
-    for (const GroupAccess &access : group.accesses) {
-      if (since_room++ > kAccessesAtOnce) {
-        text += "  ROOM;\n";
-        since_room = 0;
-      }
-      text += "  " + group_access(access);
-    }
-  }
-  return text + fmt::format("  TAKEN({});\n}}\n", group.values.size());
 }
 
 } // namespace trace
