@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #define ASSAY_RING_MAGIC "ASSAYRNG"
-#define ASSAY_RING_VERSION 1
+#define ASSAY_RING_VERSION 2
 #define ASSAY_RING_ENVIRONMENT "ASSAY_TRACE_RING"
 
 #define ASSAY_RING_STREAMS 1024
@@ -29,7 +29,8 @@
 
 // What a thread logs into; the moved code knows these offsets.
 typedef struct AssayLogPosition {
-  char *at, *limit; // the next byte; from `limit` on the next check takes another buffer
+  char *at, *limit;  // the next byte; from `limit` on the next check takes another buffer
+  char *start_limit; // the same for checks where a stream may begin
 } AssayLogPosition;
 typedef struct AssayThreadLog {
   AssayLogPosition groups;   // what is logged of blocks
@@ -106,7 +107,10 @@ typedef struct AssayTraceRing {
   uint32_t streams;          // numbers given
   uint32_t untraced_threads; // found no stream
   uint32_t programs;         // numbers given: one for each exec
-  uint64_t bytes;            // of this file
+  uint32_t
+      gate; // odd: threads log nowhere. Where it has changed, a thread ends its stream with the next buffer
+  uint32_t reserved;
+  uint64_t bytes; // of this file
   AssayTraceRequest request;
   AssayRingStream all[ASSAY_RING_STREAMS];
 } AssayTraceRing;

@@ -45,11 +45,16 @@ fs::path make_folder(const std::string &wanted, const std::string &program, pid_
 int record(const RecordArguments &arguments) {
   if (arguments.choice.command.empty())
     base::fail("trace record: what is to be traced? write `assay trace record -- ./app`");
+  const trace::TraceParts parts = parts_of(arguments.choice);
   const fs::path folder = make_folder(arguments.output, arguments.choice.command.front(), getpid());
-  const trace::RecordingSettings settings = settings_of(arguments.choice, folder);
+  trace::RecordingSettings settings = settings_of(arguments.choice, folder);
   const fs::path file = folder / kTraceFile;
   trace::TraceWriter writer(file, static_cast<uint32_t>(getpid()), arguments.choice.command);
-  TracedRun run(arguments.choice.command, settings, writer);
+  trace::PartialSink partial(writer, parts);
+  if (!parts.is_all())
+    settings.gate = [&](uint64_t elapsed_ns) { return partial.gate(elapsed_ns); };
+  trace::TraceSink &sink = parts.is_all() ? static_cast<trace::TraceSink &>(writer) : partial;
+  TracedRun run(arguments.choice.command, settings, sink);
   const ChildStatus status = run.run();
   const std::string &program = arguments.choice.command.front();
   if (status.start_error)
@@ -124,6 +129,7 @@ Action define_trace_record(CLI::App &app) {
                  "what the program logs: values and branches (values), values by block (groups), "
                  "each access by itself (accesses), nothing; values");
   add_choice(app, arguments->choice);
+  add_parts(app, arguments->choice);
   app.footer("\nExamples:\n  assay trace record -- ./app --its-own-option\n  assay trace record "
              "--module app -- ./app\n");
   return act_on_program(app, "trace record", arguments->choice.command,

@@ -40,6 +40,7 @@ template <class From> analyze::TracedProgram program_of(const From &from) {
     program.modules.push_back(module_of(from.files()[file], from.functions_of(file)));
   program.sites = from.sites();
   program.has_ended = from.end().has_value();
+  program.is_partial = from.end() && from.end()->is_partial;
   if (from.end())
     program.untraced_threads = from.end()->untraced_threads;
   return program;

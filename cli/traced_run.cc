@@ -15,6 +15,25 @@ void add_choice(CLI::App &app, TraceChoice &choice) {
   app.add_option("--module", choice.modules, "only these files: names without folders");
 }
 
+void add_parts(CLI::App &app, TraceChoice &choice) {
+  app.add_option("--start-after", choice.start_after,
+                 "record from then on: 2s, or 10M (accesses), from the program's begin");
+  app.add_option("--stop-after", choice.stop_after,
+                 "record no longer than this: 500ms, or 10M (accesses)");
+  app.add_option("--window", choice.window, "record 10ms/1s: the first 10 ms of every second");
+}
+
+trace::TraceParts parts_of(const TraceChoice &choice) {
+  trace::TraceParts parts;
+  if (!choice.start_after.empty())
+    parts.start = trace::TracePoint::parse(choice.start_after);
+  if (!choice.stop_after.empty())
+    parts.stop = trace::TracePoint::parse(choice.stop_after);
+  if (!choice.window.empty())
+    parts.set_window(choice.window);
+  return parts;
+}
+
 trace::RecordingSettings settings_of(const TraceChoice &choice,
                                      const std::filesystem::path &folder) {
   trace::RecordingSettings settings;

@@ -3,6 +3,7 @@
 
 #include "cli/child.h"
 #include "cli/command.h"
+#include "trace/partial.h"
 #include "trace/recording.h"
 
 #include <filesystem>
@@ -16,12 +17,17 @@ namespace cli {
 struct TraceChoice {
   std::string log = "values";
   std::vector<std::string> only, modules, command;
+  std::string start_after, stop_after, window;
 };
 // Declares --only and --module.
 void add_choice(CLI::App &app, TraceChoice &choice);
 // Moved code is written to the folder while the program runs. Throws Failure.
 trace::RecordingSettings settings_of(const TraceChoice &choice,
                                      const std::filesystem::path &folder);
+
+// Declares --start-after, --stop-after and --window.
+void add_parts(CLI::App &app, TraceChoice &choice);
+trace::TraceParts parts_of(const TraceChoice &choice);
 
 // Runs the command with its accesses recorded. A failure of ours stops the recording and leaves the program running.
 class TracedRun {

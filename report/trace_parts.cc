@@ -50,6 +50,8 @@ std::string trace_head_text(const analyze::TracedProgram &program, const char *q
                      printable(fmt::format("{}", fmt::join(program.command, " "))) + "\n";
   if (!program.damage.empty())
     text += "  " + printable(program.damage) + "\n";
+  if (program.is_partial)
+    text += "  only parts of the run were recorded, as was asked for\n";
   if (!program.has_ended)
     text += "  the recording did not end: what was logged until then is here\n";
   else if (program.untraced_threads)
@@ -94,6 +96,10 @@ Json trace_head_json(const analyze::TracedProgram &program, const char *schema, 
                       {"count", program.untraced_threads},
                       {"why", fmt::format("more than {} threads and handlers ran at once",
                                           ASSAY_RING_STREAMS)}});
+  if (program.is_partial)
+    losses.push_back({{"kind", "partial"},
+                      {"count", 1},
+                      {"why", "only parts of the run were recorded, as was asked for"}});
   if (!program.has_ended)
     losses.push_back({{"kind", "not_ended"},
                       {"count", 1},

@@ -72,6 +72,8 @@ Recording::Recording(const RecordingSettings &settings, TraceSink &sink)
   ring_->tool = static_cast<uint32_t>(getpid());
   ring_->bytes = ASSAY_RING_BYTES;
   begin_ns_ = now_ns();
+  if (settings_.gate)
+    ring_->gate = settings_.gate(0);
 }
 
 Recording::~Recording() {
@@ -104,6 +106,8 @@ void Recording::stop() {
 }
 
 void Recording::poll(std::chrono::milliseconds most) {
+  if (settings_.gate)
+    store(ring_->gate, settings_.gate(since_begin(now_ns())));
   const uint32_t news = load(ring_->news);
   if (take_all() || most.count() == 0)
     return;

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -18,6 +19,9 @@ struct RecordingSettings {
   bool plans = true;                // MoveSettings::plans
   std::vector<std::string> only;    // names of functions; all, if empty
   std::vector<std::string> modules; // names of files, without folders; all, if empty
+  // Asked again and again with the time since the begin: odd, nothing is to be logged; another number, streams are to begin anew. Empty:
+  // all is logged.
+  std::function<uint32_t(uint64_t elapsed_ns)> gate;
 };
 
 class Recording {

@@ -42,8 +42,9 @@ constexpr uint32_t kMuch = ASSAY_RING_SLACK / 4;
 constexpr int32_t position_of(uint32_t log) {
   return static_cast<int32_t>(log * sizeof(AssayLogPosition));
 }
-constexpr int32_t limit_of(uint32_t log) {
-  return position_of(log) + static_cast<int32_t>(offsetof(AssayLogPosition, limit));
+constexpr int32_t limit_of(uint32_t log, bool is_start) {
+  return position_of(log) + static_cast<int32_t>(is_start ? offsetof(AssayLogPosition, start_limit)
+                                                          : offsetof(AssayLogPosition, limit));
 }
 constexpr int32_t spill_of(uint32_t which) {
   return static_cast<int32_t>(offsetof(AssayThreadLog, spilled) + 8 * which);
@@ -693,7 +694,7 @@ private:
       }
       if (!is_held)
         load_log(position.reg, position_of(log));
-      log_fixup(code_.compare_fs(position.reg, limit_of(log)));
+      log_fixup(code_.compare_fs(position.reg, limit_of(log, stub == module_.check_stub)));
       slow_.push_back({stub, code_.jump_if(kAboveOrEqual), 0, log, position, has_flags});
       if (has_flags) {
         code_.byte(0x9d); // popfq

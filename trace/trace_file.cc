@@ -15,6 +15,7 @@ namespace trace {
 namespace {
 
 constexpr int kLevel = 1;
+enum : uint32_t { kStopped = 1, kPartial = 2 }; // AssayTraceEnd::why
 constexpr size_t kGroupsOfRecord = 1 << 14, kFunctionsOfRecord = 1 << 12,
                  kSkeletonsOfRecord = 1 << 8;
 
@@ -102,7 +103,8 @@ void TraceWriter::buffer(const TracedBuffer &buffer) {
 void TraceWriter::end(const TraceEnd &end) {
   writer_.record(ASSAY_RECORD_TraceEnd,
                  AssayTraceEnd{end.duration_ns, static_cast<uint32_t>(end.wait_status),
-                               end.was_stopped, end.untraced_threads, end.logged_bytes});
+                               (end.was_stopped ? kStopped : 0) | (end.is_partial ? kPartial : 0),
+                               end.untraced_threads, end.logged_bytes});
   writer_.commit();
 }
 
@@ -201,8 +203,9 @@ void Trace::read(const profile::RecordView &record) {
   }
   case ASSAY_RECORD_TraceEnd: {
     const auto from = profile::fixed_part<AssayTraceEnd>(record);
-    end_ = TraceEnd{from.duration_ns, from.logged_bytes, from.untraced_threads,
-                    static_cast<int>(from.wait_status), from.why != 0};
+    end_ = TraceEnd{from.duration_ns,           from.logged_bytes,
+                    from.untraced_threads,      static_cast<int>(from.wait_status),
+                    (from.why & kStopped) != 0, (from.why & kPartial) != 0};
     break;
   }
   default: break;

@@ -47,7 +47,7 @@ void begin_streams();
 struct SavedLog {
   AssayThreadLog log;
   uint32_t streams[2];
-  bool in_handler;
+  bool in_handler, is_paused;
 };
 void begin_handler(SavedLog &saved);
 void end_handler(const SavedLog &saved);

@@ -28,13 +28,16 @@ alignas(64) char scratch[2 * ASSAY_RING_SLACK];
 
 struct ThreadStreams {
   uint32_t stream[kLogs] = {kNoStream, kNoStream};
+  uint32_t gate[kLogs] = {}; // what it was when the stream began
   bool in_handler = false;
+  bool is_paused = false;            // what it executes is ours
+  bool is_counted_untraced = false;  // it found no stream
   uint32_t parent[kLogs] = {};       // number of the stream that the handler interrupted
   uint64_t parent_bytes[kLogs] = {}; // logged there
 };
 
 [[gnu::tls_model("initial-exec")]] thread_local constinit AssayThreadLog thread_log = {
-    {scratch, nullptr}, {scratch, nullptr}, {}, 0};
+    {scratch, nullptr, nullptr}, {scratch, nullptr, nullptr}, {}, 0};
 [[gnu::tls_model("initial-exec")]] thread_local constinit ThreadStreams mine = {};
 [[gnu::tls_model("initial-exec")]] thread_local constinit SavedLog at_fork = {};
 
@@ -62,7 +65,7 @@ bool is_over() {
 }
 
 void go_untraced(int log) {
-  position(log) = {scratch, scratch + ASSAY_RING_SLACK};
+  position(log) = {scratch, scratch + ASSAY_RING_SLACK, scratch + ASSAY_RING_SLACK};
 }
 
 void begin_buffer(int log, uint32_t stream, uint32_t buffer) {
@@ -79,7 +82,8 @@ void begin_buffer(int log, uint32_t stream, uint32_t buffer) {
   next.end_ns = 0;
   next.bytes = 0;
   __atomic_store_n(&next.is_stale, 0, __ATOMIC_RELEASE);
-  position(log) = {begin, begin + ASSAY_RING_BUFFER_BYTES - ASSAY_RING_SLACK};
+  char *limit = begin + ASSAY_RING_BUFFER_BYTES - ASSAY_RING_SLACK;
+  position(log) = {begin, limit, limit};
 }
 
 uint32_t claim() {
@@ -92,14 +96,27 @@ uint32_t claim() {
   return kNoStream;
 }
 
+bool may_log() {
+  return !(__atomic_load_n(&ring->gate, __ATOMIC_ACQUIRE) & 1) && !mine.is_paused &&
+         !__atomic_load_n(&ring->stopped, __ATOMIC_ACQUIRE);
+}
+
 void begin_stream(int log) {
+  const uint32_t gate = __atomic_load_n(&ring->gate, __ATOMIC_ACQUIRE);
+  if (!may_log()) {
+    go_untraced(log);
+    return;
+  }
   const uint32_t stream = claim();
   if (stream == kNoStream) {
-    __atomic_fetch_add(&ring->untraced_threads, 1, __ATOMIC_RELAXED);
+    if (!mine.is_counted_untraced)
+      __atomic_fetch_add(&ring->untraced_threads, 1, __ATOMIC_RELAXED);
+    mine.is_counted_untraced = true;
     go_untraced(log);
     return;
   }
   mine.stream[log] = stream;
+  mine.gate[log] = gate;
   AssayRingStream &to = ring->all[stream];
   to.process = sys::process_id();
   to.thread = sys::thread_id();
@@ -135,6 +152,13 @@ void next_buffer(int log) {
   full.bytes = (uint32_t)(position(log).at - buffer_at(stream, of.filled));
   full.end_ns = now_ns();
   __atomic_fetch_add(&of.filled, 1, __ATOMIC_RELEASE);
+  if (mine.gate[log] != __atomic_load_n(&ring->gate, __ATOMIC_ACQUIRE)) {
+    __atomic_store_n(&of.ended, 1, __ATOMIC_RELEASE);
+    wake(&ring->news);
+    mine.stream[log] = kNoStream;
+    go_untraced(log);
+    return;
+  }
   wake(&ring->news);
   for (;;) {
     const uint32_t freed = __atomic_load_n(&of.freed, __ATOMIC_ACQUIRE);
@@ -144,6 +168,7 @@ void next_buffer(int log) {
     if (sys::call(SYS_futex, (long)&of.freed, 0 /* FUTEX_WAIT */, freed, (long)&t) ==
             -110 /* ETIMEDOUT */
         && is_over()) {
+      __atomic_store_n(&ring->stopped, 1, __ATOMIC_RELEASE);
       go_untraced(log);
       return;
     }
@@ -165,7 +190,7 @@ void after_fork() {
 void in_child() {
   mine = {};
   for (int log = 0; log < kLogs; log++)
-    position(log) = {scratch, nullptr};
+    position(log) = {scratch, nullptr, nullptr};
 }
 
 } // namespace
@@ -177,16 +202,21 @@ void make_room(bool may_begin) {
     if (!(ring->log & 1u << log))
       continue;
     AssayLogPosition &at = position(log);
-    if (at.at < at.limit)
+    if (at.at < (may_begin ? at.start_limit : at.limit))
       continue;
-    if (at.limit == scratch + ASSAY_RING_SLACK)
-      go_untraced(log);
-    else if (mine.stream[log] != kNoStream)
+    const bool is_untraced = at.limit == scratch + ASSAY_RING_SLACK;
+    if (!is_untraced && mine.stream[log] != kNoStream) {
       next_buffer(log);
-    else if (may_begin)
+      if (mine.stream[log] != kNoStream)
+        continue;
+    }
+    if (may_begin) {
       begin_stream(log);
-    else
-      at.at = scratch;
+    } else {
+      position(log).at = scratch;
+      if (may_log()) // from the next place on where a stream may begin
+        position(log).start_limit = nullptr;
+    }
   }
 }
 
@@ -220,19 +250,22 @@ void begin_streams() {
 void begin_handler(SavedLog &saved) {
   saved.log = thread_log;
   saved.in_handler = mine.in_handler;
+  saved.is_paused = mine.is_paused;
+  mine.is_paused = false;
   for (int log = 0; log < kLogs; log++) {
     saved.streams[log] = mine.stream[log];
     mine.parent[log] =
         mine.stream[log] == kNoStream ? kNoStream : ring->all[mine.stream[log]].number;
     mine.parent_bytes[log] = bytes_of(log);
     mine.stream[log] = kNoStream;
-    position(log) = {scratch, nullptr};
+    position(log) = {scratch, nullptr, nullptr};
   }
   mine.in_handler = true;
 }
 
 void stop_logging(SavedLog &saved) {
   begin_handler(saved);
+  mine.is_paused = true;
   for (int log = 0; log < kLogs; log++)
     go_untraced(log);
 }
@@ -240,6 +273,7 @@ void stop_logging(SavedLog &saved) {
 void go_on_logging(const SavedLog &saved) {
   thread_log = saved.log;
   mine.in_handler = saved.in_handler;
+  mine.is_paused = saved.is_paused;
   for (int log = 0; log < kLogs; log++)
     mine.stream[log] = saved.streams[log];
 }
@@ -257,6 +291,7 @@ void end_handler(const SavedLog &saved) {
   }
   thread_log = saved.log;
   mine.in_handler = saved.in_handler;
+  mine.is_paused = saved.is_paused;
 }
 
 // Registers as they were, but for what the moved code's snippet uses itself; on the stack of the program, below its red zone.

@@ -1,0 +1,93 @@
+// A part that begins at an access is logged from the begin of the program, for it has to be counted; what was logged before is dropped, and
+// threads begin streams anew, since a stream can be understood from its begin only.
+
+#include "trace/partial.h"
+
+#include "base/fail.h"
+#include "base/units.h"
+
+namespace trace {
+
+TracePoint TracePoint::parse(const std::string &text) {
+  TracePoint point;
+  if (text.ends_with("s") || text.ends_with("min") || text.ends_with("h"))
+    point.ns = base::parse_duration_us(text) * 1000;
+  else
+    point.accesses = base::parse_count(text);
+  return point;
+}
+
+void TraceParts::set_window(const std::string &text) {
+  const size_t slash = text.find('/');
+  if (slash == std::string::npos)
+    base::fail("--window {}: say how long of which period, for example 10ms/1s", text);
+  window_ns = base::parse_duration_us(text.substr(0, slash)) * 1000;
+  every_ns = base::parse_duration_us(text.substr(slash + 1)) * 1000;
+  if (window_ns == 0 || window_ns >= every_ns)
+    base::fail("--window {}: the window must be shorter than its period, and not empty", text);
+}
+
+PartialSink::PartialSink(TraceSink &to, const TraceParts &parts)
+    : to_(to), parts_(parts), live_(counted_),
+      counts_((parts.start && parts.start->accesses) || (parts.stop && parts.stop->accesses)),
+      has_started_(!parts.start) {}
+
+uint32_t PartialSink::gate(uint64_t elapsed_ns) {
+  bool begins_anew = false;
+  if (!has_started_ && (parts_.start->accesses ? counted_.all >= parts_.start->accesses
+                                               : elapsed_ns >= parts_.start->ns)) {
+    has_started_ = true;
+    started_ns_ = elapsed_ns;
+    started_accesses_ = counted_.all;
+    begins_anew = parts_.start->accesses != 0;
+  }
+  if (has_started_ && parts_.stop)
+    has_stopped_ |= parts_.stop->accesses
+                        ? counted_.all - started_accesses_ >= parts_.stop->accesses
+                        : elapsed_ns - started_ns_ >= parts_.stop->ns;
+  bool is_open = !has_stopped_ && (has_started_ || parts_.start->accesses);
+  if (is_open && has_started_ && parts_.every_ns)
+    is_open = (elapsed_ns - started_ns_) % parts_.every_ns < parts_.window_ns;
+  if (is_open != is_open_)
+    gate_++; // even: open
+  else if (begins_anew)
+    gate_ += 2;
+  is_open_ = is_open;
+  return gate_;
+}
+
+void PartialSink::file(const TracedFile &file, const MovedModule &moved) {
+  if (counts_)
+    live_.file(file, moved);
+  to_.file(file, moved);
+}
+
+void PartialSink::mapping(const TracedMapping &mapping) {
+  if (counts_)
+    live_.mapping(mapping);
+  to_.mapping(mapping);
+}
+
+void PartialSink::stream(const TracedStream &stream) {
+  if (counts_)
+    live_.stream(stream);
+  if (has_started_)
+    to_.stream(stream);
+  else
+    dropped_.insert(stream.number);
+}
+
+void PartialSink::buffer(const TracedBuffer &buffer) {
+  if (counts_)
+    live_.buffer(buffer);
+  if (!dropped_.contains(buffer.stream))
+    to_.buffer(buffer);
+}
+
+void PartialSink::end(const TraceEnd &end) {
+  TraceEnd partial = end;
+  partial.is_partial = true;
+  to_.end(partial);
+}
+
+} // namespace trace
