@@ -106,8 +106,10 @@ void Recording::stop() {
 }
 
 void Recording::poll(std::chrono::milliseconds most) {
-  if (settings_.gate)
+  if (settings_.gate) {
     store(ring_->gate, settings_.gate(since_begin(now_ns())));
+    most = std::min(most, std::chrono::milliseconds(1)); // windows may be short
+  }
   const uint32_t news = load(ring_->news);
   if (take_all() || most.count() == 0)
     return;
