@@ -14,10 +14,18 @@
 //   ASSAY_SAMPLE_ENTRY(run, index)              const struct assay_uop *, or null
 //   ASSAY_SAMPLE_VALUE(uop, a, b, c)            assay_uop_value() or the like
 //   ASSAY_SAMPLE_MISS(run, pc)                  tells the tool that the instruction at pc is not known
+//
+// and, where something is to be recorded of each micro-op that was executed,
+//
+//   ASSAY_SAMPLE_LOADED(run, uop)               1: the sample ends
 #pragma once
 
 #include "abi/sample_state.h"
 #include "abi/uop_integer.h"
+
+#ifndef ASSAY_SAMPLE_LOADED
+#define ASSAY_SAMPLE_LOADED(run, uop) 0
+#endif
 
 // 0xff for each bit.
 UOP_FUNCTION uint64_t assay_bytes_of_bits(uint64_t bits) {
@@ -240,7 +248,10 @@ UOP_FUNCTION int assay_sample_step(struct assay_interpreter *run) {
   run->left--;
   if (uop->op < ASSAY_UOP_COUNT) {
     switch (assay_run_uop(run, uop, &run->next_pc)) {
-    case ASSAY_RUN_NEXT: break;
+    case ASSAY_RUN_NEXT:
+      if (ASSAY_SAMPLE_LOADED(run, uop))
+        return 1;
+      break;
     case ASSAY_RUN_JUMP: run->left = 0; break;
     case ASSAY_RUN_FAULT:
       return assay_sample_end(run, uop->op == ASSAY_UOP_store || uop->op == ASSAY_UOP_store_if

@@ -5,7 +5,10 @@
 
 #include "abi/uop.h"
 #include "abi/uop_integer.h"
-#ifndef __bpf__
+#if defined(__bpf__) && !defined(ASSAY_UOP_INTEGERS)
+#define ASSAY_UOP_INTEGERS // who includes this does without FLOAT and LANE_LONG micro-ops, which yield nothing
+#endif
+#ifndef ASSAY_UOP_INTEGERS
 #include "abi/uop_float.h"
 #endif
 
@@ -46,7 +49,7 @@ UOP_FUNCTION uint64_t assay_uop_value(const struct assay_uop *uop, uint64_t a, u
   case ASSAY_UOP_##name: return Z(expression);
 #define ASSAY_UOP_WHOLE(name, operands, expression, meaning)                                       \
   case ASSAY_UOP_##name: return (uint64_t)(expression);
-#ifdef __bpf__
+#ifdef ASSAY_UOP_INTEGERS
 #define ASSAY_UOP_FLOAT(name, operands, expression, meaning)
 #define ASSAY_UOP_LANE_LONG(name, operands, expression, meaning)
 #endif
@@ -55,7 +58,7 @@ UOP_FUNCTION uint64_t assay_uop_value(const struct assay_uop *uop, uint64_t a, u
   }
 }
 
-#ifndef __bpf__
+#ifndef ASSAY_UOP_INTEGERS
 // The same with the processor's floating point as two registers say, for FLOAT micro-ops; its own is
 // put back. Exceptions are masked. The operands pass through what changes it, so that no compiler computes
 // before or after.

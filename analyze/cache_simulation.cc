@@ -3,6 +3,7 @@
 
 #include "analyze/cache_simulation.h"
 
+#include "analyze/lines.h"
 #include "base/fail.h"
 
 #include <bit>
@@ -113,12 +114,11 @@ void CacheSimulation::accesses(const profile::AccessOrigin &origin,
     }
     CacheSums &sums = of_site_[each.site];
     const uint64_t address = each.address + space;
-    const uint64_t last = (address + std::max<uint16_t>(each.size, 1) - 1) >> line_shift_;
-    for (uint64_t line = address >> line_shift_; line <= last; line++) {
+    for_each_line(address, each.size, line_shift_, [&](uint64_t line) {
       sums.touches++;
       sums.writes += each.is_write;
       if (line == caches.last_line)
-        continue;
+        return;
       caches.last_line = line;
       if (!caches.l1.touch(line)) {
         miss(caches, sums, line);
@@ -126,11 +126,11 @@ void CacheSimulation::accesses(const profile::AccessOrigin &origin,
       }
       const uint64_t page = line >> (page_shift_ - line_shift_);
       if (page == caches.last_page)
-        continue;
+        return;
       caches.last_page = page;
       if (!caches.tlb.touch(page))
         miss_page(caches, sums, page);
-    }
+    });
   }
 }
 

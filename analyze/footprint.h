@@ -1,6 +1,8 @@
 // Which memory was accessed at all: the lines of 64 bytes and the pages of 4 KiB that were touched, and those that were written.
 #pragma once
 
+#include "analyze/lines.h"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -8,19 +10,13 @@
 
 namespace analyze {
 
-inline constexpr unsigned kLineShift = 6, kPageShift = 12;
-
 class Footprint {
 public:
   Footprint();
 
   // Bytes from `address` on, at least one.
   void touch(uint64_t address, uint32_t bytes, bool is_write) {
-    uint64_t line = address >> kLineShift;
-    const uint64_t last = (address + bytes - 1) >> kLineShift;
-    touch_line(line, is_write);
-    while (line < last)
-      touch_line(++line, is_write);
+    for_each_line(address, bytes, kLineShift, [&](uint64_t line) { touch_line(line, is_write); });
   }
   // So many accesses of as many bytes, each `step` beyond the one before, modulo 2^64.
   void touch_run(uint64_t address, uint32_t bytes, uint64_t step, uint64_t times, bool is_write);

@@ -6,7 +6,7 @@
 
 #include "analyze/miss_ratio_curve.h"
 
-#include "analyze/footprint.h"
+#include "analyze/lines.h"
 
 #include <algorithm>
 #include <bit>
@@ -91,12 +91,11 @@ double SampledCurve::rate() const {
 void SampledCurve::accesses(const profile::AccessOrigin &origin,
                             std::span<const profile::Access> batch) {
   const uint64_t space = spaces_.of(origin.process);
-  for (const profile::Access &each : batch) {
-    const uint64_t address = each.address + space;
-    const uint64_t last = (address + std::max<uint16_t>(each.size, 1) - 1) >> kLineShift;
-    for (uint64_t line = address >> kLineShift; line <= last; line++, touches_++)
+  for (const profile::Access &each : batch)
+    for_each_line(each.address + space, each.size, kLineShift, [&](uint64_t line) {
+      touches_++;
       touch(line);
-  }
+    });
 }
 
 // A line is at the top that was not there; another one had to make room for it, or none.

@@ -1,6 +1,6 @@
 #include "analyze/reuse_distances.h"
 
-#include "analyze/footprint.h"
+#include "analyze/lines.h"
 
 #include <algorithm>
 
@@ -55,12 +55,9 @@ void ReuseDistances::count(uint32_t site, uint64_t distance) {
 void ReuseDistances::accesses(const profile::AccessOrigin &origin,
                               std::span<const profile::Access> batch) {
   const uint64_t space = spaces_.of(origin.process);
-  for (const profile::Access &each : batch) {
-    const uint64_t address = each.address + space;
-    const uint64_t last = (address + std::max<uint16_t>(each.size, 1) - 1) >> kLineShift;
-    for (uint64_t line = address >> kLineShift; line <= last; line++)
-      count(each.site, distances_.touch(line));
-  }
+  for (const profile::Access &each : batch)
+    for_each_line(each.address + space, each.size, kLineShift,
+                  [&](uint64_t line) { count(each.site, distances_.touch(line)); });
 }
 
 std::vector<ReuseSums> ReuseDistances::of_site() const {

@@ -44,6 +44,7 @@ std::string subject_of(unsigned kind, unsigned detail) {
                       : "argument";
   case ASSAY_VALUE_divisor: return "divisor";
   case ASSAY_VALUE_caller: return "caller";
+  case ASSAY_VALUE_latency: return "latency";
   default: return "value";
   }
 }
@@ -56,6 +57,16 @@ unsigned bytes_of(unsigned kind, unsigned detail) {
   case ASSAY_VALUE_branch: return 1;
   default: return 8;
   }
+}
+
+// "L1"; "L1/L2" where they could not be told apart.
+std::string level_name(uint64_t set) {
+  static const char *const kNames[] = {"L1", "L2", "L3", "memory"};
+  std::string name;
+  for (size_t i = 0; i < std::size(kNames); i++)
+    if (set >> i & 1)
+      name += (name.empty() ? "" : "/") + std::string(kNames[i]);
+  return name;
 }
 
 bool is_code(unsigned kind) {
@@ -122,6 +133,15 @@ ValueList list_of(const profile::SampledValues &values, Namer &namer) {
   list.samples = values.hotlist.windows();
   list.hot = shares_of(values.hotlist, values.kind, namer);
   list.strides = shares_of(values.strides, ASSAY_VALUE_result, namer);
+  // The levels are few, so their counts are exact, and all of them are of interest.
+  if (values.kind == ASSAY_VALUE_latency) {
+    list.hot.clear();
+    for (const profile::HotEntry &entry : values.hotlist.entries()) {
+      const profile::HotValue hot = values.hotlist.share_of(entry);
+      list.hot.push_back({hot.value, hot.share, hot.low, hot.high, level_name(hot.value)});
+    }
+    base::stable_sort(list.hot, [](auto &a, auto &b) { return a.share > b.share; });
+  }
   if (values.kind == ASSAY_VALUE_branch)
     for (const profile::HotEntry &entry : values.hotlist.entries())
       if (entry.value)
@@ -150,6 +170,8 @@ ValuesResult values(const profile::Profile &profile, image::Symbols &symbols,
     if (process.sampling) {
       if (result.process.executable.empty())
         result.process = process;
+      result.collectors |= 1u << process.sampling->collector;
+      result.has_latencies |= process.sampling->kinds >> ASSAY_VALUE_latency & 1;
       result.duration_us += process.sampling->duration_us;
       const uint64_t addresses =
           1ULL << ASSAY_VALUE_load_address | 1ULL << ASSAY_VALUE_store_address;

@@ -22,7 +22,8 @@ namespace analyze {
 struct ValueShare {
   uint64_t value = 0;
   double share = 0, low = 0, high = 0;
-  std::string name; // of a place in code: "sort+0x12"; empty of others
+  std::string
+      name; // of a place in code: "sort+0x12"; of a level of the memory hierarchy: "L1"; empty of others
 };
 
 // The values of one kind at one instruction.
@@ -80,6 +81,8 @@ struct ValuesResult {
   std::vector<ValueFunction> functions;     // most interrupts first
   std::vector<ValueConflict> conflicts;     // most frequent first
   bool has_conflicts = false;               // were stores and loads compared?
+  bool has_latencies = false;               // were loads timed?
+  uint32_t collectors = 0;                  // a bit for each number of enum AssayCollector
   std::vector<Finding> findings;
   std::map<uint32_t, uint64_t> losses;
   std::vector<std::string> notes;

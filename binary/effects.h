@@ -23,6 +23,13 @@ inline bool uses_c(const assay_uop &uop) {
   return uop.b != ASSAY_UOP_IMMEDIATE && uop.c != ASSAY_REG_ZERO;
 }
 
+// Whether other code may run before the next instruction, or none after it: a system call, or what else writes memory that cannot be
+// listed.
+inline bool may_leave(const Code &code, const Instruction &instruction) {
+  return instruction.opaque && code.accesses_of(instruction).empty() &&
+         instruction.writes & bit(kMemory);
+}
+
 // What a call leaves anew.
 VariableSet left_by_call(const Instruction &call);
 

@@ -164,7 +164,9 @@ private:
           uint64_t address = graph_.last_of(graph_.blocks[exit.block]).address;
           // The first stub of a PLT pushes an argument for the loader's resolver.
           bool is_stub = routine_.ranges.front().found_by == image::FoundBy::plt;
-          bool may_leave = (exit.stack_is_back && exit.saved == 0) || is_stub;
+          bool may_leave = (exit.stack_is_back && exit.saved == 0) || is_stub ||
+                           // The labels that it may go to as well make it so.
+                           exit.stack_is_unknown;
           bool may_stay = !jumps_.labels().empty();
           if (!exit.jumps_to.is_plain() || (!may_leave && !may_stay)) {
             walk_.give_up(WhyNot::unresolved_jump, address);

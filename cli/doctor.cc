@@ -12,8 +12,11 @@
 #include "cli/output.h"
 #include "report/json.h"
 #include "values/kernel_collector.h"
+#include "values/upcall_collector.h"
 
+#include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -198,6 +201,39 @@ Health values_record() {
   }
 }
 
+Health values_upcall() {
+  if (const auto why = values::why_no_upcall())
+    return {Health::limited, *why, "sysctl kernel.perf_event_paranoid=2"};
+  return {Health::ok, "perf events interrupt programs, which sample themselves: no rights needed",
+          ""};
+}
+
+Health values_timer() {
+  sigevent how = {};
+  how.sigev_notify = SIGEV_NONE;
+  timer_t timer = {};
+  if (timer_create(CLOCK_MONOTONIC, &how, &timer) != 0)
+    return {Health::limited, "no timer can be made", "ulimit -i unlimited"};
+  timer_delete(timer);
+  return {Health::ok, "timers interrupt programs, where perf events are closed", ""};
+}
+
+// Really traces a program, by functions and access by access: what forbids changed code is not written anywhere.
+Health trace_trial() {
+  if (Health library = file_beside("libassay_relocated.so", "the library of traced programs");
+      library.state != Health::ok)
+    return library;
+  ChildSettings quiet;
+  quiet.quiet = true;
+  std::error_code ignored;
+  const std::string assay = fs::read_symlink("/proc/self/exe", ignored).string();
+  const auto traced = run_child({assay, "trace", "check", "--", "/bin/true"}, quiet);
+  if (traced.wait_status == 0 && !traced.start_error)
+    return {Health::ok, "a program was traced, and what was regenerated is what it accessed", ""};
+  return {Health::limited, "a program could not be traced",
+          "assay trace check -- /bin/true   (shows why)"};
+}
+
 Health ptrace() {
   std::string scope = first_line("/proc/sys/kernel/yama/ptrace_scope");
   if (scope.empty() || scope == "0" || scope == "1")
@@ -231,6 +267,9 @@ constexpr Check kChecks[] = {
     {"perf events", false, perf},
     {"bpf", false, bpf},
     {"values", false, values_record},
+    {"values upcall", false, values_upcall},
+    {"values timer", false, values_timer},
+    {"trace", false, trace_trial},
     {"ptrace", false, ptrace},
 };
 

@@ -1,6 +1,7 @@
 #include "cli/traced_run.h"
 
 #include "base/fail.h"
+#include "base/units.h"
 #include "cli/program_command.h"
 
 #include <chrono>
@@ -34,12 +35,28 @@ trace::TraceParts parts_of(const TraceChoice &choice) {
   return parts;
 }
 
+namespace {
+
+// Half a second and more for each MiB, in which the program stands still: who waits should know for what.
+void say_what_takes_long(const std::string &path, uint64_t code) {
+  constexpr uint64_t kMuch = 8 << 20;
+  if (code >= kMuch)
+    std::fprintf(
+        stderr,
+        "assay: %s of code of %s are moved first, which takes a while; name the files that "
+        "matter with --module to leave it out\n",
+        base::format_bytes(double(code)).c_str(), std::filesystem::path(path).filename().c_str());
+}
+
+} // namespace
+
 trace::RecordingSettings settings_of(const TraceChoice &choice,
                                      const std::filesystem::path &folder) {
   trace::RecordingSettings settings;
   settings.folder = folder;
   settings.only = choice.only;
   settings.modules = choice.modules;
+  settings.moves = say_what_takes_long;
   settings.plans = choice.log == "values";
   if (choice.log == "values" || choice.log == "groups")
     settings.log = ASSAY_LOG_groups;

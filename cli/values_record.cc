@@ -7,8 +7,9 @@
 #include "base/fail.h"
 #include "base/units.h"
 #include "cli/program_command.h"
+#include "image/elf.h"
 #include "profile/find_profiles.h"
-#include "values/kernel_collector.h"
+#include "values/choose_collector.h"
 #include "values/process_maps.h"
 #include "values/recording.h"
 
@@ -24,6 +25,7 @@
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -40,7 +42,7 @@ struct RecordArguments {
   unsigned instructions = 0, skip = 0;
   uint64_t seed = 1;
   pid_t pid = 0;
-  bool all = false, conflicts = false, fixed = false;
+  bool all = false, conflicts = false, fixed = false, latency = false;
   std::vector<std::string> command;
 };
 
@@ -73,7 +75,7 @@ std::string kind_words() {
 // "results,loads" as a set of enum assay_value_kind.
 values::Kinds kinds_of(const std::string &list) {
   if (list.empty())
-    return values::kAllKinds;
+    return values::kAllKinds & ~values::kind_bit(ASSAY_VALUE_latency);
   values::Kinds kinds = 0;
   for (size_t at = 0; at <= list.size();) {
     const size_t end = std::min(list.find(',', at), list.size());
@@ -114,18 +116,13 @@ values::RecordingSettings settings_of(const RecordArguments &arguments) {
     settings.kinds = values::kind_bit(ASSAY_VALUE_load_address) |
                      values::kind_bit(ASSAY_VALUE_store_address) | values::kConstantAddresses |
                      (arguments.record.empty() ? 0 : settings.kinds);
+  if (arguments.latency)
+    settings.kinds |= values::kind_bit(ASSAY_VALUE_latency);
+  settings.sampling.times_loads = settings.kinds & values::kind_bit(ASSAY_VALUE_latency);
   settings.sums.conflicts = arguments.conflicts;
   settings.sums.hotlist = profile::hotlist_kind(arguments.hotlist);
   settings.sums.seed = arguments.seed;
   return settings;
-}
-
-std::unique_ptr<values::Collector> collector_of(const RecordArguments &arguments,
-                                                const values::SamplingSettings &settings) {
-  if (arguments.collector != "auto" && arguments.collector != "kernel")
-    base::fail("--collector {}: there is no such collector; use auto or kernel",
-               arguments.collector);
-  return values::kernel_collector(settings);
 }
 
 std::string name_of(const RecordArguments &arguments) {
@@ -172,18 +169,39 @@ profile::Process process_of(const RecordArguments &arguments, pid_t pid) {
   return process;
 }
 
+// Why a program has not loaded what samples it from inside.
+std::string why_not_inside(const std::string &file) {
+  struct stat status = {};
+  if (stat(file.c_str(), &status) == 0 && status.st_mode & (S_ISUID | S_ISGID))
+    return "it takes another user's or group's rights (setuid), and so loads nothing of ours";
+  const char *const otherwise =
+      "it has not loaded what LD_PRELOAD names, or could not open what it shares with us";
+  try {
+    return image::needs_loader(file) ? otherwise
+                                     : "it is linked statically, and so loads nothing of ours";
+  } catch (const base::Failure &) { // a script
+    return otherwise;
+  }
+}
+
 // One recording from its first sample to its profile.
 class Session {
 public:
   explicit Session(const RecordArguments &arguments)
       : arguments_(arguments), settings_(settings_of(arguments)),
-        recording_(collector_of(arguments, settings_.sampling), settings_) {
+        chosen_(values::choose_collector(arguments.collector, settings_.sampling,
+                                         !arguments.command.empty())),
+        recording_(std::move(chosen_.collector), settings_) {
     if (!arguments.duration.empty())
       duration_ = std::chrono::microseconds(base::parse_duration_us(arguments.duration));
   }
 
   int record_command() {
     ChildSettings child;
+    if (is_inside()) {
+      child.environment.push_back(recording_.collector().environment());
+      child.environment.emplace_back("LD_PRELOAD", preload_list("libassay_upcall.so"));
+    }
     child.before_exec = [&](pid_t pid) {
       recording_.collector().watch_command(pid);
       begin(pid);
@@ -219,6 +237,8 @@ public:
   }
 
 private:
+  bool is_inside() { return recording_.collector().kind() != ASSAY_COLLECTOR_KERNEL; }
+
   void begin(pid_t pid) {
     begin_ = shown_ = Clock::now();
     process_ = process_of(arguments_, pid);
@@ -260,15 +280,21 @@ private:
     process_.ends = {{ASSAY_END_EXIT, 0, static_cast<uint64_t>(duration.count())}};
     const profile::Profile profile =
         recording_.profile(process_, scope, static_cast<uint64_t>(duration.count()));
+    const auto p = recording_.progress();
+    if (is_inside() && p.programs == 0)
+      base::fail("{}: it was not sampled: {}; record as root, in the kernel (`--collector kernel`)",
+                 arguments_.command.front(), why_not_inside(process_.executable));
     const std::string file = file_to_write();
     profile::write(profile, file);
-    const auto p = recording_.progress();
-    std::fprintf(stderr, "assay: %s samples in %s, %s values at %s places; by %s, %s\n",
+    std::fprintf(stderr, "assay: %s samples in %s, %s values at %s places; by %s\n",
                  base::format_count(double(p.interrupts)).c_str(),
                  base::format_duration_us(double(duration.count())).c_str(),
                  base::format_count(double(p.values)).c_str(),
                  base::format_count(double(p.places)).c_str(),
-                 recording_.collector().clock().c_str(), "interpreted in the kernel");
+                 recording_.collector().clock().c_str());
+    std::fprintf(stderr, "assay: collector %s, %s\n",
+                 values::collector_meaning(recording_.collector().kind()).c_str(),
+                 chosen_.why.c_str());
     if (p.lost)
       std::fprintf(stderr, "assay: %s samples were lost; choose a lower rate with -F\n",
                    base::format_count(double(p.lost)).c_str());
@@ -312,6 +338,7 @@ private:
 
   const RecordArguments &arguments_;
   values::RecordingSettings settings_;
+  values::ChosenCollector chosen_;
   values::Recording recording_;
   profile::Process process_;
   pid_t pid_ = 0;
@@ -364,7 +391,12 @@ Action define_values_record(CLI::App &app) {
   app.add_option("--record", a.record, "only these kinds of values: " + kind_words());
   app.add_flag("--conflicts", a.conflicts,
                "compare the addresses of stores and loads, for `assay values conflicts`");
-  app.add_option("--collector", a.collector, "who interprets: kernel, or auto (auto)");
+  app.add_flag("--latency", a.latency,
+               "time loads, and say which level of the memory hierarchy answered; of a command");
+  app.add_option(
+      "--collector", a.collector,
+      "who interprets: kernel (BPF), upcall (the program itself, by perf events), timer (the "
+      "program itself, by timers); auto: the first of them that this user may have (auto)");
   app.add_option("--hotlist", a.hotlist,
                  "how values are counted: space-saving, counting, concise (space-saving)");
   app.add_option("--seed", a.seed, "of the coins that counting and concise samples flip (1)");

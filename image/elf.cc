@@ -99,6 +99,23 @@ std::optional<std::vector<uint8_t>> read_build_id(const std::string &path) {
   return std::vector<uint8_t>(id.begin(), id.end());
 }
 
+bool needs_loader(const std::string &path) {
+  std::string why;
+  auto file = open_elf(path, &why);
+  if (!file)
+    base::fail("{}: its headers cannot be read: {}; name an ELF file", path, why);
+  const auto *elf = llvm::dyn_cast<llvm::object::ELF64LEObjectFile>(file->getBinary());
+  if (!elf)
+    return true;
+  auto headers = elf->getELFFile().program_headers();
+  if (!headers) {
+    llvm::consumeError(headers.takeError());
+    return true;
+  }
+  return std::any_of(headers->begin(), headers->end(),
+                     [](const auto &header) { return header.p_type == llvm::ELF::PT_INTERP; });
+}
+
 std::vector<Function> functions(const std::string &path) {
   std::vector<Function> result;
   for_each_symbol(path, "functions", [&](const DefinedSymbol &symbol) {

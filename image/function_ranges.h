@@ -14,8 +14,8 @@ namespace image {
 
 // By what a function is known: a symbol; the unwind tables (whether or not a symbol names it); as a
 // stub; as a place where the loader enters (entry point, DT_INIT, DT_FINI); by code that leads there
-// (binary/discovery.h).
-enum class FoundBy { symbol, unwind, plt, entry, code };
+// (binary/discovery.h); Go's own table.
+enum class FoundBy { symbol, unwind, plt, entry, code, go };
 
 struct CodeRange {             // one function, or the .cold part of one
   uint64_t begin = 0, end = 0; // end exclusive

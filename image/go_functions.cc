@@ -70,7 +70,7 @@ std::vector<CodeRange> read(std::span<const std::byte> table, uint64_t address,
     auto entry = number(row), described = number(row + size), next = number(row + 2 * size);
     if (!entry || !described || !next || *next < *entry)
       break;
-    CodeRange range{*text + *entry, *text + *next, {}, FoundBy::symbol};
+    CodeRange range{*text + *entry, *text + *next, {}, FoundBy::go};
     auto name = at<int32_t>(table, *functions + *described + size);
     if (name && *name >= 0 && name_budget) {
       range.name = name_at(table, *names + static_cast<uint64_t>(*name));

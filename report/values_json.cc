@@ -2,6 +2,7 @@
 
 #include "report/values_report.h"
 
+#include "abi/records.h"
 #include "abi/samples.h"
 #include "report/json.h"
 
@@ -48,6 +49,16 @@ Json list_json(const ValueList &list) {
   return json;
 }
 
+Json levels_json(const ValueList &list) {
+  Json levels = Json::array();
+  for (const ValueShare &share : list.hot)
+    levels.push_back({{"level", share.name},
+                      {"level_share", share.share},
+                      {"low", share.low},
+                      {"high", share.high}});
+  return levels;
+}
+
 Json instruction_json(const ValueFunction &function, const ValueInstruction &instruction) {
   Json json = {{"offset", fmt::format("{:#x}", instruction.offset)},
                {"function", function.name},
@@ -57,9 +68,12 @@ Json instruction_json(const ValueFunction &function, const ValueInstruction &ins
                {"samples", instruction.interrupts},
                {"executions", instruction.executions}};
   Json values = Json::array(), lists = Json::array(), callers = Json::array();
+  Json latency = Json::array();
   for (const ValueList &list : instruction.lists) {
     if (list.kind == ASSAY_VALUE_caller)
       callers = shares_json(list.hot);
+    else if (list.kind == ASSAY_VALUE_latency)
+      latency = levels_json(list);
     else if (values.empty() && (list.kind == ASSAY_VALUE_result || list.kind == ASSAY_VALUE_load))
       values = shares_json(list.hot);
     lists.push_back(list_json(list));
@@ -67,6 +81,7 @@ Json instruction_json(const ValueFunction &function, const ValueInstruction &ins
   json["values"] = std::move(values);
   json["lists"] = std::move(lists);
   json["callers"] = std::move(callers);
+  json["latency"] = std::move(latency);
   return json;
 }
 
@@ -115,6 +130,9 @@ Json sampling_json(const ValuesResult &result) {
   Json json = Json::object();
   if (const auto &sampling = result.process.sampling)
     json = {{"collector", sampling->collector},
+            {"collector_name", sampling->collector == ASSAY_COLLECTOR_UPCALL  ? "upcall"
+                               : sampling->collector == ASSAY_COLLECTOR_TIMER ? "timer"
+                                                                              : "kernel"},
             {"scope", sampling->scope},
             {"hertz", sampling->hertz},
             {"instructions", sampling->instructions},

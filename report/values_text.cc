@@ -74,16 +74,28 @@ std::string scope_text(const ValuesResult &result) {
   }
 }
 
+// Who interpreted; several, where recordings were merged.
+std::string collector_text(const ValuesResult &result) {
+  static const std::pair<uint32_t, const char *> kWho[] = {
+      {ASSAY_COLLECTOR_KERNEL, "in the kernel"},
+      {ASSAY_COLLECTOR_UPCALL, "in the program, by perf events"},
+      {ASSAY_COLLECTOR_TIMER, "in the program, by timers"}};
+  std::string text;
+  for (const auto &[kind, where] : kWho)
+    if (result.collectors >> kind & 1)
+      text += (text.empty() ? "interpreted " : ", and ") + std::string(where);
+  return text;
+}
+
 void header(const ValuesResult &result, std::string &out, const Style &style) {
   out += style.strong("assay values:") + " " + printable(scope_text(result)) + "\n";
   const auto &sampling = result.process.sampling;
   if (!sampling)
     return;
   out += fmt::format("  {} samples in {}, {} a second of each processor that ran it; {} "
-                     "instructions of each on average, "
-                     "interpreted in the kernel\n",
+                     "instructions of each on average, {}\n",
                      count(result.samples), base::format_duration_us(double(result.duration_us)),
-                     sampling->hertz, sampling->instructions);
+                     sampling->hertz, sampling->instructions, collector_text(result));
 }
 
 // Samples by file or function, in the order that they have.
@@ -119,11 +131,17 @@ void limits(const ValuesResult &result, std::string &out, const Style &style) {
     out += "  " + printable(note) + "\n";
   out += style.faint("  Samples are taken by time: instructions after slow ones are sampled more "
                      "often, so a value that makes "
-                     "code slow\n  is over-reported (docs/values.md). Not measured: latencies, "
-                     "misses of the instruction cache, "
-                     "mispredicted branches.\n  Floating point is not interpreted; its values come "
-                     "from loads.") +
+                     "code slow\n  is over-reported (docs/values.md). Not measured: ") +
+         style.faint(result.has_latencies ? "" : "latencies, ") +
+         style.faint("misses of the instruction cache, mispredicted branches.\n  Floating point is "
+                     "not interpreted; its values come from loads.") +
          "\n";
+  if (result.has_latencies)
+    out +=
+        style.faint("  Loads were timed by the handler of an interrupt: what it reads itself is in "
+                    "the cache afterwards, and has\n  displaced something else, so a few loads "
+                    "look nearer or farther than they are.") +
+        "\n";
 }
 
 // How much a list's values could tell: the certain share of the first one, by how often the code runs.
@@ -140,6 +158,11 @@ std::string hot_text(const ValueList &list, size_t most) {
   std::string text;
   if (list.kind == ASSAY_VALUE_branch)
     return fmt::format("taken: {}", percent(list.taken_share));
+  if (list.kind == ASSAY_VALUE_latency) { // (94.3% L1)(3.6% L2)
+    for (const ValueShare &share : list.hot)
+      text += fmt::format("({:.1f}% {})", 100 * share.share, share.name);
+    return text;
+  }
   if (!list.hot.empty())
     text = list.subject + ": " + shares_text(list.hot, list, false, most);
   if (!list.strides.empty())
@@ -167,7 +190,8 @@ std::string values_text(const ValuesResult &result, unsigned top, const Style &s
   for (const ValueFunction &function : result.functions)
     for (const ValueInstruction &instruction : function.instructions)
       for (const ValueList &list : instruction.lists)
-        if (!list.hot.empty() && list.kind != ASSAY_VALUE_branch && list.kind != ASSAY_VALUE_caller)
+        if (!list.hot.empty() && list.kind != ASSAY_VALUE_branch &&
+            list.kind != ASSAY_VALUE_caller && list.kind != ASSAY_VALUE_latency)
           hot.push_back({&function, &instruction, &list,
                          list.hot.front().low * double(list.values) *
                              (.5 + double(function.interrupts) / all)});

@@ -1,11 +1,11 @@
 // A trace, one thread after the other: what a skeleton in C takes, which runs from one end of a stream to the other. Handlers are
 // nested where they interrupted.
 
-#include "base/fail.h"
 #include "trace/trace_file.h"
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace trace {
 
@@ -15,9 +15,9 @@ public:
       : trace_(trace), sink_(sink), buffers_(trace.streams_.size()) {
     for (const Buffer &buffer : trace.buffers_)
       buffers_[buffer.stream].push_back(&buffer);
-    std::unordered_map<uint32_t, bool> exists;
+    std::unordered_set<uint32_t> exists;
     for (const TracedStream &stream : trace.streams_)
-      exists[stream.number] = true;
+      exists.insert(stream.number);
     for (uint32_t s = 0; s < trace.streams_.size(); s++) {
       const TracedStream &stream = trace.streams_[s];
       if (!stream.in_handler())

@@ -59,8 +59,7 @@ public:
     group_.values.push_back({block_.first + block_.count, 0, Access::kNoAddress, true});
     for (uint32_t i = block_.first; i < block_.first + block_.count; i++) {
       const Instruction &each = graph_.code.instructions[i];
-      const bool may_leave = each.opaque && each.writes & binary::bit(binary::kMemory);
-      if (each.is_call() || each.repeats || may_leave)
+      if (each.is_call() || each.repeats || binary::may_leave(graph_.code, each))
         return std::nullopt;
       at_ = i;
       const auto accesses = graph_.code.accesses_of(each);
@@ -151,9 +150,8 @@ private:
       for (unsigned reg = 0; reg < kGeneral; reg++)
         registers_[reg] = instruction.kept & binary::register_bit(reg) ? before_[reg] : fresh();
       close();
-    } else if (instruction.opaque && graph_.code.accesses_of(instruction).empty() &&
-               instruction.writes & binary::bit(binary::kMemory)) {
-      close(); // a system call may not come back
+    } else if (binary::may_leave(graph_.code, instruction)) {
+      close();
     }
   }
 

@@ -5,6 +5,7 @@
 #include "abi/container.h"
 #include "binary/eligibility.h"
 #include "trace/module_code.h"
+#include "trace/own_frames.h"
 #include "trace/routine_mover.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ using binary::Routine;
 class ModuleMover {
 public:
   ModuleMover(const binary::Program &program, const MoveSettings &settings)
-      : executable_(program.executable()), module_(program, settings) {}
+      : executable_(program.executable()), own_frames_(executable_), module_(program, settings) {}
 
   MovedModule move() {
     find_image();
@@ -77,6 +78,9 @@ private:
     for (const image::CodeRange &range : routine.ranges)
       if (range.found_by == image::FoundBy::plt)
         return WhyUnmoved::stub;
+    for (const image::CodeRange &range : routine.ranges)
+      if (range.found_by == image::FoundBy::code)
+        return WhyUnmoved::guessed_limits;
     if (module_.settings.chosen && !module_.settings.chosen(routine))
       return WhyUnmoved::not_chosen;
     const std::vector<const image::UnwindRange *> frames = frames_of(routine);
@@ -89,6 +93,8 @@ private:
         function.accesses += instruction.accesses;
       return why;
     }
+    if (own_frames_.are_of(routine, graph, !frames.empty()))
+      return WhyUnmoved::own_frames;
     for (const image::UnwindRange *frame : frames)
       if (!UnwindTables::can_move(executable_, *frame))
         return WhyUnmoved::unwind_table;
@@ -214,6 +220,7 @@ private:
   }
 
   const image::Executable &executable_;
+  const OwnFrames own_frames_;
   ModuleCode module_;
   binary::Decoder decoder_;
   MovedModule result_;
@@ -236,6 +243,10 @@ const char *why_unmoved_meaning(WhyUnmoved why) {
   case WhyUnmoved::relative_operand: return "an instruction works only where it lies";
   case WhyUnmoved::asks_caller:
     return "it calls dlopen or dlsym, which look up whose code calls them";
+  case WhyUnmoved::own_frames:
+    return "its program finds its frames by their return addresses (Go, OCaml, V8)";
+  case WhyUnmoved::guessed_limits:
+    return "neither a symbol nor an unwind table says where it begins and ends";
   }
   return "";
 }

@@ -33,6 +33,8 @@ enum class WhyUnmoved : uint8_t {
   unwind_table,     // its unwind table cannot be written again
   relative_operand, // an instruction that is no jump has an operand relative to where it lies
   asks_caller,      // what it calls looks at where the call is
+  own_frames,       // the program finds its frames by their return addresses
+  guessed_limits,   // neither a symbol nor an unwind table says where it begins and ends
 };
 const char *why_unmoved_meaning(WhyUnmoved why);
 

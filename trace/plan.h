@@ -25,6 +25,11 @@ struct PlanPoint {
   uint8_t reg = 0;
   uint8_t bytes = 0;
   uint32_t offset = 0; // in the stretch
+
+  // The register whose contents are logged; none of a start and of a branch.
+  binary::RegisterSet logged_register() const {
+    return kind == Kind::value || kind == Kind::behind ? binary::register_bit(reg) : 0;
+  }
 };
 
 // What is logged together, one behind the other in the stream.

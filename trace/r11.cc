@@ -1,6 +1,7 @@
 // A function loses r11, as a compiler sees it, if one of its instructions writes it, if it calls through a pointer or into another file, or if it
 // calls a function that loses it. Calls that never come back do not count. A function may take r11 if, in the order in which its
-// instructions lie, one reads it before one writes it.
+// instructions lie, one reads it before one writes it; such a one is not said to lose it: it may save what it was given, and restore it, as
+// the helpers of just-in-time compilers do.
 
 #include "trace/r11.h"
 
@@ -67,14 +68,14 @@ R11::R11(const binary::Program &program, const InstructionDecoder &decoder) {
       if (!program.never_returns(callee))
         callers[callee].push_back(range.begin);
     }
-    if (loses && losers_.insert(range.begin).second)
+    if (loses && !takers_.contains(range.begin) && losers_.insert(range.begin).second)
       work.push_back(range.begin);
   }
   while (!work.empty()) {
     const uint64_t callee = work.back();
     work.pop_back();
     for (uint64_t caller : callers[callee])
-      if (losers_.insert(caller).second)
+      if (!takers_.contains(caller) && losers_.insert(caller).second)
         work.push_back(caller);
   }
 }

@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <fstream>
 #include <linux/futex.h>
+#include <set>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -274,21 +275,26 @@ Recording::KnownFile &Recording::known_file(const std::string &asked, bool is_ma
 void Recording::move(KnownFile &known, const std::string &path) {
   MovedModule moved;
   try {
-    const binary::Program program{image::Executable(path)};
+    image::Executable executable(path);
+    uint64_t code = 0;
+    for (const auto &[begin, end] : executable.code_regions())
+      code += end - begin;
+    if (settings_.moves)
+      settings_.moves(known.file.path, code);
+    const binary::Program program{std::move(executable)};
     MoveSettings settings;
     settings.log = settings_.log;
     settings.plans = settings_.plans;
+    std::set<const binary::Routine *> chosen;
+    for (const std::string &name : settings_.only)
+      if (const binary::Routine *found = program.find(name))
+        chosen.insert(found);
     if (!settings_.only.empty())
-      settings.chosen = [&](const binary::Routine &routine) {
-        return std::any_of(settings_.only.begin(), settings_.only.end(),
-                           [&](const std::string &name) {
-                             const binary::Routine *found = program.find(name);
-                             return found == &routine;
-                           });
-      };
+      settings.chosen = [&](const binary::Routine &routine) { return chosen.contains(&routine); };
     moved = move_code(program, settings);
     if (!moved.file.empty()) {
-      known.code = settings_.folder / fmt::format("{}.moved", known.file.number);
+      // A process may look for it from another folder.
+      known.code = fs::absolute(settings_.folder / fmt::format("{}.moved", known.file.number));
       std::ofstream to(known.code, std::ios::binary);
       to.write(reinterpret_cast<const char *>(moved.file.data()),
                static_cast<std::streamsize>(moved.file.size()));

@@ -22,6 +22,8 @@ struct RecordingSettings {
   // Asked again and again with the time since the begin: odd, nothing is to be logged; another number, streams are to begin anew. Empty:
   // all is logged.
   std::function<uint32_t(uint64_t elapsed_ns)> gate;
+  // Told before a file is moved, which the program waits for; bytes of code. May be empty.
+  std::function<void(const std::string &path, uint64_t code)> moves;
 };
 
 class Recording {

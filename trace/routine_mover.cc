@@ -1,23 +1,17 @@
 // A routine is moved block by block in the order of its addresses, so that most blocks still run on into the next one. At the beginning
 // of functions, of loops, of landing pads, and where functions return, a check makes room in the buffer (abi/trace_ring.h): no way
 // through the code logs more between two checks than the slack that buffers have.
-//
-// A snippet needs a register for the position in the buffer, sometimes one for an address. They are such as nobody reads before writing
-// them; where there is none, one is kept in thread-local storage meanwhile. Snippets leave the flags alone; a check stands where
-// they hold nothing, or saves them.
 
 #include "trace/routine_mover.h"
 
 #include "binary/effects.h"
 #include "binary/liveness.h"
 #include "trace/dead_bytes.h"
-#include "trace/operand_address.h"
-#include "trace/plan.h"
+#include "trace/log_snippets.h"
 #include "trace/position_registers.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstddef>
+#include <map>
 
 namespace trace {
 namespace {
@@ -32,40 +26,16 @@ using binary::Routine;
 using binary::VariableSet;
 
 constexpr uint32_t kNowhere = UINT32_MAX;
-constexpr unsigned kAboveOrEqual = 3;
-constexpr int32_t kRedZone = 128;
-constexpr uint32_t kMaxPending = 512; // bytes
-constexpr uint32_t kAlignment = 32;   // what compilers align loops to, at most
+constexpr uint32_t kAlignment = 32; // what compilers align loops to, at most
 // A routine that logs more than this has a check at each block.
 constexpr uint32_t kMuch = ASSAY_RING_SLACK / 4;
-
-constexpr int32_t position_of(uint32_t log) {
-  return static_cast<int32_t>(log * sizeof(AssayLogPosition));
-}
-constexpr int32_t limit_of(uint32_t log, bool is_start) {
-  return position_of(log) + static_cast<int32_t>(is_start ? offsetof(AssayLogPosition, start_limit)
-                                                          : offsetof(AssayLogPosition, limit));
-}
-constexpr int32_t spill_of(uint32_t which) {
-  return static_cast<int32_t>(offsetof(AssayThreadLog, spilled) + 8 * which);
-}
-
-// Registers that an instruction reads before it writes them.
-RegisterSet read_by(const binary::Code &code, const Instruction &instruction) {
-  return static_cast<RegisterSet>(binary::effects_of(code, instruction).reads & 0xffff);
-}
-// Registers that an instruction reads or writes in any way.
-RegisterSet touched_by(const binary::Code &code, const Instruction &instruction) {
-  const binary::Effects effects = binary::effects_of(code, instruction);
-  return static_cast<RegisterSet>((effects.reads | effects.writes) & 0xffff);
-}
 
 class RoutineMover {
 public:
   RoutineMover(ModuleCode &module, const Routine &routine, const FlowGraph &graph,
                MovedFunction &function)
       : module_(module), code_(module.code), routine_(routine), graph_(graph), function_(function),
-        liveness_(graph, module.r11.known(routine.address())),
+        liveness_(graph, module.r11.known(routine.address())), snippets_(module, graph),
         block_at_(graph.blocks.size(), kNowhere) {
     order_blocks();
   }
@@ -79,7 +49,7 @@ public:
     end_ = code_.size();
     arrivals();
     edges();
-    slow_paths();
+    snippets_.slow_paths();
     settle();
   }
 
@@ -125,32 +95,12 @@ public:
   }
 
 private:
-  struct Action { // of one log, before an instruction
-    uint32_t log;
-    const Group *group;
-    uint32_t first_value, values; // of the group
-    bool commit;
-    uint32_t number; // of the group, among those of its log
-  };
-  struct Scratch { // a register for a snippet: a dead one, or one that is kept meanwhile
-    Gpr reg;
-    std::optional<uint32_t> spill; // where it is kept
-  };
   struct Edge {  // a branch to where the position is in a register
     uint32_t at; // its distance stands there
     std::optional<Gpr> from;
     Gpr to;
     uint64_t target;
   };
-  struct SlowPath {
-    uint32_t stub; // that makes room
-    uint32_t jump; // its distance stands there
-    uint32_t back; // where the check ends
-    uint32_t log;
-    Scratch position;
-    bool has_flags;
-  };
-
   void order_blocks() {
     for (uint32_t b = 0; b < graph_.blocks.size(); b++)
       if (!graph_.blocks[b].is_dispatch()) {
@@ -159,6 +109,9 @@ private:
       }
     std::sort(order_.begin(), order_.end(),
               [&](uint32_t a, uint32_t b) { return address_of(a) < address_of(b); });
+    place_.assign(graph_.blocks.size(), 0);
+    for (size_t i = 0; i < order_.size(); i++)
+      place_[order_[i]] = i;
   }
 
   uint64_t address_of(uint32_t block) const {
@@ -210,9 +163,6 @@ private:
     if (module_.settings.log == ASSAY_LOG_nothing)
       return;
     const bool much = logged.back() > kMuch;
-    std::vector<size_t> place(graph_.blocks.size(), 0);
-    for (size_t i = 0; i < order_.size(); i++)
-      place[order_[i]] = i;
     for (size_t i = 0; i < order_.size(); i++) {
       const uint32_t b = order_[i];
       const Block &block = graph_.blocks[b];
@@ -222,8 +172,10 @@ private:
           check = true; // any of the jumps behind it
         else if (from == b && logs_behind(b))
           continue; // its iterations log nothing
-        else if (place[from] >= i && logged[place[from] + 1] > logged[i])
+        else if (place_[from] >= i && logged[place_[from] + 1] > logged[i])
           check = true; // a loop that logs something
+        else if (may_begin_thread(graph_.blocks[from].first + graph_.blocks[from].count - 1))
+          check = true;
         else if (graph_.last_of(graph_.blocks[from]).is_call() &&
                  graph_.last_of(graph_.blocks[from]).end() != address_of(b))
           check = true; // a landing pad
@@ -249,24 +201,21 @@ private:
     module_.skeletons.push_back(std::move(plan_->skeleton));
   }
 
-  // Whether a block that is a loop by itself is logged when it is left.
+  // Whether a block that is a loop by itself logs nothing but behind it.
   bool logs_behind(uint32_t block) const {
+    if (module_.settings.log != ASSAY_LOG_groups)
+      return false;
     if (plan_) {
       const auto &points = plan_->stretches[block].front().points;
       return points.size() == 1 && points.front().kind == PlanPoint::Kind::behind;
     }
-    return module_.settings.log == ASSAY_LOG_groups && groups_[block][0].size() == 1 &&
-           groups_[block][0].front().loop.has_value();
+    return groups_[block][0].size() == 1 && groups_[block][0].front().loop.has_value();
   }
 
   // The register that holds the position of the groups' log where a block begins.
   void choose_holders() {
     entry_holder_.resize(graph_.blocks.size());
     is_back_target_.assign(graph_.blocks.size(), false);
-    entry_pending_.assign(graph_.blocks.size(), 0);
-    place_.assign(graph_.blocks.size(), 0);
-    for (size_t i = 0; i < order_.size(); i++)
-      place_[order_[i]] = i;
     for (uint32_t b : order_)
       for (uint32_t from : graph_.blocks[b].predecessors)
         if (!graph_.blocks[from].is_dispatch() && place_[from] >= place_[b])
@@ -288,8 +237,7 @@ private:
     if (plan_) {
       for (const PlanStretch &stretch : plan_->stretches[b])
         for (const PlanPoint &point : stretch.points)
-          if (point.kind == PlanPoint::Kind::value || point.kind == PlanPoint::Kind::behind)
-            logged |= binary::register_bit(point.reg);
+          logged |= point.logged_register();
     }
     for (const std::vector<Group> &groups : groups_[b])
       for (const Group &group : groups)
@@ -321,37 +269,24 @@ private:
     return true;
   }
 
-  // Puts the position where the block expects it.
-  void hold_for(uint32_t block) {
-    const auto wanted = entry_holder_[block];
-    if (!wanted || wanted == holder_[0])
-      return;
-    if (holder_[0])
-      code_.copy(*wanted, *holder_[0]);
-    else
-      load_log(*wanted, position_of(0));
-    holder_[0] = wanted;
-  }
+  // Puts the position where the block that begins there expects it.
   void hold_for(uint64_t address) {
     if (const auto at = block_of_.find(address); at != block_of_.end())
-      hold_for(at->second);
+      snippets_.hold(entry_holder_[at->second]);
   }
 
   // Behind the routine: branches that find the position elsewhere than where they lead to expects it.
   void edges() {
     for (const Edge &edge : edges_) {
       code_.put<uint32_t>(edge.at, code_.size() - (edge.at + 4));
-      if (edge.from)
-        code_.copy(edge.to, *edge.from);
-      else
-        load_log(edge.to, position_of(0));
+      snippets_.move_position(edge.from, edge.to);
       references_.push_back({code_.jump(), edge.target});
     }
   }
 
   // The actions of a block, by the instruction before which they stand.
-  std::multimap<uint32_t, Action> actions_of(uint32_t block) {
-    std::multimap<uint32_t, Action> actions;
+  std::multimap<uint32_t, LogAction> actions_of(uint32_t block) {
+    std::multimap<uint32_t, LogAction> actions;
     for (uint32_t log = 0; log < kLogs; log++)
       for (Group &group : groups_[block][log]) {
         auto &all = log == 0 ? module_.groups : module_.singles;
@@ -361,11 +296,11 @@ private:
           while (end < group.values.size() && group.values[end].before == group.values[v].before)
             end++;
           actions.emplace(group.values[v].before,
-                          Action{log, &group, v, end - v, end == group.values.size(), number});
+                          LogAction{log, &group, v, end - v, end == group.values.size(), number});
           v = end;
         }
         if (group.values.empty())
-          actions.emplace(group.commit, Action{log, &group, 0, 0, true, number});
+          actions.emplace(group.commit, LogAction{log, &group, 0, 0, true, number});
         all.push_back(group);
       }
     return actions;
@@ -385,101 +320,74 @@ private:
     if (plan_)
       for (const PlanStretch &stretch : plan_->stretches[b])
         for (const PlanPoint &point : stretch.points)
-          if (point.kind == PlanPoint::Kind::value || point.kind == PlanPoint::Kind::behind)
-            logged_later[point.before - block.first] |= binary::register_bit(point.reg);
+          logged_later[point.before - block.first] |= point.logged_register();
     for (uint32_t i = block.count + 1; i-- > 0;)
       logged_later[i] |= logged_later[i + 1];
-    holder_[0] = entry_holder_[b];
-    holder_[1] = std::nullopt;
+    snippets_.begin_block(entry_holder_[b]);
     if (is_back_target_[b])
       align_like(address_of(b));
     block_at_[b] = code_.size();
     const uint32_t stub =
         plan_ && !plan_->begins_with_start[b] ? module_.check_inside_stub : module_.check_stub;
-    pending_ = entry_pending_[b];
     if (checked_[b] && logs_behind(b))
-      check(block, live[0] | logged_later[0], stub);
+      snippets_.check(block, live[0] | logged_later[0], stub);
     if (plan_ && logs_behind(b)) {
       loop_begin_ = code_.size();
       loop_address_ = address_of(b);
     } else if (!groups_[b][0].empty() && groups_[b][0].front().loop) {
-      store_log(groups_[b][0].front().values[0].reg,
-                static_cast<int32_t>(offsetof(AssayThreadLog, before_loop)));
+      snippets_.save_counter(groups_[b][0].front().values[0].reg);
       loop_begin_ = code_.size();
       loop_address_ = address_of(b);
     } else {
       loop_begin_.reset();
     }
     if (checked_[b] && !logs_behind(b))
-      check(block, live[0] | logged_later[0], stub);
+      snippets_.check(block, live[0] | logged_later[0], stub);
     for (uint32_t i = 0; i <= block.count; i++) {
       const uint32_t index = block.first + i;
       const bool is_behind = i == block.count;
       if (!is_behind) // exceptions and the rules of unwinding: an instruction begins with its snippets
         moved_.emplace_back(graph_.code.instructions[index].address,
                             i == 0 ? block_at_[b] : code_.size());
+      if (i > 0 && i < block.count && may_begin_thread(index - 1))
+        snippets_.check(block, live[i] | logged_later[i], module_.check_stub);
       if (plan_)
-        log_points(b, index, live[i] | logged_later[i]);
+        for (const PlanStretch &stretch : plan_->stretches[b])
+          snippets_.log_points(stretch, first_start_, live[i] | logged_later[i], block, index);
       auto [from, to] = actions.equal_range(index);
       for (auto at = from; at != to; ++at)
-        log(at->second, live[i] | logged_later[i], block, index);
-      if (is_behind || leaves(graph_.code.instructions[index]))
-        end_stretches(b, index, live[i] | logged_later[i]);
-      if (!is_behind)
-        instruction(graph_.code.instructions[index]);
+        snippets_.log(at->second, live[i] | logged_later[i], block, index);
+      if (is_behind)
+        break;
+      pass_holder(b, index);
+      instruction(graph_.code.instructions[index]);
     }
     run_on(place);
   }
 
-  // Whether what was logged must be there when the instruction is executed, or where it leads to.
-  bool leaves(const Instruction &instruction) const {
-    return instruction.flow != Flow::next || leaves_process(instruction);
-  }
-  // It calls, or asks the kernel: other code may log meanwhile.
-  bool leaves_process(const Instruction &instruction) const {
-    return instruction.is_call() ||
-           (instruction.opaque && instruction.writes & binary::bit(binary::kMemory));
+  // Behind it may be another thread, which has logged nothing yet.
+  bool may_begin_thread(uint32_t index) const {
+    return module_.settings.log != ASSAY_LOG_nothing &&
+           binary::may_leave(graph_.code, graph_.code.instructions[index]);
   }
 
-  // The position goes on by what was logged, unless the blocks that follow do it with what they log: they must have no other
-  // predecessors, and nothing must need the position before.
-  void end_stretches(uint32_t b, uint32_t index, VariableSet live) {
+  // What holds the position where a block ends goes on to hold it in blocks that only this one leads to.
+  void pass_holder(uint32_t b, uint32_t index) {
     const Block &block = graph_.blocks[b];
-    const uint32_t end = block.first + block.count;
-    const bool is_end =
-        index == end || (index == end - 1 && !leaves_process(graph_.last_of(block)));
-    bool carries = is_end && pending_ <= kMaxPending && !loop_begin_;
-    for (uint32_t next : block.successors)
-      carries &= goes_on_in(b, next) && !checked_[next];
-    const Instruction &last = graph_.last_of(block);
-    carries &= last.flow == Flow::next || last.flow == Flow::branch || last.flow == Flow::jump;
-    carries &= block.leaves == Block::kStays;
-    if (pending_ && !carries)
-      commit(block, index, live);
-    if (!is_end)
+    if (index != block.first + block.count - 1 || !snippets_.holder())
+      return;
+    const RegisterSet holder = binary::register_bit(*snippets_.holder());
+    if (binary::effects_of(graph_.code, graph_.last_of(block)).writes & holder)
       return;
     for (uint32_t next : block.successors)
-      if (goes_on_in(b, next)) {
-        entry_pending_[next] = pending_;
-        if (!entry_holder_[next] && holder_[0] &&
-            !(logged_in(next) & binary::register_bit(*holder_[0])))
-          entry_holder_[next] = holder_[0];
-      }
+      if (!entry_holder_[next] && is_followed_alone(b, next) && !(logged_in(next) & holder))
+        entry_holder_[next] = snippets_.holder();
   }
-
   // Whether the block `next` is moved later, and only `block` leads to it.
-  bool goes_on_in(uint32_t block, uint32_t next) const {
+  bool is_followed_alone(uint32_t block, uint32_t next) const {
     return !graph_.blocks[next].is_dispatch() && graph_.blocks[next].predecessors.size() == 1 &&
            place_[next] > place_[block] && is_entered_by_edges(next) &&
            !(plan_ && plan_->arrivals[next]);
-  }
-
-  void commit(const Block &block, uint32_t index, VariableSet live) {
-    const Scratch position = take_position(0, live, block, index);
-    code_.lea(position.reg, position.reg, static_cast<int32_t>(pending_));
-    store_log(position.reg, position_of(0));
-    release_position(position);
-    pending_ = 0;
   }
 
   // As the compiler aligned it, which is done for loops.
@@ -502,161 +410,6 @@ private:
     refer(code_.jump(), last.end());
   }
 
-  // Calls, and what else leaves a register or writes it, in which a position is held.
-  void drop_holders(RegisterSet written, bool all) {
-    for (auto &holder : holder_)
-      if (holder && (all || (written & binary::register_bit(*holder))))
-        holder.reset();
-  }
-
-  static RegisterSet scratch_of(VariableSet live) {
-    return static_cast<RegisterSet>(~live & 0xffff & ~binary::register_bit(ASSAY_REG_RSP));
-  }
-
-  // Of these, one that the block goes on longest without touching.
-  Gpr longest_unused(RegisterSet candidates, const Block &block, uint32_t from) const {
-    constexpr uint32_t kFar = 32;
-    for (uint32_t i = from; i < block.first + block.count && i < from + kFar; i++) {
-      const RegisterSet left = static_cast<RegisterSet>(
-          candidates & ~touched_by(graph_.code, graph_.code.instructions[i]));
-      if (!left)
-        break;
-      candidates = left;
-    }
-    return static_cast<Gpr>(std::countr_zero(candidates));
-  }
-
-  void log_fixup(uint32_t at) { module_.fixups.push_back({at, ASSAY_FIXUP_log}); }
-  void load_log(Gpr to, int32_t offset) { log_fixup(code_.load_fs(to, offset)); }
-  void store_log(Gpr from, int32_t offset) { log_fixup(code_.store_fs(from, offset)); }
-
-  Scratch take(RegisterSet dead, RegisterSet used, uint32_t spill, const Block &block,
-               uint32_t index) {
-    const auto free = static_cast<RegisterSet>(dead & ~used);
-    if (free)
-      return {longest_unused(free, block, index), std::nullopt};
-    const auto other =
-        static_cast<RegisterSet>(~used & ~binary::register_bit(ASSAY_REG_RSP) & 0xffff);
-    const auto reg = static_cast<Gpr>(std::countr_zero(other));
-    store_log(reg, spill_of(spill));
-    return {reg, spill};
-  }
-  void give_back(const Scratch &scratch) {
-    if (scratch.spill)
-      load_log(scratch.reg, spill_of(*scratch.spill));
-  }
-
-  void log(const Action &action, VariableSet live, const Block &block, uint32_t index) {
-    const RegisterSet dead = scratch_of(live);
-    RegisterSet used = 0; // by what is logged here, and by the other log's position
-    for (uint32_t v = action.first_value; v < action.first_value + action.values; v++) {
-      const GroupValue &value = action.group->values[v];
-      if (value.access == Access::kNoAddress) {
-        used |= binary::register_bit(value.reg);
-        continue;
-      }
-      used |= read_by(graph_.code, graph_.code.instructions[index]);
-    }
-    for (const auto &holder : holder_)
-      if (holder)
-        used |= binary::register_bit(*holder);
-    const uint32_t log = action.log;
-    Scratch position{0, std::nullopt};
-    if (holder_[log]) {
-      position.reg = *holder_[log];
-    } else {
-      position = take(dead, used, log, block, index);
-      load_log(position.reg, position_of(log));
-    }
-    used |= binary::register_bit(position.reg);
-    for (uint32_t v = action.first_value; v < action.first_value + action.values; v++) {
-      const GroupValue &value = action.group->values[v];
-      const int32_t at = 4 + 8 * static_cast<int32_t>(v);
-      if (value.access == Access::kNoAddress && !value.saved) {
-        code_.store(position.reg, at, value.reg);
-        continue;
-      }
-      const Scratch address = take(dead, used, 2, block, index);
-      if (value.saved)
-        load_log(address.reg, static_cast<int32_t>(offsetof(AssayThreadLog, before_loop)));
-      else
-        emit_address(module_, graph_.code, graph_.code.instructions[index], value.access,
-                     address.reg);
-      code_.store(position.reg, at, address.reg);
-      give_back(address);
-    }
-    if (action.commit) {
-      const auto bytes = static_cast<int32_t>(action.group->bytes());
-      auto &where = log == 0 ? module_.group_fixups : module_.single_fixups;
-      where.push_back(code_.store_constant(position.reg, 0, action.number + 1));
-      code_.lea(position.reg, position.reg, bytes);
-      store_log(position.reg, position_of(log));
-    }
-    if (position.spill)
-      give_back(position);
-    else
-      holder_[log] = position.reg;
-  }
-
-  // What the plan logs before an instruction.
-  void log_points(uint32_t b, uint32_t index, VariableSet live) {
-    for (const PlanStretch &stretch : plan_->stretches[b]) {
-      RegisterSet used = 0;
-      bool any = false;
-      for (const PlanPoint &point : stretch.points)
-        if (point.before == index) {
-          any = true;
-          if (point.kind == PlanPoint::Kind::value || point.kind == PlanPoint::Kind::behind)
-            used |= binary::register_bit(point.reg);
-        }
-      if (!any)
-        continue;
-      const Block &block = graph_.blocks[b];
-      const Scratch position = take_position(used, live, block, index);
-      std::optional<uint32_t> start;
-      for (const PlanPoint &point : stretch.points)
-        if (point.before == index) {
-          const auto at = static_cast<int32_t>(pending_ + point.offset);
-          if (point.kind == PlanPoint::Kind::start)
-            start = first_start_ + *stretch.start;
-          else if (point.kind == PlanPoint::Kind::branch)
-            code_.store_condition(position.reg, at, condition_of(graph_.code.instructions[index]));
-          else
-            code_.store_low(position.reg, at, point.reg, point.bytes);
-        }
-      if (start) // last: that it is there says that its values are
-        module_.group_fixups.push_back(
-            code_.store_constant(position.reg, static_cast<int32_t>(pending_), *start + 1));
-      if (stretch.points.back().before == index)
-        pending_ += stretch.bytes;
-      release_position(position);
-    }
-  }
-
-  // A register that holds the position of the groups' log.
-  Scratch take_position(RegisterSet used, VariableSet live, const Block &block, uint32_t index) {
-    if (holder_[0])
-      return {*holder_[0], std::nullopt};
-    if (holder_[1])
-      used |= binary::register_bit(*holder_[1]);
-    const Scratch position = take(scratch_of(live), used, 0, block, index);
-    load_log(position.reg, position_of(0));
-    return position;
-  }
-  void release_position(const Scratch &position) {
-    if (position.spill)
-      give_back(position);
-    else
-      holder_[0] = position.reg;
-  }
-
-  unsigned condition_of(const Instruction &branch) const {
-    DecodedInstruction decoded;
-    module_.decoder.decode(module_.program.executable().bytes(branch.address, branch.length),
-                           decoded);
-    return decoded.info.opcode & 15;
-  }
-
   // Behind the routine: what is logged where an indirect jump arrives, before it goes on.
   void arrivals() {
     if (!plan_)
@@ -664,70 +417,11 @@ private:
     for (uint32_t b : order_) {
       if (!plan_->arrivals[b])
         continue;
-      const Block &block = graph_.blocks[b];
       arrival_at_[address_of(b)] = code_.size();
-      holder_[0] = holder_[1] = std::nullopt;
-      hold_for(b);
-      const Scratch position = take_position(0, liveness_.at(b) | logged_in(b), block, block.first);
-      code_.store_word(position.reg, 0, *plan_->arrivals[b]);
-      code_.lea(position.reg, position.reg, 2);
-      store_log(position.reg, position_of(0));
-      give_back(position);
+      snippets_.begin_block(std::nullopt);
+      snippets_.hold(entry_holder_[b]);
+      snippets_.log_arrival(*plan_->arrivals[b], liveness_.at(b) | logged_in(b), graph_.blocks[b]);
       references_.push_back({code_.jump(), address_of(b)});
-    }
-  }
-
-  // Room in the buffer of each log.
-  void check(const Block &block, VariableSet live, uint32_t stub) {
-    const bool has_flags = live & binary::bit(binary::kFlags);
-    for (uint32_t log : module_.logs()) {
-      RegisterSet used = 0;
-      for (const auto &holder : holder_)
-        if (holder)
-          used |= binary::register_bit(*holder);
-      const bool is_held = holder_[log].has_value();
-      const Scratch position = is_held ? Scratch{*holder_[log], std::nullopt}
-                                       : take(scratch_of(live), used, log, block, block.first);
-      if (has_flags) {
-        code_.lea(kRsp, kRsp, -kRedZone);
-        code_.byte(0x9c); // pushfq
-      }
-      if (!is_held)
-        load_log(position.reg, position_of(log));
-      log_fixup(code_.compare_fs(position.reg, limit_of(log, stub == module_.check_stub)));
-      slow_.push_back({stub, code_.jump_if(kAboveOrEqual), 0, log, position, has_flags});
-      if (has_flags) {
-        code_.byte(0x9d); // popfq
-        code_.lea(kRsp, kRsp, kRedZone);
-      }
-      if (position.spill)
-        give_back(position);
-      else
-        holder_[log] = position.reg;
-      slow_.back().back = code_.size();
-    }
-    // The slow path of the second loads its own register: the first one's is not what it was.
-    if (module_.logs().size() > 1)
-      holder_[0].reset();
-  }
-
-  // Behind the routine: what is done when a buffer is full.
-  void slow_paths() {
-    for (const SlowPath &slow : slow_) {
-      code_.put<uint32_t>(slow.jump, code_.size() - (slow.jump + 4));
-      if (slow.has_flags) {
-        code_.byte(0x9d);
-        code_.lea(kRsp, kRsp, kRedZone);
-      }
-      give_back(slow.position);
-      code_.lea(kRsp, kRsp, -kRedZone);
-      const uint32_t call = code_.call();
-      code_.put<uint32_t>(call, slow.stub - (call + 4));
-      code_.lea(kRsp, kRsp, kRedZone);
-      if (!slow.position.spill)
-        load_log(slow.position.reg, position_of(slow.log));
-      const uint32_t back = code_.jump();
-      code_.put<uint32_t>(back, slow.back - (back + 4));
     }
   }
 
@@ -764,10 +458,8 @@ private:
       }
     }
     const binary::Effects effects = binary::effects_of(graph_.code, instruction);
-    // The child of a system call may be another thread.
-    const bool all = instruction.is_call() ||
-                     (instruction.opaque && (effects.writes & binary::bit(binary::kMemory)));
-    drop_holders(static_cast<RegisterSet>(effects.writes & 0xffff), all);
+    const bool all = instruction.is_call() || binary::may_leave(graph_.code, instruction);
+    snippets_.drop_holders(static_cast<RegisterSet>(effects.writes & 0xffff), all);
     if (instruction.is_call())
       module_.returns.push_back(
           {code_.size(), static_cast<uint32_t>(instruction.end() - module_.image_begin)});
@@ -797,8 +489,8 @@ private:
     }
     const auto to = block_of_.find(target);
     const auto wanted = to == block_of_.end() ? std::nullopt : entry_holder_[to->second];
-    if (wanted && wanted != holder_[0])
-      edges_.push_back({at, holder_[0], *wanted, target});
+    if (wanted && wanted != snippets_.holder())
+      edges_.push_back({at, snippets_.holder(), *wanted, target});
     else
       refer(at, target);
   }
@@ -816,6 +508,7 @@ private:
   const FlowGraph &graph_;
   MovedFunction &function_;
   const binary::Liveness liveness_;
+  LogSnippets snippets_;
   std::vector<uint32_t> order_;                               // blocks by address
   std::unordered_map<uint64_t, uint32_t> block_of_;           // by address
   std::vector<uint32_t> block_at_;                            // where blocks lie now
@@ -823,16 +516,11 @@ private:
   std::vector<bool> checked_;                                 // by block: it begins with a check
   std::vector<std::pair<uint64_t, uint32_t>> moved_;          // instructions, by address
   std::vector<ModuleCode::Reference> references_;             // to its own blocks
-  std::vector<SlowPath> slow_;
   std::vector<Edge> edges_;
   std::vector<std::optional<Gpr>>
-      entry_holder_;          // by block: holds the position of log 0 where it begins
-  std::vector<size_t> place_; // by block: in the order
-  std::vector<uint32_t>
-      entry_pending_;    // by block: bytes logged before it that the position does not count yet
-  uint32_t pending_ = 0; // where the walk is
-  std::vector<bool> is_back_target_;             // by block: a jump back leads there
-  std::array<std::optional<Gpr>, kLogs> holder_; // registers that hold a position
+      entry_holder_;                   // by block: holds the position of log 0 where it begins
+  std::vector<size_t> place_;          // by block: in the order
+  std::vector<bool> is_back_target_;   // by block: a jump back leads there
   std::optional<uint32_t> loop_begin_; // of a loop of one block: behind what is done before it
   uint64_t loop_address_ = 0;
   std::optional<RoutinePlan> plan_;                   // in place of groups of blocks

@@ -70,8 +70,9 @@ private:
       at_ += sizeof chosen;
       position_.taken.branches++;
       if (chosen >= block.choices)
-        base::fail("the trace is damaged: a jump goes to the {}th of {} places", chosen + 1,
-                   block.choices);
+        base::fail("the trace is damaged: in the function at {:#x} a jump goes to the {}th of {} "
+                   "places",
+                   skeleton_.address, chosen + 1, block.choices);
       which = chosen;
       break;
     }

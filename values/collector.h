@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <sys/types.h>
+#include <utility>
 
 namespace values {
 
@@ -19,6 +20,7 @@ struct SamplingSettings {
   bool is_random_length = true; // from 1 to twice the average, less 1
   size_t code_pages = 0;        // of decoded code at most
   size_t code_entries = 0;
+  bool times_loads = false; // where the collector can
 };
 
 // Takes what a collector sends. Neither may keep the references.
@@ -33,6 +35,11 @@ struct CollectorCounts {
   uint64_t interrupts = 0;
   uint64_t in_kernel = 0; // of these, that came in the kernel and were not interpreted
   uint64_t lost = 0;      // for which there was no room
+  // Of collectors that work in programs.
+  uint64_t blocked = 0;           // interrupts that came late, because the program blocks them
+  uint64_t unsampled_threads = 0; // that could not be sampled, or were not from some point on
+  uint64_t no_place = 0;          // pages of code for which there was no room
+  uint64_t programs = 0;          // that have begun to sample themselves
 };
 
 class Collector {
@@ -50,6 +57,9 @@ public:
   virtual void watch_command(pid_t pid) = 0;
   virtual void watch_process(pid_t pid) = 0;
   virtual void watch_all() = 0;
+
+  // A variable of the environment, name and value, that a command's program needs; empty if none.
+  virtual std::pair<std::string, std::string> environment() const { return {}; }
 
   // Gives what has come to `taker`. Waits for at most `milliseconds` if nothing has.
   virtual void poll(int milliseconds, MessageTaker &taker) = 0;

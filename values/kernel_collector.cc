@@ -71,7 +71,11 @@ public:
     to.most_steps = (settings.most_skipped + 2 * settings.instructions) * kStepsOfInstruction + 64;
     to.own_pid = static_cast<uint32_t>(getpid());
     to.miss_interval_ns = kMissIntervalNs;
-    if (int error = sample_bpf__load(skeleton_.get()))
+    const int error = sample_bpf__load(skeleton_.get());
+    if (error == -EPERM || error == -EACCES)
+      base::fail("programs in the kernel need root, or the capabilities BPF and PERFMON; `assay "
+                 "doctor` says more");
+    if (error)
       base::fail("the kernel does not take the program that interprets samples: {}; `assay doctor` "
                  "says what it "
                  "needs",

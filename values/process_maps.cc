@@ -17,9 +17,12 @@ std::vector<MappedRange> mapped_ranges(uint32_t pid) {
     MappedRange range;
     char access[8] = "";
     int name_at = 0;
-    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %n",
-                    &range.start, &range.end, access, &range.file_offset, &name_at) < 4)
+    unsigned major = 0, minor = 0;
+    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64 " %n",
+                    &range.start, &range.end, access, &range.file_offset, &major, &minor,
+                    &range.inode, &name_at) < 7)
       continue;
+    range.device = major << 20 | minor;
     range.is_executable = access[2] == 'x';
     if (name_at > 0 && static_cast<size_t>(name_at) < line.size())
       range.name = line.substr(static_cast<size_t>(name_at));

@@ -11,6 +11,8 @@ namespace values {
 struct MappedRange {
   uint64_t start = 0, end = 0;
   uint64_t file_offset = 0;
+  uint64_t inode = 0;  // 0: no file
+  uint32_t device = 0; // of the file system
   bool is_executable = false;
   std::string name; // path of a file, "[vdso]", or empty
   bool is_file() const { return !name.empty() && name.front() == '/'; }

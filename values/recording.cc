@@ -39,7 +39,8 @@ void Recording::fill(const assay_miss &miss) {
 
 Recording::Progress Recording::progress() const {
   const CollectorCounts counts = collector_->counts();
-  return {counts.interrupts, sums_.samples(), sums_.values(), sums_.places(), counts.lost};
+  return {counts.interrupts, sums_.samples(), sums_.values(),
+          sums_.places(),    counts.lost,     counts.programs};
 }
 
 profile::Profile Recording::profile(profile::Process process, uint32_t scope,
@@ -69,7 +70,9 @@ profile::Profile Recording::profile(profile::Process process, uint32_t scope,
       profile.losses[kind] += count;
   };
   lose(ASSAY_LOSS_lost_samples, counts.lost);
-  lose(ASSAY_LOSS_code_cache_full, full_);
+  lose(ASSAY_LOSS_code_cache_full, full_ + counts.no_place);
+  lose(ASSAY_LOSS_unsampled_threads, counts.unsampled_threads);
+  lose(ASSAY_LOSS_blocked_samples, counts.blocked);
   lose(ASSAY_LOSS_unreadable_code, unreadable_);
   lose(ASSAY_LOSS_many_places, sums_.lost_values());
   return profile;

@@ -27,7 +27,8 @@ public:
   void poll(int milliseconds);
 
   struct Progress {
-    uint64_t interrupts = 0, samples = 0, values = 0, places = 0, lost = 0;
+    uint64_t interrupts = 0, samples = 0, values = 0, places = 0, lost = 0,
+             programs = 0; // programs that sample themselves
   };
   Progress progress() const;
 

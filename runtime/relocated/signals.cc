@@ -4,23 +4,19 @@
 
 #include "runtime/relocated/relocated.h"
 
+#include "runtime/core/system/signal_functions.h"
 #include "runtime/core/system/syscall.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 
-#define ASSAY_EXPORT extern "C" [[gnu::visibility("default")]]
-
 namespace assay::relocated {
 namespace {
 
-constexpr int kSignals = 65;
-using Handler = void (*)(int);
 using LongHandler = void (*)(int, siginfo_t *, void *);
 
 LongHandler handlers[kSignals];
-bool interrupts[kSignals]; // siginterrupt
 
 int (*real_sigaction)(int, const struct sigaction *, struct sigaction *);
 
@@ -62,48 +58,9 @@ int change(int number, const struct sigaction *action, struct sigaction *before)
   return 0;
 }
 
-Handler set_handler(int number, Handler handler, int flags) {
-  if (handler == SIG_ERR) {
-    errno = EINVAL;
-    return SIG_ERR;
-  }
-  struct sigaction action = {}, before = {};
-  action.sa_handler = handler;
-  const bool interrupted = number > 0 && number < kSignals && interrupts[number];
-  action.sa_flags = flags & SA_RESTART && interrupted ? 0 : flags;
-  if (flags & SA_RESTART)
-    sigaddset(&action.sa_mask, number);
-  return change(number, &action, &before) == 0 ? before.sa_handler : SIG_ERR;
-}
-
 } // namespace
 } // namespace assay::relocated
 
 using namespace assay::relocated;
 
-ASSAY_EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *before) {
-  return change(number, action, before);
-}
-ASSAY_EXPORT Handler signal(int number, Handler handler) {
-  return set_handler(number, handler, SA_RESTART);
-}
-ASSAY_EXPORT Handler bsd_signal(int number, Handler handler) {
-  return set_handler(number, handler, SA_RESTART);
-}
-ASSAY_EXPORT Handler ssignal(int number, Handler handler) {
-  return set_handler(number, handler, SA_RESTART);
-}
-ASSAY_EXPORT Handler sysv_signal(int number, Handler handler) {
-  return set_handler(number, handler, (int)SA_RESETHAND | SA_NODEFER);
-}
-ASSAY_EXPORT Handler __sysv_signal(int number, Handler handler) {
-  return set_handler(number, handler, (int)SA_RESETHAND | SA_NODEFER);
-}
-ASSAY_EXPORT int siginterrupt(int number, int interrupt) {
-  struct sigaction action;
-  if (change(number, nullptr, &action) != 0)
-    return -1;
-  interrupts[number] = interrupt != 0;
-  action.sa_flags = interrupt ? action.sa_flags & ~SA_RESTART : action.sa_flags | SA_RESTART;
-  return change(number, &action, nullptr);
-}
+ASSAY_SIGNAL_FUNCTIONS(change)

@@ -3,6 +3,7 @@
 
 #include "runtime/relocated/relocated.h"
 
+#include "runtime/core/system/preloaded.h"
 #include "runtime/core/system/syscall.h"
 
 #include <dlfcn.h>
@@ -16,45 +17,54 @@ void find_real_functions();
 
 namespace {
 
-const char *environment(char **envp, const char *name) {
-  for (; envp && *envp; envp++) {
+bool contains(const char *text, const char *part) {
+  for (; text && *text; text++) {
     size_t n = 0;
-    while (name[n] && (*envp)[n] == name[n])
+    while (part[n] && text[n] == part[n])
       n++;
-    if (!name[n] && (*envp)[n] == '=')
-      return *envp + n + 1;
+    if (!part[n])
+      return true;
   }
-  return nullptr;
+  return false;
 }
 
-bool map_ring(const char *path) {
+// Why it could not be mapped; nullptr if it was.
+const char *map_ring(const char *path) {
+  constexpr const char *kNotOpened =
+      "what `assay trace` shares with this program cannot be opened, so it is not traced; run it "
+      "as the same user, with /proc mounted";
   const long file = sys::open(path, O_RDWR);
   if (sys::failed(file))
-    return false;
+    return kNotOpened;
   const long at = sys::map(nullptr, ASSAY_RING_BYTES, PROT_READ | PROT_WRITE,
                            MAP_SHARED | MAP_NORESERVE, (int)file);
   sys::close(file);
   if (sys::failed(at))
-    return false;
+    return "there are no addresses for the 1 GiB that `assay trace` shares with this program, so "
+           "it is not traced; run it without `ulimit -v`";
   auto *mapped = (AssayTraceRing *)at;
   if (__builtin_memcmp(mapped->magic, ASSAY_RING_MAGIC, sizeof mapped->magic) != 0 ||
       mapped->version != ASSAY_RING_VERSION || mapped->bytes != ASSAY_RING_BYTES) {
     sys::unmap(mapped, ASSAY_RING_BYTES);
-    return false;
+    return kNotOpened;
   }
   sys::advise(mapped, ASSAY_RING_BYTES, MADV_DONTDUMP);
   ring = mapped;
-  return true;
+  return nullptr;
 }
 
 [[gnu::constructor]] void begin(int, char **, char **envp) {
-  const char *path = environment(envp, ASSAY_RING_ENVIRONMENT);
+  const char *path = environment_of(envp, ASSAY_RING_ENVIRONMENT);
   if (!path)
     return;
   find_real_functions();
-  if (!map_ring(path)) {
-    say("what `assay trace` shares with this program cannot be opened, so it is not traced; run it "
-        "as the same user, with /proc mounted");
+  if (contains(environment_of(envp, "LD_PRELOAD"), "vgpreload_core")) {
+    say("Valgrind executes this program's code in its own way, so it is not traced; run it without "
+        "Valgrind");
+    return;
+  }
+  if (const char *why = map_ring(path)) {
+    say(why);
     return;
   }
   begin_streams();
@@ -65,13 +75,7 @@ bool map_ring(const char *path) {
 } // namespace
 
 void say(const char *text) {
-  char line[512];
-  size_t n = 0;
-  const char *parts[] = {"assay: ", text, "\n"};
-  for (const char *part : parts)
-    for (; *part && n < sizeof line; part++)
-      line[n++] = *part;
-  sys::write(2, line, n);
+  say_line(text);
 }
 
 } // namespace assay::relocated

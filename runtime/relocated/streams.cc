@@ -1,6 +1,7 @@
 // Streams of threads. A thread begins without one: its position is in a scratch area whose limit is null, so the first check in
 // moved code comes here. Code that logs before it (what a new thread executes of libc before its first function) writes
-// into the scratch area, which nobody reads.
+// into the scratch area, which nobody reads. A thread that was made without libc may have zeros for all of this: they mean the same, and
+// moved code checks behind each system call.
 //
 // A thread is not told that it ends: the tool sees that it is gone, and reads what its last buffer holds. That way
 // nothing runs in the program when a thread exits, and a killed process loses nothing.
@@ -27,8 +28,8 @@ constexpr int kLogs = 2;
 alignas(64) char scratch[2 * ASSAY_RING_SLACK];
 
 struct ThreadStreams {
-  uint32_t stream[kLogs] = {kNoStream, kNoStream};
-  uint32_t gate[kLogs] = {}; // what it was when the stream began
+  uint32_t after_stream[kLogs] = {}; // the stream plus 1; 0: it has none
+  uint32_t gate[kLogs] = {};         // what it was when the stream began
   bool in_handler = false;
   bool is_paused = false;            // what it executes is ours
   bool is_counted_untraced = false;  // it found no stream
@@ -40,6 +41,13 @@ struct ThreadStreams {
     {scratch, nullptr, nullptr}, {scratch, nullptr, nullptr}, {}, 0};
 [[gnu::tls_model("initial-exec")]] thread_local constinit ThreadStreams mine = {};
 [[gnu::tls_model("initial-exec")]] thread_local constinit SavedLog at_fork = {};
+
+uint32_t stream_of(int log) {
+  return mine.after_stream[log] - 1; // kNoStream, if it has none
+}
+void set_stream(int log, uint32_t stream) {
+  mine.after_stream[log] = stream + 1;
+}
 
 AssayLogPosition &position(int log) {
   return log == 0 ? thread_log.groups : thread_log.accesses;
@@ -115,7 +123,7 @@ void begin_stream(int log) {
     go_untraced(log);
     return;
   }
-  mine.stream[log] = stream;
+  set_stream(log, stream);
   mine.gate[log] = gate;
   AssayRingStream &to = ring->all[stream];
   to.process = sys::process_id();
@@ -124,7 +132,7 @@ void begin_stream(int log) {
   to.number = __atomic_fetch_add(&ring->streams, 1, __ATOMIC_RELAXED);
   to.parent = mine.parent[log];
   to.parent_bytes = mine.parent_bytes[log];
-  to.pair = log == 0 || mine.stream[0] == kNoStream ? to.number : ring->all[mine.stream[0]].number;
+  to.pair = log == 0 || stream_of(0) == kNoStream ? to.number : ring->all[stream_of(0)].number;
   to.ended = 0;
   to.filled = to.freed = 0;
   asm("mov %%fs:0, %0" : "=r"(to.fs));
@@ -136,7 +144,7 @@ void begin_stream(int log) {
 }
 
 uint64_t bytes_of(int log) {
-  const uint32_t stream = mine.stream[log];
+  const uint32_t stream = stream_of(log);
   if (stream == kNoStream)
     return 0;
   const AssayRingStream &of = ring->all[stream];
@@ -146,7 +154,7 @@ uint64_t bytes_of(int log) {
 
 // Hands the buffer over, and waits until there is another one.
 void next_buffer(int log) {
-  const uint32_t stream = mine.stream[log];
+  const uint32_t stream = stream_of(log);
   AssayRingStream &of = ring->all[stream];
   AssayRingBuffer &full = of.buffers[of.filled % ASSAY_RING_BUFFERS];
   full.bytes = (uint32_t)(position(log).at - buffer_at(stream, of.filled));
@@ -155,7 +163,7 @@ void next_buffer(int log) {
   if (mine.gate[log] != __atomic_load_n(&ring->gate, __ATOMIC_ACQUIRE)) {
     __atomic_store_n(&of.ended, 1, __ATOMIC_RELEASE);
     wake(&ring->news);
-    mine.stream[log] = kNoStream;
+    set_stream(log, kNoStream);
     go_untraced(log);
     return;
   }
@@ -205,9 +213,9 @@ void make_room(bool may_begin) {
     if (at.at < (may_begin ? at.start_limit : at.limit))
       continue;
     const bool is_untraced = at.limit == scratch + ASSAY_RING_SLACK;
-    if (!is_untraced && mine.stream[log] != kNoStream) {
+    if (!is_untraced && stream_of(log) != kNoStream) {
       next_buffer(log);
-      if (mine.stream[log] != kNoStream)
+      if (stream_of(log) != kNoStream)
         continue;
     }
     if (may_begin) {
@@ -253,11 +261,10 @@ void begin_handler(SavedLog &saved) {
   saved.is_paused = mine.is_paused;
   mine.is_paused = false;
   for (int log = 0; log < kLogs; log++) {
-    saved.streams[log] = mine.stream[log];
-    mine.parent[log] =
-        mine.stream[log] == kNoStream ? kNoStream : ring->all[mine.stream[log]].number;
+    saved.streams[log] = stream_of(log);
+    mine.parent[log] = stream_of(log) == kNoStream ? kNoStream : ring->all[stream_of(log)].number;
     mine.parent_bytes[log] = bytes_of(log);
-    mine.stream[log] = kNoStream;
+    set_stream(log, kNoStream);
     position(log) = {scratch, nullptr, nullptr};
   }
   mine.in_handler = true;
@@ -275,19 +282,19 @@ void go_on_logging(const SavedLog &saved) {
   mine.in_handler = saved.in_handler;
   mine.is_paused = saved.is_paused;
   for (int log = 0; log < kLogs; log++)
-    mine.stream[log] = saved.streams[log];
+    set_stream(log, saved.streams[log]);
 }
 
 void end_handler(const SavedLog &saved) {
   for (int log = 0; log < kLogs; log++) {
-    if (const uint32_t stream = mine.stream[log]; stream != kNoStream) {
+    if (const uint32_t stream = stream_of(log); stream != kNoStream) {
       AssayRingStream &of = ring->all[stream];
       of.buffers[of.filled % ASSAY_RING_BUFFERS].bytes =
           (uint32_t)(position(log).at - buffer_at(stream, of.filled));
       __atomic_store_n(&of.ended, 1, __ATOMIC_RELEASE);
       wake(&ring->news);
     }
-    mine.stream[log] = saved.streams[log];
+    set_stream(log, saved.streams[log]);
   }
   thread_log = saved.log;
   mine.in_handler = saved.in_handler;

@@ -72,6 +72,9 @@ void OwnersRecord::add(uint64_t first_line, uint64_t lines, uint32_t context) {
 void OwnersRecord::write_run() {
   if (!lines_)
     return;
+  // While a page is asked, line by line, another thread may own all of it anew: that run begins before the last one.
+  if (first_ < last_)
+    write();
   begin_item(first_);
   put_number(lines_);
   put_number(context_);

@@ -8,44 +8,16 @@
 #include "profile/container.h"
 #include "profile/profile.h"
 #include "profile/record_text.h"
+#include "tests/fuzz/seal.h"
 
 #include <cstdlib>
-#include <cstring>
 #include <vector>
-
-namespace {
-
-void seal(std::vector<std::byte> &bytes) {
-  AssayFileHeader header;
-  if (bytes.size() < sizeof(header))
-    return;
-  std::memcpy(&header, bytes.data(), sizeof(header));
-  std::memcpy(header.magic, ASSAY_FILE_MAGIC, sizeof(header.magic));
-  header.version = 1;
-  header.kind = ASSAY_FILE_PROFILE;
-  header.header_size = sizeof(header);
-  header.checksum = assay_checksum(&header, offsetof(AssayFileHeader, checksum), 0);
-  std::memcpy(bytes.data(), &header, sizeof(header));
-  for (size_t at = sizeof(header); bytes.size() - at > sizeof(AssayRecordHeader);) {
-    AssayRecordHeader record;
-    std::memcpy(&record, bytes.data() + at, sizeof(record));
-    size_t left = bytes.size() - at - sizeof(record);
-    if (record.length > left || record.fixed_size > record.length)
-      return;
-    const std::byte *body = bytes.data() + at + sizeof(record);
-    record.checksum = assay_record_checksum(&record, body, body + record.fixed_size);
-    std::memcpy(bytes.data() + at, &record, sizeof(record));
-    at += std::min(left, record.length + assay_padding(record.length)) + sizeof(record);
-  }
-}
-
-} // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   auto raw = std::as_bytes(std::span(data, size));
   std::vector<std::byte> bytes(raw.begin(), raw.end());
   if (size && data[size - 1] % 8)
-    seal(bytes);
+    seal(bytes, ASSAY_FILE_PROFILE);
   try {
     profile::ContainerReader reader(bytes, "x");
     profile::RecordView record;

@@ -146,9 +146,11 @@ void wait_for_end() {
 bool prepare() {
   if (helper.tls)
     return true;
-  // The block must reach down to our own variable, however large the program's TLS is.
+  // The block must reach down to our own variable, however large the program's TLS is, and to those of libraries that are
+  // preloaded: `assay trace` logs what this thread does as well.
+  constexpr uint64_t kOthers = 64 << 10;
   uint64_t below = thread_pointer() - (uint64_t)&this_thread;
-  below = page_up(below + kPage);
+  below = page_up(below + kOthers);
   helper.stack = (uint8_t *)reserve(kStackBytes);
   uint8_t *block = (uint8_t *)reserve(below + kPage);
   if (!helper.stack || !block)

@@ -1,0 +1,257 @@
+// A snippet needs a register for the position in the buffer, sometimes one for an address. They are such as nobody reads before writing
+// them; where there is none, one is kept in thread-local storage meanwhile. Snippets leave the flags alone; a check stands where
+// they hold nothing, or saves them.
+
+#include "trace/log_snippets.h"
+
+#include "binary/effects.h"
+#include "trace/operand_address.h"
+
+#include <bit>
+#include <cstddef>
+
+namespace trace {
+namespace {
+
+using binary::Access;
+using binary::Block;
+using binary::Instruction;
+using binary::RegisterSet;
+
+constexpr unsigned kAboveOrEqual = 3;
+constexpr int32_t kRedZone = 128;
+
+constexpr int32_t position_of(uint32_t log) {
+  return static_cast<int32_t>(log * sizeof(AssayLogPosition));
+}
+constexpr int32_t limit_of(uint32_t log, bool is_start) {
+  return position_of(log) + static_cast<int32_t>(is_start ? offsetof(AssayLogPosition, start_limit)
+                                                          : offsetof(AssayLogPosition, limit));
+}
+constexpr int32_t spill_of(uint32_t which) {
+  return static_cast<int32_t>(offsetof(AssayThreadLog, spilled) + 8 * which);
+}
+
+// Registers that an instruction reads before it writes them.
+RegisterSet read_by(const binary::Code &code, const Instruction &instruction) {
+  return static_cast<RegisterSet>(binary::effects_of(code, instruction).reads & 0xffff);
+}
+// Registers that an instruction reads or writes in any way.
+RegisterSet touched_by(const binary::Code &code, const Instruction &instruction) {
+  const binary::Effects effects = binary::effects_of(code, instruction);
+  return static_cast<RegisterSet>((effects.reads | effects.writes) & 0xffff);
+}
+
+RegisterSet scratch_of(LogSnippets::Live live) {
+  return static_cast<RegisterSet>(~live & 0xffff & ~binary::register_bit(ASSAY_REG_RSP));
+}
+
+} // namespace
+
+void LogSnippets::hold(std::optional<Gpr> wanted) {
+  if (!wanted || wanted == holder_[0])
+    return;
+  move_position(holder_[0], *wanted);
+  holder_[0] = wanted;
+}
+
+void LogSnippets::move_position(std::optional<Gpr> from, Gpr to) {
+  if (from)
+    code_.copy(to, *from);
+  else
+    load_log(to, position_of(0));
+}
+
+void LogSnippets::drop_holders(RegisterSet written, bool all) {
+  for (auto &holder : holder_)
+    if (holder && (all || (written & binary::register_bit(*holder))))
+      holder.reset();
+}
+
+RegisterSet LogSnippets::held() const {
+  RegisterSet held = 0;
+  for (const auto &holder : holder_)
+    if (holder)
+      held |= binary::register_bit(*holder);
+  return held;
+}
+
+// Of these, one that the block goes on longest without touching.
+Gpr LogSnippets::longest_unused(RegisterSet candidates, const Block &block, uint32_t from) const {
+  constexpr uint32_t kFar = 32;
+  for (uint32_t i = from; i < block.first + block.count && i < from + kFar; i++) {
+    const RegisterSet left = static_cast<RegisterSet>(
+        candidates & ~touched_by(graph_.code, graph_.code.instructions[i]));
+    if (!left)
+      break;
+    candidates = left;
+  }
+  return static_cast<Gpr>(std::countr_zero(candidates));
+}
+
+LogSnippets::Scratch LogSnippets::take(RegisterSet dead, RegisterSet used, uint32_t spill,
+                                       const Block &block, uint32_t index) {
+  const auto free = static_cast<RegisterSet>(dead & ~used);
+  if (free)
+    return {longest_unused(free, block, index), std::nullopt};
+  const auto other =
+      static_cast<RegisterSet>(~used & ~binary::register_bit(ASSAY_REG_RSP) & 0xffff);
+  const auto reg = static_cast<Gpr>(std::countr_zero(other));
+  store_log(reg, spill_of(spill));
+  return {reg, spill};
+}
+
+void LogSnippets::give_back(const Scratch &scratch) {
+  if (scratch.spill)
+    load_log(scratch.reg, spill_of(*scratch.spill));
+}
+
+LogSnippets::Scratch LogSnippets::take_position(uint32_t log, RegisterSet used, Live live,
+                                                const Block &block, uint32_t index) {
+  if (holder_[log])
+    return {*holder_[log], std::nullopt};
+  const Scratch position = take(scratch_of(live), used | held(), log, block, index);
+  load_log(position.reg, position_of(log));
+  return position;
+}
+
+void LogSnippets::release_position(uint32_t log, const Scratch &position) {
+  if (position.spill)
+    give_back(position);
+  else
+    holder_[log] = position.reg;
+}
+
+void LogSnippets::advance(uint32_t log, const Scratch &position, uint32_t bytes) {
+  code_.lea(position.reg, position.reg, static_cast<int32_t>(bytes));
+  store_log(position.reg, position_of(log));
+}
+
+void LogSnippets::log(const LogAction &action, Live live, const Block &block, uint32_t index) {
+  RegisterSet used = held(); // and what is logged here
+  for (uint32_t v = action.first_value; v < action.first_value + action.values; v++) {
+    const GroupValue &value = action.group->values[v];
+    used |= value.access == Access::kNoAddress
+                ? binary::register_bit(value.reg)
+                : read_by(graph_.code, graph_.code.instructions[index]);
+  }
+  const Scratch position = take_position(action.log, used, live, block, index);
+  used |= binary::register_bit(position.reg);
+  for (uint32_t v = action.first_value; v < action.first_value + action.values; v++) {
+    const GroupValue &value = action.group->values[v];
+    const int32_t at = 4 + 8 * static_cast<int32_t>(v);
+    if (value.access == Access::kNoAddress && !value.saved) {
+      code_.store(position.reg, at, value.reg);
+      continue;
+    }
+    const Scratch address = take(scratch_of(live), used, 2, block, index);
+    if (value.saved)
+      load_log(address.reg, static_cast<int32_t>(offsetof(AssayThreadLog, before_loop)));
+    else
+      emit_address(module_, graph_.code, graph_.code.instructions[index], value.access,
+                   address.reg);
+    code_.store(position.reg, at, address.reg);
+    give_back(address);
+  }
+  if (action.commit) {
+    auto &where = action.log == 0 ? module_.group_fixups : module_.single_fixups;
+    where.push_back(code_.store_constant(position.reg, 0, action.number + 1));
+    advance(action.log, position, action.group->bytes());
+  }
+  release_position(action.log, position);
+}
+
+void LogSnippets::log_points(const PlanStretch &stretch, uint32_t first_start, Live live,
+                             const Block &block, uint32_t index) {
+  RegisterSet used = 0;
+  bool any = false;
+  for (const PlanPoint &point : stretch.points)
+    if (point.before == index) {
+      any = true;
+      used |= point.logged_register();
+    }
+  if (!any)
+    return;
+  const Scratch position = take_position(0, used, live, block, index);
+  std::optional<uint32_t> start;
+  for (const PlanPoint &point : stretch.points)
+    if (point.before == index) {
+      const auto at = static_cast<int32_t>(point.offset);
+      if (point.kind == PlanPoint::Kind::start)
+        start = first_start + *stretch.start;
+      else if (point.kind == PlanPoint::Kind::branch)
+        code_.store_condition(position.reg, at, condition_of(graph_.code.instructions[index]));
+      else
+        code_.store_low(position.reg, at, point.reg, point.bytes);
+    }
+  if (start) // last: that it is there says that its values are
+    module_.group_fixups.push_back(code_.store_constant(position.reg, 0, *start + 1));
+  if (stretch.points.back().before == index)
+    advance(0, position, stretch.bytes);
+  release_position(0, position);
+}
+
+unsigned LogSnippets::condition_of(const Instruction &branch) const {
+  DecodedInstruction decoded;
+  module_.decoder.decode(module_.program.executable().bytes(branch.address, branch.length),
+                         decoded);
+  return decoded.info.opcode & 15;
+}
+
+void LogSnippets::log_arrival(uint16_t number, Live live, const Block &block) {
+  const Scratch position = take_position(0, 0, live, block, block.first);
+  code_.store_word(position.reg, 0, number);
+  advance(0, position, 2);
+  give_back(position);
+}
+
+void LogSnippets::save_counter(Gpr counter) {
+  store_log(counter, static_cast<int32_t>(offsetof(AssayThreadLog, before_loop)));
+}
+
+void LogSnippets::check(const Block &block, Live live, uint32_t stub) {
+  const bool has_flags = live & binary::bit(binary::kFlags);
+  for (uint32_t log : module_.logs()) {
+    const bool is_held = holder_[log].has_value();
+    const Scratch position = is_held ? Scratch{*holder_[log], std::nullopt}
+                                     : take(scratch_of(live), held(), log, block, block.first);
+    if (has_flags) {
+      code_.lea(kRsp, kRsp, -kRedZone);
+      code_.byte(0x9c); // pushfq
+    }
+    if (!is_held)
+      load_log(position.reg, position_of(log));
+    log_fixup(code_.compare_fs(position.reg, limit_of(log, stub == module_.check_stub)));
+    slow_.push_back({stub, code_.jump_if(kAboveOrEqual), 0, log, position, has_flags});
+    if (has_flags) {
+      code_.byte(0x9d); // popfq
+      code_.lea(kRsp, kRsp, kRedZone);
+    }
+    release_position(log, position);
+    slow_.back().back = code_.size();
+  }
+  // The slow path of the second loads its own register: the first one's is not what it was.
+  if (module_.logs().size() > 1)
+    holder_[0].reset();
+}
+
+void LogSnippets::slow_paths() {
+  for (const SlowPath &slow : slow_) {
+    code_.put<uint32_t>(slow.jump, code_.size() - (slow.jump + 4));
+    if (slow.has_flags) {
+      code_.byte(0x9d);
+      code_.lea(kRsp, kRsp, kRedZone);
+    }
+    give_back(slow.position);
+    code_.lea(kRsp, kRsp, -kRedZone);
+    const uint32_t call = code_.call();
+    code_.put<uint32_t>(call, slow.stub - (call + 4));
+    code_.lea(kRsp, kRsp, kRedZone);
+    if (!slow.position.spill)
+      load_log(slow.position.reg, position_of(slow.log));
+    const uint32_t back = code_.jump();
+    code_.put<uint32_t>(back, slow.back - (back + 4));
+  }
+}
+
+} // namespace trace

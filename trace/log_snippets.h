@@ -1,0 +1,89 @@
+// The snippets that log: what is put before instructions and behind routines to write into a thread's buffers (abi/trace_ring.h), and
+// which register holds the position in a buffer meanwhile; of routine_mover.cc alone.
+#pragma once
+
+#include "binary/liveness.h"
+#include "trace/module_code.h"
+#include "trace/plan.h"
+
+#include <array>
+#include <optional>
+#include <vector>
+
+namespace trace {
+
+// What is logged of a group before one instruction.
+struct LogAction {
+  uint32_t log = 0;
+  const Group *group = nullptr;
+  uint32_t first_value = 0, values = 0; // of the group
+  bool commit = false;                  // the group is complete
+  uint32_t number = 0;                  // of the group, among those of its log
+};
+
+class LogSnippets {
+public:
+  using Live = binary::VariableSet; // what the program, or what is logged later, still needs
+  // Both must outlive it.
+  LogSnippets(ModuleCode &module, const binary::FlowGraph &graph)
+      : module_(module), code_(module.code), graph_(graph) {}
+
+  // The register that holds the position in the buffer of groups; nullopt: memory alone does.
+  std::optional<Gpr> holder() const { return holder_[0]; }
+  void begin_block(std::optional<Gpr> holder) { holder_ = {holder, std::nullopt}; }
+  // Puts the position where it is wanted, if it is.
+  void hold(std::optional<Gpr> wanted);
+  void move_position(std::optional<Gpr> from, Gpr to);
+  // An instruction wrote these registers; `all`: other code may have run.
+  void drop_holders(binary::RegisterSet written, bool all);
+
+  // Makes room in the buffers. `stub`: where code that does it lies.
+  void check(const binary::Block &block, Live live, uint32_t stub);
+  void log(const LogAction &action, Live live, const binary::Block &block, uint32_t index);
+  // What a plan logs before an instruction. `first_start`: the number of the plan's first start.
+  void log_points(const PlanStretch &stretch, uint32_t first_start, Live live,
+                  const binary::Block &block, uint32_t index);
+  // Where an indirect jump arrives.
+  void log_arrival(uint16_t number, Live live, const binary::Block &block);
+  // What the counter of a loop of one block is before it.
+  void save_counter(Gpr counter);
+  // Behind the routine: what is done when a buffer is full.
+  void slow_paths();
+
+private:
+  struct Scratch { // a register for a snippet: a dead one, or one that is kept meanwhile
+    Gpr reg;
+    std::optional<uint32_t> spill; // where it is kept
+  };
+  struct SlowPath {
+    uint32_t stub; // that makes room
+    uint32_t jump; // its distance stands there
+    uint32_t back; // where the check ends
+    uint32_t log;
+    Scratch position;
+    bool has_flags;
+  };
+  Gpr longest_unused(binary::RegisterSet candidates, const binary::Block &block,
+                     uint32_t from) const;
+  void log_fixup(uint32_t at) { module_.fixups.push_back({at, ASSAY_FIXUP_log}); }
+  void load_log(Gpr to, int32_t offset) { log_fixup(code_.load_fs(to, offset)); }
+  void store_log(Gpr from, int32_t offset) { log_fixup(code_.store_fs(from, offset)); }
+  Scratch take(binary::RegisterSet dead, binary::RegisterSet used, uint32_t spill,
+               const binary::Block &block, uint32_t index);
+  void give_back(const Scratch &scratch);
+  Scratch take_position(uint32_t log, binary::RegisterSet used, Live live,
+                        const binary::Block &block, uint32_t index);
+  void release_position(uint32_t log, const Scratch &position);
+  // The position goes on by so many bytes.
+  void advance(uint32_t log, const Scratch &position, uint32_t bytes);
+  binary::RegisterSet held() const;
+  unsigned condition_of(const binary::Instruction &branch) const;
+
+  ModuleCode &module_;
+  Assembler &code_;
+  const binary::FlowGraph &graph_;
+  std::array<std::optional<Gpr>, kLogs> holder_; // registers that hold a position
+  std::vector<SlowPath> slow_;
+};
+
+} // namespace trace

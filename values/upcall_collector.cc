@@ -1,0 +1,386 @@
+// See the header, and abi/upcall.h for what is shared.
+//
+// The handler in a program knows nothing but addresses. So a miss names an address of a process, and what file lies there is looked up
+// here; then it is a miss as the kernel's, and the same code cache decodes. Where the page is known, from another process or another
+// program, only its place is told.
+//
+// What programs write is looked at with care: they may write anything there.
+
+#include "values/upcall_collector.h"
+
+#include "abi/records.h"
+#include "abi/upcall.h"
+#include "base/fail.h"
+#include "values/memory_levels.h"
+#include "values/process_maps.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <fmt/format.h>
+#include <linux/futex.h>
+#include <linux/perf_event.h>
+#include <map>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <tuple>
+#include <unistd.h>
+#include <unordered_map>
+
+namespace values {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr uint32_t kStepsOfInstruction = 24; // micro-ops that one instruction may have on average
+
+template <class T> T load(const T &word) {
+  return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
+}
+template <class T> void store(T &word, T value) {
+  __atomic_store_n(&word, value, __ATOMIC_RELEASE);
+}
+
+struct KeyLess {
+  bool operator()(const assay_code_key &a, const assay_code_key &b) const {
+    return std::tie(a.file, a.device, a.version, a.page) <
+           std::tie(b.file, b.device, b.version, b.page);
+  }
+};
+
+perf_event_attr event_attributes(uint64_t hertz, bool is_cycles) {
+  perf_event_attr attributes = {};
+  attributes.size = sizeof attributes;
+  attributes.type = is_cycles ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE;
+  attributes.config =
+      is_cycles ? uint64_t{PERF_COUNT_HW_CPU_CYCLES} : uint64_t{PERF_COUNT_SW_CPU_CLOCK};
+  attributes.freq = is_cycles;
+  attributes.sample_period = is_cycles ? hertz : 1'000'000'000 / hertz;
+  attributes.disabled = 1;
+  attributes.exclude_kernel = 1;
+  attributes.exclude_hv = 1;
+  attributes.sigtrap = 1;
+  attributes.remove_on_exec = 1;
+  return attributes;
+}
+
+// 0, or errno.
+int try_event(perf_event_attr attributes) {
+  const long file = syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+  if (file < 0)
+    return errno;
+  close(static_cast<int>(file));
+  return 0;
+}
+
+uint64_t page_of(uint64_t address) {
+  return address & ~uint64_t{ASSAY_PAGE_BYTES - 1};
+}
+uint64_t whole_pages(uint64_t bytes) {
+  return (bytes + 4095) & ~uint64_t{4095};
+}
+
+class UpcallCollector : public Collector {
+public:
+  UpcallCollector(const SamplingSettings &settings, uint32_t kind) : settings_(settings) {
+    assay_upcall_header header = {};
+    std::memcpy(header.magic, ASSAY_UPCALL_MAGIC, sizeof header.magic);
+    header.version = ASSAY_UPCALL_VERSION;
+    header.tool = static_cast<uint32_t>(getpid());
+    header.collector = kind;
+    header.instructions = settings.instructions;
+    header.is_random_length = settings.is_random_length && settings.instructions > 1;
+    header.most_skipped = settings.most_skipped;
+    header.most_steps =
+        (settings.most_skipped + 2 * settings.instructions) * kStepsOfInstruction + 64;
+    header.period_ns = 1'000'000'000 / settings.hertz;
+    if (kind == ASSAY_COLLECTOR_UPCALL) {
+      if (auto why = why_no_upcall())
+        base::fail("{}", *why);
+      const bool is_cycles = try_event(event_attributes(settings.hertz, true)) == 0;
+      const perf_event_attr event = event_attributes(settings.hertz, is_cycles);
+      header.event_type = event.type;
+      header.event_config = event.config;
+      header.event_period = event.sample_period;
+      header.is_frequency = event.freq;
+      clock_ = is_cycles ? "cycles" : "cpu-clock";
+    }
+    if (settings.times_loads) {
+      const MemoryLevels levels = memory_levels();
+      header.is_timed = 1;
+      std::copy(levels.limits.begin(), levels.limits.end(), header.level_limits);
+      std::copy(levels.sets.begin(), levels.sets.end(), header.level_sets);
+    }
+    header.page_count = static_cast<uint32_t>(settings.code_pages);
+    header.entry_count = static_cast<uint32_t>(settings.code_entries);
+    header.pages_at = 4096;
+    header.entries_at =
+        header.pages_at + whole_pages(settings.code_pages * sizeof(assay_code_page));
+    header.places_at = header.entries_at + whole_pages(settings.code_entries * sizeof(assay_uop));
+    header.news_at =
+        header.places_at + whole_pages(ASSAY_UPCALL_PLACES * sizeof(assay_upcall_place));
+    header.slots_at = header.news_at + 4096;
+    header.bytes = header.slots_at + ASSAY_UPCALL_SLOTS * sizeof(assay_upcall_slot);
+    map(header);
+  }
+
+  ~UpcallCollector() override {
+    store(header_->is_over, 1u);
+    munmap(header_, bytes_);
+    close(file_);
+  }
+  UpcallCollector(const UpcallCollector &) = delete;
+  UpcallCollector &operator=(const UpcallCollector &) = delete;
+
+  std::span<assay_code_page> pages() override {
+    return {at<assay_code_page>(header_->pages_at), settings_.code_pages};
+  }
+  std::span<assay_uop> entries() override {
+    return {at<assay_uop>(header_->entries_at), settings_.code_entries};
+  }
+  void announce(const assay_code_key &key, uint32_t page) override {
+    numbers_[key] = page;
+    auto waiting = waiting_.find(key);
+    if (waiting == waiting_.end())
+      return;
+    for (const auto &[program, address] : waiting->second)
+      put_place(program, address, page);
+    waiting_.erase(waiting);
+  }
+
+  void watch_command(pid_t) override {} // it watches itself
+  void watch_process(pid_t) override { refuse("-p"); }
+  void watch_all() override { refuse("-a"); }
+  std::pair<std::string, std::string> environment() const override {
+    return {ASSAY_UPCALL_ENVIRONMENT, fmt::format("/proc/{}/fd/{}", getpid(), file_)};
+  }
+
+  void poll(int milliseconds, MessageTaker &taker) override {
+    const uint32_t posted = load(news_->posted);
+    if (take_all(taker) || milliseconds <= 0)
+      return;
+    const timespec wait = {0, std::min(milliseconds, 999) * 1'000'000L};
+    syscall(SYS_futex, &news_->posted, FUTEX_WAIT, posted, &wait, nullptr, 0);
+    take_all(taker);
+  }
+  void stop() override { store(header_->is_over, 1u); }
+
+  CollectorCounts counts() const override {
+    CollectorCounts counts;
+    counts.interrupts = load(news_->interrupts);
+    counts.in_kernel = load(news_->in_kernel);
+    counts.blocked = load(news_->blocked);
+    counts.lost = load(news_->lost);
+    counts.unsampled_threads = load(news_->unsampled_threads);
+    counts.programs = load(news_->programs);
+    counts.no_place = no_place_;
+    return counts;
+  }
+  uint32_t kind() const override { return header_->collector; }
+  const std::string &clock() const override { return clock_; }
+
+private:
+  void map(const assay_upcall_header &header) {
+    bytes_ = header.bytes;
+    file_ = memfd_create("assay-values", MFD_CLOEXEC);
+    if (file_ < 0 || ftruncate(file_, static_cast<off_t>(bytes_)) != 0)
+      base::fail(
+          "memory to share with the program cannot be made: {}; raise `ulimit -f` and `ulimit -n`",
+          std::strerror(errno));
+    void *mapped =
+        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
+    if (mapped == MAP_FAILED)
+      base::fail("memory to share with the program cannot be mapped: {}; raise `ulimit -v`",
+                 std::strerror(errno));
+    header_ = static_cast<assay_upcall_header *>(mapped);
+    *header_ = header;
+    places_ = at<assay_upcall_place>(header.places_at);
+    news_ = at<assay_upcall_news>(header.news_at);
+    slots_ = at<assay_upcall_slot>(header.slots_at);
+  }
+
+  template <class T> T *at(uint64_t offset) const {
+    return reinterpret_cast<T *>(reinterpret_cast<std::byte *>(header_) + offset);
+  }
+
+  [[noreturn]] static void refuse(const char *option) {
+    base::fail("{}: programs can be sampled from inside only from their begin on; write `-- "
+               "./app`, or record as root (`--collector kernel`)",
+               option);
+  }
+
+  // Whether there was anything.
+  bool take_all(MessageTaker &taker) {
+    const auto now = Clock::now();
+    const bool looks_for_ended = now - looked_ >= std::chrono::milliseconds(50);
+    if (looks_for_ended)
+      looked_ = now;
+    bool any = false;
+    for (uint32_t i = 0; i < ASSAY_UPCALL_SLOTS; i++) {
+      assay_upcall_slot &slot = slots_[i];
+      if (load(slot.is_claimed) != 1)
+        continue;
+      // Before its ring is read: what it wrote last is taken too.
+      const bool has_ended =
+          looks_for_ended && syscall(SYS_tgkill, slot.pid, slot.tid, 0) != 0 && errno == ESRCH;
+      any |= take(slot, taker);
+      if (has_ended) {
+        store(slot.written, uint64_t{0});
+        store(slot.read, uint64_t{0});
+        store(slot.is_claimed, 0u);
+      }
+    }
+    return any;
+  }
+
+  bool take(assay_upcall_slot &slot, MessageTaker &taker) {
+    const uint64_t written = load(slot.written);
+    uint64_t read = slot.read;
+    const bool any = read != written;
+    while (read != written) {
+      const uint64_t place = read & (ASSAY_UPCALL_RING_BYTES - 1);
+      const uint64_t room = std::min<uint64_t>(written - read, ASSAY_UPCALL_RING_BYTES - place);
+      assay_upcall_message message;
+      if (room < sizeof message) {
+        read = written;
+        break;
+      }
+      std::memcpy(&message, slot.ring + place, sizeof message);
+      if (message.bytes == ASSAY_UPCALL_SKIP) {
+        read += ASSAY_UPCALL_RING_BYTES - place;
+        continue;
+      }
+      if (message.bytes > room - sizeof message || message.bytes % 8 != 0) { // not what we write
+        read = written;
+        break;
+      }
+      buffer_.assign(message.bytes / 8, 0);
+      std::memcpy(buffer_.data(), slot.ring + place + sizeof message, message.bytes);
+      read += sizeof message + message.bytes;
+      store(slot.read, read);
+      take_message(message, taker);
+    }
+    store(slot.read, read);
+    return any;
+  }
+
+  void take_message(const assay_upcall_message &message, MessageTaker &taker) {
+    const void *data = buffer_.data();
+    const auto kind = message.bytes ? *static_cast<const uint32_t *>(data) : 0;
+    if (kind == ASSAY_MESSAGE_MISS && message.bytes >= sizeof(assay_miss)) {
+      take_miss(*static_cast<const assay_miss *>(data), message.program, taker);
+    } else if (kind == ASSAY_MESSAGE_SAMPLE && message.bytes >= sizeof(assay_sample)) {
+      const auto &sample = *static_cast<const assay_sample *>(data);
+      const size_t room = (message.bytes - sizeof sample) / sizeof(assay_sampled_value);
+      const std::span values(reinterpret_cast<const assay_sampled_value *>(&sample + 1),
+                             std::min<size_t>(room, sample.values));
+      if (std::all_of(values.begin(), values.end(), [](const assay_sampled_value &value) {
+            return value.kind < ASSAY_VALUE_KINDS;
+          }))
+        taker.sample(sample, values);
+    }
+  }
+
+  // What lies at the address becomes known; then the miss is as one of the kernel's.
+  void take_miss(assay_miss miss, uint32_t program, MessageTaker &taker) {
+    miss.page = page_of(miss.address);
+    miss.file = 0;
+    miss.device = miss.pid;
+    miss.version = 0;
+    const MappedRange *range = range_of(miss.pid, miss.address);
+    if (!range)
+      return; // it has ended, or does not let us look
+    if (range->is_file()) {
+      miss.page += range->file_offset - range->start;
+      miss.file = range->inode;
+      miss.device = range->device;
+    }
+    const assay_code_key key = {miss.page, miss.file, miss.device, miss.version};
+    if (auto known = numbers_.find(key); known == numbers_.end())
+      waiting_[key].emplace_back(program, page_of(miss.address));
+    else if (put_place(program, page_of(miss.address), known->second))
+      return; // the next sample finds it
+    taker.miss(miss);
+  }
+
+  const MappedRange *range_of(uint32_t pid, uint64_t address) {
+    constexpr auto kFresh = std::chrono::milliseconds(20);
+    if (maps_.size() > 256)
+      maps_.clear();
+    auto [known, is_new] = maps_.try_emplace(pid);
+    const auto now = Clock::now();
+    const MappedRange *range = is_new ? nullptr : range_at(known->second.ranges, address);
+    if (!range || now - known->second.when > kFresh) {
+      known->second = {now, mapped_ranges(pid)};
+      range = range_at(known->second.ranges, address);
+    }
+    return range;
+  }
+
+  // False if it was there already.
+  bool put_place(uint32_t program, uint64_t page, uint32_t number) {
+    const uint32_t hash = assay_upcall_place_hash(page, program);
+    for (uint32_t i = 0; i < ASSAY_UPCALL_PROBES; i++) {
+      assay_upcall_place &place = places_[(hash + i) & (ASSAY_UPCALL_PLACES - 1)];
+      if (place.number == 0) {
+        place.page = page;
+        place.program = program;
+        store(place.number, number);
+        return true;
+      }
+      if (place.page == page && place.program == program) {
+        if (place.number == number)
+          return false;
+        store(place.number, number); // something else is mapped there by now
+        return true;
+      }
+    }
+    no_place_++;
+    return true;
+  }
+
+  struct Maps {
+    Clock::time_point when;
+    std::vector<MappedRange> ranges;
+  };
+  SamplingSettings settings_;
+  std::string clock_ = "timers";
+  int file_ = -1;
+  size_t bytes_ = 0;
+  assay_upcall_header *header_ = nullptr;
+  assay_upcall_place *places_ = nullptr;
+  assay_upcall_news *news_ = nullptr;
+  assay_upcall_slot *slots_ = nullptr;
+  std::map<assay_code_key, uint32_t, KeyLess> numbers_; // of pages
+  std::map<assay_code_key, std::vector<std::pair<uint32_t, uint64_t>>, KeyLess>
+      waiting_; // programs and addresses, of pages without a number yet
+  std::unordered_map<uint32_t, Maps> maps_;
+  std::vector<uint64_t> buffer_;
+  Clock::time_point looked_;
+  uint64_t no_place_ = 0;
+};
+
+} // namespace
+
+std::optional<std::string> why_no_upcall() {
+  switch (const int error = try_event(event_attributes(1000, false))) {
+  case 0: return std::nullopt;
+  case EACCES:
+  case EPERM:
+    return "perf events are closed to this user: `sysctl kernel.perf_event_paranoid=2` opens them, "
+           "or a container's seccomp profile does";
+  case EINVAL:
+  case E2BIG: return "perf events of this kernel send no signals: that needs Linux 5.13";
+  case ENOENT:
+  case ENOSYS: return "this kernel, or this container, has no perf events";
+  default: return fmt::format("the kernel gives no perf event: {}", std::strerror(error));
+  }
+}
+
+std::unique_ptr<Collector> upcall_collector(const SamplingSettings &settings, uint32_t kind) {
+  return std::make_unique<UpcallCollector>(settings, kind);
+}
+
+} // namespace values
