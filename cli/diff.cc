@@ -100,7 +100,7 @@ int diff(const DiffArguments &arguments) {
   if (newer.wrappers.names() > older.wrappers.names())
     older = side_of(options.profiles[0], options.filter, newer.wrappers);
   Differences differences(older, newer);
-  if (options.json()) {
+  if (!options.is_text()) {
     report::Json document;
     for (const Differences::Row &row : differences.rows)
       if (row.tool->bit & ASSAY_DEFAULT_TOOLS) // its document is the frame
@@ -108,7 +108,7 @@ int diff(const DiffArguments &arguments) {
       else
         document[row.tool->name] = row.diff.json(options.top);
     document["same"] = differences.same;
-    write_output(options.output, report::document_text(document));
+    write_document(options, document);
   } else {
     write_output(options.output, differences.text(options.top ? options.top : 20, options.style()));
   }

@@ -294,7 +294,10 @@ int diagnose(const AnswerOptions &options) {
                      : "\nassay heap does not work yet: mend what is missing above\n";
   report::Json document = {
       {"schema", "assay.doctor/1"}, {"heap_works", heap_works}, {"checks", list}};
-  write_output(options.output, options.json() ? report::document_text(document) : text);
+  if (options.is_text())
+    write_output(options.output, text);
+  else
+    write_document(options, document);
   return heap_works ? 0 : 1;
 }
 

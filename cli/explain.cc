@@ -160,11 +160,9 @@ int answer_explain(const ExplainArguments &arguments) {
   report::selected_functions({}, query); // a wrong key or expression is said at once
   analyze::Explanation explanation =
       analyze::explain(arguments.executable, resolved_function(arguments), arguments.lines);
-  if (options.json()) {
-    report::Document document =
-        report::explain_document(explanation, query, options.top, one || arguments.lines);
-    write_output(options.output,
-                 [&](const report::Sink &sink) { report::write_document(document, {}, sink); });
+  if (!options.is_text()) {
+    write_document(options, report::explain_document(explanation, query, options.top,
+                                                     one || arguments.lines));
     return 0;
   }
   std::string text;

@@ -27,9 +27,8 @@ int answer_fields(const FieldsArguments &arguments) {
   if (!analyze::has_fields(profile))
     base::fail("{}", analyze::why_no_fields(profile));
   analyze::FieldsResult result = analyze::fields(profile, query);
-  if (options.json()) {
-    write_output(options.output,
-                 report::document_text(report::fields_document(result, options.top)));
+  if (!options.is_text()) {
+    write_document(options, report::fields_document(result, options.top));
     return 0;
   }
   report::FieldsTextOptions how;

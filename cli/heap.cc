@@ -86,8 +86,8 @@ Answer answer_for(const profile::Profile &profile, const analyze::HeapQuery &que
 }
 
 // Of several programs the document of their sum, with those of each in the key `programs`.
-void write_json(const std::vector<profile::Profile> &programs, const analyze::HeapQuery &question,
-                const analyze::TreeQuery &query, const HeapArguments &arguments) {
+void write_documents(const std::vector<profile::Profile> &programs,
+                     const analyze::HeapQuery &question, const analyze::TreeQuery &query, const HeapArguments &arguments) {
   const AnswerOptions &options = arguments.answer;
   // All answers come first: once something is written, nothing may fail but writing.
   std::vector<Answer> answers;
@@ -107,8 +107,7 @@ void write_json(const std::vector<profile::Profile> &programs, const analyze::He
                                               answer.tree ? &*answer.tree : nullptr));
   report::Document whole = std::move(documents.back());
   documents.pop_back();
-  write_output(options.output,
-               [&](const report::Sink &sink) { report::write_document(whole, documents, sink); });
+  write_document(options, whole, documents);
 }
 
 int answer_heap(HeapArguments arguments) {
@@ -123,8 +122,8 @@ int answer_heap(HeapArguments arguments) {
   if (!arguments.suppressions.empty())
     question.suppressions = analyze::read_suppressions(arguments.suppressions);
   std::vector<profile::Profile> programs = profile::read_programs(options.files());
-  if (options.json()) {
-    write_json(programs, question, query, arguments);
+  if (!options.is_text()) {
+    write_documents(programs, question, query, arguments);
     return 0;
   }
   report::HeapTextOptions text;

@@ -30,10 +30,8 @@ int answer_objects(const ObjectsArguments &arguments) {
   image::Symbols symbols = image::open(analyze::module_files(profile));
   const analyze::ObjectsResult result = analyze::objects(
       profile, symbols, {options.filter, options.sort, analyze::Wrappers(arguments.wrappers)});
-  if (options.json()) {
-    const report::Document document = report::objects_document(result, options.top);
-    write_output(options.output,
-                 [&](const report::Sink &sink) { report::write_document(document, {}, sink); });
+  if (!options.is_text()) {
+    write_document(options, report::objects_document(result, options.top));
     return 0;
   }
   report::ObjectsTextOptions how;

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "profile/find_profiles.h"
+#include "report/page.h"
 
 #include <cerrno>
 #include <csignal>
@@ -23,7 +24,8 @@ report::Style AnswerOptions::style() const {
 }
 
 void add_format_options(CLI::App &app, AnswerOptions &options) {
-  app.add_option("--format", options.format, "text or json")->capture_default_str();
+  app.add_option("--format", options.format, "text, json or html: one file for a browser")
+      ->capture_default_str();
   app.add_flag_callback(
       "--json", [&options] { options.format = "json"; }, "short for --format json");
   app.add_option("-o,--output", options.output, "write to this file; - is standard output");
@@ -51,10 +53,12 @@ void add_wrapper_option(CLI::App &app, std::vector<std::string> &wrappers) {
 }
 
 void check_format(const AnswerOptions &options) {
-  if (options.format == "html")
-    base::fail("--format html: it is not available yet; use --format text or json");
-  if (options.format != "text" && options.format != "json")
-    base::fail("--format {}: there is no such format; use text or json", options.format);
+  if (options.format == "html") {
+    if (options.output == "-" && isatty(STDOUT_FILENO))
+      base::fail("--format html: a page is for a browser; name a file for it, such as -o report.html");
+  } else if (options.format != "text" && options.format != "json") {
+    base::fail("--format {}: there is no such format; use text, json or html", options.format);
+  }
 }
 
 void write_output(const std::string &path, const std::string &text) {
@@ -87,6 +91,21 @@ void write_output(const std::string &path,
   if (!written && error != EPIPE)
     base::fail("{}: it cannot be written: {}; free some space or choose another place",
                path == "-" ? "standard output" : path, std::strerror(error));
+}
+
+void write_document(const AnswerOptions &options, const report::Document &document,
+                    const std::vector<report::Document> &programs) {
+  if (options.format == "html")
+    write_output(options.output, report::html_page(document, programs));
+  else
+    write_output(options.output, [&](const report::Sink &sink) {
+      report::write_document(document, programs, sink);
+    });
+}
+
+void write_document(const AnswerOptions &options, const report::Json &document) {
+  write_output(options.output, options.format == "html" ? report::html_page(document)
+                                                        : report::document_text(document));
 }
 
 } // namespace cli

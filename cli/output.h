@@ -20,7 +20,7 @@ struct AnswerOptions {
   std::string sort;
   std::string filter;
 
-  bool json() const { return format == "json"; }
+  bool is_text() const { return format == "text"; } // else a document
   // The .assay files that the arguments mean.
   std::vector<std::string> files() const;
   // For text: the terminal's if it goes to one.
@@ -37,7 +37,7 @@ void add_answer_options(CLI::App &app, AnswerOptions &options);
 // Declares --wrapper, which may be repeated.
 void add_wrapper_option(CLI::App &app, std::vector<std::string> &wrappers);
 
-// Throws Failure for a format that is not available.
+// Throws Failure for a format that does not exist, and for a page on a terminal.
 void check_format(const AnswerOptions &options);
 
 // Writes the whole text to a file or, for "-", to standard output. Throws Failure; a reader that
@@ -48,5 +48,11 @@ void write_output(const std::string &path, const std::string &text);
 // by itself: what it has written by then stays. Once nothing can be written, it is left.
 void write_output(const std::string &path,
                   const std::function<void(const report::Sink &)> &produce);
+
+// Writes a document in the format that was asked for, which is not text: JSON or an HTML page. If there are `programs`, they
+// are the elements of a last key of that name. Throws Failure.
+void write_document(const AnswerOptions &options, const report::Document &document,
+                    const std::vector<report::Document> &programs = {});
+void write_document(const AnswerOptions &options, const report::Json &document);
 
 } // namespace cli

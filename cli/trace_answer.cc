@@ -31,10 +31,11 @@ int answer(const AnswerArguments &arguments, const AnalysisKind &kind) {
   trace.replay(analysis->sink());
   const analyze::TracedProgram program = traced_program(trace);
   analyze::AccessPlaces places(program);
-  write_output(arguments.answer.output,
-               arguments.answer.json()
-                   ? report::document_text(analysis->json(program, places, query))
-                   : analysis->text(program, places, query, arguments.answer.style()));
+  if (arguments.answer.is_text())
+    write_output(arguments.answer.output,
+                 analysis->text(program, places, query, arguments.answer.style()));
+  else
+    write_document(arguments.answer, analysis->json(program, places, query));
   return 0;
 }
 
@@ -77,23 +78,24 @@ void choose(const RunArguments &arguments, Chosen &chosen) {
   report::check_query(arguments.options.query, {});
 }
 
-std::string answers(const RunArguments &arguments, Chosen &chosen,
-                    const analyze::TracedProgram &program) {
+void write_answers(const RunArguments &arguments, Chosen &chosen,
+                   const analyze::TracedProgram &program) {
   analyze::AccessPlaces places(program);
   const report::TraceQuery &query = arguments.options.query;
-  if (!arguments.answer.json()) {
+  if (arguments.answer.is_text()) {
     std::string text;
     for (const auto &analysis : chosen.sinks.analyses)
       text += (text.empty() ? "" : "\n") +
               analysis->text(program, places, query, arguments.answer.style());
-    return text;
+    return write_output(arguments.answer.output, text);
   }
   if (chosen.kinds.size() == 1)
-    return report::document_text(chosen.sinks.analyses[0]->json(program, places, query));
+    return write_document(arguments.answer,
+                          chosen.sinks.analyses[0]->json(program, places, query));
   report::Json all = {{"schema", "assay.trace-run/1"}};
   for (size_t i = 0; i < chosen.kinds.size(); i++)
     all[chosen.kinds[i]->name] = chosen.sinks.analyses[i]->json(program, places, query);
-  return report::document_text(all);
+  write_document(arguments.answer, all);
 }
 
 // The program's output is its own; ours comes behind it.
@@ -116,8 +118,7 @@ int run(const RunArguments &arguments) {
                    arguments.choice.command.front().c_str());
     else
       try { // the program has run: its status counts
-        write_output(arguments.answer.output,
-                     answers(arguments, chosen, traced_program(live, arguments.choice.command)));
+        write_answers(arguments, chosen, traced_program(live, arguments.choice.command));
       } catch (const base::Failure &failure) {
         std::fprintf(stderr, "assay: %s\n", failure.what());
       }

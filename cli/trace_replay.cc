@@ -45,10 +45,10 @@ int info(const AskArguments &arguments) {
   program.values = logged.values;
   program.branches = logged.branches;
   const analyze::AccessPlaces places(program);
-  write_output(arguments.answer.output,
-               arguments.answer.json()
-                   ? report::document_text(report::trace_info_json(program, places, counts))
-                   : report::trace_info_text(program, places, counts, 20));
+  if (arguments.answer.is_text())
+    write_output(arguments.answer.output, report::trace_info_text(program, places, counts, 20));
+  else
+    write_document(arguments.answer, report::trace_info_json(program, places, counts));
   return 0;
 }
 

@@ -43,10 +43,8 @@ int answer(ValuesArguments arguments, Question question) {
     base::fail("{}: no sample came in a function of that name; `assay values report` lists those "
                "that were met",
                report::printable(arguments.function));
-  if (options.json()) {
-    const report::Document document = report::values_document(result, options.top);
-    write_output(options.output,
-                 [&](const report::Sink &sink) { report::write_document(document, {}, sink); });
+  if (!options.is_text()) {
+    write_document(options, report::values_document(result, options.top));
     return 0;
   }
   const report::Style style = options.style();

@@ -51,11 +51,11 @@ int answer_workingset(const WorkingSetArguments &arguments) {
   auto results = analyze::workingsets(profile, symbols, query_of(arguments));
   if (results.empty())
     base::fail("{}", analyze::why_no_working_sets(profile));
-  if (options.json()) { // the first process, with the others beside it
+  if (!options.is_text()) { // the first process, with the others beside it
     report::Json document = report::workingset_document(results.front(), options.top);
     for (size_t i = 1; i < results.size(); i++)
       document["processes"].push_back(report::workingset_document(results[i], options.top));
-    write_output(options.output, report::document_text(document));
+    write_document(options, document);
     return 0;
   }
   report::WorkingSetTextOptions how;

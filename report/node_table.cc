@@ -1,0 +1,94 @@
+#include "report/node_table.h"
+
+namespace report {
+namespace {
+
+std::string joined(const std::vector<std::string> &values) {
+  std::string text = "[";
+  for (const std::string &value : values) {
+    if (text.size() > 1)
+      text += ',';
+    text += value;
+  }
+  return text + "]";
+}
+
+std::string reference(long table, size_t row) {
+  return "[" + std::to_string(table) + "," + std::to_string(row) + "]";
+}
+
+constexpr long kLists = -1;
+
+// Only a few hundred bytes come again often; to remember longer texts would double what the page needs.
+constexpr size_t kMaxKnownText = 4096;
+
+} // namespace
+
+std::string NodeTable::add(const Json &json, bool may_be_known) {
+  std::vector<std::string> values;
+  std::string text;
+  std::vector<std::string> keys;
+  if (json.is_object()) {
+    for (const auto &[key, value] : json.items()) {
+      keys.push_back(json_text(key));
+      values.push_back(add(value));
+    }
+    text = joined(keys) + joined(values);
+  } else if (json.is_array()) {
+    for (const Json &value : json)
+      values.push_back(add(value));
+    text = joined(values);
+  } else {
+    return json_text(json);
+  }
+  if (text.size() > kMaxKnownText)
+    may_be_known = false;
+  if (may_be_known)
+    if (auto found = known_.find(text); found != known_.end())
+      return found->second;
+  std::string added = json.is_object() ? add_row(table_of(keys), values) : add_list(values);
+  if (may_be_known)
+    known_.emplace(std::move(text), added);
+  return added;
+}
+
+std::string NodeTable::add_list(const std::vector<std::string> &values) {
+  lists_.push_back(joined(values));
+  return reference(kLists, lists_.size() - 1);
+}
+
+std::string NodeTable::add_object(const std::vector<std::string> &keys,
+                                  const std::vector<std::string> &values) {
+  std::vector<std::string> texts;
+  for (const std::string &key : keys)
+    texts.push_back(json_text(key));
+  return add_row(table_of(texts), values);
+}
+
+std::string NodeTable::add_row(size_t table, const std::vector<std::string> &values) {
+  Table &of = tables_[table];
+  for (size_t column = 0; column < values.size(); column++)
+    of.columns[column].push_back(values[column]);
+  return reference((long)table, of.rows++);
+}
+
+size_t NodeTable::table_of(const std::vector<std::string> &keys) {
+  auto [found, is_new] = table_of_keys_.emplace(joined(keys), tables_.size());
+  if (is_new)
+    tables_.push_back({found->first, std::vector<std::vector<std::string>>(keys.size()), 0});
+  return found->second;
+}
+
+std::string NodeTable::text(std::string_view root) const {
+  std::string text = "{\"root\":" + std::string(root) + ",\"tables\":[";
+  for (size_t table = 0; table < tables_.size(); table++) {
+    text += table ? ",\n" : "";
+    text += "{\"keys\":" + tables_[table].keys + ",\"columns\":[";
+    for (size_t column = 0; column < tables_[table].columns.size(); column++)
+      text += (column ? "," : "") + joined(tables_[table].columns[column]);
+    text += "]}";
+  }
+  return text + "],\n\"lists\":" + joined(lists_) + "}";
+}
+
+} // namespace report

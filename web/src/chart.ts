@@ -1,0 +1,87 @@
+// Curves by uPlot, with axes in our units and colours of the page.
+
+import uPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import { h } from './dom';
+
+export interface Curve {
+  name: string;
+  values: (number | null)[];
+  shown?: (number | null)[]; // what the legend says, where the curve is a sum
+  fill?: boolean;
+  steps?: boolean;
+}
+
+export interface ChartOptions {
+  x: number[];
+  curves: Curve[];
+  showX: (value: number) => string;
+  showY: (value: number) => string;
+  logX?: boolean;
+  levels?: { name: string; value: number }[]; // dashed lines
+  choose?: (index: number) => void; // a point was clicked
+}
+
+// Okabe and Ito's colours, told apart by all eyes.
+export const kColours = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#b3a60a', '#8a8a8a'];
+
+export function chart({ x, curves, showX, showY, logX, levels = [], choose }: ChartOptions): HTMLElement {
+  const holder = h('div', { class: 'chart' });
+  const style = getComputedStyle(document.documentElement);
+  const ink = style.getPropertyValue('--ink').trim(), line = style.getPropertyValue('--line').trim();
+  const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
+  const largest = Math.max(...curves.flatMap((curve) => curve.values.map((value) => value ?? 0)), 0);
+  const seen = levels.filter((level) => level.value <= largest * 1.6);
+  const top = Math.max(largest, ...seen.map((level) => level.value)) * 1.05 || 1;
+  const plot = new uPlot(
+    {
+      width: 900,
+      height: 320,
+      scales: { x: { time: false, ...(logX ? { distr: 3, log: 2 } : {}) }, y: { range: [0, top] } },
+      axes: [
+        { ...axis, values: (_, ticks) => ticks.map((tick) => (tick === null ? '' : showX(tick))), ...(logX ? { space: 60 } : {}) },
+        { ...axis, size: 90, values: (_, ticks) => ticks.map(showY) },
+      ],
+      series: [
+        { label: 'at', value: (_, value) => (value === null ? '' : showX(value)) },
+        ...curves.map((curve, at) => ({
+          label: curve.name,
+          stroke: kColours[at % kColours.length],
+          width: 1.5,
+          fill: curve.fill ? `${kColours[at % kColours.length]}` : undefined,
+          paths: curve.steps ? uPlot.paths.stepped!({ align: 1 }) : undefined,
+          points: { show: curve.values.length < 40 && !curve.fill },
+          value: (_: uPlot, value: number | null, __: number, index: number | null) => {
+            const shown = curve.shown && index !== null ? curve.shown[index] : value;
+            return shown === null || shown === undefined ? '' : showY(shown);
+          },
+        })),
+      ],
+      hooks: {
+        draw: [
+          (drawn) => {
+            const context = drawn.ctx;
+            context.save();
+            context.strokeStyle = context.fillStyle = ink;
+            context.setLineDash([6, 4]);
+            for (const level of seen) {
+              const y = drawn.valToPos(level.value, 'y', true);
+              context.beginPath();
+              context.moveTo(drawn.bbox.left, y);
+              context.lineTo(drawn.bbox.left + drawn.bbox.width, y);
+              context.stroke();
+              context.fillText(level.name, drawn.bbox.left + 4, y - 4);
+            }
+            context.restore();
+          },
+        ],
+      },
+    },
+    [x, ...curves.map((curve) => curve.values)],
+    holder,
+  );
+  if (choose) plot.over.addEventListener('click', () => { if (plot.cursor.idx !== null && plot.cursor.idx !== undefined) choose(plot.cursor.idx); });
+  const fit = new ResizeObserver(() => { if (holder.clientWidth > 100) plot.setSize({ width: holder.clientWidth, height: 320 }); });
+  fit.observe(holder);
+  return holder;
+}

@@ -1,0 +1,25 @@
+// Elements in one call.
+
+type Child = Node | string | number | null | undefined | false;
+type Attributes = Record<string, string | number | boolean | EventListener | null | undefined>;
+
+export function h<K extends keyof HTMLElementTagNameMap>(tag: K, attributes: Attributes = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === 'function') element.addEventListener(name, value);
+    else element.setAttribute(name, value === true ? '' : String(value));
+  }
+  for (const child of children) if (child !== null && child !== undefined && child !== false) element.append(typeof child === 'number' ? String(child) : child);
+  return element;
+}
+
+// A cell of a heat map; `heat` is 0 to 1.
+export function heat(value: number): string {
+  return `--heat: ${Math.round(Math.max(0, Math.min(1, value)) * 100)}%`;
+}
+
+// 1 of 10^6 is seen, too.
+export function logarithmic(value: number, most: number): number {
+  return value <= 0 || most <= 0 ? 0 : Math.max(0.06, Math.log1p(value) / Math.log1p(most));
+}

@@ -1,0 +1,95 @@
+// A table that is sorted by a click on a column and filtered by a regular expression; rows may open.
+
+import { h } from './dom';
+
+export interface Column<T> {
+  title: string;
+  value: (row: T) => number | string;
+  show?: (row: T) => string | Node; // else the value
+  bar?: boolean; // a bar beside the number, of its share of the largest
+  help?: string;
+}
+
+export interface TableOptions<T> {
+  name: string;
+  rows: T[];
+  columns: Column<T>[];
+  sort?: string; // the title of a column; default: the order of the document
+  open?: (row: T) => Node;
+  filter?: string;
+}
+
+const kStep = 200; // rows that are drawn at once
+
+export function table<T>({ name, rows, columns, sort, open, filter = '' }: TableOptions<T>): HTMLElement {
+  if (rows.length === 0) return h('p', { class: 'empty' }, `${name}: none`);
+  let by = columns.findIndex((column) => column.title === sort);
+  let descending = by < 0 || typeof columns[by].value(rows[0]) === 'number';
+  let shown = kStep;
+  const numeric = columns.map((column) => rows.every((row) => typeof column.value(row) === 'number'));
+  const most = columns.map((column, at) => (column.bar && numeric[at] ? rows.reduce((top, row) => Math.max(top, column.value(row) as number), 0) : 0));
+  const texts = new Map<T, string>();
+  const textOf = (row: T) => {
+    let text = texts.get(row);
+    if (text === undefined) texts.set(row, (text = columns.map((column, at) => (numeric[at] ? '' : column.value(row))).join('\n')));
+    return text;
+  };
+
+  const body = h('tbody');
+  const headers = columns.map((column, at) =>
+    h('th', { scope: 'col', class: numeric[at] ? 'number' : null, title: column.help ?? null },
+      h('button', { type: 'button', click: () => { descending = by === at ? !descending : numeric[at]; by = at; draw(); } }, column.title)));
+  const status = h('output', {});
+  const search = h('input', { type: 'search', placeholder: 'filter (regular expression)', 'aria-label': `filter ${name}`, value: filter, input: () => { shown = kStep; draw(); } });
+  const more = h('button', { type: 'button', class: 'more', click: () => { shown += kStep * 5; draw(); } }, 'show more');
+
+  function chosen(): T[] {
+    let result = rows;
+    search.setCustomValidity('');
+    if (search.value) {
+      try {
+        const pattern = new RegExp(search.value, 'i');
+        result = rows.filter((row) => pattern.test(textOf(row)));
+      } catch {
+        search.setCustomValidity('this is no regular expression');
+      }
+    }
+    if (by < 0) return result;
+    const value = columns[by].value;
+    const sign = descending ? -1 : 1;
+    return [...result].sort((a, b) => {
+      const x = value(a), y = value(b);
+      return sign * (typeof x === 'number' && typeof y === 'number' ? x - y : String(x).localeCompare(String(y)));
+    });
+  }
+
+  function lineOf(row: T): HTMLElement {
+    const cells = columns.map((column, at) => {
+      const content = column.show ? column.show(row) : String(column.value(row));
+      const width = most[at] ? ((column.value(row) as number) / most[at]) * 100 : 0;
+      return h('td', { class: numeric[at] ? 'number' : null, style: column.bar ? `--bar: ${width.toFixed(1)}%` : null, 'data-value': numeric[at] ? String(column.value(row)) : null }, content);
+    });
+    const line = h('tr', open ? { tabindex: 0, class: 'opens', 'aria-expanded': 'false' } : {}, ...cells);
+    if (!open) return line;
+    let detail: HTMLElement | undefined;
+    const toggle = () => {
+      if (detail) { detail.remove(); detail = undefined; }
+      else line.after((detail = h('tr', { class: 'detail' }, h('td', { colspan: columns.length }, open(row)))));
+      line.setAttribute('aria-expanded', detail ? 'true' : 'false');
+    };
+    line.addEventListener('click', (event) => { if (!(event.target as Element).closest('a, button')) toggle(); });
+    line.addEventListener('keydown', (event) => { if (event.target === line && (event.key === 'Enter' || event.key === ' ')) { event.preventDefault(); toggle(); } });
+    return line;
+  }
+
+  function draw() {
+    const some = chosen();
+    body.replaceChildren(...some.slice(0, shown).map(lineOf));
+    headers.forEach((header, at) => (at === by ? header.setAttribute('aria-sort', descending ? 'descending' : 'ascending') : header.removeAttribute('aria-sort')));
+    status.textContent = some.length === rows.length ? `${rows.length} rows` : `${some.length} of ${rows.length} rows`;
+    more.hidden = shown >= some.length;
+  }
+  draw();
+  const tools = h('div', { class: 'tools' }, rows.length > 12 || filter ? search : null, status);
+  return h('section', { class: 'table', 'data-name': name }, tools, h('div', { class: 'scroll' }, h('table', {}, h('thead', {}, h('tr', {}, ...headers)), body)), more);
+}

@@ -1,0 +1,32 @@
+// What a page shows of a document: views, each made when it is first opened.
+
+import { Row, rows, text } from './document';
+import { h } from './dom';
+import { frame } from './format';
+
+export interface View {
+  id: string; // in the address: #heap-tree
+  title: string;
+  question: string;
+  make: (filter: string) => HTMLElement;
+}
+
+export type Views = (document: Row) => View[];
+
+export function stack(frames: Row[]): HTMLElement {
+  if (frames.length === 0) return h('p', { class: 'empty' }, 'no call stack');
+  return h('ol', { class: 'stack' }, ...frames.map((each) => h('li', { title: `${text(each, 'file')} ${text(each, 'module')} ${text(each, 'address')}` }, frame(each), each.inlined === true ? h('span', { class: 'note' }, ' inlined') : null)));
+}
+
+export function definitions(entries: [string, string | Node][]): HTMLElement {
+  return h('dl', { class: 'facts' }, ...entries.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value))));
+}
+
+export function titled(title: string, ...content: (Node | null)[]): HTMLElement {
+  return h('section', {}, h('h3', {}, title), ...content);
+}
+
+// `pick` chooses one of many, such as a struct; the table beside it is the list.
+export function findingsOf(document: Row): Row[] {
+  return rows(document.findings);
+}
