@@ -161,8 +161,8 @@ int answer_explain(const ExplainArguments &arguments) {
   analyze::Explanation explanation =
       analyze::explain(arguments.executable, resolved_function(arguments), arguments.lines);
   if (!options.is_text()) {
-    write_document(options, report::explain_document(explanation, query, options.top,
-                                                     one || arguments.lines));
+    write_document(
+        options, report::explain_document(explanation, query, options.top, one || arguments.lines));
     return 0;
   }
   std::string text;

@@ -87,7 +87,8 @@ Answer answer_for(const profile::Profile &profile, const analyze::HeapQuery &que
 
 // Of several programs the document of their sum, with those of each in the key `programs`.
 void write_documents(const std::vector<profile::Profile> &programs,
-                     const analyze::HeapQuery &question, const analyze::TreeQuery &query, const HeapArguments &arguments) {
+                     const analyze::HeapQuery &question, const analyze::TreeQuery &query,
+                     const HeapArguments &arguments) {
   const AnswerOptions &options = arguments.answer;
   // All answers come first: once something is written, nothing may fail but writing.
   std::vector<Answer> answers;

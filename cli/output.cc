@@ -55,7 +55,8 @@ void add_wrapper_option(CLI::App &app, std::vector<std::string> &wrappers) {
 void check_format(const AnswerOptions &options) {
   if (options.format == "html") {
     if (options.output == "-" && isatty(STDOUT_FILENO))
-      base::fail("--format html: a page is for a browser; name a file for it, such as -o report.html");
+      base::fail(
+          "--format html: a page is for a browser; name a file for it, such as -o report.html");
   } else if (options.format != "text" && options.format != "json") {
     base::fail("--format {}: there is no such format; use text, json or html", options.format);
   }

@@ -90,8 +90,7 @@ void write_answers(const RunArguments &arguments, Chosen &chosen,
     return write_output(arguments.answer.output, text);
   }
   if (chosen.kinds.size() == 1)
-    return write_document(arguments.answer,
-                          chosen.sinks.analyses[0]->json(program, places, query));
+    return write_document(arguments.answer, chosen.sinks.analyses[0]->json(program, places, query));
   report::Json all = {{"schema", "assay.trace-run/1"}};
   for (size_t i = 0; i < chosen.kinds.size(); i++)
     all[chosen.kinds[i]->name] = chosen.sinks.analyses[i]->json(program, places, query);

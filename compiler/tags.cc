@@ -6,8 +6,8 @@
 //                     asked for another sanitizer
 //   first typed use   the struct type of a getelementptr on the result
 //
-// A tag is metadata on the call: !assay.type !{!"Node", i64 size, i64 layout}. Calls survive
-// optimisation with their metadata, unlike loads and stores.
+// A tag is an attribute of the call, "assay-type"="SIZE LAYOUT NAME". Metadata was refused: where a function is inlined
+// into one that catches or cleans up, its calls become invokes, and these keep attributes but not metadata.
 
 #include "compiler/tags.h"
 
@@ -23,7 +23,7 @@ using namespace llvm;
 namespace assay::compiler {
 namespace {
 
-constexpr char kTag[] = "assay.type";
+constexpr char kTag[] = "assay-type";
 
 StructType *struct_named(Module &module, StringRef name) {
   for (const char *prefix : {"struct.", "class.", "union."})
@@ -58,7 +58,6 @@ uint64_t scalar_size(StringRef name) {
 
 void tag(CallBase &call, StringRef name) {
   Module &module = *call.getModule();
-  LLVMContext &context = module.getContext();
   StringRef plain = name;
   for (StringRef keyword : {"struct ", "class ", "union ", "enum "})
     plain.consume_front(keyword);
@@ -67,11 +66,8 @@ void tag(CallBase &call, StringRef name) {
     size = module.getDataLayout().getTypeAllocSize(type).getFixedValue();
     layout = layout_hash(module.getDataLayout(), type);
   }
-  auto number = [&](uint64_t n) {
-    return ConstantAsMetadata::get(ConstantInt::get(Type::getInt64Ty(context), n));
-  };
-  call.setMetadata(
-      kTag, MDNode::get(context, {MDString::get(context, plain), number(size), number(layout)}));
+  call.addFnAttr(Attribute::get(module.getContext(), kTag,
+                                (Twine(size) + " " + Twine(layout) + " " + plain).str()));
 }
 
 StringRef token_type(const CallBase &call) {
@@ -136,13 +132,16 @@ void tag_allocations(Module &module) {
 }
 
 std::optional<TaggedType> tagged_type(const CallBase &call) {
-  MDNode *node = call.getMetadata(kTag);
-  if (!node)
+  const Attribute attribute = call.getFnAttr(kTag); // of the call; no function has it
+  if (!attribute.isValid())
     return std::nullopt;
-  auto number = [&](unsigned i) {
-    return mdconst::extract<ConstantInt>(node->getOperand(i))->getZExtValue();
-  };
-  return TaggedType{cast<MDString>(node->getOperand(0))->getString(), number(1), number(2)};
+  TaggedType type;
+  StringRef text = attribute.getValueAsString();
+  if (text.consumeInteger(10, type.size) || !text.consume_front(" ") ||
+      text.consumeInteger(10, type.layout) || !text.consume_front(" "))
+    return std::nullopt; // somebody else's
+  type.name = text;
+  return type;
 }
 
 } // namespace assay::compiler

@@ -23,7 +23,8 @@ public:
   // A list of values that were added.
   std::string add_list(const std::vector<std::string> &values);
   // An object of values that were added.
-  std::string add_object(const std::vector<std::string> &keys, const std::vector<std::string> &values);
+  std::string add_object(const std::vector<std::string> &keys,
+                         const std::vector<std::string> &values);
 
   // {"root": VALUE, "tables": [{"keys": […], "columns": [[VALUE…]…]}…], "lists": [[VALUE…]…]}
   std::string text(std::string_view root) const;

@@ -18,6 +18,7 @@ export interface ChartOptions {
   showX: (value: number) => string;
   showY: (value: number) => string;
   logX?: boolean;
+  isBytes?: boolean; // y: ticks at powers of two
   levels?: { name: string; value: number }[]; // dashed lines
   choose?: (index: number) => void; // a point was clicked
 }
@@ -25,7 +26,7 @@ export interface ChartOptions {
 // Okabe and Ito's colours, told apart by all eyes.
 export const kColours = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#b3a60a', '#8a8a8a'];
 
-export function chart({ x, curves, showX, showY, logX, levels = [], choose }: ChartOptions): HTMLElement {
+export function chart({ x, curves, showX, showY, logX, isBytes, levels = [], choose }: ChartOptions): HTMLElement {
   const holder = h('div', { class: 'chart' });
   const style = getComputedStyle(document.documentElement);
   const ink = style.getPropertyValue('--ink').trim(), line = style.getPropertyValue('--line').trim();
@@ -40,7 +41,7 @@ export function chart({ x, curves, showX, showY, logX, levels = [], choose }: Ch
       scales: { x: { time: false, ...(logX ? { distr: 3, log: 2 } : {}) }, y: { range: [0, top] } },
       axes: [
         { ...axis, values: (_, ticks) => ticks.map((tick) => (tick === null ? '' : showX(tick))), ...(logX ? { space: 60 } : {}) },
-        { ...axis, size: 90, values: (_, ticks) => ticks.map(showY) },
+        { ...axis, size: 90, ...(isBytes ? { incrs: Array.from({ length: 50 }, (_, power) => 2 ** power) } : {}), values: (_, ticks) => ticks.map(showY) },
       ],
       series: [
         { label: 'at', value: (_, value) => (value === null ? '' : showX(value)) },

@@ -4,7 +4,7 @@ import { Row, Value, isRow, keys, rows } from './document';
 import { h } from './dom';
 import { byKey, count, frame } from './format';
 import { Column, table } from './table';
-import { definitions, stack } from './view';
+import { View, definitions, stack } from './view';
 
 function plain(key: string, value: Value): string {
   if (value === null) return '';
@@ -13,6 +13,9 @@ function plain(key: string, value: Value): string {
   if (isRow(value)) return 'function' in value ? frame(value) : keys(value).map((each) => `${each} ${plain(each, value[each])}`).join(', ');
   return String(value);
 }
+
+const change = (key: string, before: Value, after: Value) => (before === after ? plain(key, after) : `${plain(key, before)} → ${plain(key, after)}`);
+const changes = (before: Row, after: Row) => keys(after).map((key): [string, string] => [key, change(key, before[key] ?? null, after[key])]);
 
 const isFrames = (value: Row[]) => value.length > 0 && 'function' in value[0] && 'inlined' in value[0];
 
@@ -23,10 +26,10 @@ function columnsOf(all: Row[]): Column<Row>[] {
   if (names.has('old') && names.has('new')) {
     names.delete('old');
     names.delete('new');
-    const before = (row: Row) => (isRow(row.old) ? row.old : {}), after = (row: Row) => (isRow(row.new) ? row.new : {});
-    for (const key of keys(all[0].new as Row).filter((each) => typeof after(all[0])[each] === 'number'))
+    const before = (row: Row): Row => (isRow(row.old) ? row.old : {}), after = (row: Row): Row => (isRow(row.new) ? row.new : {});
+    for (const key of keys(after(all[0])).filter((each) => typeof after(all[0])[each] === 'number'))
       columns.push({ title: key, value: (row) => Math.abs(Number(after(row)[key] ?? 0) - Number(before(row)[key] ?? 0)),
-        show: (row) => { const x = Number(before(row)[key] ?? 0), y = Number(after(row)[key] ?? 0); return x === y ? byKey(key, y) : `${byKey(key, x)} → ${byKey(key, y)}`; } });
+        show: (row) => change(key, before(row)[key] ?? 0, after(row)[key] ?? 0) });
   }
   for (const key of names) {
     const isNumber = all.every((row) => typeof row[key] === 'number');
@@ -35,7 +38,7 @@ function columnsOf(all: Row[]): Column<Row>[] {
   return columns;
 }
 
-export function everything(name: string, value: Value): HTMLElement {
+export function everything(name: string, value: Value, areOpen = false): HTMLElement {
   if (Array.isArray(value)) {
     const all = rows(value);
     if (all.length === 0) return h('p', {}, plain(name, value) || 'none');
@@ -43,16 +46,31 @@ export function everything(name: string, value: Value): HTMLElement {
     return table({ name, rows: all, columns: columnsOf(all), open: (row) => everything(name, row) });
   }
   if (!isRow(value)) return h('p', {}, plain(name, value));
-  const simple: [string, string][] = [], parts: HTMLElement[] = [];
+  const simple: [string, string][] = [], parts: HTMLDetailsElement[] = [];
   for (const key of keys(value)) {
     const each = value[key];
+    if (key === 'old' && isRow(each) && isRow(value.new)) {
+      simple.push(...changes(each, value.new));
+      continue;
+    }
+    if (key === 'new' && isRow(value.old)) continue;
     const isPart = (isRow(each) && !('function' in each)) || (Array.isArray(each) && each.length > 0 && typeof each[0] === 'object');
     if (isPart) parts.push(h('details', {}, h('summary', {}, key, h('span', { class: 'note' }, ` ${Array.isArray(each) ? count(each.length) : ''}`))));
     else simple.push([key, plain(key, each)]);
     if (isPart) {
       const details = parts[parts.length - 1];
-      details.addEventListener('toggle', () => { if (details.childElementCount === 1) details.append(everything(key, each)); });
+      details.addEventListener('toggle', () => { if (details.childElementCount === 1) details.append(everything(key, each, areOpen)); });
+      details.open = areOpen;
     }
   }
   return h('div', { class: 'data' }, simple.length ? definitions(simple) : null, ...parts);
+}
+
+// assay diff: what each tool compares, with the old number and the new one in one cell.
+export function diffViews(document: Row): View[] {
+  const titles: Record<string, string> = { workingset: 'Working set', fields: 'Fields', objects: 'Objects', values: 'Values' };
+  const heap = { totals: document.totals, sites: document.sites } as Row;
+  const parts: [string, string, Row][] = isRow(document.totals) ? [['heap', 'Heap', heap]] : [];
+  for (const key of keys(document)) if (titles[key] && isRow(document[key])) parts.push([key, titles[key], document[key] as Row]);
+  return parts.map(([id, title, part]) => ({ id: `diff-${id}`, title, question: 'What changed? Columns show old → new; a click on a column sorts by the change.', make: () => everything(title, part, true) }));
 }

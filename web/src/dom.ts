@@ -19,7 +19,7 @@ export function heat(value: number): string {
   return `--heat: ${Math.round(Math.max(0, Math.min(1, value)) * 100)}%`;
 }
 
-// 1 of 10^6 is seen, too.
+// Four powers of ten are told apart; what is less, but not nothing, has the least heat that is seen.
 export function logarithmic(value: number, most: number): number {
-  return value <= 0 || most <= 0 ? 0 : Math.max(0.06, Math.log1p(value) / Math.log1p(most));
+  return value <= 0 || most <= 0 ? 0 : Math.max(0.08, 1 + Math.log10(value / most) / 4);
 }

@@ -88,6 +88,6 @@ export function heapViews(document: Row): View[] {
   ];
   if (timeline.length > 1)
     views.push({ id: 'heap-timeline', title: 'Over time', question: 'How many bytes are live, when?',
-      make: () => chart({ x: timeline.map((each) => number(each, 'time_us')), showX: microseconds, showY: bytes, curves: [{ name: 'live bytes', values: timeline.map((each) => number(each, 'live_bytes')), fill: true, steps: true }] }) });
+      make: () => chart({ x: timeline.map((each) => number(each, 'time_us')), showX: microseconds, showY: bytes, isBytes: true, curves: [{ name: 'live bytes', values: timeline.map((each) => number(each, 'live_bytes')), fill: true, steps: true }] }) });
   return views;
 }

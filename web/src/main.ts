@@ -4,7 +4,7 @@ import './style.css';
 import { Row, embeddedDocument, isRow, number, rows, text } from './document';
 import { h } from './dom';
 import { baseName, bytes, count } from './format';
-import { everything } from './data';
+import { diffViews, everything } from './data';
 import { fieldsViews } from './fields';
 import { heapViews } from './heap';
 import { objectsViews } from './objects';
@@ -25,6 +25,7 @@ const kViews: Record<string, Views> = {
   'assay.trace-reuse/1': reuseViews,
   'assay.trace-mrc/1': curveViews,
   'assay.explain/1': explainViews,
+  'assay.diff/1': diffViews,
 };
 
 function findings(of: Row, show: (filter: string) => void): HTMLElement {

@@ -86,7 +86,7 @@ export function table<T>({ name, rows, columns, sort, open, filter = '' }: Table
     const some = chosen();
     body.replaceChildren(...some.slice(0, shown).map(lineOf));
     headers.forEach((header, at) => (at === by ? header.setAttribute('aria-sort', descending ? 'descending' : 'ascending') : header.removeAttribute('aria-sort')));
-    status.textContent = some.length === rows.length ? `${rows.length} rows` : `${some.length} of ${rows.length} rows`;
+    status.textContent = some.length === rows.length ? `${rows.length} ${rows.length === 1 ? 'row' : 'rows'}` : `${some.length} of ${rows.length} rows`;
     more.hidden = shown >= some.length;
   }
   draw();

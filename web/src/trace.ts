@@ -1,6 +1,6 @@
 // assay trace: counts, simulated caches, reuse distances, the miss-ratio curve.
 
-import { Row, isRow, number, rows, text } from './document';
+import { Row, number, rows, text } from './document';
 import { bytes, count, frame, share } from './format';
 import { h } from './dom';
 import { chart } from './chart';
@@ -60,11 +60,10 @@ export function reuseViews(document: Row): View[] {
 }
 
 export function curveViews(document: Row): View[] {
-  const curve = rows(document.curve), machine = isRow(document.machine) ? document.machine : {};
+  const curve = rows(document.curve);
   return [{ id: 'mrc-curve', title: 'Miss-ratio curve', question: 'Which part of the touches would a cache of each size miss?',
     make: () => h('div', {},
       chart({ x: curve.map((each) => number(each, 'bytes')), logX: true, showX: bytes, showY: share, curves: [{ name: 'miss ratio', values: curve.map((each) => number(each, 'miss_share')) }] }),
-      h('p', { class: 'note' }, ['l1d', 'l2', 'l3'].map((level) => `${level} ${bytes(number(machine as Row, `${level}_bytes`))}`).join(', '), ': the caches of the machine'),
       table({ name: 'cache sizes', rows: curve, columns: [
         { title: 'cache', value: (row) => number(row, 'bytes'), show: (row) => bytes(number(row, 'bytes')) },
         { title: 'miss ratio', value: (row) => number(row, 'miss_share'), show: (row) => share(number(row, 'miss_share')), bar: true },

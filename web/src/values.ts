@@ -8,13 +8,23 @@ import { View } from './view';
 
 function valueBars(list: Row, key: 'hot' | 'strides'): HTMLElement[] {
   return rows(list[key]).slice(0, 4).map((each) => h('span', { class: 'value', style: `--bar: ${number(each, 'value_share') * 100}%`, title: `between ${share(number(each, 'low'))} and ${share(number(each, 'high'))} with 95 % confidence` },
-    `${key === 'strides' ? 'stride ' : ''}${text(each, 'name') || text(each, 'value')} ${share(number(each, 'value_share'))}`));
+    `${key === 'strides' ? `stride ${signed(text(each, 'value'))}` : text(each, 'name') || text(each, 'value')} ${share(number(each, 'value_share'))}`));
+}
+
+function signed(value: string): string {
+  const stride = BigInt.asIntN(64, BigInt(value));
+  return stride < 0n ? `-0x${(-stride).toString(16)}` : value;
+}
+
+function titleOf(list: Row): string {
+  const kind = text(list, 'kind').replaceAll('_', ' '), subject = text(list, 'subject');
+  return kind.endsWith(subject) ? kind : `${kind} ${subject}`;
 }
 
 function lists(instruction: Row): HTMLElement {
   return h('div', { class: 'values' },
     ...rows(instruction.lists).filter((list) => rows(list.hot).length || rows(list.strides).length || 'taken_share' in list).map((list) => h('div', {},
-      h('span', { class: 'note' }, `${text(list, 'kind').replaceAll('_', ' ')} ${text(list, 'subject')} `),
+      h('span', { class: 'note' }, titleOf(list)),
       ...valueBars(list, 'hot'), ...valueBars(list, 'strides'),
       list.taken_share !== undefined ? h('span', { class: 'value', style: `--bar: ${number(list, 'taken_share') * 100}%` }, `taken ${share(number(list, 'taken_share'))}`) : null)),
     ...(rows(instruction.latency).length ? [h('div', {}, h('span', { class: 'note' }, 'latency '), ...rows(instruction.latency).map((each) => h('span', { class: 'value', style: `--bar: ${number(each, 'level_share') * 100}%` }, `${text(each, 'level')} ${share(number(each, 'level_share'))}`)))] : []));

@@ -1,6 +1,6 @@
 // What a page shows of a document: views, each made when it is first opened.
 
-import { Row, rows, text } from './document';
+import { Row, text } from './document';
 import { h } from './dom';
 import { frame } from './format';
 
@@ -24,9 +24,4 @@ export function definitions(entries: [string, string | Node][]): HTMLElement {
 
 export function titled(title: string, ...content: (Node | null)[]): HTMLElement {
   return h('section', {}, h('h3', {}, title), ...content);
-}
-
-// `pick` chooses one of many, such as a struct; the table beside it is the list.
-export function findingsOf(document: Row): Row[] {
-  return rows(document.findings);
 }

@@ -201,10 +201,16 @@ TEST_F(Assay, MergeAddsAndDumpPrints) {
   EXPECT_EQ(profile::read({folder_ + "/sum.assay"}).processes.size(), 2u);
 }
 
-TEST_F(Assay, HtmlIsNotAvailableYet) {
-  Outcome o = run("heap --format html x.assay");
-  EXPECT_EQ(o.status, 2);
-  EXPECT_NE(o.errors.find("not available yet"), std::string::npos);
+// What is in it tests/web reads in a browser.
+TEST_F(Assay, HtmlIsOneFileWithoutANetwork) {
+  profile::write(profile_builder::random_profile(1), folder_ + "/one.assay");
+  EXPECT_EQ(run("heap --format html -o page.html one.assay").status, 0);
+  const std::string page = content(folder_ + "/page.html");
+  EXPECT_EQ(page.find("<!doctype html>"), 0u);
+  EXPECT_NE(page.find("id=\"data\">"), std::string::npos);
+  EXPECT_EQ(page.find("src=\"http"), std::string::npos);
+  EXPECT_EQ(run("heap --format html one.assay").output, page);
+  EXPECT_EQ(run("heap --format htm one.assay").status, 2);
 }
 
 TEST_F(Assay, WrongUsageIsTwo) {

@@ -1,0 +1,117 @@
+// pages.mjs FOLDER: opens the pages that are there and reads back what --json says.
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+
+const folder = process.argv[2];
+const { chromium } = createRequire(`${folder}/sources/`)('playwright-core');
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-sync', '--no-first-run'] });
+const context = await browser.newContext({ viewport: { width: 1400, height: 1000 } });
+const complaints = [];
+
+async function open(name, hash = '') {
+  const page = await context.newPage();
+  page.on('pageerror', (error) => complaints.push(`${name}: ${error.message}`));
+  page.on('request', (request) => { if (!/^(file|data|blob):/.test(request.url())) complaints.push(`${name} asks for ${request.url()}`); });
+  await page.goto(`file://${folder}/${name}.html${hash}`);
+  await page.waitForSelector('#app[data-ready]');
+  return page;
+}
+const json = (name) => JSON.parse(readFileSync(`${folder}/${name}.json`, 'utf8'));
+const tabs = (page) => page.$$eval('[role=tab]', (all) => all.map((tab) => tab.id));
+const column = (page, table, title) => page.$eval(`[data-name="${table}"]`, (section, name) => {
+  const at = [...section.querySelectorAll('thead th')].findIndex((header) => header.textContent === name);
+  return [...section.querySelectorAll(':scope > .scroll > table > tbody > tr:not(.detail)')].map((row) => row.cells[at].dataset.value ?? row.cells[at].textContent);
+}, title);
+
+// Each page holds its document, whole; each of its views opens and shows something.
+for (const name of ['heap', 'workingset', 'fields', 'objects', 'values', 'diff', 'explain', 'trace-info', 'trace-counts', 'trace-cache', 'trace-reuse', 'trace-mrc']) {
+  assert(existsSync(`${folder}/${name}.html`), name);
+  const page = await open(name);
+  const embedded = JSON.parse(await page.evaluate(() => JSON.stringify(window.assayDocument)));
+  const expected = json(name);
+  if (name === 'explain') embedded.summary.cpu_seconds = expected.summary.cpu_seconds; // it was made twice
+  assert.deepEqual(embedded, expected, `${name}: the page has other data than --json`);
+  const ids = await tabs(page);
+  assert(ids.length >= 2, `${name}: ${ids}`);
+  for (const id of ids) {
+    await page.click(`#${id}`);
+    assert.equal(await page.getAttribute(`#${id}`, 'aria-selected'), 'true');
+    const shown = await page.$eval('#panel', (panel) => ({ text: panel.innerText.length, parts: panel.querySelectorAll('tbody tr, .flame button, canvas, li, dd, .histogram i, .empty').length }));
+    assert(shown.text > 40 && shown.parts > 0, `${name} ${id}: ${JSON.stringify(shown)}`);
+    const row = page.locator('#panel tr.opens').first();
+    if (await row.count()) {
+      await row.click();
+      assert((await page.locator('#panel tr.detail').first().innerText()).length > 10, `${name} ${id}: nothing opens`);
+    }
+  }
+  await page.screenshot({ path: `${folder}/${name}.png` });
+  await page.close();
+}
+
+// Heap: numbers are those of the JSON; sorting, filtering, the tree, the keyboard, several programs.
+{
+  const page = await open('heap', '#heap-sites');
+  const sites = json('heap').sites;
+  const bytes = sites.map((site) => site.size.total).sort((a, b) => b - a);
+  assert.deepEqual((await column(page, 'allocation sites', 'bytes')).map(Number), bytes);
+  await page.click('[data-name="allocation sites"] thead button:text-is("objects")');
+  assert.deepEqual((await column(page, 'allocation sites', 'objects')).map(Number), sites.map((site) => site.alloc_count).sort((a, b) => b - a));
+  assert.equal(await page.locator('#injected').count(), 0);
+  assert((await page.innerText('.command')).includes('</script><b id=injected>'));
+
+  await page.click('#tab-heap-tree');
+  assert((await page.innerText('.flame')).includes('main'));
+  const whole = page.locator('.flame button').first();
+  const before = await whole.getAttribute('aria-label');
+  await page.locator('.flame button', { hasText: /^main$/ }).click();
+  assert.match(await whole.getAttribute('aria-label'), /^main: /);
+  await page.keyboard.press('Escape');
+  assert.notEqual(await whole.getAttribute('aria-label'), before.replace('all', 'main'));
+  await page.fill('[aria-label="find functions"]', 'main');
+  assert((await page.locator('.flame button.found').count()) > 0);
+
+  await page.focus('#tab-heap-tree');
+  await page.keyboard.press('ArrowRight');
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'tab-heap-types');
+  assert((await column(page, 'types', 'type')).includes('Order'), 'types');
+  await page.close();
+}
+
+// A finding leads to its row.
+{
+  const page = await open('heap', '#findings');
+  const finding = json('heap').findings[0];
+  assert((await page.innerText('.findings li:first-child')).includes(finding.message));
+  await page.locator('.findings li:first-child button').click();
+  assert.equal(await page.getAttribute('#tab-heap-sites', 'aria-selected'), 'true');
+  assert((await page.locator('#panel tr.opens').count()) >= 1, 'the finding names a row');
+  await page.close();
+}
+
+// Fields: the drawing has a cell for each field of the struct, at its offset.
+{
+  const page = await open('fields', '#fields-structs');
+  const struct = json('fields').structs.find((each) => each.name === 'Order');
+  await page.locator('tr.opens', { hasText: 'Order' }).first().click();
+  const lines = await page.locator('.struct .line').count();
+  assert.equal(lines, Math.ceil(struct.size / 64));
+  for (const field of struct.fields) assert((await page.locator(`.struct .cell[title^="${field.name}: "]`).count()) >= 1, field.name);
+  await page.close();
+}
+
+// Working set: the largest period is in the table; dark pages are drawn, too.
+{
+  await context.close();
+  const dark = await browser.newContext({ colorScheme: 'dark', viewport: { width: 1400, height: 1000 } });
+  const page = await dark.newPage();
+  page.on('pageerror', (error) => complaints.push(`dark: ${error.message}`));
+  await page.goto(`file://${folder}/workingset.html#workingset-time`);
+  await page.waitForSelector('canvas');
+  assert.deepEqual((await column(page, 'periods', 'bytes')).map(Number), json('workingset').snapshots.map((each) => each.bytes));
+  assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), 'rgb(20, 23, 26)');
+  await page.screenshot({ path: `${folder}/workingset-dark.png` });
+}
+await browser.close();
+assert.deepEqual(complaints, []);
+console.log('all pages hold and show what --json says');
