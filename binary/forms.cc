@@ -246,93 +246,103 @@ ExprId Forms::address(uint32_t at, const assay_uop &uop) {
   return expressions_.add(sum, operand(values.c, uop.c));
 }
 
+// What the micro-op at `place` reads: its first operand, or the second.
+ExprId Forms::operand_form(uint32_t place, bool second) {
+  const assay_uop &uop = uop_making(place);
+  if (!second)
+    return operand(ssa_.uops[place].a, uop.a);
+  return uop.b == ASSAY_UOP_IMMEDIATE ? expressions_.constant(static_cast<uint64_t>(uop.imm))
+                                      : operand(ssa_.uops[place].b, uop.b);
+}
+
+const assay_uop &Forms::uop_making(uint32_t place) const {
+  return graph_.code.uops[ssa_.values[ssa_.uops[place].result.v].uop];
+}
+
+// The two numbers that the flags made at `place` compare, where `asked` is asked of them.
+std::optional<Forms::Compared> Forms::compared(uint32_t place, const assay_uop &asked) {
+  const assay_uop &flags = uop_making(place);
+  const bool asks_equality = asked.op == ASSAY_UOP_if_e || asked.op == ASSAY_UOP_if_ne;
+  const ExprId left = operand_form(place, false);
+  switch (flags.op) {
+  case ASSAY_UOP_flags_sub: return Compared{left, operand_form(place, true), false};
+  case ASSAY_UOP_flags_and:
+    if (flags.b == ASSAY_UOP_IMMEDIATE || ssa_.uops[place].a != ssa_.uops[place].b)
+      return std::nullopt;
+    return Compared{left, zero_, true};
+  case ASSAY_UOP_flags_inc:
+  case ASSAY_UOP_flags_dec:
+  case ASSAY_UOP_flags_add: {
+    if (!asks_equality)
+      return std::nullopt;
+    const ExprId added = flags.op == ASSAY_UOP_flags_add   ? operand_form(place, true)
+                         : flags.op == ASSAY_UOP_flags_inc ? expressions_.constant(1)
+                                                           : expressions_.constant(~uint64_t{0});
+    return Compared{expressions_.add(left, added), zero_, true};
+  }
+  case ASSAY_UOP_flags_result:
+    if (!asks_equality)
+      return std::nullopt;
+    return Compared{left, zero_, true};
+  default: return std::nullopt;
+  }
+}
+
+// How a jump asks; of a difference the sign is known only without overflow, that is, from zero.
+std::optional<Condition::Op> Forms::relation(unsigned asked, bool of_zero) {
+  using Op = Condition::Op;
+  switch (asked) {
+  case ASSAY_UOP_if_e: return Op::equal;
+  case ASSAY_UOP_if_ne: return Op::not_equal;
+  case ASSAY_UOP_if_b:
+  case ASSAY_UOP_if_l: return Op::less;
+  case ASSAY_UOP_if_ae:
+  case ASSAY_UOP_if_ge: return Op::greater_equal;
+  case ASSAY_UOP_if_be:
+  case ASSAY_UOP_if_le: return Op::less_equal;
+  case ASSAY_UOP_if_a:
+  case ASSAY_UOP_if_g: return Op::greater;
+  case ASSAY_UOP_if_s: return of_zero ? std::optional(Op::less) : std::nullopt;
+  case ASSAY_UOP_if_ns: return of_zero ? std::optional(Op::greater_equal) : std::nullopt;
+  default: return std::nullopt;
+  }
+}
+
 std::optional<Condition> Forms::condition(uint32_t at) {
   using Op = Condition::Op;
   auto made_by = [&](ValueId value) { return value.known() ? uop_at_[value.v] : UINT32_MAX; };
-  auto uop_of = [&](uint32_t place) -> const assay_uop & {
-    return graph_.code.uops[ssa_.values[ssa_.uops[place].result.v].uop];
-  };
-  uint32_t test = made_by(ssa_.uops[at].b);
+  const uint32_t test = made_by(ssa_.uops[at].b);
   if (test == UINT32_MAX)
     return std::nullopt;
-  const assay_uop &asked = uop_of(test);
-  auto form_of = [&](uint32_t place, const assay_uop &uop, bool second) {
-    if (!second)
-      return operand(ssa_.uops[place].a, uop.a);
-    return uop.b == ASSAY_UOP_IMMEDIATE ? expressions_.constant(static_cast<uint64_t>(uop.imm))
-                                        : operand(ssa_.uops[place].b, uop.b);
-  };
+  const assay_uop &asked = uop_making(test);
   if (asked.op == ASSAY_UOP_is_zero || asked.op == ASSAY_UOP_not_zero) {
-    ExprId tested = expressions_.zero_extend(form_of(test, asked, false), asked.width);
-    return Condition{asked.op == ASSAY_UOP_is_zero ? Op::equal : Op::not_equal,
-                     false,
-                     asked.width,
-                     tested,
-                     zero_,
-                     tested};
+    const ExprId tested = expressions_.zero_extend(operand_form(test, false), asked.width);
+    const Op op = asked.op == ASSAY_UOP_is_zero ? Op::equal : Op::not_equal;
+    return Condition{op, false, asked.width, tested, zero_, tested};
   }
   if (!assay_uop_is_condition(asked.op))
     return std::nullopt;
-  uint32_t made = made_by(ssa_.uops[test].a);
+  const uint32_t made = made_by(ssa_.uops[test].a);
   if (made == UINT32_MAX)
     return std::nullopt;
-  const assay_uop &flags = uop_of(made);
-  ExprId left = form_of(made, flags, false), right = zero_;
-  bool of_zero = true; // compared with 0: no overflow, no carry
-  switch (flags.op) {
-  case ASSAY_UOP_flags_sub:
-    right = form_of(made, flags, true);
-    of_zero = false;
-    break;
-  case ASSAY_UOP_flags_and:
-    if (flags.b == ASSAY_UOP_IMMEDIATE || ssa_.uops[made].a != ssa_.uops[made].b)
-      return std::nullopt;
-    break;
-  case ASSAY_UOP_flags_inc:
-  case ASSAY_UOP_flags_dec:
-  case ASSAY_UOP_flags_add:
-    if (asked.op != ASSAY_UOP_if_e && asked.op != ASSAY_UOP_if_ne)
-      return std::nullopt;
-    left = expressions_.add(left, flags.op == ASSAY_UOP_flags_add ? form_of(made, flags, true)
-                                  : flags.op == ASSAY_UOP_flags_inc
-                                      ? expressions_.constant(1)
-                                      : expressions_.constant(~uint64_t{0}));
-    break;
-  case ASSAY_UOP_flags_result:
-    if (asked.op != ASSAY_UOP_if_e && asked.op != ASSAY_UOP_if_ne)
-      return std::nullopt;
-    break;
-  default: return std::nullopt;
-  }
-  Condition result{Op::equal, false, flags.width, left, right, {}};
-  switch (asked.op) {
-  case ASSAY_UOP_if_e: break;
-  case ASSAY_UOP_if_ne: result.op = Op::not_equal; break;
-  case ASSAY_UOP_if_b:
-  case ASSAY_UOP_if_l: result.op = Op::less; break;
-  case ASSAY_UOP_if_ae:
-  case ASSAY_UOP_if_ge: result.op = Op::greater_equal; break;
-  case ASSAY_UOP_if_be:
-  case ASSAY_UOP_if_le: result.op = Op::less_equal; break;
-  case ASSAY_UOP_if_a:
-  case ASSAY_UOP_if_g: result.op = Op::greater; break;
-  case ASSAY_UOP_if_s: // of a difference only without overflow
-  case ASSAY_UOP_if_ns:
-    if (!of_zero)
-      return std::nullopt;
-    result.op = asked.op == ASSAY_UOP_if_s ? Op::less : Op::greater_equal;
-    break;
-  default: return std::nullopt;
-  }
-  result.is_signed = asked.op == ASSAY_UOP_if_s || asked.op == ASSAY_UOP_if_ns ||
-                     assay_uop_is_signed_condition(asked.op);
-  result.left = result.is_signed ? expressions_.sign_extend(left, flags.width)
-                                 : expressions_.zero_extend(left, flags.width);
-  result.right = result.is_signed ? expressions_.sign_extend(right, flags.width)
-                                  : expressions_.zero_extend(right, flags.width);
-  result.difference = expressions_.sub(result.left, result.right);
-  if (result.op <= Op::not_equal)
-    result.difference = expressions_.zero_extend(expressions_.sub(left, right), flags.width);
+  const std::optional<Compared> numbers = compared(made, asked);
+  if (!numbers)
+    return std::nullopt;
+  const std::optional<Op> op = relation(asked.op, numbers->of_zero);
+  if (!op)
+    return std::nullopt;
+  const auto width = uop_making(made).width;
+  const bool is_signed = asked.op == ASSAY_UOP_if_s || asked.op == ASSAY_UOP_if_ns ||
+                         assay_uop_is_signed_condition(asked.op);
+  auto extended = [&](ExprId form) {
+    return is_signed ? expressions_.sign_extend(form, width)
+                     : expressions_.zero_extend(form, width);
+  };
+  Condition result{*op, is_signed, width, extended(numbers->left), extended(numbers->right), {}};
+  result.difference =
+      *op <= Op::not_equal
+          ? expressions_.zero_extend(expressions_.sub(numbers->left, numbers->right), width)
+          : expressions_.sub(result.left, result.right);
   return result;
 }
 

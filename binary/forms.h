@@ -71,6 +71,14 @@ private:
   void evaluate();
   bool find_inductions(); // whether there are new ones
   bool counts_inside(ExprId form, uint32_t loop) const;
+  struct Compared {
+    ExprId left, right;
+    bool of_zero; // with 0: no overflow, no carry
+  };
+  std::optional<Compared> compared(uint32_t place, const assay_uop &asked);
+  static std::optional<Condition::Op> relation(unsigned asked, bool of_zero);
+  ExprId operand_form(uint32_t place, bool second);
+  const assay_uop &uop_making(uint32_t place) const;
   ExprId join(ValueId value);
   ExprId iterated(ValueId value, const Induction &induction);
   ExprId substituted(ExprId form);

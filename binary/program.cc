@@ -203,60 +203,126 @@ void Program::find_moving_fs(const Scan &scan) {
   }
 }
 
-void Program::find_routines(const Scan &scan) {
+// Ranges that belong together, by number.
+class Program::Groups {
+public:
+  explicit Groups(size_t ranges) : parent_(ranges) {
+    std::iota(parent_.begin(), parent_.end(), 0u);
+  }
+  uint32_t root(uint32_t range) {
+    while (parent_[range] != range)
+      range = parent_[range] = parent_[parent_[range]];
+    return range;
+  }
+  void join(uint32_t range, uint32_t into) { parent_[root(range)] = root(into); }
+
+private:
+  std::vector<uint32_t> parent_;
+};
+
+// UINT32_MAX: no function has it.
+uint32_t Program::range_at(uint64_t address) const {
+  const image::CodeRange *range = executable_.function_at(address);
+  return range ? static_cast<uint32_t>(range - executable_.functions().data()) : UINT32_MAX;
+}
+
+void Program::join_parts(const Scan &scan, Groups &groups) const {
   const auto &functions = executable_.functions();
-  std::vector<uint32_t> parent(functions.size());
-  std::iota(parent.begin(), parent.end(), 0u);
-  auto root = [&](uint32_t i) {
-    while (parent[i] != i)
-      i = parent[i] = parent[parent[i]];
-    return i;
-  };
-  auto index_of = [&](uint64_t address) -> uint32_t {
-    const image::CodeRange *range = executable_.function_at(address);
-    return range ? static_cast<uint32_t>(range - functions.data()) : UINT32_MAX;
-  };
   for (const auto &jump : scan.leaving) {
-    uint32_t to = index_of(jump.target);
+    const uint32_t to = range_at(jump.target);
     if (to != UINT32_MAX && jump.target != functions[to].begin)
-      parent[root(jump.from)] = root(to);
+      groups.join(jump.from, to);
   }
   // What nobody calls or points at, and one group alone jumps to, is a part of that: it returns for
   // it.
   std::vector<uint32_t> jumped_from(functions.size(), kNobody);
   for (const auto &jump : scan.leaving) {
-    uint32_t to = index_of(jump.target), from = root(jump.from);
-    if (to == UINT32_MAX || root(to) == from)
+    const uint32_t to = range_at(jump.target), from = groups.root(jump.from);
+    if (to == UINT32_MAX || groups.root(to) == from)
       continue;
-    uint32_t known = jumped_from[to];
-    bool same = known == kNobody || (known != kSeveral && root(known) == from);
+    const uint32_t known = jumped_from[to];
+    const bool same = known == kNobody || (known != kSeveral && groups.root(known) == from);
     jumped_from[to] = same ? from : kSeveral;
   }
   for (uint32_t i = 0; i < functions.size(); i++) {
-    bool is_part = is_cold_name(functions[i].name) ||
-                   (has_no_symbol(functions[i]) && functions[i].name.empty() &&
-                    !is_entered(functions[i].begin) &&
-                    !std::binary_search(scan.taken.begin(), scan.taken.end(), functions[i].begin));
+    const bool is_part =
+        is_cold_name(functions[i].name) ||
+        (has_no_symbol(functions[i]) && functions[i].name.empty() &&
+         !is_entered(functions[i].begin) &&
+         !std::binary_search(scan.taken.begin(), scan.taken.end(), functions[i].begin));
     if (is_part && jumped_from[i] < kSeveral)
-      parent[root(i)] = root(jumped_from[i]);
+      groups.join(i, jumped_from[i]);
   }
-  // What is entered from outside its own group, besides calls and pointers.
-  std::vector<uint64_t> jumped_to;
+}
+
+// What is entered from outside its own group, besides calls and pointers; sorted.
+std::vector<uint64_t> Program::jumps_between(const Scan &scan, Groups &groups) const {
+  const auto &functions = executable_.functions();
+  std::vector<uint64_t> targets;
   for (const auto &jump : scan.leaving) {
-    uint32_t to = index_of(jump.target);
-    if (to != UINT32_MAX && root(to) != root(jump.from))
-      jumped_to.push_back(jump.target);
+    const uint32_t to = range_at(jump.target);
+    if (to != UINT32_MAX && groups.root(to) != groups.root(jump.from))
+      targets.push_back(jump.target);
   }
   for (const auto &run : scan.running_on)
-    if (run.from + 1 < functions.size() && root(run.from + 1) != root(run.from) &&
+    if (run.from + 1 < functions.size() && groups.root(run.from + 1) != groups.root(run.from) &&
         functions[run.from + 1].begin - run.target < 16) // padding
-      jumped_to.push_back(functions[run.from + 1].begin);
-  std::sort(jumped_to.begin(), jumped_to.end());
+      targets.push_back(functions[run.from + 1].begin);
+  std::sort(targets.begin(), targets.end());
+  return targets;
+}
 
+// Orders the parts of a routine, those that are entered first, and lists its entries.
+void Program::find_entries(const Scan &scan, const std::vector<uint64_t> &jumped_to,
+                           Routine &routine) const {
+  auto is_entry = [&](const image::CodeRange &range) {
+    if (is_cold_name(range.name))
+      return false;
+    // A word of data may be a pointer, or the entry of a jump table that leads to a moved part;
+    // those are not aligned, and their tables in position-independent files no pointers.
+    const bool pointer =
+        routine.ranges.size() == 1 || executable_.position_independent() || is_aligned(range.begin);
+    const bool named = !has_no_symbol(range) || !range.name.empty();
+    return named || (pointer && is_entered(range.begin)) ||
+           std::binary_search(scan.taken.begin(), scan.taken.end(), range.begin) ||
+           std::binary_search(scan.called.begin(), scan.called.end(), range.begin) ||
+           std::binary_search(jumped_to.begin(), jumped_to.end(), range.begin);
+  };
+  std::vector<image::CodeRange> ordered;
+  std::copy_if(routine.ranges.begin(), routine.ranges.end(), std::back_inserter(ordered), is_entry);
+  std::copy_if(routine.ranges.begin(), routine.ranges.end(), std::back_inserter(ordered),
+               [&](const image::CodeRange &range) { return !is_entry(range); });
+  routine.ranges = std::move(ordered);
+  for (const image::CodeRange &range : routine.ranges)
+    if (is_entry(range))
+      routine.entries.push_back(range.begin);
+  // Nobody is seen to enter it: of the parts that are aligned, or else of all, the largest is the
+  // function.
+  if (routine.entries.empty()) {
+    std::iter_swap(routine.ranges.begin(),
+                   std::max_element(routine.ranges.begin(), routine.ranges.end(),
+                                    [](const image::CodeRange &a, const image::CodeRange &b) {
+                                      return std::tuple(is_aligned(a.begin), a.end - a.begin) <
+                                             std::tuple(is_aligned(b.begin), b.end - b.begin);
+                                    }));
+    routine.entries.push_back(routine.ranges.front().begin);
+  }
+  for (const image::CodeRange &range : routine.ranges) // calls into the middle
+    for (auto at = std::upper_bound(entered_.begin(), entered_.end(), range.begin);
+         at != entered_.end() && *at < range.end; ++at)
+      if (std::binary_search(scan.called.begin(), scan.called.end(), *at))
+        routine.entries.push_back(*at);
+}
+
+void Program::find_routines(const Scan &scan) {
+  const auto &functions = executable_.functions();
+  Groups groups(functions.size());
+  join_parts(scan, groups);
+  const std::vector<uint64_t> jumped_to = jumps_between(scan, groups);
   routine_of_range_.assign(functions.size(), UINT32_MAX);
   std::vector<uint32_t> routine_of_root(functions.size(), UINT32_MAX);
   for (uint32_t i = 0; i < functions.size(); i++) {
-    uint32_t &routine = routine_of_root[root(i)];
+    uint32_t &routine = routine_of_root[groups.root(i)];
     if (routine == UINT32_MAX) {
       routine = static_cast<uint32_t>(routines_.size());
       routines_.emplace_back();
@@ -264,46 +330,8 @@ void Program::find_routines(const Scan &scan) {
     routine_of_range_[i] = routine;
     routines_[routine].ranges.push_back(functions[i]);
   }
-  for (Routine &routine : routines_) {
-    auto is_entry = [&](const image::CodeRange &range) {
-      if (is_cold_name(range.name))
-        return false;
-      // A word of data may be a pointer, or the entry of a jump table that leads to a moved part;
-      // those are not aligned, and their tables in position-independent files no pointers.
-      bool pointer = routine.ranges.size() == 1 || executable_.position_independent() ||
-                     is_aligned(range.begin);
-      bool named = !has_no_symbol(range) || !range.name.empty();
-      return named || (pointer && is_entered(range.begin)) ||
-             std::binary_search(scan.taken.begin(), scan.taken.end(), range.begin) ||
-             std::binary_search(scan.called.begin(), scan.called.end(), range.begin) ||
-             std::binary_search(jumped_to.begin(), jumped_to.end(), range.begin);
-    };
-    std::vector<image::CodeRange> ordered; // the parts that are entered first
-    std::copy_if(routine.ranges.begin(), routine.ranges.end(), std::back_inserter(ordered),
-                 is_entry);
-    std::copy_if(routine.ranges.begin(), routine.ranges.end(), std::back_inserter(ordered),
-                 [&](const image::CodeRange &range) { return !is_entry(range); });
-    routine.ranges = std::move(ordered);
-    for (const image::CodeRange &range : routine.ranges)
-      if (is_entry(range))
-        routine.entries.push_back(range.begin);
-    // Nobody is seen to enter it: of the parts that are aligned, or else of all, the largest is the
-    // function.
-    if (routine.entries.empty())
-      std::iter_swap(routine.ranges.begin(),
-                     std::max_element(routine.ranges.begin(), routine.ranges.end(),
-                                      [](const image::CodeRange &a, const image::CodeRange &b) {
-                                        return std::tuple(is_aligned(a.begin), a.end - a.begin) <
-                                               std::tuple(is_aligned(b.begin), b.end - b.begin);
-                                      }));
-    if (routine.entries.empty())
-      routine.entries.push_back(routine.ranges.front().begin);
-    for (const image::CodeRange &range : routine.ranges) // calls into the middle
-      for (auto at = std::upper_bound(entered_.begin(), entered_.end(), range.begin);
-           at != entered_.end() && *at < range.end; ++at)
-        if (std::binary_search(scan.called.begin(), scan.called.end(), *at))
-          routine.entries.push_back(*at);
-  }
+  for (Routine &routine : routines_)
+    find_entries(scan, jumped_to, routine);
 }
 
 Program::Program(image::Executable executable) : executable_(std::move(executable)) {

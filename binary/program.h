@@ -57,6 +57,12 @@ private:
   struct Scan;
   void scan_range(size_t index, Scan &scan);
   void find_routines(const Scan &scan);
+  class Groups;
+  uint32_t range_at(uint64_t address) const;
+  void join_parts(const Scan &scan, Groups &groups) const;
+  std::vector<uint64_t> jumps_between(const Scan &scan, Groups &groups) const;
+  void find_entries(const Scan &scan, const std::vector<uint64_t> &jumped_to,
+                    Routine &routine) const;
   void find_never_returning(const Scan &scan);
   void find_moving_fs(const Scan &scan);
 

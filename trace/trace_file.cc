@@ -131,24 +131,7 @@ void Trace::read(const profile::RecordView &record) {
       command_.emplace_back(strings.zero_terminated());
     break;
   }
-  case ASSAY_RECORD_TraceFile: {
-    const auto from = profile::fixed_part<AssayTraceFile>(record);
-    base::ByteReader strings(record.tail(), "the path of a file");
-    TracedFile &file = files_.emplace_back();
-    file.number = from.file;
-    file.path = strings.zero_terminated();
-    file.why_not = strings.zero_terminated();
-    file.is_moved = from.is_moved;
-    file.first_group = from.first_group;
-    file.groups = from.groups;
-    file.singles = from.singles;
-    uint8_t build_id[32];
-    std::memcpy(build_id, &from.build_id0, sizeof build_id);
-    file.build_id.assign(build_id,
-                         build_id + std::min<uint32_t>(from.build_id_size, sizeof build_id));
-    functions_.emplace_back();
-    break;
-  }
+  case ASSAY_RECORD_TraceFile: read_file(record); break;
   case ASSAY_RECORD_TraceGroups: {
     const auto from = profile::fixed_part<AssayTraceGroups>(record);
     if (files_.empty() || from.first < files_.back().first_group ||
@@ -188,19 +171,7 @@ void Trace::read(const profile::RecordView &record) {
                         from.program, from.parent_bytes, from.thread_base});
     break;
   }
-  case ASSAY_RECORD_TraceBuffer: {
-    const auto from = profile::fixed_part<AssayTraceBuffer>(record);
-    const auto stream =
-        std::find_if(streams_.rbegin(), streams_.rend(),
-                     [&](const TracedStream &each) { return each.number == from.stream; });
-    if (stream == streams_.rend() || from.raw_bytes > ASSAY_RING_BUFFER_BYTES ||
-        from.compression > 1 || (!from.compression && from.raw_bytes != record.tail().size()))
-      base::fail("a buffer of stream {} makes no sense", from.stream);
-    buffers_.push_back({static_cast<uint32_t>(streams_.rend() - stream - 1), from.compression != 0,
-                        from.raw_bytes, from.offset, record.tail()});
-    logged_bytes_ += from.raw_bytes;
-    break;
-  }
+  case ASSAY_RECORD_TraceBuffer: read_buffer(record); break;
   case ASSAY_RECORD_TraceEnd: {
     const auto from = profile::fixed_part<AssayTraceEnd>(record);
     end_ = TraceEnd{from.duration_ns,           from.logged_bytes,
@@ -210,6 +181,37 @@ void Trace::read(const profile::RecordView &record) {
   }
   default: break;
   }
+}
+
+void Trace::read_file(const profile::RecordView &record) {
+  const auto from = profile::fixed_part<AssayTraceFile>(record);
+  base::ByteReader strings(record.tail(), "the path of a file");
+  TracedFile &file = files_.emplace_back();
+  file.number = from.file;
+  file.path = strings.zero_terminated();
+  file.why_not = strings.zero_terminated();
+  file.is_moved = from.is_moved;
+  file.first_group = from.first_group;
+  file.groups = from.groups;
+  file.singles = from.singles;
+  uint8_t build_id[32];
+  std::memcpy(build_id, &from.build_id0, sizeof build_id);
+  file.build_id.assign(build_id,
+                       build_id + std::min<uint32_t>(from.build_id_size, sizeof build_id));
+  functions_.emplace_back();
+}
+
+void Trace::read_buffer(const profile::RecordView &record) {
+  const auto from = profile::fixed_part<AssayTraceBuffer>(record);
+  const auto stream =
+      std::find_if(streams_.rbegin(), streams_.rend(),
+                   [&](const TracedStream &each) { return each.number == from.stream; });
+  if (stream == streams_.rend() || from.raw_bytes > ASSAY_RING_BUFFER_BYTES ||
+      from.compression > 1 || (!from.compression && from.raw_bytes != record.tail().size()))
+    base::fail("a buffer of stream {} makes no sense", from.stream);
+  buffers_.push_back({static_cast<uint32_t>(streams_.rend() - stream - 1), from.compression != 0,
+                      from.raw_bytes, from.offset, record.tail()});
+  logged_bytes_ += from.raw_bytes;
 }
 
 const TracedFile *Trace::file(uint32_t number) const {

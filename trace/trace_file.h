@@ -95,6 +95,8 @@ private:
   class Decoded;
   std::vector<std::byte> contents_of(const Buffer &buffer) const;
   void read(const profile::RecordView &record);
+  void read_file(const profile::RecordView &record);
+  void read_buffer(const profile::RecordView &record);
 
   base::MappedFile mapped_;
   std::vector<std::string> command_;

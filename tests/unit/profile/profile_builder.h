@@ -132,10 +132,7 @@ inline profile::ObjectGroup random_objects(std::mt19937_64 &random) {
   return group;
 }
 
-inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
-  std::mt19937_64 random(seed);
-  profile::Assembler assembler;
-  std::vector<profile::ModuleId> modules;
+inline profile::Process random_process(std::mt19937_64 &random, uint64_t seed) {
   profile::Process process;
   process.pid = 100 + seed;
   process.start_unix_ns = 1000000 * (seed % 7) + seed;
@@ -150,6 +147,51 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
     process.marks.push_back({random() % 100000, "phase " + std::to_string(random() % 3)});
   if (random() % 4 == 0)
     process.reset_us = random() % 1000;
+  return process;
+}
+
+// As freed and, if live objects were walked, as live.
+template <class RandomStack>
+profile::HeapContext random_context(std::mt19937_64 &random, bool walked,
+                                    RandomStack random_stack) {
+  profile::HeapContext gained;
+  int freed = static_cast<int>(random() % 4), live = walked ? static_cast<int>(random() % 3) : 0;
+  gained.freed = random_hib(random, freed);
+  gained.live = random_hib(random, live);
+  if (freed)
+    gained.freed_histograms = random_histograms(random);
+  if (live)
+    gained.live_histograms = random_histograms(random);
+  gained.peak_bytes = random() % 10000;
+  gained.at_peak_bytes = random() % 10000;
+  for (uint64_t place = 0; place < random() % 3; place++)
+    gained.freed_at.push_back({random_stack(), 1 + random() % 5, random() % 1000});
+  return gained;
+}
+
+inline profile::NonHeapBlock random_non_heap(std::mt19937_64 &random, profile::ModuleId module) {
+  profile::NonHeapBlock counts{ASSAY_NON_HEAP_GLOBALS, module,         0,
+                               random() % 10 * 64,     random() % 100, random() % 100};
+  if (random() % 2) {
+    counts.kind = ASSAY_NON_HEAP_STACK;
+    counts.module = profile::ModuleId();
+    counts.thread = 1 + random() % 2;
+  }
+  return counts;
+}
+
+inline profile::ObjectGlobals random_globals(std::mt19937_64 &random, profile::ModuleId module) {
+  profile::ObjectGlobals globals{module, ASSAY_WORDS_BYTES, {}};
+  for (uint64_t offset = 0x4000, run = random() % 9; run; run--, offset += 4 * (random() % 40))
+    globals.runs.push_back({offset, 1 + random() % 30, 1 + random() % 9});
+  return globals;
+}
+
+inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
+  std::mt19937_64 random(seed);
+  profile::Assembler assembler;
+  std::vector<profile::ModuleId> modules;
+  profile::Process process = random_process(random, seed);
   for (uint8_t number = 0; number < 3; number++) {
     std::vector<uint8_t> build_id(number == 2 ? 0 : 20, number);
     modules.push_back(
@@ -196,18 +238,7 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
   else
     assembler.profile().losses[ASSAY_LOSS_killed] = 1;
   for (int index = 0; index < contexts; index++) {
-    profile::HeapContext gained;
-    int freed = static_cast<int>(random() % 4), live = walked ? static_cast<int>(random() % 3) : 0;
-    gained.freed = random_hib(random, freed);
-    gained.live = random_hib(random, live);
-    if (freed)
-      gained.freed_histograms = random_histograms(random);
-    if (live)
-      gained.live_histograms = random_histograms(random);
-    gained.peak_bytes = random() % 10000;
-    gained.at_peak_bytes = random() % 10000;
-    for (uint64_t place = 0; place < random() % 3; place++)
-      gained.freed_at.push_back({random_stack(), 1 + random() % 5, random() % 1000});
+    profile::HeapContext gained = random_context(random, walked, random_stack);
     profile::StackId stack = random_stack();
     profile::TypeId type = random_type();
     const profile::Origin origins[] = {
@@ -219,13 +250,7 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
     assembler.add(profile::Event{random_stack(), random() % 2 ? "request" : "miss",
                                  1 + random() % 9, random() % 100});
   for (uint64_t block = walked ? random() % 20 : 0; block; block--) {
-    profile::NonHeapBlock counts{ASSAY_NON_HEAP_GLOBALS, modules[random() % 3], 0,
-                                 random() % 10 * 64,     random() % 100,        random() % 100};
-    if (random() % 2) {
-      counts.kind = ASSAY_NON_HEAP_STACK;
-      counts.module = profile::ModuleId();
-      counts.thread = 1 + random() % 2;
-    }
+    const profile::NonHeapBlock counts = random_non_heap(random, modules[random() % 3]);
     profile::add(assembler, counts);
   }
   if (random() % 2)
@@ -241,9 +266,7 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
     profile::add(assembler, objects);
   }
   for (uint64_t module = random() % 3; module; module--) {
-    profile::ObjectGlobals globals{modules[random() % 3], ASSAY_WORDS_BYTES, {}};
-    for (uint64_t offset = 0x4000, run = random() % 9; run; run--, offset += 4 * (random() % 40))
-      globals.runs.push_back({offset, 1 + random() % 30, 1 + random() % 9});
+    const profile::ObjectGlobals globals = random_globals(random, modules[random() % 3]);
     profile::add(assembler, globals);
   }
   if (random() % 2)
