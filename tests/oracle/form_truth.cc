@@ -14,6 +14,7 @@
 #include "binary/forms.h"
 #include "binary/machine.h"
 #include "binary/trip_counts.h"
+#include "oracle/modules.h"
 #include "oracle/single_step.h"
 
 #include "abi/uop_step.h"
@@ -37,28 +38,9 @@
 namespace {
 
 using namespace binary;
+using oracle::Analyzed, oracle::Module;
 
 constexpr unsigned kMostReports = 30;
-
-// A routine with all that is to be checked.
-struct Analyzed {
-  FlowGraph graph;
-  Ssa ssa;
-  std::unique_ptr<Forms> forms;                     // none: not understood
-  std::unordered_set<uint64_t> listed;              // addresses of its instructions
-  std::vector<ExprId> addresses;                    // by place in Ssa::uops
-  std::vector<std::optional<Condition>> conditions; // the same
-  std::vector<TripCount> trips;                     // by loop
-  std::unordered_map<uint64_t, std::vector<ValueId>>
-      left; // node and instruction -> by calls, opaque
-};
-
-struct Module {
-  std::string path;
-  uint64_t begin = 0, end = 0, bias = 0;
-  std::unique_ptr<Program> program;
-  std::unordered_map<const Routine *, std::unique_ptr<Analyzed>> routines;
-};
 
 // A routine that is being executed.
 struct Frame {
@@ -99,95 +81,6 @@ public:
   }
 
 private:
-  // --- modules and routines
-
-  Module *module_at(uint64_t address) {
-    for (auto &module : modules_)
-      if (address >= module->begin && address < module->end)
-        return module.get();
-    return nullptr;
-  }
-
-  void read_modules() {
-    std::ifstream maps("/proc/" + std::to_string(process_.pid()) + "/maps");
-    std::map<std::string, std::pair<uint64_t, uint64_t>> found; // first and last address
-    for (std::string line; std::getline(maps, line);) {
-      std::istringstream words(line);
-      std::string range, rights, offset, device, inode, path;
-      words >> range >> rights >> offset >> device >> inode >> path;
-      uint64_t begin = std::strtoull(range.c_str(), nullptr, 16);
-      uint64_t end = std::strtoull(range.c_str() + range.find('-') + 1, nullptr, 16);
-      if (path.empty() || path[0] != '/')
-        continue;
-      if (std::strtoull(offset.c_str(), nullptr, 16) == 0 && !found.contains(path))
-        found[path] = {begin, end};
-      else if (auto at = found.find(path); at != found.end())
-        at->second.second = std::max(at->second.second, end);
-    }
-    for (const auto &[path, range] : found) {
-      bool known = std::any_of(modules_.begin(), modules_.end(),
-                               [&](const auto &module) { return module->begin == range.first; });
-      if (known)
-        continue;
-      auto module = std::make_unique<Module>();
-      module->path = path;
-      module->begin = range.first;
-      module->end = range.second;
-      try {
-        module->program = std::make_unique<Program>(image::Executable(path));
-      } catch (const base::Failure &) {
-        continue; // a data file
-      }
-      uint64_t linked = module->program->executable().segments().front().address & ~0xfffULL;
-      module->bias = range.first - linked;
-      modules_.push_back(std::move(module));
-    }
-  }
-
-  Analyzed *analyzed(Module &module, const Routine &routine) {
-    auto &made = module.routines[&routine];
-    if (made)
-      return made.get();
-    made = std::make_unique<Analyzed>();
-    made->graph = flow_graph(*module.program, routine, decoder_);
-    if (made->graph.why_not != WhyNot::understood)
-      return made.get();
-    for (const Instruction &instruction : made->graph.code.instructions)
-      made->listed.insert(instruction.address);
-    made->ssa = single_assignment(made->graph);
-    made->forms = std::make_unique<Forms>(made->graph, made->ssa);
-    const Ssa &ssa = made->ssa;
-    made->addresses.resize(ssa.uops.size());
-    made->conditions.resize(ssa.uops.size());
-    for (uint32_t node : ssa.dominators.order) {
-      if (ssa.nodes[node].block == Node::kNoBlock)
-        continue;
-      uint32_t at = ssa.nodes[node].first_uop;
-      for (const Instruction &instruction :
-           made->graph.instructions_of(made->graph.blocks[ssa.nodes[node].block])) {
-        for (const Access &access : made->graph.code.accesses_of(instruction)) {
-          if (!access.has_address())
-            continue;
-          uint32_t place = at + access.uop - instruction.uop;
-          made->addresses[place] = made->forms->address(place, made->graph.code.uops[access.uop]);
-        }
-        for (uint32_t i = 0; i < instruction.uops; i++)
-          if (made->graph.code.uops[instruction.uop + i].op == ASSAY_UOP_branch)
-            made->conditions[at + i] = made->forms->condition(at + i);
-        at += instruction.uops;
-      }
-    }
-    for (uint32_t loop = 0; loop < ssa.loops.all.size(); loop++)
-      made->trips.push_back(trip_count(made->graph, ssa, *made->forms, loop));
-    for (uint32_t value = 0; value < ssa.values.size(); value++)
-      if (ssa.values[value].kind == ValueKind::call || ssa.values[value].kind == ValueKind::opaque)
-        made->left[key(ssa.values[value].node, ssa.values[value].instruction)].push_back({value});
-    return made.get();
-  }
-  static uint64_t key(uint32_t node, uint32_t instruction) {
-    return uint64_t{node} << 32 | instruction;
-  }
-
   // --- following
 
   void take_values(Frame &frame, const std::vector<ValueId> &which) {
@@ -267,10 +160,10 @@ private:
 
   // A routine is entered at pc, by a call or a jump.
   void enter() {
-    Module *module = module_at(machine_.pc);
+    Module *module = modules_.at(machine_.pc);
     if (!module) {
-      read_modules();
-      module = module_at(machine_.pc);
+      modules_.read(process_.pid());
+      module = modules_.at(machine_.pc);
     }
     if (!module)
       return;
@@ -278,7 +171,7 @@ private:
     const Routine *routine = module->program->routine_at(linked);
     if (!routine)
       return;
-    Analyzed *what = analyzed(*module, *routine);
+    Analyzed *what = modules_.analyzed(*module, *routine);
     if (!what->forms)
       return;
     Frame frame;
@@ -297,12 +190,12 @@ private:
   // An instruction that no frame follows, but of a routine that is called understood, must be one that
   // its graph has: whatever led there is an edge, a return, a handler.
   void check_listed() {
-    Module *module = module_at(machine_.pc);
+    Module *module = modules_.at(machine_.pc);
     if (!module)
       return;
     uint64_t linked = machine_.pc - module->bias;
     const Routine *routine = module->program->routine_at(linked);
-    Analyzed *what = routine ? analyzed(*module, *routine) : nullptr;
+    Analyzed *what = routine ? modules_.analyzed(*module, *routine) : nullptr;
     if (!what || !what->forms || what->listed.contains(linked))
       return;
     unlisted_++;
@@ -327,7 +220,7 @@ private:
       uint64_t stack = machine_.registers[ASSAY_REG_RSP];
       if (stack == frame.stack && machine_.pc == frame.back) {
         frame.calls = false;
-        auto left = frame.routine->left.find(key(frame.node, frame.call));
+        auto left = frame.routine->left.find(oracle::Modules::key(frame.node, frame.call));
         if (left != frame.routine->left.end())
           take_values(frame, left->second);
         return;
@@ -336,7 +229,7 @@ private:
         return;
       // A longjmp or an exception: to a landing pad of this frame, or to where it is not followed.
       frame.calls = false;
-      if (auto left = frame.routine->left.find(key(frame.node, frame.call));
+      if (auto left = frame.routine->left.find(oracle::Modules::key(frame.node, frame.call));
           stack == frame.stack && left != frame.routine->left.end())
         take_values(frame, left->second);
       if (stack == frame.stack && go_to(frame, machine_.pc - frame.module->bias))
@@ -393,7 +286,7 @@ private:
       return;
     process_.read_general(machine_);
     if (call == kExecve && flow == Flow::next && machine_.pc - before > kSyscallBytes + 13 &&
-        module_at(machine_.pc) != module_at(before)) { // another program
+        modules_.at(machine_.pc) != modules_.at(before)) { // another program
       modules_.clear();
       frames_.clear();
       outside_.clear();
@@ -445,7 +338,7 @@ private:
       const Instruction &done = graph.code.instructions[index];
       uint64_t linked = machine_.pc - frame->module->bias;
       if (done.opaque) {
-        auto left = frame->routine->left.find(key(frame->node, index));
+        auto left = frame->routine->left.find(oracle::Modules::key(frame->node, index));
         if (left != frame->routine->left.end())
           take_values(*frame, left->second);
       }
@@ -498,7 +391,7 @@ private:
 
   // Outside of what is followed a jump may be a tail call: to the beginning of a routine.
   void enter_function_only() {
-    Module *module = module_at(machine_.pc);
+    Module *module = modules_.at(machine_.pc);
     if (!module)
       return;
     const Routine *routine = module->program->routine_at(machine_.pc - module->bias);
@@ -599,7 +492,7 @@ private:
   oracle::KeptBack memory_;
   Decoder decoder_;
   Machine machine_;
-  std::vector<std::unique_ptr<Module>> modules_;
+  oracle::Modules modules_;
   std::vector<Frame> frames_;
   std::unordered_map<uint64_t, Place> outside_;
   std::unordered_map<uint32_t, unsigned> reported_;
