@@ -55,6 +55,14 @@ for (const name of ['heap', 'workingset', 'fields', 'objects', 'values', 'diff',
   const sites = json('heap').sites;
   const bytes = sites.map((site) => site.size.total).sort((a, b) => b - a);
   assert.deepEqual((await column(page, 'allocation sites', 'bytes')).map(Number), bytes);
+  // A site opens to all of its call stacks.
+  const bySize = [...sites].sort((a, b) => b.size.total - a.size.total);
+  for (let at = 0; at < bySize.length; at++) {
+    await page.locator('#panel tr.opens').nth(at).click();
+    const opened = await page.locator('#panel tr.detail p').first().innerText();
+    assert(opened.startsWith(`${bySize[at].contexts} call stack`), `${at}: ${opened}, ${bySize[at].contexts}`);
+    await page.locator('#panel tr.opens').nth(at).click();
+  }
   await page.click('[data-name="allocation sites"] thead button:text-is("objects")');
   assert.deepEqual((await column(page, 'allocation sites', 'objects')).map(Number), sites.map((site) => site.alloc_count).sort((a, b) => b - a));
   assert.equal(await page.locator('#injected').count(), 0);

@@ -34,7 +34,7 @@ function contextsOfSite(document: Row, site: Row): Node {
   const mine = rows(document.contexts)
     .filter((context) => {
       const owner = rows(context.stack)[number(context, 'owner')];
-      return isRow(where) && owner && text(owner, 'address') === text(where, 'address') && frame(owner) === frame(where) && text(context, 'type') === text(site, 'type');
+      return isRow(where) && owner && frame(owner) === frame(where) && text(owner, 'file') === text(where, 'file') && text(context, 'type') === text(site, 'type');
     })
     .sort((a, b) => number(b, 'size.total') - number(a, 'size.total'));
   return h('div', { class: 'contexts' }, h('p', {}, `${count(mine.length)} call stacks, most bytes first${mine.length > kShownOnce ? `; the first ${kShownOnce}` : ''}`), ...mine.slice(0, kShownOnce).map(contextDetail));

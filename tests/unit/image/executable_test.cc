@@ -3,12 +3,6 @@
 
 #include "image/executable.h"
 
-#include "image/crash_guard.h"
-#include "image/elf.h"
-#include "image/encoded_pointer.h"
-#include "image/layout.h"
-#include "image/section_check.h"
-
 #include "base/fail.h"
 #include "built_files.h"
 
