@@ -166,18 +166,23 @@ ValuesResult values(const profile::Profile &profile, image::Symbols &symbols,
   result.losses = profile.losses;
   result.notes = profile.notes;
   result.samples = profile.values.samples;
+  uint64_t longest_part = 0;
   for (const profile::Process &process : profile.processes)
     if (process.sampling) {
       if (result.process.executable.empty())
         result.process = process;
       result.collectors |= 1u << process.sampling->collector;
       result.has_latencies |= process.sampling->kinds >> ASSAY_VALUE_latency & 1;
-      result.duration_us += process.sampling->duration_us;
+      if (process.sampling->scope == ASSAY_SAMPLING_PART) // several are parts of the same time
+        longest_part = std::max(longest_part, process.sampling->duration_us);
+      else
+        result.duration_us += process.sampling->duration_us;
       const uint64_t addresses =
           1ULL << ASSAY_VALUE_load_address | 1ULL << ASSAY_VALUE_store_address;
       result.has_conflicts |= process.sampling->instructions >= 128 &&
                               (process.sampling->kinds & addresses) == addresses;
     }
+  result.duration_us = std::max(result.duration_us, longest_part);
   result.program_build_id = program_build_id(profile, result.process);
   for (size_t i = 0; i < profile.values.ends.size(); i++)
     if (profile.values.ends[i])

@@ -67,6 +67,7 @@ std::string scope_text(const ValuesResult &result) {
   if (!sampling)
     return "";
   switch (sampling->scope) {
+  case ASSAY_SAMPLING_PART:
   case ASSAY_SAMPLING_SYSTEM: return "all processes";
   case ASSAY_SAMPLING_PROCESS:
     return fmt::format("process {} {}", result.process.pid, result.process.executable);

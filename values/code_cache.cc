@@ -10,6 +10,7 @@
 #include "values/code_cache.h"
 
 #include "base/fail.h"
+#include "binary/effects.h"
 #include "image/elf.h"
 #include "image/executable.h"
 #include "values/process_maps.h"
@@ -48,6 +49,28 @@ struct PageInfo {
   OpenFile *open = nullptr;
 };
 
+std::vector<CodeCache::FlowStep> flow_steps(const binary::Code &code,
+                                            const binary::Instruction &instruction) {
+  std::vector<CodeCache::FlowStep> steps;
+  for (const assay_uop &uop : code.uops_of(instruction)) {
+    CodeCache::FlowStep step;
+    step.is_load = binary::reads_memory(uop);
+    step.is_store = binary::writes_memory(uop);
+    const bool is_access = step.is_load || step.is_store;
+    const bool is_indexed = uop.op == ASSAY_UOP_load || uop.op == ASSAY_UOP_store;
+    const auto none = static_cast<uint16_t>(ASSAY_REG_ZERO);
+    step.from = {uop.a, uop.b, uop.c};
+    if (is_access && !is_indexed) // its operands are no parts of the address
+      step.from = {uop.a, none, none};
+    else if (uop.b == ASSAY_UOP_IMMEDIATE)
+      step.from = {uop.a, none, none};
+    if (binary::has_result(uop))
+      step.to = uop.dst;
+    steps.push_back(step);
+  }
+  return steps;
+}
+
 } // namespace
 
 struct CodeCache::State {
@@ -61,6 +84,9 @@ struct CodeCache::State {
   std::map<assay_code_key, uint32_t, KeyLess> page_of;
   std::map<FileKey, std::unique_ptr<OpenFile>> opened;
   std::map<std::string, uint32_t> file_without; // by name: index in files
+  std::map<std::pair<uint32_t, uint64_t>, uint32_t>
+      number_of;                            // of a page, by file and address as linked
+  std::unordered_map<uint32_t, Flow> flows; // by where
   std::unordered_map<uint32_t, std::vector<MappedRange>>
       maps; // of processes that were asked about lately
 
@@ -151,6 +177,7 @@ struct CodeCache::State {
     pages[number].link = link;
     pages[number].is_stable = is_stable;
     info.push_back(page);
+    number_of.emplace(std::pair(page.file, link), number);
     page_of.emplace(key, number);
     is_new = true;
     return number;
@@ -308,6 +335,40 @@ CodeCache::Shape CodeCache::shape(uint32_t where) const {
   return head ? Shape{head->length, head->flags != 0} : Shape{};
 }
 
+const CodeCache::Flow &CodeCache::flow(uint32_t where) {
+  State &s = *state_;
+  auto [known, is_new] = s.flows.try_emplace(where);
+  Flow &flow = known->second;
+  const PageInfo *info = where >> 12 < s.info.size() ? &s.info[where >> 12] : nullptr;
+  // A place in the same file, if its page is there by now.
+  auto where_of = [&](uint64_t at) -> uint32_t {
+    auto number = s.number_of.find({info->file, at & ~uint64_t{ASSAY_PAGE_BYTES - 1}});
+    return number == s.number_of.end()
+               ? 0
+               : number->second << 12 | static_cast<uint32_t>(at & (ASSAY_PAGE_BYTES - 1));
+  };
+  if (!is_new && flow.target == 0 && flow.target_address)
+    flow.target = where_of(flow.target_address);
+  if (!is_new || !info)
+    return flow;
+  const auto bytes = this->bytes(where);
+  const uint64_t address = s.pages[where >> 12].link + (where & (ASSAY_PAGE_BYTES - 1));
+  binary::Code code;
+  if (!s.decoder.decode(std::as_bytes(std::span(bytes)), address, code))
+    return flow;
+  const binary::Instruction &instruction = code.instructions.front();
+  flow.steps = flow_steps(code, instruction);
+  flow.branches = instruction.flow == binary::Flow::branch;
+  flow.jumps = instruction.flow != binary::Flow::next && !flow.branches;
+  if (!instruction.repeats &&
+      (where & (ASSAY_PAGE_BYTES - 1)) + instruction.length < ASSAY_PAGE_BYTES)
+    flow.next = where + instruction.length;
+  flow.target_address = instruction.target;
+  if (instruction.target)
+    flow.target = where_of(instruction.target);
+  return flow;
+}
+
 std::optional<CodeCache::Place> CodeCache::place_in(uint32_t pid, uint64_t address) {
   State &s = *state_;
   const MappedRange *range = range_at(s.maps_of(pid, false), address);
@@ -326,6 +387,11 @@ std::optional<CodeCache::Place> CodeCache::place_in(uint32_t pid, uint64_t addre
 
 const std::vector<CodeFile> &CodeCache::files() const {
   return state_->files;
+}
+
+double CodeCache::fullness() const {
+  return std::max(double(state_->page_count) / double(state_->pages.size()),
+                  double(state_->entry_count) / double(state_->entries.size()));
 }
 
 } // namespace values

@@ -7,6 +7,7 @@
 #include "binary/decoder.h"
 #include "values/publish.h"
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -53,10 +54,30 @@ public:
     bool jumps = false;  // the next instruction is not the one behind it, or is itself
   };
   Shape shape(uint32_t where) const;
+  // What an instruction does with registers, and where control goes.
+  struct FlowStep { // a micro-op
+    bool is_load = false, is_store = false;
+    std::array<uint16_t, 3>
+        from{}; // of what: the registers of its operands; of an access those of the address
+    uint16_t to = UINT16_MAX; // register
+  };
+  struct Flow {
+    std::vector<FlowStep> steps;
+    uint32_t next = 0,
+             target =
+                 0; // where it goes on, and where a direct jump, branch or call goes; 0: not known
+    uint64_t target_address = 0; // as linked
+    bool branches = false;       // to `target` or to `next`
+    bool jumps = false;          // to `target`, always
+  };
+  // Of an instruction that is there; empty of others. Valid as long as the cache.
+  const Flow &flow(uint32_t where);
   // Where an address of a process is, if it lies in a mapped file that is known.
   std::optional<Place> place_in(uint32_t pid, uint64_t address);
 
   const std::vector<CodeFile> &files() const;
+  // The share of its room that is taken, of pages or of entries.
+  double fullness() const;
 
 private:
   struct State;

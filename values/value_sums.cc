@@ -11,8 +11,6 @@
 namespace values {
 namespace {
 
-// How far a load looks back for stores: about what a processor holds in its store buffer.
-constexpr unsigned kStoresInFlight = 56;
 constexpr size_t kCodeValues = 1 << 16; // addresses of code whose places are remembered
 
 uint64_t list_key(uint32_t where, unsigned kind, unsigned detail) {
@@ -105,13 +103,19 @@ void ValueSums::add_window(std::span<const assay_sampled_value> values,
 
 void ValueSums::add(const assay_sample &sample, std::span<const assay_sampled_value> values) {
   samples_++;
-  if (sample.end < ends_.size())
-    ends_[sample.end]++;
+  const auto place = sample.start ? code_.place(sample.start) : std::nullopt;
+  const size_t file = place ? place->file + 1 : 0;
+  if (file >= ends_.size())
+    ends_.resize(file + 1);
+  if (sample.end < ends_[file].size())
+    ends_[file][sample.end]++;
   if (sample.start)
     counts_[sample.start].interrupts++;
   values_count_ += values.size();
   if (settings_.conflicts)
-    find_conflicts(values);
+    window_conflicts_.find(sample, values, [&](uint32_t store, uint32_t load, uint32_t kind) {
+      conflicts_[{store, load, kind}]++;
+    });
   count_executions(sample, values);
   sorted_.assign(values.begin(), values.end());
   std::sort(sorted_.begin(), sorted_.end(),
@@ -153,41 +157,26 @@ void ValueSums::count_executions(const assay_sample &sample,
   }
 }
 
-// Of each load, the youngest store before it that overlaps it: if the store does not cover it, the load waits until the
-// store has left. And the youngest one that only seems to, by the low 12 bits that are compared first.
-void ValueSums::find_conflicts(std::span<const assay_sampled_value> values) {
-  std::vector<Store> &stores = stores_;
-  stores.clear();
-  for (const assay_sampled_value &value : values) {
-    if (value.kind == ASSAY_VALUE_store_address) {
-      stores.push_back({value.value, value.detail, value.where});
-      continue;
-    }
-    if (value.kind != ASSAY_VALUE_load_address)
-      continue;
-    const uint64_t begin = value.value, end = begin + value.detail;
-    bool has_alias = false;
-    for (size_t back = 0; back < std::min<size_t>(stores.size(), kStoresInFlight); back++) {
-      const Store &store = stores[stores.size() - 1 - back];
-      if (begin < store.address + store.bytes && store.address < end) {
-        if (begin < store.address || end > store.address + store.bytes)
-          conflicts_[{store.where, value.where, ASSAY_CONFLICT_FORWARDING}]++;
-        break;
-      }
-      const uint64_t low = begin & 4095, store_low = store.address & 4095;
-      if (!has_alias && low < store_low + store.bytes && store_low < low + value.detail) {
-        conflicts_[{store.where, value.where, ASSAY_CONFLICT_ALIAS}]++;
-        has_alias = true;
-      }
-    }
-  }
+std::vector<ValueSums::Ends> ValueSums::ends_of_files() const {
+  return {ends_.begin() + 1, ends_.end()};
+}
+
+void ValueSums::clear() {
+  samples_ = values_count_ = lost_values_ = 0;
+  ends_.assign(1, {});
+  index_ = {};
+  lists_ = {};
+  counts_ = {};
+  conflicts_ = {};
+  code_values_.clear(); // numbers of processes are given again
 }
 
 void ValueSums::put(profile::Profile &profile) const {
   auto module_of = [](const CodeCache::Place &place) { return profile::ModuleId{place.file}; };
   profile.values.samples += samples_;
-  for (size_t i = 0; i < ends_.size(); i++)
-    profile.values.ends[i] += ends_[i];
+  for (const Ends &ends : ends_)
+    for (size_t i = 0; i < ends.size(); i++)
+      profile.values.ends[i] += ends[i];
   for (const auto &[where, counts] : counts_) {
     const auto place = code_.place(where);
     auto bytes = code_.bytes(where);
