@@ -109,6 +109,14 @@ values::RecordingSettings settings_of(const RecordArguments &arguments) {
                      values::kind_bit(ASSAY_VALUE_store_address) |
                      values::kind_bit(ASSAY_VALUE_branch) | values::kConstantAddresses |
                      (arguments.record.empty() ? 0 : settings.kinds);
+  for (size_t at = 0; at < arguments.callers.size();) {
+    const size_t end = std::min(arguments.callers.find(',', at), arguments.callers.size());
+    if (end > at)
+      settings.callers_in.push_back(arguments.callers.substr(at, end - at));
+    at = end + 1;
+  }
+  if (!settings.callers_in.empty())
+    settings.kinds |= values::kind_bit(ASSAY_VALUE_caller);
   if (arguments.latency)
     settings.kinds |= values::kind_bit(ASSAY_VALUE_latency);
   settings.sampling.times_loads = settings.kinds & values::kind_bit(ASSAY_VALUE_latency);
@@ -408,6 +416,9 @@ Action define_values_record(CLI::App &app) {
                  "what the folder of --daemon may hold; beyond it, what was not sampled for the "
                  "longest time is removed (256MiB)");
   app.add_option("--record", a.record, "only these kinds of values: " + kind_words());
+  app.add_option("--callers", a.callers,
+                 "at each instruction of functions whose linkage names contain one of these words, "
+                 "record where the function returns to; `all`: of all functions");
   app.add_flag("--conflicts", a.conflicts,
                "compare the addresses of stores and loads, for `assay values conflicts`");
   app.add_flag("--latency", a.latency,

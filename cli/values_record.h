@@ -13,7 +13,8 @@ namespace cli {
 
 // As users write them.
 struct RecordArguments {
-  std::string output, hertz = "5k", duration, collector = "auto", record, hotlist = "space-saving";
+  std::string output, hertz = "5k", duration, collector = "auto", record, hotlist = "space-saving",
+                      callers;
   std::string rotate = "1min", disk = "256MiB"; // of a daemon
   unsigned instructions = 0, skip = 0;
   uint64_t seed = 1;

@@ -40,6 +40,7 @@ struct FileKey {
 // A file that could be opened.
 struct OpenFile {
   std::unique_ptr<image::Executable> executable; // none: it is no ELF file for this machine
+  std::unique_ptr<CallerRules> caller_rules;     // made when they are asked for
   uint32_t index = 0;                            // in files()
 };
 
@@ -77,6 +78,7 @@ struct CodeCache::State {
   std::span<assay_code_page> pages;
   std::span<assay_uop> entries;
   Kinds kinds;
+  std::vector<std::string> callers_in;
   size_t page_count = 1, entry_count = 1;
   binary::Decoder decoder;
   std::vector<CodeFile> files;
@@ -194,6 +196,20 @@ struct CodeCache::State {
         decoder, page.open->executable->bytes(address, function->end - address), address);
   }
 
+  std::optional<CallerRule> caller_at(const PageInfo &page, uint64_t address) {
+    if (!page.open || callers_in.empty())
+      return std::nullopt;
+    const image::CodeRange *function = page.open->executable->function_at(address);
+    auto is_asked = [&](const std::string &word) {
+      return word == "all" || (function && function->name.find(word) != std::string::npos);
+    };
+    if (std::none_of(callers_in.begin(), callers_in.end(), is_asked))
+      return std::nullopt;
+    if (!page.open->caller_rules)
+      page.open->caller_rules = std::make_unique<CallerRules>(*page.open->executable);
+    return page.open->caller_rules->at(address);
+  }
+
   // Decodes from one instruction on. `code` begins at `address`, as linked, and may go beyond the page.
   Filled decode(uint32_t number, std::span<const std::byte> code, uint64_t begin, uint64_t address,
                 bool anew) {
@@ -214,7 +230,8 @@ struct CodeCache::State {
         made.clear();
         if (decoder.decode(bytes, at, decoded)) {
           publish(decoded, decoded.instructions.front(), bytes, arguments_at(info[number], at),
-                  kinds, info[number].open ? info[number].open->executable.get() : nullptr, made);
+                  caller_at(info[number], at), kinds,
+                  info[number].open ? info[number].open->executable.get() : nullptr, made);
         } else {
           assay_uop stop = {};
           stop.op = ASSAY_PUBLISHED_STOP;
@@ -264,6 +281,10 @@ CodeCache::CodeCache(std::span<assay_code_page> pages, std::span<assay_uop> entr
   state_->kinds = kinds;
 }
 CodeCache::~CodeCache() = default;
+
+void CodeCache::record_callers_in(std::vector<std::string> functions) {
+  state_->callers_in = std::move(functions);
+}
 
 CodeCache::Answer CodeCache::fill(const assay_miss &miss) {
   State &s = *state_;

@@ -30,6 +30,10 @@ public:
   CodeCache(std::span<assay_code_page> pages, std::span<assay_uop> entries, Kinds kinds);
   ~CodeCache();
 
+  // Of functions whose linkage name contains one of these words, the caller is recorded at each instruction; "all" is of all. To be called
+  // before anything is filled.
+  void record_callers_in(std::vector<std::string> functions);
+
   enum class Filled { added, is_there, no_room, unreadable };
   struct Answer {
     Filled filled = Filled::unreadable;

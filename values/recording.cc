@@ -14,7 +14,9 @@ constexpr size_t kManyFiles = 300; // symbols of each are kept
 Recording::Recording(std::unique_ptr<Collector> collector, const RecordingSettings &settings)
     : collector_(std::move(collector)), settings_(settings),
       code_(collector_->pages(), collector_->entries(), settings.kinds),
-      sums_(code_, settings.sums) {}
+      sums_(code_, settings.sums) {
+  code_.record_callers_in(settings.callers_in);
+}
 
 void Recording::sample(const assay_sample &sample, std::span<const assay_sampled_value> values) {
   sums_.add(sample, values);

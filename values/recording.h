@@ -15,6 +15,7 @@ struct RecordingSettings {
   SamplingSettings sampling;
   ValueSums::Settings sums;
   Kinds kinds = kAllKinds;
+  std::vector<std::string> callers_in; // CodeCache::record_callers_in()
 };
 
 class Recording : private MessageTaker {
