@@ -47,10 +47,22 @@ enum : uint8_t {
 };
 
 // Register numbers of DWARF on x86-64.
-constexpr uint16_t kRegisters[16] = {ASSAY_REG_RAX, ASSAY_REG_RDX, ASSAY_REG_RCX, ASSAY_REG_RBX,
-                                     ASSAY_REG_RSI, ASSAY_REG_RDI, ASSAY_REG_RBP, ASSAY_REG_RSP,
-                                     8,             9,             10,            11,
-                                     12,            13,            14,            15};
+constexpr uint16_t kRegisters[16] = {ASSAY_REG_RAX,
+                                     ASSAY_REG_RDX,
+                                     ASSAY_REG_RCX,
+                                     ASSAY_REG_RBX,
+                                     ASSAY_REG_RSI,
+                                     ASSAY_REG_RDI,
+                                     ASSAY_REG_RBP,
+                                     ASSAY_REG_RSP,
+                                     8,
+                                     9,
+                                     10,
+                                     11,
+                                     12,
+                                     13,
+                                     14,
+                                     15};
 
 struct State {
   uint64_t reg = 0;
