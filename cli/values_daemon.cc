@@ -83,6 +83,9 @@ private:
     recording_.reset(); // before, because its memory is large
     auto chosen = values::choose_collector(arguments_.collector, settings_.sampling, false);
     recording_ = std::make_unique<values::Recording>(std::move(chosen.collector), settings_);
+    if (const std::string why = recording_->collector().why_no_kernel_code();
+        !why.empty() && samples_ == 0)
+      std::fprintf(stderr, "assay: the kernel's own code is not interpreted: %s\n", why.c_str());
     recording_->collector().watch_all();
     taken_ = Clock::now();
   }

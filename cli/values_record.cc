@@ -119,6 +119,7 @@ values::RecordingSettings settings_of(const RecordArguments &arguments) {
     settings.kinds |= values::kind_bit(ASSAY_VALUE_caller);
   if (arguments.latency)
     settings.kinds |= values::kind_bit(ASSAY_VALUE_latency);
+  settings.sampling.kernel_code = arguments.all && !arguments.user_code;
   settings.sampling.times_loads = settings.kinds & values::kind_bit(ASSAY_VALUE_latency);
   settings.sums.conflicts = arguments.conflicts;
   settings.sums.hotlist = profile::hotlist_kind(arguments.hotlist);
@@ -245,6 +246,8 @@ public:
     else
       recording_.collector().watch_process(arguments_.pid);
     begin(arguments_.pid);
+    if (const std::string why = recording_.collector().why_no_kernel_code(); !why.empty())
+      std::fprintf(stderr, "assay: the kernel's own code is not interpreted: %s\n", why.c_str());
     std::fprintf(stderr, "assay: sampling %s%s\n", name_of(arguments_).c_str(),
                  duration_ ? "" : "; Ctrl-C ends it");
     while (!asked_to_stop && !is_over()) {
@@ -408,6 +411,8 @@ Action define_values_record(CLI::App &app) {
   app.add_option("-p", a.pid, "sample this process, with all its threads, until it ends or Ctrl-C");
   app.add_flag("-a", a.all, "sample all processes, until Ctrl-C");
   app.add_option("--duration", a.duration, "stop after this time, such as 10s");
+  app.add_flag("--user-code", a.user_code,
+               "of -a: leave out what the kernel does; its samples are counted only");
   app.add_flag("--daemon", a.daemon,
                "of -a: add what was measured to a file for each executable in the folder -o, now "
                "and then, and go on; with little memory and disk");

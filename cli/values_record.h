@@ -19,7 +19,8 @@ struct RecordArguments {
   unsigned instructions = 0, skip = 0;
   uint64_t seed = 1;
   pid_t pid = 0;
-  bool all = false, conflicts = false, fixed = false, latency = false, daemon = false;
+  bool all = false, conflicts = false, fixed = false, latency = false, daemon = false,
+       user_code = false;
   std::vector<std::string> command;
 };
 

@@ -137,6 +137,11 @@ void limits(const ValuesResult &result, std::string &out, const Style &style) {
          style.faint("misses of the instruction cache, mispredicted branches.\n  Floating point is "
                      "not interpreted; its values come from loads.") +
          "\n";
+  if (std::any_of(result.functions.begin(), result.functions.end(),
+                  [](const ValueFunction &each) { return each.module_path == "[kernel]"; }))
+    out += style.faint("  The kernel is not interrupted while it has interrupts disabled: its "
+                       "samples pile up where it enables them again.") +
+           "\n";
   if (result.has_latencies)
     out +=
         style.faint("  Loads were timed by the handler of an interrupt: what it reads itself is in "

@@ -48,6 +48,7 @@ struct PageInfo {
   uint32_t file = 0;   // index in files()
   uint64_t offset = 0; // of the page: as linked
   OpenFile *open = nullptr;
+  bool is_kernel = false;
 };
 
 std::vector<CodeCache::FlowStep> flow_steps(const binary::Code &code,
@@ -79,6 +80,8 @@ struct CodeCache::State {
   std::span<assay_uop> entries;
   Kinds kinds;
   std::vector<std::string> callers_in;
+  const KernelCode *kernel = nullptr;
+  ReadKernel read_kernel;
   size_t page_count = 1, entry_count = 1;
   binary::Decoder decoder;
   std::vector<CodeFile> files;
@@ -99,6 +102,19 @@ struct CodeCache::State {
     if (is_new || again)
       known->second = mapped_ranges(pid);
     return known->second;
+  }
+
+  uint32_t file_named(const std::string &name) {
+    auto [known, is_new] = file_without.try_emplace(name, static_cast<uint32_t>(files.size()));
+    if (is_new)
+      files.push_back({name, {}});
+    return known->second;
+  }
+
+  Place kernel_place(uint64_t address) {
+    const KernelCode::Function *function = kernel ? kernel->function_at(address) : nullptr;
+    return function ? Place{file_named(function->name), address - function->begin}
+                    : Place{file_named("[kernel]"), address};
   }
 
   OpenFile *open_file(const assay_miss &miss) {
@@ -158,7 +174,14 @@ struct CodeCache::State {
         page.offset = link = *address;
       }
     }
-    if (!is_stable) {
+    if (miss.in_kernel) {
+      if (!kernel)
+        return std::nullopt;
+      link = key.page;
+      page.is_kernel = true;
+      page.offset = link;
+      page.file = file_named("[kernel]");
+    } else if (!is_stable) {
       page.open = nullptr;
       link = miss.address & ~uint64_t{ASSAY_PAGE_BYTES - 1};
       const MappedRange *range = range_at(maps_of(miss.pid, true), miss.address);
@@ -166,11 +189,7 @@ struct CodeCache::State {
         return std::nullopt;
       const std::string name =
           range->name.empty() ? fmt::format("[code made by {}]", miss.pid) : range->name;
-      auto [known, is_new_file] =
-          file_without.try_emplace(name, static_cast<uint32_t>(files.size()));
-      if (is_new_file)
-        files.push_back({name, {}});
-      page.file = known->second;
+      page.file = file_named(name);
       page.offset = name == "[vdso]" ? link - range->start : link;
     }
     if (page_count >= pages.size())
@@ -185,9 +204,17 @@ struct CodeCache::State {
     return number;
   }
 
-  std::optional<binary::RegisterSet> arguments_at(const PageInfo &page, uint64_t address) {
-    if (!page.open || !(kinds & (kind_bit(ASSAY_VALUE_argument) | kind_bit(ASSAY_VALUE_caller))))
+  std::optional<binary::RegisterSet> arguments_at(const PageInfo &page, uint64_t address,
+                                                  std::span<const std::byte> code) {
+    if (!(page.open || page.is_kernel) ||
+        !(kinds & (kind_bit(ASSAY_VALUE_argument) | kind_bit(ASSAY_VALUE_caller))))
       return std::nullopt;
+    if (page.is_kernel) {
+      const KernelCode::Function *function = kernel->function_at(address);
+      return function && function->begin == address
+                 ? std::optional(argument_registers(decoder, code, address))
+                 : std::nullopt;
+    }
     const image::CodeRange *function = page.open->executable->function_at(address);
     if (!function || function->begin != address || function->found_by == image::FoundBy::plt ||
         function->name.find(".cold") != std::string::npos)
@@ -229,8 +256,8 @@ struct CodeCache::State {
         decoded.clear();
         made.clear();
         if (decoder.decode(bytes, at, decoded)) {
-          publish(decoded, decoded.instructions.front(), bytes, arguments_at(info[number], at),
-                  caller_at(info[number], at), kinds,
+          publish(decoded, decoded.instructions.front(), bytes,
+                  arguments_at(info[number], at, bytes), caller_at(info[number], at), kinds,
                   info[number].open ? info[number].open->executable.get() : nullptr, made);
         } else {
           assay_uop stop = {};
@@ -282,6 +309,11 @@ CodeCache::CodeCache(std::span<assay_code_page> pages, std::span<assay_uop> entr
 }
 CodeCache::~CodeCache() = default;
 
+void CodeCache::decode_kernel(const KernelCode &kernel, ReadKernel read) {
+  state_->kernel = &kernel;
+  state_->read_kernel = std::move(read);
+}
+
 void CodeCache::record_callers_in(std::vector<std::string> functions) {
   state_->callers_in = std::move(functions);
 }
@@ -313,7 +345,9 @@ CodeCache::Answer CodeCache::fill(const assay_miss &miss) {
     return answer;
   }
   // What the process has there is what counts: code without a file, or code that is not what it was.
-  const auto memory = process_memory(miss.pid, miss.address, ASSAY_PAGE_BYTES - in_page + 15);
+  const size_t wanted = ASSAY_PAGE_BYTES - in_page + 15;
+  const auto memory = info.is_kernel ? s.read_kernel(miss.address, wanted)
+                                     : process_memory(miss.pid, miss.address, wanted);
   if (memory.empty())
     return answer;
   const assay_code_head *head = s.head_at(*number << 12 | static_cast<uint32_t>(in_page));
@@ -333,7 +367,8 @@ std::optional<CodeCache::Place> CodeCache::place(uint32_t where) const {
   if (number == 0 || number >= state_->page_count)
     return std::nullopt;
   const PageInfo &page = state_->info[number];
-  return Place{page.file, page.offset + (where & (ASSAY_PAGE_BYTES - 1))};
+  const uint64_t offset = page.offset + (where & (ASSAY_PAGE_BYTES - 1));
+  return page.is_kernel ? state_->kernel_place(offset) : Place{page.file, offset};
 }
 
 std::vector<uint8_t> CodeCache::bytes(uint32_t where) const {
@@ -347,6 +382,13 @@ std::vector<uint8_t> CodeCache::bytes(uint32_t where) const {
         page.open->executable->bytes(page.offset + (where & (ASSAY_PAGE_BYTES - 1)), head->length);
     bytes.resize(rest.size());
     std::memcpy(bytes.data(), rest.data(), rest.size());
+  } else if (head->length > 8 && page.is_kernel) {
+    const auto all =
+        state_->read_kernel(page.offset + (where & (ASSAY_PAGE_BYTES - 1)), head->length);
+    if (all.size() == head->length && std::memcmp(all.data(), bytes.data(), 8) == 0) {
+      bytes.resize(all.size());
+      std::memcpy(bytes.data(), all.data(), all.size());
+    }
   }
   return bytes;
 }
@@ -392,6 +434,8 @@ const CodeCache::Flow &CodeCache::flow(uint32_t where) {
 
 std::optional<CodeCache::Place> CodeCache::place_in(uint32_t pid, uint64_t address) {
   State &s = *state_;
+  if (address >> 63)
+    return s.kernel ? std::optional(s.kernel_place(address)) : std::nullopt;
   const MappedRange *range = range_at(s.maps_of(pid, false), address);
   if (!range || !range->is_file())
     return std::nullopt;

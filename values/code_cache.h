@@ -5,10 +5,12 @@
 #include "abi/published_code.h"
 #include "abi/samples.h"
 #include "binary/decoder.h"
+#include "values/kernel_code.h"
 #include "values/publish.h"
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,7 +20,8 @@
 
 namespace values {
 
-// A file that code came from, or memory without a file ("[vdso]", "[code made by 1234]").
+// A file that code came from, or memory without a file ("[vdso]", "[code made by 1234]"). A function of the kernel's is one of its own
+// ("[kernel] do_syscall_64"), because its place is known only while that kernel runs.
 struct CodeFile {
   std::string path;
   std::vector<uint8_t> build_id;
@@ -30,6 +33,9 @@ public:
   CodeCache(std::span<assay_code_page> pages, std::span<assay_uop> entries, Kinds kinds);
   ~CodeCache();
 
+  // The running kernel's code, and how its bytes are read; without it, its misses are not filled.
+  using ReadKernel = std::function<std::vector<std::byte>(uint64_t address, size_t size)>;
+  void decode_kernel(const KernelCode &kernel, ReadKernel read);
   // Of functions whose linkage name contains one of these words, the caller is recorded at each instruction; "all" is of all. To be called
   // before anything is filled.
   void record_callers_in(std::vector<std::string> functions);

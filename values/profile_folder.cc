@@ -28,6 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const char *const kSystemFile = "system.assay";
+const char *const kKernelFile = "kernel.assay";
 const char *const kMadeCodeFile = "made-code.assay";
 constexpr size_t kLongestName = 60;
 
@@ -40,6 +41,8 @@ struct OfModule {
 };
 
 std::string file_of(const profile::Module &module) {
+  if (module.path.starts_with("[kernel]"))
+    return kKernelFile;
   if (module.build_id.empty() && module.path.starts_with('['))
     return kMadeCodeFile;
   std::string name = fs::path(module.path).filename().string().substr(0, kLongestName);

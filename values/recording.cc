@@ -16,6 +16,10 @@ Recording::Recording(std::unique_ptr<Collector> collector, const RecordingSettin
       code_(collector_->pages(), collector_->entries(), settings.kinds),
       sums_(code_, settings.sums) {
   code_.record_callers_in(settings.callers_in);
+  if (const KernelCode *kernel = collector_->kernel_code())
+    code_.decode_kernel(*kernel, [this](uint64_t address, size_t size) {
+      return collector_->kernel_bytes(address, size);
+    });
 }
 
 void Recording::sample(const assay_sample &sample, std::span<const assay_sampled_value> values) {
@@ -66,6 +70,7 @@ profile::Profile Recording::profile_since_taken(profile::Process process, uint32
                                        settings_.sampling.most_skipped,
                                        settings_.kinds,
                                        duration_us};
+  sums_.put(profile); // before: a place in the kernel is in a file that it may be the first one in
   for (const CodeFile &file : code_.files()) {
     const profile::ModuleId module{static_cast<uint32_t>(profile.modules.size())};
     profile::Module &to = profile.modules.emplace_back();
@@ -74,7 +79,6 @@ profile::Profile Recording::profile_since_taken(profile::Process process, uint32
     process.mappings.push_back({module, 0, 0, 0, 0, {}});
   }
   profile.processes.push_back(std::move(process));
-  sums_.put(profile);
   const uint64_t in_kernel = counts.in_kernel - taken_.in_kernel;
   profile.values.samples += in_kernel;
   profile.values.ends[ASSAY_ENDED_kernel] += in_kernel;

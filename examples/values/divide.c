@@ -7,6 +7,7 @@ __attribute__((noinline, noclone)) static uint64_t draw(uint64_t *state, uint64_
 }
 int main(int argc, char **argv) {
   uint64_t limit = argc > 1 ? 1009 : 4096, sum = 0, state = 1;
-  for (int i = 0; i < 200000000; i++) sum += draw(&state, limit);
+  for (int i = 0; i < 200000000; i++)
+    sum += draw(&state, limit);
   printf("%llu\n", (unsigned long long)sum);
 }

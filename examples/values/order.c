@@ -11,6 +11,7 @@ __attribute__((noinline, noclone)) static uint64_t follow(uint64_t n, volatile u
   return sum;
 }
 int main(void) {
-  for (int i = 0; i < 4096; i++) to[i] = &places[i % 4 ? 8 : i];
+  for (int i = 0; i < 4096; i++)
+    to[i] = &places[i % 4 ? 8 : i];
   printf("%llu\n", (unsigned long long)follow(200000000, &places[8]));
 }
