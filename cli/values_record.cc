@@ -122,6 +122,7 @@ values::RecordingSettings settings_of(const RecordArguments &arguments) {
   settings.sampling.kernel_code = arguments.all && !arguments.user_code;
   settings.sampling.times_loads = settings.kinds & values::kind_bit(ASSAY_VALUE_latency);
   settings.sums.conflicts = arguments.conflicts;
+  settings.sums.even = arguments.even;
   settings.sums.hotlist = profile::hotlist_kind(arguments.hotlist);
   settings.sums.seed = arguments.seed;
   return settings;
@@ -406,6 +407,8 @@ Action define_values_record(CLI::App &app) {
   app.add_option("--skip", a.skip,
                  "interpret up to so many instructions before the first that is recorded, as "
                  "chance has it (0)");
+  app.add_flag("--even", a.even,
+               "weigh samples, so that each execution counts the same, and not each moment");
   app.add_flag("--fixed", a.fixed,
                "exactly -k instructions of each sample, not from 1 to twice as many");
   app.add_option("-p", a.pid, "sample this process, with all its threads, until it ends or Ctrl-C");

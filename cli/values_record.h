@@ -20,7 +20,7 @@ struct RecordArguments {
   uint64_t seed = 1;
   pid_t pid = 0;
   bool all = false, conflicts = false, fixed = false, latency = false, daemon = false,
-       user_code = false;
+       user_code = false, even = false;
   std::vector<std::string> command;
 };
 

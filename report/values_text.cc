@@ -132,7 +132,8 @@ void limits(const ValuesResult &result, std::string &out, const Style &style) {
     out += "  " + printable(note) + "\n";
   out += style.faint("  Samples are taken by time: instructions after slow ones are sampled more "
                      "often, so a value that makes "
-                     "code slow\n  is over-reported (docs/values.md). Not measured: ") +
+                     "code slow\n  is over-reported; less with --even or --skip 256 "
+                     "(docs/values.md). Not measured: ") +
          style.faint(result.has_latencies ? "" : "latencies, ") +
          style.faint("misses of the instruction cache, mispredicted branches.\n  Floating point is "
                      "not interpreted; its values come from loads.") +

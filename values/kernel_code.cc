@@ -63,11 +63,10 @@ bool KernelCode::read_symbols() {
   // Of several names at one address the first stays.
   base::stable_sort(functions_,
                     [](const Function &a, const Function &b) { return a.begin < b.begin; });
-  functions_.erase(std::unique(functions_.begin(), functions_.end(),
-                               [](const Function &a, const Function &b) {
-                                 return a.begin == b.begin;
-                               }),
-                   functions_.end());
+  functions_.erase(
+      std::unique(functions_.begin(), functions_.end(),
+                  [](const Function &a, const Function &b) { return a.begin == b.begin; }),
+      functions_.end());
   if (text_ && !functions_.empty())
     return true;
   why_not_ = "it hides the addresses of its functions (kernel.kptr_restrict)";
@@ -106,9 +105,8 @@ bool KernelCode::read_memory() {
   }
   add({text_, text_ + (image_end - code)});
   add(kModules);
-  std::sort(ram.begin(), ram.end(), [](const auto &a, const auto &b) {
-    return a.end - a.begin > b.end - b.begin;
-  });
+  std::sort(ram.begin(), ram.end(),
+            [](const auto &a, const auto &b) { return a.end - a.begin > b.end - b.begin; });
   for (const assay_memory_range &range : ram) // the largest ones, if there are many
     add({kDirectMap + range.begin, kDirectMap + range.end});
   memory_.first_ram = 2;

@@ -21,6 +21,7 @@ public:
     uint64_t seed = 1;
     size_t most_places = 100'000; // at which values are kept; others are counted as lost
     bool conflicts = false;       // stores and loads of one sample are compared
+    bool even = false;            // samples are weighed, so that executions count, not time
   };
   ValueSums(CodeCache &code, const Settings &settings)
       : code_(code), settings_(settings), window_conflicts_(code) {}
@@ -62,13 +63,17 @@ private:
 
   List *list_at(uint32_t where, unsigned kind, unsigned detail);
   uint64_t translated(const assay_sample &sample, const assay_sampled_value &value);
-  void add_window(std::span<const assay_sampled_value> of_one_list, const assay_sample &sample);
-  void count_executions(const assay_sample &sample, std::span<const assay_sampled_value> values);
+  uint64_t weight_of(const assay_sample &sample) const;
+  void add_window(std::span<const assay_sampled_value> of_one_list, const assay_sample &sample,
+                  uint64_t weight);
+  void count_executions(const assay_sample &sample, std::span<const assay_sampled_value> values,
+                        uint64_t weight);
 
   CodeCache &code_;
   Settings settings_;
   WindowConflicts window_conflicts_;
   uint64_t samples_ = 0, values_count_ = 0, lost_values_ = 0;
+  uint64_t interrupts_ = 0, executions_ = 0; // sums of counts_
   std::vector<Ends> ends_ =
       std::vector<Ends>(1); // of samples in no file that is known, then by file
   std::unordered_map<uint64_t, uint32_t> index_; // where, kind, detail: in lists_
