@@ -31,23 +31,6 @@ std::string percent(double share) {
   return fmt::format("{:.1f} %", 100 * share);
 }
 
-std::string value_text(const ValueShare &share, const ValueList &list, bool is_stride) {
-  if (!share.name.empty())
-    return printable(share.name);
-  const auto number = static_cast<int64_t>(share.value);
-  if (is_stride)
-    return fmt::format("{:+}", number);
-  if (list.kind == ASSAY_VALUE_branch)
-    return share.value ? "yes" : "no";
-  // Small numbers of either sign are read as numbers.
-  const unsigned bits = 8 * list.bytes;
-  const int64_t narrow =
-      bits >= 64 ? number : static_cast<int64_t>(share.value << (64 - bits)) >> (64 - bits);
-  if (narrow > -1000 && narrow < 1000)
-    return fmt::format("{}", narrow);
-  return fmt::format("{:#x}", share.value);
-}
-
 std::string shares_text(const std::vector<ValueShare> &shares, const ValueList &list,
                         bool is_stride, size_t most) {
   std::string text;
@@ -160,6 +143,23 @@ struct Row {
 };
 
 } // namespace
+
+std::string value_text(const ValueShare &share, const ValueList &list, bool is_stride) {
+  if (!share.name.empty())
+    return printable(share.name);
+  const auto number = static_cast<int64_t>(share.value);
+  if (is_stride)
+    return fmt::format("{:+}", number);
+  if (list.kind == ASSAY_VALUE_branch)
+    return share.value ? "yes" : "no";
+  // Small numbers of either sign are read as numbers.
+  const unsigned bits = 8 * list.bytes;
+  const int64_t narrow =
+      bits >= 64 ? number : static_cast<int64_t>(share.value << (64 - bits)) >> (64 - bits);
+  if (narrow > -1000 && narrow < 1000)
+    return fmt::format("{}", narrow);
+  return fmt::format("{:#x}", share.value);
+}
 
 std::string hot_text(const ValueList &list, size_t most) {
   std::string text;
