@@ -85,14 +85,16 @@ void compare(const Side &before, const Side &after, bool is_stride, double time,
   const auto &old = is_stride ? before.list->strides : before.list->hot;
   const auto &now = is_stride ? after.list->strides : after.list->hot;
   ValueChange change;
-  double largest = 0;
+  double largest = 0, best = 0;
   auto look = [&](uint64_t value) {
     const ValueShare a = share_in(old, value, before.list->samples);
     const ValueShare b = share_in(now, value, after.list->samples);
-    if (is_address(b.name.empty() ? a : b) || !differ(a, b) ||
-        std::abs(a.share - b.share) <= largest)
+    // Where one value gives way to another, both change by as much: the more frequent one is said.
+    const double by = std::abs(a.share - b.share), score = by * std::max(a.share, b.share);
+    if (is_address(b.name.empty() ? a : b) || !differ(a, b) || score <= best)
       return;
-    largest = std::abs(a.share - b.share);
+    largest = by;
+    best = score;
     change.before = a;
     change.after = b;
   };

@@ -13,7 +13,7 @@ struct ValueChange {
   const ValueInstruction *instruction = nullptr; // likewise
   std::string subject;                           // "argument 1 (rdi)", "stride", "taken"
   ValueShare before,
-      after; // of one value: of those in the list the one whose share has changed most
+      after;                       // of one value: a frequent one whose share has changed much
   const ValueList *list = nullptr; // of the newer recording
   bool is_stride = false;
   double weight = 0; // change of the share, times the function's share of samples
