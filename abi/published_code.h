@@ -44,6 +44,8 @@ enum assay_published_code {
   ASSAY_PUBLISHED_STORE,
   // A function begins: the arguments in the set of general registers `imm` are recorded, and where it returns to.
   ASSAY_PUBLISHED_ENTRY,
+  // Where the function returns to lies at a + i, and is recorded.
+  ASSAY_PUBLISHED_CALLER,
   // The register dst is not known from here on.
   ASSAY_PUBLISHED_FORGET,
   // Nothing can be interpreted from here on; `imm` says why (enum assay_sample_end).

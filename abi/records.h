@@ -66,6 +66,7 @@ enum AssaySamplingScope {
   ASSAY_SAMPLING_COMMAND = 1, // a program that the recording started
   ASSAY_SAMPLING_PROCESS = 2, // one that was running
   ASSAY_SAMPLING_SYSTEM = 3,  // all processes
+  ASSAY_SAMPLING_PART = 4,    // of all processes, what belongs to one executable
 };
 
 enum AssayConflictKind {

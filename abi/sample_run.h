@@ -215,6 +215,18 @@ UOP_FUNCTION int assay_sample_retire(struct assay_interpreter *run) {
   return run->out.instructions >= run->limit;
 }
 
+// The return address at a register + offset is recorded, if it can be read.
+UOP_FUNCTION int assay_sample_caller(struct assay_interpreter *run, unsigned reg, int64_t offset) {
+  if (run->skip || !ASSAY_RUN_KNOWN(run, reg))
+    return 0;
+  // A temporary register takes the word, as any load would.
+  if (!assay_sample_load(run, ASSAY_RUN_GET(run, reg) + (uint64_t)offset, 8,
+                         ASSAY_REG_TEMPORARIES) ||
+      !run->known[ASSAY_REG_TEMPORARIES])
+    return 0;
+  return assay_sample_record(run, ASSAY_VALUE_caller, 8, run->registers[ASSAY_REG_TEMPORARIES]);
+}
+
 // What a function is entered with.
 UOP_FUNCTION int assay_sample_entry(struct assay_interpreter *run, uint64_t arguments) {
   static const uint8_t order[6] = {ASSAY_REG_RDI, ASSAY_REG_RSI, ASSAY_REG_RDX,
@@ -225,13 +237,9 @@ UOP_FUNCTION int assay_sample_entry(struct assay_interpreter *run, uint64_t argu
         assay_sample_record(run, ASSAY_VALUE_argument, i, run->registers[reg]))
       return 1;
   }
-  if (run->skip || !(arguments >> 16 & 1) || !run->known[ASSAY_REG_RSP])
+  if (!(arguments >> 16 & 1))
     return 0;
-  // A temporary register takes the word, as any load would.
-  if (!assay_sample_load(run, run->registers[ASSAY_REG_RSP], 8, ASSAY_REG_TEMPORARIES) ||
-      !run->known[ASSAY_REG_TEMPORARIES])
-    return 0;
-  return assay_sample_record(run, ASSAY_VALUE_caller, 8, run->registers[ASSAY_REG_TEMPORARIES]);
+  return assay_sample_caller(run, ASSAY_REG_RSP, 0);
 }
 
 // One step: begins an instruction, or executes one of its entries. 1: the sample ends, run->out.end says how.
@@ -276,6 +284,9 @@ UOP_FUNCTION int assay_sample_step(struct assay_interpreter *run) {
       return 1;
   } else if (uop->op == ASSAY_PUBLISHED_ENTRY) {
     if (assay_sample_entry(run, (uint64_t)uop->imm))
+      return 1;
+  } else if (uop->op == ASSAY_PUBLISHED_CALLER) {
+    if (assay_sample_caller(run, uop->a, uop->i))
       return 1;
   } else if (uop->op == ASSAY_PUBLISHED_FORGET) {
     ASSAY_RUN_FORGET(run, uop->dst);

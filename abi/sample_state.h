@@ -31,12 +31,14 @@ struct assay_interpreter {
   uint32_t where; // of the instruction, as in struct assay_sampled_value
   uint32_t sample;
   uint32_t has_stored;
-  uint32_t skip;  // instructions that are left before the first that is recorded
-  uint32_t limit; // instructions that are to be recorded
-  uint32_t in_kernel;
+  uint32_t skip;      // instructions that are left before the first that is recorded
+  uint32_t limit;     // instructions that are to be recorded
+  uint32_t in_kernel; // 1: of the kernel's own code; 2: and it came to memory that must not be read
   uint32_t memory; // tells address spaces of one process apart (exec); for who looks pages up by it
   uint64_t key_page; // the address whose page `key` is of; 1: none. For who looks pages up by it
   struct assay_code_key key;
+  uint64_t stack,
+      stack_page; // of the kernel's code: its task's stack, and a page of the one that is used
   struct assay_sample out;
   struct assay_sampled_value values[ASSAY_SAMPLE_VALUES];
 };

@@ -18,6 +18,8 @@ constexpr double kStrided = .9;      // of the differences between addresses
 constexpr uint64_t kFewSamples = 30; // fewer prove nothing
 constexpr double kMatters = .01;     // share of all interrupts
 constexpr double kSlowLoad = .02; // share of all interrupts at a load and the instruction behind it
+constexpr double kFar = .1;       // share of a load that L3 or memory answers
+constexpr uint64_t kNearLevels = 3; // L1 and L2, of the set that a latency's value is
 constexpr int64_t kLine = 64;
 
 std::string location_of(const ValueFunction &function, const ValueInstruction &instruction) {
@@ -159,35 +161,60 @@ private:
     if (i + 1 < function.instructions.size()) // an interrupt comes behind what it waited for
       interrupts += function.instructions[i + 1].interrupts;
     const double share = double(interrupts) / double(interrupts_);
-    if (stride.low < kStrided || std::abs(bytes) < kLine || share < kSlowLoad)
+    if (stride.low < kStrided || std::abs(bytes) < kLine)
       return;
-    add("strided_load", function, at, share,
-        fmt::format(
-            "a load goes on by {} bytes in {} of its executions, and {} of all samples wait there",
-            bytes, percent(stride.share), percent(share)),
+    // Where loads were timed, that is what counts: samples also wait where the processor has other reasons to.
+    const double far = far_share(at);
+    if (far < 0 ? share < kSlowLoad : far < kFar || share < kMatters)
+      return;
+    add("strided_load", function, at, far < 0 ? share : share * far,
+        fmt::format("a load goes on by {} bytes in {} of its executions, and {}", bytes,
+                    percent(stride.share),
+                    far < 0 ? percent(share) + " of all samples wait there"
+                            : "L3 or memory answers " + percent(far) + " of them"),
         evidence_of(list, stride),
         fmt::format("prefetch some iterations ahead (__builtin_prefetch), or lay out what is read "
                     "of each {} bytes together",
                     std::abs(bytes)));
   }
 
+  // Of a load that was timed, the share that neither L1 nor L2 has answered; less than 0 where too few were timed.
+  static double far_share(const ValueInstruction &at) {
+    for (const ValueList &list : at.lists)
+      if (list.kind == ASSAY_VALUE_latency && list.samples >= kFewSamples) {
+        double far = 0;
+        for (const ValueShare &level : list.hot)
+          far += level.value & kNearLevels ? 0 : level.share;
+        return far;
+      }
+    return -1;
+  }
+
   void conflict(const ValueConflict &conflict) {
     if (conflict.count < kFewSamples || conflict.share < .05 || interrupts_ == 0)
       return;
-    const bool is_alias = conflict.kind == ASSAY_CONFLICT_ALIAS;
+    struct Words {
+      const char *rule, *what, *action;
+    };
+    static const Words kWords[] = {
+        {"store_forwarding", "has written only part of what it reads",
+         "store and load with the same width, or leave some instructions between them"},
+        {"alias_4k", "has the same low 12 bits of its address",
+         "move one of the two arrays by some lines of cache, so that their distance is no multiple "
+         "of 4096"},
+        {"memory_order", "writes there, by an address that is loaded later than the load's own",
+         "load what the store's address comes from earlier, or keep the value in a register "
+         "instead of loading it again"}};
+    const Words &words = kWords[std::clamp(conflict.kind, 1u, 3u) - 1];
     const double weight =
         double(conflict.load_function->interrupts) / double(interrupts_) * conflict.share;
     if (weight < kMatters)
       return;
-    add(is_alias ? "alias_4k" : "store_forwarding", *conflict.load_function, *conflict.load, weight,
+    add(words.rule, *conflict.load_function, *conflict.load, weight,
         fmt::format("{} executions of this load follow a store at {} that {}",
                     percent(conflict.share), location_of(*conflict.store_function, *conflict.store),
-                    is_alias ? "has the same low 12 bits of its address"
-                             : "has written only part of what it reads"),
-        fmt::format("{} times in the samples", conflict.count),
-        is_alias ? "move one of the two arrays by some lines of cache, so that their distance is "
-                   "no multiple of 4096"
-                 : "store and load with the same width, or leave some instructions between them");
+                    words.what),
+        fmt::format("{} times in the samples", conflict.count), words.action);
   }
 
   const ValuesResult &result_;

@@ -10,6 +10,7 @@
 #include "image/elf.h"
 
 #include <algorithm>
+#include <cstring>
 #include <fmt/format.h>
 
 namespace analyze {
@@ -25,6 +26,10 @@ const char *const kRegisterNames[4][16] = {
     {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
      "r14", "r15"}};
 const char *const kArguments[6] = {"rdi", "rsi", "rdx", "rcx", "r8", "r9"};
+
+// A function of the kernel's is a module of its own, whose offsets begin with it.
+const char *const kKernelFunction = "[kernel] ";
+const char *const kKernel = "[kernel]";
 
 const char *const kEndMeanings[] = {
 #define ASSAY_SAMPLE_END(name, meaning) meaning,
@@ -77,6 +82,8 @@ bool is_code(unsigned kind) {
 class Namer {
 public:
   Namer(const profile::Profile &profile, image::Symbols &symbols) : symbols_(symbols) {
+    for (const profile::Module &module : profile.modules)
+      names_.push_back(module.path);
     for (uint32_t i = 0; i < profile.modules.size(); i++)
       by_number_.emplace(
           profile::code_value_file(profile.modules[i].build_id, profile.modules[i].path), i);
@@ -103,6 +110,9 @@ public:
     const uint64_t offset = value & 0xffff'ffff'ffff;
     const CallStack &frames = symbols_.call(known->second, offset);
     std::string name = frames.back().function;
+    if (names_[known->second].starts_with(kKernelFunction))
+      return fmt::format("{}+{:#x}", names_[known->second].substr(std::strlen(kKernelFunction)),
+                         offset);
     if (frames.front().line)
       name += fmt::format(" {}:{}", base_name(frames.front().file), frames.front().line);
     return name;
@@ -111,6 +121,7 @@ public:
 private:
   image::Symbols &symbols_;
   std::map<uint16_t, uint32_t> by_number_;
+  std::vector<std::string> names_; // of modules
 };
 
 std::vector<ValueShare> shares_of(const profile::Hotlist &hotlist, unsigned kind, Namer &namer) {
@@ -166,18 +177,23 @@ ValuesResult values(const profile::Profile &profile, image::Symbols &symbols,
   result.losses = profile.losses;
   result.notes = profile.notes;
   result.samples = profile.values.samples;
+  uint64_t longest_part = 0;
   for (const profile::Process &process : profile.processes)
     if (process.sampling) {
       if (result.process.executable.empty())
         result.process = process;
       result.collectors |= 1u << process.sampling->collector;
       result.has_latencies |= process.sampling->kinds >> ASSAY_VALUE_latency & 1;
-      result.duration_us += process.sampling->duration_us;
+      if (process.sampling->scope == ASSAY_SAMPLING_PART) // several are parts of the same time
+        longest_part = std::max(longest_part, process.sampling->duration_us);
+      else
+        result.duration_us += process.sampling->duration_us;
       const uint64_t addresses =
           1ULL << ASSAY_VALUE_load_address | 1ULL << ASSAY_VALUE_store_address;
       result.has_conflicts |= process.sampling->instructions >= 128 &&
                               (process.sampling->kinds & addresses) == addresses;
     }
+  result.duration_us = std::max(result.duration_us, longest_part);
   result.program_build_id = program_build_id(profile, result.process);
   for (size_t i = 0; i < profile.values.ends.size(); i++)
     if (profile.values.ends[i])
@@ -199,9 +215,12 @@ ValuesResult values(const profile::Profile &profile, image::Symbols &symbols,
       continue;
     Namer::Place place = namer.place(module, each.offset);
     // Without a symbol each address has a name of its own: they are one.
-    const bool is_named = !place.linkage_name.empty();
-    std::string name =
-        is_named ? place.function : base_name(profile.modules[module].path) + " (no symbol)";
+    const std::string &path = profile.modules[module].path;
+    const bool is_kernel = path.starts_with(kKernelFunction);
+    const bool is_named = !place.linkage_name.empty() && !is_kernel;
+    std::string name = is_kernel  ? path.substr(std::strlen(kKernelFunction))
+                       : is_named ? place.function
+                                  : base_name(path) + " (no symbol)";
     if (name.find(query.function) == std::string::npos &&
         place.linkage_name.find(query.function) == std::string::npos)
       continue;
@@ -210,7 +229,7 @@ ValuesResult values(const profile::Profile &profile, image::Symbols &symbols,
     if (is_new) {
       ValueFunction &function = result.functions.emplace_back();
       function.module = module;
-      function.module_path = profile.modules[module].path;
+      function.module_path = is_kernel ? kKernel : path;
       function.name = std::move(name);
       function.linkage_name = place.linkage_name;
       function.file = place.file;
@@ -237,12 +256,20 @@ ValuesResult values(const profile::Profile &profile, image::Symbols &symbols,
   for (const profile::SampledValues &each : profile.values.values)
     if (ValueInstruction *instruction = find(each.module, each.offset))
       instruction->lists.push_back(list_of(each, namer));
+  ValueExecutable kernel{kKernel, "", 0, 0};
   for (uint32_t i = 0; i < executables.size(); i++) {
     executables[i].path = profile.modules[i].path;
+    if (executables[i].path.starts_with(kKernel)) {
+      kernel.interrupts += executables[i].interrupts;
+      kernel.executions += executables[i].executions;
+      continue;
+    }
     executables[i].build_id = image::build_id_text(profile.modules[i].build_id);
     if (executables[i].interrupts + executables[i].executions)
       result.executables.push_back(executables[i]);
   }
+  if (kernel.interrupts + kernel.executions)
+    result.executables.push_back(kernel);
   auto more = [](const auto &a, const auto &b) {
     return std::pair(a.interrupts, a.executions) > std::pair(b.interrupts, b.executions);
   };

@@ -37,17 +37,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t kConflictInstructions = 128;
 
-struct RecordArguments {
-  std::string output, hertz = "5k", duration, collector = "auto", record, hotlist = "space-saving";
-  unsigned instructions = 0, skip = 0;
-  uint64_t seed = 1;
-  pid_t pid = 0;
-  bool all = false, conflicts = false, fixed = false, latency = false;
-  std::vector<std::string> command;
-};
-
-volatile std::sig_atomic_t asked_to_stop;
-
 void ask_to_stop(int) {
   asked_to_stop = 1;
 }
@@ -94,6 +83,8 @@ values::Kinds kinds_of(const std::string &list) {
   return kinds;
 }
 
+} // namespace
+
 values::RecordingSettings settings_of(const RecordArguments &arguments) {
   values::RecordingSettings settings;
   settings.sampling.hertz = base::parse_count(arguments.hertz);
@@ -109,21 +100,35 @@ values::RecordingSettings settings_of(const RecordArguments &arguments) {
                arguments.instructions, kConflictInstructions);
   settings.sampling.most_skipped = arguments.skip;
   settings.sampling.is_random_length = !arguments.fixed;
-  settings.sampling.code_pages = arguments.all ? 4096 : 2048;
-  settings.sampling.code_entries = arguments.all ? 3 << 20 : 3 << 19;
+  const bool much_code = arguments.all && !arguments.daemon; // a daemon begins anew when it is full
+  settings.sampling.code_pages = much_code ? 4096 : 2048;
+  settings.sampling.code_entries = much_code ? 3 << 20 : 3 << 19;
   settings.kinds = kinds_of(arguments.record);
   if (arguments.conflicts)
     settings.kinds = values::kind_bit(ASSAY_VALUE_load_address) |
-                     values::kind_bit(ASSAY_VALUE_store_address) | values::kConstantAddresses |
+                     values::kind_bit(ASSAY_VALUE_store_address) |
+                     values::kind_bit(ASSAY_VALUE_branch) | values::kConstantAddresses |
                      (arguments.record.empty() ? 0 : settings.kinds);
+  for (size_t at = 0; at < arguments.callers.size();) {
+    const size_t end = std::min(arguments.callers.find(',', at), arguments.callers.size());
+    if (end > at)
+      settings.callers_in.push_back(arguments.callers.substr(at, end - at));
+    at = end + 1;
+  }
+  if (!settings.callers_in.empty())
+    settings.kinds |= values::kind_bit(ASSAY_VALUE_caller);
   if (arguments.latency)
     settings.kinds |= values::kind_bit(ASSAY_VALUE_latency);
+  settings.sampling.kernel_code = arguments.all && !arguments.user_code;
   settings.sampling.times_loads = settings.kinds & values::kind_bit(ASSAY_VALUE_latency);
   settings.sums.conflicts = arguments.conflicts;
+  settings.sums.even = arguments.even;
   settings.sums.hotlist = profile::hotlist_kind(arguments.hotlist);
   settings.sums.seed = arguments.seed;
   return settings;
 }
+
+namespace {
 
 std::string name_of(const RecordArguments &arguments) {
   if (arguments.all)
@@ -136,6 +141,8 @@ std::string name_of(const RecordArguments &arguments) {
   }
   return fs::path(arguments.command.front()).filename().string();
 }
+
+} // namespace
 
 profile::Process process_of(const RecordArguments &arguments, pid_t pid) {
   profile::Process process;
@@ -168,6 +175,21 @@ profile::Process process_of(const RecordArguments &arguments, pid_t pid) {
   process.machine = machine;
   return process;
 }
+
+std::string new_folder(const std::string &name, pid_t pid) {
+  const std::time_t now = std::time(nullptr);
+  return fs::path(profile::kDefaultFolder) /
+         fmt::format("{:%Y%m%d-%H%M%S}-{}.{}", fmt::gmtime(now), name, pid);
+}
+
+volatile std::sig_atomic_t asked_to_stop;
+
+void stop_when_asked() {
+  std::signal(SIGINT, ask_to_stop);
+  std::signal(SIGTERM, ask_to_stop);
+}
+
+namespace {
 
 // Why a program has not loaded what samples it from inside.
 std::string why_not_inside(const std::string &file) {
@@ -225,6 +247,8 @@ public:
     else
       recording_.collector().watch_process(arguments_.pid);
     begin(arguments_.pid);
+    if (const std::string why = recording_.collector().why_no_kernel_code(); !why.empty())
+      std::fprintf(stderr, "assay: the kernel's own code is not interpreted: %s\n", why.c_str());
     std::fprintf(stderr, "assay: sampling %s%s\n", name_of(arguments_).c_str(),
                  duration_ ? "" : "; Ctrl-C ends it");
     while (!asked_to_stop && !is_over()) {
@@ -324,10 +348,7 @@ private:
   std::string file_to_write() const {
     if (!arguments_.output.empty())
       return arguments_.output;
-    const std::time_t now = std::time(nullptr);
-    const fs::path folder = fs::path(profile::kDefaultFolder) /
-                            fmt::format("{:%Y%m%d-%H%M%S}-{}.{}", fmt::gmtime(now),
-                                        name_of(arguments_), pid_ ? pid_ : getpid());
+    const fs::path folder = new_folder(name_of(arguments_), pid_ ? pid_ : getpid());
     std::error_code error;
     fs::create_directories(folder, error);
     if (error)
@@ -348,6 +369,8 @@ private:
 };
 
 int record(const RecordArguments &arguments) {
+  if (arguments.daemon && !arguments.all)
+    base::fail("values record: --daemon is of all processes; add -a");
   const int what = !arguments.command.empty() + (arguments.pid != 0) + arguments.all;
   if (what == 0)
     base::fail(
@@ -355,6 +378,8 @@ int record(const RecordArguments &arguments) {
         "`-a` for all processes");
   if (what > 1)
     base::fail("values record: a command, -p and -a exclude each other; leave all but one out");
+  if (arguments.daemon)
+    return record_as_daemon(arguments);
   if (!arguments.output.empty()) { // known before anything runs
     const fs::path folder = fs::path(arguments.output).parent_path();
     if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0)
@@ -362,8 +387,7 @@ int record(const RecordArguments &arguments) {
                  std::strerror(errno));
   }
   if (arguments.command.empty()) { // what was measured so far is kept
-    std::signal(SIGINT, ask_to_stop);
-    std::signal(SIGTERM, ask_to_stop);
+    stop_when_asked();
   }
   Session session(arguments);
   return arguments.command.empty() ? session.record_others() : session.record_command();
@@ -383,12 +407,26 @@ Action define_values_record(CLI::App &app) {
   app.add_option("--skip", a.skip,
                  "interpret up to so many instructions before the first that is recorded, as "
                  "chance has it (0)");
+  app.add_flag("--even", a.even,
+               "weigh samples, so that each execution counts the same, and not each moment");
   app.add_flag("--fixed", a.fixed,
                "exactly -k instructions of each sample, not from 1 to twice as many");
   app.add_option("-p", a.pid, "sample this process, with all its threads, until it ends or Ctrl-C");
   app.add_flag("-a", a.all, "sample all processes, until Ctrl-C");
   app.add_option("--duration", a.duration, "stop after this time, such as 10s");
+  app.add_flag("--user-code", a.user_code,
+               "of -a: leave out what the kernel does; its samples are counted only");
+  app.add_flag("--daemon", a.daemon,
+               "of -a: add what was measured to a file for each executable in the folder -o, now "
+               "and then, and go on; with little memory and disk");
+  app.add_option("--rotate", a.rotate, "how often --daemon writes (1min)");
+  app.add_option("--disk", a.disk,
+                 "what the folder of --daemon may hold; beyond it, what was not sampled for the "
+                 "longest time is removed (256MiB)");
   app.add_option("--record", a.record, "only these kinds of values: " + kind_words());
+  app.add_option("--callers", a.callers,
+                 "at each instruction of functions whose linkage names contain one of these words, "
+                 "record where the function returns to; `all`: of all functions");
   app.add_flag("--conflicts", a.conflicts,
                "compare the addresses of stores and loads, for `assay values conflicts`");
   app.add_flag("--latency", a.latency,
@@ -400,8 +438,9 @@ Action define_values_record(CLI::App &app) {
   app.add_option("--hotlist", a.hotlist,
                  "how values are counted: space-saving, counting, concise (space-saving)");
   app.add_option("--seed", a.seed, "of the coins that counting and concise samples flip (1)");
-  app.footer("\nExamples:\n  assay values record -- ./app --its-own-option\n  assay values record "
-             "-a --duration 10s -F 1k\n");
+  app.footer(
+      "\nExamples:\n  assay values record -- ./app --its-own-option\n  assay values record "
+      "-a --duration 10s -F 1k\n  assay values record -a --daemon -F 1k -o /var/lib/assay\n");
   return act_on_program(app, "values record", arguments->command,
                         [arguments] { return record(*arguments); });
 }

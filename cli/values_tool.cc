@@ -4,6 +4,7 @@
 #include "analyze/values.h"
 #include "base/units.h"
 #include "cli/tool.h"
+#include "report/values_diff.h"
 #include "report/values_report.h"
 
 #include <fmt/format.h>
@@ -28,14 +29,11 @@ public:
   std::vector<std::string> growth(const ToolAnswer &) const override { return {}; }
   ToolDiff diff(const ToolAnswer &newer) const override {
     const auto &other = dynamic_cast<const ValuesAnswer &>(newer).result_;
-    const uint64_t before = result_.samples, after = other.samples;
-    return {
-        before == after,
-        [=](unsigned) { return report::Json{{"samples", {{"before", before}, {"after", after}}}}; },
-        [=](unsigned, const report::Style &) {
-          return fmt::format("Samples of values: {} before, {} after\n",
-                             base::format_count(double(before)), base::format_count(double(after)));
-        }};
+    const analyze::ValuesDiff diff = analyze::diff(result_, other);
+    return {diff.same(), [=](unsigned top) { return report::values_diff_json(diff, top); },
+            [=](unsigned top, const report::Style &style) {
+              return report::values_diff_text(diff, top, style);
+            }};
   }
 
 private:

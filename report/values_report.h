@@ -21,6 +21,10 @@ std::string conflicts_text(const analyze::ValuesResult &result, unsigned top, co
 Document values_document(const analyze::ValuesResult &result, unsigned top);
 Json values_json(const analyze::ValuesResult &result, unsigned top);
 
+// A value of a list as people read it: "7", "0x3c8", "yes", "sort+0x12", of strides "+64".
+std::string value_text(const analyze::ValueShare &share, const analyze::ValueList &list,
+                       bool is_stride);
+
 // "rax: 98.9 % 0xff, 0.5 % 0x0" of a list; empty if it has no hot value.
 std::string hot_text(const analyze::ValueList &list, size_t most);
 

@@ -31,23 +31,6 @@ std::string percent(double share) {
   return fmt::format("{:.1f} %", 100 * share);
 }
 
-std::string value_text(const ValueShare &share, const ValueList &list, bool is_stride) {
-  if (!share.name.empty())
-    return printable(share.name);
-  const auto number = static_cast<int64_t>(share.value);
-  if (is_stride)
-    return fmt::format("{:+}", number);
-  if (list.kind == ASSAY_VALUE_branch)
-    return share.value ? "yes" : "no";
-  // Small numbers of either sign are read as numbers.
-  const unsigned bits = 8 * list.bytes;
-  const int64_t narrow =
-      bits >= 64 ? number : static_cast<int64_t>(share.value << (64 - bits)) >> (64 - bits);
-  if (narrow > -1000 && narrow < 1000)
-    return fmt::format("{}", narrow);
-  return fmt::format("{:#x}", share.value);
-}
-
 std::string shares_text(const std::vector<ValueShare> &shares, const ValueList &list,
                         bool is_stride, size_t most) {
   std::string text;
@@ -67,6 +50,7 @@ std::string scope_text(const ValuesResult &result) {
   if (!sampling)
     return "";
   switch (sampling->scope) {
+  case ASSAY_SAMPLING_PART:
   case ASSAY_SAMPLING_SYSTEM: return "all processes";
   case ASSAY_SAMPLING_PROCESS:
     return fmt::format("process {} {}", result.process.pid, result.process.executable);
@@ -131,11 +115,17 @@ void limits(const ValuesResult &result, std::string &out, const Style &style) {
     out += "  " + printable(note) + "\n";
   out += style.faint("  Samples are taken by time: instructions after slow ones are sampled more "
                      "often, so a value that makes "
-                     "code slow\n  is over-reported (docs/values.md). Not measured: ") +
+                     "code slow\n  is over-reported; less with --even or --skip 256 "
+                     "(docs/values.md). Not measured: ") +
          style.faint(result.has_latencies ? "" : "latencies, ") +
          style.faint("misses of the instruction cache, mispredicted branches.\n  Floating point is "
                      "not interpreted; its values come from loads.") +
          "\n";
+  if (std::any_of(result.functions.begin(), result.functions.end(),
+                  [](const ValueFunction &each) { return each.module_path == "[kernel]"; }))
+    out += style.faint("  The kernel is not interrupted while it has interrupts disabled: its "
+                       "samples pile up where it enables them again.") +
+           "\n";
   if (result.has_latencies)
     out +=
         style.faint("  Loads were timed by the handler of an interrupt: what it reads itself is in "
@@ -153,6 +143,23 @@ struct Row {
 };
 
 } // namespace
+
+std::string value_text(const ValueShare &share, const ValueList &list, bool is_stride) {
+  if (!share.name.empty())
+    return printable(share.name);
+  const auto number = static_cast<int64_t>(share.value);
+  if (is_stride)
+    return fmt::format("{:+}", number);
+  if (list.kind == ASSAY_VALUE_branch)
+    return share.value ? "yes" : "no";
+  // Small numbers of either sign are read as numbers.
+  const unsigned bits = 8 * list.bytes;
+  const int64_t narrow =
+      bits >= 64 ? number : static_cast<int64_t>(share.value << (64 - bits)) >> (64 - bits);
+  if (narrow > -1000 && narrow < 1000)
+    return fmt::format("{}", narrow);
+  return fmt::format("{:#x}", share.value);
+}
 
 std::string hot_text(const ValueList &list, size_t most) {
   std::string text;

@@ -10,6 +10,7 @@
 #include "values/code_cache.h"
 
 #include "base/fail.h"
+#include "binary/effects.h"
 #include "image/elf.h"
 #include "image/executable.h"
 #include "values/process_maps.h"
@@ -39,6 +40,7 @@ struct FileKey {
 // A file that could be opened.
 struct OpenFile {
   std::unique_ptr<image::Executable> executable; // none: it is no ELF file for this machine
+  std::unique_ptr<CallerRules> caller_rules;     // made when they are asked for
   uint32_t index = 0;                            // in files()
 };
 
@@ -46,7 +48,30 @@ struct PageInfo {
   uint32_t file = 0;   // index in files()
   uint64_t offset = 0; // of the page: as linked
   OpenFile *open = nullptr;
+  bool is_kernel = false;
 };
+
+std::vector<CodeCache::FlowStep> flow_steps(const binary::Code &code,
+                                            const binary::Instruction &instruction) {
+  std::vector<CodeCache::FlowStep> steps;
+  for (const assay_uop &uop : code.uops_of(instruction)) {
+    CodeCache::FlowStep step;
+    step.is_load = binary::reads_memory(uop);
+    step.is_store = binary::writes_memory(uop);
+    const bool is_access = step.is_load || step.is_store;
+    const bool is_indexed = uop.op == ASSAY_UOP_load || uop.op == ASSAY_UOP_store;
+    const auto none = static_cast<uint16_t>(ASSAY_REG_ZERO);
+    step.from = {uop.a, uop.b, uop.c};
+    if (is_access && !is_indexed) // its operands are no parts of the address
+      step.from = {uop.a, none, none};
+    else if (uop.b == ASSAY_UOP_IMMEDIATE)
+      step.from = {uop.a, none, none};
+    if (binary::has_result(uop))
+      step.to = uop.dst;
+    steps.push_back(step);
+  }
+  return steps;
+}
 
 } // namespace
 
@@ -54,6 +79,9 @@ struct CodeCache::State {
   std::span<assay_code_page> pages;
   std::span<assay_uop> entries;
   Kinds kinds;
+  std::vector<std::string> callers_in;
+  const KernelCode *kernel = nullptr;
+  ReadKernel read_kernel;
   size_t page_count = 1, entry_count = 1;
   binary::Decoder decoder;
   std::vector<CodeFile> files;
@@ -61,6 +89,9 @@ struct CodeCache::State {
   std::map<assay_code_key, uint32_t, KeyLess> page_of;
   std::map<FileKey, std::unique_ptr<OpenFile>> opened;
   std::map<std::string, uint32_t> file_without; // by name: index in files
+  std::map<std::pair<uint32_t, uint64_t>, uint32_t>
+      number_of;                            // of a page, by file and address as linked
+  std::unordered_map<uint32_t, Flow> flows; // by where
   std::unordered_map<uint32_t, std::vector<MappedRange>>
       maps; // of processes that were asked about lately
 
@@ -71,6 +102,19 @@ struct CodeCache::State {
     if (is_new || again)
       known->second = mapped_ranges(pid);
     return known->second;
+  }
+
+  uint32_t file_named(const std::string &name) {
+    auto [known, is_new] = file_without.try_emplace(name, static_cast<uint32_t>(files.size()));
+    if (is_new)
+      files.push_back({name, {}});
+    return known->second;
+  }
+
+  Place kernel_place(uint64_t address) {
+    const KernelCode::Function *function = kernel ? kernel->function_at(address) : nullptr;
+    return function ? Place{file_named(function->name), address - function->begin}
+                    : Place{file_named("[kernel]"), address};
   }
 
   OpenFile *open_file(const assay_miss &miss) {
@@ -130,7 +174,14 @@ struct CodeCache::State {
         page.offset = link = *address;
       }
     }
-    if (!is_stable) {
+    if (miss.in_kernel) {
+      if (!kernel)
+        return std::nullopt;
+      link = key.page;
+      page.is_kernel = true;
+      page.offset = link;
+      page.file = file_named("[kernel]");
+    } else if (!is_stable) {
       page.open = nullptr;
       link = miss.address & ~uint64_t{ASSAY_PAGE_BYTES - 1};
       const MappedRange *range = range_at(maps_of(miss.pid, true), miss.address);
@@ -138,11 +189,7 @@ struct CodeCache::State {
         return std::nullopt;
       const std::string name =
           range->name.empty() ? fmt::format("[code made by {}]", miss.pid) : range->name;
-      auto [known, is_new_file] =
-          file_without.try_emplace(name, static_cast<uint32_t>(files.size()));
-      if (is_new_file)
-        files.push_back({name, {}});
-      page.file = known->second;
+      page.file = file_named(name);
       page.offset = name == "[vdso]" ? link - range->start : link;
     }
     if (page_count >= pages.size())
@@ -151,20 +198,43 @@ struct CodeCache::State {
     pages[number].link = link;
     pages[number].is_stable = is_stable;
     info.push_back(page);
+    number_of.emplace(std::pair(page.file, link), number);
     page_of.emplace(key, number);
     is_new = true;
     return number;
   }
 
-  std::optional<binary::RegisterSet> arguments_at(const PageInfo &page, uint64_t address) {
-    if (!page.open || !(kinds & (kind_bit(ASSAY_VALUE_argument) | kind_bit(ASSAY_VALUE_caller))))
+  std::optional<binary::RegisterSet> arguments_at(const PageInfo &page, uint64_t address,
+                                                  std::span<const std::byte> code) {
+    if (!(page.open || page.is_kernel) ||
+        !(kinds & (kind_bit(ASSAY_VALUE_argument) | kind_bit(ASSAY_VALUE_caller))))
       return std::nullopt;
+    if (page.is_kernel) {
+      const KernelCode::Function *function = kernel->function_at(address);
+      return function && function->begin == address
+                 ? std::optional(argument_registers(decoder, code, address))
+                 : std::nullopt;
+    }
     const image::CodeRange *function = page.open->executable->function_at(address);
     if (!function || function->begin != address || function->found_by == image::FoundBy::plt ||
         function->name.find(".cold") != std::string::npos)
       return std::nullopt;
     return argument_registers(
         decoder, page.open->executable->bytes(address, function->end - address), address);
+  }
+
+  std::optional<CallerRule> caller_at(const PageInfo &page, uint64_t address) {
+    if (!page.open || callers_in.empty())
+      return std::nullopt;
+    const image::CodeRange *function = page.open->executable->function_at(address);
+    auto is_asked = [&](const std::string &word) {
+      return word == "all" || (function && function->name.find(word) != std::string::npos);
+    };
+    if (std::none_of(callers_in.begin(), callers_in.end(), is_asked))
+      return std::nullopt;
+    if (!page.open->caller_rules)
+      page.open->caller_rules = std::make_unique<CallerRules>(*page.open->executable);
+    return page.open->caller_rules->at(address);
   }
 
   // Decodes from one instruction on. `code` begins at `address`, as linked, and may go beyond the page.
@@ -186,8 +256,9 @@ struct CodeCache::State {
         decoded.clear();
         made.clear();
         if (decoder.decode(bytes, at, decoded)) {
-          publish(decoded, decoded.instructions.front(), bytes, arguments_at(info[number], at),
-                  kinds, info[number].open ? info[number].open->executable.get() : nullptr, made);
+          publish(decoded, decoded.instructions.front(), bytes,
+                  arguments_at(info[number], at, bytes), caller_at(info[number], at), kinds,
+                  info[number].open ? info[number].open->executable.get() : nullptr, made);
         } else {
           assay_uop stop = {};
           stop.op = ASSAY_PUBLISHED_STOP;
@@ -238,6 +309,15 @@ CodeCache::CodeCache(std::span<assay_code_page> pages, std::span<assay_uop> entr
 }
 CodeCache::~CodeCache() = default;
 
+void CodeCache::decode_kernel(const KernelCode &kernel, ReadKernel read) {
+  state_->kernel = &kernel;
+  state_->read_kernel = std::move(read);
+}
+
+void CodeCache::record_callers_in(std::vector<std::string> functions) {
+  state_->callers_in = std::move(functions);
+}
+
 CodeCache::Answer CodeCache::fill(const assay_miss &miss) {
   State &s = *state_;
   Answer answer;
@@ -265,7 +345,9 @@ CodeCache::Answer CodeCache::fill(const assay_miss &miss) {
     return answer;
   }
   // What the process has there is what counts: code without a file, or code that is not what it was.
-  const auto memory = process_memory(miss.pid, miss.address, ASSAY_PAGE_BYTES - in_page + 15);
+  const size_t wanted = ASSAY_PAGE_BYTES - in_page + 15;
+  const auto memory = info.is_kernel ? s.read_kernel(miss.address, wanted)
+                                     : process_memory(miss.pid, miss.address, wanted);
   if (memory.empty())
     return answer;
   const assay_code_head *head = s.head_at(*number << 12 | static_cast<uint32_t>(in_page));
@@ -285,7 +367,8 @@ std::optional<CodeCache::Place> CodeCache::place(uint32_t where) const {
   if (number == 0 || number >= state_->page_count)
     return std::nullopt;
   const PageInfo &page = state_->info[number];
-  return Place{page.file, page.offset + (where & (ASSAY_PAGE_BYTES - 1))};
+  const uint64_t offset = page.offset + (where & (ASSAY_PAGE_BYTES - 1));
+  return page.is_kernel ? state_->kernel_place(offset) : Place{page.file, offset};
 }
 
 std::vector<uint8_t> CodeCache::bytes(uint32_t where) const {
@@ -299,6 +382,13 @@ std::vector<uint8_t> CodeCache::bytes(uint32_t where) const {
         page.open->executable->bytes(page.offset + (where & (ASSAY_PAGE_BYTES - 1)), head->length);
     bytes.resize(rest.size());
     std::memcpy(bytes.data(), rest.data(), rest.size());
+  } else if (head->length > 8 && page.is_kernel) {
+    const auto all =
+        state_->read_kernel(page.offset + (where & (ASSAY_PAGE_BYTES - 1)), head->length);
+    if (all.size() == head->length && std::memcmp(all.data(), bytes.data(), 8) == 0) {
+      bytes.resize(all.size());
+      std::memcpy(bytes.data(), all.data(), all.size());
+    }
   }
   return bytes;
 }
@@ -308,8 +398,44 @@ CodeCache::Shape CodeCache::shape(uint32_t where) const {
   return head ? Shape{head->length, head->flags != 0} : Shape{};
 }
 
+const CodeCache::Flow &CodeCache::flow(uint32_t where) {
+  State &s = *state_;
+  auto [known, is_new] = s.flows.try_emplace(where);
+  Flow &flow = known->second;
+  const PageInfo *info = where >> 12 < s.info.size() ? &s.info[where >> 12] : nullptr;
+  // A place in the same file, if its page is there by now.
+  auto where_of = [&](uint64_t at) -> uint32_t {
+    auto number = s.number_of.find({info->file, at & ~uint64_t{ASSAY_PAGE_BYTES - 1}});
+    return number == s.number_of.end()
+               ? 0
+               : number->second << 12 | static_cast<uint32_t>(at & (ASSAY_PAGE_BYTES - 1));
+  };
+  if (!is_new && flow.target == 0 && flow.target_address)
+    flow.target = where_of(flow.target_address);
+  if (!is_new || !info)
+    return flow;
+  const auto bytes = this->bytes(where);
+  const uint64_t address = s.pages[where >> 12].link + (where & (ASSAY_PAGE_BYTES - 1));
+  binary::Code code;
+  if (!s.decoder.decode(std::as_bytes(std::span(bytes)), address, code))
+    return flow;
+  const binary::Instruction &instruction = code.instructions.front();
+  flow.steps = flow_steps(code, instruction);
+  flow.branches = instruction.flow == binary::Flow::branch;
+  flow.jumps = instruction.flow != binary::Flow::next && !flow.branches;
+  if (!instruction.repeats &&
+      (where & (ASSAY_PAGE_BYTES - 1)) + instruction.length < ASSAY_PAGE_BYTES)
+    flow.next = where + instruction.length;
+  flow.target_address = instruction.target;
+  if (instruction.target)
+    flow.target = where_of(instruction.target);
+  return flow;
+}
+
 std::optional<CodeCache::Place> CodeCache::place_in(uint32_t pid, uint64_t address) {
   State &s = *state_;
+  if (address >> 63)
+    return s.kernel ? std::optional(s.kernel_place(address)) : std::nullopt;
   const MappedRange *range = range_at(s.maps_of(pid, false), address);
   if (!range || !range->is_file())
     return std::nullopt;
@@ -326,6 +452,11 @@ std::optional<CodeCache::Place> CodeCache::place_in(uint32_t pid, uint64_t addre
 
 const std::vector<CodeFile> &CodeCache::files() const {
   return state_->files;
+}
+
+double CodeCache::fullness() const {
+  return std::max(double(state_->page_count) / double(state_->pages.size()),
+                  double(state_->entry_count) / double(state_->entries.size()));
 }
 
 } // namespace values

@@ -5,9 +5,12 @@
 #include "abi/published_code.h"
 #include "abi/samples.h"
 #include "binary/decoder.h"
+#include "values/kernel_code.h"
 #include "values/publish.h"
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,7 +20,8 @@
 
 namespace values {
 
-// A file that code came from, or memory without a file ("[vdso]", "[code made by 1234]").
+// A file that code came from, or memory without a file ("[vdso]", "[code made by 1234]"). A function of the kernel's is one of its own
+// ("[kernel] do_syscall_64"), because its place is known only while that kernel runs.
 struct CodeFile {
   std::string path;
   std::vector<uint8_t> build_id;
@@ -28,6 +32,13 @@ public:
   // Both spans are zero, and live as long as the cache. `pages[0]` and `entries[0]` are not used.
   CodeCache(std::span<assay_code_page> pages, std::span<assay_uop> entries, Kinds kinds);
   ~CodeCache();
+
+  // The running kernel's code, and how its bytes are read; without it, its misses are not filled.
+  using ReadKernel = std::function<std::vector<std::byte>(uint64_t address, size_t size)>;
+  void decode_kernel(const KernelCode &kernel, ReadKernel read);
+  // Of functions whose linkage name contains one of these words, the caller is recorded at each instruction; "all" is of all. To be called
+  // before anything is filled.
+  void record_callers_in(std::vector<std::string> functions);
 
   enum class Filled { added, is_there, no_room, unreadable };
   struct Answer {
@@ -53,10 +64,30 @@ public:
     bool jumps = false;  // the next instruction is not the one behind it, or is itself
   };
   Shape shape(uint32_t where) const;
+  // What an instruction does with registers, and where control goes.
+  struct FlowStep { // a micro-op
+    bool is_load = false, is_store = false;
+    std::array<uint16_t, 3>
+        from{}; // of what: the registers of its operands; of an access those of the address
+    uint16_t to = UINT16_MAX; // register
+  };
+  struct Flow {
+    std::vector<FlowStep> steps;
+    uint32_t next = 0,
+             target =
+                 0; // where it goes on, and where a direct jump, branch or call goes; 0: not known
+    uint64_t target_address = 0; // as linked
+    bool branches = false;       // to `target` or to `next`
+    bool jumps = false;          // to `target`, always
+  };
+  // Of an instruction that is there; empty of others. Valid as long as the cache.
+  const Flow &flow(uint32_t where);
   // Where an address of a process is, if it lies in a mapped file that is known.
   std::optional<Place> place_in(uint32_t pid, uint64_t address);
 
   const std::vector<CodeFile> &files() const;
+  // The share of its room that is taken, of pages or of entries.
+  double fullness() const;
 
 private:
   struct State;

@@ -3,12 +3,15 @@
 
 #include "abi/published_code.h"
 #include "abi/samples.h"
+#include "values/kernel_code.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <sys/types.h>
 #include <utility>
+#include <vector>
 
 namespace values {
 
@@ -21,6 +24,7 @@ struct SamplingSettings {
   size_t code_pages = 0;        // of decoded code at most
   size_t code_entries = 0;
   bool times_loads = false; // where the collector can
+  bool kernel_code = false; // likewise: interpret what the kernel does, too
 };
 
 // Takes what a collector sends. Neither may keep the references.
@@ -57,6 +61,12 @@ public:
   virtual void watch_command(pid_t pid) = 0;
   virtual void watch_process(pid_t pid) = 0;
   virtual void watch_all() = 0;
+
+  // The running kernel's code, if its samples are interpreted; else null, and why_no_kernel_code() is a phrase if they were asked for.
+  virtual const KernelCode *kernel_code() const { return nullptr; }
+  virtual std::string why_no_kernel_code() const { return {}; }
+  // Its bytes, as many as can be read.
+  virtual std::vector<std::byte> kernel_bytes(uint64_t, size_t) { return {}; }
 
   // A variable of the environment, name and value, that a command's program needs; empty if none.
   virtual std::pair<std::string, std::string> environment() const { return {}; }

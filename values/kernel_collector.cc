@@ -27,6 +27,8 @@ namespace {
 
 constexpr size_t kMessageBytes = 8 << 20; // a power of two
 constexpr uint64_t kMissIntervalNs = 50'000'000;
+static_assert(ASSAY_PAGE_BYTES % ASSAY_KERNEL_BYTES == 0,
+              "a piece of the kernel's code lies in a page");
 constexpr uint32_t kStepsOfInstruction = 24; // micro-ops that one instruction may have on average
 
 // A map whose memory both sides see.
@@ -87,6 +89,26 @@ public:
     ring_.reset(ring_buffer__new(bpf_map__fd(skeleton_->maps.messages), on_message, this, nullptr));
     if (!ring_)
       base::fail("samples cannot be read from the kernel: {}", std::strerror(errno));
+    if (settings.kernel_code)
+      interpret_kernel();
+  }
+
+  const KernelCode *kernel_code() const override { return kernel_code_.get(); }
+  std::string why_no_kernel_code() const override { return why_no_kernel_code_; }
+  std::vector<std::byte> kernel_bytes(uint64_t address, size_t size) override {
+    std::vector<std::byte> bytes;
+    while (bytes.size() < size) {
+      assay_kernel_bytes piece = {};
+      // A piece that lies in one page; its end is what was asked for.
+      const uint64_t at = address + bytes.size();
+      piece.address = at & ~uint64_t{ASSAY_KERNEL_BYTES - 1};
+      if (!read_kernel(piece))
+        break;
+      const auto *from = reinterpret_cast<const std::byte *>(piece.bytes);
+      bytes.insert(bytes.end(), from + (at - piece.address), from + ASSAY_KERNEL_BYTES);
+    }
+    bytes.resize(std::min(bytes.size(), size));
+    return bytes;
   }
 
   std::span<assay_code_page> pages() override { return pages_->items(); }
@@ -129,6 +151,40 @@ public:
   const std::string &clock() const override { return events_.clock(); }
 
 private:
+  bool read_kernel(assay_kernel_bytes &piece) const {
+    bpf_test_run_opts options = {};
+    options.sz = sizeof options;
+    skeleton_->data_asked->kernel_bytes.address = piece.address;
+    if (bpf_prog_test_run_opts(bpf_program__fd(skeleton_->progs.read_kernel), &options) != 0)
+      return false;
+    piece = skeleton_->data_asked->kernel_bytes;
+    return piece.error == 0;
+  }
+
+  // The tool's own task lies in RAM: so where RAM is thought to be is tried before anything is read there.
+  void interpret_kernel() {
+    auto code = std::make_unique<KernelCode>();
+    why_no_kernel_code_ = code->why_not();
+    if (!why_no_kernel_code_.empty())
+      return;
+    assay_kernel_bytes piece = {};
+    if (const uint64_t variable = code->direct_map_variable()) {
+      piece.address = variable & ~uint64_t{ASSAY_KERNEL_BYTES - 1};
+      uint64_t begin = 0;
+      if (read_kernel(piece) && variable % ASSAY_KERNEL_BYTES + 8 <= ASSAY_KERNEL_BYTES) {
+        std::memcpy(&begin, piece.bytes + variable % ASSAY_KERNEL_BYTES, sizeof begin);
+        code->set_direct_map(begin);
+      }
+    }
+    piece.address = code->memory().range[0].begin;
+    if (!read_kernel(piece) || !code->is_ram(piece.task)) {
+      why_no_kernel_code_ = "its memory is not where it should be, or is not to be read (lockdown)";
+      return;
+    }
+    skeleton_->data_kernel->kernel_memory = code->memory();
+    kernel_code_ = std::move(code);
+  }
+
   void attach() {
     const int program = bpf_program__fd(skeleton_->progs.sample);
     for (int event : events_.descriptors())
@@ -160,6 +216,8 @@ private:
   std::unique_ptr<SharedMap<assay_code_page>> pages_;
   std::unique_ptr<SharedMap<assay_uop>> entries_;
   std::unique_ptr<ring_buffer, Destroy> ring_;
+  std::unique_ptr<KernelCode> kernel_code_;
+  std::string why_no_kernel_code_;
   PerfEvents events_;
   MessageTaker *taker_ = nullptr;
 };

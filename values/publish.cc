@@ -64,6 +64,12 @@ public:
       special(ASSAY_PUBLISHED_ENTRY, 8, 0).imm = static_cast<int64_t>(what);
   }
 
+  void caller(const CallerRule &rule) {
+    assay_uop &uop = special(ASSAY_PUBLISHED_CALLER, 8, 0);
+    uop.a = rule.reg;
+    uop.i = rule.offset;
+  }
+
   void body() {
     trace_values();
     for (uint32_t i = 0; i < instruction_.uops; i++) {
@@ -263,13 +269,15 @@ binary::RegisterSet argument_registers(binary::Decoder &decoder, std::span<const
 }
 
 void publish(const Code &code, const Instruction &instruction, std::span<const std::byte> bytes,
-             std::optional<binary::RegisterSet> arguments, Kinds kinds,
-             const image::Executable *file, std::vector<assay_uop> &entries) {
+             std::optional<binary::RegisterSet> arguments, std::optional<CallerRule> caller,
+             Kinds kinds, const image::Executable *file, std::vector<assay_uop> &entries) {
   const size_t at = entries.size();
   entries.emplace_back();
   Publisher publisher(code, instruction, kinds, file, entries);
   if (arguments)
     publisher.entry(*arguments);
+  if (caller && !(arguments && kinds & kind_bit(ASSAY_VALUE_caller)))
+    publisher.caller(*caller);
   publisher.body();
   assay_code_head head = {};
   head.length = instruction.length;

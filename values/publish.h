@@ -6,6 +6,7 @@
 #include "abi/samples.h"
 #include "binary/decoder.h"
 #include "image/executable.h"
+#include "values/caller_rules.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -44,10 +45,11 @@ constexpr unsigned result_bytes(uint8_t detail) {
 binary::RegisterSet argument_registers(binary::Decoder &decoder, std::span<const std::byte> code,
                                        uint64_t address);
 
-// Appends the entries of one instruction. `arguments` if a function begins with it. `file`, or null: where it lies; of its constants, and
+// Appends the entries of one instruction. `arguments` if a function begins with it; `caller` if its function's caller is wanted. `file`, or null: where it lies; of its constants, and
 // of what the loader fills in, nothing is recorded.
 void publish(const binary::Code &code, const binary::Instruction &instruction,
              std::span<const std::byte> bytes, std::optional<binary::RegisterSet> arguments,
-             Kinds kinds, const image::Executable *file, std::vector<assay_uop> &entries);
+             std::optional<CallerRule> caller, Kinds kinds, const image::Executable *file,
+             std::vector<assay_uop> &entries);
 
 } // namespace values

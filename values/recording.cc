@@ -6,10 +6,21 @@
 
 namespace values {
 
+namespace {
+constexpr double kNearlyFull = .75;
+constexpr size_t kManyFiles = 300; // symbols of each are kept
+} // namespace
+
 Recording::Recording(std::unique_ptr<Collector> collector, const RecordingSettings &settings)
     : collector_(std::move(collector)), settings_(settings),
       code_(collector_->pages(), collector_->entries(), settings.kinds),
-      sums_(code_, settings.sums) {}
+      sums_(code_, settings.sums) {
+  code_.record_callers_in(settings.callers_in);
+  if (const KernelCode *kernel = collector_->kernel_code())
+    code_.decode_kernel(*kernel, [this](uint64_t address, size_t size) {
+      return collector_->kernel_bytes(address, size);
+    });
+}
 
 void Recording::sample(const assay_sample &sample, std::span<const assay_sampled_value> values) {
   sums_.add(sample, values);
@@ -45,6 +56,12 @@ Recording::Progress Recording::progress() const {
 
 profile::Profile Recording::profile(profile::Process process, uint32_t scope,
                                     uint64_t duration_us) const {
+  return profile_since_taken(std::move(process), scope, duration_us, collector_->counts());
+}
+
+profile::Profile Recording::profile_since_taken(profile::Process process, uint32_t scope,
+                                                uint64_t duration_us,
+                                                const CollectorCounts &counts) const {
   profile::Profile profile;
   process.sampling = profile::Sampling{collector_->kind(),
                                        scope,
@@ -53,6 +70,7 @@ profile::Profile Recording::profile(profile::Process process, uint32_t scope,
                                        settings_.sampling.most_skipped,
                                        settings_.kinds,
                                        duration_us};
+  sums_.put(profile); // before: a place in the kernel is in a file that it may be the first one in
   for (const CodeFile &file : code_.files()) {
     const profile::ModuleId module{static_cast<uint32_t>(profile.modules.size())};
     profile::Module &to = profile.modules.emplace_back();
@@ -61,21 +79,34 @@ profile::Profile Recording::profile(profile::Process process, uint32_t scope,
     process.mappings.push_back({module, 0, 0, 0, 0, {}});
   }
   profile.processes.push_back(std::move(process));
-  sums_.put(profile);
-  const CollectorCounts counts = collector_->counts();
-  profile.values.samples += counts.in_kernel;
-  profile.values.ends[ASSAY_ENDED_kernel] += counts.in_kernel;
+  const uint64_t in_kernel = counts.in_kernel - taken_.in_kernel;
+  profile.values.samples += in_kernel;
+  profile.values.ends[ASSAY_ENDED_kernel] += in_kernel;
   auto lose = [&](uint32_t kind, uint64_t count) {
     if (count)
       profile.losses[kind] += count;
   };
-  lose(ASSAY_LOSS_lost_samples, counts.lost);
-  lose(ASSAY_LOSS_code_cache_full, full_ + counts.no_place);
-  lose(ASSAY_LOSS_unsampled_threads, counts.unsampled_threads);
-  lose(ASSAY_LOSS_blocked_samples, counts.blocked);
+  lose(ASSAY_LOSS_lost_samples, counts.lost - taken_.lost);
+  lose(ASSAY_LOSS_code_cache_full, full_ + counts.no_place - taken_.no_place);
+  lose(ASSAY_LOSS_unsampled_threads, counts.unsampled_threads - taken_.unsampled_threads);
+  lose(ASSAY_LOSS_blocked_samples, counts.blocked - taken_.blocked);
   lose(ASSAY_LOSS_unreadable_code, unreadable_);
   lose(ASSAY_LOSS_many_places, sums_.lost_values());
   return profile;
+}
+
+Recording::Taken Recording::take(const profile::Process &process, uint64_t duration_us) {
+  const CollectorCounts counts = collector_->counts();
+  Taken taken{profile_since_taken(process, ASSAY_SAMPLING_SYSTEM, duration_us, counts),
+              sums_.ends_of_files()};
+  taken_ = counts;
+  full_ = unreadable_ = 0;
+  sums_.clear();
+  return taken;
+}
+
+bool Recording::is_nearly_full() const {
+  return code_.fullness() > kNearlyFull || code_.files().size() > kManyFiles;
 }
 
 } // namespace values

@@ -1,4 +1,4 @@
-// A recording: a collector's messages become a profile.
+// A recording: a collector's messages become a profile, or, of one that goes on, a profile now and then.
 #pragma once
 
 #include "profile/profile.h"
@@ -15,6 +15,7 @@ struct RecordingSettings {
   SamplingSettings sampling;
   ValueSums::Settings sums;
   Kinds kinds = kAllKinds;
+  std::vector<std::string> callers_in; // CodeCache::record_callers_in()
 };
 
 class Recording : private MessageTaker {
@@ -35,16 +36,29 @@ public:
   // What was measured, as a section of `process`, of which everything but the sampling and the mappings is set.
   profile::Profile profile(profile::Process process, uint32_t scope, uint64_t duration_us) const;
 
+  // What was measured since the last time, and begins anew.
+  struct Taken {
+    profile::Profile profile;
+    std::vector<ValueSums::Ends>
+        ends; // of samples in each module, by its number; not canonical yet
+  };
+  Taken take(const profile::Process &process, uint64_t duration_us);
+  // Whether there is little room left for code and what is known of files: then another recording must go on.
+  bool is_nearly_full() const;
+
 private:
   void sample(const assay_sample &sample, std::span<const assay_sampled_value> values) override;
   void miss(const assay_miss &miss) override { misses_.push_back(miss); }
   void fill(const assay_miss &miss);
+  profile::Profile profile_since_taken(profile::Process process, uint32_t scope,
+                                       uint64_t duration_us, const CollectorCounts &counts) const;
 
   std::unique_ptr<Collector> collector_;
   RecordingSettings settings_;
   CodeCache code_;
   ValueSums sums_;
   std::deque<assay_miss> misses_;
+  CollectorCounts taken_; // what take() has given
   uint64_t full_ = 0, unreadable_ = 0;
 };
 

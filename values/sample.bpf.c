@@ -45,6 +45,7 @@ struct thread_struct {
   unsigned long gsbase;
 };
 struct task_struct {
+  void *stack;
   int pid;
   int tgid;
   struct mm_struct *mm;
@@ -109,14 +110,34 @@ struct {
 
 struct assay_sampling_settings settings SEC(".data.settings");
 struct assay_sampling_counts counts SEC(".data.counts");
+struct assay_kernel_memory kernel_memory SEC(".data.kernel");
+struct assay_kernel_bytes kernel_bytes SEC(".data.asked");
 
 #define count(what) __sync_fetch_and_add(&counts.what, 1)
 
-static __always_inline int read_user(struct assay_interpreter *run, void *to, unsigned bytes,
-                                     __u64 address) {
+#define KERNEL_STACK 16384
+#define KERNEL_PROCESS 0xffffffff // stands for the kernel where a process's number does
+
+// Whether a load of the kernel's may be repeated: not from devices, whose registers change when they are read.
+static __noinline int may_read(struct assay_interpreter *run, __u64 address) {
+  for (unsigned i = 0; i < ASSAY_KERNEL_RANGES; i++)
+    if (i < kernel_memory.ranges && address >= kernel_memory.range[i].begin &&
+        address + 8 <= kernel_memory.range[i].end)
+      return 1;
+  if (address - run->stack < KERNEL_STACK || (address & ~0xfffULL) == run->stack_page)
+    return 1;
+  run->in_kernel = 2;
+  return 0;
+}
+
+static __always_inline int read_memory(struct assay_interpreter *run, void *to, unsigned bytes,
+                                       __u64 address) {
   if (bytes == 0 || bytes > 8)
     return 0;
-  return bpf_probe_read_user(to, bytes, (const void *)address) == 0;
+  if (address >> 63 == 0) // the kernel, too, reads what is the process's
+    return bpf_probe_read_user(to, bytes, (const void *)address) == 0;
+  return run->in_kernel && may_read(run, address) &&
+         bpf_probe_read_kernel(to, bytes, (const void *)address) == 0;
 }
 
 struct found {
@@ -144,7 +165,7 @@ static __always_inline int tell_miss(struct assay_interpreter *run, __u64 addres
   if (last && now - *last < settings.miss_interval_ns)
     return 0;
   bpf_map_update_elem(&misses, &place, &now, BPF_ANY);
-  struct assay_miss miss = {ASSAY_MESSAGE_MISS, run->out.pid, run->out.tid, run->in_kernel, address,
+  struct assay_miss miss = {ASSAY_MESSAGE_MISS, run->out.pid, run->out.tid, address >> 63, address,
                             key->page,          key->file,    key->device,  key->version};
   if (bpf_ringbuf_output(&messages, &miss, sizeof miss, BPF_RB_FORCE_WAKEUP))
     count(lost_misses);
@@ -157,6 +178,16 @@ static __noinline int key_of(struct assay_interpreter *run, __u64 address) {
   __u64 page = address & ~(__u64)(ASSAY_PAGE_BYTES - 1);
   if (run->key_page == page)
     return 1;
+  if (address >> 63) {
+    if (!run->in_kernel)
+      return 0;
+    run->key.page = page;
+    run->key.file = 0;
+    run->key.device = KERNEL_PROCESS;
+    run->key.version = 0;
+    run->key_page = page;
+    return 1;
+  }
   struct found found = {};
   found.key.page = page;
   found.key.device = run->out.pid;
@@ -169,8 +200,16 @@ static __noinline int key_of(struct assay_interpreter *run, __u64 address) {
   return 1;
 }
 
+static __always_inline struct place_key place_of(const struct assay_interpreter *run, __u64 pc) {
+  struct place_key place = {pc & ~(__u64)(ASSAY_PAGE_BYTES - 1),
+                            pc >> 63 ? KERNEL_PROCESS : run->out.pid, pc >> 63 ? 0 : run->memory};
+  return place;
+}
+
 static __noinline int find_page(struct assay_interpreter *run, __u64 pc) {
-  struct place_key place = {pc & ~(__u64)(ASSAY_PAGE_BYTES - 1), run->out.pid, run->memory};
+  if (pc >> 63 && !run->in_kernel)
+    return 0;
+  struct place_key place = place_of(run, pc);
   __u32 *known = bpf_map_lookup_elem(&places, &place);
   if (known) {
     run->page_number = *known;
@@ -194,7 +233,7 @@ static __noinline int find_page(struct assay_interpreter *run, __u64 pc) {
 static __noinline int miss_at(struct assay_interpreter *run, __u64 pc) {
   if (!key_of(run, pc))
     return 0; // in the next sample
-  struct place_key place = {pc & ~(__u64)(ASSAY_PAGE_BYTES - 1), run->out.pid, run->memory};
+  struct place_key place = place_of(run, pc);
   bpf_map_delete_elem(&places, &place);
   struct assay_code_key key = run->key;
   tell_miss(run, pc, &key);
@@ -203,7 +242,7 @@ static __noinline int miss_at(struct assay_interpreter *run, __u64 pc) {
 
 __noinline __u64 uop_value(const struct assay_uop *uop, __u64 a, __u64 b, __u64 c);
 
-#define ASSAY_SAMPLE_READ(run, to, bytes, address) read_user(run, to, bytes, address)
+#define ASSAY_SAMPLE_READ(run, to, bytes, address) read_memory(run, to, bytes, address)
 #define ASSAY_SAMPLE_FIND(run, pc) find_page(run, pc)
 #define ASSAY_SAMPLE_PAGE(run, number)                                                             \
   ({                                                                                               \
@@ -271,6 +310,8 @@ static __always_inline void interpret(struct assay_interpreter *run) {
   if (bpf_loop(steps, step, &loop, 0) >= steps)
     run->out.end = ASSAY_ENDED_many_steps;
   run->out.skipped -= run->skip;
+  if (run->in_kernel == 2 && run->out.end == ASSAY_ENDED_no_memory)
+    run->out.end = ASSAY_ENDED_device_memory;
   __u32 values = run->out.values;
   if (values > ASSAY_SAMPLE_VALUES)
     values = ASSAY_SAMPLE_VALUES;
@@ -305,6 +346,30 @@ int given_sample(struct assay_given_sample *given) {
   return 0;
 }
 
+// Code of the kernel's, for the tool to decode: kernel_bytes asks, and is answered.
+SEC("syscall")
+int read_kernel(void *context) {
+  kernel_bytes.task = (__u64)bpf_get_current_task_btf();
+  kernel_bytes.error = bpf_probe_read_kernel(kernel_bytes.bytes, sizeof kernel_bytes.bytes,
+                                             (const void *)kernel_bytes.address);
+  return 0;
+}
+
+// The kernel's own code was interrupted: it has no thread's segments, but each cpu's own memory.
+static __always_inline void take_kernel_state(struct assay_interpreter *run,
+                                              struct task_struct *task) {
+  run->stack = (__u64)BPF_CORE_READ(task, stack);
+  run->stack_page = run->registers[ASSAY_REG_RSP] & ~0xfffULL;
+  __u64 base = 0;
+  if (kernel_memory.per_cpu_offsets &&
+      bpf_probe_read_kernel(
+          &base, sizeof base,
+          (const void *)(kernel_memory.per_cpu_offsets + 8ULL * bpf_get_smp_processor_id())) == 0) {
+    run->registers[ASSAY_REG_GS] = base;
+    run->known[ASSAY_REG_GS] = 1;
+  }
+}
+
 SEC("perf_event")
 int sample(struct bpf_perf_event_data *event) {
   __u32 zero = 0;
@@ -315,7 +380,8 @@ int sample(struct bpf_perf_event_data *event) {
   __u64 id = bpf_get_current_pid_tgid();
   if ((__u32)id == settings.own_pid || id >> 32 == settings.own_pid)
     return 0;
-  if ((event->regs.cs & 3) != 3) {
+  __u32 in_kernel = (event->regs.cs & 3) != 3;
+  if (in_kernel && !kernel_memory.is_interpreted) {
     count(in_kernel);
     return 0;
   }
@@ -323,15 +389,19 @@ int sample(struct bpf_perf_event_data *event) {
   run->out.pid = id >> 32;
   run->out.tid = (__u32)id;
   run->out.pc = event->regs.rip;
-  run->out.in_kernel = run->in_kernel = 0;
+  run->out.in_kernel = run->in_kernel = in_kernel;
   run->pc = event->regs.rip;
   take_registers(run, &event->regs);
   struct task_struct *task = bpf_get_current_task_btf();
   run->memory = (__u32)((__u64)BPF_CORE_READ(task, mm) >> 6);
-  run->registers[ASSAY_REG_FS] = task->thread.fsbase;
-  run->registers[ASSAY_REG_GS] = task->thread.gsbase;
-  run->known[ASSAY_REG_FS] = 1;
-  run->known[ASSAY_REG_GS] = 1;
+  if (in_kernel) {
+    take_kernel_state(run, task);
+  } else {
+    run->registers[ASSAY_REG_FS] = task->thread.fsbase;
+    run->registers[ASSAY_REG_GS] = task->thread.gsbase;
+    run->known[ASSAY_REG_FS] = 1;
+    run->known[ASSAY_REG_GS] = 1;
+  }
   __u32 random = bpf_get_prandom_u32();
   run->skip = settings.most_skipped ? (random & 0xffff) % settings.most_skipped : 0;
   run->limit = settings.is_random_length ? 1 + (random >> 16) % (2 * settings.instructions - 1)

@@ -15,6 +15,32 @@ struct assay_sampling_settings {
   uint64_t miss_interval_ns; // in which a place that is not known is told of once
 };
 
+// The kernel's own memory that may be read without an effect: its image, its modules' code, RAM. Stacks come beside them.
+#define ASSAY_KERNEL_RANGES 8
+
+struct assay_memory_range {
+  uint64_t begin, end;
+};
+
+struct assay_kernel_memory {
+  uint64_t per_cpu_offsets; // address of an array: where each cpu's own memory lies; 0: not known
+  uint32_t is_interpreted;  // 0: samples that come in the kernel are counted
+  uint32_t ranges;
+  uint32_t first_ram; // of the ranges: those of the direct map, up to the last one
+  uint32_t reserved;
+  struct assay_memory_range range[ASSAY_KERNEL_RANGES];
+};
+
+// What the tool asks for: code to decode.
+#define ASSAY_KERNEL_BYTES 256
+
+struct assay_kernel_bytes {
+  uint64_t address;
+  uint64_t task; // answer: the caller's own struct task_struct
+  int64_t error; // answer: 0, or why the bytes could not be read
+  uint8_t bytes[ASSAY_KERNEL_BYTES];
+};
+
 #define ASSAY_GIVEN_REGISTERS                                                                      \
   20 // general registers, flags, segment bases: those up to ASSAY_REG_GS
 

@@ -11,8 +11,9 @@
 namespace values {
 namespace {
 
-// How far a load looks back for stores: about what a processor holds in its store buffer.
-constexpr unsigned kStoresInFlight = 56;
+// Of weights: those of samples at instructions that take as long as the mean; the largest; and after how many interrupts an
+// instruction's own ratio counts as much as the mean.
+constexpr double kUnit = 8, kMaxWeight = 512, kPrior = 8;
 constexpr size_t kCodeValues = 1 << 16; // addresses of code whose places are remembered
 
 uint64_t list_key(uint32_t where, unsigned kind, unsigned detail) {
@@ -68,8 +69,8 @@ ValueSums::List *ValueSums::list_at(uint32_t where, unsigned kind, unsigned deta
   return &lists_.back();
 }
 
-void ValueSums::add_window(std::span<const assay_sampled_value> values,
-                           const assay_sample &sample) {
+void ValueSums::add_window(std::span<const assay_sampled_value> values, const assay_sample &sample,
+                           uint64_t weight) {
   const assay_sampled_value &first = values.front();
   List *list = list_at(first.where, first.kind, first.detail);
   if (!list) {
@@ -82,12 +83,12 @@ void ValueSums::add_window(std::span<const assay_sampled_value> values,
     if (numbers.empty())
       return;
     std::sort(numbers.begin(), numbers.end());
-    hotlist.begin_window(numbers.size());
+    hotlist.begin_window(weight * numbers.size());
     for (size_t i = 0; i < numbers.size();) {
       size_t next = i + 1;
       while (next < numbers.size() && numbers[next] == numbers[i])
         next++;
-      hotlist.add(numbers[i], next - i, numbers.size());
+      hotlist.add(numbers[i], weight * (next - i), weight * numbers.size());
       i = next;
     }
   };
@@ -103,16 +104,39 @@ void ValueSums::add_window(std::span<const assay_sampled_value> values,
   add(list->strides);
 }
 
+// An interrupt comes to an instruction the more often the longer it takes; so what follows slow code is seen too often. If each sample counts by
+// how often its first instruction is executed, over how often interrupts came to it, all executions count the same (Horvitz and
+// Thompson, "A generalization of sampling without replacement from a finite universe", 1952). How often instructions are executed is what the
+// samples say, so weighed; from samples that begin at executions by chance the same frequencies follow, which is why that settles.
+uint64_t ValueSums::weight_of(const assay_sample &sample) const {
+  if (!settings_.even || interrupts_ == 0 || executions_ == 0)
+    return 1;
+  const auto known = counts_.find(sample.start);
+  if (known == counts_.end())
+    return 1;
+  const double mean = double(executions_) / double(interrupts_);
+  const double ratio = (double(known->second.executions) + kPrior * mean) /
+                       (double(known->second.interrupts) + kPrior) / mean;
+  return static_cast<uint64_t>(std::clamp(kUnit * ratio, 1., kMaxWeight) + .5);
+}
+
 void ValueSums::add(const assay_sample &sample, std::span<const assay_sampled_value> values) {
   samples_++;
-  if (sample.end < ends_.size())
-    ends_[sample.end]++;
+  const auto place = sample.start ? code_.place(sample.start) : std::nullopt;
+  const size_t file = place ? place->file + 1 : 0;
+  if (file >= ends_.size())
+    ends_.resize(file + 1);
+  if (sample.end < ends_[file].size())
+    ends_[file][sample.end]++;
   if (sample.start)
-    counts_[sample.start].interrupts++;
+    counts_[sample.start].interrupts++, interrupts_++;
+  const uint64_t weight = weight_of(sample);
   values_count_ += values.size();
   if (settings_.conflicts)
-    find_conflicts(values);
-  count_executions(sample, values);
+    window_conflicts_.find(sample, values, [&](uint32_t store, uint32_t load, uint32_t kind) {
+      conflicts_[{store, load, kind}]++;
+    });
+  count_executions(sample, values, weight);
   sorted_.assign(values.begin(), values.end());
   std::sort(sorted_.begin(), sorted_.end(),
             [](const assay_sampled_value &a, const assay_sampled_value &b) {
@@ -124,7 +148,7 @@ void ValueSums::add(const assay_sample &sample, std::span<const assay_sampled_va
     while (next < sorted_.size() && sorted_[next].where == sorted_[i].where &&
            sorted_[next].kind == sorted_[i].kind && sorted_[next].detail == sorted_[i].detail)
       next++;
-    add_window(std::span(sorted_).subspan(i, next - i), sample);
+    add_window(std::span(sorted_).subspan(i, next - i), sample, weight);
     i = next;
   }
 }
@@ -132,7 +156,7 @@ void ValueSums::add(const assay_sample &sample, std::span<const assay_sampled_va
 // Of instructions that have no value, a sample does not say that they were executed: but those that lie behind another one on a
 // straight way were.
 void ValueSums::count_executions(const assay_sample &sample,
-                                 std::span<const assay_sampled_value> values) {
+                                 std::span<const assay_sampled_value> values, uint64_t weight) {
   uint32_t expected = sample.skipped == 0 ? sample.start : 0;
   size_t next = 0;
   for (unsigned step = 0; step < sample.instructions; step++) {
@@ -146,48 +170,34 @@ void ValueSums::count_executions(const assay_sample &sample,
     }
     if (!is_known)
       continue;
-    counts_[where].executions++;
+    counts_[where].executions += weight;
+    executions_ += weight;
     const CodeCache::Shape shape = code_.shape(where);
     const bool in_page = (where & (ASSAY_PAGE_BYTES - 1)) + shape.length < ASSAY_PAGE_BYTES;
     expected = shape.length && !shape.jumps && !is_control && in_page ? where + shape.length : 0;
   }
 }
 
-// Of each load, the youngest store before it that overlaps it: if the store does not cover it, the load waits until the
-// store has left. And the youngest one that only seems to, by the low 12 bits that are compared first.
-void ValueSums::find_conflicts(std::span<const assay_sampled_value> values) {
-  std::vector<Store> &stores = stores_;
-  stores.clear();
-  for (const assay_sampled_value &value : values) {
-    if (value.kind == ASSAY_VALUE_store_address) {
-      stores.push_back({value.value, value.detail, value.where});
-      continue;
-    }
-    if (value.kind != ASSAY_VALUE_load_address)
-      continue;
-    const uint64_t begin = value.value, end = begin + value.detail;
-    bool has_alias = false;
-    for (size_t back = 0; back < std::min<size_t>(stores.size(), kStoresInFlight); back++) {
-      const Store &store = stores[stores.size() - 1 - back];
-      if (begin < store.address + store.bytes && store.address < end) {
-        if (begin < store.address || end > store.address + store.bytes)
-          conflicts_[{store.where, value.where, ASSAY_CONFLICT_FORWARDING}]++;
-        break;
-      }
-      const uint64_t low = begin & 4095, store_low = store.address & 4095;
-      if (!has_alias && low < store_low + store.bytes && store_low < low + value.detail) {
-        conflicts_[{store.where, value.where, ASSAY_CONFLICT_ALIAS}]++;
-        has_alias = true;
-      }
-    }
-  }
+std::vector<ValueSums::Ends> ValueSums::ends_of_files() const {
+  return {ends_.begin() + 1, ends_.end()};
+}
+
+void ValueSums::clear() {
+  samples_ = values_count_ = lost_values_ = interrupts_ = executions_ = 0;
+  ends_.assign(1, {});
+  index_ = {};
+  lists_ = {};
+  counts_ = {};
+  conflicts_ = {};
+  code_values_.clear(); // numbers of processes are given again
 }
 
 void ValueSums::put(profile::Profile &profile) const {
   auto module_of = [](const CodeCache::Place &place) { return profile::ModuleId{place.file}; };
   profile.values.samples += samples_;
-  for (size_t i = 0; i < ends_.size(); i++)
-    profile.values.ends[i] += ends_[i];
+  for (const Ends &ends : ends_)
+    for (size_t i = 0; i < ends.size(); i++)
+      profile.values.ends[i] += ends[i];
   for (const auto &[where, counts] : counts_) {
     const auto place = code_.place(where);
     auto bytes = code_.bytes(where);

@@ -4,6 +4,7 @@
 #include "abi/samples.h"
 #include "profile/profile.h"
 #include "values/code_cache.h"
+#include "values/window_conflicts.h"
 
 #include <cstdint>
 #include <span>
@@ -20,8 +21,10 @@ public:
     uint64_t seed = 1;
     size_t most_places = 100'000; // at which values are kept; others are counted as lost
     bool conflicts = false;       // stores and loads of one sample are compared
+    bool even = false;            // samples are weighed, so that executions count, not time
   };
-  ValueSums(CodeCache &code, const Settings &settings) : code_(code), settings_(settings) {}
+  ValueSums(CodeCache &code, const Settings &settings)
+      : code_(code), settings_(settings), window_conflicts_(code) {}
 
   void add(const assay_sample &sample, std::span<const assay_sampled_value> values);
 
@@ -32,6 +35,12 @@ public:
 
   // Adds everything to a profile, whose modules begin with the files of the code cache, in their order.
   void put(profile::Profile &profile) const;
+  // How interpreting ended, of the samples that came in each file of the code cache; those that are missing at the end came in none.
+  using Ends = std::array<uint64_t, ASSAY_SAMPLE_ENDS>;
+  std::vector<Ends> ends_of_files() const;
+
+  // Begins anew. What is known of code stays.
+  void clear();
 
 private:
   struct List {
@@ -41,11 +50,6 @@ private:
   };
   struct Counts {
     uint64_t interrupts = 0, executions = 0;
-  };
-  struct Store {
-    uint64_t address;
-    unsigned bytes;
-    uint32_t where;
   };
   struct Pair { // a store and a load
     uint32_t store, load, kind;
@@ -59,22 +63,26 @@ private:
 
   List *list_at(uint32_t where, unsigned kind, unsigned detail);
   uint64_t translated(const assay_sample &sample, const assay_sampled_value &value);
-  void add_window(std::span<const assay_sampled_value> of_one_list, const assay_sample &sample);
-  void count_executions(const assay_sample &sample, std::span<const assay_sampled_value> values);
-  void find_conflicts(std::span<const assay_sampled_value> values);
+  uint64_t weight_of(const assay_sample &sample) const;
+  void add_window(std::span<const assay_sampled_value> of_one_list, const assay_sample &sample,
+                  uint64_t weight);
+  void count_executions(const assay_sample &sample, std::span<const assay_sampled_value> values,
+                        uint64_t weight);
 
   CodeCache &code_;
   Settings settings_;
+  WindowConflicts window_conflicts_;
   uint64_t samples_ = 0, values_count_ = 0, lost_values_ = 0;
-  std::array<uint64_t, ASSAY_SAMPLE_ENDS> ends_{};
+  uint64_t interrupts_ = 0, executions_ = 0; // sums of counts_
+  std::vector<Ends> ends_ =
+      std::vector<Ends>(1); // of samples in no file that is known, then by file
   std::unordered_map<uint64_t, uint32_t> index_; // where, kind, detail: in lists_
   std::vector<List> lists_;
   std::unordered_map<uint32_t, Counts> counts_; // by where
   std::unordered_map<Pair, uint64_t, PairHash> conflicts_;
   std::unordered_map<uint64_t, uint64_t> code_values_; // by process and address
   // Of the sample that is added; kept so that their memory is.
-  std::vector<uint64_t> numbers_; // values of one list
-  std::vector<Store> stores_;
+  std::vector<uint64_t> numbers_;           // values of one list
   std::vector<assay_sampled_value> sorted_; // of the sample that is added
 };
 

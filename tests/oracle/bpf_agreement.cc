@@ -235,6 +235,7 @@ int main(int argc, char **argv) {
   pages = shared<assay_code_page>(skeleton->maps.pages, kPages);
   entries = shared<assay_uop>(skeleton->maps.entries, kEntries);
   values::CodeCache code(pages, entries, values::kAllKinds);
+  code.record_callers_in({"all"});
   ring = ring_buffer__new(bpf_map__fd(skeleton->maps.messages), on_message, nullptr, nullptr);
   stack_t stack = {};
   stack.ss_size = 1 << 20;

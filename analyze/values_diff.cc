@@ -1,0 +1,178 @@
+// See the header.
+
+#include "analyze/values_diff.h"
+
+#include "analyze/frame.h"
+#include "base/stable_sort.h"
+#include "profile/hotlist.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+namespace analyze {
+namespace {
+
+constexpr uint64_t kFewSamples = 30;
+constexpr double kWider = 1.5;       // of intervals: many places are compared
+constexpr double kLeastChange = .05; // of a share of values
+constexpr double kLeastTime = .01;   // of a function's share of time
+
+struct Side {
+  const ValueFunction *function;
+  const ValueInstruction *instruction;
+  const ValueList *list;
+};
+// File, function, place or text with number, kind, subject.
+using Key = std::tuple<std::string, std::string, std::string, unsigned, std::string>;
+
+std::map<std::string, std::string> build_ids(const ValuesResult &result) {
+  std::map<std::string, std::string> ids;
+  for (const ValueExecutable &each : result.executables)
+    ids[base_name(each.path)] = each.build_id;
+  return ids;
+}
+
+std::map<Key, Side> sides_of(const ValuesResult &result,
+                             const std::map<std::string, bool> &same_builds) {
+  std::map<Key, Side> sides;
+  for (const ValueFunction &function : result.functions) {
+    const std::string file = base_name(function.module_path);
+    const auto same = same_builds.find(file);
+    std::map<std::string, unsigned> numbers;
+    for (const ValueInstruction &instruction : function.instructions) {
+      const std::string place =
+          same != same_builds.end() && same->second
+              ? fmt::format("{:#x}", instruction.offset)
+              : fmt::format("{} {}", instruction.text, numbers[instruction.text]++);
+      for (const ValueList &list : instruction.lists)
+        if (list.samples >= kFewSamples)
+          sides.emplace(Key{file, function.linkage_name, place, list.kind, list.subject},
+                        Side{&function, &instruction, &list});
+    }
+  }
+  return sides;
+}
+
+// Where memory lies is chance; small numbers, also negative ones, and places in code are not addresses.
+bool is_address(const ValueShare &share) {
+  const auto number = static_cast<int64_t>(share.value);
+  return share.name.empty() && std::abs(number >> 1) >= int64_t{1} << 38;
+}
+
+ValueShare share_in(const std::vector<ValueShare> &shares, uint64_t value, uint64_t samples) {
+  for (const ValueShare &share : shares)
+    if (share.value == value)
+      return share;
+  // Not among the hot ones: below what a value is hot from.
+  ValueShare none;
+  none.value = value;
+  none.high = std::max(.01, profile::wilson_interval(0, double(samples)).second);
+  return none;
+}
+
+bool differ(const ValueShare &a, const ValueShare &b) {
+  auto low = [](const ValueShare &s) { return s.share - kWider * (s.share - s.low); };
+  auto high = [](const ValueShare &s) { return s.share + kWider * (s.high - s.share); };
+  return std::abs(a.share - b.share) >= kLeastChange && (low(a) > high(b) || low(b) > high(a));
+}
+
+void compare(const Side &before, const Side &after, bool is_stride, double time,
+             std::vector<ValueChange> &changes) {
+  const auto &old = is_stride ? before.list->strides : before.list->hot;
+  const auto &now = is_stride ? after.list->strides : after.list->hot;
+  ValueChange change;
+  double largest = 0, best = 0;
+  auto look = [&](uint64_t value) {
+    const ValueShare a = share_in(old, value, before.list->samples);
+    const ValueShare b = share_in(now, value, after.list->samples);
+    // Where one value gives way to another, both change by as much: the more frequent one is said.
+    const double by = std::abs(a.share - b.share), score = by * std::max(a.share, b.share);
+    if (is_address(b.name.empty() ? a : b) || !differ(a, b) || score <= best)
+      return;
+    largest = by;
+    best = score;
+    change.before = a;
+    change.after = b;
+  };
+  for (const ValueShare &share : old)
+    look(share.value);
+  for (const ValueShare &share : now)
+    look(share.value);
+  if (largest == 0)
+    return;
+  change.function = after.function;
+  change.instruction = after.instruction;
+  change.list = after.list;
+  change.is_stride = is_stride;
+  change.subject = is_stride ? "stride" : after.list->subject;
+  change.weight = largest * time;
+  changes.push_back(std::move(change));
+}
+
+using Times = std::map<std::pair<std::string, std::string>, uint64_t>; // file, function
+Times times_of(const ValuesResult &result, uint64_t &all) {
+  Times times;
+  for (const ValueFunction &function : result.functions) {
+    times[{base_name(function.module_path), function.name}] += function.interrupts;
+    all += function.interrupts;
+  }
+  return times;
+}
+
+ValueShare share_of(const Times &times, const Times::key_type &key, uint64_t all) {
+  const auto known = times.find(key);
+  ValueShare share;
+  if (all == 0)
+    return share;
+  share.share = known == times.end() ? 0 : double(known->second) / double(all);
+  std::tie(share.low, share.high) = profile::wilson_interval(share.share, double(all));
+  return share;
+}
+
+} // namespace
+
+ValuesDiff diff(const ValuesResult &before, const ValuesResult &after) {
+  ValuesDiff diff;
+  diff.samples_before = before.samples;
+  diff.samples_after = after.samples;
+  std::map<std::string, bool> same_builds;
+  const auto old_ids = build_ids(before);
+  for (const auto &[file, id] : build_ids(after)) {
+    const auto known = old_ids.find(file);
+    same_builds[file] = known != old_ids.end() && known->second == id && !id.empty();
+  }
+  uint64_t all_before = 0, all_after = 0;
+  const Times old_times = times_of(before, all_before), times = times_of(after, all_after);
+  const auto old_sides = sides_of(before, same_builds);
+  for (const auto &[key, side] : sides_of(after, same_builds)) {
+    const auto known = old_sides.find(key);
+    if (known == old_sides.end())
+      continue;
+    const Times::key_type name{std::get<0>(key), side.function->name};
+    const double time = std::max(share_of(old_times, name, all_before).share,
+                                 share_of(times, name, all_after).share);
+    compare(known->second, side, false, time, diff.values);
+    compare(known->second, side, true, time, diff.values);
+  }
+  base::stable_sort(diff.values, [](auto &a, auto &b) { return a.weight > b.weight; });
+  Times both = old_times;
+  both.insert(times.begin(), times.end());
+  for (const auto &[name, count] : both) {
+    const ValueShare a = share_of(old_times, name, all_before),
+                     b = share_of(times, name, all_after);
+    if (std::abs(a.share - b.share) >= kLeastTime &&
+        (a.low - (kWider - 1) * (a.share - a.low) > b.high + (kWider - 1) * (b.high - b.share) ||
+         b.low - (kWider - 1) * (b.share - b.low) > a.high + (kWider - 1) * (a.high - a.share)))
+      diff.functions.push_back({name.second, a.share, b.share});
+  }
+  base::stable_sort(diff.functions, [](auto &a, auto &b) {
+    return std::abs(a.after - a.before) > std::abs(b.after - b.before);
+  });
+  return diff;
+}
+
+} // namespace analyze

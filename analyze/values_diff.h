@@ -1,0 +1,39 @@
+// What two recordings of values differ in: shares, not counts, which depend on how long was recorded.
+#pragma once
+
+#include "analyze/values.h"
+
+#include <string>
+#include <vector>
+
+namespace analyze {
+
+struct ValueChange {
+  const ValueFunction *function = nullptr;       // of the newer recording
+  const ValueInstruction *instruction = nullptr; // likewise
+  std::string subject;                           // "argument 1 (rdi)", "stride", "taken"
+  ValueShare before,
+      after;                       // of one value: a frequent one whose share has changed much
+  const ValueList *list = nullptr; // of the newer recording
+  bool is_stride = false;
+  double weight = 0; // change of the share, times the function's share of samples
+};
+
+struct TimeChange {
+  std::string function;
+  double before = 0, after = 0; // share of all interrupts
+};
+
+struct ValuesDiff {
+  uint64_t samples_before = 0, samples_after = 0;
+  std::vector<ValueChange> values;   // most weight first
+  std::vector<TimeChange> functions; // largest change first
+  bool same() const { return values.empty() && functions.empty(); }
+};
+
+// Only what is no chance: intervals, made half as wide again, that do not touch, and five points of a share at least. Instructions are the same
+// where their place in a file with one build id is; of different builds, where they read the same and are the same one of those that do, in
+// functions of one name. Addresses of memory, which differ from run to run, are left out. Keeps pointers into `after`.
+ValuesDiff diff(const ValuesResult &before, const ValuesResult &after);
+
+} // namespace analyze

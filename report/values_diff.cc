@@ -1,0 +1,88 @@
+#include "report/values_diff.h"
+
+#include "base/units.h"
+#include "report/json.h"
+#include "report/text_parts.h"
+#include "report/values_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace report {
+namespace {
+
+constexpr size_t kUsualRows = 12;
+
+std::string percent(double share) {
+  return fmt::format("{:.1f} %", 100 * share);
+}
+
+std::string value_of(const analyze::ValueChange &change) {
+  const analyze::ValueShare &share = change.after.name.empty() ? change.before : change.after;
+  return value_text(share, *change.list, change.is_stride);
+}
+
+} // namespace
+
+Json values_diff_json(const analyze::ValuesDiff &diff, unsigned top) {
+  Json values = Json::array(), functions = Json::array();
+  for (size_t i = 0; i < diff.values.size() && (top == 0 || i < top); i++) {
+    const analyze::ValueChange &each = diff.values[i];
+    values.push_back({{"function", each.function->name},
+                      {"offset", fmt::format("{:#x}", each.instruction->offset)},
+                      {"text", each.instruction->text},
+                      {"subject", each.subject},
+                      {"value", fmt::format("{:#x}", each.before.value)},
+                      {"before_share", each.before.share},
+                      {"after_share", each.after.share}});
+  }
+  for (size_t i = 0; i < diff.functions.size() && (top == 0 || i < top); i++)
+    functions.push_back({{"function", diff.functions[i].function},
+                         {"before_share", diff.functions[i].before},
+                         {"after_share", diff.functions[i].after}});
+  return {{"samples", {{"before", diff.samples_before}, {"after", diff.samples_after}}},
+          {"values", std::move(values)},
+          {"functions", std::move(functions)}};
+}
+
+std::string values_diff_text(const analyze::ValuesDiff &diff, unsigned top, const Style &style) {
+  const size_t most = top ? top : kUsualRows;
+  std::string out =
+      fmt::format("Samples of values: {} before, {} after; what differs beyond chance:\n",
+                  base::format_count(double(diff.samples_before)),
+                  base::format_count(double(diff.samples_after)));
+  if (diff.same())
+    return out + "  nothing\n";
+  Table times;
+  times.column("before", Table::Align::right);
+  times.column("after", Table::Align::right);
+  times.column("function", Table::Align::left);
+  for (size_t i = 0; i < std::min(most, diff.functions.size()); i++)
+    times.row({percent(diff.functions[i].before), percent(diff.functions[i].after),
+               shortened(printable(diff.functions[i].function), 60)});
+  if (!diff.functions.empty())
+    out += "\n" + style.strong("Where does more or less of the time go?") + "\n" +
+           times.text(style) +
+           more_text(diff.functions.size() - std::min(most, diff.functions.size()), style);
+  Table values;
+  values.column("before", Table::Align::right);
+  values.column("after", Table::Align::right);
+  values.column("value", Table::Align::left);
+  values.column("of", Table::Align::left);
+  values.column("function", Table::Align::left);
+  values.column("instruction", Table::Align::left);
+  for (size_t i = 0; i < std::min(most, diff.values.size()); i++) {
+    const analyze::ValueChange &each = diff.values[i];
+    values.row({percent(each.before.share), percent(each.after.share), value_of(each), each.subject,
+                shortened(printable(each.function->name), 24),
+                shortened(each.instruction->text, 34)});
+  }
+  if (!diff.values.empty())
+    out += "\n" + style.strong("Which values come more or less often?") + "\n" +
+           values.text(style) +
+           more_text(diff.values.size() - std::min(most, diff.values.size()), style);
+  return out;
+}
+
+} // namespace report

@@ -1,0 +1,56 @@
+// The folder of a recording that goes on: a file for each executable, to which what was measured is added again and again, and one,
+// system.assay, for what belongs to none.
+//
+// Bounded: of each file at most kMaxLists hotlists stay, those that came in most samples, and the folder holds at most `max_bytes`, beyond
+// which files that got nothing for the longest time are removed. What goes is a loss, in the file itself or in system.assay.
+#pragma once
+
+#include "profile/profile.h"
+#include "values/value_sums.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace values {
+
+// One file's share of a recording.
+struct ProfilePart {
+  std::string file; // "redis-server-2f3a90b1c4d5.assay"
+  profile::Profile profile;
+};
+
+// Everything that was measured, by executable. Samples, values and how interpreting ended add up to those of `whole`, whose modules `ends` is
+// by; it need not be canonical.
+std::vector<ProfilePart> split_by_executable(const profile::Profile &whole,
+                                             std::span<const ValueSums::Ends> ends);
+
+// Leaves the `lists` hotlists that came in most samples, and as many instructions and conflicts by their counts; what goes is counted as a loss.
+void cut_to(profile::Profile &profile, size_t lists);
+
+class ProfileFolder {
+public:
+  static constexpr size_t kMaxLists = 10'000;
+
+  // Makes the folder, and keeps others from writing there as long as it lives. Throws Failure.
+  ProfileFolder(std::string folder, uint64_t max_bytes);
+  ~ProfileFolder();
+  ProfileFolder(const ProfileFolder &) = delete;
+  ProfileFolder &operator=(const ProfileFolder &) = delete;
+
+  // Adds to the part's file. A reader sees the file as it was or as it is then. Throws Failure; the file is then as it was.
+  void add(const ProfilePart &part);
+  // Removes files until the folder is as small as it must be: how many. Their samples are the loss of the next file that is added.
+  unsigned remove_oldest();
+
+  const std::string &path() const { return folder_; }
+
+private:
+  std::string folder_;
+  uint64_t max_bytes_;
+  int lock_ = -1;
+  uint64_t removed_values_ = 0;
+};
+
+} // namespace values
