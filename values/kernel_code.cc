@@ -10,8 +10,8 @@
 #include "base/stable_sort.h"
 
 #include <algorithm>
-#include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 
@@ -46,18 +46,21 @@ bool KernelCode::read_symbols() {
   }
   char line[512];
   while (std::fgets(line, sizeof line, file)) {
-    uint64_t address = 0;
-    char kind = 0, name[256] = "";
-    if (std::sscanf(line, "%" SCNx64 " %c %255s", &address, &kind, name) != 3 || !(address >> 63))
+    // "ffffffff81000000 T _text", behind that the module
+    char *rest = nullptr;
+    const uint64_t address = std::strtoull(line, &rest, 16);
+    if (!(address >> 63) || std::strlen(rest) < 4)
       continue;
-    if (std::strcmp(name, "_text") == 0)
+    const char kind = rest[1];
+    const std::string name(rest + 3, std::strcspn(rest + 3, "\t\n"));
+    if (name == "_text")
       text_ = address;
-    else if (std::strcmp(name, "page_offset_base") == 0)
+    else if (name == "page_offset_base")
       direct_map_variable_ = address;
-    else if (std::strcmp(name, "__per_cpu_offset") == 0)
+    else if (name == "__per_cpu_offset")
       memory_.per_cpu_offsets = address;
     else if (std::strchr("tTwW", kind))
-      functions_.push_back({std::string("[kernel] ") + name, address});
+      functions_.push_back({"[kernel] " + name, address});
   }
   std::fclose(file);
   // Of several names at one address the first stays.
@@ -82,12 +85,13 @@ bool KernelCode::read_memory() {
   uint64_t code = 0, image_end = 0;
   std::vector<assay_memory_range> ram;
   for (std::string line; std::getline(iomem, line);) {
-    uint64_t begin = 0, last = 0;
-    int name = 0;
-    if (std::sscanf(line.c_str(), " %" SCNx64 "-%" SCNx64 " : %n", &begin, &last, &name) < 2 ||
-        name == 0 || last == 0)
+    // "  01000000-0220bb07 : Kernel code"
+    char *rest = nullptr;
+    const uint64_t begin = std::strtoull(line.c_str(), &rest, 16);
+    const uint64_t last = *rest == '-' ? std::strtoull(rest + 1, &rest, 16) : 0;
+    if (last == 0 || std::strncmp(rest, " : ", 3) != 0)
       continue;
-    const std::string what = line.substr(static_cast<size_t>(name));
+    const std::string what = rest + 3;
     if (what == "System RAM")
       ram.push_back({begin, last + 1});
     else if (what == "Kernel code")

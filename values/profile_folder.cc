@@ -139,7 +139,8 @@ void join_processes(profile::Profile &profile) {
       joined.push_back(std::move(each));
       continue;
     }
-    known->sampling->duration_us += each.sampling->duration_us;
+    if (auto &sum = known->sampling; sum && each.sampling)
+      sum->duration_us += each.sampling->duration_us;
     known->start_unix_ns = std::min(known->start_unix_ns, each.start_unix_ns);
     known->ends = std::max(known->ends, each.ends);
     known->mappings.insert(known->mappings.end(), each.mappings.begin(), each.mappings.end());
@@ -153,6 +154,7 @@ void join_processes(profile::Profile &profile) {
 template <class Item, class Weight>
 std::vector<const Item *> heaviest(const std::vector<Item> &items, size_t most, Weight weight) {
   std::vector<const Item *> chosen;
+  chosen.reserve(items.size());
   for (const Item &item : items)
     chosen.push_back(&item);
   if (chosen.size() <= most)
@@ -160,6 +162,17 @@ std::vector<const Item *> heaviest(const std::vector<Item> &items, size_t most, 
   base::stable_sort(chosen, [&](const Item *a, const Item *b) { return weight(*a) > weight(*b); });
   chosen.resize(most);
   return chosen;
+}
+
+uint64_t values_in(const fs::path &file) {
+  uint64_t values = 0;
+  try {
+    for (const profile::SampledValues &each : profile::read({file.string()}).values.values)
+      values += each.hotlist.values();
+  } catch (const base::Failure &) { // a damaged file has none that could be lost
+    return 0;
+  }
+  return values;
 }
 
 } // namespace
@@ -309,11 +322,7 @@ unsigned ProfileFolder::remove_oldest() {
   for (const File &file : files) {
     if (bytes <= max_bytes_)
       break;
-    try {
-      for (const profile::SampledValues &each : profile::read({file.path.string()}).values.values)
-        removed_values_ += each.hotlist.values();
-    } catch (const base::Failure &) { // it is of no use to anybody
-    }
+    removed_values_ += values_in(file.path);
     if (fs::remove(file.path, error)) {
       bytes -= file.bytes;
       removed++;

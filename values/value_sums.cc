@@ -6,6 +6,7 @@
 #include "values/value_sums.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 namespace values {
@@ -117,7 +118,7 @@ uint64_t ValueSums::weight_of(const assay_sample &sample) const {
   const double mean = double(executions_) / double(interrupts_);
   const double ratio = (double(known->second.executions) + kPrior * mean) /
                        (double(known->second.interrupts) + kPrior) / mean;
-  return static_cast<uint64_t>(std::clamp(kUnit * ratio, 1., kMaxWeight) + .5);
+  return static_cast<uint64_t>(std::lround(std::clamp(kUnit * ratio, 1., kMaxWeight)));
 }
 
 void ValueSums::add(const assay_sample &sample, std::span<const assay_sampled_value> values) {
