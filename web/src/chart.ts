@@ -49,7 +49,7 @@ export function chart({ x, curves, showX, showY, logX, isBytes, levels = [], cho
           label: curve.name,
           stroke: kColours[at % kColours.length],
           width: 1.5,
-          fill: curve.fill ? `${kColours[at % kColours.length]}` : undefined,
+          fill: curve.fill ? kColours[at % kColours.length] : undefined,
           paths: curve.steps ? uPlot.paths.stepped!({ align: 1 }) : undefined,
           points: { show: curve.values.length < 40 && !curve.fill },
           value: (_: uPlot, value: number | null, __: number, index: number | null) => {

@@ -3,7 +3,7 @@
 import { Row, isRow, number, rows, text } from './document';
 import { bytes, count, share } from './format';
 import { h, heat, logarithmic } from './dom';
-import { table } from './table';
+import { table, figures, words } from './table';
 import { View, definitions, titled } from './view';
 
 const kLine = 64;
@@ -54,11 +54,11 @@ function structDetail(struct: Row): HTMLElement {
     table({ name: `fields of ${text(struct, 'name')}`, rows: rows(struct.fields), columns: [
       { title: 'offset', value: (row) => number(row, 'offset') },
       { title: 'size', value: (row) => number(row, 'size') },
-      { title: 'reads', value: (row) => number(row, 'reads'), show: (row) => count(number(row, 'reads')), bar: true },
-      { title: 'writes', value: (row) => number(row, 'writes'), show: (row) => count(number(row, 'writes')), bar: true },
-      { title: 'copied', value: (row) => number(row, 'copied'), show: (row) => count(number(row, 'copied')) },
-      { title: 'type', value: (row) => text(row, 'type') },
-      { title: 'field', value: (row) => text(row, 'name') },
+      figures('reads', 'reads', count, { bar: true }),
+      figures('writes', 'writes', count, { bar: true }),
+      figures('copied', 'copied'),
+      words('type', 'type'),
+      words('field', 'name'),
       { title: 'used most in', value: (row) => rows(row.places).slice(0, 2).map((each) => `${text(each, 'function')}:${number(each, 'line')}`).join(', ') },
     ] }),
     affinity(struct));
@@ -69,12 +69,12 @@ export function fieldsViews(document: Row): View[] {
   const views: View[] = [
     { id: 'fields-structs', title: 'Structs', question: 'Which fields are hot, which lie beside them, which are used together? A row opens to the drawing of its struct.',
       make: (filter) => table({ name: 'structs', rows: rows(document.structs), filter, sort: 'accesses', open: structDetail, columns: [
-        { title: 'accesses', value: (row) => number(row, 'accesses'), show: (row) => count(number(row, 'accesses')), bar: true },
-        { title: 'size', value: (row) => number(row, 'size'), show: (row) => bytes(number(row, 'size')) },
-        { title: 'used', value: (row) => number(row, 'used_share'), show: (row) => share(number(row, 'used_share')), help: 'the part of the bytes that was accessed at all' },
+        figures('accesses', 'accesses', count, { bar: true }),
+        figures('size', 'size', bytes),
+        figures('used', 'used_share', share, { help: 'the part of the bytes that was accessed at all' }),
         { title: 'disparity', value: (row) => number(row, 'disparity'), show: (row) => number(row, 'disparity').toFixed(2), help: '1: one field has all accesses; 0: all have as many' },
         { title: 'fields', value: (row) => rows(row.fields).length },
-        { title: 'struct', value: (row) => text(row, 'name') },
+        words('struct', 'name'),
         { title: 'file', value: (row) => `${text(row, 'file')}:${number(row, 'line')}` },
       ] }) },
   ];

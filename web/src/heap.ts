@@ -5,24 +5,24 @@ import { byteSeconds, bytes, count, frame, microseconds, share } from './format'
 import { h } from './dom';
 import { chart } from './chart';
 import { flame, Measure } from './flame';
-import { Column, table } from './table';
-import { View, definitions, stack, titled } from './view';
+import { Column, table, figures, words } from './table';
+import { View, bars, definitions, stack, titled } from './view';
 
 const mean = (row: Row, key: string) => (number(row, 'alloc_count') ? number(row, `${key}.total`) / number(row, 'alloc_count') : 0);
 
 function columns(accesses: boolean): Column<Row>[] {
   const all: (Column<Row> | false)[] = [
-    { title: 'objects', value: (row) => number(row, 'alloc_count'), show: (row) => count(number(row, 'alloc_count')), bar: true },
-    { title: 'bytes', value: (row) => number(row, 'size.total'), show: (row) => bytes(number(row, 'size.total')), bar: true },
+    figures('objects', 'alloc_count', count, { bar: true }),
+    figures('bytes', 'size.total', bytes, { bar: true }),
     { title: 'mean size', value: (row) => mean(row, 'size'), show: (row) => bytes(mean(row, 'size')) },
-    accesses && { title: 'accesses', value: (row) => number(row, 'access_count.total'), show: (row) => count(number(row, 'access_count.total')), bar: true, help: 'executed loads and stores of these objects' },
+    accesses && figures('accesses', 'access_count.total', count, { bar: true, help: 'executed loads and stores of these objects' }),
     accesses && { title: 'writes', value: (row) => { const all = number(row, 'reads') + number(row, 'writes'); return all ? number(row, 'writes') / all : 0; }, show: (row) => { const all = number(row, 'reads') + number(row, 'writes'); return all ? share(number(row, 'writes') / all) : ''; }, help: 'the part of the accesses that are stores' },
-    accesses && { title: 'used', value: (row) => number(row, 'used_share'), show: (row) => share(number(row, 'used_share')), help: 'the part of the 64-byte blocks of the objects that was touched' },
-    accesses && { title: 'untouched', value: (row) => number(row, 'cold_byte_us'), show: (row) => byteSeconds(number(row, 'cold_byte_us')), bar: true, help: 'bytes that were never touched, times how long they were held' },
+    accesses && figures('used', 'used_share', share, { help: 'the part of the 64-byte blocks of the objects that was touched' }),
+    accesses && figures('untouched', 'cold_byte_us', byteSeconds, { bar: true, help: 'bytes that were never touched, times how long they were held' }),
     { title: 'lifetime', value: (row) => mean(row, 'lifetime_us'), show: (row) => microseconds(mean(row, 'lifetime_us')), help: 'mean of the objects' },
-    { title: 'temporary', value: (row) => number(row, 'temporary_count'), show: (row) => count(number(row, 'temporary_count')), help: 'freed before the next allocation' },
-    { title: 'live', value: (row) => number(row, 'live_bytes'), show: (row) => bytes(number(row, 'live_bytes')), help: 'not freed at the end' },
-    { title: 'at peak', value: (row) => number(row, 'at_peak_bytes'), show: (row) => bytes(number(row, 'at_peak_bytes')), help: 'live when the program had most' },
+    figures('temporary', 'temporary_count', count, { help: 'freed before the next allocation' }),
+    figures('live', 'live_bytes', bytes, { help: 'not freed at the end' }),
+    figures('at peak', 'at_peak_bytes', bytes, { help: 'live when the program had most' }),
   ];
   return all.filter((column): column is Column<Row> => !!column);
 }
@@ -59,11 +59,8 @@ function contextDetail(context: Row): HTMLElement {
     ...rows(context.free_stacks).slice(0, 3).map((each) => titled(`freed ${count(number(each, 'count'))} times`, stack(rows(each.stack)))));
 }
 
-function histogram(name: string, buckets: number[][], show: (value: number) => string): HTMLElement {
-  const most = Math.max(...buckets.map(([, objects]) => objects));
-  return h('figure', { class: 'histogram' }, h('figcaption', {}, name),
-    ...buckets.map(([from, objects]) => h('div', { title: `from ${show(from)}: ${count(objects)} objects` }, h('span', {}, show(from)), h('i', { style: `width:${((objects / most) * 60).toFixed(1)}%` }), h('b', {}, count(objects)))));
-}
+const histogram = (name: string, buckets: number[][], show: (value: number) => string) =>
+  bars(name, buckets.map(([from, objects]) => ({ label: show(from), value: objects, text: count(objects), title: `from ${show(from)}: ${count(objects)} objects` })));
 
 export function heapViews(document: Row): View[] {
   const accesses = isRow(document.coverage) && document.coverage.accesses_counted === true;
@@ -80,11 +77,11 @@ export function heapViews(document: Row): View[] {
     {
       id: 'heap-sites', title: 'Allocations', question: 'Which allocations are large, hot, cold or short-lived? A row opens to its call stacks.',
       make: (filter) => table({ name: 'allocation sites', rows: sites, filter, sort: 'bytes', open: (site) => contextsOfSite(document, site),
-        columns: [...columns(accesses), { title: 'type', value: (row) => text(row, 'type') }, { title: 'where', value: (row) => (isRow(row.site) ? frame(row.site) : text(row, 'origin')) }] }),
+        columns: [...columns(accesses), words('type', 'type'), { title: 'where', value: (row) => (isRow(row.site) ? frame(row.site) : text(row, 'origin')) }] }),
     },
     { id: 'heap-tree', title: 'Call tree', question: 'Who allocates? Callers stand above what they call; a click makes a frame the whole, Escape goes back.', make: () => flame(contexts, measures) },
     { id: 'heap-types', title: 'Types', question: 'Which types fill the heap?', make: (filter) => table({ name: 'types', rows: rows(document.types), filter, sort: 'bytes', columns: [...columns(accesses), { title: 'type', value: (row) => text(row, 'name') || 'unknown' }] }) },
-    { id: 'heap-modules', title: 'Modules', question: 'Which executables and libraries allocate?', make: (filter) => table({ name: 'modules', rows: rows(document.modules), filter, sort: 'bytes', columns: [...columns(accesses), { title: 'module', value: (row) => text(row, 'name') }] }) },
+    { id: 'heap-modules', title: 'Modules', question: 'Which executables and libraries allocate?', make: (filter) => table({ name: 'modules', rows: rows(document.modules), filter, sort: 'bytes', columns: [...columns(accesses), words('module', 'name')] }) },
   ];
   if (timeline.length > 1)
     views.push({ id: 'heap-timeline', title: 'Over time', question: 'How many bytes are live, when?',

@@ -1,9 +1,9 @@
 // assay objects: the words of each group of objects, line by line.
 
-import { Row, number, rows, text } from './document';
+import { Row, number, rows } from './document';
 import { bytes, count, share } from './format';
 import { h, heat, logarithmic } from './dom';
-import { table } from './table';
+import { table, figures, words } from './table';
 import { View, definitions, stack, titled } from './view';
 
 const kLine = 64;
@@ -36,15 +36,15 @@ function groupDetail(group: Row): HTMLElement {
 export function objectsViews(document: Row): View[] {
   return [{ id: 'objects-groups', title: 'Objects', question: 'Which objects fill lines with words that nobody uses? A row opens to the map of its words.',
     make: (filter) => table({ name: 'groups of objects', rows: rows(document.groups), filter, sort: 'score', open: groupDetail, columns: [
-      { title: 'score', value: (row) => number(row, 'score'), show: (row) => count(number(row, 'score')), bar: true, help: 'hotness of lines that are partly used: most fragmented first' },
-      { title: 'objects', value: (row) => number(row, 'count'), show: (row) => count(number(row, 'count')) },
-      { title: 'size', value: (row) => number(row, 'size'), show: (row) => bytes(number(row, 'size')) },
-      { title: 'words used', value: (row) => number(row, 'used_share'), show: (row) => share(number(row, 'used_share')) },
-      { title: 'used of lines', value: (row) => number(row, 'line_used_share'), show: (row) => share(number(row, 'line_used_share')) },
-      { title: 'not used', value: (row) => number(row, 'unused_line_bytes'), show: (row) => bytes(number(row, 'unused_line_bytes')), bar: true, help: 'bytes of touched lines that are not used' },
-      { title: 'hotness', value: (row) => number(row, 'hotness'), show: (row) => count(number(row, 'hotness')) },
-      { title: 'kind', value: (row) => text(row, 'kind') },
-      { title: 'type', value: (row) => text(row, 'type') },
-      { title: 'group', value: (row) => text(row, 'name') },
+      figures('score', 'score', count, { bar: true, help: 'hotness of lines that are partly used: most fragmented first' }),
+      figures('objects', 'count'),
+      figures('size', 'size', bytes),
+      figures('words used', 'used_share', share),
+      figures('used of lines', 'line_used_share', share),
+      figures('not used', 'unused_line_bytes', bytes, { bar: true, help: 'bytes of touched lines that are not used' }),
+      figures('hotness', 'hotness'),
+      words('kind', 'kind'),
+      words('type', 'type'),
+      words('group', 'name'),
     ] }) }];
 }

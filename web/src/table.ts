@@ -1,6 +1,8 @@
 // A table that is sorted by a click on a column and filtered by a regular expression; rows may open.
 
+import { Row, number, text } from './document';
 import { h } from './dom';
+import { count } from './format';
 
 export interface Column<T> {
   title: string;
@@ -8,6 +10,14 @@ export interface Column<T> {
   show?: (row: T) => string | Node; // else the value
   bar?: boolean; // a bar beside the number, of its share of the largest
   help?: string;
+}
+
+// A column of a row's number, by its path such as `size.total`, and one of its text.
+export function figures(title: string, path: string, show: (value: number) => string = count, more: Partial<Column<Row>> = {}): Column<Row> {
+  return { title, value: (row) => number(row, path), show: (row) => show(number(row, path)), ...more };
+}
+export function words(title: string, path: string): Column<Row> {
+  return { title, value: (row) => text(row, path) };
 }
 
 export interface TableOptions<T> {

@@ -3,7 +3,7 @@
 import { Row, number, rows, text } from './document';
 import { count, share } from './format';
 import { h } from './dom';
-import { table } from './table';
+import { table, figures } from './table';
 import { View } from './view';
 
 function valueBars(list: Row, key: 'hot' | 'strides'): HTMLElement[] {
@@ -59,8 +59,8 @@ export function valuesViews(document: Row): View[] {
   if (conflicts.length)
     views.push({ id: 'values-conflicts', title: 'Conflicts', question: 'Which loads collide with earlier stores?',
       make: (filter) => table({ name: 'conflicts', rows: conflicts, filter, sort: 'load share', columns: [
-        { title: 'count', value: (row) => number(row, 'count'), show: (row) => count(number(row, 'count')) },
-        { title: 'load share', value: (row) => number(row, 'load_share'), show: (row) => share(number(row, 'load_share')), bar: true, help: 'the part of the executions of the load' },
+        figures('count', 'count'),
+        figures('load share', 'load_share', share, { bar: true, help: 'the part of the executions of the load' }),
         { title: 'kind', value: (row) => text(row, 'kind').replaceAll('_', ' ') },
         { title: 'store', value: (row) => side(row, 'store') },
         { title: 'load', value: (row) => side(row, 'load') },

@@ -25,3 +25,9 @@ export function definitions(entries: [string, string | Node][]): HTMLElement {
 export function titled(title: string, ...content: (Node | null)[]): HTMLElement {
   return h('section', {}, h('h3', {}, title), ...content);
 }
+
+export function bars(caption: string, all: { label: string; value: number; text: string; title?: string }[]): HTMLElement {
+  const most = Math.max(...all.map((each) => each.value), 1);
+  return h('figure', { class: 'histogram' }, h('figcaption', {}, caption),
+    ...all.map((each) => h('div', { title: each.title }, h('span', {}, each.label), h('i', { style: `width:${((each.value / most) * 60).toFixed(1)}%` }), h('b', {}, each.text))));
+}

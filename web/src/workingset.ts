@@ -4,7 +4,7 @@ import { Row, number, rows, text } from './document';
 import { bytes, count, microseconds, share } from './format';
 import { h } from './dom';
 import { chart, Curve } from './chart';
-import { table } from './table';
+import { table, figures, words } from './table';
 import { View, stack, titled } from './view';
 
 const kOwnersApart = 7; // the others are drawn as one
@@ -36,12 +36,12 @@ function overTime(document: Row): HTMLElement {
     detail,
     table({ name: 'periods', rows: snapshots, open: (each) => snapshotDetail(each, lineSize), columns: [
       { title: 'begin', value: (row) => number(row, 'begin'), show: (row) => (byTime ? microseconds : count)(number(row, 'begin')) },
-      { title: 'bytes', value: (row) => number(row, 'bytes'), show: (row) => bytes(number(row, 'bytes')), bar: true },
-      { title: 'lines', value: (row) => number(row, 'lines'), show: (row) => count(number(row, 'lines')) },
-      { title: 'pages', value: (row) => number(row, 'pages'), show: (row) => count(number(row, 'pages')) },
-      { title: 'new', value: (row) => number(row, 'new_lines'), show: (row) => count(number(row, 'new_lines')), help: 'lines that no earlier period touched' },
-      { title: 'shared with the previous', value: (row) => number(row, 'shared_with_previous'), show: (row) => count(number(row, 'shared_with_previous')) },
-      { title: 'mark', value: (row) => text(row, 'mark') },
+      figures('bytes', 'bytes', bytes, { bar: true }),
+      figures('lines', 'lines'),
+      figures('pages', 'pages'),
+      figures('new', 'new_lines', count, { help: 'lines that no earlier period touched' }),
+      figures('shared with the previous', 'shared_with_previous'),
+      words('mark', 'mark'),
     ] }));
 }
 
@@ -54,9 +54,9 @@ function snapshotDetail(snapshot: Row, lineSize: number): HTMLElement {
 function ownersTable(name: string, owners: Row[], lineSize: number): HTMLElement {
   return table({ name, rows: owners, sort: 'bytes', columns: [
     { title: 'bytes', value: (row) => number(row, 'lines') * lineSize, show: (row) => bytes(number(row, 'lines') * lineSize), bar: true },
-    { title: 'kind', value: (row) => text(row, 'kind') },
-    { title: 'owner', value: (row) => text(row, 'name') },
-    { title: 'type', value: (row) => text(row, 'type') },
+    words('kind', 'kind'),
+    words('owner', 'name'),
+    words('type', 'type'),
   ] });
 }
 
@@ -67,20 +67,20 @@ export function workingsetViews(document: Row): View[] {
     { id: 'workingset-time', title: 'Working set', question: 'Which bytes does the program touch, period by period, and who owns them? Dashed lines: the caches of the machine.', make: () => overTime(document) },
     { id: 'workingset-phases', title: 'Phases', question: 'Where does the program change what it works on?',
       make: (filter) => table({ name: 'phases', rows: rows(document.phases), filter, open: (phase) => ownersTable('owners in this phase', rows(phase.owners), lineSize), columns: [
-        { title: 'begin', value: (row) => number(row, 'begin'), show: (row) => microseconds(number(row, 'begin')) },
-        { title: 'end', value: (row) => number(row, 'end'), show: (row) => microseconds(number(row, 'end')) },
+        figures('begin', 'begin', microseconds),
+        figures('end', 'end', microseconds),
         { title: 'bytes in a period', value: (row) => number(row, 'mean_lines') * lineSize, show: (row) => bytes(number(row, 'mean_lines') * lineSize), bar: true },
         { title: 'bytes in all', value: (row) => number(row, 'lines') * lineSize, show: (row) => bytes(number(row, 'lines') * lineSize) },
         { title: 'functions', value: (row) => rows(row.functions).slice(0, 4).map((each) => text(each, 'function')).join(', ') },
       ] }) },
     { id: 'workingset-owners', title: 'Owners', question: 'Whose objects, globals and stacks are in the working set?',
       make: (filter) => table({ name: 'owners', rows: rows(document.owners), filter, sort: 'mean', columns: [
-        { title: 'mean', value: (row) => number(row, 'mean_bytes'), show: (row) => bytes(number(row, 'mean_bytes')), bar: true },
-        { title: 'most', value: (row) => number(row, 'most_bytes'), show: (row) => bytes(number(row, 'most_bytes')) },
-        { title: 'time', value: (row) => number(row, 'time_share'), show: (row) => share(number(row, 'time_share')) },
-        { title: 'kind', value: (row) => text(row, 'kind') },
-        { title: 'owner', value: (row) => text(row, 'name') },
-        { title: 'type', value: (row) => text(row, 'type') },
+        figures('mean', 'mean_bytes', bytes, { bar: true }),
+        figures('most', 'most_bytes', bytes),
+        figures('time', 'time_share', share),
+        words('kind', 'kind'),
+        words('owner', 'name'),
+        words('type', 'type'),
       ] }) },
   ];
   if (misses.length > 1)
@@ -88,10 +88,10 @@ export function workingsetViews(document: Row): View[] {
       make: () => h('div', {},
         chart({ x: misses.map((each) => number(each, 'bytes')), logX: true, showX: bytes, showY: count, curves: [{ name: 'misses', values: misses.map((each) => number(each, 'misses')) }, { name: 'at least', values: misses.map((each) => number(each, 'least_misses')) }] }),
         table({ name: 'cache sizes', rows: misses, columns: [
-          { title: 'cache', value: (row) => number(row, 'bytes'), show: (row) => bytes(number(row, 'bytes')) },
-          { title: 'misses', value: (row) => number(row, 'misses'), show: (row) => count(number(row, 'misses')), bar: true },
-          { title: 'at least', value: (row) => number(row, 'least_misses'), show: (row) => count(number(row, 'least_misses')) },
-          { title: 'name', value: (row) => text(row, 'name') },
+          figures('cache', 'bytes', bytes),
+          figures('misses', 'misses', count, { bar: true }),
+          figures('at least', 'least_misses'),
+          words('name', 'name'),
         ] })) });
   return views;
 }

@@ -1,6 +1,8 @@
 // Files that a test builds, and what other programs print of them.
 #pragma once
 
+#include "image/executable.h"
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -102,6 +104,20 @@ inline std::vector<std::byte> content(const std::string &path) {
   std::string text{std::istreambuf_iterator<char>(file), {}};
   auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
+}
+
+// Ranges follow each other, and each is found by its first and last address.
+inline void expect_ordered(const image::Executable &executable) {
+  uint64_t end = 0;
+  for (const image::CodeRange &each : executable.functions()) {
+    EXPECT_LE(end, each.begin);
+    EXPECT_LT(each.begin, each.end);
+    EXPECT_TRUE(executable.executable_at(each.begin));
+    EXPECT_TRUE(executable.executable_at(each.end - 1));
+    EXPECT_EQ(executable.function_at(each.begin), &each);
+    EXPECT_EQ(executable.function_at(each.end - 1), &each);
+    end = each.end;
+  }
 }
 
 class BuiltFiles {

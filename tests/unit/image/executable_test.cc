@@ -21,8 +21,8 @@ namespace {
 using image::CodeRange;
 using image::Executable;
 using image::FoundBy;
-using image_tests::BuiltFiles, image_tests::content, image_tests::kSource, image_tests::number,
-    image_tests::output_of, image_tests::words_of;
+using image_tests::BuiltFiles, image_tests::content, image_tests::expect_ordered,
+    image_tests::kSource, image_tests::number, image_tests::output_of, image_tests::words_of;
 using Ranges = std::set<std::pair<uint64_t, uint64_t>>;
 
 struct Build {
@@ -83,19 +83,6 @@ Ranges ranges_of(const Executable &executable, FoundBy found_by) {
     if (each.found_by == found_by)
       ranges.insert({each.begin, each.end});
   return ranges;
-}
-
-void expect_ordered(const Executable &executable) {
-  uint64_t end = 0;
-  for (const CodeRange &each : executable.functions()) {
-    EXPECT_LE(end, each.begin);
-    EXPECT_LT(each.begin, each.end);
-    EXPECT_TRUE(executable.executable_at(each.begin));
-    EXPECT_TRUE(executable.executable_at(each.end - 1));
-    EXPECT_EQ(executable.function_at(each.begin), &each);
-    EXPECT_EQ(executable.function_at(each.end - 1), &each);
-    end = each.end;
-  }
 }
 
 class Programs : public testing::TestWithParam<Build> {

@@ -26,21 +26,8 @@ namespace {
 using image::CodeRange;
 using image::Executable;
 using image::FoundBy;
-using image_tests::content, image_tests::kSource;
+using image_tests::content, image_tests::expect_ordered, image_tests::kSource;
 using image_tests::Files;
-
-void expect_ordered(const Executable &executable) {
-  uint64_t end = 0;
-  for (const CodeRange &each : executable.functions()) {
-    EXPECT_LE(end, each.begin);
-    EXPECT_LT(each.begin, each.end);
-    EXPECT_TRUE(executable.executable_at(each.begin));
-    EXPECT_TRUE(executable.executable_at(each.end - 1));
-    EXPECT_EQ(executable.function_at(each.begin), &each);
-    EXPECT_EQ(executable.function_at(each.end - 1), &each);
-    end = each.end;
-  }
-}
 
 TEST_F(Files, SymbolsNameAndDivideAsTheRulesSay) {
   Executable executable(built("gcc -no-pie", R"(
