@@ -9,6 +9,13 @@
 //   +--------------------+
 //   | ...                |
 //
+// A fixed part of many zeros (a heap info block and its histograms) is sparse: the kind has the bit ASSAY_RECORD_SPARSE,
+// and in the place of the fixed part there are
+//
+//   uint64_t size                 bytes of the fixed part, a multiple of 8, at most ASSAY_SPARSE_MAX
+//   uint64_t is_there[]           a bit for each 8 bytes of it, the lowest first: they are not zero
+//   uint64_t words[]              those 8 bytes, in their order
+//
 // Rules. A reader skips kinds that it does not know and counts them. A fixed part that is longer
 // than the reader's struct comes from a newer minor version: tails therefore start at `fixed_size`,
 // which is part of the record header. A record whose checksum is wrong, or that runs past the end,
@@ -41,10 +48,11 @@ typedef struct AssayFileHeader {
 } AssayFileHeader;
 
 typedef struct AssayRecordHeader {
-  uint32_t kind;       // ASSAY_RECORD_* of abi/records.def
-  uint32_t checksum;   // assay_checksum of the body, seeded with kind and fixed_size
-  uint32_t length;     // bytes of the body, without padding; at most ASSAY_RECORD_MAX
-  uint32_t fixed_size; // bytes of the fixed part, at the start of the body; a multiple of 8
+  uint32_t kind;     // ASSAY_RECORD_* of abi/records.def; with ASSAY_RECORD_SPARSE
+  uint32_t checksum; // assay_checksum of the body, seeded with kind and fixed_size
+  uint32_t length;   // bytes of the body, without padding; at most ASSAY_RECORD_MAX
+  uint32_t
+      fixed_size; // bytes of the fixed part, at the start of the body, as it is stored; a multiple of 8
 } AssayRecordHeader;
 
 #define ASSAY_RECORD_MAX (64U << 20)
@@ -78,6 +86,60 @@ static inline uint32_t assay_record_checksum(const AssayRecordHeader *header, co
   uint64_t seed = ((uint64_t)header->fixed_size << 32) | header->kind;
   return assay_checksum(tail, header->length - header->fixed_size,
                         assay_checksum(fixed, header->fixed_size, seed));
+}
+
+#define ASSAY_RECORD_SPARSE (1U << 31)
+#define ASSAY_SPARSE_MIN 128  // bytes of a fixed part; a shorter one is not worth it
+#define ASSAY_SPARSE_MAX 4096 // a longer one is stored as it is
+
+// Words of a sparse fixed part that stand before those that are there.
+static inline size_t assay_sparse_head(size_t size) {
+  return 1 + (size / 8 + 63) / 64;
+}
+// Bytes that assay_make_sparse() may write.
+static inline size_t assay_sparse_room(size_t size) {
+  return 8 * assay_sparse_head(size) + size;
+}
+
+// Stores a fixed part sparsely, with room at `to` for assay_sparse_room(size) bytes. Returns the bytes of it; 0 if that is
+// not shorter than it was.
+static inline size_t assay_make_sparse(const void *fixed, size_t size, void *to) {
+  const uint64_t full_size = size;
+  size_t used = assay_sparse_head(size);
+  __builtin_memcpy(to, &full_size, 8);
+  for (size_t first = 0; first < size / 8; first += 64) {
+    uint64_t is_there = 0;
+    for (size_t i = first; i < first + 64 && i < size / 8; i++) {
+      uint64_t word;
+      __builtin_memcpy(&word, (const char *)fixed + 8 * i, 8);
+      __builtin_memcpy((char *)to + 8 * used, &word, 8);
+      used += word != 0;
+      is_there |= (uint64_t)(word != 0) << (i - first);
+    }
+    __builtin_memcpy((char *)to + 8 + first / 8, &is_there, 8);
+  }
+  return 8 * used < size ? 8 * used : 0;
+}
+
+// The way back, into room for ASSAY_SPARSE_MAX bytes. Returns the bytes of the fixed part; 0 if what is stored is none.
+static inline size_t assay_make_whole(const void *stored, size_t stored_size, void *to) {
+  uint64_t size = 0;
+  if (stored_size >= 8)
+    __builtin_memcpy(&size, stored, 8);
+  if (size % 8 || size > ASSAY_SPARSE_MAX || stored_size < 8 * assay_sparse_head(size))
+    return 0;
+  size_t used = assay_sparse_head(size);
+  for (size_t i = 0; i < size / 8; i++) {
+    uint64_t is_there, word = 0;
+    __builtin_memcpy(&is_there, (const char *)stored + 8 + i / 64 * 8, 8);
+    if (is_there >> i % 64 & 1) {
+      if (8 * used + 8 > stored_size)
+        return 0;
+      __builtin_memcpy(&word, (const char *)stored + 8 * used++, 8);
+    }
+    __builtin_memcpy((char *)to + 8 * i, &word, 8);
+  }
+  return 8 * used == stored_size ? size : 0;
 }
 
 static inline size_t assay_padding(size_t length) {

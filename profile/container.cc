@@ -14,12 +14,6 @@
 
 namespace profile {
 
-std::span<const std::byte> RecordView::tail() const {
-  if (fixed_size > body.size())
-    base::fail("the record at offset {} has a fixed part longer than itself", offset);
-  return body.subspan(fixed_size);
-}
-
 ContainerReader::ContainerReader(std::span<const std::byte> bytes, std::string path, uint32_t kind)
     : bytes_(bytes), path_(std::move(path)) {
   constexpr size_t kMagicSize = sizeof(header_.magic);
@@ -83,10 +77,17 @@ bool ContainerReader::next(RecordView &record) {
   const std::byte *body = bytes_.data() + position_ + sizeof(header);
   if (header.checksum != assay_record_checksum(&header, body, body + header.fixed_size))
     return stop(left, fmt::format("the record at offset {} has a wrong checksum", position_));
-  record.kind = header.kind;
-  record.fixed_size = header.fixed_size;
+  record.kind = header.kind & ~ASSAY_RECORD_SPARSE;
   record.offset = position_;
-  record.body = {body, header.length};
+  record.fixed = {body, header.fixed_size};
+  record.tail = {body + header.fixed_size, header.length - header.fixed_size};
+  if (header.kind & ASSAY_RECORD_SPARSE) {
+    const size_t size = assay_make_whole(body, header.fixed_size, whole_.data());
+    if (size == 0)
+      return stop(left, fmt::format("the record at offset {} states words that it does not have",
+                                    position_));
+    record.fixed = {whole_.data(), size};
+  }
   uint64_t size = sizeof(header) + header.length + assay_padding(header.length);
   position_ += std::min(size, left); // the padding of the very last record may be missing
   return true;
@@ -114,6 +115,12 @@ ContainerWriter::ContainerWriter(const std::string &path, uint32_t pid, uint64_t
 void ContainerWriter::raw_record(uint32_t kind, std::span<const std::byte> fixed,
                                  std::span<const std::byte> tail) {
   constexpr size_t kBuffered = 1 << 20;
+  std::array<std::byte, 2 * ASSAY_SPARSE_MAX> sparse;
+  if (fixed.size() >= ASSAY_SPARSE_MIN && fixed.size() <= ASSAY_SPARSE_MAX)
+    if (size_t stored = assay_make_sparse(fixed.data(), fixed.size(), sparse.data())) {
+      fixed = std::span(sparse).first(stored);
+      kind |= ASSAY_RECORD_SPARSE;
+    }
   uint64_t length = fixed.size() + tail.size();
   if (length > ASSAY_RECORD_MAX)
     base::fail("a record of {} bytes is longer than the format allows; split what it describes",

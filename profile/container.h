@@ -10,6 +10,7 @@
 #include "base/byte_reader.h"
 #include "base/output_file.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -21,25 +22,23 @@
 
 namespace profile {
 
-// One record in place. The views point into the bytes that the reader was made from.
+// One record in place. What was stored sparsely is whole here.
 struct RecordView {
-  uint32_t kind = 0; // ASSAY_RECORD_*, or one that this version does not know
-  uint32_t fixed_size = 0;
-  uint64_t offset = 0; // of the record header in the file
-  std::span<const std::byte> body;
+  uint32_t kind = 0;                // ASSAY_RECORD_*, or one that this version does not know
+  uint64_t offset = 0;              // of the record header in the file
+  std::span<const std::byte> fixed; // until the reader reads the next record
+  std::span<const std::byte> tail;  // in the bytes that the reader was made from
 
-  // The bytes after the fixed part. Throws Failure if the fixed part is longer than the body.
-  std::span<const std::byte> tail() const;
+  uint64_t size() const { return fixed.size() + tail.size(); }
 };
 
-// The fixed part of a record as its struct. A longer one is of a newer minor version and is cut; a
-// shorter one, or one that runs past the body, throws Failure.
+// The fixed part of a record as its struct. A longer one is of a newer minor version and is cut; a shorter one throws
+// Failure.
 template <class Record> Record fixed_part(const RecordView &view) {
-  if (view.fixed_size > view.body.size() || view.fixed_size < sizeof(Record))
-    base::fail(
-        "the record at offset {} has a fixed part of {} bytes in a body of {}, {} are needed",
-        view.offset, view.fixed_size, view.body.size(), sizeof(Record));
-  return base::ByteReader(view.body).read<Record>();
+  if (view.fixed.size() < sizeof(Record))
+    base::fail("the record at offset {} has a fixed part of {} bytes, {} are needed", view.offset,
+               view.fixed.size(), sizeof(Record));
+  return base::ByteReader(view.fixed).read<Record>();
 }
 
 // A tail of elements of one type; `what` names it in the Failure that is thrown if its size is no multiple of theirs.
@@ -78,6 +77,7 @@ private:
   uint64_t position_ = 0;
   uint64_t lost_bytes_ = 0;
   std::string damage_;
+  std::array<std::byte, ASSAY_SPARSE_MAX> whole_; // the fixed part of a sparse record
 };
 
 // Writes a profile or a trace: into memory, or piece by piece into a file, of which memory holds a megabyte.

@@ -98,14 +98,14 @@ std::string sites_text(std::span<const std::byte> tail) {
 
 std::string tail_text(Tail::bytes, const RecordView &record, bool) {
   if (record.kind == ASSAY_RECORD_Sites)
-    return sites_text(record.tail());
-  base::ByteReader reader(record.tail());
+    return sites_text(record.tail);
+  base::ByteReader reader(record.tail);
   return "\"" + escaped(reader.text(reader.left())) + "\"";
 }
 
 std::string tail_text(Tail::strings, const RecordView &record, bool) {
   std::string text;
-  base::ByteReader reader(record.tail(), "strings");
+  base::ByteReader reader(record.tail, "strings");
   while (!reader.at_end())
     text += fmt::format("{}\"{}\"", text.empty() ? "" : ", ", escaped(reader.zero_terminated()));
   return "[" + text + "]";
@@ -113,9 +113,9 @@ std::string tail_text(Tail::strings, const RecordView &record, bool) {
 
 std::string tail_text(uint64_t, const RecordView &record, bool with_stacks) {
   if (!with_stacks)
-    return fmt::format("({})", record.tail().size() / 8);
+    return fmt::format("({})", record.tail.size() / 8);
   std::string text;
-  base::ByteReader reader(record.tail());
+  base::ByteReader reader(record.tail);
   while (!reader.at_end()) {
     auto frame = reader.read<uint64_t>();
     text += fmt::format("\n    module {} + {:#x}", frame >> ASSAY_FRAME_MODULE_SHIFT,
@@ -126,7 +126,7 @@ std::string tail_text(uint64_t, const RecordView &record, bool with_stacks) {
 
 std::string tail_text(const AssayBlockCounts &, const RecordView &record, bool) {
   std::string text;
-  base::ByteReader reader(record.tail());
+  base::ByteReader reader(record.tail);
   while (!reader.at_end()) {
     auto block = reader.read<AssayBlockCounts>();
     text += fmt::format("{}{:#x} reads {} writes {}", text.empty() ? "" : ", ", block.offset,
@@ -137,7 +137,7 @@ std::string tail_text(const AssayBlockCounts &, const RecordView &record, bool) 
 
 std::string tail_text(const AssayHotEntry &, const RecordView &record, bool) {
   std::string text;
-  base::ByteReader reader(record.tail());
+  base::ByteReader reader(record.tail);
   while (!reader.at_end()) {
     auto entry = reader.read<AssayHotEntry>();
     text += fmt::format("{}{:#x}: {}{}", text.empty() ? "" : ", ", entry.value, entry.count,
@@ -148,7 +148,7 @@ std::string tail_text(const AssayHotEntry &, const RecordView &record, bool) {
 
 std::string tail_text(const AssayWordCell &, const RecordView &record, bool) {
   std::string text;
-  base::ByteReader reader(record.tail());
+  base::ByteReader reader(record.tail);
   for (size_t i = 0; !reader.at_end(); i++) {
     auto cell = reader.read<AssayWordCell>();
     if (cell.accessed)
@@ -161,7 +161,7 @@ std::string tail_text(const AssayWordCell &, const RecordView &record, bool) {
 
 std::string tail_text(const AssayWordRun &, const RecordView &record, bool) {
   std::string text;
-  base::ByteReader reader(record.tail());
+  base::ByteReader reader(record.tail);
   while (!reader.at_end()) {
     auto run = reader.read<AssayWordRun>();
     text += fmt::format("{}{:#x}: {} of {}", text.empty() ? "" : ", ", run.offset, run.hotness,
@@ -187,7 +187,7 @@ std::string known_record_text(const RecordView &record, [[maybe_unused]] bool wi
   return text;                                                                                     \
   }
 #include "abi/records.def"
-  default: return fmt::format("(unknown kind {}) {} bytes", record.kind, record.body.size());
+  default: return fmt::format("(unknown kind {}) {} bytes", record.kind, record.size());
   }
 }
 

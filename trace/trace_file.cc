@@ -126,7 +126,7 @@ Trace::Trace(const std::string &path) : mapped_(path) {
 void Trace::read(const profile::RecordView &record) {
   switch (record.kind) {
   case ASSAY_RECORD_Program: {
-    base::ByteReader strings(record.tail(), "the command of the trace");
+    base::ByteReader strings(record.tail, "the command of the trace");
     while (!strings.at_end())
       command_.emplace_back(strings.zero_terminated());
     break;
@@ -140,21 +140,21 @@ void Trace::read(const profile::RecordView &record) {
       base::fail("groups {} and following belong to no file", from.first);
     TracedFile part = files_.back();
     part.first_group = from.first;
-    decoder_.add(part, decode_groups(record.tail(), from.groups));
+    decoder_.add(part, decode_groups(record.tail, from.groups));
     break;
   }
   case ASSAY_RECORD_TraceSkeletons: {
     const auto from = profile::fixed_part<AssayTraceSkeletons>(record);
     if (files_.empty() || from.file != files_.back().number)
       base::fail("skeletons of file {} do not follow it", from.file);
-    decoder_.add_skeletons(files_.back(), decode_skeletons(record.tail(), from.skeletons));
+    decoder_.add_skeletons(files_.back(), decode_skeletons(record.tail, from.skeletons));
     break;
   }
   case ASSAY_RECORD_TraceFunctions: {
     const auto from = profile::fixed_part<AssayTraceFunctions>(record);
     if (files_.empty() || from.file != files_.back().number)
       base::fail("functions of file {} do not follow it", from.file);
-    auto functions = decode_functions(record.tail(), from.functions);
+    auto functions = decode_functions(record.tail, from.functions);
     functions_.back().insert(functions_.back().end(), std::make_move_iterator(functions.begin()),
                              std::make_move_iterator(functions.end()));
     break;
@@ -185,7 +185,7 @@ void Trace::read(const profile::RecordView &record) {
 
 void Trace::read_file(const profile::RecordView &record) {
   const auto from = profile::fixed_part<AssayTraceFile>(record);
-  base::ByteReader strings(record.tail(), "the path of a file");
+  base::ByteReader strings(record.tail, "the path of a file");
   TracedFile &file = files_.emplace_back();
   file.number = from.file;
   file.path = strings.zero_terminated();
@@ -207,10 +207,10 @@ void Trace::read_buffer(const profile::RecordView &record) {
       std::find_if(streams_.rbegin(), streams_.rend(),
                    [&](const TracedStream &each) { return each.number == from.stream; });
   if (stream == streams_.rend() || from.raw_bytes > ASSAY_RING_BUFFER_BYTES ||
-      from.compression > 1 || (!from.compression && from.raw_bytes != record.tail().size()))
+      from.compression > 1 || (!from.compression && from.raw_bytes != record.tail.size()))
     base::fail("a buffer of stream {} makes no sense", from.stream);
   buffers_.push_back({static_cast<uint32_t>(streams_.rend() - stream - 1), from.compression != 0,
-                      from.raw_bytes, from.offset, record.tail()});
+                      from.raw_bytes, from.offset, record.tail});
   logged_bytes_ += from.raw_bytes;
 }
 

@@ -256,8 +256,7 @@ bool coalesce_snapshots(const uint8_t *from, size_t size, ProfileFile &to) {
   AssayWorkingSetSnapshot left = {}; // waits for its other half
   Batches batches;
   auto copy = [&](const FileRecord &r) {
-    to.append_bytes((AssayRecordKind)r.header.kind, r.fixed, r.header.fixed_size, r.tail,
-                    r.tail_size);
+    to.copy(r);
   };
   bool good = each_record(from, size, [&](const FileRecord &r) {
     if (r.header.kind == ASSAY_RECORD_WorkingSetSnapshot) {

@@ -143,8 +143,7 @@ struct {
 
 Compacted copy_record(const FileRecord &r, bool wanted, ProfileFile &to) {
   if (wanted)
-    to.append_bytes((AssayRecordKind)r.header.kind, r.fixed, r.header.fixed_size, r.tail,
-                    r.tail_size);
+    to.copy(r);
   return Compacted::kDone;
 }
 

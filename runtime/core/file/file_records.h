@@ -10,12 +10,19 @@
 namespace assay {
 
 struct FileRecord {
-  AssayRecordHeader header;
-  const uint8_t *fixed, *tail;
+  AssayRecordHeader header; // its kind without ASSAY_RECORD_SPARSE
+  bool is_sparse;
+  const uint8_t *fixed, *tail; // as they are stored
   size_t tail_size;
   template <typename T> T as() const {
     T t = {};
-    __builtin_memcpy(&t, fixed, header.fixed_size < sizeof t ? header.fixed_size : sizeof t);
+    static_assert(sizeof t < ASSAY_SPARSE_MAX);
+    if (is_sparse) {
+      uint8_t whole[ASSAY_SPARSE_MAX];
+      size_t size = assay_make_whole(fixed, header.fixed_size, whole);
+      __builtin_memcpy(&t, whole, size < sizeof t ? size : sizeof t);
+    } else
+      __builtin_memcpy(&t, fixed, header.fixed_size < sizeof t ? header.fixed_size : sizeof t);
     return t;
   }
 };
@@ -29,6 +36,8 @@ inline bool take_record(const uint8_t *&from, const uint8_t *end, FileRecord &r)
   size_t body = r.header.length + assay_padding(r.header.length);
   if (body > (size_t)(end - r.fixed) || r.header.fixed_size > r.header.length)
     return false;
+  r.is_sparse = r.header.kind & ASSAY_RECORD_SPARSE;
+  r.header.kind &= ~ASSAY_RECORD_SPARSE;
   r.tail = r.fixed + r.header.fixed_size;
   r.tail_size = r.header.length - r.header.fixed_size;
   from = r.fixed + body;

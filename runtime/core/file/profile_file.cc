@@ -186,20 +186,22 @@ bool ProfileFile::open(const char *dir_pattern, const char *run, const char *exe
   return start(program);
 }
 
+// The buffer is empty afterwards, whatever happens: a record may be longer than it.
 void ProfileFile::write_out() {
-  if (used_ == 0 || failed_ || !is_open_)
+  const size_t size = used_;
+  used_ = 0;
+  if (size == 0 || failed_ || !is_open_)
     return;
   size_t done = 0;
-  long to = bytes_ + used_ <= sys::file_size_limit() ? descriptor() : -1;
+  long to = bytes_ + size <= sys::file_size_limit() ? descriptor() : -1;
   bool good = to >= 0;
-  while (good && done < used_) {
-    long n = sys::write(to, buffer_ + done, used_ - done);
+  while (good && done < size) {
+    long n = sys::write(to, buffer_ + done, size - done);
     if (n == -4 /* EINTR */)
       continue;
     good = n > 0;
     done += good ? (size_t)n : 0;
   }
-  used_ = 0;
   bytes_ += done;
   if (!good) {
     failed_ = true;
@@ -228,13 +230,49 @@ void ProfileFile::append_record(uint32_t kind, const void *fixed, size_t fixed_s
     count_loss_quietly(ASSAY_LOSS_write_failed, 1);
     return;
   }
+  Locked locked(lock_);
+  if (!put_sparse(kind, fixed, fixed_size, tail, tail_size))
+    put_record(kind, fixed, fixed_size, tail, tail_size);
+}
+
+void ProfileFile::copy(const FileRecord &r) {
+  if (!is_open() || failed_)
+    return;
+  Locked locked(lock_);
+  put_record(r.header.kind | (r.is_sparse ? ASSAY_RECORD_SPARSE : 0), r.fixed, r.header.fixed_size,
+             r.tail, r.tail_size);
+}
+
+void ProfileFile::put_record(uint32_t kind, const void *fixed, size_t fixed_size, const void *tail,
+                             size_t tail_size) {
   AssayRecordHeader header = {kind, 0, (uint32_t)(fixed_size + tail_size), (uint32_t)fixed_size};
   header.checksum = assay_record_checksum(&header, fixed, tail);
-  Locked locked(lock_);
   put(&header, sizeof header);
   put(fixed, fixed_size);
   put(tail, tail_size);
   put("\0\0\0\0\0\0\0", assay_padding(header.length));
+}
+
+// Where the fixed part is long and mostly zeros. It is made in the buffer: the stack may be a small one.
+bool ProfileFile::put_sparse(uint32_t kind, const void *fixed, size_t fixed_size, const void *tail,
+                             size_t tail_size) {
+  if (fixed_size < ASSAY_SPARSE_MIN || fixed_size > ASSAY_SPARSE_MAX)
+    return false;
+  static_assert(kBufferBytes > sizeof(AssayRecordHeader) + 2 * ASSAY_SPARSE_MAX);
+  if (used_ + sizeof(AssayRecordHeader) + assay_sparse_room(fixed_size) > kBufferBytes)
+    write_out();
+  char *to = buffer_ + used_ + sizeof(AssayRecordHeader);
+  const size_t stored = assay_make_sparse(fixed, fixed_size, to);
+  if (!stored)
+    return false;
+  AssayRecordHeader header = {kind | ASSAY_RECORD_SPARSE, 0, (uint32_t)(stored + tail_size),
+                              (uint32_t)stored};
+  header.checksum = assay_record_checksum(&header, to, tail);
+  put(&header, sizeof header);
+  used_ += stored;
+  put(tail, tail_size);
+  put("\0\0\0\0\0\0\0", assay_padding(header.length));
+  return true;
 }
 
 void ProfileFile::flush() {

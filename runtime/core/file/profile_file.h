@@ -2,6 +2,7 @@
 #pragma once
 
 #include "abi/records.h"
+#include "runtime/core/file/file_records.h"
 #include "runtime/core/system/lock.h"
 #include "runtime/core/system/message.h"
 #include "runtime/core/system/own_files.h"
@@ -24,11 +25,8 @@ public:
     append_record(kind, &fixed, sizeof fixed, tail, tail_size);
   }
 
-  // The same from bytes: of any length, for records that are copied.
-  void append_bytes(AssayRecordKind kind, const void *fixed, size_t fixed_size, const void *tail,
-                    size_t tail_size) {
-    append_record(kind, fixed, fixed_size, tail, tail_size);
-  }
+  // A record that was read from a file, as it is stored.
+  void copy(const FileRecord &record);
 
   // Everything appended so far is in the file when this returns.
   void flush();
@@ -52,7 +50,11 @@ public:
 private:
   void append_record(uint32_t kind, const void *fixed, size_t fixed_size, const void *tail,
                      size_t tail_size);
+  void put_record(uint32_t kind, const void *fixed, size_t fixed_size, const void *tail,
+                  size_t tail_size);
   void put(const void *data, size_t size);
+  bool put_sparse(uint32_t kind, const void *fixed, size_t fixed_size, const void *tail,
+                  size_t tail_size);
   void write_out();
   long descriptor();
   bool adopt(long descriptor);

@@ -298,11 +298,75 @@ TEST(Damage, AnyFlippedBitIsReadOrRefused) {
 
 TEST(Damage, OddRecordsCanBePrinted) {
   for (const Odd &c : kOdd) {
-    profile::RecordView view = {c.kind, c.fixed_size, 64, c.body};
+    const std::span<const std::byte> body = c.body;
+    const size_t fixed = std::min<size_t>(c.fixed_size, body.size());
+    profile::RecordView view = {c.kind, 64, body.first(fixed), body.subspan(fixed)};
     std::string line = profile::record_text(view, false);
     EXPECT_EQ(line.find("@64 "), 0u) << c.name;
     EXPECT_EQ(line.find('\n'), std::string::npos) << c.name;
   }
+}
+
+// What is stored of a fixed part of `words` words, of which every `step`th is there.
+Bytes sparse_of(size_t words, size_t step, Bytes &fixed) {
+  std::vector<uint64_t> numbers(words);
+  for (size_t i = 0; i < words; i += step)
+    numbers[i] = ~i;
+  auto raw = std::as_bytes(std::span(numbers));
+  fixed.assign(raw.begin(), raw.end());
+  Bytes stored(assay_sparse_room(fixed.size()));
+  stored.resize(assay_make_sparse(fixed.data(), fixed.size(), stored.data()));
+  return stored;
+}
+
+TEST(Sparse, IsWholeAgainOrNotUsed) {
+  for (size_t words = 1; words <= ASSAY_SPARSE_MAX / 8; words++)
+    for (size_t step : {1, 2, 7, 64, 1000}) {
+      Bytes fixed, stored = sparse_of(words, step, fixed), whole(ASSAY_SPARSE_MAX);
+      if (stored.empty()) {
+        EXPECT_GE(8 * (assay_sparse_head(fixed.size()) + (words + step - 1) / step), fixed.size());
+        continue;
+      }
+      EXPECT_LT(stored.size(), fixed.size());
+      whole.resize(assay_make_whole(stored.data(), stored.size(), whole.data()));
+      EXPECT_TRUE(whole == fixed) << words << " words, each " << step << "th";
+    }
+}
+
+TEST(Sparse, WhatCannotBeMadeWholeEndsTheReading) {
+  Bytes fixed, stored = sparse_of(100, 9, fixed);
+  const Bytes clean = good();
+  Bytes more = stored, less = stored, odd = stored, huge = stored;
+  more.resize(stored.size() + 8);
+  less.resize(stored.size() - 8);
+  set32(odd, 0, 801);
+  set32(huge, 0, ASSAY_SPARSE_MAX + 8);
+  for (const Bytes &body : {more, less, odd, huge, Bytes(8), Bytes()}) {
+    Bytes bytes = clean;
+    add_record(bytes, ASSAY_RECORD_HeapFreed | ASSAY_RECORD_SPARSE,
+               static_cast<uint32_t>(body.size()), body);
+    profile::ContainerReader reader(bytes, "x");
+    profile::RecordView record;
+    while (reader.next(record))
+      EXPECT_LT(record.offset, clean.size());
+    EXPECT_GE(reader.lost_bytes(), sizeof(AssayRecordHeader) + body.size());
+    EXPECT_NE(reader.damage().find("states words that it does not have"), std::string::npos)
+        << reader.damage();
+  }
+}
+
+TEST(Sparse, RecordsAreReadAsTheirStructs) {
+  profile::Profile p = profile_builder::random_profile(4, 4);
+  size_t fixed = 0, blocks = 0;
+  Bytes bytes = profile::write_bytes(p);
+  profile::ContainerReader reader(bytes, "x");
+  for (profile::RecordView record; reader.next(record);)
+    if (record.kind == ASSAY_RECORD_HeapFreed) {
+      fixed += record.fixed.size();
+      blocks++;
+    }
+  ASSERT_GT(blocks, 0u);
+  EXPECT_EQ(fixed, blocks * sizeof(AssayHeapFreed));
 }
 
 } // namespace

@@ -127,4 +127,9 @@ TEST(OldFormat, Version3) {
   EXPECT_LT(lines[1], 150u);
 }
 
+// The same as `assay merge` wrote it.
+TEST(OldFormat, Version4) {
+  EXPECT_TRUE(read_old("v4/both.assay") == read_old("v3/both.assay"));
+}
+
 } // namespace
