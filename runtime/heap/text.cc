@@ -20,7 +20,7 @@ struct {
 } constinit text = {};
 
 bool wanted() {
-  return *runtime.options.text && *runtime.options.text != ':';
+  return !runtime.options.text.empty();
 }
 
 // Under the lock.

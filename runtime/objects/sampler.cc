@@ -26,11 +26,6 @@ struct {
   uint64_t interval, due, samples, helper_us;
 } constinit sampler = {};
 
-bool is_word(const char *text, const char *word) {
-  size_t n = length_of(word);
-  return equal(text, word, n) && (text[n] == 0 || text[n] == ':');
-}
-
 uint64_t now_in_unit() {
   if (sampler.unit != ASSAY_TIME_CPU)
     return now_us();
@@ -48,10 +43,10 @@ void end_sample() {
 } // namespace
 
 void start_sampler() {
-  const char *wanted = runtime.options.time;
-  sampler.unit = is_word(wanted, "cpu")     ? ASSAY_TIME_CPU
-                 : is_word(wanted, "marks") ? ASSAY_TIME_MARKS
-                                            : ASSAY_TIME_WALL;
+  const OptionText wanted = runtime.options.time;
+  sampler.unit = wanted.is("cpu")     ? ASSAY_TIME_CPU
+                 : wanted.is("marks") ? ASSAY_TIME_MARKS
+                                      : ASSAY_TIME_WALL;
   sampler.interval = first_sample_interval();
   sampler.due = sampler.interval;
 }
@@ -64,7 +59,7 @@ AssayTimeUnit sample_unit() {
 uint64_t first_sample_interval() {
   if (sampler.unit == ASSAY_TIME_MARKS)
     return 0;
-  const bool is_in_accesses = is_word(runtime.options.time, "accesses");
+  const bool is_in_accesses = runtime.options.time.is("accesses");
   return runtime.options.interval && !is_in_accesses ? runtime.options.interval : kInterval;
 }
 

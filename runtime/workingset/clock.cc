@@ -31,20 +31,15 @@ struct {
   uint64_t accesses, marks, helper_us;
 } constinit state = {};
 
-bool is_word(const char *text, const char *word) {
-  size_t n = length_of(word);
-  return equal(text, word, n) && (text[n] == 0 || text[n] == ':');
-}
-
 } // namespace
 
 void start_clock() {
-  const char *wanted = runtime.options.time;
-  state.unit = is_word(wanted, "cpu")        ? ASSAY_TIME_CPU
-               : is_word(wanted, "accesses") ? ASSAY_TIME_ACCESSES
-               : is_word(wanted, "marks")    ? ASSAY_TIME_MARKS
-                                             : ASSAY_TIME_WALL;
-  if (state.unit == ASSAY_TIME_WALL && !is_word(wanted, "wall"))
+  const OptionText wanted = runtime.options.time;
+  state.unit = wanted.is("cpu")        ? ASSAY_TIME_CPU
+               : wanted.is("accesses") ? ASSAY_TIME_ACCESSES
+               : wanted.is("marks")    ? ASSAY_TIME_MARKS
+                                       : ASSAY_TIME_WALL;
+  if (state.unit == ASSAY_TIME_WALL && !wanted.is("wall"))
     say("the option time is wall, cpu, accesses or marks; wall is taken");
   if (state.unit == ASSAY_TIME_ACCESSES && !(units.mode & ASSAY_LINES_ACCESSES)) {
     say("time=accesses needs a program built with -fassay-workingset=accesses; wall is taken");

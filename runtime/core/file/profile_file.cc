@@ -161,7 +161,7 @@ bool ProfileFile::open_in_same_run(const char *executable) {
   return start(base_name(executable));
 }
 
-bool ProfileFile::open(const char *dir_pattern, const char *run, const char *executable) {
+bool ProfileFile::open(OptionText dir_pattern, OptionText run, const char *executable) {
   const char *program = base_name(executable);
   Text dir;
   expand_pattern(dir_pattern, program, dir);
@@ -173,7 +173,7 @@ bool ProfileFile::open(const char *dir_pattern, const char *run, const char *exe
       run_folder_.add(here, (size_t)n - 1).add('/');
   }
   run_folder_.add(dir.c_str()).add('/');
-  if (*run && *run != ':') {
+  if (!run.empty()) {
     expand_pattern(run, program, run_folder_);
   } else {
     add_time(run_folder_, sys::clock_ns(CLOCK_REALTIME) / 1000000000);

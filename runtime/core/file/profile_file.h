@@ -5,6 +5,7 @@
 #include "runtime/core/file/file_records.h"
 #include "runtime/core/system/lock.h"
 #include "runtime/core/system/message.h"
+#include "runtime/core/system/options.h"
 #include "runtime/core/system/own_files.h"
 
 namespace assay {
@@ -14,7 +15,7 @@ public:
   // Makes the run's folder, DIR/TIME-PROGRAM.PID or DIR/run where that is given, and PROGRAM.PID.assay
   // in it, and writes the file header. False, with a message, when that is impossible; then append
   // does nothing.
-  bool open(const char *dir_pattern, const char *run, const char *executable);
+  bool open(OptionText dir_pattern, OptionText run, const char *executable);
   // The same in the folder that is open already, for the child of a fork.
   bool open_in_same_run(const char *executable);
 

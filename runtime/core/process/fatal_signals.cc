@@ -24,17 +24,15 @@
 #include "runtime/core/system/helper_thread.h"
 #include "runtime/core/system/kernel_signal.h"
 #include "runtime/core/system/lock.h"
+#include "runtime/core/system/signal_functions.h"
 #include "runtime/core/system/thread.h"
 
 namespace assay {
 namespace {
 
-constexpr int kSignals = 65;
-
 struct {
   bool ours[kSignals];             // the kernel has our handler where the program has the default
   struct sigaction told[kSignals]; // what the program believes in, for those
-  bool interrupts[kSignals];       // siginterrupt: signal() gives no SA_RESTART
   SpinLock lock;
 } constinit signals = {};
 
@@ -179,53 +177,9 @@ int change_action(int signal, const struct sigaction *action, struct sigaction *
   return 0;
 }
 
-using Handler = void (*)(int);
-
-Handler set_handler(int signal, Handler handler, int flags) {
-  struct sigaction action = {}, before = {};
-  action.sa_handler = handler;
-  action.sa_flags =
-      flags & SA_RESTART && signal > 0 && signal < kSignals && signals.interrupts[signal] ? 0
-                                                                                          : flags;
-  if (flags & SA_RESTART)
-    *(uint64_t *)&action.sa_mask |= 1ULL << ((signal - 1) & 63);
-  if (handler == SIG_ERR) {
-    errno = EINVAL;
-    return SIG_ERR;
-  }
-  return change_action(signal, &action, &before) == 0 ? before.sa_handler : SIG_ERR;
-}
-
 } // namespace
 } // namespace assay
 
 using namespace assay;
 
-ASSAY_EXPORT int ASSAY_NAME(sigaction)(int signal, const struct sigaction *action,
-                                       struct sigaction *before) {
-  return change_action(signal, action, before);
-}
-ASSAY_EXPORT Handler ASSAY_NAME(signal)(int number, Handler handler) {
-  return set_handler(number, handler, SA_RESTART);
-}
-ASSAY_EXPORT Handler ASSAY_NAME(bsd_signal)(int number, Handler handler) {
-  return set_handler(number, handler, SA_RESTART);
-}
-ASSAY_EXPORT Handler ASSAY_NAME(ssignal)(int number, Handler handler) {
-  return set_handler(number, handler, SA_RESTART);
-}
-ASSAY_EXPORT Handler ASSAY_NAME(sysv_signal)(int number, Handler handler) {
-  return set_handler(number, handler, (int)SA_RESETHAND | SA_NODEFER);
-}
-ASSAY_EXPORT Handler ASSAY_NAME(__sysv_signal)(int number, Handler handler) {
-  return set_handler(number, handler, (int)SA_RESETHAND | SA_NODEFER);
-}
-
-ASSAY_EXPORT int ASSAY_NAME(siginterrupt)(int number, int interrupts) {
-  struct sigaction action;
-  if (ASSAY_NAME(sigaction)(number, nullptr, &action) != 0)
-    return -1;
-  signals.interrupts[number] = interrupts != 0;
-  action.sa_flags = interrupts ? action.sa_flags & ~SA_RESTART : action.sa_flags | SA_RESTART;
-  return ASSAY_NAME(sigaction)(number, &action, nullptr);
-}
+ASSAY_SIGNAL_FUNCTIONS_AS(change_action, ASSAY_EXPORT, ASSAY_NAME)

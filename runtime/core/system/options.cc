@@ -1,5 +1,5 @@
-// The syntax of the sanitizers: ASSAY_OPTIONS=name=value:name=value. Values cannot hold ':'. Text
-// options keep pointing into the environment, which outlives us.
+// The syntax of the sanitizers: ASSAY_OPTIONS=name=value:name=value, where a value that holds a colon stands in quotes.
+// Text options keep pointing into the environment, which outlives us.
 
 #include "runtime/core/system/options.h"
 
@@ -10,10 +10,35 @@
 namespace assay {
 namespace {
 
-const char *end_of_value(const char *value) {
-  while (*value && *value != ':')
-    value++;
-  return value;
+bool is_quote(char c) {
+  return c == '\'' || c == '"';
+}
+
+const char *find_colon(const char *from) {
+  while (*from && *from != ':')
+    from++;
+  return from;
+}
+
+// One name=value. What follows it begins with a colon, or is the end.
+struct Given {
+  OptionText name, value;
+  const char *behind;
+  bool is_quoted_whole; // or not quoted
+};
+
+Given next_given(const char *from) {
+  const char *end = find_colon(from), *equals = from;
+  while (equals < end && *equals != '=')
+    equals++;
+  const char *value = equals < end ? equals + 1 : end;
+  if (!is_quote(*value))
+    return {{from, equals}, {value, end}, end, true};
+  const char *close = value + 1;
+  while (*close && *close != *value)
+    close++;
+  const char *behind = *close ? find_colon(close) : close;
+  return {{from, equals}, {value + 1, close}, behind, *close && behind == close + 1};
 }
 
 bool read_number(const char *value, const char *end, uint64_t &out) {
@@ -35,17 +60,17 @@ bool read_number(const char *value, const char *end, uint64_t &out) {
   return p == end;
 }
 
-bool set(uint64_t &field, const char *value, const char *end) {
-  return read_number(value, end, field);
+bool set(uint64_t &field, OptionText value) {
+  return read_number(value.begin, value.end, field);
 }
-bool set(bool &field, const char *value, const char *end) {
+bool set(bool &field, OptionText value) {
   uint64_t n;
-  if (!read_number(value, end, n) || n > 1)
+  if (!read_number(value.begin, value.end, n) || n > 1)
     return false;
   field = n != 0;
   return true;
 }
-bool set(const char *&field, const char *value, const char *) {
+bool set(OptionText &field, OptionText value) {
   field = value;
   return true;
 }
@@ -56,38 +81,35 @@ void print(Text &out, uint64_t value) {
 void print(Text &out, bool value) {
   out.add_number(value);
 }
-void print(Text &out, const char *value) {
-  out.add(value, (size_t)(end_of_value(value) - value));
+void print(Text &out, OptionText value) {
+  bool has_colon = false, has_quote = false;
+  for (const char *p = value.begin; p < value.end; p++) {
+    has_colon |= *p == ':';
+    has_quote |= *p == '\'';
+  }
+  const char *quote = !has_colon ? "" : has_quote ? "\"" : "'";
+  out.add(quote).add(value.begin, (size_t)(value.end - value.begin)).add(quote);
 }
 
 } // namespace
 
 void parse_options(Options &options, const char *given) {
   for (const char *p = given; p && *p;) {
-    const char *name = p, *end = end_of_value(p), *equals = name;
-    while (equals < end && *equals != '=')
-      equals++;
-    const char *value = equals < end ? equals + 1 : end;
-    auto is = [&](const char *known) {
-      size_t n = length_of(known);
-      return (size_t)(equals - name) == n && equal(known, name, n);
-    };
+    const Given next = next_given(p);
     bool known = false, good = false;
-    if (*name == '"' || *name == '\'' || (value < end && (*value == '"' || *value == '\'')))
-      say("quotes in ASSAY_OPTIONS are taken as part of a name or value; leave them out");
 #define ASSAY_OPTION(type, option, default, help)                                                  \
-  if (is(#option)) {                                                                               \
+  if (next.name.is(#option)) {                                                                     \
     known = true;                                                                                  \
-    good = set(options.option, value, end);                                                        \
+    good = next.is_quoted_whole && set(options.option, next.value);                                \
   }
 #include "abi/options.def"
-    if (!good && end > name) {
+    if (!good && next.behind > p) {
       Text text;
       text.add(known ? "bad value in option '" : "unknown option '");
-      text.add(name, (size_t)(end - name)).add("' ignored; ASSAY_OPTIONS=help=1 lists them");
+      text.add(p, (size_t)(next.behind - p)).add("' ignored; ASSAY_OPTIONS=help=1 lists them");
       say(text.c_str());
     }
-    p = *end ? end + 1 : end;
+    p = *next.behind ? next.behind + 1 : next.behind;
   }
 }
 
@@ -107,8 +129,8 @@ void print_option_help() {
 #include "abi/options.def"
 }
 
-void expand_pattern(const char *value, const char *program, Text &out) {
-  for (const char *p = value, *end = end_of_value(value); p < end; p++) {
+void expand_pattern(OptionText value, const char *program, Text &out) {
+  for (const char *p = value.begin, *end = value.end; p < end; p++) {
     if (*p != '%' || p + 1 == end) {
       out.add(*p);
       continue;

@@ -7,10 +7,25 @@
 
 namespace assay {
 
+// The value of a text option, in the environment or in the program.
+struct OptionText {
+  const char *begin, *end;
+  constexpr OptionText(const char *text) : begin(text), end(text) {
+    while (*end)
+      end++;
+  }
+  constexpr OptionText(const char *first, const char *behind) : begin(first), end(behind) {}
+  bool empty() const { return begin == end; }
+  bool is(const char *word) const {
+    const size_t size = length_of(word);
+    return (size_t)(end - begin) == size && equal(begin, word, size);
+  }
+};
+
 struct OptionTypes {
   using flag = bool;
   using number = uint64_t;
-  using text = const char *;
+  using text = OptionText;
 };
 
 struct Options {
@@ -18,8 +33,8 @@ struct Options {
 #include "abi/options.def"
 };
 
-// Reads name=value:name=value; unknown names and bad values are said and skipped. The string must
-// stay.
+// Reads name=value:name=value, as sanitizers do: a value may stand in quotes, single or double, and hold a colon then.
+// Unknown names and bad values are said and skipped. The string must stay.
 void parse_options(Options &options, const char *given);
 
 // The options in force, in the same syntax.
@@ -28,7 +43,7 @@ void print_options(const Options &options, Text &out);
 // The table of options, for help=1.
 void print_option_help();
 
-// A copy of a text value up to its end (':' or 0) with %p, %h and %b replaced.
-void expand_pattern(const char *value, const char *program, Text &out);
+// A copy of a text value with %p, %h and %b replaced.
+void expand_pattern(OptionText value, const char *program, Text &out);
 
 } // namespace assay

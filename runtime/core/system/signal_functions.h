@@ -1,9 +1,10 @@
-// The functions of libc by which a program sets handlers, for preloaded libraries that stand in front of them: all come down to one that changes an
-// action, as sigaction does.
+// The functions of libc by which a program sets handlers, for those who stand in front of them: all come down to one that
+// changes an action, as sigaction does.
 #pragma once
 
 #include <errno.h>
 #include <signal.h>
+#include <stdint.h>
 
 namespace assay {
 
@@ -24,7 +25,7 @@ inline SignalHandler set_handler(ChangeAction change, int number, SignalHandler 
   const bool interrupted = number > 0 && number < kSignals && signal_interrupts[number];
   action.sa_flags = flags & SA_RESTART && interrupted ? 0 : flags;
   if (flags & SA_RESTART)
-    sigaddset(&action.sa_mask, number);
+    *(uint64_t *)&action.sa_mask |= 1ULL << ((number - 1) & 63);
   return change(number, &action, &before) == 0 ? before.sa_handler : SIG_ERR;
 }
 
@@ -39,23 +40,26 @@ inline int set_interrupt(ChangeAction change, int number, bool interrupt) {
 
 } // namespace assay
 
-#define ASSAY_SIGNAL_FUNCTION(name, change, flags)                                                 \
-  extern "C" [[gnu::visibility("default")]] assay::SignalHandler name(                             \
-      int number, assay::SignalHandler handler) {                                                  \
+// Defines them; `change` is a ChangeAction, `declared` how each begins, `name` a macro that makes its symbol of its name.
+#define ASSAY_SIGNAL_FUNCTIONS_AS(change, declared, name)                                          \
+  declared int name(sigaction)(int number, const struct sigaction *action,                         \
+                               struct sigaction *before) {                                         \
+    return change(number, action, before);                                                         \
+  }                                                                                                \
+  ASSAY_SIGNAL_FUNCTION(change, declared, name(signal), SA_RESTART)                                \
+  ASSAY_SIGNAL_FUNCTION(change, declared, name(bsd_signal), SA_RESTART)                            \
+  ASSAY_SIGNAL_FUNCTION(change, declared, name(ssignal), SA_RESTART)                               \
+  ASSAY_SIGNAL_FUNCTION(change, declared, name(sysv_signal), (int)SA_RESETHAND | SA_NODEFER)       \
+  ASSAY_SIGNAL_FUNCTION(change, declared, name(__sysv_signal), (int)SA_RESETHAND | SA_NODEFER)     \
+  declared int name(siginterrupt)(int number, int interrupt) {                                     \
+    return assay::set_interrupt(change, number, interrupt != 0);                                   \
+  }
+#define ASSAY_SIGNAL_FUNCTION(change, declared, symbol, flags)                                     \
+  declared assay::SignalHandler symbol(int number, assay::SignalHandler handler) {                 \
     return assay::set_handler(change, number, handler, flags);                                     \
   }
 
-// Defines them; `change` is a ChangeAction.
+// The same under their own names.
+#define ASSAY_OWN_NAME(name) name
 #define ASSAY_SIGNAL_FUNCTIONS(change)                                                             \
-  extern "C" [[gnu::visibility("default")]] int sigaction(                                         \
-      int number, const struct sigaction *action, struct sigaction *before) {                      \
-    return change(number, action, before);                                                         \
-  }                                                                                                \
-  ASSAY_SIGNAL_FUNCTION(signal, change, SA_RESTART)                                                \
-  ASSAY_SIGNAL_FUNCTION(bsd_signal, change, SA_RESTART)                                            \
-  ASSAY_SIGNAL_FUNCTION(ssignal, change, SA_RESTART)                                               \
-  ASSAY_SIGNAL_FUNCTION(sysv_signal, change, (int)SA_RESETHAND | SA_NODEFER)                       \
-  ASSAY_SIGNAL_FUNCTION(__sysv_signal, change, (int)SA_RESETHAND | SA_NODEFER)                     \
-  extern "C" [[gnu::visibility("default")]] int siginterrupt(int number, int interrupt) {          \
-    return assay::set_interrupt(change, number, interrupt != 0);                                   \
-  }
+  ASSAY_SIGNAL_FUNCTIONS_AS(change, extern "C" [[gnu::visibility("default")]], ASSAY_OWN_NAME)
