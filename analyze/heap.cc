@@ -390,6 +390,14 @@ std::string brief_place(const HeapContextRow &row) {
   return with_column(brief_place(row.owner_frame()), row);
 }
 
+std::string site_of(const HeapContextRow &row) {
+  constexpr std::string_view kPool = "pool ";
+  std::string site = place(row.owner_frame());
+  if (row.origin.starts_with(kPool))
+    site += " (" + row.origin.substr(kPool.size()) + ")";
+  return site;
+}
+
 bool HeapContextRow::type_is_struct() const {
   return !type.empty() && !is_scalar(type);
 }
