@@ -402,7 +402,7 @@ private:
     for (const Part &part : group) {
       // The order has been said, and says more than that there is one.
       const bool is_vague = part.tool == "objects" || part.finding.rule == "wasted_lines" ||
-                            part.finding.rule == "order" || part.finding.rule == "padding";
+                            among(part.finding.rule, {"order", "padding", "does_not_fit"});
       if (first.empty() || !is_vague)
         add(part.finding.action);
     }
@@ -417,7 +417,7 @@ private:
                               const std::string &said) const {
     std::map<std::string, std::vector<std::string>> by_tool;
     if (row)
-      row_facts(*row, by_tool);
+      row_facts(*row, std::any_of(group.begin(), group.end(), is_layout), by_tool);
     // What these say of a row is what their findings say, in other words.
     for (const Part &part : group)
       if (part.tool == "fields" || part.tool == "objects")
@@ -442,7 +442,7 @@ private:
     return list;
   }
 
-  void row_facts(const JoinedRow &row,
+  void row_facts(const JoinedRow &row, bool is_about_layout,
                  std::map<std::string, std::vector<std::string>> &by_tool) const {
     if (row.heap) {
       const AssayHib &h = row.heap->all;
@@ -460,7 +460,7 @@ private:
           fmt::format("in the working set {} of the time, {} at most",
                       base::format_share(row.set->time_share),
                       bytes(double(row.set->most_lines * result_.line_bytes)));
-      if (const int cache = cache_of(&row))
+      if (const int cache = cache_of(&row); cache && is_about_layout)
         text += fmt::format(", which L{} holds: another layout of it saves little", cache);
       by_tool["workingset"].push_back(text);
     }
@@ -468,14 +468,14 @@ private:
       by_tool["objects"].push_back(
           fmt::format("{} of the bytes of its used lines are used",
                       base::format_share(*row.used_share())));
-    if (row.fields) {
+    if (row.fields && (row.fields->advice.is_worth_it || is_about_layout)) {
       const LayoutAdvice &advice = row.fields->advice;
-      std::string text = fmt::format("{:.2f} lines an access", advice.lines_before);
-      if (advice.is_worth_it)
-        text += fmt::format(", {:.2f} in the advised order", advice.lines_after);
-      else if (advice.is_sweep)
-        text += ", in a row: no order is better";
-      by_tool["fields"].push_back(text);
+      by_tool["fields"].push_back(
+          fmt::format("{:.2f} lines an access{}", advice.lines_before,
+                      advice.is_worth_it
+                          ? fmt::format(", {:.2f} in the advised order", advice.lines_after)
+                      : advice.is_sweep ? ", one object after the other: no order is better"
+                                        : ", no order is better"));
     }
   }
 

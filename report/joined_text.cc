@@ -108,7 +108,7 @@ private:
 
   // What the row's type needs, in a few columns.
   static std::string advice(const JoinedRow &row) {
-    constexpr size_t kColumns = 20;
+    constexpr size_t kColumns = 14;
     std::string text = row.false_sharing ? "false sharing" : "";
     for (const std::string &name : row.first_members()) {
       if (text.size() + name.size() + 2 > kColumns && !text.empty())
@@ -143,7 +143,7 @@ private:
     heading("What does each phase work on?");
     Table table;
     table.column("phase", Align::left);
-    for (const char *name : {"of the run", "bytes", "fits in", "used", "accesses"})
+    for (const char *name : {"time", "bytes", "fits", "used", "accesses"})
       table.column(name, Align::right);
     if (has_advice())
       table.column("put first", Align::left);
@@ -176,7 +176,7 @@ private:
       const JoinedRow *row = owner.row ? &result_.sites[*owner.row] : nullptr;
       add({"", "", bytes(owner.lines), "", row ? used(row->used_share()) : "",
            row && row->heap && row->accesses_counted ? count(row->heap->accesses()) : ""},
-          row, "  " + (row ? subject_text(*row) : full_name(*owner.owner)));
+          row, "- " + (row ? subject_text(*row) : full_name(*owner.owner)));
     }
   }
 
@@ -188,11 +188,18 @@ private:
     heading(question);
     Table table;
     const bool heap = result_.from.heap != nullptr, set = result_.from.workingsets != nullptr;
-    if (heap)
-      for (const char *name : {"objects", "bytes", "at peak", "lifetime", "accesses"})
-        table.column(name, Align::right);
+    // Names of sites are long: they have the columns that say what to look at, and types all.
+    if (heap) {
+      table.column("objects", Align::right);
+      if (!are_sites)
+        table.column("bytes", Align::right);
+      table.column("at peak", Align::right);
+      if (!are_sites)
+        table.column("lifetime", Align::right);
+      table.column("accesses", Align::right);
+    }
     if (set)
-      table.column("in the set", Align::right);
+      table.column("in set", Align::right);
     table.column("used", Align::right);
     if (has_advice())
       table.column("put first", Align::left);
@@ -201,14 +208,8 @@ private:
     for (size_t i = 0; i < shown; i++) {
       const JoinedRow &row = rows[i];
       std::vector<std::string> cells;
-      if (heap && row.heap)
-        cells = {count(row.heap->all.alloc_count),
-                 base::format_bytes(double(row.heap->all.size_total)),
-                 base::format_bytes(double(row.heap->at_peak_bytes)),
-                 base::format_duration_us(row.heap->mean_lifetime_us()),
-                 row.accesses_counted ? count(row.heap->accesses()) : "-"};
-      else if (heap)
-        cells.assign(5, "");
+      if (heap)
+        cells = heap_cells(row, are_sites);
       if (set)
         cells.push_back(row.set ? bytes(row.set->most_lines) : "");
       cells.push_back(used(row.used_share()));
@@ -219,6 +220,19 @@ private:
     }
     out_ += table.text(style_);
     out_ += more_text(rows.size() - shown, style_);
+  }
+
+  static std::vector<std::string> heap_cells(const JoinedRow &row, bool is_site) {
+    if (!row.heap)
+      return std::vector<std::string>(is_site ? 3 : 5);
+    std::vector<std::string> cells = {count(row.heap->all.alloc_count)};
+    if (!is_site)
+      cells.push_back(base::format_bytes(double(row.heap->all.size_total)));
+    cells.push_back(base::format_bytes(double(row.heap->at_peak_bytes)));
+    if (!is_site)
+      cells.push_back(base::format_duration_us(row.heap->mean_lifetime_us()));
+    cells.push_back(row.accesses_counted ? count(row.heap->accesses()) : "-");
+    return cells;
   }
 
   static std::string type_text(const JoinedRow &row) {
