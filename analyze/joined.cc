@@ -109,7 +109,13 @@ private:
   void frame() {
     if (const HeapResult *heap = from_.heap) {
       take(*heap, heap->processes.empty() ? profile::Process() : heap->processes.front());
-      result_.processes = heap->processes.size();
+      constexpr uint64_t kOutside = 0
+#define ASSAY_TOOL(name, bit, is_default, question)
+#define ASSAY_OUTSIDE_TOOL(name, bit, question) | uint64_t{1} << bit
+#include "abi/tools.def"
+          ;
+      for (const profile::Process &each : heap->processes)
+        result_.processes += (assay_tools_or_default(each.tools) & ~kOutside) != 0;
       if (!heap->measured)
         from_.heap = nullptr; // it was asked for the frame alone
     }
@@ -155,7 +161,7 @@ private:
 
   void objects() {
     for (const ObjectRow &object : from_.objects->rows) {
-      const std::string type = type_key(object.type);
+      const std::string type = type_key(object.kind == "stack" ? object.name : object.type);
       if (object.kind != "stack")
         add(sites_[sites_.of(object.kind, object.name, type)].words, object);
       if (!type.empty() || object.kind == kHeap)
@@ -374,7 +380,9 @@ std::span<const JoinedOrder> joined_orders() {
       {"waste", "bring in the most that is not used?",
        [](const JoinedRow &row) {
          const double bytes = row.set ? set_bytes(row) : peak_bytes(row);
-         return bytes * (1 - row.used_share().value_or(1)) + bytes / 1e3; // what is not known comes last
+         return bytes * (1 - row.used_share().value_or(1)) +
+                bytes / 1e3 + // what is not known comes last
+                (row.fields ? row.fields->score / 1e12 : 0);
        }},
       {"set", "fill the working set?", set_bytes},
       {"peak", "fill the memory at its peak?", peak_bytes},

@@ -48,7 +48,8 @@ struct WordSums {
 // One type, or the objects of one type (or none that is known) from one site.
 struct JoinedRow {
   std::string type; // empty if unknown
-  std::string kind; // heap, global, stack, file, memory; of a type with objects of several kinds, the first of these
+  std::string
+      kind; // heap, global, stack, file, memory; of a type with objects of several kinds, the first of these
   std::string site; // "build at tree.cc:16"; of others the variable; empty in rows of types
   std::optional<HeapSums> heap;
   bool accesses_counted = false; // by the heap tool
@@ -77,7 +78,8 @@ struct JoinedPhase {
   size_t number = 0; // from 1, in its process
   const WorkingSetResult *set = nullptr;
   const Phase *phase = nullptr;
-  std::string fits; // the smallest cache that holds its mean set; "memory": none does; empty: no cache is known
+  std::string
+      fits; // the smallest cache that holds its mean set; "memory": none does; empty: no cache is known
   std::vector<PhaseOwner> owners; // most lines first
   double time_share() const { return set->time_share(*phase); }
   bool whole_run() const { return set->phases.size() == 1; }
@@ -94,10 +96,10 @@ struct JoinedFinding {
   std::vector<ToolFact> facts;
   struct Part {
     std::string tool;
-    Finding finding; // as the tool says it
+    Finding finding;   // as the tool says it
     double weight = 0; // as it counts here
   };
-  std::vector<Part> parts; // most weight first
+  std::vector<Part> parts;                // most weight first
   std::vector<std::string> tools() const; // that say something of it
 };
 
@@ -115,9 +117,10 @@ struct JoinedResult {
   std::string program_build_id;
   uint64_t line_bytes = 64;
   std::vector<JoinedFinding> findings; // by rank
-  std::vector<JoinedRow> types;        // in the order asked for; what has no type is one row, if the heap was recorded
-  std::vector<JoinedRow> sites;        // the same
-  std::vector<JoinedPhase> phases;     // of the process with the most lines first, then the others
+  std::vector<JoinedRow>
+      types; // in the order asked for; what has no type is one row, if the heap was recorded
+  std::vector<JoinedRow> sites;    // the same
+  std::vector<JoinedPhase> phases; // of the process with the most lines first, then the others
   std::map<uint32_t, uint64_t> losses;
   std::vector<std::string> notes;
   std::string filter;

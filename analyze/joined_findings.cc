@@ -6,8 +6,9 @@
 //   - A layout that brings in too many lines costs where the lines have to be brought in: by how much of the type is needed at a time
 //     (working set, else the heap's peak) against the caches of the machine.
 //   - Allocations, and bytes that realloc copies, cost what such a call costs, of the time of the run.
-//   - Memory that is never touched costs no time: it counts half.
-//   - Samples are shares of time, and so are the working set's weights: they count as they are.
+//   - Memory that is never touched costs no time: it counts half, and no more than what is held of it at a time.
+//   - Samples are shares of time, and so are the working set's weights: they count as they are. But one load that always yields the same
+//     is one of hundreds of instructions of its function.
 // The rank of an item is that of one tool after the other: what a first one leaves of the run, a second one may save. So findings on
 // which tools agree come before those of one tool alone.
 //
@@ -32,14 +33,17 @@ namespace {
 
 using Part = JoinedFinding::Part;
 
-constexpr double kAllocationUs = 0.1;       // of a call of malloc and of free, and what they displace
-constexpr double kCopiedBytesPerUs = 5000;  // by realloc
-constexpr double kMemoryAlone = 0.5;        // beside time
-constexpr double kFitsFirst = 0.1;          // what a better layout saves of what fits into L1
-constexpr double kFitsSecond = 0.4;         // the same of L2
-constexpr double kUnknownReach = 0.5;       // of what no tool has seen in memory
-constexpr double kSureChanges = 100;        // of the writer of a line
-constexpr double kLeastPhaseShare = 0.25;   // of the lines of a phase, to be named with it
+constexpr double kAllocationUs = 0.1; // of a call of malloc and of free, and what they displace
+constexpr double kCopiedBytesPerUs = 5000; // by realloc
+constexpr double kMemoryAlone = 0.5;       // beside time
+constexpr double kFitsFirst = 0.1;         // what a better layout saves of what fits into L1
+constexpr double kFitsSecond = 0.4;        // the same of L2
+constexpr double kUnknownReach = 0.25;     // of what no tool has seen in memory
+constexpr double kOneLoad =
+    0.1; // of a function's time, that one load or branch which never changes may save
+constexpr double kOneArgument = 0.3;      // the same of an argument
+constexpr double kSureChanges = 100;      // of the writer of a line
+constexpr double kLeastPhaseShare = 0.25; // of the lines of a phase, to be named with it
 constexpr const char *kValues = "values";
 
 bool among(const std::string &rule, std::initializer_list<const char *> list) {
@@ -102,11 +106,18 @@ public:
 private:
   void add(const char *tool, const std::vector<Finding> &findings) {
     for (const Finding &finding : findings) {
+      if (is_own_code(finding.about.function))
+        continue;
       Part part{tool, finding, 0};
       part.finding.about.type = type_key(finding.about.type);
       part.weight = worth(part);
       parts_.push_back(std::move(part));
     }
+  }
+
+  // The profiler's, where an instrumented program was sampled: nobody of the program's can change it.
+  static bool is_own_code(const std::string &function) {
+    return function.starts_with("assay::") || function.starts_with("__assay_");
   }
 
   void gather() {
@@ -170,6 +181,10 @@ private:
       return run_us > 0 ? std::min(weight, finding.saves.amount / kCopiedBytesPerUs / run_us) : 0;
     if (finding.rule == "false_sharing")
       return .5 * std::min(1.0, finding.saves.amount / kSureChanges);
+    if (among(finding.rule, {"same_load", "same_branch"}))
+      return weight * kOneLoad;
+    if (finding.rule == "same_argument")
+      return weight * kOneArgument;
     if (is_layout(part)) {
       const JoinedRow *row = type_row(finding.about.type);
       if (!row)
@@ -180,7 +195,15 @@ private:
                        : cache == 2          ? kFitsSecond
                                              : 1);
     }
-    return part.tool == "heap" ? weight * kMemoryAlone : weight;
+    return part.tool == "heap"
+               ? std::min(weight, share_of_peak(site_row(finding.about))) * kMemoryAlone
+               : weight;
+  }
+  // What is given back before it is asked for again is never held: of a buffer that each call makes and frees there is one.
+  double share_of_peak(const JoinedRow *row) const {
+    const uint64_t peak = result_.from.heap->peak_live_bytes;
+    return row && row->heap && peak ? std::min(1.0, double(row->heap->peak_bytes) / double(peak))
+                                    : 1;
   }
 
   // Is it a name that says of what objects are?
@@ -385,31 +408,37 @@ private:
 
   // An order of members is the most exact of all advice.
   static std::string action(const std::vector<Part> &group, const JoinedRow *row) {
-    std::vector<std::string> actions;
-    auto add = [&](const std::string &text) {
-      if (!text.empty() && std::find(actions.begin(), actions.end(), text) == actions.end())
-        actions.push_back(text);
+    std::vector<std::pair<std::string, std::string>> actions; // with the tool
+    auto add = [&](const std::string &tool, const std::string &text) {
+      if (!text.empty() && std::none_of(actions.begin(), actions.end(),
+                                        [&](const auto &each) { return each.second == text; }))
+        actions.emplace_back(tool, text);
     };
     const bool is_about_lines = std::any_of(group.begin(), group.end(), is_space);
-    const std::vector<std::string> first = row && is_about_lines ? row->first_members()
-                                                                 : std::vector<std::string>();
+    const std::vector<std::string> first =
+        row && is_about_lines ? row->first_members() : std::vector<std::string>();
+    if (!is_space(group.front()))
+      add(group.front().tool, group.front().finding.action);
     if (!first.empty())
-      add(fmt::format("put {} first in `{}`{}", names_text(first), row->type,
-                      row->fields->declarations().empty()
-                          ? ""
-                          : fmt::format(" (`assay fields apply {} FILES`)",
-                                        row->fields->record.name)));
+      add("fields", fmt::format("put {} first in `{}`{}", names_text(first), row->type,
+                                row->fields->declarations().empty()
+                                    ? ""
+                                    : fmt::format(" (`assay fields apply {} FILES`)",
+                                                  row->fields->record.name)));
     for (const Part &part : group) {
       // The order has been said, and says more than that there is one.
       const bool is_vague = part.tool == "objects" || part.finding.rule == "wasted_lines" ||
                             among(part.finding.rule, {"order", "padding", "does_not_fit"});
       if (first.empty() || !is_vague)
-        add(part.finding.action);
+        add(part.tool, part.finding.action);
     }
     constexpr size_t kMaxActions = 2;
     std::string text;
     for (size_t i = 0; i < std::min(actions.size(), kMaxActions); i++)
-      text += (i ? "; or " : "") + actions[i];
+      text += (i == 0                                     ? ""
+               : actions[i].first == actions[i - 1].first ? "; or "
+                                                          : "; also ") +
+              actions[i].second;
     return text;
   }
 
@@ -428,6 +457,8 @@ private:
       else
         by_tool[part.tool].push_back(part.finding.message);
     }
+    if (row && row->fields && by_tool.count("fields") && !bytes_at_a_time(row))
+      by_tool["fields"].emplace_back("where its objects lie was not seen: they may all be in L1");
     std::vector<ToolFact> list;
     for (const ToolState &tool : result_.tools) {
       auto texts = by_tool.find(tool.name);
@@ -456,26 +487,23 @@ private:
       by_tool["heap"].push_back(text);
     }
     if (row.set) {
-      std::string text =
-          fmt::format("in the working set {} of the time, {} at most",
-                      base::format_share(row.set->time_share),
-                      bytes(double(row.set->most_lines * result_.line_bytes)));
+      std::string text = fmt::format("in the working set {} of the time, {} at most",
+                                     base::format_share(row.set->time_share),
+                                     bytes(double(row.set->most_lines * result_.line_bytes)));
       if (const int cache = cache_of(&row); cache && is_about_layout)
         text += fmt::format(", which L{} holds: another layout of it saves little", cache);
       by_tool["workingset"].push_back(text);
     }
     if (row.words && row.words->in_lines)
-      by_tool["objects"].push_back(
-          fmt::format("{} of the bytes of its used lines are used",
-                      base::format_share(*row.used_share())));
+      by_tool["objects"].push_back(fmt::format("{} of the bytes of its used lines are used",
+                                               base::format_share(*row.used_share())));
     if (row.fields && (row.fields->advice.is_worth_it || is_about_layout)) {
       const LayoutAdvice &advice = row.fields->advice;
-      by_tool["fields"].push_back(
-          fmt::format("{:.2f} lines an access{}", advice.lines_before,
-                      advice.is_worth_it
-                          ? fmt::format(", {:.2f} in the advised order", advice.lines_after)
-                      : advice.is_sweep ? ", one object after the other: no order is better"
-                                        : ", no order is better"));
+      by_tool["fields"].push_back(fmt::format(
+          "{:.2f} lines an access{}", advice.lines_before,
+          advice.is_worth_it ? fmt::format(", {:.2f} in the advised order", advice.lines_after)
+          : advice.is_sweep  ? ", one object after the other: no order is better"
+                             : ", no order is better"));
     }
   }
 

@@ -108,7 +108,8 @@ Action define_report(CLI::App &app) {
     keys += std::string("  ") + order.key + std::string(12 - std::string(order.key).size(), ' ') +
             "which types and sites " + order.question + "\n";
   app.footer("\nKeys of --sort:\n" + keys +
-             "\nExamples:\n  assay report --top 10 --cache L2=1MiB\n  assay report --filter Node --json -o "
+             "\nExamples:\n  assay report --top 10 --cache L2=1MiB\n  assay report --filter Node "
+             "--json -o "
              "report.json\n");
   return [arguments](const Words &) { return answer_report(*arguments); };
 }

@@ -45,10 +45,14 @@ Json advice_json(const JoinedRow &row) {
   Json order = Json::array();
   for (size_t i : advice.layout.order)
     order.push_back(row.fields->members[i].name);
-  return {{"worth_it", advice.is_worth_it},     {"first", row.first_members()},
-          {"order", order},                     {"lines_before", advice.lines_before},
-          {"lines_after", advice.lines_after},  {"size_before", advice.size_before},
-          {"size_after", advice.size_after},    {"sequential", advice.is_sweep}};
+  return {{"worth_it", advice.is_worth_it},
+          {"first", row.first_members()},
+          {"order", order},
+          {"lines_before", advice.lines_before},
+          {"lines_after", advice.lines_after},
+          {"size_before", advice.size_before},
+          {"size_after", advice.size_after},
+          {"sequential", advice.is_sweep}};
 }
 
 Json row_json(const JoinedResult &result, const JoinedRow &row, bool is_site) {
@@ -71,8 +75,8 @@ Json row_json(const JoinedResult &result, const JoinedRow &row, bool is_site) {
   json["peak_bytes"] = of_heap([](auto &sums) { return sums.peak_bytes; });
   json["at_peak_bytes"] = of_heap([](auto &sums) { return sums.at_peak_bytes; });
   json["mean_lifetime_us"] = of_heap([](auto &sums) { return sums.mean_lifetime_us(); });
-  json["accesses"] =
-      heap && row.accesses_counted ? Json(heap->accesses()) : Json(nullptr);
+  json["accesses"] = heap && row.accesses_counted ? Json(heap->accesses()) : Json(nullptr);
+  json["field_accesses"] = row.fields ? Json(row.fields->accesses()) : Json(nullptr);
   json["set"] = nullptr;
   if (row.set)
     json["set"] = {{"most_lines", row.set->most_lines},
@@ -92,20 +96,20 @@ Json row_json(const JoinedResult &result, const JoinedRow &row, bool is_site) {
 Json phase_json(const JoinedResult &result, const JoinedPhase &phase, unsigned top) {
   const analyze::WorkingSetResult &set = *phase.set;
   const analyze::Phase &lines = *phase.phase;
-  Json json = {{"pid", set.process.pid},
-               {"phase", phase.number},
-               {"begin", set.snapshots[lines.first].when.begin},
-               {"end", set.snapshots[lines.last].when.end},
-               {"time_share", phase.time_share()},
-               {"function", lines.functions.empty() ? Json(nullptr)
-                                                    : Json(lines.functions.front().first)},
-               {"lines", lines.lines},
-               {"bytes", set.bytes(lines.lines)},
-               {"mean_lines", lines.mean_lines},
-               {"mean_bytes", set.bytes(lines.mean_lines)},
-               {"most_lines", lines.most_lines},
-               {"fits_in", or_null(phase.fits)},
-               {"owners", Json::array()}};
+  Json json = {
+      {"pid", set.process.pid},
+      {"phase", phase.number},
+      {"begin", set.snapshots[lines.first].when.begin},
+      {"end", set.snapshots[lines.last].when.end},
+      {"time_share", phase.time_share()},
+      {"function", lines.functions.empty() ? Json(nullptr) : Json(lines.functions.front().first)},
+      {"lines", lines.lines},
+      {"bytes", set.bytes(lines.lines)},
+      {"mean_lines", lines.mean_lines},
+      {"mean_bytes", set.bytes(lines.mean_lines)},
+      {"most_lines", lines.most_lines},
+      {"fits_in", or_null(phase.fits)},
+      {"owners", Json::array()}};
   for (const analyze::PhaseOwner &owner : phase.owners) {
     if (top && json["owners"].size() == top)
       break;

@@ -63,9 +63,9 @@ private:
     for (const analyze::ToolState &tool : result_.tools)
       if (tool.recorded)
         tools += (tools.empty() ? "" : ", ") + tool.name;
-    out_ += fmt::format("  from {}{}\n", tools.empty() ? "no tool" : tools,
-                        result_.processes > 1 ? fmt::format("; {} processes", result_.processes)
-                                              : "");
+    out_ +=
+        fmt::format("  from {}{}\n", tools.empty() ? "no tool" : tools,
+                    result_.processes > 1 ? fmt::format("; {} processes", result_.processes) : "");
     if (const analyze::HeapResult *heap = result_.from.heap)
       out_ += fmt::format("  heap: {} allocations of {} in {}, peak {} live\n",
                           count(heap->totals.all.alloc_count),
@@ -74,11 +74,11 @@ private:
                           base::format_bytes(double(heap->peak_live_bytes)));
     if (!result_.phases.empty()) {
       const analyze::WorkingSetResult &set = *result_.phases.front().set;
-      out_ += fmt::format("  working set: {} on average, {} at its largest, {} in all, {} phases\n",
-                          base::format_bytes(set.mean_lines * double(set.line_bytes)),
-                          base::format_bytes(double(set.bytes(set.snapshots[set.largest].lines))),
-                          base::format_bytes(double(set.bytes(set.total_lines))),
-                          set.phases.size());
+      out_ +=
+          fmt::format("  working set: {} on average, {} at its largest, {} in all, {} phases\n",
+                      base::format_bytes(set.mean_lines * double(set.line_bytes)),
+                      base::format_bytes(double(set.bytes(set.snapshots[set.largest].lines))),
+                      base::format_bytes(double(set.bytes(set.total_lines))), set.phases.size());
     }
   }
 
@@ -181,8 +181,8 @@ private:
   }
 
   void rows(const std::string &question, const std::vector<JoinedRow> &rows, bool are_sites) {
-    const bool any_name =
-        are_sites || std::any_of(rows.begin(), rows.end(), [](auto &row) { return !row.type.empty(); });
+    const bool any_name = are_sites || std::any_of(rows.begin(), rows.end(),
+                                                   [](auto &row) { return !row.type.empty(); });
     if (rows.empty() || !any_name)
       return;
     heading(question);
@@ -223,8 +223,12 @@ private:
   }
 
   static std::vector<std::string> heap_cells(const JoinedRow &row, bool is_site) {
-    if (!row.heap)
-      return std::vector<std::string>(is_site ? 3 : 5);
+    if (!row.heap) {
+      std::vector<std::string> nothing(is_site ? 3 : 5);
+      if (row.fields)
+        nothing.back() = count(row.fields->accesses());
+      return nothing;
+    }
     std::vector<std::string> cells = {count(row.heap->all.alloc_count)};
     if (!is_site)
       cells.push_back(base::format_bytes(double(row.heap->all.size_total)));

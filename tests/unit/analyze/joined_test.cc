@@ -234,14 +234,17 @@ TEST(Joined, FindingsAboutOneThingAreOne) {
   EXPECT_EQ(first.finding.about.type, "Node");
   EXPECT_EQ(first.parts.size(), 3u);
   EXPECT_EQ(first.tools(), (std::vector<std::string>{"heap", "workingset", "fields", "objects"}));
-  EXPECT_EQ(first.finding.message,
-            "phase 2 (75 % of the run) works on 131 KiB, which does not fit in L1 (32.0 KiB); 125 KiB of it is `Node` from "
-            "build at tree.cc:16, of which 25 % of each line is used");
+  EXPECT_EQ(first.finding.message, "phase 2 (75 % of the run) works on 131 KiB, which does not fit "
+                                   "in L1 (32.0 KiB); 125 KiB of it is `Node` from "
+                                   "build at tree.cc:16, of which 25 % of each line is used");
   EXPECT_EQ(first.finding.action,
-            "put `key` and `next` first in `Node` (`assay fields apply Node FILES`); or do something about does_not_fit");
+            "put `key` and `next` first in `Node` (`assay fields apply Node FILES`)");
   // 125 KiB fit into L2, where another layout saves less; what one leaves of the run, the next may save.
   EXPECT_NEAR(first.finding.weight, 1 - (1 - .3) * (1 - .4 * .4) * (1 - .5 * .4), 1e-9);
   EXPECT_NEAR(joined.findings[1].finding.weight, .45, 1e-9); // memory alone counts half
+  // Of objects that are given back at once, no more than is held at a time.
+  results.heap.peak_live_bytes = 800000;
+  EXPECT_NEAR(results.join().findings[1].finding.weight, .5 * 80000 / 800000, 1e-9);
 }
 
 TEST(Joined, WhatFitsInTheFirstCacheSavesLittle) {
@@ -269,11 +272,12 @@ TEST(Joined, AllocationsCountByTheirTime) {
 
 TEST(Joined, CodeBelongsToTheTypeThatItsLineAccesses) {
   Results results;
-  results.objects.findings = {finding("fragmented", .4, {"Node", "build at tree.cc:16", "", "", 0})};
+  results.objects.findings = {
+      finding("fragmented", .4, {"Node", "build at tree.cc:16", "", "", 0})};
   results.heap.findings = {finding("cold_bytes", .2, {"Token", "parse at tree.cc:40", "", "", 0})};
   results.values.findings = {
-      finding("strided_load", .1, {"", "", "walk(Node*)", "tree.cc", 77}),   // a field of Node
-      finding("same_load", .2, {"", "", "parse(char*)", "tree.cc", 41}),     // allocates Tokens
+      finding("strided_load", .1, {"", "", "walk(Node*)", "tree.cc", 77}),  // a field of Node
+      finding("same_load", .2, {"", "", "parse(char*)", "tree.cc", 41}),    // allocates Tokens
       finding("same_divisor", .3, {"", "", "elsewhere()", "tree.cc", 90})}; // alone
   const JoinedResult joined = results.join();
   ASSERT_EQ(joined.findings.size(), 3u);
@@ -291,13 +295,23 @@ TEST(Joined, CodeBelongsToTheTypeThatItsLineAccesses) {
   EXPECT_EQ(results.join().findings.size(), 4u);
 }
 
+TEST(Joined, TheProfilersOwnCodeIsNobodysToChange) {
+  Results results;
+  results.values.findings = {
+      finding("same_divisor", .3, {"", "", "assay::objects::Groups::add(int)", "", 1}),
+      finding("same_load", .3, {"", "", "mine()", "", 1})};
+  const JoinedResult joined = results.join();
+  ASSERT_EQ(joined.findings.size(), 1u);
+  EXPECT_NEAR(joined.findings[0].finding.weight, .03, 1e-9); // one load of the function's
+}
+
 TEST(Joined, EachPartIsInOneItem) {
   Results results;
   for (int i = 0; i < 40; i++) {
     const std::string number = std::to_string(i % 7);
-    results.heap.findings.push_back(finding("rule" + std::to_string(i), .01 * i,
-                                            {i % 3 ? "Type" + number : "char",
-                                             "f at a.cc:" + std::to_string(i % 5), "", "", 0}));
+    results.heap.findings.push_back(finding(
+        "rule" + std::to_string(i), .01 * i,
+        {i % 3 ? "Type" + number : "char", "f at a.cc:" + std::to_string(i % 5), "", "", 0}));
   }
   size_t parts = 0;
   const JoinedResult joined = results.join();
