@@ -18,6 +18,7 @@
 #include "analyze/text_filter.h"
 #include "base/fail.h"
 #include "base/stable_sort.h"
+#include "base/units.h"
 
 #include <fmt/format.h>
 
@@ -31,6 +32,7 @@ namespace {
 constexpr const char *kHeap = "heap";
 constexpr size_t kMaxFirst = 6;       // members that a sentence names
 constexpr double kMostAccesses = 0.9; // that they have
+constexpr double kMostly = 0.5;       // of the bytes on the heap
 constexpr double kLeastGain = 0.05;   // share of the lines that an order must save
 
 // Rows by what they are of.
@@ -83,6 +85,7 @@ public:
       workingsets();
     if (from_.fields)
       fields();
+    note_untyped();
     sort(result_.types);
     const std::vector<size_t> moved = sort(result_.sites);
     for (JoinedPhase &phase : result_.phases)
@@ -156,6 +159,20 @@ private:
         row.heap->add(site.sums);
         row.accesses_counted |= from_.heap->accesses_counted && site.accesses_counted;
       }
+    }
+  }
+
+  // Objects of which no tool knows the type are not joined with what the fields tool says of types.
+  void note_untyped() {
+    if (!from_.heap || !from_.fields)
+      return;
+    for (const JoinedRow &row : result_.types) {
+      const uint64_t all = from_.heap->totals.all.size_total;
+      if (row.type.empty() && row.heap && double(row.heap->all.size_total) > kMostly * double(all))
+        result_.notes.push_back(fmt::format(
+            "of {} of the bytes on the heap the type is not known, so they are not joined with the "
+            "fields of structs; if they are a pool's, describe it (assay/annotate.h)",
+            base::format_share(double(row.heap->all.size_total) / double(all))));
     }
   }
 

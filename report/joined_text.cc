@@ -23,6 +23,8 @@ using analyze::JoinedResult;
 using analyze::JoinedRow;
 using Align = Table::Align;
 
+constexpr double kWorthAScreen = .005; // of the run
+
 std::string count(uint64_t value) {
   return base::format_count(double(value));
 }
@@ -74,11 +76,11 @@ private:
                           base::format_bytes(double(heap->peak_live_bytes)));
     if (!result_.phases.empty()) {
       const analyze::WorkingSetResult &set = *result_.phases.front().set;
-      out_ +=
-          fmt::format("  working set: {} on average, {} at its largest, {} in all, {} phases\n",
-                      base::format_bytes(set.mean_lines * double(set.line_bytes)),
-                      base::format_bytes(double(set.bytes(set.snapshots[set.largest].lines))),
-                      base::format_bytes(double(set.bytes(set.total_lines))), set.phases.size());
+      out_ += fmt::format("  working set: {} on average, {} at its largest, {} in all, {} {}\n",
+                          base::format_bytes(set.mean_lines * double(set.line_bytes)),
+                          base::format_bytes(double(set.bytes(set.snapshots[set.largest].lines))),
+                          base::format_bytes(double(set.bytes(set.total_lines))), set.phases.size(),
+                          set.phases.size() == 1 ? "phase" : "phases");
     }
   }
 
@@ -88,18 +90,27 @@ private:
       out_ += "  nothing stands out, or too little was measured to say so\n";
       return;
     }
-    const size_t shown = std::min<size_t>(options_.top, result_.findings.size());
-    for (size_t i = 0; i < shown; i++) {
-      const analyze::JoinedFinding &each = result_.findings[i];
-      out_ += fmt::format("  {}. {}\n     {} {}\n", i + 1, printable(each.finding.message),
-                          style_.strong("do:"), printable(each.finding.action));
-      for (const analyze::ToolFact &fact : each.facts)
-        out_ += fmt::format("     {} {}\n", style_.faint(fact.tool + ":"), printable(fact.text));
-      if (!each.finding.qualified_by.empty())
-        out_ += fmt::format("     less certain because of: {}\n",
-                            fmt::join(each.finding.qualified_by, ", "));
-    }
+    const auto worth = static_cast<size_t>(
+        std::count_if(result_.findings.begin(), result_.findings.end(),
+                      [](auto &each) { return each.finding.weight >= kWorthAScreen; }));
+    if (!worth)
+      out_ += fmt::format("  nothing stands out: each has less than {} of the run at stake\n",
+                          base::format_share(kWorthAScreen));
+    const size_t shown = std::min<size_t>(options_.top, worth);
+    for (size_t i = 0; i < shown; i++)
+      finding(i + 1, result_.findings[i]);
     out_ += more_text(result_.findings.size() - shown, style_);
+  }
+
+  void finding(size_t number, const analyze::JoinedFinding &each) {
+    out_ += fmt::format("  {}. {}\n     {} {}\n     at stake: {} of the run\n", number,
+                        printable(each.finding.message), style_.strong("do:"),
+                        printable(each.finding.action), base::format_share(each.finding.weight));
+    for (const analyze::ToolFact &fact : each.facts)
+      out_ += fmt::format("     {} {}\n", style_.faint(fact.tool + ":"), printable(fact.text));
+    if (!each.finding.qualified_by.empty())
+      out_ += fmt::format("     less certain because of: {}\n",
+                          fmt::join(each.finding.qualified_by, ", "));
   }
 
   static std::string used(const std::optional<double> &share) {
@@ -176,7 +187,7 @@ private:
       const JoinedRow *row = owner.row ? &result_.sites[*owner.row] : nullptr;
       add({"", "", bytes(owner.lines), "", row ? used(row->used_share()) : "",
            row && row->heap && row->accesses_counted ? count(row->heap->accesses()) : ""},
-          row, "- " + (row ? subject_text(*row) : full_name(*owner.owner)));
+          row, "- " + (row ? site_text(*row) : full_name(*owner.owner)));
     }
   }
 
@@ -215,7 +226,7 @@ private:
       cells.push_back(used(row.used_share()));
       if (has_advice())
         cells.push_back(advice(row));
-      cells.push_back(are_sites ? subject_text(row) : type_text(row));
+      cells.push_back(are_sites ? site_text(row) : type_text(row));
       table.row(std::move(cells));
     }
     out_ += table.text(style_);
@@ -239,10 +250,24 @@ private:
     return cells;
   }
 
+  // As tables of other reports have it: "Node in Tree::grow at tree.cc:16".
+  static std::string site_text(const JoinedRow &row) {
+    if (row.kind != "heap")
+      return subject_text(row);
+    const size_t at = std::min(row.site.rfind(" at "), row.site.size());
+    analyze::Frame frame;
+    frame.function = row.site.substr(0, at);
+    const std::string site = analyze::brief_place(frame) + row.site.substr(at);
+    constexpr unsigned kTypeColumns = 28;
+    return row.type.empty()
+               ? site
+               : shortened(analyze::short_name(row.type), kTypeColumns) + " in " + site;
+  }
+
   static std::string type_text(const JoinedRow &row) {
     if (row.type.empty())
       return "(type unknown)";
-    return row.type + (row.fields ? ", " + row.fields->place() : "");
+    return analyze::short_name(row.type) + (row.fields ? " " + row.fields->place() : "");
   }
 
   void missing() {
