@@ -9,8 +9,8 @@
 //   - Memory that is never touched costs no time: it counts half, and no more than what is held of it at a time.
 //   - Samples are shares of time, and so are the working set's weights: they count as they are. But one load that always yields the same
 //     is one of hundreds of instructions of its function.
-// The rank of an item is that of one tool after the other: what a first one leaves of the run, a second one may save. So findings on
-// which tools agree come before those of one tool alone.
+// What several tools say of one thing is about the same lines, so it does not add up: the rank of an item is that of its heaviest finding,
+// and each other tool that agrees adds a tenth of its own, of what is left of the run.
 //
 // What is one thing: the same type, or the same allocation site. A finding about code belongs to the type whose field its line
 // accesses, else to the site in its function, else it stands alone. Refused: one item for each function. `main` allocates everything
@@ -38,6 +38,8 @@ constexpr double kCopiedBytesPerUs = 5000; // by realloc
 constexpr double kMemoryAlone = 0.5;       // beside time
 constexpr double kFitsFirst = 0.1;         // what a better layout saves of what fits into L1
 constexpr double kFitsSecond = 0.4;        // the same of L2
+constexpr double kFitsThird = 0.5;         // the same of L3
+constexpr double kAgreement = 0.1;         // of the rank of a second tool
 constexpr double kUnknownReach = 0.25;     // of what no tool has seen in memory
 constexpr double kOneLoad =
     0.1; // of a function's time, that one load or branch which never changes may save
@@ -152,18 +154,22 @@ private:
       return double(row->heap->at_peak_bytes);
     return std::nullopt;
   }
-  // The cache that holds what is needed of it at a time: 1, 2; 0: none of these.
+  // The cache that holds what is needed of it at a time: 1, 2, 3; 0: none of these.
   int cache_of(const JoinedRow *row) const {
     const auto amount = bytes_at_a_time(row);
     if (!amount)
       return 0;
-    return *amount <= double(cache_bytes("L1")) ? 1 : *amount <= double(cache_bytes("L2")) ? 2 : 0;
+    for (int level = 1; level <= 3; level++)
+      if (*amount <= double(cache_bytes(level)))
+        return level;
+    return 0;
   }
   // 0 if it is not known: as the working set was asked with, else the machine's.
-  uint64_t cache_bytes(const std::string &name) const {
+  uint64_t cache_bytes(int level) const {
+    const std::string name = "L" + std::to_string(level);
     uint64_t bytes = 0;
     if (const auto &machine = result_.process.machine)
-      bytes = name == "L1" ? machine->l1d_bytes : machine->l2_bytes;
+      bytes = level == 1 ? machine->l1d_bytes : level == 2 ? machine->l2_bytes : machine->l3_bytes;
     if (!result_.phases.empty())
       for (const CacheFit &cache : result_.phases.front().set->caches)
         if (cache.name == name)
@@ -193,6 +199,7 @@ private:
       return weight * (!bytes_at_a_time(row) ? kUnknownReach
                        : cache == 1          ? kFitsFirst
                        : cache == 2          ? kFitsSecond
+                       : cache == 3          ? kFitsThird
                                              : 1);
     }
     return part.tool == "heap"
@@ -328,9 +335,10 @@ private:
       ranks[part.tool] = std::max(ranks[part.tool], part.weight);
       doubts.insert(part.finding.qualified_by.begin(), part.finding.qualified_by.end());
     }
-    double left = 1;
+    double left = 1 - std::min(lead.weight, 1.0);
     for (const auto &[tool, rank] : ranks)
-      left *= 1 - std::min(rank, 1.0);
+      if (tool != lead.tool)
+        left *= 1 - kAgreement * std::min(rank, 1.0);
     joined.finding.weight = 1 - left;
     joined.finding.qualified_by.assign(doubts.begin(), doubts.end());
     joined.finding.message = message(group, row);
@@ -427,11 +435,13 @@ private:
                                                   row->fields->record.name)));
     for (const Part &part : group) {
       // The order has been said, and says more than that there is one.
-      const bool is_vague = part.tool == "objects" || part.finding.rule == "wasted_lines" ||
-                            among(part.finding.rule, {"order", "padding", "does_not_fit"});
-      if (first.empty() || !is_vague)
+      const bool is_vague =
+          part.tool == "objects" || among(part.finding.rule, {"wasted_lines", "order", "padding"});
+      if (part.finding.rule != "does_not_fit" && (first.empty() || !is_vague))
         add(part.tool, part.finding.action);
     }
+    if (actions.empty()) // that it does not fit tells what is wrong rather than what to do
+      add(group.front().tool, group.front().finding.action);
     constexpr size_t kMaxActions = 2;
     std::string text;
     for (size_t i = 0; i < std::min(actions.size(), kMaxActions); i++)
@@ -490,7 +500,7 @@ private:
       std::string text = fmt::format("in the working set {} of the time, {} at most",
                                      base::format_share(row.set->time_share),
                                      bytes(double(row.set->most_lines * result_.line_bytes)));
-      if (const int cache = cache_of(&row); cache && is_about_layout)
+      if (const int cache = cache_of(&row); (cache == 1 || cache == 2) && is_about_layout)
         text += fmt::format(", which L{} holds: another layout of it saves little", cache);
       by_tool["workingset"].push_back(text);
     }
