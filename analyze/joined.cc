@@ -211,6 +211,9 @@ private:
     result_.line_bytes = order.front()->line_bytes;
     for (const WorkingSetResult *set : order)
       workingset(*set);
+    if (order.front()->caches.empty())
+      result_.notes.emplace_back("the machine does not say how large its caches are, so what fits "
+                                 "is not said; name them: --cache L1=48KiB --cache L2=1MiB");
   }
 
   void workingset(const WorkingSetResult &set) {
