@@ -286,8 +286,9 @@ private:
         }
     }
     for (const auto &[row, share] : shares)
-      if (!rows[row].set || share.most_lines > rows[row].set->most_lines)
-        rows[row].set = share;
+      if (auto &most_of_all = rows[row].set;
+          !most_of_all || share.most_lines > most_of_all->most_lines)
+        most_of_all = share;
   }
 
   static std::string smallest_cache(const WorkingSetResult &set, const Phase &phase) {
@@ -307,6 +308,7 @@ private:
   std::vector<size_t> sort(std::vector<JoinedRow> &rows) const {
     const JoinedOrder &order = joined_order(query_.sort);
     std::vector<std::pair<double, size_t>> ranks;
+    ranks.reserve(rows.size());
     for (size_t i = 0; i < rows.size(); i++)
       ranks.emplace_back(-order.rank(rows[i]), i);
     std::sort(ranks.begin(), ranks.end());

@@ -241,6 +241,7 @@ private:
     for (size_t i = 0; i < parts_.size(); i++)
       groups[sets.of(i)].push_back(parts_[i]);
     std::vector<std::vector<Part>> list;
+    list.reserve(groups.size());
     for (auto &[first, group] : groups)
       list.push_back(std::move(group));
     return list;
@@ -506,7 +507,7 @@ private:
     }
     if (row.words && row.words->in_lines)
       by_tool["objects"].push_back(fmt::format("{} of the bytes of its used lines are used",
-                                               base::format_share(*row.used_share())));
+                                               base::format_share(row.used_share().value_or(0))));
     if (row.fields && (row.fields->advice.is_worth_it || is_about_layout)) {
       const LayoutAdvice &advice = row.fields->advice;
       by_tool["fields"].push_back(fmt::format(

@@ -128,15 +128,6 @@ Json phase_json(const JoinedResult &result, const JoinedPhase &phase, unsigned t
   return json;
 }
 
-const char *time_unit_name(uint32_t unit) {
-  switch (unit) {
-  case ASSAY_TIME_CPU: return "cpu_us";
-  case ASSAY_TIME_ACCESSES: return "accesses";
-  case ASSAY_TIME_MARKS: return "mark";
-  default: return "wall_us";
-  }
-}
-
 Json coverage_json(const JoinedResult &result) {
   const analyze::HeapResult *heap = result.from.heap;
   const analyze::FieldsResult *fields = result.from.fields;

@@ -221,6 +221,29 @@ TEST(Joined, AToolThatWasNotRecordedIsAbsentNotZero) {
   EXPECT_FALSE(others.join().from.heap);
 }
 
+TEST(Joined, OfSeveralProcessesTheOneWithTheMostOfARowCounts) {
+  Results results;
+  analyze::WorkingSetResult other = results.sets[0];
+  other.process.pid = 7;
+  other.total_lines = 9000;
+  for (auto &snapshot : other.snapshots)
+    snapshot.owners = {{1, 700}};
+  for (auto &phase : other.phases)
+    phase.owners = {{1, 700}};
+  results.sets.push_back(other);
+  const JoinedResult joined = results.join();
+  ASSERT_EQ(joined.phases.size(), 4u);
+  EXPECT_EQ(joined.phases[0].set->process.pid, 7u); // the larger one first
+  const JoinedRow &node = row_of(joined.types, "Node");
+  EXPECT_EQ(node.set->most_lines, 2000u);
+  EXPECT_EQ(node.set->phase, 3u);
+  for (const JoinedRow &row : joined.sites)
+    if (row.kind == "global") {
+      EXPECT_EQ(row.set->most_lines, 700u);
+      EXPECT_LT(row.set->phase, 2u);
+    }
+}
+
 TEST(Joined, FindingsAboutOneThingAreOne) {
   Results results;
   const analyze::Subject node{"struct Node", "build at tree.cc:16", "", "", 0};
