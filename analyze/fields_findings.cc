@@ -61,6 +61,7 @@ void find_order(const StructRow &row, const FieldsResult &result, std::vector<Fi
   const double lines = 1 - advice.lines_after / std::max(advice.lines_before, 1e-9);
   Finding finding;
   finding.location = place_of(row);
+  finding.about.type = row.record.name;
   if (lines > .05) {
     finding.rule = "order";
     finding.message = fmt::format(
@@ -97,6 +98,7 @@ void find_split(const StructRow &row, const FieldsResult &result, std::vector<Fi
   Finding finding;
   finding.rule = "split";
   finding.location = place_of(row);
+  finding.about.type = row.record.name;
   finding.message = fmt::format(
       "{}: objects are walked through in a row, and {} of {} bytes are cold: in a record of "
       "their own they would cost {:.2f} lines an object less",
@@ -117,6 +119,7 @@ void find_sharing(const SharingRow &row, std::vector<Finding> &to) {
   Finding finding;
   finding.rule = "false_sharing";
   finding.location = fmt::format("{} {}:{}", row.record, row.file, row.line);
+  finding.about.type = row.record;
   const bool same_field = row.record == row.other_record && row.field == row.other_field;
   const std::string fields =
       same_field ? fmt::format("{}::{} of neighbours in memory", row.record, row.field)

@@ -15,6 +15,15 @@ struct Saving {
   std::string unit; // "bytes", "byte_seconds", "allocations", "lines"
 };
 
+// What a finding is about, in names that all tools have, so that what several say of the same is found.
+struct Subject {
+  std::string type; // of objects; empty if unknown
+  std::string site; // "build at tree.cc:16", where objects are allocated; of others the variable
+  // Where code does it: of findings about code.
+  std::string function, file;
+  uint32_t line = 0;
+};
+
 struct Finding {
   std::string rule;     // "cold_bytes", "churn", …: a page in docs/ says how it is computed
   std::string message;  // one sentence
@@ -25,6 +34,7 @@ struct Finding {
   std::string evidence;
   std::string action;
   std::vector<std::string> qualified_by; // losses that make it less certain, by name
+  Subject about = {};
 };
 
 // The names of the losses that were met and that make a finding less certain: those that every

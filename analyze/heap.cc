@@ -359,6 +359,10 @@ void describe_run(HeapResult &result, const profile::Profile &profile) {
   if (!profile.processes.empty())
     result.program_build_id = program_build_id(profile, profile.processes.front());
   for (const profile::Process &process : profile.processes) {
+    // A run that was measured otherwise, such as a recording of sampled values, has a time of its own.
+    if (measured(profile, ASSAY_TOOL_heap) &&
+        !(assay_tools_or_default(process.tools) & ASSAY_TOOL_heap))
+      continue;
     uint64_t end_us = 0, begin_us = process.reset_us.value_or(0);
     for (const profile::TimelinePoint &point : process.timeline)
       end_us = std::max(end_us, point.time_us);
@@ -388,6 +392,14 @@ std::string place(const HeapContextRow &row) {
 
 std::string brief_place(const HeapContextRow &row) {
   return with_column(brief_place(row.owner_frame()), row);
+}
+
+std::string site_of(const HeapContextRow &row) {
+  constexpr std::string_view kPool = "pool ";
+  std::string site = place(row.owner_frame());
+  if (row.origin.starts_with(kPool))
+    site += " (" + row.origin.substr(kPool.size()) + ")";
+  return site;
 }
 
 bool HeapContextRow::type_is_struct() const {

@@ -102,6 +102,8 @@ struct HeapContextRow {
 // "Cache::fill at cache.cc:12", and the column where two sites share a line: cache.cc:12:7.
 std::string place(const HeapContextRow &row);
 std::string brief_place(const HeapContextRow &row);
+// The same without the column, with the pool: what the other tools call the site.
+std::string site_of(const HeapContextRow &row);
 
 // Calls of assay_event with one name from one call stack.
 struct EventRow {

@@ -244,6 +244,7 @@ void find_heap_findings(HeapResult &result) {
     // Whoever suppresses a leak wants to hear nothing of its objects.
     if (row.sums.all.alloc_count == row.sums.suppressed_count)
       continue;
+    const size_t before = result.findings.size();
     if (result.accesses_counted && row.accesses_counted && !may_be_lent(row)) {
       cold_bytes(result, row);
       if (!over_reserve(result, row)) // one of them says what the bytes are there for
@@ -252,6 +253,8 @@ void find_heap_findings(HeapResult &result) {
     churn(result, row);
     migration(result, row);
     realloc_growth(result, row);
+    for (size_t i = before; i < result.findings.size(); i++)
+      result.findings[i].about = {row.type, site_of(row), "", "", 0};
   }
   base::stable_sort(result.findings,
                     [](const Finding &a, const Finding &b) { return a.weight > b.weight; });

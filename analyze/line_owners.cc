@@ -69,6 +69,8 @@ LinesOwner LineOwners::site_name(const profile::LineOwner &site) {
   LinesOwner owner{"heap", "", ""};
   if (site.type.known())
     owner.type = profile_.types[site.type.v].name;
+  if (is_scalar(owner.type) && through_wrapper(frames, wrappers_))
+    owner.type.clear(); // the wrapper's, not the object's
   const Frame &frame = frames[analyze::owner(frames, wrappers_)];
   owner.name = frame.line
                    ? fmt::format("{} at {}:{}", frame.function, base_name(frame.file), frame.line)

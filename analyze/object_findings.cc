@@ -180,7 +180,8 @@ void find(ObjectsResult &result, const ObjectRow &row, double all) {
                    count_of(row.sums.used_lines, "used line"),
                    base::format_share(row.line_used_share()), names_of_used(row)),
        shape->action,
-       losses_among(result.losses, kDoubts)});
+       losses_among(result.losses, kDoubts),
+       {row.type, row.kind == "stack" ? "" : row.name, "", "", 0}});
 }
 
 } // namespace

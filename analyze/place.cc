@@ -58,6 +58,11 @@ std::string place(const image::Frame &frame) {
   return with_line(short_name(frame.function), frame);
 }
 
+std::string short_place(const std::string &name) {
+  size_t at = name.rfind(" at ");
+  return at == std::string::npos ? name : short_name(name.substr(0, at)) + name.substr(at);
+}
+
 std::string brief_place(const image::Frame &frame) {
   std::string name = short_name(frame.function);
   constexpr std::string_view kAnonymous = "(anonymous namespace)::";

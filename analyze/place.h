@@ -14,6 +14,9 @@ std::string place(const image::Frame &frame);
 // The same with no more than the class before the function's name, for tables.
 std::string brief_place(const image::Frame &frame);
 
+// "function at file:line" with the whole of the function's name, as place() says it; other names as they are.
+std::string short_place(const std::string &name);
+
 // A C++ name without what stands in (balanced) angle brackets and parentheses.
 std::string short_name(const std::string &function);
 

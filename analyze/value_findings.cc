@@ -95,6 +95,7 @@ private:
     Finding finding;
     finding.rule = rule;
     finding.location = location_of(function, at);
+    finding.about = {"", "", function.name, base_name(at.file), at.line};
     finding.message = finding.location + ": " + std::move(message);
     finding.saves = {double(function.interrupts) / double(interrupts_),
                      "share of samples in the function"};

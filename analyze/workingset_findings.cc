@@ -12,6 +12,7 @@
 
 #include "abi/records.h"
 #include "abi/shadow.h"
+#include "analyze/place.h"
 #include "base/stable_sort.h"
 #include "base/units.h"
 
@@ -219,7 +220,8 @@ private:
                                 std::min(weight, 1.0),
                                 std::move(evidence),
                                 std::move(action),
-                                losses_among(result_.losses, kDoubts)});
+                                losses_among(result_.losses, kDoubts),
+                                {owner.type, short_place(owner.name), "", "", 0}});
   }
 
   void say_does_not_fit(const std::string &rule, const CacheFit &cache, const Kind &kind) {

@@ -43,6 +43,8 @@ public:
             [result](unsigned top, auto &style) { return report::diff_text(*result, top, style); }};
   }
 
+  void put(analyze::ToolResults &results) const override { results.fields = &result_; }
+
 private:
   analyze::FieldsResult result_;
 };

@@ -56,6 +56,8 @@ public:
             [result](unsigned top, auto &style) { return report::diff_text(*result, top, style); }};
   }
 
+  void put(analyze::ToolResults &results) const override { results.heap = &result_; }
+
 private:
   analyze::HeapResult result_;
 };

@@ -41,6 +41,8 @@ public:
             [result](unsigned top, auto &style) { return report::diff_text(*result, top, style); }};
   }
 
+  void put(analyze::ToolResults &results) const override { results.objects = &result_; }
+
 private:
   analyze::ObjectsResult result_;
 };

@@ -4,6 +4,7 @@
 #include "cli/output.h"
 
 #include "base/fail.h"
+#include "base/units.h"
 #include "profile/find_profiles.h"
 #include "report/page.h"
 
@@ -50,6 +51,25 @@ void add_wrapper_option(CLI::App &app, std::vector<std::string> &wrappers) {
          "functions that match this regular expression own no allocation, their callers do; "
          "may be repeated")
       ->allow_extra_args(false); // what follows is a profile
+}
+
+void add_cache_option(CLI::App &app, std::vector<std::string> &caches) {
+  app.add_option("--cache", caches,
+                 "also ask whether it fits into NAME=SIZE, such as TLB=6MiB; may be repeated")
+      ->allow_extra_args(false); // what follows is a profile
+}
+
+std::vector<std::pair<std::string, uint64_t>> caches_of(const std::vector<std::string> &words) {
+  std::vector<std::pair<std::string, uint64_t>> caches;
+  for (const std::string &word : words) {
+    size_t equals = word.find('=');
+    std::string size = equals == std::string::npos ? word : word.substr(equals + 1);
+    std::string name = equals == std::string::npos ? size : word.substr(0, equals);
+    if (name.empty() || size.empty() || base::parse_bytes(size) == 0)
+      base::fail("--cache '{}': say NAME=SIZE, or a SIZE, such as TLB=6MiB", word);
+    caches.emplace_back(name, base::parse_bytes(size));
+  }
+  return caches;
 }
 
 void check_format(const AnswerOptions &options) {

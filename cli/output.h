@@ -3,8 +3,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "report/document.h"
@@ -36,6 +38,10 @@ void add_answer_options(CLI::App &app, AnswerOptions &options);
 
 // Declares --wrapper, which may be repeated.
 void add_wrapper_option(CLI::App &app, std::vector<std::string> &wrappers);
+
+// Declares --cache, which may be repeated; what its words mean: names and bytes. Throws Failure for what is none.
+void add_cache_option(CLI::App &app, std::vector<std::string> &caches);
+std::vector<std::pair<std::string, uint64_t>> caches_of(const std::vector<std::string> &words);
 
 // Throws Failure for a format that does not exist, and for a page on a terminal.
 void check_format(const AnswerOptions &options);

@@ -128,6 +128,8 @@ void summarize(const std::vector<std::string> &files, const std::string &run_fol
     text += "assay: " + note + "\n";
   text += fmt::format("assay: profile of {} {} in {}\n", profile.processes.size(),
                       profile.processes.size() == 1 ? "process" : "processes", run_folder);
+  if (answers.size() > 1)
+    answers.insert(answers.begin(), "report"); // what they say together
   for (const char *answer : answers)
     text += folder == profile::kDefaultFolder
                 ? fmt::format("assay: next: assay {}\n", answer)

@@ -3,6 +3,7 @@
 
 #include "abi/control.h"
 #include "analyze/frame.h"
+#include "analyze/joined.h"
 #include "analyze/ownership.h"
 #include "image/symbols.h"
 #include "profile/profile.h"
@@ -13,6 +14,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cli {
@@ -22,6 +24,7 @@ struct ToolQuery {
   analyze::Wrappers wrappers;
   bool for_diff =
       false; // what diff() needs is enough: two profiles of many contexts fit where one does
+  std::vector<std::pair<std::string, uint64_t>> caches = {}; // name, bytes: beside the machine's
 };
 
 // What changed between two answers. `top` limits the rows; 0: all.
@@ -40,6 +43,8 @@ public:
   // Paths of that document that must not grow against an older answer of the same tool.
   virtual std::vector<std::string> growth(const ToolAnswer &older) const = 0;
   virtual ToolDiff diff(const ToolAnswer &newer) const = 0;
+  // For a join with what other tools say, which refers to this answer afterwards.
+  virtual void put(analyze::ToolResults &results) const = 0;
 };
 
 // One for each line of abi/tools.def, in cli/NAME_tool.cc.

@@ -36,6 +36,8 @@ public:
             }};
   }
 
+  void put(analyze::ToolResults &results) const override { results.values = &result_; }
+
 private:
   analyze::ValuesResult result_;
 };

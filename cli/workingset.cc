@@ -23,14 +23,7 @@ struct WorkingSetArguments {
 
 analyze::WorkingSetQuery query_of(const WorkingSetArguments &arguments) {
   analyze::WorkingSetQuery query;
-  for (const std::string &word : arguments.caches) {
-    size_t equals = word.find('=');
-    std::string size = equals == std::string::npos ? word : word.substr(equals + 1);
-    std::string name = equals == std::string::npos ? size : word.substr(0, equals);
-    if (name.empty() || size.empty() || base::parse_bytes(size) == 0)
-      base::fail("--cache '{}': say NAME=SIZE, or a SIZE, such as TLB=6MiB", word);
-    query.caches.emplace_back(name, base::parse_bytes(size));
-  }
+  query.caches = caches_of(arguments.caches);
   if (arguments.line) {
     query.line_bytes = arguments.line->empty() ? 0 : base::parse_bytes(*arguments.line);
     if (query.line_bytes == 0)
@@ -70,9 +63,7 @@ int answer_workingset(const WorkingSetArguments &arguments) {
 Action define_workingset(CLI::App &app) {
   auto arguments = std::make_shared<WorkingSetArguments>();
   add_answer_options(app, arguments->answer);
-  app.add_option("--cache", arguments->caches,
-                 "also ask whether it fits into NAME=SIZE, such as TLB=6MiB; may be repeated")
-      ->allow_extra_args(false); // what follows is a profile
+  add_cache_option(app, arguments->caches);
   app.add_option("--line", arguments->line,
                  "fold lines into larger ones of so many bytes, such as 128 or 4096");
   add_wrapper_option(app, arguments->wrappers);

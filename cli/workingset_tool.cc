@@ -51,6 +51,8 @@ public:
             [result](unsigned top, auto &style) { return report::diff_text(*result, top, style); }};
   }
 
+  void put(analyze::ToolResults &results) const override { results.workingsets = &results_; }
+
 private:
   const analyze::WorkingSetResult &first() const { return results_.front(); }
   std::vector<analyze::WorkingSetResult> results_;
@@ -78,6 +80,7 @@ const Tool workingset_tool = {
       analyze::WorkingSetQuery query;
       query.filter = question.filter;
       query.wrappers = question.wrappers;
+      query.caches = question.caches;
       auto results = analyze::workingsets(profile, symbols, query);
       if (results.empty())
         return nullptr;

@@ -78,6 +78,15 @@ Json findings_json(const std::vector<analyze::Finding> &findings) {
   return list;
 }
 
+const char *time_unit_name(uint32_t unit) {
+  switch (unit) {
+  case ASSAY_TIME_CPU: return "cpu_us";
+  case ASSAY_TIME_ACCESSES: return "accesses";
+  case ASSAY_TIME_MARKS: return "mark";
+  default: return "wall_us";
+  }
+}
+
 void put_accesses(Json &json, uint64_t reads, uint64_t writes, bool reads_apart) {
   json["accesses"] = reads + writes;
   if (!reads_apart)

@@ -24,6 +24,9 @@ Json losses_json(const std::map<uint32_t, uint64_t> &losses);
 Json owner_json(const analyze::LinesOwner &owner); // `kind`, `name`, `type`
 Json findings_json(const std::vector<analyze::Finding> &findings);
 
+// What a clock (AssayTimeUnit) counts, as documents name it: "wall_us", "cpu_us", "accesses", "mark".
+const char *time_unit_name(uint32_t unit);
+
 // Adds `accesses`, and `reads` and `writes` where the counters told them apart.
 void put_accesses(Json &json, uint64_t reads, uint64_t writes, bool reads_apart);
 

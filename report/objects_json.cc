@@ -11,14 +11,6 @@ using analyze::ObjectRow;
 using analyze::ObjectsResult;
 using analyze::ObjectWord;
 
-const char *time_unit_name(uint32_t unit) {
-  switch (unit) {
-  case ASSAY_TIME_CPU: return "cpu_us";
-  case ASSAY_TIME_MARKS: return "mark";
-  default: return "wall_us";
-  }
-}
-
 std::string unit_of(uint32_t mode) {
   if (mode & ASSAY_WORDS_COUNTERS)
     return "one executed load or store that reaches a word of 4 bytes";

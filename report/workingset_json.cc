@@ -10,15 +10,6 @@ using analyze::Phase;
 using analyze::SnapshotRow;
 using analyze::WorkingSetResult;
 
-const char *unit_name(uint32_t unit) {
-  switch (unit) {
-  case ASSAY_TIME_CPU: return "cpu_us";
-  case ASSAY_TIME_ACCESSES: return "accesses";
-  case ASSAY_TIME_MARKS: return "mark";
-  default: return "wall_us";
-  }
-}
-
 Json owners_json(const WorkingSetResult &result, const std::vector<OwnerLines> &owners,
                  unsigned top) {
   Json list = Json::array();
@@ -87,7 +78,7 @@ Json workingset_document(const WorkingSetResult &result, unsigned top) {
   json["machine"] = machine_json(result.process);
   json["unit"] = "one cache line that was touched by a load or store of instrumented code";
   json["line_size"] = result.line_bytes;
-  json["time_unit"] = unit_name(result.unit);
+  json["time_unit"] = time_unit_name(result.unit);
   json["losses"] = losses_json(result.losses);
   json["notes"] = result.notes;
   json["coverage"] = Json::object();

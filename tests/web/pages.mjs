@@ -25,7 +25,7 @@ const column = (page, table, title) => page.$eval(`[data-name="${table}"]`, (sec
 }, title);
 
 // Each page holds its document, whole; each of its views opens and shows something.
-for (const name of ['heap', 'workingset', 'fields', 'objects', 'values', 'diff', 'explain', 'trace-info', 'trace-counts', 'trace-cache', 'trace-reuse', 'trace-mrc']) {
+for (const name of ['heap', 'workingset', 'fields', 'objects', 'values', 'report', 'diff', 'explain', 'trace-info', 'trace-counts', 'trace-cache', 'trace-reuse', 'trace-mrc']) {
   assert(existsSync(`${folder}/${name}.html`), name);
   const page = await open(name);
   const embedded = JSON.parse(await page.evaluate(() => JSON.stringify(window.assayDocument)));

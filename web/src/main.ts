@@ -8,6 +8,7 @@ import { diffViews, everything } from './data';
 import { fieldsViews } from './fields';
 import { heapViews } from './heap';
 import { objectsViews } from './objects';
+import { reportViews } from './report';
 import { cacheViews, countsViews, coverageViews, curveViews, explainViews, reuseViews } from './trace';
 import { valuesViews } from './values';
 import { View, Views } from './view';
@@ -19,6 +20,7 @@ const kViews: Record<string, Views> = {
   'assay.fields/1': fieldsViews,
   'assay.objects/1': objectsViews,
   'assay.values/1': valuesViews,
+  'assay.report/1': reportViews,
   'assay.trace/1': coverageViews,
   'assay.trace-counts/1': countsViews,
   'assay.trace-cache/1': cacheViews,
@@ -28,13 +30,20 @@ const kViews: Record<string, Views> = {
   'assay.diff/1': diffViews,
 };
 
+// What each tool says of it, where several do.
+function evidence(finding: Row): HTMLElement[] {
+  const facts = rows(finding.facts);
+  if (facts.length === 0) return [h('p', {}, text(finding, 'evidence'))];
+  return facts.map((fact) => h('p', {}, h('b', {}, `${text(fact, 'tool')}: `), text(fact, 'text')));
+}
+
 function findings(of: Row, show: (filter: string) => void): HTMLElement {
   const all = rows(of.findings);
   if (all.length === 0) return h('p', { class: 'empty' }, 'No finding: nothing stands out, or too little was measured to say so.');
   return h('ol', { class: 'findings' }, ...all.map((finding) => {
     const caveats = Array.isArray(finding.qualified_by) ? finding.qualified_by.join(', ') : '';
     const place = text(finding, 'location'), name = place.replace(/^.* in /, '').split(' ')[0].replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-    return h('li', {}, h('h3', {}, text(finding, 'message')), h('p', {}, text(finding, 'evidence')), h('p', { class: 'advice' }, `do: ${text(finding, 'action')}`),
+    return h('li', {}, h('h3', {}, text(finding, 'message')), ...evidence(finding), h('p', { class: 'advice' }, `do: ${text(finding, 'action')}`),
       h('p', { class: 'note' }, `saves up to ${text(finding, 'saves.unit') === 'bytes' ? bytes(number(finding, 'saves.amount')) : `${count(number(finding, 'saves.amount'))} ${text(finding, 'saves.unit')}`}; rule ${text(finding, 'rule')}`,
         caveats ? `; less certain because of: ${caveats}` : ''),
       place ? h('button', { type: 'button', click: () => show(name) }, `show ${place}`) : null);

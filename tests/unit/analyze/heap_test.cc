@@ -3,6 +3,7 @@
 
 #include "analyze/heap.h"
 
+#include "abi/tools.h"
 #include "base/fail.h"
 #include "tests/unit/profile/profile_builder.h"
 
@@ -67,6 +68,18 @@ TEST(Heap, PartsSumToTheWhole) {
       EXPECT_EQ(sums->all.cold_byte_us_total, result.totals.all.cold_byte_us_total);
     }
   }
+}
+
+// A recording of sampled values beside it has a time of its own.
+TEST(Heap, TheRunIsThatWhoseHeapWasMeasured) {
+  profile::Profile p = profile_of(cold_object(), 3);
+  profile::Process other = p.processes[0];
+  other.tools = ASSAY_TOOL_values;
+  other.ends[0].time_us = 9000000;
+  p.processes.push_back(other);
+  EXPECT_EQ(analyze_it(p).run_us, 2000000u);
+  p.processes.erase(p.processes.begin());
+  EXPECT_EQ(analyze_it(p).run_us, 9000000u); // of that alone it is all that is known
 }
 
 TEST(Heap, AFilterAndItsComplementAreEverything) {
