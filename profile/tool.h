@@ -101,8 +101,8 @@ template <class Reader> bool dispatch(Reader &reader, const RecordView &record) 
   switch (record.kind) {
 #define ASSAY_RECORD(Name, number, meaning)                                                        \
   case number:                                                                                     \
-    if constexpr (requires { reader.on(fixed_part<Assay##Name>(record), record.tail); }) {       \
-      reader.on(fixed_part<Assay##Name>(record), record.tail);                                   \
+    if constexpr (requires { reader.on(fixed_part<Assay##Name>(record), record.tail); }) {         \
+      reader.on(fixed_part<Assay##Name>(record), record.tail);                                     \
       return true;                                                                                 \
     }                                                                                              \
     return false;

@@ -149,14 +149,13 @@ FileDefinitions Trace::definitions_of(size_t file) const {
     if (at != file + 1)
       continue;
     if (record.kind == ASSAY_RECORD_TraceSkeletons) {
-      auto more = decode_skeletons(record.tail,
-                                   profile::fixed_part<AssayTraceSkeletons>(record).skeletons);
+      auto more =
+          decode_skeletons(record.tail, profile::fixed_part<AssayTraceSkeletons>(record).skeletons);
       definitions.skeletons.insert(definitions.skeletons.end(),
                                    std::make_move_iterator(more.begin()),
                                    std::make_move_iterator(more.end()));
     } else if (record.kind == ASSAY_RECORD_TraceGroups) {
-      auto more =
-          decode_groups(record.tail, profile::fixed_part<AssayTraceGroups>(record).groups);
+      auto more = decode_groups(record.tail, profile::fixed_part<AssayTraceGroups>(record).groups);
       definitions.groups.insert(definitions.groups.end(), std::make_move_iterator(more.begin()),
                                 std::make_move_iterator(more.end()));
     }

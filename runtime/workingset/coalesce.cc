@@ -255,9 +255,7 @@ bool coalesce_snapshots(const uint8_t *from, size_t size, ProfileFile &to) {
   uint64_t taken = 0, owned = 0;     // runs; the snapshot of the last ones
   AssayWorkingSetSnapshot left = {}; // waits for its other half
   Batches batches;
-  auto copy = [&](const FileRecord &r) {
-    to.copy(r);
-  };
+  auto copy = [&](const FileRecord &r) { to.copy(r); };
   bool good = each_record(from, size, [&](const FileRecord &r) {
     if (r.header.kind == ASSAY_RECORD_WorkingSetSnapshot) {
       auto snapshot = r.as<AssayWorkingSetSnapshot>();
