@@ -10,7 +10,7 @@
 #include <elf.h>
 #include <stddef.h>
 
-extern "C" [[gnu::visibility("hidden")]] char assay_check[], assay_check_inside[];
+extern "C" [[gnu::visibility("hidden")]] char assay_check[], assay_check_inside[], assay_begun[];
 
 namespace assay::relocated {
 
@@ -65,10 +65,11 @@ char *map_near(uint64_t begin, uint64_t end, uint64_t size) {
 bool ask_tool(const char *path, uint64_t bias, bool is_main,
               char (&answer)[sizeof ring->request.answer], uint32_t &first_id) {
   AssayTraceRequest &request = ring->request;
+  uint32_t waits = 0;
   auto wait_while = [&](uint32_t state) {
     const timespec t = {0, 100'000'000};
     sys::call(SYS_futex, (long)&request.state, 0 /* FUTEX_WAIT */, state, (long)&t);
-    return !ring->stopped && sys::call(SYS_kill, ring->tool, 0) != -3;
+    return !ring->stopped && !is_tool_gone(++waits);
   };
   for (;;) {
     uint32_t expected = ASSAY_REQUEST_none;
@@ -82,6 +83,13 @@ bool ask_tool(const char *path, uint64_t bias, bool is_main,
   request.program = program_number;
   request.bias = bias;
   request.is_main = is_main;
+  request.pid_namespace = pid_namespace;
+  // By our id the tool finds our executable, unless it is of another namespace.
+  char executable[sizeof request.path] = {};
+  if (is_main && pid_namespace != ring->pid_namespace) {
+    sys::read_link("/proc/self/exe", executable, sizeof executable - 1);
+    path = executable;
+  }
   size_t n = 0;
   while (path[n] && n + 1 < sizeof request.path) {
     request.path[n] = path[n];
@@ -134,6 +142,7 @@ void fill(char *code, const AssayMovedHeader &header, uint64_t bias, uint32_t fi
   }
   *(uint64_t *)(code + 8 * ASSAY_MOVED_SLOT_check) = (uint64_t)assay_check;
   *(uint64_t *)(code + 8 * ASSAY_MOVED_SLOT_check_inside) = (uint64_t)assay_check_inside;
+  *(uint64_t *)(code + 8 * ASSAY_MOVED_SLOT_begun) = (uint64_t)assay_begun;
 }
 
 int protection_of(const ElfW(Phdr) & segment) {
