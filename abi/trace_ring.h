@@ -82,18 +82,19 @@ typedef struct AssayRingStream {
 
 enum {
   ASSAY_REQUEST_none,
-  ASSAY_REQUEST_writing, // a process fills it in
-  ASSAY_REQUEST_module,  // moved code for the module `path`
+  ASSAY_REQUEST_module, // moved code for the module `path`
   ASSAY_REQUEST_answered,
 };
 
-// One at a time: who asks takes it from `none`, and puts it back.
+#define ASSAY_REQUEST_far 0x80000000u // the asker's id is of another namespace
+
+// One at a time: who asks writes its id into `asker`, and takes it out again; where it was ended meanwhile, the tool does.
 typedef struct AssayTraceRequest {
-  uint32_t state;         // ASSAY_REQUEST_*; both sides wait on it
-  uint32_t asker;         // process
-  uint32_t program;       // number of the program that it executes
-  uint32_t pid_namespace; // that `asker` is of
-  uint64_t bias;          // load bias of the module
+  uint32_t state;   // ASSAY_REQUEST_*; the asker waits on it
+  uint32_t asker;   // process; with ASSAY_REQUEST_far. Others wait on it until it is 0
+  uint32_t program; // number of the program that it executes
+  uint32_t reserved;
+  uint64_t bias; // load bias of the module
   uint32_t is_main;
   uint32_t first_id; // answer: number of the module's first group
   char path[4096];   // of the module; as the kernel says. Empty: the executable of `asker`

@@ -120,6 +120,7 @@ void Recording::stop() {
   for (AssayRingStream &stream : ring_->all)
     wake(stream.freed);
   wake(ring_->request.state);
+  wake(ring_->request.asker);
 }
 
 void Recording::poll(std::chrono::milliseconds most) {
@@ -141,6 +142,8 @@ bool Recording::take_all() {
   looks_for_gone_ = now - looked_ > std::chrono::milliseconds(100);
   if (looks_for_gone_)
     looked_ = now;
+  if (looks_for_gone_)
+    give_back_request();
   if (load(ring_->request.state) == ASSAY_REQUEST_module) {
     answer();
     any = true;
@@ -254,6 +257,21 @@ void Recording::finish(int wait_status) {
   take_all(); // of streams that began meanwhile
   sink_.end(
       {now_ns() - begin_ns_, progress_.bytes, ring_->untraced_threads, wait_status, was_stopped_});
+}
+
+// Of a process that was ended while it asked: its directory stays until its parent has waited, but leads to no executable.
+void Recording::give_back_request() {
+  AssayTraceRequest &request = ring_->request;
+  const uint32_t asker = load(request.asker);
+  std::error_code failed;
+  if (!asker || asker & ASSAY_REQUEST_far)
+    return;
+  if (!fs::read_symlink(fmt::format("/proc/{}/exe", asker), failed).empty() ||
+      failed != std::errc::no_such_file_or_directory)
+    return;
+  store<uint32_t>(request.state, ASSAY_REQUEST_none);
+  store<uint32_t>(request.asker, 0);
+  wake(request.asker);
 }
 
 void Recording::answer() {

@@ -55,6 +55,7 @@ private:
     std::filesystem::path code; // empty: nothing was moved
   };
   bool take_all();
+  void give_back_request();
   void answer();
   KnownFile &known_file(const std::string &path, bool is_main, uint32_t process);
   void move(KnownFile &known, const std::string &path);
