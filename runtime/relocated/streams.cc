@@ -384,8 +384,9 @@ void end_handler(const SavedLog &saved) {
   for (int log = 0; log < kLogs; log++) {
     if (const uint32_t stream = stream_of(log); stream != kNoStream) {
       AssayRingStream &of = ring->all[stream];
-      of.buffers[of.filled % ASSAY_RING_BUFFERS].bytes =
-          (uint32_t)(position(log).at - buffer_at(stream, of.filled));
+      const auto bytes = (uint64_t)(position(log).at - buffer_at(stream, of.filled));
+      if (bytes <= ASSAY_RING_BUFFER_BYTES) // it is not in the scratch area
+        of.buffers[of.filled % ASSAY_RING_BUFFERS].bytes = (uint32_t)bytes;
       set_stream(log, kNoStream);
       go_untraced(log);
       end_stream(of); // last: from then on it may be another thread's
