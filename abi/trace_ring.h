@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #define ASSAY_RING_MAGIC "ASSAYRNG"
-#define ASSAY_RING_VERSION 2
+#define ASSAY_RING_VERSION 3
 #define ASSAY_RING_ENVIRONMENT "ASSAY_TRACE_RING"
 
 #define ASSAY_RING_STREAMS 1024
@@ -69,39 +69,45 @@ typedef struct AssayRingStream {
   uint32_t parent;  // number of the interrupted stream
   uint32_t pair;    // of a stream of accesses: number of that of the same thread's groups
   uint32_t program; // whose mappings hold
-  uint32_t ended;   // 1: nothing more will come
+  uint32_t
+      ended; // number plus 1: nothing more will come. Of another number: it was meant for who had this place before
   uint32_t filled,
       freed; // buffers that were handed over, and given back; a process waits on `freed`
-  uint64_t parent_bytes; // logged in the parent when it was interrupted
-  uint64_t fs;           // base of thread-local storage
+  uint64_t parent_bytes;  // logged in the parent when it was interrupted
+  uint64_t fs;            // base of thread-local storage
+  uint32_t pid_namespace; // that `process` and `thread` are of; 0: not known
+  uint32_t reserved;
   AssayRingBuffer buffers[ASSAY_RING_BUFFERS];
 } AssayRingStream;
 
 enum {
   ASSAY_REQUEST_none,
-  ASSAY_REQUEST_writing, // a process fills it in
-  ASSAY_REQUEST_module,  // moved code for the module `path`
+  ASSAY_REQUEST_module, // moved code for the module `path`
   ASSAY_REQUEST_answered,
 };
 
-// One at a time: who asks takes it from `none`, and puts it back.
+#define ASSAY_REQUEST_far 0x80000000u // the asker's id is of another namespace
+
+// One at a time: who asks writes its id into `asker`, and takes it out again; where it was ended meanwhile, the tool does.
 typedef struct AssayTraceRequest {
-  uint32_t state;   // ASSAY_REQUEST_*; both sides wait on it
-  uint32_t asker;   // process
+  uint32_t state;   // ASSAY_REQUEST_*; the asker waits on it
+  uint32_t asker;   // process; with ASSAY_REQUEST_far. Others wait on it until it is 0
   uint32_t program; // number of the program that it executes
   uint32_t reserved;
   uint64_t bias; // load bias of the module
   uint32_t is_main;
   uint32_t first_id; // answer: number of the module's first group
-  char path[4096];   // of the module; as the kernel says
+  char path[4096];   // of the module; as the kernel says. Empty: the executable of `asker`
   char answer[4096]; // of its moved code (abi/moved_code.h); empty: there is none
 } AssayTraceRequest;
 
 typedef struct AssayTraceRing {
   char magic[8];
   uint32_t version;
-  uint32_t log;              // sum of ASSAY_LOG_*
-  uint32_t tool;             // process
+  uint32_t log;  // sum of ASSAY_LOG_*
+  uint32_t tool; // process
+  uint32_t
+      pid_namespace; // inode number; only processes of the same one are known to each other by their ids
   uint32_t stopped;          // 1: nothing is recorded any more; programs go on
   uint32_t news;             // grows when a buffer or a request has come; the tool waits on it
   uint32_t streams;          // numbers given
@@ -109,7 +115,6 @@ typedef struct AssayTraceRing {
   uint32_t programs;         // numbers given: one for each exec
   uint32_t
       gate; // odd: threads log nowhere. Where it has changed, a thread ends its stream with the next buffer
-  uint32_t reserved;
   uint64_t bytes; // of this file
   AssayTraceRequest request;
   AssayRingStream all[ASSAY_RING_STREAMS];

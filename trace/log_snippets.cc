@@ -18,7 +18,7 @@ using binary::Block;
 using binary::Instruction;
 using binary::RegisterSet;
 
-constexpr unsigned kAboveOrEqual = 3;
+constexpr unsigned kAboveOrEqual = 3, kEqual = 4;
 constexpr int32_t kRedZone = 128;
 
 constexpr int32_t position_of(uint32_t log) {
@@ -209,24 +209,49 @@ void LogSnippets::save_counter(Gpr counter) {
   store_log(counter, static_cast<int32_t>(offsetof(AssayThreadLog, before_loop)));
 }
 
+void LogSnippets::save_flags() {
+  code_.lea(kRsp, kRsp, -kRedZone);
+  code_.byte(0x9c); // pushfq
+}
+
+void LogSnippets::restore_flags() {
+  code_.byte(0x9d); // popfq
+  code_.lea(kRsp, kRsp, kRedZone);
+}
+
+void LogSnippets::call(uint32_t stub) {
+  code_.lea(kRsp, kRsp, -kRedZone);
+  const uint32_t call = code_.call();
+  code_.put<uint32_t>(call, stub - (call + 4));
+  code_.lea(kRsp, kRsp, kRedZone);
+}
+
+void LogSnippets::begun(Live live) {
+  const bool has_flags = live & binary::bit(binary::kFlags);
+  if (has_flags)
+    save_flags();
+  code_.byte(0x85); // test eax, eax
+  code_.byte(0xc0);
+  const uint32_t jump = code_.jump_if(kEqual);
+  if (has_flags)
+    restore_flags();
+  begun_.push_back({jump, code_.size(), has_flags});
+}
+
 void LogSnippets::check(const Block &block, Live live, uint32_t stub) {
   const bool has_flags = live & binary::bit(binary::kFlags);
   for (uint32_t log : module_.logs()) {
     const bool is_held = holder_[log].has_value();
     const Scratch position = is_held ? Scratch{*holder_[log], std::nullopt}
                                      : take(scratch_of(live), held(), log, block, block.first);
-    if (has_flags) {
-      code_.lea(kRsp, kRsp, -kRedZone);
-      code_.byte(0x9c); // pushfq
-    }
+    if (has_flags)
+      save_flags();
     if (!is_held)
       load_log(position.reg, position_of(log));
     log_fixup(code_.compare_fs(position.reg, limit_of(log, stub == module_.check_stub)));
     slow_.push_back({stub, code_.jump_if(kAboveOrEqual), 0, log, position, has_flags});
-    if (has_flags) {
-      code_.byte(0x9d); // popfq
-      code_.lea(kRsp, kRsp, kRedZone);
-    }
+    if (has_flags)
+      restore_flags();
     release_position(log, position);
     slow_.back().back = code_.size();
   }
@@ -238,19 +263,22 @@ void LogSnippets::check(const Block &block, Live live, uint32_t stub) {
 void LogSnippets::slow_paths() {
   for (const SlowPath &slow : slow_) {
     code_.put<uint32_t>(slow.jump, code_.size() - (slow.jump + 4));
-    if (slow.has_flags) {
-      code_.byte(0x9d);
-      code_.lea(kRsp, kRsp, kRedZone);
-    }
+    if (slow.has_flags)
+      restore_flags();
     give_back(slow.position);
-    code_.lea(kRsp, kRsp, -kRedZone);
-    const uint32_t call = code_.call();
-    code_.put<uint32_t>(call, slow.stub - (call + 4));
-    code_.lea(kRsp, kRsp, kRedZone);
+    call(slow.stub);
     if (!slow.position.spill)
       load_log(slow.position.reg, position_of(slow.log));
     const uint32_t back = code_.jump();
     code_.put<uint32_t>(back, slow.back - (back + 4));
+  }
+  for (const BegunPath &path : begun_) {
+    code_.put<uint32_t>(path.jump, code_.size() - (path.jump + 4));
+    if (path.has_flags)
+      restore_flags();
+    call(module_.begun_stub);
+    const uint32_t back = code_.jump();
+    code_.put<uint32_t>(back, path.back - (back + 4));
   }
 }
 

@@ -39,6 +39,8 @@ public:
 
   // Makes room in the buffers. `stub`: where code that does it lies.
   void check(const binary::Block &block, Live live, uint32_t stub);
+  // Behind a system call: where it returned 0, this may be a new thread or process.
+  void begun(Live live);
   void log(const LogAction &action, Live live, const binary::Block &block, uint32_t index);
   // What a plan logs before an instruction. `first_start`: the number of the plan's first start.
   void log_points(const PlanStretch &stretch, uint32_t first_start, Live live,
@@ -63,6 +65,14 @@ private:
     Scratch position;
     bool has_flags;
   };
+  struct BegunPath {
+    uint32_t jump, back; // as above
+    bool has_flags;
+  };
+  void save_flags();
+  void restore_flags();
+  // Calls what leaves all registers as they are.
+  void call(uint32_t stub);
   Gpr longest_unused(binary::RegisterSet candidates, const binary::Block &block,
                      uint32_t from) const;
   void log_fixup(uint32_t at) { module_.fixups.push_back({at, ASSAY_FIXUP_log}); }
@@ -84,6 +94,7 @@ private:
   const binary::FlowGraph &graph_;
   std::array<std::optional<Gpr>, kLogs> holder_; // registers that hold a position
   std::vector<SlowPath> slow_;
+  std::vector<BegunPath> begun_;
 };
 
 } // namespace trace

@@ -36,7 +36,7 @@ struct ModuleCode {
   UnwindTables unwind;
   InstructionDecoder decoder;
   uint64_t image_begin = 0, image_end = 0;
-  uint32_t check_stub = 0, check_inside_stub = 0;
+  uint32_t check_stub = 0, check_inside_stub = 0, begun_stub = 0;
   R11 r11;
 
   // 0: groups, 1: accesses.

@@ -54,14 +54,16 @@ private:
     Assembler &code = module_.code;
     for (int i = 0; i < ASSAY_MOVED_SLOTS; i++)
       code.word(uint64_t{0});
-    module_.check_stub = code.size();
-    code.byte(0xff); // jmp [rip + …]
-    code.byte(0x25);
-    code.word(ASSAY_MOVED_SLOT_check * 8 - (code.size() + 4));
-    module_.check_inside_stub = code.size();
-    code.byte(0xff);
-    code.byte(0x25);
-    code.word(ASSAY_MOVED_SLOT_check_inside * 8 - (code.size() + 4));
+    auto stub = [&](uint32_t slot) {
+      const uint32_t at = code.size();
+      code.byte(0xff); // jmp [rip + …]
+      code.byte(0x25);
+      code.word(slot * 8 - (code.size() + 4));
+      return at;
+    };
+    module_.check_stub = stub(ASSAY_MOVED_SLOT_check);
+    module_.check_inside_stub = stub(ASSAY_MOVED_SLOT_check_inside);
+    module_.begun_stub = stub(ASSAY_MOVED_SLOT_begun);
   }
 
   void routine(const Routine &routine) {

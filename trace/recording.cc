@@ -1,5 +1,6 @@
 // Streams are looked at in turn. A buffer that was handed over is complete. What the last buffer of a thread holds is taken when the
-// thread is gone, or says that its stream has ended: up to the first group that is not whole.
+// thread is gone, or says that its stream has ended: up to the first group that is not whole. Where threads are still running at the end of the recording, it
+// is copied until nothing is written meanwhile.
 
 #include "trace/recording.h"
 
@@ -8,6 +9,7 @@
 #include "image/elf.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <csignal>
@@ -38,6 +40,16 @@ void wake(uint32_t &word) {
   syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
+// The number of the namespace that our process id is of, from "pid:[NUMBER]".
+uint32_t pid_namespace() {
+  std::error_code failed;
+  const std::string text = fs::read_symlink("/proc/self/ns/pid", failed).string();
+  const size_t digits = text.find_first_of("0123456789");
+  return digits == std::string::npos
+             ? 0
+             : static_cast<uint32_t>(std::strtoul(text.c_str() + digits, nullptr, 10));
+}
+
 uint64_t now_ns() {
   timespec t = {};
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -47,6 +59,9 @@ uint64_t now_ns() {
 bool is_stream(uint32_t kind) {
   return kind >= ASSAY_STREAM_groups && kind <= ASSAY_STREAM_handler_accesses;
 }
+
+constexpr uint32_t kOver =
+    UINT32_MAX - 1; // a kind: what it logged was taken when the recording ended
 
 bool is_handlers(uint32_t kind) {
   return kind == ASSAY_STREAM_handler_groups || kind == ASSAY_STREAM_handler_accesses;
@@ -71,6 +86,7 @@ Recording::Recording(const RecordingSettings &settings, TraceSink &sink)
   ring_->version = ASSAY_RING_VERSION;
   ring_->log = settings.log;
   ring_->tool = static_cast<uint32_t>(getpid());
+  ring_->pid_namespace = pid_namespace();
   ring_->bytes = ASSAY_RING_BYTES;
   begin_ns_ = now_ns();
   if (settings_.gate)
@@ -104,6 +120,7 @@ void Recording::stop() {
   for (AssayRingStream &stream : ring_->all)
     wake(stream.freed);
   wake(ring_->request.state);
+  wake(ring_->request.asker);
 }
 
 void Recording::poll(std::chrono::milliseconds most) {
@@ -125,6 +142,8 @@ bool Recording::take_all() {
   looks_for_gone_ = now - looked_ > std::chrono::milliseconds(100);
   if (looks_for_gone_)
     looked_ = now;
+  if (looks_for_gone_)
+    give_back_request();
   if (load(ring_->request.state) == ASSAY_REQUEST_module) {
     answer();
     any = true;
@@ -152,70 +171,107 @@ bool Recording::take(uint32_t slot) {
   AssayRingStream &stream = ring_->all[slot];
   bool any = false;
   // First whether it has ended: what it has handed over by then is all.
-  const bool has_ended = load(stream.ended) || is_gone(stream);
-  const uint32_t filled = load(stream.filled);
-  for (uint32_t freed = stream.freed; freed != filled; freed++) {
-    begin_stream(slot);
-    hand_over(slot, freed,
-              std::min(stream.buffers[freed % ASSAY_RING_BUFFERS].bytes, ASSAY_RING_BUFFER_BYTES));
-    store(stream.freed, freed + 1);
-    wake(stream.freed);
-    any = true;
-  }
-  if (has_ended) {
-    end_stream(slot);
-    any = true;
-  }
-  return any;
+  const bool has_ended = load(stream.ended) == stream.number + 1 || is_gone(stream);
+  uint32_t freed = stream.freed;
+  do {
+    for (const uint32_t filled = load(stream.filled); freed != filled; freed++) {
+      begin_stream(slot);
+      hand_over(slot, freed,
+                {buffer_of(slot, freed), std::min(stream.buffers[freed % ASSAY_RING_BUFFERS].bytes,
+                                                  ASSAY_RING_BUFFER_BYTES)});
+      store(stream.freed, freed + 1);
+      wake(stream.freed);
+      any = true;
+    }
+  } while (has_ended && !end_stream(slot, freed));
+  return any || has_ended;
 }
 
 bool Recording::is_gone(const AssayRingStream &stream) const {
   if (has_ended_)
     return true;
-  return looks_for_gone_ &&
+  // The ids of another namespace are others' here: such a stream lasts until the recording ends.
+  return looks_for_gone_ && stream.pid_namespace == ring_->pid_namespace &&
          access(fmt::format("/proc/{}/task/{}", stream.process, stream.thread).c_str(), F_OK) != 0;
 }
 
-void Recording::end_stream(uint32_t slot) {
+// What `buffer`, the last one, holds. False: it has been handed over meanwhile.
+bool Recording::end_stream(uint32_t slot, uint32_t last) {
   AssayRingStream &stream = ring_->all[slot];
-  const uint32_t last = stream.filled;
-  // Behind what was logged are zeros.
-  const std::byte *data = buffer_of(slot, last);
-  uint64_t bytes =
-      load(stream.buffers[last % ASSAY_RING_BUFFERS].is_stale) ? 0 : ASSAY_RING_BUFFER_BYTES;
-  while (bytes && data[bytes - 1] == std::byte{0})
-    bytes--;
-  if (bytes) {
+  AssayRingBuffer &about = stream.buffers[last % ASSAY_RING_BUFFERS];
+  // Behind what was logged are zeros, as may be the last of it.
+  std::span<const std::byte> data(buffer_of(slot, last), ASSAY_RING_BUFFER_BYTES);
+  bool is_known = true;
+  if (load(about.is_stale))
+    data = {};
+  else if (load(stream.ended) == stream.number + 1 && about.bytes)
+    data = data.first(std::min(about.bytes, ASSAY_RING_BUFFER_BYTES)); // a handler's is known
+  else
+    is_known = false;
+  if (has_ended_ && !data.empty())
+    data = copy_of(data);
+  if (load(stream.filled) != last)
+    return false;
+  while (!is_known && !data.empty() && data.back() == std::byte{0})
+    data = data.first(data.size() - 1);
+  if (!data.empty()) {
     begin_stream(slot);
-    stream.buffers[last % ASSAY_RING_BUFFERS].end_ns = now_ns();
-    hand_over(slot, last, bytes);
+    about.end_ns = now_ns();
+    hand_over(slot, last, data);
   }
-  store<uint32_t>(stream.buffers[last % ASSAY_RING_BUFFERS].is_stale, 1);
+  store<uint32_t>(about.is_stale, 1);
   known_streams_[slot] = 0;
-  store<uint32_t>(stream.kind, ASSAY_STREAM_free);
+  // A thread that is still running goes on writing there: nobody else may.
+  store<uint32_t>(stream.kind, has_ended_ ? kOver : ASSAY_STREAM_free);
+  return true;
 }
 
-void Recording::hand_over(uint32_t slot, uint32_t buffer, uint64_t bytes) {
+// As a buffer was at one time, though a thread may be writing there: each byte is written once, so what has not changed while it was copied is whole. A
+// thread that logs much is soon at the end of its buffer, and stops there. Empty if that takes too long.
+std::span<const std::byte> Recording::copy_of(std::span<const std::byte> buffer) {
+  constexpr auto kMax = std::chrono::seconds(1);
+  const auto begin = std::chrono::steady_clock::now();
+  do {
+    copy_.assign(buffer.begin(), buffer.end());
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (std::memcmp(copy_.data(), buffer.data(), buffer.size()) == 0)
+      return copy_;
+  } while (std::chrono::steady_clock::now() - begin < kMax);
+  return {};
+}
+
+void Recording::hand_over(uint32_t slot, uint32_t buffer, std::span<const std::byte> data) {
   AssayRingStream &stream = ring_->all[slot];
   AssayRingBuffer &times = stream.buffers[buffer % ASSAY_RING_BUFFERS];
-  const std::byte *data = buffer_of(slot, buffer);
-  progress_.bytes += bytes;
-  if (bytes)
-    sink_.buffer({stream.number,
-                  uint64_t{buffer} * ASSAY_RING_BUFFER_BYTES,
-                  since_begin(times.begin_ns),
-                  since_begin(times.end_ns),
-                  {data, bytes}});
+  progress_.bytes += data.size();
+  if (!data.empty())
+    sink_.buffer({stream.number, uint64_t{buffer} * ASSAY_RING_BUFFER_BYTES,
+                  since_begin(times.begin_ns), since_begin(times.end_ns), data});
   store<uint32_t>(times.is_stale, 1);
 }
 
 void Recording::finish(int wait_status) {
   has_ended_ = true;
+  stop(); // processes that are still running
   take_all();
-  take_all(); // of processes that were still running
-  stop();
+  take_all(); // of streams that began meanwhile
   sink_.end(
       {now_ns() - begin_ns_, progress_.bytes, ring_->untraced_threads, wait_status, was_stopped_});
+}
+
+// Of a process that was ended while it asked: its directory stays until its parent has waited, but leads to no executable.
+void Recording::give_back_request() {
+  AssayTraceRequest &request = ring_->request;
+  const uint32_t asker = load(request.asker);
+  std::error_code failed;
+  if (!asker || asker & ASSAY_REQUEST_far)
+    return;
+  if (!fs::read_symlink(fmt::format("/proc/{}/exe", asker), failed).empty() ||
+      failed != std::errc::no_such_file_or_directory)
+    return;
+  store<uint32_t>(request.state, ASSAY_REQUEST_none);
+  store<uint32_t>(request.asker, 0);
+  wake(request.asker);
 }
 
 void Recording::answer() {
@@ -224,7 +280,8 @@ void Recording::answer() {
   request.path[sizeof request.path - 1] = 0;
   const std::string path = request.path;
   const uint32_t process = request.asker;
-  KnownFile &known = known_file(path, request.is_main, process);
+  // Who is not of our namespace has said the path of its executable.
+  KnownFile &known = known_file(path, request.is_main && path.empty(), process);
   if (known.file.number) {
     sink_.mapping({request.program, known.file.number, request.bias, since_begin(now_ns())});
     request.first_id = known.file.first_group;

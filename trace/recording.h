@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -54,14 +55,16 @@ private:
     std::filesystem::path code; // empty: nothing was moved
   };
   bool take_all();
+  void give_back_request();
   void answer();
   KnownFile &known_file(const std::string &path, bool is_main, uint32_t process);
   void move(KnownFile &known, const std::string &path);
   bool take(uint32_t slot);
   bool is_gone(const AssayRingStream &stream) const;
   void begin_stream(uint32_t slot);
-  void end_stream(uint32_t slot);
-  void hand_over(uint32_t slot, uint32_t buffer, uint64_t bytes);
+  bool end_stream(uint32_t slot, uint32_t last);
+  void hand_over(uint32_t slot, uint32_t buffer, std::span<const std::byte> data);
+  std::span<const std::byte> copy_of(std::span<const std::byte> buffer);
   std::byte *buffer_of(uint32_t slot, uint32_t buffer);
   uint64_t since_begin(uint64_t ns) const { return ns > begin_ns_ ? ns - begin_ns_ : 0; }
 
@@ -76,6 +79,7 @@ private:
   std::chrono::steady_clock::time_point looked_ = {};
   bool looks_for_gone_ = false; // ten times a second is often enough
   bool was_stopped_ = false, has_ended_ = false;
+  std::vector<std::byte> copy_; // of a buffer
   Progress progress_;
 };
 

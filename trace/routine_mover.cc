@@ -11,7 +11,9 @@
 #include "trace/position_registers.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
+#include <sys/syscall.h>
 
 namespace trace {
 namespace {
@@ -361,6 +363,8 @@ private:
         break;
       pass_holder(b, index);
       instruction(graph_.code.instructions[index]);
+      if (may_begin_thread(index) && may_return_twice(block, index))
+        snippets_.begun(live[i + 1] | logged_later[i + 1]);
     }
     run_on(place);
   }
@@ -369,6 +373,31 @@ private:
   bool may_begin_thread(uint32_t index) const {
     return module_.settings.log != ASSAY_LOG_nothing &&
            binary::may_leave(graph_.code, graph_.code.instructions[index]);
+  }
+
+  // Whether it may be a system call that returns 0 in a new thread or process as well: its number is not known, or is one of these.
+  bool may_return_twice(const Block &block, uint32_t index) const {
+    const std::span<const std::byte> call = bytes_of(index);
+    if (call.size() < 2 || call[call.size() - 1] != std::byte{0x05} ||
+        call[call.size() - 2] != std::byte{0x0f})
+      return true;
+    for (uint32_t i = index; i-- > block.first;) {
+      if (!(binary::effects_of(graph_.code, graph_.code.instructions[i]).writes &
+            binary::bit(ASSAY_REG_RAX)))
+        continue;
+      const std::span<const std::byte> bytes = bytes_of(i);
+      if (bytes.size() != 5 || bytes[0] != std::byte{0xb8}) // mov eax, number
+        return true;
+      uint32_t number;
+      std::memcpy(&number, bytes.data() + 1, sizeof number);
+      return number == SYS_clone || number == SYS_clone3 || number == SYS_fork ||
+             number == SYS_vfork;
+    }
+    return true;
+  }
+  std::span<const std::byte> bytes_of(uint32_t index) const {
+    const Instruction &instruction = graph_.code.instructions[index];
+    return module_.program.executable().bytes(instruction.address, instruction.length);
   }
 
   // What holds the position where a block ends goes on to hold it in blocks that only this one leads to.

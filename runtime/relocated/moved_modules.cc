@@ -10,7 +10,7 @@
 #include <elf.h>
 #include <stddef.h>
 
-extern "C" [[gnu::visibility("hidden")]] char assay_check[], assay_check_inside[];
+extern "C" [[gnu::visibility("hidden")]] char assay_check[], assay_check_inside[], assay_begun[];
 
 namespace assay::relocated {
 
@@ -65,23 +65,37 @@ char *map_near(uint64_t begin, uint64_t end, uint64_t size) {
 bool ask_tool(const char *path, uint64_t bias, bool is_main,
               char (&answer)[sizeof ring->request.answer], uint32_t &first_id) {
   AssayTraceRequest &request = ring->request;
-  auto wait_while = [&](uint32_t state) {
+  uint32_t waits = 0;
+  auto wait_while = [&](uint32_t &word, uint32_t value) {
     const timespec t = {0, 100'000'000};
-    sys::call(SYS_futex, (long)&request.state, 0 /* FUTEX_WAIT */, state, (long)&t);
-    return !ring->stopped && sys::call(SYS_kill, ring->tool, 0) != -3;
+    sys::call(SYS_futex, (long)&word, 0 /* FUTEX_WAIT */, value, (long)&t);
+    return !ring->stopped && !is_tool_gone(++waits);
   };
+  uint32_t self = sys::process_id();
+  if (pid_namespace != ring->pid_namespace)
+    self |= ASSAY_REQUEST_far;
   for (;;) {
-    uint32_t expected = ASSAY_REQUEST_none;
-    if (__atomic_compare_exchange_n(&request.state, &expected, ASSAY_REQUEST_writing, false,
-                                    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    uint32_t asker = 0;
+    if (__atomic_compare_exchange_n(&request.asker, &asker, self, false, __ATOMIC_ACQUIRE,
+                                    __ATOMIC_RELAXED))
       break;
-    if (!wait_while(expected))
+    // The loader lets one thread ask at a time: this is of the program before exec.
+    const bool is_ours = asker == self;
+    if (is_ours && __atomic_load_n(&request.state, __ATOMIC_ACQUIRE) != ASSAY_REQUEST_module)
+      break;
+    if (!(is_ours ? wait_while(request.state, ASSAY_REQUEST_module)
+                  : wait_while(request.asker, asker)))
       return false;
   }
-  request.asker = sys::process_id();
   request.program = program_number;
   request.bias = bias;
   request.is_main = is_main;
+  // By our id the tool finds our executable, unless it is of another namespace.
+  char executable[sizeof request.path] = {};
+  if (is_main && pid_namespace != ring->pid_namespace) {
+    sys::read_link("/proc/self/exe", executable, sizeof executable - 1);
+    path = executable;
+  }
   size_t n = 0;
   while (path[n] && n + 1 < sizeof request.path) {
     request.path[n] = path[n];
@@ -93,13 +107,14 @@ bool ask_tool(const char *path, uint64_t bias, bool is_main,
   sys::call(SYS_futex, (long)&ring->news, 1 /* FUTEX_WAKE */, INT32_MAX);
   bool answered = true;
   while (answered && __atomic_load_n(&request.state, __ATOMIC_ACQUIRE) != ASSAY_REQUEST_answered)
-    answered = wait_while(ASSAY_REQUEST_module);
+    answered = wait_while(request.state, ASSAY_REQUEST_module);
   if (answered)
     for (size_t i = 0; i < sizeof answer; i++)
       answer[i] = request.answer[i];
   first_id = request.first_id;
   __atomic_store_n(&request.state, ASSAY_REQUEST_none, __ATOMIC_RELEASE);
-  sys::call(SYS_futex, (long)&request.state, 1 /* FUTEX_WAKE */, INT32_MAX);
+  __atomic_store_n(&request.asker, 0, __ATOMIC_RELEASE);
+  sys::call(SYS_futex, (long)&request.asker, 1 /* FUTEX_WAKE */, INT32_MAX);
   return answered && answer[0];
 }
 
@@ -134,6 +149,7 @@ void fill(char *code, const AssayMovedHeader &header, uint64_t bias, uint32_t fi
   }
   *(uint64_t *)(code + 8 * ASSAY_MOVED_SLOT_check) = (uint64_t)assay_check;
   *(uint64_t *)(code + 8 * ASSAY_MOVED_SLOT_check_inside) = (uint64_t)assay_check_inside;
+  *(uint64_t *)(code + 8 * ASSAY_MOVED_SLOT_begun) = (uint64_t)assay_begun;
 }
 
 int protection_of(const ElfW(Phdr) & segment) {

@@ -14,6 +14,8 @@ namespace assay::relocated {
 extern AssayTraceRing *ring;
 // Of the program that this process executes; its children's as well.
 extern uint32_t program_number;
+// That this process's id is of (abi/trace_ring.h).
+extern uint32_t pid_namespace;
 
 // A module whose functions were moved.
 struct MovedModule {
@@ -46,7 +48,9 @@ void begin_streams();
 // What a signal handler logs goes to streams of its own: saved where it begins, restored where it returns.
 struct SavedLog {
   AssayThreadLog log;
-  uint32_t streams[2];
+  uint32_t streams[2], parent[2];
+  uint64_t parent_bytes[2];
+  uint32_t forks; // from the first process to this one
   bool in_handler, is_paused;
 };
 void begin_handler(SavedLog &saved);
@@ -54,6 +58,9 @@ void end_handler(const SavedLog &saved);
 // What the thread executes meanwhile is ours, not the program's.
 void stop_logging(SavedLog &saved);
 void go_on_logging(const SavedLog &saved);
+
+// From another namespace of processes it cannot be seen: then it is taken to be gone after so many waits for it.
+bool is_tool_gone(uint32_t waits);
 
 // "assay: TEXT" on standard error.
 void say(const char *text);

@@ -14,6 +14,7 @@ namespace assay::relocated {
 AssayTraceRing *ring;
 
 void find_real_functions();
+void find_beginning_functions();
 
 namespace {
 
@@ -58,6 +59,7 @@ const char *map_ring(const char *path) {
   if (!path)
     return;
   find_real_functions();
+  find_beginning_functions();
   if (contains(environment_of(envp, "LD_PRELOAD"), "vgpreload_core")) {
     say("Valgrind executes this program's code in its own way, so it is not traced; run it without "
         "Valgrind");

@@ -3,6 +3,10 @@
 // into the scratch area, which nobody reads. A thread that was made without libc may have zeros for all of this: they mean the same, and
 // moved code checks behind each system call.
 //
+// What thread-local storage says may be of another thread: a child of fork has a copy of its parent's, and who makes threads without libc may
+// use a block again. So moved code asks behind each system call that may have made a thread or a process (begun()); a child that shares memory with
+// its parent, which waits (vfork), goes on logging as its parent.
+//
 // A thread is not told that it ends: the tool sees that it is gone, and reads what its last buffer holds. That way
 // nothing runs in the program when a thread exits, and a killed process loses nothing.
 
@@ -16,6 +20,7 @@
 namespace assay::relocated {
 
 uint32_t program_number;
+uint32_t pid_namespace;
 
 namespace {
 
@@ -24,12 +29,18 @@ constexpr uint64_t kWaitNs = 100'000'000;
 constexpr uint32_t kClaimed = UINT32_MAX; // a stream that is being taken
 constexpr int kLogs = 2;
 
+uint32_t process;        // whose memory this is
+uint32_t forks;          // from the first process to this one
+uint32_t *is_own_memory; // the kernel sets it to 0 in a child that has a copy of the memory
+uint32_t always_own = 1; // where the kernel does not
+
 // Twice: nobody checks for up to the slack behind a limit.
 alignas(64) char scratch[2 * ASSAY_RING_SLACK];
 
 struct ThreadStreams {
   uint32_t after_stream[kLogs] = {}; // the stream plus 1; 0: it has none
   uint32_t gate[kLogs] = {};         // what it was when the stream began
+  uint32_t process = 0, thread = 0;  // whose streams these are; 0: nobody's yet
   bool in_handler = false;
   bool is_paused = false;            // what it executes is ours
   bool is_counted_untraced = false;  // it found no stream
@@ -67,9 +78,39 @@ void wake(uint32_t *word) {
   sys::call(SYS_futex, (long)word, 1 /* FUTEX_WAKE */, INT32_MAX);
 }
 
-bool is_over() {
-  return __atomic_load_n(&ring->stopped, __ATOMIC_ACQUIRE) ||
-         sys::call(SYS_kill, ring->tool, 0) == -3 /* ESRCH */;
+// The number of the namespace that process ids are of, from "pid:[NUMBER]"; 0: it is not known.
+uint32_t find_pid_namespace() {
+  char text[32];
+  const long size = sys::read_link("/proc/self/ns/pid", text, sizeof text);
+  uint32_t number = 0;
+  for (long i = 0; i < size; i++)
+    if (text[i] >= '0' && text[i] <= '9')
+      number = number * 10 + (uint32_t)(text[i] - '0');
+  return number;
+}
+
+void forget_streams() {
+  mine = {};
+  for (int log = 0; log < kLogs; log++)
+    position(log) = {scratch, nullptr, nullptr};
+}
+
+void know_thread() {
+  mine.process = sys::process_id();
+  mine.thread = sys::thread_id();
+}
+
+bool is_copy() {
+  return __atomic_load_n(is_own_memory, __ATOMIC_ACQUIRE) == 0;
+}
+
+// A child of fork: the buffers that its memory names are its parent's.
+void begin_process() {
+  *is_own_memory = 1;
+  process = sys::process_id();
+  forks++;
+  pid_namespace = find_pid_namespace();
+  forget_streams();
 }
 
 void go_untraced(int log) {
@@ -123,11 +164,11 @@ void begin_stream(int log) {
     go_untraced(log);
     return;
   }
-  set_stream(log, stream);
   mine.gate[log] = gate;
   AssayRingStream &to = ring->all[stream];
-  to.process = sys::process_id();
-  to.thread = sys::thread_id();
+  to.process = mine.process;
+  to.thread = mine.thread;
+  to.pid_namespace = pid_namespace;
   to.program = program_number;
   to.number = __atomic_fetch_add(&ring->streams, 1, __ATOMIC_RELAXED);
   to.parent = mine.parent[log];
@@ -140,16 +181,28 @@ void begin_stream(int log) {
   const uint32_t kind =
       log == 0 ? (mine.in_handler ? ASSAY_STREAM_handler_groups : ASSAY_STREAM_groups)
                : (mine.in_handler ? ASSAY_STREAM_handler_accesses : ASSAY_STREAM_accesses);
+  // A handler that comes earlier finds no stream; one that comes later, a whole one.
+  asm volatile("" ::: "memory");
+  set_stream(log, stream);
   __atomic_store_n(&to.kind, kind, __ATOMIC_RELEASE);
 }
 
+void end_stream(AssayRingStream &stream) {
+  __atomic_store_n(&stream.ended, stream.number + 1, __ATOMIC_RELEASE);
+}
+
+// The position may lie in the buffer before the one that comes next: a handler interrupts next_buffer() as well.
 uint64_t bytes_of(int log) {
   const uint32_t stream = stream_of(log);
   if (stream == kNoStream)
     return 0;
-  const AssayRingStream &of = ring->all[stream];
-  return (uint64_t)of.filled * ASSAY_RING_BUFFER_BYTES +
-         (uint64_t)(position(log).at - buffer_at(stream, of.filled));
+  const auto offset = (uint64_t)(position(log).at - buffer_at(stream, 0));
+  if (offset > ASSAY_RING_BUFFERS * ASSAY_RING_BUFFER_BYTES) // it is in the scratch area
+    return 0;
+  const uint32_t filled = ring->all[stream].filled;
+  const auto buffer = (uint32_t)(offset / ASSAY_RING_BUFFER_BYTES);
+  const uint32_t before = filled - (filled - buffer) % ASSAY_RING_BUFFERS;
+  return (uint64_t)before * ASSAY_RING_BUFFER_BYTES + offset % ASSAY_RING_BUFFER_BYTES;
 }
 
 // Hands the buffer over, and waits until there is another one.
@@ -161,26 +214,26 @@ void next_buffer(int log) {
   full.end_ns = now_ns();
   __atomic_fetch_add(&of.filled, 1, __ATOMIC_RELEASE);
   if (mine.gate[log] != __atomic_load_n(&ring->gate, __ATOMIC_ACQUIRE)) {
-    __atomic_store_n(&of.ended, 1, __ATOMIC_RELEASE);
-    wake(&ring->news);
     set_stream(log, kNoStream);
     go_untraced(log);
+    end_stream(of); // last: from then on it may be another thread's
+    wake(&ring->news);
     return;
   }
   wake(&ring->news);
-  for (;;) {
+  for (uint32_t waits = 0;;) {
+    if (__atomic_load_n(&ring->stopped, __ATOMIC_ACQUIRE)) {
+      go_untraced(log);
+      return;
+    }
     const uint32_t freed = __atomic_load_n(&of.freed, __ATOMIC_ACQUIRE);
     if (of.filled - freed < ASSAY_RING_BUFFERS)
       break;
     const timespec t = {0, (long)kWaitNs};
     if (sys::call(SYS_futex, (long)&of.freed, 0 /* FUTEX_WAIT */, freed, (long)&t) ==
             -110 /* ETIMEDOUT */
-        && is_over()) {
+        && is_tool_gone(++waits)) {
       __atomic_store_n(&ring->stopped, 1, __ATOMIC_RELEASE);
-      go_untraced(log);
-      return;
-    }
-    if (__atomic_load_n(&ring->stopped, __ATOMIC_ACQUIRE)) {
       go_untraced(log);
       return;
     }
@@ -196,9 +249,8 @@ void after_fork() {
   go_on_logging(at_fork);
 }
 void in_child() {
-  mine = {};
-  for (int log = 0; log < kLogs; log++)
-    position(log) = {scratch, nullptr, nullptr};
+  if (is_own_memory == &always_own || is_copy())
+    begin_process();
 }
 
 } // namespace
@@ -206,6 +258,10 @@ void in_child() {
 namespace {
 
 void make_room(bool may_begin) {
+  if (is_copy())
+    begin_process();
+  if (!mine.thread)
+    know_thread();
   for (int log = 0; log < kLogs; log++) {
     if (!(ring->log & 1u << log))
       continue;
@@ -234,6 +290,13 @@ void make_room(bool may_begin) {
 extern "C" [[gnu::visibility("hidden")]] void assay_make_room() {
   make_room(true);
 }
+// Behind a system call that returned 0: what thread-local storage says may be another thread's.
+extern "C" [[gnu::visibility("hidden")]] void assay_thread_begun() {
+  if (is_copy())
+    begin_process();
+  else if (mine.thread && mine.thread != sys::thread_id() && sys::process_id() == process)
+    forget_streams();
+}
 // The same, within what a skeleton computes: no stream can begin with the middle of it.
 extern "C" [[gnu::visibility("hidden")]] void assay_make_room_inside() {
   make_room(false);
@@ -246,24 +309,49 @@ uint64_t log_offset() {
 }
 
 void begin_streams() {
-  // Of a program that executed this one.
-  const uint32_t process = sys::process_id();
+  constexpr int kWipeOnFork = 18; // MADV_WIPEONFORK
+  const long page = sys::map(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+  is_own_memory = &always_own;
+  if (!sys::failed(page) && !sys::failed(sys::advise((void *)page, 4096, kWipeOnFork)))
+    is_own_memory = (uint32_t *)page;
+  *is_own_memory = 1;
+  process = sys::process_id();
+  pid_namespace = find_pid_namespace();
   program_number = __atomic_add_fetch(&ring->programs, 1, __ATOMIC_RELAXED);
-  for (AssayRingStream &each : ring->all)
-    if (each.kind != ASSAY_STREAM_free && each.kind != kClaimed && each.process == process)
-      __atomic_store_n(&each.ended, 1, __ATOMIC_RELEASE);
+  // Streams of the program that executed this one. Their places may be free again at any time: the number is read before what it belongs to, which
+  // is set before it.
+  for (AssayRingStream &each : ring->all) {
+    const uint32_t number = __atomic_load_n(&each.number, __ATOMIC_ACQUIRE);
+    const uint32_t kind = __atomic_load_n(&each.kind, __ATOMIC_ACQUIRE);
+    if (kind != ASSAY_STREAM_free && kind != kClaimed && each.process == process &&
+        each.pid_namespace == pid_namespace)
+      __atomic_store_n(&each.ended, number + 1, __ATOMIC_RELEASE);
+  }
   pthread_atfork(before_fork, after_fork, in_child);
+}
+
+bool is_tool_gone(uint32_t waits) {
+  constexpr uint32_t kMaxWaits = 3000; // of a tenth of a second
+  if (ring->pid_namespace != pid_namespace)
+    return waits > kMaxWaits;
+  return sys::call(SYS_kill, ring->tool, 0) == -3 /* ESRCH */;
 }
 
 void begin_handler(SavedLog &saved) {
   saved.log = thread_log;
+  saved.forks = forks;
   saved.in_handler = mine.in_handler;
   saved.is_paused = mine.is_paused;
   mine.is_paused = false;
   for (int log = 0; log < kLogs; log++) {
     saved.streams[log] = stream_of(log);
-    mine.parent[log] = stream_of(log) == kNoStream ? kNoStream : ring->all[stream_of(log)].number;
-    mine.parent_bytes[log] = bytes_of(log);
+    saved.parent[log] = mine.parent[log];
+    saved.parent_bytes[log] = mine.parent_bytes[log];
+    // A handler of a handler that has logged nothing yet stands where that one does.
+    if (stream_of(log) != kNoStream || !mine.in_handler) {
+      mine.parent[log] = stream_of(log) == kNoStream ? kNoStream : ring->all[stream_of(log)].number;
+      mine.parent_bytes[log] = bytes_of(log);
+    }
     set_stream(log, kNoStream);
     position(log) = {scratch, nullptr, nullptr};
   }
@@ -279,26 +367,33 @@ void stop_logging(SavedLog &saved) {
 
 void go_on_logging(const SavedLog &saved) {
   thread_log = saved.log;
+  if (saved.forks != forks) { // this process was made meanwhile: the streams are its parent's
+    forget_streams();
+    return;
+  }
   mine.in_handler = saved.in_handler;
   mine.is_paused = saved.is_paused;
-  for (int log = 0; log < kLogs; log++)
+  for (int log = 0; log < kLogs; log++) {
+    mine.parent[log] = saved.parent[log];
+    mine.parent_bytes[log] = saved.parent_bytes[log];
     set_stream(log, saved.streams[log]);
+  }
 }
 
 void end_handler(const SavedLog &saved) {
   for (int log = 0; log < kLogs; log++) {
     if (const uint32_t stream = stream_of(log); stream != kNoStream) {
       AssayRingStream &of = ring->all[stream];
-      of.buffers[of.filled % ASSAY_RING_BUFFERS].bytes =
-          (uint32_t)(position(log).at - buffer_at(stream, of.filled));
-      __atomic_store_n(&of.ended, 1, __ATOMIC_RELEASE);
+      const auto bytes = (uint64_t)(position(log).at - buffer_at(stream, of.filled));
+      if (bytes <= ASSAY_RING_BUFFER_BYTES) // it is not in the scratch area
+        of.buffers[of.filled % ASSAY_RING_BUFFERS].bytes = (uint32_t)bytes;
+      set_stream(log, kNoStream);
+      go_untraced(log);
+      end_stream(of); // last: from then on it may be another thread's
       wake(&ring->news);
     }
-    set_stream(log, saved.streams[log]);
   }
-  thread_log = saved.log;
-  mine.in_handler = saved.in_handler;
-  mine.is_paused = saved.is_paused;
+  go_on_logging(saved);
 }
 
 // Registers as they were, but for what the moved code's snippet uses itself; on the stack of the program, below its red zone.
@@ -311,5 +406,6 @@ void end_handler(const SavedLog &saved) {
       "pop %rdx\n pop %rcx\n pop %rax\n popfq\n ret\n.size " name ", . - " name "\n")
 ASSAY_CHECK("assay_check", "assay_make_room");
 ASSAY_CHECK("assay_check_inside", "assay_make_room_inside");
+ASSAY_CHECK("assay_begun", "assay_thread_begun");
 
 } // namespace assay::relocated
