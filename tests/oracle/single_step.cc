@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cpuid.h>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
 #include <elf.h>
 #include <fmt/format.h>
@@ -146,7 +147,32 @@ bool SingleStep::wait() {
   return signal_ == 0;
 }
 
+bool SingleStep::is_at_cpuid(uint64_t &behind) const {
+  constexpr uint64_t kCpuid = 0xa20f;
+  const auto pc = static_cast<uint64_t>(
+      ptrace(PTRACE_PEEKUSER, pid_, offsetof(user_regs_struct, rip), nullptr));
+  behind = pc + 2;
+  return (static_cast<uint64_t>(ptrace(PTRACE_PEEKTEXT, pid_, pc, nullptr)) & 0xffff) == kCpuid;
+}
+
+// By a breakpoint there.
+bool SingleStep::run_to(uint64_t address) {
+  const long kept = ptrace(PTRACE_PEEKTEXT, pid_, address, nullptr);
+  ptrace(PTRACE_POKETEXT, pid_, address, (kept & ~0xffL) | 0xcc);
+  const bool goes_on = ptrace(PTRACE_CONT, pid_, nullptr, signal_) == 0 && wait();
+  if (!running_)
+    return false;
+  ptrace(PTRACE_POKETEXT, pid_, address, kept);
+  if (goes_on)
+    ptrace(PTRACE_POKEUSER, pid_, offsetof(user_regs_struct, rip), address);
+  return goes_on;
+}
+
+// Hypervisors execute cpuid in the processor's place, and some let the trap of a single step come one instruction later
+// then.
 bool SingleStep::step() {
+  if (uint64_t behind; is_at_cpuid(behind))
+    return run_to(behind);
   if (ptrace(PTRACE_SINGLESTEP, pid_, nullptr, signal_) != 0) {
     running_ = false;
     return false;

@@ -49,6 +49,8 @@ public:
 private:
   void start_tracing();
   bool wait();
+  bool is_at_cpuid(uint64_t &behind) const;
+  bool run_to(uint64_t address);
   pid_t pid_ = -1;
   bool running_ = false;
   int status_ = 0, signal_ = 0;
