@@ -34,10 +34,19 @@ struct {
   uint64_t next_check_us; // at counters that may wrap
   uint64_t walked_objects, walked_bytes;
   uint32_t written_mode; // of the units, in this file
+  bool mapped;           // the counters are: other threads look at them from then on
 } constinit heap = {};
 
+bool map_shadow() {
+  const bool mapped = map_counters();
+  __atomic_store_n(&heap.mapped, mapped, __ATOMIC_RELEASE);
+  if (!mapped)
+    count_loss(ASSAY_LOSS_no_shadow, 1);
+  return mapped;
+}
+
 bool has_shadow(const void *block, uint64_t size) {
-  if (!runtime.instrumented)
+  if (!heap.mapped)
     return false;
   uint64_t begin = (uint64_t)block, end = begin + size;
   if (counters_are_elsewhere()) // at a base of its own, the shadow covers all addresses
@@ -76,10 +85,8 @@ AssayObject object_of(const ChunkHeader &h, const Counts &counts, Moment end) {
 }
 
 bool start() {
-  if (runtime.instrumented && !map_counters()) {
-    count_loss(ASSAY_LOSS_no_shadow, 1);
+  if (runtime.instrumented && !map_shadow())
     return false;
-  }
   auto write_freed = [](const HibEntry &e) {
     AssayHeapFreed record = {e.context, e.hib, e.histograms};
     runtime.file.append(ASSAY_RECORD_HeapFreed, record);
@@ -106,7 +113,7 @@ void on_allocation(const Allocation &a) {
         count_loss_quietly(ASSAY_LOSS_shared_counters, 1);
     } else
       zero_counters(a.block, a.header.size);
-  } else if (runtime.instrumented)
+  } else if (heap.mapped)
     count_loss(ASSAY_LOSS_odd_address, 1);
   count_allocation();
   add_live(a.header.context, a.header.size, 1);
@@ -209,7 +216,7 @@ void check_one(const void *block, const ChunkHeader &h) {
 }
 
 bool may_be_large_in(uint64_t begin, uint64_t end) {
-  if (!runtime.instrumented)
+  if (!heap.mapped)
     return false;
   return !has_shadow((void *)begin, end - begin) || has_large_counter(begin, end);
 }
@@ -274,8 +281,7 @@ void on_reset() {
 }
 
 void on_instrumented() {
-  if (!map_counters())
-    count_loss(ASSAY_LOSS_no_shadow, 1);
+  map_shadow();
 }
 
 void write_mode() {
@@ -303,7 +309,7 @@ void on_unload(uint32_t module) {
 }
 
 void on_fork() {
-  if (runtime.instrumented)
+  if (heap.mapped)
     reset_counters_in_child();
   reset_stripes_in_child();
   heap.freed.reset_in_child();

@@ -34,7 +34,8 @@ struct {
 } constinit state = {};
 
 bool map_shadow() {
-  state.mapped = map_words();
+  state.mapped = false;
+  __atomic_store_n(&state.mapped, map_words(), __ATOMIC_RELEASE);
   if (!state.mapped)
     count_loss(why_no_words(), 1);
   return state.mapped;

@@ -160,9 +160,6 @@ void begin_file(bool forked) {
 }
 
 void add_instrumented_module(const void *sites, uint64_t size) {
-  if (!read_units(sites, size))
-    count_loss(ASSAY_LOSS_mixed_counters, 1);
-  runtime.tools = start_tools(runtime.tools_wanted);
   add_sites(sites, size);
   publish_module({runtime.modules.find((uint64_t)sites), sites, size});
 }

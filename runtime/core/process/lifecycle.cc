@@ -325,20 +325,24 @@ thread_local constinit uint32_t __assay_next_type = 0;
 __attribute__((visibility("default"))) extern const uint32_t ASSAY_ABI_SYMBOL;
 const uint32_t ASSAY_ABI_SYMBOL = ASSAY_ABI_VERSION;
 
+// Where tools start late, in a program that was not rebuilt or whose runtime is a library, the helper and threads of the
+// program may run already: no flush sees a tool between its start and its first record, and what has no shadow yet is
+// not looked at.
 void __assay_module_init(const void *sites, uint64_t sites_size) {
   ReentrancyGuard busy;
-  if (!runtime.instrumented) { // an instrumented library in a program that was not rebuilt
-    runtime.instrumented = true;
-    publish_instrumented(); // recorded or not, it counts in the shadow
-  }
-  if (!runtime.recording) {
-    if (!runtime.finished &&
-        runtime.pid) { // its code marks in the shadows of its tools all the same
-      read_units(sites, sites_size);
-      start_tools(runtime.tools_wanted);
+  {
+    FlushesWait flushes;
+    if (!read_units(sites, sites_size))
+      count_loss(ASSAY_LOSS_mixed_counters, 1);
+    if (!runtime.instrumented) { // an instrumented library in a program that was not rebuilt
+      publish_instrumented();    // recorded or not, it counts in the shadow
+      __atomic_store_n(&runtime.instrumented, true, __ATOMIC_RELEASE);
     }
-    return;
+    if (!runtime.finished && runtime.pid)
+      runtime.tools = start_tools(runtime.tools_wanted);
   }
+  if (!runtime.recording) // its code marks in the shadows of its tools all the same
+    return;
   add_instrumented_module(sites, sites_size);
   start_helper();
 }

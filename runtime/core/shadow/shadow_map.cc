@@ -65,7 +65,7 @@ bool is_in_use(Span span) {
   return false;
 }
 
-// Under the lock, or before there are threads.
+// Under the lock.
 bool map_span(uint64_t begin, uint64_t end) {
   while (begin < end) {
     const Span *here = nullptr; // the span that begin lies in
@@ -93,6 +93,7 @@ bool map_span(uint64_t begin, uint64_t end) {
 
 bool reserve_shadow(unsigned shift, uint64_t base) {
   const uint64_t low_end = (kTwoGigabytes >> shift) + base, end = (ASSAY_HIGH_END >> shift) + base;
+  Locked locked(mapped.lock);
   if (!map_span(base, low_end) || !map_span(kTwoGigabytes, end))
     return false;
   if (mapped.shadow_count < kMaxShadows)
