@@ -10,8 +10,11 @@
 //
 // With usr2=1, SIGUSR2 is not fatal: it asks the helper thread for a snapshot.
 //
-// Not covered: sigset and sigignore (libc calls the kernel without us), and a stack overflow where
-// the program has no alternate stack. Then what was flushed is what there is.
+// abort and raise end the profile before they send what ends the program: a handler of the program's on a small
+// alternate stack calls them, where there is no room for the kernel's frame of a second signal.
+//
+// Not covered: who calls the kernel without libc; a stack overflow where the program has no alternate stack, and a
+// signal that another process or thread sends while a handler fills such a stack. Then what was flushed is what there is.
 
 #include "runtime/core/process/fatal_signals.h"
 
@@ -177,9 +180,60 @@ int change_action(int signal, const struct sigaction *action, struct sigaction *
   return 0;
 }
 
+bool blocks(int signal) {
+  uint64_t blocked = 0;
+  sys::call(SYS_rt_sigprocmask, SIG_BLOCK, 0, (long)&blocked, sizeof blocked);
+  return blocked >> (signal - 1) & 1;
+}
+
+bool is_ours(int signal) {
+  SignalsBlocked blocked;
+  Locked locked(signals.lock);
+  return signals.ours[signal];
+}
+
+// The profile is ended, and the kernel has the default.
+void end_and_set_default(int signal) {
+  const int saved = errno;
+  finish(ASSAY_END_SIGNAL, signal);
+  errno = saved;
+  SignalsBlocked blocked;
+  Locked locked(signals.lock);
+  const KernelAction fallback = {};
+  set_kernel_action(signal, &fallback, nullptr);
+  signals.ours[signal] = false;
+}
+
+bool can_end_by(int signal) {
+  return ends_program(signal) && runtime.recording && sys::process_id() == runtime.pid &&
+         !this_thread.busy && !(signal == SIGUSR2 && runtime.options.usr2);
+}
+
 } // namespace
 } // namespace assay
 
 using namespace assay;
+
+// A handler of the program's has its turn, and where it returns, the default has.
+ASSAY_EXPORT void ASSAY_NAME(abort)(void) {
+  find_real_functions();
+  if (can_end_by(SIGABRT)) {
+    if (!is_ours(SIGABRT)) {
+      uint64_t set = 1ULL << (SIGABRT - 1);
+      sys::call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&set, 0, sizeof set);
+      real.raise(SIGABRT);
+    }
+    end_and_set_default(SIGABRT);
+  }
+  real.abort();
+  __builtin_unreachable();
+}
+
+ASSAY_EXPORT int ASSAY_NAME(raise)(int signal) {
+  find_real_functions();
+  if (can_end_by(signal) && is_ours(signal) && !blocks(signal))
+    end_and_set_default(signal);
+  return real.raise(signal);
+}
 
 ASSAY_SIGNAL_FUNCTIONS_AS(change_action, ASSAY_EXPORT, ASSAY_NAME)

@@ -38,12 +38,40 @@ inline int set_interrupt(ChangeAction change, int number, bool interrupt) {
   return change(number, &action, nullptr);
 }
 
+// The handler, and whether the signal is blocked: SIG_HOLD stands for that.
+inline SignalHandler set_disposition(ChangeAction change, int number, SignalHandler handler) {
+  if (number <= 0 || number >= kSignals) {
+    errno = EINVAL;
+    return SIG_ERR;
+  }
+  const uint64_t bit = 1ULL << (number - 1);
+  sigset_t set = {}, blocked = {};
+  *(uint64_t *)&set = bit;
+  struct sigaction action = {}, before = {};
+  action.sa_handler = handler;
+  const bool holds = handler == SIG_HOLD;
+  if (change(number, holds ? nullptr : &action, &before) != 0 ||
+      sigprocmask(holds ? SIG_BLOCK : SIG_UNBLOCK, &set, &blocked) != 0)
+    return SIG_ERR;
+  return *(const uint64_t *)&blocked & bit ? SIG_HOLD : before.sa_handler;
+}
+
+inline int ignore_signal(ChangeAction change, int number) {
+  struct sigaction action = {};
+  action.sa_handler = SIG_IGN;
+  return change(number, &action, nullptr);
+}
+
 } // namespace assay
 
 // Defines them; `change` is a ChangeAction, `declared` how each begins, `name` a macro that makes its symbol of its name.
 #define ASSAY_SIGNAL_FUNCTIONS_AS(change, declared, name)                                          \
   declared int name(sigaction)(int number, const struct sigaction *action,                         \
                                struct sigaction *before) {                                         \
+    return change(number, action, before);                                                         \
+  }                                                                                                \
+  declared int name(__sigaction)(int number, const struct sigaction *action,                       \
+                                 struct sigaction *before) {                                       \
     return change(number, action, before);                                                         \
   }                                                                                                \
   ASSAY_SIGNAL_FUNCTION(change, declared, name(signal), SA_RESTART)                                \
@@ -53,6 +81,12 @@ inline int set_interrupt(ChangeAction change, int number, bool interrupt) {
   ASSAY_SIGNAL_FUNCTION(change, declared, name(__sysv_signal), (int)SA_RESETHAND | SA_NODEFER)     \
   declared int name(siginterrupt)(int number, int interrupt) {                                     \
     return assay::set_interrupt(change, number, interrupt != 0);                                   \
+  }                                                                                                \
+  declared assay::SignalHandler name(sigset)(int number, assay::SignalHandler handler) {           \
+    return assay::set_disposition(change, number, handler);                                        \
+  }                                                                                                \
+  declared int name(sigignore)(int number) {                                                       \
+    return assay::ignore_signal(change, number);                                                   \
   }
 #define ASSAY_SIGNAL_FUNCTION(change, declared, symbol, flags)                                     \
   declared assay::SignalHandler symbol(int number, assay::SignalHandler handler) {                 \
