@@ -68,12 +68,12 @@ bool has_grown(const Report &old, const Report &now, const std::string &max_grow
     if (older == old.answers.end() || answer == now.answers.end())
       continue;
     for (const std::string &path : answer->second->growth(*older->second)) {
-      double before = report::numbers_at(old.document, path).front(),
-             after = report::numbers_at(now.document, path).front();
-      if (after <= before * (1 + allowed))
+      std::vector<double> before = report::numbers_at(old.document, path),
+                          after = report::numbers_at(now.document, path);
+      if (before.empty() || after.empty() || after.front() <= before.front() * (1 + allowed))
         continue;
-      fmt::print("failed: {} grew from {} to {}, by more than {}\n", path, before, after,
-                 max_growth);
+      fmt::print("failed: {} grew from {} to {}, by more than {}\n", path, before.front(),
+                 after.front(), max_growth);
       grew = true;
     }
   }

@@ -33,6 +33,14 @@ std::string dump(const std::string &path, bool with_stacks) {
   return text;
 }
 
+std::string dump_if_readable(const std::string &path, bool with_stacks) {
+  try {
+    return dump(path, with_stacks);
+  } catch (const base::Failure &failure) {
+    return std::string("# ") + failure.what() + "\n";
+  }
+}
+
 } // namespace
 
 Action define_dump(CLI::App &app) {
@@ -53,7 +61,8 @@ Action define_dump(CLI::App &app) {
     for (const std::string &path : files) {
       if (files.size() > 1)
         text += "# " + path + "\n";
-      text += dump(path, arguments->stacks);
+      text += files.size() > 1 ? dump_if_readable(path, arguments->stacks)
+                               : dump(path, arguments->stacks);
     }
     write_output(arguments->output, text);
     return 0;

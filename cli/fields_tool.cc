@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace cli {
 namespace {
 
@@ -31,9 +33,16 @@ public:
     document.put("attributed_share", json["attributed_share"]);
   }
 
-  // More accesses of a known struct are more work.
-  std::vector<std::string> growth(const ToolAnswer &) const override {
-    return {"structs.accesses"};
+  // More accesses of a struct that both have are more work.
+  std::vector<std::string> growth(const ToolAnswer &older) const override {
+    const auto &old = dynamic_cast<const FieldsAnswer &>(older);
+    std::vector<std::string> paths;
+    for (const analyze::StructRow &row : result_.structs)
+      if (count_of_name(row) == 1 && old.count_of_name(row) == 1)
+        paths.push_back(fmt::format("structs[{}].accesses", row.record.name));
+      else if (old.has_layout(row))
+        paths.push_back(fmt::format("structs[{:016x}].accesses", row.record.hash));
+    return paths;
   }
 
   ToolDiff diff(const ToolAnswer &newer) const override {
@@ -46,6 +55,19 @@ public:
   void put(analyze::ToolResults &results) const override { results.fields = &result_; }
 
 private:
+  // How many have its name; 0 if a path cannot hold that.
+  long count_of_name(const analyze::StructRow &row) const {
+    const std::string &name = row.record.name;
+    if (name.find_first_of("[]=~") != std::string::npos)
+      return 0;
+    return std::count_if(result_.structs.begin(), result_.structs.end(),
+                         [&](auto &each) { return each.record.name == name; });
+  }
+  bool has_layout(const analyze::StructRow &row) const {
+    return std::any_of(result_.structs.begin(), result_.structs.end(),
+                       [&](auto &each) { return each.record.hash == row.record.hash; });
+  }
+
   analyze::FieldsResult result_;
 };
 

@@ -109,7 +109,9 @@ std::vector<std::string> find_profiles(const std::vector<std::string> &arguments
   for (const std::string &argument : arguments) {
     std::error_code ignored;
     if (!fs::is_directory(argument, ignored)) {
-      found.push_back(argument); // opening it says what is wrong, if anything is
+      if (!fs::exists(argument, ignored))
+        base::fail("{}: there is no such file or folder", argument);
+      found.push_back(argument); // reading it says what is wrong, if anything is
       continue;
     }
     auto here = latest_in(argument);

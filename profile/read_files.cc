@@ -7,6 +7,8 @@
 // Programs are told apart by the build ids of their executables, so that a rebuilt program is
 // another one and a copy of it is not. A file in which several were merged cannot be taken apart
 // again: its contexts do not say which process they are of.
+//
+// Of several files, one that cannot be read is a loss, and the others are read: a full disk leaves empty ones.
 
 #include "base/fail.h"
 #include "base/mapped_file.h"
@@ -74,33 +76,50 @@ std::set<std::string> programs_of(const Profile &profile) {
   return programs;
 }
 
+// Gives each file that can be read to `take`. Returns what to note of the others; fails if there is none that can.
+template <typename Take> Profile read_each(const std::vector<std::string> &paths, Take take) {
+  Profile unread;
+  for (const std::string &path : paths) {
+    try {
+      take(read_file(path));
+    } catch (const base::Failure &failure) {
+      unread.losses[ASSAY_LOSS_unreadable_profile]++;
+      unread.notes.emplace_back(failure.what());
+    }
+  }
+  if (unread.notes.size() == paths.size() && !paths.empty())
+    base::fail("{}", unread.notes.front());
+  return unread;
+}
+
 } // namespace
 
 Profile read(const std::vector<std::string> &paths) {
-  if (paths.size() == 1)
+  if (paths.size() == 1) // nothing to add up: no second copy
     return read_file(paths.front());
   Assembler all;
-  for (const std::string &path : paths)
-    all.add(read_file(path));
+  all.add(read_each(paths, [&](const Profile &one) { all.add(one); }));
   return all.finish();
 }
 
 std::vector<Profile> read_programs(const std::vector<std::string> &paths) {
   std::vector<Profile> profiles;
-  if (paths.size() == 1) { // nothing to add up: no second copy
+  if (paths.size() == 1) {
     profiles.push_back(read_file(paths.front()));
     return profiles;
   }
   std::map<std::set<std::string>, Assembler> by_program;
-  for (const std::string &path : paths) {
-    Profile one = read_file(path);
-    by_program[programs_of(one)].add(one);
-  }
+  const Profile unread =
+      read_each(paths, [&](const Profile &one) { by_program[programs_of(one)].add(one); });
   for (auto &[programs, assembler] : by_program)
     profiles.push_back(assembler.finish());
   base::stable_sort(profiles, [](const Profile &a, const Profile &b) {
     return !a.processes.empty() && !b.processes.empty() && a.processes[0] < b.processes[0];
   });
+  for (auto [kind, count] : unread.losses)
+    profiles.front().losses[kind] += count;
+  profiles.front().notes.insert(profiles.front().notes.end(), unread.notes.begin(),
+                                unread.notes.end());
   return profiles;
 }
 

@@ -101,6 +101,8 @@ public:
   const std::vector<double> &numbers() const { return numbers_; }
   // What was found first that is not a number; null if all are.
   const char *other() const { return other_; }
+  // The key of a list that the path walks into without selecting of it; empty if there is none.
+  const std::string &list() const { return list_; }
 
 private:
   // From the value of a step's key.
@@ -119,6 +121,8 @@ private:
       arrived_[1]++;
       elements_ = list.size;
       other_ = "array";
+      if (steps_.size() > 1)
+        list_ = steps_[0].key;
     }
   }
   void select(const Json &element, size_t step) {
@@ -129,6 +133,8 @@ private:
     arrived_[step]++;
     if (step == steps_.size())
       return take(value);
+    if (value.is_array() && list_.empty())
+      list_ = steps_[step - 1].key;
     if (!value.is_object() || !value.contains(steps_[step].key))
       return;
     passed_[step]++;
@@ -149,6 +155,7 @@ private:
   std::vector<double> numbers_;
   std::optional<size_t> elements_;
   const char *other_ = nullptr;
+  std::string list_;
 };
 
 // Do the numbers of several elements add up, or are the elements alternatives?
@@ -203,6 +210,10 @@ std::vector<double> numbers_at(const Document &report, const std::string &path) 
   bool counts = path.starts_with("len(") && path.ends_with(")");
   Walk walk(counts ? path.substr(4, path.size() - 5) : path);
   walk.from(report);
+  if (!walk.list().empty())
+    base::fail(
+        "'{}': {} is a list; select of it by a name or a key, as in {}[NAME] or {}[KEY=WORD]", path,
+        walk.list(), walk.list(), walk.list());
   if (!walk.known())
     base::fail("'{}': the report has no such key; `--json` shows those there are", path);
   if (counts)

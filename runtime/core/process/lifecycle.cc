@@ -158,6 +158,7 @@ void start(char **envp, bool instrumented) {
   find_real_functions();
   open_proc_files();
   create_own_stack();
+  share_losses_said();
   if (is_privileged(envp)) { // set-uid: the user may not say where files are made
     start_tools(~0ULL);
     return;
