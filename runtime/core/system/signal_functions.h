@@ -70,10 +70,6 @@ inline int ignore_signal(ChangeAction change, int number) {
                                struct sigaction *before) {                                         \
     return change(number, action, before);                                                         \
   }                                                                                                \
-  declared int name(__sigaction)(int number, const struct sigaction *action,                       \
-                                 struct sigaction *before) {                                       \
-    return change(number, action, before);                                                         \
-  }                                                                                                \
   ASSAY_SIGNAL_FUNCTION(change, declared, name(signal), SA_RESTART)                                \
   ASSAY_SIGNAL_FUNCTION(change, declared, name(bsd_signal), SA_RESTART)                            \
   ASSAY_SIGNAL_FUNCTION(change, declared, name(ssignal), SA_RESTART)                               \
