@@ -87,11 +87,14 @@ bool is_allocation_function(const image::Frame &frame) {
   std::string_view name = frame.linkage_name.empty() ? frame.function : frame.linkage_name;
   if (starts_with_any(name, {"_Znw", "_Zna", "_Zdl", "_Zda", "__assay_", "__interceptor_"}))
     return true;
-  static constexpr std::array<std::string_view, 17> kNames = {
-      "malloc",   "calloc",         "realloc", "reallocarray", "memalign", "aligned_alloc",
-      "valloc",   "posix_memalign", "pvalloc", "strdup",       "strndup",  "free",
-      "asprintf", "vasprintf",      "getline", "getdelim",     "cfree"};
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end() ||
+  static constexpr std::string_view kNames[] = {
+#define ASSAY_INTERPOSED(name)
+#define ASSAY_INTERPOSED_DYNAMIC(name)
+#define ASSAY_INTERPOSED_ALLOCATION(name, kind) #name,
+#define ASSAY_ALLOCATES_INSIDE(name) #name,
+#include "abi/interposed.def"
+  };
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames) ||
          frame.function.starts_with("operator new") ||
          frame.function.starts_with("operator delete");
 }

@@ -92,8 +92,35 @@ StringRef first_typed_use(const CallBase &call) {
   return {};
 }
 
+// Those that return a new block, without contents; and those that free one.
+constexpr StringLiteral kAllocates[] = {
+#define ASSAY_INTERPOSED(name)
+#define ASSAY_INTERPOSED_DYNAMIC(name)
+#define ASSAY_INTERPOSED_ALLOCATION(name, kind) ASSAY_NAME_IF_##kind(name)
+#define ASSAY_INTERPOSED_NEW(name, parameters, arguments) #name,
+#define ASSAY_INTERPOSED_DELETE(name, parameters, arguments)
+#define ASSAY_NAME_IF_ALLOCATES(name) #name,
+#define ASSAY_NAME_IF_ALLOCATES_AT(name)
+#define ASSAY_NAME_IF_COPIES(name)
+#define ASSAY_NAME_IF_RESIZES(name)
+#define ASSAY_NAME_IF_FREES(name)
+#include "abi/interposed.def"
+};
+#undef ASSAY_NAME_IF_ALLOCATES
+#undef ASSAY_NAME_IF_FREES
+constexpr StringLiteral kFrees[] = {
+#define ASSAY_INTERPOSED(name)
+#define ASSAY_INTERPOSED_DYNAMIC(name)
+#define ASSAY_INTERPOSED_ALLOCATION(name, kind) ASSAY_NAME_IF_##kind(name)
+#define ASSAY_INTERPOSED_NEW(name, parameters, arguments)
+#define ASSAY_INTERPOSED_DELETE(name, parameters, arguments) #name,
+#define ASSAY_NAME_IF_ALLOCATES(name)
+#define ASSAY_NAME_IF_FREES(name) #name,
+#include "abi/interposed.def"
+};
+
 // By the callee's attributes, or where it has none (at -O0) by its name.
-bool is_of_kind(const CallBase &call, AllocFnKind kind, ArrayRef<StringRef> names) {
+bool is_of_kind(const CallBase &call, AllocFnKind kind, ArrayRef<StringLiteral> names) {
   const Function *callee = call.getCalledFunction();
   if (!callee)
     return false;
@@ -106,11 +133,11 @@ bool is_of_kind(const CallBase &call, AllocFnKind kind, ArrayRef<StringRef> name
 } // namespace
 
 bool is_allocation(const CallBase &call) {
-  return is_of_kind(call, AllocFnKind::Alloc, {"malloc", "calloc", "_Znwm", "_Znam"});
+  return is_of_kind(call, AllocFnKind::Alloc, kAllocates);
 }
 
 bool is_free(const CallBase &call) {
-  return is_of_kind(call, AllocFnKind::Free, {"free", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm"});
+  return is_of_kind(call, AllocFnKind::Free, kFrees);
 }
 
 void tag_allocations(Module &module) {
