@@ -420,7 +420,7 @@ std::vector<std::string> clang_arguments(const CommandLine &line,
   // Before the program's own objects: functions in .preinit_array run in the order of the link, and the runtime's comes
   // first, before instrumented ones of the program. Only that: what the runtime defines comes after the program's
   // archives, which may define it too.
-  if (line.links && !line.no_runtime && !line.shared && !line.shared_runtime)
+  if (line.links && !line.no_runtime && !line.shared)
     add(out, {"-Wl,--whole-archive", "-Wl," + installation.file("libassay_start.a"),
               "-Wl,--no-whole-archive"});
   out.insert(out.end(), line.rest.begin(), inputs);

@@ -52,8 +52,9 @@ struct Runtime {
 
 extern constinit Runtime runtime;
 
-// Begins to record; only the first call does anything.
-void start(char **envp, bool instrumented);
+// Begins to record; only the first call does anything. `sites` is the SITES section of the executable, if it was
+// instrumented and has one.
+void start(char **envp, bool instrumented, const char *sites, uint64_t sites_size);
 
 // The first records of a new file.
 void begin_file(bool forked);
@@ -99,6 +100,11 @@ void continue_in_child();
 inline bool single_threaded();
 
 } // namespace assay
+
+// What executables that were built with assay-cc call first and last of all.
+extern "C" __attribute__((visibility("default"))) void
+__assay_program_start(char **envp, const char *sites, uint64_t sites_size);
+extern "C" __attribute__((visibility("default"))) void __assay_program_end(void);
 
 // __assay_module_init of this runtime, also where the name means that of the program's own.
 extern "C" __attribute__((visibility("hidden"))) void assay_own_module_init(const void *, uint64_t);

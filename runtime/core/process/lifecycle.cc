@@ -49,10 +49,6 @@ namespace {
 // The first byte of the DIR of -fheapprof=DIR, where the program was built with it; else absent.
 extern "C" __attribute__((weak, visibility("default"))) const char __assay_default_dir;
 
-// The SITES section of the program that the runtime is linked into; absent where it has none.
-extern "C" __attribute__((weak, visibility("hidden"))) const char __start_assay_sites,
-    __stop_assay_sites;
-
 const char *find_variable(char **envp, const char *name) {
   size_t n = length_of(name);
   for (; envp && *envp; envp++)
@@ -147,7 +143,7 @@ bool open_profile(bool forked) {
 
 } // namespace
 
-void start(char **envp, bool instrumented) {
+void start(char **envp, bool instrumented, const char *sites, uint64_t sites_size) {
   if (runtime.pid)
     return;
   runtime.instrumented = instrumented;
@@ -183,8 +179,8 @@ void start(char **envp, bool instrumented) {
     runtime.options.headers = false;
   start_clock();
   runtime.start_unix_ns = sys::clock_ns(CLOCK_REALTIME);
-  if (instrumented && &__start_assay_sites)
-    read_units(&__start_assay_sites, (uint64_t)(&__stop_assay_sites - &__start_assay_sites));
+  if (sites)
+    read_units(sites, sites_size);
   runtime.tools = start_tools(assay_tools_or_default(runtime.tools_wanted));
   if (!runtime.tools)
     return;
@@ -325,6 +321,14 @@ thread_local constinit uint32_t __assay_next_type = 0;
 // Every instrumented module refers to this name: the version is in it.
 __attribute__((visibility("default"))) extern const uint32_t ASSAY_ABI_SYMBOL;
 const uint32_t ASSAY_ABI_SYMBOL = ASSAY_ABI_VERSION;
+
+void __assay_program_start(char **envp, const char *sites, uint64_t sites_size) {
+  start(envp, true, sites, sites_size);
+}
+
+void __assay_program_end(void) {
+  finish(ASSAY_END_EXIT, 0);
+}
 
 // Where tools start late, in a program that was not rebuilt or whose runtime is a library, the helper and threads of the
 // program may run already: no flush sees a tool between its start and its first record, and what has no shadow yet is

@@ -1,4 +1,5 @@
-// The beginning and the end in a program that the runtime is linked into: before every constructor, and after every
+// The beginning and the end in a program that was built with assay-cc, whether the runtime is linked into it or a library
+// that it needs: before every constructor, and after every
 // destructor, also those of shared libraries.
 //
 // The end: the loader registers its own exit handler, which runs the destructors of all modules, when main is
@@ -13,15 +14,24 @@
 
 extern "C" int __cxa_atexit(void (*handler)(void *), void *argument, void *module) noexcept;
 
+// The SITES section of the executable; absent where it has none.
+extern "C" __attribute__((weak, visibility("hidden"))) const char __start_assay_sites,
+    __stop_assay_sites;
+
+// Tells a runtime that is a library, and whose constructor is the first of all, to leave the beginning to this program.
+extern "C" __attribute__((visibility("default"))) const char __assay_program_begins;
+const char __assay_program_begins = 1;
+
 namespace {
 
 constinit bool ends_in_handler = false;
 
 void preinit(int, char **, char **envp) {
-  assay::start(envp, true);
+  __assay_program_start(envp, &__start_assay_sites,
+                        (uint64_t)(&__stop_assay_sites - &__start_assay_sites));
   bool has_loader = getauxval(AT_BASE) != 0;
-  ends_in_handler = has_loader && __cxa_atexit([](void *) { assay::finish(ASSAY_END_EXIT, 0); },
-                                               nullptr, nullptr) == 0;
+  ends_in_handler =
+      has_loader && __cxa_atexit([](void *) { __assay_program_end(); }, nullptr, nullptr) == 0;
 }
 
 } // namespace
@@ -32,5 +42,5 @@ __attribute__((section(".preinit_array"),
 // Priority 0 is the executable's last destructor.
 __attribute__((destructor(0))) static void end() {
   if (!ends_in_handler)
-    assay::finish(ASSAY_END_EXIT, 0);
+    __assay_program_end();
 }

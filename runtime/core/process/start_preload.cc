@@ -1,5 +1,6 @@
-// The beginning and the end where the runtime comes by LD_PRELOAD into a program that was not rebuilt. The
-// library is linked with -z initfirst: its constructor runs before all others, its destructor after them.
+// The beginning and the end where the runtime comes as a library into a program that was not rebuilt: by LD_PRELOAD, or
+// because an instrumented library needs it. It is linked with -z initfirst: its constructor runs before all others, its
+// destructor after them. A rebuilt program begins itself, next of all (start_executable.cc).
 //
 // One runtime a process: where the program has its own, this one stays off and passes everything on.
 
@@ -7,11 +8,14 @@
 
 #include "runtime/core/runtime.h"
 
+extern "C" __attribute__((weak, visibility("default"))) const char __assay_program_begins;
+
 namespace {
 
 __attribute__((constructor)) void begin(int, char **, char **envp) {
-  if (dlsym(RTLD_DEFAULT, "__assay_module_init") == (void *)assay_own_module_init)
-    assay::start(envp, false);
+  if (!&__assay_program_begins &&
+      dlsym(RTLD_DEFAULT, "__assay_module_init") == (void *)assay_own_module_init)
+    assay::start(envp, false, nullptr, 0);
 }
 
 __attribute__((destructor)) void end() {
