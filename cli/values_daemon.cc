@@ -122,7 +122,8 @@ private:
       malloc_trim(0);
     }
     try {
-      folder_.add(part);
+      if (const std::string said = folder_.add(part); !said.empty())
+        std::fprintf(stderr, "assay: %s\n", said.c_str());
     } catch (const base::Failure &failure) { // the next one may fit
       std::fprintf(stderr, "assay: %s; %s samples are lost\n", failure.what(),
                    base::format_count(double(part.profile.values.samples)).c_str());

@@ -279,12 +279,23 @@ ProfileFolder::~ProfileFolder() {
     close(lock_);
 }
 
-void ProfileFolder::add(const ProfilePart &part) {
-  const fs::path file = fs::path(folder_) / part.file, unfinished = file.string() + ".unfinished";
+std::string ProfileFolder::add(const ProfilePart &part) {
+  const fs::path file = fs::path(folder_) / part.file, unfinished = file.string() + ".unfinished",
+                 aside = file.string() + ".damaged";
   profile::Profile sum = part.profile;
+  std::string said;
   std::error_code error;
-  if (fs::exists(file, error))
-    profile::merge(sum, profile::read({file.string()}));
+  if (fs::exists(file, error)) {
+    try {
+      profile::merge(sum, profile::read({file.string()}));
+    } catch (const base::Failure &failure) {
+      fs::rename(file, aside, error);
+      if (error)
+        base::fail("{}: cannot be renamed: {}", file.string(), error.message());
+      said =
+          fmt::format("{}; it is {} now, and a new one is begun", failure.what(), aside.string());
+    }
+  }
   join_processes(sum);
   if (part.file == kSystemFile && removed_values_)
     sum.losses[ASSAY_LOSS_many_places] += removed_values_;
@@ -295,6 +306,7 @@ void ProfileFolder::add(const ProfilePart &part) {
     base::fail("{}: cannot be written: {}", file.string(), error.message());
   if (part.file == kSystemFile)
     removed_values_ = 0;
+  return said;
 }
 
 unsigned ProfileFolder::remove_oldest() {

@@ -39,8 +39,9 @@ public:
   ProfileFolder(const ProfileFolder &) = delete;
   ProfileFolder &operator=(const ProfileFolder &) = delete;
 
-  // Adds to the part's file. A reader sees the file as it was or as it is then. Throws Failure; the file is then as it was.
-  void add(const ProfilePart &part);
+  // Adds to the part's file. A reader sees the file as it was or as it is then. A file that is no profile is put aside, under a name that
+  // ends in .damaged: returns a sentence about it, or an empty text. Throws Failure; the file is then as it was.
+  std::string add(const ProfilePart &part);
   // Removes files until the folder is as small as it must be: how many. Their samples are the loss of the next file that is added.
   unsigned remove_oldest();
 
