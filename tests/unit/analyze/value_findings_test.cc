@@ -1,0 +1,64 @@
+// What sampled values tell to change, and what is always the same without telling anything.
+#include "analyze/values.h"
+
+#include "abi/samples.h"
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+
+namespace {
+
+using analyze::ValuesResult;
+
+// One function with one instruction, at which `value` came in every sample.
+std::string rules_of(const char *text, unsigned kind, uint64_t value, const char *next = "") {
+  analyze::ValueList list;
+  list.kind = kind;
+  list.subject = "load";
+  list.values = list.samples = 1000;
+  list.hot = {{value, 1, .99, 1, ""}};
+  analyze::ValueInstruction instruction;
+  instruction.offset = 0x1234;
+  instruction.text = text;
+  instruction.interrupts = instruction.executions = 1000;
+  instruction.lists = {list};
+  analyze::ValueFunction function;
+  function.name = "work";
+  function.interrupts = function.executions = 1000;
+  function.instructions = {instruction};
+  function.instructions.emplace_back().text = next;
+  ValuesResult result;
+  result.functions = {function};
+  std::string rules;
+  for (const analyze::Finding &finding : analyze::value_findings(result))
+    rules += finding.rule + " " + finding.location + ";";
+  return rules;
+}
+
+TEST(ValueFindings, NameTheInstructionAsDisassemblersDo) {
+  EXPECT_EQ(rules_of("mov eax, [rbx]", ASSAY_VALUE_load, 7),
+            "same_load work at 0x1234 (mov eax, [rbx]);");
+  EXPECT_EQ(rules_of("mov rax, [rbx]", ASSAY_VALUE_load, 0),
+            "same_load work at 0x1234 (mov rax, [rbx]);");
+  EXPECT_EQ(rules_of("div rcx", ASSAY_VALUE_divisor, 60), "same_divisor work at 0x1234 (div rcx);");
+  EXPECT_EQ(rules_of("push rbx", ASSAY_VALUE_argument, 2),
+            "same_argument work at 0x1234 (push rbx);");
+}
+
+TEST(ValueFindings, SayNothingOfAddresses) {
+  for (uint64_t address : {0x555555554000u * 1ul, 0x7ffff7fc1000ul, 0x7fff313986b0ul}) {
+    EXPECT_EQ(rules_of("mov rax, [rbx]", ASSAY_VALUE_load, address), "") << address;
+    EXPECT_EQ(rules_of("push rbx", ASSAY_VALUE_argument, address), "") << address;
+  }
+  EXPECT_NE(rules_of("mov rax, [rbx]", ASSAY_VALUE_load, ~uint64_t(0)), "");
+}
+
+TEST(ValueFindings, SayNothingOfRegistersThatComeBackAndOfTheStackProtector) {
+  for (const char *text : {"pop rbp", "leave", "ret", "mov rax, fs:[0x28]", "sub rdx, fs:[0x28]"})
+    EXPECT_EQ(rules_of(text, ASSAY_VALUE_load, 7), "") << text;
+  EXPECT_EQ(rules_of("mov rdx, [rsp+0x18]", ASSAY_VALUE_load, 7, "sub rdx, fs:[0x28]"), "");
+  EXPECT_NE(rules_of("mov rax, fs:[0x10]", ASSAY_VALUE_load, 7), ""); // a variable of the thread's
+}
+
+} // namespace
