@@ -33,7 +33,7 @@ std::string location_of(const ValueFunction &function, const ValueInstruction &i
 
 // What no code is written for: an address is another one in each run.
 bool is_address(const ValueList &list, const ValueShare &hot) {
-  constexpr uint64_t kFirst = 0x5500'0000'0000, kEnd = uint64_t(1) << 47;
+  constexpr uint64_t kFirst = uint64_t(1) << 40, kEnd = uint64_t(1) << 47;
   return list.bytes == 8 && hot.value >= kFirst && hot.value < kEnd;
 }
 

@@ -41,6 +41,22 @@ struct Command {
              word, nearest);
 }
 
+// `assay values FILE`: which of the command's parts was meant?
+void check_part(const CLI::App &command, const std::string &given) {
+  std::vector<const CLI::App *> parts = command.get_subcommands({});
+  std::erase_if(parts, [](const CLI::App *part) { return part->get_group().empty(); });
+  if (command.get_require_subcommand_min() == 0 || given.starts_with('-') ||
+      std::any_of(parts.begin(), parts.end(),
+                  [&](const CLI::App *part) { return part->get_name() == given; }))
+    return;
+  std::string all;
+  for (size_t i = 0; i < parts.size(); i++)
+    all += (i == 0 ? "" : i + 1 == parts.size() ? " or " : ", ") + parts[i]->get_name();
+  base::fail("{}{}: behind {} comes what it shall do: {}; `assay {} --help` says what each is for",
+             command.get_name(), given.empty() ? "" : " " + given, command.get_name(), all,
+             command.get_name());
+}
+
 int run_command(int argc, char **argv) {
   CLI::App app("Assay tells what a native program does with its memory, and what to change.",
                "assay");
@@ -60,6 +76,9 @@ int run_command(int argc, char **argv) {
       std::none_of(commands.begin(), commands.end(),
                    [&](const Command &command) { return command.app->get_name() == first; }))
     fail_for_unknown(first, commands);
+  for (const Command &command : commands)
+    if (command.app->get_name() == first)
+      check_part(*command.app, argc > 2 ? argv[2] : "");
   cli::Words after_dashes;
   // `assay run -- ./app`, `assay values record -- ./app`, `assay fields apply -- make`: what stands behind -- is another program's.
   const std::string_view part = argc > 2 ? argv[2] : "";

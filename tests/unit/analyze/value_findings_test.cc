@@ -47,7 +47,8 @@ TEST(ValueFindings, NameTheInstructionAsDisassemblersDo) {
 }
 
 TEST(ValueFindings, SayNothingOfAddresses) {
-  for (uint64_t address : {0x555555554000u * 1ul, 0x7ffff7fc1000ul, 0x7fff313986b0ul}) {
+  for (uint64_t address :
+       {0x205e260005b9ul, 0x555555554000ul, 0x7ffff7fc1000ul, 0x7fff313986b0ul}) {
     EXPECT_EQ(rules_of("mov rax, [rbx]", ASSAY_VALUE_load, address), "") << address;
     EXPECT_EQ(rules_of("push rbx", ASSAY_VALUE_argument, address), "") << address;
   }

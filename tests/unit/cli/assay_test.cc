@@ -220,6 +220,16 @@ TEST_F(Assay, WrongUsageIsTwo) {
   EXPECT_EQ(run("heap --sort nonsense").status, 2);
 }
 
+TEST_F(Assay, WhatACommandShallDoIsAskedFor) {
+  for (const char *words : {"values", "values file.assay", "values recrod"}) {
+    Outcome o = run(words);
+    EXPECT_EQ(o.status, 2);
+    EXPECT_EQ(o.errors, std::string("assay: ") + words +
+                            ": behind values comes what it shall do: record, report, annotate or "
+                            "conflicts; `assay values --help` says what each is for\n");
+  }
+}
+
 TEST_F(Assay, AnUnknownCommandIsNamedAndTheNearestSuggested) {
   for (auto [word, nearest] :
        {std::pair("heep", "heap"), {"nosuch", ""}, {"snapshto", "snapshot"}, {"dmp", "dump"}}) {

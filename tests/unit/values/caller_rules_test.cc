@@ -83,9 +83,10 @@ assay_test_untold:
 
 #define ASSAY_TEST_LABELS(F)                                                                       \
   F(framed)                                                                                        \
-  F(framed_pushed) F(framed_set) F(framed_body) F(framed_left) F(frameless) F(frameless_body)      \
-      F(frameless_pushed) F(frameless_early) F(frameless_restored) F(realigned) F(realigned_body)  \
-          F(expression) F(expression_body) F(signal) F(signal_body) F(untold)
+  F(framed_pushed)                                                                                 \
+  F(framed_set) F(framed_body) F(framed_left) F(frameless) F(frameless_body) F(frameless_pushed)   \
+      F(frameless_early) F(frameless_restored) F(realigned) F(realigned_body) F(expression)        \
+          F(expression_body) F(signal) F(signal_body) F(untold)
 #define ASSAY_TEST_DECLARE(label)                                                                  \
   extern "C" __attribute__((visibility("hidden"))) const char assay_test_##label;
 ASSAY_TEST_LABELS(ASSAY_TEST_DECLARE)
