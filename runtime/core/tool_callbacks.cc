@@ -110,7 +110,7 @@ void publish_thread_start() {
 void publish_module(const ModuleSites &event) {
   ASSAY_PUBLISH(on_module, event)
 }
-void publish_unload(uint32_t module) {
+void publish_unload(ModuleId module) {
   ASSAY_PUBLISH(on_unload, module)
 }
 void publish_fork() {

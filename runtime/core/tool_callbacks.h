@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "abi/records.h"
+#include "runtime/core/ids.h"
 #include "runtime/core/objects/chunk.h"
 #include "runtime/core/system/clock.h"
 
@@ -22,8 +23,8 @@ struct Free {
   void *block;
   const ChunkHeader &header;
   Moment when;
-  uint32_t context; // where it was freed; 0 if that is not recorded
-  bool temporary;   // freed before the same thread's next allocation
+  ContextId context; // where it was freed; kNoContext if that is not recorded
+  bool temporary;    // freed before the same thread's next allocation
 };
 
 // A block was resized. Its header holds the new size; old_block is gone if moved.
@@ -44,7 +45,7 @@ struct PoolMemory {
 
 // What the compiler knew of a module that has come: its section `assay_sites` (abi/sites.h).
 struct ModuleSites {
-  uint32_t module; // its number; 0 if it has none
+  ModuleId module; // kNoModule if it has no number
   const void *sites;
   uint64_t size;
 };
@@ -103,8 +104,8 @@ struct Subscriber {
   void (*on_thread_start)() = [] {};
   // The units of one more instrumented module were read, and the file is open.
   void (*on_module)(const ModuleSites &) = [](const ModuleSites &) {};
-  // A module (its number) was unloaded.
-  void (*on_unload)(uint32_t module) = [](uint32_t) {};
+  // A module was unloaded.
+  void (*on_unload)(ModuleId module) = [](ModuleId) {};
   // The program ends: the last events are past, and the file is still open.
   void (*on_end)() = [] {};
   // In the child of a fork, before anything else runs there.
@@ -136,7 +137,7 @@ void publish_end();
 void publish_instrumented();
 void publish_thread_start();
 void publish_module(const ModuleSites &event);
-void publish_unload(uint32_t module);
+void publish_unload(ModuleId module);
 void publish_fork();
 
 } // namespace assay

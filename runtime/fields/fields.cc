@@ -87,7 +87,7 @@ Compacted take(const FileRecord &r, bool is_void, ProfileFile &to) {
   if (r.header.kind != ASSAY_RECORD_FieldCounts)
     return Compacted::kNotMine;
   auto counts = r.as<AssayFieldCounts>();
-  return copy_record(r, !is_void && !is_known_unit(counts.module, counts.site), to);
+  return copy_record(r, !is_void && !is_known_unit(ModuleId{counts.module}, counts.site), to);
 }
 
 constinit const Compactor compactor = {[] { return true; }, [](const FileRecord &) {}, take,

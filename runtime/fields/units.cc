@@ -23,7 +23,7 @@ constexpr size_t kMaxUnits = 1 << 18;
 constexpr uint64_t kAlign = 64;
 
 struct Unit {
-  uint32_t module; // 0: it is gone, its place is free
+  ModuleId module; // kNoModule: it is gone, its place is free
   uint32_t site;
   uint64_t offset; // in each block, bytes
   uint64_t count;
@@ -49,13 +49,13 @@ uint64_t *counters_in(const uint8_t *block, uint64_t offset) {
 // A place for so many counters: one that a gone unit of the same length has left, or a new one.
 Unit *place_for(uint64_t count) {
   for (size_t i = 0; i < units.count; i++)
-    if (!units.all[i].module && units.all[i].count == count)
+    if (units.all[i].module == kNoModule && units.all[i].count == count)
       return &units.all[i];
   uint64_t bytes = (count * 8 + kAlign - 1) / kAlign * kAlign;
   if (units.count == kMaxUnits || units.used + bytes > kBlockBytes)
     return nullptr;
   Unit *unit = &units.all[units.count++];
-  *unit = {0, 0, units.used, count, {}, nullptr};
+  *unit = {kNoModule, 0, units.used, count, {}, nullptr};
   __atomic_store_n(&units.used, units.used + bytes, __ATOMIC_RELEASE);
   return unit;
 }
@@ -71,7 +71,7 @@ void forget_unit(const char *body) {
   __atomic_store_n(&variable_of(body)->counters, (uint64_t)nowhere(), __ATOMIC_RELAXED);
 }
 
-void add_unit(uint32_t module, uint32_t site, const char *body, const char *end) {
+void add_unit(ModuleId module, uint32_t site, const char *body, const char *end) {
   AssaySiteFields head;
   __builtin_memcpy(&head, body, sizeof head);
   auto *own = (uint64_t *)(body + head.counters);
@@ -130,8 +130,8 @@ public:
 private:
   void write() {
     if (used_)
-      file_.append(ASSAY_RECORD_FieldCounts, AssayFieldCounts{unit_.module, unit_.site}, bytes_,
-                   used_);
+      file_.append(ASSAY_RECORD_FieldCounts, AssayFieldCounts{(uint32_t)unit_.module, unit_.site},
+                   bytes_, used_);
     used_ = 0;
     next_ = 0;
   }
@@ -182,7 +182,7 @@ void add_units(const ModuleSites &sites) {
             [&](uint32_t kind, uint32_t offset, const char *body, const char *end) {
               if (kind != ASSAY_SITE_FIELDS)
                 return;
-              if (sites.module)
+              if (sites.module != kNoModule)
                 add_unit(sites.module, offset, body, end);
               else
                 forget_unit(body);
@@ -195,7 +195,7 @@ const uint32_t *find_unit(uint32_t number, UnitEntry &entry) {
   if (number == 0 || number > __atomic_load_n(&units.count, __ATOMIC_ACQUIRE))
     return nullptr;
   Unit &unit = units.all[number - 1];
-  if (!unit.module)
+  if (unit.module == kNoModule)
     return nullptr;
   const uint32_t *index = __atomic_load_n(&unit.index, __ATOMIC_ACQUIRE);
   entry = unit.entry;
@@ -210,7 +210,7 @@ void let_units_report(bool reports) {
   __atomic_store_n(&units.samples, (uint32_t)reports, __ATOMIC_RELEASE);
 }
 
-void remove_units(uint32_t module) {
+void remove_units(ModuleId module) {
   Locked locked(units.lock);
   for (size_t i = 0; i < units.count; i++) {
     Unit &unit = units.all[i];
@@ -222,14 +222,14 @@ void remove_units(uint32_t module) {
     if (units.dropped)
       clear_block(units.dropped, &unit);
     each_block(clear_block, &unit);
-    unit.module = 0;
+    unit.module = kNoModule;
   }
 }
 
 void write_counts() {
   Locked locked(units.lock);
   for (size_t i = 0; i < units.count; i++)
-    if (units.all[i].module)
+    if (units.all[i].module != kNoModule)
       write_counts_of(units.all[i]);
 }
 
@@ -261,7 +261,7 @@ void reset_units_in_child() {
     empty_span(units.dropped, units.used);
 }
 
-bool is_known_unit(uint32_t module, uint32_t site) {
+bool is_known_unit(ModuleId module, uint32_t site) {
   for (size_t i = 0; i < units.count; i++)
     if (units.all[i].module == module && units.all[i].site == site)
       return true;
@@ -272,7 +272,7 @@ void write_all_counts(ProfileFile &to) {
   Locked locked(units.lock);
   for (size_t u = 0; u < units.count; u++) {
     const Unit &unit = units.all[u];
-    if (!unit.module)
+    if (unit.module == kNoModule)
       continue;
     const uint64_t *written = counters_in(units.written, unit.offset);
     const uint64_t *dropped = units.dropped ? counters_in(units.dropped, unit.offset) : nullptr;

@@ -10,7 +10,7 @@ namespace assay::fields {
 // Finds the units of a module and gives each its counters in the blocks.
 void add_units(const ModuleSites &sites);
 // A module is gone: what was counted in it is written, its counters are given to modules to come.
-void remove_units(uint32_t module);
+void remove_units(ModuleId module);
 
 // The entry of the unit of that number (AssayFieldsUnit), and where its stretches are described. Null if it is not known.
 const uint32_t *find_unit(uint32_t number, UnitEntry &entry);
@@ -28,7 +28,7 @@ uint64_t used_bytes();
 void reset_units_in_child();
 
 // A unit that is still there: writes everything it counted since the last reset. Under the lock of flush().
-bool is_known_unit(uint32_t module, uint32_t site);
+bool is_known_unit(ModuleId module, uint32_t site);
 void write_all_counts(ProfileFile &to);
 
 } // namespace assay::fields

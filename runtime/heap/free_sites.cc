@@ -12,7 +12,7 @@ namespace {
 
 struct Place {
   SpinLock lock;
-  uint32_t context, free_context;
+  ContextId context, free_context;
   uint64_t count, bytes;
 };
 
@@ -25,8 +25,9 @@ struct {
 // Under its lock.
 void write_out(Place &p) {
   if (p.count)
-    runtime.file.append(ASSAY_RECORD_HeapFreeContext,
-                        AssayHeapFreeContext{p.context, p.free_context, p.count, p.bytes});
+    runtime.file.append(
+        ASSAY_RECORD_HeapFreeContext,
+        AssayHeapFreeContext{(uint32_t)p.context, (uint32_t)p.free_context, p.count, p.bytes});
   p.count = p.bytes = 0;
 }
 
@@ -36,8 +37,8 @@ bool create_free_sites() {
   return places.table.create();
 }
 
-void add_free_site(uint32_t context, uint32_t free_context, uint64_t bytes) {
-  uint64_t key = (uint64_t)context << 32 | free_context;
+void add_free_site(ContextId context, ContextId free_context, uint64_t bytes) {
+  uint64_t key = (uint64_t)context << 32 | (uint32_t)free_context;
   Place &p = places.table[(key * 0x9e3779b97f4a7c15ULL) >> 48];
   static_assert(kPlaces == 1 << 16);
   Locked locked(p.lock);

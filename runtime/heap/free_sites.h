@@ -4,12 +4,14 @@
 
 #include <stdint.h>
 
+#include "runtime/core/ids.h"
+
 namespace assay::heap {
 
 bool create_free_sites();
 
 // Counts one object. Thread-safe.
-void add_free_site(uint32_t context, uint32_t free_context, uint64_t bytes);
+void add_free_site(ContextId context, ContextId free_context, uint64_t bytes);
 
 // Writes what was counted since the last time.
 void write_free_sites();

@@ -88,12 +88,12 @@ bool start() {
   if (runtime.instrumented && !map_shadow())
     return false;
   auto write_freed = [](const HibEntry &e) {
-    AssayHeapFreed record = {e.context, e.hib, e.histograms};
+    AssayHeapFreed record = {(uint32_t)e.context, e.hib, e.histograms};
     runtime.file.append(ASSAY_RECORD_HeapFreed, record);
     print_hib(e, false);
   };
   auto write_live = [](const HibEntry &e) {
-    AssayHeapLive record = {heap.walk, e.context, e.hib, e.histograms};
+    AssayHeapLive record = {heap.walk, (uint32_t)e.context, e.hib, e.histograms};
     runtime.file.append(ASSAY_RECORD_HeapLive, record);
     print_hib(e, true);
   };
@@ -134,7 +134,7 @@ void keep_counts_of_lost_ends(const Realloc &r) {
 }
 
 void on_realloc(const Realloc &r) {
-  uint32_t context = r.header.context;
+  ContextId context = r.header.context;
   if (r.moved && has_shadow(r.old_block, r.old_size) && has_shadow(r.block, r.header.size)) {
     if (r.was_watched)
       watch_counters(r.old_block, r.old_size);
@@ -162,7 +162,7 @@ void on_free(const Free &f) {
   o.temporary = f.temporary;
   take_live(f.header.context, f.header.size, 1);
   heap.freed.add(f.header.context, o);
-  if (f.context)
+  if (f.context != kNoContext)
     add_free_site(f.header.context, f.context, o.size);
 }
 
@@ -303,7 +303,7 @@ void on_thread_start() {
     note_own_stack();
 }
 
-void on_unload(uint32_t module) {
+void on_unload(ModuleId module) {
   if (units.mode & ASSAY_COUNTERS_GLOBALS)
     end_globals(module);
 }

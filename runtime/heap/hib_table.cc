@@ -9,8 +9,12 @@
 namespace assay::heap {
 namespace {
 
+bool is_empty(const HibEntry &e) {
+  return e.context == kNoContext;
+}
+
 void empty(HibEntry &e) {
-  e.context = 0;
+  e.context = kNoContext;
   assay_hib_clear(&e.hib);
   e.histograms = {};
 }
@@ -32,17 +36,17 @@ bool HibTable::create(uint64_t sets, uint64_t ways, Write write) {
   return locks_ && entries_;
 }
 
-HibEntry *HibTable::find(Set &set, HibEntry *ways, uint32_t context) {
+HibEntry *HibTable::find(Set &set, HibEntry *ways, ContextId context) {
   HibEntry *room = ways;
   for (HibEntry *e = ways; e < ways + ways_; e++) {
     if (e->context == context) {
       e->used_at = ++set.clock;
       return e;
     }
-    if (room->context && (!e->context || (int32_t)(e->used_at - room->used_at) < 0))
+    if (!is_empty(*room) && (is_empty(*e) || (int32_t)(e->used_at - room->used_at) < 0))
       room = e;
   }
-  if (room->context)
+  if (!is_empty(*room))
     write_(*room);
   empty(*room);
   room->context = context;
@@ -58,14 +62,14 @@ void HibTable::note_use(uint64_t set) {
     __atomic_fetch_or(&touched_, part, __ATOMIC_RELAXED);
 }
 
-template <typename F> void HibTable::in_set_of(uint32_t context, F f) {
-  uint64_t index = context % sets_;
+template <typename F> void HibTable::in_set_of(ContextId context, F f) {
+  uint64_t index = (uint32_t)context % sets_;
   note_use(index);
   Locked locked(locks_[index].lock);
   f(find(locks_[index], entries_ + index * ways_, context));
 }
 
-void HibTable::add(uint32_t context, const AssayObject &object) {
+void HibTable::add(ContextId context, const AssayObject &object) {
   uint64_t lifetime_us = object.free_us > object.alloc_us ? object.free_us - object.alloc_us : 0;
   in_set_of(context, [&](HibEntry *e) {
     assay_hib_add(&e->hib, &object);
@@ -74,7 +78,7 @@ void HibTable::add(uint32_t context, const AssayObject &object) {
   });
 }
 
-void HibTable::add_facts(uint32_t context, const AssayHib &facts) {
+void HibTable::add_facts(ContextId context, const AssayHib &facts) {
   in_set_of(context, [&](HibEntry *e) { assay_hib_merge(&e->hib, &facts, 1); });
 }
 
@@ -85,7 +89,7 @@ template <typename F> void HibTable::each_used_set(F f) {
       if (locks_[i].used) {
         Locked locked(locks_[i].lock);
         for (HibEntry *e = entries_ + i * ways_; e < entries_ + (i + 1) * ways_; e++)
-          if (e->context)
+          if (!is_empty(*e))
             f(*e);
         locks_[i].used = false;
       }

@@ -7,13 +7,14 @@
 #pragma once
 
 #include "abi/records.h"
+#include "runtime/core/ids.h"
 #include "runtime/core/system/lock.h"
 
 namespace assay::heap {
 
 struct HibEntry {
-  uint32_t context; // 0: empty
-  uint32_t used_at; // of its set's clock: the oldest entry makes room
+  ContextId context; // kNoContext: empty
+  uint32_t used_at;  // of its set's clock: the oldest entry makes room
   AssayHib hib;
   AssayHibHistograms histograms;
 };
@@ -27,9 +28,9 @@ public:
   bool create(uint64_t sets, uint64_t ways, Write write);
 
   // Adds one object to its context. Thread-safe.
-  void add(uint32_t context, const AssayObject &object);
+  void add(ContextId context, const AssayObject &object);
   // Joins facts that are not an object (reallocs).
-  void add_facts(uint32_t context, const AssayHib &facts);
+  void add_facts(ContextId context, const AssayHib &facts);
 
   // Writes every entry that holds something, and empties it.
   void write_all();
@@ -44,8 +45,8 @@ private:
     bool used;
     uint32_t clock;
   };
-  HibEntry *find(Set &set, HibEntry *ways, uint32_t context);
-  template <typename F> void in_set_of(uint32_t context, F f);
+  HibEntry *find(Set &set, HibEntry *ways, ContextId context);
+  template <typename F> void in_set_of(ContextId context, F f);
   template <typename F> void each_used_set(F f);
   void note_use(uint64_t set);
 

@@ -34,9 +34,13 @@ void settle_peak(ContextStats &c) {
   c.peak_number = live.peak_number;
 }
 
+ContextStats &stats_of(ContextId context) {
+  return live.contexts[(uint32_t)context];
+}
+
 template <typename F> void each_context(F f) {
   for (uint32_t i = 1, end = runtime.depot.end(); i < end; i++)
-    f(i, live.contexts[i]);
+    f(ContextId{i}, stats_of(ContextId{i}));
 }
 
 } // namespace
@@ -49,8 +53,8 @@ void count_allocation() {
   add(live.totals.allocations, (uint64_t)1);
 }
 
-void add_live(uint32_t context, uint64_t bytes, uint64_t objects) {
-  ContextStats &c = live.contexts[context];
+void add_live(ContextId context, uint64_t bytes, uint64_t objects) {
+  ContextStats &c = stats_of(context);
   settle_peak(c);
   c.changed = true;
   add(c.live_bytes, bytes);
@@ -65,8 +69,8 @@ void add_live(uint32_t context, uint64_t bytes, uint64_t objects) {
   }
 }
 
-void take_live(uint32_t context, uint64_t bytes, uint64_t objects) {
-  ContextStats &c = live.contexts[context];
+void take_live(ContextId context, uint64_t bytes, uint64_t objects) {
+  ContextStats &c = stats_of(context);
   settle_peak(c);
   c.changed = true;
   add(c.live_bytes, (uint64_t)0 - bytes);
@@ -74,8 +78,8 @@ void take_live(uint32_t context, uint64_t bytes, uint64_t objects) {
   add(live.totals.live_objects, (uint64_t)0 - objects);
 }
 
-void end_live_without_peak(uint32_t context, uint64_t bytes) {
-  ContextStats &c = live.contexts[context];
+void end_live_without_peak(ContextId context, uint64_t bytes) {
+  ContextStats &c = stats_of(context);
   if (c.peak_bytes == c.live_bytes)
     c.peak_bytes -= bytes;
   if (live.totals.peak_bytes == live.totals.live_bytes)
@@ -88,14 +92,15 @@ const Totals &totals() {
 }
 
 void write_peaks() {
-  each_context([](uint32_t number, ContextStats &c) {
+  each_context([](ContextId context, ContextStats &c) {
     if (!c.changed && c.peak_number == live.peak_number)
       return;
     c.changed = false;
     if (!c.peak_bytes)
       return;
     uint64_t at_peak = c.peak_number == live.peak_number ? c.at_peak_bytes : c.live_bytes;
-    runtime.file.append(ASSAY_RECORD_HeapPeak, AssayHeapPeak{number, c.peak_bytes, at_peak});
+    runtime.file.append(ASSAY_RECORD_HeapPeak,
+                        AssayHeapPeak{(uint32_t)context, c.peak_bytes, at_peak});
   });
 }
 
@@ -103,7 +108,7 @@ void reset_peaks() {
   live.totals.allocations = 0;
   live.totals.peak_bytes = live.totals.live_bytes;
   live.peak_number++;
-  each_context([](uint32_t, ContextStats &c) {
+  each_context([](ContextId, ContextStats &c) {
     c.peak_bytes = c.live_bytes;
     c.changed = true;
   });

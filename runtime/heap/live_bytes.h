@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+#include "runtime/core/ids.h"
+
 namespace assay::heap {
 
 struct Totals {
@@ -15,10 +17,10 @@ struct Totals {
 bool create_live_bytes();
 
 void count_allocation();
-void add_live(uint32_t context, uint64_t bytes, uint64_t objects);
-void take_live(uint32_t context, uint64_t bytes, uint64_t objects);
+void add_live(ContextId context, uint64_t bytes, uint64_t objects);
+void take_live(ContextId context, uint64_t bytes, uint64_t objects);
 // As take_live of an object that should never have been one: a peak that it has just made goes too.
-void end_live_without_peak(uint32_t context, uint64_t bytes);
+void end_live_without_peak(ContextId context, uint64_t bytes);
 const Totals &totals();
 
 // Writes the peaks that changed since the last time.

@@ -12,11 +12,11 @@
 namespace assay::heap {
 namespace {
 
-// Calls f(kind, owner, begin, end) for each range whose accesses were asked for.
+// Calls f(kind, owner, begin, end) for each range whose accesses were asked for; owner as in the record: a module or a thread.
 template <typename F> void each_range(F f) {
   if (units.mode & ASSAY_COUNTERS_GLOBALS)
     for (uint32_t i = 1, end = runtime.modules.count(); i <= end; i++) {
-      const Module &m = runtime.modules.get(i);
+      const Module &m = runtime.modules.get(ModuleId{i});
       if (m.sites && !m.unloaded)
         f(ASSAY_NON_HEAP_GLOBALS, i, m.start, m.end);
     }
@@ -64,7 +64,7 @@ private:
 };
 
 void write_range(uint64_t walk, uint32_t kind, uint32_t owner, uint64_t begin, uint64_t end) {
-  uint64_t origin = kind == ASSAY_NON_HEAP_STACK ? end : runtime.modules.get(owner).bias;
+  uint64_t origin = kind == ASSAY_NON_HEAP_STACK ? end : runtime.modules.get(ModuleId{owner}).bias;
   Writer writer(walk, kind, owner, origin);
   for_each_counted(
       begin, end, [](void *w, const BlockCount &block) { ((Writer *)w)->add(block); }, &writer);
@@ -84,12 +84,12 @@ void write_non_heap(uint64_t walk) {
   });
 }
 
-void end_globals(uint32_t module) {
+void end_globals(ModuleId module) {
   const Module &m = runtime.modules.get(module);
   if (!m.sites)
     return;
   watch_counters((void *)m.start, m.end - m.start);
-  write_range(0, ASSAY_NON_HEAP_GLOBALS, module, m.start, m.end);
+  write_range(0, ASSAY_NON_HEAP_GLOBALS, (uint32_t)module, m.start, m.end);
   zero_counters((void *)m.start, m.end - m.start);
 }
 

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "runtime/core/ids.h"
+
 namespace assay::heap {
 
 // Watches their counters for wrapping, at each walk.
@@ -15,6 +17,6 @@ void write_non_heap(uint64_t walk);
 void zero_non_heap();
 
 // The globals of a module that is gone: what was counted is written, for good.
-void end_globals(uint32_t module);
+void end_globals(ModuleId module);
 
 } // namespace assay::heap

@@ -64,7 +64,7 @@ void add_hex(Text &line, uint64_t value) {
 
 void print_map() {
   for (uint32_t end = runtime.modules.count(); text.modules < end;) {
-    const Module &m = runtime.modules.get(++text.modules);
+    const Module &m = runtime.modules.get(ModuleId{++text.modules});
     Text line;
     line.add("module ").add_number(text.modules).add(' ');
     add_hex(line, m.start);
@@ -81,7 +81,7 @@ void print_hib(const HibEntry &entry, bool live) {
   if (!wanted())
     return;
   Text line;
-  line.add(live ? "live" : "hib").add(" context=").add_number(entry.context);
+  line.add(live ? "live" : "hib").add(" context=").add_number((uint32_t)entry.context);
 #define ASSAY_HIB(type, name, merge, unit) line.add(" " #name "=").add_number(entry.hib.name);
 #include "abi/hib.def"
   Locked locked(text.lock);
@@ -95,7 +95,7 @@ void print_contexts() {
   Locked locked(text.lock);
   print_map();
   for (uint32_t end = runtime.depot.end(); text.contexts + 1 < end; text.contexts++) {
-    const Context *c = runtime.depot.get(text.contexts + 1);
+    const Context *c = runtime.depot.get(ContextId{text.contexts + 1});
     if (!c) // another thread is adding it: next time
       break;
     Text line;

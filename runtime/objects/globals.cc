@@ -17,17 +17,17 @@ template <typename F> void each_module(F f) {
   if (units.mode & ASSAY_WORDS_NO_GLOBALS)
     return;
   for (uint32_t i = 1, end = runtime.modules.count(); i <= end; i++) {
-    const Module &m = runtime.modules.get(i);
+    const Module &m = runtime.modules.get(ModuleId{i});
     if (m.sites && !m.unloaded && have_words(m.start, m.end))
-      f(i, m);
+      f(ModuleId{i}, m);
   }
 }
 
 // Units of one module, in ascending order; those that are alike and lie together are one run.
 class Writer {
 public:
-  Writer(uint64_t walk, uint32_t module, uint64_t bias)
-      : record_{walk, module, units.mode & ASSAY_WORDS_ENCODING}, bias_(bias) {}
+  Writer(uint64_t walk, ModuleId module, uint64_t bias)
+      : record_{walk, (uint32_t)module, units.mode & ASSAY_WORDS_ENCODING}, bias_(bias) {}
   ~Writer() {
     end_run();
     write();
@@ -73,8 +73,8 @@ private:
   AssayWordRun runs_[kRuns];
 };
 
-void write_module(uint64_t walk, uint32_t number, const Module &m) {
-  Writer writer(walk, number, m.bias);
+void write_module(uint64_t walk, ModuleId module, const Module &m) {
+  Writer writer(walk, module, m.bias);
   for_each_used_line((void *)m.start, m.end - m.start, [&](const LineUnits &line) {
     for (uint64_t left = line.used; left; left &= left - 1) {
       auto i = (uint32_t)__builtin_ctzll(left);
@@ -86,14 +86,14 @@ void write_module(uint64_t walk, uint32_t number, const Module &m) {
 } // namespace
 
 void note_globals() {
-  each_module([](uint32_t, const Module &m) { note_region(m.start, m.end); });
+  each_module([](ModuleId, const Module &m) { note_region(m.start, m.end); });
 }
 
 void write_globals(uint64_t walk) {
-  each_module([walk](uint32_t i, const Module &m) { write_module(walk, i, m); });
+  each_module([walk](ModuleId module, const Module &m) { write_module(walk, module, m); });
 }
 
-void end_globals(uint32_t module) {
+void end_globals(ModuleId module) {
   const Module &m = runtime.modules.get(module);
   if (!m.sites || units.mode & ASSAY_WORDS_NO_GLOBALS || !have_words(m.start, m.end))
     return;
@@ -102,7 +102,7 @@ void end_globals(uint32_t module) {
 }
 
 void clear_globals() {
-  each_module([](uint32_t, const Module &m) { clear_words((void *)m.start, m.end - m.start); });
+  each_module([](ModuleId, const Module &m) { clear_words((void *)m.start, m.end - m.start); });
 }
 
 } // namespace assay::objects

@@ -21,7 +21,7 @@ bool is_same(const GroupKey &a, const GroupKey &b) {
 }
 
 uint64_t hash_of(const GroupKey &key) {
-  uint64_t x = ((uint64_t)key.context << 32 | key.free_context) +
+  uint64_t x = ((uint64_t)key.context << 32 | (uint32_t)key.free_context) +
                key.class_bytes * 0xff51afd7ed558ccdULL + key.kind;
   return x * 0x9e3779b97f4a7c15ULL >> 32;
 }
@@ -34,8 +34,8 @@ void write(const Group &g, uint64_t walk) {
   AssayObjectGroup record = {};
   record.walk = walk;
   record.kind = g.key.kind;
-  record.context = g.key.context;
-  record.free_context = g.key.free_context;
+  record.context = (uint32_t)g.key.context;
+  record.free_context = (uint32_t)g.key.free_context;
   record.cell_units = g.cell_units;
   record.encoding = units.mode & ASSAY_WORDS_ENCODING;
   record.class_bytes = g.key.class_bytes;
@@ -220,7 +220,7 @@ bool Groups::create(uint32_t sets) {
   return small_.create(sets, kSmallCells + 1) && large_.create(sets / 4, kLargeCells + 1);
 }
 
-void Groups::add(uint32_t kind, uint32_t context, uint32_t free_context, const void *start,
+void Groups::add(uint32_t kind, ContextId context, ContextId free_context, const void *start,
                  uint64_t size, bool take, uint64_t walk) {
   const auto begin = (uint64_t)start;
   const GroupKey key = {kind, context, free_context, assay_size_class(size)};

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "abi/records.h"
+#include "runtime/core/ids.h"
 #include "runtime/core/system/lock.h"
 #include "runtime/objects/words.h"
 
@@ -16,7 +17,7 @@ namespace assay::objects {
 
 struct GroupKey {
   uint32_t kind; // enum AssayObjectKind; 0: an empty entry
-  uint32_t context, free_context;
+  ContextId context, free_context;
   uint64_t class_bytes;
 };
 
@@ -64,8 +65,8 @@ class Groups {
 public:
   bool create(uint32_t sets);
   // Adds what an object has used so far. take: it ends, and its words are cleared. walk: 0, or of live objects. Thread-safe.
-  void add(uint32_t kind, uint32_t context, uint32_t free_context, const void *start, uint64_t size,
-           bool take, uint64_t walk);
+  void add(uint32_t kind, ContextId context, ContextId free_context, const void *start,
+           uint64_t size, bool take, uint64_t walk);
   void write_all(uint64_t walk);
   void clear();
   void reset_in_child();

@@ -114,7 +114,7 @@ void walk_one(const void *block, const ChunkHeader &h) {
   if (is_inherited(h) || h.flags & kPoolMemory || h.time_us > state.walk_began_us ||
       !is_measured(block, h.size))
     return;
-  state.live.add(ASSAY_OBJECT_HEAP, h.context, 0, block, h.size, false, state.walk);
+  state.live.add(ASSAY_OBJECT_HEAP, h.context, kNoContext, block, h.size, false, state.walk);
 }
 
 void walk_live() {
@@ -177,8 +177,8 @@ void end_local(const void *start, uint64_t bytes, uint32_t type, const void *fra
   if (!state.on || !may_record() || !is_measured(start, bytes))
     return;
   ReentrancyGuard busy;
-  if (uint32_t context = context_of(frame, type))
-    state.ended.add(ASSAY_OBJECT_STACK, context, 0, start, bytes, true, 0);
+  if (ContextId context = context_of(frame, type); context != kNoContext)
+    state.ended.add(ASSAY_OBJECT_STACK, context, kNoContext, start, bytes, true, 0);
 }
 
 extern const Subscriber subscriber;

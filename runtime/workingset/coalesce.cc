@@ -49,15 +49,16 @@ private:
 };
 
 struct Run {
-  uint64_t first, count, context;
+  uint64_t first, count;
+  ContextId context;
 };
 
 template <typename F> void each_run(const FileRecord &r, F f) {
   Numbers in(r.tail, r.tail_size);
   for (uint64_t first = 0; in.more();) {
     first += in.number();
-    uint64_t count = in.number(), context = in.number();
-    f(Run{first, count, context});
+    uint64_t count = in.number();
+    f(Run{first, count, ContextId{(uint32_t)in.number()}});
   }
 }
 
@@ -281,7 +282,7 @@ bool coalesce_snapshots(const uint8_t *from, size_t size, ProfileFile &to) {
       out.owners.begin(to, tick);
       each_run(r, [&](const Run &run) {
         if (last.is_last(run, taken++))
-          out.owners.add(run.first, run.count, (uint32_t)run.context);
+          out.owners.add(run.first, run.count, run.context);
       });
       out.owners.end();
     } else {

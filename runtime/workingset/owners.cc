@@ -22,6 +22,11 @@ struct {
   uint32_t *levels[kLevels];
 } constinit owners = {};
 
+// Of a context that nobody has been told.
+uint32_t new_entry(ContextId context) {
+  return (uint32_t)context | kNew;
+}
+
 uint64_t entries(int level) {
   return ASSAY_HIGH_END >> kShifts[level];
 }
@@ -50,10 +55,10 @@ void split_above(int level, uint64_t address) {
 }
 
 // Of one page.
-void own_blocks(uint64_t at, uint64_t end, uint32_t context) {
+void own_blocks(uint64_t at, uint64_t end, ContextId context) {
   split_above(0, at);
   for (uint32_t *e = entry(0, at), *last = entry(0, end - 1); e <= last; e++)
-    __atomic_store_n(e, context | kNew, __ATOMIC_RELAXED);
+    __atomic_store_n(e, new_entry(context), __ATOMIC_RELAXED);
 }
 
 } // namespace
@@ -71,7 +76,7 @@ bool create_owners() {
   return true;
 }
 
-void own(const void *block, uint64_t bytes, uint32_t context) {
+void own(const void *block, uint64_t bytes, ContextId context) {
   uint64_t at = (uint64_t)block, end = at + (bytes ? bytes : 1);
   if (end > ASSAY_HIGH_END || end < at)
     return;
@@ -84,7 +89,7 @@ void own(const void *block, uint64_t bytes, uint32_t context) {
       own_blocks(at, next < end ? next : end, context);
     } else {
       split_above(level, at);
-      __atomic_store_n(entry(level, at), context | kNew, __ATOMIC_RELAXED);
+      __atomic_store_n(entry(level, at), new_entry(context), __ATOMIC_RELAXED);
     }
     at = next;
   }
@@ -105,7 +110,7 @@ bool take_new_owner(uint64_t address, OwnedRun &run) {
                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
       return false; // known; or a new one came this moment, and is asked next time
     uint64_t blocks = 1ULL << (kShifts[level] - 6);
-    run = {address >> 6 & ~(blocks - 1), blocks, value & ~kNew};
+    run = {address >> 6 & ~(blocks - 1), blocks, ContextId{value & ~kNew}};
     return true;
   }
   return false;

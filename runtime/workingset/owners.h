@@ -7,17 +7,19 @@
 
 #include <stdint.h>
 
+#include "runtime/core/ids.h"
+
 namespace assay::workingset {
 
 // False when there is no memory.
 bool create_owners();
-void own(const void *block, uint64_t bytes, uint32_t context);
+void own(const void *block, uint64_t bytes, ContextId context);
 void reset_owners_in_child(); // in the child of a fork
 
 // A run of 64-byte blocks with one owner.
 struct OwnedRun {
   uint64_t first, count; // block numbers: address / 64
-  uint32_t context;
+  ContextId context;
 };
 
 // Has the owner of the block that holds this address changed since it was last asked here? Then the run

@@ -58,7 +58,7 @@ void OwnersRecord::begin(ProfileFile &file, uint64_t tick) {
   lines_ = 0;
 }
 
-void OwnersRecord::add(uint64_t first_line, uint64_t lines, uint32_t context) {
+void OwnersRecord::add(uint64_t first_line, uint64_t lines, ContextId context) {
   if (lines_ && context == context_ && first_line == first_ + lines_ && lines_ < kMaxRun) {
     lines_ += lines;
     return;
@@ -77,7 +77,7 @@ void OwnersRecord::write_run() {
     write();
   begin_item(first_);
   put_number(lines_);
-  put_number(context_);
+  put_number((uint32_t)context_);
   lines_ = 0;
 }
 

@@ -70,13 +70,13 @@ private:
 class OwnersRecord : ListRecord<AssayWorkingSetOwners, ASSAY_RECORD_WorkingSetOwners> {
 public:
   void begin(ProfileFile &file, uint64_t tick);
-  void add(uint64_t first_line, uint64_t lines, uint32_t context);
+  void add(uint64_t first_line, uint64_t lines, ContextId context);
   void end();
 
 private:
   void write_run();
   uint64_t first_, lines_; // the run that may go on
-  uint32_t context_;
+  ContextId context_;
 };
 
 } // namespace assay::workingset

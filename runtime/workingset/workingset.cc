@@ -246,10 +246,10 @@ void say_where(const void *frame) {
   if (!may_record())
     return;
   ReentrancyGuard busy;
-  uint32_t context = context_of(frame, 0);
-  if (context)
+  ContextId context = context_of(frame, 0);
+  if (context != kNoContext)
     runtime.file.append(ASSAY_RECORD_WorkingSetStack,
-                        AssayWorkingSetStack{state.tick, thread_number(), context});
+                        AssayWorkingSetStack{state.tick, thread_number(), (uint32_t)context});
 }
 
 void pass_accesses() {

@@ -136,36 +136,36 @@ void ModuleMap::refresh() {
       modules_[i].unloaded = true;
 }
 
-bool ModuleMap::take_unloaded(uint32_t module) {
-  Module &m = modules_[module - 1];
+bool ModuleMap::take_unloaded(ModuleId module) {
+  Module &m = at(module);
   bool is_new = m.unloaded && !m.unload_taken;
   m.unload_taken = m.unloaded;
   return is_new;
 }
 
-uint32_t ModuleMap::find(uint64_t address) const {
+ModuleId ModuleMap::find(uint64_t address) const {
   for (uint32_t i = count(); i > 0; i--) { // newest first
     const Module &m = modules_[i - 1];
     if (!m.unloaded && m.start <= address && address < m.end)
-      return i;
+      return ModuleId{i};
   }
-  return 0;
+  return kNoModule;
 }
 
-uint32_t ModuleMap::add_sites(const void *sites, uint64_t size) {
+ModuleId ModuleMap::add_sites(const void *sites, uint64_t size) {
   if (!modules_)
-    return 0;
-  uint32_t module = find((uint64_t)sites);
-  if (!module) {
+    return kNoModule;
+  ModuleId module = find((uint64_t)sites);
+  if (module == kNoModule) {
     refresh();
     module = find((uint64_t)sites);
   }
-  if (!module)
-    return 0;
+  if (module == kNoModule)
+    return kNoModule;
   Locked locked(lock_);
-  Module &m = modules_[module - 1];
+  Module &m = at(module);
   if (m.sites == sites)
-    return 0;
+    return kNoModule;
   m.sites_size = size;
   __atomic_store_n(&m.sites, sites, __ATOMIC_RELEASE);
   return module;

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/core/ids.h"
 #include "runtime/core/system/lock.h"
 
 namespace assay {
@@ -29,17 +30,19 @@ public:
   // libc.
   void refresh();
   // Whether the module is unloaded and this was not asked before.
-  bool take_unloaded(uint32_t module);
-  // Notes the SITES section of the module that holds it, refreshing if need be. The module's
-  // number; 0 if there is none or the section is known.
-  uint32_t add_sites(const void *sites, uint64_t size);
-  // Number of the live module that holds address, from 1; 0 if none.
-  uint32_t find(uint64_t address) const;
-  const Module &get(uint32_t module) const { return modules_[module - 1]; }
+  bool take_unloaded(ModuleId module);
+  // Notes the SITES section of the module that holds it, refreshing if need be. Returns the module; kNoModule if there is
+  // none or the section is known.
+  ModuleId add_sites(const void *sites, uint64_t size);
+  // The live module that holds address; kNoModule if none does.
+  ModuleId find(uint64_t address) const;
+  const Module &get(ModuleId module) const { return at(module); }
+  // How many there have been; they are numbered from 1.
   uint32_t count() const { return __atomic_load_n(&count_, __ATOMIC_ACQUIRE); }
   void reset_lock() { lock_.reset(); }
 
 private:
+  Module &at(ModuleId module) const { return modules_[(uint32_t)module - 1]; }
   void note_mapping(uint64_t start, uint64_t offset, const char *path, uint8_t *seen);
   Module *modules_ = nullptr;
   uint32_t count_ = 0;

@@ -25,6 +25,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/core/ids.h"
+
 namespace assay {
 
 constexpr size_t kChunkAlign = 32;
@@ -46,7 +48,7 @@ struct ChunkHeader {
   uint64_t flags : 16;   // ChunkFlags
   uint64_t time_us : 48; // of the allocation
   uint64_t cpu : 16;
-  uint32_t context;
+  ContextId context;
   uint32_t to_base; // bytes from the allocator's block to the program's
   uint64_t check;   // chunk_check(), so that a walk does not believe memory that was reused
 };

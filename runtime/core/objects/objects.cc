@@ -8,20 +8,20 @@
 
 namespace assay {
 
-uint32_t context_of(const void *frame, uint32_t type, uint32_t origin) {
+ContextId context_of(const void *frame, uint32_t type, uint32_t origin) {
   TakenChain chain;
   chain->update(frame);
   return runtime.depot.intern(*chain, type, origin);
 }
 
-ChunkHeader timeless_header(uint64_t size, uint32_t context) {
+ChunkHeader timeless_header(uint64_t size, ContextId context) {
   ChunkHeader header = {};
   header.size = size;
   header.context = context;
   return header;
 }
 
-ChunkHeader new_header(uint64_t size, uint32_t context) {
+ChunkHeader new_header(uint64_t size, ContextId context) {
   Moment when = now();
   ChunkHeader header = timeless_header(size, context);
   header.time_us = when.us;
@@ -32,7 +32,7 @@ ChunkHeader new_header(uint64_t size, uint32_t context) {
 void end_object(void *block, const ChunkHeader &header, const void *frame) {
   if (header.flags & kPoolMemory)
     return;
-  uint32_t place = runtime.options.free_stacks && frame ? context_of(frame, 0) : 0;
+  ContextId place = runtime.options.free_stacks && frame ? context_of(frame, 0) : kNoContext;
   publish_free({block, header, now(), place, this_thread.last_block == block});
 }
 
@@ -43,7 +43,7 @@ void insert_side_object(SideTable &table, const SideObject &object) {
 }
 
 void begin_side_object(SideTable &table, void *block, uint64_t size, const void *pool,
-                       uint32_t context) {
+                       ContextId context) {
   ChunkHeader header = new_header(size, context);
   header.flags = kSharedBlocks;
   header.check = chunk_check(block, header);

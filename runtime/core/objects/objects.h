@@ -22,11 +22,11 @@ inline uint32_t take_next_type() {
 }
 
 // The context of the call that `frame` is the frame of.
-uint32_t context_of(const void *frame, uint32_t type, uint32_t origin = 0);
+ContextId context_of(const void *frame, uint32_t type, uint32_t origin = 0);
 
 // Born now, on this cpu; or, where no tool asks for lives, some time.
-ChunkHeader new_header(uint64_t size, uint32_t context);
-ChunkHeader timeless_header(uint64_t size, uint32_t context);
+ChunkHeader new_header(uint64_t size, ContextId context);
+ChunkHeader timeless_header(uint64_t size, ContextId context);
 
 // Does it belong to the parent, in the child of a fork? Its context is a number of the parent's. `header` has a time.
 inline bool is_inherited(const ChunkHeader &header) {
@@ -38,7 +38,7 @@ void end_object(void *block, const ChunkHeader &header, const void *frame);
 
 // An object without a header begins: its entry is made, the tools are told.
 void begin_side_object(SideTable &table, void *block, uint64_t size, const void *pool,
-                       uint32_t context);
+                       ContextId context);
 
 // Puts an entry back after a move; what was there unseen has ended.
 void insert_side_object(SideTable &table, const SideObject &object);

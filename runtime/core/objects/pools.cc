@@ -26,7 +26,7 @@ struct {
 uint32_t origin_of(const void *pool) {
   SideObject known;
   if (state.pools.find(pool, known))
-    return known.header.context;
+    return (uint32_t)known.header.context;
   count_loss(ASSAY_LOSS_unknown_pool, 1);
   return 0;
 }
@@ -37,9 +37,10 @@ void register_pool(const void *pool, const char *name) {
     return;
   }
   SideObject known = {pool, {}, nullptr}, before;
-  known.header.context = origin_number(ASSAY_ORIGIN_POOL, name ? name : "");
-  if (!known.header.context)
+  uint32_t origin = origin_number(ASSAY_ORIGIN_POOL, name ? name : "");
+  if (!origin)
     count_loss(ASSAY_LOSS_too_many_names, 1);
+  known.header.context = ContextId{origin};
   state.pools.insert(known, &before);
 }
 

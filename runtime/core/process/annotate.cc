@@ -19,7 +19,8 @@ namespace assay {
 namespace {
 
 struct Event {
-  uint32_t name, context;
+  uint32_t name; // its number
+  ContextId context;
   uint64_t count, weight;
 };
 
@@ -36,13 +37,13 @@ struct {
 void write_out_events() {
   for (size_t i = 0; i < state.used; i++) {
     const Event &e = state.events[i];
-    runtime.file.append(ASSAY_RECORD_Event, AssayEvent{e.context, e.count, e.weight},
+    runtime.file.append(ASSAY_RECORD_Event, AssayEvent{(uint32_t)e.context, e.count, e.weight},
                         state.names.text(e.name), state.names.size(e.name));
   }
   state.used = 0;
 }
 
-void count_event(uint32_t name, uint32_t context, uint64_t weight) {
+void count_event(uint32_t name, ContextId context, uint64_t weight) {
   Locked locked(state.lock);
   for (size_t i = 0; i < state.used; i++) {
     Event &e = state.events[i];

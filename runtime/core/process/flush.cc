@@ -18,7 +18,7 @@ namespace {
 
 // What has been written to the file so far.
 struct {
-  uint32_t contexts;
+  uint32_t contexts; // how many, from number 1 on
   uint32_t modules;
   uint64_t recursions;
   SpinLock lock; // one flush at a time
@@ -67,15 +67,16 @@ void write_header(bool forked) {
   write_options();
 }
 
-void write_sites(uint32_t module, const void *sites, uint64_t size) {
-  runtime.file.append(ASSAY_RECORD_Sites, AssaySites{module}, sites, size);
+void write_sites(ModuleId module, const void *sites, uint64_t size) {
+  runtime.file.append(ASSAY_RECORD_Sites, AssaySites{(uint32_t)module}, sites, size);
 }
 
 void write_modules() {
   for (uint32_t end = runtime.modules.count(); written.modules < end; written.modules++) {
-    const Module &m = runtime.modules.get(written.modules + 1);
+    const ModuleId module{written.modules + 1};
+    const Module &m = runtime.modules.get(module);
     AssayModule record = {};
-    record.module = written.modules + 1;
+    record.module = (uint32_t)module;
     record.instrumented = m.sites != nullptr;
     record.start = m.start;
     record.end = m.end;
@@ -86,7 +87,7 @@ void write_modules() {
     static_assert(offsetof(AssayModule, build_id0) + sizeof m.build_id == sizeof record);
     runtime.file.append(ASSAY_RECORD_Module, record, m.path, length_of(m.path) + 1);
     if (m.sites && !m.unloaded)
-      write_sites(written.modules + 1, m.sites, m.sites_size);
+      write_sites(module, m.sites, m.sites_size);
   }
 }
 
@@ -97,21 +98,23 @@ void write_contexts() {
   uint32_t end = runtime.depot.end();
   write_origins(); // of contexts before the end
   for (; written.contexts + 1 < end; written.contexts++) {
-    const Context *c = runtime.depot.get(written.contexts + 1);
+    const ContextId context{written.contexts + 1};
+    const Context *c = runtime.depot.get(context);
     if (!c) // another thread is adding it: next time
       break;
     for (uint32_t i = 0; i < c->depth; i++) {
-      uint32_t module = runtime.modules.find(c->pcs[i]);
-      if (!module && !refreshed) {
+      ModuleId module = runtime.modules.find(c->pcs[i]);
+      if (module == kNoModule && !refreshed) {
         runtime.modules.refresh();
         refreshed = true;
         write_modules();
         module = runtime.modules.find(c->pcs[i]);
       }
-      frames[i] =
-          assay_frame(module, module ? c->pcs[i] - runtime.modules.get(module).bias : c->pcs[i]);
+      frames[i] = assay_frame((uint32_t)module, module != kNoModule
+                                                    ? c->pcs[i] - runtime.modules.get(module).bias
+                                                    : c->pcs[i]);
     }
-    AssayContext record = {written.contexts + 1, c->type, c->cut, c->origin};
+    AssayContext record = {(uint32_t)context, c->type, c->cut, c->origin};
     if (c->cut &&
         c->depth >= runtime.options.depth) // shorter ones were joined, which is another loss
       count_loss_quietly(ASSAY_LOSS_stack_cut, 1);
@@ -125,7 +128,7 @@ void write_recursions() {
     return;
   written.recursions = recursions;
   for (uint32_t i = 1; i <= written.contexts; i++)
-    if (const Recursion &r = runtime.depot.get(i)->recursion; r.count)
+    if (const Recursion &r = runtime.depot.get(ContextId{i})->recursion; r.count)
       runtime.file.append(ASSAY_RECORD_Recursion,
                           AssayRecursion{i, r.frame, r.count, r.levels, r.min, r.max});
 }
@@ -133,8 +136,8 @@ void write_recursions() {
 // The section is read now: the module may be gone at the next flush.
 void add_sites(const void *sites, uint64_t size) {
   Locked locked(written.lock);
-  uint32_t module = runtime.modules.add_sites(sites, size);
-  if (module && module <= written.modules)
+  ModuleId module = runtime.modules.add_sites(sites, size);
+  if (module != kNoModule && (uint32_t)module <= written.modules)
     write_sites(module, sites, size);
   write_modules();
   invalidate_leave_rules(); // of an instrumented module that was not known as one
@@ -215,11 +218,11 @@ void after_unload() {
   Locked locked(written.lock);
   runtime.modules.refresh();
   bool any = false;
-  for (uint32_t module = 1; module <= written.modules; module++)
-    if (runtime.modules.take_unloaded(module)) {
+  for (uint32_t i = 1; i <= written.modules; i++)
+    if (const ModuleId module{i}; runtime.modules.take_unloaded(module)) {
       any = true;
       publish_unload(module);
-      runtime.file.append(ASSAY_RECORD_ModuleUnload, AssayModuleUnload{module, now_us()});
+      runtime.file.append(ASSAY_RECORD_ModuleUnload, AssayModuleUnload{i, now_us()});
     }
   if (!any)
     return;

@@ -29,7 +29,7 @@ constexpr size_t kRecent = 1024;
 // nothing.
 struct {
   struct {
-    uint64_t hash_and_context, context;
+    uint64_t hash_and_number, number;
   } slots[kRecent];
 } constinit recent = {};
 
@@ -104,50 +104,52 @@ StackDepot::Path StackDepot::path_of(const CallChain &chain, uint32_t depth, uin
   return path;
 }
 
-uint32_t StackDepot::intern(const CallChain &chain, uint32_t type, uint32_t origin) {
+ContextId StackDepot::intern(const CallChain &chain, uint32_t type, uint32_t origin) {
   Path path = path_of(chain, option_depth(), type, origin);
   auto &slot = recent.slots[path.hash % kRecent];
-  uint64_t context = __atomic_load_n(&slot.context, __ATOMIC_RELAXED);
-  if ((__atomic_load_n(&slot.hash_and_context, __ATOMIC_RELAXED) ^ context) != path.hash ||
-      !context) {
-    context = find_or_add(chain, path, type, origin);
-    __atomic_store_n(&slot.context, context, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot.hash_and_context, path.hash ^ context, __ATOMIC_RELAXED);
+  uint64_t number = __atomic_load_n(&slot.number, __ATOMIC_RELAXED);
+  if ((__atomic_load_n(&slot.hash_and_number, __ATOMIC_RELAXED) ^ number) != path.hash || !number) {
+    number = (uint32_t)find_or_add(chain, path, type, origin);
+    __atomic_store_n(&slot.number, number, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot.hash_and_number, path.hash ^ number, __ATOMIC_RELAXED);
   }
-  if (context && chain.depth() && __builtin_expect(chain.recurs(), 0))
-    note_recursion(chain, (uint32_t)context);
-  return (uint32_t)context;
+  const ContextId context{(uint32_t)number};
+  if (context != kNoContext && chain.depth() && __builtin_expect(chain.recurs(), 0))
+    note_recursion(chain, context);
+  return context;
 }
 
-uint32_t StackDepot::find(const Table &table, const Path &path) {
+ContextId StackDepot::find(const Table &table, const Path &path) {
   for (uint64_t at = path.hash & table.mask;; at = (at + 1) & table.mask) {
     uint64_t place = __atomic_load_n(&table.places[at], __ATOMIC_ACQUIRE);
     if (!place)
-      return 0;
+      return kNoContext;
     if ((place ^ path.hash) >> 32)
       continue;
     const Context *c = contexts_[(uint32_t)place];
     if (c->hash == path.hash && c->depth == path.depth)
-      return (uint32_t)place;
+      return ContextId{(uint32_t)place};
   }
 }
 
-uint32_t StackDepot::find_or_add(const CallChain &chain, const Path &path, uint32_t type,
-                                 uint32_t origin) {
+ContextId StackDepot::find_or_add(const CallChain &chain, const Path &path, uint32_t type,
+                                  uint32_t origin) {
   Path
       kept; // of the path, what a new context keeps: where there are many, they are joined by their inner frames
   auto find_known = [&](const Table &table) {
     kept = path;
-    uint32_t known = find(table, path), depth = known ? kMaxDepth : kept_frames(end());
+    ContextId known = find(table, path);
+    uint32_t depth = known != kNoContext ? kMaxDepth : kept_frames(end());
     if (depth >= path.depth)
       return known;
     kept = path_of(chain, depth, type, origin);
     return find(table, kept);
   };
-  if (uint32_t known = find_known(*__atomic_load_n(&table_, __ATOMIC_ACQUIRE)))
+  if (ContextId known = find_known(*__atomic_load_n(&table_, __ATOMIC_ACQUIRE));
+      known != kNoContext)
     return known;
   Locked locked(lock_);
-  if (uint32_t known = find_known(*table_))
+  if (ContextId known = find_known(*table_); known != kNoContext)
     return known;
   if (kept.depth < path.depth && !__atomic_exchange_n(&joins_, true, __ATOMIC_RELAXED))
     count_loss_quietly(ASSAY_LOSS_joined_contexts, 1);
@@ -155,14 +157,15 @@ uint32_t StackDepot::find_or_add(const CallChain &chain, const Path &path, uint3
 }
 
 // Under the lock.
-uint32_t StackDepot::add(const CallChain &chain, const Path &path, uint32_t type, uint32_t origin) {
+ContextId StackDepot::add(const CallChain &chain, const Path &path, uint32_t type,
+                          uint32_t origin) {
   if (next_ == kMaxContexts || (next_ > table_->mask / 8 * 5 && !grow())) {
     count_loss(ASSAY_LOSS_no_memory, 1);
-    return 0;
+    return kNoContext;
   }
   auto *fresh = (Context *)arena_allocate(sizeof(Context) + path.depth * sizeof(uint64_t));
   if (!fresh)
-    return 0;
+    return kNoContext;
   fresh->type = type;
   fresh->origin = origin;
   fresh->hash = path.hash;
@@ -174,7 +177,7 @@ uint32_t StackDepot::add(const CallChain &chain, const Path &path, uint32_t type
   __atomic_store_n(&contexts_[number], fresh, __ATOMIC_RELEASE);
   __atomic_store_n(&next_, number + 1, __ATOMIC_RELEASE);
   __atomic_store_n(free_place(*table_, path.hash), place_of(path.hash, number), __ATOMIC_RELEASE);
-  return number;
+  return ContextId{number};
 }
 
 bool StackDepot::grow() {
@@ -195,13 +198,14 @@ bool StackDepot::grow() {
   return true;
 }
 
-void StackDepot::note_recursion(const CallChain &chain, uint32_t context) {
-  Recursion &r = contexts_[context]->recursion;
+void StackDepot::note_recursion(const CallChain &chain, ContextId context) {
+  Context &c = *contexts_[(uint32_t)context];
+  Recursion &r = c.recursion;
   uint64_t levels = chain.levels();
   uint32_t now = levels < UINT32_MAX ? (uint32_t)levels : UINT32_MAX;
   if (now > r.max) {
     uint32_t frame = chain.calls_to_deepest();
-    r.frame = frame < contexts_[context]->depth ? frame : contexts_[context]->depth - 1;
+    r.frame = frame < c.depth ? frame : c.depth - 1;
     r.max = now;
   }
   if (!r.min || now < r.min)
@@ -213,7 +217,7 @@ void StackDepot::note_recursion(const CallChain &chain, uint32_t context) {
 
 void StackDepot::reset_recursions() {
   for (uint32_t i = 1, last = end(); i < last; i++)
-    if (Context *c = get(i))
+    if (Context *c = get(ContextId{i}))
       c->recursion = {};
 }
 

@@ -1,6 +1,7 @@
-// Every distinct (call path, allocated type, origin) once, with a number: the context.
+// Every distinct (call path, allocated type, origin) once, with a number: the context (ContextId).
 #pragma once
 
+#include "runtime/core/ids.h"
 #include "runtime/core/stacks/call_chain.h"
 #include "runtime/core/system/arena.h"
 #include "runtime/core/system/lock.h"
@@ -29,8 +30,8 @@ public:
   static constexpr size_t kMaxContexts = 1 << 24;
 
   bool create();
-  // The number of the context, from 1; 0 when there is no memory. Lock-free, but for new contexts.
-  uint32_t intern(const CallChain &chain, uint32_t type, uint32_t origin);
+  // The context; kNoContext when there is no memory. Lock-free, but for new contexts.
+  ContextId intern(const CallChain &chain, uint32_t type, uint32_t origin);
   // From now on every path is a new context, also one of known addresses: a module was unloaded,
   // and another may come in its place.
   void start_generation() {
@@ -40,7 +41,9 @@ public:
   // In the child of a fork: its file has no contexts yet, and few of the parent's will be in it.
   void reset_in_child(bool keeps_contexts);
   // Null while a context is being added by another thread.
-  Context *get(uint32_t context) { return __atomic_load_n(&contexts_[context], __ATOMIC_ACQUIRE); }
+  Context *get(ContextId context) {
+    return __atomic_load_n(&contexts_[(uint32_t)context], __ATOMIC_ACQUIRE);
+  }
   // One past the newest number.
   uint32_t end() const { return __atomic_load_n(&next_, __ATOMIC_ACQUIRE); }
   // Counts what was noted of recursions so far: unchanged, where it says the same again.
@@ -61,11 +64,11 @@ private:
   static uint64_t *free_place(Table &table, uint64_t hash);
   static bool reserve_table(Table *&table, uint64_t places);
   Path path_of(const CallChain &chain, uint32_t depth, uint32_t type, uint32_t origin) const;
-  uint32_t find(const Table &table, const Path &path);
-  uint32_t find_or_add(const CallChain &chain, const Path &path, uint32_t type, uint32_t origin);
-  uint32_t add(const CallChain &chain, const Path &path, uint32_t type, uint32_t origin);
+  ContextId find(const Table &table, const Path &path);
+  ContextId find_or_add(const CallChain &chain, const Path &path, uint32_t type, uint32_t origin);
+  ContextId add(const CallChain &chain, const Path &path, uint32_t type, uint32_t origin);
   bool grow();
-  void note_recursion(const CallChain &chain, uint32_t context);
+  void note_recursion(const CallChain &chain, ContextId context);
 
   GrowingArray<Context *, kMaxContexts> contexts_;
   Table *table_ = nullptr;

@@ -80,12 +80,12 @@ struct {
 } constinit cache = {};
 
 LeaveRule look_up(uint64_t pc) {
-  uint32_t module = runtime.modules.find(pc);
-  if (!module) {
+  ModuleId module = runtime.modules.find(pc);
+  if (module == kNoModule) {
     runtime.modules.refresh();
     module = runtime.modules.find(pc);
   }
-  if (!module)
+  if (module == kNoModule)
     return {0, pc};
   const Module &m = runtime.modules.get(module);
   FrameRule rule = find_frame_rule(m.frame_header, pc - 1);

@@ -62,7 +62,7 @@ protected:
     static workingset::OwnersRecord owners; // as large as in the runtime
     owners.begin(file_, tick);
     for (auto [line, owner] : ticks_[tick - 1].owners)
-      owners.add(line, 1, owner);
+      owners.add(line, 1, assay::ContextId{owner});
     owners.end();
   }
 

@@ -10,11 +10,12 @@
 
 namespace {
 
+using assay::ContextId;
 using assay::heap::HibEntry;
 using assay::heap::HibTable;
 
-std::map<uint32_t, AssayHib> written;
-std::vector<uint32_t> order;
+std::map<ContextId, AssayHib> written;
+std::vector<ContextId> order;
 
 void take(const HibEntry &entry) {
   order.push_back(entry.context);
@@ -48,10 +49,10 @@ TEST_F(Tables, WriteWhatWasAddedWhateverTheirSize) {
     SetUp();
     HibTable table;
     ASSERT_TRUE(table.create(uint64_t(sets), uint64_t(ways), take));
-    std::map<uint32_t, AssayHib> wanted;
+    std::map<ContextId, AssayHib> wanted;
     std::minstd_rand random(1);
     for (uint64_t i = 0; i < 20000; i++) {
-      uint32_t context = 1 + random() % 300;
+      ContextId context{uint32_t(1 + random() % 300)};
       AssayObject o = object(i, i + 1 + random() % 50);
       table.add(context, o);
       auto [sum, is_new] = wanted.try_emplace(context);
@@ -63,7 +64,7 @@ TEST_F(Tables, WriteWhatWasAddedWhateverTheirSize) {
     ASSERT_EQ(written.size(), wanted.size());
     for (auto &[context, sum] : wanted)
       EXPECT_EQ(std::memcmp(&sum, &written[context], sizeof sum), 0)
-          << context << " of " << sets << "x" << ways;
+          << uint32_t(context) << " of " << sets << "x" << ways;
     table.write_all(); // all were emptied
     EXPECT_EQ(written.size(), wanted.size());
     EXPECT_EQ(written.begin()->second.alloc_count, wanted.begin()->second.alloc_count);
@@ -73,14 +74,14 @@ TEST_F(Tables, WriteWhatWasAddedWhateverTheirSize) {
 TEST_F(Tables, TheOldestEntryOfASetMakesRoom) {
   HibTable table;
   ASSERT_TRUE(table.create(1, 2, take));
-  table.add(1, object(1, 2));
-  table.add(2, object(2, 3));
-  table.add(1, object(3, 4));
-  table.add(3, object(4, 5)); // 2 was used longest ago
-  EXPECT_EQ(order, std::vector<uint32_t>{2});
+  table.add(ContextId{1}, object(1, 2));
+  table.add(ContextId{2}, object(2, 3));
+  table.add(ContextId{1}, object(3, 4));
+  table.add(ContextId{3}, object(4, 5)); // 2 was used longest ago
+  EXPECT_EQ(order, std::vector{ContextId{2}});
   table.clear();
   table.write_all();
-  EXPECT_EQ(order, std::vector<uint32_t>{2}); // what was cleared is not written
+  EXPECT_EQ(order, std::vector{ContextId{2}}); // what was cleared is not written
 }
 
 } // namespace

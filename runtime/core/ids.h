@@ -1,0 +1,18 @@
+// The numbers by which a profile names things, as types: a number of one kind cannot be passed for one of another. A number means
+// something in one process and in its file; they begin at 1, and 0 is none. They are converted where they are counted, where they index
+// a table, and where they go into a record (abi/records.def), whose fields are plain numbers.
+#pragma once
+
+#include <stdint.h>
+
+namespace assay {
+
+// Of a context: a call path with the type and the origin of what it allocates. From StackDepot::intern() (core/stacks/stack_depot.h).
+enum class ContextId : uint32_t {};
+constexpr ContextId kNoContext{};
+
+// Of a module: an executable or shared object that is or was mapped. From ModuleMap (core/file/module_map.h).
+enum class ModuleId : uint32_t {};
+constexpr ModuleId kNoModule{};
+
+} // namespace assay
