@@ -81,15 +81,15 @@ assay_test_untold:
   ret
 )");
 
-#define ASSAY_TEST_LABELS(F)                                                                       \
-  F(framed)                                                                                        \
-  F(framed_pushed)                                                                                 \
-  F(framed_set) F(framed_body) F(framed_left) F(frameless) F(frameless_body) F(frameless_pushed)   \
-      F(frameless_early) F(frameless_restored) F(realigned) F(realigned_body) F(expression)        \
-          F(expression_body) F(signal) F(signal_body) F(untold)
-#define ASSAY_TEST_DECLARE(label)                                                                  \
-  extern "C" __attribute__((visibility("hidden"))) const char assay_test_##label;
-ASSAY_TEST_LABELS(ASSAY_TEST_DECLARE)
+extern "C" {
+#pragma GCC visibility push(hidden)
+extern const char assay_test_framed, assay_test_framed_pushed, assay_test_framed_set,
+    assay_test_framed_body, assay_test_framed_left, assay_test_frameless, assay_test_frameless_body,
+    assay_test_frameless_pushed, assay_test_frameless_early, assay_test_frameless_restored,
+    assay_test_realigned, assay_test_realigned_body, assay_test_expression_body,
+    assay_test_signal_body, assay_test_untold;
+#pragma GCC visibility pop
+}
 
 namespace {
 
