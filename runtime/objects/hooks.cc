@@ -40,6 +40,6 @@ void __assay_objects_local_begin(const void *start, uint64_t bytes) {
 }
 
 void __assay_objects_local_end(const void *start, uint64_t bytes, uint32_t type) {
-  end_local(start, bytes, type, __builtin_frame_address(0));
+  end_local(start, bytes, assay::TypeId{type}, __builtin_frame_address(0));
 }
 }

@@ -173,7 +173,7 @@ void begin_local(const void *start, uint64_t bytes) {
   note_region((uint64_t)start, (uint64_t)start + bytes);
 }
 
-void end_local(const void *start, uint64_t bytes, uint32_t type, const void *frame) {
+void end_local(const void *start, uint64_t bytes, TypeId type, const void *frame) {
   if (!state.on || !may_record() || !is_measured(start, bytes))
     return;
   ReentrancyGuard busy;

@@ -246,7 +246,7 @@ void say_where(const void *frame) {
   if (!may_record())
     return;
   ReentrancyGuard busy;
-  ContextId context = context_of(frame, 0);
+  ContextId context = context_of(frame, kNoType);
   if (context != kNoContext)
     runtime.file.append(ASSAY_RECORD_WorkingSetStack,
                         AssayWorkingSetStack{state.tick, thread_number(), (uint32_t)context});

@@ -153,7 +153,7 @@ void free_base(void *block) {
 }
 
 // Nobody asks for the object's end: the allocator's own block, and a word to the tools.
-void *allocate_untracked(size_t size, size_t align, AllocationFunction via, uint32_t type,
+void *allocate_untracked(size_t size, size_t align, AllocationFunction via, TypeId type,
                          const void *frame) {
   void *block = real_allocate(size, align, via);
   if (block && runtime.wants_allocations)
@@ -164,12 +164,12 @@ void *allocate_untracked(size_t size, size_t align, AllocationFunction via, uint
 void *reallocate_untracked(void *block, size_t size, const void *frame) {
   void *fresh = real.realloc(block, size);
   if (fresh && runtime.wants_allocations)
-    publish_allocation({fresh, timeless_header(size, context_of(frame, 0))});
+    publish_allocation({fresh, timeless_header(size, context_of(frame, kNoType))});
   return fresh;
 }
 
 // Without a header: the allocator's own block, and an entry in the side table.
-void *allocate_with_side_entry(size_t size, size_t align, AllocationFunction via, uint32_t type,
+void *allocate_with_side_entry(size_t size, size_t align, AllocationFunction via, TypeId type,
                                const void *frame) {
   void *block = real_allocate(size, align, via);
   if (block)
@@ -180,7 +180,7 @@ void *allocate_with_side_entry(size_t size, size_t align, AllocationFunction via
 } // namespace
 
 void *allocate_followed(size_t size, size_t align, AllocationFunction via, const void *frame) {
-  uint32_t type = take_next_type();
+  TypeId type = take_next_type();
   if (!may_record())
     return plain_allocate(size, align, via);
   ReentrancyGuard busy;

@@ -8,7 +8,7 @@
 
 namespace assay {
 
-ContextId context_of(const void *frame, uint32_t type, uint32_t origin) {
+ContextId context_of(const void *frame, TypeId type, OriginId origin) {
   TakenChain chain;
   chain->update(frame);
   return runtime.depot.intern(*chain, type, origin);
@@ -32,7 +32,7 @@ ChunkHeader new_header(uint64_t size, ContextId context) {
 void end_object(void *block, const ChunkHeader &header, const void *frame) {
   if (header.flags & kPoolMemory)
     return;
-  ContextId place = runtime.options.free_stacks && frame ? context_of(frame, 0) : kNoContext;
+  ContextId place = runtime.options.free_stacks && frame ? context_of(frame, kNoType) : kNoContext;
   publish_free({block, header, now(), place, this_thread.last_block == block});
 }
 

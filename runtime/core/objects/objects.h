@@ -15,14 +15,14 @@ inline bool may_record() {
 }
 
 // The type that was announced for the allocation that is being made; forgets it.
-inline uint32_t take_next_type() {
-  uint32_t type = __assay_next_type;
+inline TypeId take_next_type() {
+  const TypeId type{__assay_next_type};
   __assay_next_type = 0;
   return type;
 }
 
 // The context of the call that `frame` is the frame of.
-ContextId context_of(const void *frame, uint32_t type, uint32_t origin = 0);
+ContextId context_of(const void *frame, TypeId type, OriginId origin = kNoOrigin);
 
 // Born now, on this cpu; or, where no tool asks for lives, some time.
 ChunkHeader new_header(uint64_t size, ContextId context);

@@ -16,8 +16,8 @@ struct {
 
 } // namespace
 
-uint32_t origin_number(AssayOriginKind kind, const char *name) {
-  return origins.names.number_of(kind, name);
+OriginId origin_number(AssayOriginKind kind, const char *name) {
+  return OriginId{origins.names.number_of(kind, name)};
 }
 
 void write_origins() {

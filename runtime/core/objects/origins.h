@@ -5,12 +5,13 @@
 #include <stdint.h>
 
 #include "abi/records.h"
+#include "runtime/core/ids.h"
 
 namespace assay {
 
-// The number of the origin, from 1; the same for the same kind and name. 0 when there are too many.
+// The origin; the same for the same kind and name. kNoOrigin when there are too many.
 // Inside a ReentrancyGuard section.
-uint32_t origin_number(AssayOriginKind kind, const char *name);
+OriginId origin_number(AssayOriginKind kind, const char *name);
 
 // Writes the origins that the file lacks. Under the lock of flush().
 void write_origins();

@@ -22,13 +22,13 @@ struct {
   SideTable objects;
 } constinit state = {};
 
-// The pool's origin; 0 for one that was not registered, or too late to have a name.
-uint32_t origin_of(const void *pool) {
+// The pool's origin; kNoOrigin for one that was not registered, or too late to have a name.
+OriginId origin_of(const void *pool) {
   SideObject known;
   if (state.pools.find(pool, known))
-    return (uint32_t)known.header.context;
+    return OriginId{(uint32_t)known.header.context};
   count_loss(ASSAY_LOSS_unknown_pool, 1);
-  return 0;
+  return kNoOrigin;
 }
 
 void register_pool(const void *pool, const char *name) {
@@ -37,10 +37,10 @@ void register_pool(const void *pool, const char *name) {
     return;
   }
   SideObject known = {pool, {}, nullptr}, before;
-  uint32_t origin = origin_number(ASSAY_ORIGIN_POOL, name ? name : "");
-  if (!origin)
+  OriginId origin = origin_number(ASSAY_ORIGIN_POOL, name ? name : "");
+  if (origin == kNoOrigin)
     count_loss(ASSAY_LOSS_too_many_names, 1);
-  known.header.context = ContextId{origin};
+  known.header.context = ContextId{(uint32_t)origin};
   state.pools.insert(known, &before);
 }
 
@@ -83,13 +83,13 @@ void __assay_pool_memory(const void *, const void *block) {
 }
 
 void __assay_pool_allocate(const void *pool, const void *object, uint64_t bytes) {
-  uint32_t type = take_next_type();
+  TypeId type = take_next_type();
   if (!may_record() || !object || (bytes >> 47) || (uint64_t)object + bytes > ASSAY_HIGH_END ||
       (uint64_t)object >= ASSAY_HIGH_END) // no address of a program
     return;
   ReentrancyGuard busy;
-  uint32_t origin = origin_of(pool);
-  if (origin)
+  OriginId origin = origin_of(pool);
+  if (origin != kNoOrigin)
     begin_side_object(state.objects, const_cast<void *>(object), bytes, pool,
                       context_of(ASSAY_FRAME, type, origin));
 }

@@ -92,7 +92,7 @@ void __assay_event(const char *name, uint64_t weight) {
   if (!number)
     count_loss(ASSAY_LOSS_too_many_names, 1);
   else
-    count_event(number, context_of(ASSAY_FRAME, 0), weight);
+    count_event(number, context_of(ASSAY_FRAME, kNoType), weight);
 }
 
 void __assay_dump() {

@@ -114,7 +114,7 @@ void write_contexts() {
                                                     ? c->pcs[i] - runtime.modules.get(module).bias
                                                     : c->pcs[i]);
     }
-    AssayContext record = {(uint32_t)context, c->type, c->cut, c->origin};
+    AssayContext record = {(uint32_t)context, (uint32_t)c->type, c->cut, (uint32_t)c->origin};
     if (c->cut &&
         c->depth >= runtime.options.depth) // shorter ones were joined, which is another loss
       count_loss_quietly(ASSAY_LOSS_stack_cut, 1);

@@ -103,7 +103,7 @@ uint64_t pages(uint64_t size) {
 void note_map(uint64_t start, uint64_t size, bool anonymous, const void *frame) {
   ReentrancyGuard busy;
   ContextId context =
-      anonymous ? context_of(frame, 0, origin_number(ASSAY_ORIGIN_MMAP, "mmap")) : kNoContext;
+      anonymous ? context_of(frame, kNoType, origin_number(ASSAY_ORIGIN_MMAP, "mmap")) : kNoContext;
   Locked locked(state.lock);
   if (!state.list.exists() && !state.list.create()) {
     count_loss(ASSAY_LOSS_no_memory, 1);

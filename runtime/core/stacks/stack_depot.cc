@@ -96,15 +96,15 @@ void StackDepot::reset_in_child(bool keeps_contexts) {
   start_generation(); // so that what was found lately is not
 }
 
-StackDepot::Path StackDepot::path_of(const CallChain &chain, uint32_t depth, uint32_t type,
-                                     uint32_t origin) const {
+StackDepot::Path StackDepot::path_of(const CallChain &chain, uint32_t depth, TypeId type,
+                                     OriginId origin) const {
   Path path = {chain.path_hash(depth), chain.depth() < depth ? chain.depth() : depth};
   path.hash = mix(path.hash ^ ((uint64_t)type << 32 | generation_ << 8 | path.depth) ^
-                  origin * 0xc2b2ae3d27d4eb4fULL);
+                  (uint64_t)origin * 0xc2b2ae3d27d4eb4fULL);
   return path;
 }
 
-ContextId StackDepot::intern(const CallChain &chain, uint32_t type, uint32_t origin) {
+ContextId StackDepot::intern(const CallChain &chain, TypeId type, OriginId origin) {
   Path path = path_of(chain, option_depth(), type, origin);
   auto &slot = recent.slots[path.hash % kRecent];
   uint64_t number = __atomic_load_n(&slot.number, __ATOMIC_RELAXED);
@@ -132,8 +132,8 @@ ContextId StackDepot::find(const Table &table, const Path &path) {
   }
 }
 
-ContextId StackDepot::find_or_add(const CallChain &chain, const Path &path, uint32_t type,
-                                  uint32_t origin) {
+ContextId StackDepot::find_or_add(const CallChain &chain, const Path &path, TypeId type,
+                                  OriginId origin) {
   Path
       kept; // of the path, what a new context keeps: where there are many, they are joined by their inner frames
   auto find_known = [&](const Table &table) {
@@ -157,8 +157,7 @@ ContextId StackDepot::find_or_add(const CallChain &chain, const Path &path, uint
 }
 
 // Under the lock.
-ContextId StackDepot::add(const CallChain &chain, const Path &path, uint32_t type,
-                          uint32_t origin) {
+ContextId StackDepot::add(const CallChain &chain, const Path &path, TypeId type, OriginId origin) {
   if (next_ == kMaxContexts || (next_ > table_->mask / 8 * 5 && !grow())) {
     count_loss(ASSAY_LOSS_no_memory, 1);
     return kNoContext;

@@ -17,8 +17,8 @@ struct Recursion {
 
 struct Context {
   uint64_t hash;
-  uint32_t type;   // abi/sites.h; 0 if unknown
-  uint32_t origin; // core/objects/origins.h; 0: malloc
+  TypeId type;
+  OriginId origin;
   uint32_t depth;
   bool cut;
   Recursion recursion;
@@ -31,7 +31,7 @@ public:
 
   bool create();
   // The context; kNoContext when there is no memory. Lock-free, but for new contexts.
-  ContextId intern(const CallChain &chain, uint32_t type, uint32_t origin);
+  ContextId intern(const CallChain &chain, TypeId type, OriginId origin);
   // From now on every path is a new context, also one of known addresses: a module was unloaded,
   // and another may come in its place.
   void start_generation() {
@@ -63,10 +63,10 @@ private:
   };
   static uint64_t *free_place(Table &table, uint64_t hash);
   static bool reserve_table(Table *&table, uint64_t places);
-  Path path_of(const CallChain &chain, uint32_t depth, uint32_t type, uint32_t origin) const;
+  Path path_of(const CallChain &chain, uint32_t depth, TypeId type, OriginId origin) const;
   ContextId find(const Table &table, const Path &path);
-  ContextId find_or_add(const CallChain &chain, const Path &path, uint32_t type, uint32_t origin);
-  ContextId add(const CallChain &chain, const Path &path, uint32_t type, uint32_t origin);
+  ContextId find_or_add(const CallChain &chain, const Path &path, TypeId type, OriginId origin);
+  ContextId add(const CallChain &chain, const Path &path, TypeId type, OriginId origin);
   bool grow();
   void note_recursion(const CallChain &chain, ContextId context);
 
