@@ -124,6 +124,13 @@ double parse_share(std::string_view text) {
   return *share;
 }
 
+double parse_growth(std::string_view text) {
+  std::optional<double> growth = parse(text, kShare);
+  if (!growth || *growth < 0 || (!text.ends_with('%') && *growth >= 1))
+    fail("'{}' is not a growth that is understood here; write it like 5% or 200%", text);
+  return *growth;
+}
+
 double parse_number(std::string_view text) {
   std::optional<double> number = parse(text, ~0U);
   if (!number)

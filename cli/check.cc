@@ -4,6 +4,7 @@
 #include "abi/tools.h"
 #include "analyze/measured.h"
 #include "base/fail.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/tool.h"
@@ -61,7 +62,7 @@ struct Report {
 
 // Prints what grew by more than the allowed share. True if anything did.
 bool has_grown(const Report &old, const Report &now, const std::string &max_growth) {
-  const double allowed = report::parse_condition("growth > " + max_growth).number;
+  const double allowed = base::parse_growth(max_growth);
   bool grew = false;
   for (const Tool *tool : tools()) {
     auto older = old.answers.find(tool), answer = now.answers.find(tool);

@@ -1,6 +1,7 @@
 // `assay heap [PROFILE…]`: which allocations are hot, cold, short-lived or badly used?
 
 #include "analyze/heap.h"
+#include "analyze/measured.h"
 #include "base/fail.h"
 #include "base/units.h"
 #include "cli/command.h"
@@ -9,6 +10,7 @@
 #include "profile/profile.h"
 #include "report/heap_report.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -123,6 +125,11 @@ int answer_heap(HeapArguments arguments) {
   if (!arguments.suppressions.empty())
     question.suppressions = analyze::read_suppressions(arguments.suppressions);
   std::vector<profile::Profile> programs = profile::read_programs(options.files());
+  constexpr uint64_t kInPrograms = ~uint64_t(ASSAY_TOOL_values);
+  if (std::none_of(programs.begin(), programs.end(), [](const profile::Profile &program) {
+        return analyze::measured(program, kInPrograms);
+      }))
+    base::fail("heap: {}", analyze::kHeapNotMeasured);
   if (!options.is_text()) {
     write_documents(programs, question, query, arguments);
     return 0;

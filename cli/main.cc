@@ -10,11 +10,13 @@
 #include "abi/version.h"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace {
@@ -111,6 +113,10 @@ int run_command(int argc, char **argv) {
 } // namespace
 
 int main(int argc, char **argv) {
+  // A file size limit (ulimit -f) is an error of writing, not a death. Programs that are started have the default again, which they
+  // would not have if the signal were ignored here.
+  if (std::signal(SIGXFSZ, [](int) {}) == SIG_IGN)
+    std::signal(SIGXFSZ, SIG_IGN);
   try {
     return run_command(argc, argv);
   } catch (const base::Failure &failure) {
@@ -118,6 +124,9 @@ int main(int argc, char **argv) {
   } catch (const std::bad_alloc &) {
     std::fprintf(stderr,
                  "assay: there is not enough memory; merge or read fewer profiles at once\n");
+  } catch (const std::system_error &error) { // of a stream that cannot be written
+    std::fprintf(stderr, "assay: the output cannot be written: %s\n",
+                 error.code().message().c_str());
   } catch (const std::exception &error) {
     std::fprintf(stderr, "assay: internal error: %s; please report it\n", error.what());
   }

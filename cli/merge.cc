@@ -17,12 +17,13 @@ Action define_merge(CLI::App &app) {
     std::string output;
   };
   auto arguments = std::make_shared<Arguments>();
-  app.add_option("IN,-i", arguments->inputs, "profiles: .assay files or folders of runs")
-      ->required();
+  app.add_option("IN,-i", arguments->inputs, "profiles: .assay files or folders of runs");
   app.add_option("-o,--output", arguments->output, "the profile to write")->required();
   app.footer(
       "\nExamples:\n  assay merge -o all.assay assay.out/*/*.assay\n  assay heap all.assay\n");
   return [arguments](const Words &) {
+    if (arguments->inputs.empty())
+      base::fail("merge: name the profiles or the folders of runs that are to be added");
     profile::Profile sum = profile::read(profile::find_profiles(arguments->inputs));
     for (const std::string &note : sum.notes)
       std::fprintf(stderr, "assay: %s\n", note.c_str());

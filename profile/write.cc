@@ -5,7 +5,7 @@
 //   in the last one, before those of tools: Sites… Event…; behind them Loss…
 //   Origin and Context come before the first record that names them
 //
-// What was summed over processes is written in the section of one of them, which must have what the sums refer to
+// What a tool summed over processes is written in the section of one of them, which must have what the sums refer to
 // (ToolRecords::can_carry_sums); the reader sorts processes again. `killed` is not written: a process without an End
 // record says it.
 
@@ -79,15 +79,18 @@ public:
     const Process nobody;
     if (processes.empty())
       processes.push_back(&nobody);
-    base::stable_sort(processes, [](const Process *a, const Process *b) {
-      return !can_carry_sums(*a) && can_carry_sums(*b);
-    });
+    // Of a run of one program and samples of another, each tool's sums are where its own are.
+    auto carrier_of = [&](const ToolRecords *tool) {
+      auto last = std::find_if(processes.rbegin(), processes.rend(), [&](const Process *process) {
+        return tool->can_carry_sums(*process);
+      });
+      return last == processes.rend() ? processes.back() : *last;
+    };
     for (const Process *process : processes)
       number_modules(*process);
     for (const Process *process : processes) {
-      bool is_carrier = process == processes.back();
       write_process(*process);
-      if (is_carrier) {
+      if (process == processes.back()) {
         write_sites();
         for (const Event &event : profile_.events)
           out_.record(ASSAY_RECORD_Event,
@@ -95,7 +98,7 @@ public:
                       std::as_bytes(std::span(event.name)));
       }
       for (const ToolRecords *tool : tool_records())
-        tool->write(profile_, *process, is_carrier, sink_);
+        tool->write(profile_, *process, process == carrier_of(tool), sink_);
       for (const Ending &end : process->ends)
         out_.record(ASSAY_RECORD_End, AssayEnd{end.reason, end.status, end.time_us});
     }
@@ -105,11 +108,6 @@ public:
   }
 
 private:
-  static bool can_carry_sums(const Process &process) {
-    return std::ranges::any_of(
-        tool_records(), [&](const ToolRecords *tool) { return tool->can_carry_sums(process); });
-  }
-
   // Frames have 16 bits for the number of a module: the first mapping of each module gets a low
   // one.
   void number_modules(const Process &process) {

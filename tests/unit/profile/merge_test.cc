@@ -36,6 +36,25 @@ uint64_t hotness_of_words(const Profile &p) {
   return sum;
 }
 
+TEST(Merge, SamplesOfOneProgramAndTheHeapOfAnotherGoIntoOneFile) {
+  for (uint64_t seed = 1; seed < 20; seed++)
+    for (uint64_t start :
+         {uint64_t(0), ~uint64_t(0) >> 1}) { // before all other processes, and behind them
+      Profile sampled;
+      sampled.processes.emplace_back();
+      sampled.processes[0].start_unix_ns = start;
+      sampled.processes[0].sampling.emplace();
+      sampled.processes[0].ends = {{ASSAY_END_EXIT, 0, 0}};
+      sampled.values.samples = 5;
+      sampled.values.ends[0] = 5;
+      Profile sum = random_profile(seed);
+      merge(sum, sampled);
+      const Profile again = profile::read_bytes(profile::write_bytes(sum), "sum");
+      EXPECT_EQ(again.values.samples, 5u);
+      EXPECT_EQ(objects(again), objects(sum));
+    }
+}
+
 TEST(Merge, WordsOfObjectsAddUp) {
   for (uint64_t seed = 1; seed < 60; seed++) {
     Profile a = random_profile(seed), b = random_profile(seed + 1000);
