@@ -126,8 +126,8 @@ int answer_heap(HeapArguments arguments) {
     question.suppressions = analyze::read_suppressions(arguments.suppressions);
   std::vector<profile::Profile> programs = profile::read_programs(options.files());
   constexpr uint64_t kInPrograms = ~uint64_t(ASSAY_TOOL_values);
-  if (std::none_of(programs.begin(), programs.end(), [](const profile::Profile &program) {
-        return analyze::measured(program, kInPrograms);
+  if (std::ranges::all_of(programs, [](const profile::Profile &program) {
+        return !program.processes.empty() && !analyze::measured(program, kInPrograms);
       }))
     base::fail("heap: {}", analyze::kHeapNotMeasured);
   if (!options.is_text()) {
