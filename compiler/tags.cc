@@ -92,52 +92,47 @@ StringRef first_typed_use(const CallBase &call) {
   return {};
 }
 
-// Those that return a new block, without contents; and those that free one.
-constexpr StringLiteral kAllocates[] = {
+enum class Kind {
+  ALLOCATES,
+  ALLOCATES_AT,
+  COPIES,
+  RESIZES,
+  FREES
+}; // as abi/interposed.def has them
+
+constexpr struct {
+  StringLiteral name;
+  Kind kind;
+} kFunctions[] = {
 #define ASSAY_INTERPOSED(name)
 #define ASSAY_INTERPOSED_DYNAMIC(name)
-#define ASSAY_INTERPOSED_ALLOCATION(name, kind) ASSAY_NAME_IF_##kind(name)
-#define ASSAY_INTERPOSED_NEW(name, parameters, arguments) #name,
-#define ASSAY_INTERPOSED_DELETE(name, parameters, arguments)
-#define ASSAY_NAME_IF_ALLOCATES(name) #name,
-#define ASSAY_NAME_IF_ALLOCATES_AT(name)
-#define ASSAY_NAME_IF_COPIES(name)
-#define ASSAY_NAME_IF_RESIZES(name)
-#define ASSAY_NAME_IF_FREES(name)
-#include "abi/interposed.def"
-};
-#undef ASSAY_NAME_IF_ALLOCATES
-#undef ASSAY_NAME_IF_FREES
-constexpr StringLiteral kFrees[] = {
-#define ASSAY_INTERPOSED(name)
-#define ASSAY_INTERPOSED_DYNAMIC(name)
-#define ASSAY_INTERPOSED_ALLOCATION(name, kind) ASSAY_NAME_IF_##kind(name)
-#define ASSAY_INTERPOSED_NEW(name, parameters, arguments)
-#define ASSAY_INTERPOSED_DELETE(name, parameters, arguments) #name,
-#define ASSAY_NAME_IF_ALLOCATES(name)
-#define ASSAY_NAME_IF_FREES(name) #name,
+#define ASSAY_INTERPOSED_ALLOCATION(name, kind) {#name, Kind::kind},
+#define ASSAY_INTERPOSED_NEW(name, parameters, arguments) {#name, Kind::ALLOCATES},
+#define ASSAY_INTERPOSED_DELETE(name, parameters, arguments) {#name, Kind::FREES},
 #include "abi/interposed.def"
 };
 
 // By the callee's attributes, or where it has none (at -O0) by its name.
-bool is_of_kind(const CallBase &call, AllocFnKind kind, ArrayRef<StringLiteral> names) {
+bool is_of_kind(const CallBase &call, AllocFnKind attribute, Kind kind) {
   const Function *callee = call.getCalledFunction();
   if (!callee)
     return false;
   if (callee->hasFnAttribute(Attribute::AllocKind))
-    return (callee->getFnAttribute(Attribute::AllocKind).getAllocKind() & kind) !=
+    return (callee->getFnAttribute(Attribute::AllocKind).getAllocKind() & attribute) !=
            AllocFnKind::Unknown;
-  return is_contained(names, callee->getName());
+  return any_of(kFunctions, [&](const auto &function) {
+    return function.kind == kind && function.name == callee->getName();
+  });
 }
 
 } // namespace
 
 bool is_allocation(const CallBase &call) {
-  return is_of_kind(call, AllocFnKind::Alloc, kAllocates);
+  return is_of_kind(call, AllocFnKind::Alloc, Kind::ALLOCATES);
 }
 
 bool is_free(const CallBase &call) {
-  return is_of_kind(call, AllocFnKind::Free, kFrees);
+  return is_of_kind(call, AllocFnKind::Free, Kind::FREES);
 }
 
 void tag_allocations(Module &module) {

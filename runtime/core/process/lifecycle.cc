@@ -149,12 +149,12 @@ void start(char **envp, bool instrumented, const char *sites, uint64_t sites_siz
   runtime.instrumented = instrumented;
   runtime.pid = sys::process_id();
   ReentrancyGuard busy;
+  share_losses_said();
   thread_number();
   note_standard_error();
   find_real_functions();
   open_proc_files();
   create_own_stack();
-  share_losses_said();
   if (is_privileged(envp)) { // set-uid: the user may not say where files are made
     start_tools(~0ULL);
     return;

@@ -9,7 +9,7 @@ namespace assay {
 // Any context, signal handlers included.
 void count_loss(AssayLossKind kind, uint64_t count);
 
-// Children of a fork do not say again what one of them, or their parent, said.
+// Before the first loss: children of a fork do not say again what one of them, or their parent, said.
 void share_losses_said();
 
 // Counts without a message: for losses that are ordinary (allocations before the start).
