@@ -19,6 +19,7 @@
 #include "analyze/joined.h"
 
 #include "analyze/place.h"
+#include "analyze/text_filter.h"
 #include "base/stable_sort.h"
 #include "base/units.h"
 
@@ -87,7 +88,7 @@ private:
 
 class FindingsJoin {
 public:
-  explicit FindingsJoin(JoinedResult &result) : result_(result) {
+  explicit FindingsJoin(JoinedResult &result) : result_(result), filter_(result.filter) {
     for (size_t i = 0; i < result.types.size(); i++)
       types_.emplace(result.types[i].type, i);
     for (size_t i = 0; i < result.sites.size(); i++) {
@@ -99,7 +100,8 @@ public:
   void find() {
     gather();
     for (std::vector<Part> &group : grouped())
-      put(std::move(group));
+      if (std::any_of(group.begin(), group.end(), [&](const Part &part) { return is_kept(part); }))
+        put(std::move(group));
     base::stable_sort(result_.findings, [](const JoinedFinding &a, const JoinedFinding &b) {
       return a.finding.weight > b.finding.weight;
     });
@@ -134,6 +136,19 @@ private:
       add("objects", result_.from.objects->findings);
     if (result_.from.values)
       add(kValues, result_.from.values->findings);
+  }
+
+  // These two tools find on the whole what they find, whatever the filter; the others have applied it.
+  bool is_kept(const Part &part) const {
+    if (part.tool != "workingset" && part.tool != kValues)
+      return true;
+    const Finding &finding = part.finding;
+    const Subject &about = finding.about;
+    for (const std::string &name :
+         {finding.location, about.type, about.site, about.function, about.file})
+      if (filter_.keeps(name))
+        return true;
+    return false;
   }
 
   const JoinedRow *site_row(const Subject &about) const {
@@ -519,6 +534,7 @@ private:
   }
 
   JoinedResult &result_;
+  TextFilter filter_;
   std::vector<Part> parts_;
   std::map<std::string, size_t> types_;
   std::map<std::pair<std::string, std::string>, size_t> sites_;

@@ -5,6 +5,7 @@
 
 #include "analyze/heap.h"
 #include "tests/unit/profile/profile_builder.h"
+#include "tests/unit/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +13,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <unistd.h>
+#include <memory>
 
 namespace {
 
@@ -29,13 +30,11 @@ int main() { return app::table[3] + array[5]; }
 class Globals : public testing::Test {
 protected:
   static void SetUpTestSuite() {
-    // Tests run side by side, each in a process of its own.
-    folder_ = testing::TempDir() + "assay-outside." + std::to_string(getpid());
-    std::filesystem::create_directories(folder_);
-    std::string source = folder_ + "/outside_program.cc";
-    program_ = folder_ + "/outside_program";
+    folder_ = std::make_unique<TemporaryFolder>();
+    std::string source = folder_->in("outside_program.cc");
+    program_ = folder_->in("outside_program");
     std::ofstream(source) << kSource;
-    std::string assembly = folder_ + "/outside_small.s";
+    std::string assembly = folder_->in("outside_small.s");
     std::ofstream(assembly) << ".data\n.p2align 6\n.skip 4\n"
                                ".globl one\n.type one,@object\n.size one,4\none: .long 1\n"
                                ".globl two\n.type two,@object\n.size two,4\ntwo: .long 1\n"
@@ -52,7 +51,7 @@ protected:
     ASSERT_EQ(std::system(command.c_str()), 0);
   }
 
-  static void TearDownTestSuite() { std::filesystem::remove_all(folder_); }
+  static void TearDownTestSuite() { folder_.reset(); }
 
   Globals() : data_(image::data(program_)) {}
   const image::DataSymbol &symbol(const std::string &linkage_name) {
@@ -77,11 +76,13 @@ protected:
     return analyze::globals(profile, symbols, 64);
   }
 
-  static std::string folder_, program_;
+  static std::unique_ptr<TemporaryFolder> folder_;
+  static std::string program_;
   std::vector<profile::NonHeapBlock> blocks_;
   image::Data data_;
 };
-std::string Globals::folder_, Globals::program_;
+std::unique_ptr<TemporaryFolder> Globals::folder_;
+std::string Globals::program_;
 
 TEST_F(Globals, AGlobalHasItsNameItsPlaceAndItsBlocks) {
   touch(symbol("_ZN3app5tableE").address, 10, 2);

@@ -5,12 +5,12 @@
 #include "analyze/heap.h"
 #include "base/fail.h"
 #include "tests/unit/profile/profile_builder.h"
+#include "tests/unit/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
-#include <unistd.h>
 
 namespace {
 
@@ -83,10 +83,10 @@ TEST(Suppressions, ABadLineIsNamed) {
 }
 
 TEST(Suppressions, AnEmptyFileSuppressesNothing) {
-  std::string path = testing::TempDir() + "assay-suppressions." + std::to_string(getpid());
+  TemporaryFolder folder;
+  std::string path = folder.in("none");
   std::ofstream(path) << "";
   EXPECT_EQ(analyze::read_suppressions(path).patterns(), 0u);
-  std::filesystem::remove(path);
 }
 
 TEST(Suppressions, KnownLeaksAreNoLeaksAndAreCounted) {

@@ -1,6 +1,7 @@
 // The program itself: what it prints where, and its exit status.
 
 #include "tests/unit/profile/profile_builder.h"
+#include "tests/unit/temporary_folder.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -28,12 +29,6 @@ std::string content(const std::string &path) {
 
 class Assay : public testing::Test {
 protected:
-  Assay() {
-    folder_ = testing::TempDir() + "assay_" +
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
   Outcome run(const std::string &arguments) {
     std::string command = "cd " + folder_ + " && exec " ASSAY_PROGRAM " " + arguments +
                           " >output 2>errors </dev/null";
@@ -41,7 +36,8 @@ protected:
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
             content(folder_ + "/output"), content(folder_ + "/errors")};
   }
-  std::string folder_;
+  TemporaryFolder temporary_;
+  const std::string &folder_ = temporary_.path();
 };
 
 TEST_F(Assay, WithoutAProfileSaysWhatToDo) {

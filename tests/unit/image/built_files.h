@@ -2,6 +2,7 @@
 #pragma once
 
 #include "image/executable.h"
+#include "tests/unit/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +14,6 @@
 #include <span>
 #include <sstream>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 namespace image_tests {
@@ -122,11 +122,7 @@ inline void expect_ordered(const image::Executable &executable) {
 
 class BuiltFiles {
 public:
-  BuiltFiles() : folder_(testing::TempDir() + "assay-executable." + std::to_string(getpid())) {
-    std::filesystem::create_directories(folder_);
-  }
-  ~BuiltFiles() { std::filesystem::remove_all(folder_); }
-  std::string in(const std::string &name) const { return folder_ + "/" + name; }
+  std::string in(const std::string &name) const { return folder_.in(name); }
   std::string write(const std::string &name, const std::string &text) const {
     std::ofstream(in(name)) << text;
     return in(name);
@@ -140,7 +136,7 @@ public:
   }
 
 private:
-  std::string folder_;
+  TemporaryFolder folder_;
 };
 
 class Files : public testing::Test {

@@ -5,6 +5,7 @@
 #include "image/symbols.h"
 
 #include "base/fail.h"
+#include "tests/unit/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +13,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <unistd.h>
+#include <memory>
 
 namespace {
 
@@ -32,25 +33,25 @@ int main() { return app::outer(4) == nullptr; }
 class Program : public testing::Test {
 protected:
   static void SetUpTestSuite() {
-    // Tests run side by side, each in a process of its own.
-    folder_ = testing::TempDir() + "assay-symbols." + std::to_string(getpid());
-    std::filesystem::create_directories(folder_);
-    source_ = folder_ + "/symbols_program.cc";
-    program_ = folder_ + "/symbols_program";
+    folder_ = std::make_unique<TemporaryFolder>();
+    source_ = folder_->in("symbols_program.cc");
+    program_ = folder_->in("symbols_program");
     std::ofstream(source_) << kSource;
     std::string command = "clang++-22 -g -O1 -Wl,--build-id -o " + program_ + " " + source_;
     ASSERT_EQ(std::system(command.c_str()), 0);
   }
-  static void TearDownTestSuite() { std::filesystem::remove_all(folder_); }
+  static void TearDownTestSuite() { folder_.reset(); }
   static image::Function function(const std::string &linkage_name) {
     for (const image::Function &each : image::functions(program_))
       if (each.linkage_name == linkage_name)
         return each;
     return {};
   }
-  static std::string folder_, source_, program_;
+  static std::unique_ptr<TemporaryFolder> folder_;
+  static std::string source_, program_;
 };
-std::string Program::folder_, Program::source_, Program::program_;
+std::unique_ptr<TemporaryFolder> Program::folder_;
+std::string Program::source_, Program::program_;
 
 TEST_F(Program, ACallNamesInlinedFramesInnermostFirst) {
   auto build_id = image::read_build_id(program_);

@@ -1,6 +1,7 @@
 #include "profile/find_profiles.h"
 
 #include "base/fail.h"
+#include "tests/unit/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -14,19 +15,14 @@ namespace {
 
 class FindProfiles : public testing::Test {
 protected:
-  FindProfiles() {
-    folder_ = testing::TempDir() + "find_profiles_" +
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
   std::string file(const std::string &name) {
     fs::path path = fs::path(folder_) / name;
     fs::create_directories(path.parent_path());
     std::ofstream(path) << "x";
     return path.string();
   }
-  std::string folder_;
+  TemporaryFolder temporary_;
+  const std::string &folder_ = temporary_.path();
 };
 
 TEST_F(FindProfiles, TakesTheLatestRunThatHasAProfile) {

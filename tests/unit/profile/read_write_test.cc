@@ -7,6 +7,7 @@
 #include "profile/profile.h"
 
 #include "abi/sites.h"
+#include "tests/unit/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -138,9 +139,8 @@ TEST(Read, OnlyTheLastCompleteWalkCounts) {
 }
 
 TEST(Read, WhatStillRunsWasNotKilled) {
-  std::string folder = testing::TempDir() + "assay-running." + std::to_string(getpid());
-  std::filesystem::create_directories(folder);
-  std::string path = folder + "/app.assay", page = folder + "/app.live";
+  TemporaryFolder folder;
+  std::string path = folder.in("app.assay"), page = folder.in("app.live");
   profile::Process process;
   process.pid = static_cast<uint64_t>(getpid());
   process.executable = std::filesystem::read_symlink("/proc/self/exe");
@@ -160,7 +160,6 @@ TEST(Read, WhatStillRunsWasNotKilled) {
   other.profile().processes.push_back(process);
   profile::write(other.finish(), path);
   EXPECT_EQ(profile::read({path}).losses.at(ASSAY_LOSS_killed), 1u);
-  std::filesystem::remove_all(folder);
 }
 
 TEST(Read, AnEmptyWalkReplacesAnEarlierOne) {

@@ -3,10 +3,10 @@
 #include "profile/profile.h"
 #include "runtime/workingset/coalesce.h"
 #include "runtime/workingset/records.h"
+#include "tests/unit/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <map>
 #include <random>
 #include <set>
@@ -29,15 +29,10 @@ constexpr uint64_t kTickUs = 10;
 class Coalescing : public testing::TestWithParam<unsigned> {
 protected:
   void SetUp() override {
-    folder_ = testing::TempDir() + "assay_coalesce_test";
-    std::filesystem::remove_all(folder_);
-    ASSERT_TRUE(file_.open(folder_.c_str(), "run", "program"));
+    ASSERT_TRUE(file_.open(folder_.in("profiles").c_str(), "run", "program"));
     file_.append(ASSAY_RECORD_WorkingSetMode, AssayWorkingSetMode{64, ASSAY_TIME_WALL, kTickUs});
   }
-  void TearDown() override {
-    workingset::set_coalesced_ticks(1);
-    std::filesystem::remove_all(folder_);
-  }
+  void TearDown() override { workingset::set_coalesced_ticks(1); }
 
   uint64_t below(uint64_t limit) { return random_() % limit; }
 
@@ -134,7 +129,7 @@ protected:
     return numbers_.try_emplace(context, owner).first->second == owner;
   }
 
-  std::string folder_;
+  TemporaryFolder folder_;
   ProfileFile file_;
   std::mt19937 random_{GetParam()};
   std::vector<Tick> ticks_;

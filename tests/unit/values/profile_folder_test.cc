@@ -4,6 +4,7 @@
 #include "values/profile_folder.h"
 
 #include "abi/records.h"
+#include "tests/unit/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -79,12 +80,6 @@ uint64_t lost_in(const profile::Profile &profile) {
 
 class Folders : public testing::Test {
 protected:
-  void SetUp() override {
-    path_ = testing::TempDir() + "assay_profile_folder_test";
-    fs::remove_all(path_);
-  }
-  void TearDown() override { fs::remove_all(path_); }
-
   profile::Profile everything() const {
     profile::Profile sum;
     for (const fs::directory_entry &file : fs::directory_iterator(path_))
@@ -92,7 +87,8 @@ protected:
     return sum;
   }
 
-  std::string path_;
+  TemporaryFolder folder_;
+  std::string path_ = folder_.in("profiles");
 };
 
 TEST_F(Folders, ARecordingIsSplitWithoutLoss) {
