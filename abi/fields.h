@@ -90,10 +90,8 @@ typedef struct AssayFieldsUnit {
   uint32_t zero;   // where samples points at first
 } AssayFieldsUnit;
 
-// What it reports: by value, so that it goes over the stack and needs no register of the program's.
-typedef struct AssayStretchReport {
-  uint32_t unit;    // its number
-  uint32_t stretch; // of the unit
-  uint64_t known;   // how many of the pointers are set
-  const void *bases[ASSAY_MAX_BASES];
-} AssayStretchReport;
+// What code reports of a stretch, in registers, so that its function's frame grows by nothing: its number and how many of its pointers
+// are set, in one word.
+#define ASSAY_STRETCH_REPORT(stretch, known) ((uint64_t)(stretch) * 8 + (known))
+#define ASSAY_REPORTED_STRETCH(report) ((uint32_t)((report) / 8))
+#define ASSAY_REPORTED_KNOWN(report) ((uint32_t)((report) % 8))

@@ -31,9 +31,6 @@ template <typename T> struct IrType<T *> {
   static Type *get(LLVMContext &c) { return PointerType::getUnqual(c); }
 };
 
-// Passed by value: the caller says so (byval).
-template <> struct IrType<AssayStretchReport> : IrType<void *> {};
-
 template <typename Signature> struct IrSignature;
 template <typename Result, typename... Parameters> struct IrSignature<Result(Parameters...)> {
   static FunctionType *get(LLVMContext &c) {

@@ -217,28 +217,13 @@ void StretchCounters::report(ArrayRef<Stretch> stretches, ArrayRef<uint64_t> num
 
 void StretchCounters::call_runtime(IRBuilder<> &builder, const Stretch &stretch, uint64_t number,
                                    Value *unit) {
-  Type *pointer = builder.getPtrTy(), *word = builder.getInt64Ty(), *half = builder.getInt32Ty();
-  auto *report_type = StructType::get(half, half, word, ArrayType::get(pointer, ASSAY_MAX_BASES));
-  if (!report_) {
-    IRBuilder<> entry(&*function_.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
-    report_ = entry.CreateAlloca(report_type);
-  }
-  auto set = [&](uint64_t offset, Value *value) {
-    ours(builder.CreateStore(
-        value, builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), report_, offset)));
-  };
-  set(offsetof(AssayStretchReport, unit), unit);
-  set(offsetof(AssayStretchReport, stretch), builder.getInt32((uint32_t)number));
-  set(offsetof(AssayStretchReport, known), builder.getInt64(stretch.bases.size()));
-  for (size_t i = 0; i < stretch.bases.size(); i++)
-    set(offsetof(AssayStretchReport, bases) + i * sizeof(void *), stretch.bases[i].pointer);
-  CallInst *call = call_keeping_registers(builder, "__assay_fields_sample", {report_});
-  for (Attribute attribute :
-       {Attribute::getWithByValType(builder.getContext(), report_type),
-        Attribute::getWithAlignment(builder.getContext(), Align(alignof(AssayStretchReport)))}) {
-    call->addParamAttr(0, attribute);
-    call->getCalledFunction()->addParamAttr(0, attribute);
-  }
+  const uint64_t report = ASSAY_STRETCH_REPORT(number, stretch.bases.size());
+  SmallVector<Value *, 2 + ASSAY_MAX_BASES> arguments = {unit, builder.getInt64(report)};
+  for (const StretchBase &base : stretch.bases)
+    arguments.push_back(base.pointer);
+  arguments.resize(2 + ASSAY_MAX_BASES,
+                   PoisonValue::get(builder.getPtrTy())); // costs no instruction
+  call_keeping_registers(builder, "__assay_fields_sample", arguments);
 }
 
 } // namespace assay::compiler

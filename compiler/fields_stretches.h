@@ -70,7 +70,6 @@ private:
   const bool naive_;
   llvm::SmallVector<Counter, 32> counters_;
   llvm::Value *distance_ = nullptr;
-  llvm::AllocaInst *report_ = nullptr;
   llvm::DenseMap<llvm::Loop *, bool> quiet_;
   llvm::DenseMap<llvm::Loop *, size_t> in_registers_;
 };

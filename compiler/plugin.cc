@@ -10,6 +10,7 @@
 #include "abi/version.h"
 #include "compiler/access.h"
 #include "compiler/allocations.h"
+#include "compiler/frame_slots.h"
 #include "compiler/module_init.h"
 #include "compiler/sites.h"
 #include "compiler/tags.h"
@@ -139,6 +140,7 @@ private:
       analyses.invalidate(function, PreservedAnalyses::none()); // of the code as it was
       tool.pass->instrument(function, tool.request, analyses);
     }
+    share_frame_slots(function);
   }
 };
 

@@ -9,7 +9,9 @@
 using namespace assay;
 using namespace assay::fields;
 
-extern "C" __attribute__((preserve_most)) void __assay_fields_sample(AssayStretchReport report) {
+extern "C" __attribute__((preserve_most)) void
+__assay_fields_sample(uint32_t unit, uint64_t report, const void *base0, const void *base1,
+                      const void *base2, const void *base3) {
   ThreadBlock &thread = this_block();
   if (!may_record() || !joins_round(thread))
     return;
@@ -17,10 +19,11 @@ extern "C" __attribute__((preserve_most)) void __assay_fields_sample(AssayStretc
     return; // threads that the runtime does not see share a window
   ReentrancyGuard busy;
   UnitEntry entry;
-  for (uint64_t i = report.known; i < ASSAY_MAX_BASES; i++)
-    report.bases[i] = nullptr;
-  if (const uint32_t *index = find_unit(report.unit, entry))
-    if (add_stretch(*thread.window, entry, index, report.stretch, report.bases))
+  const void *bases[ASSAY_MAX_BASES] = {base0, base1, base2, base3};
+  for (size_t i = ASSAY_REPORTED_KNOWN(report); i < ASSAY_MAX_BASES; i++)
+    bases[i] = nullptr;
+  if (const uint32_t *index = find_unit(unit, entry))
+    if (add_stretch(*thread.window, entry, index, ASSAY_REPORTED_STRETCH(report), bases))
       leave_round(thread);
   __atomic_store_n(&thread.in_hook, 0, __ATOMIC_RELEASE);
 }

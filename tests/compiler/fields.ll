@@ -19,8 +19,7 @@ target triple = "x86_64-pc-linux-gnu"
 ; CHECK: %[[SAMPLES:.*]] = load ptr, ptr getelementptr inbounds {{.*}}@__assay_fields_unit, i32 0, i32 1)
 ; CHECK: %[[ASKS:.*]] = load volatile i32, ptr %[[SAMPLES]]
 ; CHECK: icmp ne i32 %[[ASKS]], 0
-; CHECK: store ptr %s, ptr %{{.*}}
-; CHECK: call preserve_mostcc void @__assay_fields_sample(ptr byval({ i32, i32, i64, [4 x ptr] }) align 8
+; CHECK: call preserve_mostcc void @__assay_fields_sample(i32 %{{.*}}, i64 {{[0-9]+}}, ptr %s, ptr poison, ptr poison, ptr poison)
 ; CHECK: %[[SUM:.*]] = add i64 %{{.*}}, 1
 ; CHECK: store i64 %[[SUM]]
 ; CHECK-NOT: __assay_fields

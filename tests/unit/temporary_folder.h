@@ -8,7 +8,8 @@
 
 class TemporaryFolder {
 public:
-  TemporaryFolder() : path_((std::filesystem::temp_directory_path() / "assay-test.XXXXXX").string()) {
+  TemporaryFolder()
+      : path_((std::filesystem::temp_directory_path() / "assay-test.XXXXXX").string()) {
     if (!mkdtemp(path_.data()))
       throw std::runtime_error(path_ + ": the folder cannot be made");
   }
