@@ -7,7 +7,7 @@
 // record or loss that is new does not raise it: old readers skip what they do not know.
 #pragma once
 
-#define ASSAY_ABI_VERSION 4
+#define ASSAY_ABI_VERSION 5
 
 #define ASSAY_CONCAT_(a, b) a##b
 #define ASSAY_CONCAT(a, b) ASSAY_CONCAT_(a, b)

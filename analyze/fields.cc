@@ -22,7 +22,9 @@
 namespace analyze {
 namespace {
 
-constexpr uint64_t kFewWindows = 64; // below that, stretches say more
+constexpr uint64_t kFewRounds = 16;  // of windows: below that, stretches say more
+constexpr uint64_t kFewWindows = 64; // the same of profiles that have no rounds
+constexpr double kTooOften = 2;      // that windows have a field, beside how often code accesses it
 constexpr size_t kMaxPlaces = 3;     // of a field
 constexpr size_t kMaxPairs = 64;     // of a struct
 constexpr uint64_t kLine = 64;
@@ -52,6 +54,8 @@ public:
   void add(const profile::FieldSet &set) {
     (set.kind == ASSAY_SET_WINDOW ? windows_ : stretches_).push_back(set);
   }
+
+  void add(const profile::FieldSampling &sampling) { row_.sampling = sampling; }
 
   StructRow finish() {
     name_places();
@@ -92,11 +96,42 @@ private:
     }
   }
 
+  // Of objects that are accessed, the share that each leaf is accessed in.
+  static std::vector<double> shares(const FieldSets &sets, size_t leaves) {
+    std::vector<double> shares(leaves);
+    double all = 0;
+    for (const profile::FieldSet &set : sets) {
+      all += double(set.count);
+      for (uint32_t leaf : set.leaves)
+        shares[leaf] += double(set.count);
+    }
+    for (double &share : shares)
+      share /= std::max(all, 1.0);
+    return shares;
+  }
+
+  // Windows are samples and stretches are exact, so what is in windows must have been executed: an object whose windows have n stretches
+  // each cannot be met with a leaf in more than n times the share of stretches that access the leaf. Where it is, the samples come from
+  // another phase than most of the run.
+  bool windows_agree() const {
+    if (stretches_.empty())
+      return true;
+    const size_t leaves = row_.fields.size();
+    const std::vector<double> sampled = shares(windows_, leaves), exact = shares(stretches_, leaves);
+    const double n = double(row_.sampling.stretches) / double(row_.sampling.visits);
+    for (size_t leaf = 0; leaf < leaves; leaf++)
+      if (sampled[leaf] > kTooOften * n * exact[leaf] + .05)
+        return false;
+    return true;
+  }
+
   void choose_sets() {
     uint64_t windows = 0;
     for (const profile::FieldSet &set : windows_)
       windows += set.count;
-    row_.is_sampled = windows >= kFewWindows;
+    row_.is_sampled = row_.sampling.visits
+                          ? row_.sampling.rounds >= kFewRounds && windows_agree()
+                          : windows >= kFewWindows;
     row_.sets = row_.is_sampled ? windows_ : stretches_;
     for (const profile::FieldSet &set : row_.sets)
       row_.set_count += set.count;
@@ -253,6 +288,8 @@ FieldsResult fields(const profile::Profile &profile, const FieldsQuery &query) {
   }
   for (const profile::FieldSet &set : profile.fields.sets)
     sums[set.record.v].add(set);
+  for (const profile::FieldSampling &sampling : profile.fields.sampling)
+    sums[sampling.record.v].add(sampling);
   if (result.accesses + result.lost)
     result.attributed_share = double(result.accesses) / double(result.accesses + result.lost);
   for (const profile::FieldSharing &each : profile.fields.sharing) {

@@ -52,6 +52,7 @@ struct StructRow {
   double score = 0;        // line fetches that a perfect layout would save
   bool is_sampled = false; // sets are those of sampled windows; else of stretches of code
   uint64_t set_count = 0;
+  profile::FieldSampling sampling; // none of profiles that have no rounds
   FieldSets sets;
   std::vector<Affinity> affinity; // most together first
   std::vector<Member> members;

@@ -48,6 +48,10 @@ double share_of(const StructRow &row, const FieldsResult &result) {
 }
 
 std::string basis(const StructRow &row) {
+  if (row.is_sampled && row.sampling.visits)
+    return fmt::format("from {} objects in {} samples",
+                       base::format_count(double(row.sampling.visits)),
+                       base::format_count(double(row.sampling.rounds)));
   return row.is_sampled
              ? fmt::format("from {} sampled windows", base::format_count(double(row.set_count)))
              : fmt::format("from {} executions of code that accesses it",

@@ -154,6 +154,8 @@ struct HeapResult {
   std::vector<std::string> notes;
   bool measured = true; // the heap was, in some process
   uint64_t modules_instrumented = 0, modules_total = 0;
+  // Of a program that was not rebuilt (assay run --preload) all accesses are zero, as nobody saw them.
+  bool accesses_measured() const { return modules_instrumented > 0; }
   // Where accesses were counted: paths of modules that own allocations and were not built with
   // assay-cc, in order. Counted as the loss uninstrumented_module.
   std::vector<std::string> uninstrumented_allocators;

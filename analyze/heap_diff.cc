@@ -23,9 +23,9 @@ void add(std::map<Key, HeapDiffRow> &rows, const HeapResult &result, HeapSums He
   }
 }
 
-bool equal(const HeapSums &a, const HeapSums &b) {
+bool equal(const HeapSums &a, const HeapSums &b, bool with_accesses) {
   return a.all.alloc_count == b.all.alloc_count && a.all.size_total == b.all.size_total &&
-         a.all.reads == b.all.reads && a.all.writes == b.all.writes &&
+         (!with_accesses || (a.all.reads == b.all.reads && a.all.writes == b.all.writes)) &&
          a.live.size_total == b.live.size_total;
 }
 
@@ -45,9 +45,10 @@ HeapDiff diff(const HeapResult &older, const HeapResult &newer) {
                      older.peak_live_bytes,
                      newer.peak_live_bytes,
                      older.reads_apart && newer.reads_apart,
+                     older.accesses_measured() && newer.accesses_measured(),
                      false};
   for (auto &[key, row] : rows)
-    if (!equal(row.old_sums, row.new_sums))
+    if (!equal(row.old_sums, row.new_sums, result.accesses_measured))
       result.rows.push_back(std::move(row));
   std::sort(result.rows.begin(), result.rows.end(), [](const HeapDiffRow &a, const HeapDiffRow &b) {
     if (change(a) != change(b))

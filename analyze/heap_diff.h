@@ -17,7 +17,8 @@ struct HeapDiff {
   std::vector<HeapDiffRow> rows; // those that differ, the largest change of bytes asked for first
   HeapSums old_totals, new_totals;
   uint64_t old_peak_bytes = 0, new_peak_bytes = 0;
-  bool reads_apart = true; // in both
+  bool reads_apart = true;       // in both
+  bool accesses_measured = true; // the same; else they are no difference
   bool same = false; // nothing differs in counts, bytes, accesses, or what is alive at the end
 };
 

@@ -86,7 +86,13 @@ uint32_t LineOwners::of_site(uint32_t site) {
   return sites_[site];
 }
 
-// The symbol that covers most of the line; the module's data where there is none.
+// The runtime is linked into the program: its variables lie beside the program's, in the same lines.
+static bool is_own_symbol(const std::string &linkage_name) {
+  return linkage_name.starts_with("_ZN5assay") || linkage_name.starts_with("_ZNK5assay") ||
+         linkage_name.starts_with("__assay_");
+}
+
+// The symbol of the program's that covers most of the line; the module's data where there is none.
 std::string LineOwners::global_name(const profile::Mapping &mapping, uint64_t address) {
   const std::string &path = profile_.modules[mapping.module.v].path;
   const auto &symbols = symbols_.data(mapping.module.v).symbols;
@@ -98,7 +104,7 @@ std::string LineOwners::global_name(const profile::Mapping &mapping, uint64_t ad
   for (; symbol != symbols.end() && symbol->address < end; ++symbol) {
     uint64_t covered =
         std::min(symbol->address + symbol->size, end) - std::max(symbol->address, begin);
-    if (covered > most) {
+    if (covered > most && !is_own_symbol(symbol->linkage_name)) {
       most = covered;
       best = &*symbol;
     }

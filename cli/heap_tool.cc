@@ -42,7 +42,10 @@ public:
   std::vector<std::string> growth(const ToolAnswer &older) const override {
     std::vector<std::string> paths = {"totals.alloc_count", "totals.size.total",
                                       "totals.peak_bytes", "totals.live_bytes"};
-    if (result_.reads_apart && dynamic_cast<const HeapAnswer &>(older).result_.reads_apart)
+    const analyze::HeapResult &before = dynamic_cast<const HeapAnswer &>(older).result_;
+    if (!result_.accesses_measured() || !before.accesses_measured())
+      return paths; // none against some is no growth
+    if (result_.reads_apart && before.reads_apart)
       paths.insert(paths.end(), {"totals.reads", "totals.writes"});
     else
       paths.push_back("totals.access_count.total");

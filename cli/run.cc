@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "cli/program_command.h"
 #include "cli/tool.h"
 #include "profile/find_profiles.h"
@@ -102,18 +103,6 @@ std::vector<std::string> new_profiles(const std::string &folder,
   return own.empty() ? others : own;
 }
 
-// As a word of a shell's command line, in quotes only where it needs them.
-std::string shell_word(const std::string &text) {
-  constexpr const char *kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                 "%+,-./:=@_";
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos)
-    return text;
-  std::string word = "'";
-  for (char c : text)
-    word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
-}
-
 void summarize(const std::vector<std::string> &files, const std::string &run_folder,
                const std::string &folder) {
   profile::Profile profile = profile::read(files);
@@ -138,6 +127,10 @@ void summarize(const std::vector<std::string> &files, const std::string &run_fol
 }
 
 std::string no_profile(const RunArguments &arguments, const std::string &folder) {
+  if (access(folder.c_str(), F_OK) == 0 && access(folder.c_str(), W_OK) != 0)
+    return fmt::format("assay: {} wrote no profile into {}, which cannot be written to; name another "
+                       "folder with -o\n",
+                       arguments.command.front(), folder);
   return fmt::format(
       "assay: {} wrote no profile into {}; {}\n", arguments.command.front(), folder,
       arguments.preload

@@ -1,5 +1,6 @@
 // `assay values record|report|annotate|conflicts`: which instructions compute the same values again and again?
 
+#include "abi/container.h"
 #include "analyze/values.h"
 #include "base/fail.h"
 #include "cli/command_parts.h"
@@ -7,7 +8,9 @@
 #include "cli/values_record.h"
 #include "report/values_report.h"
 
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 
 namespace cli {
@@ -21,12 +24,30 @@ struct ValuesArguments {
 
 enum class Question { report, annotate, conflicts };
 
+// A folder, or a file that begins as one of ours: a function may be called like another file here.
+bool is_profile(const std::string &word) {
+  if (std::filesystem::is_directory(word))
+    return true;
+  char magic[sizeof AssayFileHeader::magic] = {};
+  std::ifstream(word, std::ios::binary).read(magic, sizeof magic);
+  return std::memcmp(magic, ASSAY_FILE_MAGIC, sizeof magic) == 0;
+}
+
+// What to paste: the function's name up to its parameters, for the filter is a part of a name.
+std::string next_command(const AnswerOptions &options, const analyze::ValuesResult &result) {
+  const std::string &name = result.functions.front().name;
+  std::string command = "assay values annotate";
+  for (const std::string &profile : options.profiles)
+    command += " " + shell_word(profile);
+  return "\nNext: " + command + " " + shell_word(name.substr(0, name.find('('))) + "\n";
+}
+
 int answer(ValuesArguments arguments, Question question) {
   AnswerOptions &options = arguments.answer;
   check_format(options);
   // `annotate [F] [FUNCTION]`: what is a file or a folder is a profile.
   for (const std::string &word : arguments.words) {
-    if (std::filesystem::exists(word) && arguments.function.empty())
+    if (is_profile(word))
       options.profiles.push_back(word);
     else if (arguments.function.empty())
       arguments.function = word;
@@ -48,11 +69,16 @@ int answer(ValuesArguments arguments, Question question) {
     return 0;
   }
   const report::Style style = options.style();
-  write_output(options.output, question == Question::annotate
-                                   ? report::annotated_text(result, options.top, style)
-                               : question == Question::conflicts
-                                   ? report::conflicts_text(result, options.top, style)
-                                   : report::values_text(result, options.top, style));
+  std::string text;
+  switch (question) {
+  case Question::annotate: text = report::annotated_text(result, options.top, style); break;
+  case Question::conflicts: text = report::conflicts_text(result, options.top, style); break;
+  case Question::report:
+    text = report::values_text(result, options.top, style);
+    if (!result.functions.empty())
+      text += next_command(options, result);
+  }
+  write_output(options.output, text);
   return 0;
 }
 

@@ -49,7 +49,7 @@ struct FieldSet {
   RecordId record;
   uint32_t kind = 0;            // enum AssayFieldSetKind
   std::vector<uint32_t> leaves; // in order
-  uint64_t count = 0;
+  uint64_t count = 0;    // in windows weighted by the time that each stands for
   uint64_t adjacent = 0; // of these, with a neighbour in memory in the same window
   friend auto operator<=>(const FieldSet &, const FieldSet &) = default;
 };
@@ -63,11 +63,21 @@ struct FieldSharing {
   friend auto operator<=>(const FieldSharing &, const FieldSharing &) = default;
 };
 
+// How objects of a record were met in sampled windows.
+struct FieldSampling {
+  RecordId record;
+  uint64_t rounds = 0;    // of windows, in which one was accessed
+  uint64_t visits = 0;    // objects, once for each window that one was accessed in
+  uint64_t stretches = 0; // executions of code in these windows, once for each object that one accesses
+  friend auto operator<=>(const FieldSampling &, const FieldSampling &) = default;
+};
+
 struct Fields {
   std::vector<Record> records;
   std::vector<FieldUse> uses; // sums; equal but for their counts there are none
   std::vector<FieldSet> sets; // likewise
   std::vector<FieldSharing> sharing;
+  std::vector<FieldSampling> sampling; // one of a record, of those that were sampled
   friend bool operator==(const Fields &, const Fields &) = default;
 };
 

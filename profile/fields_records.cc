@@ -215,6 +215,19 @@ public:
     profile.fields.sharing[known->second].same_object += sharing.same_object;
   }
 
+  void add(Profile &profile, const FieldSampling &sampling) {
+    auto [known, is_new] =
+        sampling_.try_emplace(sampling.record, profile.fields.sampling.size());
+    if (is_new) {
+      profile.fields.sampling.push_back(sampling);
+      return;
+    }
+    FieldSampling &sum = profile.fields.sampling[known->second];
+    sum.rounds += sampling.rounds;
+    sum.visits += sampling.visits;
+    sum.stretches += sampling.stretches;
+  }
+
   void add(Profile &into, const Profile &other, const NewIds &ids) override {
     std::vector<RecordId> of;
     for (const Record &each : other.fields.records)
@@ -233,6 +246,10 @@ public:
       sharing.record = of[sharing.record.v];
       sharing.other_record = of[sharing.other_record.v];
       add(into, sharing);
+    }
+    for (FieldSampling sampling : other.fields.sampling) {
+      sampling.record = of[sampling.record.v];
+      add(into, sampling);
     }
   }
 
@@ -260,6 +277,9 @@ public:
       sharing.record = renumbered[sharing.record.v];
       sharing.other_record = renumbered[sharing.other_record.v];
     }
+    for (FieldSampling &sampling : fields.sampling)
+      sampling.record = renumbered[sampling.record.v];
+    std::ranges::sort(fields.sampling);
     std::ranges::sort(fields.sharing);
     std::ranges::sort(fields.uses);
     std::ranges::sort(fields.sets);
@@ -270,6 +290,7 @@ private:
   std::map<std::tuple<RecordId, uint32_t, uint32_t, ModuleId, std::string, uint32_t>, size_t> uses_;
   std::map<std::tuple<RecordId, uint32_t, std::vector<uint32_t>>, size_t> sets_;
   std::map<std::tuple<RecordId, uint32_t, RecordId, uint32_t>, size_t> sharing_;
+  std::map<RecordId, size_t> sampling_;
 };
 
 FieldsSums &sums_of(Assembler &assembler) {
@@ -334,6 +355,7 @@ public:
   }
 
   void on(const AssayFieldSharing &r, Bytes) { section_.sharing.push_back(r); }
+  void on(const AssayFieldSampling &r, Bytes) { section_.sampling.push_back(r); }
 
   void reset(Process &) override { section_ = Section(); }
 
@@ -344,6 +366,7 @@ public:
     std::ranges::move(section_.uses, std::back_inserter(all_.uses));
     std::ranges::move(section_.sets, std::back_inserter(all_.sets));
     std::ranges::move(section_.sharing, std::back_inserter(all_.sharing));
+    std::ranges::move(section_.sampling, std::back_inserter(all_.sampling));
     section_ = Section();
   }
 
@@ -372,6 +395,8 @@ public:
       add(hash, set);
     for (const AssayFieldSharing &sharing : all_.sharing)
       add(sharing);
+    for (const AssayFieldSampling &sampling : all_.sampling)
+      add(sampling);
   }
 
 private:
@@ -380,6 +405,7 @@ private:
     std::vector<std::tuple<uint64_t, uint32_t, FieldUse>> uses; // hash, module
     std::vector<std::pair<uint64_t, FieldSet>> sets;            // hash
     std::vector<AssayFieldSharing> sharing;
+    std::vector<AssayFieldSampling> sampling;
   };
 
   void add(Record record) {
@@ -425,6 +451,12 @@ private:
     sharing.count = raw.count;
     if (sharing.record.known() && sharing.other_record.known())
       sums_of(*output_).add(output_->profile(), sharing);
+  }
+
+  void add(const AssayFieldSampling &raw) {
+    const FieldSampling sampling = {record(raw.record, 0), raw.rounds, raw.visits, raw.stretches};
+    if (sampling.record.known())
+      sums_of(*output_).add(output_->profile(), sampling);
   }
 
   void add(const Unit &unit, const Stretch &stretch, uint64_t count, ModuleId module) {
@@ -512,6 +544,10 @@ void write(const Profile &profile, const Process &, bool is_carrier, RecordSink 
                       AssayFieldSharing{fields.records[sharing.record.v].hash,
                                         fields.records[sharing.other_record.v].hash, sharing.leaf,
                                         sharing.other_leaf, sharing.same_object, sharing.count});
+  for (const FieldSampling &sampling : fields.sampling)
+    sink.out().record(ASSAY_RECORD_FieldSampling,
+                      AssayFieldSampling{fields.records[sampling.record.v].hash, sampling.rounds,
+                                         sampling.visits, sampling.stretches});
 }
 
 } // namespace

@@ -64,7 +64,8 @@ Json struct_json(const StructRow &row) {
                {"used_share", row.used_share}, {"disparity", row.disparity},
                {"score", row.score},           {"fields", Json::array()},
                {"holes", Json::array()},       {"affinity", Json::array()},
-               {"sets", row.set_count},        {"sampled", row.is_sampled}};
+               {"sets", row.set_count},        {"sampled", row.is_sampled},
+               {"samples", row.is_sampled ? row.sampling.rounds : 0}};
   for (const FieldRow &field : row.fields)
     json["fields"].push_back(field_json(row, field));
   for (const analyze::Hole &hole : row.holes)

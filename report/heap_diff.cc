@@ -40,16 +40,19 @@ Json side_json(const HeapSums &sums, bool reads_apart) {
 
 std::string diff_text(const HeapDiff &diff, unsigned top, const Style &style) {
   if (diff.same)
-    return "no difference in allocations, bytes, accesses or live bytes\n";
+    return std::string("no difference in allocations, bytes, ") +
+           (diff.accesses_measured ? "accesses " : "") + "or live bytes\n";
   const AssayHib &a = diff.old_totals.all, &b = diff.new_totals.all;
   std::string out = fmt::format(
-      "  {} -> {} allocations, {} -> {}, peak {} -> {}, {} -> {} accesses\n\n",
+      "  {} -> {} allocations, {} -> {}, peak {} -> {}, {}\n\n",
       base::format_count(double(a.alloc_count)), base::format_count(double(b.alloc_count)),
       base::format_bytes(double(a.size_total)), base::format_bytes(double(b.size_total)),
       base::format_bytes(double(diff.old_peak_bytes)),
       base::format_bytes(double(diff.new_peak_bytes)),
-      base::format_count(double(diff.old_totals.accesses())),
-      base::format_count(double(diff.new_totals.accesses())));
+      diff.accesses_measured ? fmt::format("{} -> {} accesses",
+                                           base::format_count(double(diff.old_totals.accesses())),
+                                           base::format_count(double(diff.new_totals.accesses())))
+                             : "accesses not measured in both");
   Table table;
   for (const char *heading : {"bytes", "objects", "accesses", "live bytes"})
     table.column(heading, Table::Align::right);
@@ -64,7 +67,7 @@ std::string diff_text(const HeapDiff &diff, unsigned top, const Style &style) {
       place += " (gone)";
     table.row({signed_bytes(before.all.size_total, after.all.size_total),
                signed_count(before.all.alloc_count, after.all.alloc_count),
-               signed_count(before.accesses(), after.accesses()),
+               diff.accesses_measured ? signed_count(before.accesses(), after.accesses()) : "-",
                signed_bytes(before.live.size_total, after.live.size_total),
                printable(row.type.empty() ? place : row.type + " in " + place)});
   }
@@ -76,7 +79,9 @@ std::string diff_text(const HeapDiff &diff, unsigned top, const Style &style) {
 }
 
 Json diff_json(const HeapDiff &diff, unsigned top) {
-  Json document = {{"schema", "assay.diff/1"}, {"same", diff.same}};
+  Json document = {{"schema", "assay.diff/1"},
+                   {"same", diff.same},
+                   {"accesses_measured", diff.accesses_measured}};
   document["totals"] = {{"old", side_json(diff.old_totals, diff.reads_apart)},
                         {"new", side_json(diff.new_totals, diff.reads_apart)}};
   document["totals"]["old"]["peak_bytes"] = diff.old_peak_bytes;

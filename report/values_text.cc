@@ -218,9 +218,6 @@ std::string values_text(const ValuesResult &result, unsigned top, const Style &s
   out += hot.empty() ? "  none is frequent beyond doubt; sample longer, or more often (-F)\n"
                      : values.text(style) + more_text(hot.size() - shown, style);
   limits(result, out, style);
-  if (!result.functions.empty())
-    out += fmt::format("\nNext: assay values annotate {}\n",
-                       shortened(printable(result.functions.front().name), 60));
   return out;
 }
 

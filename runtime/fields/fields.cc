@@ -16,10 +16,12 @@ namespace {
 constexpr uint64_t kMaxShare = 50; // one part in so many of the time may go into summing up
 
 constexpr uint64_t kFirstWait = 500, kLastWait = 10000; // microseconds between rounds of windows
+constexpr uint32_t kFirstRounds = 32;                   // that are as dense as the first ones
 constexpr uint64_t kRound = 300;                        // microseconds that a round takes at most
 
 constinit uint64_t next_sum_us = 0;
-constinit uint64_t next_round_us = 0, round_wait_us = 0;
+constinit uint64_t last_round_us = 0, next_round_us = 0, round_wait_us = 0;
+constinit uint32_t rounds_begun = 0;
 
 void on_flush(FlushKind kind) {
   uint64_t begin = now_us();
@@ -53,7 +55,8 @@ void on_reset() {
   drop_windows();
 }
 
-// On the helper thread. The first rounds come soon after each other, for short programs.
+// On the helper thread. The first rounds come soon after each other, for short programs; so each stands for the time since the one
+// before, else what a program does at its begin would pass for what it does.
 uint64_t on_poll() {
   uint64_t now = now_us();
   if (!first_block())
@@ -61,8 +64,9 @@ uint64_t on_poll() {
   end_round(); // of threads that had too little to report
   if (now < next_round_us)
     return next_round_us - now;
-  begin_round();
-  round_wait_us = round_wait_us ? round_wait_us + round_wait_us / 4 : kFirstWait;
+  begin_round(last_round_us ? (now - last_round_us + kFirstWait / 2) / kFirstWait : 1);
+  last_round_us = now;
+  round_wait_us = ++rounds_begun <= kFirstRounds ? kFirstWait : round_wait_us + round_wait_us / 4;
   if (round_wait_us > kLastWait)
     round_wait_us = kLastWait;
   next_round_us = now + round_wait_us;
@@ -72,7 +76,8 @@ uint64_t on_poll() {
 void on_fork() {
   reset_units_in_child();
   reset_windows_in_child();
-  round_wait_us = next_round_us = 0;
+  round_wait_us = last_round_us = next_round_us = 0;
+  rounds_begun = 0;
 }
 
 void write_all(ProfileFile &to) {
@@ -82,7 +87,8 @@ void write_all(ProfileFile &to) {
 
 // Units that are still there are written anew, as they were counted here; of others the records are all there is.
 Compacted take(const FileRecord &r, bool is_void, ProfileFile &to) {
-  if (r.header.kind == ASSAY_RECORD_FieldSet || r.header.kind == ASSAY_RECORD_FieldSharing)
+  if (r.header.kind == ASSAY_RECORD_FieldSet || r.header.kind == ASSAY_RECORD_FieldSharing ||
+      r.header.kind == ASSAY_RECORD_FieldSampling)
     return Compacted::kDone; // all are written anew
   if (r.header.kind != ASSAY_RECORD_FieldCounts)
     return Compacted::kNotMine;

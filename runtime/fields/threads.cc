@@ -34,6 +34,7 @@ struct {
   uint32_t number;
   bool is_on, is_forbidden;
   uint32_t joined, left;
+  uint64_t weight;
 } constinit rounds = {};
 
 // Under the lock. Null if there are too many.
@@ -97,9 +98,10 @@ void each_block(void (*f)(const uint8_t *block, void *data), void *data) {
     f(blocks.first + blocks.threads[i].own, data);
 }
 
-void begin_round() {
+void begin_round(uint64_t weight) {
   if (rounds.is_forbidden)
     return;
+  rounds.weight = weight;
   rounds.joined = rounds.left = 0;
   if (++rounds.number == 0)
     rounds.number = 1;
@@ -114,6 +116,14 @@ void end_round() {
 
 bool is_in_round() {
   return __atomic_load_n(&rounds.is_on, __ATOMIC_ACQUIRE);
+}
+
+uint32_t number_of_round() {
+  return rounds.number;
+}
+
+uint64_t weight_of_round() {
+  return rounds.weight;
 }
 
 bool joins_round(ThreadBlock &thread) {

@@ -35,10 +35,12 @@ ThreadBlock &this_block();
 void each_block(void (*f)(const uint8_t *block, void *data), void *data);
 
 // The code of all units asks to report from now on (runtime/fields/units.h), until end_round(), or until each thread that joined
-// has left.
-void begin_round();
+// has left. What it finds counts `weight` times.
+void begin_round(uint64_t weight);
 void end_round();
 bool is_in_round();
+uint32_t number_of_round();
+uint64_t weight_of_round();
 // Whether the thread samples in this round. It then has a window.
 bool joins_round(ThreadBlock &thread);
 void leave_round(ThreadBlock &thread);

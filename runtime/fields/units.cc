@@ -188,7 +188,7 @@ void add_units(const ModuleSites &sites) {
                 forget_unit(body);
             });
   if (is_first && units.count)
-    begin_round();
+    begin_round(1);
 }
 
 const uint32_t *find_unit(uint32_t number, UnitEntry &entry) {

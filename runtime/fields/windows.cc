@@ -13,11 +13,13 @@
 #include "runtime/core/system/losses.h"
 #include "runtime/core/system/thread.h"
 #include "runtime/fields/records.h"
+#include "runtime/fields/threads.h"
 
 namespace assay::fields {
 namespace {
 
-constexpr uint64_t kSets = 1 << 14, kLines = 1 << 16, kPairs = 1 << 12; // powers of two
+constexpr uint64_t kSets = 1 << 14, kLines = 1 << 16, kPairs = 1 << 12,
+                   kRecords = 1 << 13; // powers of two
 constexpr uint64_t kProbes = 64;
 constexpr uint64_t kLine = 64;
 
@@ -26,6 +28,13 @@ struct SetSums {
   uint64_t leaves[kMaxLeavesInWindow / 64];
   uint64_t count, adjacent;
   uint64_t written_count, written_adjacent;
+};
+
+// Says how far the sets of a record can be trusted (analyze/fields.cc).
+struct RecordSums {
+  uint64_t record; // hash; 0: free
+  AssayFieldSampling sums, written;
+  uint32_t round; // the last one that it was met in
 };
 
 // Who wrote to a line last, and where.
@@ -48,15 +57,17 @@ struct {
   SetSums *sets;
   LineWriter *lines;
   PairSums *pairs;
+  RecordSums *records;
 } constinit sums = {};
 
 bool create_sums() {
   if (sums.sets)
-    return sums.lines && sums.pairs;
+    return sums.lines && sums.pairs && sums.records;
   sums.sets = (SetSums *)reserve(kSets * sizeof(SetSums));
   sums.lines = (LineWriter *)reserve(kLines * sizeof(LineWriter));
   sums.pairs = (PairSums *)reserve(kPairs * sizeof(PairSums));
-  return sums.sets && sums.lines && sums.pairs;
+  sums.records = (RecordSums *)reserve(kRecords * sizeof(RecordSums));
+  return sums.sets && sums.lines && sums.pairs && sums.records;
 }
 
 uint64_t mix(uint64_t a, uint64_t b) {
@@ -103,6 +114,17 @@ SetSums *set_of(const WindowObject &object) {
     if (set.record == object.record &&
         __builtin_memcmp(set.leaves, object.leaves, sizeof set.leaves) == 0)
       return &set;
+  }
+  return nullptr;
+}
+
+RecordSums *record_of(uint64_t hash) {
+  for (uint64_t i = 0; i < kProbes; i++) {
+    RecordSums &record = sums.records[(hash + i) % kRecords];
+    if (!record.record)
+      record.record = record.sums.record = record.written.record = hash;
+    if (record.record == hash)
+      return &record;
   }
   return nullptr;
 }
@@ -175,6 +197,10 @@ void add_item(const Item &item, void *data) {
   for (uint32_t leaf = item.first; leaf <= item.first + item.more && leaf < kMaxLeavesInWindow;
        leaf++)
     object->leaves[leaf / 64] |= 1ULL << leaf % 64;
+  if (object->last != adding->window->stretches + 1) {
+    object->last = adding->window->stretches + 1;
+    object->stretches++;
+  }
   if (item.writes)
     note_writes(item, *object);
 }
@@ -220,13 +246,22 @@ void close_window(Window &window) {
     const RecordLayout *record = find_record(object.record);
     uint64_t size = record ? record->size : 0;
     SetSums *set = set_of(object);
-    if (!set) {
+    RecordSums *sampling = record_of(object.record);
+    if (!set || !sampling) {
       count_loss(ASSAY_LOSS_full_sets, 1);
       continue;
     }
-    set->count++;
-    set->adjacent += size && (has_object(window, object.record, object.start + size) ||
-                              has_object(window, object.record, object.start - size));
+    const uint64_t weight = weight_of_round();
+    set->count += weight;
+    if (size && (has_object(window, object.record, object.start + size) ||
+                 has_object(window, object.record, object.start - size)))
+      set->adjacent += weight;
+    sampling->sums.visits++;
+    sampling->sums.stretches += object.stretches;
+    if (sampling->round != number_of_round()) {
+      sampling->round = number_of_round();
+      sampling->sums.rounds++;
+    }
   }
   __builtin_memset(&window, 0, sizeof window);
 }
@@ -251,6 +286,16 @@ void write_windows() {
     pair.written_same = pair.same_object;
     pair.written_count = pair.count;
   }
+  for (uint64_t i = 0; sums.records && i < kRecords; i++) {
+    RecordSums &record = sums.records[i];
+    if (record.sums.visits == record.written.visits)
+      continue;
+    runtime.file.append(ASSAY_RECORD_FieldSampling,
+                        AssayFieldSampling{record.record, record.sums.rounds - record.written.rounds,
+                                           record.sums.visits - record.written.visits,
+                                           record.sums.stretches - record.written.stretches});
+    record.written = record.sums;
+  }
 }
 
 void write_all_windows(ProfileFile &to) {
@@ -261,6 +306,9 @@ void write_all_windows(ProfileFile &to) {
   for (uint64_t i = 0; sums.pairs && i < kPairs; i++)
     if (sums.pairs[i].written_count)
       write_pair(to, sums.pairs[i], sums.pairs[i].written_same, sums.pairs[i].written_count);
+  for (uint64_t i = 0; sums.records && i < kRecords; i++)
+    if (sums.records[i].written.visits)
+      to.append(ASSAY_RECORD_FieldSampling, sums.records[i].written);
 }
 
 void drop_windows() {
@@ -269,6 +317,8 @@ void drop_windows() {
     empty_span(sums.sets, kSets * sizeof(SetSums));
   if (sums.pairs)
     empty_span(sums.pairs, kPairs * sizeof(PairSums));
+  if (sums.records)
+    empty_span(sums.records, kRecords * sizeof(RecordSums));
 }
 
 void reset_windows_in_child() {
@@ -279,6 +329,8 @@ void reset_windows_in_child() {
     empty_span(sums.lines, kLines * sizeof(LineWriter));
   if (sums.pairs)
     empty_span(sums.pairs, kPairs * sizeof(PairSums));
+  if (sums.records)
+    empty_span(sums.records, kRecords * sizeof(RecordSums));
 }
 
 } // namespace assay::fields

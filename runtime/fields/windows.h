@@ -18,6 +18,8 @@ struct WindowObject {
   uint64_t record; // hash
   uint64_t start;  // address
   uint64_t leaves[kMaxLeavesInWindow / 64];
+  uint32_t stretches; // that accessed it
+  uint32_t last;      // of these, by its place in the window; from 1
 };
 
 // One thread's window.

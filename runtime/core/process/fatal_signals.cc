@@ -5,21 +5,22 @@
 // In the handler: finish the profile, set the default, and let it happen again: a fault by
 // executing the instruction once more (the core shows the true place), anything else by sending it
 // to this thread. If the signal came while this thread was inside the runtime, locks may be held:
-// the end of that section raises it again; a fault there is not survived, so it goes the default
-// way at once.
+// the end of that section raises it again; a fault there is not survived, as where the stack ends in the runtime's code:
+// the helper gets some time for a last snapshot, if it comes by those locks.
 //
 // With usr2=1, SIGUSR2 is not fatal: it asks the helper thread for a snapshot.
 //
 // abort and raise end the profile before they send what ends the program: a handler of the program's on a small
 // alternate stack calls them, where there is no room for the kernel's frame of a second signal.
 //
-// Not covered: who calls the kernel without libc; a stack overflow where the program has no alternate stack, and a
-// signal that another process or thread sends while a handler fills such a stack. Then what was flushed is what there is.
+// Not covered: who calls the kernel without libc, and a signal that another process or thread sends while a handler fills a
+// small alternate stack of the program's. Then what was flushed is what there is.
 
 #include "runtime/core/process/fatal_signals.h"
 
 #include <errno.h>
 
+#include "runtime/core/process/fault_stacks.h"
 #include "runtime/core/process/interpose.h"
 #include "runtime/core/process/units.h"
 #include "runtime/core/runtime.h"
@@ -33,9 +34,13 @@
 namespace assay {
 namespace {
 
+constexpr uint64_t kLongestDumpMs = 500;
+
 struct {
   bool ours[kSignals];             // the kernel has our handler where the program has the default
   struct sigaction told[kSignals]; // what the program believes in, for those
+  // The program's handler asks for an alternate stack, but the kernel does not know: there is none but ours (fault_stacks.h).
+  bool lacks_stack[kSignals];
   SpinLock lock;
 } constinit signals = {};
 
@@ -86,7 +91,9 @@ void on_fatal_signal(int signal, siginfo_t *info, void *) {
   int saved = errno;
   if (fault)
     explain_fault();
-  if (!this_thread.busy)
+  if (this_thread.busy)
+    dump_by_helper(kLongestDumpMs);
+  else
     finish(ASSAY_END_SIGNAL, signal);
   errno = saved;
   die_of(signal, fault);
@@ -153,25 +160,48 @@ int change_action_of_other(int signal, const struct sigaction *action, struct si
   return result;
 }
 
+// As real.sigaction, for the program's own actions.
+int change_own_action(int signal, const struct sigaction *action, struct sigaction *before) {
+  const bool lacked_stack = signals.lacks_stack[signal];
+  const bool lacks_stack =
+      action && action->sa_flags & SA_ONSTACK && !has_program_signal_stack();
+  struct sigaction plain;
+  if (lacks_stack) {
+    plain = *action;
+    plain.sa_flags &= ~SA_ONSTACK;
+  }
+  const bool changes = action != nullptr;
+  if (real.sigaction(signal, lacks_stack ? &plain : action, before) != 0)
+    return -1;
+  if (changes)
+    signals.lacks_stack[signal] = lacks_stack;
+  if (before && lacked_stack)
+    before->sa_flags |= SA_ONSTACK;
+  return 0;
+}
+
 int change_action(int signal, const struct sigaction *action, struct sigaction *before) {
   find_real_functions();
-  if (!ends_program(signal) || !runtime.recording)
+  if (!runtime.recording || signal <= 0 || signal >= kSignals)
     return real.sigaction(signal, action, before);
   if (sys::process_id() != runtime.pid)
     return change_action_of_other(signal, action, before);
   ReentrancyGuard busy;
   SignalsBlocked blocked;
   Locked locked(signals.lock);
+  if (!ends_program(signal))
+    return change_own_action(signal, action, before);
   bool was_ours = signals.ours[signal];
   struct sigaction old = signals.told[signal];
   if (action && is_default(*action)) {
-    if (!was_ours && real.sigaction(signal, nullptr, &old) != 0)
+    if (!was_ours && change_own_action(signal, nullptr, &old) != 0)
       return -1;
+    signals.lacks_stack[signal] = false;
     signals.ours[signal] = true;
     signals.told[signal] = *action;
     install_ours(signal);
   } else if (action || !was_ours) {
-    if (real.sigaction(signal, action, was_ours ? nullptr : &old) != 0)
+    if (change_own_action(signal, action, was_ours ? nullptr : &old) != 0)
       return -1;
     signals.ours[signal] = false;
   }
@@ -179,6 +209,23 @@ int change_action(int signal, const struct sigaction *action, struct sigaction *
     *before = old;
   return 0;
 }
+
+} // namespace
+
+void let_handlers_use_signal_stacks() {
+  SignalsBlocked blocked;
+  Locked locked(signals.lock);
+  for (int signal = 1; signal < kSignals; signal++) {
+    KernelAction action;
+    if (!signals.lacks_stack[signal] || sys::failed(set_kernel_action(signal, nullptr, &action)))
+      continue;
+    action.flags |= SA_ONSTACK;
+    set_kernel_action(signal, &action, nullptr);
+    signals.lacks_stack[signal] = false;
+  }
+}
+
+namespace {
 
 bool blocks(int signal) {
   uint64_t blocked = 0;

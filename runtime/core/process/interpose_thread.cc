@@ -7,6 +7,7 @@
 #include <threads.h>
 
 #include "runtime/core/objects/objects.h"
+#include "runtime/core/process/fault_stacks.h"
 #include "runtime/core/process/interpose.h"
 #include "runtime/core/system/arena.h"
 #include "runtime/core/system/fork_resets.h"
@@ -58,8 +59,10 @@ template <typename Result> Start<Result> take(void *given) {
     slot->next = slots.free_list;
     slots.free_list = slot;
   }
-  if (runtime.recording)
+  if (runtime.recording) {
+    give_fault_stack();
     publish_thread_start();
+  }
   return start;
 }
 

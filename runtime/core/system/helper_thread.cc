@@ -33,6 +33,7 @@ enum : uint32_t { kAwake, kAsleep, kStopped };
 
 struct {
   uint64_t (*work)();
+  uint64_t rounds;     // of work that it has done
   uint64_t first_wait; // microseconds
   void (*program_ended)();
   void (*last_work)();     // of end_on_helper_thread()
@@ -116,6 +117,7 @@ int run_work() {
     open_proc_files();
   while (!__atomic_load_n(&helper.stop, __ATOMIC_ACQUIRE)) {
     uint64_t wait = helper.work();
+    __atomic_fetch_add(&helper.rounds, 1, __ATOMIC_RELEASE);
     if (!sleep(wait < kCheckUs ? wait : kCheckUs))
       break;
     if (has_program_ended(exit_status)) {
@@ -236,6 +238,19 @@ bool end_on_helper_thread(void (*work)()) {
 void request_dump() {
   __atomic_store_n(&helper.dump_wanted, true, __ATOMIC_RELEASE);
   sys::futex_wake(&helper.stop); // it looks at stop again, finds 0 and works
+}
+
+void dump_by_helper(uint64_t longest_ms) {
+  if (this_thread.is_helper || !__atomic_load_n(&helper.running, __ATOMIC_ACQUIRE))
+    return;
+  // One round may be under way, and have looked for requests already.
+  const uint64_t before = __atomic_load_n(&helper.rounds, __ATOMIC_ACQUIRE);
+  const uint64_t enough = before + 2;
+  request_dump();
+  for (uint64_t ms = 0; ms < longest_ms && __atomic_load_n(&helper.rounds, __ATOMIC_ACQUIRE) < enough; ms++) {
+    sys::sleep_ns(1'000'000);
+    sys::futex_wake(&helper.stop);
+  }
 }
 
 bool take_dump_request() {

@@ -2,9 +2,8 @@
 #pragma once
 
 #include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
-
-struct sigaction;
 
 namespace assay {
 

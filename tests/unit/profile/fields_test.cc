@@ -58,6 +58,7 @@ Profile random_profile(uint64_t seed) {
       FieldSet set{{r}, static_cast<uint32_t>(random() % 2), {0, 2}, random() % 50 + 1, 0};
       set.adjacent = random() % set.count;
       p.fields.sets.push_back(set);
+      p.fields.sampling.push_back({{r}, random() % 50, random() % 500, random() % 900});
       p.fields.sharing.push_back({{r}, {r}, 0, 1, random() % 5, random() % 9 + 5});
     }
   FieldUse lost;

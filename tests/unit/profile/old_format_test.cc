@@ -1,6 +1,7 @@
 // Files of every version of the format are kept in tests/format/vN/ and
 // read: what they said then, they say now.
 
+#include "abi/fields.h"
 #include "abi/tools.h"
 #include "profile/profile.h"
 
@@ -130,6 +131,21 @@ TEST(OldFormat, Version3) {
 // The same as `assay merge` wrote it.
 TEST(OldFormat, Version4) {
   EXPECT_TRUE(read_old("v4/both.assay") == read_old("v3/both.assay"));
+}
+
+// Its windows count alike, and nobody knows how many rounds there were.
+TEST(OldFormat, Version4HasNoRoundsOfWindows) {
+  profile::Profile p = read_old("v4/fields.assay");
+  ASSERT_EQ(p.fields.records.size(), 1u);
+  EXPECT_EQ(p.fields.records[0].name, "item");
+  uint64_t reads = 0, windows = 0;
+  for (const profile::FieldUse &use : p.fields.uses)
+    reads += use.reads;
+  for (const profile::FieldSet &set : p.fields.sets)
+    windows += set.kind == ASSAY_SET_WINDOW ? set.count : 0;
+  EXPECT_EQ(reads, 300u * 20000 + 20000);
+  EXPECT_GT(windows, 1000u);
+  EXPECT_TRUE(p.fields.sampling.empty());
 }
 
 } // namespace
