@@ -117,7 +117,8 @@ private:
     if (stretches_.empty())
       return true;
     const size_t leaves = row_.fields.size();
-    const std::vector<double> sampled = shares(windows_, leaves), exact = shares(stretches_, leaves);
+    const std::vector<double> sampled = shares(windows_, leaves),
+                              exact = shares(stretches_, leaves);
     const double n = double(row_.sampling.stretches) / double(row_.sampling.visits);
     for (size_t leaf = 0; leaf < leaves; leaf++)
       if (sampled[leaf] > kTooOften * n * exact[leaf] + .05)
@@ -129,9 +130,8 @@ private:
     uint64_t windows = 0;
     for (const profile::FieldSet &set : windows_)
       windows += set.count;
-    row_.is_sampled = row_.sampling.visits
-                          ? row_.sampling.rounds >= kFewRounds && windows_agree()
-                          : windows >= kFewWindows;
+    row_.is_sampled = row_.sampling.visits ? row_.sampling.rounds >= kFewRounds && windows_agree()
+                                           : windows >= kFewWindows;
     row_.sets = row_.is_sampled ? windows_ : stretches_;
     for (const profile::FieldSet &set : row_.sets)
       row_.set_count += set.count;

@@ -128,9 +128,10 @@ void summarize(const std::vector<std::string> &files, const std::string &run_fol
 
 std::string no_profile(const RunArguments &arguments, const std::string &folder) {
   if (access(folder.c_str(), F_OK) == 0 && access(folder.c_str(), W_OK) != 0)
-    return fmt::format("assay: {} wrote no profile into {}, which cannot be written to; name another "
-                       "folder with -o\n",
-                       arguments.command.front(), folder);
+    return fmt::format(
+        "assay: {} wrote no profile into {}, which cannot be written to; name another "
+        "folder with -o\n",
+        arguments.command.front(), folder);
   return fmt::format(
       "assay: {} wrote no profile into {}; {}\n", arguments.command.front(), folder,
       arguments.preload

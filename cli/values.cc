@@ -1,7 +1,7 @@
 // `assay values record|report|annotate|conflicts`: which instructions compute the same values again and again?
 
-#include "abi/container.h"
 #include "analyze/values.h"
+#include "abi/container.h"
 #include "base/fail.h"
 #include "cli/command_parts.h"
 #include "cli/output.h"

@@ -49,8 +49,8 @@ struct FieldSet {
   RecordId record;
   uint32_t kind = 0;            // enum AssayFieldSetKind
   std::vector<uint32_t> leaves; // in order
-  uint64_t count = 0;    // in windows weighted by the time that each stands for
-  uint64_t adjacent = 0; // of these, with a neighbour in memory in the same window
+  uint64_t count = 0;           // in windows weighted by the time that each stands for
+  uint64_t adjacent = 0;        // of these, with a neighbour in memory in the same window
   friend auto operator<=>(const FieldSet &, const FieldSet &) = default;
 };
 
@@ -66,9 +66,10 @@ struct FieldSharing {
 // How objects of a record were met in sampled windows.
 struct FieldSampling {
   RecordId record;
-  uint64_t rounds = 0;    // of windows, in which one was accessed
-  uint64_t visits = 0;    // objects, once for each window that one was accessed in
-  uint64_t stretches = 0; // executions of code in these windows, once for each object that one accesses
+  uint64_t rounds = 0; // of windows, in which one was accessed
+  uint64_t visits = 0; // objects, once for each window that one was accessed in
+  uint64_t stretches =
+      0; // executions of code in these windows, once for each object that one accesses
   friend auto operator<=>(const FieldSampling &, const FieldSampling &) = default;
 };
 

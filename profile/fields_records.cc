@@ -216,8 +216,7 @@ public:
   }
 
   void add(Profile &profile, const FieldSampling &sampling) {
-    auto [known, is_new] =
-        sampling_.try_emplace(sampling.record, profile.fields.sampling.size());
+    auto [known, is_new] = sampling_.try_emplace(sampling.record, profile.fields.sampling.size());
     if (is_new) {
       profile.fields.sampling.push_back(sampling);
       return;

@@ -57,14 +57,22 @@ Json advice_json(const StructRow &row) {
 }
 
 Json struct_json(const StructRow &row) {
-  Json json = {{"name", row.record.name},      {"id", fmt::format("{:016x}", row.record.hash)},
-               {"size", row.record.size},      {"file", row.record.file},
-               {"line", row.record.line},      {"accesses", row.accesses()},
-               {"reads", row.reads},           {"writes", row.writes},
-               {"used_share", row.used_share}, {"disparity", row.disparity},
-               {"score", row.score},           {"fields", Json::array()},
-               {"holes", Json::array()},       {"affinity", Json::array()},
-               {"sets", row.set_count},        {"sampled", row.is_sampled},
+  Json json = {{"name", row.record.name},
+               {"id", fmt::format("{:016x}", row.record.hash)},
+               {"size", row.record.size},
+               {"file", row.record.file},
+               {"line", row.record.line},
+               {"accesses", row.accesses()},
+               {"reads", row.reads},
+               {"writes", row.writes},
+               {"used_share", row.used_share},
+               {"disparity", row.disparity},
+               {"score", row.score},
+               {"fields", Json::array()},
+               {"holes", Json::array()},
+               {"affinity", Json::array()},
+               {"sets", row.set_count},
+               {"sampled", row.is_sampled},
                {"samples", row.is_sampled ? row.sampling.rounds : 0}};
   for (const FieldRow &field : row.fields)
     json["fields"].push_back(field_json(row, field));

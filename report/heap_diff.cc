@@ -49,10 +49,10 @@ std::string diff_text(const HeapDiff &diff, unsigned top, const Style &style) {
       base::format_bytes(double(a.size_total)), base::format_bytes(double(b.size_total)),
       base::format_bytes(double(diff.old_peak_bytes)),
       base::format_bytes(double(diff.new_peak_bytes)),
-      diff.accesses_measured ? fmt::format("{} -> {} accesses",
-                                           base::format_count(double(diff.old_totals.accesses())),
-                                           base::format_count(double(diff.new_totals.accesses())))
-                             : "accesses not measured in both");
+      diff.accesses_measured
+          ? fmt::format("{} -> {} accesses", base::format_count(double(diff.old_totals.accesses())),
+                        base::format_count(double(diff.new_totals.accesses())))
+          : "accesses not measured in both");
   Table table;
   for (const char *heading : {"bytes", "objects", "accesses", "live bytes"})
     table.column(heading, Table::Align::right);

@@ -291,7 +291,8 @@ void write_windows() {
     if (record.sums.visits == record.written.visits)
       continue;
     runtime.file.append(ASSAY_RECORD_FieldSampling,
-                        AssayFieldSampling{record.record, record.sums.rounds - record.written.rounds,
+                        AssayFieldSampling{record.record,
+                                           record.sums.rounds - record.written.rounds,
                                            record.sums.visits - record.written.visits,
                                            record.sums.stretches - record.written.stretches});
     record.written = record.sums;

@@ -163,8 +163,7 @@ int change_action_of_other(int signal, const struct sigaction *action, struct si
 // As real.sigaction, for the program's own actions.
 int change_own_action(int signal, const struct sigaction *action, struct sigaction *before) {
   const bool lacked_stack = signals.lacks_stack[signal];
-  const bool lacks_stack =
-      action && action->sa_flags & SA_ONSTACK && !has_program_signal_stack();
+  const bool lacks_stack = action && action->sa_flags & SA_ONSTACK && !has_program_signal_stack();
   struct sigaction plain;
   if (lacks_stack) {
     plain = *action;

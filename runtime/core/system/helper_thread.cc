@@ -247,7 +247,8 @@ void dump_by_helper(uint64_t longest_ms) {
   const uint64_t before = __atomic_load_n(&helper.rounds, __ATOMIC_ACQUIRE);
   const uint64_t enough = before + 2;
   request_dump();
-  for (uint64_t ms = 0; ms < longest_ms && __atomic_load_n(&helper.rounds, __ATOMIC_ACQUIRE) < enough; ms++) {
+  for (uint64_t ms = 0;
+       ms < longest_ms && __atomic_load_n(&helper.rounds, __ATOMIC_ACQUIRE) < enough; ms++) {
     sys::sleep_ns(1'000'000);
     sys::futex_wake(&helper.stop);
   }
