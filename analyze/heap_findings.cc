@@ -13,6 +13,7 @@
 // touches nothing is said: somebody else has it.
 
 #include "analyze/heap.h"
+#include "analyze/place.h"
 
 #include "abi/records.h"
 #include "base/stable_sort.h"
@@ -121,8 +122,7 @@ void wasted_lines(HeapResult &result, const HeapContextRow &row) {
                    base::format_count(double(h.blocks_touched)),
                    base::format_count(double(h.blocks_spanned)), result.block_bytes,
                    base::format_count(double(h.alloc_count))),
-       "put the members that are used next to each other; allocate only those, if nobody but "
-       "counted code uses the others",
+       how_to_lay_out(row.type),
        doubts_about_size(result)});
 }
 

@@ -88,8 +88,10 @@ uint32_t LineOwners::of_site(uint32_t site) {
 
 // The runtime is linked into the program: its variables lie beside the program's, in the same lines.
 static bool is_own_symbol(const std::string &linkage_name) {
-  return linkage_name.starts_with("_ZN5assay") || linkage_name.starts_with("_ZNK5assay") ||
-         linkage_name.starts_with("__assay_");
+  for (const char *begin : {"_ZN5assay", "_ZNK5assay", "_ZZN5assay", "_ZZNK5assay", "__assay_"})
+    if (linkage_name.starts_with(begin))
+      return true;
+  return false;
 }
 
 // The symbol of the program's that covers most of the line; the module's data where there is none.

@@ -5,6 +5,7 @@
 // name, of which the share is said.
 
 #include "analyze/objects.h"
+#include "analyze/place.h"
 
 #include "abi/records.h"
 #include "base/stable_sort.h"
@@ -137,8 +138,7 @@ std::optional<Shape> fragmented(const ObjectRow &row) {
   return Shape{"fragmented",
                fmt::format("{} of the bytes in the lines of {} are used",
                            base::format_share(row.line_used_share()), object_kind_text(row)),
-               "put the members that are used together next to each other, the others behind them "
-               "or into a struct of their own"};
+               how_to_lay_out(row.type)};
 }
 
 std::string names_of_used(const ObjectRow &row) {

@@ -76,4 +76,17 @@ std::string brief_place(const image::Frame &frame) {
   return with_line(std::move(name), frame);
 }
 
+std::string how_to_lay_out(const std::string &type) {
+  const bool is_library = type.starts_with("std::") || type.starts_with("__gnu_cxx::");
+  if (is_library &&
+      (type.find("_node") != std::string::npos || type.find("_Node") != std::string::npos))
+    return "use a container whose elements lie side by side (a sorted vector, a flat hash table): "
+           "this one's nodes are laid out by the library";
+  if (is_library || type.empty() || is_scalar(type))
+    return "keep what is used of them together; allocate only as much, if nobody but counted code "
+           "uses the rest";
+  return "put the members that are used next to each other; allocate only those, if nobody but "
+         "counted code uses the others";
+}
+
 } // namespace analyze

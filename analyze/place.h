@@ -17,6 +17,10 @@ std::string brief_place(const image::Frame &frame);
 // "function at file:line" with the whole of the function's name, as place() says it; other names as they are.
 std::string short_place(const std::string &name);
 
+// What to do about objects of the type whose lines are badly used: a struct has members to move, a buffer has none, and the nodes of a
+// container are the library's.
+std::string how_to_lay_out(const std::string &type);
+
 // A C++ name without what stands in (balanced) angle brackets and parentheses.
 std::string short_name(const std::string &function);
 

@@ -24,22 +24,30 @@ struct ValuesArguments {
 
 enum class Question { report, annotate, conflicts };
 
-// A folder, or a file that begins as one of ours: a function may be called like another file here.
+// A folder, a file's name with a path or our ending, or a file that begins as one of ours: a function may be called like another
+// file here.
 bool is_profile(const std::string &word) {
-  if (std::filesystem::is_directory(word))
+  std::error_code ignored;
+  if (word.find('/') != std::string::npos || word.ends_with(".assay") ||
+      std::filesystem::is_directory(word, ignored))
     return true;
   char magic[sizeof AssayFileHeader::magic] = {};
   std::ifstream(word, std::ios::binary).read(magic, sizeof magic);
   return std::memcmp(magic, ASSAY_FILE_MAGIC, sizeof magic) == 0;
 }
 
-// What to paste: the function's name up to its parameters, for the filter is a part of a name.
-std::string next_command(const AnswerOptions &options, const analyze::ValuesResult &result) {
-  const std::string &name = result.functions.front().name;
+// What to paste: a function of C++ by its linkage name, which is one word and meant by no other.
+std::string next_command(const ValuesArguments &arguments, const analyze::ValuesResult &result) {
+  const analyze::ValueFunction &function = result.functions.front();
+  const bool is_plain = function.name.find_first_of("(<: ") == std::string::npos;
   std::string command = "assay values annotate";
-  for (const std::string &profile : options.profiles)
+  for (const std::string &profile : arguments.answer.profiles)
     command += " " + shell_word(profile);
-  return "\nNext: " + command + " " + shell_word(name.substr(0, name.find('('))) + "\n";
+  if (!arguments.executable.empty())
+    command += " --executable " + shell_word(arguments.executable);
+  command += " " + shell_word(is_plain || function.linkage_name.empty() ? function.name
+                                                                        : function.linkage_name);
+  return "\nNext: " + report::printable(command) + "\n";
 }
 
 int answer(ValuesArguments arguments, Question question) {
@@ -76,7 +84,7 @@ int answer(ValuesArguments arguments, Question question) {
   case Question::report:
     text = report::values_text(result, options.top, style);
     if (!result.functions.empty())
-      text += next_command(options, result);
+      text += next_command(arguments, result);
   }
   write_output(options.output, text);
   return 0;

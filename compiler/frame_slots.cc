@@ -14,7 +14,9 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/IR/CFG.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
 
 using namespace llvm;
 
@@ -107,9 +109,16 @@ private:
         uses.push_back(&use);
     IRBuilder<> behind(range.value->getParent(), *range.value->getInsertionPointAfterDef());
     ours(behind.CreateStore(range.value, place));
+    DenseMap<const Instruction *, Value *>
+        loads; // of the edges of one phi that come from one block
     for (Use *use : uses) {
-      IRBuilder<> before(needed_at(*use));
-      use->set(ours(before.CreateLoad(range.value->getType(), place)));
+      Instruction *needed = needed_at(*use);
+      Value *&load = loads[needed];
+      if (!load) {
+        IRBuilder<> before(needed);
+        load = ours(before.CreateLoad(range.value->getType(), place));
+      }
+      use->set(load);
     }
   }
 
@@ -132,12 +141,19 @@ private:
   SmallVector<Slot, 8> slots_;
 };
 
+// Then it comes to a use again when the place is somebody else's.
+bool is_returned_to_twice(const Function &function) {
+  return function.callsFunctionThatReturnsTwice() ||
+         any_of(instructions(function), [](const Instruction &each) {
+           auto *call = dyn_cast<IntrinsicInst>(&each);
+           return call && call->getIntrinsicID() == Intrinsic::eh_sjlj_setjmp;
+         });
+}
+
 } // namespace
 
 void share_frame_slots(Function &function) {
-  // A function that is returned to twice comes to a use again when the place is somebody else's.
-  if (function.hasOptNone() && !function.isPresplitCoroutine() &&
-      !function.callsFunctionThatReturnsTwice())
+  if (function.hasOptNone() && !function.isPresplitCoroutine() && !is_returned_to_twice(function))
     FrameSlots(function).run();
 }
 

@@ -17,7 +17,9 @@ constexpr uint64_t kMaxShare = 50; // one part in so many of the time may go int
 
 constexpr uint64_t kFirstWait = 500, kLastWait = 10000; // microseconds between rounds of windows
 constexpr uint32_t kFirstRounds = 32;                   // that are as dense as the first ones
-constexpr uint64_t kRound = 300;                        // microseconds that a round takes at most
+constexpr uint64_t kMaxWeight =
+    2 * kLastWait / kFirstWait;  // of a round: the process may have been stopped
+constexpr uint64_t kRound = 300; // microseconds that a round takes at most
 
 constinit uint64_t next_sum_us = 0;
 constinit uint64_t last_round_us = 0, next_round_us = 0, round_wait_us = 0;
@@ -55,8 +57,8 @@ void on_reset() {
   drop_windows();
 }
 
-// On the helper thread. The first rounds come soon after each other, for short programs; so each stands for the time since the one
-// before, else what a program does at its begin would pass for what it does.
+// On the helper thread. The first rounds come soon after each other, for short programs. Each counts as often as the time since the
+// one before says: otherwise the beginning would be over-represented.
 uint64_t on_poll() {
   uint64_t now = now_us();
   if (!first_block())
@@ -64,7 +66,8 @@ uint64_t on_poll() {
   end_round(); // of threads that had too little to report
   if (now < next_round_us)
     return next_round_us - now;
-  begin_round(last_round_us ? (now - last_round_us + kFirstWait / 2) / kFirstWait : 1);
+  uint64_t weight = last_round_us ? (now - last_round_us + kFirstWait / 2) / kFirstWait : 1;
+  begin_round(weight < kMaxWeight ? weight : kMaxWeight);
   last_round_us = now;
   round_wait_us = ++rounds_begun <= kFirstRounds ? kFirstWait : round_wait_us + round_wait_us / 4;
   if (round_wait_us > kLastWait)

@@ -101,10 +101,10 @@ void each_block(void (*f)(const uint8_t *block, void *data), void *data) {
 void begin_round(uint64_t weight) {
   if (rounds.is_forbidden)
     return;
-  rounds.weight = weight;
+  __atomic_store_n(&rounds.weight, weight, __ATOMIC_RELAXED);
   rounds.joined = rounds.left = 0;
-  if (++rounds.number == 0)
-    rounds.number = 1;
+  const uint32_t number = rounds.number + 1;
+  __atomic_store_n(&rounds.number, number ? number : 1, __ATOMIC_RELAXED);
   __atomic_store_n(&rounds.is_on, true, __ATOMIC_RELEASE);
   let_units_report(true);
 }
@@ -119,11 +119,11 @@ bool is_in_round() {
 }
 
 uint32_t number_of_round() {
-  return rounds.number;
+  return __atomic_load_n(&rounds.number, __ATOMIC_RELAXED);
 }
 
 uint64_t weight_of_round() {
-  return rounds.weight;
+  return __atomic_load_n(&rounds.weight, __ATOMIC_RELAXED);
 }
 
 bool joins_round(ThreadBlock &thread) {

@@ -239,6 +239,8 @@ bool add_stretch(Window &window, const UnitEntry &entry, const uint32_t *index, 
 }
 
 void close_window(Window &window) {
+  const uint64_t weight = weight_of_round();
+  const uint32_t round = number_of_round();
   Locked locked(sums.lock);
   for (const WindowObject &object : window.object) {
     if (!object.record)
@@ -251,15 +253,14 @@ void close_window(Window &window) {
       count_loss(ASSAY_LOSS_full_sets, 1);
       continue;
     }
-    const uint64_t weight = weight_of_round();
     set->count += weight;
     if (size && (has_object(window, object.record, object.start + size) ||
                  has_object(window, object.record, object.start - size)))
       set->adjacent += weight;
     sampling->sums.visits++;
     sampling->sums.stretches += object.stretches;
-    if (sampling->round != number_of_round()) {
-      sampling->round = number_of_round();
+    if (sampling->round != round) {
+      sampling->round = round;
       sampling->sums.rounds++;
     }
   }

@@ -13,14 +13,15 @@
 // abort and raise end the profile before they send what ends the program: a handler of the program's on a small
 // alternate stack calls them, where there is no room for the kernel's frame of a second signal.
 //
-// Not covered: who calls the kernel without libc, and a signal that another process or thread sends while a handler fills a
-// small alternate stack of the program's. Then what was flushed is what there is.
+// Not covered: who calls the kernel without libc; a stack overflow of another thread than the first, where the program has
+// set no alternate stack; and a signal that another process or thread sends while a handler fills a small one. Then what was flushed is
+// what there is.
 
 #include "runtime/core/process/fatal_signals.h"
 
 #include <errno.h>
 
-#include "runtime/core/process/fault_stacks.h"
+#include "runtime/core/process/fault_stack.h"
 #include "runtime/core/process/interpose.h"
 #include "runtime/core/process/units.h"
 #include "runtime/core/runtime.h"
@@ -39,8 +40,9 @@ constexpr uint64_t kLongestDumpMs = 500;
 struct {
   bool ours[kSignals];             // the kernel has our handler where the program has the default
   struct sigaction told[kSignals]; // what the program believes in, for those
-  // The program's handler asks for an alternate stack, but the kernel does not know: there is none but ours (fault_stacks.h).
-  bool lacks_stack[kSignals];
+  bool lacks_stack
+      [kSignals]; // the program's handler asks for an alternate stack, and the kernel does not know
+  bool program_has_stack;
   SpinLock lock;
 } constinit signals = {};
 
@@ -163,16 +165,15 @@ int change_action_of_other(int signal, const struct sigaction *action, struct si
 // As real.sigaction, for the program's own actions.
 int change_own_action(int signal, const struct sigaction *action, struct sigaction *before) {
   const bool lacked_stack = signals.lacks_stack[signal];
-  const bool lacks_stack = action && action->sa_flags & SA_ONSTACK && !has_program_signal_stack();
+  const bool lacks_stack = action && action->sa_flags & SA_ONSTACK && hides_fault_stack();
   struct sigaction plain;
   if (lacks_stack) {
     plain = *action;
     plain.sa_flags &= ~SA_ONSTACK;
   }
-  const bool changes = action != nullptr;
   if (real.sigaction(signal, lacks_stack ? &plain : action, before) != 0)
     return -1;
-  if (changes)
+  if (action)
     signals.lacks_stack[signal] = lacks_stack;
   if (before && lacked_stack)
     before->sa_flags |= SA_ONSTACK;
@@ -181,14 +182,17 @@ int change_own_action(int signal, const struct sigaction *action, struct sigacti
 
 int change_action(int signal, const struct sigaction *action, struct sigaction *before) {
   find_real_functions();
-  if (!runtime.recording || signal <= 0 || signal >= kSignals)
+  if (signal <= 0 || signal >= kSignals)
     return real.sigaction(signal, action, before);
   if (sys::process_id() != runtime.pid)
     return change_action_of_other(signal, action, before);
+  const bool may_be_ours = ends_program(signal) && runtime.recording;
+  if (!may_be_ours && !signals.lacks_stack[signal] && !(action && action->sa_flags & SA_ONSTACK))
+    return real.sigaction(signal, action, before);
   ReentrancyGuard busy;
   SignalsBlocked blocked;
   Locked locked(signals.lock);
-  if (!ends_program(signal))
+  if (!may_be_ours)
     return change_own_action(signal, action, before);
   bool was_ours = signals.ours[signal];
   struct sigaction old = signals.told[signal];
@@ -212,6 +216,11 @@ int change_action(int signal, const struct sigaction *action, struct sigaction *
 } // namespace
 
 void let_handlers_use_signal_stacks() {
+  if (!hides_fault_stack())
+    return;
+  // The child of a vfork shares the table, but not what the kernel knows.
+  const bool is_table_own = sys::process_id() == runtime.pid;
+  ReentrancyGuard busy;
   SignalsBlocked blocked;
   Locked locked(signals.lock);
   for (int signal = 1; signal < kSignals; signal++) {
@@ -220,8 +229,15 @@ void let_handlers_use_signal_stacks() {
       continue;
     action.flags |= SA_ONSTACK;
     set_kernel_action(signal, &action, nullptr);
-    signals.lacks_stack[signal] = false;
+    if (is_table_own)
+      signals.lacks_stack[signal] = false;
   }
+  if (is_table_own)
+    __atomic_store_n(&signals.program_has_stack, true, __ATOMIC_RELAXED);
+}
+
+bool hides_fault_stack() {
+  return has_fault_stack() && !__atomic_load_n(&signals.program_has_stack, __ATOMIC_RELAXED);
 }
 
 namespace {

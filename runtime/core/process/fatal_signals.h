@@ -8,7 +8,9 @@ namespace assay {
 // Takes over every signal whose default is to end the program and whose disposition is the default.
 void catch_fatal_signals();
 
-// The program has set an alternate stack: its handlers that asked for one run there from now on.
+// While there is no alternate stack but ours, handlers of the program's that ask for one run on the thread's, as they would without us:
+// the kernel is not told what they ask for. When the program sets one, it is told of all.
+bool hides_fault_stack();
 void let_handlers_use_signal_stacks();
 
 } // namespace assay

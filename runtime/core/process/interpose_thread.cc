@@ -7,7 +7,6 @@
 #include <threads.h>
 
 #include "runtime/core/objects/objects.h"
-#include "runtime/core/process/fault_stacks.h"
 #include "runtime/core/process/interpose.h"
 #include "runtime/core/system/arena.h"
 #include "runtime/core/system/fork_resets.h"
@@ -59,10 +58,8 @@ template <typename Result> Start<Result> take(void *given) {
     slot->next = slots.free_list;
     slots.free_list = slot;
   }
-  if (runtime.recording) {
-    give_fault_stack();
+  if (runtime.recording)
     publish_thread_start();
-  }
   return start;
 }
 

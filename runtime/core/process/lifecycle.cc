@@ -18,7 +18,7 @@
 #include "runtime/core/objects/pools.h"
 #include "runtime/core/process/annotate.h"
 #include "runtime/core/process/fatal_signals.h"
-#include "runtime/core/process/fault_stacks.h"
+#include "runtime/core/process/fault_stack.h"
 #include "runtime/core/process/mapped.h"
 #include "runtime/core/process/units.h"
 #include "runtime/core/runtime.h"
@@ -199,7 +199,7 @@ void start(char **envp, bool instrumented, const char *sites, uint64_t sites_siz
   runtime.file.flush();
   runtime.recording = true;
   if (runtime.options.signals) {
-    use_fault_stacks();
+    use_fault_stack();
     catch_fatal_signals();
   }
   if (!instrumented) // no module has an initializer of ours
