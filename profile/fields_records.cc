@@ -14,6 +14,7 @@
 #include <bit>
 #include <map>
 #include <tuple>
+#include <type_traits>
 
 namespace profile {
 namespace {
@@ -179,52 +180,41 @@ public:
   }
 
   void add(Profile &profile, const FieldUse &use) {
-    auto [known, is_new] =
-        uses_.try_emplace({use.record, use.first, use.more, use.module, use.function, use.line},
-                          profile.fields.uses.size());
-    if (is_new) {
-      profile.fields.uses.push_back(use);
+    FieldUse *sum =
+        known_sum(uses_, {use.record, use.first, use.more, use.module, use.function, use.line},
+                  profile.fields.uses, use);
+    if (!sum)
       return;
-    }
-    FieldUse &sum = profile.fields.uses[known->second];
-    sum.reads += use.reads;
-    sum.writes += use.writes;
-    sum.copied += use.copied;
+    sum->reads += use.reads;
+    sum->writes += use.writes;
+    sum->copied += use.copied;
   }
 
   void add(Profile &profile, const FieldSet &set) {
-    auto [known, is_new] =
-        sets_.try_emplace({set.record, set.kind, set.leaves}, profile.fields.sets.size());
-    if (is_new) {
-      profile.fields.sets.push_back(set);
+    FieldSet *sum = known_sum(sets_, {set.record, set.kind, set.leaves}, profile.fields.sets, set);
+    if (!sum)
       return;
-    }
-    profile.fields.sets[known->second].count += set.count;
-    profile.fields.sets[known->second].adjacent += set.adjacent;
+    sum->count += set.count;
+    sum->adjacent += set.adjacent;
   }
 
   void add(Profile &profile, const FieldSharing &sharing) {
-    auto [known, is_new] = sharing_.try_emplace(
-        {sharing.record, sharing.leaf, sharing.other_record, sharing.other_leaf},
-        profile.fields.sharing.size());
-    if (is_new) {
-      profile.fields.sharing.push_back(sharing);
+    FieldSharing *sum = known_sum(
+        sharing_, {sharing.record, sharing.leaf, sharing.other_record, sharing.other_leaf},
+        profile.fields.sharing, sharing);
+    if (!sum)
       return;
-    }
-    profile.fields.sharing[known->second].count += sharing.count;
-    profile.fields.sharing[known->second].same_object += sharing.same_object;
+    sum->count += sharing.count;
+    sum->same_object += sharing.same_object;
   }
 
   void add(Profile &profile, const FieldSampling &sampling) {
-    auto [known, is_new] = sampling_.try_emplace(sampling.record, profile.fields.sampling.size());
-    if (is_new) {
-      profile.fields.sampling.push_back(sampling);
+    FieldSampling *sum = known_sum(sampling_, sampling.record, profile.fields.sampling, sampling);
+    if (!sum)
       return;
-    }
-    FieldSampling &sum = profile.fields.sampling[known->second];
-    sum.rounds += sampling.rounds;
-    sum.visits += sampling.visits;
-    sum.stretches += sampling.stretches;
+    sum->rounds += sampling.rounds;
+    sum->visits += sampling.visits;
+    sum->stretches += sampling.stretches;
   }
 
   void add(Profile &into, const Profile &other, const NewIds &ids) override {
@@ -285,6 +275,17 @@ public:
   }
 
 private:
+  // The sum of this key, to which what is new is to be added; null where there was none: then the new one is it.
+  template <typename Key, typename T>
+  static T *known_sum(std::map<Key, size_t> &index, const std::type_identity_t<Key> &key,
+                      std::vector<T> &all, const T &new_one) {
+    auto [known, is_new] = index.try_emplace(key, all.size());
+    if (!is_new)
+      return &all[known->second];
+    all.push_back(new_one);
+    return nullptr;
+  }
+
   std::map<uint64_t, size_t> records_; // by hash
   std::map<std::tuple<RecordId, uint32_t, uint32_t, ModuleId, std::string, uint32_t>, size_t> uses_;
   std::map<std::tuple<RecordId, uint32_t, std::vector<uint32_t>>, size_t> sets_;
