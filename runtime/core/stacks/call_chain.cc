@@ -144,25 +144,37 @@ void CallChain::cut_path_of(uint16_t same) {
     path_count_ = at;
 }
 
+// What the next frame of the path takes from the one before is kept out of memory: a store and the load that waits for it
+// would be most of the work.
 void CallChain::extend_path() {
   const bool folds = runtime.options.fold_recursion;
-  const PathFrame *outer = path_count_ ? &path_[path_count_ - 1] : nullptr;
-  for (uint32_t first = outer ? outer->frame + 1U : 0, last; first < count_; first = last + 1) {
+  uint32_t count = path_count_, first = 0, deepest = count, most = 0;
+  uint64_t hash = 0;
+  if (count) {
+    const PathFrame &outer = path_[count - 1];
+    first = outer.frame + 1U;
+    hash = outer.hash;
+    deepest = outer.deepest;
+    most = path_[deepest].levels;
+  }
+  for (const uint32_t end = count_; first < end; count++) {
     const ChainFrame &f = frames_[first];
-    last = first;
+    uint32_t last = first;
     if (const uint16_t newest = newest_[f.slot];
         newest != first + 1 && folds) // foreseen: not waited for
       last = find_same(newest, f.function) - 1U;
     ChainFrame &kept = frames_[last];
-    PathFrame &p = path_[path_count_];
-    p.hash = (outer ? outer->hash : 0) + hash_at(path_count_, kept.hash);
-    p.levels = kept.nth - f.nth + 1;
-    p.frame = (uint16_t)last;
-    p.deepest =
-        outer && path_[outer->deepest].levels > p.levels ? outer->deepest : (uint16_t)path_count_;
-    kept.on_path = (uint16_t)path_count_++;
-    outer = &p;
+    const uint32_t levels = kept.nth - f.nth + 1;
+    hash += hash_at(count, kept.hash);
+    if (levels >= most) {
+      deepest = count;
+      most = levels;
+    }
+    path_[count] = {hash, levels, (uint16_t)last, (uint16_t)deepest};
+    kept.on_path = (uint16_t)count;
+    first = last + 1;
   }
+  path_count_ = count;
 }
 
 void CallChain::push(const LeftFrame &left, uint64_t function) {
