@@ -64,6 +64,7 @@ void find_order(const StructRow &row, const FieldsResult &result, std::vector<Fi
     return;
   const double lines = 1 - advice.lines_after / std::max(advice.lines_before, 1e-9);
   Finding finding;
+  finding.gain = Gain::kLineUse;
   finding.location = place_of(row);
   finding.about.type = row.record.name;
   if (lines > .05) {
@@ -101,6 +102,7 @@ void find_split(const StructRow &row, const FieldsResult &result, std::vector<Fi
     return;
   Finding finding;
   finding.rule = "split";
+  finding.gain = Gain::kLineUse;
   finding.location = place_of(row);
   finding.about.type = row.record.name;
   finding.message = fmt::format(
@@ -122,6 +124,7 @@ void find_sharing(const SharingRow &row, std::vector<Finding> &to) {
     return;
   Finding finding;
   finding.rule = "false_sharing";
+  finding.gain = Gain::kLineTransfers;
   finding.location = fmt::format("{} {}:{}", row.record, row.file, row.line);
   finding.about.type = row.record;
   const bool same_field = row.record == row.other_record && row.field == row.other_field;

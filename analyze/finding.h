@@ -24,6 +24,17 @@ struct Subject {
   uint32_t line = 0;
 };
 
+// What it gains to act on a finding. Says how its weight compares with those of other tools' findings (analyze/joined_findings.cc).
+enum class Gain {
+  kTime,          // the weight is a share of the run's time
+  kCalls,         // of malloc and free: saves.amount is their number
+  kCopiedBytes,   // by realloc: saves.amount
+  kMemory,        // that is held and not used; costs no time
+  kLineUse,       // lines bring in what is not used: the weight is a share of what is accessed
+  kWorkingSet,    // the weight is a share of time, in which more is used than a cache holds
+  kLineTransfers, // of lines that threads write in turn: saves.amount is the number of changes
+};
+
 struct Finding {
   std::string rule;     // "cold_bytes", "churn", …: a page in docs/ says how it is computed
   std::string message;  // one sentence
@@ -35,6 +46,8 @@ struct Finding {
   std::string action;
   std::vector<std::string> qualified_by; // losses that make it less certain, by name
   Subject about = {};
+  Gain gain = Gain::kTime;
+  double saved_share = 1; // of the weight, the most that acting on it can save
 };
 
 // The names of the losses that were met and that make a finding less certain: those that every

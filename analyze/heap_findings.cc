@@ -128,13 +128,13 @@ void wasted_lines(HeapResult &result, const HeapContextRow &row) {
 
 // A buffer that is used from its begin has a part that nobody needs; a struct of which members are
 // unused is for wasted_lines.
-bool over_reserve(HeapResult &result, const HeapContextRow &row) {
+void over_reserve(HeapResult &result, const HeapContextRow &row) {
   const AssayHib &h = row.sums.all;
   double unused = double(row.sums.untouched_bytes());
   double share = unused / double(std::max<uint64_t>(result.totals.all.size_total, 1));
   bool one_struct = row.type_size && h.size_total < 2 * row.type_size * h.alloc_count;
   if (!row.sums.over_reserved() || one_struct || share < kLeastShare || unused < kLeastWastedBytes)
-    return false;
+    return;
   double mean = double(h.size_total) / double(h.alloc_count);
   double touched = double(h.touched_bytes) / double(h.alloc_count);
   std::string grown;
@@ -164,7 +164,6 @@ bool over_reserve(HeapResult &result, const HeapContextRow &row) {
                          "shrink_to_fit), or ask for about {}, if nobody but counted code uses it",
                          base::format_bytes(touched)),
        doubts_about_size(result)});
-  return true;
 }
 
 void churn(HeapResult &result, const HeapContextRow &row) {
@@ -244,17 +243,23 @@ void find_heap_findings(HeapResult &result) {
     // Whoever suppresses a leak wants to hear nothing of its objects.
     if (row.sums.all.alloc_count == row.sums.suppressed_count)
       continue;
-    const size_t before = result.findings.size();
+    auto ask = [&](auto rule, Gain gain) {
+      const size_t before = result.findings.size();
+      rule(result, row);
+      if (result.findings.size() == before)
+        return false;
+      result.findings.back().about = {row.type, site_of(row), "", "", 0};
+      result.findings.back().gain = gain;
+      return true;
+    };
     if (result.accesses_counted && row.accesses_counted && !may_be_lent(row)) {
-      cold_bytes(result, row);
-      if (!over_reserve(result, row)) // one of them says what the bytes are there for
-        wasted_lines(result, row);
+      ask(cold_bytes, Gain::kMemory);
+      if (!ask(over_reserve, Gain::kMemory)) // one of them says what the bytes are there for
+        ask(wasted_lines, Gain::kLineUse);
     }
-    churn(result, row);
-    migration(result, row);
-    realloc_growth(result, row);
-    for (size_t i = before; i < result.findings.size(); i++)
-      result.findings[i].about = {row.type, site_of(row), "", "", 0};
+    ask(churn, Gain::kCalls);
+    ask(migration, Gain::kCalls);
+    ask(realloc_growth, Gain::kCopiedBytes);
   }
   base::stable_sort(result.findings,
                     [](const Finding &a, const Finding &b) { return a.weight > b.weight; });

@@ -21,6 +21,12 @@
 
 namespace analyze {
 
+struct ToolFindings {
+  std::string tool;
+  std::span<const Finding> findings;
+  bool is_filtered = true; // else a filter did not keep what is about other things out of them
+};
+
 // What the tools have said of one program; null: that tool has no answer. A join refers to them: they must live as long.
 struct ToolResults {
   const HeapResult *heap = nullptr;
@@ -28,6 +34,7 @@ struct ToolResults {
   const FieldsResult *fields = nullptr;
   const ObjectsResult *objects = nullptr;
   const ValuesResult *values = nullptr;
+  std::vector<ToolFindings> findings; // of these and of any other tool
 };
 
 // A part of the working set.
@@ -96,8 +103,9 @@ struct JoinedFinding {
   std::vector<ToolFact> facts;
   struct Part {
     std::string tool;
-    Finding finding;   // as the tool says it
-    double weight = 0; // as it counts here
+    Finding finding;         // as the tool says it
+    double weight = 0;       // as it counts here
+    bool is_filtered = true; // ToolFindings::is_filtered
   };
   std::vector<Part> parts;                // most weight first
   std::vector<std::string> tools() const; // that say something of it

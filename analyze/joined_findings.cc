@@ -7,8 +7,8 @@
 //     (working set, else the heap's peak) against the caches of the machine.
 //   - Allocations, and bytes that realloc copies, cost what such a call costs, of the time of the run.
 //   - Memory that is never touched costs no time: it counts half, and no more than what is held of it at a time.
-//   - Samples are shares of time, and so are the working set's weights: they count as they are. But one load that always yields the same
-//     is one of hundreds of instructions of its function.
+//   - Samples are shares of time, and so are the working set's weights: they count as they are.
+// Which of these it is, the tool says that finds it (Finding::gain).
 // What several tools say of one thing is about the same lines, so it does not add up: the rank of an item is that of its heaviest finding,
 // and each other tool that agrees adds a tenth of its own, of what is left of the run.
 //
@@ -42,27 +42,19 @@ constexpr double kFitsSecond = 0.4;        // the same of L2
 constexpr double kFitsThird = 0.5;         // the same of L3
 constexpr double kAgreement = 0.1;         // of the rank of a second tool
 constexpr double kUnknownReach = 0.25;     // of what no tool has seen in memory
-constexpr double kOneLoad =
-    0.1; // of a function's time, that one load or branch which never changes may save
-constexpr double kOneArgument = 0.3;      // the same of an argument
-constexpr double kSureChanges = 100;      // of the writer of a line
-constexpr double kLeastPhaseShare = 0.25; // of the lines of a phase, to be named with it
-constexpr const char *kValues = "values";
-
-bool among(const std::string &rule, std::initializer_list<const char *> list) {
-  return std::find(list.begin(), list.end(), rule) != list.end();
-}
+constexpr double kLineTransfers = 0.5;     // of threads that write one line in turn
+constexpr double kSureTransfers = 100;     // as many are no chance
+constexpr double kLeastPhaseShare = 0.25;  // of the lines of a phase, to be named with it
 
 // About how objects lie in lines.
 bool is_layout(const Part &part) {
-  return (part.tool == "fields" && part.finding.rule != "false_sharing") ||
-         part.tool == "objects" || part.finding.rule == "wasted_lines";
+  return part.finding.gain == Gain::kLineUse;
 }
 
 // About how much memory is used, not about how often something is done.
 bool is_space(const Part &part) {
-  return is_layout(part) || part.tool == "workingset" ||
-         among(part.finding.rule, {"cold_bytes", "over_reserve"});
+  const Gain gain = part.finding.gain;
+  return gain == Gain::kLineUse || gain == Gain::kWorkingSet || gain == Gain::kMemory;
 }
 
 std::string bytes(double amount) {
@@ -108,39 +100,18 @@ public:
   }
 
 private:
-  void add(const char *tool, const std::vector<Finding> &findings) {
-    for (const Finding &finding : findings) {
-      if (is_own_code(finding.about.function))
-        continue;
-      Part part{tool, finding, 0};
-      part.finding.about.type = type_key(finding.about.type);
-      part.weight = worth(part);
-      parts_.push_back(std::move(part));
-    }
-  }
-
-  // The profiler's, where an instrumented program was sampled: nobody of the program's can change it.
-  static bool is_own_code(const std::string &function) {
-    return function.starts_with("assay::") || function.starts_with("__assay_");
-  }
-
   void gather() {
-    if (result_.from.heap)
-      add("heap", result_.from.heap->findings);
-    if (result_.from.workingsets)
-      for (const WorkingSetResult &set : *result_.from.workingsets)
-        add("workingset", set.findings);
-    if (result_.from.fields)
-      add("fields", result_.from.fields->findings);
-    if (result_.from.objects)
-      add("objects", result_.from.objects->findings);
-    if (result_.from.values)
-      add(kValues, result_.from.values->findings);
+    for (const ToolFindings &from : result_.from.findings)
+      for (const Finding &finding : from.findings) {
+        Part part{from.tool, finding, 0, from.is_filtered};
+        part.finding.about.type = type_key(finding.about.type);
+        part.weight = worth(part.finding);
+        parts_.push_back(std::move(part));
+      }
   }
 
-  // These two tools find on the whole what they find, whatever the filter; the others have applied it.
   bool is_kept(const Part &part) const {
-    if (part.tool != "workingset" && part.tool != kValues)
+    if (part.is_filtered)
       return true;
     const Finding &finding = part.finding;
     const Subject &about = finding.about;
@@ -192,38 +163,37 @@ private:
     return bytes;
   }
 
-  double worth(const Part &part) const {
-    const Finding &finding = part.finding;
-    const double weight = std::min(finding.weight, 1.0);
-    const double run_us = result_.from.heap ? double(result_.from.heap->run_us) : 0;
-    if (among(finding.rule, {"churn", "migration"}))
-      return run_us > 0 ? std::min(weight, finding.saves.amount * kAllocationUs / run_us) : 0;
-    if (finding.rule == "realloc_growth")
-      return run_us > 0 ? std::min(weight, finding.saves.amount / kCopiedBytesPerUs / run_us) : 0;
-    if (finding.rule == "false_sharing")
-      return .5 * std::min(1.0, finding.saves.amount / kSureChanges);
-    if (among(finding.rule, {"same_load", "same_branch"}))
-      return weight * kOneLoad;
-    if (finding.rule == "same_argument")
-      return weight * kOneArgument;
-    if (is_layout(part)) {
-      const JoinedRow *row = type_row(finding.about.type);
-      if (!row)
-        row = site_row(finding.about);
-      const int cache = cache_of(row);
-      return weight * (!bytes_at_a_time(row) ? kUnknownReach
-                       : cache == 1          ? kFitsFirst
-                       : cache == 2          ? kFitsSecond
-                       : cache == 3          ? kFitsThird
-                                             : 1);
+  double worth(const Finding &finding) const {
+    const double weight = std::min(finding.weight, 1.0) * finding.saved_share;
+    switch (finding.gain) {
+    case Gain::kTime:
+    case Gain::kWorkingSet: return weight;
+    case Gain::kCalls: return std::min(weight, share_of_run(finding.saves.amount * kAllocationUs));
+    case Gain::kCopiedBytes:
+      return std::min(weight, share_of_run(finding.saves.amount / kCopiedBytesPerUs));
+    case Gain::kMemory:
+      return std::min(weight, share_of_peak(site_row(finding.about))) * kMemoryAlone;
+    case Gain::kLineTransfers:
+      return kLineTransfers * std::min(1.0, finding.saves.amount / kSureTransfers);
+    case Gain::kLineUse: break;
     }
-    return part.tool == "heap"
-               ? std::min(weight, share_of_peak(site_row(finding.about))) * kMemoryAlone
-               : weight;
+    const JoinedRow *row = type_row(finding.about.type);
+    if (!row)
+      row = site_row(finding.about);
+    const int cache = cache_of(row);
+    return weight * (!bytes_at_a_time(row) ? kUnknownReach
+                     : cache == 1          ? kFitsFirst
+                     : cache == 2          ? kFitsSecond
+                     : cache == 3          ? kFitsThird
+                                           : 1);
+  }
+  double share_of_run(double us) const {
+    const uint64_t run_us = result_.from.heap ? result_.from.heap->run_us : 0;
+    return run_us ? us / double(run_us) : 0;
   }
   // What is given back before it is asked for again is never held: of a buffer that each call makes and frees there is one.
   double share_of_peak(const JoinedRow *row) const {
-    const uint64_t peak = result_.from.heap->peak_live_bytes;
+    const uint64_t peak = result_.from.heap ? result_.from.heap->peak_live_bytes : 0;
     return row && row->heap && peak ? std::min(1.0, double(row->heap->peak_bytes) / double(peak))
                                     : 1;
   }
@@ -451,8 +421,7 @@ private:
                                                   row->fields->record.name)));
     for (const Part &part : group) {
       // The order has been said, and says more than that there is one.
-      const bool is_vague =
-          part.tool == "objects" || among(part.finding.rule, {"wasted_lines", "order", "padding"});
+      const bool is_vague = part.finding.gain == Gain::kLineUse && part.finding.rule != "split";
       if (part.finding.rule != "does_not_fit" && (first.empty() || !is_vague))
         add(part.tool, part.finding.action);
     }
@@ -478,7 +447,8 @@ private:
       if (part.tool == "fields" || part.tool == "objects")
         by_tool.erase(part.tool);
     for (const Part &part : group) {
-      if (part.finding.message == said || (part.tool == "workingset" && row && row->set))
+      if (part.finding.message == said ||
+          (part.finding.gain == Gain::kWorkingSet && row && row->set))
         by_tool[part.tool].push_back(part.finding.evidence);
       else
         by_tool[part.tool].push_back(part.finding.message);

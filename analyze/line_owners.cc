@@ -86,14 +86,6 @@ uint32_t LineOwners::of_site(uint32_t site) {
   return sites_[site];
 }
 
-// The runtime is linked into the program: its variables lie beside the program's, in the same lines.
-static bool is_own_symbol(const std::string &linkage_name) {
-  for (const char *begin : {"_ZN5assay", "_ZNK5assay", "_ZZN5assay", "_ZZNK5assay", "__assay_"})
-    if (linkage_name.starts_with(begin))
-      return true;
-  return false;
-}
-
 // The symbol of the program's that covers most of the line; the module's data where there is none.
 std::string LineOwners::global_name(const profile::Mapping &mapping, uint64_t address) {
   const std::string &path = profile_.modules[mapping.module.v].path;
@@ -106,7 +98,7 @@ std::string LineOwners::global_name(const profile::Mapping &mapping, uint64_t ad
   for (; symbol != symbols.end() && symbol->address < end; ++symbol) {
     uint64_t covered =
         std::min(symbol->address + symbol->size, end) - std::max(symbol->address, begin);
-    if (covered > most && !is_own_symbol(symbol->linkage_name)) {
+    if (covered > most && !is_profilers_own(symbol->linkage_name)) {
       most = covered;
       best = &*symbol;
     }

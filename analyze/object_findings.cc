@@ -181,7 +181,8 @@ void find(ObjectsResult &result, const ObjectRow &row, double all) {
                    base::format_share(row.line_used_share()), names_of_used(row)),
        shape->action,
        losses_among(result.losses, kDoubts),
-       {row.type, row.kind == "stack" ? "" : row.name, "", "", 0}});
+       {row.type, row.kind == "stack" ? "" : row.name, "", "", 0},
+       Gain::kLineUse});
 }
 
 } // namespace

@@ -204,6 +204,11 @@ bool may_be_wrapper(const image::Frame &frame) {
 
 } // namespace
 
+bool is_profilers_own(const std::string &name) {
+  return starts_with_any(
+      name, {"_ZN5assay", "_ZNK5assay", "_ZZN5assay", "_ZZNK5assay", "__assay_", "assay::"});
+}
+
 bool is_allocation_machinery(const image::Frame &frame) {
   return is_allocation_function(frame) || is_annotation(frame) || in_standard_namespace(frame) ||
          in_standard_library(frame) || is_wrapper(frame);

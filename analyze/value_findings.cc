@@ -3,6 +3,7 @@
 
 #include "abi/records.h"
 #include "abi/samples.h"
+#include "analyze/ownership.h"
 #include "analyze/values.h"
 #include "base/stable_sort.h"
 
@@ -21,6 +22,8 @@ constexpr double kSlowLoad = .02; // share of all interrupts at a load and the i
 constexpr double kFar = .1;       // share of a load that L3 or memory answers
 constexpr uint64_t kNearLevels = 3; // L1 and L2, of the set that a latency's value is
 constexpr int64_t kLine = 64;
+// Of a function's time, what one load or branch, or one argument, that never changes may save.
+constexpr double kOneLoad = .1, kOneArgument = .3;
 
 std::string location_of(const ValueFunction &function, const ValueInstruction &instruction) {
   std::string location = function.name;
@@ -69,7 +72,8 @@ public:
   std::vector<Finding> find() {
     for (const ValueFunction &function : result_.functions) {
       if (interrupts_ == 0 || double(function.interrupts) / double(interrupts_) < kMatters ||
-          function.module_path == "[vdso]") // the kernel's, which nobody builds
+          function.module_path == "[vdso]" || // the kernel's, which nobody builds
+          is_profilers_own(function.name))    // of an instrumented program: nobody's to change
         continue;
       most_executions_ = 1;
       for (const ValueInstruction &instruction : function.instructions)
@@ -122,7 +126,15 @@ private:
     finding.weight = weight;
     finding.evidence = std::move(evidence);
     finding.action = std::move(action);
+    finding.saved_share = saved_share(rule);
     findings_.push_back(std::move(finding));
+  }
+
+  // One load or branch that never changes is one of hundreds of instructions of its function.
+  static double saved_share(const std::string &rule) {
+    return rule == "same_load" || rule == "same_branch" ? kOneLoad
+           : rule == "same_argument"                    ? kOneArgument
+                                                        : 1;
   }
 
   void same_argument(const ValueFunction &function, const ValueInstruction &at,
@@ -229,7 +241,7 @@ private:
     const Words &words = kWords[std::clamp(conflict.kind, 1u, 3u) - 1];
     const double weight =
         double(conflict.load_function->interrupts) / double(interrupts_) * conflict.share;
-    if (weight < kMatters)
+    if (weight < kMatters || is_profilers_own(conflict.load_function->name))
       return;
     add(words.rule, *conflict.load_function, *conflict.load, weight,
         fmt::format("{} executions of this load follow a store at {} that {}",

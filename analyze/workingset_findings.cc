@@ -221,7 +221,8 @@ private:
                                 std::move(evidence),
                                 std::move(action),
                                 losses_among(result_.losses, kDoubts),
-                                {owner.type, short_place(owner.name), "", "", 0}});
+                                {owner.type, short_place(owner.name), "", "", 0},
+                                Gain::kWorkingSet});
   }
 
   void say_does_not_fit(const std::string &rule, const CacheFit &cache, const Kind &kind) {

@@ -52,7 +52,10 @@ public:
             [result](unsigned top, auto &style) { return report::diff_text(*result, top, style); }};
   }
 
-  void put(analyze::ToolResults &results) const override { results.fields = &result_; }
+  void put(analyze::ToolResults &results) const override {
+    results.fields = &result_;
+    results.findings.push_back({"fields", result_.findings});
+  }
 
 private:
   // How many have its name; 0 if a path cannot hold that.

@@ -59,7 +59,10 @@ public:
             [result](unsigned top, auto &style) { return report::diff_text(*result, top, style); }};
   }
 
-  void put(analyze::ToolResults &results) const override { results.heap = &result_; }
+  void put(analyze::ToolResults &results) const override {
+    results.heap = &result_;
+    results.findings.push_back({"heap", result_.findings});
+  }
 
 private:
   analyze::HeapResult result_;

@@ -41,7 +41,10 @@ public:
             [result](unsigned top, auto &style) { return report::diff_text(*result, top, style); }};
   }
 
-  void put(analyze::ToolResults &results) const override { results.objects = &result_; }
+  void put(analyze::ToolResults &results) const override {
+    results.objects = &result_;
+    results.findings.push_back({"objects", result_.findings});
+  }
 
 private:
   analyze::ObjectsResult result_;

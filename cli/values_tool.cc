@@ -36,7 +36,10 @@ public:
             }};
   }
 
-  void put(analyze::ToolResults &results) const override { results.values = &result_; }
+  void put(analyze::ToolResults &results) const override {
+    results.values = &result_;
+    results.findings.push_back({"values", result_.findings, false});
+  }
 
 private:
   analyze::ValuesResult result_;

@@ -51,7 +51,11 @@ public:
             [result](unsigned top, auto &style) { return report::diff_text(*result, top, style); }};
   }
 
-  void put(analyze::ToolResults &results) const override { results.workingsets = &results_; }
+  void put(analyze::ToolResults &results) const override {
+    results.workingsets = &results_;
+    for (const analyze::WorkingSetResult &result : results_)
+      results.findings.push_back({"workingset", result.findings, false});
+  }
 
 private:
   const analyze::WorkingSetResult &first() const { return results_.front(); }

@@ -11,6 +11,7 @@
 namespace {
 
 using analyze::Finding;
+using analyze::Gain;
 using analyze::JoinedResult;
 using analyze::JoinedRow;
 
@@ -33,13 +34,15 @@ image::Frame frame(const std::string &function, uint32_t line) {
   return f;
 }
 
-Finding finding(const std::string &rule, double weight, const analyze::Subject &about) {
+Finding finding(const std::string &rule, double weight, const analyze::Subject &about,
+                Gain gain = Gain::kTime) {
   Finding one;
   one.rule = rule;
   one.message = rule + " says so";
   one.action = "do something about " + rule;
   one.weight = weight;
   one.about = about;
+  one.gain = gain;
   return one;
 }
 
@@ -139,7 +142,17 @@ struct Results {
   }
 
   JoinedResult join(const std::string &sort = "") const {
-    return analyze::join({&heap, &sets, &fields, &objects, &values}, {sort, ""});
+    return analyze::join({&heap,
+                          &sets,
+                          &fields,
+                          &objects,
+                          &values,
+                          {{"heap", heap.findings},
+                           {"workingset", sets[0].findings, false},
+                           {"fields", fields.findings},
+                           {"objects", objects.findings},
+                           {"values", values.findings, false}}},
+                         {sort, ""});
   }
 };
 
@@ -203,7 +216,8 @@ TEST(Joined, PartsSumToTheWhole) {
 
 TEST(Joined, AToolThatWasNotRecordedIsAbsentNotZero) {
   const Results results;
-  JoinedResult heap_alone = analyze::join({&results.heap, nullptr, nullptr, nullptr, nullptr}, {});
+  JoinedResult heap_alone =
+      analyze::join({&results.heap, nullptr, nullptr, nullptr, nullptr, {}}, {});
   const JoinedRow &node = row_of(heap_alone.types, "Node");
   EXPECT_TRUE(node.heap && !node.set && !node.words && !node.fields);
   EXPECT_STREQ(node.used_by(), "heap");
@@ -211,7 +225,7 @@ TEST(Joined, AToolThatWasNotRecordedIsAbsentNotZero) {
   for (const auto &tool : heap_alone.tools)
     EXPECT_EQ(tool.recorded, tool.name == "heap") << tool.name;
   JoinedResult fields_alone =
-      analyze::join({nullptr, nullptr, &results.fields, nullptr, nullptr}, {});
+      analyze::join({nullptr, nullptr, &results.fields, nullptr, nullptr, {}}, {});
   EXPECT_FALSE(row_of(fields_alone.types, "Node").heap);
   EXPECT_FALSE(row_of(fields_alone.types, "Node").used_share());
   EXPECT_TRUE(analyze::join({}, {}).types.empty());
@@ -247,10 +261,11 @@ TEST(Joined, OfSeveralProcessesTheOneWithTheMostOfARowCounts) {
 TEST(Joined, FindingsAboutOneThingAreOne) {
   Results results;
   const analyze::Subject node{"struct Node", "build at tree.cc:16", "", "", 0};
-  results.sets[0].findings = {finding("does_not_fit", .3, node)};
-  results.objects.findings = {finding("fragmented", .4, node)};
-  results.fields.findings = {finding("order", .5, {"Node", "", "", "", 0})};
-  results.heap.findings = {finding("cold_bytes", .5, {"Token", "parse at tree.cc:40", "", "", 0})};
+  results.sets[0].findings = {finding("does_not_fit", .3, node, Gain::kWorkingSet)};
+  results.objects.findings = {finding("fragmented", .4, node, Gain::kLineUse)};
+  results.fields.findings = {finding("order", .5, {"Node", "", "", "", 0}, Gain::kLineUse)};
+  results.heap.findings = {
+      finding("cold_bytes", .5, {"Token", "parse at tree.cc:40", "", "", 0}, Gain::kMemory)};
   const JoinedResult joined = results.join();
   ASSERT_EQ(joined.findings.size(), 2u);
   const analyze::JoinedFinding &first = joined.findings[0];
@@ -272,7 +287,7 @@ TEST(Joined, FindingsAboutOneThingAreOne) {
 
 TEST(Joined, WhatFitsInTheFirstCacheSavesLittle) {
   Results results;
-  results.fields.findings = {finding("order", .8, {"Node", "", "", "", 0})};
+  results.fields.findings = {finding("order", .8, {"Node", "", "", "", 0}, Gain::kLineUse)};
   const double before = results.join().findings[0].finding.weight;
   for (auto &snapshot : results.sets[0].snapshots)
     for (auto &owner : snapshot.owners)
@@ -285,7 +300,7 @@ TEST(Joined, WhatFitsInTheFirstCacheSavesLittle) {
 
 TEST(Joined, AllocationsCountByTheirTime) {
   Results results;
-  Finding churn = finding("churn", .9, {"Token", "parse at tree.cc:40", "", "", 0});
+  Finding churn = finding("churn", .9, {"Token", "parse at tree.cc:40", "", "", 0}, Gain::kCalls);
   churn.saves = {5000, "allocations"};
   results.heap.findings = {churn};
   EXPECT_NEAR(results.join().findings[0].finding.weight, 5000 * .1 / 1e6, 1e-12);
@@ -296,8 +311,9 @@ TEST(Joined, AllocationsCountByTheirTime) {
 TEST(Joined, CodeBelongsToTheTypeThatItsLineAccesses) {
   Results results;
   results.objects.findings = {
-      finding("fragmented", .4, {"Node", "build at tree.cc:16", "", "", 0})};
-  results.heap.findings = {finding("cold_bytes", .2, {"Token", "parse at tree.cc:40", "", "", 0})};
+      finding("fragmented", .4, {"Node", "build at tree.cc:16", "", "", 0}, Gain::kLineUse)};
+  results.heap.findings = {
+      finding("cold_bytes", .2, {"Token", "parse at tree.cc:40", "", "", 0}, Gain::kMemory)};
   results.values.findings = {
       finding("strided_load", .1, {"", "", "walk(Node*)", "tree.cc", 77}),  // a field of Node
       finding("same_load", .2, {"", "", "parse(char*)", "tree.cc", 41}),    // allocates Tokens
@@ -318,14 +334,36 @@ TEST(Joined, CodeBelongsToTheTypeThatItsLineAccesses) {
   EXPECT_EQ(results.join().findings.size(), 4u);
 }
 
-TEST(Joined, TheProfilersOwnCodeIsNobodysToChange) {
+// One that joined_findings.cc has never heard of.
+TEST(Joined, FindingsOfAnyToolTakePart) {
   Results results;
-  results.values.findings = {
-      finding("same_divisor", .3, {"", "", "assay::objects::Groups::add(int)", "", 1}),
-      finding("same_load", .3, {"", "", "mine()", "", 1})};
-  const JoinedResult joined = results.join();
+  Finding part_of_it = finding("anything", .3, {"struct Node", "", "", "", 0});
+  part_of_it.saved_share = .1;
+  const std::vector<Finding> findings = {part_of_it};
+  const JoinedResult joined =
+      analyze::join({&results.heap, nullptr, nullptr, nullptr, nullptr, {{"pages", findings}}}, {});
   ASSERT_EQ(joined.findings.size(), 1u);
-  EXPECT_NEAR(joined.findings[0].finding.weight, .03, 1e-9); // one load of the function's
+  EXPECT_NEAR(joined.findings[0].finding.weight, .03, 1e-9);
+  EXPECT_EQ(joined.findings[0].parts[0].tool, "pages");
+}
+
+// Where a tool's own filter did not keep them out.
+TEST(Joined, FindingsAboutOtherThingsAreNotKept) {
+  Results results;
+  const std::vector<Finding> findings = {finding("one", .3, {"Node", "", "", "", 0}),
+                                         finding("two", .3, {"Token", "", "", "", 0})};
+  auto count = [&](bool is_filtered) {
+    return analyze::join({&results.heap,
+                          nullptr,
+                          nullptr,
+                          nullptr,
+                          nullptr,
+                          {{"pages", findings, is_filtered}}},
+                         {"", "Node"})
+        .findings.size();
+  };
+  EXPECT_EQ(count(false), 1u);
+  EXPECT_EQ(count(true), 2u);
 }
 
 TEST(Joined, EachPartIsInOneItem) {

@@ -12,7 +12,8 @@ namespace {
 using analyze::ValuesResult;
 
 // One function with one instruction, at which `value` came in every sample.
-std::string rules_of(const char *text, unsigned kind, uint64_t value, const char *next = "") {
+std::vector<analyze::Finding> findings_of(const char *text, unsigned kind, uint64_t value,
+                                          const char *next = "", const char *name = "work") {
   analyze::ValueList list;
   list.kind = kind;
   list.subject = "load";
@@ -24,14 +25,19 @@ std::string rules_of(const char *text, unsigned kind, uint64_t value, const char
   instruction.interrupts = instruction.executions = 1000;
   instruction.lists = {list};
   analyze::ValueFunction function;
-  function.name = "work";
+  function.name = name;
   function.interrupts = function.executions = 1000;
   function.instructions = {instruction};
   function.instructions.emplace_back().text = next;
   ValuesResult result;
   result.functions = {function};
+  return analyze::value_findings(result);
+}
+
+std::string rules_of(const char *text, unsigned kind, uint64_t value, const char *next = "",
+                     const char *name = "work") {
   std::string rules;
-  for (const analyze::Finding &finding : analyze::value_findings(result))
+  for (const analyze::Finding &finding : findings_of(text, kind, value, next, name))
     rules += finding.rule + " " + finding.location + ";";
   return rules;
 }
@@ -60,6 +66,19 @@ TEST(ValueFindings, SayNothingOfRegistersThatComeBackAndOfTheStackProtector) {
     EXPECT_EQ(rules_of(text, ASSAY_VALUE_load, 7), "") << text;
   EXPECT_EQ(rules_of("mov rdx, [rsp+0x18]", ASSAY_VALUE_load, 7, "sub rdx, fs:[0x28]"), "");
   EXPECT_NE(rules_of("mov rax, fs:[0x10]", ASSAY_VALUE_load, 7), ""); // a variable of the thread's
+}
+
+TEST(ValueFindings, SayNothingOfTheProfilersOwnCode) {
+  for (const char *name : {"assay::objects::Groups::add(int)", "__assay_fields_sample"})
+    EXPECT_EQ(rules_of("mov eax, [rbx]", ASSAY_VALUE_load, 7, "", name), "") << name;
+  EXPECT_NE(rules_of("mov eax, [rbx]", ASSAY_VALUE_load, 7, "", "assayer::check()"), "");
+}
+
+// One load of hundreds of instructions that its function has.
+TEST(ValueFindings, OneLoadSavesLittleOfItsFunction) {
+  EXPECT_NEAR(findings_of("mov eax, [rbx]", ASSAY_VALUE_load, 7).at(0).saved_share, .1, 1e-9);
+  EXPECT_NEAR(findings_of("push rbx", ASSAY_VALUE_argument, 7).at(0).saved_share, .3, 1e-9);
+  EXPECT_NEAR(findings_of("div rcx", ASSAY_VALUE_divisor, 60).at(0).saved_share, 1, 1e-9);
 }
 
 } // namespace
