@@ -170,6 +170,22 @@ std::string tail_text(const AssayWordRun &, const RecordView &record, bool) {
   return "[" + text + "]";
 }
 
+// Out of line, as what follows, because there is one for each field of each record.
+void put(std::string &text, std::string_view name, const std::string &value) {
+  text += name;
+  text += value;
+}
+
+void put_row(std::string &text, std::initializer_list<std::string_view> cells) {
+  for (std::string_view cell : cells)
+    put(text, "| ", std::string(cell) + " ");
+  text += "|\n";
+}
+void put_row(std::string &text, size_t number, std::initializer_list<std::string_view> cells) {
+  put(text, "| ", std::to_string(number) + " ");
+  put_row(text, cells);
+}
+
 std::string known_record_text(const RecordView &record, [[maybe_unused]] bool with_stacks) {
   using bytes = Tail::bytes;
   using strings = Tail::strings;
@@ -180,15 +196,27 @@ std::string known_record_text(const RecordView &record, [[maybe_unused]] bool wi
     std::string text = #Name;
 #define ASSAY_FIELD(type, name, meaning)                                                           \
   if (std::string_view(#name) != "reserved")                                                       \
-    text += " " #name "=" + value_text(fixed.name);
+    put(text, " " #name "=", value_text(fixed.name));
 #define ASSAY_TAIL(element, name, meaning)                                                         \
-  text += " " #name "=" + tail_text(element(), record, with_stacks);
+  put(text, " " #name "=", tail_text(element(), record, with_stacks));
 #define ASSAY_END(Name)                                                                            \
   return text;                                                                                     \
   }
 #include "abi/records.def"
   default: return fmt::format("(unknown kind {}) {} bytes", record.kind, record.size());
   }
+}
+
+void put_heading(std::string &text, unsigned number, const char *name, const char *meaning) {
+  text += fmt::format("### {} {}\n\n{}.\n\n", number, name, meaning);
+}
+void put_rule(std::string &text, int columns) {
+  while (columns-- > 0)
+    text += "|---";
+  text += "|\n";
+}
+void put_size(std::string &text, size_t bytes) {
+  text += fmt::format("\nFixed part: {} bytes.\n\n", bytes);
 }
 
 } // namespace
@@ -228,14 +256,15 @@ std::string format_tables() {
 #define ASSAY_RECORD(Name, number, meaning)                                                        \
   {                                                                                                \
     using Record [[maybe_unused]] = Assay##Name;                                                   \
-    text += fmt::format("### {} {}\n\n{}.\n\n", number, #Name, meaning);                           \
-    text += "| offset | type | name | meaning |\n|---|---|---|---|\n";
+    put_heading(text, number, #Name, meaning);                                                     \
+    put_row(text, {"offset", "type", "name", "meaning"});                                          \
+    put_rule(text, 4);
 #define ASSAY_FIELD(type, name, meaning)                                                           \
-  text += fmt::format("| {} | {} | `{}` | {} |\n", offsetof(Record, name), #type, #name, meaning);
+  put_row(text, offsetof(Record, name), {#type, "`" #name "`", meaning});
 #define ASSAY_TAIL(element, name, meaning)                                                         \
-  text += fmt::format("| `fixed_size` | {}… | `{}` | {} |\n", #element, #name, meaning);
+  put_row(text, {"`fixed_size`", #element "…", "`" #name "`", meaning});
 #define ASSAY_END(Name)                                                                            \
-  text += fmt::format("\nFixed part: {} bytes.\n\n", sizeof(Assay##Name));                         \
+  put_size(text, sizeof(Assay##Name));                                                             \
   }
 #include "abi/records.def"
   text += fmt::format("### AssayHib: the heap info block\n\n{} bytes. Merge: how two blocks of one "
@@ -243,8 +272,7 @@ std::string format_tables() {
                       "|---|---|---|---|---|\n",
                       sizeof(AssayHib));
 #define ASSAY_HIB(type, name, merge, unit)                                                         \
-  text += fmt::format("| {} | {} | `{}` | {} | {} |\n", offsetof(AssayHib, name), #type, #name,    \
-                      #merge, unit);
+  put_row(text, offsetof(AssayHib, name), {#type, "`" #name "`", #merge, unit});
 #include "abi/hib.def"
   text += fmt::format(
       "\n### AssayObjectSums: what objects of a group have used\n\n{} bytes. Merge: how the "
@@ -252,13 +280,12 @@ std::string format_tables() {
       "|\n|---|---|---|---|\n",
       sizeof(AssayObjectSums));
 #define ASSAY_OBJECT_SUM(name, merge, meaning)                                                     \
-  text += fmt::format("| {} | `{}` | {} | {} |\n", offsetof(AssayObjectSums, name), #name, #merge, \
-                      meaning);
+  put_row(text, offsetof(AssayObjectSums, name), {"`" #name "`", #merge, meaning});
 #include "abi/object_sums.def"
   text += "\n### Losses\n\n| kind | name | unit | what happened | what to do "
           "|\n|---|---|---|---|---|\n";
 #define ASSAY_LOSS(name, number, unit, what, remedy)                                               \
-  text += fmt::format("| {} | `{}` | {} | {} | {} |\n", number, #name, unit, what, remedy);
+  put_row(text, number, {"`" #name "`", unit, what, remedy});
 #include "abi/losses.def"
   return text;
 }
