@@ -119,8 +119,10 @@ private:
           ;
       for (const profile::Process &each : heap->processes)
         result_.processes += (assay_tools_or_default(each.tools) & ~kOutside) != 0;
-      if (!heap->measured)
-        from_.heap = nullptr; // it was asked for the frame alone
+      if (!heap->measured) { // it was asked for the frame alone
+        from_.heap = nullptr;
+        std::erase_if(from_.findings, [](const ToolFindings &each) { return each.tool == "heap"; });
+      }
     }
     if (from_.workingsets && from_.workingsets->empty())
       from_.workingsets = nullptr;
@@ -133,15 +135,9 @@ private:
       take(*from_.objects, from_.objects->process);
     if (from_.values)
       take(*from_.values, from_.values->process);
-    const bool recorded[] = {from_.heap != nullptr, from_.workingsets != nullptr,
-                             from_.fields != nullptr, from_.objects != nullptr,
-                             from_.values != nullptr};
     auto has = [&](const std::string &name) {
-      constexpr const char *kNames[] = {"heap", "workingset", "fields", "objects", "values"};
-      for (size_t i = 0; i < std::size(kNames); i++)
-        if (name == kNames[i])
-          return recorded[i];
-      return false;
+      return std::any_of(from_.findings.begin(), from_.findings.end(),
+                         [&](const ToolFindings &each) { return each.tool == name; });
     };
 #define ASSAY_TOOL(name, bit, is_default, question)                                                \
   result_.tools.push_back({#name, has(#name), true});

@@ -21,6 +21,7 @@
 
 namespace analyze {
 
+// Of a tool that has an answer, if it found nothing, too.
 struct ToolFindings {
   std::string tool;
   std::span<const Finding> findings;

@@ -474,7 +474,8 @@ std::string flags_help() {
 #define ASSAY_FLAG(spelling, argument, help) list(spelling, argument, help);
 #include "compiler/flags.def"
   for (const ToolFlags *tool : tool_flags())
-    list(std::string("-fassay-") + tool->name, "MODE,…", tool->help);
+    if (!tool->modes.empty())
+      list(std::string("-fassay-") + tool->name, "MODE,…", tool->help);
   return out.str();
 }
 

@@ -6,6 +6,21 @@ namespace profile {
 #define ASSAY_OUTSIDE_TOOL(name, bit, question) extern const ToolRecords name##_records;
 #include "abi/tools.def"
 
+// Assembler::sums() and others find a tool's by its bit.
+constexpr bool lines_are_in_order_of_bits() {
+  int next = 0;
+#define ASSAY_TOOL(name, bit, is_default, question)                                                \
+  if (bit != next++)                                                                               \
+    return false;
+#define ASSAY_OUTSIDE_TOOL(name, bit, question)                                                    \
+  if (bit != next++)                                                                               \
+    return false;
+#include "abi/tools.def"
+  return true;
+}
+static_assert(lines_are_in_order_of_bits(),
+              "abi/tools.def: the bits are 0, 1, 2, …: a new tool is the last line");
+
 const std::vector<const ToolRecords *> &tool_records() {
   static const std::vector<const ToolRecords *> all = {
 #define ASSAY_TOOL(name, bit, is_default, question) &name##_records,

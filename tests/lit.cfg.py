@@ -34,7 +34,7 @@ if not tools or "heap" in tools.split(","):
     config.available_features.add("heap")
 if tools:
     config.environment["ASSAY_TEST_TOOLS"] = tools
-    if tools == "fields":  # whose profile does not grow with what a program allocates
+    if not {"heap", "workingset", "objects"} & set(tools.split(",")):  # only these profiles grow with what a program allocates
         config.available_features.add("small_profiles")
     if "objects" in tools.split(","):  # its shadow fills what lies below 2 GiB
         config.environment["ASSAY_TEST_LOW"] = ""

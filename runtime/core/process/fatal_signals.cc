@@ -13,6 +13,9 @@
 // abort and raise end the profile before they send what ends the program: a handler of the program's on a small
 // alternate stack calls them, where there is no room for the kernel's frame of a second signal.
 //
+// Where a shadow is mapped as it is touched, SIGSEGV cannot be the program's: its handler is called by ours, and the signal is in no mask,
+// because instrumented handlers touch the shadow, too.
+//
 // Not covered: who calls the kernel without libc; a stack overflow of another thread than the first, where the program has
 // set no alternate stack; and a signal that another process or thread sends while a handler fills a small one. Then what was flushed is
 // what there is.
@@ -25,6 +28,7 @@
 #include "runtime/core/process/interpose.h"
 #include "runtime/core/process/units.h"
 #include "runtime/core/runtime.h"
+#include "runtime/core/shadow/lazy_shadow.h"
 #include "runtime/core/system/fork_resets.h"
 #include "runtime/core/system/helper_thread.h"
 #include "runtime/core/system/kernel_signal.h"
@@ -35,14 +39,13 @@
 namespace assay {
 namespace {
 
-constexpr uint64_t kLongestDumpMs = 500;
-
 struct {
   bool ours[kSignals];             // the kernel has our handler where the program has the default
   struct sigaction told[kSignals]; // what the program believes in, for those
   bool lacks_stack
       [kSignals]; // the program's handler asks for an alternate stack, and the kernel does not know
   bool program_has_stack;
+  bool keeps_faults; // map_shadow_in_handler()
   SpinLock lock;
 } constinit signals = {};
 
@@ -93,10 +96,7 @@ void on_fatal_signal(int signal, siginfo_t *info, void *) {
   int saved = errno;
   if (fault)
     explain_fault();
-  if (this_thread.busy)
-    dump_by_helper(kLongestDumpMs);
-  else
-    finish(ASSAY_END_SIGNAL, signal);
+  finish(ASSAY_END_SIGNAL, signal);
   errno = saved;
   die_of(signal, fault);
 }
@@ -110,7 +110,80 @@ bool is_default(const struct sigaction &a) {
   return !(a.sa_flags & SA_SIGINFO) && a.sa_handler == SIG_DFL;
 }
 
+bool is_ignored(const struct sigaction &a) {
+  return !(a.sa_flags & SA_SIGINFO) && a.sa_handler == SIG_IGN;
+}
+
+void remove_faults(sigset_t &set) {
+  *(uint64_t *)&set &= ~(1ULL << (SIGSEGV - 1));
+}
+
+// What the program set for SIGSEGV, as it is when a signal comes.
+struct sigaction take_action_of_faults() {
+  Locked locked(signals.lock);
+  struct sigaction &told = signals.told[SIGSEGV];
+  const struct sigaction now = told;
+  if (now.sa_flags & (int)SA_RESETHAND)
+    told = {};
+  return now;
+}
+
+// As the kernel would call the program's handler, but that SIGSEGV is not blocked.
+void call_handler(const struct sigaction &action, int signal, siginfo_t *info, void *context) {
+  uint64_t mask = *(const uint64_t *)&action.sa_mask & ~(1ULL << (SIGSEGV - 1));
+  sys::call(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, 0, sizeof mask);
+  if (action.sa_flags & SA_SIGINFO)
+    action.sa_sigaction(signal, info, context);
+  else
+    action.sa_handler(signal);
+}
+
+void on_fault(int signal, siginfo_t *info, void *context) {
+  if (info->si_code > 0 && map_touched((uint64_t)info->si_addr))
+    return;
+  const struct sigaction action = take_action_of_faults();
+  const bool fault = is_fault(signal, info);
+  if (is_ignored(action)) {
+    if (fault)
+      die_of(signal, fault);
+  } else if (!is_default(action)) {
+    call_handler(action, signal, info, context);
+  } else if (runtime.recording) {
+    on_fatal_signal(signal, info, context);
+  } else {
+    die_of(signal, fault);
+  }
+}
+
+// It runs where the program's would: on the alternate stack if that one asks for it. Restarting calls is the program's choice, too.
+void install_on_fault(const struct sigaction &told) {
+  KernelAction action = kernel_action(on_fault, SA_NODEFER);
+  if (!is_default(told)) {
+    action.flags &= ~(uint64_t)SA_ONSTACK;
+    action.flags |= (uint64_t)told.sa_flags & (SA_RESTART | (hides_fault_stack() ? 0 : SA_ONSTACK));
+  }
+  set_kernel_action(SIGSEGV, &action, nullptr);
+}
+
+int change_action_of_faults(const struct sigaction *action, struct sigaction *before) {
+  if (before)
+    *before = signals.told[SIGSEGV];
+  if (action) {
+    signals.told[SIGSEGV] = *action;
+    install_on_fault(*action);
+  }
+  return 0;
+}
+
 } // namespace
+
+void map_shadow_in_handler() {
+  if (!is_shadow_lazy() || signals.keeps_faults)
+    return;
+  signals.keeps_faults = true;
+  real.sigaction(SIGSEGV, nullptr, &signals.told[SIGSEGV]);
+  install_on_fault(signals.told[SIGSEGV]);
+}
 
 void catch_fatal_signals() {
   for (int signal = 1; signal < kSignals; signal++) {
@@ -157,7 +230,7 @@ private:
 int change_action_of_other(int signal, const struct sigaction *action, struct sigaction *before) {
   int result = real.sigaction(signal, action, before);
   if (result == 0 && before &&
-      before->sa_sigaction == (void (*)(int, siginfo_t *, void *))on_fatal_signal)
+      (before->sa_sigaction == on_fatal_signal || before->sa_sigaction == on_fault))
     *before = signals.told[signal];
   return result;
 }
@@ -166,12 +239,14 @@ int change_action_of_other(int signal, const struct sigaction *action, struct si
 int change_own_action(int signal, const struct sigaction *action, struct sigaction *before) {
   const bool lacked_stack = signals.lacks_stack[signal];
   const bool lacks_stack = action && action->sa_flags & SA_ONSTACK && hides_fault_stack();
-  struct sigaction plain;
-  if (lacks_stack) {
-    plain = *action;
-    plain.sa_flags &= ~SA_ONSTACK;
-  }
-  if (real.sigaction(signal, lacks_stack ? &plain : action, before) != 0)
+  struct sigaction changed;
+  if (action)
+    changed = *action;
+  if (lacks_stack)
+    changed.sa_flags &= ~SA_ONSTACK;
+  if (signals.keeps_faults)
+    remove_faults(changed.sa_mask);
+  if (real.sigaction(signal, action ? &changed : nullptr, before) != 0)
     return -1;
   if (action)
     signals.lacks_stack[signal] = lacks_stack;
@@ -187,11 +262,14 @@ int change_action(int signal, const struct sigaction *action, struct sigaction *
   if (sys::process_id() != runtime.pid)
     return change_action_of_other(signal, action, before);
   const bool may_be_ours = ends_program(signal) && runtime.recording;
-  if (!may_be_ours && !signals.lacks_stack[signal] && !(action && action->sa_flags & SA_ONSTACK))
+  if (!may_be_ours && !signals.lacks_stack[signal] && !signals.keeps_faults &&
+      !(action && action->sa_flags & SA_ONSTACK))
     return real.sigaction(signal, action, before);
   ReentrancyGuard busy;
   SignalsBlocked blocked;
   Locked locked(signals.lock);
+  if (signals.keeps_faults && signal == SIGSEGV)
+    return change_action_of_faults(action, before);
   if (!may_be_ours)
     return change_own_action(signal, action, before);
   bool was_ours = signals.ours[signal];
@@ -232,8 +310,11 @@ void let_handlers_use_signal_stacks() {
     if (is_table_own)
       signals.lacks_stack[signal] = false;
   }
-  if (is_table_own)
-    __atomic_store_n(&signals.program_has_stack, true, __ATOMIC_RELAXED);
+  if (!is_table_own)
+    return;
+  __atomic_store_n(&signals.program_has_stack, true, __ATOMIC_RELAXED);
+  if (signals.keeps_faults)
+    install_on_fault(signals.told[SIGSEGV]);
 }
 
 bool hides_fault_stack() {
@@ -279,6 +360,8 @@ using namespace assay;
 // A handler of the program's has its turn, and where it returns, the default has.
 ASSAY_EXPORT void ASSAY_NAME(abort)(void) {
   find_real_functions();
+  if (this_thread.busy) // a handler that interrupted the runtime
+    finish(ASSAY_END_SIGNAL, SIGABRT);
   if (can_end_by(SIGABRT)) {
     if (!is_ours(SIGABRT)) {
       uint64_t set = 1ULL << (SIGABRT - 1);
@@ -296,6 +379,27 @@ ASSAY_EXPORT int ASSAY_NAME(raise)(int signal) {
   if (can_end_by(signal) && is_ours(signal) && !blocks(signal))
     end_and_set_default(signal);
   return real.raise(signal);
+}
+
+namespace {
+
+template <typename Change>
+int change_mask(Change change, int how, const sigset_t *set, sigset_t *before) {
+  find_real_functions();
+  if (!signals.keeps_faults || !set || how == SIG_UNBLOCK)
+    return change(how, set, before);
+  sigset_t less = *set;
+  remove_faults(less);
+  return change(how, &less, before);
+}
+
+} // namespace
+
+ASSAY_EXPORT int ASSAY_NAME(sigprocmask)(int how, const sigset_t *set, sigset_t *before) {
+  return change_mask(real.sigprocmask, how, set, before);
+}
+ASSAY_EXPORT int ASSAY_NAME(pthread_sigmask)(int how, const sigset_t *set, sigset_t *before) {
+  return change_mask(real.pthread_sigmask, how, set, before);
 }
 
 ASSAY_SIGNAL_FUNCTIONS_AS(change_action, ASSAY_EXPORT, ASSAY_NAME)

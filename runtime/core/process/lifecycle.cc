@@ -131,6 +131,12 @@ bool is_configure_check() {
   return equal(name, "conftest", sizeof "conftest");
 }
 
+uint64_t start_tools_with_shadows(uint64_t tools) {
+  const uint64_t running = start_tools(tools);
+  map_shadow_in_handler(); // of those that could not have theirs
+  return running;
+}
+
 bool open_profile(bool forked) {
   const Options &o = runtime.options;
   if (!(forked ? runtime.file.open_in_same_run(executable())
@@ -157,12 +163,12 @@ void start(char **envp, bool instrumented, const char *sites, uint64_t sites_siz
   open_proc_files();
   create_own_stack();
   if (is_privileged(envp)) { // set-uid: the user may not say where files are made
-    start_tools(~0ULL);
+    start_tools_with_shadows(~0ULL);
     return;
   }
   const char *options = find_variable(envp, "ASSAY_OPTIONS");
   if (!options && is_configure_check()) {
-    start_tools(~0ULL);
+    start_tools_with_shadows(~0ULL);
     return;
   }
   if (&__assay_default_dir)
@@ -182,7 +188,7 @@ void start(char **envp, bool instrumented, const char *sites, uint64_t sites_siz
   runtime.start_unix_ns = sys::clock_ns(CLOCK_REALTIME);
   if (sites)
     read_units(sites, sites_size);
-  runtime.tools = start_tools(assay_tools_or_default(runtime.tools_wanted));
+  runtime.tools = start_tools_with_shadows(assay_tools_or_default(runtime.tools_wanted));
   if (!runtime.tools)
     return;
   if (!create_call_chains() || !runtime.depot.create() || !runtime.modules.create() ||
@@ -241,11 +247,17 @@ void end_for_program() {
 
 } // namespace
 
+// The helper has as long, if the thread that ends the process holds locks that it needs.
+static constexpr uint64_t kLongestDumpMs = 500;
+
 void finish(AssayEndReason reason, int status) {
   if (!runtime.recording || sys::process_id() != runtime.pid)
     return;
-  if (this_thread.busy) // a handler interrupted the runtime and ends the program: locks may be held
+  if (this_thread
+          .busy) { // a handler interrupted the runtime and ends the program: locks may be held
+    dump_by_helper(kLongestDumpMs);
     return;
+  }
   if (__atomic_exchange_n(&runtime.finished, true, __ATOMIC_ACQ_REL))
     return;
   ReentrancyGuard busy;
@@ -260,6 +272,8 @@ void finish(AssayEndReason reason, int status) {
 
 // The helper is stopped: exec would end it anywhere, also in the middle of the last dump.
 void prepare_for_exec() {
+  if (runtime.recording && this_thread.busy && sys::process_id() == runtime.pid)
+    dump_by_helper(kLongestDumpMs);
   if (!may_record() || sys::process_id() != runtime.pid)
     return;
   ReentrancyGuard busy;
@@ -347,7 +361,7 @@ void __assay_module_init(const void *sites, uint64_t sites_size) {
       __atomic_store_n(&runtime.instrumented, true, __ATOMIC_RELEASE);
     }
     if (!runtime.finished && runtime.pid)
-      runtime.tools = start_tools(runtime.tools_wanted);
+      runtime.tools = start_tools_with_shadows(runtime.tools_wanted);
   }
   if (!runtime.recording) // its code marks in the shadows of its tools all the same
     return;

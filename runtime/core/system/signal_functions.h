@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <stdint.h>
 
+#include "runtime/core/system/syscall.h"
+
 namespace assay {
 
 constexpr int kSignals = 65;
@@ -51,7 +53,8 @@ inline SignalHandler set_disposition(ChangeAction change, int number, SignalHand
   action.sa_handler = handler;
   const bool holds = handler == SIG_HOLD;
   if (change(number, holds ? nullptr : &action, &before) != 0 ||
-      sigprocmask(holds ? SIG_BLOCK : SIG_UNBLOCK, &set, &blocked) != 0)
+      sys::failed(sys::call(SYS_rt_sigprocmask, holds ? SIG_BLOCK : SIG_UNBLOCK, (long)&set,
+                            (long)&blocked, sizeof bit)))
     return SIG_ERR;
   return *(const uint64_t *)&blocked & bit ? SIG_HOLD : before.sa_handler;
 }

@@ -216,8 +216,8 @@ TEST(Joined, PartsSumToTheWhole) {
 
 TEST(Joined, AToolThatWasNotRecordedIsAbsentNotZero) {
   const Results results;
-  JoinedResult heap_alone =
-      analyze::join({&results.heap, nullptr, nullptr, nullptr, nullptr, {}}, {});
+  JoinedResult heap_alone = analyze::join(
+      {&results.heap, nullptr, nullptr, nullptr, nullptr, {{"heap", results.heap.findings}}}, {});
   const JoinedRow &node = row_of(heap_alone.types, "Node");
   EXPECT_TRUE(node.heap && !node.set && !node.words && !node.fields);
   EXPECT_STREQ(node.used_by(), "heap");
@@ -233,6 +233,7 @@ TEST(Joined, AToolThatWasNotRecordedIsAbsentNotZero) {
   Results others;
   others.heap.measured = false;
   EXPECT_FALSE(others.join().from.heap);
+  EXPECT_FALSE(others.join().tools.at(0).recorded);
 }
 
 TEST(Joined, OfSeveralProcessesTheOneWithTheMostOfARowCounts) {

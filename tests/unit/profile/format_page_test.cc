@@ -16,6 +16,6 @@ TEST(FormatPage, TablesAreThoseOfRecordsDef) {
   ASSERT_NE(begin, std::string::npos) << "docs/format.md has no begin mark";
   ASSERT_NE(end, std::string::npos) << "docs/format.md has no end mark";
   begin += std::string(profile::kFormatTablesBegin).size();
-  EXPECT_EQ(page.substr(begin, end - begin), "\n\n" + profile::format_tables() + "\n")
-      << "replace the tables by the output of `assay dump --format-table`";
+  EXPECT_TRUE(page.substr(begin, end - begin) == "\n\n" + profile::format_tables() + "\n")
+      << "docs/format.md has other tables than the program: run scripts/update-format-page";
 }
