@@ -130,8 +130,9 @@ struct sigaction take_action_of_faults() {
 
 // As the kernel would call the program's handler, but that SIGSEGV is not blocked.
 void call_handler(const struct sigaction &action, int signal, siginfo_t *info, void *context) {
-  uint64_t mask = *(const uint64_t *)&action.sa_mask & ~(1ULL << (SIGSEGV - 1));
-  sys::call(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, 0, sizeof mask);
+  sigset_t mask = action.sa_mask;
+  remove_faults(mask);
+  sys::call(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, 0, sizeof(uint64_t));
   if (action.sa_flags & SA_SIGINFO)
     action.sa_sigaction(signal, info, context);
   else

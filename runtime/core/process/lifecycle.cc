@@ -247,17 +247,19 @@ void end_for_program() {
 
 } // namespace
 
-// The helper has as long, if the thread that ends the process holds locks that it needs.
-static constexpr uint64_t kLongestDumpMs = 500;
+// A handler interrupted the runtime and ends the program: locks may be held. Then the helper writes what it can.
+static bool leaves_end_to_helper() {
+  constexpr uint64_t kLongestDumpMs = 500; // where it waits for those locks
+  if (this_thread.busy)
+    dump_by_helper(kLongestDumpMs);
+  return this_thread.busy;
+}
 
 void finish(AssayEndReason reason, int status) {
   if (!runtime.recording || sys::process_id() != runtime.pid)
     return;
-  if (this_thread
-          .busy) { // a handler interrupted the runtime and ends the program: locks may be held
-    dump_by_helper(kLongestDumpMs);
+  if (leaves_end_to_helper())
     return;
-  }
   if (__atomic_exchange_n(&runtime.finished, true, __ATOMIC_ACQ_REL))
     return;
   ReentrancyGuard busy;
@@ -272,9 +274,7 @@ void finish(AssayEndReason reason, int status) {
 
 // The helper is stopped: exec would end it anywhere, also in the middle of the last dump.
 void prepare_for_exec() {
-  if (runtime.recording && this_thread.busy && sys::process_id() == runtime.pid)
-    dump_by_helper(kLongestDumpMs);
-  if (!may_record() || sys::process_id() != runtime.pid)
+  if (!runtime.recording || sys::process_id() != runtime.pid || leaves_end_to_helper())
     return;
   ReentrancyGuard busy;
   on_own_stack([] { write_end_with_rights(ASSAY_END_EXEC, 0); });

@@ -3,6 +3,7 @@
 
 #include "runtime/core/shadow/lazy_shadow.h"
 
+#include <errno.h>
 #include <sys/mman.h>
 
 #include "runtime/core/system/syscall.h"
@@ -41,10 +42,9 @@ bool is_shadow_lazy() {
 bool map_touched(uint64_t address) {
   if (!is_lazy(address))
     return false;
-  constexpr long kExists = -17; // another thread was faster
   long at = sys::map((void *)(address & ~(kPiece - 1)), kPiece, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE);
-  return !sys::failed(at) || at == kExists;
+  return !sys::failed(at) || at == -EEXIST; // another thread was faster
 }
 
 } // namespace assay
