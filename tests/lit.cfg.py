@@ -5,6 +5,8 @@
 #   %oracle                       tests/oracle/
 #   %fresh DIR                    makes DIR anew and empty
 # Features say what a test needs (REQUIRES: dhat). With ASSAY_REQUIRE=all a missing one is a failure.
+# A test that can ask the same of more inputs (seeds, compilers, whole libraries) does so under `%if thorough %{ … %}`: `--param thorough=1`.
+# The nightly test lit.thorough runs these tests so; `./dev test` runs them with the part of the inputs that reaches each behaviour.
 import os
 import shutil
 import subprocess
@@ -38,6 +40,11 @@ if tools:
         config.available_features.add("small_profiles")
     if "objects" in tools.split(","):  # its shadow fills what lies below 2 GiB
         config.environment["ASSAY_TEST_LOW"] = ""
+
+if lit_config.params.get("thorough"):
+    config.available_features.add("thorough")
+    config.test_exec_root = os.path.join(config.test_exec_root, "thorough")  # may run beside the others
+    os.makedirs(config.test_exec_root, exist_ok=True)
 
 programs = os.path.join(build, "bin")
 config.environment["PATH"] = os.pathsep.join([programs, llvm, os.environ["PATH"]])
