@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""lackey.py NAME…: Valgrind's lackey and Assay agree on the lines of the heap that real programs touch.
+"""lackey.py NAME[:LEVEL]…: Valgrind's lackey and Assay agree on the lines of the heap that real programs touch.
 
 Lackey runs the program without Assay, and says of every access its address and, before it, the instruction. The heap
 lies elsewhere in both runs, but is laid out alike, because blocks have no headers of ours: lines are counted from
@@ -78,9 +78,11 @@ print(#table.concat(words, ","), t.n)
 """)
 
 
-for name in sys.argv[1:]:
+for wanted in sys.argv[1:]:
+    name, _, level = wanted.partition(":")
     work = root / "build/tests/lackey" / name
     arguments, levels = WORK[name]
+    levels = [level] if level else levels
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     inputs(work)
