@@ -2,6 +2,7 @@
 #   SOURCES    if not every .cc of the folder
 #   ROOMS      rooms it links; scripts/check-rooms reads these lines
 #   LIBRARIES  third-party targets
+#   HEADERS    of ours, that most files of the room include: read once
 # The header path is the top folder, so that includes read #include "room/file.h".
 
 set(ASSAY_WARNINGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough)
@@ -20,8 +21,13 @@ function(assay_tool_flags target)
   endif()
 endfunction()
 
+# What the precompiled headers instantiate is instantiated once, too.
+function(assay_instantiate_early target)
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:Clang>:-fpch-instantiate-templates>)
+endfunction()
+
 function(assay_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "SOURCES;ROOMS;LIBRARIES;HEADERS" ${ARGN})
   if(NOT ROOM_SOURCES)
     file(GLOB ROOM_SOURCES CONFIGURE_DEPENDS *.cc)
   endif()
@@ -34,6 +40,9 @@ function(assay_room name)
   # Every file reads most of these; `./dev asan` builds without, so that each still names what it needs.
   target_precompile_headers(assay_${name} PRIVATE <fmt/format.h> <algorithm> <functional> <map> <memory> <optional>
                             <set> <string> <unordered_map> <vector>)
+  list(TRANSFORM ROOM_HEADERS PREPEND ${CMAKE_SOURCE_DIR}/)
+  target_precompile_headers(assay_${name} PRIVATE ${ROOM_HEADERS})
+  assay_instantiate_early(assay_${name})
 endfunction()
 
 # LLVM's headers are not ours to fix: they come as system headers. Tools link the shared libLLVM.
