@@ -2,7 +2,8 @@
 #   SOURCES    if not every .cc of the folder
 #   ROOMS      rooms it links; scripts/check-rooms reads these lines
 #   LIBRARIES  third-party targets
-#   HEADERS    of ours, that most files of the room include: read once
+#   HEADERS    of ours, that most files of the room include: read once. Refused: files compiled together (CMAKE_UNITY_BUILD), because then
+#              two files of a room may not have a local class `Reader`, a function `percent` or a constant `kKeys` each
 # The header path is the top folder, so that includes read #include "room/file.h".
 
 set(ASSAY_WARNINGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough)
