@@ -75,9 +75,7 @@ public:
           function.module_path == "[vdso]" || // the kernel's, which nobody builds
           is_profilers_own(function.name))    // of an instrumented program: nobody's to change
         continue;
-      most_executions_ = 1;
-      for (const ValueInstruction &instruction : function.instructions)
-        most_executions_ = std::max(most_executions_, instruction.executions);
+      note_most_executions(function);
       for (size_t i = 0; i < function.instructions.size(); i++)
         instruction(function, i);
     }
@@ -89,6 +87,12 @@ public:
   }
 
 private:
+  void note_most_executions(const ValueFunction &function) {
+    most_executions_ = 1;
+    for (const ValueInstruction &instruction : function.instructions)
+      most_executions_ = std::max(most_executions_, instruction.executions);
+  }
+
   void instruction(const ValueFunction &function, size_t i) {
     const ValueInstruction &at = function.instructions[i];
     for (const ValueList &list : at.lists) {
@@ -239,8 +243,8 @@ private:
          "load what the store's address comes from earlier, or keep the value in a register "
          "instead of loading it again"}};
     const Words &words = kWords[std::clamp(conflict.kind, 1u, 3u) - 1];
-    const double weight =
-        double(conflict.load_function->interrupts) / double(interrupts_) * conflict.share;
+    note_most_executions(*conflict.load_function);
+    const double weight = this->weight(*conflict.load_function, *conflict.load) * conflict.share;
     if (weight < kMatters || is_profilers_own(conflict.load_function->name))
       return;
     add(words.rule, *conflict.load_function, *conflict.load, weight,

@@ -75,6 +75,36 @@ TEST(ValueFindings, SayNothingOfTheProfilersOwnCode) {
 }
 
 // One load of hundreds of instructions that its function has.
+// A return that reads where the loop before it wrote last: all of its executions, and next to nothing of the function's time.
+TEST(ValueFindings, AConflictWeighsWhatItsLoadIsExecuted) {
+  analyze::ValueFunction function;
+  function.name = "work";
+  function.interrupts = 1000;
+  for (uint64_t executions : {100'000, 100'000, 40}) {
+    analyze::ValueInstruction &at = function.instructions.emplace_back();
+    at.text = "mov eax, [rbx]";
+    at.offset = 0x1000 + function.instructions.size();
+    at.executions = executions;
+  }
+  ValuesResult result;
+  result.functions = {function};
+  const analyze::ValueFunction &work = result.functions.front();
+  for (size_t load : {1, 2}) {
+    analyze::ValueConflict conflict;
+    conflict.kind = 2;
+    conflict.store_function = conflict.load_function = &work;
+    conflict.store = &work.instructions[0];
+    conflict.load = &work.instructions[load];
+    conflict.count = conflict.load->executions;
+    conflict.share = 1;
+    result.conflicts = {conflict};
+    const std::vector<analyze::Finding> findings = analyze::value_findings(result);
+    ASSERT_EQ(findings.size(), load == 1 ? 1 : 0) << load;
+    if (load == 1)
+      EXPECT_EQ(findings[0].rule, "alias_4k");
+  }
+}
+
 TEST(ValueFindings, OneLoadSavesLittleOfItsFunction) {
   EXPECT_NEAR(findings_of("mov eax, [rbx]", ASSAY_VALUE_load, 7).at(0).saved_share, .1, 1e-9);
   EXPECT_NEAR(findings_of("push rbx", ASSAY_VALUE_argument, 7).at(0).saved_share, .3, 1e-9);
