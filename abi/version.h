@@ -15,5 +15,4 @@
 #define ASSAY_STRING(a) ASSAY_STRING_(a)
 
 #define ASSAY_ABI_SYMBOL                                                                           \
-  ASSAY_CONCAT(__assay_object_and_runtime_versions_differ_recompile_with_assay_version_,           \
-               ASSAY_ABI_VERSION)
+  ASSAY_CONCAT(__assay_runtime_is_not_in_this_program_or_not_of_version_, ASSAY_ABI_VERSION)

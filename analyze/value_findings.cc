@@ -75,7 +75,6 @@ public:
           function.module_path == "[vdso]" || // the kernel's, which nobody builds
           is_profilers_own(function.name))    // of an instrumented program: nobody's to change
         continue;
-      note_most_executions(function);
       for (size_t i = 0; i < function.instructions.size(); i++)
         instruction(function, i);
     }
@@ -87,12 +86,6 @@ public:
   }
 
 private:
-  void note_most_executions(const ValueFunction &function) {
-    most_executions_ = 1;
-    for (const ValueInstruction &instruction : function.instructions)
-      most_executions_ = std::max(most_executions_, instruction.executions);
-  }
-
   void instruction(const ValueFunction &function, size_t i) {
     const ValueInstruction &at = function.instructions[i];
     for (const ValueList &list : at.lists) {
@@ -114,8 +107,10 @@ private:
 
   // What the function takes of all time, as far as the instruction is executed in it.
   double weight(const ValueFunction &function, const ValueInstruction &at) const {
-    return double(function.interrupts) / double(interrupts_) * double(at.executions) /
-           double(most_executions_);
+    uint64_t most = 1;
+    for (const ValueInstruction &instruction : function.instructions)
+      most = std::max(most, instruction.executions);
+    return double(function.interrupts) / double(interrupts_) * double(at.executions) / double(most);
   }
 
   void add(const char *rule, const ValueFunction &function, const ValueInstruction &at,
@@ -243,7 +238,6 @@ private:
          "load what the store's address comes from earlier, or keep the value in a register "
          "instead of loading it again"}};
     const Words &words = kWords[std::clamp(conflict.kind, 1u, 3u) - 1];
-    note_most_executions(*conflict.load_function);
     const double weight = this->weight(*conflict.load_function, *conflict.load) * conflict.share;
     if (weight < kMatters || is_profilers_own(conflict.load_function->name))
       return;
@@ -255,7 +249,7 @@ private:
   }
 
   const ValuesResult &result_;
-  uint64_t interrupts_ = 0, most_executions_ = 1;
+  uint64_t interrupts_ = 0;
   std::vector<Finding> findings_;
 };
 

@@ -39,10 +39,9 @@ function(assay_room name)
   endforeach()
   target_link_libraries(assay_${name} PUBLIC ${ROOM_LIBRARIES})
   # Every file reads most of these; `./dev asan` builds without, so that each still names what it needs.
-  target_precompile_headers(assay_${name} PRIVATE <fmt/format.h> <algorithm> <functional> <map> <memory> <optional>
-                            <set> <string> <unordered_map> <vector>)
   list(TRANSFORM ROOM_HEADERS PREPEND ${CMAKE_SOURCE_DIR}/)
-  target_precompile_headers(assay_${name} PRIVATE ${ROOM_HEADERS})
+  target_precompile_headers(assay_${name} PRIVATE <fmt/format.h> <algorithm> <functional> <map> <memory> <optional>
+                            <set> <string> <unordered_map> <vector> ${ROOM_HEADERS})
   assay_instantiate_early(assay_${name})
 endfunction()
 

@@ -4,7 +4,8 @@
 // instrumenting early blocks the optimiser (2 to 3 times slower). Why tags at the start: struct
 // types of addresses and the types of allocations are gone at the end.
 //
-// Under LTO the instrumentation happens before the link, once: the module flag `assay` says so.
+// Under LTO the instrumentation happens before the link, once: the module flag `assay` says so. ThinLTO leaves loops as they are until
+// the link, where our counting would keep it from vectorising them: so they are optimised before it, as without LTO.
 
 #include "abi/tools.h"
 #include "abi/version.h"
@@ -148,9 +149,12 @@ void register_passes(PassBuilder &builder) {
   builder.registerPipelineStartEPCallback(
       [](ModulePassManager &passes, OptimizationLevel) { passes.addPass(TagPass()); });
   builder.registerOptimizerLastEPCallback(
-      [](ModulePassManager &passes, OptimizationLevel, ThinOrFullLTOPhase phase) {
-        if (phase != ThinOrFullLTOPhase::ThinLTOPostLink &&
-            phase != ThinOrFullLTOPhase::FullLTOPostLink)
+      [&builder](ModulePassManager &passes, OptimizationLevel level, ThinOrFullLTOPhase phase) {
+        if (phase == ThinOrFullLTOPhase::ThinLTOPreLink && level != OptimizationLevel::O0)
+          // Comes here again at its end.
+          passes.addPass(builder.buildModuleOptimizationPipeline(level, ThinOrFullLTOPhase::None));
+        else if (phase != ThinOrFullLTOPhase::ThinLTOPostLink &&
+                 phase != ThinOrFullLTOPhase::FullLTOPostLink)
           passes.addPass(InstrumentPass());
       });
   builder.registerPipelineParsingCallback(

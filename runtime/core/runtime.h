@@ -88,6 +88,10 @@ void finish(AssayEndReason reason, int status);
 void prepare_for_exec();
 void continue_after_exec(); // errno stays
 
+// Around exec, innermost: what is executed gets the limits of memory that the program set for itself (memory_limits.cc).
+void give_memory_limits_to_exec();
+void take_memory_limits_from_exec();
+
 // Around dlclose: stacks through the module are written while it can be named; the same addresses
 // mean something else afterwards.
 void before_unload();

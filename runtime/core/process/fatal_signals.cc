@@ -178,12 +178,18 @@ int change_action_of_faults(const struct sigaction *action, struct sigaction *be
 
 } // namespace
 
+void unblock_faults() {
+  const uint64_t set = 1ULL << (SIGSEGV - 1);
+  sys::call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&set, 0, sizeof set);
+}
+
 void map_shadow_in_handler() {
   if (!is_shadow_lazy() || signals.keeps_faults)
     return;
   signals.keeps_faults = true;
   real.sigaction(SIGSEGV, nullptr, &signals.told[SIGSEGV]);
   install_on_fault(signals.told[SIGSEGV]);
+  unblock_faults();
 }
 
 void catch_fatal_signals() {
@@ -209,23 +215,6 @@ void raise_pending_signal() {
 }
 
 namespace {
-
-// No signal comes while the table is locked: its handler may change actions too.
-class SignalsBlocked {
-public:
-  SignalsBlocked() {
-    uint64_t all = ~0ULL;
-    sys::call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before_, sizeof before_);
-  }
-  ~SignalsBlocked() {
-    sys::call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before_, 0, sizeof before_);
-  }
-  SignalsBlocked(const SignalsBlocked &) = delete;
-  SignalsBlocked &operator=(const SignalsBlocked &) = delete;
-
-private:
-  uint64_t before_;
-};
 
 // The child of a vfork shares the table but not the actions: the kernel alone knows its own.
 int change_action_of_other(int signal, const struct sigaction *action, struct sigaction *before) {
@@ -380,27 +369,6 @@ ASSAY_EXPORT int ASSAY_NAME(raise)(int signal) {
   if (can_end_by(signal) && is_ours(signal) && !blocks(signal))
     end_and_set_default(signal);
   return real.raise(signal);
-}
-
-namespace {
-
-template <typename Change>
-int change_mask(Change change, int how, const sigset_t *set, sigset_t *before) {
-  find_real_functions();
-  if (!signals.keeps_faults || !set || how == SIG_UNBLOCK)
-    return change(how, set, before);
-  sigset_t less = *set;
-  remove_faults(less);
-  return change(how, &less, before);
-}
-
-} // namespace
-
-ASSAY_EXPORT int ASSAY_NAME(sigprocmask)(int how, const sigset_t *set, sigset_t *before) {
-  return change_mask(real.sigprocmask, how, set, before);
-}
-ASSAY_EXPORT int ASSAY_NAME(pthread_sigmask)(int how, const sigset_t *set, sigset_t *before) {
-  return change_mask(real.pthread_sigmask, how, set, before);
 }
 
 ASSAY_SIGNAL_FUNCTIONS_AS(change_action, ASSAY_EXPORT, ASSAY_NAME)

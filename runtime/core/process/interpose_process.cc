@@ -41,7 +41,9 @@ void take_arguments(char **argv, const char *first, va_list arguments) {
 template <typename Exec> int exec_with(Exec exec) {
   find_real_functions();
   prepare_for_exec();
+  give_memory_limits_to_exec();
   int result = exec();
+  take_memory_limits_from_exec();
   continue_after_exec();
   return result;
 }

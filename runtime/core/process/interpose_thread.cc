@@ -7,7 +7,9 @@
 #include <threads.h>
 
 #include "runtime/core/objects/objects.h"
+#include "runtime/core/process/fatal_signals.h"
 #include "runtime/core/process/interpose.h"
+#include "runtime/core/shadow/lazy_shadow.h"
 #include "runtime/core/system/arena.h"
 #include "runtime/core/system/fork_resets.h"
 #include "runtime/core/system/lock.h"
@@ -58,6 +60,8 @@ template <typename Result> Start<Result> take(void *given) {
     slot->next = slots.free_list;
     slots.free_list = slot;
   }
+  if (is_shadow_lazy())
+    unblock_faults();
   if (runtime.recording)
     publish_thread_start();
   return start;
@@ -71,7 +75,7 @@ template <typename Result> Result begin(void *given) {
 template <typename Result, typename Create>
 int create_with(Result (*run)(void *), void *argument, Create create) {
   find_real_functions();
-  Slot *slot = may_record() ? new_slot(run, argument) : nullptr;
+  Slot *slot = may_record() || is_shadow_lazy() ? new_slot(run, argument) : nullptr;
   return slot ? create(begin<Result>, slot) : create(run, argument);
 }
 

@@ -320,8 +320,11 @@ void begin_in_child(bool nested) {
 } // namespace
 
 void continue_in_child() {
-  if (!runtime.recording)
+  if (!runtime.recording) {
+    if (runtime.pid) // signals and limits of the child are its own all the same
+      runtime.pid = sys::process_id();
     return;
+  }
   ReentrancyGuard busy;
   reset_own_stack_in_child();
   on_own_stack([&] { begin_in_child(busy.nested()); });

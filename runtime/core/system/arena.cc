@@ -22,12 +22,14 @@ constexpr uint32_t kMaxSpans = 512;
 
 struct {
   uint32_t used;
+  uint64_t bytes;
   struct {
     uintptr_t begin, end;
   } spans[kMaxSpans];
 } constinit reserved = {};
 
 void note_reserved(uintptr_t begin, uintptr_t end) {
+  __atomic_fetch_add(&reserved.bytes, end - begin, __ATOMIC_RELAXED);
   uint32_t i = __atomic_load_n(&reserved.used, __ATOMIC_RELAXED);
   if (i < kMaxSpans && (i = __atomic_fetch_add(&reserved.used, 1, __ATOMIC_RELAXED)) < kMaxSpans)
     reserved.spans[i] = {begin, end};
@@ -41,6 +43,10 @@ bool is_reserved(uintptr_t begin, uintptr_t end) {
     if (begin < reserved.spans[i].end && reserved.spans[i].begin < end)
       return true;
   return false;
+}
+
+uint64_t reserved_bytes() {
+  return __atomic_load_n(&reserved.bytes, __ATOMIC_RELAXED);
 }
 
 void *reserve(size_t bytes, uintptr_t at) {

@@ -12,6 +12,9 @@ namespace assay {
 // null.
 void *reserve(size_t bytes, uintptr_t at = 0);
 
+// Bytes of address space that were reserved; they count against RLIMIT_AS and RLIMIT_DATA, touched or not.
+uint64_t reserved_bytes();
+
 // Does something that was reserved lie in [begin, end)? Says no of what came after the first 512 times.
 bool is_reserved(uintptr_t begin, uintptr_t end);
 

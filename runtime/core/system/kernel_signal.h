@@ -29,4 +29,21 @@ inline long set_kernel_action(int signal, const KernelAction *action, KernelActi
   return sys::call(SYS_rt_sigaction, signal, (long)action, (long)before, 8);
 }
 
+// No signal comes to this thread in this scope: for locks that a handler of the program may take, too.
+class SignalsBlocked {
+public:
+  SignalsBlocked() {
+    uint64_t all = ~0ULL;
+    sys::call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before_, sizeof before_);
+  }
+  ~SignalsBlocked() {
+    sys::call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before_, 0, sizeof before_);
+  }
+  SignalsBlocked(const SignalsBlocked &) = delete;
+  SignalsBlocked &operator=(const SignalsBlocked &) = delete;
+
+private:
+  uint64_t before_;
+};
+
 } // namespace assay

@@ -4,6 +4,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/select.h>
+
+struct epoll_event;
+struct pollfd;
 
 namespace assay {
 

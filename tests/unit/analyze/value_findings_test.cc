@@ -74,7 +74,6 @@ TEST(ValueFindings, SayNothingOfTheProfilersOwnCode) {
   EXPECT_NE(rules_of("mov eax, [rbx]", ASSAY_VALUE_load, 7, "", "assayer::check()"), "");
 }
 
-// One load of hundreds of instructions that its function has.
 // A return that reads where the loop before it wrote last: all of its executions, and next to nothing of the function's time.
 TEST(ValueFindings, AConflictWeighsWhatItsLoadIsExecuted) {
   analyze::ValueFunction function;
@@ -105,6 +104,7 @@ TEST(ValueFindings, AConflictWeighsWhatItsLoadIsExecuted) {
   }
 }
 
+// One load of hundreds of instructions that its function has.
 TEST(ValueFindings, OneLoadSavesLittleOfItsFunction) {
   EXPECT_NEAR(findings_of("mov eax, [rbx]", ASSAY_VALUE_load, 7).at(0).saved_share, .1, 1e-9);
   EXPECT_NEAR(findings_of("push rbx", ASSAY_VALUE_argument, 7).at(0).saved_share, .3, 1e-9);

@@ -1,0 +1,152 @@
+// Limits of memory that the program sets for itself. The kernel counts the addresses of our counters against RLIMIT_AS and RLIMIT_DATA,
+// terabytes that nobody touches; with the program's own number it would get no memory any more. So the kernel gets that number and
+// what is ours above it, and the program is told its own. What it executes gets the program's number again.
+//
+// Refused: no limit at all where the program sets one, because a program that tests how it fails would not fail.
+//
+// Not covered: prlimit by another process, the system call itself, and the children of posix_spawn, system and popen, which execute inside
+// libc: they keep the larger limit. The hard limit of what is executed stays larger, too: only privileged processes could take it back where
+// exec fails.
+
+#include <errno.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "runtime/core/process/interpose.h"
+#include "runtime/core/runtime.h"
+#include "runtime/core/system/arena.h"
+#include "runtime/core/system/fork_resets.h"
+#include "runtime/core/system/kernel_signal.h"
+#include "runtime/core/system/lock.h"
+
+namespace assay {
+namespace {
+
+constexpr uint64_t kRoom = 64 << 20; // tables that grow later, headers of the program's objects
+
+struct MemoryLimit {
+  int resource;
+  rlimit told;  // what the program set
+  rlimit given; // what the kernel has for it; zeros: the program set nothing
+};
+
+struct {
+  SpinLock lock;
+  MemoryLimit limits[2];
+} constinit state = {{}, {{RLIMIT_AS, {}, {}}, {RLIMIT_DATA, {}, {}}}};
+
+long change_in_kernel(int resource, const rlimit *wanted, rlimit *before) {
+  return sys::call(SYS_prlimit64, 0, resource, (long)wanted, (long)before);
+}
+
+bool equal(const rlimit &a, const rlimit &b) {
+  return a.rlim_cur == b.rlim_cur && a.rlim_max == b.rlim_max;
+}
+
+rlim_t with_ours(rlim_t bytes) {
+  const rlim_t sum = bytes + reserved_bytes() + kRoom;
+  return sum < bytes ? RLIM_INFINITY : sum; // no limit stays none
+}
+
+// Null where nothing of ours counts: other resources, and the child of a vfork, which shares our table but has its own limits.
+MemoryLimit *find_limit(int resource) {
+  for (MemoryLimit &limit : state.limits)
+    if (limit.resource == resource)
+      return runtime.pid == sys::process_id() ? &limit : nullptr;
+  return nullptr;
+}
+
+// As prlimit of this process; returns 0 or -errno.
+long change_limit(MemoryLimit &limit, const rlimit *wanted, rlimit *before) {
+  rlimit kernel;
+  if (long result = change_in_kernel(limit.resource, nullptr, &kernel); sys::failed(result))
+    return result;
+  const rlimit seen = equal(kernel, limit.given) ? limit.told : kernel;
+  if (wanted) {
+    if (wanted->rlim_cur > wanted->rlim_max)
+      return -EINVAL;
+    rlimit given = {with_ours(wanted->rlim_cur), with_ours(wanted->rlim_max)};
+    // Ours may have grown since the hard limit was set, or it was never raised: what the program may keep it keeps.
+    if (wanted->rlim_max <= seen.rlim_max && given.rlim_max > kernel.rlim_max)
+      given.rlim_max = kernel.rlim_max;
+    if (given.rlim_cur > given.rlim_max)
+      given.rlim_cur = given.rlim_max;
+    if (long result = change_in_kernel(limit.resource, &given, nullptr); sys::failed(result))
+      return result;
+    limit.told = *wanted;
+    limit.given = given;
+  }
+  if (before)
+    *before = seen;
+  return 0;
+}
+
+int with_errno(long result) {
+  if (!sys::failed(result))
+    return 0;
+  errno = (int)-result;
+  return -1;
+}
+
+int change(pid_t process, int resource, const rlimit *wanted, rlimit *before) {
+  MemoryLimit *limit =
+      process == 0 || (uint32_t)process == sys::process_id() ? find_limit(resource) : nullptr;
+  if (!limit)
+    return with_errno(sys::call(SYS_prlimit64, process, resource, (long)wanted, (long)before));
+  SignalsBlocked blocked;
+  Locked locked(state.lock);
+  return with_errno(change_limit(*limit, wanted, before));
+}
+
+// The soft limits of the kernel become those that the program set, or go back to what they were.
+void change_soft_limits(bool to_told) {
+  for (const MemoryLimit &limit : state.limits) {
+    const rlimit told = {limit.told.rlim_cur, limit.given.rlim_max};
+    rlimit kernel;
+    if (!equal(limit.told, limit.given) &&
+        !sys::failed(change_in_kernel(limit.resource, nullptr, &kernel)) &&
+        equal(kernel, to_told ? limit.given : told))
+      change_in_kernel(limit.resource, to_told ? &told : &limit.given, nullptr);
+  }
+}
+
+void reset_memory_limits_in_child() {
+  state.lock.reset();
+}
+ASSAY_RESET_IN_CHILD(reset_memory_limits_in_child);
+
+} // namespace
+
+void give_memory_limits_to_exec() {
+  change_soft_limits(true);
+}
+
+void take_memory_limits_from_exec() {
+  change_soft_limits(false);
+}
+
+} // namespace assay
+
+using namespace assay;
+
+ASSAY_EXPORT int ASSAY_NAME(setrlimit)(__rlimit_resource_t resource, const rlimit *limit) noexcept {
+  return change(0, (int)resource, limit, nullptr);
+}
+ASSAY_EXPORT int ASSAY_NAME(setrlimit64)(__rlimit_resource_t resource,
+                                         const rlimit64 *limit) noexcept {
+  return change(0, (int)resource, (const rlimit *)limit, nullptr);
+}
+ASSAY_EXPORT int ASSAY_NAME(getrlimit)(__rlimit_resource_t resource, rlimit *limit) noexcept {
+  return change(0, (int)resource, nullptr, limit);
+}
+ASSAY_EXPORT int ASSAY_NAME(getrlimit64)(__rlimit_resource_t resource, rlimit64 *limit) noexcept {
+  return change(0, (int)resource, nullptr, (rlimit *)limit);
+}
+ASSAY_EXPORT int ASSAY_NAME(prlimit)(pid_t process, __rlimit_resource resource, const rlimit *limit,
+                                     rlimit *before) noexcept {
+  return change(process, (int)resource, limit, before);
+}
+ASSAY_EXPORT int ASSAY_NAME(prlimit64)(pid_t process, __rlimit_resource resource,
+                                       const rlimit64 *limit, rlimit64 *before) noexcept {
+  return change(process, (int)resource, (const rlimit *)limit, (rlimit *)before);
+}
