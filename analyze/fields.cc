@@ -10,7 +10,8 @@
 #include "abi/tools.h"
 #include "analyze/frame.h"
 #include "analyze/measured.h"
-#include "analyze/text_filter.h"
+#include "analyze/regular_expression.h"
+#include "base/fail.h"
 #include "base/stable_sort.h"
 #include "image/symbols.h"
 

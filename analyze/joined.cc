@@ -15,7 +15,7 @@
 #include "analyze/joined.h"
 
 #include "abi/tools.h"
-#include "analyze/text_filter.h"
+#include "analyze/regular_expression.h"
 #include "base/fail.h"
 #include "base/stable_sort.h"
 #include "base/units.h"

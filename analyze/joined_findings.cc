@@ -19,7 +19,7 @@
 #include "analyze/joined.h"
 
 #include "analyze/place.h"
-#include "analyze/text_filter.h"
+#include "analyze/regular_expression.h"
 #include "base/stable_sort.h"
 #include "base/units.h"
 

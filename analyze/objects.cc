@@ -14,7 +14,7 @@
 #include "analyze/measured.h"
 #include "analyze/object_globals.h"
 #include "analyze/place.h"
-#include "analyze/text_filter.h"
+#include "analyze/regular_expression.h"
 #include "base/fail.h"
 #include "base/stable_sort.h"
 #include "image/elf.h"

@@ -29,7 +29,6 @@
 
 #include "analyze/frame.h"
 
-#include "base/fail.h"
 #include "image/symbols.h"
 
 #include <algorithm>
@@ -216,12 +215,7 @@ bool is_allocation_machinery(const image::Frame &frame) {
 
 Wrappers::Wrappers(const std::vector<std::string> &patterns) {
   for (const std::string &pattern : patterns)
-    try {
-      patterns_.emplace_back(pattern, std::regex::ECMAScript | std::regex::optimize);
-    } catch (const std::regex_error &) {
-      base::fail("--wrapper '{}': it is not a regular expression; escape brackets with a backslash",
-                 pattern);
-    }
+    patterns_.emplace_back("--wrapper", pattern);
 }
 
 bool Wrappers::has(const image::Frame &frame) const {
@@ -231,9 +225,10 @@ bool Wrappers::has(const image::Frame &frame) const {
     return false;
   auto [known, is_new] = matched_.try_emplace(frame.function, false);
   if (is_new)
-    known->second = std::any_of(patterns_.begin(), patterns_.end(), [&](const std::regex &each) {
-      return std::regex_search(frame.function, each);
-    });
+    known->second =
+        std::any_of(patterns_.begin(), patterns_.end(), [&](const RegularExpression &pattern) {
+          return pattern.is_found_in(frame.function);
+        });
   return known->second;
 }
 

@@ -1,12 +1,12 @@
 // Which frame of a call stack owns an allocation: the line that a person would change.
 #pragma once
 
+#include "analyze/regular_expression.h"
 #include "image/frame.h"
 #include "image/symbols.h"
 #include "profile/profile.h"
 
 #include <cstddef>
-#include <regex>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -27,7 +27,7 @@ public:
   size_t names() const { return names_.size(); }
 
 private:
-  std::vector<std::regex> patterns_;
+  std::vector<RegularExpression> patterns_;
   mutable std::unordered_map<std::string, bool> matched_; // what the patterns said of a name
   std::set<std::string> names_;
 };

@@ -10,7 +10,7 @@
 #include "analyze/measured.h"
 #include "analyze/ownership.h"
 #include "analyze/phases.h"
-#include "analyze/text_filter.h"
+#include "analyze/regular_expression.h"
 #include "base/fail.h"
 #include "base/stable_sort.h"
 #include "base/units.h"

@@ -119,18 +119,18 @@ int check(const CheckArguments &arguments) {
 
 } // namespace
 
-Action define_check(CLI::App &app) {
+Action define_check(CommandLine line) {
   auto arguments = std::make_shared<CheckArguments>();
-  app.add_option("profiles", arguments->profiles,
-                 "profiles or folders of runs; the latest run if none is named");
-  app.add_option("--fail-if", arguments->fail_if,
-                 "PATH OP NUMBER[unit] on the JSON report; may be given several times")
-      ->allow_extra_args(false); // what follows is a profile
-  app.add_option("--baseline", arguments->baseline, "profile or run to compare with");
-  app.add_option("--max-growth", arguments->max_growth,
-                 "how much more than the baseline is allowed (5%)");
-  add_wrapper_option(app, arguments->wrappers);
-  app.footer(
+  line.add_option("profiles", arguments->profiles,
+                  "profiles or folders of runs; the latest run if none is named");
+  line.add_option("--fail-if", arguments->fail_if,
+                  "PATH OP NUMBER[unit] on the JSON report; may be given several times")
+      .takes_one_word(); // what follows is a profile
+  line.add_option("--baseline", arguments->baseline, "profile or run to compare with");
+  line.add_option("--max-growth", arguments->max_growth,
+                  "how much more than the baseline is allowed (5%)");
+  add_wrapper_option(line, arguments->wrappers);
+  line.set_footer(
       "\nExamples:\n  assay check --fail-if 'totals.peak_bytes > 64GiB'\n  assay check --fail-if "
       "'contexts[type=Node].used_share < 10%' --fail-if 'len(losses) > 100'\n  assay check "
       "--fail-if "

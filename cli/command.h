@@ -1,21 +1,16 @@
-// What a subcommand is: a function that declares its arguments on a CLI::App and returns what to do
-// once they are parsed. The action returns the exit status: 0 done, 1 the answer is no; failures
+// What a command is: a function that declares what it may be given and returns what to do once that is parsed. The action returns the exit status: 0 done, 1 the answer is no; failures
 // are thrown as base::Failure and become 2 in main.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "cli/command_line.h"
 
 #include <functional>
-#include <string>
-#include <vector>
 
 namespace cli {
 
-// Words after the first `--` are a program's own and are not parsed here.
-using Words = std::vector<std::string>;
 using Action = std::function<int(const Words &after_dashes)>;
 
-#define ASSAY_COMMAND(name, help) Action define_##name(CLI::App &app);
+#define ASSAY_COMMAND(name, help) Action define_##name(CommandLine line);
 #include "cli/commands.def"
 
 } // namespace cli

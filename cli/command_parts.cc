@@ -5,16 +5,16 @@
 
 namespace cli {
 
-Action define_parts(CLI::App &app, const std::vector<CommandPart> &parts) {
-  app.require_subcommand(1);
-  std::vector<std::pair<CLI::App *, Action>> defined;
+Action define_parts(CommandLine line, const std::vector<CommandPart> &parts) {
+  line.requires_part();
+  std::vector<std::pair<CommandLine, Action>> defined;
   for (const CommandPart &part : parts) {
-    CLI::App *part_app = app.add_subcommand(part.name, part.help);
-    defined.emplace_back(part_app, part.define(*part_app));
+    const CommandLine part_line = line.add_part(part.name, part.help);
+    defined.emplace_back(part_line, part.define(part_line));
   }
   return [defined = std::move(defined)](const Words &after_dashes) {
     for (const auto &[part, action] : defined)
-      if (part->parsed())
+      if (part.is_given())
         return action(after_dashes);
     return 2;
   };

@@ -10,9 +10,9 @@ namespace cli {
 
 struct CommandPart {
   const char *name, *help;
-  std::function<Action(CLI::App &)> define;
+  std::function<Action(CommandLine)> define;
 };
 
-Action define_parts(CLI::App &app, const std::vector<CommandPart> &parts);
+Action define_parts(CommandLine line, const std::vector<CommandPart> &parts);
 
 } // namespace cli

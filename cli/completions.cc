@@ -14,49 +14,34 @@
 namespace cli {
 namespace {
 
-using Commands = std::vector<const CLI::App *>;
-using Options = std::vector<const CLI::Option *>;
-
-Commands commands_of(const CLI::App &assay) {
-  return assay.get_subcommands([](const CLI::App *) { return true; });
+std::vector<std::string> spellings(const OptionFacts &option) {
+  std::vector<std::string> all;
+  for (const std::string &name : option.letters)
+    all.push_back("-" + name);
+  for (const std::string &name : option.words)
+    all.push_back("--" + name);
+  return all;
 }
 
-Options options_of(const CLI::App &command) {
-  return command.get_options([](const CLI::Option *option) { return option->nonpositional(); });
-}
-
-// Those of the parts of a command too, each spelling once: `assay values record -F`.
-Options options_with_parts(const CLI::App &command) {
-  Options all = options_of(command);
+// Those of the parts of a command too, each once: `assay values record -F`.
+std::vector<OptionFacts> options_with_parts(const CommandLine &command) {
+  std::vector<OptionFacts> all = command.options();
   std::set<std::string> names;
-  for (const CLI::Option *option : all)
-    names.insert(option->get_name());
-  for (const CLI::App *part : commands_of(command))
-    for (const CLI::Option *option : options_of(*part))
-      if (names.insert(option->get_name()).second)
+  for (const OptionFacts &option : all)
+    names.insert(spellings(option).back());
+  for (const CommandLine &part : command.parts())
+    for (const OptionFacts &option : part.options())
+      if (names.insert(spellings(option).back()).second)
         all.push_back(option);
   return all;
 }
 
 // "record report": the parts of a command.
-std::string parts_of(const CLI::App &command) {
+std::string parts_of(const CommandLine &command) {
   std::string parts;
-  for (const CLI::App *part : commands_of(command))
-    parts += (parts.empty() ? "" : " ") + part->get_name();
+  for (const CommandLine &part : command.parts())
+    parts += (parts.empty() ? "" : " ") + part.name();
   return parts;
-}
-
-bool takes_value(const CLI::Option &option) {
-  return option.get_items_expected_max() > 0;
-}
-
-std::vector<std::string> spellings(const CLI::Option &option) {
-  std::vector<std::string> all;
-  for (const std::string &name : option.get_snames())
-    all.push_back("-" + name);
-  for (const std::string &name : option.get_lnames())
-    all.push_back("--" + name);
-  return all;
 }
 
 std::string escaped(const std::string &text, std::string_view characters, const char *with) {
@@ -77,16 +62,16 @@ std::string quoted(const std::string &text) {
   return result + "'";
 }
 
-std::string bash(const CLI::App &assay) {
+std::string bash(const CommandLine &assay) {
   std::string names, cases;
-  for (const CLI::App *command : commands_of(assay)) {
-    names += (names.empty() ? "" : " ") + command->get_name();
+  for (const CommandLine &command : assay.parts()) {
+    names += (names.empty() ? "" : " ") + command.name();
     std::string words;
-    for (const CLI::Option *option : options_with_parts(*command))
-      for (const std::string &word : spellings(*option))
+    for (const OptionFacts &option : options_with_parts(command))
+      for (const std::string &word : spellings(option))
         words += (words.empty() ? "" : " ") + word;
-    const std::string parts = parts_of(*command);
-    cases += fmt::format("    {}) words='{}'{} ;;\n", command->get_name(), words,
+    const std::string parts = parts_of(command);
+    cases += fmt::format("    {}) words='{}'{} ;;\n", command.name(), words,
                          parts.empty() ? "" : " parts='" + parts + "'");
   }
   return "# bash completions of assay, printed by `assay completions bash`\n"
@@ -109,22 +94,20 @@ std::string bash(const CLI::App &assay) {
          "complete -o filenames -F _assay assay\n";
 }
 
-std::string zsh(const CLI::App &assay) {
+std::string zsh(const CommandLine &assay) {
   std::string names, cases;
-  for (const CLI::App *command : commands_of(assay)) {
-    names += "    " +
-             quoted(escaped(command->get_name(), ":", "\\") + ":" + command->get_description()) +
-             "\n";
+  for (const CommandLine &command : assay.parts()) {
+    names +=
+        "    " + quoted(escaped(command.name(), ":", "\\") + ":" + command.description()) + "\n";
     std::string words;
-    if (const std::string parts = parts_of(*command); !parts.empty())
+    if (const std::string parts = parts_of(command); !parts.empty())
       words += " \\\n        " + quoted("1:part:(" + parts + ")");
-    for (const CLI::Option *option : options_with_parts(*command))
-      for (const std::string &word : spellings(*option))
-        words += " \\\n        " +
-                 quoted(word + "[" + escaped(option->get_description(), "[]:\\", "\\") + "]" +
-                        (takes_value(*option) ? ":value:_files" : ""));
-    cases += fmt::format("    {}) _arguments{} \\\n        '*:file:_files' ;;\n",
-                         command->get_name(), words);
+    for (const OptionFacts &option : options_with_parts(command))
+      for (const std::string &word : spellings(option))
+        words += " \\\n        " + quoted(word + "[" + escaped(option.description, "[]:\\", "\\") +
+                                          "]" + (option.takes_value ? ":value:_files" : ""));
+    cases +=
+        fmt::format("    {}) _arguments{} \\\n        '*:file:_files' ;;\n", command.name(), words);
   }
   return "#compdef assay\n"
          "# zsh completions of assay, printed by `assay completions zsh`\n"
@@ -147,23 +130,23 @@ std::string zsh(const CLI::App &assay) {
          "_assay \"$@\"\n";
 }
 
-std::string fish(const CLI::App &assay) {
+std::string fish(const CommandLine &assay) {
   std::string text = "# fish completions of assay, printed by `assay completions fish`\n";
-  for (const CLI::App *command : commands_of(assay)) {
-    std::string name = command->get_name();
+  for (const CommandLine &command : assay.parts()) {
+    std::string name = command.name();
     text += fmt::format("complete -c assay -f -n __fish_use_subcommand -a {} -d {}\n", name,
-                        quoted(command->get_description()));
-    for (const CLI::App *part : commands_of(*command))
+                        quoted(command.description()));
+    for (const CommandLine &part : command.parts())
       text += fmt::format("complete -c assay -f -n '__fish_seen_subcommand_from {}' -a {} -d {}\n",
-                          name, part->get_name(), quoted(part->get_description()));
-    for (const CLI::Option *option : options_with_parts(*command)) {
+                          name, part.name(), quoted(part.description()));
+    for (const OptionFacts &option : options_with_parts(command)) {
       text += fmt::format("complete -c assay -n '__fish_seen_subcommand_from {}'", name);
-      for (const std::string &letter : option->get_snames())
+      for (const std::string &letter : option.letters)
         text += " -s " + letter;
-      for (const std::string &word : option->get_lnames())
+      for (const std::string &word : option.words)
         text += " -l " + word;
-      text += fmt::format("{} -d {}\n", takes_value(*option) ? " -r" : "",
-                          quoted(option->get_description()));
+      text +=
+          fmt::format("{} -d {}\n", option.takes_value ? " -r" : "", quoted(option.description));
     }
   }
   return text;
@@ -179,26 +162,26 @@ std::string troff(const std::string &text) {
   return result;
 }
 
-std::string manual_section(const CLI::App &command, const std::string &name) {
-  std::string text = ".SH assay " + troff(name) + "\n" + troff(command.get_description()) + "\n";
-  for (const CLI::Option *option : options_of(command)) {
+std::string manual_section(const CommandLine &command, const std::string &name) {
+  std::string text = ".SH assay " + troff(name) + "\n" + troff(command.description()) + "\n";
+  for (const OptionFacts &option : command.options()) {
     std::string words;
-    for (const std::string &word : spellings(*option))
+    for (const std::string &word : spellings(option))
       words += (words.empty() ? "" : ", ") + word;
-    text += ".TP\n\\fB" + troff(words) + "\\fR" + (takes_value(*option) ? " \\fIVALUE\\fR" : "") +
-            "\n" + troff(option->get_description()) + "\n";
+    text += ".TP\n\\fB" + troff(words) + "\\fR" + (option.takes_value ? " \\fIVALUE\\fR" : "") +
+            "\n" + troff(option.description) + "\n";
   }
-  return text + ".PP\n.nf\n" + troff(command.get_footer()) + ".fi\n";
+  return text + ".PP\n.nf\n" + troff(command.footer()) + ".fi\n";
 }
 
-std::string manual(const CLI::App &assay) {
-  std::string text = ".TH ASSAY 1\n.SH NAME\nassay \\- " + troff(assay.get_description()) +
+std::string manual(const CommandLine &assay) {
+  std::string text = ".TH ASSAY 1\n.SH NAME\nassay \\- " + troff(assay.description()) +
                      "\n.SH SYNOPSIS\n.B assay\n.I COMMAND\n[\\fIOPTION\\fR...] "
                      "[\\fIARGUMENT\\fR...]\n";
-  for (const CLI::App *command : commands_of(assay)) {
-    text += manual_section(*command, command->get_name());
-    for (const CLI::App *part : commands_of(*command))
-      text += manual_section(*part, command->get_name() + " " + part->get_name());
+  for (const CommandLine &command : assay.parts()) {
+    text += manual_section(command, command.name());
+    for (const CommandLine &part : command.parts())
+      text += manual_section(part, command.name() + " " + part.name());
   }
   return text + ".SH EXIT STATUS\n0: done. 1: the answer is no. 2: wrong usage or a failure. assay "
                 "run passes on the status of the program.\n";
@@ -206,24 +189,24 @@ std::string manual(const CLI::App &assay) {
 
 } // namespace
 
-Action define_completions(CLI::App &app) {
+Action define_completions(CommandLine line) {
   struct Arguments {
     std::string shell, output = "-";
   };
   auto arguments = std::make_shared<Arguments>();
-  app.add_option("SHELL", arguments->shell, "bash, zsh, fish; or man, for the manual page")
-      ->required();
-  app.add_option("-o,--output", arguments->output, "write to this file; - is standard output");
-  app.footer("\nExamples:\n  assay completions bash -o "
-             "~/.local/share/bash-completion/completions/assay\n  assay completions fish -o "
-             "~/.config/fish/completions/assay.fish\n");
-  return [arguments, &app](const Words &) {
-    const CLI::App &assay = *app.get_parent();
-    std::string (*printer)(const CLI::App &) = arguments->shell == "bash"   ? bash
-                                               : arguments->shell == "zsh"  ? zsh
-                                               : arguments->shell == "fish" ? fish
-                                               : arguments->shell == "man"  ? manual
-                                                                            : nullptr;
+  line.add_option("SHELL", arguments->shell, "bash, zsh, fish; or man, for the manual page")
+      .required();
+  line.add_option("-o,--output", arguments->output, "write to this file; - is standard output");
+  line.set_footer("\nExamples:\n  assay completions bash -o "
+                  "~/.local/share/bash-completion/completions/assay\n  assay completions fish -o "
+                  "~/.config/fish/completions/assay.fish\n");
+  return [arguments, line](const Words &) {
+    const CommandLine assay = line.parent();
+    std::string (*printer)(const CommandLine &) = arguments->shell == "bash"   ? bash
+                                                  : arguments->shell == "zsh"  ? zsh
+                                                  : arguments->shell == "fish" ? fish
+                                                  : arguments->shell == "man"  ? manual
+                                                                               : nullptr;
     if (!printer)
       base::fail("completions {}: no such shell here; there is bash, zsh, fish, and man",
                  arguments->shell);

@@ -117,13 +117,14 @@ int diff(const DiffArguments &arguments) {
 
 } // namespace
 
-Action define_diff(CLI::App &app) {
+Action define_diff(CommandLine line) {
   auto arguments = std::make_shared<DiffArguments>();
-  add_answer_options(app, arguments->answer);
-  app.add_flag("--exit-code", arguments->exit_code, "exit status 1 if anything differs");
-  add_wrapper_option(app, arguments->wrappers);
-  app.footer("\nExamples:\n  assay diff before after\n  assay diff --exit-code --json before after "
-             "-o diff.json\n");
+  add_answer_options(line, arguments->answer);
+  line.add_flag("--exit-code", arguments->exit_code, "exit status 1 if anything differs");
+  add_wrapper_option(line, arguments->wrappers);
+  line.set_footer(
+      "\nExamples:\n  assay diff before after\n  assay diff --exit-code --json before after "
+      "-o diff.json\n");
   return [arguments](const Words &) { return diff(*arguments); };
 }
 

@@ -303,10 +303,10 @@ int diagnose(const AnswerOptions &options) {
 
 } // namespace
 
-Action define_doctor(CLI::App &app) {
+Action define_doctor(CommandLine line) {
   auto options = std::make_shared<AnswerOptions>();
-  add_format_options(app, *options);
-  app.footer("\nExamples:\n  assay doctor\n  assay doctor --json\n");
+  add_format_options(line, *options);
+  line.set_footer("\nExamples:\n  assay doctor\n  assay doctor --json\n");
   return [options](const Words &) { return diagnose(*options); };
 }
 

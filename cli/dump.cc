@@ -43,14 +43,14 @@ std::string dump_if_readable(const std::string &path, bool with_stacks) {
 
 } // namespace
 
-Action define_dump(CLI::App &app) {
+Action define_dump(CommandLine line) {
   auto arguments = std::make_shared<DumpArguments>();
-  app.add_option("FILE,-i", arguments->files, "profiles (default: those of the latest run)");
-  app.add_flag("--stacks", arguments->stacks, "print the frames of call stacks, a line each");
-  app.add_option("-o,--output", arguments->output, "write to this file; - is standard output");
-  app.add_flag("--format-table", arguments->format_table, "the tables of docs/format.md")
-      ->group("");
-  app.footer("\nExamples:\n  assay dump\n  assay dump --stacks | less\n");
+  line.add_option("FILE,-i", arguments->files, "profiles (default: those of the latest run)");
+  line.add_flag("--stacks", arguments->stacks, "print the frames of call stacks, a line each");
+  line.add_option("-o,--output", arguments->output, "write to this file; - is standard output");
+  line.add_flag("--format-table", arguments->format_table, "the tables of docs/format.md")
+      .is_hidden();
+  line.set_footer("\nExamples:\n  assay dump\n  assay dump --stacks | less\n");
   return [arguments](const Words &) {
     if (arguments->format_table) {
       write_output(arguments->output, profile::format_tables());

@@ -181,28 +181,29 @@ int answer_explain(const ExplainArguments &arguments) {
 
 } // namespace
 
-Action define_explain(CLI::App &app) {
+Action define_explain(CommandLine line) {
   auto arguments = std::make_shared<ExplainArguments>();
   AnswerOptions &answer = arguments->answer;
-  app.add_option("EXE", arguments->executable,
-                 "an executable or shared object for x86-64 Linux, built in any way");
-  app.add_option("FUNCTION", arguments->function,
-                 "one function, instruction by instruction: its name or 0xADDRESS");
-  add_format_options(app, answer);
-  app.add_option("--top", answer.top, "rows of each table (20), functions in JSON (all)");
-  app.add_option("--sort", answer.sort, "the functions in this order");
-  app.add_option("--filter", answer.filter,
-                 "only functions whose name matches this regular expression");
-  app.add_flag(
+  line.add_option("EXE", arguments->executable,
+                  "an executable or shared object for x86-64 Linux, built in any way");
+  line.add_option("FUNCTION", arguments->function,
+                  "one function, instruction by instruction: its name or 0xADDRESS");
+  add_format_options(line, answer);
+  line.add_option("--top", answer.top, "rows of each table (20), functions in JSON (all)");
+  line.add_option("--sort", answer.sort, "the functions in this order");
+  line.add_option("--filter", answer.filter,
+                  "only functions whose name matches this regular expression");
+  line.add_flag(
       "--lines", arguments->lines,
       "the instructions of all functions; in JSON their graphs, accesses, branches, definitions");
-  app.add_flag("--micro-ops", arguments->micro_ops, "the tables of docs/micro-ops.md")->group("");
+  line.add_flag("--micro-ops", arguments->micro_ops, "the tables of docs/micro-ops.md").is_hidden();
   std::string keys;
   for (const report::FunctionOrder &order : report::function_orders())
     keys += fmt::format("  {:<12}{}\n", order.key, order.question);
-  app.footer("\nKeys of --sort:\n" + keys +
-             "\nExamples:\n  assay explain /bin/ls --sort affine --top 5\n  assay explain /bin/ls "
-             "--json -o ls.json\n");
+  line.set_footer(
+      "\nKeys of --sort:\n" + keys +
+      "\nExamples:\n  assay explain /bin/ls --sort affine --top 5\n  assay explain /bin/ls "
+      "--json -o ls.json\n");
   return [arguments](const Words &) { return answer_explain(*arguments); };
 }
 

@@ -56,21 +56,22 @@ int export_profile(const ExportArguments &arguments) {
 
 } // namespace
 
-Action define_export(CLI::App &app) {
+Action define_export(CommandLine line) {
   auto arguments = std::make_shared<ExportArguments>();
-  app.add_option("PROFILE,-i", arguments->profiles,
-                 "a .assay file, a run's folder, or a folder of runs (default: the latest run in "
-                 "assay.out)");
-  app.add_option("--format", arguments->format, "the form of the output, see below")->required();
-  app.add_option("-o,--output", arguments->output, "write to this file; - is standard output");
-  app.add_option("--top", arguments->top, "owners of lines with a track of their own")
-      ->capture_default_str();
+  line.add_option("PROFILE,-i", arguments->profiles,
+                  "a .assay file, a run's folder, or a folder of runs (default: the latest run in "
+                  "assay.out)");
+  line.add_option("--format", arguments->format, "the form of the output, see below").required();
+  line.add_option("-o,--output", arguments->output, "write to this file; - is standard output");
+  line.add_option("--top", arguments->top, "owners of lines with a track of their own")
+      .shows_default();
   std::string formats;
   for (const Format &format : kFormats)
     formats += fmt::format("  {:<12}{}\n", format.name, format.for_what);
-  app.footer("\nFormats:\n" + formats +
-             "\nExamples:\n  assay export --format perfetto -o trace.json\n  assay export --format "
-             "perfetto --top 3 -o trace.json assay.out\n");
+  line.set_footer(
+      "\nFormats:\n" + formats +
+      "\nExamples:\n  assay export --format perfetto -o trace.json\n  assay export --format "
+      "perfetto --top 3 -o trace.json assay.out\n");
   return [arguments](const Words &) { return export_profile(*arguments); };
 }
 

@@ -41,28 +41,29 @@ int answer_fields(const FieldsArguments &arguments) {
 
 } // namespace
 
-Action define_fields(CLI::App &app) {
+Action define_fields(CommandLine line) {
   auto arguments = std::make_shared<FieldsArguments>();
-  add_answer_options(app, arguments->answer);
-  app.add_option("--threshold", arguments->threshold,
-                 "leave out structs with a smaller share of all accesses than that, such as 1%; "
-                 "0.1% if not given")
-      ->allow_extra_args(false);
-  app.add_option("--draw", arguments->drawings,
-                 "draw so many structs member by member; 3 if not given");
+  add_answer_options(line, arguments->answer);
+  line.add_option("--threshold", arguments->threshold,
+                  "leave out structs with a smaller share of all accesses than that, such as 1%; "
+                  "0.1% if not given")
+      .takes_one_word();
+  line.add_option("--draw", arguments->drawings,
+                  "draw so many structs member by member; 3 if not given");
   std::string keys;
   for (const auto &order : analyze::struct_orders())
     keys += std::string("  ") + order.key + std::string(12 - std::string(order.key).size(), ' ') +
             order.question + "\n";
-  app.footer("\nKeys of --sort:\n" + keys +
-             "\nExamples:\n  assay fields --sort accesses --top 20\n  assay fields --filter Node "
-             "--json -o "
-             "fields.json\n");
-  CLI::App *apply =
-      app.add_subcommand("apply", "give a struct the order of members that is advised");
-  Action apply_action = define_fields_apply(*apply);
+  line.set_footer(
+      "\nKeys of --sort:\n" + keys +
+      "\nExamples:\n  assay fields --sort accesses --top 20\n  assay fields --filter Node "
+      "--json -o "
+      "fields.json\n");
+  const CommandLine apply =
+      line.add_part("apply", "give a struct the order of members that is advised");
+  Action apply_action = define_fields_apply(apply);
   return [arguments, apply, apply_action](const Words &after_dashes) {
-    return apply->parsed() ? apply_action(after_dashes) : answer_fields(*arguments);
+    return apply.is_given() ? apply_action(after_dashes) : answer_fields(*arguments);
   };
 }
 

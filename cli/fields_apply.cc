@@ -279,26 +279,28 @@ private:
 
 } // namespace
 
-Action define_fields_apply(CLI::App &app) {
+Action define_fields_apply(CommandLine line) {
   auto arguments = std::make_shared<ApplyArguments>();
-  app.add_option("struct", arguments->record, "the struct or class, as the report names it")
-      ->required();
-  app.add_option("files", arguments->files,
-                 "the sources that define it and use it, from the folder on")
-      ->required();
-  app.add_option("--profile", arguments->profile, "what was measured; assay.out if not given");
-  app.add_option("--folder", arguments->folder, "the folder of the sources; this one if not given");
-  app.add_option("--flags", arguments->flags,
-                 "what the sources are compiled with: '-Iinclude -DX'");
-  app.add_flag("--yes", arguments->yes, "change the files, once the difference was shown");
-  app.add_option("--to", arguments->to, "write a changed copy of the folder there");
-  app.add_flag("--check", arguments->check,
-               "build and run both, named after --, and say what changed");
-  app.add_option("--build", arguments->build, "the shell command that builds a copy of the folder");
-  app.add_option("--rounds", arguments->rounds, "runs of each for --check; 5 if not given");
-  app.footer("\nWithout --yes and --to it only shows the difference.\n\nExamples:\n"
-             "  assay fields apply Node list.c tree.c --flags '-Iinclude'\n"
-             "  assay fields apply Node list.c --check --build 'make CC=assay-cc' -- ./app\n");
+  line.add_option("struct", arguments->record, "the struct or class, as the report names it")
+      .required();
+  line.add_option("files", arguments->files,
+                  "the sources that define it and use it, from the folder on")
+      .required();
+  line.add_option("--profile", arguments->profile, "what was measured; assay.out if not given");
+  line.add_option("--folder", arguments->folder,
+                  "the folder of the sources; this one if not given");
+  line.add_option("--flags", arguments->flags,
+                  "what the sources are compiled with: '-Iinclude -DX'");
+  line.add_flag("--yes", arguments->yes, "change the files, once the difference was shown");
+  line.add_option("--to", arguments->to, "write a changed copy of the folder there");
+  line.add_flag("--check", arguments->check,
+                "build and run both, named after --, and say what changed");
+  line.add_option("--build", arguments->build,
+                  "the shell command that builds a copy of the folder");
+  line.add_option("--rounds", arguments->rounds, "runs of each for --check; 5 if not given");
+  line.set_footer("\nWithout --yes and --to it only shows the difference.\n\nExamples:\n"
+                  "  assay fields apply Node list.c tree.c --flags '-Iinclude'\n"
+                  "  assay fields apply Node list.c --check --build 'make CC=assay-cc' -- ./app\n");
   return [arguments](const Words &after_dashes) { return Apply(*arguments, after_dashes).run(); };
 }
 

@@ -6,6 +6,6 @@
 namespace cli {
 
 // Declares the subcommand on `assay fields`.
-Action define_fields_apply(CLI::App &app);
+Action define_fields_apply(CommandLine line);
 
 } // namespace cli

@@ -154,31 +154,30 @@ int answer_heap(HeapArguments arguments) {
 
 } // namespace
 
-Action define_heap(CLI::App &app) {
+Action define_heap(CommandLine line) {
   auto arguments = std::make_shared<HeapArguments>();
-  add_answer_options(app, arguments->answer);
-  app.add_flag("--no-stacks", arguments->no_stacks, "leave out the call stacks below the tables");
-  app.add_option_function<std::string>(
-         "--tree",
-         [arguments](const std::string &words) {
-           arguments->tree = true;
-           arguments->tree_words = words;
-         },
-         "a call tree in place of tables, by KEY (bytes): " + tree_word_list())
-      ->type_name("[KEY]")
-      ->expected(0, 1);
-  app.add_option("--tree-min", arguments->tree_min,
-                 "leave out parts of the tree with less of the whole (1%)");
-  app.add_option("--suppressions", arguments->suppressions,
-                 "a file of known leaks, as LeakSanitizer reads it: leak:PATTERN");
-  add_wrapper_option(app, arguments->wrappers);
+  add_answer_options(line, arguments->answer);
+  line.add_flag("--no-stacks", arguments->no_stacks, "leave out the call stacks below the tables");
+  line.add_option(
+          "--tree",
+          [arguments](const std::string &words) {
+            arguments->tree = true;
+            arguments->tree_words = words;
+          },
+          "a call tree in place of tables, by KEY (bytes): " + tree_word_list())
+      .may_lack_word("[KEY]");
+  line.add_option("--tree-min", arguments->tree_min,
+                  "leave out parts of the tree with less of the whole (1%)");
+  line.add_option("--suppressions", arguments->suppressions,
+                  "a file of known leaks, as LeakSanitizer reads it: leak:PATTERN");
+  add_wrapper_option(line, arguments->wrappers);
   std::string keys;
   for (const auto &question : analyze::heap_questions())
     keys += std::string("  ") + question.key +
             std::string(12 - std::string(question.key).size(), ' ') + question.question + "\n";
-  app.footer("\nKeys of --sort:\n" + keys +
-             "\nExamples:\n  assay heap --sort cold --top 20\n  assay heap "
-             "--tree=accesses,bottom-up --tree-min 5%\n  assay heap --json -o heap.json\n");
+  line.set_footer("\nKeys of --sort:\n" + keys +
+                  "\nExamples:\n  assay heap --sort cold --top 20\n  assay heap "
+                  "--tree=accesses,bottom-up --tree-min 5%\n  assay heap --json -o heap.json\n");
   return [arguments](const Words &) { return answer_heap(*arguments); };
 }
 

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -22,7 +23,7 @@
 namespace {
 
 struct Command {
-  CLI::App *app;
+  cli::CommandLine line;
   cli::Action action;
 };
 
@@ -30,7 +31,7 @@ struct Command {
   std::string nearest, all;
   size_t least = word.size() / 2 + 1; // half of its letters wrong: no likeness
   for (const Command &command : commands) {
-    std::string name = command.app->get_name();
+    std::string name = command.line.name();
     all += (all.empty() ? "" : ", ") + name;
     if (size_t away = cli::distance(word, name); away < least) {
       least = away;
@@ -44,43 +45,42 @@ struct Command {
 }
 
 // `assay values FILE`: which of the command's parts was meant?
-void check_part(const CLI::App &command, const std::string &given) {
-  std::vector<const CLI::App *> parts = command.get_subcommands({});
-  std::erase_if(parts, [](const CLI::App *part) { return part->get_group().empty(); });
-  if (command.get_require_subcommand_min() == 0 || given.starts_with('-') ||
+void check_part(const cli::CommandLine &command, const std::string &given) {
+  const std::vector<cli::CommandLine> parts = command.parts();
+  if (!command.needs_part() || given.starts_with('-') ||
       std::any_of(parts.begin(), parts.end(),
-                  [&](const CLI::App *part) { return part->get_name() == given; }))
+                  [&](const cli::CommandLine &part) { return part.name() == given; }))
     return;
   std::string all;
   for (size_t i = 0; i < parts.size(); i++)
-    all += (i == 0 ? "" : i + 1 == parts.size() ? " or " : ", ") + parts[i]->get_name();
+    all += (i == 0 ? "" : i + 1 == parts.size() ? " or " : ", ") + parts[i].name();
   base::fail("{}{}: behind {} comes what it shall do: {}; `assay {} --help` says what each is for",
-             command.get_name(), given.empty() ? "" : " " + given, command.get_name(), all,
-             command.get_name());
+             command.name(), given.empty() ? "" : " " + given, command.name(), all, command.name());
 }
 
 int run_command(int argc, char **argv) {
-  CLI::App app("Assay tells what a native program does with its memory, and what to change.",
-               "assay");
-  app.set_version_flag("--version",
-                       "assay " ASSAY_VERSION ", profile format " ASSAY_STRING(ASSAY_ABI_VERSION));
-  app.require_subcommand(1);
-  app.footer("\nExamples:\n  assay-cc -g -O2 -o app app.c && assay run -- ./app\n  assay heap\n");
+  cli::AssayCommandLine assay(
+      "Assay tells what a native program does with its memory, and what to change.",
+      "assay " ASSAY_VERSION ", profile format " ASSAY_STRING(ASSAY_ABI_VERSION));
+  cli::CommandLine line = assay.line();
+  line.requires_part();
+  line.set_footer(
+      "\nExamples:\n  assay-cc -g -O2 -o app app.c && assay run -- ./app\n  assay heap\n");
   std::vector<Command> commands;
 #define ASSAY_COMMAND(name, help)                                                                  \
   {                                                                                                \
-    CLI::App *command = app.add_subcommand(#name, help);                                           \
-    commands.push_back({command, cli::define_##name(*command)});                                   \
+    const cli::CommandLine command = line.add_part(#name, help);                                   \
+    commands.push_back({command, cli::define_##name(command)});                                    \
   }
 #include "cli/commands.def"
   std::string first = argc > 1 ? argv[1] : "-";
   if (!first.starts_with('-') &&
       std::none_of(commands.begin(), commands.end(),
-                   [&](const Command &command) { return command.app->get_name() == first; }))
+                   [&](const Command &command) { return command.line.name() == first; }))
     fail_for_unknown(first, commands);
   for (const Command &command : commands)
-    if (command.app->get_name() == first)
-      check_part(*command.app, argc > 2 ? argv[2] : "");
+    if (command.line.name() == first)
+      check_part(command.line, argc > 2 ? argv[2] : "");
   cli::Words after_dashes;
   // `assay run -- ./app`, `assay values record -- ./app`, `assay fields apply -- make`: what stands behind -- is another program's.
   const std::string_view part = argc > 2 ? argv[2] : "";
@@ -91,21 +91,10 @@ int run_command(int argc, char **argv) {
       after_dashes.assign(argv + index + 1, argv + argc);
       argc = index;
     }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success &asked) { // --help, --version
-    return app.exit(asked);
-  } catch (const CLI::ParseError &error) {
-    std::string command = "assay";
-    for (const Command &each : commands)
-      if (each.app->parsed())
-        command += " " + each.app->get_name();
-    std::fprintf(stderr, "assay: %s; `%s --help` shows how it is used\n", error.what(),
-                 command.c_str());
-    return 2;
-  }
+  if (const std::optional<int> status = assay.parse(argc, argv))
+    return *status;
   for (const Command &command : commands)
-    if (command.app->parsed())
+    if (command.line.is_given())
       return command.action(after_dashes);
   return 2;
 }

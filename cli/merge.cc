@@ -11,15 +11,15 @@
 
 namespace cli {
 
-Action define_merge(CLI::App &app) {
+Action define_merge(CommandLine line) {
   struct Arguments {
     std::vector<std::string> inputs;
     std::string output;
   };
   auto arguments = std::make_shared<Arguments>();
-  app.add_option("IN,-i", arguments->inputs, "profiles: .assay files or folders of runs");
-  app.add_option("-o,--output", arguments->output, "the profile to write")->required();
-  app.footer(
+  line.add_option("IN,-i", arguments->inputs, "profiles: .assay files or folders of runs");
+  line.add_option("-o,--output", arguments->output, "the profile to write").required();
+  line.set_footer(
       "\nExamples:\n  assay merge -o all.assay assay.out/*/*.assay\n  assay heap all.assay\n");
   return [arguments](const Words &) {
     if (arguments->inputs.empty())

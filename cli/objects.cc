@@ -44,18 +44,19 @@ int answer_objects(const ObjectsArguments &arguments) {
 
 } // namespace
 
-Action define_objects(CLI::App &app) {
+Action define_objects(CommandLine line) {
   auto arguments = std::make_shared<ObjectsArguments>();
-  add_answer_options(app, arguments->answer);
-  app.add_option("--maps", arguments->maps, "objects that are drawn word by word (3)");
-  add_wrapper_option(app, arguments->wrappers);
+  add_answer_options(line, arguments->answer);
+  line.add_option("--maps", arguments->maps, "objects that are drawn word by word (3)");
+  add_wrapper_option(line, arguments->wrappers);
   std::string keys;
   for (const auto &order : analyze::object_orders())
     keys += std::string("  ") + order.key + std::string(12 - std::string(order.key).size(), ' ') +
             order.question + "\n";
-  app.footer("\nKeys of --sort:\n" + keys +
-             "\nExamples:\n  assay objects --maps 5\n  assay objects --sort hotness --filter node "
-             "--json -o objects.json\n");
+  line.set_footer(
+      "\nKeys of --sort:\n" + keys +
+      "\nExamples:\n  assay objects --maps 5\n  assay objects --sort hotness --filter node "
+      "--json -o objects.json\n");
   return [arguments](const Words &) { return answer_objects(*arguments); };
 }
 

@@ -24,39 +24,39 @@ report::Style AnswerOptions::style() const {
   return output == "-" ? report::style_for(STDOUT_FILENO) : report::Style();
 }
 
-void add_format_options(CLI::App &app, AnswerOptions &options) {
-  app.add_option("--format", options.format, "text, json or html: one file for a browser")
-      ->capture_default_str();
-  app.add_flag_callback(
-      "--json", [&options] { options.format = "json"; }, "short for --format json");
-  app.add_option("-o,--output", options.output, "write to this file; - is standard output");
+void add_format_options(CommandLine line, AnswerOptions &options) {
+  line.add_option("--format", options.format, "text, json or html: one file for a browser")
+      .shows_default();
+  line.add_flag("--json", [&options] { options.format = "json"; }, "short for --format json");
+  line.add_option("-o,--output", options.output, "write to this file; - is standard output");
 }
 
-void add_answer_options(CLI::App &app, AnswerOptions &options) {
-  app.add_option("PROFILE,-i", options.profiles,
-                 "a .assay file, a run's folder, or a folder of runs (default: the latest run in "
-                 "assay.out)");
-  add_format_options(app, options);
-  app.add_option("--top", options.top, "rows of each table, contexts or owners in JSON");
-  app.add_option("--sort", options.sort, "one table, in this order");
-  app.add_option("--filter", options.filter,
-                 "only contexts with a module, function or type, or owners of lines with a name or "
-                 "type, that matches "
-                 "this regular expression");
+void add_answer_options(CommandLine line, AnswerOptions &options) {
+  line.add_option("PROFILE,-i", options.profiles,
+                  "a .assay file, a run's folder, or a folder of runs (default: the latest run in "
+                  "assay.out)");
+  add_format_options(line, options);
+  line.add_option("--top", options.top, "rows of each table, contexts or owners in JSON");
+  line.add_option("--sort", options.sort, "one table, in this order");
+  line.add_option(
+      "--filter", options.filter,
+      "only contexts with a module, function or type, or owners of lines with a name or "
+      "type, that matches "
+      "this regular expression");
 }
 
-void add_wrapper_option(CLI::App &app, std::vector<std::string> &wrappers) {
-  app.add_option(
-         "--wrapper", wrappers,
-         "functions that match this regular expression own no allocation, their callers do; "
-         "may be repeated")
-      ->allow_extra_args(false); // what follows is a profile
+void add_wrapper_option(CommandLine line, std::vector<std::string> &wrappers) {
+  line.add_option(
+          "--wrapper", wrappers,
+          "functions that match this regular expression own no allocation, their callers do; "
+          "may be repeated")
+      .takes_one_word(); // what follows is a profile
 }
 
-void add_cache_option(CLI::App &app, std::vector<std::string> &caches) {
-  app.add_option("--cache", caches,
-                 "also ask whether it fits into NAME=SIZE, such as TLB=6MiB; may be repeated")
-      ->allow_extra_args(false); // what follows is a profile
+void add_cache_option(CommandLine line, std::vector<std::string> &caches) {
+  line.add_option("--cache", caches,
+                  "also ask whether it fits into NAME=SIZE, such as TLB=6MiB; may be repeated")
+      .takes_one_word(); // what follows is a profile
 }
 
 std::vector<std::pair<std::string, uint64_t>> caches_of(const std::vector<std::string> &words) {

@@ -1,14 +1,13 @@
 // Options that every command with an answer shares: which profiles, in which form, to where.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cli/command_line.h"
 #include "report/document.h"
 #include "report/table.h"
 
@@ -31,16 +30,16 @@ struct AnswerOptions {
 
 // Declares --format, --json and -o: of commands whose question is not about profiles. `options` must
 // outlive the parse.
-void add_format_options(CLI::App &app, AnswerOptions &options);
+void add_format_options(CommandLine line, AnswerOptions &options);
 
 // Declares all of them.
-void add_answer_options(CLI::App &app, AnswerOptions &options);
+void add_answer_options(CommandLine line, AnswerOptions &options);
 
 // Declares --wrapper, which may be repeated.
-void add_wrapper_option(CLI::App &app, std::vector<std::string> &wrappers);
+void add_wrapper_option(CommandLine line, std::vector<std::string> &wrappers);
 
 // Declares --cache, which may be repeated; what its words mean: names and bytes. Throws Failure for what is none.
-void add_cache_option(CLI::App &app, std::vector<std::string> &caches);
+void add_cache_option(CommandLine line, std::vector<std::string> &caches);
 std::vector<std::pair<std::string, uint64_t>> caches_of(const std::vector<std::string> &words);
 
 // Throws Failure for a format that does not exist, and for a page on a terminal.

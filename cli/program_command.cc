@@ -11,11 +11,11 @@
 
 namespace cli {
 
-Action act_on_program(CLI::App &app, std::string name, std::vector<std::string> &command,
+Action act_on_program(CommandLine line, std::string name, std::vector<std::string> &command,
                       std::function<int()> act) {
-  app.prefix_command(); // without --, the first word that is no option of ours begins the program's
-  return [&app, &command, name = std::move(name), act = std::move(act)](const Words &after_dashes) {
-    auto rest = app.remaining();
+  line.ends_with_command(); // without --, the first word that is no option of ours begins the program's
+  return [line, &command, name = std::move(name), act = std::move(act)](const Words &after_dashes) {
+    auto rest = line.rest();
     if (!rest.empty() && rest.front().starts_with('-')) {
       std::fprintf(stderr,
                    "assay: %s: there is no option %s; `assay %s --help` lists them, and what "

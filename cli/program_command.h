@@ -15,7 +15,7 @@ constexpr int kOurFailure = 125; // as env(1), as are 126 and 127
 // Declares that words which are no options begin the program's command, and returns the action: it puts that command into `command`,
 // which must outlive it, and calls `act`. A failure of ours is said in one sentence; its status is kOurFailure. `name` is the command as
 // users write it: "values record".
-Action act_on_program(CLI::App &app, std::string name, std::vector<std::string> &command,
+Action act_on_program(CommandLine line, std::string name, std::vector<std::string> &command,
                       std::function<int()> act);
 
 // LD_PRELOAD for a program: this library of ours, by its name in the installed folder, before what the user preloads.

@@ -98,19 +98,20 @@ int answer_report(const ReportArguments &arguments) {
 
 } // namespace
 
-Action define_report(CLI::App &app) {
+Action define_report(CommandLine line) {
   auto arguments = std::make_shared<ReportArguments>();
-  add_answer_options(app, arguments->answer);
-  add_cache_option(app, arguments->caches);
-  add_wrapper_option(app, arguments->wrappers);
+  add_answer_options(line, arguments->answer);
+  add_cache_option(line, arguments->caches);
+  add_wrapper_option(line, arguments->wrappers);
   std::string keys;
   for (const auto &order : analyze::joined_orders())
     keys += std::string("  ") + order.key + std::string(12 - std::string(order.key).size(), ' ') +
             "which types and sites " + order.question + "\n";
-  app.footer("\nKeys of --sort:\n" + keys +
-             "\nExamples:\n  assay report --top 10 --cache L2=1MiB\n  assay report --filter Node "
-             "--json -o "
-             "report.json\n");
+  line.set_footer(
+      "\nKeys of --sort:\n" + keys +
+      "\nExamples:\n  assay report --top 10 --cache L2=1MiB\n  assay report --filter Node "
+      "--json -o "
+      "report.json\n");
   return [arguments](const Words &) { return answer_report(*arguments); };
 }
 

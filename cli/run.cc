@@ -190,23 +190,24 @@ int run(const RunArguments &arguments) {
 
 } // namespace
 
-Action define_run(CLI::App &app) {
+Action define_run(CommandLine line) {
   auto arguments = std::make_shared<RunArguments>();
-  app.add_option("-o", arguments->output, "folder in which the run's folder is made (assay.out)");
-  app.add_option("--options", arguments->options,
-                 "run-time options, name=value:name=value; appended to ASSAY_OPTIONS");
-  app.add_flag("--no-aslr", arguments->no_aslr, "load the program at the same addresses each time");
-  app.add_flag(
+  line.add_option("-o", arguments->output, "folder in which the run's folder is made (assay.out)");
+  line.add_option("--options", arguments->options,
+                  "run-time options, name=value:name=value; appended to ASSAY_OPTIONS");
+  line.add_flag("--no-aslr", arguments->no_aslr,
+                "load the program at the same addresses each time");
+  line.add_flag(
       "--preload", arguments->preload,
       "for a program that was not built with assay-cc: record its allocations, without accesses");
   std::string list = "\nRun-time options:\n";
 #define ASSAY_OPTION(type, name, fallback, help)                                                   \
   list += fmt::format("  {:<18} {} (default {})\n", #name "=" #type, help, fallback);
 #include "abi/options.def"
-  app.footer(list +
-             "\nExamples:\n  assay run -- ./app --its-own-option\n  assay run -o /tmp/profiles "
+  line.set_footer(
+      list + "\nExamples:\n  assay run -- ./app --its-own-option\n  assay run -o /tmp/profiles "
              "--options depth=32 -- ./app\n");
-  return act_on_program(app, "run", arguments->command, [arguments] {
+  return act_on_program(line, "run", arguments->command, [arguments] {
     if (arguments->command.empty())
       base::fail("run: no program is named; write `assay run -- ./app`");
     return run(*arguments);

@@ -27,12 +27,12 @@ void say_what_is_there(const AssayControl &now, const std::string &path) {
 
 } // namespace
 
-Action define_snapshot(CLI::App &app) {
+Action define_snapshot(CommandLine line) {
   constexpr unsigned kPatienceSeconds = 10;
   auto pid = std::make_shared<int>(0);
-  app.add_option("-p,--pid", *pid, "process id of a running program built with assay-cc")
-      ->required();
-  app.footer(
+  line.add_option("-p,--pid", *pid, "process id of a running program built with assay-cc")
+      .required();
+  line.set_footer(
       "\nExamples:\n  assay snapshot -p $(pidof app)\n  assay snapshot -p $(pidof app) && assay "
       "heap\n");
   return [pid](const Words &) {

@@ -5,9 +5,9 @@
 
 namespace cli {
 
-Action define_trace(CLI::App &app) {
-  app.footer("\nExamples:\n  assay trace record -- ./app --its-own-option\n  assay trace run "
-             "--analysis cache,mrc -- ./app\n");
+Action define_trace(CommandLine line) {
+  line.set_footer("\nExamples:\n  assay trace record -- ./app --its-own-option\n  assay trace run "
+                  "--analysis cache,mrc -- ./app\n");
   std::vector<CommandPart> parts = {
       {"record", "run a program, named after --, and store the trace of its accesses",
        define_trace_record},
@@ -21,7 +21,7 @@ Action define_trace(CLI::App &app) {
       {"info", "what a trace holds, and what it lacks", define_trace_info}};
   for (CommandPart &part : trace_answers())
     parts.push_back(std::move(part));
-  return define_parts(app, parts);
+  return define_parts(line, parts);
 }
 
 } // namespace cli

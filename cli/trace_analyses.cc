@@ -116,24 +116,23 @@ uint64_t samples_of(const AnalysisOptions &options) {
   return options.is_exact ? 0 : samples;
 }
 
-void add_cache_options(CLI::App &app, AnalysisOptions &options) {
-  app.add_option("--l1", options.l1, "level 1 of each thread: SIZE,WAYS or SIZE,WAYS,LINE")
-      ->capture_default_str();
-  app.add_option("--l2", options.l2, "level 2 of each thread, or none")->capture_default_str();
-  app.add_option("--llc", options.llc, "the last level, which all threads share, or none")
-      ->capture_default_str();
-  app.add_option("--tlb", options.tlb, "TLB of each thread: ENTRIES,WAYS")->capture_default_str();
-  app.add_option("--l2-tlb", options.l2_tlb, "its second level, or none")->capture_default_str();
-  app.add_option("--page", options.page, "size of a page: 4KiB, 2MiB")->capture_default_str();
+void add_cache_options(CommandLine line, AnalysisOptions &options) {
+  line.add_option("--l1", options.l1, "level 1 of each thread: SIZE,WAYS or SIZE,WAYS,LINE")
+      .shows_default();
+  line.add_option("--l2", options.l2, "level 2 of each thread, or none").shows_default();
+  line.add_option("--llc", options.llc, "the last level, which all threads share, or none")
+      .shows_default();
+  line.add_option("--tlb", options.tlb, "TLB of each thread: ENTRIES,WAYS").shows_default();
+  line.add_option("--l2-tlb", options.l2_tlb, "its second level, or none").shows_default();
+  line.add_option("--page", options.page, "size of a page: 4KiB, 2MiB").shows_default();
 }
 
-void add_curve_options(CLI::App &app, AnalysisOptions &options) {
-  app.add_option("--samples", options.samples, "lines that are followed at once")
-      ->capture_default_str();
-  app.add_flag("--exact", options.is_exact, "follow all lines, in memory that grows with them");
+void add_curve_options(CommandLine line, AnalysisOptions &options) {
+  line.add_option("--samples", options.samples, "lines that are followed at once").shows_default();
+  line.add_flag("--exact", options.is_exact, "follow all lines, in memory that grows with them");
 }
 
-void add_nothing(CLI::App &, AnalysisOptions &) {}
+void add_nothing(CommandLine, AnalysisOptions &) {}
 
 std::span<const char *const> no_keys() {
   return {};
@@ -180,12 +179,13 @@ const AnalysisKind &analysis_kind(const std::string &name) {
   base::fail("--analysis {}: there is no such analysis; there are {}", name, names);
 }
 
-void add_query_options(CLI::App &app, AnalysisOptions &options, const std::string &keys) {
-  app.add_option("--top", options.query.top, "rows of each table (10), of each list in JSON (all)");
+void add_query_options(CommandLine line, AnalysisOptions &options, const std::string &keys) {
+  line.add_option("--top", options.query.top,
+                  "rows of each table (10), of each list in JSON (all)");
   if (!keys.empty())
-    app.add_option("--sort", options.query.sort, "rows in the order of this key: " + keys);
-  app.add_option("--filter", options.query.filter,
-                 "only functions with a name or file that matches this regular expression");
+    line.add_option("--sort", options.query.sort, "rows in the order of this key: " + keys);
+  line.add_option("--filter", options.query.filter,
+                  "only functions with a name or file that matches this regular expression");
 }
 
 } // namespace cli

@@ -35,7 +35,7 @@ struct AnalysisKind {
   const char *name, *question, *examples;
   bool has_rows; // --top, --sort and --filter choose among them
   std::span<const char *const> (*keys)();
-  void (*add_options)(CLI::App &app, AnalysisOptions &options);
+  void (*add_options)(CommandLine line, AnalysisOptions &options);
   std::unique_ptr<Analysis> (*make)(const AnalysisOptions &options); // throws Failure
 };
 
@@ -44,6 +44,6 @@ const std::vector<AnalysisKind> &analysis_kinds();
 const AnalysisKind &analysis_kind(const std::string &name);
 
 // Declares --top, --sort and --filter.
-void add_query_options(CLI::App &app, AnalysisOptions &options, const std::string &keys);
+void add_query_options(CommandLine line, AnalysisOptions &options, const std::string &keys);
 
 } // namespace cli

@@ -134,36 +134,37 @@ std::string keys_of(const AnalysisKind &kind) {
 std::vector<CommandPart> trace_answers() {
   std::vector<CommandPart> parts;
   for (const AnalysisKind &kind : analysis_kinds())
-    parts.push_back({kind.name, kind.question, [&kind](CLI::App &app) -> Action {
+    parts.push_back({kind.name, kind.question, [&kind](CommandLine line) -> Action {
                        auto arguments = std::make_shared<AnswerArguments>();
-                       app.add_option("DIR", arguments->folder,
-                                      "folder of the trace (default: the latest in assay.out)");
-                       add_format_options(app, arguments->answer);
+                       line.add_option("DIR", arguments->folder,
+                                       "folder of the trace (default: the latest in assay.out)");
+                       add_format_options(line, arguments->answer);
                        if (kind.has_rows)
-                         add_query_options(app, arguments->options, keys_of(kind));
-                       kind.add_options(app, arguments->options);
-                       app.footer(std::string("\nExamples:\n") + kind.examples);
+                         add_query_options(line, arguments->options, keys_of(kind));
+                       kind.add_options(line, arguments->options);
+                       line.set_footer(std::string("\nExamples:\n") + kind.examples);
                        return
                            [arguments, &kind](const Words &) { return answer(*arguments, kind); };
                      }});
   return parts;
 }
 
-Action define_trace_run(CLI::App &app) {
+Action define_trace_run(CommandLine line) {
   auto arguments = std::make_shared<RunArguments>();
   std::string names;
   for (const AnalysisKind &kind : analysis_kinds())
     names += (names.empty() ? "" : ", ") + std::string(kind.name);
-  app.add_option("--analysis", arguments->analyses, "one or several, with commas: " + names)
-      ->capture_default_str();
-  add_format_options(app, arguments->answer);
-  add_choice(app, arguments->choice);
-  add_query_options(app, arguments->options, "");
+  line.add_option("--analysis", arguments->analyses, "one or several, with commas: " + names)
+      .shows_default();
+  add_format_options(line, arguments->answer);
+  add_choice(line, arguments->choice);
+  add_query_options(line, arguments->options, "");
   for (const AnalysisKind &kind : analysis_kinds())
-    kind.add_options(app, arguments->options);
-  app.footer("\nExamples:\n  assay trace run --analysis mrc -- ./app --its-own-option\n  assay "
-             "trace run --analysis cache,counts -o report.txt -- ./app\n");
-  return act_on_program(app, "trace run", arguments->choice.command,
+    kind.add_options(line, arguments->options);
+  line.set_footer(
+      "\nExamples:\n  assay trace run --analysis mrc -- ./app --its-own-option\n  assay "
+      "trace run --analysis cache,counts -o report.txt -- ./app\n");
+  return act_on_program(line, "trace run", arguments->choice.command,
                         [arguments] { return run(*arguments); });
 }
 

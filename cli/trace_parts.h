@@ -8,12 +8,12 @@
 
 namespace cli {
 
-Action define_trace_record(CLI::App &app);
-Action define_trace_check(CLI::App &app);
-Action define_trace_replay(CLI::App &app);
-Action define_trace_info(CLI::App &app);
-Action define_trace_skeleton(CLI::App &app);
-Action define_trace_run(CLI::App &app);
+Action define_trace_record(CommandLine line);
+Action define_trace_check(CommandLine line);
+Action define_trace_replay(CommandLine line);
+Action define_trace_info(CommandLine line);
+Action define_trace_skeleton(CommandLine line);
+Action define_trace_run(CommandLine line);
 std::vector<CommandPart> trace_answers(); // counts, cache, …: one for each analysis
 
 } // namespace cli

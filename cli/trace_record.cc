@@ -122,28 +122,29 @@ int check(const RecordArguments &arguments) {
 
 } // namespace
 
-Action define_trace_record(CLI::App &app) {
+Action define_trace_record(CommandLine line) {
   auto arguments = std::make_shared<RecordArguments>();
-  app.add_option("-o", arguments->output, "folder of the trace (assay.out/TIME-PROGRAM.PID)");
-  app.add_option("--log", arguments->choice.log,
-                 "what the program logs: values and branches (values), values by block (groups), "
-                 "each access by itself (accesses), nothing; values");
-  add_choice(app, arguments->choice);
-  add_parts(app, arguments->choice);
-  app.footer("\nExamples:\n  assay trace record -- ./app --its-own-option\n  assay trace record "
-             "--module app -- ./app\n");
-  return act_on_program(app, "trace record", arguments->choice.command,
+  line.add_option("-o", arguments->output, "folder of the trace (assay.out/TIME-PROGRAM.PID)");
+  line.add_option("--log", arguments->choice.log,
+                  "what the program logs: values and branches (values), values by block (groups), "
+                  "each access by itself (accesses), nothing; values");
+  add_choice(line, arguments->choice);
+  add_parts(line, arguments->choice);
+  line.set_footer(
+      "\nExamples:\n  assay trace record -- ./app --its-own-option\n  assay trace record "
+      "--module app -- ./app\n");
+  return act_on_program(line, "trace record", arguments->choice.command,
                         [arguments] { return record(*arguments); });
 }
 
-Action define_trace_check(CLI::App &app) {
+Action define_trace_check(CommandLine line) {
   auto arguments = std::make_shared<RecordArguments>();
-  app.add_option("--log", arguments->choice.log,
-                 "what is compared with each access: values, groups; values");
-  add_choice(app, arguments->choice);
-  app.footer("\nExamples:\n  assay trace check -- ./app --its-own-option\n  assay trace check "
-             "--only main -- ./app\n");
-  return act_on_program(app, "trace check", arguments->choice.command,
+  line.add_option("--log", arguments->choice.log,
+                  "what is compared with each access: values, groups; values");
+  add_choice(line, arguments->choice);
+  line.set_footer("\nExamples:\n  assay trace check -- ./app --its-own-option\n  assay trace check "
+                  "--only main -- ./app\n");
+  return act_on_program(line, "trace check", arguments->choice.command,
                         [arguments] { return check(*arguments); });
 }
 

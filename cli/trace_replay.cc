@@ -54,23 +54,24 @@ int info(const AskArguments &arguments) {
 
 } // namespace
 
-Action define_trace_replay(CLI::App &app) {
+Action define_trace_replay(CommandLine line) {
   auto arguments = std::make_shared<ReplayArguments>();
-  app.add_option("DIR", arguments->folder,
-                 "folder of the trace (default: the latest in assay.out)");
-  app.add_option("--format", arguments->format, "text, binary or nests (text)");
-  app.add_flag("--by-thread", arguments->by_thread, "one thread after the other");
-  app.footer("\nExamples:\n  assay trace replay | head\n  assay trace replay DIR --format binary > "
-             "accesses.bin\n");
+  line.add_option("DIR", arguments->folder,
+                  "folder of the trace (default: the latest in assay.out)");
+  line.add_option("--format", arguments->format, "text, binary or nests (text)");
+  line.add_flag("--by-thread", arguments->by_thread, "one thread after the other");
+  line.set_footer(
+      "\nExamples:\n  assay trace replay | head\n  assay trace replay DIR --format binary > "
+      "accesses.bin\n");
   return [arguments](const Words &) { return replay(*arguments); };
 }
 
-Action define_trace_info(CLI::App &app) {
+Action define_trace_info(CommandLine line) {
   auto arguments = std::make_shared<AskArguments>();
-  app.add_option("DIR", arguments->folder,
-                 "folder of the trace (default: the latest in assay.out)");
-  add_format_options(app, arguments->answer);
-  app.footer("\nExamples:\n  assay trace info\n  assay trace info DIR\n");
+  line.add_option("DIR", arguments->folder,
+                  "folder of the trace (default: the latest in assay.out)");
+  add_format_options(line, arguments->answer);
+  line.set_footer("\nExamples:\n  assay trace info\n  assay trace info DIR\n");
   return [arguments](const Words &) { return info(*arguments); };
 }
 

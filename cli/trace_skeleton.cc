@@ -37,12 +37,13 @@ int skeleton(const SkeletonArguments &arguments) {
 
 } // namespace
 
-Action define_trace_skeleton(CLI::App &app) {
+Action define_trace_skeleton(CommandLine line) {
   auto arguments = std::make_shared<SkeletonArguments>();
-  app.add_option("DIR", arguments->trace, "folder of the trace (default: the latest in assay.out)");
-  app.add_option("-o", arguments->folder, "folder of the program in C");
-  app.footer("\nExamples:\n  assay trace skeleton -o skeleton && make -j2 -C skeleton\n  "
-             "skeleton/skeleton --count skeleton/values\n");
+  line.add_option("DIR", arguments->trace,
+                  "folder of the trace (default: the latest in assay.out)");
+  line.add_option("-o", arguments->folder, "folder of the program in C");
+  line.set_footer("\nExamples:\n  assay trace skeleton -o skeleton && make -j2 -C skeleton\n  "
+                  "skeleton/skeleton --count skeleton/values\n");
   return [arguments](const Words &) { return skeleton(*arguments); };
 }
 

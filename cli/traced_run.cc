@@ -11,17 +11,17 @@
 
 namespace cli {
 
-void add_choice(CLI::App &app, TraceChoice &choice) {
-  app.add_option("--only", choice.only, "only these functions");
-  app.add_option("--module", choice.modules, "only these files: names without folders");
+void add_choice(CommandLine line, TraceChoice &choice) {
+  line.add_option("--only", choice.only, "only these functions");
+  line.add_option("--module", choice.modules, "only these files: names without folders");
 }
 
-void add_parts(CLI::App &app, TraceChoice &choice) {
-  app.add_option("--start-after", choice.start_after,
-                 "record from then on: 2s, or 10M (accesses), from the program's begin");
-  app.add_option("--stop-after", choice.stop_after,
-                 "record no longer than this: 500ms, or 10M (accesses)");
-  app.add_option("--window", choice.window, "record 10ms/1s: the first 10 ms of every second");
+void add_parts(CommandLine line, TraceChoice &choice) {
+  line.add_option("--start-after", choice.start_after,
+                  "record from then on: 2s, or 10M (accesses), from the program's begin");
+  line.add_option("--stop-after", choice.stop_after,
+                  "record no longer than this: 500ms, or 10M (accesses)");
+  line.add_option("--window", choice.window, "record 10ms/1s: the first 10 ms of every second");
 }
 
 trace::TraceParts parts_of(const TraceChoice &choice) {

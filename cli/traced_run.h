@@ -20,13 +20,13 @@ struct TraceChoice {
   std::string start_after, stop_after, window;
 };
 // Declares --only and --module.
-void add_choice(CLI::App &app, TraceChoice &choice);
+void add_choice(CommandLine line, TraceChoice &choice);
 // Moved code is written to the folder while the program runs. Throws Failure.
 trace::RecordingSettings settings_of(const TraceChoice &choice,
                                      const std::filesystem::path &folder);
 
 // Declares --start-after, --stop-after and --window.
-void add_parts(CLI::App &app, TraceChoice &choice);
+void add_parts(CommandLine line, TraceChoice &choice);
 trace::TraceParts parts_of(const TraceChoice &choice);
 
 // Runs the command with its accesses recorded. A failure of ours stops the recording and leaves the program running.

@@ -90,34 +90,34 @@ int answer(ValuesArguments arguments, Question question) {
   return 0;
 }
 
-Action define_answer(CLI::App &app, Question question) {
+Action define_answer(CommandLine line, Question question) {
   auto arguments = std::make_shared<ValuesArguments>();
   AnswerOptions &options = arguments->answer;
   if (question == Question::annotate)
-    app.add_option(
+    line.add_option(
         "PROFILE and FUNCTION", arguments->words,
         "a profile (default: the latest run), and a function (default: the one with most samples)");
   else
-    app.add_option("PROFILE,-i", options.profiles,
-                   "a .assay file or a run's folder (default: the latest run in assay.out)");
-  add_format_options(app, options);
-  app.add_option("--top", options.top, "rows of each table, functions in JSON");
-  app.add_option("--executable", arguments->executable, "only files whose path contains this");
-  app.add_option("--function", arguments->function, "only functions whose name contains this");
+    line.add_option("PROFILE,-i", options.profiles,
+                    "a .assay file or a run's folder (default: the latest run in assay.out)");
+  add_format_options(line, options);
+  line.add_option("--top", options.top, "rows of each table, functions in JSON");
+  line.add_option("--executable", arguments->executable, "only files whose path contains this");
+  line.add_option("--function", arguments->function, "only functions whose name contains this");
   return [arguments, question](const Words &) { return answer(*arguments, question); };
 }
 
 } // namespace
 
-Action define_values(CLI::App &app) {
+Action define_values(CommandLine line) {
   auto answer_of = [](Question question) {
-    return [question](CLI::App &part) { return define_answer(part, question); };
+    return [question](CommandLine part) { return define_answer(part, question); };
   };
-  app.footer(
+  line.set_footer(
       "\nExamples:\n  assay values record -- ./app && assay values report\n  assay values annotate "
       "my_function\n");
   return define_parts(
-      app,
+      line,
       {{"record", "sample a command, named after --, a process or all processes",
         define_values_record},
        {"report", "what comes again and again, and what to change", answer_of(Question::report)},

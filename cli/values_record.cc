@@ -395,53 +395,55 @@ int record(const RecordArguments &arguments) {
 
 } // namespace
 
-Action define_values_record(CLI::App &app) {
+Action define_values_record(CommandLine line) {
   auto arguments = std::make_shared<RecordArguments>();
   RecordArguments &a = *arguments;
-  app.add_option("-o", a.output,
-                 "write the profile to this file (assay.out/TIME-PROGRAM.PID/values.assay)");
-  app.add_option("-F", a.hertz, "samples a second of each cpu (5k)");
-  app.add_option(
+  line.add_option("-o", a.output,
+                  "write the profile to this file (assay.out/TIME-PROGRAM.PID/values.assay)");
+  line.add_option("-F", a.hertz, "samples a second of each cpu (5k)");
+  line.add_option(
       "-k", a.instructions,
       "instructions that are interpreted of a sample, on average (16; 128 with --conflicts)");
-  app.add_option("--skip", a.skip,
-                 "interpret up to so many instructions before the first that is recorded, as "
-                 "chance has it (0)");
-  app.add_flag("--even", a.even,
-               "weigh samples, so that each execution counts the same, and not each moment");
-  app.add_flag("--fixed", a.fixed,
-               "exactly -k instructions of each sample, not from 1 to twice as many");
-  app.add_option("-p", a.pid, "sample this process, with all its threads, until it ends or Ctrl-C");
-  app.add_flag("-a", a.all, "sample all processes, until Ctrl-C");
-  app.add_option("--duration", a.duration, "stop after this time, such as 10s");
-  app.add_flag("--user-code", a.user_code,
-               "of -a: leave out what the kernel does; its samples are counted only");
-  app.add_flag("--daemon", a.daemon,
-               "of -a: add what was measured to a file for each executable in the folder -o, now "
-               "and then, and go on; with little memory and disk");
-  app.add_option("--rotate", a.rotate, "how often --daemon writes (1min)");
-  app.add_option("--disk", a.disk,
-                 "what the folder of --daemon may hold; beyond it, what was not sampled for the "
-                 "longest time is removed (256MiB)");
-  app.add_option("--record", a.record, "only these kinds of values: " + kind_words());
-  app.add_option("--callers", a.callers,
-                 "at each instruction of functions whose linkage names contain one of these words, "
-                 "record where the function returns to; `all`: of all functions");
-  app.add_flag("--conflicts", a.conflicts,
-               "compare the addresses of stores and loads, for `assay values conflicts`");
-  app.add_flag("--latency", a.latency,
-               "time loads, and say which level of the memory hierarchy answered; of a command");
-  app.add_option(
+  line.add_option("--skip", a.skip,
+                  "interpret up to so many instructions before the first that is recorded, as "
+                  "chance has it (0)");
+  line.add_flag("--even", a.even,
+                "weigh samples, so that each execution counts the same, and not each moment");
+  line.add_flag("--fixed", a.fixed,
+                "exactly -k instructions of each sample, not from 1 to twice as many");
+  line.add_option("-p", a.pid,
+                  "sample this process, with all its threads, until it ends or Ctrl-C");
+  line.add_flag("-a", a.all, "sample all processes, until Ctrl-C");
+  line.add_option("--duration", a.duration, "stop after this time, such as 10s");
+  line.add_flag("--user-code", a.user_code,
+                "of -a: leave out what the kernel does; its samples are counted only");
+  line.add_flag("--daemon", a.daemon,
+                "of -a: add what was measured to a file for each executable in the folder -o, now "
+                "and then, and go on; with little memory and disk");
+  line.add_option("--rotate", a.rotate, "how often --daemon writes (1min)");
+  line.add_option("--disk", a.disk,
+                  "what the folder of --daemon may hold; beyond it, what was not sampled for the "
+                  "longest time is removed (256MiB)");
+  line.add_option("--record", a.record, "only these kinds of values: " + kind_words());
+  line.add_option(
+      "--callers", a.callers,
+      "at each instruction of functions whose linkage names contain one of these words, "
+      "record where the function returns to; `all`: of all functions");
+  line.add_flag("--conflicts", a.conflicts,
+                "compare the addresses of stores and loads, for `assay values conflicts`");
+  line.add_flag("--latency", a.latency,
+                "time loads, and say which level of the memory hierarchy answered; of a command");
+  line.add_option(
       "--collector", a.collector,
       "who interprets: kernel (BPF), upcall (the program itself, by perf events), timer (the "
       "program itself, by timers); auto: the first of them that this user may have (auto)");
-  app.add_option("--hotlist", a.hotlist,
-                 "how values are counted: space-saving, counting, concise (space-saving)");
-  app.add_option("--seed", a.seed, "of the coins that counting and concise samples flip (1)");
-  app.footer(
+  line.add_option("--hotlist", a.hotlist,
+                  "how values are counted: space-saving, counting, concise (space-saving)");
+  line.add_option("--seed", a.seed, "of the coins that counting and concise samples flip (1)");
+  line.set_footer(
       "\nExamples:\n  assay values record -- ./app --its-own-option\n  assay values record "
       "-a --duration 10s -F 1k\n  assay values record -a --daemon -F 1k -o /var/lib/assay\n");
-  return act_on_program(app, "values record", arguments->command,
+  return act_on_program(line, "values record", arguments->command,
                         [arguments] { return record(*arguments); });
 }
 

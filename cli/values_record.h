@@ -37,6 +37,6 @@ void stop_when_asked();
 // `assay values record -a --daemon`: records until it is asked to stop. The status.
 int record_as_daemon(const RecordArguments &arguments);
 
-Action define_values_record(CLI::App &app);
+Action define_values_record(CommandLine line);
 
 } // namespace cli

@@ -60,20 +60,21 @@ int answer_workingset(const WorkingSetArguments &arguments) {
 
 } // namespace
 
-Action define_workingset(CLI::App &app) {
+Action define_workingset(CommandLine line) {
   auto arguments = std::make_shared<WorkingSetArguments>();
-  add_answer_options(app, arguments->answer);
-  add_cache_option(app, arguments->caches);
-  app.add_option("--line", arguments->line,
-                 "fold lines into larger ones of so many bytes, such as 128 or 4096");
-  add_wrapper_option(app, arguments->wrappers);
+  add_answer_options(line, arguments->answer);
+  add_cache_option(line, arguments->caches);
+  line.add_option("--line", arguments->line,
+                  "fold lines into larger ones of so many bytes, such as 128 or 4096");
+  add_wrapper_option(line, arguments->wrappers);
   std::string keys;
   for (const auto &order : analyze::owner_orders())
     keys += std::string("  ") + order.key + std::string(12 - std::string(order.key).size(), ' ') +
             order.question + "\n";
-  app.footer("\nKeys of --sort:\n" + keys +
-             "\nExamples:\n  assay workingset --sort most --top 20\n  assay workingset --line 4096 "
-             "--cache TLB=6MiB\n  assay workingset --cache 512KiB --json -o set.json\n");
+  line.set_footer(
+      "\nKeys of --sort:\n" + keys +
+      "\nExamples:\n  assay workingset --sort most --top 20\n  assay workingset --line 4096 "
+      "--cache TLB=6MiB\n  assay workingset --cache 512KiB --json -o set.json\n");
   return [arguments](const Words &) { return answer_workingset(*arguments); };
 }
 

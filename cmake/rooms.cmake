@@ -22,6 +22,21 @@ function(assay_tool_flags target)
   endif()
 endfunction()
 
+# Headers that most files of a target read are read once. They are named in a file of ours: CMake's own, which it generates, keeps its
+# old time when the list changes, and is not compiled again.
+function(assay_precompile target)
+  set(includes "#pragma once\n")
+  foreach(name IN LISTS ARGN)
+    if(NOT name MATCHES "^<")
+      set(name "\"${name}\"")
+    endif()
+    string(APPEND includes "#include ${name}\n")
+  endforeach()
+  set(header ${CMAKE_CURRENT_BINARY_DIR}/${target}_precompiled.h)
+  file(CONFIGURE OUTPUT ${header} CONTENT "${includes}" @ONLY)
+  target_precompile_headers(${target} PRIVATE ${header})
+endfunction()
+
 # What the precompiled headers instantiate is instantiated once, too.
 function(assay_instantiate_early target)
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:Clang>:-fpch-instantiate-templates>)
@@ -39,9 +54,8 @@ function(assay_room name)
   endforeach()
   target_link_libraries(assay_${name} PUBLIC ${ROOM_LIBRARIES})
   # Every file reads most of these; `./dev asan` builds without, so that each still names what it needs.
-  list(TRANSFORM ROOM_HEADERS PREPEND ${CMAKE_SOURCE_DIR}/)
-  target_precompile_headers(assay_${name} PRIVATE <fmt/format.h> <algorithm> <functional> <map> <memory> <optional>
-                            <set> <string> <unordered_map> <vector> ${ROOM_HEADERS})
+  assay_precompile(assay_${name} <fmt/format.h> <algorithm> <functional> <map> <memory> <optional>
+                   <set> <string> <unordered_map> <vector> ${ROOM_HEADERS})
   assay_instantiate_early(assay_${name})
 endfunction()
 

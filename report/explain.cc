@@ -2,7 +2,7 @@
 
 #include "report/explain.h"
 
-#include "analyze/text_filter.h"
+#include "analyze/regular_expression.h"
 #include "base/fail.h"
 
 #include <algorithm>

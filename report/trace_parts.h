@@ -2,7 +2,7 @@
 #pragma once
 
 #include "analyze/access_places.h"
-#include "analyze/text_filter.h"
+#include "analyze/regular_expression.h"
 #include "base/stable_sort.h"
 #include "report/trace_report.h"
 

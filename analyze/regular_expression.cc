@@ -1,0 +1,34 @@
+#include "analyze/regular_expression.h"
+
+#include "base/fail.h"
+
+#include <regex>
+
+namespace analyze {
+
+struct RegularExpression::Compiled {
+  std::regex expression;
+};
+
+RegularExpression::RegularExpression(const char *option, const std::string &text) {
+  try {
+    compiled_ = std::make_shared<Compiled>(
+        Compiled{std::regex(text, std::regex::ECMAScript | std::regex::optimize)});
+  } catch (const std::regex_error &) {
+    base::fail("{} '{}': it is not a regular expression; escape brackets with a backslash", option,
+               text);
+  }
+}
+
+bool RegularExpression::is_found_in(const std::string &text) const {
+  return std::regex_search(text, compiled_->expression);
+}
+
+TextFilter::TextFilter(const std::string &text)
+    : active_(!text.empty()), expression_("--filter", text) {}
+
+bool TextFilter::keeps(const std::string &text) const {
+  return !active_ || expression_.is_found_in(text);
+}
+
+} // namespace analyze

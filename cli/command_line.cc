@@ -1,0 +1,156 @@
+#include "cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <cstdio>
+
+namespace cli {
+
+DeclaredOption DeclaredOption::required() {
+  option_->required();
+  return *this;
+}
+
+DeclaredOption DeclaredOption::takes_one_word() {
+  option_->allow_extra_args(false);
+  return *this;
+}
+
+DeclaredOption DeclaredOption::shows_default() {
+  option_->capture_default_str();
+  return *this;
+}
+
+DeclaredOption DeclaredOption::is_hidden() {
+  option_->group("");
+  return *this;
+}
+
+DeclaredOption DeclaredOption::may_lack_word(const char *shown_as) {
+  option_->type_name(shown_as)->expected(0, 1);
+  return *this;
+}
+
+template <typename T>
+DeclaredOption CommandLine::add_option(const std::string &names, T &variable,
+                                       const std::string &help) {
+  return DeclaredOption(app_->add_option(names, variable, help));
+}
+template DeclaredOption CommandLine::add_option(const std::string &, std::string &,
+                                                const std::string &);
+template DeclaredOption CommandLine::add_option(const std::string &, std::vector<std::string> &,
+                                                const std::string &);
+template DeclaredOption CommandLine::add_option(const std::string &, std::optional<std::string> &,
+                                                const std::string &);
+template DeclaredOption CommandLine::add_option(const std::string &, unsigned &,
+                                                const std::string &);
+template DeclaredOption CommandLine::add_option(const std::string &, int &, const std::string &);
+template DeclaredOption CommandLine::add_option(const std::string &, uint64_t &,
+                                                const std::string &);
+
+DeclaredOption CommandLine::add_option(const std::string &names,
+                                       std::function<void(const std::string &)> take,
+                                       const std::string &help) {
+  return DeclaredOption(app_->add_option_function<std::string>(names, std::move(take), help));
+}
+
+DeclaredOption CommandLine::add_flag(const std::string &names, bool &variable,
+                                     const std::string &help) {
+  return DeclaredOption(app_->add_flag(names, variable, help));
+}
+
+DeclaredOption CommandLine::add_flag(const std::string &names, std::function<void()> act,
+                                     const std::string &help) {
+  return DeclaredOption(app_->add_flag_callback(names, std::move(act), help));
+}
+
+CommandLine CommandLine::add_part(const std::string &name, const std::string &help) {
+  return CommandLine(app_->add_subcommand(name, help));
+}
+
+void CommandLine::requires_part() {
+  app_->require_subcommand(1);
+}
+
+void CommandLine::set_footer(const std::string &text) {
+  app_->footer(text);
+}
+
+void CommandLine::ends_with_command() {
+  app_->prefix_command();
+}
+
+bool CommandLine::is_given() const {
+  return app_->parsed();
+}
+
+std::vector<std::string> CommandLine::rest() const {
+  return app_->remaining();
+}
+
+std::string CommandLine::name() const {
+  return app_->get_name();
+}
+
+std::string CommandLine::description() const {
+  return app_->get_description();
+}
+
+std::string CommandLine::footer() const {
+  return app_->get_footer();
+}
+
+std::vector<CommandLine> CommandLine::parts() const {
+  std::vector<CommandLine> parts;
+  for (CLI::App *part : app_->get_subcommands([](const CLI::App *) { return true; }))
+    parts.emplace_back(part);
+  return parts;
+}
+
+bool CommandLine::needs_part() const {
+  return app_->get_require_subcommand_min() > 0;
+}
+
+bool CommandLine::is_shown() const {
+  return !app_->get_group().empty();
+}
+
+std::vector<OptionFacts> CommandLine::options() const {
+  std::vector<OptionFacts> all;
+  for (const CLI::Option *option :
+       app_->get_options([](const CLI::Option *each) { return each->nonpositional(); }))
+    all.push_back({option->get_snames(), option->get_lnames(), option->get_description(),
+                   option->get_items_expected_max() > 0});
+  return all;
+}
+
+CommandLine CommandLine::parent() const {
+  return CommandLine(app_->get_parent());
+}
+
+AssayCommandLine::AssayCommandLine(const std::string &description, const std::string &version)
+    : app_(std::make_unique<CLI::App>(description, "assay")) {
+  app_->set_version_flag("--version", version);
+}
+
+AssayCommandLine::~AssayCommandLine() = default;
+
+std::optional<int> AssayCommandLine::parse(int argc, char **argv) {
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::Success &asked) { // --help, --version
+    return app_->exit(asked);
+  } catch (const CLI::ParseError &error) {
+    std::string command = "assay";
+    for (const CommandLine &each : line().parts())
+      if (each.is_given())
+        command += " " + each.name();
+    std::fprintf(stderr, "assay: %s; `%s --help` shows how it is used\n", error.what(),
+                 command.c_str());
+    return 2;
+  }
+  return std::nullopt;
+}
+
+} // namespace cli
