@@ -1,4 +1,9 @@
-// See the header.
+// Sampled values of instructions, put together by function.
+//
+// A profile names instructions by module and offset. Those of one function of one module belong together, whatever files were inlined into
+// it; code without a symbol is one function a module, because each address would be one of its own. Addresses in code become names
+// here, so that a report needs no symbols. Refused: shares of all values as what is known; a share has the interval that its samples
+// allow, and findings (value_findings.cc) go by its lower end.
 
 #include "analyze/values.h"
 
@@ -160,6 +165,179 @@ ValueList list_of(const profile::SampledValues &values, Namer &namer) {
   return list;
 }
 
+// The answer, in the order of its members.
+class Answer {
+public:
+  Answer(const profile::Profile &profile, image::Symbols &symbols, const ValuesQuery &query)
+      : profile_(profile), query_(query), namer_(profile, symbols) {}
+
+  ValuesResult take() {
+    result_.losses = profile_.losses;
+    result_.notes = profile_.notes;
+    result_.samples = profile_.values.samples;
+    note_sampling();
+    note_ends();
+    gather_instructions();
+    add_values();
+    list_executables();
+    base::stable_sort(result_.functions, has_more<ValueFunction>);
+    add_conflicts(); // they point to functions, which stay where they are from here on
+    result_.findings = value_findings(result_);
+    return std::move(result_);
+  }
+
+private:
+  using Key = std::pair<uint32_t, uint64_t>; // module, offset
+
+  void note_sampling() {
+    uint64_t longest_part = 0;
+    for (const profile::Process &process : profile_.processes) {
+      if (!process.sampling)
+        continue;
+      const auto &sampling = *process.sampling;
+      if (result_.process.executable.empty())
+        result_.process = process;
+      result_.collectors |= 1u << sampling.collector;
+      result_.has_latencies |= sampling.kinds >> ASSAY_VALUE_latency & 1;
+      if (sampling.scope == ASSAY_SAMPLING_PART) // several are parts of the same time
+        longest_part = std::max(longest_part, sampling.duration_us);
+      else
+        result_.duration_us += sampling.duration_us;
+      constexpr uint64_t kAddresses =
+          1ULL << ASSAY_VALUE_load_address | 1ULL << ASSAY_VALUE_store_address;
+      result_.has_conflicts |=
+          sampling.instructions >= 128 && (sampling.kinds & kAddresses) == kAddresses;
+    }
+    result_.duration_us = std::max(result_.duration_us, longest_part);
+    result_.program_build_id = program_build_id(profile_, result_.process);
+  }
+
+  void note_ends() {
+    for (size_t i = 0; i < profile_.values.ends.size(); i++)
+      if (profile_.values.ends[i])
+        result_.ends.emplace_back(kEndMeanings[i], profile_.values.ends[i]);
+    base::stable_sort(result_.ends, [](auto &a, auto &b) { return a.second > b.second; });
+  }
+
+  void gather_instructions() {
+    executables_.resize(profile_.modules.size());
+    binary::Decoder decoder;
+    for (const profile::SampledInstruction &each : profile_.values.instructions) {
+      if (!each.module.known())
+        continue;
+      const uint32_t module = each.module.v;
+      executables_[module].interrupts += each.interrupts;
+      executables_[module].executions += each.executions;
+      if (profile_.modules[module].path.find(query_.executable) == std::string::npos)
+        continue;
+      const Namer::Place place = namer_.place(module, each.offset);
+      const std::optional<size_t> number = function_of(module, place);
+      if (!number)
+        continue;
+      ValueFunction &function = result_.functions[*number];
+      function.interrupts += each.interrupts;
+      function.executions += each.executions;
+      ValueInstruction &instruction = function.instructions.emplace_back();
+      instruction.offset = each.offset;
+      instruction.text = decoder.text(std::as_bytes(std::span(each.bytes)), each.offset);
+      instruction.interrupts = each.interrupts;
+      instruction.executions = each.executions;
+      instruction.file = place.line_file;
+      instruction.line = place.line;
+      instruction_at_[{module, each.offset}] = {*number, function.instructions.size() - 1};
+    }
+  }
+
+  // Nothing, if the query does not ask for it.
+  std::optional<size_t> function_of(uint32_t module, const Namer::Place &place) {
+    const std::string &path = profile_.modules[module].path;
+    const bool is_kernel = path.starts_with(kKernelFunction);
+    const bool is_named = !place.linkage_name.empty() && !is_kernel;
+    std::string name = is_kernel  ? path.substr(std::strlen(kKernelFunction))
+                       : is_named ? place.function
+                                  : base_name(path) + " (no symbol)";
+    if (name.find(query_.function) == std::string::npos &&
+        place.linkage_name.find(query_.function) == std::string::npos)
+      return std::nullopt;
+    const auto [known, is_new] = function_at_.try_emplace(
+        {module, is_named ? place.linkage_name : name}, result_.functions.size());
+    if (is_new) {
+      ValueFunction &function = result_.functions.emplace_back();
+      function.module = module;
+      function.module_path = is_kernel ? kKernel : path;
+      function.name = std::move(name);
+      function.linkage_name = place.linkage_name;
+      function.file = place.file;
+      function.line = place.function_line;
+    }
+    return known->second;
+  }
+
+  void add_values() {
+    for (const profile::SampledValues &each : profile_.values.values)
+      if (auto known = instruction_at_.find({each.module.v, each.offset});
+          known != instruction_at_.end()) {
+        const auto [function, instruction] = known->second;
+        result_.functions[function].instructions[instruction].lists.push_back(
+            list_of(each, namer_));
+      }
+  }
+
+  // All modules of the kernel are one.
+  void list_executables() {
+    ValueExecutable kernel{kKernel, "", 0, 0};
+    for (uint32_t i = 0; i < executables_.size(); i++) {
+      ValueExecutable &executable = executables_[i];
+      executable.path = profile_.modules[i].path;
+      if (executable.path.starts_with(kKernel)) {
+        kernel.interrupts += executable.interrupts;
+        kernel.executions += executable.executions;
+        continue;
+      }
+      executable.build_id = image::build_id_text(profile_.modules[i].build_id);
+      if (executable.interrupts + executable.executions)
+        result_.executables.push_back(executable);
+    }
+    if (kernel.interrupts + kernel.executions)
+      result_.executables.push_back(kernel);
+    base::stable_sort(result_.executables, has_more<ValueExecutable>);
+  }
+
+  void add_conflicts() {
+    std::map<Key, std::pair<const ValueFunction *, const ValueInstruction *>> at;
+    for (const ValueFunction &function : result_.functions)
+      for (const ValueInstruction &instruction : function.instructions)
+        at[{function.module, instruction.offset}] = {&function, &instruction};
+    for (const profile::MemoryConflict &each : profile_.values.conflicts) {
+      const auto store = at.find({each.store_module.v, each.store_offset});
+      const auto load = at.find({each.load_module.v, each.load_offset});
+      if (store == at.end() || load == at.end())
+        continue;
+      ValueConflict conflict;
+      conflict.kind = each.kind;
+      std::tie(conflict.store_function, conflict.store) = store->second;
+      std::tie(conflict.load_function, conflict.load) = load->second;
+      conflict.count = each.count;
+      conflict.share =
+          conflict.load->executions ? double(each.count) / double(conflict.load->executions) : 0;
+      result_.conflicts.push_back(conflict);
+    }
+    base::stable_sort(result_.conflicts, [](auto &a, auto &b) { return a.count > b.count; });
+  }
+
+  template <typename Row> static bool has_more(const Row &a, const Row &b) {
+    return std::pair(a.interrupts, a.executions) > std::pair(b.interrupts, b.executions);
+  }
+
+  const profile::Profile &profile_;
+  const ValuesQuery &query_;
+  Namer namer_;
+  ValuesResult result_;
+  std::vector<ValueExecutable> executables_;                       // by module
+  std::map<std::pair<uint32_t, std::string>, size_t> function_at_; // by module and name
+  std::map<Key, std::pair<size_t, size_t>> instruction_at_;        // function, instruction
+};
+
 } // namespace
 
 bool measures_values(const profile::Profile &profile) {
@@ -173,132 +351,7 @@ std::string why_no_values(const profile::Profile &) {
 
 ValuesResult values(const profile::Profile &profile, image::Symbols &symbols,
                     const ValuesQuery &query) {
-  ValuesResult result;
-  result.losses = profile.losses;
-  result.notes = profile.notes;
-  result.samples = profile.values.samples;
-  uint64_t longest_part = 0;
-  for (const profile::Process &process : profile.processes)
-    if (process.sampling) {
-      if (result.process.executable.empty())
-        result.process = process;
-      result.collectors |= 1u << process.sampling->collector;
-      result.has_latencies |= process.sampling->kinds >> ASSAY_VALUE_latency & 1;
-      if (process.sampling->scope == ASSAY_SAMPLING_PART) // several are parts of the same time
-        longest_part = std::max(longest_part, process.sampling->duration_us);
-      else
-        result.duration_us += process.sampling->duration_us;
-      const uint64_t addresses =
-          1ULL << ASSAY_VALUE_load_address | 1ULL << ASSAY_VALUE_store_address;
-      result.has_conflicts |= process.sampling->instructions >= 128 &&
-                              (process.sampling->kinds & addresses) == addresses;
-    }
-  result.duration_us = std::max(result.duration_us, longest_part);
-  result.program_build_id = program_build_id(profile, result.process);
-  for (size_t i = 0; i < profile.values.ends.size(); i++)
-    if (profile.values.ends[i])
-      result.ends.emplace_back(kEndMeanings[i], profile.values.ends[i]);
-  base::stable_sort(result.ends, [](auto &a, auto &b) { return a.second > b.second; });
-
-  Namer namer(profile, symbols);
-  binary::Decoder decoder;
-  std::vector<ValueExecutable> executables(profile.modules.size());
-  std::map<std::pair<uint32_t, std::string>, size_t> index; // module, name
-  std::map<std::pair<uint32_t, uint64_t>, std::pair<size_t, size_t>> instruction_at;
-  for (const profile::SampledInstruction &each : profile.values.instructions) {
-    if (!each.module.known())
-      continue;
-    const uint32_t module = each.module.v;
-    executables[module].interrupts += each.interrupts;
-    executables[module].executions += each.executions;
-    if (profile.modules[module].path.find(query.executable) == std::string::npos)
-      continue;
-    Namer::Place place = namer.place(module, each.offset);
-    // Without a symbol each address has a name of its own: they are one.
-    const std::string &path = profile.modules[module].path;
-    const bool is_kernel = path.starts_with(kKernelFunction);
-    const bool is_named = !place.linkage_name.empty() && !is_kernel;
-    std::string name = is_kernel  ? path.substr(std::strlen(kKernelFunction))
-                       : is_named ? place.function
-                                  : base_name(path) + " (no symbol)";
-    if (name.find(query.function) == std::string::npos &&
-        place.linkage_name.find(query.function) == std::string::npos)
-      continue;
-    auto [known, is_new] =
-        index.try_emplace({module, is_named ? place.linkage_name : name}, result.functions.size());
-    if (is_new) {
-      ValueFunction &function = result.functions.emplace_back();
-      function.module = module;
-      function.module_path = is_kernel ? kKernel : path;
-      function.name = std::move(name);
-      function.linkage_name = place.linkage_name;
-      function.file = place.file;
-      function.line = place.function_line;
-    }
-    ValueFunction &function = result.functions[known->second];
-    function.interrupts += each.interrupts;
-    function.executions += each.executions;
-    ValueInstruction &instruction = function.instructions.emplace_back();
-    instruction.offset = each.offset;
-    instruction.text = decoder.text(std::as_bytes(std::span(each.bytes)), each.offset);
-    instruction.interrupts = each.interrupts;
-    instruction.executions = each.executions;
-    instruction.file = place.line_file;
-    instruction.line = place.line;
-    instruction_at[{module, each.offset}] = {known->second, function.instructions.size() - 1};
-  }
-  auto find = [&](profile::ModuleId module, uint64_t offset) -> ValueInstruction * {
-    auto known = instruction_at.find({module.v, offset});
-    return known == instruction_at.end()
-               ? nullptr
-               : &result.functions[known->second.first].instructions[known->second.second];
-  };
-  for (const profile::SampledValues &each : profile.values.values)
-    if (ValueInstruction *instruction = find(each.module, each.offset))
-      instruction->lists.push_back(list_of(each, namer));
-  ValueExecutable kernel{kKernel, "", 0, 0};
-  for (uint32_t i = 0; i < executables.size(); i++) {
-    executables[i].path = profile.modules[i].path;
-    if (executables[i].path.starts_with(kKernel)) {
-      kernel.interrupts += executables[i].interrupts;
-      kernel.executions += executables[i].executions;
-      continue;
-    }
-    executables[i].build_id = image::build_id_text(profile.modules[i].build_id);
-    if (executables[i].interrupts + executables[i].executions)
-      result.executables.push_back(executables[i]);
-  }
-  if (kernel.interrupts + kernel.executions)
-    result.executables.push_back(kernel);
-  auto more = [](const auto &a, const auto &b) {
-    return std::pair(a.interrupts, a.executions) > std::pair(b.interrupts, b.executions);
-  };
-  base::stable_sort(result.executables, more);
-  base::stable_sort(result.functions, more);
-  // Functions have moved.
-  std::map<std::pair<uint32_t, uint64_t>,
-           std::pair<const ValueFunction *, const ValueInstruction *>>
-      at;
-  for (const ValueFunction &function : result.functions)
-    for (const ValueInstruction &instruction : function.instructions)
-      at[{function.module, instruction.offset}] = {&function, &instruction};
-  for (const profile::MemoryConflict &each : profile.values.conflicts) {
-    auto store = at.find({each.store_module.v, each.store_offset});
-    auto load = at.find({each.load_module.v, each.load_offset});
-    if (store == at.end() || load == at.end())
-      continue;
-    ValueConflict conflict;
-    conflict.kind = each.kind;
-    std::tie(conflict.store_function, conflict.store) = store->second;
-    std::tie(conflict.load_function, conflict.load) = load->second;
-    conflict.count = each.count;
-    conflict.share =
-        conflict.load->executions ? double(each.count) / double(conflict.load->executions) : 0;
-    result.conflicts.push_back(conflict);
-  }
-  base::stable_sort(result.conflicts, [](auto &a, auto &b) { return a.count > b.count; });
-  result.findings = value_findings(result);
-  return result;
+  return Answer(profile, symbols, query).take();
 }
 
 } // namespace analyze

@@ -178,6 +178,7 @@ bool depends_on_maker(const Lift &lift) {
 
 } // namespace
 
+// NOLINTNEXTLINE(readability-function-size): a flat table
 bool lift_control(Lift &lift) {
   if (depends_on_maker(lift)) {
     lift.instruction.flow = Flow::stop;

@@ -344,6 +344,7 @@ bool conditional(Lift &lift) {
 
 } // namespace
 
+// NOLINTNEXTLINE(readability-function-size): a flat table
 bool lift_integer(Lift &lift) {
   switch (lift.decoded.mnemonic) {
   case ZYDIS_MNEMONIC_MOV:

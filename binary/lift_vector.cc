@@ -16,6 +16,7 @@ struct LaneOp {
 };
 
 // One micro-op of two sources a lane.
+// NOLINTNEXTLINE(readability-function-size): a flat table
 std::optional<LaneOp> binary_op(ZydisMnemonic mnemonic) {
 #define BOTH(name, op, element)                                                                    \
   case ZYDIS_MNEMONIC_##name:                                                                      \

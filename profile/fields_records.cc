@@ -317,7 +317,7 @@ public:
   }
 
   void on(const AssayFieldCounts &r, Bytes tail) {
-    auto &counts = section_.counts[{r.module, r.site}];
+    auto &counts = of_process_.counts[{r.module, r.site}];
     base::ByteReader reader(tail, "counts");
     for (uint64_t next = 0; !reader.at_end(); next++) {
       next += read_number(reader);
@@ -338,7 +338,7 @@ public:
     use.reads = r.reads;
     use.writes = r.writes;
     use.copied = r.copied;
-    section_.uses.push_back({r.record, r.module, use});
+    of_process_.uses.push_back({r.record, r.module, use});
   }
 
   void on(const AssayFieldSet &r, Bytes tail) {
@@ -351,23 +351,23 @@ public:
       next += read_small(reader);
       set.leaves.push_back(next);
     }
-    section_.sets.push_back({r.record, set});
+    of_process_.sets.push_back({r.record, set});
   }
 
-  void on(const AssayFieldSharing &r, Bytes) { section_.sharing.push_back(r); }
-  void on(const AssayFieldSampling &r, Bytes) { section_.sampling.push_back(r); }
+  void on(const AssayFieldSharing &r, Bytes) { of_process_.sharing.push_back(r); }
+  void on(const AssayFieldSampling &r, Bytes) { of_process_.sampling.push_back(r); }
 
-  void reset(Process &) override { section_ = Section(); }
+  void reset(Process &) override { of_process_ = ProcessRecords(); }
 
-  void end_section(Process &) override {
-    for (auto &[unit, counts] : section_.counts)
+  void end_process_records(Process &) override {
+    for (auto &[unit, counts] : of_process_.counts)
       for (auto [counter, count] : counts)
         all_.counts[unit][counter] += count;
-    std::ranges::move(section_.uses, std::back_inserter(all_.uses));
-    std::ranges::move(section_.sets, std::back_inserter(all_.sets));
-    std::ranges::move(section_.sharing, std::back_inserter(all_.sharing));
-    std::ranges::move(section_.sampling, std::back_inserter(all_.sampling));
-    section_ = Section();
+    std::ranges::move(of_process_.uses, std::back_inserter(all_.uses));
+    std::ranges::move(of_process_.sets, std::back_inserter(all_.sets));
+    std::ranges::move(of_process_.sharing, std::back_inserter(all_.sharing));
+    std::ranges::move(of_process_.sampling, std::back_inserter(all_.sampling));
+    of_process_ = ProcessRecords();
   }
 
   void resolve(FileNumbers &numbers, Assembler &output) override {
@@ -400,7 +400,7 @@ public:
   }
 
 private:
-  struct Section {
+  struct ProcessRecords {
     std::map<UnitKey, std::map<uint64_t, uint64_t>> counts;     // by counter
     std::vector<std::tuple<uint64_t, uint32_t, FieldUse>> uses; // hash, module
     std::vector<std::pair<uint64_t, FieldSet>> sets;            // hash
@@ -492,7 +492,7 @@ private:
   std::map<uint64_t, Record> records_;
   std::map<uint64_t, RecordId> ids_;
   std::map<UnitKey, Unit> units_;
-  Section section_, all_;
+  ProcessRecords of_process_, all_;
 };
 
 void write_record(const Record &record, RecordSink &sink) {

@@ -25,7 +25,7 @@ public:
   void add(const AssaySites &record, std::span<const std::byte> tail);
   void add(const AssayContext &record, std::span<const std::byte> tail);
   void add(const AssayOrigin &record, const std::string &name);
-  void end_section() { mapping_of_.clear(); }
+  void end_process_records() { mapping_of_.clear(); }
 
   // None if it is not known.
   ModuleId module(uint32_t number) const;
@@ -55,7 +55,7 @@ private:
 
   Assembler &output_;
   std::unordered_map<uint32_t, ModuleId> modules_;
-  std::unordered_map<uint32_t, size_t> mapping_of_; // of this section: index into Process::mappings
+  std::unordered_map<uint32_t, size_t> mapping_of_; // of this process: index into Process::mappings
   std::unordered_map<uint32_t, std::vector<std::pair<ModuleId, TypeId>>> types_by_short_id_;
   std::unordered_map<ContextNumber, FileContext> contexts_;
   std::unordered_map<uint32_t, Origin> origins_;

@@ -38,7 +38,7 @@ struct WalkBlocks {
 };
 
 // What one process said.
-struct HeapSection {
+struct HeapProcessRecords {
   std::unordered_map<ContextNumber, HeapContext> contexts; // stack, type, live: not yet
   WalkBlocks walk;                                         // of walk_number, perhaps incomplete
   WalkBlocks complete_walk;
@@ -56,7 +56,7 @@ public:
   }
 
   void on(const AssayHeapFreed &r, Bytes) {
-    HeapContext &context = section_.contexts[context_number(r.context)];
+    HeapContext &context = of_process_.contexts[context_number(r.context)];
     HeapContext delta;
     delta.freed = r.hib;
     delta.freed_histograms = r.histograms;
@@ -77,14 +77,14 @@ public:
   }
 
   void on(const AssayHeapWalk &r, Bytes) {
-    section_.complete_walk = std::move(walk(r.walk));
-    section_.walk = WalkBlocks();
-    section_.walk_number = 0;
+    of_process_.complete_walk = std::move(walk(r.walk));
+    of_process_.walk = WalkBlocks();
+    of_process_.walk_number = 0;
     process_->walk = Walk{r.walk, r.time_us, r.objects, r.bytes};
   }
 
   void on(const AssayHeapPeak &r, Bytes) {
-    HeapContext &context = section_.contexts[context_number(r.context)];
+    HeapContext &context = of_process_.contexts[context_number(r.context)];
     context.peak_bytes = r.peak_bytes;
     context.at_peak_bytes = r.at_peak_bytes;
   }
@@ -92,12 +92,12 @@ public:
   void on(const AssayRecursion &r, Bytes) {
     if (r.count == 0 || r.min == 0 || r.min > r.max)
       base::fail("levels of a recursion");
-    section_.recursions[context_number(r.context)] = {r.count, r.levels, r.min, r.max, r.frame};
+    of_process_.recursions[context_number(r.context)] = {r.count, r.levels, r.min, r.max, r.frame};
   }
 
   void on(const AssayHeapFreeContext &r, Bytes) {
     HeapFreedAt &site =
-        section_.freed_at[{context_number(r.context), context_number(r.free_context)}];
+        of_process_.freed_at[{context_number(r.context), context_number(r.free_context)}];
     site.count += r.count;
     site.bytes += r.bytes;
   }
@@ -111,7 +111,7 @@ public:
       base::fail("kind of memory outside the heap");
     if (tail.size() % sizeof(AssayBlockCounts) != 0)
       base::fail("blocks outside the heap");
-    auto &blocks = r.walk ? walk(r.walk).non_heap : section_.non_heap;
+    auto &blocks = r.walk ? walk(r.walk).non_heap : of_process_.non_heap;
     base::ByteReader reader(tail, "blocks");
     while (!reader.at_end()) {
       auto block = reader.read<AssayBlockCounts>();
@@ -126,33 +126,33 @@ public:
   }
 
   void reset(Process &process) override {
-    section_ = HeapSection();
+    of_process_ = HeapProcessRecords();
     process.timeline.clear();
     process.walk.reset();
   }
 
-  void end_section(Process &) override {
-    for (auto &[context, live] : section_.complete_walk.live) {
-      HeapContext &into = section_.contexts[context];
+  void end_process_records(Process &) override {
+    for (auto &[context, live] : of_process_.complete_walk.live) {
+      HeapContext &into = of_process_.contexts[context];
       into.live = live.hib;
       into.live_histograms = live.histograms;
     }
-    for (auto &[context, recursion] : section_.recursions)
-      if (auto known = section_.contexts.find(context); known != section_.contexts.end())
+    for (auto &[context, recursion] : of_process_.recursions)
+      if (auto known = of_process_.contexts.find(context); known != of_process_.contexts.end())
         known->second.recursion = recursion;
     // A context is two kilobytes: each is let go as soon as it is added.
-    for (auto gained = section_.contexts.begin(); gained != section_.contexts.end();
-         gained = section_.contexts.erase(gained))
+    for (auto gained = of_process_.contexts.begin(); gained != of_process_.contexts.end();
+         gained = of_process_.contexts.erase(gained))
       merge_heap(sums_[gained->first], gained->second, 0);
-    for (auto &[key, site] : section_.freed_at) {
+    for (auto &[key, site] : of_process_.freed_at) {
       HeapFreedAt &sum = freed_at_[key];
       sum.count += site.count;
       sum.bytes += site.bytes;
     }
-    for (auto *blocks : {&section_.non_heap, &section_.complete_walk.non_heap})
+    for (auto *blocks : {&of_process_.non_heap, &of_process_.complete_walk.non_heap})
       for (auto &[slot, counts] : *blocks)
         non_heap_[slot].add(counts.reads, counts.writes);
-    section_ = HeapSection();
+    of_process_ = HeapProcessRecords();
   }
 
   void resolve(FileNumbers &numbers, Assembler &output) override {
@@ -171,11 +171,11 @@ public:
 private:
   // What the walk with this number has found so far: a new number begins a new walk.
   WalkBlocks &walk(uint64_t number) {
-    if (number != section_.walk_number) {
-      section_.walk = WalkBlocks();
-      section_.walk_number = number;
+    if (number != of_process_.walk_number) {
+      of_process_.walk = WalkBlocks();
+      of_process_.walk_number = number;
     }
-    return section_.walk;
+    return of_process_.walk;
   }
 
   void resolve_contexts(FileNumbers &numbers, Assembler &output) {
@@ -203,7 +203,7 @@ private:
   }
 
   Process *process_ = nullptr;
-  HeapSection section_;
+  HeapProcessRecords of_process_;
   std::unordered_map<ContextNumber, HeapContext> sums_;
   std::map<FreeSite, HeapFreedAt> freed_at_;
   std::map<NonHeapSlot, Counts> non_heap_;
@@ -325,7 +325,7 @@ void write_non_heap(const Profile &profile, const Process &carrier, RecordSink &
   }
 }
 
-// Live blocks and blocks outside the heap belong to a walk of the section that they are in.
+// Live blocks and blocks outside the heap belong to a walk of their process.
 void write(const Profile &profile, const Process &process, bool is_carrier, RecordSink &sink) {
   if (process.counters)
     sink.out().record(ASSAY_RECORD_CounterMode, AssayCounterMode{process.counters});

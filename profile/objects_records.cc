@@ -100,7 +100,7 @@ public:
 
   void reset(Process &) override { ended_ = walk_ = complete_walk_ = Words(); }
 
-  void end_section(Process &) override {
+  void end_process_records(Process &) override {
     sums_.add(ended_);
     sums_.add(complete_walk_);
     ended_ = walk_ = complete_walk_ = Words();
@@ -128,7 +128,7 @@ private:
   }
 
   Process *process_ = nullptr;
-  Words ended_, walk_, complete_walk_; // of the section
+  Words ended_, walk_, complete_walk_; // of this process
   uint64_t walk_number_ = 0;
   Words sums_; // of the file
 };

@@ -2,14 +2,14 @@
 //
 // The problem: a file is a stream of deltas (what ended since the last flush), replacements (walks
 // of the live objects, peaks) and facts, with numbers that mean something only in that file; and it
-// may be cut anywhere. The idea: sections. A Program record opens a section; deltas join in file
+// may be cut anywhere. The idea: a Program record begins the records of a process; deltas join in file
 // order within it (neighbours in time, bridge = 1), replacements keep only their last complete
-// value; when the section ends, its sums are folded into the file's contexts as those of any other
+// value; when these end, their sums are folded into the file's contexts as those of any other
 // process (bridge = 0). Numbers are resolved at the very end, so that the order of Sites, Module
 // and Context records does not matter. Reading straight into the final tables was refused: contexts
 // would have to be re-keyed whenever a Sites record names their type.
 //
-// A Reset record empties its section, and what the process holds of measurements; what names things
+// A Reset record empties what was read of its process, and what that holds of measurements; what names things
 // (modules, contexts, types, origins, marks) stays.
 //
 // A record that passes its checksum and still makes no sense is counted as `bad_record` and
@@ -36,7 +36,7 @@ public:
     RecordView record;
     while (container_.next(record))
       take(record);
-    close_section();
+    close_process_records();
     if (container_.lost_bytes()) {
       lose(ASSAY_LOSS_truncated, container_.lost_bytes());
       output_.profile().notes.push_back(container_.damage());
@@ -55,7 +55,7 @@ public:
 
   void on(const AssayProgram &r, Bytes tail) {
     auto strings = read_strings(tail);
-    close_section();
+    close_process_records();
     Process process;
     process.pid = r.pid;
     process.parent_pid = r.parent_pid;
@@ -130,7 +130,7 @@ private:
     }
   }
 
-  // The process that the current section is about; a file without a Program record gets one that is
+  // The process that records are about now; a file without a Program record gets one that is
   // known by the pid of the file header alone.
   Process &process() {
     auto &processes = output_.profile().processes;
@@ -144,24 +144,24 @@ private:
 
   void lose(uint32_t kind, uint64_t count) { output_.profile().losses[kind] += count; }
 
-  void close_section() {
+  void close_process_records() {
     for (auto &tool : tools_)
       if (!output_.profile().processes.empty())
-        tool->end_section(process());
+        tool->end_process_records(process());
     for (auto &[key, event] : events_) {
       EventSum &sum = all_events_[key];
       sum.count += event.count;
       sum.weight += event.weight;
     }
     events_.clear();
-    numbers_.end_section();
+    numbers_.end_process_records();
   }
 
   ContainerReader container_;
   Assembler output_;
   FileNumbers numbers_{output_};
   std::vector<std::unique_ptr<ToolReader>> tools_;
-  EventSums events_, all_events_; // of the section; of the file
+  EventSums events_, all_events_; // of the process; of the file
 };
 
 } // namespace

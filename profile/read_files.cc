@@ -1,7 +1,7 @@
 // Profiles from files: one, several added up, or several apart by program.
 //
-// What a file cannot say of itself is found out here: a section without an end is of a process that
-// was killed, or of one that still runs. It runs if its control page and a process of that id are
+// What a file cannot say of itself is found out here: a process without an end record
+// was killed or still runs. It runs if its control page and a process of that id are
 // there and the process is that program: a pid may have been given to another one meanwhile.
 //
 // Programs are told apart by the build ids of their executables, so that a rebuilt program is

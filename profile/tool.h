@@ -16,7 +16,7 @@ namespace profile {
 
 class Assembler;
 
-// Reads a tool's records of one file. A process's records come in one piece, its section.
+// Reads a tool's records of one file. A process's records come in one piece.
 class ToolReader {
 public:
   virtual ~ToolReader() = default;
@@ -26,9 +26,9 @@ public:
   virtual void on_sites(uint32_t module, std::span<const std::byte> sites) {
     (void)module, (void)sites;
   }
-  // The program began anew: what was measured in this section so far is left out.
+  // The program began anew: what was measured of this process so far is left out.
   virtual void reset(Process &) {}
-  virtual void end_section(Process &) {}
+  virtual void end_process_records(Process &) {}
   // The file has been read: numbers become ids, sums go where they belong.
   virtual void resolve(FileNumbers &, Assembler &) {}
 };
@@ -87,7 +87,7 @@ private:
 struct ToolRecords {
   std::unique_ptr<ToolReader> (*reader)();
   std::unique_ptr<ToolSums> (*sums)() = [] { return std::make_unique<ToolSums>(); };
-  // Can the sums of all processes be written in this one's section?
+  // Can the sums of all processes be written among this one's records?
   bool (*can_carry_sums)(const Process &) = [](const Process &) { return false; };
   // What the tool measured of this process; in the last one, the carrier, the sums too.
   void (*write)(const Profile &, const Process &, bool is_carrier, RecordSink &);

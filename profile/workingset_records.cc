@@ -16,36 +16,36 @@ class Reader : public ToolReader {
 public:
   bool take(const RecordView &record, Process &) override { return dispatch(*this, record); }
 
-  void on(const AssayWorkingSetMode &r, Bytes) { section_.on(r); }
-  void on(const AssayWorkingSetSnapshot &r, Bytes tail) { section_.on(r, read_text(tail)); }
-  void on(const AssayWorkingSetLines &r, Bytes tail) { section_.on(r, tail); }
-  void on(const AssayWorkingSetOwners &r, Bytes tail) { section_.on(r, tail); }
-  void on(const AssayWorkingSetStack &r, Bytes) { section_.on(r); }
+  void on(const AssayWorkingSetMode &r, Bytes) { of_process_.on(r); }
+  void on(const AssayWorkingSetSnapshot &r, Bytes tail) { of_process_.on(r, read_text(tail)); }
+  void on(const AssayWorkingSetLines &r, Bytes tail) { of_process_.on(r, tail); }
+  void on(const AssayWorkingSetOwners &r, Bytes tail) { of_process_.on(r, tail); }
+  void on(const AssayWorkingSetStack &r, Bytes) { of_process_.on(r); }
   void on(const AssayRegion &r, Bytes tail) {
     auto names = read_strings(tail);
-    section_.on(r, names.empty() ? "" : names.front());
+    of_process_.on(r, names.empty() ? "" : names.front());
   }
 
-  void reset(Process &) override { section_.reset(); }
+  void reset(Process &) override { of_process_.reset(); }
 
-  void end_section(Process &) override {
-    if (section_.exists())
-      sections_[processes_] = std::move(section_);
-    section_ = WorkingSetReader();
+  void end_process_records(Process &) override {
+    if (of_process_.exists())
+      of_processes_[processes_] = std::move(of_process_);
+    of_process_ = WorkingSetReader();
     processes_++;
   }
 
   void resolve(FileNumbers &numbers, Assembler &output) override {
-    for (auto &[process, section] : sections_)
-      output.profile().processes[process].workingset = section.finish([&](uint32_t context) {
+    for (auto &[process, reader] : of_processes_)
+      output.profile().processes[process].workingset = reader.finish([&](uint32_t context) {
         auto [stack, type, origin] = numbers.context(context);
         return LineOwner{stack, type, origin};
       });
   }
 
 private:
-  WorkingSetReader section_;
-  std::map<size_t, WorkingSetReader> sections_; // by index of the process
+  WorkingSetReader of_process_;
+  std::map<size_t, WorkingSetReader> of_processes_; // by index of the process
   size_t processes_ = 0;
 };
 

@@ -5,7 +5,7 @@
 //   in the last one, before those of tools: Sites… Event…; behind them Loss…
 //   Origin and Context come before the first record that names them
 //
-// What a tool summed over processes is written in the section of one of them, which must have what the sums refer to
+// What a tool summed over processes is written among the records of one of them, which must have what the sums refer to
 // (ToolRecords::can_carry_sums); the reader sorts processes again. `killed` is not written: a process without an End
 // record says it.
 

@@ -305,10 +305,30 @@ private:
   size_t uses_ = 0;
 };
 
-// Random instructions on a random graph; a few variables, so that they meet.
-FlowGraph made_up(std::mt19937_64 &random) {
-  FlowGraph graph;
-  Edges edges = random_graph(random);
+// Adds random instructions of a few variables, so that they meet, to a graph.
+class InstructionMaker {
+public:
+  InstructionMaker(std::mt19937_64 &random, FlowGraph &graph) : random_(random), graph_(graph) {}
+
+  void add() {
+    Instruction instruction;
+    instruction.uop = static_cast<uint32_t>(graph_.code.uops.size());
+    made_[0] = made_[1] = false;
+    if (below(random_, 12) == 0)
+      become_call(instruction);
+    for (unsigned more = below(random_, 4); more; more--) {
+      add_uop();
+      instruction.uops++;
+    }
+    if (instruction.flow == Flow::next && below(random_, 12) == 0) {
+      instruction.opaque = true;
+      instruction.reads = random_() & (bit(kVariables) - 1);
+      instruction.writes = random_() & random_() & (bit(kVariables) - 1);
+    }
+    graph_.code.instructions.push_back(instruction);
+  }
+
+private:
   static constexpr uint16_t kRegisters[] = {ASSAY_REG_RAX,
                                             ASSAY_REG_RBX,
                                             ASSAY_REG_RSP,
@@ -320,68 +340,75 @@ FlowGraph made_up(std::mt19937_64 &random) {
                                             ASSAY_REG_BIAS,
                                             ASSAY_REG_MASKS + 1,
                                             ASSAY_REG_TEMPORARIES + 1};
-  bool made[2] = {}; // temporaries of this instruction
-  auto some = [&] {
+
+  static bool is_temporary(uint16_t reg) {
+    return reg == ASSAY_REG_TEMPORARIES || reg == ASSAY_REG_TEMPORARIES + 1;
+  }
+
+  // A register that has a value.
+  uint16_t some() {
     for (;;) {
-      uint16_t reg = kRegisters[below(random, std::size(kRegisters))];
-      bool temporary = reg == ASSAY_REG_TEMPORARIES || reg == ASSAY_REG_TEMPORARIES + 1;
-      if (!temporary || made[reg - ASSAY_REG_TEMPORARIES])
+      const uint16_t reg = kRegisters[below(random_, std::size(kRegisters))];
+      if (!is_temporary(reg) || made_[reg - ASSAY_REG_TEMPORARIES])
         return reg;
     }
-  };
+  }
+
+  void become_call(Instruction &instruction) {
+    instruction.flow = below(random_, 2) ? Flow::call : Flow::indirect_call;
+    instruction.moves_fs = below(random_, 4) == 0;
+    assay_uop push{}; // as calls begin; afterwards the stack pointer is what it was before
+    push.op = ASSAY_UOP_sub;
+    push.width = 8;
+    push.dst = push.a = ASSAY_REG_RSP;
+    push.b = ASSAY_UOP_IMMEDIATE;
+    push.imm = 8;
+    graph_.code.uops.push_back(push);
+    instruction.uops = 1;
+  }
+
+  void add_uop() {
+    static constexpr uint8_t kOps[] = {ASSAY_UOP_add,   ASSAY_UOP_select, ASSAY_UOP_load,
+                                       ASSAY_UOP_store, ASSAY_UOP_lea,    ASSAY_UOP_copy};
+    assay_uop uop{};
+    uop.op = kOps[below(random_, std::size(kOps))];
+    uop.width = 8;
+    uop.a = some();
+    uop.b = some();
+    uop.c = some();
+    if (below(random_, 4) == 0) {
+      uop.b = ASSAY_UOP_IMMEDIATE;
+      uop.imm = static_cast<int64_t>(random_());
+    }
+    if (uop.op == ASSAY_UOP_store) {
+      uop.dst = some();
+    } else {
+      do
+        uop.dst = kRegisters[below(random_, std::size(kRegisters))];
+      while (!is_read(uop.dst));
+      if (is_temporary(uop.dst))
+        made_[uop.dst - ASSAY_REG_TEMPORARIES] = true;
+    }
+    graph_.code.uops.push_back(uop);
+  }
+
+  std::mt19937_64 &random_;
+  FlowGraph &graph_;
+  bool made_[2] = {}; // temporaries of this instruction
+};
+
+// Random instructions on a random graph.
+FlowGraph made_up(std::mt19937_64 &random) {
+  FlowGraph graph;
+  const Edges edges = random_graph(random);
+  InstructionMaker maker(random, graph);
   for (const auto &to : edges) {
     Block block;
     block.first = static_cast<uint32_t>(graph.code.instructions.size());
     block.count = 1 + below(random, 4);
     block.successors = to;
-    for (uint32_t i = 0; i < block.count; i++) {
-      Instruction instruction;
-      instruction.uop = static_cast<uint32_t>(graph.code.uops.size());
-      made[0] = made[1] = false;
-      if (below(random, 12) == 0) {
-        instruction.flow = below(random, 2) ? Flow::call : Flow::indirect_call;
-        instruction.moves_fs = below(random, 4) == 0;
-        assay_uop push{}; // as calls begin; afterwards the stack pointer is what it was before
-        push.op = ASSAY_UOP_sub;
-        push.width = 8;
-        push.dst = push.a = ASSAY_REG_RSP;
-        push.b = ASSAY_UOP_IMMEDIATE;
-        push.imm = 8;
-        graph.code.uops.push_back(push);
-        instruction.uops = 1;
-      }
-      for (unsigned more = below(random, 4); more; more--) {
-        static constexpr uint8_t kOps[] = {ASSAY_UOP_add,   ASSAY_UOP_select, ASSAY_UOP_load,
-                                           ASSAY_UOP_store, ASSAY_UOP_lea,    ASSAY_UOP_copy};
-        assay_uop uop{};
-        uop.op = kOps[below(random, std::size(kOps))];
-        uop.width = 8;
-        uop.a = some();
-        uop.b = some();
-        uop.c = some();
-        if (below(random, 4) == 0) {
-          uop.b = ASSAY_UOP_IMMEDIATE;
-          uop.imm = static_cast<int64_t>(random());
-        }
-        if (uop.op == ASSAY_UOP_store) {
-          uop.dst = some();
-        } else {
-          do
-            uop.dst = kRegisters[below(random, std::size(kRegisters))];
-          while (!is_read(uop.dst));
-          if (uop.dst == ASSAY_REG_TEMPORARIES || uop.dst == ASSAY_REG_TEMPORARIES + 1)
-            made[uop.dst - ASSAY_REG_TEMPORARIES] = true;
-        }
-        graph.code.uops.push_back(uop);
-        instruction.uops++;
-      }
-      if (instruction.flow == Flow::next && below(random, 12) == 0) {
-        instruction.opaque = true;
-        instruction.reads = random() & (bit(kVariables) - 1);
-        instruction.writes = random() & random() & (bit(kVariables) - 1);
-      }
-      graph.code.instructions.push_back(instruction);
-    }
+    for (uint32_t i = 0; i < block.count; i++)
+      maker.add();
     graph.blocks.push_back(std::move(block));
   }
   for (uint32_t from = 0; from < edges.size(); from++)

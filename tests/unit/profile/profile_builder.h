@@ -187,11 +187,16 @@ inline profile::ObjectGlobals random_globals(std::mt19937_64 &random, profile::M
   return globals;
 }
 
-inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
-  std::mt19937_64 random(seed);
-  profile::Assembler assembler;
+// Modules, units and types that a random profile's records refer to.
+struct RandomNames {
   std::vector<profile::ModuleId> modules;
-  profile::Process process = random_process(random, seed);
+  std::vector<profile::TypeId> types = {profile::TypeId()};
+};
+
+inline RandomNames random_names(std::mt19937_64 &random, uint64_t seed,
+                                profile::Assembler &assembler, profile::Process &process) {
+  RandomNames names;
+  auto &modules = names.modules;
   for (uint8_t number = 0; number < 3; number++) {
     std::vector<uint8_t> build_id(number == 2 ? 0 : 20, number);
     modules.push_back(
@@ -207,22 +212,30 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
                       profile::Unit{std::to_string(random() % 4) + ".c",
                                     std::vector<uint32_t>(seed % 4, uint32_t(process.counters)),
                                     unit});
-  std::vector<profile::TypeId> types = {profile::TypeId()};
   for (uint64_t number = 1; number < 5; number++) {
     profile::Type type = {number * 0x100000001ULL, "Type" + std::to_string(number), number * 8};
-    types.push_back(assembler.type(type));
-    assembler.declare(modules[number % 2], types.back());
+    names.types.push_back(assembler.type(type));
+    assembler.declare(modules[number % 2], names.types.back());
   }
+  return names;
+}
+
+inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
+  std::mt19937_64 random(seed);
+  profile::Assembler assembler;
+  profile::Process process = random_process(random, seed);
+  const RandomNames names = random_names(random, seed, assembler, process);
   // One more is known by its short id alone: that one exists only where a context has it.
   auto random_type = [&] {
-    size_t choice = random() % (types.size() + 1);
-    return choice < types.size() ? types[choice] : assembler.type({0x77, "", 0});
+    size_t choice = random() % (names.types.size() + 1);
+    return choice < names.types.size() ? names.types[choice] : assembler.type({0x77, "", 0});
   };
+  auto random_module = [&] { return names.modules[random() % 3]; };
   auto random_stack = [&] {
     profile::Stack stack;
     for (uint64_t depth = 1 + random() % 3; depth; depth--) {
       uint64_t offset = 0x100 + random() % 5 * 16;
-      profile::ModuleId module = random() % 8 ? modules[random() % 3] : profile::ModuleId();
+      profile::ModuleId module = random() % 8 ? random_module() : profile::ModuleId();
       stack.frames.push_back({module, offset});
     }
     stack.cut = random() % 8 == 0;
@@ -250,7 +263,7 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
     assembler.add(profile::Event{random_stack(), random() % 2 ? "request" : "miss",
                                  1 + random() % 9, random() % 100});
   for (uint64_t block = walked ? random() % 20 : 0; block; block--) {
-    const profile::NonHeapBlock counts = random_non_heap(random, modules[random() % 3]);
+    const profile::NonHeapBlock counts = random_non_heap(random, random_module());
     profile::add(assembler, counts);
   }
   if (random() % 2)
@@ -266,7 +279,7 @@ inline profile::Profile random_profile(uint64_t seed, int contexts = 20) {
     profile::add(assembler, objects);
   }
   for (uint64_t module = random() % 3; module; module--) {
-    const profile::ObjectGlobals globals = random_globals(random, modules[random() % 3]);
+    const profile::ObjectGlobals globals = random_globals(random, random_module());
     profile::add(assembler, globals);
   }
   if (random() % 2)
