@@ -1,4 +1,12 @@
-// See the header.
+// Two recordings of the same program differ in every number, because both are samples. So a place is compared only if both have 30 samples
+// there, and a change counts only if the intervals do not touch after they were widened: many places are compared, and some would differ by
+// chance.
+//
+// Where one value gives way to another, both shares change by as much. So a list reports one value: that with the largest product of its
+// change and its larger share. A value that one of the hotlists lacks may still have come there: its share is taken to be at most 1 %, or a
+// larger bound where the samples are few.
+//
+// A value does not say whether it is an address of memory. What is 2^39 or more, up or down from zero, and has no name, is taken for one.
 
 #include "analyze/values_diff.h"
 

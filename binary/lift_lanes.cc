@@ -1,4 +1,10 @@
-// See the header.
+// No micro-op is wider than 8 bytes, so a vector is up to eight registers, its lanes. An operand in a register is not copied: LanesRead
+// names the lanes themselves. The trap: a lane of the result that is put too early overwrites a source that is still to be read. So
+// lane_by_lane() is only for results of which each lane is made of that lane of the sources; rearrange() makes all lanes first, and then
+// puts them.
+//
+// A masked store becomes a conditional store for each element, because an element whose bit is clear must not be accessed: there may be no
+// memory. A broadcast operand is loaded once, and all lanes name that one register.
 
 #include "binary/lift_lanes.h"
 

@@ -1,3 +1,9 @@
+// Each function is one call of CLI11, under the name of what it means here. add_option() is a template whose body needs CLI11, so it is
+// instantiated here for each type of variable; a new type needs a line. What CLI11 says of a wrong command line is put into one sentence
+// that names the help of the command.
+//
+// The trap: get_subcommands() without a filter yields only those that were parsed. So parts() passes a filter that keeps all.
+
 #include "cli/command_line.h"
 
 #include <CLI/CLI.hpp>

@@ -1,8 +1,8 @@
-// See the header for the algorithms, docs/hotlists.md for their estimators.
+// All three algorithms keep the same thing, values with counts; so they are one class whose kind says what happens to a value that is not
+// there and to a list that is full. A class for each behind an interface was refused: there are hundreds of thousands of lists, most of
+// them with one or two values, and a list is written as it is.
 //
-// All three keep the same thing, values with counts; so they are one class whose kind says what happens to a value that is not there
-// and to a list that is full. A class for each behind an interface was refused: there are hundreds of thousands of
-// lists, most of them with one or two values, and a list is written as it is.
+// The estimators are in docs/hotlists.md.
 
 #include "profile/hotlist.h"
 

@@ -1,3 +1,13 @@
+// When a file comes, its groups become flat templates: an access is then a sum of an offset, a base and at most two logged values. A stream
+// holds either a group, which its number names, or what the skeleton that runs takes; the position says which. A loop of 16 iterations or
+// more is handed on as a whole, so that a sink may count it without its iterations.
+//
+// The trap is the end of a stream. Buffers are zeros until they are written, and who was killed may have logged half a group. A group's
+// number is written last: so number 0 means that nothing follows, and behind a number missing bytes are zeros.
+//
+// A trace may be damaged: what no program can have logged is a Failure, such as a group that does not exist or a loop of more than 2^40
+// iterations.
+
 #include "trace/decode.h"
 
 #include "base/fail.h"

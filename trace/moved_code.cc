@@ -1,4 +1,13 @@
-// See the header; a routine itself is moved by routine_mover.cc.
+// routine_mover.cc moves one routine; here all routines of a file become one piece of code. Whether a routine may move is asked from cheap
+// to dear: what symbols and unwind tables say, then its flow graph, then whether its tables can be written again. A reference to another
+// routine is settled at the end, when it is known whether that one has moved: it leads to the copy, or by a fix-up to the original. Numbers
+// of single accesses begin behind those of groups, so they are settled then, too.
+//
+// Moved code calls the runtime through three stubs that jump through slots. So the runtime fills in three addresses, and not one for each
+// call.
+//
+// Refused: new jump tables. The code that computes addresses from them would have to be understood, not only where they lead (decision
+// 029).
 
 #include "trace/moved_code.h"
 

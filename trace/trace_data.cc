@@ -1,3 +1,9 @@
+// Numbers are LEB128, and addresses are differences to the one before: what stands in order has small ones. Skeletons are in
+// skeleton_data.cc.
+//
+// What is read serves later as an index or a divisor, so each number is checked here: a value that the group has, at most two terms, a loop
+// whose counter moves. A count is never more than the bytes of its record, so a damaged one cannot ask for much memory.
+
 #include "trace/trace_data.h"
 
 #include "base/fail.h"

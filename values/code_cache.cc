@@ -1,11 +1,13 @@
-// See the header.
-//
-// Pages are filled piece by piece: from the place that was missed to the end of the function, and along its direct branches within
-// the page. Decoding whole pages was refused: of a page of code that is met, a third is executed, and each instruction costs some
-// microseconds and a hundred bytes.
+// Pages are filled piece by piece: from the place that was missed to the end of the function, and along its direct branches within the
+// page. Decoding whole pages was refused: of a page of code that is met, a third is executed, and each instruction costs some microseconds
+// and a hundred bytes.
 //
 // An interpreter may look at a page while it is filled. So entries are written first, and `first` afterwards, with release; what an
 // interpreter may be reading is never written again.
+//
+// A page of a file is decoded from the file, once for all processes. A miss at a place that is already filled may say that a process has
+// other bytes there: they are read from its memory, and if they differ, the page is no longer stable, and the instruction is decoded anew,
+// into entries of its own.
 
 #include "values/code_cache.h"
 

@@ -1,9 +1,7 @@
-// See the header.
-//
-// Kernels differ in what they tell: kallsyms always has functions (to root, unless kptr_restrict hides them), not always variables. The list of
-// physical memory says where RAM lies and where the kernel's image; RAM is mapped as a whole, the direct map, and what is not RAM there is
-// left out, because a load from a device may change it. Without the variable that holds the direct map's begin, its place is known only of a
-// kernel that does not randomise it.
+// Kernels differ in what they tell: kallsyms always has functions (to root, unless kptr_restrict hides them), not always variables. The
+// list of physical memory says where RAM lies and where the kernel's image; RAM is mapped as a whole, the direct map, and what is not RAM
+// there is left out, because a load from a device may change it. Without the variable that holds the direct map's begin, its place is known
+// only of a kernel that does not randomise it.
 
 #include "values/kernel_code.h"
 

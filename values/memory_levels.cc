@@ -1,12 +1,12 @@
-// See the header.
-//
 // A walk through a random cycle of lines, each of which names the next: no prefetcher follows it. After a first round the level that is
 // just large enough for the lines has them; then single loads are timed. For memory itself the lines are flushed instead: filling more than
-// the last cache takes seconds. Between two levels the limit is the geometric mean of their
-// medians, and they are told apart only if nine of ten loads of each are on their side of it: the counter of some machines
-// goes by steps of 26 cycles, which is more than lies between L1 and L2. Sizes of caches are the system's; on a shared machine others
-// take part of the last one, so a quarter of it is walked, 8 MiB at most. Lines are in pages of 4 KiB, as those of most programs: what the larger levels
-// cost includes their misses of the translation buffer.
+// the last cache takes seconds.
+//
+// Between two levels the limit is the geometric mean of their medians, and they are told apart only if nine of ten loads of each are on
+// their side of it: the counter of some machines goes by steps of 26 cycles, which is more than lies between L1 and L2.
+//
+// Sizes of caches are the system's; on a shared machine others take part of the last one, so a quarter of it is walked, 8 MiB at most.
+// Lines are in pages of 4 KiB, as those of most programs: what the larger levels cost includes their misses of the translation buffer.
 
 #include "values/memory_levels.h"
 

@@ -1,8 +1,8 @@
-// See the header.
-//
 // The problem: a recording that never ends must not grow, and what it has found must be there when the machine stops. So sums are taken
 // away from the recording every minute, split by executable, and added to files. Adding needs one file in memory at a time. One file for
 // everything was refused: each round would read and write all of it, and what no longer runs could not be forgotten.
+//
+// A lock on the folder itself keeps a second recording out; the kernel takes it back when this process ends, however it ends.
 
 #include "values/profile_folder.h"
 

@@ -1,8 +1,9 @@
-// See the header.
-//
 // What an interpreter without floating point cannot compute becomes a register that is not known; then everything else of the instruction
-// can stay as it is. Ending a sample at each such instruction was refused: a quarter of a program's instructions may be floating
-// point, and few jumps depend on them. Only what has an unknown effect on memory or control ends a sample.
+// can stay as it is. Ending a sample at each such instruction was refused: a quarter of a program's instructions may be floating point, and
+// few jumps depend on them. Only what has an unknown effect on memory or control ends a sample.
+//
+// What is recorded is decided here once, and not in each sample. A constant says nothing, and what was loaded is recorded as such: so it is
+// found first which micro-ops yield a constant and which what was loaded.
 
 #include "values/publish.h"
 

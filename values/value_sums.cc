@@ -1,7 +1,8 @@
-// See the header.
-//
 // The values of one sample at one place are one window: they depend on each other, as the iterations of a loop do. So a sample's values are
-// sorted by place first, and each hotlist gets its window as a whole.
+// sorted by place first, and each hotlist gets its window as a whole. Strides are differences within a window, so none spans two samples.
+//
+// Addresses of code differ from run to run. So targets and callers become places in files before they are counted. What was looked up is
+// remembered, because a look-up goes through the process's mappings.
 
 #include "values/value_sums.h"
 

@@ -1,5 +1,3 @@
-// See the header.
-//
 // When an address is known cannot be seen in addresses. But a sample's instructions are decoded, so registers are followed through it: each
 // has the youngest load that it depends on, and so has each address. What was computed before the sample counts as known early. Cycles were
 // refused: the interpreter has none, and which load is slow differs from run to run; which address waits for a load does not.
