@@ -15,6 +15,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
+#include <unistd.h>
 
 namespace assay::compiler {
 namespace {
@@ -386,6 +387,13 @@ CommandLine read_command_line(const std::vector<std::string> &arguments) {
   reader.read(arguments, true);
   reader.finish();
   return line;
+}
+
+std::string Installation::file(const std::string &name) const {
+  std::string path = folder + "/" + name;
+  if (access(path.c_str(), R_OK) != 0)
+    throw std::runtime_error("the file " + path + " is missing; build or install Assay again");
+  return path;
 }
 
 std::vector<std::string> clang_arguments(const CommandLine &line,

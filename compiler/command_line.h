@@ -11,7 +11,8 @@ namespace assay::compiler {
 // Where the plugin and the runtime are.
 struct Installation {
   std::string folder; // lib/assay
-  std::string file(const std::string &name) const { return folder + "/" + name; }
+  // The path of a file in it. Throws std::runtime_error with a sentence where it cannot be read.
+  std::string file(const std::string &name) const;
 };
 
 struct CommandLine {

@@ -35,17 +35,6 @@ std::string own_folder() {
   return whole.substr(0, whole.rfind('/'));
 }
 
-Installation find_installation() {
-  Installation i = {own_folder() + "/../lib/assay"};
-  for (const char *name :
-       {"libassay_pass.so", "libassay_members.so", "libassay_start.a", "libassay_rt.a",
-        "libassay_rt_wrap.a", "libassay_preload.so", "exports.list", "include/assay/annotate.h"})
-    if (access(i.file(name).c_str(), R_OK) != 0)
-      throw std::runtime_error("the file " + i.file(name) +
-                               " is missing; build or install Assay again");
-  return i;
-}
-
 // A plugin works only in the clang that it was built for.
 void check_version(const std::string &clang) {
   // NOLINTNEXTLINE(bugprone-command-processor): the user's own word in the user's own shell
@@ -103,7 +92,7 @@ int main(int argc, char **argv) {
       fputs(flags_help().c_str(), stdout);
       return 0;
     }
-    return become_clang(line.plus_plus, clang_arguments(line, find_installation()));
+    return become_clang(line.plus_plus, clang_arguments(line, Installation{own_folder() + "/../lib/assay"}));
   } catch (const std::exception &e) {
     return complain(e.what());
   }
