@@ -90,9 +90,10 @@ struct Instruction {
   uint8_t accesses = 0;
   uint8_t length = 0; // bytes
   Flow flow = Flow::next;
-  bool opaque = false;   // ends in the micro-op `opaque`: `reads` and `writes` say what it touches
-  bool repeats = false;  // a string instruction that goes on at itself
-  bool moves_fs = false; // a call of what sets the base of fs, as the start of a program does
+  bool opaque = false;  // ends in the micro-op `opaque`: `reads` and `writes` say what it touches
+  bool repeats = false; // a string instruction that goes on at itself
+  bool moves_fs =
+      false; // a call of what sets the base of fs, as the start of a program does, or the system call
   // Of a call: the general registers that are afterwards what they were.
   RegisterSet kept = kKeptByFunctions;
   VariableSet reads = 0, writes = 0; // of an opaque one only

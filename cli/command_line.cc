@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <sstream>
 
 namespace cli {
 
@@ -142,18 +143,52 @@ AssayCommandLine::AssayCommandLine(const std::string &description, const std::st
 
 AssayCommandLine::~AssayCommandLine() = default;
 
+namespace {
+
+// What is wrong, in our words where CLI11's do not say it plainly. Its messages begin with the option, or end in what they are about.
+std::string sentence_of(const CLI::ParseError &error) {
+  const std::string text = error.what();
+  const std::string option = text.substr(0, text.find(':'));
+  if (dynamic_cast<const CLI::ArgumentMismatch *>(&error))
+    return text.find("At Most") != std::string::npos ? option + " is given more than once"
+                                                     : option + " needs a value";
+  if (dynamic_cast<const CLI::ExtrasError *>(&error)) {
+    std::string words; // CLI11 has turned them around
+    std::istringstream turned(text.substr(text.find(": ") + 2));
+    for (std::string word; turned >> word; words = word + (words.empty() ? "" : " ") + words)
+      if (word.starts_with('-'))
+        return "there is no option " + word;
+    return "too many arguments: " + words;
+  }
+  if (text == "A subcommand is required")
+    return "a command is missing";
+  const size_t value = text.find(" = ");
+  const std::string cannot_convert = "Could not convert: ";
+  if (text.starts_with(cannot_convert) && value != std::string::npos)
+    return text.substr(cannot_convert.size(), value - cannot_convert.size()) + " " +
+           text.substr(value + 3) + ": this is no number that it takes";
+  return text;
+}
+
+} // namespace
+
 std::optional<int> AssayCommandLine::parse(int argc, char **argv) {
   try {
     app_->parse(argc, argv);
   } catch (const CLI::Success &asked) { // --help, --version
     return app_->exit(asked);
   } catch (const CLI::ParseError &error) {
-    std::string command = "assay";
-    for (const CommandLine &each : line().parts())
-      if (each.is_given())
-        command += " " + each.name();
-    std::fprintf(stderr, "assay: %s; `%s --help` shows how it is used\n", error.what(),
-                 command.c_str());
+    std::string command;
+    for (std::optional<CommandLine> given = line(); given;) {
+      command += (command.empty() ? "" : " ") + given->name();
+      const std::vector<CommandLine> parts = given->parts();
+      given.reset();
+      for (const CommandLine &part : parts)
+        if (part.is_given())
+          given = part;
+    }
+    std::fprintf(stderr, "assay: %s; `%s --help` shows how it is used\n",
+                 sentence_of(error).c_str(), command.c_str());
     return 2;
   }
   return std::nullopt;

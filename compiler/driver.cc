@@ -92,7 +92,8 @@ int main(int argc, char **argv) {
       fputs(flags_help().c_str(), stdout);
       return 0;
     }
-    return become_clang(line.plus_plus, clang_arguments(line, Installation{own_folder() + "/../lib/assay"}));
+    return become_clang(line.plus_plus,
+                        clang_arguments(line, Installation{own_folder() + "/../lib/assay"}));
   } catch (const std::exception &e) {
     return complain(e.what());
   }

@@ -88,7 +88,7 @@ uint64_t UnitFields::add_stretch(const Function &function, uint32_t line, Quanti
   return stretch_count_++;
 }
 
-void UnitFields::add_record(const RecordLayout &record) {
+void UnitFields::add_record(Sites &sites, const RecordLayout &record) {
   std::string body = bytes_of(AssaySiteRecord{record.hash, record.size, record.line,
                                               (uint32_t)record.leaves.size()})
                          .str();
@@ -104,7 +104,7 @@ void UnitFields::add_record(const RecordLayout &record) {
     put(body, leaf.name);
     put(body, leaf.type);
   }
-  Sites(module_).add_record(record.hash, body);
+  sites.add_record(record.hash, body);
 }
 
 void UnitFields::finish() {
@@ -121,8 +121,9 @@ void UnitFields::finish() {
   counters_->replaceAllUsesWith(counters);
   counters_->eraseFromParent();
   counters_ = counters;
+  Sites sites(module_);
   for (auto &[hash, record] : records_)
-    add_record(*record);
+    add_record(sites, *record);
   AssaySiteFields head = {};
   head.count = (uint32_t)counters_count_;
   head.derived = (uint32_t)derived_count_;
@@ -134,8 +135,7 @@ void UnitFields::finish() {
     body += bytes_of(hash);
   for (auto &[function, number] : functions_)
     put(body, function->getName());
-  Sites(module_).add_counters(ASSAY_SITE_FIELDS, body + derived_ + stretches_, *counters_,
-                              *variable_);
+  sites.add_counters(ASSAY_SITE_FIELDS, body + derived_ + stretches_, *counters_, *variable_);
 }
 
 } // namespace assay::compiler

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/member_tags.h"
+#include "compiler/sites.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/IR/Module.h"
 
@@ -48,7 +49,7 @@ public:
   void finish();
 
 private:
-  void add_record(const RecordLayout &record);
+  void add_record(Sites &sites, const RecordLayout &record);
 
   llvm::Module &module_;
   const bool has_windows_;

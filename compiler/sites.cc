@@ -22,6 +22,10 @@ static void pad(std::string &bytes) {
   bytes.resize(alignTo(bytes.size(), 8), '\0');
 }
 
+Sites::~Sites() {
+  appendToUsed(module_, kept_);
+}
+
 GlobalVariable *Sites::add(uint32_t kind, StringRef body, StringRef comdat) {
   AssaySite site = {kind, (uint32_t)alignTo(sizeof site + body.size(), 8)};
   std::string bytes = (bytes_of(site) + body).str();
@@ -38,7 +42,7 @@ GlobalVariable *Sites::add(uint32_t kind, StringRef body, StringRef comdat) {
   }
   variable->setSection(ASSAY_SITES_SECTION);
   variable->setAlignment(Align(8));
-  appendToUsed(module_, {variable});
+  kept_.push_back(variable);
   return variable;
 }
 
@@ -74,7 +78,7 @@ void Sites::add_counters(uint32_t kind, StringRef body, GlobalVariable &counters
       ConstantStruct::get(type, {head, distance(counters, 1), distance(base, 2), tail}));
   entry->setSection(ASSAY_SITES_SECTION);
   entry->setAlignment(Align(8));
-  appendToUsed(module_, {entry});
+  kept_.push_back(entry);
 }
 
 uint32_t Sites::type_id(const TaggedType &type) {

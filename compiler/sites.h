@@ -3,11 +3,16 @@
 
 #include "compiler/tags.h"
 
+#include <vector>
+
 namespace assay::compiler {
 
 class Sites {
 public:
   explicit Sites(llvm::Module &module) : module_(module) {}
+  ~Sites(); // from here on the entries are kept, though nobody refers to them
+  Sites(const Sites &) = delete;
+  Sites &operator=(const Sites &) = delete;
 
   // The id of the type, which from now on is described in the section.
   uint32_t type_id(const TaggedType &type);
@@ -24,6 +29,7 @@ public:
 private:
   llvm::GlobalVariable *add(uint32_t kind, llvm::StringRef body, llvm::StringRef comdat);
   llvm::Module &module_;
+  std::vector<llvm::GlobalValue *> kept_; // together, because each list of them is a new one
 };
 
 } // namespace assay::compiler

@@ -30,7 +30,7 @@ public:
   const std::vector<profile::AccessSite> &sites() const { return sites_; }
 
   // Decodes `data` from `from` up to `to` or a little further, and appends its accesses; returns where it stopped. What follows from the last bytes
-  // alone is left until more comes, or finish(). Where there are many accesses, `take` is called meanwhile: it uses them and empties the list. Throws Failure
+  // alone is left until more comes, or finish(). Where a loop, a string instruction or a skeleton makes many accesses, `take` is called meanwhile: it uses them and empties the list. Throws Failure
   // for what nothing logs.
   using Accesses = std::vector<profile::Access>;
   using Take = std::function<void(Accesses &)>;

@@ -18,7 +18,7 @@ struct ChosenCollector {
 ChosenCollector choose_collector(const std::string &name, const SamplingSettings &settings,
                                  bool is_command);
 
-// "the kernel", "the program, interrupted by perf events": where samples of a collector (enum AssayCollector) are interpreted.
+// "kernel (BPF)", "upcall (in the program, by perf events)": where samples of a collector (enum AssayCollector) are interpreted.
 std::string collector_meaning(uint32_t kind);
 
 } // namespace values

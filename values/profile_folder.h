@@ -26,7 +26,7 @@ struct ProfilePart {
 std::vector<ProfilePart> split_by_executable(const profile::Profile &whole,
                                              std::span<const ValueSums::Ends> ends);
 
-// Leaves the `lists` hotlists that came in most samples, and as many instructions and conflicts by their counts; what goes is counted as a loss.
+// Leaves the `lists` hotlists that came in most samples, and as many instructions and conflicts by their counts; the values of those that go are counted as a loss.
 void cut_to(profile::Profile &profile, size_t lists);
 
 class ProfileFolder {
@@ -42,7 +42,7 @@ public:
   // Adds to the part's file. A reader sees the file as it was or as it is then. A file that is no profile is put aside, under a name that
   // ends in .damaged: returns a sentence about it, or an empty text. Throws Failure; the file is then as it was.
   std::string add(const ProfilePart &part);
-  // Removes files until the folder is as small as it must be: how many. Their samples are the loss of the next file that is added.
+  // Removes files until the folder is as small as it must be: how many. Their values are a loss of the next file of the whole system.
   unsigned remove_oldest();
 
   const std::string &path() const { return folder_; }

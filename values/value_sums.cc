@@ -49,7 +49,7 @@ uint64_t ValueSums::translated(const assay_sample &sample, const assay_sampled_v
     return cut(value);
   if (code_values_.size() > kCodeValues)
     code_values_.clear();
-  auto [known, is_new] = code_values_.try_emplace(uint64_t{sample.pid} << 48 ^ value.value);
+  auto [known, is_new] = code_values_.try_emplace(ProcessAddress{sample.pid, value.value});
   if (is_new) {
     const auto place = code_.place_in(sample.pid, value.value);
     known->second = place ? code_value(code_.files()[place->file], place->offset) : value.value;

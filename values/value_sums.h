@@ -61,6 +61,17 @@ private:
     }
   };
 
+  struct ProcessAddress {
+    uint32_t pid;
+    uint64_t address;
+    friend bool operator==(const ProcessAddress &, const ProcessAddress &) = default;
+  };
+  struct ProcessAddressHash {
+    size_t operator()(const ProcessAddress &at) const {
+      return (at.address ^ uint64_t{at.pid} << 40) * 0x9e3779b97f4a7c15 >> 7;
+    }
+  };
+
   List *list_at(uint32_t where, unsigned kind, unsigned detail);
   uint64_t translated(const assay_sample &sample, const assay_sampled_value &value);
   uint64_t weight_of(const assay_sample &sample) const;
@@ -80,7 +91,7 @@ private:
   std::vector<List> lists_;
   std::unordered_map<uint32_t, Counts> counts_; // by where
   std::unordered_map<Pair, uint64_t, PairHash> conflicts_;
-  std::unordered_map<uint64_t, uint64_t> code_values_; // by process and address
+  std::unordered_map<ProcessAddress, uint64_t, ProcessAddressHash> code_values_;
   // Of the sample that is added; kept so that their memory is.
   std::vector<uint64_t> numbers_;           // values of one list
   std::vector<assay_sampled_value> sorted_; // of the sample that is added

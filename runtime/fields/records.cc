@@ -1,4 +1,4 @@
-// A hash table with open addressing in reserved memory, at most half full; further layouts are left out. Threads that sample look layouts
+// A hash table with open addressing in reserved memory, at most half full; further layouts are a loss. Threads that sample look layouts
 // up without a lock while modules come. So an entry is complete before its hash is stored, with release, and nothing is ever changed or
 // removed.
 //
@@ -42,8 +42,12 @@ void add_record(const uint8_t *body, const uint8_t *end) {
   AssaySiteRecord head;
   __builtin_memcpy(&head, body, sizeof head);
   RecordLayout *slot = head.hash ? slot_of(head.hash) : nullptr;
-  if (!slot || slot->hash || record_count >= kSlots / 2)
+  if (!slot || slot->hash)
     return;
+  if (record_count >= kSlots / 2) {
+    count_loss(ASSAY_LOSS_field_layouts, 1);
+    return;
+  }
   auto *places = (LeafPlace *)arena_allocate(head.leaves * sizeof(LeafPlace));
   if (!places)
     return;

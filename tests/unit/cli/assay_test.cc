@@ -240,6 +240,25 @@ TEST_F(Assay, AnUnknownCommandIsNamedAndTheNearestSuggested) {
   }
 }
 
+TEST_F(Assay, SaysWhatIsWrongWithAnOptionAndWhereItsHelpIs) {
+  const std::pair<const char *, const char *> wrong[] = {
+      {"heap --bogus", "there is no option --bogus; `assay heap --help`"},
+      {"values report --bogus", "there is no option --bogus; `assay values report --help`"},
+      {"explain a b --bogus c d", "there is no option --bogus; `assay explain --help`"},
+      {"explain a b c d", "too many arguments: c d; `assay explain --help`"},
+      {"heap --top", "--top needs a value; `assay heap --help`"},
+      {"heap --top x", "--top x: this is no number that it takes; `assay heap --help`"},
+      {"heap --top -1", "--top -1: this is no number that it takes; `assay heap --help`"},
+      {"heap --sort a --sort b", "--sort is given more than once; `assay heap --help`"},
+      {"export", "--format is required; `assay export --help`"},
+      {"--bogus", "a command is missing; `assay --help`"}};
+  for (auto [arguments, sentence] : wrong) {
+    const Outcome o = run(arguments);
+    EXPECT_EQ(o.status, 2) << arguments;
+    EXPECT_EQ(o.errors, std::string("assay: ") + sentence + " shows how it is used\n");
+  }
+}
+
 TEST_F(Assay, AFilterThatMatchesNothingSaysSo) {
   profile::write(profile_builder::random_profile(1), folder_ + "/one.assay");
   Outcome o = run("heap --filter nomatch one.assay");
