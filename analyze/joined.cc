@@ -216,7 +216,7 @@ private:
     constexpr size_t kNone = SIZE_MAX;
     std::vector<size_t> site_of_owner(set.owners.size(), kNone), type_of_owner = site_of_owner;
     for (const OwnerRow &each : set.owner_rows) {
-      const LinesOwner &owner = set.owners[each.owner];
+      const OwnerName &owner = set.owners[each.owner];
       if (owner.kind == "memory")
         continue;
       const std::string type = type_key(owner.type);
@@ -231,9 +231,9 @@ private:
       joined.set = &set;
       joined.phase = &phase;
       joined.fits = smallest_cache(set, phase);
-      for (const OwnerLines &each : phase.owners) {
+      for (const OwnerCount &each : phase.owners) {
         const size_t row = site_of_owner[each.owner];
-        const LinesOwner &owner = set.owners[each.owner];
+        const OwnerName &owner = set.owners[each.owner];
         if (filter_.keeps(owner.name) || filter_.keeps(owner.type) || filter_.keeps(owner.kind))
           joined.owners.push_back(
               {&owner, each.lines, row == kNone ? std::nullopt : std::optional(row)});
@@ -250,9 +250,9 @@ private:
     std::map<size_t, SetShare> shares;
     std::map<size_t, uint64_t> lines; // by row
     std::map<size_t, double> most;    // lines by time in a phase
-    auto sum = [&](const std::vector<OwnerLines> &owners) {
+    auto sum = [&](const std::vector<OwnerCount> &owners) {
       lines.clear();
-      for (const OwnerLines &each : owners)
+      for (const OwnerCount &each : owners)
         if (row_of[each.owner] != SIZE_MAX)
           lines[row_of[each.owner]] += each.lines;
     };

@@ -77,7 +77,7 @@ struct JoinedRow {
 
 // What fills a part of a phase: its lines, and what the row of its site says.
 struct PhaseOwner {
-  const LinesOwner *owner = nullptr;
+  const OwnerName *owner = nullptr;
   uint64_t lines = 0;
   std::optional<size_t> row; // index in JoinedResult::sites
 };

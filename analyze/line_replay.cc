@@ -86,7 +86,7 @@ private:
 
 } // namespace
 
-LineReplay::LineReplay(const profile::WorkingSet &set, LineOwners &owners, uint64_t fold)
+LineReplay::LineReplay(const profile::WorkingSet &set, OwnerFinder &owners, uint64_t fold)
     : set_(set), owners_(owners), fold_(fold) {}
 
 void LineReplay::run(const std::function<void(const TouchedGroup &)> &f) {
@@ -149,7 +149,7 @@ void LineReplay::gather_recorded(uint32_t snapshot) {
 void LineReplay::apply_owners(uint32_t snapshot) {
   for (; next_owned_ < set_.owned.size() && set_.owned[next_owned_].snapshot <= snapshot;
        next_owned_++) {
-    const profile::OwnedLines &run = set_.owned[next_owned_];
+    const profile::OwnershipChange &run = set_.owned[next_owned_];
     uint32_t name = owners_.of_site(run.owner);
     for (uint64_t line = run.first; line < run.first + run.count; line++) {
       Owners &owners = owners_of_[line / ASSAY_GROUP_LINES];

@@ -1,7 +1,7 @@
 // The touched lines of a process, snapshot after snapshot, each with its owner at that moment.
 #pragma once
 
-#include "analyze/line_owners.h"
+#include "analyze/owner_finder.h"
 
 #include <array>
 #include <bit>
@@ -46,7 +46,7 @@ class LineReplay {
 public:
   // `fold` recorded lines make one; a power of two. Such a line is touched if one of them is, and
   // belongs to whom most of its touched ones belong to, of several the first.
-  LineReplay(const profile::WorkingSet &set, LineOwners &owners, uint64_t fold);
+  LineReplay(const profile::WorkingSet &set, OwnerFinder &owners, uint64_t fold);
 
   // Calls f for every group with a touched line, in the order of snapshots, then of groups.
   void run(const std::function<void(const TouchedGroup &)> &f);
@@ -70,7 +70,7 @@ private:
   const NumberOfLine &owners_of(uint64_t group, uint64_t lines);
 
   const profile::WorkingSet &set_;
-  LineOwners &owners_;
+  OwnerFinder &owners_;
   uint64_t fold_;
   std::vector<Batch> open_;
   std::vector<std::pair<uint64_t, uint64_t>> recorded_; // groups of the snapshot, and their lines

@@ -21,7 +21,7 @@ using Lines = std::unordered_map<uint32_t, double>; // owner -> lines
 
 Lines lines_of(const SnapshotRow &row) {
   Lines lines;
-  for (const OwnerLines &owner : row.owners)
+  for (const OwnerCount &owner : row.owners)
     lines[owner.owner] = double(owner.lines);
   return lines;
 }

@@ -25,12 +25,12 @@ namespace {
 
 using Sums = std::unordered_map<uint32_t, uint64_t>; // owner -> lines
 
-std::vector<OwnerLines> ranked(const Sums &sums) {
-  std::vector<OwnerLines> rows;
+std::vector<OwnerCount> ranked(const Sums &sums) {
+  std::vector<OwnerCount> rows;
   rows.reserve(sums.size());
   for (auto [owner, lines] : sums)
     rows.push_back({owner, lines});
-  std::sort(rows.begin(), rows.end(), [](const OwnerLines &a, const OwnerLines &b) {
+  std::sort(rows.begin(), rows.end(), [](const OwnerCount &a, const OwnerCount &b) {
     return a.lines != b.lines ? a.lines > b.lines : a.owner < b.owner;
   });
   return rows;
@@ -147,7 +147,7 @@ private:
     for (const SnapshotRow &snapshot : result_.snapshots) {
       double share = weight(snapshot) / length;
       result_.mean_lines += double(snapshot.lines) * share;
-      for (const OwnerLines &owner : snapshot.owners) {
+      for (const OwnerCount &owner : snapshot.owners) {
         OwnerRow &row = rows[owner.owner];
         row.owner = owner.owner;
         row.mean_lines += double(owner.lines) * share;
@@ -214,7 +214,7 @@ private:
     result_.filter = query_.filter;
     TextFilter filter(query_.filter);
     std::erase_if(result_.owner_rows, [&](const OwnerRow &row) {
-      const LinesOwner &owner = result_.owners[row.owner];
+      const OwnerName &owner = result_.owners[row.owner];
       if (filter.keeps(owner.name) || filter.keeps(owner.type) || filter.keeps(owner.kind))
         return false;
       result_.filtered_owners++;
@@ -293,7 +293,7 @@ private:
   image::Symbols &symbols_;
   const WorkingSetQuery &query_;
   uint64_t fold_;
-  LineOwners owners_;
+  OwnerFinder owners_;
   WorkingSetResult result_;
 };
 
@@ -308,7 +308,7 @@ std::string clock_text(uint32_t unit, uint64_t value) {
 }
 
 std::span<const OwnerOrder> owner_orders() {
-  using Owners = std::vector<LinesOwner>;
+  using Owners = std::vector<OwnerName>;
   static constexpr OwnerOrder kOrders[] = {
       {"lines", "What is in the working set?",
        [](const OwnerRow &a, const OwnerRow &b, const Owners &) {

@@ -22,20 +22,20 @@
 namespace analyze {
 
 // What lines belong to.
-struct LinesOwner {
+struct OwnerName {
   std::string kind; // heap, global, stack, file, memory
   std::string name; // "Node at build tree.cc:16", a variable, "thread 2", a path
   std::string type; // of objects on the heap, where it is known
-  friend auto operator<=>(const LinesOwner &, const LinesOwner &) = default;
+  friend auto operator<=>(const OwnerName &, const OwnerName &) = default;
 };
 
 // "Node from build at tree.cc:16", "global table": for a table.
-std::string full_name(const LinesOwner &owner);
+std::string full_name(const OwnerName &owner);
 
 // A time on a clock (AssayTimeUnit), as people read it.
 std::string clock_text(uint32_t unit, uint64_t value);
 
-struct OwnerLines {
+struct OwnerCount {
   uint32_t owner = 0; // index into WorkingSetResult::owners
   uint64_t lines = 0;
 };
@@ -52,7 +52,7 @@ struct SnapshotRow {
   uint64_t pages = 0;                // of 4 KiB, with a line that was touched
   uint64_t shared_with_previous = 0; // lines
   uint64_t new_lines = 0;            // touched for the first time in the run
-  std::vector<OwnerLines> owners;    // most lines first; they add up to lines
+  std::vector<OwnerCount> owners;    // most lines first; they add up to lines
   std::vector<ThreadStack> stacks;
   std::vector<uint32_t> idle_threads; // that touched nothing new, before and after they did
 };
@@ -62,7 +62,7 @@ struct Phase {
   uint64_t lines = 0;                      // distinct lines in all of it
   uint64_t mean_lines = 0, most_lines = 0; // of its snapshots
   uint64_t shared_with_previous = 0;       // lines that the phase before used too
-  std::vector<OwnerLines> owners;          // of its distinct lines, most first
+  std::vector<OwnerCount> owners;          // of its distinct lines, most first
   std::vector<std::pair<std::string, size_t>>
       functions; // where threads were, in how many snapshots
 };
@@ -97,7 +97,7 @@ struct WorkingSetResult {
   std::string program_build_id;
   uint64_t line_bytes = 64; // as asked for
   uint32_t unit = 0;        // AssayTimeUnit
-  std::vector<LinesOwner> owners;
+  std::vector<OwnerName> owners;
   std::vector<SnapshotRow> snapshots;
   std::vector<Phase> phases;
   std::vector<ThreadRow> threads;
@@ -139,7 +139,7 @@ struct WorkingSetQuery {
 struct OwnerOrder {
   const char *key;      // for --sort
   const char *question; // heads the table
-  bool (*before)(const OwnerRow &, const OwnerRow &, const std::vector<LinesOwner> &owners);
+  bool (*before)(const OwnerRow &, const OwnerRow &, const std::vector<OwnerName> &owners);
 };
 std::span<const OwnerOrder> owner_orders();
 

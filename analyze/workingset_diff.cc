@@ -23,7 +23,7 @@ std::string without_line(const std::string &name) {
   return name.substr(0, colon) + (end == std::string::npos ? "" : name.substr(end));
 }
 
-LinesOwner place_of(const LinesOwner &owner) {
+OwnerName place_of(const OwnerName &owner) {
   return {owner.kind, owner.kind == "heap" ? without_line(owner.name) : owner.name, owner.type};
 }
 
@@ -36,11 +36,11 @@ WorkingSetSizes sizes_of(const WorkingSetResult &result) {
           result.bytes(result.snapshots[result.largest].lines), result.bytes(result.total_lines)};
 }
 
-using Owners = std::map<LinesOwner, OwnerChange>;
+using Owners = std::map<OwnerName, OwnerChange>;
 
 void add(Owners &owners, const WorkingSetResult &result, OwnerChange::Side OwnerChange::*which) {
   for (const OwnerRow &row : result.owner_rows) {
-    const LinesOwner &owner = result.owners[row.owner];
+    const OwnerName &owner = result.owners[row.owner];
     OwnerChange &change = owners[place_of(owner)];
     change.owner = owner;
     OwnerChange::Side &side = change.*which;
@@ -49,13 +49,13 @@ void add(Owners &owners, const WorkingSetResult &result, OwnerChange::Side Owner
   }
 }
 
-using Phases = std::map<std::pair<std::string, LinesOwner>, PhaseChange>;
+using Phases = std::map<std::pair<std::string, OwnerName>, PhaseChange>;
 
 void add(Phases &phases, const WorkingSetResult &result, PhaseChange::Side PhaseChange::*which) {
   for (const Phase &phase : result.phases) {
     std::string function = phase.functions.empty() ? "" : phase.functions.front().first;
-    LinesOwner owner =
-        phase.owners.empty() ? LinesOwner() : result.owners[phase.owners.front().owner];
+    OwnerName owner =
+        phase.owners.empty() ? OwnerName() : result.owners[phase.owners.front().owner];
     PhaseChange &change = phases[{function, place_of(owner)}];
     change.function = function;
     change.owner = owner;

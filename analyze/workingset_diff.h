@@ -17,7 +17,7 @@ struct OwnerChange {
     double mean_bytes = 0;   // over the whole run
     uint64_t most_bytes = 0; // in one snapshot
   };
-  LinesOwner owner; // of the newer run where it is there
+  OwnerName owner; // of the newer run where it is there
   Side old_side, new_side;
 };
 
@@ -29,7 +29,7 @@ struct PhaseChange {
     double mean_bytes = 0; // of their snapshots
   };
   std::string function; // empty if it is not known
-  LinesOwner owner;     // of the newer run where it is there
+  OwnerName owner;      // of the newer run where it is there
   Side old_side, new_side;
 };
 

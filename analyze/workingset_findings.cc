@@ -44,15 +44,15 @@ double cost(const std::string &cache) {
   return cache == "L1" ? 0.25 : cache == "L3" ? 1 : 0.5;
 }
 
-std::string objects(const LinesOwner &owner) {
+std::string objects(const OwnerName &owner) {
   if (owner.kind != "heap")
     return full_name(owner);
   return (owner.type.empty() ? "objects" : "`" + owner.type + "` objects") + " from " + owner.name;
 }
 
 // The owner to name in a sentence: the one with the most lines that has a name; none if it has too few.
-const OwnerLines *to_name(const WorkingSetResult &result, const Phase &phase) {
-  auto named = std::find_if(phase.owners.begin(), phase.owners.end(), [&](const OwnerLines &each) {
+const OwnerCount *to_name(const WorkingSetResult &result, const Phase &phase) {
+  auto named = std::find_if(phase.owners.begin(), phase.owners.end(), [&](const OwnerCount &each) {
     return result.owners[each.owner].kind != "memory";
   });
   bool enough =
@@ -62,7 +62,7 @@ const OwnerLines *to_name(const WorkingSetResult &result, const Phase &phase) {
 
 struct PhaseFacts {
   const Phase *phase;
-  const OwnerLines *owner;
+  const OwnerCount *owner;
   double time_share = 0;
   double owner_share = 0;  // of its lines
   double reused_share = 0; // lines that the snapshot before, in the same phase, had
@@ -70,7 +70,7 @@ struct PhaseFacts {
   double mean_pages = 0;
 };
 
-PhaseFacts facts_of(const WorkingSetResult &result, const Phase &phase, const OwnerLines &owner) {
+PhaseFacts facts_of(const WorkingSetResult &result, const Phase &phase, const OwnerCount &owner) {
   PhaseFacts facts{&phase, &owner};
   facts.owner_share = double(owner.lines) / double(phase.lines);
   uint64_t lines = 0, later_lines = 0, shared = 0, fresh = 0, pages = 0;
@@ -108,7 +108,7 @@ public:
 
   void find() {
     for (const Phase &phase : result_.phases) {
-      const OwnerLines *owner = to_name(result_, phase);
+      const OwnerCount *owner = to_name(result_, phase);
       if (!owner)
         continue;
       PhaseFacts facts = facts_of(result_, phase, *owner);
@@ -189,7 +189,7 @@ private:
   std::string bytes(uint64_t lines) const {
     return base::format_bytes(double(result_.bytes(lines)));
   }
-  const LinesOwner &owner(const Kind &kind) const {
+  const OwnerName &owner(const Kind &kind) const {
     return result_.owners[kind.longest.owner->owner];
   }
   // "the phase from 49.0 M accesses on", "the run".
@@ -209,7 +209,7 @@ private:
     put(std::move(rule), owner(kind), std::move(message), saved_lines, weight, std::move(evidence),
         std::move(action));
   }
-  void put(std::string rule, const LinesOwner &owner, std::string message, double saved_lines,
+  void put(std::string rule, const OwnerName &owner, std::string message, double saved_lines,
            double weight, std::string evidence, std::string action) {
     static constexpr uint32_t kDoubts[] = {ASSAY_LOSS_uninstrumented_module, ASSAY_LOSS_odd_address,
                                            ASSAY_LOSS_no_shadow};
@@ -304,7 +304,7 @@ private:
     double share = double(most->new_lines) / double(result_.total_lines);
     if (share < kLeastOwnerShare)
       return;
-    const LinesOwner &owner = result_.owners[most->owner];
+    const OwnerName &owner = result_.owners[most->owner];
     put("streaming", owner,
         fmt::format("{} of {} are used once and not again, to the end of the run",
                     bytes(most->new_lines), objects(owner)),

@@ -31,19 +31,19 @@ struct TouchedLines {
 };
 
 // An allocation site that owns lines.
-struct LineOwner {
+struct OwnerSite {
   StackId stack;
   TypeId type; // none if unknown
   Origin origin;
-  friend auto operator<=>(const LineOwner &, const LineOwner &) = default;
+  friend auto operator<=>(const OwnerSite &, const OwnerSite &) = default;
 };
 
 // From this snapshot on, these lines are the owner's.
-struct OwnedLines {
+struct OwnershipChange {
   uint32_t snapshot = 0;
   uint64_t first = 0, count = 0; // line numbers: address / bytes of a line
   uint32_t owner = 0;            // index into WorkingSet::owners
-  friend auto operator<=>(const OwnedLines &, const OwnedLines &) = default;
+  friend auto operator<=>(const OwnershipChange &, const OwnershipChange &) = default;
 };
 
 struct SnapshotStack {
@@ -66,8 +66,8 @@ struct WorkingSet {
   uint64_t interval = 0; // of the first snapshots, in the unit
   std::vector<Snapshot> snapshots;
   std::vector<TouchedLines> lines; // in the order of the file
-  std::vector<LineOwner> owners;
-  std::vector<OwnedLines> owned; // in the order of the file: later ones win
+  std::vector<OwnerSite> owners;
+  std::vector<OwnershipChange> owned; // in the order of the file: later ones win
   std::vector<SnapshotStack> stacks;
   std::vector<Region> regions; // in the order of the file: later ones win
   friend auto operator<=>(const WorkingSet &, const WorkingSet &) = default;

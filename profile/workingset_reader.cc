@@ -146,17 +146,17 @@ void WorkingSetReader::place_lines() {
 }
 
 std::optional<WorkingSet>
-WorkingSetReader::finish(const std::function<LineOwner(uint32_t context)> &resolve) {
+WorkingSetReader::finish(const std::function<OwnerSite(uint32_t context)> &resolve) {
   if (!exists_)
     return std::nullopt;
-  std::unordered_map<uint32_t, LineOwner> known;
+  std::unordered_map<uint32_t, OwnerSite> known;
   auto owner_of = [&](StackId context) {
     auto [place, is_new] = known.try_emplace(context.v);
     if (is_new)
       place->second = resolve(context.v);
     return place->second;
   };
-  for (LineOwner &owner : set_.owners)
+  for (OwnerSite &owner : set_.owners)
     owner = owner_of(owner.stack);
   place_lines();
   for (Owned &each : owned_) {

@@ -25,7 +25,7 @@ public:
 
   // The set, if there is one. Owners and stacks have the numbers of their contexts where a stack's id
   // belongs: `resolve` gives each number its owner.
-  std::optional<WorkingSet> finish(const std::function<LineOwner(uint32_t context)> &resolve);
+  std::optional<WorkingSet> finish(const std::function<OwnerSite(uint32_t context)> &resolve);
 
 private:
   // What waits for its snapshot to be known.
@@ -35,7 +35,7 @@ private:
   };
   struct Owned {
     uint64_t tick;
-    OwnedLines lines;
+    OwnershipChange lines;
   };
   struct Stack {
     uint64_t tick;

@@ -39,7 +39,7 @@ public:
     for (auto &[process, reader] : of_processes_)
       output.profile().processes[process].workingset = reader.finish([&](uint32_t context) {
         auto [stack, type, origin] = numbers.context(context);
-        return LineOwner{stack, type, origin};
+        return OwnerSite{stack, type, origin};
       });
   }
 
@@ -54,7 +54,7 @@ public:
   void translate(Process &process, const NewIds &ids) override {
     if (!process.workingset)
       return;
-    for (LineOwner &owner : process.workingset->owners) {
+    for (OwnerSite &owner : process.workingset->owners) {
       ids.translate(owner.stack);
       ids.translate(owner.type);
     }
@@ -67,13 +67,13 @@ public:
 void write_owned(const WorkingSet &set, RecordSink &sink) {
   std::vector<std::byte> runs;
   for (size_t i = 0; i < set.owned.size(); i++) {
-    const OwnedLines &owned = set.owned[i];
-    const LineOwner &owner = set.owners[owned.owner];
+    const OwnershipChange &owned = set.owned[i];
+    const OwnerSite &owner = set.owners[owned.owner];
     uint32_t context = sink.context(owner.stack, owner.type, owner.origin);
     put_number(runs, runs.empty() ? owned.first : owned.first - set.owned[i - 1].first);
     put_number(runs, owned.count);
     put_number(runs, context);
-    const OwnedLines *next = i + 1 < set.owned.size() ? &set.owned[i + 1] : nullptr;
+    const OwnershipChange *next = i + 1 < set.owned.size() ? &set.owned[i + 1] : nullptr;
     if (next && next->snapshot == owned.snapshot && next->first >= owned.first &&
         runs.size() < (64 << 10))
       continue;

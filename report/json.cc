@@ -58,7 +58,7 @@ Json losses_json(const std::map<uint32_t, uint64_t> &losses) {
   return list;
 }
 
-Json owner_json(const analyze::LinesOwner &owner) {
+Json owner_json(const analyze::OwnerName &owner) {
   return {{"kind", owner.kind},
           {"name", owner.name},
           {"type", owner.type.empty() ? Json(nullptr) : Json(owner.type)}};

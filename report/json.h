@@ -21,7 +21,7 @@ Json stack_json(const analyze::CallStack &frames);
 Json program_json(const profile::Process &process, const std::string &build_id);
 Json machine_json(const profile::Process &process);
 Json losses_json(const std::map<uint32_t, uint64_t> &losses);
-Json owner_json(const analyze::LinesOwner &owner); // `kind`, `name`, `type`
+Json owner_json(const analyze::OwnerName &owner); // `kind`, `name`, `type`
 Json findings_json(const std::vector<analyze::Finding> &findings);
 
 // What a clock (AssayTimeUnit) counts, as documents name it: "wall_us", "cpu_us", "accesses", "mark".

@@ -93,7 +93,7 @@ private:
       tracks.emplace_back("in it: all others");
     for (const SnapshotRow &row : set.snapshots) {
       std::vector<uint64_t> lines(tracks.size());
-      for (const analyze::OwnerLines &owner : row.owners)
+      for (const analyze::OwnerCount &owner : row.owners)
         lines[std::min(track_of[owner.owner], tracks.size() - 1)] += owner.lines;
       for (size_t track = 0; track < tracks.size(); track++)
         counter(tracks[track], row.when.begin_us, set.bytes(lines[track]));

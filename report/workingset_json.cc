@@ -5,15 +5,15 @@
 namespace report {
 namespace {
 
-using analyze::OwnerLines;
+using analyze::OwnerCount;
 using analyze::Phase;
 using analyze::SnapshotRow;
 using analyze::WorkingSetResult;
 
-Json owners_json(const WorkingSetResult &result, const std::vector<OwnerLines> &owners,
+Json owners_json(const WorkingSetResult &result, const std::vector<OwnerCount> &owners,
                  unsigned top) {
   Json list = Json::array();
-  for (const OwnerLines &each : owners) {
+  for (const OwnerCount &each : owners) {
     if (top && list.size() == top)
       break;
     list.push_back(owner_json(result.owners[each.owner]));

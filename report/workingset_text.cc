@@ -15,7 +15,7 @@
 namespace report {
 namespace {
 
-using analyze::OwnerLines;
+using analyze::OwnerCount;
 using analyze::Phase;
 using analyze::SnapshotRow;
 using analyze::WorkingSetResult;
@@ -76,7 +76,7 @@ private:
                   time(rows.back().when.end), style_);
   }
 
-  std::string owner_list(const std::vector<OwnerLines> &owners, uint64_t lines) const {
+  std::string owner_list(const std::vector<OwnerCount> &owners, uint64_t lines) const {
     std::string text;
     for (size_t i = 0; i < std::min<size_t>(owners.size(), 2); i++)
       text += fmt::format(

@@ -3,6 +3,7 @@
 // their children share or replace the memory without coming through here, and `runtime.pid` tells
 // them apart.
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -121,6 +122,16 @@ ASSAY_EXPORT int ASSAY_NAME(execvp)(const char *file, char *const *argv) {
 
 ASSAY_EXPORT int ASSAY_NAME(fexecve)(int fd, char *const *argv, char *const *envp) {
   return exec_with([&] { return real.fexecve(fd, argv, envp); });
+}
+
+// By the system call: glibc has the function since 2.34.
+ASSAY_EXPORT int ASSAY_NAME(execveat)(int folder, const char *path, char *const *argv,
+                                      char *const *envp, int flags) {
+  return exec_with([&] {
+    const long result = sys::call(SYS_execveat, folder, (long)path, (long)argv, (long)envp, flags);
+    errno = (int)-result;
+    return -1;
+  });
 }
 
 ASSAY_EXPORT int ASSAY_NAME(execl)(const char *path, const char *first, ...) {

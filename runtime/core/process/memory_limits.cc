@@ -22,12 +22,18 @@
 namespace assay {
 namespace {
 
-constexpr uint64_t kRoom = 64 << 20; // tables that grow later, headers of the program's objects
+// Tables that grow later, headers of the program's objects. No multiple of what glibc takes for a thread's allocations, or it would be taken so.
+constexpr uint64_t kRoom = 96 << 20;
 
-struct MemoryLimit {
-  int resource;
+struct Setting {
   rlimit told;  // what the program set
   rlimit given; // what the kernel has for it; zeros: the program set nothing
+};
+
+// Two settings, because the child of a fork may begin while another thread changes from one to the other.
+struct MemoryLimit {
+  int resource;
+  Setting now, before;
 };
 
 struct {
@@ -48,12 +54,18 @@ rlim_t with_ours(rlim_t bytes) {
   return sum < bytes ? RLIM_INFINITY : sum; // no limit stays none
 }
 
-// Null where nothing of ours counts: other resources, and the child of a vfork, which shares our table but has its own limits.
+// Null where nothing of ours counts.
 MemoryLimit *find_limit(int resource) {
   for (MemoryLimit &limit : state.limits)
     if (limit.resource == resource)
-      return runtime.pid == sys::process_id() ? &limit : nullptr;
+      return &limit;
   return nullptr;
+}
+
+rlimit told_for(const MemoryLimit &limit, const rlimit &kernel) {
+  if (equal(kernel, limit.now.given))
+    return limit.now.told;
+  return equal(kernel, limit.before.given) ? limit.before.told : kernel;
 }
 
 // As prlimit of this process; returns 0 or -errno.
@@ -61,8 +73,14 @@ long change_limit(MemoryLimit &limit, const rlimit *wanted, rlimit *before) {
   rlimit kernel;
   if (long result = change_in_kernel(limit.resource, nullptr, &kernel); sys::failed(result))
     return result;
-  const rlimit seen = equal(kernel, limit.given) ? limit.told : kernel;
-  if (wanted) {
+  const rlimit seen = told_for(limit, kernel);
+  if (wanted &&
+      runtime.pid !=
+          sys::
+              process_id()) { // the child of a vfork shares our table, has its own limits, and will execute
+    if (long result = change_in_kernel(limit.resource, wanted, nullptr); sys::failed(result))
+      return result;
+  } else if (wanted) {
     if (wanted->rlim_cur > wanted->rlim_max)
       return -EINVAL;
     rlimit given = {with_ours(wanted->rlim_cur), with_ours(wanted->rlim_max)};
@@ -71,10 +89,14 @@ long change_limit(MemoryLimit &limit, const rlimit *wanted, rlimit *before) {
       given.rlim_max = kernel.rlim_max;
     if (given.rlim_cur > given.rlim_max)
       given.rlim_cur = given.rlim_max;
-    if (long result = change_in_kernel(limit.resource, &given, nullptr); sys::failed(result))
+    const Setting before_now = limit.before;
+    limit.before = limit.now;
+    limit.now = {*wanted, given};
+    if (long result = change_in_kernel(limit.resource, &given, nullptr); sys::failed(result)) {
+      limit.now = limit.before;
+      limit.before = before_now;
       return result;
-    limit.told = *wanted;
-    limit.given = given;
+    }
   }
   if (before)
     *before = seen;
@@ -101,12 +123,13 @@ int change(pid_t process, int resource, const rlimit *wanted, rlimit *before) {
 // The soft limits of the kernel become those that the program set, or go back to what they were.
 void change_soft_limits(bool to_told) {
   for (const MemoryLimit &limit : state.limits) {
-    const rlimit told = {limit.told.rlim_cur, limit.given.rlim_max};
+    const Setting &now = limit.now;
+    const rlimit told = {now.told.rlim_cur, now.given.rlim_max};
     rlimit kernel;
-    if (!equal(limit.told, limit.given) &&
+    if (!equal(now.told, now.given) &&
         !sys::failed(change_in_kernel(limit.resource, nullptr, &kernel)) &&
-        equal(kernel, to_told ? limit.given : told))
-      change_in_kernel(limit.resource, to_told ? &told : &limit.given, nullptr);
+        equal(kernel, to_told ? now.given : told))
+      change_in_kernel(limit.resource, to_told ? &told : &now.given, nullptr);
   }
 }
 

@@ -65,7 +65,8 @@ ASSAY_EXPORT int ASSAY_NAME(pthread_sigmask)(int how, const sigset_t *set, sigse
   return change_mask(real.pthread_sigmask, how, set, before);
 }
 ASSAY_EXPORT int ASSAY_NAME(sighold)(int signal) {
-  if (signal <= 0 || signal >= NSIG) {
+  constexpr int kOfLibc[] = {32, 33};
+  if (signal <= 0 || signal >= NSIG || signal == kOfLibc[0] || signal == kOfLibc[1]) {
     errno = EINVAL;
     return -1;
   }

@@ -94,8 +94,14 @@ bool map_span(uint64_t begin, uint64_t end) {
 bool reserve_shadow(unsigned shift, uint64_t base) {
   const uint64_t low_end = (kTwoGigabytes >> shift) + base, end = (ASSAY_HIGH_END >> shift) + base;
   Locked locked(mapped.lock);
-  if (!map_span(base, low_end) || !map_span(kTwoGigabytes, end))
+  const int before = mapped.used;
+  if (!map_span(base, low_end) || !map_span(kTwoGigabytes, end)) {
+    while (mapped.used > before) { // the program has limits of its own, and may need them
+      const Span &span = mapped.spans[--mapped.used];
+      give_back((void *)span.begin, span.end - span.begin);
+    }
     return false;
+  }
   if (mapped.shadow_count < kMaxShadows)
     mapped.shadows[mapped.shadow_count++] = {shift, base};
   return true;

@@ -66,6 +66,15 @@ void *reserve(size_t bytes, uintptr_t at) {
   return (void *)got;
 }
 
+void give_back(void *span, size_t bytes) {
+  sys::unmap(span, bytes);
+  __atomic_fetch_sub(&reserved.bytes, bytes, __ATOMIC_RELAXED);
+  const uint32_t used = __atomic_load_n(&reserved.used, __ATOMIC_RELAXED);
+  for (uint32_t i = 0; i < used && i < kMaxSpans; i++)
+    if (reserved.spans[i].begin == (uintptr_t)span)
+      reserved.spans[i] = {};
+}
+
 void empty_span(void *span, size_t bytes) {
   sys::advise(span, bytes, MADV_DONTNEED);
 }

@@ -23,6 +23,9 @@ bool is_reserved(uintptr_t begin, uintptr_t end);
 // other).
 void *arena_allocate(size_t bytes);
 
+// Ends the reservation of a whole span.
+void give_back(void *span, size_t bytes);
+
 // Gives the memory of a reserved span back: it reads as zeros again.
 void empty_span(void *span, size_t bytes);
 

@@ -87,8 +87,8 @@ struct Results {
       analyze::SnapshotRow row;
       row.when.begin = i * 100;
       row.when.end = i * 100 + 100;
-      row.owners = i < 1 ? std::vector<analyze::OwnerLines>{{1, 500}}
-                         : std::vector<analyze::OwnerLines>{{0, 2000}, {1, 100}};
+      row.owners = i < 1 ? std::vector<analyze::OwnerCount>{{1, 500}}
+                         : std::vector<analyze::OwnerCount>{{0, 2000}, {1, 100}};
       for (const auto &owner : row.owners)
         row.lines += owner.lines;
       set.snapshots.push_back(row);

@@ -64,7 +64,7 @@ TEST(WorkingSet, FoldedLinesAreTheUnionOfTheirParts) {
         }
         EXPECT_EQ(row.shared_with_previous, shared);
         EXPECT_EQ(row.new_lines, fresh);
-        for (const analyze::OwnerLines &owner : row.owners)
+        for (const analyze::OwnerCount &owner : row.owners)
           owned += owner.lines;
         EXPECT_EQ(owned, row.lines);
         before = expected[i];
@@ -98,7 +98,7 @@ TEST(WorkingSet, AFoldedLineBelongsToMostOfIt) {
   WorkingSetQuery query;
   query.line_bytes = 256;
   WorkingSetResult result = result_of(builder, query);
-  auto type = [&](const analyze::OwnerLines &lines) { return result.owners[lines.owner].type; };
+  auto type = [&](const analyze::OwnerCount &lines) { return result.owners[lines.owner].type; };
   ASSERT_EQ(result.snapshots[0].owners.size(), 2u);
   EXPECT_EQ(type(result.snapshots[0].owners[0]) + type(result.snapshots[0].owners[1]), "FirstFew");
   ASSERT_EQ(result.snapshots[1].owners.size(), 1u);

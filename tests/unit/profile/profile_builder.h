@@ -93,7 +93,7 @@ inline profile::WorkingSet random_workingset(std::mt19937_64 &random,
     set.lines.push_back({first, planes, encoded_groups(groups)});
   }
   auto owner = [&](profile::StackId stack) { // each once, in the order of their first use
-    profile::LineOwner wanted = {stack, profile::TypeId(), {}};
+    profile::OwnerSite wanted = {stack, profile::TypeId(), {}};
     auto known = std::find(set.owners.begin(), set.owners.end(), wanted);
     if (known == set.owners.end())
       known = set.owners.insert(known, wanted);

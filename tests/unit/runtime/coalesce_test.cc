@@ -114,7 +114,7 @@ protected:
       EXPECT_EQ(found[k], expected) << "snapshot " << k << " of " << ticks << " ticks";
       EXPECT_EQ(set.snapshots[k].begin_us, k * ticks * kTickUs);
       EXPECT_EQ(set.snapshots[k].end_us, (k + 1) * ticks * kTickUs);
-      for (const profile::OwnedLines &owned : set.owned)
+      for (const profile::OwnershipChange &owned : set.owned)
         if (owned.snapshot == k)
           for (uint64_t line = owned.first; line < owned.first + owned.count; line++)
             found_owners[line] = owned.owner;

@@ -1,6 +1,6 @@
 // The address space as pieces that do not overlap: a later region takes its range from earlier ones.
 
-#include "analyze/line_owners.h"
+#include "analyze/owner_finder.h"
 
 #include "analyze/ownership.h"
 
@@ -10,18 +10,18 @@
 
 namespace analyze {
 
-std::string full_name(const LinesOwner &owner) {
+std::string full_name(const OwnerName &owner) {
   std::string name = owner.type.empty() ? owner.name : owner.type + " from " + owner.name;
   return owner.kind == "global" ? "global " + name : name;
 }
 
-LineOwners::LineOwners(const profile::Profile &profile, const profile::WorkingSet &set,
-                       const std::vector<profile::Mapping> &mappings, image::Symbols &symbols,
-                       const Wrappers &wrappers)
+OwnerFinder::OwnerFinder(const profile::Profile &profile, const profile::WorkingSet &set,
+                         const std::vector<profile::Mapping> &mappings, image::Symbols &symbols,
+                         const Wrappers &wrappers)
     : profile_(profile), set_(set), symbols_(symbols), wrappers_(wrappers),
       sites_(set.owners.size(), kUnnamed) {
   for (const profile::Region &region : set_.regions) {
-    LinesOwner owner;
+    OwnerName owner;
     switch (region.kind) {
     case ASSAY_REGION_STACK:
       owner = {"stack", fmt::format("stack of thread {}", region.owner), ""};
@@ -36,8 +36,8 @@ LineOwners::LineOwners(const profile::Profile &profile, const profile::WorkingSe
     put(mapping.start, mapping.end, {}, &mapping);
 }
 
-void LineOwners::put(uint64_t start, uint64_t end, LinesOwner owner,
-                     const profile::Mapping *mapping) {
+void OwnerFinder::put(uint64_t start, uint64_t end, OwnerName owner,
+                      const profile::Mapping *mapping) {
   if (start >= end)
     return;
   auto at = pieces_.lower_bound(start);
@@ -57,16 +57,16 @@ void LineOwners::put(uint64_t start, uint64_t end, LinesOwner owner,
   pieces_[start] = {end, std::move(owner), mapping};
 }
 
-uint32_t LineOwners::index_of(const LinesOwner &owner) {
+uint32_t OwnerFinder::index_of(const OwnerName &owner) {
   auto [known, is_new] = known_.try_emplace(owner, static_cast<uint32_t>(names_.size()));
   if (is_new)
     names_.push_back(owner);
   return known->second;
 }
 
-LinesOwner LineOwners::site_name(const profile::LineOwner &site) {
+OwnerName OwnerFinder::site_name(const profile::OwnerSite &site) {
   CallStack frames = frames_of(profile_, site.stack, symbols_);
-  LinesOwner owner{"heap", "", ""};
+  OwnerName owner{"heap", "", ""};
   if (site.type.known())
     owner.type = profile_.types[site.type.v].name;
   if (is_scalar(owner.type) && through_wrapper(frames, wrappers_))
@@ -80,14 +80,14 @@ LinesOwner LineOwners::site_name(const profile::LineOwner &site) {
   return owner;
 }
 
-uint32_t LineOwners::of_site(uint32_t site) {
+uint32_t OwnerFinder::of_site(uint32_t site) {
   if (sites_[site] == kUnnamed)
     sites_[site] = index_of(site_name(set_.owners[site]));
   return sites_[site];
 }
 
 // The symbol of the program's that covers most of the line; the module's data where there is none.
-std::string LineOwners::global_name(const profile::Mapping &mapping, uint64_t address) {
+std::string OwnerFinder::global_name(const profile::Mapping &mapping, uint64_t address) {
   const std::string &path = profile_.modules[mapping.module.v].path;
   const auto &symbols = symbols_.data(mapping.module.v).symbols;
   uint64_t begin = address - mapping.bias, end = begin + set_.line_bytes, most = 0;
@@ -106,12 +106,12 @@ std::string LineOwners::global_name(const profile::Mapping &mapping, uint64_t ad
   return best ? image::demangled(best->linkage_name) : "data of " + base_name(path);
 }
 
-uint32_t LineOwners::of_address(uint64_t address) {
+uint32_t OwnerFinder::of_address(uint64_t address) {
   auto after = pieces_.upper_bound(address + set_.line_bytes - 1);
   if (after != pieces_.begin()) {
     const auto &[start, piece] = *std::prev(after);
     if (address < piece.end)
-      return index_of(piece.mapping ? LinesOwner{"global", global_name(*piece.mapping, address), ""}
+      return index_of(piece.mapping ? OwnerName{"global", global_name(*piece.mapping, address), ""}
                                     : piece.owner);
   }
   return index_of({"memory", "memory that no recorded object owns", ""});
