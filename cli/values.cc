@@ -1,4 +1,8 @@
 // `assay values record|report|annotate|conflicts`: which instructions compute the same values again and again?
+//
+// `annotate` takes a profile and a function without options, so a word must be told to be one or the other. What has a slash or our ending,
+// is a folder, or begins as our files do is a profile. That a file exists is not enough: a function may have its name. The three answers
+// differ as text only; JSON is one document with everything.
 
 #include "analyze/values.h"
 #include "abi/container.h"

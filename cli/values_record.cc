@@ -1,4 +1,9 @@
 // `assay values record`: samples the values of a command, a process or all processes.
+//
+// A command that does not load our library is not known until it has ended: if no program was met by then, why_not_inside() looks at its
+// file for the reason. A command's status is its own, so a profile that cannot be written is only said. Other processes are watched until
+// Ctrl-C, the end of --duration or their end, and what was measured so far is kept. Whether the place of -o can be written is asked before
+// anything runs.
 
 #include "cli/values_record.h"
 

@@ -1,4 +1,10 @@
 // Groups that are logged by themselves, as C: all values are there, then all accesses follow.
+//
+// A loop logs its counter at the beginning and all values at the end. So the number of turns is a division, and each value is set back by
+// that many steps before the loop runs. A repeated string instruction has its number of turns as a value, less a second value where it may
+// have ended early.
+//
+// ROOM asks for room in the output once for several accesses: in each turn of a loop, and elsewhere after every kAccessesAtOnce.
 
 #include "trace/skeleton_expressions.h"
 #include "trace/skeleton_text.h"

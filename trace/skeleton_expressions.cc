@@ -1,4 +1,10 @@
 // A branch asks flags that an instruction made of two numbers. Where these still are what they were, it asks them instead: `if (rax < rdx)`.
+//
+// That holds for cmp and test, and only if no step behind them in the block writes their operands. One case more: where sub overwrites its
+// operand, equality is still asked, as `rax == 0`. Other conditions ask the flags themselves. If what a condition reads is written before
+// the block ends, the branch asks the condition's result.
+//
+// Variables are words of 64 bits, so narrow widths and signs are casts. A micro-op that no operator of C expresses is a call that names it.
 
 #include "trace/skeleton_expressions.h"
 
