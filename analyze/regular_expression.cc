@@ -24,11 +24,13 @@ bool RegularExpression::is_found_in(const std::string &text) const {
   return std::regex_search(text, compiled_->expression);
 }
 
-TextFilter::TextFilter(const std::string &text)
-    : active_(!text.empty()), expression_("--filter", text) {}
+TextFilter::TextFilter(const std::string &text) {
+  if (!text.empty())
+    expression_.emplace("--filter", text);
+}
 
 bool TextFilter::keeps(const std::string &text) const {
-  return !active_ || expression_.is_found_in(text);
+  return !expression_ || expression_->is_found_in(text);
 }
 
 } // namespace analyze

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace analyze {
@@ -26,8 +27,7 @@ public:
   bool keeps(const std::string &text) const;
 
 private:
-  bool active_;
-  RegularExpression expression_;
+  std::optional<RegularExpression> expression_;
 };
 
 } // namespace analyze

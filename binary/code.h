@@ -92,8 +92,8 @@ struct Instruction {
   Flow flow = Flow::next;
   bool opaque = false;  // ends in the micro-op `opaque`: `reads` and `writes` say what it touches
   bool repeats = false; // a string instruction that goes on at itself
-  bool moves_fs =
-      false; // a call of what sets the base of fs, as the start of a program does, or the system call
+  // The system call that sets the base of fs, as the start of a program makes it, or a call of what makes it.
+  bool moves_fs = false;
   // Of a call: the general registers that are afterwards what they were.
   RegisterSet kept = kKeptByFunctions;
   VariableSet reads = 0, writes = 0; // of an opaque one only

@@ -5,7 +5,7 @@
 // Overlaps are found among neighbours after sorting: if any two instructions overlap, two neighbours do.
 //
 // Of instructions that are not lifted, those count that write the base of a segment and no memory; so does a call of a function that sets
-// one. System calls write both, as far as data flow knows, and are no obstacle.
+// one. System calls write both, as far as data flow knows, and are no obstacle but in a function that names arch_prctl.
 
 #include "binary/eligibility.h"
 

@@ -119,10 +119,6 @@ bool CommandLine::needs_part() const {
   return app_->get_require_subcommand_min() > 0;
 }
 
-bool CommandLine::is_shown() const {
-  return !app_->get_group().empty();
-}
-
 std::vector<OptionFacts> CommandLine::options() const {
   std::vector<OptionFacts> all;
   for (const CLI::Option *option :

@@ -70,7 +70,6 @@ public:
   std::string footer() const;
   std::vector<CommandLine> parts() const;
   bool needs_part() const;
-  bool is_shown() const; // in the help
   std::vector<OptionFacts> options() const;
   CommandLine parent() const;
 

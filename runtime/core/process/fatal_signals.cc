@@ -49,7 +49,7 @@ struct {
   SpinLock lock;
 } constinit signals = {};
 
-// The default of these ends the program. 32 and 33 belong to libc.
+// The default of these ends the program.
 bool ends_program(int signal) {
   switch (signal) {
   case SIGKILL:
@@ -61,7 +61,7 @@ bool ends_program(int signal) {
   case SIGCHLD:
   case SIGURG:
   case SIGWINCH: return false;
-  default: return signal > 0 && signal < kSignals && signal != 32 && signal != 33;
+  default: return signal > 0 && signal < kSignals && !belongs_to_libc(signal);
   }
 }
 
@@ -114,10 +114,6 @@ bool is_ignored(const struct sigaction &a) {
   return !(a.sa_flags & SA_SIGINFO) && a.sa_handler == SIG_IGN;
 }
 
-void remove_faults(sigset_t &set) {
-  *(uint64_t *)&set &= ~(1ULL << (SIGSEGV - 1));
-}
-
 // What the program set for SIGSEGV, as it is when a signal comes.
 struct sigaction take_action_of_faults() {
   Locked locked(signals.lock);
@@ -131,7 +127,7 @@ struct sigaction take_action_of_faults() {
 // As the kernel would call the program's handler, but that SIGSEGV is not blocked.
 void call_handler(const struct sigaction &action, int signal, siginfo_t *info, void *context) {
   sigset_t mask = action.sa_mask;
-  remove_faults(mask);
+  remove_signal(mask, SIGSEGV);
   sys::call(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, 0, sizeof(uint64_t));
   if (action.sa_flags & SA_SIGINFO)
     action.sa_sigaction(signal, info, context);
@@ -235,7 +231,7 @@ int change_own_action(int signal, const struct sigaction *action, struct sigacti
   if (lacks_stack)
     changed.sa_flags &= ~SA_ONSTACK;
   if (signals.keeps_faults)
-    remove_faults(changed.sa_mask);
+    remove_signal(changed.sa_mask, SIGSEGV);
   if (real.sigaction(signal, action ? &changed : nullptr, before) != 0)
     return -1;
   if (action)

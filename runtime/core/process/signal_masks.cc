@@ -11,6 +11,7 @@
 
 #include "runtime/core/process/interpose.h"
 #include "runtime/core/shadow/lazy_shadow.h"
+#include "runtime/core/system/kernel_signal.h"
 
 namespace assay {
 namespace {
@@ -23,7 +24,7 @@ public:
     if (!given || !is_shadow_lazy())
       return;
     less_ = *given;
-    *(uint64_t *)&less_ &= ~(1ULL << (SIGSEGV - 1));
+    remove_signal(less_, SIGSEGV);
     given_ = &less_;
   }
   operator const sigset_t *() const { return given_; } // NOLINT: stands for the mask
@@ -65,8 +66,7 @@ ASSAY_EXPORT int ASSAY_NAME(pthread_sigmask)(int how, const sigset_t *set, sigse
   return change_mask(real.pthread_sigmask, how, set, before);
 }
 ASSAY_EXPORT int ASSAY_NAME(sighold)(int signal) {
-  constexpr int kOfLibc[] = {32, 33};
-  if (signal <= 0 || signal >= NSIG || signal == kOfLibc[0] || signal == kOfLibc[1]) {
+  if (signal <= 0 || signal >= NSIG || belongs_to_libc(signal)) {
     errno = EINVAL;
     return -1;
   }

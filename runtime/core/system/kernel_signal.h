@@ -7,6 +7,15 @@
 
 namespace assay {
 
+// 32 and 33 are libc's own.
+inline bool belongs_to_libc(int signal) {
+  return signal == 32 || signal == 33;
+}
+
+inline void remove_signal(sigset_t &set, int signal) {
+  *(uint64_t *)&set &= ~(1ULL << (signal - 1));
+}
+
 struct KernelAction {
   void (*handler)(int, siginfo_t *, void *);
   uint64_t flags;
