@@ -4,11 +4,13 @@
 // malloc again, which fails again, and the exception passes through our frames.
 //
 // A program may replace two operators and rely on the others to call these ([new.delete]): delete[] calls delete, a
-// sized delete the one without a size, new[] calls new. So do ours, as the C++ library's.
+// sized delete the one without a size, new[] calls new. So do ours, as the C++ library's. Where a shared library replaces
+// one, ours forwards to it (core/system/replaced_operators.h).
 
 #include "runtime/core/objects/allocate.h"
 #include "runtime/core/process/interpose.h"
 #include "runtime/core/system/message.h"
+#include "runtime/core/system/replaced_operators.h"
 
 using namespace assay;
 
@@ -44,54 +46,89 @@ void *allocate_or_throw(size_t size, size_t align, const void *frame) {
 
 } // namespace
 
+// The operator that a shared library has instead, or null. Ours goes there by a jump, and so from operator to operator: what
+// is called sees the program's frame as its caller's.
+#define ASSAY_REPLACED(name) (are_operators_replaced() ? replaced_operators.name : nullptr)
+
 // The parameters are those of the mangled names; the nothrow tag is a reference, unused.
-ASSAY_EXPORT void *_Znwm(size_t n) {
-  return allocate_or_throw(n, 0, ASSAY_FRAME);
+ASSAY_EXPORT void *_Znwm(size_t size) {
+  if (auto *own = ASSAY_REPLACED(_Znwm))
+    return own(size);
+  return allocate_or_throw(size, 0, ASSAY_FRAME);
 }
-ASSAY_EXPORT void *_ZnwmSt11align_val_t(size_t n, size_t a) {
-  return allocate_or_throw(n, a, ASSAY_FRAME);
+ASSAY_EXPORT void *_ZnwmSt11align_val_t(size_t size, size_t align) {
+  if (auto *own = ASSAY_REPLACED(_ZnwmSt11align_val_t))
+    return own(size, align);
+  return allocate_or_throw(size, align, ASSAY_FRAME);
 }
 ASSAY_EXPORT void _ZdlPv(void *block) {
+  if (auto *own = ASSAY_REPLACED(_ZdlPv))
+    return own(block);
   release(block, ASSAY_FRAME);
 }
-ASSAY_EXPORT void _ZdlPvSt11align_val_t(void *block, size_t) {
+ASSAY_EXPORT void _ZdlPvSt11align_val_t(void *block, size_t align) {
+  if (auto *own = ASSAY_REPLACED(_ZdlPvSt11align_val_t))
+    return own(block, align);
   release(block, ASSAY_FRAME);
 }
 
-// By a jump: the operator that is called sees the program's frame as its caller's.
-ASSAY_EXPORT void *_Znam(size_t n) {
-  return _Znwm(n);
+ASSAY_EXPORT void *_Znam(size_t size) {
+  if (auto *own = ASSAY_REPLACED(_Znam))
+    return own(size);
+  return _Znwm(size);
 }
-ASSAY_EXPORT void *_ZnamSt11align_val_t(size_t n, size_t a) {
-  return _ZnwmSt11align_val_t(n, a);
+ASSAY_EXPORT void *_ZnamSt11align_val_t(size_t size, size_t align) {
+  if (auto *own = ASSAY_REPLACED(_ZnamSt11align_val_t))
+    return own(size, align);
+  return _ZnwmSt11align_val_t(size, align);
 }
 ASSAY_EXPORT void _ZdaPv(void *block) {
+  if (auto *own = ASSAY_REPLACED(_ZdaPv))
+    return own(block);
   _ZdlPv(block);
 }
-ASSAY_EXPORT void _ZdlPvm(void *block, size_t) {
+ASSAY_EXPORT void _ZdlPvm(void *block, size_t size) {
+  if (auto *own = ASSAY_REPLACED(_ZdlPvm))
+    return own(block, size);
   _ZdlPv(block);
 }
-ASSAY_EXPORT void _ZdlPvRKSt9nothrow_t(void *block, const void *) {
+ASSAY_EXPORT void _ZdlPvRKSt9nothrow_t(void *block, const void *tag) {
+  if (auto *own = ASSAY_REPLACED(_ZdlPvRKSt9nothrow_t))
+    return own(block, tag);
   _ZdlPv(block);
 }
-ASSAY_EXPORT void _ZdaPvm(void *block, size_t) {
+ASSAY_EXPORT void _ZdaPvm(void *block, size_t size) {
+  if (auto *own = ASSAY_REPLACED(_ZdaPvm))
+    return own(block, size);
   _ZdaPv(block);
 }
-ASSAY_EXPORT void _ZdaPvRKSt9nothrow_t(void *block, const void *) {
+ASSAY_EXPORT void _ZdaPvRKSt9nothrow_t(void *block, const void *tag) {
+  if (auto *own = ASSAY_REPLACED(_ZdaPvRKSt9nothrow_t))
+    return own(block, tag);
   _ZdaPv(block);
 }
 ASSAY_EXPORT void _ZdaPvSt11align_val_t(void *block, size_t align) {
+  if (auto *own = ASSAY_REPLACED(_ZdaPvSt11align_val_t))
+    return own(block, align);
   _ZdlPvSt11align_val_t(block, align);
 }
-ASSAY_EXPORT void _ZdlPvmSt11align_val_t(void *block, size_t, size_t align) {
+ASSAY_EXPORT void _ZdlPvmSt11align_val_t(void *block, size_t size, size_t align) {
+  if (auto *own = ASSAY_REPLACED(_ZdlPvmSt11align_val_t))
+    return own(block, size, align);
   _ZdlPvSt11align_val_t(block, align);
 }
-ASSAY_EXPORT void _ZdlPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align, const void *) {
+ASSAY_EXPORT void _ZdlPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align, const void *tag) {
+  if (auto *own = ASSAY_REPLACED(_ZdlPvSt11align_val_tRKSt9nothrow_t))
+    return own(block, align, tag);
   _ZdlPvSt11align_val_t(block, align);
 }
-ASSAY_EXPORT void _ZdaPvmSt11align_val_t(void *block, size_t, size_t align) {
+ASSAY_EXPORT void _ZdaPvmSt11align_val_t(void *block, size_t size, size_t align) {
+  if (auto *own = ASSAY_REPLACED(_ZdaPvmSt11align_val_t))
+    return own(block, size, align);
   _ZdaPvSt11align_val_t(block, align);
 }
-ASSAY_EXPORT void _ZdaPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align, const void *) {
+ASSAY_EXPORT void _ZdaPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align, const void *tag) {
+  if (auto *own = ASSAY_REPLACED(_ZdaPvSt11align_val_tRKSt9nothrow_t))
+    return own(block, align, tag);
   _ZdaPvSt11align_val_t(block, align);
 }
