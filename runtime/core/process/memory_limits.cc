@@ -2,6 +2,8 @@
 // terabytes that nobody touches; with the program's own number it would get no memory any more. So the kernel gets that number and
 // what is ours above it, and the program is told its own. What it executes gets the program's number again.
 //
+// What we reserve later, such as counters for the first thread, raises the soft limit; the hard limit has room for all of it.
+//
 // Refused: no limit at all where the program sets one, because a program that tests how it fails would not fail.
 //
 // Not covered: prlimit by another process, the system call itself, and the children of posix_spawn, system and popen, which execute inside
@@ -24,6 +26,8 @@ namespace {
 
 // Tables that grow later, headers of the program's objects. No multiple of what glibc takes for a thread's allocations, or it would be taken so.
 constexpr uint64_t kRoom = 96 << 20;
+// What may be reserved later: at most all addresses.
+constexpr uint64_t kLater = 1ULL << 47;
 
 struct Setting {
   rlimit told;  // what the program set
@@ -49,8 +53,8 @@ bool equal(const rlimit &a, const rlimit &b) {
   return a.rlim_cur == b.rlim_cur && a.rlim_max == b.rlim_max;
 }
 
-rlim_t with_ours(rlim_t bytes) {
-  const rlim_t sum = bytes + reserved_bytes() + kRoom;
+rlim_t with_ours(rlim_t bytes, uint64_t later) {
+  const rlim_t sum = bytes + reserved_bytes() + kRoom + later;
   return sum < bytes ? RLIM_INFINITY : sum; // no limit stays none
 }
 
@@ -61,6 +65,8 @@ MemoryLimit *find_limit(int resource) {
       return &limit;
   return nullptr;
 }
+
+bool raise_soft_limits(uint64_t bytes);
 
 rlimit told_for(const MemoryLimit &limit, const rlimit &kernel) {
   if (equal(kernel, limit.now.given))
@@ -83,12 +89,13 @@ long change_limit(MemoryLimit &limit, const rlimit *wanted, rlimit *before) {
   } else if (wanted) {
     if (wanted->rlim_cur > wanted->rlim_max)
       return -EINVAL;
-    rlimit given = {with_ours(wanted->rlim_cur), with_ours(wanted->rlim_max)};
+    rlimit given = {with_ours(wanted->rlim_cur, 0), with_ours(wanted->rlim_max, kLater)};
     // Ours may have grown since the hard limit was set, or it was never raised: what the program may keep it keeps.
     if (wanted->rlim_max <= seen.rlim_max && given.rlim_max > kernel.rlim_max)
       given.rlim_max = kernel.rlim_max;
     if (given.rlim_cur > given.rlim_max)
       given.rlim_cur = given.rlim_max;
+    raise_memory_limits = raise_soft_limits;
     const Setting before_now = limit.before;
     limit.before = limit.now;
     limit.now = {*wanted, given};
@@ -131,6 +138,32 @@ void change_soft_limits(bool to_told) {
         equal(kernel, to_told ? now.given : told))
       change_in_kernel(limit.resource, to_told ? &told : &now.given, nullptr);
   }
+}
+
+// By what will be reserved at once.
+bool raise_soft_limits(uint64_t bytes) {
+  SignalsBlocked blocked;
+  Locked locked(state.lock);
+  bool raised = false;
+  for (MemoryLimit &limit : state.limits) {
+    rlimit kernel;
+    if (equal(limit.now.told, limit.now.given) || limit.now.given.rlim_cur == RLIM_INFINITY ||
+        sys::failed(change_in_kernel(limit.resource, nullptr, &kernel)) ||
+        !equal(kernel, limit.now.given))
+      continue;
+    rlimit given = kernel;
+    if (__builtin_add_overflow(given.rlim_cur, bytes, &given.rlim_cur) ||
+        given.rlim_cur > given.rlim_max)
+      continue;
+    const Setting before = limit.now;
+    limit.before = before;
+    limit.now.given = given;
+    if (sys::failed(change_in_kernel(limit.resource, &given, nullptr)))
+      limit.now = before;
+    else
+      raised = true;
+  }
+  return raised;
 }
 
 void reset_memory_limits_in_child() {

@@ -3,6 +3,8 @@
 
 #include "runtime/core/system/arena.h"
 
+#include <errno.h>
+
 #include "runtime/core/system/fork_resets.h"
 #include "runtime/core/system/lock.h"
 #include "runtime/core/system/losses.h"
@@ -49,11 +51,15 @@ uint64_t reserved_bytes() {
   return __atomic_load_n(&reserved.bytes, __ATOMIC_RELAXED);
 }
 
+constinit bool (*raise_memory_limits)(uint64_t bytes) = nullptr;
+
 void *reserve(size_t bytes, uintptr_t at) {
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   if (at)
     flags |= MAP_FIXED_NOREPLACE;
   long got = sys::map((void *)at, bytes, PROT_READ | PROT_WRITE, flags);
+  if (got == -ENOMEM && raise_memory_limits && raise_memory_limits(bytes))
+    got = sys::map((void *)at, bytes, PROT_READ | PROT_WRITE, flags);
   if (sys::failed(got))
     return nullptr;
   if (at && (uintptr_t)got != at) { // kernels before 4.17 take the flag for a hint
