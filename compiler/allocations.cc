@@ -32,7 +32,10 @@ void announce(CallBase &call, uint32_t id) {
   auto set = [&](BasicBlock::iterator where, uint32_t value) {
     IRBuilder<> builder(call.getParent(), where);
     builder.SetCurrentDebugLocation(call.getDebugLoc());
-    ours(builder.CreateStore(builder.getInt32(value), builder.CreateThreadLocalAddress(variable)));
+    StoreInst *store =
+        builder.CreateStore(builder.getInt32(value), builder.CreateThreadLocalAddress(variable));
+    store->setVolatile(true); // LTO knows that malloc reads no variable, and would leave it out
+    ours(store);
   };
   set(call.getIterator(), id);
   if (isa<CallInst>(call) && !cast<CallInst>(call).isMustTailCall()) {

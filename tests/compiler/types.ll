@@ -12,16 +12,16 @@ declare ptr @opaque(i64)
 
 ; CHECK-LABEL: @by_token
 ; CHECK: [[SLOT:%.*]] = call {{.*}}ptr @llvm.threadlocal.address.p0(ptr {{.*}}@__assay_next_type)
-; CHECK: store i32 {{[^0].*}}, ptr [[SLOT]]
+; CHECK: store volatile i32 {{[^0].*}}, ptr [[SLOT]]
 ; CHECK-NEXT: call ptr @malloc(i64 24)
-; CHECK: store i32 0
+; CHECK: store volatile i32 0
 define ptr @by_token() sanitize_alloc_token {
   %p = call ptr @malloc(i64 24), !alloc_token !0
   ret ptr %p
 }
 
 ; CHECK-LABEL: @by_first_use
-; CHECK: store i32 {{[^0].*}}, ptr
+; CHECK: store volatile i32 {{[^0].*}}, ptr
 ; CHECK-NEXT: call ptr @malloc(i64 24)
 define ptr @by_first_use() {
   %p = call ptr @malloc(i64 24)
@@ -39,7 +39,7 @@ define ptr @tail() {
 }
 
 ; CHECK-LABEL: @unknown
-; CHECK-NOT: store i32
+; CHECK-NOT: store {{.*}}i32
 ; CHECK: ret
 define ptr @unknown() {
   %p = call ptr @malloc(i64 24)
