@@ -88,6 +88,10 @@ void CommandLine::ends_with_command() {
   app_->prefix_command();
 }
 
+bool CommandLine::is_before_command() const {
+  return app_->get_prefix_command();
+}
+
 bool CommandLine::is_given() const {
   return app_->parsed();
 }
@@ -132,8 +136,23 @@ CommandLine CommandLine::parent() const {
   return CommandLine(app_->get_parent());
 }
 
+namespace {
+
+// Says in the usage what CLI11 does not know of: the program's command.
+struct UsageWithProgram : CLI::Formatter {
+  std::string make_usage(const CLI::App *app, std::string name) const override {
+    std::string usage = CLI::Formatter::make_usage(app, std::move(name));
+    if (app->get_prefix_command())
+      usage.insert(usage.find_last_not_of('\n') + 1, " [-- PROGRAM [ARGUMENT...]]");
+    return usage;
+  }
+};
+
+} // namespace
+
 AssayCommandLine::AssayCommandLine(const std::string &description, const std::string &version)
     : app_(std::make_unique<CLI::App>(description, "assay")) {
+  app_->formatter(std::make_shared<UsageWithProgram>()); // of the parts, too
   app_->set_version_flag("--version", version);
 }
 
@@ -175,8 +194,10 @@ std::optional<int> AssayCommandLine::parse(int argc, char **argv) {
     return app_->exit(asked);
   } catch (const CLI::ParseError &error) {
     std::string command;
+    bool runs_program = false;
     for (std::optional<CommandLine> given = line(); given;) {
       command += (command.empty() ? "" : " ") + given->name();
+      runs_program = given->is_before_command();
       const std::vector<CommandLine> parts = given->parts();
       given.reset();
       for (const CommandLine &part : parts)
@@ -185,7 +206,7 @@ std::optional<int> AssayCommandLine::parse(int argc, char **argv) {
     }
     std::fprintf(stderr, "assay: %s; `%s --help` shows how it is used\n",
                  sentence_of(error).c_str(), command.c_str());
-    return 2;
+    return runs_program ? kOurFailure : kWrongUsage;
   }
   return std::nullopt;
 }

@@ -15,6 +15,11 @@ class Option;
 
 namespace cli {
 
+// Exit statuses where the command line is wrong. Commands that run a program pass on its status; for what is wrong with
+// them they have those of env(1): 125, 126 and 127.
+constexpr int kWrongUsage = 2;
+constexpr int kOurFailure = 125;
+
 // Words after the first `--` are a program's own and are not parsed here.
 using Words = std::vector<std::string>;
 
@@ -60,6 +65,7 @@ public:
   void set_footer(const std::string &text);
   // The first word that is no option begins a program's command.
   void ends_with_command();
+  bool is_before_command() const; // was that declared?
 
   // After the parse.
   bool is_given() const;                 // was the command, or the part, named?

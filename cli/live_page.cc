@@ -72,6 +72,8 @@ void LivePage::ask(uint64_t request, unsigned seconds) {
 }
 
 std::string live_page_of(int pid) {
+  if (pid <= 0) // no process has such an id; kill would mean a group
+    base::fail("there is no process {}; check the process id", pid);
   std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
   if (!maps) {
     if (kill(pid, 0) != 0 && errno == ESRCH)

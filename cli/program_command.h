@@ -10,8 +10,6 @@
 
 namespace cli {
 
-constexpr int kOurFailure = 125; // as env(1), as are 126 and 127
-
 // Declares that words which are no options begin the program's command, and returns the action: it puts that command into `command`,
 // which must outlive it, and calls `act`. A failure of ours is said in one sentence; its status is kOurFailure. `name` is the command as
 // users write it: "values record".

@@ -241,7 +241,13 @@ TEST_F(Assay, AnUnknownCommandIsNamedAndTheNearestSuggested) {
 }
 
 TEST_F(Assay, SaysWhatIsWrongWithAnOptionAndWhereItsHelpIs) {
-  const std::pair<const char *, const char *> wrong[] = {
+  struct {
+    const char *arguments, *sentence;
+    int status = 2;
+  } const wrong[] = {
+      {"run -o a -o b -- true", "-o is given more than once; `assay run --help`", 125},
+      {"trace record -o a -o b -- true", "-o is given more than once; `assay trace record --help`",
+       125},
       {"heap --bogus", "there is no option --bogus; `assay heap --help`"},
       {"values report --bogus", "there is no option --bogus; `assay values report --help`"},
       {"explain a b --bogus c d", "there is no option --bogus; `assay explain --help`"},
@@ -252,11 +258,28 @@ TEST_F(Assay, SaysWhatIsWrongWithAnOptionAndWhereItsHelpIs) {
       {"heap --sort a --sort b", "--sort is given more than once; `assay heap --help`"},
       {"export", "--format is required; `assay export --help`"},
       {"--bogus", "a command is missing; `assay --help`"}};
-  for (auto [arguments, sentence] : wrong) {
+  for (auto [arguments, sentence, status] : wrong) {
     const Outcome o = run(arguments);
-    EXPECT_EQ(o.status, 2) << arguments;
+    EXPECT_EQ(o.status, status) << arguments;
     EXPECT_EQ(o.errors, std::string("assay: ") + sentence + " shows how it is used\n");
   }
+}
+
+TEST_F(Assay, IdsThatNoProcessHasAreRefused) {
+  for (const char *id : {"0", "-1", "999999999"}) {
+    const Outcome o = run(std::string("snapshot -p ") + id);
+    EXPECT_EQ(o.status, 2) << id;
+    EXPECT_EQ(o.errors,
+              std::string("assay: there is no process ") + id + "; check the process id\n");
+  }
+}
+
+TEST_F(Assay, UsageOfACommandThatRunsAProgramNamesTheProgram) {
+  for (const char *command : {"run", "values record", "trace record"})
+    EXPECT_NE(
+        run(std::string(command) + " --help").output.find("[OPTIONS] [-- PROGRAM [ARGUMENT...]]\n"),
+        std::string::npos)
+        << command;
 }
 
 TEST_F(Assay, AFilterThatMatchesNothingSaysSo) {
