@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "report/json.h"
+#include "values/kernel_code.h"
 #include "values/kernel_collector.h"
 #include "values/upcall_collector.h"
 
@@ -201,6 +202,17 @@ Health values_record() {
   }
 }
 
+Health values_kernel() {
+  const std::string why_not = values::KernelCode().why_not();
+  if (why_not.empty())
+    return {Health::ok, "`assay values record -a` interprets the kernel's own code", ""};
+  return {Health::limited, "the kernel's own code is not interpreted: " + why_not,
+          geteuid() != 0 ? "sudo assay values record -a"
+          : why_not.find("kptr_restrict") != std::string::npos
+              ? "sysctl kernel.kptr_restrict=1"
+              : "assay values record -a --user-code   (leaves it out)"};
+}
+
 Health values_upcall() {
   if (const auto why = values::why_no_upcall())
     return {Health::limited, *why, "sysctl kernel.perf_event_paranoid=2"};
@@ -267,6 +279,7 @@ constexpr Check kChecks[] = {
     {"perf events", false, perf},
     {"bpf", false, bpf},
     {"values", false, values_record},
+    {"values kernel", false, values_kernel},
     {"values upcall", false, values_upcall},
     {"values timer", false, values_timer},
     {"trace", false, trace_trial},
