@@ -32,9 +32,14 @@ const char *const kRegisterNames[4][16] = {
      "r14", "r15"}};
 const char *const kArguments[6] = {"rdi", "rsi", "rdx", "rcx", "r8", "r9"};
 
-// A function of the kernel's is a module of its own, whose offsets begin with it.
-const char *const kKernelFunction = "[kernel] ";
-const char *const kKernel = "[kernel]";
+// A function of the kernel's, and one of code that a process made, is a module of its own, whose offsets begin with it: "[kernel]
+// do_syscall_64", "[code made by 1234] step loop.js:2". Both parts; the second is empty of other modules.
+std::pair<std::string, std::string> memory_and_function(const std::string &path) {
+  const size_t end = path.starts_with('[') ? path.find("] ") : std::string::npos;
+  if (end == std::string::npos)
+    return {path, ""};
+  return {path.substr(0, end + 1), path.substr(end + 2)};
+}
 
 const char *const kEndMeanings[] = {
 #define ASSAY_SAMPLE_END(name, meaning) meaning,
@@ -115,9 +120,9 @@ public:
     const uint64_t offset = value & 0xffff'ffff'ffff;
     const CallStack &frames = symbols_.call(known->second, offset);
     std::string name = frames.back().function;
-    if (names_[known->second].starts_with(kKernelFunction))
-      return fmt::format("{}+{:#x}", names_[known->second].substr(std::strlen(kKernelFunction)),
-                         offset);
+    if (const std::string function = memory_and_function(names_[known->second]).second;
+        !function.empty())
+      return fmt::format("{}+{:#x}", function, offset);
     if (frames.front().line)
       name += fmt::format(" {}:{}", base_name(frames.front().file), frames.front().line);
     return name;
@@ -251,11 +256,11 @@ private:
   // Nothing, if the query does not ask for it.
   std::optional<size_t> function_of(uint32_t module, const Namer::Place &place) {
     const std::string &path = profile_.modules[module].path;
-    const bool is_kernel = path.starts_with(kKernelFunction);
-    const bool is_named = !place.linkage_name.empty() && !is_kernel;
-    std::string name = is_kernel  ? path.substr(std::strlen(kKernelFunction))
-                       : is_named ? place.function
-                                  : base_name(path) + " (no symbol)";
+    const auto [memory, of_memory] = memory_and_function(path);
+    const bool is_named = !place.linkage_name.empty() && of_memory.empty();
+    std::string name = !of_memory.empty() ? of_memory
+                       : is_named         ? place.function
+                                          : base_name(path) + " (no symbol)";
     if (name.find(query_.function) == std::string::npos &&
         place.linkage_name.find(query_.function) == std::string::npos)
       return std::nullopt;
@@ -264,7 +269,7 @@ private:
     if (is_new) {
       ValueFunction &function = result_.functions.emplace_back();
       function.module = module;
-      function.module_path = is_kernel ? kKernel : path;
+      function.module_path = memory;
       function.name = std::move(name);
       function.linkage_name = place.linkage_name;
       function.file = place.file;
@@ -283,23 +288,26 @@ private:
       }
   }
 
-  // All modules of the kernel are one.
+  // All modules of the kernel are one, and all of the code that one process made.
   void list_executables() {
-    ValueExecutable kernel{kKernel, "", 0, 0};
+    std::map<std::string, size_t> of_memory; // index in the result
     for (uint32_t i = 0; i < executables_.size(); i++) {
       ValueExecutable &executable = executables_[i];
-      executable.path = profile_.modules[i].path;
-      if (executable.path.starts_with(kKernel)) {
-        kernel.interrupts += executable.interrupts;
-        kernel.executions += executable.executions;
-        continue;
-      }
+      executable.path = memory_and_function(profile_.modules[i].path).first;
       executable.build_id = image::build_id_text(profile_.modules[i].build_id);
-      if (executable.interrupts + executable.executions)
-        result_.executables.push_back(executable);
+      if (executable.interrupts + executable.executions == 0)
+        continue;
+      if (executable.path.starts_with('[')) {
+        const auto [known, is_new] =
+            of_memory.try_emplace(executable.path, result_.executables.size());
+        if (!is_new) {
+          result_.executables[known->second].interrupts += executable.interrupts;
+          result_.executables[known->second].executions += executable.executions;
+          continue;
+        }
+      }
+      result_.executables.push_back(executable);
     }
-    if (kernel.interrupts + kernel.executions)
-      result_.executables.push_back(kernel);
     base::stable_sort(result_.executables, has_more<ValueExecutable>);
   }
 

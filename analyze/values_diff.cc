@@ -37,10 +37,16 @@ struct Side {
 // File, function, place or text with number, kind, subject.
 using Key = std::tuple<std::string, std::string, std::string, unsigned, std::string>;
 
+// As two recordings have it: of code that a process made without the process's number.
+std::string file_of(const std::string &path) {
+  const std::string made = "[code made";
+  return path.starts_with(made) ? made + "]" : base_name(path);
+}
+
 std::map<std::string, std::string> build_ids(const ValuesResult &result) {
   std::map<std::string, std::string> ids;
   for (const ValueExecutable &each : result.executables)
-    ids[base_name(each.path)] = each.build_id;
+    ids[file_of(each.path)] = each.build_id;
   return ids;
 }
 
@@ -48,7 +54,7 @@ std::map<Key, Side> sides_of(const ValuesResult &result,
                              const std::map<std::string, bool> &same_builds) {
   std::map<Key, Side> sides;
   for (const ValueFunction &function : result.functions) {
-    const std::string file = base_name(function.module_path);
+    const std::string file = file_of(function.module_path);
     const auto same = same_builds.find(file);
     std::map<std::string, unsigned> numbers;
     for (const ValueInstruction &instruction : function.instructions) {
@@ -125,7 +131,7 @@ using Times = std::map<std::pair<std::string, std::string>, uint64_t>; // file, 
 Times times_of(const ValuesResult &result, uint64_t &all) {
   Times times;
   for (const ValueFunction &function : result.functions) {
-    times[{base_name(function.module_path), function.name}] += function.interrupts;
+    times[{file_of(function.module_path), function.name}] += function.interrupts;
     all += function.interrupts;
   }
   return times;

@@ -15,6 +15,7 @@
 #include "binary/effects.h"
 #include "image/elf.h"
 #include "image/executable.h"
+#include "values/made_code.h"
 #include "values/process_maps.h"
 
 #include <algorithm>
@@ -51,6 +52,7 @@ struct PageInfo {
   uint64_t offset = 0; // of the page: as linked
   OpenFile *open = nullptr;
   bool is_kernel = false;
+  uint32_t made_by = 0; // a process; 0: it is of a file, or of something else that has a name
 };
 
 std::vector<CodeCache::FlowStep> flow_steps(const binary::Code &code,
@@ -84,6 +86,7 @@ struct CodeCache::State {
   std::vector<std::string> callers_in;
   const KernelCode *kernel = nullptr;
   ReadKernel read_kernel;
+  MadeCode made_code;
   size_t page_count = 1, entry_count = 1;
   binary::Decoder decoder;
   std::vector<CodeFile> files;
@@ -117,6 +120,13 @@ struct CodeCache::State {
     const KernelCode::Function *function = kernel ? kernel->function_at(address) : nullptr;
     return function ? Place{file_named(function->name), address - function->begin}
                     : Place{file_named("[kernel]"), address};
+  }
+
+  Place made_place(const PageInfo &page, uint64_t address) {
+    const PerfMap::Function *function = made_code.function_at(page.made_by, address);
+    if (!function)
+      return {page.file, address};
+    return {file_named(files[page.file].path + " " + function->name), address - function->begin};
   }
 
   OpenFile *open_file(const assay_miss &miss) {
@@ -189,6 +199,8 @@ struct CodeCache::State {
       const MappedRange *range = range_at(maps_of(miss.pid, true), miss.address);
       if (!range)
         return std::nullopt;
+      if (range->name.empty())
+        page.made_by = miss.pid;
       const std::string name =
           range->name.empty() ? fmt::format("[code made by {}]", miss.pid) : range->name;
       page.file = file_named(name);
@@ -370,7 +382,9 @@ std::optional<CodeCache::Place> CodeCache::place(uint32_t where) const {
     return std::nullopt;
   const PageInfo &page = state_->info[number];
   const uint64_t offset = page.offset + (where & (ASSAY_PAGE_BYTES - 1));
-  return page.is_kernel ? state_->kernel_place(offset) : Place{page.file, offset};
+  return page.is_kernel ? state_->kernel_place(offset)
+         : page.made_by ? state_->made_place(page, offset)
+                        : Place{page.file, offset};
 }
 
 std::vector<uint8_t> CodeCache::bytes(uint32_t where) const {
