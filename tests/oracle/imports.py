@@ -14,7 +14,7 @@ def symbols(*flags):
 allowed = {line.split("#")[0].strip() for line in open(sys.argv[1])} - {""}
 needed = symbols("-u") - symbols("--defined-only")
 if "--wrapped" in sys.argv:
-    needed = {name for name in needed if not name.startswith("__real_")} | {"dlsym"}
+    needed = {name for name in needed if not name.startswith("__real_")} | {"dlsym", "dladdr1"}
     allowed |= {"__assay_own_malloc"}  # weak: from -fassay-wrap
     needed |= {"__assay_own_malloc"}
 if needed - allowed:

@@ -5,6 +5,7 @@
 #include "runtime/core/system/real_functions.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdlib.h>
 
 #ifdef ASSAY_WRAP
@@ -58,9 +59,37 @@ bool has_own_malloc() {
   return &__assay_own_malloc != nullptr;
 }
 #else
+namespace {
+
+const link_map *module_of(const void *address) {
+  Dl_info info;
+  link_map *module = nullptr;
+  return dladdr1(address, &info, (void **)&module, RTLD_DL_LINKMAP) ? module : nullptr;
+}
+
+// Are definitions of ours found before the next ones? Not if a plug-in has brought us.
+bool is_before(const void *ours, const void *next) {
+  const link_map *module = module_of(ours), *const later = module_of(next);
+  while (module && module != later)
+    module = module->l_next;
+  return module != nullptr;
+}
+
+// Does the program's name lead to our function? In an executable that is no PIE and takes the function's address, it means a
+// stub of the executable, which jumps to the first definition behind it.
+bool leads_to(const char *name, const void *ours, const void *next) {
+  const void *found = dlsym(RTLD_DEFAULT, name);
+  Dl_info info;
+  const ElfW(Sym) *symbol = nullptr;
+  return found == ours || (found && dladdr1(found, &info, (void **)&symbol, RTLD_DL_SYMENT) &&
+                           symbol && symbol->st_shndx == SHN_UNDEF && is_before(ours, next));
+}
+
+} // namespace
+
 bool is_interposed() {
-  return dlsym(RTLD_DEFAULT, "malloc") == (void *)assay_malloc &&
-         dlsym(RTLD_DEFAULT, "free") == (void *)assay_free;
+  return leads_to("malloc", (const void *)assay_malloc, (const void *)real.malloc) &&
+         leads_to("free", (const void *)assay_free, (const void *)real.free);
 }
 bool has_own_malloc() {
   return false;
