@@ -48,6 +48,8 @@ enum AssayLines {
 // The mode of the fields tool (-fassay-fields=): what is counted, and whether windows are sampled.
 enum AssayFieldsMode {
   ASSAY_FIELDS_COUNTS = 1, // counts alone: no sampled windows, so no affinity and no false sharing
+  ASSAY_FIELDS_ADDRESSES =
+      2, // computations of fields' addresses are counted, as reads, and no accesses
 };
 
 // The mode of the objects tool (-fassay-objects=): what is kept for each word of memory. The units of a program must

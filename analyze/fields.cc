@@ -7,6 +7,7 @@
 #include "analyze/fields.h"
 
 #include "abi/fields.h"
+#include "abi/sites.h"
 #include "abi/tools.h"
 #include "analyze/frame.h"
 #include "analyze/measured.h"
@@ -18,6 +19,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace analyze {
@@ -29,6 +31,16 @@ constexpr double kTooOften = 2;      // that windows have a field, beside how of
 constexpr size_t kMaxPlaces = 3;     // of a field
 constexpr size_t kMaxPairs = 64;     // of a struct
 constexpr uint64_t kLine = 64;
+
+// Was any unit built with -fassay-fields=gep?
+bool counts_addresses(const profile::Profile &profile) {
+  constexpr size_t kFields = std::countr_zero(uint64_t{ASSAY_TOOL_fields});
+  for (const profile::Module &module : profile.modules)
+    for (const profile::Unit &unit : module.units)
+      if (unit.modes.size() > kFields && unit.modes[kFields] & ASSAY_FIELDS_ADDRESSES)
+        return true;
+  return false;
+}
 
 class StructSums {
 public:
@@ -276,6 +288,9 @@ FieldsResult fields(const profile::Profile &profile, const FieldsQuery &query) {
   }
   result.losses = profile.losses;
   result.notes = profile.notes;
+  if (counts_addresses(profile))
+    result.notes.emplace_back("what is called a read is the computation of a field's address "
+                              "(-fassay-fields=gep): no accesses were counted");
   std::vector<StructSums> sums;
   for (const profile::Record &record : profile.fields.records)
     sums.emplace_back(record);

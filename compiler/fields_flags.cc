@@ -4,15 +4,17 @@
 
 namespace assay::compiler::fields {
 
-constexpr ToolMode kModes[] = {{"windows", 0}, {"counts", ASSAY_FIELDS_COUNTS}};
+constexpr ToolMode kModes[] = {{"windows", 0},
+                               {"counts", ASSAY_FIELDS_COUNTS},
+                               {"gep", ASSAY_FIELDS_COUNTS | ASSAY_FIELDS_ADDRESSES}};
 
 extern const ToolFlags flags;
 const ToolFlags flags = {
     .name = "fields",
     .tool = ASSAY_TOOL_fields,
     .help = "windows (default): counts, and sampled windows for affinity and false sharing; "
-            "counts: counts "
-            "alone",
+            "counts: counts alone; gep: how often addresses of fields are computed "
+            "(getelementptr), to compare with",
     .modes = kModes,
     .exclusive_bits = 0,
     .dynamic_bit = 0,

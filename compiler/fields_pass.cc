@@ -8,8 +8,9 @@
 //
 // Naive: each access is a stretch of its own, and has a counter; the oracle.
 //
-// Source: cache-fragmentation.txt, "Struct field access patterns". Refused: its counter at each address computation, which counts
-// too much (an address is not an access) and too little (an address may be used many times).
+// Source: cache-fragmentation.txt, "Struct field access patterns". Its counter is at each address computation, which counts too much (an
+// address is not an access) and too little (an address may be used many times, and that of a first field is none). So that can be
+// compared (docs/fields.md): ASSAY_FIELDS_ADDRESSES counts the computations that are left of those whose address is accessed.
 
 #include "abi/fields.h"
 #include "abi/sites.h"
@@ -60,7 +61,10 @@ private:
         piece_ += !instruction.isTerminator();
       }
       forget_variable(instruction);
-      if (std::optional<Access> access = interesting(instruction, kEverything))
+      if (request_.mode & ASSAY_FIELDS_ADDRESSES) {
+        if (auto *address = dyn_cast<GetElementPtrInst>(&instruction))
+          add_address(*address);
+      } else if (std::optional<Access> access = interesting(instruction, kEverything))
         add(instruction, *access);
       else if (auto *memory = dyn_cast<AnyMemIntrinsic>(&instruction))
         add_copy(*memory);
@@ -76,6 +80,17 @@ private:
     if (!member.record && !member.is_lost)
       return;
     add(instruction, member, access.pointer, access.reads, access.writes, 0);
+  }
+
+  void add_address(GetElementPtrInst &address) {
+    for (User *user : address.users())
+      if (auto *instruction = dyn_cast<Instruction>(user))
+        if (std::optional<Access> access = interesting(*instruction, kEverything);
+            access && access->pointer == &address)
+          if (MemberAccess member = fields_.tags.find(*instruction, *access); member.record) {
+            add(address, member, &address, 1, 0, 0);
+            return;
+          }
   }
 
   // A variable that gets another value points to another object.
