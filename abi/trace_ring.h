@@ -18,9 +18,10 @@
 #include <stdint.h>
 
 #define ASSAY_RING_MAGIC "ASSAYRNG"
-#define ASSAY_RING_VERSION 3
+#define ASSAY_RING_VERSION 4
 #define ASSAY_RING_ENVIRONMENT "ASSAY_TRACE_RING"
 
+#define ASSAY_RING_MARK_BYTES 64 // of a name, with the zero behind it
 #define ASSAY_RING_STREAMS 1024
 #define ASSAY_RING_BUFFERS 4
 #define ASSAY_RING_BUFFER_BYTES (256u << 10)
@@ -115,6 +116,8 @@ typedef struct AssayTraceRing {
   uint32_t programs;         // numbers given: one for each exec
   uint32_t
       gate; // odd: threads log nowhere. Where it has changed, a thread ends its stream with the next buffer
+  // Marks of programs (assay/annotate.h) that open the gate and close it, by name; empty: none.
+  char start_mark[ASSAY_RING_MARK_BYTES], stop_mark[ASSAY_RING_MARK_BYTES];
   uint64_t bytes; // of this file
   AssayTraceRequest request;
   AssayRingStream all[ASSAY_RING_STREAMS];

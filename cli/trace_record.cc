@@ -57,7 +57,9 @@ int record(const RecordArguments &arguments) {
   const fs::path file = folder / kTraceFile;
   trace::TraceWriter writer(file, static_cast<uint32_t>(getpid()), arguments.choice.command);
   trace::PartialSink partial(writer, parts);
-  if (!parts.is_all())
+  settings.start_mark = parts.start_mark;
+  settings.stop_mark = parts.stop_mark;
+  if (!parts.is_all() && !parts.has_marks())
     settings.gate = [&](uint64_t elapsed_ns) { return partial.gate(elapsed_ns); };
   trace::TraceSink &sink = parts.is_all() ? static_cast<trace::TraceSink &>(writer) : partial;
   TracedRun run(arguments.choice.command, settings, sink);
@@ -72,6 +74,10 @@ int record(const RecordArguments &arguments) {
                  "neither into programs that are "
                  "linked statically nor into those that raise their rights\n",
                  program.c_str());
+  else if (!parts.start_mark.empty() && progress.streams == 0 && !run.failed())
+    std::fprintf(stderr,
+                 "assay: %s made no mark %s (assay_mark of assay/annotate.h), so nothing was recorded\n",
+                 program.c_str(), parts.start_mark.c_str());
   else
     std::fprintf(stderr,
                  "assay: %s logged, %s stored, in %s streams; %s functions moved in %s files\n"

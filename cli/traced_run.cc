@@ -11,6 +11,7 @@
 #include "cli/program_command.h"
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -28,7 +29,18 @@ void add_parts(CommandLine line, TraceChoice &choice) {
   line.add_option("--stop-after", choice.stop_after,
                   "record no longer than this: 500ms, or 10M (accesses)");
   line.add_option("--window", choice.window, "record 10ms/1s: the first 10 ms of every second");
+  line.add_option("--start-at", choice.start_at,
+                  "record from each assay_mark of this name on (assay/annotate.h)");
+  line.add_option("--stop-at", choice.stop_at, "and up to the next of this one");
+  line.add_flag("--on-signal", choice.on_signal,
+                "record from a SIGUSR1 that assay gets up to the next, and so on");
 }
+
+namespace {
+
+volatile std::sig_atomic_t switches = 0;
+
+} // namespace
 
 trace::TraceParts parts_of(const TraceChoice &choice) {
   trace::TraceParts parts;
@@ -38,6 +50,15 @@ trace::TraceParts parts_of(const TraceChoice &choice) {
     parts.stop = trace::TracePoint::parse(choice.stop_after);
   if (!choice.window.empty())
     parts.set_window(choice.window);
+  parts.start_mark = choice.start_at;
+  parts.stop_mark = choice.stop_at;
+  if (choice.on_signal)
+    parts.switches = [] { return static_cast<uint32_t>(switches); };
+  parts.check();
+  if (choice.on_signal) {
+    std::signal(SIGUSR1, [](int) { switches = switches + 1; });
+    std::fprintf(stderr, "assay: recording begins and ends with `kill -USR1 %d`\n", getpid());
+  }
   return parts;
 }
 

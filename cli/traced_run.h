@@ -17,7 +17,8 @@ namespace cli {
 struct TraceChoice {
   std::string log = "values";
   std::vector<std::string> only, modules, command;
-  std::string start_after, stop_after, window;
+  std::string start_after, stop_after, window, start_at, stop_at;
+  bool on_signal = false;
 };
 // Declares --only and --module.
 void add_choice(CommandLine line, TraceChoice &choice);
@@ -25,7 +26,8 @@ void add_choice(CommandLine line, TraceChoice &choice);
 trace::RecordingSettings settings_of(const TraceChoice &choice,
                                      const std::filesystem::path &folder);
 
-// Declares --start-after, --stop-after and --window.
+// Declares --start-after, --stop-after, --window, --start-at, --stop-at and --on-signal. parts_of() throws Failure if they exclude each
+// other, and takes SIGUSR1 if they ask for it.
 void add_parts(CommandLine line, TraceChoice &choice);
 trace::TraceParts parts_of(const TraceChoice &choice);
 

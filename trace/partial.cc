@@ -27,6 +27,17 @@ void TraceParts::set_window(const std::string &text) {
     base::fail("--window {}: the window must be shorter than its period, and not empty", text);
 }
 
+void TraceParts::check() const {
+  const bool by_measure = start || stop || every_ns;
+  if (by_measure + has_marks() + bool(switches) > 1)
+    base::fail("a part begins and ends by marks (--start-at, --stop-at), by a signal (--on-signal), "
+               "or by time and number (--start-after, --stop-after, --window); choose one of these");
+  for (const std::string &mark : {start_mark, stop_mark})
+    if (mark.size() >= ASSAY_RING_MARK_BYTES)
+      base::fail("the name of a mark has at most {} letters here, which {} has not",
+                 ASSAY_RING_MARK_BYTES - 1, mark);
+}
+
 PartialSink::PartialSink(TraceSink &to, const TraceParts &parts)
     : to_(to), parts_(parts), live_(counted_),
       counts_((parts.start && parts.start->accesses) || (parts.stop && parts.stop->accesses)),
@@ -46,6 +57,8 @@ uint32_t PartialSink::gate(uint64_t elapsed_ns) {
                         ? counted_.all - started_accesses_ >= parts_.stop->accesses
                         : elapsed_ns - started_ns_ >= parts_.stop->ns;
   bool is_open = !has_stopped_ && (has_started_ || parts_.start->accesses);
+  if (parts_.switches)
+    is_open = parts_.switches() % 2 == 1;
   if (is_open && has_started_ && parts_.every_ns)
     is_open = (elapsed_ns - started_ns_) % parts_.every_ns < parts_.window_ns;
   if (is_open != is_open_)

@@ -5,6 +5,7 @@
 #include "trace/trace_data.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -22,9 +23,15 @@ struct TraceParts {
   std::optional<TracePoint> start;      // from the begin of the program
   std::optional<TracePoint> stop;       // from there on
   uint64_t window_ns = 0, every_ns = 0; // recorded are the first `window_ns` of every `every_ns`
+  std::string start_mark, stop_mark;    // of the program; recorded is from one to the other, again and again
+  // How often the user has asked to begin or to end: recorded is from each odd one to the next. Empty: that is not asked for.
+  std::function<uint32_t()> switches;
   // "10ms/1s". Throws Failure for what is no such thing.
   void set_window(const std::string &text);
-  bool is_all() const { return !start && !stop && !every_ns; }
+  bool has_marks() const { return !start_mark.empty() || !stop_mark.empty(); }
+  bool is_all() const { return !start && !stop && !every_ns && !has_marks() && !switches; }
+  // Throws Failure if they exclude each other.
+  void check() const;
 };
 
 // Hands on what belongs to the parts, and says by its gate when threads are to log. Threads notice it with their next buffer, so each part is longer by

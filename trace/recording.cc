@@ -91,6 +91,12 @@ Recording::Recording(const RecordingSettings &settings, TraceSink &sink)
   begin_ns_ = now_ns();
   if (settings_.gate)
     ring_->gate = settings_.gate(0);
+  else
+    ring_->gate = settings_.start_mark.empty() ? 0 : 1;
+  std::memcpy(ring_->start_mark, settings_.start_mark.c_str(),
+              std::min(settings_.start_mark.size(), sizeof ring_->start_mark - 1));
+  std::memcpy(ring_->stop_mark, settings_.stop_mark.c_str(),
+              std::min(settings_.stop_mark.size(), sizeof ring_->stop_mark - 1));
 }
 
 Recording::~Recording() {

@@ -23,6 +23,8 @@ struct RecordingSettings {
   // Asked again and again with the time since the begin: odd, nothing is to be logged; another number, streams are to begin anew. Empty:
   // all is logged.
   std::function<uint32_t(uint64_t elapsed_ns)> gate;
+  // Instead of that: marks of the program (assay/annotate.h) at which threads begin to log, and end. Empty: from the begin, to the end.
+  std::string start_mark, stop_mark;
   // Told before a file is moved, which the program waits for; bytes of code. May be empty.
   std::function<void(const std::string &path, uint64_t code)> moves;
 };

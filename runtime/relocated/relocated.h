@@ -59,6 +59,10 @@ void end_handler(const SavedLog &saved);
 void stop_logging(SavedLog &saved);
 void go_on_logging(const SavedLog &saved);
 
+// The gate has changed: the calling thread's streams end here, or begin at the next place where they may. Other threads notice it with
+// their next buffer.
+void follow_gate();
+
 // From another namespace of processes it cannot be seen: then it is taken to be gone after so many waits for it.
 bool is_tool_gone(uint32_t waits);
 

@@ -380,20 +380,39 @@ void go_on_logging(const SavedLog &saved) {
   }
 }
 
+namespace {
+
+// Ends the thread's stream, if it has one, with what it has logged.
+void end_own_stream(int log) {
+  const uint32_t stream = stream_of(log);
+  if (stream == kNoStream)
+    return;
+  AssayRingStream &of = ring->all[stream];
+  const auto bytes = (uint64_t)(position(log).at - buffer_at(stream, of.filled));
+  if (bytes <= ASSAY_RING_BUFFER_BYTES) // it is not in the scratch area
+    of.buffers[of.filled % ASSAY_RING_BUFFERS].bytes = (uint32_t)bytes;
+  set_stream(log, kNoStream);
+  go_untraced(log);
+  end_stream(of); // last: from then on it may be another thread's
+  wake(&ring->news);
+}
+
+} // namespace
+
 void end_handler(const SavedLog &saved) {
-  for (int log = 0; log < kLogs; log++) {
-    if (const uint32_t stream = stream_of(log); stream != kNoStream) {
-      AssayRingStream &of = ring->all[stream];
-      const auto bytes = (uint64_t)(position(log).at - buffer_at(stream, of.filled));
-      if (bytes <= ASSAY_RING_BUFFER_BYTES) // it is not in the scratch area
-        of.buffers[of.filled % ASSAY_RING_BUFFERS].bytes = (uint32_t)bytes;
-      set_stream(log, kNoStream);
-      go_untraced(log);
-      end_stream(of); // last: from then on it may be another thread's
-      wake(&ring->news);
-    }
-  }
+  for (int log = 0; log < kLogs; log++)
+    end_own_stream(log);
   go_on_logging(saved);
+}
+
+void follow_gate() {
+  if (is_copy())
+    begin_process();
+  for (int log = 0; log < kLogs; log++)
+    if (stream_of(log) == kNoStream || mine.gate[log] != __atomic_load_n(&ring->gate, __ATOMIC_ACQUIRE)) {
+      end_own_stream(log);
+      position(log) = {scratch, nullptr, nullptr};
+    }
 }
 
 // Registers as they were, but for what the moved code's snippet uses itself; on the stack of the program, below its red zone.

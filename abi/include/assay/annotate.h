@@ -23,7 +23,8 @@
  * names are copied. In a signal handler that interrupted Assay itself they do nothing.
  *
  * -DASSAY_ANNOTATE: the annotations also work in a program that was not built with assay-cc, when it
- * is run by `assay run --preload`.
+ * is run by `assay run --preload`; of `assay trace record --start-at load`, the mark "load". It must be a PIE, as compilers
+ * build by default: the linker of another executable leaves the calls out.
  */
 #ifndef ASSAY_ANNOTATE_H
 #define ASSAY_ANNOTATE_H
