@@ -43,6 +43,13 @@ std::string file_of(const std::string &path) {
   return path.starts_with(made) ? made + "]" : base_name(path);
 }
 
+// "[code made by 1234] (no symbol)" without the number, too.
+std::string name_of(const ValueFunction &function) {
+  return function.name == base_name(function.module_path) + " (no symbol)"
+             ? file_of(function.module_path) + " (no symbol)"
+             : function.name;
+}
+
 std::map<std::string, std::string> build_ids(const ValuesResult &result) {
   std::map<std::string, std::string> ids;
   for (const ValueExecutable &each : result.executables)
@@ -55,6 +62,8 @@ std::map<Key, Side> sides_of(const ValuesResult &result,
   std::map<Key, Side> sides;
   for (const ValueFunction &function : result.functions) {
     const std::string file = file_of(function.module_path);
+    const std::string linked =
+        function.linkage_name.empty() ? name_of(function) : function.linkage_name;
     const auto same = same_builds.find(file);
     std::map<std::string, unsigned> numbers;
     for (const ValueInstruction &instruction : function.instructions) {
@@ -64,7 +73,7 @@ std::map<Key, Side> sides_of(const ValuesResult &result,
               : fmt::format("{} {}", instruction.text, numbers[instruction.text]++);
       for (const ValueList &list : instruction.lists)
         if (list.samples >= kFewSamples)
-          sides.emplace(Key{file, function.linkage_name, place, list.kind, list.subject},
+          sides.emplace(Key{file, linked, place, list.kind, list.subject},
                         Side{&function, &instruction, &list});
     }
   }
@@ -131,7 +140,7 @@ using Times = std::map<std::pair<std::string, std::string>, uint64_t>; // file, 
 Times times_of(const ValuesResult &result, uint64_t &all) {
   Times times;
   for (const ValueFunction &function : result.functions) {
-    times[{file_of(function.module_path), function.name}] += function.interrupts;
+    times[{file_of(function.module_path), name_of(function)}] += function.interrupts;
     all += function.interrupts;
   }
   return times;

@@ -160,6 +160,8 @@ AssayCommandLine::~AssayCommandLine() = default;
 
 namespace {
 
+const char *const kNoCommand = "a command is missing";
+
 // What is wrong, in our words where CLI11's do not say it plainly. Its messages begin with the option, or end in what they are about.
 std::string sentence_of(const CLI::ParseError &error) {
   const std::string text = error.what();
@@ -176,7 +178,7 @@ std::string sentence_of(const CLI::ParseError &error) {
     return "too many arguments: " + words;
   }
   if (text == "A subcommand is required")
-    return "a command is missing";
+    return kNoCommand;
   const size_t value = text.find(" = ");
   const std::string cannot_convert = "Could not convert: ";
   if (text.starts_with(cannot_convert) && value != std::string::npos)
@@ -204,8 +206,16 @@ std::optional<int> AssayCommandLine::parse(int argc, char **argv) {
         if (part.is_given())
           given = part;
     }
-    std::fprintf(stderr, "assay: %s; `%s --help` shows how it is used\n",
-                 sentence_of(error).c_str(), command.c_str());
+    // CLI11 misses a command before it looks at what stands there instead.
+    std::string sentence = sentence_of(error);
+    if (sentence == kNoCommand)
+      for (int i = 1; i < argc; i++)
+        if (std::string_view(argv[i]).starts_with("-")) {
+          sentence = std::string("there is no option ") + argv[i];
+          break;
+        }
+    std::fprintf(stderr, "assay: %s; `%s --help` shows how it is used\n", sentence.c_str(),
+                 command.c_str());
     return runs_program ? kOurFailure : kWrongUsage;
   }
   return std::nullopt;

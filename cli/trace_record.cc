@@ -75,9 +75,10 @@ int record(const RecordArguments &arguments) {
                  "linked statically nor into those that raise their rights\n",
                  program.c_str());
   else if (!parts.start_mark.empty() && progress.streams == 0 && !run.failed())
-    std::fprintf(stderr,
-                 "assay: %s made no mark %s (assay_mark of assay/annotate.h), so nothing was recorded\n",
-                 program.c_str(), parts.start_mark.c_str());
+    std::fprintf(
+        stderr,
+        "assay: %s made no mark %s (assay_mark of assay/annotate.h), so nothing was recorded\n",
+        program.c_str(), parts.start_mark.c_str());
   else
     std::fprintf(stderr,
                  "assay: %s logged, %s stored, in %s streams; %s functions moved in %s files\n"

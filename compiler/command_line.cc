@@ -352,7 +352,8 @@ void add_runtime(const CommandLine &line, const Installation &installation,
   }
   bool wraps = line.is_static || line.own_malloc;
   if (!line.is_static) // else there is nobody to export to
-    out.push_back("-Wl,--dynamic-list=" + installation.file("exports.list"));
+    out.push_back("-Wl,--dynamic-list=" +
+                  installation.file(line.plus_plus ? "exports.list" : "exports-c.list"));
   add(out, {"-Wl,--whole-archive",
             "-Wl," + installation.file(wraps ? "libassay_rt_wrap.a" : "libassay_rt.a"),
             "-Wl,--no-whole-archive"});

@@ -124,6 +124,17 @@ uint64_t alignment_of(const DIType *type) {
   }
 }
 
+// Itself, or by a base class.
+bool has_virtual_base(const DICompositeType &record) {
+  for (const DINode *node : record.getElements())
+    if (auto *base = dyn_cast_or_null<DIDerivedType>(node);
+        base && base->getTag() == dwarf::DW_TAG_inheritance)
+      if (const DICompositeType *of = record_of(base->getBaseType());
+          base->isVirtual() || (of && has_virtual_base(*of)))
+        return true;
+  return false;
+}
+
 class Flattener {
 public:
   explicit Flattener(RecordLayout &layout) : layout_(layout) {}
@@ -138,6 +149,7 @@ public:
   // False if there are too many.
   bool add(const DICompositeType &record, const Around &around) {
     const bool is_union = record.getTag() == dwarf::DW_TAG_union_type;
+    const size_t first = layout_.leaves.size();
     for (const DINode *node : record.getElements()) {
       auto *member = dyn_cast_or_null<DIDerivedType>(node);
       if (!member || member->isStaticMember() || member->isVirtual())
@@ -161,10 +173,32 @@ public:
       if (!fits)
         return false;
     }
+    // What is no hole, though its members belong to others. An object of a base class has them elsewhere.
+    if (!(around.flags & ASSAY_LEAF_BASE) && has_virtual_base(record))
+      add_virtual_bases(record, around, first);
     return true;
   }
 
 private:
+  void add_virtual_bases(const DICompositeType &record, const Around &around, size_t first) {
+    Leaf leaf;
+    leaf.offset_bits = around.offset;
+    for (size_t i = first; i < layout_.leaves.size(); i++)
+      leaf.offset_bits =
+          std::max(leaf.offset_bits, layout_.leaves[i].offset_bits + layout_.leaves[i].size_bits);
+    leaf.alignment = alignment_of(&record);
+    leaf.offset_bits = alignTo(leaf.offset_bits, 8 * leaf.alignment);
+    const uint64_t end = around.offset + record.getSizeInBits();
+    if (end <= leaf.offset_bits)
+      return;
+    leaf.size_bits = end - leaf.offset_bits;
+    leaf.flags = around.flags | ASSAY_LEAF_BASE | ASSAY_LEAF_HIDDEN;
+    leaf.elements = around.elements;
+    leaf.stride = around.stride;
+    leaf.name = around.name + "(virtual bases)";
+    layout_.leaves.push_back(std::move(leaf));
+  }
+
   bool add_member(const DIDerivedType &member, Around here) {
     const DIType *type = member.getBaseType();
     here.name += member.getName();

@@ -30,8 +30,9 @@ void TraceParts::set_window(const std::string &text) {
 void TraceParts::check() const {
   const bool by_measure = start || stop || every_ns;
   if (by_measure + has_marks() + bool(switches) > 1)
-    base::fail("a part begins and ends by marks (--start-at, --stop-at), by a signal (--on-signal), "
-               "or by time and number (--start-after, --stop-after, --window); choose one of these");
+    base::fail(
+        "a part begins and ends by marks (--start-at, --stop-at), by a signal (--on-signal), "
+        "or by time and number (--start-after, --stop-after, --window); choose one of these");
   for (const std::string &mark : {start_mark, stop_mark})
     if (mark.size() >= ASSAY_RING_MARK_BYTES)
       base::fail("the name of a mark has at most {} letters here, which {} has not",

@@ -23,7 +23,8 @@ struct TraceParts {
   std::optional<TracePoint> start;      // from the begin of the program
   std::optional<TracePoint> stop;       // from there on
   uint64_t window_ns = 0, every_ns = 0; // recorded are the first `window_ns` of every `every_ns`
-  std::string start_mark, stop_mark;    // of the program; recorded is from one to the other, again and again
+  std::string start_mark,
+      stop_mark; // of the program; recorded is from one to the other, again and again
   // How often the user has asked to begin or to end: recorded is from each odd one to the next. Empty: that is not asked for.
   std::function<uint32_t()> switches;
   // "10ms/1s". Throws Failure for what is no such thing.

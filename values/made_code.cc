@@ -1,25 +1,32 @@
 // The file is another process's, and anybody may put one into /tmp: it is read only if it is a plain file of the process's user or of root's,
-// and only names are taken from it. It grows while the process makes code, so it is read on from where it was left. A line without an end is
-// left for the next time.
+// only names are taken from it, and no more of it than fits. It grows while the process makes code, so it is read on from where it was left;
+// asked is what has changed of it, for each place in code. A line without an end is left for the next time.
 //
-// A process in a container has its own /tmp and its own number there.
+// A process in a container has its own /tmp and its own number there. Files stay when their processes end, and numbers are used again: what
+// is older than the process is not its own.
 
 #include "values/made_code.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fstream>
+#include <sstream>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 namespace values {
 namespace {
 
-constexpr uint64_t kMostBytes = 256 << 20; // of a file; what stands behind is not read
-constexpr size_t kLongestName = 400;
+constexpr uint64_t kMostBytes = 64 << 20;  // of a file; what stands behind is not read
+constexpr size_t kMostFunctions = 300'000; // of a process
+constexpr size_t kMostProcesses = 64;      // that are remembered
+constexpr size_t kLongestName = 400, kLongestLine = 1 << 16;
+constexpr int64_t kSecond = 1'000'000'000;
 
 // Its number in its own namespace, which is the last one that is told.
 std::string own_number(uint32_t pid) {
@@ -30,21 +37,34 @@ std::string own_number(uint32_t pid) {
   return std::to_string(pid);
 }
 
-// -1 if there is none that may be believed.
-int open_map(uint32_t pid, const std::vector<std::string> &paths) {
-  for (const std::string &path : paths) {
-    // A pipe must not be waited for.
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-    if (file < 0)
-      continue;
-    struct stat found = {}, owner = {};
-    if (fstat(file, &found) == 0 && S_ISREG(found.st_mode) &&
-        (found.st_uid == 0 || found.st_uid == geteuid() ||
-         (stat(fmt::format("/proc/{}", pid).c_str(), &owner) == 0 && found.st_uid == owner.st_uid)))
-      return file;
-    close(file);
+// When the process began, CLOCK_REALTIME; 0: it is not known, because it has ended.
+int64_t begin_of(uint32_t pid) {
+  std::ifstream stat(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  std::getline(stat, line);
+  std::istringstream fields(line.substr(std::min(line.size(), line.rfind(')') + 1)));
+  std::string word;
+  for (int field = 3; field <= 22 && fields >> word;
+       field++) { // starttime, in ticks since the system began
   }
-  return -1;
+  timespec real = {}, boot = {};
+  if (!fields || clock_gettime(CLOCK_REALTIME, &real) != 0 ||
+      clock_gettime(CLOCK_BOOTTIME, &boot) != 0)
+    return 0;
+  const auto ticks = static_cast<int64_t>(std::strtoull(word.c_str(), nullptr, 10));
+  return (real.tv_sec - boot.tv_sec) * kSecond + real.tv_nsec - boot.tv_nsec +
+         ticks * (kSecond / sysconf(_SC_CLK_TCK));
+}
+
+int64_t changed_at(const struct stat &file) {
+  return file.st_mtim.tv_sec * kSecond + file.st_mtim.tv_nsec;
+}
+
+bool may_be_believed(const struct stat &file, uint32_t pid) {
+  struct stat process = {};
+  return S_ISREG(file.st_mode) && (file.st_uid == 0 || file.st_uid == geteuid() ||
+                                   (stat(fmt::format("/proc/{}", pid).c_str(), &process) == 0 &&
+                                    file.st_uid == process.st_uid));
 }
 
 } // namespace
@@ -66,6 +86,8 @@ void PerfMap::add_line(const std::string &line) {
   if (*rest != ' ' || size == 0 || begin + size < begin)
     return;
   Function function = {begin, begin + size, std::string(rest + 1).substr(0, kLongestName)};
+  if (function.name.find_first_not_of(' ') == std::string::npos)
+    return;
   for (char &c : function.name)
     if (static_cast<unsigned char>(c) < ' ' || c == 127) // for a terminal
       c = ' ';
@@ -77,33 +99,66 @@ void PerfMap::add_line(const std::string &line) {
   functions_.emplace(begin, std::move(function));
 }
 
-bool MadeCode::read_on(uint32_t pid, Process &process) {
-  if (process.read >= kMostBytes)
-    return false;
-  const int file = open_map(pid, process.paths);
-  if (file < 0)
-    return false;
-  std::string text;
-  char buffer[1 << 16];
-  for (ssize_t bytes; process.read + text.size() < kMostBytes &&
-                      (bytes = pread(file, buffer, sizeof buffer,
-                                     static_cast<off_t>(process.read + text.size()))) > 0;)
-    text.append(buffer, static_cast<size_t>(bytes));
-  close(file);
-  size_t begin = 0;
-  for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
-    process.map.add_line(text.substr(begin, end - begin));
-  process.read += begin;
-  return begin > 0;
+void MadeCode::read_on(uint32_t pid, Process &process) {
+  for (const std::string &path : process.paths) {
+    struct stat found = {};
+    if (lstat(path.c_str(), &found) != 0)
+      continue;
+    const int64_t changed = changed_at(found);
+    const auto size = static_cast<uint64_t>(found.st_size);
+    if (found.st_ino == process.inode && size == process.size && changed == process.changed_ns)
+      return;
+    if (!may_be_believed(found, pid) || changed + kSecond < process.began_ns)
+      continue;
+    // A pipe must not be waited for.
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (file < 0)
+      continue;
+    std::string last_line(process.last_line.size(), '\0');
+    const auto last_at = static_cast<off_t>(process.read - last_line.size());
+    if (found.st_ino != process.inode || size < process.read ||
+        pread(file, last_line.data(), last_line.size(), last_at) !=
+            static_cast<ssize_t>(last_line.size()) ||
+        last_line != process.last_line) { // another one
+      process.map = {};
+      process.read = 0;
+      process.last_line.clear();
+      process.is_bad = false;
+    }
+    process.inode = found.st_ino;
+    process.size = size;
+    process.changed_ns = changed;
+    std::string text(1 << 16, '\0'), line;
+    for (ssize_t bytes; !process.is_bad && process.read + line.size() < kMostBytes &&
+                        process.map.size() < kMostFunctions &&
+                        (bytes = pread(file, text.data(), text.size(),
+                                       static_cast<off_t>(process.read + line.size()))) > 0;) {
+      line.append(text.data(), static_cast<size_t>(bytes));
+      size_t begin = 0;
+      for (size_t end; (end = line.find('\n', begin)) != std::string::npos; begin = end + 1) {
+        process.last_line = line.substr(begin, end + 1 - begin);
+        process.map.add_line(line.substr(begin, end - begin));
+      }
+      process.read += begin;
+      line.erase(0, begin);
+      process.is_bad = line.size() >= kLongestLine;
+    }
+    close(file);
+    return;
+  }
 }
 
 const PerfMap::Function *MadeCode::function_at(uint32_t pid, uint64_t address) {
+  if (processes_.size() > kMostProcesses && !processes_.contains(pid))
+    processes_.clear();
   Process &process = processes_[pid];
-  if (process.paths.empty()) // once: most processes tell nothing, and are asked for each place
+  if (process.paths.empty()) { // once: most processes tell nothing, and are asked for each place
     process.paths = {fmt::format("/proc/{}/root/tmp/perf-{}.map", pid, own_number(pid)),
                      fmt::format("/tmp/perf-{}.map", pid)};
-  const PerfMap::Function *known = process.map.function_at(address);
-  return known || !read_on(pid, process) ? known : process.map.function_at(address);
+    process.began_ns = begin_of(pid);
+  }
+  read_on(pid, process);
+  return process.map.function_at(address);
 }
 
 } // namespace values

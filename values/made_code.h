@@ -19,8 +19,8 @@ public:
   };
   // The function at an address; null if none is told.
   const Function *function_at(uint64_t address) const;
-  // One more line, or what was read of it.
   void add_line(const std::string &line);
+  size_t size() const { return functions_.size(); }
 
 private:
   std::map<uint64_t, Function> functions_; // by begin; they do not overlap
@@ -28,17 +28,22 @@ private:
 
 class MadeCode {
 public:
-  // Reads on where the process has written more since it was last asked in vain. Null if it tells nothing of the address. Valid until the
-  // next call.
+  // As the process tells it now: reads on where it has written more, anew where it has begun again. Null if it tells nothing of the address.
+  // Valid until the next call.
   const PerfMap::Function *function_at(uint32_t pid, uint64_t address);
 
 private:
   struct Process {
     std::vector<std::string> paths; // where the file may be
+    int64_t began_ns = 0; // CLOCK_REALTIME; a file that is older is another's who had the number
     PerfMap map;
-    uint64_t read = 0; // bytes of the file
+    uint64_t inode = 0, size = 0; // of the file, as it was read
+    int64_t changed_ns = 0;
+    uint64_t read = 0;     // bytes of it
+    std::string last_line; // before that
+    bool is_bad = false;   // it is no such file
   };
-  static bool read_on(uint32_t pid, Process &process);
+  static void read_on(uint32_t pid, Process &process);
   std::map<uint32_t, Process> processes_;
 };
 

@@ -409,7 +409,8 @@ void follow_gate() {
   if (is_copy())
     begin_process();
   for (int log = 0; log < kLogs; log++)
-    if (stream_of(log) == kNoStream || mine.gate[log] != __atomic_load_n(&ring->gate, __ATOMIC_ACQUIRE)) {
+    if (stream_of(log) == kNoStream ||
+        mine.gate[log] != __atomic_load_n(&ring->gate, __ATOMIC_ACQUIRE)) {
       end_own_stream(log);
       position(log) = {scratch, nullptr, nullptr};
     }

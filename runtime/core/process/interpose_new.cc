@@ -7,6 +7,8 @@
 // sized delete the one without a size, new[] calls new. So do ours, as the C++ library's. Where a shared library replaces
 // one, ours forwards to it (core/system/replaced_operators.h).
 
+#include <dlfcn.h>
+
 #include "runtime/core/objects/allocate.h"
 #include "runtime/core/process/interpose.h"
 #include "runtime/core/system/message.h"
@@ -14,20 +16,38 @@
 
 using namespace assay;
 
+// A static program has none of the loader's.
+extern "C" __attribute__((weak)) void *dlopen(const char *, int) noexcept;
+extern "C" __attribute__((weak)) int dladdr(const void *, Dl_info *) noexcept;
 extern "C" __attribute__((weak)) void _ZSt17__throw_bad_allocv();    // std::__throw_bad_alloc
 extern "C" __attribute__((weak)) void (*_ZSt15get_new_handlerv())(); // std::get_new_handler
 
 namespace {
 
-// Without another operator behind ours, as with -static-libstdc++.
+// A function of the C++ library: ours, where there is one from the beginning; else that of the plug-in that has brought one. `frame`
+// is that of the operator that the plug-in called.
+template <typename F> F *of_cxx_library(F *known, const char *symbol, const void *frame) {
+  Dl_info caller;
+  if (known || !&dlopen || !&dladdr || !dladdr(((void *const *)frame)[1], &caller))
+    return known;
+  void *module = dlopen(caller.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  F *found = module ? (F *)dlsym(module, symbol) : nullptr;
+  if (module)
+    real.dlclose(module); // it is there as before
+  return found;
+}
+
+// Without another operator behind ours, as with -static-libstdc++, and in a C program with plug-ins.
 void *allocate_or_handle(size_t size, size_t align, AllocationFunction how, const void *frame) {
-  while (auto *handler = &_ZSt15get_new_handlerv ? _ZSt15get_new_handlerv() : nullptr) {
-    handler();
-    if (void *block = allocate(size, align, how, frame))
-      return block;
-  }
-  if (&_ZSt17__throw_bad_allocv)
-    _ZSt17__throw_bad_allocv();
+  if (auto *get_handler = of_cxx_library(&_ZSt15get_new_handlerv, "_ZSt15get_new_handlerv", frame))
+    while (auto *handler = get_handler()) {
+      handler();
+      if (void *block = allocate(size, align, how, frame))
+        return block;
+    }
+  if (auto *throw_bad_alloc =
+          of_cxx_library(&_ZSt17__throw_bad_allocv, "_ZSt17__throw_bad_allocv", frame))
+    throw_bad_alloc();
   say("operator new failed, and there is no C++ library to say so");
   __builtin_trap();
 }
@@ -48,7 +68,8 @@ void *allocate_or_throw(size_t size, size_t align, const void *frame) {
 
 // The operator that a shared library has instead, or null. Ours goes there by a jump, and so from operator to operator: what
 // is called sees the program's frame as its caller's.
-#define ASSAY_REPLACED(name) (are_operators_replaced() ? replaced_operators.name : nullptr)
+#define ASSAY_REPLACED(name)                                                                       \
+  (__builtin_expect(operators_are_replaced, 0) ? replaced_operators.name : nullptr)
 
 // The parameters are those of the mangled names; the nothrow tag is a reference, unused.
 ASSAY_EXPORT void *_Znwm(size_t size) {

@@ -33,6 +33,7 @@
 #include "runtime/core/system/own_stack.h"
 #include "runtime/core/system/proc_maps.h"
 #include "runtime/core/system/real_functions.h"
+#include "runtime/core/system/replaced_operators.h"
 #include "runtime/core/system/thread.h"
 
 namespace assay {
@@ -160,6 +161,7 @@ void start(char **envp, bool instrumented, const char *sites, uint64_t sites_siz
   thread_number();
   note_standard_error();
   find_real_functions();
+  look_for_replaced_operators();
   open_proc_files();
   create_own_stack();
   if (is_privileged(envp)) { // set-uid: the user may not say where files are made

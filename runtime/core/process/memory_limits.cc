@@ -66,7 +66,7 @@ MemoryLimit *find_limit(int resource) {
   return nullptr;
 }
 
-bool raise_soft_limits(uint64_t bytes);
+void raise_soft_limits(int64_t bytes);
 
 rlimit told_for(const MemoryLimit &limit, const rlimit &kernel) {
   if (equal(kernel, limit.now.given))
@@ -140,30 +140,29 @@ void change_soft_limits(bool to_told) {
   }
 }
 
-// By what will be reserved at once.
-bool raise_soft_limits(uint64_t bytes) {
+void raise_soft_limits(int64_t bytes) {
+  // The child of a vfork shares our table and has its own limits.
+  if (runtime.pid != sys::process_id())
+    return;
   SignalsBlocked blocked;
   Locked locked(state.lock);
-  bool raised = false;
   for (MemoryLimit &limit : state.limits) {
     rlimit kernel;
     if (equal(limit.now.told, limit.now.given) || limit.now.given.rlim_cur == RLIM_INFINITY ||
         sys::failed(change_in_kernel(limit.resource, nullptr, &kernel)) ||
         !equal(kernel, limit.now.given))
       continue;
-    rlimit given = kernel;
-    if (__builtin_add_overflow(given.rlim_cur, bytes, &given.rlim_cur) ||
-        given.rlim_cur > given.rlim_max)
+    const rlimit given = {kernel.rlim_cur + (rlim_t)bytes, kernel.rlim_max};
+    if (given.rlim_cur > given.rlim_max)
       continue;
-    const Setting before = limit.now;
-    limit.before = before;
+    const Setting before_now = limit.before;
+    limit.before = limit.now;
     limit.now.given = given;
-    if (sys::failed(change_in_kernel(limit.resource, &given, nullptr)))
-      limit.now = before;
-    else
-      raised = true;
+    if (sys::failed(change_in_kernel(limit.resource, &given, nullptr))) {
+      limit.now = limit.before;
+      limit.before = before_now;
+    }
   }
-  return raised;
 }
 
 void reset_memory_limits_in_child() {

@@ -51,19 +51,23 @@ uint64_t reserved_bytes() {
   return __atomic_load_n(&reserved.bytes, __ATOMIC_RELAXED);
 }
 
-constinit bool (*raise_memory_limits)(uint64_t bytes) = nullptr;
+constinit void (*raise_memory_limits)(int64_t bytes) = nullptr;
 
 void *reserve(size_t bytes, uintptr_t at) {
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   if (at)
     flags |= MAP_FIXED_NOREPLACE;
+  if (raise_memory_limits)
+    raise_memory_limits((int64_t)bytes);
   long got = sys::map((void *)at, bytes, PROT_READ | PROT_WRITE, flags);
-  if (got == -ENOMEM && raise_memory_limits && raise_memory_limits(bytes))
-    got = sys::map((void *)at, bytes, PROT_READ | PROT_WRITE, flags);
-  if (sys::failed(got))
-    return nullptr;
-  if (at && (uintptr_t)got != at) { // kernels before 4.17 take the flag for a hint
+  if (!sys::failed(got) && at &&
+      (uintptr_t)got != at) { // kernels before 4.17 take the flag for a hint
     sys::unmap((void *)got, bytes);
+    got = -EEXIST;
+  }
+  if (sys::failed(got)) {
+    if (raise_memory_limits)
+      raise_memory_limits(-(int64_t)bytes);
     return nullptr;
   }
   sys::advise((void *)got, bytes, MADV_DONTDUMP);
@@ -74,6 +78,8 @@ void *reserve(size_t bytes, uintptr_t at) {
 
 void give_back(void *span, size_t bytes) {
   sys::unmap(span, bytes);
+  if (raise_memory_limits)
+    raise_memory_limits(-(int64_t)bytes);
   __atomic_fetch_sub(&reserved.bytes, bytes, __ATOMIC_RELAXED);
   const uint32_t used = __atomic_load_n(&reserved.used, __ATOMIC_RELAXED);
   for (uint32_t i = 0; i < used && i < kMaxSpans; i++)

@@ -12,9 +12,9 @@ namespace assay {
 // null.
 void *reserve(size_t bytes, uintptr_t at = 0);
 
-// What reserve() asks where the kernel refuses: raises the limits that the program set for itself by so many bytes, which are
-// ours. False if there are none, or they cannot be raised. Null until the program sets one (core/process/memory_limits.cc).
-extern constinit bool (*raise_memory_limits)(uint64_t bytes);
+// Raises the limits of memory that the program set for itself by so many bytes, which will be ours, or lowers them again. Null until the
+// program sets one (core/process/memory_limits.cc).
+extern constinit void (*raise_memory_limits)(int64_t bytes);
 
 // Bytes of address space that were reserved; they count against RLIMIT_AS and RLIMIT_DATA, touched or not.
 uint64_t reserved_bytes();

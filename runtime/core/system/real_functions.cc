@@ -25,6 +25,20 @@ namespace {
 constinit bool looking = false;
 }
 
+extern "C" __attribute__((weak)) char *dlerror() noexcept; // a static program has none
+
+ResolvingFunctions::ResolvingFunctions() {
+  looking = true;
+}
+
+ResolvingFunctions::~ResolvingFunctions() {
+  if (&dlerror) {
+    dlerror();
+    dlerror(); // frees the message that the first one has returned
+  }
+  looking = false;
+}
+
 bool is_resolving_functions() {
   return looking;
 }
@@ -32,7 +46,7 @@ bool is_resolving_functions() {
 void find_real_functions() {
   if (real.free || looking)
     return;
-  looking = true;
+  ResolvingFunctions resolving;
 #ifdef ASSAY_WRAP
 #define ASSAY_REAL(symbol, field, result, parameters) real.field = __real_##symbol;
 #define ASSAY_REAL_WEAK ASSAY_REAL
@@ -44,7 +58,6 @@ void find_real_functions() {
 #define ASSAY_REAL_CXX ASSAY_REAL
 #endif
 #include "runtime/core/system/real_functions.def"
-  looking = false;
 }
 
 // Ours, whoever defines malloc for the program.
@@ -88,8 +101,18 @@ bool leads_to(const char *name, const void *ours, const void *next) {
 } // namespace
 
 bool is_interposed() {
-  return leads_to("malloc", (const void *)assay_malloc, (const void *)real.malloc) &&
-         leads_to("free", (const void *)assay_free, (const void *)real.free);
+  if (leads_to("malloc", (const void *)assay_malloc, (const void *)real.malloc) &&
+      leads_to("free", (const void *)assay_free, (const void *)real.free))
+    return true;
+  const auto become_public = [](auto &field, const char *name) {
+    if (void *found = dlsym(RTLD_DEFAULT, name))
+      field = (__typeof__(+field))found;
+  };
+  become_public(real.malloc, "malloc");
+  become_public(real.calloc, "calloc");
+  become_public(real.realloc, "realloc");
+  become_public(real.free, "free");
+  return false;
 }
 bool has_own_malloc() {
   return false;

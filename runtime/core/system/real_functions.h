@@ -26,11 +26,19 @@ extern constinit RealFunctions real;
 // Idempotent; may be called by the first malloc of the process, before any initializer has run.
 void find_real_functions();
 
-// Is this moment one of them? dlsym allocates then: a message for each function that is not there, and frees it when
-// the program asks for one.
+// While functions are looked for: dlsym allocates then, a message for each function that is not there. At the end these are forgotten: they
+// are no errors of the program's, and dlerror() says nothing of them.
+class ResolvingFunctions {
+public:
+  ResolvingFunctions();
+  ~ResolvingFunctions();
+  ResolvingFunctions(const ResolvingFunctions &) = delete;
+  ResolvingFunctions &operator=(const ResolvingFunctions &) = delete;
+};
 bool is_resolving_functions();
 
-// Do calls of the program's malloc come here?
+// Do calls of the program's malloc come here? Asked once, where the runtime begins: if not, the functions behind ours become the
+// program's, because its free ends what strdup(), operator new and their like have made.
 bool is_interposed();
 
 // Does the program bring a malloc of its own? Then calls from shared objects do not come here, and a

@@ -7,13 +7,15 @@
 
 #include <dlfcn.h>
 
+#include "runtime/core/system/real_functions.h"
+
 // Weak: a static program has neither, and no libraries.
 extern "C" __attribute__((weak)) void *dlsym(void *, const char *) noexcept;
 extern "C" __attribute__((weak)) int dladdr(const void *, Dl_info *) noexcept;
 
 namespace assay {
 
-constinit unsigned char operators_state = kOperatorsNotLookedFor;
+constinit bool operators_are_replaced = false;
 constinit ReplacedOperators replaced_operators = {};
 
 namespace {
@@ -30,23 +32,26 @@ const void *module_of_next(const char *symbol) {
 
 } // namespace
 
-unsigned char look_for_replaced_operators() {
-  unsigned char state = kOperatorsNotReplaced;
-  if (&dlsym && &dladdr) {
-    const void *const not_replacing[] = {module_of_next("__cxa_throw"),
-                                         module_of_next("_ZSt15get_new_handlerv"),
-                                         module_of_next("malloc")};
-    const auto replacement = [&](const char *symbol) -> void * {
-      void *const next = dlsym(RTLD_NEXT, symbol);
-      const void *const module = module_of(next);
-      if (!module)
+void look_for_replaced_operators() {
+  if (!&dlsym || !&dladdr)
+    return;
+  ResolvingFunctions resolving;
+  if (!dlsym(RTLD_NEXT, "_Znwm") && !dlsym(RTLD_NEXT, "_ZdlPv")) // no C++ library
+    return;
+  const void *const not_replacing[] = {module_of_next("__cxa_throw"),
+                                       module_of_next("_ZSt15get_new_handlerv"),
+                                       module_of_next("malloc")};
+  const auto replacement = [&](const char *symbol) -> void * {
+    void *const next = dlsym(RTLD_NEXT, symbol);
+    const void *const module = module_of(next);
+    if (!module)
+      return nullptr;
+    for (const void *each : not_replacing)
+      if (module == each)
         return nullptr;
-      for (const void *each : not_replacing)
-        if (module == each)
-          return nullptr;
-      state = kOperatorsReplaced;
-      return next;
-    };
+    operators_are_replaced = true;
+    return next;
+  };
 #define ASSAY_INTERPOSED(name)
 #define ASSAY_INTERPOSED_DYNAMIC(name)
 #define ASSAY_INTERPOSED_NEW(name, parameters, arguments)                                          \
@@ -54,9 +59,6 @@ unsigned char look_for_replaced_operators() {
 #define ASSAY_INTERPOSED_DELETE(name, parameters, arguments)                                       \
   replaced_operators.name = reinterpret_cast<void(*) parameters>(replacement(#name));
 #include "abi/interposed.def"
-  }
-  __atomic_store_n(&operators_state, state, __ATOMIC_RELEASE);
-  return state;
 }
 
 } // namespace assay

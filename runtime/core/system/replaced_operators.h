@@ -16,20 +16,14 @@ struct ReplacedOperators {
 #include "abi/interposed.def"
 };
 
-// Null: not replaced. Filled by look_for_replaced_operators().
+// Null: not replaced.
 extern constinit ReplacedOperators replaced_operators;
+// Is any of them?
+extern constinit bool operators_are_replaced;
 
-enum : unsigned char { kOperatorsNotLookedFor, kOperatorsNotReplaced, kOperatorsReplaced };
-extern constinit unsigned char operators_state; // one of them
-
-// By the first operator that is called: before that, a C program's process may not have a C++ library. Returns the state.
-unsigned char look_for_replaced_operators();
-
-inline bool are_operators_replaced() {
-  unsigned char state = __atomic_load_n(&operators_state, __ATOMIC_ACQUIRE);
-  if (__builtin_expect(state == kOperatorsNotLookedFor, 0))
-    state = look_for_replaced_operators();
-  return __builtin_expect(state == kOperatorsReplaced, 0);
-}
+// Where the runtime begins, and not by the first operator that is called: the loader takes its lock and keeps its last error, which a thread
+// of the program's, or the program itself, may be waiting for then. So it knows the libraries that are there from the
+// beginning, none of which can be closed.
+void look_for_replaced_operators();
 
 } // namespace assay

@@ -257,7 +257,8 @@ TEST_F(Assay, SaysWhatIsWrongWithAnOptionAndWhereItsHelpIs) {
       {"heap --top -1", "--top -1: this is no number that it takes; `assay heap --help`"},
       {"heap --sort a --sort b", "--sort is given more than once; `assay heap --help`"},
       {"export", "--format is required; `assay export --help`"},
-      {"--bogus", "a command is missing; `assay --help`"}};
+      {"--bogus", "there is no option --bogus; `assay --help`"},
+      {"trace --bogus", "there is no option --bogus; `assay trace --help`"}};
   for (auto [arguments, sentence, status] : wrong) {
     const Outcome o = run(arguments);
     EXPECT_EQ(o.status, status) << arguments;

@@ -45,8 +45,9 @@ TEST(PerfMap, OfLinesThatOverlapTheLaterHolds) {
 
 TEST(PerfMap, WhatIsNoLineIsLeftOut) {
   values::PerfMap map;
-  for (const char *line : {"", "1000", "1000 ", "1000 10", "nonsense", "1000 0 empty",
-                           "ffffffffffffffff 10 beyond all addresses", "1000 x name"})
+  for (const char *line :
+       {"", "1000", "1000 ", "1000 10", "1000 10 ", "1000 10   ", "nonsense", "1000 0 empty",
+        "ffffffffffffffff 10 beyond all addresses", "1000 x name"})
     map.add_line(line);
   EXPECT_EQ(map.function_at(0x1000), nullptr);
   EXPECT_EQ(map.function_at(UINT64_MAX), nullptr);
@@ -81,6 +82,33 @@ TEST_F(MadeCode, IsReadOnWhileItGrows) {
   write("ond\n3000 10 third\n");
   EXPECT_EQ(name_at(0x2000), "second");
   EXPECT_EQ(name_at(0x3000), "third");
+}
+
+TEST_F(MadeCode, ABeginAnewForgetsWhatWasThere) {
+  write("1000 10 old\n2000 10 older\n");
+  EXPECT_EQ(name_at(0x1000), "old");
+  std::ofstream(path_) << "1000 10 new\n"; // as a program that executes another one
+  EXPECT_EQ(name_at(0x1000), "new");
+  EXPECT_EQ(name_at(0x2000), "");
+  std::filesystem::remove(path_);
+  write("1000 10 third\n4000 10 fourth\n");
+  EXPECT_EQ(name_at(0x1000), "third");
+}
+
+TEST_F(MadeCode, AFileThatIsOlderThanTheProcessIsAnothers) {
+  write("1000 10 another\n");
+  std::filesystem::last_write_time(path_, std::filesystem::file_time_type::clock::now() -
+                                              std::chrono::hours(24 * 365));
+  EXPECT_EQ(name_at(0x1000), "");
+}
+
+TEST_F(MadeCode, AFileWithoutLinesIsLeftAfterItsFirstPart) {
+  write("1000 10 first\n" + std::string(1 << 17, 'x'));
+  EXPECT_EQ(name_at(0x1000), "first");
+  write("\n2000 10 second\n");
+  EXPECT_EQ(name_at(0x2000), "");
+  std::filesystem::resize_file(path_, 1ULL << 40); // a hole: nothing of it is read
+  EXPECT_EQ(name_at(0x3000), "");
 }
 
 TEST_F(MadeCode, APipeOrALinkIsNotRead) {
