@@ -58,10 +58,10 @@ void *allocate_or_throw(size_t size, size_t align, const void *frame) {
   void *block = allocate(wanted, align, how, frame);
   if (__builtin_expect(block != nullptr, 1))
     return block;
-  find_real_functions();
-  if (!real.operator_new)
+  if (!throwing_operators.allocate)
     return allocate_or_handle(wanted, align, how, frame);
-  return align ? real.operator_new_aligned(size, align) : real.operator_new(size);
+  return align ? throwing_operators.allocate_aligned(size, align)
+               : throwing_operators.allocate(size);
 }
 
 } // namespace

@@ -149,21 +149,7 @@ bool open_profile(bool forked) {
   return true;
 }
 
-} // namespace
-
-void start(char **envp, bool instrumented, const char *sites, uint64_t sites_size) {
-  if (runtime.pid)
-    return;
-  runtime.instrumented = instrumented;
-  runtime.pid = sys::process_id();
-  ReentrancyGuard busy;
-  share_losses_said();
-  thread_number();
-  note_standard_error();
-  find_real_functions();
-  look_for_replaced_operators();
-  open_proc_files();
-  create_own_stack();
+void start_recording(char **envp, const char *sites, uint64_t sites_size) {
   if (is_privileged(envp)) { // set-uid: the user may not say where files are made
     start_tools_with_shadows(~0ULL);
     return;
@@ -210,8 +196,26 @@ void start(char **envp, bool instrumented, const char *sites, uint64_t sites_siz
     use_fault_stack();
     catch_fatal_signals();
   }
-  if (!instrumented) // no module has an initializer of ours
+  if (!runtime.instrumented) // no module has an initializer of ours
     start_helper();
+}
+
+} // namespace
+
+void start(char **envp, bool instrumented, const char *sites, uint64_t sites_size) {
+  if (runtime.pid)
+    return;
+  runtime.instrumented = instrumented;
+  runtime.pid = sys::process_id();
+  ReentrancyGuard busy;
+  share_losses_said();
+  thread_number();
+  note_standard_error();
+  find_real_functions();
+  open_proc_files();
+  create_own_stack();
+  start_recording(envp, sites, sites_size);
+  look_for_replaced_operators();
 }
 
 namespace {

@@ -1,6 +1,6 @@
 // Ordinarily by dlsym(RTLD_NEXT): what the program would have called without us, whoever provides it.
-// With --wrap by the names that the linker gives them; then libstdc++'s operators are not to be had,
-// and what must throw throws by itself (interpose_new.cc).
+// With --wrap by the names that the linker gives them. All of them are there: the loader allocates a message for each that is
+// not, and a malloc of the program's own may be instrumented, whose code counts in shadows that are not there yet.
 
 #include "runtime/core/system/real_functions.h"
 
@@ -12,7 +12,6 @@
 #define ASSAY_REAL(symbol, field, result, parameters) extern "C" result __real_##symbol parameters;
 #define ASSAY_REAL_WEAK(symbol, field, result, parameters)                                         \
   extern "C" __attribute__((weak)) result __real_##symbol parameters;
-#define ASSAY_REAL_CXX(symbol, field, result, parameters)
 #include "runtime/core/system/real_functions.def"
 extern "C" __attribute__((weak)) const char __assay_own_malloc; // defined by the driver, or absent
 #endif
@@ -50,12 +49,10 @@ void find_real_functions() {
 #ifdef ASSAY_WRAP
 #define ASSAY_REAL(symbol, field, result, parameters) real.field = __real_##symbol;
 #define ASSAY_REAL_WEAK ASSAY_REAL
-#define ASSAY_REAL_CXX(symbol, field, result, parameters)
 #else
 #define ASSAY_REAL(symbol, field, result, parameters)                                              \
   real.field = reinterpret_cast<result(*) parameters>(dlsym(RTLD_NEXT, #symbol));
 #define ASSAY_REAL_WEAK ASSAY_REAL
-#define ASSAY_REAL_CXX ASSAY_REAL
 #endif
 #include "runtime/core/system/real_functions.def"
 }

@@ -14,7 +14,6 @@ namespace assay {
 struct RealFunctions {
 #define ASSAY_REAL(symbol, field, result, parameters) result(*field) parameters;
 #define ASSAY_REAL_WEAK ASSAY_REAL
-#define ASSAY_REAL_CXX ASSAY_REAL
 #include "runtime/core/system/real_functions.def"
 };
 

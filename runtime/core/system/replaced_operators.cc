@@ -17,6 +17,7 @@ namespace assay {
 
 constinit bool operators_are_replaced = false;
 constinit ReplacedOperators replaced_operators = {};
+constinit ThrowingOperators throwing_operators = {};
 
 namespace {
 
@@ -36,8 +37,14 @@ void look_for_replaced_operators() {
   if (!&dlsym || !&dladdr)
     return;
   ResolvingFunctions resolving;
-  if (!dlsym(RTLD_NEXT, "_Znwm") && !dlsym(RTLD_NEXT, "_ZdlPv")) // no C++ library
+  void *const next_new = dlsym(RTLD_NEXT, "_Znwm");
+  if (!next_new && !dlsym(RTLD_NEXT, "_ZdlPv")) // no C++ library
     return;
+#ifndef ASSAY_WRAP // by those behind ours what they make after a handler of new would not be recorded
+  throwing_operators = {
+      reinterpret_cast<void *(*)(size_t)>(next_new),
+      reinterpret_cast<void *(*)(size_t, size_t)>(dlsym(RTLD_NEXT, "_ZnwmSt11align_val_t"))};
+#endif
   const void *const not_replacing[] = {module_of_next("__cxa_throw"),
                                        module_of_next("_ZSt15get_new_handlerv"),
                                        module_of_next("malloc")};
