@@ -83,6 +83,7 @@ void CallChain::begin(uint64_t end) {
 void CallChain::clear() {
   end_ = 0;
   count_ = path_count_ = 0;
+  path_hash_ = 0;
   for (uint16_t &slot : newest_)
     slot = 0;
 }
@@ -129,19 +130,29 @@ uint16_t CallChain::find_same(uint16_t from, uint64_t function) const {
   return from;
 }
 
+// Its outermost frames.
+void CallChain::cut_path_to(uint32_t count) {
+  while (path_count_ > count)
+    path_hash_ -= path_[--path_count_].hash;
+}
+
 // The path as far as it is outside this frame.
 void CallChain::cut_path_at(uint32_t number) {
   while (path_count_ && path_[path_count_ - 1].frame >= number)
-    path_count_--;
+    cut_path_to(path_count_ - 1);
+}
+
+bool CallChain::is_on_path(uint32_t number) const {
+  const uint16_t at = frames_[number].on_path;
+  return at < path_count_ && path_[at].frame == number;
 }
 
 // There is a frame of the same function further in than this one (from 1; 0: none), which may be on the path.
 void CallChain::cut_path_of(uint16_t same) {
   if (!same || !runtime.options.fold_recursion)
     return;
-  uint16_t at = frames_[same - 1].on_path;
-  if (at < path_count_ && path_[at].frame == same - 1)
-    path_count_ = at;
+  if (is_on_path(same - 1U))
+    cut_path_to(frames_[same - 1].on_path);
 }
 
 // What the next frame of the path takes from the one before is kept out of memory: a store and the load that waits for it
@@ -149,11 +160,10 @@ void CallChain::cut_path_of(uint16_t same) {
 void CallChain::extend_path() {
   const bool folds = runtime.options.fold_recursion;
   uint32_t count = path_count_, first = 0, deepest = count, most = 0;
-  uint64_t hash = 0;
+  uint64_t hash = path_hash_;
   if (count) {
     const PathFrame &outer = path_[count - 1];
     first = outer.frame + 1U;
-    hash = outer.hash;
     deepest = outer.deepest;
     most = path_[deepest].levels;
   }
@@ -165,16 +175,18 @@ void CallChain::extend_path() {
       last = find_same(newest, f.function) - 1U;
     ChainFrame &kept = frames_[last];
     const uint32_t levels = kept.nth - f.nth + 1;
-    hash += hash_at(count, kept.hash);
+    const uint64_t added = hash_at(count, kept.hash);
+    hash += added;
     if (levels >= most) {
       deepest = count;
       most = levels;
     }
-    path_[count] = {hash, levels, (uint16_t)last, (uint16_t)deepest};
+    path_[count] = {added, levels, (uint16_t)last, (uint16_t)deepest};
     kept.on_path = (uint16_t)count;
     first = last + 1;
   }
   path_count_ = count;
+  path_hash_ = hash;
 }
 
 void CallChain::push(const LeftFrame &left, uint64_t function) {
@@ -200,23 +212,36 @@ void CallChain::pop_to(uint32_t count) {
   }
 }
 
-// Out of the frames of its function.
-void CallChain::unlink(uint32_t number) {
+// Neither its function until now nor this one has another frame (nor have those of their slots): then the path leads as before.
+bool CallChain::move_alone(uint32_t number, uint64_t function) {
   ChainFrame &f = frames_[number];
-  uint16_t *to = &newest_[f.slot];
-  for (; *to != number + 1; to = &frames_[*to - 1].outer_same)
-    frames_[*to - 1].nth -= frames_[*to - 1].function == f.function;
-  *to = f.outer_same;
+  const uint16_t slot = slot_of(function);
+  if (newest_[f.slot] != number + 1 || f.outer_same || (newest_[slot] && slot != f.slot))
+    return false;
+  newest_[f.slot] = 0;
+  newest_[slot] = (uint16_t)(number + 1);
+  f.function = function;
+  f.slot = slot;
+  return true;
 }
 
-// Among the frames of another function.
-void CallChain::link(uint32_t number, uint64_t function) {
+// From the frames of its function to those of another one. All that lie further in are looked at, once, and not the two lists,
+// in which each step waits for the one before.
+void CallChain::move(uint32_t number, uint64_t function) {
   ChainFrame &f = frames_[number];
+  const uint16_t slot = slot_of(function);
+  uint16_t *from = &newest_[f.slot], *to = &newest_[slot];
+  for (uint32_t i = count_ - 1; i > number; i--) {
+    ChainFrame &inner = frames_[i];
+    if (inner.slot == f.slot)
+      from = &inner.outer_same;
+    if (inner.slot == slot)
+      to = &inner.outer_same;
+    inner.nth += (inner.function == function) - (uint32_t)(inner.function == f.function);
+  }
+  *from = f.outer_same;
   f.function = function;
-  f.slot = slot_of(function);
-  uint16_t *to = &newest_[f.slot];
-  for (; *to > number + 1; to = &frames_[*to - 1].outer_same)
-    frames_[*to - 1].nth += frames_[*to - 1].function == function;
+  f.slot = slot;
   f.outer_same = *to;
   *to = (uint16_t)(number + 1);
   const uint16_t same = find_same(f.outer_same, function);
@@ -227,12 +252,19 @@ void CallChain::link(uint32_t number, uint64_t function) {
 // Another frame lies where this one lay. Returns its rule.
 uint64_t CallChain::renew(uint32_t number, const LeftFrame &left) {
   const LeaveRule rule = leave_rule_at(left.pc);
-  cut_path_at(number);
-  frames_[number].left = left;
-  frames_[number].hash = hash_of(left.pc);
-  if (rule.function != frames_[number].function) {
-    unlink(number);
-    link(number, rule.function);
+  ChainFrame &f = frames_[number];
+  f.left = left;
+  f.hash = hash_of(left.pc);
+  if (rule.function == f.function || move_alone(number, rule.function)) {
+    if (is_on_path(number)) {
+      PathFrame &p = path_[f.on_path];
+      path_hash_ -= p.hash;
+      p.hash = hash_at(f.on_path, f.hash);
+      path_hash_ += p.hash;
+    }
+  } else {
+    cut_path_at(number);
+    move(number, rule.function);
   }
   return rule.bits;
 }
@@ -325,7 +357,7 @@ void CallChain::update(const void *frame) {
 
 uint64_t CallChain::path_hash(uint32_t depth) const {
   if (path_count_ <= depth)
-    return path_count_ ? path_[path_count_ - 1].hash : 0;
+    return path_hash_;
   uint64_t hash = 0;
   for (uint32_t calls = 0; calls < depth; calls++)
     hash += hash_at(calls, frames_[path_[path_count_ - 1 - calls].frame].hash);

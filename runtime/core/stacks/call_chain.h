@@ -27,7 +27,7 @@ struct ChainFrame {
 static_assert(sizeof(ChainFrame) == 64, "a cache line");
 
 struct PathFrame {
-  uint64_t hash;    // of the path from the outermost frame to this one
+  uint64_t hash;    // what it adds to the path's
   uint32_t levels;  // how often the function is there in its recursion
   uint16_t frame;   // the innermost of these
   uint16_t deepest; // on the path as far as here: the one with the most levels
@@ -70,8 +70,10 @@ private:
   uint64_t renew(uint32_t number, const LeftFrame &left);
   uint32_t unchanged_base(uint64_t above) const;
   uint16_t find_same(uint16_t from, uint64_t function) const;
-  void unlink(uint32_t number);
-  void link(uint32_t number, uint64_t function);
+  bool is_on_path(uint32_t number) const;
+  bool move_alone(uint32_t number, uint64_t function);
+  void move(uint32_t number, uint64_t function);
+  void cut_path_to(uint32_t count);
   void cut_path_at(uint32_t number);
   void cut_path_of(uint16_t same);
   void extend_path();
@@ -84,7 +86,8 @@ private:
   uint32_t generation_; // of the code that was unwound
   uint32_t count_;
   uint32_t path_count_;
-  uint32_t gap_; // frames are missing outside this one; 0: none
+  uint64_t path_hash_; // of the whole path: the sum of what its frames add
+  uint32_t gap_;       // frames are missing outside this one; 0: none
   bool cut_;
   ChainFrame frames_[kMax]; // the outermost first
   PathFrame path_[kMax];    // the outermost first

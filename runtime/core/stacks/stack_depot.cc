@@ -1,7 +1,7 @@
 // A hash table that grows. Finding an old context, the common case, takes no lock; adding one does. Where the table
 // is nearly full, one of twice its size takes its place; a thread that still looks into the old one finds
-// nothing there, and looks again under the lock. Contexts are told apart by a 64-bit hash of their pcs: among a million
-// contexts, two share one with a probability of 3e-8.
+// nothing there, and looks again under the lock. Contexts are told apart by a 64-bit hash of their pcs, of which a place
+// holds 40 bits and gives the others by where it is: among a million contexts, two share one with a probability of 1e-6.
 //
 // The number of contexts is bounded, because each costs a kilobyte of profile. Beyond half of the bound new paths keep
 // their inner frames only, fewer and fewer of them, and paths that agree in these are one context: the frames next
@@ -33,9 +33,12 @@ struct {
   } slots[kRecent];
 } constinit recent = {};
 
-// What the table has of a context: its number, and above that the upper half of its hash.
+// What the table has of a context: its number, and above that the upper bits of its hash. So a context that is found need
+// not be looked at, which would be another wait for memory where there are a million.
+constexpr uint64_t kNumberMask = StackDepot::kMaxContexts - 1;
+
 uint64_t place_of(uint64_t hash, uint32_t number) {
-  return hash >> 32 << 32 | number;
+  return (hash & ~kNumberMask) | number;
 }
 
 uint32_t option_depth() {
@@ -124,11 +127,8 @@ ContextId StackDepot::find(const Table &table, const Path &path) {
     uint64_t place = __atomic_load_n(&table.places[at], __ATOMIC_ACQUIRE);
     if (!place)
       return kNoContext;
-    if ((place ^ path.hash) >> 32)
-      continue;
-    const Context *c = contexts_[(uint32_t)place];
-    if (c->hash == path.hash && c->depth == path.depth)
-      return ContextId{(uint32_t)place};
+    if (!((place ^ path.hash) & ~kNumberMask))
+      return ContextId{(uint32_t)(place & kNumberMask)};
   }
 }
 

@@ -51,8 +51,8 @@ public:
   void reset_recursions();
 
 private:
-  // Open addressing: contexts at their hash or in the places behind it; 0 is free. A place holds the number and half of
-  // the hash, so that contexts that are not meant need not be looked at.
+  // Open addressing: contexts at their hash or in the places behind it; 0 is free. A place holds the number and what
+  // of the hash there is room for.
   struct Table {
     uint64_t mask; // places - 1: a power of two
     uint64_t places[];
