@@ -327,6 +327,7 @@ FieldsResult fields(const profile::Profile &profile, const FieldsQuery &query) {
     else
       result.structs.push_back(std::move(row));
   }
+  result.filter = query.filter;
   base::stable_sort(result.structs, order.before);
   find_fields_findings(result);
   return result;

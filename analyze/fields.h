@@ -69,7 +69,8 @@ struct FieldsResult {
   profile::Process process;
   std::string program_build_id;
   std::vector<StructRow> structs; // in the order asked for
-  size_t filtered = 0;            // that the filter or the threshold took away
+  std::string filter;
+  size_t filtered = 0; // that the filter or the threshold took away
   uint64_t accesses = 0, lost = 0;
   double attributed_share = 1;     // of the accesses that the source makes to fields
   std::vector<SharingRow> sharing; // most changes first

@@ -52,6 +52,8 @@ template DeclaredOption CommandLine::add_option(const std::string &, std::option
                                                 const std::string &);
 template DeclaredOption CommandLine::add_option(const std::string &, unsigned &,
                                                 const std::string &);
+template DeclaredOption CommandLine::add_option(const std::string &, std::optional<unsigned> &,
+                                                const std::string &);
 template DeclaredOption CommandLine::add_option(const std::string &, int &, const std::string &);
 template DeclaredOption CommandLine::add_option(const std::string &, uint64_t &,
                                                 const std::string &);

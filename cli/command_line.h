@@ -50,8 +50,8 @@ class CommandLine {
 public:
   explicit CommandLine(CLI::App *app) : app_(app) {}
 
-  // `names`: "-o,--output", or "PROFILE" for an argument by its place. T: std::string, std::optional of it,
-  // std::vector<std::string> (may be repeated), unsigned, int, uint64_t.
+  // `names`: "-o,--output", or "PROFILE" for an argument by its place. T: std::string, unsigned,
+  // std::optional of these, std::vector<std::string> (may be repeated), int, uint64_t.
   template <typename T>
   DeclaredOption add_option(const std::string &names, T &variable, const std::string &help);
   DeclaredOption add_option(const std::string &names, std::function<void(const std::string &)> take,

@@ -48,6 +48,20 @@ fs::path make_folder(const std::string &wanted, const std::string &program, pid_
   return folder;
 }
 
+// As `assay trace info` says it: with what the trace holds to be replayed.
+uintmax_t stored_bytes(const fs::path &file) {
+  std::error_code ignored;
+  const uintmax_t bytes = fs::file_size(file, ignored);
+  return ignored ? 0 : bytes;
+}
+
+// A trace of nothing, of a program that did not begin or was not reached. The folder goes if nothing else is in it.
+void remove_empty_trace(const fs::path &file) {
+  std::error_code ignored;
+  fs::remove(file, ignored);
+  fs::remove(file.parent_path(), ignored);
+}
+
 int record(const RecordArguments &arguments) {
   if (arguments.choice.command.empty())
     base::fail("trace record: what is to be traced? write `assay trace record -- ./app`");
@@ -65,16 +79,19 @@ int record(const RecordArguments &arguments) {
   TracedRun run(arguments.choice.command, settings, sink);
   const ChildStatus status = run.run();
   const std::string &program = arguments.choice.command.front();
-  if (status.start_error)
+  if (status.start_error) {
+    remove_empty_trace(file);
     return say_not_started(program, status);
+  }
   const auto &progress = run.recording().progress();
-  if (progress.files == 0 && !run.failed())
+  if (progress.files == 0 && !run.failed()) {
+    remove_empty_trace(file);
     std::fprintf(stderr,
                  "assay: %s was not reached, so there is no trace: the loader brings our library "
                  "neither into programs that are "
                  "linked statically nor into those that raise their rights\n",
                  program.c_str());
-  else if (!parts.start_mark.empty() && progress.streams == 0 && !run.failed())
+  } else if (!parts.start_mark.empty() && progress.streams == 0 && !run.failed())
     std::fprintf(
         stderr,
         "assay: %s made no mark %s (assay_mark of assay/annotate.h), so nothing was recorded\n",
@@ -84,7 +101,7 @@ int record(const RecordArguments &arguments) {
                  "assay: %s logged, %s stored, in %s streams; %s functions moved in %s files\n"
                  "assay: trace in %s\nassay: next: assay trace info %s\n",
                  base::format_bytes(double(progress.bytes)).c_str(),
-                 base::format_bytes(double(writer.written())).c_str(),
+                 base::format_bytes(double(stored_bytes(file))).c_str(),
                  base::format_count(double(progress.streams)).c_str(),
                  base::format_count(double(progress.moved)).c_str(),
                  base::format_count(double(progress.files)).c_str(), file.c_str(), folder.c_str());

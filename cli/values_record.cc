@@ -96,13 +96,13 @@ values::RecordingSettings settings_of(const RecordArguments &arguments) {
   if (settings.sampling.hertz == 0 || settings.sampling.hertz > 100'000)
     base::fail("-F {}: choose 1 to 100,000 samples a second", arguments.hertz);
   const unsigned usual = arguments.conflicts ? kConflictInstructions : 16;
-  settings.sampling.instructions = arguments.instructions ? arguments.instructions : usual;
-  if (settings.sampling.instructions > 256)
-    base::fail("-k {}: choose 1 to 256 instructions of a sample", arguments.instructions);
+  settings.sampling.instructions = arguments.instructions.value_or(usual);
+  if (settings.sampling.instructions == 0 || settings.sampling.instructions > 256)
+    base::fail("-k {}: choose 1 to 256 instructions of a sample", *arguments.instructions);
   if (arguments.conflicts && settings.sampling.instructions < kConflictInstructions)
     base::fail("-k {}: stores and loads that are {} instructions apart matter; leave -k out, or "
                "choose more",
-               arguments.instructions, kConflictInstructions);
+               *arguments.instructions, kConflictInstructions);
   settings.sampling.most_skipped = arguments.skip;
   settings.sampling.is_random_length = !arguments.fixed;
   const bool much_code = arguments.all && !arguments.daemon; // a daemon begins anew when it is full

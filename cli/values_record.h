@@ -5,6 +5,7 @@
 #include "values/recording.h"
 
 #include <csignal>
+#include <optional>
 #include <string>
 #include <sys/types.h>
 #include <vector>
@@ -16,7 +17,8 @@ struct RecordArguments {
   std::string output, hertz = "5k", duration, collector = "auto", record, hotlist = "space-saving",
                       callers;
   std::string rotate = "1min", disk = "256MiB"; // of a daemon
-  unsigned instructions = 0, skip = 0;
+  std::optional<unsigned> instructions;
+  unsigned skip = 0;
   uint64_t seed = 1;
   pid_t pid = 0;
   bool all = false, conflicts = false, fixed = false, latency = false, daemon = false,

@@ -62,6 +62,10 @@ private:
   void heading(const std::string &text) { out_ += "\n" + style_.strong(text) + "\n"; }
 
   void structs() {
+    if (!result_.filter.empty() && result_.structs.empty() && result_.filtered) {
+      out_ += fmt::format("  --filter '{}' matches none of them\n", printable(result_.filter));
+      return;
+    }
     heading(analyze::struct_order(options_.sort).question);
     Table table;
     for (const char *name : {"lines wasted", "accesses", "disparity", "used", "bytes"})

@@ -104,7 +104,6 @@ void TraceWriter::buffer(const TracedBuffer &buffer) {
                                   buffer.begin_ns, buffer.end_ns},
                  data);
   writer_.flush();
-  written_ += data.size();
 }
 
 void TraceWriter::end(const TraceEnd &end) {

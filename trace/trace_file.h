@@ -24,12 +24,9 @@ public:
   void buffer(const TracedBuffer &buffer) override;
   void end(const TraceEnd &end) override;
 
-  uint64_t written() const { return written_; }
-
 private:
   profile::ContainerWriter writer_;
   std::vector<std::byte> compressed_;
-  uint64_t written_ = 0;
 };
 
 // Takes what each thread logged, one thread after the other.
