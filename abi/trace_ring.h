@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #define ASSAY_RING_MAGIC "ASSAYRNG"
-#define ASSAY_RING_VERSION 4
+#define ASSAY_RING_VERSION 5
 #define ASSAY_RING_ENVIRONMENT "ASSAY_TRACE_RING"
 
 #define ASSAY_RING_MARK_BYTES 64 // of a name, with the zero behind it
@@ -78,6 +78,8 @@ typedef struct AssayRingStream {
   uint64_t fs;            // base of thread-local storage
   uint32_t pid_namespace; // that `process` and `thread` are of; 0: not known
   uint32_t reserved;
+  uint64_t position; // in the memory of the process: the AssayLogPosition by which the thread logs,
+  uint64_t data;     // and the first buffer of this stream
   AssayRingBuffer buffers[ASSAY_RING_BUFFERS];
 } AssayRingStream;
 

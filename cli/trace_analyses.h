@@ -33,7 +33,8 @@ public:
 
 struct AnalysisKind {
   const char *name, *question, *examples;
-  bool has_rows; // --top, --sort and --filter choose among them
+  bool has_rows;      // --top, --sort and --filter choose among them
+  bool asks_of_order; // the answer depends on the order of accesses
   std::span<const char *const> (*keys)();
   void (*add_options)(CommandLine line, AnalysisOptions &options);
   std::unique_ptr<Analysis> (*make)(const AnalysisOptions &options); // throws Failure

@@ -24,6 +24,7 @@ struct AnswerArguments {
   AnswerOptions answer;
   AnalysisOptions options;
   std::string folder;
+  bool interleave = false;
 };
 
 int answer(const AnswerArguments &arguments, const AnalysisKind &kind) {
@@ -32,7 +33,7 @@ int answer(const AnswerArguments &arguments, const AnalysisKind &kind) {
   report::check_query(query, kind.keys());
   const std::unique_ptr<Analysis> analysis = kind.make(arguments.options);
   const trace::Trace trace(trace_file_of(arguments.folder));
-  trace.replay(analysis->sink());
+  trace.replay(analysis->sink(), order_of(arguments.interleave));
   const analyze::TracedProgram program = traced_program(trace);
   analyze::AccessPlaces places(program);
   if (arguments.answer.is_text())
@@ -145,6 +146,8 @@ std::vector<CommandPart> trace_answers() {
                        add_format_options(line, arguments->answer);
                        if (kind.has_rows)
                          add_query_options(line, arguments->options, keys_of(kind));
+                       if (kind.asks_of_order)
+                         add_interleave(line, arguments->interleave);
                        kind.add_options(line, arguments->options);
                        line.set_footer(std::string("\nExamples:\n") + kind.examples);
                        return

@@ -4,6 +4,7 @@
 // be read, with a word on standard error first. `info` replays the whole trace, too: how many accesses came from how many values is known
 // only then.
 
+#include "base/fail.h"
 #include "cli/output.h"
 #include "cli/replay_output.h"
 #include "cli/trace_parts.h"
@@ -24,18 +25,22 @@ struct AskArguments {
 
 struct ReplayArguments {
   std::string folder, format = "text";
-  bool by_thread = false;
+  bool by_thread = false, interleave = false;
 };
 
 int replay(const ReplayArguments &arguments) {
+  if (arguments.by_thread && arguments.interleave)
+    base::fail("trace replay: --by-thread and --interleave exclude each other; choose one");
   const trace::Trace trace(trace_file_of(arguments.folder));
   if (!trace.damage().empty())
     std::fprintf(stderr, "assay: %s\n", trace.damage().c_str());
   const auto output = replay_output(arguments.format, trace, stdout);
+  if (arguments.interleave && arguments.format != "binary")
+    std::puts("# threads are in the order of time as far as it is known: a plausible order");
   if (arguments.by_thread)
     trace.replay_by_thread(*output);
   else
-    trace.replay(*output);
+    trace.replay(*output, order_of(arguments.interleave));
   output->finish();
   return 0;
 }
@@ -64,6 +69,7 @@ Action define_trace_replay(CommandLine line) {
                   "folder of the trace (default: the latest in assay.out)");
   line.add_option("--format", arguments->format, "text, binary or nests (text)");
   line.add_flag("--by-thread", arguments->by_thread, "one thread after the other");
+  add_interleave(line, arguments->interleave);
   line.set_footer(
       "\nExamples:\n  assay trace replay | head\n  assay trace replay DIR --format binary > "
       "accesses.bin\n");

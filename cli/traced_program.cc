@@ -70,6 +70,15 @@ std::string trace_file_of(const std::string &given) {
   return fs::path(latest) / kTraceFile;
 }
 
+void add_interleave(CommandLine line, bool &interleave) {
+  line.add_flag("--interleave", interleave,
+                "threads in the order of time, as far as it is known: a plausible order");
+}
+
+trace::ThreadOrder order_of(bool interleave) {
+  return interleave ? trace::ThreadOrder::by_time : trace::ThreadOrder::by_buffers;
+}
+
 analyze::TracedProgram traced_program(const trace::Trace &trace) {
   analyze::TracedProgram program = program_of(trace);
   program.command = trace.command();

@@ -187,6 +187,11 @@ uint64_t GroupDecoder::decode(const TracedStream &stream, StreamPosition &positi
       base::fail("the trace is damaged: stream {} goes on behind its end", stream.number);
     if (position.skeleton.skeleton) {
       at += run_skeleton(position.skeleton, data.subspan(at, to - at), false, accesses, take);
+      if (position.skeleton.skeleton && at < to && data.size() - at >= position.skeleton.wanted) {
+        at += run_skeleton(position.skeleton, data.subspan(at, position.skeleton.wanted), false,
+                           accesses, take); // a value that goes on behind `to`
+        continue;
+      }
       if (position.skeleton.skeleton &&
           at < to) { // a value whose upper bytes are zeros, behind which nothing was logged
         std::vector<std::byte> padded(data.begin() + static_cast<ptrdiff_t>(at), data.end());

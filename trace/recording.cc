@@ -22,6 +22,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 namespace trace {
@@ -70,7 +71,8 @@ bool is_handlers(uint32_t kind) {
 } // namespace
 
 Recording::Recording(const RecordingSettings &settings, TraceSink &sink)
-    : settings_(settings), sink_(sink), known_streams_(ASSAY_RING_STREAMS, 0) {
+    : settings_(settings), sink_(sink), known_streams_(ASSAY_RING_STREAMS, 0),
+      times_(ASSAY_RING_STREAMS) {
   file_ = memfd_create("assay-trace", MFD_CLOEXEC);
   if (file_ < 0 || ftruncate(file_, ASSAY_RING_BYTES) != 0)
     base::fail(
@@ -135,8 +137,12 @@ void Recording::poll(std::chrono::milliseconds most) {
     most = std::min(most, std::chrono::milliseconds(1)); // windows may be short
   }
   const uint32_t news = load(ring_->news);
-  if (take_all() || most.count() == 0)
+  const bool any = take_all();
+  note_times();
+  if (any || most.count() == 0)
     return;
+  if (has_several_threads_)
+    most = std::min(most, std::chrono::milliseconds(1));
   const timespec wait = {0, std::min<long>(most.count(), 999) * 1'000'000};
   syscall(SYS_futex, &ring_->news, FUTEX_WAIT, news, &wait, nullptr, 0);
 }
@@ -191,6 +197,62 @@ bool Recording::take(uint32_t slot) {
     }
   } while (has_ended && !end_stream(slot, freed));
   return any || has_ended;
+}
+
+// Notes about each millisecond how far threads have logged, where there are several: their order is told from it (by_time.cc). The position is in
+// the thread's own memory; where that may not be read, its buffers' times are all that is known.
+void Recording::note_times() {
+  constexpr uint64_t kEveryNs = 900'000;
+  constexpr size_t kMost = 16384; // of one buffer
+  const uint64_t ns = now_ns();
+  if (ns - noted_ns_ < kEveryNs)
+    return;
+  noted_ns_ = ns;
+  uint32_t threads = 0;
+  for (uint32_t slot = 0; slot < ASSAY_RING_STREAMS; slot++) {
+    const AssayRingStream &stream = ring_->all[slot];
+    const uint32_t kind = load(stream.kind);
+    if (kind != ASSAY_STREAM_groups && kind != ASSAY_STREAM_accesses)
+      continue;
+    if (++threads == 1 && !has_several_threads_) // alone, as far as was known
+      continue;
+    Times &times = times_[slot];
+    if (times.stream != stream.number + 1)
+      times = {stream.number + 1, stream.pid_namespace != ring_->pid_namespace, {}};
+    const uint32_t filled = load(stream.filled);
+    uint64_t at = 0;
+    iovec here = {&at, sizeof at}, there = {reinterpret_cast<void *>(stream.position), sizeof at};
+    if (times.is_unknown)
+      continue;
+    if (process_vm_readv(static_cast<pid_t>(stream.process), &here, 1, &there, 1, 0) != sizeof at) {
+      times.is_unknown = true;
+      continue;
+    }
+    const uint64_t bytes =
+        at - (stream.data + uint64_t{filled % ASSAY_RING_BUFFERS} * ASSAY_RING_BUFFER_BYTES);
+    if (bytes > ASSAY_RING_BUFFER_BYTES || load(stream.filled) != filled)
+      continue; // in a handler, or in the next buffer
+    auto &[buffer, logged] = times.buffers[filled % ASSAY_RING_BUFFERS];
+    if (buffer != filled + 1)
+      logged.clear();
+    buffer = filled + 1;
+    const uint64_t since = since_begin(ns);
+    // Where a thread waits, when it began to and when it went on.
+    if (logged.size() > 1 && logged.back().bytes == bytes &&
+        logged[logged.size() - 2].bytes == bytes)
+      logged.back().ns = since;
+    else if (logged.size() < kMost && (logged.empty() || logged.back().bytes <= bytes))
+      logged.push_back({bytes, since});
+  }
+  has_several_threads_ = threads > 1;
+}
+
+std::span<const LoggedBy> Recording::times_of(uint32_t slot, uint32_t buffer) {
+  const Times &times = times_[slot];
+  const Times::OfBuffer &of = times.buffers[buffer % ASSAY_RING_BUFFERS];
+  if (times.stream != ring_->all[slot].number + 1 || of.buffer != buffer + 1)
+    return {};
+  return of.logged;
 }
 
 bool Recording::is_gone(const AssayRingStream &stream) const {
@@ -252,7 +314,8 @@ void Recording::hand_over(uint32_t slot, uint32_t buffer, std::span<const std::b
   progress_.bytes += data.size();
   if (!data.empty())
     sink_.buffer({stream.number, uint64_t{buffer} * ASSAY_RING_BUFFER_BYTES,
-                  since_begin(times.begin_ns), since_begin(times.end_ns), data});
+                  since_begin(times.begin_ns), since_begin(times.end_ns), data,
+                  times_of(slot, buffer)});
   store<uint32_t>(times.is_stale, 1);
 }
 

@@ -4,6 +4,7 @@
 
 #include "trace/trace_data.h"
 
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -62,6 +63,8 @@ private:
   KnownFile &known_file(const std::string &path, bool is_main, uint32_t process);
   void move(KnownFile &known, const std::string &path);
   bool take(uint32_t slot);
+  void note_times();
+  std::span<const LoggedBy> times_of(uint32_t slot, uint32_t buffer);
   bool is_gone(const AssayRingStream &stream) const;
   void begin_stream(uint32_t slot);
   bool end_stream(uint32_t slot, uint32_t last);
@@ -77,6 +80,18 @@ private:
   uint64_t begin_ns_ = 0;
   std::map<std::string, KnownFile> files_; // by what tells files apart
   std::vector<uint32_t> known_streams_; // by slot: number of the stream that was announced, plus 1
+  struct Times {                        // when a stream logged how much
+    uint32_t stream = 0;                // its number plus 1
+    bool is_unknown = false;            // its process may not be looked into
+    struct OfBuffer {
+      uint32_t buffer = 0; // its number plus 1
+      std::vector<LoggedBy> logged;
+    };
+    std::array<OfBuffer, ASSAY_RING_BUFFERS> buffers;
+  };
+  std::vector<Times> times_; // by slot
+  uint64_t noted_ns_ = 0;
+  bool has_several_threads_ = false;
   uint32_t next_group_ = 0, next_file_ = 1;
   std::chrono::steady_clock::time_point looked_ = {};
   bool looks_for_gone_ = false; // ten times a second is often enough

@@ -32,7 +32,11 @@ void StreamReplay::buffer(const TracedBuffer &buffer) {
   if (stream.of.in_handler())
     stream.stored.push_back({buffer.offset, {buffer.data.begin(), buffer.data.end()}});
   else
-    decode(stream, buffer.offset, buffer.data);
+    decode(stream, buffer.offset, buffer.data, 0, buffer.data.size());
+}
+
+uint64_t StreamReplay::part(const TracedBuffer &buffer, uint64_t from, uint64_t to) {
+  return decode(streams_[buffer.stream], buffer.offset, buffer.data, from, to);
 }
 
 void StreamReplay::end(bool finishes) {
@@ -82,7 +86,7 @@ void StreamReplay::interruptions(Stream &stream, uint64_t before, bool finishes)
     stream.handlers.pop_front();
     const std::vector<Stored> stored = std::move(handler.stored);
     for (const Stored &buffer : stored)
-      decode(handler, buffer.offset, buffer.data);
+      decode(handler, buffer.offset, buffer.data, 0, buffer.data.size());
     finish(handler, finishes);
   }
 }
@@ -93,7 +97,8 @@ uint64_t StreamReplay::next_interruption(const Stream &stream) const {
                                  : streams_.at(stream.handlers.front()).of.parent_bytes;
 }
 
-void StreamReplay::decode(Stream &stream, uint64_t offset, std::span<const std::byte> data) {
+uint64_t StreamReplay::decode(Stream &stream, uint64_t offset, std::span<const std::byte> data,
+                              uint64_t from, uint64_t end) {
   const profile::AccessOrigin origin = {stream.of.process, stream.of.thread, stream.of.number,
                                         stream.of.in_handler()};
   stream.bytes = offset + data.size();
@@ -105,9 +110,10 @@ void StreamReplay::decode(Stream &stream, uint64_t offset, std::span<const std::
     sink_.loop(origin, body, times);
   };
   std::vector<profile::Access> accesses;
-  for (uint64_t at = 0; at < data.size();) {
+  uint64_t at = from;
+  while (at < end) {
     const uint64_t stop = next_interruption(stream);
-    const uint64_t to = stop == UINT64_MAX ? data.size() : stop > offset ? stop - offset : 0;
+    const uint64_t to = std::min(end, stop > offset ? stop - offset : 0);
     accesses.clear();
     if (to > at)
       at = decoder_.decode(stream.of, stream.position, data, at, to, accesses, take, take_loop);
@@ -116,6 +122,7 @@ void StreamReplay::decode(Stream &stream, uint64_t offset, std::span<const std::
     if (at < data.size())
       interruptions(stream, offset + at + 1, true);
   }
+  return at;
 }
 
 } // namespace trace

@@ -24,6 +24,8 @@ public:
   // then. Throws Failure where what was logged is damaged.
   void stream(const TracedStream &stream);
   void buffer(const TracedBuffer &buffer);
+  // A thread's, from one byte of it to another or a little further; returns where it stopped.
+  uint64_t part(const TracedBuffer &buffer, uint64_t from, uint64_t to);
   // Nothing more comes. `finishes`: the threads were not ended anywhere, so what follows without further bytes has happened.
   void end(bool finishes);
   // Of what has been decoded.
@@ -43,7 +45,8 @@ private:
     std::deque<uint32_t>
         handlers; // numbers of the streams that interrupted it and are yet to come, in order
   };
-  void decode(Stream &stream, uint64_t offset, std::span<const std::byte> data);
+  uint64_t decode(Stream &stream, uint64_t offset, std::span<const std::byte> data, uint64_t from,
+                  uint64_t end);
   void finish(Stream &stream, bool finishes);
   void interruptions(Stream &stream, uint64_t before, bool finishes);
   uint64_t next_interruption(const Stream &stream) const;

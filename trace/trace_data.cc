@@ -9,6 +9,8 @@
 #include "base/fail.h"
 #include "trace/numbers.h"
 
+#include <algorithm>
+
 namespace trace {
 namespace {
 
@@ -160,6 +162,32 @@ std::vector<MovedFunction> decode_functions(std::span<const std::byte> bytes, ui
     function.detail = from.text();
   }
   return functions;
+}
+
+std::vector<std::byte> encode(std::span<const LoggedBy> times) {
+  Encoder to;
+  LoggedBy last;
+  for (const LoggedBy &time : times) {
+    to.number(time.bytes - last.bytes);
+    to.number(time.ns - last.ns);
+    last = time;
+  }
+  return std::move(to.bytes);
+}
+
+std::vector<LoggedBy> decode_times(std::span<const std::byte> bytes, uint32_t count) {
+  if (count > bytes.size())
+    base::fail("a record of the trace is said to hold {} times in {} bytes", count, bytes.size());
+  constexpr uint64_t kMost = UINT64_MAX / 2; // a sum of two is still a number
+  Decoder from(bytes);
+  std::vector<LoggedBy> times(count);
+  LoggedBy last;
+  for (LoggedBy &time : times) {
+    time.bytes = last.bytes + from.bounded<uint32_t>(ASSAY_RING_BUFFER_BYTES);
+    time.ns = std::min(last.ns + from.bounded<uint64_t>(kMost), kMost);
+    last = time;
+  }
+  return times;
 }
 
 } // namespace trace

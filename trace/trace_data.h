@@ -41,6 +41,11 @@ struct TracedStream {
   }
 };
 
+// So many bytes of a buffer had been logged then.
+struct LoggedBy {
+  uint64_t bytes = 0, ns = 0;
+};
+
 // A part of a stream that was filled at once.
 struct TracedBuffer {
   uint32_t stream = 0;
@@ -48,6 +53,7 @@ struct TracedBuffer {
       0; // in the stream: buffers of ASSAY_RING_BUFFER_BYTES, of which each may end early
   uint64_t begin_ns = 0, end_ns = 0;
   std::span<const std::byte> data;
+  std::span<const LoggedBy> times; // in between, where they are known; both go up
 };
 
 struct TraceEnd {
@@ -75,8 +81,10 @@ public:
 std::vector<std::byte> encode(std::span<const Group> groups);
 std::vector<std::byte> encode(std::span<const Skeleton> skeletons);
 std::vector<std::byte> encode(std::span<const MovedFunction> functions);
+std::vector<std::byte> encode(std::span<const LoggedBy> times);
 std::vector<Group> decode_groups(std::span<const std::byte> bytes, uint32_t count);
 std::vector<Skeleton> decode_skeletons(std::span<const std::byte> bytes, uint32_t count);
 std::vector<MovedFunction> decode_functions(std::span<const std::byte> bytes, uint32_t count);
+std::vector<LoggedBy> decode_times(std::span<const std::byte> bytes, uint32_t count);
 
 } // namespace trace

@@ -99,6 +99,10 @@ void TraceWriter::buffer(const TracedBuffer &buffer) {
   const bool is_compressed = !ZSTD_isError(size) && size < buffer.data.size();
   const std::span<const std::byte> data =
       is_compressed ? std::span<const std::byte>(compressed_).first(size) : buffer.data;
+  if (!buffer.times.empty())
+    writer_.record(ASSAY_RECORD_TraceTimes,
+                   AssayTraceTimes{buffer.stream, static_cast<uint32_t>(buffer.times.size())},
+                   encode(buffer.times));
   writer_.record(ASSAY_RECORD_TraceBuffer,
                  AssayTraceBuffer{buffer.stream, is_compressed, buffer.data.size(), buffer.offset,
                                   buffer.begin_ns, buffer.end_ns},
@@ -177,6 +181,11 @@ void Trace::read(const profile::RecordView &record) {
                         from.program, from.parent_bytes, from.thread_base});
     break;
   }
+  case ASSAY_RECORD_TraceTimes: {
+    const auto from = profile::fixed_part<AssayTraceTimes>(record);
+    times_of_next_[from.stream] = decode_times(record.tail, from.times);
+    break;
+  }
   case ASSAY_RECORD_TraceBuffer: read_buffer(record); break;
   case ASSAY_RECORD_TraceEnd: {
     const auto from = profile::fixed_part<AssayTraceEnd>(record);
@@ -215,8 +224,16 @@ void Trace::read_buffer(const profile::RecordView &record) {
   if (stream == streams_.rend() || from.raw_bytes > ASSAY_RING_BUFFER_BYTES ||
       from.compression > 1 || (!from.compression && from.raw_bytes != record.tail.size()))
     base::fail("a buffer of stream {} makes no sense", from.stream);
-  buffers_.push_back({static_cast<uint32_t>(streams_.rend() - stream - 1), from.compression != 0,
-                      from.raw_bytes, from.offset, record.tail});
+  buffers_.push_back({static_cast<uint32_t>(streams_.rend() - stream - 1),
+                      from.compression != 0,
+                      from.raw_bytes,
+                      from.offset,
+                      from.begin_ns,
+                      from.end_ns,
+                      record.tail,
+                      {}});
+  if (auto times = times_of_next_.extract(from.stream))
+    buffers_.back().times = std::move(times.mapped());
   logged_bytes_ += from.raw_bytes;
 }
 
@@ -239,13 +256,15 @@ std::vector<std::byte> Trace::contents_of(const Buffer &buffer) const {
   return raw;
 }
 
-LoggedCounts Trace::replay(profile::AccessSink &sink) const {
+LoggedCounts Trace::replay(profile::AccessSink &sink, ThreadOrder order) const {
+  if (order == ThreadOrder::by_time)
+    return replay_by_time(sink);
   StreamReplay replay(decoder_, sink);
   for (const TracedStream &stream : streams_)
     replay.stream(stream);
   for (const Buffer &buffer : buffers_) {
     const std::vector<std::byte> data = contents_of(buffer);
-    replay.buffer({streams_[buffer.stream].number, buffer.offset, 0, 0, data});
+    replay.buffer({streams_[buffer.stream].number, buffer.offset, 0, 0, data, {}});
   }
   replay.end(end_ && !end_->was_killed());
   return replay.logged();

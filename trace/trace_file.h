@@ -6,6 +6,7 @@
 #include "trace/decode.h"
 #include "trace/trace_data.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,6 +47,12 @@ struct FileDefinitions {
   std::vector<Group> groups;
 };
 
+// In which order threads take turns.
+enum class ThreadOrder : uint8_t {
+  by_buffers, // as their buffers were full
+  by_time,    // as they logged, as far as that is known: a plausible order, not the order
+};
+
 // Reads the whole but what was logged, which replay() takes from the file piece by piece.
 class Trace {
 public:
@@ -67,10 +74,10 @@ public:
   const std::vector<profile::AccessSite> &sites() const { return decoder_.sites(); }
   const TracedFile *file(uint32_t number) const;
 
-  // All accesses, each thread's in their order; threads take turns as their buffers were full. What a signal handler did comes where it
+  // All accesses, each thread's in their order. What a signal handler did comes where it
   // interrupted its thread. Throws Failure where the trace is damaged.
   // Returns what they follow from.
-  LoggedCounts replay(profile::AccessSink &sink) const;
+  LoggedCounts replay(profile::AccessSink &sink, ThreadOrder order = ThreadOrder::by_buffers) const;
   // The same, one thread after the other.
   void replay_by_thread(profile::AccessSink &sink) const;
   void logged_by_thread(LoggedSink &sink) const;
@@ -85,15 +92,18 @@ private:
   struct Buffer {
     uint32_t stream; // index in streams_
     bool is_compressed;
-    uint64_t raw_bytes, offset;
+    uint64_t raw_bytes, offset, begin_ns, end_ns;
     std::span<const std::byte> data;
+    std::vector<LoggedBy> times;
   };
   class ByThread;
+  class ByTime;
   class Decoded;
   std::vector<std::byte> contents_of(const Buffer &buffer) const;
   void read(const profile::RecordView &record);
   void read_file(const profile::RecordView &record);
   void read_buffer(const profile::RecordView &record);
+  LoggedCounts replay_by_time(profile::AccessSink &sink) const;
 
   base::MappedFile mapped_;
   std::vector<std::string> command_;
@@ -102,6 +112,7 @@ private:
   std::vector<TracedMapping> mappings_;
   std::vector<TracedStream> streams_;
   std::vector<Buffer> buffers_;
+  std::map<uint32_t, std::vector<LoggedBy>> times_of_next_; // buffer, by number of the stream
   std::optional<TraceEnd> end_;
   GroupDecoder decoder_;
   std::vector<Group> groups_of_file_; // of the file that is being read

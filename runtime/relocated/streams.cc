@@ -177,6 +177,8 @@ void begin_stream(int log) {
   to.ended = 0;
   to.filled = to.freed = 0;
   asm("mov %%fs:0, %0" : "=r"(to.fs));
+  to.position = (uint64_t)&position(log);
+  to.data = (uint64_t)buffer_at(stream, 0);
   begin_buffer(log, stream, 0);
   const uint32_t kind =
       log == 0 ? (mine.in_handler ? ASSAY_STREAM_handler_groups : ASSAY_STREAM_groups)

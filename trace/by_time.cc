@@ -1,0 +1,138 @@
+// All threads in the order of time, as far as it is known. Of each buffer it is known when it was begun and when it was full, and, where
+// several threads ran, about each millisecond how much of it had been logged (Recording). Between two such times a thread is taken to have logged
+// evenly.
+//
+// The thread that is behind goes on until it has passed the next one by a microsecond: shorter turns would say more than is known, and cost
+// more than the accesses themselves.
+
+#include "trace/stream_replay.h"
+#include "trace/trace_file.h"
+
+#include <algorithm>
+#include <queue>
+#include <unordered_map>
+
+namespace trace {
+namespace {
+
+constexpr uint64_t kTurnNs = 1000;
+
+} // namespace
+
+class Trace::ByTime {
+public:
+  ByTime(const Trace &trace, profile::AccessSink &sink)
+      : trace_(trace), replay_(trace.decoder_, sink) {}
+
+  LoggedCounts all() {
+    std::unordered_map<uint32_t, uint32_t> parents; // of handlers' streams
+    for (const TracedStream &stream : trace_.streams_) {
+      replay_.stream(stream);
+      if (stream.in_handler())
+        parents.emplace(stream.number, stream.parent);
+    }
+    std::unordered_map<uint32_t, size_t> thread_of; // by number of the stream
+    for (const Buffer &buffer : trace_.buffers_) {
+      uint32_t number = trace_.streams_[buffer.stream].number;
+      for (auto up = parents.find(number); up != parents.end() && up->second < number;
+           up = parents.find(number))
+        number =
+            up->second; // streams are numbered as they begin, a handler's behind that which it interrupted
+      const auto [found, is_new] = thread_of.try_emplace(number, threads_.size());
+      if (is_new)
+        threads_.emplace_back();
+      threads_[found->second].buffers.push_back(&buffer);
+    }
+    take_turns();
+    replay_.end(trace_.end_ && !trace_.end_->was_killed());
+    return replay_.logged();
+  }
+
+private:
+  // What is left of a thread.
+  struct Thread {
+    std::vector<const Buffer *>
+        buffers; // its own, and before each those of handlers that interrupted it there
+    size_t next = 0;
+    const Buffer *buffer = nullptr; // its own that is being decoded
+    std::vector<std::byte> data;
+    uint64_t at = 0; // bytes of it
+    std::vector<LoggedBy> times;
+
+    // When it logged what comes behind so many bytes of the buffer, and how much it had logged by then.
+    uint64_t ns_at(uint64_t bytes) const {
+      const auto to = std::upper_bound(times.begin() + 1, times.end() - 1, bytes,
+                                       [](uint64_t a, const LoggedBy &b) { return a < b.bytes; });
+      return between(bytes, (to - 1)->bytes, to->bytes, (to - 1)->ns, to->ns);
+    }
+    uint64_t bytes_by(uint64_t ns) const {
+      const auto to = std::lower_bound(times.begin() + 1, times.end() - 1, ns,
+                                       [](const LoggedBy &a, uint64_t b) { return a.ns < b; });
+      return between(ns, (to - 1)->ns, to->ns, (to - 1)->bytes, to->bytes);
+    }
+    static uint64_t between(uint64_t x, uint64_t x0, uint64_t x1, uint64_t y0, uint64_t y1) {
+      if (x <= x0 || x1 <= x0)
+        return x <= x0 ? y0 : y1;
+      const double part = std::min(1., double(x - x0) / double(x1 - x0));
+      return y0 + static_cast<uint64_t>(part * double(y1 - y0));
+    }
+  };
+
+  // False: there are no more.
+  bool begin_buffer(Thread &thread) {
+    while (thread.next < thread.buffers.size()) {
+      const Buffer &buffer = *thread.buffers[thread.next++];
+      std::vector<std::byte> data = trace_.contents_of(buffer);
+      if (trace_.streams_[buffer.stream].in_handler()) {
+        replay_.buffer(traced(buffer, data));
+        continue;
+      }
+      if (data.empty())
+        continue;
+      thread.buffer = &buffer;
+      thread.data = std::move(data);
+      thread.at = 0;
+      thread.times = {{0, buffer.begin_ns}};
+      for (const LoggedBy &time : buffer.times)
+        if (time.ns >= thread.times.back().ns && time.bytes >= thread.times.back().bytes &&
+            time.bytes <= thread.data.size())
+          thread.times.push_back(time);
+      thread.times.push_back({thread.data.size(), std::max(buffer.end_ns, thread.times.back().ns)});
+      return true;
+    }
+    return false;
+  }
+
+  TracedBuffer traced(const Buffer &buffer, std::span<const std::byte> data) const {
+    return {trace_.streams_[buffer.stream].number, buffer.offset, 0, 0, data, {}};
+  }
+
+  void take_turns() {
+    using Turn = std::pair<uint64_t, size_t>; // when, whose
+    std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns;
+    for (size_t t = 0; t < threads_.size(); t++)
+      if (begin_buffer(threads_[t]))
+        turns.emplace(threads_[t].times.front().ns, t);
+    while (!turns.empty()) {
+      const size_t t = turns.top().second;
+      Thread &thread = threads_[t];
+      turns.pop();
+      uint64_t to = thread.data.size();
+      if (!turns.empty())
+        to = std::clamp(thread.bytes_by(turns.top().first + kTurnNs), thread.at + 1, to);
+      thread.at = replay_.part(traced(*thread.buffer, thread.data), thread.at, to);
+      if (thread.at < thread.data.size() || begin_buffer(thread))
+        turns.emplace(thread.ns_at(thread.at), t);
+    }
+  }
+
+  const Trace &trace_;
+  StreamReplay replay_;
+  std::vector<Thread> threads_;
+};
+
+LoggedCounts Trace::replay_by_time(profile::AccessSink &sink) const {
+  return ByTime(*this, sink).all();
+}
+
+} // namespace trace
