@@ -70,8 +70,9 @@ Finding finding_of(const CacheSimulation &simulation, const Group &group, const 
   }
   finding.message = fmt::format("{}: {}{} of its touches miss L1", where, step,
                                 base::format_share(double(misses) / double(group.sums.touches)));
-  finding.evidence = fmt::format("{} of {} misses of L1", base::format_count(double(misses)),
-                                 base::format_count(double(all.missed(Level::l1))));
+  finding.evidence =
+      fmt::format("{} of {} of L1", base::format_count(double(misses)),
+                  base::format_counted(double(all.missed(Level::l1)), "miss", "misses"));
   for (Level level : simulation.levels())
     if (level != Level::l1 && group.sums.missed(level))
       finding.evidence +=

@@ -54,8 +54,8 @@ CacheShape parse_cache_shape(std::string_view text, std::string_view option) {
   if (line < 8 || line > 4096 || !std::has_single_bit(line))
     base::fail("{} '{}': a line has 8 to 4,096 bytes, a power of two", option, text);
   if (ways == 0 || ways > kMaxWays || bytes > kMaxBytes || bytes == 0 || bytes % (ways * line))
-    base::fail("{} '{}': {} ways of lines of {} bytes do not fill a cache of that size", option,
-               text, parts[1], line);
+    base::fail("{} '{}': {} of lines of {} bytes {} not fill a cache of that size", option, text,
+               base::with_noun(parts[1], "way"), line, parts[1] == "1" ? "does" : "do");
   return {bytes, static_cast<uint32_t>(ways), static_cast<uint32_t>(line)};
 }
 
@@ -65,7 +65,8 @@ TlbShape parse_tlb_shape(std::string_view text, std::string_view option) {
     base::fail("{} '{}': say ENTRIES,WAYS, such as 64,4", option, text);
   const uint64_t entries = base::parse_count(parts[0]), ways = base::parse_count(parts[1]);
   if (entries == 0 || entries > 1 << 24 || ways == 0 || ways > kMaxWays || entries % ways)
-    base::fail("{} '{}': {} ways do not divide {} entries", option, text, parts[1], parts[0]);
+    base::fail("{} '{}': {} ways do not divide {}", option, text, parts[1],
+               base::with_noun(parts[0], "entry", "entries"));
   return {entries, static_cast<uint32_t>(ways)};
 }
 

@@ -52,8 +52,7 @@ std::string listed(const std::set<std::string> &words) {
 
 std::string times_text(const ExplainedLoop &loop) {
   if (loop.iteration_count)
-    return fmt::format("{} iteration{}", base::format_count(double(*loop.iteration_count)),
-                       *loop.iteration_count == 1 ? "" : "s");
+    return base::format_counted(double(*loop.iteration_count), "iteration");
   if (!loop.iterations.empty())
     return loop.iterations + " iterations";
   std::vector<std::string> conditions;

@@ -49,13 +49,11 @@ double share_of(const StructRow &row, const FieldsResult &result) {
 
 std::string basis(const StructRow &row) {
   if (row.is_sampled && row.sampling.visits)
-    return fmt::format("from {} objects in {} samples",
-                       base::format_count(double(row.sampling.visits)),
-                       base::format_count(double(row.sampling.rounds)));
-  return row.is_sampled
-             ? fmt::format("from {} sampled windows", base::format_count(double(row.set_count)))
-             : fmt::format("from {} executions of code that accesses it",
-                           base::format_count(double(row.set_count)));
+    return fmt::format("from {} in {}", base::format_counted(double(row.sampling.visits), "object"),
+                       base::format_counted(double(row.sampling.rounds), "sample"));
+  return row.is_sampled ? "from " + base::format_counted(double(row.set_count), "sampled window")
+                        : fmt::format("from {} of code that accesses it",
+                                      base::format_counted(double(row.set_count), "execution"));
 }
 
 void find_order(const StructRow &row, const FieldsResult &result, std::vector<Finding> &to) {
@@ -78,8 +76,9 @@ void find_order(const StructRow &row, const FieldsResult &result, std::vector<Fi
   } else {
     finding.rule = "padding";
     finding.message =
-        fmt::format("{}: {} of its {} bytes are holes that another order closes", row.record.name,
-                    advice.size_before - advice.size_after, advice.size_before);
+        fmt::format("{}: {} of its {} bytes {} that another order closes", row.record.name,
+                    advice.size_before - advice.size_after, advice.size_before,
+                    advice.size_before - advice.size_after == 1 ? "is a hole" : "are holes");
     finding.saves = {double(advice.size_before - advice.size_after), "bytes"};
     finding.weight = double(advice.size_before - advice.size_after) / double(advice.size_before) *
                      share_of(row, result);

@@ -90,11 +90,10 @@ void cold_bytes(HeapResult &result, const HeapContextRow &row) {
        place(row),
        {held, "bytes"},
        share,
-       fmt::format(
-           "{} objects, {} asked for, {} held untouched on average over the run ({:.0f} % of "
-           "all byte-seconds)",
-           base::format_count(double(h.alloc_count)), base::format_bytes(double(h.size_total)),
-           base::format_bytes(held), share * 100),
+       fmt::format("{}, {} asked for, {} held untouched on average over the run ({:.0f} % of "
+                   "all byte-seconds)",
+                   base::format_counted(double(h.alloc_count), "object"),
+                   base::format_bytes(double(h.size_total)), base::format_bytes(held), share * 100),
        never ? "allocate it when it is first used, or free it earlier; make it smaller, if nobody "
                "but counted code uses it"
              : "move the part that is used into an allocation of its own; make it smaller, if "
@@ -118,10 +117,9 @@ void wasted_lines(HeapResult &result, const HeapContextRow &row) {
        place(row),
        {wasted, "bytes"},
        share * 0.9, // the same bytes may also be cold, and that says more
-       fmt::format("{} of {} {}-byte blocks in {} objects",
-                   base::format_count(double(h.blocks_touched)),
+       fmt::format("{} of {} {}-byte blocks in {}", base::format_count(double(h.blocks_touched)),
                    base::format_count(double(h.blocks_spanned)), result.block_bytes,
-                   base::format_count(double(h.alloc_count))),
+                   base::format_counted(double(h.alloc_count), "object")),
        how_to_lay_out(row.type),
        doubts_about_size(result)});
 }
@@ -139,9 +137,9 @@ void over_reserve(HeapResult &result, const HeapContextRow &row) {
   double touched = double(h.touched_bytes) / double(h.alloc_count);
   std::string grown;
   if (h.realloc_count)
-    grown =
-        fmt::format("; {} calls of realloc copied {}", base::format_count(double(h.realloc_count)),
-                    base::format_bytes(double(h.realloc_moved_bytes)));
+    grown = fmt::format("; {} of realloc copied {}",
+                        base::format_counted(double(h.realloc_count), "call"),
+                        base::format_bytes(double(h.realloc_moved_bytes)));
   result.findings.push_back(
       {"over_reserve",
        fmt::format("{} of the {} in {} from {} are reserved and never used",
@@ -229,9 +227,8 @@ void realloc_growth(HeapResult &result, const HeapContextRow &row) {
        place(row),
        {moved, "bytes"},
        std::min(0.5, of_all),
-       fmt::format("{} calls of realloc for {} objects",
-                   base::format_count(double(h.realloc_count)),
-                   base::format_count(double(h.alloc_count))),
+       fmt::format("{} of realloc for {}", base::format_counted(double(h.realloc_count), "call"),
+                   base::format_counted(double(h.alloc_count), "object")),
        "ask for the final size at once, or grow by a factor instead of a step",
        doubts(result, false)});
 }

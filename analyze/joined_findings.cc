@@ -473,13 +473,13 @@ private:
                  std::map<std::string, std::vector<std::string>> &by_tool) const {
     if (row.heap) {
       const AssayHib &h = row.heap->all;
-      std::string text = fmt::format(
-          "{} {}, {} in all, {} at the peak, {} each", base::format_count(double(h.alloc_count)),
-          h.alloc_count == 1 ? "object" : "objects", bytes(double(h.size_total)),
-          bytes(double(row.heap->at_peak_bytes)),
-          base::format_duration_us(row.heap->mean_lifetime_us()));
+      std::string text =
+          fmt::format("{}, {} in all, {} at the peak, {} each",
+                      base::format_counted(double(h.alloc_count), "object"),
+                      bytes(double(h.size_total)), bytes(double(row.heap->at_peak_bytes)),
+                      base::format_duration_us(row.heap->mean_lifetime_us()));
       if (row.accesses_counted)
-        text += fmt::format(", {} accesses", base::format_count(double(row.heap->accesses())));
+        text += ", " + base::format_counted(double(row.heap->accesses()), "access", "accesses");
       by_tool["heap"].push_back(text);
     }
     if (row.set) {

@@ -32,8 +32,7 @@ struct Shape {
 };
 
 std::string count_of(uint64_t n, const char *noun) {
-  return n == 1 ? fmt::format("1 {}", noun)
-                : base::format_count(double(n)) + " " + std::string(noun) + "s";
+  return base::format_counted(double(n), noun);
 }
 
 std::string ordinal(size_t n) {

@@ -301,7 +301,7 @@ private:
 
 std::string clock_text(uint32_t unit, uint64_t value) {
   switch (unit) {
-  case ASSAY_TIME_ACCESSES: return base::format_count(double(value)) + " accesses";
+  case ASSAY_TIME_ACCESSES: return base::format_counted(double(value), "access", "accesses");
   case ASSAY_TIME_MARKS: return fmt::format("mark {}", value);
   default: return base::format_duration_us(double(value));
   }

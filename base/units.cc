@@ -105,6 +105,16 @@ std::string format_share(double share) {
   return fmt::format("{:.{}f} %", percent, percent > 0 && percent < 9.95 ? 1 : 0);
 }
 
+std::string format_counted(double count, std::string_view one, std::string_view many) {
+  return with_noun(format_count(count), one, many);
+}
+
+std::string with_noun(std::string_view number, std::string_view one, std::string_view many) {
+  if (number == "1" || !many.empty())
+    return fmt::format("{} {}", number, number == "1" ? one : many);
+  return fmt::format("{} {}s", number, one);
+}
+
 uint64_t parse_bytes(std::string_view text) {
   return parse_quantity(text, kPlain | kBytes, "64, 4KiB or 1.5MiB");
 }

@@ -8,6 +8,7 @@
 #include "abi/tools.h"
 #include "analyze/measured.h"
 #include "base/fail.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/tool.h"
@@ -96,9 +97,8 @@ int diff(const DiffArguments &arguments) {
   const AnswerOptions &options = arguments.answer;
   check_format(options);
   if (options.profiles.size() != 2)
-    base::fail(
-        "diff: two profiles or folders are compared, {} are named; write `assay diff OLD NEW`",
-        options.profiles.size());
+    base::fail("diff: two profiles or folders are compared, {} named; write `assay diff OLD NEW`",
+               base::with_noun(std::to_string(options.profiles.size()), "is", "are"));
   Side older = side_of(options.profiles[0], options.filter, analyze::Wrappers(arguments.wrappers));
   Side newer = side_of(options.profiles[1], options.filter, older.wrappers);
   // What only the newer run shows to be a wrapper is none of the older run's owners either.

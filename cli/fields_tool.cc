@@ -22,8 +22,9 @@ std::string summary(const profile::Profile &profile) {
   uint64_t accesses = 0;
   for (const profile::FieldUse &use : profile.fields.uses)
     accesses += use.reads + use.writes;
-  return fmt::format("{} accesses to fields of {} structs", base::format_count(double(accesses)),
-                     profile.fields.records.size());
+  return fmt::format("{} to fields of {}",
+                     base::format_counted(double(accesses), "access", "accesses"),
+                     base::with_noun(std::to_string(profile.fields.records.size()), "struct"));
 }
 
 class FieldsAnswer : public ToolAnswer {

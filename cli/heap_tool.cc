@@ -21,16 +21,16 @@ namespace {
 
 std::string summary(const profile::Profile &profile) {
   analyze::HeapSums totals = analyze::heap_totals(profile);
-  return fmt::format("{} allocations of {}, {} accesses, peak {} live",
-                     base::format_count(double(totals.all.alloc_count)),
+  return fmt::format("{} of {}, {}, peak {} live",
+                     base::format_counted(double(totals.all.alloc_count), "allocation"),
                      base::format_bytes(double(totals.all.size_total)),
-                     base::format_count(double(totals.accesses())),
+                     base::format_counted(double(totals.accesses()), "access", "accesses"),
                      base::format_bytes(double(analyze::peak_live_bytes(profile))));
 }
 
 std::string progress(const profile::Profile &, const AssayControl &now) {
   return fmt::format(
-      "{} allocations so far, {} live, peak {}", base::format_count(double(now.allocations)),
+      "{} so far, {} live, peak {}", base::format_counted(double(now.allocations), "allocation"),
       base::format_bytes(double(now.live_bytes)), base::format_bytes(double(now.peak_bytes)));
 }
 

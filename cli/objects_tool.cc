@@ -20,8 +20,7 @@ std::string count_of_objects(const profile::Profile &profile) {
   uint64_t objects = 0;
   for (const profile::ObjectGroup &group : profile.object_groups)
     objects += group.sums.count;
-  return objects == 1 ? "the words of 1 object"
-                      : "the words of " + base::format_count(double(objects)) + " objects";
+  return "the words of " + base::format_counted(double(objects), "object");
 }
 
 class ObjectsAnswer : public ToolAnswer {

@@ -98,13 +98,14 @@ int record(const RecordArguments &arguments) {
         program.c_str(), parts.start_mark.c_str());
   else
     std::fprintf(stderr,
-                 "assay: %s logged, %s stored, in %s streams; %s functions moved in %s files\n"
+                 "assay: %s logged, %s stored, in %s; %s moved in %s\n"
                  "assay: trace in %s\nassay: next: assay trace info %s\n",
                  base::format_bytes(double(progress.bytes)).c_str(),
                  base::format_bytes(double(stored_bytes(file))).c_str(),
-                 base::format_count(double(progress.streams)).c_str(),
-                 base::format_count(double(progress.moved)).c_str(),
-                 base::format_count(double(progress.files)).c_str(), file.c_str(), folder.c_str());
+                 base::format_counted(double(progress.streams), "stream").c_str(),
+                 base::format_counted(double(progress.moved), "function").c_str(),
+                 base::format_counted(double(progress.files), "file").c_str(), file.c_str(),
+                 folder.c_str());
   end_like(status.wait_status);
 }
 
@@ -144,8 +145,8 @@ int check(const RecordArguments &arguments) {
     std::fprintf(stderr, "assay: trace check: nothing was traced\n");
     return 1;
   }
-  std::fprintf(stderr, "assay: trace check: %s accesses, none differs; %s without counterpart\n",
-               base::format_count(double(comparison.compared())).c_str(),
+  std::fprintf(stderr, "assay: trace check: %s, none differs; %s without counterpart\n",
+               base::format_counted(double(comparison.compared()), "access", "accesses").c_str(),
                base::format_count(double(comparison.unpaired())).c_str());
   return comparison.unpaired() ? 1 : 0;
 }

@@ -27,9 +27,10 @@ int skeleton(const SkeletonArguments &arguments) {
   const trace::SkeletonProgram written =
       trace::write_skeleton_program(trace, installed_folder() / "skeleton", arguments.folder);
   fmt::print(stderr,
-             "assay: {}: {} functions in {} files, {} of values\n"
+             "assay: {}: {} in {}, {} of values\n"
              "  make -j2 -C {} && {}/skeleton {}/values\n",
-             arguments.folder, written.functions, written.files,
+             arguments.folder, base::with_noun(std::to_string(written.functions), "function"),
+             base::with_noun(std::to_string(written.files), "file"),
              base::format_bytes(double(written.bytes_of_values)), arguments.folder,
              arguments.folder, arguments.folder);
   return 0;

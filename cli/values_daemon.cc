@@ -67,8 +67,8 @@ public:
     while (!parts_.empty())
       write_one();
     std::fprintf(
-        stderr, "assay: %s samples in %s; profiles in %s\n",
-        base::format_count(double(samples_)).c_str(),
+        stderr, "assay: %s in %s; profiles in %s\n",
+        base::format_counted(double(samples_), "sample").c_str(),
         base::format_duration_us(
             double(std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin)
                        .count()))
@@ -117,16 +117,19 @@ private:
     parts_.pop_front();
     if (parts_.empty()) { // the last one says what has been removed
       if (const unsigned removed = folder_.remove_oldest())
-        std::fprintf(stderr, "assay: %s is full: %u files of executables removed (--disk)\n",
-                     folder_.path().c_str(), removed);
+        std::fprintf(stderr, "assay: %s is full: %s of executables removed (--disk)\n",
+                     folder_.path().c_str(),
+                     base::with_noun(std::to_string(removed), "file").c_str());
       malloc_trim(0);
     }
     try {
       if (const std::string said = folder_.add(part); !said.empty())
         std::fprintf(stderr, "assay: %s\n", said.c_str());
     } catch (const base::Failure &failure) { // the next one may fit
-      std::fprintf(stderr, "assay: %s; %s samples are lost\n", failure.what(),
-                   base::format_count(double(part.profile.values.samples)).c_str());
+      std::fprintf(
+          stderr, "assay: %s; %s lost\n", failure.what(),
+          base::format_counted(double(part.profile.values.samples), "sample is", "samples are")
+              .c_str());
       has_failed_ = true;
     }
   }

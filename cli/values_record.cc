@@ -288,11 +288,11 @@ private:
         now - shown_ >= std::chrono::milliseconds(500)) {
       shown_ = now;
       const auto p = recording_.progress();
-      std::fprintf(stderr, "\rassay: %.0f s, %s samples, %s values at %s places ",
+      std::fprintf(stderr, "\rassay: %.0f s, %s, %s at %s ",
                    std::chrono::duration<double>(now - begin_).count(),
-                   base::format_count(double(p.samples)).c_str(),
-                   base::format_count(double(p.values)).c_str(),
-                   base::format_count(double(p.places)).c_str());
+                   base::format_counted(double(p.samples), "sample").c_str(),
+                   base::format_counted(double(p.values), "value").c_str(),
+                   base::format_counted(double(p.places), "place").c_str());
       has_shown_ = true;
     }
   }
@@ -315,18 +315,18 @@ private:
                  arguments_.command.front(), why_not_inside(process_.executable));
     const std::string file = file_to_write();
     profile::write(profile, file);
-    std::fprintf(stderr, "assay: %s samples in %s, %s values at %s places; by %s\n",
-                 base::format_count(double(p.interrupts)).c_str(),
+    std::fprintf(stderr, "assay: %s in %s, %s at %s; by %s\n",
+                 base::format_counted(double(p.interrupts), "sample").c_str(),
                  base::format_duration_us(double(duration.count())).c_str(),
-                 base::format_count(double(p.values)).c_str(),
-                 base::format_count(double(p.places)).c_str(),
+                 base::format_counted(double(p.values), "value").c_str(),
+                 base::format_counted(double(p.places), "place").c_str(),
                  recording_.collector().clock().c_str());
     std::fprintf(stderr, "assay: collector %s, %s\n",
                  values::collector_meaning(recording_.collector().kind()).c_str(),
                  chosen_.why.c_str());
     if (p.lost)
-      std::fprintf(stderr, "assay: %s samples were lost; choose a lower rate with -F\n",
-                   base::format_count(double(p.lost)).c_str());
+      std::fprintf(stderr, "assay: %s lost; choose a lower rate with -F\n",
+                   base::format_counted(double(p.lost), "sample was", "samples were").c_str());
     std::fprintf(stderr, "assay: profile in %s\nassay: next: assay values report%s\n", file.c_str(),
                  arguments_.output.empty() ? "" : (" " + file).c_str());
   }

@@ -16,9 +16,9 @@ namespace cli {
 namespace {
 
 std::string count_of_samples(const profile::Profile &profile) {
-  return fmt::format("{} samples, values at {} places",
-                     base::format_count(double(profile.values.samples)),
-                     base::format_count(double(profile.values.values.size())));
+  return fmt::format("{}, values at {}",
+                     base::format_counted(double(profile.values.samples), "sample"),
+                     base::format_counted(double(profile.values.values.size()), "place"));
 }
 
 class ValuesAnswer : public ToolAnswer {

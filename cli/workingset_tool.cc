@@ -4,6 +4,7 @@
 #include "abi/tools.h"
 #include "analyze/workingset.h"
 #include "analyze/workingset_diff.h"
+#include "base/units.h"
 #include "cli/tool.h"
 #include "report/workingset.h"
 #include "report/workingset_diff.h"
@@ -17,7 +18,7 @@ std::string count_of_snapshots(const profile::Profile &profile) {
   size_t snapshots = 0;
   for (const profile::Process &process : profile.processes)
     snapshots += process.workingset ? process.workingset->snapshots.size() : 0;
-  return snapshots == 1 ? "1 snapshot" : std::to_string(snapshots) + " snapshots";
+  return base::with_noun(std::to_string(snapshots), "snapshot");
 }
 
 // Of several processes the first counts, which is the program that was started.

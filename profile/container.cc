@@ -9,6 +9,7 @@
 #include "profile/container.h"
 
 #include "abi/version.h"
+#include "base/units.h"
 
 #include <cstring>
 
@@ -48,16 +49,16 @@ ContainerReader::ContainerReader(std::span<const std::byte> bytes, std::string p
         path_, header_.kind);
   if (header_.header_size < sizeof(header_) || header_.header_size > bytes.size() ||
       header_.header_size % 8 != 0)
-    base::fail("{}: its file header states an impossible size ({} bytes); run the program again",
-               path_, header_.header_size);
+    base::fail("{}: its file header states an impossible size ({}); run the program again", path_,
+               base::with_noun(std::to_string(header_.header_size), "byte"));
   position_ = header_.header_size;
 }
 
 bool ContainerReader::stop(uint64_t lost, std::string reason) {
   lost_bytes_ = lost;
-  damage_ =
-      fmt::format("{}: {}, so its last {} bytes were left out; what came before them is shown",
-                  path_, reason, lost);
+  damage_ = fmt::format("{}: {}, so its last {} left out; what came before {} is shown", path_,
+                        reason, base::with_noun(std::to_string(lost), "byte was", "bytes were"),
+                        lost == 1 ? "it" : "them");
   position_ = bytes_.size();
   return false;
 }

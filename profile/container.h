@@ -9,6 +9,7 @@
 #include "abi/records.h"
 #include "base/byte_reader.h"
 #include "base/output_file.h"
+#include "base/units.h"
 
 #include <array>
 #include <cstddef>
@@ -36,8 +37,8 @@ struct RecordView {
 // Failure.
 template <class Record> Record fixed_part(const RecordView &view) {
   if (view.fixed.size() < sizeof(Record))
-    base::fail("the record at offset {} has a fixed part of {} bytes, {} are needed", view.offset,
-               view.fixed.size(), sizeof(Record));
+    base::fail("the record at offset {} has a fixed part of {}, {} are needed", view.offset,
+               base::with_noun(std::to_string(view.fixed.size()), "byte"), sizeof(Record));
   return base::ByteReader(view.fixed).read<Record>();
 }
 

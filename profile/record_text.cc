@@ -7,6 +7,7 @@
 
 #include "profile/record_text.h"
 
+#include "base/units.h"
 #include "profile/sites.h"
 
 #include <fmt/ranges.h>
@@ -75,7 +76,7 @@ std::string sites_text(std::span<const std::byte> tail) {
   while (!reader.at_end()) {
     auto site = reader.read<AssaySite>();
     if (site.size < sizeof(site))
-      base::fail("a site of {} bytes", site.size);
+      base::fail("a site of {}", base::with_noun(std::to_string(site.size), "byte"));
     auto body = reader.bytes(site.size - sizeof(site));
     text += text.empty() ? "" : ", ";
     base::ByteReader entry(body, "site");
@@ -203,7 +204,9 @@ std::string known_record_text(const RecordView &record, [[maybe_unused]] bool wi
   return text;                                                                                     \
   }
 #include "abi/records.def"
-  default: return fmt::format("(unknown kind {}) {} bytes", record.kind, record.size());
+  default:
+    return fmt::format("(unknown kind {}) {}", record.kind,
+                       base::with_noun(std::to_string(record.size()), "byte"));
   }
 }
 

@@ -44,7 +44,7 @@ std::string ratio_text(uint64_t part, uint64_t whole) {
 }
 
 std::string counted(uint64_t count, const char *one, const char *many) {
-  return base::format_count(double(count)) + " " + (count == 1 ? one : many);
+  return base::format_counted(double(count), one, many);
 }
 
 // Words in lines of at most `width` columns, those after the first moved in by two; a word that is
@@ -108,10 +108,10 @@ private:
             "\n";
     if (!function_.linkage_name.empty() && function_.linkage_name != function_.name)
       out_ += "  linkage name " + printable(function_.linkage_name) + "\n";
-    out_ +=
-        fmt::format("  at {}, {} bytes of code, {}{}\n", address_text(function_.address),
-                    function_.bytes, counted(function_.lines.size(), "instruction", "instructions"),
-                    function_.understood ? ", understood" : "");
+    out_ += fmt::format("  at {}, {} of code, {}{}\n", address_text(function_.address),
+                        base::with_noun(std::to_string(function_.bytes), "byte"),
+                        counted(function_.lines.size(), "instruction", "instructions"),
+                        function_.understood ? ", understood" : "");
     if (!function_.understood) {
       out_ += "  not understood: " + not_understood_text(function_) + "\n";
       return;
@@ -345,7 +345,8 @@ private:
     for (size_t i = 0; i < std::min<size_t>(opaque.size(), kMostOpaque); i++)
       table.row({"    " + opaque[i].second, count(opaque[i].first), "", ""});
     if (opaque.size() > kMostOpaque)
-      table.row({fmt::format("    {} more kinds", opaque.size() - kMostOpaque), "", "", ""});
+      table.row({"    " + base::with_noun(std::to_string(opaque.size() - kMostOpaque), "more kind"),
+                 "", "", ""});
     table.row({"loops", count(s.figures.loops), "", ""});
     table.row(
         {"jump tables", count(s.figures.jump_tables), "", "indirect jumps of switch statements"});
@@ -382,8 +383,9 @@ private:
   void functions() {
     heading(function_order(options_.query.sort).question);
     if (selected_.functions.empty() && selected_.filtered_out) {
-      out_ += fmt::format("  --filter '{}' matches none of its {} functions\n",
-                          printable(options_.query.filter), selected_.filtered_out);
+      out_ +=
+          fmt::format("  --filter '{}' matches none of its {}\n", printable(options_.query.filter),
+                      base::with_noun(std::to_string(selected_.filtered_out), "function"));
       return;
     }
     size_t shown = std::min<size_t>(options_.top, selected_.functions.size());

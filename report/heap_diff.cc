@@ -47,14 +47,15 @@ std::string diff_text(const HeapDiff &diff, unsigned top, const Style &style) {
            (diff.accesses_measured ? "accesses " : "") + "or live bytes\n";
   const AssayHib &a = diff.old_totals.all, &b = diff.new_totals.all;
   std::string out = fmt::format(
-      "  {} -> {} allocations, {} -> {}, peak {} -> {}, {}\n\n",
-      base::format_count(double(a.alloc_count)), base::format_count(double(b.alloc_count)),
+      "  {} -> {}, {} -> {}, peak {} -> {}, {}\n\n", base::format_count(double(a.alloc_count)),
+      base::format_counted(double(b.alloc_count), "allocation"),
       base::format_bytes(double(a.size_total)), base::format_bytes(double(b.size_total)),
       base::format_bytes(double(diff.old_peak_bytes)),
       base::format_bytes(double(diff.new_peak_bytes)),
       diff.accesses_measured
-          ? fmt::format("{} -> {} accesses", base::format_count(double(diff.old_totals.accesses())),
-                        base::format_count(double(diff.new_totals.accesses())))
+          ? fmt::format(
+                "{} -> {}", base::format_count(double(diff.old_totals.accesses())),
+                base::format_counted(double(diff.new_totals.accesses()), "access", "accesses"))
           : "accesses not measured in both");
   Table table;
   for (const char *heading : {"bytes", "objects", "accesses", "live bytes"})

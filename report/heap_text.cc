@@ -27,8 +27,10 @@ using analyze::HeapSums;
 using Align = Table::Align;
 using base::format_bytes;
 using base::format_count;
+using base::format_counted;
 using base::format_duration_us;
 using base::format_share;
+using base::with_noun;
 
 std::string count(uint64_t value) {
   return format_count(static_cast<double>(value));
@@ -88,35 +90,36 @@ private:
     if (result_.processes.size() > 1)
       out_ += fmt::format("  sum of {} processes\n", result_.processes.size());
     if (result_.nothing_matches()) {
-      out_ += fmt::format("  --filter '{}' matches no function, type, origin or module of its {} "
-                          "contexts\n",
-                          printable(result_.filter), result_.filtered_out);
+      out_ += fmt::format("  --filter '{}' matches no function, type, origin or module of its {}\n",
+                          printable(result_.filter),
+                          with_noun(std::to_string(result_.filtered_out), "context"));
       return;
     }
     const HeapSums &all = result_.totals;
-    out_ +=
-        fmt::format("  {} allocations of {} in {}, peak {} live; {} still allocated at the end\n",
-                    count(all.all.alloc_count), bytes(all.all.size_total),
-                    format_duration_us(double(result_.run_us)), bytes(result_.peak_live_bytes),
-                    bytes(all.live.size_total));
+    out_ += fmt::format("  {} of {} in {}, peak {} live; {} still allocated at the end\n",
+                        format_counted(double(all.all.alloc_count), "allocation"),
+                        bytes(all.all.size_total), format_duration_us(double(result_.run_us)),
+                        bytes(result_.peak_live_bytes), bytes(all.live.size_total));
     if (result_.accesses_counted) {
       std::string apart =
           result_.reads_apart
-              ? fmt::format(" ({} loads, {} stores)", count(all.all.reads), count(all.all.writes))
+              ? fmt::format(" ({}, {})", format_counted(double(all.all.reads), "load"),
+                            format_counted(double(all.all.writes), "store"))
               : "";
-      out_ += fmt::format("  {} accesses{}; {} of the {}-byte blocks of objects were touched\n",
-                          count(all.accesses()), apart, format_share(all.used_share()),
-                          result_.block_bytes);
+      out_ += fmt::format("  {}{}; {} of the {}-byte blocks of objects were touched\n",
+                          format_counted(double(all.accesses()), "access", "accesses"), apart,
+                          format_share(all.used_share()), result_.block_bytes);
     }
     if (result_.suppressions)
-      out_ +=
-          fmt::format("  --suppressions: {} known leaks of {} in {} contexts, by {} of {} "
-                      "patterns\n",
-                      count(all.suppressed_count), bytes(all.suppressed_bytes),
-                      result_.suppressed_contexts, result_.suppressions_used, result_.suppressions);
+      out_ += fmt::format(
+          "  --suppressions: {} of {} in {}, by {} of {}\n",
+          format_counted(double(all.suppressed_count), "known leak"), bytes(all.suppressed_bytes),
+          with_noun(std::to_string(result_.suppressed_contexts), "context"),
+          result_.suppressions_used, with_noun(std::to_string(result_.suppressions), "pattern"));
     if (result_.filtered_out)
-      out_ += fmt::format("  --filter left out {} of {} contexts\n", result_.filtered_out,
-                          result_.filtered_out + result_.contexts.size());
+      out_ += fmt::format(
+          "  --filter left out {} of {}\n", result_.filtered_out,
+          with_noun(std::to_string(result_.filtered_out + result_.contexts.size()), "context"));
     out_ += timeline_text(result_);
   }
 
@@ -332,11 +335,12 @@ private:
   void recursion(const analyze::RecursionRow &row) {
     if (row.objects == 0)
       return;
-    std::string deep = row.min == row.max ? fmt::format("{} levels deep", row.max)
-                                          : fmt::format("{} to {} levels deep, {:.1f} on average",
-                                                        row.min, row.max, row.mean());
-    std::string line = fmt::format("in a recursion of {}, {}: {} objects", printable(row.function),
-                                   deep, count(row.objects));
+    std::string deep =
+        row.min == row.max
+            ? with_noun(std::to_string(row.max), "level deep", "levels deep")
+            : fmt::format("{} to {} levels deep, {:.1f} on average", row.min, row.max, row.mean());
+    std::string line = fmt::format("in a recursion of {}, {}: {}", printable(row.function), deep,
+                                   format_counted(double(row.objects), "object"));
     out_ += "      " + shortened(line, style_.width - 6) + "\n";
   }
 
@@ -344,12 +348,13 @@ private:
     constexpr size_t kMaxPlaces = 3;
     for (size_t index = 0; index < row.freed_at.size(); index++) {
       if (index == kMaxPlaces) {
-        out_ += fmt::format("      … freed at {} more places\n", row.freed_at.size() - index);
+        out_ += fmt::format("      … freed at {}\n",
+                            with_noun(std::to_string(row.freed_at.size() - index), "more place"));
         break;
       }
       const analyze::FreeSite &place = row.freed_at[index];
-      std::string amount = fmt::format(": {} {}, {}", count(place.count),
-                                       place.count == 1 ? "object" : "objects", bytes(place.bytes));
+      std::string amount = fmt::format(": {}, {}", format_counted(double(place.count), "object"),
+                                       bytes(place.bytes));
       std::string line = "freed at " + printable(analyze::place(place.owner_frame()));
       out_ += "      " + shortened(line, style_.width - 6 - columns_of(amount)) + amount + "\n";
     }
@@ -372,9 +377,10 @@ private:
                   : "  no module was built with assay-cc, so accesses are not counted\n";
     else if (partial)
       out_ +=
-          fmt::format("  {} of {} modules were built with assay-cc; accesses by the others are not "
+          fmt::format("  {} of {} modules {} built with assay-cc; accesses by the others are not "
                       "counted\n",
-                      result_.modules_instrumented, result_.modules_total);
+                      result_.modules_instrumented, result_.modules_total,
+                      result_.modules_instrumented == 1 ? "was" : "were");
     for (auto [number, times] : result_.losses) {
       if (times == 0)
         continue;

@@ -69,18 +69,18 @@ private:
         fmt::format("  from {}{}\n", tools.empty() ? "no tool" : tools,
                     result_.processes > 1 ? fmt::format("; {} processes", result_.processes) : "");
     if (const analyze::HeapResult *heap = result_.from.heap)
-      out_ += fmt::format("  heap: {} allocations of {} in {}, peak {} live\n",
-                          count(heap->totals.all.alloc_count),
+      out_ += fmt::format("  heap: {} of {} in {}, peak {} live\n",
+                          base::format_counted(double(heap->totals.all.alloc_count), "allocation"),
                           base::format_bytes(double(heap->totals.all.size_total)),
                           base::format_duration_us(double(heap->run_us)),
                           base::format_bytes(double(heap->peak_live_bytes)));
     if (!result_.phases.empty()) {
       const analyze::WorkingSetResult &set = *result_.phases.front().set;
-      out_ += fmt::format("  working set: {} on average, {} at its largest, {} in all, {} {}\n",
+      out_ += fmt::format("  working set: {} on average, {} at its largest, {} in all, {}\n",
                           base::format_bytes(set.mean_lines * double(set.line_bytes)),
                           base::format_bytes(double(set.bytes(set.snapshots[set.largest].lines))),
-                          base::format_bytes(double(set.bytes(set.total_lines))), set.phases.size(),
-                          set.phases.size() == 1 ? "phase" : "phases");
+                          base::format_bytes(double(set.bytes(set.total_lines))),
+                          base::with_noun(std::to_string(set.phases.size()), "phase"));
     }
   }
 

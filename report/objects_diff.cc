@@ -39,9 +39,9 @@ std::string diff_text(const ObjectsDiff &diff, unsigned top, const Style &style)
   if (diff.same)
     return "no difference in which words of objects are used\n";
   std::string out = fmt::format(
-      "  {} -> {} used lines; {} -> {} of the bytes that came with used words were not used\n\n",
+      "  {} -> {}; {} -> {} of the bytes that came with used words were not used\n\n",
       base::format_count(double(diff.old_totals.used_lines)),
-      base::format_count(double(diff.new_totals.used_lines)),
+      base::format_counted(double(diff.new_totals.used_lines), "used line"),
       base::format_share(diff.old_wasted_share), base::format_share(diff.new_wasted_share));
   Table table;
   for (const char *heading : {"objects", "used lines", "used of lines"})

@@ -92,8 +92,11 @@ std::string map_lines(const std::vector<ObjectWord> &words, size_t columns, cons
   }
   if (drawn < lines) {
     bool unused = last_used < drawn;
-    text += style.faint(fmt::format("           {} more lines{}", lines - drawn,
-                                    unused ? ", all of them unused" : "; --json shows them")) +
+    text += style.faint(fmt::format("           {}{}",
+                                    base::with_noun(std::to_string(lines - drawn), "more line"),
+                                    !unused              ? "; --json shows them"
+                                    : lines - drawn == 1 ? ", unused"
+                                                         : ", all of them unused")) +
             "\n";
   }
   return text;
@@ -120,7 +123,7 @@ private:
       return "each access was counted";
     if (result_.mode & ASSAY_WORDS_BITS)
       return "each byte was marked once";
-    std::string text = fmt::format("{} samples", count(result_.samples));
+    std::string text = base::format_counted(double(result_.samples), "sample");
     if (result_.time_unit == ASSAY_TIME_MARKS)
       return text + ", one for each mark";
     text += ", one each " + base::format_duration_us(double(result_.interval));
@@ -131,13 +134,14 @@ private:
 
   void header() {
     out_ += style_.strong("assay objects: " + command_text(result_.process)) + "\n";
-    out_ += fmt::format(
-        "  {} objects with {} in {} lines, of which {} were used; {}\n  {} of the bytes "
-        "that came with used words were not used themselves, each line as often as "
-        "it was\n",
-        count(result_.totals.count), bytes(result_.totals.bytes), count(result_.totals.lines),
-        count(result_.totals.used_lines), sampling_text(),
-        base::format_share(result_.wasted_share));
+    out_ += fmt::format("  {} with {} in {}, of which {} used; {}\n  {} of the bytes "
+                        "that came with used words were not used themselves, each line as often as "
+                        "it was\n",
+                        base::format_counted(double(result_.totals.count), "object"),
+                        bytes(result_.totals.bytes),
+                        base::format_counted(double(result_.totals.lines), "line"),
+                        base::format_counted(double(result_.totals.used_lines), "was", "were"),
+                        sampling_text(), base::format_share(result_.wasted_share));
   }
 
   std::string object_text(const ObjectRow &row) const {
@@ -154,8 +158,8 @@ private:
     const auto &order = analyze::object_order(options_.sort);
     out_ += "\n" + style_.strong(order.question) + "\n";
     if (result_.rows.empty() && result_.filtered_out) {
-      out_ += fmt::format("  --filter '{}' matches none of {} groups\n", printable(result_.filter),
-                          result_.filtered_out);
+      out_ += fmt::format("  --filter '{}' matches none of {}\n", printable(result_.filter),
+                          base::with_noun(std::to_string(result_.filtered_out), "group"));
       return;
     }
     Table table;
@@ -183,8 +187,10 @@ private:
       out_ += "  none\n";
     out_ += more_text(ranked - shown, style_);
     if (result_.filtered_out)
-      out_ +=
-          style_.faint(fmt::format("  --filter left out {} groups", result_.filtered_out)) + "\n";
+      out_ += style_.faint(
+                  fmt::format("  --filter left out {}",
+                              base::with_noun(std::to_string(result_.filtered_out), "group"))) +
+              "\n";
   }
 
   void maps() {

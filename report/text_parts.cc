@@ -1,8 +1,12 @@
 #include "report/text_parts.h"
 
+#include "base/units.h"
 #include "profile/losses.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
 
 namespace report {
 
@@ -36,12 +40,26 @@ std::string more_text(size_t left, const Style &style) {
   return left ? style.faint(fmt::format("  {} more; --json shows them", left)) + "\n" : "";
 }
 
+namespace {
+
+// Of a loss's unit: "object" of "objects", "set of fields" of "sets of fields".
+std::string one_of(std::string_view unit) {
+  const size_t end = std::min(unit.find(" of "), unit.size());
+  std::string one;
+  for (size_t i = 0; i < end; i++)
+    if (unit[i] != 's' || (i + 1 < end && unit[i + 1] != ' '))
+      one += unit[i];
+  return one.append(unit.substr(end));
+}
+
+} // namespace
+
 std::string loss_text(uint32_t kind, uint64_t times, const std::string &names) {
   auto facts = profile::loss_kind(kind);
-  std::string unit = facts.unit;
-  if (times == 1 && unit.ends_with('s'))
-    unit.pop_back();
-  return printable(fmt::format("  {} {}{}: {}; {}", times, unit, names, facts.what, facts.remedy)) +
+  return printable(
+             fmt::format("  {}{}: {}; {}",
+                         base::with_noun(std::to_string(times), one_of(facts.unit), facts.unit),
+                         names, facts.what, facts.remedy)) +
          "\n";
 }
 

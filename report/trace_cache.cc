@@ -150,8 +150,9 @@ std::string cache_text(const analyze::TracedProgram &program, analyze::AccessPla
   if (all.touches == 0)
     return text + no_accesses_text();
   text += fmt::format(
-      "  {} touches of lines, {} of them writes, by {}; pages of {}\n", count_text(all.touches),
-      count_text(all.writes),
+      "  {} of lines, {} of them {}, by {}; pages of {}\n",
+      base::format_counted(double(all.touches), "touch", "touches"), count_text(all.writes),
+      all.writes == 1 ? "a write" : "writes",
       simulation.threads() == 1
           ? std::string("1 thread")
           : fmt::format("{} threads, which share the last level alone", simulation.threads()),

@@ -87,14 +87,16 @@ std::string counts_text(const analyze::TracedProgram &program, analyze::AccessPl
   std::string text = trace_head_text(program, "trace counts", style);
   if (all.accesses() == 0)
     return text + no_accesses_text();
-  text += fmt::format("  {} accesses of {}: {} reads, {} writes, by {} {}\n",
-                      count_text(all.accesses()), base::format_bytes(double(all.bytes)),
-                      count_text(all.reads()), count_text(all.writes()), threads.size(),
-                      threads.size() == 1 ? "thread" : "threads");
-  text += fmt::format("  footprint {}: {} lines of 64 bytes, {} of them written, in {} pages of "
-                      "4 KiB\n",
-                      base::format_bytes(double(size.lines) * 64), count_text(size.lines),
-                      count_text(size.written_lines), count_text(size.pages));
+  text += fmt::format("  {} of {}: {}, {}, by {}\n",
+                      base::format_counted(double(all.accesses()), "access", "accesses"),
+                      base::format_bytes(double(all.bytes)),
+                      base::format_counted(double(all.reads()), "read"),
+                      base::format_counted(double(all.writes()), "write"),
+                      base::with_noun(std::to_string(threads.size()), "thread"));
+  text += fmt::format(
+      "  footprint {}: {} of 64 bytes, {} of them written, in {} of 4 KiB\n",
+      base::format_bytes(double(size.lines) * 64), base::format_counted(double(size.lines), "line"),
+      count_text(size.written_lines), base::format_counted(double(size.pages), "page"));
   TracePlaces of(program, places, query);
   auto by = [&](const AccessSums &sums) { return weight(sums, query.sort); };
   text += table_text("Which functions access memory most often?", "function",

@@ -55,14 +55,15 @@ std::string curve_text(const analyze::TracedProgram &program, const MissRatioCur
   std::string text = trace_head_text(program, "trace mrc", style);
   if (curve.touches == 0)
     return text + no_accesses_text();
-  text += fmt::format("  {} touches of {}{} lines of 64 bytes ({}); {}\n",
-                      count_text(curve.touches), curve.sampled_share < 1 ? "about " : "",
-                      base::format_count(curve.lines), base::format_bytes(curve.lines * 64),
-                      curve.sampled_share < 1
-                          ? fmt::format("{} of the lines were sampled, {} at the end",
-                                        base::format_share(curve.sampled_share),
-                                        count_text(curve.sampled_lines))
-                          : "all of them were followed");
+  text += fmt::format(
+      "  {} of {}{} of 64 bytes ({}); {}\n",
+      base::format_counted(double(curve.touches), "touch", "touches"),
+      curve.sampled_share < 1 ? "about " : "", base::format_counted(curve.lines, "line"),
+      base::format_bytes(curve.lines * 64),
+      curve.sampled_share < 1
+          ? fmt::format("{} of the lines were sampled, {} at the end",
+                        base::format_share(curve.sampled_share), count_text(curve.sampled_lines))
+          : "all of them were followed");
   if (const size_t at = curve.steepest(); at < curve.points.size()) {
     const MissRatioPoint &from = curve.points[at], &to = curve.points[at + 2];
     text += fmt::format("  most is gained from {} to {}: {} of the touches miss, then {}\n",

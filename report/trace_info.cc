@@ -109,12 +109,14 @@ std::string trace_info_text(const analyze::TracedProgram &program,
                             const analyze::AccessCounts &counts, unsigned top) {
   const analyze::AccessSums all = counts.all();
   std::string text = trace_head_text(program, "trace", Style());
-  text += fmt::format("  accesses  {:>9}  {} reads, {} writes, {} threads\n",
-                      count_text(all.accesses()), count_text(all.reads()), count_text(all.writes()),
-                      counts.of_thread().size());
+  text += fmt::format("  accesses  {:>9}  {}, {}, {}\n", count_text(all.accesses()),
+                      base::format_counted(double(all.reads()), "read"),
+                      base::format_counted(double(all.writes()), "write"),
+                      base::with_noun(std::to_string(counts.of_thread().size()), "thread"));
   text += fmt::format(
-      "  from      {:>9}  values, {} branches; {:.3f} an access\n", count_text(program.values),
-      count_text(program.branches),
+      "  from      {:>9}  {}, {}; {:.3f} an access\n", count_text(program.values),
+      program.values == 1 ? "value" : "values",
+      base::format_counted(double(program.branches), "branch", "branches"),
       all.accesses() ? double(program.values + program.branches) / double(all.accesses()) : 0);
   text += bytes_row("logged", program.logged_bytes, all.accesses(), 2);
   text += bytes_row("stored", program.stored_bytes, all.accesses(), 3);

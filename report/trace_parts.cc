@@ -63,8 +63,10 @@ std::string trace_head_text(const analyze::TracedProgram &program, const char *q
   if (!program.has_ended)
     text += "  the recording did not end: what was logged until then is here\n";
   else if (program.untraced_threads)
-    text += fmt::format("  {} threads or handlers are missing: more than {} ran at once\n",
-                        program.untraced_threads, ASSAY_RING_STREAMS);
+    text += fmt::format("  {} missing: more than {} ran at once\n",
+                        base::with_noun(std::to_string(program.untraced_threads),
+                                        "thread or handler is", "threads or handlers are"),
+                        ASSAY_RING_STREAMS);
   return text;
 }
 
@@ -79,10 +81,11 @@ std::string trace_coverage_text(const analyze::TracedProgram &program, const Sty
   if (coverage.traced == coverage.functions)
     return "";
   return "\n" +
-         style.faint(fmt::format("  Of {} functions, {} are not traced, each with a reason: assay "
-                                 "trace info",
-                                 count_text(coverage.functions),
-                                 count_text(coverage.functions - coverage.traced))) +
+         style.faint(fmt::format("  Of {}, {}: assay trace info",
+                                 base::format_counted(double(coverage.functions), "function"),
+                                 base::format_counted(double(coverage.functions - coverage.traced),
+                                                      "is not traced, with a reason",
+                                                      "are not traced, each with a reason"))) +
          "\n";
 }
 

@@ -124,8 +124,10 @@ std::string reuse_text(const analyze::TracedProgram &program, analyze::AccessPla
   std::string text = trace_head_text(program, "trace reuse", style);
   if (all.accesses() == 0)
     return text + no_accesses_text();
-  text += fmt::format("  {} touches of {} lines of 64 bytes ({})\n", count_text(all.accesses()),
-                      count_text(all.first), base::format_bytes(double(all.first) * 64));
+  text += fmt::format("  {} of {} of 64 bytes ({})\n",
+                      base::format_counted(double(all.accesses()), "touch", "touches"),
+                      base::format_counted(double(all.first), "line"),
+                      base::format_bytes(double(all.first) * 64));
   text += histogram_text(all, style);
   TracePlaces of(program, places, query);
   auto by = [&](const ReuseSums &sums) { return weight(sums, query.sort); };

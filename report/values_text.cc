@@ -80,10 +80,12 @@ void header(const ValuesResult &result, std::string &out, const Style &style) {
   const auto &sampling = result.process.sampling;
   if (!sampling)
     return;
-  out += fmt::format("  {} samples in {}, {} a second of each processor that ran it; {} "
-                     "instructions of each on average, {}\n",
-                     count(result.samples), base::format_duration_us(double(result.duration_us)),
-                     sampling->hertz, sampling->instructions, collector_text(result));
+  out += fmt::format(
+      "  {} in {}, {} a second of each processor that ran it; {} of each on average, {}\n",
+      base::format_counted(double(result.samples), "sample"),
+      base::format_duration_us(double(result.duration_us)), sampling->hertz,
+      base::with_noun(std::to_string(sampling->instructions), "instruction"),
+      collector_text(result));
 }
 
 // Samples by file or function, in the order that they have.
@@ -235,7 +237,7 @@ std::string annotated_text(const ValuesResult &result, unsigned top, const Style
         "\n" + style.strong(printable(function.name)) +
         (function.file.empty() ? std::string()
                                : fmt::format("  {}:{}", printable(function.file), function.line)) +
-        fmt::format("   {} samples\n", count(function.interrupts));
+        fmt::format("   {}\n", base::format_counted(double(function.interrupts), "sample"));
     out += style.faint("  samples  executed  instruction") + "\n";
     std::string line_before;
     for (const ValueInstruction &instruction : function.instructions) {
@@ -258,9 +260,11 @@ std::string annotated_text(const ValuesResult &result, unsigned top, const Style
     }
   }
   if (functions < result.functions.size())
-    out += style.faint(fmt::format("\n  {} more functions; name one, or use --top",
-                                   result.functions.size() - functions)) +
-           "\n";
+    out +=
+        style.faint(fmt::format("\n  {}; name one, or use --top",
+                                base::with_noun(std::to_string(result.functions.size() - functions),
+                                                "more function"))) +
+        "\n";
   limits(result, out, style);
   return out;
 }

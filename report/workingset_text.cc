@@ -52,9 +52,8 @@ private:
   std::string bytes(uint64_t lines) const { return bytes(double(lines)); }
   std::string time(uint64_t value) const { return analyze::clock_text(result_.unit, value); }
   std::string duration(double length) const {
-    return result_.unit == ASSAY_TIME_MARKS
-               ? base::format_count(length) + (length == 1 ? " mark" : " marks")
-               : time(static_cast<uint64_t>(length));
+    return result_.unit == ASSAY_TIME_MARKS ? base::format_counted(length, "mark")
+                                            : time(static_cast<uint64_t>(length));
   }
 
   void heading(const std::string &text) { out_ += "\n" + style_.strong(text) + "\n"; }
@@ -63,11 +62,11 @@ private:
     out_ += style_.strong("assay workingset: " + command_text(result_.process)) + "\n";
     const auto &rows = result_.snapshots;
     const SnapshotRow &largest = rows[result_.largest];
-    out_ += fmt::format("  {} snapshots in {}; the working set is {} on average, {} at its largest "
+    out_ += fmt::format("  {} in {}; the working set is {} on average, {} at its largest "
                         "(at {})\n  {} of lines of {} bytes were ever touched\n\n",
-                        rows.size(), time(rows.back().when.end), bytes(result_.mean_lines),
-                        bytes(largest.lines), time(largest.when.begin), bytes(result_.total_lines),
-                        result_.line_bytes);
+                        base::with_noun(std::to_string(rows.size()), "snapshot"),
+                        time(rows.back().when.end), bytes(result_.mean_lines), bytes(largest.lines),
+                        time(largest.when.begin), bytes(result_.total_lines), result_.line_bytes);
     std::vector<ChartPoint> points;
     points.reserve(rows.size());
     for (const SnapshotRow &row : rows)
@@ -135,8 +134,8 @@ private:
   void owners() {
     heading(analyze::owner_order(options_.sort).question);
     if (result_.owner_rows.empty() && result_.filtered_owners) {
-      out_ += fmt::format("  --filter '{}' matches none of its {} owners\n",
-                          printable(result_.filter), result_.filtered_owners);
+      out_ += fmt::format("  --filter '{}' matches none of its {}\n", printable(result_.filter),
+                          base::with_noun(std::to_string(result_.filtered_owners), "owner"));
       return;
     }
     Table table;
@@ -154,10 +153,10 @@ private:
     out_ += table.text(style_);
     out_ += more_text(result_.owner_rows.size() - shown, style_);
     if (result_.filtered_owners)
-      out_ += style_.faint(fmt::format("  --filter left out {} {}, with {} on average",
-                                       result_.filtered_owners,
-                                       result_.filtered_owners == 1 ? "owner" : "owners",
-                                       bytes(result_.filtered_mean_lines))) +
+      out_ += style_.faint(
+                  fmt::format("  --filter left out {}, with {} on average",
+                              base::with_noun(std::to_string(result_.filtered_owners), "owner"),
+                              bytes(result_.filtered_mean_lines))) +
               "\n";
   }
 

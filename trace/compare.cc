@@ -9,6 +9,7 @@
 #include "trace/compare.h"
 
 #include "base/fail.h"
+#include "base/units.h"
 
 #include <filesystem>
 
@@ -61,8 +62,9 @@ void Comparison::compare(uint32_t number, Pair &pair) {
         a.size != b.size || a.is_write != b.is_write) {
       const TracedStream &stream = streams_[number].of;
       difference_ =
-          fmt::format("thread {}, after {} accesses: {} was regenerated where {} was made",
-                      stream.thread, compared_, describe(a), describe(b));
+          fmt::format("thread {}, after {}: {} was regenerated where {} was made", stream.thread,
+                      base::with_noun(std::to_string(compared_), "access", "accesses"), describe(a),
+                      describe(b));
       return;
     }
     compared_++;
@@ -92,8 +94,9 @@ std::string Comparison::describe(const profile::Access &access) const {
   for (const TracedFile &file : files_)
     if (file.number == site.file)
       name = std::filesystem::path(file.path).filename().string();
-  return fmt::format("a {} of {} bytes at {:#x} by {:#x} of {}", access.is_write ? "write" : "read",
-                     access.size, access.address, site.offset, name);
+  return fmt::format("a {} of {} at {:#x} by {:#x} of {}", access.is_write ? "write" : "read",
+                     base::with_noun(std::to_string(access.size), "byte"), access.address,
+                     site.offset, name);
 }
 
 } // namespace trace

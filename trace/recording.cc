@@ -203,7 +203,7 @@ bool Recording::take(uint32_t slot) {
 // the thread's own memory; where that may not be read, its buffers' times are all that is known.
 void Recording::note_times() {
   constexpr uint64_t kEveryNs = 900'000;
-  constexpr size_t kMost = 16384; // of one buffer
+  constexpr size_t kMax = 16384; // of one buffer
   const uint64_t ns = now_ns();
   if (ns - noted_ns_ < kEveryNs)
     return;
@@ -241,7 +241,7 @@ void Recording::note_times() {
     if (logged.size() > 1 && logged.back().bytes == bytes &&
         logged[logged.size() - 2].bytes == bytes)
       logged.back().ns = since;
-    else if (logged.size() < kMost && (logged.empty() || logged.back().bytes <= bytes))
+    else if (logged.size() < kMax && (logged.empty() || logged.back().bytes <= bytes))
       logged.push_back({bytes, since});
   }
   has_several_threads_ = threads > 1;

@@ -2,6 +2,7 @@
 // exist, micro-ops that yield values.
 
 #include "abi/uop.h"
+#include "base/units.h"
 #include "trace/numbers.h"
 #include "trace/trace_data.h"
 
@@ -120,8 +121,9 @@ std::vector<std::byte> encode(std::span<const Skeleton> skeletons) {
 
 std::vector<Skeleton> decode_skeletons(std::span<const std::byte> bytes, uint32_t count) {
   if (count > bytes.size())
-    base::fail("a record of the trace is said to hold {} skeletons in {} bytes", count,
-               bytes.size());
+    base::fail("a record of the trace is said to hold {} in {}",
+               base::with_noun(std::to_string(count), "skeleton"),
+               base::with_noun(std::to_string(bytes.size()), "byte"));
   Decoder from(bytes);
   std::vector<Skeleton> skeletons(count);
   uint64_t last = 0;
@@ -142,7 +144,8 @@ std::vector<Skeleton> decode_skeletons(std::span<const std::byte> bytes, uint32_
                             : block.end == End::go || block.end == End::choose ? 1
                                                                                : 2;
       if (block.next.size() < needed)
-        base::fail("a block of a skeleton of the trace leads to {} places", block.next.size());
+        base::fail("a block of a skeleton of the trace leads to {}",
+                   base::with_noun(std::to_string(block.next.size()), "place"));
       block.steps.resize(from.bounded<uint32_t>(bytes.size()));
       for (SkeletonStep &step : block.steps)
         step = decode_step(from, last);

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/output_file.h"
+#include "base/units.h"
 #include "trace/skeleton_text.h"
 
 #include <algorithm>
@@ -171,9 +172,9 @@ private:
 
   void check(uint64_t pc, uint64_t size) const {
     if (file_->number >= kFiles || pc >= kAddresses || size >= kBytes)
-      base::fail("{}: an access of {} bytes at {:#x} of file {} does not fit into the accesses of "
+      base::fail("{}: an access of {} at {:#x} of file {} does not fit into the accesses of "
                  "skeletons; replay the trace by `assay trace replay` instead",
-                 file_->path, size, pc, file_->number);
+                 file_->path, base::with_noun(std::to_string(size), "byte"), pc, file_->number);
   }
 
   void comment(uint64_t address) {

@@ -5,6 +5,7 @@
 
 #include "abi/uop_step.h"
 #include "base/fail.h"
+#include "base/units.h"
 
 #include <algorithm>
 #include <cstring>
@@ -70,9 +71,9 @@ private:
       at_ += sizeof chosen;
       position_.taken.branches++;
       if (chosen >= block.choices)
-        base::fail("the trace is damaged: in the function at {:#x} a jump goes to the {}th of {} "
-                   "places",
-                   skeleton_.address, chosen + 1, block.choices);
+        base::fail("the trace is damaged: in the function at {:#x} a jump goes to the {}th of {}",
+                   skeleton_.address, chosen + 1,
+                   base::with_noun(std::to_string(block.choices), "place"));
       which = chosen;
       break;
     }

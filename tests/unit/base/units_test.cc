@@ -20,6 +20,21 @@ TEST(Units, KeepThreeDigits) {
   EXPECT_EQ(base::format_share(0.0123), "1.2 %");
 }
 
+TEST(Units, NounsAgreeWithTheNumberThatIsShown) {
+  EXPECT_EQ(base::format_counted(0, "thread"), "0 threads");
+  EXPECT_EQ(base::format_counted(1, "thread"), "1 thread");
+  EXPECT_EQ(base::format_counted(3, "thread"), "3 threads");
+  EXPECT_EQ(base::format_counted(1200, "thread"), "1.20 k threads");
+  EXPECT_EQ(base::format_counted(1000, "thread"), "1.00 k threads");
+  EXPECT_EQ(base::format_counted(0.999, "mark"), "1.00 marks");
+  EXPECT_EQ(base::format_counted(1, "access", "accesses"), "1 access");
+  EXPECT_EQ(base::format_counted(2, "access", "accesses"), "2 accesses");
+  EXPECT_EQ(base::with_noun("1", "process", "processes"), "1 process");
+  EXPECT_EQ(base::with_noun("11", "process", "processes"), "11 processes");
+  EXPECT_EQ(base::with_noun("1234", "module"), "1234 modules");
+  EXPECT_EQ(base::with_noun("1", "module"), "1 module");
+}
+
 TEST(Units, ParseWhatPeopleType) {
   EXPECT_EQ(base::parse_bytes("64"), 64u);
   EXPECT_EQ(base::parse_bytes("4KiB"), 4096u);

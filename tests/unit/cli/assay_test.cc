@@ -133,7 +133,7 @@ TEST_F(Assay, KnownLeaksAreLeftOutAndSaid) {
   Outcome o = run("heap --suppressions leaks.txt one.assay");
   EXPECT_EQ(o.status, 0) << o.errors;
   EXPECT_NE(o.output.find("  --suppressions: "), std::string::npos);
-  EXPECT_NE(o.output.find(" contexts, by 1 of 1 patterns\n"), std::string::npos);
+  EXPECT_NE(o.output.find(" contexts, by 1 of 1 pattern\n"), std::string::npos);
   o = run("heap --suppressions absent.txt one.assay");
   EXPECT_EQ(o.status, 2);
   EXPECT_EQ(o.errors, "assay: absent.txt: these suppressions cannot be read: No such file or "
