@@ -33,7 +33,9 @@ struct RecordArguments {
   TraceChoice choice;
 };
 
-fs::path make_folder(const std::string &wanted, const std::string &program, pid_t pid) {
+// The folder of the trace; `made` are those that did not exist, the outermost first.
+fs::path make_folder(const std::string &wanted, const std::string &program, pid_t pid,
+                     std::vector<fs::path> &made) {
   const std::time_t now = std::time(nullptr);
   const fs::path folder = !wanted.empty()
                               ? fs::path(wanted)
@@ -41,6 +43,8 @@ fs::path make_folder(const std::string &wanted, const std::string &program, pid_
                                     fmt::format("{:%Y%m%d-%H%M%S}-{}.{}", fmt::gmtime(now),
                                                 fs::path(program).filename().string(), pid);
   std::error_code error;
+  for (fs::path each = folder; !each.empty() && !fs::exists(each, error); each = each.parent_path())
+    made.insert(made.begin(), each);
   fs::create_directories(folder, error);
   if (error)
     base::fail("{}: the folder of the trace cannot be made: {}; choose another one with -o",
@@ -55,18 +59,21 @@ uintmax_t stored_bytes(const fs::path &file) {
   return ignored ? 0 : bytes;
 }
 
-// A trace of nothing, of a program that did not begin or was not reached. The folder goes if nothing else is in it.
-void remove_empty_trace(const fs::path &file) {
+// Of a program that did not begin, or was not reached. Folders that have something in them stay.
+void leave_nothing(trace::TraceWriter &writer, const std::vector<fs::path> &made) {
+  writer.discard();
   std::error_code ignored;
-  fs::remove(file, ignored);
-  fs::remove(file.parent_path(), ignored);
+  for (auto each = made.rbegin(); each != made.rend(); ++each)
+    fs::remove(*each, ignored);
 }
 
 int record(const RecordArguments &arguments) {
   if (arguments.choice.command.empty())
     base::fail("trace record: what is to be traced? write `assay trace record -- ./app`");
   const trace::TraceParts parts = parts_of(arguments.choice);
-  const fs::path folder = make_folder(arguments.output, arguments.choice.command.front(), getpid());
+  std::vector<fs::path> made;
+  const fs::path folder =
+      make_folder(arguments.output, arguments.choice.command.front(), getpid(), made);
   trace::RecordingSettings settings = settings_of(arguments.choice, folder);
   const fs::path file = folder / kTraceFile;
   trace::TraceWriter writer(file, static_cast<uint32_t>(getpid()), arguments.choice.command);
@@ -80,12 +87,12 @@ int record(const RecordArguments &arguments) {
   const ChildStatus status = run.run();
   const std::string &program = arguments.choice.command.front();
   if (status.start_error) {
-    remove_empty_trace(file);
+    leave_nothing(writer, made);
     return say_not_started(program, status);
   }
   const auto &progress = run.recording().progress();
   if (progress.files == 0 && !run.failed()) {
-    remove_empty_trace(file);
+    leave_nothing(writer, made);
     std::fprintf(stderr,
                  "assay: %s was not reached, so there is no trace: the loader brings our library "
                  "neither into programs that are "

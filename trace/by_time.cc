@@ -9,20 +9,62 @@
 #include "trace/trace_file.h"
 
 #include <algorithm>
+#include <map>
 #include <queue>
 #include <unordered_map>
+#include <utility>
 
 namespace trace {
 namespace {
 
 constexpr uint64_t kTurnNs = 1000;
 
+// A turn may end between the read and the write of one instruction. So a read that came last waits for its thread's next turn.
+class WholeInstructions : public profile::AccessSink {
+public:
+  explicit WholeInstructions(profile::AccessSink &to) : to_(to) {}
+
+  void accesses(const profile::AccessOrigin &origin,
+                std::span<const profile::Access> batch) override {
+    give_waiting(origin);
+    if (!batch.empty() && !batch.back().is_write) {
+      waiting_.insert_or_assign(thread_of(origin), std::pair(origin, batch.back()));
+      batch = batch.first(batch.size() - 1);
+    }
+    if (!batch.empty())
+      to_.accesses(origin, batch);
+  }
+  void loop(const profile::AccessOrigin &origin, std::span<const profile::AccessRun> body,
+            uint64_t times) override {
+    give_waiting(origin);
+    to_.loop(origin, body, times);
+  }
+  // Nothing more comes.
+  void end() {
+    while (!waiting_.empty())
+      give_waiting(waiting_.begin()->second.first);
+  }
+
+private:
+  using Thread = std::pair<uint32_t, uint32_t>;
+  static Thread thread_of(const profile::AccessOrigin &origin) {
+    return {origin.process, origin.thread};
+  }
+  void give_waiting(const profile::AccessOrigin &origin) {
+    if (const auto waited = waiting_.extract(thread_of(origin)))
+      to_.accesses(waited.mapped().first, std::span(&waited.mapped().second, 1));
+  }
+
+  profile::AccessSink &to_;
+  std::map<Thread, std::pair<profile::AccessOrigin, profile::Access>> waiting_;
+};
+
 } // namespace
 
 class Trace::ByTime {
 public:
   ByTime(const Trace &trace, profile::AccessSink &sink)
-      : trace_(trace), replay_(trace.decoder_, sink) {}
+      : trace_(trace), sink_(sink), replay_(trace.decoder_, sink_) {}
 
   LoggedCounts all() {
     std::unordered_map<uint32_t, uint32_t> parents; // of handlers' streams
@@ -45,6 +87,7 @@ public:
     }
     take_turns();
     replay_.end(trace_.end_ && !trace_.end_->was_killed());
+    sink_.end();
     return replay_.logged();
   }
 
@@ -111,22 +154,30 @@ private:
     using Turn = std::pair<uint64_t, size_t>; // when, whose
     std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns;
     for (size_t t = 0; t < threads_.size(); t++)
-      if (begin_buffer(threads_[t]))
-        turns.emplace(threads_[t].times.front().ns, t);
+      for (const Buffer *first : threads_[t].buffers)
+        if (!trace_.streams_[first->stream].in_handler() || first == threads_[t].buffers.back()) {
+          turns.emplace(first->begin_ns, t);
+          break;
+        }
     while (!turns.empty()) {
       const size_t t = turns.top().second;
       Thread &thread = threads_[t];
       turns.pop();
+      if (!thread.buffer && !begin_buffer(thread))
+        continue;
       uint64_t to = thread.data.size();
       if (!turns.empty())
         to = std::clamp(thread.bytes_by(turns.top().first + kTurnNs), thread.at + 1, to);
       thread.at = replay_.part(traced(*thread.buffer, thread.data), thread.at, to);
       if (thread.at < thread.data.size() || begin_buffer(thread))
         turns.emplace(thread.ns_at(thread.at), t);
+      else
+        thread = {};
     }
   }
 
   const Trace &trace_;
+  WholeInstructions sink_;
   StreamReplay replay_;
   std::vector<Thread> threads_;
 };

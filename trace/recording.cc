@@ -160,13 +160,25 @@ bool Recording::take_all() {
     answer();
     any = true;
   }
-  // A handler's stream comes before the buffer that it interrupted.
-  for (const bool handlers : {true, false})
-    for (uint32_t slot = 0; slot < ASSAY_RING_STREAMS; slot++)
-      if (const uint32_t kind = load(ring_->all[slot].kind);
-          is_stream(kind) && is_handlers(kind) == handlers)
-        any |= take(slot);
+  // A handler's stream comes before the buffer that it interrupted. So of threads that is taken which was there before handlers are
+  // looked at: what interrupted it has ended by then.
+  std::vector<std::pair<uint32_t, Taken>> threads;
+  for (uint32_t slot = 0; slot < ASSAY_RING_STREAMS; slot++)
+    if (const uint32_t kind = load(ring_->all[slot].kind); is_stream(kind) && !is_handlers(kind))
+      threads.emplace_back(slot, look_at(slot));
+  for (uint32_t slot = 0; slot < ASSAY_RING_STREAMS; slot++)
+    if (is_handlers(load(ring_->all[slot].kind)))
+      any |= take(slot, look_at(slot));
+  for (const auto &[slot, seen] : threads)
+    any |= take(slot, seen);
   return any;
+}
+
+// First whether it has ended: what it has handed over by then is all.
+Recording::Taken Recording::look_at(uint32_t slot) const {
+  const AssayRingStream &stream = ring_->all[slot];
+  const bool has_ended = load(stream.ended) == stream.number + 1 || is_gone(stream);
+  return {load(stream.filled), has_ended};
 }
 
 void Recording::begin_stream(uint32_t slot) {
@@ -179,14 +191,13 @@ void Recording::begin_stream(uint32_t slot) {
                 stream.pair, stream.program, stream.parent_bytes, stream.fs});
 }
 
-bool Recording::take(uint32_t slot) {
+bool Recording::take(uint32_t slot, const Taken &seen) {
   AssayRingStream &stream = ring_->all[slot];
   bool any = false;
-  // First whether it has ended: what it has handed over by then is all.
-  const bool has_ended = load(stream.ended) == stream.number + 1 || is_gone(stream);
   uint32_t freed = stream.freed;
   do {
-    for (const uint32_t filled = load(stream.filled); freed != filled; freed++) {
+    for (const uint32_t filled = seen.has_ended ? load(stream.filled) : seen.filled;
+         freed != filled; freed++) {
       begin_stream(slot);
       hand_over(slot, freed,
                 {buffer_of(slot, freed), std::min(stream.buffers[freed % ASSAY_RING_BUFFERS].bytes,
@@ -195,56 +206,82 @@ bool Recording::take(uint32_t slot) {
       wake(stream.freed);
       any = true;
     }
-  } while (has_ended && !end_stream(slot, freed));
-  return any || has_ended;
+  } while (seen.has_ended && !end_stream(slot, freed));
+  return any || seen.has_ended;
 }
 
 // Notes about each millisecond how far threads have logged, where there are several: their order is told from it (by_time.cc). The position is in
 // the thread's own memory; where that may not be read, its buffers' times are all that is known.
 void Recording::note_times() {
   constexpr uint64_t kEveryNs = 900'000;
-  constexpr size_t kMax = 16384; // of one buffer
   const uint64_t ns = now_ns();
   if (ns - noted_ns_ < kEveryNs)
     return;
   noted_ns_ = ns;
   uint32_t threads = 0;
-  for (uint32_t slot = 0; slot < ASSAY_RING_STREAMS; slot++) {
-    const AssayRingStream &stream = ring_->all[slot];
-    const uint32_t kind = load(stream.kind);
-    if (kind != ASSAY_STREAM_groups && kind != ASSAY_STREAM_accesses)
-      continue;
-    if (++threads == 1 && !has_several_threads_) // alone, as far as was known
-      continue;
-    Times &times = times_[slot];
-    if (times.stream != stream.number + 1)
-      times = {stream.number + 1, stream.pid_namespace != ring_->pid_namespace, {}};
-    const uint32_t filled = load(stream.filled);
-    uint64_t at = 0;
-    iovec here = {&at, sizeof at}, there = {reinterpret_cast<void *>(stream.position), sizeof at};
-    if (times.is_unknown)
-      continue;
-    if (process_vm_readv(static_cast<pid_t>(stream.process), &here, 1, &there, 1, 0) != sizeof at) {
-      times.is_unknown = true;
-      continue;
-    }
-    const uint64_t bytes =
-        at - (stream.data + uint64_t{filled % ASSAY_RING_BUFFERS} * ASSAY_RING_BUFFER_BYTES);
-    if (bytes > ASSAY_RING_BUFFER_BYTES || load(stream.filled) != filled)
-      continue; // in a handler, or in the next buffer
-    auto &[buffer, logged] = times.buffers[filled % ASSAY_RING_BUFFERS];
-    if (buffer != filled + 1)
-      logged.clear();
-    buffer = filled + 1;
-    const uint64_t since = since_begin(ns);
-    // Where a thread waits, when it began to and when it went on.
-    if (logged.size() > 1 && logged.back().bytes == bytes &&
-        logged[logged.size() - 2].bytes == bytes)
-      logged.back().ns = since;
-    else if (logged.size() < kMax && (logged.empty() || logged.back().bytes <= bytes))
-      logged.push_back({bytes, since});
-  }
+  for (uint32_t slot = 0; slot < ASSAY_RING_STREAMS; slot++)
+    if (const uint32_t kind = load(ring_->all[slot].kind);
+        kind == ASSAY_STREAM_groups || kind == ASSAY_STREAM_accesses)
+      if (++threads > 1 || has_several_threads_) // else alone, as far as was known
+        note_time(slot, ns);
   has_several_threads_ = threads > 1;
+}
+
+void Recording::note_time(uint32_t slot, uint64_t ns) {
+  constexpr size_t kMax = 16384; // of one buffer
+  const AssayRingStream &stream = ring_->all[slot];
+  Times &times = times_[slot];
+  if (times.stream != stream.number + 1)
+    times = {stream.number + 1, 0, {}};
+  const uint32_t filled = load(stream.filled);
+  const std::optional<uint64_t> bytes = bytes_in(slot, filled);
+  if (load(stream.filled) != filled)
+    return;
+  if (!bytes) { // its thread is in a handler, or has ended
+    if (!times.gone_ns)
+      times.gone_ns = ns;
+    return;
+  }
+  times.gone_ns = 0;
+  auto &[buffer, logged] = times.buffers[filled % ASSAY_RING_BUFFERS];
+  if (buffer != filled + 1)
+    logged.clear();
+  buffer = filled + 1;
+  const uint64_t since = since_begin(ns);
+  // Where a thread waits, when it began to and when it went on.
+  if (logged.size() > 1 && logged.back().bytes == *bytes &&
+      logged[logged.size() - 2].bytes == *bytes)
+    logged.back().ns = since;
+  else if (logged.size() < kMax && (logged.empty() || logged.back().bytes <= *bytes))
+    logged.push_back({*bytes, since});
+}
+
+// How much of a buffer its thread has logged, by the thread's own position; nothing if that is elsewhere, or cannot be read.
+std::optional<uint64_t> Recording::bytes_in(uint32_t slot, uint32_t buffer) const {
+  const AssayRingStream &stream = ring_->all[slot];
+  uint64_t at = 0;
+  iovec here = {&at, sizeof at}, there = {reinterpret_cast<void *>(stream.position), sizeof at};
+  if (stream.pid_namespace != ring_->pid_namespace ||
+      process_vm_readv(static_cast<pid_t>(stream.process), &here, 1, &there, 1, 0) != sizeof at)
+    return std::nullopt;
+  const uint64_t bytes =
+      at - (stream.data + uint64_t{buffer % ASSAY_RING_BUFFERS} * ASSAY_RING_BUFFER_BYTES);
+  return bytes <= ASSAY_RING_BUFFER_BYTES ? std::optional(bytes) : std::nullopt;
+}
+
+// When a stream ended whose thread is gone: at the latest when it was not found any more, or when another thread logged from the same
+// place.
+uint64_t Recording::end_of(uint32_t slot) const {
+  const AssayRingStream &stream = ring_->all[slot];
+  uint64_t end = now_ns();
+  if (const Times &times = times_[slot]; times.stream == stream.number + 1 && times.gone_ns)
+    end = times.gone_ns;
+  for (const AssayRingStream &other : ring_->all)
+    if (const uint32_t kind = load(other.kind);
+        is_stream(kind) && !is_handlers(kind) && other.process == stream.process &&
+        other.position == stream.position && other.number > stream.number && other.freed == 0)
+      end = std::min(end, other.buffers[0].begin_ns);
+  return end;
 }
 
 std::span<const LoggedBy> Recording::times_of(uint32_t slot, uint32_t buffer) {
@@ -272,6 +309,8 @@ bool Recording::end_stream(uint32_t slot, uint32_t last) {
   bool is_known = true;
   if (load(about.is_stale))
     data = {};
+  else if (const auto bytes = has_ended_ ? std::nullopt : bytes_in(slot, last))
+    data = data.first(*bytes);
   else if (load(stream.ended) == stream.number + 1 && about.bytes)
     data = data.first(std::min(about.bytes, ASSAY_RING_BUFFER_BYTES)); // a handler's is known
   else
@@ -284,7 +323,7 @@ bool Recording::end_stream(uint32_t slot, uint32_t last) {
     data = data.first(data.size() - 1);
   if (!data.empty()) {
     begin_stream(slot);
-    about.end_ns = now_ns();
+    about.end_ns = std::max(end_of(slot), about.begin_ns);
     hand_over(slot, last, data);
   }
   store<uint32_t>(about.is_stale, 1);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -62,8 +63,16 @@ private:
   void answer();
   KnownFile &known_file(const std::string &path, bool is_main, uint32_t process);
   void move(KnownFile &known, const std::string &path);
-  bool take(uint32_t slot);
+  struct Taken { // of a stream: what it had handed over, and whether it had ended by then
+    uint32_t filled = 0;
+    bool has_ended = false;
+  };
+  Taken look_at(uint32_t slot) const;
+  bool take(uint32_t slot, const Taken &seen);
+  std::optional<uint64_t> bytes_in(uint32_t slot, uint32_t buffer) const;
+  uint64_t end_of(uint32_t slot) const;
   void note_times();
+  void note_time(uint32_t slot, uint64_t ns);
   std::span<const LoggedBy> times_of(uint32_t slot, uint32_t buffer);
   bool is_gone(const AssayRingStream &stream) const;
   void begin_stream(uint32_t slot);
@@ -82,7 +91,7 @@ private:
   std::vector<uint32_t> known_streams_; // by slot: number of the stream that was announced, plus 1
   struct Times {                        // when a stream logged how much
     uint32_t stream = 0;                // its number plus 1
-    bool is_unknown = false;            // its process may not be looked into
+    uint64_t gone_ns = 0;               // since when its thread has not been found there
     struct OfBuffer {
       uint32_t buffer = 0; // its number plus 1
       std::vector<LoggedBy> logged;

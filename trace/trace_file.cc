@@ -17,9 +17,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <unistd.h>
 
 namespace trace {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr int kLevel = 1;
 enum : uint32_t { kStopped = 1, kPartial = 2 }; // AssayTraceEnd::why
@@ -32,11 +36,18 @@ uint64_t unix_ns() {
                                    .count());
 }
 
+bool is_regular(const std::string &path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
 } // namespace
 
 TraceWriter::TraceWriter(const std::string &path, uint32_t process,
                          const std::vector<std::string> &command)
-    : writer_(path, process, unix_ns(), ASSAY_FILE_TRACE, base::Written::as_it_grows) {
+    : path_(path), is_new_(access(path.c_str(), F_OK) != 0),
+      written_(is_regular(path) ? path + ".new" : path),
+      writer_(written_, process, unix_ns(), ASSAY_FILE_TRACE, base::Written::as_it_grows) {
   AssayProgram program = {};
   program.pid = process;
   program.start_unix_ns = unix_ns();
@@ -44,7 +55,21 @@ TraceWriter::TraceWriter(const std::string &path, uint32_t process,
   writer_.flush();
 }
 
+void TraceWriter::discard() {
+  std::error_code ignored;
+  if (is_new_ || written_ != path_)
+    fs::remove(written_, ignored);
+}
+
 void TraceWriter::file(const TracedFile &file, const MovedModule &moved) {
+  if (written_ != path_) {
+    std::error_code error;
+    fs::rename(written_, path_, error);
+    if (error)
+      base::fail("{}: the older trace cannot be replaced: {}; choose another folder with -o", path_,
+                 error.message());
+    written_ = path_;
+  }
   const std::span<const Group> groups = moved.groups;
   const std::span<const Skeleton> skeletons = moved.skeletons;
   const std::span<const MovedFunction> functions = moved.functions;
