@@ -31,10 +31,6 @@ struct Shape {
   std::string rule, says, action;
 };
 
-std::string count_of(uint64_t n, const char *noun) {
-  return base::format_counted(double(n), noun);
-}
-
 std::string ordinal(size_t n) {
   constexpr const char *kWords[] = {"",      "",      "second",  "third", "fourth",
                                     "fifth", "sixth", "seventh", "eighth"};
@@ -175,8 +171,9 @@ void find(ObjectsResult &result, const ObjectRow &row, double all) {
        {double(row.unused_line_bytes()), "bytes"},
        share,
        fmt::format("{} of {} in {}, of which {} of the bytes are used{}",
-                   count_of(row.sums.count, "object"), base::format_bytes(double(row.mean_size())),
-                   count_of(row.sums.used_lines, "used line"),
+                   base::format_counted(double(row.sums.count), "object"),
+                   base::format_bytes(double(row.mean_size())),
+                   base::format_counted(double(row.sums.used_lines), "used line"),
                    base::format_share(row.line_used_share()), names_of_used(row)),
        shape->action,
        losses_among(result.losses, kDoubts),

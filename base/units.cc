@@ -115,6 +115,10 @@ std::string with_noun(std::string_view number, std::string_view one, std::string
   return fmt::format("{} {}s", number, one);
 }
 
+std::string with_noun(uint64_t number, std::string_view one, std::string_view many) {
+  return with_noun(std::to_string(number), one, many);
+}
+
 uint64_t parse_bytes(std::string_view text) {
   return parse_quantity(text, kPlain | kBytes, "64, 4KiB or 1.5MiB");
 }

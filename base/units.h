@@ -15,10 +15,11 @@ std::string format_count(double count);    // 0, 999, 1.20 k, 3.40 M, 5.60 G
 std::string format_share(double share);    // 0.123 -> 12.3 %
 
 // A number and what it counts, which is `one` where the number reads "1", and else `many`, or `one`
-// with an s if that is empty: 1 thread, 3 threads, 1.20 k threads. The second function is for
-// numbers that are formatted in another way.
+// with an s if that is empty: 1 thread, 3 threads, 1.20 k threads. The others are for numbers that
+// are formatted in another way, and for those of which each digit is shown.
 std::string format_counted(double count, std::string_view one, std::string_view many = {});
 std::string with_noun(std::string_view number, std::string_view one, std::string_view many = {});
+std::string with_noun(uint64_t number, std::string_view one, std::string_view many = {});
 
 uint64_t parse_bytes(std::string_view text);       // 10, 10B, 4KiB, 1GiB; 4kB and 1GB are of 1000
 uint64_t parse_duration_us(std::string_view text); // 10us, 5ms, 2s, 3min, 1h

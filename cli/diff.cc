@@ -98,7 +98,7 @@ int diff(const DiffArguments &arguments) {
   check_format(options);
   if (options.profiles.size() != 2)
     base::fail("diff: two profiles or folders are compared, {} named; write `assay diff OLD NEW`",
-               base::with_noun(std::to_string(options.profiles.size()), "is", "are"));
+               base::with_noun(options.profiles.size(), "is", "are"));
   Side older = side_of(options.profiles[0], options.filter, analyze::Wrappers(arguments.wrappers));
   Side newer = side_of(options.profiles[1], options.filter, older.wrappers);
   // What only the newer run shows to be a wrapper is none of the older run's owners either.

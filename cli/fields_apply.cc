@@ -245,7 +245,7 @@ private:
     table.row({"lines of an access", number(before.lines), number(row.advice.lines_after),
                number(after.lines)});
     table.row({"CPU seconds", number(before.median()), "", number(after.median())});
-    std::cout << "\nassay: " << base::with_noun(std::to_string(arguments_.rounds), "run")
+    std::cout << "\nassay: " << base::with_noun(arguments_.rounds, "run")
               << " of each in turn, as built\n"
               << table.text(report::Style{}) << std::flush;
   }
@@ -267,8 +267,8 @@ private:
       fs::copy_file(edited_ / file, to / file, fs::copy_options::overwrite_existing);
       files++;
     }
-    std::cout << fmt::format("\nassay: {} changed in {}\n",
-                             base::with_noun(std::to_string(files), "file"), to.string());
+    std::cout << fmt::format("\nassay: {} changed in {}\n", base::with_noun(files, "file"),
+                             to.string());
   }
 
   const ApplyArguments &arguments_;

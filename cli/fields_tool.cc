@@ -24,7 +24,7 @@ std::string summary(const profile::Profile &profile) {
     accesses += use.reads + use.writes;
   return fmt::format("{} to fields of {}",
                      base::format_counted(double(accesses), "access", "accesses"),
-                     base::with_noun(std::to_string(profile.fields.records.size()), "struct"));
+                     base::with_noun(profile.fields.records.size(), "struct"));
 }
 
 class FieldsAnswer : public ToolAnswer {

@@ -1,12 +1,15 @@
 #include "cli/program_command.h"
 
 #include "base/fail.h"
+#include "profile/find_profiles.h"
 
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
+#include <fmt/chrono.h>
 #include <unistd.h>
 
 namespace cli {
@@ -40,6 +43,11 @@ std::string preload_list(const char *name) {
     base::fail("the file {} is missing; build or install Assay again", library);
   const char *inherited = std::getenv("LD_PRELOAD");
   return inherited && *inherited ? library + ":" + inherited : library;
+}
+
+std::string new_folder(const std::string &name, pid_t pid) {
+  return std::filesystem::path(profile::kDefaultFolder) /
+         fmt::format("{:%Y%m%d-%H%M%S}-{}.{}", fmt::gmtime(std::time(nullptr)), name, pid);
 }
 
 int say_not_started(const std::string &program, const ChildStatus &status) {

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <string>
+#include <sys/types.h>
 #include <vector>
 
 namespace cli {
@@ -18,6 +19,9 @@ Action act_on_program(CommandLine line, std::string name, std::vector<std::strin
 
 // LD_PRELOAD for a program: this library of ours, by its name in the installed folder, before what the user preloads.
 std::string preload_list(const char *library);
+
+// A new folder for what is recorded, in the folder where profiles are looked for; it is not made. `name` of what is recorded.
+std::string new_folder(const std::string &name, pid_t pid);
 
 // Says that the program could not be executed; the status for it.
 int say_not_started(const std::string &program, const ChildStatus &status);

@@ -117,8 +117,7 @@ void summarize(const std::vector<std::string> &files, const std::string &run_fol
     text += "assay: " + note + "\n";
   text +=
       fmt::format("assay: profile of {} in {}\n",
-                  base::with_noun(std::to_string(profile.processes.size()), "process", "processes"),
-                  run_folder);
+                  base::with_noun(profile.processes.size(), "process", "processes"), run_folder);
   if (answers.size() > 1)
     answers.insert(answers.begin(), "report"); // what they say together
   for (const char *answer : answers)

@@ -12,14 +12,11 @@
 #include "cli/trace_parts.h"
 #include "cli/traced_program.h"
 #include "cli/traced_run.h"
-#include "profile/find_profiles.h"
 #include "trace/compare.h"
 #include "trace/trace_file.h"
 
 #include <cstdio>
-#include <ctime>
 #include <filesystem>
-#include <fmt/chrono.h>
 #include <memory>
 #include <unistd.h>
 
@@ -36,12 +33,8 @@ struct RecordArguments {
 // The folder of the trace; `made` are those that did not exist, the outermost first.
 fs::path make_folder(const std::string &wanted, const std::string &program, pid_t pid,
                      std::vector<fs::path> &made) {
-  const std::time_t now = std::time(nullptr);
-  const fs::path folder = !wanted.empty()
-                              ? fs::path(wanted)
-                              : fs::path(profile::kDefaultFolder) /
-                                    fmt::format("{:%Y%m%d-%H%M%S}-{}.{}", fmt::gmtime(now),
-                                                fs::path(program).filename().string(), pid);
+  const fs::path folder =
+      !wanted.empty() ? wanted : new_folder(fs::path(program).filename().string(), pid);
   std::error_code error;
   for (fs::path each = folder; !each.empty() && !fs::exists(each, error); each = each.parent_path())
     made.insert(made.begin(), each);

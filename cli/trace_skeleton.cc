@@ -29,8 +29,8 @@ int skeleton(const SkeletonArguments &arguments) {
   fmt::print(stderr,
              "assay: {}: {} in {}, {} of values\n"
              "  make -j2 -C {} && {}/skeleton {}/values\n",
-             arguments.folder, base::with_noun(std::to_string(written.functions), "function"),
-             base::with_noun(std::to_string(written.files), "file"),
+             arguments.folder, base::with_noun(written.functions, "function"),
+             base::with_noun(written.files, "file"),
              base::format_bytes(double(written.bytes_of_values)), arguments.folder,
              arguments.folder, arguments.folder);
   return 0;

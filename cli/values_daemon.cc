@@ -7,6 +7,7 @@
 #include "abi/records.h"
 #include "base/fail.h"
 #include "base/units.h"
+#include "cli/program_command.h"
 #include "cli/values_record.h"
 #include "values/choose_collector.h"
 #include "values/profile_folder.h"
@@ -118,8 +119,7 @@ private:
     if (parts_.empty()) { // the last one says what has been removed
       if (const unsigned removed = folder_.remove_oldest())
         std::fprintf(stderr, "assay: %s is full: %s of executables removed (--disk)\n",
-                     folder_.path().c_str(),
-                     base::with_noun(std::to_string(removed), "file").c_str());
+                     folder_.path().c_str(), base::with_noun(removed, "file").c_str());
       malloc_trim(0);
     }
     try {

@@ -13,7 +13,6 @@
 #include "base/units.h"
 #include "cli/program_command.h"
 #include "image/elf.h"
-#include "profile/find_profiles.h"
 #include "values/choose_collector.h"
 #include "values/process_maps.h"
 #include "values/recording.h"
@@ -26,7 +25,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <fmt/chrono.h>
+#include <fmt/format.h>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -179,12 +178,6 @@ profile::Process process_of(const RecordArguments &arguments, pid_t pid) {
     }
   process.machine = machine;
   return process;
-}
-
-std::string new_folder(const std::string &name, pid_t pid) {
-  const std::time_t now = std::time(nullptr);
-  return fs::path(profile::kDefaultFolder) /
-         fmt::format("{:%Y%m%d-%H%M%S}-{}.{}", fmt::gmtime(now), name, pid);
 }
 
 volatile std::sig_atomic_t asked_to_stop;

@@ -29,9 +29,6 @@ struct RecordArguments {
 // Throw Failure where what is asked for makes no sense.
 values::RecordingSettings settings_of(const RecordArguments &arguments);
 profile::Process process_of(const RecordArguments &arguments, pid_t pid);
-// A new folder for what is recorded, in the folder where profiles are looked for; it is not made. `name` of what is sampled.
-std::string new_folder(const std::string &name, pid_t pid);
-
 // From the first SIGINT or SIGTERM on `asked_to_stop` is set.
 extern volatile std::sig_atomic_t asked_to_stop;
 void stop_when_asked();

@@ -18,7 +18,7 @@ std::string count_of_snapshots(const profile::Profile &profile) {
   size_t snapshots = 0;
   for (const profile::Process &process : profile.processes)
     snapshots += process.workingset ? process.workingset->snapshots.size() : 0;
-  return base::with_noun(std::to_string(snapshots), "snapshot");
+  return base::with_noun(snapshots, "snapshot");
 }
 
 // Of several processes the first counts, which is the program that was started.

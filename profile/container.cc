@@ -50,15 +50,15 @@ ContainerReader::ContainerReader(std::span<const std::byte> bytes, std::string p
   if (header_.header_size < sizeof(header_) || header_.header_size > bytes.size() ||
       header_.header_size % 8 != 0)
     base::fail("{}: its file header states an impossible size ({}); run the program again", path_,
-               base::with_noun(std::to_string(header_.header_size), "byte"));
+               base::with_noun(header_.header_size, "byte"));
   position_ = header_.header_size;
 }
 
 bool ContainerReader::stop(uint64_t lost, std::string reason) {
   lost_bytes_ = lost;
-  damage_ = fmt::format("{}: {}, so its last {} left out; what came before {} is shown", path_,
-                        reason, base::with_noun(std::to_string(lost), "byte was", "bytes were"),
-                        lost == 1 ? "it" : "them");
+  damage_ =
+      fmt::format("{}: {}, so its last {} left out; what came before {} is shown", path_, reason,
+                  base::with_noun(lost, "byte was", "bytes were"), lost == 1 ? "it" : "them");
   position_ = bytes_.size();
   return false;
 }

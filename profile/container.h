@@ -38,7 +38,7 @@ struct RecordView {
 template <class Record> Record fixed_part(const RecordView &view) {
   if (view.fixed.size() < sizeof(Record))
     base::fail("the record at offset {} has a fixed part of {}, {} are needed", view.offset,
-               base::with_noun(std::to_string(view.fixed.size()), "byte"), sizeof(Record));
+               base::with_noun(view.fixed.size(), "byte"), sizeof(Record));
   return base::ByteReader(view.fixed).read<Record>();
 }
 

@@ -45,7 +45,7 @@ Record read_record(uint64_t hash, uint64_t size, uint32_t line, uint32_t leaves,
   record.name = reader.zero_terminated();
   record.file = reader.zero_terminated();
   if (leaves > ASSAY_MAX_LEAVES + 1 || hash == 0)
-    base::fail("a record of {}", base::with_noun(std::to_string(leaves), "leaf", "leaves"));
+    base::fail("a record of {}", base::with_noun(leaves, "leaf", "leaves"));
   for (uint32_t i = 0; i < leaves; i++) {
     Leaf leaf;
     leaf.offset_bits = read_number(reader);
@@ -111,7 +111,7 @@ Unit read_unit(Bytes body) {
   if (head.records > reader.left() / 8 || head.functions > reader.left() ||
       head.derived > reader.left() || head.stretches > reader.left() ||
       head.count > ASSAY_MAX_FIELD_COUNTERS)
-    base::fail("a unit of {}", base::with_noun(std::to_string(head.count), "counter"));
+    base::fail("a unit of {}", base::with_noun(head.count, "counter"));
   unit.counters = head.count;
   for (uint32_t i = 0; i < head.records; i++)
     unit.hashes.push_back(reader.read<uint64_t>());

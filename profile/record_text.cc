@@ -76,7 +76,7 @@ std::string sites_text(std::span<const std::byte> tail) {
   while (!reader.at_end()) {
     auto site = reader.read<AssaySite>();
     if (site.size < sizeof(site))
-      base::fail("a site of {}", base::with_noun(std::to_string(site.size), "byte"));
+      base::fail("a site of {}", base::with_noun(site.size, "byte"));
     auto body = reader.bytes(site.size - sizeof(site));
     text += text.empty() ? "" : ", ";
     base::ByteReader entry(body, "site");
@@ -205,8 +205,7 @@ std::string known_record_text(const RecordView &record, [[maybe_unused]] bool wi
   }
 #include "abi/records.def"
   default:
-    return fmt::format("(unknown kind {}) {}", record.kind,
-                       base::with_noun(std::to_string(record.size()), "byte"));
+    return fmt::format("(unknown kind {}) {}", record.kind, base::with_noun(record.size(), "byte"));
   }
 }
 

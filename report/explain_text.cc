@@ -43,10 +43,6 @@ std::string ratio_text(uint64_t part, uint64_t whole) {
   return whole ? fmt::format("{:.2f}", double(part) / double(whole)) : "-";
 }
 
-std::string counted(uint64_t count, const char *one, const char *many) {
-  return base::format_counted(double(count), one, many);
-}
-
 // Words in lines of at most `width` columns, those after the first moved in by two; a word that is
 // longer has a line of its own.
 std::vector<std::string> wrapped(const std::string &text, unsigned width) {
@@ -109,8 +105,8 @@ private:
     if (!function_.linkage_name.empty() && function_.linkage_name != function_.name)
       out_ += "  linkage name " + printable(function_.linkage_name) + "\n";
     out_ += fmt::format("  at {}, {} of code, {}{}\n", address_text(function_.address),
-                        base::with_noun(std::to_string(function_.bytes), "byte"),
-                        counted(function_.lines.size(), "instruction", "instructions"),
+                        base::with_noun(function_.bytes, "byte"),
+                        base::format_counted(double(function_.lines.size()), "instruction"),
                         function_.understood ? ", understood" : "");
     if (!function_.understood) {
       out_ += "  not understood: " + not_understood_text(function_) + "\n";
@@ -119,12 +115,14 @@ private:
     if (!function_.immovable.empty())
       out_ += "  cannot be moved: " + printable(function_.immovable_meaning) + "\n";
     const analyze::ExplainedFigures &figures = function_.figures;
-    std::string accesses = counted(figures.accesses, "memory access", "memory accesses");
+    std::string accesses =
+        base::format_counted(double(figures.accesses), "memory access", "memory accesses");
     if (figures.accesses)
       accesses += fmt::format(", {} affine ({})", base::format_count(double(figures.affine)),
                               share_text(figures.affine, figures.accesses));
-    out_ += fmt::format("  {}; {}; {} to log\n", counted(function_.loops.size(), "loop", "loops"),
-                        accesses, counted(figures.definitions, "definition", "definitions"));
+    out_ += fmt::format("  {}; {}; {} to log\n",
+                        base::format_counted(double(function_.loops.size()), "loop"), accesses,
+                        base::format_counted(double(figures.definitions), "definition"));
   }
 
   std::string code_text(const ExplainedLine &line) const {
@@ -345,8 +343,7 @@ private:
     for (size_t i = 0; i < std::min<size_t>(opaque.size(), kMostOpaque); i++)
       table.row({"    " + opaque[i].second, count(opaque[i].first), "", ""});
     if (opaque.size() > kMostOpaque)
-      table.row({"    " + base::with_noun(std::to_string(opaque.size() - kMostOpaque), "more kind"),
-                 "", "", ""});
+      table.row({"    " + base::with_noun(opaque.size() - kMostOpaque, "more kind"), "", "", ""});
     table.row({"loops", count(s.figures.loops), "", ""});
     table.row(
         {"jump tables", count(s.figures.jump_tables), "", "indirect jumps of switch statements"});
@@ -385,7 +382,7 @@ private:
     if (selected_.functions.empty() && selected_.filtered_out) {
       out_ +=
           fmt::format("  --filter '{}' matches none of its {}\n", printable(options_.query.filter),
-                      base::with_noun(std::to_string(selected_.filtered_out), "function"));
+                      base::with_noun(selected_.filtered_out, "function"));
       return;
     }
     size_t shown = std::min<size_t>(options_.top, selected_.functions.size());
@@ -426,8 +423,9 @@ private:
     out_ += table.text(style_);
     out_ += more_text(selected_.functions.size() - shown, style_);
     if (selected_.filtered_out)
-      out_ += style_.faint(fmt::format("  --filter left out {}",
-                                       counted(selected_.filtered_out, "function", "functions"))) +
+      out_ += style_.faint(
+                  fmt::format("  --filter left out {}",
+                              base::format_counted(double(selected_.filtered_out), "function"))) +
               "\n";
   }
 

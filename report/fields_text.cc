@@ -44,12 +44,11 @@ public:
 
   std::string text() {
     out_ += style_.strong("assay fields: " + command_text(result_.process)) + "\n";
-    out_ += fmt::format(
-        "  {} to fields of {}; {} of those that the source makes to fields are "
-        "attributed\n",
-        base::format_counted(double(result_.accesses), "access", "accesses"),
-        base::with_noun(std::to_string(result_.structs.size() + result_.filtered), "struct"),
-        base::format_share(result_.attributed_share));
+    out_ += fmt::format("  {} to fields of {}; {} of those that the source makes to fields are "
+                        "attributed\n",
+                        base::format_counted(double(result_.accesses), "access", "accesses"),
+                        base::with_noun(result_.structs.size() + result_.filtered, "struct"),
+                        base::format_share(result_.attributed_share));
     if (options_.sort.empty())
       out_ += findings_text(result_.findings, options_.top, style_);
     structs();
@@ -89,8 +88,7 @@ private:
   // Every member at its offset, holes between them, a rule where a line ends.
   void draw(const StructRow &row) {
     heading(fmt::format("{}  {}, {}", printable(row.record.name),
-                        base::with_noun(std::to_string(row.record.size), "byte"),
-                        printable(row.place())));
+                        base::with_noun(row.record.size, "byte"), printable(row.place())));
     Table table;
     for (const char *name : {"offset", "bytes", "reads", "writes"})
       table.column(name, Align::right);
@@ -134,8 +132,7 @@ private:
     add_holes(~0ULL);
     out_ += table.text(style_);
     if (quiet)
-      out_ += style_.faint("  " + base::with_noun(std::to_string(quiet),
-                                                  "field that was not accessed is left out",
+      out_ += style_.faint("  " + base::with_noun(quiet, "field that was not accessed is left out",
                                                   "fields that were not accessed are left out")) +
               "\n";
     affinity(row);

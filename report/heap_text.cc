@@ -91,8 +91,7 @@ private:
       out_ += fmt::format("  sum of {} processes\n", result_.processes.size());
     if (result_.nothing_matches()) {
       out_ += fmt::format("  --filter '{}' matches no function, type, origin or module of its {}\n",
-                          printable(result_.filter),
-                          with_noun(std::to_string(result_.filtered_out), "context"));
+                          printable(result_.filter), with_noun(result_.filtered_out, "context"));
       return;
     }
     const HeapSums &all = result_.totals;
@@ -111,15 +110,14 @@ private:
                           format_share(all.used_share()), result_.block_bytes);
     }
     if (result_.suppressions)
-      out_ += fmt::format(
-          "  --suppressions: {} of {} in {}, by {} of {}\n",
-          format_counted(double(all.suppressed_count), "known leak"), bytes(all.suppressed_bytes),
-          with_noun(std::to_string(result_.suppressed_contexts), "context"),
-          result_.suppressions_used, with_noun(std::to_string(result_.suppressions), "pattern"));
+      out_ += fmt::format("  --suppressions: {} of {} in {}, by {} of {}\n",
+                          format_counted(double(all.suppressed_count), "known leak"),
+                          bytes(all.suppressed_bytes),
+                          with_noun(result_.suppressed_contexts, "context"),
+                          result_.suppressions_used, with_noun(result_.suppressions, "pattern"));
     if (result_.filtered_out)
-      out_ += fmt::format(
-          "  --filter left out {} of {}\n", result_.filtered_out,
-          with_noun(std::to_string(result_.filtered_out + result_.contexts.size()), "context"));
+      out_ += fmt::format("  --filter left out {} of {}\n", result_.filtered_out,
+                          with_noun(result_.filtered_out + result_.contexts.size(), "context"));
     out_ += timeline_text(result_);
   }
 
@@ -335,10 +333,9 @@ private:
   void recursion(const analyze::RecursionRow &row) {
     if (row.objects == 0)
       return;
-    std::string deep =
-        row.min == row.max
-            ? with_noun(std::to_string(row.max), "level deep", "levels deep")
-            : fmt::format("{} to {} levels deep, {:.1f} on average", row.min, row.max, row.mean());
+    std::string deep = row.min == row.max ? with_noun(row.max, "level deep", "levels deep")
+                                          : fmt::format("{} to {} levels deep, {:.1f} on average",
+                                                        row.min, row.max, row.mean());
     std::string line = fmt::format("in a recursion of {}, {}: {}", printable(row.function), deep,
                                    format_counted(double(row.objects), "object"));
     out_ += "      " + shortened(line, style_.width - 6) + "\n";
@@ -349,7 +346,7 @@ private:
     for (size_t index = 0; index < row.freed_at.size(); index++) {
       if (index == kMaxPlaces) {
         out_ += fmt::format("      … freed at {}\n",
-                            with_noun(std::to_string(row.freed_at.size() - index), "more place"));
+                            with_noun(row.freed_at.size() - index, "more place"));
         break;
       }
       const analyze::FreeSite &place = row.freed_at[index];

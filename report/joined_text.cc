@@ -80,7 +80,7 @@ private:
                           base::format_bytes(set.mean_lines * double(set.line_bytes)),
                           base::format_bytes(double(set.bytes(set.snapshots[set.largest].lines))),
                           base::format_bytes(double(set.bytes(set.total_lines))),
-                          base::with_noun(std::to_string(set.phases.size()), "phase"));
+                          base::with_noun(set.phases.size(), "phase"));
     }
   }
 

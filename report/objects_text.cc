@@ -92,8 +92,7 @@ std::string map_lines(const std::vector<ObjectWord> &words, size_t columns, cons
   }
   if (drawn < lines) {
     bool unused = last_used < drawn;
-    text += style.faint(fmt::format("           {}{}",
-                                    base::with_noun(std::to_string(lines - drawn), "more line"),
+    text += style.faint(fmt::format("           {}{}", base::with_noun(lines - drawn, "more line"),
                                     !unused              ? "; --json shows them"
                                     : lines - drawn == 1 ? ", unused"
                                                          : ", all of them unused")) +
@@ -159,7 +158,7 @@ private:
     out_ += "\n" + style_.strong(order.question) + "\n";
     if (result_.rows.empty() && result_.filtered_out) {
       out_ += fmt::format("  --filter '{}' matches none of {}\n", printable(result_.filter),
-                          base::with_noun(std::to_string(result_.filtered_out), "group"));
+                          base::with_noun(result_.filtered_out, "group"));
       return;
     }
     Table table;
@@ -187,9 +186,8 @@ private:
       out_ += "  none\n";
     out_ += more_text(ranked - shown, style_);
     if (result_.filtered_out)
-      out_ += style_.faint(
-                  fmt::format("  --filter left out {}",
-                              base::with_noun(std::to_string(result_.filtered_out), "group"))) +
+      out_ += style_.faint(fmt::format("  --filter left out {}",
+                                       base::with_noun(result_.filtered_out, "group"))) +
               "\n";
   }
 

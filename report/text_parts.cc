@@ -56,10 +56,9 @@ std::string one_of(std::string_view unit) {
 
 std::string loss_text(uint32_t kind, uint64_t times, const std::string &names) {
   auto facts = profile::loss_kind(kind);
-  return printable(
-             fmt::format("  {}{}: {}; {}",
-                         base::with_noun(std::to_string(times), one_of(facts.unit), facts.unit),
-                         names, facts.what, facts.remedy)) +
+  return printable(fmt::format("  {}{}: {}; {}",
+                               base::with_noun(times, one_of(facts.unit), facts.unit), names,
+                               facts.what, facts.remedy)) +
          "\n";
 }
 

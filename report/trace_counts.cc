@@ -92,7 +92,7 @@ std::string counts_text(const analyze::TracedProgram &program, analyze::AccessPl
                       base::format_bytes(double(all.bytes)),
                       base::format_counted(double(all.reads()), "read"),
                       base::format_counted(double(all.writes()), "write"),
-                      base::with_noun(std::to_string(threads.size()), "thread"));
+                      base::with_noun(threads.size(), "thread"));
   text += fmt::format(
       "  footprint {}: {} of 64 bytes, {} of them written, in {} of 4 KiB\n",
       base::format_bytes(double(size.lines) * 64), base::format_counted(double(size.lines), "line"),

@@ -112,7 +112,7 @@ std::string trace_info_text(const analyze::TracedProgram &program,
   text += fmt::format("  accesses  {:>9}  {}, {}, {}\n", count_text(all.accesses()),
                       base::format_counted(double(all.reads()), "read"),
                       base::format_counted(double(all.writes()), "write"),
-                      base::with_noun(std::to_string(counts.of_thread().size()), "thread"));
+                      base::with_noun(counts.of_thread().size(), "thread"));
   text += fmt::format(
       "  from      {:>9}  {}, {}; {:.3f} an access\n", count_text(program.values),
       program.values == 1 ? "value" : "values",

@@ -64,8 +64,8 @@ std::string trace_head_text(const analyze::TracedProgram &program, const char *q
     text += "  the recording did not end: what was logged until then is here\n";
   else if (program.untraced_threads)
     text += fmt::format("  {} missing: more than {} ran at once\n",
-                        base::with_noun(std::to_string(program.untraced_threads),
-                                        "thread or handler is", "threads or handlers are"),
+                        base::with_noun(program.untraced_threads, "thread or handler is",
+                                        "threads or handlers are"),
                         ASSAY_RING_STREAMS);
   return text;
 }

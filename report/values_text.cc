@@ -84,8 +84,7 @@ void header(const ValuesResult &result, std::string &out, const Style &style) {
       "  {} in {}, {} a second of each processor that ran it; {} of each on average, {}\n",
       base::format_counted(double(result.samples), "sample"),
       base::format_duration_us(double(result.duration_us)), sampling->hertz,
-      base::with_noun(std::to_string(sampling->instructions), "instruction"),
-      collector_text(result));
+      base::with_noun(sampling->instructions, "instruction"), collector_text(result));
 }
 
 // Samples by file or function, in the order that they have.
@@ -260,11 +259,10 @@ std::string annotated_text(const ValuesResult &result, unsigned top, const Style
     }
   }
   if (functions < result.functions.size())
-    out +=
-        style.faint(fmt::format("\n  {}; name one, or use --top",
-                                base::with_noun(std::to_string(result.functions.size() - functions),
-                                                "more function"))) +
-        "\n";
+    out += style.faint(
+               fmt::format("\n  {}; name one, or use --top",
+                           base::with_noun(result.functions.size() - functions, "more function"))) +
+           "\n";
   limits(result, out, style);
   return out;
 }

@@ -64,9 +64,9 @@ private:
     const SnapshotRow &largest = rows[result_.largest];
     out_ += fmt::format("  {} in {}; the working set is {} on average, {} at its largest "
                         "(at {})\n  {} of lines of {} bytes were ever touched\n\n",
-                        base::with_noun(std::to_string(rows.size()), "snapshot"),
-                        time(rows.back().when.end), bytes(result_.mean_lines), bytes(largest.lines),
-                        time(largest.when.begin), bytes(result_.total_lines), result_.line_bytes);
+                        base::with_noun(rows.size(), "snapshot"), time(rows.back().when.end),
+                        bytes(result_.mean_lines), bytes(largest.lines), time(largest.when.begin),
+                        bytes(result_.total_lines), result_.line_bytes);
     std::vector<ChartPoint> points;
     points.reserve(rows.size());
     for (const SnapshotRow &row : rows)
@@ -135,7 +135,7 @@ private:
     heading(analyze::owner_order(options_.sort).question);
     if (result_.owner_rows.empty() && result_.filtered_owners) {
       out_ += fmt::format("  --filter '{}' matches none of its {}\n", printable(result_.filter),
-                          base::with_noun(std::to_string(result_.filtered_owners), "owner"));
+                          base::with_noun(result_.filtered_owners, "owner"));
       return;
     }
     Table table;
@@ -153,10 +153,9 @@ private:
     out_ += table.text(style_);
     out_ += more_text(result_.owner_rows.size() - shown, style_);
     if (result_.filtered_owners)
-      out_ += style_.faint(
-                  fmt::format("  --filter left out {}, with {} on average",
-                              base::with_noun(std::to_string(result_.filtered_owners), "owner"),
-                              bytes(result_.filtered_mean_lines))) +
+      out_ += style_.faint(fmt::format("  --filter left out {}, with {} on average",
+                                       base::with_noun(result_.filtered_owners, "owner"),
+                                       bytes(result_.filtered_mean_lines))) +
               "\n";
   }
 

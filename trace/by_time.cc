@@ -76,14 +76,16 @@ public:
     std::unordered_map<uint32_t, size_t> thread_of; // by number of the stream
     for (const Buffer &buffer : trace_.buffers_) {
       uint32_t number = trace_.streams_[buffer.stream].number;
+      // Streams are numbered as they begin, a handler's behind that which it interrupted.
       for (auto up = parents.find(number); up != parents.end() && up->second < number;
            up = parents.find(number))
-        number =
-            up->second; // streams are numbered as they begin, a handler's behind that which it interrupted
+        number = up->second;
       const auto [found, is_new] = thread_of.try_emplace(number, threads_.size());
       if (is_new)
         threads_.emplace_back();
-      threads_[found->second].buffers.push_back(&buffer);
+      Thread &thread = threads_[found->second];
+      thread.buffers.push_back(&buffer);
+      thread.begin_ns = std::min(thread.begin_ns, buffer.begin_ns);
     }
     take_turns();
     replay_.end(trace_.end_ && !trace_.end_->was_killed());
@@ -96,6 +98,7 @@ private:
   struct Thread {
     std::vector<const Buffer *>
         buffers; // its own, and before each those of handlers that interrupted it there
+    uint64_t begin_ns = UINT64_MAX;
     size_t next = 0;
     const Buffer *buffer = nullptr; // its own that is being decoded
     std::vector<std::byte> data;
@@ -127,7 +130,7 @@ private:
       const Buffer &buffer = *thread.buffers[thread.next++];
       std::vector<std::byte> data = trace_.contents_of(buffer);
       if (trace_.streams_[buffer.stream].in_handler()) {
-        replay_.buffer(traced(buffer, data));
+        replay_.buffer(trace_.traced(buffer, data));
         continue;
       }
       if (data.empty())
@@ -146,19 +149,11 @@ private:
     return false;
   }
 
-  TracedBuffer traced(const Buffer &buffer, std::span<const std::byte> data) const {
-    return {trace_.streams_[buffer.stream].number, buffer.offset, 0, 0, data, {}};
-  }
-
   void take_turns() {
     using Turn = std::pair<uint64_t, size_t>; // when, whose
     std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns;
     for (size_t t = 0; t < threads_.size(); t++)
-      for (const Buffer *first : threads_[t].buffers)
-        if (!trace_.streams_[first->stream].in_handler() || first == threads_[t].buffers.back()) {
-          turns.emplace(first->begin_ns, t);
-          break;
-        }
+      turns.emplace(threads_[t].begin_ns, t);
     while (!turns.empty()) {
       const size_t t = turns.top().second;
       Thread &thread = threads_[t];
@@ -168,7 +163,7 @@ private:
       uint64_t to = thread.data.size();
       if (!turns.empty())
         to = std::clamp(thread.bytes_by(turns.top().first + kTurnNs), thread.at + 1, to);
-      thread.at = replay_.part(traced(*thread.buffer, thread.data), thread.at, to);
+      thread.at = replay_.part(trace_.traced(*thread.buffer, thread.data), thread.at, to);
       if (thread.at < thread.data.size() || begin_buffer(thread))
         turns.emplace(thread.ns_at(thread.at), t);
       else

@@ -63,8 +63,7 @@ void Comparison::compare(uint32_t number, Pair &pair) {
       const TracedStream &stream = streams_[number].of;
       difference_ =
           fmt::format("thread {}, after {}: {} was regenerated where {} was made", stream.thread,
-                      base::with_noun(std::to_string(compared_), "access", "accesses"), describe(a),
-                      describe(b));
+                      base::with_noun(compared_, "access", "accesses"), describe(a), describe(b));
       return;
     }
     compared_++;
@@ -95,8 +94,7 @@ std::string Comparison::describe(const profile::Access &access) const {
     if (file.number == site.file)
       name = std::filesystem::path(file.path).filename().string();
   return fmt::format("a {} of {} at {:#x} by {:#x} of {}", access.is_write ? "write" : "read",
-                     base::with_noun(std::to_string(access.size), "byte"), access.address,
-                     site.offset, name);
+                     base::with_noun(access.size, "byte"), access.address, site.offset, name);
 }
 
 } // namespace trace

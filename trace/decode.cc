@@ -187,19 +187,17 @@ uint64_t GroupDecoder::decode(const TracedStream &stream, StreamPosition &positi
       base::fail("the trace is damaged: stream {} goes on behind its end", stream.number);
     if (position.skeleton.skeleton) {
       at += run_skeleton(position.skeleton, data.subspan(at, to - at), false, accesses, take);
-      if (position.skeleton.skeleton && at < to && data.size() - at >= position.skeleton.wanted) {
-        at += run_skeleton(position.skeleton, data.subspan(at, position.skeleton.wanted), false,
-                           accesses, take); // a value that goes on behind `to`
+      if (!position.skeleton.skeleton || at == to)
         continue;
-      }
-      if (position.skeleton.skeleton &&
-          at < to) { // a value whose upper bytes are zeros, behind which nothing was logged
-        std::vector<std::byte> padded(data.begin() + static_cast<ptrdiff_t>(at), data.end());
-        padded.resize(position.skeleton.wanted);
-        run_skeleton(position.skeleton, padded, false, accesses, take);
-        position.is_at_end = true;
-        return data.size();
-      }
+      // A value that goes on behind `to`, or whose upper bytes are zeros, behind which nothing was logged.
+      const uint64_t left = data.size() - at, wanted = position.skeleton.wanted;
+      std::vector<std::byte> value(data.begin() + static_cast<ptrdiff_t>(at),
+                                   data.begin() +
+                                       static_cast<ptrdiff_t>(at + std::min(left, wanted)));
+      value.resize(wanted);
+      run_skeleton(position.skeleton, value, false, accesses, take);
+      at += std::min(left, wanted);
+      position.is_at_end = left < wanted;
       continue;
     }
     uint32_t number = 0;

@@ -3,6 +3,7 @@
 
 #include "base/byte_reader.h"
 #include "base/fail.h"
+#include "base/units.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -63,5 +64,12 @@ public:
 private:
   base::ByteReader reader_;
 };
+
+// Each of what a record is said to hold takes a byte at least, so a damaged count cannot ask for much memory. Throws Failure.
+inline void check_count(std::span<const std::byte> bytes, uint32_t count, std::string_view one) {
+  if (count > bytes.size())
+    base::fail("a record of the trace is said to hold {} in {}", base::with_noun(count, one),
+               base::with_noun(bytes.size(), "byte"));
+}
 
 } // namespace trace

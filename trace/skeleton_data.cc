@@ -120,10 +120,7 @@ std::vector<std::byte> encode(std::span<const Skeleton> skeletons) {
 }
 
 std::vector<Skeleton> decode_skeletons(std::span<const std::byte> bytes, uint32_t count) {
-  if (count > bytes.size())
-    base::fail("a record of the trace is said to hold {} in {}",
-               base::with_noun(std::to_string(count), "skeleton"),
-               base::with_noun(std::to_string(bytes.size()), "byte"));
+  check_count(bytes, count, "skeleton");
   Decoder from(bytes);
   std::vector<Skeleton> skeletons(count);
   uint64_t last = 0;
@@ -145,7 +142,7 @@ std::vector<Skeleton> decode_skeletons(std::span<const std::byte> bytes, uint32_
                                                                                : 2;
       if (block.next.size() < needed)
         base::fail("a block of a skeleton of the trace leads to {}",
-                   base::with_noun(std::to_string(block.next.size()), "place"));
+                   base::with_noun(block.next.size(), "place"));
       block.steps.resize(from.bounded<uint32_t>(bytes.size()));
       for (SkeletonStep &step : block.steps)
         step = decode_step(from, last);

@@ -174,7 +174,7 @@ private:
     if (file_->number >= kFiles || pc >= kAddresses || size >= kBytes)
       base::fail("{}: an access of {} at {:#x} of file {} does not fit into the accesses of "
                  "skeletons; replay the trace by `assay trace replay` instead",
-                 file_->path, base::with_noun(std::to_string(size), "byte"), pc, file_->number);
+                 file_->path, base::with_noun(size, "byte"), pc, file_->number);
   }
 
   void comment(uint64_t address) {

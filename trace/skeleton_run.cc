@@ -72,8 +72,7 @@ private:
       position_.taken.branches++;
       if (chosen >= block.choices)
         base::fail("the trace is damaged: in the function at {:#x} a jump goes to the {}th of {}",
-                   skeleton_.address, chosen + 1,
-                   base::with_noun(std::to_string(block.choices), "place"));
+                   skeleton_.address, chosen + 1, base::with_noun(block.choices, "place"));
       which = chosen;
       break;
     }

@@ -32,7 +32,7 @@ void StreamReplay::buffer(const TracedBuffer &buffer) {
   if (stream.of.in_handler())
     stream.stored.push_back({buffer.offset, {buffer.data.begin(), buffer.data.end()}});
   else
-    decode(stream, buffer.offset, buffer.data, 0, buffer.data.size());
+    part(buffer, 0, buffer.data.size());
 }
 
 uint64_t StreamReplay::part(const TracedBuffer &buffer, uint64_t from, uint64_t to) {

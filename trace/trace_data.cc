@@ -7,7 +7,6 @@
 #include "trace/trace_data.h"
 
 #include "base/fail.h"
-#include "base/units.h"
 #include "trace/numbers.h"
 
 #include <algorithm>
@@ -67,10 +66,7 @@ std::vector<std::byte> encode(std::span<const Group> groups) {
 
 std::vector<Group> decode_groups(std::span<const std::byte> bytes, uint32_t count) {
   constexpr uint64_t kMostValues = 254, kMostAccesses = 1 << 16;
-  if (count > bytes.size())
-    base::fail("a record of the trace is said to hold {} in {}",
-               base::with_noun(std::to_string(count), "group"),
-               base::with_noun(std::to_string(bytes.size()), "byte"));
+  check_count(bytes, count, "group");
   Decoder from(bytes);
   std::vector<Group> groups(count);
   uint64_t last = 0;
@@ -147,10 +143,7 @@ std::vector<std::byte> encode(std::span<const MovedFunction> functions) {
 }
 
 std::vector<MovedFunction> decode_functions(std::span<const std::byte> bytes, uint32_t count) {
-  if (count > bytes.size())
-    base::fail("a record of the trace is said to hold {} in {}",
-               base::with_noun(std::to_string(count), "function"),
-               base::with_noun(std::to_string(bytes.size()), "byte"));
+  check_count(bytes, count, "function");
   Decoder from(bytes);
   std::vector<MovedFunction> functions(count);
   uint64_t last = 0;
@@ -180,8 +173,7 @@ std::vector<std::byte> encode(std::span<const LoggedBy> times) {
 }
 
 std::vector<LoggedBy> decode_times(std::span<const std::byte> bytes, uint32_t count) {
-  if (count > bytes.size())
-    base::fail("a record of the trace is said to hold {} times in {} bytes", count, bytes.size());
+  check_count(bytes, count, "time");
   constexpr uint64_t kMaxNs = UINT64_MAX / 2; // a sum of two is still a number
   Decoder from(bytes);
   std::vector<LoggedBy> times(count);

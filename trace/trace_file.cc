@@ -281,6 +281,15 @@ std::vector<std::byte> Trace::contents_of(const Buffer &buffer) const {
   return raw;
 }
 
+TracedBuffer Trace::traced(const Buffer &buffer, std::span<const std::byte> contents) const {
+  return {streams_[buffer.stream].number,
+          buffer.offset,
+          buffer.begin_ns,
+          buffer.end_ns,
+          contents,
+          buffer.times};
+}
+
 LoggedCounts Trace::replay(profile::AccessSink &sink, ThreadOrder order) const {
   if (order == ThreadOrder::by_time)
     return replay_by_time(sink);
@@ -289,7 +298,7 @@ LoggedCounts Trace::replay(profile::AccessSink &sink, ThreadOrder order) const {
     replay.stream(stream);
   for (const Buffer &buffer : buffers_) {
     const std::vector<std::byte> data = contents_of(buffer);
-    replay.buffer({streams_[buffer.stream].number, buffer.offset, 0, 0, data, {}});
+    replay.buffer(traced(buffer, data));
   }
   replay.end(end_ && !end_->was_killed());
   return replay.logged();

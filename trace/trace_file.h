@@ -107,6 +107,7 @@ private:
   class ByTime;
   class Decoded;
   std::vector<std::byte> contents_of(const Buffer &buffer) const;
+  TracedBuffer traced(const Buffer &buffer, std::span<const std::byte> contents) const;
   void read(const profile::RecordView &record);
   void read_file(const profile::RecordView &record);
   void read_buffer(const profile::RecordView &record);
