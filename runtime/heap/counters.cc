@@ -20,9 +20,7 @@
 #include "runtime/heap/stripes.h"
 
 uint64_t __assay_counters_base = ASSAY_COUNTERS_BASE;
-// The same, reached without the global offset table.
-extern "C"
-    __attribute__((visibility("hidden"), alias("__assay_counters_base"))) uint64_t counters_base;
+extern "C" __attribute__((alias("__assay_counters_base"))) uint64_t counters_base;
 
 namespace assay::heap {
 namespace {
@@ -279,16 +277,10 @@ template <typename Word> void zero(Word *begin, Word *end, bool is_first_stripe)
 
 } // namespace
 
-Counts count_accesses(const void *start, uint64_t size, ReadMode look) {
+Counts count_blocks(const void *start, uint64_t size, ReadMode look) {
   return with_layout([&]<typename Layout>(Layout) -> Counts {
     Counters<Layout> range((uint64_t)start, size);
     uint32_t stripes = stripes_of(range.start, range.end);
-    if (range.first + 1 == range.stop && stripes == 1 && look != ReadMode::kShare) {
-      auto value = *range.first; // most objects
-      if (value && look == ReadMode::kTake)
-        *range.first = 0;
-      return {Layout::reads(value), Layout::writes(value), 1, value != 0, value ? size : 0};
-    }
     Counts counts = {};
     counts.blocks_spanned = (uint64_t)(range.stop - range.first);
     if (counts.blocks_spanned * sizeof(typename Layout::Word) < kScanBytes) {
@@ -307,7 +299,7 @@ Counts count_accesses(const void *start, uint64_t size, ReadMode look) {
   });
 }
 
-void zero_counters(const void *start, uint64_t size) {
+void zero_blocks(const void *start, uint64_t size) {
   with_layout([&]<typename Layout>(Layout) {
     Counters<Layout> range((uint64_t)start, size);
     for (uint32_t s = 0, stripes = stripes_of(range.start, range.end); s < stripes; s++)

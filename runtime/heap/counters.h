@@ -6,7 +6,12 @@
 #pragma once
 
 #include "abi/shadow.h"
+#include "abi/sites.h"
 #include "runtime/core/tool_callbacks.h"
+#include "runtime/heap/stripes.h"
+
+// __assay_counters_base, reached without the global offset table.
+extern "C" __attribute__((visibility("hidden"))) uint64_t counters_base;
 
 namespace assay::heap {
 
@@ -39,10 +44,37 @@ enum class ReadMode {
           // in a walk gets their counts (shared_blocks.h)
 };
 
-// Sums up the counters of the blocks that [start, start + size) lies in. Costs what was touched.
-Counts count_accesses(const void *start, uint64_t size, ReadMode look);
+Counts count_blocks(const void *start, uint64_t size, ReadMode look);
+void zero_blocks(const void *start, uint64_t size);
 
-void zero_counters(const void *start, uint64_t size);
+// The counter of an object that lies in one block, in the layout and the single stripe that are usual; else null. What is
+// done for most objects is done without a call.
+inline uint64_t *only_counter(const void *start, uint64_t size) {
+  static_assert(ASSAY_COUNTERS_HALVES == 0);
+  const uint64_t at = (uint64_t)start, in_block = at % ASSAY_BLOCK_BYTES;
+  if (units.mode & ASSAY_COUNTERS_LAYOUT || used_stripes > 1 ||
+      size - 1 >= ASSAY_BLOCK_BYTES - in_block)
+    return nullptr;
+  return (uint64_t *)(((at - in_block) >> ASSAY_COUNTERS_SHIFT) + counters_base);
+}
+
+// Sums up the counters of the blocks that [start, start + size) lies in. Costs what was touched.
+inline Counts count_accesses(const void *start, uint64_t size, ReadMode look) {
+  uint64_t *counter = only_counter(start, size);
+  if (!counter || look == ReadMode::kShare)
+    return count_blocks(start, size, look);
+  const uint64_t value = *counter;
+  if (value && look == ReadMode::kTake)
+    *counter = 0;
+  return {(uint32_t)value, value >> 32, 1, value != 0, value ? size : 0};
+}
+
+inline void zero_counters(const void *start, uint64_t size) {
+  if (uint64_t *counter = only_counter(start, size))
+    *counter = 0;
+  else
+    zero_blocks(start, size);
+}
 
 // The same, but for blocks that the range only reaches into.
 void zero_own_counters(const void *start, uint64_t size);

@@ -305,12 +305,27 @@ void CallChain::drop_middle(uint32_t fresh) {
     push(LeftFrame(frames_[i].left), frames_[i].function);
 }
 
+// Is the innermost frame that of the last time, left from this frame of an interposed function?
+bool CallChain::leaves_as_before(uint64_t at) const {
+  if (!count_)
+    return false;
+  const LeftFrame &innermost = frames_[count_ - 1].left;
+  return innermost.saved_at == at && innermost.at == at + 16 && holds(innermost);
+}
+
 void CallChain::update(const void *frame) {
   const uint64_t at = (uint64_t)frame, end = end_of_stack(at);
   if (end != end_ || generation_ != __atomic_load_n(&pool.generation, __ATOMIC_RELAXED))
     begin(end);
   if (!end)
     return;
+  if (leaves_as_before(at)) {
+    uint32_t changed;
+    if (renew_outside(count_, changed)) {
+      extend_path();
+      return;
+    }
+  }
   // The interposed function's own frame is ours, so it has a frame pointer.
   uint64_t rsp = at, rbp = at, rule = kRuleKnown | kFramePointer;
   uint32_t fresh = 0, known = count_; // frames from here on are left behind

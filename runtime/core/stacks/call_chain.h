@@ -66,6 +66,7 @@ private:
   void begin(uint64_t end);
   const PathFrame &deepest() const { return path_[path_[path_count_ - 1].deepest]; }
   bool is_unchanged(uint32_t below, uint32_t &changed) const;
+  bool leaves_as_before(uint64_t at) const;
   bool renew_outside(uint32_t top, uint32_t &changed);
   uint64_t renew(uint32_t number, const LeftFrame &left);
   uint32_t unchanged_base(uint64_t above) const;

@@ -20,6 +20,7 @@ struct {
   uint64_t start_ticks;
   uint64_t us_per_tick_32; // 32.32 fixed point
   uint64_t start_ns;
+  ptrdiff_t rseq_offset; // from the thread pointer; 0: there is none
   bool invariant;
 } constinit clock_state = {};
 
@@ -90,13 +91,16 @@ uint64_t now_us() {
 // The kernel keeps the cpu number in the rseq area that glibc 2.35 and later registers for each
 // thread.
 static uint32_t current_cpu() {
-  if (&__rseq_offset && &__rseq_size && __rseq_size) {
-    uint32_t cpu;
-    asm volatile("movl %%fs:4(%1), %0" : "=r"(cpu) : "r"(__rseq_offset));
-    return cpu;
+  if (__builtin_expect(!clock_state.rseq_offset, 0)) {
+    if (!&__rseq_offset || !&__rseq_size || !__rseq_size) { // perhaps not yet
+      unsigned cpu = 0;
+      sys::call(SYS_getcpu, (long)&cpu);
+      return cpu;
+    }
+    clock_state.rseq_offset = __rseq_offset;
   }
-  unsigned cpu = 0;
-  sys::call(SYS_getcpu, (long)&cpu);
+  uint32_t cpu;
+  asm volatile("movl %%fs:4(%1), %0" : "=r"(cpu) : "r"(clock_state.rseq_offset));
   return cpu;
 }
 
