@@ -148,28 +148,46 @@ std::span<const char *const> no_keys() {
 
 const std::vector<AnalysisKind> &analysis_kinds() {
   static const std::vector<AnalysisKind> kinds = {
-      {"counts", "how often does each instruction access memory, and how much memory is it?",
-       "  assay trace counts --top 5\n  assay trace counts --sort bytes --filter libc DIR\n", true,
-       false, report::counts_keys, add_nothing,
-       [](const AnalysisOptions &) -> std::unique_ptr<Analysis> {
+      {.name = "counts",
+       .question = "how often does each instruction access memory, and how much memory is it?",
+       .examples =
+           "  assay trace counts --top 5\n  assay trace counts --sort bytes --filter libc DIR\n",
+       .has_rows = true,
+       .asks_of_order = false,
+       .keys = report::counts_keys,
+       .add_options = add_nothing,
+       .make = [](const AnalysisOptions &) -> std::unique_ptr<Analysis> {
          return std::make_unique<Counts>();
        }},
-      {"cache", "how often would caches and TLBs miss, and where?",
-       "  assay trace cache --top 5\n  assay trace cache --l1 48KiB,12 --l2 2MiB,16 --page 2MiB "
-       "DIR\n",
-       true, true, report::cache_keys, add_cache_options,
-       [](const AnalysisOptions &options) -> std::unique_ptr<Analysis> {
+      {.name = "cache",
+       .question = "how often would caches and TLBs miss, and where?",
+       .examples = "  assay trace cache --top 5\n  assay trace cache --l1 48KiB,12 --l2 2MiB,16 "
+                   "--page 2MiB DIR\n",
+       .has_rows = true,
+       .asks_of_order = true,
+       .keys = report::cache_keys,
+       .add_options = add_cache_options,
+       .make = [](const AnalysisOptions &options) -> std::unique_ptr<Analysis> {
          return std::make_unique<Caches>(cache_settings(options));
        }},
-      {"reuse", "how many other lines are touched before a line is touched again?",
-       "  assay trace reuse --top 5\n  assay trace reuse --sort far DIR\n", true, true,
-       report::reuse_keys, add_nothing,
-       [](const AnalysisOptions &) -> std::unique_ptr<Analysis> {
+      {.name = "reuse",
+       .question = "how many other lines are touched before a line is touched again?",
+       .examples = "  assay trace reuse --top 5\n  assay trace reuse --sort far DIR\n",
+       .has_rows = true,
+       .asks_of_order = true,
+       .keys = report::reuse_keys,
+       .add_options = add_nothing,
+       .make = [](const AnalysisOptions &) -> std::unique_ptr<Analysis> {
          return std::make_unique<Reuse>();
        }},
-      {"mrc", "which share of touches would a cache of each size miss?",
-       "  assay trace mrc\n  assay trace mrc --exact --json DIR\n", false, true, no_keys,
-       add_curve_options, [](const AnalysisOptions &options) -> std::unique_ptr<Analysis> {
+      {.name = "mrc",
+       .question = "which share of touches would a cache of each size miss?",
+       .examples = "  assay trace mrc\n  assay trace mrc --exact --json DIR\n",
+       .has_rows = false,
+       .asks_of_order = true,
+       .keys = no_keys,
+       .add_options = add_curve_options,
+       .make = [](const AnalysisOptions &options) -> std::unique_ptr<Analysis> {
          return std::make_unique<Curve>(samples_of(options));
        }}};
   return kinds;

@@ -4,6 +4,7 @@
 // their place. Both forms cut the list of sites alike.
 
 #include "report/heap_diff.h"
+#include "report/text_parts.h"
 
 #include "base/units.h"
 
@@ -77,8 +78,9 @@ std::string diff_text(const HeapDiff &diff, unsigned top, const Style &style) {
   }
   out += style.strong("What changed?") + "\n" + table.text(style);
   if (shown(diff, top) < diff.rows.size())
-    out += fmt::format("  {} more; --top {} shows them\n", diff.rows.size() - shown(diff, top),
-                       diff.rows.size());
+    out += "  " +
+           more(diff.rows.size() - shown(diff, top), fmt::format("--top {}", diff.rows.size())) +
+           "\n";
   return out;
 }
 

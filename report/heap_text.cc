@@ -171,8 +171,8 @@ private:
     heading(question.question);
     out_ += table.text(style_);
     if (rows < order.size())
-      out_ += style_.faint(fmt::format("  {} more; --sort {} --top {} shows them",
-                                       order.size() - rows, key, order.size())) +
+      out_ += style_.faint("  " + more(order.size() - rows,
+                                       fmt::format("--sort {} --top {}", key, order.size()))) +
               "\n";
   }
 

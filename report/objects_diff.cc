@@ -2,6 +2,7 @@
 // object that is on one side only is marked as new or gone.
 
 #include "report/objects_diff.h"
+#include "report/text_parts.h"
 
 #include "base/units.h"
 
@@ -63,8 +64,9 @@ std::string diff_text(const ObjectsDiff &diff, unsigned top, const Style &style)
   }
   out += style.strong("What changed in the use of objects?") + "\n" + table.text(style);
   if (shown(diff, top) < diff.rows.size())
-    out += fmt::format("  {} more; --top {} shows them\n", diff.rows.size() - shown(diff, top),
-                       diff.rows.size());
+    out += "  " +
+           more(diff.rows.size() - shown(diff, top), fmt::format("--top {}", diff.rows.size())) +
+           "\n";
   for (const std::string &note : diff.notes)
     out += "  " + note + "\n";
   return out;

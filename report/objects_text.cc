@@ -92,10 +92,11 @@ std::string map_lines(const std::vector<ObjectWord> &words, size_t columns, cons
   }
   if (drawn < lines) {
     bool unused = last_used < drawn;
-    text += style.faint(fmt::format("           {}{}", base::with_noun(lines - drawn, "more line"),
-                                    !unused              ? "; --json shows them"
-                                    : lines - drawn == 1 ? ", unused"
-                                                         : ", all of them unused")) +
+    text += style.faint(fmt::format(
+                "           {}{}", base::with_noun(lines - drawn, "more line"),
+                !unused ? (lines - drawn == 1 ? "; --json shows it" : "; --json shows them")
+                : lines - drawn == 1 ? ", unused"
+                                     : ", all of them unused")) +
             "\n";
   }
   return text;

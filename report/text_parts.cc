@@ -36,8 +36,12 @@ std::string findings_text(const std::vector<analyze::Finding> &findings, size_t 
   return text;
 }
 
+std::string more(size_t left, std::string_view option) {
+  return fmt::format("{} more; {} shows {}", left, option, left == 1 ? "it" : "them");
+}
+
 std::string more_text(size_t left, const Style &style) {
-  return left ? style.faint(fmt::format("  {} more; --json shows them", left)) + "\n" : "";
+  return left ? style.faint("  " + more(left, "--json")) + "\n" : "";
 }
 
 namespace {

@@ -20,6 +20,8 @@ std::string findings_text(const std::vector<analyze::Finding> &findings, size_t 
                           const Style &style);
 
 // The line below a table of which so many rows are not shown; empty for none.
+// "3 more; OPTION shows them", and a line of its own that says --json; empty if nothing is left.
+std::string more(size_t left, std::string_view option);
 std::string more_text(size_t left, const Style &style);
 
 // The line of a loss that happened so many times: what happened and what to do; `names` says to whom.

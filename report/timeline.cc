@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "report/table.h"
+#include "report/text_parts.h"
 
 #include <fmt/format.h>
 
@@ -73,7 +74,7 @@ std::string spelled(const std::vector<profile::Mark> &marks, bool letters) {
                         printable(marks[index].name),
                         base::format_duration_us(double(marks[index].time_us)));
   if (marks.size() > kMaxMarks)
-    text += fmt::format(", … {} more; --json shows them", marks.size() - kMaxMarks);
+    text += ", … " + more(marks.size() - kMaxMarks, "--json");
   return text;
 }
 

@@ -277,9 +277,10 @@ std::string processes_text(const std::vector<const WorkingSetResult *> &results,
                std::to_string(results[i]->process.pid), command_text(results[i]->process)});
   text += table.text(style);
   if (shown < results.size())
-    text += style.faint(fmt::format("  {} more; --top {} shows them, --json all of each",
-                                    results.size() - shown, results.size())) +
-            "\n";
+    text +=
+        style.faint("  " + more(results.size() - shown, fmt::format("--top {}", results.size())) +
+                    ", --json all of each") +
+        "\n";
   return text;
 }
 

@@ -319,25 +319,20 @@ void CallChain::update(const void *frame) {
     begin(end);
   if (!end)
     return;
-  if (leaves_as_before(at)) {
-    uint32_t changed;
-    if (renew_outside(count_, changed)) {
-      extend_path();
-      return;
-    }
-  }
   // The interposed function's own frame is ours, so it has a frame pointer.
   uint64_t rsp = at, rbp = at, rule = kRuleKnown | kFramePointer;
   uint32_t fresh = 0, known = count_; // frames from here on are left behind
   LeftFrame left = {};
-  for (;;) {
-    if (!leave_frame(rule, rsp, rbp, end, left)) { // the outermost frame
-      begin(end);
-      break;
+  for (bool is_as_before = leaves_as_before(at);; is_as_before = false) {
+    if (!is_as_before) {
+      if (!leave_frame(rule, rsp, rbp, end, left)) { // the outermost frame
+        begin(end);
+        break;
+      }
+      while (known && frames_[known - 1].left.at < left.at)
+        known--;
     }
-    while (known && frames_[known - 1].left.at < left.at)
-      known--;
-    if (known && is_same(frames_[known - 1].left, left)) {
+    if (is_as_before || (known && is_same(frames_[known - 1].left, left))) {
       pop_to(known);
       uint32_t changed;
       if (renew_outside(known, changed)) {
