@@ -133,7 +133,13 @@ bool KernelCode::is_ram(uint64_t address) const {
 const KernelCode::Function *KernelCode::function_at(uint64_t address) const {
   auto after = std::upper_bound(functions_.begin(), functions_.end(), address,
                                 [](uint64_t a, const Function &each) { return a < each.begin; });
-  return after == functions_.begin() ? nullptr : &*std::prev(after);
+  if (after == functions_.begin())
+    return nullptr;
+  const Function &nearest = *std::prev(after);
+  // Code that no symbol names lies where modules do, such as what the kernel compiles of BPF: it is not the image's last function.
+  const assay_memory_range image = memory_.range[0];
+  auto is_in_image = [&](uint64_t a) { return a >= image.begin && a < image.end; };
+  return is_in_image(nearest.begin) == is_in_image(address) ? &nearest : nullptr;
 }
 
 } // namespace values
