@@ -118,8 +118,7 @@ bool gives_even_blocks() {
 char *allocate_tightly(size_t size, AllocationFunction via) {
   size_t whole;
   whole_size(size, sizeof(ChunkHeader), whole);
-  char *base = (char *)(via == AllocationFunction::kMalloc ? real.malloc(whole)
-                                                           : real_allocate(whole, 0, via));
+  char *base = (char *)real_allocate(whole, 0, via);
   if (__builtin_expect((uintptr_t)base % kChunkAlign == 0, 1))
     return base;
   __atomic_fetch_add(&set_aside, 1, __ATOMIC_RELAXED);
