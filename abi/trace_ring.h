@@ -37,6 +37,7 @@ typedef struct AssayThreadLog {
   AssayLogPosition groups;   // what is logged of blocks
   AssayLogPosition accesses; // each access by itself
   uint64_t spilled[3];       // registers, for the length of a snippet
+  uint64_t rax;              // of the program: for what makes use of rax itself
   uint64_t before_loop;      // a register, for the length of a loop of one block
 } AssayThreadLog;
 

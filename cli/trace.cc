@@ -18,6 +18,8 @@ Action define_trace(CommandLine line) {
       {"replay", "write the accesses of a trace", define_trace_replay},
       {"skeleton", "write a program in C that makes the accesses of a trace",
        define_trace_skeleton},
+      {"instrument", "write a statically linked program again, so that it can be traced",
+       define_trace_instrument},
       {"info", "what a trace holds, and what it lacks", define_trace_info}};
   for (CommandPart &part : trace_answers())
     parts.push_back(std::move(part));

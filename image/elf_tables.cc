@@ -105,6 +105,8 @@ void ElfTables::read_program_headers(std::span<const std::byte> file, const std:
   uint64_t backed = 0;
   for (uint64_t index = 0; index < count; index++) {
     Elf64_Phdr row = rows[index];
+    if (row.p_type == PT_NOTE && !carried)
+      carried = carried_note(part(file, row.p_offset, row.p_filesz));
     if (row.p_type == PT_GNU_EH_FRAME)
       eh_frame_header = row.p_vaddr;
     else if (row.p_type == PT_DYNAMIC)
@@ -125,6 +127,13 @@ void ElfTables::read_program_headers(std::span<const std::byte> file, const std:
       base::fail("{}: it has no code (is it a file of debug info?); name the program itself", path);
     found.push_back({row.p_vaddr, row.p_memsz, row.p_filesz, (row.p_flags & PF_R) != 0,
                      (row.p_flags & PF_W) != 0, (row.p_flags & PF_X) != 0, row.p_offset});
+  }
+  if (carried) {
+    entry = carried->entry;
+    eh_frame_header.reset();
+    if (carried->unwind_header)
+      eh_frame_header = carried->unwind_header;
+    std::erase_if(found, [&](const Segment &each) { return each.address >= carried->begin; });
   }
   if (found.empty())
     base::fail("{}: it has nothing to load; name an executable or a shared object", path);

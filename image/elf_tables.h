@@ -5,6 +5,7 @@
 // more than go without; only what makes the file unloadable is a Failure.
 #pragma once
 
+#include "image/carried_note.h"
 #include "image/segments.h"
 
 #include <llvm/BinaryFormat/ELF.h>
@@ -69,6 +70,8 @@ struct ElfTables {
 
   std::optional<uint64_t> dynamic(int64_t tag) const;
 
+  // What the file says of a runtime that it carries; all that follows is of the program alone.
+  std::optional<CarriedNote> carried;
   bool position_independent = false;
   std::optional<uint64_t> entry;
   Segments segments;

@@ -33,6 +33,7 @@ Executable::Executable(std::vector<std::byte> bytes, std::string name)
 void Executable::read(std::span<const std::byte> file) {
   ElfTables tables(file, path_);
   position_independent_ = tables.position_independent;
+  carries_runtime_ = tables.carried.has_value();
   entry_ = tables.entry;
   segments_ = tables.segments;
   dynamic_symbols_ = tables.dynamic_symbols;

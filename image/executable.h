@@ -41,6 +41,8 @@ public:
   const std::string &path() const { return path_; }
   bool position_independent() const { return position_independent_; } // ET_DYN
   std::optional<uint64_t> entry() const { return entry_; }
+  // Whether the file carries the runtime of `assay trace`, which nothing here shows.
+  bool carries_runtime() const { return carries_runtime_; }
   const std::vector<Segment> &segments() const { return segments_.all(); } // by address
 
   // File-backed bytes of [address, address + size) in the image; an empty span if not wholly there.
@@ -103,7 +105,7 @@ private:
   std::string path_;
   std::optional<base::MappedFile> mapped_; // either this
   std::vector<std::byte> owned_;           // or this
-  bool position_independent_ = false;
+  bool position_independent_ = false, carries_runtime_ = false;
   std::optional<uint64_t> entry_;
   Segments segments_;
   SymbolTable dynamic_symbols_;

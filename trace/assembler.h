@@ -1,5 +1,5 @@
-// The few instructions that are put between a program's own: all are mov or lea, which leave the flags alone, but for the
-// comparison of a check.
+// The few instructions that are put between a program's own: all are mov or lea, which leave the flags alone, but for
+// comparisons and what saves the flags. None moves the stack pointer.
 //
 // Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, "Instruction Format".
 #pragma once
@@ -15,7 +15,7 @@ namespace trace {
 
 // A number of a general register as instructions encode it: 0 rax, 1 rcx, 2 rdx, 3 rbx, 4 rsp, 5 rbp, 6 rsi, 7 rdi, 8 r8 …
 using Gpr = uint8_t;
-inline constexpr Gpr kRsp = 4;
+inline constexpr Gpr kRax = 0, kRsp = 4;
 
 class Assembler {
 public:
@@ -31,6 +31,7 @@ public:
   void append(std::span<const uint8_t> more) {
     bytes_.insert(bytes_.end(), more.begin(), more.end());
   }
+  void append(std::initializer_list<uint8_t> more) { bytes_.insert(bytes_.end(), more); }
   template <class T> void put(uint32_t at, T value) {
     std::memcpy(bytes_.data() + at, &value, sizeof(T));
   }
@@ -66,6 +67,23 @@ public:
   uint32_t store_fs(Gpr from, int32_t offset) { return fs(0x89, from, offset); }
   // cmp reg, fs:[offset]
   uint32_t compare_fs(Gpr reg, int32_t offset) { return fs(0x3b, reg, offset); }
+  // cmp dword fs:[offset], 0; where the offset's 4 bytes are.
+  uint32_t is_zero_fs(int32_t offset) {
+    byte(0x64);
+    byte(0x83);
+    byte(7 << 3 | 4);
+    byte(0x25);
+    word(offset);
+    byte(0);
+    return size() - 5;
+  }
+  // The flags but for the direction in eax, and back; both change eax, `flags_from_rax` all of them.
+  void flags_to_rax() {
+    append({0x9f, 0x0f, 0x90, 0xc0}); // lahf; seto al
+  }
+  void flags_from_rax() {
+    append({0x04, 0x7f, 0x9e}); // add al, 127; sahf
+  }
   // mov [base + offset], from: 8 bytes.
   void store(Gpr base, int32_t offset, Gpr from) {
     byte(0x48 | (from >> 3) << 2 | base >> 3);
@@ -112,19 +130,38 @@ public:
     byte(0x8d);
     operand(to, base, offset);
   }
+  // lea to, [rip + …], to be filled in as with jumps
+  uint32_t address(Gpr to) {
+    byte(0x48 | (to >> 3) << 2);
+    byte(0x8d);
+    byte((to & 7) << 3 | 5);
+    word(uint32_t{0});
+    return size() - 4;
+  }
   // mov to, from
   void copy(Gpr to, Gpr from) {
     byte(0x48 | (from >> 3) << 2 | to >> 3);
     byte(0x89);
     byte(0xc0 | (from & 7) << 3 | (to & 7));
   }
-  // A jump, jump on a condition, or call with 4 bytes of distance, which is to be filled in at the place returned.
+  // A jump, jump on a condition, or call with 4 bytes of distance, which is to be filled in at the place returned
+  // (land, or put).
   uint32_t jump() { return branch(0xe9); }
   uint32_t call() { return branch(0xe8); }
   uint32_t jump_if(unsigned condition) {
     byte(0x0f);
     return branch(0x80 | condition);
   }
+
+  // jmp [rip + …], likewise: the address to go to lies there
+  uint32_t jump_to_slot() {
+    byte(0xff);
+    byte(0x25);
+    word(uint32_t{0});
+    return size() - 4;
+  }
+  // The distance at `at` leads to `to`.
+  void land(uint32_t at, uint32_t to) { put<uint32_t>(at, to - (at + 4)); }
 
 private:
   uint32_t branch(unsigned opcode) {

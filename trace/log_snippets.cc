@@ -6,6 +6,7 @@
 
 #include "binary/effects.h"
 #include "trace/operand_address.h"
+#include "trace/position_registers.h"
 
 #include <bit>
 #include <cstddef>
@@ -19,7 +20,9 @@ using binary::Instruction;
 using binary::RegisterSet;
 
 constexpr unsigned kAboveOrEqual = 3, kEqual = 4;
-constexpr int32_t kRedZone = 128;
+constexpr int32_t kRaxOfProgram = offsetof(AssayThreadLog, rax);
+
+constexpr RegisterSet kCallerSaved = 0x0fc7; // rax, rcx, rdx, rsi, rdi, r8 to r11
 
 constexpr int32_t position_of(uint32_t log) {
   return static_cast<int32_t>(log * sizeof(AssayLogPosition));
@@ -43,7 +46,7 @@ RegisterSet touched_by(const binary::Code &code, const Instruction &instruction)
 }
 
 RegisterSet scratch_of(LogSnippets::Live live) {
-  return static_cast<RegisterSet>(~live & 0xffff & ~binary::register_bit(ASSAY_REG_RSP));
+  return static_cast<RegisterSet>(~live & 0xffff & ~kFrameRegisters);
 }
 
 } // namespace
@@ -94,9 +97,10 @@ LogSnippets::Scratch LogSnippets::take(RegisterSet dead, RegisterSet used, uint3
   const auto free = static_cast<RegisterSet>(dead & ~used);
   if (free)
     return {longest_unused(free, block, index), std::nullopt};
-  const auto other =
-      static_cast<RegisterSet>(~used & ~binary::register_bit(ASSAY_REG_RSP) & 0xffff);
-  const auto reg = static_cast<Gpr>(std::countr_zero(other));
+  const auto other = static_cast<RegisterSet>(~used & ~kFrameRegisters & 0xffff);
+  // Unwinders need those that callees keep.
+  const auto better = static_cast<RegisterSet>(other & kCallerSaved);
+  const auto reg = static_cast<Gpr>(std::countr_zero(better ? better : other));
   store_log(reg, spill_of(spill));
   return {reg, spill};
 }
@@ -209,49 +213,64 @@ void LogSnippets::save_counter(Gpr counter) {
   store_log(counter, static_cast<int32_t>(offsetof(AssayThreadLog, before_loop)));
 }
 
-void LogSnippets::save_flags() {
-  code_.lea(kRsp, kRsp, -kRedZone);
-  code_.byte(0x9c); // pushfq
+void LogSnippets::save_flags(KeptFlags kept) {
+  if (kept.has_rax)
+    store_log(kRax, kRaxOfProgram);
+  if (kept.has_flags)
+    code_.flags_to_rax();
 }
 
-void LogSnippets::restore_flags() {
-  code_.byte(0x9d); // popfq
-  code_.lea(kRsp, kRsp, kRedZone);
+void LogSnippets::restore_flags(KeptFlags kept) {
+  if (kept.has_flags)
+    code_.flags_from_rax();
+  if (kept.has_rax)
+    load_log(kRax, kRaxOfProgram);
 }
 
-void LogSnippets::call(uint32_t stub) {
-  code_.lea(kRsp, kRsp, -kRedZone);
-  const uint32_t call = code_.call();
-  code_.put<uint32_t>(call, stub - (call + 4));
-  code_.lea(kRsp, kRsp, kRedZone);
+// Without the stack: whoever unwinds it from within finds it as the program left it.
+void LogSnippets::call(uint32_t slot) {
+  store_log(kRax, kRaxOfProgram);
+  const uint32_t back = code_.address(kRax);
+  code_.land(code_.jump_to_slot(), slot * 8);
+  code_.land(back, code_.size());
+  load_log(kRax, kRaxOfProgram);
 }
 
-void LogSnippets::begun(Live live) {
+void LogSnippets::begun(Live live, uint64_t address) {
   const bool has_flags = live & binary::bit(binary::kFlags);
+  const KeptFlags kept = {has_flags, has_flags};
+  save_flags(kept);
   if (has_flags)
-    save_flags();
-  code_.byte(0x85); // test eax, eax
-  code_.byte(0xc0);
+    log_fixup(code_.is_zero_fs(kRaxOfProgram));
+  else
+    code_.append({0x85, 0xc0}); // test eax, eax
   const uint32_t jump = code_.jump_if(kEqual);
-  if (has_flags)
-    restore_flags();
-  begun_.push_back({jump, code_.size(), has_flags});
+  restore_flags(kept);
+  begun_.push_back({address, jump, code_.size(), kept});
 }
 
-void LogSnippets::check(const Block &block, Live live, uint32_t stub) {
+void LogSnippets::act() {
+  call(ASSAY_MOVED_SLOT_act);
+  drop_holders(0, true);
+}
+
+void LogSnippets::check(const Block &block, uint32_t index, Live live, uint32_t slot) {
+  constexpr RegisterSet kRaxAlone = 1u << kRax;
   const bool has_flags = live & binary::bit(binary::kFlags);
   for (uint32_t log : module_.logs()) {
-    const bool is_held = holder_[log].has_value();
+    const RegisterSet used = has_flags ? kRaxAlone : 0;
+    const KeptFlags kept = {has_flags,
+                            has_flags && (!(scratch_of(live) & kRaxAlone) || held() & kRaxAlone)};
+    const bool is_held = holder_[log] && !(has_flags && holder_[log] == kRax);
     const Scratch position = is_held ? Scratch{*holder_[log], std::nullopt}
-                                     : take(scratch_of(live), held(), log, block, block.first);
-    if (has_flags)
-      save_flags();
+                                     : take(scratch_of(live), held() | used, log, block, index);
+    save_flags(kept);
     if (!is_held)
       load_log(position.reg, position_of(log));
-    log_fixup(code_.compare_fs(position.reg, limit_of(log, stub == module_.check_stub)));
-    slow_.push_back({stub, code_.jump_if(kAboveOrEqual), 0, log, position, has_flags});
-    if (has_flags)
-      restore_flags();
+    log_fixup(code_.compare_fs(position.reg, limit_of(log, slot == ASSAY_MOVED_SLOT_check)));
+    slow_.push_back({graph_.code.instructions[index].address, slot, code_.jump_if(kAboveOrEqual), 0,
+                     log, position, kept});
+    restore_flags(kept);
     release_position(log, position);
     slow_.back().back = code_.size();
   }
@@ -260,26 +279,21 @@ void LogSnippets::check(const Block &block, Live live, uint32_t stub) {
     holder_[0].reset();
 }
 
-void LogSnippets::slow_paths() {
-  for (const SlowPath &slow : slow_) {
-    code_.put<uint32_t>(slow.jump, code_.size() - (slow.jump + 4));
-    if (slow.has_flags)
-      restore_flags();
-    give_back(slow.position);
-    call(slow.stub);
-    if (!slow.position.spill)
-      load_log(slow.position.reg, position_of(slow.log));
-    const uint32_t back = code_.jump();
-    code_.put<uint32_t>(back, slow.back - (back + 4));
-  }
-  for (const BegunPath &path : begun_) {
-    code_.put<uint32_t>(path.jump, code_.size() - (path.jump + 4));
-    if (path.has_flags)
-      restore_flags();
-    call(module_.begun_stub);
-    const uint32_t back = code_.jump();
-    code_.put<uint32_t>(back, path.back - (back + 4));
-  }
+void LogSnippets::slow_path(const SlowPath &slow) {
+  code_.land(slow.jump, code_.size());
+  restore_flags(slow.kept);
+  give_back(slow.position);
+  call(slow.slot);
+  if (!slow.position.spill)
+    load_log(slow.position.reg, position_of(slow.log));
+  code_.land(code_.jump(), slow.back);
+}
+
+void LogSnippets::begun_path(const BegunPath &path) {
+  code_.land(path.jump, code_.size());
+  restore_flags(path.kept);
+  call(ASSAY_MOVED_SLOT_begun);
+  code_.land(code_.jump(), path.back);
 }
 
 } // namespace trace

@@ -37,10 +37,12 @@ public:
   // An instruction wrote these registers; `all`: other code may have run.
   void drop_holders(binary::RegisterSet written, bool all);
 
-  // Makes room in the buffers. `stub`: where code that does it lies.
-  void check(const binary::Block &block, Live live, uint32_t stub);
-  // Behind a system call: where it returned 0, this may be a new thread or process.
-  void begun(Live live);
+  // Makes room in the buffers, before the instruction `index`. `slot`: of the runtime's function that does it.
+  void check(const binary::Block &block, uint32_t index, Live live, uint32_t slot);
+  // Behind the system call at `address`: where it returned 0, this may be a new thread or process.
+  void begun(Live live, uint64_t address);
+  // In place of a system call that sets a handler.
+  void act();
   void log(const LogAction &action, Live live, const binary::Block &block, uint32_t index);
   // What a plan logs before an instruction. `first_start`: the number of the plan's first start.
   void log_points(const PlanStretch &stretch, uint32_t first_start, Live live,
@@ -49,30 +51,47 @@ public:
   void log_arrival(uint16_t number, Live live, const binary::Block &block);
   // What the counter of a loop of one block is before it.
   void save_counter(Gpr counter);
-  // Behind the routine: what is done when a buffer is full.
-  void slow_paths();
+  // Behind the routine: what is done when a buffer is full. Calls begin(address) at each, of an instruction that unwinds as it does.
+  template <class Begin> void slow_paths(Begin begin) {
+    for (const SlowPath &slow : slow_) {
+      begin(slow.address);
+      slow_path(slow);
+    }
+    for (const BegunPath &path : begun_) {
+      begin(path.address);
+      begun_path(path);
+    }
+  }
 
 private:
   struct Scratch { // a register for a snippet: a dead one, or one that is kept meanwhile
     Gpr reg;
     std::optional<uint32_t> spill; // where it is kept
   };
+  // Flags that are kept in rax, and rax where `has_rax`.
+  struct KeptFlags {
+    bool has_flags, has_rax;
+  };
   struct SlowPath {
-    uint32_t stub; // that makes room
+    uint64_t address; // of an instruction
+    uint32_t slot; // of what makes room
     uint32_t jump; // its distance stands there
     uint32_t back; // where the check ends
     uint32_t log;
     Scratch position;
-    bool has_flags;
+    KeptFlags kept;
   };
   struct BegunPath {
-    uint32_t jump, back; // as above
-    bool has_flags;
+    uint64_t address; // as above
+    uint32_t jump, back;
+    KeptFlags kept;
   };
-  void save_flags();
-  void restore_flags();
-  // Calls what leaves all registers as they are.
-  void call(uint32_t stub);
+  void slow_path(const SlowPath &slow);
+  void begun_path(const BegunPath &path);
+  void save_flags(KeptFlags kept);
+  void restore_flags(KeptFlags kept);
+  // Goes to what leaves all registers as they are, and comes back (assay_check).
+  void call(uint32_t slot);
   Gpr longest_unused(binary::RegisterSet candidates, const binary::Block &block,
                      uint32_t from) const;
   void log_fixup(uint32_t at) { module_.fixups.push_back({at, ASSAY_FIXUP_log}); }

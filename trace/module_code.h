@@ -16,10 +16,11 @@ inline constexpr uint32_t kLogs = 2; // groups, accesses
 
 struct ModuleCode {
   ModuleCode(const binary::Program &of, const MoveSettings &how)
-      : program(of), settings(how), unwind(of.executable(), fixups) {}
+      : program(of), settings(how), log(how.log), unwind(of.executable(), fixups) {}
 
   const binary::Program &program;
   const MoveSettings &settings;
+  uint32_t log; // what the routine logs that is moved now: as the settings say, or nothing
   Assembler code;
   std::vector<AssayMovedFixup> fixups;
   std::vector<AssayMovedJump> jumps;
@@ -36,15 +37,14 @@ struct ModuleCode {
   UnwindTables unwind;
   InstructionDecoder decoder;
   uint64_t image_begin = 0, image_end = 0;
-  uint32_t check_stub = 0, check_inside_stub = 0, begun_stub = 0;
   R11 r11;
 
   // 0: groups, 1: accesses.
   std::vector<uint32_t> logs() const {
     std::vector<uint32_t> wanted;
-    for (uint32_t log = 0; log < kLogs; log++)
-      if (settings.log & 1u << log)
-        wanted.push_back(log);
+    for (uint32_t number = 0; number < kLogs; number++)
+      if (log & 1u << number)
+        wanted.push_back(number);
     return wanted;
   }
 };

@@ -3,8 +3,7 @@
 // routine is settled at the end, when it is known whether that one has moved: it leads to the copy, or by a fix-up to the original. Numbers
 // of single accesses begin behind those of groups, so they are settled then, too.
 //
-// Moved code calls the runtime through three stubs that jump through slots. So the runtime fills in three addresses, and not one for each
-// call.
+// Moved code goes to the runtime through a few slots. So the runtime fills in these addresses, and not one for each such jump.
 //
 // Refused: new jump tables. The code that computes addresses from them would have to be understood, not only where they lead (decision
 // 029).
@@ -16,6 +15,7 @@
 #include "trace/module_code.h"
 #include "trace/own_frames.h"
 #include "trace/routine_mover.h"
+#include "trace/system_calls.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -60,19 +60,8 @@ private:
   }
 
   void begin_code() {
-    Assembler &code = module_.code;
     for (int i = 0; i < ASSAY_MOVED_SLOTS; i++)
-      code.word(uint64_t{0});
-    auto stub = [&](uint32_t slot) {
-      const uint32_t at = code.size();
-      code.byte(0xff); // jmp [rip + …]
-      code.byte(0x25);
-      code.word(slot * 8 - (code.size() + 4));
-      return at;
-    };
-    module_.check_stub = stub(ASSAY_MOVED_SLOT_check);
-    module_.check_inside_stub = stub(ASSAY_MOVED_SLOT_check_inside);
-    module_.begun_stub = stub(ASSAY_MOVED_SLOT_begun);
+      module_.code.word(uint64_t{0});
   }
 
   void routine(const Routine &routine) {
@@ -92,7 +81,8 @@ private:
     for (const image::CodeRange &range : routine.ranges)
       if (range.found_by == image::FoundBy::code)
         return WhyUnmoved::guessed_limits;
-    if (module_.settings.chosen && !module_.settings.chosen(routine))
+    const bool is_chosen = !module_.settings.chosen || module_.settings.chosen(routine);
+    if (!is_chosen && !may_make_threads_or_handlers(routine))
       return WhyUnmoved::not_chosen;
     const std::vector<const image::UnwindRange *> frames = frames_of(routine);
     for (const image::UnwindRange *frame : frames)
@@ -109,7 +99,15 @@ private:
     for (const image::UnwindRange *frame : frames)
       if (!UnwindTables::can_move(executable_, *frame))
         return WhyUnmoved::unwind_table;
-    return move_routine(module_, routine, graph, frames, function);
+    module_.log = is_chosen ? module_.settings.log : uint32_t{ASSAY_LOG_nothing};
+    const WhyUnmoved why = move_routine(module_, routine, graph, frames, function);
+    return is_chosen ? why : WhyUnmoved::not_chosen;
+  }
+
+  // What begins there, and what interrupts, is seen in moved code alone where nothing can stand in front of libc.
+  bool may_make_threads_or_handlers(const Routine &routine) const {
+    return module_.settings.log != ASSAY_LOG_nothing && executable_.carries_runtime() &&
+           may_call_system(module_.program, routine);
   }
 
   std::vector<const image::UnwindRange *> frames_of(const Routine &routine) const {

@@ -20,7 +20,7 @@ using binary::RegisterSet;
 // Registers that the block reads or writes, or leaves as they are for what follows.
 RegisterSet busy_in(const binary::FlowGraph &graph, const binary::Liveness &liveness,
                     uint32_t block) {
-  uint64_t busy = binary::register_bit(ASSAY_REG_RSP);
+  uint64_t busy = kFrameRegisters;
   for (const auto live : liveness.along(block))
     busy |= live & 0xffff;
   for (const binary::Instruction &each : graph.instructions_of(graph.blocks[block])) {

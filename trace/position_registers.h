@@ -9,6 +9,10 @@
 
 namespace trace {
 
+// What unwinders compute the address of a frame from, even where the program has no more use for it. Snippets leave them alone.
+inline constexpr binary::RegisterSet kFrameRegisters = static_cast<binary::RegisterSet>(
+    binary::register_bit(ASSAY_REG_RSP) | binary::register_bit(ASSAY_REG_RBP));
+
 // By block; nullopt where there is none. `order`: blocks as they are moved. `logged`: by block, registers whose contents are logged there.
 std::vector<std::optional<uint8_t>>
 position_registers(const binary::FlowGraph &graph, const binary::Liveness &liveness,

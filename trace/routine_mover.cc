@@ -9,9 +9,9 @@
 #include "trace/dead_bytes.h"
 #include "trace/log_snippets.h"
 #include "trace/position_registers.h"
+#include "trace/system_calls.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <sys/syscall.h>
 
@@ -51,7 +51,8 @@ public:
     end_ = code_.size();
     arrivals();
     edges();
-    snippets_.slow_paths();
+    snippets_.slow_paths([&](uint64_t address) { side(address); });
+    sides_end_ = code_.size();
     settle();
   }
 
@@ -88,16 +89,39 @@ public:
     return at == arrival_at_.end() ? moved_block(address) : at->second;
   }
 
-  // Where the instruction at the address lies, or the next one that was moved.
-  uint32_t moved(uint64_t address) const {
-    auto at =
-        std::lower_bound(moved_.begin(), moved_.end(), address,
-                         [](const auto &each, uint64_t wanted) { return each.first < wanted; });
-    return at == moved_.end() ? end_ : at->second;
+  // Writes the unwind entry again for the part of it that is [begin, end), and for what lies beside its instructions.
+  void cover(const image::UnwindRange &frame, uint64_t begin, uint64_t end) {
+    cover(frame, begin, end, moved_, end_);
+    for (size_t i = 0; i < sides_.size();) {
+      size_t next = i + 1;
+      while (next < sides_.size() && sides_[next].first >= sides_[next - 1].first)
+        next++;
+      cover(frame, begin, end, std::span(sides_).subspan(i, next - i),
+            next < sides_.size() ? sides_[next].second : sides_end_);
+      i = next;
+    }
   }
 
 private:
-  struct Edge {  // a branch to where the position is in a register
+  // Addresses of the original in ascending order, each with where its code lies, up to `all_end`.
+  using Places = std::span<const std::pair<uint64_t, uint32_t>>;
+  void cover(const image::UnwindRange &frame, uint64_t begin, uint64_t end, Places places,
+             uint32_t all_end) {
+    auto place = [&](uint64_t address) {
+      auto at =
+          std::lower_bound(places.begin(), places.end(), address,
+                           [](const auto &each, uint64_t wanted) { return each.first < wanted; });
+      return at == places.end() ? all_end : at->second;
+    };
+    const uint32_t from = place(begin), to = place(end);
+    if (from < to)
+      module_.unwind.add(
+          frame, from, to, [&](uint64_t address) { return place(std::max(address, begin)); },
+          [&](uint64_t address) { return moved_block(address); });
+  }
+
+  struct Edge { // a branch to where the position is in a register
+    uint64_t address;
     uint32_t at; // its distance stands there
     std::optional<Gpr> from;
     Gpr to;
@@ -122,7 +146,7 @@ private:
 
   void plan() {
     groups_.resize(graph_.blocks.size());
-    if (module_.settings.plans && module_.settings.log & ASSAY_LOG_groups)
+    if (module_.settings.plans && module_.log & ASSAY_LOG_groups)
       plan_ = plan_routine(graph_);
     if (plan_)
       take_plan();
@@ -162,7 +186,7 @@ private:
       logged[i + 1] = logged[i] + bytes;
     }
     checked_.assign(graph_.blocks.size(), false);
-    if (module_.settings.log == ASSAY_LOG_nothing)
+    if (module_.log == ASSAY_LOG_nothing)
       return;
     const bool much = logged.back() > kMuch;
     for (size_t i = 0; i < order_.size(); i++) {
@@ -205,7 +229,7 @@ private:
 
   // Whether a block that is a loop by itself logs nothing but behind it.
   bool logs_behind(uint32_t block) const {
-    if (module_.settings.log != ASSAY_LOG_groups)
+    if (module_.log != ASSAY_LOG_groups)
       return false;
     if (plan_) {
       const auto &points = plan_->stretches[block].front().points;
@@ -222,7 +246,7 @@ private:
       for (uint32_t from : graph_.blocks[b].predecessors)
         if (!graph_.blocks[from].is_dispatch() && place_[from] >= place_[b])
           is_back_target_[b] = true;
-    if (!(module_.settings.log & ASSAY_LOG_groups))
+    if (!(module_.log & ASSAY_LOG_groups))
       return;
     std::vector<RegisterSet> logged(graph_.blocks.size(), 0);
     for (uint32_t b : order_)
@@ -278,9 +302,13 @@ private:
   }
 
   // Behind the routine: branches that find the position elsewhere than where they lead to expects it.
+  // What follows belongs to the instruction at the address.
+  void side(uint64_t address) { sides_.emplace_back(address, code_.size()); }
+
   void edges() {
     for (const Edge &edge : edges_) {
-      code_.put<uint32_t>(edge.at, code_.size() - (edge.at + 4));
+      side(edge.address);
+      code_.land(edge.at, code_.size());
       snippets_.move_position(edge.from, edge.to);
       references_.push_back({code_.jump(), edge.target});
     }
@@ -329,10 +357,10 @@ private:
     if (is_back_target_[b])
       align_like(address_of(b));
     block_at_[b] = code_.size();
-    const uint32_t stub =
-        plan_ && !plan_->begins_with_start[b] ? module_.check_inside_stub : module_.check_stub;
+    const uint32_t slot = plan_ && !plan_->begins_with_start[b] ? ASSAY_MOVED_SLOT_check_inside
+                                                                : ASSAY_MOVED_SLOT_check;
     if (checked_[b] && logs_behind(b))
-      snippets_.check(block, live[0] | logged_later[0], stub);
+      snippets_.check(block, block.first, live[0] | logged_later[0], slot);
     if (plan_ && logs_behind(b)) {
       loop_begin_ = code_.size();
       loop_address_ = address_of(b);
@@ -344,7 +372,7 @@ private:
       loop_begin_.reset();
     }
     if (checked_[b] && !logs_behind(b))
-      snippets_.check(block, live[0] | logged_later[0], stub);
+      snippets_.check(block, block.first, live[0] | logged_later[0], slot);
     for (uint32_t i = 0; i <= block.count; i++) {
       const uint32_t index = block.first + i;
       const bool is_behind = i == block.count;
@@ -352,7 +380,7 @@ private:
         moved_.emplace_back(graph_.code.instructions[index].address,
                             i == 0 ? block_at_[b] : code_.size());
       if (i > 0 && i < block.count && may_begin_thread(index - 1))
-        snippets_.check(block, live[i] | logged_later[i], module_.check_stub);
+        snippets_.check(block, index, live[i] | logged_later[i], ASSAY_MOVED_SLOT_check);
       if (plan_)
         for (const PlanStretch &stretch : plan_->stretches[b])
           snippets_.log_points(stretch, first_start_, live[i] | logged_later[i], block, index);
@@ -362,9 +390,13 @@ private:
       if (is_behind)
         break;
       pass_holder(b, index);
-      instruction(graph_.code.instructions[index]);
+      if (sets_handler(block, index))
+        snippets_.act();
+      else
+        instruction(graph_.code.instructions[index]);
       if (may_begin_thread(index) && may_return_twice(block, index))
-        snippets_.begun(live[i + 1] | logged_later[i + 1]);
+        snippets_.begun(live[i + 1] | logged_later[i + 1],
+                        graph_.code.instructions[index].address);
     }
     run_on(place);
   }
@@ -377,27 +409,18 @@ private:
 
   // Whether it may be a system call that returns 0 in a new thread or process as well: its number is not known, or is one of these.
   bool may_return_twice(const Block &block, uint32_t index) const {
-    const std::span<const std::byte> call = bytes_of(index);
-    if (call.size() < 2 || call[call.size() - 1] != std::byte{0x05} ||
-        call[call.size() - 2] != std::byte{0x0f})
+    if (!is_system_call(module_.program, graph_, index))
       return true;
-    for (uint32_t i = index; i-- > block.first;) {
-      if (!(binary::effects_of(graph_.code, graph_.code.instructions[i]).writes &
-            binary::bit(ASSAY_REG_RAX)))
-        continue;
-      const std::span<const std::byte> bytes = bytes_of(i);
-      if (bytes.size() != 5 || bytes[0] != std::byte{0xb8}) // mov eax, number
-        return true;
-      uint32_t number;
-      std::memcpy(&number, bytes.data() + 1, sizeof number);
-      return number == SYS_clone || number == SYS_clone3 || number == SYS_fork ||
-             number == SYS_vfork;
-    }
-    return true;
+    const auto number = system_call_number(module_.program, graph_, block, index);
+    return !number || *number == SYS_clone || *number == SYS_clone3 || *number == SYS_fork ||
+           *number == SYS_vfork;
   }
-  std::span<const std::byte> bytes_of(uint32_t index) const {
-    const Instruction &instruction = graph_.code.instructions[index];
-    return module_.program.executable().bytes(instruction.address, instruction.length);
+  // Whether it sets a handler, which nothing that stands in front of libc sees.
+  bool sets_handler(const Block &block, uint32_t index) const {
+    return module_.settings.log != ASSAY_LOG_nothing &&
+           module_.program.executable().carries_runtime() &&
+           is_system_call(module_.program, graph_, index) &&
+           system_call_number(module_.program, graph_, block, index) == SYS_rt_sigaction;
   }
 
   // What holds the position where a block ends goes on to hold it in blocks that only this one leads to.
@@ -446,6 +469,7 @@ private:
     for (uint32_t b : order_) {
       if (!plan_->arrivals[b])
         continue;
+      side(address_of(b));
       arrival_at_[address_of(b)] = code_.size();
       snippets_.begin_block(std::nullopt);
       snippets_.hold(entry_holder_[b]);
@@ -513,20 +537,20 @@ private:
   // The same, of a branch that may be that of a loop of one block.
   void refer_back(uint32_t at, uint64_t target) {
     if (loop_begin_ && target == loop_address_) {
-      code_.put<uint32_t>(at, *loop_begin_ - (at + 4));
+      code_.land(at, *loop_begin_);
       return;
     }
     const auto to = block_of_.find(target);
     const auto wanted = to == block_of_.end() ? std::nullopt : entry_holder_[to->second];
     if (wanted && wanted != snippets_.holder())
-      edges_.push_back({at, snippets_.holder(), *wanted, target});
+      edges_.push_back({moved_.back().first, at, snippets_.holder(), *wanted, target});
     else
       refer(at, target);
   }
 
   void settle() {
     for (const auto &[at, target] : references_)
-      code_.put<uint32_t>(at, moved_block(target) - (at + 4));
+      code_.land(at, moved_block(target));
     for (uint64_t entry : routine_.entries)
       module_.entries[entry] = moved_block(entry);
   }
@@ -555,7 +579,10 @@ private:
   std::optional<RoutinePlan> plan_;                   // in place of groups of blocks
   uint32_t first_start_ = 0;                          // number of the plan's first start
   std::unordered_map<uint64_t, uint32_t> arrival_at_; // by address
-  uint32_t end_ = 0;                                  // of the instructions; slow paths follow
+  uint32_t end_ = 0;                                  // of the instructions; what is beside them follows
+  std::vector<std::pair<uint64_t, uint32_t>>
+      sides_; // by where they lie; the instruction whose rules of unwinding hold there
+  uint32_t sides_end_ = 0;
 };
 
 } // namespace
@@ -577,14 +604,8 @@ WhyUnmoved move_routine(ModuleCode &module, const Routine &routine, const FlowGr
     for (const image::CodeRange &range : routine.ranges) {
       const uint64_t begin = std::max(frame->begin, range.begin),
                      end = std::min(frame->end, range.end);
-      if (begin >= end)
-        continue;
-      const uint32_t from = mover.moved(begin), to = mover.moved(end);
-      if (from < to)
-        module.unwind.add(
-            *frame, from, to,
-            [&](uint64_t address) { return mover.moved(std::max(address, begin)); },
-            [&](uint64_t address) { return mover.moved_block(address); });
+      if (begin < end)
+        mover.cover(*frame, begin, end);
     }
   return WhyUnmoved::moved;
 }

@@ -1,8 +1,9 @@
-// Moved code is mapped where 32-bit distances reach it from the original, and back: below it, or above with room for the heap that
-// grows behind an executable. Then the places that control arrives at in the original are overwritten with jumps.
+// Moved code lies where 32-bit distances reach it from the original, and back (room_for_code). Then the places that control arrives at in
+// the original are overwritten with jumps.
 
 #include "runtime/relocated/relocated.h"
 
+#include "runtime/core/system/pages.h"
 #include "runtime/core/system/syscall.h"
 
 #include "abi/container.h"
@@ -18,48 +19,9 @@ uint64_t log_offset();
 
 MovedModule modules[kMostModules];
 uint32_t module_count;
+void (*set_action)();
 
 namespace {
-
-constexpr uint64_t kPage = 4096;
-constexpr uint64_t kReach = (2ULL << 30) - (64ULL << 20);
-constexpr uint64_t kBreakRoom = 1ULL << 30;
-constexpr uint64_t kStep = 2ULL << 20;
-constexpr uint64_t kLowest = 1ULL << 20;
-
-uint64_t page_up(uint64_t address) {
-  return (address + kPage - 1) & ~(kPage - 1);
-}
-
-char *try_at(uint64_t address, uint64_t size) {
-  const long at = sys::map((void *)address, size, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE);
-  if (sys::failed(at))
-    return nullptr;
-  if ((uint64_t)at != address) { // a kernel that takes the address for a hint
-    sys::unmap((void *)at, size);
-    return nullptr;
-  }
-  return (char *)at;
-}
-
-// Memory that reaches all of [begin, end), and is reached from there.
-char *map_near(uint64_t begin, uint64_t end, uint64_t size) {
-  const uint64_t lowest = end > kReach + kLowest ? end - kReach : kLowest;
-  for (uint64_t at = (begin - size - kStep) & ~(kPage - 1); begin > size + kStep && at >= lowest;
-       at -= kStep) {
-    if (char *found = try_at(at, size))
-      return found;
-    if (at < kStep)
-      break;
-  }
-  const uint64_t rooms[] = {kBreakRoom, kStep};
-  for (uint64_t room : rooms)
-    for (uint64_t at = page_up(end) + room; at + size < begin + kReach; at += kStep)
-      if (char *found = try_at(at, size))
-        return found;
-  return nullptr;
-}
 
 // The tool's answer: the file with the moved code. Processes and threads ask one after the other.
 bool ask_tool(const char *path, uint64_t bias, bool is_main,
@@ -150,6 +112,7 @@ void fill(char *code, const AssayMovedHeader &header, uint64_t bias, uint32_t fi
   *(uint64_t *)(code + 8 * ASSAY_MOVED_SLOT_check) = (uint64_t)assay_check;
   *(uint64_t *)(code + 8 * ASSAY_MOVED_SLOT_check_inside) = (uint64_t)assay_check_inside;
   *(uint64_t *)(code + 8 * ASSAY_MOVED_SLOT_begun) = (uint64_t)assay_begun;
+  *(uint64_t *)(code + 8 * ASSAY_MOVED_SLOT_act) = (uint64_t)set_action;
 }
 
 int protection_of(const ElfW(Phdr) & segment) {
@@ -161,7 +124,7 @@ bool protect_code(uint64_t bias, const ElfW(Phdr) * headers, uint32_t count, int
   for (uint32_t i = 0; i < count; i++) {
     if (headers[i].p_type != PT_LOAD || !(headers[i].p_flags & PF_X))
       continue;
-    const uint64_t begin = (bias + headers[i].p_vaddr) & ~(kPage - 1);
+    const uint64_t begin = page_down(bias + headers[i].p_vaddr);
     const uint64_t end = page_up(bias + headers[i].p_vaddr + headers[i].p_memsz);
     if (sys::failed(sys::call(SYS_mprotect, (long)begin, (long)(end - begin),
                               protection_of(headers[i]) | more)))
@@ -234,12 +197,9 @@ const MovedModule *move_module(const char *path, uint64_t bias, const ElfW(Phdr)
     return nullptr;
   }
   const uint64_t size = page_up(header->code_bytes);
-  char *code = map_near(bias + header->image_begin, bias + header->image_end, size);
-  if (!code) {
-    say("there is no room for moved code near a file, so it is not traced; run it without `ulimit "
-        "-v` and `setarch -L`");
+  char *code = room_for_code(*header, bias);
+  if (!code)
     return nullptr;
-  }
   fill(code, *header, bias, first_id);
   if (sys::failed(sys::call(SYS_mprotect, (long)code, (long)size, PROT_READ | PROT_EXEC)) ||
       !protect_code(bias, headers, count, PROT_WRITE)) {

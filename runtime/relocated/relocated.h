@@ -1,17 +1,22 @@
 // The runtime of `assay trace`: maps moved code (abi/moved_code.h) into an unmodified program, and gives its threads buffers to
-// log into (abi/trace_ring.h). A library of its own, preloaded; it shares nothing with the runtime of instrumented programs but
-// system calls.
+// log into (abi/trace_ring.h). It shares nothing with the runtime of instrumented programs but system calls.
+//
+// It is built twice. The files here are in both: a library that is preloaded (preloaded/), and one that statically linked executables
+// carry (carried/), which has no libc and no loader to ask.
 #pragma once
 
 #include "abi/moved_code.h"
 #include "abi/trace_ring.h"
 
 #include <link.h>
+#include <signal.h>
 
 namespace assay::relocated {
 
 // Null where the process is not recorded.
 extern AssayTraceRing *ring;
+// Maps what the environment names; false if it names nothing or, which is said, it cannot be mapped.
+bool open_ring(char **environment);
 // Of the program that this process executes; its children's as well.
 extern uint32_t program_number;
 // That this process's id is of (abi/trace_ring.h).
@@ -38,12 +43,16 @@ const MovedModule *move_module(const char *path, uint64_t bias, const ElfW(Phdr)
 // Puts the jumps to its moved code into a module that was loaded again at the same place.
 void redirect(const MovedModule &module, const ElfW(Phdr) * headers, uint32_t count);
 
-// Modules that come and go (modules_loaded.cc): moves those that are new.
+// Memory for moved code that reaches all of the original, and is reached from there; null, and says why, if there is none.
+char *room_for_code(const AssayMovedHeader &moved, uint64_t bias);
+
+// Modules that come and go (preloaded/modules_loaded.cc): moves those that are new.
 void move_modules();
 // Has the loader call move_modules() when it has opened or closed some.
 void follow_loader();
 
 // Streams (streams.cc).
+extern constinit thread_local AssayThreadLog thread_log [[gnu::tls_model("initial-exec")]];
 void begin_streams();
 // What a signal handler logs goes to streams of its own: saved where it begins, restored where it returns.
 struct SavedLog {
@@ -58,6 +67,20 @@ void end_handler(const SavedLog &saved);
 // What the thread executes meanwhile is ours, not the program's.
 void stop_logging(SavedLog &saved);
 void go_on_logging(const SavedLog &saved);
+
+// Around a fork of libc's.
+void before_fork();
+void after_fork();
+void in_child();
+
+// Handlers of signals: the kernel is given on_signal, which calls the program's (handlers.cc).
+using Handler = void (*)(int, siginfo_t *, void *);
+bool takes_handlers(int number);
+Handler handler_of(int number);
+void set_handler(int number, Handler handler);
+void on_signal(int number, siginfo_t *info, void *context);
+// What moved code calls in place of the system call rt_sigaction, with its registers; null: what stands in front of libc does.
+extern void (*set_action)();
 
 // The gate has changed: the calling thread's streams end here, or begin at the next place where they may. Other threads notice it with
 // their next buffer.

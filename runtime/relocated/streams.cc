@@ -10,11 +10,11 @@
 // A thread is not told that it ends: the tool sees that it is gone, and reads what its last buffer holds. That way
 // nothing runs in the program when a thread exits, and a killed process loses nothing.
 
+#include "runtime/relocated/from_moved_code.h"
 #include "runtime/relocated/relocated.h"
 
 #include "runtime/core/system/syscall.h"
 
-#include <pthread.h>
 #include <stddef.h>
 
 namespace assay::relocated {
@@ -37,6 +37,13 @@ uint32_t always_own = 1; // where the kernel does not
 // Twice: nobody checks for up to the slack behind a limit.
 alignas(64) char scratch[2 * ASSAY_RING_SLACK];
 
+} // namespace
+
+constinit thread_local AssayThreadLog thread_log = {
+    {scratch, nullptr, nullptr}, {scratch, nullptr, nullptr}, {}, 0, 0};
+
+namespace {
+
 struct ThreadStreams {
   uint32_t after_stream[kLogs] = {}; // the stream plus 1; 0: it has none
   uint32_t gate[kLogs] = {};         // what it was when the stream began
@@ -48,8 +55,6 @@ struct ThreadStreams {
   uint64_t parent_bytes[kLogs] = {}; // logged there
 };
 
-[[gnu::tls_model("initial-exec")]] thread_local constinit AssayThreadLog thread_log = {
-    {scratch, nullptr, nullptr}, {scratch, nullptr, nullptr}, {}, 0};
 [[gnu::tls_model("initial-exec")]] thread_local constinit ThreadStreams mine = {};
 [[gnu::tls_model("initial-exec")]] thread_local constinit SavedLog at_fork = {};
 
@@ -243,21 +248,6 @@ void next_buffer(int log) {
   begin_buffer(log, stream, of.filled);
 }
 
-// fork: the child must not log into the buffer of the parent, which it shares.
-void before_fork() {
-  stop_logging(at_fork);
-}
-void after_fork() {
-  go_on_logging(at_fork);
-}
-void in_child() {
-  if (is_own_memory == &always_own || is_copy())
-    begin_process();
-}
-
-} // namespace
-
-namespace {
 
 void make_room(bool may_begin) {
   if (is_copy())
@@ -287,6 +277,18 @@ void make_room(bool may_begin) {
 }
 
 } // namespace
+
+// The child must not log into the buffer of the parent, which it shares.
+void before_fork() {
+  stop_logging(at_fork);
+}
+void after_fork() {
+  go_on_logging(at_fork);
+}
+void in_child() {
+  if (is_own_memory == &always_own || is_copy())
+    begin_process();
+}
 
 // Called by the moved code's checks through assay_check, with all registers saved.
 extern "C" [[gnu::visibility("hidden")]] void assay_make_room() {
@@ -329,7 +331,6 @@ void begin_streams() {
         each.pid_namespace == pid_namespace)
       __atomic_store_n(&each.ended, number + 1, __ATOMIC_RELEASE);
   }
-  pthread_atfork(before_fork, after_fork, in_child);
 }
 
 bool is_tool_gone(uint32_t waits) {
@@ -418,16 +419,8 @@ void follow_gate() {
     }
 }
 
-// Registers as they were, but for what the moved code's snippet uses itself; on the stack of the program, below its red zone.
-#define ASSAY_CHECK(name, made_by)                                                                 \
-  asm(".text\n.hidden " name "\n.globl " name "\n.type " name ", @function\n" name ":\n"           \
-      "pushfq\n push %rax\n push %rcx\n push %rdx\n push %rbx\n push %rbp\n push %rsi\n"           \
-      "push %rdi\n push %r8\n push %r9\n push %r10\n push %r11\n"                                  \
-      "mov %rsp, %rbx\n and $-16, %rsp\n cld\n call " made_by "\n mov %rbx, %rsp\n"                \
-      "pop %r11\n pop %r10\n pop %r9\n pop %r8\n pop %rdi\n pop %rsi\n pop %rbp\n pop %rbx\n"      \
-      "pop %rdx\n pop %rcx\n pop %rax\n popfq\n ret\n.size " name ", . - " name "\n")
-ASSAY_CHECK("assay_check", "assay_make_room");
-ASSAY_CHECK("assay_check_inside", "assay_make_room_inside");
-ASSAY_CHECK("assay_begun", "assay_thread_begun");
+ASSAY_FROM_MOVED_CODE("assay_check", "assay_make_room");
+ASSAY_FROM_MOVED_CODE("assay_check_inside", "assay_make_room_inside");
+ASSAY_FROM_MOVED_CODE("assay_begun", "assay_thread_begun");
 
 } // namespace assay::relocated

@@ -4,6 +4,7 @@
 
 #include "runtime/relocated/relocated.h"
 
+#include "runtime/core/system/pages.h"
 #include "runtime/core/system/syscall.h"
 
 #include <stddef.h>
@@ -117,8 +118,7 @@ void follow_loader() {
   // Not where a debugger waits.
   if (!code || !is_empty_function(code))
     return;
-  constexpr uint64_t kPage = 4096;
-  const uint64_t page = (uint64_t)code & ~(kPage - 1);
+  const uint64_t page = page_down((uint64_t)code);
   if (sys::failed(sys::call(SYS_mprotect, (long)page, kPage, PROT_READ | PROT_WRITE | PROT_EXEC)))
     return;
   uint8_t jump[kJumpBytes] = {0xff, 0x25}; // jmp [rip]

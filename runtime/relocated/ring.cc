@@ -1,20 +1,15 @@
-// The beginning, before all other constructors (-z initfirst): no code of the program has run, none of its threads exists, and the only
-// frames on the stack are the loader's, which is never moved.
+// What the process shares with the tool (abi/trace_ring.h), mapped at its start.
 
 #include "runtime/relocated/relocated.h"
 
 #include "runtime/core/system/preloaded.h"
 #include "runtime/core/system/syscall.h"
 
-#include <dlfcn.h>
 #include <stddef.h>
 
 namespace assay::relocated {
 
 AssayTraceRing *ring;
-
-void find_real_functions();
-void find_beginning_functions();
 
 namespace {
 
@@ -54,27 +49,20 @@ const char *map_ring(const char *path) {
   return nullptr;
 }
 
-[[gnu::constructor]] void begin(int, char **, char **envp) {
-  const char *path = environment_of(envp, ASSAY_RING_ENVIRONMENT);
-  if (!path)
-    return;
-  find_real_functions();
-  find_beginning_functions();
-  if (contains(environment_of(envp, "LD_PRELOAD"), "vgpreload_core")) {
-    say("Valgrind executes this program's code in its own way, so it is not traced; run it without "
-        "Valgrind");
-    return;
-  }
-  if (const char *why = map_ring(path)) {
-    say(why);
-    return;
-  }
-  begin_streams();
-  move_modules();
-  follow_loader();
-}
-
 } // namespace
+
+bool open_ring(char **environment) {
+  const char *path = environment_of(environment, ASSAY_RING_ENVIRONMENT);
+  if (!path)
+    return false;
+  const char *why = contains(environment_of(environment, "LD_PRELOAD"), "vgpreload_core")
+                        ? "Valgrind executes this program's code in its own way, so it is not "
+                          "traced; run it without Valgrind"
+                        : map_ring(path);
+  if (why)
+    say(why);
+  return ring != nullptr;
+}
 
 void say(const char *text) {
   say_line(text);

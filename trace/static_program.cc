@@ -1,0 +1,394 @@
+// Nothing of the program moves, and nothing in it is overwritten, but for three things: its header says where the new program headers and
+// the new entry are; its thread-local image has a copy with the runtime's in front of it; and relocations that a position-independent program
+// applies to that image are led to the copy.
+//
+// The image of thread-local storage ends where fs points to, so what is put in front of it moves nothing: its distance from fs is known
+// here, and the same in each thread.
+//
+// Refused: to write the moved code into the file as well. What is moved, and what it logs, is chosen when a recording begins.
+
+#include "trace/static_program.h"
+
+#include "abi/carried_runtime.h"
+#include "base/fail.h"
+#include "base/mapped_file.h"
+#include "base/output_file.h"
+#include "image/carried_note.h"
+#include "image/elf.h"
+#include "image/executable.h"
+
+#include <algorithm>
+#include <cstring>
+#include <elf.h>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace trace {
+namespace {
+
+namespace fs = std::filesystem;
+using Bytes = std::vector<std::byte>;
+
+constexpr uint64_t kPage = 4096;
+// Moved code has its tables behind it, and logs: of large programs it is six times the original.
+constexpr uint64_t kRoomForCode = 32, kLeastRoom = 1 << 20, kMostRoom = 512 << 20;
+// A frame may become several.
+constexpr uint64_t kRoomForFrames = 4, kLeastFrames = 4096;
+
+uint64_t up(uint64_t value, uint64_t step) {
+  return (value + step - 1) / step * step;
+}
+
+template <class Row> Row row_at(std::span<const std::byte> bytes, uint64_t offset) {
+  static_assert(std::is_trivially_copyable_v<Row>);
+  Row row;
+  if (offset > bytes.size() || bytes.size() - offset < sizeof row)
+    base::fail("a table of the file ends early; copy or build it again");
+  std::memcpy(&row, bytes.data() + offset, sizeof row);
+  return row;
+}
+
+template <class Row> void put(Bytes &bytes, uint64_t offset, const Row &row) {
+  std::memcpy(bytes.data() + offset, &row, sizeof row);
+}
+
+template <class Row> void append(Bytes &bytes, const Row &row) {
+  const auto *begin = reinterpret_cast<const std::byte *>(&row);
+  bytes.insert(bytes.end(), begin, begin + sizeof row);
+}
+
+// An ELF file with its program headers.
+struct Elf {
+  explicit Elf(const fs::path &path) : file(path.string()) {
+    header = row_at<Elf64_Ehdr>(file.bytes(), 0);
+    for (uint64_t i = 0; i < header.e_phnum; i++)
+      headers.push_back(row_at<Elf64_Phdr>(file.bytes(), header.e_phoff + i * sizeof(Elf64_Phdr)));
+  }
+  const Elf64_Phdr *find(uint32_t type) const {
+    const auto at = std::ranges::find(headers, type, &Elf64_Phdr::p_type);
+    return at == headers.end() ? nullptr : &*at;
+  }
+  uint64_t end_in_memory() const {
+    uint64_t end = 0;
+    for (const Elf64_Phdr &each : headers)
+      if (each.p_type == PT_LOAD)
+        end = std::max(end, each.p_vaddr + each.p_memsz);
+    return end;
+  }
+  uint64_t end_in_file() const {
+    uint64_t end = 0;
+    for (const Elf64_Phdr &each : headers)
+      if (each.p_type == PT_LOAD)
+        end = std::max(end, each.p_offset + each.p_filesz);
+    return end;
+  }
+  uint64_t offset_of(uint64_t address) const {
+    for (const Elf64_Phdr &each : headers)
+      if (each.p_type == PT_LOAD && address >= each.p_vaddr &&
+          address - each.p_vaddr < each.p_filesz)
+        return address - each.p_vaddr + each.p_offset;
+    base::fail("an address of the file's tables is not in the file; copy or build it again");
+  }
+
+  base::MappedFile file;
+  Elf64_Ehdr header;
+  std::vector<Elf64_Phdr> headers;
+};
+
+Elf64_Phdr header_of(uint32_t type, uint32_t flags, uint64_t align) {
+  Elf64_Phdr header = {};
+  header.p_type = type;
+  header.p_flags = flags;
+  header.p_align = align;
+  return header;
+}
+
+// .eh_frame_hdr as linkers write it: distances of 32 bits from its begin.
+struct UnwindEntry {
+  int32_t code, frame;
+};
+struct UnwindHeader {
+  uint8_t version = 1;
+  uint8_t frame_encoding = 0x1b, count_encoding = 0x03,
+          table_encoding = 0x3b; // pcrel|sdata4, udata4, datarel|sdata4
+  int32_t frames = 0;
+  uint32_t count = 0;
+};
+
+class Writer {
+public:
+  Writer(const fs::path &program, const fs::path &runtime)
+      : path_(program.string()), executable_(check(path_)), program_(program), runtime_(runtime) {}
+
+  StaticProgram write(const fs::path &to) {
+    place();
+    describe();
+    out_.assign(program_.file.bytes().begin(), program_.file.bytes().end());
+    const auto runtime = runtime_.file.bytes().first(runtime_.end_in_file());
+    out_.resize(runtime_offset_);
+    out_.insert(out_.end(), runtime.begin(), runtime.end());
+    out_.resize(own_offset_);
+    put_carried();
+    put_headers();
+    lead_relocations();
+    out_.insert(out_.end(), own_.begin(), own_.end());
+    base::OutputFile file(to.string());
+    file.write(out_);
+    file.commit();
+    std::error_code failed;
+    fs::permissions(to, fs::status(path_).permissions() & fs::perms::all, failed);
+    if (failed)
+      base::fail("{}: it cannot be made executable: {}", to.string(), failed.message());
+    return {carried_.code_room_bytes};
+  }
+
+private:
+  // What no table of the file says otherwise is believed from here on.
+  static image::Executable check(const std::string &path) {
+    image::Executable executable(path);
+    if (executable.carries_runtime())
+      base::fail("{}: it can be traced as it is: assay trace record -- {}", path, path);
+    if (image::needs_loader(path))
+      base::fail("{}: it is not linked statically, and can be traced as it is: assay trace record "
+                 "-- {}",
+                 path, path);
+    if (!executable.entry())
+      base::fail("{}: it has no entry; name a program", path);
+    if (std::ranges::any_of(executable.functions(), [](const image::CodeRange &range) {
+          return range.found_by == image::FoundBy::go;
+        }))
+      base::fail("{}: it is a program in Go, whose functions cannot be moved (they find their "
+                 "frames by return addresses)",
+                 path);
+    return executable;
+  }
+
+  // Where everything lies, in memory and in the file.
+  void place() {
+    threads_ = program_.find(PT_TLS);
+    if (!threads_)
+      base::fail("{}: it has no thread-local storage, where what a thread logs is kept; programs "
+                 "that are linked with glibc have it",
+                 path_);
+    const uint64_t align = std::max<uint64_t>(threads_->p_align, 1);
+    if (threads_->p_vaddr % align)
+      base::fail("{}: its thread-local storage does not begin where it says; link it with another "
+                 "linker (-fuse-ld=bfd, -fuse-ld=lld)",
+                 path_);
+    runtime_address_ = up(program_.end_in_memory(), kPage);
+    runtime_offset_ = up(program_.file.bytes().size(), kPage);
+    own_address_ = up(runtime_address_ + runtime_.end_in_memory(), kPage);
+    own_offset_ = up(runtime_offset_ + runtime_.end_in_file(), kPage);
+    const Elf64_Phdr &own_threads = *runtime_.find(PT_TLS);
+    carried_.version = ASSAY_CARRIED_VERSION;
+    carried_.self = runtime_address_ + carried_symbol();
+    carried_.entry = *executable_.entry();
+    carried_.thread_template = runtime_address_ + own_threads.p_vaddr;
+    carried_.thread_template_bytes = own_threads.p_filesz;
+    carried_.thread_bytes = up(own_threads.p_memsz, align);
+    carried_.thread_offset =
+        -static_cast<int64_t>(carried_.thread_bytes + up(threads_->p_memsz, align));
+  }
+
+  uint64_t carried_symbol() const {
+    for (const image::DataSymbol &symbol : image::data(runtime_path()).symbols)
+      if (symbol.linkage_name == "assay_carried_runtime" && symbol.size == sizeof carried_)
+        return symbol.address;
+    base::fail("{}: it is of another version of Assay; build or install Assay again",
+               runtime_path());
+  }
+  std::string runtime_path() const { return runtime_.file.path(); }
+
+  // The segment behind the runtime.
+  void describe() {
+    const bool has_unwind_header = program_.find(PT_GNU_EH_FRAME);
+    const auto loads =
+        static_cast<uint64_t>(std::ranges::count(runtime_.headers, PT_LOAD, &Elf64_Phdr::p_type));
+    carried_.header_count = program_.headers.size() + 1 + loads + 1 + (has_unwind_header ? 0 : 1);
+    carried_.headers = own_address_;
+    own_.resize(carried_.header_count * sizeof(Elf64_Phdr));
+    put_note();
+    put_thread_image();
+    put_unwind_header();
+    uint64_t code = 0;
+    for (const auto &[begin, end] : executable_.code_regions())
+      code += end - begin;
+    carried_.code_room = up(carried_.unwind_header + sizeof(UnwindHeader) +
+                                carried_.unwind_room * sizeof(UnwindEntry),
+                            kPage);
+    carried_.code_room_bytes = up(std::clamp(kRoomForCode * code, kLeastRoom, kMostRoom), kPage);
+  }
+
+  void put_note() {
+    const Elf64_Phdr *unwind = program_.find(PT_GNU_EH_FRAME);
+    const image::CarriedNote note = {runtime_address_, carried_.entry,
+                                     unwind ? unwind->p_vaddr : 0};
+    note_begin_ = own_.size();
+    append(own_, Elf64_Nhdr{sizeof image::kCarriedNoteName, sizeof note, image::kCarriedNoteType});
+    append(own_, image::kCarriedNoteName);
+    own_.resize(up(own_.size(), 4));
+    append(own_, note);
+    note_end_ = own_.size();
+  }
+
+  void put_thread_image() {
+    const uint64_t align = std::max<uint64_t>(threads_->p_align, 1);
+    own_.resize(up(own_address_ + own_.size(), align) - own_address_);
+    carried_.thread_image = own_address_ + own_.size();
+    own_.resize(own_.size() + carried_.thread_bytes);
+    const auto image = program_.file.bytes().subspan(threads_->p_offset, threads_->p_filesz);
+    own_.insert(own_.end(), image.begin(), image.end());
+    own_.resize(up(own_.size(), 8));
+  }
+
+  void put_unwind_header() {
+    std::vector<std::pair<uint64_t, uint64_t>> entries; // code, frame; addresses
+    uint64_t frames = add_entries(runtime_, runtime_address_, entries);
+    if (program_.find(PT_GNU_EH_FRAME)) {
+      const auto of_runtime = std::exchange(entries, {});
+      frames = add_entries(program_, 0, entries);
+      entries.insert(entries.end(), of_runtime.begin(), of_runtime.end());
+    }
+    const uint64_t at = own_address_ + own_.size();
+    UnwindHeader header;
+    header.frames = static_cast<int32_t>(frames - (at + offsetof(UnwindHeader, frames)));
+    header.count = static_cast<uint32_t>(entries.size());
+    append(own_, header);
+    for (const auto &[code, frame] : entries)
+      append(own_,
+             UnwindEntry{static_cast<int32_t>(code - at), static_cast<int32_t>(frame - at)});
+    carried_.unwind_header = at;
+    carried_.unwind_entries = entries.size();
+    carried_.unwind_room =
+        entries.size() + kRoomForFrames * executable_.unwind_ranges().size() + kLeastFrames;
+  }
+
+  // Of the file's own table; returns where its .eh_frame lies.
+  uint64_t add_entries(const Elf &elf, uint64_t bias,
+                       std::vector<std::pair<uint64_t, uint64_t>> &entries) const {
+    const Elf64_Phdr &table = *elf.find(PT_GNU_EH_FRAME);
+    const auto header = row_at<UnwindHeader>(elf.file.bytes(), table.p_offset);
+    const UnwindHeader usual;
+    if (header.version != usual.version || header.frame_encoding != usual.frame_encoding ||
+        header.count_encoding != usual.count_encoding ||
+        header.table_encoding != usual.table_encoding)
+      base::fail("{}: its .eh_frame_hdr is not as linkers write it; link it with another linker "
+                 "(-fuse-ld=bfd, -fuse-ld=lld)",
+                 path_);
+    const uint64_t at = bias + table.p_vaddr;
+    auto far = [&](int32_t distance) { return at + static_cast<uint64_t>(int64_t{distance}); };
+    for (uint64_t i = 0; i < header.count; i++) {
+      const auto entry = row_at<UnwindEntry>(
+          elf.file.bytes(), table.p_offset + sizeof header + i * sizeof(UnwindEntry));
+      entries.emplace_back(far(entry.code), far(entry.frame));
+    }
+    return far(header.frames) + offsetof(UnwindHeader, frames);
+  }
+
+  void put_carried() {
+    put(out_, runtime_offset_ + runtime_.offset_of(carried_symbol()), carried_);
+  }
+
+  void put_headers() {
+    std::vector<Elf64_Phdr> headers = program_.headers;
+    auto part = [&](Elf64_Phdr &header, uint64_t begin, uint64_t file_size, uint64_t size) {
+      header.p_offset = own_offset_ + begin;
+      header.p_vaddr = header.p_paddr = own_address_ + begin;
+      header.p_filesz = file_size;
+      header.p_memsz = size;
+    };
+    for (Elf64_Phdr &each : headers) {
+      if (each.p_type == PT_PHDR)
+        part(each, 0, carried_.header_count * sizeof each, carried_.header_count * sizeof each);
+      else if (each.p_type == PT_TLS)
+        part(each, carried_.thread_image - own_address_, carried_.thread_bytes + each.p_filesz,
+             carried_.thread_bytes + each.p_memsz);
+      else if (each.p_type == PT_GNU_EH_FRAME)
+        part_of_unwind(each, part);
+    }
+    for (Elf64_Phdr each : runtime_.headers)
+      if (each.p_type == PT_LOAD) {
+        each.p_offset += runtime_offset_;
+        each.p_vaddr += runtime_address_;
+        each.p_paddr += runtime_address_;
+        headers.push_back(each);
+      }
+    Elf64_Phdr own = header_of(PT_LOAD, PF_R | PF_W, kPage);
+    part(own, 0, own_.size(), carried_.code_room + carried_.code_room_bytes - own_address_);
+    headers.push_back(own);
+    Elf64_Phdr note = header_of(PT_NOTE, PF_R, 4);
+    part(note, note_begin_, note_end_ - note_begin_, note_end_ - note_begin_);
+    headers.push_back(note);
+    if (!program_.find(PT_GNU_EH_FRAME)) {
+      Elf64_Phdr unwind = header_of(PT_GNU_EH_FRAME, PF_R, 4);
+      part_of_unwind(unwind, part);
+      headers.push_back(unwind);
+    }
+    std::memcpy(own_.data(), headers.data(), headers.size() * sizeof(Elf64_Phdr));
+    Elf64_Ehdr header = program_.header;
+    header.e_phoff = own_offset_;
+    header.e_phnum = static_cast<uint16_t>(headers.size());
+    header.e_entry = runtime_address_ + runtime_.header.e_entry;
+    put(out_, 0, header);
+  }
+
+  template <class Part> void part_of_unwind(Elf64_Phdr &header, const Part &part) const {
+    const uint64_t begin = carried_.unwind_header - own_address_;
+    part(header, begin, own_.size() - begin,
+         sizeof(UnwindHeader) + carried_.unwind_room * sizeof(UnwindEntry));
+  }
+
+  // The program relocates itself: words of its thread-local image are those of the copy.
+  void lead_relocations() {
+    const Elf64_Phdr *dynamic = program_.find(PT_DYNAMIC);
+    if (!dynamic)
+      return;
+    uint64_t table = 0, bytes = 0;
+    for (uint64_t at = 0; at < dynamic->p_filesz; at += sizeof(Elf64_Dyn)) {
+      const auto each = row_at<Elf64_Dyn>(program_.file.bytes(), dynamic->p_offset + at);
+      if (each.d_tag == DT_RELA)
+        table = each.d_un.d_ptr;
+      else if (each.d_tag == DT_RELASZ)
+        bytes = each.d_un.d_val;
+      else if (each.d_tag == DT_RELR)
+        base::fail("{}: it has packed relocations; link it without them (-z "
+                   "nopack-relative-relocs)",
+                   path_);
+      else if (each.d_tag == DT_NULL)
+        break;
+    }
+    const uint64_t distance = carried_.thread_image + carried_.thread_bytes - threads_->p_vaddr;
+    for (uint64_t at = 0; at + sizeof(Elf64_Rela) <= bytes; at += sizeof(Elf64_Rela)) {
+      const uint64_t offset = program_.offset_of(table + at);
+      auto each = row_at<Elf64_Rela>(out_, offset);
+      if (each.r_offset - threads_->p_vaddr >= threads_->p_filesz)
+        continue;
+      each.r_offset += distance;
+      put(out_, offset, each);
+    }
+  }
+
+  std::string path_;
+  image::Executable executable_;
+  Elf program_, runtime_;
+  const Elf64_Phdr *threads_ = nullptr;
+  uint64_t runtime_address_ = 0, runtime_offset_ = 0; // of the runtime's first byte
+  uint64_t own_address_ = 0, own_offset_ = 0;         // of the segment behind it
+  uint64_t note_begin_ = 0, note_end_ = 0;            // within that
+  AssayCarriedRuntime carried_ = {};
+  Bytes own_, out_;
+};
+
+} // namespace
+
+StaticProgram write_static_program(const fs::path &program, const fs::path &runtime,
+                                   const fs::path &to) {
+  std::error_code ignored;
+  if (fs::equivalent(program, to, ignored))
+    base::fail("-o {}: it is the program itself; name another file", to.string());
+  return Writer(program, runtime).write(to);
+}
+
+} // namespace trace
