@@ -37,6 +37,21 @@ Action act_on_program(CommandLine line, std::string name, std::vector<std::strin
   };
 }
 
+std::string executable_of(const std::string &program) {
+  std::error_code error;
+  if (program.find('/') != std::string::npos)
+    return std::filesystem::weakly_canonical(program, error).string();
+  const char *path = std::getenv("PATH");
+  for (std::string rest = path ? path : ""; !rest.empty();) {
+    const size_t end = std::min(rest.find(':'), rest.size());
+    const std::filesystem::path candidate = std::filesystem::path(rest.substr(0, end)) / program;
+    if (access(candidate.c_str(), X_OK) == 0)
+      return std::filesystem::weakly_canonical(candidate, error).string();
+    rest = end < rest.size() ? rest.substr(end + 1) : "";
+  }
+  return program;
+}
+
 std::string preload_list(const char *name) {
   const std::string library = std::filesystem::weakly_canonical(installed_folder() / name).string();
   if (access(library.c_str(), R_OK) != 0)

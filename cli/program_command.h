@@ -17,6 +17,9 @@ namespace cli {
 Action act_on_program(CommandLine line, std::string name, std::vector<std::string> &command,
                       std::function<int()> act);
 
+// The file that a command executes, as a shell finds it; the command itself if it finds none.
+std::string executable_of(const std::string &program);
+
 // LD_PRELOAD for a program: this library of ours, by its name in the installed folder, before what the user preloads.
 std::string preload_list(const char *library);
 

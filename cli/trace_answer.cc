@@ -118,8 +118,7 @@ int run(const RunArguments &arguments) {
     if (status->start_error)
       return say_not_started(arguments.choice.command.front(), *status);
     if (live.files().empty())
-      std::fprintf(stderr, "assay: %s was not reached; `assay doctor` says why\n",
-                   arguments.choice.command.front().c_str());
+      say_unreached(arguments.choice.command.front());
     else
       try { // the program has run: its status counts
         write_answers(arguments, chosen, traced_program(live, arguments.choice.command));

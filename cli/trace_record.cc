@@ -86,11 +86,7 @@ int record(const RecordArguments &arguments) {
   const auto &progress = run.recording().progress();
   if (progress.files == 0 && !run.failed()) {
     leave_nothing(writer, made);
-    std::fprintf(stderr,
-                 "assay: %s was not reached, so there is no trace: the loader brings our library "
-                 "neither into programs that are "
-                 "linked statically nor into those that raise their rights\n",
-                 program.c_str());
+    say_unreached(program);
   } else if (!parts.start_mark.empty() && progress.streams == 0 && !run.failed())
     std::fprintf(
         stderr,
@@ -127,7 +123,8 @@ int check(const RecordArguments &arguments) {
     base::fail("trace check --log {}: choose values or groups", arguments.choice.log);
   settings.log |= ASSAY_LOG_accesses;
   trace::Comparison comparison;
-  const ChildStatus status = TracedRun(arguments.choice.command, settings, comparison).run();
+  TracedRun run(arguments.choice.command, settings, comparison);
+  const ChildStatus status = run.run();
   if (status.start_error)
     return say_not_started(arguments.choice.command.front(), status);
   if (!fails_alike(arguments.choice.command, status.wait_status)) {
@@ -142,7 +139,10 @@ int check(const RecordArguments &arguments) {
     return 1;
   }
   if (comparison.compared() == 0) {
-    std::fprintf(stderr, "assay: trace check: nothing was traced\n");
+    if (run.recording().progress().files == 0)
+      say_unreached(arguments.choice.command.front());
+    else
+      std::fprintf(stderr, "assay: trace check: nothing was traced\n");
     return 1;
   }
   std::fprintf(stderr, "assay: trace check: %s, none differs; %s without counterpart\n",

@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/units.h"
 #include "cli/program_command.h"
+#include "image/elf.h"
 
 #include <chrono>
 #include <csignal>
@@ -125,6 +126,25 @@ template <class Act> void TracedRun::guarded(Act act) {
     recording_->stop();
     failure_ = true;
   }
+}
+
+void say_unreached(const std::string &program) {
+  bool is_static = false;
+  try {
+    is_static = !image::needs_loader(executable_of(program));
+  } catch (const base::Failure &) { // a script
+  }
+  if (is_static)
+    std::fprintf(stderr,
+                 "assay: %s is linked statically, so it is not traced; make a copy that can be: "
+                 "assay trace instrument %s -o %s.traced\n",
+                 program.c_str(), program.c_str(), program.c_str());
+  else
+    std::fprintf(stderr,
+                 "assay: %s was not reached, so it is not traced: the loader brings our library "
+                 "neither into programs that are linked statically (assay trace instrument) nor "
+                 "into those that raise their rights\n",
+                 program.c_str());
 }
 
 TemporaryFolder::TemporaryFolder(const std::string &name)

@@ -48,6 +48,9 @@ private:
   bool failure_ = false;
 };
 
+// Why nothing of the program was traced: nothing of ours was loaded.
+void say_unreached(const std::string &program);
+
 // A folder below that for temporary files, which is removed with all that it holds.
 class TemporaryFolder {
 public:

@@ -326,21 +326,8 @@ private:
 
   // The file of a command, by what was executed.
   std::string resolved_executable() const {
-    if (arguments_.command.empty())
-      return process_.executable;
-    const std::string &program = arguments_.command.front();
-    std::error_code error;
-    if (program.find('/') != std::string::npos)
-      return fs::weakly_canonical(program, error).string();
-    const char *path = std::getenv("PATH");
-    for (std::string rest = path ? path : ""; !rest.empty();) {
-      const size_t end = std::min(rest.find(':'), rest.size());
-      const fs::path candidate = fs::path(rest.substr(0, end)) / program;
-      if (access(candidate.c_str(), X_OK) == 0)
-        return fs::weakly_canonical(candidate, error).string();
-      rest = end < rest.size() ? rest.substr(end + 1) : "";
-    }
-    return program;
+    return arguments_.command.empty() ? process_.executable
+                                      : executable_of(arguments_.command.front());
   }
 
   std::string file_to_write() const {

@@ -418,7 +418,6 @@ private:
   // Whether it sets a handler, which nothing that stands in front of libc sees.
   bool sets_handler(const Block &block, uint32_t index) const {
     return module_.settings.log != ASSAY_LOG_nothing &&
-           module_.program.executable().carries_runtime() &&
            is_system_call(module_.program, graph_, index) &&
            system_call_number(module_.program, graph_, block, index) == SYS_rt_sigaction;
   }

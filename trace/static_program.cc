@@ -33,9 +33,9 @@ using Bytes = std::vector<std::byte>;
 
 constexpr uint64_t kPage = 4096;
 // Moved code has its tables behind it, and logs: of large programs it is six times the original.
-constexpr uint64_t kRoomForCode = 32, kLeastRoom = 1 << 20, kMostRoom = 512 << 20;
+constexpr uint64_t kRoomForCode = 32, kMinRoom = 1 << 20, kMaxRoom = 512 << 20;
 // A frame may become several.
-constexpr uint64_t kRoomForFrames = 4, kLeastFrames = 4096;
+constexpr uint64_t kRoomForFrames = 4, kMinFrames = 4096;
 
 uint64_t up(uint64_t value, uint64_t step) {
   return (value + step - 1) / step * step;
@@ -122,7 +122,7 @@ public:
   Writer(const fs::path &program, const fs::path &runtime)
       : path_(program.string()), executable_(check(path_)), program_(program), runtime_(runtime) {}
 
-  StaticProgram write(const fs::path &to) {
+  void write(const fs::path &to) {
     place();
     describe();
     out_.assign(program_.file.bytes().begin(), program_.file.bytes().end());
@@ -141,7 +141,6 @@ public:
     fs::permissions(to, fs::status(path_).permissions() & fs::perms::all, failed);
     if (failed)
       base::fail("{}: it cannot be made executable: {}", to.string(), failed.message());
-    return {carried_.code_room_bytes};
   }
 
 private:
@@ -182,14 +181,15 @@ private:
     own_address_ = up(runtime_address_ + runtime_.end_in_memory(), kPage);
     own_offset_ = up(runtime_offset_ + runtime_.end_in_file(), kPage);
     const Elf64_Phdr &own_threads = *runtime_.find(PT_TLS);
+    thread_align_ = std::max(align, own_threads.p_align);
+    const uint64_t program_bytes = up(threads_->p_memsz, align); // up to where fs points to
     carried_.version = ASSAY_CARRIED_VERSION;
     carried_.self = runtime_address_ + carried_symbol();
     carried_.entry = *executable_.entry();
     carried_.thread_template = runtime_address_ + own_threads.p_vaddr;
     carried_.thread_template_bytes = own_threads.p_filesz;
-    carried_.thread_bytes = up(own_threads.p_memsz, align);
-    carried_.thread_offset =
-        -static_cast<int64_t>(carried_.thread_bytes + up(threads_->p_memsz, align));
+    carried_.thread_bytes = up(own_threads.p_memsz + program_bytes, thread_align_) - program_bytes;
+    carried_.thread_offset = -static_cast<int64_t>(carried_.thread_bytes + program_bytes);
   }
 
   uint64_t carried_symbol() const {
@@ -218,7 +218,7 @@ private:
     carried_.code_room = up(carried_.unwind_header + sizeof(UnwindHeader) +
                                 carried_.unwind_room * sizeof(UnwindEntry),
                             kPage);
-    carried_.code_room_bytes = up(std::clamp(kRoomForCode * code, kLeastRoom, kMostRoom), kPage);
+    carried_.code_room_bytes = up(std::clamp(kRoomForCode * code, kMinRoom, kMaxRoom), kPage);
   }
 
   void put_note() {
@@ -234,8 +234,7 @@ private:
   }
 
   void put_thread_image() {
-    const uint64_t align = std::max<uint64_t>(threads_->p_align, 1);
-    own_.resize(up(own_address_ + own_.size(), align) - own_address_);
+    own_.resize(up(own_address_ + own_.size(), thread_align_) - own_address_);
     carried_.thread_image = own_address_ + own_.size();
     own_.resize(own_.size() + carried_.thread_bytes);
     const auto image = program_.file.bytes().subspan(threads_->p_offset, threads_->p_filesz);
@@ -262,7 +261,7 @@ private:
     carried_.unwind_header = at;
     carried_.unwind_entries = entries.size();
     carried_.unwind_room =
-        entries.size() + kRoomForFrames * executable_.unwind_ranges().size() + kLeastFrames;
+        entries.size() + kRoomForFrames * executable_.unwind_ranges().size() + kMinFrames;
   }
 
   // Of the file's own table; returns where its .eh_frame lies.
@@ -302,10 +301,11 @@ private:
     for (Elf64_Phdr &each : headers) {
       if (each.p_type == PT_PHDR)
         part(each, 0, carried_.header_count * sizeof each, carried_.header_count * sizeof each);
-      else if (each.p_type == PT_TLS)
+      else if (each.p_type == PT_TLS) {
         part(each, carried_.thread_image - own_address_, carried_.thread_bytes + each.p_filesz,
              carried_.thread_bytes + each.p_memsz);
-      else if (each.p_type == PT_GNU_EH_FRAME)
+        each.p_align = thread_align_;
+      } else if (each.p_type == PT_GNU_EH_FRAME)
         part_of_unwind(each, part);
     }
     for (Elf64_Phdr each : runtime_.headers)
@@ -374,6 +374,7 @@ private:
   image::Executable executable_;
   Elf program_, runtime_;
   const Elf64_Phdr *threads_ = nullptr;
+  uint64_t thread_align_ = 0; // of what is in each thread
   uint64_t runtime_address_ = 0, runtime_offset_ = 0; // of the runtime's first byte
   uint64_t own_address_ = 0, own_offset_ = 0;         // of the segment behind it
   uint64_t note_begin_ = 0, note_end_ = 0;            // within that
@@ -383,12 +384,11 @@ private:
 
 } // namespace
 
-StaticProgram write_static_program(const fs::path &program, const fs::path &runtime,
-                                   const fs::path &to) {
+void write_static_program(const fs::path &program, const fs::path &runtime, const fs::path &to) {
   std::error_code ignored;
   if (fs::equivalent(program, to, ignored))
     base::fail("-o {}: it is the program itself; name another file", to.string());
-  return Writer(program, runtime).write(to);
+  Writer(program, runtime).write(to);
 }
 
 } // namespace trace

@@ -11,7 +11,8 @@
 #include <elf.h>
 #include <stddef.h>
 
-extern "C" [[gnu::visibility("hidden")]] char assay_check[], assay_check_inside[], assay_begun[];
+extern "C" [[gnu::visibility("hidden")]] char assay_check[], assay_check_inside[], assay_begun[],
+    assay_act[];
 
 namespace assay::relocated {
 
@@ -19,7 +20,6 @@ uint64_t log_offset();
 
 MovedModule modules[kMostModules];
 uint32_t module_count;
-void (*set_action)();
 
 namespace {
 
@@ -112,7 +112,7 @@ void fill(char *code, const AssayMovedHeader &header, uint64_t bias, uint32_t fi
   *(uint64_t *)(code + 8 * ASSAY_MOVED_SLOT_check) = (uint64_t)assay_check;
   *(uint64_t *)(code + 8 * ASSAY_MOVED_SLOT_check_inside) = (uint64_t)assay_check_inside;
   *(uint64_t *)(code + 8 * ASSAY_MOVED_SLOT_begun) = (uint64_t)assay_begun;
-  *(uint64_t *)(code + 8 * ASSAY_MOVED_SLOT_act) = (uint64_t)set_action;
+  *(uint64_t *)(code + 8 * ASSAY_MOVED_SLOT_act) = (uint64_t)assay_act;
 }
 
 int protection_of(const ElfW(Phdr) & segment) {

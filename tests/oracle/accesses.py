@@ -11,10 +11,12 @@ LOWEST_STACK = 0x1000000000  # Valgrind's, too
 
 
 class OwnCode:
-    def __init__(self, program):
+    def __init__(self, program, of=None):
+        """`of`: the object file whose functions count; else all but those of the start-up files."""
+        own = of and set(re.findall(r" [tT] (\S+)$", subprocess.run(["nm", of], stdout=subprocess.PIPE, text=True, check=True).stdout, re.M))
         symbols = subprocess.run(["nm", "-S", program], stdout=subprocess.PIPE, text=True, check=True).stdout
         self.ranges = [(int(begin, 16), int(begin, 16) + int(size, 16)) for begin, size, name in
-                       re.findall(r"^([0-9a-f]+) ([0-9a-f]+) [tT] (\S+)$", symbols, re.M) if name not in NOT_OWN]
+                       re.findall(r"^([0-9a-f]+) ([0-9a-f]+) [tT] (\S+)$", symbols, re.M) if (name in own if of else name not in NOT_OWN)]
         self.image_end = int(re.search(r"^([0-9a-f]+) . _end$", symbols, re.M)[1], 16)
 
     def accesses(self, told):

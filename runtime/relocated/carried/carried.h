@@ -18,7 +18,5 @@ inline uint64_t loaded(uint64_t linked) {
 // Adds the unwind entries of moved code to those of the program, and whether there is room for them (unwinding.cc).
 bool can_show_to_unwinders(const AssayMovedHeader &moved);
 void show_to_unwinders(const MovedModule &module);
-// In place of the program's system calls that set handlers (actions.cc).
-void take_actions();
 
 } // namespace assay::relocated

@@ -83,7 +83,6 @@ void begin_recording() {
   begin_streams();
   static SavedLog never_restored;
   stop_logging(never_restored);
-  take_actions();
   const MovedModule *module = move_module("", loaded(0), (const Elf64_Phdr *)loaded(carried.headers),
                                           (uint32_t)carried.header_count);
   if (module)

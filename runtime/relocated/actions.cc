@@ -1,7 +1,8 @@
-// The program sets handlers by a system call that its moved code has. In its place moved code comes here.
+// Handlers that are set by a system call of moved code, which comes here in its place: all of a statically linked executable, and libc's own
+// of others, which nothing that stands in front of libc sees (preloaded/signals.cc).
 
-#include "runtime/relocated/carried/carried.h"
 #include "runtime/relocated/from_moved_code.h"
+#include "runtime/relocated/relocated.h"
 
 #include "runtime/core/system/syscall.h"
 
@@ -29,8 +30,9 @@ bool copy(void *to, const void *from, long bytes, long call) {
 
 long set(int number, const Action *action, Action *before, long mask_bytes) {
   Action given, ours, old;
-  if (!takes_handlers(number) || mask_bytes != sizeof given.mask ||
-      (action && !copy(&given, action, sizeof given, SYS_process_vm_readv)))
+  const bool is_known = takes_handlers(number) && mask_bytes == sizeof given.mask &&
+                        (!action || copy(&given, action, sizeof given, SYS_process_vm_readv));
+  if (!is_known || (action && given.handler == on_signal))
     return sys::call(SYS_rt_sigaction, number, (long)action, (long)before, mask_bytes);
   const Handler old_handler = handler_of(number);
   if (action) {
@@ -59,11 +61,6 @@ extern "C" [[gnu::visibility("hidden")]] void assay_set_action(const MovedRegist
                                  (Action *)registers->rdx, (long)registers->r10);
 }
 
-extern "C" [[gnu::visibility("hidden")]] void assay_act();
 ASSAY_FROM_MOVED_CODE("assay_act", "assay_set_action");
-
-void take_actions() {
-  set_action = assay_act;
-}
 
 } // namespace assay::relocated
