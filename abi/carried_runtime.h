@@ -23,9 +23,12 @@ typedef struct AssayCarriedRuntime {
   uint64_t self;  // where this lies: tells the load bias
   uint64_t entry; // of the program
   uint64_t headers, header_count;
-  uint64_t thread_template, thread_template_bytes; // of the runtime's thread-local data, in its own file
-  uint64_t thread_image, thread_bytes;             // the same in the image of each thread's, and what it takes there
-  int64_t thread_offset;                           // from fs to it
-  uint64_t unwind_header, unwind_entries, unwind_room; // .eh_frame_hdr, its entries now, and at most
+  uint64_t thread_template,
+      thread_template_bytes; // of the runtime's thread-local data, in its own file
+  uint64_t thread_image,
+      thread_bytes;      // the same in the image of each thread's, and what it takes there
+  int64_t thread_offset; // from fs to it
+  uint64_t unwind_header, unwind_entries,
+      unwind_room; // .eh_frame_hdr, its entries now, and at most
   uint64_t code_room, code_room_bytes;
 } AssayCarriedRuntime;

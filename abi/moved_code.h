@@ -22,7 +22,7 @@
 enum {
   ASSAY_MOVED_SLOT_check, // what makes room where a buffer is full, and gives a thread its stream
   ASSAY_MOVED_SLOT_check_inside, // the same where no stream may begin: within what a skeleton computes
-  ASSAY_MOVED_SLOT_act, // in place of a system call that sets a handler
+  ASSAY_MOVED_SLOT_act,          // in place of a system call that sets a handler
   ASSAY_MOVED_SLOT_begun, // behind a system call that made threads or processes, in the new one
   ASSAY_MOVED_SLOTS = 8,
 };

@@ -10,8 +10,8 @@
 namespace image {
 
 struct CarriedNote {
-  uint64_t begin = 0;        // of what was added: the first address
-  uint64_t entry = 0;        // of the program
+  uint64_t begin = 0;         // of what was added: the first address
+  uint64_t entry = 0;         // of the program
   uint64_t unwind_header = 0; // PT_GNU_EH_FRAME; 0: none
 };
 inline constexpr char kCarriedNoteName[] = "Assay";

@@ -74,9 +74,9 @@ private:
   };
   struct SlowPath {
     uint64_t address; // of an instruction
-    uint32_t slot; // of what makes room
-    uint32_t jump; // its distance stands there
-    uint32_t back; // where the check ends
+    uint32_t slot;    // of what makes room
+    uint32_t jump;    // its distance stands there
+    uint32_t back;    // where the check ends
     uint32_t log;
     Scratch position;
     KeptFlags kept;

@@ -395,8 +395,7 @@ private:
       else
         instruction(graph_.code.instructions[index]);
       if (may_begin_thread(index) && may_return_twice(block, index))
-        snippets_.begun(live[i + 1] | logged_later[i + 1],
-                        graph_.code.instructions[index].address);
+        snippets_.begun(live[i + 1] | logged_later[i + 1], graph_.code.instructions[index].address);
     }
     run_on(place);
   }
@@ -578,7 +577,7 @@ private:
   std::optional<RoutinePlan> plan_;                   // in place of groups of blocks
   uint32_t first_start_ = 0;                          // number of the plan's first start
   std::unordered_map<uint64_t, uint32_t> arrival_at_; // by address
-  uint32_t end_ = 0;                                  // of the instructions; what is beside them follows
+  uint32_t end_ = 0; // of the instructions; what is beside them follows
   std::vector<std::pair<uint64_t, uint32_t>>
       sides_; // by where they lie; the instruction whose rules of unwinding hold there
   uint32_t sides_end_ = 0;

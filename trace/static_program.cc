@@ -18,6 +18,7 @@
 #include "image/executable.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <elf.h>
 #include <span>
@@ -34,6 +35,7 @@ using Bytes = std::vector<std::byte>;
 constexpr uint64_t kPage = 4096;
 // Moved code has its tables behind it, and logs: of large programs it is six times the original.
 constexpr uint64_t kRoomForCode = 32, kMinRoom = 1 << 20, kMaxRoom = 512 << 20;
+constexpr uint64_t kMaxProgram = 1 << 30; // instructions reach 2 GiB
 // A frame may become several.
 constexpr uint64_t kRoomForFrames = 4, kMinFrames = 4096;
 
@@ -41,12 +43,17 @@ uint64_t up(uint64_t value, uint64_t step) {
   return (value + step - 1) / step * step;
 }
 
-template <class Row> Row row_at(std::span<const std::byte> bytes, uint64_t offset) {
+std::span<const std::byte> bytes_at(std::span<const std::byte> file, uint64_t offset,
+                                    uint64_t size) {
+  if (offset > file.size() || file.size() - offset < size)
+    base::fail("a table of the file ends early; copy or build it again");
+  return file.subspan(offset, size);
+}
+
+template <class Row> Row row_at(std::span<const std::byte> file, uint64_t offset) {
   static_assert(std::is_trivially_copyable_v<Row>);
   Row row;
-  if (offset > bytes.size() || bytes.size() - offset < sizeof row)
-    base::fail("a table of the file ends early; copy or build it again");
-  std::memcpy(&row, bytes.data() + offset, sizeof row);
+  std::memcpy(&row, bytes_at(file, offset, sizeof row).data(), sizeof row);
   return row;
 }
 
@@ -76,6 +83,13 @@ struct Elf {
       if (each.p_type == PT_LOAD)
         end = std::max(end, each.p_vaddr + each.p_memsz);
     return end;
+  }
+  uint64_t size_in_memory() const {
+    uint64_t begin = UINT64_MAX;
+    for (const Elf64_Phdr &each : headers)
+      if (each.p_type == PT_LOAD)
+        begin = std::min(begin, each.p_vaddr);
+    return end_in_memory() - begin;
   }
   uint64_t end_in_file() const {
     uint64_t end = 0;
@@ -166,23 +180,28 @@ private:
 
   // Where everything lies, in memory and in the file.
   void place() {
-    threads_ = program_.find(PT_TLS);
-    if (!threads_)
-      base::fail("{}: it has no thread-local storage, where what a thread logs is kept; programs "
-                 "that are linked with glibc have it",
+    if (const Elf64_Phdr *threads = program_.find(PT_TLS))
+      threads_ = *threads;
+    const uint64_t align = std::max<uint64_t>(threads_.p_align, 1);
+    if (!std::has_single_bit(align) || align > kPage || threads_.p_memsz > kMaxProgram ||
+        threads_.p_filesz > threads_.p_memsz)
+      base::fail("{}: its thread-local storage is described wrongly; copy or build it again",
                  path_);
-    const uint64_t align = std::max<uint64_t>(threads_->p_align, 1);
-    if (threads_->p_vaddr % align)
+    if (threads_.p_vaddr % align)
       base::fail("{}: its thread-local storage does not begin where it says; link it with another "
                  "linker (-fuse-ld=bfd, -fuse-ld=lld)",
                  path_);
     runtime_address_ = up(program_.end_in_memory(), kPage);
+    if (program_.size_in_memory() > kMaxProgram)
+      base::fail(
+          "{}: it takes more than 1 GiB of addresses, so its moved code would be out of reach",
+          path_);
     runtime_offset_ = up(program_.file.bytes().size(), kPage);
     own_address_ = up(runtime_address_ + runtime_.end_in_memory(), kPage);
     own_offset_ = up(runtime_offset_ + runtime_.end_in_file(), kPage);
     const Elf64_Phdr &own_threads = *runtime_.find(PT_TLS);
     thread_align_ = std::max(align, own_threads.p_align);
-    const uint64_t program_bytes = up(threads_->p_memsz, align); // up to where fs points to
+    const uint64_t program_bytes = up(threads_.p_memsz, align); // up to where fs points to
     carried_.version = ASSAY_CARRIED_VERSION;
     carried_.self = runtime_address_ + carried_symbol();
     carried_.entry = *executable_.entry();
@@ -203,10 +222,11 @@ private:
 
   // The segment behind the runtime.
   void describe() {
-    const bool has_unwind_header = program_.find(PT_GNU_EH_FRAME);
     const auto loads =
         static_cast<uint64_t>(std::ranges::count(runtime_.headers, PT_LOAD, &Elf64_Phdr::p_type));
-    carried_.header_count = program_.headers.size() + 1 + loads + 1 + (has_unwind_header ? 0 : 1);
+    carried_.header_count = program_.headers.size() + loads + 2; // its own segment, the note
+    for (const uint32_t type : {PT_GNU_EH_FRAME, PT_TLS})
+      carried_.header_count += program_.find(type) ? 0 : 1;
     carried_.headers = own_address_;
     own_.resize(carried_.header_count * sizeof(Elf64_Phdr));
     put_note();
@@ -237,7 +257,7 @@ private:
     own_.resize(up(own_address_ + own_.size(), thread_align_) - own_address_);
     carried_.thread_image = own_address_ + own_.size();
     own_.resize(own_.size() + carried_.thread_bytes);
-    const auto image = program_.file.bytes().subspan(threads_->p_offset, threads_->p_filesz);
+    const auto image = bytes_at(program_.file.bytes(), threads_.p_offset, threads_.p_filesz);
     own_.insert(own_.end(), image.begin(), image.end());
     own_.resize(up(own_.size(), 8));
   }
@@ -256,8 +276,7 @@ private:
     header.count = static_cast<uint32_t>(entries.size());
     append(own_, header);
     for (const auto &[code, frame] : entries)
-      append(own_,
-             UnwindEntry{static_cast<int32_t>(code - at), static_cast<int32_t>(frame - at)});
+      append(own_, UnwindEntry{static_cast<int32_t>(code - at), static_cast<int32_t>(frame - at)});
     carried_.unwind_header = at;
     carried_.unwind_entries = entries.size();
     carried_.unwind_room =
@@ -279,8 +298,8 @@ private:
     const uint64_t at = bias + table.p_vaddr;
     auto far = [&](int32_t distance) { return at + static_cast<uint64_t>(int64_t{distance}); };
     for (uint64_t i = 0; i < header.count; i++) {
-      const auto entry = row_at<UnwindEntry>(
-          elf.file.bytes(), table.p_offset + sizeof header + i * sizeof(UnwindEntry));
+      const auto entry = row_at<UnwindEntry>(elf.file.bytes(), table.p_offset + sizeof header +
+                                                                   i * sizeof(UnwindEntry));
       entries.emplace_back(far(entry.code), far(entry.frame));
     }
     return far(header.frames) + offsetof(UnwindHeader, frames);
@@ -292,22 +311,17 @@ private:
 
   void put_headers() {
     std::vector<Elf64_Phdr> headers = program_.headers;
-    auto part = [&](Elf64_Phdr &header, uint64_t begin, uint64_t file_size, uint64_t size) {
-      header.p_offset = own_offset_ + begin;
-      header.p_vaddr = header.p_paddr = own_address_ + begin;
-      header.p_filesz = file_size;
-      header.p_memsz = size;
+    // In place of the program's of this type, or behind all.
+    auto replace = [&](const Elf64_Phdr &header) {
+      if (const auto at = std::ranges::find(headers, header.p_type, &Elf64_Phdr::p_type);
+          at != headers.end())
+        *at = header;
+      else
+        headers.push_back(header);
     };
-    for (Elf64_Phdr &each : headers) {
-      if (each.p_type == PT_PHDR)
-        part(each, 0, carried_.header_count * sizeof each, carried_.header_count * sizeof each);
-      else if (each.p_type == PT_TLS) {
-        part(each, carried_.thread_image - own_address_, carried_.thread_bytes + each.p_filesz,
-             carried_.thread_bytes + each.p_memsz);
-        each.p_align = thread_align_;
-      } else if (each.p_type == PT_GNU_EH_FRAME)
-        part_of_unwind(each, part);
-    }
+    const uint64_t bytes = carried_.header_count * sizeof(Elf64_Phdr);
+    if (program_.find(PT_PHDR))
+      replace(own_part(PT_PHDR, PF_R, 8, 0, bytes, bytes));
     for (Elf64_Phdr each : runtime_.headers)
       if (each.p_type == PT_LOAD) {
         each.p_offset += runtime_offset_;
@@ -315,17 +329,16 @@ private:
         each.p_paddr += runtime_address_;
         headers.push_back(each);
       }
-    Elf64_Phdr own = header_of(PT_LOAD, PF_R | PF_W, kPage);
-    part(own, 0, own_.size(), carried_.code_room + carried_.code_room_bytes - own_address_);
-    headers.push_back(own);
-    Elf64_Phdr note = header_of(PT_NOTE, PF_R, 4);
-    part(note, note_begin_, note_end_ - note_begin_, note_end_ - note_begin_);
-    headers.push_back(note);
-    if (!program_.find(PT_GNU_EH_FRAME)) {
-      Elf64_Phdr unwind = header_of(PT_GNU_EH_FRAME, PF_R, 4);
-      part_of_unwind(unwind, part);
-      headers.push_back(unwind);
-    }
+    headers.push_back(own_part(PT_LOAD, PF_R | PF_W, kPage, 0, own_.size(),
+                               carried_.code_room + carried_.code_room_bytes - own_address_));
+    headers.push_back(
+        own_part(PT_NOTE, PF_R, 4, note_begin_, note_end_ - note_begin_, note_end_ - note_begin_));
+    replace(own_part(PT_TLS, PF_R, thread_align_, carried_.thread_image - own_address_,
+                     carried_.thread_bytes + threads_.p_filesz,
+                     carried_.thread_bytes + threads_.p_memsz));
+    const uint64_t unwind = carried_.unwind_header - own_address_;
+    replace(own_part(PT_GNU_EH_FRAME, PF_R, 4, unwind, own_.size() - unwind,
+                     sizeof(UnwindHeader) + carried_.unwind_room * sizeof(UnwindEntry)));
     std::memcpy(own_.data(), headers.data(), headers.size() * sizeof(Elf64_Phdr));
     Elf64_Ehdr header = program_.header;
     header.e_phoff = own_offset_;
@@ -334,10 +347,15 @@ private:
     put(out_, 0, header);
   }
 
-  template <class Part> void part_of_unwind(Elf64_Phdr &header, const Part &part) const {
-    const uint64_t begin = carried_.unwind_header - own_address_;
-    part(header, begin, own_.size() - begin,
-         sizeof(UnwindHeader) + carried_.unwind_room * sizeof(UnwindEntry));
+  // A program header for what lies at `begin` in the segment behind the runtime.
+  Elf64_Phdr own_part(uint32_t type, uint32_t flags, uint64_t align, uint64_t begin,
+                      uint64_t file_size, uint64_t size) const {
+    Elf64_Phdr header = header_of(type, flags, align);
+    header.p_offset = own_offset_ + begin;
+    header.p_vaddr = header.p_paddr = own_address_ + begin;
+    header.p_filesz = file_size;
+    header.p_memsz = size;
+    return header;
   }
 
   // The program relocates itself: words of its thread-local image are those of the copy.
@@ -359,11 +377,11 @@ private:
       else if (each.d_tag == DT_NULL)
         break;
     }
-    const uint64_t distance = carried_.thread_image + carried_.thread_bytes - threads_->p_vaddr;
+    const uint64_t distance = carried_.thread_image + carried_.thread_bytes - threads_.p_vaddr;
     for (uint64_t at = 0; at + sizeof(Elf64_Rela) <= bytes; at += sizeof(Elf64_Rela)) {
       const uint64_t offset = program_.offset_of(table + at);
       auto each = row_at<Elf64_Rela>(out_, offset);
-      if (each.r_offset - threads_->p_vaddr >= threads_->p_filesz)
+      if (each.r_offset - threads_.p_vaddr >= threads_.p_filesz) // not in it; none without one
         continue;
       each.r_offset += distance;
       put(out_, offset, each);
@@ -373,8 +391,8 @@ private:
   std::string path_;
   image::Executable executable_;
   Elf program_, runtime_;
-  const Elf64_Phdr *threads_ = nullptr;
-  uint64_t thread_align_ = 0; // of what is in each thread
+  Elf64_Phdr threads_ = header_of(PT_TLS, PF_R, 1);   // the program's; empty if it has none
+  uint64_t thread_align_ = 0;                         // of what is in each thread
   uint64_t runtime_address_ = 0, runtime_offset_ = 0; // of the runtime's first byte
   uint64_t own_address_ = 0, own_offset_ = 0;         // of the segment behind it
   uint64_t note_begin_ = 0, note_end_ = 0;            // within that

@@ -49,8 +49,8 @@ std::optional<uint32_t> system_call_number(const Program &program, const FlowGra
 
 bool may_call_system(const Program &program, const binary::Routine &routine) {
   return std::ranges::any_of(routine.ranges, [&](const image::CodeRange &range) {
-    return !std::ranges::search(
-                program.executable().bytes(range.begin, range.end - range.begin), kSystemCall)
+    return !std::ranges::search(program.executable().bytes(range.begin, range.end - range.begin),
+                                kSystemCall)
                 .empty();
   });
 }

@@ -248,7 +248,6 @@ void next_buffer(int log) {
   begin_buffer(log, stream, of.filled);
 }
 
-
 void make_room(bool may_begin) {
   if (is_copy())
     begin_process();

@@ -25,7 +25,6 @@ namespace {
 
 const AssayCarriedRuntime &carried = assay_carried_runtime;
 
-
 // As a loader would. Before, nothing may be read that holds an address.
 void relocate() {
   const uint64_t base = (uint64_t)assay_image;
@@ -69,13 +68,13 @@ bool set_first_block() {
   const uint64_t fs = (uint64_t)block + before;
   *(uint64_t *)fs = fs;
   __builtin_memcpy((char *)fs + carried.thread_offset, (void *)loaded(carried.thread_template),
-       carried.thread_template_bytes);
+                   carried.thread_template_bytes);
   return !sys::failed(sys::call(SYS_arch_prctl, kSetFs, (long)fs));
 }
 
 void begin_recording() {
   __builtin_memcpy((void *)loaded(carried.thread_image), (void *)loaded(carried.thread_template),
-       carried.thread_template_bytes);
+                   carried.thread_template_bytes);
   if (!set_first_block()) {
     say("there is no memory for what is logged, so the program is not traced");
     return;
@@ -83,8 +82,8 @@ void begin_recording() {
   begin_streams();
   static SavedLog never_restored;
   stop_logging(never_restored);
-  const MovedModule *module = move_module("", loaded(0), (const Elf64_Phdr *)loaded(carried.headers),
-                                          (uint32_t)carried.header_count);
+  const MovedModule *module = move_module(
+      "", loaded(0), (const Elf64_Phdr *)loaded(carried.headers), (uint32_t)carried.header_count);
   if (module)
     show_to_unwinders(*module);
 }
@@ -104,7 +103,8 @@ extern "C" [[gnu::visibility("hidden")]] uint64_t assay_begin_carried(uint64_t *
   return loaded(carried.entry);
 }
 
-asm(".text\n.globl assay_carried_start\n.type assay_carried_start, @function\nassay_carried_start:\n"
+asm(".text\n.globl assay_carried_start\n.type assay_carried_start, "
+    "@function\nassay_carried_start:\n"
     "mov %rsp, %rbx\n mov %rdx, %r12\n mov %rsp, %rdi\n and $-16, %rsp\n"
     "call assay_begin_carried\n"
     "mov %rbx, %rsp\n mov %r12, %rdx\n xor %ebx, %ebx\n xor %r12d, %r12d\n xor %ebp, %ebp\n"

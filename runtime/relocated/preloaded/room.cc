@@ -45,7 +45,8 @@ char *map_near(uint64_t begin, uint64_t end, uint64_t size) {
 } // namespace
 
 char *room_for_code(const AssayMovedHeader &moved, uint64_t bias) {
-  char *room = map_near(bias + moved.image_begin, bias + moved.image_end, page_up(moved.code_bytes));
+  char *room =
+      map_near(bias + moved.image_begin, bias + moved.image_end, page_up(moved.code_bytes));
   if (!room)
     say("there is no room for moved code near a file, so it is not traced; run it without `ulimit "
         "-v` and `setarch -L`");
