@@ -19,9 +19,11 @@ using binary::FlowGraph;
 using binary::Instruction;
 
 // How often each block is executed for each time the routine is.
+// `is_rare`: blocks that branches lead to less often.
 std::vector<double> frequencies(const binary::Edges &edges, uint32_t root,
-                                const binary::Loops &loops, const binary::Dominators &dominators) {
-  constexpr double kRounds = 8, kMax = 1e9;
+                                const binary::Loops &loops, const binary::Dominators &dominators,
+                                const std::vector<bool> &is_rare) {
+  constexpr double kRounds = 8, kMax = 1e9, kRare = .25;
   std::vector<double> times(edges.size(), 0);
   std::vector<double> entered(loops.all.size(), 0);
   std::vector<uint32_t> exits(loops.all.size(), 0);
@@ -37,14 +39,16 @@ std::vector<double> frequencies(const binary::Edges &edges, uint32_t root,
       entered[loop] = std::max(times[at], 1e-6);
       times[at] = std::min(entered[loop] * kRounds, kMax);
     }
-    size_t staying = 0;
+    auto weight = [&](uint32_t to) { return is_rare[to] ? kRare : 1; };
+    double staying = 0;
     for (uint32_t to : edges[at])
-      staying += loop == binary::Loop::kNone || loops.contains(loop, to);
+      if (loop == binary::Loop::kNone || loops.contains(loop, to))
+        staying += weight(to);
     for (uint32_t to : edges[at]) {
       const bool stays = loop == binary::Loop::kNone || loops.contains(loop, to);
       const bool is_back = dominators.number[to] <= dominators.number[at];
       if (stays && !is_back)
-        times[to] += times[at] / double(staying);
+        times[to] += times[at] * weight(to) / staying;
       else if (!stays) {
         // Of all loops that are left, the outermost says how often.
         uint32_t left = loop;
@@ -82,7 +86,12 @@ private:
     edges_[root] = graph_.entries;
     const binary::Dominators dominators = binary::dominators(edges_, root);
     loops_ = binary::find_loops(edges_, dominators, root);
-    shape_.times = frequencies(edges_, root, loops_, dominators);
+    std::vector<bool> calls(edges_.size(), false);
+    for (uint32_t b = 0; b < root; b++)
+      if (!graph_.blocks[b].is_dispatch())
+        for (const Instruction &each : graph_.instructions_of(graph_.blocks[b]))
+          calls[b] = calls[b] || each.is_call();
+    shape_.times = frequencies(edges_, root, loops_, dominators, calls);
   }
 
   void find_starts() {
