@@ -126,12 +126,31 @@ void LogSnippets::release_position(uint32_t log, const Scratch &position) {
     holder_[log] = position.reg;
 }
 
-void LogSnippets::advance(uint32_t log, const Scratch &position, uint32_t bytes) {
-  code_.lea(position.reg, position.reg, static_cast<int32_t>(bytes));
-  store_log(position.reg, position_of(log));
+void LogSnippets::advance(uint32_t log, const Scratch &position, uint32_t bytes, bool settles) {
+  pending_[log] += bytes;
+  if (settles)
+    settle(log, position);
 }
 
-void LogSnippets::log(const LogAction &action, Live live, const Block &block, uint32_t index) {
+void LogSnippets::settle(uint32_t log, const Scratch &position) {
+  code_.lea(position.reg, position.reg, static_cast<int32_t>(pending_[log]));
+  store_log(position.reg, position_of(log));
+  pending_[log] = 0;
+}
+
+void LogSnippets::settle(Live live, const Block &block, uint32_t index) {
+  for (uint32_t log : module_.logs()) {
+    if (!pending_[log])
+      continue;
+    const Scratch position = take_position(log, 0, live, block, index);
+    settle(log, position);
+    release_position(log, position);
+  }
+}
+
+void LogSnippets::log(const LogAction &action, Live live, const Block &block, uint32_t index,
+                      bool settles) {
+  const auto begin = static_cast<int32_t>(pending_[action.log]);
   RegisterSet used = held(); // and what is logged here
   for (uint32_t v = action.first_value; v < action.first_value + action.values; v++) {
     const GroupValue &value = action.group->values[v];
@@ -143,7 +162,7 @@ void LogSnippets::log(const LogAction &action, Live live, const Block &block, ui
   used |= binary::register_bit(position.reg);
   for (uint32_t v = action.first_value; v < action.first_value + action.values; v++) {
     const GroupValue &value = action.group->values[v];
-    const int32_t at = 4 + 8 * static_cast<int32_t>(v);
+    const int32_t at = begin + 4 + 8 * static_cast<int32_t>(v);
     if (value.access == Access::kNoAddress && !value.saved) {
       code_.store(position.reg, at, value.reg);
       continue;
@@ -159,14 +178,14 @@ void LogSnippets::log(const LogAction &action, Live live, const Block &block, ui
   }
   if (action.commit) {
     auto &where = action.log == 0 ? module_.group_fixups : module_.single_fixups;
-    where.push_back(code_.store_constant(position.reg, 0, action.number + 1));
-    advance(action.log, position, action.group->bytes());
+    where.push_back(code_.store_constant(position.reg, begin, action.number + 1));
+    advance(action.log, position, action.group->bytes(), settles);
   }
   release_position(action.log, position);
 }
 
 void LogSnippets::log_points(const PlanStretch &stretch, uint32_t first_start, Live live,
-                             const Block &block, uint32_t index) {
+                             const Block &block, uint32_t index, bool settles) {
   RegisterSet used = 0;
   bool any = false;
   for (const PlanPoint &point : stretch.points)
@@ -177,10 +196,11 @@ void LogSnippets::log_points(const PlanStretch &stretch, uint32_t first_start, L
   if (!any)
     return;
   const Scratch position = take_position(0, used, live, block, index);
+  const auto begin = static_cast<int32_t>(pending_[0]);
   std::optional<uint32_t> start;
   for (const PlanPoint &point : stretch.points)
     if (point.before == index) {
-      const auto at = static_cast<int32_t>(point.offset);
+      const int32_t at = begin + static_cast<int32_t>(point.offset);
       if (point.kind == PlanPoint::Kind::start)
         start = first_start + *stretch.start;
       else if (point.kind == PlanPoint::Kind::branch)
@@ -189,9 +209,9 @@ void LogSnippets::log_points(const PlanStretch &stretch, uint32_t first_start, L
         code_.store_low(position.reg, at, point.reg, point.bytes);
     }
   if (start) // last: that it is there says that its values are
-    module_.group_fixups.push_back(code_.store_constant(position.reg, 0, *start + 1));
+    module_.group_fixups.push_back(code_.store_constant(position.reg, begin, *start + 1));
   if (stretch.points.back().before == index)
-    advance(0, position, stretch.bytes);
+    advance(0, position, stretch.bytes, settles);
   release_position(0, position);
 }
 
@@ -205,7 +225,7 @@ unsigned LogSnippets::condition_of(const Instruction &branch) const {
 void LogSnippets::log_arrival(uint16_t number, Live live, const Block &block) {
   const Scratch position = take_position(0, 0, live, block, block.first);
   code_.store_word(position.reg, 0, number);
-  advance(0, position, 2);
+  advance(0, position, 2, true);
   give_back(position);
 }
 
@@ -256,6 +276,7 @@ void LogSnippets::act() {
 
 void LogSnippets::check(const Block &block, uint32_t index, Live live, uint32_t slot) {
   constexpr RegisterSet kRaxAlone = 1u << kRax;
+  settle(live, block, index);
   const bool has_flags = live & binary::bit(binary::kFlags);
   for (uint32_t log : module_.logs()) {
     const RegisterSet used = has_flags ? kRaxAlone : 0;

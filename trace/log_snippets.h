@@ -30,7 +30,15 @@ public:
 
   // The register that holds the position in the buffer of groups; nullopt: memory alone does.
   std::optional<Gpr> holder() const { return holder_[0]; }
-  void begin_block(std::optional<Gpr> holder) { holder_ = {holder, std::nullopt}; }
+  // Bytes that were logged behind the position: it goes on when it must, so that what is logged does not wait for it each time.
+  using Pending = std::array<uint32_t, kLogs>;
+  const Pending &pending() const { return pending_; }
+  void begin_block(std::optional<Gpr> holder, const Pending &pending) {
+    holder_ = {holder, std::nullopt};
+    pending_ = pending;
+  }
+  // Has the position go on, before the instruction `index`.
+  void settle(Live live, const binary::Block &block, uint32_t index);
   // Puts the position where it is wanted, if it is.
   void hold(std::optional<Gpr> wanted);
   void move_position(std::optional<Gpr> from, Gpr to);
@@ -43,10 +51,12 @@ public:
   void begun(Live live, uint64_t address);
   // In place of a system call that sets a handler.
   void act();
-  void log(const LogAction &action, Live live, const binary::Block &block, uint32_t index);
+  // `settles`: the position goes on, once something is complete.
+  void log(const LogAction &action, Live live, const binary::Block &block, uint32_t index,
+           bool settles);
   // What a plan logs before an instruction. `first_start`: the number of the plan's first start.
   void log_points(const PlanStretch &stretch, uint32_t first_start, Live live,
-                  const binary::Block &block, uint32_t index);
+                  const binary::Block &block, uint32_t index, bool settles);
   // Where an indirect jump arrives.
   void log_arrival(uint16_t number, Live live, const binary::Block &block);
   // What the counter of a loop of one block is before it.
@@ -103,8 +113,9 @@ private:
   Scratch take_position(uint32_t log, binary::RegisterSet used, Live live,
                         const binary::Block &block, uint32_t index);
   void release_position(uint32_t log, const Scratch &position);
-  // The position goes on by so many bytes.
-  void advance(uint32_t log, const Scratch &position, uint32_t bytes);
+  // So many bytes are complete.
+  void advance(uint32_t log, const Scratch &position, uint32_t bytes, bool settles);
+  void settle(uint32_t log, const Scratch &position);
   binary::RegisterSet held() const;
   unsigned condition_of(const binary::Instruction &branch) const;
 
@@ -112,6 +123,7 @@ private:
   Assembler &code_;
   const binary::FlowGraph &graph_;
   std::array<std::optional<Gpr>, kLogs> holder_; // registers that hold a position
+  Pending pending_ = {};
   std::vector<SlowPath> slow_;
   std::vector<BegunPath> begun_;
 };

@@ -120,11 +120,11 @@ private:
           [&](uint64_t address) { return moved_block(address); });
   }
 
-  struct Edge { // a branch to where the position is in a register
+  struct Edge { // a branch to where the position has gone on, or is in another register
     uint64_t address;
     uint32_t at; // its distance stands there
-    std::optional<Gpr> from;
-    Gpr to;
+    std::optional<Gpr> holder;
+    LogSnippets::Pending pending;
     uint64_t target;
   };
   void order_blocks() {
@@ -204,7 +204,8 @@ private:
     auto loop_logs = [&](uint32_t first, uint32_t last) {
       return place_[last] < place_[first] || up_to[place_[last] + 1] > up_to[place_[first]];
     };
-    std::vector<uint32_t> since(graph_.blocks.size(), 0); // what is logged behind the last check, where a block ends
+    std::vector<uint32_t> since(graph_.blocks.size(),
+                                0); // what is logged behind the last check, where a block ends
     for (uint32_t b : order) {
       const Block &block = graph_.blocks[b];
       bool check = !block.is_dispatch() && graph_.last_of(block).flow == Flow::ret;
@@ -290,6 +291,7 @@ private:
   // The register that holds the position of the groups' log where a block begins.
   void choose_holders() {
     entry_holder_.resize(graph_.blocks.size());
+    entry_pending_.resize(graph_.blocks.size());
     is_back_target_.assign(graph_.blocks.size(), false);
     for (uint32_t b : order_)
       for (uint32_t from : graph_.blocks[b].predecessors)
@@ -356,9 +358,13 @@ private:
 
   void edges() {
     for (const Edge &edge : edges_) {
+      const uint32_t to = block_of_.at(edge.target);
       side(edge.address);
       code_.land(edge.at, code_.size());
-      snippets_.move_position(edge.from, edge.to);
+      snippets_.begin_block(edge.holder, edge.pending);
+      snippets_.settle(liveness_.at(to) | logged_in(to), graph_.blocks[to],
+                       graph_.blocks[to].first);
+      snippets_.hold(entry_holder_[to]);
       references_.push_back({code_.jump(), edge.target});
     }
   }
@@ -402,7 +408,9 @@ private:
           logged_later[point.before - block.first] |= point.logged_register();
     for (uint32_t i = block.count + 1; i-- > 0;)
       logged_later[i] |= logged_later[i + 1];
-    snippets_.begin_block(entry_holder_[b]);
+    const bool carries = carries_on(b);
+    const std::vector<std::array<bool, kLogs>> settles = settled_at(b, actions, carries);
+    snippets_.begin_block(entry_holder_[b], entry_pending_[b]);
     if (is_back_target_[b])
       align_like(address_of(b));
     block_at_[b] = code_.size();
@@ -432,10 +440,16 @@ private:
         snippets_.check(block, index, live[i] | logged_later[i], ASSAY_MOVED_SLOT_check);
       if (plan_)
         for (const PlanStretch &stretch : plan_->stretches[b])
-          snippets_.log_points(stretch, first_start_, live[i] | logged_later[i], block, index);
+          snippets_.log_points(stretch, first_start_, live[i] | logged_later[i], block, index,
+                               settles[i][0]);
       auto [from, to] = actions.equal_range(index);
       for (auto at = from; at != to; ++at)
-        snippets_.log(at->second, live[i] | logged_later[i], block, index);
+        snippets_.log(at->second, live[i] | logged_later[i], block, index,
+                      settles[i][at->second.log]);
+      if (ends_at(b, i) ? !carries : leaves(index))
+        snippets_.settle(live[i] | logged_later[i], block, index);
+      if (ends_at(b, i))
+        pass_pending(b);
       if (is_behind)
         break;
       pass_holder(b, index);
@@ -447,6 +461,67 @@ private:
         snippets_.begun(live[i + 1] | logged_later[i + 1], graph_.code.instructions[index].address);
     }
     run_on(place);
+  }
+
+  // Whether other code may be executed before what follows the instruction.
+  bool leaves(uint32_t index) const {
+    const Instruction &instruction = graph_.code.instructions[index];
+    const Flow flow = instruction.flow;
+    return instruction.is_call() || binary::may_leave(graph_.code, instruction) ||
+           (flow != Flow::next && flow != Flow::jump && flow != Flow::branch);
+  }
+  // Whether control goes on from there: before a jump, or behind the last instruction.
+  bool ends_at(uint32_t b, uint32_t place) const {
+    const Block &block = graph_.blocks[b];
+    return place == block.count ||
+           (place + 1 == block.count && graph_.last_of(block).flow != Flow::next);
+  }
+
+  // Whether the position need not go on where the block ends: what follows logs on from there, or does so alone, or is branched to.
+  bool carries_on(uint32_t b) const {
+    const Block &block = graph_.blocks[b];
+    const Instruction &last = graph_.last_of(block);
+    if (leaves(block.first + block.count - 1) || block.leaves != Block::kStays ||
+        block.runs_on != Block::kStays || logs_behind(b))
+      return false;
+    bool any = false;
+    for (uint32_t next : block.successors) {
+      if (is_followed_alone(b, next))
+        any |= !checked_[next] && logs(next);
+      else if (last.flow != Flow::branch || graph_.blocks[next].is_dispatch() ||
+               address_of(next) != last.target || place_[next] <= place_[b])
+        return false;
+    }
+    return any;
+  }
+  bool logs(uint32_t b) const {
+    if (plan_)
+      for (const PlanStretch &stretch : plan_->stretches[b])
+        if (stretch.bytes)
+          return true;
+    return std::ranges::any_of(groups_[b], [](const auto &groups) { return !groups.empty(); });
+  }
+
+  // By place in the block and log: what is complete there is followed by nothing more before the position must go on.
+  std::vector<std::array<bool, kLogs>>
+  settled_at(uint32_t b, const std::multimap<uint32_t, LogAction> &actions, bool carries) const {
+    const Block &block = graph_.blocks[b];
+    std::vector<std::array<bool, kLogs>> is_logged(block.count + 1), settles(block.count + 1);
+    for (const auto &[index, action] : actions)
+      is_logged[index - block.first][action.log] = true;
+    if (plan_)
+      for (const PlanStretch &stretch : plan_->stretches[b])
+        for (const PlanPoint &point : stretch.points)
+          is_logged[point.before - block.first][0] = true;
+    for (uint32_t log = 0; log < kLogs; log++)
+      for (uint32_t i = block.count + 1; i-- > 0;) {
+        if (ends_at(b, i))
+          settles[i][log] = !carries;
+        else
+          settles[i][log] =
+              leaves(block.first + i) || (!is_logged[i + 1][log] && settles[i + 1][log]);
+      }
+    return settles;
   }
 
   // Behind it may be another thread, which has logged nothing yet.
@@ -470,7 +545,13 @@ private:
            system_call_number(module_.program, graph_, block, index) == SYS_rt_sigaction;
   }
 
-  // What holds the position where a block ends goes on to hold it in blocks that only this one leads to.
+  // Blocks that only this one leads to begin with what is pending where it ends.
+  void pass_pending(uint32_t b) {
+    for (uint32_t next : graph_.blocks[b].successors)
+      if (is_followed_alone(b, next))
+        entry_pending_[next] = snippets_.pending();
+  }
+  // What holds the position where a block ends goes on to hold it there.
   void pass_holder(uint32_t b, uint32_t index) {
     const Block &block = graph_.blocks[b];
     if (index != block.first + block.count - 1 || !snippets_.holder())
@@ -518,7 +599,7 @@ private:
         continue;
       side(address_of(b));
       arrival_at_[address_of(b)] = code_.size();
-      snippets_.begin_block(std::nullopt);
+      snippets_.begin_block(std::nullopt, {});
       snippets_.hold(entry_holder_[b]);
       snippets_.log_arrival(*plan_->arrivals[b], liveness_.at(b) | logged_in(b), graph_.blocks[b]);
       references_.push_back({code_.jump(), address_of(b)});
@@ -589,8 +670,11 @@ private:
     }
     const auto to = block_of_.find(target);
     const auto wanted = to == block_of_.end() ? std::nullopt : entry_holder_[to->second];
-    if (wanted && wanted != snippets_.holder())
-      edges_.push_back({moved_.back().first, at, snippets_.holder(), *wanted, target});
+    const bool settles = snippets_.pending() != LogSnippets::Pending{} &&
+                         entry_pending_[to->second] != snippets_.pending();
+    if (settles || (wanted && wanted != snippets_.holder()))
+      edges_.push_back({moved_.back().first, at, snippets_.holder(),
+                        settles ? snippets_.pending() : LogSnippets::Pending{}, target});
     else
       refer(at, target);
   }
@@ -618,9 +702,10 @@ private:
   std::vector<ModuleCode::Reference> references_;             // to its own blocks
   std::vector<Edge> edges_;
   std::vector<std::optional<Gpr>>
-      entry_holder_;                   // by block: holds the position of log 0 where it begins
-  std::vector<size_t> place_;          // by block: in the order
-  std::vector<bool> is_back_target_;   // by block: a jump back leads there
+      entry_holder_; // by block: holds the position of log 0 where it begins
+  std::vector<LogSnippets::Pending> entry_pending_; // by block: what it begins with
+  std::vector<size_t> place_;                       // by block: in the order
+  std::vector<bool> is_back_target_;                // by block: a jump back leads there
   std::optional<uint32_t> loop_begin_; // of a loop of one block: behind what is done before it
   uint64_t loop_address_ = 0;
   std::optional<RoutinePlan> plan_;                   // in place of groups of blocks
