@@ -6,6 +6,7 @@
 
 #include "binary/effects.h"
 #include "binary/liveness.h"
+#include "trace/check_places.h"
 #include "trace/dead_bytes.h"
 #include "trace/log_snippets.h"
 #include "trace/position_registers.h"
@@ -29,8 +30,6 @@ using binary::VariableSet;
 
 constexpr uint32_t kNowhere = UINT32_MAX;
 constexpr uint32_t kAlignment = 32; // what compilers align loops to, at most
-// What is logged from one check to the next, at most, but for one block.
-constexpr uint32_t kMuch = ASSAY_RING_SLACK / 4;
 
 class RoutineMover {
 public:
@@ -150,7 +149,8 @@ private:
       plan_ = plan_routine(graph_);
     if (plan_)
       take_plan();
-    std::vector<uint32_t> logged(graph_.blocks.size(), 0); // bytes, by block
+    LoggedBlocks logged = {std::vector<uint32_t>(graph_.blocks.size(), 0),
+                           std::vector<bool>(graph_.blocks.size(), false)};
     for (size_t i = 0; i < order_.size(); i++) {
       const uint32_t b = order_[i];
       const Block &block = graph_.blocks[b];
@@ -183,83 +183,12 @@ private:
         bytes = std::max(bytes, of_this);
         groups_[b][log] = std::move(made.groups);
       }
-      logged[b] = bytes;
+      logged.bytes[b] = bytes;
     }
-    checked_.assign(graph_.blocks.size(), false);
-    if (module_.log != ASSAY_LOG_nothing)
-      place_checks(logged);
-  }
-
-  // On each way round there is a check, and on each way from one to the next no more is logged than there is room for. A routine ends with one: its
-  // caller logs on.
-  void place_checks(const std::vector<uint32_t> &logged) {
-    const std::vector<uint32_t> order = in_reverse_postorder();
-    std::vector<uint32_t> number(graph_.blocks.size(), 0);
-    for (uint32_t i = 0; i < order.size(); i++)
-      number[order[i]] = i;
-    std::vector<uint64_t> up_to(order_.size() + 1, 0); // what is logged, by place
-    for (size_t i = 0; i < order_.size(); i++)
-      up_to[i + 1] = up_to[i] + logged[order_[i]];
-    // Between the two something is logged, or they do not lie in this order.
-    auto loop_logs = [&](uint32_t first, uint32_t last) {
-      return place_[last] < place_[first] || up_to[place_[last] + 1] > up_to[place_[first]];
-    };
-    std::vector<uint32_t> since(graph_.blocks.size(),
-                                0); // what is logged behind the last check, where a block ends
-    for (uint32_t b : order) {
-      const Block &block = graph_.blocks[b];
-      bool check = !block.is_dispatch() && graph_.last_of(block).flow == Flow::ret;
-      uint32_t before = 0;
-      for (uint32_t from : block.predecessors) {
-        before = std::max(before, since[from]);
-        if (graph_.blocks[from].is_dispatch())
-          check = true; // any of the jumps behind it
-        else if (from == b && logs_behind(b))
-          continue; // its iterations log nothing
-        else if (number[from] >= number[b] && loop_logs(b, from))
-          check = true;
-        else if (may_begin_thread(graph_.blocks[from].first + graph_.blocks[from].count - 1))
-          check = true;
-        else if (graph_.last_of(graph_.blocks[from]).is_call() &&
-                 graph_.last_of(graph_.blocks[from]).end() != address_of(b))
-          check = true; // a landing pad
-      }
-      check |= before + logged[b] > kMuch;
-      checked_[b] = check && !block.is_dispatch();
-      since[b] = checked_[b] ? logged[b] : before + logged[b];
-    }
-    for (uint32_t entry : graph_.entries)
-      checked_[entry] = true;
-  }
-
-  // All blocks; but for edges that go back, each behind those that lead to it.
-  std::vector<uint32_t> in_reverse_postorder() const {
-    std::vector<uint32_t> order;
-    std::vector<bool> is_seen(graph_.blocks.size(), false);
-    std::vector<std::pair<uint32_t, size_t>> open; // and how many of its successors were followed
-    auto follow = [&](uint32_t from) {
-      if (is_seen[from])
-        return;
-      is_seen[from] = true;
-      open.emplace_back(from, 0);
-      while (!open.empty()) {
-        auto &[b, next] = open.back();
-        const std::vector<uint32_t> &successors = graph_.blocks[b].successors;
-        if (next == successors.size()) {
-          order.push_back(b);
-          open.pop_back();
-        } else if (const uint32_t to = successors[next++]; !is_seen[to]) {
-          is_seen[to] = true;
-          open.emplace_back(to, 0);
-        }
-      }
-    };
-    for (uint32_t entry : graph_.entries)
-      follow(entry);
-    for (uint32_t b = 0; b < graph_.blocks.size(); b++) // what nothing leads to that is known
-      follow(b);
-    std::reverse(order.begin(), order.end());
-    return order;
+    for (uint32_t b : order_)
+      logged.only_behind[b] = logs_behind(b);
+    checked_ = module_.log == ASSAY_LOG_nothing ? std::vector<bool>(graph_.blocks.size(), false)
+                                                : check_places(graph_, logged);
   }
 
   void take_plan() {
