@@ -54,15 +54,11 @@ RegisterSet scratch_of(LogSnippets::Live live) {
 void LogSnippets::hold(std::optional<Gpr> wanted) {
   if (!wanted || wanted == holder_[0])
     return;
-  move_position(holder_[0], *wanted);
-  holder_[0] = wanted;
-}
-
-void LogSnippets::move_position(std::optional<Gpr> from, Gpr to) {
-  if (from)
-    code_.copy(to, *from);
+  if (holder_[0])
+    code_.copy(*wanted, *holder_[0]);
   else
-    load_log(to, position_of(0));
+    load_log(*wanted, position_of(0));
+  holder_[0] = wanted;
 }
 
 void LogSnippets::drop_holders(RegisterSet written, bool all) {

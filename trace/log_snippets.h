@@ -41,7 +41,6 @@ public:
   void settle(Live live, const binary::Block &block, uint32_t index);
   // Puts the position where it is wanted, if it is.
   void hold(std::optional<Gpr> wanted);
-  void move_position(std::optional<Gpr> from, Gpr to);
   // An instruction wrote these registers; `all`: other code may have run.
   void drop_holders(binary::RegisterSet written, bool all);
 

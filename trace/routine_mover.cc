@@ -320,12 +320,11 @@ private:
     return actions;
   }
 
-  void block(size_t place) {
-    const uint32_t b = order_[place];
+  // By place in the block: registers that are logged there or later. What is logged of one that the program has no more use for must still be
+  // in it.
+  std::vector<RegisterSet>
+  logged_later_in(uint32_t b, const std::multimap<uint32_t, LogAction> &actions) const {
     const Block &block = graph_.blocks[b];
-    const std::vector<VariableSet> live = liveness_.along(b);
-    const auto actions = actions_of(b);
-    // What is logged of a register that the program has no more use for must still be in it.
     std::vector<RegisterSet> logged_later(block.count + 2, 0);
     for (const auto &[index, action] : actions)
       for (uint32_t v = action.first_value; v < action.first_value + action.values; v++)
@@ -337,6 +336,15 @@ private:
           logged_later[point.before - block.first] |= point.logged_register();
     for (uint32_t i = block.count + 1; i-- > 0;)
       logged_later[i] |= logged_later[i + 1];
+    return logged_later;
+  }
+
+  void block(size_t place) {
+    const uint32_t b = order_[place];
+    const Block &block = graph_.blocks[b];
+    const std::vector<VariableSet> live = liveness_.along(b);
+    const auto actions = actions_of(b);
+    const std::vector<RegisterSet> logged_later = logged_later_in(b, actions);
     const bool carries = carries_on(b);
     const std::vector<std::array<bool, kLogs>> settles = settled_at(b, actions, carries);
     snippets_.begin_block(entry_holder_[b], entry_pending_[b]);

@@ -41,8 +41,7 @@ long set(int number, const Action *action, Action *before, long mask_bytes) {
     ours.handler = on_signal;
     action = &ours;
   }
-  const long result =
-      sys::call(SYS_rt_sigaction, number, (long)action, (long)before, mask_bytes);
+  const long result = sys::call(SYS_rt_sigaction, number, (long)action, (long)before, mask_bytes);
   if (result != 0)
     set_handler(number, old_handler);
   else if (before && before->handler == on_signal)
