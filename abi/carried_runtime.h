@@ -5,7 +5,7 @@
 //
 //   +----------------------+
 //   | program headers      |
-//   | a note               |  for those who read the file (image/carried_runtime.h)
+//   | a note               |  for those who read the file (image/carried_note.h)
 //   | thread-local image   |  the runtime's, then a copy of the program's: so the runtime's has a fixed distance from fs
 //   | .eh_frame_hdr        |  sorted: the program's entries, the runtime's, and room for those of moved code
 //   | room                 |  for moved code

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "cli/program_command.h"
 #include "image/elf.h"
+#include "image/executable.h"
 
 #include <chrono>
 #include <csignal>
@@ -129,12 +130,16 @@ template <class Act> void TracedRun::guarded(Act act) {
 }
 
 void say_unreached(const std::string &program) {
-  bool is_static = false;
+  bool is_static = false, carries_runtime = false;
   try {
-    is_static = !image::needs_loader(executable_of(program));
+    const std::string file = executable_of(program);
+    is_static = !image::needs_loader(file);
+    carries_runtime = is_static && image::Executable(file).carries_runtime();
   } catch (const base::Failure &) { // a script
   }
-  if (is_static)
+  if (carries_runtime) // which has said why
+    std::fprintf(stderr, "assay: nothing of %s was traced\n", program.c_str());
+  else if (is_static)
     std::fprintf(stderr,
                  "assay: %s is linked statically, so it is not traced; make a copy that can be: "
                  "assay trace instrument %s -o %s.traced\n",

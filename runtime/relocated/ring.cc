@@ -42,7 +42,8 @@ const char *map_ring(const char *path) {
   if (__builtin_memcmp(mapped->magic, ASSAY_RING_MAGIC, sizeof mapped->magic) != 0 ||
       mapped->version != ASSAY_RING_VERSION || mapped->bytes != ASSAY_RING_BYTES) {
     sys::unmap(mapped, ASSAY_RING_BYTES);
-    return kNotOpened;
+    return "`assay trace` is of another version than what is in this program, so it is not traced; "
+           "install one version, and write static executables again (assay trace instrument)";
   }
   sys::advise(mapped, ASSAY_RING_BYTES, MADV_DONTDUMP);
   ring = mapped;
