@@ -23,7 +23,10 @@ int instrument(const InstrumentArguments &arguments) {
     base::fail("-o FILE: say where the program is to be written");
   trace::write_static_program(arguments.program, installed_folder() / "libassay_carried.so",
                               arguments.to);
-  std::fprintf(stderr, "assay: next: assay trace record -- %s\n", arguments.to.c_str());
+  const bool is_found =
+      arguments.to.find('/') != std::string::npos; // else it is looked for in PATH
+  std::fprintf(stderr, "assay: next: assay trace record -- %s%s\n", is_found ? "" : "./",
+               arguments.to.c_str());
   return 0;
 }
 

@@ -137,8 +137,11 @@ void say_unreached(const std::string &program) {
     carries_runtime = is_static && image::Executable(file).carries_runtime();
   } catch (const base::Failure &) { // a script
   }
-  if (carries_runtime) // which has said why
-    std::fprintf(stderr, "assay: nothing of %s was traced\n", program.c_str());
+  if (carries_runtime)
+    std::fprintf(stderr,
+                 "assay: nothing of %s was traced; where nothing above says why, it raises its "
+                 "rights (setuid), or was ended before it began\n",
+                 program.c_str());
   else if (is_static)
     std::fprintf(stderr,
                  "assay: %s is linked statically, so it is not traced; make a copy that can be: "

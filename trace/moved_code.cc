@@ -141,6 +141,8 @@ private:
       return WhyUnmoved::overlaps;
     if (binary::changes_segments(graph))
       return WhyUnmoved::changes_segments;
+    if (goes_on_behind_trap(routine, graph))
+      return WhyUnmoved::goes_on_behind_trap;
     for (const Instruction &instruction : graph.code.instructions) {
       if (instruction.flow == Flow::next && has_relative_target(instruction))
         return WhyUnmoved::relative_operand;
@@ -148,6 +150,34 @@ private:
         return WhyUnmoved::asks_caller;
     }
     return WhyUnmoved::moved;
+  }
+
+  // Control comes back behind a breakpoint, whose handler just returns. Behind other traps handlers go on who skip them: that is looked at where
+  // nothing else leads there.
+  bool goes_on_behind_trap(const Routine &routine, const FlowGraph &graph) const {
+    std::vector<uint64_t> reached;
+    for (const binary::Block &block : graph.blocks)
+      if (!block.is_dispatch())
+        reached.push_back(graph.instructions_of(block).front().address);
+    std::ranges::sort(reached);
+    for (const binary::Block &block : graph.blocks) {
+      if (block.is_dispatch() || graph.last_of(block).flow != binary::Flow::stop)
+        continue;
+      const Instruction &trap = graph.last_of(block);
+      const bool is_breakpoint = binary::mnemonic_name(trap.mnemonic) == std::string_view("int3");
+      DecodedInstruction decoded;
+      for (uint64_t at = trap.end(); routine.contains(at); at += decoded.info.length) {
+        const bool is_reached = std::ranges::binary_search(reached, at);
+        if (is_reached && !is_breakpoint)
+          break;
+        if (is_reached || !module_.decoder.decode(executable_.bytes_from(at), decoded))
+          return true;
+        if (decoded.info.mnemonic != ZYDIS_MNEMONIC_NOP &&
+            decoded.info.mnemonic != ZYDIS_MNEMONIC_INT3)
+          return true;
+      }
+    }
+    return false;
   }
 
   bool has_relative_target(const Instruction &instruction) const {
@@ -256,6 +286,9 @@ const char *why_unmoved_meaning(WhyUnmoved why) {
     return "its program finds its frames by their return addresses (Go, OCaml, V8)";
   case WhyUnmoved::guessed_limits:
     return "neither a symbol nor an unwind table says where it begins and ends";
+  case WhyUnmoved::goes_on_behind_trap:
+    return "a handler may go on behind one of its traps (int3, ud2)";
+  case WhyUnmoved::count: break;
   }
   return "";
 }

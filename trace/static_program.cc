@@ -162,11 +162,10 @@ private:
   static image::Executable check(const std::string &path) {
     image::Executable executable(path);
     if (executable.carries_runtime())
-      base::fail("{}: it can be traced as it is: assay trace record -- {}", path, path);
+      base::fail("{}: it can be traced as it is (assay trace record)", path);
     if (image::needs_loader(path))
-      base::fail("{}: it is not linked statically, and can be traced as it is: assay trace record "
-                 "-- {}",
-                 path, path);
+      base::fail("{}: it is not linked statically, and can be traced as it is (assay trace record)",
+                 path);
     if (!executable.entry())
       base::fail("{}: it has no entry; name a program", path);
     if (std::ranges::any_of(executable.functions(), [](const image::CodeRange &range) {
@@ -183,7 +182,11 @@ private:
     if (const Elf64_Phdr *threads = program_.find(PT_TLS))
       threads_ = *threads;
     const uint64_t align = std::max<uint64_t>(threads_.p_align, 1);
-    if (!std::has_single_bit(align) || align > kPage || threads_.p_memsz > kMaxProgram ||
+    if (std::has_single_bit(align) && align > kPage)
+      base::fail("{}: it has thread-local data that is aligned to more than {} bytes, which a copy "
+                 "cannot have; lower the alignment",
+                 path_, kPage);
+    if (!std::has_single_bit(align) || threads_.p_memsz > kMaxProgram ||
         threads_.p_filesz > threads_.p_memsz)
       base::fail("{}: its thread-local storage is described wrongly; copy or build it again",
                  path_);
@@ -371,8 +374,8 @@ private:
       else if (each.d_tag == DT_RELASZ)
         bytes = each.d_un.d_val;
       else if (each.d_tag == DT_RELR)
-        base::fail("{}: it has packed relocations; link it without them (-z "
-                   "nopack-relative-relocs)",
+        base::fail("{}: it has packed relocations, which a copy cannot have yet; link it without "
+                   "them (-z nopack-relative-relocs)",
                    path_);
       else if (each.d_tag == DT_NULL)
         break;

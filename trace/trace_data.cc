@@ -150,7 +150,7 @@ std::vector<MovedFunction> decode_functions(std::span<const std::byte> bytes, ui
   for (MovedFunction &function : functions) {
     function.address = last += static_cast<uint64_t>(from.signed_number());
     function.bytes = from.bounded<uint32_t>(UINT32_MAX);
-    function.why = from.bounded<WhyUnmoved>(static_cast<uint64_t>(WhyUnmoved::guessed_limits));
+    function.why = from.bounded<WhyUnmoved>(static_cast<uint64_t>(WhyUnmoved::count) - 1);
     function.accesses = from.bounded<uint32_t>(UINT32_MAX);
     function.logged = from.bounded<uint32_t>(UINT32_MAX);
     function.values = from.bounded<uint32_t>(UINT32_MAX);

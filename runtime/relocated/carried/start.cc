@@ -72,10 +72,17 @@ bool set_first_block() {
   return !sys::failed(sys::call(SYS_arch_prctl, kSetFs, (long)fs));
 }
 
+// Limits of the program's addresses and data count what is mapped.
+void give_back_room(uint64_t used) {
+  if (used < carried.code_room_bytes)
+    sys::unmap((void *)(loaded(carried.code_room) + used), carried.code_room_bytes - used);
+}
+
 void begin_recording() {
   __builtin_memcpy((void *)loaded(carried.thread_image), (void *)loaded(carried.thread_template),
                    carried.thread_template_bytes);
   if (!set_first_block()) {
+    give_back_room(0);
     say("there is no memory for what is logged, so the program is not traced");
     return;
   }
@@ -86,6 +93,7 @@ void begin_recording() {
       "", loaded(0), (const Elf64_Phdr *)loaded(carried.headers), (uint32_t)carried.header_count);
   if (module)
     show_to_unwinders(*module);
+  give_back_room(module ? page_up(module->header->code_bytes) : 0);
 }
 
 } // namespace
@@ -100,6 +108,8 @@ extern "C" [[gnu::visibility("hidden")]] uint64_t assay_begin_carried(uint64_t *
   correct((Elf64_auxv_t *)(end + 1));
   if (open_ring(environment))
     begin_recording();
+  else
+    give_back_room(0);
   return loaded(carried.entry);
 }
 
