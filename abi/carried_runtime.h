@@ -16,19 +16,26 @@
 
 #include <stdint.h>
 
-#define ASSAY_CARRIED_VERSION 1
-
 typedef struct AssayCarriedRuntime {
-  uint64_t version;
   uint64_t self;  // where this lies: tells the load bias
   uint64_t entry; // of the program
   uint64_t headers, header_count;
-  uint64_t thread_template,
-      thread_template_bytes; // of the runtime's thread-local data, in its own file
-  uint64_t thread_image,
-      thread_bytes;      // the same in the image of each thread's, and what it takes there
-  int64_t thread_offset; // from fs to it
-  uint64_t unwind_header, unwind_entries,
-      unwind_room; // .eh_frame_hdr, its entries now, and at most
+  // The runtime's thread-local data in its own file, and in the image of each thread's.
+  uint64_t thread_template, thread_template_bytes, thread_image;
+  int64_t thread_offset;               // from fs to it
+  uint64_t unwind_header, unwind_room; // .eh_frame_hdr, and the entries that there is room for
   uint64_t code_room, code_room_bytes;
 } AssayCarriedRuntime;
+
+// .eh_frame_hdr as linkers write it; its entries follow. All are distances: `frames` from itself, those of entries from the header.
+typedef struct AssayUnwindHeader {
+  uint8_t version;      // 1
+  uint8_t encodings[3]; // of frames, count and entries: ASSAY_UNWIND_ENCODINGS
+  int32_t frames;       // .eh_frame
+  uint32_t count;
+} AssayUnwindHeader;
+#define ASSAY_UNWIND_ENCODINGS {0x1b, 0x03, 0x3b} // pcrel|sdata4, udata4, datarel|sdata4
+
+typedef struct AssayUnwindEntry {
+  int32_t code, frame;
+} AssayUnwindEntry;

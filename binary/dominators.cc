@@ -109,6 +109,11 @@ void number_tree(Dominators &result, uint32_t root) {
 
 } // namespace
 
+std::vector<uint32_t> reverse_postorder(const Edges &successors, uint32_t root) {
+  const std::vector<uint32_t> order = walk(successors, root).postorder;
+  return {order.rbegin(), order.rend()};
+}
+
 Dominators dominators(const Edges &successors, uint32_t root) {
   constexpr uint32_t kNone = Dominators::kNone;
   Dominators result;

@@ -11,6 +11,9 @@ namespace binary {
 // Lists of successors by node.
 using Edges = std::vector<std::vector<uint32_t>>;
 
+// Nodes that the root leads to, each before those that it leads to, but for edges that go back; the root first.
+std::vector<uint32_t> reverse_postorder(const Edges &successors, uint32_t root);
+
 struct Dominators {
   static constexpr uint32_t kNone = UINT32_MAX;
 

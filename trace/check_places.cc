@@ -6,6 +6,7 @@
 #include "trace/check_places.h"
 
 #include "abi/trace_ring.h"
+#include "binary/dominators.h"
 #include "binary/effects.h"
 
 #include <algorithm>
@@ -28,7 +29,7 @@ public:
   Places(const FlowGraph &graph, const LoggedBlocks &logged)
       : graph_(graph), logged_(logged), number_(graph.blocks.size(), 0),
         seen_for_(graph.blocks.size(), 0) {
-    walk();
+    number_blocks();
   }
 
   std::vector<bool> checks() {
@@ -96,32 +97,17 @@ private:
     return false;
   }
 
-  // Numbers blocks so that each has a higher one than those that lead to it, but for edges that go back.
-  void walk() {
-    std::vector<bool> is_seen(graph_.blocks.size(), false);
-    std::vector<std::pair<uint32_t, size_t>> open; // and how many of its successors were followed
-    auto follow = [&](uint32_t from) {
-      if (is_seen[from])
-        return;
-      is_seen[from] = true;
-      open.emplace_back(from, 0);
-      while (!open.empty()) {
-        auto &[b, next] = open.back();
-        const std::vector<uint32_t> &successors = graph_.blocks[b].successors;
-        if (next == successors.size()) {
-          order_.push_back(b);
-          open.pop_back();
-        } else if (const uint32_t to = successors[next++]; !is_seen[to]) {
-          is_seen[to] = true;
-          open.emplace_back(to, 0);
-        }
-      }
-    };
-    for (uint32_t entry : graph_.entries)
-      follow(entry);
-    for (uint32_t b = 0; b < graph_.blocks.size(); b++) // what nothing leads to that is known
-      follow(b);
-    std::reverse(order_.begin(), order_.end());
+  // Each block has a higher number than those that lead to it, but for edges that go back.
+  void number_blocks() {
+    const auto count = static_cast<uint32_t>(graph_.blocks.size());
+    binary::Edges edges(count + 1);
+    for (uint32_t b = 0; b < count; b++)
+      edges[b] = graph_.blocks[b].successors;
+    edges[count] = graph_.entries;
+    for (uint32_t b = 0; b < count; b++) // also what nothing leads to that is known
+      edges[count].push_back(b);
+    order_ = binary::reverse_postorder(edges, count);
+    order_.erase(order_.begin());
     for (uint32_t i = 0; i < order_.size(); i++)
       number_[order_[i]] = i;
   }

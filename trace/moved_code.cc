@@ -164,7 +164,7 @@ private:
       if (block.is_dispatch() || graph.last_of(block).flow != binary::Flow::stop)
         continue;
       const Instruction &trap = graph.last_of(block);
-      const bool is_breakpoint = binary::mnemonic_name(trap.mnemonic) == std::string_view("int3");
+      const bool is_breakpoint = trap.mnemonic == ZYDIS_MNEMONIC_INT3;
       DecodedInstruction decoded;
       for (uint64_t at = trap.end(); routine.contains(at); at += decoded.info.length) {
         const bool is_reached = std::ranges::binary_search(reached, at);

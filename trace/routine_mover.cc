@@ -390,11 +390,12 @@ private:
       if (is_behind)
         break;
       pass_holder(b, index);
-      if (sets_handler(block, index))
+      const bool may_begin = may_begin_thread(index);
+      if (may_begin && sets_handler(block, index))
         snippets_.act();
       else
         instruction(graph_.code.instructions[index]);
-      if (may_begin_thread(index) && may_return_twice(block, index))
+      if (may_begin && may_return_twice(block, index))
         snippets_.begun(live[i + 1] | logged_later[i + 1], graph_.code.instructions[index].address);
     }
     run_on(place);
@@ -475,10 +476,9 @@ private:
     return !number || *number == SYS_clone || *number == SYS_clone3 || *number == SYS_fork ||
            *number == SYS_vfork;
   }
-  // Whether it sets a handler, which nothing that stands in front of libc sees.
+  // Whether what may begin a thread sets a handler, which nothing that stands in front of libc sees.
   bool sets_handler(const Block &block, uint32_t index) const {
-    return module_.settings.log != ASSAY_LOG_nothing &&
-           is_system_call(module_.program, graph_, index) &&
+    return is_system_call(module_.program, graph_, index) &&
            system_call_number(module_.program, graph_, block, index) == SYS_rt_sigaction;
   }
 

@@ -77,26 +77,22 @@ struct Elf {
     const auto at = std::ranges::find(headers, type, &Elf64_Phdr::p_type);
     return at == headers.end() ? nullptr : &*at;
   }
-  uint64_t end_in_memory() const {
+  // Behind all that is loaded, in memory or in the file.
+  uint64_t end(Elf64_Addr Elf64_Phdr::*begin, Elf64_Xword Elf64_Phdr::*size) const {
     uint64_t end = 0;
     for (const Elf64_Phdr &each : headers)
       if (each.p_type == PT_LOAD)
-        end = std::max(end, each.p_vaddr + each.p_memsz);
+        end = std::max(end, each.*begin + each.*size);
     return end;
   }
+  uint64_t end_in_memory() const { return end(&Elf64_Phdr::p_vaddr, &Elf64_Phdr::p_memsz); }
+  uint64_t end_in_file() const { return end(&Elf64_Phdr::p_offset, &Elf64_Phdr::p_filesz); }
   uint64_t size_in_memory() const {
     uint64_t begin = UINT64_MAX;
     for (const Elf64_Phdr &each : headers)
       if (each.p_type == PT_LOAD)
         begin = std::min(begin, each.p_vaddr);
     return end_in_memory() - begin;
-  }
-  uint64_t end_in_file() const {
-    uint64_t end = 0;
-    for (const Elf64_Phdr &each : headers)
-      if (each.p_type == PT_LOAD)
-        end = std::max(end, each.p_offset + each.p_filesz);
-    return end;
   }
   uint64_t offset_of(uint64_t address) const {
     for (const Elf64_Phdr &each : headers)
@@ -119,17 +115,7 @@ Elf64_Phdr header_of(uint32_t type, uint32_t flags, uint64_t align) {
   return header;
 }
 
-// .eh_frame_hdr as linkers write it: distances of 32 bits from its begin.
-struct UnwindEntry {
-  int32_t code, frame;
-};
-struct UnwindHeader {
-  uint8_t version = 1;
-  uint8_t frame_encoding = 0x1b, count_encoding = 0x03,
-          table_encoding = 0x3b; // pcrel|sdata4, udata4, datarel|sdata4
-  int32_t frames = 0;
-  uint32_t count = 0;
-};
+constexpr AssayUnwindHeader kUsualUnwind = {1, ASSAY_UNWIND_ENCODINGS, 0, 0};
 
 class Writer {
 public:
@@ -205,13 +191,12 @@ private:
     const Elf64_Phdr &own_threads = *runtime_.find(PT_TLS);
     thread_align_ = std::max(align, own_threads.p_align);
     const uint64_t program_bytes = up(threads_.p_memsz, align); // up to where fs points to
-    carried_.version = ASSAY_CARRIED_VERSION;
     carried_.self = runtime_address_ + carried_symbol();
     carried_.entry = *executable_.entry();
     carried_.thread_template = runtime_address_ + own_threads.p_vaddr;
     carried_.thread_template_bytes = own_threads.p_filesz;
-    carried_.thread_bytes = up(own_threads.p_memsz + program_bytes, thread_align_) - program_bytes;
-    carried_.thread_offset = -static_cast<int64_t>(carried_.thread_bytes + program_bytes);
+    thread_bytes_ = up(own_threads.p_memsz + program_bytes, thread_align_) - program_bytes;
+    carried_.thread_offset = -static_cast<int64_t>(thread_bytes_ + program_bytes);
   }
 
   uint64_t carried_symbol() const {
@@ -238,8 +223,8 @@ private:
     uint64_t code = 0;
     for (const auto &[begin, end] : executable_.code_regions())
       code += end - begin;
-    carried_.code_room = up(carried_.unwind_header + sizeof(UnwindHeader) +
-                                carried_.unwind_room * sizeof(UnwindEntry),
+    carried_.code_room = up(carried_.unwind_header + sizeof(AssayUnwindHeader) +
+                                carried_.unwind_room * sizeof(AssayUnwindEntry),
                             kPage);
     carried_.code_room_bytes = up(std::clamp(kRoomForCode * code, kMinRoom, kMaxRoom), kPage);
   }
@@ -259,7 +244,7 @@ private:
   void put_thread_image() {
     own_.resize(up(own_address_ + own_.size(), thread_align_) - own_address_);
     carried_.thread_image = own_address_ + own_.size();
-    own_.resize(own_.size() + carried_.thread_bytes);
+    own_.resize(own_.size() + thread_bytes_);
     const auto image = bytes_at(program_.file.bytes(), threads_.p_offset, threads_.p_filesz);
     own_.insert(own_.end(), image.begin(), image.end());
     own_.resize(up(own_.size(), 8));
@@ -274,14 +259,14 @@ private:
       entries.insert(entries.end(), of_runtime.begin(), of_runtime.end());
     }
     const uint64_t at = own_address_ + own_.size();
-    UnwindHeader header;
-    header.frames = static_cast<int32_t>(frames - (at + offsetof(UnwindHeader, frames)));
+    AssayUnwindHeader header = kUsualUnwind;
+    header.frames = static_cast<int32_t>(frames - (at + offsetof(AssayUnwindHeader, frames)));
     header.count = static_cast<uint32_t>(entries.size());
     append(own_, header);
     for (const auto &[code, frame] : entries)
-      append(own_, UnwindEntry{static_cast<int32_t>(code - at), static_cast<int32_t>(frame - at)});
+      append(own_,
+             AssayUnwindEntry{static_cast<int32_t>(code - at), static_cast<int32_t>(frame - at)});
     carried_.unwind_header = at;
-    carried_.unwind_entries = entries.size();
     carried_.unwind_room =
         entries.size() + kRoomForFrames * executable_.unwind_ranges().size() + kMinFrames;
   }
@@ -290,22 +275,20 @@ private:
   uint64_t add_entries(const Elf &elf, uint64_t bias,
                        std::vector<std::pair<uint64_t, uint64_t>> &entries) const {
     const Elf64_Phdr &table = *elf.find(PT_GNU_EH_FRAME);
-    const auto header = row_at<UnwindHeader>(elf.file.bytes(), table.p_offset);
-    const UnwindHeader usual;
-    if (header.version != usual.version || header.frame_encoding != usual.frame_encoding ||
-        header.count_encoding != usual.count_encoding ||
-        header.table_encoding != usual.table_encoding)
+    const auto header = row_at<AssayUnwindHeader>(elf.file.bytes(), table.p_offset);
+    if (header.version != kUsualUnwind.version ||
+        !std::ranges::equal(header.encodings, kUsualUnwind.encodings))
       base::fail("{}: its .eh_frame_hdr is not as linkers write it; link it with another linker "
                  "(-fuse-ld=bfd, -fuse-ld=lld)",
                  path_);
     const uint64_t at = bias + table.p_vaddr;
     auto far = [&](int32_t distance) { return at + static_cast<uint64_t>(int64_t{distance}); };
     for (uint64_t i = 0; i < header.count; i++) {
-      const auto entry = row_at<UnwindEntry>(elf.file.bytes(), table.p_offset + sizeof header +
-                                                                   i * sizeof(UnwindEntry));
+      const auto entry = row_at<AssayUnwindEntry>(
+          elf.file.bytes(), table.p_offset + sizeof header + i * sizeof(AssayUnwindEntry));
       entries.emplace_back(far(entry.code), far(entry.frame));
     }
-    return far(header.frames) + offsetof(UnwindHeader, frames);
+    return far(header.frames) + offsetof(AssayUnwindHeader, frames);
   }
 
   void put_carried() {
@@ -337,11 +320,10 @@ private:
     headers.push_back(
         own_part(PT_NOTE, PF_R, 4, note_begin_, note_end_ - note_begin_, note_end_ - note_begin_));
     replace(own_part(PT_TLS, PF_R, thread_align_, carried_.thread_image - own_address_,
-                     carried_.thread_bytes + threads_.p_filesz,
-                     carried_.thread_bytes + threads_.p_memsz));
+                     thread_bytes_ + threads_.p_filesz, thread_bytes_ + threads_.p_memsz));
     const uint64_t unwind = carried_.unwind_header - own_address_;
     replace(own_part(PT_GNU_EH_FRAME, PF_R, 4, unwind, own_.size() - unwind,
-                     sizeof(UnwindHeader) + carried_.unwind_room * sizeof(UnwindEntry)));
+                     sizeof(AssayUnwindHeader) + carried_.unwind_room * sizeof(AssayUnwindEntry)));
     std::memcpy(own_.data(), headers.data(), headers.size() * sizeof(Elf64_Phdr));
     Elf64_Ehdr header = program_.header;
     header.e_phoff = own_offset_;
@@ -380,7 +362,7 @@ private:
       else if (each.d_tag == DT_NULL)
         break;
     }
-    const uint64_t distance = carried_.thread_image + carried_.thread_bytes - threads_.p_vaddr;
+    const uint64_t distance = carried_.thread_image + thread_bytes_ - threads_.p_vaddr;
     for (uint64_t at = 0; at + sizeof(Elf64_Rela) <= bytes; at += sizeof(Elf64_Rela)) {
       const uint64_t offset = program_.offset_of(table + at);
       auto each = row_at<Elf64_Rela>(out_, offset);
@@ -396,6 +378,7 @@ private:
   Elf program_, runtime_;
   Elf64_Phdr threads_ = header_of(PT_TLS, PF_R, 1);   // the program's; empty if it has none
   uint64_t thread_align_ = 0;                         // of what is in each thread
+  uint64_t thread_bytes_ = 0;                         // of the runtime's there
   uint64_t runtime_address_ = 0, runtime_offset_ = 0; // of the runtime's first byte
   uint64_t own_address_ = 0, own_offset_ = 0;         // of the segment behind it
   uint64_t note_begin_ = 0, note_end_ = 0;            // within that

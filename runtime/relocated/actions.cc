@@ -2,7 +2,7 @@
 // of others, which nothing that stands in front of libc sees (preloaded/signals.cc).
 
 #include "runtime/relocated/from_moved_code.h"
-#include "runtime/relocated/relocated.h"
+#include "runtime/relocated/handlers.h"
 
 #include "runtime/core/system/syscall.h"
 
@@ -17,9 +17,8 @@ struct Action {
   uint64_t mask;
 };
 
-bool is_function(const Action &action) {
-  return (uint64_t)action.handler != (uint64_t)SIG_DFL &&
-         (uint64_t)action.handler != (uint64_t)SIG_IGN;
+Handler &handler_in(Action &action) {
+  return action.handler;
 }
 
 // Of the program's memory, which may not be there. What is asked of the kernel does nothing, and is what programs in a sandbox may ask, too.
@@ -31,22 +30,12 @@ bool is_readable(const void *word) {
 long set(int number, const Action *action, Action *before, long mask_bytes) {
   const bool is_known = takes_handlers(number) && mask_bytes == sizeof action->mask &&
                         (!action || (is_readable(action) && is_readable(&action->mask)));
+  auto set_here = [&](const Action *given, Action *old) {
+    return sys::call(SYS_rt_sigaction, number, (long)given, (long)old, mask_bytes);
+  };
   if (!is_known || (action && action->handler == on_signal))
-    return sys::call(SYS_rt_sigaction, number, (long)action, (long)before, mask_bytes);
-  const Handler old_handler = handler_of(number);
-  Action ours;
-  if (action && is_function(*action)) {
-    ours = *action;
-    set_handler(number, action->handler);
-    ours.handler = on_signal;
-    action = &ours;
-  }
-  const long result = sys::call(SYS_rt_sigaction, number, (long)action, (long)before, mask_bytes);
-  if (result != 0)
-    set_handler(number, old_handler);
-  else if (before && before->handler == on_signal)
-    before->handler = old_handler;
-  return result;
+    return set_here(action, before);
+  return change_action(number, action, before, set_here);
 }
 
 } // namespace

@@ -1,8 +1,7 @@
 // A handler may interrupt a snippet of moved code, which holds a position that it has not written back. So what handlers log goes to
-// streams of their own; where each interrupted its thread is known. The kernel gets our handler in place of the program's;
-// what the program is told comes from a table.
+// streams of their own; where each interrupted its thread is known.
 
-#include "runtime/relocated/relocated.h"
+#include "runtime/relocated/handlers.h"
 
 namespace assay::relocated {
 namespace {

@@ -73,13 +73,6 @@ void before_fork();
 void after_fork();
 void in_child();
 
-// Handlers of signals: the kernel is given on_signal, which calls the program's (handlers.cc,
-// actions.cc).
-using Handler = void (*)(int, siginfo_t *, void *);
-bool takes_handlers(int number);
-Handler handler_of(int number);
-void set_handler(int number, Handler handler);
-void on_signal(int number, siginfo_t *info, void *context);
 // The gate has changed: the calling thread's streams end here, or begin at the next place where they may. Other threads notice it with
 // their next buffer.
 void follow_gate();

@@ -15,11 +15,8 @@ extern "C" [[gnu::visibility("hidden")]] const char assay_image[] asm("__ehdr_st
 
 namespace assay::relocated {
 
-constinit AssayCarriedRuntime assay_carried_runtime = [] {
-  AssayCarriedRuntime unwritten = {};
-  unwritten.version = ASSAY_CARRIED_VERSION;
-  return unwritten;
-}();
+// In .data, not .bss: the tool writes it into the file.
+[[gnu::section(".data")]] constinit AssayCarriedRuntime assay_carried_runtime = {};
 
 namespace {
 

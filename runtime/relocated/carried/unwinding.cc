@@ -6,19 +6,12 @@
 namespace assay::relocated {
 namespace {
 
-// .eh_frame_hdr, with 32-bit distances from its begin.
-struct Entry {
-  int32_t code, frame;
-};
-struct Header {
-  uint8_t version, encodings[3];
-  int32_t frames;
-  uint32_t count;
-  Entry entries[];
-};
+AssayUnwindHeader *own_header() {
+  return (AssayUnwindHeader *)loaded(assay_carried_runtime.unwind_header);
+}
 
-Header *own_header() {
-  return (Header *)loaded(assay_carried_runtime.unwind_header);
+AssayUnwindEntry *entries_of(const AssayUnwindHeader *header) {
+  return (AssayUnwindEntry *)(header + 1);
 }
 
 } // namespace
@@ -27,19 +20,20 @@ bool can_show_to_unwinders(const AssayMovedHeader &moved) {
   if (!moved.unwind_header)
     return true;
   const auto *from =
-      (const Header *)((const char *)&moved + moved.code_offset + moved.unwind_header);
+      (const AssayUnwindHeader *)((const char *)&moved + moved.code_offset + moved.unwind_header);
   return from->count <= assay_carried_runtime.unwind_room - own_header()->count;
 }
 
 void show_to_unwinders(const MovedModule &module) {
   if (!module.header->unwind_header)
     return;
-  Header *to = own_header();
-  const auto *from = (const Header *)(module.code + module.header->unwind_header);
+  AssayUnwindHeader *to = own_header();
+  const auto *from = (const AssayUnwindHeader *)(module.code + module.header->unwind_header);
   const auto distance = (int32_t)((const char *)from - (const char *)to);
-  for (uint32_t i = 0; i < from->count; i++)
-    to->entries[to->count++] = {from->entries[i].code + distance,
-                                from->entries[i].frame + distance};
+  for (uint32_t i = 0; i < from->count; i++) {
+    const AssayUnwindEntry &entry = entries_of(from)[i];
+    entries_of(to)[to->count++] = {entry.code + distance, entry.frame + distance};
+  }
 }
 
 } // namespace assay::relocated
