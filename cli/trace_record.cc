@@ -145,10 +145,19 @@ int check(const RecordArguments &arguments) {
       std::fprintf(stderr, "assay: trace check: nothing was traced\n");
     return 1;
   }
-  std::fprintf(stderr, "assay: trace check: %s, none differs; %s without counterpart\n",
+  std::fprintf(stderr, "assay: trace check: %s, none differs; %s without counterpart%s\n",
                base::format_counted(double(comparison.compared()), "access", "accesses").c_str(),
-               base::format_count(double(comparison.unpaired())).c_str());
-  return comparison.unpaired() ? 1 : 0;
+               base::format_count(double(comparison.unpaired())).c_str(),
+               comparison.unpaired() ? ", lost where a fault, a jump out of a handler or a kill "
+                                       "ended what a thread was logging"
+                                     : "");
+  if (comparison.untraced_threads())
+    std::fprintf(stderr, "assay: trace check: %s not traced: more than %d ran at once\n",
+                 base::with_noun(comparison.untraced_threads(), "thread or handler was",
+                                 "threads or handlers were")
+                     .c_str(),
+                 ASSAY_RING_STREAMS / 2); // each has two streams
+  return comparison.unpaired() || comparison.untraced_threads() ? 1 : 0;
 }
 
 } // namespace

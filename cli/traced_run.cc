@@ -102,6 +102,24 @@ TracedRun::TracedRun(const std::vector<std::string> &command,
                      const trace::RecordingSettings &settings, trace::TraceSink &sink)
     : command_(command), recording_(std::make_unique<trace::Recording>(settings, sink)) {}
 
+namespace {
+
+// Names that choose nothing are a slip of the user's, mostly.
+void say_missing(const trace::Recording &recording) {
+  for (const std::string &name : recording.missing_modules())
+    std::fprintf(stderr,
+                 "assay: no file %s was loaded, so --module %s chose nothing; `assay trace info` "
+                 "lists the files\n",
+                 name.c_str(), name.c_str());
+  for (const std::string &name : recording.missing_functions())
+    std::fprintf(stderr,
+                 "assay: no traced file has a function %s, so --only %s chose nothing; give the "
+                 "name as `nm` or `nm -C` writes it, or an address within it\n",
+                 name.c_str(), name.c_str());
+}
+
+} // namespace
+
 ChildStatus TracedRun::run() {
   ChildSettings child;
   child.environment.push_back(recording_->environment());
@@ -115,6 +133,8 @@ ChildStatus TracedRun::run() {
   const ChildStatus status = run_child(command_, child);
   if (!failure_)
     guarded([&] { recording_->finish(status.wait_status); });
+  if (!failure_ && recording_->progress().files)
+    say_missing(*recording_);
   return status;
 }
 

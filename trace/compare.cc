@@ -73,6 +73,7 @@ void Comparison::compare(uint32_t number, Pair &pair) {
 }
 
 void Comparison::end(const TraceEnd &end) {
+  untraced_threads_ = end.untraced_threads;
   for (auto &[number, stream] : streams_)
     if (auto parent = streams_.find(stream.of.parent);
         stream.of.in_handler() && parent != streams_.end() &&

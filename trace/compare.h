@@ -23,6 +23,8 @@ public:
   uint64_t compared() const { return compared_; }
   // Accesses at the end of a stream that one log has and the other lacks.
   uint64_t unpaired() const { return unpaired_; }
+  // Threads, and signal handlers, of which nothing was logged because too many ran at once.
+  uint64_t untraced_threads() const { return untraced_threads_; }
   // The first that differs, in one sentence.
   const std::optional<std::string> &difference() const { return difference_; }
 
@@ -45,7 +47,7 @@ private:
   std::unordered_map<uint32_t, Stream> streams_; // by number
   std::unordered_map<uint32_t, Pair> pairs_;     // by number of the groups' stream
   std::vector<profile::Access> decoded_;
-  uint64_t compared_ = 0, unpaired_ = 0;
+  uint64_t compared_ = 0, unpaired_ = 0, untraced_threads_ = 0;
   std::optional<std::string> difference_;
 };
 

@@ -18,7 +18,6 @@
 #include <fcntl.h>
 #include <fstream>
 #include <linux/futex.h>
-#include <set>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -63,6 +62,21 @@ bool is_stream(uint32_t kind) {
 
 constexpr uint32_t kOver =
     UINT32_MAX - 1; // a kind: what it logged was taken when the recording ended
+
+// The next byte that a stream's thread will log, from the memory of that thread, or another of its process. Else errno says why.
+std::optional<uint64_t> read_position(uint32_t thread, const AssayRingStream &stream) {
+  uint64_t at = 0;
+  iovec here = {&at, sizeof at}, there = {reinterpret_cast<void *>(stream.position), sizeof at};
+  return process_vm_readv(static_cast<pid_t>(thread), &here, 1, &there, 1, 0) == sizeof at
+             ? std::optional(at)
+             : std::nullopt;
+}
+
+std::vector<std::string> without(std::vector<std::string> names,
+                                 const std::set<std::string> &found) {
+  std::erase_if(names, [&](const std::string &name) { return found.contains(name); });
+  return names;
+}
 
 bool is_handlers(uint32_t kind) {
   return kind == ASSAY_STREAM_handler_groups || kind == ASSAY_STREAM_handler_accesses;
@@ -151,7 +165,9 @@ void Recording::poll(std::chrono::milliseconds most) {
 bool Recording::take_all() {
   bool any = false;
   const auto now = std::chrono::steady_clock::now();
-  looks_for_gone_ = now - looked_ > std::chrono::milliseconds(100);
+  const uint32_t wanted = load(ring_->wanted);
+  looks_for_gone_ = now - looked_ > std::chrono::milliseconds(100) || wanted != answered_;
+  answered_ = wanted;
   if (looks_for_gone_)
     looked_ = now;
   if (looks_for_gone_)
@@ -171,6 +187,10 @@ bool Recording::take_all() {
       any |= take(slot, look_at(slot));
   for (const auto &[slot, seen] : threads)
     any |= take(slot, seen);
+  if (looks_for_gone_) {
+    store(ring_->looks, ring_->looks + 1);
+    wake(ring_->looks);
+  }
   return any;
 }
 
@@ -259,13 +279,13 @@ void Recording::note_time(uint32_t slot, uint64_t ns) {
 // How much of a buffer its thread has logged, by the thread's own position; nothing if that is elsewhere, or cannot be read.
 std::optional<uint64_t> Recording::bytes_in(uint32_t slot, uint32_t buffer) const {
   const AssayRingStream &stream = ring_->all[slot];
-  uint64_t at = 0;
-  iovec here = {&at, sizeof at}, there = {reinterpret_cast<void *>(stream.position), sizeof at};
-  if (stream.pid_namespace != ring_->pid_namespace ||
-      process_vm_readv(static_cast<pid_t>(stream.process), &here, 1, &there, 1, 0) != sizeof at)
+  const auto at = stream.pid_namespace == ring_->pid_namespace
+                      ? read_position(stream.process, stream)
+                      : std::nullopt;
+  if (!at)
     return std::nullopt;
   const uint64_t bytes =
-      at - (stream.data + uint64_t{buffer % ASSAY_RING_BUFFERS} * ASSAY_RING_BUFFER_BYTES);
+      *at - (stream.data + uint64_t{buffer % ASSAY_RING_BUFFERS} * ASSAY_RING_BUFFER_BYTES);
   return bytes <= ASSAY_RING_BUFFER_BYTES ? std::optional(bytes) : std::nullopt;
 }
 
@@ -296,7 +316,10 @@ bool Recording::is_gone(const AssayRingStream &stream) const {
   if (has_ended_)
     return true;
   // The ids of another namespace are others' here: such a stream lasts until the recording ends.
-  return looks_for_gone_ && stream.pid_namespace == ring_->pid_namespace &&
+  if (!looks_for_gone_ || stream.pid_namespace != ring_->pid_namespace)
+    return false;
+  // What has ended, and its parent has not waited for, has no memory. The id may be another thread's since.
+  return (!read_position(stream.thread, stream) && errno == ESRCH) ||
          access(fmt::format("/proc/{}/task/{}", stream.process, stream.thread).c_str(), F_OK) != 0;
 }
 
@@ -367,6 +390,14 @@ void Recording::finish(int wait_status) {
       {now_ns() - begin_ns_, progress_.bytes, ring_->untraced_threads, wait_status, was_stopped_});
 }
 
+std::vector<std::string> Recording::missing_functions() const {
+  return without(settings_.only, found_functions_);
+}
+
+std::vector<std::string> Recording::missing_modules() const {
+  return without(settings_.modules, found_modules_);
+}
+
 // Of a process that was ended while it asked: its directory stays until its parent has waited, but leads to no executable.
 void Recording::give_back_request() {
   AssayTraceRequest &request = ring_->request;
@@ -423,6 +454,7 @@ Recording::KnownFile &Recording::known_file(const std::string &asked, bool is_ma
   if (auto id = image::read_build_id(open_as))
     known.file.build_id = *id;
   const std::string name = fs::path(known.file.path).filename();
+  found_modules_.insert(name);
   if (name.starts_with("ld-linux")) {
     known.file.why_not = "the loader runs before anything can be traced";
   } else if (!settings_.modules.empty() &&
@@ -452,8 +484,10 @@ void Recording::move(KnownFile &known, const std::string &path) {
     settings.plans = settings_.plans;
     std::set<const binary::Routine *> chosen;
     for (const std::string &name : settings_.only)
-      if (const binary::Routine *found = program.find(name))
+      if (const binary::Routine *found = program.find(name)) {
         chosen.insert(found);
+        found_functions_.insert(name);
+      }
     if (!settings_.only.empty())
       settings.chosen = [&](const binary::Routine &routine) { return chosen.contains(&routine); };
     moved = move_code(program, settings);

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -53,6 +54,10 @@ public:
   };
   const Progress &progress() const { return progress_; }
 
+  // What was asked for by name, and no file that was loaded had, or was.
+  std::vector<std::string> missing_functions() const;
+  std::vector<std::string> missing_modules() const;
+
 private:
   struct KnownFile {
     TracedFile file;
@@ -87,7 +92,8 @@ private:
   int file_ = -1;
   AssayTraceRing *ring_ = nullptr;
   uint64_t begin_ns_ = 0;
-  std::map<std::string, KnownFile> files_; // by what tells files apart
+  std::map<std::string, KnownFile> files_;                // by what tells files apart
+  std::set<std::string> found_functions_, found_modules_; // of those that were asked for
   std::vector<uint32_t> known_streams_; // by slot: number of the stream that was announced, plus 1
   struct Times {                        // when a stream logged how much
     uint32_t stream = 0;                // its number plus 1
@@ -103,7 +109,9 @@ private:
   bool has_several_threads_ = false;
   uint32_t next_group_ = 0, next_file_ = 1;
   std::chrono::steady_clock::time_point looked_ = {};
-  bool looks_for_gone_ = false; // ten times a second is often enough
+  bool looks_for_gone_ =
+      false; // ten times a second is often enough, but where a thread waits for a stream
+  uint32_t answered_ = 0; // of AssayTraceRing::wanted
   bool was_stopped_ = false, has_ended_ = false;
   std::vector<std::byte> copy_; // of a buffer
   Progress progress_;

@@ -28,11 +28,6 @@ bool ask_tool(const char *path, uint64_t bias, bool is_main,
               char (&answer)[sizeof ring->request.answer], uint32_t &first_id) {
   AssayTraceRequest &request = ring->request;
   uint32_t waits = 0;
-  auto wait_while = [&](uint32_t &word, uint32_t value) {
-    const timespec t = {0, 100'000'000};
-    sys::call(SYS_futex, (long)&word, 0 /* FUTEX_WAIT */, value, (long)&t);
-    return !ring->stopped && !is_tool_gone(++waits);
-  };
   uint32_t self = sys::process_id();
   if (pid_namespace != ring->pid_namespace)
     self |= ASSAY_REQUEST_far;
@@ -45,8 +40,8 @@ bool ask_tool(const char *path, uint64_t bias, bool is_main,
     const bool is_ours = asker == self;
     if (is_ours && __atomic_load_n(&request.state, __ATOMIC_ACQUIRE) != ASSAY_REQUEST_module)
       break;
-    if (!(is_ours ? wait_while(request.state, ASSAY_REQUEST_module)
-                  : wait_while(request.asker, asker)))
+    if (!(is_ours ? wait_for_tool(request.state, ASSAY_REQUEST_module, waits)
+                  : wait_for_tool(request.asker, asker, waits)))
       return false;
   }
   request.program = program_number;
@@ -65,11 +60,10 @@ bool ask_tool(const char *path, uint64_t bias, bool is_main,
   }
   request.path[n] = 0;
   __atomic_store_n(&request.state, ASSAY_REQUEST_module, __ATOMIC_RELEASE);
-  __atomic_fetch_add(&ring->news, 1, __ATOMIC_RELEASE);
-  sys::call(SYS_futex, (long)&ring->news, 1 /* FUTEX_WAKE */, INT32_MAX);
+  tell_tool();
   bool answered = true;
   while (answered && __atomic_load_n(&request.state, __ATOMIC_ACQUIRE) != ASSAY_REQUEST_answered)
-    answered = wait_while(request.state, ASSAY_REQUEST_module);
+    answered = wait_for_tool(request.state, ASSAY_REQUEST_module, waits);
   if (answered)
     for (size_t i = 0; i < sizeof answer; i++)
       answer[i] = request.answer[i];

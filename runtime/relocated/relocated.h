@@ -77,8 +77,11 @@ void in_child();
 // their next buffer.
 void follow_gate();
 
-// From another namespace of processes it cannot be seen: then it is taken to be gone after so many waits for it.
-bool is_tool_gone(uint32_t waits);
+// There is something for the tool to see to.
+void tell_tool();
+// Waits a tenth of a second at most for the tool, or another process, to change the word. False if nothing is recorded any more: it was
+// stopped, or the tool is gone. `waits` is 0 before the first time.
+bool wait_for_tool(const uint32_t &word, uint32_t seen, uint32_t &waits);
 
 // "assay: TEXT" on standard error.
 void say(const char *text);

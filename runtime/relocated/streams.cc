@@ -25,7 +25,6 @@ uint32_t pid_namespace;
 namespace {
 
 constexpr uint32_t kNoStream = UINT32_MAX;
-constexpr uint64_t kWaitNs = 100'000'000;
 constexpr uint32_t kClaimed = UINT32_MAX; // a stream that is being taken
 constexpr int kLogs = 2;
 
@@ -75,12 +74,6 @@ uint64_t now_ns() {
 
 char *buffer_at(uint32_t stream, uint32_t buffer) {
   return (char *)ring + assay_ring_buffer(stream, buffer);
-}
-
-// Other processes wait and wake too: not the private kind.
-void wake(uint32_t *word) {
-  __atomic_fetch_add(word, 1, __ATOMIC_RELEASE);
-  sys::call(SYS_futex, (long)word, 1 /* FUTEX_WAKE */, INT32_MAX);
 }
 
 // The number of the namespace that process ids are of, from "pid:[NUMBER]"; 0: it is not known.
@@ -150,6 +143,22 @@ uint32_t claim() {
   return kNoStream;
 }
 
+// One that is free, or becomes free when the tool looks for threads that have ended: it looks now and then only, and thousands of
+// processes may have come and gone since. It may have been about to look past them: so twice.
+uint32_t claim_or_wait() {
+  uint32_t stream = claim();
+  for (int looks = 0; looks < 2 && stream == kNoStream; looks++) {
+    const uint32_t seen = __atomic_load_n(&ring->looks, __ATOMIC_ACQUIRE);
+    __atomic_fetch_add(&ring->wanted, 1, __ATOMIC_RELEASE);
+    tell_tool();
+    for (uint32_t waits = 0; __atomic_load_n(&ring->looks, __ATOMIC_ACQUIRE) == seen;)
+      if (!wait_for_tool(ring->looks, seen, waits))
+        return kNoStream;
+    stream = claim();
+  }
+  return stream;
+}
+
 bool may_log() {
   return !(__atomic_load_n(&ring->gate, __ATOMIC_ACQUIRE) & 1) && !mine.is_paused &&
          !__atomic_load_n(&ring->stopped, __ATOMIC_ACQUIRE);
@@ -161,7 +170,7 @@ void begin_stream(int log) {
     go_untraced(log);
     return;
   }
-  const uint32_t stream = claim();
+  const uint32_t stream = mine.is_counted_untraced ? claim() : claim_or_wait();
   if (stream == kNoStream) {
     if (!mine.is_counted_untraced)
       __atomic_fetch_add(&ring->untraced_threads, 1, __ATOMIC_RELAXED);
@@ -224,23 +233,16 @@ void next_buffer(int log) {
     set_stream(log, kNoStream);
     go_untraced(log);
     end_stream(of); // last: from then on it may be another thread's
-    wake(&ring->news);
+    tell_tool();
     return;
   }
-  wake(&ring->news);
+  tell_tool();
   for (uint32_t waits = 0;;) {
-    if (__atomic_load_n(&ring->stopped, __ATOMIC_ACQUIRE)) {
-      go_untraced(log);
-      return;
-    }
     const uint32_t freed = __atomic_load_n(&of.freed, __ATOMIC_ACQUIRE);
-    if (of.filled - freed < ASSAY_RING_BUFFERS)
+    const bool has_room = of.filled - freed < ASSAY_RING_BUFFERS;
+    if (has_room && !__atomic_load_n(&ring->stopped, __ATOMIC_ACQUIRE))
       break;
-    const timespec t = {0, (long)kWaitNs};
-    if (sys::call(SYS_futex, (long)&of.freed, 0 /* FUTEX_WAIT */, freed, (long)&t) ==
-            -110 /* ETIMEDOUT */
-        && is_tool_gone(++waits)) {
-      __atomic_store_n(&ring->stopped, 1, __ATOMIC_RELEASE);
+    if (has_room || !wait_for_tool(of.freed, freed, waits)) {
       go_untraced(log);
       return;
     }
@@ -332,11 +334,26 @@ void begin_streams() {
   }
 }
 
-bool is_tool_gone(uint32_t waits) {
+// From another namespace of processes it cannot be seen: then it is taken to be gone after so many waits for it.
+static bool is_tool_gone(uint32_t waits) {
   constexpr uint32_t kMaxWaits = 3000; // of a tenth of a second
   if (ring->pid_namespace != pid_namespace)
     return waits > kMaxWaits;
   return sys::call(SYS_kill, ring->tool, 0) == -3 /* ESRCH */;
+}
+
+void tell_tool() {
+  // Other processes wait and wake too: not the private kind.
+  __atomic_fetch_add(&ring->news, 1, __ATOMIC_RELEASE);
+  sys::call(SYS_futex, (long)&ring->news, 1 /* FUTEX_WAKE */, INT32_MAX);
+}
+
+bool wait_for_tool(const uint32_t &word, uint32_t seen, uint32_t &waits) {
+  const timespec t = {0, 100'000'000};
+  const long waited = sys::call(SYS_futex, (long)&word, 0 /* FUTEX_WAIT */, seen, (long)&t);
+  if (waited == -110 /* ETIMEDOUT */ && is_tool_gone(++waits))
+    __atomic_store_n(&ring->stopped, 1, __ATOMIC_RELEASE);
+  return !__atomic_load_n(&ring->stopped, __ATOMIC_ACQUIRE);
 }
 
 void begin_handler(SavedLog &saved) {
@@ -396,7 +413,7 @@ void end_own_stream(int log) {
   set_stream(log, kNoStream);
   go_untraced(log);
   end_stream(of); // last: from then on it may be another thread's
-  wake(&ring->news);
+  tell_tool();
 }
 
 } // namespace
