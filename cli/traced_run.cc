@@ -15,6 +15,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -77,12 +78,26 @@ void say_what_takes_long(const std::string &path, uint64_t code) {
         base::format_bytes(double(code)).c_str(), std::filesystem::path(path).filename().c_str());
 }
 
+// Of the user, as the XDG base directory specification says; empty if there is none.
+std::filesystem::path cache_folder() {
+  const auto absolute = [](const char *variable) -> std::filesystem::path {
+    const char *value = std::getenv(variable);
+    return value && *value == '/' ? value : "";
+  };
+  const std::filesystem::path home = absolute("HOME");
+  std::filesystem::path caches = absolute("XDG_CACHE_HOME");
+  if (caches.empty() && !home.empty())
+    caches = home / ".cache";
+  return caches.empty() ? caches : caches / "assay";
+}
+
 } // namespace
 
 trace::RecordingSettings settings_of(const TraceChoice &choice,
                                      const std::filesystem::path &folder) {
   trace::RecordingSettings settings;
   settings.folder = folder;
+  settings.cache = cache_folder();
   settings.only = choice.only;
   settings.modules = choice.modules;
   settings.moves = say_what_takes_long;

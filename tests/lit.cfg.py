@@ -50,6 +50,7 @@ programs = os.path.join(build, "bin")
 config.environment["PATH"] = os.pathsep.join([programs, llvm, os.environ["PATH"]])
 config.environment.pop("ASSAY_OPTIONS", None)
 config.environment["LC_ALL"] = "C.UTF-8"
+config.environment["XDG_CACHE_HOME"] = os.path.join(config.test_exec_root, "cache")  # moved code: libc's is made once for all tests
 
 python = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else "python3"
 plugin = os.path.join(build, "lib/assay/libassay_pass.so")

@@ -5,6 +5,7 @@
 #include "trace/recording.h"
 
 #include "base/fail.h"
+#include "base/mapped_file.h"
 #include "binary/program.h"
 #include "image/elf.h"
 
@@ -105,6 +106,8 @@ Recording::Recording(const RecordingSettings &settings, TraceSink &sink)
   ring_->pid_namespace = pid_namespace();
   ring_->bytes = ASSAY_RING_BYTES;
   begin_ns_ = now_ns();
+  if (settings_.only.empty())
+    cache_.emplace(settings_.cache, MoveSettings{settings_.log, settings_.plans, {}});
   if (settings_.gate)
     ring_->gate = settings_.gate(0);
   else
@@ -122,6 +125,10 @@ Recording::~Recording() {
   }
   if (file_ >= 0)
     close(file_);
+  remove_moved_code();
+}
+
+void Recording::remove_moved_code() {
   std::error_code ignored;
   for (const auto &[key, known] : files_)
     if (!known.code.empty())
@@ -388,6 +395,7 @@ void Recording::finish(int wait_status) {
   take_all(); // of streams that began meanwhile
   sink_.end(
       {now_ns() - begin_ns_, progress_.bytes, ring_->untraced_threads, wait_status, was_stopped_});
+  remove_moved_code();
 }
 
 std::vector<std::string> Recording::missing_functions() const {
@@ -469,28 +477,40 @@ Recording::KnownFile &Recording::known_file(const std::string &asked, bool is_ma
   return known;
 }
 
+// `name` is what the file is called for the user, and `path` where it can be read.
+MovedModule Recording::moved_code_of(const std::string &path, const std::string &name) {
+  const base::MappedFile file(path);
+  if (cache_)
+    if (auto kept = cache_->find(file.bytes()))
+      return std::move(*kept);
+  image::Executable executable(path);
+  uint64_t code = 0;
+  for (const auto &[begin, end] : executable.code_regions())
+    code += end - begin;
+  if (settings_.moves)
+    settings_.moves(name, code);
+  const binary::Program program{std::move(executable)};
+  MoveSettings settings;
+  settings.log = settings_.log;
+  settings.plans = settings_.plans;
+  std::set<const binary::Routine *> chosen;
+  for (const std::string &each : settings_.only)
+    if (const binary::Routine *found = program.find(each)) {
+      chosen.insert(found);
+      found_functions_.insert(each);
+    }
+  if (!settings_.only.empty())
+    settings.chosen = [&](const binary::Routine &routine) { return chosen.contains(&routine); };
+  MovedModule moved = move_code(program, settings);
+  if (cache_)
+    cache_->keep(file.bytes(), moved);
+  return moved;
+}
+
 void Recording::move(KnownFile &known, const std::string &path) {
   MovedModule moved;
   try {
-    image::Executable executable(path);
-    uint64_t code = 0;
-    for (const auto &[begin, end] : executable.code_regions())
-      code += end - begin;
-    if (settings_.moves)
-      settings_.moves(known.file.path, code);
-    const binary::Program program{std::move(executable)};
-    MoveSettings settings;
-    settings.log = settings_.log;
-    settings.plans = settings_.plans;
-    std::set<const binary::Routine *> chosen;
-    for (const std::string &name : settings_.only)
-      if (const binary::Routine *found = program.find(name)) {
-        chosen.insert(found);
-        found_functions_.insert(name);
-      }
-    if (!settings_.only.empty())
-      settings.chosen = [&](const binary::Routine &routine) { return chosen.contains(&routine); };
-    moved = move_code(program, settings);
+    moved = moved_code_of(path, known.file.path);
     if (!moved.file.empty()) {
       // A process may look for it from another folder.
       known.code = fs::absolute(settings_.folder / fmt::format("{}.moved", known.file.number));

@@ -2,6 +2,7 @@
 // processes load them, and hands what threads have logged to a sink.
 #pragma once
 
+#include "trace/moved_cache.h"
 #include "trace/trace_data.h"
 
 #include <array>
@@ -19,6 +20,7 @@ namespace trace {
 
 struct RecordingSettings {
   std::filesystem::path folder;     // where moved code is written while the recording lasts
+  std::filesystem::path cache;      // where moved code is kept for other recordings; empty: nowhere
   uint32_t log = ASSAY_LOG_groups;  // sum of ASSAY_LOG_*
   bool plans = true;                // MoveSettings::plans
   std::vector<std::string> only;    // names of functions; all, if empty
@@ -68,6 +70,8 @@ private:
   void answer();
   KnownFile &known_file(const std::string &path, bool is_main, uint32_t process);
   void move(KnownFile &known, const std::string &path);
+  MovedModule moved_code_of(const std::string &path, const std::string &name);
+  void remove_moved_code();
   struct Taken { // of a stream: what it had handed over, and whether it had ended by then
     uint32_t filled = 0;
     bool has_ended = false;
@@ -92,6 +96,7 @@ private:
   int file_ = -1;
   AssayTraceRing *ring_ = nullptr;
   uint64_t begin_ns_ = 0;
+  std::optional<MovedCache> cache_;                       // none where functions are chosen
   std::map<std::string, KnownFile> files_;                // by what tells files apart
   std::set<std::string> found_functions_, found_modules_; // of those that were asked for
   std::vector<uint32_t> known_streams_; // by slot: number of the stream that was announced, plus 1
