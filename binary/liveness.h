@@ -14,8 +14,8 @@ namespace binary {
 // where a function is called or left. Callees and callers may read anything else, unless more is known.
 class Liveness {
 public:
-  // What is known of general registers beyond the ABI: those that a call's callee does not read as its caller left them, those that hold
-  // nothing when it is back; and those that hold nothing for who called this routine.
+  // What is known of general registers beyond the ABI: those that a call's callee, or who is jumped to in another routine, does not read as
+  // its caller left them, those that hold nothing when it is back; and those that hold nothing for who called this routine.
   struct Known {
     std::function<RegisterSet(const Instruction &call)> unread, lost;
     RegisterSet dead_at_return = 0;
@@ -32,11 +32,13 @@ public:
   std::vector<VariableSet> along(uint32_t block) const;
 
 private:
+  bool is_within(uint64_t jump) const;
   VariableSet at_end(uint32_t block) const;
   VariableSet before_instruction(const Instruction &instruction, VariableSet after) const;
 
   const FlowGraph &graph_;
   Known known_;
+  std::vector<uint64_t> tail_jumps_; // of the graph, sorted
   std::vector<VariableSet> live_in_; // by block
 };
 

@@ -19,7 +19,7 @@ using binary::Block;
 using binary::Instruction;
 using binary::RegisterSet;
 
-constexpr unsigned kAboveOrEqual = 3, kEqual = 4;
+constexpr unsigned kAboveOrEqual = 3, kEqual = 4, kNotEqual = 5;
 constexpr int32_t kRaxOfProgram = offsetof(AssayThreadLog, rax);
 
 constexpr RegisterSet kCallerSaved = 0x0fc7; // rax, rcx, rdx, rsi, rdi, r8 to r11
@@ -59,6 +59,13 @@ void LogSnippets::hold(std::optional<Gpr> wanted) {
   else
     load_log(*wanted, position_of(0));
   holder_[0] = wanted;
+}
+
+void LogSnippets::expect(Gpr reg, uint64_t address) {
+  log_fixup(code_.compare_fs(reg, kPosition));
+  const uint32_t jump = code_.jump_if(kNotEqual);
+  expected_.push_back({address, jump, code_.size(), reg});
+  holder_[0] = reg;
 }
 
 void LogSnippets::drop_holders(RegisterSet written, bool all) {

@@ -41,6 +41,9 @@ public:
   void settle(Live live, const binary::Block &block, uint32_t index);
   // Puts the position where it is wanted, if it is.
   void hold(std::optional<Gpr> wanted);
+  // Takes the position from a register where callers and callees leave it, if it is there: to wait for a comparison is less than to wait for memory.
+  // Before an instruction where the register and the flags hold nothing; at its address.
+  void expect(Gpr reg, uint64_t address);
   // An instruction wrote these registers; `all`: other code may have run.
   void drop_holders(binary::RegisterSet written, bool all);
 
@@ -70,6 +73,12 @@ public:
       begin(path.address);
       begun_path(path);
     }
+    for (const Expected &expected : expected_) {
+      begin(expected.address);
+      code_.land(expected.jump, code_.size());
+      load_log(expected.reg, kPosition);
+      code_.land(code_.jump(), expected.back);
+    }
   }
 
 private:
@@ -95,6 +104,12 @@ private:
     uint32_t jump, back;
     KeptFlags kept;
   };
+  struct Expected {
+    uint64_t address; // as above
+    uint32_t jump, back;
+    Gpr reg;
+  };
+  static constexpr int32_t kPosition = 0; // of the groups' log, in AssayThreadLog
   void slow_path(const SlowPath &slow);
   void begun_path(const BegunPath &path);
   void save_flags(KeptFlags kept);
@@ -125,6 +140,7 @@ private:
   Pending pending_ = {};
   std::vector<SlowPath> slow_;
   std::vector<BegunPath> begun_;
+  std::vector<Expected> expected_;
 };
 
 } // namespace trace

@@ -10,7 +10,9 @@
 #include "binary/effects.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <tuple>
 
 namespace trace {
 namespace {
@@ -33,6 +35,20 @@ RegisterSet busy_in(const binary::FlowGraph &graph, const binary::Liveness &live
 struct Stretch {
   size_t first, last; // places in the order
 };
+
+// How many of the block's instructions leave each register alone, of those that hold nothing where it begins; 0 for all others.
+std::array<uint32_t, 16> left_alone(const binary::FlowGraph &graph, uint32_t block,
+                                    RegisterSet busy) {
+  std::array<uint32_t, 16> lengths = {};
+  auto left = static_cast<RegisterSet>(~busy & ~kFrameRegisters);
+  for (const binary::Instruction &each : graph.instructions_of(graph.blocks[block])) {
+    const binary::Effects effects = binary::effects_of(graph.code, each);
+    left = static_cast<RegisterSet>(left & ~(effects.reads | effects.writes));
+    for (RegisterSet of = left; of; of = static_cast<RegisterSet>(of & (of - 1)))
+      lengths[static_cast<size_t>(std::countr_zero(of))]++;
+  }
+  return lengths;
+}
 
 } // namespace
 
@@ -81,6 +97,35 @@ std::vector<std::optional<uint8_t>> position_registers(const binary::FlowGraph &
         registers[order[i]] = chosen;
   }
   return registers;
+}
+
+void add_registers_at_entries(const binary::FlowGraph &graph, const binary::Liveness &liveness,
+                              const std::vector<RegisterSet> &logged,
+                              const std::vector<bool> &wanted, std::optional<uint8_t> preferred,
+                              std::vector<std::optional<uint8_t>> &registers) {
+  // Where several do, the one that does in most blocks, so that it need not be copied from one to the next.
+  std::array<uint32_t, 16> blocks = {};
+  std::vector<std::array<uint32_t, 16>> lengths(graph.blocks.size());
+  for (uint32_t b = 0; b < graph.blocks.size(); b++) {
+    if (graph.blocks[b].is_dispatch())
+      continue;
+    lengths[b] = left_alone(graph, b, static_cast<RegisterSet>(liveness.at(b) | logged[b]));
+    for (size_t reg = 0; reg < blocks.size(); reg++)
+      blocks[reg] += lengths[b][reg] == graph.blocks[b].count;
+  }
+  for (uint32_t b = 0; b < graph.blocks.size(); b++) {
+    if (!wanted[b] || registers[b])
+      continue;
+    auto merit = [&](uint8_t reg) {
+      return std::tuple(lengths[b][reg], preferred == reg, blocks[reg]);
+    };
+    uint8_t best = 0;
+    for (uint8_t reg = 1; reg < blocks.size(); reg++)
+      if (merit(reg) > merit(best))
+        best = reg;
+    if (lengths[b][best])
+      registers[b] = best;
+  }
 }
 
 } // namespace trace

@@ -19,4 +19,11 @@ position_registers(const binary::FlowGraph &graph, const binary::Liveness &liven
                    const std::vector<uint32_t> &order,
                    const std::vector<binary::RegisterSet> &logged);
 
+// Adds one for each block of `wanted` that has none yet: a register that holds nothing where the block begins, and is left alone by it for long.
+// `preferred`, if it can be that.
+void add_registers_at_entries(const binary::FlowGraph &graph, const binary::Liveness &liveness,
+                              const std::vector<binary::RegisterSet> &logged,
+                              const std::vector<bool> &wanted, std::optional<uint8_t> preferred,
+                              std::vector<std::optional<uint8_t>> &registers);
+
 } // namespace trace

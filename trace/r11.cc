@@ -82,8 +82,8 @@ R11::R11(const binary::Program &program, const InstructionDecoder &decoder) {
 
 binary::Liveness::Known R11::known(uint64_t routine) const {
   auto unread = [this](const binary::Instruction &call) {
-    return call.flow == binary::Flow::call && takers_.contains(call.target) ? binary::RegisterSet{0}
-                                                                            : kR11;
+    const bool is_direct = call.flow == binary::Flow::call || call.flow == binary::Flow::jump;
+    return is_direct && takers_.contains(call.target) ? binary::RegisterSet{0} : kR11;
   };
   auto lost = [this](const binary::Instruction &call) {
     return call.flow != binary::Flow::call || losers_.contains(call.target)

@@ -13,6 +13,7 @@
 #include "trace/system_calls.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <sys/syscall.h>
 
@@ -232,9 +233,42 @@ private:
     for (uint32_t b : order_)
       logged[b] = logged_in(b);
     const auto registers = position_registers(graph_, liveness_, order_, logged);
-    for (uint32_t b : order_)
-      if (is_entered_by_edges(b))
-        entry_holder_[b] = registers[b];
+    choose_dispatch_holder(logged);
+    std::vector<bool> wanted(graph_.blocks.size(), false);
+    for (uint32_t b : order_) {
+      if (!is_entered_by_edges(b))
+        continue;
+      entry_holder_[b] = registers[b];
+      const auto &from = graph_.blocks[b].predecessors;
+      wanted[b] = logs(b) && !(from.size() == 1 && !graph_.blocks[from.front()].is_dispatch() &&
+                               is_followed_alone(from.front(), b));
+    }
+    add_registers_at_entries(graph_, liveness_, logged, wanted, dispatch_holder_, entry_holder_);
+  }
+
+  // A register that holds nothing wherever the routine's indirect jumps arrive, and which none of them reads.
+  void choose_dispatch_holder(const std::vector<RegisterSet> &logged) {
+    if (!plan_)
+      return;
+    RegisterSet busy = kFrameRegisters;
+    bool any = false;
+    for (uint32_t b : order_) {
+      if (plan_->arrivals[b]) {
+        any = true;
+        busy = static_cast<RegisterSet>(busy | liveness_.at(b) | logged[b]);
+      }
+      if (const Instruction &last = graph_.last_of(graph_.blocks[b]);
+          last.flow == Flow::indirect_jump)
+        busy = static_cast<RegisterSet>(busy | binary::effects_of(graph_.code, last).reads);
+    }
+    if (const auto free = static_cast<RegisterSet>(~busy); any && free)
+      dispatch_holder_ = static_cast<Gpr>(std::countr_zero(free));
+  }
+
+  // Whether the jump arrives at blocks of this routine, all of which log where.
+  bool is_dispatched(const Instruction &jump) const {
+    return jump.flow == Flow::indirect_jump && dispatch_holder_ &&
+           std::ranges::find(graph_.tail_jumps, jump.address) == graph_.tail_jumps.end();
   }
 
   // Registers whose contents are logged in the block.
@@ -351,6 +385,8 @@ private:
     if (is_back_target_[b])
       align_like(address_of(b));
     block_at_[b] = code_.size();
+    if (expects_position(b, live[0] | logged_later[0]))
+      snippets_.expect(kBetween, address_of(b));
     const uint32_t slot = plan_ && !plan_->begins_with_start[b] ? ASSAY_MOVED_SLOT_check_inside
                                                                 : ASSAY_MOVED_SLOT_check;
     if (checked_[b] && logs_behind(b))
@@ -390,6 +426,7 @@ private:
       if (is_behind)
         break;
       pass_holder(b, index);
+      leave_position(graph_.code.instructions[index], live[i] | logged_later[i]);
       const bool may_begin = may_begin_thread(index);
       if (may_begin && sets_handler(block, index))
         snippets_.act();
@@ -488,6 +525,23 @@ private:
       if (is_followed_alone(b, next))
         entry_pending_[next] = snippets_.pending();
   }
+  // Callers leave the position in a register for callees, and callees for callers, also those of other files: whoever logs compares.
+  static constexpr Gpr kBetween = 11;
+  void leave_position(const Instruction &instruction, VariableSet live) {
+    const Flow flow = instruction.flow;
+    const bool leaves = instruction.is_call() || flow == Flow::ret ||
+                        (flow == Flow::jump && !block_of_.contains(instruction.target)) ||
+                        (flow == Flow::indirect_jump && !is_dispatched(instruction));
+    const uint64_t reads = binary::effects_of(graph_.code, instruction).reads;
+    if (leaves && snippets_.holder() && !((live | reads) & binary::register_bit(kBetween)))
+      snippets_.hold(kBetween);
+  }
+  // Where others than jumps of the routine lead to.
+  bool expects_position(uint32_t b, VariableSet live) const {
+    constexpr VariableSet kUsed = binary::register_bit(kBetween) | binary::bit(binary::kFlags);
+    return module_.log & ASSAY_LOG_groups && !snippets_.holder() && !(live & kUsed) &&
+           !is_entered_by_edges(b) && (checked_[b] || logs(b));
+  }
   // What holds the position where a block ends goes on to hold it there.
   void pass_holder(uint32_t b, uint32_t index) {
     const Block &block = graph_.blocks[b];
@@ -536,7 +590,7 @@ private:
         continue;
       side(address_of(b));
       arrival_at_[address_of(b)] = code_.size();
-      snippets_.begin_block(std::nullopt, {});
+      snippets_.begin_block(dispatch_holder_, {});
       snippets_.hold(entry_holder_[b]);
       snippets_.log_arrival(*plan_->arrivals[b], liveness_.at(b) | logged_in(b), graph_.blocks[b]);
       references_.push_back({code_.jump(), address_of(b)});
@@ -564,6 +618,8 @@ private:
     } else if (instruction.flow == Flow::call) {
       refer(code_.call(), instruction.target);
     } else {
+      if (is_dispatched(instruction))
+        snippets_.hold(dispatch_holder_);
       DecodedInstruction decoded;
       module_.decoder.decode(bytes, decoded);
       const uint32_t at = code_.size();
@@ -639,7 +695,8 @@ private:
   std::vector<ModuleCode::Reference> references_;             // to its own blocks
   std::vector<Edge> edges_;
   std::vector<std::optional<Gpr>>
-      entry_holder_; // by block: holds the position of log 0 where it begins
+      entry_holder_;                   // by block: holds the position of log 0 where it begins
+  std::optional<Gpr> dispatch_holder_; // the same where indirect jumps arrive
   std::vector<LogSnippets::Pending> entry_pending_; // by block: what it begins with
   std::vector<size_t> place_;                       // by block: in the order
   std::vector<bool> is_back_target_;                // by block: a jump back leads there
