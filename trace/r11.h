@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <unordered_set>
+#include <vector>
 
 namespace trace {
 
@@ -20,8 +21,13 @@ public:
   binary::Liveness::Known known(uint64_t routine) const;
 
 private:
+  struct Function;
+  void find_keepers(const binary::Program &program, const std::vector<Function> &functions);
+
   std::unordered_set<uint64_t> takers_; // functions that may read it as they are given it
   std::unordered_set<uint64_t> losers_; // functions that certainly lose it, as compilers see them
+  std::unordered_set<uint64_t>
+      keepers_; // routines behind which somebody may read what they leave in it
 };
 
 } // namespace trace
