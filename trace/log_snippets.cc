@@ -92,7 +92,8 @@ Gpr LogSnippets::longest_unused(RegisterSet candidates, const Block &block, uint
       break;
     candidates = left;
   }
-  return static_cast<Gpr>(std::countr_zero(candidates));
+  constexpr RegisterSet kPreferred = binary::register_bit(kBetween);
+  return candidates & kPreferred ? kBetween : static_cast<Gpr>(std::countr_zero(candidates));
 }
 
 LogSnippets::Scratch LogSnippets::take(RegisterSet dead, RegisterSet used, uint32_t spill,

@@ -101,7 +101,8 @@ std::vector<std::optional<uint8_t>> position_registers(const binary::FlowGraph &
 
 void add_registers_at_entries(const binary::FlowGraph &graph, const binary::Liveness &liveness,
                               const std::vector<RegisterSet> &logged,
-                              const std::vector<bool> &wanted, std::optional<uint8_t> preferred,
+                              const std::vector<HolderWish> &wanted,
+                              std::optional<uint8_t> preferred,
                               std::vector<std::optional<uint8_t>> &registers) {
   // Where several do, the one that does in most blocks, so that it need not be copied from one to the next.
   std::array<uint32_t, 16> blocks = {};
@@ -114,7 +115,7 @@ void add_registers_at_entries(const binary::FlowGraph &graph, const binary::Live
       blocks[reg] += lengths[b][reg] == graph.blocks[b].count;
   }
   for (uint32_t b = 0; b < graph.blocks.size(); b++) {
-    if (!wanted[b] || registers[b])
+    if (wanted[b] == HolderWish::none || registers[b])
       continue;
     auto merit = [&](uint8_t reg) {
       return std::tuple(lengths[b][reg], preferred == reg, blocks[reg]);
@@ -123,7 +124,8 @@ void add_registers_at_entries(const binary::FlowGraph &graph, const binary::Live
     for (uint8_t reg = 1; reg < blocks.size(); reg++)
       if (merit(reg) > merit(best))
         best = reg;
-    if (lengths[b][best])
+    const uint32_t least = wanted[b] == HolderWish::to_pass_on ? graph.blocks[b].count : 1;
+    if (lengths[b][best] >= least)
       registers[b] = best;
   }
 }

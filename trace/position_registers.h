@@ -19,11 +19,17 @@ position_registers(const binary::FlowGraph &graph, const binary::Liveness &liven
                    const std::vector<uint32_t> &order,
                    const std::vector<binary::RegisterSet> &logged);
 
-// Adds one for each block of `wanted` that has none yet: a register that holds nothing where the block begins, and is left alone by it for long.
-// `preferred`, if it can be that.
+// That in which the position is left where functions are called and return.
+inline constexpr uint8_t kBetween = ASSAY_REG_R8 + 3;
+
+enum class HolderWish : uint8_t { none, for_what_it_logs, to_pass_on };
+
+// Adds one for each block that wants it and has none yet: a register that holds nothing where the block begins, and is left alone by it for long;
+// by all of it, if the position is passed on. `preferred`, if it can be that.
 void add_registers_at_entries(const binary::FlowGraph &graph, const binary::Liveness &liveness,
                               const std::vector<binary::RegisterSet> &logged,
-                              const std::vector<bool> &wanted, std::optional<uint8_t> preferred,
+                              const std::vector<HolderWish> &wanted,
+                              std::optional<uint8_t> preferred,
                               std::vector<std::optional<uint8_t>> &registers);
 
 } // namespace trace

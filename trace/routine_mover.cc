@@ -234,14 +234,20 @@ private:
       logged[b] = logged_in(b);
     const auto registers = position_registers(graph_, liveness_, order_, logged);
     choose_dispatch_holder(logged);
-    std::vector<bool> wanted(graph_.blocks.size(), false);
+    std::vector<HolderWish> wanted(graph_.blocks.size(), HolderWish::none);
     for (uint32_t b : order_) {
       if (!is_entered_by_edges(b))
         continue;
       entry_holder_[b] = registers[b];
       const auto &from = graph_.blocks[b].predecessors;
-      wanted[b] = logs(b) && !(from.size() == 1 && !graph_.blocks[from.front()].is_dispatch() &&
-                               is_followed_alone(from.front(), b));
+      const bool is_alone = from.size() == 1 && !graph_.blocks[from.front()].is_dispatch() &&
+                            is_followed_alone(from.front(), b);
+      if (!is_alone)
+        wanted[b] = logs(b) ? HolderWish::for_what_it_logs
+                    : std::ranges::any_of(graph_.blocks[b].successors,
+                                          [&](uint32_t to) { return logs(to); })
+                        ? HolderWish::to_pass_on
+                        : HolderWish::none;
     }
     add_registers_at_entries(graph_, liveness_, logged, wanted, dispatch_holder_, entry_holder_);
   }
@@ -411,6 +417,9 @@ private:
                             i == 0 ? block_at_[b] : code_.size());
       if (i > 0 && i < block.count && may_begin_thread(index - 1))
         snippets_.check(block, index, live[i] | logged_later[i], ASSAY_MOVED_SLOT_check);
+      if (i > 0 && i < block.count && graph_.code.instructions[index - 1].is_call() &&
+          !snippets_.holder() && can_expect(live[i] | logged_later[i]) && logs(b))
+        snippets_.expect(kBetween, graph_.code.instructions[index].address);
       if (plan_)
         for (const PlanStretch &stretch : plan_->stretches[b])
           snippets_.log_points(stretch, first_start_, live[i] | logged_later[i], block, index,
@@ -526,7 +535,6 @@ private:
         entry_pending_[next] = snippets_.pending();
   }
   // Callers leave the position in a register for callees, and callees for callers, also those of other files: whoever logs compares.
-  static constexpr Gpr kBetween = 11;
   void leave_position(const Instruction &instruction, VariableSet live) {
     const Flow flow = instruction.flow;
     const bool leaves = instruction.is_call() || flow == Flow::ret ||
@@ -538,9 +546,12 @@ private:
   }
   // Where others than jumps of the routine lead to.
   bool expects_position(uint32_t b, VariableSet live) const {
+    return can_expect(live) && !snippets_.holder() && !is_entered_by_edges(b) &&
+           (checked_[b] || logs(b));
+  }
+  bool can_expect(VariableSet live) const {
     constexpr VariableSet kUsed = binary::register_bit(kBetween) | binary::bit(binary::kFlags);
-    return module_.log & ASSAY_LOG_groups && !snippets_.holder() && !(live & kUsed) &&
-           !is_entered_by_edges(b) && (checked_[b] || logs(b));
+    return module_.log & ASSAY_LOG_groups && !(live & kUsed);
   }
   // What holds the position where a block ends goes on to hold it there.
   void pass_holder(uint32_t b, uint32_t index) {
