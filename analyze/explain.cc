@@ -44,8 +44,9 @@ const char *what_it_is(const NeededDefinition &needed, const FlowGraph &graph, c
 
 class Explainer {
 public:
-  Explainer(const Program &program, bool lines, Explanation &to)
-      : program_(program), lines_(lines), to_(to), names_(program.executable(), lines) {}
+  Explainer(const Program &program, ExplainDetail detail, Explanation &to)
+      : program_(program), has_loops_(detail != ExplainDetail::figures),
+        lines_(detail == ExplainDetail::lines), to_(to), names_(program.executable(), lines_) {}
 
   void explain(const Routine &routine) {
     to_.functions.emplace_back();
@@ -129,10 +130,13 @@ private:
       figures.in_loops += counts;
       figures.affine_in_loops += counts && access.affine;
     }
+    // Assigning {} would keep their memory, which is most of it in files with millions of instructions.
     if (!lines_) {
-      function_->accesses = {};
-      function_->definitions = {};
+      function_->accesses = std::vector<ExplainedAccess>();
+      function_->definitions = std::vector<ExplainedDefinition>();
     }
+    if (!has_loops_)
+      function_->loops = std::vector<ExplainedLoop>();
   }
 
   void explain_loops(const FlowGraph &graph, const Ssa &ssa, const Forms &forms) {
@@ -273,7 +277,7 @@ private:
   }
 
   const Program &program_;
-  bool lines_;
+  bool has_loops_, lines_;
   Explanation &to_;
   ExplainedFunction *function_ = nullptr;
   Decoder decoder_;
@@ -289,7 +293,7 @@ double cpu_seconds() {
 
 } // namespace
 
-Explanation explain(const std::string &path, const std::string &function, bool lines) {
+Explanation explain(const std::string &path, const std::string &function, ExplainDetail detail) {
   double begin = cpu_seconds();
   Program program{image::Executable(path)};
   Explanation result;
@@ -300,7 +304,7 @@ Explanation explain(const std::string &path, const std::string &function, bool l
   result.summary.executable_bytes = coverage.code;
   result.summary.bytes_in_functions = coverage.in_functions;
   result.summary.padding_bytes = coverage.padding;
-  Explainer explainer(program, lines || !function.empty(), result);
+  Explainer explainer(program, function.empty() ? detail : ExplainDetail::lines, result);
   if (!function.empty()) {
     const Routine *routine = program.find(function);
     if (!routine)
@@ -308,11 +312,13 @@ Explanation explain(const std::string &path, const std::string &function, bool l
                  path);
     explainer.explain(*routine);
   } else {
+    result.functions.reserve(program.routines().size());
     for (const Routine &routine : program.routines())
       explainer.explain(routine);
-    base::stable_sort(result.functions, [](const ExplainedFunction &a, const ExplainedFunction &b) {
-      return a.address < b.address;
-    });
+    std::sort(result.functions.begin(), result.functions.end(), // in place; no two are alike
+              [](const ExplainedFunction &a, const ExplainedFunction &b) {
+                return a.address < b.address;
+              });
   }
   result.cpu_seconds = cpu_seconds() - begin;
   return result;

@@ -158,8 +158,12 @@ int answer_explain(const ExplainArguments &arguments) {
                report::printable(arguments.function));
   report::FunctionQuery query{options.sort, options.filter};
   report::selected_functions({}, query); // a wrong key or expression is said at once
-  analyze::Explanation explanation =
-      analyze::explain(arguments.executable, resolved_function(arguments), arguments.lines);
+  using enum analyze::ExplainDetail;
+  const analyze::Explanation explanation =
+      analyze::explain(arguments.executable, resolved_function(arguments),
+                       arguments.lines     ? lines
+                       : options.is_text() ? figures
+                                           : loops);
   if (!options.is_text()) {
     write_document(
         options, report::explain_document(explanation, query, options.top, one || arguments.lines));

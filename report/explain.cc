@@ -33,7 +33,7 @@ constexpr Order kOrders[] = {
     {{"definitions", "Which functions need the most definitions?"},
      [](const ExplainedFunction &f) { return f.figures.definitions; }},
     {{"loops", "Which functions have the most loops?"},
-     [](const ExplainedFunction &f) -> uint64_t { return f.loops.size(); }},
+     [](const ExplainedFunction &f) { return f.figures.loops; }},
     {{"size", "Which functions have the most code?"},
      [](const ExplainedFunction &f) { return f.bytes; }},
     {{"address", "Which functions are there, by address?"}, nullptr},

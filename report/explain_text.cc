@@ -408,7 +408,7 @@ private:
         cells.push_back(base::format_bytes(double(function.bytes)));
       cells.push_back(base::format_count(double(figures.instructions)));
       if (function.understood) {
-        cells.push_back(base::format_count(double(function.loops.size())));
+        cells.push_back(base::format_count(double(function.figures.loops)));
         cells.push_back(base::format_count(double(figures.accesses)));
         cells.push_back(share_text(figures.affine, figures.accesses));
         cells.push_back(base::format_count(double(figures.definitions)));
