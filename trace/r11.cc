@@ -54,8 +54,8 @@ Use use_of(const DecodedInstruction &decoded) {
 struct R11::Function {
   uint64_t address = 0;
   bool reads = false;
-  std::vector<uint64_t> calls,
-      leads_to; // addresses that it calls; these, and those that it jumps to
+  std::vector<uint64_t> calls;
+  std::vector<uint64_t> leads_to; // by calls, by jumps
 };
 
 R11::R11(const binary::Program &program, const InstructionDecoder &decoder) {

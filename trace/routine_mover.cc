@@ -239,17 +239,21 @@ private:
       if (!is_entered_by_edges(b))
         continue;
       entry_holder_[b] = registers[b];
-      const auto &from = graph_.blocks[b].predecessors;
-      const bool is_alone = from.size() == 1 && !graph_.blocks[from.front()].is_dispatch() &&
-                            is_followed_alone(from.front(), b);
-      if (!is_alone)
-        wanted[b] = logs(b) ? HolderWish::for_what_it_logs
-                    : std::ranges::any_of(graph_.blocks[b].successors,
-                                          [&](uint32_t to) { return logs(to); })
-                        ? HolderWish::to_pass_on
-                        : HolderWish::none;
+      wanted[b] = wish_of(b);
     }
     add_registers_at_entries(graph_, liveness_, logged, wanted, dispatch_holder_, entry_holder_);
+  }
+
+  HolderWish wish_of(uint32_t b) const {
+    const std::vector<uint32_t> &from = graph_.blocks[b].predecessors;
+    if (from.size() == 1 && !graph_.blocks[from.front()].is_dispatch() &&
+        is_followed_alone(from.front(), b)) // begins with what holds it there
+      return HolderWish::none;
+    if (logs(b))
+      return HolderWish::for_what_it_logs;
+    const bool leads_to_logs =
+        std::ranges::any_of(graph_.blocks[b].successors, [&](uint32_t to) { return logs(to); });
+    return leads_to_logs ? HolderWish::to_pass_on : HolderWish::none;
   }
 
   // A register that holds nothing wherever the routine's indirect jumps arrive, and which none of them reads.
