@@ -80,7 +80,7 @@ uint64_t poll_sampler() {
     uint64_t began = now_us();
     end_sample();
     uint64_t took = now_us() - began;
-    if (took * kMaxShare > sampler.interval)
+    while (took * kMaxShare > sampler.interval)
       sampler.interval *= 2;
     now = now_in_unit();
     sampler.due = now + sampler.interval;
