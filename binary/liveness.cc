@@ -25,8 +25,7 @@ VariableSet Liveness::before_instruction(const Instruction &instruction, Variabl
   Effects effects = effects_of(graph_.code, instruction);
   if (instruction.is_call()) { // what comes back is what the callee left; it may read all
     const VariableSet unread = known_.unread ? known_.unread(instruction) : RegisterSet{0};
-    const VariableSet lost = known_.lost ? known_.lost(instruction) : RegisterSet{0};
-    return (kAcrossCalls & ~unread) | (after & unread & ~lost) | effects.reads;
+    return (kAcrossCalls & ~unread) | (after & unread) | effects.reads;
   }
   // A repeated string instruction may do nothing. Others that keep a part of what they write read it.
   VariableSet replaced = instruction.repeats ? 0 : effects.writes;

@@ -15,9 +15,9 @@ namespace binary {
 class Liveness {
 public:
   // What is known of general registers beyond the ABI: those that a call's callee, or who is jumped to in another routine, does not read as
-  // its caller left them, those that hold nothing when it is back; and those that hold nothing for who called this routine.
+  // its caller left them; and those that hold nothing for who called this routine.
   struct Known {
-    std::function<RegisterSet(const Instruction &call)> unread, lost;
+    std::function<RegisterSet(const Instruction &call)> unread;
     RegisterSet dead_at_return = 0;
   };
 

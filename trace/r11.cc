@@ -1,10 +1,11 @@
-// A function loses r11, as a compiler sees it, if one of its instructions writes it, if it calls through a pointer or into another file, or if it
-// calls a function that loses it. Calls that never come back do not count. A function may take r11 if, in the order in which its
-// instructions lie, one reads it before one writes it; such a one is not said to lose it: it may save what it was given, and restore it, as
-// the helpers of just-in-time compilers do.
+// A function may take r11 if, in the order in which its instructions lie, one reads it before one writes it, or if it leads to such a function before
+// that. Code at an address where no function begins may, too. A call through a pointer is taken to give it something if it was written before, and not read since.
 //
-// Whether a caller makes use of what a function leaves in r11 is asked of the callers: those that read r11 at all, by their flow graphs. Who is
-// called from elsewhere, or through a pointer, is called by the ABI. What holds for a function holds for those that it calls and jumps to.
+// Whether a caller makes use of what a function leaves in r11 is asked of the callers: those that read r11 at all, by their flow graphs. What holds for a
+// function holds for those that it calls and jumps to. Who is called from another file is called by the ABI; and so is who is called through a
+// pointer, unless the compiler knows where that leads (-mforce-indirect-call, -mcmodel=large): it is computed from constants then, in the order of
+// instructions. Then it may be any function that does not lose r11, as a
+// compiler sees it: that writes it, calls into another file, or calls a function that loses it. Calls that never come back do not count.
 
 #include "trace/r11.h"
 
@@ -46,94 +47,225 @@ Use use_of(const DecodedInstruction &decoded) {
     use.reads |= (operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0 || operand.size < 32;
     use.writes |= (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
   }
+  // xor r11d, r11d makes it zero, whatever it was.
+  const bool is_difference =
+      decoded.info.mnemonic == ZYDIS_MNEMONIC_XOR || decoded.info.mnemonic == ZYDIS_MNEMONIC_SUB;
+  if (is_difference && use.writes && decoded.operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+      decoded.operands[0].reg.value == decoded.operands[1].reg.value &&
+      decoded.operands[0].size >= 32)
+    use.reads = false;
   return use;
 }
+
+// Which general registers hold what was computed from constants and addresses of the file, in the order in which instructions lie.
+class Constants {
+public:
+  bool holds(ZydisRegister reg) const { return held_ & bit(reg); }
+  void step(const DecodedInstruction &decoded) {
+    if (decoded.info.operand_count == 0 ||
+        decoded.operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+        !(decoded.operands[0].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+      return;
+    const binary::RegisterSet written = bit(decoded.operands[0].reg.value);
+    bool is_constant = false;
+    const ZydisMnemonic what = decoded.info.mnemonic;
+    if (what == ZYDIS_MNEMONIC_MOV || what == ZYDIS_MNEMONIC_LEA || what == ZYDIS_MNEMONIC_ADD)
+      for (unsigned i = 0; i < 2; i++) {
+        const ZydisDecodedOperand &operand = decoded.operands[i];
+        is_constant |= operand.type == ZYDIS_OPERAND_TYPE_IMMEDIATE && what == ZYDIS_MNEMONIC_MOV;
+        if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY && what == ZYDIS_MNEMONIC_LEA)
+          is_constant |= operand.mem.base == ZYDIS_REGISTER_RIP || holds(operand.mem.base) ||
+                         holds(operand.mem.index);
+        if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER && (i == 1 || what == ZYDIS_MNEMONIC_ADD))
+          is_constant |= holds(operand.reg.value);
+      }
+    held_ = static_cast<binary::RegisterSet>(is_constant ? held_ | written : held_ & ~written);
+  }
+
+private:
+  static binary::RegisterSet bit(ZydisRegister reg) {
+    const ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
+    return whole < ZYDIS_REGISTER_RAX || whole > ZYDIS_REGISTER_R15
+               ? binary::RegisterSet{0}
+               : static_cast<binary::RegisterSet>(1u << (whole - ZYDIS_REGISTER_RAX));
+  }
+  binary::RegisterSet held_ = 0;
+};
 
 } // namespace
 
 struct R11::Function {
   uint64_t address = 0;
-  bool reads = false;
+  bool reads = false, loses = false, is_thunk = false;
+  bool calls_constants = false; // through registers
   std::vector<uint64_t> calls;
   std::vector<uint64_t> leads_to; // by calls, by jumps
+  std::vector<uint64_t> hands_on; // of these, those before which it is as it was given
 };
 
 R11::R11(const binary::Program &program, const InstructionDecoder &decoder) {
-  const image::Executable &executable = program.executable();
-  std::unordered_map<uint64_t, std::vector<uint64_t>>
-      callers; // functions of the file, by whom they call
-  std::vector<uint64_t> work;
-  std::vector<Function> functions;
+  Functions functions;
+  for (const image::CodeRange &range : program.executable().functions()) {
+    known_.insert(range.begin);
+    functions.push_back(look_at(program, decoder, range));
+  }
+  std::vector<uint64_t> others;
+  for (uint64_t taker : takers_)
+    if (certainly_writes_first(program, taker))
+      others.push_back(taker);
+  for (uint64_t other : others)
+    takers_.erase(other);
+  // A thunk calls into its own middle, and then its return is a jump to anywhere: all that is there is given on.
+  for (Function &function : functions)
+    for (uint64_t callee : function.calls)
+      if (!known_.contains(callee)) {
+        function.is_thunk = true;
+        takers_.insert(function.address);
+      }
+  add_takers(functions);
+  find_keepers(program, functions);
+}
+
+R11::Function R11::look_at(const binary::Program &program, const InstructionDecoder &decoder,
+                           const image::CodeRange &range) {
+  Function function;
+  function.address = range.begin;
+  function.loses = range.found_by == image::FoundBy::plt; // calls into another file
+  bool is_touched = false, is_given = false;
+  Constants constants;
   DecodedInstruction decoded;
-  for (const image::CodeRange &range : executable.functions()) {
-    Function &function = functions.emplace_back();
-    function.address = range.begin;
-    bool is_touched = false,
-         loses = range.found_by == image::FoundBy::plt; // calls into another file
-    for (uint64_t at = range.begin; at < range.end; at += decoded.info.length) {
-      if (!decoder.decode(executable.bytes_from(at), decoded)) {
-        takers_.insert(range.begin);
-        break;
-      }
-      const Use use = use_of(decoded);
-      if (use.reads && !is_touched)
-        takers_.insert(range.begin);
-      function.reads |= use.reads;
-      is_touched |= use.reads || use.writes;
-      loses |= use.writes;
-      if (decoded.info.mnemonic != ZYDIS_MNEMONIC_CALL) {
-        if (const auto target = jumps_to(decoded, at);
-            target && (*target < range.begin || *target >= range.end))
-          function.leads_to.push_back(*target);
-        continue;
-      }
-      if (decoded.operands[0].type != ZYDIS_OPERAND_TYPE_IMMEDIATE) {
-        const auto slot = relative_operand(decoded);
-        loses |= !slot || !program.never_returns_through(at + decoded.info.length + *slot);
-        continue;
-      }
-      const uint64_t callee = at + decoded.info.length + decoded.operands[0].imm.value.u;
-      if (program.never_returns(callee))
-        continue;
-      callers[callee].push_back(range.begin);
-      function.calls.push_back(callee);
-      function.leads_to.push_back(callee);
+  for (uint64_t at = range.begin; at < range.end; at += decoded.info.length) {
+    if (!decoder.decode(program.executable().bytes_from(at), decoded)) {
+      takers_.insert(range.begin);
+      break;
     }
-    if (loses && !takers_.contains(range.begin) && losers_.insert(range.begin).second)
-      work.push_back(range.begin);
+    const Use use = use_of(decoded);
+    if (use.reads && !is_touched)
+      takers_.insert(range.begin);
+    is_touched |= use.reads || use.writes;
+    if (use.reads || use.writes)
+      is_given = use.writes && !use.reads;
+    function.reads |= use.reads;
+    function.loses |= use.writes;
+    constants.step(decoded);
+    const bool is_call = decoded.info.mnemonic == ZYDIS_MNEMONIC_CALL;
+    const bool is_direct = decoded.operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+    if ((is_call || decoded.info.mnemonic == ZYDIS_MNEMONIC_JMP) && !is_direct && is_given)
+      given_.insert(at);
+    if (!is_call) {
+      if (const auto target = jumps_to(decoded, at);
+          target && (*target < range.begin || *target >= range.end)) {
+        function.leads_to.push_back(*target);
+        if (!is_touched)
+          function.hands_on.push_back(*target);
+      }
+      continue;
+    }
+    is_given = false;
+    if (!is_direct) {
+      const ZydisDecodedOperand &pointer = decoded.operands[0];
+      if (pointer.type == ZYDIS_OPERAND_TYPE_REGISTER && constants.holds(pointer.reg.value)) {
+        function.calls_constants = true;
+        constant_calls_.insert(at);
+        continue;
+      }
+      const auto slot = relative_operand(decoded);
+      function.loses |= !slot || !program.never_returns_through(at + decoded.info.length + *slot);
+      continue;
+    }
+    const uint64_t callee = at + decoded.info.length + decoded.operands[0].imm.value.u;
+    if (program.never_returns(callee))
+      continue;
+    function.calls.push_back(callee);
+    function.leads_to.push_back(callee);
+    if (!is_touched)
+      function.hands_on.push_back(callee);
+  }
+  return function;
+}
+
+// In which it is written first in whatever order its blocks lie.
+bool R11::certainly_writes_first(const binary::Program &program, uint64_t function) const {
+  const binary::Routine *routine = program.routine_at(function);
+  if (!routine)
+    return false;
+  binary::Decoder decoder;
+  const binary::FlowGraph graph = binary::flow_graph(program, *routine, decoder);
+  if (graph.why_not != binary::WhyNot::understood)
+    return false;
+  binary::Liveness::Known known = this->known(0);
+  known.dead_at_return = kR11;
+  const binary::Liveness liveness(graph, known);
+  for (uint32_t entry : graph.entries)
+    if (graph.instructions_of(graph.blocks[entry]).front().address == function)
+      return !(liveness.at(entry) & kR11);
+  return false;
+}
+
+// Who hands it on as it was given to one that may take it may take it, too.
+void R11::add_takers(const Functions &functions) {
+  std::unordered_map<uint64_t, std::vector<uint64_t>> handed_by;
+  for (const Function &function : functions)
+    for (uint64_t to : function.hands_on)
+      handed_by[to].push_back(function.address);
+  std::vector<uint64_t> work(takers_.begin(), takers_.end());
+  while (!work.empty()) {
+    const uint64_t taker = work.back();
+    work.pop_back();
+    for (uint64_t from : handed_by[taker])
+      if (takers_.insert(from).second)
+        work.push_back(from);
+  }
+}
+
+std::unordered_set<uint64_t> R11::losers_of(const Functions &functions) const {
+  std::unordered_map<uint64_t, std::vector<uint64_t>> callers; // functions, by whom they call
+  std::unordered_set<uint64_t> losers;
+  std::vector<uint64_t> work;
+  auto lose = [&](uint64_t function) {
+    // One that takes it may save what it was given, and restore it, as the helpers of just-in-time compilers do.
+    if (!takers_.contains(function) && losers.insert(function).second)
+      work.push_back(function);
+  };
+  for (const Function &function : functions) {
+    for (uint64_t callee : function.calls)
+      callers[callee].push_back(function.address);
+    if (function.loses)
+      lose(function.address);
   }
   while (!work.empty()) {
     const uint64_t callee = work.back();
     work.pop_back();
     for (uint64_t caller : callers[callee])
-      if (!takers_.contains(caller) && losers_.insert(caller).second)
-        work.push_back(caller);
+      lose(caller);
   }
-  find_keepers(program, functions);
+  return losers;
 }
 
-void R11::find_keepers(const binary::Program &program, const std::vector<Function> &functions) {
+void R11::find_keepers(const binary::Program &program, const Functions &functions) {
+  std::unordered_map<const binary::Routine *, Function> routines;
+  for (const Function &function : functions) {
+    Function &whole = routines[program.routine_at(function.address)];
+    whole.reads |= function.reads;
+    whole.calls_constants |= function.calls_constants;
+    whole.calls.insert(whole.calls.end(), function.calls.begin(), function.calls.end());
+    whole.leads_to.insert(whole.leads_to.end(), function.leads_to.begin(), function.leads_to.end());
+  }
   std::vector<const binary::Routine *> work;
   auto keep = [&](uint64_t callee) {
     const binary::Routine *routine = program.routine_at(callee);
     if (routine && keepers_.insert(routine->address()).second)
       work.push_back(routine);
   };
-  std::unordered_map<const binary::Routine *, Function> routines;
-  for (const Function &function : functions) {
-    Function &whole = routines[program.routine_at(function.address)];
-    whole.reads |= function.reads;
-    whole.calls.insert(whole.calls.end(), function.calls.begin(), function.calls.end());
-    whole.leads_to.insert(whole.leads_to.end(), function.leads_to.begin(), function.leads_to.end());
-  }
+  for (const Function &function : functions)
+    if (function.is_thunk)
+      keep(function.address);
+  bool any_behind_pointer = false; // somebody reads it behind a call through a pointer
   binary::Liveness::Known known = this->known(0);
-  known.lost = [](const binary::Instruction &call) {
-    return call.flow == binary::Flow::call ? binary::RegisterSet{0} : kR11;
-  };
   known.dead_at_return = kR11;
   binary::Decoder decoder;
   for (const auto &[routine, function] : routines) {
-    if (!function.reads || function.calls.empty())
+    if (!function.reads || (function.calls.empty() && !function.calls_constants))
       continue;
     binary::FlowGraph graph;
     if (routine)
@@ -141,6 +273,7 @@ void R11::find_keepers(const binary::Program &program, const std::vector<Functio
     if (!routine || graph.why_not != binary::WhyNot::understood) {
       for (uint64_t callee : function.calls)
         keep(callee);
+      any_behind_pointer |= function.calls_constants;
       continue;
     }
     const binary::Liveness liveness(graph, known);
@@ -150,9 +283,19 @@ void R11::find_keepers(const binary::Program &program, const std::vector<Functio
       const std::vector<binary::VariableSet> live = liveness.along(b);
       const auto instructions = graph.instructions_of(graph.blocks[b]);
       for (size_t i = 0; i < instructions.size(); i++)
-        if (instructions[i].flow == binary::Flow::call && live[i + 1] & kR11)
-          keep(instructions[i].target);
+        if (instructions[i].is_call() && live[i + 1] & kR11) {
+          if (instructions[i].flow == binary::Flow::call)
+            keep(instructions[i].target);
+          else if (constant_calls_.contains(instructions[i].address))
+            any_behind_pointer = true;
+        }
     }
+  }
+  if (any_behind_pointer) {
+    const std::unordered_set<uint64_t> losers = losers_of(functions);
+    for (const Function &function : functions)
+      if (!losers.contains(function.address))
+        keep(function.address);
   }
   while (!work.empty()) {
     const binary::Routine *routine = work.back();
@@ -165,14 +308,11 @@ void R11::find_keepers(const binary::Program &program, const std::vector<Functio
 binary::Liveness::Known R11::known(uint64_t routine) const {
   auto unread = [this](const binary::Instruction &call) {
     const bool is_direct = call.flow == binary::Flow::call || call.flow == binary::Flow::jump;
-    return is_direct && takers_.contains(call.target) ? binary::RegisterSet{0} : kR11;
+    const bool may_read = is_direct ? takers_.contains(call.target) || !known_.contains(call.target)
+                                    : given_.contains(call.address);
+    return may_read ? binary::RegisterSet{0} : kR11;
   };
-  auto lost = [this](const binary::Instruction &call) {
-    return call.flow != binary::Flow::call || losers_.contains(call.target)
-               ? kR11
-               : binary::RegisterSet{0};
-  };
-  return {unread, lost, keepers_.contains(routine) ? binary::RegisterSet{0} : kR11};
+  return {unread, keepers_.contains(routine) ? binary::RegisterSet{0} : kR11};
 }
 
 } // namespace trace

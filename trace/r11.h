@@ -22,10 +22,19 @@ public:
 
 private:
   struct Function;
-  void find_keepers(const binary::Program &program, const std::vector<Function> &functions);
+  using Functions = std::vector<Function>;
+  Function look_at(const binary::Program &program, const InstructionDecoder &decoder,
+                   const image::CodeRange &range);
+  bool certainly_writes_first(const binary::Program &program, uint64_t function) const;
+  void add_takers(const Functions &functions);
+  std::unordered_set<uint64_t> losers_of(const Functions &functions) const;
+  void find_keepers(const binary::Program &program, const Functions &functions);
 
-  std::unordered_set<uint64_t> takers_; // functions that may read it as they are given it
-  std::unordered_set<uint64_t> losers_; // functions that certainly lose it, as compilers see them
+  std::unordered_set<uint64_t> known_;  // functions of the file
+  std::unordered_set<uint64_t> takers_; // those that may read it as they are given it
+  std::unordered_set<uint64_t>
+      given_; // calls through pointers before which it is written, and not read
+  std::unordered_set<uint64_t> constant_calls_; // calls of what was computed from constants
   std::unordered_set<uint64_t>
       keepers_; // routines behind which somebody may read what they leave in it
 };
