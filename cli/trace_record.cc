@@ -15,9 +15,11 @@
 #include "trace/compare.h"
 #include "trace/trace_file.h"
 
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace cli {
@@ -105,9 +107,14 @@ int record(const RecordArguments &arguments) {
   end_like(status.wait_status);
 }
 
-// What the program's status is without us: asked only where it has failed with us.
+bool was_asked_to_end(int wait_status) {
+  const int signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
+  return signal == SIGTERM || signal == SIGHUP || signal == SIGINT || signal == SIGQUIT;
+}
+
+// What the program's status is without us: asked only where it has failed with us, not where somebody ended it.
 bool fails_alike(const std::vector<std::string> &command, int wait_status) {
-  if (wait_status == 0)
+  if (wait_status == 0 || was_asked_to_end(wait_status))
     return true;
   ChildSettings native;
   native.quiet = true;

@@ -48,10 +48,11 @@ std::string hash_of(const Header &header, std::span<const std::byte> rest) {
   return image::content_hash(bytes);
 }
 
-bool is_only_ours(const fs::path &path) {
+// A file of this type that nobody else may write.
+bool is_only_ours(const fs::path &path, mode_t type) {
   struct stat about = {};
-  return stat(path.c_str(), &about) == 0 && about.st_uid == geteuid() &&
-         !(about.st_mode & (S_IWGRP | S_IWOTH));
+  return stat(path.c_str(), &about) == 0 && (about.st_mode & S_IFMT) == type &&
+         about.st_uid == geteuid() && !(about.st_mode & (S_IWGRP | S_IWOTH));
 }
 
 std::vector<std::byte> decompressed(std::span<const std::byte> bytes, uint64_t size) {
@@ -100,10 +101,10 @@ fs::path MovedCache::path_of(std::span<const std::byte> file) const {
 }
 
 std::optional<MovedModule> MovedCache::find(std::span<const std::byte> file) const {
-  if (folder_.empty() || !is_only_ours(folder_))
+  if (folder_.empty() || !is_only_ours(folder_, S_IFDIR))
     return std::nullopt;
   const fs::path path = path_of(file);
-  if (!is_only_ours(path))
+  if (!is_only_ours(path, S_IFREG))
     return std::nullopt;
   try {
     MovedModule moved = read_module(base::MappedFile(path.string()).bytes());
@@ -141,7 +142,7 @@ void MovedCache::keep(std::span<const std::byte> file, const MovedModule &moved)
     std::error_code ignored;
     if (fs::create_directories(folder_, ignored))
       fs::permissions(folder_, fs::perms::owner_all, ignored);
-    if (!is_only_ours(folder_))
+    if (!is_only_ours(folder_, S_IFDIR))
       return;
     base::OutputFile to(path_of(file).string());
     to.write(std::as_bytes(std::span(&header, 1)));

@@ -9,6 +9,7 @@
 
 #include "trace/r11.h"
 
+#include <algorithm>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -257,9 +258,15 @@ void R11::find_keepers(const binary::Program &program, const Functions &function
     if (routine && keepers_.insert(routine->address()).second)
       work.push_back(routine);
   };
+  std::unordered_set<uint64_t> thunks;
   for (const Function &function : functions)
-    if (function.is_thunk)
+    if (function.is_thunk) {
+      thunks.insert(function.address);
       keep(function.address);
+    }
+  auto leads_anywhere = [&](uint64_t callee) {
+    return thunks.contains(callee) || !known_.contains(callee);
+  };
   bool any_behind_pointer = false; // somebody reads it behind a call through a pointer
   binary::Liveness::Known known = this->known(0);
   known.dead_at_return = kR11;
@@ -273,7 +280,8 @@ void R11::find_keepers(const binary::Program &program, const Functions &function
     if (!routine || graph.why_not != binary::WhyNot::understood) {
       for (uint64_t callee : function.calls)
         keep(callee);
-      any_behind_pointer |= function.calls_constants;
+      any_behind_pointer |=
+          function.calls_constants || std::ranges::any_of(function.calls, leads_anywhere);
       continue;
     }
     const binary::Liveness liveness(graph, known);
@@ -284,10 +292,12 @@ void R11::find_keepers(const binary::Program &program, const Functions &function
       const auto instructions = graph.instructions_of(graph.blocks[b]);
       for (size_t i = 0; i < instructions.size(); i++)
         if (instructions[i].is_call() && live[i + 1] & kR11) {
+          const uint64_t target = instructions[i].target;
           if (instructions[i].flow == binary::Flow::call)
-            keep(instructions[i].target);
-          else if (constant_calls_.contains(instructions[i].address))
-            any_behind_pointer = true;
+            keep(target);
+          any_behind_pointer |= instructions[i].flow == binary::Flow::call
+                                    ? leads_anywhere(target)
+                                    : constant_calls_.contains(instructions[i].address);
         }
     }
   }

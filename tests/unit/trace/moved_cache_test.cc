@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace trace {
@@ -92,6 +93,15 @@ TEST_F(MovedCacheTest, LeavesAloneWhatOthersMayWrite) {
   fs::permissions(only_file(), fs::perms::others_write, fs::perm_options::remove);
   EXPECT_TRUE(cache.find(program_.bytes()));
   fs::permissions(folder_, fs::perms::group_write, fs::perm_options::add);
+  EXPECT_FALSE(cache.find(program_.bytes()));
+}
+
+TEST_F(MovedCacheTest, DoesNotWaitForAPipe) {
+  const MovedCache cache(folder_, {});
+  cache.keep(program_.bytes(), moved_);
+  const fs::path file = only_file();
+  fs::remove(file);
+  ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);
   EXPECT_FALSE(cache.find(program_.bytes()));
 }
 
