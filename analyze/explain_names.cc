@@ -143,9 +143,7 @@ void ExplainNames::name(const FlowGraph &graph, const Instruction &instruction, 
   if (instruction.is_call())
     line.kept = register_names(instruction.kept);
   bool leaves = ends && (ends->leaves == instruction.target && instruction.target != 0);
-  line.tail_call = leaves || (instruction.flow == Flow::indirect_jump &&
-                              std::find(graph.tail_jumps.begin(), graph.tail_jumps.end(),
-                                        instruction.address) != graph.tail_jumps.end());
+  line.tail_call = leaves || graph.is_tail_jump(instruction);
   if (instruction.is_call() || line.tail_call)
     line.callee = callee_of(graph, instruction);
   line.mentions = mentioned_by(graph, instruction);

@@ -62,10 +62,8 @@ void Callees::look_at(uint32_t which) {
       local.calls.push_back(kPointer);
   local.kept = static_cast<RegisterSet>(~RegisterSet{0});
   for (const Exit &exit : exits) {
-    bool stays =
-        exit.flow == Flow::indirect_jump &&
-        std::find(graph.tail_jumps.begin(), graph.tail_jumps.end(),
-                  graph.last_of(graph.blocks[exit.block]).address) == graph.tail_jumps.end();
+    bool stays = exit.flow == Flow::indirect_jump &&
+                 !graph.is_tail_jump(graph.last_of(graph.blocks[exit.block]));
     // With the frame in place: a part that reports an error and never comes back, which compilers share
     // between functions; or the end of a path that is never taken, at the end of the function.
     bool nowhere = exit.flow == Flow::jump && !exit.stack_is_back && !exit.stack_is_unknown &&

@@ -173,7 +173,8 @@ private:
             return;
           }
           if (may_leave) {
-            graph_.tail_jumps.push_back(address);
+            auto &tails = graph_.tail_jumps;
+            tails.insert(std::upper_bound(tails.begin(), tails.end(), address), address);
             needs_all |= !is_through_constant_slot(exit.block);
           }
         }

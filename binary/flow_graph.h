@@ -4,6 +4,7 @@
 #include "binary/code.h"
 #include "binary/program.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -54,12 +55,17 @@ struct FlowGraph {
   std::vector<Block> blocks;
   std::vector<uint32_t> entries; // blocks; the first is that of the routine's address
   std::vector<JumpTable> tables;
-  std::vector<uint64_t> tail_jumps; // indirect jumps that leave the routine, as tail calls do
+  std::vector<uint64_t>
+      tail_jumps; // indirect jumps that leave the routine, as tail calls do; sorted
   WhyNot why_not = WhyNot::understood;
   uint64_t where = 0; // the address at which it was not understood
 
   std::span<const Instruction> instructions_of(const Block &block) const {
     return {code.instructions.data() + block.first, block.count};
+  }
+  bool is_tail_jump(const Instruction &instruction) const {
+    return instruction.flow == Flow::indirect_jump &&
+           std::binary_search(tail_jumps.begin(), tail_jumps.end(), instruction.address);
   }
   const Instruction &last_of(const Block &block) const {
     return code.instructions[block.first + block.count - 1];

@@ -11,8 +11,6 @@
 
 #include "binary/effects.h"
 
-#include <algorithm>
-
 namespace binary {
 namespace {
 
@@ -32,12 +30,6 @@ VariableSet Liveness::before_instruction(const Instruction &instruction, Variabl
   return (after & ~replaced) | effects.reads | bit(kMemory);
 }
 
-// Whether an indirect jump leads to blocks of the routine and nowhere else.
-bool Liveness::is_within(uint64_t jump) const {
-  return graph_.why_not == WhyNot::understood &&
-         !std::binary_search(tail_jumps_.begin(), tail_jumps_.end(), jump);
-}
-
 VariableSet Liveness::at_end(uint32_t block) const {
   const Block &from = graph_.blocks[block];
   VariableSet live = 0;
@@ -48,8 +40,10 @@ VariableSet Liveness::at_end(uint32_t block) const {
   const Instruction &last = graph_.last_of(from);
   bool leaves = from.leaves != Block::kStays || last.flow == Flow::ret || last.flow == Flow::jump ||
                 last.flow == Flow::indirect_jump || last.flow == Flow::stop;
-  bool stays = !from.successors.empty() && from.leaves == Block::kStays &&
-               (last.flow != Flow::indirect_jump || is_within(last.address));
+  // Where an indirect jump leads is known in routines that are understood, unless it may be a tail call as well.
+  const bool is_known = last.flow != Flow::indirect_jump ||
+                        (graph_.why_not == WhyNot::understood && !graph_.is_tail_jump(last));
+  bool stays = !from.successors.empty() && from.leaves == Block::kStays && is_known;
   if (last.flow == Flow::ret)
     return live | (kAcrossCalls & ~VariableSet{known_.dead_at_return});
   if (!leaves || stays)
@@ -64,9 +58,7 @@ VariableSet Liveness::at_end(uint32_t block) const {
 Liveness::Liveness(const FlowGraph &graph) : Liveness(graph, Known{}) {}
 
 Liveness::Liveness(const FlowGraph &graph, Known known)
-    : graph_(graph), known_(std::move(known)), tail_jumps_(graph.tail_jumps),
-      live_in_(graph.blocks.size(), 0) {
-  std::sort(tail_jumps_.begin(), tail_jumps_.end());
+    : graph_(graph), known_(std::move(known)), live_in_(graph.blocks.size(), 0) {
   std::vector<uint32_t> work;
   std::vector<bool> queued(graph.blocks.size(), true);
   for (uint32_t block = 0; block < graph.blocks.size(); block++)

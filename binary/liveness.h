@@ -32,13 +32,11 @@ public:
   std::vector<VariableSet> along(uint32_t block) const;
 
 private:
-  bool is_within(uint64_t jump) const;
   VariableSet at_end(uint32_t block) const;
   VariableSet before_instruction(const Instruction &instruction, VariableSet after) const;
 
   const FlowGraph &graph_;
   Known known_;
-  std::vector<uint64_t> tail_jumps_; // of the graph, sorted
   std::vector<VariableSet> live_in_; // by block
 };
 

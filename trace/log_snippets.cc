@@ -61,11 +61,11 @@ void LogSnippets::hold(std::optional<Gpr> wanted) {
   holder_[0] = wanted;
 }
 
-void LogSnippets::expect(Gpr reg, uint64_t address) {
-  log_fixup(code_.compare_fs(reg, kPosition));
+void LogSnippets::expect(uint64_t address) {
+  log_fixup(code_.compare_fs(kBetween, position_of(0)));
   const uint32_t jump = code_.jump_if(kNotEqual);
-  expected_.push_back({address, jump, code_.size(), reg});
-  holder_[0] = reg;
+  expected_.push_back({address, jump, code_.size()});
+  holder_[0] = kBetween;
 }
 
 void LogSnippets::drop_holders(RegisterSet written, bool all) {
@@ -318,6 +318,12 @@ void LogSnippets::begun_path(const BegunPath &path) {
   code_.land(path.jump, code_.size());
   restore_flags(path.kept);
   call(ASSAY_MOVED_SLOT_begun);
+  code_.land(code_.jump(), path.back);
+}
+
+void LogSnippets::expected_path(const Expected &path) {
+  code_.land(path.jump, code_.size());
+  load_log(kBetween, position_of(0));
   code_.land(code_.jump(), path.back);
 }
 

@@ -41,9 +41,9 @@ public:
   void settle(Live live, const binary::Block &block, uint32_t index);
   // Puts the position where it is wanted, if it is.
   void hold(std::optional<Gpr> wanted);
-  // Takes the position from a register where callers and callees leave it, if it is there: to wait for a comparison is less than to wait for memory.
-  // Before an instruction where the register and the flags hold nothing; at its address.
-  void expect(Gpr reg, uint64_t address);
+  // Takes the position from kBetween, where callers and callees leave it, if it is there: to wait for a comparison is less than to wait for memory.
+  // Before an instruction where that register and the flags hold nothing; at its address.
+  void expect(uint64_t address);
   // An instruction wrote these registers; `all`: other code may have run.
   void drop_holders(binary::RegisterSet written, bool all);
 
@@ -75,9 +75,7 @@ public:
     }
     for (const Expected &expected : expected_) {
       begin(expected.address);
-      code_.land(expected.jump, code_.size());
-      load_log(expected.reg, kPosition);
-      code_.land(code_.jump(), expected.back);
+      expected_path(expected);
     }
   }
 
@@ -107,11 +105,10 @@ private:
   struct Expected {
     uint64_t address; // as above
     uint32_t jump, back;
-    Gpr reg;
   };
-  static constexpr int32_t kPosition = 0; // of the groups' log, in AssayThreadLog
   void slow_path(const SlowPath &slow);
   void begun_path(const BegunPath &path);
+  void expected_path(const Expected &path);
   void save_flags(KeptFlags kept);
   void restore_flags(KeptFlags kept);
   // Goes to what leaves all registers as they are, and comes back (assay_check).

@@ -1,8 +1,8 @@
 // A file for each content:
 //
-//   +---------+------------------------------------------------+
-//   | Header  | skeletons, groups, functions, code; compressed |
-//   +---------+------------------------------------------------+
+//   +------+--------+------------------------------------------------+
+//   | hash | Header | skeletons, groups, functions, code; compressed |
+//   +------+--------+------------------------------------------------+
 //
 // The program executes what is read here, so a hash of all of it is checked each time, and files that others may have written are left
 // alone. There is no version of the form: the name has a hash of the executable that wrote it.
@@ -19,7 +19,6 @@
 #include <zstd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -34,19 +33,12 @@ namespace fs = std::filesystem;
 constexpr uintmax_t kMaxBytes = 512 << 20; // of all files
 constexpr const char *kExtension = ".moved";
 
+constexpr size_t kHashSize = 32; // of all that follows it
+
 struct Header {
-  std::array<char, 32> hash; // of what follows it
   uint32_t skeletons, groups, functions, singles;
   uint64_t skeleton_bytes, group_bytes, function_bytes, code_bytes; // before they were compressed
 };
-
-std::string hash_of(const Header &header, std::span<const std::byte> rest) {
-  std::vector<std::byte> bytes(sizeof header + rest.size());
-  std::memcpy(bytes.data(), &header, sizeof header);
-  std::memset(bytes.data(), 0, sizeof header.hash);
-  std::copy(rest.begin(), rest.end(), bytes.begin() + sizeof header);
-  return image::content_hash(bytes);
-}
 
 // A file of this type that nobody else may write.
 bool is_only_ours(const fs::path &path, mode_t type) {
@@ -65,9 +57,9 @@ std::vector<std::byte> decompressed(std::span<const std::byte> bytes, uint64_t s
 
 MovedModule read_module(std::span<const std::byte> file) {
   base::ByteReader reader(file, "moved code");
-  const auto header = reader.read<Header>();
-  if (hash_of(header, reader.rest()) != std::string(header.hash.begin(), header.hash.end()))
+  if (reader.text(kHashSize) != image::content_hash(reader.rest()))
     base::fail("moved code is damaged");
+  const auto header = reader.read<Header>();
   const std::vector<std::byte> raw =
       decompressed(reader.rest(), header.skeleton_bytes + header.group_bytes +
                                       header.function_bytes + header.code_bytes);
@@ -125,19 +117,22 @@ void MovedCache::keep(std::span<const std::byte> file, const MovedModule &moved)
   for (const auto &part :
        {std::span(skeletons), std::span(groups), std::span(functions), std::span(moved.file)})
     raw.insert(raw.end(), part.begin(), part.end());
-  std::vector<std::byte> rest(ZSTD_compressBound(raw.size()));
-  rest.resize(ZSTD_compress(rest.data(), rest.size(), raw.data(), raw.size(), 1));
-  Header header = {{},
-                   static_cast<uint32_t>(moved.skeletons.size()),
-                   static_cast<uint32_t>(moved.groups.size()),
-                   static_cast<uint32_t>(moved.functions.size()),
-                   moved.singles,
-                   skeletons.size(),
-                   groups.size(),
-                   functions.size(),
-                   moved.file.size()};
-  const std::string hash = hash_of(header, rest);
-  std::copy(hash.begin(), hash.end(), header.hash.begin());
+  const Header header = {static_cast<uint32_t>(moved.skeletons.size()),
+                         static_cast<uint32_t>(moved.groups.size()),
+                         static_cast<uint32_t>(moved.functions.size()),
+                         moved.singles,
+                         skeletons.size(),
+                         groups.size(),
+                         functions.size(),
+                         moved.file.size()};
+  std::vector<std::byte> contents(sizeof header + ZSTD_compressBound(raw.size()));
+  std::memcpy(contents.data(), &header, sizeof header);
+  const size_t size = ZSTD_compress(contents.data() + sizeof header,
+                                    contents.size() - sizeof header, raw.data(), raw.size(), 1);
+  if (ZSTD_isError(size))
+    return;
+  contents.resize(sizeof header + size);
+  const std::string hash = image::content_hash(contents);
   try {
     std::error_code ignored;
     if (fs::create_directories(folder_, ignored))
@@ -145,8 +140,8 @@ void MovedCache::keep(std::span<const std::byte> file, const MovedModule &moved)
     if (!is_only_ours(folder_, S_IFDIR))
       return;
     base::OutputFile to(path_of(file).string());
-    to.write(std::as_bytes(std::span(&header, 1)));
-    to.write(rest);
+    to.write(std::as_bytes(std::span(hash)));
+    to.write(contents);
     to.commit();
     make_room();
   } catch (const base::Failure &) { // the next recording analyses the file again

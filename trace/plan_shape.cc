@@ -141,10 +141,8 @@ private:
   // A jump through a pointer that may lead to one of the labels, or be a tail call: nothing would be logged of where it went.
   bool may_leave_by_pointer(uint32_t b) const {
     const Block &block = graph_.blocks[b];
-    const auto &tails = graph_.tail_jumps;
     return !block.is_dispatch() && !block.successors.empty() &&
-           graph_.last_of(block).flow == Flow::indirect_jump &&
-           std::find(tails.begin(), tails.end(), graph_.last_of(block).address) != tails.end();
+           graph_.is_tail_jump(graph_.last_of(block));
   }
 
   bool can_end(const binary::Loop &loop) const {

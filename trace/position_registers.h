@@ -2,6 +2,7 @@
 #pragma once
 
 #include "binary/liveness.h"
+#include "trace/r11.h"
 
 #include <cstdint>
 #include <optional>
@@ -20,7 +21,7 @@ position_registers(const binary::FlowGraph &graph, const binary::Liveness &liven
                    const std::vector<binary::RegisterSet> &logged);
 
 // That in which the position is left where functions are called and return.
-inline constexpr uint8_t kBetween = ASSAY_REG_R8 + 3;
+inline constexpr uint8_t kBetween = kR11;
 
 enum class HolderWish : uint8_t { none, for_what_it_logs, to_pass_on };
 

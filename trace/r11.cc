@@ -4,8 +4,8 @@
 // Whether a caller makes use of what a function leaves in r11 is asked of the callers: those that read r11 at all, by their flow graphs. What holds for a
 // function holds for those that it calls and jumps to. Who is called from another file is called by the ABI; and so is who is called through a
 // pointer, unless the compiler knows where that leads (-mforce-indirect-call, -mcmodel=large): it is computed from constants then, in the order of
-// instructions. Then it may be any function that does not lose r11, as a
-// compiler sees it: that writes it, calls into another file, or calls a function that loses it. Calls that never come back do not count.
+// instructions. Then it may be any function that does not lose r11, as a compiler sees it: that writes it, calls into another file, or calls a
+// function that loses it. Calls that never come back do not count.
 
 #include "trace/r11.h"
 
@@ -17,7 +17,7 @@
 namespace trace {
 namespace {
 
-constexpr binary::RegisterSet kR11 = binary::register_bit(ASSAY_REG_R8 + 3);
+constexpr binary::RegisterSet kOnlyR11 = binary::register_bit(kR11);
 
 bool is_r11(ZydisRegister reg) {
   return reg != ZYDIS_REGISTER_NONE &&
@@ -92,6 +92,20 @@ private:
   }
   binary::RegisterSet held_ = 0;
 };
+
+// Adds to a set what its members lead to, and so on.
+void add_all_behind(std::unordered_set<uint64_t> &set,
+                    const std::unordered_map<uint64_t, std::vector<uint64_t>> &leads_to) {
+  std::vector<uint64_t> work(set.begin(), set.end());
+  while (!work.empty()) {
+    const auto behind = leads_to.find(work.back());
+    work.pop_back();
+    if (behind != leads_to.end())
+      for (uint64_t each : behind->second)
+        if (set.insert(each).second)
+          work.push_back(each);
+  }
+}
 
 } // namespace
 
@@ -185,9 +199,9 @@ R11::Function R11::look_at(const binary::Program &program, const InstructionDeco
   return function;
 }
 
-// In which it is written first in whatever order its blocks lie.
-bool R11::certainly_writes_first(const binary::Program &program, uint64_t function) const {
-  const binary::Routine *routine = program.routine_at(function);
+// Calls act(graph, liveness) with what is live if nobody makes use of what the routine leaves in it. False if the routine is not understood.
+template <class Act>
+bool R11::look_into(const binary::Program &program, const binary::Routine *routine, Act act) const {
   if (!routine)
     return false;
   binary::Decoder decoder;
@@ -195,12 +209,21 @@ bool R11::certainly_writes_first(const binary::Program &program, uint64_t functi
   if (graph.why_not != binary::WhyNot::understood)
     return false;
   binary::Liveness::Known known = this->known(0);
-  known.dead_at_return = kR11;
-  const binary::Liveness liveness(graph, known);
-  for (uint32_t entry : graph.entries)
-    if (graph.instructions_of(graph.blocks[entry]).front().address == function)
-      return !(liveness.at(entry) & kR11);
-  return false;
+  known.dead_at_return = kOnlyR11;
+  act(graph, binary::Liveness(graph, known));
+  return true;
+}
+
+// In which it is written first in whatever order its blocks lie.
+bool R11::certainly_writes_first(const binary::Program &program, uint64_t function) const {
+  bool is_written = false;
+  look_into(program, program.routine_at(function),
+            [&](const binary::FlowGraph &graph, const binary::Liveness &liveness) {
+              for (uint32_t entry : graph.entries)
+                if (graph.instructions_of(graph.blocks[entry]).front().address == function)
+                  is_written = !(liveness.at(entry) & kOnlyR11);
+            });
+  return is_written;
 }
 
 // Who hands it on as it was given to one that may take it may take it, too.
@@ -209,97 +232,78 @@ void R11::add_takers(const Functions &functions) {
   for (const Function &function : functions)
     for (uint64_t to : function.hands_on)
       handed_by[to].push_back(function.address);
-  std::vector<uint64_t> work(takers_.begin(), takers_.end());
-  while (!work.empty()) {
-    const uint64_t taker = work.back();
-    work.pop_back();
-    for (uint64_t from : handed_by[taker])
-      if (takers_.insert(from).second)
-        work.push_back(from);
-  }
+  add_all_behind(takers_, handed_by);
 }
 
+// One that takes it may save what it was given, and restore it, as the helpers of just-in-time compilers do.
 std::unordered_set<uint64_t> R11::losers_of(const Functions &functions) const {
   std::unordered_map<uint64_t, std::vector<uint64_t>> callers; // functions, by whom they call
   std::unordered_set<uint64_t> losers;
-  std::vector<uint64_t> work;
-  auto lose = [&](uint64_t function) {
-    // One that takes it may save what it was given, and restore it, as the helpers of just-in-time compilers do.
-    if (!takers_.contains(function) && losers.insert(function).second)
-      work.push_back(function);
-  };
   for (const Function &function : functions) {
+    if (takers_.contains(function.address))
+      continue;
     for (uint64_t callee : function.calls)
       callers[callee].push_back(function.address);
     if (function.loses)
-      lose(function.address);
+      losers.insert(function.address);
   }
-  while (!work.empty()) {
-    const uint64_t callee = work.back();
-    work.pop_back();
-    for (uint64_t caller : callers[callee])
-      lose(caller);
-  }
+  add_all_behind(losers, callers);
   return losers;
 }
 
 void R11::find_keepers(const binary::Program &program, const Functions &functions) {
-  std::unordered_map<const binary::Routine *, Function> routines;
+  auto routine_of = [&](uint64_t address) {
+    const binary::Routine *routine = program.routine_at(address);
+    return routine ? routine->address() : address;
+  };
+  auto keep = [&](uint64_t callee) { keepers_.insert(routine_of(callee)); };
+  std::unordered_map<uint64_t, Function> routines;
+  std::unordered_map<uint64_t, std::vector<uint64_t>> leads_to; // routines
+  std::unordered_set<uint64_t> thunks;
   for (const Function &function : functions) {
-    Function &whole = routines[program.routine_at(function.address)];
+    const uint64_t routine = routine_of(function.address);
+    Function &whole = routines[routine];
     whole.reads |= function.reads;
     whole.calls_constants |= function.calls_constants;
     whole.calls.insert(whole.calls.end(), function.calls.begin(), function.calls.end());
-    whole.leads_to.insert(whole.leads_to.end(), function.leads_to.begin(), function.leads_to.end());
-  }
-  std::vector<const binary::Routine *> work;
-  auto keep = [&](uint64_t callee) {
-    const binary::Routine *routine = program.routine_at(callee);
-    if (routine && keepers_.insert(routine->address()).second)
-      work.push_back(routine);
-  };
-  std::unordered_set<uint64_t> thunks;
-  for (const Function &function : functions)
+    for (uint64_t to : function.leads_to)
+      leads_to[routine].push_back(routine_of(to));
     if (function.is_thunk) {
       thunks.insert(function.address);
       keep(function.address);
     }
+  }
   auto leads_anywhere = [&](uint64_t callee) {
     return thunks.contains(callee) || !known_.contains(callee);
   };
   bool any_behind_pointer = false; // somebody reads it behind a call through a pointer
-  binary::Liveness::Known known = this->known(0);
-  known.dead_at_return = kR11;
-  binary::Decoder decoder;
-  for (const auto &[routine, function] : routines) {
-    if (!function.reads || (function.calls.empty() && !function.calls_constants))
-      continue;
-    binary::FlowGraph graph;
-    if (routine)
-      graph = binary::flow_graph(program, *routine, decoder);
-    if (!routine || graph.why_not != binary::WhyNot::understood) {
-      for (uint64_t callee : function.calls)
-        keep(callee);
-      any_behind_pointer |=
-          function.calls_constants || std::ranges::any_of(function.calls, leads_anywhere);
-      continue;
-    }
-    const binary::Liveness liveness(graph, known);
+  auto look_behind_calls = [&](const binary::FlowGraph &graph, const binary::Liveness &liveness) {
     for (uint32_t b = 0; b < graph.blocks.size(); b++) {
       if (graph.blocks[b].is_dispatch())
         continue;
       const std::vector<binary::VariableSet> live = liveness.along(b);
       const auto instructions = graph.instructions_of(graph.blocks[b]);
-      for (size_t i = 0; i < instructions.size(); i++)
-        if (instructions[i].is_call() && live[i + 1] & kR11) {
-          const uint64_t target = instructions[i].target;
-          if (instructions[i].flow == binary::Flow::call)
-            keep(target);
-          any_behind_pointer |= instructions[i].flow == binary::Flow::call
-                                    ? leads_anywhere(target)
-                                    : constant_calls_.contains(instructions[i].address);
+      for (size_t i = 0; i < instructions.size(); i++) {
+        const binary::Instruction &call = instructions[i];
+        if (!call.is_call() || !(live[i + 1] & kOnlyR11))
+          continue;
+        if (call.flow == binary::Flow::call) {
+          keep(call.target);
+          any_behind_pointer |= leads_anywhere(call.target);
+        } else {
+          any_behind_pointer |= constant_calls_.contains(call.address);
         }
+      }
     }
+  };
+  for (const auto &[address, function] : routines) {
+    if (!function.reads || (function.calls.empty() && !function.calls_constants) ||
+        look_into(program, program.routine_at(address), look_behind_calls))
+      continue;
+    for (uint64_t callee : function.calls)
+      keep(callee);
+    any_behind_pointer |=
+        function.calls_constants || std::ranges::any_of(function.calls, leads_anywhere);
   }
   if (any_behind_pointer) {
     const std::unordered_set<uint64_t> losers = losers_of(functions);
@@ -307,12 +311,7 @@ void R11::find_keepers(const binary::Program &program, const Functions &function
       if (!losers.contains(function.address))
         keep(function.address);
   }
-  while (!work.empty()) {
-    const binary::Routine *routine = work.back();
-    work.pop_back();
-    for (uint64_t callee : routines[routine].leads_to)
-      keep(callee);
-  }
+  add_all_behind(keepers_, leads_to);
 }
 
 binary::Liveness::Known R11::known(uint64_t routine) const {
@@ -320,9 +319,9 @@ binary::Liveness::Known R11::known(uint64_t routine) const {
     const bool is_direct = call.flow == binary::Flow::call || call.flow == binary::Flow::jump;
     const bool may_read = is_direct ? takers_.contains(call.target) || !known_.contains(call.target)
                                     : given_.contains(call.address);
-    return may_read ? binary::RegisterSet{0} : kR11;
+    return may_read ? binary::RegisterSet{0} : kOnlyR11;
   };
-  return {unread, keepers_.contains(routine) ? binary::RegisterSet{0} : kR11};
+  return {unread, keepers_.contains(routine) ? binary::RegisterSet{0} : kOnlyR11};
 }
 
 } // namespace trace

@@ -12,6 +12,8 @@
 
 namespace trace {
 
+inline constexpr uint8_t kR11 = ASSAY_REG_R8 + 3; // its number
+
 class R11 {
 public:
   R11() = default;
@@ -25,6 +27,8 @@ private:
   using Functions = std::vector<Function>;
   Function look_at(const binary::Program &program, const InstructionDecoder &decoder,
                    const image::CodeRange &range);
+  template <class Act>
+  bool look_into(const binary::Program &program, const binary::Routine *routine, Act act) const;
   bool certainly_writes_first(const binary::Program &program, uint64_t function) const;
   void add_takers(const Functions &functions);
   std::unordered_set<uint64_t> losers_of(const Functions &functions) const;

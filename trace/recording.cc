@@ -86,8 +86,9 @@ bool is_handlers(uint32_t kind) {
 } // namespace
 
 Recording::Recording(const RecordingSettings &settings, TraceSink &sink)
-    : settings_(settings), sink_(sink), known_streams_(ASSAY_RING_STREAMS, 0),
-      times_(ASSAY_RING_STREAMS) {
+    : settings_(settings), sink_(sink), cache_(settings.only.empty() ? settings.cache : fs::path(),
+                                               MoveSettings{settings.log, settings.plans, {}}),
+      known_streams_(ASSAY_RING_STREAMS, 0), times_(ASSAY_RING_STREAMS) {
   file_ = memfd_create("assay-trace", MFD_CLOEXEC);
   if (file_ < 0 || ftruncate(file_, ASSAY_RING_BYTES) != 0)
     base::fail(
@@ -106,8 +107,6 @@ Recording::Recording(const RecordingSettings &settings, TraceSink &sink)
   ring_->pid_namespace = pid_namespace();
   ring_->bytes = ASSAY_RING_BYTES;
   begin_ns_ = now_ns();
-  if (settings_.only.empty())
-    cache_.emplace(settings_.cache, MoveSettings{settings_.log, settings_.plans, {}});
   if (settings_.gate)
     ring_->gate = settings_.gate(0);
   else
@@ -480,9 +479,8 @@ Recording::KnownFile &Recording::known_file(const std::string &asked, bool is_ma
 // `name` is what the file is called for the user, and `path` where it can be read.
 MovedModule Recording::moved_code_of(const std::string &path, const std::string &name) {
   const base::MappedFile file(path);
-  if (cache_)
-    if (auto kept = cache_->find(file.bytes()))
-      return std::move(*kept);
+  if (auto kept = cache_.find(file.bytes()))
+    return std::move(*kept);
   image::Executable executable(path);
   uint64_t code = 0;
   for (const auto &[begin, end] : executable.code_regions())
@@ -502,8 +500,7 @@ MovedModule Recording::moved_code_of(const std::string &path, const std::string 
   if (!settings_.only.empty())
     settings.chosen = [&](const binary::Routine &routine) { return chosen.contains(&routine); };
   MovedModule moved = move_code(program, settings);
-  if (cache_)
-    cache_->keep(file.bytes(), moved);
+  cache_.keep(file.bytes(), moved);
   return moved;
 }
 

@@ -96,7 +96,7 @@ private:
   int file_ = -1;
   AssayTraceRing *ring_ = nullptr;
   uint64_t begin_ns_ = 0;
-  std::optional<MovedCache> cache_;                       // none where functions are chosen
+  MovedCache cache_;                                      // of nothing where functions are chosen
   std::map<std::string, KnownFile> files_;                // by what tells files apart
   std::set<std::string> found_functions_, found_modules_; // of those that were asked for
   std::vector<uint32_t> known_streams_; // by slot: number of the stream that was announced, plus 1

@@ -277,8 +277,7 @@ private:
 
   // Whether the jump arrives at blocks of this routine, all of which log where.
   bool is_dispatched(const Instruction &jump) const {
-    return jump.flow == Flow::indirect_jump && dispatch_holder_ &&
-           std::ranges::find(graph_.tail_jumps, jump.address) == graph_.tail_jumps.end();
+    return jump.flow == Flow::indirect_jump && dispatch_holder_ && !graph_.is_tail_jump(jump);
   }
 
   // Registers whose contents are logged in the block.
@@ -395,8 +394,8 @@ private:
     if (is_back_target_[b])
       align_like(address_of(b));
     block_at_[b] = code_.size();
-    if (expects_position(b, live[0] | logged_later[0]))
-      snippets_.expect(kBetween, address_of(b));
+    if (!is_entered_by_edges(b) && (checked_[b] || logs(b)))
+      expect_position(address_of(b), live[0] | logged_later[0]);
     const uint32_t slot = plan_ && !plan_->begins_with_start[b] ? ASSAY_MOVED_SLOT_check_inside
                                                                 : ASSAY_MOVED_SLOT_check;
     if (checked_[b] && logs_behind(b))
@@ -421,9 +420,8 @@ private:
                             i == 0 ? block_at_[b] : code_.size());
       if (i > 0 && i < block.count && may_begin_thread(index - 1))
         snippets_.check(block, index, live[i] | logged_later[i], ASSAY_MOVED_SLOT_check);
-      if (i > 0 && i < block.count && graph_.code.instructions[index - 1].is_call() &&
-          !snippets_.holder() && can_expect(live[i] | logged_later[i]) && logs(b))
-        snippets_.expect(kBetween, graph_.code.instructions[index].address);
+      if (i > 0 && i < block.count && graph_.code.instructions[index - 1].is_call() && logs(b))
+        expect_position(graph_.code.instructions[index].address, live[i] | logged_later[i]);
       if (plan_)
         for (const PlanStretch &stretch : plan_->stretches[b])
           snippets_.log_points(stretch, first_start_, live[i] | logged_later[i], block, index,
@@ -548,14 +546,10 @@ private:
     if (leaves && snippets_.holder() && !((live | reads) & binary::register_bit(kBetween)))
       snippets_.hold(kBetween);
   }
-  // Where others than jumps of the routine lead to.
-  bool expects_position(uint32_t b, VariableSet live) const {
-    return can_expect(live) && !snippets_.holder() && !is_entered_by_edges(b) &&
-           (checked_[b] || logs(b));
-  }
-  bool can_expect(VariableSet live) const {
+  void expect_position(uint64_t address, VariableSet live) {
     constexpr VariableSet kUsed = binary::register_bit(kBetween) | binary::bit(binary::kFlags);
-    return module_.log & ASSAY_LOG_groups && !(live & kUsed);
+    if (module_.log & ASSAY_LOG_groups && !snippets_.holder() && !(live & kUsed))
+      snippets_.expect(address);
   }
   // What holds the position where a block ends goes on to hold it there.
   void pass_holder(uint32_t b, uint32_t index) {

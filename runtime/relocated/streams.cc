@@ -237,15 +237,16 @@ void next_buffer(int log) {
     return;
   }
   tell_tool();
-  for (uint32_t waits = 0;;) {
+  bool is_recorded = !__atomic_load_n(&ring->stopped, __ATOMIC_ACQUIRE);
+  for (uint32_t waits = 0; is_recorded;) {
     const uint32_t freed = __atomic_load_n(&of.freed, __ATOMIC_ACQUIRE);
-    const bool has_room = of.filled - freed < ASSAY_RING_BUFFERS;
-    if (has_room && !__atomic_load_n(&ring->stopped, __ATOMIC_ACQUIRE))
+    if (of.filled - freed < ASSAY_RING_BUFFERS)
       break;
-    if (has_room || !wait_for_tool(of.freed, freed, waits)) {
-      go_untraced(log);
-      return;
-    }
+    is_recorded = wait_for_tool(of.freed, freed, waits);
+  }
+  if (!is_recorded) {
+    go_untraced(log);
+    return;
   }
   begin_buffer(log, stream, of.filled);
 }
