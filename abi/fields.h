@@ -84,10 +84,11 @@ typedef struct AssaySiteFields {
 // What the code of a unit reads, and the runtime writes.
 typedef struct AssayFieldsUnit {
   uint64_t counters; // where a thread's counters are, less the thread's distance
-  const uint32_t *
-      samples; // what it points to is 1 while stretches are to be reported: the runtime's, as code may be unloaded any time
+  // What is 1 while stretches are to be reported: of the linked module, so that its code finds it without this pointer. The module
+  // takes it back by __assay_fields_module_end before it is unloaded. Null: its code reports nothing.
+  uint32_t *asks;
   uint32_t number; // the runtime's, from 1; 0: it does not know the unit
-  uint32_t zero;   // where samples points at first
+  uint32_t reserved;
 } AssayFieldsUnit;
 
 // What code reports of a stretch, in registers, so that its function's frame grows by nothing: its number and how many of its pointers

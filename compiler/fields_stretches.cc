@@ -204,9 +204,7 @@ void StretchCounters::report(ArrayRef<Stretch> stretches, ArrayRef<uint64_t> num
   auto read = [](IRBuilder<> &at, Value *address) {
     return ours(at.CreateLoad(at.getInt32Ty(), address, true));
   };
-  Value *samples = ours(
-      builder.CreateLoad(builder.getPtrTy(), builder.CreateStructGEP(type, unit_.variable(), 1)));
-  Value *asks = builder.CreateICmpNE(read(builder, samples), builder.getInt32(0));
+  Value *asks = builder.CreateICmpNE(read(builder, unit_.asks()), builder.getInt32(0));
   IRBuilder<> slow(SplitBlockAndInsertIfThen(asks, builder.GetInsertPoint(), false,
                                              unlikely(builder.getContext())));
   slow.SetCurrentDebugLocation(builder.getCurrentDebugLocation());

@@ -7,8 +7,11 @@
 #include "abi/fields.h"
 #include "abi/lines.h"
 #include "abi/sites.h"
+#include "compiler/counting.h"
+#include "compiler/module_init.h"
 #include "compiler/sites.h"
 #include "llvm/IR/Constants.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
 using namespace llvm;
@@ -26,6 +29,8 @@ void put(std::string &to, StringRef text) {
   to += '\0';
 }
 
+constexpr uint64_t kLine = 64; // nothing that is written often lies beside what all code reads
+
 template <class T> StringRef bytes_of(const T &value) {
   return {reinterpret_cast<const char *>(&value), sizeof value};
 }
@@ -39,15 +44,21 @@ UnitFields::UnitFields(Module &module, bool has_windows)
   counters_ = new GlobalVariable(
       module, ArrayType::get(word, 0), false, GlobalValue::PrivateLinkage,
       ConstantArray::get(ArrayType::get(word, 0), {}), "__assay_fields_counters");
-  Constant *zero = ConstantInt::get(half, 0);
-  auto *type =
-      StructType::get(word, PointerType::getUnqual(context), half, half); // AssayFieldsUnit
-  variable_ = new GlobalVariable(module, type, false, GlobalValue::PrivateLinkage, nullptr,
-                                 "__assay_fields_unit");
-  Constant *own = ConstantExpr::getInBoundsGetElementPtr(
-      type, variable_, ArrayRef<Constant *>{zero, ConstantInt::get(half, 3)});
-  variable_->setInitializer(
-      ConstantStruct::get(type, ConstantExpr::getPtrToInt(counters_, word), own, zero, zero));
+  auto *pointer = PointerType::getUnqual(context);
+  Constant *asks = ConstantPointerNull::get(pointer), *zero = ConstantInt::get(half, 0);
+  if (has_windows) {
+    Type *line = ArrayType::get(half, kLine / sizeof(uint32_t));
+    asks_ = new GlobalVariable(module, line, false, GlobalValue::LinkOnceODRLinkage,
+                               Constant::getNullValue(line), "__assay_fields_asks");
+    asks_->setAlignment(Align(kLine));
+    link_once(module, *asks_);
+    asks = asks_;
+  }
+  auto *type = StructType::get(word, pointer, half, half); // AssayFieldsUnit
+  variable_ = new GlobalVariable(
+      module, type, false, GlobalValue::PrivateLinkage,
+      ConstantStruct::get(type, ConstantExpr::getPtrToInt(counters_, word), asks, zero, zero),
+      "__assay_fields_unit");
 }
 
 std::optional<UnitFields::Quantity> UnitFields::add_counter() {
@@ -107,12 +118,29 @@ void UnitFields::add_record(Sites &sites, const RecordLayout &record) {
   sites.add_record(record.hash, body);
 }
 
+// The linked module's, which runs however it is unloaded.
+void UnitFields::add_module_end() {
+  auto *function =
+      Function::Create(FunctionType::get(Type::getVoidTy(module_.getContext()), false),
+                       GlobalValue::LinkOnceODRLinkage, "__assay_fields_dtor", module_);
+  link_once(module_, *function);
+  function->setDoesNotThrow();
+  IRBuilder<> builder(BasicBlock::Create(module_.getContext(), "", function));
+  builder.CreateCall(hook(module_, "__assay_fields_module_end"), {asks_});
+  builder.CreateRetVoid();
+  appendToGlobalDtors(module_, function, 1, function);
+}
+
 void UnitFields::finish() {
   if (!stretch_count_) {
     variable_->eraseFromParent();
     counters_->eraseFromParent();
+    if (asks_)
+      asks_->eraseFromParent();
     return;
   }
+  if (asks_)
+    add_module_end();
   Type *type = ArrayType::get(Type::getInt64Ty(module_.getContext()), counters_count_);
   auto *counters = new GlobalVariable(module_, type, false, GlobalValue::PrivateLinkage,
                                       Constant::getNullValue(type), "__assay_fields_counters");

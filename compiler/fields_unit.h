@@ -45,15 +45,18 @@ public:
 
   // Its AssayFieldsUnit.
   llvm::GlobalVariable *variable() { return variable_; }
+  // AssayFieldsUnit::asks.
+  llvm::GlobalVariable *asks() { return asks_; }
   // Behind the last stretch: the entries of the SITES section.
   void finish();
 
 private:
+  void add_module_end();
   void add_record(Sites &sites, const RecordLayout &record);
 
   llvm::Module &module_;
   const bool has_windows_;
-  llvm::GlobalVariable *counters_, *variable_;
+  llvm::GlobalVariable *counters_, *variable_, *asks_ = nullptr; // null without windows
   uint64_t counters_count_ = 0, derived_count_ = 0, stretch_count_ = 0;
   llvm::MapVector<uint64_t, const RecordLayout *> records_; // by hash
   llvm::MapVector<const llvm::Function *, uint64_t> functions_;

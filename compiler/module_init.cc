@@ -14,13 +14,6 @@ using namespace llvm;
 namespace assay::compiler {
 namespace {
 
-template <typename T> T *link_once(Module &module, T *global) {
-  global->setLinkage(GlobalValue::LinkOnceODRLinkage);
-  global->setVisibility(GlobalValue::HiddenVisibility);
-  global->setComdat(module.getOrInsertComdat(global->getName()));
-  return global;
-}
-
 GlobalVariable *external(Module &module, Type *type, StringRef name) {
   return new GlobalVariable(module, type, true, GlobalValue::ExternalLinkage, nullptr, name);
 }
@@ -28,9 +21,10 @@ GlobalVariable *external(Module &module, Type *type, StringRef name) {
 void add_version_reference(Module &module) {
   GlobalVariable *version =
       external(module, Type::getInt32Ty(module.getContext()), ASSAY_STRING(ASSAY_ABI_SYMBOL));
-  auto *reference = link_once(module, new GlobalVariable(module, version->getType(), true,
-                                                         GlobalValue::LinkOnceODRLinkage, version,
-                                                         "__assay_version_reference"));
+  auto *reference =
+      new GlobalVariable(module, version->getType(), true, GlobalValue::LinkOnceODRLinkage, version,
+                         "__assay_version_reference");
+  link_once(module, *reference);
   appendToCompilerUsed(module, {reference});
 }
 
@@ -41,9 +35,9 @@ void add_initializer(Module &module) {
   GlobalVariable *end = external(module, byte, "__stop_" ASSAY_SITES_SECTION);
   begin->setVisibility(GlobalValue::HiddenVisibility);
   end->setVisibility(GlobalValue::HiddenVisibility);
-  auto *function = link_once(
-      module, Function::Create(FunctionType::get(Type::getVoidTy(context), false),
-                               GlobalValue::LinkOnceODRLinkage, "__assay_module_ctor", module));
+  auto *function = Function::Create(FunctionType::get(Type::getVoidTy(context), false),
+                                    GlobalValue::LinkOnceODRLinkage, "__assay_module_ctor", module);
+  link_once(module, *function);
   function->setDoesNotThrow();
   IRBuilder<> builder(BasicBlock::Create(context, "", function));
   Type *word = builder.getInt64Ty();
@@ -62,6 +56,12 @@ void add_default_dir(Module &module, StringRef dir) {
 }
 
 } // namespace
+
+void link_once(Module &module, GlobalObject &global) {
+  global.setLinkage(GlobalValue::LinkOnceODRLinkage);
+  global.setVisibility(GlobalValue::HiddenVisibility);
+  global.setComdat(module.getOrInsertComdat(global.getName()));
+}
 
 void add_module_init(Module &module, StringRef dir) {
   add_version_reference(module);

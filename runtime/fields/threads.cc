@@ -8,7 +8,7 @@
 #include "runtime/core/system/arena.h"
 #include "runtime/core/system/lock.h"
 #include "runtime/core/system/losses.h"
-#include "runtime/fields/units.h"
+#include "runtime/fields/asking.h"
 
 namespace assay::fields {
 namespace {
@@ -106,12 +106,12 @@ void begin_round(uint64_t weight) {
   const uint32_t number = rounds.number + 1;
   __atomic_store_n(&rounds.number, number ? number : 1, __ATOMIC_RELAXED);
   __atomic_store_n(&rounds.is_on, true, __ATOMIC_RELEASE);
-  let_units_report(true);
+  let_code_report(true);
 }
 
 void end_round() {
   if (__atomic_exchange_n(&rounds.is_on, false, __ATOMIC_ACQ_REL))
-    let_units_report(false);
+    let_code_report(false);
 }
 
 bool is_in_round() {

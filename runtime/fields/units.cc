@@ -14,6 +14,7 @@
 #include "runtime/core/system/lock.h"
 #include "runtime/core/system/losses.h"
 #include "runtime/core/system/sites.h"
+#include "runtime/fields/asking.h"
 #include "runtime/fields/threads.h"
 
 namespace assay::fields {
@@ -39,7 +40,6 @@ struct {
   uint8_t *written; // the sums that were written, as a block
   uint8_t *dropped; // the sums at the last reset; null if there was none
   uint8_t *sums;    // while they are made
-  uint32_t samples; // 1 while stretches are reported; read by instrumented code
 } constinit units = {};
 
 uint64_t *counters_in(const uint8_t *block, uint64_t offset) {
@@ -91,7 +91,8 @@ void add_unit(ModuleId module, uint32_t site, const char *body, const char *end)
   __atomic_store_n(&variable->counters, (uint64_t)first, __ATOMIC_RELAXED);
   for (uint64_t i = 0; i < unit->count; i++)
     first[i] += own[i];
-  __atomic_store_n(&variable->samples, &units.samples, __ATOMIC_RELAXED);
+  if (variable->asks)
+    add_asking(variable->asks);
 }
 
 struct Adding {
@@ -166,7 +167,7 @@ bool create_units() {
     return true;
   units.written = (uint8_t *)reserve(kBlockBytes);
   units.sums = (uint8_t *)reserve(kBlockBytes);
-  return units.written && units.sums && units.all.create() && create_blocks();
+  return units.written && units.sums && units.all.create() && create_blocks() && create_asking();
 }
 
 } // namespace
@@ -204,10 +205,6 @@ const uint32_t *find_unit(uint32_t number, UnitEntry &entry) {
     __atomic_store_n(&unit.index, index, __ATOMIC_RELEASE);
   }
   return index;
-}
-
-void let_units_report(bool reports) {
-  __atomic_store_n(&units.samples, (uint32_t)reports, __ATOMIC_RELEASE);
 }
 
 void remove_units(ModuleId module) {
@@ -253,7 +250,7 @@ uint64_t used_bytes() {
 
 void reset_units_in_child() {
   units.lock.reset();
-  let_units_report(false);
+  reset_asking_in_child();
   reset_blocks_in_child(units.used);
   if (units.written)
     empty_span(units.written, units.used);

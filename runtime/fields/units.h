@@ -15,9 +15,6 @@ void remove_units(ModuleId module);
 // The entry of the unit of that number (AssayFieldsUnit), and where its stretches are described. Null if it is not known.
 const uint32_t *find_unit(uint32_t number, UnitEntry &entry);
 
-// Whether the code of all units reports the stretches that it executes.
-void let_units_report(bool reports);
-
 // Writes what was counted since the last time.
 void write_counts();
 // Leaves out what was counted so far.

@@ -1,0 +1,16 @@
+// Whether instrumented code reports the stretches that it executes (AssayFieldsUnit::asks).
+#pragma once
+
+#include <stdint.h>
+
+namespace assay::fields {
+
+// False where there is no memory.
+bool create_asking();
+// A module's variable, from now on until __assay_fields_module_end.
+void add_asking(uint32_t *asks);
+void let_code_report(bool reports);
+// In the child of a fork; nothing is reported there until a round begins.
+void reset_asking_in_child();
+
+} // namespace assay::fields
