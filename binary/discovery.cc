@@ -1,12 +1,12 @@
 // Symbols may be stripped, unwind tables left out, and assembly often has neither: then a third of a
 // codec and most of a static program belong to no function. What is known says where more begins: it
 // is called, jumped to, its address is made by an instruction or stands in data. From there a function
-// goes on to an instruction after which control cannot come, beyond all that it has jumped to; behind
-// padding the next one begins.
+// goes on to an instruction after which control cannot come, beyond all that it has jumped to, or to data among its code; what it
+// leads to begins in turn.
 //
-// That is a sweep, and may take data for code. So what nothing leads to is a function only if it can be
-// decoded to its end, and has no instruction on the way that programs do not have; and a function found in either way is understood only if its control flow is
-// proven like that of any other. Learning what beginnings look like was refused: they would be guesses,
+// What is left over then is swept: what can be decoded to its end, and has no instruction on the way that programs do not have, is a function, too. But it may be data,
+// or begin within an instruction, so it is not understood (FoundBy::sweep), and nothing follows from what it seems to lead to. All others are understood only if their
+// control flow is proven like that of any other. Learning what beginnings look like was refused: they would be guesses,
 // and nobody could say why one was made.
 
 #include "binary/discovery.h"
@@ -15,9 +15,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 namespace binary {
@@ -35,72 +35,120 @@ public:
     for (const image::CodeRange &range : executable_.functions()) {
       // Where the loader enters has no end of its own: it would reach to the next function known.
       if (range.found_by == image::FoundBy::entry)
-        begins_[range.begin] = {range.name, true};
+        begins_[range.begin] = {.name = range.name, .sure = true};
       else
         known_.push_back(range);
     }
-    find_gaps();
+    sort(known_);
+    gaps_ = gaps_between(known_);
     if (gaps_.empty())
       return known_;
+    for (auto begin = begins_.begin(); begin != begins_.end(); ++begin)
+      wait(begin);
     if (executable_.position_independent())
       for (uint64_t pointer : executable_.code_pointers())
         arrive(pointer, true);
     for (const image::CodeRange &range : known_)
       if (range.found_by != image::FoundBy::plt)
         look_for_targets(range.begin, range.end);
-    divide_all();
-    // Words of data that are labels of switches are known by now.
-    if (!executable_.position_independent()) {
-      for (uint64_t pointer : executable_.code_pointers())
-        if (pointer % 16 == 0 && !labels_.contains(pointer))
-          arrive(pointer, true);
-      divide_all();
-    }
-    known_.insert(known_.end(), found_.begin(), found_.end());
-    std::sort(known_.begin(), known_.end(),
-              [](const auto &a, const auto &b) { return a.begin < b.begin; });
-    return std::move(known_);
+    follow();
+    if (!executable_.position_independent())
+      follow_words();
+    return sweep();
   }
 
 private:
-  // Beginnings may be found while the gaps before them are divided: so again, until none is new.
-  void divide_all() {
-    constexpr unsigned kMostPasses = 6;
-    for (unsigned pass = 0; pass < kMostPasses; pass++) {
-      changed_ = false;
-      found_.clear();
-      for (const auto &[begin, end] : gaps_)
-        divide(begin, end);
-      if (!changed_)
-        break;
-    }
+  struct Begin {
+    std::string name; // if there is one
+    // Control comes here, from code that is known to be code; else it may be the address of data.
+    bool sure = false;
+    uint64_t behind = 0; // the end of the function; 0: it is none
+    bool waits = false;  // its end is to be found
+  };
+  using Begins = std::map<uint64_t, Begin>;
+
+  using Gaps = std::vector<std::pair<uint64_t, uint64_t>>; // by begin
+
+  static void sort(std::vector<image::CodeRange> &functions) {
+    std::sort(functions.begin(), functions.end(),
+              [](const auto &a, const auto &b) { return a.begin < b.begin; });
   }
 
-  void find_gaps() {
-    auto next = known_.begin();
+  // Between functions, which are sorted.
+  Gaps gaps_between(const std::vector<image::CodeRange> &functions) const {
+    Gaps gaps;
+    auto next = functions.begin();
     for (const auto &[begin, end] : executable_.code_regions()) {
       uint64_t at = begin;
-      for (; next != known_.end() && next->begin < end; ++next) {
+      for (; next != functions.end() && next->begin < end; ++next) {
         if (next->begin > at)
-          gaps_.emplace_back(at, next->begin);
+          gaps.emplace_back(at, next->begin);
         at = std::max(at, next->end);
       }
       if (at < end)
-        gaps_.emplace_back(at, end);
+        gaps.emplace_back(at, end);
+    }
+    return gaps;
+  }
+
+  // The end of the gap that an address is in; nullopt: a function is known there.
+  std::optional<uint64_t> end_of_gap(uint64_t address) const {
+    auto after = std::upper_bound(gaps_.begin(), gaps_.end(), std::pair(address, UINT64_MAX));
+    if (after == gaps_.begin() || address >= std::prev(after)->second)
+      return std::nullopt;
+    return std::prev(after)->second;
+  }
+
+  void wait(Begins::iterator begin) {
+    if (!begin->second.waits)
+      work_.push_back(begin);
+    begin->second.waits = true;
+  }
+
+  // Something leads to this address.
+  void arrive(uint64_t address, bool sure) {
+    if (!end_of_gap(address) || begins_.size() >= kMostFound)
+      return;
+    auto [begin, is_new] = begins_.try_emplace(address);
+    if (!is_new && (begin->second.sure || !sure))
+      return;
+    begin->second.sure |= sure;
+    wait(begin);
+    if (is_new && begin != begins_.begin()) // what lies before ends here
+      wait(std::prev(begin));
+  }
+
+  // Finds where functions end, and where those begin that they lead to.
+  void follow() {
+    while (!work_.empty()) {
+      const auto begin = work_.back();
+      work_.pop_back();
+      begin->second.waits = false;
+      const uint64_t end = *end_of_gap(begin->first);
+      const auto next = std::next(begin);
+      const uint64_t limit = next == begins_.end() ? end : std::min(end, next->first);
+      const bool sure = begin->second.sure;
+      begin->second.behind =
+          is_padding_to(begin->first, end) ? 0 : end_of(begin->first, limit, true, sure);
+      if (begin->second.behind) // what data seems to lead to is nowhere
+        for (const auto &[target, is_control] : noted_)
+          arrive(target, is_control && sure);
     }
   }
 
-  // Something leads to this address. `sure`: control does, from code that is known to be code; else it may
-  // be the address of data.
-  void arrive(uint64_t address, bool sure) {
-    auto after = std::upper_bound(gaps_.begin(), gaps_.end(), std::pair(address, UINT64_MAX));
-    if (after == gaps_.begin() || address >= std::prev(after)->second ||
-        begins_.size() >= kMostFound)
-      return;
-    Begin &begin = begins_[address];
-    changed_ |= !begin.seen || (sure && !begin.sure);
-    begin.seen = true;
-    begin.sure |= sure;
+  // Words of data that may be addresses: those that are aligned as functions are, unless they are labels of switches, which
+  // are known by now; and those that lie where nothing is known.
+  void follow_words() {
+    for (uint64_t word : executable_.code_pointers())
+      if (word % 16 == 0 && !labels_.contains(word))
+        arrive(word, true);
+    follow();
+    for (uint64_t word : executable_.code_pointers()) {
+      auto behind = begins_.upper_bound(word);
+      if (word % 8 == 0 && (behind == begins_.begin() || std::prev(behind)->second.behind <= word))
+        arrive(word, true);
+    }
+    follow();
   }
 
   bool decode(uint64_t address, uint64_t end, ZydisDecodedInstruction &decoded) {
@@ -160,6 +208,22 @@ private:
     }
   }
 
+  // An indirect jump to a register, or through an index: what it goes to may lie behind it. Through another pointer
+  // (jmp [rbx]) it goes to where some function begins.
+  static bool may_choose(const ZydisDecodedInstruction &decoded) {
+    if (decoded.raw.imm[0].is_relative)
+      return false;
+    const bool has_index =
+        decoded.raw.modrm.rm == 4 && !(decoded.raw.sib.index == 4 && decoded.raw.rex.X == 0);
+    return decoded.raw.modrm.mod == 3 || has_index;
+  }
+
+  static bool stops(const ZydisDecodedInstruction &decoded) {
+    return decoded.meta.category == ZYDIS_CATEGORY_RET ||
+           decoded.meta.category == ZYDIS_CATEGORY_UNCOND_BR ||
+           decoded.mnemonic == ZYDIS_MNEMONIC_UD2 || decoded.mnemonic == ZYDIS_MNEMONIC_HLT;
+  }
+
   static bool is_padding(const ZydisDecodedInstruction &decoded) {
     return decoded.mnemonic == ZYDIS_MNEMONIC_NOP || decoded.mnemonic == ZYDIS_MNEMONIC_INT3;
   }
@@ -171,71 +235,118 @@ private:
     return at == end;
   }
 
-  void divide(uint64_t begin, uint64_t end) {
-    for (uint64_t at = begin; at < end;) {
-      auto next = begins_.upper_bound(at);
-      uint64_t limit = next == begins_.end() ? end : std::min(end, next->first);
-      ZydisDecodedInstruction decoded;
-      auto known = begins_.find(at);
-      bool is_begin = known != begins_.end(), is_sure = is_begin && known->second.sure;
-      bool decodes = decode(at, limit, decoded);
-      // Jumps to padding are the ends of paths that are never taken, behind calls that do not return.
-      if (decodes && is_padding(decoded) && decoded.mnemonic == ZYDIS_MNEMONIC_NOP &&
-          is_padding_to(at, end))
-        return;
-      if (!is_begin && decodes && is_padding(decoded)) {
-        at += decoded.length;
-        continue;
+  // What is known and what was found.
+  std::vector<image::CodeRange> found() const {
+    std::vector<image::CodeRange> all = known_;
+    for (const auto &[address, begin] : begins_)
+      if (begin.behind)
+        all.push_back({address, begin.behind, begin.name, image::FoundBy::code});
+    sort(all);
+    return all;
+  }
+
+  // Functions between those that were found. Where one begins at just what a word of data says, that leads to it.
+  std::vector<image::CodeRange> sweep() {
+    const auto &words = executable_.code_pointers();
+    for (;;) {
+      std::vector<image::CodeRange> functions = found();
+      std::vector<image::CodeRange> swept;
+      for (const auto &[begin, end] : gaps_between(functions))
+        sweep(begin, end, swept);
+      for (const image::CodeRange &range : swept)
+        if (std::binary_search(words.begin(), words.end(), range.begin))
+          arrive(range.begin, false);
+      if (work_.empty()) {
+        functions.insert(functions.end(), swept.begin(), swept.end());
+        sort(functions);
+        return functions;
       }
-      Seen asked{limit, 0, is_begin, is_sure};
-      Seen &before = seen_[at];
-      bool is_known =
-          before.limit == limit && before.is_begin == is_begin && before.is_sure == is_sure;
-      if (!is_known) {
-        asked.behind = decodes ? end_of(at, limit, is_begin, is_sure) : 0;
-        before = asked;
-      }
-      uint64_t behind = before.behind;
-      if (!behind) { // data: on at the next place where a function could begin
-        at = std::min(limit, (at + 16) & ~uint64_t{15});
-        continue;
-      }
-      // Only now, because what data seems to lead to is nowhere.
-      if (!is_known)
-        for (const auto &[target, sure] : noted_)
-          arrive(target, sure && is_sure);
-      found_.push_back({at, behind, known == begins_.end() ? std::string() : known->second.name,
-                        image::FoundBy::code});
-      at = behind;
+      follow();
     }
   }
 
-  // jmp [table + 8 * index]: its words, as long as they lead into this function or behind it.
+  // Behind padding, data or a function the next one begins.
+  void sweep(uint64_t begin, uint64_t end, std::vector<image::CodeRange> &swept) {
+    for (uint64_t at = begin; at < end;) {
+      ZydisDecodedInstruction decoded;
+      const bool decodes = decode(at, end, decoded);
+      if (decodes && is_padding(decoded)) {
+        at += decoded.length;
+        continue;
+      }
+      const uint64_t behind = decodes ? end_of(at, end, false, false) : 0;
+      if (behind)
+        swept.push_back({at, behind, {}, image::FoundBy::sweep});
+      at = behind ? behind : std::min(end, (at + 16) & ~uint64_t{15});
+    }
+  }
+
+  // What a function jumps to further on, and the place behind which control goes on only there.
+  struct Ahead {
+    std::vector<uint64_t> targets;
+    uint64_t furthest = 0;
+    uint64_t pause = 0, resumes = 0; // 0: control runs on
+
+    void add(uint64_t target) {
+      targets.push_back(target);
+      furthest = std::max(furthest, target);
+    }
+    void stop_at(uint64_t at) {
+      pause = at;
+      resumes = furthest;
+      for (uint64_t target : targets)
+        if (target >= at)
+          resumes = std::min(resumes, target);
+    }
+  };
+
+  // jmp [table + 8 * index]: its words, as long as they lead into this function or behind it. Where the least index has no entry, words are 0 (Haskell's tags begin at
+  // 1). False: there are none.
   bool read_table(const ZydisDecodedInstruction &decoded, uint64_t begin, uint64_t limit,
-                  uint64_t &furthest) {
+                  Ahead &ahead) {
     bool is_absolute = decoded.raw.modrm.mod == 0 && decoded.raw.modrm.rm == 4 &&
                        decoded.raw.sib.base == 5 && decoded.raw.sib.scale == 3;
     if (!is_absolute || executable_.position_independent())
       return false;
+    constexpr unsigned kMostHoles = 8;
     auto table = static_cast<uint64_t>(decoded.raw.disp.value);
-    for (;; table += 8) {
+    for (unsigned hole = 0; hole < kMostHoles && executable_.read<uint64_t>(table) == 0; hole++)
+      table += 8;
+    for (bool any = false;; table += 8, any = true) {
       auto word = executable_.read<uint64_t>(table);
       if (!word || *word < begin || *word >= limit)
-        return true;
+        return any;
       labels_.insert(*word);
-      furthest = std::max(furthest, *word);
+      ahead.add(*word);
     }
+  }
+
+  // The function ends where control stops, before data; what it jumps to behind that is something else's begin.
+  uint64_t end_before_data(const Ahead &ahead) {
+    for (uint64_t target : ahead.targets)
+      if (target >= ahead.pause)
+        noted_.emplace_back(target, true);
+    return ahead.pause;
   }
 
   // Where the function ends that begins at `begin`; 0 if there is none.
   uint64_t end_of(uint64_t begin, uint64_t limit, bool is_begin, bool is_sure) {
     noted_.clear();
-    uint64_t furthest = begin, stop = 0;
+    uint64_t stop = 0;
+    Ahead ahead;
     bool jumps_by_table = false; // to code behind: all up to the next beginning
     ZydisDecodedInstruction decoded;
     bool zeros = true;
     for (uint64_t at = begin; at < limit;) {
-      if (!decode(at, limit, decoded))
+      if (ahead.pause && at >= ahead.resumes) {
+        if (at > ahead.resumes)
+          return end_before_data(ahead);
+        ahead.pause = 0;
+      }
+      const bool is_code = decode(at, limit, decoded);
+      if (ahead.pause && (!is_code || is_unlikely(decoded)))
+        return end_before_data(ahead);
+      if (!is_code)
         return stop ? stop : is_begin && at > begin ? at : 0;
       if (!is_sure && is_unlikely(decoded))
         return stop;
@@ -247,23 +358,27 @@ private:
       if (is_relative_jump(decoded)) {
         uint64_t target = target_of(decoded, next);
         if (target >= begin && target < limit)
-          furthest = std::max(furthest, target);
+          ahead.add(target);
         else
           note(target, true);
       }
-      bool is_table_jump = kind == ZYDIS_CATEGORY_UNCOND_BR && !decoded.raw.imm[0].is_relative &&
-                           !(decoded.raw.modrm.mod == 0 && decoded.raw.modrm.rm == 5);
-      bool stops = kind == ZYDIS_CATEGORY_RET || kind == ZYDIS_CATEGORY_UNCOND_BR ||
-                   decoded.mnemonic == ZYDIS_MNEMONIC_UD2 || decoded.mnemonic == ZYDIS_MNEMONIC_HLT;
-      if (is_table_jump && !read_table(decoded, begin, limit, furthest))
+      bool is_table_jump = kind == ZYDIS_CATEGORY_UNCOND_BR && may_choose(decoded);
+      if (is_table_jump && !read_table(decoded, begin, limit, ahead))
         jumps_by_table = true;
       at = next;
-      if (!stops || is_table_jump || at <= furthest)
+      if (!stops(decoded) || is_table_jump)
         continue;
+      if (at <= ahead.furthest) {
+        if (!jumps_by_table && !zeros)
+          ahead.stop_at(at);
+        continue;
+      }
       stop = zeros ? 0 : at;
       if (!jumps_by_table || zeros)
         return stop;
     }
+    if (ahead.pause)
+      return end_before_data(ahead);
     if (stop && jumps_by_table)
       return stop;
     return is_begin ? limit : 0; // it runs into what is known to begin there
@@ -272,22 +387,13 @@ private:
   const image::Executable &executable_;
   ZydisDecoder decoder_;
   ZydisDecoderContext context_;
-  std::vector<image::CodeRange> known_, found_;
-  std::vector<std::pair<uint64_t, uint64_t>> gaps_; // by begin
-  std::set<uint64_t> labels_;                       // of switches
-  struct Begin {
-    std::string name; // if there is one
-    bool sure = false, seen = false;
-  };
-  std::map<uint64_t, Begin> begins_; // in gaps
-  // How far a function goes that begins somewhere, as asked in an earlier pass: most stay as they were.
-  struct Seen {
-    uint64_t limit = 0, behind = 0;
-    bool is_begin = false, is_sure = false;
-  };
-  std::unordered_map<uint64_t, Seen> seen_;
-  std::vector<std::pair<uint64_t, bool>> noted_; // what the function that is looked at leads to
-  bool changed_ = false;
+  std::vector<image::CodeRange> known_; // by tables of the file
+  Gaps gaps_;                           // between these
+  std::set<uint64_t> labels_;           // of switches
+  Begins begins_;                       // in gaps
+  std::vector<Begins::iterator> work_;
+  std::vector<std::pair<uint64_t, bool>>
+      noted_; // what the function that is looked at leads to, and whether control does
 };
 
 } // namespace

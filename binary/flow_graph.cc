@@ -133,7 +133,7 @@ private:
       return;
     const auto &pointers = executable.code_pointers();
     for (const image::CodeRange &range : routine_.ranges) {
-      if (range.found_by != image::FoundBy::code)
+      if (!range.has_guessed_end())
         continue;
       for (auto at = std::upper_bound(pointers.begin(), pointers.end(), range.begin);
            at != pointers.end() && *at < range.end; ++at)
@@ -142,13 +142,28 @@ private:
     }
   }
 
+  // Of a function that a sweep has found it is a guess where it begins.
+  void prove_entered() {
+    for (const image::CodeRange &range : routine_.ranges)
+      if (range.found_by == image::FoundBy::sweep &&
+          std::find(routine_.entries.begin(), routine_.entries.end(), range.begin) !=
+              routine_.entries.end())
+        walk_.give_up(WhyNot::unentered, range.begin);
+  }
+
   void prove() {
+    prove_entered();
     prove_not_entered_within();
     if (jumps_.jumps.empty())
       return;
     bool needs_all = false; // that all code is reached
+    const bool ends_anywhere =
+        std::any_of(routine_.ranges.begin(), routine_.ranges.end(),
+                    [](const image::CodeRange &range) { return range.has_guessed_end(); });
     for (const auto &[address, jump] : jumps_.jumps) {
-      if (jump.kind == JumpKind::unknown)
+      // A table that is read as long as it leads into a function says nothing of where that ends.
+      const bool is_guess = jump.kind == JumpKind::table && !jump.table.bounded && ends_anywhere;
+      if (jump.kind == JumpKind::unknown || is_guess)
         walk_.give_up(WhyNot::unresolved_jump, address);
       needs_all |= jump.kind == JumpKind::table && !jump.table.bounded;
     }
@@ -224,6 +239,7 @@ const char *why_not_name(WhyNot why) {
   case WhyNot::leaves_code: return "leaves_code";
   case WhyNot::unresolved_jump: return "unresolved_jump";
   case WhyNot::unreached_code: return "unreached_code";
+  case WhyNot::unentered: return "unentered";
   case WhyNot::too_large: return "too_large";
   }
   return "";
@@ -236,6 +252,7 @@ const char *why_not_meaning(WhyNot why) {
   case WhyNot::leaves_code: return "control runs off the end of the function";
   case WhyNot::unresolved_jump: return "an indirect jump goes where no table says";
   case WhyNot::unreached_code: return "an indirect jump could lead to code that is left over";
+  case WhyNot::unentered: return "nothing known leads to it: where it begins is a guess";
   case WhyNot::too_large: return "it has more instructions than are looked at";
   }
   return "";

@@ -18,6 +18,7 @@ enum class WhyNot : uint8_t {
   leaves_code,     // control runs off the end of the routine
   unresolved_jump, // an indirect jump whose targets are not known
   unreached_code,  // code that nothing leads to, and a jump that could
+  unentered,       // a sweep has found it, and nothing known leads to its begin
   too_large,       // more blocks than are looked at
 };
 // "understood", "undecodable" …, and a sentence that says what it means.
@@ -44,7 +45,7 @@ struct JumpTable {
   uint64_t address = 0; // of the first entry
   uint32_t entries = 0;
   uint8_t entry_bytes = 0;
-  bool bounded = false;           // by a comparison; else it was read as far as it made sense
+  bool bounded = false; // by a comparison or a mask; else it was read as far as it made sense
   std::vector<uint64_t> targets;  // sorted, each once
   std::vector<uint64_t> in_order; // by entry; kHole where no index leads
   static constexpr uint64_t kHole = UINT64_MAX;

@@ -131,6 +131,23 @@ inline uint64_t table_begin(const image::Executable &executable, const TableShap
   return at;
 }
 
+// A few bits index it, and each entry that these can name leads somewhere, or is 0, which nobody jumps to.
+inline bool is_bounded_by_bits(const image::Executable &executable, const TableShape &shape,
+                               auto is_target) {
+  constexpr uint64_t kMostEntries = 64;
+  bool any = false;
+  for (uint64_t i = 0; i <= shape.most; i++) {
+    if (i == kMostEntries)
+      return false;
+    auto target = table_entry(executable, shape, shape.address + i * shape.entry_bytes);
+    const bool leads = target && is_target(*target, false);
+    if (!leads && !(target == 0 && shape.entry_bytes == 8))
+      return false;
+    any |= leads;
+  }
+  return any;
+}
+
 template <class IsTarget, class IsHole, class Limit>
 ResolvedJump resolve_jump(const image::Executable &executable, const Code &code,
                           std::span<const Path> paths, IsTarget is_target, IsHole is_hole,
@@ -140,6 +157,11 @@ ResolvedJump resolve_jump(const image::Executable &executable, const Code &code,
   bool unknown = false;
   if (!common_shape(executable, code, paths, is_target, shape, unknown))
     return {unknown ? JumpKind::unknown : JumpKind::pointer, {}};
+  if (!shape.bounded && is_bounded_by_bits(executable, shape, is_target)) {
+    shape.first = 0;
+    shape.last = shape.most;
+    shape.bounded = true;
+  }
   ResolvedJump result{JumpKind::table, {}};
   JumpTable &table = result.table;
   uint64_t bytes = shape.entry_bytes, count = kMostEntries;
@@ -161,7 +183,7 @@ ResolvedJump resolve_jump(const image::Executable &executable, const Code &code,
     auto target = table_entry(executable, shape, table.address + i * bytes);
     if (target && is_target(*target, shape.bounded)) {
       table.in_order.push_back(*target);
-    } else if (target && is_hole(*target)) {
+    } else if (target && (is_hole(*target) || (*target == 0 && bytes == 8))) {
       table.in_order.push_back(JumpTable::kHole);
     } else if (shape.bounded) {
       table.in_order.clear();

@@ -74,7 +74,7 @@ constexpr uint32_t kNobody = UINT32_MAX, kSeveral = kNobody - 1;
 
 // What is known by unwind tables or code may be a part of a function as well.
 bool has_no_symbol(const image::CodeRange &range) {
-  return range.found_by == image::FoundBy::unwind || range.found_by == image::FoundBy::code;
+  return range.found_by == image::FoundBy::unwind || range.has_guessed_end();
 }
 
 bool is_aligned(uint64_t begin) {

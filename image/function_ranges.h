@@ -13,14 +13,16 @@
 namespace image {
 
 // By what a function is known: a symbol; the unwind tables (whether or not a symbol names it); as a
-// stub; as a place where the loader enters (entry point, DT_INIT, DT_FINI); by code that leads there
-// (binary/discovery.h); Go's own table.
-enum class FoundBy { symbol, unwind, plt, entry, code, go };
+// stub; as a place where the loader enters (entry point, DT_INIT, DT_FINI); by code or pointers that lead
+// there, or because it can be decoded, and nothing known leads there (binary/discovery.h); Go's own table.
+enum class FoundBy { symbol, unwind, plt, entry, code, sweep, go };
 
 struct CodeRange {             // one function, or the .cold part of one
   uint64_t begin = 0, end = 0; // end exclusive
   std::string name;            // linkage name; empty if none is known; "malloc@plt" for a stub
   FoundBy found_by = FoundBy::symbol;
+  // No table says where it ends.
+  bool has_guessed_end() const { return found_by == FoundBy::code || found_by == FoundBy::sweep; }
 };
 
 struct FunctionRanges {

@@ -79,7 +79,7 @@ private:
       if (range.found_by == image::FoundBy::plt)
         return WhyUnmoved::stub;
     for (const image::CodeRange &range : routine.ranges)
-      if (range.found_by == image::FoundBy::code)
+      if (range.has_guessed_end())
         return WhyUnmoved::guessed_limits;
     const bool is_chosen = !module_.settings.chosen || module_.settings.chosen(routine);
     if (!is_chosen && !may_make_threads_or_handlers(routine))

@@ -41,6 +41,7 @@ using namespace binary;
 using oracle::Analyzed, oracle::Module;
 
 constexpr unsigned kMostReports = 30;
+constexpr const char *kNoFile = "in no file", *kNoFunction = "in no function";
 
 // A routine that is being executed.
 struct Frame {
@@ -66,21 +67,30 @@ public:
   }
 
   bool report() const {
+    uint64_t understood = followed_;
+    for (const auto &[why, count] : executed_outside_)
+      if (why == why_not_name(WhyNot::understood))
+        understood += count;
+      else
+        std::fprintf(stderr, "%" PRIu64 " were not understood: %s\n", count, why.c_str());
     std::fprintf(
         stderr,
-        "%" PRIu64 " instructions, %.1f %% of them in routines that are followed; %" PRIu64
+        "%" PRIu64
+        " instructions, %.2f %% of them in understood routines, %.1f %% followed; %" PRIu64
         " accesses with a form, %" PRIu64 " false; %" PRIu64 " of %" PRIu64
         " branches with a condition, %" PRIu64 " false; %" PRIu64 " loops with a count, %" PRIu64
         " false; lost %" PRIu64 " times, %" PRIu64 " instructions in no graph\n",
-        executed_,
-        executed_ ? 100.0 * static_cast<double>(followed_) / static_cast<double>(executed_) : 0,
-        accesses_, false_, conditions_, branches_, false_conditions_, counted_, false_counts_,
-        lost_, unlisted_);
+        executed_, share_of_executed(understood), share_of_executed(followed_), accesses_, false_,
+        conditions_, branches_, false_conditions_, counted_, false_counts_, lost_, unlisted_);
     return false_ == 0 && false_conditions_ == 0 && false_counts_ == 0 && accesses_ > 0 &&
            lost_ == 0 && unlisted_ == 0;
   }
 
 private:
+  double share_of_executed(uint64_t count) const {
+    return executed_ ? 100.0 * static_cast<double>(count) / static_cast<double>(executed_) : 0;
+  }
+
   // --- following
 
   void take_values(Frame &frame, const std::vector<ValueId> &which) {
@@ -188,20 +198,23 @@ private:
   }
 
   // An instruction that no frame follows, but of a routine that is called understood, must be one that
-  // its graph has: whatever led there is an edge, a return, a handler.
-  void check_listed() {
+  // its graph has: whatever led there is an edge, a return, a handler. Returns why it is not one of an understood routine.
+  std::string check_listed() {
     Module *module = modules_.at(machine_.pc);
     if (!module)
-      return;
+      return kNoFile;
     uint64_t linked = machine_.pc - module->bias;
     const Routine *routine = module->program->routine_at(linked);
     Analyzed *what = routine ? modules_.analyzed(*module, *routine) : nullptr;
-    if (!what || !what->forms || what->listed.contains(linked))
-      return;
+    if (!what)
+      return kNoFunction;
+    if (!what->forms || what->listed.contains(linked))
+      return why_not_name(what->graph.why_not);
     unlisted_++;
     if (unlisted_ < kMostReports)
       std::fprintf(stderr, "%s %#" PRIx64 " was executed, and is in no graph\n",
                    module->path.c_str(), linked);
+    return why_not_name(WhyNot::understood);
   }
 
   void lose() {
@@ -241,20 +254,20 @@ private:
   // --- one instruction
 
   struct Place {
-    Code code; // as mapped, outside of followed routines
-    bool known = false;
+    Code code;                    // as mapped, outside of followed routines
+    uint64_t *executed = nullptr; // of all for which the same is known; null: not yet decoded
   };
 
   const Instruction &outside_instruction() {
     auto &place = outside_[machine_.pc];
-    if (!place.known) {
+    if (!place.executed) {
       std::byte bytes[16];
       size_t size = process_.read(machine_.pc, bytes);
       if (!decoder_.decode({bytes, size}, machine_.pc, place.code))
         base::fail("the bytes at {:#x} cannot be decoded", machine_.pc);
-      place.known = true;
-      check_listed();
+      place.executed = &executed_outside_[check_listed()];
     }
+    ++*place.executed;
     return place.code.instructions.front();
   }
 
@@ -495,6 +508,8 @@ private:
   oracle::Modules modules_;
   std::vector<Frame> frames_;
   std::unordered_map<uint64_t, Place> outside_;
+  std::map<std::string, uint64_t>
+      executed_outside_; // instructions, by whether their routine is understood
   std::unordered_map<uint32_t, unsigned> reported_;
   Frame *observed_ = nullptr;
   uint32_t at_ = 0;   // place in Ssa::uops of micro-op 0 of the graph, as if they went on
