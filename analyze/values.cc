@@ -99,7 +99,8 @@ public:
           profile::code_value_file(profile.modules[i].build_id, profile.modules[i].path), i);
   }
 
-  // The frame of an instruction: the function whose code it is, with the line of the innermost inlined one.
+  // The frame of an instruction: the function whose code it is, with the line of the innermost inlined one. A function without a symbol is called by
+  // its address, "app+0x1149"; where nothing says what it is, all such code of a file together.
   struct Place {
     std::string function, linkage_name, file, line_file;
     uint32_t function_line = 0, line = 0;
@@ -108,8 +109,12 @@ public:
     // Symbols are asked for calls by their return addresses: one past the instruction's first byte.
     const CallStack &frames = symbols_.call(module, offset + 1);
     const Frame &inner = frames.front(), &outer = frames.back();
-    return {outer.function, outer.linkage_name,        outer.file,
-            inner.file,     outer.function_start_line, inner.line};
+    return {outer.linkage_name.empty() ? unnamed(module, offset) : outer.function,
+            outer.linkage_name,
+            outer.file,
+            inner.file,
+            outer.function_start_line,
+            inner.line};
   }
 
   // "sort+0x12" of what stands for a place in code.
@@ -129,6 +134,12 @@ public:
   }
 
 private:
+  std::string unnamed(uint32_t module, uint64_t offset) {
+    const std::string file = base_name(names_[module]);
+    const auto begin = symbols_.function_begin(module, offset);
+    return begin ? fmt::format("{}+{:#x}", file, *begin) : file + " (no symbol)";
+  }
+
   image::Symbols &symbols_;
   std::map<uint16_t, uint32_t> by_number_;
   std::vector<std::string> names_; // of modules
@@ -258,9 +269,7 @@ private:
     const std::string &path = profile_.modules[module].path;
     const auto [memory, of_memory] = memory_and_function(path);
     const bool is_named = !place.linkage_name.empty() && of_memory.empty();
-    std::string name = !of_memory.empty() ? of_memory
-                       : is_named         ? place.function
-                                          : base_name(path) + " (no symbol)";
+    std::string name = of_memory.empty() ? place.function : of_memory;
     if (name.find(query_.function) == std::string::npos &&
         place.linkage_name.find(query_.function) == std::string::npos)
       return std::nullopt;

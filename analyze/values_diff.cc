@@ -43,10 +43,20 @@ std::string file_of(const std::string &path) {
   return path.starts_with(made) ? made + "]" : base_name(path);
 }
 
-// "[code made by 1234] (no symbol)" without the number, too.
-std::string name_of(const ValueFunction &function) {
-  return function.name == base_name(function.module_path) + " (no symbol)"
-             ? file_of(function.module_path) + " (no symbol)"
+using SameBuilds = std::map<std::string, bool>; // by file: both recordings are of one build
+bool is_same(const SameBuilds &same_builds, const std::string &file) {
+  const auto known = same_builds.find(file);
+  return known != same_builds.end() && known->second;
+}
+
+// A function that is called by its address is the same one in one build alone; of others all such code is one, as it is where no function is known
+// ("[code made by 1234] (no symbol)", without the number).
+std::string name_of(const ValueFunction &function, const SameBuilds &same_builds) {
+  const std::string file = file_of(function.module_path);
+  const std::string base = base_name(function.module_path);
+  const bool is_by_address = function.linkage_name.empty() && function.name.starts_with(base + "+");
+  return (is_by_address && !is_same(same_builds, file)) || function.name == base + " (no symbol)"
+             ? file + " (no symbol)"
              : function.name;
 }
 
@@ -57,18 +67,16 @@ std::map<std::string, std::string> build_ids(const ValuesResult &result) {
   return ids;
 }
 
-std::map<Key, Side> sides_of(const ValuesResult &result,
-                             const std::map<std::string, bool> &same_builds) {
+std::map<Key, Side> sides_of(const ValuesResult &result, const SameBuilds &same_builds) {
   std::map<Key, Side> sides;
   for (const ValueFunction &function : result.functions) {
     const std::string file = file_of(function.module_path);
     const std::string linked =
-        function.linkage_name.empty() ? name_of(function) : function.linkage_name;
-    const auto same = same_builds.find(file);
+        function.linkage_name.empty() ? name_of(function, same_builds) : function.linkage_name;
     std::map<std::string, unsigned> numbers;
     for (const ValueInstruction &instruction : function.instructions) {
       const std::string place =
-          same != same_builds.end() && same->second
+          is_same(same_builds, file)
               ? fmt::format("{:#x}", instruction.offset)
               : fmt::format("{} {}", instruction.text, numbers[instruction.text]++);
       for (const ValueList &list : instruction.lists)
@@ -137,10 +145,10 @@ void compare(const Side &before, const Side &after, bool is_stride, double time,
 }
 
 using Times = std::map<std::pair<std::string, std::string>, uint64_t>; // file, function
-Times times_of(const ValuesResult &result, uint64_t &all) {
+Times times_of(const ValuesResult &result, const SameBuilds &same_builds, uint64_t &all) {
   Times times;
   for (const ValueFunction &function : result.functions) {
-    times[{file_of(function.module_path), name_of(function)}] += function.interrupts;
+    times[{file_of(function.module_path), name_of(function, same_builds)}] += function.interrupts;
     all += function.interrupts;
   }
   return times;
@@ -162,20 +170,21 @@ ValuesDiff diff(const ValuesResult &before, const ValuesResult &after) {
   ValuesDiff diff;
   diff.samples_before = before.samples;
   diff.samples_after = after.samples;
-  std::map<std::string, bool> same_builds;
+  SameBuilds same_builds;
   const auto old_ids = build_ids(before);
   for (const auto &[file, id] : build_ids(after)) {
     const auto known = old_ids.find(file);
     same_builds[file] = known != old_ids.end() && known->second == id && !id.empty();
   }
   uint64_t all_before = 0, all_after = 0;
-  const Times old_times = times_of(before, all_before), times = times_of(after, all_after);
+  const Times old_times = times_of(before, same_builds, all_before),
+              times = times_of(after, same_builds, all_after);
   const auto old_sides = sides_of(before, same_builds);
   for (const auto &[key, side] : sides_of(after, same_builds)) {
     const auto known = old_sides.find(key);
     if (known == old_sides.end())
       continue;
-    const Times::key_type name{std::get<0>(key), side.function->name};
+    const Times::key_type name{std::get<0>(key), name_of(*side.function, same_builds)};
     const double time = std::max(share_of(old_times, name, all_before).share,
                                  share_of(times, name, all_after).share);
     compare(known->second, side, false, time, diff.values);

@@ -11,6 +11,7 @@
 #include "image/symbols.h"
 
 #include "image/crash_guard.h"
+#include "image/executable.h"
 
 #include "base/fail.h"
 
@@ -51,6 +52,7 @@ struct Symbols::State {
   // By module, and one more for what belongs to none; by return address.
   std::vector<std::unordered_map<uint64_t, CallStack>> calls;
   std::map<uint32_t, Data> data;
+  std::map<uint32_t, std::vector<CodeRange>> functions;
   std::unique_ptr<llvm::symbolize::LLVMSymbolizer> symbolizer = new_symbolizer();
 
   static std::unique_ptr<llvm::symbolize::LLVMSymbolizer> new_symbolizer() {
@@ -128,6 +130,16 @@ struct Symbols::State {
     return call;
   }
 
+  const std::vector<CodeRange> &functions_of(uint32_t module) {
+    auto [known, is_new] = functions.try_emplace(module);
+    if (is_new && is_usable(module))
+      try {
+        known->second = Executable(modules[module].path).functions();
+      } catch (const base::Failure &) { // no executable, or damaged: symbols are all there is
+      }
+    return known->second;
+  }
+
   static Frame frame_of(const llvm::DILineInfo &info, const std::string &path, uint64_t address,
                         bool inlined) {
     Frame frame;
@@ -161,6 +173,18 @@ const CallStack &Symbols::call(uint32_t module, uint64_t return_address) {
   if (is_new)
     answer->second = state_->look_up(module, return_address ? return_address - 1 : 0);
   return answer->second;
+}
+
+std::optional<uint64_t> Symbols::function_begin(uint32_t module, uint64_t address) {
+  if (module >= state_->modules.size())
+    return std::nullopt;
+  const std::vector<CodeRange> &functions = state_->functions_of(module);
+  auto behind = std::upper_bound(
+      functions.begin(), functions.end(), address,
+      [](uint64_t wanted, const CodeRange &range) { return wanted < range.begin; });
+  if (behind == functions.begin() || address >= std::prev(behind)->end)
+    return std::nullopt;
+  return std::prev(behind)->begin;
 }
 
 const Data &Symbols::data(uint32_t module) {

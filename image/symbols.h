@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,10 @@ public:
   // means that the address belongs to none. The reference stays valid as long as the object, the
   // frames as long as somebody holds them.
   const CallStack &call(uint32_t module, uint64_t return_address);
+
+  // Where the function begins that an address of a module lies in, by its symbols and unwind tables: of stripped files, too. Nothing where
+  // these say nothing.
+  std::optional<uint64_t> function_begin(uint32_t module, uint64_t address);
 
   // The data of a module; nothing if it has no usable file.
   const Data &data(uint32_t module);
