@@ -308,6 +308,15 @@ bool CodeWalk::may_begin_instruction(uint64_t address) {
   return false;
 }
 
+// Where a call that never returns has a landing pad, compilers go on to a trap.
+bool CodeWalk::goes_to_trap(const Instruction &instruction) const {
+  Code there;
+  return instruction.flow == Flow::jump && place_of(instruction.target) != kNone &&
+         decoder_.decode(program.executable().bytes_from(instruction.target), instruction.target,
+                         there) &&
+         mnemonic_name(there.instructions.front().mnemonic) == std::string_view("ud2");
+}
+
 std::optional<uint64_t> CodeWalk::unreached() {
   Code between;
   for (const Range &range : ranges_)
@@ -319,7 +328,8 @@ std::optional<uint64_t> CodeWalk::unreached() {
       }
       between.clear();
       if (!decoder_.decode(program.executable().bytes_from(at), at, between) ||
-          !is_idle(between, between.instructions.front()))
+          !(is_idle(between, between.instructions.front()) ||
+            goes_to_trap(between.instructions.front())))
         return at;
       at = between.instructions.front().end();
     }

@@ -68,6 +68,7 @@ private:
   uint64_t go_on_after_call(uint32_t index);
   std::optional<uint64_t> slot_of(const Instruction &call) const;
   std::optional<uint64_t> landing_pad_of(uint64_t call) const;
+  bool goes_to_trap(const Instruction &instruction) const;
   bool falls_into_another(uint64_t address) const;
   std::vector<uint64_t> &end_at(uint32_t index);
 

@@ -18,6 +18,7 @@
 #include "binary/origins.h"
 
 #include <algorithm>
+#include <span>
 #include <unordered_map>
 
 namespace binary {
@@ -125,21 +126,43 @@ private:
     return found == jumps_.jumps.end() ? nullptr : &found->second;
   }
 
-  // Nothing but a sweep says where such a function ends, and what entered it in the middle would be a function
-  // of its own: words of data that point there, other than labels of its switches, may be used so.
+  // Code that no way leads to may be entered by whoever has its address: where an instruction makes that, or it stands in data. In files that are
+  // not position independent such a word may be any number; but where nothing says for sure where a function ends, also one that control comes
+  // to by itself may be the begin of another.
   void prove_not_entered_within() {
+    const bool leaves_none = !walk_.unreached();
     const image::Executable &executable = walk_.program.executable();
-    if (executable.position_independent())
-      return;
-    const auto &pointers = executable.code_pointers();
+    auto enter = [&](uint64_t address) {
+      if (walk_.instruction_at(address) == CodeWalk::kNone)
+        walk_.give_up(WhyNot::unreached_code, address);
+    };
+    // Data among code is read as instructions, so behind it none is known to begin.
+    auto enter_by = [&](uint64_t made) {
+      if (made % 8 == 0 || walk_.may_begin_instruction(made))
+        enter(made);
+    };
     for (const image::CodeRange &range : routine_.ranges) {
-      if (!range.has_guessed_end())
+      const bool is_guess = range.has_guessed_end() && !executable.position_independent();
+      if (leaves_none && !is_guess)
         continue;
-      for (auto at = std::upper_bound(pointers.begin(), pointers.end(), range.begin);
-           at != pointers.end() && *at < range.end; ++at)
-        if (*at % 8 == 0 && !walk_.begins_block(*at))
-          walk_.give_up(WhyNot::unreached_code, *at);
+      for (uint64_t word : between(executable.code_pointers(), range.begin, range.end))
+        if (is_guess && word % 8 == 0 && !walk_.begins_block(word))
+          walk_.give_up(WhyNot::unreached_code, word);
+        else if (executable.position_independent() || word % 8 == 0)
+          enter(word);
+      for (uint64_t address : between(walk_.program.taken_within(), range.begin, range.end))
+        enter_by(address);
     }
+    if (!leaves_none)
+      for (uint64_t address : jumps_.made_labels())
+        enter_by(address);
+  }
+
+  // Of addresses, which are sorted, those beyond `begin` and before `end`.
+  static std::span<const uint64_t> between(const std::vector<uint64_t> &addresses, uint64_t begin,
+                                           uint64_t end) {
+    return {std::upper_bound(addresses.begin(), addresses.end(), begin),
+            std::lower_bound(addresses.begin(), addresses.end(), end)};
   }
 
   // Of a function that a sweep has found it is a guess where it begins.
@@ -182,7 +205,8 @@ private:
           bool may_leave = (exit.stack_is_back && exit.saved == 0) || is_stub ||
                            // The labels that it may go to as well make it so.
                            exit.stack_is_unknown;
-          bool may_stay = !jumps_.labels().empty();
+          // A label is no argument: its caller would have had to be told of it.
+          bool may_stay = !jumps_.labels().empty() && exit.jumps_to.kind != Origin::entry;
           if (!exit.jumps_to.is_plain() || (!may_leave && !may_stay)) {
             walk_.give_up(WhyNot::unresolved_jump, address);
             return;

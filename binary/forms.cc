@@ -476,9 +476,14 @@ std::string Forms::text(ExprId form) const {
 std::string Forms::text(const Condition &condition) const {
   static constexpr const char *kOps[] = {"==", "!=", "<", "<=", ">", ">="};
   const char *op = kOps[static_cast<unsigned>(condition.op)];
-  bool ordered = condition.op >= Condition::Op::less;
-  return fmt::format("{} {} 0{}", text(condition.difference), op,
-                     ordered && !condition.is_signed ? " unsigned" : "");
+  const bool ordered = condition.op >= Condition::Op::less;
+  const std::string compared =
+      fmt::format("{} {} {}", text(condition.left), op, text(condition.right));
+  if (ordered)
+    return condition.is_signed ? compared : compared + " unsigned";
+  // What both sides have is left out, if that is shorter. Of an order it would be true only without overflow.
+  const std::string difference = fmt::format("{} {} 0", text(condition.difference), op);
+  return difference.size() < compared.size() ? difference : compared;
 }
 
 } // namespace binary

@@ -26,7 +26,7 @@ struct Condition {
   bool is_signed;
   unsigned width;
   ExprId left, right; // extended to 64 bits as they are compared
-  ExprId difference;  // left - right, for people
+  ExprId difference;  // left - right
 };
 
 class Forms {

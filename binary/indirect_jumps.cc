@@ -223,8 +223,7 @@ bool IndirectJumps::is_hole(uint64_t target) const {
                      [&](const image::CodeRange &range) { return range.end == target; });
 }
 
-// Labels of this routine whose address lies in the file's data, or is made by an instruction of it.
-std::vector<uint64_t> IndirectJumps::pointed_labels() {
+std::vector<uint64_t> IndirectJumps::made_labels() const {
   std::vector<uint64_t> labels;
   const image::Executable &executable = walk_.program.executable();
   const auto &entries = walk_.routine.entries;
@@ -232,31 +231,42 @@ std::vector<uint64_t> IndirectJumps::pointed_labels() {
     if (instruction.is_call()) // makes the address behind itself
       continue;
     for (const assay_uop &uop : walk_.code.uops_of(instruction)) {
-      // A stub's word leads back to the stub until the loader has bound it.
-      if (uop.op == ASSAY_UOP_load && instruction.flow == Flow::indirect_jump &&
-          uop.a == ASSAY_REG_BIAS && uop.b == ASSAY_REG_ZERO)
-        if (auto word = executable.read<uint64_t>(static_cast<uint64_t>(int64_t{uop.i}));
-            word && walk_.routine.contains(*word) && walk_.may_begin_instruction(*word))
-          labels.push_back(*word);
       bool is_address =
           uop.op == ASSAY_UOP_lea && uop.a == ASSAY_REG_BIAS && uop.b == ASSAY_REG_ZERO;
       bool is_constant = uop.op == ASSAY_UOP_or && uop.a == ASSAY_REG_ZERO &&
                          uop.b == ASSAY_UOP_IMMEDIATE && !executable.position_independent();
       uint64_t label =
           is_address ? static_cast<uint64_t>(int64_t{uop.i}) : static_cast<uint64_t>(uop.imm);
-      if ((is_address || (is_constant && walk_.may_begin_instruction(label))) &&
-          walk_.routine.contains(label) &&
+      if ((is_address || is_constant) && walk_.routine.contains(label) &&
           std::find(entries.begin(), entries.end(), label) == entries.end())
         labels.push_back(label);
     }
   }
-  // In files that are not position independent such a word may be any number: it is a label only
-  // where an instruction can begin.
+  return labels;
+}
+
+// Labels of this routine whose address lies in the file's data, or is made by an instruction of it. In
+// files that are not position independent such a word may be any number: it is a label only
+// where an instruction can begin.
+std::vector<uint64_t> IndirectJumps::pointed_labels() {
+  const image::Executable &executable = walk_.program.executable();
+  auto may_be_one = [&](uint64_t label) {
+    return executable.position_independent() || walk_.may_begin_instruction(label);
+  };
+  std::vector<uint64_t> labels = made_labels();
+  std::erase_if(labels, [&](uint64_t label) { return !may_be_one(label); });
+  // A stub's word leads back to the stub until the loader has bound it.
+  for (uint32_t jump : walk_.indirect_jumps())
+    for (const assay_uop &uop : walk_.code.uops_of(walk_.code.instructions[jump]))
+      if (uop.op == ASSAY_UOP_load && uop.a == ASSAY_REG_BIAS && uop.b == ASSAY_REG_ZERO)
+        if (auto word = executable.read<uint64_t>(static_cast<uint64_t>(int64_t{uop.i}));
+            word && walk_.routine.contains(*word) && walk_.may_begin_instruction(*word))
+          labels.push_back(*word);
   const auto &pointers = executable.code_pointers();
   for (const image::CodeRange &range : walk_.routine.ranges)
     for (auto at = std::upper_bound(pointers.begin(), pointers.end(), range.begin);
          at != pointers.end() && *at < range.end; ++at)
-      if (executable.position_independent() || walk_.may_begin_instruction(*at))
+      if (may_be_one(*at))
         labels.push_back(*at);
   std::sort(labels.begin(), labels.end());
   labels.erase(std::unique(labels.begin(), labels.end()), labels.end());

@@ -32,6 +32,8 @@ public:
   // Where jumps through pointers may stay within the routine: sorted.
   const std::vector<uint64_t> &labels() const { return labels_; }
   const std::set<uint64_t> &tables() const { return table_addresses_; }
+  // Addresses within the routine, other than its entries, that its instructions make.
+  std::vector<uint64_t> made_labels() const;
 
 private:
   struct Piece { // a block as far as it is known

@@ -228,7 +228,15 @@ private:
     return origin.kind == Origin::frame ||
            (origin.kind == Origin::entry && origin.reg == ASSAY_REG_RSP);
   }
-  Origin read(unsigned reg, State &state) { return is_tracked(reg) ? at(reg, state) : Origin{}; }
+  // No function lies at 0, so nobody jumps to it.
+  static Origin null() {
+    Origin origin;
+    origin.kind = Origin::pointer;
+    return origin;
+  }
+  Origin read(unsigned reg, State &state) {
+    return is_tracked(reg) ? at(reg, state) : reg == ASSAY_REG_ZERO ? null() : Origin{};
+  }
   static Origin moved(Origin from, int64_t by) {
     if (from.kind == Origin::entry || from.kind == Origin::frame)
       from.offset =
@@ -310,6 +318,10 @@ private:
     bool constant = uop.b == ASSAY_UOP_IMMEDIATE;
     Origin a = read(uop.a, state), plain;
     plain.kind = Origin::pointer;
+    const bool is_zero =
+        !constant && uop.a == uop.b && (uop.op == ASSAY_UOP_xor || uop.op == ASSAY_UOP_sub);
+    if (is_zero && uop.width >= 4)
+      return null();
     if (uop.width != 8)
       // A constant of 32 bits may be an address of code.
       return uop.op == ASSAY_UOP_or && uop.a == ASSAY_REG_ZERO && constant ? plain : Origin{};

@@ -344,6 +344,12 @@ Program::Program(image::Executable executable) : executable_(std::move(executabl
   std::sort(scan.called.begin(), scan.called.end());
   scan.called.erase(std::unique(scan.called.begin(), scan.called.end()), scan.called.end());
   std::sort(scan.taken.begin(), scan.taken.end());
+  scan.taken.erase(std::unique(scan.taken.begin(), scan.taken.end()), scan.taken.end());
+  std::copy_if(scan.taken.begin(), scan.taken.end(), std::back_inserter(taken_within_),
+               [&](uint64_t address) {
+                 const image::CodeRange *range = executable_.function_at(address);
+                 return range && range->begin != address;
+               });
   std::set_union(scan.called.begin(), scan.called.end(), executable_.code_pointers().begin(),
                  executable_.code_pointers().end(), std::back_inserter(entered_));
   if (auto entry = executable_.entry())

@@ -52,6 +52,8 @@ public:
   RegisterSet kept_by_pointers(std::optional<uint64_t> slot) const;
   // Whether code at this address begins something that is entered by calls or pointers.
   bool is_entered(uint64_t address) const;
+  // Addresses that instructions make, of code behind a function's begin; sorted.
+  const std::vector<uint64_t> &taken_within() const { return taken_within_; }
 
 private:
   struct Scan;
@@ -69,7 +71,8 @@ private:
   image::Executable executable_;
   std::vector<Routine> routines_;
   std::vector<uint32_t> routine_of_range_;
-  std::vector<uint64_t> entered_;   // sorted
+  std::vector<uint64_t> entered_; // sorted
+  std::vector<uint64_t> taken_within_;
   std::vector<bool> never_returns_; // by range
   std::vector<bool> moves_fs_;      // by range
   std::unique_ptr<Callees> callees_;

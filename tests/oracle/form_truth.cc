@@ -28,6 +28,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -49,10 +50,11 @@ struct Frame {
   Analyzed *routine = nullptr;
   uint32_t node = 0, next = 0; // the instruction of the block that comes next
   std::vector<uint64_t> values, counters;
-  bool calls = false; // is in a call …
-  uint32_t call = 0;  // … of this instruction,
-  uint64_t back = 0;  // which comes back here
-  uint64_t stack = 0; // with the stack pointer so
+  std::unordered_map<uint32_t, uint64_t> loaded_from; // by value: the address
+  bool calls = false;                                 // is in a call …
+  uint32_t call = 0;                                  // … of this instruction,
+  uint64_t back = 0;                                  // which comes back here
+  uint64_t stack = 0;                                 // with the stack pointer so
 };
 
 class Truth : private Observer {
@@ -73,15 +75,16 @@ public:
         understood += count;
       else
         std::fprintf(stderr, "%" PRIu64 " were not understood: %s\n", count, why.c_str());
-    std::fprintf(
-        stderr,
-        "%" PRIu64
-        " instructions, %.2f %% of them in understood routines, %.1f %% followed; %" PRIu64
-        " accesses with a form, %" PRIu64 " false; %" PRIu64 " of %" PRIu64
-        " branches with a condition, %" PRIu64 " false; %" PRIu64 " loops with a count, %" PRIu64
-        " false; lost %" PRIu64 " times, %" PRIu64 " instructions in no graph\n",
-        executed_, share_of_executed(understood), share_of_executed(followed_), accesses_, false_,
-        conditions_, branches_, false_conditions_, counted_, false_counts_, lost_, unlisted_);
+    std::fprintf(stderr,
+                 "%" PRIu64
+                 " instructions, %.2f %% of them in understood routines, %.1f %% followed; %" PRIu64
+                 " accesses with a form, %" PRIu64 " false; %" PRIu64 " of %" PRIu64
+                 " branches with a condition, %" PRIu64 " false; %" PRIu64
+                 " loops with a count, %" PRIu64 " false; lost %" PRIu64 " times, %" PRIu64
+                 " instructions in no graph; %" PRIu64 " conditions on what another thread wrote\n",
+                 executed_, share_of_executed(understood), share_of_executed(followed_), accesses_,
+                 false_, conditions_, branches_, false_conditions_, counted_, false_counts_, lost_,
+                 unlisted_, raced_);
     return false_ == 0 && false_conditions_ == 0 && false_counts_ == 0 && accesses_ > 0 &&
            lost_ == 0 && unlisted_ == 0;
   }
@@ -449,6 +452,8 @@ private:
   }
 
   void accessed(uint32_t uop, uint64_t address) override {
+    if (ValueId loaded = observed_->routine->ssa.uops[at_ + uop].result; loaded.known())
+      observed_->loaded_from[loaded.v] = address;
     ExprId form = observed_->routine->addresses[at_ + uop];
     if (!form.known())
       return;
@@ -485,10 +490,35 @@ private:
     }
     if (holds == taken)
       return;
+    if (has_changed(condition->left) || has_changed(condition->right)) {
+      raced_++;
+      return;
+    }
     false_conditions_++;
     complain(uop,
              fmt::format("{} {}, but the branch is {}", observed_->routine->forms->text(*condition),
                          holds ? "holds" : "does not hold", taken ? "taken" : "not taken"));
+  }
+
+  // Whether something that it was made of lies in memory as another value now: another thread wrote that between our look and the processor's.
+  bool has_changed(ExprId id) {
+    const Expressions &expressions = observed_->routine->forms->expressions();
+    const Expr &node = expressions[id];
+    if (node.kind == ExprKind::definition && node.value != UINT64_MAX) {
+      auto from = observed_->loaded_from.find(static_cast<uint32_t>(node.value));
+      if (from == observed_->loaded_from.end())
+        return false;
+      uint64_t now = 0, then = observed_->values[node.value];
+      const size_t bytes = process_.read(from->second, std::as_writable_bytes(std::span(&now, 1)));
+      for (size_t byte = 0; byte < bytes && then >> 8 * byte; byte++)
+        if ((now >> 8 * byte & 0xff) != (then >> 8 * byte & 0xff))
+          return true;
+      return false;
+    }
+    for (const Term &term : expressions.terms(id))
+      if (has_changed(term.of))
+        return true;
+    return false;
   }
 
   void complain(uint32_t uop, const std::string &what) {
@@ -516,6 +546,7 @@ private:
   uint64_t last_ = 0; // followed instruction, as linked
   uint64_t executed_ = 0, followed_ = 0, accesses_ = 0, false_ = 0, lost_ = 0, unlisted_ = 0;
   uint64_t branches_ = 0, conditions_ = 0, false_conditions_ = 0, counted_ = 0, false_counts_ = 0;
+  uint64_t raced_ = 0;
 };
 
 } // namespace
