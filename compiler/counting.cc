@@ -181,8 +181,11 @@ CallInst *call_keeping_registers(IRBuilder<> &builder, StringRef name,
                                  ArrayRef<Value *> arguments) {
   FunctionCallee callee = hook(*builder.GetInsertBlock()->getModule(), name);
   CallInst *call = builder.CreateCall(callee, arguments);
-  if (auto *function = dyn_cast<Function>(callee.getCallee()))
+  if (auto *function = dyn_cast<Function>(callee.getCallee())) {
     function->setCallingConv(CallingConv::PreserveMost);
+    // The loader's resolver, which the first call from a shared library would come to, keeps arguments alone.
+    function->addFnAttr(Attribute::NonLazyBind);
+  }
   call->setCallingConv(CallingConv::PreserveMost);
   return call;
 }
