@@ -14,8 +14,10 @@
 #include <Zydis/Zydis.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
+#include <queue>
 #include <set>
 #include <string>
 #include <utility>
@@ -281,27 +283,27 @@ private:
     }
   }
 
-  // What a function jumps to further on, and the place behind which control goes on only there.
+  // What a function jumps to further on, and the place behind which control goes on only there; or between, if something further on jumps back.
   struct Ahead {
-    std::vector<uint64_t> targets;
+    std::priority_queue<uint64_t, std::vector<uint64_t>, std::greater<>> targets;
     uint64_t furthest = 0;
     uint64_t pause = 0, resumes = 0; // 0: control runs on
 
     void add(uint64_t target) {
-      targets.push_back(target);
+      targets.push(target);
       furthest = std::max(furthest, target);
     }
+    // Before the furthest target.
     void stop_at(uint64_t at) {
+      while (targets.top() < at)
+        targets.pop();
       pause = at;
-      resumes = furthest;
-      for (uint64_t target : targets)
-        if (target >= at)
-          resumes = std::min(resumes, target);
+      resumes = targets.top();
     }
   };
 
-  // jmp [table + 8 * index]: its words, as long as they lead into this function or behind it. Where the least index has no entry, words are 0 (Haskell's tags begin at
-  // 1). False: there are none.
+  // jmp [table + 8 * index]: its words, as long as they lead into this function or behind it; before them words may be 0, where the least
+  // indexes have no entry. False: there are none.
   bool read_table(const ZydisDecodedInstruction &decoded, uint64_t begin, uint64_t limit,
                   Ahead &ahead) {
     bool is_absolute = decoded.raw.modrm.mod == 0 && decoded.raw.modrm.rm == 4 &&
@@ -322,10 +324,10 @@ private:
   }
 
   // The function ends where control stops, before data; what it jumps to behind that is something else's begin.
-  uint64_t end_before_data(const Ahead &ahead) {
-    for (uint64_t target : ahead.targets)
-      if (target >= ahead.pause)
-        noted_.emplace_back(target, true);
+  uint64_t end_before_data(Ahead &ahead) {
+    for (; !ahead.targets.empty(); ahead.targets.pop())
+      if (ahead.targets.top() >= ahead.pause)
+        noted_.emplace_back(ahead.targets.top(), true);
     return ahead.pause;
   }
 
@@ -350,8 +352,8 @@ private:
         return stop ? stop : is_begin && at > begin ? at : 0;
       if (!is_sure && is_unlikely(decoded))
         return stop;
-      zeros &= decoded.opcode == 0 && decoded.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
       uint64_t next = at + decoded.length;
+      zeros &= decoded.opcode == 0 && decoded.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
       auto kind = decoded.meta.category;
       auto note = [&](uint64_t target, bool sure) { noted_.emplace_back(target, sure); };
       note_targets(decoded, next, false, note);
