@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace analyze {
@@ -43,11 +44,7 @@ std::string file_of(const std::string &path) {
   return path.starts_with(made) ? made + "]" : base_name(path);
 }
 
-using SameBuilds = std::map<std::string, bool>; // by file: both recordings are of one build
-bool is_same(const SameBuilds &same_builds, const std::string &file) {
-  const auto known = same_builds.find(file);
-  return known != same_builds.end() && known->second;
-}
+using SameBuilds = std::set<std::string>; // files of which both recordings have one build
 
 // A function that is called by its address is the same one in one build alone; of others all such code is one, as it is where no function is known
 // ("[code made by 1234] (no symbol)", without the number).
@@ -55,7 +52,7 @@ std::string name_of(const ValueFunction &function, const SameBuilds &same_builds
   const std::string file = file_of(function.module_path);
   const std::string base = base_name(function.module_path);
   const bool is_by_address = function.linkage_name.empty() && function.name.starts_with(base + "+");
-  return (is_by_address && !is_same(same_builds, file)) || function.name == base + " (no symbol)"
+  return (is_by_address && !same_builds.contains(file)) || function.name == base + " (no symbol)"
              ? file + " (no symbol)"
              : function.name;
 }
@@ -76,7 +73,7 @@ std::map<Key, Side> sides_of(const ValuesResult &result, const SameBuilds &same_
     std::map<std::string, unsigned> numbers;
     for (const ValueInstruction &instruction : function.instructions) {
       const std::string place =
-          is_same(same_builds, file)
+          same_builds.contains(file)
               ? fmt::format("{:#x}", instruction.offset)
               : fmt::format("{} {}", instruction.text, numbers[instruction.text]++);
       for (const ValueList &list : instruction.lists)
@@ -174,7 +171,8 @@ ValuesDiff diff(const ValuesResult &before, const ValuesResult &after) {
   const auto old_ids = build_ids(before);
   for (const auto &[file, id] : build_ids(after)) {
     const auto known = old_ids.find(file);
-    same_builds[file] = known != old_ids.end() && known->second == id && !id.empty();
+    if (known != old_ids.end() && known->second == id && !id.empty())
+      same_builds.insert(file);
   }
   uint64_t all_before = 0, all_after = 0;
   const Times old_times = times_of(before, same_builds, all_before),

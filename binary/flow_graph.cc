@@ -18,7 +18,7 @@
 #include "binary/origins.h"
 
 #include <algorithm>
-#include <span>
+#include <optional>
 #include <unordered_map>
 
 namespace binary {
@@ -129,9 +129,8 @@ private:
   // Code that no way leads to may be entered by whoever has its address: where an instruction makes that, or it stands in data. In files that are
   // not position independent such a word may be any number; but where nothing says for sure where a function ends, also one that control comes
   // to by itself may be the begin of another.
-  void prove_not_entered_within() {
-    const bool leaves_none = !walk_.unreached();
-    const image::Executable &executable = walk_.program.executable();
+  void prove_not_entered_within(bool leaves_code_over) {
+    const bool is_fixed = !walk_.program.executable().position_independent();
     auto enter = [&](uint64_t address) {
       if (walk_.instruction_at(address) == CodeWalk::kNone)
         walk_.give_up(WhyNot::unreached_code, address);
@@ -142,27 +141,22 @@ private:
         enter(made);
     };
     for (const image::CodeRange &range : routine_.ranges) {
-      const bool is_guess = range.has_guessed_end() && !executable.position_independent();
-      if (leaves_none && !is_guess)
+      const bool is_guess = range.has_guessed_end() && is_fixed;
+      if (!leaves_code_over && !is_guess)
         continue;
-      for (uint64_t word : between(executable.code_pointers(), range.begin, range.end))
-        if (is_guess && word % 8 == 0 && !walk_.begins_block(word))
+      for (uint64_t word : behind_begin(walk_.program.executable().code_pointers(), range)) {
+        if (is_fixed && word % 8 != 0)
+          continue;
+        if (is_guess && !walk_.begins_block(word))
           walk_.give_up(WhyNot::unreached_code, word);
-        else if (executable.position_independent() || word % 8 == 0)
-          enter(word);
-      for (uint64_t address : between(walk_.program.taken_within(), range.begin, range.end))
+        enter(word);
+      }
+      for (uint64_t address : behind_begin(walk_.program.taken_within(), range))
         enter_by(address);
     }
-    if (!leaves_none)
+    if (leaves_code_over)
       for (uint64_t address : jumps_.made_labels())
         enter_by(address);
-  }
-
-  // Of addresses, which are sorted, those beyond `begin` and before `end`.
-  static std::span<const uint64_t> between(const std::vector<uint64_t> &addresses, uint64_t begin,
-                                           uint64_t end) {
-    return {std::upper_bound(addresses.begin(), addresses.end(), begin),
-            std::lower_bound(addresses.begin(), addresses.end(), end)};
   }
 
   // Of a function that a sweep has found it is a guess where it begins.
@@ -175,8 +169,9 @@ private:
   }
 
   void prove() {
+    const std::optional<uint64_t> left_over = walk_.unreached();
     prove_entered();
-    prove_not_entered_within();
+    prove_not_entered_within(left_over.has_value());
     if (jumps_.jumps.empty())
       return;
     bool needs_all = false; // that all code is reached
@@ -217,9 +212,8 @@ private:
             needs_all |= !is_through_constant_slot(exit.block);
           }
         }
-    if (needs_all)
-      if (auto at = walk_.unreached())
-        walk_.give_up(WhyNot::unreached_code, *at);
+    if (needs_all && left_over)
+      walk_.give_up(WhyNot::unreached_code, *left_over);
   }
 
   // jmp [rip + slot], as in stubs: where it goes stands in one place.
@@ -275,7 +269,8 @@ const char *why_not_meaning(WhyNot why) {
   case WhyNot::undecodable: return "control reaches bytes that are no instruction";
   case WhyNot::leaves_code: return "control runs off the end of the function";
   case WhyNot::unresolved_jump: return "an indirect jump goes where no table says";
-  case WhyNot::unreached_code: return "an indirect jump could lead to code that is left over";
+  case WhyNot::unreached_code:
+    return "no way leads to some of its code, but a jump or whoever has its address could";
   case WhyNot::unentered: return "nothing known leads to it: where it begins is a guess";
   case WhyNot::too_large: return "it has more instructions than are looked at";
   }

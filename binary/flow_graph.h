@@ -17,7 +17,7 @@ enum class WhyNot : uint8_t {
   undecodable,     // control reaches bytes that are no instruction
   leaves_code,     // control runs off the end of the routine
   unresolved_jump, // an indirect jump whose targets are not known
-  unreached_code,  // code that nothing leads to, and a jump that could
+  unreached_code,  // code that no way leads to, and a jump or a pointer that could
   unentered,       // a sweep has found it, and nothing known leads to its begin
   too_large,       // more blocks than are looked at
 };

@@ -8,6 +8,7 @@
 #include "abi/uop_step.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 
 namespace binary {
@@ -262,12 +263,9 @@ std::vector<uint64_t> IndirectJumps::pointed_labels() {
         if (auto word = executable.read<uint64_t>(static_cast<uint64_t>(int64_t{uop.i}));
             word && walk_.routine.contains(*word) && walk_.may_begin_instruction(*word))
           labels.push_back(*word);
-  const auto &pointers = executable.code_pointers();
   for (const image::CodeRange &range : walk_.routine.ranges)
-    for (auto at = std::upper_bound(pointers.begin(), pointers.end(), range.begin);
-         at != pointers.end() && *at < range.end; ++at)
-      if (may_be_one(*at))
-        labels.push_back(*at);
+    std::ranges::copy_if(behind_begin(executable.code_pointers(), range),
+                         std::back_inserter(labels), may_be_one);
   std::sort(labels.begin(), labels.end());
   labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
   return labels;

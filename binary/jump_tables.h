@@ -183,7 +183,7 @@ ResolvedJump resolve_jump(const image::Executable &executable, const Code &code,
     auto target = table_entry(executable, shape, table.address + i * bytes);
     if (target && is_target(*target, shape.bounded)) {
       table.in_order.push_back(*target);
-    } else if (target && (is_hole(*target) || (*target == 0 && bytes == 8))) {
+    } else if (target && (is_hole(*target) || (shape.bounded && bytes == 8 && *target == 0))) {
       table.in_order.push_back(JumpTable::kHole);
     } else if (shape.bounded) {
       table.in_order.clear();

@@ -228,14 +228,14 @@ private:
     return origin.kind == Origin::frame ||
            (origin.kind == Origin::entry && origin.reg == ASSAY_REG_RSP);
   }
-  // No function lies at 0, so nobody jumps to it.
-  static Origin null() {
+  static Origin pointer() {
     Origin origin;
     origin.kind = Origin::pointer;
     return origin;
   }
+  // No function lies at 0, so nobody jumps there: it does no harm among pointers.
   Origin read(unsigned reg, State &state) {
-    return is_tracked(reg) ? at(reg, state) : reg == ASSAY_REG_ZERO ? null() : Origin{};
+    return is_tracked(reg) ? at(reg, state) : reg == ASSAY_REG_ZERO ? pointer() : Origin{};
   }
   static Origin moved(Origin from, int64_t by) {
     if (from.kind == Origin::entry || from.kind == Origin::frame)
@@ -251,11 +251,8 @@ private:
     bool constant = uop.b == ASSAY_UOP_IMMEDIATE;
     if (constant || uop.b != ASSAY_REG_ZERO || uop.c != ASSAY_REG_ZERO)
       return {};
-    if (uop.a == ASSAY_REG_BIAS) {
-      Origin address;
-      address.kind = Origin::pointer;
-      return address;
-    }
+    if (uop.a == ASSAY_REG_BIAS)
+      return pointer();
     return moved(read(uop.a, state), uop.i);
   }
 
@@ -297,11 +294,9 @@ private:
   }
 
   Origin load(const Origin &where, State &state) {
+    if (!is_stack(where))
+      return pointer();
     Origin result;
-    if (!is_stack(where)) {
-      result.kind = Origin::pointer;
-      return result;
-    }
     auto found = std::lower_bound(
         state.slots.begin(), state.slots.end(), where,
         [](const Slot &slot, const Origin &wanted) { return is_before(slot.where, wanted); });
@@ -309,22 +304,21 @@ private:
       result = found->value;
       result.trust |= where.trust;
     } else if (where.kind == Origin::entry && where.offset >= 0) {
-      result.kind = Origin::pointer; // passed on the stack
+      result = pointer(); // passed on the stack
     }
     return result;
   }
 
   Origin result_of(const assay_uop &uop, uint32_t place, State &state) {
     bool constant = uop.b == ASSAY_UOP_IMMEDIATE;
-    Origin a = read(uop.a, state), plain;
-    plain.kind = Origin::pointer;
+    const Origin a = read(uop.a, state);
     const bool is_zero =
         !constant && uop.a == uop.b && (uop.op == ASSAY_UOP_xor || uop.op == ASSAY_UOP_sub);
     if (is_zero && uop.width >= 4)
-      return null();
+      return pointer();
     if (uop.width != 8)
       // A constant of 32 bits may be an address of code.
-      return uop.op == ASSAY_UOP_or && uop.a == ASSAY_REG_ZERO && constant ? plain : Origin{};
+      return uop.op == ASSAY_UOP_or && uop.a == ASSAY_REG_ZERO && constant ? pointer() : Origin{};
     switch (uop.op) {
     case ASSAY_UOP_copy: return a;
     case ASSAY_UOP_lea: return sum(uop, state);
@@ -336,12 +330,12 @@ private:
                             : static_cast<int64_t>(0 - static_cast<uint64_t>(uop.imm)));
       return is_stack(a) && uop.op == ASSAY_UOP_sub ? new_frame(place, state) : Origin{};
     case ASSAY_UOP_and: return constant && is_stack(a) ? new_frame(place, state) : Origin{};
-    case ASSAY_UOP_or: return constant && uop.a == ASSAY_REG_ZERO ? plain : Origin{};
+    case ASSAY_UOP_or: return constant && uop.a == ASSAY_REG_ZERO ? pointer() : Origin{};
     // Pointers of libc that are kept encoded.
     case ASSAY_UOP_xor:
-      return !constant && a.is_plain() && read(uop.b, state).is_plain() ? plain : Origin{};
+      return !constant && a.is_plain() && read(uop.b, state).is_plain() ? pointer() : Origin{};
     case ASSAY_UOP_ror:
-    case ASSAY_UOP_rol: return constant && a.is_plain() ? plain : Origin{};
+    case ASSAY_UOP_rol: return constant && a.is_plain() ? pointer() : Origin{};
     case ASSAY_UOP_select: return constant ? Origin{} : met(a, read(uop.b, state));
     default: return {};
     }

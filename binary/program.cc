@@ -308,10 +308,9 @@ void Program::find_entries(const Scan &scan, const std::vector<uint64_t> &jumped
     routine.entries.push_back(routine.ranges.front().begin);
   }
   for (const image::CodeRange &range : routine.ranges) // calls into the middle
-    for (auto at = std::upper_bound(entered_.begin(), entered_.end(), range.begin);
-         at != entered_.end() && *at < range.end; ++at)
-      if (std::binary_search(scan.called.begin(), scan.called.end(), *at))
-        routine.entries.push_back(*at);
+    for (uint64_t address : behind_begin(entered_, range))
+      if (std::binary_search(scan.called.begin(), scan.called.end(), address))
+        routine.entries.push_back(address);
 }
 
 void Program::find_routines(const Scan &scan) {

@@ -9,6 +9,7 @@
 #include "binary/decoder.h"
 #include "image/executable.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -26,6 +27,13 @@ struct Routine {
   uint64_t address() const { return entries.front(); }
   bool contains(uint64_t address) const;
 };
+
+// Of addresses, which are sorted, those within a range, but for its begin.
+inline std::span<const uint64_t> behind_begin(const std::vector<uint64_t> &addresses,
+                                              const image::CodeRange &range) {
+  const auto first = std::upper_bound(addresses.begin(), addresses.end(), range.begin);
+  return {first, std::lower_bound(first, addresses.end(), range.end)};
+}
 
 class Program {
 public:

@@ -134,12 +134,7 @@ std::optional<uint64_t> Executable::relocated_word(uint64_t address) const {
 }
 
 const CodeRange *Executable::function_at(uint64_t address) const {
-  auto after =
-      std::upper_bound(functions_.begin(), functions_.end(), address,
-                       [](uint64_t wanted, const CodeRange &each) { return wanted < each.begin; });
-  if (after == functions_.begin() || std::prev(after)->end <= address)
-    return nullptr;
-  return &*std::prev(after);
+  return image::function_at(functions_, address);
 }
 
 std::string_view Executable::import_of_stub(uint64_t address) const {

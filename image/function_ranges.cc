@@ -292,6 +292,15 @@ FunctionRanges function_ranges(const ElfTables &tables, const std::vector<Unwind
   return Builder(tables, words).build(frames);
 }
 
+const CodeRange *function_at(const std::vector<CodeRange> &functions, uint64_t address) {
+  auto after =
+      std::upper_bound(functions.begin(), functions.end(), address,
+                       [](uint64_t wanted, const CodeRange &each) { return wanted < each.begin; });
+  if (after == functions.begin() || std::prev(after)->end <= address)
+    return nullptr;
+  return &*std::prev(after);
+}
+
 const RelocatedWord *word_at(const std::vector<RelocatedWord> &words, uint64_t address) {
   auto at = std::lower_bound(
       words.begin(), words.end(), address,

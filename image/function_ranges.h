@@ -33,6 +33,9 @@ struct FunctionRanges {
 FunctionRanges function_ranges(const ElfTables &tables, const std::vector<UnwindRange> &frames,
                                const std::vector<RelocatedWord> &words);
 
+// The function that covers an address, of functions by begin; else nullptr.
+const CodeRange *function_at(const std::vector<CodeRange> &functions, uint64_t address);
+
 // The word at this address if it is relocated; else nullptr.
 const RelocatedWord *word_at(const std::vector<RelocatedWord> &words, uint64_t address);
 

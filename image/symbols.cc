@@ -178,13 +178,8 @@ const CallStack &Symbols::call(uint32_t module, uint64_t return_address) {
 std::optional<uint64_t> Symbols::function_begin(uint32_t module, uint64_t address) {
   if (module >= state_->modules.size())
     return std::nullopt;
-  const std::vector<CodeRange> &functions = state_->functions_of(module);
-  auto behind = std::upper_bound(
-      functions.begin(), functions.end(), address,
-      [](uint64_t wanted, const CodeRange &range) { return wanted < range.begin; });
-  if (behind == functions.begin() || address >= std::prev(behind)->end)
-    return std::nullopt;
-  return std::prev(behind)->begin;
+  const CodeRange *function = function_at(state_->functions_of(module), address);
+  return function ? std::optional(function->begin) : std::nullopt;
 }
 
 const Data &Symbols::data(uint32_t module) {
