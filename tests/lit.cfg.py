@@ -7,6 +7,7 @@
 # Features say what a test needs (REQUIRES: dhat). With ASSAY_REQUIRE=all a missing one is a failure.
 # A test that can ask the same of more inputs (seeds, compilers, whole libraries) does so under `%if thorough %{ … %}`: `--param thorough=1`.
 # The nightly test lit.thorough runs these tests so; `./dev test` runs them with the part of the inputs that reaches each behaviour.
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -41,6 +42,19 @@ if tools:
     if "objects" in tools.split(","):  # its shadow fills what lies below 2 GiB
         config.environment["ASSAY_TEST_LOW"] = ""
 
+
+def have(feature, condition):
+    if condition:
+        config.available_features.add(feature)
+    elif os.environ.get("ASSAY_REQUIRE") == "all":
+        lit_config.fatal("this machine lacks what tests need: " + feature)
+
+
+# What hangs is ended and named, with what it has printed; the longest test takes a tenth of this.
+have("psutil", importlib.util.find_spec("psutil"))
+if "psutil" in config.available_features:
+    lit_config.maxIndividualTestTime = 7200 if lit_config.params.get("thorough") else 900
+
 if lit_config.params.get("thorough"):
     config.available_features.add("thorough")
     config.test_exec_root = os.path.join(config.test_exec_root, "thorough")  # may run beside the others
@@ -69,14 +83,6 @@ for name, value in [
     ("%fresh", "rm -rf %t.dir && mkdir -p"),
 ]:
     config.substitutions.append((name, value))
-
-
-def have(feature, condition):
-    if condition:
-        config.available_features.add(feature)
-    elif os.environ.get("ASSAY_REQUIRE") == "all":
-        lit_config.fatal("this machine lacks what tests need: " + feature)
-
 
 have("valgrind", shutil.which("valgrind"))
 have("ptrace", subprocess.run([python, os.path.join(source, "tests/oracle/needs.py"), "ptrace", "--", "true"], stdout=subprocess.DEVNULL).returncode == 0)
