@@ -84,8 +84,11 @@ typedef struct AssaySiteFields {
 // What the code of a unit reads, and the runtime writes.
 typedef struct AssayFieldsUnit {
   uint64_t counters; // where a thread's counters are, less the thread's distance
-  // What is 1 while stretches are to be reported: of the linked module, so that its code finds it without this pointer. The module
-  // takes it back by __assay_fields_module_end before it is unloaded. Null: its code reports nothing.
+  // All ones where threads add their distances. 0 before the runtime knows the unit: all threads count in its own counters. Code reads it
+  // before `counters`, the runtime writes it behind.
+  uint64_t distances;
+  // What is 1 while stretches are to be reported: of the linked module, so that its code finds it without this pointer, until
+  // __assay_module_end. Null: its code reports nothing.
   uint32_t *asks;
   uint32_t number; // the runtime's, from 1; 0: it does not know the unit
   uint32_t reserved;

@@ -150,9 +150,13 @@ void StretchCounters::find_distance() {
                                      : &*place->getFirstInsertionPt());
   Type *word = builder.getInt64Ty();
   Constant *variable = thread_local_hook(*function_.getParent(), "__assay_fields_distance", word);
-  distance_ =
-      builder.CreateAdd(ours(builder.CreateLoad(word, builder.CreateThreadLocalAddress(variable))),
-                        ours(builder.CreateLoad(word, unit_.variable())));
+  auto *unit = cast<StructType>(unit_.variable()->getValueType());
+  LoadInst *distances = ours(builder.CreateLoad(
+      word, builder.CreateStructGEP(unit, unit_.variable(), UnitFields::kDistances)));
+  distances->setAtomic(AtomicOrdering::Acquire);
+  Value *distance = builder.CreateAnd(
+      ours(builder.CreateLoad(word, builder.CreateThreadLocalAddress(variable))), distances);
+  distance_ = builder.CreateAdd(distance, ours(builder.CreateLoad(word, unit_.variable())));
 }
 
 void StretchCounters::add(IRBuilder<> &builder, uint64_t number, Value *n) {
@@ -210,7 +214,7 @@ void StretchCounters::report(ArrayRef<Stretch> stretches, ArrayRef<uint64_t> num
   slow.SetCurrentDebugLocation(builder.getCurrentDebugLocation());
   for (size_t i : place.reported)
     call_runtime(slow, stretches[i], numbers[i],
-                 read(slow, slow.CreateStructGEP(type, unit_.variable(), 2)));
+                 read(slow, slow.CreateStructGEP(type, unit_.variable(), UnitFields::kNumber)));
 }
 
 void StretchCounters::call_runtime(IRBuilder<> &builder, const Stretch &stretch, uint64_t number,

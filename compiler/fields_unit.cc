@@ -54,11 +54,12 @@ UnitFields::UnitFields(Module &module, bool has_windows)
     link_once(module, *asks_);
     asks = asks_;
   }
-  auto *type = StructType::get(word, pointer, half, half); // AssayFieldsUnit
-  variable_ = new GlobalVariable(
-      module, type, false, GlobalValue::PrivateLinkage,
-      ConstantStruct::get(type, ConstantExpr::getPtrToInt(counters_, word), asks, zero, zero),
-      "__assay_fields_unit");
+  auto *type = StructType::get(word, word, pointer, half, half); // AssayFieldsUnit
+  variable_ =
+      new GlobalVariable(module, type, false, GlobalValue::PrivateLinkage,
+                         ConstantStruct::get(type, ConstantExpr::getPtrToInt(counters_, word),
+                                             ConstantInt::get(word, 0), asks, zero, zero),
+                         "__assay_fields_unit");
 }
 
 std::optional<UnitFields::Quantity> UnitFields::add_counter() {
@@ -118,19 +119,6 @@ void UnitFields::add_record(Sites &sites, const RecordLayout &record) {
   sites.add_record(record.hash, body);
 }
 
-// The linked module's, which runs however it is unloaded.
-void UnitFields::add_module_end() {
-  auto *function =
-      Function::Create(FunctionType::get(Type::getVoidTy(module_.getContext()), false),
-                       GlobalValue::LinkOnceODRLinkage, "__assay_fields_dtor", module_);
-  link_once(module_, *function);
-  function->setDoesNotThrow();
-  IRBuilder<> builder(BasicBlock::Create(module_.getContext(), "", function));
-  builder.CreateCall(hook(module_, "__assay_fields_module_end"), {asks_});
-  builder.CreateRetVoid();
-  appendToGlobalDtors(module_, function, 1, function);
-}
-
 void UnitFields::finish() {
   if (!stretch_count_) {
     variable_->eraseFromParent();
@@ -139,8 +127,6 @@ void UnitFields::finish() {
       asks_->eraseFromParent();
     return;
   }
-  if (asks_)
-    add_module_end();
   Type *type = ArrayType::get(Type::getInt64Ty(module_.getContext()), counters_count_);
   auto *counters = new GlobalVariable(module_, type, false, GlobalValue::PrivateLinkage,
                                       Constant::getNullValue(type), "__assay_fields_counters");

@@ -43,15 +43,15 @@ public:
   uint64_t add_stretch(const llvm::Function &function, uint32_t line, Quantity executions,
                        llvm::ArrayRef<FieldItem> items);
 
-  // Its AssayFieldsUnit.
+  // Its AssayFieldsUnit, and the places of members.
   llvm::GlobalVariable *variable() { return variable_; }
+  enum : unsigned { kCounters, kDistances, kAsks, kNumber };
   // AssayFieldsUnit::asks.
   llvm::GlobalVariable *asks() { return asks_; }
   // Behind the last stretch: the entries of the SITES section.
   void finish();
 
 private:
-  void add_module_end();
   void add_record(Sites &sites, const RecordLayout &record);
 
   llvm::Module &module_;

@@ -1,5 +1,5 @@
 // Once a linked module and not once a translation unit: everything here is link-once. The
-// initializer runs before all others (priority 1), and may run twice: the runtime takes it so.
+// initializer runs before all others (priority 1), and may run twice: the runtime takes it so. The destructor runs behind all others.
 
 #include "compiler/module_init.h"
 
@@ -18,6 +18,14 @@ GlobalVariable *external(Module &module, Type *type, StringRef name) {
   return new GlobalVariable(module, type, true, GlobalValue::ExternalLinkage, nullptr, name);
 }
 
+Constant *section_bound(Module &module, StringRef name) {
+  if (GlobalVariable *known = module.getGlobalVariable(name, true))
+    return known;
+  GlobalVariable *bound = external(module, Type::getInt8Ty(module.getContext()), name);
+  bound->setVisibility(GlobalValue::HiddenVisibility);
+  return bound;
+}
+
 void add_version_reference(Module &module) {
   GlobalVariable *version =
       external(module, Type::getInt32Ty(module.getContext()), ASSAY_STRING(ASSAY_ABI_SYMBOL));
@@ -28,24 +36,22 @@ void add_version_reference(Module &module) {
   appendToCompilerUsed(module, {reference});
 }
 
-void add_initializer(Module &module) {
+// A function of the linked module that calls a hook with its SITES section.
+Function *add_caller(Module &module, StringRef name, StringRef callee) {
   LLVMContext &context = module.getContext();
-  Type *byte = Type::getInt8Ty(context);
-  GlobalVariable *begin = external(module, byte, "__start_" ASSAY_SITES_SECTION);
-  GlobalVariable *end = external(module, byte, "__stop_" ASSAY_SITES_SECTION);
-  begin->setVisibility(GlobalValue::HiddenVisibility);
-  end->setVisibility(GlobalValue::HiddenVisibility);
   auto *function = Function::Create(FunctionType::get(Type::getVoidTy(context), false),
-                                    GlobalValue::LinkOnceODRLinkage, "__assay_module_ctor", module);
+                                    GlobalValue::LinkOnceODRLinkage, name, module);
   link_once(module, *function);
   function->setDoesNotThrow();
   IRBuilder<> builder(BasicBlock::Create(context, "", function));
+  Constant *begin = section_bound(module, "__start_" ASSAY_SITES_SECTION);
   Type *word = builder.getInt64Ty();
-  Value *size =
-      builder.CreateSub(builder.CreatePtrToInt(end, word), builder.CreatePtrToInt(begin, word));
-  builder.CreateCall(hook(module, "__assay_module_init"), {begin, size});
+  Value *size = builder.CreateSub(
+      builder.CreatePtrToInt(section_bound(module, "__stop_" ASSAY_SITES_SECTION), word),
+      builder.CreatePtrToInt(begin, word));
+  builder.CreateCall(hook(module, callee), {begin, size});
   builder.CreateRetVoid();
-  appendToGlobalCtors(module, function, 1, function);
+  return function;
 }
 
 void add_default_dir(Module &module, StringRef dir) {
@@ -65,7 +71,10 @@ void link_once(Module &module, GlobalObject &global) {
 
 void add_module_init(Module &module, StringRef dir) {
   add_version_reference(module);
-  add_initializer(module);
+  Function *begin = add_caller(module, "__assay_module_ctor", "__assay_module_init");
+  appendToGlobalCtors(module, begin, 1, begin);
+  Function *end = add_caller(module, "__assay_module_dtor", "__assay_module_end");
+  appendToGlobalDtors(module, end, 1, end);
   if (!dir.empty())
     add_default_dir(module, dir);
 }

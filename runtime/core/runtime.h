@@ -62,6 +62,9 @@ void begin_file(bool forked);
 // A module whose SITES section this is has come: what the compiler knew of it is written.
 void add_instrumented_module(const void *sites, uint64_t size);
 
+// Its last destructor has run.
+void end_module(const void *sites, uint64_t size);
+
 // Appends what changed to the profile: called by the helper thread, and by the ends below.
 void flush(FlushKind kind);
 

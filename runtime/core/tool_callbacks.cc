@@ -117,6 +117,9 @@ void publish_thread_start() {
 void publish_module(const ModuleSites &event) {
   ASSAY_PUBLISH(on_module, event)
 }
+void publish_module_end(const ModuleSites &event) {
+  ASSAY_PUBLISH(on_module_end, event)
+}
 void publish_unload(ModuleId module) {
   ASSAY_PUBLISH(on_unload, module)
 }

@@ -104,6 +104,8 @@ struct Subscriber {
   void (*on_thread_start)() = [] {};
   // The units of one more instrumented module were read, and the file is open.
   void (*on_module)(const ModuleSites &) = [](const ModuleSites &) {};
+  // The last destructor of such a module runs: its memory may be gone at any time from now on. Any thread; not under the lock of flush().
+  void (*on_module_end)(const ModuleSites &) = [](const ModuleSites &) {};
   // A module was unloaded.
   void (*on_unload)(ModuleId module) = [](ModuleId) {};
   // The program ends: the last events are past, and the file is still open.
@@ -137,6 +139,7 @@ void publish_end();
 void publish_instrumented();
 void publish_thread_start();
 void publish_module(const ModuleSites &event);
+void publish_module_end(const ModuleSites &event);
 void publish_unload(ModuleId module);
 void publish_fork();
 

@@ -1,5 +1,5 @@
-// To ask is one instruction, as each module has a variable of its own. It is written on the helper thread and on those that report, so a module
-// that goes takes it back, by a destructor: that comes whoever unloads the module, also where dlclose is not seen.
+// To ask is one instruction, as each module has a variable of its own. It is written on the helper thread and on those that report, so it is
+// dropped by the module's last destructor: that comes whoever unloads the module, also where dlclose is not seen.
 
 #include "runtime/fields/asking.h"
 
@@ -53,6 +53,12 @@ void add_asking(uint32_t *asks) {
   write(asks, asking.reports);
 }
 
+void drop_asking(const uint32_t *asks) {
+  Locked locked(asking.lock);
+  if (const size_t i = find(asks); i < asking.count)
+    asking.all[i] = nullptr;
+}
+
 void let_code_report(bool reports) {
   Locked locked(asking.lock);
   asking.reports = reports;
@@ -67,11 +73,3 @@ void reset_asking_in_child() {
 }
 
 } // namespace assay::fields
-
-extern "C" void __assay_fields_module_end(const void *asks) {
-  using namespace assay;
-  using namespace assay::fields;
-  Locked locked(asking.lock);
-  if (const size_t i = find((const uint32_t *)asks); i < asking.count)
-    asking.all[i] = nullptr;
-}

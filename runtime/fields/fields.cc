@@ -113,6 +113,7 @@ constinit const Subscriber subscriber = {
     .on_poll = on_poll,
     .on_thread_start = on_thread_start,
     .on_module = on_module,
+    .on_module_end = end_units,
     .on_unload = remove_units,
     .on_end = on_end,
     .on_fork = on_fork,

@@ -66,9 +66,14 @@ AssayFieldsUnit *variable_of(const char *body) {
   return (AssayFieldsUnit *)(body + offsetof(AssaySiteFields, unit) + head.unit);
 }
 
-// Threads add their distances to what the unit says, whether the unit is known or not.
+// Threads of which nothing is known here may run the unit's code already.
+void move_counters(AssayFieldsUnit &variable, const void *first) {
+  __atomic_store_n(&variable.counters, (uint64_t)first, __ATOMIC_RELAXED);
+  __atomic_store_n(&variable.distances, ~0ULL, __ATOMIC_RELEASE);
+}
+
 void forget_unit(const char *body) {
-  __atomic_store_n(&variable_of(body)->counters, (uint64_t)nowhere(), __ATOMIC_RELAXED);
+  move_counters(*variable_of(body), nowhere());
 }
 
 void add_unit(ModuleId module, uint32_t site, const char *body, const char *end) {
@@ -88,7 +93,7 @@ void add_unit(ModuleId module, uint32_t site, const char *body, const char *end)
   unit->module = module;
   uint64_t *first = counters_in(first_block(), unit->offset);
   variable->number = (uint32_t)(unit - &units.all[0]) + 1;
-  __atomic_store_n(&variable->counters, (uint64_t)first, __ATOMIC_RELAXED);
+  move_counters(*variable, first);
   for (uint64_t i = 0; i < unit->count; i++)
     first[i] += own[i];
   if (variable->asks)
@@ -190,6 +195,18 @@ void add_units(const ModuleSites &sites) {
             });
   if (is_first && units.count)
     begin_round(1);
+}
+
+void end_units(const ModuleSites &sites) {
+  const uint32_t *last = nullptr; // units of a linked module have one
+  each_site(sites.sites, sites.size, [&](uint32_t kind, uint32_t, const char *body, const char *) {
+    if (kind != ASSAY_SITE_FIELDS)
+      return;
+    const uint32_t *asks = variable_of(body)->asks;
+    if (asks && asks != last)
+      drop_asking(asks);
+    last = asks;
+  });
 }
 
 const uint32_t *find_unit(uint32_t number, UnitEntry &entry) {

@@ -9,6 +9,8 @@ namespace assay::fields {
 
 // Finds the units of a module and gives each its counters in the blocks.
 void add_units(const ModuleSites &sites);
+// The module may be unmapped at any time from now on: what of its memory is written later is forgotten.
+void end_units(const ModuleSites &sites);
 // A module is gone: what was counted in it is written, its counters are given to modules to come.
 void remove_units(ModuleId module);
 

@@ -152,10 +152,31 @@ ModuleId ModuleMap::find(uint64_t address) const {
   return kNoModule;
 }
 
+ModuleId ModuleMap::end(const void *sites) {
+  const ModuleId module = find((uint64_t)sites);
+  if (module == kNoModule)
+    return kNoModule;
+  Locked locked(lock_);
+  at(module).ended = true;
+  return module;
+}
+
+bool ModuleMap::awaits_unload() const {
+  for (uint32_t i = count(); i > 0; i--)
+    if (modules_[i - 1].ended && !modules_[i - 1].unload_taken)
+      return true;
+  return false;
+}
+
 ModuleId ModuleMap::add_sites(const void *sites, uint64_t size) {
   if (!modules_)
     return kNoModule;
   ModuleId module = find((uint64_t)sites);
+  if (module != kNoModule && at(module).ended) { // another one, or the same file again
+    Locked locked(lock_);
+    at(module).unloaded = true;
+    module = kNoModule;
+  }
   if (module == kNoModule) {
     refresh();
     module = find((uint64_t)sites);

@@ -15,6 +15,8 @@ struct Module {
   uint64_t loaded_us;
   uint8_t build_id[32];
   uint32_t build_id_size;
+  bool
+      ended; // its last destructor has run: its memory may be gone, and `sites` is not read any more
   bool unloaded, unload_taken;
   const void *sites; // its SITES section, if it is instrumented
   uint64_t sites_size;
@@ -34,6 +36,10 @@ public:
   // Notes the SITES section of the module that holds it, refreshing if need be. Returns the module; kNoModule if there is
   // none or the section is known.
   ModuleId add_sites(const void *sites, uint64_t size);
+  // Where the module of this SITES section has run its last destructor. Returns it; kNoModule if it is not known.
+  ModuleId end(const void *sites);
+  // Whether there are modules that have ended, and whose unloading was not seen.
+  bool awaits_unload() const;
   // The live module that holds address; kNoModule if none does.
   ModuleId find(uint64_t address) const;
   const Module &get(ModuleId module) const { return at(module); }

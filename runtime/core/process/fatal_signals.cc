@@ -16,6 +16,8 @@
 // Where a shadow is mapped as it is touched, SIGSEGV cannot be the program's: its handler is called by ours, and the signal is in no mask,
 // because instrumented handlers touch the shadow, too.
 //
+// A thread that may not read the cpu's counter faults where we read it; then time stands still for us (core/system/clock.h).
+//
 // Not covered: who calls the kernel without libc; a stack overflow of another thread than the first, where the program has
 // set no alternate stack; and a signal that another process or thread sends while a handler fills a small one. Then what was flushed is
 // what there is.
@@ -29,6 +31,7 @@
 #include "runtime/core/process/units.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/shadow/lazy_shadow.h"
+#include "runtime/core/system/clock.h"
 #include "runtime/core/system/fork_resets.h"
 #include "runtime/core/system/helper_thread.h"
 #include "runtime/core/system/kernel_signal.h"
@@ -83,12 +86,14 @@ void die_of(int signal, bool fault) {
     sys::call(SYS_tgkill, sys::process_id(), sys::thread_id(), signal);
 }
 
-void on_fatal_signal(int signal, siginfo_t *info, void *) {
+void on_fatal_signal(int signal, siginfo_t *info, void *context) {
   if (signal == SIGUSR2 && runtime.options.usr2) {
     request_dump();
     return;
   }
   bool fault = is_fault(signal, info);
+  if (signal == SIGSEGV && fault && give_kept_time(context))
+    return;
   if (this_thread.busy && !fault) {
     this_thread.pending_signal = (uint32_t)signal;
     return;
@@ -136,7 +141,7 @@ void call_handler(const struct sigaction &action, int signal, siginfo_t *info, v
 }
 
 void on_fault(int signal, siginfo_t *info, void *context) {
-  if (info->si_code > 0 && map_touched((uint64_t)info->si_addr))
+  if (info->si_code > 0 && (map_touched((uint64_t)info->si_addr) || give_kept_time(context)))
     return;
   const struct sigaction action = take_action_of_faults();
   const bool fault = is_fault(signal, info);

@@ -86,7 +86,7 @@ void write_modules() {
     __builtin_memcpy(&record.build_id0, m.build_id, sizeof m.build_id);
     static_assert(offsetof(AssayModule, build_id0) + sizeof m.build_id == sizeof record);
     runtime.file.append(ASSAY_RECORD_Module, record, m.path, length_of(m.path) + 1);
-    if (m.sites && !m.unloaded)
+    if (m.sites && !m.ended && !m.unloaded)
       write_sites(module, m.sites, m.sites_size);
   }
 }
@@ -133,10 +133,26 @@ void write_recursions() {
                           AssayRecursion{i, r.frame, r.count, r.levels, r.min, r.max});
 }
 
+// Of modules that were found to be gone.
+void note_unloads() {
+  bool any = false;
+  for (uint32_t i = 1; i <= written.modules; i++)
+    if (const ModuleId module{i}; runtime.modules.take_unloaded(module)) {
+      any = true;
+      publish_unload(module);
+      runtime.file.append(ASSAY_RECORD_ModuleUnload, AssayModuleUnload{i, now_us()});
+    }
+  if (!any)
+    return;
+  runtime.depot.start_generation();
+  invalidate_leave_rules();
+}
+
 // The section is read now: the module may be gone at the next flush.
 void add_sites(const void *sites, uint64_t size) {
   Locked locked(written.lock);
   ModuleId module = runtime.modules.add_sites(sites, size);
+  note_unloads(); // of one that lay here, and whose dlclose was not seen
   if (module != kNoModule && (uint32_t)module <= written.modules)
     write_sites(module, sites, size);
   write_modules();
@@ -169,6 +185,10 @@ void add_instrumented_module(const void *sites, uint64_t size) {
 
 void flush(FlushKind kind) {
   Locked locked(written.lock);
+  if (runtime.modules.awaits_unload()) { // by a dlclose that was not seen
+    runtime.modules.refresh();
+    note_unloads();
+  }
   publish_flush(kind);
   write_events();
   write_contexts();
@@ -217,17 +237,18 @@ void after_unload() {
   ReentrancyGuard busy;
   Locked locked(written.lock);
   runtime.modules.refresh();
-  bool any = false;
-  for (uint32_t i = 1; i <= written.modules; i++)
-    if (const ModuleId module{i}; runtime.modules.take_unloaded(module)) {
-      any = true;
-      publish_unload(module);
-      runtime.file.append(ASSAY_RECORD_ModuleUnload, AssayModuleUnload{i, now_us()});
-    }
-  if (!any)
-    return;
-  runtime.depot.start_generation();
-  invalidate_leave_rules();
+  note_unloads();
+}
+
+void end_module(const void *sites, uint64_t size) {
+  ModuleId module = kNoModule;
+  if (runtime.recording) {
+    Locked locked(written.lock);
+    write_contexts();
+    write_modules();
+    module = runtime.modules.end(sites);
+  }
+  publish_module_end({module, sites, size});
 }
 
 static void reset_flush_in_child() {

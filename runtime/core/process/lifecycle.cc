@@ -2,6 +2,7 @@
 //
 //   preinit   start(): before every constructor, also those of shared libraries
 //   ctor      __assay_module_init of each instrumented module: its SITES; the first starts the helper
+//   dtor      __assay_module_end of each: its memory may be unmapped from now on
 //   helper    flush() every flush_ms, and on request
 //   end       finish(): last destructor, _exit, quick_exit, a fatal signal; prepare_for_exec()
 
@@ -82,6 +83,7 @@ uint64_t flush_interval_us() {
 
 // On the helper thread. Returns the microseconds until the next time.
 uint64_t run_due_work() {
+  keep_time();
   if (lacks_control)
     runtime.control.create(runtime.file.live_path());
   lacks_control = false;
@@ -269,6 +271,8 @@ void finish(AssayEndReason reason, int status) {
   if (__atomic_exchange_n(&runtime.finished, true, __ATOMIC_ACQ_REL))
     return;
   ReentrancyGuard busy;
+  if (reason == ASSAY_END_SIGNAL || has_given_kept_time())
+    use_kernel_clock();
   on_own_stack([&] { write_end_with_rights(reason, status); });
   runtime.recording = false;
   if (runtime.options.verbose) {
@@ -376,6 +380,12 @@ void __assay_module_init(const void *sites, uint64_t sites_size) {
     return;
   add_instrumented_module(sites, sites_size);
   start_helper();
+}
+
+void __assay_module_end(const void *sites, uint64_t sites_size) {
+  ReentrancyGuard busy;
+  if (!busy.nested()) // else a handler that interrupted the runtime ends the program
+    end_module(sites, sites_size);
 }
 
 __attribute__((visibility("hidden"), alias("__assay_module_init"))) void

@@ -9,6 +9,8 @@
 
 #include "runtime/core/stacks/unwind.h"
 
+#include <dlfcn.h>
+
 #include "runtime/core/runtime.h"
 #include "runtime/core/stacks/call_chain.h"
 #include "runtime/core/stacks/cfi.h"
@@ -17,6 +19,8 @@
 #include "runtime/core/system/pages.h"
 #include "runtime/core/system/proc_maps.h"
 #include "runtime/core/system/thread.h"
+
+extern "C" __attribute__((weak)) decltype(_dl_find_object) _dl_find_object; // glibc 2.35
 
 namespace assay {
 namespace {
@@ -79,15 +83,48 @@ struct {
   } slots[4096];
 } constinit cache = {};
 
-LeaveRule look_up(uint64_t pc) {
+// Our own map may be old where a dlclose was not seen; the loader knows what it has at pc now. As the C++ runtime does, it is asked without
+// locks, in any context. False where it has nothing there; null where a module has no .eh_frame_hdr.
+bool ask_loader(uint64_t pc, uint64_t &frame_header) {
+  dl_find_object found;
+  if (_dl_find_object((void *)pc, &found) != 0)
+    return false;
+  frame_header = (uint64_t)found.dlfo_eh_frame;
+  return true;
+}
+
+bool is_loaded(ModuleId module, uint64_t pc) {
+  if (module == kNoModule)
+    return false;
+  uint64_t frame_header = 0;
+  return !_dl_find_object ||
+         (ask_loader(pc, frame_header) &&
+          (!frame_header || frame_header == runtime.modules.get(module).frame_header));
+}
+
+// The module at pc now, with what may be read of it. It begins at 0 where there is none.
+Module module_at(uint64_t pc) {
   ModuleId module = runtime.modules.find(pc);
-  if (module == kNoModule) {
+  if (!is_loaded(module, pc)) {
     runtime.modules.refresh();
     module = runtime.modules.find(pc);
   }
   if (module == kNoModule)
+    return {};
+  Module m = runtime.modules.get(module);
+  constexpr ModuleId kFirst{1}; // of static programs the loader does not say where it is; they stay
+  uint64_t frame_header = 0;
+  if (_dl_find_object && !ask_loader(pc, frame_header))
+    return {};
+  if (_dl_find_object && (frame_header || module != kFirst))
+    m.frame_header = frame_header;
+  return m;
+}
+
+LeaveRule look_up(uint64_t pc) {
+  const Module m = module_at(pc);
+  if (!m.start)
     return {0, pc};
-  const Module &m = runtime.modules.get(module);
   FrameRule rule = find_frame_rule(m.frame_header, pc - 1);
   if (!rule.known) // built without unwind tables; assay-cc keeps frame pointers
     return {m.sites ? (uint64_t)(kRuleKnown | kFramePointer) : 0,

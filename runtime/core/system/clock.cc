@@ -5,6 +5,7 @@
 
 #include <cpuid.h>
 #include <stddef.h>
+#include <ucontext.h>
 
 #include "runtime/core/system/syscall.h"
 
@@ -20,12 +21,21 @@ struct {
   uint64_t start_ticks;
   uint64_t us_per_tick_32; // 32.32 fixed point
   uint64_t start_ns;
+  uint64_t kept_ticks;
+  bool has_given_kept;
   ptrdiff_t rseq_offset; // from the thread pointer; 0: there is none
   bool invariant;
 } constinit clock_state = {};
 
+// Each place that reads the counter is listed, so that a fault there is known.
 inline uint64_t ticks() {
-  return __builtin_ia32_rdtsc();
+  uint32_t low, high;
+  asm volatile("1: rdtsc\n\t"
+               ".pushsection assay_counter_reads, \"aR\"\n\t"
+               ".long 1b - .\n\t"
+               ".popsection"
+               : "=a"(low), "=d"(high));
+  return (uint64_t)high << 32 | low;
 }
 
 bool counter_is_invariant() {
@@ -72,7 +82,41 @@ void start_clock() {
 
 void restart_clock() {
   clock_state.start_ticks = ticks();
+  keep_time();
   clock_state.start_ns = sys::clock_ns(CLOCK_MONOTONIC);
+}
+
+void keep_time() {
+  if (clock_state.invariant)
+    __atomic_store_n(&clock_state.kept_ticks, ticks(), __ATOMIC_RELAXED);
+}
+
+extern "C" __attribute__((visibility("hidden"))) const int32_t __start_assay_counter_reads[],
+    __stop_assay_counter_reads[];
+
+bool give_kept_time(void *context) {
+  auto &registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+  constexpr greg_t kBytes = 2; // of rdtsc
+  for (const int32_t *read = __start_assay_counter_reads; read < __stop_assay_counter_reads; read++)
+    if ((greg_t)read + *read == registers[REG_RIP]) {
+      // A microsecond later than the one before: a fault takes longer, so this clock does not run ahead.
+      const uint64_t kept = __atomic_add_fetch(
+          &clock_state.kept_ticks, (1ULL << 32) / clock_state.us_per_tick_32 + 1, __ATOMIC_RELAXED);
+      registers[REG_RAX] = (greg_t)(kept & 0xffffffff);
+      registers[REG_RDX] = (greg_t)(kept >> 32);
+      registers[REG_RIP] += kBytes;
+      clock_state.has_given_kept = true;
+      return true;
+    }
+  return false;
+}
+
+bool has_given_kept_time() {
+  return clock_state.has_given_kept;
+}
+
+void use_kernel_clock() {
+  clock_state.invariant = false;
 }
 
 static uint64_t us_from(uint64_t tick) {

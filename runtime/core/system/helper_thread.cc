@@ -11,9 +11,11 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 
 #include "runtime/core/runtime.h"
 #include "runtime/core/system/arena.h"
+#include "runtime/core/system/clock.h"
 #include "runtime/core/system/fork_resets.h"
 #include "runtime/core/system/losses.h"
 #include "runtime/core/system/own_files.h"
@@ -108,10 +110,17 @@ bool sleep(uint64_t us) {
   return wait_asleep(us);
 }
 
+// It has what the thread had that made it.
+void be_allowed_to_read_counter() {
+  if (has_given_kept_time())
+    sys::call(SYS_prctl, PR_SET_TSC, PR_TSC_ENABLE);
+}
+
 int run_work() {
   int exit_status = 0;
   if (helper.first_wait && !wait_asleep(helper.first_wait))
     return exit_status;
+  be_allowed_to_read_counter();
   leave_descriptor_table();
   if (this_thread.has_own_table)
     open_proc_files();
