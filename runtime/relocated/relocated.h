@@ -77,9 +77,13 @@ void in_child();
 // their next buffer.
 void follow_gate();
 
+// Its id; in a child of vfork the child's, where that may be asked (sandbox.h).
+uint32_t own_process();
 // There is something for the tool to see to.
 void tell_tool();
-// Waits a tenth of a second at most for the tool, or another process, to change the word. False if nothing is recorded any more: it was
+// Who waits on the word, of any process. Where that may not be called they look again by themselves.
+void wake_all(const uint32_t &word);
+// Waits a tenth of a second or so for the tool, or another process, to change the word. False if nothing is recorded any more: it was
 // stopped, or the tool is gone. `waits` is 0 before the first time.
 bool wait_for_tool(const uint32_t &word, uint32_t seen, uint32_t &waits);
 
