@@ -10,6 +10,7 @@
 
 #include <link.h>
 #include <signal.h>
+#include <ucontext.h>
 
 namespace assay::relocated {
 
@@ -62,8 +63,8 @@ struct SavedLog {
   uint32_t forks; // from the first process to this one
   bool in_handler, is_paused;
 };
-void begin_handler(SavedLog &saved);
-void end_handler(const SavedLog &saved);
+void begin_handler(SavedLog &saved, const ucontext_t &interrupted);
+void end_handler(const SavedLog &saved, ucontext_t &interrupted);
 // What the thread executes meanwhile is ours, not the program's.
 void stop_logging(SavedLog &saved);
 void go_on_logging(const SavedLog &saved);

@@ -49,10 +49,12 @@ struct ThreadStreams {
   uint32_t gate[kLogs] = {};         // what it was when the stream began
   uint32_t process = 0, thread = 0;  // whose streams these are; 0: nobody's yet
   bool in_handler = false;
-  bool is_paused = false;            // what it executes is ours
-  bool is_counted_untraced = false;  // it found no stream
-  uint32_t parent[kLogs] = {};       // number of the stream that the handler interrupted
-  uint64_t parent_bytes[kLogs] = {}; // logged there
+  bool is_paused = false;                 // what it executes is ours
+  bool is_counted_untraced = false;       // it found no stream
+  uint32_t parent[kLogs] = {};            // number of the stream that the handler interrupted
+  uint64_t parent_bytes[kLogs] = {};      // logged there
+  uint32_t after_interrupted[kLogs] = {}; // the stream that a handler interrupted last, plus 1
+  uint64_t ending_below = 0; // the frame of a handler's begin that is at it; 0: none is
 };
 
 [[gnu::tls_model("initial-exec")]] thread_local constinit ThreadStreams mine = {};
@@ -406,7 +408,91 @@ bool wait_for_tool(const uint32_t &word, uint32_t seen, uint32_t &waits) {
   return !__atomic_load_n(&ring->stopped, __ATOMIC_ACQUIRE);
 }
 
-void begin_handler(SavedLog &saved) {
+namespace {
+
+// Streams that handlers have interrupted, by their place in the ring; the latest of the thread first. A handler that is left by a jump does not
+// give back what it has interrupted: that ends when its frame is found to be gone. What the thread does behind the jump is logged on in the
+// stream of that handler.
+//
+// A frame is gone for sure where a later one lies over it, or the kernel takes the alternate stack for unused. One that lies below what a later signal has
+// interrupted is gone if it is of the same stack, which cannot be known: handlers may change from one stack to another, and come back. So only where
+// many have come together it is taken to be; if it then comes back, what it goes on with is not logged (end_handler).
+struct Interrupted {
+  uint64_t frame; // address of SavedLog
+  uint32_t after_outer;
+};
+Interrupted interrupted_streams[ASSAY_RING_STREAMS];
+constexpr uint32_t kManyInterrupted = 32; // of one thread
+
+struct Range {
+  uint64_t begin, end;
+  bool contains(uint64_t address) const { return address - begin < end - begin; }
+};
+
+class GoneFrames {
+public:
+  GoneFrames(const SavedLog &latest, const ucontext_t &context)
+      : below_((uint64_t)context.uc_mcontext.gregs[REG_RSP]), over_{(uint64_t)&latest, below_} {
+    const auto alternate = (uint64_t)context.uc_stack.ss_sp;
+    if (!(context.uc_stack.ss_flags & SS_DISABLE))
+      alternate_ = {alternate, alternate + context.uc_stack.ss_size};
+    if (alternate_.contains((uint64_t)&latest) && !alternate_.contains(below_))
+      over_ = alternate_;
+  }
+  bool has(uint64_t frame, bool are_many) const {
+    if (frame < over_.end && frame + sizeof(SavedLog) > over_.begin)
+      return true;
+    return are_many && frame < below_ && alternate_.contains(frame) == alternate_.contains(below_);
+  }
+
+private:
+  uint64_t below_; // what was interrupted
+  Range over_;     // of the latest frame
+  Range alternate_ = {0, 0};
+};
+
+// Ends the interrupted streams that are not gone on with.
+void end_left_streams(int log, const GoneFrames &gone) {
+  uint32_t count = 0;
+  for (uint32_t at = mine.after_interrupted[log]; at; at = interrupted_streams[at - 1].after_outer)
+    count++;
+  bool any = false;
+  for (uint32_t *link = &mine.after_interrupted[log]; *link;) {
+    const uint32_t stream = *link - 1;
+    const Interrupted &each = interrupted_streams[stream];
+    if (!gone.has(each.frame, count > kManyInterrupted)) {
+      link = &interrupted_streams[stream].after_outer;
+      continue;
+    }
+    *link = each.after_outer;
+    end_stream(ring->all[stream]); // last: from then on it may be another thread's
+    any = true;
+  }
+  if (any)
+    tell_tool();
+}
+
+void set_interrupted(int log, const SavedLog &by) {
+  const uint32_t stream = stream_of(log);
+  if (stream == kNoStream)
+    return;
+  interrupted_streams[stream] = {(uint64_t)&by, mine.after_interrupted[log]};
+  mine.after_interrupted[log] = stream + 1;
+}
+
+// False: it has ended meanwhile.
+bool take_interrupted(int log, const SavedLog &by) {
+  const uint32_t stream = by.streams[log];
+  for (uint32_t *link = &mine.after_interrupted[log]; *link;
+       link = &interrupted_streams[*link - 1].after_outer)
+    if (*link == stream + 1 && interrupted_streams[stream].frame == (uint64_t)&by) {
+      *link = interrupted_streams[stream].after_outer;
+      return true;
+    }
+  return false;
+}
+
+void set_aside(SavedLog &saved) {
   saved.log = thread_log;
   saved.forks = forks;
   saved.in_handler = mine.in_handler;
@@ -427,8 +513,26 @@ void begin_handler(SavedLog &saved) {
   mine.in_handler = true;
 }
 
+} // namespace
+
+void begin_handler(SavedLog &saved, const ucontext_t &interrupted) {
+  if (is_copy())
+    begin_process();
+  // A handler may interrupt this here, below.
+  if (!mine.ending_below || (uint64_t)&saved > mine.ending_below) {
+    mine.ending_below = (uint64_t)&saved;
+    const GoneFrames gone(saved, interrupted);
+    for (int log = 0; log < kLogs; log++)
+      end_left_streams(log, gone);
+    mine.ending_below = 0;
+  }
+  for (int log = 0; log < kLogs; log++)
+    set_interrupted(log, saved);
+  set_aside(saved);
+}
+
 void stop_logging(SavedLog &saved) {
-  begin_handler(saved);
+  set_aside(saved);
   mine.is_paused = true;
   for (int log = 0; log < kLogs; log++)
     go_untraced(log);
@@ -468,10 +572,24 @@ void end_own_stream(int log) {
 
 } // namespace
 
-void end_handler(const SavedLog &saved) {
+void end_handler(const SavedLog &saved, ucontext_t &interrupted) {
   for (int log = 0; log < kLogs; log++)
     end_own_stream(log);
   go_on_logging(saved);
+  if (saved.forks != forks)
+    return;
+  for (int log = 0; log < kLogs; log++) {
+    const uint32_t stream = saved.streams[log];
+    if (stream == kNoStream || take_interrupted(log, saved))
+      continue;
+    // It was taken to be left. A register may hold where it would log.
+    set_stream(log, kNoStream);
+    position(log) = {scratch, nullptr, nullptr};
+    const uint64_t begin = (uint64_t)buffer_at(stream, 0);
+    for (greg_t &each : interrupted.uc_mcontext.gregs)
+      if ((uint64_t)each - begin <= ASSAY_RING_BUFFERS * ASSAY_RING_BUFFER_BYTES)
+        each = (greg_t)scratch;
+  }
 }
 
 void follow_gate() {
