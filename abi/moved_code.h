@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define ASSAY_MOVED_MAGIC "ASSAYMOV"
-#define ASSAY_MOVED_VERSION 3
+#define ASSAY_MOVED_VERSION 4
 
 // Addresses at the beginning of the code.
 enum {
@@ -24,6 +24,7 @@ enum {
   ASSAY_MOVED_SLOT_check_inside, // the same where no stream may begin: within what a skeleton computes
   ASSAY_MOVED_SLOT_act,          // in place of a system call that sets a handler
   ASSAY_MOVED_SLOT_begun, // behind a system call that made threads or processes, in the new one
+  ASSAY_MOVED_SLOT_before_call, // before a system call that may have the kernel forbid others
   ASSAY_MOVED_SLOTS = 8,
 };
 

@@ -19,7 +19,7 @@
 
 #define ASSAY_RING_MAGIC "ASSAYRNG"
 // Raised with ASSAY_MOVED_VERSION, too: this one is the first to be compared.
-#define ASSAY_RING_VERSION 7
+#define ASSAY_RING_VERSION 8
 #define ASSAY_RING_ENVIRONMENT "ASSAY_TRACE_RING"
 
 #define ASSAY_RING_MARK_BYTES 64 // of a name, with the zero behind it
@@ -119,8 +119,11 @@ typedef struct AssayTraceRing {
   uint32_t untraced_threads; // found no stream
   uint32_t
       wanted; // grows when a thread found none: the tool looks at once for threads that have ended
-  uint32_t looks;    // grows when it has done so; a thread that found none waits on it
-  uint32_t programs; // numbers given: one for each exec
+  uint32_t looks;          // grows when it has done so; a thread that found none waits on it
+  uint32_t looks_for_news; // 1: some process may make no system call, so the tool is not woken
+  uint32_t turns;          // grows while the tool is there
+  uint64_t now_ns;         // CLOCK_MONOTONIC, when it last looked
+  uint32_t programs;       // numbers given: one for each exec
   uint32_t
       gate; // odd: threads log nowhere. Where it has changed, a thread ends its stream with the next buffer
   // Marks of programs (assay/annotate.h) that open the gate and close it, by name; empty: none.

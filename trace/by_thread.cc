@@ -1,11 +1,13 @@
 // A trace, one thread after the other: what a skeleton in C takes, which runs from one end of a stream to the other. Handlers are
-// nested where they interrupted.
+// nested where they interrupted; what one leaves by a jump ends before it.
 
 #include "trace/trace_file.h"
 
 #include <algorithm>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 namespace trace {
 
@@ -36,14 +38,25 @@ public:
 
   void all() {
     for (uint32_t s : orphans_)
-      stream(s, ends_well_);
+      with_rest(s, ends_well_);
     for (uint32_t s : threads_)
-      stream(s, ends_well_);
+      with_rest(s, ends_well_);
   }
 
 private:
-  // `went_on`: if no handler left it by a jump.
-  void stream(uint32_t index, bool went_on) {
+  // With the handlers that interrupted it at its end, theirs, and so on: there may be many, so they are no calls within calls.
+  void with_rest(uint32_t first, bool went_on) {
+    std::vector<uint32_t> rest = {first};
+    while (!rest.empty()) {
+      const uint32_t index = rest.back();
+      rest.pop_back();
+      const auto behind = stream(index, went_on);
+      rest.insert(rest.end(), behind.rbegin(), behind.rend());
+    }
+  }
+
+  // Returns the handlers that interrupted it at its end. `went_on`: if none of them left it by a jump.
+  std::span<const uint32_t> stream(uint32_t index, bool went_on) {
     const TracedStream &stream = trace_.streams_[index];
     static const std::vector<uint32_t> none;
     auto found = handlers_.find(stream.number);
@@ -62,13 +75,12 @@ private:
           sink_.logged(stream, std::span(data).subspan(at, to - at));
         at = to;
         while (at < data.size() && interrupted_at() <= buffer->offset + at)
-          this->stream(handlers[next++], true); // its thread logs on
+          with_rest(handlers[next++], true); // its thread logs on
       }
     }
     const bool jumped_out = interrupted_at() != UINT64_MAX; // of a handler, to elsewhere
-    while (next < handlers.size())
-      this->stream(handlers[next++], went_on);
     sink_.end(stream, went_on && !jumped_out);
+    return std::span(handlers).subspan(next);
   }
 
   const Trace &trace_;

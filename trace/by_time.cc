@@ -75,11 +75,7 @@ public:
     }
     std::unordered_map<uint32_t, size_t> thread_of; // by number of the stream
     for (const Buffer &buffer : trace_.buffers_) {
-      uint32_t number = trace_.streams_[buffer.stream].number;
-      // Streams are numbered as they begin, a handler's behind that which it interrupted.
-      for (auto up = parents.find(number); up != parents.end() && up->second < number;
-           up = parents.find(number))
-        number = up->second;
+      const uint32_t number = root_of(trace_.streams_[buffer.stream].number, parents);
       const auto [found, is_new] = thread_of.try_emplace(number, threads_.size());
       if (is_new)
         threads_.emplace_back();
@@ -94,6 +90,19 @@ public:
   }
 
 private:
+  // The stream of the thread. Each that was passed on the way then leads there at once: handlers that were left by jumps make long ways.
+  static uint32_t root_of(uint32_t number, std::unordered_map<uint32_t, uint32_t> &parents) {
+    std::vector<uint32_t> passed;
+    // Streams are numbered as they begin, a handler's behind that which it interrupted.
+    for (auto up = parents.find(number); up != parents.end() && up->second < number;
+         up = parents.find(number)) {
+      passed.push_back(number);
+      number = up->second;
+    }
+    for (uint32_t each : passed)
+      parents[each] = number;
+    return number;
+  }
   // What is left of a thread.
   struct Thread {
     std::vector<const Buffer *>

@@ -273,6 +273,10 @@ void LogSnippets::begun(Live live, uint64_t address) {
   begun_.push_back({address, jump, code_.size(), kept});
 }
 
+void LogSnippets::before_call() {
+  call(ASSAY_MOVED_SLOT_before_call);
+}
+
 void LogSnippets::act() {
   call(ASSAY_MOVED_SLOT_act);
   drop_holders(0, true);

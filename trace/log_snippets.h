@@ -51,6 +51,8 @@ public:
   void check(const binary::Block &block, uint32_t index, Live live, uint32_t slot);
   // Behind the system call at `address`: where it returned 0, this may be a new thread or process.
   void begun(Live live, uint64_t address);
+  // Before a system call that may have the kernel forbid others.
+  void before_call();
   // In place of a system call that sets a handler.
   void act();
   // `settles`: the position goes on, once something is complete.

@@ -152,6 +152,7 @@ void Recording::stop() {
 }
 
 void Recording::poll(std::chrono::milliseconds most) {
+  show_turn();
   if (settings_.gate) {
     store(ring_->gate, settings_.gate(since_begin(now_ns())));
     most = std::min(most, std::chrono::milliseconds(1)); // windows may be short
@@ -163,8 +164,24 @@ void Recording::poll(std::chrono::milliseconds most) {
     return;
   if (has_several_threads_)
     most = std::min(most, std::chrono::milliseconds(1));
-  const timespec wait = {0, std::min<long>(most.count(), 999) * 1'000'000};
-  syscall(SYS_futex, &ring_->news, FUTEX_WAIT, news, &wait, nullptr, 0);
+  wait_for_news(news, std::min(most, std::chrono::milliseconds(999)));
+}
+
+void Recording::show_turn() {
+  store(ring_->now_ns, now_ns());
+  store(ring_->turns, ring_->turns + 1);
+}
+
+void Recording::wait_for_news(uint32_t seen, std::chrono::nanoseconds most) {
+  constexpr std::chrono::nanoseconds kUnwoken = std::chrono::microseconds(100);
+  const auto end = std::chrono::steady_clock::now() + most;
+  do {
+    const bool is_woken = !load(ring_->looks_for_news);
+    const timespec wait = {0, (is_woken ? most : std::min(most, kUnwoken)).count()};
+    if (syscall(SYS_futex, &ring_->news, FUTEX_WAIT, seen, &wait, nullptr, 0) == 0 || is_woken)
+      return;
+    show_turn();
+  } while (load(ring_->news) == seen && std::chrono::steady_clock::now() < end);
 }
 
 // Whether there was anything.

@@ -66,6 +66,9 @@ private:
     std::filesystem::path code; // empty: nothing was moved
   };
   bool take_all();
+  // For processes that may make no system call.
+  void show_turn();
+  void wait_for_news(uint32_t seen, std::chrono::nanoseconds most);
   void give_back_request();
   void answer();
   KnownFile &known_file(const std::string &path, bool is_main, uint32_t process);

@@ -441,8 +441,11 @@ private:
       const bool may_begin = may_begin_thread(index);
       if (may_begin && sets_handler(block, index))
         snippets_.act();
-      else
+      else {
+        if (may_begin && may_forbid_calls(block, index))
+          snippets_.before_call();
         instruction(graph_.code.instructions[index]);
+      }
       if (may_begin && may_return_twice(block, index))
         snippets_.begun(live[i + 1] | logged_later[i + 1], graph_.code.instructions[index].address);
     }
@@ -523,6 +526,12 @@ private:
     const auto number = system_call_number(module_.program, graph_, block, index);
     return !number || *number == SYS_clone || *number == SYS_clone3 || *number == SYS_fork ||
            *number == SYS_vfork;
+  }
+  bool may_forbid_calls(const Block &block, uint32_t index) const {
+    if (!is_system_call(module_.program, graph_, index))
+      return false;
+    const auto number = system_call_number(module_.program, graph_, block, index);
+    return !number || *number == SYS_prctl || *number == SYS_seccomp;
   }
   // Whether what may begin a thread sets a handler, which nothing that stands in front of libc sees.
   bool sets_handler(const Block &block, uint32_t index) const {

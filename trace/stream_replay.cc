@@ -60,13 +60,33 @@ LoggedCounts StreamReplay::logged() const {
   return sum;
 }
 
-// The stream has ended. It does not go on by itself if a handler that interrupted it at its end may have left it by a jump.
-void StreamReplay::finish(Stream &stream, bool finishes) {
-  const uint64_t at = next_interruption(stream);
-  const bool may_have_left = at != UINT64_MAX && at >= stream.bytes;
-  interruptions(stream, UINT64_MAX, finishes);
-  if (may_have_left || !finishes)
-    return;
+// The stream has ended. It does not go on by itself if a handler that interrupted it at its end may have left it by a jump; that handler may have
+// been interrupted at its end as well, and so on, often: these are no calls within calls.
+void StreamReplay::finish(Stream &first, bool finishes) {
+  struct Ending {
+    Stream *stream;
+    bool may_have_left = false;
+  };
+  std::vector<Ending> endings = {{&first}};
+  while (!endings.empty()) {
+    Ending &last = endings.back();
+    Stream &stream = *last.stream;
+    if (stream.handlers.empty()) {
+      if (!last.may_have_left && finishes)
+        finish_last(stream);
+      endings.pop_back();
+      continue;
+    }
+    last.may_have_left |= next_interruption(stream) >= stream.bytes;
+    Stream &handler = take_handler(stream);
+    if (last.may_have_left && stream.handlers.empty())
+      endings.pop_back();
+    endings.push_back({&handler});
+  }
+}
+
+// What follows from the last bytes of the stream.
+void StreamReplay::finish_last(Stream &stream) {
   const profile::AccessOrigin origin = {stream.of.process, stream.of.thread, stream.of.number,
                                         stream.of.in_handler()};
   std::vector<profile::Access> accesses;
@@ -81,14 +101,18 @@ void StreamReplay::finish(Stream &stream, bool finishes) {
 
 // Handlers that interrupted the stream before this byte of it.
 void StreamReplay::interruptions(Stream &stream, uint64_t before, bool finishes) {
-  while (next_interruption(stream) < before) {
-    Stream &handler = streams_[stream.handlers.front()];
-    stream.handlers.pop_front();
-    const std::vector<Stored> stored = std::move(handler.stored);
-    for (const Stored &buffer : stored)
-      decode(handler, buffer.offset, buffer.data, 0, buffer.data.size());
-    finish(handler, finishes);
-  }
+  while (next_interruption(stream) < before)
+    finish(take_handler(stream), finishes);
+}
+
+// The handler that comes next, with all that it logged decoded.
+StreamReplay::Stream &StreamReplay::take_handler(Stream &stream) {
+  Stream &handler = streams_[stream.handlers.front()];
+  stream.handlers.pop_front();
+  const std::vector<Stored> stored = std::move(handler.stored);
+  for (const Stored &buffer : stored)
+    decode(handler, buffer.offset, buffer.data, 0, buffer.data.size());
+  return handler;
 }
 
 // UINT64_MAX: there is none.

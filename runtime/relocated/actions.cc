@@ -21,15 +21,15 @@ Handler &handler_in(Action &action) {
   return action.handler;
 }
 
-// Of the program's memory, which may not be there. What is asked of the kernel does nothing, and is what programs in a sandbox may ask, too.
-bool is_readable(const void *word) {
-  constexpr long kNoSuchChange = 3, kInvalid = -22, kMaskBytes = 8; // EINVAL; else EFAULT
-  return sys::call(SYS_rt_sigprocmask, kNoSuchChange, (long)word, 0, kMaskBytes) == kInvalid;
+// Of the program's memory, which may not be there. What is asked of the kernel does nothing, and is what the program asks itself: other calls may be forbidden.
+bool is_readable(const Action *action) {
+  constexpr long kInvalid = -22; // EINVAL; else EFAULT
+  return sys::call(SYS_rt_sigaction, SIGKILL, (long)action, 0, sizeof action->mask) == kInvalid;
 }
 
 long set(int number, const Action *action, Action *before, long mask_bytes) {
   const bool is_known = takes_handlers(number) && mask_bytes == sizeof action->mask &&
-                        (!action || (is_readable(action) && is_readable(&action->mask)));
+                        (!action || is_readable(action));
   auto set_here = [&](const Action *given, Action *old) {
     return sys::call(SYS_rt_sigaction, number, (long)given, (long)old, mask_bytes);
   };

@@ -26,9 +26,9 @@ void set_handler(int number, Handler handler) {
 void on_signal(int number, siginfo_t *info, void *context) {
   const Handler handler = handler_of(number);
   SavedLog saved;
-  begin_handler(saved);
+  begin_handler(saved, *(const ucontext_t *)context);
   handler(number, info, context);
-  end_handler(saved);
+  end_handler(saved, *(ucontext_t *)context);
 }
 
 } // namespace assay::relocated

@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 extern "C" [[gnu::visibility("hidden")]] char assay_check[], assay_check_inside[], assay_begun[],
-    assay_act[];
+    assay_act[], assay_before_call[];
 
 namespace assay::relocated {
 
@@ -28,7 +28,7 @@ bool ask_tool(const char *path, uint64_t bias, bool is_main,
               char (&answer)[sizeof ring->request.answer], uint32_t &first_id) {
   AssayTraceRequest &request = ring->request;
   uint32_t waits = 0;
-  uint32_t self = sys::process_id();
+  uint32_t self = own_process();
   if (pid_namespace != ring->pid_namespace)
     self |= ASSAY_REQUEST_far;
   for (;;) {
@@ -70,7 +70,7 @@ bool ask_tool(const char *path, uint64_t bias, bool is_main,
   first_id = request.first_id;
   __atomic_store_n(&request.state, ASSAY_REQUEST_none, __ATOMIC_RELEASE);
   __atomic_store_n(&request.asker, 0, __ATOMIC_RELEASE);
-  sys::call(SYS_futex, (long)&request.asker, 1 /* FUTEX_WAKE */, INT32_MAX);
+  wake_all(request.asker);
   return answered && answer[0];
 }
 
@@ -107,6 +107,7 @@ void fill(char *code, const AssayMovedHeader &header, uint64_t bias, uint32_t fi
   *(uint64_t *)(code + 8 * ASSAY_MOVED_SLOT_check_inside) = (uint64_t)assay_check_inside;
   *(uint64_t *)(code + 8 * ASSAY_MOVED_SLOT_begun) = (uint64_t)assay_begun;
   *(uint64_t *)(code + 8 * ASSAY_MOVED_SLOT_act) = (uint64_t)assay_act;
+  *(uint64_t *)(code + 8 * ASSAY_MOVED_SLOT_before_call) = (uint64_t)assay_before_call;
 }
 
 int protection_of(const ElfW(Phdr) & segment) {

@@ -10,6 +10,7 @@
 
 #include <link.h>
 #include <signal.h>
+#include <ucontext.h>
 
 namespace assay::relocated {
 
@@ -62,8 +63,8 @@ struct SavedLog {
   uint32_t forks; // from the first process to this one
   bool in_handler, is_paused;
 };
-void begin_handler(SavedLog &saved);
-void end_handler(const SavedLog &saved);
+void begin_handler(SavedLog &saved, const ucontext_t &interrupted);
+void end_handler(const SavedLog &saved, ucontext_t &interrupted);
 // What the thread executes meanwhile is ours, not the program's.
 void stop_logging(SavedLog &saved);
 void go_on_logging(const SavedLog &saved);
@@ -77,9 +78,13 @@ void in_child();
 // their next buffer.
 void follow_gate();
 
+// Its id; in a child of vfork the child's, where that may be asked (sandbox.h).
+uint32_t own_process();
 // There is something for the tool to see to.
 void tell_tool();
-// Waits a tenth of a second at most for the tool, or another process, to change the word. False if nothing is recorded any more: it was
+// Who waits on the word, of any process. Where that may not be called they look again by themselves.
+void wake_all(const uint32_t &word);
+// Waits a tenth of a second or so for the tool, or another process, to change the word. False if nothing is recorded any more: it was
 // stopped, or the tool is gone. `waits` is 0 before the first time.
 bool wait_for_tool(const uint32_t &word, uint32_t seen, uint32_t &waits);
 

@@ -12,6 +12,7 @@
 
 #include "runtime/relocated/from_moved_code.h"
 #include "runtime/relocated/relocated.h"
+#include "runtime/relocated/sandbox.h"
 
 #include "runtime/core/system/syscall.h"
 
@@ -48,10 +49,12 @@ struct ThreadStreams {
   uint32_t gate[kLogs] = {};         // what it was when the stream began
   uint32_t process = 0, thread = 0;  // whose streams these are; 0: nobody's yet
   bool in_handler = false;
-  bool is_paused = false;            // what it executes is ours
-  bool is_counted_untraced = false;  // it found no stream
-  uint32_t parent[kLogs] = {};       // number of the stream that the handler interrupted
-  uint64_t parent_bytes[kLogs] = {}; // logged there
+  bool is_paused = false;                 // what it executes is ours
+  bool is_counted_untraced = false;       // it found no stream
+  uint32_t parent[kLogs] = {};            // number of the stream that the handler interrupted
+  uint64_t parent_bytes[kLogs] = {};      // logged there
+  uint32_t after_interrupted[kLogs] = {}; // the stream that a handler interrupted last, plus 1
+  uint64_t ending_below = 0; // the frame of a handler's begin that is at it; 0: none is
 };
 
 [[gnu::tls_model("initial-exec")]] thread_local constinit ThreadStreams mine = {};
@@ -69,7 +72,8 @@ AssayLogPosition &position(int log) {
 }
 
 uint64_t now_ns() {
-  return sys::clock_ns(CLOCK_MONOTONIC);
+  return is_sandboxed() ? __atomic_load_n(&ring->now_ns, __ATOMIC_RELAXED)
+                        : sys::clock_ns(CLOCK_MONOTONIC);
 }
 
 char *buffer_at(uint32_t stream, uint32_t buffer) {
@@ -94,8 +98,21 @@ void forget_streams() {
 }
 
 void know_thread() {
-  mine.process = sys::process_id();
-  mine.thread = sys::thread_id();
+  mine.process = own_process();
+  mine.thread = is_sandboxed() ? thread_id_without_call() : sys::thread_id();
+  if (!mine.thread) // its streams last as long as the process
+    mine.thread = mine.process;
+}
+
+// Whether what thread-local storage says is of a thread that was here before.
+bool is_another() {
+  if (!mine.thread)
+    return false;
+  if (is_sandboxed()) {
+    const uint32_t thread = thread_id_without_call();
+    return thread && thread != mine.thread;
+  }
+  return mine.thread != sys::thread_id() && sys::process_id() == process;
 }
 
 bool is_copy() {
@@ -105,9 +122,13 @@ bool is_copy() {
 // A child of fork: the buffers that its memory names are its parent's.
 void begin_process() {
   *is_own_memory = 1;
-  process = sys::process_id();
   forks++;
-  pid_namespace = find_pid_namespace();
+  if (!is_sandboxed()) {
+    process = sys::process_id();
+    pid_namespace = find_pid_namespace();
+  } else if (const uint32_t id = thread_id_without_call()) {
+    process = id; // of its first thread
+  }
   forget_streams();
 }
 
@@ -300,7 +321,7 @@ extern "C" [[gnu::visibility("hidden")]] void assay_make_room() {
 extern "C" [[gnu::visibility("hidden")]] void assay_thread_begun() {
   if (is_copy())
     begin_process();
-  else if (mine.thread && mine.thread != sys::thread_id() && sys::process_id() == process)
+  else if (is_another())
     forget_streams();
 }
 // The same, within what a skeleton computes: no stream can begin with the middle of it.
@@ -343,13 +364,43 @@ static bool is_tool_gone(uint32_t waits) {
   return sys::call(SYS_kill, ring->tool, 0) == -3 /* ESRCH */;
 }
 
-void tell_tool() {
+uint32_t own_process() {
+  return is_sandboxed() ? process : sys::process_id();
+}
+
+void wake_all(const uint32_t &word) {
   // Other processes wait and wake too: not the private kind.
+  if (!is_sandboxed())
+    sys::call(SYS_futex, (long)&word, 1 /* FUTEX_WAKE */, INT32_MAX);
+}
+
+void tell_tool() {
   __atomic_fetch_add(&ring->news, 1, __ATOMIC_RELEASE);
-  sys::call(SYS_futex, (long)&ring->news, 1 /* FUTEX_WAKE */, INT32_MAX);
+  wake_all(ring->news);
+}
+
+// Where no system call may be made. A pause takes 10 to 140 cycles.
+static void spin(const uint32_t &word, uint32_t seen) {
+  constexpr uint32_t kMax = 1U << 31; // without a sign of the tool: half a minute or more
+  uint32_t turns = __atomic_load_n(&ring->turns, __ATOMIC_ACQUIRE);
+  for (uint32_t pauses = 0; __atomic_load_n(&word, __ATOMIC_ACQUIRE) == seen &&
+                            !__atomic_load_n(&ring->stopped, __ATOMIC_ACQUIRE);
+       pauses++) {
+    const uint32_t now = __atomic_load_n(&ring->turns, __ATOMIC_ACQUIRE);
+    if (now != turns)
+      pauses = 0;
+    else if (pauses == kMax)
+      __atomic_store_n(&ring->stopped, 1, __ATOMIC_RELEASE);
+    turns = now;
+    __builtin_ia32_pause();
+  }
 }
 
 bool wait_for_tool(const uint32_t &word, uint32_t seen, uint32_t &waits) {
+  if (is_sandboxed()) {
+    spin(word, seen);
+    return !__atomic_load_n(&ring->stopped, __ATOMIC_ACQUIRE);
+  }
   const timespec t = {0, 100'000'000};
   const long waited = sys::call(SYS_futex, (long)&word, 0 /* FUTEX_WAIT */, seen, (long)&t);
   if (waited == -110 /* ETIMEDOUT */ && is_tool_gone(++waits))
@@ -357,7 +408,91 @@ bool wait_for_tool(const uint32_t &word, uint32_t seen, uint32_t &waits) {
   return !__atomic_load_n(&ring->stopped, __ATOMIC_ACQUIRE);
 }
 
-void begin_handler(SavedLog &saved) {
+namespace {
+
+// Streams that handlers have interrupted, by their place in the ring; the latest of the thread first. A handler that is left by a jump does not
+// give back what it has interrupted: that ends when its frame is found to be gone. What the thread does behind the jump is logged on in the
+// stream of that handler.
+//
+// A frame is gone for sure where a later one lies over it, or the kernel takes the alternate stack for unused. One that lies below what a later signal has
+// interrupted is gone if it is of the same stack, which cannot be known: handlers may change from one stack to another, and come back. So only where
+// many have come together it is taken to be; if it then comes back, what it goes on with is not logged (end_handler).
+struct Interrupted {
+  uint64_t frame; // address of SavedLog
+  uint32_t after_outer;
+};
+Interrupted interrupted_streams[ASSAY_RING_STREAMS];
+constexpr uint32_t kManyInterrupted = 32; // of one thread
+
+struct Range {
+  uint64_t begin, end;
+  bool contains(uint64_t address) const { return address - begin < end - begin; }
+};
+
+class GoneFrames {
+public:
+  GoneFrames(const SavedLog &latest, const ucontext_t &context)
+      : below_((uint64_t)context.uc_mcontext.gregs[REG_RSP]), over_{(uint64_t)&latest, below_} {
+    const auto alternate = (uint64_t)context.uc_stack.ss_sp;
+    if (!(context.uc_stack.ss_flags & SS_DISABLE))
+      alternate_ = {alternate, alternate + context.uc_stack.ss_size};
+    if (alternate_.contains((uint64_t)&latest) && !alternate_.contains(below_))
+      over_ = alternate_;
+  }
+  bool has(uint64_t frame, bool are_many) const {
+    if (frame < over_.end && frame + sizeof(SavedLog) > over_.begin)
+      return true;
+    return are_many && frame < below_ && alternate_.contains(frame) == alternate_.contains(below_);
+  }
+
+private:
+  uint64_t below_; // what was interrupted
+  Range over_;     // of the latest frame
+  Range alternate_ = {0, 0};
+};
+
+// Ends the interrupted streams that are not gone on with.
+void end_left_streams(int log, const GoneFrames &gone) {
+  uint32_t count = 0;
+  for (uint32_t at = mine.after_interrupted[log]; at; at = interrupted_streams[at - 1].after_outer)
+    count++;
+  bool any = false;
+  for (uint32_t *link = &mine.after_interrupted[log]; *link;) {
+    const uint32_t stream = *link - 1;
+    const Interrupted &each = interrupted_streams[stream];
+    if (!gone.has(each.frame, count > kManyInterrupted)) {
+      link = &interrupted_streams[stream].after_outer;
+      continue;
+    }
+    *link = each.after_outer;
+    end_stream(ring->all[stream]); // last: from then on it may be another thread's
+    any = true;
+  }
+  if (any)
+    tell_tool();
+}
+
+void set_interrupted(int log, const SavedLog &by) {
+  const uint32_t stream = stream_of(log);
+  if (stream == kNoStream)
+    return;
+  interrupted_streams[stream] = {(uint64_t)&by, mine.after_interrupted[log]};
+  mine.after_interrupted[log] = stream + 1;
+}
+
+// False: it has ended meanwhile.
+bool take_interrupted(int log, const SavedLog &by) {
+  const uint32_t stream = by.streams[log];
+  for (uint32_t *link = &mine.after_interrupted[log]; *link;
+       link = &interrupted_streams[*link - 1].after_outer)
+    if (*link == stream + 1 && interrupted_streams[stream].frame == (uint64_t)&by) {
+      *link = interrupted_streams[stream].after_outer;
+      return true;
+    }
+  return false;
+}
+
+void set_aside(SavedLog &saved) {
   saved.log = thread_log;
   saved.forks = forks;
   saved.in_handler = mine.in_handler;
@@ -378,8 +513,26 @@ void begin_handler(SavedLog &saved) {
   mine.in_handler = true;
 }
 
+} // namespace
+
+void begin_handler(SavedLog &saved, const ucontext_t &interrupted) {
+  if (is_copy())
+    begin_process();
+  // A handler may interrupt this here, below.
+  if (!mine.ending_below || (uint64_t)&saved > mine.ending_below) {
+    mine.ending_below = (uint64_t)&saved;
+    const GoneFrames gone(saved, interrupted);
+    for (int log = 0; log < kLogs; log++)
+      end_left_streams(log, gone);
+    mine.ending_below = 0;
+  }
+  for (int log = 0; log < kLogs; log++)
+    set_interrupted(log, saved);
+  set_aside(saved);
+}
+
 void stop_logging(SavedLog &saved) {
-  begin_handler(saved);
+  set_aside(saved);
   mine.is_paused = true;
   for (int log = 0; log < kLogs; log++)
     go_untraced(log);
@@ -419,10 +572,24 @@ void end_own_stream(int log) {
 
 } // namespace
 
-void end_handler(const SavedLog &saved) {
+void end_handler(const SavedLog &saved, ucontext_t &interrupted) {
   for (int log = 0; log < kLogs; log++)
     end_own_stream(log);
   go_on_logging(saved);
+  if (saved.forks != forks)
+    return;
+  for (int log = 0; log < kLogs; log++) {
+    const uint32_t stream = saved.streams[log];
+    if (stream == kNoStream || take_interrupted(log, saved))
+      continue;
+    // It was taken to be left. A register may hold where it would log.
+    set_stream(log, kNoStream);
+    position(log) = {scratch, nullptr, nullptr};
+    const uint64_t begin = (uint64_t)buffer_at(stream, 0);
+    for (greg_t &each : interrupted.uc_mcontext.gregs)
+      if ((uint64_t)each - begin <= ASSAY_RING_BUFFERS * ASSAY_RING_BUFFER_BYTES)
+        each = (greg_t)scratch;
+  }
 }
 
 void follow_gate() {

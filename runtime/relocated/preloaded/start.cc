@@ -9,10 +9,12 @@ namespace assay::relocated {
 
 void find_real_functions();
 void find_beginning_functions();
+void find_sandbox_functions();
 
 namespace {
 
 [[gnu::constructor]] void begin(int, char **, char **environment) {
+  find_sandbox_functions();
   if (!open_ring(environment))
     return;
   find_real_functions();
