@@ -70,6 +70,8 @@ public:
 
   void add(const profile::FieldSampling &sampling) { row_.sampling = sampling; }
 
+  uint64_t accesses() const { return row_.accesses(); }
+
   StructRow finish() {
     name_places();
     choose_sets();
@@ -317,11 +319,13 @@ FieldsResult fields(const profile::Profile &profile, const FieldsQuery &query) {
                                 each.same_object * 2 >= each.count, each.count});
   }
   base::stable_sort(result.sharing, [](auto &a, auto &b) { return a.count > b.count; });
+  for (const StructSums &sum : sums)
+    result.of_structs += sum.accesses();
   for (StructSums &sum : sums) {
     StructRow row = sum.finish();
     if (!row.accesses())
       continue;
-    if (double(row.accesses()) < query.threshold * double(result.accesses) ||
+    if (double(row.accesses()) < query.threshold * double(result.of_structs) ||
         !filter.keeps(row.record.name + " " + row.record.file))
       result.filtered++;
     else

@@ -44,7 +44,7 @@ std::string order_text(const StructRow &row) {
 }
 
 double share_of(const StructRow &row, const FieldsResult &result) {
-  return double(row.accesses()) / double(std::max<uint64_t>(result.accesses, 1));
+  return double(row.accesses()) / double(std::max<uint64_t>(result.of_structs, 1));
 }
 
 std::string basis(const StructRow &row) {

@@ -443,7 +443,8 @@ std::vector<std::string> clang_arguments(const CommandLine &line,
     add(out, {"-Xclang", "-load", "-Xclang", pass, "-fpass-plugin=" + pass});
     for (const ToolFlags *tool : tool_flags())
       if (line.tools & tool->tool && tool->clang_plugin)
-        add(out, {"-fplugin=" + installation.file(tool->clang_plugin), "-fstandalone-debug"});
+        add(out, {"-fplugin=" + installation.file(tool->clang_plugin), "-fstandalone-debug",
+                  "-gno-modules"});
     // By -Xclang to the compiler alone: what follows -mllvm goes to the assembler, too, which has no plugin.
     auto tell = [&](const std::string &option) {
       add(out, {"-Xclang", "-mllvm", "-Xclang", option});

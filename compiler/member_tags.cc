@@ -96,6 +96,25 @@ SmallVector<Step, 4> steps_to(const Value *pointer) {
   return steps;
 }
 
+// Whether a member of a record leads to an address, and debug information does not say which members the record has: those of C++ modules are
+// described elsewhere.
+bool leads_to_undescribed(const Value *pointer) {
+  for (;;) {
+    if (is_mark(pointer)) {
+      auto *call = cast<IntrinsicInst>(pointer);
+      const DICompositeType *record = record_of(
+          dyn_cast_or_null<DIType>(call->getMetadata(LLVMContext::MD_preserve_access_index)));
+      if (record && (record->isForwardDecl() || record->getElements().empty()))
+        return true;
+      pointer = call->getArgOperand(0);
+    } else if (auto *gep = dyn_cast<GEPOperator>(pointer)) {
+      pointer = gep->getPointerOperand();
+    } else {
+      return false;
+    }
+  }
+}
+
 uint64_t number_in(const MDNode &node, unsigned i) {
   return mdconst::extract<ConstantInt>(node.getOperand(i))->getZExtValue();
 }
@@ -249,7 +268,9 @@ private:
       return;
     MDNode *tag = tag_of_access(
         pointer, module_.getDataLayout().getTypeStoreSize(accessed).getKnownMinValue());
-    if (!tag)
+    if (!tag && leads_to_undescribed(pointer))
+      tag = MDNode::get(context_, {number(0)});
+    else if (!tag)
       tag = MDNode::get(context_, {});
     else if (is_first_half_of_write(instruction))
       tag = node(cast<DIType>(tag->getOperand(0)), {1, 0});
@@ -346,6 +367,11 @@ MDNode *node_in(const MDNode &node, unsigned i) {
   return dyn_cast_or_null<MDNode>(node.getOperand(i).get());
 }
 
+// A tag of no type: leads_to_undescribed().
+bool is_undescribed(const MDNode &tag) {
+  return tag.getNumOperands() == 1;
+}
+
 } // namespace
 
 void tag_members(Module &module) {
@@ -363,7 +389,7 @@ MemberTags::MemberTags(Module &module) : layout_(module.getDataLayout()) {
     at_place_[{function, place}] = tag;
     if (!tag || tag->getNumOperands())
       at_line_.insert({function, place >> 32 << 1 | (place & 1)});
-    if (!tag || !tag->getNumOperands())
+    if (!tag || !tag->getNumOperands() || is_undescribed(*tag))
       continue;
     auto *type = cast<DIType>(tag->getOperand(0));
     if (const DICompositeType *record = record_of(type))
@@ -386,6 +412,11 @@ void MemberTags::remove(Module &module) {
 MemberAccess MemberTags::read(const MDNode *tag) {
   if (!tag || !tag->getNumOperands())
     return {};
+  if (is_undescribed(*tag)) {
+    MemberAccess lost;
+    lost.is_lost = true;
+    return lost;
+  }
   const RecordLayout *layout = layouts_.find(cast<DIType>(tag->getOperand(0)));
   return {layout, {(uint32_t)number_in(*tag, 1), (uint32_t)number_in(*tag, 2)}};
 }
@@ -469,7 +500,7 @@ MemberAccess MemberTags::find(Instruction &instruction, const Access &access) {
   const MDNode *tag = tag_at(instruction, access.writes);
   if (tag && !tag->getNumOperands())
     return {};
-  if (MemberAccess found = read(tag); found.record)
+  if (MemberAccess found = read(tag); found.record || found.is_lost)
     return found.leaves.first <= found.leaves.last ? found : MemberAccess();
   if (MemberAccess found = by_base(access); found.record)
     return found;

@@ -199,8 +199,8 @@ private:
   void missing() {
     std::string text;
     if (result_.accesses == 0 && result_.lost == 0)
-      text += "  no access to a field was counted: code that is compiled with -g0 does not say "
-              "which fields it has; build it with -g\n";
+      text += "  no access to a field was counted: either the code makes none, or it is compiled "
+              "without its types (-g0, -g1); then build it with -g\n";
     for (auto [kind, count] : result_.losses)
       text += loss_text(kind, count);
     for (const std::string &note : result_.notes)
