@@ -122,6 +122,7 @@ typedef struct AssayTraceRing {
   uint32_t looks;          // grows when it has done so; a thread that found none waits on it
   uint32_t looks_for_news; // 1: some process may make no system call, so the tool is not woken
   uint32_t turns;          // grows while the tool is there
+  uint32_t filters;        // of system calls, that the tool runs under (assay_filters_in)
   uint64_t now_ns;         // CLOCK_MONOTONIC, when it last looked
   uint32_t programs;       // numbers given: one for each exec
   uint32_t
@@ -136,6 +137,30 @@ typedef struct AssayTraceRing {
 #define ASSAY_RING_DATA ((sizeof(AssayTraceRing) + 4095) & ~(uint64_t)4095) // where buffers begin
 #define ASSAY_RING_BYTES                                                                           \
   (ASSAY_RING_DATA + (uint64_t)ASSAY_RING_STREAMS * ASSAY_RING_BUFFERS * ASSAY_RING_BUFFER_BYTES)
+
+// The number behind a name in what /proc/PID/status says; UINT32_MAX: the name is not there.
+static inline uint32_t assay_number_in(const char *status, const char *name) {
+  for (const char *line = status; *line; line++) {
+    const char *at = line;
+    const char *wanted = name;
+    while (*wanted && *at == *wanted) {
+      at++;
+      wanted++;
+    }
+    if (!*wanted && (line == status || line[-1] == '\n')) {
+      uint32_t number = 0;
+      for (; *at == '\t' || (*at >= '0' && *at <= '9'); at++)
+        number = *at == '\t' ? number : number * 10 + (uint32_t)(*at - '0');
+      return number;
+    }
+  }
+  return UINT32_MAX;
+}
+// How many filters of system calls (seccomp) a process runs under; of older kernels whether there is one, by another number than 0.
+static inline uint32_t assay_filters_in(const char *status) {
+  const uint32_t filters = assay_number_in(status, "Seccomp_filters:");
+  return filters != UINT32_MAX ? filters : assay_number_in(status, "Seccomp:");
+}
 
 static inline uint64_t assay_ring_buffer(uint32_t stream, uint32_t buffer) {
   return ASSAY_RING_DATA + ((uint64_t)stream * ASSAY_RING_BUFFERS + buffer % ASSAY_RING_BUFFERS) *

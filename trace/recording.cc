@@ -51,6 +51,12 @@ uint32_t pid_namespace() {
              : static_cast<uint32_t>(std::strtoul(text.c_str() + digits, nullptr, 10));
 }
 
+uint32_t own_filters() {
+  std::ifstream file("/proc/self/status");
+  const std::string status{std::istreambuf_iterator<char>(file), {}};
+  return assay_filters_in(status.c_str());
+}
+
 uint64_t now_ns() {
   timespec t = {};
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -105,6 +111,7 @@ Recording::Recording(const RecordingSettings &settings, TraceSink &sink)
   ring_->log = settings.log;
   ring_->tool = static_cast<uint32_t>(getpid());
   ring_->pid_namespace = pid_namespace();
+  ring_->filters = own_filters();
   ring_->bytes = ASSAY_RING_BYTES;
   begin_ns_ = now_ns();
   if (settings_.gate)

@@ -45,7 +45,6 @@ const char *map_ring(const char *path) {
     return "`assay trace` is of another version than what is in this program, so it is not traced; "
            "install one version, and write static executables again (assay trace instrument)";
   }
-  sys::advise(mapped, ASSAY_RING_BYTES, MADV_DONTDUMP);
   ring = mapped;
   return nullptr;
 }

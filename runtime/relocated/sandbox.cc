@@ -6,7 +6,10 @@
 // Refused: to ask the kernel, which is a system call; to read the time stamp counter, which may be forbidden as well (PR_SET_TSC, and
 // strict mode forbids it by itself).
 //
-// Not seen: a filter that code asks for which was not moved, and does not go through libc; one that there was before exec.
+// What executes another program leaves it its filters, which cannot be read. Where there are more than the tool runs under, they count as such that
+// forbid our calls. What tells it, and the process's id, is read with calls that any loader makes.
+//
+// Not seen: a filter that code asks for which was not moved, and does not go through libc.
 
 #include "runtime/relocated/sandbox.h"
 
@@ -89,11 +92,10 @@ void begin_sandbox() {
   asm("mov %%fs:0, %0" : "=r"(fs));
   block_has_id = read_own(fs + kSelfInBlock, &self, sizeof self) && self == fs &&
                  read_own(fs + kIdInBlock, &id, sizeof id) && id == sys::thread_id();
-  __atomic_store_n(&sandboxed, true, __ATOMIC_RELEASE);
   // The last time that it is woken.
   __atomic_store_n(&ring->looks_for_news, 1, __ATOMIC_RELEASE);
-  __atomic_fetch_add(&ring->news, 1, __ATOMIC_RELEASE);
-  sys::call(SYS_futex, (long)&ring->news, 1 /* FUTEX_WAKE */, INT32_MAX);
+  tell_tool();
+  __atomic_store_n(&sandboxed, true, __ATOMIC_RELEASE);
 }
 
 } // namespace
@@ -116,6 +118,27 @@ void before_sandbox(uint64_t number, uint64_t first, uint64_t second, uint64_t t
   // Without a filter it only asks what the kernel knows.
   if (is_strict || (is_filter && third && !allows_ours(third)))
     begin_sandbox();
+}
+
+// In the tool's /proc, through which the shared memory was found: so the id is one that the tool knows.
+uint32_t begin_under_filters() {
+  char status[4096] = {};
+  const long file = sys::open("/proc/self/status", O_RDONLY);
+  if (sys::failed(file))
+    return 0;
+  const long size = sys::read(file, status, sizeof status - 1);
+  sys::close(file);
+  const uint32_t filters = assay_filters_in(status);
+  if (size <= 0 || filters == UINT32_MAX || ring->filters == UINT32_MAX || filters <= ring->filters)
+    return 0;
+  __atomic_store_n(&ring->looks_for_news, 1, __ATOMIC_RELEASE);
+  __atomic_store_n(&sandboxed, true, __ATOMIC_RELEASE);
+  const uint32_t id = assay_number_in(status, "Pid:");
+  uint64_t fs;
+  asm("mov %%fs:0, %0" : "=r"(fs));
+  block_has_id =
+      *(const uint64_t *)(fs + kSelfInBlock) == fs && *(const uint32_t *)(fs + kIdInBlock) == id;
+  return id;
 }
 
 uint32_t thread_id_without_call() {

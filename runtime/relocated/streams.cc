@@ -337,13 +337,16 @@ uint64_t log_offset() {
 
 void begin_streams() {
   constexpr int kWipeOnFork = 18; // MADV_WIPEONFORK
+  const uint32_t id = begin_under_filters();
+  if (!id)
+    sys::advise(ring, ASSAY_RING_BYTES, MADV_DONTDUMP);
   const long page = sys::map(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
   is_own_memory = &always_own;
-  if (!sys::failed(page) && !sys::failed(sys::advise((void *)page, 4096, kWipeOnFork)))
+  if (!id && !sys::failed(page) && !sys::failed(sys::advise((void *)page, 4096, kWipeOnFork)))
     is_own_memory = (uint32_t *)page;
   *is_own_memory = 1;
-  process = sys::process_id();
-  pid_namespace = find_pid_namespace();
+  process = id ? id : sys::process_id();
+  pid_namespace = id ? ring->pid_namespace : find_pid_namespace();
   program_number = __atomic_add_fetch(&ring->programs, 1, __ATOMIC_RELAXED);
   // Streams of the program that executed this one. Their places may be free again at any time: the number is read before what it belongs to, which
   // is set before it.
@@ -381,7 +384,7 @@ void tell_tool() {
 
 // Where no system call may be made. A pause takes 10 to 140 cycles.
 static void spin(const uint32_t &word, uint32_t seen) {
-  constexpr uint32_t kMax = 1U << 31; // without a sign of the tool: half a minute or more
+  constexpr uint32_t kMax = UINT32_MAX; // without a sign of the tool: half a minute or more
   uint32_t turns = __atomic_load_n(&ring->turns, __ATOMIC_ACQUIRE);
   for (uint32_t pauses = 0; __atomic_load_n(&word, __ATOMIC_ACQUIRE) == seen &&
                             !__atomic_load_n(&ring->stopped, __ATOMIC_ACQUIRE);
