@@ -25,6 +25,7 @@
 #include <fmt/chrono.h>
 #include <memory>
 #include <set>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace cli {
@@ -133,6 +134,11 @@ std::string no_profile(const RunArguments &arguments, const std::string &folder)
         "assay: {} wrote no profile into {}, which cannot be written to; name another "
         "folder with -o\n",
         arguments.command.front(), folder);
+  rlimit addresses = {};
+  if (getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY)
+    return fmt::format("assay: {} wrote no profile into {}; the profiler needs more addresses than "
+                       "`ulimit -v` allows: raise it\n",
+                       arguments.command.front(), folder);
   return fmt::format(
       "assay: {} wrote no profile into {}; {}\n", arguments.command.front(), folder,
       arguments.preload

@@ -186,6 +186,8 @@ public:
     if (std::string other = other_malloc(); line_.tools && !other.empty())
       refuse("-fsanitize=" + other + " and -fassay=" + tool_names(line_.tools, ",") +
              " both replace malloc; build one program for each");
+    if (line_.tools && emulates_tls_)
+      refuse("-femulated-tls: the runtime's thread-local variables are the linker's; drop it");
     if (line_.links && !line_.shared && no_libc_ && !has_libc_)
       line_.tools = 0; // the runtime needs libc
     if (line_.tools && line_.links && line_.shared_runtime && line_.is_static)
@@ -298,6 +300,8 @@ private:
           sanitizers_.clear();
         sanitizers_.erase(std::string(word));
       });
+    if (is_one_of(a, {"-femulated-tls", "-fno-emulated-tls"}))
+      emulates_tls_ = a == "-femulated-tls";
     if (is_one_of(a, {"-nostdlib", "-nodefaultlibs", "-nolibc"}))
       no_libc_ = true;
     if (a == "-lc" || a.find("libc.") != std::string_view::npos)
@@ -329,7 +333,7 @@ private:
   CommandLine &line_;
   bool stops_early_ = false, only_preprocesses_ = false, has_input_ = false, has_source_ = false;
   bool has_library_ = false, makes_header_ = false;
-  bool no_libc_ = false, has_libc_ = false;
+  bool no_libc_ = false, has_libc_ = false, emulates_tls_ = false;
   std::string language_;
   std::set<std::string> sanitizers_; // those that no later flag takes back
 };
