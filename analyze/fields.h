@@ -72,8 +72,7 @@ struct FieldsResult {
   std::string filter;
   size_t filtered = 0; // that the filter or the threshold took away
   uint64_t accesses = 0, lost = 0;
-  uint64_t of_structs =
-      0; // the sum of what all structs say: a wide access counts for each field that it covers
+  uint64_t of_structs = 0;         // a wide access counts for each field that it covers
   double attributed_share = 1;     // of the accesses that the source makes to fields
   std::vector<SharingRow> sharing; // most changes first
   std::vector<Finding> findings;

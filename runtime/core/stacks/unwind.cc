@@ -83,40 +83,25 @@ struct {
   } slots[4096];
 } constinit cache = {};
 
-// Our own map may be old where a dlclose was not seen; the loader knows what it has at pc now. As the C++ runtime does, it is asked without
-// locks, in any context. False where it has nothing there; null where a module has no .eh_frame_hdr.
-bool ask_loader(uint64_t pc, uint64_t &frame_header) {
-  dl_find_object found;
-  if (_dl_find_object((void *)pc, &found) != 0)
-    return false;
-  frame_header = (uint64_t)found.dlfo_eh_frame;
-  return true;
-}
-
-bool is_loaded(ModuleId module, uint64_t pc) {
-  if (module == kNoModule)
-    return false;
-  uint64_t frame_header = 0;
-  return !_dl_find_object ||
-         (ask_loader(pc, frame_header) &&
-          (!frame_header || frame_header == runtime.modules.get(module).frame_header));
-}
-
-// The module at pc now, with what may be read of it. It begins at 0 where there is none.
+// The module at pc now, with what may be read of it; it begins at 0 where there is none. Our own map may be old where a dlclose was not seen. The
+// loader knows; as the C++ runtime does, it is asked without locks, in any context.
 Module module_at(uint64_t pc) {
+  const bool asks = _dl_find_object != nullptr;
+  dl_find_object loaded = {};
+  if (asks && _dl_find_object((void *)pc, &loaded) != 0)
+    return {};
+  const auto frame_header = (uint64_t)loaded.dlfo_eh_frame; // 0 if there is none
   ModuleId module = runtime.modules.find(pc);
-  if (!is_loaded(module, pc)) {
+  if (module == kNoModule ||
+      (frame_header && frame_header != runtime.modules.get(module).frame_header)) {
     runtime.modules.refresh();
     module = runtime.modules.find(pc);
   }
   if (module == kNoModule)
     return {};
   Module m = runtime.modules.get(module);
-  constexpr ModuleId kFirst{1}; // of static programs the loader does not say where it is; they stay
-  uint64_t frame_header = 0;
-  if (_dl_find_object && !ask_loader(pc, frame_header))
-    return {};
-  if (_dl_find_object && (frame_header || module != kFirst))
+  constexpr ModuleId kFirst{1}; // a static program, of which the loader does not say it; it stays
+  if (asks && (frame_header || module != kFirst))
     m.frame_header = frame_header;
   return m;
 }
