@@ -128,23 +128,21 @@ void summarize(const std::vector<std::string> &files, const std::string &run_fol
   std::fputs(text.c_str(), stderr);
 }
 
-std::string no_profile(const RunArguments &arguments, const std::string &folder) {
+std::string why_no_profile(const RunArguments &arguments, const std::string &folder) {
   if (access(folder.c_str(), F_OK) == 0 && access(folder.c_str(), W_OK) != 0)
-    return fmt::format(
-        "assay: {} wrote no profile into {}, which cannot be written to; name another "
-        "folder with -o\n",
-        arguments.command.front(), folder);
+    return ", which cannot be written to; name another folder with -o";
   rlimit addresses = {};
   if (getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY)
-    return fmt::format("assay: {} wrote no profile into {}; the profiler needs more addresses than "
-                       "`ulimit -v` allows: raise it\n",
-                       arguments.command.front(), folder);
-  return fmt::format(
-      "assay: {} wrote no profile into {}; {}\n", arguments.command.front(), folder,
-      arguments.preload
-          ? "--preload does not reach programs that are linked statically or run with another "
-            "user's rights, nor a malloc of their own: build it with assay-cc"
-          : "was it built with assay-cc? If not: assay run --preload");
+    return "; the profiler needs more addresses than `ulimit -v` allows: raise it";
+  if (arguments.preload)
+    return "; --preload does not reach programs that are linked statically or run with another "
+           "user's rights, nor a malloc of their own: build it with assay-cc";
+  return "; was it built with assay-cc? If not: assay run --preload";
+}
+
+std::string no_profile(const RunArguments &arguments, const std::string &folder) {
+  return fmt::format("assay: {} wrote no profile into {}{}\n", arguments.command.front(), folder,
+                     why_no_profile(arguments, folder));
 }
 
 // The program ran; whatever goes wrong now is only said, its status counts.

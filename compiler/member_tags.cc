@@ -43,6 +43,19 @@ bool is_mark(const Value *value) {
   }
 }
 
+// Where an address was computed from, by a mark or not; null: that is not said.
+const Value *computed_from(const Value *pointer) {
+  if (is_mark(pointer))
+    return cast<CallBase>(pointer)->getArgOperand(0);
+  auto *gep = dyn_cast<GEPOperator>(pointer);
+  return gep ? gep->getPointerOperand() : nullptr;
+}
+
+// Perhaps a typedef.
+const DIType *type_in(const IntrinsicInst &mark) {
+  return dyn_cast_or_null<DIType>(mark.getMetadata(LLVMContext::MD_preserve_access_index));
+}
+
 // A step from a record to a member, as a mark says it.
 struct Step {
   const DIType *type; // of the record; perhaps a typedef
@@ -55,7 +68,7 @@ std::optional<Step> step_of(const Value *value) {
   auto *call = cast<IntrinsicInst>(value);
   if (call->getIntrinsicID() == Intrinsic::preserve_array_access_index)
     return std::nullopt;
-  auto *type = dyn_cast_or_null<DIType>(call->getMetadata(LLVMContext::MD_preserve_access_index));
+  const DIType *type = type_in(*call);
   const DICompositeType *record = record_of(type);
   if (!record)
     return std::nullopt;
@@ -78,20 +91,13 @@ bool is_or_has_base(const DICompositeType *record, const DICompositeType *base) 
 // The members that lead to an address, from the outermost record of which the source says so.
 SmallVector<Step, 4> steps_to(const Value *pointer) {
   SmallVector<Step, 4> steps; // innermost first
-  for (;;) {
+  for (; pointer; pointer = computed_from(pointer))
     if (std::optional<Step> step = step_of(pointer)) {
       if (!steps.empty() && !is_or_has_base(record_of(element_of(step->member->getBaseType())),
                                             record_of(steps.back().type)))
         break; // a cast: what is there is taken for another record
       steps.push_back(*step);
     }
-    if (is_mark(pointer))
-      pointer = cast<CallBase>(pointer)->getArgOperand(0);
-    else if (auto *gep = dyn_cast<GEPOperator>(pointer))
-      pointer = gep->getPointerOperand();
-    else
-      break;
-  }
   std::reverse(steps.begin(), steps.end());
   return steps;
 }
@@ -99,20 +105,13 @@ SmallVector<Step, 4> steps_to(const Value *pointer) {
 // Whether a member of a record leads to an address, and debug information does not say which members the record has: those of C++ modules are
 // described elsewhere.
 bool leads_to_undescribed(const Value *pointer) {
-  for (;;) {
+  for (; pointer; pointer = computed_from(pointer))
     if (is_mark(pointer)) {
-      auto *call = cast<IntrinsicInst>(pointer);
-      const DICompositeType *record = record_of(
-          dyn_cast_or_null<DIType>(call->getMetadata(LLVMContext::MD_preserve_access_index)));
+      const DICompositeType *record = record_of(type_in(*cast<IntrinsicInst>(pointer)));
       if (record && (record->isForwardDecl() || record->getElements().empty()))
         return true;
-      pointer = call->getArgOperand(0);
-    } else if (auto *gep = dyn_cast<GEPOperator>(pointer)) {
-      pointer = gep->getPointerOperand();
-    } else {
-      return false;
     }
-  }
+  return false;
 }
 
 uint64_t number_in(const MDNode &node, unsigned i) {

@@ -31,21 +31,17 @@ bool block_has_id;
 
 constexpr uint64_t kSelfInBlock = 16, kIdInBlock = 720; // of glibc's thread, behind fs
 
-bool read_own(uint64_t from, void *to, size_t bytes) {
-  const iovec here = {to, bytes}, there = {(void *)from, bytes};
-  return sys::read_own_memory(&here, 1, &there, 1) == (long)bytes;
-}
-
 // Whether a filter allows a system call whatever its arguments and wherever it is made.
 class Filter {
 public:
-  explicit Filter(uint64_t program) : is_read_(read_own(program, &program_, sizeof program_)) {}
+  explicit Filter(uint64_t program)
+      : is_read_(sys::read_own_memory(program, &program_, sizeof program_)) {}
 
   bool allows(uint32_t number) const {
     uint32_t a = 0;
     for (uint32_t at = 0; is_read_ && at < program_.len; at++) {
       sock_filter step;
-      if (!read_own((uint64_t)(program_.filter + at), &step, sizeof step))
+      if (!sys::read_own_memory((uint64_t)(program_.filter + at), &step, sizeof step))
         return false;
       switch (step.code) {
       case BPF_LD | BPF_W | BPF_ABS:
@@ -90,8 +86,8 @@ void begin_sandbox() {
   uint64_t fs, self;
   uint32_t id;
   asm("mov %%fs:0, %0" : "=r"(fs));
-  block_has_id = read_own(fs + kSelfInBlock, &self, sizeof self) && self == fs &&
-                 read_own(fs + kIdInBlock, &id, sizeof id) && id == sys::thread_id();
+  block_has_id = sys::read_own_memory(fs + kSelfInBlock, &self, sizeof self) && self == fs &&
+                 sys::read_own_memory(fs + kIdInBlock, &id, sizeof id) && id == sys::thread_id();
   // The last time that it is woken.
   __atomic_store_n(&ring->looks_for_news, 1, __ATOMIC_RELEASE);
   tell_tool();

@@ -104,9 +104,8 @@ int read_by_kernel(Thread &thread, uint8_t *to, unsigned bytes, uint64_t address
     const uint64_t line = address & ~uint64_t{kLineBytes - 1};
     Line &kept = thread.lines[line / kLineBytes % kLines];
     if (kept.address != line || kept.sample != thread.run.sample) {
-      const iovec ours = {kept.bytes, kLineBytes}, theirs = {(void *)line, kLineBytes};
       kept.address = 0;
-      if (sys::read_own_memory(&ours, 1, &theirs, 1) != (long)kLineBytes)
+      if (!sys::read_own_memory(line, kept.bytes, kLineBytes))
         return 0;
       kept.address = line;
       kept.sample = thread.run.sample;

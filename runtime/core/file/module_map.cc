@@ -14,16 +14,11 @@
 namespace assay {
 namespace {
 
-bool read_memory(uint64_t from, void *to, size_t size) {
-  iovec local = {to, size}, remote = {(void *)from, size};
-  return sys::read_own_memory(&local, 1, &remote, 1) == (long)size;
-}
-
 void find_build_id(Module &m, uint64_t note, uint64_t size) {
   while (size >= sizeof(Elf64_Nhdr)) {
     Elf64_Nhdr header;
     char name[4];
-    if (!read_memory(note, &header, sizeof header))
+    if (!sys::read_own_memory(note, &header, sizeof header))
       return;
     uint64_t name_size = (header.n_namesz + 3ULL) & ~3ULL,
              desc_size = (header.n_descsz + 3ULL) & ~3ULL;
@@ -31,9 +26,9 @@ void find_build_id(Module &m, uint64_t note, uint64_t size) {
     if (whole > size)
       return;
     if (header.n_type == NT_GNU_BUILD_ID && header.n_namesz == 4 &&
-        read_memory(note + sizeof header, name, 4) && equal(name, "GNU", 4)) {
+        sys::read_own_memory(note + sizeof header, name, 4) && equal(name, "GNU", 4)) {
       m.build_id_size = header.n_descsz < sizeof m.build_id ? header.n_descsz : sizeof m.build_id;
-      read_memory(note + sizeof header + name_size, m.build_id, m.build_id_size);
+      sys::read_own_memory(note + sizeof header + name_size, m.build_id, m.build_id_size);
       return;
     }
     note += whole;
@@ -45,15 +40,15 @@ void find_build_id(Module &m, uint64_t note, uint64_t size) {
 // none.
 bool read_image(Module &m, uint64_t start) {
   Elf64_Ehdr header;
-  if (!read_memory(start, &header, sizeof header) ||
+  if (!sys::read_own_memory(start, &header, sizeof header) ||
       !equal((char *)header.e_ident, ELFMAG, SELFMAG) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
       header.e_phentsize != sizeof(Elf64_Phdr))
     return false;
   uint64_t low = UINT64_MAX, high = 0;
   Elf64_Phdr segment;
   auto segment_at = [&](int i) {
-    return read_memory(start + header.e_phoff + (uint64_t)i * sizeof segment, &segment,
-                       sizeof segment);
+    return sys::read_own_memory(start + header.e_phoff + (uint64_t)i * sizeof segment, &segment,
+                                sizeof segment);
   };
   for (int i = 0; i < header.e_phnum && segment_at(i); i++)
     if (segment.p_type == PT_LOAD) {

@@ -16,7 +16,7 @@
 // Where a shadow is mapped as it is touched, SIGSEGV cannot be the program's: its handler is called by ours, and the signal is in no mask,
 // because instrumented handlers touch the shadow, too.
 //
-// A thread that may not read the cpu's counter faults where we read it; then time stands still for us (core/system/clock.h).
+// A thread that may not read the cpu's counter faults where we read it, and gets a time that was kept (core/system/clock.h).
 //
 // Not covered: who calls the kernel without libc; a stack overflow of another thread than the first, where the program has
 // set no alternate stack; and a signal that another process or thread sends while a handler fills a small one. Then what was flushed is

@@ -81,8 +81,7 @@ void start_clock() {
 }
 
 void restart_clock() {
-  clock_state.start_ticks = ticks();
-  keep_time();
+  clock_state.start_ticks = clock_state.kept_ticks = ticks();
   clock_state.start_ns = sys::clock_ns(CLOCK_MONOTONIC);
 }
 

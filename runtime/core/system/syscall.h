@@ -114,4 +114,9 @@ inline long read_own_memory(const iovec *to, size_t to_count, const iovec *from,
               (long)to, (long)to_count, (long)from, (long)from_count, 0);
 }
 
+inline bool read_own_memory(uint64_t from, void *to, size_t size) {
+  const iovec local = {to, size}, remote = {(void *)from, size};
+  return read_own_memory(&local, 1, &remote, 1) == (long)size;
+}
+
 } // namespace assay::sys
