@@ -22,7 +22,6 @@
 #include <algorithm>
 #include <ctime>
 #include <optional>
-#include <unordered_map>
 
 namespace analyze {
 namespace {
@@ -112,31 +111,28 @@ private:
   void explain(const FlowGraph &graph, const Ssa &ssa, Forms &forms) {
     explain_loops(graph, ssa, forms);
     std::vector<ExprId> addresses;
-    first_access_.clear();
-    function_->accesses.reserve(graph.code.accesses.size());
+    first_access_.assign(graph.code.instructions.size(), kNotYet);
+    accesses_.clear();
     for (uint32_t node : ssa.dominators.order)
       if (ssa.nodes[node].block != Node::kNoBlock)
         explain_node(graph, ssa, forms, node, addresses);
     if (lines_)
       sort_lines();
     explain_definitions(graph, ssa, forms, addresses);
-    sum_up_loops(graph, ssa, forms, lines_, *function_);
+    count_in_loops(graph, ssa, accesses_, *function_);
+    if (lines_)
+      say_of_loops(graph, ssa, forms, *function_);
     ExplainedFigures &figures = function_->figures;
-    figures.accesses = function_->accesses.size();
-    for (const ExplainedAccess &access : function_->accesses) {
-      figures.with_form += !access.form.empty();
+    figures.accesses = accesses_.size();
+    for (const AccessInLoops &access : accesses_) {
+      figures.with_form += access.has_form;
       figures.affine += access.affine;
       bool counts = access.depth > 0 && !access.stack;
       figures.in_loops += counts;
       figures.affine_in_loops += counts && access.affine;
     }
-    // Assigning {} would keep their memory, which is most of it in files with millions of instructions.
-    if (!lines_) {
-      function_->accesses = std::vector<ExplainedAccess>();
-      function_->definitions = std::vector<ExplainedDefinition>();
-    }
     if (!has_loops_)
-      function_->loops = std::vector<ExplainedLoop>();
+      function_->loops = std::vector<ExplainedLoop>(); // assigning {} would keep their memory
   }
 
   void explain_loops(const FlowGraph &graph, const Ssa &ssa, const Forms &forms) {
@@ -162,41 +158,32 @@ private:
     for (uint32_t i = 0; i < block.count; i++) {
       uint32_t index = block.first + i;
       const Instruction &instruction = graph.code.instructions[index];
-      bool is_copy = first_access_.contains(index);
-      auto first =
-          static_cast<uint32_t>(is_copy ? first_access_[index] : function_->accesses.size());
-      first_access_[index] = first;
-      uint32_t number = first;
+      bool is_copy = first_access_[index] != kNotYet;
+      if (!is_copy)
+        first_access_[index] = static_cast<uint32_t>(accesses_.size());
+      uint32_t number = first_access_[index];
       for (const Access &access : graph.code.accesses_of(instruction)) {
-        std::string text;
-        bool affine = false, stack = false;
+        AccessInLoops found = {.depth = ssa.loops.depth_of(node),
+                               .loop = ssa.loops.innermost[node]};
+        ExprId form;
         if (access.has_address()) {
-          ExprId form =
-              forms.address(at + access.uop - instruction.uop, graph.code.uops[access.uop]);
+          form = forms.address(at + access.uop - instruction.uop, graph.code.uops[access.uop]);
           addresses.push_back(form);
-          affine = forms.affine(form, node);
-          forms.definitions(
-              form, [&](ValueId value) { stack |= ssa.values[value.v].variable == ASSAY_REG_RSP; });
-          text = lines_ && !is_copy ? forms.text(form) : "?"; // only whether there is one
+          found.has_form = true;
+          found.affine = forms.affine(form, node);
+          forms.definitions(form, [&](ValueId value) {
+            found.stack |= ssa.values[value.v].variable == ASSAY_REG_RSP;
+          });
         }
-        if (is_copy)
-          function_->accesses[number].affine &= affine;
-        else
-          function_->accesses.push_back({.pc = instruction.address,
-                                         .write = access.write,
-                                         .size = access.size,
-                                         .form = std::move(text),
-                                         .affine = affine,
-                                         .depth = ssa.loops.depth_of(node),
-                                         .stack = stack,
-                                         .masked = access.masked,
-                                         .loop = ssa.loops.innermost[node],
-                                         .stride = std::nullopt,
-                                         .footprint = std::nullopt,
-                                         .why_not_affine = "",
-                                         .object = ""});
-        if (lines_ && !is_copy && access.has_address())
-          explain_address(graph, ssa, forms, addresses.back(), function_->accesses.back());
+        if (is_copy) {
+          accesses_[number].affine &= found.affine;
+          if (lines_)
+            function_->accesses[number].affine &= found.affine;
+        } else {
+          accesses_.push_back(found);
+          if (lines_)
+            explain_access(graph, ssa, forms, form, instruction, access);
+        }
         number++;
       }
       if (!is_copy && instruction.flow == Flow::branch) {
@@ -232,12 +219,21 @@ private:
     function_->lines.push_back(std::move(line));
   }
 
-  void explain_address(const FlowGraph &graph, const Ssa &ssa, Forms &forms, ExprId form,
-                       ExplainedAccess &access) const {
-    uint64_t offset = forms.expressions().offset_of(form);
+  // The one that was seen last.
+  void explain_access(const FlowGraph &graph, const Ssa &ssa, Forms &forms, ExprId form,
+                      const Instruction &instruction, const Access &access) {
+    ExplainedAccess &explained = function_->accesses.emplace_back();
+    static_cast<AccessInLoops &>(explained) = accesses_.back();
+    explained.pc = instruction.address;
+    explained.write = access.write;
+    explained.masked = access.masked;
+    explained.size = access.size;
+    if (!explained.has_form)
+      return;
+    explained.form = forms.text(form);
     if (forms.in_image(form) || !program_.executable().position_independent())
-      access.object = names_.object_at(offset);
-    explain_course(graph, ssa, forms, form, access);
+      explained.object = names_.object_at(forms.expressions().offset_of(form));
+    explain_course(graph, ssa, forms, form, explained);
   }
 
   // Of a branch, whose micro-ops are at `at` in Ssa::uops.
@@ -282,7 +278,9 @@ private:
   ExplainedFunction *function_ = nullptr;
   Decoder decoder_;
   ExplainNames names_;
-  std::unordered_map<uint32_t, uint32_t> first_access_; // by instruction
+  static constexpr uint32_t kNotYet = UINT32_MAX;
+  std::vector<uint32_t> first_access_; // by instruction
+  std::vector<AccessInLoops> accesses_;
 };
 
 double cpu_seconds() {

@@ -10,17 +10,22 @@
 
 namespace analyze {
 
-struct ExplainedAccess {
+// What figures ask of an access, of which a function may have a hundred thousand.
+struct AccessInLoops {
+  bool has_form = false;      // something is known of its address
+  bool affine = false;        // in all loops around it, it changes with their counters alone
+  bool stack = false;         // an address of the stack pointer's
+  unsigned depth = 0;         // loops around it
+  uint32_t loop = UINT32_MAX; // the innermost around it, in ExplainedFunction::loops
+};
+
+struct ExplainedAccess : AccessInLoops {
   uint64_t pc = 0;
   bool write = false;
+  bool masked = false;           // made if an element of a mask says so
   unsigned size = 0;             // bytes
   std::string form;              // "0x404060 + 8*J + 4112*I"; empty if nothing is known
-  bool affine = false;           // in all loops around it, it changes with their counters alone
-  unsigned depth = 0;            // loops around it
-  bool stack = false;            // an address of the stack pointer's
-  bool masked = false;           // made if an element of a mask says so
-  uint32_t loop = UINT32_MAX;    // the innermost around it, in ExplainedFunction::loops
-  std::optional<int64_t> stride; // bytes from one iteration of it to the next
+  std::optional<int64_t> stride; // bytes from one iteration of the loop to the next
   std::optional<uint64_t>
       footprint; // bytes that it touches in the loop's iterations, if their number is known
   std::string why_not_affine; // "rax.7, a load at 0x1139, is made anew in each iteration of I"

@@ -164,8 +164,8 @@ void explain_course(const FlowGraph &graph, const Ssa &ssa, const Forms &forms, 
   access.stride = stride;
 }
 
-void sum_up_loops(const FlowGraph &graph, const Ssa &ssa, Forms &forms, bool texts,
-                  ExplainedFunction &function) {
+void count_in_loops(const FlowGraph &graph, const Ssa &ssa, std::span<const AccessInLoops> accesses,
+                    ExplainedFunction &function) {
   std::vector<bool> seen(graph.blocks.size(), false); // blocks may have copies
   for (uint32_t node : ssa.dominators.order)
     if (uint32_t block = ssa.nodes[node].block; block != Node::kNoBlock && !seen[block]) {
@@ -174,14 +174,16 @@ void sum_up_loops(const FlowGraph &graph, const Ssa &ssa, Forms &forms, bool tex
            loop = ssa.loops.all[loop].parent)
         function.loops[loop].instructions += graph.blocks[block].count;
     }
-  for (const ExplainedAccess &access : function.accesses)
+  for (const AccessInLoops &access : accesses)
     for (uint32_t loop = access.stack ? binary::Loop::kNone : access.loop;
          loop != binary::Loop::kNone; loop = ssa.loops.all[loop].parent) {
       function.loops[loop].accesses++;
       function.loops[loop].affine += access.affine;
     }
-  if (!texts)
-    return;
+}
+
+void say_of_loops(const FlowGraph &graph, const Ssa &ssa, Forms &forms,
+                  ExplainedFunction &function) {
   for (uint32_t index = 0; index < function.loops.size(); index++) {
     ExplainedLoop &loop = function.loops[index];
     TripCount trips = trip_count(graph, ssa, forms, index);

@@ -59,6 +59,10 @@ MappedFile::MappedFile(MappedFile &&other) noexcept
     : path_(std::move(other.path_)), data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)) {}
 
+void MappedFile::release_pages() const {
+  madvise(const_cast<std::byte *>(data_), size_, MADV_DONTNEED);
+}
+
 MappedFile::~MappedFile() {
   if (data_)
     munmap(const_cast<std::byte *>(data_), size_);

@@ -118,6 +118,11 @@ struct Code {
     uops.clear();
     accesses.clear();
   }
+  void shrink_to_fit() {
+    instructions.shrink_to_fit();
+    uops.shrink_to_fit();
+    accesses.shrink_to_fit();
+  }
 };
 
 } // namespace binary

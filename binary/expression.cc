@@ -46,7 +46,7 @@ void Expressions::clear() {
 
 ExprId Expressions::intern(Expr node, std::span<const Term> terms) {
   if (table_.size() < 2 * (nodes_.size() + 1)) {
-    table_.assign(std::max<size_t>(256, 4 * table_.size()), 0);
+    table_.assign(std::max<size_t>(256, 2 * table_.size()), 0);
     for (uint32_t i = 0; i < nodes_.size(); i++) {
       size_t slot = hash_of(nodes_[i], this->terms({i})) & (table_.size() - 1);
       while (table_[slot])

@@ -79,6 +79,7 @@ public:
   uint64_t most(ExprId id) const { return nodes_[id.v].most; }
 
   size_t size() const { return nodes_.size(); }
+  void reserve(size_t expressions) { nodes_.reserve(expressions); }
   void clear();
 
 private:

@@ -42,6 +42,7 @@ public:
       prove();
     graph_.why_not = walk_.why_not;
     graph_.where = walk_.where;
+    graph_.code.shrink_to_fit();
     return std::move(graph_);
   }
 

@@ -37,13 +37,13 @@ const char *register_name(unsigned variable) {
 } // namespace
 
 Forms::Forms(const FlowGraph &graph, const Ssa &ssa) : graph_(graph), ssa_(ssa) {
+  expressions_.reserve(ssa.values.size()); // most are themselves, or sums of others
   zero_ = expressions_.constant(0);
   bias_ = expressions_.definition(kBias);
   uop_at_.assign(ssa.values.size(), UINT32_MAX);
   for (uint32_t at = 0; at < ssa.uops.size(); at++)
     if (ssa.uops[at].result.known())
       uop_at_[ssa.uops[at].result.v] = at;
-  induction_.resize(ssa.values.size());
   name_counters();
   // Each round knows the inner loops better: what they leave alone comes back to the outer ones as it
   // was.
@@ -147,9 +147,8 @@ ExprId Forms::iterated(ValueId value, const Induction &induction) {
 }
 
 ExprId Forms::join(ValueId value) {
-  const Induction &induction = induction_[value.v];
-  if (induction.loop != Loop::kNone)
-    return iterated(value, induction);
+  if (auto induction = inductions_.find(value.v); induction != inductions_.end())
+    return iterated(value, induction->second);
   // The same whichever way control came: nothing was joined. At the header of a loop what comes back
   // is not known yet.
   ExprId same;
@@ -191,7 +190,7 @@ bool Forms::find_inductions() {
       continue;
     uint32_t header = ssa_.loops.all[index].header;
     for (ValueId value : ssa_.nodes[header].joins) {
-      if (ssa_.values[value.v].variable >= kFlags || induction_[value.v].loop != Loop::kNone ||
+      if (ssa_.values[value.v].variable >= kFlags || inductions_.contains(value.v) ||
           forms_[value.v] != leaf(value))
         continue;
       Induction found;
@@ -219,7 +218,7 @@ bool Forms::find_inductions() {
       if (!is_induction || !found.step.known())
         continue;
       found.loop = index;
-      induction_[value.v] = found;
+      inductions_[value.v] = found;
       any = true;
     }
   }

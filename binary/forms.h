@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace binary {
@@ -45,8 +46,6 @@ public:
   ExprId address(uint32_t at, const assay_uop &uop);
   // Of micro-op number `at`, a branch; nullopt if its flags do not come from a comparison.
   std::optional<Condition> condition(uint32_t at);
-  // The loop in whose iterations the value is an induction variable, or Loop::kNone.
-  uint32_t induction_of(ValueId value) const { return induction_[value.v].loop; }
 
   // Visits the definitions in an expression, as often as they occur.
   template <class Visit> void definitions(ExprId form, Visit visit) const;
@@ -93,9 +92,9 @@ private:
   const Ssa &ssa_;
   Expressions expressions_;
   ExprId zero_, bias_;
-  std::vector<ExprId> forms_;        // by value
-  std::vector<Induction> induction_; // by value
-  std::vector<uint32_t> uop_at_;     // by value: its place in Ssa::uops
+  std::vector<ExprId> forms_;                          // by value
+  std::unordered_map<uint32_t, Induction> inductions_; // by value
+  std::vector<uint32_t> uop_at_;                       // by value: its place in Ssa::uops
   std::vector<std::string> counter_names_;
 };
 

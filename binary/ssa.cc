@@ -25,6 +25,9 @@ public:
     find_live();
     place_joins();
     rename();
+    ssa_.values.shrink_to_fit(); // nothing is added; forms are made beside it
+    ssa_.join_first.shrink_to_fit();
+    ssa_.join_operands.shrink_to_fit();
     return std::move(ssa_);
   }
 

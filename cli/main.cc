@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <malloc.h>
 #include <new>
 #include <optional>
 #include <string>
@@ -106,6 +107,7 @@ int main(int argc, char **argv) {
   // would not have if the signal were ignored here.
   if (std::signal(SIGXFSZ, [](int) {}) == SIG_IGN)
     std::signal(SIGXFSZ, SIG_IGN);
+  mallopt(M_MMAP_THRESHOLD, 1 << 20); // else glibc keeps the large blocks that were given back once
   try {
     return run_command(argc, argv);
   } catch (const base::Failure &failure) {

@@ -23,6 +23,7 @@ namespace image {
 
 Executable::Executable(const std::string &path) : path_(path), mapped_(std::in_place, path) {
   read(mapped_->bytes());
+  mapped_->release_pages(); // tables and searched data, mostly; code is decoded later
 }
 
 Executable::Executable(std::vector<std::byte> bytes, std::string name)

@@ -103,8 +103,16 @@ void after_unload();
 // In the child of a fork.
 void continue_in_child();
 
-// True in glibc's single-threaded mode: then counters need no atomic operations.
+// True in glibc's single-threaded mode: then sums need no atomic operations. The helper thread adds to none.
 inline bool single_threaded();
+
+// To a sum that any thread of the program may add to.
+template <typename T> void add_to(T &sum, T n) {
+  if (single_threaded())
+    sum += n;
+  else
+    __atomic_fetch_add(&sum, n, __ATOMIC_RELAXED);
+}
 
 } // namespace assay
 

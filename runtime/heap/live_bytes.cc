@@ -20,13 +20,6 @@ struct {
   uint64_t peak_number; // of the newest peak
 } constinit live = {};
 
-template <typename T> void add(T &to, T n) {
-  if (single_threaded())
-    to += n;
-  else
-    __atomic_fetch_add(&to, n, __ATOMIC_RELAXED);
-}
-
 void settle_peak(ContextStats &c) {
   if (c.peak_number == live.peak_number)
     return;
@@ -50,19 +43,19 @@ bool create_live_bytes() {
 }
 
 void count_allocation() {
-  add(live.totals.allocations, (uint64_t)1);
+  add_to(live.totals.allocations, (uint64_t)1);
 }
 
 void add_live(ContextId context, uint64_t bytes, uint64_t objects) {
   ContextStats &c = stats_of(context);
   settle_peak(c);
   c.changed = true;
-  add(c.live_bytes, bytes);
+  add_to(c.live_bytes, bytes);
   if (c.live_bytes > c.peak_bytes)
     c.peak_bytes = c.live_bytes;
   Totals &t = live.totals;
-  add(t.live_objects, objects);
-  add(t.live_bytes, bytes);
+  add_to(t.live_objects, objects);
+  add_to(t.live_bytes, bytes);
   if (t.live_bytes > t.peak_bytes) {
     t.peak_bytes = t.live_bytes;
     live.peak_number++;
@@ -73,9 +66,9 @@ void take_live(ContextId context, uint64_t bytes, uint64_t objects) {
   ContextStats &c = stats_of(context);
   settle_peak(c);
   c.changed = true;
-  add(c.live_bytes, (uint64_t)0 - bytes);
-  add(live.totals.live_bytes, (uint64_t)0 - bytes);
-  add(live.totals.live_objects, (uint64_t)0 - objects);
+  add_to(c.live_bytes, (uint64_t)0 - bytes);
+  add_to(live.totals.live_bytes, (uint64_t)0 - bytes);
+  add_to(live.totals.live_objects, (uint64_t)0 - objects);
 }
 
 void end_live_without_peak(ContextId context, uint64_t bytes) {

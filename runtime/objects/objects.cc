@@ -86,7 +86,7 @@ void on_allocation(const Allocation &a) {
   }
   clear_words(a.block, size);
   note_region((uint64_t)a.block, (uint64_t)a.block + size);
-  __atomic_fetch_add(&state.objects, 1, __ATOMIC_RELAXED);
+  add_to(state.objects, (uint64_t)1);
 }
 
 // What an object keeps, it has used as before; what it gains is cold; what it loses is forgotten.
@@ -107,7 +107,7 @@ void on_free(const Free &f) {
   if (!is_measured(f.block, f.header.size))
     return;
   state.ended.add(ASSAY_OBJECT_HEAP, f.header.context, f.context, f.block, f.header.size, true, 0);
-  __atomic_fetch_sub(&state.objects, 1, __ATOMIC_RELAXED);
+  add_to(state.objects, (uint64_t)0 - 1);
 }
 
 void walk_one(const void *block, const ChunkHeader &h) {

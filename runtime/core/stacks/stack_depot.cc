@@ -58,13 +58,6 @@ uint32_t kept_frames(uint32_t contexts) {
   return contexts < most ? 2 : 1;
 }
 
-template <typename T> void add_to(T &to, T n) {
-  if (single_threaded())
-    to += n;
-  else
-    __atomic_fetch_add(&to, n, __ATOMIC_RELAXED);
-}
-
 } // namespace
 
 bool StackDepot::reserve_table(Table *&table, uint64_t places) {

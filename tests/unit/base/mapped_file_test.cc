@@ -2,10 +2,14 @@
 #include "base/mapped_file.h"
 #include "tests/unit/temporary_folder.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <span>
+#include <string>
 #include <unistd.h>
 
 namespace {
@@ -26,6 +30,35 @@ TEST(MappedFile, MapsTheWholeFile) {
   base::MappedFile file(path);
   ASSERT_EQ(file.bytes().size(), 5u);
   EXPECT_EQ(static_cast<char>(file.bytes()[4]), 'o');
+}
+
+// In bytes, of the pages that are in memory.
+size_t resident(std::span<const std::byte> bytes) {
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  std::ifstream maps("/proc/self/smaps");
+  const std::string begin =
+      fmt::format("{:x}-", reinterpret_cast<uintptr_t>(bytes.data()) & ~(page - 1));
+  std::string line;
+  while (std::getline(maps, line) && !line.starts_with(begin)) {
+  }
+  while (std::getline(maps, line) && !line.starts_with("Rss:")) {
+  }
+  return std::stoul(line.substr(4)) << 10;
+}
+
+TEST(MappedFile, PagesThatAreReleasedAreReadAgain) {
+  TemporaryFolder folder;
+  std::string path = folder.in("large");
+  std::ofstream(path) << std::string(1 << 20, 'a') << "end";
+  base::MappedFile file(path);
+  auto read_all = [&] {
+    return std::count(file.bytes().begin(), file.bytes().end(), std::byte{'a'});
+  };
+  EXPECT_EQ(read_all(), 1 << 20);
+  EXPECT_GE(resident(file.bytes()), size_t{1} << 20);
+  file.release_pages();
+  EXPECT_EQ(resident(file.bytes()), 0u);
+  EXPECT_EQ(read_all(), 1 << 20);
 }
 
 TEST(MappedFile, SaysWhatIsWrong) {
