@@ -75,8 +75,9 @@ static inline int assay_in_program_window(uint64_t begin, uint64_t end) {
 #undef ASSAY_IN_WINDOW_
 }
 
-// Bytes of program that share one counter, and bytes of one counter.
 #define ASSAY_PAGE_BYTES 4096ULL // of x86-64
+
+// Bytes of program that share one counter, and bytes of one counter.
 #define ASSAY_BLOCK_BYTES 64ULL
 #define ASSAY_COUNTER_BYTES 8ULL
 
