@@ -38,12 +38,6 @@ uint64_t hash_of(const Expr &node, std::span<const Term> terms) {
 
 } // namespace
 
-void Expressions::clear() {
-  nodes_.clear();
-  terms_.clear();
-  table_.clear();
-}
-
 ExprId Expressions::intern(Expr node, std::span<const Term> terms) {
   if (table_.size() < 2 * (nodes_.size() + 1)) {
     table_.assign(std::max<size_t>(256, 2 * table_.size()), 0);

@@ -80,7 +80,6 @@ public:
 
   size_t size() const { return nodes_.size(); }
   void reserve(size_t expressions) { nodes_.reserve(expressions); }
-  void clear();
 
 private:
   ExprId intern(Expr node, std::span<const Term> terms);
