@@ -104,7 +104,9 @@ void Expressions::append(std::vector<Term> &to, uint64_t &offset, ExprId id,
 }
 
 ExprId Expressions::sum(uint64_t offset, std::vector<Term> &terms) {
-  std::sort(terms.begin(), terms.end(), [](const Term &a, const Term &b) { return a.of < b.of; });
+  auto less = [](const Term &a, const Term &b) { return a.of < b.of; };
+  if (!std::is_sorted(terms.begin(), terms.end(), less))
+    std::sort(terms.begin(), terms.end(), less);
   size_t kept = 0;
   for (size_t i = 0; i < terms.size();) {
     Term merged = terms[i++];
@@ -122,15 +124,15 @@ ExprId Expressions::sum(uint64_t offset, std::vector<Term> &terms) {
 }
 
 ExprId Expressions::combine(ExprId a, uint64_t ca, ExprId b, uint64_t cb) {
-  std::vector<Term> terms;
   uint64_t offset = 0;
-  append(terms, offset, a, ca);
-  append(terms, offset, b, cb);
-  if (terms.size() > kMostTerms) {
+  summands_.clear();
+  append(summands_, offset, a, ca);
+  append(summands_, offset, b, cb);
+  if (summands_.size() > kMostTerms) {
     Term operands[] = {{a, ca}, {b, cb}};
     return intern({.kind = ExprKind::operation, .op = ASSAY_UOP_add}, operands);
   }
-  return sum(offset, terms);
+  return sum(offset, summands_);
 }
 
 // Something that is equal to `a` modulo 2^8width, without extensions that do not matter there.
@@ -153,22 +155,23 @@ ExprId Expressions::cut(ExprId a, unsigned width) {
     }
   };
   uint64_t offset = 0;
-  std::vector<Term> given, terms;
-  append(given, offset, inner(a), 1);
-  for (const Term &term : given) // what is uncovered may be a sum again
-    append(terms, offset, inner(term.of), term.coefficient);
+  covered_.clear();
+  summands_.clear();
+  append(covered_, offset, inner(a), 1);
+  for (const Term &term : covered_) // what is uncovered may be a sum again
+    append(summands_, offset, inner(term.of), term.coefficient);
   auto reduce = [&](uint64_t x) { return static_cast<uint64_t>(uop_signed(x, width)); };
-  for (Term &term : terms)
+  for (Term &term : summands_)
     term.coefficient = reduce(term.coefficient);
   // Equal terms may add up to what is 0 modulo 2^8width only after sum() has merged them.
-  ExprId merged = sum(reduce(offset), terms);
+  ExprId merged = sum(reduce(offset), summands_);
   const Expr &node = nodes_[merged.v];
   if (node.kind != ExprKind::sum)
     return merged;
-  std::vector<Term> again(this->terms(merged).begin(), this->terms(merged).end());
-  for (Term &term : again)
+  summands_.assign(this->terms(merged).begin(), this->terms(merged).end());
+  for (Term &term : summands_)
     term.coefficient = reduce(term.coefficient);
-  return sum(reduce(node.value), again);
+  return sum(reduce(node.value), summands_);
 }
 
 ExprId Expressions::zero_extend(ExprId a, unsigned width) {

@@ -91,6 +91,9 @@ private:
   std::vector<Expr> nodes_;
   std::vector<Term> terms_;
   std::vector<uint32_t> table_; // open addressing: node index + 1
+  // Of the sum that is being made. Kept, because most sums are made for one look, and each would ask for
+  // memory anew.
+  std::vector<Term> summands_, covered_;
 };
 
 } // namespace binary
