@@ -111,6 +111,12 @@ void Executable::find_code_pointers(const ElfTables &tables) {
                        code_pointers_.end());
 }
 
+void Executable::drop_unwinding() {
+  unwind_ranges_ = std::vector<UnwindRange>(); // a list of nothing would leave their memory
+  landing_pads_ = std::vector<LandingPad>();
+  code_pointers_ = std::vector<uint64_t>();
+}
+
 bool Executable::executable_at(uint64_t address) const {
   const Segment *segment = segments_.at(address);
   return segment && segment->executable;

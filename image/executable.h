@@ -96,6 +96,9 @@ public:
   const std::vector<UnwindRange> &unwind_ranges() const { return unwind_ranges_; }
   // By call_begin.
   const std::vector<LandingPad> &landing_pads() const { return landing_pads_; }
+  // For who keeps many files and asks for functions alone: unwind_ranges(), landing_pads() and code_pointers() are empty
+  // from then on, and their memory is given back, a third of what is kept of a large C++ library.
+  void drop_unwinding();
 
 private:
   void read(std::span<const std::byte> file);

@@ -144,6 +144,8 @@ struct CodeCache::State {
     for (const std::string &path : {path_of_mapping(miss.pid, *range), range->name}) {
       try {
         file->executable = std::make_unique<image::Executable>(path);
+        if (callers_in.empty())
+          file->executable->drop_unwinding();
         auto build_id = image::read_build_id(path);
         file->index = static_cast<uint32_t>(files.size());
         files.push_back({name, build_id.value_or(std::vector<uint8_t>())});

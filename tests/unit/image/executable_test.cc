@@ -242,6 +242,21 @@ TEST_P(Programs, TablesOfFunctionsPointToCode) {
   EXPECT_FALSE(executable_->writable_at(catcher));
 }
 
+TEST_P(Programs, FunctionsAndStubsStayWithoutUnwinding) {
+  Executable dropped(path_);
+  dropped.drop_unwinding();
+  EXPECT_EQ(dropped.unwind_ranges().capacity(), 0u);
+  EXPECT_EQ(dropped.landing_pads().capacity(), 0u);
+  EXPECT_EQ(dropped.code_pointers().capacity(), 0u);
+  ASSERT_EQ(dropped.functions().size(), executable_->functions().size());
+  for (const CodeRange &range : executable_->functions()) {
+    const CodeRange *same = dropped.function_at(range.begin);
+    ASSERT_TRUE(same);
+    EXPECT_EQ(same->name, range.name);
+    EXPECT_EQ(dropped.import_of_stub(range.begin), executable_->import_of_stub(range.begin));
+  }
+}
+
 TEST_P(Programs, ExceptionsGoToLandingPads) {
   const auto &pads = executable_->landing_pads();
   ASSERT_GE(pads.size(), 3u);
