@@ -62,7 +62,6 @@ ExprId Expressions::intern(Expr node, std::span<const Term> terms) {
       return {index};
   }
   node.first = static_cast<uint32_t>(terms_.size());
-  node.count = static_cast<uint32_t>(terms.size());
   node.most = bound(node, terms);
   terms_.insert(terms_.end(), terms.begin(), terms.end());
   nodes_.push_back(node);

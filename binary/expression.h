@@ -39,9 +39,9 @@ struct Expr {
   ExprKind kind = ExprKind::unknown;
   uint8_t width = 8;
   uint8_t op = 0;
+  uint32_t first = 0; // terms of a sum, operands of the others; up to the next expression's
   uint64_t value = 0;
-  uint32_t first = 0, count = 0; // terms of a sum, operands of the others
-  uint64_t most = UINT64_MAX;    // an upper bound of the value, unsigned
+  uint64_t most = UINT64_MAX; // an upper bound of the value, unsigned
 };
 
 class Expressions {
@@ -67,8 +67,8 @@ public:
 
   const Expr &operator[](ExprId id) const { return nodes_[id.v]; }
   std::span<const Term> terms(ExprId id) const { // of a sum, or the operands (coefficient 1)
-    const Expr &node = nodes_[id.v];
-    return {terms_.data() + node.first, node.count};
+    const size_t end = id.v + 1 < nodes_.size() ? nodes_[id.v + 1].first : terms_.size();
+    return {terms_.data() + nodes_[id.v].first, terms_.data() + end};
   }
   bool is_constant(ExprId id) const { return nodes_[id.v].kind == ExprKind::constant; }
   bool is_constant(ExprId id, uint64_t value) const {

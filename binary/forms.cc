@@ -37,7 +37,8 @@ const char *register_name(unsigned variable) {
 } // namespace
 
 Forms::Forms(const FlowGraph &graph, const Ssa &ssa) : graph_(graph), ssa_(ssa) {
-  expressions_.reserve(ssa.values.size()); // most are themselves, or sums of others
+  expressions_.reserve(
+      2 * ssa.values.size()); // what is never written takes no memory; to grow takes a copy
   zero_ = expressions_.constant(0);
   bias_ = expressions_.definition(kBias);
   uop_at_.assign(ssa.values.size(), UINT32_MAX);
@@ -110,7 +111,7 @@ ExprId Forms::substituted(ExprId form) {
   }
   case ExprKind::sum: {
     ExprId total = expressions_.constant(node.value);
-    for (uint32_t i = 0; i < node.count; i++) {
+    for (size_t i = 0, count = expressions_.terms(form).size(); i < count; i++) {
       Term term = expressions_.terms(form)[i];
       total = expressions_.combine(total, 1, substituted(term.of), term.coefficient);
     }

@@ -262,7 +262,7 @@ std::optional<Scaled> indexed(Way &way, ExprId id, unsigned by) {
   if (node.kind != ExprKind::sum)
     return std::nullopt;
   Scaled result{node.value, by, way.expressions.constant(0)};
-  for (uint32_t i = 0; i < node.count; i++) {
+  for (size_t i = 0, count = way.expressions.terms(id).size(); i < count; i++) {
     Term term = way.expressions.terms(id)[i];
     if (way.is_bias(term.of) && term.coefficient == 1)
       continue;

@@ -67,7 +67,7 @@ std::optional<Line> line_of(const Forms &forms, Expressions &expressions, const 
     return line;
   if (node.kind != ExprKind::sum)
     return add(form, 1) ? std::optional(line) : std::nullopt;
-  for (uint32_t i = 0; i < node.count; i++) {
+  for (size_t i = 0, count = expressions.terms(form).size(); i < count; i++) {
     Term term = expressions.terms(form)[i];
     if (!add(term.of, term.coefficient))
       return std::nullopt;
@@ -97,7 +97,7 @@ void count_equal(Expressions &expressions, Line line, unsigned bits, TripCount &
   };
   ExprId times = expressions.constant(divided(expressions.offset_of(line.rest)) + 1);
   if (node.kind == ExprKind::sum) {
-    for (uint32_t i = 0; i < node.count; i++) {
+    for (size_t i = 0, terms = expressions.terms(line.rest).size(); i < terms; i++) {
       Term term = expressions.terms(line.rest)[i];
       if (term.coefficient % unit)
         return;
