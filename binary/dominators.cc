@@ -76,13 +76,15 @@ public:
 
 void number_tree(Dominators &result, uint32_t root) {
   size_t nodes = result.immediate.size();
-  result.children.assign(nodes, {});
+  result.children = AdjacencyLists(nodes, [&](auto add) {
+    for (uint32_t node : result.order)
+      if (node != root)
+        add(result.immediate[node], node);
+  });
   result.depth.assign(nodes, 0);
   for (uint32_t node : result.order)
-    if (node != root) {
-      result.children[result.immediate[node]].push_back(node);
+    if (node != root)
       result.depth[node] = result.depth[result.immediate[node]] + 1;
-    }
   // Nodes that are not reachable are dominated by themselves alone.
   result.first_.resize(nodes);
   result.last_.resize(nodes);
@@ -128,10 +130,11 @@ Dominators dominators(const Edges &successors, uint32_t root) {
   std::vector<uint32_t> place(successors.size(), kNone);
   for (uint32_t i = 0; i < count; i++)
     place[walked.preorder[i]] = i;
-  Edges predecessors(count);
-  for (uint32_t i = 0; i < count; i++)
-    for (uint32_t to : successors[walked.preorder[i]])
-      predecessors[place[to]].push_back(i);
+  const AdjacencyLists predecessors(count, [&](auto add) {
+    for (uint32_t i = 0; i < count; i++)
+      for (uint32_t to : successors[walked.preorder[i]])
+        add(place[to], i);
+  });
   std::vector<uint32_t> immediate(count, 0);
   Forest forest(count);
   for (uint32_t i = count; i-- > 1;) {

@@ -3,6 +3,8 @@
 // Source: Georgiadis, Tarjan, Werneck: Finding Dominators in Practice (the semi-NCA algorithm).
 #pragma once
 
+#include "binary/adjacency.h"
+
 #include <cstdint>
 #include <vector>
 
@@ -29,7 +31,7 @@ struct Dominators {
   }
 
   std::vector<uint32_t> first_, last_; // of a walk of the tree
-  std::vector<std::vector<uint32_t>> children;
+  AdjacencyLists children;             // of each node in that tree, in the order of `order`
 };
 
 Dominators dominators(const Edges &successors, uint32_t root);

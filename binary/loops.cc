@@ -66,9 +66,11 @@ public:
       has_loop[header] = !back_[header].empty();
       for (uint32_t from : back_[header])
         add(from);
-      for (size_t i = 0; i < body.size(); i++)
+      for (size_t i = 0; i < body.size(); i++) {
+        add(parent_[body[i]]);
         for (uint32_t from : into_[body[i]])
           add(from);
+      }
       for (uint32_t node : body) {
         header_of[node] = header;
         merged.merge(node, header);
@@ -117,10 +119,10 @@ private:
     for (uint32_t from = 0; from < count; from++)
       for (uint32_t node : successors_[order[from]]) {
         uint32_t to = place[node];
+        if (parent_[to] == from) // of the tree
+          continue;
         if (to <= from && from <= last_[to])
           back_[to].push_back(from);
-        else if (parent_[to] == from)
-          into_[to].push_back(from);
         else if (from < to) // further down
           across_[from].emplace_back(from, to);
         else
@@ -135,8 +137,8 @@ private:
     }
   }
 
-  std::vector<uint32_t> parent_, last_;                            // of the walk's tree
-  Edges into_, back_;                                              // sources by target
+  std::vector<uint32_t> parent_, last_; // of the walk's tree
+  Edges into_, back_;                   // sources by target; into_: neither of the tree nor back
   std::vector<std::vector<std::pair<uint32_t, uint32_t>>> across_; // by the ancestor
 };
 

@@ -55,8 +55,11 @@ private:
     }
     size_t count = ssa_.successors.size();
     ssa_.nodes.resize(count);
-    ssa_.predecessors.assign(count, {});
-    place_.assign(count, {});
+    ssa_.predecessors = predecessors();
+    place_ = AdjacencyLists(count, [&](auto add) {
+      std::vector<uint32_t> seen(count, 0);
+      each_edge([&](uint32_t from, uint32_t to) { add(from, seen[to]++); });
+    });
     uint32_t uops = 0;
     for (uint32_t node = 0; node < count; node++) {
       ssa_.nodes[node].block = original[node];
@@ -65,10 +68,6 @@ private:
         continue;
       for (const Instruction &instruction : instructions_of(node))
         uops += instruction.uops;
-      for (uint32_t to : ssa_.successors[node]) {
-        place_[node].push_back(static_cast<uint32_t>(ssa_.predecessors[to].size()));
-        ssa_.predecessors[to].push_back(node);
-      }
     }
     ssa_.uops.resize(uops);
   }
@@ -77,15 +76,12 @@ private:
   // start from is joined.
   bool add_preheaders(std::vector<uint32_t> &original) {
     bool any = false;
-    Edges predecessors(ssa_.successors.size());
-    for (uint32_t node : ssa_.dominators.order)
-      for (uint32_t to : ssa_.successors[node])
-        predecessors[to].push_back(node);
+    const AdjacencyLists entered_from = predecessors();
     for (const Loop &loop : ssa_.loops.all) {
       if (loop.irreducible)
         continue;
       std::vector<uint32_t> outside;
-      for (uint32_t node : predecessors[loop.header])
+      for (uint32_t node : entered_from[loop.header])
         if (!ssa_.dominators.dominates(loop.header, node))
           outside.push_back(node);
       if (outside.size() < 2)
@@ -100,6 +96,18 @@ private:
       any = true;
     }
     return any;
+  }
+
+  // Of nodes that can be reached, by number.
+  template <class Visit> void each_edge(Visit visit) const {
+    for (uint32_t node = 0; node < ssa_.successors.size(); node++)
+      if (reachable(node))
+        for (uint32_t to : ssa_.successors[node])
+          visit(node, to);
+  }
+  AdjacencyLists predecessors() const {
+    return {ssa_.successors.size(),
+            [&](auto add) { each_edge([&](uint32_t from, uint32_t to) { add(to, from); }); }};
   }
 
   bool reachable(uint32_t node) const { return ssa_.dominators.number[node] != Dominators::kNone; }
@@ -176,7 +184,7 @@ private:
     };
     enter(Ssa::kRoot);
     while (!stack.empty()) {
-      auto &children = ssa_.dominators.children[stack.back().node];
+      auto children = ssa_.dominators.children[stack.back().node];
       if (stack.back().next_child < children.size()) {
         enter(children[stack.back().next_child++]);
       } else {
@@ -262,7 +270,7 @@ private:
 
   const FlowGraph &graph_;
   Ssa ssa_;
-  Edges place_; // of each edge among the predecessors of where it leads
+  AdjacencyLists place_; // of each edge of a node: among the predecessors of where it leads
   std::vector<VariableSet> writes_, live_in_, joins_;
   std::array<ValueId, kVariables> current_;
   std::array<ValueId, ASSAY_UOP_TEMPORARIES> temporaries_;

@@ -56,7 +56,8 @@ struct Node {
 struct Ssa {
   static constexpr uint32_t kRoot = 0; // a node before all entries
   std::vector<Node> nodes;
-  Edges successors, predecessors;
+  Edges successors;
+  AdjacencyLists predecessors;
   Dominators dominators;
   Loops loops;
   std::vector<Value> values;

@@ -105,8 +105,8 @@ TEST(Dominators, AreWhatCutsNodesOff) {
       EXPECT_EQ(std::count(children.begin(), children.end(), node), 1);
     }
     size_t children = 0;
-    for (const auto &of : found.children)
-      children += of.size();
+    for (size_t node = 0; node < found.children.size(); node++)
+      children += found.children[node].size();
     EXPECT_EQ(children + 1, live.size());
   });
 }
