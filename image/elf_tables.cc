@@ -101,7 +101,7 @@ void ElfTables::read_program_headers(std::span<const std::byte> file, const std:
   if (!count || header.e_phentsize != sizeof(Elf64_Phdr) || rows.size() != count)
     base::fail("{}: it has no readable program headers; copy or build it again", path);
   std::vector<Segment> found;
-  std::optional<AddressRange> dynamic_range;
+  std::optional<std::pair<uint64_t, uint64_t>> dynamic_place; // address, bytes
   uint64_t backed = 0;
   for (uint64_t index = 0; index < count; index++) {
     Elf64_Phdr row = rows[index];
@@ -110,7 +110,9 @@ void ElfTables::read_program_headers(std::span<const std::byte> file, const std:
     if (row.p_type == PT_GNU_EH_FRAME)
       eh_frame_header = row.p_vaddr;
     else if (row.p_type == PT_DYNAMIC)
-      dynamic_range = {row.p_vaddr, row.p_filesz};
+      dynamic_place = {row.p_vaddr, row.p_filesz};
+    else if (row.p_type == PT_GNU_RELRO && row.p_memsz <= UINT64_MAX - row.p_vaddr)
+      relro = {row.p_vaddr, row.p_vaddr + row.p_memsz};
     if (row.p_type != PT_LOAD || !row.p_memsz)
       continue;
     if (row.p_memsz > UINT64_MAX - row.p_vaddr || row.p_filesz > row.p_memsz)
@@ -144,8 +146,8 @@ void ElfTables::read_program_headers(std::span<const std::byte> file, const std:
       base::fail("{}: its segments at {:#x} and {:#x} overlap; copy or build it again", path,
                  found[index - 1].address, found[index].address);
   segments = Segments(std::move(found), file);
-  if (dynamic_range)
-    dynamic_ = Table<Elf64_Dyn>(segments.bytes(dynamic_range->begin, dynamic_range->end));
+  if (dynamic_place)
+    dynamic_ = Table<Elf64_Dyn>(segments.bytes(dynamic_place->first, dynamic_place->second));
 }
 
 void ElfTables::read_sections(std::span<const std::byte> file, const Elf64_Ehdr &header) {

@@ -86,6 +86,8 @@ struct ElfTables {
   std::vector<AddressRange> data;          // where constants and variables may be; as `code`
   std::optional<AddressRange> eh_frame;    // by its section header
   std::optional<uint64_t> eh_frame_header; // address of PT_GNU_EH_FRAME
+  std::optional<AddressRange>
+      relro; // PT_GNU_RELRO: of writable segments what relocations alone write
 
 private:
   void read_program_headers(std::span<const std::byte> file, const std::string &path,

@@ -49,14 +49,14 @@ void Executable::read(std::span<const std::byte> file) {
   find_code_pointers(tables);
   for (const CodeRegion &region : tables.code)
     code_regions_.emplace_back(region.begin, region.end);
-  add_go_functions();
+  add_go_functions(tables);
 }
 
 // What Go's own table says takes the place of whatever overlaps it: an entry without a size, or one
 // range for all code.
-void Executable::add_go_functions() {
-  std::vector<CodeRange> found =
-      go_functions(segments_, [&](uint64_t address) { return relocated_word(address); });
+void Executable::add_go_functions(const ElfTables &tables) {
+  std::vector<CodeRange> found = go_functions(
+      segments_, tables.relro, [&](uint64_t address) { return relocated_word(address); });
   std::erase_if(found, [&](const CodeRange &range) {
     return std::none_of(code_regions_.begin(), code_regions_.end(), [&](const auto &region) {
       return region.first <= range.begin && range.end <= region.second;

@@ -103,7 +103,7 @@ public:
 private:
   void read(std::span<const std::byte> file);
   void find_code_pointers(const ElfTables &tables);
-  void add_go_functions();
+  void add_go_functions(const ElfTables &tables);
 
   std::string path_;
   std::optional<base::MappedFile> mapped_; // either this

@@ -15,7 +15,7 @@
 
 #include "image/symbols.h"
 
-#include <array>
+#include <algorithm>
 #include <cstring>
 #include <span>
 #include <string>
@@ -85,11 +85,19 @@ std::vector<CodeRange> read(std::span<const std::byte> table, uint64_t address,
 } // namespace
 
 std::vector<CodeRange> go_functions(const Segments &segments,
+                                    const std::optional<AddressRange> &relro,
                                     const std::function<std::optional<uint64_t>(uint64_t)> &word) {
   for (const Segment &segment : segments.all()) {
     auto bytes = segments.bytes_from(segment.address);
-    uint64_t first = (0 - segment.address) & 15;
-    for (uint64_t offset = first; offset + 64 < bytes.size(); offset += 16)
+    uint64_t begin = segment.address, end = begin + bytes.size();
+    if (segment.writable &&
+        relro) { // variables are not looked through: there may be 100 MB of them
+      begin = std::max(begin, relro->begin);
+      end = std::min(end, relro->end);
+    }
+    uint64_t first = begin - segment.address + ((0 - begin) & 15);
+    for (uint64_t offset = first; offset + 64 < bytes.size() && segment.address + offset < end;
+         offset += 16)
       if (is_header(bytes, offset))
         if (auto found = read(bytes.subspan(offset), segment.address + offset, word);
             !found.empty())
