@@ -169,7 +169,7 @@ void Forms::evaluate() {
       forms_[value] = leaf({value});
   }
   for (uint32_t node : ssa_.dominators.order) {
-    for (ValueId value : ssa_.nodes[node].joins)
+    for (ValueId value : ssa_.joins_of(node))
       forms_[value.v] = join(value);
     if (ssa_.nodes[node].block == Node::kNoBlock)
       continue;
@@ -190,7 +190,7 @@ bool Forms::find_inductions() {
     if (ssa_.loops.all[index].irreducible)
       continue;
     uint32_t header = ssa_.loops.all[index].header;
-    for (ValueId value : ssa_.nodes[header].joins) {
+    for (ValueId value : ssa_.joins_of(header)) {
       if (ssa_.values[value.v].variable >= kFlags || inductions_.contains(value.v) ||
           forms_[value.v] != leaf(value))
         continue;

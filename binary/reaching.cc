@@ -60,7 +60,7 @@ ValueId made_in(const FlowGraph &graph, const Ssa &ssa, uint32_t node, uint32_t 
     }
   }
   if (!found.known())
-    for (ValueId join : ssa.nodes[node].joins)
+    for (ValueId join : ssa.joins_of(node))
       if (ssa.values[join.v].variable == variable)
         found = join;
   return found;

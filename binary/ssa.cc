@@ -163,14 +163,16 @@ private:
     for (unsigned variable = 0; variable < kVariables; variable++)
       current_[variable] =
           make({.kind = ValueKind::entry, .variable = static_cast<uint8_t>(variable)});
-    for (uint32_t node : ssa_.dominators.order)
+    for (uint32_t node : ssa_.dominators.order) {
+      ssa_.nodes[node].first_join = static_cast<uint32_t>(ssa_.values.size());
+      ssa_.nodes[node].joins = static_cast<uint32_t>(std::popcount(joins_[node]));
       for (VariableSet left = joins_[node]; left; left &= left - 1) {
         auto variable = static_cast<uint8_t>(std::countr_zero(left));
         ValueId join = make({.kind = ValueKind::join, .variable = variable, .node = node});
-        ssa_.nodes[node].joins.push_back(join);
         ssa_.join_first[join.v] = static_cast<uint32_t>(ssa_.join_operands.size());
         ssa_.join_operands.resize(ssa_.join_operands.size() + ssa_.predecessors[node].size());
       }
+    }
     // Down the dominator tree; what a node changed is put back when it is left.
     struct Visit {
       uint32_t node;
@@ -195,7 +197,7 @@ private:
   }
 
   void number(uint32_t node) {
-    for (ValueId join : ssa_.nodes[node].joins)
+    for (ValueId join : ssa_.joins_of(node))
       current_[ssa_.values[join.v].variable] = join;
     uint32_t at = ssa_.nodes[node].first_uop;
     for (const Instruction &instruction : instructions_of(node)) {
@@ -203,7 +205,7 @@ private:
       at += instruction.uops;
     }
     for (size_t i = 0; i < ssa_.successors[node].size(); i++)
-      for (ValueId join : ssa_.nodes[ssa_.successors[node][i]].joins)
+      for (ValueId join : ssa_.joins_of(ssa_.successors[node][i]))
         ssa_.join_operands[ssa_.join_first[join.v] + place_[node][i]] =
             current_[ssa_.values[join.v].variable];
   }

@@ -12,6 +12,7 @@
 #include "binary/loops.h"
 
 #include <cstdint>
+#include <ranges>
 #include <span>
 #include <vector>
 
@@ -49,8 +50,8 @@ struct Node {
   static constexpr uint32_t kNoBlock = UINT32_MAX;
   // Of the root, of what is before the header of a loop, and of a dispatch: none.
   uint32_t block = kNoBlock;
-  uint32_t first_uop = 0;     // its micro-ops: Ssa::uops[first_uop], …
-  std::vector<ValueId> joins; // values
+  uint32_t first_uop = 0;             // its micro-ops: Ssa::uops[first_uop], …
+  uint32_t first_join = 0, joins = 0; // its joins: Ssa::values[first_join], …
 };
 
 struct Ssa {
@@ -62,6 +63,10 @@ struct Ssa {
   Loops loops;
   std::vector<Value> values;
   std::vector<UopValues> uops;
+  auto joins_of(uint32_t node) const {
+    return std::views::iota(nodes[node].first_join, nodes[node].first_join + nodes[node].joins) |
+           std::views::transform([](uint32_t value) { return ValueId{value}; });
+  }
   // Of a join: the values from each of predecessors[node], in that order.
   std::span<const ValueId> operands(ValueId join) const {
     return {join_operands.data() + join_first[join.v], predecessors[values[join.v].node].size()};

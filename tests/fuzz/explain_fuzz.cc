@@ -82,7 +82,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       check_graph(routine, graph);
       Ssa ssa = single_assignment(graph);
       for (uint32_t node = 0; node < ssa.nodes.size(); node++)
-        for (ValueId join : ssa.nodes[node].joins)
+        for (ValueId join : ssa.joins_of(node))
           for (ValueId operand : ssa.operands(join))
             require(operand.v < ssa.values.size());
       check_forms(graph, ssa);

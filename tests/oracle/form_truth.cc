@@ -96,12 +96,14 @@ private:
 
   // --- following
 
+  void take_value(Frame &frame, ValueId value) {
+    unsigned variable = frame.routine->ssa.values[value.v].variable;
+    if (variable < kMasks)
+      frame.values[value.v] = machine_.registers[variable];
+  }
   void take_values(Frame &frame, const std::vector<ValueId> &which) {
-    for (ValueId value : which) {
-      unsigned variable = frame.routine->ssa.values[value.v].variable;
-      if (variable < kMasks)
-        frame.values[value.v] = machine_.registers[variable];
-    }
+    for (ValueId value : which)
+      take_value(frame, value);
   }
 
   // Control has gone from `frame.node` to the block that begins at pc.
@@ -112,7 +114,8 @@ private:
     const Ssa &ssa = frame.routine->ssa;
     check_iterations(frame, way.back(), linked);
     for (uint32_t to : way) {
-      take_values(frame, ssa.nodes[to].joins);
+      for (ValueId join : ssa.joins_of(to))
+        take_value(frame, join);
       for (uint32_t loop = 0; loop < ssa.loops.all.size(); loop++)
         if (ssa.loops.all[loop].header == to)
           frame.counters[loop] =
@@ -195,7 +198,7 @@ private:
     frame.counters.assign(what->ssa.loops.all.size(), 0);
     for (uint32_t value = 0; value < what->ssa.values.size() && value < kVariables; value++)
       if (what->ssa.values[value].kind == ValueKind::entry)
-        take_values(frame, {ValueId{value}});
+        take_value(frame, ValueId{value});
     if (go_to(frame, linked))
       frames_.push_back(std::move(frame));
   }

@@ -66,7 +66,7 @@ public:
         continue;
       check_predecessors(node);
       uint64_t joined = 0;
-      for (ValueId join : ssa_.nodes[node].joins) {
+      for (ValueId join : ssa_.joins_of(node)) {
         const Value &value = ssa_.values[join.v];
         EXPECT_EQ(value.kind, ValueKind::join);
         EXPECT_EQ(value.node, node);
@@ -206,9 +206,9 @@ private:
     const auto &predecessors = ssa_.predecessors[node];
     auto edge = std::find(predecessors.begin(), predecessors.end(), from) - predecessors.begin();
     ASSERT_LT(static_cast<size_t>(edge), predecessors.size());
-    for (ValueId join : ssa_.nodes[node].joins)
+    for (ValueId join : ssa_.joins_of(node))
       expect_last(ssa_.operands(join)[static_cast<size_t>(edge)], ssa_.values[join.v].variable);
-    for (ValueId join : ssa_.nodes[node].joins) {
+    for (ValueId join : ssa_.joins_of(node)) {
       uint32_t variable = ssa_.values[join.v].variable;
       last_[variable] = {ValueKind::join, node, 0, variable};
     }
