@@ -71,7 +71,7 @@ void add_line(Group &g, const LineUnits &line) {
     uint64_t cell = g.cell_units == 1 ? unit : unit / g.cell_units;
     add_cell(cells[cell < cell_count ? cell : cell_count - 1], line, i);
     if (g.positions)
-      add_cell(g.cells[unit % g.positions], line, i);
+      add_cell(g.cells[unit & (g.positions - 1)], line, i);
     hotness += line.hotness[i];
     hottest = line.hotness[i] > hottest ? line.hotness[i] : hottest;
     used++;
@@ -101,7 +101,7 @@ inline void add_words(Group &g, const uint8_t *bytes, uint64_t first, uint64_t c
     const uint64_t cell = g.positions + ((first + i) >> cell_shift);
     add(g.cells[cell < g.cell_count ? cell : g.cell_count - 1]);
     if (g.positions)
-      add(g.cells[(first + i) % g.positions]);
+      add(g.cells[(first + i) & (g.positions - 1)]);
     sums.hotness += samples;
     sums.hottest = samples > sums.hottest ? samples : sums.hottest;
     sums.used++;

@@ -26,7 +26,7 @@ struct Group {
   GroupKey key;
   uint32_t used_at; // of its set's clock: the oldest entry makes room
   uint32_t cell_units;
-  uint32_t positions; // cells before those of offsets: 0, or the units of a line
+  uint32_t positions; // cells before those of offsets: 0, or the units of a line, a power of two
   uint32_t cell_count;
   AssayObjectSums sums;
   AssayWordCell cells[];

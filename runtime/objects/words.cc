@@ -175,11 +175,21 @@ void move_hot(uint64_t source, uint64_t size, uint64_t target) {
   }
 }
 
+// Of these bytes of the shadow those that `which` names.
+void mark_missing(uint64_t at, unsigned which) {
+  const auto marked = (unsigned)_mm_movemask_epi8(_mm_loadu_si128((const __m128i *)at));
+  for (unsigned left = ~marked & which; left; left &= left - 1)
+    *(volatile uint8_t *)(at + (unsigned)__builtin_ctz(left)) |= ASSAY_WORD_TOUCHED;
+}
+
 void mark_bytes(uint64_t at, uint64_t end) { // of the shadow
-  for (; end - at >= 16 && at < end; at += 16) {
-    int marked = _mm_movemask_epi8(_mm_loadu_si128((const __m128i *)at));
-    for (unsigned left = (unsigned)marked ^ 0xffff; left; left &= left - 1)
-      *(volatile uint8_t *)(at + (unsigned)__builtin_ctz(left)) |= ASSAY_WORD_TOUCHED;
+  for (; end - at > 16; at += 16)
+    mark_missing(at, 0xffff);
+  if (at % kPage <=
+      kPage -
+          16) { // most ranges are short, and end here; what is read beyond them is of the same page
+    mark_missing(at, (1U << (end - at)) - 1);
+    return;
   }
   for (; at < end; at++)
     if (!(*(volatile uint8_t *)at & ASSAY_WORD_TOUCHED))
