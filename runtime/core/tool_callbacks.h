@@ -22,7 +22,6 @@ struct Allocation {
 struct Free {
   void *block;
   const ChunkHeader &header;
-  Moment when;
   ContextId context; // where it was freed; kNoContext if that is not recorded
   bool temporary;    // freed before the same thread's next allocation
 };

@@ -158,7 +158,7 @@ void on_free(const Free &f) {
   if (may_have_wrapped(f.block, f.header) && has_shadow(f.block, f.header.size))
     watch_counters(f.block, f.header.size); // the last look, before the counters are zeroed
   Counts counts = counts_of(f.block, f.header, true);
-  AssayObject o = object_of(f.header, counts, f.when);
+  AssayObject o = object_of(f.header, counts, now());
   o.temporary = f.temporary;
   take_live(f.header.context, f.header.size, 1);
   heap.freed.add(f.header.context, o);

@@ -33,7 +33,7 @@ void end_object(void *block, const ChunkHeader &header, const void *frame) {
   if (header.flags & kPoolMemory)
     return;
   ContextId place = runtime.options.free_stacks && frame ? context_of(frame, kNoType) : kNoContext;
-  publish_free({block, header, now(), place, this_thread.last_block == block});
+  publish_free({block, header, place, this_thread.last_block == block});
 }
 
 void insert_side_object(SideTable &table, const SideObject &object) {
