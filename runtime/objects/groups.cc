@@ -3,6 +3,8 @@
 
 #include "runtime/objects/groups.h"
 
+#include <emmintrin.h>
+
 #include "runtime/core/runtime.h"
 #include "runtime/core/system/arena.h"
 #include "runtime/core/system/pages.h"
@@ -108,15 +110,94 @@ inline void add_words(Group &g, const uint8_t *bytes, uint64_t first, uint64_t c
   }
 }
 
+// Of a large object: by place in a line, 16 words at a time. Sums have 16 bits; a word adds 128 at most, so they hold for 256 lines.
+class LinePositions {
+public:
+  explicit LinePositions(Group &g) : g_(g) {}
+  ~LinePositions() { flush(); }
+  void add(__m128i samples, __m128i is_used) { // a byte a word: its samples; all ones or none
+    const __m128i zero = _mm_setzero_si128(), used = _mm_sub_epi8(zero, is_used);
+    hotness_[0] = _mm_add_epi16(hotness_[0], _mm_unpacklo_epi8(samples, zero));
+    hotness_[1] = _mm_add_epi16(hotness_[1], _mm_unpackhi_epi8(samples, zero));
+    accessed_[0] = _mm_add_epi16(accessed_[0], _mm_unpacklo_epi8(used, zero));
+    accessed_[1] = _mm_add_epi16(accessed_[1], _mm_unpackhi_epi8(used, zero));
+    if (++lines_ == 256)
+      flush();
+  }
+
+private:
+  void flush() {
+    if (!lines_)
+      return;
+    uint16_t hotness[16], accessed[16];
+    for (unsigned half = 0; half < 2; half++) {
+      _mm_storeu_si128((__m128i *)(hotness + 8 * half), hotness_[half]);
+      _mm_storeu_si128((__m128i *)(accessed + 8 * half), accessed_[half]);
+      hotness_[half] = accessed_[half] = _mm_setzero_si128();
+    }
+    for (unsigned i = 0; i < 16; i++) {
+      g_.cells[i].hotness += hotness[i];
+      g_.cells[i].accessed += accessed[i];
+    }
+    lines_ = 0;
+  }
+
+  Group &g_;
+  __m128i hotness_[2] = {}, accessed_[2] = {};
+  unsigned lines_ = 0;
+};
+
+// A whole line of a large object, from the word of this number on, which is one of 16.
+inline void add_whole_line(Group &g, const uint8_t *bytes, uint64_t first, unsigned cell_shift,
+                           LinePositions &positions, LineSums &sums) {
+  const __m128i words = _mm_loadu_si128((const __m128i *)bytes), zero = _mm_setzero_si128();
+  const __m128i is_unused = _mm_cmpeq_epi8(words, zero);
+  const auto used = (unsigned)_mm_movemask_epi8(is_unused) ^ 0xffff;
+  if (!used)
+    return;
+  const __m128i samples = _mm_add_epi8(_mm_and_si128(words, _mm_set1_epi8(ASSAY_WORD_SAMPLES)),
+                                       _mm_and_si128(_mm_srli_epi16(words, 7), _mm_set1_epi8(1)));
+  const __m128i sum = _mm_sad_epu8(samples, zero);
+  __m128i hottest = _mm_max_epu8(samples, _mm_srli_si128(samples, 8));
+  hottest = _mm_max_epu8(hottest, _mm_srli_si128(hottest, 4));
+  hottest = _mm_max_epu8(hottest, _mm_srli_si128(hottest, 2));
+  hottest = _mm_max_epu8(hottest, _mm_srli_si128(hottest, 1));
+  sums.hotness = (uint64_t)_mm_cvtsi128_si64(sum) + (uint64_t)_mm_extract_epi16(sum, 4);
+  sums.hottest = (uint8_t)_mm_cvtsi128_si32(hottest);
+  sums.used = (uint64_t)__builtin_popcount(used);
+  positions.add(samples, _mm_xor_si128(is_unused, _mm_set1_epi8(-1)));
+  auto cell_of = [&](uint64_t word) -> AssayWordCell & {
+    const uint64_t cell = g.positions + (word >> cell_shift);
+    return g.cells[cell < g.cell_count ? cell : g.cell_count - 1];
+  };
+  if (cell_shift >= 4) {
+    cell_of(first).hotness += sums.hotness;
+    cell_of(first).accessed += sums.used;
+    return;
+  }
+  uint8_t each[16];
+  _mm_storeu_si128((__m128i *)each, samples);
+  for (unsigned left = used; left; left &= left - 1) {
+    const auto i = (unsigned)__builtin_ctz(left);
+    cell_of(first + i).hotness += each[i];
+    cell_of(first + i).accessed++;
+  }
+}
+
 // The same of an object whose words are bytes, none of them hot, and not so many that untouched pages matter: most objects. Words that
 // nobody used are passed over eight at a time.
 void add_plain(Group &g, const uint8_t *words, uint64_t start, uint64_t size) {
   const uint64_t first = start / ASSAY_WORD_BYTES, end = (start + size - 1) / ASSAY_WORD_BYTES + 1;
   const auto cell_shift = (unsigned)__builtin_ctz(g.cell_units);
+  const bool is_even = g.positions == 16 && first % 16 == 0;
+  LinePositions positions(g);
   for (uint64_t word = first; word < end;) {
     const uint64_t line_end = (word | 15) + 1, stop = line_end < end ? line_end : end;
     LineSums line;
-    for (uint64_t at = word; at < stop; at += 8) {
+    const bool is_whole = is_even && stop - word == 16;
+    if (is_whole)
+      add_whole_line(g, words + (word - first), word - first, cell_shift, positions, line);
+    for (uint64_t at = word; at < stop && !is_whole; at += 8) {
       const uint64_t count = stop - at < 8 ? stop - at : 8;
       const uint8_t *bytes = words + (at - first);
       uint64_t eight = 1;
