@@ -64,10 +64,7 @@ std::string evidence_of(const ValueList &list, const ValueShare &hot) {
 
 class Rules {
 public:
-  explicit Rules(const ValuesResult &result) : result_(result) {
-    for (const ValueFunction &function : result.functions)
-      interrupts_ += function.interrupts;
-  }
+  explicit Rules(const ValuesResult &result) : result_(result), interrupts_(result.samples) {}
 
   std::vector<Finding> find() {
     for (const ValueFunction &function : result_.functions) {
@@ -249,7 +246,7 @@ private:
   }
 
   const ValuesResult &result_;
-  uint64_t interrupts_ = 0;
+  const uint64_t interrupts_; // all, wherever they came
   std::vector<Finding> findings_;
 };
 

@@ -8,6 +8,7 @@
 #include "analyze/values.h"
 
 #include "abi/records.h"
+#include "abi/samples.h"
 #include "abi/tools.h"
 #include "analyze/measured.h"
 #include "base/stable_sort.h"
@@ -297,6 +298,27 @@ private:
       }
   }
 
+  // Samples that came to no place that is known: in the kernel, where it is not interpreted, and in code that was not decoded yet. So
+  // the rows add up to all samples.
+  void list_samples_without_place() {
+    uint64_t placed = 0;
+    for (const ValueExecutable &executable : result_.executables)
+      placed += executable.interrupts;
+    const uint64_t elsewhere = result_.samples - std::min(placed, result_.samples);
+    const uint64_t in_kernel = std::min(profile_.values.ends[ASSAY_ENDED_kernel], elsewhere);
+    auto add = [&](const char *path, uint64_t samples) {
+      if (!samples)
+        return;
+      auto row = std::find_if(result_.executables.begin(), result_.executables.end(),
+                              [&](const ValueExecutable &each) { return each.path == path; });
+      if (row == result_.executables.end())
+        row = result_.executables.insert(row, {path, "", 0, 0});
+      row->interrupts += samples;
+    };
+    add("[kernel]", in_kernel);
+    add("[not decoded]", elsewhere - in_kernel);
+  }
+
   // All modules of the kernel are one, and all of the code that one process made.
   void list_executables() {
     std::map<std::string, size_t> of_memory; // index in the result
@@ -317,6 +339,7 @@ private:
       }
       result_.executables.push_back(executable);
     }
+    list_samples_without_place();
     base::stable_sort(result_.executables, has_more<ValueExecutable>);
   }
 

@@ -163,7 +163,11 @@ public:
     std::cout << std::flush;
     const int differs = run_in(work_ / ".", {"diff", "-ru", "before", "after"});
     if (differs != 1)
-      base::fail("{}: {} changed nothing; name the files that define it and use it",
+      base::fail("{}: {} changed nothing; name the files that define it and use it; it moves no "
+                 "members of a "
+                 "struct without a tag, none that are declared together (`int a, b;`), and none of "
+                 "a macro: "
+                 "move these by hand",
                  row.record.name, kEditor);
     keep_changed();
     if (arguments_.check)
@@ -301,7 +305,8 @@ Action define_fields_apply(CommandLine line) {
   line.add_option("--rounds", arguments->rounds, "runs of each for --check; 5 if not given");
   line.set_footer("\nWithout --yes and --to it only shows the difference.\n\nExamples:\n"
                   "  assay fields apply Node list.c tree.c --flags '-Iinclude'\n"
-                  "  assay fields apply Node list.c --check --build 'make CC=assay-cc' -- ./app\n");
+                  "  assay fields apply Node list.c --check --build 'make CC=\"assay-cc "
+                  "-fassay=fields\"' -- ./app\n");
   return [arguments](const Words &after_dashes) { return Apply(*arguments, after_dashes).run(); };
 }
 

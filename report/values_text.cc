@@ -187,16 +187,12 @@ std::string values_text(const ValuesResult &result, unsigned top, const Style &s
   std::string out;
   header(result, out, style);
   out += findings_text(result.findings, top ? top : 6, style);
-  uint64_t interrupts = 0;
-  for (const ValueFunction &function : result.functions)
-    interrupts += function.interrupts;
-  const auto all = double(std::max<uint64_t>(interrupts, 1));
-
+  const auto all = double(std::max<uint64_t>(result.samples, 1));
   if (result.executables.size() > 1)
     out += time_text("Which files does the time go to?", "file", result.executables, top ? top : 8,
-                     interrupts, &analyze::ValueExecutable::path, style);
+                     result.samples, &analyze::ValueExecutable::path, style);
   out += time_text("Which functions does the time go to?", "function", result.functions,
-                   top ? top : 10, interrupts, &ValueFunction::name, style);
+                   top ? top : 10, result.samples, &ValueFunction::name, style);
 
   std::vector<Row> hot;
   for (const ValueFunction &function : result.functions)

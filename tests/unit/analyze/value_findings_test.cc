@@ -30,6 +30,7 @@ std::vector<analyze::Finding> findings_of(const char *text, unsigned kind, uint6
   function.instructions = {instruction};
   function.instructions.emplace_back().text = next;
   ValuesResult result;
+  result.samples = 1000;
   result.functions = {function};
   return analyze::value_findings(result);
 }
@@ -86,6 +87,7 @@ TEST(ValueFindings, AConflictWeighsWhatItsLoadIsExecuted) {
     at.executions = executions;
   }
   ValuesResult result;
+  result.samples = 1000;
   result.functions = {function};
   const analyze::ValueFunction &work = result.functions.front();
   for (size_t load : {1, 2}) {
