@@ -283,7 +283,8 @@ const char *why_unmoved_meaning(WhyUnmoved why) {
   case WhyUnmoved::asks_caller:
     return "it calls dlopen or dlsym, which look up whose code calls them";
   case WhyUnmoved::own_frames:
-    return "its program finds its frames by their return addresses (Go, OCaml, V8)";
+    return "it calls others and is in no unwind table: it may find its frames by their return "
+           "addresses (as Go, OCaml, V8 do)";
   case WhyUnmoved::guessed_limits:
     return "neither a symbol nor an unwind table says where it begins and ends";
   case WhyUnmoved::goes_on_behind_trap:
