@@ -32,7 +32,7 @@ struct TracedProgram {
   std::vector<std::string> command; // path of the executable, then its arguments
   std::vector<TracedModule> modules;
   std::vector<profile::AccessSite> sites;      // Access::site is an index
-  bool is_partial = false;                     // only parts of the run were to be recorded
+  std::vector<std::string> parts;              // options that chose parts of the run; empty: all of it
   bool has_ended = false;                      // the recording came to its end
   uint64_t untraced_threads = 0;               // threads and handlers that found no room
   std::string damage;                          // empty if there is none

@@ -72,6 +72,8 @@ int record(const RecordArguments &arguments) {
   trace::RecordingSettings settings = settings_of(arguments.choice, folder);
   const fs::path file = folder / kTraceFile;
   trace::TraceWriter writer(file, static_cast<uint32_t>(getpid()), arguments.choice.command);
+  if (!parts.is_all())
+    writer.parts(parts.asked);
   trace::PartialSink partial(writer, parts);
   settings.start_mark = parts.start_mark;
   settings.stop_mark = parts.stop_mark;
@@ -89,11 +91,8 @@ int record(const RecordArguments &arguments) {
   if (progress.files == 0 && !run.failed()) {
     leave_nothing(writer, made);
     say_unreached(program);
-  } else if (!parts.start_mark.empty() && progress.streams == 0 && !run.failed())
-    std::fprintf(
-        stderr,
-        "assay: %s made no mark %s (assay_mark of assay/annotate.h), so nothing was recorded\n",
-        program.c_str(), parts.start_mark.c_str());
+  } else if (const auto why = partial.why_nothing(); why && !parts.is_all() && !run.failed())
+    std::fprintf(stderr, "assay: nothing was recorded: %s\n", why->c_str());
   else
     std::fprintf(stderr,
                  "assay: %s logged, %s stored, in %s; %s moved in %s\n"

@@ -45,7 +45,6 @@ template <class From> analyze::TracedProgram program_of(const From &from) {
     program.modules.push_back(module_of(from.files()[file], from.functions_of(file)));
   program.sites = from.sites();
   program.has_ended = from.end().has_value();
-  program.is_partial = from.end() && from.end()->is_partial;
   if (from.end())
     program.untraced_threads = from.end()->untraced_threads;
   return program;
@@ -82,6 +81,7 @@ trace::ThreadOrder order_of(bool interleave) {
 analyze::TracedProgram traced_program(const trace::Trace &trace) {
   analyze::TracedProgram program = program_of(trace);
   program.command = trace.command();
+  program.parts = trace.parts();
   program.damage = trace.damage();
   program.logged_bytes = trace.logged_bytes();
   program.stored_bytes = trace.file_bytes();

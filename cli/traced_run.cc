@@ -47,6 +47,15 @@ volatile std::sig_atomic_t switches = 0;
 
 trace::TraceParts parts_of(const TraceChoice &choice) {
   trace::TraceParts parts;
+  for (const auto &[option, value] : {std::pair("--start-after", choice.start_after),
+                                      {"--stop-after", choice.stop_after},
+                                      {"--window", choice.window},
+                                      {"--start-at", choice.start_at},
+                                      {"--stop-at", choice.stop_at}})
+    if (!value.empty())
+      parts.asked.push_back(fmt::format("{} {}", option, value));
+  if (choice.on_signal)
+    parts.asked.push_back("--on-signal");
   if (!choice.start_after.empty())
     parts.start = trace::TracePoint::parse(choice.start_after);
   if (!choice.stop_after.empty())
@@ -102,6 +111,9 @@ trace::RecordingSettings settings_of(const TraceChoice &choice,
   settings.modules = choice.modules;
   settings.moves = say_what_takes_long;
   settings.plans = choice.log == "values";
+  settings.each_iteration =
+      !choice.start_after.empty() || !choice.stop_after.empty() || !choice.window.empty() ||
+      choice.on_signal;
   if (choice.log == "values" || choice.log == "groups")
     settings.log = ASSAY_LOG_groups;
   else if (choice.log == "accesses")

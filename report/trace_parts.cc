@@ -38,6 +38,11 @@ Coverage coverage_of(const analyze::TracedProgram &program) {
   return coverage;
 }
 
+std::string partial_text(const analyze::TracedProgram &program) {
+  return printable(fmt::format("only parts of the run were recorded: {}",
+                               fmt::join(program.parts, " ")));
+}
+
 std::string line_text(const analyze::AccessPlaces::Line &line) {
   return line.line ? fmt::format(" {}:{}", analyze::base_name(line.file), line.line) : "";
 }
@@ -58,8 +63,8 @@ std::string trace_head_text(const analyze::TracedProgram &program, const char *q
                      printable(fmt::format("{}", fmt::join(program.command, " "))) + "\n";
   if (!program.damage.empty())
     text += "  " + printable(program.damage) + "\n";
-  if (program.is_partial)
-    text += "  only parts of the run were recorded, as was asked for\n";
+  if (!program.parts.empty())
+    text += "  " + partial_text(program) + "\n";
   if (!program.has_ended)
     text += "  the recording did not end: what was logged until then is here\n";
   else if (program.untraced_threads)
@@ -107,10 +112,8 @@ Json trace_head_json(const analyze::TracedProgram &program, const char *schema, 
                       {"count", program.untraced_threads},
                       {"why", fmt::format("more than {} threads and handlers ran at once",
                                           ASSAY_RING_STREAMS)}});
-  if (program.is_partial)
-    losses.push_back({{"kind", "partial"},
-                      {"count", 1},
-                      {"why", "only parts of the run were recorded, as was asked for"}});
+  if (!program.parts.empty())
+    losses.push_back({{"kind", "partial"}, {"count", 1}, {"why", partial_text(program)}});
   if (!program.has_ended)
     losses.push_back({{"kind", "not_ended"},
                       {"count", 1},

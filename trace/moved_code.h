@@ -61,6 +61,8 @@ struct MovedModule {
 struct MoveSettings {
   uint32_t log = ASSAY_LOG_groups; // sum of ASSAY_LOG_*
   bool plans = true; // values are shared by whole functions where that can be, not by blocks alone
+  // Every iteration of a loop logs something, so that a thread notices soon where a part of the run begins or ends.
+  bool each_iteration = false;
   // Whether a function is to be moved; all, if empty.
   std::function<bool(const binary::Routine &)> chosen;
 };

@@ -6,6 +6,9 @@
 #include "base/fail.h"
 #include "base/units.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace trace {
 
 TracePoint TracePoint::parse(const std::string &text) {
@@ -46,17 +49,14 @@ PartialSink::PartialSink(TraceSink &to, const TraceParts &parts)
 
 uint32_t PartialSink::gate(uint64_t elapsed_ns) {
   bool begins_anew = false;
+  elapsed_ns_ = elapsed_ns;
   if (!has_started_ && (parts_.start->accesses ? counted_.all >= parts_.start->accesses
                                                : elapsed_ns >= parts_.start->ns)) {
     has_started_ = true;
     started_ns_ = elapsed_ns;
-    started_accesses_ = counted_.all;
     begins_anew = parts_.start->accesses != 0;
   }
-  if (has_started_ && parts_.stop)
-    has_stopped_ |= parts_.stop->accesses
-                        ? counted_.all - started_accesses_ >= parts_.stop->accesses
-                        : elapsed_ns - started_ns_ >= parts_.stop->ns;
+  has_stopped_ |= has_enough();
   bool is_open = !has_stopped_ && (has_started_ || parts_.start->accesses);
   if (parts_.switches)
     is_open = parts_.switches() % 2 == 1;
@@ -68,6 +68,13 @@ uint32_t PartialSink::gate(uint64_t elapsed_ns) {
     gate_ += 2;
   is_open_ = is_open;
   return gate_;
+}
+
+bool PartialSink::has_enough() const {
+  if (!has_started_ || !parts_.stop)
+    return false;
+  return parts_.stop->accesses ? recorded_ >= parts_.stop->accesses
+                               : elapsed_ns_ - started_ns_ >= parts_.stop->ns;
 }
 
 void PartialSink::file(const TracedFile &file, const MovedModule &moved) {
@@ -92,16 +99,31 @@ void PartialSink::stream(const TracedStream &stream) {
 }
 
 void PartialSink::buffer(const TracedBuffer &buffer) {
+  const uint64_t counted_before = counted_.all;
   if (counts_)
     live_.buffer(buffer);
-  if (!dropped_.contains(buffer.stream))
-    to_.buffer(buffer);
+  if (has_stopped_ || dropped_.contains(buffer.stream))
+    return;
+  to_.buffer(buffer);
+  has_any_ = true;
+  recorded_ += counted_.all - counted_before;
+  has_stopped_ = parts_.stop && parts_.stop->accesses && has_enough();
 }
 
-void PartialSink::end(const TraceEnd &end) {
-  TraceEnd partial = end;
-  partial.is_partial = true;
-  to_.end(partial);
+std::optional<std::string> PartialSink::why_nothing() const {
+  if (has_any_)
+    return std::nullopt;
+  const std::string options = fmt::format("{}", fmt::join(parts_.asked, " "));
+  if (!parts_.start_mark.empty())
+    return fmt::format("the program made no mark {} (assay_mark of assay/annotate.h)",
+                       parts_.start_mark);
+  if (parts_.switches)
+    return "assay got no SIGUSR1";
+  if (counts_)
+    return fmt::format("{}, but the program made {}", options,
+                       base::format_counted(double(counted_.all), "access", "accesses"));
+  return fmt::format("{}, but the program took {}", options,
+                     base::format_duration_us(double(elapsed_ns_) / 1000));
 }
 
 } // namespace trace

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace trace {
 
@@ -20,6 +21,7 @@ struct TracePoint {
 };
 
 struct TraceParts {
+  std::vector<std::string> asked;       // options, as the user has written them
   std::optional<TracePoint> start;      // from the begin of the program
   std::optional<TracePoint> stop;       // from there on
   uint64_t window_ns = 0, every_ns = 0; // recorded are the first `window_ns` of every `every_ns`
@@ -35,8 +37,8 @@ struct TraceParts {
   void check() const;
 };
 
-// Hands on what belongs to the parts, and says by its gate when threads are to log. Threads notice it with their next buffer, so each part is longer by
-// up to a buffer a thread.
+// Hands on what belongs to the parts, and says by its gate when threads are to log. Threads notice it with their next buffer, so a part may begin
+// and end later by a buffer a thread.
 class PartialSink : public TraceSink {
 public:
   PartialSink(TraceSink &to, const TraceParts &parts);
@@ -48,9 +50,13 @@ public:
   void mapping(const TracedMapping &mapping) override;
   void stream(const TracedStream &stream) override;
   void buffer(const TracedBuffer &buffer) override;
-  void end(const TraceEnd &end) override;
+  void end(const TraceEnd &end) override { to_.end(end); }
+
+  // Nothing was handed on: why, as a sentence.
+  std::optional<std::string> why_nothing() const;
 
 private:
+  bool has_enough() const;
   struct Counter : profile::AccessSink {
     uint64_t all = 0;
     void accesses(const profile::AccessOrigin &, std::span<const profile::Access> batch) override {
@@ -62,8 +68,9 @@ private:
   Counter counted_;
   LiveAccesses live_; // counts, where a point is a number of accesses
   const bool counts_;
-  bool has_started_, has_stopped_ = false, is_open_ = true;
-  uint64_t started_ns_ = 0, started_accesses_ = 0;
+  bool has_started_, has_stopped_ = false, is_open_ = true, has_any_ = false;
+  uint64_t elapsed_ns_ = 0, started_ns_ = 0;
+  uint64_t recorded_ = 0; // accesses of buffers that were handed on, where accesses are counted
   uint32_t gate_ = 0;
   std::set<uint32_t> dropped_; // streams that began before
 };

@@ -285,8 +285,8 @@ private:
   std::vector<PlanStretch> *stretches_ = nullptr;
 };
 
-std::optional<RoutinePlan> plan_with(const FlowGraph &graph, bool counts) {
-  const PlanShape shape = shape_of(graph, counts);
+std::optional<RoutinePlan> plan_with(const FlowGraph &graph, LoopLogs loops) {
+  const PlanShape shape = shape_of(graph, loops);
   const Definitions made = define(graph, shape);
   if (!made.is_complete)
     return std::nullopt;
@@ -298,13 +298,15 @@ std::optional<RoutinePlan> plan_with(const FlowGraph &graph, bool counts) {
 
 } // namespace
 
-std::optional<RoutinePlan> plan_routine(const FlowGraph &graph) {
+std::optional<RoutinePlan> plan_routine(const FlowGraph &graph, bool each_iteration) {
   if (graph.blocks.empty() || graph.blocks.size() > UINT16_MAX ||
       graph.blocks.size() * kGeneralRegisters > kMaxNodes)
     return std::nullopt;
-  if (auto plan = plan_with(graph, true))
+  if (each_iteration)
+    return plan_with(graph, LoopLogs::each_iteration);
+  if (auto plan = plan_with(graph, LoopLogs::if_needed))
     return plan;
-  return plan_with(graph, false);
+  return plan_with(graph, LoopLogs::but_no_counts);
 }
 
 } // namespace trace

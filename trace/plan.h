@@ -56,7 +56,7 @@ struct RoutinePlan {
   uint32_t accesses = 0, values = 0, branches = 0;
 };
 
-// Nullopt where something that an address needs is in no general register behind the instruction that makes it.
-std::optional<RoutinePlan> plan_routine(const binary::FlowGraph &graph);
+// `each_iteration`: MoveSettings. Nullopt where something that an address needs is in no general register behind the instruction that makes it.
+std::optional<RoutinePlan> plan_routine(const binary::FlowGraph &graph, bool each_iteration);
 
 } // namespace trace

@@ -68,11 +68,13 @@ class Shaper {
 public:
   explicit Shaper(const FlowGraph &graph) : graph_(graph) {}
 
-  PlanShape shape(bool counts) {
+  PlanShape shape(LoopLogs loops) {
     order_blocks();
     find_starts();
+    find_starts_of_loops(loops);
+    find_arrivals();
     shape_.counter_of.assign(graph_.blocks.size(), PlanShape::kNoCounter);
-    if (counts)
+    if (loops == LoopLogs::if_needed)
       find_counted();
     return std::move(shape_);
   }
@@ -97,15 +99,14 @@ private:
   void find_starts() {
     const size_t count = graph_.blocks.size();
     shape_.is_start.assign(count, false);
-    std::vector<bool> is_target(count, false); // of indirect jumps
-    bool can_choose = true;
+    is_target_.assign(count, false);
     for (uint32_t entry : graph_.entries)
       shape_.is_start[entry] = true;
     for (uint32_t b = 0; b < count; b++) {
       const Block &block = graph_.blocks[b];
       if (block.is_dispatch()) {
         for (uint32_t to : block.successors)
-          is_target[to] = true;
+          is_target_[to] = true;
         continue;
       }
       if (binary::may_leave(graph_.code, graph_.instructions_of(block).front()))
@@ -117,13 +118,18 @@ private:
       if (last.flow == Flow::indirect_jump)
         for (uint32_t to : block.successors)
           if (!graph_.blocks[to].is_dispatch())
-            is_target[to] = true;
+            is_target_[to] = true;
     }
+  }
+
+  void find_arrivals() {
+    const size_t count = graph_.blocks.size();
+    bool can_choose = true;
     for (uint32_t b = 0; b < count; b++)
-      can_choose &= !(is_target[b] && shape_.is_start[b]) && !may_leave_by_pointer(b);
+      can_choose &= !(is_target_[b] && shape_.is_start[b]) && !may_leave_by_pointer(b);
     shape_.arrivals.resize(count);
     for (uint32_t b = 0; b < count; b++) {
-      if (!is_target[b])
+      if (!is_target_[b])
         continue;
       if (can_choose) {
         shape_.arrivals[b] = static_cast<uint16_t>(shape_.targets.size());
@@ -132,9 +138,13 @@ private:
         shape_.is_start[b] = true;
       }
     }
-    // A loop that nothing ends but a signal would never end in the skeleton.
+  }
+
+  // A loop that nothing ends but a signal would never end in the skeleton.
+  void find_starts_of_loops(LoopLogs logs) {
     for (const binary::Loop &loop : loops_.all)
-      if (!can_end(loop) && loop.header < count && !graph_.blocks[loop.header].is_dispatch())
+      if (loop.header < graph_.blocks.size() && !graph_.blocks[loop.header].is_dispatch() &&
+          (logs == LoopLogs::each_iteration || !can_end(loop)))
         shape_.is_start[loop.header] = true;
   }
 
@@ -231,14 +241,15 @@ private:
 
   const FlowGraph &graph_;
   PlanShape shape_;
+  std::vector<bool> is_target_; // of indirect jumps
   binary::Edges edges_; // with one node more, which leads to all entries
   binary::Loops loops_;
 };
 
 } // namespace
 
-PlanShape shape_of(const FlowGraph &graph, bool counts) {
-  return Shaper(graph).shape(counts);
+PlanShape shape_of(const FlowGraph &graph, LoopLogs loops) {
+  return Shaper(graph).shape(loops);
 }
 
 bool starts_within(const FlowGraph &graph, const Block &block, uint32_t index) {

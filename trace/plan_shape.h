@@ -29,8 +29,13 @@ struct PlanShape {
   bool is_counted(uint32_t block) const { return counter_of[block] != kNoCounter; }
 };
 
-// `counts`: loops of one block may be counted behind them.
-PlanShape shape_of(const binary::FlowGraph &graph, bool counts);
+// How loops log.
+enum class LoopLogs : uint8_t {
+  if_needed,     // what their accesses ask for
+  but_no_counts, // the same, but none is counted behind it
+  each_iteration // each iteration is a skeleton of its own
+};
+PlanShape shape_of(const binary::FlowGraph &graph, LoopLogs loops);
 
 // Whether a start stands before an instruction that is not its block's first one.
 bool starts_within(const binary::FlowGraph &graph, const binary::Block &block, uint32_t index);

@@ -85,6 +85,10 @@ std::vector<std::string> without(std::vector<std::string> names,
   return names;
 }
 
+MoveSettings move_settings_of(const RecordingSettings &settings) {
+  return {settings.log, settings.plans, settings.each_iteration, {}};
+}
+
 bool is_handlers(uint32_t kind) {
   return kind == ASSAY_STREAM_handler_groups || kind == ASSAY_STREAM_handler_accesses;
 }
@@ -93,7 +97,7 @@ bool is_handlers(uint32_t kind) {
 
 Recording::Recording(const RecordingSettings &settings, TraceSink &sink)
     : settings_(settings), sink_(sink), cache_(settings.only.empty() ? settings.cache : fs::path(),
-                                               MoveSettings{settings.log, settings.plans, {}}),
+                                               move_settings_of(settings)),
       known_streams_(ASSAY_RING_STREAMS, 0), times_(ASSAY_RING_STREAMS) {
   file_ = memfd_create("assay-trace", MFD_CLOEXEC);
   if (file_ < 0 || ftruncate(file_, ASSAY_RING_BYTES) != 0)
@@ -161,7 +165,7 @@ void Recording::stop() {
 void Recording::poll(std::chrono::milliseconds most) {
   show_turn();
   if (settings_.gate) {
-    store(ring_->gate, settings_.gate(since_begin(now_ns())));
+    store(ring_->gate, settings_.gate(program_time_ns()));
     most = std::min(most, std::chrono::milliseconds(1)); // windows may be short
   }
   const uint32_t news = load(ring_->news);
@@ -172,6 +176,10 @@ void Recording::poll(std::chrono::milliseconds most) {
   if (has_several_threads_)
     most = std::min(most, std::chrono::milliseconds(1));
   wait_for_news(news, std::min(most, std::chrono::milliseconds(999)));
+}
+
+uint64_t Recording::program_time_ns() const {
+  return program_begin_ns_ ? now_ns() - program_begin_ns_ - moving_ns_ : 0;
 }
 
 void Recording::show_turn() {
@@ -446,6 +454,9 @@ void Recording::give_back_request() {
 
 void Recording::answer() {
   AssayTraceRequest &request = ring_->request;
+  const uint64_t asked_ns = now_ns();
+  if (!program_begin_ns_)
+    program_begin_ns_ = asked_ns;
   request.answer[0] = 0;
   request.path[sizeof request.path - 1] = 0;
   const std::string path = request.path;
@@ -459,6 +470,7 @@ void Recording::answer() {
     if (code.size() < sizeof request.answer)
       std::memcpy(request.answer, code.c_str(), code.size() + 1);
   }
+  moving_ns_ += now_ns() - asked_ns;
   store<uint32_t>(request.state, ASSAY_REQUEST_answered);
   wake(request.state);
 }
@@ -512,9 +524,7 @@ MovedModule Recording::moved_code_of(const std::string &path, const std::string 
   if (settings_.moves)
     settings_.moves(name, code);
   const binary::Program program{std::move(executable)};
-  MoveSettings settings;
-  settings.log = settings_.log;
-  settings.plans = settings_.plans;
+  MoveSettings settings = move_settings_of(settings_);
   std::set<const binary::Routine *> chosen;
   for (const std::string &each : settings_.only)
     if (const binary::Routine *found = program.find(each)) {

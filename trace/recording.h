@@ -23,10 +23,11 @@ struct RecordingSettings {
   std::filesystem::path cache;      // where moved code is kept for other recordings; empty: nowhere
   uint32_t log = ASSAY_LOG_groups;  // sum of ASSAY_LOG_*
   bool plans = true;                // MoveSettings::plans
+  bool each_iteration = false;      // MoveSettings::each_iteration
   std::vector<std::string> only;    // names of functions; all, if empty
   std::vector<std::string> modules; // names of files, without folders; all, if empty
-  // Asked again and again with the time since the begin: odd, nothing is to be logged; another number, streams are to begin anew. Empty:
-  // all is logged.
+  // Asked again and again with the time since the program's begin, less what moving code has taken: odd, nothing is to be logged; another
+  // number, streams are to begin anew. Empty: all is logged.
   std::function<uint32_t(uint64_t elapsed_ns)> gate;
   // Instead of that: marks of the program (assay/annotate.h) at which threads begin to log, and end. Empty: from the begin, to the end.
   std::string start_mark, stop_mark;
@@ -93,12 +94,15 @@ private:
   std::span<const std::byte> copy_of(std::span<const std::byte> buffer);
   std::byte *buffer_of(uint32_t slot, uint32_t buffer);
   uint64_t since_begin(uint64_t ns) const { return ns > begin_ns_ ? ns - begin_ns_ : 0; }
+  uint64_t program_time_ns() const;
 
   RecordingSettings settings_;
   TraceSink &sink_;
   int file_ = -1;
   AssayTraceRing *ring_ = nullptr;
   uint64_t begin_ns_ = 0;
+  uint64_t program_begin_ns_ = 0; // when the first process had come; 0: none has
+  uint64_t moving_ns_ = 0;        // since then, while a process waited for moved code
   MovedCache cache_;                                      // of nothing where functions are chosen
   std::map<std::string, KnownFile> files_;                // by what tells files apart
   std::set<std::string> found_functions_, found_modules_; // of those that were asked for

@@ -147,7 +147,7 @@ private:
   void plan() {
     groups_.resize(graph_.blocks.size());
     if (module_.settings.plans && module_.log & ASSAY_LOG_groups)
-      plan_ = plan_routine(graph_);
+      plan_ = plan_routine(graph_, module_.settings.each_iteration);
     if (plan_)
       take_plan();
     LoggedBlocks logged = {std::vector<uint32_t>(graph_.blocks.size(), 0),
@@ -169,10 +169,8 @@ private:
         BlockGroups made;
         if (log == 1)
           made = single_accesses(graph_, block);
-        else if (auto loop = loop_groups_of(graph_, block))
-          made = std::move(*loop);
         else
-          made = groups_of(graph_, block);
+          made = shared_groups(block);
         uint32_t of_this = 0;
         for (const Group &group : made.groups) {
           of_this += group.bytes();
@@ -190,6 +188,13 @@ private:
       logged.only_behind[b] = logs_behind(b);
     checked_ = module_.log == ASSAY_LOG_nothing ? std::vector<bool>(graph_.blocks.size(), false)
                                                 : check_places(graph_, logged);
+  }
+
+  BlockGroups shared_groups(const Block &block) const {
+    if (!module_.settings.each_iteration)
+      if (auto loop = loop_groups_of(graph_, block))
+        return std::move(*loop);
+    return groups_of(graph_, block);
   }
 
   void take_plan() {

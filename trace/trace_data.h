@@ -60,7 +60,6 @@ struct TraceEnd {
   uint64_t duration_ns = 0, logged_bytes = 0, untraced_threads = 0;
   int wait_status = 0;
   bool was_stopped = false;
-  bool is_partial = false; // only parts of the run were to be recorded
   // Whether its threads were ended anywhere, not by a call of theirs.
   bool was_killed() const { return was_stopped || (wait_status & 0x7f) != 0; }
 };

@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kLevel = 1;
-enum : uint32_t { kStopped = 1, kPartial = 2 }; // AssayTraceEnd::why
+constexpr uint32_t kStopped = 1; // AssayTraceEnd::why
 constexpr size_t kGroupsOfRecord = 1 << 14, kFunctionsOfRecord = 1 << 12,
                  kSkeletonsOfRecord = 1 << 8;
 
@@ -34,6 +34,13 @@ uint64_t unix_ns() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                    std::chrono::system_clock::now().time_since_epoch())
                                    .count());
+}
+
+std::vector<std::string> strings_of(std::span<const std::byte> tail, const char *what) {
+  std::vector<std::string> strings;
+  for (base::ByteReader reader(tail, what); !reader.at_end();)
+    strings.emplace_back(reader.zero_terminated());
+  return strings;
 }
 
 bool is_regular(const std::string &path) {
@@ -52,6 +59,13 @@ TraceWriter::TraceWriter(const std::string &path, uint32_t process,
   program.pid = process;
   program.start_unix_ns = unix_ns();
   writer_.record(ASSAY_RECORD_Program, program, profile::string_tail(command));
+  writer_.flush();
+}
+
+void TraceWriter::parts(const std::vector<std::string> &options) {
+  writer_.record(ASSAY_RECORD_TraceParts,
+                 AssayTraceParts{static_cast<uint32_t>(options.size()), 0},
+                 profile::string_tail(options));
   writer_.flush();
 }
 
@@ -138,7 +152,7 @@ void TraceWriter::buffer(const TracedBuffer &buffer) {
 void TraceWriter::end(const TraceEnd &end) {
   writer_.record(ASSAY_RECORD_TraceEnd,
                  AssayTraceEnd{end.duration_ns, static_cast<uint32_t>(end.wait_status),
-                               (end.was_stopped ? kStopped : 0) | (end.is_partial ? kPartial : 0),
+                               end.was_stopped ? kStopped : 0,
                                end.untraced_threads, end.logged_bytes});
   writer_.commit();
 }
@@ -160,12 +174,8 @@ Trace::Trace(const std::string &path) : mapped_(path) {
 
 void Trace::read(const profile::RecordView &record) {
   switch (record.kind) {
-  case ASSAY_RECORD_Program: {
-    base::ByteReader strings(record.tail, "the command of the trace");
-    while (!strings.at_end())
-      command_.emplace_back(strings.zero_terminated());
-    break;
-  }
+  case ASSAY_RECORD_Program: command_ = strings_of(record.tail, "the command of the trace"); break;
+  case ASSAY_RECORD_TraceParts: parts_ = strings_of(record.tail, "what was to be recorded"); break;
   case ASSAY_RECORD_TraceFile: read_file(record); break;
   case ASSAY_RECORD_TraceGroups: {
     const auto from = profile::fixed_part<AssayTraceGroups>(record);
@@ -214,9 +224,8 @@ void Trace::read(const profile::RecordView &record) {
   case ASSAY_RECORD_TraceBuffer: read_buffer(record); break;
   case ASSAY_RECORD_TraceEnd: {
     const auto from = profile::fixed_part<AssayTraceEnd>(record);
-    end_ = TraceEnd{from.duration_ns,           from.logged_bytes,
-                    from.untraced_threads,      static_cast<int>(from.wait_status),
-                    (from.why & kStopped) != 0, (from.why & kPartial) != 0};
+    end_ = TraceEnd{from.duration_ns, from.logged_bytes, from.untraced_threads,
+                    static_cast<int>(from.wait_status), (from.why & kStopped) != 0};
     break;
   }
   default: break;

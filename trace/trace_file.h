@@ -21,6 +21,9 @@ public:
   // Throws Failure if it could not be written there.
   TraceWriter(const std::string &path, uint32_t process, const std::vector<std::string> &command);
 
+  // Only parts of the run are recorded: the options that choose them, as the user wrote them.
+  void parts(const std::vector<std::string> &options);
+
   void file(const TracedFile &file, const MovedModule &moved) override;
   void mapping(const TracedMapping &mapping) override;
   void stream(const TracedStream &stream) override;
@@ -69,6 +72,9 @@ public:
   const std::vector<std::string> &command() const {
     return command_;
   } // path of the executable, then its arguments
+  const std::vector<std::string> &parts() const {
+    return parts_;
+  } // of TraceWriter::parts; empty: all was recorded
   const std::vector<TracedFile> &files() const { return files_; }
   const std::vector<MovedFunction> &functions_of(size_t file) const { return functions_[file]; }
   const std::vector<TracedStream> &streams() const { return streams_; }
@@ -114,7 +120,7 @@ private:
   LoggedCounts replay_by_time(profile::AccessSink &sink) const;
 
   base::MappedFile mapped_;
-  std::vector<std::string> command_;
+  std::vector<std::string> command_, parts_;
   std::vector<TracedFile> files_;
   std::vector<std::vector<MovedFunction>> functions_; // by place in files_
   std::vector<TracedMapping> mappings_;
