@@ -31,11 +31,11 @@ struct TracedModule {
 struct TracedProgram {
   std::vector<std::string> command; // path of the executable, then its arguments
   std::vector<TracedModule> modules;
-  std::vector<profile::AccessSite> sites;      // Access::site is an index
-  std::vector<std::string> parts;              // options that chose parts of the run; empty: all of it
-  bool has_ended = false;                      // the recording came to its end
-  uint64_t untraced_threads = 0;               // threads and handlers that found no room
-  std::string damage;                          // empty if there is none
+  std::vector<profile::AccessSite> sites; // Access::site is an index
+  std::vector<std::string> parts;         // options that chose parts of the run; empty: all of it
+  bool has_ended = false;                 // the recording came to its end
+  uint64_t untraced_threads = 0;          // threads and handlers that found no room
+  std::string damage;                     // empty if there is none
   uint64_t logged_bytes = 0, stored_bytes = 0; // 0: nothing was stored
   uint64_t values = 0, branches = 0;           // that were logged, and all accesses follow from
 };

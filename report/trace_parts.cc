@@ -39,8 +39,8 @@ Coverage coverage_of(const analyze::TracedProgram &program) {
 }
 
 std::string partial_text(const analyze::TracedProgram &program) {
-  return printable(fmt::format("only parts of the run were recorded: {}",
-                               fmt::join(program.parts, " ")));
+  return printable(
+      fmt::format("only parts of the run were recorded: {}", fmt::join(program.parts, " ")));
 }
 
 std::string line_text(const analyze::AccessPlaces::Line &line) {

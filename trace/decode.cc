@@ -1,6 +1,6 @@
 // When a file comes, its groups become flat templates: an access is then a sum of an offset, a base and at most two logged values. A stream
-// holds either a group, which its number names, or what the skeleton that runs takes; the position says which. A loop of 16 iterations or
-// more is handed on as a whole, so that a sink may count it without its iterations.
+// holds either a group, which its number names, or what the skeleton that runs takes; the position says which. A long loop is handed on
+// as a whole, so that a sink may count it without its iterations.
 //
 // The trap is the end of a stream. Buffers are zeros until they are written, and who was killed may have logged half a group. A group's
 // number is written last: so number 0 means that nothing follows, and behind a number missing bytes are zeros.
@@ -22,29 +22,6 @@ uint64_t value_at(const std::byte *values, unsigned which) {
   uint64_t value;
   std::memcpy(&value, values + 8 * which, sizeof value);
   return value;
-}
-
-constexpr size_t kMany = 1 << 16; // accesses that are decoded before somebody takes them
-constexpr uint64_t kLongLoop =
-    16; // iterations from which on a loop is worth being taken as a whole
-
-// The iterations of a loop, as a whole or each by itself.
-void run(std::vector<profile::AccessRun> &body, uint64_t times, GroupDecoder::Accesses &accesses,
-         const GroupDecoder::Take &take, const GroupDecoder::TakeLoop &take_loop) {
-  if (take_loop && times >= kLongLoop) {
-    if (!accesses.empty())
-      take(accesses);
-    take_loop(body, times);
-    return;
-  }
-  for (uint64_t i = 0; i < times; i++) {
-    for (profile::AccessRun &each : body) {
-      accesses.push_back(each.first);
-      each.first.address += each.step;
-    }
-    if (accesses.size() > kMany)
-      take(accesses);
-  }
 }
 
 } // namespace
@@ -115,8 +92,7 @@ uint64_t GroupDecoder::bias_of(uint32_t program, uint32_t file) const {
 
 // The accesses of one string instruction take turns.
 void GroupDecoder::repeat(const Template *first, const Template *end, const std::byte *values,
-                          uint64_t image, uint64_t thread_base, Accesses &accesses,
-                          const Take &take, const TakeLoop &take_loop) const {
+                          uint64_t image, uint64_t thread_base, AccessOutput &output) const {
   constexpr uint64_t kMax = uint64_t{1} << 32; // of bytes: more is no address range that exists
   uint64_t times = value_at(values, first->times);
   if (first->left != GroupAccess::kOnce)
@@ -131,13 +107,12 @@ void GroupDecoder::repeat(const Template *first, const Template *end, const std:
       address += value_at(values, each->term[t].value) << each->term[t].shift;
     body.push_back({{address, each->site, each->size, each->write}, each->size});
   }
-  run(body, times, accesses, take, take_loop);
+  output.loop(body, times);
 }
 
 // All iterations of a loop: of each access the address in the first one, and how far it goes in each.
 void GroupDecoder::expand(const Shape &shape, const std::byte *values, uint64_t image,
-                          uint64_t thread_base, Accesses &accesses, const Take &take,
-                          const TakeLoop &take_loop) const {
+                          uint64_t thread_base, AccessOutput &output) const {
   constexpr uint64_t kMax = uint64_t{1} << 40;
   const LoopOfGroup &loop = loops_[shape.loop];
   const auto step = static_cast<uint64_t>(loop.steps[loop.counter]);
@@ -160,7 +135,7 @@ void GroupDecoder::expand(const Shape &shape, const std::byte *values, uint64_t 
     }
     body.push_back({{address, each->site, each->size, each->write}, by});
   }
-  run(body, times, accesses, take, take_loop);
+  output.loop(body, times);
 }
 
 void GroupDecoder::begin(const Start &start, const TracedStream &stream, const std::byte *values,
@@ -178,6 +153,7 @@ uint64_t GroupDecoder::decode(const TracedStream &stream, StreamPosition &positi
                               std::span<const std::byte> data, uint64_t from, uint64_t to,
                               Accesses &accesses, const Take &take,
                               const TakeLoop &take_loop) const {
+  AccessOutput output(accesses, take, take_loop);
   uint32_t file = 0;
   uint64_t image = 0;
   uint64_t at = from;
@@ -186,7 +162,7 @@ uint64_t GroupDecoder::decode(const TracedStream &stream, StreamPosition &positi
     if (position.is_at_end)
       base::fail("the trace is damaged: stream {} goes on behind its end", stream.number);
     if (position.skeleton.skeleton) {
-      at += run_skeleton(position.skeleton, data.subspan(at, to - at), false, accesses, take);
+      at += run_skeleton(position.skeleton, data.subspan(at, to - at), false, output);
       if (!position.skeleton.skeleton || at == to)
         continue;
       // A value that goes on behind `to`, or whose upper bytes are zeros, behind which nothing was logged.
@@ -195,7 +171,7 @@ uint64_t GroupDecoder::decode(const TracedStream &stream, StreamPosition &positi
                                    data.begin() +
                                        static_cast<ptrdiff_t>(at + std::min(left, wanted)));
       value.resize(wanted);
-      run_skeleton(position.skeleton, value, false, accesses, take);
+      run_skeleton(position.skeleton, value, false, output);
       at += std::min(left, wanted);
       position.is_at_end = left < wanted;
       continue;
@@ -233,7 +209,7 @@ uint64_t GroupDecoder::decode(const TracedStream &stream, StreamPosition &positi
     const Template *end = templates_.data() + shape.first + shape.count;
     if (shape.loop != UINT32_MAX) {
       expand(shape, values, bias_of(stream.program, templates_[shape.first].file),
-             stream.thread_base, accesses, take, take_loop);
+             stream.thread_base, output);
       continue;
     }
     for (const Template *each = templates_.data() + shape.first; each != end; each++) {
@@ -242,23 +218,25 @@ uint64_t GroupDecoder::decode(const TracedStream &stream, StreamPosition &positi
         image = bias_of(stream.program, file);
       }
       if (each->times != GroupAccess::kOnce) {
-        repeat(each, end, values, image, stream.thread_base, accesses, take,
-               take_loop); // they have a group of their own
+        repeat(each, end, values, image, stream.thread_base,
+               output); // they have a group of their own
         break;
       }
       uint64_t address = each->offset + (each->in_image ? image : 0) +
                          (each->thread_local_ ? stream.thread_base : 0);
       for (uint8_t t = 0; t < each->terms; t++)
         address += value_at(values, each->term[t].value) << each->term[t].shift;
-      accesses.push_back({address, each->site, each->size, each->write});
+      output.add({address, each->site, each->size, each->write});
     }
   }
   return at;
 }
 
 void GroupDecoder::finish(StreamPosition &position, Accesses &accesses, const Take &take) const {
+  const TakeLoop none;
+  AccessOutput output(accesses, take, none);
   if (position.skeleton.skeleton)
-    run_skeleton(position.skeleton, {}, true, accesses, take);
+    run_skeleton(position.skeleton, {}, true, output);
   position.skeleton.skeleton = nullptr;
 }
 

@@ -32,10 +32,9 @@ public:
   // Decodes `data` from `from` up to `to` or a little further, and appends its accesses; returns where it stopped. What follows from the last bytes
   // alone is left until more comes, or finish(). Where a loop, a string instruction or a skeleton makes many accesses, `take` is called meanwhile: it uses them and empties the list. Throws Failure
   // for what nothing logs.
-  using Accesses = std::vector<profile::Access>;
-  using Take = std::function<void(Accesses &)>;
-  // Takes the accesses of a long loop as a whole, behind those that were decoded before; if it is empty, they are accesses like others.
-  using TakeLoop = std::function<void(std::span<const profile::AccessRun> body, uint64_t times)>;
+  using Accesses = AccessOutput::Accesses;
+  using Take = AccessOutput::Take;
+  using TakeLoop = AccessOutput::TakeLoop;
   uint64_t decode(const TracedStream &stream, StreamPosition &position,
                   std::span<const std::byte> data, uint64_t from, uint64_t to, Accesses &accesses,
                   const Take &take, const TakeLoop &take_loop = {}) const;
@@ -67,10 +66,9 @@ private:
   void begin(const Start &start, const TracedStream &stream, const std::byte *values,
              SkeletonPosition &position) const;
   void expand(const Shape &shape, const std::byte *values, uint64_t image, uint64_t thread_base,
-              Accesses &accesses, const Take &take, const TakeLoop &take_loop) const;
+              AccessOutput &output) const;
   void repeat(const Template *first, const Template *end, const std::byte *values, uint64_t image,
-              uint64_t thread_base, Accesses &accesses, const Take &take,
-              const TakeLoop &take_loop) const;
+              uint64_t thread_base, AccessOutput &output) const;
 
   std::vector<Shape> shapes_; // by number of the group
   std::vector<Template> templates_;

@@ -82,7 +82,8 @@ MovedCache::MovedCache(fs::path folder, const MoveSettings &settings) : folder_(
   try {
     const base::MappedFile self("/proc/self/exe");
     suffix_ = fmt::format("-{}{}{}-{}{}", settings.log, settings.plans ? "p" : "",
-                          settings.each_iteration ? "i" : "", image::content_hash(self.bytes()), kExtension);
+                          settings.each_iteration ? "i" : "", image::content_hash(self.bytes()),
+                          kExtension);
   } catch (const base::Failure &) { // no /proc
     folder_.clear();
   }

@@ -242,7 +242,7 @@ private:
   const FlowGraph &graph_;
   PlanShape shape_;
   std::vector<bool> is_target_; // of indirect jumps
-  binary::Edges edges_; // with one node more, which leads to all entries
+  binary::Edges edges_;         // with one node more, which leads to all entries
   binary::Loops loops_;
 };
 

@@ -96,8 +96,8 @@ bool is_handlers(uint32_t kind) {
 } // namespace
 
 Recording::Recording(const RecordingSettings &settings, TraceSink &sink)
-    : settings_(settings), sink_(sink), cache_(settings.only.empty() ? settings.cache : fs::path(),
-                                               move_settings_of(settings)),
+    : settings_(settings), sink_(sink),
+      cache_(settings.only.empty() ? settings.cache : fs::path(), move_settings_of(settings)),
       known_streams_(ASSAY_RING_STREAMS, 0), times_(ASSAY_RING_STREAMS) {
   file_ = memfd_create("assay-trace", MFD_CLOEXEC);
   if (file_ < 0 || ftruncate(file_, ASSAY_RING_BYTES) != 0)

@@ -101,10 +101,10 @@ private:
   int file_ = -1;
   AssayTraceRing *ring_ = nullptr;
   uint64_t begin_ns_ = 0;
-  uint64_t program_begin_ns_ = 0; // when the first process had come; 0: none has
-  uint64_t moving_ns_ = 0;        // since then, while a process waited for moved code
-  MovedCache cache_;                                      // of nothing where functions are chosen
-  std::map<std::string, KnownFile> files_;                // by what tells files apart
+  uint64_t program_begin_ns_ = 0;          // when the first process had come; 0: none has
+  uint64_t moving_ns_ = 0;                 // since then, while a process waited for moved code
+  MovedCache cache_;                       // of nothing where functions are chosen
+  std::map<std::string, KnownFile> files_; // by what tells files apart
   std::set<std::string> found_functions_, found_modules_; // of those that were asked for
   std::vector<uint32_t> known_streams_; // by slot: number of the stream that was announced, plus 1
   struct Times {                        // when a stream logged how much

@@ -1,9 +1,8 @@
-// A plain interpreter, one step after the other. The same skeletons as C (skeleton_text.cc) are many times faster; this one needs no compiler, and
+// A plain interpreter, one step after the other, but for loops whose turns can be told at once (steady_loop.h). The same skeletons as C (skeleton_text.cc) are many times faster; this one needs no compiler, and
 // can stop anywhere.
 
 #include "trace/skeleton_run.h"
 
-#include "abi/uop_step.h"
 #include "base/fail.h"
 #include "base/units.h"
 
@@ -16,7 +15,7 @@ namespace {
 using Kind = SkeletonStep::Kind;
 using End = SkeletonBlock::End;
 
-constexpr size_t kMany = 1 << 16; // accesses that are made before somebody takes them
+constexpr uint32_t kTurnsBefore = 16; // of a loop, before it is asked how many follow
 constexpr uint64_t kMostTurns = uint64_t{1} << 32;
 constexpr uint64_t kMostBlocks = uint64_t{1} << 36;
 constexpr uint64_t kMostAtEnd = uint64_t{1} << 26; // accesses behind the last byte of a stream
@@ -24,10 +23,9 @@ constexpr uint64_t kMostAtEnd = uint64_t{1} << 26; // accesses behind the last b
 class Run {
 public:
   Run(SkeletonPosition &position, std::span<const std::byte> data, bool to_the_end,
-      std::vector<profile::Access> &accesses,
-      const std::function<void(std::vector<profile::Access> &)> &take)
+      AccessOutput &output)
       : position_(position), skeleton_(*position.skeleton), data_(data), to_the_end_(to_the_end),
-        accesses_(accesses), take_(take), v_(position.variables.data()) {}
+        output_(output), v_(position.variables) {}
 
   uint64_t run() {
     while (block())
@@ -39,17 +37,14 @@ private:
   // False: the skeleton has stopped, or waits.
   bool block() {
     const RunnableSkeleton::Block &block = skeleton_.blocks[position_.block];
+    if (repeated_ >= kTurnsBefore && block.steady != RunnableSkeleton::kNone &&
+        !turns_at_once(skeleton_.steady_loops[block.steady]))
+      return false;
     while (position_.step < block.count) {
       if (!step(skeleton_.steps[block.first + position_.step]))
         return false;
-      if (accesses_.size() > kMany) {
-        made_ += accesses_.size();
-        take_(accesses_);
-        if (to_the_end_ && made_ > kMostAtEnd) {
-          position_.skeleton = nullptr;
-          return false;
-        }
-      }
+      if (output_.take_if_many() && is_endless())
+        return false;
     }
     uint32_t which = 0;
     switch (block.end) {
@@ -83,11 +78,38 @@ private:
       position_.skeleton = nullptr;
       return false;
     }
+    repeated_ = next == position_.block ? repeated_ + 1 : 0;
     position_.block = next;
-    if (++blocks_ > kMostBlocks)
+    count_blocks(1);
+    return !waits();
+  }
+
+  // Whether what follows the last byte does not end. The skeleton stops then.
+  bool is_endless() {
+    if (!to_the_end_ || output_.taken() <= kMostAtEnd)
+      return false;
+    position_.skeleton = nullptr;
+    return true;
+  }
+
+  void count_blocks(uint64_t more) {
+    if (more > kMostBlocks || (blocks_ += more) > kMostBlocks)
       base::fail("the trace is damaged: the skeleton of the function at {:#x} does not end",
                  skeleton_.address);
-    return !waits();
+  }
+
+  // The turns that are certain, from where one begins.
+  bool turns_at_once(const SteadyLoop &loop) {
+    const SteadyLoop::Turns turns = loop.turns(v_);
+    count_blocks(turns.count);
+    if (turns.count && !turns.body.empty())
+      output_.loop(turns.body, turns.count);
+    if (is_endless())
+      return false;
+    for (const SteadyLoop::Step &step : turns.steps)
+      step.go(turns.count, v_);
+    repeated_ = 0;
+    return true;
   }
 
   bool has(unsigned bytes) {
@@ -105,14 +127,7 @@ private:
     return value;
   }
 
-  uint64_t address(const assay_uop &uop) const {
-    const uint64_t a = v_[uop.a];
-    if (uop.b == ASSAY_UOP_IMMEDIATE)
-      return a + static_cast<uint64_t>(uop.imm);
-    return a + (v_[uop.b] << uop.shift) + v_[uop.c] + static_cast<uint64_t>(int64_t{uop.i});
-  }
-
-  bool step(const RunnableSkeleton::Step &step) {
+  bool step(const RunnableStep &step) {
     switch (step.kind) {
     case Kind::in:
       if (!has(step.size))
@@ -120,10 +135,8 @@ private:
       v_[step.uop.dst] = value(step.size);
       position_.step++;
       return !waits();
-    case Kind::compute: compute(step.uop); break;
-    case Kind::access:
-      accesses_.push_back({address(step.uop), step.site, step.size, step.write});
-      break;
+    case Kind::compute: step.compute(v_); break;
+    case Kind::access: output_.add({step.address(v_), step.site, step.size, step.write}); break;
     case Kind::repeat:
     case Kind::compare: return repeat(step);
     }
@@ -131,16 +144,7 @@ private:
     return true;
   }
 
-  void compute(const assay_uop &uop) {
-    const bool constant = uop.b == ASSAY_UOP_IMMEDIATE;
-    const uint64_t a = v_[uop.a], b = constant ? static_cast<uint64_t>(uop.imm) : v_[uop.b];
-    if (uop.width == 8 && uop.op == ASSAY_UOP_add)
-      v_[uop.dst] = a + b;
-    else
-      v_[uop.dst] = assay_uop_value(&uop, a, b, constant ? 0 : v_[uop.c]);
-  }
-
-  bool repeat(const RunnableSkeleton::Step &first) {
+  bool repeat(const RunnableStep &first) {
     uint64_t turns = v_[ASSAY_REG_RCX];
     if (first.kind == Kind::compare) {
       if (!has(8))
@@ -154,15 +158,12 @@ private:
     while (end < block.count && skeleton_.steps[block.first + end].kind == first.kind &&
            skeleton_.steps[block.first + end].site == first.site)
       end++;
-    for (uint64_t turn = 0; turn < turns; turn++) {
-      for (uint32_t s = position_.step; s < end; s++) {
-        const RunnableSkeleton::Step &each = skeleton_.steps[block.first + s];
-        accesses_.push_back(
-            {address(each.uop) + turn * each.size, each.site, each.size, each.write});
-      }
-      if (accesses_.size() > kMany)
-        take_(accesses_);
+    std::vector<profile::AccessRun> body;
+    for (uint32_t s = position_.step; s < end; s++) {
+      const RunnableStep &each = skeleton_.steps[block.first + s];
+      body.push_back({{each.address(v_), each.site, each.size, each.write}, each.size});
     }
+    output_.loop(body, turns);
     position_.step = end;
     return first.kind == Kind::repeat || !waits();
   }
@@ -171,10 +172,10 @@ private:
   const RunnableSkeleton &skeleton_;
   const std::span<const std::byte> data_;
   const bool to_the_end_;
-  std::vector<profile::Access> &accesses_;
-  const std::function<void(std::vector<profile::Access> &)> &take_;
-  uint64_t *const v_;
-  uint64_t at_ = 0, made_ = 0, blocks_ = 0;
+  AccessOutput &output_;
+  SkeletonVariables &v_;
+  uint32_t repeated_ = 0; // turns of the block in a row
+  uint64_t at_ = 0, blocks_ = 0;
 };
 
 } // namespace
@@ -199,12 +200,28 @@ RunnableSkeleton::RunnableSkeleton(const Skeleton &skeleton, uint32_t file,
                        sites.empty() ? 0 : static_cast<uint32_t>(sites.size() - 1), step.uop});
     }
   }
+  for (uint32_t b = 0; b < blocks.size(); b++)
+    find_steady_loop(b);
+}
+
+void RunnableSkeleton::find_steady_loop(uint32_t b) {
+  Block &block = blocks[b];
+  if (block.end != End::count && block.end != End::branch)
+    return;
+  const bool while_set = next[block.next] == b;
+  if (!while_set && (block.end == End::count || next[block.next + 1] != b))
+    return;
+  const auto loop = SteadyLoop::of(std::span(steps).subspan(block.first, block.count),
+                                   {block.end == End::count, while_set, block.condition});
+  if (!loop)
+    return;
+  block.steady = static_cast<uint32_t>(steady_loops.size());
+  steady_loops.push_back(*loop);
 }
 
 uint64_t run_skeleton(SkeletonPosition &position, std::span<const std::byte> data, bool to_the_end,
-                      std::vector<profile::Access> &accesses,
-                      const std::function<void(std::vector<profile::Access> &)> &take) {
-  return Run(position, data, to_the_end, accesses, take).run();
+                      AccessOutput &output) {
+  return Run(position, data, to_the_end, output).run();
 }
 
 } // namespace trace

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "profile/access_stream.h"
+#include "trace/access_output.h"
 #include "trace/skeleton.h"
+#include "trace/steady_loop.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -20,23 +20,22 @@ public:
   RunnableSkeleton(const Skeleton &skeleton, uint32_t file,
                    std::vector<profile::AccessSite> &sites);
 
-  struct Step {
-    SkeletonStep::Kind kind;
-    bool write;
-    uint16_t size;
-    uint32_t site;
-    assay_uop uop;
-  };
+  static constexpr uint32_t kNone = UINT32_MAX;
   struct Block {
     uint32_t first, count; // in steps
     SkeletonBlock::End end;
     uint16_t condition;
-    uint32_t next, choices; // in next
+    uint32_t next, choices;  // in next
+    uint32_t steady = kNone; // in steady_loops
   };
   uint64_t address = 0;
-  std::vector<Step> steps;
+  std::vector<RunnableStep> steps;
+  std::vector<SteadyLoop> steady_loops;
   std::vector<Block> blocks;
   std::vector<uint32_t> next;
+
+private:
+  void find_steady_loop(uint32_t block);
 };
 
 // What was logged: values of registers, and which way branches went.
@@ -49,14 +48,13 @@ struct SkeletonPosition {
   const RunnableSkeleton *skeleton = nullptr; // null: none is running
   uint32_t block = 0, step = 0;
   uint32_t wanted = 0; // bytes at once, where there were fewer
-  std::array<uint64_t, kSkeletonVariables> variables{};
+  SkeletonVariables variables{};
   LoggedCounts taken; // of all that has run
 };
 
 // Runs until the skeleton stops, or what is logged is used up: right behind the last byte that it takes, so that nothing is said of what may not have
-// happened; or, if `to_the_end`, before the next byte that it would take. Returns how many bytes it took. `take` as in GroupDecoder::decode.
+// happened; or, if `to_the_end`, before the next byte that it would take. Returns how many bytes it took.
 uint64_t run_skeleton(SkeletonPosition &position, std::span<const std::byte> data, bool to_the_end,
-                      std::vector<profile::Access> &accesses,
-                      const std::function<void(std::vector<profile::Access> &)> &take);
+                      AccessOutput &output);
 
 } // namespace trace

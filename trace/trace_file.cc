@@ -63,8 +63,7 @@ TraceWriter::TraceWriter(const std::string &path, uint32_t process,
 }
 
 void TraceWriter::parts(const std::vector<std::string> &options) {
-  writer_.record(ASSAY_RECORD_TraceParts,
-                 AssayTraceParts{static_cast<uint32_t>(options.size()), 0},
+  writer_.record(ASSAY_RECORD_TraceParts, AssayTraceParts{static_cast<uint32_t>(options.size()), 0},
                  profile::string_tail(options));
   writer_.flush();
 }
@@ -152,8 +151,8 @@ void TraceWriter::buffer(const TracedBuffer &buffer) {
 void TraceWriter::end(const TraceEnd &end) {
   writer_.record(ASSAY_RECORD_TraceEnd,
                  AssayTraceEnd{end.duration_ns, static_cast<uint32_t>(end.wait_status),
-                               end.was_stopped ? kStopped : 0,
-                               end.untraced_threads, end.logged_bytes});
+                               end.was_stopped ? kStopped : 0, end.untraced_threads,
+                               end.logged_bytes});
   writer_.commit();
 }
 
