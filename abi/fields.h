@@ -48,6 +48,8 @@ enum AssayLeafFlags {
   ASSAY_LEAF_BASE = 8,    // of a base class
   ASSAY_LEAF_HIDDEN = 16, // made by the compiler: the pointer to the virtual functions
   ASSAY_LEAF_ARRAY = 32,  // an array that is one leaf
+  // Tools cannot move its declaration alone: the record has no tag, or another member is declared on the same line.
+  ASSAY_LEAF_INSEPARABLE = 64,
 };
 
 // Instead of an index into hashes.

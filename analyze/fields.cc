@@ -72,14 +72,14 @@ public:
 
   uint64_t accesses() const { return row_.accesses(); }
 
-  StructRow finish() {
+  StructRow finish(const FirstParts &first_parts) {
     name_places();
     choose_sets();
     find_affinity();
     std::vector<uint64_t> accesses;
     for (const FieldRow &field : row_.fields)
       accesses.push_back(field.accesses());
-    row_.members = members_of(row_.record, accesses);
+    row_.members = members_of(row_.record, accesses, first_parts.of(row_.record));
     row_.holes = holes_of(row_.record, row_.members);
     row_.used_share = used_share();
     row_.disparity = disparity();
@@ -227,12 +227,14 @@ std::string StructRow::place() const {
 
 std::vector<std::string> StructRow::declarations() const {
   std::vector<std::string> names;
+  if (record.name.find('<') != std::string::npos)
+    return names;
   for (size_t i : advice.layout.order) {
     const Member &member = members[i];
     const uint32_t flags = record.leaves[member.first].flags;
     if (member.is_fixed && flags & (ASSAY_LEAF_HIDDEN | ASSAY_LEAF_BASE))
       continue;
-    if (member.name.empty() ||
+    if (member.name.empty() || flags & ASSAY_LEAF_INSEPARABLE ||
         (member.name.find('|') != std::string::npos && !(flags & ASSAY_LEAF_BIT_FIELD)))
       return {};
     for (size_t begin = 0; begin <= member.name.size();) {
@@ -319,10 +321,11 @@ FieldsResult fields(const profile::Profile &profile, const FieldsQuery &query) {
                                 each.same_object * 2 >= each.count, each.count});
   }
   base::stable_sort(result.sharing, [](auto &a, auto &b) { return a.count > b.count; });
+  const FirstParts first_parts(profile.fields.records);
   for (const StructSums &sum : sums)
     result.of_structs += sum.accesses();
   for (StructSums &sum : sums) {
-    StructRow row = sum.finish();
+    StructRow row = sum.finish(first_parts);
     if (!row.accesses())
       continue;
     if (double(row.accesses()) < query.threshold * double(result.of_structs) ||

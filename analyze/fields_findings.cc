@@ -2,6 +2,7 @@
 // that a struct can be smaller; its size is computed from them.
 
 #include "analyze/fields.h"
+#include "analyze/place.h"
 #include "base/stable_sort.h"
 #include "base/units.h"
 
@@ -58,7 +59,7 @@ std::string basis(const StructRow &row) {
 
 void find_order(const StructRow &row, const FieldsResult &result, std::vector<Finding> &to) {
   const LayoutAdvice &advice = row.advice;
-  if (!advice.is_worth_it)
+  if (!advice.is_worth_it || is_of_standard_library(row.record.name))
     return;
   const double lines = 1 - advice.lines_after / std::max(advice.lines_before, 1e-9);
   Finding finding;
@@ -94,7 +95,7 @@ void find_order(const StructRow &row, const FieldsResult &result, std::vector<Fi
 
 void find_split(const StructRow &row, const FieldsResult &result, std::vector<Finding> &to) {
   const LayoutAdvice &advice = row.advice;
-  if (advice.cold.empty() || !advice.is_sweep)
+  if (advice.cold.empty() || !advice.is_sweep || is_of_standard_library(row.record.name))
     return;
   double saved = 1 - advice.lines_split / std::max(advice.lines_after, 1e-9);
   if (saved < .1)

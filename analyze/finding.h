@@ -35,6 +35,9 @@ enum class Gain {
   kLineTransfers, // of lines that threads write in turn: saves.amount is the number of changes
 };
 
+// No loss: what code does with memory that is not counted cannot be known.
+inline constexpr const char *kUncountedUse = "uncounted_use";
+
 struct Finding {
   std::string rule;     // "cold_bytes", "churn", …: a page in docs/ says how it is computed
   std::string message;  // one sentence

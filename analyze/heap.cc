@@ -350,12 +350,9 @@ void describe_run(HeapResult &result, const profile::Profile &profile) {
   result.processes = profile.processes;
   result.losses = profile.losses;
   result.notes = profile.notes;
-  for (const profile::Module &module : profile.modules) {
-    if (module.path.empty() || module.path.front() != '/')
-      continue;
-    result.modules_total++;
-    result.modules_instrumented += counts(module);
-  }
+  const ModuleCounts modules = count_modules(profile, ASSAY_TOOL_heap);
+  result.modules_total = modules.all;
+  result.modules_instrumented = modules.measured;
   if (!profile.processes.empty())
     result.program_build_id = program_build_id(profile, profile.processes.front());
   for (const profile::Process &process : profile.processes) {

@@ -40,8 +40,6 @@ constexpr double kHardlyTouched = 0.2;     // share of blocks
 constexpr uint64_t kLeastLentBytes = 4096; // of a buffer that is handed to code that is not counted
 constexpr double kTouchedByOthers = 0.01;  // share of bytes
 
-constexpr const char *kUncountedUse = "uncounted_use"; // no loss: what cannot be known
-
 std::string kind_of(const HeapContextRow &row) {
   return row.type.empty() ? "objects" : "`" + row.type + "` objects";
 }
@@ -108,7 +106,8 @@ void wasted_lines(HeapResult &result, const HeapContextRow &row) {
                  double(std::max<uint64_t>(result.totals.all.blocks_spanned, 1));
   // Objects of one block are either used or not: that is cold, not badly laid out.
   if (share < kLeastShare || wasted < kLeastWastedBytes || row.sums.used_share() > kBadlyUsed ||
-      h.blocks_spanned < 2 * h.alloc_count || row.sums.accesses() == 0)
+      h.blocks_spanned < 2 * h.alloc_count || row.sums.accesses() == 0 ||
+      is_linked_by_library(row.type))
     return;
   result.findings.push_back(
       {"wasted_lines",

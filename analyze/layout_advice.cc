@@ -17,6 +17,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 namespace analyze {
 namespace {
@@ -29,6 +30,7 @@ constexpr size_t kMaxMembers = 64;  // of a record that is searched
 constexpr double kWorthwhile = .05; // of the lines
 constexpr double kColdShare = .01;  // of the sets, for a member to be cold
 constexpr double kSweepShare = .5;  // of the sets, for a sweep
+constexpr double kAsGood = 1.01;    // times the lines of the best order
 
 uint64_t align_up(uint64_t offset, uint64_t alignment) {
   return (offset + alignment - 1) / alignment * alignment;
@@ -59,8 +61,8 @@ bool belongs(const Member &member, const profile::Record &record, const profile:
 
 } // namespace
 
-std::vector<Member> members_of(const profile::Record &record,
-                               const std::vector<uint64_t> &accesses) {
+std::vector<Member> members_of(const profile::Record &record, const std::vector<uint64_t> &accesses,
+                               size_t common) {
   std::vector<Member> members;
   for (uint32_t i = 0; i < record.leaves.size(); i++) {
     const profile::Leaf &leaf = record.leaves[i];
@@ -74,10 +76,35 @@ std::vector<Member> members_of(const profile::Record &record,
     member.size = std::max(member.size, end_of(leaf) - member.offset);
     member.alignment = std::max(member.alignment, leaf.alignment);
     member.is_fixed |= (leaf.flags & (ASSAY_LEAF_BASE | ASSAY_LEAF_HIDDEN)) != 0 ||
-                       (leaf.flags & ASSAY_LEAF_ARRAY && leaf.size_bits == 0);
+                       (leaf.flags & ASSAY_LEAF_ARRAY && leaf.size_bits == 0) || i < common;
     member.accesses += accesses[i];
   }
   return members;
+}
+
+FirstParts::FirstParts(const std::vector<profile::Record> &records) {
+  for (const profile::Record &record : records)
+    if (record.leaves.size() >
+        1) // one leaf is alike in many that have nothing to do with each other
+      by_first_.emplace(record.leaves.front().name, &record);
+}
+
+size_t FirstParts::of(const profile::Record &record) const {
+  size_t most = 0;
+  if (record.leaves.empty())
+    return most;
+  const auto [begin, end] = by_first_.equal_range(record.leaves.front().name);
+  for (auto each = begin; each != end; ++each) {
+    const std::vector<profile::Leaf> &first = each->second->leaves;
+    if (2 * first.size() <= record.leaves.size() && first.size() > most &&
+        std::equal(first.begin(), first.end(), record.leaves.begin(),
+                   [](const profile::Leaf &a, const profile::Leaf &b) {
+                     return a.name == b.name && a.type == b.type &&
+                            a.offset_bits == b.offset_bits && a.size_bits == b.size_bits;
+                   }))
+      most = first.size();
+  }
+  return most;
 }
 
 std::vector<Hole> holes_of(const profile::Record &record, const std::vector<Member> &members) {
@@ -260,50 +287,72 @@ Layout improve(const LineCosts &costs, const std::vector<Member> &members, Layou
   return best;
 }
 
-// Members by how often they are accessed: where the search also starts, as single moves do not find it from everywhere.
-std::vector<size_t> by_accesses(const std::vector<Member> &members) {
-  std::vector<size_t> order(members.size());
-  std::iota(order.begin(), order.end(), 0);
-  for (size_t begin = 0; begin < order.size();) {
-    size_t end = begin;
-    while (end < order.size() && !members[end].is_fixed)
-      end++;
-    std::sort(order.begin() + static_cast<ptrdiff_t>(begin),
-              order.begin() + static_cast<ptrdiff_t>(end), [&](size_t a, size_t b) {
-                return std::pair(members[b].accesses, a) < std::pair(members[a].accesses, b);
-              });
-    begin = end + 1;
+// Sorts what lies between members that stay where they are.
+template <class Before>
+std::vector<size_t> sorted(std::vector<size_t> order, const std::vector<Member> &members,
+                           Before before) {
+  for (auto begin = order.begin(); begin != order.end();) {
+    const auto end =
+        std::find_if(begin, order.end(), [&](size_t each) { return members[each].is_fixed; });
+    std::sort(begin, end, before);
+    begin = end == order.end() ? end : end + 1;
   }
   return order;
 }
 
-// Members that nobody accesses come last, in their declared order: the least to read, where it costs nothing.
-std::vector<size_t> unused_last(std::vector<size_t> order, const std::vector<Member> &members) {
-  if (std::ranges::any_of(members, &Member::is_fixed))
-    return order;
-  std::vector<size_t> used, unused;
-  for (size_t i : order)
-    (members[i].accesses ? used : unused).push_back(i);
-  std::ranges::sort(unused);
-  used.insert(used.end(), unused.begin(), unused.end());
-  return used;
+// Members by how often they are accessed: where the search also starts, as single moves do not find it from everywhere.
+std::vector<size_t> by_accesses(const std::vector<Member> &members) {
+  std::vector<size_t> order(members.size());
+  std::iota(order.begin(), order.end(), 0);
+  return sorted(order, members, [&](size_t a, size_t b) {
+    return std::pair(members[b].accesses, a) < std::pair(members[a].accesses, b);
+  });
 }
 
-void advise_split(const LineCosts &costs, const std::vector<Member> &members, const FieldSets &sets,
-                  LayoutAdvice &advice) {
-  std::vector<double> used(members.size());
+// By member: how many sets have it.
+std::vector<double> uses_of(const std::vector<Member> &members, const FieldSets &sets) {
+  std::vector<double> uses(members.size());
   for (const profile::FieldSet &set : sets)
     for (size_t i = 0; i < members.size(); i++)
       if (std::ranges::any_of(set.leaves, [&](uint32_t leaf) {
             return leaf >= members[i].first && leaf <= members[i].last;
           }))
-        used[i] += double(set.count);
+        uses[i] += double(set.count);
+  return uses;
+}
+
+// The order that a person reads best among those that cost as much as the best: hot members first, by their accesses, or else as they were found;
+// then cold ones as they are declared, or else those of the largest alignment first, which leaves no holes.
+Layout readable(const LineCosts &costs, const std::vector<Member> &members,
+                const std::vector<bool> &is_cold, Layout best) {
+  const Cost least = cost_of(costs, best);
+  std::vector<size_t> found(members.size());
+  for (size_t i = 0; i < best.order.size(); i++)
+    found[best.order[i]] = i;
+  for (const bool closes_holes : {false, true})
+    for (const bool by_accesses : {true, false}) {
+      // Least first.
+      const auto rank = [&](size_t i) {
+        const uint64_t colder = by_accesses ? ~members[i].accesses : found[i];
+        const uint64_t narrower = closes_holes ? ~members[i].alignment : 0;
+        return std::tuple(bool(is_cold[i]), is_cold[i] ? narrower : colder, i);
+      };
+      Layout candidate = costs.place(
+          sorted(best.order, members, [&](size_t a, size_t b) { return rank(a) < rank(b); }));
+      const Cost cost = cost_of(costs, candidate);
+      if (cost.lines <= least.lines * kAsGood && cost.size <= least.size)
+        return candidate;
+    }
+  return best;
+}
+
+void advise_split(const LineCosts &costs, const std::vector<Member> &members,
+                  const std::vector<bool> &is_cold, LayoutAdvice &advice) {
   uint64_t cold_bytes = 0;
   std::vector<size_t> hot, cold;
   for (size_t i : advice.layout.order) {
-    bool is_cold = !members[i].is_fixed && used[i] < kColdShare * double(costs.sets());
-    (is_cold ? cold : hot).push_back(i);
-    cold_bytes += is_cold ? members[i].size : 0;
+    (is_cold[i] ? cold : hot).push_back(i);
+    cold_bytes += is_cold[i] ? members[i].size : 0;
   }
   if (hot.empty() || cold_bytes < kLine / 2 || cold_bytes * 2 < advice.size_after)
     return;
@@ -334,9 +383,11 @@ LayoutAdvice advise_layout(const profile::Record &record, const std::vector<Memb
   for (Layout start : {declared, costs.place(by_accesses(members))})
     found.push_back(improve(costs, members, std::move(start)));
   Layout best = cost_of(costs, found[1]) < cost_of(costs, found[0]) ? found[1] : found[0];
-  if (Layout plain = costs.place(unused_last(best.order, members));
-      !(cost_of(costs, best) < cost_of(costs, plain)))
-    best = std::move(plain);
+  const std::vector<double> uses = uses_of(members, sets);
+  std::vector<bool> is_cold(members.size());
+  for (size_t i = 0; i < members.size(); i++)
+    is_cold[i] = !members[i].is_fixed && uses[i] < kColdShare * double(costs.sets());
+  best = readable(costs, members, is_cold, std::move(best));
   const Cost after = cost_of(costs, best);
   const bool fewer_lines = after.lines < advice.lines_before * (1 - kWorthwhile);
   const bool smaller = after.size < record.size && after.lines <= advice.lines_before + 1e-9;
@@ -346,7 +397,7 @@ LayoutAdvice advise_layout(const profile::Record &record, const std::vector<Memb
     advice.lines_after = after.lines;
     advice.size_after = after.size;
   }
-  advise_split(costs, members, sets, advice);
+  advise_split(costs, members, is_cold, advice);
   return advice;
 }
 

@@ -4,7 +4,9 @@
 #include "profile/fields.h"
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace analyze {
@@ -15,13 +17,26 @@ struct Member {
   uint32_t first = 0, last = 0;                 // leaves
   uint64_t offset = 0, size = 0, alignment = 1; // bytes
   bool is_fixed =
-      false; // stays where it is: bases, the pointer to virtual functions, a flexible array
+      false; // stays where it is: bases, the pointer to virtual functions, a flexible array, a common first part
   uint64_t accesses = 0;
 };
 
-// Members of a record in the order of their offsets. `accesses` has one count for each leaf.
-std::vector<Member> members_of(const profile::Record &record,
-                               const std::vector<uint64_t> &accesses);
+// Members of a record in the order of their offsets. `accesses` has one count for each leaf. `common` is how many leaves FirstParts says.
+std::vector<Member> members_of(const profile::Record &record, const std::vector<uint64_t> &accesses,
+                               size_t common = 0);
+
+// Records whose first leaves, half of them at most, are all of another record's: C code takes objects of one for those of the other.
+class FirstParts {
+public:
+  // The records must outlive it.
+  explicit FirstParts(const std::vector<profile::Record> &records);
+  explicit FirstParts(const std::vector<profile::Record> &&) = delete;
+  // How many leaves; 0 if there is no such part.
+  size_t of(const profile::Record &record) const;
+
+private:
+  std::multimap<std::string_view, const profile::Record *> by_first_; // leaf's name
+};
 
 // Bytes of a record between members, or behind the last one.
 struct Hole {

@@ -24,4 +24,18 @@ inline bool measured(const profile::Module &module, uint64_t tool) {
                       [&](const profile::Unit &unit) { return unit.tools & tool; }));
 }
 
+// Executables and shared objects of a profile, and of these those that were built for a tool.
+struct ModuleCounts {
+  uint64_t all = 0, measured = 0;
+};
+inline ModuleCounts count_modules(const profile::Profile &profile, uint64_t tool) {
+  ModuleCounts counts;
+  for (const profile::Module &module : profile.modules)
+    if (module.path.starts_with('/')) {
+      counts.all++;
+      counts.measured += measured(module, tool);
+    }
+  return counts;
+}
+
 } // namespace analyze

@@ -148,7 +148,8 @@ std::string names_of_used(const ObjectRow &row) {
 
 void find(ObjectsResult &result, const ObjectRow &row, double all) {
   const double share = all > 0 ? double(row.score()) / all : 0;
-  if (share < kLeastShare || row.words.empty() || !row.sums.used_units)
+  if (share < kLeastShare || row.words.empty() || !row.sums.used_units ||
+      is_linked_by_library(row.type))
     return;
   // Bytes that lie in fetched lines, in all objects; or, for one object that is used again and again, each time.
   if (row.unused_line_bytes() < kLeastWastedBytes && row.score() < kLeastWastedBytes)
@@ -162,8 +163,13 @@ void find(ObjectsResult &result, const ObjectRow &row, double all) {
     shape = fragmented(row);
   if (!shape)
     return;
+  if (is_of_standard_library(row.type))
+    shape->action = how_to_lay_out(row.type);
   static constexpr uint32_t kDoubts[] = {ASSAY_LOSS_uninstrumented_module, ASSAY_LOSS_hot_words,
                                          ASSAY_LOSS_odd_address};
+  std::vector<std::string> doubts = losses_among(result.losses, kDoubts);
+  if (row.kind == "heap")
+    doubts.emplace_back(kUncountedUse);
   result.findings.push_back(
       {shape->rule,
        shape->says,
@@ -176,7 +182,7 @@ void find(ObjectsResult &result, const ObjectRow &row, double all) {
                    base::format_counted(double(row.sums.used_lines), "used line"),
                    base::format_share(row.line_used_share()), names_of_used(row)),
        shape->action,
-       losses_among(result.losses, kDoubts),
+       std::move(doubts),
        {row.type, row.kind == "stack" ? "" : row.name, "", "", 0},
        Gain::kLineUse});
 }

@@ -147,6 +147,7 @@ bool keeps(const TextFilter &filter, const ObjectRow &row) {
 void describe_run(ObjectsResult &result, const profile::Profile &profile) {
   result.losses = profile.losses;
   result.notes = profile.notes;
+  result.modules = count_modules(profile, ASSAY_TOOL_objects);
   result.processes = profile.processes.size();
   if (!profile.processes.empty()) {
     result.process = profile.processes.front();

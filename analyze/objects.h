@@ -8,6 +8,7 @@
 
 #include "analyze/finding.h"
 #include "analyze/frame.h"
+#include "analyze/measured.h"
 #include "analyze/ownership.h"
 #include "image/layout.h"
 #include "image/symbols.h"
@@ -78,6 +79,7 @@ struct ObjectsResult {
   uint64_t interval = 0, last_interval = 0;
   std::map<uint32_t, uint64_t> losses;
   std::vector<std::string> notes;
+  ModuleCounts modules;
   std::string filter;
   uint64_t filtered_out = 0;
 };

@@ -76,8 +76,17 @@ std::string brief_place(const image::Frame &frame) {
   return with_line(std::move(name), frame);
 }
 
+bool is_of_standard_library(const std::string &type) {
+  return type.starts_with("std::") || type.starts_with("__gnu_cxx::");
+}
+
+bool is_linked_by_library(const std::string &type) {
+  return is_of_standard_library(type) && (type.find("_Rb_tree_node") != std::string::npos ||
+                                          type.find("_List_node") != std::string::npos);
+}
+
 std::string how_to_lay_out(const std::string &type) {
-  const bool is_library = type.starts_with("std::") || type.starts_with("__gnu_cxx::");
+  const bool is_library = is_of_standard_library(type);
   if (is_library &&
       (type.find("_node") != std::string::npos || type.find("_Node") != std::string::npos))
     return "use a container whose elements lie side by side (a sorted vector, a flat hash table): "

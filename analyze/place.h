@@ -21,6 +21,11 @@ std::string short_place(const std::string &name);
 // container are the library's.
 std::string how_to_lay_out(const std::string &type);
 
+// Whether a type's members are declared by the standard library, where no user can move them.
+bool is_of_standard_library(const std::string &type);
+// Whether the library's own code, which is not counted, uses members of the type: the links of the nodes of std::map, std::set and std::list.
+bool is_linked_by_library(const std::string &type);
+
 // A C++ name without what stands in (balanced) angle brackets and parentheses.
 std::string short_name(const std::string &function);
 

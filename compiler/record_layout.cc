@@ -251,6 +251,19 @@ private:
   SmallVector<const DIDerivedType *, 4> path_;
 };
 
+// `ASSAY_LEAF_INSEPARABLE` of the members that are.
+void mark_inseparable(const DICompositeType &record, RecordLayout &layout) {
+  DenseMap<unsigned, unsigned> members_on;
+  for (const DINode *node : record.getElements())
+    if (auto *member = dyn_cast_or_null<DIDerivedType>(node);
+        member && member->getTag() == dwarf::DW_TAG_member)
+      members_on[member->getLine()]++;
+  for (Leaf &leaf : layout.leaves)
+    if (!(leaf.flags & (ASSAY_LEAF_BASE | ASSAY_LEAF_HIDDEN)) && !leaf.path.empty() &&
+        (record.getName().empty() || members_on[leaf.path.front()->getLine()] > 1))
+      leaf.flags |= ASSAY_LEAF_INSEPARABLE;
+}
+
 uint64_t hash_of(const RecordLayout &layout) {
   std::string key = layout.name + "\n" + std::to_string(layout.size);
   for (const Leaf &leaf : layout.leaves)
@@ -326,6 +339,7 @@ const RecordLayout *RecordLayouts::find(const DIType *named) {
   }
   if (!Flattener(*layout).add(*record, {}) || layout->leaves.empty())
     return nullptr;
+  mark_inseparable(*record, *layout);
   layout->hash = hash_of(*layout);
   return (known_[record] = std::move(layout)).get();
 }

@@ -372,12 +372,8 @@ private:
                   ? "  the run ended before it was written which modules were built with assay-cc, "
                     "so no accesses are shown\n"
                   : "  no module was built with assay-cc, so accesses are not counted\n";
-    else if (partial)
-      out_ +=
-          fmt::format("  {} of {} modules {} built with assay-cc; accesses by the others are not "
-                      "counted\n",
-                      result_.modules_instrumented, result_.modules_total,
-                      result_.modules_instrumented == 1 ? "was" : "were");
+    else
+      out_ += uncounted_modules_text(result_.modules_instrumented, result_.modules_total);
     for (auto [number, times] : result_.losses) {
       if (times == 0)
         continue;

@@ -212,13 +212,18 @@ private:
   }
 
   void missing() {
-    if (result_.losses.empty() && result_.notes.empty())
-      return;
-    out_ += "\n" + style_.strong("What is missing") + "\n";
+    std::string text = uncounted_modules_text(result_.modules.measured, result_.modules.all);
+    if (std::ranges::any_of(result_.rows, [](const ObjectRow &row) {
+          return analyze::is_linked_by_library(row.type);
+        }))
+      text += "  of nodes of std::map, std::set and std::list the links look unused, because the "
+              "library's own code follows them\n";
     for (auto [number, times] : result_.losses)
-      out_ += loss_text(number, times);
+      text += loss_text(number, times);
     for (const std::string &note : result_.notes)
-      out_ += "  " + printable(note) + "\n";
+      text += "  " + printable(note) + "\n";
+    if (!text.empty())
+      out_ += "\n" + style_.strong("What is missing") + "\n" + text;
   }
 
   const ObjectsResult &result_;

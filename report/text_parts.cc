@@ -66,4 +66,12 @@ std::string loss_text(uint32_t kind, uint64_t times, const std::string &names) {
          "\n";
 }
 
+std::string uncounted_modules_text(uint64_t measured, uint64_t all) {
+  if (measured >= all)
+    return "";
+  return fmt::format("  {} of {} modules {} built with assay-cc; accesses by the others are not "
+                     "counted\n",
+                     measured, all, measured == 1 ? "was" : "were");
+}
+
 } // namespace report

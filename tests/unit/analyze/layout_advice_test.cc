@@ -113,4 +113,26 @@ TEST(LayoutAdvice, NothingUsedNothingAdvised) {
   EXPECT_FALSE(analyze::advise_layout(r, members(r), {}).is_worth_it);
 }
 
+// As in C, where objects of several types are taken for those of a type with their common first members.
+TEST(LayoutAdvice, CommonFirstPartStays) {
+  Record header = record_of({{"next", 8}, {"tag", 4}});
+  Record r = record_of({{"next", 8}, {"tag", 4}, {"cold", 112}, {"hot", 8}});
+  Record other = record_of({{"next", 8}, {"size", 4}, {"cold", 112}, {"hot", 8}});
+  const std::vector<Record> records = {header, r, other};
+  const analyze::FirstParts parts(records);
+  EXPECT_EQ(parts.of(r), 2u);
+  EXPECT_EQ(parts.of(other), 0u);
+  EXPECT_EQ(parts.of(header), 0u);
+  const auto all = analyze::members_of(r, {0, 10, 0, 50}, parts.of(r));
+  EXPECT_EQ(order(all, analyze::advise_layout(r, all, {used({1, 3}, 100)})), "next tag hot cold ");
+}
+
+// The members that matter are named first, the others as they are declared.
+TEST(LayoutAdvice, HotMembersComeFirst) {
+  Record r = record_of({{"c1", 4}, {"c2", 4}, {"a", 4}, {"big", 180}, {"b", 4}, {"c3", 4}});
+  const auto all = members(r, {1, 1, 100, 1, 200, 1});
+  std::vector<profile::FieldSet> sets = {used({2, 4}, 1000), used({0, 1, 3, 5}, 1)};
+  EXPECT_EQ(order(all, analyze::advise_layout(r, all, sets)), "b a c1 c2 big c3 ");
+}
+
 } // namespace
