@@ -132,6 +132,7 @@ void find_sharing(const SharingRow &row, std::vector<Finding> &to) {
       same_field ? fmt::format("{}::{} of neighbours in memory", row.record, row.field)
                  : fmt::format("{}::{} and {}::{}", row.record, row.field, row.other_record,
                                row.other_field);
+  finding.about.members = fields;
   finding.message =
       fmt::format("{} lie in one cache line, and two threads write them in turn", fields);
   finding.saves = {double(row.count), "transfers"};

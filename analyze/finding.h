@@ -22,6 +22,7 @@ struct Subject {
   // Where code does it: of findings about code.
   std::string function, file;
   uint32_t line = 0;
+  std::string members = {}; // of the type, where it is about some of them
 };
 
 // What it gains to act on a finding. Says how its weight compares with those of other tools' findings (analyze/joined_findings.cc).

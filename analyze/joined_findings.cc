@@ -28,6 +28,7 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 namespace analyze {
 namespace {
@@ -304,11 +305,14 @@ private:
 
   void put(std::vector<Part> group) {
     base::stable_sort(group, [](const Part &a, const Part &b) { return a.weight > b.weight; });
-    // Several processes, or lines, say the same.
-    std::set<std::string> said;
+    // Several processes say the same.
+    std::set<std::tuple<std::string, std::string, std::string, std::string, std::string, uint32_t,
+                        std::string>>
+        said;
     std::erase_if(group, [&](const Part &part) {
-      return !said.insert(part.tool + part.finding.rule + part.finding.about.site +
-                          std::to_string(part.finding.about.line) + part.finding.about.function)
+      const Subject &about = part.finding.about;
+      return !said.insert({part.tool, part.finding.rule, about.type, about.members, about.site,
+                           about.line, about.function})
                   .second;
     });
     const JoinedRow *row = row_of(group);

@@ -41,6 +41,17 @@ struct RunArguments {
   std::vector<std::string> command;
 };
 
+// As a value of ASSAY_OPTIONS.
+std::string quoted(const std::string &folder) {
+  if (folder.find(':') == std::string::npos && !strchr("'\"", folder.front()))
+    return folder;
+  for (const char quote : {'\'', '"'})
+    if (folder.find(quote) == std::string::npos)
+      return quote + folder + quote;
+  base::fail("-o {}: the name of a folder cannot hold a colon and both quotes; choose another",
+             folder);
+}
+
 std::string runtime_options(const RunArguments &arguments) {
   const char *inherited = std::getenv("ASSAY_OPTIONS");
   std::string options = inherited ? inherited : "";
@@ -49,11 +60,8 @@ std::string runtime_options(const RunArguments &arguments) {
       options += (options.empty() ? "" : ":") + more;
   };
   append(arguments.options);
-  if (arguments.output.find(':') != std::string::npos)
-    base::fail("-o {}: the name of a folder for profiles cannot hold a colon; choose another",
-               arguments.output);
   if (!arguments.output.empty())
-    append("dir=" + arguments.output);
+    append("dir=" + quoted(arguments.output));
   return options;
 }
 
@@ -62,9 +70,14 @@ std::string runtime_options(const RunArguments &arguments) {
 std::string profile_folder(const std::string &options) {
   std::string folder = profile::kDefaultFolder;
   for (size_t at = 0; at < options.size();) {
-    size_t end = std::min(options.find(':', at), options.size());
+    size_t begin = std::min(options.find_first_of("=:", at), options.size());
+    begin += begin < options.size() && options[begin] == '=';
+    const bool is_quoted = begin < options.size() && strchr("'\"", options[begin]);
+    const size_t close = is_quoted ? options.find(options[begin], begin + 1) : begin;
+    const size_t end = std::min(options.find(':', close), options.size());
     if (options.compare(at, 4, "dir=") == 0)
-      folder = options.substr(at + 4, end - at - 4);
+      folder = is_quoted ? options.substr(begin + 1, close - begin - 1)
+                         : options.substr(begin, end - begin);
     at = end + 1;
   }
   size_t pattern = folder.find('%');

@@ -140,6 +140,10 @@ int check(const RecordArguments &arguments) {
                  static_cast<unsigned>(status.wait_status));
     return 1;
   }
+  if (run.failed()) {
+    std::fprintf(stderr, "assay: trace check: not all of the run was compared\n");
+    return 1;
+  }
   if (comparison.difference()) {
     std::fprintf(stderr, "assay: trace check: %s\n", comparison.difference()->c_str());
     return 1;

@@ -12,10 +12,12 @@
 #include "image/elf.h"
 #include "image/executable.h"
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -201,13 +203,13 @@ void say_unreached(const std::string &program) {
                  program.c_str());
 }
 
-TemporaryFolder::TemporaryFolder(const std::string &name)
-    : path_(std::filesystem::temp_directory_path() / fmt::format("{}.{}", name, getpid())) {
-  std::error_code error;
-  std::filesystem::create_directories(path_, error);
-  if (error)
-    base::fail("{}: the folder for temporary files cannot be made: {}", path_.string(),
-               error.message());
+// Nobody else may write there: programs execute what it holds.
+TemporaryFolder::TemporaryFolder(const std::string &name) {
+  std::string path = std::filesystem::temp_directory_path() / (name + ".XXXXXX");
+  if (!mkdtemp(path.data()))
+    base::fail("{}: the folder for temporary files cannot be made: {}; set TMPDIR to another place",
+               path, std::strerror(errno));
+  path_ = path;
 }
 
 TemporaryFolder::~TemporaryFolder() {

@@ -104,10 +104,12 @@ bool names_file(const std::string &a) {
   return a.size() > 1 && a[0] == '@';
 }
 
-constexpr int kDeepest = 32; // response files in response files; a loop ends
-
-// The words of a response file and of those in it, quotes and backslashes as clang reads them.
-std::vector<std::string> response_file(const std::string &path, int depth = 0) {
+// The words of a response file and of those in it, quotes and backslashes as clang reads them. `around` are files that name it.
+std::vector<std::string> response_file(const std::string &path,
+                                       std::vector<std::string> around = {}) {
+  if (std::find(around.begin(), around.end(), path) != around.end())
+    refuse("@" + path + ": this response file contains itself");
+  around.push_back(path);
   std::ifstream in(path);
   std::vector<std::string> words;
   std::string word;
@@ -135,11 +137,11 @@ std::vector<std::string> response_file(const std::string &path, int depth = 0) {
     words.push_back(word);
   std::vector<std::string> all;
   for (std::string &each : words) {
-    if (!names_file(each) || depth == kDeepest || !std::ifstream(each.substr(1))) {
+    if (!names_file(each) || !std::ifstream(each.substr(1))) {
       all.push_back(std::move(each));
       continue;
     }
-    std::vector<std::string> more = response_file(each.substr(1), depth + 1);
+    std::vector<std::string> more = response_file(each.substr(1), around);
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;

@@ -81,8 +81,12 @@ void Comparison::end(const TraceEnd &end) {
       parent->second.jumped_out = true;
   for (auto &[number, stream] : streams_)
     if (!difference_ && !end.was_killed() && !stream.jumped_out) {
-      decoder_.finish(stream.position, decoded_, [&](GroupDecoder::Accesses &) { take(stream); });
-      take(stream);
+      try {
+        decoder_.finish(stream.position, decoded_, [&](GroupDecoder::Accesses &) { take(stream); });
+        take(stream);
+      } catch (const base::Failure &failure) {
+        difference_ = failure.what();
+      }
     }
   for (const auto &[number, pair] : pairs_)
     unpaired_ += pair.sides[0].size() + pair.sides[1].size();

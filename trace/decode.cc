@@ -44,6 +44,8 @@ void GroupDecoder::add(const TracedFile &file, std::span<const Group> groups) {
     shape.count = static_cast<uint32_t>(groups[g].accesses.size());
     shape.bytes = groups[g].bytes();
     if (groups[g].loop) {
+      if (groups[g].accesses.empty())
+        base::fail("group {} is a loop without accesses", file.first_group + g);
       shape.loop = static_cast<uint32_t>(loops_.size());
       loops_.push_back(*groups[g].loop);
     }
@@ -93,7 +95,7 @@ uint64_t GroupDecoder::bias_of(uint32_t program, uint32_t file) const {
 // The accesses of one string instruction take turns.
 void GroupDecoder::repeat(const Template *first, const Template *end, const std::byte *values,
                           uint64_t image, uint64_t thread_base, AccessOutput &output) const {
-  constexpr uint64_t kMax = uint64_t{1} << 32; // of bytes: more is no address range that exists
+  constexpr uint64_t kMax = uint64_t{1} << 47; // more bytes than a process has addresses
   uint64_t times = value_at(values, first->times);
   if (first->left != GroupAccess::kOnce)
     times -= value_at(values, first->left);

@@ -154,7 +154,6 @@ std::byte *Recording::buffer_of(uint32_t slot, uint32_t buffer) {
 }
 
 void Recording::stop() {
-  was_stopped_ = !has_ended_;
   store(ring_->stopped, 1u);
   for (AssayRingStream &stream : ring_->all)
     wake(stream.freed);
@@ -421,11 +420,12 @@ void Recording::hand_over(uint32_t slot, uint32_t buffer, std::span<const std::b
 
 void Recording::finish(int wait_status) {
   has_ended_ = true;
-  stop(); // processes that are still running
+  const bool was_stopped = load(ring_->stopped) != 0; // by a process that had no answer
+  stop();                                             // processes that are still running
   take_all();
   take_all(); // of streams that began meanwhile
   sink_.end(
-      {now_ns() - begin_ns_, progress_.bytes, ring_->untraced_threads, wait_status, was_stopped_});
+      {now_ns() - begin_ns_, progress_.bytes, ring_->untraced_threads, wait_status, was_stopped});
   remove_moved_code();
 }
 
@@ -481,8 +481,8 @@ Recording::KnownFile &Recording::known_file(const std::string &asked, bool is_ma
   struct stat about = {};
   std::string key = asked;
   if (stat(open_as.c_str(), &about) == 0)
-    key = fmt::format("{}:{}:{}:{}", about.st_dev, about.st_ino, about.st_size,
-                      about.st_mtim.tv_nsec);
+    key = fmt::format("{}:{}:{}:{}.{}", about.st_dev, about.st_ino, about.st_size,
+                      about.st_mtim.tv_sec, about.st_mtim.tv_nsec);
   auto [found, is_new] = files_.try_emplace(key);
   KnownFile &known = found->second;
   if (!is_new || !S_ISREG(about.st_mode)) // the kernel's page is no file

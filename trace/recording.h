@@ -124,7 +124,7 @@ private:
   bool looks_for_gone_ =
       false; // ten times a second is often enough, but where a thread waits for a stream
   uint32_t answered_ = 0; // of AssayTraceRing::wanted
-  bool was_stopped_ = false, has_ended_ = false;
+  bool has_ended_ = false;
   std::vector<std::byte> copy_; // of a buffer
   Progress progress_;
 };

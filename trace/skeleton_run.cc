@@ -15,8 +15,8 @@ namespace {
 using Kind = SkeletonStep::Kind;
 using End = SkeletonBlock::End;
 
-constexpr uint32_t kTurnsBefore = 16; // of a loop, before it is asked how many follow
-constexpr uint64_t kMostTurns = uint64_t{1} << 32;
+constexpr uint32_t kTurnsBefore = 16;              // of a loop, before it is asked how many follow
+constexpr uint64_t kMostTurns = uint64_t{1} << 47; // more bytes than a process has addresses
 constexpr uint64_t kMostBlocks = uint64_t{1} << 36;
 constexpr uint64_t kMostAtEnd = uint64_t{1} << 26; // accesses behind the last byte of a stream
 

@@ -182,6 +182,9 @@ void Trace::read(const profile::RecordView &record) {
         uint64_t{from.first} + from.groups >
             uint64_t{files_.back().first_group} + files_.back().groups)
       base::fail("groups {} and following belong to no file", from.first);
+    if (from.first != groups_read_)
+      base::fail("groups {} and following do not follow group {}", from.first, groups_read_);
+    groups_read_ += from.groups;
     TracedFile part = files_.back();
     part.first_group = from.first;
     decoder_.add(part, decode_groups(record.tail, from.groups));

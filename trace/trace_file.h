@@ -129,9 +129,9 @@ private:
   std::map<uint32_t, std::vector<LoggedBy>> times_of_next_; // buffer, by number of the stream
   std::optional<TraceEnd> end_;
   GroupDecoder decoder_;
-  std::vector<Group> groups_of_file_; // of the file that is being read
   std::string damage_;
   uint64_t logged_bytes_ = 0;
+  uint32_t groups_read_ = 0;
 };
 
 } // namespace trace

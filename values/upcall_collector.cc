@@ -238,7 +238,9 @@ private:
     const uint64_t written = load(slot.written);
     uint64_t read = slot.read;
     const bool any = read != written;
-    while (read != written) {
+    if (written - read > ASSAY_UPCALL_RING_BYTES) // not what we write
+      read = written;
+    while (read < written) {
       const uint64_t place = read & (ASSAY_UPCALL_RING_BYTES - 1);
       const uint64_t room = std::min<uint64_t>(written - read, ASSAY_UPCALL_RING_BYTES - place);
       assay_upcall_message message;
@@ -261,7 +263,7 @@ private:
       store(slot.read, read);
       take_message(message, taker);
     }
-    store(slot.read, read);
+    store(slot.read, written);
     return any;
   }
 
