@@ -25,6 +25,7 @@ namespace {
 struct CheckArguments {
   std::vector<std::string> profiles, fail_if, wrappers;
   std::string baseline, max_growth = "5%";
+  bool require_match = false;
 };
 
 // The key at the top of a condition's path.
@@ -107,6 +108,15 @@ int check(const CheckArguments &arguments) {
     if (std::optional<double> number = report::holds(condition, now.document)) {
       fmt::print("failed: {} (it is {})\n", condition.text, *number);
       failed = true;
+    } else if (report::numbers_at(now.document, condition.path).empty()) {
+      if (arguments.require_match)
+        fmt::print("failed: {} (nothing in the report has this path)\n", condition.text);
+      else
+        fmt::print(stderr,
+                   "assay: check: {}: nothing in the report has this path, so it cannot fail; "
+                   "--require-match makes that a failure\n",
+                   condition.text);
+      failed |= arguments.require_match;
     }
   if (!arguments.baseline.empty()) {
     Report old(profile::find_profiles({arguments.baseline}), wanted, wrappers);
@@ -129,6 +139,8 @@ Action define_check(CommandLine line) {
   line.add_option("--baseline", arguments->baseline, "profile or run to compare with");
   line.add_option("--max-growth", arguments->max_growth,
                   "how much more than the baseline is allowed (5%)");
+  line.add_flag("--require-match", arguments->require_match,
+                "also fail if a condition's path leads to nothing in the report");
   add_wrapper_option(line, arguments->wrappers);
   line.set_footer(
       "\nExamples:\n  assay check --fail-if 'totals.peak_bytes > 64GiB'\n  assay check --fail-if "

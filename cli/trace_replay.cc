@@ -53,7 +53,7 @@ int info(const AskArguments &arguments) {
   analyze::TracedProgram program = traced_program(trace);
   program.values = logged.values;
   program.branches = logged.branches;
-  const analyze::AccessPlaces places(program);
+  analyze::AccessPlaces places(program);
   if (arguments.answer.is_text())
     write_output(arguments.answer.output, report::trace_info_text(program, places, counts, 20));
   else

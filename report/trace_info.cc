@@ -20,6 +20,7 @@ namespace {
 using Function = analyze::AccessPlaces::Function;
 
 struct FunctionRow {
+  uint32_t number; // in AccessPlaces::functions()
   const Function *function;
   const analyze::TracedModule *module;
   uint64_t accesses = 0;
@@ -36,7 +37,7 @@ std::vector<FunctionRow> rows_of(const analyze::AccessPlaces &places,
                                  const analyze::AccessCounts &counts) {
   std::vector<FunctionRow> rows;
   for (const Function &function : places.functions())
-    rows.push_back({&function, &places.module_of(function)});
+    rows.push_back({static_cast<uint32_t>(rows.size()), &function, &places.module_of(function)});
   for (uint32_t site = 0; site < counts.of_site().size(); site++)
     rows[places.function_of(site)].accesses += counts.of_site()[site].accesses();
   std::sort(rows.begin(), rows.end(), [](const FunctionRow &a, const FunctionRow &b) {
@@ -53,6 +54,8 @@ struct ModuleSums {
 ModuleSums sums_of(const analyze::TracedModule &module) {
   ModuleSums sums;
   for (const analyze::TracedFunction &function : module.functions) {
+    if (function.is_stub)
+      continue;
     sums.functions++;
     sums.traced += function.is_traced;
     sums.accesses += function.accesses;
@@ -74,7 +77,7 @@ std::string bytes_row(const char *what, uint64_t bytes, uint64_t accesses, int d
 
 std::string modules_text(const analyze::TracedProgram &program) {
   std::string text = fmt::format("What is traced?\n  {:>9} {:>9} {:>10} {:>9}  file\n", "functions",
-                                 "traced", "accesses", "logged");
+                                 "traced", "sites", "logged");
   for (const analyze::TracedModule &module : program.modules) {
     const ModuleSums sums = sums_of(module);
     text +=
@@ -82,10 +85,16 @@ std::string modules_text(const analyze::TracedProgram &program) {
                     sums.accesses, percent_text(sums.logged, sums.accesses), printable(module.path),
                     module.why_not.empty() ? "" : ": " + printable(module.why_not));
   }
-  return text + "  accesses, logged: of instructions, as they stand in the file\n";
+  return text + "  sites: accesses as they stand in the code; logged: the share of them that the "
+                "trace has\n";
 }
 
-std::string untraced_text(const std::vector<FunctionRow> &rows) {
+// As a person reads it, with the file.
+std::string place_text(const FunctionRow &row, analyze::AccessPlaces &places) {
+  return fmt::format("{} in {}", printable(places.named(row.number).name), file_name(*row.module));
+}
+
+std::string untraced_text(const std::vector<FunctionRow> &rows, analyze::AccessPlaces &places) {
   std::map<std::string, std::vector<const FunctionRow *>> untraced;
   for (const FunctionRow &row : rows)
     if (row.is_unexpected())
@@ -96,16 +105,14 @@ std::string untraced_text(const std::vector<FunctionRow> &rows) {
   for (const auto &[why, functions] : untraced) {
     text += fmt::format("  {:>6}  {}\n", functions.size(), why);
     for (size_t i = 0; i < functions.size() && i < 3; i++)
-      text += fmt::format("          {} in {}\n", printable(functions[i]->name()),
-                          file_name(*functions[i]->module));
+      text += fmt::format("          {}\n", place_text(*functions[i], places));
   }
   return text;
 }
 
 } // namespace
 
-std::string trace_info_text(const analyze::TracedProgram &program,
-                            const analyze::AccessPlaces &places,
+std::string trace_info_text(const analyze::TracedProgram &program, analyze::AccessPlaces &places,
                             const analyze::AccessCounts &counts, unsigned top) {
   const analyze::AccessSums all = counts.all();
   std::string text = trace_head_text(program, "trace", Style());
@@ -120,15 +127,16 @@ std::string trace_info_text(const analyze::TracedProgram &program,
       all.accesses() ? double(program.values + program.branches) / double(all.accesses()) : 0);
   text += bytes_row("logged", program.logged_bytes, all.accesses(), 2);
   text += bytes_row("stored", program.stored_bytes, all.accesses(), 3);
+  text += "            compressed, with what the code of each file logs\n";
   text += "\n" + modules_text(program);
   const std::vector<FunctionRow> rows = rows_of(places, counts);
   text += fmt::format("\nWhich functions access memory most often?\n  {:>9} {:>6}  function\n",
                       "accesses", "share");
   for (size_t i = 0; i < rows.size() && i < top && rows[i].accesses; i++)
-    text += fmt::format("  {:>9} {:>6}  {} in {}\n", count_text(rows[i].accesses),
-                        percent_text(rows[i].accesses, all.accesses()), printable(rows[i].name()),
-                        file_name(*rows[i].module));
-  return text + untraced_text(rows);
+    text +=
+        fmt::format("  {:>9} {:>6}  {}\n", count_text(rows[i].accesses),
+                    percent_text(rows[i].accesses, all.accesses()), place_text(rows[i], places));
+  return text + untraced_text(rows, places);
 }
 
 Json trace_info_json(const analyze::TracedProgram &program, const analyze::AccessPlaces &places,

@@ -50,8 +50,7 @@ std::string curve_text(const analyze::TracedProgram &program, const analyze::Mis
 Json curve_json(const analyze::TracedProgram &program, const analyze::MissRatioCurve &curve);
 
 // `assay trace info`.
-std::string trace_info_text(const analyze::TracedProgram &program,
-                            const analyze::AccessPlaces &places,
+std::string trace_info_text(const analyze::TracedProgram &program, analyze::AccessPlaces &places,
                             const analyze::AccessCounts &counts, unsigned top);
 Json trace_info_json(const analyze::TracedProgram &program, const analyze::AccessPlaces &places,
                      const analyze::AccessCounts &counts);
