@@ -154,6 +154,7 @@ std::vector<HeapGroupRow> group_by(const std::vector<HeapContextRow> &rows,
   for (const HeapContextRow &row : rows) {
     HeapGroupRow &group = groups[name_of(row)];
     group.contexts++;
+    group.accesses_counted |= row.accesses_counted;
     group.sums.add(row.sums);
     group.size = std::max(group.size, row.type_size);
   }

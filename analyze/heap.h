@@ -118,6 +118,7 @@ struct EventRow {
 struct HeapGroupRow {
   std::string name; // of a type, or path of a module
   uint64_t contexts = 0;
+  bool accesses_counted = false; // of one of its contexts at least
   HeapSums sums;
   // Of a type whose definition was found: where, and how many of its bytes belong to no member.
   uint64_t size = 0;

@@ -306,7 +306,7 @@ private:
     std::vector<std::pair<double, size_t>> ranks;
     ranks.reserve(rows.size());
     for (size_t i = 0; i < rows.size(); i++)
-      ranks.emplace_back(-order.rank(rows[i]), i);
+      ranks.emplace_back(-order.rank(rows[i], result_.line_bytes), i);
     std::sort(ranks.begin(), ranks.end());
     std::vector<size_t> moved(rows.size());
     std::vector<JoinedRow> sorted;
@@ -326,11 +326,11 @@ private:
   Rows types_, sites_;
 };
 
-double set_bytes(const JoinedRow &row) {
-  return row.set ? double(row.set->most_lines) * double(kBlockBytes) : 0;
+double set_bytes(const JoinedRow &row, uint64_t line_bytes) {
+  return row.set ? double(row.set->most_lines * line_bytes) : 0;
 }
 
-double peak_bytes(const JoinedRow &row) {
+double peak_bytes(const JoinedRow &row, uint64_t) {
   return row.heap ? double(row.heap->at_peak_bytes) : 0;
 }
 
@@ -396,8 +396,8 @@ std::string subject_text(const JoinedRow &row) {
 std::span<const JoinedOrder> joined_orders() {
   static constexpr JoinedOrder kOrders[] = {
       {"waste", "bring in the most that is not used?",
-       [](const JoinedRow &row) {
-         const double bytes = row.set ? set_bytes(row) : peak_bytes(row);
+       [](const JoinedRow &row, uint64_t line_bytes) {
+         const double bytes = row.set ? set_bytes(row, line_bytes) : peak_bytes(row, line_bytes);
          return bytes * (1 - row.used_share().value_or(1)) +
                 bytes / 1e3 + // what is not known comes last
                 (row.fields ? row.fields->score / 1e12 : 0);
@@ -405,13 +405,17 @@ std::span<const JoinedOrder> joined_orders() {
       {"set", "fill the working set?", set_bytes},
       {"peak", "fill the memory at its peak?", peak_bytes},
       {"bytes", "are the most bytes asked for?",
-       [](const JoinedRow &row) { return row.heap ? double(row.heap->all.size_total) : 0; }},
+       [](const JoinedRow &row, uint64_t) {
+         return row.heap ? double(row.heap->all.size_total) : 0;
+       }},
       {"count", "have the most objects?",
-       [](const JoinedRow &row) { return row.heap ? double(row.heap->all.alloc_count) : 0; }},
+       [](const JoinedRow &row, uint64_t) {
+         return row.heap ? double(row.heap->all.alloc_count) : 0;
+       }},
       {"accesses", "are accessed the most?",
-       [](const JoinedRow &row) { return row.heap ? double(row.heap->accesses()) : 0; }},
+       [](const JoinedRow &row, uint64_t) { return row.heap ? double(row.heap->accesses()) : 0; }},
       {"lines", "bring in the most lines that another order of members saves?",
-       [](const JoinedRow &row) { return row.fields ? row.fields->score : 0; }},
+       [](const JoinedRow &row, uint64_t) { return row.fields ? row.fields->score : 0; }},
   };
   return kOrders;
 }

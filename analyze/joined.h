@@ -147,7 +147,7 @@ struct JoinQuery {
 struct JoinedOrder {
   const char *key;
   const char *question; // "Which types waste the most of their lines?" without "Which types"
-  double (*rank)(const JoinedRow &);
+  double (*rank)(const JoinedRow &, uint64_t line_bytes);
 };
 std::span<const JoinedOrder> joined_orders();
 const JoinedOrder &joined_order(const std::string &key); // throws Failure listing the keys

@@ -426,7 +426,10 @@ private:
     for (const Part &part : group) {
       // The order has been said, and says more than that there is one.
       const bool is_vague = part.finding.gain == Gain::kLineUse && part.finding.rule != "split";
-      if (part.finding.rule != "does_not_fit" && (first.empty() || !is_vague))
+      // Memory that nobody touches takes no room in a cache.
+      const bool is_beside =
+          part.finding.gain == Gain::kMemory && group.front().finding.gain != Gain::kMemory;
+      if (part.finding.rule != "does_not_fit" && !is_beside && (first.empty() || !is_vague))
         add(part.tool, part.finding.action);
     }
     if (actions.empty()) // that it does not fit tells what is wrong rather than what to do

@@ -132,7 +132,8 @@ int check(const CheckArguments &arguments) {
 Action define_check(CommandLine line) {
   auto arguments = std::make_shared<CheckArguments>();
   line.add_option("profiles", arguments->profiles,
-                  "profiles or folders of runs; the latest run if none is named");
+                  "profiles, runs' folders, or folders of runs, of which the latest is taken "
+                  "(default: assay.out)");
   line.add_option("--fail-if", arguments->fail_if,
                   "PATH OP NUMBER[unit] on the JSON report; may be given several times")
       .takes_one_word(); // what follows is a profile

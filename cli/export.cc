@@ -61,9 +61,10 @@ int export_profile(const ExportArguments &arguments) {
 
 Action define_export(CommandLine line) {
   auto arguments = std::make_shared<ExportArguments>();
-  line.add_option("PROFILE,-i", arguments->profiles,
-                  "a .assay file, a run's folder, or a folder of runs (default: the latest run in "
-                  "assay.out)");
+  line.add_option(
+      "PROFILE,-i", arguments->profiles,
+      "a .assay file, a run's folder, or a folder of runs, of which the latest is taken "
+      "(default: assay.out)");
   line.add_option("--format", arguments->format, "the form of the output, see below").required();
   line.add_option("-o,--output", arguments->output, "write to this file; - is standard output");
   line.add_option("--top", arguments->top, "owners of lines with a track of their own")

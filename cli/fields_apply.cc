@@ -41,7 +41,7 @@ constexpr const char *kEditor = "clang-reorder-fields-22";
 struct ApplyArguments {
   std::string record;
   std::vector<std::string> files;
-  std::string profile = "assay.out", folder = ".", flags, build, to;
+  std::string profile, folder = ".", flags, build, to;
   unsigned rounds = 5;
   bool yes = false, check = false;
 };
@@ -115,9 +115,14 @@ const analyze::StructRow &find_struct(const analyze::FieldsResult &result,
 }
 
 analyze::FieldsResult result_of(const std::string &file) {
-  profile::Profile profile = profile::read(profile::find_profiles({file}));
+  std::vector<std::string> named;
+  if (!file.empty())
+    named.push_back(file);
+  const std::vector<std::string> files = profile::find_profiles(named);
+  profile::Profile profile = profile::read(files);
   if (!analyze::has_fields(profile))
-    base::fail("{}: {}", file, analyze::why_no_fields(profile));
+    base::fail("{}: {}; name another profile with --profile", files.front(),
+               analyze::why_no_fields(profile));
   return analyze::fields(profile, {"", "", 0});
 }
 

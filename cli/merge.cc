@@ -17,7 +17,10 @@ Action define_merge(CommandLine line) {
     std::string output;
   };
   auto arguments = std::make_shared<Arguments>();
-  line.add_option("IN,-i", arguments->inputs, "profiles: .assay files or folders of runs");
+  line.add_option(
+      "IN,-i", arguments->inputs,
+      "profiles: .assay files, runs' folders, or folders of runs, of which the latest is "
+      "taken");
   line.add_option("-o,--output", arguments->output, "the profile to write").required();
   line.set_footer(
       "\nExamples:\n  assay merge -o all.assay assay.out/*/*.assay\n  assay heap all.assay\n");

@@ -94,6 +94,12 @@ std::vector<std::string> latest_in(const std::string &folder) {
   return {};
 }
 
+[[noreturn]] void fail_without_profile(const std::string &folder) {
+  base::fail("no profile found in {}; make one with `assay run -- ./app` (built with assay-cc) or "
+             "`assay values record -- ./app`, or name one",
+             folder);
+}
+
 } // namespace
 
 const char *const kDefaultFolder = "assay.out";
@@ -116,8 +122,7 @@ std::vector<std::string> find_profiles(const std::vector<std::string> &arguments
     }
     auto here = latest_in(argument);
     if (here.empty())
-      base::fail("no profile found in {}; run a program built with assay-cc, or name a profile",
-                 argument);
+      fail_without_profile(argument);
     found.insert(found.end(), here.begin(), here.end());
   }
   if (arguments.empty()) {
@@ -125,8 +130,7 @@ std::vector<std::string> find_profiles(const std::vector<std::string> &arguments
     if (fs::is_directory(kDefaultFolder, ignored))
       found = latest_in(kDefaultFolder);
     if (found.empty())
-      base::fail("no profile found in {}; run a program built with assay-cc, or name a profile",
-                 kDefaultFolder);
+      fail_without_profile(kDefaultFolder);
   }
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());

@@ -120,6 +120,7 @@ Json groups_json(const std::vector<analyze::HeapGroupRow> &rows, bool with_layou
     Json json;
     json["name"] = row.name.empty() ? Json(nullptr) : Json(row.name);
     json["contexts"] = row.contexts;
+    json["accesses_counted"] = row.accesses_counted;
     if (with_layout) {
       json["type_size"] = row.size;
       json["file"] = row.file;

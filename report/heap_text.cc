@@ -281,8 +281,8 @@ private:
       std::vector<std::string> cells = {bytes(row.sums.all.size_total),
                                         count(row.sums.all.alloc_count)};
       if (result_.accesses_counted) {
-        cells.push_back(count(row.sums.accesses()));
-        cells.push_back(format_share(row.sums.used_share()));
+        cells.push_back(row.accesses_counted ? count(row.sums.accesses()) : "-");
+        cells.push_back(row.accesses_counted ? format_share(row.sums.used_share()) : "-");
       }
       cells.push_back(bytes(row.sums.at_peak_bytes));
       if (layouts)

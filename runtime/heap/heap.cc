@@ -128,7 +128,7 @@ void keep_counts_of_lost_ends(const Realloc &r) {
     return;
   if (old_begin < begin)
     move_counters(r.old_block, begin - old_begin, r.block, 1);
-  uint64_t first_lost = (end + ASSAY_BLOCK_BYTES - 1) & ~(ASSAY_BLOCK_BYTES - 1);
+  uint64_t first_lost = (end + block_bytes() - 1) & ~(block_bytes() - 1);
   if (first_lost < old_end)
     move_counters((void *)first_lost, old_end - first_lost, (void *)(end - 1), 1);
 }

@@ -44,8 +44,9 @@ TEST_F(Assay, WithoutAProfileSaysWhatToDo) {
   Outcome o = run("heap");
   EXPECT_EQ(o.status, 2);
   EXPECT_EQ(o.output, "");
-  EXPECT_EQ(o.errors, "assay: no profile found in assay.out; run a program built with assay-cc, or "
-                      "name a profile\n");
+  EXPECT_EQ(o.errors,
+            "assay: no profile found in assay.out; make one with `assay run -- ./app` (built "
+            "with assay-cc) or `assay values record -- ./app`, or name one\n");
 }
 
 TEST_F(Assay, CompletionsNameEveryCommandAndOption) {
@@ -351,7 +352,7 @@ TEST_F(Assay, RunTellsFailuresApart) {
   std::ofstream(folder_ + "/plain") << "x";
   EXPECT_EQ(run("run -- ./plain").status, 126);
   EXPECT_EQ(run("run").status, 125);
-  EXPECT_EQ(run("run -o a:b -- true").status, 125);
+  EXPECT_EQ(run("run -o \"a:b'\\\"\" -- true").status, 125);
 }
 
 TEST_F(Assay, RunNamesTheOptionThatItDoesNotKnow) {

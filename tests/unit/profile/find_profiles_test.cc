@@ -53,7 +53,8 @@ TEST_F(FindProfiles, SaysWhenThereIsNothing) {
     FAIL();
   } catch (const base::Failure &failure) {
     EXPECT_EQ(failure.what(), "no profile found in " + folder_ +
-                                  "; run a program built with assay-cc, or name a profile");
+                                  "; make one with `assay run -- ./app` (built with assay-cc) or "
+                                  "`assay values record -- ./app`, or name one");
   }
 }
 
