@@ -348,7 +348,6 @@ void describe_names(HeapResult &result, const profile::Profile &profile) {
 }
 
 void describe_run(HeapResult &result, const profile::Profile &profile) {
-  result.processes = profile.processes;
   result.losses = profile.losses;
   result.notes = profile.notes;
   const ModuleCounts modules = count_modules(profile, ASSAY_TOOL_heap);
@@ -361,6 +360,7 @@ void describe_run(HeapResult &result, const profile::Profile &profile) {
     if (measured(profile, ASSAY_TOOL_heap) &&
         !(assay_tools_or_default(process.tools) & ASSAY_TOOL_heap))
       continue;
+    result.processes.push_back(process);
     uint64_t end_us = 0, begin_us = process.reset_us.value_or(0);
     for (const profile::TimelinePoint &point : process.timeline)
       end_us = std::max(end_us, point.time_us);

@@ -390,13 +390,16 @@ private:
         std::all_of(selected_.functions.begin(),
                     selected_.functions.begin() + static_cast<std::ptrdiff_t>(shown),
                     [](const ExplainedFunction *function) { return function->understood; });
-    bool by_size = options_.query.sort == "size";
+    const bool by_size = options_.query.sort == "size",
+               by_loops = options_.query.sort == "in_loops";
     Table table;
     table.column("address", Align::right);
     if (by_size)
       table.column("size", Align::right);
-    for (const char *name : {"instructions", "loops", "accesses", "affine", "definitions"})
-      table.column(name, Align::right);
+    for (const char *name :
+         {"instructions", "loops", "accesses", "in loops", "affine", "definitions"})
+      if (by_loops || name != std::string_view("in loops"))
+        table.column(name, Align::right);
     if (!all_understood)
       table.column("why not", Align::left);
     table.column("function", Align::left);
@@ -410,10 +413,12 @@ private:
       if (function.understood) {
         cells.push_back(base::format_count(double(function.figures.loops)));
         cells.push_back(base::format_count(double(figures.accesses)));
+        if (by_loops)
+          cells.push_back(base::format_count(double(figures.in_loops)));
         cells.push_back(share_text(figures.affine, figures.accesses));
         cells.push_back(base::format_count(double(figures.definitions)));
       } else {
-        cells.insert(cells.end(), 4, "-");
+        cells.insert(cells.end(), by_loops ? 5 : 4, "-");
       }
       if (!all_understood)
         cells.push_back(function.why_not);

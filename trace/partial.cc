@@ -38,8 +38,7 @@ void TraceParts::check() const {
         "or by time and number (--start-after, --stop-after, --window); choose one of these");
   for (const std::string &mark : {start_mark, stop_mark})
     if (mark.size() >= ASSAY_RING_MARK_BYTES)
-      base::fail("the name of a mark has at most {} letters here, which {} has not",
-                 ASSAY_RING_MARK_BYTES - 1, mark);
+      base::fail("{}: names of marks may have at most {} bytes", mark, ASSAY_RING_MARK_BYTES - 1);
 }
 
 PartialSink::PartialSink(TraceSink &to, const TraceParts &parts)
@@ -102,12 +101,13 @@ void PartialSink::buffer(const TracedBuffer &buffer) {
   const uint64_t counted_before = counted_.all;
   if (counts_)
     live_.buffer(buffer);
-  if (has_stopped_ || dropped_.contains(buffer.stream))
+  // What was logged by a time may come after it.
+  const bool is_beyond = parts_.stop && parts_.stop->accesses && has_enough();
+  if (is_beyond || dropped_.contains(buffer.stream))
     return;
   to_.buffer(buffer);
   has_any_ = true;
   recorded_ += counted_.all - counted_before;
-  has_stopped_ = parts_.stop && parts_.stop->accesses && has_enough();
 }
 
 std::optional<std::string> PartialSink::why_nothing() const {

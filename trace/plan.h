@@ -35,7 +35,7 @@ struct PlanPoint {
 // What is logged together, one behind the other in the stream.
 struct PlanStretch {
   std::vector<PlanPoint>
-      points; // as they are executed; a start's number comes before its values, and is logged behind them
+      points; // in the order of execution. A start's number has the lowest offset, but is written last: it says that the others are there
   uint32_t bytes = 0;
   std::optional<uint32_t> start; // of RoutinePlan::starts
 };

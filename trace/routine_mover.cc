@@ -329,10 +329,10 @@ private:
       snippets_.hold(entry_holder_[at->second]);
   }
 
-  // Behind the routine: branches that find the position elsewhere than where they lead to expects it.
   // What follows belongs to the instruction at the address.
   void side(uint64_t address) { sides_.emplace_back(address, code_.size()); }
 
+  // Behind the routine: branches that find the position elsewhere than where they lead to expects it.
   void edges() {
     for (const Edge &edge : edges_) {
       const uint32_t to = block_of_.at(edge.target);
@@ -685,7 +685,11 @@ private:
       return;
     }
     const auto to = block_of_.find(target);
-    const auto wanted = to == block_of_.end() ? std::nullopt : entry_holder_[to->second];
+    if (to == block_of_.end()) {
+      refer(at, target);
+      return;
+    }
+    const auto wanted = entry_holder_[to->second];
     const bool settles = snippets_.pending() != LogSnippets::Pending{} &&
                          entry_pending_[to->second] != snippets_.pending();
     if (settles || (wanted && wanted != snippets_.holder()))

@@ -44,7 +44,7 @@ private:
 class LoggedSink {
 public:
   virtual ~LoggedSink() = default;
-  // A thread's, or a handler's within the stream that it interrupted, up to its end(). One that interrupted it at its end comes behind its end().
+  // A thread's, or a handler's within the stream that it interrupted, up to its end(). A handler that interrupted it after its last byte comes behind its end().
   virtual void begin(const TracedStream &stream) = 0;
   virtual void logged(const TracedStream &stream, std::span<const std::byte> bytes) = 0;
   // `went_on`: until the program ended; else what follows from the last bytes is not known.

@@ -1,6 +1,7 @@
-// The problem: a recording that never ends must not grow, and what it has found must be there when the machine stops. So sums are taken
+// The problem: a recording that never ends must not grow, and what it has found must be there however it ends. So sums are taken
 // away from the recording every minute, split by executable, and added to files. Adding needs one file in memory at a time. One file for
-// everything was refused: each round would read and write all of it, and what no longer runs could not be forgotten.
+// everything was refused: each round would read and write all of it, and what no longer runs could not be forgotten. Files are not forced to
+// the disk (fsync): samples would be lost meanwhile; if the machine stops, the last minute may be.
 //
 // A lock on the folder itself keeps a second recording out; the kernel takes it back when this process ends, however it ends.
 
@@ -30,6 +31,7 @@ namespace fs = std::filesystem;
 const char *const kSystemFile = "system.assay";
 const char *const kKernelFile = "kernel.assay";
 const char *const kMadeCodeFile = "made-code.assay";
+constexpr const char *kDamagedExtension = ".damaged"; // of files that could not be read
 constexpr size_t kLongestName = 60;
 
 // What one module has of a recording.
@@ -281,7 +283,7 @@ ProfileFolder::~ProfileFolder() {
 
 std::string ProfileFolder::add(const ProfilePart &part) {
   const fs::path file = fs::path(folder_) / part.file, unfinished = file.string() + ".unfinished",
-                 aside = file.string() + ".damaged";
+                 aside = file.string() + kDamagedExtension;
   profile::Profile sum = part.profile;
   std::string said;
   std::error_code error;
@@ -322,7 +324,8 @@ unsigned ProfileFolder::remove_oldest() {
        each.increment(error)) {
     std::error_code gone;
     const uint64_t size = each->file_size(gone);
-    if (gone || each->path().extension() != ".assay")
+    if (gone ||
+        (each->path().extension() != ".assay" && each->path().extension() != kDamagedExtension))
       continue;
     const uint64_t on_disk = (size + 4095) / 4096 * 4096;
     bytes += on_disk;

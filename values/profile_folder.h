@@ -21,8 +21,8 @@ struct ProfilePart {
   profile::Profile profile;
 };
 
-// Everything that was measured, by executable. Samples, values and how interpreting ended add up to those of `whole`, whose modules `ends` is
-// by; it need not be canonical.
+// Everything that was measured, by executable. Samples, values and how interpreting ended add up to those of `whole`. `ends` is indexed by
+// the modules of `whole`, which need not be in canonical order.
 std::vector<ProfilePart> split_by_executable(const profile::Profile &whole,
                                              std::span<const ValueSums::Ends> ends);
 
