@@ -59,7 +59,7 @@ std::string basis(const StructRow &row) {
 
 void find_order(const StructRow &row, const FieldsResult &result, std::vector<Finding> &to) {
   const LayoutAdvice &advice = row.advice;
-  if (!advice.is_worth_it || is_of_standard_library(row.record.name))
+  if (!advice.is_worth_it)
     return;
   const double lines = 1 - advice.lines_after / std::max(advice.lines_before, 1e-9);
   Finding finding;
@@ -95,7 +95,7 @@ void find_order(const StructRow &row, const FieldsResult &result, std::vector<Fi
 
 void find_split(const StructRow &row, const FieldsResult &result, std::vector<Finding> &to) {
   const LayoutAdvice &advice = row.advice;
-  if (advice.cold.empty() || !advice.is_sweep || is_of_standard_library(row.record.name))
+  if (advice.cold.empty() || !advice.is_sweep)
     return;
   double saved = 1 - advice.lines_split / std::max(advice.lines_after, 1e-9);
   if (saved < .1)
@@ -152,6 +152,8 @@ void find_sharing(const SharingRow &row, std::vector<Finding> &to) {
 void find_fields_findings(FieldsResult &result) {
   std::vector<Finding> found;
   for (const StructRow &row : result.structs) {
+    if (is_of_standard_library(row.record.name))
+      continue;
     find_order(row, result, found);
     find_split(row, result, found);
   }

@@ -83,9 +83,9 @@ std::vector<Member> members_of(const profile::Record &record, const std::vector<
 }
 
 FirstParts::FirstParts(const std::vector<profile::Record> &records) {
+  // One leaf is alike in many that have nothing to do with each other.
   for (const profile::Record &record : records)
-    if (record.leaves.size() >
-        1) // one leaf is alike in many that have nothing to do with each other
+    if (record.leaves.size() > 1)
       by_first_.emplace(record.leaves.front().name, &record);
 }
 

@@ -113,8 +113,6 @@ trace::RecordingSettings settings_of(const TraceChoice &choice,
   settings.modules = choice.modules;
   settings.moves = say_what_takes_long;
   settings.plans = choice.log == "values";
-  settings.each_iteration = !choice.start_after.empty() || !choice.stop_after.empty() ||
-                            !choice.window.empty() || choice.on_signal;
   if (choice.log == "values" || choice.log == "groups")
     settings.log = ASSAY_LOG_groups;
   else if (choice.log == "accesses")

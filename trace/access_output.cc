@@ -5,7 +5,7 @@ namespace trace {
 void AccessOutput::loop(std::span<const profile::AccessRun> body, uint64_t times) {
   if (take_loop_ && times >= kLongLoop) {
     if (!accesses_.empty())
-      take_(accesses_);
+      take();
     take_loop_(body, times);
     taken_ += times * body.size();
     return;

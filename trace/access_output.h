@@ -28,8 +28,7 @@ public:
   bool take_if_many() {
     if (accesses_.size() <= kMany)
       return false;
-    taken_ += accesses_.size();
-    take_(accesses_);
+    take();
     return true;
   }
   // So many iterations, as a whole or each by itself.
@@ -38,6 +37,11 @@ public:
   uint64_t taken() const { return taken_; }
 
 private:
+  void take() {
+    taken_ += accesses_.size();
+    take_(accesses_);
+  }
+
   static constexpr size_t kMany = 1 << 16;
   static constexpr uint64_t kLongLoop =
       16; // iterations from which on it is worth being taken as a whole

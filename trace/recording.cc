@@ -86,7 +86,7 @@ std::vector<std::string> without(std::vector<std::string> names,
 }
 
 MoveSettings move_settings_of(const RecordingSettings &settings) {
-  return {settings.log, settings.plans, settings.each_iteration, {}};
+  return {settings.log, settings.plans, bool(settings.gate), {}};
 }
 
 bool is_handlers(uint32_t kind) {

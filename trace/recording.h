@@ -23,11 +23,10 @@ struct RecordingSettings {
   std::filesystem::path cache;      // where moved code is kept for other recordings; empty: nowhere
   uint32_t log = ASSAY_LOG_groups;  // sum of ASSAY_LOG_*
   bool plans = true;                // MoveSettings::plans
-  bool each_iteration = false;      // MoveSettings::each_iteration
   std::vector<std::string> only;    // names of functions; all, if empty
   std::vector<std::string> modules; // names of files, without folders; all, if empty
   // Asked again and again with the time since the program's begin, less what moving code has taken: odd, nothing is to be logged; another
-  // number, streams are to begin anew. Empty: all is logged.
+  // number, streams are to begin anew. Threads notice it soon: loops log in each iteration. Empty: all is logged.
   std::function<uint32_t(uint64_t elapsed_ns)> gate;
   // Instead of that: marks of the program (assay/annotate.h) at which threads begin to log, and end. Empty: from the begin, to the end.
   std::string start_mark, stop_mark;

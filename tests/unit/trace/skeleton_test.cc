@@ -1,4 +1,5 @@
 #include "base/fail.h"
+#include "tests/unit/trace/uops.h"
 #include "trace/decode.h"
 #include "trace/min_cut.h"
 
@@ -11,17 +12,6 @@ namespace {
 
 using Kind = SkeletonStep::Kind;
 using End = SkeletonBlock::End;
-
-assay_uop uop(unsigned op, unsigned dst, unsigned a, int64_t constant, unsigned width = 8) {
-  assay_uop uop{};
-  uop.op = static_cast<uint8_t>(op);
-  uop.width = static_cast<uint8_t>(width);
-  uop.dst = static_cast<uint16_t>(dst);
-  uop.a = static_cast<uint16_t>(a);
-  uop.b = ASSAY_UOP_IMMEDIATE;
-  uop.imm = constant;
-  return uop;
-}
 
 SkeletonStep in(unsigned reg, uint16_t bytes) {
   return {Kind::in, false, bytes, 0x1000, uop(0, reg, 0, 0)};

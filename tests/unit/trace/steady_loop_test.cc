@@ -2,6 +2,8 @@
 
 #include "trace/steady_loop.h"
 
+#include "tests/unit/trace/uops.h"
+
 #include <gtest/gtest.h>
 
 #include <random>
@@ -60,14 +62,7 @@ public:
 
 private:
   static RunnableStep constant(unsigned op, unsigned dst, unsigned a, int64_t imm, unsigned width) {
-    assay_uop uop{};
-    uop.op = static_cast<uint8_t>(op);
-    uop.width = static_cast<uint8_t>(width);
-    uop.dst = static_cast<uint16_t>(dst);
-    uop.a = static_cast<uint16_t>(a);
-    uop.b = ASSAY_UOP_IMMEDIATE;
-    uop.imm = imm;
-    return {Kind::compute, false, 0, 0, uop};
+    return {Kind::compute, false, 0, 0, uop(op, dst, a, imm, width)};
   }
   unsigned number(unsigned below) { return static_cast<unsigned>(random_() % below); }
   // Also close to where numbers wrap, and with upper halves that 4 bytes do not show.
@@ -147,16 +142,6 @@ TEST(SteadyLoop, TellsWhatTurnsDo) {
 
 // As a compiler writes it: all turns but the last are told.
 TEST(SteadyLoop, TellsAllTurnsOfACountedLoop) {
-  const auto uop = [](unsigned op, unsigned dst, unsigned a, int64_t imm) {
-    assay_uop made{};
-    made.op = static_cast<uint8_t>(op);
-    made.width = 8;
-    made.dst = static_cast<uint16_t>(dst);
-    made.a = static_cast<uint16_t>(a);
-    made.b = ASSAY_UOP_IMMEDIATE;
-    made.imm = imm;
-    return made;
-  };
   const std::vector<RunnableStep> steps = {
       {Kind::access, true, 4, 0, uop(ASSAY_UOP_store, 0, ASSAY_REG_RAX, 8)},
       {Kind::compute, false, 0, 0, uop(ASSAY_UOP_add, ASSAY_REG_RAX, ASSAY_REG_RAX, 4)},
