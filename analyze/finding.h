@@ -54,8 +54,10 @@ struct Finding {
   double saved_share = 1; // of the weight, the most that acting on it can save
 };
 
-// The names of the losses that were met and that make a finding less certain: those that every
-// measurement suffers from, such as a run that was killed, and the given kinds.
+// Those of the losses that every measurement suffers from, such as a run that was killed: what was measured is less than what happened.
+std::map<uint32_t, uint64_t> general_losses(const std::map<uint32_t, uint64_t> &losses);
+
+// The names of the losses that were met and that make a finding less certain: the general ones, and the given kinds.
 std::vector<std::string> losses_among(const std::map<uint32_t, uint64_t> &losses,
                                       std::span<const uint32_t> kinds);
 

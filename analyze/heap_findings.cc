@@ -45,7 +45,8 @@ std::string kind_of(const HeapContextRow &row) {
 }
 
 constexpr uint32_t kAboutAccesses[] = {ASSAY_LOSS_uninstrumented_module, ASSAY_LOSS_odd_address,
-                                       ASSAY_LOSS_mixed_counters, ASSAY_LOSS_shared_counters};
+                                       ASSAY_LOSS_mixed_counters, ASSAY_LOSS_shared_counters,
+                                       ASSAY_LOSS_forked_use};
 
 std::vector<std::string> doubts(const HeapResult &result, bool needs_accesses) {
   return losses_among(result.losses, needs_accesses ? kAboutAccesses : std::span<const uint32_t>());

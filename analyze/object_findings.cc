@@ -166,7 +166,7 @@ void find(ObjectsResult &result, const ObjectRow &row, double all) {
   if (is_of_standard_library(row.type))
     shape->action = how_to_lay_out(row.type);
   static constexpr uint32_t kDoubts[] = {ASSAY_LOSS_uninstrumented_module, ASSAY_LOSS_hot_words,
-                                         ASSAY_LOSS_odd_address};
+                                         ASSAY_LOSS_odd_address, ASSAY_LOSS_forked_use};
   std::vector<std::string> doubts = losses_among(result.losses, kDoubts);
   if (row.kind == "heap")
     doubts.emplace_back(kUncountedUse);

@@ -2,6 +2,7 @@
 // or something grew more than it may; 2: the question makes no sense.
 
 #include "abi/tools.h"
+#include "analyze/finding.h"
 #include "analyze/measured.h"
 #include "base/fail.h"
 #include "base/units.h"
@@ -11,6 +12,7 @@
 #include "profile/find_profiles.h"
 #include "profile/profile.h"
 #include "report/condition.h"
+#include "report/text_parts.h"
 
 #include <fmt/format.h>
 
@@ -25,7 +27,7 @@ namespace {
 struct CheckArguments {
   std::vector<std::string> profiles, fail_if, wrappers;
   std::string baseline, max_growth = "5%";
-  bool require_match = false;
+  bool require_match = false, allow_incomplete = false;
 };
 
 // The key at the top of a condition's path.
@@ -39,11 +41,13 @@ struct Report {
   std::map<const Tool *, std::unique_ptr<ToolAnswer>> answers;
   std::map<const Tool *, std::string> why_none; // of tools that were asked in vain
   report::Document document;
+  std::map<uint32_t, uint64_t> general_losses;
 
   // Of the tools that `wanted` has, and of those that a program has by default.
   Report(const std::vector<std::string> &files, const std::set<const Tool *> &wanted,
          const analyze::Wrappers &wrappers) {
     profile::Profile profile = profile::read(files);
+    general_losses = analyze::general_losses(profile.losses);
     image::Symbols symbols = image::open(analyze::module_files(profile));
     for (const Tool *tool : tools()) {
       if (!wanted.count(tool) && !(tool->bit & ASSAY_DEFAULT_TOOLS))
@@ -59,23 +63,42 @@ struct Report {
   }
   Report(const Report &) = delete; // the document refers to the answers
   Report &operator=(const Report &) = delete;
+
+  bool has_measured(const Tool *tool) const { return answers.count(tool) && !why_none.count(tool); }
 };
 
+// What does not judge the profile but leaves something unjudged. True if that is a failure.
+bool note_unjudged(const CheckArguments &arguments, const std::string &what) {
+  if (arguments.require_match)
+    fmt::print("failed: {}\n", what);
+  else
+    fmt::print(stderr,
+               "assay: check: {}, so it cannot fail; --require-match makes that a failure\n", what);
+  return arguments.require_match;
+}
+
 // Prints what grew by more than the allowed share. True if anything did.
-bool has_grown(const Report &old, const Report &now, const std::string &max_growth) {
-  const double allowed = base::parse_growth(max_growth);
-  bool grew = false;
+bool has_grown(const Report &old, const Report &now, const CheckArguments &arguments) {
+  const double allowed = base::parse_growth(arguments.max_growth);
+  bool grew = false, any_common = false;
+  for (const Tool *tool : tools())
+    any_common |= old.has_measured(tool) && now.has_measured(tool);
+  if (!any_common)
+    base::fail("check: {} has nothing that the profile has, too; measure both with the same tools",
+               arguments.baseline);
   for (const Tool *tool : tools()) {
-    auto older = old.answers.find(tool), answer = now.answers.find(tool);
-    if (older == old.answers.end() || answer == now.answers.end())
+    if (old.has_measured(tool) && !now.has_measured(tool))
+      grew |= note_unjudged(arguments, fmt::format("only the baseline has {}", tool->subject));
+    if (!old.has_measured(tool) || !now.has_measured(tool))
       continue;
-    for (const std::string &path : answer->second->growth(*older->second)) {
+    const ToolAnswer &older = *old.answers.at(tool), &answer = *now.answers.at(tool);
+    for (const std::string &path : answer.growth(older)) {
       std::vector<double> before = report::numbers_at(old.document, path),
                           after = report::numbers_at(now.document, path);
       if (before.empty() || after.empty() || after.front() <= before.front() * (1 + allowed))
         continue;
       fmt::print("failed: {} grew from {} to {}, by more than {}\n", path, before.front(),
-                 after.front(), max_growth);
+                 after.front(), arguments.max_growth);
       grew = true;
     }
   }
@@ -109,18 +132,22 @@ int check(const CheckArguments &arguments) {
       fmt::print("failed: {} (it is {})\n", condition.text, *number);
       failed = true;
     } else if (report::numbers_at(now.document, condition.path).empty()) {
-      if (arguments.require_match)
-        fmt::print("failed: {} (nothing in the report has this path)\n", condition.text);
-      else
-        fmt::print(stderr,
-                   "assay: check: {}: nothing in the report has this path, so it cannot fail; "
-                   "--require-match makes that a failure\n",
-                   condition.text);
-      failed |= arguments.require_match;
+      failed |= note_unjudged(
+          arguments, fmt::format("{}: nothing in the report has this path", condition.text));
     }
   if (!arguments.baseline.empty()) {
     Report old(profile::find_profiles({arguments.baseline}), wanted, wrappers);
-    failed |= has_grown(old, now, arguments.max_growth);
+    failed |= has_grown(old, now, arguments);
+    if (!old.general_losses.empty())
+      fmt::print(
+          stderr,
+          "assay: check: the baseline is incomplete, so growth may be less than it seems:\n{}",
+          report::losses_text(old.general_losses));
+  }
+  if (!arguments.allow_incomplete && !now.general_losses.empty()) {
+    fmt::print("failed: the profile is incomplete (--allow-incomplete passes it):\n{}",
+               report::losses_text(now.general_losses));
+    failed = true;
   }
   if (!failed)
     fmt::print("passed\n");
@@ -141,7 +168,10 @@ Action define_check(CommandLine line) {
   line.add_option("--max-growth", arguments->max_growth,
                   "how much more than the baseline is allowed (5%)");
   line.add_flag("--require-match", arguments->require_match,
-                "also fail if a condition's path leads to nothing in the report");
+                "also fail if a condition's path leads to nothing in the report, or if a tool of "
+                "the baseline did not measure");
+  line.add_flag("--allow-incomplete", arguments->allow_incomplete,
+                "also pass a profile that lacks what happened, as of a run that was killed");
   add_wrapper_option(line, arguments->wrappers);
   line.set_footer(
       "\nExamples:\n  assay check --fail-if 'totals.peak_bytes > 64GiB'\n  assay check --fail-if "

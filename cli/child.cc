@@ -30,10 +30,65 @@ std::string with_pid(std::string value) {
   return value;
 }
 
-volatile pid_t child_to_end;
+volatile pid_t program = 0;
 
-void pass_on(int signal) {
-  kill(child_to_end, signal);
+// What the terminal sends it sends to the program, too; and what the program sends its parent is not for itself.
+void pass_on(int signal, siginfo_t *info, void *) {
+  const bool is_of_terminal = (signal == SIGINT || signal == SIGQUIT) && info->si_code > 0;
+  if (!is_of_terminal && info->si_pid != program)
+    kill(program, signal);
+}
+
+// Signals that would end the tool before the program, which then had nobody to finish its recording, are the program's while this lives.
+// Those for which the tool has a handler, or which it was told to ignore, stay. They wait until there is a program.
+class PassedSignals {
+public:
+  PassedSignals() {
+    sigemptyset(&passed_);
+    for (int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGPIPE,
+                       SIGVTALRM, SIGPROF, SIGXCPU, SIGIO, SIGPWR, SIGSTKFLT}) {
+      struct sigaction now;
+      if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_DFL)
+        sigaddset(&passed_, signal);
+    }
+    sigprocmask(SIG_BLOCK, &passed_, &mask_);
+  }
+  ~PassedSignals() {
+    for (int signal = 1; signal < NSIG; signal++)
+      if (sigismember(&passed_, signal) == 1 &&
+          signal != SIGPIPE) // the program's end is the tool's, whoever reads what it says
+        std::signal(signal, SIG_DFL);
+    forget();
+  }
+  PassedSignals(const PassedSignals &) = delete;
+  PassedSignals &operator=(const PassedSignals &) = delete;
+
+  void pass_to(pid_t child) {
+    program = child;
+    for (int signal = 1; signal < NSIG; signal++) {
+      if (sigismember(&passed_, signal) != 1)
+        continue;
+      struct sigaction action = {};
+      action.sa_sigaction = pass_on;
+      action.sa_flags = SA_SIGINFO | SA_RESTART;
+      // These two come of the tool's own doing: where nobody reads what it says, or where its time is limited.
+      if (signal == SIGPIPE || signal == SIGXCPU)
+        action.sa_handler = SIG_IGN, action.sa_flags = 0;
+      sigaction(signal, &action, nullptr);
+    }
+    forget();
+  }
+  // In the child, or where there is none.
+  void forget() { sigprocmask(SIG_SETMASK, &mask_, nullptr); }
+
+private:
+  sigset_t passed_, mask_;
+};
+
+// The program's limit is not the tool's, where it may be lifted.
+void lift_own_time_limit() {
+  const rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
+  setrlimit(RLIMIT_CPU, &unlimited);
 }
 
 // A pipe that is closed on exec.
@@ -89,15 +144,16 @@ ssize_t read_all_of_one(int from, void *to, size_t size) {
 ChildStatus run_child(const std::vector<std::string> &command, const ChildSettings &settings) {
   Pipe report, permission;
   ChildStatus status;
+  PassedSignals signals;
   status.pid = fork();
   if (status.pid < 0)
     base::fail("no process can be started: {}; raise `ulimit -u`", std::strerror(errno));
-  if (status.pid == 0)
+  if (status.pid == 0) {
+    signals.forget();
     become(command, settings, report.ends[1], permission);
-  child_to_end = status.pid;
-  auto old_terminate = std::signal(SIGTERM, pass_on), old_hangup = std::signal(SIGHUP, pass_on);
-  auto old_interrupt = std::signal(SIGINT, SIG_IGN);
-  auto old_quit = std::signal(SIGQUIT, SIG_IGN);
+  }
+  signals.pass_to(status.pid);
+  lift_own_time_limit();
   close(report.ends[1]);
   close(permission.ends[0]);
   std::exception_ptr failure;
@@ -120,10 +176,6 @@ ChildStatus run_child(const std::vector<std::string> &command, const ChildSettin
     if (ended == 0)
       settings.meanwhile();
   }
-  std::signal(SIGINT, old_interrupt);
-  std::signal(SIGQUIT, old_quit);
-  std::signal(SIGTERM, old_terminate);
-  std::signal(SIGHUP, old_hangup);
   if (failure)
     std::rethrow_exception(failure);
   if (got == sizeof(error)) {

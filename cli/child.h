@@ -27,9 +27,8 @@ struct ChildStatus {
   bool aslr_kept = false; // no_aslr was asked for and refused; then it was not started
 };
 
-// Runs the program to its end. SIGINT and SIGQUIT go to the program alone, as under a
-// shell; SIGTERM and SIGHUP are passed on to it. Throws
-// Failure when no process can be made.
+// Runs the program to its end. Meanwhile signals that would end this process are passed on to the program; of those of a terminal, it has its
+// own. Throws Failure when no process can be made.
 ChildStatus run_child(const std::vector<std::string> &command, const ChildSettings &settings);
 
 // Ends this process the way that the child ended: same exit status or same signal.

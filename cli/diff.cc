@@ -6,6 +6,7 @@
 // are keys in it.
 
 #include "abi/tools.h"
+#include "analyze/finding.h"
 #include "analyze/measured.h"
 #include "base/fail.h"
 #include "base/units.h"
@@ -14,6 +15,8 @@
 #include "cli/tool.h"
 #include "profile/find_profiles.h"
 #include "profile/profile.h"
+#include "report/json.h"
+#include "report/text_parts.h"
 
 #include <fmt/format.h>
 
@@ -34,6 +37,7 @@ struct DiffArguments {
 struct Side {
   std::map<const Tool *, std::unique_ptr<ToolAnswer>> answers;
   std::set<const Tool *> measured;
+  std::map<uint32_t, uint64_t> general_losses;
   analyze::Wrappers wrappers; // by which owners were chosen
 };
 
@@ -43,6 +47,7 @@ Side side_of(const std::string &which, const std::string &filter,
   image::Symbols symbols = image::open(analyze::module_files(profile));
   Side side;
   side.wrappers = wrappers;
+  side.general_losses = analyze::general_losses(profile.losses);
   for (const Tool *tool : tools()) {
     if (analyze::measured(profile, tool->bit))
       side.measured.insert(tool);
@@ -58,26 +63,37 @@ struct Differences {
   struct Row {
     const Tool *tool;
     ToolDiff diff;
-    bool measured; // in either run; else it is the frame of the document alone
+    bool measured; // in both runs; else it is the frame of the document alone
   };
   std::vector<Row> rows;
   std::vector<std::string> one_sided;
+  std::string incomplete; // lines: what a run lacks
   bool same = true;
 
   Differences(const Side &older, const Side &newer) {
     for (const Tool *tool : tools()) {
       auto old = older.answers.find(tool), now = newer.answers.find(tool);
-      bool has_old = old != older.answers.end(), has_new = now != newer.answers.end();
-      if (has_old && has_new) {
-        rows.push_back({tool, old->second->diff(*now->second),
-                        older.measured.count(tool) || newer.measured.count(tool)});
+      const bool answered = old != older.answers.end() && now != newer.answers.end();
+      const bool has_old = older.measured.count(tool) && old != older.answers.end(),
+                 has_new = newer.measured.count(tool) && now != newer.answers.end();
+      if (answered) {
+        rows.push_back({tool, old->second->diff(*now->second), has_old && has_new});
         same &= rows.back().diff.same;
-      } else if (has_old || has_new) {
+      }
+      if (has_old != has_new) {
         one_sided.push_back(
             fmt::format("only the {} run has {}", has_old ? "old" : "new", tool->subject));
         same = false;
       }
     }
+    note_losses("old", older);
+    note_losses("new", newer);
+  }
+
+  void note_losses(const char *which, const Side &side) {
+    if (!side.general_losses.empty())
+      incomplete += fmt::format("\n  the {} run is incomplete:\n{}", which,
+                                report::losses_text(side.general_losses));
   }
 
   std::string text(unsigned top, const report::Style &style) const {
@@ -85,11 +101,11 @@ struct Differences {
         std::any_of(rows.begin(), rows.end(), [](const Row &row) { return row.measured; });
     std::string all;
     for (const Row &row : rows)
-      if (row.measured || !any_measured)
+      if (row.measured || (!any_measured && one_sided.empty()))
         all += (all.empty() ? "" : "\n") + row.diff.text(top, style);
     for (const std::string &word : one_sided)
-      all += "\n  " + word + "\n";
-    return all;
+      all += (all.empty() ? "  " : "\n  ") + word + "\n";
+    return all + incomplete;
   }
 };
 
@@ -113,6 +129,9 @@ int diff(const DiffArguments &arguments) {
       else
         document[row.tool->name] = row.diff.json(options.top);
     document["same"] = differences.same;
+    document["only_in_one"] = differences.one_sided;
+    document["losses"] = {{"old", report::losses_json(older.general_losses)},
+                          {"new", report::losses_json(newer.general_losses)}};
     write_document(options, document);
   } else {
     write_output(options.output, differences.text(options.top ? options.top : 20, options.style()));

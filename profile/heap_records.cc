@@ -352,6 +352,7 @@ HeapSums &sums_of(Assembler &assembler) {
 
 extern const ToolRecords heap_records;
 const ToolRecords heap_records = {
+    .follows_objects = true,
     .reader = []() -> std::unique_ptr<ToolReader> { return std::make_unique<HeapReader>(); },
     .sums = []() -> std::unique_ptr<ToolSums> { return std::make_unique<HeapSums>(); },
     .can_carry_sums = [](const Process &process) { return process.walk.has_value(); },

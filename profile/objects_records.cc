@@ -260,6 +260,7 @@ void write(const Profile &profile, const Process &process, bool is_carrier, Reco
 
 extern const ToolRecords objects_records;
 const ToolRecords objects_records = {
+    .follows_objects = true,
     .reader = []() -> std::unique_ptr<ToolReader> { return std::make_unique<Reader>(); },
     .sums = []() -> std::unique_ptr<ToolSums> { return std::make_unique<Sums>(); },
     .write = write,

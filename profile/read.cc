@@ -45,9 +45,12 @@ public:
       tool->resolve(numbers_, output_);
     for (auto &[key, sum] : all_events_)
       output_.add(Event{numbers_.stack(key.first), key.second, sum.count, sum.weight});
-    for (const Process &process : output_.profile().processes)
+    for (const Process &process : output_.profile().processes) {
       if (process.ends.empty())
         lose(ASSAY_LOSS_killed, 1);
+      if (has_used_parents_objects(process))
+        lose(ASSAY_LOSS_forked_use, 1);
+    }
     return output_.finish();
   }
 
@@ -128,6 +131,18 @@ private:
     } catch (const base::Failure &) {
       lose(ASSAY_LOSS_bad_record, 1);
     }
+  }
+
+  // Or may have: the child of a fork does not count what it does with objects that it did not make.
+  bool has_used_parents_objects(const Process &process) {
+    const uint64_t followers = process.tools & tools_that_follow_objects();
+    const bool became_another =
+        !process.ends.empty() && process.ends.front().reason == ASSAY_END_EXEC;
+    return process.forked && !became_another && followers &&
+           std::ranges::any_of(process.mappings, [&](const Mapping &mapping) {
+             return std::ranges::any_of(output_.profile().modules[mapping.module.v].units,
+                                        [&](const Unit &unit) { return unit.tools & followers; });
+           });
   }
 
   // The process that records are about now; a file without a Program record gets one that is

@@ -30,4 +30,11 @@ const std::vector<const ToolRecords *> &tool_records() {
   return all;
 }
 
+uint64_t tools_that_follow_objects() {
+  uint64_t bits = 0;
+  for (size_t bit = 0; bit < tool_records().size(); bit++)
+    bits |= uint64_t{tool_records()[bit]->follows_objects} << bit;
+  return bits;
+}
+
 } // namespace profile

@@ -85,6 +85,9 @@ private:
 };
 
 struct ToolRecords {
+  // Does it count what is done with each object that the process has made? Of those that the child of a fork has from its parent it knows
+  // nothing then (loss forked_use).
+  bool follows_objects = false;
   std::unique_ptr<ToolReader> (*reader)();
   std::unique_ptr<ToolSums> (*sums)() = [] { return std::make_unique<ToolSums>(); };
   // Can the sums of all processes be written among this one's records?
@@ -95,6 +98,9 @@ struct ToolRecords {
 
 // By bit of abi/tools.def.
 const std::vector<const ToolRecords *> &tool_records();
+
+// The bits of those that follow objects.
+uint64_t tools_that_follow_objects();
 
 // Calls reader.on(record, tail) if it has such a function for the record's kind. False if not.
 template <class Reader> bool dispatch(Reader &reader, const RecordView &record) {

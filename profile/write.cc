@@ -6,8 +6,8 @@
 //   Origin and Context come before the first record that names them
 //
 // What a tool summed over processes is written among the records of one of them, which must have what the sums refer to
-// (ToolRecords::can_carry_sums); the reader sorts processes again. `killed` is not written: a process without an End
-// record says it.
+// (ToolRecords::can_carry_sums); the reader sorts processes again. `killed` and `forked_use` are not written:
+// they follow from the processes.
 
 #include "base/stable_sort.h"
 #include "profile/tool.h"
@@ -103,7 +103,7 @@ public:
         out_.record(ASSAY_RECORD_End, AssayEnd{end.reason, end.status, end.time_us});
     }
     for (auto [kind, count] : profile_.losses)
-      if (kind != ASSAY_LOSS_killed)
+      if (kind != ASSAY_LOSS_killed && kind != ASSAY_LOSS_forked_use)
         out_.record(ASSAY_RECORD_Loss, AssayLoss{kind, count});
   }
 

@@ -66,6 +66,13 @@ std::string loss_text(uint32_t kind, uint64_t times, const std::string &names) {
          "\n";
 }
 
+std::string losses_text(const std::map<uint32_t, uint64_t> &losses) {
+  std::string lines;
+  for (auto [kind, times] : losses)
+    lines += loss_text(kind, times);
+  return lines;
+}
+
 std::string uncounted_modules_text(uint64_t measured, uint64_t all) {
   if (measured >= all)
     return "";

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ std::string more_text(size_t left, const Style &style);
 
 // The line of a loss that happened so many times: what happened and what to do; `names` says to whom.
 std::string loss_text(uint32_t kind, uint64_t times, const std::string &names = "");
+
+// A line for each of the losses.
+std::string losses_text(const std::map<uint32_t, uint64_t> &losses);
 
 // That the accesses of some modules are not counted; empty where all are.
 std::string uncounted_modules_text(uint64_t measured, uint64_t all);

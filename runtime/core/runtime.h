@@ -29,11 +29,11 @@
 namespace assay {
 
 struct Runtime {
-  bool recording = false;    // events are published
-  bool finished = false;     // the final dump is written
-  bool instrumented = true;  // accesses are counted; false where the runtime was only preloaded
-  uint64_t tools = 0;        // that run: bits of abi/tools.def
-  uint64_t tools_wanted = 0; // that units were built for
+  bool wants_recording = false; // is_recording(), but for children of forks that nobody told of
+  bool finished = false;        // the final dump is written
+  bool instrumented = true;     // accesses are counted; false where the runtime was only preloaded
+  uint64_t tools = 0;           // that run: bits of abi/tools.def
+  uint64_t tools_wanted = 0;    // that units were built for
   bool wants_allocations = false; // some tool asks for allocations
   bool wants_objects = false;     // and when its objects end: they are kept, by headers or beside
   bool ignores_allocations =
@@ -51,6 +51,29 @@ struct Runtime {
 };
 
 extern constinit Runtime runtime;
+
+// The kernel empties this page in the child of a fork (MADV_WIPEONFORK), also of one by the system call itself: such a child records
+// nothing in its parent's name, and is found when it allocates or ends.
+struct alignas(4096) RecordingPage {
+  bool on;
+  bool is_adopted; // adopt_unseen_child() was called
+};
+extern constinit RecordingPage recording_page;
+
+// Are events published?
+inline bool is_recording() {
+  return recording_page.on;
+}
+void set_recording(bool on);
+
+// The child of a fork that nobody told of.
+inline bool is_unseen_child() {
+  return !recording_page.on && runtime.wants_recording;
+}
+// It begins to record, as other children do. Only the first call does anything.
+void adopt_unseen_child();
+// Whether this memory is this process's own, as it is not in the child of a vfork. Adopts.
+bool owns_memory();
 
 // Begins to record; only the first call does anything. `sites` is the SITES section of the executable, if it was
 // instrumented and has one.
@@ -100,7 +123,7 @@ void take_memory_limits_from_exec();
 void before_unload();
 void after_unload();
 
-// In the child of a fork.
+// In the child of a fork, unless it was adopted.
 void continue_in_child();
 
 // True in glibc's single-threaded mode: then sums need no atomic operations. The helper thread adds to none.

@@ -49,7 +49,7 @@ uint64_t start_tools(uint64_t tools) {
     on |= tool.bit;
     running[running_count] = tool.subscriber;
     __atomic_store_n(&running_count, running_count + 1, __ATOMIC_RELEASE);
-    if (runtime.recording) // a late one: the file has begun
+    if (is_recording()) // a late one: the file has begun
       tool.subscriber->on_begin();
     runtime.wants_allocations |= tool.subscriber->wants_allocations();
     runtime.wants_objects |= tool.subscriber->wants_objects();

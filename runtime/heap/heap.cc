@@ -175,7 +175,7 @@ bool is_recorded(const ChunkHeader &h) {
 }
 
 void walk_one(const void *block, const ChunkHeader &h) {
-  if (!is_recorded(h) || h.time_us > heap.walk_began_us)
+  if (!is_recorded(h) || is_born_after(h, heap.walk_began_us))
     return;
   const bool is_counted = has_shadow(block, h.size);
   if (is_counted && h.flags & kSharedBlocks) // its counts are shared out once
@@ -223,7 +223,7 @@ bool may_be_large_in(uint64_t begin, uint64_t end) {
 
 // Between walks, which write, counters that may wrap are only looked at.
 uint64_t on_poll() {
-  if (!can_wrap() || !runtime.recording)
+  if (!can_wrap() || !is_recording())
     return ~0ULL;
   uint64_t begin = now_us();
   if (begin < heap.next_check_us)

@@ -111,7 +111,7 @@ void on_free(const Free &f) {
 }
 
 void walk_one(const void *block, const ChunkHeader &h) {
-  if (is_inherited(h) || h.flags & kPoolMemory || h.time_us > state.walk_began_us ||
+  if (is_inherited(h) || h.flags & kPoolMemory || is_born_after(h, state.walk_began_us) ||
       !is_measured(block, h.size))
     return;
   state.live.add(ASSAY_OBJECT_HEAP, h.context, kNoContext, block, h.size, false, state.walk);

@@ -72,7 +72,7 @@ uint64_t samples_taken() {
 }
 
 uint64_t poll_sampler() {
-  if (sampler.unit == ASSAY_TIME_MARKS || !runtime.recording)
+  if (sampler.unit == ASSAY_TIME_MARKS || !is_recording())
     return ~0ULL;
   Locked locked(sampler.lock);
   uint64_t now = now_in_unit();

@@ -150,7 +150,7 @@ void coalesce_if_too_many() {
 }
 
 uint64_t on_poll() {
-  if (time_unit() > ASSAY_TIME_CPU || !runtime.recording)
+  if (time_unit() > ASSAY_TIME_CPU || !is_recording())
     return ~0ULL;
   uint64_t now = time_now(true), due;
   write_new_contexts();
@@ -253,7 +253,7 @@ void say_where(const void *frame) {
 }
 
 void pass_accesses() {
-  if (time_unit() != ASSAY_TIME_ACCESSES || !runtime.recording) {
+  if (time_unit() != ASSAY_TIME_ACCESSES || !is_recording()) {
     put_off(1 << 30); // nobody asks
     return;
   }

@@ -314,7 +314,7 @@ void *reallocate_followed(void *block, size_t size, const void *frame) {
   write_header(fresh, header, base);
   if (was_watched && fresh == block)
     runtime.chunks.watch(fresh);
-  if (runtime.recording && !busy.nested() && !(header.flags & kPoolMemory))
+  if (is_recording() && !busy.nested() && !(header.flags & kPoolMemory))
     publish_realloc({fresh, *header_of(fresh), block, old_size, fresh != block, was_watched});
   if (this_thread.last_block == block)
     this_thread.last_block = fresh;

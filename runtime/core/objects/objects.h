@@ -11,7 +11,9 @@ namespace assay {
 
 // Is what this thread does now to be recorded? Not inside the runtime.
 inline bool may_record() {
-  return runtime.recording && !this_thread.busy;
+  if (__builtin_expect(!is_recording(), 0) && is_unseen_child())
+    adopt_unseen_child();
+  return is_recording() && !this_thread.busy;
 }
 
 // The type that was announced for the allocation that is being made; forgets it.
@@ -31,6 +33,12 @@ ChunkHeader timeless_header(uint64_t size, ContextId context);
 // Does it belong to the parent, in the child of a fork? Its context is a number of the parent's. `header` has a time.
 inline bool is_inherited(const ChunkHeader &header) {
   return header.time_us < runtime.forked_us;
+}
+
+// Of a walk over live objects: is it for the next one? There is none after the process's end, where times may be those of
+// another clock, besides.
+inline bool is_born_after(const ChunkHeader &header, uint64_t walk_began_us) {
+  return header.time_us > walk_began_us && !runtime.finished;
 }
 
 // Tells the tools of the end; frame, of the function that frees, may be null.

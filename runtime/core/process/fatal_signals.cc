@@ -150,7 +150,7 @@ void on_fault(int signal, siginfo_t *info, void *context) {
       die_of(signal, fault);
   } else if (!is_default(action)) {
     call_handler(action, signal, info, context);
-  } else if (runtime.recording) {
+  } else if (is_recording()) {
     on_fatal_signal(signal, info, context);
   } else {
     die_of(signal, fault);
@@ -250,9 +250,9 @@ int change_action(int signal, const struct sigaction *action, struct sigaction *
   find_real_functions();
   if (signal <= 0 || signal >= kSignals)
     return real.sigaction(signal, action, before);
-  if (sys::process_id() != runtime.pid)
+  if (!owns_memory())
     return change_action_of_other(signal, action, before);
-  const bool may_be_ours = ends_program(signal) && runtime.recording;
+  const bool may_be_ours = ends_program(signal) && is_recording();
   if (!may_be_ours && !signals.lacks_stack[signal] && !signals.keeps_faults &&
       !(action && action->sa_flags & SA_ONSTACK))
     return real.sigaction(signal, action, before);
@@ -288,7 +288,7 @@ void let_handlers_use_signal_stacks() {
   if (!hides_fault_stack())
     return;
   // The child of a vfork shares the table, but not what the kernel knows.
-  const bool is_table_own = sys::process_id() == runtime.pid;
+  const bool is_table_own = owns_memory();
   ReentrancyGuard busy;
   SignalsBlocked blocked;
   Locked locked(signals.lock);
@@ -339,8 +339,8 @@ void end_and_set_default(int signal) {
 }
 
 bool can_end_by(int signal) {
-  return ends_program(signal) && runtime.recording && sys::process_id() == runtime.pid &&
-         !this_thread.busy && !(signal == SIGUSR2 && runtime.options.usr2);
+  return ends_program(signal) && owns_memory() && is_recording() && !this_thread.busy &&
+         !(signal == SIGUSR2 && runtime.options.usr2);
 }
 
 } // namespace

@@ -223,7 +223,7 @@ void reset() {
 }
 
 void before_unload() {
-  if (!runtime.recording)
+  if (!is_recording())
     return;
   ReentrancyGuard busy;
   Locked locked(written.lock);
@@ -232,7 +232,7 @@ void before_unload() {
 }
 
 void after_unload() {
-  if (!runtime.recording)
+  if (!is_recording())
     return;
   ReentrancyGuard busy;
   Locked locked(written.lock);
@@ -242,7 +242,7 @@ void after_unload() {
 
 void end_module(const void *sites, uint64_t size) {
   ModuleId module = kNoModule;
-  if (runtime.recording) {
+  if (is_recording()) {
     Locked locked(written.lock);
     write_contexts();
     write_modules();

@@ -4,12 +4,14 @@
 // them apart.
 
 #include <errno.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "runtime/core/process/interpose.h"
 #include "runtime/core/runtime.h"
+#include "runtime/core/system/helper_thread.h"
 #include "runtime/core/system/syscall.h"
 
 using namespace assay;
@@ -79,6 +81,59 @@ ASSAY_EXPORT pid_t ASSAY_NAME(fork)(void) {
   if (child == 0)
     continue_in_child();
   return child;
+}
+
+// Of glibc since 2.34: without the handlers of pthread_atfork.
+ASSAY_EXPORT pid_t ASSAY_NAME(_Fork)(void) {
+  find_real_functions();
+  pid_t child = real._Fork ? real._Fork() : real.fork();
+  if (child == 0)
+    continue_in_child();
+  return child;
+}
+
+ASSAY_EXPORT pid_t ASSAY_NAME(forkpty)(int *terminal, char *name, const termios *settings,
+                                       const winsize *size) {
+  find_real_functions();
+  pid_t child = real.forkpty(terminal, name, settings, size);
+  if (child == 0)
+    continue_in_child();
+  return child;
+}
+
+namespace {
+
+struct Cloned {
+  int (*run)(void *);
+  void *argument;
+};
+
+// libc ends such a child, or its first thread if it has others, by the system call exit.
+int run_cloned(void *given) {
+  const Cloned cloned = *(const Cloned *)given;
+  continue_in_child();
+  const int status = cloned.run(cloned.argument);
+  finish(ASSAY_END_QUICK, status);
+  end_helper_thread();
+  return status;
+}
+
+} // namespace
+
+// With memory of its own the child is that of a fork. Else it is a thread, or that of a vfork.
+ASSAY_EXPORT int ASSAY_NAME(clone)(int (*run)(void *), void *stack, int flags, void *argument,
+                                   ...) {
+  find_real_functions();
+  va_list more;
+  va_start(more, argument);
+  pid_t *parent_id = va_arg(more, pid_t *);
+  void *thread_storage = va_arg(more, void *);
+  pid_t *child_id = va_arg(more, pid_t *);
+  va_end(more);
+  if (!run || flags & CLONE_VM)
+    return real.clone(run, stack, flags, argument, parent_id, thread_storage, child_id);
+  Cloned cloned = {run, argument}; // the child has a copy of this stack, too
+  return real.clone(run_cloned, stack, flags, &cloned, parent_id, thread_storage, child_id);
 }
 
 // libc's daemon forks and exits inside itself, where we cannot see it.

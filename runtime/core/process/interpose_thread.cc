@@ -62,7 +62,7 @@ template <typename Result> Start<Result> take(void *given) {
   }
   if (is_shadow_lazy())
     unblock_faults();
-  if (runtime.recording)
+  if (is_recording())
     publish_thread_start();
   return start;
 }

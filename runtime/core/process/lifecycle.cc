@@ -40,6 +40,7 @@
 namespace assay {
 
 constinit Runtime runtime = {};
+constinit RecordingPage recording_page = {};
 thread_local constinit Thread this_thread = {};
 
 uint32_t number_thread() {
@@ -47,7 +48,31 @@ uint32_t number_thread() {
   return this_thread.number = __atomic_add_fetch(&numbered, 1, __ATOMIC_RELAXED);
 }
 
+void set_recording(bool on) {
+  runtime.wants_recording = recording_page.on = on;
+}
+
+void adopt_unseen_child() {
+  if (!__atomic_exchange_n(&recording_page.is_adopted, true, __ATOMIC_RELAXED))
+    continue_in_child();
+}
+
+bool owns_memory() {
+  if (is_unseen_child())
+    adopt_unseen_child();
+  return sys::process_id() == runtime.pid;
+}
+
 namespace {
+
+// The kernel has done so since 4.14; before, children by the system call itself go on as their parents.
+constinit bool empties_page_at_fork = false;
+
+void empty_page_at_fork() {
+  constexpr int kWipeOnFork = 18; // MADV_WIPEONFORK
+  empties_page_at_fork =
+      !sys::failed(sys::advise(&recording_page, sizeof recording_page, kWipeOnFork));
+}
 
 // The first byte of the DIR of -fheapprof=DIR, where the program was built with it; else absent.
 extern "C" __attribute__((weak, visibility("default"))) const char __assay_default_dir;
@@ -193,7 +218,8 @@ void start_recording(char **envp, const char *sites, uint64_t sites_size) {
   if (!open_profile(false))
     return;
   runtime.file.flush();
-  runtime.recording = true;
+  empty_page_at_fork();
+  set_recording(true);
   if (runtime.options.signals) {
     use_fault_stack();
     catch_fatal_signals();
@@ -250,7 +276,7 @@ void end_for_program() {
   if (__atomic_exchange_n(&runtime.finished, true, __ATOMIC_ACQ_REL))
     return;
   write_end(ASSAY_END_EXIT, 0);
-  runtime.recording = false;
+  set_recording(false);
 }
 
 } // namespace
@@ -264,17 +290,17 @@ static bool leaves_end_to_helper() {
 }
 
 void finish(AssayEndReason reason, int status) {
-  if (!runtime.recording || sys::process_id() != runtime.pid)
+  if (!owns_memory() || !is_recording())
     return;
   if (leaves_end_to_helper())
     return;
   if (__atomic_exchange_n(&runtime.finished, true, __ATOMIC_ACQ_REL))
     return;
   ReentrancyGuard busy;
-  if (reason == ASSAY_END_SIGNAL || has_given_kept_time())
+  if (has_given_kept_time() || (reason == ASSAY_END_SIGNAL && !may_read_counter()))
     use_kernel_clock();
   on_own_stack([&] { write_end_with_rights(reason, status); });
-  runtime.recording = false;
+  set_recording(false);
   if (runtime.options.verbose) {
     Text text;
     text.add("profile in ").add(runtime.file.path());
@@ -284,7 +310,7 @@ void finish(AssayEndReason reason, int status) {
 
 // The helper is stopped: exec would end it anywhere, also in the middle of the last dump.
 void prepare_for_exec() {
-  if (!runtime.recording || sys::process_id() != runtime.pid || leaves_end_to_helper())
+  if (!is_recording() || sys::process_id() != runtime.pid || leaves_end_to_helper())
     return;
   ReentrancyGuard busy;
   on_own_stack([] { write_end_with_rights(ASSAY_END_EXEC, 0); });
@@ -318,8 +344,8 @@ void begin_in_child(bool nested) {
   reset_proc_files_in_child();
   publish_fork();
   runtime.depot.reset_in_child(nested);
-  runtime.recording = open_profile(true);
-  if (!runtime.recording)
+  set_recording(open_profile(true));
+  if (!is_recording())
     return;
   runtime.file.flush(); // a child that is killed at once leaves a readable file
   lacks_control = true;
@@ -330,7 +356,9 @@ void begin_in_child(bool nested) {
 } // namespace
 
 void continue_in_child() {
-  if (!runtime.recording) {
+  if (empties_page_at_fork && is_recording()) // by a handler of pthread_atfork, which has allocated
+    return;
+  if (!runtime.wants_recording) {
     if (runtime.pid) // signals and limits of the child are its own all the same
       runtime.pid = sys::process_id();
     return;
@@ -376,7 +404,7 @@ void __assay_module_init(const void *sites, uint64_t sites_size) {
     if (!runtime.finished && runtime.pid)
       runtime.tools = start_tools_with_shadows(runtime.tools_wanted);
   }
-  if (!runtime.recording) // its code marks in the shadows of its tools all the same
+  if (!is_recording()) // its code marks in the shadows of its tools all the same
     return;
   add_instrumented_module(sites, sites_size);
   start_helper();

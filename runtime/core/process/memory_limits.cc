@@ -80,10 +80,7 @@ long change_limit(MemoryLimit &limit, const rlimit *wanted, rlimit *before) {
   if (long result = change_in_kernel(limit.resource, nullptr, &kernel); sys::failed(result))
     return result;
   const rlimit seen = told_for(limit, kernel);
-  if (wanted &&
-      runtime.pid !=
-          sys::
-              process_id()) { // the child of a vfork shares our table, has its own limits, and will execute
+  if (wanted && !owns_memory()) { // the child of a vfork has its own limits, and will execute
     if (long result = change_in_kernel(limit.resource, wanted, nullptr); sys::failed(result))
       return result;
   } else if (wanted) {
@@ -141,8 +138,7 @@ void change_soft_limits(bool to_told) {
 }
 
 void raise_soft_limits(int64_t bytes) {
-  // The child of a vfork shares our table and has its own limits.
-  if (runtime.pid != sys::process_id())
+  if (!owns_memory()) // the child of a vfork has its own limits
     return;
   SignalsBlocked blocked;
   Locked locked(state.lock);

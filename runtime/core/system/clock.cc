@@ -5,6 +5,7 @@
 
 #include <cpuid.h>
 #include <stddef.h>
+#include <sys/prctl.h>
 #include <ucontext.h>
 
 #include "runtime/core/system/syscall.h"
@@ -114,8 +115,9 @@ bool has_given_kept_time() {
   return clock_state.has_given_kept;
 }
 
-void use_kernel_clock() {
-  clock_state.invariant = false;
+bool may_read_counter() {
+  int allowed = 0;
+  return !sys::failed(sys::call(SYS_prctl, PR_GET_TSC, (long)&allowed)) && allowed == PR_TSC_ENABLE;
 }
 
 static uint64_t us_from(uint64_t tick) {
@@ -123,6 +125,17 @@ static uint64_t us_from(uint64_t tick) {
   if ((int64_t)elapsed < 0) // another cpu's counter, a little behind
     return 0;
   return (uint64_t)(((unsigned __int128)elapsed * clock_state.us_per_tick_32) >> 32);
+}
+
+// The counter's rate is known to some hundredths of a percent: the kernel's clock may be behind what was given.
+void use_kernel_clock() {
+  if (!clock_state.invariant)
+    return;
+  clock_state.invariant = false;
+  const uint64_t now = sys::clock_ns(CLOCK_MONOTONIC);
+  const uint64_t given = us_from(clock_state.kept_ticks) * 1000;
+  if (now - clock_state.start_ns < given)
+    clock_state.start_ns = now - given;
 }
 
 uint64_t now_us() {

@@ -175,10 +175,7 @@ bool prepare() {
 
 void start_helper_thread(uint64_t (*work)(), void (*program_ended)(), uint64_t first_wait_us) {
   constexpr int kGetTidAddress = 40; // PR_GET_TID_ADDRESS
-  if (helper.running) { // one that was stopped in its sleep, before an exec that failed
-    sys::futex_wake(&helper.stop);
-    wait_for_end();
-  }
+  end_helper_thread(); // one that was stopped in its sleep, before an exec that failed
   helper.first_wait = first_wait_us;
   helper.state = first_wait_us ? kAsleep : kAwake;
   helper.work = work;
@@ -231,6 +228,12 @@ void stop_helper_thread() {
                                   __ATOMIC_RELAXED))
     return;
   sys::futex_wake(&helper.stop);
+  wait_for_end();
+}
+
+void end_helper_thread() {
+  stop_helper_thread();
+  sys::futex_wake(&helper.stop); // it may sleep on
   wait_for_end();
 }
 

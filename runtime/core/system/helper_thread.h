@@ -20,6 +20,9 @@ void dump_by_helper(uint64_t longest_ms);
 
 // Afterwards it is not in `work`, and does not enter it any more. Does nothing on the helper itself.
 void stop_helper_thread();
+// Stops it, and waits until the thread is gone: a thread that ends by the system call exit then is the process's last one, if it was the
+// program's.
+void end_helper_thread();
 
 // Instead: it does this and ends, and the calling thread waits. False if there is no helper.
 bool end_on_helper_thread(void (*work)());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <pty.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/select.h>
