@@ -24,7 +24,7 @@ std::vector<std::string_view> parts_of(std::string_view text) {
   return parts;
 }
 
-constexpr uint64_t kMaxBytes = uint64_t{1} << 40, kMaxWays = 1 << 12;
+constexpr uint64_t kMaxBytes = uint64_t{1} << 32, kMaxWays = 1 << 12;
 
 // What can be typed back: 32KiB, not 32.0 KiB.
 std::string exact_bytes(uint64_t bytes) {
@@ -53,7 +53,11 @@ CacheShape parse_cache_shape(std::string_view text, std::string_view option) {
   const uint64_t line = parts.size() == 3 ? base::parse_bytes(parts[2]) : 64;
   if (line < 8 || line > 4096 || !std::has_single_bit(line))
     base::fail("{} '{}': a line has 8 to 4,096 bytes, a power of two", option, text);
-  if (ways == 0 || ways > kMaxWays || bytes > kMaxBytes || bytes == 0 || bytes % (ways * line))
+  if (bytes > kMaxBytes)
+    base::fail("{} '{}': at most 4GiB are simulated; of larger ones `assay trace mrc` tells what "
+               "they miss",
+               option, text);
+  if (ways == 0 || ways > kMaxWays || bytes == 0 || bytes % (ways * line))
     base::fail("{} '{}': {} of lines of {} bytes {} not fill a cache of that size", option, text,
                base::with_noun(parts[1], "way"), line, parts[1] == "1" ? "does" : "do");
   return {bytes, static_cast<uint32_t>(ways), static_cast<uint32_t>(line)};

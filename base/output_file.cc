@@ -64,7 +64,9 @@ void OutputFile::commit() {
 }
 
 void OutputFile::fail_to_write(int error) const {
-  fail("{}: it cannot be written: {}; choose another place", path_, std::strerror(error));
+  fail("{}: it cannot be written: {}; {}", path_, std::strerror(error),
+       error == ENOSPC || error == EDQUOT ? "free some space or choose another place"
+                                          : "choose another place");
 }
 
 } // namespace base

@@ -14,6 +14,8 @@
 
 namespace cli {
 
+static constexpr const char *kNotEmpty = "not empty";
+
 DeclaredOption DeclaredOption::required() {
   option_->required();
   return *this;
@@ -36,13 +38,27 @@ DeclaredOption DeclaredOption::is_hidden() {
 
 DeclaredOption DeclaredOption::may_lack_word(const char *shown_as) {
   option_->type_name(shown_as)->expected(0, 1);
+  return may_be_empty();
+}
+
+DeclaredOption DeclaredOption::may_be_empty() {
+  option_->get_validator(kNotEmpty)->active(false);
   return *this;
+}
+
+// `--duration "$unset"` is a slip, and not the same as no --duration.
+static CLI::Option *check_words(CLI::Option *option) {
+  return option->check(CLI::Validator(
+      [](const std::string &word) {
+        return word.empty() ? "its value is empty; give one, or leave it out" : "";
+      },
+      "", kNotEmpty));
 }
 
 template <typename T>
 DeclaredOption CommandLine::add_option(const std::string &names, T &variable,
                                        const std::string &help) {
-  return DeclaredOption(app_->add_option(names, variable, help));
+  return DeclaredOption(check_words(app_->add_option(names, variable, help)));
 }
 template DeclaredOption CommandLine::add_option(const std::string &, std::string &,
                                                 const std::string &);
@@ -61,7 +77,8 @@ template DeclaredOption CommandLine::add_option(const std::string &, uint64_t &,
 DeclaredOption CommandLine::add_option(const std::string &names,
                                        std::function<void(const std::string &)> take,
                                        const std::string &help) {
-  return DeclaredOption(app_->add_option_function<std::string>(names, std::move(take), help));
+  return DeclaredOption(
+      check_words(app_->add_option_function<std::string>(names, std::move(take), help)));
 }
 
 DeclaredOption CommandLine::add_flag(const std::string &names, bool &variable,

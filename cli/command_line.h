@@ -32,6 +32,7 @@ public:
   DeclaredOption shows_default();  // in the help: the value that its variable has now
   DeclaredOption is_hidden();      // from the help
   DeclaredOption may_lack_word(const char *shown_as);
+  DeclaredOption may_be_empty(); // else an empty value is refused
 
 private:
   CLI::Option *option_;

@@ -10,6 +10,7 @@
 #include "cli/child.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/temporary_folder.h"
 #include "report/json.h"
 #include "values/kernel_code.h"
 #include "values/kernel_collector.h"
@@ -22,6 +23,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
@@ -109,16 +111,20 @@ Health trial() {
   std::error_code ignored;
   if (!fs::exists(driver, ignored))
     return {Health::missing, driver.string() + " is not there", "./dev build"};
-  char folder[] = "/tmp/assay-doctor-XXXXXX";
-  if (!mkdtemp(folder))
-    return {Health::limited, "no folder can be made in /tmp", "df /tmp"};
-  fs::path source = fs::path(folder) / "one.c", program = fs::path(folder) / "one";
+  std::optional<TemporaryFolder> folder;
+  try {
+    folder.emplace("assay-doctor");
+  } catch (const base::Failure &failure) {
+    return {Health::limited, failure.what(), "TMPDIR=DIR assay doctor"};
+  }
+  const fs::path source = folder->path() / "one.c", program = folder->path() / "one",
+                 profiles = folder->path() / "out";
   std::ofstream(source)
       << "#include <stdlib.h>\nint main(void) { volatile char *p = malloc(9); *p = 0; "
          "int r = *p; free((void *)p); return r; }\n";
   ChildSettings quiet;
   quiet.quiet = true;
-  quiet.environment = {{"ASSAY_OPTIONS", std::string("dir=") + folder + "/out"}};
+  quiet.environment = {{"ASSAY_OPTIONS", "dir=" + profiles.string()}};
   Health health = {Health::ok, "a program was compiled, run and profiled", ""};
   auto compiled =
       run_child({driver.string(), "-g", source.string(), "-o", program.string()}, quiet);
@@ -127,12 +133,11 @@ Health trial() {
               fmt::format("{} -g one.c   (shows the compiler's message)", driver.string())};
   } else {
     auto ran = run_child({program.string()}, quiet);
-    bool profiled = fs::exists(fs::path(folder) / "out", ignored);
+    bool profiled = fs::exists(profiles, ignored);
     if (ran.wait_status != 0 || !profiled)
       health = {Health::missing, "a program of one line was compiled but not profiled",
                 "assay-cc -g one.c && assay run -- ./a.out"};
   }
-  fs::remove_all(folder, ignored);
   return health;
 }
 
@@ -159,10 +164,18 @@ Health overcommit() {
   return {Health::ok, "vm.overcommit_memory is " + (mode.empty() ? "unknown" : mode), ""};
 }
 
+Health proc() {
+  if (access("/proc/self/maps", R_OK) == 0)
+    return {Health::ok, "mounted", ""};
+  return {Health::limited,
+          "/proc is not mounted, so profiles lack call stacks, names and counted accesses",
+          "mount -t proc proc /proc"};
+}
+
 Health perf() {
   std::string level = first_line("/proc/sys/kernel/perf_event_paranoid");
   if (level.empty())
-    return {Health::missing, "the kernel has no perf events", ""};
+    return {Health::missing, "the kernel has no perf events, or hides them with /proc", ""};
   if (geteuid() == 0 || std::strtol(level.c_str(), nullptr, 10) <= 1)
     return {Health::ok, "kernel.perf_event_paranoid is " + level, ""};
   return {Health::limited, "kernel.perf_event_paranoid is " + level,
@@ -237,8 +250,7 @@ Health trace_trial() {
     return library;
   ChildSettings quiet;
   quiet.quiet = true;
-  std::error_code ignored;
-  const std::string assay = fs::read_symlink("/proc/self/exe", ignored).string();
+  const std::string assay = own_folder() / "assay";
   const auto traced = run_child({assay, "trace", "check", "--", "/bin/true"}, quiet);
   if (traced.wait_status == 0 && !traced.start_error)
     return {Health::ok, "a program was traced, and what was regenerated is what it accessed", ""};
@@ -274,6 +286,7 @@ constexpr Check kChecks[] = {
     {"symbolizer", true, symbolizer},
     {"address space", true, address_space},
     {"overcommit", true, overcommit},
+    {"/proc", false, proc},
     {"disk", false, space},
     {"reordering", false, reordering},
     {"perf events", false, perf},

@@ -196,7 +196,8 @@ Action define_explain(CommandLine line) {
   line.add_option("--top", answer.top, "rows of each table (20), functions in JSON (all)");
   line.add_option("--sort", answer.sort, "the functions in this order");
   line.add_option("--filter", answer.filter,
-                  "only functions whose name matches this regular expression");
+                  "only functions whose name matches this regular expression")
+      .may_be_empty();
   line.add_flag(
       "--lines", arguments->lines,
       "the instructions of all functions; in JSON their graphs, accesses, branches, definitions");

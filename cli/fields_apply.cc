@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "cli/child.h"
 #include "cli/output.h"
+#include "cli/temporary_folder.h"
 #include "profile/find_profiles.h"
 #include "report/table.h"
 
@@ -44,27 +45,6 @@ struct ApplyArguments {
   std::string profile, folder = ".", flags, build, to;
   unsigned rounds = 5;
   bool yes = false, check = false;
-};
-
-// A folder of ours, removed at the end.
-class Workspace {
-public:
-  Workspace() {
-    std::string name = (fs::temp_directory_path() / "assay-apply-XXXXXX").string();
-    if (!mkdtemp(name.data()))
-      base::fail("{}: no folder can be made there", fs::temp_directory_path().string());
-    path_ = name;
-  }
-  ~Workspace() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Workspace(const Workspace &) = delete;
-  Workspace &operator=(const Workspace &) = delete;
-  fs::path operator/(const char *name) const { return path_ / name; }
-
-private:
-  fs::path path_;
 };
 
 // Without what git and earlier runs keep there.
@@ -166,7 +146,7 @@ public:
     copy_folder(arguments_.folder, after_);
     edit(order, row);
     std::cout << std::flush;
-    const int differs = run_in(work_ / ".", {"diff", "-ru", "before", "after"});
+    const int differs = run_in(work_.path() / ".", {"diff", "-ru", "before", "after"});
     if (differs != 1)
       base::fail("{}: {} changed nothing; name the files that define it and use it; it moves no "
                  "members of a "
@@ -282,8 +262,9 @@ private:
 
   const ApplyArguments &arguments_;
   const Words &command_;
-  Workspace work_;
-  fs::path before_ = work_ / "before", after_ = work_ / "after", edited_ = work_ / "edited";
+  TemporaryFolder work_{"assay-apply"};
+  fs::path before_ = work_.path() / "before", after_ = work_.path() / "after",
+           edited_ = work_.path() / "edited";
   std::vector<std::string> changed_;
 };
 

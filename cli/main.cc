@@ -13,6 +13,8 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
+#include <ios>
 #include <malloc.h>
 #include <new>
 #include <optional>
@@ -115,9 +117,14 @@ int main(int argc, char **argv) {
   } catch (const std::bad_alloc &) {
     std::fprintf(stderr,
                  "assay: there is not enough memory; merge or read fewer profiles at once\n");
-  } catch (const std::system_error &error) { // of a stream that cannot be written
+  } catch (const std::filesystem::filesystem_error &error) {
+    std::fprintf(stderr, "assay: %s: it cannot be used: %s\n", error.path1().c_str(),
+                 error.code().message().c_str());
+  } catch (const std::ios_base::failure &error) { // of a stream that cannot be written
     std::fprintf(stderr, "assay: the output cannot be written: %s\n",
                  error.code().message().c_str());
+  } catch (const std::system_error &error) { // no thread, and the like
+    std::fprintf(stderr, "assay: the system refuses: %s\n", error.code().message().c_str());
   } catch (const std::exception &error) {
     std::fprintf(stderr, "assay: internal error: %s; please report it\n", error.what());
   }

@@ -3,7 +3,9 @@
 
 #include "cli/output.h"
 
+#include "abi/container.h"
 #include "base/fail.h"
+#include "base/output_file.h"
 #include "base/units.h"
 #include "profile/find_profiles.h"
 #include "report/page.h"
@@ -12,6 +14,9 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <span>
 #include <unistd.h>
 
 namespace cli {
@@ -40,10 +45,11 @@ void add_answer_options(CommandLine line, AnswerOptions &options) {
   line.add_option("--top", options.top, "rows of each table, contexts or owners in JSON");
   line.add_option("--sort", options.sort, "one table, in this order");
   line.add_option(
-      "--filter", options.filter,
-      "only contexts with a module, function or type, or owners of lines with a name or "
-      "type, that matches "
-      "this regular expression");
+          "--filter", options.filter,
+          "only contexts with a module, function or type, or owners of lines with a name or "
+          "type, that matches "
+          "this regular expression")
+      .may_be_empty();
 }
 
 void add_wrapper_option(CommandLine line, std::vector<std::string> &wrappers) {
@@ -87,32 +93,51 @@ void write_output(const std::string &path, const std::string &text) {
   write_output(path, [&text](const report::Sink &sink) { sink(text); });
 }
 
-void write_output(const std::string &path,
-                  const std::function<void(const report::Sink &)> &produce) {
-  std::FILE *file = path == "-" ? stdout : std::fopen(path.c_str(), "we");
-  if (!file)
-    base::fail("{}: it cannot be written: {}; choose another place", path, std::strerror(errno));
-  // Only now: a program that assay starts must not inherit an ignored signal.
-  std::signal(SIGPIPE, SIG_IGN);
+namespace {
+
+// Answers do not take the place of what was measured, or of a program: -o comes before the profile, and is easily left out.
+void refuse_to_destroy(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  char begin[8] = {};
+  if (!std::filesystem::is_regular_file(path) || !file.read(begin, sizeof begin))
+    return;
+  const bool is_ours = std::memcmp(begin, ASSAY_FILE_MAGIC, sizeof begin) == 0;
+  if (is_ours || std::memcmp(begin, "\177ELF", 4) == 0)
+    base::fail("{}: it is {}, which the answer would destroy; name another file with -o", path,
+               is_ours ? "a profile or a trace" : "a program");
+}
+
+void write_to_standard_output(const std::function<void(const report::Sink &)> &produce) {
   struct NotWritten {}; // leaves `produce`, which may have gigabytes to come
   bool written = true;
-  int error = 0;
   try {
-    produce([file](std::string_view piece) {
-      if (std::fwrite(piece.data(), 1, piece.size(), file) != piece.size())
+    produce([](std::string_view piece) {
+      if (std::fwrite(piece.data(), 1, piece.size(), stdout) != piece.size())
         throw NotWritten();
     });
-    written = std::fflush(file) == 0;
+    written = std::fflush(stdout) == 0;
   } catch (const NotWritten &) {
     written = false;
   }
-  error = errno;
-  if (path != "-")
-    written = std::fclose(file) == 0 && written;
-  // NOLINTNEXTLINE(clang-analyzer-unix.Stream): it was closed, if it is not stdout
-  if (!written && error != EPIPE)
-    base::fail("{}: it cannot be written: {}; free some space or choose another place",
-               path == "-" ? "standard output" : path, std::strerror(error));
+  if (!written && errno != EPIPE)
+    base::fail("standard output: it cannot be written: {}; free some space or choose another place",
+               std::strerror(errno));
+}
+
+} // namespace
+
+void write_output(const std::string &path,
+                  const std::function<void(const report::Sink &)> &produce) {
+  // Only now: a program that assay starts must not inherit an ignored signal.
+  std::signal(SIGPIPE, SIG_IGN);
+  if (path == "-") {
+    write_to_standard_output(produce);
+    return;
+  }
+  refuse_to_destroy(path);
+  base::OutputFile file(path);
+  produce([&file](std::string_view piece) { file.write(std::as_bytes(std::span(piece))); });
+  file.commit();
 }
 
 void write_document(const AnswerOptions &options, const report::Document &document,

@@ -65,6 +65,12 @@ std::string new_folder(const std::string &name, pid_t pid) {
          fmt::format("{:%Y%m%d-%H%M%S}-{}.{}", fmt::gmtime(std::time(nullptr)), name, pid);
 }
 
+int why_not_writable(std::filesystem::path folder) {
+  while (!folder.empty() && access(folder.c_str(), F_OK) != 0 && errno == ENOENT)
+    folder = folder.parent_path();
+  return access(folder.empty() ? "." : folder.c_str(), W_OK) == 0 ? 0 : errno;
+}
+
 int say_not_started(const std::string &program, const ChildStatus &status) {
   constexpr int kCannotExecute = 126, kNotFound = 127;
   std::fprintf(stderr, "assay: %s: it cannot be run: %s\n", program.c_str(),

@@ -4,6 +4,7 @@
 #include "cli/child.h"
 #include "cli/command.h"
 
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <sys/types.h>
@@ -25,6 +26,9 @@ std::string preload_list(const char *library);
 
 // A new folder for what is recorded, in the folder where profiles are looked for; it is not made. `name` of what is recorded.
 std::string new_folder(const std::string &name, pid_t pid);
+
+// Why files cannot be made in this folder, which is made first if it is not there: an error number; 0: they can.
+int why_not_writable(std::filesystem::path folder);
 
 // Says that the program could not be executed; the status for it.
 int say_not_started(const std::string &program, const ChildStatus &status);

@@ -142,8 +142,9 @@ void summarize(const std::vector<std::string> &files, const std::string &run_fol
 }
 
 std::string why_no_profile(const RunArguments &arguments, const std::string &folder) {
-  if (access(folder.c_str(), F_OK) == 0 && access(folder.c_str(), W_OK) != 0)
-    return ", which cannot be written to; name another folder with -o";
+  if (const int error = why_not_writable(folder))
+    return fmt::format(": it cannot be written to ({}); name another folder with -o",
+                       std::strerror(error));
   rlimit addresses = {};
   if (getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY)
     return "; the profiler needs more addresses than `ulimit -v` allows: raise it";

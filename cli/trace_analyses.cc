@@ -209,7 +209,8 @@ void add_query_options(CommandLine line, AnalysisOptions &options, const std::st
   if (!keys.empty())
     line.add_option("--sort", options.query.sort, "rows in the order of this key: " + keys);
   line.add_option("--filter", options.query.filter,
-                  "only functions with a name or file that matches this regular expression");
+                  "only functions with a name or file that matches this regular expression")
+      .may_be_empty();
 }
 
 } // namespace cli

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "cli/output.h"
 #include "cli/program_command.h"
+#include "cli/temporary_folder.h"
 #include "cli/trace_analyses.h"
 #include "cli/trace_parts.h"
 #include "cli/traced_program.h"

@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/units.h"
 #include "cli/program_command.h"
+#include "cli/temporary_folder.h"
 #include "cli/trace_parts.h"
 #include "cli/traced_program.h"
 #include "cli/traced_run.h"
@@ -95,14 +96,14 @@ int record(const RecordArguments &arguments) {
     std::fprintf(stderr, "assay: nothing was recorded: %s\n", why->c_str());
   else
     std::fprintf(stderr,
-                 "assay: %s logged, %s stored, in %s; %s moved in %s\n"
+                 "assay: %s logged, %s stored, in %s; %s moved in %s of %s\n"
                  "assay: trace in %s\nassay: next: assay trace info %s\n",
                  base::format_bytes(double(progress.bytes)).c_str(),
                  base::format_bytes(double(stored_bytes(file))).c_str(),
                  base::format_counted(double(progress.streams), "stream").c_str(),
                  base::format_counted(double(progress.moved), "function").c_str(),
-                 base::format_counted(double(progress.files), "file").c_str(), file.c_str(),
-                 folder.c_str());
+                 base::format_counted(double(progress.files), "file").c_str(),
+                 run.programs().c_str(), file.c_str(), folder.c_str());
   end_like(status.wait_status);
 }
 
@@ -155,9 +156,9 @@ int check(const RecordArguments &arguments) {
       std::fprintf(stderr, "assay: trace check: nothing was traced\n");
     return 1;
   }
-  std::fprintf(stderr, "assay: trace check: %s, none differs; %s without counterpart%s\n",
+  std::fprintf(stderr, "assay: trace check: %s of %s, none differs; %s without counterpart%s\n",
                base::format_counted(double(comparison.compared()), "access", "accesses").c_str(),
-               base::format_count(double(comparison.unpaired())).c_str(),
+               run.programs().c_str(), base::format_count(double(comparison.unpaired())).c_str(),
                comparison.unpaired() ? ", lost where a fault, a jump out of a handler or a kill "
                                        "ended what a thread was logging"
                                      : "");

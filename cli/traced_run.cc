@@ -164,6 +164,19 @@ ChildStatus TracedRun::run() {
   return status;
 }
 
+std::string TracedRun::programs() const {
+  constexpr size_t kMax = 4;
+  const std::set<std::string> &all = recording_->programs();
+  std::string text;
+  size_t named = 0;
+  for (const std::string &name : all) {
+    if (named == kMax)
+      return fmt::format("{} and {} more", text, all.size() - named);
+    text += (named++ ? ", " : "") + name;
+  }
+  return text;
+}
+
 template <class Act> void TracedRun::guarded(Act act) {
   try {
     act();
@@ -199,20 +212,6 @@ void say_unreached(const std::string &program) {
                  "neither into programs that are linked statically (assay trace instrument) nor "
                  "into those that raise their rights\n",
                  program.c_str());
-}
-
-// Nobody else may write there: programs execute what it holds.
-TemporaryFolder::TemporaryFolder(const std::string &name) {
-  std::string path = std::filesystem::temp_directory_path() / (name + ".XXXXXX");
-  if (!mkdtemp(path.data()))
-    base::fail("{}: the folder for temporary files cannot be made: {}; set TMPDIR to another place",
-               path, std::strerror(errno));
-  path_ = path;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
 }
 
 } // namespace cli

@@ -39,6 +39,8 @@ public:
   ChildStatus run();
   const trace::Recording &recording() const { return *recording_; }
   bool failed() const { return failure_; }
+  // The names of what was traced, for a sentence: "sh, sort". What they start may be out of reach, and is not among them.
+  std::string programs() const;
 
 private:
   template <class Act> void guarded(Act act);
@@ -50,18 +52,5 @@ private:
 
 // Why nothing of the program was traced: nothing of ours was loaded.
 void say_unreached(const std::string &program);
-
-// A folder below that for temporary files, which is removed with all that it holds.
-class TemporaryFolder {
-public:
-  explicit TemporaryFolder(const std::string &name);
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder &) = delete;
-  TemporaryFolder &operator=(const TemporaryFolder &) = delete;
-  const std::filesystem::path &path() const { return path_; }
-
-private:
-  std::filesystem::path path_;
-};
 
 } // namespace cli

@@ -12,7 +12,9 @@
 #include "base/fail.h"
 #include "base/units.h"
 #include "cli/program_command.h"
+#include "cli/temporary_folder.h"
 #include "image/elf.h"
+#include "profile/find_profiles.h"
 #include "values/choose_collector.h"
 #include "values/process_maps.h"
 #include "values/recording.h"
@@ -306,8 +308,7 @@ private:
     if (is_inside() && p.programs == 0)
       base::fail("{}: it was not sampled: {}; record as root, in the kernel (`--collector kernel`)",
                  arguments_.command.front(), why_not_inside(process_.executable));
-    const std::string file = file_to_write();
-    profile::write(profile, file);
+    const std::string file = write(profile);
     std::fprintf(stderr, "assay: %s in %s, %s at %s; by %s\n",
                  base::format_counted(double(p.interrupts), "sample").c_str(),
                  base::format_duration_us(double(duration.count())).c_str(),
@@ -321,13 +322,28 @@ private:
       std::fprintf(stderr, "assay: %s lost; choose a lower rate with -F\n",
                    base::format_counted(double(p.lost), "sample was", "samples were").c_str());
     std::fprintf(stderr, "assay: profile in %s\nassay: next: assay values report%s\n", file.c_str(),
-                 arguments_.output.empty() ? "" : (" " + file).c_str());
+                 file.starts_with(profile::kDefaultFolder) ? "" : (" " + file).c_str());
   }
 
   // The file of a command, by what was executed.
   std::string resolved_executable() const {
     return arguments_.command.empty() ? process_.executable
                                       : executable_of(arguments_.command.front());
+  }
+
+  // Where the place has become full, or read-only, what was measured goes where temporary files go.
+  std::string write(const profile::Profile &profile) const {
+    try {
+      std::string file = file_to_write();
+      profile::write(profile, file);
+      return file;
+    } catch (const base::Failure &failure) {
+      const std::string file =
+          folder_for_temporary_files() / fmt::format("assay-values.{}.assay", getpid());
+      std::fprintf(stderr, "assay: %s\n", failure.what());
+      profile::write(profile, file);
+      return file;
+    }
   }
 
   std::string file_to_write() const {
@@ -353,6 +369,23 @@ private:
   bool is_stopped_ = false, has_shown_ = false;
 };
 
+// Before anything runs: can the profile be written there?
+void check_place(const RecordArguments &arguments) {
+  const bool is_chosen = !arguments.output.empty();
+  const fs::path place = is_chosen ? fs::path(arguments.output) : fs::path(profile::kDefaultFolder);
+  std::error_code ignored;
+  if (is_chosen && fs::is_directory(place, ignored))
+    base::fail("-o {}: it is a folder; name a file", arguments.output);
+  const fs::path parent = place.has_parent_path() ? place.parent_path() : ".";
+  int error = is_chosen ? 0 : why_not_writable(place);
+  if (is_chosen && access(parent.c_str(), W_OK) != 0)
+    error = errno;
+  if (error)
+    base::fail("{}: its folder cannot be written: {}; choose another place{}",
+               is_chosen ? "-o " + arguments.output : place.string(), std::strerror(error),
+               is_chosen ? "" : " with -o");
+}
+
 int record(const RecordArguments &arguments) {
   if (arguments.daemon && !arguments.all)
     base::fail("values record: --daemon is of all processes; add -a");
@@ -365,12 +398,7 @@ int record(const RecordArguments &arguments) {
     base::fail("values record: a command, -p and -a exclude each other; leave all but one out");
   if (arguments.daemon)
     return record_as_daemon(arguments);
-  if (!arguments.output.empty()) { // known before anything runs
-    const fs::path folder = fs::path(arguments.output).parent_path();
-    if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0)
-      base::fail("-o {}: its folder cannot be written: {}; choose another place", arguments.output,
-                 std::strerror(errno));
-  }
+  check_place(arguments);
   if (arguments.command.empty()) { // what was measured so far is kept
     stop_when_asked();
   }

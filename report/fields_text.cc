@@ -4,6 +4,7 @@
 #include "report/fields.h"
 
 #include "abi/fields.h"
+#include "abi/records.h"
 #include "base/units.h"
 #include "report/text_parts.h"
 
@@ -198,7 +199,7 @@ private:
 
   void missing() {
     std::string text;
-    if (result_.accesses == 0 && result_.lost == 0)
+    if (result_.accesses == 0 && result_.lost == 0 && !result_.losses.count(ASSAY_LOSS_no_maps))
       text += "  no access to a field was counted: either the code makes none, or it is compiled "
               "without its types (-g0, -g1); then build it with -g\n";
     for (auto [kind, count] : result_.losses)

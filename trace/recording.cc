@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/mapped_file.h"
+#include "base/output_file.h"
 #include "binary/program.h"
 #include "image/elf.h"
 
@@ -491,6 +492,8 @@ Recording::KnownFile &Recording::known_file(const std::string &asked, bool is_ma
   known.file.path = is_main ? fs::read_symlink(open_as, ignored).string() : asked;
   if (known.file.path.empty())
     known.file.path = asked;
+  if (is_main)
+    programs_.insert(fs::path(known.file.path).filename());
   known.file.number = next_file_++;
   known.file.first_group = next_group_;
   progress_.files++;
@@ -545,13 +548,9 @@ void Recording::move(KnownFile &known, const std::string &path) {
     if (!moved.file.empty()) {
       // A process may look for it from another folder.
       known.code = fs::absolute(settings_.folder / fmt::format("{}.moved", known.file.number));
-      std::ofstream to(known.code, std::ios::binary);
-      to.write(reinterpret_cast<const char *>(moved.file.data()),
-               static_cast<std::streamsize>(moved.file.size()));
-      to.close();
-      if (!to)
-        base::fail("{}: moved code cannot be written: {}; choose another place with -o",
-                   known.code.string(), std::strerror(errno));
+      base::OutputFile to(known.code);
+      to.write(std::as_bytes(std::span(moved.file)));
+      to.commit();
     }
   } catch (const base::Failure &failure) {
     known.file.why_not = failure.what();

@@ -56,6 +56,9 @@ public:
   };
   const Progress &progress() const { return progress_; }
 
+  // Names of the executables that were traced: programs that these start may be out of reach.
+  const std::set<std::string> &programs() const { return programs_; }
+
   // What was asked for by name, and no file that was loaded had, or was.
   std::vector<std::string> missing_functions() const;
   std::vector<std::string> missing_modules() const;
@@ -104,6 +107,7 @@ private:
   uint64_t moving_ns_ = 0;                 // since then, while a process waited for moved code
   MovedCache cache_;                       // of nothing where functions are chosen
   std::map<std::string, KnownFile> files_; // by what tells files apart
+  std::set<std::string> programs_;
   std::set<std::string> found_functions_, found_modules_; // of those that were asked for
   std::vector<uint32_t> known_streams_; // by slot: number of the stream that was announced, plus 1
   struct Times {                        // when a stream logged how much

@@ -75,8 +75,7 @@ uint32_t choose(uint32_t count) {
 } // namespace
 
 void take_stripe() {
-  uint64_t count =
-      runtime.options.stripes < ASSAY_STRIPES ? runtime.options.stripes : ASSAY_STRIPES;
+  const uint64_t count = runtime.options.stripes;
   if (count < 2 || !runtime.instrumented || counters_are_elsewhere())
     return;
   Locked locked(stripes.lock);

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "abi/stripes.h"
 #include "abi/tools.h"
 #include "runtime/core/file/compaction.h"
 #include "runtime/core/file/machine.h"
@@ -176,6 +177,17 @@ bool open_profile(bool forked) {
   return true;
 }
 
+// From 1 on.
+void keep_in_range(uint64_t &value, const char *option, uint64_t max) {
+  if (value >= 1 && value <= max)
+    return;
+  value = value ? max : 1;
+  Text text;
+  text.add("the option ").add(option).add(" goes from 1 to ").add_number(max);
+  text.add("; ").add_number(value).add(" is taken");
+  say(text.c_str());
+}
+
 void start_recording(char **envp, const char *sites, uint64_t sites_size) {
   if (is_privileged(envp)) { // set-uid: the user may not say where files are made
     start_tools_with_shadows(~0ULL);
@@ -193,10 +205,8 @@ void start_recording(char **envp, const char *sites, uint64_t sites_size) {
     print_option_help();
     sys::exit_process(0);
   }
-  if (runtime.options.depth < 1 || runtime.options.depth > kMaxDepth) {
-    runtime.options.depth = runtime.options.depth ? kMaxDepth : 1;
-    say("the option depth goes from 1 to 256; the nearest is taken");
-  }
+  keep_in_range(runtime.options.depth, "depth", kMaxDepth);
+  keep_in_range(runtime.options.stripes, "stripes", ASSAY_STRIPES);
   if (has_own_malloc())
     runtime.options.headers = false;
   start_clock();
@@ -263,10 +273,16 @@ struct {
   int status;
 } constinit asked_end = {};
 
-// A child of a fork opens no files until its helper does, or its end: by then it may not do so any more, but the helper may.
+// Where this thread may no longer do what it could when the process began, the helper may. A child of a fork opens no files until its helper
+// does, or its end; another process only removes one.
+bool has_lost_rights() {
+  return runtime.forked_us ? has_lost_rights_since_fork()
+                           : !runtime.control.may_remove(runtime.file.live_path());
+}
+
 void write_end_with_rights(AssayEndReason reason, int status) {
   asked_end = {reason, status};
-  if (!runtime.forked_us || !has_lost_rights_since_fork() ||
+  if (!has_lost_rights() ||
       !end_on_helper_thread([] { write_end(asked_end.reason, asked_end.status); }))
     write_end(reason, status);
 }

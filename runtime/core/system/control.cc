@@ -30,6 +30,10 @@ void ControlPage::create(const char *path) {
     sys::unlink(path);
 }
 
+bool ControlPage::may_remove(const char *path) const {
+  return !page_ || !sys::failed(sys::call(SYS_faccessat, AT_FDCWD, (long)path, W_OK));
+}
+
 void ControlPage::remove(const char *path) {
   if (page_)
     sys::unlink(path);

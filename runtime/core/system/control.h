@@ -10,6 +10,7 @@ public:
   // Makes and maps the file. Without one the program runs on; only `assay snapshot` does not work.
   void create(const char *path);
   void remove(const char *path);
+  bool may_remove(const char *path) const; // not after chroot, or as another user
   // The request that is waiting, or ASSAY_REQUEST_NONE.
   uint64_t pending() const;
   void answer(uint64_t answer);
