@@ -39,6 +39,10 @@ void pass_on(int signal, siginfo_t *info, void *) {
     kill(program, signal);
 }
 
+// Since the first program was started the tool ignores SIGPIPE: the program's end is the tool's, whoever reads what it says. The next
+// programs do not inherit that.
+bool ignores_pipe = false;
+
 // Signals that would end the tool before the program, which then had nobody to finish its recording, are the program's while this lives.
 // Those for which the tool has a handler, or which it was told to ignore, stay. They wait until there is a program.
 class PassedSignals {
@@ -55,10 +59,9 @@ public:
   }
   ~PassedSignals() {
     for (int signal = 1; signal < NSIG; signal++)
-      if (sigismember(&passed_, signal) == 1 &&
-          signal != SIGPIPE) // the program's end is the tool's, whoever reads what it says
+      if (sigismember(&passed_, signal) == 1 && signal != SIGPIPE)
         std::signal(signal, SIG_DFL);
-    forget();
+    unblock();
   }
   PassedSignals(const PassedSignals &) = delete;
   PassedSignals &operator=(const PassedSignals &) = delete;
@@ -76,12 +79,19 @@ public:
         action.sa_handler = SIG_IGN, action.sa_flags = 0;
       sigaction(signal, &action, nullptr);
     }
-    forget();
+    ignores_pipe |= sigismember(&passed_, SIGPIPE) == 1;
+    unblock();
   }
-  // In the child, or where there is none.
-  void forget() { sigprocmask(SIG_SETMASK, &mask_, nullptr); }
+  // In the child.
+  void give_back() {
+    if (ignores_pipe)
+      std::signal(SIGPIPE, SIG_DFL);
+    unblock();
+  }
 
 private:
+  void unblock() { sigprocmask(SIG_SETMASK, &mask_, nullptr); }
+
   sigset_t passed_, mask_;
 };
 
@@ -149,7 +159,7 @@ ChildStatus run_child(const std::vector<std::string> &command, const ChildSettin
   if (status.pid < 0)
     base::fail("no process can be started: {}; raise `ulimit -u`", std::strerror(errno));
   if (status.pid == 0) {
-    signals.forget();
+    signals.give_back();
     become(command, settings, report.ends[1], permission);
   }
   signals.pass_to(status.pid);

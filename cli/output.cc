@@ -97,9 +97,13 @@ namespace {
 
 // Answers do not take the place of what was measured, or of a program: -o comes before the profile, and is easily left out.
 void refuse_to_destroy(const std::string &path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path,
+                                        ignored)) // to open a pipe would wait for its other end
+    return;
   std::ifstream file(path, std::ios::binary);
   char begin[8] = {};
-  if (!std::filesystem::is_regular_file(path) || !file.read(begin, sizeof begin))
+  if (!file.read(begin, sizeof begin))
     return;
   const bool is_ours = std::memcmp(begin, ASSAY_FILE_MAGIC, sizeof begin) == 0;
   if (is_ours || std::memcmp(begin, "\177ELF", 4) == 0)

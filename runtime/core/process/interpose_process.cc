@@ -51,6 +51,14 @@ template <typename Exec> int exec_with(Exec exec) {
   return result;
 }
 
+template <typename Fork> pid_t fork_with(Fork fork) {
+  find_real_functions();
+  const pid_t child = fork();
+  if (child == 0)
+    continue_in_child();
+  return child;
+}
+
 } // namespace
 
 ASSAY_EXPORT void ASSAY_NAME(_exit)(int status) {
@@ -76,29 +84,17 @@ ASSAY_EXPORT int ASSAY_NAME(dlclose)(void *handle) {
 }
 
 ASSAY_EXPORT pid_t ASSAY_NAME(fork)(void) {
-  find_real_functions();
-  pid_t child = real.fork();
-  if (child == 0)
-    continue_in_child();
-  return child;
+  return fork_with([] { return real.fork(); });
 }
 
 // Of glibc since 2.34: without the handlers of pthread_atfork.
 ASSAY_EXPORT pid_t ASSAY_NAME(_Fork)(void) {
-  find_real_functions();
-  pid_t child = real._Fork ? real._Fork() : real.fork();
-  if (child == 0)
-    continue_in_child();
-  return child;
+  return fork_with([] { return real._Fork ? real._Fork() : real.fork(); });
 }
 
 ASSAY_EXPORT pid_t ASSAY_NAME(forkpty)(int *terminal, char *name, const termios *settings,
                                        const winsize *size) {
-  find_real_functions();
-  pid_t child = real.forkpty(terminal, name, settings, size);
-  if (child == 0)
-    continue_in_child();
-  return child;
+  return fork_with([&] { return real.forkpty(terminal, name, settings, size); });
 }
 
 namespace {
