@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <ucontext.h>
 
+#include "runtime/core/system/counter_rate.h"
 #include "runtime/core/system/syscall.h"
 
 extern "C" {
@@ -60,14 +61,6 @@ uint64_t stated_khz() {
   return 0;
 }
 
-uint64_t measured_khz() {
-  uint64_t ns0 = sys::clock_ns(CLOCK_MONOTONIC), t0 = ticks(), ns1;
-  do
-    ns1 = sys::clock_ns(CLOCK_MONOTONIC);
-  while (ns1 - ns0 < 500000);
-  return (ticks() - t0) * 1000000 / (ns1 - ns0);
-}
-
 } // namespace
 
 void start_clock() {
@@ -75,7 +68,7 @@ void start_clock() {
   if (clock_state.invariant) {
     uint64_t khz = stated_khz();
     if (!khz)
-      khz = measured_khz();
+      khz = measured_khz([] { return sys::clock_ns(CLOCK_MONOTONIC); }, ticks);
     clock_state.us_per_tick_32 = (1000ULL << 32) / khz;
   }
   restart_clock();
