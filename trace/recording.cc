@@ -249,6 +249,22 @@ void Recording::begin_stream(uint32_t slot) {
                 stream.pair, stream.program, stream.parent_bytes, stream.fs});
 }
 
+// What was logged into a buffer of zeros: what is behind it may be more zeros that were logged, which nobody knows.
+static std::span<const std::byte> without_zeros_behind(std::span<const std::byte> data) {
+  static constexpr std::byte kZeros[4096] = {};
+  while (data.size() >= sizeof kZeros &&
+         std::memcmp(data.last(sizeof kZeros).data(), kZeros, sizeof kZeros) == 0)
+    data = data.first(data.size() - sizeof kZeros);
+  while (!data.empty() && data.back() == std::byte{0})
+    data = data.first(data.size() - 1);
+  return data;
+}
+
+// How far a buffer may have been written: values are, before the position moves behind them.
+static uint32_t written_bytes(size_t logged) {
+  return std::min(uint32_t(logged) + ASSAY_RING_SLACK, ASSAY_RING_BUFFER_BYTES);
+}
+
 bool Recording::take(uint32_t slot, const Taken &seen) {
   AssayRingStream &stream = ring_->all[slot];
   bool any = false;
@@ -257,9 +273,10 @@ bool Recording::take(uint32_t slot, const Taken &seen) {
     for (const uint32_t filled = seen.has_ended ? load(stream.filled) : seen.filled;
          freed != filled; freed++) {
       begin_stream(slot);
-      hand_over(slot, freed,
-                {buffer_of(slot, freed), std::min(stream.buffers[freed % ASSAY_RING_BUFFERS].bytes,
-                                                  ASSAY_RING_BUFFER_BYTES)});
+      AssayRingBuffer &full = stream.buffers[freed % ASSAY_RING_BUFFERS];
+      const uint32_t bytes = std::min(full.bytes, ASSAY_RING_BUFFER_BYTES);
+      hand_over(slot, freed, {buffer_of(slot, freed), bytes});
+      store(full.stale_bytes, written_bytes(bytes));
       store(stream.freed, freed + 1);
       wake(stream.freed);
       any = true;
@@ -365,10 +382,10 @@ bool Recording::is_gone(const AssayRingStream &stream) const {
 bool Recording::end_stream(uint32_t slot, uint32_t last) {
   AssayRingStream &stream = ring_->all[slot];
   AssayRingBuffer &about = stream.buffers[last % ASSAY_RING_BUFFERS];
-  // Behind what was logged are zeros, as may be the last of it.
   std::span<const std::byte> data(buffer_of(slot, last), ASSAY_RING_BUFFER_BYTES);
   bool is_known = true;
-  if (load(about.is_stale))
+  const bool is_stale = load(about.stale_bytes) != 0; // nothing was logged there since
+  if (is_stale)
     data = {};
   else if (const auto bytes = has_ended_ ? std::nullopt : bytes_in(slot, last))
     data = data.first(*bytes);
@@ -380,14 +397,15 @@ bool Recording::end_stream(uint32_t slot, uint32_t last) {
     data = copy_of(data);
   if (load(stream.filled) != last)
     return false;
-  while (!is_known && !data.empty() && data.back() == std::byte{0})
-    data = data.first(data.size() - 1);
+  if (!is_known)
+    data = without_zeros_behind(data);
   if (!data.empty()) {
     begin_stream(slot);
     about.end_ns = std::max(end_of(slot), about.begin_ns);
     hand_over(slot, last, data);
   }
-  store<uint32_t>(about.is_stale, 1);
+  if (!is_stale)
+    store(about.stale_bytes, is_known ? written_bytes(data.size()) : uint32_t(data.size()));
   known_streams_[slot] = 0;
   // A thread that is still running goes on writing there: nobody else may.
   store<uint32_t>(stream.kind, has_ended_ ? kOver : ASSAY_STREAM_free);
@@ -409,14 +427,13 @@ std::span<const std::byte> Recording::copy_of(std::span<const std::byte> buffer)
 }
 
 void Recording::hand_over(uint32_t slot, uint32_t buffer, std::span<const std::byte> data) {
-  AssayRingStream &stream = ring_->all[slot];
-  AssayRingBuffer &times = stream.buffers[buffer % ASSAY_RING_BUFFERS];
+  const AssayRingStream &stream = ring_->all[slot];
+  const AssayRingBuffer &about = stream.buffers[buffer % ASSAY_RING_BUFFERS];
   progress_.bytes += data.size();
   if (!data.empty())
     sink_.buffer({stream.number, uint64_t{buffer} * ASSAY_RING_BUFFER_BYTES,
-                  since_begin(times.begin_ns), since_begin(times.end_ns), data,
+                  since_begin(about.begin_ns), since_begin(about.end_ns), data,
                   times_of(slot, buffer)});
-  store<uint32_t>(times.is_stale, 1);
 }
 
 void Recording::finish(int wait_status) {

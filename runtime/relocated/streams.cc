@@ -141,15 +141,14 @@ void begin_buffer(int log, uint32_t stream, uint32_t buffer) {
   AssayRingBuffer &next = to.buffers[buffer % ASSAY_RING_BUFFERS];
   char *begin = buffer_at(stream, buffer);
   // What it held is told from what is logged there by nothing but zeros.
-  if (__atomic_load_n(&next.is_stale, __ATOMIC_ACQUIRE)) {
+  if (uint64_t bytes = __atomic_load_n(&next.stale_bytes, __ATOMIC_ACQUIRE)) {
     char *at = begin;
-    uint64_t bytes = ASSAY_RING_BUFFER_BYTES;
     asm volatile("rep stosb" : "+D"(at), "+c"(bytes) : "a"(0) : "memory");
   }
   next.begin_ns = now_ns();
   next.end_ns = 0;
   next.bytes = 0;
-  __atomic_store_n(&next.is_stale, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&next.stale_bytes, 0, __ATOMIC_RELEASE);
   char *limit = begin + ASSAY_RING_BUFFER_BYTES - ASSAY_RING_SLACK;
   position(log) = {begin, limit, limit};
 }

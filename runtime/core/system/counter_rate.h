@@ -36,7 +36,8 @@ uint64_t measured_khz(ReadNs read_ns, ReadTicks read_ticks) {
     const uint64_t ns = last.ns - first.ns, elapsed = last.ticks - first.ticks;
     const bool is_exact = (first.width + last.width) / 2 * kThousandth < elapsed;
     if (ns >= kMaxNs || (ns >= kMinNs && is_exact))
-      return (uint64_t)((unsigned __int128)elapsed * 1000000 / ns);
+      return elapsed / ns * 1000000 +
+             elapsed % ns * 1000000 / ns; // without overflow, and without __udivti3
   }
 }
 
