@@ -5,6 +5,7 @@
 #include "analyze/cache_model.h"
 
 #include "base/fail.h"
+#include "base/list.h"
 #include "base/units.h"
 
 #include <fmt/format.h>
@@ -13,16 +14,6 @@
 
 namespace analyze {
 namespace {
-
-std::vector<std::string_view> parts_of(std::string_view text) {
-  std::vector<std::string_view> parts;
-  for (size_t at = 0; at <= text.size();) {
-    const size_t end = std::min(text.find(',', at), text.size());
-    parts.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return parts;
-}
 
 constexpr uint64_t kMaxBytes = uint64_t{1} << 32, kMaxWays = 1 << 12;
 
@@ -46,7 +37,7 @@ std::string TlbShape::text() const {
 }
 
 CacheShape parse_cache_shape(std::string_view text, std::string_view option) {
-  const auto parts = parts_of(text);
+  const auto parts = base::split_list(text);
   if (parts.size() < 2 || parts.size() > 3)
     base::fail("{} '{}': say SIZE,WAYS or SIZE,WAYS,LINE, such as 32KiB,8,64", option, text);
   const uint64_t bytes = base::parse_bytes(parts[0]), ways = base::parse_count(parts[1]);
@@ -64,7 +55,7 @@ CacheShape parse_cache_shape(std::string_view text, std::string_view option) {
 }
 
 TlbShape parse_tlb_shape(std::string_view text, std::string_view option) {
-  const auto parts = parts_of(text);
+  const auto parts = base::split_list(text);
   if (parts.size() != 2)
     base::fail("{} '{}': say ENTRIES,WAYS, such as 64,4", option, text);
   const uint64_t entries = base::parse_count(parts[0]), ways = base::parse_count(parts[1]);

@@ -370,9 +370,7 @@ void describe_run(HeapResult &result, const profile::Profile &profile) {
   }
   describe_counters(result, profile);
   result.peak_live_bytes = peak_live_bytes(profile);
-  // Without any code of assay-cc (assay run --preload) there was nothing that counts.
-  bool any_counts = std::any_of(profile.modules.begin(), profile.modules.end(), counts);
-  result.accesses_counted = any_counts && !profile.losses.count(ASSAY_LOSS_no_shadow);
+  result.accesses_counted = counts_accesses(profile);
 }
 
 } // namespace
@@ -402,6 +400,11 @@ std::string site_of(const HeapContextRow &row) {
 
 bool HeapContextRow::type_is_struct() const {
   return !type.empty() && !is_scalar(type);
+}
+
+bool counts_accesses(const profile::Profile &profile) {
+  return std::any_of(profile.modules.begin(), profile.modules.end(), counts) &&
+         !profile.losses.count(ASSAY_LOSS_no_shadow);
 }
 
 HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const HeapQuery &query) {

@@ -188,6 +188,8 @@ struct HeapQuery {
 // Throws Failure if the filter is not a regular expression.
 HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const HeapQuery &query);
 
+// Whether any module was built to count accesses: with `assay run --preload` none is.
+bool counts_accesses(const profile::Profile &profile);
 // Sums that need no symbols.
 HeapSums heap_totals(const profile::Profile &profile);
 // The most bytes that were alive at one time, of any one process.

@@ -12,7 +12,11 @@ std::span<const HeapQuestion> heap_questions() {
       {"accesses", "Which allocations are hot?", true,
        [](const HeapSums &s) { return double(s.accesses()); }},
       {"cold", "Which memory is held long and not touched?", true,
-       [](const HeapSums &s) { return double(s.all.cold_byte_us_total); }},
+       [](const HeapSums &s) { return double(s.all.cold_byte_us_total); },
+       [](const HeapSums &s, uint64_t run_us) {
+         constexpr double kLeastBytes = 64; // on average over the run
+         return double(s.all.cold_byte_us_total) >= kLeastBytes * double(run_us);
+       }},
       {"waste", "Which objects are badly used?", true,
        [](const HeapSums &s) { return double(s.untouched_blocks()); }},
       {"reserve", "Which buffers are larger than what is used of them?", true,

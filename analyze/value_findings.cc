@@ -98,7 +98,7 @@ private:
       else if (list.kind == ASSAY_VALUE_branch && is_known && list.hot.front().low >= kSameWay)
         same_way(function, i, list);
       else if (list.kind == ASSAY_VALUE_load_address)
-        strided(function, i, list);
+        slow_load(function, i, list);
     }
   }
 
@@ -137,8 +137,8 @@ private:
                      const ValueList &list) {
     const ValueShare &hot = list.hot.front();
     add("same_argument", function, at, weight(function, at),
-        fmt::format("it is called with {} = {:#x} in {} of its calls", list.subject, hot.value,
-                    percent(hot.share)),
+        fmt::format("it is called with {} = {} in {} of its calls", list.subject,
+                    number_text(hot.value, list.bytes), percent(hot.share)),
         evidence_of(list, hot),
         "write a version of it for this value, and call the general one otherwise");
   }
@@ -156,7 +156,8 @@ private:
   void same_load(const ValueFunction &function, const ValueInstruction &at, const ValueList &list) {
     const ValueShare &hot = list.hot.front();
     add("same_load", function, at, weight(function, at),
-        fmt::format("a load yields {:#x} in {} of its executions", hot.value, percent(hot.share)),
+        fmt::format("a load yields {} in {} of its executions", number_text(hot.value, list.bytes),
+                    percent(hot.share)),
         evidence_of(list, hot),
         "compute what depends on it once, or write the code for this value and test for it before");
   }
@@ -170,9 +171,9 @@ private:
             !deciding.hot.empty() && deciding.hot.front().low >= kAlways) {
           add("same_branch", function, at, weight(function, at) / 2,
               fmt::format(
-                  "a branch is {} in {} of its executions, decided by a load that yields {:#x}",
+                  "a branch is {} in {} of its executions, decided by a load that yields {}",
                   list.hot.front().value ? "taken" : "not taken", percent(list.hot.front().share),
-                  deciding.hot.front().value),
+                  number_text(deciding.hot.front().value, deciding.bytes)),
               evidence_of(list, list.hot.front()),
               "decide it once, outside of the loop, or by a template parameter or flag of the "
               "build");
@@ -180,21 +181,28 @@ private:
         }
   }
 
-  void strided(const ValueFunction &function, size_t i, const ValueList &list) {
+  // Where loads were timed, that is what counts: samples also wait where the processor has other reasons to.
+  void slow_load(const ValueFunction &function, size_t i, const ValueList &list) {
     const ValueInstruction &at = function.instructions[i];
-    if (list.strides.empty() || list.samples < kFewSamples)
+    if (list.samples < kFewSamples)
       return;
-    const ValueShare &stride = list.strides.front();
-    const auto bytes = static_cast<int64_t>(stride.value);
     uint64_t interrupts = at.interrupts;
     if (i + 1 < function.instructions.size()) // an interrupt comes behind what it waited for
       interrupts += function.instructions[i + 1].interrupts;
-    const double share = double(interrupts) / double(interrupts_);
-    if (stride.low < kStrided || std::abs(bytes) < kLine)
-      return;
-    // Where loads were timed, that is what counts: samples also wait where the processor has other reasons to.
-    const double far = far_share(at);
+    const double share = double(interrupts) / double(interrupts_), far = far_share(at);
     if (far < 0 ? share < kSlowLoad : far < kFar || share < kMatters)
+      return;
+    if (!list.strides.empty() && list.strides.front().low >= kStrided)
+      strided(function, at, list, share, far);
+    else if (far >= 0 && share >= kSlowLoad)
+      far_load(function, at, list, share, far);
+  }
+
+  void strided(const ValueFunction &function, const ValueInstruction &at, const ValueList &list,
+               double share, double far) {
+    const ValueShare &stride = list.strides.front();
+    const auto bytes = static_cast<int64_t>(stride.value);
+    if (std::abs(bytes) < kLine)
       return;
     add("strided_load", function, at, far < 0 ? share : share * far,
         fmt::format("a load goes on by {} bytes in {} of its executions, and {}", bytes,
@@ -205,6 +213,17 @@ private:
         fmt::format("prefetch some iterations ahead (__builtin_prefetch), or lay out what is read "
                     "of each {} bytes together",
                     std::abs(bytes)));
+  }
+
+  void far_load(const ValueFunction &function, const ValueInstruction &at, const ValueList &list,
+                double share, double far) {
+    add("far_load", function, at, share * far,
+        fmt::format("L3 or memory answers {} of the executions of a load without a constant "
+                    "stride, and {} of all samples wait there",
+                    percent(far), percent(share)),
+        fmt::format("{} addresses in {} samples", list.values, list.samples),
+        "lay out what is read one after the other side by side (`assay fields`, `assay objects` "
+        "say what is used), make it smaller, or prefetch an address as soon as it is known");
   }
 
   // Of a load that was timed, the share that neither L1 nor L2 has answered; less than 0 where too few were timed.
@@ -251,6 +270,16 @@ private:
 };
 
 } // namespace
+
+std::string number_text(uint64_t value, unsigned bytes) {
+  constexpr int64_t kSmall = 1000;
+  const unsigned bits = 8 * bytes;
+  const auto number = static_cast<int64_t>(value);
+  const int64_t narrow =
+      bits >= 64 ? number : static_cast<int64_t>(value << (64 - bits)) >> (64 - bits);
+  return narrow > -kSmall && narrow < kSmall ? fmt::format("{}", narrow)
+                                             : fmt::format("{:#x}", value);
+}
 
 std::vector<Finding> value_findings(const ValuesResult &result) {
   return Rules(result).find();

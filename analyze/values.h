@@ -100,6 +100,9 @@ std::string why_no_values(const profile::Profile &profile);
 ValuesResult values(const profile::Profile &profile, image::Symbols &symbols,
                     const ValuesQuery &query);
 
+// Of a value of so many bytes: as a number where it is a small one of either sign, else in hexadecimal digits.
+std::string number_text(uint64_t value, unsigned bytes);
+
 // What is worth changing, by what it may be worth; of the result's own functions.
 std::vector<Finding> value_findings(const ValuesResult &result);
 

@@ -131,7 +131,9 @@ private:
       const uint64_t limit = next == begins_.end() ? end : std::min(end, next->first);
       const bool sure = begin->second.sure;
       begin->second.behind =
-          is_padding_to(begin->first, end) ? 0 : end_of(begin->first, limit, true, sure);
+          is_padding_to(begin->first, end)
+              ? 0
+              : end_of(begin->first, limit, sure ? Start::control_comes : Start::led_to);
       if (begin->second.behind) // what data seems to lead to is nowhere
         for (const auto &[target, is_control] : noted_)
           arrive(target, is_control && sure);
@@ -276,7 +278,7 @@ private:
         at += decoded.length;
         continue;
       }
-      const uint64_t behind = decodes ? end_of(at, end, false, false) : 0;
+      const uint64_t behind = decodes ? end_of(at, end, Start::guessed) : 0;
       if (behind)
         swept.push_back({at, behind, {}, image::FoundBy::sweep});
       at = behind ? behind : std::min(end, (at + 16) & ~uint64_t{15});
@@ -331,8 +333,11 @@ private:
     return ahead.pause;
   }
 
+  // How it is known that a function begins somewhere: control comes there, something holds the address, or it lies behind padding.
+  enum class Start { control_comes, led_to, guessed };
+
   // Where the function ends that begins at `begin`; 0 if there is none.
-  uint64_t end_of(uint64_t begin, uint64_t limit, bool is_begin, bool is_sure) {
+  uint64_t end_of(uint64_t begin, uint64_t limit, Start start) {
     noted_.clear();
     uint64_t stop = 0;
     Ahead ahead;
@@ -349,8 +354,8 @@ private:
       if (ahead.pause && (!is_code || is_unlikely(decoded)))
         return end_before_data(ahead);
       if (!is_code)
-        return stop ? stop : is_begin && at > begin ? at : 0;
-      if (!is_sure && is_unlikely(decoded))
+        return stop ? stop : start != Start::guessed && at > begin ? at : 0;
+      if (start != Start::control_comes && is_unlikely(decoded))
         return stop;
       uint64_t next = at + decoded.length;
       zeros &= decoded.opcode == 0 && decoded.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
@@ -383,7 +388,7 @@ private:
       return end_before_data(ahead);
     if (stop && jumps_by_table)
       return stop;
-    return is_begin ? limit : 0; // it runs into what is known to begin there
+    return start != Start::guessed ? limit : 0; // it runs into what is known to begin there
   }
 
   const image::Executable &executable_;

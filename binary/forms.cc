@@ -246,11 +246,12 @@ ExprId Forms::address(uint32_t at, const assay_uop &uop) {
   return expressions_.add(sum, operand(values.c, uop.c));
 }
 
-// What the micro-op at `place` reads: its first operand, or the second.
-ExprId Forms::operand_form(uint32_t place, bool second) {
+// What the micro-op at `place` reads.
+ExprId Forms::first_operand(uint32_t place) {
+  return operand(ssa_.uops[place].a, uop_making(place).a);
+}
+ExprId Forms::second_operand(uint32_t place) {
   const assay_uop &uop = uop_making(place);
-  if (!second)
-    return operand(ssa_.uops[place].a, uop.a);
   return uop.b == ASSAY_UOP_IMMEDIATE ? expressions_.constant(static_cast<uint64_t>(uop.imm))
                                       : operand(ssa_.uops[place].b, uop.b);
 }
@@ -263,9 +264,9 @@ const assay_uop &Forms::uop_making(uint32_t place) const {
 std::optional<Forms::Compared> Forms::compared(uint32_t place, const assay_uop &asked) {
   const assay_uop &flags = uop_making(place);
   const bool asks_equality = asked.op == ASSAY_UOP_if_e || asked.op == ASSAY_UOP_if_ne;
-  const ExprId left = operand_form(place, false);
+  const ExprId left = first_operand(place);
   switch (flags.op) {
-  case ASSAY_UOP_flags_sub: return Compared{left, operand_form(place, true), false};
+  case ASSAY_UOP_flags_sub: return Compared{left, second_operand(place), false};
   case ASSAY_UOP_flags_and:
     if (flags.b == ASSAY_UOP_IMMEDIATE || ssa_.uops[place].a != ssa_.uops[place].b)
       return std::nullopt;
@@ -275,7 +276,7 @@ std::optional<Forms::Compared> Forms::compared(uint32_t place, const assay_uop &
   case ASSAY_UOP_flags_add: {
     if (!asks_equality)
       return std::nullopt;
-    const ExprId added = flags.op == ASSAY_UOP_flags_add   ? operand_form(place, true)
+    const ExprId added = flags.op == ASSAY_UOP_flags_add   ? second_operand(place)
                          : flags.op == ASSAY_UOP_flags_inc ? expressions_.constant(1)
                                                            : expressions_.constant(~uint64_t{0});
     return Compared{expressions_.add(left, added), zero_, true};
@@ -316,7 +317,7 @@ std::optional<Condition> Forms::condition(uint32_t at) {
     return std::nullopt;
   const assay_uop &asked = uop_making(test);
   if (asked.op == ASSAY_UOP_is_zero || asked.op == ASSAY_UOP_not_zero) {
-    const ExprId tested = expressions_.zero_extend(operand_form(test, false), asked.width);
+    const ExprId tested = expressions_.zero_extend(first_operand(test), asked.width);
     const Op op = asked.op == ASSAY_UOP_is_zero ? Op::equal : Op::not_equal;
     return Condition{op, false, asked.width, tested, zero_, tested};
   }

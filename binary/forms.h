@@ -76,7 +76,8 @@ private:
   };
   std::optional<Compared> compared(uint32_t place, const assay_uop &asked);
   static std::optional<Condition::Op> relation(unsigned asked, bool of_zero);
-  ExprId operand_form(uint32_t place, bool second);
+  ExprId first_operand(uint32_t place);
+  ExprId second_operand(uint32_t place);
   const assay_uop &uop_making(uint32_t place) const;
   ExprId join(ValueId value);
   ExprId iterated(ValueId value, const Induction &induction);

@@ -14,17 +14,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace cli {
 namespace {
 
 std::string summary(const profile::Profile &profile) {
   uint64_t accesses = 0;
+  std::set<profile::RecordId> used;
   for (const profile::FieldUse &use : profile.fields.uses)
-    accesses += use.reads + use.writes;
+    if (const uint64_t count = use.reads + use.writes) {
+      accesses += count;
+      if (use.record.known())
+        used.insert(use.record);
+    }
   return fmt::format("{} to fields of {}",
                      base::format_counted(double(accesses), "access", "accesses"),
-                     base::with_noun(profile.fields.records.size(), "struct"));
+                     base::with_noun(used.size(), "struct"));
 }
 
 class FieldsAnswer : public ToolAnswer {

@@ -7,6 +7,7 @@
 #include "analyze/heap.h"
 #include "analyze/measured.h"
 #include "base/fail.h"
+#include "base/list.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -43,9 +44,9 @@ std::string tree_word_list() {
 
 // False if a word is neither.
 bool read_tree_words(const std::string &words, analyze::TreeQuery &query) {
-  for (size_t at = 0; at < words.size();) {
-    size_t end = std::min(words.find(',', at), words.size());
-    std::string word = words.substr(at, end - at);
+  if (words.empty())
+    return true;
+  for (std::string_view word : base::split_list(words)) {
     auto keys = analyze::tree_keys();
     auto key = std::find_if(keys.begin(), keys.end(),
                             [&](const analyze::TreeKey &each) { return word == each.key; });
@@ -55,7 +56,6 @@ bool read_tree_words(const std::string &words, analyze::TreeQuery &query) {
       query.bottom_up = word == kBottomUp;
     else
       return false;
-    at = end + 1;
   }
   return true;
 }

@@ -21,11 +21,14 @@ namespace {
 
 std::string summary(const profile::Profile &profile) {
   analyze::HeapSums totals = analyze::heap_totals(profile);
-  return fmt::format("{} of {}, {}, peak {} live",
-                     base::format_counted(double(totals.all.alloc_count), "allocation"),
-                     base::format_bytes(double(totals.all.size_total)),
-                     base::format_counted(double(totals.accesses()), "access", "accesses"),
-                     base::format_bytes(double(analyze::peak_live_bytes(profile))));
+  std::string text =
+      fmt::format("{} of {}", base::format_counted(double(totals.all.alloc_count), "allocation"),
+                  base::format_bytes(double(totals.all.size_total)));
+  if (analyze::counts_accesses(profile))
+    text += ", " + base::format_counted(double(totals.accesses()), "access", "accesses");
+  return text + fmt::format(", peak {} live{}",
+                            base::format_bytes(double(analyze::peak_live_bytes(profile))),
+                            profile.processes.size() > 1 ? " in one process" : "");
 }
 
 std::string progress(const profile::Profile &, const AssayControl &now) {

@@ -5,6 +5,7 @@
 // run before the answer is written, so its status counts even if that fails.
 
 #include "base/fail.h"
+#include "base/list.h"
 #include "cli/output.h"
 #include "cli/program_command.h"
 #include "cli/temporary_folder.h"
@@ -74,12 +75,9 @@ struct Chosen {
 };
 
 void choose(const RunArguments &arguments, Chosen &chosen) {
-  const std::string &list = arguments.analyses;
-  for (size_t at = 0; at <= list.size();) {
-    const size_t end = std::min(list.find(',', at), list.size());
-    chosen.kinds.push_back(&analysis_kind(list.substr(at, end - at)));
+  for (std::string_view word : base::split_list(arguments.analyses)) {
+    chosen.kinds.push_back(&analysis_kind(std::string(word)));
     chosen.sinks.analyses.push_back(chosen.kinds.back()->make(arguments.options));
-    at = end + 1;
   }
   report::check_query(arguments.options.query, {});
 }

@@ -67,6 +67,7 @@ int record(const RecordArguments &arguments) {
   if (arguments.choice.command.empty())
     base::fail("trace record: what is to be traced? write `assay trace record -- ./app`");
   const trace::TraceParts parts = parts_of(arguments.choice);
+  take_switches(arguments.choice);
   std::vector<fs::path> made;
   const fs::path folder =
       make_folder(arguments.output, arguments.choice.command.front(), getpid(), made);

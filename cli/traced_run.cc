@@ -69,11 +69,14 @@ trace::TraceParts parts_of(const TraceChoice &choice) {
   if (choice.on_signal)
     parts.switches = [] { return static_cast<uint32_t>(switches); };
   parts.check();
-  if (choice.on_signal) {
-    std::signal(SIGUSR1, [](int) { switches = switches + 1; });
-    std::fprintf(stderr, "assay: recording begins and ends with `kill -USR1 %d`\n", getpid());
-  }
   return parts;
+}
+
+void take_switches(const TraceChoice &choice) {
+  if (!choice.on_signal)
+    return;
+  std::signal(SIGUSR1, [](int) { switches = switches + 1; });
+  std::fprintf(stderr, "assay: recording begins and ends with `kill -USR1 %d`\n", getpid());
 }
 
 namespace {

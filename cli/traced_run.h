@@ -27,9 +27,11 @@ trace::RecordingSettings settings_of(const TraceChoice &choice,
                                      const std::filesystem::path &folder);
 
 // Declares --start-after, --stop-after, --window, --start-at, --stop-at and --on-signal. parts_of() throws Failure if they exclude each
-// other, and takes SIGUSR1 if they ask for it.
+// other.
 void add_parts(CommandLine line, TraceChoice &choice);
 trace::TraceParts parts_of(const TraceChoice &choice);
+// From here on SIGUSR1 is --on-signal's, if that was given; says so.
+void take_switches(const TraceChoice &choice);
 
 // Runs the command with its accesses recorded. A failure of ours stops the recording and leaves the program running.
 class TracedRun {

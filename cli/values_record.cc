@@ -10,6 +10,7 @@
 #include "abi/records.h"
 #include "abi/tools.h"
 #include "base/fail.h"
+#include "base/list.h"
 #include "base/units.h"
 #include "cli/program_command.h"
 #include "cli/temporary_folder.h"
@@ -72,9 +73,7 @@ values::Kinds kinds_of(const std::string &list) {
   if (list.empty())
     return values::kAllKinds & ~values::kind_bit(ASSAY_VALUE_latency);
   values::Kinds kinds = 0;
-  for (size_t at = 0; at <= list.size();) {
-    const size_t end = std::min(list.find(',', at), list.size());
-    const std::string wanted = list.substr(at, end - at);
+  for (std::string_view wanted : base::split_list(list)) {
     values::Kinds found = 0;
 #define ASSAY_VALUE_KIND(name, word, meaning)                                                      \
   if (wanted == word)                                                                              \
@@ -84,7 +83,6 @@ values::Kinds kinds_of(const std::string &list) {
       base::fail("--record {}: there is no such kind of values; there are {}", wanted,
                  kind_words());
     kinds |= found;
-    at = end + 1;
   }
   return kinds;
 }
@@ -115,12 +113,9 @@ values::RecordingSettings settings_of(const RecordArguments &arguments) {
                      values::kind_bit(ASSAY_VALUE_store_address) |
                      values::kind_bit(ASSAY_VALUE_branch) | values::kConstantAddresses |
                      (arguments.record.empty() ? 0 : settings.kinds);
-  for (size_t at = 0; at < arguments.callers.size();) {
-    const size_t end = std::min(arguments.callers.find(',', at), arguments.callers.size());
-    if (end > at)
-      settings.callers_in.push_back(arguments.callers.substr(at, end - at));
-    at = end + 1;
-  }
+  for (std::string_view name : base::split_list(arguments.callers))
+    if (!name.empty())
+      settings.callers_in.emplace_back(name);
   if (!settings.callers_in.empty())
     settings.kinds |= values::kind_bit(ASSAY_VALUE_caller);
   if (arguments.latency)
@@ -167,6 +162,12 @@ profile::Process process_of(const RecordArguments &arguments, pid_t pid) {
   machine.cpus = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN));
   machine.page_bytes = static_cast<uint32_t>(sysconf(_SC_PAGESIZE));
   machine.line_bytes = 64;
+  const auto cache_bytes = [](int name) {
+    return static_cast<uint64_t>(std::max(sysconf(name), 0L));
+  };
+  machine.l1d_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE);
+  machine.l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE);
+  machine.l3_bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE);
   utsname names = {};
   if (uname(&names) == 0) {
     machine.kernel = names.release;
@@ -378,7 +379,7 @@ void check_place(const RecordArguments &arguments) {
     base::fail("-o {}: it is a folder; name a file", arguments.output);
   const fs::path parent = place.has_parent_path() ? place.parent_path() : ".";
   int error = is_chosen ? 0 : why_not_writable(place);
-  if (is_chosen && access(parent.c_str(), W_OK) != 0)
+  if (is_chosen && access((parent / ".").c_str(), W_OK) != 0)
     error = errno;
   if (error)
     base::fail("{}: its folder cannot be written: {}; choose another place{}",

@@ -226,30 +226,44 @@ private:
                           padded("access", access_width_) + std::string(kGap, ' ') +
                           "its address; ? taken if";
     out_ += style_.faint(heading) + "\n";
+    // By address from where it is entered; what the compiler has moved before that, for code that is seldom reached, comes last.
+    const auto entry = std::lower_bound(
+        function_.lines.begin(), function_.lines.end(), function_.address,
+        [](const ExplainedLine &line, uint64_t address) { return line.pc < address; });
     std::string place;
-    for (const ExplainedLine &line : function_.lines) {
-      if (line.loop < function_.loops.size())
-        loop_line(line.loop);
-      if (std::string at = source_of(line); at != place && !at.empty()) {
-        put("", style_.faint(at));
-        place = at;
-      }
-      std::string address = address_text(line.pc) + (line.block_begins ? ":" : "");
-      std::string code = code_text(line);
-      std::vector<Note> notes = notes_of(line);
-      if (notes.empty() || columns_of(code) > code_width_) {
-        put(address, code);
+    for (auto line = entry; line != function_.lines.end(); ++line)
+      instruction(*line, place);
+    if (entry != function_.lines.begin()) {
+      put("", style_.faint("the part that lies elsewhere"));
+      place.clear();
+    }
+    for (auto line = function_.lines.begin(); line != entry; ++line)
+      instruction(*line, place);
+  }
+
+  // `place` is the line of the source that was named last.
+  void instruction(const ExplainedLine &line, std::string &place) {
+    if (line.loop < function_.loops.size())
+      loop_line(line.loop);
+    if (std::string at = source_of(line); at != place && !at.empty()) {
+      put("", style_.faint(at));
+      place = at;
+    }
+    std::string address = address_text(line.pc) + (line.block_begins ? ":" : "");
+    std::string code = code_text(line);
+    std::vector<Note> notes = notes_of(line);
+    if (notes.empty() || columns_of(code) > code_width_) {
+      put(address, code);
+      address.clear();
+      code.clear();
+    }
+    for (const Note &note : notes) {
+      std::string access = note.access;
+      for (const std::string &part : wrapped(note.what, form_width_)) {
+        put(address, code, access, part, !note.known);
         address.clear();
         code.clear();
-      }
-      for (const Note &note : notes) {
-        std::string access = note.access;
-        for (const std::string &part : wrapped(note.what, form_width_)) {
-          put(address, code, access, part, !note.known);
-          address.clear();
-          code.clear();
-          access.clear();
-        }
+        access.clear();
       }
     }
   }

@@ -95,10 +95,11 @@ private:
       return;
     }
     const HeapSums &all = result_.totals;
-    out_ += fmt::format("  {} of {} in {}, peak {} live; {} still allocated at the end\n",
-                        format_counted(double(all.all.alloc_count), "allocation"),
-                        bytes(all.all.size_total), format_duration_us(double(result_.run_us)),
-                        bytes(result_.peak_live_bytes), bytes(all.live.size_total));
+    out_ += fmt::format(
+        "  {} of {} in {}, peak {} live{}; {} still allocated at the end\n",
+        format_counted(double(all.all.alloc_count), "allocation"), bytes(all.all.size_total),
+        format_duration_us(double(result_.run_us)), bytes(result_.peak_live_bytes),
+        result_.processes.size() > 1 ? " in one process" : "", bytes(all.live.size_total));
     if (result_.accesses_counted) {
       std::string apart =
           result_.reads_apart

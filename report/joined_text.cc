@@ -69,11 +69,12 @@ private:
         fmt::format("  from {}{}\n", tools.empty() ? "no tool" : tools,
                     result_.processes > 1 ? fmt::format("; {} processes", result_.processes) : "");
     if (const analyze::HeapResult *heap = result_.from.heap)
-      out_ += fmt::format("  heap: {} of {} in {}, peak {} live\n",
+      out_ += fmt::format("  heap: {} of {} in {}, peak {} live{}\n",
                           base::format_counted(double(heap->totals.all.alloc_count), "allocation"),
                           base::format_bytes(double(heap->totals.all.size_total)),
                           base::format_duration_us(double(heap->run_us)),
-                          base::format_bytes(double(heap->peak_live_bytes)));
+                          base::format_bytes(double(heap->peak_live_bytes)),
+                          heap->processes.size() > 1 ? " in one process" : "");
     if (!result_.phases.empty()) {
       const analyze::WorkingSetResult &set = *result_.phases.front().set;
       out_ += fmt::format("  working set: {} on average, {} at its largest, {} in all, {}\n",
@@ -154,7 +155,9 @@ private:
     heading("What does each phase work on?");
     Table table;
     table.column("phase", Align::left);
-    for (const char *name : {"time", "bytes", "fits", "used", "accesses"})
+    // Of objects it is not known when they are accessed, only how often in the whole run.
+    const char *accesses = result_.phases.size() > 1 ? "accesses in all" : "accesses";
+    for (const char *name : {"time", "bytes", "fits", "used", accesses})
       table.column(name, Align::right);
     if (has_advice())
       table.column("put first", Align::left);

@@ -157,13 +157,7 @@ std::string value_text(const ValueShare &share, const ValueList &list, bool is_s
     return fmt::format("{:+}", number);
   if (list.kind == ASSAY_VALUE_branch)
     return share.value ? "yes" : "no";
-  // Small numbers of either sign are read as numbers.
-  const unsigned bits = 8 * list.bytes;
-  const int64_t narrow =
-      bits >= 64 ? number : static_cast<int64_t>(share.value << (64 - bits)) >> (64 - bits);
-  if (narrow > -1000 && narrow < 1000)
-    return fmt::format("{}", narrow);
-  return fmt::format("{:#x}", share.value);
+  return analyze::number_text(share.value, list.bytes);
 }
 
 std::string hot_text(const ValueList &list, size_t most) {

@@ -115,7 +115,7 @@ private:
   void threads() {
     if (result_.threads.size() < 2)
       return;
-    heading("Which threads are at work?");
+    heading("Which threads bring in lines?");
     Table table;
     for (const char *name : {"thread", "from", "to", "at work"})
       table.column(name, Align::right);
@@ -129,6 +129,9 @@ private:
     }
     out_ += table.text(style_);
     out_ += more_text(result_.threads.size() - shown, style_);
+    out_ += style_.faint(
+        "  A thread is not here that came only to lines which others had touched before it in "
+        "each snapshot.\n");
   }
 
   void owners() {

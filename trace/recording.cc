@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/mapped_file.h"
 #include "base/output_file.h"
+#include "base/shared_memory.h"
 #include "binary/program.h"
 #include "image/elf.h"
 
@@ -31,12 +32,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-template <class T> T load(const T &word) {
-  return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
-}
-template <class T> void store(T &word, T value) {
-  __atomic_store_n(&word, value, __ATOMIC_RELEASE);
-}
+using base::load_shared;
+using base::store_shared;
 
 void wake(uint32_t &word) {
   syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
@@ -100,17 +97,6 @@ Recording::Recording(const RecordingSettings &settings, TraceSink &sink)
     : settings_(settings), sink_(sink),
       cache_(settings.only.empty() ? settings.cache : fs::path(), move_settings_of(settings)),
       known_streams_(ASSAY_RING_STREAMS, 0), times_(ASSAY_RING_STREAMS) {
-  file_ = memfd_create("assay-trace", MFD_CLOEXEC);
-  if (file_ < 0 || ftruncate(file_, ASSAY_RING_BYTES) != 0)
-    base::fail(
-        "memory to share with the program cannot be made: {}; raise `ulimit -f` and `ulimit -n`",
-        std::strerror(errno));
-  void *mapped =
-      mmap(nullptr, ASSAY_RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
-  if (mapped == MAP_FAILED)
-    base::fail("memory to share with the program cannot be mapped: {}; raise `ulimit -v`",
-               std::strerror(errno));
-  ring_ = static_cast<AssayTraceRing *>(mapped);
   std::memcpy(ring_->magic, ASSAY_RING_MAGIC, sizeof ring_->magic);
   ring_->version = ASSAY_RING_VERSION;
   ring_->log = settings.log;
@@ -130,12 +116,7 @@ Recording::Recording(const RecordingSettings &settings, TraceSink &sink)
 }
 
 Recording::~Recording() {
-  if (ring_) {
-    stop();
-    munmap(ring_, ASSAY_RING_BYTES);
-  }
-  if (file_ >= 0)
-    close(file_);
+  stop();
   remove_moved_code();
 }
 
@@ -147,7 +128,7 @@ void Recording::remove_moved_code() {
 }
 
 std::pair<std::string, std::string> Recording::environment() const {
-  return {ASSAY_RING_ENVIRONMENT, fmt::format("/proc/{}/fd/{}", getpid(), file_)};
+  return {ASSAY_RING_ENVIRONMENT, memory_.path()};
 }
 
 std::byte *Recording::buffer_of(uint32_t slot, uint32_t buffer) {
@@ -155,7 +136,7 @@ std::byte *Recording::buffer_of(uint32_t slot, uint32_t buffer) {
 }
 
 void Recording::stop() {
-  store(ring_->stopped, 1u);
+  store_shared(ring_->stopped, 1u);
   for (AssayRingStream &stream : ring_->all)
     wake(stream.freed);
   wake(ring_->request.state);
@@ -165,10 +146,10 @@ void Recording::stop() {
 void Recording::poll(std::chrono::milliseconds most) {
   show_turn();
   if (settings_.gate) {
-    store(ring_->gate, settings_.gate(program_time_ns()));
+    store_shared(ring_->gate, settings_.gate(program_time_ns()));
     most = std::min(most, std::chrono::milliseconds(1)); // windows may be short
   }
-  const uint32_t news = load(ring_->news);
+  const uint32_t news = load_shared(ring_->news);
   const bool any = take_all();
   note_times();
   if (any || most.count() == 0)
@@ -183,34 +164,34 @@ uint64_t Recording::program_time_ns() const {
 }
 
 void Recording::show_turn() {
-  store(ring_->now_ns, now_ns());
-  store(ring_->turns, ring_->turns + 1);
+  store_shared(ring_->now_ns, now_ns());
+  store_shared(ring_->turns, ring_->turns + 1);
 }
 
 void Recording::wait_for_news(uint32_t seen, std::chrono::nanoseconds most) {
   constexpr std::chrono::nanoseconds kUnwoken = std::chrono::microseconds(100);
   const auto end = std::chrono::steady_clock::now() + most;
   do {
-    const bool is_woken = !load(ring_->looks_for_news);
+    const bool is_woken = !load_shared(ring_->looks_for_news);
     const timespec wait = {0, (is_woken ? most : std::min(most, kUnwoken)).count()};
     if (syscall(SYS_futex, &ring_->news, FUTEX_WAIT, seen, &wait, nullptr, 0) == 0 || is_woken)
       return;
     show_turn();
-  } while (load(ring_->news) == seen && std::chrono::steady_clock::now() < end);
+  } while (load_shared(ring_->news) == seen && std::chrono::steady_clock::now() < end);
 }
 
 // Whether there was anything.
 bool Recording::take_all() {
   bool any = false;
   const auto now = std::chrono::steady_clock::now();
-  const uint32_t wanted = load(ring_->wanted);
+  const uint32_t wanted = load_shared(ring_->wanted);
   looks_for_gone_ = now - looked_ > std::chrono::milliseconds(100) || wanted != answered_;
   answered_ = wanted;
   if (looks_for_gone_)
     looked_ = now;
   if (looks_for_gone_)
     give_back_request();
-  if (load(ring_->request.state) == ASSAY_REQUEST_module) {
+  if (load_shared(ring_->request.state) == ASSAY_REQUEST_module) {
     answer();
     any = true;
   }
@@ -218,15 +199,16 @@ bool Recording::take_all() {
   // looked at: what interrupted it has ended by then.
   std::vector<std::pair<uint32_t, Taken>> threads;
   for (uint32_t slot = 0; slot < ASSAY_RING_STREAMS; slot++)
-    if (const uint32_t kind = load(ring_->all[slot].kind); is_stream(kind) && !is_handlers(kind))
+    if (const uint32_t kind = load_shared(ring_->all[slot].kind);
+        is_stream(kind) && !is_handlers(kind))
       threads.emplace_back(slot, look_at(slot));
   for (uint32_t slot = 0; slot < ASSAY_RING_STREAMS; slot++)
-    if (is_handlers(load(ring_->all[slot].kind)))
+    if (is_handlers(load_shared(ring_->all[slot].kind)))
       any |= take(slot, look_at(slot));
   for (const auto &[slot, seen] : threads)
     any |= take(slot, seen);
   if (looks_for_gone_) {
-    store(ring_->looks, ring_->looks + 1);
+    store_shared(ring_->looks, ring_->looks + 1);
     wake(ring_->looks);
   }
   return any;
@@ -235,8 +217,8 @@ bool Recording::take_all() {
 // First whether it has ended: what it has handed over by then is all.
 Recording::Taken Recording::look_at(uint32_t slot) const {
   const AssayRingStream &stream = ring_->all[slot];
-  const bool has_ended = load(stream.ended) == stream.number + 1 || is_gone(stream);
-  return {load(stream.filled), has_ended};
+  const bool has_ended = load_shared(stream.ended) == stream.number + 1 || is_gone(stream);
+  return {load_shared(stream.filled), has_ended};
 }
 
 void Recording::begin_stream(uint32_t slot) {
@@ -270,14 +252,14 @@ bool Recording::take(uint32_t slot, const Taken &seen) {
   bool any = false;
   uint32_t freed = stream.freed;
   do {
-    for (const uint32_t filled = seen.has_ended ? load(stream.filled) : seen.filled;
+    for (const uint32_t filled = seen.has_ended ? load_shared(stream.filled) : seen.filled;
          freed != filled; freed++) {
       begin_stream(slot);
       AssayRingBuffer &full = stream.buffers[freed % ASSAY_RING_BUFFERS];
       const uint32_t bytes = std::min(full.bytes, ASSAY_RING_BUFFER_BYTES);
       hand_over(slot, freed, {buffer_of(slot, freed), bytes});
-      store(full.stale_bytes, written_bytes(bytes));
-      store(stream.freed, freed + 1);
+      store_shared(full.stale_bytes, written_bytes(bytes));
+      store_shared(stream.freed, freed + 1);
       wake(stream.freed);
       any = true;
     }
@@ -295,7 +277,7 @@ void Recording::note_times() {
   noted_ns_ = ns;
   uint32_t threads = 0;
   for (uint32_t slot = 0; slot < ASSAY_RING_STREAMS; slot++)
-    if (const uint32_t kind = load(ring_->all[slot].kind);
+    if (const uint32_t kind = load_shared(ring_->all[slot].kind);
         kind == ASSAY_STREAM_groups || kind == ASSAY_STREAM_accesses)
       if (++threads > 1 || has_several_threads_) // else alone, as far as was known
         note_time(slot, ns);
@@ -308,9 +290,9 @@ void Recording::note_time(uint32_t slot, uint64_t ns) {
   Times &times = times_[slot];
   if (times.stream != stream.number + 1)
     times = {stream.number + 1, 0, {}};
-  const uint32_t filled = load(stream.filled);
+  const uint32_t filled = load_shared(stream.filled);
   const std::optional<uint64_t> bytes = bytes_in(slot, filled);
-  if (load(stream.filled) != filled)
+  if (load_shared(stream.filled) != filled)
     return;
   if (!bytes) { // its thread is in a handler, or has ended
     if (!times.gone_ns)
@@ -352,7 +334,7 @@ uint64_t Recording::end_of(uint32_t slot) const {
   if (const Times &times = times_[slot]; times.stream == stream.number + 1 && times.gone_ns)
     end = times.gone_ns;
   for (const AssayRingStream &other : ring_->all)
-    if (const uint32_t kind = load(other.kind);
+    if (const uint32_t kind = load_shared(other.kind);
         is_stream(kind) && !is_handlers(kind) && other.process == stream.process &&
         other.position == stream.position && other.number > stream.number && other.freed == 0)
       end = std::min(end, other.buffers[0].begin_ns);
@@ -384,18 +366,18 @@ bool Recording::end_stream(uint32_t slot, uint32_t last) {
   AssayRingBuffer &about = stream.buffers[last % ASSAY_RING_BUFFERS];
   std::span<const std::byte> data(buffer_of(slot, last), ASSAY_RING_BUFFER_BYTES);
   bool is_known = true;
-  const bool is_stale = load(about.stale_bytes) != 0; // nothing was logged there since
+  const bool is_stale = load_shared(about.stale_bytes) != 0; // nothing was logged there since
   if (is_stale)
     data = {};
   else if (const auto bytes = has_ended_ ? std::nullopt : bytes_in(slot, last))
     data = data.first(*bytes);
-  else if (load(stream.ended) == stream.number + 1 && about.bytes)
+  else if (load_shared(stream.ended) == stream.number + 1 && about.bytes)
     data = data.first(std::min(about.bytes, ASSAY_RING_BUFFER_BYTES)); // a handler's is known
   else
     is_known = false;
   if (has_ended_ && !data.empty())
     data = copy_of(data);
-  if (load(stream.filled) != last)
+  if (load_shared(stream.filled) != last)
     return false;
   if (!is_known)
     data = without_zeros_behind(data);
@@ -405,10 +387,10 @@ bool Recording::end_stream(uint32_t slot, uint32_t last) {
     hand_over(slot, last, data);
   }
   if (!is_stale)
-    store(about.stale_bytes, is_known ? written_bytes(data.size()) : uint32_t(data.size()));
+    store_shared(about.stale_bytes, is_known ? written_bytes(data.size()) : uint32_t(data.size()));
   known_streams_[slot] = 0;
   // A thread that is still running goes on writing there: nobody else may.
-  store<uint32_t>(stream.kind, has_ended_ ? kOver : ASSAY_STREAM_free);
+  store_shared<uint32_t>(stream.kind, has_ended_ ? kOver : ASSAY_STREAM_free);
   return true;
 }
 
@@ -438,8 +420,8 @@ void Recording::hand_over(uint32_t slot, uint32_t buffer, std::span<const std::b
 
 void Recording::finish(int wait_status) {
   has_ended_ = true;
-  const bool was_stopped = load(ring_->stopped) != 0; // by a process that had no answer
-  stop();                                             // processes that are still running
+  const bool was_stopped = load_shared(ring_->stopped) != 0; // by a process that had no answer
+  stop();                                                    // processes that are still running
   take_all();
   take_all(); // of streams that began meanwhile
   sink_.end(
@@ -458,15 +440,15 @@ std::vector<std::string> Recording::missing_modules() const {
 // Of a process that was ended while it asked: its directory stays until its parent has waited, but leads to no executable.
 void Recording::give_back_request() {
   AssayTraceRequest &request = ring_->request;
-  const uint32_t asker = load(request.asker);
+  const uint32_t asker = load_shared(request.asker);
   std::error_code failed;
   if (!asker || asker & ASSAY_REQUEST_far)
     return;
   if (!fs::read_symlink(fmt::format("/proc/{}/exe", asker), failed).empty() ||
       failed != std::errc::no_such_file_or_directory)
     return;
-  store<uint32_t>(request.state, ASSAY_REQUEST_none);
-  store<uint32_t>(request.asker, 0);
+  store_shared<uint32_t>(request.state, ASSAY_REQUEST_none);
+  store_shared<uint32_t>(request.asker, 0);
   wake(request.asker);
 }
 
@@ -489,7 +471,7 @@ void Recording::answer() {
       std::memcpy(request.answer, code.c_str(), code.size() + 1);
   }
   moving_ns_ += now_ns() - asked_ns;
-  store<uint32_t>(request.state, ASSAY_REQUEST_answered);
+  store_shared<uint32_t>(request.state, ASSAY_REQUEST_answered);
   wake(request.state);
 }
 

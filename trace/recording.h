@@ -2,6 +2,8 @@
 // processes load them, and hands what threads have logged to a sink.
 #pragma once
 
+#include "abi/trace_ring.h"
+#include "base/shared_memory.h"
 #include "trace/moved_cache.h"
 #include "trace/trace_data.h"
 
@@ -100,8 +102,8 @@ private:
 
   RecordingSettings settings_;
   TraceSink &sink_;
-  int file_ = -1;
-  AssayTraceRing *ring_ = nullptr;
+  base::SharedMemory memory_{"assay-trace", ASSAY_RING_BYTES};
+  AssayTraceRing *const ring_ = reinterpret_cast<AssayTraceRing *>(memory_.data());
   uint64_t begin_ns_ = 0;
   uint64_t program_begin_ns_ = 0;          // when the first process had come; 0: none has
   uint64_t moving_ns_ = 0;                 // since then, while a process waited for moved code

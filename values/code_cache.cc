@@ -15,6 +15,7 @@
 #include "binary/effects.h"
 #include "image/elf.h"
 #include "image/executable.h"
+#include "values/code_key.h"
 #include "values/made_code.h"
 #include "values/process_maps.h"
 
@@ -27,13 +28,6 @@
 namespace values {
 namespace {
 
-bool operator<(const assay_code_key &a, const assay_code_key &b) {
-  return std::tie(a.file, a.device, a.version, a.page) <
-         std::tie(b.file, b.device, b.version, b.page);
-}
-struct KeyLess {
-  bool operator()(const assay_code_key &a, const assay_code_key &b) const { return a < b; }
-};
 struct FileKey {
   uint64_t file = 0;
   uint32_t device = 0, version = 0;
@@ -91,7 +85,7 @@ struct CodeCache::State {
   binary::Decoder decoder;
   std::vector<CodeFile> files;
   std::vector<PageInfo> info = std::vector<PageInfo>(1); // by number of the page
-  std::map<assay_code_key, uint32_t, KeyLess> page_of;
+  std::map<assay_code_key, uint32_t, CodeKeyOrder> page_of;
   std::map<FileKey, std::unique_ptr<OpenFile>> opened;
   std::map<std::string, uint32_t> file_without; // by name: index in files
   std::map<std::pair<uint32_t, uint64_t>, uint32_t>
@@ -337,7 +331,7 @@ void CodeCache::record_callers_in(std::vector<std::string> functions) {
 CodeCache::Answer CodeCache::fill(const assay_miss &miss) {
   State &s = *state_;
   Answer answer;
-  const assay_code_key key = {miss.page, miss.file, miss.device, miss.version};
+  const assay_code_key key = key_of(miss);
   auto number = s.page_for(miss, key, answer.is_new_page);
   if (!number)
     return answer;

@@ -10,6 +10,8 @@
 #include "abi/records.h"
 #include "abi/upcall.h"
 #include "base/fail.h"
+#include "base/shared_memory.h"
+#include "values/code_key.h"
 #include "values/memory_levels.h"
 #include "values/process_maps.h"
 
@@ -35,19 +37,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t kStepsOfInstruction = 24; // micro-ops that one instruction may have on average
 
-template <class T> T load(const T &word) {
-  return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
-}
-template <class T> void store(T &word, T value) {
-  __atomic_store_n(&word, value, __ATOMIC_RELEASE);
-}
-
-struct KeyLess {
-  bool operator()(const assay_code_key &a, const assay_code_key &b) const {
-    return std::tie(a.file, a.device, a.version, a.page) <
-           std::tie(b.file, b.device, b.version, b.page);
-  }
-};
+using base::load_shared;
+using base::store_shared;
 
 perf_event_attr event_attributes(uint64_t hertz, bool is_cycles) {
   perf_event_attr attributes = {};
@@ -125,11 +116,7 @@ public:
     map(header);
   }
 
-  ~UpcallCollector() override {
-    store(header_->is_over, 1u);
-    munmap(header_, bytes_);
-    close(file_);
-  }
+  ~UpcallCollector() override { store_shared(header_->is_over, 1u); }
   UpcallCollector(const UpcallCollector &) = delete;
   UpcallCollector &operator=(const UpcallCollector &) = delete;
 
@@ -153,27 +140,27 @@ public:
   void watch_process(pid_t) override { refuse("-p"); }
   void watch_all() override { refuse("-a"); }
   std::pair<std::string, std::string> environment() const override {
-    return {ASSAY_UPCALL_ENVIRONMENT, fmt::format("/proc/{}/fd/{}", getpid(), file_)};
+    return {ASSAY_UPCALL_ENVIRONMENT, memory_->path()};
   }
 
   void poll(int milliseconds, MessageTaker &taker) override {
-    const uint32_t posted = load(news_->posted);
+    const uint32_t posted = load_shared(news_->posted);
     if (take_all(taker) || milliseconds <= 0)
       return;
     const timespec wait = {0, std::min(milliseconds, 999) * 1'000'000L};
     syscall(SYS_futex, &news_->posted, FUTEX_WAIT, posted, &wait, nullptr, 0);
     take_all(taker);
   }
-  void stop() override { store(header_->is_over, 1u); }
+  void stop() override { store_shared(header_->is_over, 1u); }
 
   CollectorCounts counts() const override {
     CollectorCounts counts;
-    counts.interrupts = load(news_->interrupts);
-    counts.in_kernel = load(news_->in_kernel);
-    counts.blocked = load(news_->blocked);
-    counts.lost = load(news_->lost);
-    counts.unsampled_threads = load(news_->unsampled_threads);
-    counts.programs = load(news_->programs);
+    counts.interrupts = load_shared(news_->interrupts);
+    counts.in_kernel = load_shared(news_->in_kernel);
+    counts.blocked = load_shared(news_->blocked);
+    counts.lost = load_shared(news_->lost);
+    counts.unsampled_threads = load_shared(news_->unsampled_threads);
+    counts.programs = load_shared(news_->programs);
     counts.no_place = no_place_;
     return counts;
   }
@@ -182,18 +169,8 @@ public:
 
 private:
   void map(const assay_upcall_header &header) {
-    bytes_ = header.bytes;
-    file_ = memfd_create("assay-values", MFD_CLOEXEC);
-    if (file_ < 0 || ftruncate(file_, static_cast<off_t>(bytes_)) != 0)
-      base::fail(
-          "memory to share with the program cannot be made: {}; raise `ulimit -f` and `ulimit -n`",
-          std::strerror(errno));
-    void *mapped =
-        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
-    if (mapped == MAP_FAILED)
-      base::fail("memory to share with the program cannot be mapped: {}; raise `ulimit -v`",
-                 std::strerror(errno));
-    header_ = static_cast<assay_upcall_header *>(mapped);
+    memory_.emplace("assay-values", header.bytes);
+    header_ = at<assay_upcall_header>(0);
     *header_ = header;
     places_ = at<assay_upcall_place>(header.places_at);
     news_ = at<assay_upcall_news>(header.news_at);
@@ -201,7 +178,7 @@ private:
   }
 
   template <class T> T *at(uint64_t offset) const {
-    return reinterpret_cast<T *>(reinterpret_cast<std::byte *>(header_) + offset);
+    return reinterpret_cast<T *>(memory_->data() + offset);
   }
 
   [[noreturn]] static void refuse(const char *option) {
@@ -219,23 +196,23 @@ private:
     bool any = false;
     for (uint32_t i = 0; i < ASSAY_UPCALL_SLOTS; i++) {
       assay_upcall_slot &slot = slots_[i];
-      if (load(slot.is_claimed) != 1)
+      if (load_shared(slot.is_claimed) != 1)
         continue;
       // Before its ring is read: what it wrote last is taken too.
       const bool has_ended =
           looks_for_ended && syscall(SYS_tgkill, slot.pid, slot.tid, 0) != 0 && errno == ESRCH;
       any |= take(slot, taker);
       if (has_ended) {
-        store(slot.written, uint64_t{0});
-        store(slot.read, uint64_t{0});
-        store(slot.is_claimed, 0u);
+        store_shared(slot.written, uint64_t{0});
+        store_shared(slot.read, uint64_t{0});
+        store_shared(slot.is_claimed, 0u);
       }
     }
     return any;
   }
 
   bool take(assay_upcall_slot &slot, MessageTaker &taker) {
-    const uint64_t written = load(slot.written);
+    const uint64_t written = load_shared(slot.written);
     uint64_t read = slot.read;
     const bool any = read != written;
     if (written - read > ASSAY_UPCALL_RING_BYTES) // not what we write
@@ -260,10 +237,10 @@ private:
       buffer_.assign(message.bytes / 8, 0);
       std::memcpy(buffer_.data(), slot.ring + place + sizeof message, message.bytes);
       read += sizeof message + message.bytes;
-      store(slot.read, read);
+      store_shared(slot.read, read);
       take_message(message, taker);
     }
-    store(slot.read, written);
+    store_shared(slot.read, written);
     return any;
   }
 
@@ -298,7 +275,7 @@ private:
       miss.file = range->inode;
       miss.device = range->device;
     }
-    const assay_code_key key = {miss.page, miss.file, miss.device, miss.version};
+    const assay_code_key key = key_of(miss);
     if (auto known = numbers_.find(key); known == numbers_.end())
       waiting_[key].emplace_back(program, page_of(miss.address));
     else if (put_place(program, page_of(miss.address), known->second))
@@ -328,13 +305,13 @@ private:
       if (place.number == 0) {
         place.page = page;
         place.program = program;
-        store(place.number, number);
+        store_shared(place.number, number);
         return true;
       }
       if (place.page == page && place.program == program) {
         if (place.number == number)
           return false;
-        store(place.number, number); // something else is mapped there by now
+        store_shared(place.number, number); // something else is mapped there by now
         return true;
       }
     }
@@ -348,14 +325,13 @@ private:
   };
   SamplingSettings settings_;
   std::string clock_ = "timers";
-  int file_ = -1;
-  size_t bytes_ = 0;
+  std::optional<base::SharedMemory> memory_;
   assay_upcall_header *header_ = nullptr;
   assay_upcall_place *places_ = nullptr;
   assay_upcall_news *news_ = nullptr;
   assay_upcall_slot *slots_ = nullptr;
-  std::map<assay_code_key, uint32_t, KeyLess> numbers_; // of pages
-  std::map<assay_code_key, std::vector<std::pair<uint32_t, uint64_t>>, KeyLess>
+  std::map<assay_code_key, uint32_t, CodeKeyOrder> numbers_; // of pages
+  std::map<assay_code_key, std::vector<std::pair<uint32_t, uint64_t>>, CodeKeyOrder>
       waiting_; // programs and addresses, of pages without a number yet
   std::unordered_map<uint32_t, Maps> maps_;
   std::vector<uint64_t> buffer_;

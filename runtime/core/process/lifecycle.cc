@@ -3,7 +3,7 @@
 //   preinit   start(): before every constructor, also those of shared libraries
 //   ctor      __assay_module_init of each instrumented module: its SITES; the first starts the helper
 //   dtor      __assay_module_end of each: its memory may be unmapped from now on
-//   helper    flush() every flush_ms, and on request
+//   helper    flush() every flush_ms, sooner at first, and on request
 //   end       finish(): last destructor, _exit, quick_exit, a fatal signal; prepare_for_exec()
 
 #include <elf.h>
@@ -103,8 +103,14 @@ constinit uint64_t next_flush_us = 0; // the helper's own
 constexpr uint64_t kFirstWaitOfChildUs = 10'000;
 constinit bool lacks_control = false;
 
+// In the first interval sooner, at each doubling of the time: what is short has a curve as well, and loses less where it is killed.
 uint64_t flush_interval_us() {
-  return (runtime.options.flush_ms ? runtime.options.flush_ms : 100) * 1000;
+  constexpr uint64_t kFirstUs = 50'000;
+  const uint64_t interval = (runtime.options.flush_ms ? runtime.options.flush_ms : 100) * 1000;
+  uint64_t next = now_us();
+  if (next < kFirstUs)
+    next = kFirstUs;
+  return next < interval ? next : interval;
 }
 
 // On the helper thread. Returns the microseconds until the next time.
