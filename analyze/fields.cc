@@ -12,6 +12,7 @@
 #include "analyze/frame.h"
 #include "analyze/measured.h"
 #include "analyze/regular_expression.h"
+#include "analyze/type_names.h"
 #include "base/fail.h"
 #include "base/stable_sort.h"
 #include "image/symbols.h"
@@ -329,7 +330,7 @@ FieldsResult fields(const profile::Profile &profile, const FieldsQuery &query) {
     if (!row.accesses())
       continue;
     if (double(row.accesses()) < query.threshold * double(result.of_structs) ||
-        !filter.keeps(row.record.name + " " + row.record.file))
+        !filter.keeps(row.record.name + " " + short_type(row.record.name) + " " + row.record.file))
       result.filtered++;
     else
       result.structs.push_back(std::move(row));

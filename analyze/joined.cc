@@ -16,6 +16,7 @@
 
 #include "abi/tools.h"
 #include "analyze/regular_expression.h"
+#include "analyze/type_names.h"
 #include "base/fail.h"
 #include "base/stable_sort.h"
 #include "base/units.h"
@@ -379,8 +380,8 @@ std::vector<std::string> JoinedFinding::tools() const {
 std::string type_key(const std::string &type) {
   for (const char *word : {"struct ", "class ", "union "})
     if (type.starts_with(word))
-      return type.substr(std::string(word).size());
-  return type;
+      return short_type(type.substr(std::string(word).size()));
+  return short_type(type);
 }
 
 std::string subject_text(const JoinedRow &row) {

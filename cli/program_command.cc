@@ -60,9 +60,27 @@ std::string preload_list(const char *name) {
   return inherited && *inherited ? library + ":" + inherited : library;
 }
 
+// As the runtime names folders: in order of time.
+static std::string folder_name(std::time_t time, const std::string &name, pid_t pid) {
+  return fmt::format("{:%Y%m%d-%H%M%S}-{}.{}", fmt::gmtime(time), name, pid);
+}
+
 std::string new_folder(const std::string &name, pid_t pid) {
   return std::filesystem::path(profile::kDefaultFolder) /
-         fmt::format("{:%Y%m%d-%H%M%S}-{}.{}", fmt::gmtime(std::time(nullptr)), name, pid);
+         folder_name(std::time(nullptr), name, pid);
+}
+
+std::string folder_of_run(const std::string &name, pid_t pid, std::time_t since) {
+  const std::string first = folder_name(since, name, pid),
+                    last = folder_name(std::time(nullptr), name, pid);
+  const size_t time = first.find('-', first.find('-') + 1);
+  std::error_code ignored;
+  for (const auto &entry : std::filesystem::directory_iterator(profile::kDefaultFolder, ignored))
+    if (const std::string folder = entry.path().filename();
+        folder.size() == first.size() && folder.substr(time) == first.substr(time) &&
+        folder >= first && folder <= last)
+      return entry.path();
+  return new_folder(name, pid);
 }
 
 int why_not_writable(std::filesystem::path folder) {

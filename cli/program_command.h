@@ -4,6 +4,7 @@
 #include "cli/child.h"
 #include "cli/command.h"
 
+#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -26,6 +27,8 @@ std::string preload_list(const char *library);
 
 // A new folder for what is recorded, in the folder where profiles are looked for; it is not made. `name` of what is recorded.
 std::string new_folder(const std::string &name, pid_t pid);
+// The one that this process has made since then for its own profile, so that both are read together; else a new one.
+std::string folder_of_run(const std::string &name, pid_t pid, std::time_t since);
 
 // Why files cannot be made in this folder, which is made first if it is not there: an error number; 0: they can.
 int why_not_writable(std::filesystem::path folder);

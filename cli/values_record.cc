@@ -42,6 +42,7 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
+constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr uint32_t kConflictInstructions = 128;
 
 void ask_to_stop(int) {
@@ -322,8 +323,11 @@ private:
     if (p.lost)
       std::fprintf(stderr, "assay: %s lost; choose a lower rate with -F\n",
                    base::format_counted(double(p.lost), "sample was", "samples were").c_str());
+    const bool is_found = file.starts_with(profile::kDefaultFolder); // without being named
     std::fprintf(stderr, "assay: profile in %s\nassay: next: assay values report%s\n", file.c_str(),
-                 file.starts_with(profile::kDefaultFolder) ? "" : (" " + file).c_str());
+                 is_found ? "" : (" " + file).c_str());
+    if (is_found && profile::profiles_in_run(fs::path(file).parent_path()).size() > 1)
+      std::fputs("assay: next: assay report\n", stderr);
   }
 
   // The file of a command, by what was executed.
@@ -350,7 +354,8 @@ private:
   std::string file_to_write() const {
     if (!arguments_.output.empty())
       return arguments_.output;
-    const fs::path folder = new_folder(name_of(arguments_), pid_ ? pid_ : getpid());
+    const fs::path folder = folder_of_run(name_of(arguments_), pid_ ? pid_ : getpid(),
+                                          static_cast<time_t>(process_.start_unix_ns / kSecondNs));
     std::error_code error;
     fs::create_directories(folder, error);
     if (error)

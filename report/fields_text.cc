@@ -5,6 +5,7 @@
 
 #include "abi/fields.h"
 #include "abi/records.h"
+#include "analyze/type_names.h"
 #include "base/units.h"
 #include "report/text_parts.h"
 
@@ -16,6 +17,8 @@ namespace report {
 namespace {
 
 using analyze::FieldRow;
+using analyze::short_member;
+using analyze::short_type;
 using analyze::StructRow;
 using Align = Table::Align;
 
@@ -77,7 +80,7 @@ private:
       const StructRow &row = result_.structs[i];
       table.row({base::format_count(row.score), base::format_count(double(row.accesses())),
                  base::format_share(row.disparity), base::format_share(row.used_share),
-                 std::to_string(row.record.size), row.record.name + " " + row.place()});
+                 std::to_string(row.record.size), short_type(row.record.name) + " " + row.place()});
     }
     out_ += table.text(style_) + more_text(result_.structs.size() - shown, style_);
     if (result_.filtered)
@@ -88,7 +91,7 @@ private:
 
   // Every member at its offset, holes between them, a rule where a line ends.
   void draw(const StructRow &row) {
-    heading(fmt::format("{}  {}, {}", printable(row.record.name),
+    heading(fmt::format("{}  {}, {}", printable(short_type(row.record.name)),
                         base::with_noun(row.record.size, "byte"), printable(row.place())));
     Table table;
     for (const char *name : {"offset", "bytes", "reads", "writes"})
@@ -127,7 +130,7 @@ private:
                  is_bits ? fmt::format(":{}", leaf.size_bits) : std::to_string(leaf.size_bits / 8),
                  base::format_count(double(field.reads)), base::format_count(double(field.writes)),
                  bar(field.accesses(), most),
-                 fmt::format("{} : {}{}", leaf.name, leaf.type,
+                 fmt::format("{} : {}{}", short_member(leaf.name), short_type(leaf.type),
                              leaf.elements > 1 ? fmt::format(", {} times", leaf.elements) : "")});
     }
     add_holes(~0ULL);
@@ -149,9 +152,10 @@ private:
     for (const analyze::Affinity &pair : row.affinity) {
       if (shown++ == kPairs)
         break;
-      out_ += fmt::format(
-          "{} {} + {} {}", shown > 1 ? "," : "", printable(row.record.leaves[pair.a].name),
-          printable(row.record.leaves[pair.b].name), base::format_share(pair.together_share));
+      out_ += fmt::format("{} {} + {} {}", shown > 1 ? "," : "",
+                          printable(short_member(row.record.leaves[pair.a].name)),
+                          printable(short_member(row.record.leaves[pair.b].name)),
+                          base::format_share(pair.together_share));
     }
     out_ += "\n";
     heat_map(row);
@@ -175,7 +179,7 @@ private:
             share = pair.together_share;
         out_ += kShades[std::min<size_t>(4, static_cast<size_t>(share * 5))];
       }
-      out_ += "  " + printable(row.record.leaves[fields[i]].name) + "\n";
+      out_ += "  " + printable(short_member(row.record.leaves[fields[i]].name)) + "\n";
     }
   }
 
@@ -190,8 +194,8 @@ private:
     out_ += fmt::format("  {:.2f} lines an access, {:.2f} in the order", advice.lines_before,
                         advice.lines_after);
     for (size_t i = 0; i < std::min(kMaxOrder, advice.layout.order.size()); i++)
-      out_ +=
-          fmt::format("{} {}", i ? "," : "", printable(row.members[advice.layout.order[i]].name));
+      out_ += fmt::format("{} {}", i ? "," : "",
+                          printable(short_member(row.members[advice.layout.order[i]].name)));
     out_ +=
         fmt::format("{} ({} -> {} bytes)\n", advice.layout.order.size() > kMaxOrder ? ", …" : "",
                     advice.size_before, advice.size_after);

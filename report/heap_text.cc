@@ -6,6 +6,7 @@
 
 #include "report/heap_report.h"
 
+#include "analyze/type_names.h"
 #include "base/units.h"
 #include "report/call_tree.h"
 #include "report/events.h"
@@ -288,7 +289,8 @@ private:
       cells.push_back(bytes(row.sums.at_peak_bytes));
       if (layouts)
         cells.push_back(row.has_layout ? fmt::format("{} of {}", row.hole_bytes, row.size) : "");
-      std::string name = row.name.empty() ? fmt::format("({} unknown)", what) : row.name;
+      std::string name =
+          row.name.empty() ? fmt::format("({} unknown)", what) : analyze::short_type(row.name);
       if (row.has_layout)
         name += fmt::format(", {}:{}", analyze::base_name(row.file), row.line);
       cells.push_back(name);

@@ -7,6 +7,7 @@
 
 #include "abi/sites.h"
 #include "analyze/place.h"
+#include "analyze/type_names.h"
 #include "base/units.h"
 #include "report/text_parts.h"
 
@@ -148,7 +149,7 @@ private:
     if (row.kind != "heap")
       return row.kind + " " + row.name;
     const std::string where = analyze::brief_place(row.alloc_stack[row.owner]);
-    std::string text = (row.type.empty() ? "" : row.type + " in ") + where;
+    std::string text = (row.type.empty() ? "" : analyze::short_type(row.type) + " in ") + where;
     if (!row.free_stack.empty())
       text += ", freed in " + analyze::brief_place(row.free_stack.front());
     return text;

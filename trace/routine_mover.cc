@@ -6,16 +6,15 @@
 
 #include "binary/effects.h"
 #include "binary/liveness.h"
-#include "trace/check_places.h"
 #include "trace/dead_bytes.h"
 #include "trace/log_snippets.h"
 #include "trace/position_registers.h"
+#include "trace/routine_log.h"
 #include "trace/system_calls.h"
 
 #include <algorithm>
 #include <bit>
 #include <map>
-#include <sys/syscall.h>
 
 namespace trace {
 namespace {
@@ -43,7 +42,7 @@ public:
   }
 
   void move() {
-    plan();
+    log_ = log_of_routine(module_, graph_, function_);
     choose_holders();
     code_.align(kAlignment, 0xcc);
     for (size_t i = 0; i < order_.size(); i++)
@@ -144,85 +143,6 @@ private:
     return graph_.instructions_of(graph_.blocks[block]).front().address;
   }
 
-  void plan() {
-    groups_.resize(graph_.blocks.size());
-    if (module_.settings.plans && module_.log & ASSAY_LOG_groups)
-      plan_ = plan_routine(graph_, module_.settings.each_iteration);
-    if (plan_)
-      take_plan();
-    LoggedBlocks logged = {std::vector<uint32_t>(graph_.blocks.size(), 0),
-                           std::vector<bool>(graph_.blocks.size(), false)};
-    for (size_t i = 0; i < order_.size(); i++) {
-      const uint32_t b = order_[i];
-      const Block &block = graph_.blocks[b];
-      uint32_t bytes = 0;
-      for (const Instruction &each : graph_.instructions_of(block))
-        function_.accesses += each.accesses;
-      if (plan_) {
-        bytes = plan_->arrivals[b] ? 2 : 0;
-        for (const PlanStretch &stretch : plan_->stretches[b])
-          bytes += stretch.bytes;
-      }
-      for (uint32_t log : module_.logs()) {
-        if (log == 0 && plan_)
-          continue;
-        BlockGroups made;
-        if (log == 1)
-          made = single_accesses(graph_, block);
-        else
-          made = shared_groups(block);
-        uint32_t of_this = 0;
-        for (const Group &group : made.groups) {
-          of_this += group.bytes();
-          if (log == 0) {
-            function_.logged += static_cast<uint32_t>(group.accesses.size());
-            function_.values += static_cast<uint32_t>(group.values.size());
-          }
-        }
-        bytes = std::max(bytes, of_this);
-        groups_[b][log] = std::move(made.groups);
-      }
-      logged.bytes[b] = bytes;
-    }
-    for (uint32_t b : order_)
-      logged.only_behind[b] = logs_behind(b);
-    checked_ = module_.log == ASSAY_LOG_nothing ? std::vector<bool>(graph_.blocks.size(), false)
-                                                : check_places(graph_, logged);
-  }
-
-  BlockGroups shared_groups(const Block &block) const {
-    if (!module_.settings.each_iteration)
-      if (auto loop = loop_groups_of(graph_, block))
-        return std::move(*loop);
-    return groups_of(graph_, block);
-  }
-
-  void take_plan() {
-    function_.logged = plan_->accesses;
-    function_.values = plan_->values;
-    function_.branches = plan_->branches;
-    first_start_ = static_cast<uint32_t>(module_.groups.size());
-    const auto skeleton = static_cast<uint32_t>(module_.skeletons.size());
-    for (const PlanStart &start : plan_->starts) {
-      Group &group = module_.groups.emplace_back();
-      group.start = {skeleton, start.block};
-      for (uint8_t reg : start.registers)
-        group.values.push_back({0, reg, Access::kNoAddress});
-    }
-    module_.skeletons.push_back(std::move(plan_->skeleton));
-  }
-
-  // Whether a block that is a loop by itself logs nothing but behind it.
-  bool logs_behind(uint32_t block) const {
-    if (module_.log != ASSAY_LOG_groups)
-      return false;
-    if (plan_) {
-      const auto &points = plan_->stretches[block].front().points;
-      return points.size() == 1 && points.front().kind == PlanPoint::Kind::behind;
-    }
-    return groups_[block][0].size() == 1 && groups_[block][0].front().loop.has_value();
-  }
-
   // The register that holds the position of the groups' log where a block begins.
   void choose_holders() {
     entry_holder_.resize(graph_.blocks.size());
@@ -236,7 +156,7 @@ private:
       return;
     std::vector<RegisterSet> logged(graph_.blocks.size(), 0);
     for (uint32_t b : order_)
-      logged[b] = logged_in(b);
+      logged[b] = log_.registers_in(b);
     const auto registers = position_registers(graph_, liveness_, order_, logged);
     choose_dispatch_holder(logged);
     std::vector<HolderWish> wanted(graph_.blocks.size(), HolderWish::none);
@@ -254,21 +174,21 @@ private:
     if (from.size() == 1 && !graph_.blocks[from.front()].is_dispatch() &&
         is_followed_alone(from.front(), b)) // begins with what holds it there
       return HolderWish::none;
-    if (logs(b))
+    if (log_.logs(b))
       return HolderWish::for_what_it_logs;
-    const bool leads_to_logs =
-        std::ranges::any_of(graph_.blocks[b].successors, [&](uint32_t to) { return logs(to); });
+    const bool leads_to_logs = std::ranges::any_of(graph_.blocks[b].successors,
+                                                   [&](uint32_t to) { return log_.logs(to); });
     return leads_to_logs ? HolderWish::to_pass_on : HolderWish::none;
   }
 
   // A register that holds nothing wherever the routine's indirect jumps arrive, and which none of them reads.
   void choose_dispatch_holder(const std::vector<RegisterSet> &logged) {
-    if (!plan_)
+    if (!log_.plan)
       return;
     RegisterSet busy = kFrameRegisters;
     bool any = false;
     for (uint32_t b : order_) {
-      if (plan_->arrivals[b]) {
+      if (log_.plan->arrivals[b]) {
         any = true;
         busy = static_cast<RegisterSet>(busy | liveness_.at(b) | logged[b]);
       }
@@ -285,31 +205,15 @@ private:
     return jump.flow == Flow::indirect_jump && dispatch_holder_ && !graph_.is_tail_jump(jump);
   }
 
-  // Registers whose contents are logged in the block.
-  RegisterSet logged_in(uint32_t b) const {
-    RegisterSet logged = 0;
-    if (plan_) {
-      for (const PlanStretch &stretch : plan_->stretches[b])
-        for (const PlanPoint &point : stretch.points)
-          logged |= point.logged_register();
-    }
-    for (const std::vector<Group> &groups : groups_[b])
-      for (const Group &group : groups)
-        for (const GroupValue &value : group.values)
-          if (value.access == Access::kNoAddress)
-            logged |= binary::register_bit(value.reg);
-    return logged;
-  }
-
   // Whether control comes there by jumps of the routine alone, which leave the position where it is expected.
   bool is_entered_by_edges(uint32_t b) const {
     if (std::find(graph_.entries.begin(), graph_.entries.end(), b) != graph_.entries.end())
       return false;
-    if (plan_ && plan_->begins_with_start[b])
+    if (log_.plan && log_.plan->begins_with_start[b])
       return false;
-    if (!groups_[b][0].empty() && groups_[b][0].front().loop)
+    if (!log_.groups[b][0].empty() && log_.groups[b][0].front().loop)
       return false;
-    const bool has_arrival = plan_ && plan_->arrivals[b];
+    const bool has_arrival = log_.plan && log_.plan->arrivals[b];
     for (uint32_t from : graph_.blocks[b].predecessors) {
       if (graph_.blocks[from].is_dispatch()) {
         if (!has_arrival)
@@ -339,7 +243,7 @@ private:
       side(edge.address);
       code_.land(edge.at, code_.size());
       snippets_.begin_block(edge.holder, edge.pending);
-      snippets_.settle(liveness_.at(to) | logged_in(to), graph_.blocks[to],
+      snippets_.settle(liveness_.at(to) | log_.registers_in(to), graph_.blocks[to],
                        graph_.blocks[to].first);
       snippets_.hold(entry_holder_[to]);
       references_.push_back({code_.jump(), edge.target});
@@ -350,7 +254,7 @@ private:
   std::multimap<uint32_t, LogAction> actions_of(uint32_t block) {
     std::multimap<uint32_t, LogAction> actions;
     for (uint32_t log = 0; log < kLogs; log++)
-      for (Group &group : groups_[block][log]) {
+      for (Group &group : log_.groups[block][log]) {
         auto &all = log == 0 ? module_.groups : module_.singles;
         const auto number = static_cast<uint32_t>(all.size());
         for (uint32_t v = 0; v < group.values.size();) {
@@ -378,8 +282,8 @@ private:
       for (uint32_t v = action.first_value; v < action.first_value + action.values; v++)
         if (const GroupValue &value = action.group->values[v]; value.access == Access::kNoAddress)
           logged_later[index - block.first] |= binary::register_bit(value.reg);
-    if (plan_)
-      for (const PlanStretch &stretch : plan_->stretches[b])
+    if (log_.plan)
+      for (const PlanStretch &stretch : log_.plan->stretches[b])
         for (const PlanPoint &point : stretch.points)
           logged_later[point.before - block.first] |= point.logged_register();
     for (uint32_t i = block.count + 1; i-- > 0;)
@@ -399,23 +303,24 @@ private:
     if (is_back_target_[b])
       align_like(address_of(b));
     block_at_[b] = code_.size();
-    if (!is_entered_by_edges(b) && (checked_[b] || logs(b)))
+    if (!is_entered_by_edges(b) && (log_.checked[b] || log_.logs(b)))
       expect_position(address_of(b), live[0] | logged_later[0]);
-    const uint32_t slot = plan_ && !plan_->begins_with_start[b] ? ASSAY_MOVED_SLOT_check_inside
-                                                                : ASSAY_MOVED_SLOT_check;
-    if (checked_[b] && logs_behind(b))
+    const uint32_t slot = log_.plan && !log_.plan->begins_with_start[b]
+                              ? ASSAY_MOVED_SLOT_check_inside
+                              : ASSAY_MOVED_SLOT_check;
+    if (log_.checked[b] && log_.only_behind[b])
       snippets_.check(block, block.first, live[0] | logged_later[0], slot);
-    if (plan_ && logs_behind(b)) {
+    if (log_.plan && log_.only_behind[b]) {
       loop_begin_ = code_.size();
       loop_address_ = address_of(b);
-    } else if (!groups_[b][0].empty() && groups_[b][0].front().loop) {
-      snippets_.save_counter(groups_[b][0].front().values[0].reg);
+    } else if (!log_.groups[b][0].empty() && log_.groups[b][0].front().loop) {
+      snippets_.save_counter(log_.groups[b][0].front().values[0].reg);
       loop_begin_ = code_.size();
       loop_address_ = address_of(b);
     } else {
       loop_begin_.reset();
     }
-    if (checked_[b] && !logs_behind(b))
+    if (log_.checked[b] && !log_.only_behind[b])
       snippets_.check(block, block.first, live[0] | logged_later[0], slot);
     for (uint32_t i = 0; i <= block.count; i++) {
       const uint32_t index = block.first + i;
@@ -425,11 +330,11 @@ private:
                             i == 0 ? block_at_[b] : code_.size());
       if (i > 0 && i < block.count && may_begin_thread(index - 1))
         snippets_.check(block, index, live[i] | logged_later[i], ASSAY_MOVED_SLOT_check);
-      if (i > 0 && i < block.count && graph_.code.instructions[index - 1].is_call() && logs(b))
+      if (i > 0 && i < block.count && graph_.code.instructions[index - 1].is_call() && log_.logs(b))
         expect_position(graph_.code.instructions[index].address, live[i] | logged_later[i]);
-      if (plan_)
-        for (const PlanStretch &stretch : plan_->stretches[b])
-          snippets_.log_points(stretch, first_start_, live[i] | logged_later[i], block, index,
+      if (log_.plan)
+        for (const PlanStretch &stretch : log_.plan->stretches[b])
+          snippets_.log_points(stretch, log_.first_start, live[i] | logged_later[i], block, index,
                                settles[i][0]);
       auto [from, to] = actions.equal_range(index);
       for (auto at = from; at != to; ++at)
@@ -444,14 +349,14 @@ private:
       pass_holder(b, index);
       leave_position(graph_.code.instructions[index], live[i] | logged_later[i]);
       const bool may_begin = may_begin_thread(index);
-      if (may_begin && sets_handler(block, index))
+      if (may_begin && sets_handler(module_.program, graph_, block, index))
         snippets_.act();
       else {
-        if (may_begin && may_forbid_calls(block, index))
+        if (may_begin && may_forbid_calls(module_.program, graph_, block, index))
           snippets_.before_call();
         instruction(graph_.code.instructions[index]);
       }
-      if (may_begin && may_return_twice(block, index))
+      if (may_begin && may_return_twice(module_.program, graph_, block, index))
         snippets_.begun(live[i + 1] | logged_later[i + 1], graph_.code.instructions[index].address);
     }
     run_on(place);
@@ -476,26 +381,18 @@ private:
     const Block &block = graph_.blocks[b];
     const Instruction &last = graph_.last_of(block);
     if (leaves(block.first + block.count - 1) || block.leaves != Block::kStays ||
-        block.runs_on != Block::kStays || logs_behind(b))
+        block.runs_on != Block::kStays || log_.only_behind[b])
       return false;
     bool any = false;
     for (uint32_t next : block.successors) {
       if (is_followed_alone(b, next))
-        any |= !checked_[next] && logs(next);
+        any |= !log_.checked[next] && log_.logs(next);
       else if (last.flow != Flow::branch || graph_.blocks[next].is_dispatch() ||
                address_of(next) != last.target || place_[next] <= place_[b])
         return false;
     }
     return any;
   }
-  bool logs(uint32_t b) const {
-    if (plan_)
-      for (const PlanStretch &stretch : plan_->stretches[b])
-        if (stretch.bytes)
-          return true;
-    return std::ranges::any_of(groups_[b], [](const auto &groups) { return !groups.empty(); });
-  }
-
   // By place in the block and log: what is complete there is followed by nothing more before the position must go on.
   std::vector<std::array<bool, kLogs>>
   settled_at(uint32_t b, const std::multimap<uint32_t, LogAction> &actions, bool carries) const {
@@ -503,8 +400,8 @@ private:
     std::vector<std::array<bool, kLogs>> is_logged(block.count + 1), settles(block.count + 1);
     for (const auto &[index, action] : actions)
       is_logged[index - block.first][action.log] = true;
-    if (plan_)
-      for (const PlanStretch &stretch : plan_->stretches[b])
+    if (log_.plan)
+      for (const PlanStretch &stretch : log_.plan->stretches[b])
         for (const PlanPoint &point : stretch.points)
           is_logged[point.before - block.first][0] = true;
     for (uint32_t log = 0; log < kLogs; log++)
@@ -522,26 +419,6 @@ private:
   bool may_begin_thread(uint32_t index) const {
     return module_.settings.log != ASSAY_LOG_nothing &&
            binary::may_leave(graph_.code, graph_.code.instructions[index]);
-  }
-
-  // Whether it may be a system call that returns 0 in a new thread or process as well: its number is not known, or is one of these.
-  bool may_return_twice(const Block &block, uint32_t index) const {
-    if (!is_system_call(module_.program, graph_, index))
-      return true;
-    const auto number = system_call_number(module_.program, graph_, block, index);
-    return !number || *number == SYS_clone || *number == SYS_clone3 || *number == SYS_fork ||
-           *number == SYS_vfork;
-  }
-  bool may_forbid_calls(const Block &block, uint32_t index) const {
-    if (!is_system_call(module_.program, graph_, index))
-      return false;
-    const auto number = system_call_number(module_.program, graph_, block, index);
-    return !number || *number == SYS_prctl || *number == SYS_seccomp;
-  }
-  // Whether what may begin a thread sets a handler, which nothing that stands in front of libc sees.
-  bool sets_handler(const Block &block, uint32_t index) const {
-    return is_system_call(module_.program, graph_, index) &&
-           system_call_number(module_.program, graph_, block, index) == SYS_rt_sigaction;
   }
 
   // Blocks that only this one leads to begin with what is pending where it ends.
@@ -574,14 +451,14 @@ private:
     if (binary::effects_of(graph_.code, graph_.last_of(block)).writes & holder)
       return;
     for (uint32_t next : block.successors)
-      if (!entry_holder_[next] && is_followed_alone(b, next) && !(logged_in(next) & holder))
+      if (!entry_holder_[next] && is_followed_alone(b, next) && !(log_.registers_in(next) & holder))
         entry_holder_[next] = snippets_.holder();
   }
   // Whether the block `next` is moved later, and only `block` leads to it.
   bool is_followed_alone(uint32_t block, uint32_t next) const {
     return !graph_.blocks[next].is_dispatch() && graph_.blocks[next].predecessors.size() == 1 &&
            place_[next] > place_[block] && is_entered_by_edges(next) &&
-           !(plan_ && plan_->arrivals[next]);
+           !(log_.plan && log_.plan->arrivals[next]);
   }
 
   // As the compiler aligned it, which is done for loops.
@@ -606,16 +483,17 @@ private:
 
   // Behind the routine: what is logged where an indirect jump arrives, before it goes on.
   void arrivals() {
-    if (!plan_)
+    if (!log_.plan)
       return;
     for (uint32_t b : order_) {
-      if (!plan_->arrivals[b])
+      if (!log_.plan->arrivals[b])
         continue;
       side(address_of(b));
       arrival_at_[address_of(b)] = code_.size();
       snippets_.begin_block(dispatch_holder_, {});
       snippets_.hold(entry_holder_[b]);
-      snippets_.log_arrival(*plan_->arrivals[b], liveness_.at(b) | logged_in(b), graph_.blocks[b]);
+      snippets_.log_arrival(*log_.plan->arrivals[b], liveness_.at(b) | log_.registers_in(b),
+                            graph_.blocks[b]);
       references_.push_back({code_.jump(), address_of(b)});
     }
   }
@@ -713,13 +591,12 @@ private:
   MovedFunction &function_;
   const binary::Liveness liveness_;
   LogSnippets snippets_;
-  std::vector<uint32_t> order_;                               // blocks by address
-  std::unordered_map<uint64_t, uint32_t> block_of_;           // by address
-  std::vector<uint32_t> block_at_;                            // where blocks lie now
-  std::vector<std::array<std::vector<Group>, kLogs>> groups_; // by block
-  std::vector<bool> checked_;                                 // by block: it begins with a check
-  std::vector<std::pair<uint64_t, uint32_t>> moved_;          // instructions, by address
-  std::vector<ModuleCode::Reference> references_;             // to its own blocks
+  std::vector<uint32_t> order_;                     // blocks by address
+  std::unordered_map<uint64_t, uint32_t> block_of_; // by address
+  std::vector<uint32_t> block_at_;                  // where blocks lie now
+  RoutineLog log_;
+  std::vector<std::pair<uint64_t, uint32_t>> moved_; // instructions, by address
+  std::vector<ModuleCode::Reference> references_;    // to its own blocks
   std::vector<Edge> edges_;
   std::vector<std::optional<Gpr>>
       entry_holder_;                   // by block: holds the position of log 0 where it begins
@@ -729,8 +606,6 @@ private:
   std::vector<bool> is_back_target_;                // by block: a jump back leads there
   std::optional<uint32_t> loop_begin_; // of a loop of one block: behind what is done before it
   uint64_t loop_address_ = 0;
-  std::optional<RoutinePlan> plan_;                   // in place of groups of blocks
-  uint32_t first_start_ = 0;                          // number of the plan's first start
   std::unordered_map<uint64_t, uint32_t> arrival_at_; // by address
   uint32_t end_ = 0; // of the instructions; what is beside them follows
   std::vector<std::pair<uint64_t, uint32_t>>

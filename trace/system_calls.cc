@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <span>
+#include <sys/syscall.h>
 
 namespace trace {
 namespace {
@@ -45,6 +46,29 @@ std::optional<uint32_t> system_call_number(const Program &program, const FlowGra
     return number;
   }
   return std::nullopt;
+}
+
+bool may_return_twice(const Program &program, const FlowGraph &graph, const Block &block,
+                      uint32_t index) {
+  if (!is_system_call(program, graph, index))
+    return true;
+  const auto number = system_call_number(program, graph, block, index);
+  return !number || *number == SYS_clone || *number == SYS_clone3 || *number == SYS_fork ||
+         *number == SYS_vfork;
+}
+
+bool may_forbid_calls(const Program &program, const FlowGraph &graph, const Block &block,
+                      uint32_t index) {
+  if (!is_system_call(program, graph, index))
+    return false;
+  const auto number = system_call_number(program, graph, block, index);
+  return !number || *number == SYS_prctl || *number == SYS_seccomp;
+}
+
+bool sets_handler(const Program &program, const FlowGraph &graph, const Block &block,
+                  uint32_t index) {
+  return is_system_call(program, graph, index) &&
+         system_call_number(program, graph, block, index) == SYS_rt_sigaction;
 }
 
 bool may_call_system(const Program &program, const binary::Routine &routine) {
