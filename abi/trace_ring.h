@@ -58,6 +58,10 @@ enum {
   ASSAY_STREAM_handler_accesses,
 };
 
+// The kind while a thread takes the place: this, and the id of the thread (0 where the tool knows it by another), so that the place is free
+// again if that is killed meanwhile.
+#define ASSAY_RING_CLAIMED (1u << 31)
+
 typedef struct AssayRingBuffer {
   uint64_t begin_ns, end_ns; // CLOCK_MONOTONIC; end_ns 0: not full
   uint32_t bytes;            // logged, where it is handed over

@@ -264,7 +264,7 @@ private:
     else if (read_mode(a))
       return true;
     else if (starts_with(a, "-fassay-"))
-      refuse(a + ": unknown flag; --help-assay lists those there are");
+      refuse(a + ": there is no such flag; --help-assay lists them");
     else if (starts_with(a, "-fsanitize=efficiency-"))
       refuse(a + ": no such tool in this version; there is " + tool_names());
     else

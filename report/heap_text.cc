@@ -101,7 +101,7 @@ private:
         format_counted(double(all.all.alloc_count), "allocation"), bytes(all.all.size_total),
         format_duration_us(double(result_.run_us)), bytes(result_.peak_live_bytes),
         result_.processes.size() > 1 ? " in one process" : "", bytes(all.live.size_total));
-    if (result_.accesses_counted) {
+    if (result_.accesses_counted && all.all.alloc_count) {
       std::string apart =
           result_.reads_apart
               ? fmt::format(" ({}, {})", format_counted(double(all.all.reads), "load"),

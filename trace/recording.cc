@@ -77,6 +77,13 @@ std::optional<uint64_t> read_position(uint32_t thread, const AssayRingStream &st
              : std::nullopt;
 }
 
+// What has ended, also where its parent has not waited for it. The first page is nobody's.
+bool is_without_memory(uint32_t thread) {
+  char byte = 0;
+  iovec here = {&byte, sizeof byte}, there = {nullptr, sizeof byte};
+  return process_vm_readv(static_cast<pid_t>(thread), &here, 1, &there, 1, 0) < 0 && errno == ESRCH;
+}
+
 std::vector<std::string> without(std::vector<std::string> names,
                                  const std::set<std::string> &found) {
   std::erase_if(names, [&](const std::string &name) { return found.contains(name); });
@@ -187,10 +194,11 @@ bool Recording::take_all() {
   const uint32_t wanted = load_shared(ring_->wanted);
   looks_for_gone_ = now - looked_ > std::chrono::milliseconds(100) || wanted != answered_;
   answered_ = wanted;
-  if (looks_for_gone_)
+  if (looks_for_gone_) {
     looked_ = now;
-  if (looks_for_gone_)
     give_back_request();
+    give_back_claims();
+  }
   if (load_shared(ring_->request.state) == ASSAY_REQUEST_module) {
     answer();
     any = true;
@@ -212,6 +220,17 @@ bool Recording::take_all() {
     wake(ring_->looks);
   }
   return any;
+}
+
+// Of threads that were killed while they took a place.
+void Recording::give_back_claims() {
+  for (AssayRingStream &stream : ring_->all) {
+    uint32_t kind = load_shared(stream.kind);
+    const uint32_t thread = kind & ~ASSAY_RING_CLAIMED;
+    if (kind & ASSAY_RING_CLAIMED && kind != kOver && thread && is_without_memory(thread))
+      __atomic_compare_exchange_n(&stream.kind, &kind, ASSAY_STREAM_free, false, __ATOMIC_RELEASE,
+                                  __ATOMIC_RELAXED);
+  }
 }
 
 // First whether it has ended: what it has handed over by then is all.

@@ -75,6 +75,7 @@ private:
   void show_turn();
   void wait_for_news(uint32_t seen, std::chrono::nanoseconds most);
   void give_back_request();
+  void give_back_claims();
   void answer();
   KnownFile &known_file(const std::string &path, bool is_main, uint32_t process);
   void move(KnownFile &known, const std::string &path);

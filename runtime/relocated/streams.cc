@@ -26,7 +26,6 @@ uint32_t pid_namespace;
 namespace {
 
 constexpr uint32_t kNoStream = UINT32_MAX;
-constexpr uint32_t kClaimed = UINT32_MAX; // a stream that is being taken
 constexpr int kLogs = 2;
 
 uint32_t process;        // whose memory this is
@@ -154,10 +153,12 @@ void begin_buffer(int log, uint32_t stream, uint32_t buffer) {
 }
 
 uint32_t claim() {
+  const uint32_t claimed =
+      ASSAY_RING_CLAIMED | (pid_namespace == ring->pid_namespace ? mine.thread : 0);
   for (uint32_t i = 0; i < ASSAY_RING_STREAMS; i++) {
     uint32_t expected = ASSAY_STREAM_free;
-    if (__atomic_compare_exchange_n(&ring->all[i].kind, &expected, kClaimed, false,
-                                    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    if (__atomic_compare_exchange_n(&ring->all[i].kind, &expected, claimed, false, __ATOMIC_ACQUIRE,
+                                    __ATOMIC_RELAXED))
       return i;
   }
   return kNoStream;
@@ -352,7 +353,7 @@ void begin_streams() {
   for (AssayRingStream &each : ring->all) {
     const uint32_t number = __atomic_load_n(&each.number, __ATOMIC_ACQUIRE);
     const uint32_t kind = __atomic_load_n(&each.kind, __ATOMIC_ACQUIRE);
-    if (kind != ASSAY_STREAM_free && kind != kClaimed && each.process == process &&
+    if (kind != ASSAY_STREAM_free && !(kind & ASSAY_RING_CLAIMED) && each.process == process &&
         each.pid_namespace == pid_namespace)
       __atomic_store_n(&each.ended, number + 1, __ATOMIC_RELEASE);
   }
