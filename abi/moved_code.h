@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define ASSAY_MOVED_MAGIC "ASSAYMOV"
-#define ASSAY_MOVED_VERSION 5
+#define ASSAY_MOVED_VERSION 6
 
 // Addresses at the beginning of the code.
 enum {

@@ -19,7 +19,7 @@
 
 #define ASSAY_RING_MAGIC "ASSAYRNG"
 // Raised with ASSAY_MOVED_VERSION, too: this one is the first to be compared.
-#define ASSAY_RING_VERSION 9
+#define ASSAY_RING_VERSION 10
 #define ASSAY_RING_ENVIRONMENT "ASSAY_TRACE_RING"
 
 #define ASSAY_RING_MARK_BYTES 64 // of a name, with the zero behind it
@@ -65,7 +65,7 @@ enum {
 typedef struct AssayRingBuffer {
   uint64_t begin_ns, end_ns; // CLOCK_MONOTONIC; end_ns 0: not full
   uint32_t bytes;            // logged, where it is handed over
-  // As far as it may hold what was handed over before: the process sets these to zeros before it logs there. 0: it is all zeros, or in use.
+  // So many from its beginning may not be zeros; the process clears them before it logs there. 0: all are zeros, or it is in use.
   uint32_t stale_bytes;
 } AssayRingBuffer;
 

@@ -115,7 +115,7 @@ class Filter {
 public:
   explicit Filter(const std::string &text) : text_(text) {}
   bool keeps(const HeapContextRow &row) const {
-    return text_.keeps(row.type) || text_.keeps(row.origin) || keeps(row.frames);
+    return text_.keeps_type(row.type) || text_.keeps(row.origin) || keeps(row.frames);
   }
   bool keeps(const EventRow &row) const { return text_.keeps(row.name) || keeps(row.frames); }
   bool keeps(const GlobalRow &row) const {

@@ -235,7 +235,8 @@ private:
       for (const OwnerCount &each : phase.owners) {
         const size_t row = site_of_owner[each.owner];
         const OwnerName &owner = set.owners[each.owner];
-        if (filter_.keeps(owner.name) || filter_.keeps(owner.type) || filter_.keeps(owner.kind))
+        if (filter_.keeps(owner.name) || filter_.keeps_type(owner.type) ||
+            filter_.keeps(owner.kind))
           joined.owners.push_back(
               {&owner, each.lines, row == kNone ? std::nullopt : std::optional(row)});
       }

@@ -120,7 +120,7 @@ private:
          {finding.location, about.type, about.site, about.function, about.file})
       if (filter_.keeps(name))
         return true;
-    return false;
+    return filter_.keeps_type(about.type);
   }
 
   const JoinedRow *site_row(const Subject &about) const {

@@ -140,7 +140,7 @@ bool keeps(const TextFilter &filter, const ObjectRow &row) {
       return filter.keeps(frame.function) || filter.keeps(frame.module);
     });
   };
-  return filter.keeps(row.name) || filter.keeps(row.type) || filter.keeps(row.module) ||
+  return filter.keeps(row.name) || filter.keeps_type(row.type) || filter.keeps(row.module) ||
          in(row.alloc_stack) || in(row.free_stack);
 }
 

@@ -1,5 +1,6 @@
 #include "analyze/regular_expression.h"
 
+#include "analyze/type_names.h"
 #include "base/fail.h"
 
 #include <regex>
@@ -27,6 +28,10 @@ bool RegularExpression::is_found_in(const std::string &text) const {
 TextFilter::TextFilter(const std::string &text) {
   if (!text.empty())
     expression_.emplace("--filter", text);
+}
+
+bool TextFilter::keeps_type(const std::string &type) const {
+  return keeps(type) || keeps(short_type(type));
 }
 
 bool TextFilter::keeps(const std::string &text) const {

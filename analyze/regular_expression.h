@@ -25,6 +25,8 @@ public:
   // Throws Failure for what is no regular expression.
   explicit TextFilter(const std::string &text);
   bool keeps(const std::string &text) const;
+  // As the compiler writes it, or as people do.
+  bool keeps_type(const std::string &type) const;
 
 private:
   std::optional<RegularExpression> expression_;

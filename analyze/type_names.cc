@@ -11,13 +11,16 @@
 namespace analyze {
 namespace {
 
-constexpr std::array<std::string_view, 3> kVersions = {"__cxx11::", "__1::", "__debug::"};
+constexpr std::array<std::string_view, 2> kVersions = {"__cxx11::", "__1::"};
 constexpr std::array<std::string_view, 7> kDefaults = {
-    "std::allocator<", "std::char_traits<",    "std::less<",        "std::hash<",
-    "std::equal_to<",  "std::default_delete<", "std::regex_traits<"};
+    "std::allocator", "std::char_traits",    "std::less",        "std::hash",
+    "std::equal_to",  "std::default_delete", "std::regex_traits"};
 // Their last arguments are no defaults.
 constexpr std::array<std::string_view, 4> kWhole = {"std::pair", "std::tuple", "std::variant",
                                                     "std::function"};
+// Of a key and a value.
+constexpr std::array<std::string_view, 4> kMaps = {"std::map", "std::multimap",
+                                                   "std::unordered_map", "std::unordered_multimap"};
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kAliases = {
     {{"std::basic_string<char>", "std::string"},
      {"std::basic_string<wchar_t>", "std::wstring"},
@@ -65,9 +68,23 @@ bool read_arguments(std::string_view text, Arguments &to) {
   return false;
 }
 
-bool is_default(std::string_view argument) {
-  return std::ranges::any_of(kDefaults,
-                             [&](std::string_view each) { return argument.starts_with(each); });
+// Whether the last argument is the default for those before it: std::less<KEY>, std::allocator<std::pair<KEY const, VALUE>>.
+bool ends_in_default(std::string_view name, const std::vector<std::string> &arguments) {
+  const size_t needed = std::ranges::find(kMaps, name) != kMaps.end() ? 2 : 1;
+  if (arguments.size() <= needed || !name.starts_with("std::") ||
+      std::ranges::find(kWhole, name) != kWhole.end())
+    return false;
+  const std::string &first = arguments.front();
+  std::vector<std::string> elements = {first};
+  if (arguments.size() > 2)
+    elements.insert(elements.end(), {"std::pair<" + first + " const, " + arguments[1] + ">",
+                                     "std::pair<const " + first + ", " + arguments[1] + ">",
+                                     arguments[1]}); // of a tree, whose second is what it holds
+  return std::ranges::any_of(kDefaults, [&](std::string_view each) {
+    return std::ranges::any_of(elements, [&](const std::string &element) {
+      return arguments.back() == std::string(each) + "<" + element + ">";
+    });
+  });
 }
 
 std::string without_versions(std::string_view type) {
@@ -99,9 +116,8 @@ bool shorten(std::string_view type, std::string &to) {
     for (std::string_view argument : arguments.list)
       if (!shorten(argument, kept.emplace_back()))
         return false;
-    if (name.starts_with("std::") && std::ranges::find(kWhole, name) == kWhole.end())
-      while (kept.size() > 1 && is_default(kept.back()))
-        kept.pop_back();
+    while (ends_in_default(name, kept))
+      kept.pop_back();
     to += '<';
     for (size_t i = 0; i < kept.size(); i++)
       to += (i ? ", " : "") + kept[i];

@@ -192,9 +192,11 @@ private:
     const double share = double(interrupts) / double(interrupts_), far = far_share(at);
     if (far < 0 ? share < kSlowLoad : far < kFar || share < kMatters)
       return;
-    if (!list.strides.empty() && list.strides.front().low >= kStrided)
+    const ValueShare stride = list.strides.empty() ? ValueShare{} : list.strides.front();
+    if (stride.low >= kStrided)
       strided(function, at, list, share, far);
-    else if (far >= 0 && share >= kSlowLoad)
+    else if (stride.high < kStrided && list.stride_samples >= kFewSamples && far >= 0 &&
+             share >= kSlowLoad && !is_plumbing(function, i))
       far_load(function, at, list, share, far);
   }
 
@@ -275,8 +277,9 @@ std::string number_text(uint64_t value, unsigned bytes) {
   constexpr int64_t kSmall = 1000;
   const unsigned bits = 8 * bytes;
   const auto number = static_cast<int64_t>(value);
+  // Of one or two bytes it is not known whether they have a sign; most have none.
   const int64_t narrow =
-      bits >= 64 ? number : static_cast<int64_t>(value << (64 - bits)) >> (64 - bits);
+      bits >= 64 || bits < 32 ? number : static_cast<int64_t>(value << (64 - bits)) >> (64 - bits);
   return narrow > -kSmall && narrow < kSmall ? fmt::format("{}", narrow)
                                              : fmt::format("{:#x}", value);
 }

@@ -166,6 +166,7 @@ ValueList list_of(const profile::SampledValues &values, Namer &namer) {
   list.samples = values.hotlist.windows();
   list.hot = shares_of(values.hotlist, values.kind, namer);
   list.strides = shares_of(values.strides, ASSAY_VALUE_result, namer);
+  list.stride_samples = values.strides.windows();
   // The levels are few, so their counts are exact, and all of them are of interest.
   if (values.kind == ASSAY_VALUE_latency) {
     list.hot.clear();

@@ -34,7 +34,8 @@ struct ValueList {
   uint64_t values = 0, samples = 0; // values, and in how many samples they came
   std::vector<ValueShare> hot;      // most frequent first; empty if none is frequent beyond doubt
   std::vector<ValueShare>
-      strides; // of addresses: from one execution to the next in the same sample
+      strides;                 // of addresses: from one execution to the next in the same sample
+  uint64_t stride_samples = 0; // with such a next execution
   double taken_share =
       0; // of branches: how many were taken; of few that are often taken `hot` says nothing
 };
@@ -100,7 +101,7 @@ std::string why_no_values(const profile::Profile &profile);
 ValuesResult values(const profile::Profile &profile, image::Symbols &symbols,
                     const ValuesQuery &query);
 
-// Of a value of so many bytes: as a number where it is a small one of either sign, else in hexadecimal digits.
+// Of a value of so many bytes: as a number where it is a small one, else in hexadecimal digits. Of four bytes and more it may be negative.
 std::string number_text(uint64_t value, unsigned bytes);
 
 // What is worth changing, by what it may be worth; of the result's own functions.

@@ -215,7 +215,7 @@ private:
     TextFilter filter(query_.filter);
     std::erase_if(result_.owner_rows, [&](const OwnerRow &row) {
       const OwnerName &owner = result_.owners[row.owner];
-      if (filter.keeps(owner.name) || filter.keeps(owner.type) || filter.keeps(owner.kind))
+      if (filter.keeps(owner.name) || filter.keeps_type(owner.type) || filter.keeps(owner.kind))
         return false;
       result_.filtered_owners++;
       result_.filtered_mean_lines += row.mean_lines;

@@ -61,26 +61,30 @@ std::string preload_list(const char *name) {
 }
 
 // As the runtime names folders: in order of time.
-static std::string folder_name(std::time_t time, const std::string &name, pid_t pid) {
-  return fmt::format("{:%Y%m%d-%H%M%S}-{}.{}", fmt::gmtime(time), name, pid);
+static std::string folder_time(std::time_t time) {
+  return fmt::format("{:%Y%m%d-%H%M%S}", fmt::gmtime(time));
 }
 
 std::string new_folder(const std::string &name, pid_t pid) {
   return std::filesystem::path(profile::kDefaultFolder) /
-         folder_name(std::time(nullptr), name, pid);
+         fmt::format("{}-{}.{}", folder_time(std::time(nullptr)), name, pid);
 }
 
+// It has the name of what was executed in the end, which may be another than that of the command (env, a symbolic link).
 std::string folder_of_run(const std::string &name, pid_t pid, std::time_t since) {
-  const std::string first = folder_name(since, name, pid),
-                    last = folder_name(std::time(nullptr), name, pid);
-  const size_t time = first.find('-', first.find('-') + 1);
-  std::error_code ignored;
-  for (const auto &entry : std::filesystem::directory_iterator(profile::kDefaultFolder, ignored))
-    if (const std::string folder = entry.path().filename();
-        folder.size() == first.size() && folder.substr(time) == first.substr(time) &&
-        folder >= first && folder <= last)
-      return entry.path();
-  return new_folder(name, pid);
+  const std::string first = folder_time(since), last = folder_time(std::time(nullptr)),
+                    end = fmt::format(".{}", pid);
+  std::string newest;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(profile::kDefaultFolder, error), none;
+       !error && entry != none; entry.increment(error)) {
+    const std::string folder = entry->path().filename(), time = folder.substr(0, first.size());
+    if (folder.ends_with(end) && time >= first && time <= last && folder > newest)
+      newest = folder;
+  }
+  if (newest.empty())
+    return new_folder(name, pid);
+  return std::filesystem::path(profile::kDefaultFolder) / newest;
 }
 
 int why_not_writable(std::filesystem::path folder) {

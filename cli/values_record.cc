@@ -323,7 +323,8 @@ private:
     if (p.lost)
       std::fprintf(stderr, "assay: %s lost; choose a lower rate with -F\n",
                    base::format_counted(double(p.lost), "sample was", "samples were").c_str());
-    const bool is_found = file.starts_with(profile::kDefaultFolder); // without being named
+    const bool is_found = // without being named
+        arguments_.output.empty() && file.starts_with(std::string(profile::kDefaultFolder) + "/");
     std::fprintf(stderr, "assay: profile in %s\nassay: next: assay values report%s\n", file.c_str(),
                  is_found ? "" : (" " + file).c_str());
     if (is_found && profile::profiles_in_run(fs::path(file).parent_path()).size() > 1)

@@ -226,7 +226,7 @@ private:
                           padded("access", access_width_) + std::string(kGap, ' ') +
                           "its address; ? taken if";
     out_ += style_.faint(heading) + "\n";
-    // By address from where it is entered; what the compiler has moved before that, for code that is seldom reached, comes last.
+    // By address from where it is entered. What lies before that comes last: usually code that is seldom reached, moved away by the compiler.
     const auto entry = std::lower_bound(
         function_.lines.begin(), function_.lines.end(), function_.address,
         [](const ExplainedLine &line, uint64_t address) { return line.pc < address; });
@@ -234,7 +234,9 @@ private:
     for (auto line = entry; line != function_.lines.end(); ++line)
       instruction(*line, place);
     if (entry != function_.lines.begin()) {
-      put("", style_.faint("the part that lies elsewhere"));
+      constexpr uint64_t kPadding = 64;
+      const bool is_beside = std::prev(entry)->pc + kPadding >= function_.address;
+      put("", style_.faint(is_beside ? "before the entry" : "the part that lies elsewhere"));
       place.clear();
     }
     for (auto line = function_.lines.begin(); line != entry; ++line)

@@ -6,6 +6,7 @@
 #include "report/heap_diff.h"
 #include "report/text_parts.h"
 
+#include "analyze/type_names.h"
 #include "base/units.h"
 
 #include <fmt/format.h>
@@ -70,11 +71,12 @@ std::string diff_text(const HeapDiff &diff, unsigned top, const Style &style) {
       place += " (new)";
     else if (after.all.alloc_count == 0)
       place += " (gone)";
-    table.row({signed_bytes(before.all.size_total, after.all.size_total),
-               signed_count(before.all.alloc_count, after.all.alloc_count),
-               diff.accesses_measured ? signed_count(before.accesses(), after.accesses()) : "-",
-               signed_bytes(before.live.size_total, after.live.size_total),
-               printable(row.type.empty() ? place : row.type + " in " + place)});
+    table.row(
+        {signed_bytes(before.all.size_total, after.all.size_total),
+         signed_count(before.all.alloc_count, after.all.alloc_count),
+         diff.accesses_measured ? signed_count(before.accesses(), after.accesses()) : "-",
+         signed_bytes(before.live.size_total, after.live.size_total),
+         printable(row.type.empty() ? place : analyze::short_type(row.type) + " in " + place)});
   }
   out += style.strong("What changed?") + "\n" + table.text(style);
   if (shown(diff, top) < diff.rows.size())

@@ -117,7 +117,7 @@ private:
       return;
     heading("Which threads bring in lines?");
     Table table;
-    for (const char *name : {"thread", "from", "to", "at work"})
+    for (const char *name : {"thread", "from", "to", "of that time"})
       table.column(name, Align::right);
     table.column("mostly in", Align::left);
     size_t shown = std::min<size_t>(options_.top, result_.threads.size());
@@ -130,8 +130,8 @@ private:
     out_ += table.text(style_);
     out_ += more_text(result_.threads.size() - shown, style_);
     out_ += style_.faint(
-        "  A thread is not here that came only to lines which others had touched before it in "
-        "each snapshot.\n");
+        "  Threads that touched only lines which others had touched before, in each snapshot, are "
+        "not listed.\n");
   }
 
   void owners() {

@@ -16,7 +16,7 @@ __attribute__((noinline, noclone)) static uint64_t follow(const struct node *nod
 }
 int main(void) {
   struct node *nodes = malloc(sizeof(struct node) * NODES);
-  uint32_t at = 0; // an odd step of a power of two comes to each
+  uint32_t at = 0; // these steps come to each node once
   for (uint32_t i = 0; i < NODES; i++) {
     const uint32_t next = (at * 5 + 1237) % NODES;
     nodes[at].key = i;

@@ -103,14 +103,14 @@ constinit uint64_t next_flush_us = 0; // the helper's own
 constexpr uint64_t kFirstWaitOfChildUs = 10'000;
 constinit bool lacks_control = false;
 
-// In the first interval sooner, at each doubling of the time: what is short has a curve as well, and loses less where it is killed.
+// In a process's first second sooner, at each doubling of its time: what is short has a curve as well, and loses less where it is killed.
 uint64_t flush_interval_us() {
-  constexpr uint64_t kFirstUs = 50'000;
+  constexpr uint64_t kFirstUs = 50'000, kSecondUs = 1'000'000;
   const uint64_t interval = (runtime.options.flush_ms ? runtime.options.flush_ms : 100) * 1000;
-  uint64_t next = now_us();
+  uint64_t next = now_us() - runtime.forked_us;
   if (next < kFirstUs)
     next = kFirstUs;
-  return next < interval ? next : interval;
+  return next < interval && interval <= kSecondUs ? next : interval;
 }
 
 // On the helper thread. Returns the microseconds until the next time.

@@ -69,7 +69,10 @@ void start_clock() {
     uint64_t khz = stated_khz();
     if (!khz)
       khz = measured_khz([] { return sys::clock_ns(CLOCK_MONOTONIC); }, ticks);
-    clock_state.us_per_tick_32 = (1000ULL << 32) / khz;
+    if (khz)
+      clock_state.us_per_tick_32 = (1000ULL << 32) / khz;
+    else // it stands still
+      clock_state.invariant = false;
   }
   restart_clock();
 }

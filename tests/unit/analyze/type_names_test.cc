@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 namespace {
 
 using analyze::short_type;
@@ -20,6 +23,10 @@ TEST(TypeNames, LoseDefaultArguments) {
       "std::map<int, std::vector<long>>");
   EXPECT_EQ(short_type("std::unique_ptr<Node, std::default_delete<Node> > *"),
             "std::unique_ptr<Node> *");
+  EXPECT_EQ(short_type("std::unordered_map<long, Node *, std::hash<long>, std::equal_to<long>, "
+                       "std::allocator<std::pair<const long, Node *> > >"),
+            "std::unordered_map<long, Node *>");
+  EXPECT_EQ(short_type("std::set<int, std::less<int>, std::allocator<int> >"), "std::set<int>");
   EXPECT_EQ(short_type("std::__1::vector<int, std::__1::allocator<int>>"), "std::vector<int>");
 }
 
@@ -27,8 +34,11 @@ TEST(TypeNames, KeepWhatTheUserChose) {
   for (const char *type :
        {"Node", "struct Node", "Table<int, 5>", "std::vector<int, Arena<int>>",
         "std::pair<int, std::allocator<int>>", "Mine<int, std::allocator<int>>",
-        "std::map<int, long, std::greater<int>>", "std::allocator<int>",
-        "std::vector<bool> const &", "unsigned char[16]", "std::function<void (int, std::string)>"})
+        "std::map<int, long, std::greater<int>>", "std::set<int, std::less<>>",
+        "std::map<int, std::less<int>>", "std::unordered_set<Key, std::hash<Other>>",
+        "std::unique_ptr<Base, std::default_delete<Derived>>", "std::__debug::vector<int>",
+        "std::allocator<int>", "std::vector<bool> const &", "unsigned char[16]",
+        "std::function<void (int, std::string)>"})
     EXPECT_EQ(short_type(type), type);
 }
 
