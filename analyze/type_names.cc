@@ -95,8 +95,9 @@ std::string without_versions(std::string_view type) {
   return text;
 }
 
-// False: it is no type that this reads.
-bool shorten(std::string_view type, std::string &to) {
+// False: it is no type that this reads, or it is as deep as no program's.
+bool shorten(std::string_view type, std::string &to, unsigned depth = 0) {
+  constexpr unsigned kMaxDepth = 100;
   while (!type.empty()) {
     const char c = type.front();
     type.remove_prefix(1);
@@ -107,14 +108,15 @@ bool shorten(std::string_view type, std::string &to) {
       continue;
     }
     Arguments arguments;
-    if (to.empty() || !is_name_character(to.back()) || !read_arguments(type, arguments))
+    if (depth == kMaxDepth || to.empty() || !is_name_character(to.back()) ||
+        !read_arguments(type, arguments))
       return false;
     const auto name_begin = std::find_if_not(to.rbegin(), to.rend(), is_name_character).base();
     const size_t name_at = static_cast<size_t>(name_begin - to.begin());
     const std::string name = to.substr(name_at);
     std::vector<std::string> kept;
     for (std::string_view argument : arguments.list)
-      if (!shorten(argument, kept.emplace_back()))
+      if (!shorten(argument, kept.emplace_back(), depth + 1))
         return false;
     while (ends_in_default(name, kept))
       kept.pop_back();

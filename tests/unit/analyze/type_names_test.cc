@@ -59,6 +59,16 @@ TEST(TypeNames, StayWhereTheyAreNotUnderstood) {
     EXPECT_EQ(short_type(type), type);
 }
 
+TEST(TypeNames, MayBeAsDeepAsDamageMakesThem) {
+  for (const size_t depth : {50u, 20'000u}) {
+    std::string type;
+    for (size_t i = 0; i < depth; i++)
+      type += "a<";
+    type += "int" + std::string(depth, '>');
+    EXPECT_EQ(short_type(type), type);
+  }
+}
+
 TEST(TypeNames, OfBasesAreShortInPaths) {
   for (const auto &[path, text] : std::map<std::string, std::string>{
            {"a", "a"},

@@ -69,6 +69,55 @@ TEST(ValueFindings, SayNothingOfRegistersThatComeBackAndOfTheStackProtector) {
   EXPECT_NE(rules_of("mov rax, fs:[0x10]", ASSAY_VALUE_load, 7), ""); // a variable of the thread's
 }
 
+// A load at which all samples wait, which L3 or memory answers with that share, with these strides.
+std::string rules_of_load(double far, std::vector<analyze::ValueShare> strides,
+                          uint64_t stride_samples = 1000, const char *text = "mov rax, [rax]") {
+  analyze::ValueList addresses, latency;
+  addresses.kind = ASSAY_VALUE_load_address;
+  addresses.samples = 1000;
+  addresses.strides = std::move(strides);
+  addresses.stride_samples = stride_samples;
+  latency.kind = ASSAY_VALUE_latency;
+  latency.samples = 1000;
+  latency.hot = {{1, 1 - far, 0, 1, "L1"}, {8, far, 0, 1, "memory"}};
+  analyze::ValueFunction function;
+  function.name = "work";
+  function.interrupts = 1000;
+  analyze::ValueInstruction &load = function.instructions.emplace_back();
+  load.text = text;
+  load.interrupts = load.executions = 1000;
+  load.lists = {addresses, latency};
+  ValuesResult result;
+  result.samples = 1000;
+  result.functions = {function};
+  std::string rules;
+  for (const analyze::Finding &finding : analyze::value_findings(result))
+    rules += finding.rule + ";";
+  return rules;
+}
+
+TEST(ValueFindings, TellLoadsThatWaitForMemoryByTheirStride) {
+  const analyze::ValueShare always{64, .99, .97, 1, ""}, often{64, .9, .85, .94, ""},
+      seldom{64, .3, .25, .35, ""}, near{8, .99, .97, 1, ""};
+  EXPECT_EQ(rules_of_load(.9, {always}), "strided_load;");
+  EXPECT_EQ(rules_of_load(.9, {seldom}), "far_load;");
+  EXPECT_EQ(rules_of_load(.9, {}), "far_load;");     // each is another
+  EXPECT_EQ(rules_of_load(.9, {}, 3), "");           // none is known
+  EXPECT_EQ(rules_of_load(.9, {often}), "");         // it may be either
+  EXPECT_EQ(rules_of_load(.9, {near}), "");          // within the line that is there
+  EXPECT_EQ(rules_of_load(.01, {seldom}), "");       // it is answered at once
+  EXPECT_EQ(rules_of_load(.9, {}, 1000, "ret"), ""); // nothing to lay out
+}
+
+TEST(ValueFindings, NumbersAreReadAsTheProgramMeansThem) {
+  EXPECT_EQ(analyze::number_text(10, 4), "10");
+  EXPECT_EQ(analyze::number_text(0xffffffff, 4), "-1");
+  EXPECT_EQ(analyze::number_text(~uint64_t{0} - 6, 8), "-7");
+  EXPECT_EQ(analyze::number_text(200, 1), "200");
+  EXPECT_EQ(analyze::number_text(0xffff, 2), "0xffff");
+  EXPECT_EQ(analyze::number_text(0xdbb8d, 4), "0xdbb8d");
+}
+
 TEST(ValueFindings, SayNothingOfTheProfilersOwnCode) {
   for (const char *name : {"assay::objects::Groups::add(int)", "__assay_fields_sample"})
     EXPECT_EQ(rules_of("mov eax, [rbx]", ASSAY_VALUE_load, 7, "", name), "") << name;
