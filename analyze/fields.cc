@@ -12,7 +12,6 @@
 #include "analyze/frame.h"
 #include "analyze/measured.h"
 #include "analyze/regular_expression.h"
-#include "analyze/type_names.h"
 #include "base/fail.h"
 #include "base/stable_sort.h"
 #include "image/symbols.h"
@@ -313,10 +312,13 @@ FieldsResult fields(const profile::Profile &profile, const FieldsQuery &query) {
     sums[sampling.record.v].add(sampling);
   if (result.accesses + result.lost)
     result.attributed_share = double(result.accesses) / double(result.accesses + result.lost);
+  const auto keeps = [&](const profile::Record &record) {
+    return filter.keeps_type(record.name + " " + record.file);
+  };
   for (const profile::FieldSharing &each : profile.fields.sharing) {
     const profile::Record &a = profile.fields.records[each.record.v];
     const profile::Record &b = profile.fields.records[each.other_record.v];
-    if (filter.keeps(a.name + " " + a.file) || filter.keeps(b.name + " " + b.file))
+    if (keeps(a) || keeps(b))
       result.sharing.push_back({a.name, a.leaves[each.leaf].name, b.name,
                                 b.leaves[each.other_leaf].name, a.file, a.line,
                                 each.same_object * 2 >= each.count, each.count});
@@ -329,8 +331,7 @@ FieldsResult fields(const profile::Profile &profile, const FieldsQuery &query) {
     StructRow row = sum.finish(first_parts);
     if (!row.accesses())
       continue;
-    if (double(row.accesses()) < query.threshold * double(result.of_structs) ||
-        !filter.keeps(row.record.name + " " + short_type(row.record.name) + " " + row.record.file))
+    if (double(row.accesses()) < query.threshold * double(result.of_structs) || !keeps(row.record))
       result.filtered++;
     else
       result.structs.push_back(std::move(row));

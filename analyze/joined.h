@@ -107,6 +107,7 @@ struct JoinedFinding {
     Finding finding;         // as the tool says it
     double weight = 0;       // as it counts here
     bool is_filtered = true; // ToolFindings::is_filtered
+    std::string type;        // that it is about, as the compiler writes it
   };
   std::vector<Part> parts;                // most weight first
   std::vector<std::string> tools() const; // that say something of it

@@ -104,7 +104,7 @@ private:
   void gather() {
     for (const ToolFindings &from : result_.from.findings)
       for (const Finding &finding : from.findings) {
-        Part part{from.tool, finding, 0, from.is_filtered};
+        Part part{from.tool, finding, 0, from.is_filtered, finding.about.type};
         part.finding.about.type = type_key(finding.about.type);
         part.weight = worth(part.finding);
         parts_.push_back(std::move(part));
@@ -117,10 +117,10 @@ private:
     const Finding &finding = part.finding;
     const Subject &about = finding.about;
     for (const std::string &name :
-         {finding.location, about.type, about.site, about.function, about.file})
+         {finding.location, about.type, part.type, about.site, about.function, about.file})
       if (filter_.keeps(name))
         return true;
-    return filter_.keeps_type(about.type);
+    return false;
   }
 
   const JoinedRow *site_row(const Subject &about) const {

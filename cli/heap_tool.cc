@@ -26,9 +26,8 @@ std::string summary(const profile::Profile &profile) {
                   base::format_bytes(double(totals.all.size_total)));
   if (analyze::counts_accesses(profile))
     text += ", " + base::format_counted(double(totals.accesses()), "access", "accesses");
-  return text + fmt::format(", peak {} live{}",
-                            base::format_bytes(double(analyze::peak_live_bytes(profile))),
-                            profile.processes.size() > 1 ? " in one process" : "");
+  return text + ", " +
+         report::peak_text(analyze::peak_live_bytes(profile), profile.processes.size());
 }
 
 std::string progress(const profile::Profile &, const AssayControl &now) {

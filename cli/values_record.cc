@@ -17,6 +17,7 @@
 #include "image/elf.h"
 #include "profile/find_profiles.h"
 #include "values/choose_collector.h"
+#include "values/memory_levels.h"
 #include "values/process_maps.h"
 #include "values/recording.h"
 
@@ -163,12 +164,9 @@ profile::Process process_of(const RecordArguments &arguments, pid_t pid) {
   machine.cpus = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN));
   machine.page_bytes = static_cast<uint32_t>(sysconf(_SC_PAGESIZE));
   machine.line_bytes = 64;
-  const auto cache_bytes = [](int name) {
-    return static_cast<uint64_t>(std::max(sysconf(name), 0L));
-  };
-  machine.l1d_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE);
-  machine.l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE);
-  machine.l3_bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE);
+  machine.l1d_bytes = values::cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 0);
+  machine.l2_bytes = values::cache_bytes(_SC_LEVEL2_CACHE_SIZE, 0);
+  machine.l3_bytes = values::cache_bytes(_SC_LEVEL3_CACHE_SIZE, 0);
   utsname names = {};
   if (uname(&names) == 0) {
     machine.kernel = names.release;

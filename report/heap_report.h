@@ -21,6 +21,9 @@ struct HeapTextOptions {
 std::string heap_text(const analyze::HeapResult &result, const HeapTextOptions &options,
                       const Style &style);
 
+// "peak 27.7 MiB live": of several processes no sum, as they need not have their peaks at one time.
+std::string peak_text(uint64_t bytes, size_t processes);
+
 // The document assay.heap/1. `top` limits the contexts, in the order of `sort`; 0 means all. The key
 // `tree` is there if one is given. It is made from the result, which must live as long.
 Document heap_document(const analyze::HeapResult &result, unsigned top, const std::string &sort,

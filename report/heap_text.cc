@@ -96,11 +96,11 @@ private:
       return;
     }
     const HeapSums &all = result_.totals;
-    out_ += fmt::format(
-        "  {} of {} in {}, peak {} live{}; {} still allocated at the end\n",
-        format_counted(double(all.all.alloc_count), "allocation"), bytes(all.all.size_total),
-        format_duration_us(double(result_.run_us)), bytes(result_.peak_live_bytes),
-        result_.processes.size() > 1 ? " in one process" : "", bytes(all.live.size_total));
+    out_ += fmt::format("  {} of {} in {}, {}; {} still allocated at the end\n",
+                        format_counted(double(all.all.alloc_count), "allocation"),
+                        bytes(all.all.size_total), format_duration_us(double(result_.run_us)),
+                        peak_text(result_.peak_live_bytes, result_.processes.size()),
+                        bytes(all.live.size_total));
     if (result_.accesses_counted && all.all.alloc_count) {
       std::string apart =
           result_.reads_apart
@@ -412,6 +412,11 @@ private:
 };
 
 } // namespace
+
+std::string peak_text(uint64_t bytes, size_t processes) {
+  return fmt::format("peak {} live{}", format_bytes(double(bytes)),
+                     processes > 1 ? " in one process" : "");
+}
 
 std::string heap_text(const HeapResult &result, const HeapTextOptions &options,
                       const Style &style) {

@@ -9,6 +9,7 @@
 #include "analyze/place.h"
 #include "base/stable_sort.h"
 #include "base/units.h"
+#include "report/heap_report.h"
 #include "report/text_parts.h"
 
 #include <fmt/format.h>
@@ -69,12 +70,11 @@ private:
         fmt::format("  from {}{}\n", tools.empty() ? "no tool" : tools,
                     result_.processes > 1 ? fmt::format("; {} processes", result_.processes) : "");
     if (const analyze::HeapResult *heap = result_.from.heap)
-      out_ += fmt::format("  heap: {} of {} in {}, peak {} live{}\n",
+      out_ += fmt::format("  heap: {} of {} in {}, {}\n",
                           base::format_counted(double(heap->totals.all.alloc_count), "allocation"),
                           base::format_bytes(double(heap->totals.all.size_total)),
                           base::format_duration_us(double(heap->run_us)),
-                          base::format_bytes(double(heap->peak_live_bytes)),
-                          heap->processes.size() > 1 ? " in one process" : "");
+                          peak_text(heap->peak_live_bytes, heap->processes.size()));
     if (!result_.phases.empty()) {
       const analyze::WorkingSetResult &set = *result_.phases.front().set;
       out_ += fmt::format("  working set: {} on average, {} at its largest, {} in all, {}\n",

@@ -68,11 +68,11 @@ bool is_stream(uint32_t kind) {
 constexpr uint32_t kOver =
     UINT32_MAX - 1; // a kind: what it logged was taken when the recording ended
 
-// The next byte that a stream's thread will log, from the memory of that thread, or another of its process. Else errno says why.
-std::optional<uint64_t> read_position(uint32_t thread, const AssayRingStream &stream) {
+// The next byte that a stream's thread will log, from the memory of its process; nothing if that cannot be read.
+std::optional<uint64_t> read_position(const AssayRingStream &stream) {
   uint64_t at = 0;
   iovec here = {&at, sizeof at}, there = {reinterpret_cast<void *>(stream.position), sizeof at};
-  return process_vm_readv(static_cast<pid_t>(thread), &here, 1, &there, 1, 0) == sizeof at
+  return process_vm_readv(static_cast<pid_t>(stream.process), &here, 1, &there, 1, 0) == sizeof at
              ? std::optional(at)
              : std::nullopt;
 }
@@ -335,9 +335,8 @@ void Recording::note_time(uint32_t slot, uint64_t ns) {
 // How much of a buffer its thread has logged, by the thread's own position; nothing if that is elsewhere, or cannot be read.
 std::optional<uint64_t> Recording::bytes_in(uint32_t slot, uint32_t buffer) const {
   const AssayRingStream &stream = ring_->all[slot];
-  const auto at = stream.pid_namespace == ring_->pid_namespace
-                      ? read_position(stream.process, stream)
-                      : std::nullopt;
+  const auto at =
+      stream.pid_namespace == ring_->pid_namespace ? read_position(stream) : std::nullopt;
   if (!at)
     return std::nullopt;
   const uint64_t bytes =
@@ -375,7 +374,7 @@ bool Recording::is_gone(const AssayRingStream &stream) const {
   if (!looks_for_gone_ || stream.pid_namespace != ring_->pid_namespace)
     return false;
   // What has ended, and its parent has not waited for, has no memory. The id may be another thread's since.
-  return (!read_position(stream.thread, stream) && errno == ESRCH) ||
+  return is_without_memory(stream.thread) ||
          access(fmt::format("/proc/{}/task/{}", stream.process, stream.thread).c_str(), F_OK) != 0;
 }
 
@@ -456,15 +455,11 @@ std::vector<std::string> Recording::missing_modules() const {
   return without(settings_.modules, found_modules_);
 }
 
-// Of a process that was ended while it asked: its directory stays until its parent has waited, but leads to no executable.
+// Of a process that was ended while it asked.
 void Recording::give_back_request() {
   AssayTraceRequest &request = ring_->request;
   const uint32_t asker = load_shared(request.asker);
-  std::error_code failed;
-  if (!asker || asker & ASSAY_REQUEST_far)
-    return;
-  if (!fs::read_symlink(fmt::format("/proc/{}/exe", asker), failed).empty() ||
-      failed != std::errc::no_such_file_or_directory)
+  if (!asker || asker & ASSAY_REQUEST_far || !is_without_memory(asker))
     return;
   store_shared<uint32_t>(request.state, ASSAY_REQUEST_none);
   store_shared<uint32_t>(request.asker, 0);

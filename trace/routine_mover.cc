@@ -393,6 +393,7 @@ private:
     }
     return any;
   }
+
   // By place in the block and log: what is complete there is followed by nothing more before the position must go on.
   std::vector<std::array<bool, kLogs>>
   settled_at(uint32_t b, const std::multimap<uint32_t, LogAction> &actions, bool carries) const {

@@ -40,11 +40,6 @@ struct alignas(kLine) Line {
   uint32_t next = 0;
 };
 
-size_t cache_bytes(int name, size_t otherwise) {
-  const long bytes = sysconf(name);
-  return bytes > 0 ? static_cast<size_t>(bytes) : otherwise;
-}
-
 // A cycle of lines through so many bytes, in an order by chance.
 class Walk {
 public:
@@ -118,6 +113,11 @@ std::optional<uint32_t> limit_between(const std::vector<uint32_t> &near,
 }
 
 } // namespace
+
+size_t cache_bytes(int name, size_t otherwise) {
+  const long bytes = sysconf(name);
+  return bytes > 0 ? static_cast<size_t>(bytes) : otherwise;
+}
 
 MemoryLevels memory_levels() {
   const size_t l1 = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, size_t{32} << 10);

@@ -4,6 +4,7 @@
 #include "abi/upcall.h"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace values {
@@ -16,5 +17,8 @@ struct MemoryLevels {
 };
 
 MemoryLevels memory_levels();
+
+// As the system says by a name of sysconf(), such as _SC_LEVEL2_CACHE_SIZE.
+size_t cache_bytes(int name, size_t otherwise);
 
 } // namespace values

@@ -367,6 +367,19 @@ TEST(Joined, FindingsAboutOtherThingsAreNotKept) {
   EXPECT_EQ(count(true), 2u);
 }
 
+TEST(Joined, FiltersMatchTypesAsTheCompilerWritesThemAndAsPeopleDo) {
+  Results results;
+  const std::vector<Finding> findings = {
+      finding("one", .3, {"std::vector<int, std::allocator<int> >", "", "", "", 0})};
+  for (const char *filter : {"^std::vector<int>$", "allocator<int> >$"})
+    EXPECT_EQ(analyze::join(
+                  {&results.heap, nullptr, nullptr, nullptr, nullptr, {{"pages", findings, false}}},
+                  {"", filter})
+                  .findings.size(),
+              1u)
+        << filter;
+}
+
 TEST(Joined, EachPartIsInOneItem) {
   Results results;
   for (int i = 0; i < 40; i++) {
