@@ -65,6 +65,14 @@ void CodeWalk::give_up(WhyNot why, uint64_t address) {
   }
 }
 
+void CodeWalk::drop_code() {
+  code = Code();
+  ranges_.clear();
+  instruction_at_ = std::vector<uint32_t>();
+  end_of_ = std::vector<uint32_t>();
+  ends_ = std::vector<std::vector<uint64_t>>();
+}
+
 uint32_t CodeWalk::place_of(uint64_t address) const {
   auto after =
       std::upper_bound(ranges_.begin(), ranges_.end(), address,

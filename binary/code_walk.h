@@ -54,6 +54,9 @@ public:
   uint64_t where = 0;
   void give_up(WhyNot why, uint64_t address);
 
+  // Gives back what instructions and their places take. Nothing is asked of them afterwards.
+  void drop_code();
+
 private:
   struct Range {
     uint64_t begin, end;

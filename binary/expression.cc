@@ -39,8 +39,10 @@ uint64_t hash_of(const Expr &node, std::span<const Term> terms) {
 } // namespace
 
 ExprId Expressions::intern(Expr node, std::span<const Term> terms) {
-  if (table_.size() < 2 * (nodes_.size() + 1)) {
-    table_.assign(std::max<size_t>(256, 2 * table_.size()), 0);
+  if (3 * table_.size() < 4 * (nodes_.size() + 1)) {
+    const size_t slots = std::max<size_t>(256, 2 * table_.size());
+    table_ = std::vector<uint32_t>(); // before the new one is made
+    table_.resize(slots);
     for (uint32_t i = 0; i < nodes_.size(); i++) {
       size_t slot = hash_of(nodes_[i], this->terms({i})) & (table_.size() - 1);
       while (table_[slot])

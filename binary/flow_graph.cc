@@ -188,33 +188,41 @@ private:
     }
     if (walk_.why_not != WhyNot::understood)
       return;
-    bool through_pointers =
-        std::any_of(jumps_.jumps.begin(), jumps_.jumps.end(),
-                    [](const auto &each) { return each.second.kind == JumpKind::pointer; });
-    if (through_pointers)
-      for (const Exit &exit : exits_of(graph_))
-        if (const auto *jump = exit.flow == Flow::indirect_jump ? jump_of(exit.block) : nullptr;
-            jump && jump->kind == JumpKind::pointer) {
-          uint64_t address = graph_.last_of(graph_.blocks[exit.block]).address;
-          // The first stub of a PLT pushes an argument for the loader's resolver.
-          bool is_stub = routine_.ranges.front().found_by == image::FoundBy::plt;
-          bool may_leave = (exit.stack_is_back && exit.saved == 0) || is_stub ||
-                           // The labels that it may go to as well make it so.
-                           exit.stack_is_unknown;
-          // A label is no argument: its caller would have had to be told of it.
-          bool may_stay = !jumps_.labels().empty() && exit.jumps_to.kind != Origin::entry;
-          if (!exit.jumps_to.is_plain() || (!may_leave && !may_stay)) {
-            walk_.give_up(WhyNot::unresolved_jump, address);
-            return;
-          }
-          if (may_leave) {
-            auto &tails = graph_.tail_jumps;
-            tails.insert(std::upper_bound(tails.begin(), tails.end(), address), address);
-            needs_all |= !is_through_constant_slot(exit.block);
-          }
-        }
+    if (std::any_of(jumps_.jumps.begin(), jumps_.jumps.end(),
+                    [](const auto &each) { return each.second.kind == JumpKind::pointer; })) {
+      walk_.drop_code(); // the graph has it
+      needs_all |= prove_tail_jumps();
+    }
     if (needs_all && left_over)
       walk_.give_up(WhyNot::unreached_code, *left_over);
+  }
+
+  // Whether all code must be reached because of one.
+  bool prove_tail_jumps() {
+    bool needs_all = false;
+    for (const Exit &exit : exits_of(graph_)) {
+      const auto *jump = exit.flow == Flow::indirect_jump ? jump_of(exit.block) : nullptr;
+      if (!jump || jump->kind != JumpKind::pointer)
+        continue;
+      uint64_t address = graph_.last_of(graph_.blocks[exit.block]).address;
+      // The first stub of a PLT pushes an argument for the loader's resolver.
+      bool is_stub = routine_.ranges.front().found_by == image::FoundBy::plt;
+      bool may_leave = (exit.stack_is_back && exit.saved == 0) || is_stub ||
+                       // The labels that it may go to as well make it so.
+                       exit.stack_is_unknown;
+      // A label is no argument: its caller would have had to be told of it.
+      bool may_stay = !jumps_.labels().empty() && exit.jumps_to.kind != Origin::entry;
+      if (!exit.jumps_to.is_plain() || (!may_leave && !may_stay)) {
+        walk_.give_up(WhyNot::unresolved_jump, address);
+        return false;
+      }
+      if (may_leave) {
+        auto &tails = graph_.tail_jumps;
+        tails.insert(std::upper_bound(tails.begin(), tails.end(), address), address);
+        needs_all |= !is_through_constant_slot(exit.block);
+      }
+    }
+    return needs_all;
   }
 
   // jmp [rip + slot], as in stubs: where it goes stands in one place.

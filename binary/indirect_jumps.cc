@@ -305,6 +305,9 @@ bool IndirectJumps::resolve() {
     }
     through_pointers |= jump.kind == JumpKind::pointer;
   }
+  // Found anew if there is more code. To keep them beside the graph would take memory, as assigning {} does.
+  pieces_ = std::vector<Piece>();
+  constants_ = std::vector<Constants>();
   if (through_pointers) {
     std::vector<uint64_t> labels = pointed_labels();
     any |= labels != labels_;

@@ -1,5 +1,6 @@
 // Up the dominator tree: what a node does not define, it has from the node that dominates it, unless
-// definitions meet in between; there a join stands, or the variable is dead.
+// definitions meet in between; there a join stands, or the variable is dead. What a call leaves has no
+// value if nobody reads it.
 //
 // A table by node and variable would answer at once and is as large as the graph times the variables;
 // whoever inserts code asks at few places.
@@ -8,11 +9,13 @@
 
 #include "binary/effects.h"
 
+#include <optional>
+
 namespace binary {
 namespace {
 
-// The last value that an instruction gives the variable.
-ValueId made_by(const FlowGraph &graph, const Ssa &ssa, uint32_t node, uint32_t index, uint32_t at,
+// The last value that an instruction gives the variable, not known() if nobody reads it; nullopt if it gives none.
+std::optional<ValueId> made_by(const FlowGraph &graph, const Ssa &ssa, uint32_t node, uint32_t index, uint32_t at,
                 unsigned variable) {
   const Instruction &instruction = graph.code.instructions[index];
   bool by_call = instruction.is_call() && left_by_call(instruction) & bit(variable);
@@ -27,13 +30,13 @@ ValueId made_by(const FlowGraph &graph, const Ssa &ssa, uint32_t node, uint32_t 
           value.kind != (by_call ? ValueKind::call : ValueKind::opaque))
         continue;
       if (value.variable == variable)
-        return {v};
+        return ValueId{v};
       if (is_wide && value.variable >= kMasks && value.variable < kMemory)
         wide = {v};
     }
     return wide;
   }
-  ValueId found;
+  std::optional<ValueId> found;
   for (uint32_t i = 0; i < instruction.uops; i++)
     if (ValueId result = ssa.uops[at + i].result;
         result.known() && ssa.values[result.v].variable == variable)
@@ -41,10 +44,10 @@ ValueId made_by(const FlowGraph &graph, const Ssa &ssa, uint32_t node, uint32_t 
   return found;
 }
 
-// Of the instructions of the node before number `end`.
-ValueId made_in(const FlowGraph &graph, const Ssa &ssa, uint32_t node, uint32_t end,
+// Of the instructions of the node before number `end`, as made_by().
+std::optional<ValueId> made_in(const FlowGraph &graph, const Ssa &ssa, uint32_t node, uint32_t end,
                 unsigned variable) {
-  ValueId found;
+  std::optional<ValueId> found;
   uint32_t block = ssa.nodes[node].block;
   if (block != Node::kNoBlock) {
     uint32_t at = ssa.nodes[node].first_uop;
@@ -54,12 +57,12 @@ ValueId made_in(const FlowGraph &graph, const Ssa &ssa, uint32_t node, uint32_t 
       bool returns_stack = variable == ASSAY_REG_RSP && instruction.is_call() &&
                            instruction.kept & register_bit(ASSAY_REG_RSP);
       if (!returns_stack) // the push of a call is undone when it is back
-        if (ValueId made = made_by(graph, ssa, node, i, at, variable); made.known())
+        if (auto made = made_by(graph, ssa, node, i, at, variable))
           found = made;
       at += instruction.uops;
     }
   }
-  if (!found.known())
+  if (!found)
     for (ValueId join : ssa.joins_of(node))
       if (ssa.values[join.v].variable == variable)
         found = join;
@@ -71,8 +74,8 @@ ValueId made_in(const FlowGraph &graph, const Ssa &ssa, uint32_t node, uint32_t 
 ValueId value_before(const FlowGraph &graph, const Ssa &ssa, uint32_t node, uint32_t index,
                      unsigned variable) {
   for (uint32_t end = index;; end = UINT32_MAX) {
-    if (ValueId found = made_in(graph, ssa, node, end, variable); found.known())
-      return found;
+    if (auto found = made_in(graph, ssa, node, end, variable))
+      return *found;
     if (node == Ssa::kRoot)
       break;
     uint32_t above = ssa.dominators.immediate[node];
@@ -82,7 +85,7 @@ ValueId value_before(const FlowGraph &graph, const Ssa &ssa, uint32_t node, uint
         for (uint32_t at = from; at != above; at = ssa.dominators.immediate[at]) {
           if (at == Ssa::kRoot)
             break;
-          if (made_in(graph, ssa, at, UINT32_MAX, variable).known())
+          if (made_in(graph, ssa, at, UINT32_MAX, variable))
             return {};
         }
     node = above;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <ranges>
 
 namespace binary {
 namespace {
@@ -199,6 +200,7 @@ private:
   void number(uint32_t node) {
     for (ValueId join : ssa_.joins_of(node))
       current_[ssa_.values[join.v].variable] = join;
+    find_live_behind(node);
     uint32_t at = ssa_.nodes[node].first_uop;
     for (const Instruction &instruction : instructions_of(node)) {
       number(node, instruction, at);
@@ -208,6 +210,27 @@ private:
       for (ValueId join : ssa_.joins_of(ssa_.successors[node][i]))
         ssa_.join_operands[ssa_.join_first[join.v] + place_[node][i]] =
             current_[ssa_.values[join.v].variable];
+  }
+
+  static bool defines_many(const Instruction &instruction) {
+    return instruction.opaque || instruction.is_call();
+  }
+
+  // What is read behind each call and each opaque instruction of a node, the last one first.
+  void find_live_behind(uint32_t node) {
+    live_behind_.clear();
+    auto instructions = instructions_of(node);
+    if (std::none_of(instructions.begin(), instructions.end(), defines_many))
+      return;
+    VariableSet live = 0;
+    for (uint32_t to : ssa_.successors[node])
+      live |= live_in_[to];
+    for (const Instruction &instruction : instructions | std::views::reverse) {
+      if (defines_many(instruction))
+        live_behind_.push_back(live);
+      Effects effects = effects_of(graph_.code, instruction);
+      live = (live & ~effects.writes) | effects.reads;
+    }
   }
 
   ValueId read(unsigned reg) const {
@@ -244,10 +267,14 @@ private:
       else
         temporaries_[uop.dst - ASSAY_REG_TEMPORARIES] = values.result;
     }
+    if (!defines_many(instruction))
+      return;
+    const VariableSet live = live_behind_.back();
+    live_behind_.pop_back();
     if (instruction.opaque)
-      define(instruction.writes, ValueKind::opaque, node, index);
+      define(instruction.writes & live, ValueKind::opaque, node, index);
     if (instruction.is_call()) {
-      define(left_by_call(instruction), ValueKind::call, node, index);
+      define(left_by_call(instruction) & live, ValueKind::call, node, index);
       if (instruction.kept & register_bit(ASSAY_REG_RSP))
         current_[ASSAY_REG_RSP] = stack_pointer;
     }
@@ -274,6 +301,7 @@ private:
   Ssa ssa_;
   AdjacencyLists place_; // of each edge of a node: among the predecessors of where it leads
   std::vector<VariableSet> writes_, live_in_, joins_;
+  std::vector<VariableSet> live_behind_; // of the node that is numbered
   std::array<ValueId, kVariables> current_;
   std::array<ValueId, ASSAY_UOP_TEMPORARIES> temporaries_;
   std::array<uint32_t, kVariables> versions_{};

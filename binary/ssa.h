@@ -24,8 +24,8 @@ enum class ValueKind : uint8_t {
   entry, // what a variable holds when the routine begins
   join,  // of the predecessors' values: `operands`
   micro_op,
-  call,   // what a call leaves
-  opaque, // what an opaque instruction leaves
+  call,   // what a call leaves, and is read
+  opaque, // what an opaque instruction leaves, and is read
 };
 
 struct Value {
