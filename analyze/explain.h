@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace analyze {
@@ -114,9 +115,9 @@ struct ExplainedFunction {
   uint64_t address = 0;
   uint64_t bytes = 0; // of code
   bool understood = false;
-  std::string why_not;         // "unresolved_jump"; empty if it is understood
-  std::string why_not_meaning; // a sentence
-  uint64_t where = 0;          // the address at which it was not understood
+  std::string_view why_not;         // "unresolved_jump"; empty if it is understood
+  std::string_view why_not_meaning; // a sentence
+  uint64_t where = 0;               // the address at which it was not understood
   ExplainedFigures figures;
   std::vector<ExplainedLoop> loops;
   std::vector<ExplainedLine> lines; // by address
@@ -125,17 +126,17 @@ struct ExplainedFunction {
   std::vector<ExplainedBlock> blocks; // as are edges and tables, with `lines` only
   std::vector<ExplainedEdge> edges;
   std::vector<ExplainedTable> tables;
-  std::string immovable;         // why its code cannot be moved; empty if it can
-  std::string immovable_meaning; // a sentence
+  std::string_view immovable;         // why its code cannot be moved; empty if it can
+  std::string_view immovable_meaning; // a sentence
 };
 
 struct ExplainSummary {
   // Of all executable sections; in functions that are known, and between them.
   uint64_t executable_bytes = 0, bytes_in_functions = 0, padding_bytes = 0;
   uint64_t functions = 0, understood = 0;
-  std::map<std::string, uint64_t> why_not;     // reason -> functions
-  std::map<std::string, std::string> meanings; // of the reasons
-  std::map<std::string, uint64_t> opaque;      // name of an instruction -> how many are opaque
+  std::map<std::string_view, uint64_t> why_not;          // reason -> functions
+  std::map<std::string_view, std::string_view> meanings; // of the reasons
+  std::map<std::string, uint64_t> opaque; // name of an instruction -> how many are opaque
   ExplainedFigures figures;
 };
 

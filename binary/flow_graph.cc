@@ -51,6 +51,9 @@ public:
 private:
   // The instructions anew, block by block, and a dispatch if there are jumps to labels.
   void make_blocks() {
+    graph_.code.instructions.reserve(walk_.code.instructions.size());
+    graph_.code.uops.reserve(walk_.code.uops.size());
+    graph_.code.accesses.reserve(walk_.code.accesses.size());
     for (uint64_t leader : walk_.leaders()) {
       Block block;
       block.first = static_cast<uint32_t>(graph_.code.instructions.size());

@@ -15,8 +15,8 @@ namespace binary {
 namespace {
 
 // The last value that an instruction gives the variable, not known() if nobody reads it; nullopt if it gives none.
-std::optional<ValueId> made_by(const FlowGraph &graph, const Ssa &ssa, uint32_t node, uint32_t index, uint32_t at,
-                unsigned variable) {
+std::optional<ValueId> made_by(const FlowGraph &graph, const Ssa &ssa, uint32_t node,
+                               uint32_t index, uint32_t at, unsigned variable) {
   const Instruction &instruction = graph.code.instructions[index];
   bool by_call = instruction.is_call() && left_by_call(instruction) & bit(variable);
   bool opaque = instruction.opaque && instruction.writes & bit(variable);
@@ -46,7 +46,7 @@ std::optional<ValueId> made_by(const FlowGraph &graph, const Ssa &ssa, uint32_t 
 
 // Of the instructions of the node before number `end`, as made_by().
 std::optional<ValueId> made_in(const FlowGraph &graph, const Ssa &ssa, uint32_t node, uint32_t end,
-                unsigned variable) {
+                               unsigned variable) {
   std::optional<ValueId> found;
   uint32_t block = ssa.nodes[node].block;
   if (block != Node::kNoBlock) {

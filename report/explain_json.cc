@@ -27,7 +27,7 @@ Json share(uint64_t part, uint64_t whole) {
   return whole ? Json(double(part) / double(whole)) : Json(nullptr);
 }
 
-Json text_or_null(const std::string &text) {
+Json text_or_null(std::string_view text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
 

@@ -67,9 +67,10 @@ std::string padded(const std::string &text, unsigned width) {
 }
 
 std::string not_understood_text(const ExplainedFunction &function) {
-  std::string text = function.why_not + " at " + address_text(function.where);
-  return printable(function.why_not_meaning.empty() ? text
-                                                    : text + ": " + function.why_not_meaning);
+  std::string text = fmt::format("{} at {}", function.why_not, address_text(function.where));
+  if (!function.why_not_meaning.empty())
+    text += fmt::format(": {}", function.why_not_meaning);
+  return printable(text);
 }
 
 class FunctionText {
@@ -113,7 +114,7 @@ private:
       return;
     }
     if (!function_.immovable.empty())
-      out_ += "  cannot be moved: " + printable(function_.immovable_meaning) + "\n";
+      out_ += fmt::format("  cannot be moved: {}\n", function_.immovable_meaning);
     const analyze::ExplainedFigures &figures = function_.figures;
     std::string accesses =
         base::format_counted(double(figures.accesses), "memory access", "memory accesses");
@@ -330,8 +331,8 @@ private:
     table.row({"  understood", count(s.understood), share_text(s.understood, s.functions),
                "every jump leads to known places"});
     for (const auto &[reason, functions] : s.why_not)
-      table.row({"  " + reason, count(functions), share_text(functions, s.functions),
-                 s.meanings.at(reason)});
+      table.row({fmt::format("  {}", reason), count(functions), share_text(functions, s.functions),
+                 std::string(s.meanings.at(reason))});
     if (s.executable_bytes) {
       uint64_t unknown = s.executable_bytes - s.bytes_in_functions - s.padding_bytes;
       table.row({"executable bytes", base::format_bytes(double(s.executable_bytes)), "", ""});
@@ -437,7 +438,7 @@ private:
         cells.insert(cells.end(), by_loops ? 5 : 4, "-");
       }
       if (!all_understood)
-        cells.push_back(function.why_not);
+        cells.emplace_back(function.why_not);
       cells.push_back(function.name);
       table.row(std::move(cells));
     }
@@ -470,7 +471,7 @@ private:
     size_t shown = std::min<size_t>(options_.top, left.size());
     for (size_t i = 0; i < shown; i++)
       table.row({address_text(left[i]->address), base::format_bytes(double(left[i]->bytes)),
-                 left[i]->why_not, address_text(left[i]->where), left[i]->name});
+                 std::string(left[i]->why_not), address_text(left[i]->where), left[i]->name});
     out_ += table.text(style_);
     out_ += more_text(left.size() - shown, style_);
   }
