@@ -92,6 +92,8 @@ bool is_allocation_function(const image::Frame &frame) {
 #define ASSAY_INTERPOSED_ALLOCATION(name, kind) #name,
 #define ASSAY_ALLOCATES_INSIDE(name) #name,
 #include "abi/interposed.def"
+      "pthread_create",
+      "thrd_create", // a thread's thread-local storage
   };
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames) ||
          frame.function.starts_with("operator new") ||

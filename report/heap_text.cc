@@ -137,7 +137,7 @@ private:
     constexpr unsigned kTypeColumns = 28;
     return row.type.empty()
                ? text
-               : shortened(analyze::short_name(row.type), kTypeColumns) + " in " + text;
+               : shortened(analyze::short_type(row.type), kTypeColumns) + " in " + text;
   }
 
   void answer(const analyze::HeapQuestion &question) {

@@ -7,6 +7,7 @@
 #include "report/joined_report.h"
 
 #include "analyze/place.h"
+#include "analyze/type_names.h"
 #include "base/stable_sort.h"
 #include "base/units.h"
 #include "report/heap_report.h"
@@ -264,13 +265,13 @@ private:
     constexpr unsigned kTypeColumns = 28;
     return row.type.empty()
                ? site
-               : shortened(analyze::short_name(row.type), kTypeColumns) + " in " + site;
+               : shortened(analyze::short_type(row.type), kTypeColumns) + " in " + site;
   }
 
   static std::string type_text(const JoinedRow &row) {
     if (row.type.empty())
       return "(type unknown)";
-    return analyze::short_name(row.type) + (row.fields ? " " + row.fields->place() : "");
+    return analyze::short_type(row.type) + (row.fields ? " " + row.fields->place() : "");
   }
 
   void missing() {

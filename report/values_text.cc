@@ -8,6 +8,7 @@
 
 #include "abi/records.h"
 #include "abi/samples.h"
+#include "analyze/place.h"
 #include "base/stable_sort.h"
 #include "base/units.h"
 #include "report/text_parts.h"
@@ -207,7 +208,8 @@ std::string values_text(const ValuesResult &result, unsigned top, const Style &s
   const size_t shown = std::min<size_t>(top ? top : 20, hot.size());
   for (size_t i = 0; i < shown; i++) {
     const Row &row = hot[i];
-    values.row({count(row.list->values), shortened(printable(row.function->name), 24),
+    values.row({count(row.list->values),
+                shortened(printable(analyze::short_name(row.function->name)), 24),
                 shortened(row.instruction->text, 34), hot_text(*row.list, 3)});
   }
   out += hot.empty() ? "  none is frequent beyond doubt; sample longer, or more often (-F)\n"
@@ -243,7 +245,7 @@ std::string annotated_text(const ValuesResult &result, unsigned top, const Style
         if (!text.empty())
           values += (values.empty() ? "" : "  ") + ("[" + text + "]");
       }
-      out += fmt::format("  {:>7}  {:>8}  {:x}  {:<36} {}\n",
+      out += fmt::format("  {:>7}  {:>8}  {:#x}  {:<36} {}\n",
                          instruction.interrupts ? std::to_string(instruction.interrupts) : "",
                          instruction.executions, instruction.offset, instruction.text, values);
     }
@@ -276,9 +278,9 @@ std::string conflicts_text(const ValuesResult &result, unsigned top, const Style
   table.column("store", Align::left);
   const size_t rows = std::min<size_t>(top ? top : 20, result.conflicts.size());
   auto place = [](const ValueFunction &function, const ValueInstruction &instruction) {
-    return shortened(printable(function.name), 20) +
+    return shortened(printable(analyze::short_name(function.name)), 20) +
            (instruction.line ? fmt::format(":{}", instruction.line) : std::string()) +
-           fmt::format(" {:x} {}", instruction.offset, shortened(instruction.text, 30));
+           fmt::format(" {:#x} {}", instruction.offset, shortened(instruction.text, 30));
   };
   for (size_t i = 0; i < rows; i++) {
     const auto &conflict = result.conflicts[i];

@@ -3,6 +3,7 @@
 
 #include "report/workingset.h"
 
+#include "analyze/place.h"
 #include "base/stable_sort.h"
 #include "base/units.h"
 #include "report/chart.h"
@@ -81,7 +82,7 @@ private:
       text += fmt::format(
           "{}{} {}", i ? ", " : "",
           base::format_share(double(owners[i].lines) / double(std::max<uint64_t>(lines, 1))),
-          printable(full_name(result_.owners[owners[i].owner])));
+          printable(analyze::short_place(full_name(result_.owners[owners[i].owner]))));
     return text;
   }
 
@@ -105,7 +106,9 @@ private:
                  bytes(phase.lines),
                  base::format_share(double(phase.shared_with_previous) /
                                     double(std::max<uint64_t>(phase.lines, 1))),
-                 phase.functions.empty() ? "" : printable(phase.functions.front().first),
+                 phase.functions.empty()
+                     ? ""
+                     : printable(analyze::short_name(phase.functions.front().first)),
                  owner_list(phase.owners, phase.lines)});
     }
     out_ += table.text(style_);

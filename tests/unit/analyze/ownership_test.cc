@@ -97,6 +97,12 @@ TEST(Ownership, ConstMembersOfStdAreMachinery) {
   EXPECT_FALSE(analyze::is_allocation_machinery(frame("Stack::push(int)", "_ZN5Stack4pushEi")));
 }
 
+// The runtime stands in front of it, in the program's own file.
+TEST(Ownership, ThreadLocalStorageIsWhoMakesTheThreads) {
+  EXPECT_EQ(analyze::owner({frame("pthread_create"), frame("start_workers"), frame("main")}), 1u);
+  EXPECT_EQ(analyze::owner({frame("thrd_create"), frame("start_workers"), frame("main")}), 1u);
+}
+
 TEST(Ownership, TheProfilersOwnLibrariesAreMachinery) {
   EXPECT_TRUE(analyze::is_allocation_machinery(
       frame("libassay_preload.so+0x10", "", "/usr/lib/assay/libassay_preload.so")));
