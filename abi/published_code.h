@@ -1,5 +1,5 @@
 // Decoded code as it is published to those who interpret it where nothing can be decoded: the kernel's BPF program and the
-// handler in a process. The tool decodes a page of 4,096 bytes when the first sample comes to it, and adds to it.
+// handler in a process. The tool decodes a page of 1,024 bytes when the first sample comes to it, and adds to it.
 //
 //   page    pages[number].first[offset]: the entry of the instruction that begins there; 0: none is known
 //   entry   entries[first]: its head; entries[first + 1], …: its micro-ops, and what is to be recorded between them
@@ -9,7 +9,9 @@
 
 #include "abi/uop.h"
 
-#define ASSAY_PAGE_BYTES 4096
+// Less than a page of memory, because what is executed often lies scattered.
+#define ASSAY_CODE_PAGE_BITS 10
+#define ASSAY_CODE_PAGE_BYTES (1 << ASSAY_CODE_PAGE_BITS)
 
 // The registers that an interpreter of published code keeps; it has no x87. Micro-ops name no others.
 #define ASSAY_PUBLISHED_REGISTERS 320
@@ -19,7 +21,7 @@ struct assay_code_page {
   uint32_t
       is_stable; // 1: of a file; 0: of memory that a program may write, so that each instruction's bytes are compared
   uint32_t reserved;
-  uint32_t first[ASSAY_PAGE_BYTES];
+  uint32_t first[ASSAY_CODE_PAGE_BYTES];
 };
 
 struct assay_code_head {
@@ -29,6 +31,17 @@ struct assay_code_head {
   uint32_t reserved;
   uint8_t bytes[8]; // its first bytes; zeros behind its end
 };
+
+// Where an instruction is: the number of its page, and the offset in it.
+static inline uint32_t assay_place_in_page(uint32_t page, uint64_t address) {
+  return page << ASSAY_CODE_PAGE_BITS | (uint32_t)(address & (ASSAY_CODE_PAGE_BYTES - 1));
+}
+static inline uint32_t assay_page_of(uint32_t where) {
+  return where >> ASSAY_CODE_PAGE_BITS;
+}
+static inline uint32_t assay_offset_in_page(uint32_t where) {
+  return where & (ASSAY_CODE_PAGE_BYTES - 1);
+}
 
 enum assay_code_flags {
   ASSAY_CODE_REPEATS = 1, // a string instruction, once; it goes on at itself

@@ -133,6 +133,7 @@ UOP_FUNCTION void assay_sample_begin(struct assay_interpreter *run) {
   run->registers[ASSAY_REG_ZERO] = 0;
   run->page = 1;
   run->key_page = 1;
+  run->key_is_kept = 0;
   run->left = 0;
   run->sample++;
   run->has_stored = 0;
@@ -168,21 +169,21 @@ UOP_FUNCTION int assay_sample_record(struct assay_interpreter *run, unsigned kin
 
 // The instruction at pc becomes the current one. 1: the sample ends.
 UOP_FUNCTION int assay_sample_fetch(struct assay_interpreter *run) {
-  int is_new = (run->pc & ~(uint64_t)(ASSAY_PAGE_BYTES - 1)) != run->page;
+  int is_new = (run->pc & ~(uint64_t)(ASSAY_CODE_PAGE_BYTES - 1)) != run->page;
   if (is_new) {
     if (!ASSAY_SAMPLE_FIND(run, run->pc))
       return assay_sample_end(run, ASSAY_ENDED_no_code);
-    run->page = run->pc & ~(uint64_t)(ASSAY_PAGE_BYTES - 1);
+    run->page = run->pc & ~(uint64_t)(ASSAY_CODE_PAGE_BYTES - 1);
   }
   const struct assay_code_page *page = ASSAY_SAMPLE_PAGE(run, run->page_number);
   if (!page)
     return assay_sample_end(run, ASSAY_ENDED_no_code);
-  run->where = run->page_number << 12 | (uint32_t)(run->pc & (ASSAY_PAGE_BYTES - 1));
+  run->where = assay_place_in_page(run->page_number, run->pc);
   if (run->out.start == 0)
     run->out.start = run->where;
   if (is_new)
     run->registers[ASSAY_REG_BIAS] = run->page - page->link;
-  uint32_t first = page->first[run->pc & (ASSAY_PAGE_BYTES - 1)];
+  uint32_t first = page->first[run->pc & (ASSAY_CODE_PAGE_BYTES - 1)];
   const struct assay_code_head *head =
       (const struct assay_code_head *)ASSAY_SAMPLE_ENTRY(run, first);
   if (first == 0 || !head) {

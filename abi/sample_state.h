@@ -37,6 +37,7 @@ struct assay_interpreter {
   uint32_t memory; // tells address spaces of one process apart (exec); for who looks pages up by it
   uint64_t key_page; // the address whose page `key` is of; 1: none. For who looks pages up by it
   struct assay_code_key key;
+  uint32_t key_is_kept; // from an earlier sample: what lies there may have changed since
   uint64_t stack,
       stack_page; // of the kernel's code: its task's stack, and a page of the one that is used
   struct assay_sample out;

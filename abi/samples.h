@@ -25,7 +25,7 @@ enum assay_message_kind {
 };
 
 struct assay_sampled_value {
-  uint32_t where; // number of the page << 12, and the offset in it
+  uint32_t where; // assay_place_in_page() of abi/published_code.h
   uint8_t kind;   // enum assay_value_kind
   uint8_t
       detail; // of a result: its register; of an access: its bytes; of an argument: its number from 0

@@ -80,7 +80,9 @@ struct assay_upcall_message {
 #define ASSAY_UPCALL_SKIP UINT32_MAX
 
 static inline uint32_t assay_upcall_place_hash(uint64_t page, uint32_t program) {
-  return (uint32_t)((page >> 12 ^ (uint64_t)program << 40) * 0x9e3779b97f4a7c15ULL >> 40);
+  return (uint32_t)((page >> ASSAY_CODE_PAGE_BITS ^ (uint64_t)program << 40) *
+                        0x9e3779b97f4a7c15ULL >>
+                    40);
 }
 
 #ifdef __cplusplus

@@ -107,8 +107,8 @@ values::RecordingSettings settings_of(const RecordArguments &arguments) {
   settings.sampling.most_skipped = arguments.skip;
   settings.sampling.is_random_length = !arguments.fixed;
   const bool much_code = arguments.all && !arguments.daemon; // a daemon begins anew when it is full
-  settings.sampling.code_pages = much_code ? 4096 : 2048;
-  settings.sampling.code_entries = much_code ? 3 << 20 : 3 << 19;
+  settings.sampling.code_pages = much_code ? 10 << 10 : 5 << 10;
+  settings.sampling.code_entries = much_code ? 7 << 19 : 7 << 18;
   settings.kinds = kinds_of(arguments.record);
   if (arguments.conflicts)
     settings.kinds = values::kind_bit(ASSAY_VALUE_load_address) |

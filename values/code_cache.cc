@@ -41,6 +41,8 @@ struct OpenFile {
   uint32_t index = 0;                            // in files()
 };
 
+constexpr size_t kMaxMissed = 16384;
+
 struct PageInfo {
   uint32_t file = 0;   // index in files()
   uint64_t offset = 0; // of the page: as linked
@@ -89,7 +91,9 @@ struct CodeCache::State {
   std::map<FileKey, std::unique_ptr<OpenFile>> opened;
   std::map<std::string, uint32_t> file_without; // by name: index in files
   std::map<std::pair<uint32_t, uint64_t>, uint32_t>
-      number_of;                            // of a page, by file and address as linked
+      number_of; // of a page, by file and address as linked
+  // Pages by process and address in it, over the bytes of a page: of those that were missed lately.
+  std::map<std::pair<uint32_t, uint64_t>, uint32_t> missed;
   std::unordered_map<uint32_t, Flow> flows; // by where
   std::unordered_map<uint32_t, std::vector<MappedRange>>
       maps; // of processes that were asked about lately
@@ -155,7 +159,7 @@ struct CodeCache::State {
   // Where a page of a file is linked: in the executable segment that covers it.
   static std::optional<uint64_t> linked(const image::Executable &executable, uint64_t offset) {
     for (const image::Segment &segment : executable.segments()) {
-      const uint64_t begin = segment.file_offset & ~uint64_t{ASSAY_PAGE_BYTES - 1};
+      const uint64_t begin = segment.file_offset & ~uint64_t{ASSAY_CODE_PAGE_BYTES - 1};
       if (segment.executable && offset >= begin && offset < segment.file_offset + segment.file_size)
         return segment.address - segment.file_offset + offset;
     }
@@ -191,7 +195,7 @@ struct CodeCache::State {
       page.file = file_named("[kernel]");
     } else if (!is_stable) {
       page.open = nullptr;
-      link = miss.address & ~uint64_t{ASSAY_PAGE_BYTES - 1};
+      link = miss.address & ~uint64_t{ASSAY_CODE_PAGE_BYTES - 1};
       const MappedRange *range = range_at(maps_of(miss.pid, true), miss.address);
       if (!range)
         return std::nullopt;
@@ -247,9 +251,10 @@ struct CodeCache::State {
     return page.open->caller_rules->at(address);
   }
 
-  // Decodes from one instruction on. `code` begins at `address`, as linked, and may go beyond the page.
+  // Decodes from one instruction on. `code` begins at `begin`, as linked, and may go beyond the page. Adds to `outside` what lies in
+  // other pages.
   Filled decode(uint32_t number, std::span<const std::byte> code, uint64_t begin, uint64_t address,
-                bool anew) {
+                bool anew, std::vector<uint64_t> *outside = nullptr) {
     assay_code_page &page = pages[number];
     std::vector<uint64_t> open = {address};
     std::vector<assay_uop> made;
@@ -258,7 +263,7 @@ struct CodeCache::State {
     while (!open.empty()) {
       uint64_t at = open.back();
       open.pop_back();
-      while (at - page.link < ASSAY_PAGE_BYTES && at - begin < code.size()) {
+      while (at - page.link < ASSAY_CODE_PAGE_BYTES && at - begin < code.size()) {
         const bool is_asked = at == address && anew;
         if (page.first[at - page.link] != 0 && !is_asked)
           break;
@@ -298,15 +303,47 @@ struct CodeCache::State {
           break;
         at = instruction.end();
       }
+      if (outside && at - page.link >= ASSAY_CODE_PAGE_BYTES)
+        outside->push_back(at);
     }
     return filled;
   }
 
+  // One of each page that is not there at that place, of the function in which the miss is.
+  std::vector<assay_miss> ahead_of(const assay_miss &miss, const PageInfo &page, uint64_t address,
+                                   std::vector<uint64_t> &places) const {
+    std::vector<assay_miss> ahead;
+    const image::CodeRange *function = page.open->executable->function_at(address);
+    if (!function)
+      return ahead;
+    places.push_back(function->begin);
+    std::sort(places.begin(), places.end());
+    uint64_t last = 0; // page
+    for (uint64_t place : places) {
+      const uint64_t in = place & ~uint64_t{ASSAY_CODE_PAGE_BYTES - 1};
+      if (place < function->begin || place >= function->end || in == last ||
+          head_at(where_of(page.file, place)))
+        continue;
+      last = in;
+      assay_miss next = miss;
+      next.address += place - address;
+      next.page += in - (address & ~uint64_t{ASSAY_CODE_PAGE_BYTES - 1});
+      ahead.push_back(next);
+    }
+    return ahead;
+  }
+
+  // 0: its page is not there.
+  uint32_t where_of(uint32_t file, uint64_t linked) const {
+    auto number = number_of.find({file, linked & ~uint64_t{ASSAY_CODE_PAGE_BYTES - 1}});
+    return number == number_of.end() ? 0 : assay_place_in_page(number->second, linked);
+  }
+
   const assay_code_head *head_at(uint32_t where) const {
-    const uint32_t number = where >> 12;
+    const uint32_t number = assay_page_of(where);
     if (number == 0 || number >= page_count)
       return nullptr;
-    const uint32_t first = pages[number].first[where & (ASSAY_PAGE_BYTES - 1)];
+    const uint32_t first = pages[number].first[assay_offset_in_page(where)];
     return first ? reinterpret_cast<const assay_code_head *>(&entries[first]) : nullptr;
   }
 };
@@ -340,8 +377,12 @@ CodeCache::Answer CodeCache::fill(const assay_miss &miss) {
     return answer;
   }
   answer.page = *number;
+  if (s.missed.size() >= kMaxMissed)
+    s.missed.clear();
+  s.missed[{miss.pid, miss.address >> ASSAY_CODE_PAGE_BITS}] = *number;
   assay_code_page &page = s.pages[*number];
-  const uint64_t in_page = miss.address & (ASSAY_PAGE_BYTES - 1), address = page.link + in_page;
+  const uint64_t in_page = miss.address & (ASSAY_CODE_PAGE_BYTES - 1),
+                 address = page.link + in_page;
   const PageInfo &info = s.info[*number];
   if (page.is_stable && page.first[in_page] == 0) {
     auto code = info.open->executable->bytes_from(page.link);
@@ -350,17 +391,20 @@ CodeCache::Answer CodeCache::fill(const assay_miss &miss) {
       code = info.open->executable->bytes_from(address);
       begin = address;
     }
-    answer.filled =
-        code.empty() ? Filled::unreadable : s.decode(*number, code, begin, address, false);
+    if (code.empty())
+      return answer;
+    std::vector<uint64_t> outside;
+    answer.filled = s.decode(*number, code, begin, address, false, &outside);
+    answer.ahead = s.ahead_of(miss, info, address, outside);
     return answer;
   }
   // What the process has there is what counts: code without a file, or code that is not what it was.
-  const size_t wanted = ASSAY_PAGE_BYTES - in_page + 15;
+  const size_t wanted = ASSAY_CODE_PAGE_BYTES - in_page + 15;
   const auto memory = info.is_kernel ? s.read_kernel(miss.address, wanted)
                                      : process_memory(miss.pid, miss.address, wanted);
   if (memory.empty())
     return answer;
-  const assay_code_head *head = s.head_at(*number << 12 | static_cast<uint32_t>(in_page));
+  const assay_code_head *head = s.head_at(assay_place_in_page(*number, in_page));
   if (head && memory.size() >= head->length &&
       std::memcmp(head->bytes, memory.data(), std::min<size_t>(8, head->length)) == 0) {
     answer.filled = Filled::is_there;
@@ -373,11 +417,11 @@ CodeCache::Answer CodeCache::fill(const assay_miss &miss) {
 }
 
 std::optional<CodeCache::Place> CodeCache::place(uint32_t where) const {
-  const uint32_t number = where >> 12;
+  const uint32_t number = assay_page_of(where);
   if (number == 0 || number >= state_->page_count)
     return std::nullopt;
   const PageInfo &page = state_->info[number];
-  const uint64_t offset = page.offset + (where & (ASSAY_PAGE_BYTES - 1));
+  const uint64_t offset = page.offset + assay_offset_in_page(where);
   return page.is_kernel ? state_->kernel_place(offset)
          : page.made_by ? state_->made_place(page, offset)
                         : Place{page.file, offset};
@@ -388,15 +432,14 @@ std::vector<uint8_t> CodeCache::bytes(uint32_t where) const {
   if (!head)
     return {};
   std::vector<uint8_t> bytes(head->bytes, head->bytes + std::min<size_t>(8, head->length));
-  const PageInfo &page = state_->info[where >> 12];
+  const PageInfo &page = state_->info[assay_page_of(where)];
   if (head->length > 8 && page.open) {
     const auto rest =
-        page.open->executable->bytes(page.offset + (where & (ASSAY_PAGE_BYTES - 1)), head->length);
+        page.open->executable->bytes(page.offset + assay_offset_in_page(where), head->length);
     bytes.resize(rest.size());
     std::memcpy(bytes.data(), rest.data(), rest.size());
   } else if (head->length > 8 && page.is_kernel) {
-    const auto all =
-        state_->read_kernel(page.offset + (where & (ASSAY_PAGE_BYTES - 1)), head->length);
+    const auto all = state_->read_kernel(page.offset + assay_offset_in_page(where), head->length);
     if (all.size() == head->length && std::memcmp(all.data(), bytes.data(), 8) == 0) {
       bytes.resize(all.size());
       std::memcpy(bytes.data(), all.data(), all.size());
@@ -410,24 +453,26 @@ CodeCache::Shape CodeCache::shape(uint32_t where) const {
   return head ? Shape{head->length, head->flags != 0} : Shape{};
 }
 
+uint32_t CodeCache::behind(uint32_t where, unsigned length) const {
+  const uint32_t page = assay_page_of(where);
+  return assay_offset_in_page(where) + length < ASSAY_CODE_PAGE_BYTES
+             ? where + length
+             : state_->where_of(state_->info[page].file,
+                                state_->pages[page].link + assay_offset_in_page(where) + length);
+}
+
 const CodeCache::Flow &CodeCache::flow(uint32_t where) {
   State &s = *state_;
   auto [known, is_new] = s.flows.try_emplace(where);
   Flow &flow = known->second;
-  const PageInfo *info = where >> 12 < s.info.size() ? &s.info[where >> 12] : nullptr;
-  // A place in the same file, if its page is there by now.
-  auto where_of = [&](uint64_t at) -> uint32_t {
-    auto number = s.number_of.find({info->file, at & ~uint64_t{ASSAY_PAGE_BYTES - 1}});
-    return number == s.number_of.end()
-               ? 0
-               : number->second << 12 | static_cast<uint32_t>(at & (ASSAY_PAGE_BYTES - 1));
-  };
+  const PageInfo *info =
+      assay_page_of(where) < s.info.size() ? &s.info[assay_page_of(where)] : nullptr;
   if (!is_new && flow.target == 0 && flow.target_address)
-    flow.target = where_of(flow.target_address);
+    flow.target = s.where_of(info->file, flow.target_address);
   if (!is_new || !info)
     return flow;
   const auto bytes = this->bytes(where);
-  const uint64_t address = s.pages[where >> 12].link + (where & (ASSAY_PAGE_BYTES - 1));
+  const uint64_t address = s.pages[assay_page_of(where)].link + assay_offset_in_page(where);
   binary::Code code;
   if (!s.decoder.decode(std::as_bytes(std::span(bytes)), address, code))
     return flow;
@@ -435,13 +480,21 @@ const CodeCache::Flow &CodeCache::flow(uint32_t where) {
   flow.steps = flow_steps(code, instruction);
   flow.branches = instruction.flow == binary::Flow::branch;
   flow.jumps = instruction.flow != binary::Flow::next && !flow.branches;
-  if (!instruction.repeats &&
-      (where & (ASSAY_PAGE_BYTES - 1)) + instruction.length < ASSAY_PAGE_BYTES)
-    flow.next = where + instruction.length;
+  if (!instruction.repeats)
+    flow.next = behind(where, instruction.length);
   flow.target_address = instruction.target;
   if (instruction.target)
-    flow.target = where_of(instruction.target);
+    flow.target = s.where_of(info->file, instruction.target);
   return flow;
+}
+
+uint32_t CodeCache::where_at(uint32_t pid, uint64_t address) {
+  State &s = *state_;
+  if (auto missed = s.missed.find({pid, address >> ASSAY_CODE_PAGE_BITS}); missed != s.missed.end())
+    return assay_place_in_page(missed->second, address);
+  // A process that has the same file mapped told of the miss.
+  const auto place = address >> 63 ? std::nullopt : place_in(pid, address);
+  return place ? s.where_of(place->file, place->offset) : 0;
 }
 
 std::optional<CodeCache::Place> CodeCache::place_in(uint32_t pid, uint64_t address) {
@@ -455,9 +508,9 @@ std::optional<CodeCache::Place> CodeCache::place_in(uint32_t pid, uint64_t addre
     if (file && file->executable && s.files[file->index].path == range->name) {
       const uint64_t offset = address - range->start + range->file_offset;
       const auto linked =
-          State::linked(*file->executable, offset & ~uint64_t{ASSAY_PAGE_BYTES - 1});
+          State::linked(*file->executable, offset & ~uint64_t{ASSAY_CODE_PAGE_BYTES - 1});
       if (linked)
-        return Place{file->index, *linked + (address & (ASSAY_PAGE_BYTES - 1))};
+        return Place{file->index, *linked + (address & (ASSAY_CODE_PAGE_BYTES - 1))};
     }
   return std::nullopt;
 }

@@ -46,6 +46,8 @@ public:
     Filled filled = Filled::unreadable;
     uint32_t page = 0;        // its number
     bool is_new_page = false; // the interpreters must learn that the miss's key means it
+    // Where control goes from there in other pages of the same function: as misses, which no sample has had yet.
+    std::vector<assay_miss> ahead;
   };
   // Decodes what a sample missed, and what follows it up to the end of its function or page. Reads the file, or the process's
   // memory where there is none.
@@ -65,6 +67,8 @@ public:
     bool jumps = false;  // the next instruction is not the one behind it, or is itself
   };
   Shape shape(uint32_t where) const;
+  // What lies so many bytes behind an instruction that is there, in the same file; 0: its page is not there.
+  uint32_t behind(uint32_t where, unsigned length) const;
   // What an instruction does with registers, and where control goes.
   struct FlowStep { // a micro-op
     bool is_load = false, is_store = false;
@@ -83,6 +87,8 @@ public:
   };
   // Of an instruction that is there; empty of others. Valid as long as the cache.
   const Flow &flow(uint32_t where);
+  // What a sample calls an address of a process, as far as its page is there; else 0.
+  uint32_t where_at(uint32_t pid, uint64_t address);
   // Where an address of a process is, if it lies in a mapped file that is known.
   std::optional<Place> place_in(uint32_t pid, uint64_t address);
 

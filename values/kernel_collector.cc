@@ -35,7 +35,7 @@ namespace {
 
 constexpr size_t kMessageBytes = 8 << 20; // a power of two
 constexpr uint64_t kMissIntervalNs = 50'000'000;
-static_assert(ASSAY_PAGE_BYTES % ASSAY_KERNEL_BYTES == 0,
+static_assert(ASSAY_CODE_PAGE_BYTES % ASSAY_KERNEL_BYTES == 0,
               "a piece of the kernel's code lies in a page");
 constexpr uint32_t kStepsOfInstruction = 24; // micro-ops that one instruction may have on average
 

@@ -15,7 +15,8 @@ namespace values {
 
 namespace {
 constexpr double kNearlyFull = .75;
-constexpr size_t kManyFiles = 300; // symbols of each are kept
+constexpr size_t kManyFiles = 300;     // symbols of each are kept
+constexpr uint64_t kAheadBytes = 4096; // of a function, around what was missed
 } // namespace
 
 Recording::Recording(std::unique_ptr<Collector> collector, const RecordingSettings &settings)
@@ -30,7 +31,19 @@ Recording::Recording(std::unique_ptr<Collector> collector, const RecordingSettin
 }
 
 void Recording::sample(const assay_sample &sample, std::span<const assay_sampled_value> values) {
-  sums_.add(sample, values);
+  if (sample.start == 0 && values.empty())
+    unplaced_.push_back(sample);
+  else
+    sums_.add(sample, values);
+}
+
+// It came to code that was not there yet; by now it may be.
+void Recording::place_samples() {
+  for (assay_sample &sample : unplaced_) {
+    sample.start = code_.where_at(sample.pid, sample.pc);
+    sums_.add(sample, {});
+  }
+  unplaced_.clear();
 }
 
 // Decoding a large file for the first time may take a second, in which samples go on to come: so it is done in between.
@@ -38,11 +51,16 @@ void Recording::poll(int milliseconds) {
   using Clock = std::chrono::steady_clock;
   collector_->poll(misses_.empty() ? milliseconds : 0, *this);
   const auto begin = Clock::now();
-  while (!misses_.empty() && Clock::now() - begin < std::chrono::milliseconds(20)) {
+  auto has_time = [&] { return Clock::now() - begin < std::chrono::milliseconds(20); };
+  while (!misses_.empty() && has_time()) {
     const assay_miss miss = misses_.front();
     misses_.pop_front();
     fill(miss);
   }
+  while (!ahead_.empty() && has_time())
+    fill_ahead();
+  if (misses_.empty())
+    place_samples();
 }
 
 void Recording::fill(const assay_miss &miss) {
@@ -51,8 +69,27 @@ void Recording::fill(const assay_miss &miss) {
     full_++;
   else if (answer.filled == CodeCache::Filled::unreadable)
     unreadable_++;
+  announce(miss, answer);
+  for (const assay_miss &next : answer.ahead)
+    ahead_.push_back({next, miss.address});
+}
+
+void Recording::announce(const assay_miss &miss, const CodeCache::Answer &answer) {
   if (answer.is_new_page)
     collector_->announce({miss.page, miss.file, miss.device, miss.version}, answer.page);
+}
+
+// Samples will come to the rest of the function soon, and each that misses ends there.
+void Recording::fill_ahead() {
+  const Ahead next = ahead_.front();
+  ahead_.pop_front();
+  if (is_nearly_full())
+    return;
+  const CodeCache::Answer answer = code_.fill(next.miss);
+  announce(next.miss, answer);
+  for (const assay_miss &further : answer.ahead)
+    if (further.address - next.from + kAheadBytes < 2 * kAheadBytes)
+      ahead_.push_back({further, next.from});
 }
 
 Recording::Progress Recording::progress() const {
@@ -62,7 +99,8 @@ Recording::Progress Recording::progress() const {
 }
 
 profile::Profile Recording::profile(profile::Process process, uint32_t scope,
-                                    uint64_t duration_us) const {
+                                    uint64_t duration_us) {
+  place_samples();
   return profile_since_taken(std::move(process), scope, duration_us, collector_->counts());
 }
 
@@ -103,6 +141,7 @@ profile::Profile Recording::profile_since_taken(profile::Process process, uint32
 }
 
 Recording::Taken Recording::take(const profile::Process &process, uint64_t duration_us) {
+  place_samples();
   const CollectorCounts counts = collector_->counts();
   Taken taken{profile_since_taken(process, ASSAY_SAMPLING_SYSTEM, duration_us, counts),
               sums_.ends_of_files()};

@@ -34,7 +34,7 @@ public:
   Progress progress() const;
 
   // What was measured, as a section of `process`, of which everything but the sampling and the mappings is set.
-  profile::Profile profile(profile::Process process, uint32_t scope, uint64_t duration_us) const;
+  profile::Profile profile(profile::Process process, uint32_t scope, uint64_t duration_us);
 
   // What was measured since the last time, and begins anew.
   struct Taken {
@@ -50,6 +50,13 @@ private:
   void sample(const assay_sample &sample, std::span<const assay_sampled_value> values) override;
   void miss(const assay_miss &miss) override { misses_.push_back(miss); }
   void fill(const assay_miss &miss);
+  struct Ahead {
+    assay_miss miss;
+    uint64_t from; // the address that a sample missed
+  };
+  void fill_ahead();
+  void announce(const assay_miss &miss, const CodeCache::Answer &answer);
+  void place_samples();
   profile::Profile profile_since_taken(profile::Process process, uint32_t scope,
                                        uint64_t duration_us, const CollectorCounts &counts) const;
 
@@ -58,7 +65,9 @@ private:
   CodeCache code_;
   ValueSums sums_;
   std::deque<assay_miss> misses_;
-  CollectorCounts taken_; // what take() has given
+  std::deque<Ahead> ahead_;            // filled where nothing else is to be done
+  std::vector<assay_sample> unplaced_; // that came to code which was not there yet
+  CollectorCounts taken_;              // what take() has given
   uint64_t full_ = 0, unreadable_ = 0;
 };
 

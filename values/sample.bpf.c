@@ -5,7 +5,7 @@
 // Code is looked up in three steps. `places` says by process and address which published page lies there, and forgets the
 // oldest. Where it has nothing, the kernel's own list of mappings gives the file and the offset in it, by which `files` finds the
 // page that another process may have brought in. Where that has nothing either, the tool is told, once in a while, and
-// decodes.
+// decodes. The kernel answers for one mapping in an interrupt; so `mappings` keeps what it has said.
 //
 // What lies at an address may change (exec, dlclose): so the bytes of the first instruction in a page are compared with those
 // that were decoded, and of code without a file the bytes of each.
@@ -36,6 +36,7 @@ struct file {
 };
 struct vm_area_struct {
   unsigned long vm_start;
+  unsigned long vm_end;
   unsigned long vm_pgoff;
   struct file *vm_file;
 };
@@ -83,7 +84,7 @@ struct place_key {
 };
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
-  __uint(max_entries, 16384);
+  __uint(max_entries, 32768);
   __type(key, struct place_key);
   __type(value, __u32);
 } places SEC(".maps");
@@ -94,6 +95,20 @@ struct {
   __type(key, struct assay_code_key);
   __type(value, __u32);
 } files SEC(".maps");
+
+// The mapping of which a process's code was asked for last, in each 2 MiB.
+struct mapping {
+  __u64 begin, end;
+  __u64 shift; // added to an address: where that is in the file; of code without a file 0
+  __u64 file;  // as in struct assay_code_key
+  __u32 device, version;
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 8192);
+  __type(key, struct place_key);
+  __type(value, struct mapping);
+} mappings SEC(".maps");
 
 // What was missed lately, so that the tool hears of a place once.
 struct {
@@ -140,27 +155,25 @@ static __always_inline int read_memory(struct assay_interpreter *run, void *to, 
          bpf_probe_read_kernel(to, bytes, (const void *)address) == 0;
 }
 
-struct found {
-  struct assay_code_key key;
-};
-
 static long take_mapping(struct task_struct *task, struct vm_area_struct *mapping, void *context) {
-  struct found *found = context;
+  struct mapping *found = context;
   struct file *file = mapping->vm_file;
+  found->begin = mapping->vm_start;
+  found->end = mapping->vm_end;
   if (!file)
     return 0;
   struct inode *inode = file->f_inode;
-  found->key.page += (mapping->vm_pgoff << 12) - mapping->vm_start;
-  found->key.file = inode->i_ino;
-  found->key.device = inode->i_sb->s_dev;
-  found->key.version = inode->i_generation;
+  found->shift = (mapping->vm_pgoff << 12) - mapping->vm_start;
+  found->file = inode->i_ino;
+  found->device = inode->i_sb->s_dev;
+  found->version = inode->i_generation;
   return 0;
 }
 
 static __always_inline int tell_miss(struct assay_interpreter *run, __u64 address,
                                      struct assay_code_key *key) {
   struct assay_code_key place = *key;
-  place.page |= address & (ASSAY_PAGE_BYTES - 1);
+  place.page |= address & (ASSAY_CODE_PAGE_BYTES - 1);
   __u64 now = bpf_ktime_get_ns(), *last = bpf_map_lookup_elem(&misses, &place);
   if (last && now - *last < settings.miss_interval_ns)
     return 0;
@@ -172,10 +185,16 @@ static __always_inline int tell_miss(struct assay_interpreter *run, __u64 addres
   return 0;
 }
 
+static __always_inline struct place_key region_of(const struct assay_interpreter *run,
+                                                  __u64 address) {
+  struct place_key region = {address >> 21, run->out.pid, run->memory};
+  return region;
+}
+
 // What is mapped at an address: into run->key. The kernel answers once in an interrupt: its lock is released by work that waits for the
-// interrupt's end, and meanwhile it refuses. So the answer is kept.
+// interrupt's end, and meanwhile it refuses.
 static __noinline int key_of(struct assay_interpreter *run, __u64 address) {
-  __u64 page = address & ~(__u64)(ASSAY_PAGE_BYTES - 1);
+  __u64 page = address & ~(__u64)(ASSAY_CODE_PAGE_BYTES - 1);
   if (run->key_page == page)
     return 1;
   if (address >> 63) {
@@ -188,20 +207,29 @@ static __noinline int key_of(struct assay_interpreter *run, __u64 address) {
     run->key_page = page;
     return 1;
   }
-  struct found found = {};
-  found.key.page = page;
-  found.key.device = run->out.pid;
-  if (bpf_find_vma(bpf_get_current_task_btf(), address, take_mapping, &found, 0) != 0) {
-    count(no_mapping);
-    return 0;
+  struct place_key region = region_of(run, address);
+  struct mapping *kept = bpf_map_lookup_elem(&mappings, &region), found = {};
+  run->key_is_kept = kept && address >= kept->begin && address < kept->end;
+  if (run->key_is_kept) {
+    found = *kept;
+  } else {
+    found.device = run->out.pid;
+    if (bpf_find_vma(bpf_get_current_task_btf(), address, take_mapping, &found, 0) != 0) {
+      count(no_mapping);
+      return 0;
+    }
+    bpf_map_update_elem(&mappings, &region, &found, BPF_ANY);
   }
-  run->key = found.key;
+  run->key.page = page + found.shift;
+  run->key.file = found.file;
+  run->key.device = found.device;
+  run->key.version = found.version;
   run->key_page = page;
   return 1;
 }
 
 static __always_inline struct place_key place_of(const struct assay_interpreter *run, __u64 pc) {
-  struct place_key place = {pc & ~(__u64)(ASSAY_PAGE_BYTES - 1),
+  struct place_key place = {pc & ~(__u64)(ASSAY_CODE_PAGE_BYTES - 1),
                             pc >> 63 ? KERNEL_PROCESS : run->out.pid, pc >> 63 ? 0 : run->memory};
   return place;
 }
@@ -231,6 +259,10 @@ static __noinline int find_page(struct assay_interpreter *run, __u64 pc) {
 
 // The instruction at pc is not in its page, or not what it was: then something else may be mapped there by now.
 static __noinline int miss_at(struct assay_interpreter *run, __u64 pc) {
+  struct place_key region = region_of(run, pc);
+  bpf_map_delete_elem(&mappings, &region);
+  if (run->key_is_kept)
+    run->key_page = 1;
   if (!key_of(run, pc))
     return 0; // in the next sample
   struct place_key place = place_of(run, pc);

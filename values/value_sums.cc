@@ -175,8 +175,7 @@ void ValueSums::count_executions(const assay_sample &sample,
     counts_[where].executions += weight;
     executions_ += weight;
     const CodeCache::Shape shape = code_.shape(where);
-    const bool in_page = (where & (ASSAY_PAGE_BYTES - 1)) + shape.length < ASSAY_PAGE_BYTES;
-    expected = shape.length && !shape.jumps && !is_control && in_page ? where + shape.length : 0;
+    expected = shape.length && !shape.jumps && !is_control ? code_.behind(where, shape.length) : 0;
   }
 }
 

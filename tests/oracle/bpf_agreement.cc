@@ -31,7 +31,7 @@
 namespace {
 
 constexpr size_t kPages = 1024, kEntries = size_t{1} << 19, kMisses = 4096;
-constexpr uint64_t kPageMask = ~uint64_t{ASSAY_PAGE_BYTES - 1};
+constexpr uint64_t kPageMask = ~uint64_t{ASSAY_CODE_PAGE_BYTES - 1};
 
 std::span<assay_code_page> pages;
 std::span<assay_uop> entries;

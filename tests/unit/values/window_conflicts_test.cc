@@ -50,7 +50,7 @@ protected:
   }
 
   uint32_t where(const char *label) const {
-    return page_ << 12 | static_cast<uint32_t>(label - assay_test_conflicts);
+    return assay_place_in_page(page_, static_cast<uint64_t>(label - assay_test_conflicts));
   }
   std::string name(uint32_t place) const {
     const std::pair<const char *, const char *> names[] = {
