@@ -289,7 +289,9 @@ private:
 
 FunctionRanges function_ranges(const ElfTables &tables, const std::vector<UnwindRange> &frames,
                                const std::vector<RelocatedWord> &words) {
-  return Builder(tables, words).build(frames);
+  FunctionRanges ranges = Builder(tables, words).build(frames);
+  ranges.functions.shrink_to_fit(); // they stay as long as the file is open
+  return ranges;
 }
 
 const CodeRange *function_at(const std::vector<CodeRange> &functions, uint64_t address) {

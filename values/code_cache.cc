@@ -41,11 +41,12 @@ struct OpenFile {
   uint32_t index = 0;                            // in files()
 };
 
-constexpr size_t kMaxMissed = 16384;
+constexpr size_t kMaxMissed = 16384, kMaxUnpublished = 65536;
 
 struct PageInfo {
   uint32_t file = 0;   // index in files()
   uint64_t offset = 0; // of the page: as linked
+  uint64_t link = 0;   // as in struct assay_code_page
   OpenFile *open = nullptr;
   bool is_kernel = false;
   uint32_t made_by = 0; // a process; 0: it is of a file, or of something else that has a name
@@ -83,10 +84,11 @@ struct CodeCache::State {
   const KernelCode *kernel = nullptr;
   ReadKernel read_kernel;
   MadeCode made_code;
-  size_t page_count = 1, entry_count = 1;
+  size_t entry_count = 1;
   binary::Decoder decoder;
   std::vector<CodeFile> files;
-  std::vector<PageInfo> info = std::vector<PageInfo>(1); // by number of the page
+  // By number of the page. Those behind the last of `pages` are not published: there is no room, but samples have their places.
+  std::vector<PageInfo> info = std::vector<PageInfo>(1);
   std::map<assay_code_key, uint32_t, CodeKeyOrder> page_of;
   std::map<FileKey, std::unique_ptr<OpenFile>> opened;
   std::map<std::string, uint32_t> file_without; // by name: index in files
@@ -206,15 +208,18 @@ struct CodeCache::State {
       page.file = file_named(name);
       page.offset = name == "[vdso]" ? link - range->start : link;
     }
-    if (page_count >= pages.size())
+    if (info.size() >= pages.size() + kMaxUnpublished)
       return 0;
-    const auto number = static_cast<uint32_t>(page_count++);
-    pages[number].link = link;
-    pages[number].is_stable = is_stable;
+    const auto number = static_cast<uint32_t>(info.size());
+    page.link = link;
     info.push_back(page);
     number_of.emplace(std::pair(page.file, link), number);
     page_of.emplace(key, number);
-    is_new = true;
+    if (number < pages.size()) {
+      pages[number].link = link;
+      pages[number].is_stable = is_stable;
+      is_new = true;
+    }
     return number;
   }
 
@@ -339,9 +344,24 @@ struct CodeCache::State {
     return number == number_of.end() ? 0 : assay_place_in_page(number->second, linked);
   }
 
+  // Of an instruction that was not published, in a file.
+  std::vector<uint8_t> undecoded_bytes(uint32_t where) {
+    const uint32_t number = assay_page_of(where);
+    if (number >= info.size() || !info[number].open)
+      return {};
+    const uint64_t address = info[number].link + assay_offset_in_page(where);
+    const auto code = info[number].open->executable->bytes_from(address);
+    binary::Code decoded;
+    if (!decoder.decode(code, address, decoded))
+      return {};
+    std::vector<uint8_t> bytes(decoded.instructions.front().length);
+    std::memcpy(bytes.data(), code.data(), bytes.size());
+    return bytes;
+  }
+
   const assay_code_head *head_at(uint32_t where) const {
     const uint32_t number = assay_page_of(where);
-    if (number == 0 || number >= page_count)
+    if (number == 0 || number >= std::min(info.size(), pages.size()))
       return nullptr;
     const uint32_t first = pages[number].first[assay_offset_in_page(where)];
     return first ? reinterpret_cast<const assay_code_head *>(&entries[first]) : nullptr;
@@ -376,10 +396,14 @@ CodeCache::Answer CodeCache::fill(const assay_miss &miss) {
     answer.filled = Filled::no_room;
     return answer;
   }
-  answer.page = *number;
   if (s.missed.size() >= kMaxMissed)
     s.missed.clear();
   s.missed[{miss.pid, miss.address >> ASSAY_CODE_PAGE_BITS}] = *number;
+  if (*number >= s.pages.size()) {
+    answer.filled = Filled::no_room;
+    return answer;
+  }
+  answer.page = *number;
   assay_code_page &page = s.pages[*number];
   const uint64_t in_page = miss.address & (ASSAY_CODE_PAGE_BYTES - 1),
                  address = page.link + in_page;
@@ -418,7 +442,7 @@ CodeCache::Answer CodeCache::fill(const assay_miss &miss) {
 
 std::optional<CodeCache::Place> CodeCache::place(uint32_t where) const {
   const uint32_t number = assay_page_of(where);
-  if (number == 0 || number >= state_->page_count)
+  if (number == 0 || number >= state_->info.size())
     return std::nullopt;
   const PageInfo &page = state_->info[number];
   const uint64_t offset = page.offset + assay_offset_in_page(where);
@@ -430,7 +454,7 @@ std::optional<CodeCache::Place> CodeCache::place(uint32_t where) const {
 std::vector<uint8_t> CodeCache::bytes(uint32_t where) const {
   const assay_code_head *head = state_->head_at(where);
   if (!head)
-    return {};
+    return state_->undecoded_bytes(where);
   std::vector<uint8_t> bytes(head->bytes, head->bytes + std::min<size_t>(8, head->length));
   const PageInfo &page = state_->info[assay_page_of(where)];
   if (head->length > 8 && page.open) {
@@ -458,7 +482,7 @@ uint32_t CodeCache::behind(uint32_t where, unsigned length) const {
   return assay_offset_in_page(where) + length < ASSAY_CODE_PAGE_BYTES
              ? where + length
              : state_->where_of(state_->info[page].file,
-                                state_->pages[page].link + assay_offset_in_page(where) + length);
+                                state_->info[page].link + assay_offset_in_page(where) + length);
 }
 
 const CodeCache::Flow &CodeCache::flow(uint32_t where) {
@@ -472,7 +496,7 @@ const CodeCache::Flow &CodeCache::flow(uint32_t where) {
   if (!is_new || !info)
     return flow;
   const auto bytes = this->bytes(where);
-  const uint64_t address = s.pages[assay_page_of(where)].link + assay_offset_in_page(where);
+  const uint64_t address = info->link + assay_offset_in_page(where);
   binary::Code code;
   if (!s.decoder.decode(std::as_bytes(std::span(bytes)), address, code))
     return flow;
@@ -520,7 +544,7 @@ const std::vector<CodeFile> &CodeCache::files() const {
 }
 
 double CodeCache::fullness() const {
-  return std::max(double(state_->page_count) / double(state_->pages.size()),
+  return std::max(double(state_->info.size()) / double(state_->pages.size()),
                   double(state_->entry_count) / double(state_->entries.size()));
 }
 

@@ -60,7 +60,7 @@ public:
   };
   // Of a value's or a sample's `where`; nothing of 0.
   std::optional<Place> place(uint32_t where) const;
-  // The bytes of the instruction there: at most 15.
+  // The bytes of the instruction there: at most 15. Nothing if it is not known.
   std::vector<uint8_t> bytes(uint32_t where) const;
   struct Shape {
     unsigned length = 0; // bytes; 0: nothing is known

@@ -231,11 +231,13 @@ std::vector<ProfilePart> split_by_executable(const profile::Profile &whole,
 
 void cut_to(profile::Profile &profile, size_t lists) {
   const profile::Values &all = profile.values;
-  if (all.values.size() <= lists && all.instructions.size() <= lists &&
+  // They are small, and without them it is not known where the time goes.
+  const size_t instructions = 10 * lists;
+  if (all.values.size() <= lists && all.instructions.size() <= instructions &&
       all.conflicts.size() <= lists)
     return;
   OfModule pieces;
-  pieces.instructions = heaviest(all.instructions, lists, [](const auto &each) {
+  pieces.instructions = heaviest(all.instructions, instructions, [](const auto &each) {
     return std::pair(each.interrupts, each.executions);
   });
   pieces.lists =

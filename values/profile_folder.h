@@ -26,7 +26,7 @@ struct ProfilePart {
 std::vector<ProfilePart> split_by_executable(const profile::Profile &whole,
                                              std::span<const ValueSums::Ends> ends);
 
-// Leaves the `lists` hotlists that came in most samples, and as many instructions and conflicts by their counts; the values of those that go are counted as a loss.
+// Leaves the `lists` hotlists that came in most samples, ten times as many instructions, and as many conflicts, by their counts; the values of those that go are counted as a loss.
 void cut_to(profile::Profile &profile, size_t lists);
 
 class ProfileFolder {

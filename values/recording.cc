@@ -106,7 +106,7 @@ profile::Profile Recording::profile(profile::Process process, uint32_t scope,
 
 profile::Profile Recording::profile_since_taken(profile::Process process, uint32_t scope,
                                                 uint64_t duration_us,
-                                                const CollectorCounts &counts) const {
+                                                const CollectorCounts &counts) {
   profile::Profile profile;
   process.sampling = profile::Sampling{collector_->kind(),
                                        scope,
@@ -115,7 +115,8 @@ profile::Profile Recording::profile_since_taken(profile::Process process, uint32
                                        settings_.sampling.most_skipped,
                                        settings_.kinds,
                                        duration_us};
-  sums_.put(profile); // before: a place in the kernel is in a file that it may be the first one in
+  sums_.move_to(
+      profile); // before: a place in the kernel is in a file that it may be the first one in
   for (const CodeFile &file : code_.files()) {
     const profile::ModuleId module{static_cast<uint32_t>(profile.modules.size())};
     profile::Module &to = profile.modules.emplace_back();

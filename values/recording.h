@@ -33,7 +33,7 @@ public:
   };
   Progress progress() const;
 
-  // What was measured, as a section of `process`, of which everything but the sampling and the mappings is set.
+  // What was measured, as a section of `process`, of which everything but the sampling and the mappings is set. Once: values go with it.
   profile::Profile profile(profile::Process process, uint32_t scope, uint64_t duration_us);
 
   // What was measured since the last time, and begins anew.
@@ -58,7 +58,7 @@ private:
   void announce(const assay_miss &miss, const CodeCache::Answer &answer);
   void place_samples();
   profile::Profile profile_since_taken(profile::Process process, uint32_t scope,
-                                       uint64_t duration_us, const CollectorCounts &counts) const;
+                                       uint64_t duration_us, const CollectorCounts &counts);
 
   std::unique_ptr<Collector> collector_;
   RecordingSettings settings_;

@@ -193,12 +193,13 @@ void ValueSums::clear() {
   code_values_.clear(); // numbers of processes are given again
 }
 
-void ValueSums::put(profile::Profile &profile) const {
+void ValueSums::move_to(profile::Profile &profile) {
   auto module_of = [](const CodeCache::Place &place) { return profile::ModuleId{place.file}; };
   profile.values.samples += samples_;
   for (const Ends &ends : ends_)
     for (size_t i = 0; i < ends.size(); i++)
       profile.values.ends[i] += ends[i];
+  profile.values.instructions.reserve(profile.values.instructions.size() + counts_.size());
   for (const auto &[where, counts] : counts_) {
     const auto place = code_.place(where);
     auto bytes = code_.bytes(where);
@@ -207,10 +208,11 @@ void ValueSums::put(profile::Profile &profile) const {
     profile.values.instructions.push_back(
         {module_of(*place), place->offset, std::move(bytes), counts.interrupts, counts.executions});
   }
-  for (const List &list : lists_)
+  profile.values.values.reserve(profile.values.values.size() + lists_.size());
+  for (List &list : lists_)
     if (const auto place = code_.place(list.where))
-      profile.values.values.push_back(
-          {module_of(*place), place->offset, list.kind, list.detail, list.values, list.strides});
+      profile.values.values.push_back({module_of(*place), place->offset, list.kind, list.detail,
+                                       std::move(list.values), std::move(list.strides)});
   for (const auto &[pair, count] : conflicts_) {
     const auto store = code_.place(pair.store), load = code_.place(pair.load);
     if (store && load)

@@ -127,13 +127,22 @@ TEST_F(CodeCacheTest, WhatLiesBehindAnInstructionMayBeInTheNextPage) {
   EXPECT_NE(code_.behind(last, 1), 0u);
 }
 
-TEST_F(CodeCacheTest, WithoutRoomThereIsNoPlace) {
+// It is not interpreted, but time that goes there is known.
+TEST_F(CodeCacheTest, AnAddressHasAPlaceWithoutRoomToDecodeIt) {
   std::vector<assay_code_page> one(1); // page 0 is not used
   CodeCache full(one, entries_, values::kAllKinds);
-  EXPECT_EQ(full.fill(miss_at(assay_test_walk)).filled, CodeCache::Filled::no_room);
-  EXPECT_EQ(
-      full.where_at(static_cast<uint32_t>(getpid()), reinterpret_cast<uint64_t>(assay_test_walk)),
-      0u);
+  const CodeCache::Answer answer = full.fill(miss_at(assay_test_walk));
+  EXPECT_EQ(answer.filled, CodeCache::Filled::no_room);
+  EXPECT_FALSE(answer.is_new_page);
+  const uint32_t where =
+      full.where_at(static_cast<uint32_t>(getpid()), reinterpret_cast<uint64_t>(assay_test_walk));
+  const auto place = full.place(where);
+  ASSERT_TRUE(place);
+  code_.fill(miss_at(assay_test_walk));
+  EXPECT_EQ(place->offset, code_.place(where_at(assay_test_walk))->offset);
+  EXPECT_EQ(full.bytes(where), code_.bytes(where_at(assay_test_walk)));
+  EXPECT_EQ(full.shape(where).length, 0u);
+  EXPECT_GE(full.fullness(), 1);
 }
 
 } // namespace
