@@ -15,11 +15,11 @@
 
 #define ASSAY_UPCALL_ENVIRONMENT "ASSAY_VALUES_SHARED" // where a program finds it: a path
 #define ASSAY_UPCALL_MAGIC "AssayUp"
-#define ASSAY_UPCALL_VERSION 1
+#define ASSAY_UPCALL_VERSION 2
 #define ASSAY_UPCALL_SIGNAL 0x7961737341ULL // by which our own signals are known
 
-#define ASSAY_UPCALL_PLACES 32768u // a power of two
-#define ASSAY_UPCALL_PROBES 64u    // entries that a place is looked for in
+#define ASSAY_UPCALL_PLACES 131072u // a power of two
+#define ASSAY_UPCALL_PROBES 64u     // entries that a place is looked for in
 #define ASSAY_UPCALL_SLOTS 512u
 #define ASSAY_UPCALL_RING_BYTES (256u << 10) // a power of two
 #define ASSAY_UPCALL_LEVELS 4                // of the memory hierarchy: L1, L2, L3, memory

@@ -1,6 +1,8 @@
 // Pages are filled piece by piece: from the place that was missed to the end of the function, and along its direct branches within the
-// page. Decoding whole pages was refused: of a page of code that is met, a third is executed, and each instruction costs some microseconds
-// and a hundred bytes.
+// page; what it leads to in other pages is for whoever has time (Answer::ahead). Decoding all code was refused: of 4 KiB that are met, a
+// third is executed, and each instruction costs some microseconds and a hundred bytes.
+//
+// There are pages that no interpreter sees, because there is no room: so that time spent there has a place.
 //
 // An interpreter may look at a page while it is filled. So entries are written first, and `first` afterwards, with release; what an
 // interpreter may be reading is never written again.
@@ -21,6 +23,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <fmt/format.h>
 #include <unordered_map>
@@ -41,6 +44,9 @@ struct OpenFile {
   uint32_t index = 0;                            // in files()
 };
 
+using Clock = std::chrono::steady_clock;
+constexpr const char *kKernelName = "[kernel]";
+constexpr std::chrono::milliseconds kNow{0}, kLately{100};
 constexpr size_t kMaxMissed = 16384, kMaxUnpublished = 65536;
 
 struct PageInfo {
@@ -97,16 +103,24 @@ struct CodeCache::State {
   // Pages by process and address in it, over the bytes of a page: of those that were missed lately.
   std::map<std::pair<uint32_t, uint64_t>, uint32_t> missed;
   std::unordered_map<uint32_t, Flow> flows; // by where
-  std::unordered_map<uint32_t, std::vector<MappedRange>>
-      maps; // of processes that were asked about lately
+  struct Maps {
+    Clock::time_point when;
+    std::vector<MappedRange> ranges;
+  };
+  std::unordered_map<uint32_t, Maps> maps; // of processes that were asked about lately
 
-  const std::vector<MappedRange> &maps_of(uint32_t pid, bool again) {
+  // At most so old; of a process that has ended the last ones.
+  const std::vector<MappedRange> &maps_of(uint32_t pid, std::chrono::milliseconds max_age) {
     if (maps.size() > 256)
       maps.clear();
     auto [known, is_new] = maps.try_emplace(pid);
-    if (is_new || again)
-      known->second = mapped_ranges(pid);
-    return known->second;
+    const auto now = Clock::now();
+    if (is_new || now - known->second.when >= max_age) {
+      known->second.when = now;
+      if (auto ranges = mapped_ranges(pid); !ranges.empty())
+        known->second.ranges = std::move(ranges);
+    }
+    return known->second.ranges;
   }
 
   uint32_t file_named(const std::string &name) {
@@ -119,7 +133,7 @@ struct CodeCache::State {
   Place kernel_place(uint64_t address) {
     const KernelCode::Function *function = kernel ? kernel->function_at(address) : nullptr;
     return function ? Place{file_named(function->name), address - function->begin}
-                    : Place{file_named("[kernel]"), address};
+                    : Place{file_named(kKernelName), address};
   }
 
   Place made_place(const PageInfo &page, uint64_t address) {
@@ -133,7 +147,7 @@ struct CodeCache::State {
     auto [known, is_new] = opened.try_emplace({miss.file, miss.device, miss.version});
     if (known->second && known->second->executable)
       return known->second.get();
-    const auto &ranges = maps_of(miss.pid, true);
+    const auto &ranges = maps_of(miss.pid, kNow);
     const MappedRange *range = range_at(ranges, miss.address);
     if (!range || !range->is_file())
       return known->second.get();
@@ -194,11 +208,11 @@ struct CodeCache::State {
       link = key.page;
       page.is_kernel = true;
       page.offset = link;
-      page.file = file_named("[kernel]");
+      page.file = file_named(kKernelName);
     } else if (!is_stable) {
       page.open = nullptr;
       link = miss.address & ~uint64_t{ASSAY_CODE_PAGE_BYTES - 1};
-      const MappedRange *range = range_at(maps_of(miss.pid, true), miss.address);
+      const MappedRange *range = range_at(maps_of(miss.pid, kNow), miss.address);
       if (!range)
         return std::nullopt;
       if (range->name.empty())
@@ -314,7 +328,7 @@ struct CodeCache::State {
     return filled;
   }
 
-  // One of each page that is not there at that place, of the function in which the miss is.
+  // The function's begin, and the first of these places in each other page, where they are not decoded.
   std::vector<assay_miss> ahead_of(const assay_miss &miss, const PageInfo &page, uint64_t address,
                                    std::vector<uint64_t> &places) const {
     std::vector<assay_miss> ahead;
@@ -440,6 +454,17 @@ CodeCache::Answer CodeCache::fill(const assay_miss &miss) {
   return answer;
 }
 
+CodeCache::Answer CodeCache::fill_ahead(const assay_miss &miss) {
+  State &s = *state_;
+  if (auto known = s.page_of.find(key_of(miss)); known != s.page_of.end()) {
+    const uint32_t number = known->second;
+    if (number >= s.pages.size() || !s.pages[number].is_stable ||
+        s.head_at(assay_place_in_page(number, miss.address)))
+      return {};
+  }
+  return fill(miss);
+}
+
 std::optional<CodeCache::Place> CodeCache::place(uint32_t where) const {
   const uint32_t number = assay_page_of(where);
   if (number == 0 || number >= state_->info.size())
@@ -491,8 +516,11 @@ const CodeCache::Flow &CodeCache::flow(uint32_t where) {
   Flow &flow = known->second;
   const PageInfo *info =
       assay_page_of(where) < s.info.size() ? &s.info[assay_page_of(where)] : nullptr;
+  // Their pages may have come since.
   if (!is_new && flow.target == 0 && flow.target_address)
     flow.target = s.where_of(info->file, flow.target_address);
+  if (!is_new && flow.next == 0 && flow.bytes_to_next)
+    flow.next = behind(where, flow.bytes_to_next);
   if (!is_new || !info)
     return flow;
   const auto bytes = this->bytes(where);
@@ -504,8 +532,10 @@ const CodeCache::Flow &CodeCache::flow(uint32_t where) {
   flow.steps = flow_steps(code, instruction);
   flow.branches = instruction.flow == binary::Flow::branch;
   flow.jumps = instruction.flow != binary::Flow::next && !flow.branches;
-  if (!instruction.repeats)
+  if (!instruction.repeats) {
+    flow.bytes_to_next = instruction.length;
     flow.next = behind(where, instruction.length);
+  }
   flow.target_address = instruction.target;
   if (instruction.target)
     flow.target = s.where_of(info->file, instruction.target);
@@ -514,33 +544,45 @@ const CodeCache::Flow &CodeCache::flow(uint32_t where) {
 
 uint32_t CodeCache::where_at(uint32_t pid, uint64_t address) {
   State &s = *state_;
-  if (auto missed = s.missed.find({pid, address >> ASSAY_CODE_PAGE_BITS}); missed != s.missed.end())
-    return assay_place_in_page(missed->second, address);
-  // A process that has the same file mapped told of the miss.
-  const auto place = address >> 63 ? std::nullopt : place_in(pid, address);
-  return place ? s.where_of(place->file, place->offset) : 0;
+  if (address >> 63)
+    return s.where_of(s.file_named(kKernelName), address);
+  if (const auto place = place_in(pid, address))
+    if (const uint32_t where = s.where_of(place->file, place->offset))
+      return where;
+  // Code without a file, or the process has ended.
+  const auto missed = s.missed.find({pid, address >> ASSAY_CODE_PAGE_BITS});
+  return missed == s.missed.end() ? 0 : assay_place_in_page(missed->second, address);
 }
 
 std::optional<CodeCache::Place> CodeCache::place_in(uint32_t pid, uint64_t address) {
   State &s = *state_;
   if (address >> 63)
     return s.kernel ? std::optional(s.kernel_place(address)) : std::nullopt;
-  const MappedRange *range = range_at(s.maps_of(pid, false), address);
+  const MappedRange *range = range_at(s.maps_of(pid, kLately), address);
   if (!range || !range->is_file())
     return std::nullopt;
-  for (const auto &[key, file] : s.opened)
-    if (file && file->executable && s.files[file->index].path == range->name) {
-      const uint64_t offset = address - range->start + range->file_offset;
-      const auto linked =
-          State::linked(*file->executable, offset & ~uint64_t{ASSAY_CODE_PAGE_BYTES - 1});
-      if (linked)
-        return Place{file->index, *linked + (address & (ASSAY_CODE_PAGE_BYTES - 1))};
-    }
-  return std::nullopt;
+  std::optional<Place> found;
+  for (const auto &[key, file] : s.opened) {
+    if (!file || !file->executable || s.files[file->index].path != range->name)
+      continue;
+    const uint64_t offset = address - range->start + range->file_offset;
+    const auto linked =
+        State::linked(*file->executable, offset & ~uint64_t{ASSAY_CODE_PAGE_BYTES - 1});
+    const bool is_same_file = key.file == range->inode; // not one that was there before
+    if (linked && (!found || is_same_file))
+      found = Place{file->index, *linked + (address & (ASSAY_CODE_PAGE_BYTES - 1))};
+    if (linked && is_same_file)
+      break;
+  }
+  return found;
 }
 
 const std::vector<CodeFile> &CodeCache::files() const {
   return state_->files;
+}
+
+size_t CodeCache::open_files() const {
+  return state_->opened.size();
 }
 
 double CodeCache::fullness() const {

@@ -52,6 +52,8 @@ public:
   // Decodes what a sample missed, and what follows it up to the end of its function or page. Reads the file, or the process's
   // memory where there is none.
   Answer fill(const assay_miss &miss);
+  // The same of what no sample has missed: a place of a file, and only as the file says it.
+  Answer fill_ahead(const assay_miss &miss);
 
   struct Place {
     uint32_t file = 0; // index in files()
@@ -82,17 +84,19 @@ public:
              target =
                  0; // where it goes on, and where a direct jump, branch or call goes; 0: not known
     uint64_t target_address = 0; // as linked
+    unsigned bytes_to_next = 0;  // 0: it goes on nowhere, or at itself
     bool branches = false;       // to `target` or to `next`
     bool jumps = false;          // to `target`, always
   };
-  // Of an instruction that is there; empty of others. Valid as long as the cache.
+  // Of an instruction of which the bytes are known; empty of others. Valid as long as the cache.
   const Flow &flow(uint32_t where);
-  // What a sample calls an address of a process, as far as its page is there; else 0.
+  // What a sample calls an address of a process, if anything of its page is known, decoded or not; else 0.
   uint32_t where_at(uint32_t pid, uint64_t address);
   // Where an address of a process is, if it lies in a mapped file that is known.
   std::optional<Place> place_in(uint32_t pid, uint64_t address);
 
   const std::vector<CodeFile> &files() const;
+  size_t open_files() const;
   // The share of its room that is taken, of pages or of entries.
   double fullness() const;
 

@@ -14,8 +14,11 @@
 namespace values {
 
 namespace {
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::seconds kLast{2};
 constexpr double kNearlyFull = .75;
-constexpr size_t kManyFiles = 300;     // symbols of each are kept
+constexpr size_t kManyFiles = 300; // symbols of each are kept
+constexpr size_t kMaxUnplaced = 65536;
 constexpr uint64_t kAheadBytes = 4096; // of a function, around what was missed
 } // namespace
 
@@ -48,8 +51,7 @@ void Recording::place_samples() {
 
 // Decoding a large file for the first time may take a second, in which samples go on to come: so it is done in between.
 void Recording::poll(int milliseconds) {
-  using Clock = std::chrono::steady_clock;
-  collector_->poll(misses_.empty() ? milliseconds : 0, *this);
+  collector_->poll(misses_.empty() && ahead_.empty() ? milliseconds : 0, *this);
   const auto begin = Clock::now();
   auto has_time = [&] { return Clock::now() - begin < std::chrono::milliseconds(20); };
   while (!misses_.empty() && has_time()) {
@@ -59,7 +61,7 @@ void Recording::poll(int milliseconds) {
   }
   while (!ahead_.empty() && has_time())
     fill_ahead();
-  if (misses_.empty())
+  if (misses_.empty() || unplaced_.size() >= kMaxUnplaced)
     place_samples();
 }
 
@@ -69,27 +71,23 @@ void Recording::fill(const assay_miss &miss) {
     full_++;
   else if (answer.filled == CodeCache::Filled::unreadable)
     unreadable_++;
-  announce(miss, answer);
-  for (const assay_miss &next : answer.ahead)
-    ahead_.push_back({next, miss.address});
-}
-
-void Recording::announce(const assay_miss &miss, const CodeCache::Answer &answer) {
-  if (answer.is_new_page)
-    collector_->announce({miss.page, miss.file, miss.device, miss.version}, answer.page);
+  follow(miss, answer, miss.address);
 }
 
 // Samples will come to the rest of the function soon, and each that misses ends there.
+void Recording::follow(const assay_miss &miss, const CodeCache::Answer &answer, uint64_t from) {
+  if (answer.is_new_page)
+    collector_->announce({miss.page, miss.file, miss.device, miss.version}, answer.page);
+  for (const assay_miss &next : answer.ahead)
+    if (next.address - from + kAheadBytes < 2 * kAheadBytes)
+      ahead_.push_back({next, from});
+}
+
 void Recording::fill_ahead() {
   const Ahead next = ahead_.front();
   ahead_.pop_front();
-  if (is_nearly_full())
-    return;
-  const CodeCache::Answer answer = code_.fill(next.miss);
-  announce(next.miss, answer);
-  for (const assay_miss &further : answer.ahead)
-    if (further.address - next.from + kAheadBytes < 2 * kAheadBytes)
-      ahead_.push_back({further, next.from});
+  if (code_.fullness() <= kNearlyFull)
+    follow(next.miss, code_.fill_ahead(next.miss), next.from);
 }
 
 Recording::Progress Recording::progress() const {
@@ -100,6 +98,8 @@ Recording::Progress Recording::progress() const {
 
 profile::Profile Recording::profile(profile::Process process, uint32_t scope,
                                     uint64_t duration_us) {
+  for (const auto begin = Clock::now(); !misses_.empty() && Clock::now() - begin < kLast;)
+    poll(0); // so that all samples have their places
   place_samples();
   return profile_since_taken(std::move(process), scope, duration_us, collector_->counts());
 }
@@ -153,7 +153,7 @@ Recording::Taken Recording::take(const profile::Process &process, uint64_t durat
 }
 
 bool Recording::is_nearly_full() const {
-  return code_.fullness() > kNearlyFull || code_.files().size() > kManyFiles;
+  return code_.fullness() > kNearlyFull || code_.open_files() > kManyFiles;
 }
 
 } // namespace values

@@ -55,7 +55,7 @@ private:
     uint64_t from; // the address that a sample missed
   };
   void fill_ahead();
-  void announce(const assay_miss &miss, const CodeCache::Answer &answer);
+  void follow(const assay_miss &miss, const CodeCache::Answer &answer, uint64_t from);
   void place_samples();
   profile::Profile profile_since_taken(profile::Process process, uint32_t scope,
                                        uint64_t duration_us, const CollectorCounts &counts);

@@ -192,10 +192,10 @@ static __always_inline struct place_key region_of(const struct assay_interpreter
 }
 
 // What is mapped at an address: into run->key. The kernel answers once in an interrupt: its lock is released by work that waits for the
-// interrupt's end, and meanwhile it refuses.
-static __noinline int key_of(struct assay_interpreter *run, __u64 address) {
+// interrupt's end, and meanwhile it refuses. `anew`: not what it said in an earlier one.
+static __noinline int key_of(struct assay_interpreter *run, __u64 address, int anew) {
   __u64 page = address & ~(__u64)(ASSAY_CODE_PAGE_BYTES - 1);
-  if (run->key_page == page)
+  if (run->key_page == page && !(anew && run->key_is_kept))
     return 1;
   if (address >> 63) {
     if (!run->in_kernel)
@@ -205,14 +205,17 @@ static __noinline int key_of(struct assay_interpreter *run, __u64 address) {
     run->key.device = KERNEL_PROCESS;
     run->key.version = 0;
     run->key_page = page;
+    run->key_is_kept = 0;
     return 1;
   }
   struct place_key region = region_of(run, address);
-  struct mapping *kept = bpf_map_lookup_elem(&mappings, &region), found = {};
-  run->key_is_kept = kept && address >= kept->begin && address < kept->end;
-  if (run->key_is_kept) {
+  struct mapping *kept = anew ? 0 : bpf_map_lookup_elem(&mappings, &region), found = {};
+  if (kept)
     found = *kept;
-  } else {
+  run->key_is_kept = address >= found.begin && address < found.end;
+  if (!run->key_is_kept) {
+    struct mapping nothing = {};
+    found = nothing;
     found.device = run->out.pid;
     if (bpf_find_vma(bpf_get_current_task_btf(), address, take_mapping, &found, 0) != 0) {
       count(no_mapping);
@@ -243,10 +246,16 @@ static __noinline int find_page(struct assay_interpreter *run, __u64 pc) {
     run->page_number = *known;
     return 1;
   }
-  if (!key_of(run, pc))
+  if (!key_of(run, pc, 0))
     return 0;
   struct assay_code_key key = run->key;
   __u32 *number = bpf_map_lookup_elem(&files, &key);
+  if (!number && run->key_is_kept) { // before the tool is told of what may lie elsewhere by now
+    if (!key_of(run, pc, 1))
+      return 0;
+    key = run->key;
+    number = bpf_map_lookup_elem(&files, &key);
+  }
   if (!number) {
     tell_miss(run, pc, &key);
     return 0;
@@ -259,11 +268,7 @@ static __noinline int find_page(struct assay_interpreter *run, __u64 pc) {
 
 // The instruction at pc is not in its page, or not what it was: then something else may be mapped there by now.
 static __noinline int miss_at(struct assay_interpreter *run, __u64 pc) {
-  struct place_key region = region_of(run, pc);
-  bpf_map_delete_elem(&mappings, &region);
-  if (run->key_is_kept)
-    run->key_page = 1;
-  if (!key_of(run, pc))
+  if (!key_of(run, pc, 1))
     return 0; // in the next sample
   struct place_key place = place_of(run, pc);
   bpf_map_delete_elem(&places, &place);

@@ -24,6 +24,7 @@
 #include <linux/futex.h>
 #include <linux/perf_event.h>
 #include <map>
+#include <set>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <tuple>
@@ -277,7 +278,7 @@ private:
     }
     const assay_code_key key = key_of(miss);
     if (auto known = numbers_.find(key); known == numbers_.end())
-      waiting_[key].emplace_back(program, page_of(miss.address));
+      waiting_[key].emplace(program, page_of(miss.address));
     else if (put_place(program, page_of(miss.address), known->second))
       return; // the next sample finds it
     taker.miss(miss);
@@ -331,7 +332,7 @@ private:
   assay_upcall_news *news_ = nullptr;
   assay_upcall_slot *slots_ = nullptr;
   std::map<assay_code_key, uint32_t, CodeKeyOrder> numbers_; // of pages
-  std::map<assay_code_key, std::vector<std::pair<uint32_t, uint64_t>>, CodeKeyOrder>
+  std::map<assay_code_key, std::set<std::pair<uint32_t, uint64_t>>, CodeKeyOrder>
       waiting_; // programs and addresses, of pages without a number yet
   std::unordered_map<uint32_t, Maps> maps_;
   std::vector<uint64_t> buffer_;

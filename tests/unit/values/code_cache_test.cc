@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <fstream>
 #include <string>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
 
@@ -93,6 +94,7 @@ TEST_F(CodeCacheTest, ThePlaceOfAnAddressIsFoundByItsFile) {
   EXPECT_NE(code_.fill(miss).page, 0u);
   EXPECT_NE(where_at(assay_test_walk), 0u);
   kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
 }
 
 TEST_F(CodeCacheTest, TheRestOfAFunctionIsAhead) {
