@@ -32,6 +32,10 @@ struct assay_code_head {
   uint8_t bytes[8]; // its first bytes; zeros behind its end
 };
 
+static inline uint64_t assay_code_page_begin(uint64_t address) {
+  return address & ~(uint64_t)(ASSAY_CODE_PAGE_BYTES - 1);
+}
+
 // Where an instruction is: the number of its page, and the offset in it.
 static inline uint32_t assay_place_in_page(uint32_t page, uint64_t address) {
   return page << ASSAY_CODE_PAGE_BITS | (uint32_t)(address & (ASSAY_CODE_PAGE_BYTES - 1));

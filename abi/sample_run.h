@@ -169,11 +169,11 @@ UOP_FUNCTION int assay_sample_record(struct assay_interpreter *run, unsigned kin
 
 // The instruction at pc becomes the current one. 1: the sample ends.
 UOP_FUNCTION int assay_sample_fetch(struct assay_interpreter *run) {
-  int is_new = (run->pc & ~(uint64_t)(ASSAY_CODE_PAGE_BYTES - 1)) != run->page;
+  int is_new = assay_code_page_begin(run->pc) != run->page;
   if (is_new) {
     if (!ASSAY_SAMPLE_FIND(run, run->pc))
       return assay_sample_end(run, ASSAY_ENDED_no_code);
-    run->page = run->pc & ~(uint64_t)(ASSAY_CODE_PAGE_BYTES - 1);
+    run->page = assay_code_page_begin(run->pc);
   }
   const struct assay_code_page *page = ASSAY_SAMPLE_PAGE(run, run->page_number);
   if (!page)

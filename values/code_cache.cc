@@ -175,7 +175,7 @@ struct CodeCache::State {
   // Where a page of a file is linked: in the executable segment that covers it.
   static std::optional<uint64_t> linked(const image::Executable &executable, uint64_t offset) {
     for (const image::Segment &segment : executable.segments()) {
-      const uint64_t begin = segment.file_offset & ~uint64_t{ASSAY_CODE_PAGE_BYTES - 1};
+      const uint64_t begin = assay_code_page_begin(segment.file_offset);
       if (segment.executable && offset >= begin && offset < segment.file_offset + segment.file_size)
         return segment.address - segment.file_offset + offset;
     }
@@ -211,7 +211,7 @@ struct CodeCache::State {
       page.file = file_named(kKernelName);
     } else if (!is_stable) {
       page.open = nullptr;
-      link = miss.address & ~uint64_t{ASSAY_CODE_PAGE_BYTES - 1};
+      link = assay_code_page_begin(miss.address);
       const MappedRange *range = range_at(maps_of(miss.pid, kNow), miss.address);
       if (!range)
         return std::nullopt;
@@ -339,14 +339,14 @@ struct CodeCache::State {
     std::sort(places.begin(), places.end());
     uint64_t last = 0; // page
     for (uint64_t place : places) {
-      const uint64_t in = place & ~uint64_t{ASSAY_CODE_PAGE_BYTES - 1};
+      const uint64_t in = assay_code_page_begin(place);
       if (place < function->begin || place >= function->end || in == last ||
           head_at(where_of(page.file, place)))
         continue;
       last = in;
       assay_miss next = miss;
       next.address += place - address;
-      next.page += in - (address & ~uint64_t{ASSAY_CODE_PAGE_BYTES - 1});
+      next.page += in - assay_code_page_begin(address);
       ahead.push_back(next);
     }
     return ahead;
@@ -354,7 +354,7 @@ struct CodeCache::State {
 
   // 0: its page is not there.
   uint32_t where_of(uint32_t file, uint64_t linked) const {
-    auto number = number_of.find({file, linked & ~uint64_t{ASSAY_CODE_PAGE_BYTES - 1}});
+    auto number = number_of.find({file, assay_code_page_begin(linked)});
     return number == number_of.end() ? 0 : assay_place_in_page(number->second, linked);
   }
 
@@ -566,8 +566,7 @@ std::optional<CodeCache::Place> CodeCache::place_in(uint32_t pid, uint64_t addre
     if (!file || !file->executable || s.files[file->index].path != range->name)
       continue;
     const uint64_t offset = address - range->start + range->file_offset;
-    const auto linked =
-        State::linked(*file->executable, offset & ~uint64_t{ASSAY_CODE_PAGE_BYTES - 1});
+    const auto linked = State::linked(*file->executable, assay_code_page_begin(offset));
     const bool is_same_file = key.file == range->inode; // not one that was there before
     if (linked && (!found || is_same_file))
       found = Place{file->index, *linked + (address & (ASSAY_CODE_PAGE_BYTES - 1))};

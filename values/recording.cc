@@ -115,8 +115,8 @@ profile::Profile Recording::profile_since_taken(profile::Process process, uint32
                                        settings_.sampling.most_skipped,
                                        settings_.kinds,
                                        duration_us};
-  sums_.move_to(
-      profile); // before: a place in the kernel is in a file that it may be the first one in
+  // First: a place in the kernel is in a file that it may be the first one in.
+  sums_.move_to(profile);
   for (const CodeFile &file : code_.files()) {
     const profile::ModuleId module{static_cast<uint32_t>(profile.modules.size())};
     profile::Module &to = profile.modules.emplace_back();

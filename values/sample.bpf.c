@@ -194,7 +194,7 @@ static __always_inline struct place_key region_of(const struct assay_interpreter
 // What is mapped at an address: into run->key. The kernel answers once in an interrupt: its lock is released by work that waits for the
 // interrupt's end, and meanwhile it refuses. `anew`: not what it said in an earlier one.
 static __noinline int key_of(struct assay_interpreter *run, __u64 address, int anew) {
-  __u64 page = address & ~(__u64)(ASSAY_CODE_PAGE_BYTES - 1);
+  __u64 page = assay_code_page_begin(address);
   if (run->key_page == page && !(anew && run->key_is_kept))
     return 1;
   if (address >> 63) {
@@ -232,8 +232,8 @@ static __noinline int key_of(struct assay_interpreter *run, __u64 address, int a
 }
 
 static __always_inline struct place_key place_of(const struct assay_interpreter *run, __u64 pc) {
-  struct place_key place = {pc & ~(__u64)(ASSAY_CODE_PAGE_BYTES - 1),
-                            pc >> 63 ? KERNEL_PROCESS : run->out.pid, pc >> 63 ? 0 : run->memory};
+  struct place_key place = {assay_code_page_begin(pc), pc >> 63 ? KERNEL_PROCESS : run->out.pid,
+                            pc >> 63 ? 0 : run->memory};
   return place;
 }
 

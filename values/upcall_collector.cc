@@ -67,7 +67,7 @@ int try_event(perf_event_attr attributes) {
 }
 
 uint64_t page_of(uint64_t address) {
-  return address & ~uint64_t{ASSAY_CODE_PAGE_BYTES - 1};
+  return assay_code_page_begin(address);
 }
 uint64_t whole_pages(uint64_t bytes) {
   return (bytes + 4095) & ~uint64_t{4095};

@@ -83,7 +83,7 @@ int tell_miss(Thread &thread, uint64_t address) {
 }
 
 int find_page(assay_interpreter *run, uint64_t pc) {
-  const uint64_t page = pc & ~(uint64_t)(ASSAY_CODE_PAGE_BYTES - 1);
+  const uint64_t page = assay_code_page_begin(pc);
   const uint32_t hash = assay_upcall_place_hash(page, program);
   for (uint32_t i = 0; i < ASSAY_UPCALL_PROBES; i++) {
     const assay_upcall_place &place = shared.places[(hash + i) & (ASSAY_UPCALL_PLACES - 1)];

@@ -44,7 +44,7 @@ struct World {
     miss.kind = ASSAY_MESSAGE_MISS;
     miss.pid = miss.tid = pid;
     miss.address = address;
-    miss.page = address & ~uint64_t{ASSAY_CODE_PAGE_BYTES - 1};
+    miss.page = assay_code_page_begin(address);
     miss.device = pid;
     const auto ranges = values::mapped_ranges(pid);
     const values::MappedRange *range = values::range_at(ranges, address);
@@ -58,11 +58,11 @@ struct World {
   void fill(uint64_t address) {
     const auto answer = code->fill(miss_of(address));
     if (answer.page)
-      page_at[address & ~uint64_t{ASSAY_CODE_PAGE_BYTES - 1}] = answer.page;
+      page_at[assay_code_page_begin(address)] = answer.page;
     misses++;
   }
   int find(uint64_t pc, uint32_t *number) {
-    auto known = page_at.find(pc & ~uint64_t{ASSAY_CODE_PAGE_BYTES - 1});
+    auto known = page_at.find(assay_code_page_begin(pc));
     if (known == page_at.end()) {
       fill(pc);
       return 0;
