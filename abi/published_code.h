@@ -36,15 +36,17 @@ static inline uint64_t assay_code_page_begin(uint64_t address) {
   return address & ~(uint64_t)(ASSAY_CODE_PAGE_BYTES - 1);
 }
 
+// Of an address, or of a place as below.
+static inline uint32_t assay_offset_in_page(uint64_t address) {
+  return (uint32_t)(address & (ASSAY_CODE_PAGE_BYTES - 1));
+}
+
 // Where an instruction is: the number of its page, and the offset in it.
 static inline uint32_t assay_place_in_page(uint32_t page, uint64_t address) {
-  return page << ASSAY_CODE_PAGE_BITS | (uint32_t)(address & (ASSAY_CODE_PAGE_BYTES - 1));
+  return page << ASSAY_CODE_PAGE_BITS | assay_offset_in_page(address);
 }
 static inline uint32_t assay_page_of(uint32_t where) {
   return where >> ASSAY_CODE_PAGE_BITS;
-}
-static inline uint32_t assay_offset_in_page(uint32_t where) {
-  return where & (ASSAY_CODE_PAGE_BYTES - 1);
 }
 
 enum assay_code_flags {

@@ -183,7 +183,7 @@ UOP_FUNCTION int assay_sample_fetch(struct assay_interpreter *run) {
     run->out.start = run->where;
   if (is_new)
     run->registers[ASSAY_REG_BIAS] = run->page - page->link;
-  uint32_t first = page->first[run->pc & (ASSAY_CODE_PAGE_BYTES - 1)];
+  uint32_t first = page->first[assay_offset_in_page(run->pc)];
   const struct assay_code_head *head =
       (const struct assay_code_head *)ASSAY_SAMPLE_ENTRY(run, first);
   if (first == 0 || !head) {

@@ -11,6 +11,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "analyze/place.h"
+
 namespace report {
 namespace {
 
@@ -142,6 +144,10 @@ std::string printable(const std::string &text) {
     at += std::max<size_t>(length, 1);
   }
   return result;
+}
+
+std::string brief_function(const std::string &name, unsigned width) {
+  return shortened(printable(analyze::short_name(name)), width);
 }
 
 } // namespace report

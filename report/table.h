@@ -51,4 +51,7 @@ unsigned columns_of(const std::string &text);
 // terminal.
 std::string printable(const std::string &text);
 
+// A function's name in at most `width` columns: templates' and functions' arguments are left out first.
+std::string brief_function(const std::string &name, unsigned width);
+
 } // namespace report

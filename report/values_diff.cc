@@ -3,7 +3,6 @@
 
 #include "report/values_diff.h"
 
-#include "analyze/place.h"
 #include "base/units.h"
 #include "report/json.h"
 #include "report/text_parts.h"
@@ -64,7 +63,7 @@ std::string values_diff_text(const analyze::ValuesDiff &diff, unsigned top, cons
   times.column("function", Table::Align::left);
   for (size_t i = 0; i < std::min(most, diff.functions.size()); i++)
     times.row({percent(diff.functions[i].before), percent(diff.functions[i].after),
-               shortened(printable(analyze::short_name(diff.functions[i].function)), 60)});
+               brief_function(diff.functions[i].function, 60)});
   if (!diff.functions.empty())
     out += "\n" + style.strong("Where does more or less of the time go?") + "\n" +
            times.text(style) +
@@ -79,8 +78,7 @@ std::string values_diff_text(const analyze::ValuesDiff &diff, unsigned top, cons
   for (size_t i = 0; i < std::min(most, diff.values.size()); i++) {
     const analyze::ValueChange &each = diff.values[i];
     values.row({percent(each.before.share), percent(each.after.share), value_of(each), each.subject,
-                shortened(printable(analyze::short_name(each.function->name)), 24),
-                shortened(each.instruction->text, 34)});
+                brief_function(each.function->name, 24), shortened(each.instruction->text, 34)});
   }
   if (!diff.values.empty())
     out += "\n" + style.strong("Which values come more or less often?") + "\n" +

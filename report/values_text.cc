@@ -8,7 +8,6 @@
 
 #include "abi/records.h"
 #include "abi/samples.h"
-#include "analyze/place.h"
 #include "base/stable_sort.h"
 #include "base/units.h"
 #include "report/text_parts.h"
@@ -208,8 +207,7 @@ std::string values_text(const ValuesResult &result, unsigned top, const Style &s
   const size_t shown = std::min<size_t>(top ? top : 20, hot.size());
   for (size_t i = 0; i < shown; i++) {
     const Row &row = hot[i];
-    values.row({count(row.list->values),
-                shortened(printable(analyze::short_name(row.function->name)), 24),
+    values.row({count(row.list->values), brief_function(row.function->name, 24),
                 shortened(row.instruction->text, 34), hot_text(*row.list, 3)});
   }
   out += hot.empty() ? "  none is frequent beyond doubt; sample longer, or more often (-F)\n"
@@ -278,7 +276,7 @@ std::string conflicts_text(const ValuesResult &result, unsigned top, const Style
   table.column("store", Align::left);
   const size_t rows = std::min<size_t>(top ? top : 20, result.conflicts.size());
   auto place = [](const ValueFunction &function, const ValueInstruction &instruction) {
-    return shortened(printable(analyze::short_name(function.name)), 20) +
+    return brief_function(function.name, 20) +
            (instruction.line ? fmt::format(":{}", instruction.line) : std::string()) +
            fmt::format(" {:#x} {}", instruction.offset, shortened(instruction.text, 30));
   };

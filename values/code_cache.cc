@@ -44,9 +44,8 @@ struct OpenFile {
   uint32_t index = 0;                            // in files()
 };
 
-using Clock = std::chrono::steady_clock;
 constexpr const char *kKernelName = "[kernel]";
-constexpr std::chrono::milliseconds kNow{0}, kLately{100};
+constexpr std::chrono::milliseconds kLately{100};
 constexpr size_t kMaxMissed = 16384, kMaxUnpublished = 65536;
 
 struct PageInfo {
@@ -103,25 +102,7 @@ struct CodeCache::State {
   // Pages by process and address in it, over the bytes of a page: of those that were missed lately.
   std::map<std::pair<uint32_t, uint64_t>, uint32_t> missed;
   std::unordered_map<uint32_t, Flow> flows; // by where
-  struct Maps {
-    Clock::time_point when;
-    std::vector<MappedRange> ranges;
-  };
-  std::unordered_map<uint32_t, Maps> maps; // of processes that were asked about lately
-
-  // At most so old; of a process that has ended the last ones.
-  const std::vector<MappedRange> &maps_of(uint32_t pid, std::chrono::milliseconds max_age) {
-    if (maps.size() > 256)
-      maps.clear();
-    auto [known, is_new] = maps.try_emplace(pid);
-    const auto now = Clock::now();
-    if (is_new || now - known->second.when >= max_age) {
-      known->second.when = now;
-      if (auto ranges = mapped_ranges(pid); !ranges.empty())
-        known->second.ranges = std::move(ranges);
-    }
-    return known->second.ranges;
-  }
+  ProcessMaps maps;
 
   uint32_t file_named(const std::string &name) {
     auto [known, is_new] = file_without.try_emplace(name, static_cast<uint32_t>(files.size()));
@@ -147,8 +128,7 @@ struct CodeCache::State {
     auto [known, is_new] = opened.try_emplace({miss.file, miss.device, miss.version});
     if (known->second && known->second->executable)
       return known->second.get();
-    const auto &ranges = maps_of(miss.pid, kNow);
-    const MappedRange *range = range_at(ranges, miss.address);
+    const MappedRange *range = maps.range_at(miss.pid, miss.address, ProcessMaps::kNow);
     if (!range || !range->is_file())
       return known->second.get();
     auto file = std::make_unique<OpenFile>();
@@ -212,7 +192,7 @@ struct CodeCache::State {
     } else if (!is_stable) {
       page.open = nullptr;
       link = assay_code_page_begin(miss.address);
-      const MappedRange *range = range_at(maps_of(miss.pid, kNow), miss.address);
+      const MappedRange *range = maps.range_at(miss.pid, miss.address, ProcessMaps::kNow);
       if (!range)
         return std::nullopt;
       if (range->name.empty())
@@ -419,8 +399,7 @@ CodeCache::Answer CodeCache::fill(const assay_miss &miss) {
   }
   answer.page = *number;
   assay_code_page &page = s.pages[*number];
-  const uint64_t in_page = miss.address & (ASSAY_CODE_PAGE_BYTES - 1),
-                 address = page.link + in_page;
+  const uint64_t in_page = assay_offset_in_page(miss.address), address = page.link + in_page;
   const PageInfo &info = s.info[*number];
   if (page.is_stable && page.first[in_page] == 0) {
     auto code = info.open->executable->bytes_from(page.link);
@@ -558,7 +537,7 @@ std::optional<CodeCache::Place> CodeCache::place_in(uint32_t pid, uint64_t addre
   State &s = *state_;
   if (address >> 63)
     return s.kernel ? std::optional(s.kernel_place(address)) : std::nullopt;
-  const MappedRange *range = range_at(s.maps_of(pid, kLately), address);
+  const MappedRange *range = s.maps.range_at(pid, address, kLately);
   if (!range || !range->is_file())
     return std::nullopt;
   std::optional<Place> found;
@@ -569,7 +548,7 @@ std::optional<CodeCache::Place> CodeCache::place_in(uint32_t pid, uint64_t addre
     const auto linked = State::linked(*file->executable, assay_code_page_begin(offset));
     const bool is_same_file = key.file == range->inode; // not one that was there before
     if (linked && (!found || is_same_file))
-      found = Place{file->index, *linked + (address & (ASSAY_CODE_PAGE_BYTES - 1))};
+      found = Place{file->index, *linked + assay_offset_in_page(address)};
     if (linked && is_same_file)
       break;
   }

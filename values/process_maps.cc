@@ -12,6 +12,11 @@
 #include <sys/uio.h>
 
 namespace values {
+namespace {
+
+constexpr size_t kMaxProcesses = 256; // that are remembered
+
+} // namespace
 
 std::vector<MappedRange> mapped_ranges(uint32_t pid) {
   std::vector<MappedRange> ranges;
@@ -43,6 +48,21 @@ const MappedRange *range_at(const std::vector<MappedRange> &ranges, uint64_t add
     return nullptr;
   const MappedRange &range = *std::prev(after);
   return address < range.end ? &range : nullptr;
+}
+
+const MappedRange *ProcessMaps::range_at(uint32_t pid, uint64_t address,
+                                         std::chrono::milliseconds max_age) {
+  if (known_.size() > kMaxProcesses)
+    known_.clear();
+  auto [entry, is_new] = known_.try_emplace(pid);
+  Known &known = entry->second;
+  const auto now = Clock::now();
+  if (is_new || now - known.when >= max_age) {
+    known.when = now;
+    if (auto ranges = mapped_ranges(pid); !ranges.empty())
+      known.ranges = std::move(ranges);
+  }
+  return values::range_at(known.ranges, address);
 }
 
 std::string path_of_mapping(uint32_t pid, const MappedRange &range) {

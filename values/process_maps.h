@@ -1,9 +1,11 @@
 // What is mapped in a process, as /proc says.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace values {
@@ -23,6 +25,24 @@ std::vector<MappedRange> mapped_ranges(uint32_t pid);
 
 // The range that covers an address, or nullptr.
 const MappedRange *range_at(const std::vector<MappedRange> &ranges, uint64_t address);
+
+// What was mapped in the processes that were asked about lately.
+class ProcessMaps {
+public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds kNow{0};
+
+  // The range that covers an address, or nullptr, as it was at most so long ago; of a process that has ended, as it was when it was last
+  // asked about. Valid until the next call.
+  const MappedRange *range_at(uint32_t pid, uint64_t address, std::chrono::milliseconds max_age);
+
+private:
+  struct Known {
+    Clock::time_point when;
+    std::vector<MappedRange> ranges;
+  };
+  std::unordered_map<uint32_t, Known> known_; // by process
+};
 
 // A path by which the mapped file can be opened, also if it was deleted or lies in another mount namespace.
 std::string path_of_mapping(uint32_t pid, const MappedRange &range);

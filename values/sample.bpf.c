@@ -173,7 +173,7 @@ static long take_mapping(struct task_struct *task, struct vm_area_struct *mappin
 static __always_inline int tell_miss(struct assay_interpreter *run, __u64 address,
                                      struct assay_code_key *key) {
   struct assay_code_key place = *key;
-  place.page |= address & (ASSAY_CODE_PAGE_BYTES - 1);
+  place.page |= assay_offset_in_page(address);
   __u64 now = bpf_ktime_get_ns(), *last = bpf_map_lookup_elem(&misses, &place);
   if (last && now - *last < settings.miss_interval_ns)
     return 0;

@@ -36,6 +36,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::chrono::milliseconds kLately{20};
 constexpr uint32_t kStepsOfInstruction = 24; // micro-ops that one instruction may have on average
 
 using base::load_shared;
@@ -268,7 +269,9 @@ private:
     miss.file = 0;
     miss.device = miss.pid;
     miss.version = 0;
-    const MappedRange *range = range_of(miss.pid, miss.address);
+    const MappedRange *range = maps_.range_at(miss.pid, miss.address, kLately);
+    if (!range) // it may have been mapped since
+      range = maps_.range_at(miss.pid, miss.address, ProcessMaps::kNow);
     if (!range)
       return; // it has ended, or does not let us look
     if (range->is_file()) {
@@ -282,20 +285,6 @@ private:
     else if (put_place(program, page_of(miss.address), known->second))
       return; // the next sample finds it
     taker.miss(miss);
-  }
-
-  const MappedRange *range_of(uint32_t pid, uint64_t address) {
-    constexpr auto kFresh = std::chrono::milliseconds(20);
-    if (maps_.size() > 256)
-      maps_.clear();
-    auto [known, is_new] = maps_.try_emplace(pid);
-    const auto now = Clock::now();
-    const MappedRange *range = is_new ? nullptr : range_at(known->second.ranges, address);
-    if (!range || now - known->second.when > kFresh) {
-      known->second = {now, mapped_ranges(pid)};
-      range = range_at(known->second.ranges, address);
-    }
-    return range;
   }
 
   // False if it was there already.
@@ -320,10 +309,6 @@ private:
     return true;
   }
 
-  struct Maps {
-    Clock::time_point when;
-    std::vector<MappedRange> ranges;
-  };
   SamplingSettings settings_;
   std::string clock_ = "timers";
   std::optional<base::SharedMemory> memory_;
@@ -334,7 +319,7 @@ private:
   std::map<assay_code_key, uint32_t, CodeKeyOrder> numbers_; // of pages
   std::map<assay_code_key, std::set<std::pair<uint32_t, uint64_t>>, CodeKeyOrder>
       waiting_; // programs and addresses, of pages without a number yet
-  std::unordered_map<uint32_t, Maps> maps_;
+  ProcessMaps maps_;
   std::vector<uint64_t> buffer_;
   Clock::time_point looked_;
   uint64_t no_place_ = 0;
