@@ -1,5 +1,5 @@
 // Routine by routine: graph, single assignment, forms; nothing of a routine is kept but what is said
-// of it, so that the analysis of a library of 100 MB needs no more memory than its largest function.
+// of it, so that the analysis of a library of 100 MB needs little more memory than its largest function.
 //
 // A block that was copied to make a loop reducible has a form for each copy. The first one, in the order
 // in which control comes to them, is shown; an access counts as affine if it is in all copies.
@@ -10,6 +10,7 @@
 #include "analyze/explain_loops.h"
 #include "analyze/explain_names.h"
 
+#include "base/divided_work.h"
 #include "base/fail.h"
 #include "base/stable_sort.h"
 #include "binary/discovery.h"
@@ -21,6 +22,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <memory>
 #include <optional>
 
 namespace analyze {
@@ -43,27 +45,28 @@ const char *what_it_is(const NeededDefinition &needed, const FlowGraph &graph, c
 
 class Explainer {
 public:
-  Explainer(const Program &program, ExplainDetail detail, Explanation &to)
+  Explainer(const Program &program, ExplainDetail detail)
       : program_(program), has_loops_(detail != ExplainDetail::figures),
-        lines_(detail == ExplainDetail::lines), to_(to), names_(program.executable(), lines_) {}
+        lines_(detail == ExplainDetail::lines), names_(program.executable(), lines_) {}
 
-  void explain(const Routine &routine) {
-    to_.functions.emplace_back();
-    function_ = &to_.functions.back();
-    to_.summary.functions++;
+  // Of all that were explained.
+  const ExplainSummary &summary() const { return summary_; }
+
+  void explain(const Routine &routine, ExplainedFunction &to) {
+    function_ = &to;
+    summary_.functions++;
     function_->linkage_name = routine.name();
     function_->name = routine.name().empty() ? fmt::format("{:#x}", routine.address())
                                              : image::demangled(routine.name());
     function_->address = routine.address();
-    for (const auto &range : routine.ranges)
-      function_->bytes += range.end - range.begin;
+    function_->bytes = routine.bytes();
     FlowGraph graph = flow_graph(program_, routine, decoder_);
     ExplainedFigures &figures = function_->figures;
     figures.instructions = graph.code.instructions.size();
     for (const Instruction &instruction : graph.code.instructions) {
       if (instruction.opaque) {
         figures.opaque_instructions++;
-        to_.summary.opaque[mnemonic_name(instruction.mnemonic)]++;
+        summary_.opaque[mnemonic_name(instruction.mnemonic)]++;
       }
       figures.reached_bytes += instruction.length;
     }
@@ -73,11 +76,11 @@ public:
       function_->why_not = why_not_name(graph.why_not);
       function_->why_not_meaning = why_not_meaning(graph.why_not);
       function_->where = graph.where;
-      to_.summary.why_not[function_->why_not]++;
-      to_.summary.meanings[function_->why_not] = function_->why_not_meaning;
+      summary_.why_not[function_->why_not]++;
+      summary_.meanings[function_->why_not] = function_->why_not_meaning;
     } else {
       function_->understood = true;
-      to_.summary.understood++;
+      summary_.understood++;
       figures.jump_tables = graph.tables.size();
       Ssa ssa = single_assignment(graph);
       Forms forms(graph, ssa);
@@ -89,22 +92,7 @@ public:
     }
     if (lines_ && function_->understood)
       explain_graph(graph, *function_);
-    ExplainedFigures &all = to_.summary.figures;
-    all.code_bytes += figures.code_bytes;
-    all.reached_bytes += figures.reached_bytes;
-    all.instructions += figures.instructions;
-    all.opaque_instructions += figures.opaque_instructions;
-    all.loops += figures.loops;
-    all.jump_tables += figures.jump_tables;
-    all.accesses += figures.accesses;
-    all.with_form += figures.with_form;
-    all.affine += figures.affine;
-    all.in_loops += figures.in_loops;
-    all.affine_in_loops += figures.affine_in_loops;
-    all.branches += figures.branches;
-    all.conditions += figures.conditions;
-    all.definitions += figures.definitions;
-    all.arguments += figures.arguments;
+    summary_.figures.add(figures);
   }
 
 private:
@@ -274,7 +262,7 @@ private:
 
   const Program &program_;
   bool has_loops_, lines_;
-  Explanation &to_;
+  ExplainSummary summary_;
   ExplainedFunction *function_ = nullptr;
   Decoder decoder_;
   ExplainNames names_;
@@ -283,6 +271,24 @@ private:
   std::vector<AccessInLoops> accesses_;
 };
 
+void explain_all(const Program &program, ExplainDetail detail, Explanation &to) {
+  // Each thread would read the debug information anew for lines.
+  const unsigned threads = detail == ExplainDetail::lines ? 1 : base::usable_cpus();
+  std::vector<std::unique_ptr<Explainer>> explainers;
+  for (unsigned thread = 0; thread < threads; thread++)
+    explainers.push_back(std::make_unique<Explainer>(program, detail));
+  to.functions.resize(program.routines().size());
+  program.look_into_calls(threads);
+  program.for_each_routine(threads, [&](uint32_t which, unsigned thread) {
+    explainers[thread]->explain(program.routines()[which], to.functions[which]);
+  });
+  for (const auto &explainer : explainers)
+    to.summary.add(explainer->summary());
+  std::sort(
+      to.functions.begin(), to.functions.end(), // in place; no two are alike
+      [](const ExplainedFunction &a, const ExplainedFunction &b) { return a.address < b.address; });
+}
+
 double cpu_seconds() {
   timespec now;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
@@ -290,6 +296,35 @@ double cpu_seconds() {
 }
 
 } // namespace
+
+void ExplainedFigures::add(const ExplainedFigures &more) {
+  code_bytes += more.code_bytes;
+  reached_bytes += more.reached_bytes;
+  instructions += more.instructions;
+  opaque_instructions += more.opaque_instructions;
+  loops += more.loops;
+  jump_tables += more.jump_tables;
+  accesses += more.accesses;
+  with_form += more.with_form;
+  affine += more.affine;
+  in_loops += more.in_loops;
+  affine_in_loops += more.affine_in_loops;
+  branches += more.branches;
+  conditions += more.conditions;
+  definitions += more.definitions;
+  arguments += more.arguments;
+}
+
+void ExplainSummary::add(const ExplainSummary &more) {
+  functions += more.functions;
+  understood += more.understood;
+  for (const auto &[reason, count] : more.why_not)
+    why_not[reason] += count;
+  meanings.insert(more.meanings.begin(), more.meanings.end());
+  for (const auto &[name, count] : more.opaque)
+    opaque[name] += count;
+  figures.add(more.figures);
+}
 
 Explanation explain(const std::string &path, const std::string &function, ExplainDetail detail) {
   double begin = cpu_seconds();
@@ -302,21 +337,16 @@ Explanation explain(const std::string &path, const std::string &function, Explai
   result.summary.executable_bytes = coverage.code;
   result.summary.bytes_in_functions = coverage.in_functions;
   result.summary.padding_bytes = coverage.padding;
-  Explainer explainer(program, function.empty() ? detail : ExplainDetail::lines, result);
-  if (!function.empty()) {
+  if (function.empty()) {
+    explain_all(program, detail, result);
+  } else {
     const Routine *routine = program.find(function);
     if (!routine)
       base::fail("{}: {} has no such function; name another, or an address within one", function,
                  path);
-    explainer.explain(*routine);
-  } else {
-    result.functions.reserve(program.routines().size());
-    for (const Routine &routine : program.routines())
-      explainer.explain(routine);
-    std::sort(result.functions.begin(), result.functions.end(), // in place; no two are alike
-              [](const ExplainedFunction &a, const ExplainedFunction &b) {
-                return a.address < b.address;
-              });
+    Explainer explainer(program, ExplainDetail::lines);
+    explainer.explain(*routine, result.functions.emplace_back());
+    result.summary.add(explainer.summary());
   }
   result.cpu_seconds = cpu_seconds() - begin;
   return result;

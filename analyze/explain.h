@@ -107,6 +107,7 @@ struct ExplainedFigures {
   uint64_t branches = 0, conditions = 0;      // conditional ones; those whose condition is known
   uint64_t definitions = 0; // to log, so that every access with a form can be computed
   uint64_t arguments = 0;   // that the forms need besides, and that callers can give
+  void add(const ExplainedFigures &more);
 };
 
 struct ExplainedFunction {
@@ -138,6 +139,8 @@ struct ExplainSummary {
   std::map<std::string_view, std::string_view> meanings; // of the reasons
   std::map<std::string, uint64_t> opaque; // name of an instruction -> how many are opaque
   ExplainedFigures figures;
+  // What is counted by function.
+  void add(const ExplainSummary &more);
 };
 
 struct Explanation {

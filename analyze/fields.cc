@@ -141,6 +141,17 @@ private:
     return true;
   }
 
+  // Stretches do not see neighbours in memory, on which it depends whether an order is worth anything. Windows do, though they be few.
+  void take_neighbours_of_windows() {
+    double count = 0, adjacent = 0;
+    for (const profile::FieldSet &set : windows_) {
+      count += double(set.count);
+      adjacent += double(set.adjacent);
+    }
+    for (profile::FieldSet &set : row_.sets)
+      set.adjacent = static_cast<uint64_t>(double(set.count) * adjacent / std::max(count, 1.0));
+  }
+
   void choose_sets() {
     uint64_t windows = 0;
     for (const profile::FieldSet &set : windows_)
@@ -148,6 +159,8 @@ private:
     row_.is_sampled = row_.sampling.visits ? row_.sampling.rounds >= kFewRounds && windows_agree()
                                            : windows >= kFewWindows;
     row_.sets = row_.is_sampled ? windows_ : stretches_;
+    if (!row_.is_sampled && row_.sampling.visits && windows_agree())
+      take_neighbours_of_windows();
     for (const profile::FieldSet &set : row_.sets)
       row_.set_count += set.count;
   }

@@ -44,13 +44,17 @@ static bool is_end(const Routine &routine, uint64_t address) {
                      [&](const image::CodeRange &range) { return range.end == address; });
 }
 
-void Callees::look_at(uint32_t which) {
+void Callees::look_at(uint32_t which, Decoder &decoder) {
   Local &local = locals_[which];
   local.known = true;
   local.kept = register_bit(ASSAY_REG_RSP);
   const Routine &routine = program_.routines()[which];
-  FlowGraph graph = flow_graph(program_, routine, *decoder_, Calls::believed);
+  FlowGraph graph = flow_graph(program_, routine, decoder, Calls::believed);
   std::vector<Exit> exits = exits_of(graph);
+  if (graph.why_not == WhyNot::understood)
+    for (const Exit &exit : exits)
+      if (exit.flow == Flow::ret && exit.stack_is_back)
+        local.back &= exit.back;
   bool returns = std::any_of(exits.begin(), exits.end(),
                              [](const Exit &exit) { return exit.flow == Flow::ret; });
   if (graph.why_not != WhyNot::understood && !returns)
@@ -60,7 +64,7 @@ void Callees::look_at(uint32_t which) {
       local.calls.push_back(callee_at(instruction.target));
     else if (instruction.flow == Flow::indirect_call)
       local.calls.push_back(kPointer);
-  local.kept = static_cast<RegisterSet>(~RegisterSet{0});
+  local.kept = kAllRegisters;
   for (const Exit &exit : exits) {
     bool stays = exit.flow == Flow::indirect_jump &&
                  !graph.is_tail_jump(graph.last_of(graph.blocks[exit.block]));
@@ -103,7 +107,7 @@ void Callees::settle(const std::vector<uint32_t> &routines) {
     changed = false;
     for (auto at = routines.rbegin(); at != routines.rend(); ++at) { // callees mostly come first
       Local &local = locals_[*at];
-      auto calls = static_cast<RegisterSet>(~RegisterSet{0});
+      RegisterSet calls = kAllRegisters;
       for (uint32_t callee : local.calls)
         calls &= kept_by_callee(callee);
       RegisterSet kept = local.kept;
@@ -120,17 +124,35 @@ void Callees::settle(const std::vector<uint32_t> &routines) {
     locals_[routine].final = true;
 }
 
+const Callees::Local &Callees::known(uint32_t routine) {
+  if (!locals_[routine].known)
+    look_at(routine, *decoder_);
+  return locals_[routine];
+}
+
 void Callees::look_into(uint32_t routine) {
   std::vector<uint32_t> found{routine};
-  look_at(routine);
+  locals_[routine].found = true;
   for (size_t i = 0; i < found.size(); i++)
-    for (const auto *list : {&locals_[found[i]].calls, &locals_[found[i]].tails})
+    for (const Local &local = known(found[i]); const auto *list : {&local.calls, &local.tails})
       for (uint32_t callee : *list)
-        if (callee < kPointer && !locals_[callee].known) {
-          look_at(callee);
+        if (callee < kPointer && !locals_[callee].found) {
+          locals_[callee].found = true;
           found.push_back(callee);
         }
   settle(found);
+}
+
+void Callees::look_into_all(unsigned threads) {
+  std::vector<Decoder> decoders(threads);
+  program_.for_each_routine(threads, [&](uint32_t which, unsigned thread) {
+    if (!locals_[which].known)
+      look_at(which, decoders[thread]);
+  });
+  kept_by_pointers();
+  for (uint32_t which = 0; which < locals_.size(); which++)
+    if (!locals_[which].final)
+      look_into(which);
 }
 
 RegisterSet Callees::kept_by(uint64_t address) {
@@ -153,14 +175,8 @@ RegisterSet Callees::kept_by_pointers() {
       taken.push_back(static_cast<uint32_t>(routine - routines.data()));
   RegisterSet kept = kKeptByFunctions;
   size_t step = std::max<size_t>(1, taken.size() / kSample);
-  for (size_t i = 0; i < taken.size(); i += step) {
-    FlowGraph graph = flow_graph(program_, routines[taken[i]], *decoder_, Calls::believed);
-    if (graph.why_not != WhyNot::understood)
-      continue;
-    for (const Exit &exit : exits_of(graph))
-      if (exit.flow == Flow::ret && exit.stack_is_back)
-        kept &= exit.back;
-  }
+  for (size_t i = 0; i < taken.size(); i += step)
+    kept &= known(taken[i]).back;
   kept |= register_bit(ASSAY_REG_RSP);
   by_pointers_ = kept;
   return kept;

@@ -7,6 +7,7 @@
 
 #include "binary/program.h"
 
+#include "base/divided_work.h"
 #include "binary/discovery.h"
 #include "image/symbols.h"
 
@@ -103,6 +104,13 @@ bool Routine::contains(uint64_t address) const {
   return std::any_of(ranges.begin(), ranges.end(), [&](const image::CodeRange &range) {
     return address >= range.begin && address < range.end;
   });
+}
+
+uint64_t Routine::bytes() const {
+  uint64_t bytes = 0;
+  for (const image::CodeRange &range : ranges)
+    bytes += range.end - range.begin;
+  return bytes;
 }
 
 void Program::scan_range(size_t index, Scan &scan) {
@@ -400,6 +408,21 @@ RegisterSet Program::kept_by(uint64_t callee) const {
 RegisterSet Program::kept_by_pointers(std::optional<uint64_t> slot) const {
   bool imported = slot && !executable_.import_of_slot(*slot).empty();
   return imported ? kKeptByFunctions : callees_->kept_by_pointers();
+}
+
+void Program::look_into_calls(unsigned threads) const {
+  callees_->look_into_all(threads);
+}
+
+void Program::for_each_routine(
+    unsigned threads, const std::function<void(uint32_t which, unsigned thread)> &work) const {
+  constexpr uint64_t kBytesOfThread = 1 << 13; // of code, most functions are smaller
+  base::Division division = {threads, threads * kBytesOfThread};
+  for (const Routine &routine : routines_)
+    division.room = std::max(division.room, routine.bytes());
+  base::divide_work(
+      routines_.size(), division, [&](size_t which) { return routines_[which].bytes(); },
+      [&](size_t which, unsigned thread) { work(static_cast<uint32_t>(which), thread); });
 }
 
 bool Program::never_returns_through(uint64_t slot) const {

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,6 +27,7 @@ struct Routine {
   const std::string &name() const { return ranges.front().name; }
   uint64_t address() const { return entries.front(); }
   bool contains(uint64_t address) const;
+  uint64_t bytes() const; // of code
 };
 
 // Of addresses, which are sorted, those within a range, but for its begin.
@@ -55,9 +57,16 @@ public:
   bool moves_fs(uint64_t callee) const;
   // The general registers that are what they were when a call of this address is back: the callee is
   // looked into, and those that it calls. Of a call through a pointer, or through this word of memory:
-  // what the ABI says, less what functions of this file do otherwise. Not for several threads.
+  // what the ABI says, less what functions of this file do otherwise. Not for several threads, but
+  // behind look_into_calls().
   RegisterSet kept_by(uint64_t callee) const;
   RegisterSet kept_by_pointers(std::optional<uint64_t> slot) const;
+  // Inspects all routines, on so many threads.
+  void look_into_calls(unsigned threads) const;
+  // Calls work(which, thread) for each of routines(), on so many threads; thread < threads. They take little more memory at one time than
+  // the largest routine alone: what is large has the other threads wait. Throws what `work` throws.
+  void for_each_routine(unsigned threads,
+                        const std::function<void(uint32_t which, unsigned thread)> &work) const;
   // Whether code at this address begins something that is entered by calls or pointers.
   bool is_entered(uint64_t address) const;
   // Addresses that instructions make, of code behind a function's begin; sorted.
