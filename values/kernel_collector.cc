@@ -35,6 +35,7 @@ namespace {
 
 constexpr size_t kMessageBytes = 8 << 20; // a power of two
 constexpr uint64_t kMissIntervalNs = 50'000'000;
+constexpr int kNice = -10; // of the thread that decodes
 static_assert(ASSAY_CODE_PAGE_BYTES % ASSAY_KERNEL_BYTES == 0,
               "a piece of the kernel's code lies in a page");
 constexpr uint32_t kStepsOfInstruction = 24; // micro-ops that one instruction may have on average
@@ -193,7 +194,14 @@ private:
     kernel_code_ = std::move(code);
   }
 
+  // Code is decoded while its processes live. Where they wait for a cpu, this thread goes first, if the user has not said otherwise and it may.
+  static void go_first() {
+    if (getpriority(PRIO_PROCESS, 0) == 0)
+      setpriority(PRIO_PROCESS, 0, kNice);
+  }
+
   void attach() {
+    go_first();
     const int program = bpf_program__fd(skeleton_->progs.sample);
     for (int event : events_.descriptors())
       if (ioctl(event, PERF_EVENT_IOC_SET_BPF, program) != 0)
