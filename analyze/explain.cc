@@ -272,8 +272,10 @@ private:
 };
 
 void explain_all(const Program &program, ExplainDetail detail, Explanation &to) {
-  // Each thread would read the debug information anew for lines.
-  const unsigned threads = detail == ExplainDetail::lines ? 1 : base::usable_cpus();
+  constexpr unsigned kMaxThreads = 16; // each has tables of its own
+  // For lines, each would read the debug information anew.
+  const unsigned threads =
+      detail == ExplainDetail::lines ? 1 : std::min(base::usable_cpus(), kMaxThreads);
   std::vector<std::unique_ptr<Explainer>> explainers;
   for (unsigned thread = 0; thread < threads; thread++)
     explainers.push_back(std::make_unique<Explainer>(program, detail));

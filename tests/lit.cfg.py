@@ -35,6 +35,8 @@ if tools:
 chosen = " -fassay=" + tools if tools else ""
 if not tools or "heap" in tools.split(","):
     config.available_features.add("heap")
+if tools in ("", "heap"):
+    config.available_features.add("heap_alone")
 if tools:
     config.environment["ASSAY_TEST_TOOLS"] = tools
     if not {"heap", "workingset", "objects"} & set(tools.split(",")):  # only these profiles grow with what a program allocates
