@@ -17,19 +17,18 @@ namespace {
 
 class Queue {
 public:
-  Queue(size_t items, uint64_t room, const std::function<uint64_t(size_t)> &size)
-      : items_(items), room_(room), size_(size) {}
+  Queue(size_t items, const Division &division, const std::function<uint64_t(size_t)> &size)
+      : items_(items), room_(division.room), share_(division.share), size_(size) {}
 
   // Until none is left.
   void work_off(const std::function<void(size_t, unsigned)> &work, unsigned thread) {
     std::unique_lock lock(mutex_);
-    while (next_ < items_ && !failure_) {
-      const size_t item = next_++;
-      const uint64_t size = std::min(size_(item), room_);
-      changed_.wait(lock, [&] { return failure_ || (item == turn_ && size <= room_ - taken_); });
-      if (failure_)
+    while (true) {
+      changed_.wait(lock, [&] { return is_over() || may_take(thread); });
+      if (is_over())
         return;
-      turn_++;
+      const size_t item = next_++;
+      const uint64_t size = size_of(item);
       taken_ += size;
       changed_.notify_all();
       lock.unlock();
@@ -53,13 +52,20 @@ public:
   }
 
 private:
+  bool is_over() const { return next_ == items_ || failure_; }
+  uint64_t size_of(size_t item) const { return std::min(size_(item), room_); }
+  bool may_take(unsigned thread) const {
+    const uint64_t size = size_of(next_);
+    return size <= room_ - taken_ && (thread == 0 || size <= share_);
+  }
+
   const size_t items_;
-  const uint64_t room_;
+  const uint64_t room_, share_;
   const std::function<uint64_t(size_t)> &size_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  size_t next_ = 0, turn_ = 0; // to be taken; to be begun
-  uint64_t taken_ = 0;         // of the room
+  size_t next_ = 0;
+  uint64_t taken_ = 0; // of the room
   std::exception_ptr failure_;
 };
 
@@ -74,7 +80,7 @@ unsigned usable_cpus() {
 
 void divide_work(size_t items, Division division, const std::function<uint64_t(size_t item)> &size,
                  const std::function<void(size_t item, unsigned thread)> &work) {
-  Queue queue(items, division.room, size);
+  Queue queue(items, division, size);
   std::vector<std::jthread> threads;
   for (unsigned thread = 1; thread < division.threads && thread < items; thread++)
     try {

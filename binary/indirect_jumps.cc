@@ -146,28 +146,30 @@ void IndirectJumps::find_constants() {
   }
 }
 
-// All ways to a block, of a few blocks each; they end with the steps in `tail`.
-void IndirectJumps::ways_to(uint32_t piece, std::vector<PathStep> tail, unsigned depth,
+// All ways to a block over so many blocks before it; they end with the steps in `tail`. True if there are longer ones.
+bool IndirectJumps::ways_to(uint32_t piece, std::vector<PathStep> tail, unsigned blocks,
                             std::vector<uint32_t> &seen, std::vector<Path> &ways) const {
   const auto &before = pieces_[piece].predecessors;
   uint64_t leader = pieces_[piece].leader;
   const auto &entries = walk_.routine.entries;
-  bool begins = before.empty() || depth == kMostPathBlocks || before.size() > kMostPaths ||
-                pieces_[piece].dispatched ||
+  bool begins = before.empty() || before.size() > kMostPaths || pieces_[piece].dispatched ||
                 std::find(entries.begin(), entries.end(), leader) != entries.end();
   for (size_t i = 0; !begins && i < before.size(); i++)
     begins = std::find(seen.begin(), seen.end(), before[i]) != seen.end();
-  if (begins || ways.size() >= kMostPaths) {
+  begins |= ways.size() >= kMostPaths;
+  if (begins || !blocks) {
     ways.push_back({constants_[piece], std::move(tail)});
-    return;
+    return !begins;
   }
+  bool are_longer = false;
   for (uint32_t predecessor : before) {
     auto steps = steps_of(pieces_[predecessor].leader, leader);
     steps.insert(steps.end(), tail.begin(), tail.end());
     seen.push_back(predecessor);
-    ways_to(predecessor, std::move(steps), depth + 1, seen, ways);
+    are_longer |= ways_to(predecessor, std::move(steps), blocks - 1, seen, ways);
     seen.pop_back();
   }
+  return are_longer;
 }
 
 ResolvedJump IndirectJumps::resolve(uint32_t piece) {
@@ -181,14 +183,12 @@ ResolvedJump IndirectJumps::resolve(uint32_t piece) {
   };
   // Short ways first: a bound that all of them have is enough.
   ResolvedJump best{JumpKind::unknown, {}};
-  for (unsigned blocks = 0; blocks <= kMostPathBlocks; blocks++) {
+  const auto tail = steps_of(pieces_[piece].leader, std::nullopt);
+  bool are_longer = true;
+  for (unsigned blocks = 0; are_longer && blocks <= kMostPathBlocks; blocks++) {
     std::vector<Path> ways;
-    auto tail = steps_of(pieces_[piece].leader, std::nullopt);
     std::vector<uint32_t> seen{piece};
-    if (blocks == 0)
-      ways.push_back({constants_[piece], tail});
-    else
-      ways_to(piece, tail, kMostPathBlocks - blocks, seen, ways);
+    are_longer = ways_to(piece, tail, blocks, seen, ways);
     ResolvedJump found =
         resolve_jump(walk_.program.executable(), walk_.code, ways, is_target, hole, limit);
     // Bounded, and an entry makes no sense: a longer table without a bound would make less.

@@ -49,7 +49,7 @@ private:
   uint32_t piece_at(uint64_t leader) const;
   template <class Visit> void successors_of(const Piece &piece, Visit visit) const;
   void find_constants();
-  void ways_to(uint32_t piece, std::vector<PathStep> tail, unsigned depth,
+  bool ways_to(uint32_t piece, std::vector<PathStep> tail, unsigned blocks,
                std::vector<uint32_t> &seen, std::vector<Path> &ways) const;
   ResolvedJump resolve(uint32_t piece);
   bool is_jump_target(uint64_t target) const;

@@ -416,8 +416,8 @@ void Program::look_into_calls(unsigned threads) const {
 
 void Program::for_each_routine(
     unsigned threads, const std::function<void(uint32_t which, unsigned thread)> &work) const {
-  constexpr uint64_t kBytesOfThread = 1 << 13; // of code, most functions are smaller
-  base::Division division = {threads, threads * kBytesOfThread};
+  constexpr uint64_t kShare = 1 << 12; // bytes of code: most functions have fewer
+  base::Division division = {threads, threads * kShare, kShare};
   for (const Routine &routine : routines_)
     division.room = std::max(division.room, routine.bytes());
   base::divide_work(

@@ -116,7 +116,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "assay: %s\n", failure.what());
   } catch (const std::bad_alloc &) {
     std::fprintf(stderr,
-                 "assay: there is not enough memory; merge or read fewer profiles at once\n");
+                 "assay: memory is used up; raise its limit (`ulimit -v`), or read less at once\n");
   } catch (const std::filesystem::filesystem_error &error) {
     std::fprintf(stderr, "assay: %s: it cannot be used: %s\n", error.path1().c_str(),
                  error.code().message().c_str());

@@ -65,6 +65,20 @@ TEST(DividedWork, KeepsToTheRoom) {
   EXPECT_FALSE(beside); // what is too large is alone
 }
 
+TEST(DividedWork, WhatIsMoreThanAShareIsTheCallers) {
+  const auto caller = std::this_thread::get_id();
+  auto size = [](size_t item) -> uint64_t { return item % 3; };
+  std::atomic<bool> elsewhere = false;
+  std::atomic<size_t> done = 0;
+  divide_work(1000, {4, 100, 1}, size, [&](size_t item, unsigned thread) {
+    const bool is_caller = std::this_thread::get_id() == caller;
+    elsewhere = elsewhere || (size(item) > 1 && !is_caller) || is_caller != (thread == 0);
+    done++;
+  });
+  EXPECT_FALSE(elsewhere);
+  EXPECT_EQ(done, 1000u);
+}
+
 TEST(DividedWork, ThrowsWhatAnItemThrew) {
   for (unsigned threads : {1u, 4u}) {
     std::atomic<size_t> begun = 0;
