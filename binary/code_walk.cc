@@ -304,11 +304,13 @@ bool CodeWalk::may_begin_instruction(uint64_t address) {
     if (range.begins.empty()) {
       range.begins.resize(range.end - range.begin);
       Code swept;
-      for (uint64_t at = range.begin; at < range.end; at = swept.instructions.back().end()) {
+      for (uint64_t at = range.begin; at < range.end;) {
+        const uint32_t known = instruction_at(at);
         swept.clear();
-        if (!decoder_.decode(program.executable().bytes_from(at), at, swept))
+        if (known == kNone && !decoder_.decode(program.executable().bytes_from(at), at, swept))
           break;
         range.begins[at - range.begin] = true;
+        at = known == kNone ? swept.instructions.front().end() : code.instructions[known].end();
       }
     }
     return range.begins[address - range.begin];

@@ -6,7 +6,10 @@
 
 #include "binary/decoder.h"
 
+#include "binary/by_bytes.h"
 #include "binary/lift.h"
+
+#include <algorithm>
 
 namespace binary {
 namespace {
@@ -124,6 +127,45 @@ void make_opaque(Lift &lift) {
   lift.emit(ASSAY_UOP_opaque, 8, ASSAY_REG_ZERO, {});
 }
 
+// An instruction as if it were the first one of its code, if it is as small as nine in ten are.
+struct Decoded {
+  static constexpr size_t kMaxUops = 4, kMaxAccesses = 1;
+  Instruction instruction;
+  assay_uop uops[kMaxUops];
+  Access accesses[kMaxAccesses];
+};
+
+Decoded last_of(const Code &code) {
+  Decoded last{code.instructions.back(), {}, {}};
+  const uint32_t first = last.instruction.uop;
+  std::ranges::copy(code.uops_of(last.instruction), last.uops);
+  std::ranges::copy(code.accesses_of(last.instruction), last.accesses);
+  for (Access &access : std::span(last.accesses, last.instruction.accesses))
+    if (access.has_address())
+      access.uop -= first;
+  return last;
+}
+
+void append(const Decoded &decoded, uint64_t address, Code &code) {
+  Instruction instruction = decoded.instruction;
+  instruction.address = address;
+  instruction.uop = static_cast<uint32_t>(code.uops.size());
+  instruction.access = static_cast<uint32_t>(code.accesses.size());
+  code.uops.insert(code.uops.end(), decoded.uops, decoded.uops + instruction.uops);
+  for (Access access : std::span(decoded.accesses, instruction.accesses)) {
+    if (access.has_address())
+      access.uop += instruction.uop;
+    code.accesses.push_back(access);
+  }
+  code.instructions.push_back(instruction);
+}
+
+// Whether it means another thing elsewhere: it names a place by the distance, or its own address is part of it.
+bool depends_on_its_place(const ZydisDecodedInstruction &decoded, const Instruction &instruction) {
+  return decoded.attributes & ZYDIS_ATTRIB_IS_RELATIVE || instruction.flow != Flow::next ||
+         instruction.repeats || instruction.opaque;
+}
+
 bool lift_any(Lift &lift) {
   // movsd and cmpsd are names of two instructions each.
   if (lift.decoded.meta.category == ZYDIS_CATEGORY_STRINGOP)
@@ -143,6 +185,7 @@ bool lift_any(Lift &lift) {
 struct Decoder::State {
   ZydisDecoder decoder;
   ZydisFormatter formatter;
+  ByBytes<Decoded> decoded;
 };
 
 Decoder::Decoder() : state_(std::make_unique<State>()) {
@@ -157,6 +200,10 @@ Decoder::~Decoder() = default;
 Decoder::Decoder(Decoder &&) noexcept = default;
 
 bool Decoder::decode(std::span<const std::byte> bytes, uint64_t address, Code &code) {
+  if (auto found = state_->decoded.find(bytes); found.value) {
+    append(*found.value, address, code);
+    return true;
+  }
   ZydisDecodedInstruction decoded;
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
   if (!ZYAN_SUCCESS(
@@ -179,6 +226,9 @@ bool Decoder::decode(std::span<const std::byte> bytes, uint64_t address, Code &c
   instruction.uops = static_cast<uint16_t>(code.uops.size() - instruction.uop);
   instruction.accesses = static_cast<uint8_t>(code.accesses.size() - instruction.access);
   code.instructions.push_back(instruction);
+  if (!depends_on_its_place(decoded, instruction) && instruction.uops <= Decoded::kMaxUops &&
+      instruction.accesses <= Decoded::kMaxAccesses)
+    state_->decoded.put(bytes, instruction.length, last_of(code));
   return true;
 }
 

@@ -11,6 +11,8 @@
 
 #include "binary/discovery.h"
 
+#include "binary/plain_instructions.h"
+
 #include <Zydis/Zydis.h>
 
 #include <algorithm>
@@ -187,9 +189,19 @@ private:
   }
   void look_for_targets(uint64_t begin, uint64_t end) {
     ZydisDecodedInstruction decoded;
-    for (uint64_t at = begin; at < end && decode(at, end, decoded); at += decoded.length)
-      note_targets(decoded, at + decoded.length, true,
-                   [&](uint64_t target, bool sure) { arrive(target, sure); });
+    const auto bytes = executable_.bytes_from(begin);
+    for (uint64_t at = begin; at < end;) {
+      const auto rest = bytes.subspan(at - begin);
+      if (unsigned length = plain_.length_at(rest)) {
+        at += length;
+        continue;
+      }
+      if (!decode(at, end, decoded))
+        return;
+      plain_.note(rest, decoded);
+      at += decoded.length;
+      note_targets(decoded, at, true, [&](uint64_t target, bool sure) { arrive(target, sure); });
+    }
   }
 
   // What compilers and people do not write for programs, but data is full of.
@@ -394,6 +406,7 @@ private:
   const image::Executable &executable_;
   ZydisDecoder decoder_;
   ZydisDecoderContext context_;
+  PlainInstructions plain_;
   std::vector<image::CodeRange> known_; // by tables of the file
   Gaps gaps_;                           // between these
   std::set<uint64_t> labels_;           // of switches

@@ -36,39 +36,61 @@ uint64_t hash_of(const Expr &node, std::span<const Term> terms) {
   return hash;
 }
 
+bool is_same(const Term &a, const Term &b) {
+  return a.of == b.of && a.coefficient == b.coefficient;
+}
+
+// The top bits of a hash, above those that a node's index takes in a table of so many slots.
+uint32_t tag_of(uint64_t hash, size_t slots) {
+  return static_cast<uint32_t>(hash >> 32) & ~static_cast<uint32_t>(slots - 1);
+}
+
 } // namespace
 
-ExprId Expressions::intern(Expr node, std::span<const Term> terms) {
-  if (3 * table_.size() < 4 * (nodes_.size() + 1)) {
-    const size_t slots = std::max<size_t>(256, 2 * table_.size());
-    table_ = std::vector<uint32_t>(); // before the new one is made
-    table_.resize(slots);
-    for (uint32_t i = 0; i < nodes_.size(); i++) {
-      size_t slot = hash_of(nodes_[i], this->terms({i})) & (table_.size() - 1);
-      while (table_[slot])
-        slot = (slot + 1) & (table_.size() - 1);
-      table_[slot] = i + 1;
-    }
-  }
-  size_t slot = hash_of(node, terms) & (table_.size() - 1);
-  for (; table_[slot]; slot = (slot + 1) & (table_.size() - 1)) {
-    uint32_t index = table_[slot] - 1;
-    const Expr &other = nodes_[index];
-    auto same = [](const Term &a, const Term &b) {
-      return a.of == b.of && a.coefficient == b.coefficient;
-    };
-    auto others = this->terms({index});
-    if (other.kind == node.kind && other.width == node.width && other.op == node.op &&
-        other.value == node.value &&
-        std::equal(terms.begin(), terms.end(), others.begin(), others.end(), same))
-      return {index};
-  }
+ExprId Expressions::add_node(Expr node, std::span<const Term> terms) {
   node.first = static_cast<uint32_t>(terms_.size());
   node.most = bound(node, terms);
   terms_.insert(terms_.end(), terms.begin(), terms.end());
   nodes_.push_back(node);
-  table_[slot] = static_cast<uint32_t>(nodes_.size());
   return {static_cast<uint32_t>(nodes_.size() - 1)};
+}
+
+void Expressions::grow_table() {
+  const size_t slots = std::max<size_t>(256, 2 * table_.size());
+  table_ = std::vector<uint32_t>(); // before the new one is made
+  table_.resize(slots);
+  for (uint32_t i = 0; i < nodes_.size(); i++) {
+    if (nodes_[i].kind == ExprKind::unknown)
+      continue;
+    const uint64_t hash = hash_of(nodes_[i], terms({i}));
+    size_t slot = hash & (slots - 1);
+    while (table_[slot])
+      slot = (slot + 1) & (slots - 1);
+    table_[slot] = tag_of(hash, slots) | (i + 1);
+  }
+}
+
+ExprId Expressions::intern(Expr node, std::span<const Term> terms) {
+  if (3 * table_.size() < 4 * (nodes_.size() + 1))
+    grow_table();
+  const size_t last = table_.size() - 1;
+  const uint64_t hash = hash_of(node, terms);
+  const uint32_t tag = tag_of(hash, table_.size());
+  size_t slot = hash & last;
+  for (; table_[slot]; slot = (slot + 1) & last) {
+    if ((table_[slot] ^ tag) > last)
+      continue;
+    const uint32_t index = (table_[slot] ^ tag) - 1;
+    const Expr &other = nodes_[index];
+    auto others = this->terms({index});
+    if (other.kind == node.kind && other.width == node.width && other.op == node.op &&
+        other.value == node.value &&
+        std::equal(terms.begin(), terms.end(), others.begin(), others.end(), is_same))
+      return {index};
+  }
+  const ExprId added = add_node(node, terms);
+  table_[slot] = tag | (added.v + 1);
+  return added;
 }
 
 ExprId Expressions::constant(uint64_t value) {
@@ -82,7 +104,7 @@ ExprId Expressions::counter(uint64_t loop) {
   return intern({.kind = ExprKind::counter, .value = loop}, {});
 }
 ExprId Expressions::unknown() {
-  return intern({.kind = ExprKind::unknown, .value = nodes_.size()}, {});
+  return add_node({.kind = ExprKind::unknown, .value = nodes_.size()}, {}); // nobody looks for it
 }
 ExprId Expressions::load(unsigned width, ExprId address, uint64_t state) {
   Term operand{address, 1};
@@ -134,6 +156,18 @@ ExprId Expressions::combine(ExprId a, uint64_t ca, ExprId b, uint64_t cb) {
     return intern({.kind = ExprKind::operation, .op = ASSAY_UOP_add}, operands);
   }
   return sum(offset, summands_);
+}
+
+ExprId Expressions::address(ExprId a, ExprId b, unsigned shift, ExprId c, int64_t offset) {
+  auto total = static_cast<uint64_t>(offset);
+  summands_.clear();
+  append(summands_, total, a, 1);
+  append(summands_, total, b, uint64_t{1} << shift);
+  append(summands_, total, c, 1);
+  if (summands_.size() <= kMostTerms)
+    return sum(total, summands_);
+  return add(combine(a, 1, b, uint64_t{1} << shift),
+             add(c, constant(static_cast<uint64_t>(offset))));
 }
 
 // Something that is equal to `a` modulo 2^8width, without extensions that do not matter there.
@@ -208,6 +242,21 @@ uint64_t Expressions::offset_of(ExprId id) const {
   return node.kind == ExprKind::sum || node.kind == ExprKind::constant ? node.value : 0;
 }
 
+std::optional<uint64_t> Expressions::distance(ExprId a, ExprId b) const {
+  const Term alone[] = {{a, 1}, {b, 1}};
+  auto summands = [&](ExprId id, const Term &itself) -> std::span<const Term> {
+    switch (nodes_[id.v].kind) {
+    case ExprKind::constant: return {};
+    case ExprKind::sum: return terms(id);
+    default: return {&itself, 1};
+    }
+  };
+  auto of_a = summands(a, alone[0]), of_b = summands(b, alone[1]);
+  if (!std::equal(of_a.begin(), of_a.end(), of_b.begin(), of_b.end(), is_same))
+    return std::nullopt;
+  return offset_of(a) - offset_of(b);
+}
+
 uint64_t Expressions::bound(const Expr &node, std::span<const Term> terms) const {
   switch (node.kind) {
   case ExprKind::constant: return node.value;
@@ -252,10 +301,7 @@ ExprId Expressions::apply(const assay_uop &uop, ExprId a, ExprId b, ExprId c) {
     unsigned from = static_cast<unsigned>(64 - uop.i) / 8;
     return zero_extend(sign_extend(a, from), w);
   }
-  case ASSAY_UOP_lea:
-    return zero_extend(combine(combine(a, 1, b, 1ULL << uop.shift), 1,
-                               add(c, constant(static_cast<uint64_t>(int64_t{uop.i}))), 1),
-                       w);
+  case ASSAY_UOP_lea: return zero_extend(address(a, b, uop.shift, c, uop.i), w);
   case ASSAY_UOP_add: return zero_extend(add(a, b), w);
   case ASSAY_UOP_sub: return zero_extend(sub(a, b), w);
   case ASSAY_UOP_neg: return zero_extend(scale(a, ~uint64_t{0}), w);

@@ -11,6 +11,7 @@
 #include "base/strong_id.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -57,6 +58,8 @@ public:
   ExprId sub(ExprId a, ExprId b) { return combine(a, 1, b, ~uint64_t{0}); }
   // ca * a + cb * b
   ExprId combine(ExprId a, uint64_t ca, ExprId b, uint64_t cb);
+  // a + (b << shift) + c + offset: an address.
+  ExprId address(ExprId a, ExprId b, unsigned shift, ExprId c, int64_t offset);
   ExprId scale(ExprId a, uint64_t factor) { return combine(a, factor, constant(0), 0); }
   // The low `width` bytes; 8 leaves all.
   ExprId zero_extend(ExprId a, unsigned width);
@@ -76,6 +79,8 @@ public:
   }
   // The constant of a sum, or the constant; 0 of others.
   uint64_t offset_of(ExprId id) const;
+  // a - b, where that is a constant.
+  std::optional<uint64_t> distance(ExprId a, ExprId b) const;
   uint64_t most(ExprId id) const { return nodes_[id.v].most; }
 
   size_t size() const { return nodes_.size(); }
@@ -83,6 +88,8 @@ public:
 
 private:
   ExprId intern(Expr node, std::span<const Term> terms);
+  ExprId add_node(Expr node, std::span<const Term> terms);
+  void grow_table();
   uint64_t bound(const Expr &node, std::span<const Term> terms) const;
   void append(std::vector<Term> &to, uint64_t &offset, ExprId id, uint64_t factor) const;
   ExprId sum(uint64_t offset, std::vector<Term> &terms);
@@ -90,7 +97,9 @@ private:
 
   std::vector<Expr> nodes_;
   std::vector<Term> terms_;
-  std::vector<uint32_t> table_; // open addressing: node index + 1
+  // Open addressing. A slot has a node's index + 1, below what the table's size leaves free of it the top bits of the
+  // node's hash: one that differs there need not be looked at, which would be a wait for memory. 0: free.
+  std::vector<uint32_t> table_;
   // Of the sum that is being made. Kept, because most sums are made for one look, and each would ask for
   // memory anew.
   std::vector<Term> summands_, covered_;

@@ -238,12 +238,11 @@ bool Forms::counts_inside(ExprId form, uint32_t loop) const {
 
 ExprId Forms::address(uint32_t at, const assay_uop &uop) {
   const UopValues &values = ssa_.uops[at];
-  ExprId sum = expressions_.add(operand(values.a, uop.a),
-                                expressions_.constant(static_cast<uint64_t>(int64_t{uop.i})));
+  const ExprId a = operand(values.a, uop.a);
   if (uop.op == ASSAY_UOP_load_if || uop.op == ASSAY_UOP_store_if)
-    return sum;
-  sum = expressions_.combine(sum, 1, operand(values.b, uop.b), 1ULL << uop.shift);
-  return expressions_.add(sum, operand(values.c, uop.c));
+    return expressions_.add(a, expressions_.constant(static_cast<uint64_t>(int64_t{uop.i})));
+  const ExprId b = operand(values.b, uop.b), c = operand(values.c, uop.c);
+  return expressions_.address(a, b, uop.shift, c, uop.i);
 }
 
 // What the micro-op at `place` reads.

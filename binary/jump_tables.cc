@@ -12,8 +12,8 @@
 #include "abi/uop_step.h"
 #include "binary/expression.h"
 
+#include <algorithm>
 #include <array>
-#include <unordered_map>
 
 namespace binary {
 namespace {
@@ -49,10 +49,7 @@ public:
       if (instruction.is_call())
         after_call(instruction);
       if (instruction.opaque)
-        for (unsigned reg = 0; reg < registers_.size(); reg++)
-          if (unsigned variable = variable_of(reg);
-              variable < kVariables && instruction.writes & bit(variable))
-            registers_[reg] = expressions.unknown();
+        forget(instruction.writes);
     }
   }
 
@@ -67,13 +64,24 @@ public:
            terms[0].coefficient == 1;
   }
   uint64_t label_of(ExprId load) const {
-    auto found = labels_.find(load.v);
-    return found == labels_.end() ? 0 : found->second;
+    auto found = std::find_if(labels_.rbegin(), labels_.rend(),
+                              [&](const Label &each) { return each.load == load; });
+    return found == labels_.rend() ? 0 : found->constant;
   }
 
 private:
+  void forget(VariableSet written) {
+    for (unsigned reg = 0; reg < registers_.size(); reg++)
+      if (unsigned variable = variable_of(reg); variable < kVariables && written & bit(variable))
+        registers_[reg] = expressions.unknown();
+    for (unsigned variable = kVectors; variable < kVariables; variable++)
+      changed_[variable] += (written & bit(variable)) != 0;
+  }
+
   // What a register holds: itself, until something else was put there.
   ExprId in(unsigned reg) {
+    if (reg >= ASSAY_REG_LANES)
+      return expressions.definition(reg + uint64_t{ASSAY_REG_COUNT} * changed_[variable_of(reg)]);
     if (!registers_[reg].known())
       registers_[reg] = expressions.definition(reg);
     return registers_[reg];
@@ -86,26 +94,21 @@ private:
     return uop.b == ASSAY_UOP_IMMEDIATE ? expressions.constant(0) : in(uop.c);
   }
   ExprId address(const assay_uop &uop) {
-    ExprId sum = expressions.combine(in(uop.a), 1, in(uop.b), 1ULL << uop.shift);
-    sum = expressions.add(sum, in(uop.c));
-    return expressions.add(sum, expressions.constant(static_cast<uint64_t>(int64_t{uop.i})));
+    return expressions.address(in(uop.a), in(uop.b), uop.shift, in(uop.c), uop.i);
   }
 
   void execute(const assay_uop &uop, bool taken) {
     if (uop.dst >= ASSAY_REG_LANES && uop.op != ASSAY_UOP_store && uop.op != ASSAY_UOP_store_if) {
       // Indexes are not computed in vectors; but one that was taken out of a vector before is another
       // value than one that is taken out after this.
-      for (unsigned variable = variable_of(uop.dst), reg = ASSAY_REG_LANES; reg < ASSAY_REG_COUNT;
-           reg++)
-        if (variable_of(reg) == variable)
-          registers_[reg] = expressions.unknown();
+      changed_[variable_of(uop.dst)]++;
       return;
     }
     switch (uop.op) {
     case ASSAY_UOP_load: {
       uint64_t constant = constant_of(uop);
       registers_[uop.dst] = load(address(uop), uop.width);
-      labels_[registers_[uop.dst].v] = constant;
+      labels_.push_back({registers_[uop.dst], constant});
       break;
     }
     case ASSAY_UOP_store:
@@ -152,13 +155,13 @@ private:
 
   ExprId load(ExprId from, unsigned width) {
     for (auto stored = stores_.rbegin(); stored != stores_.rend(); ++stored) {
-      ExprId distance = expressions.sub(from, stored->address);
-      if (!expressions.is_constant(distance)) {
+      const std::optional<uint64_t> distance = expressions.distance(from, stored->address);
+      if (!distance) {
         if (is_image(from) != is_image(stored->address))
           continue; // the stack and the image are apart
         return expressions.unknown();
       }
-      uint64_t offset = expressions[distance].value;
+      const uint64_t offset = *distance;
       if (offset == 0 && stored->width >= width)
         return expressions.zero_extend(stored->value, width);
       if (offset < stored->width || offset + width > offset + 8 || -offset < width)
@@ -192,9 +195,14 @@ private:
 
   const image::Executable &executable_;
   const Code &code_;
-  std::array<ExprId, ASSAY_REG_COUNT> registers_;
+  std::array<ExprId, ASSAY_REG_LANES> registers_;  // of vectors none
+  std::array<uint64_t, kVariables + 1> changed_{}; // vectors, how often so far
   std::vector<Stored> stores_;
-  std::unordered_map<uint32_t, uint64_t> labels_; // by load
+  struct Label {
+    ExprId load;
+    uint64_t constant; // in the instruction that loads
+  };
+  std::vector<Label> labels_; // in the order of execution
   uint64_t state_ = 0;
   ExprId bias_;
 };

@@ -9,6 +9,7 @@
 
 #include "base/divided_work.h"
 #include "binary/discovery.h"
+#include "binary/plain_instructions.h"
 #include "image/symbols.h"
 
 #include <Zydis/Zydis.h>
@@ -98,6 +99,7 @@ struct Program::Scan {
   std::vector<Leaving> running_on; // into the next range, without a jump
   std::vector<bool> returns;  // by range: a return, an indirect jump, or bytes that are no code
   std::vector<bool> moves_fs; // by range: the system call for it, or the instruction
+  PlainInstructions plain;
 };
 
 bool Routine::contains(uint64_t address) const {
@@ -125,18 +127,26 @@ void Program::scan_range(size_t index, Scan &scan) {
   ZydisDecodedInstruction decoded;
   bool names_arch_prctl = false, calls_system = false;
   bool ends = false; // whether the last instruction but padding hands control elsewhere
-  for (size_t at = 0; at < bytes.size(); at += decoded.length) {
-    if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, &context, bytes.data() + at,
-                                                    bytes.size() - at, &decoded))) {
+  for (size_t at = 0; at < bytes.size();) {
+    const auto rest = bytes.subspan(at);
+    if (unsigned length = scan.plain.length_at(rest)) {
+      ends = false;
+      at += length;
+      continue;
+    }
+    if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, &context, rest.data(), rest.size(),
+                                                    &decoded))) {
       scan.returns[index] = true;
       return;
     }
+    scan.plain.note(rest, decoded);
+    at += decoded.length;
     auto kind = decoded.meta.category;
     if (decoded.mnemonic != ZYDIS_MNEMONIC_NOP)
       ends = kind == ZYDIS_CATEGORY_RET || kind == ZYDIS_CATEGORY_CALL ||
              kind == ZYDIS_CATEGORY_UNCOND_BR || decoded.mnemonic == ZYDIS_MNEMONIC_UD2 ||
              decoded.mnemonic == ZYDIS_MNEMONIC_HLT || decoded.mnemonic == ZYDIS_MNEMONIC_INT3;
-    uint64_t next = range.begin + at + decoded.length;
+    uint64_t next = range.begin + at;
     if (decoded.mnemonic == ZYDIS_MNEMONIC_LEA && decoded.raw.modrm.mod == 0 &&
         decoded.raw.modrm.rm == 5)
       scan.taken.push_back(next + static_cast<uint64_t>(decoded.raw.disp.value));

@@ -1,10 +1,15 @@
-// Which accesses an instruction has: each once, however often its micro-ops use what was read.
+// Which accesses an instruction has: each once, however often its micro-ops use what was read. And that what was decoded
+// before means what it would if it had not been.
 
 #include "binary/decoder.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <initializer_list>
+#include <span>
+#include <tuple>
 
 namespace binary {
 namespace {
@@ -39,6 +44,47 @@ TEST(Decoder, SystemCallsReadTheirArguments) {
   for (unsigned reg :
        {unsigned{ASSAY_REG_RAX}, unsigned{ASSAY_REG_RDI}, unsigned{ASSAY_REG_R8} + 2})
     EXPECT_TRUE(code.instructions[0].reads & bit(reg));
+}
+
+extern "C" const std::byte __executable_start, etext; // of this program, from the linker
+
+auto facts(const Instruction &i) {
+  return std::tuple(i.address, i.target, i.uop, i.access, i.uops, i.mnemonic, i.undefined_flags,
+                    i.accesses, i.length, i.flow, i.opaque, i.repeats, i.moves_fs, i.kept, i.reads,
+                    i.writes);
+}
+auto facts(const Access &a) {
+  return std::tuple(a.uop, a.size, a.write, a.masked);
+}
+
+bool is_same(const Code &a, const Code &b) {
+  auto agree = [](const auto &x, const auto &y) { return facts(x) == facts(y); };
+  return std::ranges::equal(a.instructions, b.instructions, agree) &&
+         std::ranges::equal(a.accesses, b.accesses, agree) && a.uops.size() == b.uops.size() &&
+         std::memcmp(a.uops.data(), b.uops.data(), a.uops.size() * sizeof(assay_uop)) == 0;
+}
+
+// All of this program, read twice, at two places: a decoder that is given no byte more than an instruction has at most
+// remembers none.
+TEST(Decoder, WhatWasDecodedBeforeMeansTheSame) {
+  const std::span<const std::byte> code(&__executable_start, &etext);
+  Decoder remembers, forgets;
+  size_t instructions = 0;
+  for (uint64_t base : {uint64_t{0x1000}, uint64_t{0x7fff0000}})
+    for (size_t at = 0; at + 32 < code.size();) {
+      Code known, fresh;
+      // Not the first ones of a routine, so that their numbers are not 0.
+      for (Code *each : {&known, &fresh}) {
+        each->uops.resize(3);
+        each->accesses.resize(2);
+      }
+      const bool is_code = forgets.decode(code.subspan(at, 15), base + at, fresh);
+      ASSERT_EQ(remembers.decode(code.subspan(at), base + at, known), is_code);
+      ASSERT_TRUE(is_same(known, fresh)) << at;
+      instructions += is_code;
+      at += is_code ? fresh.instructions[0].length : 1;
+    }
+  EXPECT_GT(instructions, 10'000U);
 }
 
 } // namespace

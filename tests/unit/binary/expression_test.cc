@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -346,6 +347,11 @@ TEST(Expressions, EqualSumsAreOneObject) {
         ASSERT_EQ(other.id == made.id, other.coefficients == made.coefficients);
       ASSERT_EQ(expressions.sub(expressions.add(a.id, b.id), b.id), a.id);
       ASSERT_TRUE(expressions.is_constant(expressions.sub(a.id, a.id), 0));
+      const ExprId difference = expressions.sub(a.id, b.id);
+      const std::optional<uint64_t> distance = expressions.distance(a.id, b.id);
+      ASSERT_EQ(distance.has_value(), expressions.is_constant(difference));
+      if (distance)
+        ASSERT_EQ(*distance, expressions.offset_of(difference));
       sums.push_back(made);
     }
   }
