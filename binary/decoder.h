@@ -13,6 +13,7 @@
 
 namespace binary {
 
+// Keeps what it has decoded, in 350 KB: one for many routines, not one for each.
 class Decoder {
 public:
   Decoder();

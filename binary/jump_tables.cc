@@ -144,10 +144,7 @@ private:
       if (reg == uop.b && uop.shift)
         continue;
       ExprId value = in(reg);
-      auto terms = expressions.terms(value);
-      bool is_address = expressions[value].kind == ExprKind::sum && terms.size() == 1 &&
-                        terms[0].of == bias_ && terms[0].coefficient == 1;
-      if (is_address || expressions.is_constant(value))
+      if (is_image_address(value) || expressions.is_constant(value))
         sum += expressions[value].value;
     }
     return sum;

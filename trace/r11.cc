@@ -124,9 +124,10 @@ R11::R11(const binary::Program &program, const InstructionDecoder &decoder) {
     known_.insert(range.begin);
     functions.push_back(look_at(program, decoder, range));
   }
+  binary::Decoder lifts; // one for all routines: it remembers what it has decoded
   std::vector<uint64_t> others;
   for (uint64_t taker : takers_)
-    if (certainly_writes_first(program, taker))
+    if (certainly_writes_first(program, taker, lifts))
       others.push_back(taker);
   for (uint64_t other : others)
     takers_.erase(other);
@@ -138,7 +139,7 @@ R11::R11(const binary::Program &program, const InstructionDecoder &decoder) {
         takers_.insert(function.address);
       }
   add_takers(functions);
-  find_keepers(program, functions);
+  find_keepers(program, functions, lifts);
 }
 
 R11::Function R11::look_at(const binary::Program &program, const InstructionDecoder &decoder,
@@ -201,11 +202,11 @@ R11::Function R11::look_at(const binary::Program &program, const InstructionDeco
 
 // Calls act(graph, liveness) with what is live if nobody makes use of what the routine leaves in it. False if the routine is not understood.
 template <class Act>
-bool R11::look_into(const binary::Program &program, const binary::Routine *routine, Act act) const {
+bool R11::look_into(const binary::Program &program, const binary::Routine *routine,
+                    binary::Decoder &lifts, Act act) const {
   if (!routine)
     return false;
-  binary::Decoder decoder;
-  const binary::FlowGraph graph = binary::flow_graph(program, *routine, decoder);
+  const binary::FlowGraph graph = binary::flow_graph(program, *routine, lifts);
   if (graph.why_not != binary::WhyNot::understood)
     return false;
   binary::Liveness::Known known = this->known(0);
@@ -215,9 +216,10 @@ bool R11::look_into(const binary::Program &program, const binary::Routine *routi
 }
 
 // In which it is written first in whatever order its blocks lie.
-bool R11::certainly_writes_first(const binary::Program &program, uint64_t function) const {
+bool R11::certainly_writes_first(const binary::Program &program, uint64_t function,
+                                 binary::Decoder &lifts) const {
   bool is_written = false;
-  look_into(program, program.routine_at(function),
+  look_into(program, program.routine_at(function), lifts,
             [&](const binary::FlowGraph &graph, const binary::Liveness &liveness) {
               for (uint32_t entry : graph.entries)
                 if (graph.instructions_of(graph.blocks[entry]).front().address == function)
@@ -251,7 +253,8 @@ std::unordered_set<uint64_t> R11::losers_of(const Functions &functions) const {
   return losers;
 }
 
-void R11::find_keepers(const binary::Program &program, const Functions &functions) {
+void R11::find_keepers(const binary::Program &program, const Functions &functions,
+                       binary::Decoder &lifts) {
   auto routine_of = [&](uint64_t address) {
     const binary::Routine *routine = program.routine_at(address);
     return routine ? routine->address() : address;
@@ -298,7 +301,7 @@ void R11::find_keepers(const binary::Program &program, const Functions &function
   };
   for (const auto &[address, function] : routines) {
     if (!function.reads || (function.calls.empty() && !function.calls_constants) ||
-        look_into(program, program.routine_at(address), look_behind_calls))
+        look_into(program, program.routine_at(address), lifts, look_behind_calls))
       continue;
     for (uint64_t callee : function.calls)
       keep(callee);

@@ -2,6 +2,7 @@
 // file leaves alone, and keep values in those across its calls (gcc's -fipa-ra), and assembly may pass something in it.
 #pragma once
 
+#include "binary/decoder.h"
 #include "binary/liveness.h"
 #include "binary/program.h"
 #include "trace/instructions.h"
@@ -28,11 +29,14 @@ private:
   Function look_at(const binary::Program &program, const InstructionDecoder &decoder,
                    const image::CodeRange &range);
   template <class Act>
-  bool look_into(const binary::Program &program, const binary::Routine *routine, Act act) const;
-  bool certainly_writes_first(const binary::Program &program, uint64_t function) const;
+  bool look_into(const binary::Program &program, const binary::Routine *routine,
+                 binary::Decoder &lifts, Act act) const;
+  bool certainly_writes_first(const binary::Program &program, uint64_t function,
+                              binary::Decoder &lifts) const;
   void add_takers(const Functions &functions);
   std::unordered_set<uint64_t> losers_of(const Functions &functions) const;
-  void find_keepers(const binary::Program &program, const Functions &functions);
+  void find_keepers(const binary::Program &program, const Functions &functions,
+                    binary::Decoder &lifts);
 
   std::unordered_set<uint64_t> known_;  // functions of the file
   std::unordered_set<uint64_t> takers_; // those that may read it as they are given it
