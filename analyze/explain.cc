@@ -333,8 +333,7 @@ Explanation explain(const std::string &path, const std::string &function, Explai
   Program program{image::Executable(path)};
   Explanation result;
   result.path = path;
-  if (auto id = image::read_build_id(path))
-    result.build_id = image::build_id_text(*id);
+  result.build_id = image::build_id_text(program.executable().build_id());
   Coverage coverage = coverage_of(program.executable());
   result.summary.executable_bytes = coverage.code;
   result.summary.bytes_in_functions = coverage.in_functions;

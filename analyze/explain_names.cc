@@ -57,11 +57,9 @@ std::vector<std::string> register_names(RegisterSet set) {
 
 ExplainNames::ExplainNames(const image::Executable &executable, bool lines)
     : executable_(executable), lines_(lines), data_(data_of(executable.path(), lines)),
-      symbols_(
-          lines ? image::open(
-                      {{std::filesystem::absolute(executable.path()).string(),
-                        image::read_build_id(executable.path()).value_or(std::vector<uint8_t>{})}})
-                : image::open({})) {}
+      symbols_(lines ? image::open({{std::filesystem::absolute(executable.path()).string(),
+                                     executable.build_id()}})
+                     : image::open({})) {}
 
 std::string ExplainNames::object_at(uint64_t address) const {
   auto after = std::upper_bound(

@@ -14,6 +14,8 @@
 
 #include "image/elf_tables.h"
 
+#include "image/notes.h"
+
 #include "base/fail.h"
 
 #include <algorithm>
@@ -105,8 +107,13 @@ void ElfTables::read_program_headers(std::span<const std::byte> file, const std:
   uint64_t backed = 0;
   for (uint64_t index = 0; index < count; index++) {
     Elf64_Phdr row = rows[index];
-    if (row.p_type == PT_NOTE && !carried)
-      carried = carried_note(part(file, row.p_offset, row.p_filesz));
+    if (row.p_type == PT_NOTE) {
+      const auto notes = part(file, row.p_offset, row.p_filesz);
+      if (!carried)
+        carried = carried_note(notes);
+      if (build_id.empty())
+        build_id = find_note(notes, row.p_align, "GNU", NT_GNU_BUILD_ID);
+    }
     if (row.p_type == PT_GNU_EH_FRAME)
       eh_frame_header = row.p_vaddr;
     else if (row.p_type == PT_DYNAMIC)

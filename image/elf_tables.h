@@ -72,6 +72,7 @@ struct ElfTables {
 
   // What the file says of a runtime that it carries; all that follows is of the program alone.
   std::optional<CarriedNote> carried;
+  std::span<const std::byte> build_id; // empty: it has none
   bool position_independent = false;
   std::optional<uint64_t> entry;
   Segments segments;

@@ -33,6 +33,8 @@ Executable::Executable(std::vector<std::byte> bytes, std::string name)
 
 void Executable::read(std::span<const std::byte> file) {
   ElfTables tables(file, path_);
+  for (std::byte byte : tables.build_id)
+    build_id_.push_back(static_cast<uint8_t>(byte));
   position_independent_ = tables.position_independent;
   carries_runtime_ = tables.carried.has_value();
   entry_ = tables.entry;

@@ -39,6 +39,8 @@ public:
   Executable(Executable &&) noexcept = default;
 
   const std::string &path() const { return path_; }
+  // Of the bytes that were read, whatever is at path() now; empty if they have none.
+  const std::vector<uint8_t> &build_id() const { return build_id_; }
   bool position_independent() const { return position_independent_; } // ET_DYN
   std::optional<uint64_t> entry() const { return entry_; }
   // Whether the file carries the runtime of `assay trace`, which nothing here shows.
@@ -108,6 +110,7 @@ private:
   std::string path_;
   std::optional<base::MappedFile> mapped_; // either this
   std::vector<std::byte> owned_;           // or this
+  std::vector<uint8_t> build_id_;
   bool position_independent_ = false, carries_runtime_ = false;
   std::optional<uint64_t> entry_;
   Segments segments_;

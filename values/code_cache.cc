@@ -15,7 +15,6 @@
 
 #include "base/fail.h"
 #include "binary/effects.h"
-#include "image/elf.h"
 #include "image/executable.h"
 #include "values/code_key.h"
 #include "values/made_code.h"
@@ -140,9 +139,8 @@ struct CodeCache::State {
         file->executable = std::make_unique<image::Executable>(path);
         if (callers_in.empty())
           file->executable->drop_unwinding();
-        auto build_id = image::read_build_id(path);
         file->index = static_cast<uint32_t>(files.size());
-        files.push_back({name, build_id.value_or(std::vector<uint8_t>())});
+        files.push_back({name, file->executable->build_id()});
         break;
       } catch (const base::Failure &) {
         file->executable.reset();

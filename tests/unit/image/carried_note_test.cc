@@ -33,7 +33,6 @@ TEST(CarriedNote, IsFoundBehindOthers) {
   append_note(notes, "GNU", NT_GNU_BUILD_ID, std::array<char, 5>{1, 2, 3, 4, 5});
   append_note(notes, "Assay", image::kCarriedNoteType + 1, kNote);
   append_note(notes, "assay", image::kCarriedNoteType, kNote);
-  append_note(notes, "Assay", image::kCarriedNoteType, uint64_t{3});
   EXPECT_FALSE(image::carried_note(notes));
   append_note(notes, "Assay", image::kCarriedNoteType, kNote);
   const auto found = image::carried_note(notes);
@@ -41,6 +40,12 @@ TEST(CarriedNote, IsFoundBehindOthers) {
   EXPECT_EQ(found->begin, kNote.begin);
   EXPECT_EQ(found->entry, kNote.entry);
   EXPECT_EQ(found->unwind_header, kNote.unwind_header);
+}
+
+TEST(CarriedNote, OfAnotherSizeIsNone) {
+  Bytes notes;
+  append_note(notes, "Assay", image::kCarriedNoteType, uint64_t{3});
+  EXPECT_FALSE(image::carried_note(notes));
 }
 
 TEST(CarriedNote, IsNotReadBehindTheEnd) {

@@ -1,12 +1,14 @@
 // Symbols of a program that the test compiles itself, so that names, lines and inlining are known.
 
 #include "image/elf.h"
+#include "image/executable.h"
 #include "image/layout.h"
 #include "image/symbols.h"
 
 #include "base/fail.h"
 #include "tests/unit/temporary_folder.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <string_view>
 
 namespace {
 
@@ -81,6 +84,28 @@ TEST_F(Program, ACallNamesInlinedFramesInnermostFirst) {
   }
   EXPECT_TRUE(found);
   EXPECT_TRUE(symbols.notes().empty());
+}
+
+// LLVM reads the notes as well, and read_build_id asks it.
+TEST_F(Program, TheBuildIdIsOfTheBytesThatWereRead) {
+  for (const char *style : {"sha1", "md5", "uuid", "0x1234", "none"}) {
+    const std::string path = program_ + "-" + style;
+    ASSERT_EQ(
+        std::system(
+            fmt::format("clang++-22 -O1 -fcf-protection -Wl,-z,shstk -Wl,--build-id={} -o {} {}",
+                        style, path, source_)
+                .c_str()),
+        0);
+    const auto expected = image::read_build_id(path);
+    ASSERT_TRUE(expected);
+    EXPECT_EQ(expected->empty(), std::string_view(style) == "none");
+    const image::Executable executable(path);
+    std::filesystem::remove(path);
+    std::filesystem::copy_file("/proc/self/exe", path);
+    EXPECT_EQ(executable.build_id(), *expected) << style;
+  }
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  EXPECT_EQ(image::Executable(self).build_id(), *image::read_build_id(self));
 }
 
 TEST_F(Program, AReturnAddressAtTheEndOfAFunctionBelongsToIt) {
