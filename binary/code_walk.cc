@@ -70,7 +70,7 @@ void CodeWalk::drop_code() {
   ranges_.clear();
   instruction_at_ = std::vector<uint32_t>();
   end_of_ = std::vector<uint32_t>();
-  ends_ = std::vector<std::vector<uint64_t>>();
+  ends_ = std::vector<Targets>();
 }
 
 uint32_t CodeWalk::place_of(uint64_t address) const {
@@ -94,6 +94,7 @@ bool CodeWalk::begins_block(uint64_t address) const {
 
 std::vector<uint64_t> CodeWalk::leaders() const {
   std::vector<uint64_t> found;
+  found.reserve(static_cast<size_t>(std::count(begins_block_.begin(), begins_block_.end(), true)));
   for (const Range &range : ranges_)
     for (uint64_t at = range.begin; at < range.end; at++)
       if (uint32_t place = range.first + static_cast<uint32_t>(at - range.begin);
@@ -102,7 +103,7 @@ std::vector<uint64_t> CodeWalk::leaders() const {
   return found;
 }
 
-const std::vector<uint64_t> *CodeWalk::targets_of(uint32_t instruction) const {
+const CodeWalk::Targets *CodeWalk::targets_of(uint32_t instruction) const {
   return end_of_[instruction] == kNone ? nullptr : &ends_[end_of_[instruction]];
 }
 
@@ -123,7 +124,7 @@ std::optional<uint64_t> CodeWalk::runs_on(uint32_t instruction) const {
   return twice ? std::optional(std::prev(behind)->second) : std::nullopt;
 }
 
-std::vector<uint64_t> &CodeWalk::end_at(uint32_t index) {
+CodeWalk::Targets &CodeWalk::end_at(uint32_t index) {
   if (end_of_[index] == kNone) {
     end_of_[index] = static_cast<uint32_t>(ends_.size());
     ends_.emplace_back();
@@ -131,14 +132,14 @@ std::vector<uint64_t> &CodeWalk::end_at(uint32_t index) {
   return ends_[end_of_[index]];
 }
 
-bool CodeWalk::add_targets(uint32_t jump, std::vector<uint64_t> targets) {
+bool CodeWalk::add_targets(uint32_t jump, const std::vector<uint64_t> &targets) {
   auto &known = end_at(jump);
   std::vector<uint64_t> all;
   std::set_union(known.begin(), known.end(), targets.begin(), targets.end(),
                  std::back_inserter(all));
   if (all.size() == known.size())
     return false;
-  known = std::move(all);
+  known = Targets(all.begin(), all.end());
   for (uint64_t target : targets)
     reach(target);
   return true;

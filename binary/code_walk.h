@@ -34,9 +34,10 @@ public:
   // Blocks by address; not those at which nothing could be decoded.
   std::vector<uint64_t> leaders() const;
   // Where an instruction goes within the routine. nullptr: only to the next one.
-  const std::vector<uint64_t> *targets_of(uint32_t instruction) const;
+  using Targets = ShortList<uint64_t, 2>;
+  const Targets *targets_of(uint32_t instruction) const;
   // Adds what an indirect jump goes to, sorted; whether any is new.
-  bool add_targets(uint32_t jump, std::vector<uint64_t> targets);
+  bool add_targets(uint32_t jump, const std::vector<uint64_t> &targets);
   // A branch out of the routine, or running on into the next function: where to.
   std::optional<uint64_t> leaves(uint32_t instruction) const;
   // A branch out of the routine that runs on into the next function as well.
@@ -73,7 +74,7 @@ private:
   std::optional<uint64_t> landing_pad_of(uint64_t call) const;
   bool goes_to_trap(const Instruction &instruction) const;
   bool falls_into_another(uint64_t address) const;
-  std::vector<uint64_t> &end_at(uint32_t index);
+  Targets &end_at(uint32_t index);
 
   Decoder &decoder_;
   Calls calls_;
@@ -81,7 +82,7 @@ private:
   std::vector<uint32_t> instruction_at_; // by byte
   std::vector<bool> begins_block_;       // by byte
   std::vector<uint32_t> end_of_;         // by instruction: in ends_, or kNone
-  std::vector<std::vector<uint64_t>> ends_;
+  std::vector<Targets> ends_;
   std::vector<std::pair<uint32_t, uint64_t>> leaves_; // by instruction
   std::vector<uint64_t> work_;
   std::vector<uint32_t> indirect_jumps_;

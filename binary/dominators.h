@@ -4,6 +4,7 @@
 #pragma once
 
 #include "binary/adjacency.h"
+#include "binary/short_list.h"
 
 #include <cstdint>
 #include <vector>
@@ -11,7 +12,7 @@
 namespace binary {
 
 // Lists of successors by node.
-using Edges = std::vector<std::vector<uint32_t>>;
+using Edges = std::vector<NodeList>;
 
 // Nodes that the root leads to, each before those that it leads to, but for edges that go back; the root first.
 std::vector<uint32_t> reverse_postorder(const Edges &successors, uint32_t root);

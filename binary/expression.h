@@ -10,6 +10,7 @@
 #include "abi/uop.h"
 #include "base/strong_id.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -85,6 +86,12 @@ public:
 
   size_t size() const { return nodes_.size(); }
   void reserve(size_t expressions) { nodes_.reserve(expressions); }
+  // Forgets all of them, and keeps their memory for others.
+  void clear() {
+    nodes_.clear();
+    terms_.clear();
+    std::fill(table_.begin(), table_.end(), 0);
+  }
 
 private:
   ExprId intern(Expr node, std::span<const Term> terms);

@@ -19,7 +19,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <unordered_map>
 
 namespace binary {
 namespace {
@@ -54,7 +53,9 @@ private:
     graph_.code.instructions.reserve(walk_.code.instructions.size());
     graph_.code.uops.reserve(walk_.code.uops.size());
     graph_.code.accesses.reserve(walk_.code.accesses.size());
-    for (uint64_t leader : walk_.leaders()) {
+    leaders_ = walk_.leaders();
+    graph_.blocks.reserve(leaders_.size());
+    for (uint64_t leader : leaders_) {
       Block block;
       block.first = static_cast<uint32_t>(graph_.code.instructions.size());
       uint32_t last = CodeWalk::kNone;
@@ -73,7 +74,6 @@ private:
         block.leaves = *out;
       if (auto behind = walk_.runs_on(last))
         block.runs_on = *behind;
-      block_of_[leader] = static_cast<uint32_t>(graph_.blocks.size());
       last_of_.push_back(last);
       graph_.blocks.push_back(std::move(block));
     }
@@ -85,8 +85,8 @@ private:
         connect(b, graph_.last_of(graph_.blocks[b]).end());
     make_dispatch();
     for (uint64_t entry : routine_.entries)
-      if (auto at = block_of_.find(entry); at != block_of_.end())
-        graph_.entries.push_back(at->second);
+      if (uint32_t at = block_at(entry); at != kNone)
+        graph_.entries.push_back(at);
     if (graph_.entries.empty())
       walk_.give_up(WhyNot::undecodable, routine_.address());
     for (auto &[address, jump] : jumps_.jumps)
@@ -94,9 +94,17 @@ private:
         graph_.tables.push_back(jump.table);
   }
 
+  static constexpr uint32_t kNone = UINT32_MAX;
+  uint32_t block_at(uint64_t leader) const {
+    auto found = std::lower_bound(leaders_.begin(), leaders_.end(), leader);
+    return found == leaders_.end() || *found != leader
+               ? kNone
+               : static_cast<uint32_t>(found - leaders_.begin());
+  }
+
   void connect(uint32_t from, uint64_t target) {
-    if (auto to = block_of_.find(target); to != block_of_.end())
-      connect(from, to->second);
+    if (uint32_t to = block_at(target); to != kNone)
+      connect(from, to);
   }
   void connect(uint32_t from, uint32_t to) {
     auto &before = graph_.blocks[to].predecessors;
@@ -256,8 +264,8 @@ private:
   CodeWalk walk_;
   IndirectJumps jumps_;
   FlowGraph graph_;
-  std::unordered_map<uint64_t, uint32_t> block_of_; // by leader
-  std::vector<uint32_t> last_of_;                   // by block, in the walk's code
+  std::vector<uint64_t> leaders_; // of blocks, but for the dispatch; sorted
+  std::vector<uint32_t> last_of_; // by block, in the walk's code
 };
 
 } // namespace

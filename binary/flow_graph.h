@@ -3,6 +3,7 @@
 
 #include "binary/code.h"
 #include "binary/program.h"
+#include "binary/short_list.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -28,7 +29,7 @@ const char *why_not_meaning(WhyNot why);
 struct Block {
   static constexpr uint64_t kStays = UINT64_MAX;
   uint32_t first = 0, count = 0; // in code.instructions; none of a dispatch
-  std::vector<uint32_t> successors, predecessors;
+  NodeList successors, predecessors;
   // Where a branch goes outside of the routine, or the routine that it runs on into.
   uint64_t leaves = kStays;
   // Of a branch that leaves: where it goes if it is not taken, if that is outside too.
@@ -54,7 +55,7 @@ struct JumpTable {
 struct FlowGraph {
   Code code;
   std::vector<Block> blocks;
-  std::vector<uint32_t> entries; // blocks; the first is that of the routine's address
+  NodeList entries; // blocks; the first is that of the routine's address
   std::vector<JumpTable> tables;
   std::vector<uint64_t>
       tail_jumps; // indirect jumps that leave the routine, as tail calls do; sorted

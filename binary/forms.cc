@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace binary {
 namespace {
@@ -41,10 +42,6 @@ Forms::Forms(const FlowGraph &graph, const Ssa &ssa) : graph_(graph), ssa_(ssa) 
       2 * ssa.values.size()); // what is never written takes no memory; to grow takes a copy
   zero_ = expressions_.constant(0);
   bias_ = expressions_.definition(kBias);
-  uop_at_.assign(ssa.values.size(), UINT32_MAX);
-  for (uint32_t at = 0; at < ssa.uops.size(); at++)
-    if (ssa.uops[at].result.known())
-      uop_at_[ssa.uops[at].result.v] = at;
   name_counters();
   // Each round knows the inner loops better: what they leave alone comes back to the outer ones as it
   // was.
@@ -310,7 +307,11 @@ std::optional<Condition::Op> Forms::relation(unsigned asked, bool of_zero) {
 
 std::optional<Condition> Forms::condition(uint32_t at) {
   using Op = Condition::Op;
-  auto made_by = [&](ValueId value) { return value.known() ? uop_at_[value.v] : UINT32_MAX; };
+  auto made_by = [&](ValueId value) {
+    return value.known() && ssa_.values[value.v].kind == ValueKind::micro_op
+               ? ssa_.place_of(graph_, ssa_.values[value.v])
+               : UINT32_MAX;
+  };
   const uint32_t test = made_by(ssa_.uops[at].b);
   if (test == UINT32_MAX)
     return std::nullopt;
@@ -370,19 +371,29 @@ bool Forms::affine(ExprId form, uint32_t node) const {
   return loop == Loop::kNone || invariant(form, loop);
 }
 
+// Numbers the values of a variable, from 0.
+uint32_t Forms::version(ValueId value) const {
+  if (versions_.empty()) {
+    std::array<uint32_t, kVariables + 1> next{};
+    for (const Value &each : ssa_.values)
+      versions_.push_back(next[each.variable]++);
+  }
+  return versions_[value.v];
+}
+
 std::string Forms::name(ValueId value) const {
   const Value &what = ssa_.values[value.v];
   if (what.variable == kVariables)
     return fmt::format("t.{}", value.v);
   if (what.variable == kMemory)
-    return fmt::format("M.{}", what.version);
+    return fmt::format("M.{}", version(value));
   if (const char *known = register_name(what.variable))
-    return fmt::format("{}.{}", known, what.version);
+    return fmt::format("{}.{}", known, version(value));
   if (what.variable == kX87)
-    return fmt::format("x87.{}", what.version);
+    return fmt::format("x87.{}", version(value));
   if (what.variable >= kVectors)
-    return fmt::format("zmm{}.{}", what.variable - kVectors, what.version);
-  return fmt::format("k{}.{}", what.variable - kMasks, what.version);
+    return fmt::format("zmm{}.{}", what.variable - kVectors, version(value));
+  return fmt::format("k{}.{}", what.variable - kMasks, version(value));
 }
 
 void Forms::append_term(const Term &term, bool is_first, std::string &to) const {

@@ -86,16 +86,17 @@ private:
   ExprId operand(ValueId value, unsigned reg);
   ExprId leaf(ValueId value, unsigned width = 8);
   static constexpr uint64_t kBias = UINT64_MAX; // as a definition: where the image lies
+  uint32_t version(ValueId value) const;
   void append_text(ExprId form, std::string &to) const;
   void append_term(const Term &term, bool is_first, std::string &to) const;
 
   const FlowGraph &graph_;
   const Ssa &ssa_;
   Expressions expressions_;
+  mutable std::vector<uint32_t> versions_; // by value; made when the first name is asked for
   ExprId zero_, bias_;
   std::vector<ExprId> forms_;                          // by value
   std::unordered_map<uint32_t, Induction> inductions_; // by value
-  std::vector<uint32_t> uop_at_;                       // by value: its place in Ssa::uops
   std::vector<std::string> counter_names_;
 };
 

@@ -15,6 +15,7 @@ namespace binary {
 namespace {
 
 constexpr unsigned kMostPathBlocks = 6;
+static_assert(kMostPathBlocks + 1 == Path::kMaxPieces);
 constexpr size_t kMostPaths = 12;
 
 Constants no_constants() {
@@ -25,23 +26,6 @@ Constants no_constants() {
 
 } // namespace
 
-// Instructions of the block that begins at `leader`, in order, as steps of a path.
-std::vector<PathStep> IndirectJumps::steps_of(uint64_t leader,
-                                              std::optional<uint64_t> goes_to) const {
-  std::vector<PathStep> steps;
-  for (uint64_t address = leader;;) {
-    uint32_t index = walk_.instruction_at(address);
-    if (index == CodeWalk::kNone)
-      return steps;
-    const Instruction &instruction = walk_.code.instructions[index];
-    steps.push_back(
-        {index, instruction.flow == Flow::branch && goes_to && *goes_to == instruction.target});
-    address = instruction.end();
-    if (walk_.targets_of(index) || walk_.begins_block(address))
-      return steps;
-  }
-}
-
 uint32_t IndirectJumps::piece_at(uint64_t leader) const {
   auto found =
       std::lower_bound(pieces_.begin(), pieces_.end(), leader,
@@ -51,8 +35,7 @@ uint32_t IndirectJumps::piece_at(uint64_t leader) const {
              : static_cast<uint32_t>(found - pieces_.begin());
 }
 
-bool IndirectJumps::goes_to_labels(uint32_t instruction) const {
-  const Instruction &jump = walk_.code.instructions[instruction];
+bool IndirectJumps::goes_to_labels(const Instruction &jump) const {
   if (jump.flow != Flow::indirect_jump)
     return false;
   auto found = jumps.find(jump.address);
@@ -60,29 +43,30 @@ bool IndirectJumps::goes_to_labels(uint32_t instruction) const {
 }
 
 template <class Visit> void IndirectJumps::successors_of(const Piece &piece, Visit visit) const {
-  if (const auto *targets = walk_.targets_of(piece.last)) {
+  if (const auto *targets = walk_.targets_of(instructions_[piece.end - 1])) {
     for (uint64_t target : *targets)
       if (uint32_t to = piece_at(target); to != kNone)
         visit(to);
-  } else if (uint32_t to = piece_at(walk_.code.instructions[piece.last].end()); to != kNone) {
+  } else if (uint32_t to = piece_at(last_of(piece).end()); to != kNone) {
     visit(to);
   }
 }
 
 void IndirectJumps::find_pieces() {
   pieces_.clear();
+  instructions_.clear();
   for (uint64_t leader : walk_.leaders()) {
-    uint64_t address = leader;
-    for (;;) {
-      uint32_t index = walk_.instruction_at(address);
-      const Instruction &instruction = walk_.code.instructions[index];
-      address = instruction.end();
-      if (walk_.targets_of(index) || walk_.begins_block(address) ||
-          walk_.instruction_at(address) == CodeWalk::kNone) {
-        pieces_.push_back({leader, index, {}, false});
+    const auto first = static_cast<uint32_t>(instructions_.size());
+    for (uint32_t index = walk_.instruction_at(leader);;) {
+      instructions_.push_back(index);
+      const uint64_t next = walk_.code.instructions[index].end();
+      if (walk_.targets_of(index) || walk_.begins_block(next))
         break;
-      }
+      index = walk_.instruction_at(next);
+      if (index == CodeWalk::kNone)
+        break;
     }
+    pieces_.push_back({leader, first, static_cast<uint32_t>(instructions_.size()), {}, false});
   }
   for (uint32_t from = 0; from < pieces_.size(); from++)
     successors_of(pieces_[from], [&](uint32_t to) { pieces_[to].predecessors.push_back(from); });
@@ -124,15 +108,10 @@ void IndirectJumps::find_constants() {
     uint32_t piece = work.back();
     work.pop_back();
     Constants now = constants_[piece];
-    for (uint64_t address = pieces_[piece].leader;;) {
-      uint32_t index = walk_.instruction_at(address);
+    for (uint32_t index : instructions_of(pieces_[piece]))
       execute(walk_.code, walk_.code.instructions[index], now);
-      if (index == pieces_[piece].last)
-        break;
-      address = walk_.code.instructions[index].end();
-    }
     successors_of(pieces_[piece], [&](uint32_t to) { arrive(to, now); });
-    if (!goes_to_labels(pieces_[piece].last))
+    if (!goes_to_labels(last_of(pieces_[piece])))
       continue;
     bool changed = !dispatches;
     if (changed)
@@ -146,30 +125,39 @@ void IndirectJumps::find_constants() {
   }
 }
 
-// All ways to a block over so many blocks before it; they end with the steps in `tail`. True if there are longer ones.
-bool IndirectJumps::ways_to(uint32_t piece, std::vector<PathStep> tail, unsigned blocks,
-                            std::vector<uint32_t> &seen, std::vector<Path> &ways) const {
-  const auto &before = pieces_[piece].predecessors;
-  uint64_t leader = pieces_[piece].leader;
+// All ways over so many blocks to the last of `back_`, and on, as `back_` says from its end, to the jump. True if there are longer ones.
+bool IndirectJumps::find_ways(unsigned blocks) {
+  const Piece &piece = pieces_[back_.back()];
+  const auto &before = piece.predecessors;
   const auto &entries = walk_.routine.entries;
-  bool begins = before.empty() || before.size() > kMostPaths || pieces_[piece].dispatched ||
-                std::find(entries.begin(), entries.end(), leader) != entries.end();
+  bool begins = before.empty() || before.size() > kMostPaths || piece.dispatched ||
+                std::find(entries.begin(), entries.end(), piece.leader) != entries.end();
   for (size_t i = 0; !begins && i < before.size(); i++)
-    begins = std::find(seen.begin(), seen.end(), before[i]) != seen.end();
-  begins |= ways.size() >= kMostPaths;
+    begins = std::find(back_.begin(), back_.end(), before[i]) != back_.end();
+  begins |= ways_.size() >= kMostPaths;
   if (begins || !blocks) {
-    ways.push_back({constants_[piece], std::move(tail)});
+    ways_.push_back(path());
     return !begins;
   }
   bool are_longer = false;
   for (uint32_t predecessor : before) {
-    auto steps = steps_of(pieces_[predecessor].leader, leader);
-    steps.insert(steps.end(), tail.begin(), tail.end());
-    seen.push_back(predecessor);
-    are_longer |= ways_to(predecessor, std::move(steps), blocks - 1, seen, ways);
-    seen.pop_back();
+    back_.push_back(predecessor);
+    are_longer |= find_ways(blocks - 1);
+    back_.pop_back();
   }
   return are_longer;
+}
+
+// From the last of `back_` to the first.
+Path IndirectJumps::path() const {
+  Path path{&constants_[back_.back()], {}};
+  for (size_t i = back_.size(); i-- > 0;) {
+    const Instruction &last = last_of(pieces_[back_[i]]);
+    const bool is_taken =
+        i > 0 && last.flow == Flow::branch && last.target == pieces_[back_[i - 1]].leader;
+    path.pieces[path.count++] = {instructions_of(pieces_[back_[i]]), is_taken};
+  }
+  return path;
 }
 
 ResolvedJump IndirectJumps::resolve(uint32_t piece) {
@@ -183,14 +171,12 @@ ResolvedJump IndirectJumps::resolve(uint32_t piece) {
   };
   // Short ways first: a bound that all of them have is enough.
   ResolvedJump best{JumpKind::unknown, {}};
-  const auto tail = steps_of(pieces_[piece].leader, std::nullopt);
   bool are_longer = true;
   for (unsigned blocks = 0; are_longer && blocks <= kMostPathBlocks; blocks++) {
-    std::vector<Path> ways;
-    std::vector<uint32_t> seen{piece};
-    are_longer = ways_to(piece, tail, blocks, seen, ways);
-    ResolvedJump found =
-        resolve_jump(walk_.program.executable(), walk_.code, ways, is_target, hole, limit);
+    ways_.clear();
+    back_.assign(1, piece);
+    are_longer = find_ways(blocks);
+    ResolvedJump found = resolve_jump(executor_, ways_, is_target, hole, limit);
     // Bounded, and an entry makes no sense: a longer table without a bound would make less.
     if (found.table.bounded)
       return found;
@@ -278,7 +264,7 @@ bool IndirectJumps::resolve() {
   find_constants();
   bool any = false, through_pointers = false;
   for (uint32_t piece = 0; piece < pieces_.size(); piece++) {
-    uint32_t index = pieces_[piece].last;
+    uint32_t index = instructions_[pieces_[piece].end - 1];
     uint64_t address = walk_.code.instructions[index].address;
     if (walk_.code.instructions[index].flow != Flow::indirect_jump)
       continue;
@@ -307,6 +293,7 @@ bool IndirectJumps::resolve() {
   }
   // Found anew if there is more code. To keep them beside the graph would take memory, as assigning {} does.
   pieces_ = std::vector<Piece>();
+  instructions_ = std::vector<uint32_t>();
   constants_ = std::vector<Constants>();
   if (through_pointers) {
     std::vector<uint64_t> labels = pointed_labels();

@@ -23,7 +23,8 @@ class IndirectJumps {
 public:
   // `tables`: addresses at which tables are known to begin.
   IndirectJumps(CodeWalk &walk, std::set<uint64_t> tables)
-      : walk_(walk), table_addresses_(std::move(tables)) {}
+      : walk_(walk), executor_(walk.program.executable(), walk.code),
+        table_addresses_(std::move(tables)) {}
 
   // Whether there are new targets.
   bool resolve();
@@ -38,31 +39,41 @@ public:
 private:
   struct Piece { // a block as far as it is known
     uint64_t leader;
-    uint32_t last; // instruction
-    std::vector<uint32_t> predecessors;
+    uint32_t first, end; // its instructions: instructions_[first], …
+    NodeList predecessors;
     bool dispatched = false; // a label
   };
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  std::vector<PathStep> steps_of(uint64_t leader, std::optional<uint64_t> goes_to) const;
   void find_pieces();
+  std::span<const uint32_t> instructions_of(const Piece &piece) const {
+    return std::span(instructions_).subspan(piece.first, piece.end - piece.first);
+  }
+  const Instruction &last_of(const Piece &piece) const {
+    return walk_.code.instructions[instructions_[piece.end - 1]];
+  }
   uint32_t piece_at(uint64_t leader) const;
   template <class Visit> void successors_of(const Piece &piece, Visit visit) const;
   void find_constants();
-  bool ways_to(uint32_t piece, std::vector<PathStep> tail, unsigned blocks,
-               std::vector<uint32_t> &seen, std::vector<Path> &ways) const;
+  bool find_ways(unsigned blocks);
+  Path path() const;
   ResolvedJump resolve(uint32_t piece);
   bool is_jump_target(uint64_t target) const;
   bool is_likely_target(uint64_t address);
   bool is_hole(uint64_t target) const;
   std::vector<uint64_t> pointed_labels();
-  bool goes_to_labels(uint32_t instruction) const;
+  bool goes_to_labels(const Instruction &jump) const;
 
   CodeWalk &walk_;
+  PathExecutor executor_;
   std::set<uint64_t> table_addresses_;
-  std::vector<Piece> pieces_;        // by leader
-  std::vector<Constants> constants_; // by piece, at its beginning
+  std::vector<Piece> pieces_;          // by leader
+  std::vector<uint32_t> instructions_; // in CodeWalk::code, piece by piece
+  std::vector<Constants> constants_;   // by piece, at its beginning
   std::vector<uint64_t> labels_;
+  // Of the jump that is inspected: the ways to it, and the one that is gone back.
+  std::vector<Path> ways_;
+  std::vector<uint32_t> back_;
 };
 
 } // namespace binary

@@ -28,10 +28,23 @@ struct Condition {
   bool holds;
 };
 
-class Way {
+} // namespace
+
+class PathExecutor::Way {
 public:
-  Way(const image::Executable &executable, const Code &code, const Constants &before)
-      : executable_(executable), code_(code) {
+  Way(const image::Executable &executable, const Code &code)
+      : executable_(executable), code_(code) {}
+  const image::Executable &executable() const { return executable_; }
+
+  void begin(const Constants &before) {
+    expressions.clear();
+    target = {};
+    conditions.clear();
+    registers_.fill({});
+    changed_.fill(0);
+    stores_.clear();
+    labels_.clear();
+    state_ = 0;
     registers_[ASSAY_REG_ZERO] = expressions.constant(0);
     bias_ = in(ASSAY_REG_BIAS);
     for (unsigned reg = 0; reg < before.size(); reg++)
@@ -41,11 +54,11 @@ public:
         registers_[reg] = expressions.add(bias_, expressions.constant(before[reg].value));
   }
 
-  void execute(std::span<const PathStep> path) {
-    for (const PathStep &step : path) {
-      const Instruction &instruction = code_.instructions[step.instruction];
+  void execute(const PathPiece &piece) {
+    for (uint32_t index : piece.instructions) {
+      const Instruction &instruction = code_.instructions[index];
       for (const assay_uop &uop : code_.uops_of(instruction))
-        execute(uop, step.taken);
+        execute(uop, piece.taken);
       if (instruction.is_call())
         after_call(instruction);
       if (instruction.opaque)
@@ -203,6 +216,10 @@ private:
   uint64_t state_ = 0;
   ExprId bias_;
 };
+
+namespace {
+
+using Way = PathExecutor::Way;
 
 // A constant, with or without the bias, plus coefficient * one term.
 struct Scaled {
@@ -394,10 +411,20 @@ void execute(const Code &code, const Instruction &instruction, Constants &consta
       constants[reg] = {Constant::varies, 0};
 }
 
-std::optional<TableShape> table_shape(const image::Executable &executable, const Code &code,
-                                      const Path &path, std::optional<uint64_t> &computed) {
-  Way way(executable, code, path.before);
-  way.execute(path.steps);
+PathExecutor::PathExecutor(const image::Executable &executable, const Code &code)
+    : way_(std::make_unique<Way>(executable, code)) {}
+PathExecutor::~PathExecutor() = default;
+
+const image::Executable &PathExecutor::executable() const {
+  return way_->executable();
+}
+
+std::optional<TableShape> PathExecutor::table_shape(const Path &path,
+                                                    std::optional<uint64_t> &computed) {
+  Way &way = *way_;
+  way.begin(*path.before);
+  for (unsigned i = 0; i < path.count; i++)
+    way.execute(path.pieces[i]);
   if (!way.target.known())
     return std::nullopt;
   auto target = scaled(way, way.target);

@@ -7,16 +7,17 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 namespace binary {
 
-// What is executed before a jump: instructions in order, and for those that are branches whether they
-// were taken.
-struct PathStep {
-  uint32_t instruction; // in Code::instructions
+// A block that is executed before a jump: its instructions in order, in Code::instructions, and whether the branch at its end
+// was taken.
+struct PathPiece {
+  std::span<const uint32_t> instructions;
   bool taken = false;
 };
 
@@ -47,8 +48,10 @@ using Constants = std::array<Constant, 16>;
 void execute(const Code &code, const Instruction &instruction, Constants &constants);
 
 struct Path {
-  Constants before;
-  std::vector<PathStep> steps; // the last is the jump
+  static constexpr unsigned kMaxPieces = 7;
+  const Constants *before;
+  std::array<PathPiece, kMaxPieces> pieces; // the last ends with the jump
+  unsigned count = 0;                       // of pieces
 };
 
 // As found on all paths: where the table lies, how its entries are read, how many there are.
@@ -61,29 +64,40 @@ struct TableShape {
   bool bounded = false;         // by a comparison on the way
   uint64_t most = UINT64_MAX;   // of the index, by its width or a mask
 };
-// nullopt: no table. `computed` is where the jump goes, less what is not known, if an address of the
-// image is part of a sum without a load: into code, at a computed distance.
-std::optional<TableShape> table_shape(const image::Executable &executable, const Code &code,
-                                      const Path &path, std::optional<uint64_t> &computed);
+
+// Executes paths symbolically, one after the other, with the memory of the one before: most paths of a program are a few
+// instructions, and there are hundreds of thousands.
+class PathExecutor {
+public:
+  class Way;
+  PathExecutor(const image::Executable &executable, const Code &code);
+  ~PathExecutor();
+
+  const image::Executable &executable() const;
+  // nullopt: no table. `computed` is where the jump goes, less what is not known, if an address of the
+  // image is part of a sum without a load: into code, at a computed distance.
+  std::optional<TableShape> table_shape(const Path &path, std::optional<uint64_t> &computed);
+
+private:
+  std::unique_ptr<Way> way_;
+};
 
 // Each path ends with the jump. `is_target` says whether control may arrive at an address, as a table
 // whose end is known says, or as one that is read as far as it makes sense; `is_hole` whether an entry
 // may be one that no index leads to; `limit` where a table must end at the latest.
 template <class IsTarget, class IsHole, class Limit>
-ResolvedJump resolve_jump(const image::Executable &executable, const Code &code,
-                          std::span<const Path> paths, IsTarget is_target, IsHole is_hole,
-                          Limit limit);
+ResolvedJump resolve_jump(PathExecutor &executor, std::span<const Path> paths, IsTarget is_target,
+                          IsHole is_hole, Limit limit);
 
 // The shape that all paths have. False: no table; `unknown` then says whether nothing is known, or
 // the jump goes through a pointer.
-inline bool common_shape(const image::Executable &executable, const Code &code,
-                         std::span<const Path> paths, auto is_target, TableShape &shape,
-                         bool &unknown) {
+inline bool common_shape(PathExecutor &executor, std::span<const Path> paths, auto is_target,
+                         TableShape &shape, bool &unknown) {
   bool first = true;
   unknown = false;
   for (const auto &path : paths) {
     std::optional<uint64_t> computed;
-    auto found = table_shape(executable, code, path, computed);
+    auto found = executor.table_shape(path, computed);
     if (computed && is_target(*computed, true))
       unknown = true;
     if (unknown || !found)
@@ -149,13 +163,13 @@ inline bool is_bounded_by_bits(const image::Executable &executable, const TableS
 }
 
 template <class IsTarget, class IsHole, class Limit>
-ResolvedJump resolve_jump(const image::Executable &executable, const Code &code,
-                          std::span<const Path> paths, IsTarget is_target, IsHole is_hole,
-                          Limit limit) {
+ResolvedJump resolve_jump(PathExecutor &executor, std::span<const Path> paths, IsTarget is_target,
+                          IsHole is_hole, Limit limit) {
+  const image::Executable &executable = executor.executable();
   constexpr uint64_t kMostEntries = 1 << 16;
   TableShape shape;
   bool unknown = false;
-  if (!common_shape(executable, code, paths, is_target, shape, unknown))
+  if (!common_shape(executor, paths, is_target, shape, unknown))
     return {unknown ? JumpKind::unknown : JumpKind::pointer, {}};
   if (!shape.bounded && is_bounded_by_bits(executable, shape, is_target)) {
     shape.first = 0;

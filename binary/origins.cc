@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <optional>
 #include <queue>
+#include <ranges>
 
 namespace binary {
 namespace {
@@ -109,11 +110,12 @@ public:
     };
     for (uint32_t entry : graph_.entries)
       arrive(entry, at_entry_);
+    State now; // keeps its memory from block to block
     while (!work.empty()) {
       uint32_t block = work.top().second;
       work.pop();
       waits[block] = false;
-      State now = before_[block];
+      now = before_[block];
       for (const Instruction &instruction : graph_.instructions_of(graph_.blocks[block]))
         execute(instruction, now);
       for (uint32_t to : graph_.blocks[block].successors)
@@ -169,11 +171,11 @@ private:
     std::vector<bool> seen(graph_.blocks.size(), false);
     auto next = static_cast<uint32_t>(graph_.blocks.size());
     std::vector<std::pair<uint32_t, size_t>> stack;
-    for (auto entry = graph_.entries.rbegin(); entry != graph_.entries.rend(); ++entry) {
-      if (seen[*entry])
+    for (uint32_t entry : graph_.entries | std::views::reverse) {
+      if (seen[entry])
         continue;
-      seen[*entry] = true;
-      stack.push_back({*entry, 0});
+      seen[entry] = true;
+      stack.push_back({entry, 0});
       while (!stack.empty()) {
         auto &[block, at] = stack.back();
         const auto &successors = graph_.blocks[block].successors;

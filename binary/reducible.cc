@@ -192,7 +192,7 @@ public:
     std::vector<uint32_t> outside;
     for (auto [node, copy] : copies) {
       // What comes from outside goes to the copy now.
-      std::vector<uint32_t> stay;
+      NodeList stay;
       for (uint32_t from : predecessors_[node])
         if (mark_[from] == now_ || level_of_[from] == kNowhere) {
           stay.push_back(from);

@@ -27,7 +27,6 @@ public:
     place_joins();
     rename();
     ssa_.values.shrink_to_fit(); // nothing is added; forms are made beside it
-    ssa_.join_first.shrink_to_fit();
     ssa_.join_operands.shrink_to_fit();
     return std::move(ssa_);
   }
@@ -154,23 +153,23 @@ private:
   }
 
   ValueId make(Value value) {
-    value.version = value.variable < kVariables ? versions_[value.variable]++ : 0;
     ssa_.values.push_back(value);
-    ssa_.join_first.push_back(0);
     return {static_cast<uint32_t>(ssa_.values.size() - 1)};
   }
 
   void rename() {
     for (unsigned variable = 0; variable < kVariables; variable++)
       current_[variable] =
-          make({.kind = ValueKind::entry, .variable = static_cast<uint8_t>(variable)});
+          make({.kind = ValueKind::entry, .variable = static_cast<uint8_t>(variable), .uop = 0});
     for (uint32_t node : ssa_.dominators.order) {
       ssa_.nodes[node].first_join = static_cast<uint32_t>(ssa_.values.size());
       ssa_.nodes[node].joins = static_cast<uint32_t>(std::popcount(joins_[node]));
       for (VariableSet left = joins_[node]; left; left &= left - 1) {
         auto variable = static_cast<uint8_t>(std::countr_zero(left));
-        ValueId join = make({.kind = ValueKind::join, .variable = variable, .node = node});
-        ssa_.join_first[join.v] = static_cast<uint32_t>(ssa_.join_operands.size());
+        make({.kind = ValueKind::join,
+              .variable = variable,
+              .node = node,
+              .first_operand = static_cast<uint32_t>(ssa_.join_operands.size())});
         ssa_.join_operands.resize(ssa_.join_operands.size() + ssa_.predecessors[node].size());
       }
     }
@@ -208,7 +207,7 @@ private:
     }
     for (size_t i = 0; i < ssa_.successors[node].size(); i++)
       for (ValueId join : ssa_.joins_of(ssa_.successors[node][i]))
-        ssa_.join_operands[ssa_.join_first[join.v] + place_[node][i]] =
+        ssa_.join_operands[ssa_.values[join.v].first_operand + place_[node][i]] =
             current_[ssa_.values[join.v].variable];
   }
 
@@ -251,9 +250,9 @@ private:
       if (uses_c(uop))
         values.c = read(uop.c);
       if (writes_memory(uop))
-        values.stored = read(uop.dst);
+        values.fourth = read(uop.dst);
       if (reads_memory(uop))
-        values.memory = current_[kMemory];
+        values.fourth = current_[kMemory];
       unsigned variable = writes_memory(uop) ? unsigned{kMemory} : variable_of(uop.dst);
       if (!writes_memory(uop) && !has_result(uop))
         continue;
@@ -290,8 +289,8 @@ private:
         current_[variable] = wide;
         continue;
       }
-      current_[variable] =
-          make({.kind = kind, .variable = variable, .node = node, .instruction = instruction});
+      current_[variable] = make(
+          {.kind = kind, .variable = variable, .node = node, .instruction = instruction, .uop = 0});
       if (bit(variable) & kWide)
         wide = current_[variable];
     }
@@ -304,7 +303,6 @@ private:
   std::vector<VariableSet> live_behind_; // of the node that is numbered
   std::array<ValueId, kVariables> current_;
   std::array<ValueId, ASSAY_UOP_TEMPORARIES> temporaries_;
-  std::array<uint32_t, kVariables> versions_{};
 };
 
 } // namespace

@@ -33,15 +33,17 @@ struct Value {
   uint8_t variable = kVariables; // kVariables: a temporary
   uint32_t node = 0;
   uint32_t instruction = 0; // in FlowGraph::code; of joins and entries nothing
-  uint32_t uop = 0;         // of a micro_op, in FlowGraph::code
-  uint32_t version = 0;     // numbers the values of a variable
+  union {
+    uint32_t uop = 0;       // of a micro_op, in FlowGraph::code
+    uint32_t first_operand; // of a join, in Ssa::join_operands
+  };
 };
+static_assert(sizeof(Value) == 16); // there are two for each instruction
 
 // What a micro-op reads, as values; not known() where it reads nothing or a constant.
 struct UopValues {
   ValueId a, b, c;
-  ValueId stored; // by a store
-  ValueId memory; // the state that a load reads
+  ValueId fourth; // of a store, what it stores; of a load, the state of memory that it reads
   ValueId result;
 };
 
@@ -69,7 +71,13 @@ struct Ssa {
   }
   // Of a join: the values from each of predecessors[node], in that order.
   std::span<const ValueId> operands(ValueId join) const {
-    return {join_operands.data() + join_first[join.v], predecessors[values[join.v].node].size()};
+    const Value &value = values[join.v];
+    return {join_operands.data() + value.first_operand, predecessors[value.node].size()};
+  }
+  // The place in `uops` of the micro-op that makes a value.
+  uint32_t place_of(const FlowGraph &graph, const Value &made) const {
+    const Node &node = nodes[made.node];
+    return node.first_uop + made.uop - graph.code.instructions[graph.blocks[node.block].first].uop;
   }
 
   // A node with instructions that control comes to next.
@@ -80,7 +88,6 @@ struct Ssa {
   }
 
   std::vector<ValueId> join_operands;
-  std::vector<uint32_t> join_first; // by value
 };
 
 Ssa single_assignment(const FlowGraph &graph);

@@ -221,35 +221,42 @@ Json definitions_json(const ExplainedFunction &function) {
 
 Json function_json(const ExplainedFunction &function, bool accesses) {
   const analyze::ExplainedFigures &figures = function.figures;
-  Json json = {{"name", function.name},
-               {"linkage_name", text_or_null(function.linkage_name)},
-               {"address", address_text(function.address)},
-               {"bytes", function.bytes},
-               {"understood", function.understood},
-               {"why_not", text_or_null(function.why_not)},
-               {"why_not_meaning", text_or_null(function.why_not_meaning)},
-               {"where", function.understood ? Json(nullptr) : Json(address_text(function.where))},
-               {"instruction_count", figures.instructions},
-               {"access_count", figures.accesses},
-               {"with_form_count", figures.with_form},
-               {"affine_count", figures.affine},
-               {"affine_share", share(figures.affine, figures.accesses)},
-               {"definition_count", figures.definitions},
-               {"argument_count", figures.arguments},
-               {"in_loops_count", figures.in_loops},
-               {"affine_in_loops_count", figures.affine_in_loops},
-               {"movable", function.immovable.empty()},
-               {"why_not_movable", text_or_null(function.immovable)},
-               {"why_not_movable_meaning", text_or_null(function.immovable_meaning)},
-               {"loops", loops_json(function, accesses)}};
+  Json json = Json::object();
+  auto &members = json.get_ref<Json::object_t &>();
+  members.reserve(28);
+  // There are a hundred thousand functions: {{"name", …}, …} would make an array of each member first.
+  auto put = [&members](const char *key, Json value) {
+    members.emplace_back(key, std::move(value));
+  };
+  put("name", function.name);
+  put("linkage_name", text_or_null(function.linkage_name));
+  put("address", address_text(function.address));
+  put("bytes", function.bytes);
+  put("understood", function.understood);
+  put("why_not", text_or_null(function.why_not));
+  put("why_not_meaning", text_or_null(function.why_not_meaning));
+  put("where", function.understood ? Json(nullptr) : Json(address_text(function.where)));
+  put("instruction_count", figures.instructions);
+  put("access_count", figures.accesses);
+  put("with_form_count", figures.with_form);
+  put("affine_count", figures.affine);
+  put("affine_share", share(figures.affine, figures.accesses));
+  put("definition_count", figures.definitions);
+  put("argument_count", figures.arguments);
+  put("in_loops_count", figures.in_loops);
+  put("affine_in_loops_count", figures.affine_in_loops);
+  put("movable", function.immovable.empty());
+  put("why_not_movable", text_or_null(function.immovable));
+  put("why_not_movable_meaning", text_or_null(function.immovable_meaning));
+  put("loops", loops_json(function, accesses));
   if (accesses) {
-    json["instructions"] = instructions_json(function);
-    json["blocks"] = blocks_json(function);
-    json["edges"] = edges_json(function);
-    json["jump_tables"] = tables_json(function);
-    json["accesses"] = accesses_json(function);
-    json["branches"] = branches_json(function);
-    json["definitions"] = definitions_json(function);
+    put("instructions", instructions_json(function));
+    put("blocks", blocks_json(function));
+    put("edges", edges_json(function));
+    put("jump_tables", tables_json(function));
+    put("accesses", accesses_json(function));
+    put("branches", branches_json(function));
+    put("definitions", definitions_json(function));
   }
   return json;
 }

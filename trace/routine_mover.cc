@@ -170,7 +170,7 @@ private:
   }
 
   HolderWish wish_of(uint32_t b) const {
-    const std::vector<uint32_t> &from = graph_.blocks[b].predecessors;
+    const binary::NodeList &from = graph_.blocks[b].predecessors;
     if (from.size() == 1 && !graph_.blocks[from.front()].is_dispatch() &&
         is_followed_alone(from.front(), b)) // begins with what holds it there
       return HolderWish::none;

@@ -110,8 +110,8 @@ private:
     put_in_order(all, Loop::kNone);
   }
 
-  std::vector<uint32_t> targets_of(uint32_t block) const {
-    std::vector<uint32_t> targets;
+  binary::NodeList targets_of(uint32_t block) const {
+    binary::NodeList targets;
     for (uint32_t next : skeleton_.blocks[block].next)
       if (next != kOut && std::find(targets.begin(), targets.end(), next) == targets.end())
         targets.push_back(next);

@@ -383,7 +383,7 @@ TEST(MakeReducible, LeavesNoIrreducibleLoopAndNoOtherEdges) {
       ASSERT_LT(original[node], given.size());
       if (node < given.size())
         EXPECT_EQ(original[node], node);
-      std::vector<uint32_t> to;
+      NodeList to;
       for (uint32_t each : edges[node])
         to.push_back(original[each]);
       EXPECT_EQ(to, given[original[node]]) << "of " << node;

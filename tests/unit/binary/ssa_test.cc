@@ -84,7 +84,7 @@ public:
       }
       each_uop(node, [&](uint32_t instruction, const assay_uop &uop, uint32_t at) {
         const UopValues &values = ssa_.uops[at];
-        for (ValueId used : {values.a, values.b, values.c, values.stored, values.memory})
+        for (ValueId used : {values.a, values.b, values.c, values.fourth})
           if (used.known())
             check_dominates(used, node, instruction, uop_index(uop));
         if (values.result.known()) {
@@ -282,9 +282,9 @@ private:
     if (uop.b != ASSAY_UOP_IMMEDIATE)
       expect_read(values.c, uop.c);
     if (is_store(uop))
-      expect_read(values.stored, uop.dst);
+      expect_read(values.fourth, uop.dst);
     if (is_load(uop))
-      expect_last(values.memory, kMemory);
+      expect_last(values.fourth, kMemory);
     if (has_no_value(uop)) {
       EXPECT_FALSE(values.result.known());
       return;
