@@ -84,28 +84,35 @@ struct Instruction {
   uint64_t target = 0;  // of a direct jump, branch or call
   uint32_t uop = 0;     // its micro-ops: Code::uops[uop], …
   uint32_t access = 0;  // its accesses: Code::accesses[access], …
+  uint32_t touched = 0; // of an opaque one: Code::touched[touched]
   uint16_t uops = 0;
   uint16_t mnemonic = 0;        // ZydisMnemonic
   uint16_t undefined_flags = 0; // bits of RFLAGS that are undefined after it
   uint8_t accesses = 0;
   uint8_t length = 0; // bytes
   Flow flow = Flow::next;
-  bool opaque = false;  // ends in the micro-op `opaque`: `reads` and `writes` say what it touches
-  bool repeats = false; // a string instruction that goes on at itself
+  bool opaque : 1 = false;  // ends in the micro-op `opaque`: Code::touched_by() says what it reads and writes
+  bool repeats : 1 = false; // a string instruction that goes on at itself
   // The system call that sets the base of fs, as the start of a program makes it, or a call of what makes it.
-  bool moves_fs = false;
+  bool moves_fs : 1 = false;
   // Of a call: the general registers that are afterwards what they were.
   RegisterSet kept = kKeptByFunctions;
-  VariableSet reads = 0, writes = 0; // of an opaque one only
 
   uint64_t end() const { return address + length; }
   bool is_call() const { return flow == Flow::call || flow == Flow::indirect_call; }
+};
+
+static_assert(sizeof(Instruction) == 40); // most of what a routine takes
+
+struct Touched {
+  VariableSet reads = 0, writes = 0;
 };
 
 struct Code {
   std::vector<Instruction> instructions;
   std::vector<assay_uop> uops;
   std::vector<Access> accesses;
+  std::vector<Touched> touched;
 
   std::span<const assay_uop> uops_of(const Instruction &instruction) const {
     return {uops.data() + instruction.uop, instruction.uops};
@@ -113,15 +120,21 @@ struct Code {
   std::span<const Access> accesses_of(const Instruction &instruction) const {
     return {accesses.data() + instruction.access, instruction.accesses};
   }
+  // What an opaque instruction reads and writes; of the others nothing, their micro-ops say it.
+  Touched touched_by(const Instruction &instruction) const {
+    return instruction.opaque ? touched[instruction.touched] : Touched{};
+  }
   void clear() {
     instructions.clear();
     uops.clear();
     accesses.clear();
+    touched.clear();
   }
   void shrink_to_fit() {
     instructions.shrink_to_fit();
     uops.shrink_to_fit();
     accesses.shrink_to_fit();
+    touched.shrink_to_fit();
   }
 };
 

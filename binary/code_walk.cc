@@ -191,7 +191,7 @@ uint64_t CodeWalk::one(uint64_t address) {
 
 uint64_t CodeWalk::flow_of(uint32_t index) {
   Instruction &instruction = code.instructions[index];
-  if (instruction.opaque && instruction.writes & bit(kFs)) // a system call: is it arch_prctl?
+  if (code.touched_by(instruction).writes & bit(kFs)) // a system call: is it arch_prctl?
     instruction.moves_fs = program.moves_fs(instruction.address);
   switch (instruction.flow) {
   case Flow::next:

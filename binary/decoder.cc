@@ -60,10 +60,9 @@ constexpr VariableSet kSystemCallArguments =
     bit(ASSAY_REG_R8) | bit(ASSAY_REG_R8 + 1) | bit(ASSAY_REG_R8 + 2);
 
 // What an instruction that is not lifted reads and writes, and its accesses. Zydis' lists are exact.
-void make_opaque(Lift &lift) {
+Touched make_opaque(Lift &lift) {
   const ZydisDecodedInstruction &decoded = lift.decoded;
-  Instruction &instruction = lift.instruction;
-  instruction.opaque = true;
+  Touched touched;
   for (unsigned i = 0; i < decoded.operand_count; i++) {
     const ZydisDecodedOperand &operand = lift.hidden[i];
     unsigned size = saves_state(decoded) ? 0 : operand.size / 8;
@@ -74,26 +73,26 @@ void make_opaque(Lift &lift) {
       bool is_vector = which >> kVectors && !(which & bit(kMemory));
       // What is written in part keeps the rest, so it is read.
       if (reads || (writes && (!writes_all(operand) || is_vector)))
-        instruction.reads |= which;
+        touched.reads |= which;
       if (writes)
-        instruction.writes |= which;
+        touched.writes |= which;
     } else if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY) {
-      instruction.reads |= variable_set(operand.mem.base) | variable_set(operand.mem.index) |
+      touched.reads |= variable_set(operand.mem.base) | variable_set(operand.mem.index) |
                            variable_set(operand.mem.segment);
       if (operand.mem.type == ZYDIS_MEMOP_TYPE_VSIB) { // gathers and scatters
-        instruction.writes |= writes ? bit(kMemory) : 0;
-        instruction.reads |= bit(kMemory);
+        touched.writes |= writes ? bit(kMemory) : 0;
+        touched.reads |= bit(kMemory);
         lift.access_many(size, writes);
       }
       if (operand.mem.type != ZYDIS_MEMOP_TYPE_MEM)
         continue;
       Address address = lift.address_of(operand);
       if (reads) {
-        instruction.reads |= bit(kMemory);
+        touched.reads |= bit(kMemory);
         lift.access(size, false);
       }
       if (writes) {
-        instruction.writes |= bit(kMemory);
+        touched.writes |= bit(kMemory);
         lift.access(size, true);
       }
       lift.lea(lift.temporary(), 8, address);
@@ -105,26 +104,27 @@ void make_opaque(Lift &lift) {
     uint32_t changed = decoded.cpu_flags->modified | decoded.cpu_flags->set_0 |
                        decoded.cpu_flags->set_1 | decoded.cpu_flags->undefined;
     if ((tested | changed) & kStatus)
-      instruction.reads |= bit(kFlags);
+      touched.reads |= bit(kFlags);
     if (changed & kStatus)
-      instruction.writes |= bit(kFlags);
+      touched.writes |= bit(kFlags);
     if (changed & ~kStatus)
-      instruction.writes |= bit(kControl);
+      touched.writes |= bit(kControl);
   }
   if (saves_state(decoded)) {
-    instruction.reads |= kSavedState;
+    touched.reads |= kSavedState;
     if (decoded.mnemonic == ZYDIS_MNEMONIC_XRSTOR || decoded.mnemonic == ZYDIS_MNEMONIC_XRSTOR64)
-      instruction.writes |= kSavedState;
+      touched.writes |= kSavedState;
   }
   if (decoded.mnemonic == ZYDIS_MNEMONIC_INT || decoded.mnemonic == ZYDIS_MNEMONIC_SYSENTER) {
-    instruction.reads |= (bit(16) - 1) | bit(kMemory); // those of 32 bits pass what they like
-    instruction.writes |= bit(ASSAY_REG_RAX) | bit(kMemory);
+    touched.reads |= (bit(16) - 1) | bit(kMemory); // those of 32 bits pass what they like
+    touched.writes |= bit(ASSAY_REG_RAX) | bit(kMemory);
   }
   if (decoded.mnemonic == ZYDIS_MNEMONIC_SYSCALL) { // the kernel reads and writes what it likes
-    instruction.reads |= bit(kMemory) | kSystemCallArguments;
-    instruction.writes |= bit(kMemory) | bit(ASSAY_REG_RAX) | bit(kFs) | bit(kGs); // arch_prctl
+    touched.reads |= bit(kMemory) | kSystemCallArguments;
+    touched.writes |= bit(kMemory) | bit(ASSAY_REG_RAX) | bit(kFs) | bit(kGs); // arch_prctl
   }
   lift.emit(ASSAY_UOP_opaque, 8, ASSAY_REG_ZERO, {});
+  return touched;
 }
 
 // An instruction as if it were the first one of its code, if it is as small as nine in ten are.
@@ -221,7 +221,9 @@ bool Decoder::decode(std::span<const std::byte> bytes, uint64_t address, Code &c
   if (!lift_any(lift)) {
     code.uops.resize(instruction.uop);
     code.accesses.resize(instruction.access);
-    make_opaque(lift);
+    instruction.opaque = true;
+    instruction.touched = static_cast<uint32_t>(code.touched.size());
+    code.touched.push_back(make_opaque(lift));
   }
   instruction.uops = static_cast<uint16_t>(code.uops.size() - instruction.uop);
   instruction.accesses = static_cast<uint8_t>(code.accesses.size() - instruction.access);

@@ -42,8 +42,9 @@ Effects effects_of(const Code &code, const Instruction &instruction) {
     }
   }
   if (instruction.opaque) {
-    effects.reads |= instruction.reads & ~effects.writes;
-    effects.writes |= instruction.writes;
+    const Touched touched = code.touched_by(instruction);
+    effects.reads |= touched.reads & ~effects.writes;
+    effects.writes |= touched.writes;
   }
   if (instruction.is_call())
     effects.writes |= left_by_call(instruction);

@@ -27,7 +27,7 @@ inline bool uses_c(const assay_uop &uop) {
 // listed.
 inline bool may_leave(const Code &code, const Instruction &instruction) {
   return instruction.opaque && code.accesses_of(instruction).empty() &&
-         instruction.writes & bit(kMemory);
+         code.touched_by(instruction).writes & bit(kMemory);
 }
 
 // What a call leaves anew.

@@ -34,10 +34,11 @@ bool has_shared_table(const Routine &routine, const FlowGraph &graph) {
 }
 
 bool changes_segments(const FlowGraph &graph) {
-  for (const Instruction &instruction : graph.code.instructions)
-    if (instruction.moves_fs || (instruction.opaque && instruction.writes & (bit(kFs) | bit(kGs)) &&
-                                 !(instruction.writes & bit(kMemory))))
+  for (const Instruction &instruction : graph.code.instructions) {
+    const VariableSet writes = graph.code.touched_by(instruction).writes;
+    if (instruction.moves_fs || (writes & (bit(kFs) | bit(kGs)) && !(writes & bit(kMemory))))
       return true;
+  }
   return false;
 }
 

@@ -13,6 +13,7 @@
 #include "abi/uop_step.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace binary {
 namespace {
@@ -49,10 +50,25 @@ uint32_t tag_of(uint64_t hash, size_t slots) {
 
 ExprId Expressions::add_node(Expr node, std::span<const Term> terms) {
   node.first = static_cast<uint32_t>(terms_.size());
-  node.most = bound(node, terms);
+  const ExprId id{static_cast<uint32_t>(nodes_.size())};
+  const uint64_t most = bound(node, terms);
+  node.bits = (most & (most + 1)) == 0 ? static_cast<uint8_t>(std::popcount(most)) : kExact;
+  if (node.bits == kExact && node.kind != ExprKind::constant)
+    exact_.emplace_back(id, most);
   terms_.insert(terms_.end(), terms.begin(), terms.end());
   nodes_.push_back(node);
-  return {static_cast<uint32_t>(nodes_.size() - 1)};
+  return id;
+}
+
+uint64_t Expressions::most(ExprId id) const {
+  const Expr &node = nodes_[id.v];
+  if (node.kind == ExprKind::constant)
+    return node.value;
+  if (node.bits != kExact)
+    return node.bits == 64 ? UINT64_MAX : (uint64_t{1} << node.bits) - 1;
+  return std::lower_bound(exact_.begin(), exact_.end(), id,
+                          [](const auto &each, ExprId wanted) { return each.first.v < wanted.v; })
+      ->second;
 }
 
 void Expressions::grow_table() {

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace binary {
@@ -41,10 +42,11 @@ struct Expr {
   ExprKind kind = ExprKind::unknown;
   uint8_t width = 8;
   uint8_t op = 0;
+  uint8_t bits = 64;  // of what is at most most(); Expressions::kExact: that is no power of two less 1
   uint32_t first = 0; // terms of a sum, operands of the others; up to the next expression's
   uint64_t value = 0;
-  uint64_t most = UINT64_MAX; // an upper bound of the value, unsigned
 };
+static_assert(sizeof(Expr) == 16); // a routine has one for each of its values
 
 class Expressions {
 public:
@@ -82,7 +84,8 @@ public:
   uint64_t offset_of(ExprId id) const;
   // a - b, where that is a constant.
   std::optional<uint64_t> distance(ExprId a, ExprId b) const;
-  uint64_t most(ExprId id) const { return nodes_[id.v].most; }
+  // An upper bound of the value, unsigned.
+  uint64_t most(ExprId id) const;
 
   size_t size() const { return nodes_.size(); }
   void reserve(size_t expressions) { nodes_.reserve(expressions); }
@@ -90,6 +93,7 @@ public:
   void clear() {
     nodes_.clear();
     terms_.clear();
+    exact_.clear();
     std::fill(table_.begin(), table_.end(), 0);
   }
 
@@ -102,8 +106,11 @@ private:
   ExprId sum(uint64_t offset, std::vector<Term> &terms);
   ExprId cut(ExprId a, unsigned width);
 
+  static constexpr uint8_t kExact = 255;
+
   std::vector<Expr> nodes_;
   std::vector<Term> terms_;
+  std::vector<std::pair<ExprId, uint64_t>> exact_; // bounds, where `bits` cannot say them; by id
   // Open addressing. A slot has a node's index + 1, below what the table's size leaves free of it the top bits of the
   // node's hash: one that differs there need not be looked at, which would be a wait for memory. 0: free.
   std::vector<uint32_t> table_;

@@ -257,6 +257,10 @@ private:
     graph_.code.uops.insert(graph_.code.uops.end(), uops.begin(), uops.end());
     instruction.uop = uop;
     instruction.access = access;
+    if (instruction.opaque) {
+      graph_.code.touched.push_back(walk_.code.touched_by(instruction));
+      instruction.touched = static_cast<uint32_t>(graph_.code.touched.size() - 1);
+    }
     graph_.code.instructions.push_back(instruction);
   }
 

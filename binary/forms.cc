@@ -95,7 +95,7 @@ ExprId Forms::micro_op(uint32_t at, const assay_uop &uop) {
   const Expr &node = expressions_[form];
   // What is not linear is where substitution stops, and what has too many terms; a copy is neither.
   bool stops = node.kind == ExprKind::operation && form != a && form != b;
-  return stops ? leaf(result, width_of(node.most)) : form;
+  return stops ? leaf(result, width_of(expressions_.most(form))) : form;
 }
 
 // With what this walk knows of the definitions that come before.

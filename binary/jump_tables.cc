@@ -62,7 +62,7 @@ public:
       if (instruction.is_call())
         after_call(instruction);
       if (instruction.opaque)
-        forget(instruction.writes);
+        forget(code_.touched_by(instruction).writes);
     }
   }
 
@@ -403,7 +403,7 @@ void execute(const Code &code, const Instruction &instruction, Constants &consta
       made = {Constant::known, static_cast<uint64_t>(uop.imm) & uop_mask(uop.width)};
     constants[uop.dst] = made;
   }
-  VariableSet written = instruction.opaque ? instruction.writes : 0;
+  VariableSet written = code.touched_by(instruction).writes;
   if (instruction.is_call())
     written = ~VariableSet{instruction.kept};
   for (unsigned reg = 0; reg < constants.size(); reg++)

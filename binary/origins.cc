@@ -370,7 +370,7 @@ private:
       come_back(instruction, stack_pointer, state);
     if (instruction.opaque)
       for (unsigned reg = 0; reg < 16; reg++)
-        if (instruction.writes & bit(reg))
+        if (graph_.code.touched_by(instruction).writes & bit(reg))
           state.registers[reg] = {};
   }
 

@@ -19,7 +19,7 @@ std::optional<ValueId> made_by(const FlowGraph &graph, const Ssa &ssa, uint32_t 
                                uint32_t index, uint32_t at, unsigned variable) {
   const Instruction &instruction = graph.code.instructions[index];
   bool by_call = instruction.is_call() && left_by_call(instruction) & bit(variable);
-  bool opaque = instruction.opaque && instruction.writes & bit(variable);
+  bool opaque = graph.code.touched_by(instruction).writes & bit(variable);
   if (by_call || opaque) {
     // All vectors and masks of one call or opaque instruction share a value.
     ValueId wide;

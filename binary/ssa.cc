@@ -271,7 +271,7 @@ private:
     const VariableSet live = live_behind_.back();
     live_behind_.pop_back();
     if (instruction.opaque)
-      define(instruction.writes & live, ValueKind::opaque, node, index);
+      define(graph_.code.touched_by(instruction).writes & live, ValueKind::opaque, node, index);
     if (instruction.is_call()) {
       define(left_by_call(instruction) & live, ValueKind::call, node, index);
       if (instruction.kept & register_bit(ASSAY_REG_RSP))

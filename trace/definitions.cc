@@ -148,9 +148,9 @@ private:
     }
     if (instruction.opaque) {
       for (unsigned reg = 0; reg < kGeneralRegisters; reg++)
-        if (instruction.writes & binary::bit(reg))
+        if (graph_.code.touched_by(instruction).writes & binary::bit(reg))
           made_.opaque[{index, reg}] = now_[reg] = given(b, 8);
-      if (instruction.writes & binary::bit(ASSAY_REG_FLAGS))
+      if (graph_.code.touched_by(instruction).writes & binary::bit(ASSAY_REG_FLAGS))
         now_[ASSAY_REG_FLAGS] = kUnknown;
     }
     if (instruction.is_call()) // what follows begins with a start

@@ -141,7 +141,7 @@ private:
   void after(const Instruction &instruction) {
     if (instruction.opaque)
       for (unsigned reg = 0; reg < kGeneral; reg++)
-        if (instruction.writes & binary::bit(reg))
+        if (graph_.code.touched_by(instruction).writes & binary::bit(reg))
           registers_[reg] = fresh();
     if (instruction.repeats) // any number of turns
       for (unsigned reg : {ASSAY_REG_RCX, ASSAY_REG_RSI, ASSAY_REG_RDI})

@@ -179,7 +179,7 @@ private:
     }
     if (instruction.opaque)
       for (unsigned reg = 0; reg < kGeneralRegisters; reg++)
-        if (instruction.writes & binary::bit(reg))
+        if (graph_.code.touched_by(instruction).writes & binary::bit(reg))
           emit_given(opaque_result(index, reg), reg, index, instruction.address);
   }
 

@@ -228,7 +228,7 @@ private:
         }
         if (each.opaque)
           for (unsigned reg = 0; reg < kGeneralRegisters; reg++)
-            if (each.writes & binary::bit(reg)) {
+            if (graph_.code.touched_by(each).writes & binary::bit(reg)) {
               is_sum[reg] = false;
               is_read[reg] = true;
             }

@@ -201,7 +201,7 @@ private:
     const std::string_view name = binary::mnemonic_name(instruction_.mnemonic);
     if (name == "syscall" || name == "sysenter" || name == "int")
       return stop(ASSAY_ENDED_system_call);
-    binary::VariableSet written = instruction_.writes;
+    binary::VariableSet written = code_.touched_by(instruction_).writes;
     if ((written & binary::bit(binary::kMemory)) || instruction_.flow != Flow::next)
       return stop(ASSAY_ENDED_unknown_instruction);
     for (unsigned reg = 0; reg < ASSAY_PUBLISHED_REGISTERS; reg++) {

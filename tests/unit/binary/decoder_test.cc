@@ -43,15 +43,17 @@ TEST(Decoder, SystemCallsReadTheirArguments) {
   ASSERT_TRUE(Decoder().decode(raw, 0x1000, code));
   for (unsigned reg :
        {unsigned{ASSAY_REG_RAX}, unsigned{ASSAY_REG_RDI}, unsigned{ASSAY_REG_R8} + 2})
-    EXPECT_TRUE(code.instructions[0].reads & bit(reg));
+    EXPECT_TRUE(code.touched_by(code.instructions[0]).reads & bit(reg));
 }
 
 extern "C" const std::byte __executable_start, etext; // of this program, from the linker
 
 auto facts(const Instruction &i) {
   return std::tuple(i.address, i.target, i.uop, i.access, i.uops, i.mnemonic, i.undefined_flags,
-                    i.accesses, i.length, i.flow, i.opaque, i.repeats, i.moves_fs, i.kept, i.reads,
-                    i.writes);
+                    i.accesses, i.length, i.flow, bool{i.opaque}, bool{i.repeats}, bool{i.moves_fs}, i.kept);
+}
+auto facts(const Touched &t) {
+  return std::tuple(t.reads, t.writes);
 }
 auto facts(const Access &a) {
   return std::tuple(a.uop, a.size, a.write, a.masked);
@@ -60,6 +62,7 @@ auto facts(const Access &a) {
 bool is_same(const Code &a, const Code &b) {
   auto agree = [](const auto &x, const auto &y) { return facts(x) == facts(y); };
   return std::ranges::equal(a.instructions, b.instructions, agree) &&
+         std::ranges::equal(a.touched, b.touched, agree) &&
          std::ranges::equal(a.accesses, b.accesses, agree) && a.uops.size() == b.uops.size() &&
          std::memcmp(a.uops.data(), b.uops.data(), a.uops.size() * sizeof(assay_uop)) == 0;
 }

@@ -254,7 +254,7 @@ private:
         return;
       const Instruction &done = graph_.code.instructions[previous];
       for (uint32_t variable = 0; variable < kVariables; variable++) {
-        if (done.opaque && done.writes & bit(variable))
+        if (graph_.code.touched_by(done).writes & bit(variable))
           last_[variable] = {ValueKind::opaque, node, previous, 0};
         bool moved = variable == kFs && done.moves_fs;
         if (is_call(done) && (!kept_by_call(done, variable) || moved))
@@ -322,8 +322,9 @@ public:
     }
     if (instruction.flow == Flow::next && below(random_, 12) == 0) {
       instruction.opaque = true;
-      instruction.reads = random_() & (bit(kVariables) - 1);
-      instruction.writes = random_() & random_() & (bit(kVariables) - 1);
+      instruction.touched = static_cast<uint32_t>(graph_.code.touched.size());
+      const VariableSet all = bit(kVariables) - 1;
+      graph_.code.touched.push_back({random_() & all, random_() & random_() & all});
     }
     graph_.code.instructions.push_back(instruction);
   }
