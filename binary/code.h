@@ -91,7 +91,8 @@ struct Instruction {
   uint8_t accesses = 0;
   uint8_t length = 0; // bytes
   Flow flow = Flow::next;
-  bool opaque : 1 = false;  // ends in the micro-op `opaque`: Code::touched_by() says what it reads and writes
+  bool opaque : 1 =
+      false; // ends in the micro-op `opaque`: Code::touched_by() says what it reads and writes
   bool repeats : 1 = false; // a string instruction that goes on at itself
   // The system call that sets the base of fs, as the start of a program makes it, or a call of what makes it.
   bool moves_fs : 1 = false;

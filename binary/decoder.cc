@@ -78,7 +78,7 @@ Touched make_opaque(Lift &lift) {
         touched.writes |= which;
     } else if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY) {
       touched.reads |= variable_set(operand.mem.base) | variable_set(operand.mem.index) |
-                           variable_set(operand.mem.segment);
+                       variable_set(operand.mem.segment);
       if (operand.mem.type == ZYDIS_MEMOP_TYPE_VSIB) { // gathers and scatters
         touched.writes |= writes ? bit(kMemory) : 0;
         touched.reads |= bit(kMemory);

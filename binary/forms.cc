@@ -67,22 +67,28 @@ ExprId Forms::leaf(ValueId value, unsigned width) {
   return expressions_.definition(value.v, width);
 }
 
+// Of others there is a form only where an operation asks for one: half of all values are flags and vectors, and hardly any is asked for.
+bool Forms::may_be_in_address(ValueId value) const {
+  const unsigned variable = ssa_.values[value.v].variable;
+  return variable < kFlags || variable == kFs || variable == kGs || variable == kVariables;
+}
+
 ExprId Forms::operand(ValueId value, unsigned reg) {
   if (reg == ASSAY_REG_BIAS)
     return bias_;
-  return value.known() ? forms_[value.v] : zero_;
+  if (!value.known())
+    return zero_;
+  return forms_[value.v].known() ? forms_[value.v] : leaf(value);
 }
 
 ExprId Forms::micro_op(uint32_t at, const assay_uop &uop) {
   const UopValues &values = ssa_.uops[at];
   ValueId result = values.result;
-  unsigned variable = ssa_.values[result.v].variable;
   if (uop.op == ASSAY_UOP_load)
     return leaf(result, uop.width);
-  bool is_general = variable < kFlags || variable == kVariables;
   bool reads_general = reads_general_register(uop.a) && reads_general_register(uop.b) &&
                        (uop.b == ASSAY_UOP_IMMEDIATE || reads_general_register(uop.c));
-  if (!is_general || !reads_general || uop.op == ASSAY_UOP_load_if || assay_uop_reads_modes(uop.op))
+  if (!reads_general || uop.op == ASSAY_UOP_load_if || assay_uop_reads_modes(uop.op))
     return leaf(result);
   // The direction flag is clear unless the routine itself has set it.
   if (uop.op == ASSAY_UOP_string_step && ssa_.values[values.a.v].kind != ValueKind::entry)
@@ -162,20 +168,23 @@ void Forms::evaluate() {
   forms_.assign(ssa_.values.size(), {});
   for (uint32_t value = 0; value < ssa_.values.size(); value++) {
     ValueKind kind = ssa_.values[value].kind;
-    if (kind == ValueKind::entry || kind == ValueKind::call || kind == ValueKind::opaque)
+    if ((kind == ValueKind::entry || kind == ValueKind::call || kind == ValueKind::opaque) &&
+        may_be_in_address({value}))
       forms_[value] = leaf({value});
   }
   for (uint32_t node : ssa_.dominators.order) {
     for (ValueId value : ssa_.joins_of(node))
-      forms_[value.v] = join(value);
+      if (may_be_in_address(value))
+        forms_[value.v] = join(value);
     if (ssa_.nodes[node].block == Node::kNoBlock)
       continue;
     uint32_t at = ssa_.nodes[node].first_uop;
     for (const Instruction &instruction :
          graph_.instructions_of(graph_.blocks[ssa_.nodes[node].block]))
       for (const assay_uop &uop : graph_.code.uops_of(instruction)) {
-        if (ssa_.uops[at].result.known())
-          forms_[ssa_.uops[at].result.v] = micro_op(at, uop);
+        if (const ValueId result = ssa_.uops[at].result;
+            result.known() && may_be_in_address(result))
+          forms_[result.v] = micro_op(at, uop);
         at++;
       }
   }

@@ -41,6 +41,7 @@ public:
   // Whether an address is one of the image's own plus something: where it lies in memory is in it. In
   // files that are not position independent, addresses are numbers, and the answer is no.
   bool in_image(ExprId form) const;
+  // Not known() of what no address is made of: flags, vectors, memory.
   ExprId of(ValueId value) const { return forms_[value.v]; }
   // The address of micro-op number `at` in Ssa::uops, `uop` in the graph.
   ExprId address(uint32_t at, const assay_uop &uop);
@@ -83,6 +84,7 @@ private:
   ExprId iterated(ValueId value, const Induction &induction);
   ExprId substituted(ExprId form);
   ExprId micro_op(uint32_t at, const assay_uop &uop);
+  bool may_be_in_address(ValueId value) const;
   ExprId operand(ValueId value, unsigned reg);
   ExprId leaf(ValueId value, unsigned width = 8);
   static constexpr uint64_t kBias = UINT64_MAX; // as a definition: where the image lies
@@ -95,7 +97,8 @@ private:
   Expressions expressions_;
   mutable std::vector<uint32_t> versions_; // by value; made when the first name is asked for
   ExprId zero_, bias_;
-  std::vector<ExprId> forms_;                          // by value
+  std::vector<ExprId>
+      forms_; // by value; not known() of one that stands for itself, until something asks
   std::unordered_map<uint32_t, Induction> inductions_; // by value
   std::vector<std::string> counter_names_;
 };

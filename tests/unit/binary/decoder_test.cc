@@ -50,7 +50,8 @@ extern "C" const std::byte __executable_start, etext; // of this program, from t
 
 auto facts(const Instruction &i) {
   return std::tuple(i.address, i.target, i.uop, i.access, i.uops, i.mnemonic, i.undefined_flags,
-                    i.accesses, i.length, i.flow, bool{i.opaque}, bool{i.repeats}, bool{i.moves_fs}, i.kept);
+                    i.accesses, i.length, i.flow, bool{i.opaque}, bool{i.repeats}, bool{i.moves_fs},
+                    i.kept);
 }
 auto facts(const Touched &t) {
   return std::tuple(t.reads, t.writes);
