@@ -91,8 +91,8 @@ struct Instruction {
   uint8_t accesses = 0;
   uint8_t length = 0; // bytes
   Flow flow = Flow::next;
-  bool opaque : 1 =
-      false; // ends in the micro-op `opaque`: Code::touched_by() says what it reads and writes
+  // Ends in the micro-op `opaque`: Code::touched_by() says what it reads and writes.
+  bool opaque : 1 = false;
   bool repeats : 1 = false; // a string instruction that goes on at itself
   // The system call that sets the base of fs, as the start of a program makes it, or a call of what makes it.
   bool moves_fs : 1 = false;
@@ -103,8 +103,9 @@ struct Instruction {
   bool is_call() const { return flow == Flow::call || flow == Flow::indirect_call; }
 };
 
-static_assert(sizeof(Instruction) == 40); // most of what a routine takes
+static_assert(sizeof(Instruction) == 40); // more than anything else that is kept of a routine
 
+// What an opaque instruction reads and writes.
 struct Touched {
   VariableSet reads = 0, writes = 0;
 };
@@ -113,7 +114,7 @@ struct Code {
   std::vector<Instruction> instructions;
   std::vector<assay_uop> uops;
   std::vector<Access> accesses;
-  std::vector<Touched> touched;
+  std::vector<Touched> touched; // by opaque ones
 
   std::span<const assay_uop> uops_of(const Instruction &instruction) const {
     return {uops.data() + instruction.uop, instruction.uops};
