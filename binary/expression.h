@@ -42,8 +42,7 @@ struct Expr {
   ExprKind kind = ExprKind::unknown;
   uint8_t width = 8;
   uint8_t op = 0;
-  uint8_t bits =
-      64; // of what is at most most(); Expressions::kExact: that is no power of two less 1
+  uint8_t bits = 64;  // most() has so many, and all are set; else Expressions::kExact
   uint32_t first = 0; // terms of a sum, operands of the others; up to the next expression's
   uint64_t value = 0;
 };

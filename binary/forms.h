@@ -97,8 +97,7 @@ private:
   Expressions expressions_;
   mutable std::vector<uint32_t> versions_; // by value; made when the first name is asked for
   ExprId zero_, bias_;
-  std::vector<ExprId>
-      forms_; // by value; not known() of one that stands for itself, until something asks
+  std::vector<ExprId> forms_;                          // by value; see of()
   std::unordered_map<uint32_t, Induction> inductions_; // by value
   std::vector<std::string> counter_names_;
 };

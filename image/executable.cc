@@ -23,7 +23,7 @@ namespace image {
 
 Executable::Executable(const std::string &path) : path_(path), mapped_(std::in_place, path) {
   read(mapped_->bytes());
-  mapped_->release_pages(); // tables and searched data, mostly; code is decoded later
+  release_pages(); // tables and searched data, mostly; code is decoded later
 }
 
 Executable::Executable(std::vector<std::byte> bytes, std::string name)
@@ -58,7 +58,8 @@ void Executable::read(std::span<const std::byte> file) {
 // range for all code.
 void Executable::add_go_functions(const ElfTables &tables) {
   std::vector<CodeRange> found = go_functions(
-      segments_, tables.relro, [&](uint64_t address) { return relocated_word(address); });
+      segments_, tables.relro, [&](uint64_t address) { return relocated_word(address); },
+      [&] { release_pages(); });
   std::erase_if(found, [&](const CodeRange &range) {
     return std::none_of(code_regions_.begin(), code_regions_.end(), [&](const auto &region) {
       return region.first <= range.begin && range.end <= region.second;
@@ -105,8 +106,11 @@ void Executable::find_code_pointers(const ElfTables &tables) {
       std::span<const std::byte> bytes = bytes_from(range.begin + skipped);
       uint64_t size = range.end - range.begin - skipped;
       Table<uint64_t> words(bytes.first(std::min<uint64_t>(size, bytes.size())));
-      for (uint64_t index = 0; index < words.size(); index++)
+      for (uint64_t index = 0; index < words.size(); index++) {
         add(words[index]);
+        if (index * sizeof(uint64_t) % kReleasedBytes == kReleasedBytes - sizeof(uint64_t))
+          release_pages();
+      }
     }
   std::sort(code_pointers_.begin(), code_pointers_.end());
   code_pointers_.erase(std::unique(code_pointers_.begin(), code_pointers_.end()),

@@ -103,6 +103,10 @@ public:
   void drop_unwinding();
 
 private:
+  void release_pages() const {
+    if (mapped_)
+      mapped_->release_pages();
+  }
   void read(std::span<const std::byte> file);
   void find_code_pointers(const ElfTables &tables);
   void add_go_functions(const ElfTables &tables);

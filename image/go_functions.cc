@@ -86,7 +86,8 @@ std::vector<CodeRange> read(std::span<const std::byte> table, uint64_t address,
 
 std::vector<CodeRange> go_functions(const Segments &segments,
                                     const std::optional<AddressRange> &relro,
-                                    const std::function<std::optional<uint64_t>(uint64_t)> &word) {
+                                    const std::function<std::optional<uint64_t>(uint64_t)> &word,
+                                    const std::function<void()> &release) {
   for (const Segment &segment : segments.all()) {
     auto bytes = segments.bytes_from(segment.address);
     uint64_t begin = segment.address, end = begin + bytes.size();
@@ -97,11 +98,14 @@ std::vector<CodeRange> go_functions(const Segments &segments,
     }
     uint64_t first = begin - segment.address + ((0 - begin) & 15);
     for (uint64_t offset = first; offset + 64 < bytes.size() && segment.address + offset < end;
-         offset += 16)
+         offset += 16) {
       if (is_header(bytes, offset))
         if (auto found = read(bytes.subspan(offset), segment.address + offset, word);
             !found.empty())
           return found;
+      if ((offset - first) % kReleasedBytes == kReleasedBytes - 16)
+        release();
+    }
   }
   return {};
 }

@@ -9,6 +9,9 @@
 
 namespace image {
 
+// Of data that is looked through word by word, so many bytes stay in memory: it may be most of a file of hundreds of MB.
+constexpr uint64_t kReleasedBytes = 4 << 20;
+
 struct Segment { // PT_LOAD
   uint64_t address = 0, size = 0, file_size = 0;
   bool readable = false, writable = false, executable = false;
