@@ -23,8 +23,7 @@ class IndirectJumps {
 public:
   // `tables`: addresses at which tables are known to begin.
   IndirectJumps(CodeWalk &walk, std::set<uint64_t> tables)
-      : walk_(walk), executor_(walk.program.executable(), walk.code),
-        table_addresses_(std::move(tables)) {}
+      : walk_(walk), table_addresses_(std::move(tables)) {}
 
   // Whether there are new targets.
   bool resolve();
@@ -57,7 +56,7 @@ private:
   void find_constants();
   bool find_ways(unsigned blocks);
   Path path() const;
-  ResolvedJump resolve(uint32_t piece);
+  ResolvedJump resolve(uint32_t piece, PathExecutor &executor);
   bool is_jump_target(uint64_t target) const;
   bool is_likely_target(uint64_t address);
   bool is_hole(uint64_t target) const;
@@ -65,7 +64,6 @@ private:
   bool goes_to_labels(const Instruction &jump) const;
 
   CodeWalk &walk_;
-  PathExecutor executor_;
   std::set<uint64_t> table_addresses_;
   std::vector<Piece> pieces_;          // by leader
   std::vector<uint32_t> instructions_; // in CodeWalk::code, piece by piece

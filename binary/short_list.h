@@ -1,11 +1,11 @@
 // A list that is short almost always: N of its items lie in the object itself, more of them in memory of their own. Lists of a
-// graph's edges are such, and there are two for each block of a program: as vectors, a fifth of an analysis was malloc and free.
+// graph's edges are such, and there are two for each block of a program: as vectors they were much of the malloc and free that took a fifth
+// of the analysis of small routines.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <initializer_list>
 #include <iterator>
 #include <type_traits>
