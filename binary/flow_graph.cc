@@ -36,6 +36,7 @@ public:
     walk_.follow();
     while (walk_.why_not == WhyNot::understood && jumps_.resolve())
       walk_.follow();
+    has_read_too_far_ = jumps_.have_read_too_far();
     make_blocks();
     if (walk_.why_not == WhyNot::understood)
       prove();
@@ -46,6 +47,8 @@ public:
   }
 
   const std::set<uint64_t> &tables() const { return jumps_.tables(); }
+  // A table, so that there are edges too many: build() is better done again with tables().
+  bool has_read_too_far() const { return has_read_too_far_; }
 
 private:
   // The instructions anew, block by block, and a dispatch if there are jumps to labels.
@@ -268,6 +271,7 @@ private:
   CodeWalk walk_;
   IndirectJumps jumps_;
   FlowGraph graph_;
+  bool has_read_too_far_ = false;
   std::vector<uint64_t> leaders_; // of blocks, but for the dispatch; sorted
   std::vector<uint32_t> last_of_; // by block, in the walk's code
 };
@@ -310,15 +314,9 @@ FlowGraph flow_graph(const Program &program, const Routine &routine, Decoder &de
   for (int round = 1;; round++) {
     Builder builder(program, routine, decoder, calls, tables);
     FlowGraph graph = builder.build();
-    tables = builder.tables();
-    bool overlap =
-        std::any_of(graph.tables.begin(), graph.tables.end(), [&](const JumpTable &table) {
-          auto next = tables.upper_bound(table.address);
-          return !table.bounded && next != tables.end() &&
-                 *next < table.address + uint64_t{table.entries} * table.entry_bytes;
-        });
-    if (!overlap || round == kMostRounds)
+    if (round == kMostRounds || !builder.has_read_too_far())
       return graph;
+    tables = builder.tables();
   }
 }
 

@@ -170,7 +170,7 @@ ResolvedJump IndirectJumps::resolve(uint32_t piece, PathExecutor &executor) {
     return next == table_addresses_.end() ? UINT64_MAX : *next;
   };
   // Short ways first: a bound that all of them have is enough.
-  ResolvedJump best{JumpKind::unknown, {}};
+  ResolvedJump best;
   bool are_longer = true;
   for (unsigned blocks = 0; are_longer && blocks <= kMostPathBlocks; blocks++) {
     ways_.clear();
@@ -184,6 +184,21 @@ ResolvedJump IndirectJumps::resolve(uint32_t piece, PathExecutor &executor) {
       best = std::move(found);
   }
   return best;
+}
+
+bool IndirectJumps::have_read_too_far() const {
+  return std::any_of(jumps.begin(), jumps.end(), [&](const auto &each) {
+    const auto &[address, jump] = each;
+    const JumpTable &table = jump.table;
+    auto next = table_addresses_.upper_bound(table.address);
+    if (jump.kind == JumpKind::table && !table.bounded && next != table_addresses_.end() &&
+        *next < table.address + uint64_t{table.entries} * table.entry_bytes)
+      return true;
+    const auto *followed = walk_.targets_of(jump.instruction);
+    return followed && std::any_of(followed->begin(), followed->end(), [&](uint64_t target) {
+             return !std::binary_search(table.targets.begin(), table.targets.end(), target);
+           });
+  });
 }
 
 // Into this routine, or into a part of it that does not jump back and so was not seen to belong; of
@@ -275,14 +290,14 @@ bool IndirectJumps::resolve() {
         resolved.table.entry_bytes == 8 &&
         std::none_of(targets_found.begin(), targets_found.end(),
                      [&](uint64_t target) { return walk_.routine.contains(target); }))
-      resolved = {JumpKind::pointer, {}}; // of functions
+      resolved = {JumpKind::pointer}; // of functions
     IndirectJump &jump = jumps[address];
     jump.instruction = index;
     jump.kind = resolved.kind;
     jump.table = std::move(resolved.table);
     if (jump.kind == JumpKind::table) {
       jump.table.jump = address;
-      if (jump.table.bounded || jump.table.entry_bytes == 4) // surely begins there
+      if (resolved.reads_from_begin)
         table_addresses_.insert(jump.table.address);
       std::vector<uint64_t> targets;
       for (uint64_t target : jump.table.targets)

@@ -32,6 +32,8 @@ public:
   // Where jumps through pointers may stay within the routine: sorted.
   const std::vector<uint64_t> &labels() const { return labels_; }
   const std::set<uint64_t> &tables() const { return table_addresses_; }
+  // Whether a table was read beyond where it now ends, or beyond where another begins.
+  bool have_read_too_far() const;
   // Addresses within the routine, other than its entries, that its instructions make.
   std::vector<uint64_t> made_labels() const;
 

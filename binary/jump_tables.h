@@ -28,7 +28,9 @@ enum class JumpKind {
 };
 struct ResolvedJump {
   JumpKind kind = JumpKind::unknown;
-  JumpTable table;
+  JumpTable table = {};
+  // Whether a table surely begins there; a few of its entries may be read apart, where the index is known better.
+  bool reads_from_begin = false;
 };
 
 // What general registers hold where a path begins, as far as they hold the same constant whichever
@@ -170,13 +172,13 @@ ResolvedJump resolve_jump(PathExecutor &executor, std::span<const Path> paths, I
   TableShape shape;
   bool unknown = false;
   if (!common_shape(executor, paths, is_target, shape, unknown))
-    return {unknown ? JumpKind::unknown : JumpKind::pointer, {}};
+    return {unknown ? JumpKind::unknown : JumpKind::pointer};
   if (!shape.bounded && is_bounded_by_bits(executable, shape, is_target)) {
     shape.first = 0;
     shape.last = shape.most;
     shape.bounded = true;
   }
-  ResolvedJump result{JumpKind::table, {}};
+  ResolvedJump result{JumpKind::table};
   JumpTable &table = result.table;
   uint64_t bytes = shape.entry_bytes, count = kMostEntries;
   table.entry_bytes = static_cast<uint8_t>(bytes);
@@ -185,7 +187,7 @@ ResolvedJump resolve_jump(PathExecutor &executor, std::span<const Path> paths, I
     table.address = shape.address + shape.first * bytes;
     count = shape.last - shape.first + 1;
     if (count > kMostEntries)
-      return {JumpKind::unknown, {}};
+      return {JumpKind::unknown};
   } else {
     table.address = table_begin(executable, shape, is_target);
     uint64_t end = shape.address + (shape.most + 1) * bytes; // if it is known
@@ -214,8 +216,11 @@ ResolvedJump resolve_jump(PathExecutor &executor, std::span<const Path> paths, I
   if (!table.targets.empty() && table.targets.back() == JumpTable::kHole)
     table.targets.pop_back();
   if (table.targets.empty())
-    return {bytes == 8 ? JumpKind::pointer : JumpKind::unknown, {}};
+    return {bytes == 8 ? JumpKind::pointer : JumpKind::unknown};
   table.entries = static_cast<uint32_t>(table.in_order.size());
+  // Compilers make entries of 4 bytes relative to where the table begins.
+  result.reads_from_begin =
+      bytes == 4 ? table.address == shape.base : shape.bounded && table.address == shape.label;
   return result;
 }
 
