@@ -47,16 +47,13 @@ struct {
 } constinit pool = {};
 
 // A path's hash is a sum, so that the frames need not wait for each other; what one adds depends on its place.
+constexpr uint64_t kSpread = 0x9e3779b97f4a7c15; // its upper bits depend on all of what it multiplies
 uint64_t hash_of(uint64_t pc) {
-  pc *= 0x9e3779b97f4a7c15ULL;
+  pc *= kSpread;
   return (pc ^ pc >> 29) * 0xd6e8feb86659fd93ULL;
 }
 uint64_t hash_at(uint64_t place, uint64_t hash) {
   return hash * (2 * place + 1);
-}
-
-uint16_t slot_of(uint64_t function) {
-  return (uint16_t)((function * 0x9e3779b97f4a7c15ULL) >> 53); // of 2,048
 }
 
 bool holds(const LeftFrame &f) {
@@ -64,6 +61,16 @@ bool holds(const LeftFrame &f) {
   if (__builtin_expect(f.saved_at == f.at - 16, 1))
     return ((words[0] ^ f.rbp) | (words[1] ^ f.pc)) == 0;
   return words[1] == f.pc && (!f.saved_at || *(const uint64_t *)f.saved_at == f.rbp);
+}
+
+// Word by word: what was stored so, and is then loaded whole, makes a processor wait until it is in the cache.
+LeftFrame copy_of(const LeftFrame &f) {
+  LeftFrame copy;
+  copy.at = __atomic_load_n(&f.at, __ATOMIC_RELAXED);
+  copy.saved_at = __atomic_load_n(&f.saved_at, __ATOMIC_RELAXED);
+  copy.rbp = __atomic_load_n(&f.rbp, __ATOMIC_RELAXED);
+  copy.pc = __atomic_load_n(&f.pc, __ATOMIC_RELAXED);
+  return copy;
 }
 
 bool is_same(const LeftFrame &a, const LeftFrame &b) {
@@ -74,8 +81,11 @@ bool is_same(const LeftFrame &a, const LeftFrame &b) {
 
 void CallChain::begin(uint64_t end) {
   end_ = end;
-  generation_ = __atomic_load_n(&pool.generation, __ATOMIC_RELAXED);
   pop_to(0);
+  const uint32_t generation = __atomic_load_n(&pool.generation, __ATOMIC_RELAXED);
+  if (generation_ != generation || known_functions_ > kMaxKnown)
+    forget_functions();
+  generation_ = generation;
   gap_ = 0;
   cut_ = false;
 }
@@ -84,8 +94,37 @@ void CallChain::clear() {
   end_ = 0;
   count_ = path_count_ = 0;
   path_hash_ = 0;
-  for (uint16_t &slot : newest_)
-    slot = 0;
+  forget_functions();
+}
+
+void CallChain::forget_functions() {
+  for (Function &each : functions_)
+    each = {};
+  for (CallSite &each : call_sites_)
+    each = {};
+  known_functions_ = 0;
+}
+
+uint16_t CallChain::number_of(uint64_t function) {
+  static_assert(kFunctions == 1 << 12);
+  uint64_t at = function * kSpread >> (64 - 12);
+  for (; functions_[at].begins != function; at = (at + 1) % kFunctions)
+    if (!functions_[at].begins) {
+      functions_[at].begins = function;
+      known_functions_++;
+      break;
+    }
+  return (uint16_t)at;
+}
+
+const CallChain::CallSite &CallChain::call_site(uint64_t pc) {
+  static_assert(kCallSites == 1 << 10);
+  CallSite &site = call_sites_[pc * kSpread >> (64 - 10)];
+  if (__builtin_expect(site.pc != pc, 0)) {
+    const LeaveRule rule = leave_rule_at(pc);
+    site = {pc, rule.bits, number_of(rule.function)};
+  }
+  return site;
 }
 
 // Are the frames below this number as they were? Else the innermost one that is not.
@@ -123,13 +162,6 @@ uint32_t CallChain::unchanged_base(uint64_t above) const {
   return base;
 }
 
-// From a frame outwards (from 1), the first one of this function; 0: none.
-uint16_t CallChain::find_same(uint16_t from, uint64_t function) const {
-  while (from && frames_[from - 1].function != function)
-    from = frames_[from - 1].outer_same;
-  return from;
-}
-
 // Its outermost frames.
 void CallChain::cut_path_to(uint32_t count) {
   while (path_count_ > count)
@@ -143,7 +175,7 @@ void CallChain::cut_path_at(uint32_t number) {
 }
 
 bool CallChain::is_on_path(uint32_t number) const {
-  const uint16_t at = frames_[number].on_path;
+  const uint16_t at = on_path_[number];
   return at < path_count_ && path_[at].frame == number;
 }
 
@@ -152,7 +184,7 @@ void CallChain::cut_path_of(uint16_t same) {
   if (!same || !runtime.options.fold_recursion)
     return;
   if (is_on_path(same - 1U))
-    cut_path_to(frames_[same - 1].on_path);
+    cut_path_to(on_path_[same - 1]);
 }
 
 // What the next frame of the path takes from the one before is kept out of memory: a store and the load that waits for it
@@ -168,38 +200,32 @@ void CallChain::extend_path() {
     most = path_[deepest].levels;
   }
   for (const uint32_t end = count_; first < end; count++) {
-    const ChainFrame &f = frames_[first];
     uint32_t last = first;
-    if (const uint16_t newest = newest_[f.slot];
+    if (const uint16_t newest = functions_[function_[first]].newest;
         newest != first + 1 && folds) // foreseen: not waited for
-      last = find_same(newest, f.function) - 1U;
-    ChainFrame &kept = frames_[last];
-    const uint32_t levels = kept.nth - f.nth + 1;
-    const uint64_t added = hash_at(count, kept.hash);
+      last = newest - 1U;
+    const uint32_t levels = nth_[last] - nth_[first] + 1U;
+    const uint64_t added = hash_at(count, frames_[last].hash);
     hash += added;
     if (levels >= most) {
       deepest = count;
       most = levels;
     }
     path_[count] = {added, levels, (uint16_t)last, (uint16_t)deepest};
-    kept.on_path = (uint16_t)count;
+    on_path_[last] = (uint16_t)count;
     first = last + 1;
   }
   path_count_ = count;
   path_hash_ = hash;
 }
 
-void CallChain::push(const LeftFrame &left, uint64_t function) {
-  ChainFrame &f = frames_[count_];
-  f.left = left;
-  f.function = function;
-  f.hash = hash_of(left.pc);
-  f.slot = slot_of(function);
-  uint16_t &newest = newest_[f.slot];
-  f.outer_same = newest;
-  const uint16_t same = find_same(newest, function);
-  f.nth = same ? frames_[same - 1].nth + 1 : 1;
-  cut_path_of(same);
+void CallChain::push(const LeftFrame &left, uint64_t rule, uint16_t function) {
+  frames_[count_] = {copy_of(left), rule, hash_of(left.pc)};
+  function_[count_] = function;
+  uint16_t &newest = functions_[function].newest;
+  outer_same_[count_] = newest;
+  nth_[count_] = newest ? nth_[newest - 1] + 1 : 1;
+  cut_path_of(newest);
   newest = (uint16_t)++count_;
 }
 
@@ -207,84 +233,87 @@ void CallChain::push(const LeftFrame &left, uint64_t function) {
 void CallChain::pop_to(uint32_t count) {
   cut_path_at(count);
   while (count_ > count) {
-    const ChainFrame &f = frames_[--count_];
-    newest_[f.slot] = f.outer_same;
+    count_--;
+    functions_[function_[count_]].newest = outer_same_[count_];
   }
 }
 
-// Neither its function until now nor this one has another frame (nor have those of their slots): then the path leads as before.
-bool CallChain::move_alone(uint32_t number, uint64_t function) {
-  ChainFrame &f = frames_[number];
-  const uint16_t slot = slot_of(function);
-  if (newest_[f.slot] != number + 1 || f.outer_same || (newest_[slot] && slot != f.slot))
+// Neither its function until now nor this one has another frame: then the path leads as before.
+bool CallChain::move_alone(uint32_t number, uint16_t function) {
+  uint16_t &before = functions_[function_[number]].newest;
+  if (before != number + 1 || outer_same_[number] || functions_[function].newest)
     return false;
-  newest_[f.slot] = 0;
-  newest_[slot] = (uint16_t)(number + 1);
-  f.function = function;
-  f.slot = slot;
+  before = 0;
+  functions_[function].newest = (uint16_t)(number + 1);
+  function_[number] = function;
   return true;
 }
 
-// From the frames of its function to those of another one. All that lie further in are looked at, once, and not the two lists,
-// in which each step waits for the one before.
-void CallChain::move(uint32_t number, uint64_t function) {
-  ChainFrame &f = frames_[number];
-  const uint16_t slot = slot_of(function);
-  uint16_t *from = &newest_[f.slot], *to = &newest_[slot];
-  for (uint32_t i = count_ - 1; i > number; i--) {
-    ChainFrame &inner = frames_[i];
-    if (inner.slot == f.slot)
-      from = &inner.outer_same;
-    if (inner.slot == slot)
-      to = &inner.outer_same;
-    inner.nth += (inner.function == function) - (uint32_t)(inner.function == f.function);
+// From the frames of its function to those of another one. Those that lie further in are gone through eight at once: to follow
+// the lists, each step would wait for the one before.
+void CallChain::move(uint32_t number, uint16_t function) {
+  using Eight = uint16_t __attribute__((vector_size(2 * kAtOnce), aligned(2), may_alias));
+  using Bytes = char __attribute__((vector_size(16)));
+  const uint16_t before = function_[number];
+  uint32_t next_before = kMax, next_of_function = kMax; // the next frames further in
+  auto find = [](uint32_t &next, auto is_one, uint32_t i) {
+    if (const auto bytes = (uint32_t)__builtin_ia32_pmovmskb128((Bytes)is_one);
+        bytes && next == kMax)
+      next = i + (uint32_t)__builtin_ctz(bytes) / 2;
+  };
+  for (uint32_t i = number + 1; i < count_; i += kAtOnce) {
+    const Eight functions = *(const Eight *)(function_ + i);
+    const auto are_before = functions == before, are_of_function = functions == function;
+    *(Eight *)(nth_ + i) += (Eight)(are_before - are_of_function); // -1 where they are
+    find(next_before, are_before, i);
+    find(next_of_function, are_of_function, i);
   }
-  *from = f.outer_same;
-  f.function = function;
-  f.slot = slot;
-  f.outer_same = *to;
-  *to = (uint16_t)(number + 1);
-  const uint16_t same = find_same(f.outer_same, function);
-  f.nth = same ? frames_[same - 1].nth + 1 : 1;
+  auto link = [&](uint32_t next, uint16_t of) -> uint16_t & {
+    return next < count_ ? outer_same_[next] : functions_[of].newest;
+  };
+  link(next_before, before) = outer_same_[number];
+  uint16_t &to = link(next_of_function, function);
+  const uint16_t same = to;
+  to = (uint16_t)(number + 1);
+  function_[number] = function;
+  outer_same_[number] = same;
+  nth_[number] = same ? nth_[same - 1] + 1 : 1;
   cut_path_of(same);
 }
 
-// Another frame lies where this one lay. Returns its rule.
-uint64_t CallChain::renew(uint32_t number, const LeftFrame &left) {
-  const LeaveRule rule = leave_rule_at(left.pc);
-  ChainFrame &f = frames_[number];
-  f.left = left;
-  f.hash = hash_of(left.pc);
-  if (rule.function == f.function || move_alone(number, rule.function)) {
+// Another frame lies where this one lay.
+void CallChain::renew(uint32_t number, const LeftFrame &left) {
+  const CallSite &site = call_site(left.pc);
+  frames_[number] = {copy_of(left), site.rule, hash_of(left.pc)};
+  const uint16_t function = site.function;
+  if (function == function_[number] || move_alone(number, function)) {
     if (is_on_path(number)) {
-      PathFrame &p = path_[f.on_path];
+      PathFrame &p = path_[on_path_[number]];
       path_hash_ -= p.hash;
-      p.hash = hash_at(f.on_path, f.hash);
+      p.hash = hash_at(on_path_[number], frames_[number].hash);
       path_hash_ += p.hash;
     }
   } else {
     cut_path_at(number);
-    move(number, rule.function);
+    move(number, function);
   }
-  return rule.bits;
 }
 
 // Brings the frames outside the innermost of so many up to date, where others lie in their places. False where they lie
 // elsewhere, from this one on.
 bool CallChain::renew_outside(uint32_t top, uint32_t &changed) {
   for (uint32_t right = top - 1; !is_unchanged(right, changed); right = changed) {
-    uint64_t rule = leave_rule_at(frames_[changed + 1].left.pc).bits;
     for (;; changed--) {
-      const LeftFrame &inner = frames_[changed + 1].left;
+      const ChainFrame &inner = frames_[changed + 1];
       LeftFrame left;
-      if (!leave_frame(rule, inner.at, inner.rbp, end_, left) ||
+      if (!leave_frame(inner.rule, inner.left.at, inner.left.rbp, end_, left) ||
           left.at != frames_[changed].left.at)
         return false;
       if (is_same(left, frames_[changed].left))
         break;
-      rule = renew(changed, left);
+      renew(changed, left);
       if (changed == 0)
-        return !leave_frame(rule, left.at, left.rbp, end_, left);
+        return !leave_frame(frames_[0].rule, left.at, left.rbp, end_, left);
     }
   }
   return true;
@@ -292,7 +321,7 @@ bool CallChain::renew_outside(uint32_t top, uint32_t &changed) {
 
 void CallChain::push_fresh(uint32_t count) {
   while (count-- > 0)
-    push(fresh_[count].left, fresh_[count].function);
+    push(fresh_[count].left, fresh_[count].rule, fresh_[count].function);
 }
 
 // Makes room in the chain of a very deep stack: between the outermost frames and the inner ones.
@@ -302,7 +331,7 @@ void CallChain::drop_middle(uint32_t fresh) {
   uint32_t from = end - count_ > keep ? end - keep : count_;
   gap_ = count_;
   for (uint32_t i = from; i < end; i++)
-    push(LeftFrame(frames_[i].left), frames_[i].function);
+    push(LeftFrame(frames_[i].left), frames_[i].rule, function_[i]);
 }
 
 // Is the innermost frame that of the last time, left from this frame of an interposed function?
@@ -315,7 +344,8 @@ bool CallChain::leaves_as_before(uint64_t at) const {
 
 void CallChain::update(const void *frame) {
   const uint64_t at = (uint64_t)frame, end = end_of_stack(at);
-  if (end != end_ || generation_ != __atomic_load_n(&pool.generation, __ATOMIC_RELAXED))
+  if (end != end_ || generation_ != __atomic_load_n(&pool.generation, __ATOMIC_RELAXED) ||
+      known_functions_ > kMaxKnown)
     begin(end);
   if (!end)
     return;
@@ -343,14 +373,14 @@ void CallChain::update(const void *frame) {
         break;
       }
       for (uint32_t i = known; i > changed + 1 && fresh < kMax / 2; i--)
-        fresh_[fresh++] = {frames_[i - 1].left, frames_[i - 1].function};
+        fresh_[fresh++] = {frames_[i - 1].left, frames_[i - 1].rule, function_[i - 1]};
       left = fresh_[fresh - 1].left;
-      rule = leave_rule_at(left.pc).bits;
+      rule = fresh_[fresh - 1].rule;
       known = changed;
     } else {
-      const LeaveRule next = leave_rule_at(left.pc);
-      fresh_[fresh++] = {left, next.function};
-      rule = next.bits;
+      const CallSite &site = call_site(left.pc);
+      fresh_[fresh++] = {copy_of(left), site.rule, site.function};
+      rule = site.rule;
     }
     if (fresh == kMax / 2) { // the outer frames are too many
       pop_to(unchanged_base(left.at));

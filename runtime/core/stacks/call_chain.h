@@ -16,15 +16,10 @@ namespace assay {
 constexpr uint32_t kMaxDepth = 256; // frames of a context
 
 struct ChainFrame {
-  LeftFrame left;      // left.pc is a return address in this frame's function
-  uint64_t function;   // where the function begins
-  uint64_t hash;       // of the pc
-  uint32_t nth;        // of this function's frames, counted from the outermost
-  uint16_t slot;       // of the function
-  uint16_t outer_same; // the next frame outwards whose function has this slot, from 1; 0: none
-  uint16_t on_path;    // where it stands on the path, if it does
+  LeftFrame left; // left.pc is a return address in this frame's function
+  uint64_t rule;  // how to leave this frame: LeaveRule::bits
+  uint64_t hash;  // of the pc
 };
-static_assert(sizeof(ChainFrame) == 64, "a cache line");
 
 struct PathFrame {
   uint64_t hash;    // what it adds to the path's
@@ -68,17 +63,20 @@ private:
   bool is_unchanged(uint32_t below, uint32_t &changed) const;
   bool leaves_as_before(uint64_t at) const;
   bool renew_outside(uint32_t top, uint32_t &changed);
-  uint64_t renew(uint32_t number, const LeftFrame &left);
+  void renew(uint32_t number, const LeftFrame &left);
   uint32_t unchanged_base(uint64_t above) const;
-  uint16_t find_same(uint16_t from, uint64_t function) const;
+  struct CallSite;
+  const CallSite &call_site(uint64_t pc);
+  uint16_t number_of(uint64_t function);
+  void forget_functions();
   bool is_on_path(uint32_t number) const;
-  bool move_alone(uint32_t number, uint64_t function);
-  void move(uint32_t number, uint64_t function);
+  bool move_alone(uint32_t number, uint16_t function);
+  void move(uint32_t number, uint16_t function);
   void cut_path_to(uint32_t count);
   void cut_path_at(uint32_t number);
   void cut_path_of(uint16_t same);
   void extend_path();
-  void push(const LeftFrame &left, uint64_t function);
+  void push(const LeftFrame &left, uint64_t rule, uint16_t function);
   void pop_to(uint32_t count);
   void push_fresh(uint32_t count);
   void drop_middle(uint32_t fresh);
@@ -91,12 +89,34 @@ private:
   uint32_t gap_;       // frames are missing outside this one; 0: none
   bool cut_;
   ChainFrame frames_[kMax]; // the outermost first
-  PathFrame path_[kMax];    // the outermost first
-  static constexpr uint32_t kSlots = 2048;
-  uint16_t newest_[kSlots]; // by slot of the function: the innermost frame, from 1; 0: none
+  // Of each frame, apart, because many are gone through at once, and so perhaps some behind the last:
+  static constexpr uint32_t kAtOnce = 8;
+  uint16_t function_[kMax + kAtOnce]; // number of the function, in functions_
+  uint16_t nth_[kMax + kAtOnce];      // of this function's frames, counted from the outermost
+  uint16_t outer_same_[kMax]; // the next frame outwards of this function, from 1; 0: none
+  uint16_t on_path_[kMax];    // where it stands on the path, if it does
+  PathFrame path_[kMax];      // the outermost first
+  // The functions that were met, by open addressing.
+  struct Function {
+    uint64_t begins; // 0: free
+    uint16_t newest; // its innermost frame, from 1; 0: none
+  };
+  static constexpr uint32_t kFunctions = 2 * kMax;
+  // Before an update, which meets at most kMax / 2 + kMax others, and one place must stay free.
+  static constexpr uint32_t kMaxKnown = kFunctions - kMax - kMax / 2 - 1;
+  uint32_t known_functions_;
+  Function functions_[kFunctions];
+  // What was learnt of return addresses, direct-mapped: LeaveRule::bits, and the function's number.
+  struct CallSite {
+    uint64_t pc, rule;
+    uint16_t function;
+  };
+  static constexpr uint32_t kCallSites = 1024;
+  CallSite call_sites_[kCallSites];
   struct Fresh {
     LeftFrame left;
-    uint64_t function;
+    uint64_t rule;
+    uint16_t function;
   } fresh_[kMax / 2]; // while it is brought up to date: the innermost first
 };
 
