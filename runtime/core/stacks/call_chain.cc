@@ -47,7 +47,8 @@ struct {
 } constinit pool = {};
 
 // A path's hash is a sum, so that the frames need not wait for each other; what one adds depends on its place.
-constexpr uint64_t kSpread = 0x9e3779b97f4a7c15; // its upper bits depend on all of what it multiplies
+constexpr uint64_t kSpread =
+    0x9e3779b97f4a7c15; // its upper bits depend on all of what it multiplies
 uint64_t hash_of(uint64_t pc) {
   pc *= kSpread;
   return (pc ^ pc >> 29) * 0xd6e8feb86659fd93ULL;

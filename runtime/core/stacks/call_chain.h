@@ -93,9 +93,9 @@ private:
   static constexpr uint32_t kAtOnce = 8;
   uint16_t function_[kMax + kAtOnce]; // number of the function, in functions_
   uint16_t nth_[kMax + kAtOnce];      // of this function's frames, counted from the outermost
-  uint16_t outer_same_[kMax]; // the next frame outwards of this function, from 1; 0: none
-  uint16_t on_path_[kMax];    // where it stands on the path, if it does
-  PathFrame path_[kMax];      // the outermost first
+  uint16_t outer_same_[kMax];         // the next frame outwards of this function, from 1; 0: none
+  uint16_t on_path_[kMax];            // where it stands on the path, if it does
+  PathFrame path_[kMax];              // the outermost first
   // The functions that were met, by open addressing.
   struct Function {
     uint64_t begins; // 0: free

@@ -1,6 +1,7 @@
 // A hash table that grows. Finding an old context, the common case, takes no lock; adding one does. Where the table
 // is nearly full, one of twice its size takes its place; a thread that still looks into the old one finds
-// nothing there, and looks again under the lock. Contexts are told apart by a 64-bit hash of their pcs, of which a place
+// nothing there, and looks again under the lock. Less than a third of the places is taken: a search that goes on past the
+// first is foreseen badly, and where paths are joined most searches find nothing. Contexts are told apart by a 64-bit hash of their pcs, of which a place
 // holds 40 bits and gives the others by where it is: among a million contexts, two share one with a probability of 1e-6.
 //
 // The number of contexts is bounded, because each costs a kilobyte of profile. Beyond half of the bound new paths keep
@@ -40,6 +41,9 @@ constexpr uint64_t kNumberMask = StackDepot::kMaxContexts - 1;
 uint64_t place_of(uint64_t hash, uint32_t number) {
   return (hash & ~kNumberMask) | number;
 }
+uint8_t tag_of(uint64_t hash) {
+  return (uint8_t)(hash >> 56) | 1; // not one of the bits that say where it is
+}
 
 uint32_t option_depth() {
   uint64_t depth = runtime.options.depth;
@@ -61,17 +65,18 @@ uint32_t kept_frames(uint32_t contexts) {
 } // namespace
 
 bool StackDepot::reserve_table(Table *&table, uint64_t places) {
-  table = (Table *)reserve(sizeof(Table) + places * sizeof(uint64_t));
+  table = (Table *)reserve(sizeof(Table) + places * (sizeof(uint64_t) + sizeof(uint8_t)));
   if (table)
     table->mask = places - 1;
   return table != nullptr;
 }
 
-uint64_t *StackDepot::free_place(Table &table, uint64_t hash) {
+void StackDepot::fill_place(Table &table, uint64_t hash, uint32_t number) {
   uint64_t at = hash & table.mask;
-  while (table.places[at])
+  while (table.tags()[at])
     at = (at + 1) & table.mask;
-  return &table.places[at];
+  __atomic_store_n(&table.places[at], place_of(hash, number), __ATOMIC_RELAXED);
+  __atomic_store_n(&table.tags()[at], tag_of(hash), __ATOMIC_RELEASE);
 }
 
 bool StackDepot::create() {
@@ -85,8 +90,8 @@ void StackDepot::reset_in_child(bool keeps_contexts) {
     return;
   contexts_.clear();
   for (uint64_t i = 0; i <= table_->mask; i++)
-    if (table_->places[i]) // else the page stays the parent's
-      table_->places[i] = 0;
+    if (table_->tags()[i]) // else the page stays the parent's
+      table_->tags()[i] = 0;
   next_ = 1;
   joins_ = false;
   start_generation(); // so that what was found lately is not
@@ -115,11 +120,15 @@ ContextId StackDepot::intern(const CallChain &chain, TypeId type, OriginId origi
   return context;
 }
 
-ContextId StackDepot::find(const Table &table, const Path &path) {
+ContextId StackDepot::find(Table &table, const Path &path) {
+  const uint8_t tag = tag_of(path.hash);
   for (uint64_t at = path.hash & table.mask;; at = (at + 1) & table.mask) {
-    uint64_t place = __atomic_load_n(&table.places[at], __ATOMIC_ACQUIRE);
-    if (!place)
+    const uint8_t found = __atomic_load_n(&table.tags()[at], __ATOMIC_ACQUIRE);
+    if (!found)
       return kNoContext;
+    if (found != tag)
+      continue;
+    const uint64_t place = __atomic_load_n(&table.places[at], __ATOMIC_RELAXED);
     if (!((place ^ path.hash) & ~kNumberMask))
       return ContextId{(uint32_t)(place & kNumberMask)};
   }
@@ -129,7 +138,7 @@ ContextId StackDepot::find_or_add(const CallChain &chain, const Path &path, Type
                                   OriginId origin) {
   Path
       kept; // of the path, what a new context keeps: where there are many, they are joined by their inner frames
-  auto find_known = [&](const Table &table) {
+  auto find_known = [&](Table &table) {
     kept = path;
     ContextId known = find(table, path);
     uint32_t depth = known != kNoContext ? kMaxDepth : kept_frames(end());
@@ -151,7 +160,7 @@ ContextId StackDepot::find_or_add(const CallChain &chain, const Path &path, Type
 
 // Under the lock.
 ContextId StackDepot::add(const CallChain &chain, const Path &path, TypeId type, OriginId origin) {
-  if (next_ == kMaxContexts || (next_ > table_->mask / 8 * 5 && !grow())) {
+  if (next_ == kMaxContexts || (next_ > table_->mask / 16 * 5 && !grow())) {
     count_loss(ASSAY_LOSS_no_memory, 1);
     return kNoContext;
   }
@@ -168,7 +177,7 @@ ContextId StackDepot::add(const CallChain &chain, const Path &path, TypeId type,
   uint32_t number = next_;
   __atomic_store_n(&contexts_[number], fresh, __ATOMIC_RELEASE);
   __atomic_store_n(&next_, number + 1, __ATOMIC_RELEASE);
-  __atomic_store_n(free_place(*table_, path.hash), place_of(path.hash, number), __ATOMIC_RELEASE);
+  fill_place(*table_, path.hash, number);
   return ContextId{number};
 }
 
@@ -176,15 +185,12 @@ bool StackDepot::grow() {
   Table *old = table_, *larger;
   if (!reserve_table(larger, 2 * (old->mask + 1)))
     return false;
-  for (uint32_t number = 1; number < next_; number++) {
-    uint64_t hash = contexts_[number]->hash;
-    *free_place(*larger, hash) = place_of(hash, number);
-  }
+  for (uint32_t number = 1; number < next_; number++)
+    fill_place(*larger, contexts_[number]->hash, number);
   __atomic_store_n(&table_, larger, __ATOMIC_RELEASE);
   for (uint64_t i = 0; i <= old->mask; i++) // its mask must stay: a thread may still search it
-    __atomic_store_n(&old->places[i], 0, __ATOMIC_RELAXED);
-  uint64_t from = page_up((uint64_t)old->places);
-  uint64_t to = page_down((uint64_t)(old->places + old->mask + 1));
+    __atomic_store_n(&old->tags()[i], 0, __ATOMIC_RELAXED);
+  uint64_t from = page_up((uint64_t)old->places), to = page_down((uint64_t)old->end());
   if (from < to)
     empty_span((void *)from, to - from);
   return true;

@@ -51,20 +51,23 @@ public:
   void reset_recursions();
 
 private:
-  // Open addressing: contexts at their hash or in the places behind it; 0 is free. A place holds the number and what
-  // of the hash there is room for.
+  // Open addressing: contexts at their hash or in the places behind it. A place holds the number and what of the hash there
+  // is room for; its tag a byte of the hash, or 0 where it is free. Most places that are looked at hold another
+  // context, which the tags say, and those stay in a near cache.
   struct Table {
     uint64_t mask; // places - 1: a power of two
     uint64_t places[];
+    uint8_t *tags() { return (uint8_t *)(places + mask + 1); }
+    uint8_t *end() { return tags() + mask + 1; }
   };
   struct Path {
     uint64_t hash;
     uint32_t depth;
   };
-  static uint64_t *free_place(Table &table, uint64_t hash);
+  static void fill_place(Table &table, uint64_t hash, uint32_t number);
   static bool reserve_table(Table *&table, uint64_t places);
   Path path_of(const CallChain &chain, uint32_t depth, TypeId type, OriginId origin) const;
-  ContextId find(const Table &table, const Path &path);
+  static ContextId find(Table &table, const Path &path);
   ContextId find_or_add(const CallChain &chain, const Path &path, TypeId type, OriginId origin);
   ContextId add(const CallChain &chain, const Path &path, TypeId type, OriginId origin);
   bool grow();
