@@ -99,8 +99,10 @@ private:
   void explain(const FlowGraph &graph, const Ssa &ssa, Forms &forms) {
     explain_loops(graph, ssa, forms);
     std::vector<ExprId> addresses;
-    first_access_.assign(graph.code.instructions.size(), kNotYet);
-    accesses_.clear();
+    explained_.assign(graph.blocks.size(), false);
+    accesses_.assign(graph.code.accesses.size(), {});
+    if (lines_)
+      function_->accesses.resize(accesses_.size());
     for (uint32_t node : ssa.dominators.order)
       if (ssa.nodes[node].block != Node::kNoBlock)
         explain_node(graph, ssa, forms, node, addresses);
@@ -143,13 +145,11 @@ private:
                     std::vector<ExprId> &addresses) {
     uint32_t at = ssa.nodes[node].first_uop;
     const Block &block = graph.blocks[ssa.nodes[node].block];
+    const bool is_copy = explained_[ssa.nodes[node].block];
+    explained_[ssa.nodes[node].block] = true;
     for (uint32_t i = 0; i < block.count; i++) {
-      uint32_t index = block.first + i;
-      const Instruction &instruction = graph.code.instructions[index];
-      bool is_copy = first_access_[index] != kNotYet;
-      if (!is_copy)
-        first_access_[index] = static_cast<uint32_t>(accesses_.size());
-      uint32_t number = first_access_[index];
+      const Instruction &instruction = graph.code.instructions[block.first + i];
+      uint32_t number = instruction.access;
       for (const Access &access : graph.code.accesses_of(instruction)) {
         AccessInLoops found = {.depth = ssa.loops.depth_of(node),
                                .loop = ssa.loops.innermost[node]};
@@ -168,9 +168,12 @@ private:
           if (lines_)
             function_->accesses[number].affine &= found.affine;
         } else {
-          accesses_.push_back(found);
-          if (lines_)
-            explain_access(graph, ssa, forms, form, instruction, access);
+          accesses_[number] = found;
+          if (lines_) {
+            static_cast<AccessInLoops &>(function_->accesses[number]) = found;
+            explain_access(graph, ssa, forms, form, instruction, access,
+                           function_->accesses[number]);
+          }
         }
         number++;
       }
@@ -195,7 +198,7 @@ private:
     line.depth = ssa.loops.depth_of(node);
     line.block_begins = in_block == 0;
     for (uint32_t i = 0; i < instruction.accesses; i++)
-      line.accesses.push_back(first_access_[block.first + in_block] + i);
+      line.accesses.push_back(instruction.access + i);
     uint32_t loop = ssa.loops.innermost[node];
     if (in_block == 0 && loop != binary::Loop::kNone &&
         ssa.next_with_block(ssa.loops.all[loop].header) == node)
@@ -207,11 +210,9 @@ private:
     function_->lines.push_back(std::move(line));
   }
 
-  // The one that was seen last.
   void explain_access(const FlowGraph &graph, const Ssa &ssa, Forms &forms, ExprId form,
-                      const Instruction &instruction, const Access &access) {
-    ExplainedAccess &explained = function_->accesses.emplace_back();
-    static_cast<AccessInLoops &>(explained) = accesses_.back();
+                      const Instruction &instruction, const Access &access,
+                      ExplainedAccess &explained) {
     explained.pc = instruction.address;
     explained.write = access.write;
     explained.masked = access.masked;
@@ -252,7 +253,7 @@ private:
         uint32_t node = ssa.next_with_block(value.node);
         pc = graph.instructions_of(graph.blocks[ssa.nodes[node].block]).front().address;
       } else if (value.kind != ValueKind::entry) {
-        pc = graph.code.instructions[value.instruction].address;
+        pc = graph.code.instructions[ssa.instruction_of(graph, value)].address;
       }
       function_->definitions.push_back({forms.name(needed.value), pc,
                                         what_it_is(needed, graph, ssa),
@@ -266,9 +267,9 @@ private:
   ExplainedFunction *function_ = nullptr;
   Decoder decoder_;
   ExplainNames names_;
-  static constexpr uint32_t kNotYet = UINT32_MAX;
-  std::vector<uint32_t> first_access_; // by instruction
+  // Of the function, which is in memory once: in the order of the graph's.
   std::vector<AccessInLoops> accesses_;
+  std::vector<bool> explained_; // by block, of which nodes may be copies
 };
 
 void explain_all(const Program &program, ExplainDetail detail, Explanation &to) {

@@ -31,7 +31,7 @@ const char *origin_of(const FlowGraph &graph, const Value &value) {
 
 uint64_t place_of(const FlowGraph &graph, const Ssa &ssa, const Value &value) {
   if (value.kind != ValueKind::join)
-    return graph.code.instructions[value.instruction].address;
+    return graph.code.instructions[ssa.instruction_of(graph, value)].address;
   const Node &node = ssa.nodes[ssa.next_with_block(value.node)];
   return graph.instructions_of(graph.blocks[node.block]).front().address;
 }

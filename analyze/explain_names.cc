@@ -105,8 +105,8 @@ std::string ExplainNames::string_at(uint64_t address) const {
 }
 
 std::string ExplainNames::callee_of(const FlowGraph &graph, const Instruction &instruction) const {
-  if (instruction.target)
-    return function_at(instruction.target);
+  if (instruction.target())
+    return function_at(instruction.target());
   for (const Access &access : graph.code.accesses_of(instruction)) { // call [rip + slot]
     if (!access.has_address() || access.write)
       continue;
@@ -140,7 +140,7 @@ void ExplainNames::name(const FlowGraph &graph, const Instruction &instruction, 
   line.micro_ops = instruction.uops;
   if (instruction.is_call())
     line.kept = register_names(instruction.kept);
-  bool leaves = ends && (ends->leaves == instruction.target && instruction.target != 0);
+  bool leaves = ends && (ends->leaves == instruction.target() && instruction.target() != 0);
   line.tail_call = leaves || graph.is_tail_jump(instruction);
   if (instruction.is_call() || line.tail_call)
     line.callee = callee_of(graph, instruction);

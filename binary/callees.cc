@@ -61,7 +61,7 @@ void Callees::look_at(uint32_t which, Decoder &decoder) {
     return;
   for (const Instruction &instruction : graph.code.instructions)
     if (instruction.flow == Flow::call)
-      local.calls.push_back(callee_at(instruction.target));
+      local.calls.push_back(callee_at(instruction.target()));
     else if (instruction.flow == Flow::indirect_call)
       local.calls.push_back(kPointer);
   local.kept = kAllRegisters;

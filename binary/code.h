@@ -81,10 +81,9 @@ constexpr unsigned variable_of(unsigned reg) {
 
 struct Instruction {
   uint64_t address = 0; // as linked
-  uint64_t target = 0;  // of a direct jump, branch or call
   uint32_t uop = 0;     // its micro-ops: Code::uops[uop], …
   uint32_t access = 0;  // its accesses: Code::accesses[access], …
-  uint32_t touched = 0; // of an opaque one: Code::touched[touched]
+  uint32_t operand = 0; // see target() and Code::touched_by()
   uint16_t uops = 0;
   uint16_t mnemonic = 0;        // ZydisMnemonic
   uint16_t undefined_flags = 0; // bits of RFLAGS that are undefined after it
@@ -100,10 +99,15 @@ struct Instruction {
   RegisterSet kept = kKeptByFunctions;
 
   uint64_t end() const { return address + length; }
+  // Of a direct jump, branch or call; 0 of others.
+  uint64_t target() const {
+    const bool is_direct = flow == Flow::jump || flow == Flow::branch || flow == Flow::call;
+    return is_direct ? end() + static_cast<uint64_t>(int64_t{static_cast<int32_t>(operand)}) : 0;
+  }
   bool is_call() const { return flow == Flow::call || flow == Flow::indirect_call; }
 };
 
-static_assert(sizeof(Instruction) == 40); // more than anything else that is kept of a routine
+static_assert(sizeof(Instruction) == 32); // more than anything else that is kept of a routine
 
 // What an opaque instruction reads and writes.
 struct Touched {
@@ -124,7 +128,7 @@ struct Code {
   }
   // What an opaque instruction reads and writes; of the others nothing, their micro-ops say it.
   Touched touched_by(const Instruction &instruction) const {
-    return instruction.opaque ? touched[instruction.touched] : Touched{};
+    return instruction.opaque ? touched[instruction.operand] : Touched{};
   }
   void clear() {
     instructions.clear();

@@ -203,16 +203,16 @@ uint64_t CodeWalk::flow_of(uint32_t index) {
     return instruction.end();
   case Flow::jump:
     end_at(index);
-    go(index, instruction.target);
+    go(index, instruction.target());
     return 0;
   case Flow::branch:
-    go(index, instruction.target);
+    go(index, instruction.target());
     go(index, instruction.end());
     return 0;
   case Flow::call:
-    instruction.moves_fs = program.moves_fs(instruction.target);
+    instruction.moves_fs = program.moves_fs(instruction.target());
     if (calls_ == Calls::looked_into)
-      instruction.kept = program.kept_by(instruction.target);
+      instruction.kept = program.kept_by(instruction.target());
     return go_on_after_call(index);
   case Flow::indirect_call:
     if (calls_ == Calls::looked_into)
@@ -259,7 +259,7 @@ uint64_t CodeWalk::go_on_after_call(uint32_t index) {
   uint64_t next = instruction.end();
   auto pad = landing_pad_of(instruction.address);
   bool returns = instruction.flow == Flow::call
-                     ? !program.never_returns(instruction.target)
+                     ? !program.never_returns(instruction.target())
                      : !program.never_returns_through(slot_of(instruction).value_or(0));
   // A call at the very end comes back nowhere, whatever is known of whom it calls.
   returns = returns && place_of(next) != kNone;
@@ -322,9 +322,9 @@ bool CodeWalk::may_begin_instruction(uint64_t address) {
 // Where a call that never returns has a landing pad, compilers go on to a trap.
 bool CodeWalk::goes_to_trap(const Instruction &instruction) const {
   Code there;
-  return instruction.flow == Flow::jump && place_of(instruction.target) != kNone &&
-         decoder_.decode(program.executable().bytes_from(instruction.target), instruction.target,
-                         there) &&
+  return instruction.flow == Flow::jump && place_of(instruction.target()) != kNone &&
+         decoder_.decode(program.executable().bytes_from(instruction.target()),
+                         instruction.target(), there) &&
          mnemonic_name(there.instructions.front().mnemonic) == std::string_view("ud2");
 }
 

@@ -222,7 +222,7 @@ bool Decoder::decode(std::span<const std::byte> bytes, uint64_t address, Code &c
     code.uops.resize(instruction.uop);
     code.accesses.resize(instruction.access);
     instruction.opaque = true;
-    instruction.touched = static_cast<uint32_t>(code.touched.size());
+    instruction.operand = static_cast<uint32_t>(code.touched.size());
     code.touched.push_back(make_opaque(lift));
   }
   instruction.uops = static_cast<uint16_t>(code.uops.size() - instruction.uop);

@@ -262,7 +262,7 @@ private:
     instruction.access = access;
     if (instruction.opaque) {
       graph_.code.touched.push_back(walk_.code.touched_by(instruction));
-      instruction.touched = static_cast<uint32_t>(graph_.code.touched.size() - 1);
+      instruction.operand = static_cast<uint32_t>(graph_.code.touched.size() - 1);
     }
     graph_.code.instructions.push_back(instruction);
   }

@@ -154,7 +154,7 @@ Path IndirectJumps::path() const {
   for (size_t i = back_.size(); i-- > 0;) {
     const Instruction &last = last_of(pieces_[back_[i]]);
     const bool is_taken =
-        i > 0 && last.flow == Flow::branch && last.target == pieces_[back_[i - 1]].leader;
+        i > 0 && last.flow == Flow::branch && last.target() == pieces_[back_[i - 1]].leader;
     path.pieces[path.count++] = {instructions_of(pieces_[back_[i]]), is_taken};
   }
   return path;

@@ -22,21 +22,22 @@ std::optional<assay_uop_code> branch_condition(ZydisMnemonic mnemonic) {
   return condition_among(kBranches, mnemonic);
 }
 
-uint64_t target_of(const Lift &lift) {
-  return lift.instruction.end() + lift.constant(0);
+// How far it is to where it goes, from its end.
+void take_distance(Lift &lift) {
+  lift.instruction.operand = static_cast<uint32_t>(lift.constant(0));
 }
 
 void branch_to_operand(Lift &lift, Reg condition) {
   lift.instruction.flow = Flow::branch;
-  lift.instruction.target = target_of(lift);
-  lift.branch(condition, lift.instruction.target);
+  take_distance(lift);
+  lift.branch(condition, lift.instruction.target());
 }
 
 // Where a jump or call goes: an operand, read before the stack is written.
 Address destination_of(Lift &lift) {
   if (lift.is_constant(0)) {
-    lift.instruction.target = target_of(lift);
-    return lift.code_address(lift.instruction.target);
+    take_distance(lift);
+    return lift.code_address(lift.instruction.target());
   }
   return {.base = lift.read_register(0)};
 }

@@ -35,7 +35,7 @@ public:
         sources_.insert(value);
     find_spoiled(leaves);
     std::vector<NeededDefinition> needed;
-    std::set<std::tuple<unsigned, unsigned, uint32_t, uint32_t>> told;
+    std::set<std::tuple<unsigned, unsigned, uint32_t>> told;
     for (ValueId value : leaves) {
       Need need = kind_of(value) == ValueKind::entry            ? Need::argument
                   : is_join(value) && !spoiled_.contains(value) ? Need::computed
@@ -45,7 +45,7 @@ public:
       bool joins = what.kind == ValueKind::join;
       uint32_t block = ssa_.nodes[what.node].block;
       auto place = std::tuple(static_cast<unsigned>(what.kind), unsigned{what.variable},
-                              joins ? block : what.instruction, joins ? 0 : what.uop);
+                              joins ? block : what.uop);
       bool is_empty_node = joins && block == Node::kNoBlock;
       if (!is_empty_node && !told.insert(place).second)
         continue;

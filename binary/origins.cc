@@ -133,7 +133,7 @@ public:
       Exit exit;
       exit.block = block;
       exit.flow = last.flow;
-      exit.target = last.target;
+      exit.target = last.target();
       switch (last.flow) {
       case Flow::ret:
       case Flow::indirect_jump: break;

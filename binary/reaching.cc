@@ -26,8 +26,8 @@ std::optional<ValueId> made_by(const FlowGraph &graph, const Ssa &ssa, uint32_t 
     bool is_wide = variable >= kMasks && variable < kMemory;
     for (uint32_t v = 0; v < ssa.values.size(); v++) {
       const Value &value = ssa.values[v];
-      if (value.node != node || value.instruction != index ||
-          value.kind != (by_call ? ValueKind::call : ValueKind::opaque))
+      if (value.node != node || value.kind != (by_call ? ValueKind::call : ValueKind::opaque) ||
+          value.instruction != index)
         continue;
       if (value.variable == variable)
         return ValueId{v};

@@ -28,6 +28,7 @@ public:
     rename();
     ssa_.values.shrink_to_fit(); // nothing is added; forms are made beside it
     ssa_.join_operands.shrink_to_fit();
+    std::ranges::sort(ssa_.moved_beside_c, {}, &std::pair<uint32_t, ValueId>::first);
     return std::move(ssa_);
   }
 
@@ -247,19 +248,21 @@ private:
       UopValues &values = ssa_.uops[at + i];
       values.a = read(uop.a);
       values.b = read(uop.b);
-      if (uses_c(uop))
-        values.c = read(uop.c);
       if (writes_memory(uop))
-        values.fourth = read(uop.dst);
-      if (reads_memory(uop))
-        values.fourth = current_[kMemory];
+        values.c = read(uop.dst);
+      else if (reads_memory(uop))
+        values.c = current_[kMemory];
+      if (uses_c(uop)) {
+        if (writes_memory(uop) || reads_memory(uop))
+          ssa_.moved_beside_c.push_back({at + i, values.c});
+        values.c = read(uop.c);
+      }
       unsigned variable = writes_memory(uop) ? unsigned{kMemory} : variable_of(uop.dst);
       if (!writes_memory(uop) && !has_result(uop))
         continue;
       values.result = make({.kind = ValueKind::micro_op,
                             .variable = static_cast<uint8_t>(variable),
                             .node = node,
-                            .instruction = index,
                             .uop = instruction.uop + i});
       if (variable < kVariables)
         current_[variable] = values.result;
@@ -289,8 +292,8 @@ private:
         current_[variable] = wide;
         continue;
       }
-      current_[variable] = make(
-          {.kind = kind, .variable = variable, .node = node, .instruction = instruction, .uop = 0});
+      current_[variable] =
+          make({.kind = kind, .variable = variable, .node = node, .instruction = instruction});
       if (bit(variable) & kWide)
         wide = current_[variable];
     }
@@ -306,6 +309,21 @@ private:
 };
 
 } // namespace
+
+ValueId Ssa::moved(uint32_t place, const assay_uop &uop) const {
+  if (!uses_c(uop))
+    return uops[place].c;
+  return std::ranges::lower_bound(moved_beside_c, place, {}, &std::pair<uint32_t, ValueId>::first)
+      ->second;
+}
+
+uint32_t Ssa::instruction_of(const FlowGraph &graph, const Value &made) const {
+  if (made.kind != ValueKind::micro_op)
+    return made.instruction;
+  const auto &all = graph.code.instructions; // in the order of their micro-ops
+  auto behind = std::ranges::upper_bound(all, made.uop, {}, &Instruction::uop);
+  return static_cast<uint32_t>(behind - all.begin()) - 1;
+}
 
 Ssa single_assignment(const FlowGraph &graph) {
   return Construction(graph).run();

@@ -32,20 +32,21 @@ struct Value {
   ValueKind kind = ValueKind::entry;
   uint8_t variable = kVariables; // kVariables: a temporary
   uint32_t node = 0;
-  uint32_t instruction = 0; // in FlowGraph::code; of joins and entries nothing
   union {
     uint32_t uop = 0;       // of a micro_op, in FlowGraph::code
+    uint32_t instruction;   // of a call or opaque, in FlowGraph::code
     uint32_t first_operand; // of a join, in Ssa::join_operands
   };
 };
-static_assert(sizeof(Value) == 16); // there are two for each instruction
+static_assert(sizeof(Value) == 12); // there are two for each instruction
 
 // What a micro-op reads, as values; not known() where it reads nothing or a constant.
 struct UopValues {
-  ValueId a, b, c;
-  ValueId fourth; // of a store, what it stores; of a load, the state of memory that it reads
+  ValueId a, b;
+  ValueId c; // Ssa::moved() where uses_c() says that the micro-op has none
   ValueId result;
 };
+static_assert(sizeof(UopValues) == 16); // nearly two for each instruction
 
 // A routine with its graph made reducible, where that is possible: nodes are blocks or copies of them.
 struct Node {
@@ -80,6 +81,11 @@ struct Ssa {
     return node.first_uop + made.uop - graph.code.instructions[graph.blocks[node.block].first].uop;
   }
 
+  // Of a load, the state of memory that it reads; of a store, what it stores.
+  ValueId moved(uint32_t place, const assay_uop &uop) const;
+  // In FlowGraph::code: which makes a value that is no join and no entry.
+  uint32_t instruction_of(const FlowGraph &graph, const Value &made) const;
+
   // A node with instructions that control comes to next.
   uint32_t next_with_block(uint32_t node) const {
     while (nodes[node].block == Node::kNoBlock && !successors[node].empty())
@@ -88,6 +94,7 @@ struct Ssa {
   }
 
   std::vector<ValueId> join_operands;
+  std::vector<std::pair<uint32_t, ValueId>> moved_beside_c; // by place in `uops`
 };
 
 Ssa single_assignment(const FlowGraph &graph);

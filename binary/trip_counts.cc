@@ -173,7 +173,7 @@ void find_exits(const FlowGraph &graph, const Ssa &ssa, Forms &forms, uint32_t l
                      : graph.instructions_of(graph.blocks[ssa.nodes[to].block]).front().address;
       }
       LoopExit exit{node, block.first + block.count - 1, false, false, std::nullopt};
-      exit.if_taken = last.flow == Flow::branch && target == last.target && target != last.end();
+      exit.if_taken = last.flow == Flow::branch && target == last.target() && target != last.end();
       exit.by_exception = last.is_call() && target != last.end();
       uint32_t at = ssa.nodes[node].first_uop;
       for (uint32_t j = block.first; j + 1 < block.first + block.count; j++)

@@ -369,7 +369,7 @@ BlockGroups single_accesses(const FlowGraph &graph, const Block &block) {
 std::optional<BlockGroups> loop_groups_of(const FlowGraph &graph, const Block &block) {
   const Instruction &last = graph.last_of(block);
   if (last.flow != binary::Flow::branch ||
-      last.target != graph.instructions_of(block).front().address)
+      last.target() != graph.instructions_of(block).front().address)
     return std::nullopt;
   return Walk(graph, block, Mode::loop).walk_loop();
 }

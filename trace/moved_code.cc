@@ -197,7 +197,7 @@ private:
   bool asks_caller(const Instruction &instruction, const FlowGraph &graph) const {
     std::string_view name;
     if (instruction.flow == Flow::call || instruction.flow == Flow::jump) {
-      name = executable_.import_of_stub(instruction.target);
+      name = executable_.import_of_stub(instruction.target());
     } else if (instruction.flow == Flow::indirect_call || instruction.flow == Flow::indirect_jump) {
       for (const assay_uop &uop : graph.code.uops_of(instruction))
         if (uop.op == ASSAY_UOP_load && uop.a == ASSAY_REG_BIAS && uop.b == ASSAY_REG_ZERO)

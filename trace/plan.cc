@@ -226,7 +226,7 @@ private:
     } else if (last.flow == Flow::next) {
       go(go_to(last.end()));
     } else if (last.flow == Flow::jump) {
-      go(go_to(last.target));
+      go(go_to(last.target()));
     } else if (last.flow == Flow::indirect_jump) {
       to.end = End::stop;
       if (!shape_.targets.empty() && !block.successors.empty()) {
@@ -242,7 +242,7 @@ private:
   void branch(uint32_t b, const Instruction &last) {
     SkeletonBlock &to = out();
     using End = SkeletonBlock::End;
-    uint32_t taken = go_to(last.target);
+    uint32_t taken = go_to(last.target());
     const uint32_t runs_on = go_to(last.end());
     if (shape_.is_counted(b))
       taken = at_; // not to where the loop is entered

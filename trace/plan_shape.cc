@@ -182,7 +182,7 @@ private:
         continue;
       const Instruction &last = graph_.last_of(block);
       if (last.flow != Flow::branch ||
-          last.target != graph_.instructions_of(block).front().address ||
+          last.target() != graph_.instructions_of(block).front().address ||
           block.leaves != Block::kStays || shape_.arrivals[b])
         continue;
       shape_.counter_of[b] = counter_in(block);

@@ -291,8 +291,8 @@ void R11::find_keepers(const binary::Program &program, const Functions &function
         if (!call.is_call() || !(live[i + 1] & kOnlyR11))
           continue;
         if (call.flow == binary::Flow::call) {
-          keep(call.target);
-          any_behind_pointer |= leads_anywhere(call.target);
+          keep(call.target());
+          any_behind_pointer |= leads_anywhere(call.target());
         } else {
           any_behind_pointer |= constant_calls_.contains(call.address);
         }
@@ -320,8 +320,9 @@ void R11::find_keepers(const binary::Program &program, const Functions &function
 binary::Liveness::Known R11::known(uint64_t routine) const {
   auto unread = [this](const binary::Instruction &call) {
     const bool is_direct = call.flow == binary::Flow::call || call.flow == binary::Flow::jump;
-    const bool may_read = is_direct ? takers_.contains(call.target) || !known_.contains(call.target)
-                                    : given_.contains(call.address);
+    const bool may_read = is_direct
+                              ? takers_.contains(call.target()) || !known_.contains(call.target())
+                              : given_.contains(call.address);
     return may_read ? binary::RegisterSet{0} : kOnlyR11;
   };
   return {unread, keepers_.contains(routine) ? binary::RegisterSet{0} : kOnlyR11};

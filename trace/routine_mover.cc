@@ -388,7 +388,7 @@ private:
       if (is_followed_alone(b, next))
         any |= !log_.checked[next] && log_.logs(next);
       else if (last.flow != Flow::branch || graph_.blocks[next].is_dispatch() ||
-               address_of(next) != last.target || place_[next] <= place_[b])
+               address_of(next) != last.target() || place_[next] <= place_[b])
         return false;
     }
     return any;
@@ -432,7 +432,7 @@ private:
   void leave_position(const Instruction &instruction, VariableSet live) {
     const Flow flow = instruction.flow;
     const bool leaves = instruction.is_call() || flow == Flow::ret ||
-                        (flow == Flow::jump && !block_of_.contains(instruction.target)) ||
+                        (flow == Flow::jump && !block_of_.contains(instruction.target())) ||
                         (flow == Flow::indirect_jump && !is_dispatched(instruction));
     const uint64_t reads = binary::effects_of(graph_.code, instruction).reads;
     if (leaves && snippets_.holder() && !((live | reads) & binary::register_bit(kBetween)))
@@ -513,12 +513,12 @@ private:
     const std::span<const uint8_t> raw(reinterpret_cast<const uint8_t *>(bytes.data()),
                                        bytes.size());
     if (instruction.flow == Flow::jump) {
-      hold_for(instruction.target);
-      refer(code_.jump(), instruction.target);
+      hold_for(instruction.target());
+      refer(code_.jump(), instruction.target());
     } else if (instruction.flow == Flow::branch) {
       branch(instruction, raw);
     } else if (instruction.flow == Flow::call) {
-      refer(code_.call(), instruction.target);
+      refer(code_.call(), instruction.target());
     } else {
       if (is_dispatched(instruction))
         snippets_.hold(dispatch_holder_);
@@ -546,7 +546,7 @@ private:
     module_.decoder.decode(std::as_bytes(raw), decoded);
     const bool is_long = decoded.info.opcode_map == ZYDIS_OPCODE_MAP_0F;
     if (is_long || decoded.info.opcode >> 4 == 7) {
-      refer_back(code_.jump_if(decoded.info.opcode & 15), instruction.target);
+      refer_back(code_.jump_if(decoded.info.opcode & 15), instruction.target());
       return;
     }
     // loop, jrcxz and their kin have one byte of distance: to a jump.
@@ -554,7 +554,7 @@ private:
     code_.byte(2);
     code_.byte(0xeb);
     code_.byte(5);
-    refer_back(code_.jump(), instruction.target);
+    refer_back(code_.jump(), instruction.target());
   }
 
   // The same, of a branch that may be that of a loop of one block.

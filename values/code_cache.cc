@@ -293,7 +293,7 @@ struct CodeCache::State {
         const binary::Instruction &instruction = decoded.instructions.front();
         if (instruction.flow == binary::Flow::branch || instruction.flow == binary::Flow::jump ||
             instruction.flow == binary::Flow::call)
-          open.push_back(instruction.target);
+          open.push_back(instruction.target());
         if (instruction.flow == binary::Flow::jump || instruction.flow == binary::Flow::ret ||
             instruction.flow == binary::Flow::indirect_jump ||
             instruction.flow == binary::Flow::stop)
@@ -513,9 +513,9 @@ const CodeCache::Flow &CodeCache::flow(uint32_t where) {
     flow.bytes_to_next = instruction.length;
     flow.next = behind(where, instruction.length);
   }
-  flow.target_address = instruction.target;
-  if (instruction.target)
-    flow.target = s.where_of(info->file, instruction.target);
+  flow.target_address = instruction.target();
+  if (instruction.target())
+    flow.target = s.where_of(info->file, instruction.target());
   return flow;
 }
 

@@ -404,7 +404,7 @@ private:
     }
     if (inside)
       return false;
-    return done.flow == Flow::jump ? linked == done.target
+    return done.flow == Flow::jump ? linked == done.target()
                                    : linked == block.leaves || linked == block.runs_on;
   }
 

@@ -49,7 +49,7 @@ TEST(Decoder, SystemCallsReadTheirArguments) {
 extern "C" const std::byte __executable_start, etext; // of this program, from the linker
 
 auto facts(const Instruction &i) {
-  return std::tuple(i.address, i.target, i.uop, i.access, i.uops, i.mnemonic, i.undefined_flags,
+  return std::tuple(i.address, i.target(), i.uop, i.access, i.uops, i.mnemonic, i.undefined_flags,
                     i.accesses, i.length, i.flow, bool{i.opaque}, bool{i.repeats}, bool{i.moves_fs},
                     i.kept);
 }

@@ -5,6 +5,7 @@
 // The walk keeps, for each variable, who defined it last, by what docs/micro-ops.md and the ABI say of
 // an instruction, not by what binary/ssa.cc looks at.
 
+#include "binary/effects.h"
 #include "binary/program.h"
 #include "binary/ssa.h"
 #include "unit/binary/random_graph.h"
@@ -84,13 +85,15 @@ public:
       }
       each_uop(node, [&](uint32_t instruction, const assay_uop &uop, uint32_t at) {
         const UopValues &values = ssa_.uops[at];
-        for (ValueId used : {values.a, values.b, values.c, values.fourth})
+        const ValueId moved = is_load(uop) || is_store(uop) ? ssa_.moved(at, uop) : ValueId{};
+        for (ValueId used : {values.a, values.b, values.c, moved})
           if (used.known())
             check_dominates(used, node, instruction, uop_index(uop));
         if (values.result.known()) {
           const Value &made = ssa_.values[values.result.v];
           EXPECT_EQ(made.kind, ValueKind::micro_op);
-          EXPECT_EQ(std::tie(made.node, made.instruction), std::tie(node, instruction));
+          EXPECT_EQ(std::pair(made.node, ssa_.instruction_of(graph_, made)),
+                    std::pair(node, instruction));
           EXPECT_EQ(made.uop, uop_index(uop));
         }
       });
@@ -179,7 +182,7 @@ private:
     case ValueKind::entry:
     case ValueKind::join: break;
     case ValueKind::micro_op:
-      EXPECT_LE(value.instruction, instruction);
+      EXPECT_LE(ssa_.instruction_of(graph_, value), instruction);
       EXPECT_LT(value.uop, uop);
       break;
     case ValueKind::call:
@@ -271,20 +274,21 @@ private:
       stack_pointer = last_[ASSAY_REG_RSP];
       temporaries_.clear();
       for (const assay_uop &uop : graph_.code.uops_of(graph_.code.instructions[i]))
-        execute(node, i, uop, ssa_.uops[at++]);
+        execute(node, i, uop, at++);
     }
     finish();
   }
 
-  void execute(uint32_t node, uint32_t instruction, const assay_uop &uop, const UopValues &values) {
+  void execute(uint32_t node, uint32_t instruction, const assay_uop &uop, uint32_t at) {
+    const UopValues &values = ssa_.uops[at];
     expect_read(values.a, uop.a);
     expect_read(values.b, uop.b);
-    if (uop.b != ASSAY_UOP_IMMEDIATE)
+    if (uses_c(uop))
       expect_read(values.c, uop.c);
     if (is_store(uop))
-      expect_read(values.fourth, uop.dst);
+      expect_read(ssa_.moved(at, uop), uop.dst);
     if (is_load(uop))
-      expect_last(values.fourth, kMemory);
+      expect_last(ssa_.moved(at, uop), kMemory);
     if (has_no_value(uop)) {
       EXPECT_FALSE(values.result.known());
       return;
@@ -322,7 +326,7 @@ public:
     }
     if (instruction.flow == Flow::next && below(random_, 12) == 0) {
       instruction.opaque = true;
-      instruction.touched = static_cast<uint32_t>(graph_.code.touched.size());
+      instruction.operand = static_cast<uint32_t>(graph_.code.touched.size());
       const VariableSet all = bit(kVariables) - 1;
       graph_.code.touched.push_back({random_() & all, random_() & random_() & all});
     }
