@@ -8,8 +8,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <random>
+#include <utility>
 
 namespace {
 
@@ -103,6 +105,25 @@ template <size_t kBytes> [[gnu::noinline]] void step(Chains &chains, uint32_t de
   sink = int(depth);
 }
 
+// More functions than a chain tells apart without forgetting what it learnt of them.
+constexpr size_t kManyFunctions = 1500;
+using Link = void (*)(Chains &, uint32_t depth);
+extern const std::array<Link, kManyFunctions> links;
+
+template <size_t kWhich> [[gnu::noinline]] void link(Chains &chains, uint32_t depth) {
+  if (depth == 0 || chains.below(4) == 0)
+    chains.allocate();
+  if (depth > 0)
+    links[chains.below(kManyFunctions)](chains, depth - 1);
+  sink = int(kWhich);
+}
+template <size_t... kWhich>
+constexpr std::array<Link, kManyFunctions> all_links(std::index_sequence<kWhich...>) {
+  return {link<kWhich>...};
+}
+constexpr std::array<Link, kManyFunctions> links =
+    all_links(std::make_index_sequence<kManyFunctions>());
+
 TEST_P(Chains, AreThoseOfUnwindingFromNothing) {
   for (int round = 0; round < 200; round++)
     walk(*this, 12, below(3));
@@ -118,6 +139,13 @@ TEST_P(Chains, OfDeepStacks) {
   EXPECT_EQ(differences_, 0u) << "of " << calls_;
   EXPECT_GT(recursions_, 50u);
   EXPECT_GT(cut_, 0u);
+}
+
+TEST_P(Chains, ThroughManyFunctions) {
+  for (int round = 0; round < 400; round++)
+    links[below(kManyFunctions)](*this, 12);
+  EXPECT_EQ(differences_, 0u) << "of " << calls_;
+  EXPECT_GT(calls_, 1000u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Random, Chains, testing::Range(1u, 11u));
