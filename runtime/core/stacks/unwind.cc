@@ -5,7 +5,7 @@
 //
 // Each step must stay inside the current stack and go outwards, which makes a wrong rule end the
 // chain early but never read beyond the stack. The bounds of a thread's stack come from the maps file,
-// once for each thread (and once more when it moves to another stack, as coroutines do).
+// once for each thread.
 
 #include "runtime/core/stacks/unwind.h"
 
@@ -63,7 +63,7 @@ bool find_own_stack(uint64_t sp) {
 }
 
 // Another stack, such as a coroutine's: programs switch between thousands, so it is only asked how much is
-// mapped from here on.
+// mapped from here on. So it is of all stacks where the maps file cannot be read.
 void find_other_stack(uint64_t sp) {
   constexpr uint64_t kMaxPages = 64;
   unsigned char resident[kMaxPages];
@@ -139,8 +139,13 @@ LeaveRule leave_rule_at(uint64_t pc) {
 }
 
 uint64_t find_end_of_stack(uint64_t sp) {
-  if (this_thread.stack_high == 0)
-    return find_own_stack(sp) ? this_thread.stack_high : 0;
+  constexpr uint64_t kUnknown = 1; // no address lies below
+  if (this_thread.stack_high == 0) {
+    if (find_own_stack(sp))
+      return this_thread.stack_high;
+    this_thread.stack_high =
+        kUnknown; // the maps file cannot be read, and is not asked for each object
+  }
   if (sp < this_thread.other_low || sp >= this_thread.other_high)
     find_other_stack(sp);
   return this_thread.other_high;
