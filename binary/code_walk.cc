@@ -103,6 +103,16 @@ std::vector<uint64_t> CodeWalk::leaders() const {
   return found;
 }
 
+void CodeWalk::append_block(uint64_t leader, std::vector<uint32_t> &to) const {
+  for (uint32_t index = instruction_at(leader); index != kNone;) {
+    to.push_back(index);
+    const uint64_t next = code.instructions[index].end();
+    if (targets_of(index) || begins_block(next))
+      break;
+    index = instruction_at(next);
+  }
+}
+
 const CodeWalk::Targets *CodeWalk::targets_of(uint32_t instruction) const {
   return end_of_[instruction] == kNone ? nullptr : &ends_[end_of_[instruction]];
 }

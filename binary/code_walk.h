@@ -33,6 +33,8 @@ public:
   bool begins_block(uint64_t address) const;
   // Blocks by address; not those at which nothing could be decoded.
   std::vector<uint64_t> leaders() const;
+  // Appends the instructions of the block that begins there, as indexes in `code`.
+  void append_block(uint64_t leader, std::vector<uint32_t> &to) const;
   // Where an instruction goes within the routine. nullptr: only to the next one.
   using Targets = ShortList<uint64_t, 2>;
   const Targets *targets_of(uint32_t instruction) const;

@@ -58,21 +58,16 @@ private:
     graph_.code.accesses.reserve(walk_.code.accesses.size());
     leaders_ = walk_.leaders();
     graph_.blocks.reserve(leaders_.size());
+    std::vector<uint32_t> instructions;
     for (uint64_t leader : leaders_) {
+      instructions.clear();
+      walk_.append_block(leader, instructions);
+      const uint32_t last = instructions.back();
       Block block;
       block.first = static_cast<uint32_t>(graph_.code.instructions.size());
-      uint32_t last = CodeWalk::kNone;
-      for (uint64_t address = leader;;) {
-        uint32_t index = walk_.instruction_at(address);
-        if (index == CodeWalk::kNone)
-          break;
-        last = index;
+      block.count = static_cast<uint32_t>(instructions.size());
+      for (uint32_t index : instructions)
         append(walk_.code.instructions[index]);
-        address = graph_.code.instructions.back().end();
-        if (walk_.targets_of(index) || walk_.begins_block(address))
-          break;
-      }
-      block.count = static_cast<uint32_t>(graph_.code.instructions.size()) - block.first;
       if (auto out = walk_.leaves(last))
         block.leaves = *out;
       if (auto behind = walk_.runs_on(last))

@@ -57,15 +57,7 @@ void IndirectJumps::find_pieces() {
   instructions_.clear();
   for (uint64_t leader : walk_.leaders()) {
     const auto first = static_cast<uint32_t>(instructions_.size());
-    for (uint32_t index = walk_.instruction_at(leader);;) {
-      instructions_.push_back(index);
-      const uint64_t next = walk_.code.instructions[index].end();
-      if (walk_.targets_of(index) || walk_.begins_block(next))
-        break;
-      index = walk_.instruction_at(next);
-      if (index == CodeWalk::kNone)
-        break;
-    }
+    walk_.append_block(leader, instructions_);
     pieces_.push_back({leader, first, static_cast<uint32_t>(instructions_.size()), {}, false});
   }
   for (uint32_t from = 0; from < pieces_.size(); from++)
