@@ -113,7 +113,6 @@ private:
     if (lines_)
       say_of_loops(graph, ssa, forms, *function_);
     ExplainedFigures &figures = function_->figures;
-    figures.accesses = accesses_.size();
     for (const AccessInLoops &access : accesses_) {
       figures.with_form += access.has_form;
       figures.affine += access.affine;
@@ -150,6 +149,8 @@ private:
     for (uint32_t i = 0; i < block.count; i++) {
       const Instruction &instruction = graph.code.instructions[block.first + i];
       uint32_t number = instruction.access;
+      if (!is_copy)
+        function_->figures.accesses += instruction.accesses;
       for (const Access &access : graph.code.accesses_of(instruction)) {
         AccessInLoops found = {.depth = ssa.loops.depth_of(node),
                                .loop = ssa.loops.innermost[node]};

@@ -309,7 +309,7 @@ FlowGraph flow_graph(const Program &program, const Routine &routine, Decoder &de
   for (int round = 1;; round++) {
     Builder builder(program, routine, decoder, calls, tables);
     FlowGraph graph = builder.build();
-    if (round == kMostRounds || !builder.has_read_too_far())
+    if (round == kMostRounds || !builder.has_read_too_far() || builder.tables() == tables)
       return graph;
     tables = builder.tables();
   }

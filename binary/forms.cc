@@ -9,7 +9,6 @@
 #include "binary/forms.h"
 
 #include "base/stable_sort.h"
-#include "binary/effects.h"
 
 #include <fmt/format.h>
 
@@ -97,7 +96,7 @@ ExprId Forms::micro_op(uint32_t at, const assay_uop &uop) {
   ExprId a = operand(values.a, uop.a);
   ExprId b = uop.b == ASSAY_UOP_IMMEDIATE ? expressions_.constant(static_cast<uint64_t>(uop.imm))
                                           : operand(values.b, uop.b);
-  ExprId c = uses_c(uop) ? operand(values.c, uop.c) : zero_;
+  ExprId c = uop.b == ASSAY_UOP_IMMEDIATE ? zero_ : operand(values.c, uop.c);
   ExprId form = expressions_.apply(uop, a, b, c);
   const Expr &node = expressions_[form];
   // What is not linear is where substitution stops, and what has too many terms; a copy is neither.
@@ -248,7 +247,7 @@ ExprId Forms::address(uint32_t at, const assay_uop &uop) {
   const ExprId a = operand(values.a, uop.a);
   if (uop.op == ASSAY_UOP_load_if || uop.op == ASSAY_UOP_store_if)
     return expressions_.add(a, expressions_.constant(static_cast<uint64_t>(int64_t{uop.i})));
-  const ExprId b = operand(values.b, uop.b), c = uses_c(uop) ? operand(values.c, uop.c) : zero_;
+  const ExprId b = operand(values.b, uop.b), c = operand(values.c, uop.c);
   return expressions_.address(a, b, uop.shift, c, uop.i);
 }
 

@@ -289,8 +289,8 @@ bool IndirectJumps::resolve() {
     jump.table = std::move(resolved.table);
     if (jump.kind == JumpKind::table) {
       jump.table.jump = address;
-      if (resolved.reads_from_begin)
-        table_addresses_.insert(jump.table.address);
+      if (resolved.begin)
+        table_addresses_.insert(*resolved.begin);
       std::vector<uint64_t> targets;
       for (uint64_t target : jump.table.targets)
         if (walk_.routine.contains(target))

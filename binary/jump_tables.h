@@ -29,8 +29,8 @@ enum class JumpKind {
 struct ResolvedJump {
   JumpKind kind = JumpKind::unknown;
   JumpTable table = {};
-  // Whether a table surely begins there; a few of its entries may be read apart, where the index is known better.
-  bool reads_from_begin = false;
+  // Where a table surely begins: this one, or the one of which it is a few entries, where the index is known better.
+  std::optional<uint64_t> begin = {};
 };
 
 // What general registers hold where a path begins, as far as they hold the same constant whichever
@@ -219,8 +219,9 @@ ResolvedJump resolve_jump(PathExecutor &executor, std::span<const Path> paths, I
     return {bytes == 8 ? JumpKind::pointer : JumpKind::unknown};
   table.entries = static_cast<uint32_t>(table.in_order.size());
   // Compilers make entries of 4 bytes relative to where the table begins.
-  result.reads_from_begin =
-      bytes == 4 ? table.address == shape.base : shape.bounded && table.address == shape.label;
+  const uint64_t begin = bytes == 4 ? shape.base : shape.label;
+  if (bytes == 4 ? begin && begin <= table.address : shape.bounded && begin == table.address)
+    result.begin = begin;
   return result;
 }
 

@@ -28,7 +28,6 @@ public:
     rename();
     ssa_.values.shrink_to_fit(); // nothing is added; forms are made beside it
     ssa_.join_operands.shrink_to_fit();
-    std::ranges::sort(ssa_.moved_beside_c, {}, &std::pair<uint32_t, ValueId>::first);
     return std::move(ssa_);
   }
 
@@ -248,15 +247,8 @@ private:
       UopValues &values = ssa_.uops[at + i];
       values.a = read(uop.a);
       values.b = read(uop.b);
-      if (writes_memory(uop))
-        values.c = read(uop.dst);
-      else if (reads_memory(uop))
-        values.c = current_[kMemory];
-      if (uses_c(uop)) {
-        if (writes_memory(uop) || reads_memory(uop))
-          ssa_.moved_beside_c.push_back({at + i, values.c});
+      if (uses_c(uop))
         values.c = read(uop.c);
-      }
       unsigned variable = writes_memory(uop) ? unsigned{kMemory} : variable_of(uop.dst);
       if (!writes_memory(uop) && !has_result(uop))
         continue;
@@ -309,13 +301,6 @@ private:
 };
 
 } // namespace
-
-ValueId Ssa::moved(uint32_t place, const assay_uop &uop) const {
-  if (!uses_c(uop))
-    return uops[place].c;
-  return std::ranges::lower_bound(moved_beside_c, place, {}, &std::pair<uint32_t, ValueId>::first)
-      ->second;
-}
 
 uint32_t Ssa::instruction_of(const FlowGraph &graph, const Value &made) const {
   if (made.kind != ValueKind::micro_op)

@@ -42,8 +42,7 @@ static_assert(sizeof(Value) == 12); // there are two for each instruction
 
 // What a micro-op reads, as values; not known() where it reads nothing or a constant.
 struct UopValues {
-  ValueId a, b;
-  ValueId c; // Ssa::moved() where uses_c() says that the micro-op has none
+  ValueId a, b, c;
   ValueId result;
 };
 static_assert(sizeof(UopValues) == 16); // nearly two for each instruction
@@ -81,8 +80,6 @@ struct Ssa {
     return node.first_uop + made.uop - graph.code.instructions[graph.blocks[node.block].first].uop;
   }
 
-  // Of a load, the state of memory that it reads; of a store, what it stores.
-  ValueId moved(uint32_t place, const assay_uop &uop) const;
   // In FlowGraph::code: which makes a value that is no join and no entry.
   uint32_t instruction_of(const FlowGraph &graph, const Value &made) const;
 
@@ -94,7 +91,6 @@ struct Ssa {
   }
 
   std::vector<ValueId> join_operands;
-  std::vector<std::pair<uint32_t, ValueId>> moved_beside_c; // by place in `uops`
 };
 
 Ssa single_assignment(const FlowGraph &graph);

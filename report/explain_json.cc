@@ -179,9 +179,11 @@ Json accesses_json(const ExplainedFunction &function) {
         text_of[index] = &line.text;
   Json list = Json::array();
   for (size_t index = 0; index < function.accesses.size(); index++) {
+    if (!text_of[index]) // nothing leads to it
+      continue;
     const ExplainedAccess &access = function.accesses[index];
     list.push_back({{"pc", address_text(access.pc)},
-                    {"text", text_of[index] ? Json(*text_of[index]) : Json(nullptr)},
+                    {"text", *text_of[index]},
                     {"kind", access.write ? "write" : "read"},
                     {"size", access.size ? Json(access.size) : Json(nullptr)},
                     {"form", text_or_null(access.form)},

@@ -80,15 +80,24 @@ bool is_same(const LeftFrame &a, const LeftFrame &b) {
 
 } // namespace
 
-void CallChain::begin(uint64_t end) {
-  end_ = end;
+// Whatever is on the stack is unwound anew, by what is known of functions.
+void CallChain::begin() {
   pop_to(0);
-  const uint32_t generation = __atomic_load_n(&pool.generation, __ATOMIC_RELAXED);
-  if (generation_ != generation || known_functions_ > kMaxKnown)
-    forget_functions();
-  generation_ = generation;
   gap_ = 0;
   cut_ = false;
+}
+
+// Before an update: not within one, which has taken numbers of functions already.
+void CallChain::begin_on_other_stack_or_code(uint64_t end) {
+  const uint32_t generation = __atomic_load_n(&pool.generation, __ATOMIC_ACQUIRE);
+  const bool forgets = generation_ != generation || known_functions_ > kMaxKnown;
+  if (end == end_ && !forgets)
+    return;
+  begin();
+  if (forgets)
+    forget_functions();
+  end_ = end;
+  generation_ = generation;
 }
 
 void CallChain::clear() {
@@ -345,9 +354,7 @@ bool CallChain::leaves_as_before(uint64_t at) const {
 
 void CallChain::update(const void *frame) {
   const uint64_t at = (uint64_t)frame, end = end_of_stack(at);
-  if (end != end_ || generation_ != __atomic_load_n(&pool.generation, __ATOMIC_RELAXED) ||
-      known_functions_ > kMaxKnown)
-    begin(end);
+  begin_on_other_stack_or_code(end);
   if (!end)
     return;
   // The interposed function's own frame is ours, so it has a frame pointer.
@@ -357,7 +364,7 @@ void CallChain::update(const void *frame) {
   for (bool is_as_before = leaves_as_before(at);; is_as_before = false) {
     if (!is_as_before) {
       if (!leave_frame(rule, rsp, rbp, end, left)) { // the outermost frame
-        begin(end);
+        begin();
         break;
       }
       while (known && frames_[known - 1].left.at < left.at)
@@ -439,7 +446,7 @@ bool create_call_chains() {
 }
 
 void invalidate_call_chains() {
-  __atomic_fetch_add(&pool.generation, 1, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&pool.generation, 1, __ATOMIC_RELEASE);
 }
 
 // What another thread was about to change is not consistent. What this thread was about to change, before a handler

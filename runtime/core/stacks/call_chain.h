@@ -58,7 +58,8 @@ public:
   uint32_t calls_to_deepest() const { return path_count_ - 1 - path_[path_count_ - 1].deepest; }
 
 private:
-  void begin(uint64_t end);
+  void begin();
+  void begin_on_other_stack_or_code(uint64_t end);
   const PathFrame &deepest() const { return path_[path_[path_count_ - 1].deepest]; }
   bool is_unchanged(uint32_t below, uint32_t &changed) const;
   bool leaves_as_before(uint64_t at) const;

@@ -1,7 +1,7 @@
-// A hash table that grows. Finding an old context, the common case, takes no lock; adding one does. Where the table
-// is nearly full, one of twice its size takes its place; a thread that still looks into the old one finds
-// nothing there, and looks again under the lock. Less than a third of the places is taken: a search that goes on past the
-// first is foreseen badly, and where paths are joined most searches find nothing. Contexts are told apart by a 64-bit hash of their pcs, of which a place
+// A hash table that grows. Finding an old context, the common case, takes no lock; adding one does. Where a third
+// of the places is taken, a table of twice the size takes its place; a thread that still looks into the old one finds
+// nothing there, and looks again under the lock. Not more than a third, because a search that goes on past the first
+// place is foreseen badly, and where paths are joined most searches find nothing. Contexts are told apart by a 64-bit hash of their pcs, of which a place
 // holds 40 bits and gives the others by where it is: among a million contexts, two share one with a probability of 1e-6.
 //
 // The number of contexts is bounded, because each costs a kilobyte of profile. Beyond half of the bound new paths keep
@@ -160,7 +160,9 @@ ContextId StackDepot::find_or_add(const CallChain &chain, const Path &path, Type
 
 // Under the lock.
 ContextId StackDepot::add(const CallChain &chain, const Path &path, TypeId type, OriginId origin) {
-  if (next_ == kMaxContexts || (next_ > table_->mask / 16 * 5 && !grow())) {
+  // Where the table cannot grow, it is filled further.
+  if (next_ == kMaxContexts ||
+      (next_ > table_->mask / 16 * 5 && !grow() && next_ > table_->mask / 8 * 7)) {
     count_loss(ASSAY_LOSS_no_memory, 1);
     return kNoContext;
   }

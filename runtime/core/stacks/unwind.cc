@@ -139,15 +139,11 @@ LeaveRule leave_rule_at(uint64_t pc) {
 }
 
 uint64_t find_end_of_stack(uint64_t sp) {
-  constexpr uint64_t kUnknown = 1; // no address lies below
-  if (this_thread.stack_high == 0) {
-    if (find_own_stack(sp))
+  if (sp < this_thread.other_low || sp >= this_thread.other_high) {
+    if (this_thread.stack_high == 0 && find_own_stack(sp))
       return this_thread.stack_high;
-    this_thread.stack_high =
-        kUnknown; // the maps file cannot be read, and is not asked for each object
+    find_other_stack(sp); // also where the maps file cannot be read: not for each object
   }
-  if (sp < this_thread.other_low || sp >= this_thread.other_high)
-    find_other_stack(sp);
   return this_thread.other_high;
 }
 
@@ -169,9 +165,9 @@ static void reset_stacks_in_child() {
 ASSAY_RESET_IN_CHILD(reset_stacks_in_child);
 
 void invalidate_leave_rules() {
-  invalidate_call_chains();
   for (auto &slot : cache.slots)
     __atomic_store_n(&slot.key, 0, __ATOMIC_RELAXED);
+  invalidate_call_chains(); // last: chains keep what they find here
 }
 
 } // namespace assay

@@ -5,7 +5,6 @@
 // The walk keeps, for each variable, who defined it last, by what docs/micro-ops.md and the ABI say of
 // an instruction, not by what binary/ssa.cc looks at.
 
-#include "binary/effects.h"
 #include "binary/program.h"
 #include "binary/ssa.h"
 #include "unit/binary/random_graph.h"
@@ -33,9 +32,6 @@ bool is_call(const Instruction &instruction) {
 }
 bool is_store(const assay_uop &uop) {
   return uop.op == ASSAY_UOP_store || uop.op == ASSAY_UOP_store_if;
-}
-bool is_load(const assay_uop &uop) {
-  return uop.op == ASSAY_UOP_load || uop.op == ASSAY_UOP_load_if;
 }
 bool has_no_value(const assay_uop &uop) {
   return uop.op == ASSAY_UOP_jump || uop.op == ASSAY_UOP_branch || uop.op == ASSAY_UOP_opaque;
@@ -85,8 +81,7 @@ public:
       }
       each_uop(node, [&](uint32_t instruction, const assay_uop &uop, uint32_t at) {
         const UopValues &values = ssa_.uops[at];
-        const ValueId moved = is_load(uop) || is_store(uop) ? ssa_.moved(at, uop) : ValueId{};
-        for (ValueId used : {values.a, values.b, values.c, moved})
+        for (ValueId used : {values.a, values.b, values.c})
           if (used.known())
             check_dominates(used, node, instruction, uop_index(uop));
         if (values.result.known()) {
@@ -283,12 +278,8 @@ private:
     const UopValues &values = ssa_.uops[at];
     expect_read(values.a, uop.a);
     expect_read(values.b, uop.b);
-    if (uses_c(uop))
+    if (uop.b != ASSAY_UOP_IMMEDIATE)
       expect_read(values.c, uop.c);
-    if (is_store(uop))
-      expect_read(ssa_.moved(at, uop), uop.dst);
-    if (is_load(uop))
-      expect_last(ssa_.moved(at, uop), kMemory);
     if (has_no_value(uop)) {
       EXPECT_FALSE(values.result.known());
       return;

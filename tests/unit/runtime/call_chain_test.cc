@@ -11,7 +11,9 @@
 #include <array>
 #include <memory>
 #include <random>
+#include <ucontext.h>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -146,6 +148,32 @@ TEST_P(Chains, ThroughManyFunctions) {
     links[below(kManyFunctions)](*this, 12);
   EXPECT_EQ(differences_, 0u) << "of " << calls_;
   EXPECT_GT(calls_, 1000u);
+}
+
+// A coroutine's stack in turn with the thread's own.
+TEST_P(Chains, OnTwoStacks) {
+  static Chains *chains;
+  static ucontext_t own, other;
+  chains = this;
+  std::vector<char> stack(1 << 20);
+  ASSERT_EQ(getcontext(&other), 0);
+  other.uc_stack.ss_sp = stack.data();
+  other.uc_stack.ss_size = stack.size();
+  makecontext(
+      &other,
+      [] {
+        for (;;) {
+          links[chains->below(kManyFunctions)](*chains, 12);
+          swapcontext(&other, &own);
+        }
+      },
+      0);
+  for (int round = 0; round < 4000; round++) {
+    links[below(kManyFunctions)](*this, 12);
+    ASSERT_EQ(swapcontext(&own, &other), 0);
+  }
+  EXPECT_EQ(differences_, 0u) << "of " << calls_;
+  EXPECT_GT(calls_, 2000u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Random, Chains, testing::Range(1u, 11u));
