@@ -109,9 +109,11 @@ void CallChain::clear() {
 
 void CallChain::forget_functions() {
   for (Function &each : functions_)
-    each = {};
+    if (each.begins) // else the page stays without memory of its own, or the parent's
+      each = {};
   for (CallSite &each : call_sites_)
-    each = {};
+    if (each.pc)
+      each = {};
   known_functions_ = 0;
 }
 
@@ -341,7 +343,7 @@ void CallChain::drop_middle(uint32_t fresh) {
   uint32_t from = end - count_ > keep ? end - keep : count_;
   gap_ = count_;
   for (uint32_t i = from; i < end; i++)
-    push(LeftFrame(frames_[i].left), frames_[i].rule, function_[i]);
+    push(frames_[i].left, frames_[i].rule, function_[i]);
 }
 
 // Is the innermost frame that of the last time, left from this frame of an interposed function?
