@@ -128,10 +128,7 @@ private:
     for (uint32_t i = 0; i < ssa.loops.all.size(); i++) {
       const binary::Loop &loop = ssa.loops.all[i];
       ExplainedLoop explained;
-      explained.header =
-          graph.instructions_of(graph.blocks[ssa.nodes[ssa.next_with_block(loop.header)].block])
-              .front()
-              .address;
+      explained.header = ssa.first_address(graph, loop.header);
       explained.counter = loop.irreducible ? "" : forms.counter_name(i);
       explained.parent = loop.parent;
       explained.depth = loop.depth;
@@ -249,13 +246,8 @@ private:
       if (!lines_)
         continue;
       const Value &value = ssa.values[needed.value.v];
-      uint64_t pc = function_->address;
-      if (value.kind == ValueKind::join) {
-        uint32_t node = ssa.next_with_block(value.node);
-        pc = graph.instructions_of(graph.blocks[ssa.nodes[node].block]).front().address;
-      } else if (value.kind != ValueKind::entry) {
-        pc = graph.code.instructions[ssa.instruction_of(graph, value)].address;
-      }
+      const uint64_t pc =
+          value.kind == ValueKind::entry ? function_->address : ssa.address_of(graph, value);
       function_->definitions.push_back({forms.name(needed.value), pc,
                                         what_it_is(needed, graph, ssa),
                                         needed.need == Need::recorded});

@@ -29,13 +29,6 @@ const char *origin_of(const FlowGraph &graph, const Value &value) {
   return "";
 }
 
-uint64_t place_of(const FlowGraph &graph, const Ssa &ssa, const Value &value) {
-  if (value.kind != ValueKind::join)
-    return graph.code.instructions[ssa.instruction_of(graph, value)].address;
-  const Node &node = ssa.nodes[ssa.next_with_block(value.node)];
-  return graph.instructions_of(graph.blocks[node.block]).front().address;
-}
-
 // Whether a counter of a loop is in the expression.
 bool counts(const Expressions &expressions, ExprId form, uint32_t loop) {
   const Expr &node = expressions[form];
@@ -141,7 +134,7 @@ void explain_course(const FlowGraph &graph, const Ssa &ssa, const Forms &forms, 
     if (loop != binary::Loop::kNone)
       access.why_not_affine =
           fmt::format("{}, {} at {:#x}, is made anew in each iteration of {}", forms.name(value),
-                      origin_of(graph, made), place_of(graph, ssa, made),
+                      origin_of(graph, made), ssa.address_of(graph, made),
                       ssa.loops.all[loop].irreducible ? "a loop with several entries"
                                                       : forms.counter_name(loop));
   });

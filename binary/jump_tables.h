@@ -219,9 +219,10 @@ ResolvedJump resolve_jump(PathExecutor &executor, std::span<const Path> paths, I
     return {bytes == 8 ? JumpKind::pointer : JumpKind::unknown};
   table.entries = static_cast<uint32_t>(table.in_order.size());
   // Compilers make entries of 4 bytes relative to where the table begins.
-  const uint64_t begin = bytes == 4 ? shape.base : shape.label;
-  if (bytes == 4 ? begin && begin <= table.address : shape.bounded && begin == table.address)
-    result.begin = begin;
+  if (bytes == 4 && shape.base && shape.base <= table.address)
+    result.begin = shape.base;
+  if (bytes == 8 && shape.bounded && shape.label == table.address)
+    result.begin = shape.label;
   return result;
 }
 

@@ -45,7 +45,9 @@ public:
       bool joins = what.kind == ValueKind::join;
       uint32_t block = ssa_.nodes[what.node].block;
       auto place = std::tuple(static_cast<unsigned>(what.kind), unsigned{what.variable},
-                              joins ? block : what.uop);
+                              joins                              ? block
+                              : what.kind == ValueKind::micro_op ? what.uop
+                                                                 : what.instruction);
       bool is_empty_node = joins && block == Node::kNoBlock;
       if (!is_empty_node && !told.insert(place).second)
         continue;

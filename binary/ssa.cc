@@ -310,6 +310,17 @@ uint32_t Ssa::instruction_of(const FlowGraph &graph, const Value &made) const {
   return static_cast<uint32_t>(behind - all.begin()) - 1;
 }
 
+uint64_t Ssa::address_of(const FlowGraph &graph, const Value &made) const {
+  return made.kind == ValueKind::join
+             ? first_address(graph, made.node)
+             : graph.code.instructions[instruction_of(graph, made)].address;
+}
+
+uint64_t Ssa::first_address(const FlowGraph &graph, uint32_t node) const {
+  const uint32_t block = nodes[next_with_block(node)].block;
+  return block == Node::kNoBlock ? 0 : graph.instructions_of(graph.blocks[block]).front().address;
+}
+
 Ssa single_assignment(const FlowGraph &graph) {
   return Construction(graph).run();
 }

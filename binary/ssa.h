@@ -82,6 +82,10 @@ struct Ssa {
 
   // In FlowGraph::code: which makes a value that is no join and no entry.
   uint32_t instruction_of(const FlowGraph &graph, const Value &made) const;
+  // Where a value is made that is no entry: of a join, the first instruction behind it.
+  uint64_t address_of(const FlowGraph &graph, const Value &made) const;
+  // Of the first instruction that control comes to from the begin of a node; 0 if there is none.
+  uint64_t first_address(const FlowGraph &graph, uint32_t node) const;
 
   // A node with instructions that control comes to next.
   uint32_t next_with_block(uint32_t node) const {

@@ -167,10 +167,7 @@ void find_exits(const FlowGraph &graph, const Ssa &ssa, Forms &forms, uint32_t l
         uint32_t to = ssa.successors[node][i];
         if (ssa.loops.contains(loop, to))
           continue;
-        to = ssa.next_with_block(to);
-        target = ssa.nodes[to].block == Node::kNoBlock
-                     ? 0
-                     : graph.instructions_of(graph.blocks[ssa.nodes[to].block]).front().address;
+        target = ssa.first_address(graph, to);
       }
       LoopExit exit{node, block.first + block.count - 1, false, false, std::nullopt};
       exit.if_taken = last.flow == Flow::branch && target == last.target() && target != last.end();
