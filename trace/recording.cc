@@ -383,21 +383,23 @@ bool Recording::end_stream(uint32_t slot, uint32_t last) {
   AssayRingStream &stream = ring_->all[slot];
   AssayRingBuffer &about = stream.buffers[last % ASSAY_RING_BUFFERS];
   std::span<const std::byte> data(buffer_of(slot, last), ASSAY_RING_BUFFER_BYTES);
-  bool is_known = true;
   const bool is_stale = load_shared(about.stale_bytes) != 0; // nothing was logged there since
+  std::optional<uint64_t> bytes;
   if (is_stale)
-    data = {};
-  else if (const auto bytes = has_ended_ ? std::nullopt : bytes_in(slot, last))
+    bytes = 0;
+  else if (load_shared(stream.ended) == stream.number + 1) {
+    // The position is another stream's by now. A program that executed another one did not write the number of bytes.
+    if (about.bytes)
+      bytes = std::min(about.bytes, ASSAY_RING_BUFFER_BYTES);
+  } else if (!has_ended_)
+    bytes = bytes_in(slot, last);
+  if (bytes)
     data = data.first(*bytes);
-  else if (load_shared(stream.ended) == stream.number + 1 && about.bytes)
-    data = data.first(std::min(about.bytes, ASSAY_RING_BUFFER_BYTES)); // a handler's is known
-  else
-    is_known = false;
   if (has_ended_ && !data.empty())
     data = copy_of(data);
   if (load_shared(stream.filled) != last)
     return false;
-  if (!is_known)
+  if (!bytes)
     data = without_zeros_behind(data);
   if (!data.empty()) {
     begin_stream(slot);
@@ -405,7 +407,7 @@ bool Recording::end_stream(uint32_t slot, uint32_t last) {
     hand_over(slot, last, data);
   }
   if (!is_stale)
-    store_shared(about.stale_bytes, is_known ? written_bytes(data.size()) : uint32_t(data.size()));
+    store_shared(about.stale_bytes, bytes ? written_bytes(data.size()) : uint32_t(data.size()));
   known_streams_[slot] = 0;
   // A thread that is still running goes on writing there: nobody else may.
   store_shared<uint32_t>(stream.kind, has_ended_ ? kOver : ASSAY_STREAM_free);

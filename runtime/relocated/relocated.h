@@ -64,7 +64,7 @@ struct SavedLog {
   bool in_handler, is_paused;
 };
 void begin_handler(SavedLog &saved, const ucontext_t &interrupted);
-void end_handler(const SavedLog &saved, ucontext_t &interrupted);
+void end_handler(SavedLog &saved, ucontext_t &interrupted);
 // What the thread executes meanwhile is ours, not the program's.
 void stop_logging(SavedLog &saved);
 void go_on_logging(const SavedLog &saved);

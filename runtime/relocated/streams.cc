@@ -66,8 +66,11 @@ void set_stream(int log, uint32_t stream) {
   mine.after_stream[log] = stream + 1;
 }
 
+AssayLogPosition &position(AssayThreadLog &of, int log) {
+  return log == 0 ? of.groups : of.accesses;
+}
 AssayLogPosition &position(int log) {
-  return log == 0 ? thread_log.groups : thread_log.accesses;
+  return position(thread_log, log);
 }
 
 uint64_t now_ns() {
@@ -224,10 +227,6 @@ void begin_stream(int log) {
   __atomic_store_n(&to.kind, kind, __ATOMIC_RELEASE);
 }
 
-void end_stream(AssayRingStream &stream) {
-  __atomic_store_n(&stream.ended, stream.number + 1, __ATOMIC_RELEASE);
-}
-
 // The position may lie in the buffer before the one that comes next: a handler interrupts next_buffer() as well.
 uint64_t bytes_of(int log) {
   const uint32_t stream = stream_of(log);
@@ -242,6 +241,14 @@ uint64_t bytes_of(int log) {
   return (uint64_t)before * ASSAY_RING_BUFFER_BYTES + offset % ASSAY_RING_BUFFER_BYTES;
 }
 
+// Ends it with so many bytes, by bytes_of(). It may be another thread's from then on.
+void end_stream(AssayRingStream &stream, uint64_t logged) {
+  const uint64_t handed_over = (uint64_t)stream.filled * ASSAY_RING_BUFFER_BYTES;
+  if (logged > handed_over) // else the buffer that comes next was not begun
+    stream.buffers[stream.filled % ASSAY_RING_BUFFERS].bytes = (uint32_t)(logged - handed_over);
+  __atomic_store_n(&stream.ended, stream.number + 1, __ATOMIC_RELEASE);
+}
+
 // Hands the buffer over, and waits until there is another one.
 void next_buffer(int log) {
   const uint32_t stream = stream_of(log);
@@ -253,7 +260,7 @@ void next_buffer(int log) {
   if (mine.gate[log] != __atomic_load_n(&ring->gate, __ATOMIC_ACQUIRE)) {
     set_stream(log, kNoStream);
     go_untraced(log);
-    end_stream(of); // last: from then on it may be another thread's
+    end_stream(of, 0);
     tell_tool();
     return;
   }
@@ -421,7 +428,8 @@ namespace {
 // interrupted is gone if it is of the same stack, which cannot be known: handlers may change from one stack to another, and come back. So only where
 // many have come together it is taken to be; if it then comes back, what it goes on with is not logged (end_handler).
 struct Interrupted {
-  uint64_t frame; // address of SavedLog
+  uint64_t frame;  // address of SavedLog
+  uint64_t logged; // bytes of the stream
   uint32_t after_outer;
 };
 Interrupted interrupted_streams[ASSAY_RING_STREAMS];
@@ -468,18 +476,18 @@ void end_left_streams(int log, const GoneFrames &gone) {
       continue;
     }
     *link = each.after_outer;
-    end_stream(ring->all[stream]); // last: from then on it may be another thread's
+    end_stream(ring->all[stream], each.logged);
     any = true;
   }
   if (any)
     tell_tool();
 }
 
-void set_interrupted(int log, const SavedLog &by) {
-  const uint32_t stream = stream_of(log);
+void set_interrupted(int log, const SavedLog &by, uint64_t logged) {
+  const uint32_t stream = by.streams[log];
   if (stream == kNoStream)
     return;
-  interrupted_streams[stream] = {(uint64_t)&by, mine.after_interrupted[log]};
+  interrupted_streams[stream] = {(uint64_t)&by, logged, mine.after_interrupted[log]};
   mine.after_interrupted[log] = stream + 1;
 }
 
@@ -529,9 +537,10 @@ void begin_handler(SavedLog &saved, const ucontext_t &interrupted) {
       end_left_streams(log, gone);
     mine.ending_below = 0;
   }
-  for (int log = 0; log < kLogs; log++)
-    set_interrupted(log, saved);
+  // A stream of the thread is never in the list, also where another handler interrupts this.
   set_aside(saved);
+  for (int log = 0; log < kLogs; log++)
+    set_interrupted(log, saved, mine.parent_bytes[log]);
 }
 
 void stop_logging(SavedLog &saved) {
@@ -563,36 +572,31 @@ void end_own_stream(int log) {
   const uint32_t stream = stream_of(log);
   if (stream == kNoStream)
     return;
-  AssayRingStream &of = ring->all[stream];
-  const auto bytes = (uint64_t)(position(log).at - buffer_at(stream, of.filled));
-  if (bytes <= ASSAY_RING_BUFFER_BYTES) // it is not in the scratch area
-    of.buffers[of.filled % ASSAY_RING_BUFFERS].bytes = (uint32_t)bytes;
+  const uint64_t logged = bytes_of(log);
   set_stream(log, kNoStream);
   go_untraced(log);
-  end_stream(of); // last: from then on it may be another thread's
+  end_stream(ring->all[stream], logged);
   tell_tool();
 }
 
 } // namespace
 
-void end_handler(const SavedLog &saved, ucontext_t &interrupted) {
+void end_handler(SavedLog &saved, ucontext_t &interrupted) {
   for (int log = 0; log < kLogs; log++)
     end_own_stream(log);
-  go_on_logging(saved);
-  if (saved.forks != forks)
-    return;
-  for (int log = 0; log < kLogs; log++) {
+  for (int log = 0; log < kLogs && saved.forks == forks; log++) {
     const uint32_t stream = saved.streams[log];
     if (stream == kNoStream || take_interrupted(log, saved))
       continue;
-    // It was taken to be left. A register may hold where it would log.
-    set_stream(log, kNoStream);
-    position(log) = {scratch, nullptr, nullptr};
+    // It was taken to be left, and may be another thread's. A register may hold where it would log.
+    saved.streams[log] = kNoStream;
+    position(saved.log, log) = {scratch, nullptr, nullptr};
     const uint64_t begin = (uint64_t)buffer_at(stream, 0);
     for (greg_t &each : interrupted.uc_mcontext.gregs)
       if ((uint64_t)each - begin <= ASSAY_RING_BUFFERS * ASSAY_RING_BUFFER_BYTES)
         each = (greg_t)scratch;
   }
+  go_on_logging(saved);
 }
 
 void follow_gate() {
