@@ -56,6 +56,9 @@ enum {
   // The same of a signal handler; `parent` and `parent_bytes` say where it interrupted its thread.
   ASSAY_STREAM_handler_groups,
   ASSAY_STREAM_handler_accesses,
+  // In a trace: of a handler of which is known that it has returned to what it interrupted.
+  ASSAY_STREAM_returned_groups,
+  ASSAY_STREAM_returned_accesses,
 };
 
 // The kind while a thread takes the place: this, and the id of the thread (0 where the tool knows it by another), so that the place is free
@@ -83,7 +86,7 @@ typedef struct AssayRingStream {
   uint64_t parent_bytes;  // logged in the parent when it was interrupted
   uint64_t fs;            // base of thread-local storage
   uint32_t pid_namespace; // that `process` and `thread` are of; 0: not known
-  uint32_t reserved;
+  uint32_t returned;      // number plus 1: its handler has returned to the parent
   uint64_t position; // in the memory of the process: the AssayLogPosition by which the thread logs,
   uint64_t data;     // and the first buffer of this stream
   AssayRingBuffer buffers[ASSAY_RING_BUFFERS];

@@ -1,5 +1,5 @@
 // A trace, one thread after the other: what a skeleton in C takes, which runs from one end of a stream to the other. Handlers are
-// nested where they interrupted; what one leaves by a jump ends before it.
+// nested where they interrupted; what one leaves by a jump, or may have left, ends before it.
 
 #include "trace/trace_file.h"
 
@@ -78,7 +78,9 @@ private:
           with_rest(handlers[next++], true); // its thread logs on
       }
     }
-    const bool jumped_out = interrupted_at() != UINT64_MAX; // of a handler, to elsewhere
+    while (next < handlers.size() && trace_.streams_[handlers[next]].has_returned())
+      with_rest(handlers[next++], true);
+    const bool jumped_out = interrupted_at() != UINT64_MAX; // perhaps, of a handler, to elsewhere
     sink_.end(stream, went_on && !jumped_out);
     return std::span(handlers).subspan(next);
   }

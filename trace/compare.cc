@@ -4,7 +4,7 @@
 // the work of threads differ.
 //
 // What follows from the last bytes of a stream is decoded only if its thread has surely gone on: not in a program that was killed, and not
-// where a handler interrupted the stream at its end and jumped out.
+// where a handler interrupted the stream at its end and may have jumped out.
 
 #include "trace/compare.h"
 
@@ -76,7 +76,7 @@ void Comparison::end(const TraceEnd &end) {
   untraced_threads_ = end.untraced_threads;
   for (auto &[number, stream] : streams_)
     if (auto parent = streams_.find(stream.of.parent);
-        stream.of.in_handler() && parent != streams_.end() &&
+        stream.of.in_handler() && !stream.of.has_returned() && parent != streams_.end() &&
         stream.of.parent_bytes >= parent->second.bytes)
       parent->second.jumped_out = true;
   for (auto &[number, stream] : streams_)

@@ -240,13 +240,18 @@ Recording::Taken Recording::look_at(uint32_t slot) const {
   return {load_shared(stream.filled), has_ended};
 }
 
+static uint32_t traced_kind(const AssayRingStream &stream) {
+  constexpr uint32_t kReturned = ASSAY_STREAM_returned_groups - ASSAY_STREAM_handler_groups;
+  return stream.kind + (load_shared(stream.returned) == stream.number + 1 ? kReturned : 0);
+}
+
 void Recording::begin_stream(uint32_t slot) {
   const AssayRingStream &stream = ring_->all[slot];
   if (known_streams_[slot] == stream.number + 1)
     return;
   known_streams_[slot] = stream.number + 1;
   progress_.streams++;
-  sink_.stream({stream.number, stream.kind, stream.process, stream.thread, stream.parent,
+  sink_.stream({stream.number, traced_kind(stream), stream.process, stream.thread, stream.parent,
                 stream.pair, stream.program, stream.parent_bytes, stream.fs});
 }
 

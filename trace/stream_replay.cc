@@ -1,7 +1,8 @@
 // A thread's buffers are decoded as they come. What a handler logs comes before the buffer that it interrupted (TraceSink), so it is kept, and
 // decoded when its thread has come to that place; handlers of handlers likewise.
 //
-// A handler whose thread logs on afterwards has returned, or was left by a jump; it is taken to have returned.
+// A handler whose thread logs on afterwards has returned, or was left by a jump; it is taken to have returned. Of one that its thread logs nothing behind
+// its stream says whether it has (TracedStream::has_returned), if that is known.
 
 #include "trace/stream_replay.h"
 
@@ -77,8 +78,9 @@ void StreamReplay::finish(Stream &first, bool finishes) {
       endings.pop_back();
       continue;
     }
-    last.may_have_left |= next_interruption(stream) >= stream.bytes;
+    const bool is_at_end = next_interruption(stream) >= stream.bytes;
     Stream &handler = take_handler(stream);
+    last.may_have_left |= is_at_end && !handler.of.has_returned();
     if (last.may_have_left && stream.handlers.empty())
       endings.pop_back();
     endings.push_back({&handler});

@@ -33,11 +33,12 @@ struct TracedStream {
   uint32_t pair = 0;    // of accesses: number of the stream of the same thread's groups
   uint32_t program = 0; // whose mappings hold
   uint64_t parent_bytes = 0, thread_base = 0;
-  bool in_handler() const {
-    return kind == ASSAY_STREAM_handler_groups || kind == ASSAY_STREAM_handler_accesses;
-  }
+  bool in_handler() const { return kind >= ASSAY_STREAM_handler_groups; }
+  // What it interrupted has surely gone on behind it. Not known of a handler that logged more than a buffer.
+  bool has_returned() const { return kind >= ASSAY_STREAM_returned_groups; }
   bool is_of_singles() const {
-    return kind == ASSAY_STREAM_accesses || kind == ASSAY_STREAM_handler_accesses;
+    return kind == ASSAY_STREAM_accesses || kind == ASSAY_STREAM_handler_accesses ||
+           kind == ASSAY_STREAM_returned_accesses;
   }
 };
 

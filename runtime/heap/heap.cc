@@ -98,8 +98,9 @@ bool start() {
     print_hib(e, true);
   };
   if (create_watch() && create_live_bytes() && create_free_sites() && create_shared_blocks() &&
-      heap.live.create(1021, 4, write_live) &&
-      heap.freed.create(runtime.options.hib_sets, runtime.options.hib_ways, write_freed))
+      heap.live.create(1021, 4, HibTable::Users::kOne, write_live) &&
+      heap.freed.create(runtime.options.hib_sets, runtime.options.hib_ways, HibTable::Users::kMany,
+                        write_freed))
     return true;
   count_loss(ASSAY_LOSS_no_memory, 1);
   return false;

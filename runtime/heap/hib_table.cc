@@ -21,15 +21,19 @@ void empty(HibEntry &e) {
 
 } // namespace
 
-bool HibTable::create(uint64_t sets, uint64_t ways, Write write) {
+bool HibTable::create(uint64_t sets, uint64_t ways, Users users, Write write) {
   if (ways == 0) { // a set of one entry for each context there can be
     sets = StackDepot::kMaxContexts;
     ways = 1;
   }
+  if (sets > StackDepot::kMaxContexts)
+    sets = StackDepot::kMaxContexts;
   sets_ = sets ? sets : 1;
+  per_set_ = UINT64_MAX / sets_ + 1;
   ways_ = ways < 64 ? ways : 64;
   while ((sets_ - 1) >> part_shift_ >= 64)
     part_shift_++;
+  users_ = users;
   write_ = write;
   locks_ = (Set *)reserve(sets_ * sizeof(Set));
   entries_ = (HibEntry *)reserve(sets_ * ways_ * sizeof(HibEntry));
@@ -62,11 +66,19 @@ void HibTable::note_use(uint64_t set) {
     __atomic_fetch_or(&touched_, part, __ATOMIC_RELAXED);
 }
 
+// The context modulo the number of sets: of what the context is a multiple of a set's share of 2^64, the part behind the point. Exact for 32 bits.
+uint64_t HibTable::set_of(ContextId context) const {
+  return (uint64_t)((unsigned __int128)(per_set_ * (uint32_t)context) * sets_ >> 64);
+}
+
 template <typename F> void HibTable::in_set_of(ContextId context, F f) {
-  uint64_t index = (uint32_t)context % sets_;
+  const uint64_t index = set_of(context);
+  Set &set = locks_[index];
   note_use(index);
-  Locked locked(locks_[index].lock);
-  f(find(locks_[index], entries_ + index * ways_, context));
+  if (users_ == Users::kOne)
+    return f(find(set, entries_ + index * ways_, context));
+  Locked locked(set.lock);
+  f(find(set, entries_ + index * ways_, context));
 }
 
 void HibTable::add(ContextId context, const AssayObject &object) {

@@ -22,12 +22,13 @@ struct HibEntry {
 class HibTable {
 public:
   using Write = void (*)(const HibEntry &);
+  enum class Users { kOne, kMany }; // one thread at a time, or many at once
 
   // ways 0: a table in which every context has its place, `sets` is ignored. `write` puts one entry
   // into the profile. False when there is no memory.
-  bool create(uint64_t sets, uint64_t ways, Write write);
+  bool create(uint64_t sets, uint64_t ways, Users users, Write write);
 
-  // Adds one object to its context. Thread-safe.
+  // Adds one object to its context.
   void add(ContextId context, const AssayObject &object);
   // Joins facts that are not an object (reallocs).
   void add_facts(ContextId context, const AssayHib &facts);
@@ -49,8 +50,11 @@ private:
   template <typename F> void in_set_of(ContextId context, F f);
   template <typename F> void each_used_set(F f);
   void note_use(uint64_t set);
+  uint64_t set_of(ContextId context) const;
 
   uint64_t sets_ = 0, ways_ = 0;
+  uint64_t per_set_ = 0; // 2^64 divided by the number of sets
+  Users users_ = Users::kMany;
   // A bit for each part of the sets: one of them was touched.
   uint64_t touched_ = 0;
   uint32_t part_shift_ = 0; // sets of a part, as a power of two

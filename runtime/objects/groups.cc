@@ -265,7 +265,7 @@ Group *GroupTable::find(uint64_t set, const GroupKey &key, uint64_t walk) {
 }
 
 template <typename F> void GroupTable::with(const GroupKey &key, uint64_t walk, F f) {
-  uint64_t set = hash_of(key) % sets_;
+  const uint64_t set = hash_of(key) & (sets_ - 1);
   Locked locked(locks_[set].lock);
   f(*find(set, key, walk));
 }

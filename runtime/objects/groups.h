@@ -34,7 +34,7 @@ struct Group {
 
 class GroupTable {
 public:
-  // False when there is no memory.
+  // `sets` is a power of two. False when there is no memory.
   bool create(uint32_t sets, uint32_t cells);
   // Calls f(group) with the group of the key, under its lock; groups that make room are written as of `walk`.
   template <typename F> void with(const GroupKey &key, uint64_t walk, F f);

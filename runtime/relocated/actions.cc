@@ -33,7 +33,7 @@ long set(int number, const Action *action, Action *before, long mask_bytes) {
   auto set_here = [&](const Action *given, Action *old) {
     return sys::call(SYS_rt_sigaction, number, (long)given, (long)old, mask_bytes);
   };
-  if (!is_known || (action && action->handler == on_signal))
+  if (!is_known || (action && is_stand_in(action->handler)))
     return set_here(action, before);
   return change_action(number, action, before, set_here);
 }

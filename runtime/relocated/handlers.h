@@ -1,5 +1,6 @@
-// Handlers of signals. The kernel is given on_signal in place of the program's handler, which it calls; what the program is told comes
-// from a table (handlers.cc). They are set through libc (preloaded/signals.cc) or by a system call (actions.cc).
+// Handlers of signals. In place of each handler of the program the kernel is given a function of ours that stands in for it: what the thread does meanwhile is
+// logged apart. Each handler has a stand-in of its own, so that the handler changes at once with its flags and mask, wherever the signal arrives meanwhile.
+// Handlers are set through libc (preloaded/signals.cc) or by a system call (actions.cc).
 #pragma once
 
 #include "runtime/relocated/relocated.h"
@@ -8,9 +9,11 @@ namespace assay::relocated {
 
 using Handler = void (*)(int, siginfo_t *, void *);
 bool takes_handlers(int number);
-Handler handler_of(int number);
-void set_handler(int number, Handler handler);
-void on_signal(int number, siginfo_t *info, void *context);
+// What the kernel is given for the program's handler of this signal.
+Handler stand_in_of(int number, Handler handler);
+bool is_stand_in(Handler handler);
+// The program's handler, if this is a stand-in; others as they are.
+Handler program_handler(int number, Handler handler);
 
 inline bool is_function(Handler handler) {
   return (uint64_t)handler != (uint64_t)SIG_DFL && (uint64_t)handler != (uint64_t)SIG_IGN;
@@ -24,21 +27,16 @@ inline Handler &handler_in(struct sigaction &action) {
 // Action has its handler.
 template <class Action, class Set>
 long change_action(int number, const Action *action, Action *before, Set set) {
-  const Handler old_handler = handler_of(number);
   Action ours;
   if (action) {
     ours = *action;
-    if (const Handler handler = handler_in(ours); is_function(handler)) {
-      set_handler(number, handler);
-      handler_in(ours) = on_signal;
-    }
+    if (const Handler handler = handler_in(ours); is_function(handler))
+      handler_in(ours) = stand_in_of(number, handler);
     action = &ours;
   }
   const long result = set(action, before);
-  if (result != 0)
-    set_handler(number, old_handler);
-  else if (before && handler_in(*before) == on_signal)
-    handler_in(*before) = old_handler;
+  if (result == 0 && before)
+    handler_in(*before) = program_handler(number, handler_in(*before));
   return result;
 }
 

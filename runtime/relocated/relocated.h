@@ -52,7 +52,7 @@ void move_modules();
 // Has the loader call move_modules() when it has opened or closed some.
 void follow_loader();
 
-// Streams (streams.cc).
+// Streams (streams.cc, handler_streams.cc).
 extern constinit thread_local AssayThreadLog thread_log [[gnu::tls_model("initial-exec")]];
 void begin_streams();
 // What a signal handler logs goes to streams of its own: saved where it begins, restored where it returns.
@@ -62,6 +62,7 @@ struct SavedLog {
   uint64_t parent_bytes[2];
   uint32_t forks; // from the first process to this one
   bool in_handler, is_paused;
+  bool is_listed[2]; // what it interrupted is in the thread's list by this
 };
 void begin_handler(SavedLog &saved, const ucontext_t &interrupted);
 void end_handler(SavedLog &saved, ucontext_t &interrupted);

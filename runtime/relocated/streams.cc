@@ -11,75 +11,36 @@
 // nothing runs in the program when a thread exits, and a killed process loses nothing.
 
 #include "runtime/relocated/from_moved_code.h"
-#include "runtime/relocated/relocated.h"
 #include "runtime/relocated/sandbox.h"
+#include "runtime/relocated/thread_streams.h"
 
 #include "runtime/core/system/syscall.h"
-
-#include <stddef.h>
 
 namespace assay::relocated {
 
 uint32_t program_number;
 uint32_t pid_namespace;
+uint32_t forks;
+alignas(64) char scratch[2 * ASSAY_RING_SLACK];
 
 namespace {
 
-constexpr uint32_t kNoStream = UINT32_MAX;
-constexpr int kLogs = 2;
-
 uint32_t process;        // whose memory this is
-uint32_t forks;          // from the first process to this one
 uint32_t *is_own_memory; // the kernel sets it to 0 in a child that has a copy of the memory
 uint32_t always_own = 1; // where the kernel does not
-
-// Twice: nobody checks for up to the slack behind a limit.
-alignas(64) char scratch[2 * ASSAY_RING_SLACK];
 
 } // namespace
 
 constinit thread_local AssayThreadLog thread_log = {
     {scratch, nullptr, nullptr}, {scratch, nullptr, nullptr}, {}, 0, 0};
 
+constinit thread_local ThreadStreams mine = {};
+
 namespace {
-
-struct ThreadStreams {
-  uint32_t after_stream[kLogs] = {}; // the stream plus 1; 0: it has none
-  uint32_t gate[kLogs] = {};         // what it was when the stream began
-  uint32_t process = 0, thread = 0;  // whose streams these are; 0: nobody's yet
-  bool in_handler = false;
-  bool is_paused = false;                 // what it executes is ours
-  bool is_counted_untraced = false;       // it found no stream
-  uint32_t parent[kLogs] = {};            // number of the stream that the handler interrupted
-  uint64_t parent_bytes[kLogs] = {};      // logged there
-  uint32_t after_interrupted[kLogs] = {}; // the stream that a handler interrupted last, plus 1
-  uint64_t ending_below = 0; // the frame of a handler's begin that is at it; 0: none is
-};
-
-[[gnu::tls_model("initial-exec")]] thread_local constinit ThreadStreams mine = {};
-[[gnu::tls_model("initial-exec")]] thread_local constinit SavedLog at_fork = {};
-
-uint32_t stream_of(int log) {
-  return mine.after_stream[log] - 1; // kNoStream, if it has none
-}
-void set_stream(int log, uint32_t stream) {
-  mine.after_stream[log] = stream + 1;
-}
-
-AssayLogPosition &position(AssayThreadLog &of, int log) {
-  return log == 0 ? of.groups : of.accesses;
-}
-AssayLogPosition &position(int log) {
-  return position(thread_log, log);
-}
 
 uint64_t now_ns() {
   return is_sandboxed() ? __atomic_load_n(&ring->now_ns, __ATOMIC_RELAXED)
                         : sys::clock_ns(CLOCK_MONOTONIC);
-}
-
-char *buffer_at(uint32_t stream, uint32_t buffer) {
-  return (char *)ring + assay_ring_buffer(stream, buffer);
 }
 
 // The number of the namespace that process ids are of, from "pid:[NUMBER]"; 0: it is not known.
@@ -93,32 +54,16 @@ uint32_t find_pid_namespace() {
   return number;
 }
 
+} // namespace
+
+bool is_copy() {
+  return __atomic_load_n(is_own_memory, __ATOMIC_ACQUIRE) == 0;
+}
+
 void forget_streams() {
   mine = {};
   for (int log = 0; log < kLogs; log++)
     position(log) = {scratch, nullptr, nullptr};
-}
-
-void know_thread() {
-  mine.process = own_process();
-  mine.thread = is_sandboxed() ? thread_id_without_call() : sys::thread_id();
-  if (!mine.thread) // its streams last as long as the process
-    mine.thread = mine.process;
-}
-
-// Whether what thread-local storage says is of a thread that was here before.
-bool is_another() {
-  if (!mine.thread)
-    return false;
-  if (is_sandboxed()) {
-    const uint32_t thread = thread_id_without_call();
-    return thread && thread != mine.thread;
-  }
-  return mine.thread != sys::thread_id() && sys::process_id() == process;
-}
-
-bool is_copy() {
-  return __atomic_load_n(is_own_memory, __ATOMIC_ACQUIRE) == 0;
 }
 
 // A child of fork: the buffers that its memory names are its parent's.
@@ -136,6 +81,57 @@ void begin_process() {
 
 void go_untraced(int log) {
   position(log) = {scratch, scratch + ASSAY_RING_SLACK, scratch + ASSAY_RING_SLACK};
+}
+
+uint64_t bytes_of(int log) {
+  const uint32_t stream = stream_of(log);
+  if (stream == kNoStream)
+    return 0;
+  const auto offset = (uint64_t)(position(log).at - buffer_at(stream, 0));
+  if (offset > ASSAY_RING_BUFFERS * ASSAY_RING_BUFFER_BYTES) // it is in the scratch area
+    return 0;
+  const uint32_t filled = ring->all[stream].filled;
+  const auto buffer = (uint32_t)(offset / ASSAY_RING_BUFFER_BYTES);
+  const uint32_t before = filled - (filled - buffer) % ASSAY_RING_BUFFERS;
+  return (uint64_t)before * ASSAY_RING_BUFFER_BYTES + offset % ASSAY_RING_BUFFER_BYTES;
+}
+
+void end_stream(AssayRingStream &stream, uint64_t logged) {
+  const uint64_t handed_over = (uint64_t)stream.filled * ASSAY_RING_BUFFER_BYTES;
+  if (logged > handed_over) // else the buffer that comes next was not begun
+    stream.buffers[stream.filled % ASSAY_RING_BUFFERS].bytes = (uint32_t)(logged - handed_over);
+  __atomic_store_n(&stream.ended, stream.number + 1, __ATOMIC_RELEASE);
+}
+
+void end_own_stream(int log) {
+  const uint32_t stream = stream_of(log);
+  if (stream == kNoStream)
+    return;
+  const uint64_t logged = bytes_of(log);
+  set_stream(log, kNoStream);
+  go_untraced(log);
+  end_stream(ring->all[stream], logged);
+  tell_tool();
+}
+
+namespace {
+
+void know_thread() {
+  mine.process = own_process();
+  mine.thread = is_sandboxed() ? thread_id_without_call() : sys::thread_id();
+  if (!mine.thread) // its streams last as long as the process
+    mine.thread = mine.process;
+}
+
+// Whether what thread-local storage says is of a thread that was here before.
+bool is_another() {
+  if (!mine.thread)
+    return false;
+  if (is_sandboxed()) {
+    const uint32_t thread = thread_id_without_call();
+    return thread && thread != mine.thread;
+  }
+  return mine.thread != sys::thread_id() && sys::process_id() == process;
 }
 
 void begin_buffer(int log, uint32_t stream, uint32_t buffer) {
@@ -227,36 +223,18 @@ void begin_stream(int log) {
   __atomic_store_n(&to.kind, kind, __ATOMIC_RELEASE);
 }
 
-// The position may lie in the buffer before the one that comes next: a handler interrupts next_buffer() as well.
-uint64_t bytes_of(int log) {
-  const uint32_t stream = stream_of(log);
-  if (stream == kNoStream)
-    return 0;
-  const auto offset = (uint64_t)(position(log).at - buffer_at(stream, 0));
-  if (offset > ASSAY_RING_BUFFERS * ASSAY_RING_BUFFER_BYTES) // it is in the scratch area
-    return 0;
-  const uint32_t filled = ring->all[stream].filled;
-  const auto buffer = (uint32_t)(offset / ASSAY_RING_BUFFER_BYTES);
-  const uint32_t before = filled - (filled - buffer) % ASSAY_RING_BUFFERS;
-  return (uint64_t)before * ASSAY_RING_BUFFER_BYTES + offset % ASSAY_RING_BUFFER_BYTES;
-}
-
-// Ends it with so many bytes, by bytes_of(). It may be another thread's from then on.
-void end_stream(AssayRingStream &stream, uint64_t logged) {
-  const uint64_t handed_over = (uint64_t)stream.filled * ASSAY_RING_BUFFER_BYTES;
-  if (logged > handed_over) // else the buffer that comes next was not begun
-    stream.buffers[stream.filled % ASSAY_RING_BUFFERS].bytes = (uint32_t)(logged - handed_over);
-  __atomic_store_n(&stream.ended, stream.number + 1, __ATOMIC_RELEASE);
-}
-
 // Hands the buffer over, and waits until there is another one.
 void next_buffer(int log) {
   const uint32_t stream = stream_of(log);
   AssayRingStream &of = ring->all[stream];
   AssayRingBuffer &full = of.buffers[of.filled % ASSAY_RING_BUFFERS];
-  full.bytes = (uint32_t)(position(log).at - buffer_at(stream, of.filled));
-  full.end_ns = now_ns();
-  __atomic_fetch_add(&of.filled, 1, __ATOMIC_RELEASE);
+  const auto bytes = (uint64_t)(position(log).at - buffer_at(stream, of.filled));
+  if (bytes <=
+      ASSAY_RING_BUFFER_BYTES) { // else it has been, and a handler that is not ours jumped out of here
+    full.bytes = (uint32_t)bytes;
+    full.end_ns = now_ns();
+    __atomic_fetch_add(&of.filled, 1, __ATOMIC_RELEASE);
+  }
   if (mine.gate[log] != __atomic_load_n(&ring->gate, __ATOMIC_ACQUIRE)) {
     set_stream(log, kNoStream);
     go_untraced(log);
@@ -307,6 +285,8 @@ void make_room(bool may_begin) {
 }
 
 } // namespace
+
+[[gnu::tls_model("initial-exec")]] static thread_local constinit SavedLog at_fork = {};
 
 // The child must not log into the buffer of the parent, which it shares.
 void before_fork() {
@@ -366,237 +346,8 @@ void begin_streams() {
   }
 }
 
-// From another namespace of processes it cannot be seen: then it is taken to be gone after so many waits for it.
-static bool is_tool_gone(uint32_t waits) {
-  constexpr uint32_t kMaxWaits = 3000; // of a tenth of a second
-  if (ring->pid_namespace != pid_namespace)
-    return waits > kMaxWaits;
-  return sys::call(SYS_kill, ring->tool, 0) == -3 /* ESRCH */;
-}
-
 uint32_t own_process() {
   return is_sandboxed() ? process : sys::process_id();
-}
-
-void wake_all(const uint32_t &word) {
-  // Other processes wait and wake too: not the private kind.
-  if (!is_sandboxed())
-    sys::call(SYS_futex, (long)&word, 1 /* FUTEX_WAKE */, INT32_MAX);
-}
-
-void tell_tool() {
-  __atomic_fetch_add(&ring->news, 1, __ATOMIC_RELEASE);
-  wake_all(ring->news);
-}
-
-// Where no system call may be made. A pause takes 10 to 140 cycles.
-static void spin(const uint32_t &word, uint32_t seen) {
-  constexpr uint32_t kMax = UINT32_MAX; // without a sign of the tool: half a minute or more
-  uint32_t turns = __atomic_load_n(&ring->turns, __ATOMIC_ACQUIRE);
-  for (uint32_t pauses = 0; __atomic_load_n(&word, __ATOMIC_ACQUIRE) == seen &&
-                            !__atomic_load_n(&ring->stopped, __ATOMIC_ACQUIRE);
-       pauses++) {
-    const uint32_t now = __atomic_load_n(&ring->turns, __ATOMIC_ACQUIRE);
-    if (now != turns)
-      pauses = 0;
-    else if (pauses == kMax)
-      __atomic_store_n(&ring->stopped, 1, __ATOMIC_RELEASE);
-    turns = now;
-    __builtin_ia32_pause();
-  }
-}
-
-bool wait_for_tool(const uint32_t &word, uint32_t seen, uint32_t &waits) {
-  if (is_sandboxed()) {
-    spin(word, seen);
-    return !__atomic_load_n(&ring->stopped, __ATOMIC_ACQUIRE);
-  }
-  const timespec t = {0, 100'000'000};
-  const long waited = sys::call(SYS_futex, (long)&word, 0 /* FUTEX_WAIT */, seen, (long)&t);
-  if (waited == -110 /* ETIMEDOUT */ && is_tool_gone(++waits))
-    __atomic_store_n(&ring->stopped, 1, __ATOMIC_RELEASE);
-  return !__atomic_load_n(&ring->stopped, __ATOMIC_ACQUIRE);
-}
-
-namespace {
-
-// Streams that handlers have interrupted, by their place in the ring; the latest of the thread first. A handler that is left by a jump does not
-// give back what it has interrupted: that ends when its frame is found to be gone. What the thread does behind the jump is logged on in the
-// stream of that handler.
-//
-// A frame is gone for sure where a later one lies over it, or the kernel takes the alternate stack for unused. One that lies below what a later signal has
-// interrupted is gone if it is of the same stack, which cannot be known: handlers may change from one stack to another, and come back. So only where
-// many have come together it is taken to be; if it then comes back, what it goes on with is not logged (end_handler).
-struct Interrupted {
-  uint64_t frame;  // address of SavedLog
-  uint64_t logged; // bytes of the stream
-  uint32_t after_outer;
-};
-Interrupted interrupted_streams[ASSAY_RING_STREAMS];
-constexpr uint32_t kManyInterrupted = 32; // of one thread
-
-struct Range {
-  uint64_t begin, end;
-  bool contains(uint64_t address) const { return address - begin < end - begin; }
-};
-
-class GoneFrames {
-public:
-  GoneFrames(const SavedLog &latest, const ucontext_t &context)
-      : below_((uint64_t)context.uc_mcontext.gregs[REG_RSP]), over_{(uint64_t)&latest, below_} {
-    const auto alternate = (uint64_t)context.uc_stack.ss_sp;
-    if (!(context.uc_stack.ss_flags & SS_DISABLE))
-      alternate_ = {alternate, alternate + context.uc_stack.ss_size};
-    if (alternate_.contains((uint64_t)&latest) && !alternate_.contains(below_))
-      over_ = alternate_;
-  }
-  bool has(uint64_t frame, bool are_many) const {
-    if (frame < over_.end && frame + sizeof(SavedLog) > over_.begin)
-      return true;
-    return are_many && frame < below_ && alternate_.contains(frame) == alternate_.contains(below_);
-  }
-
-private:
-  uint64_t below_; // what was interrupted
-  Range over_;     // of the latest frame
-  Range alternate_ = {0, 0};
-};
-
-// Ends the interrupted streams that are not gone on with.
-void end_left_streams(int log, const GoneFrames &gone) {
-  uint32_t count = 0;
-  for (uint32_t at = mine.after_interrupted[log]; at; at = interrupted_streams[at - 1].after_outer)
-    count++;
-  bool any = false;
-  for (uint32_t *link = &mine.after_interrupted[log]; *link;) {
-    const uint32_t stream = *link - 1;
-    const Interrupted &each = interrupted_streams[stream];
-    if (!gone.has(each.frame, count > kManyInterrupted)) {
-      link = &interrupted_streams[stream].after_outer;
-      continue;
-    }
-    *link = each.after_outer;
-    end_stream(ring->all[stream], each.logged);
-    any = true;
-  }
-  if (any)
-    tell_tool();
-}
-
-void set_interrupted(int log, const SavedLog &by, uint64_t logged) {
-  const uint32_t stream = by.streams[log];
-  if (stream == kNoStream)
-    return;
-  interrupted_streams[stream] = {(uint64_t)&by, logged, mine.after_interrupted[log]};
-  mine.after_interrupted[log] = stream + 1;
-}
-
-// False: it has ended meanwhile.
-bool take_interrupted(int log, const SavedLog &by) {
-  const uint32_t stream = by.streams[log];
-  for (uint32_t *link = &mine.after_interrupted[log]; *link;
-       link = &interrupted_streams[*link - 1].after_outer)
-    if (*link == stream + 1 && interrupted_streams[stream].frame == (uint64_t)&by) {
-      *link = interrupted_streams[stream].after_outer;
-      return true;
-    }
-  return false;
-}
-
-void set_aside(SavedLog &saved) {
-  saved.log = thread_log;
-  saved.forks = forks;
-  saved.in_handler = mine.in_handler;
-  saved.is_paused = mine.is_paused;
-  mine.is_paused = false;
-  for (int log = 0; log < kLogs; log++) {
-    saved.streams[log] = stream_of(log);
-    saved.parent[log] = mine.parent[log];
-    saved.parent_bytes[log] = mine.parent_bytes[log];
-    // A handler of a handler that has logged nothing yet stands where that one does.
-    if (stream_of(log) != kNoStream || !mine.in_handler) {
-      mine.parent[log] = stream_of(log) == kNoStream ? kNoStream : ring->all[stream_of(log)].number;
-      mine.parent_bytes[log] = bytes_of(log);
-    }
-    set_stream(log, kNoStream);
-    position(log) = {scratch, nullptr, nullptr};
-  }
-  mine.in_handler = true;
-}
-
-} // namespace
-
-void begin_handler(SavedLog &saved, const ucontext_t &interrupted) {
-  if (is_copy())
-    begin_process();
-  // A handler may interrupt this here, below.
-  if (!mine.ending_below || (uint64_t)&saved > mine.ending_below) {
-    mine.ending_below = (uint64_t)&saved;
-    const GoneFrames gone(saved, interrupted);
-    for (int log = 0; log < kLogs; log++)
-      end_left_streams(log, gone);
-    mine.ending_below = 0;
-  }
-  // A stream of the thread is never in the list, also where another handler interrupts this.
-  set_aside(saved);
-  for (int log = 0; log < kLogs; log++)
-    set_interrupted(log, saved, mine.parent_bytes[log]);
-}
-
-void stop_logging(SavedLog &saved) {
-  set_aside(saved);
-  mine.is_paused = true;
-  for (int log = 0; log < kLogs; log++)
-    go_untraced(log);
-}
-
-void go_on_logging(const SavedLog &saved) {
-  thread_log = saved.log;
-  if (saved.forks != forks) { // this process was made meanwhile: the streams are its parent's
-    forget_streams();
-    return;
-  }
-  mine.in_handler = saved.in_handler;
-  mine.is_paused = saved.is_paused;
-  for (int log = 0; log < kLogs; log++) {
-    mine.parent[log] = saved.parent[log];
-    mine.parent_bytes[log] = saved.parent_bytes[log];
-    set_stream(log, saved.streams[log]);
-  }
-}
-
-namespace {
-
-// Ends the thread's stream, if it has one, with what it has logged.
-void end_own_stream(int log) {
-  const uint32_t stream = stream_of(log);
-  if (stream == kNoStream)
-    return;
-  const uint64_t logged = bytes_of(log);
-  set_stream(log, kNoStream);
-  go_untraced(log);
-  end_stream(ring->all[stream], logged);
-  tell_tool();
-}
-
-} // namespace
-
-void end_handler(SavedLog &saved, ucontext_t &interrupted) {
-  for (int log = 0; log < kLogs; log++)
-    end_own_stream(log);
-  for (int log = 0; log < kLogs && saved.forks == forks; log++) {
-    const uint32_t stream = saved.streams[log];
-    if (stream == kNoStream || take_interrupted(log, saved))
-      continue;
-    // It was taken to be left, and may be another thread's. A register may hold where it would log.
-    saved.streams[log] = kNoStream;
-    position(saved.log, log) = {scratch, nullptr, nullptr};
-    const uint64_t begin = (uint64_t)buffer_at(stream, 0);
-    for (greg_t &each : interrupted.uc_mcontext.gregs)
-      if ((uint64_t)each - begin <= ASSAY_RING_BUFFERS * ASSAY_RING_BUFFER_BYTES)
-        each = (greg_t)scratch;
-  }
-  go_on_logging(saved);
 }
 
 void follow_gate() {

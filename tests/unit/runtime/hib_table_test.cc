@@ -13,6 +13,7 @@ namespace {
 using assay::ContextId;
 using assay::heap::HibEntry;
 using assay::heap::HibTable;
+using Users = HibTable::Users;
 
 std::map<ContextId, AssayHib> written;
 std::vector<ContextId> order;
@@ -45,10 +46,14 @@ protected:
 };
 
 TEST_F(Tables, WriteWhatWasAddedWhateverTheirSize) {
-  for (auto [sets, ways] : {std::pair{1, 1}, {7, 2}, {1021, 4}, {0, 0}}) {
+  for (auto [sets, ways, users] : {std::tuple{uint64_t{1}, 1, Users::kMany},
+                                   {7, 2, Users::kOne},
+                                   {1021, 4, Users::kMany},
+                                   {UINT64_MAX, 1, Users::kMany},
+                                   {0, 0, Users::kOne}}) {
     SetUp();
     HibTable table;
-    ASSERT_TRUE(table.create(uint64_t(sets), uint64_t(ways), take));
+    ASSERT_TRUE(table.create(sets, uint64_t(ways), users, take));
     std::map<ContextId, AssayHib> wanted;
     std::minstd_rand random(1);
     for (uint64_t i = 0; i < 20000; i++) {
@@ -73,7 +78,7 @@ TEST_F(Tables, WriteWhatWasAddedWhateverTheirSize) {
 
 TEST_F(Tables, TheOldestEntryOfASetMakesRoom) {
   HibTable table;
-  ASSERT_TRUE(table.create(1, 2, take));
+  ASSERT_TRUE(table.create(1, 2, Users::kMany, take));
   table.add(ContextId{1}, object(1, 2));
   table.add(ContextId{2}, object(2, 3));
   table.add(ContextId{1}, object(3, 4));
