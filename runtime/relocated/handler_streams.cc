@@ -86,8 +86,8 @@ void set_interrupted(int log, SavedLog &by) {
   interrupted_streams[stream] = interrupted;
   mine.after_interrupted[log] = stream + 1;
   asm volatile("" ::: "memory");
-  interrupted_streams[stream] =
-      interrupted; // again: another handler may have come and gone in between, with the same stream
+  // Again: another handler may have come and gone in between, with the same stream.
+  interrupted_streams[stream] = interrupted;
 }
 
 // False: it has ended meanwhile.

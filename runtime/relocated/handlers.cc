@@ -6,14 +6,12 @@
 
 #include "runtime/relocated/handlers.h"
 
-#define ASSAY_STAND_INS 256
-#define ASSAY_STAND_IN_BYTES 16
-
 namespace assay::relocated {
 namespace {
 
 constexpr int kSignals = 65;
-constexpr uint64_t kShared = ASSAY_STAND_INS - 1;
+constexpr uint64_t kStandIns = 256, kStandInBytes = 16; // as below
+constexpr uint64_t kShared = kStandIns - 1;
 Handler handlers[kShared]; // by stand-in, in the order in which they came; null: nobody's yet
 Handler shared_handlers[kSignals];
 
@@ -41,17 +39,17 @@ Handler stand_in_of(int number, Handler handler) {
   }
   if (at == kShared)
     __atomic_store_n(&shared_handlers[number], handler, __ATOMIC_RELEASE);
-  return (Handler)(assay_stand_ins + at * ASSAY_STAND_IN_BYTES);
+  return (Handler)(assay_stand_ins + at * kStandInBytes);
 }
 
 bool is_stand_in(Handler handler) {
-  return (uint64_t)handler - (uint64_t)assay_stand_ins < ASSAY_STAND_INS * ASSAY_STAND_IN_BYTES;
+  return (uint64_t)handler - (uint64_t)assay_stand_ins < kStandIns * kStandInBytes;
 }
 
 Handler program_handler(int number, Handler handler) {
-  return is_stand_in(handler) ? handler_of(number, ((uint64_t)handler - (uint64_t)assay_stand_ins) /
-                                                       ASSAY_STAND_IN_BYTES)
-                              : handler;
+  return is_stand_in(handler)
+             ? handler_of(number, ((uint64_t)handler - (uint64_t)assay_stand_ins) / kStandInBytes)
+             : handler;
 }
 
 // Called as the kernel calls a handler, with one argument more.
@@ -64,25 +62,23 @@ extern "C" [[gnu::visibility("hidden")]] void assay_on_signal(int number, siginf
   end_handler(saved, *(ucontext_t *)context);
 }
 
-#define ASSAY_TEXT_OF(value) #value
-#define ASSAY_TEXT(value) ASSAY_TEXT_OF(value)
-asm(".text\n.hidden assay_stand_ins\n.globl assay_stand_ins\n.type assay_stand_ins, @function\n"
-    ".balign " ASSAY_TEXT(
-        ASSAY_STAND_IN_BYTES) "\nassay_stand_ins:\n .cfi_startproc\n"
-                              " .set assay_stand_in, 0\n .rept " ASSAY_TEXT(
-                                  ASSAY_STAND_INS) "\n"
-                                                   " .balign " ASSAY_TEXT(
-                                                       ASSAY_STAND_IN_BYTES) "\n movl "
-                                                                             "$assay_stand_in, "
-                                                                             "%ecx\n jmp "
-                                                                             "assay_on_signal\n"
-                                                                             " .set "
-                                                                             "assay_stand_in, "
-                                                                             "assay_stand_in + 1\n "
-                                                                             ".endr\n"
-                                                                             " .cfi_endproc\n "
-                                                                             ".size "
-                                                                             "assay_stand_ins, . - "
-                                                                             "assay_stand_ins\n");
+asm(R"(
+  .text
+  .hidden assay_stand_ins
+  .globl assay_stand_ins
+  .type assay_stand_ins, @function
+  .balign 16
+assay_stand_ins:
+  .cfi_startproc
+  .set assay_stand_in, 0
+  .rept 256
+  .balign 16
+  movl $assay_stand_in, %ecx
+  jmp assay_on_signal
+  .set assay_stand_in, assay_stand_in + 1
+  .endr
+  .cfi_endproc
+  .size assay_stand_ins, . - assay_stand_ins
+)");
 
 } // namespace assay::relocated
