@@ -83,10 +83,11 @@ TEST_F(RecordingTest, WhatAStreamMayHaveWrittenIsStaleWhenItsPlaceIsFree) {
     EXPECT_EQ(stream.kind, uint32_t{ASSAY_STREAM_free});
     EXPECT_EQ(stream.buffers[0].stale_bytes, written);
   }
-  // Where the position is known, values may lie behind it.
-  position = stream.data + 5;
+  // Where it says how much it has logged, values may lie behind it, and the position is that of another stream in its place.
+  position = stream.data + 9;
   stream.ended = stream.number + 1;
   stream.buffers[0] = {};
+  stream.buffers[0].bytes = 5;
   stream.kind = ASSAY_STREAM_groups;
   look();
   EXPECT_EQ(stream.buffers[0].stale_bytes, 5 + ASSAY_RING_SLACK);
