@@ -151,6 +151,9 @@ void GroupDecoder::begin(const Start &start, const TracedStream &stream, const s
     position.variables[start.registers[v]] = value_at(values, v);
 }
 
+// Bytes that a thread may have written behind its position, where it ended: of one group.
+constexpr uint64_t kMaxTornBytes = 4096;
+
 uint64_t GroupDecoder::decode(const TracedStream &stream, StreamPosition &position,
                               std::span<const std::byte> data, uint64_t from, uint64_t to,
                               Accesses &accesses, const Take &take,
@@ -184,7 +187,14 @@ uint64_t GroupDecoder::decode(const TracedStream &stream, StreamPosition &positi
       position.is_at_end = true;
       return data.size();
     }
-    if (number > shapes_.size() || !shapes_[number - 1].bytes)
+    const bool is_known = number <= shapes_.size() && shapes_[number - 1].bytes;
+    if (!is_known &&
+        data.size() - at <=
+            kMaxTornBytes) { // what a thread that ended had written behind its position
+      position.is_at_end = true;
+      return data.size();
+    }
+    if (!is_known)
       base::fail("the trace is damaged: stream {} has no group {} at byte {} of a buffer, behind "
                  "what {:#x} of "
                  "file {} logged",
