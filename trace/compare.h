@@ -41,8 +41,7 @@ private:
     TracedStream of;
     StreamPosition position;
     uint64_t bytes = 0;
-    bool jumped_out =
-        false; // a handler interrupted it at its end, of which is not known that it came back
+    bool jumped_out = false; // perhaps: of a handler that interrupted it at its end
   };
   void take(Stream &stream);
   std::unordered_map<uint32_t, Stream> streams_; // by number

@@ -183,14 +183,9 @@ uint64_t GroupDecoder::decode(const TracedStream &stream, StreamPosition &positi
     }
     uint32_t number = 0;
     std::memcpy(&number, data.data() + at, std::min<uint64_t>(sizeof number, data.size() - at));
-    if (number == 0) { // the thread was ended while it wrote this
-      position.is_at_end = true;
-      return data.size();
-    }
-    const bool is_known = number <= shapes_.size() && shapes_[number - 1].bytes;
-    if (!is_known &&
-        data.size() - at <=
-            kMaxTornBytes) { // what a thread that ended had written behind its position
+    const bool is_known = number != 0 && number <= shapes_.size() && shapes_[number - 1].bytes;
+    // The thread was ended while it wrote this, or had written it behind its position.
+    if (number == 0 || (!is_known && data.size() - at <= kMaxTornBytes)) {
       position.is_at_end = true;
       return data.size();
     }

@@ -1,8 +1,8 @@
 // A thread's buffers are decoded as they come. What a handler logs comes before the buffer that it interrupted (TraceSink), so it is kept, and
 // decoded when its thread has come to that place; handlers of handlers likewise.
 //
-// A handler whose thread logs on afterwards has returned, or was left by a jump; it is taken to have returned. Of one that its thread logs nothing behind
-// its stream says whether it has (TracedStream::has_returned), if that is known.
+// A handler whose thread logs on afterwards has returned, or was left by a jump; it is taken to have returned. Where its thread logs nothing
+// more, the handler's stream says whether it has returned, if that is known (TracedStream::has_returned).
 
 #include "trace/stream_replay.h"
 
