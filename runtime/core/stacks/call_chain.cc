@@ -64,6 +64,21 @@ bool holds(const LeftFrame &f) {
   return words[1] == f.pc && (!f.saved_at || *(const uint64_t *)f.saved_at == f.rbp);
 }
 
+// As holds(), of so many frames at once, if all of them keep rbp where code with frame pointers does. Not of frames that
+// were stored a moment ago: see below.
+constexpr uint32_t kTogether = 4;
+bool hold_together(const ChainFrame *frames) {
+  using Two = uint64_t __attribute__((vector_size(16), aligned(8), may_alias));
+  Two changed = {};
+  uint64_t odd = 0;
+  for (uint32_t i = 0; i < kTogether; i++) {
+    const LeftFrame &f = frames[i].left;
+    changed |= *(const Two *)(f.at - 16) ^ *(const Two *)&f.rbp;
+    odd |= f.saved_at ^ (f.at - 16);
+  }
+  return (changed[0] | changed[1] | odd) == 0;
+}
+
 // Word by word: what was stored so, and is then loaded whole, makes a processor wait until it is in the cache.
 LeftFrame copy_of(const LeftFrame &f) {
   LeftFrame copy;
@@ -143,9 +158,15 @@ const CallChain::CallSite &CallChain::call_site(uint64_t pc) {
 bool CallChain::is_unchanged(uint32_t below, uint32_t &changed) const {
   const uint32_t inner = below > kWhole ? below - kInner : 0;
   uint32_t i = below;
-  while (i > inner && holds(frames_[i - 1].left))
-    i--;
-  if (i == 0)
+  auto compare_as_far_as = [&](uint32_t outermost) {
+    while (i > outermost && holds(frames_[i - 1].left))
+      i--;
+    return i <= outermost;
+  };
+  if (below > 2 * kTogether && compare_as_far_as(below - kTogether))
+    while (i >= inner + kTogether && hold_together(frames_ + i - kTogether))
+      i -= kTogether;
+  if (compare_as_far_as(inner) && inner == 0)
     return true;
   if (i == inner) {
     uint32_t on_path = path_count_;
@@ -156,9 +177,7 @@ bool CallChain::is_unchanged(uint32_t below, uint32_t &changed) const {
       distance *= 2;
     if (on_path == 0 && distance >= below)
       return true;
-    for (i = inner; i > 0 && holds(frames_[i - 1].left);)
-      i--;
-    if (i == 0) // a frame of the path that lies further in
+    if (compare_as_far_as(0)) // a frame of the path that lies further in
       return true;
   }
   changed = i - 1;
