@@ -1,5 +1,6 @@
-// What a statically linked executable that `assay trace instrument` wrote tells the runtime that it carries
-// (runtime/relocated/carried/). The tool (trace/static_program.cc) writes it over the symbol assay_carried_runtime in the runtime's data.
+// What a statically linked executable that `assay trace instrument` wrote tells the runtime that it
+// carries (runtime/relocated/carried/). The tool (trace/static_program.cc) writes it over the
+// symbol assay_carried_runtime in the runtime's data.
 //
 // The executable lies where it did. Behind it lie the runtime, as its own file has it, and one more segment:
 //
@@ -27,7 +28,8 @@ typedef struct AssayCarriedRuntime {
   uint64_t code_room, code_room_bytes;
 } AssayCarriedRuntime;
 
-// .eh_frame_hdr as linkers write it; its entries follow. All are distances: `frames` from itself, those of entries from the header.
+// .eh_frame_hdr as linkers write it; its entries follow. All are distances: `frames` from itself,
+// those of entries from the header.
 typedef struct AssayUnwindHeader {
   uint8_t version;      // 1
   uint8_t encodings[3]; // of frames, count and entries: ASSAY_UNWIND_ENCODINGS

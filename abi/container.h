@@ -9,8 +9,8 @@
 //   +--------------------+
 //   | ...                |
 //
-// A fixed part of many zeros (a heap info block and its histograms) is sparse: the kind has the bit ASSAY_RECORD_SPARSE,
-// and in the place of the fixed part there are
+// A fixed part of many zeros (a heap info block and its histograms) is sparse: the kind has the bit
+// ASSAY_RECORD_SPARSE, and in the place of the fixed part there are
 //
 //   uint64_t size                 bytes of the fixed part, a multiple of 8, at most ASSAY_SPARSE_MAX
 //   uint64_t is_there[]           a bit for each 8 bytes of it, the lowest first: they are not zero
@@ -101,8 +101,8 @@ static inline size_t assay_sparse_room(size_t size) {
   return 8 * assay_sparse_head(size) + size;
 }
 
-// Stores a fixed part sparsely, with room at `to` for assay_sparse_room(size) bytes. Returns the bytes of it; 0 if that is
-// not shorter than it was.
+// Stores a fixed part sparsely, with room at `to` for assay_sparse_room(size) bytes. Returns the
+// bytes of it; 0 if that is not shorter than it was.
 static inline size_t assay_make_sparse(const void *fixed, size_t size, void *to) {
   const uint64_t full_size = size;
   size_t used = assay_sparse_head(size);

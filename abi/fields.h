@@ -1,9 +1,11 @@
-// What the compiler says of fields: the layout of each struct, class and union whose fields the code accesses, and what each
-// stretch of code of a translation unit accesses. Two kinds of entries in the section `assay_sites` (abi/sites.h). Numbers are LEB128
-// (assay_put_number() in abi/lines.h), texts end with a zero byte.
+// What the compiler says of fields: the layout of each struct, class and union whose fields the
+// code accesses, and what each stretch of code of a translation unit accesses. Two kinds of entries
+// in the section `assay_sites` (abi/sites.h). Numbers are LEB128 (assay_put_number() in
+// abi/lines.h), texts end with a zero byte.
 //
-// A record is a struct, class or union. Its leaves are its fields with those of nested records in their place, so that each
-// byte that is not a hole belongs to a leaf; members of unions overlap. An array is one leaf, or the leaves of one element.
+// A record is a struct, class or union. Its leaves are its fields with those of nested records in
+// their place, so that each byte that is not a hole belongs to a leaf; members of unions overlap.
+// An array is one leaf, or the leaves of one element.
 //
 //   AssaySite  AssaySiteRecord  name  file  leaves…  zero-padded to 8
 //     leaf     number  offset, bits from the record's begin
@@ -31,7 +33,8 @@
 //                      ASSAY_MAX_BASES: another one
 //              number  where the object begins, bytes from that pointer: n of it for 2 n, -n for 2 n - 1
 //
-// Counters and derived numbers say how often a stretch of code was executed; what was accessed in it follows from its items.
+// Counters and derived numbers say how often a stretch of code was executed; what was accessed in
+// it follows from its items.
 #pragma once
 
 #include <stdint.h>
@@ -86,18 +89,18 @@ typedef struct AssaySiteFields {
 // What the code of a unit reads, and the runtime writes.
 typedef struct AssayFieldsUnit {
   uint64_t counters; // where a thread's counters are, less the thread's distance
-  // All ones where threads add their distances. 0 before the runtime knows the unit: all threads count in its own counters. Code reads it
-  // before `counters`, the runtime writes it behind.
+  // All ones where threads add their distances. 0 before the runtime knows the unit: all threads
+  // count in its own counters. Code reads it before `counters`, the runtime writes it behind.
   uint64_t distances;
-  // What is 1 while stretches are to be reported: of the linked module, so that its code finds it without this pointer, until
-  // __assay_module_end. Null: its code reports nothing.
+  // What is 1 while stretches are to be reported: of the linked module, so that its code finds it
+  // without this pointer, until __assay_module_end. Null: its code reports nothing.
   uint32_t *asks;
   uint32_t number; // the runtime's, from 1; 0: it does not know the unit
   uint32_t reserved;
 } AssayFieldsUnit;
 
-// What code reports of a stretch, in registers, so that its function's frame grows by nothing: its number and how many of its pointers
-// are set, in one word.
+// What code reports of a stretch, in registers, so that its function's frame grows by nothing: its
+// number and how many of its pointers are set, in one word.
 #define ASSAY_STRETCH_REPORT(stretch, known) ((uint64_t)(stretch) * 8 + (known))
 #define ASSAY_REPORTED_STRETCH(report) ((uint32_t)((report) / 8))
 #define ASSAY_REPORTED_KNOWN(report) ((uint32_t)((report) % 8))

@@ -48,7 +48,8 @@ static inline uint8_t *assay_put_number(uint8_t *to, uint64_t n) {
   return to;
 }
 
-// Reads a number of the bytes up to `end` and returns what follows it; null if there is none, or one of more than 64 bits.
+// Reads a number of the bytes up to `end` and returns what follows it; null if there is none, or
+// one of more than 64 bits.
 static inline const uint8_t *assay_get_number(const uint8_t *from, const uint8_t *end,
                                               uint64_t *n) {
   *n = 0;

@@ -1,5 +1,6 @@
-// The moved code of one executable or shared object: its functions at another place, with instructions between theirs that
-// log. Made by the tool (trace/), mapped by the runtime (runtime/relocated/) within 2 GiB of the original.
+// The moved code of one executable or shared object: its functions at another place, with
+// instructions between theirs that log. Made by the tool (trace/), mapped by the runtime
+// (runtime/relocated/) within 2 GiB of the original.
 //
 //   +----------------------+
 //   | AssayMovedHeader     |
@@ -9,8 +10,9 @@
 //   | code, unwind tables  |  what is mapped, from a multiple of the page on
 //   +----------------------+
 //
-// Code begins with ASSAY_MOVED_SLOTS addresses that the runtime fills in; then instructions; then .eh_frame with its
-// language-specific data and .eh_frame_hdr, as an ELF file has them. All but the words with a fixup is position independent.
+// Code begins with ASSAY_MOVED_SLOTS addresses that the runtime fills in; then instructions; then
+// .eh_frame with its language-specific data and .eh_frame_hdr, as an ELF file has them. All but the
+// words with a fixup is position independent.
 #pragma once
 
 #include <stdint.h>

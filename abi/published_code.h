@@ -1,5 +1,6 @@
-// Decoded code as it is published to those who interpret it where nothing can be decoded: the kernel's BPF program and the
-// handler in a process. The tool decodes a page of 1,024 bytes when the first sample comes to it, and adds to it.
+// Decoded code as it is published to those who interpret it where nothing can be decoded: the
+// kernel's BPF program and the handler in a process. The tool decodes a page of 1,024 bytes when
+// the first sample comes to it, and adds to it.
 //
 //   page    pages[number].first[offset]: the entry of the instruction that begins there; 0: none is known
 //   entry   entries[first]: its head; entries[first + 1], …: its micro-ops, and what is to be recorded between them

@@ -1,5 +1,6 @@
-// The accesses of a trace for other programs: what `assay trace replay --format binary` writes. One header, then records of one
-// size, little endian, in the order in which each thread made its accesses.
+// The accesses of a trace for other programs: what `assay trace replay --format binary` writes. One
+// header, then records of one size, little endian, in the order in which each thread made its
+// accesses.
 #pragma once
 
 #include <stdint.h>

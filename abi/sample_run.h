@@ -1,9 +1,11 @@
-// The interpreter of samples: from where an interrupt came it executes the next instructions without any effect, and records
-// what they compute. One source for all who interpret: the BPF program in the kernel, the handler in a process, tests.
+// The interpreter of samples: from where an interrupt came it executes the next instructions
+// without any effect, and records what they compute. One source for all who interpret: the BPF
+// program in the kernel, the handler in a process, tests.
 //
-// Registers are those of the interrupt; of vectors nothing is known until they are loaded. Memory is read where it
-// is; what is stored stays in a small table and is seen by later loads. What depends on a value that is not known is not known;
-// a jump, a branch or an address to store at that is not known ends the sample.
+// Registers are those of the interrupt; of vectors nothing is known until they are loaded. Memory
+// is read where it is; what is stored stays in a small table and is seen by later loads. What
+// depends on a value that is not known is not known; a jump, a branch or an address to store at
+// that is not known ends the sample.
 //
 // Before including, define over `run`, a struct assay_interpreter *:
 //

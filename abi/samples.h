@@ -1,5 +1,6 @@
-// What a sample is: an interrupt's place, and the values of the instructions that were interpreted from there. Written by who
-// interprets (the BPF program, the handler in a process), read by the tool.
+// What a sample is: an interrupt's place, and the values of the instructions that were interpreted
+// from there. Written by who interprets (the BPF program, the handler in a process), read by the
+// tool.
 #pragma once
 
 #include <stdint.h>

@@ -92,9 +92,6 @@ static inline int assay_in_program_window(uint64_t begin, uint64_t end) {
 #define ASSAY_COUNTERS_END                                                                         \
   ASSAY_SHADOW_OF_(ASSAY_HIGH_END, ASSAY_COUNTERS_SHIFT, ASSAY_COUNTERS_BASE)
 
-#define ASSAY_READ_ONE 1ULL
-#define ASSAY_WRITE_ONE (1ULL << 32)
-
 #define ASSAY_DISJOINT_(a_begin, a_end, b_begin, b_end)                                            \
   ((a_end) <= (b_begin) || (b_end) <= (a_begin))
 #define ASSAY_SHADOW_BEGIN_(range, shadow)                                                         \

@@ -1,18 +1,22 @@
-// Memory that `assay trace` shares with the processes it records: streams of what their threads log, and how a process gets the
-// moved code of a module. The tool makes it (a file without a name, by ASSAY_TRACE_RING in the environment); every process
-// maps it at its start, and needs no descriptor afterwards.
+// Memory that `assay trace` shares with the processes it records: streams of what their threads
+// log, and how a process gets the moved code of a module. The tool makes it (a file without a name,
+// by ASSAY_TRACE_RING in the environment); every process maps it at its start, and needs no
+// descriptor afterwards.
 //
 //   +----------------------+
 //   | AssayTraceRing       |  one
 //   | data                 |  ASSAY_RING_STREAMS times ASSAY_RING_BUFFERS buffers; touched by those that are used
 //   +----------------------+
 //
-// A stream is what one thread logs. It has a few buffers, which it fills in turn: a full one is handed over (`filled` grows), the
-// tool reads it and gives it back (`freed` grows); whoever uses it next sets it to zeros, so that they lie in its processor's cache. A thread whose buffers are all full waits for the tool.
-// Nothing of this needs the process to end well: what a killed thread has written stays in its buffer.
+// A stream is what one thread logs. It has a few buffers, which it fills in turn: a full one is
+// handed over (`filled` grows), the tool reads it and gives it back (`freed` grows); whoever uses
+// it next sets it to zeros, so that they lie in its processor's cache. A thread whose buffers are
+// all full waits for the tool. Nothing of this needs the process to end well: what a killed thread
+// has written stays in its buffer.
 //
-// A buffer holds groups: u32 number of the group plus 1, then its values, 8 bytes each, without padding. The number is written
-// last, so that a group is whole or not there: behind the last one are zeros.
+// A buffer holds groups: u32 number of the group plus 1, then its values, 8 bytes each, without
+// padding. The number is written last, so that a group is whole or not there: behind the last one
+// are zeros.
 #pragma once
 
 #include <stdint.h>
@@ -61,14 +65,15 @@ enum {
   ASSAY_STREAM_returned_accesses,
 };
 
-// The kind while a thread takes the place: this, and the id of the thread (0 where the tool knows it by another), so that the place is free
-// again if that is killed meanwhile.
+// The kind while a thread takes the place: this, and the id of the thread (0 where the tool knows
+// it by another), so that the place is free again if that is killed meanwhile.
 #define ASSAY_RING_CLAIMED (1u << 31)
 
 typedef struct AssayRingBuffer {
   uint64_t begin_ns, end_ns; // CLOCK_MONOTONIC; end_ns 0: not full
   uint32_t bytes;            // logged, where it is handed over
-  // So many from its beginning may not be zeros; the process clears them before it logs there. 0: all are zeros, or it is in use.
+  // So many from its beginning may not be zeros; the process clears them before it logs there. 0:
+  // all are zeros, or it is in use.
   uint32_t stale_bytes;
 } AssayRingBuffer;
 
@@ -100,7 +105,8 @@ enum {
 
 #define ASSAY_REQUEST_far 0x80000000u // the asker's id is of another namespace
 
-// One at a time: who asks writes its id into `asker`, and takes it out again; where it was ended meanwhile, the tool does.
+// One at a time: who asks writes its id into `asker`, and takes it out again; where it was ended
+// meanwhile, the tool does.
 typedef struct AssayTraceRequest {
   uint32_t state;   // ASSAY_REQUEST_*; the asker waits on it
   uint32_t asker;   // process; with ASSAY_REQUEST_far. Others wait on it until it is 0
@@ -128,7 +134,7 @@ typedef struct AssayTraceRing {
       wanted; // grows when a thread found none: the tool looks at once for threads that have ended
   uint32_t looks;          // grows when it has done so; a thread that found none waits on it
   uint32_t looks_for_news; // 1: some process may make no system call, so the tool is not woken
-  uint32_t turns;          // grows while the tool is there
+  uint32_t polls;          // of the tool, which grow while it is there
   uint32_t filters;        // of system calls, that the tool runs under (assay_filters_in)
   uint64_t now_ns;         // CLOCK_MONOTONIC, when it last looked
   uint32_t programs;       // numbers given: one for each exec
@@ -163,7 +169,8 @@ static inline uint32_t assay_number_in(const char *status, const char *name) {
   }
   return UINT32_MAX;
 }
-// How many filters of system calls (seccomp) a process runs under; of older kernels whether there is one, by another number than 0.
+// How many filters of system calls (seccomp) a process runs under; of older kernels whether there
+// is one, by another number than 0.
 static inline uint32_t assay_filters_in(const char *status) {
   const uint32_t filters = assay_number_in(status, "Seccomp_filters:");
   return filters != UINT32_MAX ? filters : assay_number_in(status, "Seccomp:");

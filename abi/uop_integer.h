@@ -8,8 +8,8 @@
 
 #define UOP_FUNCTION static inline __attribute__((always_inline, unused))
 
-// Goes over the elements of w bytes of a lane: k is the number of each one's lowest bit. The count says to BPF's verifier that
-// it ends.
+// Goes over the elements of w bytes of a lane: k is the number of each one's lowest bit. The count
+// says to BPF's verifier that it ends.
 #define UOP_EACH_ELEMENT(k, w)                                                                     \
   for (unsigned k = 0, k##_count = 0; k < 64 && k##_count < 8; k += 8 * (unsigned)(w), k##_count++)
 

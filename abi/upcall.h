@@ -1,11 +1,13 @@
-// Memory that `assay values` shares with the programs whose threads it samples from inside (runtime/upcall). The tool makes it; a
-// program maps the first part to read it, so that no stray store of its own can change decoded code, and the second to write.
+// Memory that `assay values` shares with the programs whose threads it samples from inside
+// (runtime/upcall). The tool makes it; a program maps the first part to read it, so that no stray
+// store of its own can change decoded code, and the second to write.
 //
 //   read    header | pages (abi/published_code.h) | entries | places
 //   write   news | slots, one for each thread: what its samples say, in a ring
 //
-// A place says which published page lies at an address of a program: a hash table, of which the tool writes entries and changes numbers,
-// and never removes any. A program is known by a number that its children share after fork, for they have the same mappings.
+// A place says which published page lies at an address of a program: a hash table, of which the
+// tool writes entries and changes numbers, and never removes any. A program is known by a number
+// that its children share after fork, for they have the same mappings.
 #pragma once
 
 #include "abi/published_code.h"

@@ -3,8 +3,9 @@
 // The plugin makes every instrumented module refer to the symbol named by ASSAY_ABI_SYMBOL; the
 // runtime defines only its own. Objects of another version therefore fail at link time with an
 // undefined symbol whose name says what is wrong and what to do. A profile carries the same number.
-// Bump it when something that objects or files have changes its meaning, and keep an old file in tests/format/. A tool, hook,
-// record or loss that is new does not raise it: old readers skip what they do not know.
+// Bump it when something that objects or files have changes its meaning, and keep an old file in
+// tests/format/. A tool, hook, record or loss that is new does not raise it: old readers skip what
+// they do not know.
 #pragma once
 
 #define ASSAY_ABI_VERSION 5

@@ -1,5 +1,5 @@
-// What the objects tool keeps for each word of memory, and where, for each form that a program's words can have (AssayWords in
-// abi/sites.h).
+// What the objects tool keeps for each word of memory, and where, for each form that a program's
+// words can have (AssayWords in abi/sites.h).
 //
 //   form       of 4 bytes of program         place of its first byte
 //   byte       1 byte                        (address >> 2) + 0x60000000
@@ -11,9 +11,10 @@
 //   counter    4 bytes, accesses             (address & 0x0fff'fffffffc) + 0x1000'60000000
 //   bit        4 bits, one for each byte     (address >> 3) + 0x0800'60000000
 //
-// Only `byte` and `locality` have a base that fits a displacement. The others lie where the words of `byte` would: no program has
-// two forms. Addresses of counters are folded to 44 bits, because counters as large as the program have no room otherwise; the
-// windows that programs live in (abi/shadow.h) stay apart.
+// Only `byte` and `locality` have a base that fits a displacement. The others lie where the words
+// of `byte` would: no program has two forms. Addresses of counters are folded to 44 bits, because
+// counters as large as the program have no room otherwise; the windows that programs live in
+// (abi/shadow.h) stay apart.
 //
 // Source: cache-fragmentation.txt, "Shadow memory", and its last paragraph.
 #pragma once

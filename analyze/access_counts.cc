@@ -1,6 +1,8 @@
-// A trace has millions of accesses, and each changes the sums of its thread, the sums of its instruction, and the footprint. So a batch is
-// cut into pieces that stay in the first-level cache, and each of the three has a simple pass over the piece. Sums of instructions are a
-// vector by site, because sites are numbered without gaps. Refused: passes over the whole batch, which is larger than that cache.
+// A trace has millions of accesses, and each changes the sums of its thread, the sums of its
+// instruction, and the footprint. So a batch is cut into pieces that stay in the first-level cache,
+// and each of the three has a simple pass over the piece. Sums of instructions are a vector by
+// site, because sites are numbered without gaps. Refused: passes over the whole batch, which is
+// larger than that cache.
 //
 // Of a loop each access of the body is counted once, times the iterations; which lines the iterations touch is left to
 // Footprint::touch_run().

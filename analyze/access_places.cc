@@ -1,5 +1,6 @@
-// A trace names functions by their addresses. An instruction belongs to the last function that begins at or before it, which is right
-// also for parts of a function that lie behind its symbol's size.
+// A trace names functions by their addresses. An instruction belongs to the last function that
+// begins at or before it, which is right also for parts of a function that lie behind its symbol's
+// size.
 
 #include "analyze/access_places.h"
 

@@ -1,7 +1,7 @@
 // Keeps the memory of one process apart from that of another at the same address.
 //
-// The first process keeps its addresses; those of others carry a number in bits that no address of a program uses. Memory that
-// processes share is taken to be of each.
+// The first process keeps its addresses; those of others carry a number in bits that no address of
+// a program uses. Memory that processes share is taken to be of each.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Lines of the source that miss much: one finding for each, with the step of its addresses if they have one, as that decides what can be
-// done.
+// Lines of the source that miss much: one finding for each, with the step of its addresses if they
+// have one, as that decides what can be done.
 
 #include "analyze/access_places.h"
 #include "analyze/cache_simulation.h"
@@ -15,9 +15,9 @@
 namespace analyze {
 namespace {
 
-constexpr double kLeastOfTouches = .005; // misses that are worth a word, of all touches
-constexpr double kLeastOfMisses = .1;    // of all misses
-constexpr double kLeastMissing = .25;    // of its own touches
+constexpr double kMinOfTouches = .005; // misses that are worth a word, of all touches
+constexpr double kMinOfMisses = .1;    // of all misses
+constexpr double kMinMissing = .25;    // of its own touches
 constexpr double kNearlyAll =
     .75; // of its own touches: from one miss to the next is from one touch to the next
 constexpr size_t kMaxSites = 64; // of those that miss most: lines are looked up for them
@@ -41,7 +41,8 @@ bool is_even(const CacheSimulation &simulation, const Group &group) {
   return simulation.strides()[group.site].votes >= group.most / 2;
 }
 
-// One line after the other, each used more than once: prefetchers fetch them in time, and there is nothing to be gained.
+// One line after the other, each used more than once: prefetchers fetch them in time, and there is
+// nothing to be gained.
 bool is_sequential(const CacheSimulation &simulation, const Group &group) {
   const int64_t stride = simulation.strides()[group.site].stride;
   return is_even(simulation, group) &&
@@ -86,7 +87,7 @@ Finding finding_of(const CacheSimulation &simulation, const Group &group, const 
 std::vector<Finding> cache_findings(const CacheSimulation &simulation, AccessPlaces &places) {
   const CacheSums all = simulation.all();
   std::vector<Finding> findings;
-  if (double(all.missed(Level::l1)) < kLeastOfTouches * double(all.touches))
+  if (double(all.missed(Level::l1)) < kMinOfTouches * double(all.touches))
     return findings;
   const std::vector<CacheSums> &of_site = simulation.of_site();
   std::vector<uint32_t> sites;
@@ -111,8 +112,8 @@ std::vector<Finding> cache_findings(const CacheSimulation &simulation, AccessPla
   }
   for (const auto &[key, group] : groups) {
     const auto misses = double(group.sums.missed(Level::l1));
-    if (misses < kLeastOfMisses * double(all.missed(Level::l1)) ||
-        misses < kLeastMissing * double(group.sums.touches) || is_sequential(simulation, group))
+    if (misses < kMinOfMisses * double(all.missed(Level::l1)) ||
+        misses < kMinMissing * double(group.sums.touches) || is_sequential(simulation, group))
       continue;
     findings.push_back(finding_of(simulation, group, site_text(places, group.site), all));
   }

@@ -1,6 +1,8 @@
-// Shapes as users write them. What is wrong is found here, so that a cache never asks: the ways fill the size, a line has a power of two of
-// bytes. The number of sets may be any: Cache::set_of() divides if it is no power of two. A shape's text can be typed back, so its bytes
-// are exact: 32KiB, not 32.0 KiB. What a cache does is in the header, to be inlined: it is done for each touch.
+// Shapes as users write them. What is wrong is found here, so that a cache never asks: the ways
+// fill the size, a line has a power of two of bytes. The number of sets may be any: Cache::set_of()
+// divides if it is no power of two. A shape's text can be typed back, so its bytes are exact:
+// 32KiB, not 32.0 KiB. What a cache does is in the header, to be inlined: it is done for each
+// touch.
 
 #include "analyze/cache_model.h"
 

@@ -1,5 +1,5 @@
-// The line that a thread touched last is in every level, as the last one used: nothing changes if it is touched again. So most touches
-// are one comparison.
+// The line that a thread touched last is in every level, as the last one used: nothing changes if
+// it is touched again. So most touches are one comparison.
 
 #include "analyze/cache_simulation.h"
 

@@ -1,13 +1,15 @@
 // `assay trace cache`: how often caches and TLBs of given shapes would miss, and by which instructions.
 //
-// The model, of data only. A touch is an access in one line; an access that crosses lines touches each of them. A touch looks into the
-// first level; what misses goes on to the next one, and is in all of them afterwards, whether it was a read or a write (write-allocate).
-// Each level replaces the line of a set that was used longest ago, and does not know what others hold: neither inclusive nor
-// exclusive. Each thread has levels 1 and 2 and TLBs of its own; the last level is shared by all. As the order between threads is
-// only that of their buffers, a write takes no line out of another thread's caches. There is no prefetcher, and nothing is written back.
+// The model, of data only. A touch is an access in one line; an access that crosses lines touches
+// each of them. A touch looks into the first level; what misses goes on to the next one, and is in
+// all of them afterwards, whether it was a read or a write (write-allocate). Each level replaces
+// the line of a set that was used longest ago, and does not know what others hold: neither
+// inclusive nor exclusive. Each thread has levels 1 and 2 and TLBs of its own; the last level is
+// shared by all. As the order between threads is only that of their buffers, a write takes no line
+// out of another thread's caches. There is no prefetcher, and nothing is written back.
 //
-// Sources: Mattson, Gecsei, Slutz, Traiger, "Evaluation techniques for storage hierarchies", 1970 (LRU as a stack); Hill, Smith, "Evaluating
-// associativity in CPU caches", 1989 (sets).
+// Sources: Mattson, Gecsei, Slutz, Traiger, "Evaluation techniques for storage hierarchies", 1970
+// (LRU as a stack); Hill, Smith, "Evaluating associativity in CPU caches", 1989 (sets).
 #pragma once
 
 #include "analyze/address_spaces.h"
@@ -59,8 +61,9 @@ struct CacheSums {
   }
 };
 
-// By how much an instruction's address grows from one miss in the first level to the next, if most do by the same: the majority vote of Boyer
-// and Moore, "MJRTY, a fast majority vote algorithm", 1981.
+// By how much an instruction's address grows from one miss in the first level to the next, if most
+// do by the same: the majority vote of Boyer and Moore, "MJRTY, a fast majority vote algorithm",
+// 1981.
 struct StrideVote {
   uint64_t last = 0;
   int64_t stride = 0;

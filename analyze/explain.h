@@ -153,8 +153,8 @@ struct Explanation {
 // What functions carry: their figures; their loops, too; all.
 enum class ExplainDetail : uint8_t { figures, loops, lines };
 
-// All routines, or the one that `function` names (linkage name, demangled name or 0xADDRESS), which carries all. Throws Failure for what is no
-// x86-64 ELF file, and for a function that is not there.
+// All routines, or the one that `function` names (linkage name, demangled name or 0xADDRESS), which
+// carries all. Throws Failure for what is no x86-64 ELF file, and for a function that is not there.
 Explanation explain(const std::string &path, const std::string &function, ExplainDetail detail);
 
 } // namespace analyze

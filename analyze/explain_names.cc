@@ -5,6 +5,7 @@
 #include "analyze/explain_names.h"
 
 #include "base/fail.h"
+#include "binary/effects.h"
 
 #include <fmt/format.h>
 
@@ -17,7 +18,7 @@ namespace {
 
 using namespace binary;
 
-constexpr size_t kLeastText = 4, kMostText = 48;
+constexpr size_t kMinText = 4, kMaxText = 48;
 
 image::Data data_of(const std::string &path, bool lines) {
   try {
@@ -37,7 +38,7 @@ std::optional<uint64_t> made_address(const image::Executable &executable, const 
       uop.c == ASSAY_REG_ZERO)
     return static_cast<uint64_t>(int64_t{uop.i});
   bool is_constant = uop.op == ASSAY_UOP_or && uop.a == ASSAY_REG_ZERO &&
-                     uop.b == ASSAY_UOP_IMMEDIATE && uop.width >= 4;
+                     binary::has_immediate(uop) && uop.width >= 4;
   if (is_constant && !executable.position_independent())
     return static_cast<uint64_t>(uop.imm);
   return std::nullopt;
@@ -89,7 +90,7 @@ std::string ExplainNames::string_at(uint64_t address) const {
   for (std::byte byte : executable_.bytes_from(address)) {
     auto c = static_cast<char>(byte);
     if (c == 0)
-      return text.size() >= kLeastText ? "\"" + text + "\"" : "";
+      return text.size() >= kMinText ? "\"" + text + "\"" : "";
     if (c == '\n')
       text += "\\n";
     else if (c == '\t')
@@ -98,7 +99,7 @@ std::string ExplainNames::string_at(uint64_t address) const {
       return "";
     else
       text += c;
-    if (text.size() > kMostText)
+    if (text.size() > kMaxText)
       return "\"" + text + "…\"";
   }
   return "";

@@ -1,8 +1,9 @@
 // Sums of field accesses by struct, and what its layout costs.
 //
-// A nested record's fields are counted where they lie, in the outermost record that the source names; each record is a row of its
-// own. Which fields are used together comes from sampled windows where there are enough, else from stretches of code, which are
-// exact but see only what one function does at one place.
+// A nested record's fields are counted where they lie, in the outermost record that the source
+// names; each record is a row of its own. Which fields are used together comes from sampled windows
+// where there are enough, else from stretches of code, which are exact but see only what one
+// function does at one place.
 
 #include "analyze/fields.h"
 
@@ -125,9 +126,10 @@ private:
     return shares;
   }
 
-  // Windows are samples and stretches are exact, so what is in windows must have been executed: an object whose windows have n stretches
-  // each cannot be met with a leaf in more than n times the share of stretches that access the leaf. Where it is, the samples come from
-  // another phase than most of the run.
+  // Windows are samples and stretches are exact, so what is in windows must have been executed: an
+  // object whose windows have n stretches each cannot be met with a leaf in more than n times the
+  // share of stretches that access the leaf. Where it is, the samples come from another phase than
+  // most of the run.
   bool windows_agree() const {
     if (stretches_.empty())
       return true;
@@ -141,7 +143,8 @@ private:
     return true;
   }
 
-  // Stretches do not see neighbours in memory, on which it depends whether an order is worth anything. Windows do, though they be few.
+  // Stretches do not see neighbours in memory, on which it depends whether an order is worth
+  // anything. Windows do, though they be few.
   void take_neighbours_of_windows() {
     double count = 0, adjacent = 0;
     for (const profile::FieldSet &set : windows_) {

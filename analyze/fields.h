@@ -60,8 +60,9 @@ struct StructRow {
   LayoutAdvice advice;
   uint64_t accesses() const { return reads + writes; }
   std::string place() const; // "list.c:12": the file without its folders, and the line
-  // The members in the order that is advised, as clang-reorder-fields wants them: without bases and the pointer to virtual
-  // functions, bit-fields one by one. Empty where it cannot: of members without a name, or which cannot be moved alone, and of templates.
+  // The members in the order that is advised, as clang-reorder-fields wants them: without bases and
+  // the pointer to virtual functions, bit-fields one by one. Empty where it cannot: of members
+  // without a name, or which cannot be moved alone, and of templates.
   std::vector<std::string> declarations() const;
 };
 

@@ -1,5 +1,5 @@
-// What to change about structs. A finding is made where the recorded windows say that another layout brings in fewer lines, or
-// that a struct can be smaller; its size is computed from them.
+// What to change about structs. A finding is made where the recorded windows say that another
+// layout brings in fewer lines, or that a struct can be smaller; its size is computed from them.
 
 #include "analyze/fields.h"
 #include "analyze/place.h"

@@ -25,7 +25,8 @@ struct Subject {
   std::string members = {}; // of the type, where it is about some of them
 };
 
-// What it gains to act on a finding. Says how its weight compares with those of other tools' findings (analyze/joined_findings.cc).
+// What it gains to act on a finding. Says how its weight compares with those of other tools'
+// findings (analyze/joined_findings.cc).
 enum class Gain {
   kTime,          // the weight is a share of the run's time
   kCalls,         // of malloc and free: saves.amount is their number
@@ -54,7 +55,8 @@ struct Finding {
   double saved_share = 1; // of the weight, the most that acting on it can save
 };
 
-// Those of the losses that every measurement suffers from, such as a run that was killed: what was measured is less than what happened.
+// Those of the losses that every measurement suffers from, such as a run that was killed: what was
+// measured is less than what happened.
 std::map<uint32_t, uint64_t> general_losses(const std::map<uint32_t, uint64_t> &losses);
 
 // The names of the losses that were met and that make a finding less certain: the general ones, and the given kinds.

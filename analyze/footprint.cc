@@ -1,5 +1,6 @@
-// A page has as many lines as a word has bits. Pages come again and again, so those of late are gathered in a small table without
-// collisions, and join the large one when another page takes their place.
+// A page has as many lines as a word has bits. Pages come again and again, so those of late are
+// gathered in a small table without collisions, and join the large one when another page takes
+// their place.
 
 #include "analyze/footprint.h"
 

@@ -1,4 +1,5 @@
-// Which memory was accessed at all: the lines of 64 bytes and the pages of 4 KiB that were touched, and those that were written.
+// Which memory was accessed at all: the lines of 64 bytes and the pages of 4 KiB that were touched,
+// and those that were written.
 #pragma once
 
 #include "analyze/lines.h"

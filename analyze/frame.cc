@@ -1,8 +1,9 @@
 // Names of what a profile knows by number: the frames of a stack, with those that the compiler inlined, types, modules.
 //
-// There are many stacks, and one call may be several frames. So the frames are counted first, and room is taken for just as many: the room
-// that a growing vector leaves unused would be half of the memory. A stack of no frames is "(no stack)", a type of which only the short id
-// is known shows that id.
+// There are many stacks, and one call may be several frames. So the frames are counted first, and
+// room is taken for just as many: the room that a growing vector leaves unused would be half of the
+// memory. A stack of no frames is "(no stack)", a type of which only the short id is known shows
+// that id.
 
 #include "analyze/frame.h"
 

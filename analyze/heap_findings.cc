@@ -27,18 +27,18 @@
 namespace analyze {
 namespace {
 
-constexpr double kLeastShare = 0.10;            // of the total that the rule is about
-constexpr double kLeastColdByteSeconds = 1e5;   // 100 kB for a second
-constexpr double kLeastWastedBytes = 64 * 1024; // fetched but not used, or never needed
-constexpr double kLeastHeldBytes = 64 * 1024;   // untouched, on average over the run
-constexpr uint64_t kLeastChurn = 1000;          // objects
-constexpr double kLeastChurnPerSecond = 10'000; // objects; some 0.1 % of a cpu's time
-constexpr double kLeastCopiedPerSecond = 100e6; // bytes; some 1 % of a cpu's time
+constexpr double kMinShare = 0.10;            // of the total that the rule is about
+constexpr double kMinColdByteSeconds = 1e5;   // 100 kB for a second
+constexpr double kMinWastedBytes = 64 * 1024; // fetched but not used, or never needed
+constexpr double kMinHeldBytes = 64 * 1024;   // untouched, on average over the run
+constexpr uint64_t kMinChurn = 1000;          // objects
+constexpr double kMinChurnPerSecond = 10'000; // objects; some 0.1 % of a cpu's time
+constexpr double kMinCopiedPerSecond = 100e6; // bytes; some 1 % of a cpu's time
 constexpr double kShortLifeUs = 1000;
-constexpr double kBadlyUsed = 0.5;         // share of blocks
-constexpr double kHardlyTouched = 0.2;     // share of blocks
-constexpr uint64_t kLeastLentBytes = 4096; // of a buffer that is handed to code that is not counted
-constexpr double kTouchedByOthers = 0.01;  // share of bytes
+constexpr double kBadlyUsed = 0.5;        // share of blocks
+constexpr double kHardlyTouched = 0.2;    // share of blocks
+constexpr uint64_t kMinLentBytes = 4096;  // of a buffer that is handed to code that is not counted
+constexpr double kTouchedByOthers = 0.01; // share of bytes
 
 std::string kind_of(const HeapContextRow &row) {
   return row.type.empty() ? "objects" : "`" + row.type + "` objects";
@@ -66,7 +66,7 @@ bool often(const HeapResult &result, double amount, double least_per_second) {
 // A buffer of no struct's size that counted code hardly touches: read(), or a library, may fill it.
 bool may_be_lent(const HeapContextRow &row) {
   const AssayHib &h = row.sums.all;
-  return !row.type_is_struct() && h.size_total > kLeastLentBytes * h.alloc_count &&
+  return !row.type_is_struct() && h.size_total > kMinLentBytes * h.alloc_count &&
          double(h.touched_bytes) < kTouchedByOthers * double(h.size_total);
 }
 
@@ -74,11 +74,11 @@ void cold_bytes(HeapResult &result, const HeapContextRow &row) {
   const AssayHib &h = row.sums.all;
   double share = double(h.cold_byte_us_total) / double(result.totals.all.byte_us_total);
   double cold = double(h.cold_byte_us_total) / 1e6;
-  if (!(share >= kLeastShare) || cold < kLeastColdByteSeconds)
+  if (!(share >= kMinShare) || cold < kMinColdByteSeconds)
     return;
   double untouched = 1 - double(h.touched_bytes) / double(h.size_total);
   double held = double(h.cold_byte_us_total) / double(std::max<uint64_t>(result.run_us, 1));
-  if (held < kLeastHeldBytes)
+  if (held < kMinHeldBytes)
     return;
   bool never = row.sums.used_share() < kHardlyTouched;
   result.findings.push_back(
@@ -106,7 +106,7 @@ void wasted_lines(HeapResult &result, const HeapContextRow &row) {
   double share = double(row.sums.untouched_blocks()) /
                  double(std::max<uint64_t>(result.totals.all.blocks_spanned, 1));
   // Objects of one block are either used or not: that is cold, not badly laid out.
-  if (share < kLeastShare || wasted < kLeastWastedBytes || row.sums.used_share() > kBadlyUsed ||
+  if (share < kMinShare || wasted < kMinWastedBytes || row.sums.used_share() > kBadlyUsed ||
       h.blocks_spanned < 2 * h.alloc_count || row.sums.accesses() == 0 ||
       is_linked_by_library(row.type))
     return;
@@ -131,7 +131,7 @@ void over_reserve(HeapResult &result, const HeapContextRow &row) {
   double unused = double(row.sums.untouched_bytes());
   double share = unused / double(std::max<uint64_t>(result.totals.all.size_total, 1));
   bool one_struct = row.type_size && h.size_total < 2 * row.type_size * h.alloc_count;
-  if (!row.sums.over_reserved() || one_struct || share < kLeastShare || unused < kLeastWastedBytes)
+  if (!row.sums.over_reserved() || one_struct || share < kMinShare || unused < kMinWastedBytes)
     return;
   double mean = double(h.size_total) / double(h.alloc_count);
   double touched = double(h.touched_bytes) / double(h.alloc_count);
@@ -168,8 +168,7 @@ void churn(HeapResult &result, const HeapContextRow &row) {
   const AssayHib &h = row.sums.all;
   uint64_t ended = h.alloc_count - row.sums.live.alloc_count;
   double share = double(ended) / double(std::max<uint64_t>(result.totals.all.alloc_count, 1));
-  if (ended < kLeastChurn || share < kLeastShare ||
-      !often(result, double(ended), kLeastChurnPerSecond) ||
+  if (ended < kMinChurn || share < kMinShare || !often(result, double(ended), kMinChurnPerSecond) ||
       row.sums.mean_lifetime_us() > kShortLifeUs)
     return;
   std::string temporaries;
@@ -195,8 +194,8 @@ void migration(HeapResult &result, const HeapContextRow &row) {
   double share = double(h.migrated_cpu) / double(std::max<uint64_t>(ended, 1));
   double of_all =
       double(h.migrated_cpu) / double(std::max<uint64_t>(result.totals.all.alloc_count, 1));
-  if (h.migrated_cpu < kLeastChurn || share < 0.5 || of_all < kLeastShare ||
-      !often(result, double(h.migrated_cpu), kLeastChurnPerSecond))
+  if (h.migrated_cpu < kMinChurn || share < 0.5 || of_all < kMinShare ||
+      !often(result, double(h.migrated_cpu), kMinChurnPerSecond))
     return;
   result.findings.push_back(
       {"migration",
@@ -217,8 +216,8 @@ void realloc_growth(HeapResult &result, const HeapContextRow &row) {
   double moved = double(h.realloc_moved_bytes);
   double share = moved / double(std::max<uint64_t>(h.size_total, 1));
   double of_all = moved / double(std::max<uint64_t>(result.totals.all.size_total, 1));
-  if (moved < 16 * kLeastWastedBytes || share < 0.5 || of_all < kLeastShare ||
-      !often(result, moved, kLeastCopiedPerSecond))
+  if (moved < 16 * kMinWastedBytes || share < 0.5 || of_all < kMinShare ||
+      !often(result, moved, kMinCopiedPerSecond))
     return;
   result.findings.push_back(
       {"realloc_growth",

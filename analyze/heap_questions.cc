@@ -1,5 +1,5 @@
-// The questions of `assay heap`: a key, a sentence, and a ranking over the sums. What people are shown are the rows in this
-// order.
+// The questions of `assay heap`: a key, a sentence, and a ranking over the sums. What people are
+// shown are the rows in this order.
 
 #include "analyze/heap.h"
 #include "base/fail.h"
@@ -14,8 +14,8 @@ std::span<const HeapQuestion> heap_questions() {
       {"cold", "Which memory is held long and not touched?", true,
        [](const HeapSums &s) { return double(s.all.cold_byte_us_total); },
        [](const HeapSums &s, uint64_t run_us) {
-         constexpr double kLeastBytes = 64; // on average over the run
-         return double(s.all.cold_byte_us_total) >= kLeastBytes * double(run_us);
+         constexpr double kMinBytes = 64; // on average over the run
+         return double(s.all.cold_byte_us_total) >= kMinBytes * double(run_us);
        }},
       {"waste", "Which objects are badly used?", true,
        [](const HeapSums &s) { return double(s.untouched_blocks()); }},
@@ -32,15 +32,15 @@ std::span<const HeapQuestion> heap_questions() {
          return double(s.all.realloc_moved_bytes) + double(s.all.realloc_count);
        },
        [](const HeapSums &s, uint64_t run_us) {
-         constexpr uint64_t kLeastBytes = 1 << 20, kLeastCalls = 1000;
-         return s.all.realloc_moved_bytes >= std::max(kLeastBytes, run_us) || // a MB a second
-                s.all.realloc_count >= std::max(kLeastCalls, run_us / 1000);
+         constexpr uint64_t kMinBytes = 1 << 20, kMinCalls = 1000;
+         return s.all.realloc_moved_bytes >= std::max(kMinBytes, run_us) || // a MB a second
+                s.all.realloc_count >= std::max(kMinCalls, run_us / 1000);
        }},
       {"migrated", "What is freed on another cpu than it was allocated on?", false,
        [](const HeapSums &s) { return double(s.all.migrated_cpu); },
        [](const HeapSums &s, uint64_t run_us) {
-         constexpr uint64_t kLeast = 100; // as many as the scheduler moves
-         return s.all.migrated_cpu >= std::max(kLeast, run_us / 10'000) &&
+         constexpr uint64_t kMin = 100; // as many as the scheduler moves
+         return s.all.migrated_cpu >= std::max(kMin, run_us / 10'000) &&
                 s.all.migrated_cpu >= s.all.alloc_count / 100;
        }},
       {"live", "What is still allocated at the end?", false,

@@ -1,5 +1,5 @@
-// Sums of heap info blocks over contexts. Freed and live blocks are joined without a bridge: live objects are not in time
-// order with freed ones.
+// Sums of heap info blocks over contexts. Freed and live blocks are joined without a bridge: live
+// objects are not in time order with freed ones.
 
 #include "analyze/heap.h"
 
@@ -33,8 +33,8 @@ double HeapSums::mean_lifetime_us() const {
 }
 
 bool HeapSums::over_reserved() const {
-  constexpr uint64_t kLeastBuffer = 1024; // what is smaller is mostly a struct
-  return all.size_total >= all.alloc_count * kLeastBuffer && all.touched_bytes > 0 &&
+  constexpr uint64_t kMinBuffer = 1024; // what is smaller is mostly a struct
+  return all.size_total >= all.alloc_count * kMinBuffer && all.touched_bytes > 0 &&
          all.touched_bytes < all.size_total / 2;
 }
 

@@ -1,16 +1,19 @@
 // Rows that have what every tool says of one type, or of one allocation site, and phases with what fills them.
 //
-// The problem: five tools tell five stories of one run. One knows that a phase works on 48 MiB, another that a type has 31 MiB, a
-// third that a quarter of each of its lines is used. Nobody changes a program for any of these alone; together they are a reason and
-// a remedy. The idea: all tools name things from the same frames and type names, so rows meet by name: a site is the owner's function,
-// file and line, with the type where it is known; a type is its name. What a tool did not record is absent in a row, never zero.
+// The problem: five tools tell five stories of one run. One knows that a phase works on 48 MiB,
+// another that a type has 31 MiB, a third that a quarter of each of its lines is used. Nobody
+// changes a program for any of these alone; together they are a reason and a remedy. The idea: all
+// tools name things from the same frames and type names, so rows meet by name: a site is the
+// owner's function, file and line, with the type where it is known; a type is its name. What a tool
+// did not record is absent in a row, never zero.
 //
-// Amounts are joined, never recomputed: a row's sums are the heap tool's sums, its lines are those of snapshots. Only the most lines
-// of a type are found anew, because the most of a sum is not the sum of the most.
+// Amounts are joined, never recomputed: a row's sums are the heap tool's sums, its lines are those
+// of snapshots. Only the most lines of a type are found anew, because the most of a sum is not the
+// sum of the most.
 //
-// Refused: joining by address or by call stack. Working sets and words are kept by site, since a person changes a line, not one of
-// the hundred ways to it. Refused as well: the accesses of each phase. The heap tool counts over objects' lives, so a row's accesses
-// are those of the run.
+// Refused: joining by address or by call stack. Working sets and words are kept by site, since a
+// person changes a line, not one of the hundred ways to it. Refused as well: the accesses of each
+// phase. The heap tool counts over objects' lives, so a row's accesses are those of the run.
 
 #include "analyze/joined.h"
 
@@ -31,10 +34,10 @@ namespace analyze {
 namespace {
 
 constexpr const char *kHeap = "heap";
-constexpr size_t kMaxFirst = 6;       // members that a sentence names
-constexpr double kMostAccesses = 0.9; // that they have
-constexpr double kMostly = 0.5;       // of the bytes on the heap
-constexpr double kLeastGain = 0.05;   // share of the lines that an order must save
+constexpr size_t kMaxFirst = 6;      // members that a sentence names
+constexpr double kMaxAccesses = 0.9; // that they have
+constexpr double kMostly = 0.5;      // of the bytes on the heap
+constexpr double kMinGain = 0.05;    // share of the lines that an order must save
 
 // Rows by what they are of.
 class Rows {
@@ -352,7 +355,7 @@ const char *JoinedRow::used_by() const {
 
 std::vector<std::string> JoinedRow::first_members() const {
   if (!fields || !fields->advice.is_worth_it ||
-      fields->advice.lines_after > (1 - kLeastGain) * fields->advice.lines_before)
+      fields->advice.lines_after > (1 - kMinGain) * fields->advice.lines_before)
     return {};
   std::vector<std::string> names;
   uint64_t accesses = 0, all = 0;
@@ -362,7 +365,7 @@ std::vector<std::string> JoinedRow::first_members() const {
     const Member &member = fields->members[i];
     if (member.is_fixed || member.accesses == 0)
       continue;
-    if (names.size() == kMaxFirst || double(accesses) >= kMostAccesses * double(all))
+    if (names.size() == kMaxFirst || double(accesses) >= kMaxAccesses * double(all))
       break;
     names.push_back(member.name);
     accesses += member.accesses;

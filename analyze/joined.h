@@ -1,8 +1,9 @@
 // `assay report`: what all tools say of one program, joined by type, allocation site, phase and function.
 //
-// The tools measure the same run with the same names: the heap tool knows how many objects a site makes and how often they are
-// accessed, the working set when their lines are needed, the objects tool how much of a line is used, the fields tool which order
-// of members is better, sampled values what the code that reads them computes. A row here has what each of them says of one thing.
+// The tools measure the same run with the same names: the heap tool knows how many objects a site
+// makes and how often they are accessed, the working set when their lines are needed, the objects
+// tool how much of a line is used, the fields tool which order of members is better, sampled values
+// what the code that reads them computes. A row here has what each of them says of one thing.
 #pragma once
 
 #include "analyze/fields.h"
@@ -28,7 +29,8 @@ struct ToolFindings {
   bool is_filtered = true; // else a filter did not keep what is about other things out of them
 };
 
-// What the tools have said of one program; null: that tool has no answer. A join refers to them: they must live as long.
+// What the tools have said of one program; null: that tool has no answer. A join refers to them:
+// they must live as long.
 struct ToolResults {
   const HeapResult *heap = nullptr;
   const std::vector<WorkingSetResult> *workingsets = nullptr; // of its processes
@@ -66,8 +68,8 @@ struct JoinedRow {
   const StructRow *fields = nullptr;
   bool false_sharing = false;
 
-  // Of the lines that were used, the share that was used: of their bytes where words were recorded, else of the blocks that objects
-  // lie in; none if neither was.
+  // Of the lines that were used, the share that was used: of their bytes where words were recorded,
+  // else of the blocks that objects lie in; none if neither was.
   std::optional<double> used_share() const;
   // Which tool says so: "objects", "heap", or "".
   const char *used_by() const;

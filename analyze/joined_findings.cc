@@ -1,20 +1,22 @@
 // The findings of all tools as one list: those about one thing are one item, ranked by what it could save.
 //
-// The problem: each tool ranks its findings by a share of its own: of byte-seconds, of allocations, of accesses to fields, of samples.
-// Laid side by side these do not compare: 60 % of all accesses to fields may reach a struct that never leaves the first-level cache,
-// and 40 % of all allocations may cost a thousandth of the time. The idea: what one tool does not know another has measured.
+// The problem: each tool ranks its findings by a share of its own: of byte-seconds, of allocations,
+// of accesses to fields, of samples. Laid side by side these do not compare: 60 % of all accesses
+// to fields may reach a struct that never leaves the first-level cache, and 40 % of all allocations
+// may cost a thousandth of the time. The idea: what one tool does not know another has measured.
 //   - A layout that brings in too many lines costs where the lines have to be brought in: by how much of the type is needed at a time
 //     (working set, else the heap's peak) against the caches of the machine.
 //   - Allocations, and bytes that realloc copies, cost what such a call costs, of the time of the run.
 //   - Memory that is never touched costs no time: it counts half, and no more than what is held of it at a time.
 //   - Samples are shares of time, and so are the working set's weights: they count as they are.
-// Which of these it is, the tool says that finds it (Finding::gain).
-// What several tools say of one thing is about the same lines, so it does not add up: the rank of an item is that of its heaviest finding,
-// and each other tool that agrees adds a tenth of its own, of what is left of the run.
+// Which of these it is, the tool says that finds it (Finding::gain). What several tools say of one
+// thing is about the same lines, so it does not add up: the rank of an item is that of its heaviest
+// finding, and each other tool that agrees adds a tenth of its own, of what is left of the run.
 //
-// What is one thing: the same type, or the same allocation site. A finding about code belongs to the type whose field its line
-// accesses, else to the site in its function, else it stands alone. Refused: one item for each function. `main` allocates everything
-// in small programs, and an item that says five things says nothing.
+// What is one thing: the same type, or the same allocation site. A finding about code belongs to
+// the type whose field its line accesses, else to the site in its function, else it stands alone.
+// Refused: one item for each function. `main` allocates everything in small programs, and an item
+// that says five things says nothing.
 
 #include "analyze/joined.h"
 
@@ -45,7 +47,7 @@ constexpr double kAgreement = 0.1;         // of the rank of a second tool
 constexpr double kUnknownReach = 0.25;     // of what no tool has seen in memory
 constexpr double kLineTransfers = 0.5;     // of threads that write one line in turn
 constexpr double kSureTransfers = 100;     // as many are no chance
-constexpr double kLeastPhaseShare = 0.25;  // of the lines of a phase, to be named with it
+constexpr double kMinPhaseShare = 0.25;    // of the lines of a phase, to be named with it
 
 // About how objects lie in lines.
 bool is_layout(const Part &part) {
@@ -192,7 +194,8 @@ private:
     const uint64_t run_us = result_.from.heap ? result_.from.heap->run_us : 0;
     return run_us ? us / double(run_us) : 0;
   }
-  // What is given back before it is asked for again is never held: of a buffer that each call makes and frees there is one.
+  // What is given back before it is asked for again is never held: of a buffer that each call makes
+  // and frees there is one.
   double share_of_peak(const JoinedRow *row) const {
     const uint64_t peak = result_.from.heap ? result_.from.heap->peak_live_bytes : 0;
     return row && row->heap && peak ? std::min(1.0, double(row->heap->peak_bytes) / double(peak))
@@ -233,8 +236,8 @@ private:
     return list;
   }
 
-  // The finding about objects that a finding about code belongs to: the heaviest of those about the type whose field the line
-  // accesses, else of those about a site in the function.
+  // The finding about objects that a finding about code belongs to: the heaviest of those about the
+  // type whose field the line accesses, else of those about a site in the function.
   std::optional<size_t> objects_of(const Subject &code) const {
     const std::string type = type_accessed_at(code), function = short_name(code.function) + " at ";
     std::optional<size_t> by_type, by_site;
@@ -389,7 +392,7 @@ private:
       return lead.finding.message;
     const JoinedPhase &phase = result_.phases[row->set->phase];
     const Phase &lines = *phase.phase;
-    if (double(row->set->phase_lines) < kLeastPhaseShare * double(lines.lines))
+    if (double(row->set->phase_lines) < kMinPhaseShare * double(lines.lines))
       return lead.finding.message;
     return fmt::format("{} works on {}{}; {} of it is {}{}", which(phase),
                        bytes(double(phase.set->bytes(lines.lines))), fit(phase),

@@ -1,10 +1,12 @@
-// The cost of a layout is the number of cache lines that an object's accesses bring in. It is computed, not guessed: each set of
-// fields that were accessed together is laid over the candidate's offsets, for every place in a line where malloc may put an
-// object. What lies side by side in memory and is walked through shares lines with its neighbours; there the cost is that of a
-// whole row, so that packing fields together cannot look better than it is.
+// The cost of a layout is the number of cache lines that an object's accesses bring in. It is
+// computed, not guessed: each set of fields that were accessed together is laid over the
+// candidate's offsets, for every place in a line where malloc may put an object. What lies side by
+// side in memory and is walked through shares lines with its neighbours; there the cost is that of
+// a whole row, so that packing fields together cannot look better than it is.
 //
-// The search moves one member at a time while that saves lines, then bytes. Records have some tens of members: the best order of
-// all would differ little, and nobody reviews a diff that moves everything. Ties keep the declared order.
+// The search moves one member at a time while that saves lines, then bytes. Records have some tens
+// of members: the best order of all would differ little, and nobody reviews a diff that moves
+// everything. Ties keep the declared order.
 
 #include "analyze/layout_advice.h"
 
@@ -321,8 +323,9 @@ std::vector<double> uses_of(const std::vector<Member> &members, const FieldSets 
   return uses;
 }
 
-// The order that a person reads best among those that cost as much as the best: hot members first, by their accesses, or else as they were found;
-// then cold ones as they are declared, or else those of the largest alignment first, which leaves no holes.
+// The order that a person reads best among those that cost as much as the best: hot members first,
+// by their accesses, or else as they were found; then cold ones as they are declared, or else those
+// of the largest alignment first, which leaves no holes.
 Layout readable(const LineCosts &costs, const std::vector<Member> &members,
                 const std::vector<bool> &is_cold, Layout best) {
   const Cost least = cost_of(costs, best);

@@ -21,11 +21,13 @@ struct Member {
   uint64_t accesses = 0;
 };
 
-// Members of a record in the order of their offsets. `accesses` has one count for each leaf. `common` is how many leaves FirstParts says.
+// Members of a record in the order of their offsets. `accesses` has one count for each leaf.
+// `common` is how many leaves FirstParts says.
 std::vector<Member> members_of(const profile::Record &record, const std::vector<uint64_t> &accesses,
                                size_t common = 0);
 
-// Records whose first leaves, half of them at most, are all of another record's: C code takes objects of one for those of the other.
+// Records whose first leaves, half of them at most, are all of another record's: C code takes
+// objects of one for those of the other.
 class FirstParts {
 public:
   // The records must outlive it.
@@ -54,8 +56,8 @@ struct Layout {
 // Accesses to leaves of one object at a time, with how often they happened.
 using FieldSets = std::vector<profile::FieldSet>;
 
-// Lines that are brought in for each set on average: of objects that begin anywhere a malloc block may, or, for the share of
-// sets whose neighbours in memory were accessed too, in a row.
+// Lines that are brought in for each set on average: of objects that begin anywhere a malloc block
+// may, or, for the share of sets whose neighbours in memory were accessed too, in a row.
 class LineCosts {
 public:
   LineCosts(const profile::Record &record, const std::vector<Member> &members,

@@ -1,8 +1,8 @@
-// Sampled distances are counted in buckets of 1/64 of their powers of two, so that their memory is bounded too; all sizes at which the curve
-// is computed are borders of buckets.
+// Sampled distances are counted in buckets of 1/64 of their powers of two, so that their memory is
+// bounded too; all sizes at which the curve is computed are borders of buckets.
 //
-// Each touch is counted by the rate at its time. The paper rescales what was counted before when the rate goes down, which is
-// the same up to a factor that both numerator and denominator have.
+// Each touch is counted by the rate at its time. The paper rescales what was counted before when
+// the rate goes down, which is the same up to a factor that both numerator and denominator have.
 
 #include "analyze/miss_ratio_curve.h"
 
@@ -139,8 +139,9 @@ MissRatioCurve SampledCurve::curve() const {
   double counted = of_top + first_;
   for (double touches : histogram_)
     counted += touches;
-  // The sampled lines are touched more or less often than the average. What lacks is taken to be of the nearest distance, which lines have
-  // that are touched often, and what is too much as well (SHARDS_adj), as far as there is anything.
+  // The sampled lines are touched more or less often than the average. What lacks is taken to be of
+  // the nearest distance, which lines have that are touched often, and what is too much as well
+  // (SHARDS_adj), as far as there is anything.
   const double lacking = double(touches_) - counted;
   double below = 0;
   size_t bucket = 0;

@@ -1,12 +1,15 @@
-// `assay trace mrc`: of all touches, the share that a cache of each size misses: fully associative, of lines of 64 bytes, replacing the line that was used
-// longest ago; shared by all threads.
+// `assay trace mrc`: of all touches, the share that a cache of each size misses: fully associative,
+// of lines of 64 bytes, replacing the line that was used longest ago; shared by all threads.
 //
-// Exact from the stack distances of all touches, which needs memory for each line that is ever touched; or from those of sampled lines, in memory
-// that is bounded. Sampled are lines whose hash lies below a threshold, and the threshold goes down whenever there are more of them than wanted
-// (Waldspurger, Park, Garthwaite, Ahmad, "Efficient MRC construction with SHARDS", FAST 2015: fixed size, with the correction that they call
-// SHARDS_adj). At a rate R a distance between sampled lines stands for one that is 1/R times as long, and a touch for 1/R touches. Other than there,
-// touches of the 16 lines that were touched last are all counted: a few lines that are touched all the time, such as those of the call stack,
-// are most of the touches of a program, and whether these lines are sampled would decide about the curve.
+// Exact from the stack distances of all touches, which needs memory for each line that is ever
+// touched; or from those of sampled lines, in memory that is bounded. Sampled are lines whose hash
+// lies below a threshold, and the threshold goes down whenever there are more of them than wanted
+// (Waldspurger, Park, Garthwaite, Ahmad, "Efficient MRC construction with SHARDS", FAST 2015: fixed
+// size, with the correction that they call SHARDS_adj). At a rate R a distance between sampled
+// lines stands for one that is 1/R times as long, and a touch for 1/R touches. Other than there,
+// touches of the 16 lines that were touched last are all counted: a few lines that are touched all
+// the time, such as those of the call stack, are most of the touches of a program, and whether
+// these lines are sampled would decide about the curve.
 #pragma once
 
 #include "analyze/address_spaces.h"
@@ -35,7 +38,8 @@ struct MissRatioCurve {
   // Sizes of powers of two and halfway between, from 1 KiB on to where only first touches miss.
   std::vector<MissRatioPoint> points;
 
-  // Between this point and the second one behind it, twice as large, the curve falls most; points.size() if nowhere by a tenth.
+  // Between this point and the second one behind it, twice as large, the curve falls most;
+  // points.size() if nowhere by a tenth.
   size_t steepest() const;
 };
 

@@ -36,7 +36,8 @@ struct StackRow {
   uint64_t deepest_bytes = 0; // from the top to the farthest block that was accessed
 };
 
-// block_bytes: what one counter covered. Most accesses first. Conserved: the sums of reads and writes are those of the profile's blocks.
+// block_bytes: what one counter covered. Most accesses first. Conserved: the sums of reads and
+// writes are those of the profile's blocks.
 std::vector<GlobalRow> globals(const profile::Profile &profile, image::Symbols &symbols,
                                uint64_t block_bytes);
 

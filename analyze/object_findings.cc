@@ -1,8 +1,9 @@
 // Findings about the words of objects, ranked and silent on noise.
 //
-// One finding an object: the rule that says the most. "Header only" and "every fourth word" are shapes that a person recognises and knows
-// what to do about; "hot and cold" is about words that are all used, some of them hardly; what is left is a pattern without a
-// name, of which the share is said.
+// One finding an object: the rule that says the most. "Header only" and "every fourth word" are
+// shapes that a person recognises and knows what to do about; "hot and cold" is about words that
+// are all used, some of them hardly; what is left is a pattern without a name, of which the share
+// is said.
 
 #include "analyze/objects.h"
 #include "analyze/place.h"
@@ -19,13 +20,13 @@
 namespace analyze {
 namespace {
 
-constexpr double kLeastShare = 0.01;         // of what all objects cost
-constexpr uint64_t kLeastWastedBytes = 4096; // in lines that were used
+constexpr double kMinShare = 0.01;         // of what all objects cost
+constexpr uint64_t kMinWastedBytes = 4096; // in lines that were used
 constexpr double kHardly =
     0.1; // a word so much colder than the hottest, or used by so few objects, is cold
 constexpr double kHeaderShare = 0.5; // of an object's bytes, at most
 constexpr double kBadlyUsed = 0.75;  // of the bytes of lines
-constexpr double kMostHotness = 0.9; // in the hot part
+constexpr double kMaxHotness = 0.9;  // in the hot part
 
 struct Shape {
   std::string rule, says, action;
@@ -114,7 +115,7 @@ std::optional<Shape> hot_and_cold(const ObjectRow &row) {
   }
   const uint64_t size = row.sums.size_max;
   if (row.words.size() < 4 || !cold_words || double(hot_bytes) > kHeaderShare * double(size) ||
-      double(hotness) < kMostHotness * double(row.sums.hotness))
+      double(hotness) < kMaxHotness * double(row.sums.hotness))
     return std::nullopt;
   const bool at_begin = double(hot_end) <= kHeaderShare * double(size);
   return Shape{at_begin ? "hot_head_cold_tail" : "hot_and_cold",
@@ -148,11 +149,11 @@ std::string names_of_used(const ObjectRow &row) {
 
 void find(ObjectsResult &result, const ObjectRow &row, double all) {
   const double share = all > 0 ? double(row.score()) / all : 0;
-  if (share < kLeastShare || row.words.empty() || !row.sums.used_units ||
+  if (share < kMinShare || row.words.empty() || !row.sums.used_units ||
       is_linked_by_library(row.type))
     return;
   // Bytes that lie in fetched lines, in all objects; or, for one object that is used again and again, each time.
-  if (row.unused_line_bytes() < kLeastWastedBytes && row.score() < kLeastWastedBytes)
+  if (row.unused_line_bytes() < kMinWastedBytes && row.score() < kMinWastedBytes)
     return;
   std::optional<Shape> shape = strided(row);
   if (!shape)

@@ -1,5 +1,6 @@
-// Runs of words are cut at the ends of symbols, and folded as the runtime folds objects of the heap: so that both are drawn, ranked and
-// judged alike. A word that two small variables share is both's.
+// Runs of words are cut at the ends of symbols, and folded as the runtime folds objects of the
+// heap: so that both are drawn, ranked and judged alike. A word that two small variables share is
+// both's.
 
 #include "analyze/object_globals.h"
 

@@ -1,9 +1,10 @@
 // From groups of words to ranked rows.
 //
-// The problem: the runtime tells groups apart by call stack, because that is what it has; a person changes a line of source. The idea:
-// groups whose owner is one line, and whose objects are of one type, size and place of their free, are one row; a global is the words
-// between its symbol's ends. Rows are ranked by what their pattern costs: of each line that was used, the bytes that were not used with it,
-// as often as they were not (AssayObjectSums::wasted_byte_samples).
+// The problem: the runtime tells groups apart by call stack, because that is what it has; a person
+// changes a line of source. The idea: groups whose owner is one line, and whose objects are of one
+// type, size and place of their free, are one row; a global is the words between its symbol's ends.
+// Rows are ranked by what their pattern costs: of each line that was used, the bytes that were not
+// used with it, as often as they were not (AssayObjectSums::wasted_byte_samples).
 //
 // Refused: ranking by the share of unused words. A thousand unused words beside one that is used once cost nothing.
 

@@ -1,7 +1,8 @@
 // `assay objects`: which words of each object are used, and how often?
 //
-// A cache fetches whole lines; an object of which only some words are used pays for the rest. Rows are groups of objects alike: of one
-// allocation site, type and size, freed at one place; or one global; or one local variable.
+// A cache fetches whole lines; an object of which only some words are used pays for the rest. Rows
+// are groups of objects alike: of one allocation site, type and size, freed at one place; or one
+// global; or one local variable.
 //
 // Source: cache-fragmentation.txt, "Heap/global object access patterns".
 #pragma once
@@ -113,8 +114,8 @@ std::string why_no_objects(const profile::Profile &profile);
 // Adds the findings to a result whose rows are complete (objects() calls it).
 void find_object_findings(ObjectsResult &result);
 
-// What lies in [offset, offset + bytes) of an object of this type: "key", "pos.x, pos.y"; empty if nothing is known of it. Objects
-// longer than the type are arrays of it.
+// What lies in [offset, offset + bytes) of an object of this type: "key", "pos.x, pos.y"; empty if
+// nothing is known of it. Objects longer than the type are arrays of it.
 std::string name_of_words(const image::StructLayout *layout, uint64_t offset, uint64_t bytes);
 
 // "`node` objects from make at list.c:12", "the global `table`".

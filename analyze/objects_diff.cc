@@ -1,5 +1,5 @@
-// Objects are matched by the owner's function and the type, as in the diff of the heap: lines move when a program is changed, and sizes
-// are what one changes.
+// Objects are matched by the owner's function and the type, as in the diff of the heap: lines move
+// when a program is changed, and sizes are what one changes.
 
 #include "analyze/objects_diff.h"
 

@@ -1,11 +1,13 @@
 // The address space as pieces that do not overlap: a later region takes its range from earlier ones.
 //
-// A new piece may lie within an older one: the older one is cut, and what is left behind the new one becomes a piece of its own. Modules
-// are put last, so a line in a module's data has the name of a global, not of the memory around it.
+// A new piece may lie within an older one: the older one is cut, and what is left behind the new
+// one becomes a piece of its own. Modules are put last, so a line in a module's data has the name
+// of a global, not of the memory around it.
 //
-// A line may reach over several pieces: it has the name of the last one that begins in it or before it. Within a module, the symbol that
-// covers most of the line names it. Equal names are one owner, and sites have their names made only when they are asked for. A scalar type
-// that came through a wrapper is left out: it is the wrapper's, not the object's.
+// A line may reach over several pieces: it has the name of the last one that begins in it or before
+// it. Within a module, the symbol that covers most of the line names it. Equal names are one owner,
+// and sites have their names made only when they are asked for. A scalar type that came through a
+// wrapper is left out: it is the wrapper's, not the object's.
 
 #include "analyze/owner_finder.h"
 

@@ -71,8 +71,8 @@ bool through_wrapper(const image::CallStack &frames, const Wrappers &wrappers = 
 // Whether a function is machinery of allocation, by its names and module.
 bool is_allocation_machinery(const image::Frame &frame);
 
-// Whether a function or a variable is the runtime's, which is linked into the program: nobody of the program's can change it. Takes
-// linkage names and names for people.
+// Whether a function or a variable is the runtime's, which is linked into the program: nobody of
+// the program's can change it. Takes linkage names and names for people.
 bool is_profilers_own(const std::string &name);
 
 // Adds to `wrappers` the functions that are wrappers by what a profile says of their callers.

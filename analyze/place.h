@@ -17,13 +17,14 @@ std::string brief_place(const image::Frame &frame);
 // "function at file:line" with the whole of the function's name, as place() says it; other names as they are.
 std::string short_place(const std::string &name);
 
-// What to do about objects of the type whose lines are badly used: a struct has members to move, a buffer has none, and the nodes of a
-// container are the library's.
+// What to do about objects of the type whose lines are badly used: a struct has members to move, a
+// buffer has none, and the nodes of a container are the library's.
 std::string how_to_lay_out(const std::string &type);
 
 // Whether a type's members are declared by the standard library, where no user can move them.
 bool is_of_standard_library(const std::string &type);
-// Whether the library's own code, which is not counted, uses members of the type: the links of the nodes of std::map, std::set and std::list.
+// Whether the library's own code, which is not counted, uses members of the type: the links of the
+// nodes of std::map, std::set and std::list.
 bool is_linked_by_library(const std::string &type);
 
 // A C++ name without what stands in (balanced) angle brackets and parentheses.

@@ -1,6 +1,7 @@
 // The lines that were touched last, in order: the top of the stack of all lines.
 //
-// Most touches are of lines that were touched a moment ago, and need no more than this list, which is searched from its begin.
+// Most touches are of lines that were touched a moment ago, and need no more than this list, which
+// is searched from its begin.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,9 @@ public:
   static constexpr unsigned kSize = 16;
   static constexpr uint64_t kNoLine = UINT64_MAX;
 
-  // How many lines were touched since this line was; kSize if it is not among the last ones. It is the first one from now on, and `dropped`, if
-  // there is no room any more, the one that is not in the list any longer; else kNoLine.
+  // How many lines were touched since this line was; kSize if it is not among the last ones. It is
+  // the first one from now on, and `dropped`, if there is no room any more, the one that is not in
+  // the list any longer; else kNoLine.
   unsigned touch(uint64_t line, uint64_t &dropped) {
     dropped = kNoLine;
     if (lines_[0] == line && size_)

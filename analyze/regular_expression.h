@@ -1,4 +1,5 @@
-// The regular expressions of options. std::regex is compiled in one file: each that includes it takes two seconds longer.
+// The regular expressions of options. std::regex is compiled in one file: each that includes it
+// takes two seconds longer.
 #pragma once
 
 #include <memory>

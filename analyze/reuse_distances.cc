@@ -1,8 +1,10 @@
-// StackDistances yields the distances; here they are counted. Of all touches together each distance has a count of its own, from which the
-// exact miss-ratio curve is computed. An instruction has counts by powers of two, 300 bytes; most instructions make no access, so they get
-// these with their first touch, and until then cost 4 bytes.
+// StackDistances yields the distances; here they are counted. Of all touches together each distance
+// has a count of its own, from which the exact miss-ratio curve is computed. An instruction has
+// counts by powers of two, 300 bytes; most instructions make no access, so they get these with
+// their first touch, and until then cost 4 bytes.
 //
-// Loops are not taken as a whole: a distance depends on all touches before it. So AccessSink::loop() hands over each iteration.
+// Loops are not taken as a whole: a distance depends on all touches before it. So
+// AccessSink::loop() hands over each iteration.
 
 #include "analyze/reuse_distances.h"
 

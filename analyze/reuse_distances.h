@@ -1,7 +1,7 @@
 // `assay trace reuse`: how many other lines are touched between two touches of a line, exactly.
 //
-// Lines are of 64 bytes. All threads are taken as they share one cache, in the order of the trace. An access that crosses lines touches
-// each of them.
+// Lines are of 64 bytes. All threads are taken as they share one cache, in the order of the trace.
+// An access that crosses lines touches each of them.
 #pragma once
 
 #include "analyze/address_spaces.h"

@@ -1,8 +1,9 @@
-// The top of the stack is a short list. A line gets a time only when it leaves that list: the order of these times is the order of last
-// touches all the same.
+// The top of the stack is a short list. A line gets a time only when it leaves that list: the order
+// of these times is the order of last touches all the same.
 //
-// Times are counted up; when they are used up, the lines that have one get new ones from 0 on, without gaps. A bit for each time says
-// whether a line has it, and the tree counts bits by words of 64: it is 64 times smaller than one over times, and lies in a cache.
+// Times are counted up; when they are used up, the lines that have one get new ones from 0 on,
+// without gaps. A bit for each time says whether a line has it, and the tree counts bits by words
+// of 64: it is 64 times smaller than one over times, and lies in a cache.
 //
 // Refused: a balanced tree of lines by last touch (Olken, 1981), which follows pointers at each level.
 
@@ -115,7 +116,8 @@ uint32_t StackDistances::find_or_add(uint64_t line) {
   return at;
 }
 
-// Without what was forgotten, and large enough for as much again. Who names entries by their places is told the new ones.
+// Without what was forgotten, and large enough for as much again. Who names entries by their places
+// is told the new ones.
 void StackDistances::rebuild_table() {
   std::vector<Entry> old(std::max(kFirstTable, std::bit_ceil((lines() + 1) * 4)));
   old.swap(table_);

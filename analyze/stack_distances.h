@@ -1,9 +1,10 @@
 // The stack distance of each touch of a line: how many other lines were touched since its last touch.
 //
-// A fully associative cache of more lines than that, which replaces the line that was used longest ago, still holds the line (Mattson, Gecsei,
-// Slutz, Traiger, "Evaluation techniques for storage hierarchies", 1970). Exact, in O(log n) for each touch of n lines: a tree over time counts
-// the lines whose last touch lies behind another moment (Bennett, Kruskal, "LRU stack processing", 1975; the tree of sums: Fenwick, "A new data
-// structure for cumulative frequency tables", 1994).
+// A fully associative cache of more lines than that, which replaces the line that was used longest
+// ago, still holds the line (Mattson, Gecsei, Slutz, Traiger, "Evaluation techniques for storage
+// hierarchies", 1970). Exact, in O(log n) for each touch of n lines: a tree over time counts the
+// lines whose last touch lies behind another moment (Bennett, Kruskal, "LRU stack processing",
+// 1975; the tree of sums: Fenwick, "A new data structure for cumulative frequency tables", 1994).
 #pragma once
 
 #include "analyze/recent_lines.h"

@@ -1,4 +1,5 @@
-// Compilers spell one type in several ways (with and without default arguments, "> >"): what is joined by type compares these names.
+// Compilers spell one type in several ways (with and without default arguments, "> >"): what is
+// joined by type compares these names.
 
 #include "analyze/type_names.h"
 
@@ -68,7 +69,8 @@ bool read_arguments(std::string_view text, Arguments &to) {
   return false;
 }
 
-// Whether the last argument is the default for those before it: std::less<KEY>, std::allocator<std::pair<KEY const, VALUE>>.
+// Whether the last argument is the default for those before it: std::less<KEY>,
+// std::allocator<std::pair<KEY const, VALUE>>.
 bool ends_in_default(std::string_view name, const std::vector<std::string> &arguments) {
   const size_t needed = std::ranges::find(kMaps, name) != kMaps.end() ? 2 : 1;
   if (arguments.size() <= needed || !name.starts_with("std::") ||

@@ -6,12 +6,14 @@
 
 namespace analyze {
 
-// std::vector<std::string> of std::vector<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >, std::allocator<…> >: without
-// the default arguments of the standard library's templates and the namespaces of its versions. Also of a name that holds such types, as
+// std::vector<std::string> of std::vector<std::__cxx11::basic_string<char, std::char_traits<char>,
+// std::allocator<char> >, std::allocator<…> >: without the default arguments of the standard
+// library's templates and the namespaces of its versions. Also of a name that holds such types, as
 // a member's path may. What is not understood stays as it is.
 std::string short_type(std::string_view type);
 
-// The path to a member, such as `table.std::_Vector_base<int>::_Impl::begin`: bases by their own names alone, table._Impl::begin.
+// The path to a member, such as `table.std::_Vector_base<int>::_Impl::begin`: bases by their own
+// names alone, table._Impl::begin.
 std::string short_member(std::string_view path);
 
 } // namespace analyze

@@ -1,5 +1,6 @@
-// What values tell to change. A rule speaks only of what is certain: the lower end of the interval counts, not the share; and only
-// of code that matters: by the share of all interrupts that came in its function.
+// What values tell to change. A rule speaks only of what is certain: the lower end of the interval
+// counts, not the share; and only of code that matters: by the share of all interrupts that came in
+// its function.
 
 #include "abi/records.h"
 #include "abi/samples.h"
@@ -40,7 +41,8 @@ bool is_address(const ValueList &list, const ValueShare &hot) {
   return list.bytes == 8 && hot.value >= kFirst && hot.value < kEnd;
 }
 
-// Registers that come back from the stack, and the stack protector's word, which is loaded and compared: there is nothing to change.
+// Registers that come back from the stack, and the stack protector's word, which is loaded and
+// compared: there is nothing to change.
 bool is_plumbing(const ValueFunction &function, size_t i) {
   const std::string &text = function.instructions[i].text;
   for (const char *start : {"pop ", "leave", "ret"})

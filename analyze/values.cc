@@ -1,9 +1,10 @@
 // Sampled values of instructions, put together by function.
 //
-// A profile names instructions by module and offset. Those of one function of one module belong together, whatever files were inlined into
-// it; code without a symbol is one function a module, because each address would be one of its own. Addresses in code become names
-// here, so that a report needs no symbols. Refused: shares of all values as what is known; a share has the interval that its samples
-// allow, and findings (value_findings.cc) go by its lower end.
+// A profile names instructions by module and offset. Those of one function of one module belong
+// together, whatever files were inlined into it; code without a symbol is one function a module,
+// because each address would be one of its own. Addresses in code become names here, so that a
+// report needs no symbols. Refused: shares of all values as what is known; a share has the interval
+// that its samples allow, and findings (value_findings.cc) go by its lower end.
 
 #include "analyze/values.h"
 
@@ -33,8 +34,9 @@ const char *const kRegisterNames[4][16] = {
      "r14", "r15"}};
 const char *const kArguments[6] = {"rdi", "rsi", "rdx", "rcx", "r8", "r9"};
 
-// A function of the kernel's, and one of code that a process made, is a module of its own, whose offsets begin with it: "[kernel]
-// do_syscall_64", "[code made by 1234] step loop.js:2". Both parts; the second is empty of other modules.
+// A function of the kernel's, and one of code that a process made, is a module of its own, whose
+// offsets begin with it: "[kernel] do_syscall_64", "[code made by 1234] step loop.js:2". Both
+// parts; the second is empty of other modules.
 std::pair<std::string, std::string> memory_and_function(const std::string &path) {
   const size_t end = path.starts_with('[') ? path.find("] ") : std::string::npos;
   if (end == std::string::npos)
@@ -100,8 +102,9 @@ public:
           profile::code_value_file(profile.modules[i].build_id, profile.modules[i].path), i);
   }
 
-  // The frame of an instruction: the function whose code it is, with the line of the innermost inlined one. A function without a symbol is called by
-  // its address, "app+0x1149"; where nothing says what it is, all such code of a file together.
+  // The frame of an instruction: the function whose code it is, with the line of the innermost
+  // inlined one. A function without a symbol is called by its address, "app+0x1149"; where nothing
+  // says what it is, all such code of a file together.
   struct Place {
     std::string function, linkage_name, file, line_file;
     uint32_t function_line = 0, line = 0;
@@ -299,8 +302,8 @@ private:
       }
   }
 
-  // Samples that came to no place that is known: in the kernel, where it is not interpreted, and in code that was not decoded yet. So
-  // the rows add up to all samples.
+  // Samples that came to no place that is known: in the kernel, where it is not interpreted, and in
+  // code that was not decoded yet. So the rows add up to all samples.
   void list_samples_without_place() {
     uint64_t placed = 0;
     for (const ValueExecutable &executable : result_.executables)

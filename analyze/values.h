@@ -1,7 +1,8 @@
 // `assay values`: which instructions compute the same values again and again?
 //
-// Samples say where time goes (interrupts) and what the instructions after them computed (values). A share is never said without its
-// interval of 95 % confidence, which is computed over samples, not over values: those of one sample depend on each other.
+// Samples say where time goes (interrupts) and what the instructions after them computed (values).
+// A share is never said without its interval of 95 % confidence, which is computed over samples,
+// not over values: those of one sample depend on each other.
 //
 // Source: value-sampling.txt; docs/hotlists.md.
 #pragma once
@@ -101,7 +102,8 @@ std::string why_no_values(const profile::Profile &profile);
 ValuesResult values(const profile::Profile &profile, image::Symbols &symbols,
                     const ValuesQuery &query);
 
-// Of a value of so many bytes: as a number where it is a small one, else in hexadecimal digits. Of four bytes and more it may be negative.
+// Of a value of so many bytes: as a number where it is a small one, else in hexadecimal digits. Of
+// four bytes and more it may be negative.
 std::string number_text(uint64_t value, unsigned bytes);
 
 // What is worth changing, by what it may be worth; of the result's own functions.

@@ -1,12 +1,14 @@
-// Two recordings of the same program differ in every number, because both are samples. So a place is compared only if both have 30 samples
-// there, and a change counts only if the intervals do not touch after they were widened: many places are compared, and some would differ by
-// chance.
+// Two recordings of the same program differ in every number, because both are samples. So a place
+// is compared only if both have 30 samples there, and a change counts only if the intervals do not
+// touch after they were widened: many places are compared, and some would differ by chance.
 //
-// Where one value gives way to another, both shares change by as much. So a list reports one value: that with the largest product of its
-// change and its larger share. A value that one of the hotlists lacks may still have come there: its share is taken to be at most 1 %, or a
-// larger bound where the samples are few.
+// Where one value gives way to another, both shares change by as much. So a list reports one value:
+// that with the largest product of its change and its larger share. A value that one of the
+// hotlists lacks may still have come there: its share is taken to be at most 1 %, or a larger bound
+// where the samples are few.
 //
-// A value does not say whether it is an address of memory. What is 2^39 or more, up or down from zero, and has no name, is taken for one.
+// A value does not say whether it is an address of memory. What is 2^39 or more, up or down from
+// zero, and has no name, is taken for one.
 
 #include "analyze/values_diff.h"
 
@@ -26,9 +28,9 @@ namespace analyze {
 namespace {
 
 constexpr uint64_t kFewSamples = 30;
-constexpr double kWider = 1.5;       // of intervals: many places are compared
-constexpr double kLeastChange = .05; // of a share of values
-constexpr double kLeastTime = .01;   // of a function's share of time
+constexpr double kWider = 1.5;     // of intervals: many places are compared
+constexpr double kMinChange = .05; // of a share of values
+constexpr double kMinTime = .01;   // of a function's share of time
 
 struct Side {
   const ValueFunction *function;
@@ -46,8 +48,9 @@ std::string file_of(const std::string &path) {
 
 using SameBuilds = std::set<std::string>; // files of which both recordings have one build
 
-// A function that is called by its address is the same one in one build alone; of others all such code is one, as it is where no function is known
-// ("[code made by 1234] (no symbol)", without the number).
+// A function that is called by its address is the same one in one build alone; of others all such
+// code is one, as it is where no function is known ("[code made by 1234] (no symbol)", without the
+// number).
 std::string name_of(const ValueFunction &function, const SameBuilds &same_builds) {
   const std::string file = file_of(function.module_path);
   const std::string base = base_name(function.module_path);
@@ -105,7 +108,7 @@ ValueShare share_in(const std::vector<ValueShare> &shares, uint64_t value, uint6
 bool differ(const ValueShare &a, const ValueShare &b) {
   auto low = [](const ValueShare &s) { return s.share - kWider * (s.share - s.low); };
   auto high = [](const ValueShare &s) { return s.share + kWider * (s.high - s.share); };
-  return std::abs(a.share - b.share) >= kLeastChange && (low(a) > high(b) || low(b) > high(a));
+  return std::abs(a.share - b.share) >= kMinChange && (low(a) > high(b) || low(b) > high(a));
 }
 
 void compare(const Side &before, const Side &after, bool is_stride, double time,
@@ -194,7 +197,7 @@ ValuesDiff diff(const ValuesResult &before, const ValuesResult &after) {
   for (const auto &[name, count] : both) {
     const ValueShare a = share_of(old_times, name, all_before),
                      b = share_of(times, name, all_after);
-    if (std::abs(a.share - b.share) >= kLeastTime &&
+    if (std::abs(a.share - b.share) >= kMinTime &&
         (a.low - (kWider - 1) * (a.share - a.low) > b.high + (kWider - 1) * (b.high - b.share) ||
          b.low - (kWider - 1) * (b.share - b.low) > a.high + (kWider - 1) * (a.high - a.share)))
       diff.functions.push_back({name.second, a.share, b.share});

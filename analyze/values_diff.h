@@ -31,9 +31,11 @@ struct ValuesDiff {
   bool same() const { return values.empty() && functions.empty(); }
 };
 
-// Only what is no chance: intervals, made half as wide again, that do not touch, and five points of a share at least. Instructions are the same
-// where their place in a file with one build id is; of different builds, where they read the same and are the same one of those that do, in
-// functions of one name. Addresses of memory, which differ from run to run, are left out. Keeps pointers into `after`.
+// Only what is no chance: intervals, made half as wide again, that do not touch, and five points of
+// a share at least. Instructions are the same where their place in a file with one build id is; of
+// different builds, where they read the same and are the same one of those that do, in functions of
+// one name. Addresses of memory, which differ from run to run, are left out. Keeps pointers into
+// `after`.
 ValuesDiff diff(const ValuesResult &before, const ValuesResult &after);
 
 } // namespace analyze

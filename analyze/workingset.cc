@@ -270,8 +270,8 @@ private:
       cache.fits_share = all ? double(fits) / double(all) : 0;
       add_miss_point(cache.name, cache.bytes, reuse);
     }
-    constexpr uint64_t kLeastCache = 4096;
-    for (uint64_t bytes = std::max(kLeastCache, result_.line_bytes);; bytes *= 2) {
+    constexpr uint64_t kMinCache = 4096;
+    for (uint64_t bytes = std::max(kMinCache, result_.line_bytes);; bytes *= 2) {
       if (std::none_of(result_.caches.begin(), result_.caches.end(),
                        [&](const CacheFit &cache) { return cache.bytes == bytes; }))
         add_miss_point("", bytes, reuse);

@@ -86,7 +86,7 @@ template <class Rows> auto differing(Rows &rows, double least) {
 } // namespace
 
 WorkingSetDiff diff(const WorkingSetResult &older, const WorkingSetResult &newer) {
-  constexpr double kLeastChange = 1; // byte: less is rounding
+  constexpr double kMinChange = 1; // byte: less is rounding
   constexpr double kOtherLength = 1.5;
   WorkingSetDiff result;
   result.old_sizes = sizes_of(older);
@@ -94,11 +94,11 @@ WorkingSetDiff diff(const WorkingSetResult &older, const WorkingSetResult &newer
   Owners owners;
   add(owners, older, &OwnerChange::old_side);
   add(owners, newer, &OwnerChange::new_side);
-  result.owners = differing(owners, kLeastChange);
+  result.owners = differing(owners, kMinChange);
   Phases phases;
   add(phases, older, &PhaseChange::old_side);
   add(phases, newer, &PhaseChange::new_side);
-  result.phases = differing(phases, kLeastChange);
+  result.phases = differing(phases, kMinChange);
   result.same = result.owners.empty() && result.old_sizes == result.new_sizes;
   double a = mean_length(older), b = mean_length(newer);
   if (older.unit != newer.unit)

@@ -25,9 +25,9 @@
 namespace analyze {
 namespace {
 
-constexpr double kLeastTimeShare = 0.10;
-constexpr size_t kLeastSnapshots = 4;     // of all phases of a kind
-constexpr double kLeastOwnerShare = 0.25; // of the lines: less, and changing it changes little
+constexpr double kMinTimeShare = 0.10;
+constexpr size_t kMinSnapshots = 4;       // of all phases of a kind
+constexpr double kMinOwnerShare = 0.25;   // of the lines: less, and changing it changes little
 constexpr double kReused = 0.5;           // share of lines that the snapshot before had
 constexpr double kHardlyReused = 0.2;     // the same
 constexpr double kLittleMore = 1.25;      // than a cache
@@ -56,7 +56,7 @@ const OwnerCount *to_name(const WorkingSetResult &result, const Phase &phase) {
     return result.owners[each.owner].kind != "memory";
   });
   bool enough =
-      named != phase.owners.end() && double(named->lines) >= kLeastOwnerShare * double(phase.lines);
+      named != phase.owners.end() && double(named->lines) >= kMinOwnerShare * double(phase.lines);
   return enough ? &*named : nullptr;
 }
 
@@ -120,7 +120,7 @@ public:
     }
     for (const auto &[key, kind] : kinds_) {
       const auto &[rule, cache, owner] = key;
-      if (kind.time_share < kLeastTimeShare || kind.snapshots < kLeastSnapshots)
+      if (kind.time_share < kMinTimeShare || kind.snapshots < kMinSnapshots)
         continue;
       if (rule == "little_reuse")
         say_little_reuse(kind);
@@ -174,7 +174,7 @@ private:
     uint64_t cache = kSmallBytes;
     if (const auto &machine = result_.process.machine; machine && machine->l2_bytes)
       cache = machine->l2_bytes;
-    return facts.phase->last - facts.phase->first + 1 >= kLeastSnapshots &&
+    return facts.phase->last - facts.phase->first + 1 >= kMinSnapshots &&
            facts.reused_share < kHardlyReused && facts.new_share < kReused &&
            result_.bytes(facts.phase->lines) > cache;
   }
@@ -183,7 +183,7 @@ private:
     double pages = facts.mean_pages * double(ASSAY_PAGE_BYTES);
     double touched = double(result_.bytes(facts.phase->mean_lines));
     return pages > double(tlb_reach_) && touched <= double(tlb_reach_) &&
-           touched <= kSparse * pages && facts.owner_share >= 2 * kLeastOwnerShare;
+           touched <= kSparse * pages && facts.owner_share >= 2 * kMinOwnerShare;
   }
 
   std::string bytes(uint64_t lines) const {
@@ -281,9 +281,9 @@ private:
   // Of the whole run: lines are touched in one snapshot, and never again.
   void streaming() {
     constexpr size_t kParts = 4; // of the run, each of which has its part
-    constexpr double kLeastOfPart = 0.1;
+    constexpr double kMinOfPart = 0.1;
     const auto &rows = result_.snapshots;
-    if (rows.size() < 2 * kLeastSnapshots || result_.bytes(result_.total_lines) < kSmallBytes)
+    if (rows.size() < 2 * kMinSnapshots || result_.bytes(result_.total_lines) < kSmallBytes)
       return;
     uint64_t lines = 0, stayed = 0, parts[kParts] = {};
     for (size_t i = 0; i < rows.size(); i++) {
@@ -299,10 +299,10 @@ private:
       if (result_.owners[row.owner].kind != "memory" && (!most || row.new_lines > most->new_lines))
         most = &row;
     if (new_share < kMostlyNew || came_back > kCameBack || !most ||
-        double(least) < kLeastOfPart * double(result_.total_lines))
+        double(least) < kMinOfPart * double(result_.total_lines))
       return;
     double share = double(most->new_lines) / double(result_.total_lines);
-    if (share < kLeastOwnerShare)
+    if (share < kMinOwnerShare)
       return;
     const OwnerName &owner = result_.owners[most->owner];
     put("streaming", owner,

@@ -1,5 +1,5 @@
-// Threads take the next item when they are done with one: items differ a thousandfold in size. Where a thread cannot be had, those that
-// there are do all.
+// Threads take the next item when they are done with one: items differ a thousandfold in size.
+// Where a thread cannot be had, those that there are do all.
 
 #include "base/divided_work.h"
 

@@ -18,9 +18,10 @@ struct Division {
   uint64_t share = UINT64_MAX;
 };
 
-// Calls work(item, thread) once for each item < items; they are begun in their order. `thread` is a number < division.threads, the
-// caller's is 0; no two calls at one time have the same one. size(item) is what an item takes of the room. What a call throws is thrown
-// here, once all that were begun have ended; no more are begun then.
+// Calls work(item, thread) once for each item < items; they are begun in their order. `thread` is a
+// number < division.threads, the caller's is 0; no two calls at one time have the same one.
+// size(item) is what an item takes of the room. What a call throws is thrown here, once all that
+// were begun have ended; no more are begun then.
 void divide_work(size_t items, Division division, const std::function<uint64_t(size_t item)> &size,
                  const std::function<void(size_t item, unsigned thread)> &work);
 

@@ -20,7 +20,8 @@ public:
 
   const std::string &path() const { return path_; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
-  // What was read so far leaves the process's memory. What is read again comes from the file, or the kernel's copy of it.
+  // What was read so far leaves the process's memory. What is read again comes from the file, or
+  // the kernel's copy of it.
   void release_pages() const;
 
 private:

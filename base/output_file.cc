@@ -1,9 +1,11 @@
-// A reader must never find half a file, and a command that fails must not destroy the file of an earlier run. So the bytes go to
-// NAME.PID.part, and commit() renames that. It lies in the same folder, because a rename works only within one file system; it has the
-// process's number, because two commands may write the same file. A link to a file is followed first: otherwise the rename would replace
-// the link.
+// A reader must never find half a file, and a command that fails must not destroy the file of an
+// earlier run. So the bytes go to NAME.PID.part, and commit() renames that. It lies in the same
+// folder, because a rename works only within one file system; it has the process's number, because
+// two commands may write the same file. A link to a file is followed first: otherwise the rename
+// would replace the link.
 //
-// The bytes are not forced to the disk (fsync): if the machine itself stops soon afterwards, the file may be incomplete.
+// The bytes are not forced to the disk (fsync): if the machine itself stops soon afterwards, the
+// file may be incomplete.
 
 #include "base/output_file.h"
 

@@ -8,7 +8,8 @@ namespace base {
 
 class SharedMemory {
 public:
-  // Zeros, of which only what is written takes memory. `name` is shown in lists of mappings. Throws Failure where the system gives none.
+  // Zeros, of which only what is written takes memory. `name` is shown in lists of mappings. Throws
+  // Failure where the system gives none.
   SharedMemory(const char *name, size_t bytes);
   ~SharedMemory();
   SharedMemory(const SharedMemory &) = delete;

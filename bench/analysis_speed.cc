@@ -1,4 +1,5 @@
-// analysis_speed DIR [MILLIONS]: how many accesses a second each analysis of `assay trace` takes, of the first ones of a real trace that lie in memory.
+// analysis_speed DIR [MILLIONS]: how many accesses a second each analysis of `assay trace` takes,
+// of the first ones of a real trace that lie in memory.
 //
 // The time to regenerate them from the trace is not in it, which `replay` shows. Best of three.
 

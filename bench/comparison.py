@@ -116,6 +116,21 @@ def arguments_of(doc):
     return arguments
 
 
+def run_variants(doc, variants, usual=None):
+    """Parses, measures, prints, for a script whose --variants names some of `variants`: {name: (flags, options)}."""
+    def variants_of(given):
+        chosen = given.variants.split(",")
+        for name in chosen:
+            if name not in variants:
+                arguments.error(f"{name}: no such variant; there is {', '.join(variants)}")
+        return [NATIVE] + [assay(name, f"{variants[name][0]} {given.tool_flags}".rstrip(), variants[name][1])
+                           for name in chosen]
+
+    arguments = arguments_of(doc)
+    arguments.add_argument("--variants", default=usual or ",".join(variants))
+    run(arguments, variants_of)
+
+
 def run(arguments, variants_of):
     """Parses, measures, prints. variants_of(given) are the variants, the first the one to compare with."""
     given = arguments.parse_args()

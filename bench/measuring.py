@@ -6,6 +6,7 @@ import shlex
 import statistics
 import subprocess
 import sys
+import typing
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -18,15 +19,38 @@ def measure_program():
     return program
 
 
-def once(words, environment, folder):
-    run = subprocess.run([measure_program(), *words], env={**os.environ, **environment}, cwd=folder,
-                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+class Usage(typing.NamedTuple):
+    """What a command took: seconds of all its threads and of the children it waited for; the largest resident set of
+    one of these processes, without what this process holds."""
+    user: float
+    system: float
+    kib: int
+
+    @property
+    def cpu(self):
+        return self.user + self.system
+
+
+def usage_of(words, environment=None, folder=None, attach=None):
+    """Runs a command, which must succeed, and throws its output away. attach(pid) is called before it begins, with the
+    id of its parent, and returns a descriptor, which stays open until the command has ended."""
+    wait, go = os.pipe() if attach else (-1, -1)
+    command = [measure_program(), str(wait), *map(str, words)]
+    with subprocess.Popen(command, env={**os.environ, **(environment or {})}, cwd=folder, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, pass_fds=[wait] if attach else []) as run:
+        attached = attach(run.pid) if attach else -1
+        for descriptor in (wait, go):
+            if descriptor >= 0:
+                os.close(descriptor)
+        output, errors = run.communicate()
+    if attached >= 0:
+        os.close(attached)
     if run.returncode:
-        sys.exit(f"ratio: cannot run {words[0]}: {run.stderr}")
-    user, system, kib, status = run.stdout.split()
+        sys.exit(f"bench: cannot run {words[0]}: {errors}")
+    user, system, kib, status = output.split()
     if int(status):
-        sys.exit(f"ratio: {shlex.join(map(str, words))}: wait status {status}\n{run.stderr}")
-    return float(user) + float(system), int(kib)
+        sys.exit(f"bench: {shlex.join(map(str, words))}: wait status {status}\n{errors}")
+    return Usage(float(user), float(system), int(kib))
 
 
 def measure(variants, rounds, folder=None, after_each=None):
@@ -34,9 +58,9 @@ def measure(variants, rounds, folder=None, after_each=None):
     seconds, kib = {name: [] for name in variants}, {name: [] for name in variants}
     for _ in range(rounds):
         for name, (words, environment) in variants.items():
-            cpu, rss = once(words, environment, folder)
-            seconds[name].append(cpu)
-            kib[name].append(rss)
+            usage = usage_of(words, environment, folder)
+            seconds[name].append(usage.cpu)
+            kib[name].append(usage.kib)
             if after_each:
                 after_each()
     return {name: {"cpu_s": statistics.median(seconds[name]), "cpu_s_low": min(seconds[name]),

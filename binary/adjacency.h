@@ -12,8 +12,8 @@ namespace binary {
 class AdjacencyLists {
 public:
   AdjacencyLists() = default;
-  // `each(add)` calls add(node, item) for all items, those of a node in their order. It is called twice, and must do the
-  // same both times.
+  // `each(add)` calls add(node, item) for all items, those of a node in their order. It is called
+  // twice, and must do the same both times.
   template <class Each> AdjacencyLists(size_t nodes, Each each) : begin_(nodes + 2, 0) {
     each([&](uint32_t node, uint32_t) { begin_[node + 2]++; });
     for (size_t i = 2; i < begin_.size(); i++)

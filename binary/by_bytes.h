@@ -1,7 +1,7 @@
 // What was found out about instructions before, by their bytes.
 //
-// Half of the instructions of a program have the same bytes as one shortly before, and each is decoded several times. To decode
-// one takes ten times as long as to look it up here.
+// Half of the instructions of a program have the same bytes as one shortly before, and each is
+// decoded several times. To decode one takes ten times as long as to look it up here.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,9 @@ namespace binary {
 
 // The newest instruction of each place that a hash gives.
 //
-// Its length must be known before an instruction can be looked up: it is taken to be that of the last one that began alike.
-// Where it is another, nothing is found, because the length is compared with the bytes.
+// Its length must be known before an instruction can be looked up: it is taken to be that of the
+// last one that began alike. Where it is another, nothing is found, because the length is compared
+// with the bytes.
 template <class Value> class ByBytes {
 public:
   ByBytes() : entries_(kEntries), lengths_(kBegins) {}

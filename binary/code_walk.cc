@@ -13,7 +13,7 @@
 namespace binary {
 namespace {
 
-constexpr size_t kMostInstructions = 4'000'000;
+constexpr size_t kMaxInstructions = 4'000'000;
 
 bool is_padding(const Instruction &instruction) {
   std::string_view name = mnemonic_name(instruction.mnemonic);
@@ -185,7 +185,7 @@ uint64_t CodeWalk::one(uint64_t address) {
       give_up(WhyNot::leaves_code, address);
     return 0;
   }
-  if (code.instructions.size() >= kMostInstructions) {
+  if (code.instructions.size() >= kMaxInstructions) {
     give_up(WhyNot::too_large, address);
     return 0;
   }

@@ -1,13 +1,15 @@
-// Symbols may be stripped, unwind tables left out, and assembly often has neither: then a third of a
-// codec and most of a static program belong to no function. What is known says where more begins: it
-// is called, jumped to, its address is made by an instruction or stands in data. From there a function
-// goes on to an instruction after which control cannot come, beyond all that it has jumped to, or to data among its code; what it
-// leads to begins in turn.
+// Symbols may be stripped, unwind tables left out, and assembly often has neither: then a third of
+// a codec and most of a static program belong to no function. What is known says where more begins:
+// it is called, jumped to, its address is made by an instruction or stands in data. From there a
+// function goes on to an instruction after which control cannot come, beyond all that it has jumped
+// to, or to data among its code; what it leads to begins in turn.
 //
-// What is left over then is swept: what can be decoded to its end, and has no instruction on the way that programs do not have, is a function, too. But it may be data,
-// or begin within an instruction, so it is not understood (FoundBy::sweep), and nothing follows from what it seems to lead to. All others are understood only if their
-// control flow is proven like that of any other. Learning what beginnings look like was refused: they would be guesses,
-// and nobody could say why one was made.
+// What is left over then is swept: what can be decoded to its end, and has no instruction on the
+// way that programs do not have, is a function, too. But it may be data, or begin within an
+// instruction, so it is not understood (FoundBy::sweep), and nothing follows from what it seems to
+// lead to. All others are understood only if their control flow is proven like that of any other.
+// Learning what beginnings look like was refused: they would be guesses, and nobody could say why
+// one was made.
 
 #include "binary/discovery.h"
 
@@ -27,7 +29,7 @@
 namespace binary {
 namespace {
 
-constexpr size_t kMostFound = 2'000'000;
+constexpr size_t kMaxFound = 2'000'000;
 
 class Discovery {
 public:
@@ -111,7 +113,7 @@ private:
 
   // Something leads to this address.
   void arrive(uint64_t address, bool sure) {
-    if (!end_of_gap(address) || begins_.size() >= kMostFound)
+    if (!end_of_gap(address) || begins_.size() >= kMaxFound)
       return;
     auto [begin, is_new] = begins_.try_emplace(address);
     if (!is_new && (begin->second.sure || !sure))
@@ -142,8 +144,8 @@ private:
     }
   }
 
-  // Words of data that may be addresses: those that are aligned as functions are, unless they are labels of switches, which
-  // are known by now; and those that lie where nothing is known.
+  // Words of data that may be addresses: those that are aligned as functions are, unless they are
+  // labels of switches, which are known by now; and those that lie where nothing is known.
   void follow_words() {
     for (uint64_t word : executable_.code_pointers())
       if (word % 16 == 0 && !labels_.contains(word))
@@ -297,7 +299,8 @@ private:
     }
   }
 
-  // What a function jumps to further on, and the place behind which control goes on only there; or between, if something further on jumps back.
+  // What a function jumps to further on, and the place behind which control goes on only there; or
+  // between, if something further on jumps back.
   struct Ahead {
     std::priority_queue<uint64_t, std::vector<uint64_t>, std::greater<>> targets;
     uint64_t furthest = 0;
@@ -316,17 +319,17 @@ private:
     }
   };
 
-  // jmp [table + 8 * index]: its words, as long as they lead into this function or behind it; before them words may be 0, where the least
-  // indexes have no entry. False: there are none.
+  // jmp [table + 8 * index]: its words, as long as they lead into this function or behind it;
+  // before them words may be 0, where the least indexes have no entry. False: there are none.
   bool read_table(const ZydisDecodedInstruction &decoded, uint64_t begin, uint64_t limit,
                   Ahead &ahead) {
     bool is_absolute = decoded.raw.modrm.mod == 0 && decoded.raw.modrm.rm == 4 &&
                        decoded.raw.sib.base == 5 && decoded.raw.sib.scale == 3;
     if (!is_absolute || executable_.position_independent())
       return false;
-    constexpr unsigned kMostHoles = 8;
+    constexpr unsigned kMaxHoles = 8;
     auto table = static_cast<uint64_t>(decoded.raw.disp.value);
-    for (unsigned hole = 0; hole < kMostHoles && executable_.read<uint64_t>(table) == 0; hole++)
+    for (unsigned hole = 0; hole < kMaxHoles && executable_.read<uint64_t>(table) == 0; hole++)
       table += 8;
     for (bool any = false;; table += 8, any = true) {
       auto word = executable_.read<uint64_t>(table);
@@ -345,7 +348,8 @@ private:
     return ahead.pause;
   }
 
-  // How it is known that a function begins somewhere: control comes there, something holds the address, or it lies behind padding.
+  // How it is known that a function begins somewhere: control comes there, something holds the
+  // address, or it lies behind padding.
   enum class Start { control_comes, led_to, guessed };
 
   // Where the function ends that begins at `begin`; 0 if there is none.

@@ -1,6 +1,9 @@
 // What micro-ops and instructions read and write, as sets of variables.
 #pragma once
 
+#include <algorithm>
+#include <span>
+
 #include "binary/code.h"
 
 namespace binary {
@@ -19,12 +22,20 @@ inline bool has_result(const assay_uop &uop) {
 inline bool is_register(unsigned reg) {
   return reg != ASSAY_UOP_IMMEDIATE && reg != ASSAY_REG_ZERO && reg != ASSAY_REG_BIAS;
 }
+inline bool has_immediate(const assay_uop &uop) {
+  return uop.b == ASSAY_UOP_IMMEDIATE; // and no c then
+}
 inline bool uses_c(const assay_uop &uop) {
-  return uop.b != ASSAY_UOP_IMMEDIATE && uop.c != ASSAY_REG_ZERO;
+  return !has_immediate(uop) && uop.c != ASSAY_REG_ZERO;
 }
 
-// Whether other code may run before the next instruction, or none after it: a system call, or what else writes memory that cannot be
-// listed.
+inline bool writes_flags(std::span<const assay_uop> uops) {
+  return std::ranges::any_of(
+      uops, [](const assay_uop &uop) { return has_result(uop) && uop.dst == ASSAY_REG_FLAGS; });
+}
+
+// Whether other code may run before the next instruction, or none after it: a system call, or what
+// else writes memory that cannot be listed.
 inline bool may_leave(const Code &code, const Instruction &instruction) {
   return instruction.opaque && code.accesses_of(instruction).empty() &&
          code.touched_by(instruction).writes & bit(kMemory);

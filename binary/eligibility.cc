@@ -1,11 +1,13 @@
-// The questions stand in the order in which they rest on each other: where the control flow is not known, the graph answers none of the
-// others. This answer is for a move that overwrites only the routine's first instruction, so labels and further entries are obstacles.
-// trace/moved_code.cc overwrites those too, and asks the parts by themselves.
+// The questions stand in the order in which they rest on each other: where the control flow is not
+// known, the graph answers none of the others. This answer is for a move that overwrites only the
+// routine's first instruction, so labels and further entries are obstacles. trace/moved_code.cc
+// overwrites those too, and asks the parts by themselves.
 //
 // Overlaps are found among neighbours after sorting: if any two instructions overlap, two neighbours do.
 //
-// Of instructions that are not lifted, those count that write the base of a segment and no memory; so does a call of a function that sets
-// one. System calls write both, as far as data flow knows, and are no obstacle but in a function that names arch_prctl.
+// Of instructions that are not lifted, those count that write the base of a segment and no memory;
+// so does a call of a function that sets one. System calls write both, as far as data flow knows,
+// and are no obstacle but in a function that names arch_prctl.
 
 #include "binary/eligibility.h"
 

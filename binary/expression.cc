@@ -11,6 +11,7 @@
 #include "binary/expression.h"
 
 #include "abi/uop_step.h"
+#include "binary/effects.h"
 
 #include <algorithm>
 #include <bit>
@@ -18,7 +19,7 @@
 namespace binary {
 namespace {
 
-constexpr size_t kMostTerms = 24; // longer sums are taken as they are
+constexpr size_t kMaxTerms = 24; // longer sums are taken as they are
 
 uint64_t mix(uint64_t hash, uint64_t value) {
   hash = (hash ^ value) * 0x9e3779b97f4a7c15;
@@ -167,7 +168,7 @@ ExprId Expressions::combine(ExprId a, uint64_t ca, ExprId b, uint64_t cb) {
   summands_.clear();
   append(summands_, offset, a, ca);
   append(summands_, offset, b, cb);
-  if (summands_.size() > kMostTerms) {
+  if (summands_.size() > kMaxTerms) {
     Term operands[] = {{a, ca}, {b, cb}};
     return intern({.kind = ExprKind::operation, .op = ASSAY_UOP_add}, operands);
   }
@@ -180,7 +181,7 @@ ExprId Expressions::address(ExprId a, ExprId b, unsigned shift, ExprId c, int64_
   append(summands_, total, a, 1);
   append(summands_, total, b, uint64_t{1} << shift);
   append(summands_, total, c, 1);
-  if (summands_.size() <= kMostTerms)
+  if (summands_.size() <= kMaxTerms)
     return sum(total, summands_);
   return add(combine(a, 1, b, uint64_t{1} << shift),
              add(c, constant(static_cast<uint64_t>(offset))));
@@ -368,7 +369,7 @@ ExprId Expressions::apply(const assay_uop &uop, ExprId a, ExprId b, ExprId c) {
     b = cut(b, w);
   }
   Expr node{.kind = ExprKind::operation, .width = uop.width, .op = uop.op};
-  if (uop.b != ASSAY_UOP_IMMEDIATE)
+  if (!has_immediate(uop))
     node.value = static_cast<uint64_t>(uop.shift) << 32 | static_cast<uint32_t>(uop.i);
   Term operands[] = {{a, 1}, {b, 1}, {c, 1}};
   return intern(node, operands);

@@ -136,9 +136,10 @@ private:
     return found == jumps_.jumps.end() ? nullptr : &found->second;
   }
 
-  // Code that no way leads to may be entered by whoever has its address: where an instruction makes that, or it stands in data. In files that are
-  // not position independent such a word may be any number; but where nothing says for sure where a function ends, also one that control comes
-  // to by itself may be the begin of another.
+  // Code that no way leads to may be entered by whoever has its address: where an instruction makes
+  // that, or it stands in data. In files that are not position independent such a word may be any
+  // number; but where nothing says for sure where a function ends, also one that control comes to
+  // by itself may be the begin of another.
   void prove_not_entered_within(bool leaves_code_over) {
     const bool is_fixed = !walk_.program.executable().position_independent();
     auto enter = [&](uint64_t address) {
@@ -304,12 +305,12 @@ FlowGraph flow_graph(const Program &program, const Routine &routine, Decoder &de
                      Calls calls) {
   // A table without a bound ends where the next one begins, which may be found later: then all of it
   // is done again, with what is known now.
-  constexpr int kMostRounds = 4;
+  constexpr int kMaxRounds = 4;
   std::set<uint64_t> tables;
   for (int round = 1;; round++) {
     Builder builder(program, routine, decoder, calls, tables);
     FlowGraph graph = builder.build();
-    if (round == kMostRounds || !builder.has_read_too_far() || builder.tables() == tables)
+    if (round == kMaxRounds || !builder.has_read_too_far() || builder.tables() == tables)
       return graph;
     tables = builder.tables();
   }

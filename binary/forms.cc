@@ -9,6 +9,7 @@
 #include "binary/forms.h"
 
 #include "base/stable_sort.h"
+#include "binary/effects.h"
 
 #include <fmt/format.h>
 
@@ -45,9 +46,9 @@ Forms::Forms(const FlowGraph &graph, const Ssa &ssa) : graph_(graph), ssa_(ssa) 
   name_counters();
   // Each round knows the inner loops better: what they leave alone comes back to the outer ones as it
   // was.
-  constexpr int kMostRounds = 8;
+  constexpr int kMaxRounds = 8;
   evaluate();
-  for (int round = 0; round < kMostRounds && find_inductions(); round++)
+  for (int round = 0; round < kMaxRounds && find_inductions(); round++)
     evaluate();
 }
 
@@ -67,7 +68,8 @@ ExprId Forms::leaf(ValueId value, unsigned width) {
   return expressions_.definition(value.v, width);
 }
 
-// Of others there is a form only where an operation asks for one: half of all values are flags and vectors, and hardly any is asked for.
+// Of others there is a form only where an operation asks for one: half of all values are flags and
+// vectors, and hardly any is asked for.
 bool Forms::may_be_in_address(ValueId value) const {
   const unsigned variable = ssa_.values[value.v].variable;
   return variable < kFlags || variable == kFs || variable == kGs || variable == kVariables;
@@ -87,16 +89,16 @@ ExprId Forms::micro_op(uint32_t at, const assay_uop &uop) {
   if (uop.op == ASSAY_UOP_load)
     return leaf(result, uop.width);
   bool reads_general = reads_general_register(uop.a) && reads_general_register(uop.b) &&
-                       (uop.b == ASSAY_UOP_IMMEDIATE || reads_general_register(uop.c));
+                       (has_immediate(uop) || reads_general_register(uop.c));
   if (!reads_general || uop.op == ASSAY_UOP_load_if || assay_uop_reads_modes(uop.op))
     return leaf(result);
   // The direction flag is clear unless the routine itself has set it.
   if (uop.op == ASSAY_UOP_string_step && ssa_.values[values.a.v].kind != ValueKind::entry)
     return leaf(result);
   ExprId a = operand(values.a, uop.a);
-  ExprId b = uop.b == ASSAY_UOP_IMMEDIATE ? expressions_.constant(static_cast<uint64_t>(uop.imm))
-                                          : operand(values.b, uop.b);
-  ExprId c = uop.b == ASSAY_UOP_IMMEDIATE ? zero_ : operand(values.c, uop.c);
+  ExprId b = has_immediate(uop) ? expressions_.constant(static_cast<uint64_t>(uop.imm))
+                                : operand(values.b, uop.b);
+  ExprId c = has_immediate(uop) ? zero_ : operand(values.c, uop.c);
   ExprId form = expressions_.apply(uop, a, b, c);
   const Expr &node = expressions_[form];
   // What is not linear is where substitution stops, and what has too many terms; a copy is neither.
@@ -257,8 +259,8 @@ ExprId Forms::first_operand(uint32_t place) {
 }
 ExprId Forms::second_operand(uint32_t place) {
   const assay_uop &uop = uop_making(place);
-  return uop.b == ASSAY_UOP_IMMEDIATE ? expressions_.constant(static_cast<uint64_t>(uop.imm))
-                                      : operand(ssa_.uops[place].b, uop.b);
+  return has_immediate(uop) ? expressions_.constant(static_cast<uint64_t>(uop.imm))
+                            : operand(ssa_.uops[place].b, uop.b);
 }
 
 const assay_uop &Forms::uop_making(uint32_t place) const {
@@ -273,7 +275,7 @@ std::optional<Forms::Compared> Forms::compared(uint32_t place, const assay_uop &
   switch (flags.op) {
   case ASSAY_UOP_flags_sub: return Compared{left, second_operand(place), false};
   case ASSAY_UOP_flags_and:
-    if (flags.b == ASSAY_UOP_IMMEDIATE || ssa_.uops[place].a != ssa_.uops[place].b)
+    if (has_immediate(flags) || ssa_.uops[place].a != ssa_.uops[place].b)
       return std::nullopt;
     return Compared{left, zero_, true};
   case ASSAY_UOP_flags_inc:

@@ -6,6 +6,7 @@
 #include "binary/indirect_jumps.h"
 
 #include "abi/uop_step.h"
+#include "binary/effects.h"
 
 #include <algorithm>
 #include <iterator>
@@ -14,9 +15,9 @@
 namespace binary {
 namespace {
 
-constexpr unsigned kMostPathBlocks = 6;
-static_assert(kMostPathBlocks + 1 == Path::kMaxPieces);
-constexpr size_t kMostPaths = 12;
+constexpr unsigned kMaxPathBlocks = 6;
+static_assert(kMaxPathBlocks + 1 == Path::kMaxPieces);
+constexpr size_t kMaxPaths = 12;
 
 Constants no_constants() {
   Constants nothing;
@@ -117,16 +118,17 @@ void IndirectJumps::find_constants() {
   }
 }
 
-// All ways over so many blocks to the last of `back_`, and on, as `back_` says from its end, to the jump. True if there are longer ones.
+// All ways over so many blocks to the last of `back_`, and on, as `back_` says from its end, to the
+// jump. True if there are longer ones.
 bool IndirectJumps::find_ways(unsigned blocks) {
   const Piece &piece = pieces_[back_.back()];
   const auto &before = piece.predecessors;
   const auto &entries = walk_.routine.entries;
-  bool begins = before.empty() || before.size() > kMostPaths || piece.dispatched ||
+  bool begins = before.empty() || before.size() > kMaxPaths || piece.dispatched ||
                 std::find(entries.begin(), entries.end(), piece.leader) != entries.end();
   for (size_t i = 0; !begins && i < before.size(); i++)
     begins = std::find(back_.begin(), back_.end(), before[i]) != back_.end();
-  begins |= ways_.size() >= kMostPaths;
+  begins |= ways_.size() >= kMaxPaths;
   if (begins || !blocks) {
     ways_.push_back(path());
     return !begins;
@@ -164,7 +166,7 @@ ResolvedJump IndirectJumps::resolve(uint32_t piece, PathExecutor &executor) {
   // Short ways first: a bound that all of them have is enough.
   ResolvedJump best;
   bool are_longer = true;
-  for (unsigned blocks = 0; are_longer && blocks <= kMostPathBlocks; blocks++) {
+  for (unsigned blocks = 0; are_longer && blocks <= kMaxPathBlocks; blocks++) {
     ways_.clear();
     back_.assign(1, piece);
     are_longer = find_ways(blocks);
@@ -227,8 +229,8 @@ std::vector<uint64_t> IndirectJumps::made_labels() const {
     for (const assay_uop &uop : walk_.code.uops_of(instruction)) {
       bool is_address =
           uop.op == ASSAY_UOP_lea && uop.a == ASSAY_REG_BIAS && uop.b == ASSAY_REG_ZERO;
-      bool is_constant = uop.op == ASSAY_UOP_or && uop.a == ASSAY_REG_ZERO &&
-                         uop.b == ASSAY_UOP_IMMEDIATE && !executable.position_independent();
+      bool is_constant = uop.op == ASSAY_UOP_or && uop.a == ASSAY_REG_ZERO && has_immediate(uop) &&
+                         !executable.position_independent();
       uint64_t label =
           is_address ? static_cast<uint64_t>(int64_t{uop.i}) : static_cast<uint64_t>(uop.imm);
       if ((is_address || is_constant) && walk_.routine.contains(label) &&

@@ -10,6 +10,7 @@
 #include "binary/jump_tables.h"
 
 #include "abi/uop_step.h"
+#include "binary/effects.h"
 #include "binary/expression.h"
 
 #include <algorithm>
@@ -100,11 +101,10 @@ private:
     return registers_[reg];
   }
   ExprId operand_b(const assay_uop &uop) {
-    return uop.b == ASSAY_UOP_IMMEDIATE ? expressions.constant(static_cast<uint64_t>(uop.imm))
-                                        : in(uop.b);
+    return has_immediate(uop) ? expressions.constant(static_cast<uint64_t>(uop.imm)) : in(uop.b);
   }
   ExprId operand_c(const assay_uop &uop) {
-    return uop.b == ASSAY_UOP_IMMEDIATE ? expressions.constant(0) : in(uop.c);
+    return has_immediate(uop) ? expressions.constant(0) : in(uop.c);
   }
   ExprId address(const assay_uop &uop) {
     return expressions.address(in(uop.a), in(uop.b), uop.shift, in(uop.c), uop.i);
@@ -399,7 +399,7 @@ void execute(const Code &code, const Instruction &instruction, Constants &consta
       made = {Constant::address, offset};
     else if (uop.op == ASSAY_UOP_copy && uop.width == 8 && uop.a < constants.size())
       made = constants[uop.a];
-    else if (uop.op == ASSAY_UOP_or && uop.a == ASSAY_REG_ZERO && uop.b == ASSAY_UOP_IMMEDIATE)
+    else if (uop.op == ASSAY_UOP_or && uop.a == ASSAY_REG_ZERO && has_immediate(uop))
       made = {Constant::known, static_cast<uint64_t>(uop.imm) & uop_mask(uop.width)};
     constants[uop.dst] = made;
   }

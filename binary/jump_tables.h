@@ -14,8 +14,8 @@
 
 namespace binary {
 
-// A block that is executed before a jump: its instructions in order, in Code::instructions, and whether the branch at its end
-// was taken.
+// A block that is executed before a jump: its instructions in order, in Code::instructions, and
+// whether the branch at its end was taken.
 struct PathPiece {
   std::span<const uint32_t> instructions;
   bool taken = false;
@@ -67,8 +67,8 @@ struct TableShape {
   uint64_t most = UINT64_MAX;   // of the index, by its width or a mask
 };
 
-// Executes paths symbolically, one after the other, with the memory of the one before: most paths of a program are a few
-// instructions, and there are hundreds of thousands.
+// Executes paths symbolically, one after the other, with the memory of the one before: most paths
+// of a program are a few instructions, and there are hundreds of thousands.
 class PathExecutor {
 public:
   class Way;
@@ -135,11 +135,11 @@ inline std::optional<uint64_t> table_entry(const image::Executable &executable,
 // index has been added to it. Compilers subtract the least index from that, so there may be no entry.
 inline uint64_t table_begin(const image::Executable &executable, const TableShape &shape,
                             auto is_target) {
-  constexpr uint64_t kFurthest = 1 << 12, kLeastIndex = 64;
+  constexpr uint64_t kFurthest = 1 << 12, kMinIndex = 64;
   uint64_t bytes = shape.entry_bytes, at = shape.address;
   if ((shape.label - at) % bytes == 0 && shape.label - at + kFurthest < 2 * kFurthest)
     at = shape.label;
-  for (uint64_t skipped = 0; skipped < kLeastIndex; skipped++) {
+  for (uint64_t skipped = 0; skipped < kMinIndex; skipped++) {
     auto target = table_entry(executable, shape, at + skipped * bytes);
     if (target && is_target(*target, false))
       return at + skipped * bytes;
@@ -150,10 +150,10 @@ inline uint64_t table_begin(const image::Executable &executable, const TableShap
 // A few bits index it, and each entry that these can name leads somewhere, or is 0, which nobody jumps to.
 inline bool is_bounded_by_bits(const image::Executable &executable, const TableShape &shape,
                                auto is_target) {
-  constexpr uint64_t kMostEntries = 64;
+  constexpr uint64_t kMaxEntries = 64;
   bool any = false;
   for (uint64_t i = 0; i <= shape.most; i++) {
-    if (i == kMostEntries)
+    if (i == kMaxEntries)
       return false;
     auto target = table_entry(executable, shape, shape.address + i * shape.entry_bytes);
     const bool leads = target && is_target(*target, false);
@@ -168,7 +168,7 @@ template <class IsTarget, class IsHole, class Limit>
 ResolvedJump resolve_jump(PathExecutor &executor, std::span<const Path> paths, IsTarget is_target,
                           IsHole is_hole, Limit limit) {
   const image::Executable &executable = executor.executable();
-  constexpr uint64_t kMostEntries = 1 << 16;
+  constexpr uint64_t kMaxEntries = 1 << 16;
   TableShape shape;
   bool unknown = false;
   if (!common_shape(executor, paths, is_target, shape, unknown))
@@ -180,18 +180,18 @@ ResolvedJump resolve_jump(PathExecutor &executor, std::span<const Path> paths, I
   }
   ResolvedJump result{JumpKind::table};
   JumpTable &table = result.table;
-  uint64_t bytes = shape.entry_bytes, count = kMostEntries;
+  uint64_t bytes = shape.entry_bytes, count = kMaxEntries;
   table.entry_bytes = static_cast<uint8_t>(bytes);
   table.bounded = shape.bounded;
   if (shape.bounded) {
     table.address = shape.address + shape.first * bytes;
     count = shape.last - shape.first + 1;
-    if (count > kMostEntries)
+    if (count > kMaxEntries)
       return {JumpKind::unknown};
   } else {
     table.address = table_begin(executable, shape, is_target);
     uint64_t end = shape.address + (shape.most + 1) * bytes; // if it is known
-    if (shape.most < kMostEntries && end - table.address < kMostEntries * bytes)
+    if (shape.most < kMaxEntries && end - table.address < kMaxEntries * bytes)
       count = (end - table.address) / bytes;
     count = std::min(count, (limit(table.address) - table.address) / bytes);
   }

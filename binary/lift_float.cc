@@ -243,7 +243,7 @@ template <class Make> bool widen(Lift &lift, Make make) {
   unsigned lanes = lane_count(lift.operand(0)), size = 4 * lanes;
   LanesRead from(lift, 1, size);
   LanesWritten to(lift, 8);
-  Reg results[kMostLanes];
+  Reg results[kMaxLanes];
   for (unsigned lane = 0; lane < lanes; lane++) {
     Reg element = lift.make3(ASSAY_UOP_lane_get, 4, from[lane / 2], ASSAY_REG_ZERO, ASSAY_REG_ZERO,
                              static_cast<int32_t>(lane & 1));
@@ -264,7 +264,7 @@ template <class Make> bool narrow(Lift &lift, Make make) {
   unsigned lanes = length ? length : lane_count(lift.operand(1));
   LanesRead from(lift, 1);
   LanesWritten to(lift, 4);
-  Reg results[kMostLanes] = {};
+  Reg results[kMaxLanes] = {};
   for (unsigned lane = 0; lane < lanes; lane++) {
     Reg element = make(from[lane]);
     if (lane & 1)

@@ -1,10 +1,12 @@
-// No micro-op is wider than 8 bytes, so a vector is up to eight registers, its lanes. An operand in a register is not copied: LanesRead
-// names the lanes themselves. The trap: a lane of the result that is put too early overwrites a source that is still to be read. So
-// lane_by_lane() is only for results of which each lane is made of that lane of the sources; rearrange() makes all lanes first, and then
-// puts them.
+// No micro-op is wider than 8 bytes, so a vector is up to eight registers, its lanes. An operand in
+// a register is not copied: LanesRead names the lanes themselves. The trap: a lane of the result
+// that is put too early overwrites a source that is still to be read. So lane_by_lane() is only for
+// results of which each lane is made of that lane of the sources; rearrange() makes all lanes
+// first, and then puts them.
 //
-// A masked store becomes a conditional store for each element, because an element whose bit is clear must not be accessed: there may be no
-// memory. A broadcast operand is loaded once, and all lanes name that one register.
+// A masked store becomes a conditional store for each element, because an element whose bit is
+// clear must not be accessed: there may be no memory. A broadcast operand is loaded once, and all
+// lanes name that one register.
 
 #include "binary/lift_lanes.h"
 
@@ -21,7 +23,7 @@ LanesRead::LanesRead(Lift &lift, unsigned index, unsigned size) {
   }
   Reg base = register_of(operand.reg.value);
   bool is_vector = base >= ASSAY_REG_LANES && base < ASSAY_REG_X87;
-  for (unsigned lane = 0; lane < kMostLanes; lane++)
+  for (unsigned lane = 0; lane < kMaxLanes; lane++)
     lanes_[lane] = static_cast<Reg>(is_vector ? base + lane : base);
 }
 
@@ -40,7 +42,7 @@ void LanesRead::load(Lift &lift, const ZydisDecodedOperand &operand, unsigned si
     return;
   }
   lift.access(size, false);
-  for (unsigned lane = 0; lane * 8 < size && lane < kMostLanes; lane++) {
+  for (unsigned lane = 0; lane * 8 < size && lane < kMaxLanes; lane++) {
     lanes_[lane] = lift.temporary();
     lift.load(lanes_[lane], size >= 8 ? 8 : size, address);
     address.offset += 8;
@@ -113,7 +115,7 @@ void LanesWritten::put_all(std::span<const Reg> results) {
 
 void LanesWritten::finish(unsigned lanes) {
   if (!to_memory_ && lift_.decoded.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY &&
-      lanes < kMostLanes)
+      lanes < kMaxLanes)
     lift_.emit(ASSAY_UOP_lane_clear, 8, static_cast<Reg>(base_ + lanes), {});
 }
 

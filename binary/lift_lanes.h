@@ -11,7 +11,7 @@
 
 namespace binary {
 
-constexpr unsigned kMostLanes = 8;
+constexpr unsigned kMaxLanes = 8;
 
 // Lanes of 8 bytes of an operand; 1 for smaller ones.
 inline unsigned lane_count(const ZydisDecodedOperand &operand) {
@@ -28,7 +28,7 @@ public:
 
 private:
   void load(Lift &lift, const ZydisDecodedOperand &operand, unsigned size);
-  Reg lanes_[kMostLanes] = {};
+  Reg lanes_[kMaxLanes] = {};
 };
 
 // Operand 0 as a result: a vector register, or memory.
@@ -82,7 +82,7 @@ template <class Make> bool lane_by_lane(Lift &lift, unsigned element, Make make)
 // only then are they put.
 template <class Make> bool rearrange(Lift &lift, unsigned element, Make make) {
   LanesWritten to(lift, element);
-  Reg results[kMostLanes];
+  Reg results[kMaxLanes];
   for (unsigned lane = 0; lane < to.count(); lane++) {
     Reg made = make(lane);
     bool is_temporary = made >= ASSAY_REG_TEMPORARIES && made < ASSAY_REG_LANES;

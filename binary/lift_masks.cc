@@ -1,12 +1,14 @@
 // The mask registers of AVX-512, and what compares vectors into them.
 //
-// A mask has one bit an element, but a compare of two lanes yields whole elements, all ones or zero. So lane_signs takes the top bit of
-// each element, and the bits of all lanes are put side by side in one register, which becomes operand 0 only at the end. Under a write
-// mask, bits of elements that are not compared become 0; they do not keep what they were. The other way, lane_mask makes whole elements of
-// a lane's bits.
+// A mask has one bit an element, but a compare of two lanes yields whole elements, all ones or
+// zero. So lane_signs takes the top bit of each element, and the bits of all lanes are put side by
+// side in one register, which becomes operand 0 only at the end. Under a write mask, bits of
+// elements that are not compared become 0; they do not keep what they were. The other way,
+// lane_mask makes whole elements of a lane's bits.
 //
-// Predicates of integers from 4 on are the contrary of the first four, so they need one `not` more and no compares of their own. A shift of
-// a mask by its width or more yields 0; the micro-op for general registers would not, so this is decided here.
+// Predicates of integers from 4 on are the contrary of the first four, so they need one `not` more
+// and no compares of their own. A shift of a mask by its width or more yields 0; the micro-op for
+// general registers would not, so this is decided here.
 
 #include "binary/lift_lanes.h"
 

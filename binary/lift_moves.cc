@@ -1,11 +1,13 @@
 // Vectors that are moved: whole, in part, under a mask, to and from general registers.
 //
-// What is moved is simple; what becomes of the rest of the destination is not. movd and movq clear the other lane of xmm; movss and movsd
-// do so only if they load; movhps and its like keep it, or take it from operand 1. What lies beyond xmm is left to LanesWritten::finish().
+// What is moved is simple; what becomes of the rest of the destination is not. movd and movq clear
+// the other lane of xmm; movss and movsd do so only if they load; movhps and its like keep it, or
+// take it from operand 1. What lies beyond xmm is left to LanesWritten::finish().
 //
-// The trap: a destination that is a source, too. So move_across() copies the lane that moves before it puts the other one, and what
-// exchanges lanes goes through rearrange(), which makes all of them first. A block's number counts blocks of the whole register: the
-// decoder's size of an operand may be that of the part that is used.
+// The trap: a destination that is a source, too. So move_across() copies the lane that moves before
+// it puts the other one, and what exchanges lanes goes through rearrange(), which makes all of them
+// first. A block's number counts blocks of the whole register: the decoder's size of an operand may
+// be that of the part that is used.
 
 #include "binary/lift_lanes.h"
 
@@ -198,7 +200,7 @@ bool masked_move(Lift &lift, unsigned element) {
   unsigned lanes = lane_count(lift.operand(stores ? 2 : 0));
   lift.access_masked(8 * lanes, stores);
   lift.lea(base, 8, whole);
-  Reg results[kMostLanes] = {};
+  Reg results[kMaxLanes] = {};
   for (unsigned lane = 0; lane < lanes; lane++) {
     if (!stores)
       results[lane] = lift.make(ASSAY_UOP_copy, 8, Operand::of(0));

@@ -18,7 +18,7 @@ bool permute(Lift &lift, unsigned element, const LanesRead &which, unsigned tabl
              Table table) {
   LanesWritten to(lift, element);
   auto bits = static_cast<uint8_t>(std::bit_width(table_lanes * (8 / element)) - 1);
-  Reg results[kMostLanes];
+  Reg results[kMaxLanes];
   for (unsigned lane = 0; lane < to.count(); lane++) {
     Reg result = lift.temporary();
     for (unsigned from = 0; from < table_lanes; from++)
@@ -116,7 +116,7 @@ bool narrow(Lift &lift, Narrowing kind) {
   LanesRead from(lift, 1);
   unsigned lanes = lift.decoded.avx.vector_length / 64u, each = 8 / kind.from * kind.to; // bytes
   LanesWritten to(lift, kind.to);
-  Reg results[kMostLanes] = {};
+  Reg results[kMaxLanes] = {};
   unsigned written = 0;
   for (unsigned lane = 0; lane < lanes; lane++) {
     Reg part = lift.temporary();

@@ -200,7 +200,7 @@ bool extend(Lift &lift, unsigned from_bytes, unsigned to_bytes, bool is_signed) 
   unsigned size = lanes * in_lane;
   LanesRead from(lift, 1, size < 8 && !lift.is_memory(1) ? 8 : size);
   LanesWritten to(lift, to_bytes);
-  Reg results[kMostLanes];
+  Reg results[kMaxLanes];
   for (unsigned lane = 0; lane < lanes; lane++) {
     unsigned begin = lane * in_lane;
     Reg result = lift.temporary();

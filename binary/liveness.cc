@@ -1,11 +1,13 @@
 // Backwards over the blocks until nothing changes; one word a block.
 //
-// A block is looked at again only if a successor's set has changed. Sets of the beginnings of blocks are kept; what is live before an
-// instruction is computed from its block's end when it is asked, and by along() for the whole block in one pass.
+// A block is looked at again only if a successor's set has changed. Sets of the beginnings of
+// blocks are kept; what is live before an instruction is computed from its block's end when it is
+// asked, and by along() for the whole block in one pass.
 //
-// The traps all err towards live. A repeated string instruction may do nothing, so what it writes stays live before it. An instruction that
-// keeps a part of what it writes reads it. Memory is always live. A callee may read every register but the flags, and so may whoever a
-// routine returns or jumps to, unless Known says more.
+// The traps all err towards live. A repeated string instruction may do nothing, so what it writes
+// stays live before it. An instruction that keeps a part of what it writes reads it. Memory is
+// always live. A callee may read every register but the flags, and so may whoever a routine returns
+// or jumps to, unless Known says more.
 
 #include "binary/liveness.h"
 

@@ -14,8 +14,9 @@ namespace binary {
 // where a function is called or left. Callees and callers may read anything else, unless more is known.
 class Liveness {
 public:
-  // What is known of general registers beyond the ABI: those that a call's callee, or who is jumped to in another routine, does not read as
-  // its caller left them; and those that hold nothing for who called this routine.
+  // What is known of general registers beyond the ABI: those that a call's callee, or who is jumped
+  // to in another routine, does not read as its caller left them; and those that hold nothing for
+  // who called this routine.
   struct Known {
     std::function<RegisterSet(const Instruction &call)> unread;
     RegisterSet dead_at_return = 0;

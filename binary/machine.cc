@@ -1,9 +1,10 @@
-// Micro-ops are executed here, in the kernel's program and in the handler of a process. If each had its own switch, the three would drift
-// apart. So abi/uop_run.h has what micro-ops do, once; who includes it says by macros what registers and memory are. Here registers are an
-// array, memory is asked through Memory, and an observer is told of each step.
+// Micro-ops are executed here, in the kernel's program and in the handler of a process. If each had
+// its own switch, the three would drift apart. So abi/uop_run.h has what micro-ops do, once; who
+// includes it says by macros what registers and memory are. Here registers are an array, memory is
+// asked through Memory, and an observer is told of each step.
 //
-// Floating point goes the fast way as long as MXCSR and the control word of x87 are as programs begin; only otherwise the processor's modes
-// are changed for each operation that reads them.
+// Floating point goes the fast way as long as MXCSR and the control word of x87 are as programs
+// begin; only otherwise the processor's modes are changed for each operation that reads them.
 
 #include "binary/machine.h"
 

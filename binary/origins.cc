@@ -14,6 +14,7 @@
 // is put back, and hand-written assembly often has none.
 
 #include "binary/origins.h"
+#include "binary/effects.h"
 
 #include <algorithm>
 #include <optional>
@@ -23,7 +24,7 @@
 namespace binary {
 namespace {
 
-constexpr size_t kMostSlots = 96;
+constexpr size_t kMaxSlots = 96;
 
 struct Slot {   // a word of the stack
   Origin where; // kind entry or frame
@@ -250,7 +251,7 @@ private:
 
   // a + (b << shift) + c + i
   Origin sum(const assay_uop &uop, State &state) {
-    bool constant = uop.b == ASSAY_UOP_IMMEDIATE;
+    bool constant = has_immediate(uop);
     if (constant || uop.b != ASSAY_REG_ZERO || uop.c != ASSAY_REG_ZERO)
       return {};
     if (uop.a == ASSAY_REG_BIAS)
@@ -288,7 +289,7 @@ private:
            to->where.place == where.place && to->where.offset < where.offset + int64_t{width})
       ++to;
     from = state.slots.erase(from, to);
-    if (width != 8 || value.kind == Origin::computed || state.slots.size() >= kMostSlots)
+    if (width != 8 || value.kind == Origin::computed || state.slots.size() >= kMaxSlots)
       return;
     while (from != state.slots.end() && is_before(from->where, where))
       ++from;
@@ -312,7 +313,7 @@ private:
   }
 
   Origin result_of(const assay_uop &uop, uint32_t place, State &state) {
-    bool constant = uop.b == ASSAY_UOP_IMMEDIATE;
+    bool constant = has_immediate(uop);
     const Origin a = read(uop.a, state);
     const bool is_zero =
         !constant && uop.a == uop.b && (uop.op == ASSAY_UOP_xor || uop.op == ASSAY_UOP_sub);

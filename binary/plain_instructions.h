@@ -7,8 +7,8 @@
 
 namespace binary {
 
-// Those that neither hand control elsewhere, nor pad, nor make an address or call the system. Whatever else a sweep comes to ask
-// for must not be plain either.
+// Those that neither hand control elsewhere, nor pad, nor make an address or call the system.
+// Whatever else a sweep comes to ask for must not be plain either.
 class PlainInstructions {
 public:
   // The length of the instruction at bytes[0], if it is known to be plain; else 0.

@@ -63,8 +63,9 @@ public:
   RegisterSet kept_by_pointers(std::optional<uint64_t> slot) const;
   // Inspects all routines, on so many threads.
   void look_into_calls(unsigned threads) const;
-  // Calls work(which, thread) for each of routines(), on so many threads; thread < threads. They take little more memory at one time than
-  // the largest routine alone: what is large is thread 0's, and has the others wait. Throws what `work` throws.
+  // Calls work(which, thread) for each of routines(), on so many threads; thread < threads. They
+  // take little more memory at one time than the largest routine alone: what is large is thread
+  // 0's, and has the others wait. Throws what `work` throws.
   void for_each_routine(unsigned threads,
                         const std::function<void(uint32_t which, unsigned thread)> &work) const;
   // Whether code at this address begins something that is entered by calls or pointers.

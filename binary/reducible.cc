@@ -259,8 +259,8 @@ bool make_reducible(Edges &given, uint32_t root, std::vector<uint32_t> &original
   Edges successors = given;
   std::vector<uint32_t> copies = original;
   Regions regions(successors, root);
-  constexpr uint64_t kMostPasses = 100;
-  uint64_t most_work = kMostPasses * (successors.size() + 100);
+  constexpr uint64_t kMaxPasses = 100;
+  uint64_t most_work = kMaxPasses * (successors.size() + 100);
   for (Region region; regions.take(region);) {
     if (regions.work_done > most_work)
       return false;

@@ -1,6 +1,7 @@
-// A list that is short almost always: N of its items lie in the object itself, more of them in memory of their own. Lists of a
-// graph's edges are such, and there are two for each block of a program: as vectors they were much of the malloc and free that took a fifth
-// of the analysis of small routines.
+// A list that is short almost always: N of its items lie in the object itself, more of them in
+// memory of their own. Lists of a graph's edges are such, and there are two for each block of a
+// program: as vectors they were much of the malloc and free that took a fifth of the analysis of
+// small routines.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Joins are placed where definitions meet (binary/dominators.h) and the variable is live, and names are given on a walk of the dominator tree. Source: Cytron, Ferrante, Rosen, Wegman, Zadeck:
+// Joins are placed where definitions meet (binary/dominators.h) and the variable is live, and names
+// are given on a walk of the dominator tree. Source: Cytron, Ferrante, Rosen, Wegman, Zadeck:
 // Efficiently Computing Static Single Assignment Form and the Control Dependence Graph.
 //
 // A variable's liveness is one bit in a word, because there are 63 of them.

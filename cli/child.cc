@@ -39,12 +39,13 @@ void pass_on(int signal, siginfo_t *info, void *) {
     kill(program, signal);
 }
 
-// Since the first program was started the tool ignores SIGPIPE: the program's end is the tool's, whoever reads what it says. The next
-// programs do not inherit that.
+// Since the first program was started the tool ignores SIGPIPE: the program's end is the tool's,
+// whoever reads what it says. The next programs do not inherit that.
 bool ignores_pipe = false;
 
-// Signals that would end the tool before the program, which then had nobody to finish its recording, are the program's while this lives.
-// Those for which the tool has a handler, or which it was told to ignore, stay. They wait until there is a program.
+// Signals that would end the tool before the program, which then had nobody to finish its
+// recording, are the program's while this lives. Those for which the tool has a handler, or which
+// it was told to ignore, stay. They wait until there is a program.
 class PassedSignals {
 public:
   PassedSignals() {

@@ -14,7 +14,8 @@ struct ChildSettings {
   bool quiet = false; // standard output and error to /dev/null
   // Set on top of ours; {pid} in a value becomes the child's process id.
   std::vector<std::pair<std::string, std::string>> environment;
-  // Called once in this process, while the child waits to execute the program. If it throws, the program is not executed.
+  // Called once in this process, while the child waits to execute the program. If it throws, the
+  // program is not executed.
   std::function<void(pid_t)> before_exec;
   // Called again and again while the program runs; it should take some milliseconds.
   std::function<void()> meanwhile;
@@ -27,8 +28,8 @@ struct ChildStatus {
   bool aslr_kept = false; // no_aslr was asked for and refused; then it was not started
 };
 
-// Runs the program to its end. Meanwhile signals that would end this process are passed on to the program; of those of a terminal, it has its
-// own. Throws Failure when no process can be made.
+// Runs the program to its end. Meanwhile signals that would end this process are passed on to the
+// program; of those of a terminal, it has its own. Throws Failure when no process can be made.
 ChildStatus run_child(const std::vector<std::string> &command, const ChildSettings &settings);
 
 // Ends this process the way that the child ended: same exit status or same signal.

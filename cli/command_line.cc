@@ -1,8 +1,10 @@
-// Each function is one call of CLI11, under the name of what it means here. add_option() is a template whose body needs CLI11, so it is
-// instantiated here for each type of variable; a new type needs a line. What CLI11 says of a wrong command line is put into one sentence
-// that names the help of the command.
+// Each function is one call of CLI11, under the name of what it means here. add_option() is a
+// template whose body needs CLI11, so it is instantiated here for each type of variable; a new type
+// needs a line. What CLI11 says of a wrong command line is put into one sentence that names the
+// help of the command.
 //
-// The trap: get_subcommands() without a filter yields only those that were parsed. So parts() passes a filter that keeps all.
+// The trap: get_subcommands() without a filter yields only those that were parsed. So parts()
+// passes a filter that keeps all.
 
 #include "cli/command_line.h"
 
@@ -181,7 +183,8 @@ namespace {
 
 const char *const kNoCommand = "a command is missing";
 
-// What is wrong, in our words where CLI11's do not say it plainly. Its messages begin with the option, or end in what they are about.
+// What is wrong, in our words where CLI11's do not say it plainly. Its messages begin with the
+// option, or end in what they are about.
 std::string sentence_of(const CLI::ParseError &error) {
   const std::string text = error.what();
   const std::string option = text.substr(0, text.find(':'));

@@ -1,5 +1,5 @@
-// What a command may be given. CLI11 does the work and is compiled in command_line.cc alone: it is all headers, and each file that
-// included it took three seconds longer to build.
+// What a command may be given. CLI11 does the work and is compiled in command_line.cc alone: it is
+// all headers, and each file that included it took three seconds longer to build.
 #pragma once
 
 #include <functional>
@@ -45,8 +45,8 @@ struct OptionFacts {
   bool takes_value;
 };
 
-// Of `assay`, of a command, or of a part of one: `assay values record`. A handle, to be copied. Variables that are named must
-// outlive the parse.
+// Of `assay`, of a command, or of a part of one: `assay values record`. A handle, to be copied.
+// Variables that are named must outlive the parse.
 class CommandLine {
 public:
   explicit CommandLine(CLI::App *app) : app_(app) {}
@@ -93,7 +93,8 @@ public:
   AssayCommandLine &operator=(const AssayCommandLine &) = delete;
 
   CommandLine line() const { return CommandLine(app_.get()); }
-  // A status to exit with, if help was asked for and shown or what is wrong was said; else a command is to be acted upon.
+  // A status to exit with, if help was asked for and shown or what is wrong was said; else a
+  // command is to be acted upon.
   std::optional<int> parse(int argc, char **argv);
 
 private:

@@ -1,9 +1,10 @@
 // `assay diff OLD NEW`: what changed between two runs, place by place, in what both have measured.
 //
-// Each tool compares its own answers; here is only what both runs have, and a word on what one lacks, which is a difference, too. The trap
-// is wrappers: a function that only one run shows to be one would give the same place two owners. So the newer run begins with the older
-// one's wrappers, and if it finds more, the older run is answered again. In JSON the default tool's document is the frame, and other tools
-// are keys in it.
+// Each tool compares its own answers; here is only what both runs have, and a word on what one
+// lacks, which is a difference, too. The trap is wrappers: a function that only one run shows to be
+// one would give the same place two owners. So the newer run begins with the older one's wrappers,
+// and if it finds more, the older run is answered again. In JSON the default tool's document is the
+// frame, and other tools are keys in it.
 
 #include "abi/tools.h"
 #include "analyze/finding.h"

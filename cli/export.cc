@@ -1,7 +1,7 @@
 // `assay export --format FORMAT -o FILE [PROFILE…]`: a profile in the form of another program.
 //
-// Formats are a table, from which --format is looked up and the help is made. A profile that has nothing over time is refused with what to
-// build, because its trace would be empty.
+// Formats are a table, from which --format is looked up and the help is made. A profile that has
+// nothing over time is refused with what to build, because its trace would be empty.
 
 #include "analyze/heap.h"
 #include "analyze/workingset.h"

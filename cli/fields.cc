@@ -1,8 +1,8 @@
 // `assay fields [PROFILE…]`: which fields of structs are used, together, and which waste their cache line?
 //
-// A profile without fields is refused with the reason, not answered with empty tables. Without --top, text has 10 structs, and JSON has all
-// of them; --draw says how many are drawn member by member. `apply` is a part of this command, but all of it is elsewhere
-// (define_fields_apply()).
+// A profile without fields is refused with the reason, not answered with empty tables. Without
+// --top, text has 10 structs, and JSON has all of them; --draw says how many are drawn member by
+// member. `apply` is a part of this command, but all of it is elsewhere (define_fields_apply()).
 
 #include "analyze/fields.h"
 #include "base/fail.h"

@@ -1,12 +1,13 @@
-// An order of members is in the definition, in initializers without names, and in nothing else that the source shows; so it is
-// clang-reorder-fields that edits, with the flags that the sources are compiled with. It works on a copy of the folder. What is
-// changed there is always shown; it goes back to the folder only with --yes.
+// An order of members is in the definition, in initializers without names, and in nothing else that
+// the source shows; so it is clang-reorder-fields that edits, with the flags that the sources are
+// compiled with. It works on a copy of the folder. What is changed there is always shown; it goes
+// back to the folder only with --yes.
 //
-// --check builds the folder as it was and as it would be, runs the program in both in turn, and compares what the advice foretold
-// with what the windows of the second one show.
+// --check builds the folder as it was and as it would be, runs the program in both in turn, and
+// compares what the advice foretold with what the windows of the second one show.
 //
-// Refused: to edit in place and to undo that by hand, as an interrupted check would leave half of it behind; to ask on the terminal,
-// which scripts cannot answer.
+// Refused: to edit in place and to undo that by hand, as an interrupted check would leave half of
+// it behind; to ask on the terminal, which scripts cannot answer.
 
 #include "cli/fields_apply.h"
 

@@ -1,7 +1,8 @@
 // Fields in the commands that ask every tool (cli/tool.h).
 //
-// What may grow is the accesses of a struct that both runs have. It is named by its name if just one struct of each run has that name and a
-// path can hold it; else by its layout's id, if both have that layout.
+// What may grow is the accesses of a struct that both runs have. It is named by its name if just
+// one struct of each run has that name and a path can hold it; else by its layout's id, if both
+// have that layout.
 
 #include "abi/tools.h"
 #include "analyze/fields.h"

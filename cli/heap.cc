@@ -1,8 +1,9 @@
 // `assay heap [PROFILE…]`: which allocations are hot, cold, short-lived or badly used?
 //
-// Profiles of several programs are several answers: as text one after the other, in JSON the document of their sum, with those of each in
-// the key `programs`. All answers are computed before the first byte is written: after that only writing may fail. The word after --tree
-// may be missing, so what is no key but a file is a profile.
+// Profiles of several programs are several answers: as text one after the other, in JSON the
+// document of their sum, with those of each in the key `programs`. All answers are computed before
+// the first byte is written: after that only writing may fail. The word after --tree may be
+// missing, so what is no key but a file is a profile.
 
 #include "analyze/heap.h"
 #include "analyze/measured.h"

@@ -1,8 +1,9 @@
 // The heap in the commands that ask every tool (cli/tool.h).
 //
-// The heap is the default tool, so its document is the frame into which the others put their keys; and it always has an answer. What may
-// grow is what a program asks for, not times. Accesses are compared only if both runs counted them, and loads and stores apart only if both
-// tell them apart. For a diff the contexts are left out.
+// The heap is the default tool, so its document is the frame into which the others put their keys;
+// and it always has an answer. What may grow is what a program asks for, not times. Accesses are
+// compared only if both runs counted them, and loads and stores apart only if both tell them apart.
+// For a diff the contexts are left out.
 
 #include "abi/tools.h"
 #include "analyze/heap.h"

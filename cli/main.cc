@@ -85,7 +85,8 @@ int run_command(int argc, char **argv) {
     if (command.line.name() == first)
       check_part(command.line, argc > 2 ? argv[2] : "");
   cli::Words after_dashes;
-  // `assay run -- ./app`, `assay values record -- ./app`, `assay fields apply -- make`: what stands behind -- is another program's.
+  // `assay run -- ./app`, `assay values record -- ./app`, `assay fields apply -- make`: what stands
+  // behind -- is another program's.
   const std::string_view part = argc > 2 ? argv[2] : "";
   const bool takes_program = first == "run" || part == "record" || part == "apply" ||
                              (first == "trace" && (part == "check" || part == "run"));
@@ -105,8 +106,8 @@ int run_command(int argc, char **argv) {
 } // namespace
 
 int main(int argc, char **argv) {
-  // A file size limit (ulimit -f) is an error of writing, not a death. Programs that are started have the default again, which they
-  // would not have if the signal were ignored here.
+  // A file size limit (ulimit -f) is an error of writing, not a death. Programs that are started
+  // have the default again, which they would not have if the signal were ignored here.
   if (std::signal(SIGXFSZ, [](int) {}) == SIG_IGN)
     std::signal(SIGXFSZ, SIG_IGN);
   mallopt(M_MMAP_THRESHOLD, 1 << 20); // else glibc keeps the large blocks that were given back once

@@ -1,7 +1,8 @@
 // `assay objects [PROFILE…]`: which words of each object are used, and how often?
 //
-// A wrong key of --sort is found before the profile is read. Without --top, text has 10 rows, or 20 if a key was chosen, and JSON has all
-// of them. Symbols are opened here, because the program records places and no names.
+// A wrong key of --sort is found before the profile is read. Without --top, text has 10 rows, or 20
+// if a key was chosen, and JSON has all of them. Symbols are opened here, because the program
+// records places and no names.
 
 #include "analyze/objects.h"
 #include "abi/tools.h"

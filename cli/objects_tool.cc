@@ -1,7 +1,7 @@
 // The words of objects in the commands that ask every tool (cli/tool.h).
 //
-// Only the lines that were used may be checked for growth: hotness is another in each run. A profile without words of objects has no
-// answer.
+// Only the lines that were used may be checked for growth: hotness is another in each run. A
+// profile without words of objects has no answer.
 
 #include "abi/tools.h"
 #include "analyze/objects.h"

@@ -95,7 +95,8 @@ void write_output(const std::string &path, const std::string &text) {
 
 namespace {
 
-// Answers do not take the place of what was measured, or of a program: -o comes before the profile, and is easily left out.
+// Answers do not take the place of what was measured, or of a program: -o comes before the profile,
+// and is easily left out.
 void refuse_to_destroy(const std::string &path) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path,

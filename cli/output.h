@@ -54,8 +54,8 @@ void write_output(const std::string &path, const std::string &text);
 void write_output(const std::string &path,
                   const std::function<void(const report::Sink &)> &produce);
 
-// Writes a document in the format that was asked for, which is not text: JSON or an HTML page. If there are `programs`, they
-// are the elements of a last key of that name. Throws Failure.
+// Writes a document in the format that was asked for, which is not text: JSON or an HTML page. If
+// there are `programs`, they are the elements of a last key of that name. Throws Failure.
 void write_document(const AnswerOptions &options, const report::Document &document,
                     const std::vector<report::Document> &programs = {});
 void write_document(const AnswerOptions &options, const report::Json &document);

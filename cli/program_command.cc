@@ -70,7 +70,8 @@ std::string new_folder(const std::string &name, pid_t pid) {
          fmt::format("{}-{}.{}", folder_time(std::time(nullptr)), name, pid);
 }
 
-// It has the name of what was executed in the end, which may be another than that of the command (env, a symbolic link).
+// It has the name of what was executed in the end, which may be another than that of the command
+// (env, a symbolic link).
 std::string folder_of_run(const std::string &name, pid_t pid, std::time_t since) {
   const std::string first = folder_time(since), last = folder_time(std::time(nullptr)),
                     end = fmt::format(".{}", pid);

@@ -13,9 +13,10 @@
 
 namespace cli {
 
-// Declares that words which are no options begin the program's command, and returns the action: it puts that command into `command`,
-// which must outlive it, and calls `act`. A failure of ours is said in one sentence; its status is kOurFailure. `name` is the command as
-// users write it: "values record".
+// Declares that words which are no options begin the program's command, and returns the action: it
+// puts that command into `command`, which must outlive it, and calls `act`. A failure of ours is
+// said in one sentence; its status is kOurFailure. `name` is the command as users write it: "values
+// record".
 Action act_on_program(CommandLine line, std::string name, std::vector<std::string> &command,
                       std::function<int()> act);
 
@@ -25,7 +26,8 @@ std::string executable_of(const std::string &program);
 // LD_PRELOAD for a program: this library of ours, by its name in the installed folder, before what the user preloads.
 std::string preload_list(const char *library);
 
-// A new folder for what is recorded, in the folder where profiles are looked for; it is not made. `name` of what is recorded.
+// A new folder for what is recorded, in the folder where profiles are looked for; it is not made.
+// `name` of what is recorded.
 std::string new_folder(const std::string &name, pid_t pid);
 // The one that this process has made since then for its own profile, so that both are read together; else a new one.
 std::string folder_of_run(const std::string &name, pid_t pid, std::time_t since);

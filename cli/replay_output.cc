@@ -1,6 +1,7 @@
-// A trace has an instruction's read and write as two accesses, one behind the other; people and tools know them as one that modifies. So the last
-// read waits until it is known whether a write of the same instruction to the same bytes follows. Each format then writes one
-// access after the other, in constant memory.
+// A trace has an instruction's read and write as two accesses, one behind the other; people and
+// tools know them as one that modifies. So the last read waits until it is known whether a write of
+// the same instruction to the same bytes follows. Each format then writes one access after the
+// other, in constant memory.
 
 #include "cli/replay_output.h"
 
@@ -56,8 +57,8 @@ private:
   }
 };
 
-// Loops as such: "loop N", and behind it its body, two columns further in; behind each access how far it goes in each iteration of the loops
-// around it, the outermost first.
+// Loops as such: "loop N", and behind it its body, two columns further in; behind each access how
+// far it goes in each iteration of the loops around it, the outermost first.
 class NestsOutput : public ReplayOutput {
 public:
   NestsOutput(const trace::Trace &trace, std::FILE *to)

@@ -1,7 +1,8 @@
 // `assay report [PROFILE…]`: what do all tools say together, and what is worth changing first?
 //
-// Each tool answers its own question as for `check` and `diff` (cli/tool.h); analyze/joined.h joins the answers. So a tool that is
-// added takes part by filling its field of analyze::ToolResults, and this file names none.
+// Each tool answers its own question as for `check` and `diff` (cli/tool.h); analyze/joined.h joins
+// the answers. So a tool that is added takes part by filling its field of analyze::ToolResults, and
+// this file names none.
 
 #include "analyze/joined.h"
 #include "base/fail.h"

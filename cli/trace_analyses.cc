@@ -1,8 +1,9 @@
-// The same analyses are made of a stored trace and of a program that runs. So an analysis is a sink for accesses with two reports, text and
-// JSON, and a row in one table: name, question, options, and what makes it. The classes here only put these together; the work is in
-// analyze/ and report/.
+// The same analyses are made of a stored trace and of a program that runs. So an analysis is a sink
+// for accesses with two reports, text and JSON, and a row in one table: name, question, options,
+// and what makes it. The classes here only put these together; the work is in analyze/ and report/.
 //
-// Options stay texts until an analysis is made, because a level may be "none"; so what is wrong is said only to who asks for that analysis.
+// Options stay texts until an analysis is made, because a level may be "none"; so what is wrong is
+// said only to who asks for that analysis.
 
 #include "cli/trace_analyses.h"
 

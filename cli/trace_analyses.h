@@ -1,4 +1,5 @@
-// The analyses of accesses that `assay trace` has: `assay trace counts|cache|reuse|mrc` of a trace, `assay trace run --analysis …` of a program that runs.
+// The analyses of accesses that `assay trace` has: `assay trace counts|cache|reuse|mrc` of a trace,
+// `assay trace run --analysis …` of a program that runs.
 #pragma once
 
 #include "analyze/access_places.h"

@@ -1,8 +1,10 @@
-// `assay trace counts|cache|reuse|mrc [DIR]`: an analysis of a trace; `assay trace run`: analyses of a program while it runs.
+// `assay trace counts|cache|reuse|mrc [DIR]`: an analysis of a trace; `assay trace run`: analyses
+// of a program while it runs.
 //
-// Both ask the same analyses (cli/trace_analyses.cc): of a trace, one; of a running program, several at once, each of which gets every
-// batch, because the program runs only once. One analysis has its usual document; several are keys of assay.trace-run/1. The program has
-// run before the answer is written, so its status counts even if that fails.
+// Both ask the same analyses (cli/trace_analyses.cc): of a trace, one; of a running program,
+// several at once, each of which gets every batch, because the program runs only once. One analysis
+// has its usual document; several are keys of assay.trace-run/1. The program has run before the
+// answer is written, so its status counts even if that fails.
 
 #include "base/fail.h"
 #include "base/list.h"

@@ -1,10 +1,11 @@
 // `assay trace record` and `assay trace check`: programs that run while their accesses are logged.
 //
-// `record` writes the trace while the program runs; only if parts of the run were chosen does it go through PartialSink, whose gate says
-// when to log.
+// `record` writes the trace while the program runs; only if parts of the run were chosen does it go
+// through PartialSink, whose gate says when to log.
 //
-// `check` has the program log both values and each access, and compares what the values yield with what was accessed; an access without
-// counterpart is a failure, too. If the program failed, it runs once more without us: only a status that is another one then is our fault.
+// `check` has the program log both values and each access, and compares what the values yield with
+// what was accessed; an access without counterpart is a failure, too. If the program failed, it
+// runs once more without us: only a status that is another one then is our fault.
 
 #include "base/fail.h"
 #include "base/units.h"

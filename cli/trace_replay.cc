@@ -1,8 +1,8 @@
 // `assay trace replay` and `assay trace info`: what a trace holds.
 //
-// `replay` hands accesses to the output of the chosen format while they are decoded. A file that is damaged is replayed as far as it could
-// be read, with a word on standard error first. `info` replays the whole trace, too: how many accesses came from how many values is known
-// only then.
+// `replay` hands accesses to the output of the chosen format while they are decoded. A file that is
+// damaged is replayed as far as it could be read, with a word on standard error first. `info`
+// replays the whole trace, too: how many accesses came from how many values is known only then.
 
 #include "base/fail.h"
 #include "cli/output.h"

@@ -1,5 +1,6 @@
-// Analyses take one description of a program, whether it was stored or has just run. A Trace and LiveAccesses have no base class, but name
-// the same things alike: one template reads both, and what only one of them knows is added afterwards.
+// Analyses take one description of a program, whether it was stored or has just run. A Trace and
+// LiveAccesses have no base class, but name the same things alike: one template reads both, and
+// what only one of them knows is added afterwards.
 //
 // The latest trace of a folder is the last one by name, because names begin with the time.
 

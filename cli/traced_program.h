@@ -13,7 +13,8 @@ namespace cli {
 
 inline constexpr const char *kTraceFile = "trace.assay"; // in a trace's folder
 
-// The file of the trace that a user means: a file, a trace's folder, or a folder of them, of which it is the latest; assay.out if `given` is empty.
+// The file of the trace that a user means: a file, a trace's folder, or a folder of them, of which
+// it is the latest; assay.out if `given` is empty.
 std::string trace_file_of(const std::string &given);
 
 // Declares --interleave, and what it means.

@@ -1,8 +1,10 @@
-// A program that loads a file waits until the tool has moved the file's code, and its threads fill buffers that the tool must empty. So the
-// recording is polled in turn with waiting for the program, in one thread.
+// A program that loads a file waits until the tool has moved the file's code, and its threads fill
+// buffers that the tool must empty. So the recording is polled in turn with waiting for the
+// program, in one thread.
 //
-// A failure of the tool must not end the program: the first one is said and stops the recording, and from then on the program's end is
-// waited for. Only what fails before the program begins is thrown.
+// A failure of the tool must not end the program: the first one is said and stops the recording,
+// and from then on the program's end is waited for. Only what fails before the program begins is
+// thrown.
 
 #include "cli/traced_run.h"
 

@@ -26,8 +26,8 @@ void add_choice(CommandLine line, TraceChoice &choice);
 trace::RecordingSettings settings_of(const TraceChoice &choice,
                                      const std::filesystem::path &folder);
 
-// Declares --start-after, --stop-after, --window, --start-at, --stop-at and --on-signal. parts_of() throws Failure if they exclude each
-// other.
+// Declares --start-after, --stop-after, --window, --start-at, --stop-at and --on-signal. parts_of()
+// throws Failure if they exclude each other.
 void add_parts(CommandLine line, TraceChoice &choice);
 trace::TraceParts parts_of(const TraceChoice &choice);
 // From here on SIGUSR1 is --on-signal's, if that was given; says so.
@@ -41,7 +41,8 @@ public:
   ChildStatus run();
   const trace::Recording &recording() const { return *recording_; }
   bool failed() const { return failure_; }
-  // The names of what was traced, for a sentence: "sh, sort". What they start may be out of reach, and is not among them.
+  // The names of what was traced, for a sentence: "sh, sort". What they start may be out of reach,
+  // and is not among them.
   std::string programs() const;
 
 private:

@@ -1,8 +1,9 @@
 // `assay values record|report|annotate|conflicts`: which instructions compute the same values again and again?
 //
-// `annotate` takes a profile and a function without options, so a word must be told to be one or the other. What has a slash or our ending,
-// is a folder, or begins as our files do is a profile. That a file exists is not enough: a function may have its name. The three answers
-// differ as text only; JSON is one document with everything.
+// `annotate` takes a profile and a function without options, so a word must be told to be one or
+// the other. What has a slash or our ending, is a folder, or begins as our files do is a profile.
+// That a file exists is not enough: a function may have its name. The three answers differ as text
+// only; JSON is one document with everything.
 
 #include "analyze/values.h"
 #include "abi/container.h"
@@ -28,8 +29,8 @@ struct ValuesArguments {
 
 enum class Question { report, annotate, conflicts };
 
-// A folder, a file's name with a path or our ending, or a file that begins as one of ours: a function may be called like another
-// file here.
+// A folder, a file's name with a path or our ending, or a file that begins as one of ours: a
+// function may be called like another file here.
 bool is_profile(const std::string &word) {
   std::error_code ignored;
   if (word.find('/') != std::string::npos || word.ends_with(".assay") ||

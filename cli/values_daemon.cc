@@ -1,8 +1,10 @@
 // `assay values record -a --daemon`: samples all processes for days.
 //
-// Every minute what was measured goes to the files of its executables (values/profile_folder.h), one file a turn, so that samples are read
-// in between. Published code is never taken back: where its memory or the number of open files is nearly used up, another collector takes
-// over. That costs half a second without samples; taking single pages back was refused, because a sample may be at them.
+// Every minute what was measured goes to the files of its executables (values/profile_folder.h),
+// one file a turn, so that samples are read in between. Published code is never taken back: where
+// its memory or the number of open files is nearly used up, another collector takes over. That
+// costs half a second without samples; taking single pages back was refused, because a sample may
+// be at them.
 
 #include "abi/records.h"
 #include "base/fail.h"

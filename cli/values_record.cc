@@ -1,9 +1,10 @@
 // `assay values record`: samples the values of a command, a process or all processes.
 //
-// A command that does not load our library is not known until it has ended: if no program was met by then, why_not_inside() looks at its
-// file for the reason. A command's status is its own, so a profile that cannot be written is only said. Other processes are watched until
-// Ctrl-C, the end of --duration or their end, and what was measured so far is kept. Whether the place of -o can be written is asked before
-// anything runs.
+// A command that does not load our library is not known until it has ended: if no program was met
+// by then, why_not_inside() looks at its file for the reason. A command's status is its own, so a
+// profile that cannot be written is only said. Other processes are watched until Ctrl-C, the end of
+// --duration or their end, and what was measured so far is kept. Whether the place of -o can be
+// written is asked before anything runs.
 
 #include "cli/values_record.h"
 
@@ -228,7 +229,7 @@ public:
       recording_.collector().watch_command(pid);
       begin(pid);
     };
-    child.meanwhile = [&] { turn(); };
+    child.meanwhile = [&] { poll(); };
     const ChildStatus status = run_child(arguments_.command, child);
     const std::string &program = arguments_.command.front();
     if (status.start_error)
@@ -252,7 +253,7 @@ public:
     std::fprintf(stderr, "assay: sampling %s%s\n", name_of(arguments_).c_str(),
                  duration_ ? "" : "; Ctrl-C ends it");
     while (!asked_to_stop && !is_over()) {
-      turn();
+      poll();
       if (arguments_.pid && has_ended(arguments_.pid))
         break;
     }
@@ -271,7 +272,7 @@ private:
 
   bool is_over() const { return duration_ && Clock::now() - begin_ >= *duration_; }
 
-  void turn() {
+  void poll() {
     recording_.poll(10);
     if (!is_stopped_ && is_over()) {
       recording_.collector().stop();

@@ -1,7 +1,7 @@
 // Sampled values in the commands that ask every tool (cli/tool.h).
 //
-// Samples are taken by chance, so nothing of them is checked for growth; a diff compares their intervals (analyze/values_diff.cc). A
-// profile without samples has no answer.
+// Samples are taken by chance, so nothing of them is checked for growth; a diff compares their
+// intervals (analyze/values_diff.cc). A profile without samples has no answer.
 
 #include "abi/tools.h"
 #include "analyze/values.h"

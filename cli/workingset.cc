@@ -1,8 +1,9 @@
 // `assay workingset [PROFILE…]`: how large is the working set, when, and what is in it?
 //
-// Each process has a working set of its own, and they are not added up. Text shows one after the other; in JSON the document is that of the
-// first process, with the others in its key `processes`, so that one process reads the same with and without others. A wrong key of --sort
-// is found before the profile is read.
+// Each process has a working set of its own, and they are not added up. Text shows one after the
+// other; in JSON the document is that of the first process, with the others in its key `processes`,
+// so that one process reads the same with and without others. A wrong key of --sort is found before
+// the profile is read.
 
 #include "analyze/workingset.h"
 #include "analyze/heap.h"

@@ -1,5 +1,5 @@
-// The working set in the commands that ask every tool (cli/tool.h). A profile may have one of several processes: conditions and
-// differences are those of the first.
+// The working set in the commands that ask every tool (cli/tool.h). A profile may have one of
+// several processes: conditions and differences are those of the first.
 
 #include "abi/tools.h"
 #include "analyze/workingset.h"

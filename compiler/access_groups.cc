@@ -1,6 +1,6 @@
-// "Surely together" comes from alignment: two constant offsets from one base that is a multiple of A lie in one block if they
-// lie in the same A bytes, for A up to a block's (places.h). Neighbours of which one must be asked about share the
-// question.
+// "Surely together" comes from alignment: two constant offsets from one base that is a multiple of
+// A lie in one block if they lie in the same A bytes, for A up to a block's (places.h). Neighbours
+// of which one must be asked about share the question.
 
 #include "compiler/access_groups.h"
 

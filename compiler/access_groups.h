@@ -1,5 +1,6 @@
-// The accesses of a basic block, grouped by the blocks of memory that they surely reach together. Whoever counts accesses adds
-// each group's sum once; whoever asks which objects are accessed asks once a group.
+// The accesses of a basic block, grouped by the blocks of memory that they surely reach together.
+// Whoever counts accesses adds each group's sum once; whoever asks which objects are accessed asks
+// once a group.
 #pragma once
 
 #include "compiler/places.h"
@@ -17,7 +18,8 @@ struct AccessGroup {
   uint32_t reads = 0, writes = 0;
 };
 
-// Neighbours from one base, in their order in memory: mostly they lie in one block, and one question says whether they do.
+// Neighbours from one base, in their order in memory: mostly they lie in one block, and one
+// question says whether they do.
 using AccessCluster = llvm::SmallVector<AccessGroup, 1>;
 
 class AccessGroups {

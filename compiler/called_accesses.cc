@@ -1,6 +1,7 @@
-// The accesses of calls and of masked vector instructions, as IR: how many bytes a call has touched, and which lanes of a vector.
-// A mask comes in three shapes (a vector of i1, lanes whose signs count, an integer); all become one integer with a bit for each
-// lane, so that the runtime has one function for all of them. Refused: a branch for each lane, which multiplies the code.
+// The accesses of calls and of masked vector instructions, as IR: how many bytes a call has
+// touched, and which lanes of a vector. A mask comes in three shapes (a vector of i1, lanes whose
+// signs count, an integer); all become one integer with a bit for each lane, so that the runtime
+// has one function for all of them. Refused: a branch for each lane, which multiplies the code.
 
 #include "compiler/called_accesses.h"
 
@@ -38,8 +39,8 @@ Value *lowest(IRBuilder<> &builder, Value *count, unsigned first) {
                               builder.CreateLShr(builder.getInt64(~0ULL), unused));
 }
 
-// Adds an access whose length is the call's result. That is there behind the call; of an invoke, where it goes on if nobody
-// else goes there.
+// Adds an access whose length is the call's result. That is there behind the call; of an invoke,
+// where it goes on if nobody else goes there.
 template <typename List, typename Access>
 void collect_result(List &list, CallBase &call, Access access) {
   if (!call.isTerminator() && !call.isMustTailCall()) {

@@ -3,10 +3,11 @@
 // a chain of bytes is looked at whose links are as long as that allows. Alignment makes links longer: the
 // bytes of a piece, as long as the address is aligned, share a line.
 //
-// Words are four bytes, so accesses are as long or longer, and what lies between two touched words may be
-// untouched. So each touched word is checked by itself; but a check reads the marks of up to eight words at once, with a mask of
-// those that it is about. Where alignment does not say in which word a byte lies, the words of n bytes are as many as they fill, and
-// that of their last byte, which may be one more.
+// Words are four bytes, so accesses are as long or longer, and what lies between two touched words
+// may be untouched. So each touched word is checked by itself; but a check reads the marks of up to
+// eight words at once, with a mask of those that it is about. Where alignment does not say in which
+// word a byte lies, the words of n bytes are as many as they fill, and that of their last byte,
+// which may be one more.
 //
 // A look spares every later one of the same bytes, along each path, up to a call or the head of a loop:
 // there time may pass, and another snapshot begin.

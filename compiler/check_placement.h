@@ -27,16 +27,17 @@ struct CheckOptions {
   uint64_t line_bytes;
   bool naive;         // looks at every access by itself
   bool across_blocks; // does a look spare those that can only follow it within the same moment?
-  // Lines are so small that a check reads several at once, and accesses are longer than one: each is checked by itself, and
-  // none follows from its neighbours. Else accesses are no longer than a line.
+  // Lines are so small that a check reads several at once, and accesses are longer than one: each
+  // is checked by itself, and none follows from its neighbours. Else accesses are no longer than a
+  // line.
   bool reads_several = false;
 };
 
 // Lines that a check reads at once.
 constexpr unsigned kMaxTogether = 8;
 
-// May a sample be taken inside this instruction, so that what was checked before must be checked again behind it? Not where another
-// tool's hook is called.
+// May a sample be taken inside this instruction, so that what was checked before must be checked
+// again behind it? Not where another tool's hook is called.
 bool takes_time(const llvm::Instruction &instruction);
 
 // Is given the blocks of a function in reverse post-order, and the accesses of each in their order.

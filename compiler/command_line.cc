@@ -104,7 +104,8 @@ bool names_file(const std::string &a) {
   return a.size() > 1 && a[0] == '@';
 }
 
-// The words of a response file and of those in it, quotes and backslashes as clang reads them. `around` are files that name it.
+// The words of a response file and of those in it, quotes and backslashes as clang reads them.
+// `around` are files that name it.
 std::vector<std::string> response_file(const std::string &path,
                                        std::vector<std::string> around = {}) {
   if (std::find(around.begin(), around.end(), path) != around.end())

@@ -1,6 +1,7 @@
 // assay-cc and assay-c++: clang with Assay's plugin and runtime. Called by the second name it is
-// clang++, and by two more LLVM's archiver. It finds its installation relative to itself, rewrites the command line and becomes
-// clang; it never looks at what clang does, so that everything clang can do works.
+// clang++, and by two more LLVM's archiver. It finds its installation relative to itself, rewrites
+// the command line and becomes clang; it never looks at what clang does, so that everything clang
+// can do works.
 
 #include <sys/auxv.h>
 #include <unistd.h>

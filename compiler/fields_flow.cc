@@ -1,16 +1,19 @@
-// What goes into a place of a function comes out of it. So not every piece needs a counter: of a branch and its two sides, two are
-// enough. Knuth and Stevenson ("Optimal measurement points for program frequency counts", 1973) say which.
+// What goes into a place of a function comes out of it. So not every piece needs a counter: of a
+// branch and its two sides, two are enough. Knuth and Stevenson ("Optimal measurement points for
+// program frequency counts", 1973) say which.
 //
-// The begins and ends of pieces fall into classes: the end of a piece and the begin of each that may follow it are in one. Of a
-// class, as many executions come in as go out. So pieces are the edges of a graph whose nodes are classes; the pieces outside of
-// a spanning tree are counted, and those of the tree follow from them, leaf by leaf. The tree takes the hottest ones.
+// The begins and ends of pieces fall into classes: the end of a piece and the begin of each that
+// may follow it are in one. Of a class, as many executions come in as go out. So pieces are the
+// edges of a graph whose nodes are classes; the pieces outside of a spanning tree are counted, and
+// those of the tree follow from them, leaf by leaf. The tree takes the hottest ones.
 //
-// A callee may exit, throw, or never come back. The end of a piece before such a call, the begin of the one behind it, the function's
-// own begin and its ends are therefore all in one class, of which no equation is asked. That makes the result exact even if a
-// function is left in the middle, and in the child of a fork.
+// A callee may exit, throw, or never come back. The end of a piece before such a call, the begin of
+// the one behind it, the function's own begin and its ends are therefore all in one class, of which
+// no equation is asked. That makes the result exact even if a function is left in the middle, and
+// in the child of a fork.
 //
-// Counters stand in pieces only, never on the edges between them, so that no block is added. A derived piece that needs more
-// counters than it saves gets a counter of its own.
+// Counters stand in pieces only, never on the edges between them, so that no block is added. A
+// derived piece that needs more counters than it saves gets a counter of its own.
 
 #include "compiler/fields_flow.h"
 

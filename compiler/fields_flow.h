@@ -31,8 +31,8 @@ struct Derivation {
   llvm::SmallVector<Term, 4> terms; // each is counted, or has an earlier derivation
 };
 
-// The pieces of a function, in its order: a block's first, then one behind each call in it that may not come back and is not
-// its last instruction.
+// The pieces of a function, in its order: a block's first, then one behind each call in it that may
+// not come back and is not its last instruction.
 class Flow {
 public:
   Flow(llvm::Function &function, llvm::BlockFrequencyInfo &frequencies);

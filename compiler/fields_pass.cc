@@ -1,16 +1,18 @@
-// Counts the accesses to fields: not each by itself, but how often each stretch of code is executed that has such accesses. What
-// a stretch accesses is known here, and written down (abi/fields.h); the counts of fields follow from both.
+// Counts the accesses to fields: not each by itself, but how often each stretch of code is executed
+// that has such accesses. What a stretch accesses is known here, and written down (abi/fields.h);
+// the counts of fields follow from both.
 //
-// A stretch is the accesses in a piece of a basic block that is executed as a whole: it ends at calls that may not come back. So a
-// count is exact wherever the program leaves a function, and one addition serves all fields of the stretch; and some need no
-// addition at all, as they follow from others (fields_flow.cc). Each thread has counters of its own: no update is lost, none is
-// atomic.
+// A stretch is the accesses in a piece of a basic block that is executed as a whole: it ends at
+// calls that may not come back. So a count is exact wherever the program leaves a function, and one
+// addition serves all fields of the stretch; and some need no addition at all, as they follow from
+// others (fields_flow.cc). Each thread has counters of its own: no update is lost, none is atomic.
 //
 // Naive: each access is a stretch of its own, and has a counter; the oracle.
 //
-// Source: cache-fragmentation.txt, "Struct field access patterns". Its counter is at each address computation, which counts too much (an
-// address is not an access) and too little (an address may be used many times, and that of a first field is none). So that can be
-// compared (docs/fields.md): ASSAY_FIELDS_ADDRESSES counts the computations that are left of those whose address is accessed.
+// Source: cache-fragmentation.txt, "Struct field access patterns". Its counter is at each address
+// computation, which counts too much (an address is not an access) and too little (an address may
+// be used many times, and that of a first field is none). So that can be compared (docs/fields.md):
+// ASSAY_FIELDS_ADDRESSES counts the computations that are left of those whose address is accessed.
 
 #include "abi/fields.h"
 #include "abi/sites.h"
@@ -130,8 +132,9 @@ private:
     open_.items.push_back({member.record, member.leaves, reads, writes, copied, base, start});
   }
 
-  // Accesses of one base are to one object: the pointer without constant distances, and of an array in the object without
-  // the index. Without optimisation each access loads its pointer from a variable anew: then the variable is the base.
+  // Accesses of one base are to one object: the pointer without constant distances, and of an array
+  // in the object without the index. Without optimisation each access loads its pointer from a
+  // variable anew: then the variable is the base.
   uint32_t number_of_base(Value *pointer, const MemberAccess &member, int64_t &start) {
     APInt offset(64, 0);
     Value *base = pointer->stripAndAccumulateConstantOffsets(layout_, offset, true);

@@ -1,8 +1,10 @@
-// To ask costs three instructions, and a window is a sample: so not each stretch asks. One that surely follows another, without a
-// call between, is reported there, if its objects are known by then. One that surely leads to others is reported by them.
+// To ask costs three instructions, and a window is a sample: so not each stretch asks. One that
+// surely follows another, without a call between, is reported there, if its objects are known by
+// then. One that surely leads to others is reported by them.
 //
-// What is between stretches of one report is at most a few blocks of code without calls, so a window holds the same objects and
-// fields as if each stretch reported by itself. Counts do not depend on it.
+// What is between stretches of one report is at most a few blocks of code without calls, so a
+// window holds the same objects and fields as if each stretch reported by itself. Counts do not
+// depend on it.
 
 #include "compiler/fields_reports.h"
 

@@ -5,8 +5,9 @@
 
 namespace assay::compiler {
 
-// Behind a stretch, those to report there: itself, and others that are always executed with it. Each stretch is reported once wherever
-// it is executed, or not at all where its object was, in the same loop, just before.
+// Behind a stretch, those to report there: itself, and others that are always executed with it.
+// Each stretch is reported once wherever it is executed, or not at all where its object was, in the
+// same loop, just before.
 struct ReportPlace {
   size_t stretch;
   llvm::SmallVector<size_t, 4> reported; // in the order of the function

@@ -1,8 +1,10 @@
-// In memory, a counter costs one instruction, and the function once what finds this thread's counters. In loops without calls, counters
-// are kept in registers, and added when the loop is left. Which pieces of code are counted at all, fields_flow.cc says.
+// In memory, a counter costs one instruction, and the function once what finds this thread's
+// counters. In loops without calls, counters are kept in registers, and added when the loop is
+// left. Which pieces of code are counted at all, fields_flow.cc says.
 //
-// With windows, code asks a variable of the runtime whether stretches are to be reported (fields_reports.cc says where). That is all:
-// counters are the same while a thread samples, and a loop without calls may run for hours and still be sampled.
+// With windows, code asks a variable of the runtime whether stretches are to be reported
+// (fields_reports.cc says where). That is all: counters are the same while a thread samples, and a
+// loop without calls may run for hours and still be sampled.
 //
 // Refused: negative counters as the sign to report, which saves the question but must count each stretch, and must
 // look again and again for where to; in loops a countdown for each counter, which made short loops three times slower.

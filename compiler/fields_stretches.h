@@ -1,5 +1,5 @@
-// Code that counts how often stretches of code are executed, each thread by itself, and that reports them while windows are
-// sampled.
+// Code that counts how often stretches of code are executed, each thread by itself, and that
+// reports them while windows are sampled.
 #pragma once
 
 #include "compiler/fields_flow.h"

@@ -1,6 +1,6 @@
-// A unit's counters are one array, whose length is known at the end. Code finds it through a variable, which the runtime moves so
-// that each thread finds counters of its own behind it: an update needs the variable and the thread's distance, and no address of
-// the module.
+// A unit's counters are one array, whose length is known at the end. Code finds it through a
+// variable, which the runtime moves so that each thread finds counters of its own behind it: an
+// update needs the variable and the thread's distance, and no address of the module.
 
 #include "compiler/fields_unit.h"
 

@@ -1,5 +1,5 @@
-// The counters of a translation unit's field accesses, as they are being placed, and what the runtime and the profile are told
-// of them (abi/fields.h).
+// The counters of a translation unit's field accesses, as they are being placed, and what the
+// runtime and the profile are told of them (abi/fields.h).
 #pragma once
 
 #include <optional>

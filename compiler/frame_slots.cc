@@ -1,12 +1,14 @@
-// The register allocator of -O0 works block by block: a value that leaves its block goes through a place in the frame of its own. Here
-// these places are given out as a linear scan gives out registers.
+// The register allocator of -O0 works block by block: a value that leaves its block goes through a
+// place in the frame of its own. Here these places are given out as a linear scan gives out
+// registers.
 //
-// A value's range goes from its definition to its last use, in the order of the blocks. It is taken only where that order is the order
-// of execution: each block of the range but the first is reached from earlier ones of the range alone. So nobody comes to a use but
-// through the definition and what lies between, and a range elsewhere cannot overwrite the place.
+// A value's range goes from its definition to its last use, in the order of the blocks. It is taken
+// only where that order is the order of execution: each block of the range but the first is reached
+// from earlier ones of the range alone. So nobody comes to a use but through the definition and
+// what lies between, and a range elsewhere cannot overwrite the place.
 //
-// Refused: to mark lines without a branch, by a call for each access. Frames would not grow at all, but unoptimised code be
-// several times slower.
+// Refused: to mark lines without a branch, by a call for each access. Frames would not grow at all,
+// but unoptimised code be several times slower.
 
 #include "compiler/frame_slots.h"
 

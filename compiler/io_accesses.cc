@@ -1,10 +1,12 @@
-// A buffer that read() fills and write() empties looks unused to whoever counts loads and stores only, and the advice to make
-// it smaller would be wrong. Such calls are known by their names; how many bytes they touched is their result.
+// A buffer that read() fills and write() empties looks unused to whoever counts loads and stores
+// only, and the advice to make it smaller would be wrong. Such calls are known by their names; how
+// many bytes they touched is their result.
 //
 // Refused: to interpose these functions at run time. They are called by libraries, too, whose other accesses are not
 // counted, and many are cancellation points.
 //
-// Scattered buffers (readv, sendmsg and their kin) are those of a vector in memory, which the runtime follows after the call.
+// Scattered buffers (readv, sendmsg and their kin) are those of a vector in memory, which the
+// runtime follows after the call.
 //
 // Not covered: several messages at once (recvmmsg, sendmmsg), asynchronous calls (aio_read, io_uring), mmap, and what
 // libraries do.

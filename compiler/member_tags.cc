@@ -1,16 +1,18 @@
-// A tag is metadata of an access: !assay.member !{type, first leaf, last leaf}, where the leaves are 1 and 0 for an access that the
-// source does not make: a write to a bit-field first reads its storage. An access to something else has an empty tag. Of a copy, !assay.copy !{tag or null of the
-// destination, tag or null of the source, bytes}.
+// A tag is metadata of an access: !assay.member !{type, first leaf, last leaf}, where the leaves
+// are 1 and 0 for an access that the source does not make: a write to a bit-field first reads its
+// storage. An access to something else has an empty tag. Of a copy, !assay.copy !{tag or null of
+// the destination, tag or null of the source, bytes}.
 //
-// Optimisation keeps three of four tags: where it merges or makes anew loads and stores it drops metadata that it does not know.
-// So a tag that is missing at the end is looked for in three more places, the best first:
+// Optimisation keeps three of four tags: where it merges or makes anew loads and stores it drops
+// metadata that it does not know. So a tag that is missing at the end is looked for in three more
+// places, the best first:
 //   the line and column    kept on merged and moved accesses; believed where all tagged accesses there were to one field
 //   the base pointer       of another access at a constant distance that has a tag: what is there has the record's type
 //   the alias tag (TBAA)   names the record and the offset, where strict aliasing is on
 // What then has no field, but shares its line with accesses that had one, is reported as lost. It is not guessed.
 //
-// Refused: tags as operands of calls, which survive but hinder optimisation; alias tags of our own, which change what may be
-// reordered.
+// Refused: tags as operands of calls, which survive but hinder optimisation; alias tags of our own,
+// which change what may be reordered.
 
 #include "compiler/member_tags.h"
 
@@ -102,8 +104,8 @@ SmallVector<Step, 4> steps_to(const Value *pointer) {
   return steps;
 }
 
-// Whether a member of a record leads to an address, and debug information does not say which members the record has: those of C++ modules are
-// described elsewhere.
+// Whether a member of a record leads to an address, and debug information does not say which
+// members the record has: those of C++ modules are described elsewhere.
 bool leads_to_undescribed(const Value *pointer) {
   for (; pointer; pointer = computed_from(pointer))
     if (is_mark(pointer)) {
@@ -141,8 +143,9 @@ private:
     return ConstantAsMetadata::get(ConstantInt::get(Type::getInt64Ty(context_), n));
   }
 
-  // The tag of an access of so many bytes that clang makes without a mark: to the pointer to virtual functions, and to a
-  // reference that is being initialized. What it points to is known from the variable that holds the pointer.
+  // The tag of an access of so many bytes that clang makes without a mark: to the pointer to
+  // virtual functions, and to a reference that is being initialized. What it points to is known
+  // from the variable that holds the pointer.
   MDNode *tag_of_unmarked(const Value *pointer, uint64_t bytes) {
     APInt offset(64, 0);
     const Value *base =
@@ -315,7 +318,8 @@ private:
   MapVector<std::pair<DISubprogram *, uint64_t>, MDNode *> places_;
 };
 
-// The offset of the member, in bytes, as debug information has it. None for bit-fields, whose storage unit clang has chosen.
+// The offset of the member, in bytes, as debug information has it. None for bit-fields, whose
+// storage unit clang has chosen.
 std::optional<uint64_t> member_offset(const CallBase &mark) {
   std::optional<Step> step = step_of(&mark);
   if (!step || step->member->isBitField())

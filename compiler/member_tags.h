@@ -1,4 +1,5 @@
-// Which field an access is to: tagged at the start of the pipeline from clang's marks (member_marks.cc), found again at its end.
+// Which field an access is to: tagged at the start of the pipeline from clang's marks
+// (member_marks.cc), found again at its end.
 #pragma once
 
 #include <optional>

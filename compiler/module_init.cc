@@ -1,5 +1,6 @@
 // Once a linked module and not once a translation unit: everything here is link-once. The
-// initializer runs before all others (priority 1), and may run twice: the runtime takes it so. The destructor runs behind all others.
+// initializer runs before all others (priority 1), and may run twice: the runtime takes it so. The
+// destructor runs behind all others.
 
 #include "compiler/module_init.h"
 

@@ -1,6 +1,7 @@
-// A local variable begins where its function is entered and ends where it returns, whatever the scope says: slots of the stack that
-// several variables would share are given to each by itself, by dropping the markers of their lifetimes. A variable whose function is
-// left by longjmp, or by an exception that finds no cleanup, does not end; the next one there begins anew.
+// A local variable begins where its function is entered and ends where it returns, whatever the
+// scope says: slots of the stack that several variables would share are given to each by itself, by
+// dropping the markers of their lifetimes. A variable whose function is left by longjmp, or by an
+// exception that finds no cleanup, does not end; the next one there begins anew.
 //
 // Scalars are left out: registers hold them in optimised programs, and one word is used or not.
 

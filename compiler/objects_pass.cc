@@ -1,10 +1,11 @@
-// Which words does a function touch? Its accesses are collected block by block, before anything is put in. Accesses of one basic block
-// from one address share checks, and a check spares what can only follow it without a call between (CheckPlacement); the naive
-// form checks each access by itself, and marks the same words. Counters (-fassay-objects=counters) need no check: the accesses of a
-// basic block to the same words are one addition.
+// Which words does a function touch? Its accesses are collected block by block, before anything is
+// put in. Accesses of one basic block from one address share checks, and a check spares what can
+// only follow it without a call between (CheckPlacement); the naive form checks each access by
+// itself, and marks the same words. Counters (-fassay-objects=counters) need no check: the accesses
+// of a basic block to the same words are one addition.
 //
-// Local variables are left out: whoever asks for them (-fassay-objects=stack) gets each variable in memory as an object that
-// lives from the function's entry to its return.
+// Local variables are left out: whoever asks for them (-fassay-objects=stack) gets each variable in
+// memory as an object that lives from the function's entry to its return.
 //
 // Source: cache-fragmentation.txt, "Instrumentation".
 

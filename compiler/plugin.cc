@@ -4,8 +4,9 @@
 // instrumenting early blocks the optimiser (2 to 3 times slower). Why tags at the start: struct
 // types of addresses and the types of allocations are gone at the end.
 //
-// Under LTO the instrumentation happens before the link, once: the module flag `assay` says so. ThinLTO leaves loops as they are until
-// the link, where our counting would keep it from vectorising them: so they are optimised before it, as without LTO.
+// Under LTO the instrumentation happens before the link, once: the module flag `assay` says so.
+// ThinLTO leaves loops as they are until the link, where our counting would keep it from
+// vectorising them: so they are optimised before it, as without LTO.
 
 #include "abi/tools.h"
 #include "abi/version.h"

@@ -1,8 +1,10 @@
-// Debug information is a graph of members and types; accesses need a list of places. Each record becomes the list of its leaves,
-// which are made once and asked for by the members that lead there, or by bytes.
+// Debug information is a graph of members and types; accesses need a list of places. Each record
+// becomes the list of its leaves, which are made once and asked for by the members that lead there,
+// or by bytes.
 //
-// An array of records is the leaves of one element: an access by a variable index says which member, not which element. Members
-// of virtual base classes have no fixed place and are not listed; accesses to them belong to the base class itself.
+// An array of records is the leaves of one element: an access by a variable index says which
+// member, not which element. Members of virtual base classes have no fixed place and are not
+// listed; accesses to them belong to the base class itself.
 
 #include "compiler/record_layout.h"
 

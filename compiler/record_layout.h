@@ -47,14 +47,15 @@ const llvm::DIDerivedType *member_of(const llvm::DICompositeType &record, unsign
 
 class RecordLayouts {
 public:
-  // Null for one that is only declared, or too large to list. `named` may be a typedef of it, whose name it gets if it has none.
+  // Null for one that is only declared, or too large to list. `named` may be a typedef of it, whose
+  // name it gets if it has none.
   const RecordLayout *find(const llvm::DIType *named);
 
   // The leaves that these members lead to.
   static std::optional<LeafRange> leaves_at(const RecordLayout &layout,
                                             llvm::ArrayRef<const llvm::DIDerivedType *> path);
-  // The leaves whose bytes an access of so many bytes at an offset from the record's begin reaches. Of an array of nested
-  // records, those of the element there.
+  // The leaves whose bytes an access of so many bytes at an offset from the record's begin reaches.
+  // Of an array of nested records, those of the element there.
   static std::optional<LeafRange> leaves_in(const RecordLayout &layout, uint64_t offset,
                                             uint64_t bytes);
 

@@ -21,8 +21,8 @@ public:
   void add_unit(llvm::StringRef source, uint64_t tools, llvm::ArrayRef<uint32_t> modes);
   // The layout of a record (abi/fields.h): once a program for each hash.
   void add_record(uint64_t hash, llvm::StringRef body);
-  // The counters of a unit. `body` begins with two numbers of 64 bits, the distances from there to the counters and to their
-  // base: they are filled in.
+  // The counters of a unit. `body` begins with two numbers of 64 bits, the distances from there to
+  // the counters and to their base: they are filled in.
   void add_counters(uint32_t kind, llvm::StringRef body, llvm::GlobalVariable &counters,
                     llvm::GlobalVariable &base);
 

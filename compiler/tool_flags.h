@@ -1,4 +1,5 @@
-// What the driver knows of a tool, and the pass too: the modes in which it can be compiled into a program. Without LLVM.
+// What the driver knows of a tool, and the pass too: the modes in which it can be compiled into a
+// program. Without LLVM.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,8 @@ struct ToolFlags {
   uint32_t dynamic_bit; // what -fassay-shadow=dynamic sets; 0: the tool has no shadow
   // A flag of an older compiler that asks for the tool, too, or null; with `=DIR` it also says where profiles go.
   const char *alias = nullptr;
-  // A plugin of clang's own that the tool needs, a file of the installation, or null. It comes with full debug information.
+  // A plugin of clang's own that the tool needs, a file of the installation, or null. It comes with
+  // full debug information.
   const char *clang_plugin = nullptr;
   // Whether it asks where objects are allocated, and of what type: that takes frame pointers and marks of allocations.
   bool follows_allocations = true;

@@ -24,11 +24,11 @@ struct ToolRequest {
 // sees what those before have added, whose calls of hooks are no accesses.
 struct ToolPass {
   const char *name;
-  // Names that a tool adds to a program begin with __assay_NAME_, so that other tools know its hooks (abi/hooks.def, called by
-  // hook() in compiler/counting.h). A pass first collects all accesses of the function (interesting() in compiler/access.h,
-  // CalledAccesses for ranges, strings and masks), then inserts, each piece of code after its access; loads and stores of its
-  // own are marked by ours().
-  // At the start of the pipeline, on the code as clang has made it.
+  // Names that a tool adds to a program begin with __assay_NAME_, so that other tools know its
+  // hooks (abi/hooks.def, called by hook() in compiler/counting.h). A pass first collects all
+  // accesses of the function (interesting() in compiler/access.h, CalledAccesses for ranges,
+  // strings and masks), then inserts, each piece of code after its access; loads and stores of its
+  // own are marked by ours(). At the start of the pipeline, on the code as clang has made it.
   void (*tag)(llvm::Module &module) = [](auto &) {};
   // Before the functions of a module, and behind them.
   void (*prepare)(llvm::Module &module, ToolRequest &request) = [](auto &, auto &) {};

@@ -6,14 +6,17 @@
 //   new:                                    out of the way
 //     orb    $-128, 0x60000000(%address)
 //
-// Of several words, their bytes are loaded at once and compared with a mask. They are set one by one or as a run, never with
-// those between them: another thread may be marking these. Setting is no atomic operation: of two threads that mark one word one is
-// enough, and where the sampler takes the mark of the same word at the same moment, that word is sampled a little later.
+// Of several words, their bytes are loaded at once and compared with a mask. They are set one by
+// one or as a run, never with those between them: another thread may be marking these. Setting is
+// no atomic operation: of two threads that mark one word one is enough, and where the sampler takes
+// the mark of the same word at the same moment, that word is sampled a little later.
 //
-// As counters, each word of an access gets one more. As bits, a word's neighbours lie in the same byte: there, setting is atomic.
+// As counters, each word of an access gets one more. As bits, a word's neighbours lie in the same
+// byte: there, setting is atomic.
 //
-// Refused: hoisting the check of an address that a loop does not change. A loop may run for many samples, and words that it uses in each of
-// them are the hot ones; checked once, they would have been used in one sample.
+// Refused: hoisting the check of an address that a loop does not change. A loop may run for many
+// samples, and words that it uses in each of them are the hot ones; checked once, they would have
+// been used in one sample.
 //
 // Source: cache-fragmentation.txt, "Instrumentation".
 

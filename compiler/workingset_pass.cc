@@ -1,12 +1,13 @@
 // What a function touches is collected, block by block, before anything is put in.
 //
-// A mark may split its block, which takes as long as what lies behind; so marks are put in backwards. An access of up to one line is a
-// check, and CheckPlacement decides which checks are needed. What is longer, or of a length that only the run knows, is a range; the ranges
-// of one instruction with one length, as of a copy, are marked together. With a clock of accesses, each block adds its number of accesses
-// at its end.
+// A mark may split its block, which takes as long as what lies behind; so marks are put in
+// backwards. An access of up to one line is a check, and CheckPlacement decides which checks are
+// needed. What is longer, or of a length that only the run knows, is a range; the ranges of one
+// instruction with one length, as of a copy, are marked together. With a clock of accesses, each
+// block adds its number of accesses at its end.
 //
-// Refused: checks hoisted out of loops. A snapshot that ends while the loop runs would miss lines that are touched in every iteration
-// (docs/decisions/014-looks.md).
+// Refused: checks hoisted out of loops. A snapshot that ends while the loop runs would miss lines
+// that are touched in every iteration (docs/decisions/014-looks.md).
 
 #include "abi/sites.h"
 #include "compiler/access.h"

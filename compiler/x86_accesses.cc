@@ -1,5 +1,6 @@
-// LLVM has hundreds of these intrinsics in a few families, which differ in the types of lanes alone. A family is known by
-// its name, and the types say the rest; a list of all would have to be kept equal with LLVM's.
+// LLVM has hundreds of these intrinsics in a few families, which differ in the types of lanes
+// alone. A family is known by its name, and the types say the rest; a list of all would have to be
+// kept equal with LLVM's.
 //
 // Not here, because their sizes are in registers of the machine: xsave and its like, tiles (AMX). Prefetches
 // and flushes of lines access nothing.

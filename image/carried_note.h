@@ -1,5 +1,6 @@
-// The note of an executable that `assay trace instrument` has written: where the program ends, and what its headers said before the
-// runtime was put behind it. Who reads the file sees the program alone.
+// The note of an executable that `assay trace instrument` has written: where the program ends, and
+// what its headers said before the runtime was put behind it. Who reads the file sees the program
+// alone.
 #pragma once
 
 #include <cstddef>

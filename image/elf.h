@@ -36,8 +36,8 @@ struct Data {
 // `path`.
 std::optional<std::vector<uint8_t>> read_build_id(const std::string &path);
 
-// Whether the file is an ELF executable that names a loader: others are linked statically. Throws Failure if it is not a readable ELF
-// file.
+// Whether the file is an ELF executable that names a loader: others are linked statically. Throws
+// Failure if it is not a readable ELF file.
 bool needs_loader(const std::string &path);
 
 // The functions of its symbol table, or of the dynamic one if it was stripped, by address. Throws

@@ -73,8 +73,8 @@ public:
   // relocated word overlaps it; or it is not in the file.
   std::optional<uint64_t> relocated_word(uint64_t address) const;
 
-  // By begin, not overlapping, all of their bytes in the file and in executable segments. The first stub-like range of a lazily
-  // bound PLT, which calls the loader, has no name.
+  // By begin, not overlapping, all of their bytes in the file and in executable segments. The first
+  // stub-like range of a lazily bound PLT, which calls the loader, has no name.
   const std::vector<CodeRange> &functions() const { return functions_; }
   // Puts others in their place, of the same kind.
   void set_functions(std::vector<CodeRange> functions) { functions_ = std::move(functions); }
@@ -98,8 +98,9 @@ public:
   const std::vector<UnwindRange> &unwind_ranges() const { return unwind_ranges_; }
   // By call_begin.
   const std::vector<LandingPad> &landing_pads() const { return landing_pads_; }
-  // For who keeps many files and asks for functions alone: unwind_ranges(), landing_pads() and code_pointers() are empty
-  // from then on, and their memory is given back, a third of what is kept of a large C++ library.
+  // For who keeps many files and asks for functions alone: unwind_ranges(), landing_pads() and
+  // code_pointers() are empty from then on, and their memory is given back, a third of what is kept
+  // of a large C++ library.
   void drop_unwinding();
 
 private:

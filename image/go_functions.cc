@@ -24,7 +24,7 @@ namespace image {
 namespace {
 
 constexpr uint32_t kGo116 = 0xfffffffa, kGo118 = 0xfffffff0, kGo120 = 0xfffffff1;
-constexpr uint64_t kMostFunctions = 1 << 24, kLongestName = 4096;
+constexpr uint64_t kMaxFunctions = 1 << 24, kLongestName = 4096;
 
 template <class T> std::optional<T> at(std::span<const std::byte> bytes, uint64_t offset) {
   if (offset > bytes.size() || bytes.size() - offset < sizeof(T))
@@ -56,7 +56,7 @@ std::vector<CodeRange> read(std::span<const std::byte> table, uint64_t address,
   uint64_t offsets = relative ? 32 : 24;
   auto names = at<uint64_t>(table, offsets), functions = at<uint64_t>(table, offsets + 32);
   std::vector<CodeRange> found;
-  if (!count || !text || !names || !functions || *count > kMostFunctions)
+  if (!count || !text || !names || !functions || *count > kMaxFunctions)
     return found;
   uint64_t size = relative ? 4 : 8, name_budget = 2 * table.size();
   auto number = [&](uint64_t offset) -> std::optional<uint64_t> {

@@ -8,8 +8,8 @@
 
 namespace image {
 
-// What the first note of this name and type holds; empty if there is none. `notes` are the bytes of a PT_NOTE segment whose alignment is
-// `align` (8, or else taken as 4).
+// What the first note of this name and type holds; empty if there is none. `notes` are the bytes of
+// a PT_NOTE segment whose alignment is `align` (8, or else taken as 4).
 std::span<const std::byte> find_note(std::span<const std::byte> notes, uint64_t align,
                                      std::string_view name, uint32_t type);
 

@@ -9,7 +9,8 @@
 
 namespace image {
 
-// Of data that is looked through word by word, so many bytes stay in memory: it may be most of a file of hundreds of MB.
+// Of data that is looked through word by word, so many bytes stay in memory: it may be most of a
+// file of hundreds of MB.
 constexpr uint64_t kReleasedBytes = 4 << 20;
 
 struct Segment { // PT_LOAD

@@ -40,8 +40,8 @@ public:
   // frames as long as somebody holds them.
   const CallStack &call(uint32_t module, uint64_t return_address);
 
-  // Where the function begins that an address of a module lies in, by its symbols and unwind tables: of stripped files, too. Nothing where
-  // these say nothing.
+  // Where the function begins that an address of a module lies in, by its symbols and unwind
+  // tables: of stripped files, too. Nothing where these say nothing.
   std::optional<uint64_t> function_begin(uint32_t module, uint64_t address);
 
   // The data of a module; nothing if it has no usable file.

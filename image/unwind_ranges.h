@@ -16,7 +16,8 @@ struct UnwindCommon { // one common information entry
   int64_t data_alignment = 1;
   uint64_t return_register = 16;
   bool is_signal = false; // the kernel returns to its frames, nobody calls them
-  // The address of the personality routine, or, with DW_EH_PE_indirect in the encoding, of the word that holds it; 0 if there is none.
+  // The address of the personality routine, or, with DW_EH_PE_indirect in the encoding, of the word
+  // that holds it; 0 if there is none.
   uint64_t personality = 0;
   uint8_t personality_encoding = 0;
   std::span<const std::byte> instructions; // that each of its frames begins with

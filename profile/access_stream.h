@@ -21,7 +21,8 @@ struct AccessSite {
   uint64_t offset = 0; // the instruction's address in its ELF image
 };
 
-// What one instruction accesses in the iterations of a loop: in the first one, and how far each goes beyond the one before, modulo 2^64.
+// What one instruction accesses in the iterations of a loop: in the first one, and how far each
+// goes beyond the one before, modulo 2^64.
 struct AccessRun {
   Access first;
   uint64_t step = 0;
@@ -40,7 +41,8 @@ public:
   virtual ~AccessSink() = default;
   // A batch of one thread's; never empty.
   virtual void accesses(const AccessOrigin &origin, std::span<const Access> batch) = 0;
-  // So many iterations of a loop, each with all accesses of its body in their order. Without a better idea they come as batches of accesses().
+  // So many iterations of a loop, each with all accesses of its body in their order. Without a
+  // better idea they come as batches of accesses().
   virtual void loop(const AccessOrigin &origin, std::span<const AccessRun> body, uint64_t times);
 };
 

@@ -1,5 +1,6 @@
-// The records of field accesses. A program's own file has counts of counters, and in its Sites what follows from these, and what
-// each stretch of code accesses; both become sums for each field, function and line. A merged file has the sums.
+// The records of field accesses. A program's own file has counts of counters, and in its Sites what
+// follows from these, and what each stretch of code accesses; both become sums for each field,
+// function and line. A merged file has the sums.
 //
 // Counts may come before the Sites that explain them, so all is put together when the file has been read.
 
@@ -150,8 +151,8 @@ Unit read_unit(Bytes body) {
   return unit;
 }
 
-// How often each stretch was executed. Threads that are in the middle of code while counters are written can make a difference
-// that is below zero by some: that is none.
+// How often each stretch was executed. Threads that are in the middle of code while counters are
+// written can make a difference that is below zero by some: that is none.
 std::vector<uint64_t> executions_of(const Unit &unit, const std::vector<uint64_t> &counts) {
   std::vector<uint64_t> derived;
   auto value = [&](Quantity quantity) {

@@ -1,11 +1,12 @@
 // Short ids of types may be shared by two types: the module of the innermost frame that declares one of them decides.
 //
-// Numbers hold within one file; here they become ids of the whole profile. A context is kept as the file has it until it is asked for: only
-// its stack says which module the code is of, and so which of two types is meant. Where a thousand types or more share a short id, the
-// first is taken without a search.
+// Numbers hold within one file; here they become ids of the whole profile. A context is kept as the
+// file has it until it is asked for: only its stack says which module the code is of, and so which
+// of two types is meant. Where a thousand types or more share a short id, the first is taken
+// without a search.
 //
-// Two contexts with one number are a loss; two modules or two origins with one number are an error. A context that is missing is no loss in
-// a process without an end: it was not written any more.
+// Two contexts with one number are a loss; two modules or two origins with one number are an error.
+// A context that is missing is no loss in a process without an end: it was not written any more.
 
 #include "profile/file_numbers.h"
 

@@ -1,5 +1,5 @@
-// What the numbers of one file mean: of contexts, modules, types and origins. Numbers are resolved when the file has been
-// read, so that the order of the records that name things does not matter.
+// What the numbers of one file mean: of contexts, modules, types and origins. Numbers are resolved
+// when the file has been read, so that the order of the records that name things does not matter.
 #pragma once
 
 #include "profile/profile.h"

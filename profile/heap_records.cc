@@ -1,5 +1,6 @@
-// The heap's records: heap info blocks of what ended (deltas, joined in the order of the file), walks over what is alive (the
-// last complete one counts), peaks, places of frees, and accesses outside the heap.
+// The heap's records: heap info blocks of what ended (deltas, joined in the order of the file),
+// walks over what is alive (the last complete one counts), peaks, places of frees, and accesses
+// outside the heap.
 
 #include "profile/heap_records.h"
 

@@ -1,6 +1,7 @@
-// All three algorithms keep the same thing, values with counts; so they are one class whose kind says what happens to a value that is not
-// there and to a list that is full. A class for each behind an interface was refused: there are hundreds of thousands of lists, most of
-// them with one or two values, and a list is written as it is.
+// All three algorithms keep the same thing, values with counts; so they are one class whose kind
+// says what happens to a value that is not there and to a list that is full. A class for each
+// behind an interface was refused: there are hundreds of thousands of lists, most of them with one
+// or two values, and a list is written as it is.
 //
 // The estimators are in docs/hotlists.md.
 
@@ -16,8 +17,8 @@ namespace profile {
 namespace {
 
 constexpr double kCertainty = 1.959963984540054; // of 95 %, in standard deviations
-constexpr double kRaise = 1.1;      // by what the threshold grows (Gibbons and Matias, section 3.1)
-constexpr double kLeastShare = .01; // of a value that is called hot
+constexpr double kRaise = 1.1;    // by what the threshold grows (Gibbons and Matias, section 3.1)
+constexpr double kMinShare = .01; // of a value that is called hot
 
 // By what the count of a counting sample is too low on average: threshold * (e - 2) / (e - 1) - 1, section 4.2.
 double compensation(double threshold) {
@@ -145,8 +146,9 @@ void Hotlist::raise_threshold(uint32_t raises) {
         kept += flip(keep);
       entry.count = kept;
     } else {
-      // The first coin decides whether the occurrence by which the value came in would have been drawn; then, as for a value that
-      // is not in, each further one has its coin, until one is drawn (section 4.1).
+      // The first coin decides whether the occurrence by which the value came in would have been
+      // drawn; then, as for a value that is not in, each further one has its coin, until one is
+      // drawn (section 4.1).
       for (uint64_t part = 0; part <= entry.error && entry.count > 0; part++) {
         if (flip(keep))
           continue;
@@ -242,8 +244,9 @@ HotValue Hotlist::share_of(const HotEntry &entry) const {
     count = at_most = surely = count * scale;
   }
   const double share = std::min(1., count / values);
-  // The share is a ratio of sums over windows; its variance is that of the windows about it. It is said as a number of independent
-  // values that would have the same (Cochran, "Sampling Techniques", 1977, chapter 6).
+  // The share is a ratio of sums over windows; its variance is that of the windows about it. It is
+  // said as a number of independent values that would have the same (Cochran, "Sampling
+  // Techniques", 1977, chapter 6).
   double size = windows;
   const double rest = double(entry.squares) * scale * scale -
                       2 * share * double(entry.cross) * scale + share * share * double(squares_);
@@ -269,7 +272,7 @@ std::vector<HotValue> Hotlist::hot() const {
     HotValue value = share_of(entry);
     const double noise =
         kind_ == HotlistKind::counting ? std::max(2., threshold() - compensation(threshold())) : 2;
-    if (in_one_window || surely < uint64_t(noise) || value.share < kLeastShare)
+    if (in_one_window || surely < uint64_t(noise) || value.share < kMinShare)
       continue;
     hot.push_back(value);
   }

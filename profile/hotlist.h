@@ -12,8 +12,8 @@
 //   concise        Concise samples: the same, section 3. A uniform sample of the stream, in which a value that was drawn
 //                  several times takes the space of one with a count.
 //
-// Values come in windows: one interrupt yields several values, which depend on each other. So intervals are computed over windows,
-// not over values (docs/hotlists.md).
+// Values come in windows: one interrupt yields several values, which depend on each other. So
+// intervals are computed over windows, not over values (docs/hotlists.md).
 #pragma once
 
 #include <compare>
@@ -68,8 +68,8 @@ public:
   // rarer than the threshold (docs/hotlists.md).
   void merge(const Hotlist &other);
 
-  // The values that are frequent beyond doubt, most frequent first: those that occurred in at least two windows and whose share is
-  // above 1 %.
+  // The values that are frequent beyond doubt, most frequent first: those that occurred in at least
+  // two windows and whose share is above 1 %.
   std::vector<HotValue> hot() const;
   // What is known of the share of a value that the list holds; nothing is reported of others.
   HotValue share_of(const HotEntry &entry) const;
@@ -82,7 +82,8 @@ public:
     return squares_;
   } // sum over windows of their number of values, squared
   uint64_t seed() const { return random_; } // with which the stream goes on
-  // Of counting and concise: an occurrence is drawn with the probability 1 / threshold(), which is kRaise to the power of raises().
+  // Of counting and concise: an occurrence is drawn with the probability 1 / threshold(), which is
+  // kRaise to the power of raises().
   double threshold() const;
   uint32_t raises() const { return raises_; }
   const std::vector<HotEntry> &entries() const { return entries_; } // sorted by value
@@ -106,8 +107,8 @@ private:
   std::vector<HotEntry> entries_;
 };
 
-// The interval of 95 % confidence of a share that was `share` in a sample of `size` independent draws (Wilson, "Probable inference, the law of
-// succession, and statistical inference", 1927).
+// The interval of 95 % confidence of a share that was `share` in a sample of `size` independent
+// draws (Wilson, "Probable inference, the law of succession, and statistical inference", 1927).
 std::pair<double, double> wilson_interval(double share, double size);
 
 } // namespace profile

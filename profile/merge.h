@@ -2,9 +2,10 @@
 //
 // Contexts are the same when their call stacks (build id and offset of every frame), types (64-bit
 // hash) and origins are. Events are when their stacks and names are, blocks outside the heap when
-// their owner (module; number of the thread) and offset are. Counts add, minima and maxima combine, peaks take the larger. Neighbours in
-// time of different processes are not compared (lifetime_overlaps, same_alloc_cpu, same_free_cpu
-// keep only what each process saw). No binary and no symbol is needed.
+// their owner (module; number of the thread) and offset are. Counts add, minima and maxima combine,
+// peaks take the larger. Neighbours in time of different processes are not compared
+// (lifetime_overlaps, same_alloc_cpu, same_free_cpu keep only what each process saw). No binary and
+// no symbol is needed.
 //
 // Associative and commutative, but for the first_* and last_* fields of heap info blocks, which
 // keep the order of merging.

@@ -1,8 +1,10 @@
-// Sums, cells and runs are compared as bytes. That is right only as long as their structs have no padding, which is asserted.
+// Sums, cells and runs are compared as bytes. That is right only as long as their structs have no
+// padding, which is asserted.
 //
-// Runs of several processes may overlap in any way. add_up() takes each as two changes of the hotness, up where it begins and down where it
-// ends, sorts them by offset, and adds them up; where the changes at an offset cancel, neighbours become one run. So time and memory grow
-// with the runs, not with the words that they cover.
+// Runs of several processes may overlap in any way. add_up() takes each as two changes of the
+// hotness, up where it begins and down where it ends, sorts them by offset, and adds them up; where
+// the changes at an offset cancel, neighbours become one run. So time and memory grow with the
+// runs, not with the words that they cover.
 
 #include "profile/objects.h"
 

@@ -1,4 +1,5 @@
-// What was measured of the words of objects: summed over objects of one context, size and place of the free; and of globals.
+// What was measured of the words of objects: summed over objects of one context, size and place of
+// the free; and of globals.
 #pragma once
 
 #include "abi/lines.h"

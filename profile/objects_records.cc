@@ -1,5 +1,6 @@
-// The records of objects: groups of what ended add up, of what is alive the last complete walk counts, and so it is with globals. In
-// the model both are one: what an object has used so far is known of either.
+// The records of objects: groups of what ended add up, of what is alive the last complete walk
+// counts, and so it is with globals. In the model both are one: what an object has used so far is
+// known of either.
 
 #include "profile/objects_records.h"
 

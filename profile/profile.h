@@ -148,8 +148,8 @@ struct Profile {
   friend bool operator==(const Profile &, const Profile &) = default;
 };
 
-// Reads and merges files, each a .assay file. A damaged tail becomes a loss and a note, and so does one of several files
-// that cannot be read at all. Throws Failure when none can.
+// Reads and merges files, each a .assay file. A damaged tail becomes a loss and a note, and so does
+// one of several files that cannot be read at all. Throws Failure when none can.
 Profile read(const std::vector<std::string> &paths);
 
 // The same, but runs of different programs stay apart: a profile for each build id of the executable

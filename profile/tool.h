@@ -1,5 +1,5 @@
-// What reading, merging and writing ask of a tool: what its records mean, and how what it measured adds. One ToolRecords
-// for each tool of abi/tools.def, in profile/NAME_records.cc.
+// What reading, merging and writing ask of a tool: what its records mean, and how what it measured
+// adds. One ToolRecords for each tool of abi/tools.def, in profile/NAME_records.cc.
 #pragma once
 
 #include "profile/container.h"
@@ -49,8 +49,8 @@ private:
   }
 };
 
-// Adds what a tool measured in several profiles. What is meaningful in one process only is a field of Process and needs no sums but
-// translate(); what adds up over processes is a field of Profile.
+// Adds what a tool measured in several profiles. What is meaningful in one process only is a field
+// of Process and needs no sums but translate(); what adds up over processes is a field of Profile.
 class ToolSums {
 public:
   virtual ~ToolSums() = default;
@@ -85,8 +85,8 @@ private:
 };
 
 struct ToolRecords {
-  // Does it count what is done with each object that the process has made? Of those that the child of a fork has from its parent it knows
-  // nothing then (loss forked_use).
+  // Does it count what is done with each object that the process has made? Of those that the child
+  // of a fork has from its parent it knows nothing then (loss forked_use).
   bool follows_objects = false;
   std::unique_ptr<ToolReader> (*reader)();
   std::unique_ptr<ToolSums> (*sums)() = [] { return std::make_unique<ToolSums>(); };

@@ -1,9 +1,11 @@
-// The records of sampled values. All of them add up; so a recording in several files, as a daemon writes it, is read as one.
+// The records of sampled values. All of them add up; so a recording in several files, as a daemon
+// writes it, is read as one.
 //
-// Records name modules by the file's numbers, so what is read waits for resolve(). Then what has the same key is added up: instructions by
-// module, offset and bytes, so that other code at the same offset stays apart; lists by place, kind and detail. Profiles that are merged go
-// through the same sums. What was added up belongs to no process any more, and is written with one of them, the carrier; how it was sampled
-// is written with each. At the end all is sorted by its key.
+// Records name modules by the file's numbers, so what is read waits for resolve(). Then what has
+// the same key is added up: instructions by module, offset and bytes, so that other code at the
+// same offset stays apart; lists by place, kind and detail. Profiles that are merged go through the
+// same sums. What was added up belongs to no process any more, and is written with one of them, the
+// carrier; how it was sampled is written with each. At the end all is sorted by its key.
 
 #include "abi/records.h"
 #include "abi/tools.h"

@@ -1,10 +1,11 @@
 // The records of the working set: read by WorkingSetReader, written back one for each thing that was one.
 //
-// A working set belongs to one process and is not added up: the sums only translate ids. Owners are contexts of the file, so what is read
-// is kept by the number of its process, and finished when the contexts are known.
+// A working set belongs to one process and is not added up: the sums only translate ids. Owners are
+// contexts of the file, so what is read is kept by the number of its process, and finished when the
+// contexts are known.
 //
-// Lines of owners are written as differences that are never negative. So a record ends where the next run begins further down or belongs to
-// another snapshot, and after 64 KiB.
+// Lines of owners are written as differences that are never negative. So a record ends where the
+// next run begins further down or belongs to another snapshot, and after 64 KiB.
 
 #include "profile/merge.h"
 #include "profile/numbers.h"

@@ -5,10 +5,11 @@
 //   contexts[owner~parse].alloc_count >= 10k
 //   len(findings) > 0
 //
-// A path walks keys. [WORD] keeps the elements of an array whose name, type, id or owner function is WORD,
-// [KEY=WORD] those whose KEY is WORD, [KEY~WORD] those whose KEY holds WORD somewhere. Numbers of several
-// elements are added; shares, averages and extremes (keys ending in _share, min, max), and elements that are no parts of
-// a whole (Document::Part), are compared one by one, and the condition holds if it holds for any.
+// A path walks keys. [WORD] keeps the elements of an array whose name, type, id or owner function
+// is WORD, [KEY=WORD] those whose KEY is WORD, [KEY~WORD] those whose KEY holds WORD somewhere.
+// Numbers of several elements are added; shares, averages and extremes (keys ending in _share, min,
+// max), and elements that are no parts of a whole (Document::Part), are compared one by one, and
+// the condition holds if it holds for any.
 #pragma once
 
 #include "report/document.h"

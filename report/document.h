@@ -26,7 +26,8 @@ public:
   struct Part {
     std::string key;
     std::variant<Json, List> value;
-    // For conditions: the only key below whose elements are parts of a whole, so that their numbers add up. Absent: all.
+    // For conditions: the only key below whose elements are parts of a whole, so that their numbers
+    // add up. Absent: all.
     std::optional<std::string> adding_key;
   };
 

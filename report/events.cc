@@ -1,7 +1,8 @@
 // Events: people see a row for each name and line, programs one for each name and call stack.
 //
-// Several stacks with one name and line would be rows that look the same, so text adds them up and sorts by weight. JSON adds up nothing:
-// programs can do that themselves. Without events there is no table at all.
+// Several stacks with one name and line would be rows that look the same, so text adds them up and
+// sorts by weight. JSON adds up nothing: programs can do that themselves. Without events there is
+// no table at all.
 
 #include "report/events.h"
 

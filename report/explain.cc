@@ -1,8 +1,8 @@
 // Which functions an answer of `assay explain` shows, and in which order.
 //
-// The orders are one table of key, question and rank: help, check and sorting cannot disagree. Functions of equal rank come by address, so
-// the order is always the same. A filter may match the name or the linkage name; how many it left out is counted, because the answer says
-// so.
+// The orders are one table of key, question and rank: help, check and sorting cannot disagree.
+// Functions of equal rank come by address, so the order is always the same. A filter may match the
+// name or the linkage name; how many it left out is counted, because the answer says so.
 
 #include "report/explain.h"
 

@@ -1,8 +1,9 @@
 // The document assay.explain/1.
 //
-// Nothing was run, so all figures are of instructions as they stand in the file. What is not known is null and its key stays: a share of
-// nothing, a function without a line, a loop without a count. Addresses are text, in hexadecimal. Bytes that belong to no function are in
-// no figure, and so are a loss.
+// Nothing was run, so all figures are of instructions as they stand in the file. What is not known
+// is null and its key stays: a share of nothing, a function without a line, a loop without a count.
+// Addresses are text, in hexadecimal. Bytes that belong to no function are in no figure, and so are
+// a loss.
 
 #include "report/explain.h"
 

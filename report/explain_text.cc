@@ -96,7 +96,7 @@ private:
     bool known = true;
   };
 
-  static constexpr unsigned kGap = 2, kIndent = 2, kDeepest = 12, kLeastForm = 30, kLeastCode = 24;
+  static constexpr unsigned kGap = 2, kIndent = 2, kDeepest = 12, kMinForm = 30, kMinCode = 24;
 
   void header(const std::string &path) {
     out_ += style_.strong(path.empty()
@@ -172,14 +172,14 @@ private:
         access_width_ = std::max(access_width_, columns_of(note.access));
     }
     unsigned fixed = kGap + address_width_ + kGap + kGap + access_width_ + kGap;
-    unsigned left = style_.width > fixed + kLeastForm ? style_.width - fixed - kLeastForm : 0;
-    code_width_ = kLeastCode;
+    unsigned left = style_.width > fixed + kMinForm ? style_.width - fixed - kMinForm : 0;
+    code_width_ = kMinCode;
     for (const ExplainedLine &line : function_.lines)
       if (unsigned width = columns_of(code_text(line));
           width <= left && (line.is_branch || !line.accesses.empty()))
         code_width_ = std::max(code_width_, width);
     unsigned used = fixed + code_width_;
-    form_width_ = style_.width > used + kLeastForm ? style_.width - used : kLeastForm;
+    form_width_ = style_.width > used + kMinForm ? style_.width - used : kMinForm;
   }
 
   // One line; `access` and `form` may be empty.
@@ -214,7 +214,7 @@ private:
     put("", text);
     std::string indent(size_t{kIndent} * std::min(loop.depth ? loop.depth - 1 : 0, kDeepest), ' ');
     unsigned used = kGap + address_width_ + kGap + columns_of(indent);
-    unsigned width = style_.width > used + kLeastForm ? style_.width - used : kLeastForm;
+    unsigned width = style_.width > used + kMinForm ? style_.width - used : kMinForm;
     if (!loop.sentence.empty())
       for (const std::string &part : wrapped(printable(loop.sentence), width))
         put("", indent + style_.faint(part));
@@ -227,7 +227,8 @@ private:
                           padded("access", access_width_) + std::string(kGap, ' ') +
                           "its address; ? taken if";
     out_ += style_.faint(heading) + "\n";
-    // By address from where it is entered. What lies before that comes last: usually code that is seldom reached, moved away by the compiler.
+    // By address from where it is entered. What lies before that comes last: usually code that is
+    // seldom reached, moved away by the compiler.
     const auto entry = std::lower_bound(
         function_.lines.begin(), function_.lines.end(), function_.address,
         [](const ExplainedLine &line, uint64_t address) { return line.pc < address; });
@@ -306,7 +307,7 @@ public:
   }
 
 private:
-  static constexpr size_t kMostOpaque = 5;
+  static constexpr size_t kMaxOpaque = 5;
 
   void heading(const std::string &text) { out_ += "\n" + style_.strong(text) + "\n"; }
 
@@ -357,10 +358,10 @@ private:
     for (const auto &[name, number] : s.opaque)
       opaque.emplace_back(number, name);
     std::sort(opaque.rbegin(), opaque.rend());
-    for (size_t i = 0; i < std::min<size_t>(opaque.size(), kMostOpaque); i++)
+    for (size_t i = 0; i < std::min<size_t>(opaque.size(), kMaxOpaque); i++)
       table.row({"    " + opaque[i].second, count(opaque[i].first), "", ""});
-    if (opaque.size() > kMostOpaque)
-      table.row({"    " + base::with_noun(opaque.size() - kMostOpaque, "more kind"), "", "", ""});
+    if (opaque.size() > kMaxOpaque)
+      table.row({"    " + base::with_noun(opaque.size() - kMaxOpaque, "more kind"), "", "", ""});
     table.row({"loops", count(s.figures.loops), "", ""});
     table.row(
         {"jump tables", count(s.figures.jump_tables), "", "indirect jumps of switch statements"});

@@ -1,8 +1,8 @@
 // The document assay.fields/1.
 //
-// All figures of a struct stand in one object, with its fields, holes, pairs and advice. Offsets are bytes; only bit fields have bits as
-// well, and only arrays a stride. Advice is there even if it is not worth it, with a key that says so. --top cuts the structs and nothing
-// within them.
+// All figures of a struct stand in one object, with its fields, holes, pairs and advice. Offsets
+// are bytes; only bit fields have bits as well, and only arrays a stride. Advice is there even if
+// it is not worth it, with a key that says so. --top cuts the structs and nothing within them.
 
 #include "abi/fields.h"
 #include "report/fields.h"

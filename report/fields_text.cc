@@ -1,5 +1,5 @@
-// `assay fields` for people: what to change, which structs cost the most, and those drawn byte by byte, as pahole does, with what
-// was counted beside each member.
+// `assay fields` for people: what to change, which structs cost the most, and those drawn byte by
+// byte, as pahole does, with what was counted beside each member.
 
 #include "report/fields.h"
 

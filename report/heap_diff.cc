@@ -1,7 +1,7 @@
 // Old, new and the change side by side; JSON keeps both sides whole, so that readers subtract what they want.
 //
-// In text, a site that only one run has is marked as new or gone. Accesses are compared only if both runs measured them: text has a dash in
-// their place. Both forms cut the list of sites alike.
+// In text, a site that only one run has is marked as new or gone. Accesses are compared only if
+// both runs measured them: text has a dash in their place. Both forms cut the list of sites alike.
 
 #include "report/heap_diff.h"
 #include "report/text_parts.h"

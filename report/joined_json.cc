@@ -1,6 +1,7 @@
 // The document assay.report/1.
 //
-// What a tool did not record is null, never zero: a program that reads the document can tell "no accesses" from "not counted".
+// What a tool did not record is null, never zero: a program that reads the document can tell "no
+// accesses" from "not counted".
 
 #include "report/joined_report.h"
 

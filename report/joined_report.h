@@ -17,8 +17,8 @@ struct JoinedTextOptions {
 std::string joined_text(const analyze::JoinedResult &result, const JoinedTextOptions &options,
                         const Style &style);
 
-// The document assay.report/1. `top` limits types, sites, and owners of phases; 0 means all. It is made from the result, which must
-// live as long, with what that refers to.
+// The document assay.report/1. `top` limits types, sites, and owners of phases; 0 means all. It is
+// made from the result, which must live as long, with what that refers to.
 Document joined_document(const analyze::JoinedResult &result, unsigned top);
 
 // How a tool that was not recorded is recorded.

@@ -1,8 +1,10 @@
-// `assay report` for people: what to change, then when (phases, and what fills them), then what (types, allocation sites).
+// `assay report` for people: what to change, then when (phases, and what fills them), then what
+// (types, allocation sites).
 //
-// The first screen must be worth acting on: five findings, each one sentence, what to do, and below it what each tool says, by the
-// tool's name, so that a reader knows which command to ask next. Tables follow the same order of things. Phases are shown by their
-// time, in the order of the run: of a program that goes back and forth the first ones are many alike.
+// The first screen must be worth acting on: five findings, each one sentence, what to do, and below
+// it what each tool says, by the tool's name, so that a reader knows which command to ask next.
+// Tables follow the same order of things. Phases are shown by their time, in the order of the run:
+// of a program that goes back and forth the first ones are many alike.
 
 #include "report/joined_report.h"
 
@@ -173,7 +175,7 @@ private:
   // A row of the phase, and one of each owner that fills it.
   void phase(Table &table, const JoinedPhase &phase) {
     constexpr size_t kMaxOwners = 3;
-    constexpr double kLeastShare = .05;
+    constexpr double kMinShare = .05;
     const analyze::Phase &lines = *phase.phase;
     auto add = [&](std::vector<std::string> cells, const JoinedRow *row, std::string name) {
       if (has_advice())
@@ -186,7 +188,7 @@ private:
         nullptr, lines.functions.empty() ? "" : analyze::short_name(lines.functions.front().first));
     for (size_t i = 0; i < std::min(kMaxOwners, phase.owners.size()); i++) {
       const analyze::PhaseOwner &owner = phase.owners[i];
-      if (double(owner.lines) < kLeastShare * double(lines.lines))
+      if (double(owner.lines) < kMinShare * double(lines.lines))
         break;
       const JoinedRow *row = owner.row ? &result_.sites[*owner.row] : nullptr;
       add({"", "", bytes(owner.lines), "", row ? used(row->used_share()) : "",

@@ -1,7 +1,9 @@
-// Values are added before the object or list that holds them, which then holds references. So the text of a node is short however much lies
-// below it, and what is equal has equal texts: one look-up of the text finds a frame, or a whole call stack, that was kept before.
+// Values are added before the object or list that holds them, which then holds references. So the
+// text of a node is short however much lies below it, and what is equal has equal texts: one
+// look-up of the text finds a frame, or a whole call stack, that was kept before.
 //
-// Refused: to remember every text. Long ones hardly come again, and to remember them would double the memory that a page needs.
+// Refused: to remember every text. Long ones hardly come again, and to remember them would double
+// the memory that a page needs.
 
 #include "report/node_table.h"
 

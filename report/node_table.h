@@ -12,8 +12,9 @@
 
 namespace report {
 
-// Values are texts of JSON: of a number, string, true, false or null its own; of an object `[table, row]`, of a list `[-1, row]`.
-// Lists of JSON never stand for themselves, so the two cannot be taken for each other.
+// Values are texts of JSON: of a number, string, true, false or null its own; of an object `[table,
+// row]`, of a list `[-1, row]`. Lists of JSON never stand for themselves, so the two cannot be
+// taken for each other.
 class NodeTable {
 public:
   // The text that stands for `json`; what has the same text already is not kept again.

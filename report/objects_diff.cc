@@ -1,5 +1,5 @@
-// A cell has two sides, `12 -> 8`, or one where both are the same after rounding. Objects that have no lines count as wholly used. An
-// object that is on one side only is marked as new or gone.
+// A cell has two sides, `12 -> 8`, or one where both are the same after rounding. Objects that have
+// no lines count as wholly used. An object that is on one side only is marked as new or gone.
 
 #include "report/objects_diff.h"
 #include "report/text_parts.h"

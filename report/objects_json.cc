@@ -1,8 +1,9 @@
 // The document assay.objects/1.
 //
-// What a count of hotness means depends on the mode of the recording, so the document says it in words (`unit`). Type and module are null
-// where they are not known. The document as a whole makes its groups while it is written; as a part of another document they are made at
-// once (objects_json()).
+// What a count of hotness means depends on the mode of the recording, so the document says it in
+// words (`unit`). Type and module are null where they are not known. The document as a whole makes
+// its groups while it is written; as a part of another document they are made at once
+// (objects_json()).
 
 #include "report/objects_report.h"
 

@@ -22,7 +22,8 @@ std::string objects_text(const analyze::ObjectsResult &result, const ObjectsText
 // An object as a map of its words: a line of text for each cache line, each word as hot as it is drawn high.
 std::string word_map(const analyze::ObjectRow &row, const Style &style);
 
-// The document assay.objects/1. `top` limits the groups; 0 means all. It is made from the result, which must live as long.
+// The document assay.objects/1. `top` limits the groups; 0 means all. It is made from the result,
+// which must live as long.
 Document objects_document(const analyze::ObjectsResult &result, unsigned top);
 // The same without the frame that documents of all tools have.
 Json objects_json(const analyze::ObjectsResult &result, unsigned top);

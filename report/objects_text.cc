@@ -1,7 +1,8 @@
 // `assay objects` for people: what to change, a table of objects, and the first of them drawn as maps of words.
 //
-// A map has a line for each cache line, as if the object began on one, a column for each word. Heights are logarithmic: a word that is
-// used half as often as the hottest is an eighth lower, so that cold words can still be told from unused ones.
+// A map has a line for each cache line, as if the object began on one, a column for each word.
+// Heights are logarithmic: a word that is used half as often as the hottest is an eighth lower, so
+// that cold words can still be told from unused ones.
 
 #include "report/objects_report.h"
 

@@ -1,9 +1,10 @@
 // The HTML page of a document.
 //
-// The problem: the JSON of a large profile is a hundred times the profile, because each context repeats its frames; a
-// browser reads 50 MB at once, not 5 GB. The idea: what comes again is kept once (node_table.h), and the text is deflated, which every
-// browser can undo by itself. A library in the page that unpacks something denser was refused: it would be larger than what it saves
-// for most profiles.
+// The problem: the JSON of a large profile is a hundred times the profile, because each context
+// repeats its frames; a browser reads 50 MB at once, not 5 GB. The idea: what comes again is kept
+// once (node_table.h), and the text is deflated, which every browser can undo by itself. A library
+// in the page that unpacks something denser was refused: it would be larger than what it saves for
+// most profiles.
 
 #include "report/page.h"
 

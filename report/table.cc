@@ -83,7 +83,7 @@ void Table::row(std::vector<std::string> cells) {
 }
 
 std::string Table::text(const Style &style) const {
-  constexpr unsigned kGap = 2, kLeastLast = 20;
+  constexpr unsigned kGap = 2, kMinLast = 20;
   std::vector<unsigned> widths;
   for (size_t index = 0; index < columns_.size(); index++) {
     unsigned width = columns_of(columns_[index].heading);
@@ -95,7 +95,7 @@ std::string Table::text(const Style &style) const {
   for (size_t index = 0; index + 1 < widths.size(); index++)
     used += widths[index] + kGap;
   if (!widths.empty()) {
-    unsigned left = style.width > used + kGap + kLeastLast ? style.width - used - kGap : kLeastLast;
+    unsigned left = style.width > used + kGap + kMinLast ? style.width - used - kGap : kMinLast;
     widths.back() = std::min(widths.back(), left);
   }
   auto line = [&](auto cell_at) {

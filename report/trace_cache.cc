@@ -1,8 +1,9 @@
 // `assay trace cache`: schema assay.trace-cache/1.
 //
-// Each level has two shares: of the touches that come to it, which is how good it is, and of all touches, which is what it costs. Only
-// levels that are simulated have columns and keys. Functions and instructions are sorted by the misses of one level, L1 unless --sort says
-// otherwise. The number of threads stands in the head, because they share only the last level.
+// Each level has two shares: of the touches that come to it, which is how good it is, and of all
+// touches, which is what it costs. Only levels that are simulated have columns and keys. Functions
+// and instructions are sorted by the misses of one level, L1 unless --sort says otherwise. The
+// number of threads stands in the head, because they share only the last level.
 
 #include "report/trace_parts.h"
 

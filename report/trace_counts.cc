@@ -1,7 +1,8 @@
 // `assay trace counts`: schema assay.trace-counts/1.
 //
-// The same sums by function, instruction, file and thread, with one table for all of them. Text leaves out a table of one file or one
-// thread, because it would repeat the head; JSON always has both lists. All shares are of all accesses, also of those whose rows are cut.
+// The same sums by function, instruction, file and thread, with one table for all of them. Text
+// leaves out a table of one file or one thread, because it would repeat the head; JSON always has
+// both lists. All shares are of all accesses, also of those whose rows are cut.
 
 #include "report/trace_parts.h"
 

@@ -1,8 +1,9 @@
 // `assay trace mrc`: schema assay.trace-mrc/1.
 //
-// The curve has more points than people read: text draws all of them, by powers of two, and its table has only the sizes that are powers of
-// two, and the last. JSON has each point. If lines were sampled, both say so, and how many: the number of lines is then an estimate. The
-// steepest part is said in words; in JSON it is null where there is none.
+// The curve has more points than people read: text draws all of them, by powers of two, and its
+// table has only the sizes that are powers of two, and the last. JSON has each point. If lines were
+// sampled, both say so, and how many: the number of lines is then an estimate. The steepest part is
+// said in words; in JSON it is null where there is none.
 
 #include "report/trace_parts.h"
 

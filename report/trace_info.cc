@@ -1,8 +1,10 @@
 // `assay trace info`: schema assay.trace/1.
 //
-// A trace is judged by what is in it and what is not. So text has a table of files, the functions with most accesses, and then the
-// functions that are not traced, by reason, with three names for each; stubs are no surprise and are left out. The accesses of a file are
-// those that stand in its code, the accesses of a function are those that were made. JSON has all functions that the trace knows.
+// A trace is judged by what is in it and what is not. So text has a table of files, the functions
+// with most accesses, and then the functions that are not traced, by reason, with three names for
+// each; stubs are no surprise and are left out. The accesses of a file are those that stand in its
+// code, the accesses of a function are those that were made. JSON has all functions that the trace
+// knows.
 
 #include "report/trace_parts.h"
 

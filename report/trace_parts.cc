@@ -1,8 +1,9 @@
-// The answers on a trace must say the same of what they do not know: so the head, the losses and the coverage are made here for all of
-// them, as text and as JSON.
+// The answers on a trace must say the same of what they do not know: so the head, the losses and
+// the coverage are made here for all of them, as text and as JSON.
 //
-// Coverage is a share of the functions and accesses that stand in the files, not of those that were executed: what untraced code has
-// executed is not known. Stubs of the procedure linkage table are not counted. Where all functions are traced, the text says nothing.
+// Coverage is a share of the functions and accesses that stand in the files, not of those that were
+// executed: what untraced code has executed is not known. Stubs of the procedure linkage table are
+// not counted. Where all functions are traced, the text says nothing.
 //
 // To filter, names of all rows are needed; source lines are read only for rows that are shown.
 

@@ -1,8 +1,9 @@
 // `assay trace reuse`: schema assay.trace-reuse/1.
 //
-// Distances are counted by powers of two, so a median is known only as a bound: it is shown as "< N". First touches have no distance, and
-// so are a row and a column of their own. The histogram ends with the last distance that has touches. JSON leaves out empty powers of two,
-// and gives the least and the most of each, so that readers need not know how they are counted.
+// Distances are counted by powers of two, so a median is known only as a bound: it is shown as "<
+// N". First touches have no distance, and so are a row and a column of their own. The histogram
+// ends with the last distance that has touches. JSON leaves out empty powers of two, and gives the
+// least and the most of each, so that readers need not know how they are counted.
 
 #include "report/trace_parts.h"
 

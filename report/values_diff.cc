@@ -1,5 +1,6 @@
-// A value that is a place in code has a name only in the recordings that hold it. So its text comes from the newer side if that has a name,
-// else from the older one. The rows and their order are those of analyze/values_diff.cc.
+// A value that is a place in code has a name only in the recordings that hold it. So its text comes
+// from the newer side if that has a name, else from the older one. The rows and their order are
+// those of analyze/values_diff.cc.
 
 #include "report/values_diff.h"
 

@@ -1,8 +1,9 @@
 // `assay values` as JSON: schema assay.values/1.
 //
-// The share of a value always stands with its interval, `low` and `high`. Values are text, in hexadecimal, so that all 64 bits are there.
-// An instruction has all its lists; `values` repeats the first one of a result or load. Strides are there only of addresses. --top counts
-// functions, whatever file they are in.
+// The share of a value always stands with its interval, `low` and `high`. Values are text, in
+// hexadecimal, so that all 64 bits are there. An instruction has all its lists; `values` repeats
+// the first one of a result or load. Strides are there only of addresses. --top counts functions,
+// whatever file they are in.
 
 #include "report/values_report.h"
 

@@ -9,7 +9,8 @@
 
 namespace report {
 
-// What to change, where time goes, and the instructions whose values are hot; `top` rows of each, 0: as many as are worth a screen.
+// What to change, where time goes, and the instructions whose values are hot; `top` rows of each,
+// 0: as many as are worth a screen.
 std::string values_text(const analyze::ValuesResult &result, unsigned top, const Style &style);
 
 // The instructions of functions, with samples and values: all functions of the result, `top` at most.

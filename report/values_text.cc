@@ -1,8 +1,10 @@
 // `assay values` for people. A share stands with its value; where its interval is wide, the interval stands as well.
 //
-// Lists are sorted by what they could tell: the lower end of the first share, times the values seen, and more where the function has many
-// samples. So a share that a few samples made is not on top. Small numbers of either sign stand as numbers, others in hexadecimal. Below
-// each answer stands what is missing, because samples by time show slow code too often, and some code not at all.
+// Lists are sorted by what they could tell: the lower end of the first share, times the values
+// seen, and more where the function has many samples. So a share that a few samples made is not on
+// top. Small numbers of either sign stand as numbers, others in hexadecimal. Below each answer
+// stands what is missing, because samples by time show slow code too often, and some code not at
+// all.
 
 #include "report/values_report.h"
 

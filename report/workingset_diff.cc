@@ -1,5 +1,5 @@
-// Two working sets beside each other: sizes, phases, owners of lines. Rows are paired by what survives a rebuild, so "new" and
-// "gone" are rows of one side only.
+// Two working sets beside each other: sizes, phases, owners of lines. Rows are paired by what
+// survives a rebuild, so "new" and "gone" are rows of one side only.
 
 #include "report/workingset_diff.h"
 

@@ -1,8 +1,9 @@
 // The document assay.workingset/1.
 //
-// Bytes are lines times the size of a line, which stands in the head. A curve of misses has the unit that the clock allows: a ratio of
-// accesses, or misses a second; by marks it has neither. --top cuts lists of owners, also those within a snapshot or phase; snapshots are
-// never cut, because they are the run over time.
+// Bytes are lines times the size of a line, which stands in the head. A curve of misses has the
+// unit that the clock allows: a ratio of accesses, or misses a second; by marks it has neither.
+// --top cuts lists of owners, also those within a snapshot or phase; snapshots are never cut,
+// because they are the run over time.
 
 #include "report/workingset.h"
 

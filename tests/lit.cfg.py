@@ -90,6 +90,9 @@ have("valgrind", shutil.which("valgrind"))
 have("ptrace", subprocess.run([python, os.path.join(source, "tests/oracle/needs.py"), "ptrace", "--", "true"], stdout=subprocess.DEVNULL).returncode == 0)
 have("bpf", os.geteuid() == 0 and os.access("/sys/kernel/btf/vmlinux", os.R_OK))
 have("root", os.geteuid() == 0)
+# A mount in namespaces of users, mounts and processes of its own, as an ordinary user.
+apart = ["unshare", "-rmpf", "mount", "-t", "tmpfs", "tmpfs", "/tmp"]
+have("namespaces", shutil.which("unshare") and subprocess.run(apart, stderr=subprocess.DEVNULL).returncode == 0)
 have("gcc", shutil.which("gcc"))
 have("sources", os.path.exists("/usr/bin/apt-get"))
 have("reorder", shutil.which("clang-reorder-fields-22"))

@@ -16,7 +16,8 @@ public:
   using Accesses = std::vector<profile::Access>;
   // Uses the accesses, and empties the list.
   using Take = std::function<void(Accesses &)>;
-  // Takes the iterations of a long loop as a whole, behind the accesses that were found before. Empty: they are accesses like others.
+  // Takes the iterations of a long loop as a whole, behind the accesses that were found before.
+  // Empty: they are accesses like others.
   using TakeLoop = std::function<void(std::span<const profile::AccessRun> body, uint64_t times)>;
 
   // What is found is appended to `accesses`; where they become many, `take` is called meanwhile.
@@ -30,6 +31,11 @@ public:
       return false;
     take();
     return true;
+  }
+  // An empty list for the body of a loop, of which one is used at a time.
+  std::vector<profile::AccessRun> &new_body() {
+    body_.clear();
+    return body_;
   }
   // So many iterations, as a whole or each by itself.
   void loop(std::span<const profile::AccessRun> body, uint64_t times);
@@ -50,6 +56,7 @@ private:
   const Take &take_;
   const TakeLoop &take_loop_;
   uint64_t taken_ = 0;
+  std::vector<profile::AccessRun> body_;
 };
 
 } // namespace trace

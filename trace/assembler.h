@@ -13,7 +13,8 @@
 
 namespace trace {
 
-// A number of a general register as instructions encode it: 0 rax, 1 rcx, 2 rdx, 3 rbx, 4 rsp, 5 rbp, 6 rsi, 7 rdi, 8 r8 …
+// A number of a general register as instructions encode it: 0 rax, 1 rcx, 2 rdx, 3 rbx, 4 rsp, 5
+// rbp, 6 rsi, 7 rdi, 8 r8 …
 using Gpr = uint8_t;
 inline constexpr Gpr kRax = 0, kRsp = 4;
 

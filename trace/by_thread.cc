@@ -1,5 +1,6 @@
-// A trace, one thread after the other: what a skeleton in C takes, which runs from one end of a stream to the other. Handlers are
-// nested where they interrupted; what one leaves by a jump, or may have left, ends before it.
+// A trace, one thread after the other: what a skeleton in C takes, which runs from one end of a
+// stream to the other. Handlers are nested where they interrupted; what one leaves by a jump, or
+// may have left, ends before it.
 
 #include "trace/trace_file.h"
 
@@ -44,7 +45,8 @@ public:
   }
 
 private:
-  // With the handlers that interrupted it at its end, theirs, and so on: there may be many, so they are no calls within calls.
+  // With the handlers that interrupted it at its end, theirs, and so on: there may be many, so they
+  // are no calls within calls.
   void with_rest(uint32_t first, bool went_on) {
     std::vector<uint32_t> rest = {first};
     while (!rest.empty()) {

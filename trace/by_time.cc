@@ -1,9 +1,9 @@
-// All threads in the order of time, as far as it is known. Of each buffer it is known when it was begun and when it was full, and, where
-// several threads ran, about each millisecond how much of it had been logged (Recording). Between two such times a thread is taken to have logged
-// evenly.
+// All threads in the order of time, as far as it is known. Of each buffer it is known when it was
+// begun and when it was full, and, where several threads ran, about each millisecond how much of it
+// had been logged (Recording). Between two such times a thread is taken to have logged evenly.
 //
-// The thread that is behind goes on until it has passed the next one by a microsecond: shorter turns would say more than is known, and cost
-// more than the accesses themselves.
+// The thread that is behind goes on until it has passed the next one by a microsecond: shorter
+// turns would say more than is known, and cost more than the accesses themselves.
 
 #include "trace/stream_replay.h"
 #include "trace/trace_file.h"
@@ -19,7 +19,8 @@ namespace {
 
 constexpr uint64_t kTurnNs = 1000;
 
-// A turn may end between the read and the write of one instruction. So a read that came last waits for its thread's next turn.
+// A turn may end between the read and the write of one instruction. So a read that came last waits
+// for its thread's next turn.
 class WholeInstructions : public profile::AccessSink {
 public:
   explicit WholeInstructions(profile::AccessSink &to) : to_(to) {}
@@ -90,7 +91,8 @@ public:
   }
 
 private:
-  // The stream of the thread. Each that was passed on the way then leads there at once: handlers that were left by jumps make long ways.
+  // The stream of the thread. Each that was passed on the way then leads there at once: handlers
+  // that were left by jumps make long ways.
   static uint32_t root_of(uint32_t number, std::unordered_map<uint32_t, uint32_t> &parents) {
     std::vector<uint32_t> passed;
     // Streams are numbered as they begin, a handler's behind that which it interrupted.

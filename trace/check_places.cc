@@ -1,5 +1,6 @@
-// Each way round has an edge that leads back in the order of a depth-first walk. A check stands where such an edge leads to, unless nothing is logged
-// on the ways from there to it: what may lead to the edge's begin without its end is looked at, which of a loop with one entry is the loop.
+// Each way round has an edge that leads back in the order of a depth-first walk. A check stands
+// where such an edge leads to, unless nothing is logged on the ways from there to it: what may lead
+// to the edge's begin without its end is looked at, which of a loop with one entry is the loop.
 //
 // A routine ends with a check, too: its caller logs on.
 

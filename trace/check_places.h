@@ -13,8 +13,8 @@ struct LoggedBlocks {            // by block
   std::vector<bool> only_behind; // a loop of one block that logs nothing until it is left
 };
 
-// By block. On each way round on which something is logged there is a check, and from one check to the next no more is logged than there
-// is room for.
+// By block. On each way round on which something is logged there is a check, and from one check to
+// the next no more is logged than there is room for.
 std::vector<bool> check_places(const binary::FlowGraph &graph, const LoggedBlocks &logged);
 
 } // namespace trace

@@ -1,10 +1,12 @@
-// A thread logs both ways at once, into a pair of streams, and their buffers come at different times. So decoded accesses wait in a queue
-// for each side; what stands in front of both is compared and dropped. The memory is what one side is ahead of the other. Accesses are
-// compared by file and offset of their instructions, because each log numbers its own. Refused: to compare two runs, in which addresses and
-// the work of threads differ.
+// A thread logs both ways at once, into a pair of streams, and their buffers come at different
+// times. So decoded accesses wait in a queue for each side; what stands in front of both is
+// compared and dropped. The memory is what one side is ahead of the other. Accesses are compared by
+// file and offset of their instructions, because each log numbers its own. Refused: to compare two
+// runs, in which addresses and the work of threads differ.
 //
-// What follows from the last bytes of a stream is decoded only if its thread has surely gone on: not in a program that was killed, and not
-// where a handler interrupted the stream at its end and may have jumped out.
+// What follows from the last bytes of a stream is decoded only if its thread has surely gone on:
+// not in a program that was killed, and not where a handler interrupted the stream at its end and
+// may have jumped out.
 
 #include "trace/compare.h"
 

@@ -1,9 +1,10 @@
-// Places that must lead to the moved code may lie closer together than the 5 bytes of a jump. First each site takes its own bytes: 5, or 2
-// for a short jump. Only then the holes for the long jumps behind the short ones are looked for, the nearest first, within reach of a short
-// jump: so no hole takes what a site needs. No other arrangement is tried; a routine without room stays where it is.
+// Places that must lead to the moved code may lie closer together than the 5 bytes of a jump. First
+// each site takes its own bytes: 5, or 2 for a short jump. Only then the holes for the long jumps
+// behind the short ones are looked for, the nearest first, within reach of a short jump: so no hole
+// takes what a site needs. No other arrangement is tried; a routine without room stays where it is.
 //
-// Dead are the bytes of decoded instructions, and the nop and int3 that pad behind them. Refused: the whole range of a routine, because
-// constants between its instructions are still read.
+// Dead are the bytes of decoded instructions, and the nop and int3 that pad behind them. Refused:
+// the whole range of a routine, because constants between its instructions are still read.
 
 #include "trace/dead_bytes.h"
 

@@ -19,8 +19,9 @@ public:
   DeadBytes(const image::Executable &executable, const InstructionDecoder &decoder,
             const binary::Routine &routine, const binary::FlowGraph &graph);
 
-  // Puts jumps at all `sites`, addresses in order with what they lead to (AssayMovedJump::to); false if there is no room. A site with less
-  // than 5 bytes gets a short jump to a long one nearby.
+  // Puts jumps at all `sites`, addresses in order with what they lead to (AssayMovedJump::to);
+  // false if there is no room. A site with less than 5 bytes gets a short jump to a long one
+  // nearby.
   bool place(const std::vector<std::pair<uint64_t, uint32_t>> &sites,
              std::vector<AssayMovedJump> &jumps);
 

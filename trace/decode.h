@@ -6,9 +6,7 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
-#include <unordered_map>
 #include <vector>
 
 namespace trace {
@@ -22,16 +20,18 @@ struct StreamPosition {
 
 class GroupDecoder {
 public:
-  // Of a file; groups are numbered as they come, from file.first_group on. The skeletons that they start are added before.
+  // Of a file; groups are numbered as they come, from file.first_group on. The skeletons that they
+  // start are added before.
   void add_skeletons(const TracedFile &file, std::span<const Skeleton> skeletons);
   void add(const TracedFile &file, std::span<const Group> groups);
   void add(const TracedMapping &mapping);
 
   const std::vector<profile::AccessSite> &sites() const { return sites_; }
 
-  // Decodes `data` from `from` up to `to` or a little further, and appends its accesses; returns where it stopped. What follows from the last bytes
-  // alone is left until more comes, or finish(). Where a loop, a string instruction or a skeleton makes many accesses, `take` is called meanwhile: it uses them and empties the list. Throws Failure
-  // for what nothing logs.
+  // Decodes `data` from `from` up to `to` or a little further, and appends its accesses; returns
+  // where it stopped. What follows from the last bytes alone is left until more comes, or finish().
+  // Where a loop, a string instruction or a skeleton makes many accesses, `take` is called
+  // meanwhile: it uses them and empties the list. Throws Failure for what nothing logs.
   using Accesses = AccessOutput::Accesses;
   using Take = AccessOutput::Take;
   using TakeLoop = AccessOutput::TakeLoop;
@@ -63,12 +63,7 @@ private:
     uint32_t skeleton, block, file;
     std::vector<uint8_t> registers;
   };
-  void begin(const Start &start, const TracedStream &stream, const std::byte *values,
-             SkeletonPosition &position) const;
-  void expand(const Shape &shape, const std::byte *values, uint64_t image, uint64_t thread_base,
-              AccessOutput &output) const;
-  void repeat(const Template *first, const Template *end, const std::byte *values, uint64_t image,
-              uint64_t thread_base, AccessOutput &output) const;
+  class Run;
 
   std::vector<Shape> shapes_; // by number of the group
   std::vector<Template> templates_;

@@ -1,5 +1,6 @@
-// A routine is walked block by block; a register is the node that was made last. At each block that is no start a register is a join of
-// what its predecessors leave, also where they leave the same: a cut does not mind.
+// A routine is walked block by block; a register is the node that was made last. At each block that
+// is no start a register is a join of what its predecessors leave, also where they leave the same:
+// a cut does not mind.
 
 #include "trace/definitions.h"
 
@@ -99,7 +100,6 @@ private:
       else
         define(b, instruction, i);
     }
-    made_.end.resize(graph_.blocks.size());
     made_.end[b] = now_;
     if (shape_.is_counted(b)) // how far it goes is told by where it begins
       made_.uses.push_back({{made_.begin[b][shape_.counter_of[b]], kFree, kFree}, false, b});
@@ -214,7 +214,7 @@ private:
 
   std::array<NodeId, 3> operands_of(const assay_uop &uop) const {
     std::array<NodeId, 3> nodes = {node_of(uop.a), kFree, kFree};
-    if (uop.b != ASSAY_UOP_IMMEDIATE) {
+    if (!binary::has_immediate(uop)) {
       nodes[1] = node_of(uop.b);
       nodes[2] = node_of(uop.c);
     }

@@ -1,10 +1,12 @@
 // Groups that are logged by themselves, as C: all values are there, then all accesses follow.
 //
-// A loop logs its counter at the beginning and all values at the end. So the number of turns is a division, and each value is set back by
-// that many steps before the loop runs. A repeated string instruction has its number of turns as a value, less a second value where it may
-// have ended early.
+// A loop logs its counter at the beginning and all values at the end. So the number of iterations is a
+// division, and each value is set back by that many steps before the loop runs. A repeated string
+// instruction has its number of repetitions as a value, less a second value where it may have ended
+// early.
 //
-// ROOM asks for room in the output once for several accesses: in each turn of a loop, and elsewhere after every kAccessesAtOnce.
+// ROOM asks for room in the output once for several accesses: in each iteration of a loop, and elsewhere
+// after every kAccessesAtOnce.
 
 #include "trace/skeleton_expressions.h"
 #include "trace/skeleton_text.h"
@@ -45,13 +47,14 @@ std::string group_text(const Group &group, const std::string &name) {
     const LoopOfGroup &loop = *group.loop;
     const int64_t step = loop.steps[loop.counter];
     text += fmt::format(
-        "  const uint64_t turns = {};\n",
+        "  const uint64_t iterations = {};\n",
         step < 0 ? fmt::format("(v0 - v{}) / {}", loop.counter, 0 - static_cast<uint64_t>(step))
                  : fmt::format("(v{} - v0) / {}", loop.counter, step));
     for (size_t v = 1; v < group.values.size(); v++)
       if (loop.steps[v])
-        text += fmt::format("  v{} -= turns * {}u;\n", v, static_cast<uint64_t>(loop.steps[v]));
-    text += "  for (uint64_t turn = 0; turn < turns; turn++) {\n    ROOM;\n";
+        text +=
+            fmt::format("  v{} -= iterations * {}u;\n", v, static_cast<uint64_t>(loop.steps[v]));
+    text += "  for (uint64_t i = 0; i < iterations; i++) {\n    ROOM;\n";
     for (const GroupAccess &access : group.accesses)
       text += "    " + group_access(access);
     for (size_t v = 1; v < group.values.size(); v++)
@@ -60,11 +63,11 @@ std::string group_text(const Group &group, const std::string &name) {
     text += "  }\n";
   } else if (!group.accesses.empty() && group.accesses.front().times != GroupAccess::kOnce) {
     const GroupAccess &first = group.accesses.front();
-    text += fmt::format("  const uint64_t turns = v{}{};\n", first.times,
+    text += fmt::format("  const uint64_t times = v{}{};\n", first.times,
                         first.left == GroupAccess::kOnce ? "" : fmt::format(" - v{}", first.left));
-    text += "  for (uint64_t turn = 0; turn < turns; turn++) {\n    ROOM;\n";
+    text += "  for (uint64_t i = 0; i < times; i++) {\n    ROOM;\n";
     for (const GroupAccess &access : group.accesses)
-      text += "    " + group_access(access, fmt::format(" + turn * {}", access.size));
+      text += "    " + group_access(access, fmt::format(" + i * {}", access.size));
     text += "  }\n";
   } else {
     size_t since_room = 0;

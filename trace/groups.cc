@@ -1,6 +1,7 @@
-// Contents of registers are followed as a root plus a constant: a root is what a register held at some point of the block. To log a
-// root is to log any general register that is a root plus something, at a point where it is. Nothing is asked of other blocks:
-// a plan over whole routines, which takes values out of loops, replaces this one where it is worth it, and falls back to it.
+// Contents of registers are followed as a root plus a constant: a root is what a register held at
+// some point of the block. To log a root is to log any general register that is a root plus
+// something, at a point where it is. Nothing is asked of other blocks: a plan over whole routines,
+// which takes values out of loops, replaces this one where it is worth it, and falls back to it.
 
 #include "trace/groups.h"
 
@@ -19,7 +20,7 @@ using binary::Instruction;
 
 constexpr unsigned kRegisters = ASSAY_REG_TEMPORARIES + ASSAY_UOP_TEMPORARIES;
 constexpr unsigned kGeneral = 16;
-constexpr size_t kMostValues = 200;
+constexpr size_t kMaxValues = 200;
 
 using Root = uint32_t;
 constexpr Root kConstant = 0, kBias = 1, kFsBase = 2, kFirstRoot = 3;
@@ -30,6 +31,11 @@ struct Content {
 };
 
 enum class Mode : uint8_t { groups, singly, loop };
+
+bool reads_gs(const assay_uop &uop) {
+  return uop.a == ASSAY_REG_GS ||
+         (!binary::has_immediate(uop) && (uop.b == ASSAY_REG_GS || uop.c == ASSAY_REG_GS));
+}
 
 class Walk {
 public:
@@ -42,18 +48,18 @@ public:
     registers_[ASSAY_REG_FS] = {kFsBase, 0};
   }
 
-  BlockGroups walk() {
+  std::vector<Group> walk() {
     for (uint32_t i = block_.first; i < block_.first + block_.count; i++) {
       at_ = i;
       instruction(graph_.code.instructions[i]);
     }
     close();
-    return std::move(result_);
+    return std::move(groups_);
   }
 
-  // All iterations of a loop as one group. Its accesses may need no values but registers that are what they were when an iteration
-  // began, plus the same in each.
-  std::optional<BlockGroups> walk_loop() {
+  // All iterations of a loop as one group. Its accesses may need no values but registers that are
+  // what they were when an iteration began, plus the same in each.
+  std::optional<Group> walk_loop() {
     const auto begin = registers_;
     before_ = begin;
     group_.values.push_back({block_.first + block_.count, 0, Access::kNoAddress, true});
@@ -62,21 +68,11 @@ public:
       if (each.is_call() || each.repeats || binary::may_leave(graph_.code, each))
         return std::nullopt;
       at_ = i;
-      const auto accesses = graph_.code.accesses_of(each);
-      const auto uops = graph_.code.uops_of(each);
       before_ = begin; // values are those of the iteration's begin
-      for (uint32_t u = 0; u < uops.size(); u++) {
-        for (uint32_t a = 0; a < accesses.size(); a++)
-          if (accesses[a].has_address() && accesses[a].uop == each.uop + u)
-            access(each, each.access + a, uops[u]);
-        result_of(uops[u]);
-      }
-      for (const Access &access : accesses)
-        if (!access.has_address())
-          return std::nullopt;
+      accesses_and_results(each);
       after(each);
     }
-    if (!result_.unlogged.empty() || group_.accesses.empty() || !result_.groups.empty())
+    if (leaves_out_ || group_.accesses.empty())
       return std::nullopt;
     LoopOfGroup loop;
     loop.steps.push_back(0);
@@ -106,8 +102,7 @@ public:
     group_.values[0].reg = group_.values[loop.counter].reg;
     group_.commit = block_.first + block_.count;
     group_.loop = std::move(loop);
-    result_.groups.push_back(std::move(group_));
-    return std::move(result_);
+    return std::move(group_);
   }
 
 private:
@@ -118,24 +113,27 @@ private:
 
   void instruction(const Instruction &instruction) {
     before_ = registers_;
-    const auto uops = graph_.code.uops_of(instruction);
-    const auto accesses = graph_.code.accesses_of(instruction);
-    if (instruction.repeats && !accesses.empty()) {
+    if (instruction.repeats && instruction.accesses) {
       close();
       repeated(instruction);
     }
+    accesses_and_results(instruction);
+    after(instruction);
+  }
+
+  // Micro-op by micro-op; of string instructions the results only.
+  void accesses_and_results(const Instruction &instruction) {
+    const auto uops = graph_.code.uops_of(instruction);
+    const auto accesses =
+        instruction.repeats ? std::span<const Access>() : graph_.code.accesses_of(instruction);
     for (uint32_t u = 0; u < uops.size(); u++) {
-      if (!instruction.repeats)
-        for (uint32_t a = 0; a < accesses.size(); a++)
-          if (accesses[a].has_address() && accesses[a].uop == instruction.uop + u)
-            access(instruction, instruction.access + a, uops[u]);
+      for (uint32_t a = 0; a < accesses.size(); a++)
+        if (accesses[a].has_address() && accesses[a].uop == instruction.uop + u)
+          access(instruction, instruction.access + a, uops[u]);
       result_of(uops[u]);
     }
-    if (!instruction.repeats)
-      for (const Access &each : accesses)
-        if (!each.has_address())
-          result_.unlogged.emplace_back(instruction.address, Unlogged::masked);
-    after(instruction);
+    for (const Access &each : accesses)
+      leaves_out_ |= !each.has_address();
   }
 
   void after(const Instruction &instruction) {
@@ -143,7 +141,7 @@ private:
       for (unsigned reg = 0; reg < kGeneral; reg++)
         if (graph_.code.touched_by(instruction).writes & binary::bit(reg))
           registers_[reg] = fresh();
-    if (instruction.repeats) // any number of turns
+    if (instruction.repeats) // any number of times
       for (unsigned reg : {ASSAY_REG_RCX, ASSAY_REG_RSI, ASSAY_REG_RDI})
         registers_[reg] = fresh();
     if (instruction.is_call()) {
@@ -166,7 +164,7 @@ private:
   void result_of(const assay_uop &uop) {
     if (!binary::has_result(uop) || uop.dst >= kRegisters || uop.dst == ASSAY_REG_ZERO)
       return;
-    const bool immediate = uop.b == ASSAY_UOP_IMMEDIATE;
+    const bool immediate = binary::has_immediate(uop);
     const Content a = content(uop.a);
     const Content b = immediate ? Content{kConstant, uop.imm} : content(uop.b);
     Content to = fresh();
@@ -245,20 +243,18 @@ private:
     return true;
   }
 
-  bool has_room() const { return group_.values.size() < kMostValues; }
+  bool has_room() const { return group_.values.size() < kMaxValues; }
 
   void access(const Instruction &instruction, uint32_t number, const assay_uop &uop) {
     const Access &access = graph_.code.accesses[number];
-    const Unlogged why = access.masked      ? Unlogged::masked
-                         : access.size == 0 ? Unlogged::size
-                                            : Unlogged::no_value;
-    if (why != Unlogged::no_value) {
-      result_.unlogged.emplace_back(instruction.address, why);
+    // In no register: which elements, how many bytes, where gs begins.
+    if (access.masked || access.size == 0 || reads_gs(uop)) {
+      leaves_out_ = true;
       return;
     }
     if (!has_room()) {
       if (is_loop_) {
-        result_.unlogged.emplace_back(instruction.address, Unlogged::no_value);
+        leaves_out_ = true;
         return;
       }
       close();
@@ -275,7 +271,7 @@ private:
            {unsigned{uop.a}, unsigned{uop.b}, unsigned{binary::uses_c(uop) ? uop.c : uop.a}})
         made.thread_local_ |= content(reg).root == kFsBase;
     } else if (!address(made, uop)) {
-      result_.unlogged.emplace_back(instruction.address, Unlogged::no_value);
+      leaves_out_ = true;
       return;
     }
     put(made);
@@ -284,7 +280,7 @@ private:
   }
 
   bool address(GroupAccess &made, const assay_uop &uop) {
-    const bool immediate = uop.b == ASSAY_UOP_IMMEDIATE;
+    const bool immediate = binary::has_immediate(uop);
     if (!add_term(made, uop.a, 0))
       return false;
     if (immediate)
@@ -299,13 +295,9 @@ private:
     group_.accesses.push_back(made);
   }
 
-  // A string instruction with all its turns. It goes forward: who sets the direction flag is not logged.
+  // A string instruction with all its repetitions. It goes forward: who sets the direction flag is not logged.
   void repeated(const Instruction &instruction) {
-    const auto uops = graph_.code.uops_of(instruction);
     const uint8_t times = add_value({at_, ASSAY_REG_RCX, Access::kNoAddress});
-    bool compares = false;
-    for (const assay_uop &uop : uops)
-      compares |= binary::has_result(uop) && uop.dst == ASSAY_REG_FLAGS;
     std::vector<GroupAccess> all;
     for (const Access &access : graph_.code.accesses_of(instruction)) {
       GroupAccess made;
@@ -316,8 +308,9 @@ private:
       if (access.has_address() && address(made, graph_.code.uops[access.uop]))
         all.push_back(made);
       else
-        result_.unlogged.emplace_back(instruction.address, Unlogged::no_value);
+        leaves_out_ = true;
     }
+    const bool compares = binary::writes_flags(graph_.code.uops_of(instruction));
     const uint8_t left =
         compares ? add_value({at_ + 1, ASSAY_REG_RCX, Access::kNoAddress}) : GroupAccess::kOnce;
     for (GroupAccess &made : all) {
@@ -330,7 +323,7 @@ private:
   void close() {
     if (!group_.accesses.empty()) {
       group_.commit = group_.values.empty() ? first_ : group_.values.back().before;
-      result_.groups.push_back(std::move(group_));
+      groups_.push_back(std::move(group_));
     }
     group_ = {};
     known_.clear();
@@ -339,8 +332,9 @@ private:
   const FlowGraph &graph_;
   const Block &block_;
   const bool singly_, is_loop_;
-  BlockGroups result_;
+  std::vector<Group> groups_;
   Group group_;
+  bool leaves_out_ = false; // an access whose address no register tells
   std::vector<Known> known_;
   uint32_t at_ = 0, first_ = 0;
   Root next_root_ = kFirstRoot;
@@ -349,24 +343,15 @@ private:
 
 } // namespace
 
-const char *unlogged_meaning(Unlogged why) {
-  switch (why) {
-  case Unlogged::masked: return "elements of a gather, a scatter or a masked move";
-  case Unlogged::no_value: return "the address is in no register when the instruction begins";
-  case Unlogged::size: return "how many bytes it has depends on the processor's state";
-  }
-  return "";
-}
-
-BlockGroups groups_of(const FlowGraph &graph, const Block &block) {
+std::vector<Group> groups_of(const FlowGraph &graph, const Block &block) {
   return Walk(graph, block, Mode::groups).walk();
 }
 
-BlockGroups single_accesses(const FlowGraph &graph, const Block &block) {
+std::vector<Group> single_accesses(const FlowGraph &graph, const Block &block) {
   return Walk(graph, block, Mode::singly).walk();
 }
 
-std::optional<BlockGroups> loop_groups_of(const FlowGraph &graph, const Block &block) {
+std::optional<Group> loop_group_of(const FlowGraph &graph, const Block &block) {
   const Instruction &last = graph.last_of(block);
   if (last.flow != binary::Flow::branch ||
       last.target() != graph.instructions_of(block).front().address)

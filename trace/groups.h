@@ -1,9 +1,11 @@
-// What is logged of a routine: groups of accesses that are made together, and the values that their addresses follow from.
+// What is logged of a routine: groups of accesses that are made together, and the values that their
+// addresses follow from.
 //
-// A group is a stretch of one block without a call. Within it the contents of general registers are followed through copies and
-// sums with constants; so most accesses share a few values, and what lies at a constant address needs none. A value is logged
-// where the register that holds it is certain to hold it; the last one, or the first access of a group without values, says
-// that the group has been executed.
+// A group is a stretch of one block without a call. Within it the contents of general registers are
+// followed through copies and sums with constants; so most accesses share a few values, and what
+// lies at a constant address needs none. A value is logged where the register that holds it is
+// certain to hold it; the last one, or the first access of a group without values, says that the
+// group has been executed.
 #pragma once
 
 #include "binary/flow_graph.h"
@@ -33,8 +35,8 @@ struct GroupAccess {
   bool thread_local_ = false; // plus the base of fs
   uint8_t terms = 0;
   AddressTerm term[2];
-  // A repeated string instruction: made so often as value `times` says, less value `left` if that is not kOnce; each `size`
-  // further than the last. Accesses of one instruction take turns.
+  // A repeated string instruction: made so often as value `times` says, less value `left` if that
+  // is not kOnce; each `size` further than the last. Accesses of one instruction take turns.
   uint8_t times = kOnce, left = kOnce;
 };
 
@@ -48,14 +50,16 @@ struct GroupValue {
   bool saved = false; // what `reg` was before the loop
 };
 
-// A loop of one block, all of whose iterations are one group, logged behind it. Value 0 is what the counter was before the loop, the
-// others are registers as the loop leaves them; each is `steps` more in each iteration.
+// A loop of one block, all of whose iterations are one group, logged behind it. Value 0 is what the
+// counter was before the loop, the others are registers as the loop leaves them; each is `steps`
+// more in each iteration.
 struct LoopOfGroup {
   uint8_t counter = 0; // of the values: one with a step; the register that value 0 was before
   std::vector<int64_t> steps; // by value; of value 0 zero
 };
 
-// A group that begins the run of a skeleton: its values are those of registers there, and what the skeleton takes further follows in the stream.
+// A group that begins the run of a skeleton: its values are those of registers there, and what the
+// skeleton takes further follows in the stream.
 struct StartOfGroup {
   uint32_t skeleton = 0; // of the file
   uint32_t block = 0;    // of the skeleton
@@ -70,26 +74,12 @@ struct Group {
   uint32_t bytes() const { return 4 + 8 * static_cast<uint32_t>(values.size()); }
 };
 
-// An access that cannot be logged.
-enum class Unlogged : uint8_t {
-  masked,   // elements of a gather, a scatter or a masked move
-  no_value, // its address is in no register when its instruction begins
-  size,     // how many bytes is not known
-};
-const char *unlogged_meaning(Unlogged why);
-
-struct BlockGroups {
-  std::vector<Group> groups;                           // by commit
-  std::vector<std::pair<uint64_t, Unlogged>> unlogged; // pc
-};
-
 // Of a block that is a loop by itself: one group for all iterations; nullopt if its addresses do not go up evenly.
-std::optional<BlockGroups> loop_groups_of(const binary::FlowGraph &graph,
-                                          const binary::Block &block);
-// Of one block.
-BlockGroups groups_of(const binary::FlowGraph &graph, const binary::Block &block);
-// The same accesses, each a group of its own with its address for a value: what tracers do without analysis, and what the
-// groups are compared with.
-BlockGroups single_accesses(const binary::FlowGraph &graph, const binary::Block &block);
+std::optional<Group> loop_group_of(const binary::FlowGraph &graph, const binary::Block &block);
+// Of one block, by commit.
+std::vector<Group> groups_of(const binary::FlowGraph &graph, const binary::Block &block);
+// The same accesses, each a group of its own with its address for a value: what tracers do without
+// analysis, and what the groups are compared with.
+std::vector<Group> single_accesses(const binary::FlowGraph &graph, const binary::Block &block);
 
 } // namespace trace

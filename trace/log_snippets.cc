@@ -1,6 +1,7 @@
-// A snippet needs a register for the position in the buffer, sometimes one for an address. They are such as nobody reads before writing
-// them; where there is none, one is kept in thread-local storage meanwhile. Snippets leave the flags alone; a check stands where
-// they hold nothing, or saves them.
+// A snippet needs a register for the position in the buffer, sometimes one for an address. They are
+// such as nobody reads before writing them; where there is none, one is kept in thread-local
+// storage meanwhile. Snippets leave the flags alone; a check stands where they hold nothing, or
+// saves them.
 
 #include "trace/log_snippets.h"
 

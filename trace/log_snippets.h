@@ -1,5 +1,6 @@
-// The snippets that log: what is put before instructions and behind routines to write into a thread's buffers (abi/trace_ring.h), and
-// which register holds the position in a buffer meanwhile; of routine_mover.cc alone.
+// The snippets that log: what is put before instructions and behind routines to write into a
+// thread's buffers (abi/trace_ring.h), and which register holds the position in a buffer meanwhile;
+// of routine_mover.cc alone.
 #pragma once
 
 #include "binary/liveness.h"
@@ -30,7 +31,8 @@ public:
 
   // The register that holds the position in the buffer of groups; nullopt: memory alone does.
   std::optional<Gpr> holder() const { return holder_[0]; }
-  // Bytes that were logged behind the position: it goes on when it must, so that what is logged does not wait for it each time.
+  // Bytes that were logged behind the position: it goes on when it must, so that what is logged
+  // does not wait for it each time.
   using Pending = std::array<uint32_t, kLogs>;
   const Pending &pending() const { return pending_; }
   void begin_block(std::optional<Gpr> holder, const Pending &pending) {
@@ -41,8 +43,9 @@ public:
   void settle(Live live, const binary::Block &block, uint32_t index);
   // Puts the position where it is wanted, if it is.
   void hold(std::optional<Gpr> wanted);
-  // Takes the position from kBetween, where callers and callees leave it, if it is there: to wait for a comparison is less than to wait for memory.
-  // Before an instruction where that register and the flags hold nothing; at its address.
+  // Takes the position from kBetween, where callers and callees leave it, if it is there: to wait
+  // for a comparison is less than to wait for memory. Before an instruction where that register and
+  // the flags hold nothing; at its address.
   void expect(uint64_t address);
   // An instruction wrote these registers; `all`: other code may have run.
   void drop_holders(binary::RegisterSet written, bool all);
@@ -65,7 +68,8 @@ public:
   void log_arrival(uint16_t number, Live live, const binary::Block &block);
   // What the counter of a loop of one block is before it.
   void save_counter(Gpr counter);
-  // Behind the routine: what is done when a buffer is full. Calls begin(address) at each, of an instruction that unwinds as it does.
+  // Behind the routine: what is done when a buffer is full. Calls begin(address) at each, of an
+  // instruction that unwinds as it does.
   template <class Begin> void slow_paths(Begin begin) {
     for (const SlowPath &slow : slow_) {
       begin(slow.address);

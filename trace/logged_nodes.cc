@@ -1,5 +1,6 @@
-// A minimum cut between what cannot be computed and what accesses and branches ask. A node's price is how often it is made, times what
-// logging it costs; a branch that does not follow from the flags has its own.
+// A minimum cut between what cannot be computed and what accesses and branches ask. A node's price
+// is how often it is made, times what logging it costs; a branch that does not follow from the
+// flags has its own.
 
 #include "trace/logged_nodes.h"
 

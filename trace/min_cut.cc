@@ -1,9 +1,10 @@
 // Ways are pushed along without recursion: a chain of definitions may be as long as its function.
 //
-// Nodes have prices, but flow goes along arcs. So a node is two with an arc of its price between them, and edges cost more than is ever
-// paid. Each search gives the nodes their levels, and ways are pushed along rising levels until none is left; next_ remembers which arcs of
-// a node lead nowhere. After the search that fails, the cut is the nodes that were reached but not passed: the first ones on the ways from
-// the sources.
+// Nodes have prices, but flow goes along arcs. So a node is two with an arc of its price between
+// them, and edges cost more than is ever paid. Each search gives the nodes their levels, and ways
+// are pushed along rising levels until none is left; next_ remembers which arcs of a node lead
+// nowhere. After the search that fails, the cut is the nodes that were reached but not passed: the
+// first ones on the ways from the sources.
 
 #include "trace/min_cut.h"
 

@@ -18,7 +18,8 @@ public:
   void source(uint32_t node);
   void sink(uint32_t node);
 
-  // False if no set is cheap enough to be one. Else is_cut() says which nodes it has: the first ones on the ways from the sources.
+  // False if no set is cheap enough to be one. Else is_cut() says which nodes it has: the first
+  // ones on the ways from the sources.
   bool solve();
   bool is_cut(uint32_t node) const;
 

@@ -4,8 +4,9 @@
 //   | hash | Header | skeletons, groups, functions, code; compressed |
 //   +------+--------+------------------------------------------------+
 //
-// The program executes what is read here, so a hash of all of it is checked each time, and files that others may have written are left
-// alone. There is no version of the form: the name has a hash of the executable that wrote it.
+// The program executes what is read here, so a hash of all of it is checked each time, and files
+// that others may have written are left alone. There is no version of the form: the name has a hash
+// of the executable that wrote it.
 
 #include "trace/moved_cache.h"
 

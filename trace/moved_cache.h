@@ -1,5 +1,6 @@
-// Moved code that is kept from one recording to the next, by the content of the file that it was made from. Analysing python3
-// with its libraries takes five seconds in which the program stands still; reading what was kept takes a tenth of one.
+// Moved code that is kept from one recording to the next, by the content of the file that it was
+// made from. Analysing python3 with its libraries takes five seconds in which the program stands
+// still; reading what was kept takes a tenth of one.
 #pragma once
 
 #include "trace/moved_code.h"
@@ -14,8 +15,8 @@ namespace trace {
 
 class MovedCache {
 public:
-  // A folder of the user's, which is made when something is kept; empty: nothing is kept. What is there by the same Assay for the same
-  // settings is found. `chosen` must be empty.
+  // A folder of the user's, which is made when something is kept; empty: nothing is kept. What is
+  // there by the same Assay for the same settings is found. `chosen` must be empty.
   MovedCache(std::filesystem::path folder, const MoveSettings &settings);
 
   // Of a file with this content. Nothing if it is not there, is damaged, or another user may have written it.

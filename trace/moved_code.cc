@@ -1,12 +1,14 @@
-// routine_mover.cc moves one routine; here all routines of a file become one piece of code. Whether a routine may move is asked from cheap
-// to dear: what symbols and unwind tables say, then its flow graph, then whether its tables can be written again. A reference to another
-// routine is settled at the end, when it is known whether that one has moved: it leads to the copy, or by a fix-up to the original. Numbers
-// of single accesses begin behind those of groups, so they are settled then, too.
+// routine_mover.cc moves one routine; here all routines of a file become one piece of code. Whether
+// a routine may move is asked from cheap to dear: what symbols and unwind tables say, then its flow
+// graph, then whether its tables can be written again. A reference to another routine is settled at
+// the end, when it is known whether that one has moved: it leads to the copy, or by a fix-up to the
+// original. Numbers of single accesses begin behind those of groups, so they are settled then, too.
 //
-// Moved code goes to the runtime through a few slots. So the runtime fills in these addresses, and not one for each such jump.
+// Moved code goes to the runtime through a few slots. So the runtime fills in these addresses, and
+// not one for each such jump.
 //
-// Refused: new jump tables. The code that computes addresses from them would have to be understood, not only where they lead (decision
-// 029).
+// Refused: new jump tables. The code that computes addresses from them would have to be understood,
+// not only where they lead (decision 029).
 
 #include "trace/moved_code.h"
 
@@ -16,6 +18,8 @@
 #include "trace/own_frames.h"
 #include "trace/routine_mover.h"
 #include "trace/system_calls.h"
+
+#include "base/fail.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -38,8 +42,11 @@ public:
     find_image();
     module_.r11 = R11(module_.program, module_.decoder);
     begin_code();
-    for (const Routine &routine : module_.program.routines())
+    for (const Routine &routine : module_.program.routines()) {
+      if (result_.functions.size() % kFunctionsAtOnce == 0 && !is_wanted())
+        base::fail("who asked for it ended before its code was moved");
       this->routine(routine);
+    }
     settle();
     result_.singles = static_cast<uint32_t>(module_.singles.size());
     result_.groups = std::move(module_.groups);
@@ -52,6 +59,10 @@ public:
   }
 
 private:
+  static constexpr size_t kFunctionsAtOnce = 64; // of a millisecond each, or less
+
+  bool is_wanted() const { return !module_.settings.is_wanted || module_.settings.is_wanted(); }
+
   void find_image() {
     constexpr uint64_t kPage = 4096;
     const auto &segments = executable_.segments();
@@ -152,8 +163,8 @@ private:
     return WhyUnmoved::moved;
   }
 
-  // Control comes back behind a breakpoint, whose handler just returns. Behind other traps handlers go on who skip them: that is looked at where
-  // nothing else leads there.
+  // Control comes back behind a breakpoint, whose handler just returns. Behind other traps handlers
+  // go on who skip them: that is looked at where nothing else leads there.
   bool goes_on_behind_trap(const Routine &routine, const FlowGraph &graph) const {
     std::vector<uint64_t> reached;
     for (const binary::Block &block : graph.blocks)

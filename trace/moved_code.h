@@ -1,9 +1,10 @@
-// Moves the functions of an executable or shared object: the same instructions at another place, with others between them that log
-// what the addresses of their accesses follow from (abi/moved_code.h).
+// Moves the functions of an executable or shared object: the same instructions at another place,
+// with others between them that log what the addresses of their accesses follow from
+// (abi/moved_code.h).
 //
-// Only what is position dependent changes: jumps, calls, and operands relative to rip. Tables of `switch` statements and labels stay as
-// they are; what they lead to in the original is overwritten with jumps to the moved blocks. A function that cannot be
-// moved stays as it is, and says why.
+// Only what is position dependent changes: jumps, calls, and operands relative to rip. Tables of
+// `switch` statements and labels stay as they are; what they lead to in the original is overwritten
+// with jumps to the moved blocks. A function that cannot be moved stays as it is, and says why.
 #pragma once
 
 #include "abi/moved_code.h"
@@ -65,8 +66,12 @@ struct MoveSettings {
   bool each_iteration = false;
   // Whether a function is to be moved; all, if empty.
   std::function<bool(const binary::Routine &)> chosen;
+  // Whether somebody still waits for the code, asked now and then; true, if empty.
+  std::function<bool()> is_wanted;
 };
 
+// Moves each function that can be moved, and says of the others why not. Takes microseconds an
+// instruction, so seconds for large files. Throws Failure where the code is not wanted any more.
 MovedModule move_code(const binary::Program &program, const MoveSettings &settings);
 
 } // namespace trace

@@ -1,7 +1,8 @@
-// The last accesses and loops are held. Where the last three stretches of so many of them are alike, and each address goes up from the first to the second
-// by as much as from the second to the third, they are a loop of three iterations; where a loop is followed by what its next
-// iteration would be, it has one more. A loop that has ended is one thing, of which the loop around it has as many
-// as it has iterations.
+// The last accesses and loops are held. Where the last three stretches of so many of them are
+// alike, and each address goes up from the first to the second by as much as from the second to the
+// third, they are a loop of three iterations; where a loop is followed by what its next iteration
+// would be, it has one more. A loop that has ended is one thing, of which the loop around it has as
+// many as it has iterations.
 
 #include "trace/nests.h"
 

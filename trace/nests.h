@@ -1,6 +1,8 @@
-// Loops in a stream of accesses: what is made again and again at addresses that go up or down evenly, and loops of such loops.
+// Loops in a stream of accesses: what is made again and again at addresses that go up or down
+// evenly, and loops of such loops.
 //
-// Source: Ketterlin, Clauss: Prediction and trace compression of data access addresses through nested loop recognition (CGO 2008).
+// Source: Ketterlin, Clauss: Prediction and trace compression of data access addresses through
+// nested loop recognition (CGO 2008).
 #pragma once
 
 #include <cstdint>

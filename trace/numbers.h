@@ -65,7 +65,8 @@ private:
   base::ByteReader reader_;
 };
 
-// Each of what a record is said to hold takes a byte at least, so a damaged count cannot ask for much memory. Throws Failure.
+// Each of what a record is said to hold takes a byte at least, so a damaged count cannot ask for
+// much memory. Throws Failure.
 inline void check_count(std::span<const std::byte> bytes, uint32_t count, std::string_view one) {
   if (count > bytes.size())
     base::fail("a record of the trace is said to hold {} in {}", base::with_noun(count, one),

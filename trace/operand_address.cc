@@ -1,8 +1,9 @@
-// One lea computes the address, from the operand as the decoder names it. It has one form for all operands: a SIB byte and 32 bits of
-// displacement, or rip with a fix-up.
+// One lea computes the address, from the operand as the decoder names it. It has one form for all
+// operands: a SIB byte and 32 bits of displacement, or rip with a fix-up.
 //
-// Where operand and access are not the same: a push or a call writes below the rsp that it names; pop to memory relative to rsp takes rsp
-// as it is afterwards; several accesses of one operand lie behind each other; an access without an operand in memory is taken to be at rsp.
+// Where operand and access are not the same: a push or a call writes below the rsp that it names;
+// pop to memory relative to rsp takes rsp as it is afterwards; several accesses of one operand lie
+// behind each other; an access without an operand in memory is taken to be at rsp.
 
 #include "trace/operand_address.h"
 

@@ -1,9 +1,10 @@
-// Go and OCaml are known: by Go's table of functions, by OCaml's names, which executables export. Of others this is known: a function that calls,
-// and is in no unwind table although many functions of the file are, can be followed by nobody who does not know it by its
-// address. So it is of the code that V8 keeps in its executable.
+// Go and OCaml are known: by Go's table of functions, by OCaml's names, which executables export.
+// Of others this is known: a function that calls, and is in no unwind table although many functions
+// of the file are, can be followed by nobody who does not know it by its address. So it is of the
+// code that V8 keeps in its executable.
 //
-// Refused: to call from moved code by pushing the original return address. Processors foresee returns by calls, and each return site would
-// have to be overwritten with a jump.
+// Refused: to call from moved code by pushing the original return address. Processors foresee
+// returns by calls, and each return site would have to be overwritten with a jump.
 
 #include "trace/own_frames.h"
 
@@ -13,8 +14,8 @@
 namespace trace {
 namespace {
 
-// What OCaml's compiler makes: a module's functions (camlList__map_12), and those that are made when a program is linked.
-// caml_start_program calls them from C; its frame ends their stack.
+// What OCaml's compiler makes: a module's functions (camlList__map_12), and those that are made
+// when a program is linked. caml_start_program calls them from C; its frame ends their stack.
 bool is_ocaml(std::string_view name) {
   constexpr std::string_view kMadeByLinking[] = {"caml_apply", "caml_curry", "caml_program",
                                                  "caml_send",  "caml_start", "caml_tuplify"};

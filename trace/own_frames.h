@@ -1,5 +1,6 @@
-// Code whose frames the program finds by their return addresses: collectors and stacks that grow know what lies in a frame from a table by
-// address. Moved, its frames would not be found, and the program would end or never go on.
+// Code whose frames the program finds by their return addresses: collectors and stacks that grow
+// know what lies in a frame from a table by address. Moved, its frames would not be found, and the
+// program would end or never go on.
 #pragma once
 
 #include "binary/flow_graph.h"

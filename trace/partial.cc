@@ -1,5 +1,6 @@
-// A part that begins at an access is logged from the begin of the program, for it has to be counted; what was logged before is dropped, and
-// threads begin streams anew, since a stream can be understood from its begin only.
+// A part that begins at an access is logged from the begin of the program, for it has to be
+// counted; what was logged before is dropped, and threads begin streams anew, since a stream can be
+// understood from its begin only.
 
 #include "trace/partial.h"
 

@@ -27,7 +27,8 @@ struct TraceParts {
   uint64_t window_ns = 0, every_ns = 0; // recorded are the first `window_ns` of every `every_ns`
   std::string start_mark,
       stop_mark; // of the program; recorded is from one to the other, again and again
-  // How often the user has asked to begin or to end: recorded is from each odd one to the next. Empty: that is not asked for.
+  // How often the user has asked to begin or to end: recorded is from each odd one to the next.
+  // Empty: that is not asked for.
   std::function<uint32_t()> switches;
   // "10ms/1s". Throws Failure for what is no such thing.
   void set_window(const std::string &text);
@@ -37,8 +38,8 @@ struct TraceParts {
   void check() const;
 };
 
-// Hands on what belongs to the parts, and says by its gate when threads are to log. Threads notice it with their next buffer, so a part may begin
-// and end later by a buffer a thread.
+// Hands on what belongs to the parts, and says by its gate when threads are to log. Threads notice
+// it with their next buffer, so a part may begin and end later by a buffer a thread.
 class PartialSink : public TraceSink {
 public:
   PartialSink(TraceSink &to, const TraceParts &parts);

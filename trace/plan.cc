@@ -1,5 +1,6 @@
-// What accesses and branches ask of a routine's definitions says what is logged (logged_nodes.h); the walk over its blocks then keeps the micro-ops that
-// are left, as a skeleton, and says where each logged value stands. Registers are the skeleton's variables, so joins need nothing.
+// What accesses and branches ask of a routine's definitions says what is logged (logged_nodes.h);
+// the walk over its blocks then keeps the micro-ops that are left, as a skeleton, and says where
+// each logged value stands. Registers are the skeleton's variables, so joins need nothing.
 
 #include "trace/plan.h"
 
@@ -195,9 +196,7 @@ private:
   }
 
   void emit_repeated(const Instruction &instruction, uint32_t index) {
-    bool compares = false;
-    for (const assay_uop &uop : graph_.code.uops_of(instruction))
-      compares |= binary::has_result(uop) && uop.dst == ASSAY_REG_FLAGS;
+    const bool compares = binary::writes_flags(graph_.code.uops_of(instruction));
     for (const Access &access : graph_.code.accesses_of(instruction))
       emit_access(instruction, access, graph_.code.uops[access.uop],
                   compares ? SkeletonStep::Kind::compare : SkeletonStep::Kind::repeat);

@@ -1,6 +1,6 @@
-// Which values and branches a routine logs, so that all of its accesses follow: the cheapest set of definitions by how often each is
-// expected to be executed, found as a minimum cut between what cannot be computed (what memory, callers and callees give) and
-// what addresses and branches ask.
+// Which values and branches a routine logs, so that all of its accesses follow: the cheapest set of
+// definitions by how often each is expected to be executed, found as a minimum cut between what
+// cannot be computed (what memory, callers and callees give) and what addresses and branches ask.
 #pragma once
 
 #include "binary/flow_graph.h"
@@ -56,7 +56,8 @@ struct RoutinePlan {
   uint32_t accesses = 0, values = 0, branches = 0;
 };
 
-// `each_iteration`: MoveSettings. Nullopt where something that an address needs is in no general register behind the instruction that makes it.
+// `each_iteration`: MoveSettings. Nullopt where something that an address needs is in no general
+// register behind the instruction that makes it.
 std::optional<RoutinePlan> plan_routine(const binary::FlowGraph &graph, bool each_iteration);
 
 } // namespace trace

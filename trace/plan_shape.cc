@@ -1,5 +1,5 @@
-// A loop that only a signal ends, a call, and what may not come back from the kernel each end a skeleton, so that none has to know more
-// than what is logged in it.
+// A loop that only a signal ends, a call, and what may not come back from the kernel each end a
+// skeleton, so that none has to know more than what is logged in it.
 
 #include "trace/plan_shape.h"
 
@@ -148,7 +148,8 @@ private:
         shape_.is_start[loop.header] = true;
   }
 
-  // A jump through a pointer that may lead to one of the labels, or be a tail call: nothing would be logged of where it went.
+  // A jump through a pointer that may lead to one of the labels, or be a tail call: nothing would
+  // be logged of where it went.
   bool may_leave_by_pointer(uint32_t b) const {
     const Block &block = graph_.blocks[b];
     return !block.is_dispatch() && !block.successors.empty() &&
@@ -208,7 +209,7 @@ private:
         for (uint32_t u = 0; u < uops.size(); u++) {
           const assay_uop &uop = uops[u];
           const bool any =
-              reads(uop.a) || (uop.b != ASSAY_UOP_IMMEDIATE && (reads(uop.b) || reads(uop.c)));
+              reads(uop.a) || (!binary::has_immediate(uop) && (reads(uop.b) || reads(uop.c)));
           for (const Access &access : graph_.code.accesses_of(each))
             if (any && access.uop == each.uop + u)
               return PlanShape::kNoCounter;
@@ -217,8 +218,7 @@ private:
           is_read[uop.dst] = any || binary::reads_memory(uop) || !is_computed(uop);
           if (uop.dst >= kGeneralRegisters || again)
             continue;
-          const bool by_constant =
-              uop.b == ASSAY_UOP_IMMEDIATE && uop.a == uop.dst && uop.width == 8;
+          const bool by_constant = binary::has_immediate(uop) && uop.a == uop.dst && uop.width == 8;
           if (by_constant && uop.op == ASSAY_UOP_add)
             steps[uop.dst] += uop.imm;
           else if (by_constant && uop.op == ASSAY_UOP_sub)

@@ -15,12 +15,13 @@ inline constexpr unsigned kPlanVariables =
 
 struct PlanShape {
   static constexpr uint8_t kNoCounter = UINT8_MAX;
-  // All by block of the graph. Expected executions for each time the routine is executed, more than 0: loops go round eight times, branches go
-  // either way.
+  // All by block of the graph. Expected executions for each time the routine is executed, more than
+  // 0: loops go round eight times, branches go either way.
   std::vector<double> times;
   std::vector<bool> is_start; // a skeleton may begin there
-  // Loops of one block that are left where they run on, and in which a register goes up or down by the same in each iteration: that register. If
-  // what ends the loop cannot be computed, what the register is behind it says how often it went round.
+  // Loops of one block that are left where they run on, and in which a register goes up or down by
+  // the same in each iteration: that register. If what ends the loop cannot be computed, what the
+  // register is behind it says how often it went round.
   std::vector<uint8_t> counter_of;
   std::vector<std::optional<uint16_t>> arrivals; // targets of indirect jumps: their number
 

@@ -1,8 +1,8 @@
-// A position that is loaded and stored in each block is a chain through memory, five cycles a link, which the program waits for. Within a
-// loop that has a register to spare it is one addition.
+// A position that is loaded and stored in each block is a chain through memory, five cycles a link,
+// which the program waits for. Within a loop that has a register to spare it is one addition.
 //
-// Loops are taken for what lies between a jump back and its target, which is what compilers make of them. The largest such stretch that has a register
-// to spare decides for all blocks in it.
+// Loops are taken for what lies between a jump back and its target, which is what compilers make of
+// them. The largest such stretch that has a register to spare decides for all blocks in it.
 
 #include "trace/position_registers.h"
 
@@ -36,7 +36,8 @@ struct Stretch {
   size_t first, last; // places in the order
 };
 
-// How many of the block's instructions leave each register alone, of those that hold nothing where it begins; 0 for all others.
+// How many of the block's instructions leave each register alone, of those that hold nothing where
+// it begins; 0 for all others.
 std::array<uint32_t, 16> left_alone(const binary::FlowGraph &graph, uint32_t block,
                                     RegisterSet busy) {
   std::array<uint32_t, 16> lengths = {};

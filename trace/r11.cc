@@ -1,11 +1,15 @@
-// A function may take r11 if, in the order in which its instructions lie, one reads it before one writes it, or if it leads to such a function before
-// that. Code at an address where no function begins may, too. A call through a pointer is taken to give it something if it was written before, and not read since.
+// A function may take r11 if, in the order in which its instructions lie, one reads it before one
+// writes it, or if it leads to such a function before that. Code at an address where no function
+// begins may, too. A call through a pointer is taken to give it something if it was written before,
+// and not read since.
 //
-// Whether a caller makes use of what a function leaves in r11 is asked of the callers: those that read r11 at all, by their flow graphs. What holds for a
-// function holds for those that it calls and jumps to. Who is called from another file is called by the ABI; and so is who is called through a
-// pointer, unless the compiler knows where that leads (-mforce-indirect-call, -mcmodel=large): it is computed from constants then, in the order of
-// instructions. Then it may be any function that does not lose r11, as a compiler sees it: that writes it, calls into another file, or calls a
-// function that loses it. Calls that never come back do not count.
+// Whether a caller makes use of what a function leaves in r11 is asked of the callers: those that
+// read r11 at all, by their flow graphs. What holds for a function holds for those that it calls
+// and jumps to. Who is called from another file is called by the ABI; and so is who is called
+// through a pointer, unless the compiler knows where that leads (-mforce-indirect-call,
+// -mcmodel=large): it is computed from constants then, in the order of instructions. Then it may be
+// any function that does not lose r11, as a compiler sees it: that writes it, calls into another
+// file, or calls a function that loses it. Calls that never come back do not count.
 
 #include "trace/r11.h"
 
@@ -58,7 +62,8 @@ Use use_of(const DecodedInstruction &decoded) {
   return use;
 }
 
-// Which general registers hold what was computed from constants and addresses of the file, in the order in which instructions lie.
+// Which general registers hold what was computed from constants and addresses of the file, in the
+// order in which instructions lie.
 class Constants {
 public:
   bool holds(ZydisRegister reg) const { return held_ & bit(reg); }
@@ -200,7 +205,8 @@ R11::Function R11::look_at(const binary::Program &program, const InstructionDeco
   return function;
 }
 
-// Calls act(graph, liveness) with what is live if nobody makes use of what the routine leaves in it. False if the routine is not understood.
+// Calls act(graph, liveness) with what is live if nobody makes use of what the routine leaves in
+// it. False if the routine is not understood.
 template <class Act>
 bool R11::look_into(const binary::Program &program, const binary::Routine *routine,
                     binary::Decoder &lifts, Act act) const {

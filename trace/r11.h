@@ -1,5 +1,6 @@
-// Where r11 is free for a snippet. The ABI gives it to callees for themselves; but compilers know which registers a function of the same
-// file leaves alone, and keep values in those across its calls (gcc's -fipa-ra), and assembly may pass something in it.
+// Where r11 is free for a snippet. The ABI gives it to callees for themselves; but compilers know
+// which registers a function of the same file leaves alone, and keep values in those across its
+// calls (gcc's -fipa-ra), and assembly may pass something in it.
 #pragma once
 
 #include "binary/decoder.h"

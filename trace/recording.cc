@@ -1,6 +1,7 @@
-// Streams are looked at in turn. A buffer that was handed over is complete. What the last buffer of a thread holds is taken when the
-// thread is gone, or says that its stream has ended: up to the first group that is not whole. Where threads are still running at the end of the recording, it
-// is copied until nothing is written meanwhile.
+// Streams are looked at in turn. A buffer that was handed over is complete. What the last buffer of
+// a thread holds is taken when the thread is gone, or says that its stream has ended: up to the
+// first group that is not whole. Where threads are still running at the end of the recording, it is
+// copied until nothing is written meanwhile.
 
 #include "trace/recording.h"
 
@@ -84,6 +85,11 @@ bool is_without_memory(uint32_t thread) {
   return process_vm_readv(static_cast<pid_t>(thread), &here, 1, &there, 1, 0) < 0 && errno == ESRCH;
 }
 
+// As a request says who asks. Of another namespace it is not known.
+bool has_ended(uint32_t asker) {
+  return !(asker & ASSAY_REQUEST_far) && is_without_memory(asker);
+}
+
 std::vector<std::string> without(std::vector<std::string> names,
                                  const std::set<std::string> &found) {
   std::erase_if(names, [&](const std::string &name) { return found.contains(name); });
@@ -91,7 +97,7 @@ std::vector<std::string> without(std::vector<std::string> names,
 }
 
 MoveSettings move_settings_of(const RecordingSettings &settings) {
-  return {settings.log, settings.plans, bool(settings.gate), {}};
+  return {settings.log, settings.plans, bool(settings.gate), {}, {}};
 }
 
 bool is_handlers(uint32_t kind) {
@@ -151,7 +157,7 @@ void Recording::stop() {
 }
 
 void Recording::poll(std::chrono::milliseconds most) {
-  show_turn();
+  show_poll();
   if (settings_.gate) {
     store_shared(ring_->gate, settings_.gate(program_time_ns()));
     most = std::min(most, std::chrono::milliseconds(1)); // windows may be short
@@ -170,9 +176,9 @@ uint64_t Recording::program_time_ns() const {
   return program_begin_ns_ ? now_ns() - program_begin_ns_ - moving_ns_ : 0;
 }
 
-void Recording::show_turn() {
+void Recording::show_poll() {
   store_shared(ring_->now_ns, now_ns());
-  store_shared(ring_->turns, ring_->turns + 1);
+  store_shared(ring_->polls, ring_->polls + 1);
 }
 
 void Recording::wait_for_news(uint32_t seen, std::chrono::nanoseconds most) {
@@ -183,7 +189,7 @@ void Recording::wait_for_news(uint32_t seen, std::chrono::nanoseconds most) {
     const timespec wait = {0, (is_woken ? most : std::min(most, kUnwoken)).count()};
     if (syscall(SYS_futex, &ring_->news, FUTEX_WAIT, seen, &wait, nullptr, 0) == 0 || is_woken)
       return;
-    show_turn();
+    show_poll();
   } while (load_shared(ring_->news) == seen && std::chrono::steady_clock::now() < end);
 }
 
@@ -203,8 +209,8 @@ bool Recording::take_all() {
     answer();
     any = true;
   }
-  // A handler's stream comes before the buffer that it interrupted. So of threads that is taken which was there before handlers are
-  // looked at: what interrupted it has ended by then.
+  // A handler's stream comes before the buffer that it interrupted. So of threads that is taken
+  // which was there before handlers are looked at: what interrupted it has ended by then.
   std::vector<std::pair<uint32_t, Taken>> threads;
   for (uint32_t slot = 0; slot < ASSAY_RING_STREAMS; slot++)
     if (const uint32_t kind = load_shared(ring_->all[slot].kind);
@@ -291,8 +297,9 @@ bool Recording::take(uint32_t slot, const Taken &seen) {
   return any || seen.has_ended;
 }
 
-// Notes about each millisecond how far threads have logged, where there are several: their order is told from it (by_time.cc). The position is in
-// the thread's own memory; where that may not be read, its buffers' times are all that is known.
+// Notes about each millisecond how far threads have logged, where there are several: their order is
+// told from it (by_time.cc). The position is in the thread's own memory; where that may not be
+// read, its buffers' times are all that is known.
 void Recording::note_times() {
   constexpr uint64_t kEveryNs = 900'000;
   const uint64_t ns = now_ns();
@@ -337,7 +344,8 @@ void Recording::note_time(uint32_t slot, uint64_t ns) {
     logged.push_back({*bytes, since});
 }
 
-// How much of a buffer its thread has logged, by the thread's own position; nothing if that is elsewhere, or cannot be read.
+// How much of a buffer its thread has logged, by the thread's own position; nothing if that is
+// elsewhere, or cannot be read.
 std::optional<uint64_t> Recording::bytes_in(uint32_t slot, uint32_t buffer) const {
   const AssayRingStream &stream = ring_->all[slot];
   const auto at =
@@ -349,8 +357,8 @@ std::optional<uint64_t> Recording::bytes_in(uint32_t slot, uint32_t buffer) cons
   return bytes <= ASSAY_RING_BUFFER_BYTES ? std::optional(bytes) : std::nullopt;
 }
 
-// When a stream ended whose thread is gone: at the latest when it was not found any more, or when another thread logged from the same
-// place.
+// When a stream ended whose thread is gone: at the latest when it was not found any more, or when
+// another thread logged from the same place.
 uint64_t Recording::end_of(uint32_t slot) const {
   const AssayRingStream &stream = ring_->all[slot];
   uint64_t end = now_ns();
@@ -419,8 +427,9 @@ bool Recording::end_stream(uint32_t slot, uint32_t last) {
   return true;
 }
 
-// As a buffer was at one time, though a thread may be writing there: each byte is written once, so what has not changed while it was copied is whole. A
-// thread that logs much is soon at the end of its buffer, and stops there. Empty if that takes too long.
+// As a buffer was at one time, though a thread may be writing there: each byte is written once, so
+// what has not changed while it was copied is whole. A thread that logs much is soon at the end of
+// its buffer, and stops there. Empty if that takes too long.
 std::span<const std::byte> Recording::copy_of(std::span<const std::byte> buffer) {
   constexpr auto kMax = std::chrono::seconds(1);
   const auto begin = std::chrono::steady_clock::now();
@@ -466,7 +475,7 @@ std::vector<std::string> Recording::missing_modules() const {
 void Recording::give_back_request() {
   AssayTraceRequest &request = ring_->request;
   const uint32_t asker = load_shared(request.asker);
-  if (!asker || asker & ASSAY_REQUEST_far || !is_without_memory(asker))
+  if (!asker || !has_ended(asker))
     return;
   store_shared<uint32_t>(request.state, ASSAY_REQUEST_none);
   store_shared<uint32_t>(request.asker, 0);
@@ -491,6 +500,7 @@ void Recording::answer() {
     if (code.size() < sizeof request.answer)
       std::memcpy(request.answer, code.c_str(), code.size() + 1);
   }
+  std::erase_if(files_, [](const auto &each) { return each.second.is_given_up; });
   moving_ns_ += now_ns() - asked_ns;
   store_shared<uint32_t>(request.state, ASSAY_REQUEST_answered);
   wake(request.state);
@@ -528,7 +538,7 @@ Recording::KnownFile &Recording::known_file(const std::string &asked, bool is_ma
                  settings_.modules.end()) {
     known.file.why_not = "it was not asked for (--module)";
   } else {
-    move(known, open_as);
+    move(known, open_as, process);
     return known;
   }
   sink_.file(known.file, {});
@@ -536,7 +546,8 @@ Recording::KnownFile &Recording::known_file(const std::string &asked, bool is_ma
 }
 
 // `name` is what the file is called for the user, and `path` where it can be read.
-MovedModule Recording::moved_code_of(const std::string &path, const std::string &name) {
+MovedModule Recording::moved_code_of(const std::string &path, const std::string &name,
+                                     uint32_t process) {
   const base::MappedFile file(path);
   if (auto kept = cache_.find(file.bytes()))
     return std::move(*kept);
@@ -548,6 +559,7 @@ MovedModule Recording::moved_code_of(const std::string &path, const std::string 
     settings_.moves(name, code);
   const binary::Program program{std::move(executable)};
   MoveSettings settings = move_settings_of(settings_);
+  settings.is_wanted = [process] { return !has_ended(process); };
   std::set<const binary::Routine *> chosen;
   for (const std::string &each : settings_.only)
     if (const binary::Routine *found = program.find(each)) {
@@ -561,10 +573,10 @@ MovedModule Recording::moved_code_of(const std::string &path, const std::string 
   return moved;
 }
 
-void Recording::move(KnownFile &known, const std::string &path) {
+void Recording::move(KnownFile &known, const std::string &path, uint32_t process) {
   MovedModule moved;
   try {
-    moved = moved_code_of(path, known.file.path);
+    moved = moved_code_of(path, known.file.path, process);
     if (!moved.file.empty()) {
       // A process may look for it from another folder.
       known.code = fs::absolute(settings_.folder / fmt::format("{}.moved", known.file.number));
@@ -574,6 +586,7 @@ void Recording::move(KnownFile &known, const std::string &path) {
     }
   } catch (const base::Failure &failure) {
     known.file.why_not = failure.what();
+    known.is_given_up = has_ended(process);
     known.code.clear();
     moved = {};
   }

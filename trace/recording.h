@@ -1,5 +1,6 @@
-// The tool's side of a recording: makes the memory that it shares with the program (abi/trace_ring.h), moves the code of files as
-// processes load them, and hands what threads have logged to a sink.
+// The tool's side of a recording: makes the memory that it shares with the program
+// (abi/trace_ring.h), moves the code of files as processes load them, and hands what threads have
+// logged to a sink.
 #pragma once
 
 #include "abi/trace_ring.h"
@@ -27,10 +28,12 @@ struct RecordingSettings {
   bool plans = true;                // MoveSettings::plans
   std::vector<std::string> only;    // names of functions; all, if empty
   std::vector<std::string> modules; // names of files, without folders; all, if empty
-  // Asked again and again with the time since the program's begin, less what moving code has taken: odd, nothing is to be logged; another
-  // number, streams are to begin anew. Threads notice it soon: loops log in each iteration. Empty: all is logged.
+  // Asked again and again with the time since the program's begin, less what moving code has taken:
+  // odd, nothing is to be logged; another number, streams are to begin anew. Threads notice it
+  // soon: loops log in each iteration. Empty: all is logged.
   std::function<uint32_t(uint64_t elapsed_ns)> gate;
-  // Instead of that: marks of the program (assay/annotate.h) at which threads begin to log, and end. Empty: from the begin, to the end.
+  // Instead of that: marks of the program (assay/annotate.h) at which threads begin to log, and
+  // end. Empty: from the begin, to the end.
   std::string start_mark, stop_mark;
   // Told before a file is moved, which the program waits for; bytes of code. May be empty.
   std::function<void(const std::string &path, uint64_t code)> moves;
@@ -69,17 +72,18 @@ private:
   struct KnownFile {
     TracedFile file;
     std::filesystem::path code; // empty: nothing was moved
+    bool is_given_up = false;   // who asked ended meanwhile: who asks next starts anew
   };
   bool take_all();
   // For processes that may make no system call.
-  void show_turn();
+  void show_poll();
   void wait_for_news(uint32_t seen, std::chrono::nanoseconds most);
   void give_back_request();
   void give_back_claims();
   void answer();
   KnownFile &known_file(const std::string &path, bool is_main, uint32_t process);
-  void move(KnownFile &known, const std::string &path);
-  MovedModule moved_code_of(const std::string &path, const std::string &name);
+  void move(KnownFile &known, const std::string &path, uint32_t process);
+  MovedModule moved_code_of(const std::string &path, const std::string &name, uint32_t process);
   void remove_moved_code();
   struct Taken { // of a stream: what it had handed over, and whether it had ended by then
     uint32_t filled = 0;

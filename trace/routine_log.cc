@@ -26,11 +26,14 @@ void take_plan(ModuleCode &module, RoutineLog &log, MovedFunction &function) {
   module.skeletons.push_back(std::move(log.plan->skeleton));
 }
 
-BlockGroups shared_groups(const ModuleCode &module, const FlowGraph &graph, const Block &block) {
+// Of a block that is a loop by itself one for all of its iterations, where that is wanted and can be.
+std::vector<Group> shared_groups(const ModuleCode &module, const FlowGraph &graph,
+                                 const Block &block) {
+  std::vector<Group> groups;
   if (!module.settings.each_iteration)
-    if (auto loop = loop_groups_of(graph, block))
-      return std::move(*loop);
-  return groups_of(graph, block);
+    if (auto loop = loop_group_of(graph, block))
+      groups.push_back(std::move(*loop));
+  return groups.empty() ? groups_of(graph, block) : groups;
 }
 
 // Of the plan, what the block logs at most.
@@ -73,10 +76,10 @@ RoutineLog log_of_routine(ModuleCode &module, const FlowGraph &graph, MovedFunct
     for (uint32_t number : module.logs()) {
       if (number == 0 && log.plan)
         continue;
-      BlockGroups made =
+      std::vector<Group> made =
           number == 1 ? single_accesses(graph, block) : shared_groups(module, graph, block);
       uint32_t bytes = 0;
-      for (const Group &group : made.groups) {
+      for (const Group &group : made) {
         bytes += group.bytes();
         if (number == 0) {
           function.logged += static_cast<uint32_t>(group.accesses.size());
@@ -84,7 +87,7 @@ RoutineLog log_of_routine(ModuleCode &module, const FlowGraph &graph, MovedFunct
         }
       }
       logged.bytes[b] = std::max(logged.bytes[b], bytes);
-      log.groups[b][number] = std::move(made.groups);
+      log.groups[b][number] = std::move(made);
     }
     logged.only_behind[b] = logs_behind(module, log, b);
   }

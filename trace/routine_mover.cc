@@ -1,6 +1,7 @@
-// A routine is moved block by block in the order of its addresses, so that most blocks still run on into the next one. At the beginning
-// of functions, of loops, of landing pads, and where functions return, a check makes room in the buffer (abi/trace_ring.h): no way
-// through the code logs more between two checks than the slack that buffers have.
+// A routine is moved block by block in the order of its addresses, so that most blocks still run on
+// into the next one. At the beginning of functions, of loops, of landing pads, and where functions
+// return, a check makes room in the buffer (abi/trace_ring.h): no way through the code logs more
+// between two checks than the slack that buffers have.
 
 #include "trace/routine_mover.h"
 
@@ -55,7 +56,8 @@ public:
     settle();
   }
 
-  // Whether its entries and targets can be overwritten, and with which jumps: `to` of those of 5 bytes is the number of the site.
+  // Whether its entries and targets can be overwritten, and with which jumps: `to` of those of 5
+  // bytes is the number of the site.
   bool find_room(std::vector<uint64_t> &sites, std::vector<AssayMovedJump> &jumps) {
     for (uint64_t entry : routine_.entries)
       sites.push_back(entry);
@@ -272,8 +274,8 @@ private:
     return actions;
   }
 
-  // By place in the block: registers that are logged there or later. What is logged of one that the program has no more use for must still be
-  // in it.
+  // By place in the block: registers that are logged there or later. What is logged of one that the
+  // program has no more use for must still be in it.
   std::vector<RegisterSet>
   logged_later_in(uint32_t b, const std::multimap<uint32_t, LogAction> &actions) const {
     const Block &block = graph_.blocks[b];
@@ -376,7 +378,8 @@ private:
            (place + 1 == block.count && graph_.last_of(block).flow != Flow::next);
   }
 
-  // Whether the position need not go on where the block ends: what follows logs on from there, or does so alone, or is branched to.
+  // Whether the position need not go on where the block ends: what follows logs on from there, or
+  // does so alone, or is branched to.
   bool carries_on(uint32_t b) const {
     const Block &block = graph_.blocks[b];
     const Instruction &last = graph_.last_of(block);
@@ -428,7 +431,8 @@ private:
       if (is_followed_alone(b, next))
         entry_pending_[next] = snippets_.pending();
   }
-  // Callers leave the position in a register for callees, and callees for callers, also those of other files: whoever logs compares.
+  // Callers leave the position in a register for callees, and callees for callers, also those of
+  // other files: whoever logs compares.
   void leave_position(const Instruction &instruction, VariableSet live) {
     const Flow flow = instruction.flow;
     const bool leaves = instruction.is_call() || flow == Flow::ret ||

@@ -1,13 +1,14 @@
-// What is left of a function when only that is kept from which its accesses follow: the micro-ops that compute addresses, the branches,
-// and the accesses themselves. It takes logged values where the function logs them, and yields the accesses in the order in which the function made
-// them.
+// What is left of a function when only that is kept from which its accesses follow: the micro-ops
+// that compute addresses, the branches, and the accesses themselves. It takes logged values where
+// the function logs them, and yields the accesses in the order in which the function made them.
 //
-// A skeleton runs from one of its starts (the function's entries, and behind each call) to the next call or start. At a start all
-// that it needs of registers is logged; so nothing is carried from one run to the next, and whatever control does meanwhile
-// (exceptions, longjmp, other stacks, a child that goes on where its parent was) needs no care.
+// A skeleton runs from one of its starts (the function's entries, and behind each call) to the next
+// call or start. At a start all that it needs of registers is logged; so nothing is carried from
+// one run to the next, and whatever control does meanwhile (exceptions, longjmp, other stacks, a
+// child that goes on where its parent was) needs no care.
 //
-// Variables are the registers of micro-ops, by enum assay_uop_register: general registers, flags, temporaries of an instruction, the bias of the
-// file, the base of fs.
+// Variables are the registers of micro-ops, by enum assay_uop_register: general registers, flags,
+// temporaries of an instruction, the bias of the file, the base of fs.
 #pragma once
 
 #include "abi/uop.h"
@@ -26,10 +27,11 @@ struct SkeletonStep {
     in,      // variable uop.dst is the next `size` bytes of the stream, zero-extended
     compute, // uop
     access,  // of `size` bytes at a + (b << shift) + c + i of uop
-    // The accesses of a repeated string instruction in turn, rcx times: this one and those of the same instruction that follow it. Each is `size`
-    // further in each turn.
+    // The accesses of a repeated string instruction in turn, rcx times: this one and those of the
+    // same instruction that follow it. Each is `size` further each time.
     repeat,
-    // The same, made rcx less `rcx behind it` times; the latter are the next 8 bytes of the stream, taken once by the first one.
+    // The same, made rcx less `rcx behind it` times; the latter are the next 8 bytes of the stream,
+    // taken once by the first one.
     compare,
   };
   Kind kind = Kind::compute;

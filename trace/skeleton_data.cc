@@ -1,8 +1,9 @@
-// Skeletons in the file of a trace. What is read is checked to be something that can be run: registers that are variables, blocks that
-// exist, micro-ops that yield values.
+// Skeletons in the file of a trace. What is read is checked to be something that can be run:
+// registers that are variables, blocks that exist, micro-ops that yield values.
 
 #include "abi/uop.h"
 #include "base/units.h"
+#include "binary/effects.h"
 #include "trace/numbers.h"
 #include "trace/trace_data.h"
 
@@ -12,14 +13,10 @@ namespace {
 using Kind = SkeletonStep::Kind;
 using End = SkeletonBlock::End;
 
-bool is_immediate(const assay_uop &uop) {
-  return uop.b == ASSAY_UOP_IMMEDIATE;
-}
-
 void encode(Encoder &to, const assay_uop &uop) {
   to.number(uop.a);
-  to.number(is_immediate(uop) ? 0 : uop.b + 1u);
-  if (is_immediate(uop)) {
+  to.number(binary::has_immediate(uop) ? 0 : uop.b + 1u);
+  if (binary::has_immediate(uop)) {
     to.signed_number(uop.imm);
     return;
   }

@@ -1,12 +1,17 @@
-// A branch asks flags that an instruction made of two numbers. Where these still are what they were, it asks them instead: `if (rax < rdx)`.
+// A branch asks flags that an instruction made of two numbers. Where these still are what they
+// were, it asks them instead: `if (rax < rdx)`.
 //
-// That holds for cmp and test, and only if no step behind them in the block writes their operands. One case more: where sub overwrites its
-// operand, equality is still asked, as `rax == 0`. Other conditions ask the flags themselves. If what a condition reads is written before
-// the block ends, the branch asks the condition's result.
+// That holds for cmp and test, and only if no step behind them in the block writes their operands.
+// One case more: where sub overwrites its operand, equality is still asked, as `rax == 0`. Other
+// conditions ask the flags themselves. If what a condition reads is written before the block ends,
+// the branch asks the condition's result.
 //
-// Variables are words of 64 bits, so narrow widths and signs are casts. A micro-op that no operator of C expresses is a call that names it.
+// Variables are words of 64 bits, so narrow widths and signs are casts. A micro-op that no operator
+// of C expresses is a call that names it.
 
 #include "trace/skeleton_expressions.h"
+
+#include "binary/effects.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -37,12 +42,8 @@ std::string signed_cast(unsigned bytes, const std::string &what) {
   return fmt::format("(int{}_t){}", 8 * bytes, what);
 }
 
-bool has_immediate(const assay_uop &uop) {
-  return uop.b == ASSAY_UOP_IMMEDIATE;
-}
-
 std::string second_of(const assay_uop &uop) {
-  return has_immediate(uop) ? constant(uop.imm) : name_of(uop.b);
+  return binary::has_immediate(uop) ? constant(uop.imm) : name_of(uop.b);
 }
 
 // a + (b << shift) + c + i
@@ -52,7 +53,7 @@ std::string address_text(const assay_uop &uop) {
   if (uop.a != ASSAY_REG_ZERO)
     add(name_of(uop.a));
   int64_t offset = uop.imm;
-  if (!has_immediate(uop)) {
+  if (!binary::has_immediate(uop)) {
     if (uop.b != ASSAY_REG_ZERO)
       add(uop.shift ? fmt::format("{} * {}", name_of(uop.b), 1u << uop.shift) : name_of(uop.b));
     if (uop.c != ASSAY_REG_ZERO)
@@ -68,7 +69,7 @@ std::string address_text(const assay_uop &uop) {
 
 Variables read_by(const assay_uop &uop, int operands) {
   Variables read = bit(uop.a);
-  if (!has_immediate(uop)) {
+  if (!binary::has_immediate(uop)) {
     if (operands > 1)
       read |= bit(uop.b);
     if (operands > 2)
@@ -100,7 +101,7 @@ std::optional<Condition> comparison(const std::vector<SkeletonStep> &steps, size
     // What is left is 0 if they were equal.
     if (flags.op == ASSAY_UOP_flags_sub && steps[s].kind == Kind::compute &&
         uop.op == ASSAY_UOP_sub && uop.width == w && uop.a == flags.a && uop.b == flags.b &&
-        (!has_immediate(uop) || uop.imm == flags.imm) && !(written & operands) &&
+        (!binary::has_immediate(uop) || uop.imm == flags.imm) && !(written & operands) &&
         (uop.dst == flags.a) && is_last(steps, s)) {
       if (condition == ASSAY_UOP_if_e)
         return Condition{unsigned_cast(w, name_of(uop.dst)) + " == 0", bit(uop.dst)};
@@ -132,7 +133,7 @@ std::optional<Condition> comparison(const std::vector<SkeletonStep> &steps, size
     default: return std::nullopt;
     }
   const std::string both =
-      !has_immediate(flags) && flags.a == flags.b ? a : fmt::format("({} & {})", a, b);
+      !binary::has_immediate(flags) && flags.a == flags.b ? a : fmt::format("({} & {})", a, b);
   auto with_zero = [&](const char *operation, bool is_signed) {
     return Condition{fmt::format("{} {} 0",
                                  is_signed ? signed_cast(w, both) : unsigned_cast(w, both),
@@ -171,7 +172,8 @@ Variables read_by(const SkeletonStep &step) {
   switch (step.kind) {
   case Kind::in: return 0;
   case Kind::compute:
-    if (step.uop.op == ASSAY_UOP_xor && step.uop.a == step.uop.b && !has_immediate(step.uop))
+    if (step.uop.op == ASSAY_UOP_xor && step.uop.a == step.uop.b &&
+        !binary::has_immediate(step.uop))
       return 0;
     return read_by(step.uop, kOperands[step.uop.op]);
   case Kind::access: return read_by(step.uop, 3);
@@ -212,7 +214,7 @@ std::string value_text(const assay_uop &uop) {
   auto cut = [&](const std::string &text) {
     return uop.width == 8 ? text : unsigned_cast(uop.width, "(" + text + ")");
   };
-  if (uop.a == ASSAY_REG_ZERO && has_immediate(uop) &&
+  if (uop.a == ASSAY_REG_ZERO && binary::has_immediate(uop) &&
       (uop.op == ASSAY_UOP_or || uop.op == ASSAY_UOP_add || uop.op == ASSAY_UOP_xor))
     return constant(static_cast<int64_t>(static_cast<uint64_t>(uop.imm) &
                                          ~uint64_t{0} >> (64 - 8 * uop.width)));
@@ -220,17 +222,17 @@ std::string value_text(const assay_uop &uop) {
   case ASSAY_UOP_copy: return unsigned_cast(uop.width, a);
   case ASSAY_UOP_lea: return cut(address_text(uop));
   case ASSAY_UOP_add:
-    return has_immediate(uop) && uop.imm < 0 && uop.imm > INT32_MIN
+    return binary::has_immediate(uop) && uop.imm < 0 && uop.imm > INT32_MIN
                ? cut(fmt::format("{} - {}", a, constant(-uop.imm)))
                : cut(fmt::format("{} + {}", a, b));
   case ASSAY_UOP_sub: return cut(fmt::format("{} - {}", a, b));
   case ASSAY_UOP_and: return cut(fmt::format("{} & {}", a, b));
   case ASSAY_UOP_or: return cut(fmt::format("{} | {}", a, b));
   case ASSAY_UOP_xor:
-    return !has_immediate(uop) && uop.a == uop.b ? "0" : cut(fmt::format("{} ^ {}", a, b));
+    return !binary::has_immediate(uop) && uop.a == uop.b ? "0" : cut(fmt::format("{} ^ {}", a, b));
   case ASSAY_UOP_mul: return cut(fmt::format("{} * {}", a, b));
   case ASSAY_UOP_shl:
-    if (has_immediate(uop))
+    if (binary::has_immediate(uop))
       return cut(fmt::format("{} << {}", a, uop.imm & (uop.width == 8 ? 63 : 31)));
     break;
   case ASSAY_UOP_sign_extend:
@@ -242,9 +244,9 @@ std::string value_text(const assay_uop &uop) {
     return unsigned_cast(uop.width, fmt::format("({} ? {} : {})", name_of(uop.c), a, b));
   default: break;
   }
-  if (has_immediate(uop) || (uop.shift == 0 && uop.i == 0))
+  if (binary::has_immediate(uop) || (uop.shift == 0 && uop.i == 0))
     return fmt::format("OP({}, {}, {}, {}, {})", kOperations[uop.op], uop.width, a, b,
-                       has_immediate(uop) || kOperands[uop.op] < 3 ? "0" : name_of(uop.c));
+                       binary::has_immediate(uop) || kOperands[uop.op] < 3 ? "0" : name_of(uop.c));
   return fmt::format("op_{}({}, {}, {}, {}, {}, {})", kOperations[uop.op], a, b, name_of(uop.c),
                      uop.width, uop.shift, uop.i);
 }

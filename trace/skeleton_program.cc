@@ -1,5 +1,6 @@
-// Functions that were executed become C, some in each file, so that a compiler can work on several at a time. What the threads logged becomes a
-// file of pieces that main.c reads from one end to the other.
+// Functions that were executed become C, some in each file, so that a compiler can work on several
+// at a time. What the threads logged becomes a file of pieces that main.c reads from one end to the
+// other.
 
 #include "trace/skeleton_program.h"
 

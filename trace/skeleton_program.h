@@ -15,8 +15,9 @@ struct SkeletonProgram {
   uint64_t bytes_of_values = 0;
 };
 
-// Writes into the folder: a file of C for some functions each, trace/c, a Makefile, and `values`. Only functions that were executed. `support` is the folder
-// of trace/c as it is installed. Throws Failure where something cannot be written, or has no place in `struct access`.
+// Writes into the folder: a file of C for some functions each, trace/c, a Makefile, and `values`.
+// Only functions that were executed. `support` is the folder of trace/c as it is installed. Throws
+// Failure where something cannot be written, or has no place in `struct access`.
 SkeletonProgram write_skeleton_program(const Trace &trace, const std::filesystem::path &support,
                                        const std::filesystem::path &folder);
 

@@ -1,5 +1,6 @@
-// A plain interpreter, one step after the other, but for loops whose turns can be told at once (steady_loop.h). The same skeletons as C (skeleton_text.cc) are many times faster; this one needs no compiler, and
-// can stop anywhere.
+// A plain interpreter, one step after the other, but for loops whose iterations can be told at once
+// (steady_loop.h). The same skeletons as C (skeleton_text.cc) are many times faster; this one needs
+// no compiler, and can stop anywhere.
 
 #include "trace/skeleton_run.h"
 
@@ -15,10 +16,9 @@ namespace {
 using Kind = SkeletonStep::Kind;
 using End = SkeletonBlock::End;
 
-constexpr uint32_t kTurnsBefore = 16;              // of a loop, before it is asked how many follow
-constexpr uint64_t kMostTurns = uint64_t{1} << 47; // more bytes than a process has addresses
-constexpr uint64_t kMostBlocks = uint64_t{1} << 36;
-constexpr uint64_t kMostAtEnd = uint64_t{1} << 26; // accesses behind the last byte of a stream
+constexpr uint32_t kIterationsBefore = 16; // of a loop, before it is asked how many follow
+constexpr uint64_t kMaxBlocks = uint64_t{1} << 36;
+constexpr uint64_t kMaxAtEnd = uint64_t{1} << 26; // accesses behind the last byte of a stream
 
 class Run {
 public:
@@ -37,8 +37,8 @@ private:
   // False: the skeleton has stopped, or waits.
   bool block() {
     const RunnableSkeleton::Block &block = skeleton_.blocks[position_.block];
-    if (repeated_ >= kTurnsBefore && block.steady != RunnableSkeleton::kNone &&
-        !turns_at_once(skeleton_.steady_loops[block.steady]))
+    if (repeated_ >= kIterationsBefore && block.steady != RunnableSkeleton::kNone &&
+        !iterations_at_once(skeleton_.steady_loops[block.steady]))
       return false;
     while (position_.step < block.count) {
       if (!step(skeleton_.steps[block.first + position_.step]))
@@ -86,28 +86,28 @@ private:
 
   // Whether what follows the last byte does not end. The skeleton stops then.
   bool is_endless() {
-    if (!to_the_end_ || output_.taken() <= kMostAtEnd)
+    if (!to_the_end_ || output_.taken() <= kMaxAtEnd)
       return false;
     position_.skeleton = nullptr;
     return true;
   }
 
   void count_blocks(uint64_t more) {
-    if (more > kMostBlocks || (blocks_ += more) > kMostBlocks)
+    if (more > kMaxBlocks || (blocks_ += more) > kMaxBlocks)
       base::fail("the trace is damaged: the skeleton of the function at {:#x} does not end",
                  skeleton_.address);
   }
 
-  // The turns that are certain, from where one begins.
-  bool turns_at_once(const SteadyLoop &loop) {
-    const SteadyLoop::Turns turns = loop.turns(v_);
-    count_blocks(turns.count);
-    if (turns.count && !turns.body.empty())
-      output_.loop(turns.body, turns.count);
+  // The iterations that are certain, from where one begins.
+  bool iterations_at_once(const SteadyLoop &loop) {
+    const SteadyLoop::Iterations certain = loop.iterations(v_);
+    count_blocks(certain.count);
+    if (certain.count && !certain.body.empty())
+      output_.loop(certain.body, certain.count);
     if (is_endless())
       return false;
-    for (const SteadyLoop::Step &step : turns.steps)
-      step.go(turns.count, v_);
+    for (const SteadyLoop::Step &step : certain.steps)
+      step.go(certain.count, v_);
     repeated_ = 0;
     return true;
   }
@@ -145,25 +145,24 @@ private:
   }
 
   bool repeat(const RunnableStep &first) {
-    uint64_t turns = v_[ASSAY_REG_RCX];
+    uint64_t times = v_[ASSAY_REG_RCX];
     if (first.kind == Kind::compare) {
       if (!has(8))
         return false;
-      turns -= value(8);
+      times -= value(8);
     }
-    if (turns > kMostTurns)
-      base::fail("the trace has a string instruction of {} turns: it is damaged", turns);
+    check_repetitions(times);
     const RunnableSkeleton::Block &block = skeleton_.blocks[position_.block];
     uint32_t end = position_.step + 1;
     while (end < block.count && skeleton_.steps[block.first + end].kind == first.kind &&
            skeleton_.steps[block.first + end].site == first.site)
       end++;
-    std::vector<profile::AccessRun> body;
+    auto &body = output_.new_body();
     for (uint32_t s = position_.step; s < end; s++) {
       const RunnableStep &each = skeleton_.steps[block.first + s];
       body.push_back({{each.address(v_), each.site, each.size, each.write}, each.size});
     }
-    output_.loop(body, turns);
+    output_.loop(body, times);
     position_.step = end;
     return first.kind == Kind::repeat || !waits();
   }
@@ -174,7 +173,7 @@ private:
   const bool to_the_end_;
   AccessOutput &output_;
   SkeletonVariables &v_;
-  uint32_t repeated_ = 0; // turns of the block in a row
+  uint32_t repeated_ = 0; // iterations of the block in a row
   uint64_t at_ = 0, blocks_ = 0;
 };
 
@@ -217,6 +216,12 @@ void RunnableSkeleton::find_steady_loop(uint32_t b) {
     return;
   block.steady = static_cast<uint32_t>(steady_loops.size());
   steady_loops.push_back(*loop);
+}
+
+void check_repetitions(uint64_t times) {
+  constexpr uint64_t kMax = uint64_t{1} << 47; // more bytes than a process has addresses
+  if (times > kMax)
+    base::fail("the trace is damaged: it has a string instruction of {} repetitions", times);
 }
 
 uint64_t run_skeleton(SkeletonPosition &position, std::span<const std::byte> data, bool to_the_end,

@@ -52,9 +52,13 @@ struct SkeletonPosition {
   LoggedCounts taken; // of all that has run
 };
 
-// Runs until the skeleton stops, or what is logged is used up: right behind the last byte that it takes, so that nothing is said of what may not have
-// happened; or, if `to_the_end`, before the next byte that it would take. Returns how many bytes it took.
+// Runs until the skeleton stops, or what is logged is used up: right behind the last byte that it
+// takes, so that nothing is said of what may not have happened; or, if `to_the_end`, before the
+// next byte that it would take. Returns how many bytes it took.
 uint64_t run_skeleton(SkeletonPosition &position, std::span<const std::byte> data, bool to_the_end,
                       AccessOutput &output);
+
+// Of a string instruction. Throws Failure for more than a process can make.
+void check_repetitions(uint64_t times);
 
 } // namespace trace

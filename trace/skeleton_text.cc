@@ -1,6 +1,8 @@
-// A graph of blocks becomes nested loops and ifs. Blocks are put in an order in which each loop's are together, and none comes before what leads to it but by
-// a loop. Then one walk over that order prints them: at the first block of a loop `for (;;) {`; at a branch that skips blocks `if (…) {`. What
-// does not fit (loops with two entries, jumps into the middle) is a goto; C allows labels and cases anywhere, so nothing has to be copied.
+// A graph of blocks becomes nested loops and ifs. Blocks are put in an order in which each loop's
+// are together, and none comes before what leads to it but by a loop. Then one walk over that order
+// prints them: at the first block of a loop `for (;;) {`; at a branch that skips blocks `if (…) {`.
+// What does not fit (loops with two entries, jumps into the middle) is a goto; C allows labels and
+// cases anywhere, so nothing has to be copied.
 //
 // Computations that nothing needs are left out.
 
@@ -215,8 +217,8 @@ private:
 
   void line(const std::string &text) { text_.append(2 * depth_, ' ').append(text).push_back('\n'); }
 
-  // The places [from, to) of the order, in the loop with the number; control that falls off their end comes to block `follow`, a
-  // `break` to block `behind`.
+  // The places [from, to) of the order, in the loop with the number; control that falls off their
+  // end comes to block `follow`, a `break` to block `behind`.
   void range(uint32_t from, uint32_t to, uint32_t loop, uint32_t follow, uint32_t behind) {
     for (uint32_t at = from; at < to;) {
       if (const auto inner = loop_at(at, loop)) {
@@ -312,12 +314,12 @@ private:
     while (end < block.steps.size() && block.steps[end].kind == step.kind &&
            block.steps[end].pc == step.pc)
       end++;
-    line(fmt::format("for (uint64_t turn = 0, turns = rcx{}; turn < turns; turn++) {{",
+    line(fmt::format("for (uint64_t i = 0, times = rcx{}; i < times; i++) {{",
                      step.kind == Kind::compare ? " - PEEK(8)" : ""));
     depth_++;
     room();
     for (size_t s = first; s < end; s++)
-      line(access_text(block.steps[s], fmt::format(" + turn * {}", block.steps[s].size)));
+      line(access_text(block.steps[s], fmt::format(" + i * {}", block.steps[s].size)));
     depth_--;
     line("}");
     if (step.kind == Kind::compare)

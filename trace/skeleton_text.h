@@ -1,5 +1,5 @@
-// Skeletons as C that a person can read and any compiler takes (trace/c/skeleton.h): loops are loops, variables have the names of
-// registers, and each access names its instruction.
+// Skeletons as C that a person can read and any compiler takes (trace/c/skeleton.h): loops are
+// loops, variables have the names of registers, and each access names its instruction.
 #pragma once
 
 #include "trace/groups.h"
@@ -19,7 +19,8 @@ struct SkeletonStart {
   std::vector<uint8_t> registers; // that are logged there
 };
 
-// A function `name(struct stream *s, int start)`; the i-th start is `case i`. Blocks that no start leads to are left out.
+// A function `name(struct stream *s, int start)`; the i-th start is `case i`. Blocks that no start
+// leads to are left out.
 std::string skeleton_text(const Skeleton &skeleton, const std::string &name,
                           std::span<const SkeletonStart> starts);
 

@@ -1,11 +1,13 @@
-// Nothing of the program moves, and nothing in it is overwritten, but for three things: its header says where the new program headers and
-// the new entry are; its thread-local image has a copy with the runtime's in front of it; and relocations that a position-independent program
-// applies to that image are led to the copy.
+// Nothing of the program moves, and nothing in it is overwritten, but for three things: its header
+// says where the new program headers and the new entry are; its thread-local image has a copy with
+// the runtime's in front of it; and relocations that a position-independent program applies to that
+// image are led to the copy.
 //
-// The image of thread-local storage ends where fs points to, so what is put in front of it moves nothing: its distance from fs is known
-// here, and the same in each thread.
+// The image of thread-local storage ends where fs points to, so what is put in front of it moves
+// nothing: its distance from fs is known here, and the same in each thread.
 //
-// Refused: to write the moved code into the file as well. What is moved, and what it logs, is chosen when a recording begins.
+// Refused: to write the moved code into the file as well. What is moved, and what it logs, is
+// chosen when a recording begins.
 
 #include "trace/static_program.h"
 

@@ -1,9 +1,11 @@
-// A variable that a turn takes from the one before must change by constants, and what addresses and the comparison need be a sum of such
-// variables. Then all of that is linear in the number of the turn, modulo 2 to its bits; so two turns say how it goes on.
+// A variable that a iteration takes from the one before must change by constants, and what addresses and
+// the comparison need be a sum of such variables. Then all of that is linear in the number of the
+// iteration, modulo 2 to its bits; so two iterations say how it goes on.
 
 #include "trace/steady_loop.h"
 
 #include "abi/uop_step.h"
+#include "binary/effects.h"
 
 #include <algorithm>
 #include <map>
@@ -16,10 +18,6 @@ using Kind = SkeletonStep::Kind;
 constexpr uint8_t kWhole = 8;
 constexpr uint64_t kNever = UINT64_MAX;
 
-bool has_constant(const assay_uop &uop) {
-  return uop.b == ASSAY_UOP_IMMEDIATE;
-}
-
 // It takes the carry from the flags before, which no condition may ask for then.
 bool keeps_carry(const assay_uop &uop) {
   return uop.op == ASSAY_UOP_flags_dec || uop.op == ASSAY_UOP_flags_inc;
@@ -28,7 +26,7 @@ bool keeps_carry(const assay_uop &uop) {
 // f(variable) for each operand but a carry that is kept.
 template <class F> void each_operand(const assay_uop &uop, F f) {
   f(uop.a);
-  if (has_constant(uop) || keeps_carry(uop))
+  if (binary::has_immediate(uop) || keeps_carry(uop))
     return;
   f(uop.b);
   f(uop.c);
@@ -36,7 +34,7 @@ template <class F> void each_operand(const assay_uop &uop, F f) {
 
 bool adds_constant(const assay_uop &uop) {
   return (uop.op == ASSAY_UOP_add || uop.op == ASSAY_UOP_sub) && uop.a == uop.dst &&
-         has_constant(uop);
+         binary::has_immediate(uop);
 }
 
 // Whether the result is linear in the operands.
@@ -48,7 +46,7 @@ bool is_sum(const assay_uop &uop) {
   case ASSAY_UOP_sub:
   case ASSAY_UOP_neg: return true;
   case ASSAY_UOP_shl:
-  case ASSAY_UOP_mul: return has_constant(uop);
+  case ASSAY_UOP_mul: return binary::has_immediate(uop);
   default: return false;
   }
 }
@@ -72,8 +70,8 @@ bool compares(const assay_uop &flags, unsigned condition) {
   }
 }
 
-// Variables that are read before they are written, and written. Nullopt if a turn changes one of them by more than constants.
-// With the bytes in which they count.
+// Variables that are read before they are written, and written. Nullopt if a iteration changes one of
+// them by more than constants. With the bytes in which they count.
 std::optional<std::map<uint16_t, uint8_t>> carried_in(std::span<const RunnableStep> steps) {
   std::array<bool, kSkeletonVariables> is_read{}, is_written{};
   bool keeps = false;
@@ -88,7 +86,7 @@ std::optional<std::map<uint16_t, uint8_t>> carried_in(std::span<const RunnableSt
     is_written[step.uop.dst] = true;
     keeps |= keeps_carry(step.uop);
   }
-  if (keeps && asked > 1) // by what may want the carry of the turn before
+  if (keeps && asked > 1) // by what may want the carry of the iteration before
     return std::nullopt;
   std::map<uint16_t, uint8_t> carried;
   for (const RunnableStep &step : steps)
@@ -118,7 +116,7 @@ uint64_t steps_within(uint64_t value, uint64_t step, unsigned width) {
 } // namespace
 
 void RunnableStep::compute(SkeletonVariables &v) const {
-  const bool constant = has_constant(uop);
+  const bool constant = binary::has_immediate(uop);
   const uint64_t a = v[uop.a], b = constant ? static_cast<uint64_t>(uop.imm) : v[uop.b];
   if (uop.width == 8 && uop.op == ASSAY_UOP_add)
     v[uop.dst] = a + b;
@@ -126,9 +124,9 @@ void RunnableStep::compute(SkeletonVariables &v) const {
     v[uop.dst] = assay_uop_value(&uop, a, b, constant ? 0 : v[uop.c]);
 }
 
-void SteadyLoop::Step::go(uint64_t turns, SkeletonVariables &v) const {
-  if (turns)
-    v[variable] = low(v[variable] + turns * by, bytes);
+void SteadyLoop::Step::go(uint64_t iterations, SkeletonVariables &v) const {
+  if (iterations)
+    v[variable] = low(v[variable] + iterations * by, bytes);
 }
 
 std::optional<SteadyLoop> SteadyLoop::of(std::span<const RunnableStep> steps, const End &end) {
@@ -176,8 +174,8 @@ std::optional<SteadyLoop> SteadyLoop::of(std::span<const RunnableStep> steps, co
   return ends ? std::optional(std::move(loop)) : std::nullopt;
 }
 
-SteadyLoop::Operands SteadyLoop::run_turn(SkeletonVariables &v,
-                                          std::vector<profile::Access> &accesses) const {
+SteadyLoop::Operands SteadyLoop::run_iteration(SkeletonVariables &v,
+                                               std::vector<profile::Access> &accesses) const {
   Operands operands{};
   for (size_t s = 0; s < steps_.size(); s++) {
     const RunnableStep &step = steps_[s];
@@ -186,8 +184,9 @@ SteadyLoop::Operands SteadyLoop::run_turn(SkeletonVariables &v,
       continue;
     }
     if (!end_.is_count && s == compares_)
-      operands = {v[step.uop.a],
-                  has_constant(step.uop) ? static_cast<uint64_t>(step.uop.imm) : v[step.uop.b]};
+      operands = {v[step.uop.a], binary::has_immediate(step.uop)
+                                     ? static_cast<uint64_t>(step.uop.imm)
+                                     : v[step.uop.b]};
     step.compute(v);
   }
   if (end_.is_count)
@@ -202,25 +201,26 @@ SteadyLoop::Operands SteadyLoop::run_turn(SkeletonVariables &v,
   return operands;
 }
 
-SteadyLoop::Turns SteadyLoop::turns(const SkeletonVariables &from) const {
-  Turns turns;
+SteadyLoop::Iterations SteadyLoop::iterations(const SkeletonVariables &from) const {
+  Iterations iterations;
   std::vector<profile::Access> first, second;
   SkeletonVariables v = from;
-  const Operands operands = run_turn(v, first);
+  const Operands operands = run_iteration(v, first);
   for (const auto &[variable, bytes] : carried_)
-    turns.steps.push_back({variable, bytes, v[variable] - from[variable]});
-  const Operands next = run_turn(v, second);
+    iterations.steps.push_back({variable, bytes, v[variable] - from[variable]});
+  const Operands next = run_iteration(v, second);
   for (size_t i = 0; i < first.size(); i++)
-    turns.body.push_back({first[i], second[i].address - first[i].address});
+    iterations.body.push_back({first[i], second[i].address - first[i].address});
   const Operands step = {next.a - operands.a, next.b - operands.b};
   const bool until_equal =
       end_.is_count || condition_ == ASSAY_UOP_if_ne || condition_ == ASSAY_UOP_if_e;
-  turns.count = until_equal ? turns_until_equal(operands, step) : turns_in_order(operands, step);
-  return turns;
+  iterations.count =
+      until_equal ? iterations_until_equal(operands, step) : iterations_in_order(operands, step);
+  return iterations;
 }
 
-// Of a linear difference: turns before it is 0, if it comes to be 0 before it passes the end of the numbers.
-uint64_t SteadyLoop::turns_until_equal(const Operands &first, const Operands &step) const {
+// Of a linear difference: iterations before it is 0, if it comes to be 0 before it passes the end of the numbers.
+uint64_t SteadyLoop::iterations_until_equal(const Operands &first, const Operands &step) const {
   const bool while_unequal = end_.is_count || (condition_ == ASSAY_UOP_if_ne) == end_.while_set;
   const unsigned width = end_.is_count ? kWhole : steps_[compares_].uop.width;
   uint64_t difference = low(first.a - first.b, width);
@@ -241,11 +241,12 @@ bool SteadyLoop::goes_on(const Operands &operands) const {
   return (assay_uop_value(&asks, made, 0, 0) != 0) == end_.while_set;
 }
 
-// As long as neither operand passes the end of the numbers, their difference is linear and changes its sign once at most.
-uint64_t SteadyLoop::turns_in_order(const Operands &first, const Operands &step) const {
+// As long as neither operand passes the end of the numbers, their difference is linear and changes
+// its sign once at most.
+uint64_t SteadyLoop::iterations_in_order(const Operands &first, const Operands &step) const {
   const unsigned width = steps_[compares_].uop.width;
-  const auto after = [&](uint64_t turns) {
-    return Operands{first.a + turns * step.a, first.b + turns * step.b};
+  const auto after = [&](uint64_t iterations) {
+    return Operands{first.a + iterations * step.a, first.b + iterations * step.b};
   };
   uint64_t goes = 0, last = std::min(steps_within(first.a, step.a, width),
                                      steps_within(first.b, step.b, width));

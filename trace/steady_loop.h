@@ -1,7 +1,9 @@
-// Loops of one block in which addresses go up evenly, and a counter or a comparison says when they end: many turns are told at once.
+// Loops of one block in which addresses go up evenly, and a counter or a comparison says when they
+// end: many iterations are told at once.
 #pragma once
 
 #include "abi/uop.h"
+#include "binary/effects.h"
 #include "profile/access_stream.h"
 #include "trace/skeleton.h"
 
@@ -26,7 +28,7 @@ struct RunnableStep {
 
   // Of an access.
   uint64_t address(const SkeletonVariables &v) const {
-    if (uop.b == ASSAY_UOP_IMMEDIATE)
+    if (binary::has_immediate(uop))
       return v[uop.a] + static_cast<uint64_t>(uop.imm);
     return v[uop.a] + (v[uop.b] << uop.shift) + v[uop.c] + static_cast<uint64_t>(int64_t{uop.i});
   }
@@ -36,44 +38,44 @@ struct RunnableStep {
 
 class SteadyLoop {
 public:
-  // What decides after each turn.
+  // What decides after each iteration.
   struct End {
-    bool is_count = false;  // another turn follows unless the variable is what kLoopEnd is
+    bool is_count = false;  // another iteration follows unless the variable is what kLoopEnd is
     bool while_set = false; // else: if it is not 0; or, without this, if it is 0
     uint16_t variable = 0;
   };
   // Nullopt if the block is no such loop.
   static std::optional<SteadyLoop> of(std::span<const RunnableStep> steps, const End &end);
 
-  // A variable of so many bytes is so much more after each turn.
+  // A variable of so many bytes is so much more after each iteration.
   struct Step {
     uint16_t variable;
     uint8_t bytes;
     uint64_t by;
-    void go(uint64_t turns, SkeletonVariables &v) const;
+    void go(uint64_t iterations, SkeletonVariables &v) const;
   };
-  // What is certain from a turn on that begins with some variables.
-  struct Turns {
+  // What is certain from a iteration on that begins with some variables.
+  struct Iterations {
     uint64_t count = 0; // that another one follows; there may be more
     std::vector<profile::AccessRun> body;
     std::vector<Step> steps;
   };
-  Turns turns(const SkeletonVariables &from) const;
+  Iterations iterations(const SkeletonVariables &from) const;
 
 private:
   // What the flags are made of that the end asks for.
   struct Operands {
     uint64_t a, b;
   };
-  Operands run_turn(SkeletonVariables &v, std::vector<profile::Access> &accesses) const;
+  Operands run_iteration(SkeletonVariables &v, std::vector<profile::Access> &accesses) const;
   bool goes_on(const Operands &operands) const;
-  uint64_t turns_until_equal(const Operands &first, const Operands &step) const;
-  uint64_t turns_in_order(const Operands &first, const Operands &step) const;
+  uint64_t iterations_until_equal(const Operands &first, const Operands &step) const;
+  uint64_t iterations_in_order(const Operands &first, const Operands &step) const;
 
   std::vector<RunnableStep> steps_;
   End end_;
   std::vector<std::pair<uint16_t, uint8_t>>
-      carried_;            // variables that a turn takes from the one before, and their bytes
+      carried_;            // variables that a iteration takes from the one before, and their bytes
   uint32_t compares_ = 0;  // the step that makes the flags
   unsigned condition_ = 0; // ASSAY_UOP_if_* of them
 };

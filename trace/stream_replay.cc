@@ -1,8 +1,10 @@
-// A thread's buffers are decoded as they come. What a handler logs comes before the buffer that it interrupted (TraceSink), so it is kept, and
-// decoded when its thread has come to that place; handlers of handlers likewise.
+// A thread's buffers are decoded as they come. What a handler logs comes before the buffer that it
+// interrupted (TraceSink), so it is kept, and decoded when its thread has come to that place;
+// handlers of handlers likewise.
 //
-// A handler whose thread logs on afterwards has returned, or was left by a jump; it is taken to have returned. Where its thread logs nothing
-// more, the handler's stream says whether it has returned, if that is known (TracedStream::has_returned).
+// A handler whose thread logs on afterwards has returned, or was left by a jump; it is taken to
+// have returned. Where its thread logs nothing more, the handler's stream says whether it has
+// returned, if that is known (TracedStream::has_returned).
 
 #include "trace/stream_replay.h"
 
@@ -61,8 +63,9 @@ LoggedCounts StreamReplay::logged() const {
   return sum;
 }
 
-// The stream has ended. It does not go on by itself if a handler that interrupted it at its end may have left it by a jump; that handler may have
-// been interrupted at its end as well, and so on, often: these are no calls within calls.
+// The stream has ended. It does not go on by itself if a handler that interrupted it at its end may
+// have left it by a jump; that handler may have been interrupted at its end as well, and so on,
+// often: these are no calls within calls.
 void StreamReplay::finish(Stream &first, bool finishes) {
   struct Ending {
     Stream *stream;

@@ -1,5 +1,5 @@
-// From what threads logged to the accesses of each in their order, with what a signal handler did where it interrupted its thread. Of a trace
-// in a file and of a program that runs alike.
+// From what threads logged to the accesses of each in their order, with what a signal handler did
+// where it interrupted its thread. Of a trace in a file and of a program that runs alike.
 #pragma once
 
 #include "trace/decode.h"
@@ -20,13 +20,15 @@ public:
   StreamReplay(const GroupDecoder &decoder, profile::AccessSink &sink)
       : decoder_(decoder), sink_(sink) {}
 
-  // In the order of TraceSink: a stream before its buffers, a handler's before the buffer that it interrupted. Handlers' buffers are kept until
-  // then. Throws Failure where what was logged is damaged.
+  // In the order of TraceSink: a stream before its buffers, a handler's before the buffer that it
+  // interrupted. Handlers' buffers are kept until then. Throws Failure where what was logged is
+  // damaged.
   void stream(const TracedStream &stream);
   void buffer(const TracedBuffer &buffer);
   // A thread's, from one byte of it to another or a little further; returns where it stopped.
   uint64_t part(const TracedBuffer &buffer, uint64_t from, uint64_t to);
-  // Nothing more comes. `finishes`: the threads were not ended anywhere, so what follows without further bytes has happened.
+  // Nothing more comes. `finishes`: the threads were not ended anywhere, so what follows without
+  // further bytes has happened.
   void end(bool finishes);
   // Of what has been decoded.
   LoggedCounts logged() const;

@@ -15,8 +15,10 @@ bool is_system_call(const binary::Program &program, const binary::FlowGraph &gra
 std::optional<uint32_t> system_call_number(const binary::Program &program,
                                            const binary::FlowGraph &graph,
                                            const binary::Block &block, uint32_t index);
-// Of an instruction behind which another thread may go on: whether it may be a system call that returns 0 in a new thread or process as well, one
-// that forbids others, or one that sets a handler. Where the number is not known, the first two may be; also where it is another instruction, the first.
+// Of an instruction behind which another thread may go on: whether it may be a system call that
+// returns 0 in a new thread or process as well, one that forbids others, or one that sets a
+// handler. Where the number is not known, the first two may be; also where it is another
+// instruction, the first.
 bool may_return_twice(const binary::Program &program, const binary::FlowGraph &graph,
                       const binary::Block &block, uint32_t index);
 bool may_forbid_calls(const binary::Program &program, const binary::FlowGraph &graph,

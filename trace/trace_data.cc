@@ -1,8 +1,9 @@
-// Numbers are LEB128, and addresses are differences to the one before: what stands in order has small ones. Skeletons are in
-// skeleton_data.cc.
+// Numbers are LEB128, and addresses are differences to the one before: what stands in order has
+// small ones. Skeletons are in skeleton_data.cc.
 //
-// What is read serves later as an index or a divisor, so each number is checked here: a value that the group has, at most two terms, a loop
-// whose counter moves. A count is never more than the bytes of its record, so a damaged one cannot ask for much memory.
+// What is read serves later as an index or a divisor, so each number is checked here: a value that
+// the group has, at most two terms, a loop whose counter moves. A count is never more than the
+// bytes of its record, so a damaged one cannot ask for much memory.
 
 #include "trace/trace_data.h"
 
@@ -65,13 +66,13 @@ std::vector<std::byte> encode(std::span<const Group> groups) {
 }
 
 std::vector<Group> decode_groups(std::span<const std::byte> bytes, uint32_t count) {
-  constexpr uint64_t kMostValues = 254, kMostAccesses = 1 << 16;
+  constexpr uint64_t kMaxValues = 254, kMaxAccesses = 1 << 16;
   check_count(bytes, count, "group");
   Decoder from(bytes);
   std::vector<Group> groups(count);
   uint64_t last = 0;
   for (Group &group : groups) {
-    const uint64_t header = from.bounded<uint64_t>(kMostValues << 2 | 3);
+    const uint64_t header = from.bounded<uint64_t>(kMaxValues << 2 | 3);
     const auto values = static_cast<uint8_t>(header >> 2);
     group.values.resize(values);
     if (header & kStart) {
@@ -83,16 +84,16 @@ std::vector<Group> decode_groups(std::span<const std::byte> bytes, uint32_t coun
     }
     if (header & kLoop) {
       LoopOfGroup &loop = group.loop.emplace();
-      loop.counter = from.bounded<uint8_t>(kMostValues);
+      loop.counter = from.bounded<uint8_t>(kMaxValues);
       for (unsigned v = 0; v < values; v++)
         loop.steps.push_back(from.signed_number());
       if (loop.counter >= values || !loop.steps[loop.counter])
         base::fail("a loop of the trace is counted by value {} of {}, which stays the same",
                    loop.counter, values);
     }
-    const uint64_t accesses = from.bounded<uint32_t>(kMostAccesses);
+    const uint64_t accesses = from.bounded<uint32_t>(kMaxAccesses);
     auto value = [&] {
-      const auto which = from.bounded<uint8_t>(kMostValues);
+      const auto which = from.bounded<uint8_t>(kMaxValues);
       if (which >= values)
         base::fail("a group of the trace names value {} of {}", which, values);
       return which;

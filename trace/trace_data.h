@@ -1,5 +1,5 @@
-// What a trace says besides what was logged: files, groups, functions, mappings, streams. The form in which groups and functions are
-// stored is docs/trace-format.md.
+// What a trace says besides what was logged: files, groups, functions, mappings, streams. The form
+// in which groups and functions are stored is docs/trace-format.md.
 #pragma once
 
 #include "profile/access_stream.h"
@@ -65,8 +65,9 @@ struct TraceEnd {
   bool was_killed() const { return was_stopped || (wait_status & 0x7f) != 0; }
 };
 
-// Takes what a recording yields, in an order in which it can be understood: a file before its mappings, a stream before its
-// buffers, the buffers of a stream in order, a handler's before the buffer of the stream that it interrupted.
+// Takes what a recording yields, in an order in which it can be understood: a file before its
+// mappings, a stream before its buffers, the buffers of a stream in order, a handler's before the
+// buffer of the stream that it interrupted.
 class TraceSink {
 public:
   virtual ~TraceSink() = default;

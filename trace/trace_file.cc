@@ -1,11 +1,11 @@
 // A buffer is compressed by itself, so that a trace can be read from any of them, and a damaged one costs no other.
 //
-// A buffer that does not shrink is stored as it is. Groups, skeletons and functions of a file are cut into records of a limited number of
-// them. The file is mapped, and of buffers only their places are kept; replay() decompresses one at a time, so a trace may be larger than
-// memory.
+// A buffer that does not shrink is stored as it is. Groups, skeletons and functions of a file are
+// cut into records of a limited number of them. The file is mapped, and of buffers only their
+// places are kept; replay() decompresses one at a time, so a trace may be larger than memory.
 //
-// What a record refers to stands before it; if it does not, the trace is damaged. A number of a stream means the last one so far that has
-// it.
+// What a record refers to stands before it; if it does not, the trace is damaged. A number of a
+// stream means the last one so far that has it.
 
 #include "trace/trace_file.h"
 

@@ -14,8 +14,8 @@
 
 namespace trace {
 
-// Writes while the program runs: what was written stays, whatever happens then. A trace that was there before is replaced when the program
-// was reached.
+// Writes while the program runs: what was written stays, whatever happens then. A trace that was
+// there before is replaced when the program was reached.
 class TraceWriter : public TraceSink {
 public:
   // Throws Failure if it could not be written there.
@@ -44,7 +44,8 @@ private:
 class LoggedSink {
 public:
   virtual ~LoggedSink() = default;
-  // A thread's, or a handler's within the stream that it interrupted, up to its end(). A handler that interrupted it after its last byte comes behind its end().
+  // A thread's, or a handler's within the stream that it interrupted, up to its end(). A handler
+  // that interrupted it after its last byte comes behind its end().
   virtual void begin(const TracedStream &stream) = 0;
   virtual void logged(const TracedStream &stream, std::span<const std::byte> bytes) = 0;
   // `went_on`: until the program ended; else what follows from the last bytes is not known.

@@ -1,6 +1,7 @@
-// DWARF's call frame instructions are a program that advances through the code; only the advances change. The data of the C++
-// personality routines is read as far as it must be: call sites are moved, chains of actions are copied, and followed to learn how many
-// types there are (their table has no length).
+// DWARF's call frame instructions are a program that advances through the code; only the advances
+// change. The data of the C++ personality routines is read as far as it must be: call sites are
+// moved, chains of actions are copied, and followed to learn how many types there are (their table
+// has no length).
 //
 // Source: DWARF 5, 6.4.2; Linux Standard Base Core, "Exception Frames"; Itanium C++ ABI, "Exception Handling".
 
@@ -72,8 +73,8 @@ void skip_operands(ByteReader &reader, const char *operands) {
   }
 }
 
-// Visits the instructions: at(advance) for those that go on, other(bytes) for those that are the same at any place. False for
-// what is not known.
+// Visits the instructions: at(advance) for those that go on, other(bytes) for those that are the
+// same at any place. False for what is not known.
 template <class Advance, class Other>
 bool for_each_instruction(std::span<const std::byte> bytes, Advance advance, Other other) {
   ByteReader reader(bytes, ".eh_frame");

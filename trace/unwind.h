@@ -1,7 +1,8 @@
 // Unwind tables for moved code: what exceptions, cancellation and debuggers need to pass through it.
 //
-// Each frame description entry of the original is written again for the moved instructions: the same rules, at the places where the
-// instructions lie now; and its language-specific data with the moved calls and landing pads.
+// Each frame description entry of the original is written again for the moved instructions: the
+// same rules, at the places where the instructions lie now; and its language-specific data with the
+// moved calls and landing pads.
 #pragma once
 
 #include "abi/moved_code.h"
@@ -16,7 +17,8 @@
 
 namespace trace {
 
-// Where the instruction at a linked address lies now, or the first one behind it, in the run of code that a frame covers.
+// Where the instruction at a linked address lies now, or the first one behind it, in the run of
+// code that a frame covers.
 using Moved = std::function<uint32_t(uint64_t)>;
 // Where a block begins now; UINT32_MAX: it was not moved.
 using MovedBlock = std::function<uint32_t(uint64_t)>;

@@ -1,9 +1,11 @@
-// Unwinding needs tables, and neither the kernel's program nor a handler can read them. But which register the return address is found by
-// depends on the instruction alone: so it is looked up once, when the instruction is published, as everything else is.
+// Unwinding needs tables, and neither the kernel's program nor a handler can read them. But which
+// register the return address is found by depends on the instruction alone: so it is looked up
+// once, when the instruction is published, as everything else is.
 //
-// Call frame instructions are executed from the begin of their range up to the address. Only the frame and the place of the return address
-// are followed; rules of other registers are read over. What is not understood yields no caller. Refused: to guess at frame pointers; a
-// register that is used for something else would give a wrong caller silently (decision 032).
+// Call frame instructions are executed from the begin of their range up to the address. Only the
+// frame and the place of the return address are followed; rules of other registers are read over.
+// What is not understood yields no caller. Refused: to guess at frame pointers; a register that is
+// used for something else would give a wrong caller silently (decision 032).
 //
 // Source: DWARF 5, section 6.4.2, "Call Frame Instructions".
 

@@ -20,8 +20,9 @@ class CallerRules {
 public:
   // Keeps the reference.
   explicit CallerRules(const image::Executable &executable);
-  // Before the instruction at a linked address is executed. Nothing where tables do not cover it, or say it in a way that only a debugger
-  // follows (an expression), and of frames that the kernel has made for a signal.
+  // Before the instruction at a linked address is executed. Nothing where tables do not cover it,
+  // or say it in a way that only a debugger follows (an expression), and of frames that the kernel
+  // has made for a signal.
   std::optional<CallerRule> at(uint64_t address) const;
 
 private:

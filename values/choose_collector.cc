@@ -1,8 +1,9 @@
-// The kernel's comes first: it touches nothing in the program, sees all processes, and costs least. Then perf events in the program, which
-// come only while a thread runs its own code. Timers come last, because they go off in threads that sleep as well.
+// The kernel's comes first: it touches nothing in the program, sees all processes, and costs least.
+// Then perf events in the program, which come only while a thread runs its own code. Timers come
+// last, because they go off in threads that sleep as well.
 //
-// Rights are not asked about: the kernel's collector is made, and a perf event is opened. Why one could not be had is what the user is told
-// of the choice.
+// Rights are not asked about: the kernel's collector is made, and a perf event is opened. Why one
+// could not be had is what the user is told of the choice.
 
 #include "values/choose_collector.h"
 

@@ -1,15 +1,17 @@
-// Pages are filled piece by piece: from the place that was missed to the end of the function, and along its direct branches within the
-// page; what it leads to in other pages is for whoever has time (Answer::ahead). Decoding all code was refused: of 4 KiB that are met, a
-// third is executed, and each instruction costs some microseconds and a hundred bytes.
+// Pages are filled piece by piece: from the place that was missed to the end of the function, and
+// along its direct branches within the page; what it leads to in other pages is for whoever has
+// time (Answer::ahead). Decoding all code was refused: of 4 KiB that are met, a third is executed,
+// and each instruction costs some microseconds and a hundred bytes.
 //
 // There are pages that no interpreter sees, because there is no room: so that time spent there has a place.
 //
-// An interpreter may look at a page while it is filled. So entries are written first, and `first` afterwards, with release; what an
-// interpreter may be reading is never written again.
+// An interpreter may look at a page while it is filled. So entries are written first, and `first`
+// afterwards, with release; what an interpreter may be reading is never written again.
 //
-// A page of a file is decoded from the file, once for all processes. A miss at a place that is already filled may say that a process has
-// other bytes there: they are read from its memory, and if they differ, the page is no longer stable, and the instruction is decoded anew,
-// into entries of its own.
+// A page of a file is decoded from the file, once for all processes. A miss at a place that is
+// already filled may say that a process has other bytes there: they are read from its memory, and
+// if they differ, the page is no longer stable, and the instruction is decoded anew, into entries
+// of its own.
 
 #include "values/code_cache.h"
 
@@ -69,7 +71,7 @@ std::vector<CodeCache::FlowStep> flow_steps(const binary::Code &code,
     step.from = {uop.a, uop.b, uop.c};
     if (is_access && !is_indexed) // its operands are no parts of the address
       step.from = {uop.a, none, none};
-    else if (uop.b == ASSAY_UOP_IMMEDIATE)
+    else if (binary::has_immediate(uop))
       step.from = {uop.a, none, none};
     if (binary::has_result(uop))
       step.to = uop.dst;
@@ -91,7 +93,8 @@ struct CodeCache::State {
   size_t entry_count = 1;
   binary::Decoder decoder;
   std::vector<CodeFile> files;
-  // By number of the page. Those behind the last of `pages` are not published: there is no room, but samples have their places.
+  // By number of the page. Those behind the last of `pages` are not published: there is no room,
+  // but samples have their places.
   std::vector<PageInfo> info = std::vector<PageInfo>(1);
   std::map<assay_code_key, uint32_t, CodeKeyOrder> page_of;
   std::map<FileKey, std::unique_ptr<OpenFile>> opened;
@@ -248,8 +251,8 @@ struct CodeCache::State {
     return page.open->caller_rules->at(address);
   }
 
-  // Decodes from one instruction on. `code` begins at `begin`, as linked, and may go beyond the page. Adds to `outside` what lies in
-  // other pages.
+  // Decodes from one instruction on. `code` begins at `begin`, as linked, and may go beyond the
+  // page. Adds to `outside` what lies in other pages.
   Filled decode(uint32_t number, std::span<const std::byte> code, uint64_t begin, uint64_t address,
                 bool anew, std::vector<uint64_t> *outside = nullptr) {
     assay_code_page &page = pages[number];

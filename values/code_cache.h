@@ -1,5 +1,5 @@
-// Decoded code for the interpreters: pages and entries (abi/published_code.h) in memory that they see, filled when a sample comes to
-// code that is not there yet.
+// Decoded code for the interpreters: pages and entries (abi/published_code.h) in memory that they
+// see, filled when a sample comes to code that is not there yet.
 #pragma once
 
 #include "abi/published_code.h"
@@ -20,9 +20,10 @@
 
 namespace values {
 
-// A file that code came from, or memory without a file ("[vdso]", "[code made by 1234]"). A function of the kernel's is one of its own
-// ("[kernel] do_syscall_64"), because its place is known only while that kernel runs; so is one of code that a process makes, if the
-// process tells it ("[code made by 1234] step loop.js:2").
+// A file that code came from, or memory without a file ("[vdso]", "[code made by 1234]"). A
+// function of the kernel's is one of its own ("[kernel] do_syscall_64"), because its place is known
+// only while that kernel runs; so is one of code that a process makes, if the process tells it
+// ("[code made by 1234] step loop.js:2").
 struct CodeFile {
   std::string path;
   std::vector<uint8_t> build_id;
@@ -37,8 +38,8 @@ public:
   // The running kernel's code, and how its bytes are read; without it, its misses are not filled.
   using ReadKernel = std::function<std::vector<std::byte>(uint64_t address, size_t size)>;
   void decode_kernel(const KernelCode &kernel, ReadKernel read);
-  // Of functions whose linkage name contains one of these words, the caller is recorded at each instruction; "all" is of all. To be called
-  // before anything is filled.
+  // Of functions whose linkage name contains one of these words, the caller is recorded at each
+  // instruction; "all" is of all. To be called before anything is filled.
   void record_callers_in(std::vector<std::string> functions);
 
   enum class Filled { added, is_there, no_room, unreadable };
@@ -49,8 +50,8 @@ public:
     // Where control goes from there in other pages of the same function: as misses, which no sample has had yet.
     std::vector<assay_miss> ahead;
   };
-  // Decodes what a sample missed, and what follows it up to the end of its function or page. Reads the file, or the process's
-  // memory where there is none.
+  // Decodes what a sample missed, and what follows it up to the end of its function or page. Reads
+  // the file, or the process's memory where there is none.
   Answer fill(const assay_miss &miss);
   // The same of what no sample has missed: a place of a file, and only as the file says it.
   Answer fill_ahead(const assay_miss &miss);

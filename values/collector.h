@@ -56,13 +56,14 @@ public:
   // From here on, that page is found by this key.
   virtual void announce(const assay_code_key &key, uint32_t page) = 0;
 
-  // What is sampled from here on: a process that waits to execute a program, one that runs, with all its threads; their children too;
-  // or everything. Throw Failure.
+  // What is sampled from here on: a process that waits to execute a program, one that runs, with
+  // all its threads; their children too; or everything. Throw Failure.
   virtual void watch_command(pid_t pid) = 0;
   virtual void watch_process(pid_t pid) = 0;
   virtual void watch_all() = 0;
 
-  // The running kernel's code, if its samples are interpreted; else null, and why_no_kernel_code() is a phrase if they were asked for.
+  // The running kernel's code, if its samples are interpreted; else null, and why_no_kernel_code()
+  // is a phrase if they were asked for.
   virtual const KernelCode *kernel_code() const { return nullptr; }
   virtual std::string why_no_kernel_code() const { return {}; }
   // Its bytes, as many as can be read.

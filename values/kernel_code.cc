@@ -1,7 +1,8 @@
-// Kernels differ in what they tell: kallsyms always has functions (to root, unless kptr_restrict hides them), not always variables. The
-// list of physical memory says where RAM lies and where the kernel's image; RAM is mapped as a whole, the direct map, and what is not RAM
-// there is left out, because a load from a device may change it. Without the variable that holds the direct map's begin, its place is known
-// only of a kernel that does not randomise it.
+// Kernels differ in what they tell: kallsyms always has functions (to root, unless kptr_restrict
+// hides them), not always variables. The list of physical memory says where RAM lies and where the
+// kernel's image; RAM is mapped as a whole, the direct map, and what is not RAM there is left out,
+// because a load from a device may change it. Without the variable that holds the direct map's
+// begin, its place is known only of a kernel that does not randomise it.
 
 #include "values/kernel_code.h"
 
@@ -136,7 +137,8 @@ const KernelCode::Function *KernelCode::function_at(uint64_t address) const {
   if (after == functions_.begin())
     return nullptr;
   const Function &nearest = *std::prev(after);
-  // Code that no symbol names lies where modules do, such as what the kernel compiles of BPF: it is not the image's last function.
+  // Code that no symbol names lies where modules do, such as what the kernel compiles of BPF: it is
+  // not the image's last function.
   const assay_memory_range image = memory_.range[0];
   auto is_in_image = [&](uint64_t a) { return a >= image.begin && a < image.end; };
   return is_in_image(nearest.begin) == is_in_image(address) ? &nearest : nullptr;

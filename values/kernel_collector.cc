@@ -1,12 +1,14 @@
-// values/sample.bpf.c interprets; here it is loaded, its maps are made visible to the tool, and its messages are handed on. What libbpf
-// prints is left out: a failure is one sentence that says what to do.
+// values/sample.bpf.c interprets; here it is loaded, its maps are made visible to the tool, and its
+// messages are handed on. What libbpf prints is left out: a failure is one sentence that says what
+// to do.
 //
-// The kernel's code is read by a second BPF program, which the tool runs when it wants a piece. A piece never crosses a page, so either all
-// of it can be read or none. Refused (decision 032): /proc/kcore and images in /boot, which many machines lack; one copy of the kernel's
-// text, because static keys and tracing change it.
+// The kernel's code is read by a second BPF program, which the tool runs when it wants a piece. A
+// piece never crosses a page, so either all of it can be read or none. Refused (decision 032):
+// /proc/kcore and images in /boot, which many machines lack; one copy of the kernel's text, because
+// static keys and tracing change it.
 //
-// Samples may load from what is thought to be RAM. If that were wrong, a load might come to a device: so first the tool's own task must be
-// found there.
+// Samples may load from what is thought to be RAM. If that were wrong, a load might come to a
+// device: so first the tool's own task must be found there.
 
 #include "values/kernel_collector.h"
 
@@ -194,7 +196,8 @@ private:
     kernel_code_ = std::move(code);
   }
 
-  // Code is decoded while its processes live. Where they wait for a cpu, this thread goes first, if the user has not said otherwise and it may.
+  // Code is decoded while its processes live. Where they wait for a cpu, this thread goes first, if
+  // the user has not said otherwise and it may.
   static void go_first() {
     if (getpriority(PRIO_PROCESS, 0) == 0)
       setpriority(PRIO_PROCESS, 0, kNice);

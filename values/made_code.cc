@@ -1,9 +1,11 @@
-// The file is another process's, and anybody may put one into /tmp: it is read only if it is a plain file of the process's user or of root's,
-// only names are taken from it, and no more of it than fits. It grows while the process makes code, so it is read on from where it was left;
-// asked is what has changed of it, for each place in code. A line without an end is left for the next time.
+// The file is another process's, and anybody may put one into /tmp: it is read only if it is a
+// plain file of the process's user or of root's, only names are taken from it, and no more of it
+// than fits. It grows while the process makes code, so it is read on from where it was left; asked
+// is what has changed of it, for each place in code. A line without an end is left for the next
+// time.
 //
-// A process in a container has its own /tmp and its own number there. Files stay when their processes end, and numbers are used again: what
-// is older than the process is not its own.
+// A process in a container has its own /tmp and its own number there. Files stay when their
+// processes end, and numbers are used again: what is older than the process is not its own.
 
 #include "values/made_code.h"
 
@@ -22,9 +24,9 @@
 namespace values {
 namespace {
 
-constexpr uint64_t kMostBytes = 64 << 20;  // of a file; what stands behind is not read
-constexpr size_t kMostFunctions = 300'000; // of a process
-constexpr size_t kMostProcesses = 64;      // that are remembered
+constexpr uint64_t kMaxBytes = 64 << 20;  // of a file; what stands behind is not read
+constexpr size_t kMaxFunctions = 300'000; // of a process
+constexpr size_t kMaxProcesses = 64;      // that are remembered
 constexpr size_t kLongestName = 400, kLongestLine = 1 << 16;
 constexpr int64_t kSecond = 1'000'000'000;
 
@@ -129,8 +131,8 @@ void MadeCode::read_on(uint32_t pid, Process &process) {
     process.size = size;
     process.changed_ns = changed;
     std::string text(1 << 16, '\0'), line;
-    for (ssize_t bytes; !process.is_bad && process.read + line.size() < kMostBytes &&
-                        process.map.size() < kMostFunctions &&
+    for (ssize_t bytes; !process.is_bad && process.read + line.size() < kMaxBytes &&
+                        process.map.size() < kMaxFunctions &&
                         (bytes = pread(file, text.data(), text.size(),
                                        static_cast<off_t>(process.read + line.size()))) > 0;) {
       line.append(text.data(), static_cast<size_t>(bytes));
@@ -149,7 +151,7 @@ void MadeCode::read_on(uint32_t pid, Process &process) {
 }
 
 const PerfMap::Function *MadeCode::function_at(uint32_t pid, uint64_t address) {
-  if (processes_.size() > kMostProcesses && !processes_.contains(pid))
+  if (processes_.size() > kMaxProcesses && !processes_.contains(pid))
     processes_.clear();
   Process &process = processes_[pid];
   if (process.paths.empty()) { // once: most processes tell nothing, and are asked for each place

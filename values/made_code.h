@@ -1,5 +1,5 @@
-// Functions of code that processes make while they run (JIT compilers), as the processes tell them: in /tmp/perf-PID.map, which V8,
-// the JVM's agents, .NET, LuaJIT and CPython write for perf.
+// Functions of code that processes make while they run (JIT compilers), as the processes tell them:
+// in /tmp/perf-PID.map, which V8, the JVM's agents, .NET, LuaJIT and CPython write for perf.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,9 @@
 
 namespace values {
 
-// What one process tells. Lines of such a file: "7f5aef7c6c40 1a0 LazyCompile:*step loop.js:2", begin and size in hexadecimal; of
-// lines that overlap the later one holds, because code is freed and its place used again.
+// What one process tells. Lines of such a file: "7f5aef7c6c40 1a0 LazyCompile:*step loop.js:2",
+// begin and size in hexadecimal; of lines that overlap the later one holds, because code is freed
+// and its place used again.
 class PerfMap {
 public:
   struct Function {
@@ -28,8 +29,8 @@ private:
 
 class MadeCode {
 public:
-  // As the process tells it now: reads on where it has written more, anew where it has begun again. Null if it tells nothing of the address.
-  // Valid until the next call.
+  // As the process tells it now: reads on where it has written more, anew where it has begun again.
+  // Null if it tells nothing of the address. Valid until the next call.
   const PerfMap::Function *function_at(uint32_t pid, uint64_t address);
 
 private:

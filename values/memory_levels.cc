@@ -1,12 +1,15 @@
-// A walk through a random cycle of lines, each of which names the next: no prefetcher follows it. After a first round the level that is
-// just large enough for the lines has them; then single loads are timed. For memory itself the lines are flushed instead: filling more than
-// the last cache takes seconds.
+// A walk through a random cycle of lines, each of which names the next: no prefetcher follows it.
+// After a first round the level that is just large enough for the lines has them; then single loads
+// are timed. For memory itself the lines are flushed instead: filling more than the last cache
+// takes seconds.
 //
-// Between two levels the limit is the geometric mean of their medians, and they are told apart only if nine of ten loads of each are on
-// their side of it: the counter of some machines goes by steps of 26 cycles, which is more than lies between L1 and L2.
+// Between two levels the limit is the geometric mean of their medians, and they are told apart only
+// if nine of ten loads of each are on their side of it: the counter of some machines goes by steps
+// of 26 cycles, which is more than lies between L1 and L2.
 //
-// Sizes of caches are the system's; on a shared machine others take part of the last one, so a quarter of it is walked, 8 MiB at most.
-// Lines are in pages of 4 KiB, as those of most programs: what the larger levels cost includes their misses of the translation buffer.
+// Sizes of caches are the system's; on a shared machine others take part of the last one, so a
+// quarter of it is walked, 8 MiB at most. Lines are in pages of 4 KiB, as those of most programs:
+// what the larger levels cost includes their misses of the translation buffer.
 
 #include "values/memory_levels.h"
 
@@ -81,7 +84,8 @@ private:
   size_t here_ = 0; // in order_
 };
 
-// Of several rounds the one that was disturbed least: what else runs on the machine takes lines of caches and time, it never gives any.
+// Of several rounds the one that was disturbed least: what else runs on the machine takes lines of
+// caches and time, it never gives any.
 std::vector<uint32_t> cycles_of(size_t bytes, bool is_flushed, std::mt19937 &random) {
   Walk walk(bytes, random);
   std::vector<uint32_t> best;

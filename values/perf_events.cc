@@ -1,8 +1,10 @@
-// Cycles of the processor's own counters are taken where there are any; virtual machines often have none, and then a timer of the kernel's
-// that runs while the thread does. The first event decides, so that all samples of a recording have one clock.
+// Cycles of the processor's own counters are taken where there are any; virtual machines often have
+// none, and then a timer of the kernel's that runs while the thread does. The first event decides,
+// so that all samples of a recording have one clock.
 //
-// An event belongs to one thread. While those of a running process are opened, it may start more: they inherit an event, or are found when
-// the list of threads is read again, until it has no new one.
+// An event belongs to one thread. While those of a running process are opened, it may start more:
+// they inherit an event, or are found when the list of threads is read again, until it has no new
+// one.
 
 #include "values/perf_events.h"
 

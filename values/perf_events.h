@@ -15,8 +15,8 @@ public:
   PerfEvents(const PerfEvents &) = delete;
   PerfEvents &operator=(const PerfEvents &) = delete;
 
-  // Events that are off. Of a command, a process that waits to execute it; they begin with that, and its children inherit them.
-  // Throw Failure, one sentence that says what the kernel refused.
+  // Events that are off. Of a command, a process that waits to execute it; they begin with that,
+  // and its children inherit them. Throw Failure, one sentence that says what the kernel refused.
   void open_command(pid_t pid, uint64_t hertz);
   // Of all threads that the process has, and those that they start.
   void open_process(pid_t pid, uint64_t hertz);

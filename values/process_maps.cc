@@ -1,6 +1,7 @@
-// /proc says as text what is mapped. A path may hold spaces, so a name is the rest of its line. The device's number is put together as the
-// kernel does it, because the kernel's program names files by that number. The links in map_files may be closed to this user; who opens a
-// file tries its name next.
+// /proc says as text what is mapped. A path may hold spaces, so a name is the rest of its line. The
+// device's number is put together as the kernel does it, because the kernel's program names files
+// by that number. The links in map_files may be closed to this user; who opens a file tries its
+// name next.
 
 #include "values/process_maps.h"
 

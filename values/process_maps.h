@@ -32,8 +32,8 @@ public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::milliseconds kNow{0};
 
-  // The range that covers an address, or nullptr, as it was at most so long ago; of a process that has ended, as it was when it was last
-  // asked about. Valid until the next call.
+  // The range that covers an address, or nullptr, as it was at most so long ago; of a process that
+  // has ended, as it was when it was last asked about. Valid until the next call.
   const MappedRange *range_at(uint32_t pid, uint64_t address, std::chrono::milliseconds max_age);
 
 private:

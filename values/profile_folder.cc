@@ -1,9 +1,12 @@
-// The problem: a recording that never ends must not grow, and what it has found must be there however it ends. So sums are taken
-// away from the recording every minute, split by executable, and added to files. Adding needs one file in memory at a time. One file for
-// everything was refused: each round would read and write all of it, and what no longer runs could not be forgotten. Files are not forced to
-// the disk (fsync): samples would be lost meanwhile; if the machine stops, the last minute may be.
+// The problem: a recording that never ends must not grow, and what it has found must be there
+// however it ends. So sums are taken away from the recording every minute, split by executable, and
+// added to files. Adding needs one file in memory at a time. One file for everything was refused:
+// each round would read and write all of it, and what no longer runs could not be forgotten. Files
+// are not forced to the disk (fsync): samples would be lost meanwhile; if the machine stops, the
+// last minute may be.
 //
-// A lock on the folder itself keeps a second recording out; the kernel takes it back when this process ends, however it ends.
+// A lock on the folder itself keeps a second recording out; the kernel takes it back when this
+// process ends, however it ends.
 
 #include "values/profile_folder.h"
 
@@ -125,7 +128,8 @@ void canonize(profile::Profile &profile) {
   profile = assembler.finish();
 }
 
-// One process for each way of sampling, that has sampled as long as all of them together: else a file would grow by one every minute.
+// One process for each way of sampling, that has sampled as long as all of them together: else a
+// file would grow by one every minute.
 void join_processes(profile::Profile &profile) {
   std::vector<profile::Process> joined;
   for (profile::Process &each : profile.processes) {

@@ -1,8 +1,9 @@
-// The folder of a recording that goes on: a file for each executable, to which what was measured is added again and again, and one,
-// system.assay, for what belongs to none.
+// The folder of a recording that goes on: a file for each executable, to which what was measured is
+// added again and again, and one, system.assay, for what belongs to none.
 //
-// Bounded: of each file at most kMaxLists hotlists stay, those that came in most samples, and the folder holds at most `max_bytes`, beyond
-// which files that got nothing for the longest time are removed. What goes is a loss, in the file itself or in system.assay.
+// Bounded: of each file at most kMaxLists hotlists stay, those that came in most samples, and the
+// folder holds at most `max_bytes`, beyond which files that got nothing for the longest time are
+// removed. What goes is a loss, in the file itself or in system.assay.
 #pragma once
 
 #include "profile/profile.h"
@@ -21,12 +22,14 @@ struct ProfilePart {
   profile::Profile profile;
 };
 
-// Everything that was measured, by executable. Samples, values and how interpreting ended add up to those of `whole`. `ends` is indexed by
-// the modules of `whole`, which need not be in canonical order.
+// Everything that was measured, by executable. Samples, values and how interpreting ended add up to
+// those of `whole`. `ends` is indexed by the modules of `whole`, which need not be in canonical
+// order.
 std::vector<ProfilePart> split_by_executable(const profile::Profile &whole,
                                              std::span<const ValueSums::Ends> ends);
 
-// Leaves the `lists` hotlists that came in most samples, ten times as many instructions, and as many conflicts, by their counts; the values of those that go are counted as a loss.
+// Leaves the `lists` hotlists that came in most samples, ten times as many instructions, and as
+// many conflicts, by their counts; the values of those that go are counted as a loss.
 void cut_to(profile::Profile &profile, size_t lists);
 
 class ProfileFolder {
@@ -39,10 +42,12 @@ public:
   ProfileFolder(const ProfileFolder &) = delete;
   ProfileFolder &operator=(const ProfileFolder &) = delete;
 
-  // Adds to the part's file. A reader sees the file as it was or as it is then. A file that is no profile is put aside, under a name that
-  // ends in .damaged: returns a sentence about it, or an empty text. Throws Failure; the file is then as it was.
+  // Adds to the part's file. A reader sees the file as it was or as it is then. A file that is no
+  // profile is put aside, under a name that ends in .damaged: returns a sentence about it, or an
+  // empty text. Throws Failure; the file is then as it was.
   std::string add(const ProfilePart &part);
-  // Removes files until the folder is as small as it must be: how many. Their values are a loss of the next file of the whole system.
+  // Removes files until the folder is as small as it must be: how many. Their values are a loss of
+  // the next file of the whole system.
   unsigned remove_oldest();
 
   const std::string &path() const { return folder_; }

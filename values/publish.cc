@@ -1,9 +1,11 @@
-// What an interpreter without floating point cannot compute becomes a register that is not known; then everything else of the instruction
-// can stay as it is. Ending a sample at each such instruction was refused: a quarter of a program's instructions may be floating point, and
-// few jumps depend on them. Only what has an unknown effect on memory or control ends a sample.
+// What an interpreter without floating point cannot compute becomes a register that is not known;
+// then everything else of the instruction can stay as it is. Ending a sample at each such
+// instruction was refused: a quarter of a program's instructions may be floating point, and few
+// jumps depend on them. Only what has an unknown effect on memory or control ends a sample.
 //
-// What is recorded is decided here once, and not in each sample. A constant says nothing, and what was loaded is recorded as such: so it is
-// found first which micro-ops yield a constant and which what was loaded.
+// What is recorded is decided here once, and not in each sample. A constant says nothing, and what
+// was loaded is recorded as such: so it is found first which micro-ops yield a constant and which
+// what was loaded.
 
 #include "values/publish.h"
 
@@ -112,15 +114,16 @@ private:
     return nullptr;
   }
 
-  // Which micro-ops yield what is the same in every execution, or what was just loaded: of neither is a result recorded.
+  // Which micro-ops yield what is the same in every execution, or what was just loaded: of neither
+  // is a result recorded.
   void trace_values() {
     std::array<Source, ASSAY_REG_COUNT> source{};
     source[ASSAY_REG_ZERO] = source[ASSAY_REG_BIAS] = Source::constant;
     sources_.clear();
     for (const assay_uop &uop : code_.uops_of(instruction_)) {
       const Source a = source[uop.a];
-      const Source b = uop.b == ASSAY_UOP_IMMEDIATE ? Source::constant : source[uop.b];
-      const Source c = uop.b == ASSAY_UOP_IMMEDIATE ? Source::constant : source[uop.c];
+      const Source b = binary::has_immediate(uop) ? Source::constant : source[uop.b];
+      const Source c = binary::has_immediate(uop) ? Source::constant : source[uop.c];
       Source made = Source::computed;
       if (binary::reads_memory(uop))
         made = Source::loaded;
@@ -151,7 +154,7 @@ private:
     if (uop.op == ASSAY_UOP_jump &&
         (instruction_.flow == Flow::indirect_jump || instruction_.flow == Flow::indirect_call))
       value(ASSAY_VALUE_target, 8, uop.a);
-    if ((uop.op == ASSAY_UOP_div || uop.op == ASSAY_UOP_div_signed) && uop.b != ASSAY_UOP_IMMEDIATE)
+    if ((uop.op == ASSAY_UOP_div || uop.op == ASSAY_UOP_div_signed) && !binary::has_immediate(uop))
       value(ASSAY_VALUE_divisor, uop.width, uop.c);
     const Access *access = access_at(index);
     if (!access || !(binary::reads_memory(uop) || binary::writes_memory(uop)) ||
@@ -211,8 +214,8 @@ private:
     }
   }
 
-  // The general registers that the instruction leaves anew. Not the stack pointer; not constants, of which nothing is to be
-  // learnt; not what was loaded and is recorded as that.
+  // The general registers that the instruction leaves anew. Not the stack pointer; not constants,
+  // of which nothing is to be learnt; not what was loaded and is recorded as that.
   void results() {
     if (!wants(ASSAY_VALUE_result) || instruction_.is_call() || instruction_.flow == Flow::ret)
       return;
@@ -226,7 +229,7 @@ private:
       const bool is_put =
           uop.op == ASSAY_UOP_put8 || uop.op == ASSAY_UOP_put8h || uop.op == ASSAY_UOP_put16;
       const bool is_constant =
-          sources_[i] == Source::constant || (is_put && uop.b == ASSAY_UOP_IMMEDIATE);
+          sources_[i] == Source::constant || (is_put && binary::has_immediate(uop));
       const bool is_loaded = wants(ASSAY_VALUE_load) && sources_[i] == Source::loaded;
       if (is_constant || is_loaded)
         continue;

@@ -1,5 +1,5 @@
-// From decoded instructions to published ones (abi/published_code.h): what can be interpreted where there is neither floating point nor
-// a decoder, and what is to be recorded.
+// From decoded instructions to published ones (abi/published_code.h): what can be interpreted where
+// there is neither floating point nor a decoder, and what is to be recorded.
 #pragma once
 
 #include "abi/published_code.h"
@@ -33,20 +33,19 @@ constexpr uint8_t result_detail(unsigned reg, unsigned bytes) {
                                                   : 0u)
                                         << 5);
 }
-constexpr unsigned result_register(uint8_t detail) {
-  return detail & 31u;
-}
 constexpr unsigned result_bytes(uint8_t detail) {
   return 1u << (detail >> 5);
 }
 
-// Set of general registers that hold arguments of the function whose code begins with these bytes: those of the ABI's six that it reads
-// before it writes them, on its way to the first call, return or jump that is not direct. Those that are read later are missed.
+// Set of general registers that hold arguments of the function whose code begins with these bytes:
+// those of the ABI's six that it reads before it writes them, on its way to the first call, return
+// or jump that is not direct. Those that are read later are missed.
 binary::RegisterSet argument_registers(binary::Decoder &decoder, std::span<const std::byte> code,
                                        uint64_t address);
 
-// Appends the entries of one instruction. `arguments` if a function begins with it; `caller` if its function's caller is wanted. `file`, or null: where it lies; of its constants, and
-// of what the loader fills in, nothing is recorded.
+// Appends the entries of one instruction. `arguments` if a function begins with it; `caller` if its
+// function's caller is wanted. `file`, or null: where it lies; of its constants, and of what the
+// loader fills in, nothing is recorded.
 void publish(const binary::Code &code, const binary::Instruction &instruction,
              std::span<const std::byte> bytes, std::optional<binary::RegisterSet> arguments,
              std::optional<CallerRule> caller, Kinds kinds, const image::Executable *file,

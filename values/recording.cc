@@ -1,9 +1,10 @@
-// Samples wait in a buffer of limited size, and to decode a large file for the first time may take a second. So misses are put into a
-// queue, and some are decoded between two polls of the buffer.
+// Samples wait in a buffer of limited size, and to decode a large file for the first time may take
+// a second. So misses are put into a queue, and some are decoded between two polls of the buffer.
 //
-// Of a recording that goes on, a profile is what came since the one before: sums begin anew, and of the collector's counts, which only
-// grow, the difference is taken. Published code stays, because an interpreter may be at it; where it has taken most of its room, another
-// recording must take over.
+// Of a recording that goes on, a profile is what came since the one before: sums begin anew, and of
+// the collector's counts, which only grow, the difference is taken. Published code stays, because
+// an interpreter may be at it; where it has taken most of its room, another recording must take
+// over.
 
 #include "values/recording.h"
 

@@ -33,7 +33,8 @@ public:
   };
   Progress progress() const;
 
-  // What was measured, as a section of `process`, of which everything but the sampling and the mappings is set. Once: values go with it.
+  // What was measured, as a section of `process`, of which everything but the sampling and the
+  // mappings is set. Once: values go with it.
   profile::Profile profile(profile::Process process, uint32_t scope, uint64_t duration_us);
 
   // What was measured since the last time, and begins anew.

@@ -1,14 +1,15 @@
-// The collector in the kernel: on each event it interprets the next instructions of what was interrupted (abi/sample_run.h)
-// and sends what they computed. It changes nothing: not the process, not its memory, not its timing but by the time it
-// takes.
+// The collector in the kernel: on each event it interprets the next instructions of what was
+// interrupted (abi/sample_run.h) and sends what they computed. It changes nothing: not the process,
+// not its memory, not its timing but by the time it takes.
 //
-// Code is looked up in three steps. `places` says by process and address which published page lies there, and forgets the
-// oldest. Where it has nothing, the kernel's own list of mappings gives the file and the offset in it, by which `files` finds the
-// page that another process may have brought in. Where that has nothing either, the tool is told, once in a while, and
-// decodes. The kernel answers for one mapping in an interrupt; so `mappings` keeps what it has said.
+// Code is looked up in three steps. `places` says by process and address which published page lies
+// there, and forgets the oldest. Where it has nothing, the kernel's own list of mappings gives the
+// file and the offset in it, by which `files` finds the page that another process may have brought
+// in. Where that has nothing either, the tool is told, once in a while, and decodes. The kernel
+// answers for one mapping in an interrupt; so `mappings` keeps what it has said.
 //
-// What lies at an address may change (exec, dlclose): so the bytes of the first instruction in a page are compared with those
-// that were decoded, and of code without a file the bytes of each.
+// What lies at an address may change (exec, dlclose): so the bytes of the first instruction in a
+// page are compared with those that were decoded, and of code without a file the bytes of each.
 
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
@@ -191,8 +192,9 @@ static __always_inline struct place_key region_of(const struct assay_interpreter
   return region;
 }
 
-// What is mapped at an address: into run->key. The kernel answers once in an interrupt: its lock is released by work that waits for the
-// interrupt's end, and meanwhile it refuses. `anew`: not what it said in an earlier one.
+// What is mapped at an address: into run->key. The kernel answers once in an interrupt: its lock is
+// released by work that waits for the interrupt's end, and meanwhile it refuses. `anew`: not what
+// it said in an earlier one.
 static __noinline int key_of(struct assay_interpreter *run, __u64 address, int anew) {
   __u64 page = assay_code_page_begin(address);
   if (run->key_page == page && !(anew && run->key_is_kept))
@@ -358,7 +360,8 @@ static __always_inline void interpret(struct assay_interpreter *run) {
     count(lost_samples);
 }
 
-// A sample of the caller's own process from given registers: what tests hold against the same interpreter outside of the kernel.
+// A sample of the caller's own process from given registers: what tests hold against the same
+// interpreter outside of the kernel.
 SEC("syscall")
 int given_sample(struct assay_given_sample *given) {
   __u32 zero = 0;

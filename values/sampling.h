@@ -15,7 +15,8 @@ struct assay_sampling_settings {
   uint64_t miss_interval_ns; // in which a place that is not known is told of once
 };
 
-// The kernel's own memory that may be read without an effect: its image, its modules' code, RAM. Stacks come beside them.
+// The kernel's own memory that may be read without an effect: its image, its modules' code, RAM.
+// Stacks come beside them.
 #define ASSAY_KERNEL_RANGES 8
 
 struct assay_memory_range {

@@ -1,9 +1,11 @@
-// The handler in a program knows nothing but addresses. So a miss names an address of a process, and what file lies there is looked up
-// here; then it is a miss as the kernel's, and the same code cache decodes. Where the page is known, from another process or another
-// program, only its place is told. What is shared is drawn in abi/upcall.h.
+// The handler in a program knows nothing but addresses. So a miss names an address of a process,
+// and what file lies there is looked up here; then it is a miss as the kernel's, and the same code
+// cache decodes. Where the page is known, from another process or another program, only its place
+// is told. What is shared is drawn in abi/upcall.h.
 //
-// What programs write is looked at with care: they may write anything there. Nothing runs when a thread ends, so the tool asks the kernel
-// now and then which threads are gone, and frees their slots; it asks before it reads the ring, so that the last samples are taken.
+// What programs write is looked at with care: they may write anything there. Nothing runs when a
+// thread ends, so the tool asks the kernel now and then which threads are gone, and frees their
+// slots; it asks before it reads the ring, so that the last samples are taken.
 
 #include "values/upcall_collector.h"
 

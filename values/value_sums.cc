@@ -1,8 +1,10 @@
-// The values of one sample at one place are one window: they depend on each other, as the iterations of a loop do. So a sample's values are
-// sorted by place first, and each hotlist gets its window as a whole. Strides are differences within a window, so none spans two samples.
+// The values of one sample at one place are one window: they depend on each other, as the
+// iterations of a loop do. So a sample's values are sorted by place first, and each hotlist gets
+// its window as a whole. Strides are differences within a window, so none spans two samples.
 //
-// Addresses of code differ from run to run. So targets and callers become places in files before they are counted. What was looked up is
-// remembered, because a look-up goes through the process's mappings.
+// Addresses of code differ from run to run. So targets and callers become places in files before
+// they are counted. What was looked up is remembered, because a look-up goes through the process's
+// mappings.
 
 #include "values/value_sums.h"
 
@@ -13,8 +15,8 @@
 namespace values {
 namespace {
 
-// Of weights: those of samples at instructions that take as long as the mean; the largest; and after how many interrupts an
-// instruction's own ratio counts as much as the mean.
+// Of weights: those of samples at instructions that take as long as the mean; the largest; and
+// after how many interrupts an instruction's own ratio counts as much as the mean.
 constexpr double kUnit = 8, kMaxWeight = 512, kPrior = 8;
 constexpr size_t kCodeValues = 1 << 16; // addresses of code whose places are remembered
 
@@ -106,10 +108,12 @@ void ValueSums::add_window(std::span<const assay_sampled_value> values, const as
   add(list->strides);
 }
 
-// An interrupt comes to an instruction the more often the longer it takes; so what follows slow code is seen too often. If each sample counts by
-// how often its first instruction is executed, over how often interrupts came to it, all executions count the same (Horvitz and
-// Thompson, "A generalization of sampling without replacement from a finite universe", 1952). How often instructions are executed is what the
-// samples say, so weighed; from samples that begin at executions by chance the same frequencies follow, which is why that settles.
+// An interrupt comes to an instruction the more often the longer it takes; so what follows slow
+// code is seen too often. If each sample counts by how often its first instruction is executed,
+// over how often interrupts came to it, all executions count the same (Horvitz and Thompson, "A
+// generalization of sampling without replacement from a finite universe", 1952). How often
+// instructions are executed is what the samples say, so weighed; from samples that begin at
+// executions by chance the same frequencies follow, which is why that settles.
 uint64_t ValueSums::weight_of(const assay_sample &sample) const {
   if (!settings_.even || interrupts_ == 0 || executions_ == 0)
     return 1;
@@ -155,8 +159,8 @@ void ValueSums::add(const assay_sample &sample, std::span<const assay_sampled_va
   }
 }
 
-// Of instructions that have no value, a sample does not say that they were executed: but those that lie behind another one on a
-// straight way were.
+// Of instructions that have no value, a sample does not say that they were executed: but those that
+// lie behind another one on a straight way were.
 void ValueSums::count_executions(const assay_sample &sample,
                                  std::span<const assay_sampled_value> values, uint64_t weight) {
   uint32_t expected = sample.skipped == 0 ? sample.start : 0;

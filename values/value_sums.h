@@ -33,9 +33,11 @@ public:
   uint64_t places() const { return lists_.size(); }
   uint64_t lost_values() const { return lost_values_; } // there were too many places
 
-  // Adds everything to a profile, whose modules begin with the files of the code cache, in their order. Once: values go with it.
+  // Adds everything to a profile, whose modules begin with the files of the code cache, in their
+  // order. Once: values go with it.
   void move_to(profile::Profile &profile);
-  // How interpreting ended, of the samples that came in each file of the code cache; those that are missing at the end came in none.
+  // How interpreting ended, of the samples that came in each file of the code cache; those that are
+  // missing at the end came in none.
   using Ends = std::array<uint64_t, ASSAY_SAMPLE_ENDS>;
   std::vector<Ends> ends_of_files() const;
 

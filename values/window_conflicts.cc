@@ -1,9 +1,12 @@
-// When an address is known cannot be seen in addresses. But a sample's instructions are decoded, so registers are followed through it: each
-// has the youngest load that it depends on, and so has each address. What was computed before the sample counts as known early. Cycles were
-// refused: the interpreter has none, and which load is slow differs from run to run; which address waits for a load does not.
+// When an address is known cannot be seen in addresses. But a sample's instructions are decoded, so
+// registers are followed through it: each has the youngest load that it depends on, and so has each
+// address. What was computed before the sample counts as known early. Cycles were refused: the
+// interpreter has none, and which load is slow differs from run to run; which address waits for a
+// load does not.
 //
-// A sample says which instructions it has executed only of those that have a value. The others are found as a processor does: by what
-// follows, and by the targets of branches and direct jumps. Where that fails (indirect jumps, returns), nothing is known of registers.
+// A sample says which instructions it has executed only of those that have a value. The others are
+// found as a processor does: by what follows, and by the targets of branches and direct jumps.
+// Where that fails (indirect jumps, returns), nothing is known of registers.
 
 #include "values/window_conflicts.h"
 

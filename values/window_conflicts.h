@@ -16,8 +16,8 @@ class WindowConflicts {
 public:
   explicit WindowConflicts(CodeCache &code) : code_(code) {}
 
-  // Calls found(store, load, kind of enum AssayConflictKind) for each pair; both are `where` as in struct assay_sampled_value.
-  // Of each load:
+  // Calls found(store, load, kind of enum AssayConflictKind) for each pair; both are `where` as in
+  // struct assay_sampled_value. Of each load:
   //   FORWARDING  the youngest store before it that overlaps it does not cover it, so the load waits until the store has left
   //   ALIAS       a younger one only seems to, by the low 12 bits that are compared first
   //   ORDER       the youngest store that overlaps it had its address from a younger load than the load itself has: a processor that

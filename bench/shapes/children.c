@@ -1,4 +1,5 @@
-// Three hundred children, one after the other, each of which ends by exit, so that every profiler writes what it measured there.
+// Three hundred children, one after the other, each of which ends by exit, so that every profiler
+// writes what it measured there.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-// Two thousand children, one after the other, of a process with a few megabytes. They end by _exit, where MemProf writes nothing
-// of them: children.c has the same with exit.
+// Two thousand children, one after the other, of a process with a few megabytes. They end by _exit,
+// where MemProf writes nothing of them: children.c has the same with exit.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-// A list of 40,000 objects of 88 bytes, in the order of their allocation, walked four thousand times: it is as fast as its
-// objects lie at one distance.
+// A list of 40,000 objects of 88 bytes, in the order of their allocation, walked four thousand
+// times: it is as fast as its objects lie at one distance.
 #include <stdio.h>
 #include <stdlib.h>
 

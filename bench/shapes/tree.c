@@ -1,4 +1,5 @@
-// A tree of a million nodes, four times, built by a recursive function with several call sites: each node has another call path.
+// A tree of a million nodes, four times, built by a recursive function with several call sites:
+// each node has another call path.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-// Accounts are gone over again and again, in an order of their own: of each line that this brings in, an eighth is used.
+// Goes over accounts again and again, in an order of their own: an eighth of each line that this brings in is used.
 #include <cstdio>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// Writes through pointers, and reads one of the places that they lead to: the load may run before it is known where the store goes.
+// Stores through pointers, and loads from where one of them leads: the load may run before the store has its address.
 #include <stdint.h>
 #include <stdio.h>
 static uint64_t places[4096], *to[4096];

@@ -52,8 +52,9 @@ struct Runtime {
 
 extern constinit Runtime runtime;
 
-// The kernel empties this page in the child of a fork (MADV_WIPEONFORK), also of one by the system call itself: such a child records
-// nothing in its parent's name, and is found when it allocates or ends.
+// The kernel empties this page in the child of a fork (MADV_WIPEONFORK), also of one by the system
+// call itself: such a child records nothing in its parent's name, and is found when it allocates or
+// ends.
 struct alignas(4096) RecordingPage {
   bool on;
   bool is_adopted; // adopt_unseen_child() was called
@@ -114,7 +115,8 @@ void finish(AssayEndReason reason, int status);
 void prepare_for_exec();
 void continue_after_exec(); // errno stays
 
-// Around exec, innermost: what is executed gets the limits of memory that the program set for itself (memory_limits.cc).
+// Around exec, innermost: what is executed gets the limits of memory that the program set for
+// itself (memory_limits.cc).
 void give_memory_limits_to_exec();
 void take_memory_limits_from_exec();
 

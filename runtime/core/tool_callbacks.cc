@@ -1,11 +1,12 @@
 // The table of tools, from the one list.
 //
-// abi/tools.def is read twice: for the names of the subscribers, and for the table. A tool is tried once, and may start late; one that does
-// is told of the beginning at once. The list of running tools only grows, and its length is stored after the entry, so that who publishes
-// needs no lock.
+// abi/tools.def is read twice: for the names of the subscribers, and for the table. A tool is tried
+// once, and may start late; one that does is told of the beginning at once. The list of running
+// tools only grows, and its length is stored after the entry, so that who publishes needs no lock.
 //
-// In the child of a fork, blocks of the parent name the parent's contexts: nothing that becomes of them is published. If no running tool
-// wants allocations or objects, the runtime ignores allocations altogether.
+// In the child of a fork, blocks of the parent name the parent's contexts: nothing that becomes of
+// them is published. If no running tool wants allocations or objects, the runtime ignores
+// allocations altogether.
 
 #include "runtime/core/tool_callbacks.h"
 

@@ -103,7 +103,8 @@ struct Subscriber {
   void (*on_thread_start)() = [] {};
   // The units of one more instrumented module were read, and the file is open.
   void (*on_module)(const ModuleSites &) = [](const ModuleSites &) {};
-  // The last destructor of such a module runs: its memory may be gone at any time from now on. Any thread; not under the lock of flush().
+  // The last destructor of such a module runs: its memory may be gone at any time from now on. Any
+  // thread; not under the lock of flush().
   void (*on_module_end)(const ModuleSites &) = [](const ModuleSites &) {};
   // A module was unloaded.
   void (*on_unload)(ModuleId module) = [](ModuleId) {};

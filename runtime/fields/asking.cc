@@ -1,5 +1,6 @@
-// To ask is one instruction, as each module has a variable of its own. It is written on the helper thread and on those that report, so it is
-// dropped by the module's last destructor: that comes whoever unloads the module, also where dlclose is not seen.
+// To ask is one instruction, as each module has a variable of its own. It is written on the helper
+// thread and on those that report, so it is dropped by the module's last destructor: that comes
+// whoever unloads the module, also where dlclose is not seen.
 
 #include "runtime/fields/asking.h"
 

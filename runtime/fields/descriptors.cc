@@ -1,5 +1,5 @@
-// The entry is a stream of numbers, made to be small in the program's file. A thread that samples asks for single stretches: a
-// table of their places is made when the first one does.
+// The entry is a stream of numbers, made to be small in the program's file. A thread that samples
+// asks for single stretches: a table of their places is made when the first one does.
 
 #include "runtime/fields/descriptors.h"
 

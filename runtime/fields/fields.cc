@@ -1,5 +1,5 @@
-// The fields tool in the process: it hears of modules and threads, and writes what was counted. The counting itself is in the
-// program's code (compiler/fields_pass.cc).
+// The fields tool in the process: it hears of modules and threads, and writes what was counted. The
+// counting itself is in the program's code (compiler/fields_pass.cc).
 
 #include "abi/fields.h"
 #include "abi/sites.h"
@@ -57,8 +57,9 @@ void on_reset() {
   drop_windows();
 }
 
-// On the helper thread. The first rounds come soon after each other, for short programs. Each counts as often as the time since the
-// one before says: otherwise the beginning would be over-represented.
+// On the helper thread. The first rounds come soon after each other, for short programs. Each
+// counts as often as the time since the one before says: otherwise the beginning would be
+// over-represented.
 uint64_t on_poll() {
   uint64_t now = now_us();
   if (!first_block())

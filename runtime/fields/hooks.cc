@@ -1,4 +1,5 @@
-// What instrumented code calls while windows are sampled. Reports are left out in signal handlers that interrupt the runtime.
+// What instrumented code calls while windows are sampled. Reports are left out in signal handlers
+// that interrupt the runtime.
 
 #include "abi/fields.h"
 #include "runtime/core/objects/objects.h"

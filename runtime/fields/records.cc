@@ -1,10 +1,10 @@
-// A hash table with open addressing in reserved memory, at most half full; further layouts are a loss. Threads that sample look layouts
-// up without a lock while modules come. So an entry is complete before its hash is stored, with release, and nothing is ever changed or
-// removed.
+// A hash table with open addressing in reserved memory, at most half full; further layouts are a
+// loss. Threads that sample look layouts up without a lock while modules come. So an entry is
+// complete before its hash is stored, with release, and nothing is ever changed or removed.
 //
-// Each unit that uses a record describes it; the first description stays. Of a leaf only the bytes that it lies in are kept: names and
-// types are the tool's matter. Where a description ends early, the leaves that are missing have no place, because memory of the arena is
-// zero.
+// Each unit that uses a record describes it; the first description stays. Of a leaf only the bytes
+// that it lies in are kept: names and types are the tool's matter. Where a description ends early,
+// the leaves that are missing have no place, because memory of the arena is zero.
 
 #include "runtime/fields/records.h"
 

@@ -1,5 +1,6 @@
-// A thread's distance never changes while it runs, so code may read it once and count for hours. Whether the last owner of a block
-// still lives is asked of the kernel, as threads end in many ways, most of them unseen.
+// A thread's distance never changes while it runs, so code may read it once and count for hours.
+// Whether the last owner of a block still lives is asked of the kernel, as threads end in many
+// ways, most of them unseen.
 
 #include "runtime/fields/threads.h"
 

@@ -1,7 +1,9 @@
-// Counters of each thread: a block of memory that holds all counters of the process once more, at a distance from the first
-// block. A thread that ends leaves its counts in its block, and the next one goes on with it.
+// Counters of each thread: a block of memory that holds all counters of the process once more, at a
+// distance from the first block. A thread that ends leaves its counts in its block, and the next
+// one goes on with it.
 //
-// From time to time all threads sample, for a round: each reports the stretches of code that it executes until its windows are full.
+// From time to time all threads sample, for a round: each reports the stretches of code that it
+// executes until its windows are full.
 #pragma once
 
 #include <stdint.h>
@@ -34,8 +36,8 @@ ThreadBlock &this_block();
 // Calls f(block) for each block that threads count in but the first.
 void each_block(void (*f)(const uint8_t *block, void *data), void *data);
 
-// The code of all units asks to report from now on (runtime/fields/units.h), until end_round(), or until each thread that joined
-// has left. What it finds counts `weight` times.
+// The code of all units asks to report from now on (runtime/fields/units.h), until end_round(), or
+// until each thread that joined has left. What it finds counts `weight` times.
 void begin_round(uint64_t weight);
 void end_round();
 bool is_in_round();

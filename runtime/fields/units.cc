@@ -1,8 +1,9 @@
-// A unit's counters are an array of its module. When the module comes, the runtime gives the unit a place in the blocks instead,
-// and says so in the unit's variable, which all its code reads; what was counted before is taken along.
+// A unit's counters are an array of its module. When the module comes, the runtime gives the unit a
+// place in the blocks instead, and says so in the unit's variable, which all its code reads; what
+// was counted before is taken along.
 //
-// What was counted is the sum over the blocks. Each flush writes the difference to what was written before. An array of the last
-// sums costs as much memory as one more thread.
+// What was counted is the sum over the blocks. Each flush writes the difference to what was written
+// before. An array of the last sums costs as much memory as one more thread.
 
 #include "runtime/fields/units.h"
 

@@ -14,7 +14,8 @@ void end_units(const ModuleSites &sites);
 // A module is gone: what was counted in it is written, its counters are given to modules to come.
 void remove_units(ModuleId module);
 
-// The entry of the unit of that number (AssayFieldsUnit), and where its stretches are described. Null if it is not known.
+// The entry of the unit of that number (AssayFieldsUnit), and where its stretches are described.
+// Null if it is not known.
 const uint32_t *find_unit(uint32_t number, UnitEntry &entry);
 
 // Writes what was counted since the last time.

@@ -1,8 +1,10 @@
-// A window's objects are few: a small table that is searched by address. At its end each object gives one set of leaves to the
-// table of sets, which counts how often each set was met, and how often with a neighbour in memory in the same window (a sweep over
-// an array). The last writer of each line is kept beside, for all threads together.
+// A window's objects are few: a small table that is searched by address. At its end each object
+// gives one set of leaves to the table of sets, which counts how often each set was met, and how
+// often with a neighbour in memory in the same window (a sweep over an array). The last writer of
+// each line is kept beside, for all threads together.
 //
-// Sets are bounded: programs have few shapes of use. When the table is full, new sets are left out and counted as a loss.
+// Sets are bounded: programs have few shapes of use. When the table is full, new sets are left out
+// and counted as a loss.
 
 #include "runtime/fields/windows.h"
 

@@ -1,5 +1,6 @@
-// Sampled windows: for some tens of stretches of code, which objects a thread accesses, and which of their fields. A window says
-// what was used together, and by comparison of threads which lines they fight for. A thread samples some windows in a row.
+// Sampled windows: for some tens of stretches of code, which objects a thread accesses, and which
+// of their fields. A window says what was used together, and by comparison of threads which lines
+// they fight for. A thread samples some windows in a row.
 #pragma once
 
 #include <stdint.h>
@@ -31,8 +32,8 @@ struct Window {
   WindowObject object[kSlots];
 };
 
-// A stretch was executed by this thread, with these pointers. True when the last window of a row is full; full ones have been
-// added up.
+// A stretch was executed by this thread, with these pointers. True when the last window of a row is
+// full; full ones have been added up.
 bool add_stretch(Window &window, const UnitEntry &entry, const uint32_t *index, uint64_t stretch,
                  const void *const *bases);
 

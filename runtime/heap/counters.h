@@ -47,8 +47,8 @@ enum class ReadMode {
 Counts count_blocks(const void *start, uint64_t size, ReadMode look);
 void zero_blocks(const void *start, uint64_t size);
 
-// The counter of an object that lies in one block, in the layout and the single stripe that are usual; else null. What is
-// done for most objects is done without a call.
+// The counter of an object that lies in one block, in the layout and the single stripe that are
+// usual; else null. What is done for most objects is done without a call.
 inline uint64_t *only_counter(const void *start, uint64_t size) {
   static_assert(ASSAY_COUNTERS_HALVES == 0);
   const uint64_t at = (uint64_t)start, in_block = at % ASSAY_BLOCK_BYTES;

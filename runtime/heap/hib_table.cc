@@ -66,7 +66,8 @@ void HibTable::note_use(uint64_t set) {
     __atomic_fetch_or(&touched_, part, __ATOMIC_RELAXED);
 }
 
-// The context modulo the number of sets: of what the context is a multiple of a set's share of 2^64, the part behind the point. Exact for 32 bits.
+// The context modulo the number of sets: of what the context is a multiple of a set's share of
+// 2^64, the part behind the point. Exact for 32 bits.
 uint64_t HibTable::set_of(ContextId context) const {
   return (uint64_t)((unsigned __int128)(per_set_ * (uint32_t)context) * sets_ >> 64);
 }

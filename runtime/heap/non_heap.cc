@@ -12,7 +12,8 @@
 namespace assay::heap {
 namespace {
 
-// Calls f(kind, owner, begin, end) for each range whose accesses were asked for; owner as in the record: a module or a thread.
+// Calls f(kind, owner, begin, end) for each range whose accesses were asked for; owner as in the
+// record: a module or a thread.
 template <typename F> void each_range(F f) {
   if (units.mode & ASSAY_COUNTERS_GLOBALS)
     for (uint32_t i = 1, end = runtime.modules.count(); i <= end; i++) {

@@ -1,5 +1,5 @@
-// Counters whose 32-bit halves wrap: each check of the live objects watches every half that has become large, and notes each
-// time that it has wrapped.
+// Counters whose 32-bit halves wrap: each check of the live objects watches every half that has
+// become large, and notes each time that it has wrapped.
 #pragma once
 
 #include "runtime/core/objects/chunk.h"

@@ -1,11 +1,12 @@
 // Groups of objects that ended are added up; of what is alive only the last complete walk is kept.
 //
-// The first pass finds the number of the last walk, the second adds up and copies. A group's key fits one word: both contexts, the class of
-// sizes as a number, and the kind. Its sums have room for as many words as it had so far; if a record has more, they are copied to a wider
-// place. The old place is not used again: all of it is unmapped at the end.
+// The first pass finds the number of the last walk, the second adds up and copies. A group's key
+// fits one word: both contexts, the class of sizes as a number, and the kind. Its sums have room
+// for as many words as it had so far; if a record has more, they are copied to a wider place. The
+// old place is not used again: all of it is unmapped at the end.
 //
-// Table and sums lie in reserved address space, of which only what is touched is memory. If it is full, the compaction fails, and the file
-// stays as it is.
+// Table and sums lie in reserved address space, of which only what is touched is memory. If it is
+// full, the compaction fails, and the file stays as it is.
 
 #include "runtime/objects/compaction.h"
 

@@ -1,10 +1,10 @@
 // A module's span holds code and constants, too: constants are globals as well, and code is not accessed.
 //
-// Units that lie together and are equally hot are written as one run, so that an array that was used evenly is one entry. A module may have
-// 2^18 runs; what is beyond is counted as a loss.
+// Units that lie together and are equally hot are written as one run, so that an array that was
+// used evenly is one entry. A module may have 2^18 runs; what is beyond is counted as a loss.
 //
-// When a module is unloaded, its words are written as of walk 0, which no later walk replaces. Then they are cleared, because another
-// module may be loaded there.
+// When a module is unloaded, its words are written as of walk 0, which no later walk replaces. Then
+// they are cleared, because another module may be loaded there.
 
 #include "runtime/objects/globals.h"
 

@@ -1,4 +1,5 @@
-// Words of global variables. Nothing is kept for them but the shadow: whose they are is found afterwards, with the symbol table.
+// Words of global variables. Nothing is kept for them but the shadow: whose they are is found
+// afterwards, with the symbol table.
 #pragma once
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
-// Most objects are small and live shortly: one or two lines of the shadow are read, added to cells that lie together, and cleared. An
-// object that nobody touched costs a comparison.
+// Most objects are small and live shortly: one or two lines of the shadow are read, added to cells
+// that lie together, and cleared. An object that nobody touched costs a comparison.
 
 #include "runtime/objects/groups.h"
 
@@ -14,7 +14,7 @@ namespace assay::objects {
 namespace {
 
 constexpr uint32_t kSmallCells = 32;
-constexpr uint64_t kMostPlainBytes = 1 << 20;
+constexpr uint64_t kMaxPlainBytes = 1 << 20;
 constexpr uint32_t kLargeCells = ASSAY_OBJECT_CELLS + ASSAY_LINE_BYTES; // with the positions
 
 bool is_same(const GroupKey &a, const GroupKey &b) {
@@ -110,7 +110,8 @@ inline void add_words(Group &g, const uint8_t *bytes, uint64_t first, uint64_t c
   }
 }
 
-// Of a large object: by place in a line, 16 words at a time. Sums have 16 bits; a word adds 128 at most, so they hold for 256 lines.
+// Of a large object: by place in a line, 16 words at a time. Sums have 16 bits; a word adds 128 at
+// most, so they hold for 256 lines.
 class LinePositions {
 public:
   explicit LinePositions(Group &g) : g_(g) {}
@@ -184,8 +185,8 @@ inline void add_whole_line(Group &g, const uint8_t *bytes, uint64_t first, unsig
   }
 }
 
-// The same of an object whose words are bytes, none of them hot, and not so many that untouched pages matter: most objects. Words that
-// nobody used are passed over eight at a time.
+// The same of an object whose words are bytes, none of them hot, and not so many that untouched
+// pages matter: most objects. Words that nobody used are passed over eight at a time.
 void add_plain(Group &g, const uint8_t *words, uint64_t start, uint64_t size) {
   const uint64_t first = start / ASSAY_WORD_BYTES, end = (start + size - 1) / ASSAY_WORD_BYTES + 1;
   const auto cell_shift = (unsigned)__builtin_ctz(g.cell_units);
@@ -313,7 +314,7 @@ void Groups::add(uint32_t kind, ContextId context, ContextId free_context, const
     sums.lines = lines_of(begin, size);
   }
   sums.on_line = begin % ASSAY_LINE_BYTES == 0;
-  const uint8_t *plain = size && size <= kMostPlainBytes ? plain_words(begin) : nullptr;
+  const uint8_t *plain = size && size <= kMaxPlainBytes ? plain_words(begin) : nullptr;
   GroupTable &table = key.class_bytes <= kSmallCells * unit_bytes() ? small_ : large_;
   if (plain && !may_be_hot(begin, size)) {
     table.with(key, walk, [&](Group &g) {

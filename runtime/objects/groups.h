@@ -1,11 +1,13 @@
-// What objects alike have used: a set-associative table of groups. A group is a context, the context that frees, and a class of sizes
-// (assay_size_class); an entry that must make room is written to the profile at once, and readers add up.
+// What objects alike have used: a set-associative table of groups. A group is a context, the
+// context that frees, and a class of sizes (assay_size_class); an entry that must make room is
+// written to the profile at once, and readers add up.
 //
-// Objects of one group fold by offset: unit i of each is added to the cell of unit i. So that a group has at most 256 cells, those of
-// large objects are of several units each; which places of 64 bytes are used is kept for these, too, since "every fourth word" shows
-// nowhere else.
+// Objects of one group fold by offset: unit i of each is added to the cell of unit i. So that a
+// group has at most 256 cells, those of large objects are of several units each; which places of 64
+// bytes are used is kept for these, too, since "every fourth word" shows nowhere else.
 //
-// Source: cache-fragmentation.txt, "Memory allocation wrapping" ("We may coalesce them based on the allocation/free callstack").
+// Source: cache-fragmentation.txt, "Memory allocation wrapping" ("We may coalesce them based on the
+// allocation/free callstack").
 #pragma once
 
 #include "abi/records.h"
@@ -64,7 +66,8 @@ private:
 class Groups {
 public:
   bool create(uint32_t sets);
-  // Adds what an object has used so far. take: it ends, and its words are cleared. walk: 0, or of live objects. Thread-safe.
+  // Adds what an object has used so far. take: it ends, and its words are cleared. walk: 0, or of
+  // live objects. Thread-safe.
   void add(uint32_t kind, ContextId context, ContextId free_context, const void *start,
            uint64_t size, bool take, uint64_t walk);
   void write_all(uint64_t walk);

@@ -1,7 +1,9 @@
-// A page of counters, 16 bits for each word, for each page of program that has a hot word: half the memory of what is hot. Pages are
-// found by an array over all page numbers, in reserved address space, of which only what is used costs memory.
+// A page of counters, 16 bits for each word, for each page of program that has a hot word: half the
+// memory of what is hot. Pages are found by an array over all page numbers, in reserved address
+// space, of which only what is used costs memory.
 //
-// Refused: scaling, where all counts of an object are halved when one is full. Words that were used seldom would look unused.
+// Refused: scaling, where all counts of an object are halved when one is full. Words that were used
+// seldom would look unused.
 
 #include "runtime/objects/hot_words.h"
 

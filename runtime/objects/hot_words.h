@@ -1,5 +1,5 @@
-// What the shadow's bytes cannot hold: the samples beyond 127 of words that are used all the time, and accesses beyond 2^31 of words
-// whose accesses are counted.
+// What the shadow's bytes cannot hold: the samples beyond 127 of words that are used all the time,
+// and accesses beyond 2^31 of words whose accesses are counted.
 #pragma once
 
 #include <stdint.h>
@@ -14,7 +14,8 @@ void reset_hot_words_in_child(); // of a fork
 // Has any word in the page of this address samples here? Most have not.
 bool is_hot_page(uint64_t address);
 
-// Units of the word at this address, beside what its shadow says; 0 for most. Under hot_lock where the word may be sampled.
+// Units of the word at this address, beside what its shadow says; 0 for most. Under hot_lock where
+// the word may be sampled.
 uint64_t hot_units(uint64_t address);
 // False if there is no room.
 bool set_hot_units(uint64_t address, uint64_t units);

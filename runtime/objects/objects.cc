@@ -1,6 +1,6 @@
-// Which words of each object are used? Objects come and go by the events of the heap: at a free, or at a walk of what is alive, the marks
-// of an object's words are added to the group of its like. A word's shadow is clear when an object begins there, so that the next one
-// starts cold.
+// Which words of each object are used? Objects come and go by the events of the heap: at a free, or
+// at a walk of what is alive, the marks of an object's words are added to the group of its like. A
+// word's shadow is clear when an object begins there, so that the next one starts cold.
 //
 // Source: cache-fragmentation.txt, "Heap/global object access patterns".
 
@@ -59,7 +59,8 @@ void on_begin() {
       AssayObjectsMode{units.mode, (uint32_t)sample_unit(), first_sample_interval()});
 }
 
-// Where the units of a program are not read before it starts, or a library brings the first, the form is known only now.
+// Where the units of a program are not read before it starts, or a library brings the first, the
+// form is known only now.
 bool on_unit(uint32_t mode) {
   const uint32_t before = units.mode;
   bool agrees = units.take(mode, ASSAY_WORDS_ENCODING, ASSAY_WORDS_DYNAMIC);
@@ -129,8 +130,8 @@ void walk_live() {
   state.next_walk_us = now + 99 * took;
 }
 
-// A walk takes some 50 ns an object. The first one waits until it costs a twentieth of the run at most; those after it know what they
-// cost.
+// A walk takes some 50 ns an object. The first one waits until it costs a twentieth of the run at
+// most; those after it know what they cost.
 bool is_walk_due() {
   return now_us() >= state.next_walk_us && now_us() >= state.objects;
 }

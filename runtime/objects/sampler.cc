@@ -1,8 +1,9 @@
-// A sample ends on the helper thread when its time is up, or on the thread that calls assay_mark, with time=marks: that is the clock
-// of tests, because it makes a run the same each time.
+// A sample ends on the helper thread when its time is up, or on the thread that calls assay_mark,
+// with time=marks: that is the clock of tests, because it makes a run the same each time.
 //
-// A sample looks at the regions that objects lie in, and there at the pages of the shadow that were touched. Where that takes more than
-// its share of the time, the following samples are longer: hotness is in samples, whatever they last.
+// A sample looks at the regions that objects lie in, and there at the pages of the shadow that were
+// touched. Where that takes more than its share of the time, the following samples are longer:
+// hotness is in samples, whatever they last.
 
 #include "runtime/objects/sampler.h"
 

@@ -1,12 +1,13 @@
-// Bytes are sampled eight at a time by compare-and-swap, so that a mark that comes in between is seen now or the next time. Threads
-// set marks by plain stores, of words that were not marked: those are no others' business, and the sampler's neither.
+// Bytes are sampled eight at a time by compare-and-swap, so that a mark that comes in between is
+// seen now or the next time. Threads set marks by plain stores, of words that were not marked:
+// those are no others' business, and the sampler's neither.
 //
-// Large ranges are looked at page by page, where the kernel says that pages were touched, and cleared by dropping pages: a huge object
-// costs what is used of it.
+// Large ranges are looked at page by page, where the kernel says that pages were touched, and
+// cleared by dropping pages: a huge object costs what is used of it.
 //
-// Where the kernel lays out the program's mappings in another way (an unlimited stack, `setarch -L`), they lie where words have their
-// shadow. Then the tool is off. What instrumented code marks all the same is mapped as it is touched, but never where the program's own
-// mappings are.
+// Where the kernel lays out the program's mappings in another way (an unlimited stack, `setarch
+// -L`), they lie where words have their shadow. Then the tool is off. What instrumented code marks
+// all the same is mapped as it is touched, but never where the program's own mappings are.
 
 #include "runtime/objects/words.h"
 

@@ -1,7 +1,8 @@
-// The shadow of words, in each of its forms (abi/word_encoding.h): what marks outside instrumented code, what objects read when they
-// end, and what a sample does.
+// The shadow of words, in each of its forms (abi/word_encoding.h): what marks outside instrumented
+// code, what objects read when they end, and what a sample does.
 //
-// A word of the form `byte` counts up to 127 samples. What is beyond lies in a table (hot_words.h), so that it never saturates unsaid.
+// A word of the form `byte` counts up to 127 samples. What is beyond lies in a table (hot_words.h),
+// so that it never saturates unsaid.
 //
 // Source: cache-fragmentation.txt, "Shadow memory".
 #pragma once
@@ -16,8 +17,9 @@ namespace assay::objects {
 
 extern constinit UnitMode units; // a sum of enum AssayWords
 
-// Maps the shadow of the form that units.mode says. False if there is no room for it, or the kernel refuses: then it is mapped as
-// it is touched, and nothing is recorded. Code with a dynamic base finds it anywhere.
+// Maps the shadow of the form that units.mode says. False if there is no room for it, or the kernel
+// refuses: then it is mapped as it is touched, and nothing is recorded. Code with a dynamic base
+// finds it anywhere.
 bool map_words();
 AssayLossKind why_no_words(); // where map_words() failed
 bool words_are_elsewhere();

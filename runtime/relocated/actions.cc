@@ -1,5 +1,6 @@
-// Handlers that are set by a system call of moved code, which comes here in its place: all of a statically linked executable, and libc's own
-// of others, which nothing that stands in front of libc sees (preloaded/signals.cc).
+// Handlers that are set by a system call of moved code, which comes here in its place: all of a
+// statically linked executable, and libc's own of others, which nothing that stands in front of
+// libc sees (preloaded/signals.cc).
 
 #include "runtime/relocated/from_moved_code.h"
 #include "runtime/relocated/handlers.h"
@@ -21,7 +22,8 @@ Handler &handler_in(Action &action) {
   return action.handler;
 }
 
-// Of the program's memory, which may not be there. What is asked of the kernel does nothing, and is what the program asks itself: other calls may be forbidden.
+// Of the program's memory, which may not be there. What is asked of the kernel does nothing, and is
+// what the program asks itself: other calls may be forbidden.
 bool is_readable(const Action *action) {
   constexpr long kInvalid = -22; // EINVAL; else EFAULT
   return sys::call(SYS_rt_sigaction, SIGKILL, (long)action, 0, sizeof action->mask) == kInvalid;

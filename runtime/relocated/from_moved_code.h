@@ -1,5 +1,6 @@
-// How moved code comes to the runtime, and goes on: with the place to go on at in rax, the program's rax in the thread's log
-// (AssayThreadLog::rax), and all other registers and the stack as the program left them. Handlers may unwind the stack at any instruction.
+// How moved code comes to the runtime, and goes on: with the place to go on at in rax, the
+// program's rax in the thread's log (AssayThreadLog::rax), and all other registers and the stack as
+// the program left them. Handlers may unwind the stack at any instruction.
 #pragma once
 
 #include <stdint.h>

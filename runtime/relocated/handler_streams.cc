@@ -1,17 +1,21 @@
-// What a signal handler logs goes to streams of its own. What it interrupted is set aside meanwhile, and found to be left if the handler does not return.
+// What a signal handler logs goes to streams of its own. What it interrupted is set aside
+// meanwhile, and found to be left if the handler does not return.
 
 #include "runtime/relocated/thread_streams.h"
 
 namespace assay::relocated {
 namespace {
 
-// Streams that handlers have interrupted, by their place in the ring; the latest of the thread first. A handler that is left by a jump does not
-// give back what it has interrupted: that ends when its frame is found to be gone. What the thread does behind the jump is logged on in the
+// Streams that handlers have interrupted, by their place in the ring; the latest of the thread
+// first. A handler that is left by a jump does not give back what it has interrupted: that ends
+// when its frame is found to be gone. What the thread does behind the jump is logged on in the
 // stream of that handler.
 //
-// A frame is gone for sure where a later one lies over it, or the kernel takes the alternate stack for unused. One that lies below what a later signal has
-// interrupted is gone if it is of the same stack, which cannot be known: handlers may change from one stack to another, and come back. So only where
-// many have come together it is taken to be; if it then comes back, what it goes on with is not logged (end_handler).
+// A frame is gone for sure where a later one lies over it, or the kernel takes the alternate stack
+// for unused. One that lies below what a later signal has interrupted is gone if it is of the same
+// stack, which cannot be known: handlers may change from one stack to another, and come back. So
+// only where many have come together it is taken to be; if it then comes back, what it goes on with
+// is not logged (end_handler).
 struct Interrupted {
   uint64_t frame;  // address of SavedLog
   uint64_t logged; // bytes of the stream
@@ -75,8 +79,9 @@ uint32_t *link_to(int log, uint32_t stream) {
   return *link ? link : nullptr;
 }
 
-// A handler may interrupt the begin or the end of another one, and come to what that has put into the list: it is left there. It may also jump out: so
-// a stream is in the list before it is set aside, and until it is gone on with.
+// A handler may interrupt the begin or the end of another one, and come to what that has put into
+// the list: it is left there. It may also jump out: so a stream is in the list before it is set
+// aside, and until it is gone on with.
 void set_interrupted(int log, SavedLog &by) {
   const uint32_t stream = stream_of(log);
   by.is_listed[log] = stream != kNoStream && !link_to(log, stream);
@@ -106,7 +111,8 @@ void take_interrupted(int log, const SavedLog &by) {
     *link = interrupted_streams[stream].after_outer;
 }
 
-// Whether a handler that is at ending streams was interrupted here. It has a frame a little further out; where it was left by a jump, it has not.
+// Whether a handler that is at ending streams was interrupted here. It has a frame a little further
+// out; where it was left by a jump, it has not.
 bool is_ending_streams(uint64_t interrupted) {
   constexpr uint64_t kOwnFrames = 4096;
   return mine.ending_frame > interrupted && mine.ending_frame - interrupted < kOwnFrames;
@@ -178,7 +184,8 @@ void end_handler(SavedLog &saved, ucontext_t &interrupted) {
     const uint32_t stream = saved.streams[log], own = stream_of(log);
     const bool has_any = is_same_process && stream != kNoStream;
     const bool goes_on = has_any && is_interrupted(log, saved);
-    // A handler that has logged nothing yet is taken to return, too: if it jumps out, what the thread logs behind that says so.
+    // A handler that has logged nothing yet is taken to return, too: if it jumps out, what the
+    // thread logs behind that says so.
     const bool goes_to_handler = is_same_process && stream == kNoStream && saved.in_handler;
     const uint32_t parent = goes_to_handler ? saved.parent[log]
                             : goes_on       ? ring->all[stream].number

@@ -1,8 +1,10 @@
-// A handler may interrupt a snippet of moved code, which holds a position that it has not written back. So what handlers log goes to
-// streams of their own; where each interrupted its thread is known.
+// A handler may interrupt a snippet of moved code, which holds a position that it has not written
+// back. So what handlers log goes to streams of their own; where each interrupted its thread is
+// known.
 //
-// A stand-in is two instructions, which say its number. Whose it is never changes. Programs have a few handlers; those beyond all stand-ins share
-// the last one, by signal, and change a moment before their flags do.
+// A stand-in is two instructions, which say its number. Whose it is never changes. Programs have a
+// few handlers; those beyond all stand-ins share the last one, by signal, and change a moment
+// before their flags do.
 
 #include "runtime/relocated/handlers.h"
 

@@ -1,6 +1,8 @@
-// Handlers of signals. In place of each handler of the program the kernel is given a function of ours that stands in for it: what the thread does meanwhile is
-// logged apart. Each handler has a stand-in of its own, so that the handler changes at once with its flags and mask, wherever the signal arrives meanwhile.
-// Handlers are set through libc (preloaded/signals.cc) or by a system call (actions.cc).
+// Handlers of signals. In place of each handler of the program the kernel is given a function of
+// ours that stands in for it: what the thread does meanwhile is logged apart. Each handler has a
+// stand-in of its own, so that the handler changes at once with its flags and mask, wherever the
+// signal arrives meanwhile. Handlers are set through libc (preloaded/signals.cc) or by a system
+// call (actions.cc).
 #pragma once
 
 #include "runtime/relocated/relocated.h"
@@ -23,8 +25,8 @@ inline Handler &handler_in(struct sigaction &action) {
   return action.sa_sigaction;
 }
 
-// Does as `set(action, before)`, which returns 0 if it has set, with the program's handlers on either side. handler_in(Action &) says where an
-// Action has its handler.
+// Does as `set(action, before)`, which returns 0 if it has set, with the program's handlers on
+// either side. handler_in(Action &) says where an Action has its handler.
 template <class Action, class Set>
 long change_action(int number, const Action *action, Action *before, Set set) {
   Action ours;

@@ -1,5 +1,5 @@
-// Moved code lies where 32-bit distances reach it from the original, and back (room_for_code). Then the places that control arrives at in
-// the original are overwritten with jumps.
+// Moved code lies where 32-bit distances reach it from the original, and back (room_for_code). Then
+// the places that control arrives at in the original are overwritten with jumps.
 
 #include "runtime/relocated/relocated.h"
 
@@ -18,7 +18,7 @@ namespace assay::relocated {
 
 uint64_t log_offset();
 
-MovedModule modules[kMostModules];
+MovedModule modules[kMaxModules];
 uint32_t module_count;
 
 namespace {
@@ -183,7 +183,7 @@ const MovedModule *move_module(const char *path, uint64_t bias, const ElfW(Phdr)
                                uint32_t count) {
   static char answer[sizeof ring->request.answer];
   uint32_t first_id = 0;
-  if (module_count == kMostModules || !ask_tool(path, bias, path[0] == 0, answer, first_id))
+  if (module_count == kMaxModules || !ask_tool(path, bias, path[0] == 0, answer, first_id))
     return nullptr;
   const AssayMovedHeader *header = map_file(answer);
   if (!header) {

@@ -1,13 +1,15 @@
-// Who asks for a filter does so by prctl or seccomp: moved code comes here before it makes such a call, or one whose number is not
-// known, and libc's functions do where libc is not moved (preloaded/sandbox.cc). Most filters forbid little, and spinning costs where
-// there are more threads than processors; so the filter is asked what it says to our calls. What depends on anything but the call's
-// number counts as forbidden: it may be another answer the next time.
+// Who asks for a filter does so by prctl or seccomp: moved code comes here before it makes such a
+// call, or one whose number is not known, and libc's functions do where libc is not moved
+// (preloaded/sandbox.cc). Most filters forbid little, and spinning costs where there are more
+// threads than processors; so the filter is asked what it says to our calls. What depends on
+// anything but the call's number counts as forbidden: it may be another answer the next time.
 //
-// Refused: to ask the kernel, which is a system call; to read the time stamp counter, which may be forbidden as well (PR_SET_TSC, and
-// strict mode forbids it by itself).
+// Refused: to ask the kernel, which is a system call; to read the time stamp counter, which may be
+// forbidden as well (PR_SET_TSC, and strict mode forbids it by itself).
 //
-// What executes another program leaves it its filters, which cannot be read. Where there are more than the tool runs under, they count as such that
-// forbid our calls. What tells it, and the process's id, is read with calls that any loader makes.
+// What executes another program leaves it its filters, which cannot be read. Where there are more
+// than the tool runs under, they count as such that forbid our calls. What tells it, and the
+// process's id, is read with calls that any loader makes.
 //
 // Not seen: a filter that code asks for which was not moved, and does not go through libc.
 
@@ -83,9 +85,9 @@ bool allows_ours(uint64_t program) {
 }
 
 void begin_sandbox() {
-  uint64_t fs, self;
+  const uint64_t fs = sys::thread_pointer();
+  uint64_t self;
   uint32_t id;
-  asm("mov %%fs:0, %0" : "=r"(fs));
   block_has_id = sys::read_own_memory(fs + kSelfInBlock, &self, sizeof self) && self == fs &&
                  sys::read_own_memory(fs + kIdInBlock, &id, sizeof id) && id == sys::thread_id();
   // The last time that it is woken.
@@ -130,16 +132,15 @@ uint32_t begin_under_filters() {
   __atomic_store_n(&ring->looks_for_news, 1, __ATOMIC_RELEASE);
   __atomic_store_n(&sandboxed, true, __ATOMIC_RELEASE);
   const uint32_t id = assay_number_in(status, "Pid:");
-  uint64_t fs;
-  asm("mov %%fs:0, %0" : "=r"(fs));
+  const uint64_t fs = sys::thread_pointer();
   block_has_id =
       *(const uint64_t *)(fs + kSelfInBlock) == fs && *(const uint32_t *)(fs + kIdInBlock) == id;
   return id;
 }
 
 uint32_t thread_id_without_call() {
-  uint64_t fs, self;
-  asm("mov %%fs:0, %0" : "=r"(fs));
+  const uint64_t fs = sys::thread_pointer();
+  uint64_t self;
   if (!block_has_id)
     return 0;
   __builtin_memcpy(&self, (const void *)(fs + kSelfInBlock), sizeof self);

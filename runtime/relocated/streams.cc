@@ -1,11 +1,13 @@
-// Streams of threads. A thread begins without one: its position is in a scratch area whose limit is null, so the first check in
-// moved code comes here. Code that logs before it (what a new thread executes of libc before its first function) writes
-// into the scratch area, which nobody reads. A thread that was made without libc may have zeros for all of this: they mean the same, and
-// moved code checks behind each system call.
+// Streams of threads. A thread begins without one: its position is in a scratch area whose limit is
+// null, so the first check in moved code comes here. Code that logs before it (what a new thread
+// executes of libc before its first function) writes into the scratch area, which nobody reads. A
+// thread that was made without libc may have zeros for all of this: they mean the same, and moved
+// code checks behind each system call.
 //
-// What thread-local storage says may be of another thread: a child of fork has a copy of its parent's, and who makes threads without libc may
-// use a block again. So moved code asks behind each system call that may have made a thread or a process (begun()); a child that shares memory with
-// its parent, which waits (vfork), goes on logging as its parent.
+// What thread-local storage says may be of another thread: a child of fork has a copy of its
+// parent's, and who makes threads without libc may use a block again. So moved code asks behind
+// each system call that may have made a thread or a process (begun()); a child that shares memory
+// with its parent, which waits (vfork), goes on logging as its parent.
 //
 // A thread is not told that it ends: the tool sees that it is gone, and reads what its last buffer holds. That way
 // nothing runs in the program when a thread exits, and a killed process loses nothing.
@@ -163,8 +165,9 @@ uint32_t claim() {
   return kNoStream;
 }
 
-// One that is free, or becomes free when the tool looks for threads that have ended: it looks now and then only, and thousands of
-// processes may have come and gone since. It may have been about to look past them: so twice.
+// One that is free, or becomes free when the tool looks for threads that have ended: it looks now
+// and then only, and thousands of processes may have come and gone since. It may have been about to
+// look past them: so twice.
 uint32_t claim_or_wait() {
   uint32_t stream = claim();
   for (int looks = 0; looks < 2 && stream == kNoStream; looks++) {
@@ -210,7 +213,7 @@ void begin_stream(int log) {
   to.pair = log == 0 || stream_of(0) == kNoStream ? to.number : ring->all[stream_of(0)].number;
   to.ended = 0;
   to.filled = to.freed = 0;
-  asm("mov %%fs:0, %0" : "=r"(to.fs));
+  to.fs = sys::thread_pointer();
   to.position = (uint64_t)&position(log);
   to.data = (uint64_t)buffer_at(stream, 0);
   begin_buffer(log, stream, 0);
@@ -317,26 +320,23 @@ extern "C" [[gnu::visibility("hidden")]] void assay_make_room_inside() {
 }
 
 uint64_t log_offset() {
-  uint64_t fs;
-  asm("mov %%fs:0, %0" : "=r"(fs));
-  return (uint64_t)&thread_log - fs;
+  return (uint64_t)&thread_log - sys::thread_pointer();
 }
 
 void begin_streams() {
-  constexpr int kWipeOnFork = 18; // MADV_WIPEONFORK
   const uint32_t id = begin_under_filters();
   if (!id)
     sys::advise(ring, ASSAY_RING_BYTES, MADV_DONTDUMP);
   const long page = sys::map(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
   is_own_memory = &always_own;
-  if (!id && !sys::failed(page) && !sys::failed(sys::advise((void *)page, 4096, kWipeOnFork)))
+  if (!id && !sys::failed(page) && !sys::failed(sys::advise((void *)page, 4096, MADV_WIPEONFORK)))
     is_own_memory = (uint32_t *)page;
   *is_own_memory = 1;
   process = id ? id : sys::process_id();
   pid_namespace = id ? ring->pid_namespace : find_pid_namespace();
   program_number = __atomic_add_fetch(&ring->programs, 1, __ATOMIC_RELAXED);
-  // Streams of the program that executed this one. Their places may be free again at any time: the number is read before what it belongs to, which
-  // is set before it.
+  // Streams of the program that executed this one. Their places may be free again at any time: the
+  // number is read before what it belongs to, which is set before it.
   for (AssayRingStream &each : ring->all) {
     const uint32_t number = __atomic_load_n(&each.number, __ATOMIC_ACQUIRE);
     const uint32_t kind = __atomic_load_n(&each.kind, __ATOMIC_ACQUIRE);

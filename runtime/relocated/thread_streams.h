@@ -49,7 +49,8 @@ void begin_process();
 void forget_streams();
 // From now on it logs into the scratch area.
 void go_untraced(int log);
-// How much the thread's stream has logged. The position may lie in the buffer before the one that comes next: a handler interrupts next_buffer() as well.
+// How much the thread's stream has logged. The position may lie in the buffer before the one that
+// comes next: a handler interrupts next_buffer() as well.
 uint64_t bytes_of(int log);
 // Ends it with so many bytes, by bytes_of(). It may be another thread's from then on.
 void end_stream(AssayRingStream &stream, uint64_t logged);

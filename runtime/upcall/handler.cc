@@ -1,16 +1,20 @@
-// What happens in an interrupt: the thread's next instructions are interpreted (abi/sample_run.h), as in the kernel's program, and what
-// they compute goes to the tool. The thread itself does not move.
+// What happens in an interrupt: the thread's next instructions are interpreted (abi/sample_run.h),
+// as in the kernel's program, and what they compute goes to the tool. The thread itself does not
+// move.
 //
-// Loads are made directly. One that faults is caught by a handler of SIGSEGV and SIGBUS (signals.cc), as long as the program leaves these
-// signals to the system: 0 system calls for a sample. Where the program handles faults itself, memory is read by
-// process_vm_readv, which refuses what is not there: a microsecond and more for each line, so lines are kept for the sample.
-// Asking the kernel whether an address can be read before it is was refused: another thread may unmap it in between.
+// Loads are made directly. One that faults is caught by a handler of SIGSEGV and SIGBUS
+// (signals.cc), as long as the program leaves these signals to the system: 0 system calls for a
+// sample. Where the program handles faults itself, memory is read by process_vm_readv, which
+// refuses what is not there: a microsecond and more for each line, so lines are kept for the
+// sample. Asking the kernel whether an address can be read before it is was refused: another thread
+// may unmap it in between.
 
 #include "runtime/upcall/upcall.h"
 
 #include "abi/timed_load.h"
 #include "runtime/core/system/syscall.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <time.h>
@@ -77,7 +81,7 @@ int tell_miss(Thread &thread, uint64_t address) {
   miss.address = address;
   if (put(thread, &miss, sizeof miss, nullptr, 0)) {
     __atomic_fetch_add(&shared.news->posted, 1, __ATOMIC_RELEASE);
-    sys::call(SYS_futex, (long)&shared.news->posted, 1 /* FUTEX_WAKE */, INT32_MAX);
+    sys::call(SYS_futex, (long)&shared.news->posted, FUTEX_WAKE, INT32_MAX);
   }
   return 0;
 }
@@ -180,7 +184,7 @@ void take_registers(assay_interpreter &run, const mcontext_t &from) {
   run.registers[ASSAY_REG_CONTROL] = (uint64_t)all[REG_EFL] & ~kFlags;
   for (unsigned i = 0; i <= ASSAY_REG_CONTROL; i++)
     run.known[i] = 1;
-  asm("mov %%fs:0, %0" : "=r"(run.registers[ASSAY_REG_FS]));
+  run.registers[ASSAY_REG_FS] = sys::thread_pointer();
   run.known[ASSAY_REG_FS] = 1;
   run.registers[ASSAY_REG_GS] = 0;
   run.known[ASSAY_REG_GS] = 0; // programs do not use it
@@ -198,7 +202,7 @@ uint32_t next_random(Thread &thread) {
 void lose(Thread &thread) {
   constexpr uint64_t kSometimes = 1024;
   const uint64_t lost = __atomic_add_fetch(&shared.news->lost, 1, __ATOMIC_RELAXED);
-  if (lost % kSometimes == 0 && sys::call(SYS_kill, shared.header->tool, 0) == -3 /* ESRCH */)
+  if (lost % kSometimes == 0 && sys::call(SYS_kill, shared.header->tool, 0) == -ESRCH)
     stop_sampling(thread);
 }
 

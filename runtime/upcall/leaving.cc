@@ -1,5 +1,5 @@
-// Where a program goes where we must not follow: it confines itself to some system calls (seccomp), so that one of ours would end it, or
-// executes another program.
+// Where a program goes where we must not follow: it confines itself to some system calls (seccomp),
+// so that one of ours would end it, or executes another program.
 
 #include "runtime/upcall/upcall.h"
 
@@ -34,7 +34,8 @@ template <class Exec> int exec_with(Exec exec) {
 
 } // namespace
 
-// From syscall() and prctl(), which pass everything on as it is. What is executed later is confined as well: it does not find us.
+// From syscall() and prctl(), which pass everything on as it is. What is executed later is confined
+// as well: it does not find us.
 extern "C" [[gnu::visibility("hidden")]] void assay_upcall_confine() {
   if (!shared.header || !mine || !is_in_own_process())
     return;
@@ -55,7 +56,8 @@ extern "C" [[gnu::visibility("hidden")]] void *assay_upcall_real_prctl() {
 
 } // namespace assay::upcall
 
-// Both take as many arguments as the call that is meant, so they only look at the first. seccomp is 317, PR_SET_SECCOMP 22.
+// Both take as many arguments as the call that is meant, so they only look at the first. seccomp is
+// 317, PR_SET_SECCOMP 22.
 #define ASSAY_LOOK_AT(name, number)                                                                \
   asm(".text\n.globl " name "\n.type " name ", @function\n" name ":\n"                             \
       "push %rdi\n push %rsi\n push %rdx\n push %rcx\n push %r8\n push %r9\n push %rax\n"          \

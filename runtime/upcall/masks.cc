@@ -1,6 +1,8 @@
-// Threads that work for others are often begun with all signals blocked, so that handlers run elsewhere (liblzma, GLib). Ours would never
-// come there. So in a thread that begins with our signal blocked it is not, and the program is told that it is: what comes for the
-// program is held until it unblocks the signal. A thread that blocks it later does so for a moment, and is not sampled for that long.
+// Threads that work for others are often begun with all signals blocked, so that handlers run
+// elsewhere (liblzma, GLib). Ours would never come there. So in a thread that begins with our
+// signal blocked it is not, and the program is told that it is: what comes for the program is held
+// until it unblocks the signal. A thread that blocks it later does so for a moment, and is not
+// sampled for that long.
 //
 // A program that such a thread executes by posix_spawn begins with the signal unblocked.
 

@@ -1,9 +1,11 @@
-// Signals as the program sees them. One is ours in the kernel; what the program sets and asks for it is kept in a table, and one
-// that is not of our making goes where it would have gone. SIGSEGV and SIGBUS are ours only as long as the program leaves them to the
-// system: a fault that is not in a load of ours is then made again with the system's action, so that status and core are what
-// they were. Once the program handles faults, they are its own.
+// Signals as the program sees them. One is ours in the kernel; what the program sets and asks for
+// it is kept in a table, and one that is not of our making goes where it would have gone. SIGSEGV
+// and SIGBUS are ours only as long as the program leaves them to the system: a fault that is not in
+// a load of ours is then made again with the system's action, so that status and core are what they
+// were. Once the program handles faults, they are its own.
 //
-// Our handler runs on a stack of our own where the program has none. What the program asks about its stack does not show it.
+// Our handler runs on a stack of our own where the program has none. What the program asks about
+// its stack does not show it.
 //
 // Who calls the kernel without libc is not covered.
 
@@ -287,7 +289,8 @@ ASSAY_EXPORT int sigpending(sigset_t *set) noexcept {
   return result;
 }
 
-// A SIGTRAP of ours that waits would swallow another one: the kernel keeps one of it. raise() blocks signals while it works.
+// A SIGTRAP of ours that waits would swallow another one: the kernel keeps one of it. raise()
+// blocks signals while it works.
 ASSAY_EXPORT int raise(int number) noexcept {
   static int (*real)(int);
   const bool is_trap = number == SIGTRAP && is_sampled_thread() && !is_timer();

@@ -1,11 +1,12 @@
 // The beginning, before all other constructors (-z initfirst): no code of the program has run, and it has one thread.
 //
-// The file that the tool shares is mapped in two parts: what the tool writes can only be read here, so no stray store of the program can
-// change the micro-ops.
+// The file that the tool shares is mapped in two parts: what the tool writes can only be read here,
+// so no stray store of the program can change the micro-ops.
 //
-// Then comes who is not sampled: a process that /proc knows by another number than it knows itself, a program of Go, and one that begins
-// when the recording is over. What the program before exec left waiting is taken back before Go is asked for: a signal of ours would end a
-// program of Go. Signals are taken over before the first thread is sampled.
+// Then comes who is not sampled: a process that /proc knows by another number than it knows itself,
+// a program of Go, and one that begins when the recording is over. What the program before exec
+// left waiting is taken back before Go is asked for: a signal of ours would end a program of Go.
+// Signals are taken over before the first thread is sampled.
 
 #include "runtime/upcall/upcall.h"
 

@@ -1,12 +1,14 @@
-// Threads, and what interrupts them. Each opens a perf event that sends it a signal while it runs its own code, or, where perf events are
-// closed, makes timers.
+// Threads, and what interrupts them. Each opens a perf event that sends it a signal while it runs
+// its own code, or, where perf events are closed, makes timers.
 //
-// The event is kept by a mapping of its first page, and its descriptor is closed at once: so the program's descriptors are what they are
-// without us, and closing all of them, as daemons do, ends nothing. One event for all threads (`inherit`) was refused: it could
-// not be taken from one thread alone, as must be done where the program waits for the signal itself.
+// The event is kept by a mapping of its first page, and its descriptor is closed at once: so the
+// program's descriptors are what they are without us, and closing all of them, as daemons do, ends
+// nothing. One event for all threads (`inherit`) was refused: it could not be taken from one thread
+// alone, as must be done where the program waits for the signal itself.
 //
-// Timers of the thread's processor time would do no harm, but tick 250 times a second. Timers of real time are exact, and go off in
-// threads that sleep as well. So a thread that is met in a system call is left alone until it has used processor time again.
+// Timers of the thread's processor time would do no harm, but tick 250 times a second. Timers of
+// real time are exact, and go off in threads that sleep as well. So a thread that is met in a
+// system call is left alone until it has used processor time again.
 //
 // A thread is not told that it ends: what is kept for it is used again when the kernel knows no thread of that number.
 
@@ -160,7 +162,8 @@ void set_timer(int timer, uint64_t first_ns, uint64_t interval_ns) {
   sys::call(SYS_timer_settime, timer, 0, (long)&times, 0);
 }
 
-// Signals of ours come on a stack of ours, unless the program has set one: what they need may be more than is left of the thread's.
+// Signals of ours come on a stack of ours, unless the program has set one: what they need may be
+// more than is left of the thread's.
 void set_stack(Thread &thread) {
   stack_t now = {};
   if (sys::failed(sys::call(SYS_sigaltstack, 0, (long)&now)) || !(now.ss_flags & SS_DISABLE))

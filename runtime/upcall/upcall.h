@@ -1,6 +1,7 @@
-// The runtime of `assay values` in a program: a handler of a signal that interprets the next instructions of the thread that it
-// interrupted. Signals come from a perf event or a timer of each thread. A library of its own, preloaded; it shares nothing with
-// the runtime of instrumented programs but system calls, and uses no memory of the program's heap and no descriptor.
+// The runtime of `assay values` in a program: a handler of a signal that interprets the next
+// instructions of the thread that it interrupted. Signals come from a perf event or a timer of each
+// thread. A library of its own, preloaded; it shares nothing with the runtime of instrumented
+// programs but system calls, and uses no memory of the program's heap and no descriptor.
 #pragma once
 
 #include "abi/records.h"
@@ -26,14 +27,15 @@ extern Shared shared;
 
 // State of the process. A child of fork keeps the number of its program, exec begins another one.
 extern uint32_t process, program;
-// No more samples are taken here, and the handler makes no system call: the program confines itself (seccomp), or reads signals itself.
+// No more samples are taken here, and the handler makes no system call: the program confines itself
+// (seccomp), or reads signals itself.
 extern bool is_off;
 
 inline bool is_timer() {
   return shared.header->collector == ASSAY_COLLECTOR_TIMER;
 }
-// Perf events send SIGTRAP, nothing else. Timers may send any: one of which the kernel keeps as many as come, so that a signal of ours that
-// waits swallows none of the program's.
+// Perf events send SIGTRAP, nothing else. Timers may send any: one of which the kernel keeps as
+// many as come, so that a signal of ours that waits swallows none of the program's.
 constexpr int kTimerSignal = 61;
 inline int our_signal() {
   return is_timer() ? kTimerSignal : SIGTRAP;
@@ -102,8 +104,9 @@ void go_on(Thread &thread);
 // The handler (handler.cc).
 void on_signal(int number, siginfo_t *info, void *context);
 
-// Threads that begin with our signal blocked (masks.cc). In the calling thread: it is not blocked, and the program is told that it is;
-// it is blocked; and 1 if a signal that has come is held for the program.
+// Threads that begin with our signal blocked (masks.cc). In the calling thread: it is not blocked,
+// and the program is told that it is; it is blocked; and 1 if a signal that has come is held for
+// the program.
 void begin_masked(Thread &thread);
 void end_masked(Thread &thread);
 bool hold(Thread &thread, const siginfo_t &info);

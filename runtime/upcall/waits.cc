@@ -1,6 +1,7 @@
-// Timers go off in threads that wait as well, and the kernel ends some waits with EINTR whatever handler comes, even those of a handler
-// with SA_RESTART. A program that is sampled must not see that: so our signal is blocked in these waits. What comes meanwhile is taken
-// behind them. Of perf events, which come only while a thread runs its own code, nothing has to be done.
+// Timers go off in threads that wait as well, and the kernel ends some waits with EINTR whatever
+// handler comes, even those of a handler with SA_RESTART. A program that is sampled must not see
+// that: so our signal is blocked in these waits. What comes meanwhile is taken behind them. Of perf
+// events, which come only while a thread runs its own code, nothing has to be done.
 //
 // Not covered: who makes these calls without libc, and sockets with a timeout of their own (SO_RCVTIMEO).
 

@@ -1,11 +1,12 @@
 // What instrumented code calls, beside the marks that it makes itself.
 //
-// Most lines have been touched already. So each hook first asks just that, inline, and what marks a line is a function of its own, so that
-// the usual way saves few registers. The frame is asked for in the hook itself: there begins the stack that a thread says once in each
-// snapshot.
+// Most lines have been touched already. So each hook first asks just that, inline, and what marks a
+// line is a function of its own, so that the usual way saves few registers. The frame is asked for
+// in the hook itself: there begins the stack that a thread says once in each snapshot.
 //
-// How far a comparison reads depends on what it compares. If sixteen bytes of both can be read and the end is among them, it is found at
-// once, and only the lines up to it are asked for; all else takes the slow way.
+// How far a comparison reads depends on what it compares. If sixteen bytes of both can be read and
+// the end is among them, it is found at once, and only the lines up to it are asked for; all else
+// takes the slow way.
 
 #include "abi/shadow.h"
 #include "runtime/core/runtime.h"

@@ -1,8 +1,10 @@
 // An item is written when the next one does not continue it.
 //
-// Neighbours are often alike. A group of lines that is as the one before it only counts as a repetition; of a group's planes, those are
-// written that differ from the plane before. Lines in sequence with one owner are one run, of 2^18 at most, because readers take no longer
-// ones. Numbers are differences to the last item, and cannot be negative: a run that begins before the last one begins a new record.
+// Neighbours are often alike. A group of lines that is as the one before it only counts as a
+// repetition; of a group's planes, those are written that differ from the plane before. Lines in
+// sequence with one owner are one run, of 2^18 at most, because readers take no longer ones.
+// Numbers are differences to the last item, and cannot be negative: a run that begins before the
+// last one begins a new record.
 
 #include "runtime/workingset/records.h"
 

@@ -1,7 +1,7 @@
 // Any bytes: reading a trace ends, with a Failure or its accesses.
 //
-// Checksums are made right first, as in profile_fuzz.cc. A skeleton that has made many accesses is left: what is damaged may make as many as it
-// likes.
+// Checksums are made right first, as in profile_fuzz.cc. A skeleton that has made many accesses is
+// left: what is damaged may make as many as it likes.
 
 #include "base/fail.h"
 #include "tests/fuzz/seal.h"

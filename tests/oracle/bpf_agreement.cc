@@ -1,8 +1,9 @@
 // bpf_agreement [--samples N]
 //
-// The interpreter of samples in the kernel against the same source compiled here: this program works (strings, sorting, formatting, maps,
-// vectors) with the trap flag set, and every few instructions a signal handler gives the registers of that moment to both. What they
-// send must be equal, bit for bit. Exit 1 if anything differs, 77 if the kernel runs no BPF program for us.
+// The interpreter of samples in the kernel against the same source compiled here: this program
+// works (strings, sorting, formatting, maps, vectors) with the trap flag set, and every few
+// instructions a signal handler gives the registers of that moment to both. What they send must be
+// equal, bit for bit. Exit 1 if anything differs, 77 if the kernel runs no BPF program for us.
 
 #include "abi/sample_state.h"
 #include "values/code_cache.h"

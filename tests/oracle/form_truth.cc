@@ -1,14 +1,14 @@
 // form_truth [--most N] -- PROGRAM ARGUMENTS…
 //
 // Are symbolic forms true? Runs a program under single step and follows its routines through their
-// graphs: whenever a definition is executed its value is kept, whenever a loop's head is reached its
-// counter goes on, and at each access the form of the address is evaluated and compared with the
-// address that is used; at each branch whose condition is known, so is the condition; when a loop is left whose iterations are
-// known, so is their number. Shared objects
-// are followed too. Prints how much was checked; exit 1 if anything did not agree, if control went
-// from one instruction of a routine that is called understood to another where its graph has no such
-// edge, left it where the graph does not say that it may, or came back into it; or if an instruction
-// of such a routine was executed that is not in its graph.
+// graphs: whenever a definition is executed its value is kept, whenever a loop's head is reached
+// its counter goes on, and at each access the form of the address is evaluated and compared with
+// the address that is used; at each branch whose condition is known, so is the condition; when a
+// loop is left whose iterations are known, so is their number. Shared objects are followed too.
+// Prints how much was checked; exit 1 if anything did not agree, if control went from one
+// instruction of a routine that is called understood to another where its graph has no such edge,
+// left it where the graph does not say that it may, or came back into it; or if an instruction of
+// such a routine was executed that is not in its graph.
 
 #include "base/fail.h"
 #include "binary/forms.h"
@@ -41,7 +41,7 @@ namespace {
 using namespace binary;
 using oracle::Analyzed, oracle::Module;
 
-constexpr unsigned kMostReports = 30;
+constexpr unsigned kMaxReports = 30;
 constexpr const char *kNoFile = "in no file", *kNoFunction = "in no function";
 
 // A routine that is being executed.
@@ -147,7 +147,7 @@ private:
       if ((times ^ made) << (64 - count.bits) == 0)
         continue;
       false_counts_++;
-      if (false_counts_ < kMostReports)
+      if (false_counts_ < kMaxReports)
         std::fprintf(stderr,
                      "%s: the loop left at %#" PRIx64 " had %" PRIu64
                      " iterations, not %s, which is %" PRIu64 "\n",
@@ -203,8 +203,9 @@ private:
       frames_.push_back(std::move(frame));
   }
 
-  // An instruction that no frame follows, but of a routine that is called understood, must be one that
-  // its graph has: whatever led there is an edge, a return, a handler. Returns why it is not one of an understood routine.
+  // An instruction that no frame follows, but of a routine that is called understood, must be one
+  // that its graph has: whatever led there is an edge, a return, a handler. Returns why it is not
+  // one of an understood routine.
   std::string check_listed() {
     Module *module = modules_.at(machine_.pc);
     if (!module)
@@ -217,7 +218,7 @@ private:
     if (!what->forms || what->listed.contains(linked))
       return why_not_name(what->graph.why_not);
     unlisted_++;
-    if (unlisted_ < kMostReports)
+    if (unlisted_ < kMaxReports)
       std::fprintf(stderr, "%s %#" PRIx64 " was executed, and is in no graph\n",
                    module->path.c_str(), linked);
     return why_not_name(WhyNot::understood);
@@ -225,7 +226,7 @@ private:
 
   void lose() {
     const Frame &frame = frames_.back();
-    if (lost_ < kMostReports)
+    if (lost_ < kMaxReports)
       std::fprintf(stderr, "%s: control came from %#" PRIx64 " to %#" PRIx64 ": no such edge\n",
                    frame.module->path.c_str(), last_, machine_.pc - frame.module->bias);
     lost_++;
@@ -503,7 +504,8 @@ private:
                          holds ? "holds" : "does not hold", taken ? "taken" : "not taken"));
   }
 
-  // Whether something that it was made of lies in memory as another value now: another thread wrote that between our look and the processor's.
+  // Whether something that it was made of lies in memory as another value now: another thread wrote
+  // that between our look and the processor's.
   bool has_changed(ExprId id) {
     const Expressions &expressions = observed_->routine->forms->expressions();
     const Expr &node = expressions[id];
@@ -525,7 +527,7 @@ private:
   }
 
   void complain(uint32_t uop, const std::string &what) {
-    if (reported_[uop + at_]++ || reported_.size() > kMostReports)
+    if (reported_[uop + at_]++ || reported_.size() > kMaxReports)
       return;
     uint64_t pc = machine_.pc - observed_->module->bias;
     std::byte bytes[16] = {};

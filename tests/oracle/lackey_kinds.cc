@@ -1,10 +1,13 @@
-// lackey_kinds MAPS < OUTPUT: reads what Valgrind's lackey prints with --trace-mem=yes of a program whose mappings (/proc/self/maps) are in
-// the file MAPS, and compares the accesses of each executed instruction, by kind and size, with those that the decoder says it makes.
+// lackey_kinds MAPS < OUTPUT: reads what Valgrind's lackey prints with --trace-mem=yes of a program
+// whose mappings (/proc/self/maps) are in the file MAPS, and compares the accesses of each executed
+// instruction, by kind and size, with those that the decoder says it makes.
 //
-// Valgrind decodes for itself, so both can only agree by both being right. What it tells in another way is allowed for: a read and a write of the
-// same bytes are one line (M); a repeated string instruction is executed once for each element, and once for none; large vectors and the state of
-// the processor come in parts; what an atomic instruction changes is read twice; a bit of a register is looked at in memory of Valgrind's. Instructions
-// in code that is no file's are not looked at.
+// Valgrind decodes for itself, so both can only agree by both being right. What it tells in another
+// way is allowed for: a read and a write of the same bytes are one line (M); a repeated string
+// instruction is executed once for each element, and once for none; large vectors and the state of
+// the processor come in parts; what an atomic instruction changes is read twice; a bit of a
+// register is looked at in memory of Valgrind's. Instructions in code that is no file's are not
+// looked at.
 //
 // Prints a line for each instruction that differs, up to 20, and one with the numbers; exit status 1 if any differs.
 #include "base/fail.h"

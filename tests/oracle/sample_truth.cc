@@ -1,9 +1,10 @@
 // sample_truth [--most N] [--length K] -- PROGRAM ARGUMENTS…
 //
-// Holds the interpreter of samples (abi/sample_run.h) against the processor: runs a program under single step; every few instructions
-// takes its registers as an interrupt would, lets the interpreter go on by up to K instructions without the program having moved, and
-// then steps the program through the same ones. After each, pc and all registers and flags that the interpreter claims to know must agree.
-// Prints how samples ended; exit 1 if anything disagreed.
+// Holds the interpreter of samples (abi/sample_run.h) against the processor: runs a program under
+// single step; every few instructions takes its registers as an interrupt would, lets the
+// interpreter go on by up to K instructions without the program having moved, and then steps the
+// program through the same ones. After each, pc and all registers and flags that the interpreter
+// claims to know must agree. Prints how samples ended; exit 1 if anything disagreed.
 
 #include "abi/sample_state.h"
 #include "base/fail.h"
@@ -89,7 +90,7 @@ World world;
 namespace {
 
 constexpr unsigned kGeneral = ASSAY_REG_FLAGS + 1; // registers that are compared
-constexpr unsigned kMostReports = 40;
+constexpr unsigned kMaxReports = 40;
 
 struct Snapshot { // after an instruction
   uint64_t pc;
@@ -206,7 +207,7 @@ private:
     }
     if (wrong.empty())
       return true;
-    if (wrong_++ < kMostReports) {
+    if (wrong_++ < kMaxReports) {
       std::fprintf(stderr, "before %#llx: %s\n", ull(native.pc), wrong.c_str());
       for (uint64_t pc : way_) {
         std::byte bytes[15] = {};

@@ -25,7 +25,7 @@ namespace {
 using namespace binary;
 
 constexpr uint64_t kNever = UINT64_MAX, kCompareAllEvery = 1024;
-constexpr unsigned kMostReports = 40;
+constexpr unsigned kMaxReports = 40;
 
 class Agreement {
 public:
@@ -143,7 +143,7 @@ private:
     if (differences.empty())
       return;
     wrong_++;
-    if (reported_[instruction.address]++ == 0 && reported_.size() <= kMostReports) {
+    if (reported_[instruction.address]++ == 0 && reported_.size() <= kMaxReports) {
       std::byte bytes[16] = {};
       process_.read(instruction.address, bytes);
       std::fprintf(stderr, "%#llx %s%s\n", static_cast<unsigned long long>(instruction.address),

@@ -27,7 +27,7 @@ namespace {
 using namespace binary;
 
 constexpr uint64_t kCode = 0x10000000, kData = 0x20000000, kDataBytes = 0x4000;
-constexpr unsigned kMostReports = 60;
+constexpr unsigned kMaxReports = 60;
 
 // Whether it needs an empty register of x87.
 bool pushes(const Instruction &instruction, const Code &code) {
@@ -298,7 +298,7 @@ private:
     }
     wrong_++;
     std::string name = mnemonic_name(instruction.mnemonic);
-    if (reported_[name]++ < 2 && reported_.size() <= kMostReports)
+    if (reported_[name]++ < 2 && reported_.size() <= kMaxReports)
       std::printf("%s%s\n", decoder_.text(bytes, kCode).c_str(), differences.c_str());
   }
 

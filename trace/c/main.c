@@ -3,8 +3,9 @@
 //   ./skeleton VALUES            the accesses, one a line, as Valgrind's lackey writes them
 //   ./skeleton --count VALUES    how many there were
 //
-// VALUES is made of pieces: what kind it is, the thread, and how many bytes follow; a stream's beginning, what it logged, its end. The stream of a
-// signal handler stands within the one that it interrupted.
+// VALUES is made of pieces: what kind it is, the thread, and how many bytes follow; a stream's
+// beginning, what it logged, its end. The stream of a signal handler stands within the one that it
+// interrupted.
 
 #include "skeleton.h"
 

@@ -1,5 +1,5 @@
-// The micro-ops as functions: op_NAME(a, b, c, w, shift, i), for those that skeletons compute with. What each means is in
-// abi/uops.def.
+// The micro-ops as functions: op_NAME(a, b, c, w, shift, i), for those that skeletons compute with.
+// What each means is in abi/uops.def.
 #pragma once
 
 #include "abi/uop_integer.h"

@@ -1,11 +1,13 @@
-// What skeletons are written in. A skeleton is what is left of a function when only that is kept from which its memory accesses
-// follow. It takes what the function logged, in the order in which it did, and makes the same accesses:
+// What skeletons are written in. A skeleton is what is left of a function when only that is kept
+// from which its memory accesses follow. It takes what the function logged, in the order in which
+// it did, and makes the same accesses:
 //
 //   IN(bytes)                     the next value that was logged
 //   OUT(pc, kind, bytes, address) an access of the instruction at pc: kind 'R' or 'W'
 //
-// It begins at one of its starts (`case` labels: an entry, or behind a call), and STOPs at the next call or return. Variables have the names
-// of registers. C11, for any compiler and machine whose numbers are little-endian.
+// It begins at one of its starts (`case` labels: an entry, or behind a call), and STOPs at the next
+// call or return. Variables have the names of registers. C11, for any compiler and machine whose
+// numbers are little-endian.
 #pragma once
 
 // gcc 12 follows ranges of values through large functions for hours.
@@ -19,8 +21,8 @@
 #include <stdint.h>
 #include <string.h>
 
-// An access. `what`, from its highest bit: 9 bits number of the file, 40 bits the instruction's address in the file, 14 bits bytes, 1 bit
-// whether it writes.
+// An access. `what`, from its highest bit: 9 bits number of the file, 40 bits the instruction's
+// address in the file, 14 bits bytes, 1 bit whether it writes.
 struct access {
   uint64_t address, what;
 };
@@ -29,7 +31,8 @@ struct access {
 #define ACCESS_BYTES(a) ((unsigned)((a)->what >> 1 & 0x3fff))
 #define ACCESS_WRITES(a) ((unsigned)((a)->what & 1))
 
-// Takes accesses in the order in which the thread made them; who wants to simulate something writes another one than main.c's.
+// Takes accesses in the order in which the thread made them; who wants to simulate something writes
+// another one than main.c's.
 void take(uint32_t thread, const struct access *accesses, uint64_t count);
 
 enum { ACCESSES = 1024, ACCESSES_AT_ONCE = 1024 };
@@ -50,7 +53,8 @@ struct stream {
 
 // Makes room for accesses.
 void empty(struct stream *s);
-// Gets more of the stream where it is used up; does not return where it is cut there: it is not known whether the thread went on.
+// Gets more of the stream where it is used up; does not return where it is cut there: it is not
+// known whether the thread went on.
 void more(struct stream *s);
 // The values make no sense: says so and exits.
 _Noreturn void damaged(const char *what);

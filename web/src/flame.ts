@@ -17,7 +17,7 @@ export interface Measure {
   show: (value: number) => string;
 }
 
-const kLeastWidth = 0.0015; // of the width; what is narrower is not drawn
+const kMinWidth = 0.0015; // of the width; what is narrower is not drawn
 
 function treeOf(contexts: Row[], measure: Measure, stackKey: string): TreeNode {
   const root: TreeNode = { name: 'all', total: 0, children: new Map() };
@@ -74,7 +74,7 @@ export function flame(contexts: Row[], measures: Measure[], stackKey = 'stack'):
       const width = node.total / (top.total || 1);
       const isFound = !!wanted && wanted.test(node.name);
       if (isFound && !inFound) foundTotal += node.total;
-      if (width >= kLeastWidth) {
+      if (width >= kMinWidth) {
         depth = Math.max(depth, level);
         const label = `${node.name}: ${measure.show(node.total)}, ${((node.total / (root.total || 1)) * 100).toFixed(1)} %`;
         const open = () => { top = node; draw(); chart.querySelector<HTMLElement>('button')?.focus(); };

@@ -44,9 +44,9 @@ inline bool take_record(const uint8_t *&from, const uint8_t *end, FileRecord &r)
   return true;
 }
 
-// Calls f for each record of a mapped file until it says false. False then, and when the records do not
-// fill the file: the file must stay as it is. Pages that were read count as the program's memory, so they are dropped; a
-// second reading gets them from the file again.
+// Calls f for each record of a mapped file until it says false. False then, and when the records do
+// not fill the file: the file must stay as it is. Pages that were read count as the program's
+// memory, so they are dropped; a second reading gets them from the file again.
 template <typename F> bool each_record(const uint8_t *from, size_t size, F f) {
   constexpr uint64_t kStep = 256 << 10;
   const uint8_t *end = from + size, *begin = from - (uint64_t)from % kPage, *next = begin + kStep;

@@ -1,5 +1,5 @@
-// Caches from /sys, or from cpuid where a virtual machine's /sys has none; the cpu's name from cpuid: neither needs libc or a
-// parser of /proc/cpuinfo.
+// Caches from /sys, or from cpuid where a virtual machine's /sys has none; the cpu's name from
+// cpuid: neither needs libc or a parser of /proc/cpuinfo.
 
 #include "runtime/core/file/machine.h"
 

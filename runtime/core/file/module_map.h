@@ -33,8 +33,8 @@ public:
   void refresh();
   // Whether the module is unloaded and this was not asked before.
   bool take_unloaded(ModuleId module);
-  // Notes the SITES section of the module that holds it, refreshing if need be. Returns the module; kNoModule if there is
-  // none or the section is known.
+  // Notes the SITES section of the module that holds it, refreshing if need be. Returns the module;
+  // kNoModule if there is none or the section is known.
   ModuleId add_sites(const void *sites, uint64_t size);
   // Where the module of this SITES section has run its last destructor. Returns it; kNoModule if it is not known.
   ModuleId end(const void *sites);

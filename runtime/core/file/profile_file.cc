@@ -197,7 +197,7 @@ void ProfileFile::write_out() {
   bool good = to >= 0;
   while (good && done < size) {
     long n = sys::write(to, buffer_ + done, size - done);
-    if (n == -4 /* EINTR */)
+    if (n == -EINTR)
       continue;
     good = n > 0;
     done += good ? (size_t)n : 0;

@@ -104,15 +104,16 @@ char *place(char *base, size_t size, size_t align) {
   return (char *)(((uintptr_t)base + sizeof(ChunkHeader) + step - 1) & ~(step - 1));
 }
 
-// glibc's blocks need no room but for the header, mostly: all chunks are multiples of 32 bytes, so where one begins on a
-// multiple of 32, the next ones do. A block that does not is set aside for good, since glibc would hand it out again at
-// once; one of 16 bytes more takes its place, behind which blocks lie evenly again. Where that has happened often,
-// room is asked for each time, and so it is of other allocators, whose blocks may lie oddly always.
-constexpr uint32_t kMostSetAside = 256;
+// glibc's blocks need no room but for the header, mostly: all chunks are multiples of 32 bytes, so
+// where one begins on a multiple of 32, the next ones do. A block that does not is set aside for
+// good, since glibc would hand it out again at once; one of 16 bytes more takes its place, behind
+// which blocks lie evenly again. Where that has happened often, room is asked for each time, and so
+// it is of other allocators, whose blocks may lie oddly always.
+constexpr uint32_t kMaxSetAside = 256;
 constinit uint32_t set_aside;
 
 bool gives_even_blocks() {
-  return real.malloc == &__libc_malloc && set_aside < kMostSetAside;
+  return real.malloc == &__libc_malloc && set_aside < kMaxSetAside;
 }
 
 char *allocate_tightly(size_t size, AllocationFunction via) {

@@ -2,10 +2,11 @@
 // regions of 4 MiB, a byte for each 32. A linked list of chunks was refused: it costs 16 bytes and
 // a lock each.
 //
-// A walk reads headers that other threads may give back at that moment, and with them the page. Asking the kernel to
-// read each (process_vm_readv) takes longer than all the rest of a walk. So the walker says which window it reads, and
-// a thread that gives back a chunk there waits. That is a load at each free; the fence that it needs is made by the walker, on
-// behalf of all threads (membarrier).
+// A walk reads headers that other threads may give back at that moment, and with them the page.
+// Asking the kernel to read each (process_vm_readv) takes longer than all the rest of a walk. So
+// the walker says which window it reads, and a thread that gives back a chunk there waits. That is
+// a load at each free; the fence that it needs is made by the walker, on behalf of all threads
+// (membarrier).
 
 #include "runtime/core/objects/chunk.h"
 

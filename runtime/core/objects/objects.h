@@ -35,8 +35,8 @@ inline bool is_inherited(const ChunkHeader &header) {
   return header.time_us < runtime.forked_us;
 }
 
-// Of a walk over live objects: is it for the next one? There is none after the process's end, where times may be those of
-// another clock, besides.
+// Of a walk over live objects: is it for the next one? There is none after the process's end, where
+// times may be those of another clock, besides.
 inline bool is_born_after(const ChunkHeader &header, uint64_t walk_began_us) {
   return header.time_us > walk_began_us && !runtime.finished;
 }

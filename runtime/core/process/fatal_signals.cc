@@ -5,22 +5,23 @@
 // In the handler: finish the profile, set the default, and let it happen again: a fault by
 // executing the instruction once more (the core shows the true place), anything else by sending it
 // to this thread. If the signal came while this thread was inside the runtime, locks may be held:
-// the end of that section raises it again; a fault there is not survived, as where the stack ends in the runtime's code:
-// the helper gets some time for a last snapshot, if it comes by those locks.
+// the end of that section raises it again; a fault there is not survived, as where the stack ends
+// in the runtime's code: the helper gets some time for a last snapshot, if it comes by those locks.
 //
 // With usr2=1, SIGUSR2 is not fatal: it asks the helper thread for a snapshot.
 //
 // abort and raise end the profile before they send what ends the program: a handler of the program's on a small
 // alternate stack calls them, where there is no room for the kernel's frame of a second signal.
 //
-// Where a shadow is mapped as it is touched, SIGSEGV cannot be the program's: its handler is called by ours, and the signal is in no mask,
-// because instrumented handlers touch the shadow, too.
+// Where a shadow is mapped as it is touched, SIGSEGV cannot be the program's: its handler is called
+// by ours, and the signal is in no mask, because instrumented handlers touch the shadow, too.
 //
-// A thread that may not read the cpu's counter faults where we read it, and gets a time that was kept (core/system/clock.h).
+// A thread that may not read the cpu's counter faults where we read it, and gets a time that was
+// kept (core/system/clock.h).
 //
-// Not covered: who calls the kernel without libc; a stack overflow of another thread than the first, where the program has
-// set no alternate stack; and a signal that another process or thread sends while a handler fills a small one. Then what was flushed is
-// what there is.
+// Not covered: who calls the kernel without libc; a stack overflow of another thread than the
+// first, where the program has set no alternate stack; and a signal that another process or thread
+// sends while a handler fills a small one. Then what was flushed is what there is.
 
 #include "runtime/core/process/fatal_signals.h"
 
@@ -157,7 +158,8 @@ void on_fault(int signal, siginfo_t *info, void *context) {
   }
 }
 
-// It runs where the program's would: on the alternate stack if that one asks for it. Restarting calls is the program's choice, too.
+// It runs where the program's would: on the alternate stack if that one asks for it. Restarting
+// calls is the program's choice, too.
 void install_on_fault(const struct sigaction &told) {
   KernelAction action = kernel_action(on_fault, SA_NODEFER);
   if (!is_default(told)) {

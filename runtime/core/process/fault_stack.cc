@@ -1,9 +1,9 @@
-// Refused: one for each thread. When the program sets a stack for one thread, handlers that ask for a stack may use it, and would run on
-// ours in all other threads; nobody can take a stack from another thread. And each new thread would make more system calls than the
-// program does.
+// Refused: one for each thread. When the program sets a stack for one thread, handlers that ask for
+// a stack may use it, and would run on ours in all other threads; nobody can take a stack from
+// another thread. And each new thread would make more system calls than the program does.
 //
-// The same is left of the first thread, where another one sets a stack: so ours is as large as handlers may expect, and ends in a page
-// that nobody may touch.
+// The same is left of the first thread, where another one sets a stack: so ours is as large as
+// handlers may expect, and ends in a page that nobody may touch.
 
 #include "runtime/core/process/fault_stack.h"
 

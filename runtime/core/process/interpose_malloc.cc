@@ -1,8 +1,9 @@
 // malloc and its family, by name. What they do is in allocate.cc.
 //
-// Each function hands on its own frame: stacks begin at its caller. It checks what its name promises and nothing else: count * size may
-// overflow, posix_memalign() leaves errno as it was, memalign() rounds odd alignments up, as glibc does. strdup() and strndup() are here
-// because libc's own call malloc from code without frame pointers, which would hide their caller.
+// Each function hands on its own frame: stacks begin at its caller. It checks what its name
+// promises and nothing else: count * size may overflow, posix_memalign() leaves errno as it was,
+// memalign() rounds odd alignments up, as glibc does. strdup() and strndup() are here because
+// libc's own call malloc from code without frame pointers, which would hide their caller.
 //
 // ASSAY_NAME makes libc's names of them, or those of the linker's --wrap (docs/decisions/010-wrap.md).
 

@@ -3,9 +3,10 @@
 // refers to them. What must throw or call a new_handler is left to the real operator: it calls
 // malloc again, which fails again, and the exception passes through our frames.
 //
-// A program may replace two operators and rely on the others to call these ([new.delete]): delete[] calls delete, a
-// sized delete the one without a size, new[] calls new. So do ours, as the C++ library's. Where a shared library replaces
-// one, ours forwards to it (core/system/replaced_operators.h).
+// A program may replace two operators and rely on the others to call these ([new.delete]): delete[]
+// calls delete, a sized delete the one without a size, new[] calls new. So do ours, as the C++
+// library's. Where a shared library replaces one, ours forwards to it
+// (core/system/replaced_operators.h).
 
 #include <dlfcn.h>
 
@@ -24,8 +25,8 @@ extern "C" __attribute__((weak)) void (*_ZSt15get_new_handlerv())(); // std::get
 
 namespace {
 
-// A function of the C++ library: ours, where there is one from the beginning; else that of the plug-in that has brought one. `frame`
-// is that of the operator that the plug-in called.
+// A function of the C++ library: ours, where there is one from the beginning; else that of the
+// plug-in that has brought one. `frame` is that of the operator that the plug-in called.
 template <typename F> F *of_cxx_library(F *known, const char *symbol, const void *frame) {
   Dl_info caller;
   if (known || !&dlopen || !&dladdr || !dladdr(((void *const *)frame)[1], &caller))
@@ -66,8 +67,8 @@ void *allocate_or_throw(size_t size, size_t align, const void *frame) {
 
 } // namespace
 
-// The operator that a shared library has instead, or null. Ours goes there by a jump, and so from operator to operator: what
-// is called sees the program's frame as its caller's.
+// The operator that a shared library has instead, or null. Ours goes there by a jump, and so from
+// operator to operator: what is called sees the program's frame as its caller's.
 #define ASSAY_REPLACED(name)                                                                       \
   (__builtin_expect(operators_are_replaced, 0) ? replaced_operators.name : nullptr)
 

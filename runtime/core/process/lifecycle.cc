@@ -70,9 +70,8 @@ namespace {
 constinit bool empties_page_at_fork = false;
 
 void empty_page_at_fork() {
-  constexpr int kWipeOnFork = 18; // MADV_WIPEONFORK
   empties_page_at_fork =
-      !sys::failed(sys::advise(&recording_page, sizeof recording_page, kWipeOnFork));
+      !sys::failed(sys::advise(&recording_page, sizeof recording_page, MADV_WIPEONFORK));
 }
 
 // The first byte of the DIR of -fheapprof=DIR, where the program was built with it; else absent.
@@ -103,7 +102,8 @@ constinit uint64_t next_flush_us = 0; // the helper's own
 constexpr uint64_t kFirstWaitOfChildUs = 10'000;
 constinit bool lacks_control = false;
 
-// In a process's first second sooner, at each doubling of its time: what is short has a curve as well, and loses less where it is killed.
+// In a process's first second sooner, at each doubling of its time: what is short has a curve as
+// well, and loses less where it is killed.
 uint64_t flush_interval_us() {
   constexpr uint64_t kFirstUs = 50'000, kSecondUs = 1'000'000;
   const uint64_t interval = (runtime.options.flush_ms ? runtime.options.flush_ms : 100) * 1000;
@@ -279,8 +279,8 @@ struct {
   int status;
 } constinit asked_end = {};
 
-// Where this thread may no longer do what it could when the process began, the helper may. A child of a fork opens no files until its helper
-// does, or its end; another process only removes one.
+// Where this thread may no longer do what it could when the process began, the helper may. A child
+// of a fork opens no files until its helper does, or its end; another process only removes one.
 bool has_lost_rights() {
   return runtime.forked_us ? has_lost_rights_since_fork()
                            : !runtime.control.may_remove(runtime.file.live_path());
@@ -410,9 +410,9 @@ void __assay_program_end(void) {
   finish(ASSAY_END_EXIT, 0);
 }
 
-// Where tools start late, in a program that was not rebuilt or whose runtime is a library, the helper and threads of the
-// program may run already: no flush sees a tool between its start and its first record, and what has no shadow yet is
-// not looked at.
+// Where tools start late, in a program that was not rebuilt or whose runtime is a library, the
+// helper and threads of the program may run already: no flush sees a tool between its start and its
+// first record, and what has no shadow yet is not looked at.
 void __assay_module_init(const void *sites, uint64_t sites_size) {
   ReentrancyGuard busy;
   {

@@ -1,14 +1,16 @@
-// Limits of memory that the program sets for itself. The kernel counts the addresses of our counters against RLIMIT_AS and RLIMIT_DATA,
-// terabytes that nobody touches; with the program's own number it would get no memory any more. So the kernel gets that number and
-// what is ours above it, and the program is told its own. What it executes gets the program's number again.
+// Limits of memory that the program sets for itself. The kernel counts the addresses of our
+// counters against RLIMIT_AS and RLIMIT_DATA, terabytes that nobody touches; with the program's own
+// number it would get no memory any more. So the kernel gets that number and what is ours above it,
+// and the program is told its own. What it executes gets the program's number again.
 //
-// What we reserve later, such as counters for the first thread, raises the soft limit; the hard limit has room for all of it.
+// What we reserve later, such as counters for the first thread, raises the soft limit; the hard
+// limit has room for all of it.
 //
 // Refused: no limit at all where the program sets one, because a program that tests how it fails would not fail.
 //
-// Not covered: prlimit by another process, the system call itself, and the children of posix_spawn, system and popen, which execute inside
-// libc: they keep the larger limit. The hard limit of what is executed stays larger, too: only privileged processes could take it back where
-// exec fails.
+// Not covered: prlimit by another process, the system call itself, and the children of posix_spawn,
+// system and popen, which execute inside libc: they keep the larger limit. The hard limit of what
+// is executed stays larger, too: only privileged processes could take it back where exec fails.
 
 #include <errno.h>
 #include <sys/resource.h>
@@ -24,7 +26,8 @@
 namespace assay {
 namespace {
 
-// Tables that grow later, headers of the program's objects. No multiple of what glibc takes for a thread's allocations, or it would be taken so.
+// Tables that grow later, headers of the program's objects. No multiple of what glibc takes for a
+// thread's allocations, or it would be taken so.
 constexpr uint64_t kRoom = 96 << 20;
 // What may be reserved later: at most all addresses.
 constexpr uint64_t kLater = 1ULL << 47;

@@ -1,5 +1,6 @@
-// Where a shadow is mapped as it is touched (lazy_shadow.h), SIGSEGV may be in no mask of the program's: its code would die of the first
-// counter that it touches there. Outside that mode the functions do nothing but call libc's.
+// Where a shadow is mapped as it is touched (lazy_shadow.h), SIGSEGV may be in no mask of the
+// program's: its code would die of the first counter that it touches there. Outside that mode the
+// functions do nothing but call libc's.
 //
 // Not covered: masks of setcontext, threads that libc starts for SIGEV_THREAD, and the system calls themselves.
 

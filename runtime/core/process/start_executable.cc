@@ -1,5 +1,6 @@
-// The beginning and the end in a program that was built with assay-cc, whether the runtime is linked into it or a library
-// that it needs: before every constructor, and after every destructor, also those of shared libraries.
+// The beginning and the end in a program that was built with assay-cc, whether the runtime is
+// linked into it or a library that it needs: before every constructor, and after every destructor,
+// also those of shared libraries.
 //
 // The end: the loader registers its own exit handler, which runs the destructors of all modules, when main is
 // about to begin. Handlers run in reverse order, so one that is registered before, in .preinit_array, runs last of

@@ -1,8 +1,9 @@
-// 64 KiB of shadow, which cover 512 KiB of program, at a time. Refused: stopping the program (it must run), and a test at each
-// access (everybody would pay for it).
+// 64 KiB of shadow, which cover 512 KiB of program, at a time. Refused: stopping the program (it
+// must run), and a test at each access (everybody would pay for it).
 //
-// A program that is told that there is no more memory goes on with what it has, and that needs shadow. So some addresses are held back, and
-// the first shadow that finds no room takes from these.
+// A program that is told that there is no more memory goes on with what it has, and that needs
+// shadow. So some addresses are held back, and the first shadow that finds no room takes from
+// these.
 
 #include "runtime/core/shadow/lazy_shadow.h"
 

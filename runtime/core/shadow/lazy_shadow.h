@@ -7,7 +7,8 @@
 
 namespace assay {
 
-// From now on a fault between begin and end maps what lies around it, and the program goes on. Before the handler is set.
+// From now on a fault between begin and end maps what lies around it, and the program goes on.
+// Before the handler is set.
 void map_on_touch(uint64_t begin, uint64_t end);
 
 // Is there such a span?

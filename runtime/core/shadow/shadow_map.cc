@@ -158,8 +158,8 @@ bool give_way(uint64_t begin, uint64_t end) {
 
 namespace {
 
-// Programs map at such addresses again and again: a mapping that touches a noted one widens it, and so does the last one
-// where there are too many.
+// Programs map at such addresses again and again: a mapping that touches a noted one widens it, and
+// so does the last one where there are too many.
 void note_odd(Span mapping) {
   for (int i = 0; i < mapped.odd_count; i++) {
     Span &known = mapped.odd[i];

@@ -16,7 +16,8 @@ bool reserve_shadow(unsigned shift, uint64_t base);
 // Back to zeros, in the child of a fork. What the program has mapped between the spans stays.
 void empty_shadow(unsigned shift, uint64_t base);
 
-// Maps what is not mapped of a span that lies among the shadows. False if the kernel refuses, or something else lies there.
+// Maps what is not mapped of a span that lies among the shadows. False if the kernel refuses, or
+// something else lies there.
 bool reserve_span(uint64_t begin, uint64_t end);
 
 // Notes a span that was mapped for another purpose, and that the program may not map over.

@@ -2,12 +2,13 @@
 // need not be again while nothing on the stack has changed that unwinding reads: of each frame, the return address
 // and the saved rbp. To compare these is several times faster than to follow rules.
 //
-// So unwinding begins at the innermost frame and goes outwards until it meets a frame of the last time: at the same place,
-// with the same pc and rbp. If the words of all frames outside it are as they were, the rest of the way is known. If
-// one has changed, the way is unwound on from there.
+// So unwinding begins at the innermost frame and goes outwards until it meets a frame of the last
+// time: at the same place, with the same pc and rbp. If the words of all frames outside it are as
+// they were, the rest of the way is known. If one has changed, the way is unwound on from there.
 //
-// Of a stack of more than a hundred frames only the innermost, those of the folded path and some between are compared: a
-// change between two frames of the path is another round of a recursion, which is folded away.
+// Of a stack of more than a hundred frames only the innermost, those of the folded path and some
+// between are compared: a change between two frames of the path is another round of a recursion,
+// which is folded away.
 //
 // Refused: to mark frames by changing their return addresses, as stack barriers do (the program's own unwinders
 // would see it); to trust the outer frames unseen (a function called twice from one place in main leaves the same
@@ -18,11 +19,12 @@
 // walk). The innermost call is always kept, and what stands next to each other in a path called each other. Refused:
 // to leave out repeated pcs only, because a function with several call sites leaves them in any order.
 //
-// The path need not be walked: its first frame is the innermost one of the outermost frame's function, and each next one
-// the innermost of the function that the one before called. So of each function its innermost frame is kept, and the
-// path is as much work as it is long, however deep the recursion. Where an outer frame changes and
-// the inner ones do not, these stay as they are. Refused: to keep the path of every frame, because then a change far out
-// costs as much as the whole stack.
+// The path need not be walked: its first frame is the innermost one of the outermost frame's
+// function, and each next one the innermost of the function that the one before called. So of each
+// function its innermost frame is kept, and the path is as much work as it is long, however deep
+// the recursion. Where an outer frame changes and the inner ones do not, these stay as they are.
+// Refused: to keep the path of every frame, because then a change far out costs as much as the
+// whole stack.
 
 #include "runtime/core/stacks/call_chain.h"
 
@@ -34,8 +36,8 @@ namespace assay {
 namespace {
 
 constexpr uint32_t kChains = 64;
-// Frames that are compared: all of a stack of kWhole; of a deeper one the kInner innermost, those of the folded path, and
-// one at each doubling of the distance.
+// Frames that are compared: all of a stack of kWhole; of a deeper one the kInner innermost, those
+// of the folded path, and one at each doubling of the distance.
 constexpr uint32_t kWhole = 96, kInner = 8;
 constexpr uint32_t kBase =
     64; // outermost frames that are kept when a very deep stack loses its middle
@@ -64,8 +66,8 @@ bool holds(const LeftFrame &f) {
   return words[1] == f.pc && (!f.saved_at || *(const uint64_t *)f.saved_at == f.rbp);
 }
 
-// As holds(), of so many frames at once, if all of them keep rbp where code with frame pointers does. Not of frames that
-// were stored a moment ago: see below.
+// As holds(), of so many frames at once, if all of them keep rbp where code with frame pointers
+// does. Not of frames that were stored a moment ago: see below.
 constexpr uint32_t kTogether = 4;
 bool hold_together(const ChainFrame *frames) {
   using Two = uint64_t __attribute__((vector_size(16), aligned(8), may_alias));
@@ -218,8 +220,8 @@ void CallChain::cut_path_of(uint16_t same) {
     cut_path_to(on_path_[same - 1]);
 }
 
-// What the next frame of the path takes from the one before is kept out of memory: a store and the load that waits for it
-// would be most of the work.
+// What the next frame of the path takes from the one before is kept out of memory: a store and the
+// load that waits for it would be most of the work.
 void CallChain::extend_path() {
   const bool folds = runtime.options.fold_recursion;
   uint32_t count = path_count_, first = 0, deepest = count, most = 0;
@@ -280,8 +282,8 @@ bool CallChain::move_alone(uint32_t number, uint16_t function) {
   return true;
 }
 
-// From the frames of its function to those of another one. Those that lie further in are gone through eight at once: to follow
-// the lists, each step would wait for the one before.
+// From the frames of its function to those of another one. Those that lie further in are gone
+// through eight at once: to follow the lists, each step would wait for the one before.
 void CallChain::move(uint32_t number, uint16_t function) {
   using Eight = uint16_t __attribute__((vector_size(2 * kAtOnce), aligned(2), may_alias));
   using Bytes = char __attribute__((vector_size(16)));

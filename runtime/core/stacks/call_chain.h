@@ -1,5 +1,5 @@
-// The frames of a thread's stack, kept from one allocation to the next: most of them are still there, and only the inner
-// ones are unwound again.
+// The frames of a thread's stack, kept from one allocation to the next: most of them are still
+// there, and only the inner ones are unwound again.
 //
 // Recursion is folded: where a function is on the stack again, its inner frame takes the place of the outer one and of
 // all that lies between. What is left is a path in which each function stands once, and each call of which was really

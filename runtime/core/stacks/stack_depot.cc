@@ -1,8 +1,10 @@
-// A hash table that grows. Finding an old context, the common case, takes no lock; adding one does. Where a third
-// of the places is taken, a table of twice the size takes its place; a thread that still looks into the old one finds
-// nothing there, and looks again under the lock. Not more than a third, because a search that goes on past the first
-// place is foreseen badly, and where paths are joined most searches find nothing. Contexts are told apart by a 64-bit hash of their pcs, of which a place
-// holds 40 bits and gives the others by where it is: among a million contexts, two share one with a probability of 1e-6.
+// A hash table that grows. Finding an old context, the common case, takes no lock; adding one does.
+// Where a third of the places is taken, a table of twice the size takes its place; a thread that
+// still looks into the old one finds nothing there, and looks again under the lock. Not more than a
+// third, because a search that goes on past the first place is foreseen badly, and where paths are
+// joined most searches find nothing. Contexts are told apart by a 64-bit hash of their pcs, of
+// which a place holds 40 bits and gives the others by where it is: among a million contexts, two
+// share one with a probability of 1e-6.
 //
 // The number of contexts is bounded, because each costs a kilobyte of profile. Beyond half of the bound new paths keep
 // their inner frames only, fewer and fewer of them, and paths that agree in these are one context: the frames next
@@ -34,8 +36,9 @@ struct {
   } slots[kRecent];
 } constinit recent = {};
 
-// What the table has of a context: its number, and above that the upper bits of its hash. So a context that is found need
-// not be looked at, which would be another wait for memory where there are a million.
+// What the table has of a context: its number, and above that the upper bits of its hash. So a
+// context that is found need not be looked at, which would be another wait for memory where there
+// are a million.
 constexpr uint64_t kNumberMask = StackDepot::kMaxContexts - 1;
 
 uint64_t place_of(uint64_t hash, uint32_t number) {

@@ -51,9 +51,10 @@ public:
   void reset_recursions();
 
 private:
-  // Open addressing: contexts at their hash or in the places behind it. A place holds the number and what of the hash there
-  // is room for; its tag seven bits of the hash, or 0 where it is free. Most places that are looked at hold another
-  // context, which the tags say, and those stay in a near cache.
+  // Open addressing: contexts at their hash or in the places behind it. A place holds the number
+  // and what of the hash there is room for; its tag seven bits of the hash, or 0 where it is free.
+  // Most places that are looked at hold another context, which the tags say, and those stay in a
+  // near cache.
   struct Table {
     uint64_t mask; // places - 1: a power of two
     uint64_t places[];

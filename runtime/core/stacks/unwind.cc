@@ -83,8 +83,9 @@ struct {
   } slots[4096];
 } constinit cache = {};
 
-// The module at pc now, with what may be read of it; it begins at 0 where there is none. Our own map may be old where a dlclose was not seen. The
-// loader knows; as the C++ runtime does, it is asked without locks, in any context.
+// The module at pc now, with what may be read of it; it begins at 0 where there is none. Our own
+// map may be old where a dlclose was not seen. The loader knows; as the C++ runtime does, it is
+// asked without locks, in any context.
 Module module_at(uint64_t pc) {
   const bool asks = _dl_find_object != nullptr;
   dl_find_object loaded = {};

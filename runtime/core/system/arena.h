@@ -12,8 +12,8 @@ namespace assay {
 // null.
 void *reserve(size_t bytes, uintptr_t at = 0);
 
-// Raises the limits of memory that the program set for itself by so many bytes, which will be ours, or lowers them again. Null until the
-// program sets one (core/process/memory_limits.cc).
+// Raises the limits of memory that the program set for itself by so many bytes, which will be ours,
+// or lowers them again. Null until the program sets one (core/process/memory_limits.cc).
 extern constinit void (*raise_memory_limits)(int64_t bytes);
 
 // Bytes of address space that were reserved; they count against RLIMIT_AS and RLIMIT_DATA, touched or not.

@@ -23,14 +23,17 @@ Moment now(); // with the cpu that runs this thread
 // Keeps the time that threads get which may not read the counter. Of the helper thread, now and then.
 void keep_time();
 
-// A thread may be forbidden to read the counter (prctl PR_SET_TSC, strict seccomp), and gets SIGSEGV. Whether the fault is that, at one of
-// our reads: then the read gives the time that was kept last, a microsecond more each time, without a system call. `context` is the handler's ucontext_t.
+// A thread may be forbidden to read the counter (prctl PR_SET_TSC, strict seccomp), and gets
+// SIGSEGV. Whether the fault is that, at one of our reads: then the read gives the time that was
+// kept last, a microsecond more each time, without a system call. `context` is the handler's
+// ucontext_t.
 bool give_kept_time(void *context);
 // Whether this thread may read the counter, as the kernel says.
 bool may_read_counter();
 // Whether give_kept_time() has been asked in this process.
 bool has_given_kept_time();
-// From now on the kernel is asked, where a second fault must not come: on a stack of ours, the kernel would take the handler's for free.
+// From now on the kernel is asked, where a second fault must not come: on a stack of ours, the
+// kernel would take the handler's for free.
 void use_kernel_clock();
 
 } // namespace assay

@@ -48,12 +48,6 @@ struct {
   uint32_t running; // futex: 1 while the thread exists; the kernel clears it at its end
 } constinit helper = {};
 
-uint64_t thread_pointer() {
-  uint64_t fs;
-  asm("mov %%fs:0, %0" : "=r"(fs));
-  return fs;
-}
-
 // What /proc/self/stat says: "PID (NAME) STATE …", of which the name may hold any character. The 18th field from the
 // state on is the number of threads, the 50th the first thread's status in the form of wait.
 struct ProcessState {
@@ -157,10 +151,10 @@ void wait_for_end() {
 bool prepare() {
   if (helper.tls)
     return true;
-  // The block must reach down to our own variable, however large the program's TLS is, and to those of libraries that are
-  // preloaded: `assay trace` logs what this thread does as well.
+  // The block must reach down to our own variable, however large the program's TLS is, and to those
+  // of libraries that are preloaded: `assay trace` logs what this thread does as well.
   constexpr uint64_t kOthers = 64 << 10;
-  uint64_t below = thread_pointer() - (uint64_t)&this_thread;
+  uint64_t below = sys::thread_pointer() - (uint64_t)&this_thread;
   below = page_up(below + kOthers);
   helper.stack = (uint8_t *)reserve(kStackBytes);
   uint8_t *block = (uint8_t *)reserve(below + kPage);

@@ -15,13 +15,14 @@ void start_helper_thread(uint64_t (*work)(), void (*program_ended)(), uint64_t f
 // wish, once.
 void request_dump();
 bool take_dump_request();
-// Asks for one and waits for its end, but no longer than that: the helper may wait for a lock that this thread holds. In any context.
+// Asks for one and waits for its end, but no longer than that: the helper may wait for a lock that
+// this thread holds. In any context.
 void dump_by_helper(uint64_t longest_ms);
 
 // Afterwards it is not in `work`, and does not enter it any more. Does nothing on the helper itself.
 void stop_helper_thread();
-// Stops it, and waits until the thread is gone: a thread that ends by the system call exit then is the process's last one, if it was the
-// program's.
+// Stops it, and waits until the thread is gone: a thread that ends by the system call exit then is
+// the process's last one, if it was the program's.
 void end_helper_thread();
 
 // Instead: it does this and ends, and the calling thread waits. False if there is no helper.

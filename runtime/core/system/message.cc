@@ -1,8 +1,9 @@
 // One write a message, so that lines of several processes do not mix.
 //
-// Descriptor 2 may be another file by the time that we speak: a program that closes it may get a file of its data there. So the file is
-// remembered at the start by its identity, and if it is another one by now, nothing is said. A thread that has a table of descriptors of
-// its own borrows the program's descriptor 2 for this one message.
+// Descriptor 2 may be another file by the time that we speak: a program that closes it may get a
+// file of its data there. So the file is remembered at the start by its identity, and if it is
+// another one by now, nothing is said. A thread that has a table of descriptors of its own borrows
+// the program's descriptor 2 for this one message.
 
 #include "runtime/core/system/message.h"
 

@@ -5,8 +5,8 @@
 //   2. A number may mean another file by now: programs close and dup2 onto descriptors that they did not open.
 //      So each use asks the kernel first (fstat) whether the number still means the file that we opened.
 //
-// The helper thread has a descriptor table of its own (core/system/helper_thread.cc): what it opens is not visible to the
-// program at all. So a file has one number for each of the two tables.
+// The helper thread has a descriptor table of its own (core/system/helper_thread.cc): what it opens
+// is not visible to the program at all. So a file has one number for each of the two tables.
 #pragma once
 
 #include "runtime/core/system/file_identity.h"
@@ -63,8 +63,9 @@ private:
 // alive?
 extern ProcFile pagemap_file, maps_file, stat_file;
 
-// Opens all of them, before the program can take the right to do so from itself. In the child of a fork, which seldom lives
-// long enough to need them, on the helper thread: that keeps the rights of the time when it was made.
+// Opens all of them, before the program can take the right to do so from itself. In the child of a
+// fork, which seldom lives long enough to need them, on the helper thread: that keeps the rights of
+// the time when it was made.
 void open_proc_files();
 void reset_proc_files_in_child();
 // Since then the calling thread has changed its user, its root or whether it may be looked at.

@@ -1,7 +1,8 @@
 // Lines look like: 55e0a000-55e0b000 r-xp 00001000 fe:00 1234    /usr/bin/true
 //
-// The text is read by pread at an offset of the reader's own, so the position of the descriptor does not matter. A line that is longer than
-// its buffer is cut, which can only hit its path. In the child of a fork the lock is reset: the thread that held it may not exist there.
+// The text is read by pread at an offset of the reader's own, so the position of the descriptor
+// does not matter. A line that is longer than its buffer is cut, which can only hit its path. In
+// the child of a fork the lock is reset: the thread that held it may not exist there.
 
 #include "runtime/core/system/proc_maps.h"
 

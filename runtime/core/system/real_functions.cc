@@ -1,6 +1,7 @@
-// Ordinarily by dlsym(RTLD_NEXT): what the program would have called without us, whoever provides it.
-// With --wrap by the names that the linker gives them. All of them are there: the loader allocates a message for each that is
-// not, and a malloc of the program's own may be instrumented, whose code counts in shadows that are not there yet.
+// Ordinarily by dlsym(RTLD_NEXT): what the program would have called without us, whoever provides
+// it. With --wrap by the names that the linker gives them. All of them are there: the loader
+// allocates a message for each that is not, and a malloc of the program's own may be instrumented,
+// whose code counts in shadows that are not there yet.
 
 #include "runtime/core/system/real_functions.h"
 
@@ -85,8 +86,9 @@ bool is_before(const void *ours, const void *next) {
   return module != nullptr;
 }
 
-// Does the program's name lead to our function? In an executable that is no PIE and takes the function's address, it means a
-// stub of the executable, which jumps to the first definition behind it.
+// Does the program's name lead to our function? In an executable that is no PIE and takes the
+// function's address, it means a stub of the executable, which jumps to the first definition behind
+// it.
 bool leads_to(const char *name, const void *ours, const void *next) {
   const void *found = dlsym(RTLD_DEFAULT, name);
   Dl_info info;

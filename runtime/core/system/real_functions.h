@@ -26,8 +26,9 @@ extern constinit RealFunctions real;
 // Idempotent; may be called by the first malloc of the process, before any initializer has run.
 void find_real_functions();
 
-// While functions are looked for: dlsym allocates then, a message for each function that is not there. At the end these are forgotten: they
-// are no errors of the program's, and dlerror() says nothing of them.
+// While functions are looked for: dlsym allocates then, a message for each function that is not
+// there. At the end these are forgotten: they are no errors of the program's, and dlerror() says
+// nothing of them.
 class ResolvingFunctions {
 public:
   ResolvingFunctions();
@@ -37,8 +38,9 @@ public:
 };
 bool is_resolving_functions();
 
-// Do calls of the program's malloc come here? Asked once, where the runtime begins: if not, the functions behind ours become the
-// program's, because its free ends what strdup(), operator new and their like have made.
+// Do calls of the program's malloc come here? Asked once, where the runtime begins: if not, the
+// functions behind ours become the program's, because its free ends what strdup(), operator new and
+// their like have made.
 bool is_interposed();
 
 // Does the program bring a malloc of its own? Then calls from shared objects do not come here, and a

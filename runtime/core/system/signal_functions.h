@@ -1,5 +1,5 @@
-// The functions of libc by which a program sets handlers, for those who stand in front of them: all come down to one that
-// changes an action, as sigaction does.
+// The functions of libc by which a program sets handlers, for those who stand in front of them: all
+// come down to one that changes an action, as sigaction does.
 #pragma once
 
 #include <errno.h>
@@ -67,7 +67,8 @@ inline int ignore_signal(ChangeAction change, int number) {
 
 } // namespace assay
 
-// Defines them; `change` is a ChangeAction, `declared` how each begins, `name` a macro that makes its symbol of its name.
+// Defines them; `change` is a ChangeAction, `declared` how each begins, `name` a macro that makes
+// its symbol of its name.
 #define ASSAY_SIGNAL_FUNCTIONS_AS(change, declared, name)                                          \
   declared int name(sigaction)(int number, const struct sigaction *action,                         \
                                struct sigaction *before) {                                         \

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -25,6 +26,13 @@ inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, lo
                : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
                : "rcx", "r11", "memory");
   return result;
+}
+
+// Where the thread's fs begins, which the first word there says: no call.
+inline uint64_t thread_pointer() {
+  uint64_t fs;
+  asm("mov %%fs:0, %0" : "=r"(fs));
+  return fs;
 }
 
 inline bool failed(long result) {
@@ -100,10 +108,10 @@ inline uint64_t clock_ns(int clock) {
 // Sleeps until *word changes from value, it is woken, or the time has passed.
 inline long futex_wait(const uint32_t *word, uint32_t value, uint64_t timeout_ns) {
   timespec t = {(time_t)(timeout_ns / 1000000000), (long)(timeout_ns % 1000000000)};
-  return call(SYS_futex, (long)word, 128 /* FUTEX_WAIT_PRIVATE */, value, (long)&t);
+  return call(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, value, (long)&t);
 }
 inline long futex_wake(const uint32_t *word) {
-  return call(SYS_futex, (long)word, 129 /* FUTEX_WAKE_PRIVATE */, 1);
+  return call(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, 1);
 }
 
 // Reads this process's own memory without faulting where it is gone.

@@ -1,4 +1,5 @@
-// The runtime within a statically linked executable (abi/carried_runtime.h). There is no libc that it may call, and nobody has relocated it.
+// The runtime within a statically linked executable (abi/carried_runtime.h). There is no libc that
+// it may call, and nobody has relocated it.
 #pragma once
 
 #include "abi/carried_runtime.h"

@@ -1,6 +1,7 @@
-// The executable's entry. Nothing of libc has run: there is no thread-local storage, and the kernel's stack is all there is. What moved code logs
-// until libc has made thread-local storage goes nowhere, into a block that fs is set to meanwhile; libc's block begins with the runtime's own
-// image, which says that the thread has no stream yet.
+// The executable's entry. Nothing of libc has run: there is no thread-local storage, and the
+// kernel's stack is all there is. What moved code logs until libc has made thread-local storage
+// goes nowhere, into a block that fs is set to meanwhile; libc's block begins with the runtime's
+// own image, which says that the thread has no stream yet.
 
 #include "runtime/relocated/carried/carried.h"
 

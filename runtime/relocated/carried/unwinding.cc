@@ -1,5 +1,6 @@
-// Unwinders find the table of the whole executable by its program header, before they have seen moved code. It has room for the entries of
-// that, which lies behind all other code, so that they come last in the order of addresses.
+// Unwinders find the table of the whole executable by its program header, before they have seen
+// moved code. It has room for the entries of that, which lies behind all other code, so that they
+// come last in the order of addresses.
 
 #include "runtime/relocated/carried/carried.h"
 

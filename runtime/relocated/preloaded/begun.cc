@@ -1,5 +1,6 @@
-// Functions of libc that make threads and processes, and whose system calls are not in moved code: no table says where the one of clone lies, and libc as
-// a whole may not have been asked for (--module). What begins there asks whose streams its memory names, as moved code does.
+// Functions of libc that make threads and processes, and whose system calls are not in moved code:
+// no table says where the one of clone lies, and libc as a whole may not have been asked for
+// (--module). What begins there asks whose streams its memory names, as moved code does.
 
 #include "runtime/relocated/relocated.h"
 

@@ -1,5 +1,5 @@
-// Marks of the program (assay/annotate.h) between which it is recorded. The tool names them; who makes one opens or closes the gate of all
-// threads.
+// Marks of the program (assay/annotate.h) between which it is recorded. The tool names them; who
+// makes one opens or closes the gate of all threads.
 
 #include "runtime/relocated/relocated.h"
 

@@ -1,6 +1,7 @@
-// Modules come with the program, and by dlopen. The loader calls an empty function whenever it has mapped some or taken some away, for debuggers to
-// stop there; it is overwritten with a jump to us. There the new ones lie where they will be, and none of their code has run. The loader's lock
-// is held, so this happens one thread at a time.
+// Modules come with the program, and by dlopen. The loader calls an empty function whenever it has
+// mapped some or taken some away, for debuggers to stop there; it is overwritten with a jump to us.
+// There the new ones lie where they will be, and none of their code has run. The loader's lock is
+// held, so this happens one thread at a time.
 
 #include "runtime/relocated/relocated.h"
 
@@ -27,10 +28,10 @@ struct Seen {
   const MovedModule *module; // null: it is not moved
   bool is_loaded;
 };
-constexpr uint32_t kMostLoaded = 1024;
-Loaded loaded[kMostLoaded];
+constexpr uint32_t kMaxLoaded = 1024;
+Loaded loaded[kMaxLoaded];
 uint32_t loaded_count;
-Seen seen[kMostLoaded];
+Seen seen[kMaxLoaded];
 uint32_t seen_count;
 
 uint64_t hash_of(const char *text) {
@@ -48,7 +49,7 @@ int note_module(dl_phdr_info *info, size_t, void *) {
     if (segment.p_type == PT_LOAD && (uint64_t)&note_module - begin < segment.p_memsz)
       return 0;
   }
-  if (loaded_count < kMostLoaded)
+  if (loaded_count < kMaxLoaded)
     loaded[loaded_count++] = {hash_of(info->dlpi_name), info->dlpi_name, info->dlpi_addr,
                               info->dlpi_phdr, info->dlpi_phnum};
   return 0;
@@ -76,7 +77,7 @@ void look_at(const Loaded &module) {
     seen[i].is_loaded = true;
     return;
   }
-  if (seen_count == kMostLoaded)
+  if (seen_count == kMaxLoaded)
     return;
   seen[seen_count++] = {module.name, module.bias,
                         move_module(module.path, module.bias, module.headers, module.count), true};

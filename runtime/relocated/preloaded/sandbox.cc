@@ -1,5 +1,5 @@
-// Sandboxes that a program asks for through libc, which may not be moved (--module). What syscall() calls may return twice, or on another stack: it
-// is gone to by a jump, with the stack as it was.
+// Sandboxes that a program asks for through libc, which may not be moved (--module). What syscall()
+// calls may return twice, or on another stack: it is gone to by a jump, with the stack as it was.
 
 #include "runtime/relocated/sandbox.h"
 

@@ -1,5 +1,5 @@
-// The beginning, before all other constructors (-z initfirst): no code of the program has run, none of its threads exists, and the only
-// frames on the stack are the loader's, which is never moved.
+// The beginning, before all other constructors (-z initfirst): no code of the program has run, none
+// of its threads exists, and the only frames on the stack are the loader's, which is never moved.
 
 #include "runtime/relocated/relocated.h"
 

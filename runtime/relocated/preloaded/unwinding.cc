@@ -1,6 +1,6 @@
-// Unwinders ask the loader which file an address belongs to. Of moved code it does not know; so we stand in front of what they
-// ask: _dl_find_object (libgcc since version 12) and dl_iterate_phdr (the others). Who wants names gets the original's
-// addresses: backtrace, dladdr.
+// Unwinders ask the loader which file an address belongs to. Of moved code it does not know; so we
+// stand in front of what they ask: _dl_find_object (libgcc since version 12) and dl_iterate_phdr
+// (the others). Who wants names gets the original's addresses: backtrace, dladdr.
 
 #include "runtime/relocated/relocated.h"
 

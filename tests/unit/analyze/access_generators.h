@@ -47,7 +47,8 @@ inline Accesses mixture(const Accesses &a, const Accesses &b, size_t at_a_time) 
   return all;
 }
 
-// What real programs do, roughly: a stack, sweeps, and random places, of all sizes, some across the borders of lines and pages.
+// What real programs do, roughly: a stack, sweeps, and random places, of all sizes, some across the
+// borders of lines and pages.
 inline Accesses program_like(size_t touches, uint64_t seed) {
   std::mt19937_64 random(seed);
   Accesses all;

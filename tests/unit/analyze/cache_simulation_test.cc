@@ -1,4 +1,5 @@
-// The simulation against another one that is written without any cleverness, and against misses that are known by construction.
+// The simulation against another one that is written without any cleverness, and against misses
+// that are known by construction.
 
 #include "analyze/access_counts.h"
 #include "analyze/cache_simulation.h"

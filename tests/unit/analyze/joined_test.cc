@@ -46,8 +46,8 @@ Finding finding(const std::string &rule, double weight, const analyze::Subject &
   return one;
 }
 
-// 1,000 Nodes of 2 lines from build() at tree.cc:16, in a working set of two phases; of a line a quarter is used; `key` and `next`
-// are wanted first.
+// 1,000 Nodes of 2 lines from build() at tree.cc:16, in a working set of two phases; of a line a
+// quarter is used; `key` and `next` are wanted first.
 struct Results {
   analyze::HeapResult heap;
   std::vector<analyze::WorkingSetResult> sets;

@@ -1,4 +1,5 @@
-// Distances against a list that is searched from its begin; curves against the misses of an LRU list, and of samples against exact ones.
+// Distances against a list that is searched from its begin; curves against the misses of an LRU
+// list, and of samples against exact ones.
 
 #include "analyze/miss_ratio_curve.h"
 #include "tests/unit/analyze/access_generators.h"

@@ -124,7 +124,8 @@ TEST(ValueFindings, SayNothingOfTheProfilersOwnCode) {
   EXPECT_NE(rules_of("mov eax, [rbx]", ASSAY_VALUE_load, 7, "", "assayer::check()"), "");
 }
 
-// A return that reads where the loop before it wrote last: all of its executions, and next to nothing of the function's time.
+// A return that reads where the loop before it wrote last: all of its executions, and next to
+// nothing of the function's time.
 TEST(ValueFindings, AConflictWeighsWhatItsLoadIsExecuted) {
   analyze::ValueFunction function;
   function.name = "work";

@@ -1,5 +1,5 @@
-// Which accesses an instruction has: each once, however often its micro-ops use what was read. And that what was decoded
-// before means what it would if it had not been.
+// Which accesses an instruction has: each once, however often its micro-ops use what was read. And
+// that what was decoded before means what it would if it had not been.
 
 #include "binary/decoder.h"
 

@@ -5,7 +5,6 @@
 #include "binary/effects.h"
 #include "binary/eligibility.h"
 #include "binary/liveness.h"
-#include "binary/reaching.h"
 
 #include <gtest/gtest.h>
 
@@ -33,36 +32,6 @@ template <class Visit> void for_each_routine(Visit visit) {
       break;
   }
   EXPECT_GT(visited, 50u);
-}
-
-TEST(Queries, ValuesBeforeAnInstructionAreThoseThatItReads) {
-  size_t compared = 0;
-  for_each_routine([&](const Routine &, const FlowGraph &graph) {
-    Ssa ssa = single_assignment(graph);
-    for (uint32_t node : ssa.dominators.order) {
-      if (ssa.nodes[node].block == Node::kNoBlock)
-        continue;
-      const Block &block = graph.blocks[ssa.nodes[node].block];
-      uint32_t at = ssa.nodes[node].first_uop;
-      for (uint32_t index = block.first; index < block.first + block.count; index++) {
-        const Instruction &instruction = graph.code.instructions[index];
-        VariableSet written = 0;
-        for (uint32_t i = 0; i < instruction.uops; i++) {
-          const assay_uop &uop = graph.code.uops[instruction.uop + i];
-          unsigned variable = variable_of(uop.a);
-          if (is_register(uop.a) && variable < kVariables && !(written & bit(variable))) {
-            EXPECT_EQ(value_before(graph, ssa, node, index, variable).v, ssa.uops[at + i].a.v);
-            compared++;
-          }
-          if (ssa.uops[at + i].result.known() &&
-              ssa.values[ssa.uops[at + i].result.v].variable < kVariables)
-            written |= bit(ssa.values[ssa.uops[at + i].result.v].variable);
-        }
-        at += instruction.uops;
-      }
-    }
-  });
-  EXPECT_GT(compared, 5000u);
 }
 
 TEST(Queries, WhatIsReadIsLiveAndWhatIsReplacedIsNot) {

@@ -1,4 +1,5 @@
-// A short list against std::vector: whatever is done to both leaves the same in both, within the object, beyond it, and on the way.
+// A short list against std::vector: whatever is done to both leaves the same in both, within the
+// object, beyond it, and on the way.
 
 #include "binary/short_list.h"
 

@@ -1,5 +1,5 @@
-// Go's own table of functions, in files that an assembler makes of it: found where the linkers of Go and of C put it, and not
-// looked for among variables.
+// Go's own table of functions, in files that an assembler makes of it: found where the linkers of
+// Go and of C put it, and not looked for among variables.
 
 #include "image/executable.h"
 

@@ -1,4 +1,5 @@
-// Hotlists against their definitions: what the papers say of them holds in distribution over many seeds, not in one example.
+// Hotlists against their definitions: what the papers say of them holds in distribution over many
+// seeds, not in one example.
 #include "profile/hotlist.h"
 
 #include "base/fail.h"
@@ -110,7 +111,8 @@ TEST(Hotlist, MergedSpaceSavingKeepsItsBounds) {
   }
 }
 
-// Gibbons and Matias, section 3: a concise sample is a uniform sample, so threshold times count is an unbiased estimate of each frequency.
+// Gibbons and Matias, section 3: a concise sample is a uniform sample, so threshold times count is
+// an unbiased estimate of each frequency.
 TEST(Hotlist, ConciseSamplesAreUnbiased) {
   auto stream = zipf_stream(4000, 5);
   std::map<uint64_t, double> truth, sums;
@@ -130,8 +132,8 @@ TEST(Hotlist, ConciseSamplesAreUnbiased) {
   }
 }
 
-// Section 4: what a counting sample misses of a value is geometric, min(frequency, G), with mean about threshold - 1; the
-// compensation makes it right on average for frequent values.
+// Section 4: what a counting sample misses of a value is geometric, min(frequency, G), with mean
+// about threshold - 1; the compensation makes it right on average for frequent values.
 TEST(Hotlist, CountingSamplesMissAGeometricNumber) {
   std::vector<uint64_t> stream;
   for (int i = 0; i < 3000; i++)

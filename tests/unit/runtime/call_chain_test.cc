@@ -1,5 +1,6 @@
-// A chain that was kept from call to call is the one that unwinding from nothing gives, however the stack changed meanwhile:
-// by calls and returns, other call sites, recursion through several functions, a stack as deep as the chain.
+// A chain that was kept from call to call is the one that unwinding from nothing gives, however the
+// stack changed meanwhile: by calls and returns, other call sites, recursion through several
+// functions, a stack as deep as the chain.
 #include "runtime/core/runtime.h"
 #include "runtime/core/stacks/call_chain.h"
 #include "runtime/core/system/proc_maps.h"
@@ -37,7 +38,8 @@ public:
     compare();
   }
 
-  // Of a very deep stack, unwinding from nothing does not reach the outermost frames; a chain that was kept may know them.
+  // Of a very deep stack, unwinding from nothing does not reach the outermost frames; a chain that
+  // was kept may know them.
   void compare() {
     if (fresh_->is_cut()) {
       cut_++;

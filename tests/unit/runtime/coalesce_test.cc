@@ -1,5 +1,5 @@
-// However often snapshots are coalesced, and however their lines lie in batches: each snapshot has the lines of those that
-// it was made of, the last owners of each line, and its begin and end.
+// However often snapshots are coalesced, and however their lines lie in batches: each snapshot has
+// the lines of those that it was made of, the last owners of each line, and its begin and end.
 #include "profile/profile.h"
 #include "runtime/workingset/coalesce.h"
 #include "runtime/workingset/records.h"

@@ -1,5 +1,5 @@
-// On random graphs, compared with what each way may log: the edges that lead to no check form no way round that logs, and no way that logs more
-// than there is room for.
+// On random graphs, compared with what each way may log: the edges that lead to no check form no
+// way round that logs, and no way that logs more than there is room for.
 
 #include "trace/check_places.h"
 

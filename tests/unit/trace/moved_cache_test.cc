@@ -1,4 +1,5 @@
-// Moved code that was kept is that which was made; what is damaged, or others may have written, is not there; room is made for new code.
+// Moved code that was kept is that which was made; what is damaged, or others may have written, is
+// not there; room is made for new code.
 
 #include "trace/moved_cache.h"
 

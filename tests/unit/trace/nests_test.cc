@@ -10,7 +10,8 @@ namespace {
 
 using Line = std::tuple<uint64_t, uint64_t, uint16_t, char>;
 
-// The accesses of a nest, each loop unrolled. `shift`: how far each access of it is beyond the first iteration of the loops around.
+// The accesses of a nest, each loop unrolled. `shift`: how far each access of it is beyond the
+// first iteration of the loops around.
 void unroll(const Nest &nest, std::vector<int64_t> shift, size_t &at, std::vector<Line> &to) {
   if (!nest.is_loop()) {
     to.emplace_back(nest.site, nest.address + static_cast<uint64_t>(shift[at]), nest.size,

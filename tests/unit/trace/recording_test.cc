@@ -83,7 +83,8 @@ TEST_F(RecordingTest, WhatAStreamMayHaveWrittenIsStaleWhenItsPlaceIsFree) {
     EXPECT_EQ(stream.kind, uint32_t{ASSAY_STREAM_free});
     EXPECT_EQ(stream.buffers[0].stale_bytes, written);
   }
-  // Where it says how much it has logged, values may lie behind it, and the position is that of another stream in its place.
+  // Where it says how much it has logged, values may lie behind it, and the position is that of
+  // another stream in its place.
   position = stream.data + 9;
   stream.ended = stream.number + 1;
   stream.buffers[0] = {};

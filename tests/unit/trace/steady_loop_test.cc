@@ -117,19 +117,19 @@ TEST(SteadyLoop, TellsWhatTurnsDo) {
     if (!steady)
       continue;
     found++;
-    const SteadyLoop::Turns turns = steady->turns(loop.begin);
-    long_ones += turns.count > 20;
-    const uint64_t checked = std::min<uint64_t>(turns.count, 2000);
+    const SteadyLoop::Iterations iterations = steady->iterations(loop.begin);
+    long_ones += iterations.count > 20;
+    const uint64_t checked = std::min<uint64_t>(iterations.count, 2000);
     SkeletonVariables v = loop.begin;
     std::vector<uint64_t> addresses, told;
     for (uint64_t turn = 0; turn < checked; turn++) {
       ASSERT_TRUE(run_turn(loop, v, addresses)) << seed << ": ends in turn " << turn;
-      for (const profile::AccessRun &each : turns.body)
+      for (const profile::AccessRun &each : iterations.body)
         told.push_back(each.first.address + turn * each.step);
     }
     ASSERT_EQ(addresses, told) << seed;
     SkeletonVariables after = loop.begin;
-    for (const SteadyLoop::Step &step : turns.steps)
+    for (const SteadyLoop::Step &step : iterations.steps)
       step.go(checked, after);
     std::vector<uint64_t> next, next_told;
     ASSERT_EQ(run_turn(loop, v, next), run_turn(loop, after, next_told)) << seed;
@@ -140,7 +140,7 @@ TEST(SteadyLoop, TellsWhatTurnsDo) {
   EXPECT_GT(long_ones, 1000U);
 }
 
-// As a compiler writes it: all turns but the last are told.
+// As a compiler writes it: all iterations but the last are told.
 TEST(SteadyLoop, TellsAllTurnsOfACountedLoop) {
   const std::vector<RunnableStep> steps = {
       {Kind::access, true, 4, 0, uop(ASSAY_UOP_store, 0, ASSAY_REG_RAX, 8)},
@@ -149,11 +149,11 @@ TEST(SteadyLoop, TellsAllTurnsOfACountedLoop) {
       {Kind::compute, false, 0, 0, uop(ASSAY_UOP_if_b, kCondition, ASSAY_REG_FLAGS, 0)}};
   const auto steady = SteadyLoop::of(steps, {false, true, kCondition});
   ASSERT_TRUE(steady);
-  const SteadyLoop::Turns turns = steady->turns({});
-  EXPECT_EQ(turns.count, 999U);
-  ASSERT_EQ(turns.body.size(), 1U);
-  EXPECT_EQ(turns.body[0].first.address, 8U);
-  EXPECT_EQ(turns.body[0].step, 4U);
+  const SteadyLoop::Iterations iterations = steady->iterations({});
+  EXPECT_EQ(iterations.count, 999U);
+  ASSERT_EQ(iterations.body.size(), 1U);
+  EXPECT_EQ(iterations.body[0].first.address, 8U);
+  EXPECT_EQ(iterations.body[0].step, 4U);
 }
 
 } // namespace

@@ -11,7 +11,8 @@
 #include <unistd.h>
 #include <vector>
 
-// Over four pages of published code: its begin, a jump to the third, and the second that only falls through from the first.
+// Over four pages of published code: its begin, a jump to the third, and the second that only falls
+// through from the first.
 asm(R"(
 .text
 .p2align 12

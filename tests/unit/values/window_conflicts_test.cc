@@ -1,5 +1,5 @@
-// Which loads and stores of a sample stand in each other's way. The code is decoded, the samples are written by hand: each says what was
-// executed and where it read and wrote.
+// Which loads and stores of a sample stand in each other's way. The code is decoded, the samples
+// are written by hand: each says what was executed and where it read and wrote.
 #include "values/window_conflicts.h"
 
 #include "abi/records.h"
