@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace base {
@@ -32,6 +33,11 @@ OutputFile::OutputFile(const std::string &path, Written written) : path_(path) {
   file_ = std::fopen(written_to_.c_str(), "wbe");
   if (!file_)
     fail_to_write(errno);
+  // What takes a file's place may be read by those who might read that one.
+  if (struct stat before; !in_place_ && stat(target_.c_str(), &before) == 0) {
+    [[maybe_unused]] const int refused = fchown(fileno(file_), before.st_uid, before.st_gid);
+    fchmod(fileno(file_), before.st_mode & 07777);
+  }
 }
 
 OutputFile::~OutputFile() {

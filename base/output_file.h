@@ -1,5 +1,5 @@
 // A file that is replaced whole or not at all: what is written goes beside it, and takes its place
-// at the end; of a link, the place of the file that it leads to. A device or a pipe is written
+// at the end, with its mode; of a link, the place of the file that it leads to. A device or a pipe is written
 // into. Or one that grows: what was written is there, whatever happens.
 #pragma once
 

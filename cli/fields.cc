@@ -65,7 +65,7 @@ Action define_fields(CommandLine line) {
       "fields.json\n");
   const CommandLine apply =
       line.add_part("apply", "give a struct the order of members that is advised");
-  Action apply_action = define_fields_apply(apply);
+  Action apply_action = define_fields_apply(apply, arguments->answer.profiles);
   return [arguments, apply, apply_action](const Words &after_dashes) {
     return apply.is_given() ? apply_action(after_dashes) : answer_fields(*arguments);
   };

@@ -13,6 +13,7 @@
 
 #include "analyze/fields.h"
 #include "base/fail.h"
+#include "base/output_file.h"
 #include "base/units.h"
 #include "cli/child.h"
 #include "cli/output.h"
@@ -28,7 +29,9 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <map>
 #include <memory>
+#include <span>
 #include <sstream>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -76,6 +79,11 @@ int run_in(const fs::path &folder, std::vector<std::string> command,
                                        : 128 + WTERMSIG(status.wait_status);
 }
 
+std::string text_of(const fs::path &path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
 std::vector<std::string> words_of(const std::string &text) {
   std::vector<std::string> words;
   std::istringstream in(text);
@@ -95,10 +103,7 @@ const analyze::StructRow &find_struct(const analyze::FieldsResult &result,
   base::fail("{}: no struct of that name was accessed; there is {}", name, some);
 }
 
-analyze::FieldsResult result_of(const std::string &file) {
-  std::vector<std::string> named;
-  if (!file.empty())
-    named.push_back(file);
+analyze::FieldsResult result_of(const std::vector<std::string> &named) {
   const std::vector<std::string> files = profile::find_profiles(named);
   profile::Profile profile = profile::read(files);
   if (!analyze::has_fields(profile))
@@ -126,19 +131,23 @@ double children_cpu_s() {
 
 class Apply {
 public:
-  Apply(const ApplyArguments &arguments, const Words &command)
-      : arguments_(arguments), command_(command) {}
+  Apply(const ApplyArguments &arguments, const std::vector<std::string> &profiles,
+        const Words &command)
+      : arguments_(arguments), profiles_(profiles), command_(command) {}
 
   int run() {
     if (arguments_.check && command_.empty())
       base::fail("--check runs the program that is named after --, such as: assay fields apply S "
                  "a.c --check --build make -- ./app");
-    const analyze::FieldsResult result = result_of(arguments_.profile);
+    const analyze::FieldsResult result =
+        result_of(arguments_.profile.empty() ? profiles_ : std::vector{arguments_.profile});
     const analyze::StructRow &row = find_struct(result, arguments_.record);
     const std::string order = order_of(row);
     if (order.empty())
-      base::fail("{}: {} cannot give its members another order: some have no name", row.record.name,
-                 kEditor);
+      base::fail("{}: {} cannot give its members another order: {}", row.record.name, kEditor,
+                 why_no_order(row));
+    if (std::ranges::is_sorted(row.advice.layout.order))
+      base::fail("{}: its members are in the order that is advised", row.record.name);
     if (!row.advice.is_worth_it)
       std::cout << row.record.name << ": the report does not advise it: an access touches "
                 << fmt::format("{:.2f} lines, and {:.2f} in the other order\n",
@@ -146,16 +155,15 @@ public:
     copy_folder(arguments_.folder, before_);
     copy_folder(arguments_.folder, after_);
     edit(order, row);
-    std::cout << std::flush;
-    const int differs = run_in(work_.path() / ".", {"diff", "-ru", "before", "after"});
-    if (differs != 1)
-      base::fail("{}: {} changed nothing; name the files that define it and use it; it moves no "
-                 "members of a "
-                 "struct without a tag, none that are declared together (`int a, b;`), and none of "
-                 "a macro: "
-                 "move these by hand",
-                 row.record.name, kEditor);
     keep_changed();
+    if (changed_.empty())
+      base::fail("{}: {} changed nothing; name the files that define it and use it; it moves no "
+                 "members of a struct without a tag, none that are declared together (`int a, b;`) "
+                 "or on one line, and none of a macro: move these by hand",
+                 row.record.name, kEditor);
+    std::cout << std::flush;
+    for (const auto &[file, text] : changed_)
+      run_in(work_.path(), {"diff", "-u", "before/" + file, "after/" + file});
     if (arguments_.check)
       check(row);
     give();
@@ -168,6 +176,16 @@ private:
     for (const std::string &name : row.declarations())
       order += (order.empty() ? "" : ",") + name;
     return order;
+  }
+
+  static const char *why_no_order(const analyze::StructRow &row) {
+    if (row.record.name.find('<') != std::string::npos)
+      return "it is a template's";
+    return std::ranges::all_of(row.members,
+                               [](const analyze::Member &each) { return !each.name.empty(); })
+               ? "some are declared together, on one line or in a union: give each a line of its "
+                 "own"
+               : "some have no name";
   }
 
   void edit(const std::string &order, const analyze::StructRow &row) {
@@ -187,17 +205,12 @@ private:
 
   // Before anything is built there.
   void keep_changed() {
-    auto text_of = [](const fs::path &path) {
-      std::ifstream file(path, std::ios::binary);
-      return std::string(std::istreambuf_iterator<char>(file), {});
-    };
     for (const fs::directory_entry &entry : fs::recursive_directory_iterator(after_)) {
       const fs::path file = fs::relative(entry.path(), after_);
-      if (!entry.is_regular_file() || text_of(entry.path()) == text_of(before_ / file))
+      if (entry.is_symlink() || !entry.is_regular_file() ||
+          text_of(entry.path()) == text_of(before_ / file))
         continue;
-      fs::create_directories((edited_ / file).parent_path());
-      fs::copy_file(entry.path(), edited_ / file);
-      changed_.push_back(file.string());
+      changed_[file.string()] = text_of(entry.path());
     }
   }
 
@@ -216,7 +229,7 @@ private:
       base::fail("--check: {} ended with status {}", command_[0], status);
     to.cpu_s.push_back(children_cpu_s() - begin);
     if (round == 0)
-      to.lines = find_struct(result_of(out.string()), arguments_.record).advice.lines_before;
+      to.lines = find_struct(result_of({out.string()}), arguments_.record).advice.lines_before;
   }
 
   void check(const analyze::StructRow &row) {
@@ -252,33 +265,34 @@ private:
       base::fail("--to: {} is there already, and not empty", to.string());
     if (!arguments_.yes)
       copy_folder(arguments_.folder, to);
-    size_t files = 0;
-    for (const std::string &file : changed_) {
-      fs::copy_file(edited_ / file, to / file, fs::copy_options::overwrite_existing);
-      files++;
+    for (const auto &[file, text] : changed_) {
+      base::OutputFile changed((to / file).string());
+      changed.write(std::as_bytes(std::span(text)));
+      changed.commit();
     }
-    std::cout << fmt::format("\nassay: {} changed in {}\n", base::with_noun(files, "file"),
-                             to.string());
+    std::cout << fmt::format("\nassay: {} changed in {}\n",
+                             base::with_noun(changed_.size(), "file"), to.string());
   }
 
   const ApplyArguments &arguments_;
+  const std::vector<std::string> &profiles_; // if none is among the arguments
   const Words &command_;
   TemporaryFolder work_{"assay-apply"};
-  fs::path before_ = work_.path() / "before", after_ = work_.path() / "after",
-           edited_ = work_.path() / "edited";
-  std::vector<std::string> changed_;
+  fs::path before_ = work_.path() / "before", after_ = work_.path() / "after";
+  std::map<std::string, std::string> changed_; // by file, from the folder on: its new text
 };
 
 } // namespace
 
-Action define_fields_apply(CommandLine line) {
+Action define_fields_apply(CommandLine line, const std::vector<std::string> &profiles) {
   auto arguments = std::make_shared<ApplyArguments>();
   line.add_option("struct", arguments->record, "the struct or class, as the report names it")
       .required();
   line.add_option("files", arguments->files,
                   "the sources that define it and use it, from the folder on")
       .required();
-  line.add_option("--profile", arguments->profile, "what was measured; assay.out if not given");
+  line.add_option("--profile", arguments->profile,
+                  "what was measured; the profiles named before `apply`, or assay.out, if not given");
   line.add_option("--folder", arguments->folder,
                   "the folder of the sources; this one if not given");
   line.add_option("--flags", arguments->flags,
@@ -294,7 +308,9 @@ Action define_fields_apply(CommandLine line) {
                   "  assay fields apply Node list.c tree.c --flags '-Iinclude'\n"
                   "  assay fields apply Node list.c --check --build 'make CC=\"assay-cc "
                   "-fassay=fields\"' -- ./app\n");
-  return [arguments](const Words &after_dashes) { return Apply(*arguments, after_dashes).run(); };
+  return [arguments, &profiles](const Words &after_dashes) {
+    return Apply(*arguments, profiles, after_dashes).run();
+  };
 }
 
 } // namespace cli

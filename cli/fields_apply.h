@@ -3,9 +3,12 @@
 
 #include "cli/command.h"
 
+#include <string>
+#include <vector>
+
 namespace cli {
 
-// Declares the subcommand on `assay fields`.
-Action define_fields_apply(CommandLine line);
+// Declares the subcommand on `assay fields`, whose profiles it takes if it is given none itself.
+Action define_fields_apply(CommandLine line, const std::vector<std::string> &profiles);
 
 } // namespace cli

@@ -64,6 +64,16 @@ void leave_nothing(trace::TraceWriter &writer, const std::vector<fs::path> &made
     fs::remove(*each, ignored);
 }
 
+void say_untraced(const std::vector<trace::Recording::Untraced> &files) {
+  constexpr size_t kNamed = 3;
+  for (size_t i = 0; i < std::min(files.size(), kNamed); i++)
+    std::fprintf(stderr, "assay: %s is not traced: %s\n", files[i].name.c_str(),
+                 files[i].why.c_str());
+  if (files.size() > kNamed)
+    std::fprintf(stderr, "assay: %s more are not traced; `assay trace info` says why\n",
+                 base::with_noun(files.size() - kNamed, "file").c_str());
+}
+
 int record(const RecordArguments &arguments) {
   if (arguments.choice.command.empty())
     base::fail("trace record: what is to be traced? write `assay trace record -- ./app`");
@@ -106,6 +116,7 @@ int record(const RecordArguments &arguments) {
                  base::format_counted(double(progress.moved), "function").c_str(),
                  base::format_counted(double(progress.files), "file").c_str(),
                  run.programs().c_str(), file.c_str(), folder.c_str());
+  say_untraced(run.recording().untraced_files());
   end_like(status.wait_status);
 }
 

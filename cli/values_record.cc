@@ -274,10 +274,8 @@ private:
 
   void poll() {
     recording_.poll(10);
-    if (!is_stopped_ && is_over()) {
-      recording_.collector().stop();
-      is_stopped_ = true;
-    }
+    if (is_over())
+      stop();
     const auto now = Clock::now();
     // A command has the terminal for itself.
     if (isatty(STDERR_FILENO) && arguments_.command.empty() &&
@@ -293,10 +291,18 @@ private:
     }
   }
 
-  void finish(uint32_t scope) {
+  void stop() {
+    if (stopped_)
+      return;
     recording_.collector().stop();
+    stopped_ = Clock::now();
+  }
+
+  void finish(uint32_t scope) {
+    stop();
+    // Of the sampling: a command may have gone on behind it.
     const auto duration =
-        std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin_);
+        std::chrono::duration_cast<std::chrono::microseconds>(*stopped_ - begin_);
     for (int i = 0; i < 3; i++)
       recording_.poll(0);
     if (has_shown_)
@@ -372,7 +378,8 @@ private:
   pid_t pid_ = 0;
   Clock::time_point begin_, shown_;
   std::optional<std::chrono::microseconds> duration_;
-  bool is_stopped_ = false, has_shown_ = false;
+  std::optional<Clock::time_point> stopped_;
+  bool has_shown_ = false;
 };
 
 // Before anything runs: can the profile be written there?

@@ -587,6 +587,8 @@ void Recording::move(KnownFile &known, const std::string &path, uint32_t process
   } catch (const base::Failure &failure) {
     known.file.why_not = failure.what();
     known.is_given_up = has_ended(process);
+    if (!known.is_given_up)
+      untraced_files_.push_back({fs::path(known.file.path).filename(), known.file.why_not});
     known.code.clear();
     moved = {};
   }

@@ -68,6 +68,12 @@ public:
   std::vector<std::string> missing_functions() const;
   std::vector<std::string> missing_modules() const;
 
+  // Files that could not be read, or whose moved code could not be written, and why.
+  struct Untraced {
+    std::string name, why;
+  };
+  const std::vector<Untraced> &untraced_files() const { return untraced_files_; }
+
 private:
   struct KnownFile {
     TracedFile file;
@@ -114,6 +120,7 @@ private:
   uint64_t moving_ns_ = 0;                 // since then, while a process waited for moved code
   MovedCache cache_;                       // of nothing where functions are chosen
   std::map<std::string, KnownFile> files_; // by what tells files apart
+  std::vector<Untraced> untraced_files_;
   std::set<std::string> programs_;
   std::set<std::string> found_functions_, found_modules_; // of those that were asked for
   std::vector<uint32_t> known_streams_; // by slot: number of the stream that was announced, plus 1
