@@ -291,8 +291,9 @@ Action define_fields_apply(CommandLine line, const std::vector<std::string> &pro
   line.add_option("files", arguments->files,
                   "the sources that define it and use it, from the folder on")
       .required();
-  line.add_option("--profile", arguments->profile,
-                  "what was measured; the profiles named before `apply`, or assay.out, if not given");
+  line.add_option(
+      "--profile", arguments->profile,
+      "what was measured; the profiles named before `apply`, or assay.out, if not given");
   line.add_option("--folder", arguments->folder,
                   "the folder of the sources; this one if not given");
   line.add_option("--flags", arguments->flags,

@@ -35,6 +35,9 @@ void add_format_options(CommandLine line, AnswerOptions &options);
 // Declares all of them.
 void add_answer_options(CommandLine line, AnswerOptions &options);
 
+// All but --sort: of answers that have one order.
+void add_unsorted_answer_options(CommandLine line, AnswerOptions &options);
+
 // Declares --wrapper, which may be repeated.
 void add_wrapper_option(CommandLine line, std::vector<std::string> &wrappers);
 

@@ -301,8 +301,7 @@ private:
   void finish(uint32_t scope) {
     stop();
     // Of the sampling: a command may have gone on behind it.
-    const auto duration =
-        std::chrono::duration_cast<std::chrono::microseconds>(*stopped_ - begin_);
+    const auto duration = std::chrono::duration_cast<std::chrono::microseconds>(*stopped_ - begin_);
     for (int i = 0; i < 3; i++)
       recording_.poll(0);
     if (has_shown_)

@@ -146,8 +146,9 @@ private:
   void affinity(const StructRow &row) {
     if (row.affinity.empty())
       return;
-    out_ += fmt::format("  used together ({}):",
-                        row.is_sampled ? "sampled windows" : "in one stretch of code");
+    out_ += fmt::format("  used together ({}):", row.is_sampled
+                                                     ? "sampled windows"
+                                                     : "in one stretch of code; no usable samples");
     size_t shown = 0;
     for (const analyze::Affinity &pair : row.affinity) {
       if (shown++ == kPairs)
@@ -188,7 +189,9 @@ private:
     if (!advice.is_worth_it) {
       out_ +=
           fmt::format("  {:.2f} lines an access; no other order is better{}\n", advice.lines_before,
-                      advice.is_sweep ? ", because objects are walked through in a row" : "");
+                      advice.is_sweep  ? ", because objects are walked through in a row"
+                      : row.is_sampled ? ""
+                                       : ", as far as single stretches of code show");
       return;
     }
     out_ += fmt::format("  {:.2f} lines an access, {:.2f} in the order", advice.lines_before,

@@ -1,4 +1,4 @@
-// Each definition of a register in a routine, and what accesses and branches ask of them; of plan.cc alone.
+// Each definition of a register in a routine, and what accesses and branches ask of them.
 #pragma once
 
 #include "trace/plan_shape.h"

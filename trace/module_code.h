@@ -1,4 +1,4 @@
-// What is shared by all routines of a module while it is moved; of moved_code.cc and routine_mover.cc alone.
+// What is shared by all routines of a module while it is moved.
 #pragma once
 
 #include "trace/assembler.h"

@@ -1,4 +1,4 @@
-// What a plan knows of a routine before it looks at values; of plan.cc and definitions.cc alone.
+// What a plan knows of a routine before it looks at values.
 #pragma once
 
 #include "binary/flow_graph.h"

@@ -157,8 +157,10 @@ uint32_t claim() {
   const uint32_t claimed =
       ASSAY_RING_CLAIMED | (pid_namespace == ring->pid_namespace ? mine.thread : 0);
   for (uint32_t i = 0; i < ASSAY_RING_STREAMS; i++) {
-    uint32_t expected = ASSAY_STREAM_free;
-    if (__atomic_compare_exchange_n(&ring->all[i].kind, &expected, claimed, false, __ATOMIC_ACQUIRE,
+    uint32_t &kind = ring->all[i].kind;
+    uint32_t expected = __atomic_load_n(&kind, __ATOMIC_RELAXED); // does not take others' lines
+    if (expected == ASSAY_STREAM_free &&
+        __atomic_compare_exchange_n(&kind, &expected, claimed, false, __ATOMIC_ACQUIRE,
                                     __ATOMIC_RELAXED))
       return i;
   }

@@ -118,7 +118,7 @@ bool gives_even_blocks() {
 
 char *allocate_tightly(size_t size, AllocationFunction via) {
   size_t whole;
-  whole_size(size, sizeof(ChunkHeader), whole);
+  whole_size(size, sizeof(ChunkHeader), whole); // there is: kLargeSize is far from overflow
   char *base = (char *)real_allocate(whole, 0, via);
   if (__builtin_expect((uintptr_t)base % kChunkAlign == 0, 1))
     return base;
@@ -153,7 +153,7 @@ void free_base(void *block) {
   real.free(base);
 }
 
-// Nobody asks for the object's end: the allocator's own block, and a word to the tools.
+// No tool asks when the object ends: it is the allocator's own block, and the tools hear of it once.
 void *allocate_untracked(size_t size, size_t align, AllocationFunction via, TypeId type,
                          const void *frame) {
   void *block = real_allocate(size, align, via);
