@@ -56,8 +56,10 @@ TEST_F(MovedCacheTest, TellsContentsAndSettingsApart) {
   const MovedCache cache(folder_, {});
   cache.keep(program_.bytes(), moved_);
   EXPECT_FALSE(cache.find(program_.bytes().first(100)));
-  EXPECT_FALSE(MovedCache(folder_, {ASSAY_LOG_accesses, true, false, {}}).find(program_.bytes()));
-  EXPECT_FALSE(MovedCache(folder_, {ASSAY_LOG_groups, false, false, {}}).find(program_.bytes()));
+  EXPECT_FALSE(
+      MovedCache(folder_, {ASSAY_LOG_accesses, true, false, {}, {}}).find(program_.bytes()));
+  EXPECT_FALSE(
+      MovedCache(folder_, {ASSAY_LOG_groups, false, false, {}, {}}).find(program_.bytes()));
   EXPECT_FALSE(MovedCache(folder_, {ASSAY_LOG_groups, true, true, {}, {}}).find(program_.bytes()));
   EXPECT_FALSE(MovedCache("", {}).find(program_.bytes()));
 }
