@@ -36,7 +36,7 @@ OutputFile::OutputFile(const std::string &path, Written written) : path_(path) {
   // What takes a file's place may be read by those who might read that one.
   if (struct stat before; !in_place_ && stat(target_.c_str(), &before) == 0) {
     [[maybe_unused]] const int refused = fchown(fileno(file_), before.st_uid, before.st_gid);
-    fchmod(fileno(file_), before.st_mode & 07777);
+    fchmod(fileno(file_), before.st_mode & 0777);
   }
 }
 

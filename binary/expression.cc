@@ -297,9 +297,9 @@ uint64_t Expressions::bound(const Expr &node, std::span<const Term> terms) const
       return 1;
     uint64_t limit = assay_uop_has_width(node.op) ? mask_of(node.width) : UINT64_MAX;
     if (node.op == ASSAY_UOP_first_bit || node.op == ASSAY_UOP_last_bit)
-      return std::min(limit, std::max<uint64_t>(8 * node.width - 1, most(terms[1].of)));
+      return std::min(limit, std::max(8 * uint64_t{node.width} - 1, most(terms[1].of)));
     if (node.op == ASSAY_UOP_ones)
-      return 8 * node.width;
+      return 8 * uint64_t{node.width};
     if (node.op == ASSAY_UOP_and)
       return std::min({limit, most(terms[0].of), most(terms[1].of)});
     if (node.op == ASSAY_UOP_shr && is_constant(terms[1].of))

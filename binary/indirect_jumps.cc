@@ -297,7 +297,7 @@ bool IndirectJumps::resolve() {
       for (uint64_t target : jump.table.targets)
         if (walk_.routine.contains(target))
           targets.push_back(target);
-      any |= walk_.add_targets(index, std::move(targets));
+      any |= walk_.add_targets(index, targets);
     }
     through_pointers |= jump.kind == JumpKind::pointer;
   }
