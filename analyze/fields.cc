@@ -241,25 +241,28 @@ std::string StructRow::place() const {
   return fmt::format("{}:{}", record.file.substr(record.file.rfind('/') + 1), record.line);
 }
 
-std::vector<std::string> StructRow::declarations() const {
-  std::vector<std::string> names;
+StructRow::Declarations StructRow::declarations() const {
   if (record.name.find('<') != std::string::npos)
-    return names;
+    return {{}, "it is a template's"};
+  std::vector<std::string> names;
   for (size_t i : advice.layout.order) {
     const Member &member = members[i];
     const uint32_t flags = record.leaves[member.first].flags;
     if (member.is_fixed && flags & (ASSAY_LEAF_HIDDEN | ASSAY_LEAF_BASE))
       continue;
-    if (member.name.empty() || flags & ASSAY_LEAF_INSEPARABLE ||
+    if (member.name.empty())
+      return {{}, "some have no name"};
+    if (flags & ASSAY_LEAF_INSEPARABLE ||
         (member.name.find('|') != std::string::npos && !(flags & ASSAY_LEAF_BIT_FIELD)))
-      return {};
+      return {{},
+              "some are declared together, on one line or in a union: give each a line of its own"};
     for (size_t begin = 0; begin <= member.name.size();) {
       const size_t end = std::min(member.name.find('|', begin), member.name.size());
       names.push_back(member.name.substr(begin, end - begin));
       begin = end + 1;
     }
   }
-  return names;
+  return {names, names.empty() ? "it has none of its own" : ""};
 }
 
 std::span<const StructOrder> struct_orders() {

@@ -61,9 +61,12 @@ struct StructRow {
   uint64_t accesses() const { return reads + writes; }
   std::string place() const; // "list.c:12": the file without its folders, and the line
   // The members in the order that is advised, as clang-reorder-fields wants them: without bases and
-  // the pointer to virtual functions, bit-fields one by one. Empty where it cannot: of members
-  // without a name, or which cannot be moved alone, and of templates.
-  std::vector<std::string> declarations() const;
+  // the pointer to virtual functions, bit-fields one by one.
+  struct Declarations {
+    std::vector<std::string> names;
+    std::string why_none; // where the tool cannot reorder them; there are no names then
+  };
+  Declarations declarations() const;
 };
 
 struct FieldsResult {

@@ -34,10 +34,10 @@ namespace analyze {
 namespace {
 
 constexpr const char *kHeap = "heap";
-constexpr size_t kMaxFirst = 6;      // members that a sentence names
-constexpr double kMaxAccesses = 0.9; // that they have
-constexpr double kMostly = 0.5;      // of the bytes on the heap
-constexpr double kMinGain = 0.05;    // share of the lines that an order must save
+constexpr size_t kMaxFirst = 6;     // members that a sentence names
+constexpr double kFirstShare = 0.9; // of all accesses, that they have
+constexpr double kMostly = 0.5;     // of the bytes on the heap
+constexpr double kMinGain = 0.05;   // share of the lines that an order must save
 
 // Rows by what they are of.
 class Rows {
@@ -365,7 +365,7 @@ std::vector<std::string> JoinedRow::first_members() const {
     const Member &member = fields->members[i];
     if (member.is_fixed || member.accesses == 0)
       continue;
-    if (names.size() == kMaxFirst || double(accesses) >= kMaxAccesses * double(all))
+    if (names.size() == kMaxFirst || double(accesses) >= kFirstShare * double(all))
       break;
     names.push_back(member.name);
     accesses += member.accesses;

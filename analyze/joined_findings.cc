@@ -422,7 +422,7 @@ private:
       add(group.front().tool, group.front().finding.action);
     if (!first.empty())
       add("fields", fmt::format("put {} first in `{}`{}", names_text(first), row->type,
-                                row->fields->declarations().empty()
+                                row->fields->declarations().names.empty()
                                     ? ""
                                     : fmt::format(" (`assay fields apply {} FILES`)",
                                                   row->fields->record.name)));

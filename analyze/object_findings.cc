@@ -26,7 +26,7 @@ constexpr double kHardly =
     0.1; // a word so much colder than the hottest, or used by so few objects, is cold
 constexpr double kHeaderShare = 0.5; // of an object's bytes, at most
 constexpr double kBadlyUsed = 0.75;  // of the bytes of lines
-constexpr double kMaxHotness = 0.9;  // in the hot part
+constexpr double kHotShare = 0.9;    // of all hotness, in the hot part
 
 struct Shape {
   std::string rule, says, action;
@@ -115,7 +115,7 @@ std::optional<Shape> hot_and_cold(const ObjectRow &row) {
   }
   const uint64_t size = row.sums.size_max;
   if (row.words.size() < 4 || !cold_words || double(hot_bytes) > kHeaderShare * double(size) ||
-      double(hotness) < kMaxHotness * double(row.sums.hotness))
+      double(hotness) < kHotShare * double(row.sums.hotness))
     return std::nullopt;
   const bool at_begin = double(hot_end) <= kHeaderShare * double(size);
   return Shape{at_begin ? "hot_head_cold_tail" : "hot_and_cold",

@@ -142,10 +142,10 @@ public:
     const analyze::FieldsResult result =
         result_of(arguments_.profile.empty() ? profiles_ : std::vector{arguments_.profile});
     const analyze::StructRow &row = find_struct(result, arguments_.record);
-    const std::string order = order_of(row);
+    const auto [order, why_none] = row.declarations();
     if (order.empty())
       base::fail("{}: {} cannot give its members another order: {}", row.record.name, kEditor,
-                 why_no_order(row));
+                 why_none);
     if (std::ranges::is_sorted(row.advice.layout.order))
       base::fail("{}: its members are in the order that is advised", row.record.name);
     if (!row.advice.is_worth_it)
@@ -154,7 +154,7 @@ public:
                                row.advice.lines_before, row.advice.lines_after);
     copy_folder(arguments_.folder, before_);
     copy_folder(arguments_.folder, after_);
-    edit(order, row);
+    edit(fmt::format("{}", fmt::join(order, ",")), row);
     keep_changed();
     if (changed_.empty())
       base::fail("{}: {} changed nothing; name the files that define it and use it; it moves no "
@@ -171,23 +171,6 @@ public:
   }
 
 private:
-  static std::string order_of(const analyze::StructRow &row) {
-    std::string order;
-    for (const std::string &name : row.declarations())
-      order += (order.empty() ? "" : ",") + name;
-    return order;
-  }
-
-  static const char *why_no_order(const analyze::StructRow &row) {
-    if (row.record.name.find('<') != std::string::npos)
-      return "it is a template's";
-    return std::ranges::all_of(row.members,
-                               [](const analyze::Member &each) { return !each.name.empty(); })
-               ? "some are declared together, on one line or in a union: give each a line of its "
-                 "own"
-               : "some have no name";
-  }
-
   void edit(const std::string &order, const analyze::StructRow &row) {
     std::vector<std::string> command = {kEditor, "-i", "--record-name=" + row.record.name,
                                         "--fields-order=" + order};
@@ -207,10 +190,10 @@ private:
   void keep_changed() {
     for (const fs::directory_entry &entry : fs::recursive_directory_iterator(after_)) {
       const fs::path file = fs::relative(entry.path(), after_);
-      if (entry.is_symlink() || !entry.is_regular_file() ||
-          text_of(entry.path()) == text_of(before_ / file))
+      if (entry.is_symlink() || !entry.is_regular_file())
         continue;
-      changed_[file.string()] = text_of(entry.path());
+      if (std::string text = text_of(entry.path()); text != text_of(before_ / file))
+        changed_[file.string()] = std::move(text);
     }
   }
 

@@ -20,11 +20,31 @@
 namespace trace {
 namespace {
 
-uint64_t value_at(const std::byte *values, unsigned which) {
-  uint64_t value;
-  std::memcpy(&value, values + 8 * which, sizeof value);
-  return value;
-}
+// Of one program: where its files lie. Most accesses are of few files.
+class ImageBases {
+public:
+  ImageBases(const GroupDecoder &decoder, uint32_t program)
+      : decoder_(decoder), program_(program) {}
+
+  uint64_t of(uint32_t file) {
+    Known &known = known_[file % std::size(known_)];
+    if (known.file != file)
+      known = {file, decoder_.bias_of(program_, file)};
+    return known.base;
+  }
+
+private:
+  struct Known {
+    uint32_t file = UINT32_MAX;
+    uint64_t base = 0;
+  };
+  const GroupDecoder &decoder_;
+  const uint32_t program_;
+  Known known_[8];
+};
+
+// Bytes that a thread may have written behind its position, where it ended: of one group.
+constexpr uint64_t kMaxTornBytes = 4096;
 
 } // namespace
 
@@ -93,36 +113,6 @@ uint64_t GroupDecoder::bias_of(uint32_t program, uint32_t file) const {
   auto found = biases_.find({program, file});
   return found == biases_.end() ? 0 : found->second;
 }
-
-namespace {
-
-// Of one program: where its files lie. Most accesses are of few files.
-class ImageBases {
-public:
-  ImageBases(const GroupDecoder &decoder, uint32_t program)
-      : decoder_(decoder), program_(program) {}
-
-  uint64_t of(uint32_t file) {
-    Known &known = known_[file % std::size(known_)];
-    if (known.file != file)
-      known = {file, decoder_.bias_of(program_, file)};
-    return known.base;
-  }
-
-private:
-  struct Known {
-    uint32_t file = UINT32_MAX;
-    uint64_t base = 0;
-  };
-  const GroupDecoder &decoder_;
-  const uint32_t program_;
-  Known known_[8];
-};
-
-// Bytes that a thread may have written behind its position, where it ended: of one group.
-constexpr uint64_t kMaxTornBytes = 4096;
-
-} // namespace
 
 // Decodes a part of a stream.
 class GroupDecoder::Run {
@@ -203,7 +193,11 @@ private:
     return padded_;
   }
 
-  uint64_t value(unsigned which) const { return value_at(values_, which); }
+  uint64_t value(unsigned which) const {
+    uint64_t value;
+    std::memcpy(&value, values_ + 8 * which, sizeof value);
+    return value;
+  }
 
   // Without what values add to it.
   uint64_t base_of(const Template &access) {

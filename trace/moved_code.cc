@@ -13,13 +13,12 @@
 #include "trace/moved_code.h"
 
 #include "abi/container.h"
+#include "base/fail.h"
 #include "binary/eligibility.h"
 #include "trace/module_code.h"
 #include "trace/own_frames.h"
 #include "trace/routine_mover.h"
 #include "trace/system_calls.h"
-
-#include "base/fail.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-// A variable that a iteration takes from the one before must change by constants, and what addresses and
+// A variable that an iteration takes from the one before must change by constants, and what addresses and
 // the comparison need be a sum of such variables. Then all of that is linear in the number of the
 // iteration, modulo 2 to its bits; so two iterations say how it goes on.
 
@@ -70,7 +70,7 @@ bool compares(const assay_uop &flags, unsigned condition) {
   }
 }
 
-// Variables that are read before they are written, and written. Nullopt if a iteration changes one of
+// Variables that are read before they are written, and written. Nullopt if an iteration changes one of
 // them by more than constants. With the bytes in which they count.
 std::optional<std::map<uint16_t, uint8_t>> carried_in(std::span<const RunnableStep> steps) {
   std::array<bool, kSkeletonVariables> is_read{}, is_written{};

@@ -54,7 +54,7 @@ public:
     uint64_t by;
     void go(uint64_t iterations, SkeletonVariables &v) const;
   };
-  // What is certain from a iteration on that begins with some variables.
+  // What is certain from an iteration on that begins with some variables.
   struct Iterations {
     uint64_t count = 0; // that another one follows; there may be more
     std::vector<profile::AccessRun> body;
@@ -75,7 +75,7 @@ private:
   std::vector<RunnableStep> steps_;
   End end_;
   std::vector<std::pair<uint16_t, uint8_t>>
-      carried_;            // variables that a iteration takes from the one before, and their bytes
+      carried_;            // variables that an iteration takes from the one before, and their bytes
   uint32_t compares_ = 0;  // the step that makes the flags
   unsigned condition_ = 0; // ASSAY_UOP_if_* of them
 };
