@@ -76,6 +76,11 @@ enum AssayConflictKind {
   ASSAY_CONFLICT_ORDER = 3, // the load may run before the store's address is known, and overlaps it
 };
 
+enum AssayTraceEndReason { // AssayTraceEnd::why
+  ASSAY_TRACE_ENDED = 0,   // with the program
+  ASSAY_TRACE_STOPPED = 1, // before it
+};
+
 enum AssayLossKind {
 #define ASSAY_LOSS(name, number, unit, what, remedy) ASSAY_LOSS_##name = number,
 #include "abi/losses.def"

@@ -15,7 +15,7 @@
 #include "cli/traced_program.h"
 #include "cli/traced_run.h"
 #include "trace/compare.h"
-#include "trace/trace_file.h"
+#include "trace/trace_writer.h"
 
 #include <csignal>
 #include <cstdio>

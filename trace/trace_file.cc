@@ -1,8 +1,5 @@
-// A buffer is compressed by itself, so that a trace can be read from any of them, and a damaged one costs no other.
-//
-// A buffer that does not shrink is stored as it is. Groups, skeletons and functions of a file are
-// cut into records of a limited number of them. The file is mapped, and of buffers only their
-// places are kept; replay() decompresses one at a time, so a trace may be larger than memory.
+// The file is mapped, and of buffers only their places are kept; replay() decompresses one at a
+// time, so a trace may be larger than memory.
 //
 // What a record refers to stands before it; if it does not, the trace is damaged. A number of a
 // stream means the last one so far that has it.
@@ -15,26 +12,10 @@
 #include <zstd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <filesystem>
-#include <unistd.h>
 
 namespace trace {
 namespace {
-
-namespace fs = std::filesystem;
-
-constexpr int kLevel = 1;
-constexpr uint32_t kStopped = 1; // AssayTraceEnd::why
-constexpr size_t kGroupsOfRecord = 1 << 14, kFunctionsOfRecord = 1 << 12,
-                 kSkeletonsOfRecord = 1 << 8;
-
-uint64_t unix_ns() {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                   std::chrono::system_clock::now().time_since_epoch())
-                                   .count());
-}
 
 std::vector<std::string> strings_of(std::span<const std::byte> tail, const char *what) {
   std::vector<std::string> strings;
@@ -43,118 +24,7 @@ std::vector<std::string> strings_of(std::span<const std::byte> tail, const char 
   return strings;
 }
 
-bool is_regular(const std::string &path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored);
-}
-
 } // namespace
-
-TraceWriter::TraceWriter(const std::string &path, uint32_t process,
-                         const std::vector<std::string> &command)
-    : path_(path), is_new_(access(path.c_str(), F_OK) != 0),
-      written_(is_regular(path) ? path + ".new" : path),
-      writer_(written_, process, unix_ns(), ASSAY_FILE_TRACE, base::Written::as_it_grows) {
-  AssayProgram program = {};
-  program.pid = process;
-  program.start_unix_ns = unix_ns();
-  writer_.record(ASSAY_RECORD_Program, program, profile::string_tail(command));
-  writer_.flush();
-}
-
-void TraceWriter::parts(const std::vector<std::string> &options) {
-  writer_.record(ASSAY_RECORD_TraceParts, AssayTraceParts{static_cast<uint32_t>(options.size()), 0},
-                 profile::string_tail(options));
-  writer_.flush();
-}
-
-void TraceWriter::discard() {
-  std::error_code ignored;
-  if (is_new_ || written_ != path_)
-    fs::remove(written_, ignored);
-}
-
-void TraceWriter::file(const TracedFile &file, const MovedModule &moved) {
-  if (written_ != path_) {
-    std::error_code error;
-    fs::rename(written_, path_, error);
-    if (error)
-      base::fail("{}: the older trace cannot be replaced: {}; choose another folder with -o", path_,
-                 error.message());
-    written_ = path_;
-  }
-  const std::span<const Group> groups = moved.groups;
-  const std::span<const Skeleton> skeletons = moved.skeletons;
-  const std::span<const MovedFunction> functions = moved.functions;
-  AssayTraceFile record = {};
-  record.file = file.number;
-  record.is_moved = file.is_moved;
-  record.first_group = file.first_group;
-  record.groups = file.groups;
-  record.singles = file.singles;
-  record.build_id_size = static_cast<uint32_t>(std::min<size_t>(file.build_id.size(), 32));
-  std::memcpy(&record.build_id0, file.build_id.data(), record.build_id_size);
-  writer_.record(ASSAY_RECORD_TraceFile, record,
-                 profile::string_tail(std::vector{file.path, file.why_not}));
-  for (size_t at = 0; at < skeletons.size(); at += kSkeletonsOfRecord) {
-    const auto part = skeletons.subspan(at, std::min(kSkeletonsOfRecord, skeletons.size() - at));
-    writer_.record(ASSAY_RECORD_TraceSkeletons,
-                   AssayTraceSkeletons{file.number, static_cast<uint32_t>(part.size())},
-                   encode(part));
-  }
-  for (size_t at = 0; at < groups.size(); at += kGroupsOfRecord) {
-    const auto part = groups.subspan(at, std::min(kGroupsOfRecord, groups.size() - at));
-    writer_.record(ASSAY_RECORD_TraceGroups,
-                   AssayTraceGroups{file.first_group + static_cast<uint32_t>(at),
-                                    static_cast<uint32_t>(part.size())},
-                   encode(part));
-  }
-  for (size_t at = 0; at < functions.size(); at += kFunctionsOfRecord) {
-    const auto part = functions.subspan(at, std::min(kFunctionsOfRecord, functions.size() - at));
-    writer_.record(ASSAY_RECORD_TraceFunctions,
-                   AssayTraceFunctions{file.number, static_cast<uint32_t>(part.size())},
-                   encode(part));
-  }
-  writer_.flush();
-}
-
-void TraceWriter::mapping(const TracedMapping &mapping) {
-  writer_.record(ASSAY_RECORD_TraceMapping,
-                 AssayTraceMapping{mapping.program, mapping.file, mapping.bias, mapping.time_ns});
-}
-
-void TraceWriter::stream(const TracedStream &stream) {
-  writer_.record(ASSAY_RECORD_TraceStream,
-                 AssayTraceStream{stream.number, stream.kind, stream.process, stream.thread,
-                                  stream.parent, stream.program, stream.parent_bytes,
-                                  stream.thread_base});
-}
-
-void TraceWriter::buffer(const TracedBuffer &buffer) {
-  compressed_.resize(ZSTD_compressBound(buffer.data.size()));
-  const size_t size = ZSTD_compress(compressed_.data(), compressed_.size(), buffer.data.data(),
-                                    buffer.data.size(), kLevel);
-  const bool is_compressed = !ZSTD_isError(size) && size < buffer.data.size();
-  const std::span<const std::byte> data =
-      is_compressed ? std::span<const std::byte>(compressed_).first(size) : buffer.data;
-  if (!buffer.times.empty())
-    writer_.record(ASSAY_RECORD_TraceTimes,
-                   AssayTraceTimes{buffer.stream, static_cast<uint32_t>(buffer.times.size())},
-                   encode(buffer.times));
-  writer_.record(ASSAY_RECORD_TraceBuffer,
-                 AssayTraceBuffer{buffer.stream, is_compressed, buffer.data.size(), buffer.offset,
-                                  buffer.begin_ns, buffer.end_ns},
-                 data);
-  writer_.flush();
-}
-
-void TraceWriter::end(const TraceEnd &end) {
-  writer_.record(ASSAY_RECORD_TraceEnd,
-                 AssayTraceEnd{end.duration_ns, static_cast<uint32_t>(end.wait_status),
-                               end.was_stopped ? kStopped : 0, end.untraced_threads,
-                               end.logged_bytes});
-  writer_.commit();
-}
 
 Trace::Trace(const std::string &path) : mapped_(path) {
   profile::ContainerReader reader(mapped_.bytes(), path, ASSAY_FILE_TRACE);
@@ -227,7 +97,7 @@ void Trace::read(const profile::RecordView &record) {
   case ASSAY_RECORD_TraceEnd: {
     const auto from = profile::fixed_part<AssayTraceEnd>(record);
     end_ = TraceEnd{from.duration_ns, from.logged_bytes, from.untraced_threads,
-                    static_cast<int>(from.wait_status), (from.why & kStopped) != 0};
+                    static_cast<int>(from.wait_status), from.why == ASSAY_TRACE_STOPPED};
     break;
   }
   default: break;

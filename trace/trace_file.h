@@ -14,32 +14,6 @@
 
 namespace trace {
 
-// Writes while the program runs: what was written stays, whatever happens then. A trace that was
-// there before is replaced when the program was reached.
-class TraceWriter : public TraceSink {
-public:
-  // Throws Failure if it could not be written there.
-  TraceWriter(const std::string &path, uint32_t process, const std::vector<std::string> &command);
-
-  // Only parts of the run are recorded: the options that choose them, as the user wrote them.
-  void parts(const std::vector<std::string> &options);
-
-  void file(const TracedFile &file, const MovedModule &moved) override;
-  void mapping(const TracedMapping &mapping) override;
-  void stream(const TracedStream &stream) override;
-  void buffer(const TracedBuffer &buffer) override;
-  void end(const TraceEnd &end) override;
-  // The program was not reached: what was there before stays, and nothing else.
-  void discard();
-
-private:
-  const std::string path_;
-  const bool is_new_;   // there was nothing of that name
-  std::string written_; // its name: another one while an older trace stands there
-  profile::ContainerWriter writer_;
-  std::vector<std::byte> compressed_;
-};
-
 // Takes what each thread logged, one thread after the other.
 class LoggedSink {
 public:
