@@ -3,6 +3,7 @@
 // The package installs what this prints (cmake/install.cmake).
 
 #include "base/fail.h"
+#include "base/shell_words.h"
 #include "cli/command.h"
 #include "cli/output.h"
 
@@ -54,14 +55,6 @@ std::string escaped(const std::string &text, std::string_view characters, const 
   return result;
 }
 
-// For a word in single quotes.
-std::string quoted(const std::string &text) {
-  std::string result = "'";
-  for (char c : text)
-    result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
-}
-
 std::string bash(const CommandLine &assay) {
   std::string names, cases;
   for (const CommandLine &command : assay.parts()) {
@@ -98,14 +91,17 @@ std::string zsh(const CommandLine &assay) {
   std::string names, cases;
   for (const CommandLine &command : assay.parts()) {
     names +=
-        "    " + quoted(escaped(command.name(), ":", "\\") + ":" + command.description()) + "\n";
+        "    " +
+        base::quoted_for_shell(escaped(command.name(), ":", "\\") + ":" + command.description()) +
+        "\n";
     std::string words;
     if (const std::string parts = parts_of(command); !parts.empty())
-      words += " \\\n        " + quoted("1:part:(" + parts + ")");
+      words += " \\\n        " + base::quoted_for_shell("1:part:(" + parts + ")");
     for (const OptionFacts &option : options_with_parts(command))
       for (const std::string &word : spellings(option))
-        words += " \\\n        " + quoted(word + "[" + escaped(option.description, "[]:\\", "\\") +
-                                          "]" + (option.takes_value ? ":value:_files" : ""));
+        words += " \\\n        " +
+                 base::quoted_for_shell(word + "[" + escaped(option.description, "[]:\\", "\\") +
+                                        "]" + (option.takes_value ? ":value:_files" : ""));
     cases +=
         fmt::format("    {}) _arguments{} \\\n        '*:file:_files' ;;\n", command.name(), words);
   }
@@ -135,18 +131,18 @@ std::string fish(const CommandLine &assay) {
   for (const CommandLine &command : assay.parts()) {
     std::string name = command.name();
     text += fmt::format("complete -c assay -f -n __fish_use_subcommand -a {} -d {}\n", name,
-                        quoted(command.description()));
+                        base::quoted_for_shell(command.description()));
     for (const CommandLine &part : command.parts())
       text += fmt::format("complete -c assay -f -n '__fish_seen_subcommand_from {}' -a {} -d {}\n",
-                          name, part.name(), quoted(part.description()));
+                          name, part.name(), base::quoted_for_shell(part.description()));
     for (const OptionFacts &option : options_with_parts(command)) {
       text += fmt::format("complete -c assay -n '__fish_seen_subcommand_from {}'", name);
       for (const std::string &letter : option.letters)
         text += " -s " + letter;
       for (const std::string &word : option.words)
         text += " -l " + word;
-      text +=
-          fmt::format("{} -d {}\n", option.takes_value ? " -r" : "", quoted(option.description));
+      text += fmt::format("{} -d {}\n", option.takes_value ? " -r" : "",
+                          base::quoted_for_shell(option.description));
     }
   }
   return text;

@@ -10,8 +10,10 @@
 #include "trace/nests.h"
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <fmt/format.h>
+#include <iterator>
 
 namespace cli {
 namespace {
@@ -22,11 +24,20 @@ public:
 
 private:
   void begin(const profile::AccessOrigin &origin) override {
-    fmt::print(to(), "# thread {}\n", origin.thread);
+    fmt::format_to(std::back_inserter(text()), "# thread {}\n", origin.thread);
   }
+  // A trace has millions: a format string would be read for each.
   void write(const profile::AccessOrigin &, const profile::Access &access, char kind) override {
-    fmt::print(to(), "{:x} {} {:x},{}\n", site_of(access).offset, kind, access.address,
-               access.size);
+    char line[64]; // two numbers of 16 digits and one of 5 at most
+    char *at = std::to_chars(line, std::end(line), site_of(access).offset, 16).ptr;
+    *at++ = ' ';
+    *at++ = kind;
+    *at++ = ' ';
+    at = std::to_chars(at, std::end(line), access.address, 16).ptr;
+    *at++ = ',';
+    at = std::to_chars(at, std::end(line), access.size).ptr;
+    *at++ = '\n';
+    text().append(line, at);
   }
 };
 
@@ -37,7 +48,7 @@ public:
     std::memcpy(header.magic, ASSAY_REPLAY_MAGIC, sizeof header.magic);
     header.version = ASSAY_REPLAY_VERSION;
     header.record_bytes = sizeof(AssayReplayRecord);
-    std::fwrite(&header, sizeof header, 1, to);
+    append(header);
   }
 
 private:
@@ -53,7 +64,10 @@ private:
                                       access.size,
                                       static_cast<uint8_t>(kind),
                                       origin.in_handler};
-    std::fwrite(&record, sizeof record, 1, to());
+    append(record);
+  }
+  template <class T> void append(const T &bytes) {
+    text().append(reinterpret_cast<const char *>(&bytes), sizeof bytes);
   }
 };
 
@@ -70,7 +84,7 @@ public:
 private:
   void begin(const profile::AccessOrigin &origin) override {
     folder_.flush();
-    fmt::print(to(), "# thread {}\n", origin.thread);
+    fmt::format_to(std::back_inserter(text()), "# thread {}\n", origin.thread);
   }
   void write(const profile::AccessOrigin &, const profile::Access &access, char kind) override {
     trace::Nest nest;
@@ -87,15 +101,15 @@ private:
              size_t depth) {
     const std::string margin(2 * depth, ' ');
     if (!nest.is_loop()) {
-      fmt::print(to(), "{}{:x} {} {:x},{}", margin, site_at(nest.site).offset, nest.kind,
-                 nest.address, nest.size);
+      fmt::format_to(std::back_inserter(text()), "{}{:x} {} {:x},{}", margin,
+                     site_at(nest.site).offset, nest.kind, nest.address, nest.size);
       for (const auto &strides : around)
-        fmt::print(to(), " {:+}", strides[at_]);
-      fmt::print(to(), "\n");
+        fmt::format_to(std::back_inserter(text()), " {:+}", strides[at_]);
+      fmt::format_to(std::back_inserter(text()), "\n");
       at_++;
       return;
     }
-    fmt::print(to(), "{}loop {}\n", margin, nest.count);
+    fmt::format_to(std::back_inserter(text()), "{}loop {}\n", margin, nest.count);
     // The loop's own list begins with its first access.
     std::vector<std::vector<int64_t>> inner = around;
     inner.emplace_back(at_, 0);
@@ -135,6 +149,14 @@ void ReplayOutput::accesses(const profile::AccessOrigin &origin,
     else
       read_ = each;
   }
+  constexpr size_t kMuch = 1 << 16; // bytes
+  if (text_.size() > kMuch)
+    write_text();
+}
+
+void ReplayOutput::write_text() {
+  std::fwrite(text_.data(), 1, text_.size(), to_);
+  text_.clear();
 }
 
 void ReplayOutput::write_read() {
@@ -146,6 +168,7 @@ void ReplayOutput::write_read() {
 void ReplayOutput::finish() {
   write_read();
   end();
+  write_text();
   if (std::fflush(to_) != 0 || std::ferror(to_))
     base::fail("accesses cannot be written: {}", std::strerror(errno));
 }

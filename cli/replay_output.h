@@ -26,16 +26,19 @@ protected:
   virtual void write(const profile::AccessOrigin &origin, const profile::Access &access,
                      char kind) = 0;
   virtual void end() {} // of all
+  // What is written is appended to it, and goes out from time to time.
+  std::string &text() { return text_; }
   const profile::AccessSite &site_of(const profile::Access &access) const {
     return site_at(access.site);
   }
   const profile::AccessSite &site_at(uint64_t site) const { return trace_.sites()[site]; }
-  std::FILE *to() { return to_; }
 
 private:
   void write_read();
+  void write_text();
   const trace::Trace &trace_;
   std::FILE *to_;
+  std::string text_;
   profile::AccessOrigin origin_;
   bool has_origin_ = false;
   std::optional<profile::Access>

@@ -15,6 +15,7 @@
 #include "cli/trace_parts.h"
 #include "cli/traced_program.h"
 #include "cli/traced_run.h"
+#include "trace/sink_thread.h"
 
 #include <cstdio>
 #include <fmt/format.h>
@@ -37,7 +38,9 @@ int answer(const AnswerArguments &arguments, const AnalysisKind &kind) {
   report::check_query(query, kind.keys());
   const std::unique_ptr<Analysis> analysis = kind.make(arguments.options);
   const trace::Trace trace(trace_file_of(arguments.folder));
-  trace.replay(analysis->sink(), order_of(arguments.interleave));
+  trace::SinkThread thread(analysis->sink());
+  trace.replay(thread, order_of(arguments.interleave));
+  thread.finish();
   const analyze::TracedProgram program = traced_program(trace);
   analyze::AccessPlaces places(program);
   if (arguments.answer.is_text())
@@ -113,9 +116,11 @@ int run(const RunArguments &arguments) {
   std::optional<ChildStatus> status;
   {
     const TemporaryFolder folder("assay-trace-run");
-    trace::LiveAccesses live(chosen.sinks);
+    trace::SinkThread thread(chosen.sinks);
+    trace::LiveAccesses live(thread);
     TracedRun run(arguments.choice.command, settings_of(arguments.choice, folder.path()), live);
     status = run.run();
+    thread.finish();
     if (status->start_error)
       return say_not_started(arguments.choice.command.front(), *status);
     if (live.files().empty())

@@ -10,6 +10,7 @@
 #include "cli/trace_parts.h"
 #include "cli/traced_program.h"
 #include "report/trace_report.h"
+#include "trace/sink_thread.h"
 #include "trace/trace_file.h"
 
 #include <cstdio>
@@ -49,7 +50,9 @@ int info(const AskArguments &arguments) {
   check_format(arguments.answer);
   const trace::Trace trace(trace_file_of(arguments.folder));
   analyze::AccessCounts counts;
-  const trace::LoggedCounts logged = trace.replay(counts);
+  trace::SinkThread thread(counts);
+  const trace::LoggedCounts logged = trace.replay(thread);
+  thread.finish();
   analyze::TracedProgram program = traced_program(trace);
   program.values = logged.values;
   program.branches = logged.branches;

@@ -1,5 +1,6 @@
 #include "report/text_parts.h"
 
+#include "base/shell_words.h"
 #include "base/units.h"
 #include "profile/losses.h"
 
@@ -11,10 +12,11 @@
 namespace report {
 
 std::string command_text(const profile::Process &process) {
-  std::string command = process.executable;
-  for (size_t index = 1; index < process.arguments.size(); index++)
-    command += " " + process.arguments[index];
-  return printable(command);
+  std::vector<std::string> words = process.arguments;
+  if (words.empty())
+    words.emplace_back();
+  words.front() = process.executable;
+  return words.front().empty() ? "" : printable(base::shell_command(words));
 }
 
 std::string findings_text(const std::vector<analyze::Finding> &findings, size_t top,

@@ -11,6 +11,7 @@
 
 #include "abi/trace_ring.h"
 #include "base/fail.h"
+#include "base/shell_words.h"
 #include "base/units.h"
 #include "report/text_parts.h"
 
@@ -61,7 +62,7 @@ void check_query(const TraceQuery &query, std::span<const char *const> keys) {
 std::string trace_head_text(const analyze::TracedProgram &program, const char *question,
                             const Style &style) {
   std::string text = style.strong(fmt::format("assay {}:", question)) + " " +
-                     printable(fmt::format("{}", fmt::join(program.command, " "))) + "\n";
+                     printable(base::shell_command(program.command)) + "\n";
   if (!program.damage.empty())
     text += "  " + printable(program.damage) + "\n";
   if (!program.parts.empty())

@@ -179,6 +179,34 @@ std::string hot_text(const ValueList &list, size_t most) {
   return text;
 }
 
+// Where functions return to whose callers were asked for, not only those at their begin: each at its
+// instruction that was seen most often. Empty: of none.
+std::string callers_text(const ValuesResult &result, unsigned top, const Style &style) {
+  Table callers;
+  callers.column("seen", Align::right);
+  callers.column("function", Align::left);
+  callers.column("callers", Align::left);
+  size_t rows = 0;
+  for (const ValueFunction &function : result.functions) {
+    const ValueList *most = nullptr;
+    size_t instructions = 0;
+    for (const ValueInstruction &instruction : function.instructions)
+      for (const ValueList &list : instruction.lists)
+        if (list.kind == ASSAY_VALUE_caller && !list.hot.empty()) {
+          instructions++;
+          if (!most || list.values > most->values)
+            most = &list;
+        }
+    if (instructions > 1 && rows++ < top)
+      callers.row({count(most->values), brief_function(function.name, 24),
+                   shares_text(most->hot, *most, false, 4)});
+  }
+  if (rows == 0)
+    return "";
+  return "\n" + style.strong("Who calls them?") + "\n" + callers.text(style) +
+         more_text(rows - std::min<size_t>(rows, top), style);
+}
+
 std::string values_text(const ValuesResult &result, unsigned top, const Style &style) {
   std::string out;
   header(result, out, style);
@@ -214,6 +242,7 @@ std::string values_text(const ValuesResult &result, unsigned top, const Style &s
   }
   out += hot.empty() ? "  none is frequent beyond doubt; sample longer, or more often (-F)\n"
                      : values.text(style) + more_text(hot.size() - shown, style);
+  out += callers_text(result, top ? top : 10, style);
   limits(result, out, style);
   return out;
 }

@@ -6,32 +6,40 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
 namespace trace {
 
+// Hands them on in batches that stay in the cache. One is made for many parts of streams: it keeps its memory.
 class AccessOutput {
 public:
-  using Accesses = std::vector<profile::Access>;
-  // Uses the accesses, and empties the list.
-  using Take = std::function<void(Accesses &)>;
+  // Never empty.
+  using Take = std::function<void(std::span<const profile::Access>)>;
   // Takes the iterations of a long loop as a whole, behind the accesses that were found before.
   // Empty: they are accesses like others.
   using TakeLoop = std::function<void(std::span<const profile::AccessRun> body, uint64_t times)>;
 
-  // What is found is appended to `accesses`; where they become many, `take` is called meanwhile.
-  AccessOutput(Accesses &accesses, const Take &take, const TakeLoop &take_loop)
-      : accesses_(accesses), take_(take), take_loop_(take_loop) {}
+  explicit AccessOutput(Take take, TakeLoop take_loop = {});
+  AccessOutput(const AccessOutput &) = delete;
+  AccessOutput &operator=(const AccessOutput &) = delete;
 
-  void add(const profile::Access &access) { accesses_.push_back(access); }
-  // False: nothing was taken.
-  bool take_if_many() {
-    if (accesses_.size() <= kMany)
-      return false;
-    take();
-    return true;
+  static constexpr size_t kRoom = 4096;
+
+  void add(const profile::Access &access) {
+    *room_for(1) = access;
+    advance(1);
   }
+  // Room for so many, kRoom at most. They are added by advance().
+  profile::Access *room_for(size_t accesses) {
+    if (kRoom - count_ < accesses)
+      flush();
+    return &batch_[count_];
+  }
+  void advance(size_t accesses) { count_ += accesses; }
+  // Hands on what was added.
+  void flush();
   // An empty list for the body of a loop, of which one is used at a time.
   std::vector<profile::AccessRun> &new_body() {
     body_.clear();
@@ -39,22 +47,17 @@ public:
   }
   // So many iterations, as a whole or each by itself.
   void loop(std::span<const profile::AccessRun> body, uint64_t times);
-  // Accesses that have been taken.
-  uint64_t taken() const { return taken_; }
+  // Accesses that came so far.
+  uint64_t taken() const { return taken_ + count_; }
 
 private:
-  void take() {
-    taken_ += accesses_.size();
-    take_(accesses_);
-  }
-
-  static constexpr size_t kMany = 1 << 16;
   static constexpr uint64_t kLongLoop =
       16; // iterations from which on it is worth being taken as a whole
 
-  Accesses &accesses_;
-  const Take &take_;
-  const TakeLoop &take_loop_;
+  const Take take_;
+  const TakeLoop take_loop_;
+  const std::unique_ptr<profile::Access[]> batch_;
+  size_t count_ = 0; // in the batch
   uint64_t taken_ = 0;
   std::vector<profile::AccessRun> body_;
 };

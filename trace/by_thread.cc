@@ -103,31 +103,27 @@ public:
 
   void begin(const TracedStream &) override { positions_.emplace_back().executed = executed_; }
   void logged(const TracedStream &stream, std::span<const std::byte> bytes) override {
-    std::vector<profile::Access> accesses;
-    const auto take = [&](auto &decoded) { give(stream, decoded); };
-    decoder_.decode(stream, positions_.back(), bytes, 0, bytes.size(), accesses, take);
-    give(stream, accesses);
+    origin_ = {stream.process, stream.thread, stream.number, stream.in_handler()};
+    decoder_.decode(stream, positions_.back(), bytes, 0, bytes.size(), output_);
   }
   void end(const TracedStream &stream, bool went_on) override {
-    std::vector<profile::Access> accesses;
-    const auto take = [&](auto &decoded) { give(stream, decoded); };
+    origin_ = {stream.process, stream.thread, stream.number, stream.in_handler()};
     if (went_on)
-      decoder_.finish(positions_.back(), accesses, take);
-    give(stream, accesses);
+      decoder_.finish(positions_.back(), output_);
     positions_.pop_back();
   }
 
 private:
-  void give(const TracedStream &stream, std::vector<profile::Access> &accesses) {
-    if (sink_ && !accesses.empty())
-      sink_->accesses({stream.process, stream.thread, stream.number, stream.in_handler()},
-                      accesses);
-    accesses.clear();
+  void give(std::span<const profile::Access> accesses) {
+    if (sink_)
+      sink_->accesses(origin_, accesses);
   }
 
   const GroupDecoder &decoder_;
   profile::AccessSink *sink_;
   std::vector<bool> *executed_;
+  profile::AccessOrigin origin_; // of what is being decoded
+  AccessOutput output_{[this](auto batch) { give(batch); }};
   std::vector<StreamPosition>
       positions_; // of the streams that were interrupted, and of the one that runs
 };

@@ -36,42 +36,40 @@ void Comparison::buffer(const TracedBuffer &buffer) {
     return;
   Stream &stream = streams_[buffer.stream];
   stream.bytes = buffer.offset + buffer.data.size();
+  decoded_ = &stream.of;
   try {
-    decoder_.decode(stream.of, stream.position, buffer.data, 0, buffer.data.size(), decoded_,
-                    [&](GroupDecoder::Accesses &) { take(stream); });
+    decoder_.decode(stream.of, stream.position, buffer.data, 0, buffer.data.size(), output_);
   } catch (const base::Failure &failure) {
     difference_ = failure.what();
-    return;
   }
-  take(stream);
 }
 
-// What was decoded of a stream is compared with what there is of its other log.
-void Comparison::take(Stream &stream) {
-  Pair &pair = pairs_[stream.of.pair];
-  auto &side = pair.sides[stream.of.is_of_singles()];
-  side.insert(side.end(), decoded_.begin(), decoded_.end());
-  decoded_.clear();
-  compare(stream.of.pair, pair);
-}
-
-void Comparison::compare(uint32_t number, Pair &pair) {
-  auto &[groups, singles] = pair.sides;
-  while (!groups.empty() && !singles.empty()) {
-    const profile::Access &a = groups.front(), &b = singles.front();
-    if (decoder_.sites()[a.site].offset != decoder_.sites()[b.site].offset ||
-        decoder_.sites()[a.site].file != decoder_.sites()[b.site].file || a.address != b.address ||
-        a.size != b.size || a.is_write != b.is_write) {
-      const TracedStream &stream = streams_[number].of;
-      difference_ =
-          fmt::format("thread {}, after {}: {} was regenerated where {} was made", stream.thread,
-                      base::with_noun(compared_, "access", "accesses"), describe(a), describe(b));
+// What was decoded of a stream is compared with what there is of its other log; the rest waits.
+void Comparison::take(std::span<const profile::Access> accesses) {
+  if (difference_)
+    return;
+  const bool is_of_singles = decoded_->is_of_singles();
+  auto &[groups, singles] = pairs_[decoded_->pair].sides;
+  auto &own = is_of_singles ? singles : groups, &other = is_of_singles ? groups : singles;
+  for (; !other.empty() && !accesses.empty(); accesses = accesses.subspan(1)) {
+    const profile::Access &there = other.front(), &here = accesses.front();
+    if (!is_same(here, there)) {
+      difference_ = fmt::format("thread {}, after {}: {} was regenerated where {} was made",
+                                decoded_->thread, base::with_noun(compared_, "access", "accesses"),
+                                describe(is_of_singles ? there : here),
+                                describe(is_of_singles ? here : there));
       return;
     }
     compared_++;
-    groups.pop_front();
-    singles.pop_front();
+    other.pop_front();
   }
+  own.insert(own.end(), accesses.begin(), accesses.end());
+}
+
+bool Comparison::is_same(const profile::Access &a, const profile::Access &b) const {
+  const profile::AccessSite &of_a = decoder_.sites()[a.site], &of_b = decoder_.sites()[b.site];
+  return a.address == b.address && a.size == b.size && a.is_write == b.is_write &&
+         of_a.offset == of_b.offset && of_a.file == of_b.file;
 }
 
 void Comparison::end(const TraceEnd &end) {
@@ -84,8 +82,8 @@ void Comparison::end(const TraceEnd &end) {
   for (auto &[number, stream] : streams_)
     if (!difference_ && !end.was_killed() && !stream.jumped_out) {
       try {
-        decoder_.finish(stream.position, decoded_, [&](GroupDecoder::Accesses &) { take(stream); });
-        take(stream);
+        decoded_ = &stream.of;
+        decoder_.finish(stream.position, output_);
       } catch (const base::Failure &failure) {
         difference_ = failure.what();
       }

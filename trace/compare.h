@@ -32,7 +32,7 @@ private:
   struct Pair {
     std::deque<profile::Access> sides[2]; // what was not compared yet: of groups, of accesses
   };
-  void compare(uint32_t number, Pair &pair);
+  bool is_same(const profile::Access &a, const profile::Access &b) const;
   std::string describe(const profile::Access &access) const;
 
   GroupDecoder decoder_;
@@ -43,10 +43,11 @@ private:
     uint64_t bytes = 0;
     bool jumped_out = false; // perhaps: of a handler that interrupted it at its end
   };
-  void take(Stream &stream);
+  void take(std::span<const profile::Access> accesses);
   std::unordered_map<uint32_t, Stream> streams_; // by number
   std::unordered_map<uint32_t, Pair> pairs_;     // by number of the groups' stream
-  std::vector<profile::Access> decoded_;
+  const TracedStream *decoded_ = nullptr;        // the stream that is being decoded
+  AccessOutput output_{[this](auto batch) { take(batch); }};
   uint64_t compared_ = 0, unpaired_ = 0, untraced_threads_ = 0;
   std::optional<std::string> difference_;
 };

@@ -270,18 +270,18 @@ private:
 
 uint64_t GroupDecoder::decode(const TracedStream &stream, StreamPosition &position,
                               std::span<const std::byte> data, uint64_t from, uint64_t to,
-                              Accesses &accesses, const Take &take,
-                              const TakeLoop &take_loop) const {
-  AccessOutput output(accesses, take, take_loop);
-  return Run(*this, stream, position, data, output).run(from, std::min<uint64_t>(to, data.size()));
+                              AccessOutput &output) const {
+  const uint64_t end =
+      Run(*this, stream, position, data, output).run(from, std::min<uint64_t>(to, data.size()));
+  output.flush();
+  return end;
 }
 
-void GroupDecoder::finish(StreamPosition &position, Accesses &accesses, const Take &take) const {
-  const TakeLoop none;
-  AccessOutput output(accesses, take, none);
+void GroupDecoder::finish(StreamPosition &position, AccessOutput &output) const {
   if (position.skeleton.skeleton)
     run_skeleton(position.skeleton, {}, true, output);
   position.skeleton.skeleton = nullptr;
+  output.flush();
 }
 
 } // namespace trace

@@ -28,18 +28,14 @@ public:
 
   const std::vector<profile::AccessSite> &sites() const { return sites_; }
 
-  // Decodes `data` from `from` up to `to` or a little further, and appends its accesses; returns
+  // Decodes `data` from `from` up to `to` or a little further, and hands on its accesses; returns
   // where it stopped. What follows from the last bytes alone is left until more comes, or finish().
-  // Where a loop, a string instruction or a skeleton makes many accesses, `take` is called
-  // meanwhile: it uses them and empties the list. Throws Failure for what nothing logs.
-  using Accesses = AccessOutput::Accesses;
-  using Take = AccessOutput::Take;
-  using TakeLoop = AccessOutput::TakeLoop;
+  // Throws Failure for what nothing logs.
   uint64_t decode(const TracedStream &stream, StreamPosition &position,
-                  std::span<const std::byte> data, uint64_t from, uint64_t to, Accesses &accesses,
-                  const Take &take, const TakeLoop &take_loop = {}) const;
+                  std::span<const std::byte> data, uint64_t from, uint64_t to,
+                  AccessOutput &output) const;
   // The stream has ended, and its thread has gone on until then: what follows without further bytes.
-  void finish(StreamPosition &position, Accesses &accesses, const Take &take) const;
+  void finish(StreamPosition &position, AccessOutput &output) const;
 
   uint64_t bias_of(uint32_t program, uint32_t file) const;
 

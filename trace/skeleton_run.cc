@@ -1,6 +1,6 @@
-// A plain interpreter, one step after the other, but for loops whose iterations can be told at once
-// (steady_loop.h). The same skeletons as C (skeleton_text.cc) are many times faster; this one needs
-// no compiler, and can stop anywhere.
+// An interpreter. Where more is logged than a block takes, the block runs at once; else one step after the
+// other, so that it can stop anywhere. Of loops whose iterations can be told (steady_loop.h) all
+// are told at once. The same skeletons as C (skeleton_text.cc) are faster; this one needs no compiler.
 
 #include "trace/skeleton_run.h"
 
@@ -13,7 +13,7 @@
 namespace trace {
 namespace {
 
-using Kind = SkeletonStep::Kind;
+using Op = RunnableStep::Op;
 using End = SkeletonBlock::End;
 
 constexpr uint32_t kIterationsBefore = 16; // of a loop, before it is asked how many follow
@@ -25,7 +25,7 @@ public:
   Run(SkeletonPosition &position, std::span<const std::byte> data, bool to_the_end,
       AccessOutput &output)
       : position_(position), skeleton_(*position.skeleton), data_(data), to_the_end_(to_the_end),
-        output_(output), v_(position.variables) {}
+        output_(output), v_(position.variables), taken_before_(output.taken()) {}
 
   uint64_t run() {
     while (block())
@@ -37,56 +37,133 @@ private:
   // False: the skeleton has stopped, or waits.
   bool block() {
     const RunnableSkeleton::Block &block = skeleton_.blocks[position_.block];
-    if (repeated_ >= kIterationsBefore && block.steady != RunnableSkeleton::kNone &&
-        !iterations_at_once(skeleton_.steady_loops[block.steady]))
+    if (is_steady(block) && !iterations_at_once(skeleton_.steady_loops[block.steady]))
       return false;
-    while (position_.step < block.count) {
+    if (position_.step == 0 && runs_at_once(block))
+      return at_once();
+    while (position_.step < block.count)
       if (!step(skeleton_.steps[block.first + position_.step]))
         return false;
-      if (output_.take_if_many() && is_endless())
-        return false;
+    if (is_endless() || (is_end_logged(block) && !has(end_bytes(block))))
+      return false;
+    go_on(next_of(block, data_.data() + at_));
+    if (is_end_logged(block)) {
+      at_ += end_bytes(block);
+      position_.taken.branches++;
     }
+    return position_.skeleton && !waits();
+  }
+
+  bool is_steady(const RunnableSkeleton::Block &block) const {
+    return repeated_ >= kIterationsBefore && block.steady != RunnableSkeleton::kNone;
+  }
+  // Whether bytes are left behind all that it takes: then it neither stops nor waits within.
+  bool runs_at_once(const RunnableSkeleton::Block &block) const {
+    return block.bytes < data_.size() - at_;
+  }
+
+  // Blocks from the current one on, as long as they run at once. This is where the time goes: what
+  // it uses is local, so that it stays in registers.
+  bool at_once() {
+    const std::byte *in = data_.data() + at_;
+    uint64_t *const v = v_.data();
+    uint64_t values = 0, branches = 0;
+    const RunnableSkeleton::Block *block = &skeleton_.blocks[position_.block];
+    do {
+      profile::Access *out = output_.room_for(block->accesses);
+      const RunnableStep *step = skeleton_.steps.data() + block->first;
+      for (const RunnableStep *const end = step + block->count; step != end; step++) {
+        const assay_uop &uop = step->uop;
+        switch (step->op) {
+        case Op::in1: v[uop.dst] = taken<uint8_t>(in); break;
+        case Op::in2: v[uop.dst] = taken<uint16_t>(in); break;
+        case Op::in4: v[uop.dst] = taken<uint32_t>(in); break;
+        case Op::in8: v[uop.dst] = taken<uint64_t>(in); break;
+        case Op::copy: v[uop.dst] = v[uop.a]; break;
+        case Op::add: v[uop.dst] = v[uop.a] + v[uop.b]; break;
+        case Op::add_constant: v[uop.dst] = v[uop.a] + static_cast<uint64_t>(uop.imm); break;
+        case Op::copy32: v[uop.dst] = static_cast<uint32_t>(v[uop.a]); break;
+        case Op::add_constant32:
+          v[uop.dst] = static_cast<uint32_t>(v[uop.a] + static_cast<uint64_t>(uop.imm));
+          break;
+        case Op::lea: v[uop.dst] = step->sum(v_); break;
+        case Op::lea32: v[uop.dst] = static_cast<uint32_t>(step->sum(v_)); break;
+        case Op::sign_extend:
+          v[uop.dst] = static_cast<uint64_t>(static_cast<int64_t>(v[uop.a] << uop.i) >> uop.i);
+          break;
+        case Op::compute: step->compute(v_); break;
+        case Op::access_at:
+          *out++ = {v[uop.a] + static_cast<uint64_t>(uop.imm), step->site, step->size, step->write};
+          break;
+        case Op::access: *out++ = {step->sum(v_), step->site, step->size, step->write}; break;
+        case Op::repeat:
+        case Op::compare: __builtin_unreachable(); // such blocks do not run at once
+        }
+      }
+      output_.advance(block->accesses);
+      values += block->values;
+      branches += is_end_logged(*block);
+      const uint32_t next = next_of(*block, in);
+      in += end_bytes(*block);
+      at_ = static_cast<uint64_t>(in - data_.data());
+      go_on(next);
+      if (!position_.skeleton)
+        break;
+      block = &skeleton_.blocks[next];
+    } while (runs_at_once(*block) && !is_steady(*block));
+    position_.taken.values += values;
+    position_.taken.branches += branches;
+    return position_.skeleton;
+  }
+
+  template <class T> static uint64_t taken(const std::byte *&in) {
+    T value;
+    std::memcpy(&value, in, sizeof value);
+    in += sizeof value;
+    return value;
+  }
+
+  static bool is_end_logged(const RunnableSkeleton::Block &block) {
+    return block.end == End::logged || block.end == End::choose;
+  }
+  static unsigned end_bytes(const RunnableSkeleton::Block &block) {
+    return block.end == End::logged ? 1 : block.end == End::choose ? 2 : 0;
+  }
+
+  // SkeletonBlock::kOut: the skeleton stops. `logged`: what its end takes.
+  [[gnu::always_inline]] uint32_t next_of(const RunnableSkeleton::Block &block,
+                                          const std::byte *logged) const {
     uint32_t which = 0;
     switch (block.end) {
-    case End::stop: position_.skeleton = nullptr; return false;
+    case End::stop: return SkeletonBlock::kOut;
     case End::go: break;
     case End::branch: which = v_[block.condition] == 0; break;
     case End::count: which = v_[block.condition] == v_[kLoopEnd]; break;
-    case End::logged:
-      if (!has(1))
-        return false;
-      which = std::to_integer<uint8_t>(data_[at_++]) == 0;
-      position_.taken.branches++;
-      break;
-    case End::choose: {
-      if (!has(2))
-        return false;
-      uint16_t chosen;
-      std::memcpy(&chosen, data_.data() + at_, sizeof chosen);
-      at_ += sizeof chosen;
-      position_.taken.branches++;
-      if (chosen >= block.choices)
+    case End::logged: which = *logged == std::byte{0}; break;
+    case End::choose:
+      which = static_cast<uint32_t>(taken<uint16_t>(logged));
+      if (which >= block.choices)
         base::fail("the trace is damaged: in the function at {:#x} a jump goes to the {}th of {}",
-                   skeleton_.address, chosen + 1, base::with_noun(block.choices, "place"));
-      which = chosen;
+                   skeleton_.address, which + 1, base::with_noun(block.choices, "place"));
       break;
     }
-    }
-    const uint32_t next = skeleton_.next[block.next + which];
+    return skeleton_.next[block.next + which];
+  }
+
+  void go_on(uint32_t next) {
     position_.step = 0;
     if (next == SkeletonBlock::kOut) {
       position_.skeleton = nullptr;
-      return false;
+      return;
     }
     repeated_ = next == position_.block ? repeated_ + 1 : 0;
     position_.block = next;
     count_blocks(1);
-    return !waits();
   }
 
   // Whether what follows the last byte does not end. The skeleton stops then.
   bool is_endless() {
-    if (!to_the_end_ || output_.taken() <= kMaxAtEnd)
+    if (!to_the_end_ || output_.taken() - taken_before_ <= kMaxAtEnd)
       return false;
     position_.skeleton = nullptr;
     return true;
@@ -128,25 +205,23 @@ private:
   }
 
   bool step(const RunnableStep &step) {
-    switch (step.kind) {
-    case Kind::in:
-      if (!has(step.size))
-        return false;
+    if (step.op >= Op::repeat)
+      return repeat(step);
+    if (step.is_access())
+      output_.add({step.address(v_), step.site, step.size, step.write});
+    else if (step.is_computation())
+      step.compute(v_);
+    else if (!has(step.size))
+      return false;
+    else
       v_[step.uop.dst] = value(step.size);
-      position_.step++;
-      return !waits();
-    case Kind::compute: step.compute(v_); break;
-    case Kind::access: output_.add({step.address(v_), step.site, step.size, step.write}); break;
-    case Kind::repeat:
-    case Kind::compare: return repeat(step);
-    }
     position_.step++;
-    return true;
+    return step.op >= Op::compute || !waits();
   }
 
   bool repeat(const RunnableStep &first) {
     uint64_t times = v_[ASSAY_REG_RCX];
-    if (first.kind == Kind::compare) {
+    if (first.op == Op::compare) {
       if (!has(8))
         return false;
       times -= value(8);
@@ -154,7 +229,7 @@ private:
     check_repetitions(times);
     const RunnableSkeleton::Block &block = skeleton_.blocks[position_.block];
     uint32_t end = position_.step + 1;
-    while (end < block.count && skeleton_.steps[block.first + end].kind == first.kind &&
+    while (end < block.count && skeleton_.steps[block.first + end].op == first.op &&
            skeleton_.steps[block.first + end].site == first.site)
       end++;
     auto &body = output_.new_body();
@@ -164,7 +239,7 @@ private:
     }
     output_.loop(body, times);
     position_.step = end;
-    return first.kind == Kind::repeat || !waits();
+    return first.op == Op::repeat || !waits();
   }
 
   SkeletonPosition &position_;
@@ -173,7 +248,8 @@ private:
   const bool to_the_end_;
   AccessOutput &output_;
   SkeletonVariables &v_;
-  uint32_t repeated_ = 0; // iterations of the block in a row
+  const uint64_t taken_before_; // by the output
+  uint32_t repeated_ = 0;       // iterations of the block in a row
   uint64_t at_ = 0, blocks_ = 0;
 };
 
@@ -192,15 +268,32 @@ RunnableSkeleton::RunnableSkeleton(const Skeleton &skeleton, uint32_t file,
     to.choices = static_cast<uint32_t>(from.next.size());
     next.insert(next.end(), from.next.begin(), from.next.end());
     for (const SkeletonStep &step : from.steps) {
-      if (step.kind >= Kind::access &&
+      if (step.kind >= SkeletonStep::Kind::access &&
           (sites.empty() || sites.back().offset != step.pc || sites.back().file != file))
         sites.push_back({file, step.pc});
-      steps.push_back({step.kind, step.write, step.size,
-                       sites.empty() ? 0 : static_cast<uint32_t>(sites.size() - 1), step.uop});
+      steps.emplace_back(step, sites.empty() ? 0 : static_cast<uint32_t>(sites.size() - 1));
     }
+    measure(to);
   }
   for (uint32_t b = 0; b < blocks.size(); b++)
     find_steady_loop(b);
+}
+
+void RunnableSkeleton::measure(Block &block) const {
+  constexpr uint32_t kMaxBytes = 1 << 16; // or it runs step by step
+  uint64_t bytes = block.end == End::logged ? 1 : block.end == End::choose ? 2 : 0;
+  for (const RunnableStep &step : std::span(steps).subspan(block.first, block.count)) {
+    if (step.op >= Op::repeat)
+      bytes = kNone;
+    block.accesses += step.is_access();
+    if (step.op < Op::compute) {
+      block.values++;
+      bytes += step.size;
+    }
+  }
+  block.bytes = bytes > kMaxBytes || block.accesses > AccessOutput::kRoom
+                    ? kNone
+                    : static_cast<uint32_t>(bytes);
 }
 
 void RunnableSkeleton::find_steady_loop(uint32_t b) {

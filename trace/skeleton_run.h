@@ -27,6 +27,8 @@ public:
     uint16_t condition;
     uint32_t next, choices;  // in next
     uint32_t steady = kNone; // in steady_loops
+    uint32_t values = 0, accesses = 0;
+    uint32_t bytes = 0; // that it takes, with its end; kNone: it cannot run at once
   };
   uint64_t address = 0;
   std::vector<RunnableStep> steps;
@@ -36,6 +38,7 @@ public:
 
 private:
   void find_steady_loop(uint32_t block);
+  void measure(Block &block) const;
 };
 
 // What was logged: values of registers, and which way branches went.

@@ -13,8 +13,6 @@
 namespace trace {
 namespace {
 
-using Kind = SkeletonStep::Kind;
-
 constexpr uint8_t kWhole = 8;
 constexpr uint64_t kNever = UINT64_MAX;
 
@@ -81,7 +79,7 @@ std::optional<std::map<uint16_t, uint8_t>> carried_in(std::span<const RunnableSt
       is_read[of] |= !is_written[of];
       asked += of == ASSAY_REG_FLAGS;
     });
-    if (step.kind != Kind::compute)
+    if (!step.is_computation())
       continue;
     is_written[step.uop.dst] = true;
     keeps |= keeps_carry(step.uop);
@@ -90,7 +88,7 @@ std::optional<std::map<uint16_t, uint8_t>> carried_in(std::span<const RunnableSt
     return std::nullopt;
   std::map<uint16_t, uint8_t> carried;
   for (const RunnableStep &step : steps)
-    if (step.kind == Kind::compute && is_read[step.uop.dst])
+    if (step.is_computation() && is_read[step.uop.dst])
       if (!adds_constant(step.uop) ||
           carried.try_emplace(step.uop.dst, step.uop.width).first->second != step.uop.width)
         return std::nullopt;
@@ -115,15 +113,6 @@ uint64_t steps_within(uint64_t value, uint64_t step, unsigned width) {
 
 } // namespace
 
-void RunnableStep::compute(SkeletonVariables &v) const {
-  const bool constant = binary::has_immediate(uop);
-  const uint64_t a = v[uop.a], b = constant ? static_cast<uint64_t>(uop.imm) : v[uop.b];
-  if (uop.width == 8 && uop.op == ASSAY_UOP_add)
-    v[uop.dst] = a + b;
-  else
-    v[uop.dst] = assay_uop_value(&uop, a, b, constant ? 0 : v[uop.c]);
-}
-
 void SteadyLoop::Step::go(uint64_t iterations, SkeletonVariables &v) const {
   if (iterations)
     v[variable] = low(v[variable] + iterations * by, bytes);
@@ -131,7 +120,7 @@ void SteadyLoop::Step::go(uint64_t iterations, SkeletonVariables &v) const {
 
 std::optional<SteadyLoop> SteadyLoop::of(std::span<const RunnableStep> steps, const End &end) {
   for (const RunnableStep &step : steps)
-    if (step.kind != Kind::access && step.kind != Kind::compute)
+    if (!step.is_access() && !step.is_computation())
       return std::nullopt;
   const auto carried = carried_in(steps);
   if (!carried)
@@ -151,7 +140,7 @@ std::optional<SteadyLoop> SteadyLoop::of(std::span<const RunnableStep> steps, co
     const assay_uop &uop = steps[s].uop;
     uint8_t width = kWhole;
     each_operand(uop, [&](unsigned of) { width = std::min(width, widths[of]); });
-    if (steps[s].kind == Kind::access) {
+    if (steps[s].is_access()) {
       if (width < kWhole)
         return std::nullopt;
       continue;
@@ -179,7 +168,7 @@ SteadyLoop::Operands SteadyLoop::run_iteration(SkeletonVariables &v,
   Operands operands{};
   for (size_t s = 0; s < steps_.size(); s++) {
     const RunnableStep &step = steps_[s];
-    if (step.kind == Kind::access) {
+    if (step.is_access()) {
       accesses.push_back({step.address(v), step.site, step.size, step.write});
       continue;
     }

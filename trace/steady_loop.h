@@ -2,12 +2,9 @@
 // end: many iterations are told at once.
 #pragma once
 
-#include "abi/uop.h"
-#include "binary/effects.h"
 #include "profile/access_stream.h"
-#include "trace/skeleton.h"
+#include "trace/runnable_step.h"
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -15,26 +12,6 @@
 #include <vector>
 
 namespace trace {
-
-using SkeletonVariables = std::array<uint64_t, kSkeletonVariables>;
-
-// A step of a skeleton that can be run.
-struct RunnableStep {
-  SkeletonStep::Kind kind;
-  bool write;
-  uint16_t size;
-  uint32_t site;
-  assay_uop uop;
-
-  // Of an access.
-  uint64_t address(const SkeletonVariables &v) const {
-    if (binary::has_immediate(uop))
-      return v[uop.a] + static_cast<uint64_t>(uop.imm);
-    return v[uop.a] + (v[uop.b] << uop.shift) + v[uop.c] + static_cast<uint64_t>(int64_t{uop.i});
-  }
-  // Of a computation.
-  void compute(SkeletonVariables &v) const;
-};
 
 class SteadyLoop {
 public:

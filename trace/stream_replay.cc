@@ -76,8 +76,10 @@ void StreamReplay::finish(Stream &first, bool finishes) {
     Ending &last = endings.back();
     Stream &stream = *last.stream;
     if (stream.handlers.empty()) {
-      if (!last.may_have_left && finishes)
-        finish_last(stream);
+      if (!last.may_have_left && finishes) {
+        begin_output(stream);
+        decoder_.finish(stream.position, output_);
+      }
       endings.pop_back();
       continue;
     }
@@ -88,20 +90,6 @@ void StreamReplay::finish(Stream &first, bool finishes) {
       endings.pop_back();
     endings.push_back({&handler});
   }
-}
-
-// What follows from the last bytes of the stream.
-void StreamReplay::finish_last(Stream &stream) {
-  const profile::AccessOrigin origin = {stream.of.process, stream.of.thread, stream.of.number,
-                                        stream.of.in_handler()};
-  std::vector<profile::Access> accesses;
-  auto take = [&](auto &decoded) {
-    if (!decoded.empty())
-      sink_.accesses(origin, decoded);
-    decoded.clear();
-  };
-  decoder_.finish(stream.position, accesses, take);
-  take(accesses);
 }
 
 // Handlers that interrupted the stream before this byte of it.
@@ -126,28 +114,21 @@ uint64_t StreamReplay::next_interruption(const Stream &stream) const {
                                  : streams_.at(stream.handlers.front()).of.parent_bytes;
 }
 
+void StreamReplay::begin_output(const Stream &stream) {
+  origin_ = {stream.of.process, stream.of.thread, stream.of.number, stream.of.in_handler()};
+}
+
 uint64_t StreamReplay::decode(Stream &stream, uint64_t offset, std::span<const std::byte> data,
                               uint64_t from, uint64_t end) {
-  const profile::AccessOrigin origin = {stream.of.process, stream.of.thread, stream.of.number,
-                                        stream.of.in_handler()};
   stream.bytes = offset + data.size();
-  auto take = [&](auto &decoded) {
-    sink_.accesses(origin, decoded);
-    decoded.clear();
-  };
-  auto take_loop = [&](std::span<const profile::AccessRun> body, uint64_t times) {
-    sink_.loop(origin, body, times);
-  };
-  std::vector<profile::Access> accesses;
   uint64_t at = from;
   while (at < end) {
     const uint64_t stop = next_interruption(stream);
     const uint64_t to = std::min(end, stop > offset ? stop - offset : 0);
-    accesses.clear();
-    if (to > at)
-      at = decoder_.decode(stream.of, stream.position, data, at, to, accesses, take, take_loop);
-    if (!accesses.empty())
-      sink_.accesses(origin, accesses);
+    if (to > at) {
+      begin_output(stream);
+      at = decoder_.decode(stream.of, stream.position, data, at, to, output_);
+    }
     if (at < data.size())
       interruptions(stream, offset + at + 1, true);
   }

@@ -19,6 +19,7 @@ public:
   // Both must outlive it. The decoder may learn files and mappings meanwhile, before they are needed.
   StreamReplay(const GroupDecoder &decoder, profile::AccessSink &sink)
       : decoder_(decoder), sink_(sink) {}
+  StreamReplay(const StreamReplay &) = delete; // the output refers to it
 
   // In the order of TraceSink: a stream before its buffers, a handler's before the buffer that it
   // interrupted. Handlers' buffers are kept until then. Throws Failure where what was logged is
@@ -50,13 +51,16 @@ private:
   uint64_t decode(Stream &stream, uint64_t offset, std::span<const std::byte> data, uint64_t from,
                   uint64_t end);
   void finish(Stream &first, bool finishes);
-  void finish_last(Stream &stream);
+  void begin_output(const Stream &stream);
   Stream &take_handler(Stream &stream);
   void interruptions(Stream &stream, uint64_t before, bool finishes);
   uint64_t next_interruption(const Stream &stream) const;
 
   const GroupDecoder &decoder_;
   profile::AccessSink &sink_;
+  profile::AccessOrigin origin_; // of what is being decoded
+  AccessOutput output_{[this](auto batch) { sink_.accesses(origin_, batch); },
+                       [this](auto body, uint64_t times) { sink_.loop(origin_, body, times); }};
   std::unordered_map<uint32_t, Stream> streams_; // by number
   std::vector<uint32_t> order_;                  // as they came
 };

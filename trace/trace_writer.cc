@@ -149,15 +149,14 @@ void TraceWriter::stream(const TracedStream &stream) {
 }
 
 void TraceWriter::buffer(const TracedBuffer &buffer) {
-  const std::shared_ptr<Buffer> copy = spare_buffer();
+  const std::shared_ptr<Buffer> copy = buffers_.take();
   copy->about = {buffer.stream, 0, buffer.data.size(), buffer.offset, buffer.begin_ns,
                  buffer.end_ns};
   copy->times.assign(buffer.times.begin(), buffer.times.end());
   copy->logged.assign(buffer.data.begin(), buffer.data.end());
   const auto write_it = [this, copy] {
     write(*copy);
-    const std::lock_guard lock(mutex_);
-    spare_.push_back(copy);
+    buffers_.give_back(copy);
   };
   if (copy->logged.size() > kShort) {
     work_.add([copy] { compress(*copy); }, write_it);
@@ -165,15 +164,6 @@ void TraceWriter::buffer(const TracedBuffer &buffer) {
   }
   compress(*copy);
   work_.add(write_it);
-}
-
-std::shared_ptr<TraceWriter::Buffer> TraceWriter::spare_buffer() {
-  const std::lock_guard lock(mutex_);
-  if (spare_.empty())
-    return std::make_shared<Buffer>();
-  std::shared_ptr<Buffer> buffer = std::move(spare_.back());
-  spare_.pop_back();
-  return buffer;
 }
 
 void TraceWriter::compress(Buffer &buffer) {

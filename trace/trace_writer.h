@@ -2,11 +2,10 @@
 #pragma once
 
 #include "base/ordered_work.h"
+#include "base/spares.h"
 #include "profile/container.h"
 #include "trace/trace_data.h"
 
-#include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -36,15 +35,13 @@ private:
   struct Buffer; // on its way into the file
   static void compress(Buffer &buffer);
   void write(const Buffer &buffer);
-  std::shared_ptr<Buffer> spare_buffer();
 
   const std::string path_;
   const bool is_new_;   // there was nothing of that name
   std::string written_; // its name: another one while an older trace stands there
   profile::ContainerWriter writer_;
-  std::mutex mutex_;
-  std::vector<std::shared_ptr<Buffer>> spare_; // whose memory is used again
-  base::OrderedWork work_;                     // last: it uses all of this
+  base::Spares<Buffer> buffers_;
+  base::OrderedWork work_; // last: it uses all of this
 };
 
 } // namespace trace

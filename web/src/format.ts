@@ -23,6 +23,8 @@ export const bytes = (value: number) => scaled(value, 1024, ['B', 'KiB', 'MiB', 
 export const microseconds = (value: number) => (value >= 1e6 ? `${threeDigits(value / 1e6)} s` : value >= 1e3 ? `${threeDigits(value / 1e3)} ms` : `${threeDigits(value)} us`);
 export const byteSeconds = (byteMicroseconds: number) => `${bytes(byteMicroseconds / 1e6)} s`;
 export const share = (value: number) => `${threeDigits(value * 100)} %`;
+// As it is typed into a shell.
+export const shellCommand = (words: string[]) => words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`)).join(' ');
 export const baseName = (path: string) => path.slice(path.lastIndexOf('/') + 1);
 
 // `function at file:line`, as all reports name a frame.

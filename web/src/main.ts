@@ -3,7 +3,7 @@
 import './style.css';
 import { Row, embeddedDocument, isRow, number, rows, text } from './document';
 import { h } from './dom';
-import { baseName, bytes, count } from './format';
+import { baseName, bytes, count, shellCommand } from './format';
 import { diffViews, everything } from './data';
 import { fieldsViews } from './fields';
 import { heapViews } from './heap';
@@ -53,7 +53,7 @@ function findings(of: Row, show: (filter: string) => void): HTMLElement {
 function header(of: Row, name: string): HTMLElement {
   const program = isRow(of.program) ? of.program : {}, machine = isRow(of.machine) ? of.machine : {};
   const path = text(program, 'path') || text(of, 'path');
-  const command = Array.isArray(program.arguments) ? program.arguments.join(' ') : path;
+  const command = Array.isArray(program.arguments) ? shellCommand(program.arguments.map(String)) : path;
   const losses = rows(of.losses), notes = Array.isArray(of.notes) ? of.notes : [];
   document.title = `assay ${name}${path ? `: ${baseName(path)}` : ''}`;
   return h('header', {}, h('h1', {}, `assay ${name}`), command ? h('p', { class: 'command' }, h('code', {}, command)) : null,

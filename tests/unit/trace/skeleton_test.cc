@@ -94,11 +94,9 @@ protected:
     decoder.add(file, decode_groups(encode(groups), 3));
   }
   void decode(const std::vector<std::byte> &bytes) {
-    decoder.decode({}, position, bytes, 0, bytes.size(), accesses, [](auto &) { FAIL(); });
+    decoder.decode({}, position, bytes, 0, bytes.size(), output);
   }
-  void finish() {
-    decoder.finish(position, accesses, [](auto &) { FAIL(); });
-  }
+  void finish() { decoder.finish(position, output); }
   std::vector<uint64_t> addresses() const {
     std::vector<uint64_t> all;
     for (const profile::Access &each : accesses)
@@ -108,6 +106,8 @@ protected:
   GroupDecoder decoder;
   StreamPosition position;
   std::vector<profile::Access> accesses;
+  AccessOutput output{
+      [this](auto batch) { accesses.insert(accesses.end(), batch.begin(), batch.end()); }};
 };
 
 TEST_F(Skeletons, FollowWhatIsLogged) {

@@ -11,8 +11,6 @@
 namespace trace {
 namespace {
 
-using Kind = SkeletonStep::Kind;
-
 constexpr unsigned kCondition = ASSAY_REG_TEMPORARIES;
 constexpr unsigned kDerived = ASSAY_REG_R8;
 
@@ -21,6 +19,13 @@ struct Loop {
   SteadyLoop::End end;
   SkeletonVariables begin{};
 };
+
+RunnableStep access(bool write, uint16_t size, uint32_t site, const assay_uop &uop) {
+  return {{SkeletonStep::Kind::access, write, size, 0, uop}, site};
+}
+RunnableStep computation(const assay_uop &uop) {
+  return {{SkeletonStep::Kind::compute, false, 0, 0, uop}, 0};
+}
 
 class Maker {
 public:
@@ -47,8 +52,8 @@ public:
       lea.uop.i = -5;
       insert(lea);
       for (unsigned i = number(3); i-- > 0;)
-        insert({Kind::access, number(2) == 0, 4, i, constant(ASSAY_UOP_load, 0, whole, 16, 4).uop});
-      steps_.push_back({Kind::access, true, 8, 7, constant(ASSAY_UOP_load, 0, kDerived, 0, 8).uop});
+        insert(access(number(2) == 0, 4, i, constant(ASSAY_UOP_load, 0, whole, 16, 4).uop));
+      steps_.push_back(access(true, 8, 7, constant(ASSAY_UOP_load, 0, kDerived, 0, 8).uop));
     }
     loop.end.variable = static_cast<uint16_t>(number(counters));
     loop.end.is_count = number(5) == 0;
@@ -62,7 +67,7 @@ public:
 
 private:
   static RunnableStep constant(unsigned op, unsigned dst, unsigned a, int64_t imm, unsigned width) {
-    return {Kind::compute, false, 0, 0, uop(op, dst, a, imm, width)};
+    return computation(uop(op, dst, a, imm, width));
   }
   unsigned number(unsigned below) { return static_cast<unsigned>(random_() % below); }
   // Also close to where numbers wrap, and with upper halves that 4 bytes do not show.
@@ -102,7 +107,7 @@ bool goes_on(const SteadyLoop::End &end, const SkeletonVariables &v) {
 // Whether another turn follows.
 bool run_turn(const Loop &loop, SkeletonVariables &v, std::vector<uint64_t> &addresses) {
   for (const RunnableStep &step : loop.steps)
-    if (step.kind == Kind::access)
+    if (step.is_access())
       addresses.push_back(step.address(v));
     else
       step.compute(v);
@@ -143,10 +148,10 @@ TEST(SteadyLoop, TellsWhatTurnsDo) {
 // As a compiler writes it: all iterations but the last are told.
 TEST(SteadyLoop, TellsAllTurnsOfACountedLoop) {
   const std::vector<RunnableStep> steps = {
-      {Kind::access, true, 4, 0, uop(ASSAY_UOP_store, 0, ASSAY_REG_RAX, 8)},
-      {Kind::compute, false, 0, 0, uop(ASSAY_UOP_add, ASSAY_REG_RAX, ASSAY_REG_RAX, 4)},
-      {Kind::compute, false, 0, 0, uop(ASSAY_UOP_flags_sub, ASSAY_REG_FLAGS, ASSAY_REG_RAX, 4000)},
-      {Kind::compute, false, 0, 0, uop(ASSAY_UOP_if_b, kCondition, ASSAY_REG_FLAGS, 0)}};
+      access(true, 4, 0, uop(ASSAY_UOP_store, 0, ASSAY_REG_RAX, 8)),
+      computation(uop(ASSAY_UOP_add, ASSAY_REG_RAX, ASSAY_REG_RAX, 4)),
+      computation(uop(ASSAY_UOP_flags_sub, ASSAY_REG_FLAGS, ASSAY_REG_RAX, 4000)),
+      computation(uop(ASSAY_UOP_if_b, kCondition, ASSAY_REG_FLAGS, 0))};
   const auto steady = SteadyLoop::of(steps, {false, true, kCondition});
   ASSERT_TRUE(steady);
   const SteadyLoop::Iterations iterations = steady->iterations({});

@@ -90,8 +90,9 @@ protected:
   std::vector<profile::Access> accesses_of(const Buffer &buffer) {
     std::vector<profile::Access> accesses;
     StreamPosition position;
-    decoder.decode(stream, position, buffer.bytes, 0, buffer.bytes.size(), accesses,
-                   [](auto &) { FAIL(); });
+    AccessOutput output(
+        [&](auto batch) { accesses.insert(accesses.end(), batch.begin(), batch.end()); });
+    decoder.decode(stream, position, buffer.bytes, 0, buffer.bytes.size(), output);
     return accesses;
   }
   GroupDecoder decoder;
@@ -180,19 +181,14 @@ TEST_F(Decoding, GivesLongLoopsAsAWhole) {
       all.insert(all.end(), batch.begin(), batch.end());
     }
   } sink;
-  std::vector<profile::Access> accesses;
   StreamPosition position;
   int loops = 0;
-  auto take = [&](auto &decoded) {
-    sink.accesses({}, decoded);
-    decoded.clear();
-  };
-  decoder.decode(stream, position, buffer.bytes, 0, buffer.bytes.size(), accesses, take,
-                 [&](std::span<const profile::AccessRun> body, uint64_t times) {
-                   sink.loop({}, body, times);
-                   loops++;
-                 });
-  take(accesses);
+  AccessOutput output([&](auto batch) { sink.accesses({}, batch); },
+                      [&](auto body, uint64_t times) {
+                        sink.loop({}, body, times);
+                        loops++;
+                      });
+  decoder.decode(stream, position, buffer.bytes, 0, buffer.bytes.size(), output);
   EXPECT_EQ(loops, 3);
   ASSERT_EQ(sink.all.size(), expected.size());
   for (size_t i = 0; i < expected.size(); i++) {
