@@ -20,6 +20,7 @@
 #include "compiler/counting.h"
 #include "compiler/fields_stretches.h"
 #include "compiler/fields_unit.h"
+#include "compiler/joined_loads.h"
 #include "compiler/member_tags.h"
 #include "compiler/tool_pass.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -181,8 +182,10 @@ extern const ToolPass pass;
 const ToolPass pass = {
     .name = "fields",
     .tag = tag_members,
+    .simplified = keep_joined_loads_apart,
     .prepare =
         [](Module &module, ToolRequest &request) {
+          release_joined_loads(module);
           request.state = std::make_shared<Fields>(module, request);
         },
     .finish =

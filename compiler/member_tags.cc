@@ -9,6 +9,7 @@
 //   the line and column    kept on merged and moved accesses; believed where all tagged accesses there were to one field
 //   the base pointer       of another access at a constant distance that has a tag: what is there has the record's type
 //   the alias tag (TBAA)   names the record and the offset, where strict aliasing is on
+// Loads of different members that are likely to become one are kept apart (joined_loads.cc).
 // What then has no field, but shares its line with accesses that had one, is reported as lost. It is not guessed.
 //
 // Refused: tags as operands of calls, which survive but hinder optimisation; alias tags of our own,
@@ -382,6 +383,10 @@ void tag_members(Module &module) {
   remove_marks(module);
 }
 
+MDNode *member_tag(const Instruction &access) {
+  return access.getMetadata(kMember);
+}
+
 MemberTags::MemberTags(Module &module) : layout_(module.getDataLayout()) {
   NamedMDNode *all = module.getNamedMetadata(kPlaces);
   for (const MDNode *node :
@@ -425,7 +430,7 @@ MemberAccess MemberTags::read(const MDNode *tag) {
 }
 
 const MDNode *MemberTags::tag_at(const Instruction &instruction, bool writes) const {
-  if (const MDNode *tag = instruction.getMetadata(kMember))
+  if (const MDNode *tag = member_tag(instruction))
     return tag;
   const DILocation *where = instruction.getDebugLoc();
   if (!where)
@@ -439,7 +444,7 @@ void MemberTags::begin(Function &function) {
   bases_.clear();
   for (Instruction &instruction : instructions(function)) {
     const Value *pointer = getLoadStorePointerOperand(&instruction);
-    const MDNode *tag = pointer ? instruction.getMetadata(kMember) : nullptr;
+    const MDNode *tag = pointer ? member_tag(instruction) : nullptr;
     MemberAccess access = read(tag);
     if (!access.record || access.leaves.first != access.leaves.last)
       continue; // of several, or of none

@@ -16,6 +16,9 @@ namespace assay::compiler {
 // Tags the accesses to members, and turns clang's marks into ordinary address computations.
 void tag_members(llvm::Module &module);
 
+// That of an access; null: it has none, because it was made of others since.
+llvm::MDNode *member_tag(const llvm::Instruction &access);
+
 // What an access reaches: leaves of a record.
 struct MemberAccess {
   const RecordLayout *record = nullptr; // null: of no field

@@ -63,6 +63,16 @@ struct TagPass : PassInfoMixin<TagPass> {
   static bool isRequired() { return true; }
 };
 
+struct SimplifiedPass : PassInfoMixin<SimplifiedPass> {
+  PreservedAnalyses run(Module &module, ModuleAnalysisManager &) {
+#define ASSAY_TOOL(name, bit, is_default, question)                                                \
+  if (tools & ASSAY_TOOL_##name)                                                                   \
+    name::pass.simplified(module);
+#include "abi/tools.def"
+    return PreservedAnalyses::none();
+  }
+};
+
 struct WantedTool {
   const ToolPass *pass;
   ToolRequest request;
@@ -149,6 +159,10 @@ private:
 void register_passes(PassBuilder &builder) {
   builder.registerPipelineStartEPCallback(
       [](ModulePassManager &passes, OptimizationLevel) { passes.addPass(TagPass()); });
+  builder.registerPipelineEarlySimplificationEPCallback(
+      [](ModulePassManager &passes, OptimizationLevel, ThinOrFullLTOPhase) {
+        passes.addPass(SimplifiedPass());
+      });
   builder.registerOptimizerLastEPCallback(
       [&builder](ModulePassManager &passes, OptimizationLevel level, ThinOrFullLTOPhase phase) {
         if (phase == ThinOrFullLTOPhase::ThinLTOPreLink && level != OptimizationLevel::O0)
