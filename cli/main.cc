@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "cli/command.h"
 #include "cli/likeness.h"
+#include "cli/memory_limit.h"
 
 #include "abi/version.h"
 
@@ -116,8 +117,10 @@ int main(int argc, char **argv) {
   } catch (const base::Failure &failure) {
     std::fprintf(stderr, "assay: %s\n", failure.what());
   } catch (const std::bad_alloc &) {
-    std::fprintf(stderr,
-                 "assay: memory is used up; raise its limit (`ulimit -v`), or read less at once\n");
+    const std::string limit = cli::memory_limit();
+    std::fprintf(stderr, "assay: memory is used up; %s\n",
+                 limit.empty() ? "read less at once, or raise the memory limit of the container"
+                               : ("raise its limit (" + limit + "), or read less at once").c_str());
   } catch (const std::filesystem::filesystem_error &error) {
     std::fprintf(stderr, "assay: %s: it cannot be used: %s\n", error.path1().c_str(),
                  error.code().message().c_str());

@@ -164,15 +164,4 @@ void write_document(const AnswerOptions &options, const report::Json &document) 
                                                         : report::document_text(document));
 }
 
-std::string shell_word(const std::string &text) {
-  constexpr const char *kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                 "%+,-./:=@_";
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos)
-    return text;
-  std::string word = "'";
-  for (char c : text)
-    word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
-}
-
 } // namespace cli

@@ -63,7 +63,4 @@ void write_document(const AnswerOptions &options, const report::Document &docume
                     const std::vector<report::Document> &programs = {});
 void write_document(const AnswerOptions &options, const report::Json &document);
 
-// As a word of a shell's command line, in quotes only where it needs them.
-std::string shell_word(const std::string &text);
-
 } // namespace cli

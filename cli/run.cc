@@ -7,8 +7,10 @@
 
 #include "analyze/measured.h"
 #include "base/fail.h"
+#include "base/shell_words.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/memory_limit.h"
 #include "cli/output.h"
 #include "cli/program_command.h"
 #include "cli/tool.h"
@@ -25,7 +27,6 @@
 #include <fmt/chrono.h>
 #include <memory>
 #include <set>
-#include <sys/resource.h>
 #include <unistd.h>
 
 namespace cli {
@@ -137,7 +138,7 @@ void summarize(const std::vector<std::string> &files, const std::string &run_fol
   for (const char *answer : answers)
     text += folder == profile::kDefaultFolder
                 ? fmt::format("assay: next: assay {}\n", answer)
-                : fmt::format("assay: next: assay {} {}\n", answer, shell_word(run_folder));
+                : fmt::format("assay: next: assay {} {}\n", answer, base::shell_word(run_folder));
   std::fputs(text.c_str(), stderr);
 }
 
@@ -145,9 +146,8 @@ std::string why_no_profile(const RunArguments &arguments, const std::string &fol
   if (const int error = why_not_writable(folder))
     return fmt::format(": it cannot be written to ({}); name another folder with -o",
                        std::strerror(error));
-  rlimit addresses = {};
-  if (getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY)
-    return "; the profiler needs more addresses than `ulimit -v` allows: raise it";
+  if (const std::string limit = memory_limit(); !limit.empty())
+    return fmt::format("; the profiler needs more memory than {} allows: raise it", limit);
   if (arguments.preload)
     return "; --preload does not reach programs that are linked statically or run with another "
            "user's rights, nor a malloc of their own: build it with assay-cc";

@@ -8,6 +8,7 @@
 #include "analyze/values.h"
 #include "abi/container.h"
 #include "base/fail.h"
+#include "base/shell_words.h"
 #include "cli/command_parts.h"
 #include "cli/output.h"
 #include "cli/values_record.h"
@@ -47,11 +48,12 @@ std::string next_command(const ValuesArguments &arguments, const analyze::Values
   const bool is_plain = function.name.find_first_of("(<: ") == std::string::npos;
   std::string command = "assay values annotate";
   for (const std::string &profile : arguments.answer.profiles)
-    command += " " + shell_word(profile);
+    command += " " + base::shell_word(profile);
   if (!arguments.executable.empty())
-    command += " --executable " + shell_word(arguments.executable);
-  command += " " + shell_word(is_plain || function.linkage_name.empty() ? function.name
-                                                                        : function.linkage_name);
+    command += " --executable " + base::shell_word(arguments.executable);
+  command +=
+      " " + base::shell_word(is_plain || function.linkage_name.empty() ? function.name
+                                                                       : function.linkage_name);
   return "\nNext: " + report::printable(command) + "\n";
 }
 
