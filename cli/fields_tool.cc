@@ -42,6 +42,7 @@ public:
     report::Json json = report::fields_document(result_, 0);
     document.put("structs", json["structs"], "structs");
     document.put("attributed_share", json["attributed_share"]);
+    document.put("fields", std::move(json), "structs");
   }
 
   // More accesses of a struct that both have are more work.
@@ -95,7 +96,10 @@ const Tool fields_tool = {
     .summary = summary,
     .progress = [](const profile::Profile &profile,
                    const AssayControl &) { return summary(profile) + " so far"; },
-    .has_key = [](const std::string &key) { return key == "structs" || key == "attributed_share"; },
+    .has_key =
+        [](const std::string &key) {
+          return key == "structs" || key == "attributed_share" || key == "fields";
+        },
     .why_none = analyze::why_no_fields,
     .answer = [](const profile::Profile &profile, image::Symbols &,
                  const ToolQuery &query) -> std::unique_ptr<ToolAnswer> {

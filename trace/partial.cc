@@ -121,8 +121,9 @@ std::optional<std::string> PartialSink::why_nothing() const {
   if (parts_.switches)
     return "assay got no SIGUSR1";
   // The gate opens where the tool has counted so many; a thread looks when its buffer is full.
-  constexpr const char *kTooLate = "; it ended before a thread had noticed, which takes a buffer of "
-                                   "256 KiB: some ten thousand accesses, or more";
+  constexpr const char *kTooLate =
+      "; it ended before a thread had noticed, which takes a buffer of "
+      "256 KiB: some ten thousand accesses, or more";
   if (counts_)
     return fmt::format("{}, but the program made {}{}", options,
                        base::format_counted(double(counted_.all), "access", "accesses"),

@@ -97,7 +97,8 @@ private:
           break;
         case Op::access: *out++ = {step->sum(v_), step->site, step->size, step->write}; break;
         case Op::repeat:
-        case Op::compare: __builtin_unreachable(); // such blocks do not run at once
+        case Op::compare: // such blocks do not run at once
+        default: __builtin_unreachable();
         }
       }
       output_.advance(block->accesses);
