@@ -13,7 +13,7 @@
 #include "analyze/frame.h"
 #include "analyze/measured.h"
 #include "analyze/regular_expression.h"
-#include "base/fail.h"
+#include "base/sort_key.h"
 #include "base/stable_sort.h"
 #include "image/symbols.h"
 
@@ -282,13 +282,7 @@ std::span<const StructOrder> struct_orders() {
 }
 
 const StructOrder &struct_order(const std::string &key) {
-  std::string keys;
-  for (const StructOrder &order : struct_orders()) {
-    if (key.empty() || key == order.key)
-      return order;
-    keys += std::string(keys.empty() ? "" : ", ") + order.key;
-  }
-  base::fail("--sort {}: no such key; there is {}", key, keys);
+  return base::chosen_order(struct_orders(), key);
 }
 
 bool has_fields(const profile::Profile &profile) {

@@ -20,6 +20,7 @@
 #include "analyze/ownership.h"
 #include "analyze/regular_expression.h"
 #include "base/fail.h"
+#include "base/stable_hash.h"
 #include "base/stable_sort.h"
 #include "image/elf.h"
 
@@ -36,28 +37,24 @@ namespace {
 
 constexpr uint64_t kFineBlockBytes = 32; // ASSAY_COUNTERS_FINE
 
-class StableHash {
+class ContextHash {
 public:
   void add(std::string_view text) {
-    for (unsigned char c : text)
-      step(c);
-    step(0x100);
+    hash_.add_text(text);
+    hash_.add(0x100); // no byte of a text
   }
   void add(uint64_t number) {
     for (int byte = 0; byte < 8; byte++)
-      step(number >> (8 * byte) & 0xff);
+      hash_.add(number >> (8 * byte) & 0xff);
   }
-  std::string text() const { return fmt::format("{:016x}", hash_); }
+  std::string text() const { return fmt::format("{:016x}", hash_.value()); }
 
 private:
-  void step(uint64_t value) { // FNV-1a, 64 bits
-    hash_ = (hash_ ^ value) * 0x100000001b3ULL;
-  }
-  uint64_t hash_ = 0xcbf29ce484222325ULL;
+  base::StableHash hash_;
 };
 
 std::string stable_id(const HeapContextRow &row) {
-  StableHash hash;
+  ContextHash hash;
   for (const image::Frame &frame : row.frames) {
     if (frame.linkage_name.empty()) {
       hash.add(frame.function); // module+0xoffset

@@ -2,7 +2,7 @@
 // shown are the rows in this order.
 
 #include "analyze/heap.h"
-#include "base/fail.h"
+#include "base/sort_key.h"
 #include "base/stable_sort.h"
 
 namespace analyze {
@@ -58,13 +58,7 @@ std::span<const HeapQuestion> heap_questions() {
 }
 
 const HeapQuestion &heap_question(const std::string &key) {
-  std::string keys;
-  for (const HeapQuestion &question : heap_questions()) {
-    if (key == question.key)
-      return question;
-    keys += std::string(keys.empty() ? "" : ", ") + question.key;
-  }
-  base::fail("--sort {}: there is no such key; use one of {}", key, keys);
+  return base::chosen_order(heap_questions(), key);
 }
 
 std::vector<size_t> ranked(const std::vector<HeapContextRow> &rows, const HeapQuestion &question) {

@@ -20,7 +20,7 @@
 #include "abi/tools.h"
 #include "analyze/regular_expression.h"
 #include "analyze/type_names.h"
-#include "base/fail.h"
+#include "base/sort_key.h"
 #include "base/stable_sort.h"
 #include "base/units.h"
 
@@ -426,13 +426,7 @@ std::span<const JoinedOrder> joined_orders() {
 }
 
 const JoinedOrder &joined_order(const std::string &key) {
-  std::string keys;
-  for (const JoinedOrder &order : joined_orders()) {
-    if (key.empty() || key == order.key)
-      return order;
-    keys += (keys.empty() ? "" : ", ") + std::string(order.key);
-  }
-  base::fail("--sort {}: there is no such order; use one of {}", key, keys);
+  return base::chosen_order(joined_orders(), key);
 }
 
 JoinedResult join(const ToolResults &results, const JoinQuery &query) {

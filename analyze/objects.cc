@@ -16,7 +16,8 @@
 #include "analyze/object_globals.h"
 #include "analyze/place.h"
 #include "analyze/regular_expression.h"
-#include "base/fail.h"
+#include "base/sort_key.h"
+#include "base/stable_hash.h"
 #include "base/stable_sort.h"
 #include "image/elf.h"
 
@@ -30,11 +31,8 @@ namespace analyze {
 namespace {
 
 std::string stable_id(const ObjectRow &row) {
-  uint64_t hash = 0xcbf29ce484222325ULL; // FNV-1a
-  auto add = [&hash](const std::string &text) {
-    for (unsigned char c : text + '\0')
-      hash = (hash ^ c) * 0x100000001b3ULL;
-  };
+  base::StableHash hash;
+  auto add = [&hash](const std::string &text) { hash.add_text(text + '\0'); };
   auto add_stack = [&](const image::CallStack &frames) {
     for (const image::Frame &frame : frames)
       add(frame.linkage_name.empty() ? frame.function : frame.linkage_name);
@@ -49,7 +47,7 @@ std::string stable_id(const ObjectRow &row) {
   }
   add_stack(row.free_stack);
   add(std::to_string(row.class_bytes));
-  return fmt::format("{:016x}", hash);
+  return fmt::format("{:016x}", hash.value());
 }
 
 ObjectWord word_of(const AssayWordCell &cell, uint64_t offset, uint64_t objects_here) {
@@ -250,13 +248,7 @@ std::span<const ObjectOrder> object_orders() {
 }
 
 const ObjectOrder &object_order(const std::string &key) {
-  std::string keys;
-  for (const ObjectOrder &order : object_orders()) {
-    if (key.empty() || key == order.key)
-      return order;
-    keys += std::string(keys.empty() ? "" : ", ") + order.key;
-  }
-  base::fail("--sort {}: there is no such key; use one of {}", key, keys);
+  return base::chosen_order(object_orders(), key);
 }
 
 ObjectsResult objects(const profile::Profile &profile, image::Symbols &symbols,

@@ -12,6 +12,7 @@
 #include "analyze/phases.h"
 #include "analyze/regular_expression.h"
 #include "base/fail.h"
+#include "base/sort_key.h"
 #include "base/stable_sort.h"
 #include "base/units.h"
 
@@ -335,15 +336,7 @@ std::span<const OwnerOrder> owner_orders() {
 }
 
 const OwnerOrder &owner_order(const std::string &key) {
-  if (key.empty())
-    return owner_orders().front();
-  std::string keys;
-  for (const OwnerOrder &order : owner_orders()) {
-    if (key == order.key)
-      return order;
-    keys += std::string(keys.empty() ? "" : ", ") + order.key;
-  }
-  base::fail("--sort {}: there is no such key; use one of {}", key, keys);
+  return base::chosen_order(owner_orders(), key);
 }
 
 std::vector<WorkingSetResult> workingsets(const profile::Profile &profile, image::Symbols &symbols,

@@ -4,6 +4,7 @@
 #include "base/ordered_work.h"
 
 #include <csignal>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -30,6 +31,7 @@ bool OrderedWork::start_threads() {
     while (threads_.size() < thread_count_)
       threads_.emplace_back([this] { work(); });
   } catch (const std::system_error &) { // those that there are do all
+  } catch (const std::bad_alloc &) {
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return !threads_.empty();
@@ -37,28 +39,43 @@ bool OrderedWork::start_threads() {
 
 void OrderedWork::add(Step prepare, Step complete) {
   if (!start_threads()) {
-    prepare();
-    complete();
+    throw_failure();
+    do_at_once(prepare);
+    do_at_once(complete);
     return;
   }
   std::unique_lock lock(mutex_);
-  // Half of it: who wakes for each single item sleeps and wakes all the time.
-  if (items_.size() >= room_)
-    has_room_.wait(lock, [&] { return has_room(); });
-  throw_failure();
+  wait_for_room(lock);
   items_.push_back({std::move(prepare), std::move(complete), State::waits});
   has_work_.notify_one();
 }
 
 void OrderedWork::add(Step complete) {
   std::unique_lock lock(mutex_);
-  throw_failure();
+  wait_for_room(lock);
   if (!items_.empty() || is_completing_) {
     items_.push_back({{}, std::move(complete), State::is_ready});
     return;
   }
   lock.unlock(); // nobody else adds
-  complete();
+  do_at_once(complete);
+}
+
+void OrderedWork::wait_for_room(std::unique_lock<std::mutex> &lock) {
+  // Half of it: who wakes for each single item sleeps and wakes all the time.
+  if (items_.size() >= room_)
+    has_room_.wait(lock, [&] { return has_room(); });
+  throw_failure();
+}
+
+// In the adding thread, while no other has anything to do.
+void OrderedWork::do_at_once(const Step &step) {
+  try {
+    step();
+  } catch (...) {
+    failure_ = std::current_exception();
+    throw;
+  }
 }
 
 void OrderedWork::finish() {

@@ -18,7 +18,7 @@ namespace base {
 class OrderedWork {
 public:
   // `threads` are started with the first item that is to be prepared; where none can be had, the adding thread
-  // does all itself. `room` is the number of items that wait at most.
+  // does all itself. `room` is the number of items that wait at most, besides the one that is being completed.
   OrderedWork(unsigned threads, size_t room) : thread_count_(threads), room_(room) {}
   // Finishes; what fails then is not told.
   ~OrderedWork();
@@ -41,6 +41,8 @@ private:
     State state;
   };
   bool start_threads();
+  void wait_for_room(std::unique_lock<std::mutex> &lock);
+  void do_at_once(const Step &step);
   void work();
   Item *next_waiting();
   bool has_room() const { return items_.size() <= room_ / 2 || failure_; }

@@ -117,10 +117,7 @@ int main(int argc, char **argv) {
   } catch (const base::Failure &failure) {
     std::fprintf(stderr, "assay: %s\n", failure.what());
   } catch (const std::bad_alloc &) {
-    const std::string limit = cli::memory_limit();
-    std::fprintf(stderr, "assay: memory is used up; %s\n",
-                 limit.empty() ? "read less at once, or raise the memory limit of the container"
-                               : ("raise its limit (" + limit + "), or read less at once").c_str());
+    cli::say_memory_is_used_up();
   } catch (const std::filesystem::filesystem_error &error) {
     std::fprintf(stderr, "assay: %s: it cannot be used: %s\n", error.path1().c_str(),
                  error.code().message().c_str());

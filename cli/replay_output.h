@@ -16,6 +16,7 @@ namespace cli {
 class ReplayOutput : public profile::AccessSink {
 public:
   ReplayOutput(const trace::Trace &trace, std::FILE *to) : trace_(trace), to_(to) {}
+  ~ReplayOutput() override { write_text(); } // also of a trace that turns out to be damaged
   void accesses(const profile::AccessOrigin &origin,
                 std::span<const profile::Access> batch) override;
   // What it still holds; throws Failure if something could not be written.

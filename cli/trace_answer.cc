@@ -8,6 +8,7 @@
 
 #include "base/fail.h"
 #include "base/list.h"
+#include "cli/memory_limit.h"
 #include "cli/output.h"
 #include "cli/program_command.h"
 #include "cli/temporary_folder.h"
@@ -20,6 +21,7 @@
 #include <cstdio>
 #include <fmt/format.h>
 #include <memory>
+#include <new>
 #include <optional>
 
 namespace cli {
@@ -120,16 +122,18 @@ int run(const RunArguments &arguments) {
     trace::LiveAccesses live(thread);
     TracedRun run(arguments.choice.command, settings_of(arguments.choice, folder.path()), live);
     status = run.run();
-    thread.finish();
     if (status->start_error)
       return say_not_started(arguments.choice.command.front(), *status);
     if (live.files().empty())
       say_unreached(arguments.choice.command.front());
     else
       try { // the program has run: its status counts
+        thread.finish();
         write_answers(arguments, chosen, traced_program(live, arguments.choice.command));
       } catch (const base::Failure &failure) {
         std::fprintf(stderr, "assay: %s\n", failure.what());
+      } catch (const std::bad_alloc &) {
+        say_memory_is_used_up();
       }
   }
   end_like(status->wait_status);

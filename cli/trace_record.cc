@@ -95,6 +95,11 @@ int record(const RecordArguments &arguments) {
   trace::TraceSink &sink = parts.is_all() ? static_cast<trace::TraceSink &>(writer) : partial;
   TracedRun run(arguments.choice.command, settings, sink);
   const ChildStatus status = run.run();
+  if (run.failed())
+    try { // what was logged until then
+      writer.finish();
+    } catch (const base::Failure &) { // NOLINT(bugprone-empty-catch): a failure has been said
+    }
   const std::string &program = arguments.choice.command.front();
   if (status.start_error) {
     leave_nothing(writer, made);

@@ -21,6 +21,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
+#include <new>
 #include <unistd.h>
 
 namespace cli {
@@ -183,13 +184,17 @@ std::string TracedRun::programs() const {
 }
 
 template <class Act> void TracedRun::guarded(Act act) {
+  const auto stop = [this](const char *why) {
+    std::fprintf(stderr, "assay: %s; the recording has stopped, the program goes on\n", why);
+    recording_->stop();
+    failure_ = true;
+  };
   try {
     act();
   } catch (const base::Failure &failure) {
-    std::fprintf(stderr, "assay: %s; the recording has stopped, the program goes on\n",
-                 failure.what());
-    recording_->stop();
-    failure_ = true;
+    stop(failure.what());
+  } catch (const std::bad_alloc &) {
+    stop("memory is used up");
   }
 }
 

@@ -30,7 +30,8 @@ struct ToolPass {
   // strings and masks), then inserts, each piece of code after its access; loads and stores of its
   // own are marked by ours(). At the start of the pipeline, on the code as clang has made it.
   void (*tag)(llvm::Module &module) = [](auto &) {};
-  // Behind the first simplification: variables are values now, and nothing was inlined but what must be.
+  // Behind the first simplification, where it optimises: variables are values now, and nothing was
+  // inlined but what must be.
   void (*simplified)(llvm::Module &module) = [](auto &) {};
   // Before the functions of a module, and behind them.
   void (*prepare)(llvm::Module &module, ToolRequest &request) = [](auto &, auto &) {};

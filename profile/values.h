@@ -65,6 +65,9 @@ struct Values {
   friend bool operator==(const Values &, const Values &) = default;
 };
 
+// Of a file, made of its build id, or of its path where it has none.
+uint64_t file_hash(const std::vector<uint8_t> &build_id, const std::string &path);
+
 // Values that are places in code, targets and callers, are the same in every run: the low 48 bits
 // are the address in its file, the top 16 are this number of the file, made of its build id, or of
 // its path where it has none. Never 0.

@@ -7,7 +7,7 @@
 #include "report/explain.h"
 
 #include "analyze/regular_expression.h"
-#include "base/fail.h"
+#include "base/sort_key.h"
 
 #include <algorithm>
 #include <utility>
@@ -40,13 +40,8 @@ constexpr Order kOrders[] = {
 };
 
 const Order &order_of(const std::string &key) {
-  std::string keys;
-  for (const Order &order : kOrders) {
-    if (key.empty() || key == order.shown.key)
-      return order;
-    keys += (keys.empty() ? "" : ", ") + std::string(order.shown.key);
-  }
-  base::fail("--sort {}: there is no such key; use one of {}", key, keys);
+  return base::chosen_order(std::span<const Order>(kOrders), key,
+                            [](const Order &order) { return order.shown.key; });
 }
 
 } // namespace

@@ -10,8 +10,8 @@
 #include "report/trace_parts.h"
 
 #include "abi/trace_ring.h"
-#include "base/fail.h"
 #include "base/shell_words.h"
+#include "base/sort_key.h"
 #include "base/units.h"
 #include "report/text_parts.h"
 
@@ -54,9 +54,8 @@ std::string line_text(const analyze::AccessPlaces::Line &line) {
 void check_query(const TraceQuery &query, std::span<const char *const> keys) {
   const analyze::TextFilter is_valid(query.filter);
   (void)is_valid;
-  if (query.sort.empty() || std::find(keys.begin(), keys.end(), query.sort) != keys.end())
-    return;
-  base::fail("--sort {}: there is no such key; there are {}", query.sort, fmt::join(keys, ", "));
+  if (!query.sort.empty())
+    base::chosen_order(keys, query.sort, [](const char *key) { return key; });
 }
 
 std::string trace_head_text(const analyze::TracedProgram &program, const char *question,

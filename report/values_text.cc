@@ -191,12 +191,13 @@ std::string callers_text(const ValuesResult &result, unsigned top, const Style &
     const ValueList *most = nullptr;
     size_t instructions = 0;
     for (const ValueInstruction &instruction : function.instructions)
-      for (const ValueList &list : instruction.lists)
-        if (list.kind == ASSAY_VALUE_caller && !list.hot.empty()) {
-          instructions++;
-          if (!most || list.values > most->values)
-            most = &list;
-        }
+      if (const auto list =
+              std::ranges::find(instruction.lists, ASSAY_VALUE_caller, &ValueList::kind);
+          list != instruction.lists.end() && !list->hot.empty()) {
+        instructions++;
+        if (!most || list->values > most->values)
+          most = &*list;
+      }
     if (instructions > 1 && rows++ < top)
       callers.row({count(most->values), brief_function(function.name, 24),
                    shares_text(most->hot, *most, false, 4)});

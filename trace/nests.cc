@@ -32,6 +32,24 @@ bool is_alike(const Nest &a, const Nest &b) {
   return std::equal(a.body.begin(), a.body.end(), b.body.begin(), is_alike);
 }
 
+// Of what is_alike() compares.
+uint64_t shape_of(const Nest &nest) {
+  uint64_t shape = 0;
+  const auto add = [&shape](uint64_t more) {
+    shape = (shape ^ more) * 0x9e3779b97f4a7c15;
+    shape ^= shape >> 32;
+  };
+  add(nest.site);
+  add(nest.size);
+  add(static_cast<uint64_t>(nest.kind));
+  add(nest.count);
+  for (const Nest &part : nest.body)
+    add(shape_of(part));
+  for (const int64_t stride : nest.strides)
+    add(static_cast<uint64_t>(stride));
+  return shape;
+}
+
 // How far each access of `to` is beyond that of `from`; the same number of parts, alike.
 std::vector<int64_t> distances(const Nest *from, const Nest *to, size_t parts) {
   std::vector<int64_t> result;
@@ -47,32 +65,47 @@ std::vector<int64_t> distances(const Nest *from, const Nest *to, size_t parts) {
 
 } // namespace
 
+void NestFolder::hold(Nest nest) {
+  shapes_.push_back(shape_of(nest));
+  body_sizes_.push_back(static_cast<uint32_t>(nest.body.size()));
+  held_.push_back(std::move(nest));
+}
+
+void NestFolder::drop(size_t from) {
+  held_.resize(from);
+  shapes_.resize(from);
+  body_sizes_.resize(from);
+}
+
 void NestFolder::push(Nest access) {
-  held_.push_back(std::move(access));
+  hold(std::move(access));
   while (grow() || fold())
     ;
   if (held_.size() < kMaxHeld)
     return;
-  const size_t gone = held_.size() / 2;
-  for (size_t i = 0; i < gone; i++)
-    take_(held_[i]);
-  held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(gone));
+  const auto gone = static_cast<std::ptrdiff_t>(held_.size() / 2);
+  for (std::ptrdiff_t i = 0; i < gone; i++)
+    take_(held_[static_cast<size_t>(i)]);
+  held_.erase(held_.begin(), held_.begin() + gone);
+  shapes_.erase(shapes_.begin(), shapes_.begin() + gone);
+  body_sizes_.erase(body_sizes_.begin(), body_sizes_.begin() + gone);
 }
 
 void NestFolder::flush() {
   for (const Nest &each : held_)
     take_(each);
-  held_.clear();
+  drop(0);
 }
 
 // A loop takes what follows it for its next iteration.
 bool NestFolder::grow() {
   const size_t count = held_.size();
   for (size_t parts = 1; parts <= kMaxBody && parts < count; parts++) {
+    if (body_sizes_[count - parts - 1] != parts)
+      continue;
     Nest &loop = held_[count - parts - 1];
     const Nest *next = &held_[count - parts];
-    if (loop.body.size() != parts ||
-        !std::equal(loop.body.begin(), loop.body.end(), next, is_alike))
+    if (!std::equal(loop.body.begin(), loop.body.end(), next, is_alike))
       continue;
     const std::vector<int64_t> far = distances(loop.body.data(), next, parts);
     bool fits = true;
@@ -81,7 +114,8 @@ bool NestFolder::grow() {
     if (!fits)
       continue;
     loop.count++;
-    held_.resize(count - parts);
+    shapes_[count - parts - 1] = shape_of(loop);
+    drop(count - parts);
     return true;
   }
   return false;
@@ -91,9 +125,10 @@ bool NestFolder::grow() {
 bool NestFolder::fold() {
   const size_t count = held_.size();
   for (size_t parts = 1; parts <= kMaxBody && 3 * parts <= count; parts++) {
+    if (shapes_[count - 1] != shapes_[count - 1 - parts])
+      continue;
     const Nest *third = &held_[count - parts], *second = third - parts, *first = second - parts;
-    if (!is_alike(third[parts - 1], second[parts - 1]) ||
-        !std::equal(first, second, second, is_alike) || !std::equal(second, third, third, is_alike))
+    if (!std::equal(first, second, second, is_alike) || !std::equal(second, third, third, is_alike))
       continue;
     std::vector<int64_t> strides = distances(first, second, parts);
     if (strides != distances(second, third, parts))
@@ -102,8 +137,8 @@ bool NestFolder::fold() {
     loop.count = 3;
     loop.body.assign(first, second);
     loop.strides = std::move(strides);
-    held_.resize(count - 3 * parts);
-    held_.push_back(std::move(loop));
+    drop(count - 3 * parts);
+    hold(std::move(loop));
     return true;
   }
   return false;

@@ -38,9 +38,14 @@ public:
 private:
   bool grow();
   bool fold();
+  void hold(Nest nest);
+  void drop(size_t from);
 
   Take take_;
   std::vector<Nest> held_; // the last ones, of which more may come
+  // Of each that is held, so that a search passes over few lines of the cache.
+  std::vector<uint64_t> shapes_; // the same where two are alike, nearly always another where not
+  std::vector<uint32_t> body_sizes_; // 0: an access
 };
 
 } // namespace trace

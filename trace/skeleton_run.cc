@@ -4,6 +4,7 @@
 
 #include "trace/skeleton_run.h"
 
+#include "abi/trace_ring.h"
 #include "base/fail.h"
 #include "base/units.h"
 
@@ -19,6 +20,8 @@ using End = SkeletonBlock::End;
 constexpr uint32_t kIterationsBefore = 16; // of a loop, before it is asked how many follow
 constexpr uint64_t kMaxBlocks = uint64_t{1} << 36;
 constexpr uint64_t kMaxAtEnd = uint64_t{1} << 26; // accesses behind the last byte of a stream
+
+static_assert(ASSAY_RING_BUFFER_BYTES < RunnableSkeleton::kNone); // all that is given at once
 
 class Run {
 public:

@@ -26,7 +26,8 @@ namespace fs = std::filesystem;
 constexpr int kLevel = 1;
 // More than that compress what the fastest program logs.
 constexpr unsigned kMaxThreads = 8;
-constexpr size_t kMaxWaiting = 32; // buffers, of 256 KiB at most
+constexpr size_t kMaxWaiting =
+    16; // buffers, of 256 KiB at most; who waits for half of them waits some ms
 // What is shorter is compressed at once: handing it to a thread takes as long.
 constexpr size_t kShort = 4096;
 constexpr size_t kGroupsOfRecord = 1 << 14, kFunctionsOfRecord = 1 << 12,

@@ -11,9 +11,9 @@
 
 namespace trace {
 
-// What was written stays, whatever happens then. A trace that was there before is replaced when the
-// program was reached. Buffers are compressed by other threads; all functions throw Failure once a record
-// could not be written.
+// What was written stays, whatever happens then; buffers that wait for it, some MiB, are lost if the tool is
+// killed. A trace that was there before is replaced when the program was reached. Buffers are
+// compressed by other threads; once a record could not be written, each function throws why.
 class TraceWriter : public TraceSink {
 public:
   // Throws Failure if it could not be written there.
@@ -28,6 +28,8 @@ public:
   void stream(const TracedStream &stream) override;
   void buffer(const TracedBuffer &buffer) override;
   void end(const TraceEnd &end) override;
+  // Writes what waits; the recording has failed elsewhere, and does not end.
+  void finish() { work_.finish(); }
   // The program was not reached: what was there before stays, and nothing else.
   void discard();
 

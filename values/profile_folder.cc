@@ -54,13 +54,7 @@ std::string file_of(const profile::Module &module) {
   for (char &c : name)
     if (!std::isalnum(static_cast<unsigned char>(c)) && !std::strchr("-_.+", c))
       c = '_';
-  uint64_t id = 0xcbf29ce484222325; // FNV-1a
-  auto add = [&](uint8_t byte) { id = (id ^ byte) * 0x100000001b3; };
-  if (module.build_id.empty())
-    for (char c : module.path)
-      add(static_cast<uint8_t>(c));
-  for (uint8_t byte : module.build_id)
-    add(byte);
+  const uint64_t id = profile::file_hash(module.build_id, module.path);
   return fmt::format("{}-{:012x}.assay", name, id & 0xffff'ffff'ffff);
 }
 

@@ -70,7 +70,10 @@ TEST(OrderedWork, WaitsForRoom) {
   std::atomic<int> added = 0, completed = 0, most = 0;
   OrderedWork work(2, kRoom);
   for (int item = 0; item < 300; item++) {
-    work.add([item] { prepare(item); }, [&] { completed++; });
+    if (item % 3)
+      work.add([item] { prepare(item); }, [&] { completed++; });
+    else
+      work.add([&] { completed++; });
     added++;
     most = std::max<int>(most, added - completed);
   }
@@ -105,6 +108,14 @@ TEST(OrderedWork, TellsWhatFailed) {
     EXPECT_THROW(work.add([] {}), std::runtime_error);
     EXPECT_THROW(work.finish(), std::runtime_error);
   }
+}
+
+TEST(OrderedWork, TellsAgainWhatFailedAtOnce) {
+  OrderedWork work(0, 4);
+  EXPECT_THROW(work.add([] { throw std::runtime_error("no"); }), std::runtime_error);
+  EXPECT_THROW(work.add([] {}), std::runtime_error);
+  EXPECT_THROW(work.add([] {}, [] {}), std::runtime_error);
+  EXPECT_THROW(work.finish(), std::runtime_error);
 }
 
 TEST(OrderedWork, FinishesWhereItEnds) {
