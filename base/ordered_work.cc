@@ -73,6 +73,7 @@ void OrderedWork::do_at_once(const Step &step) {
   try {
     step();
   } catch (...) {
+    const std::lock_guard lock(mutex_);
     failure_ = std::current_exception();
     throw;
   }

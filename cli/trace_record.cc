@@ -19,6 +19,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <sys/wait.h>
@@ -98,7 +99,7 @@ int record(const RecordArguments &arguments) {
   if (run.failed())
     try { // what was logged until then
       writer.finish();
-    } catch (const base::Failure &) { // NOLINT(bugprone-empty-catch): a failure has been said
+    } catch (const std::exception &) { // NOLINT(bugprone-empty-catch): a failure has been said
     }
   const std::string &program = arguments.choice.command.front();
   if (status.start_error) {
