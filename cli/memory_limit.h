@@ -3,7 +3,6 @@
 
 #include <cstdio>
 #include <sys/resource.h>
-#include <utility>
 
 namespace cli {
 

@@ -13,7 +13,6 @@
 #include <charconv>
 #include <cstring>
 #include <fmt/format.h>
-#include <iterator>
 
 namespace cli {
 namespace {
@@ -23,9 +22,7 @@ public:
   using ReplayOutput::ReplayOutput;
 
 private:
-  void begin(const profile::AccessOrigin &origin) override {
-    fmt::format_to(std::back_inserter(text()), "# thread {}\n", origin.thread);
-  }
+  void begin(const profile::AccessOrigin &origin) override { put("# thread {}\n", origin.thread); }
   // A trace has millions: a format string would be read for each.
   void write(const profile::AccessOrigin &, const profile::Access &access, char kind) override {
     char line[64]; // two numbers of 16 digits and one of 5 at most
@@ -84,7 +81,7 @@ public:
 private:
   void begin(const profile::AccessOrigin &origin) override {
     folder_.flush();
-    fmt::format_to(std::back_inserter(text()), "# thread {}\n", origin.thread);
+    put("# thread {}\n", origin.thread);
   }
   void write(const profile::AccessOrigin &, const profile::Access &access, char kind) override {
     trace::Nest nest;
@@ -101,15 +98,15 @@ private:
              size_t depth) {
     const std::string margin(2 * depth, ' ');
     if (!nest.is_loop()) {
-      fmt::format_to(std::back_inserter(text()), "{}{:x} {} {:x},{}", margin,
-                     site_at(nest.site).offset, nest.kind, nest.address, nest.size);
+      put("{}{:x} {} {:x},{}", margin, site_at(nest.site).offset, nest.kind, nest.address,
+          nest.size);
       for (const auto &strides : around)
-        fmt::format_to(std::back_inserter(text()), " {:+}", strides[at_]);
-      fmt::format_to(std::back_inserter(text()), "\n");
+        put(" {:+}", strides[at_]);
+      put("\n");
       at_++;
       return;
     }
-    fmt::format_to(std::back_inserter(text()), "{}loop {}\n", margin, nest.count);
+    put("{}loop {}\n", margin, nest.count);
     // The loop's own list begins with its first access.
     std::vector<std::vector<int64_t>> inner = around;
     inner.emplace_back(at_, 0);
@@ -121,10 +118,6 @@ private:
   trace::NestFolder folder_;
   size_t at_ = 0; // of the accesses of the outermost nest
 };
-
-bool is_same(const profile::AccessSite &a, const profile::AccessSite &b) {
-  return a.offset == b.offset && a.file == b.file;
-}
 
 } // namespace
 
@@ -138,7 +131,7 @@ void ReplayOutput::accesses(const profile::AccessOrigin &origin,
   has_origin_ = true;
   for (const profile::Access &each : batch) {
     if (read_ && each.is_write && each.address == read_->address && each.size == read_->size &&
-        is_same(site_of(each), site_of(*read_))) {
+        site_of(each) == site_of(*read_)) {
       read_.reset();
       write(origin_, each, 'M');
       continue;

@@ -5,6 +5,8 @@
 #include "trace/trace_file.h"
 
 #include <cstdio>
+#include <fmt/format.h>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -29,6 +31,9 @@ protected:
   virtual void end() {} // of all
   // What is written is appended to it, and goes out from time to time.
   std::string &text() { return text_; }
+  template <class... T> void put(fmt::format_string<T...> format, T &&...arguments) {
+    fmt::format_to(std::back_inserter(text_), format, std::forward<T>(arguments)...);
+  }
   const profile::AccessSite &site_of(const profile::Access &access) const {
     return site_at(access.site);
   }

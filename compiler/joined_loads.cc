@@ -13,6 +13,9 @@
 
 #include "compiler/member_tags.h"
 
+#include <optional>
+
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
@@ -54,14 +57,17 @@ LoadInst *load_to_mark(PHINode &phi, const DominatorTree &dominators) {
 
 void keep_joined_loads_apart(Module &module) {
   for (Function &function : module) {
-    if (function.isDeclaration())
-      continue;
-    const DominatorTree dominators(function);
+    std::optional<DominatorTree> dominators; // most functions need none
     for (BasicBlock &block : function)
-      for (PHINode &phi : block.phis())
-        if (phi.getType()->isPointerTy())
-          if (LoadInst *load = load_to_mark(phi, dominators))
-            load->setOrdering(AtomicOrdering::Unordered);
+      for (PHINode &phi : block.phis()) {
+        if (!phi.getType()->isPointerTy() ||
+            none_of(phi.incoming_values(), [&](Value *value) { return joined_load(value, phi); }))
+          continue;
+        if (!dominators)
+          dominators.emplace(function);
+        if (LoadInst *load = load_to_mark(phi, *dominators))
+          load->setOrdering(AtomicOrdering::Unordered);
+      }
   }
 }
 

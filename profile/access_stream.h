@@ -19,6 +19,7 @@ struct Access {
 struct AccessSite {
   uint32_t file = 0;   // number of the executable or shared object, from 1
   uint64_t offset = 0; // the instruction's address in its ELF image
+  bool operator==(const AccessSite &) const = default;
 };
 
 // What one instruction accesses in the iterations of a loop: in the first one, and how far each

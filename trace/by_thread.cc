@@ -103,11 +103,11 @@ public:
 
   void begin(const TracedStream &) override { positions_.emplace_back().executed = executed_; }
   void logged(const TracedStream &stream, std::span<const std::byte> bytes) override {
-    origin_ = {stream.process, stream.thread, stream.number, stream.in_handler()};
+    origin_ = stream.origin();
     decoder_.decode(stream, positions_.back(), bytes, 0, bytes.size(), output_);
   }
   void end(const TracedStream &stream, bool went_on) override {
-    origin_ = {stream.process, stream.thread, stream.number, stream.in_handler()};
+    origin_ = stream.origin();
     if (went_on)
       decoder_.finish(positions_.back(), output_);
     positions_.pop_back();

@@ -67,9 +67,8 @@ void Comparison::take(std::span<const profile::Access> accesses) {
 }
 
 bool Comparison::is_same(const profile::Access &a, const profile::Access &b) const {
-  const profile::AccessSite &of_a = decoder_.sites()[a.site], &of_b = decoder_.sites()[b.site];
   return a.address == b.address && a.size == b.size && a.is_write == b.is_write &&
-         of_a.offset == of_b.offset && of_a.file == of_b.file;
+         decoder_.sites()[a.site] == decoder_.sites()[b.site];
 }
 
 void Comparison::end(const TraceEnd &end) {

@@ -124,12 +124,10 @@ std::optional<std::string> PartialSink::why_nothing() const {
   constexpr const char *kTooLate =
       "; it ended before a thread had noticed, which takes a buffer of "
       "256 KiB: some ten thousand accesses, or more";
-  if (counts_ && parts_.start && parts_.start->accesses)
-    return fmt::format(
-        "{}, but the program made {}{}", options,
-        base::format_counted(double(counted_.all), "access", "accesses"),
-        parts_.start && parts_.start->accesses && counted_.all >= parts_.start->accesses ? kTooLate
-                                                                                         : "");
+  if (counts_ && !(parts_.start && parts_.start->ns))
+    return fmt::format("{}, but the program made {}{}", options,
+                       base::format_counted(double(counted_.all), "access", "accesses"),
+                       parts_.start && counted_.all >= parts_.start->accesses ? kTooLate : "");
   return fmt::format("{}, but the program took {}", options,
                      base::format_duration_us(double(elapsed_ns_) / 1000));
 }

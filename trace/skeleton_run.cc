@@ -273,7 +273,7 @@ RunnableSkeleton::RunnableSkeleton(const Skeleton &skeleton, uint32_t file,
     next.insert(next.end(), from.next.begin(), from.next.end());
     for (const SkeletonStep &step : from.steps) {
       if (step.kind >= SkeletonStep::Kind::access &&
-          (sites.empty() || sites.back().offset != step.pc || sites.back().file != file))
+          (sites.empty() || sites.back() != profile::AccessSite{file, step.pc}))
         sites.push_back({file, step.pc});
       steps.emplace_back(step, sites.empty() ? 0 : static_cast<uint32_t>(sites.size() - 1));
     }

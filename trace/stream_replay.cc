@@ -77,7 +77,7 @@ void StreamReplay::finish(Stream &first, bool finishes) {
     Stream &stream = *last.stream;
     if (stream.handlers.empty()) {
       if (!last.may_have_left && finishes) {
-        begin_output(stream);
+        origin_ = stream.of.origin();
         decoder_.finish(stream.position, output_);
       }
       endings.pop_back();
@@ -114,10 +114,6 @@ uint64_t StreamReplay::next_interruption(const Stream &stream) const {
                                  : streams_.at(stream.handlers.front()).of.parent_bytes;
 }
 
-void StreamReplay::begin_output(const Stream &stream) {
-  origin_ = {stream.of.process, stream.of.thread, stream.of.number, stream.of.in_handler()};
-}
-
 uint64_t StreamReplay::decode(Stream &stream, uint64_t offset, std::span<const std::byte> data,
                               uint64_t from, uint64_t end) {
   stream.bytes = offset + data.size();
@@ -126,7 +122,7 @@ uint64_t StreamReplay::decode(Stream &stream, uint64_t offset, std::span<const s
     const uint64_t stop = next_interruption(stream);
     const uint64_t to = std::min(end, stop > offset ? stop - offset : 0);
     if (to > at) {
-      begin_output(stream);
+      origin_ = stream.of.origin();
       at = decoder_.decode(stream.of, stream.position, data, at, to, output_);
     }
     if (at < data.size())

@@ -51,7 +51,6 @@ private:
   uint64_t decode(Stream &stream, uint64_t offset, std::span<const std::byte> data, uint64_t from,
                   uint64_t end);
   void finish(Stream &first, bool finishes);
-  void begin_output(const Stream &stream);
   Stream &take_handler(Stream &stream);
   void interruptions(Stream &stream, uint64_t before, bool finishes);
   uint64_t next_interruption(const Stream &stream) const;

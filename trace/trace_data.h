@@ -34,6 +34,7 @@ struct TracedStream {
   uint32_t program = 0; // whose mappings hold
   uint64_t parent_bytes = 0, thread_base = 0;
   bool in_handler() const { return kind >= ASSAY_STREAM_handler_groups; }
+  profile::AccessOrigin origin() const { return {process, thread, number, in_handler()}; }
   // What it interrupted has surely gone on behind it. Not known of a handler that logged more than a buffer.
   bool has_returned() const { return kind >= ASSAY_STREAM_returned_groups; }
   bool is_of_singles() const {
