@@ -75,15 +75,6 @@ Value *WordTouches::at(IRBuilder<> &builder, Value *place, uint64_t offset) {
   return builder.CreateIntToPtr(place, builder.getPtrTy());
 }
 
-// Not zero: some word of the mask is not marked.
-Value *WordTouches::missing(IRBuilder<> &builder, const TouchedByte &byte, Value *place) {
-  unsigned bits = (unsigned)PowerOf2Ceil((unsigned)bit_width(byte.mask)) * 8;
-  Type *type = builder.getIntNTy(bits);
-  Value *marks = ours(builder.CreateAlignedLoad(type, at(builder, place, 0), Align(1)));
-  Value *wanted = ConstantInt::get(type, marks_of(byte.mask));
-  return builder.CreateAnd(builder.CreateNot(marks), wanted);
-}
-
 // Words one by one: the sign says whether all are marked.
 Value *WordTouches::any_new_byte(IRBuilder<> &builder, ArrayRef<Value *> places) {
   Value *marks = nullptr;
@@ -95,20 +86,33 @@ Value *WordTouches::any_new_byte(IRBuilder<> &builder, ArrayRef<Value *> places)
   return builder.CreateICmpSGE(marks, builder.getInt8(0));
 }
 
+// The marks of all are joined by one AND, as wide as the widest of them. That of a single word is extended by its sign,
+// so it stands wherever another's mark does; what one reads of words that are not its own is set.
 Value *WordTouches::any_missing(IRBuilder<> &builder, ArrayRef<TouchedByte> bytes,
                                 ArrayRef<Value *> places) {
-  Value *all = nullptr;
-  for (size_t i = 0; i < places.size(); i++) {
-    Value *some = missing(builder, bytes[i], places[i]);
-    if (all) {
-      Type *wide = all->getType()->getIntegerBitWidth() > some->getType()->getIntegerBitWidth()
-                       ? all->getType()
-                       : some->getType();
-      some = builder.CreateOr(builder.CreateZExt(all, wide), builder.CreateZExt(some, wide));
-    }
-    all = some;
+  auto words_of = [](const TouchedByte &byte) {
+    return (unsigned)PowerOf2Ceil((unsigned)bit_width(byte.mask));
+  };
+  unsigned words = 0;
+  uint64_t wanted = 0;
+  for (const TouchedByte &byte : bytes) {
+    words = std::max(words, words_of(byte));
+    wanted |= byte.mask == 1 ? 0 : marks_of(byte.mask);
   }
-  return builder.CreateIsNotNull(all);
+  Type *wide = builder.getIntNTy(words * 8);
+  Value *marks = nullptr;
+  for (size_t i = 0; i < places.size(); i++) {
+    Type *type = builder.getIntNTy(words_of(bytes[i]) * 8);
+    Value *more = ours(builder.CreateAlignedLoad(type, at(builder, places[i], 0), Align(1)));
+    if (bytes[i].mask == 1)
+      more = builder.CreateSExt(more, wide);
+    else
+      more = builder.CreateOr(builder.CreateZExt(more, wide),
+                              ConstantInt::get(wide, wanted & ~marks_of(bytes[i].mask)));
+    marks = marks ? builder.CreateAnd(marks, more) : more;
+  }
+  return builder.CreateIsNotNull(
+      builder.CreateAnd(builder.CreateNot(marks), ConstantInt::get(wide, wanted)));
 }
 
 void WordTouches::set(IRBuilder<> &builder, uint32_t mask, Value *place) {

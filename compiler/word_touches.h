@@ -25,7 +25,6 @@ public:
 private:
   llvm::Value *place_of(llvm::IRBuilder<> &builder, llvm::Value *pointer, int64_t offset);
   llvm::Value *at(llvm::IRBuilder<> &builder, llvm::Value *place, uint64_t offset);
-  llvm::Value *missing(llvm::IRBuilder<> &builder, const TouchedByte &byte, llvm::Value *place);
   llvm::Value *any_new_byte(llvm::IRBuilder<> &builder, llvm::ArrayRef<llvm::Value *> places);
   llvm::Value *any_missing(llvm::IRBuilder<> &builder, llvm::ArrayRef<TouchedByte> bytes,
                            llvm::ArrayRef<llvm::Value *> places);
