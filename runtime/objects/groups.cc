@@ -1,5 +1,5 @@
-// Most objects are small and live shortly: one or two lines of the shadow are read, added to cells
-// that lie together, and cleared. An object that nobody touched costs a comparison.
+// Most objects are small and live shortly: one or two lines of the shadow are read, added to 16-bit sums of the newest
+// objects, sixteen words at a time, and cleared. Cells are brought up to date once in 256 objects.
 
 #include "runtime/objects/groups.h"
 
@@ -13,7 +13,6 @@
 namespace assay::objects {
 namespace {
 
-constexpr uint32_t kSmallCells = 32;
 constexpr uint64_t kMaxPlainBytes = 1 << 20;
 constexpr uint32_t kLargeCells = ASSAY_OBJECT_CELLS + ASSAY_LINE_BYTES; // with the positions
 
@@ -28,8 +27,19 @@ uint64_t hash_of(const GroupKey &key) {
   return x * 0x9e3779b97f4a7c15ULL >> 32;
 }
 
+void fold_recent(Group &g) {
+  if (!g.recent.objects)
+    return;
+  for (uint32_t i = 0; i < g.cell_count; i++) {
+    g.cells[i].hotness += g.recent.hotness[i];
+    g.cells[i].accessed += g.recent.accessed[i];
+  }
+  g.recent = {};
+}
+
 // Sums that stay by an entry of their own until there are no more cells than these: trailing zeros are not written.
-void write(const Group &g, uint64_t walk) {
+void write(Group &g, uint64_t walk) {
+  fold_recent(g);
   uint32_t count = g.cell_count;
   while (count && !g.cells[count - 1].accessed)
     count--;
@@ -49,6 +59,7 @@ void empty(Group &g) {
   for (uint32_t i = 0; i < g.cell_count; i++)
     g.cells[i] = {};
   g.sums = {};
+  g.recent = {};
   g.key = {};
   g.cell_count = 0;
 }
@@ -89,6 +100,44 @@ struct LineSums {
   uint64_t hottest = 0, hotness = 0, used = 0;
 };
 
+void add_line_sums(Group &g, const LineSums &line, uint64_t units) {
+  if (!line.used)
+    return;
+  g.sums.used_units += line.used;
+  g.sums.used_lines++;
+  g.sums.line_units += units;
+  g.sums.hotness += line.hotness;
+  g.sums.wasted_byte_samples += (units * line.hottest - line.hotness) * ASSAY_WORD_BYTES;
+}
+
+// The bytes of sixteen words, or of fewer, with zeros behind them.
+class SixteenWords {
+public:
+  explicit SixteenWords(__m128i bytes)
+      : samples_(_mm_add_epi8(_mm_and_si128(bytes, _mm_set1_epi8(ASSAY_WORD_SAMPLES)),
+                              _mm_and_si128(_mm_srli_epi16(bytes, 7), _mm_set1_epi8(1)))),
+        is_unused_(_mm_cmpeq_epi8(bytes, _mm_setzero_si128())) {}
+
+  __m128i samples() const { return samples_; }                                // of each
+  __m128i ones() const { return _mm_add_epi8(_mm_set1_epi8(1), is_unused_); } // 1 where it is used
+  unsigned used() const { return (unsigned)_mm_movemask_epi8(is_unused_) ^ 0xffff; } // a bit each
+
+  LineSums sums() const {
+    auto sum_of = [](__m128i bytes) {
+      const __m128i halves = _mm_sad_epu8(bytes, _mm_setzero_si128());
+      return (uint64_t)_mm_cvtsi128_si64(halves) + (uint64_t)_mm_extract_epi16(halves, 4);
+    };
+    __m128i hottest = _mm_max_epu8(samples_, _mm_srli_si128(samples_, 8));
+    hottest = _mm_max_epu8(hottest, _mm_srli_si128(hottest, 4));
+    hottest = _mm_max_epu8(hottest, _mm_srli_si128(hottest, 2));
+    hottest = _mm_max_epu8(hottest, _mm_srli_si128(hottest, 1));
+    return {(uint8_t)_mm_cvtsi128_si32(hottest), sum_of(samples_), sum_of(ones())};
+  }
+
+private:
+  __m128i samples_, is_unused_;
+};
+
 // Up to eight words, from that of this number on.
 inline void add_words(Group &g, const uint8_t *bytes, uint64_t first, uint64_t count,
                       unsigned cell_shift, LineSums &sums) {
@@ -116,12 +165,12 @@ class LinePositions {
 public:
   explicit LinePositions(Group &g) : g_(g) {}
   ~LinePositions() { flush(); }
-  void add(__m128i samples, __m128i is_used) { // a byte a word: its samples; all ones or none
-    const __m128i zero = _mm_setzero_si128(), used = _mm_sub_epi8(zero, is_used);
+  void add(const SixteenWords &words) {
+    const __m128i zero = _mm_setzero_si128(), samples = words.samples(), ones = words.ones();
     hotness_[0] = _mm_add_epi16(hotness_[0], _mm_unpacklo_epi8(samples, zero));
     hotness_[1] = _mm_add_epi16(hotness_[1], _mm_unpackhi_epi8(samples, zero));
-    accessed_[0] = _mm_add_epi16(accessed_[0], _mm_unpacklo_epi8(used, zero));
-    accessed_[1] = _mm_add_epi16(accessed_[1], _mm_unpackhi_epi8(used, zero));
+    accessed_[0] = _mm_add_epi16(accessed_[0], _mm_unpacklo_epi8(ones, zero));
+    accessed_[1] = _mm_add_epi16(accessed_[1], _mm_unpackhi_epi8(ones, zero));
     if (++lines_ == 256)
       flush();
   }
@@ -151,22 +200,11 @@ private:
 // A whole line of a large object, from the word of this number on, which is one of 16.
 inline void add_whole_line(Group &g, const uint8_t *bytes, uint64_t first, unsigned cell_shift,
                            LinePositions &positions, LineSums &sums) {
-  const __m128i words = _mm_loadu_si128((const __m128i *)bytes), zero = _mm_setzero_si128();
-  const __m128i is_unused = _mm_cmpeq_epi8(words, zero);
-  const auto used = (unsigned)_mm_movemask_epi8(is_unused) ^ 0xffff;
-  if (!used)
+  const SixteenWords words(_mm_loadu_si128((const __m128i *)bytes));
+  if (!words.used())
     return;
-  const __m128i samples = _mm_add_epi8(_mm_and_si128(words, _mm_set1_epi8(ASSAY_WORD_SAMPLES)),
-                                       _mm_and_si128(_mm_srli_epi16(words, 7), _mm_set1_epi8(1)));
-  const __m128i sum = _mm_sad_epu8(samples, zero);
-  __m128i hottest = _mm_max_epu8(samples, _mm_srli_si128(samples, 8));
-  hottest = _mm_max_epu8(hottest, _mm_srli_si128(hottest, 4));
-  hottest = _mm_max_epu8(hottest, _mm_srli_si128(hottest, 2));
-  hottest = _mm_max_epu8(hottest, _mm_srli_si128(hottest, 1));
-  sums.hotness = (uint64_t)_mm_cvtsi128_si64(sum) + (uint64_t)_mm_extract_epi16(sum, 4);
-  sums.hottest = (uint8_t)_mm_cvtsi128_si32(hottest);
-  sums.used = (uint64_t)__builtin_popcount(used);
-  positions.add(samples, _mm_xor_si128(is_unused, _mm_set1_epi8(-1)));
+  sums = words.sums();
+  positions.add(words);
   auto cell_of = [&](uint64_t word) -> AssayWordCell & {
     const uint64_t cell = g.positions + (word >> cell_shift);
     return g.cells[cell < g.cell_count ? cell : g.cell_count - 1];
@@ -177,18 +215,61 @@ inline void add_whole_line(Group &g, const uint8_t *bytes, uint64_t first, unsig
     return;
   }
   uint8_t each[16];
-  _mm_storeu_si128((__m128i *)each, samples);
-  for (unsigned left = used; left; left &= left - 1) {
+  _mm_storeu_si128((__m128i *)each, words.samples());
+  for (unsigned left = words.used(); left; left &= left - 1) {
     const auto i = (unsigned)__builtin_ctz(left);
     cell_of(first + i).hotness += each[i];
     cell_of(first + i).accessed++;
   }
 }
 
+// Of at most sixteen bytes of the shadow those that are the object's.
+__m128i load_words(const uint8_t *bytes, uint64_t count) {
+  static constexpr uint8_t kIsObjects[32] = {255, 255, 255, 255, 255, 255, 255, 255,
+                                             255, 255, 255, 255, 255, 255, 255, 255};
+  const __m128i is_objects = _mm_loadu_si128((const __m128i *)(kIsObjects + 16 - count));
+  if ((uint64_t)bytes % kPage <= kPage - 16) // what is read beyond them is of the same page
+    return _mm_and_si128(_mm_loadu_si128((const __m128i *)bytes), is_objects);
+  uint8_t copy[16] = {};
+  for (uint64_t i = 0; i < count; i++)
+    copy[i] = bytes[i];
+  return _mm_loadu_si128((const __m128i *)copy);
+}
+
+// A small object whose words are bytes, none of them hot.
+void add_small(Group &g, const uint8_t *words, uint64_t first, uint64_t end) {
+  const __m128i zero = _mm_setzero_si128();
+  auto add = [](uint16_t *sums, __m128i more) {
+    _mm_storeu_si128((__m128i *)sums, _mm_add_epi16(_mm_loadu_si128((const __m128i *)sums), more));
+  };
+  for (uint64_t word = first; word < end;) {
+    const uint64_t line_end = (word | 15) + 1, stop = line_end < end ? line_end : end;
+    const uint64_t at = word - first, count = stop - word;
+    const SixteenWords line(load_words(words + at, count));
+    if (line.used()) {
+      const __m128i samples = line.samples(), ones = line.ones();
+      add(g.recent.hotness + at, _mm_unpacklo_epi8(samples, zero));
+      add(g.recent.accessed + at, _mm_unpacklo_epi8(ones, zero));
+      if (count > 8) {
+        add(g.recent.hotness + at + 8, _mm_unpackhi_epi8(samples, zero));
+        add(g.recent.accessed + at + 8, _mm_unpackhi_epi8(ones, zero));
+      }
+      add_line_sums(g, line.sums(), count);
+    }
+    word = stop;
+  }
+  if (++g.recent.objects == RecentWords::kObjects)
+    fold_recent(g);
+}
+
 // The same of an object whose words are bytes, none of them hot, and not so many that untouched
 // pages matter: most objects. Words that nobody used are passed over eight at a time.
 void add_plain(Group &g, const uint8_t *words, uint64_t start, uint64_t size) {
   const uint64_t first = start / ASSAY_WORD_BYTES, end = (start + size - 1) / ASSAY_WORD_BYTES + 1;
+  if (g.cell_count <= kSmallWords + 1 && end - first <= g.cell_count) {
+    add_small(g, words, first, end);
+    return;
+  }
   const auto cell_shift = (unsigned)__builtin_ctz(g.cell_units);
   const bool is_even = g.positions == 16 && first % 16 == 0;
   LinePositions positions(g);
@@ -207,14 +288,7 @@ void add_plain(Group &g, const uint8_t *words, uint64_t start, uint64_t size) {
       if (eight)
         add_words(g, bytes, at - first, count, cell_shift, line);
     }
-    if (line.used) {
-      g.sums.used_units += line.used;
-      g.sums.used_lines++;
-      g.sums.line_units += stop - word;
-      g.sums.hotness += line.hotness;
-      g.sums.wasted_byte_samples +=
-          ((stop - word) * line.hottest - line.hotness) * ASSAY_WORD_BYTES;
-    }
+    add_line_sums(g, line, stop - word);
     word = stop;
   }
 }
@@ -299,7 +373,7 @@ void GroupTable::reset_in_child() {
 }
 
 bool Groups::create(uint32_t sets) {
-  return small_.create(sets, kSmallCells + 1) && large_.create(sets / 4, kLargeCells + 1);
+  return small_.create(sets, kSmallWords + 1) && large_.create(sets / 4, kLargeCells + 1);
 }
 
 void Groups::add(uint32_t kind, ContextId context, ContextId free_context, const void *start,
@@ -315,7 +389,7 @@ void Groups::add(uint32_t kind, ContextId context, ContextId free_context, const
   }
   sums.on_line = begin % ASSAY_LINE_BYTES == 0;
   const uint8_t *plain = size && size <= kMaxPlainBytes ? plain_words(begin) : nullptr;
-  GroupTable &table = key.class_bytes <= kSmallCells * unit_bytes() ? small_ : large_;
+  GroupTable &table = key.class_bytes <= kSmallWords * unit_bytes() ? small_ : large_;
   if (plain && !may_be_hot(begin, size)) {
     table.with(key, walk, [&](Group &g) {
       assay_object_sums_add(&g.sums, &sums);

@@ -23,6 +23,17 @@ struct GroupKey {
   uint64_t class_bytes;
 };
 
+// Objects of at most so many words are small: each word has its cell.
+constexpr uint32_t kSmallWords = 32;
+
+// What the newest small objects of a group have used, by word: a word adds 128 at most, so that 16 bits hold it for
+// kObjects of them. The last vector of an object may reach beyond its words, with zeros.
+struct RecentWords {
+  static constexpr uint32_t kObjects = 256;
+  uint32_t objects;
+  uint16_t hotness[kSmallWords + 1 + 16], accessed[kSmallWords + 1 + 16];
+};
+
 // A group of at most so many cells.
 struct Group {
   GroupKey key;
@@ -31,6 +42,7 @@ struct Group {
   uint32_t positions; // cells before those of offsets: 0, or the units of a line, a power of two
   uint32_t cell_count;
   AssayObjectSums sums;
+  RecentWords recent; // not in the cells yet
   AssayWordCell cells[];
 };
 
