@@ -16,7 +16,7 @@
 //
 // A buffer holds groups: u32 number of the group plus 1, then its values, 8 bytes each, without
 // padding. The number is written last, so that a group is whole or not there: behind the last one
-// are zeros.
+// are zeros. A group that starts a skeleton is followed by what that takes (docs/trace-format.md).
 #pragma once
 
 #include <stdint.h>
@@ -39,7 +39,7 @@ typedef struct AssayLogPosition {
   char *start_limit; // the same for checks where a stream may begin
 } AssayLogPosition;
 typedef struct AssayThreadLog {
-  AssayLogPosition groups;   // what is logged of blocks
+  AssayLogPosition groups;   // groups, and what skeletons take
   AssayLogPosition accesses; // each access by itself
   uint64_t spilled[3];       // registers, for the length of a snippet
   uint64_t rax;              // of the program: for what makes use of rax itself
@@ -135,11 +135,10 @@ typedef struct AssayTraceRing {
   uint32_t looks;          // grows when it has done so; a thread that found none waits on it
   uint32_t looks_for_news; // 1: some process may make no system call, so the tool is not woken
   uint32_t polls;          // of the tool, which grow while it is there
-  uint32_t filters;        // of system calls, that the tool runs under (assay_filters_in)
+  uint32_t filters;        // of system calls, that the tool runs under (proc_text.h)
   uint64_t now_ns;         // CLOCK_MONOTONIC, when it last looked
   uint32_t programs;       // numbers given: one for each exec
-  uint32_t
-      gate; // odd: threads log nowhere. Where it has changed, a thread ends its stream with the next buffer
+  uint32_t gate;           // assay_gate_is_open: whether threads log
   // Marks of programs (assay/annotate.h) that open the gate and close it, by name; empty: none.
   char start_mark[ASSAY_RING_MARK_BYTES], stop_mark[ASSAY_RING_MARK_BYTES];
   uint64_t bytes; // of this file
@@ -151,29 +150,18 @@ typedef struct AssayTraceRing {
 #define ASSAY_RING_BYTES                                                                           \
   (ASSAY_RING_DATA + (uint64_t)ASSAY_RING_STREAMS * ASSAY_RING_BUFFERS * ASSAY_RING_BUFFER_BYTES)
 
-// The number behind a name in what /proc/PID/status says; UINT32_MAX: the name is not there.
-static inline uint32_t assay_number_in(const char *status, const char *name) {
-  for (const char *line = status; *line; line++) {
-    const char *at = line;
-    const char *wanted = name;
-    while (*wanted && *at == *wanted) {
-      at++;
-      wanted++;
-    }
-    if (!*wanted && (line == status || line[-1] == '\n')) {
-      uint32_t number = 0;
-      for (; *at == '\t' || (*at >= '0' && *at <= '9'); at++)
-        number = *at == '\t' ? number : number * 10 + (uint32_t)(*at - '0');
-      return number;
-    }
-  }
-  return UINT32_MAX;
+// The gate. A thread whose stream began under another value ends it with its next buffer.
+#define ASSAY_GATE_OPEN 0u
+#define ASSAY_GATE_CLOSED 1u
+static inline int assay_gate_is_open(uint32_t gate) {
+  return gate % 2 == 0;
 }
-// How many filters of system calls (seccomp) a process runs under; of older kernels whether there
-// is one, by another number than 0.
-static inline uint32_t assay_filters_in(const char *status) {
-  const uint32_t filters = assay_number_in(status, "Seccomp_filters:");
-  return filters != UINT32_MAX ? filters : assay_number_in(status, "Seccomp:");
+static inline uint32_t assay_gate_switched(uint32_t gate) {
+  return gate + 1;
+}
+// As open as before, and streams begin anew.
+static inline uint32_t assay_gate_renewed(uint32_t gate) {
+  return gate + 2;
 }
 
 static inline uint64_t assay_ring_buffer(uint32_t stream, uint32_t buffer) {

@@ -76,7 +76,9 @@ private:
 };
 
 bool has_key(const std::string &key) {
-  constexpr const char *kKeys[] = {"totals", "contexts", "sites", "types", "modules"};
+  constexpr const char *kKeys[] = {"totals",  "contexts", "sites",    "types",
+                                   "modules", "findings", "coverage", "globals",
+                                   "stacks",  "timeline", "events"};
   return std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys);
 }
 

@@ -65,7 +65,7 @@ void leave_nothing(trace::TraceWriter &writer, const std::vector<fs::path> &made
     fs::remove(*each, ignored);
 }
 
-void say_untraced(const std::vector<trace::Recording::Untraced> &files) {
+void say_untraced(const std::vector<trace::MovedFiles::Untraced> &files) {
   constexpr size_t kNamed = 3;
   for (size_t i = 0; i < std::min(files.size(), kNamed); i++)
     std::fprintf(stderr, "assay: %s is not traced: %s\n", files[i].name.c_str(),
@@ -106,7 +106,7 @@ int record(const RecordArguments &arguments) {
     leave_nothing(writer, made);
     return say_not_started(program, status);
   }
-  const auto &progress = run.recording().progress();
+  const auto progress = run.recording().progress();
   if (progress.files == 0 && !run.failed()) {
     leave_nothing(writer, made);
     say_unreached(program);
@@ -122,7 +122,7 @@ int record(const RecordArguments &arguments) {
                  base::format_counted(double(progress.moved), "function").c_str(),
                  base::format_counted(double(progress.files), "file").c_str(),
                  run.programs().c_str(), file.c_str(), folder.c_str());
-  say_untraced(run.recording().untraced_files());
+  say_untraced(run.recording().files().untraced());
   end_like(status.wait_status);
 }
 

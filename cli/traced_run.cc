@@ -138,12 +138,12 @@ namespace {
 
 // Names that choose nothing are a slip of the user's, mostly.
 void say_missing(const trace::Recording &recording) {
-  for (const std::string &name : recording.missing_modules())
+  for (const std::string &name : recording.files().missing_modules())
     std::fprintf(stderr,
                  "assay: no file %s was loaded, so --module %s chose nothing; `assay trace info` "
                  "lists the files\n",
                  name.c_str(), name.c_str());
-  for (const std::string &name : recording.missing_functions())
+  for (const std::string &name : recording.files().missing_functions())
     std::fprintf(stderr,
                  "assay: no traced file has a function %s, so --only %s chose nothing; give the "
                  "name as `nm` or `nm -C` writes it, or an address within it\n",
@@ -172,7 +172,7 @@ ChildStatus TracedRun::run() {
 
 std::string TracedRun::programs() const {
   constexpr size_t kMax = 4;
-  const std::set<std::string> &all = recording_->programs();
+  const std::set<std::string> &all = recording_->files().programs();
   std::string text;
   size_t named = 0;
   for (const std::string &name : all) {

@@ -36,14 +36,15 @@ struct AccessOrigin {
   bool in_handler = false;
 };
 
-// Takes accesses in the order in which each thread made them.
+// Takes accesses in the order in which each thread made them. One thread calls; spans and
+// references hold until the call returns. What a sink throws ends the replay.
 class AccessSink {
 public:
   virtual ~AccessSink() = default;
   // A batch of one thread's; never empty.
   virtual void accesses(const AccessOrigin &origin, std::span<const Access> batch) = 0;
-  // So many iterations of a loop, each with all accesses of its body in their order. Without a
-  // better idea they come as batches of accesses().
+  // So many iterations of a loop (0: none), each with all accesses of its body in their order. Unless it is overridden,
+  // accesses() is called with them, in batches: that takes time in proportion to `times`.
   virtual void loop(const AccessOrigin &origin, std::span<const AccessRun> body, uint64_t times);
 };
 

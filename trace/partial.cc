@@ -63,9 +63,9 @@ uint32_t PartialSink::gate(uint64_t elapsed_ns) {
   if (is_open && has_started_ && parts_.every_ns)
     is_open = (elapsed_ns - started_ns_) % parts_.every_ns < parts_.window_ns;
   if (is_open != is_open_)
-    gate_++; // even: open
+    gate_ = assay_gate_switched(gate_);
   else if (begins_anew)
-    gate_ += 2;
+    gate_ = assay_gate_renewed(gate_);
   is_open_ = is_open;
   return gate_;
 }

@@ -72,7 +72,7 @@ private:
   bool has_started_, has_stopped_ = false, is_open_ = true, has_any_ = false;
   uint64_t elapsed_ns_ = 0, started_ns_ = 0;
   uint64_t recorded_ = 0; // accesses of buffers that were handed on, where accesses are counted
-  uint32_t gate_ = 0;
+  uint32_t gate_ = ASSAY_GATE_OPEN;
   std::set<uint32_t> dropped_; // streams that began before
 };
 

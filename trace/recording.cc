@@ -5,33 +5,21 @@
 
 #include "trace/recording.h"
 
-#include "base/fail.h"
-#include "base/mapped_file.h"
-#include "base/output_file.h"
 #include "base/shared_memory.h"
-#include "binary/program.h"
-#include "image/elf.h"
+#include "trace/processes.h"
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <climits>
-#include <csignal>
 #include <cstring>
 #include <ctime>
-#include <fcntl.h>
-#include <fstream>
 #include <linux/futex.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
+#include <optional>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 namespace trace {
 namespace {
-
-namespace fs = std::filesystem;
 
 using base::load_shared;
 using base::store_shared;
@@ -40,76 +28,40 @@ void wake(uint32_t &word) {
   syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-// The number of the namespace that our process id is of, from "pid:[NUMBER]".
-uint32_t pid_namespace() {
-  std::error_code failed;
-  const std::string text = fs::read_symlink("/proc/self/ns/pid", failed).string();
-  const size_t digits = text.find_first_of("0123456789");
-  return digits == std::string::npos
-             ? 0
-             : static_cast<uint32_t>(std::strtoul(text.c_str() + digits, nullptr, 10));
-}
-
-uint32_t own_filters() {
-  std::ifstream file("/proc/self/status");
-  const std::string status{std::istreambuf_iterator<char>(file), {}};
-  return assay_filters_in(status.c_str());
-}
-
 uint64_t now_ns() {
   timespec t = {};
   clock_gettime(CLOCK_MONOTONIC, &t);
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
 }
 
-bool is_stream(uint32_t kind) {
-  return kind >= ASSAY_STREAM_groups && kind <= ASSAY_STREAM_handler_accesses;
-}
-
 constexpr uint32_t kOver =
     UINT32_MAX - 1; // a kind: what it logged was taken when the recording ended
 
-// The next byte that a stream's thread will log, from the memory of its process; nothing if that cannot be read.
-std::optional<uint64_t> read_position(const AssayRingStream &stream) {
-  uint64_t at = 0;
-  iovec here = {&at, sizeof at}, there = {reinterpret_cast<void *>(stream.position), sizeof at};
-  return process_vm_readv(static_cast<pid_t>(stream.process), &here, 1, &there, 1, 0) == sizeof at
-             ? std::optional(at)
-             : std::nullopt;
+uint32_t traced_kind(const AssayRingStream &stream) {
+  constexpr uint32_t kReturned = ASSAY_STREAM_returned_groups - ASSAY_STREAM_handler_groups;
+  return stream.kind + (load_shared(stream.returned) == stream.number + 1 ? kReturned : 0);
 }
 
-// What has ended, also where its parent has not waited for it. The first page is nobody's.
-bool is_without_memory(uint32_t thread) {
-  char byte = 0;
-  iovec here = {&byte, sizeof byte}, there = {nullptr, sizeof byte};
-  return process_vm_readv(static_cast<pid_t>(thread), &here, 1, &there, 1, 0) < 0 && errno == ESRCH;
+// What was logged into a buffer of zeros: what is behind it may be more zeros that were logged, which nobody knows.
+std::span<const std::byte> without_zeros_behind(std::span<const std::byte> data) {
+  static constexpr std::byte kZeros[4096] = {};
+  while (data.size() >= sizeof kZeros &&
+         std::memcmp(data.last(sizeof kZeros).data(), kZeros, sizeof kZeros) == 0)
+    data = data.first(data.size() - sizeof kZeros);
+  while (!data.empty() && data.back() == std::byte{0})
+    data = data.first(data.size() - 1);
+  return data;
 }
 
-// As a request says who asks. Of another namespace it is not known.
-bool has_ended(uint32_t asker) {
-  return !(asker & ASSAY_REQUEST_far) && is_without_memory(asker);
-}
-
-std::vector<std::string> without(std::vector<std::string> names,
-                                 const std::set<std::string> &found) {
-  std::erase_if(names, [&](const std::string &name) { return found.contains(name); });
-  return names;
-}
-
-MoveSettings move_settings_of(const RecordingSettings &settings) {
-  return {settings.log, settings.plans, bool(settings.gate), {}, {}};
-}
-
-bool is_handlers(uint32_t kind) {
-  return kind == ASSAY_STREAM_handler_groups || kind == ASSAY_STREAM_handler_accesses;
+// How far a buffer may have been written: values are, before the position moves behind them.
+uint32_t written_bytes(size_t logged) {
+  return std::min(uint32_t(logged) + ASSAY_RING_SLACK, ASSAY_RING_BUFFER_BYTES);
 }
 
 } // namespace
 
 Recording::Recording(const RecordingSettings &settings, TraceSink &sink)
-    : settings_(settings), sink_(sink),
-      cache_(settings.only.empty() ? settings.cache : fs::path(), move_settings_of(settings)),
-      known_streams_(ASSAY_RING_STREAMS, 0), times_(ASSAY_RING_STREAMS) {
+    : settings_(settings), sink_(sink), begin_ns_(now_ns()), known_streams_(ASSAY_RING_STREAMS, 0) {
   std::memcpy(ring_->magic, ASSAY_RING_MAGIC, sizeof ring_->magic);
   ring_->version = ASSAY_RING_VERSION;
   ring_->log = settings.log;
@@ -117,11 +69,10 @@ Recording::Recording(const RecordingSettings &settings, TraceSink &sink)
   ring_->pid_namespace = pid_namespace();
   ring_->filters = own_filters();
   ring_->bytes = ASSAY_RING_BYTES;
-  begin_ns_ = now_ns();
   if (settings_.gate)
     ring_->gate = settings_.gate(0);
   else
-    ring_->gate = settings_.start_mark.empty() ? 0 : 1;
+    ring_->gate = settings_.start_mark.empty() ? ASSAY_GATE_OPEN : ASSAY_GATE_CLOSED;
   std::memcpy(ring_->start_mark, settings_.start_mark.c_str(),
               std::min(settings_.start_mark.size(), sizeof ring_->start_mark - 1));
   std::memcpy(ring_->stop_mark, settings_.stop_mark.c_str(),
@@ -130,14 +81,6 @@ Recording::Recording(const RecordingSettings &settings, TraceSink &sink)
 
 Recording::~Recording() {
   stop();
-  remove_moved_code();
-}
-
-void Recording::remove_moved_code() {
-  std::error_code ignored;
-  for (const auto &[key, known] : files_)
-    if (!known.code.empty())
-      fs::remove(known.code, ignored);
 }
 
 std::pair<std::string, std::string> Recording::environment() const {
@@ -164,10 +107,10 @@ void Recording::poll(std::chrono::milliseconds most) {
   }
   const uint32_t news = load_shared(ring_->news);
   const bool any = take_all();
-  note_times();
+  times_.note(now_ns());
   if (any || most.count() == 0)
     return;
-  if (has_several_threads_)
+  if (times_.has_several_threads())
     most = std::min(most, std::chrono::milliseconds(1));
   wait_for_news(news, std::min(most, std::chrono::milliseconds(999)));
 }
@@ -246,35 +189,14 @@ Recording::Taken Recording::look_at(uint32_t slot) const {
   return {load_shared(stream.filled), has_ended};
 }
 
-static uint32_t traced_kind(const AssayRingStream &stream) {
-  constexpr uint32_t kReturned = ASSAY_STREAM_returned_groups - ASSAY_STREAM_handler_groups;
-  return stream.kind + (load_shared(stream.returned) == stream.number + 1 ? kReturned : 0);
-}
-
 void Recording::begin_stream(uint32_t slot) {
   const AssayRingStream &stream = ring_->all[slot];
   if (known_streams_[slot] == stream.number + 1)
     return;
   known_streams_[slot] = stream.number + 1;
-  progress_.streams++;
+  streams_++;
   sink_.stream({stream.number, traced_kind(stream), stream.process, stream.thread, stream.parent,
                 stream.pair, stream.program, stream.parent_bytes, stream.fs});
-}
-
-// What was logged into a buffer of zeros: what is behind it may be more zeros that were logged, which nobody knows.
-static std::span<const std::byte> without_zeros_behind(std::span<const std::byte> data) {
-  static constexpr std::byte kZeros[4096] = {};
-  while (data.size() >= sizeof kZeros &&
-         std::memcmp(data.last(sizeof kZeros).data(), kZeros, sizeof kZeros) == 0)
-    data = data.first(data.size() - sizeof kZeros);
-  while (!data.empty() && data.back() == std::byte{0})
-    data = data.first(data.size() - 1);
-  return data;
-}
-
-// How far a buffer may have been written: values are, before the position moves behind them.
-static uint32_t written_bytes(size_t logged) {
-  return std::min(uint32_t(logged) + ASSAY_RING_SLACK, ASSAY_RING_BUFFER_BYTES);
 }
 
 bool Recording::take(uint32_t slot, const Taken &seen) {
@@ -295,89 +217,6 @@ bool Recording::take(uint32_t slot, const Taken &seen) {
     }
   } while (seen.has_ended && !end_stream(slot, freed));
   return any || seen.has_ended;
-}
-
-// Notes about each millisecond how far threads have logged, where there are several: their order is
-// told from it (by_time.cc). The position is in the thread's own memory; where that may not be
-// read, its buffers' times are all that is known.
-void Recording::note_times() {
-  constexpr uint64_t kEveryNs = 900'000;
-  const uint64_t ns = now_ns();
-  if (ns - noted_ns_ < kEveryNs)
-    return;
-  noted_ns_ = ns;
-  uint32_t threads = 0;
-  for (uint32_t slot = 0; slot < ASSAY_RING_STREAMS; slot++)
-    if (const uint32_t kind = load_shared(ring_->all[slot].kind);
-        kind == ASSAY_STREAM_groups || kind == ASSAY_STREAM_accesses)
-      if (++threads > 1 || has_several_threads_) // else alone, as far as was known
-        note_time(slot, ns);
-  has_several_threads_ = threads > 1;
-}
-
-void Recording::note_time(uint32_t slot, uint64_t ns) {
-  constexpr size_t kMax = 16384; // of one buffer
-  const AssayRingStream &stream = ring_->all[slot];
-  Times &times = times_[slot];
-  if (times.stream != stream.number + 1)
-    times = {stream.number + 1, 0, {}};
-  const uint32_t filled = load_shared(stream.filled);
-  const std::optional<uint64_t> bytes = bytes_in(slot, filled);
-  if (load_shared(stream.filled) != filled)
-    return;
-  if (!bytes) { // its thread is in a handler, or has ended
-    if (!times.gone_ns)
-      times.gone_ns = ns;
-    return;
-  }
-  times.gone_ns = 0;
-  auto &[buffer, logged] = times.buffers[filled % ASSAY_RING_BUFFERS];
-  if (buffer != filled + 1)
-    logged.clear();
-  buffer = filled + 1;
-  const uint64_t since = since_begin(ns);
-  // Where a thread waits, when it began to and when it went on.
-  if (logged.size() > 1 && logged.back().bytes == *bytes &&
-      logged[logged.size() - 2].bytes == *bytes)
-    logged.back().ns = since;
-  else if (logged.size() < kMax && (logged.empty() || logged.back().bytes <= *bytes))
-    logged.push_back({*bytes, since});
-}
-
-// How much of a buffer its thread has logged, by the thread's own position; nothing if that is
-// elsewhere, or cannot be read.
-std::optional<uint64_t> Recording::bytes_in(uint32_t slot, uint32_t buffer) const {
-  const AssayRingStream &stream = ring_->all[slot];
-  const auto at =
-      stream.pid_namespace == ring_->pid_namespace ? read_position(stream) : std::nullopt;
-  if (!at)
-    return std::nullopt;
-  const uint64_t bytes =
-      *at - (stream.data + uint64_t{buffer % ASSAY_RING_BUFFERS} * ASSAY_RING_BUFFER_BYTES);
-  return bytes <= ASSAY_RING_BUFFER_BYTES ? std::optional(bytes) : std::nullopt;
-}
-
-// When a stream ended whose thread is gone: at the latest when it was not found any more, or when
-// another thread logged from the same place.
-uint64_t Recording::end_of(uint32_t slot) const {
-  const AssayRingStream &stream = ring_->all[slot];
-  uint64_t end = now_ns();
-  if (const Times &times = times_[slot]; times.stream == stream.number + 1 && times.gone_ns)
-    end = times.gone_ns;
-  for (const AssayRingStream &other : ring_->all)
-    if (const uint32_t kind = load_shared(other.kind);
-        is_stream(kind) && !is_handlers(kind) && other.process == stream.process &&
-        other.position == stream.position && other.number > stream.number && other.freed == 0)
-      end = std::min(end, other.buffers[0].begin_ns);
-  return end;
-}
-
-std::span<const LoggedBy> Recording::times_of(uint32_t slot, uint32_t buffer) {
-  const Times &times = times_[slot];
-  const Times::OfBuffer &of = times.buffers[buffer % ASSAY_RING_BUFFERS];
-  if (times.stream != ring_->all[slot].number + 1 || of.buffer != buffer + 1)
-    return {};
-  return of.logged;
 }
 
 bool Recording::is_gone(const AssayRingStream &stream) const {
@@ -405,7 +244,7 @@ bool Recording::end_stream(uint32_t slot, uint32_t last) {
     if (about.bytes)
       bytes = std::min(about.bytes, ASSAY_RING_BUFFER_BYTES);
   } else if (!has_ended_)
-    bytes = bytes_in(slot, last);
+    bytes = times_.bytes_in(slot, last);
   if (bytes)
     data = data.first(*bytes);
   if (has_ended_ && !data.empty())
@@ -416,7 +255,7 @@ bool Recording::end_stream(uint32_t slot, uint32_t last) {
     data = without_zeros_behind(data);
   if (!data.empty()) {
     begin_stream(slot);
-    about.end_ns = std::max(end_of(slot), about.begin_ns);
+    about.end_ns = std::max(times_.end_of(slot, now_ns()), about.begin_ns);
     hand_over(slot, last, data);
   }
   if (!is_stale)
@@ -445,11 +284,11 @@ std::span<const std::byte> Recording::copy_of(std::span<const std::byte> buffer)
 void Recording::hand_over(uint32_t slot, uint32_t buffer, std::span<const std::byte> data) {
   const AssayRingStream &stream = ring_->all[slot];
   const AssayRingBuffer &about = stream.buffers[buffer % ASSAY_RING_BUFFERS];
-  progress_.bytes += data.size();
+  bytes_ += data.size();
   if (!data.empty())
     sink_.buffer({stream.number, uint64_t{buffer} * ASSAY_RING_BUFFER_BYTES,
                   since_begin(about.begin_ns), since_begin(about.end_ns), data,
-                  times_of(slot, buffer)});
+                  times_.of(slot, buffer)});
 }
 
 void Recording::finish(int wait_status) {
@@ -458,17 +297,12 @@ void Recording::finish(int wait_status) {
   stop();                                                    // processes that are still running
   take_all();
   take_all(); // of streams that began meanwhile
-  sink_.end(
-      {now_ns() - begin_ns_, progress_.bytes, ring_->untraced_threads, wait_status, was_stopped});
-  remove_moved_code();
+  sink_.end({now_ns() - begin_ns_, bytes_, ring_->untraced_threads, wait_status, was_stopped});
+  files_.remove();
 }
 
-std::vector<std::string> Recording::missing_functions() const {
-  return without(settings_.only, found_functions_);
-}
-
-std::vector<std::string> Recording::missing_modules() const {
-  return without(settings_.modules, found_modules_);
+Recording::Progress Recording::progress() const {
+  return {bytes_, files_.count(), files_.moved_functions(), streams_};
 }
 
 // Of a process that was ended while it asked.
@@ -492,7 +326,7 @@ void Recording::answer() {
   const std::string path = request.path;
   const uint32_t process = request.asker;
   // Who is not of our namespace has said the path of its executable.
-  KnownFile &known = known_file(path, request.is_main && path.empty(), process);
+  const MovedFiles::File &known = files_.find(path, process);
   if (known.file.number) {
     sink_.mapping({request.program, known.file.number, request.bias, since_begin(now_ns())});
     request.first_id = known.file.first_group;
@@ -500,105 +334,10 @@ void Recording::answer() {
     if (code.size() < sizeof request.answer)
       std::memcpy(request.answer, code.c_str(), code.size() + 1);
   }
-  std::erase_if(files_, [](const auto &each) { return each.second.is_given_up; });
+  files_.forget_given_up();
   moving_ns_ += now_ns() - asked_ns;
   store_shared<uint32_t>(request.state, ASSAY_REQUEST_answered);
   wake(request.state);
-}
-
-Recording::KnownFile &Recording::known_file(const std::string &asked, bool is_main,
-                                            uint32_t process) {
-  const std::string open_as = is_main ? fmt::format("/proc/{}/exe", process) : asked;
-  struct stat about = {};
-  std::string key = asked;
-  if (stat(open_as.c_str(), &about) == 0)
-    key = fmt::format("{}:{}:{}:{}.{}", about.st_dev, about.st_ino, about.st_size,
-                      about.st_mtim.tv_sec, about.st_mtim.tv_nsec);
-  auto [found, is_new] = files_.try_emplace(key);
-  KnownFile &known = found->second;
-  if (!is_new || !S_ISREG(about.st_mode)) // the kernel's page is no file
-    return known;
-  std::error_code ignored;
-  known.file.path = is_main ? fs::read_symlink(open_as, ignored).string() : asked;
-  if (known.file.path.empty())
-    known.file.path = asked;
-  if (is_main)
-    programs_.insert(fs::path(known.file.path).filename());
-  known.file.number = next_file_++;
-  known.file.first_group = next_group_;
-  progress_.files++;
-  if (auto id = image::read_build_id(open_as))
-    known.file.build_id = *id;
-  const std::string name = fs::path(known.file.path).filename();
-  found_modules_.insert(name);
-  if (name.starts_with("ld-linux")) {
-    known.file.why_not = "the loader runs before anything can be traced";
-  } else if (!settings_.modules.empty() &&
-             std::find(settings_.modules.begin(), settings_.modules.end(), name) ==
-                 settings_.modules.end()) {
-    known.file.why_not = "it was not asked for (--module)";
-  } else {
-    move(known, open_as, process);
-    return known;
-  }
-  sink_.file(known.file, {});
-  return known;
-}
-
-// `name` is what the file is called for the user, and `path` where it can be read.
-MovedModule Recording::moved_code_of(const std::string &path, const std::string &name,
-                                     uint32_t process) {
-  const base::MappedFile file(path);
-  if (auto kept = cache_.find(file.bytes()))
-    return std::move(*kept);
-  image::Executable executable(path);
-  uint64_t code = 0;
-  for (const auto &[begin, end] : executable.code_regions())
-    code += end - begin;
-  if (settings_.moves)
-    settings_.moves(name, code);
-  const binary::Program program{std::move(executable)};
-  MoveSettings settings = move_settings_of(settings_);
-  settings.is_wanted = [process] { return !has_ended(process); };
-  std::set<const binary::Routine *> chosen;
-  for (const std::string &each : settings_.only)
-    if (const binary::Routine *found = program.find(each)) {
-      chosen.insert(found);
-      found_functions_.insert(each);
-    }
-  if (!settings_.only.empty())
-    settings.chosen = [&](const binary::Routine &routine) { return chosen.contains(&routine); };
-  MovedModule moved = move_code(program, settings);
-  cache_.keep(file.bytes(), moved);
-  return moved;
-}
-
-void Recording::move(KnownFile &known, const std::string &path, uint32_t process) {
-  MovedModule moved;
-  try {
-    moved = moved_code_of(path, known.file.path, process);
-    if (!moved.file.empty()) {
-      // A process may look for it from another folder.
-      known.code = fs::absolute(settings_.folder / fmt::format("{}.moved", known.file.number));
-      base::OutputFile to(known.code);
-      to.write(std::as_bytes(std::span(moved.file)));
-      to.commit();
-    }
-  } catch (const base::Failure &failure) {
-    known.file.why_not = failure.what();
-    known.is_given_up = has_ended(process);
-    if (!known.is_given_up)
-      untraced_files_.push_back({fs::path(known.file.path).filename(), known.file.why_not});
-    known.code.clear();
-    moved = {};
-  }
-  known.file.is_moved = !known.code.empty();
-  known.file.groups = static_cast<uint32_t>(moved.groups.size());
-  known.file.singles = moved.singles;
-  next_group_ += known.file.groups;
-  for (const MovedFunction &function : moved.functions)
-    progress_.moved += function.why == WhyUnmoved::moved;
-  sink_.file(known.file, moved);
 }
 
 } // namespace trace

@@ -68,7 +68,8 @@ struct TraceEnd {
 
 // Takes what a recording yields, in an order in which it can be understood: a file before its
 // mappings, a stream before its buffers, the buffers of a stream in order, a handler's before the
-// buffer of the stream that it interrupted.
+// buffer of the stream that it interrupted. One thread calls; references and spans hold until the
+// call returns. A sink may throw: the recording ends, and end() does not come.
 class TraceSink {
 public:
   virtual ~TraceSink() = default;

@@ -17,6 +17,7 @@
 
 #include "runtime/relocated/from_moved_code.h"
 
+#include "abi/proc_text.h"
 #include "runtime/core/system/syscall.h"
 
 #include <linux/audit.h>

@@ -16,6 +16,7 @@
 #include "runtime/relocated/sandbox.h"
 #include "runtime/relocated/thread_streams.h"
 
+#include "abi/proc_text.h"
 #include "runtime/core/system/syscall.h"
 
 namespace assay::relocated {
@@ -45,15 +46,12 @@ uint64_t now_ns() {
                         : sys::clock_ns(CLOCK_MONOTONIC);
 }
 
-// The number of the namespace that process ids are of, from "pid:[NUMBER]"; 0: it is not known.
+// 0: it is not known.
 uint32_t find_pid_namespace() {
   char text[32];
-  const long size = sys::read_link("/proc/self/ns/pid", text, sizeof text);
-  uint32_t number = 0;
-  for (long i = 0; i < size; i++)
-    if (text[i] >= '0' && text[i] <= '9')
-      number = number * 10 + (uint32_t)(text[i] - '0');
-  return number;
+  const long size = sys::read_link("/proc/self/ns/pid", text, sizeof text - 1);
+  text[size < 0 ? 0 : size] = 0;
+  return assay_namespace_in(text);
 }
 
 } // namespace
@@ -185,7 +183,7 @@ uint32_t claim_or_wait() {
 }
 
 bool may_log() {
-  return !(__atomic_load_n(&ring->gate, __ATOMIC_ACQUIRE) & 1) && !mine.is_paused &&
+  return assay_gate_is_open(__atomic_load_n(&ring->gate, __ATOMIC_ACQUIRE)) && !mine.is_paused &&
          !__atomic_load_n(&ring->stopped, __ATOMIC_ACQUIRE);
 }
 

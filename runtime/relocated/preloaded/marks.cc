@@ -16,9 +16,9 @@ bool is_name(const char *wanted, const char *name) {
 // False if it was as wanted.
 bool set_gate(bool open) {
   uint32_t gate = __atomic_load_n(&ring->gate, __ATOMIC_ACQUIRE);
-  while ((gate & 1) == (open ? 1U : 0U)) // odd: closed
-    if (__atomic_compare_exchange_n(&ring->gate, &gate, gate + 1, false, __ATOMIC_ACQ_REL,
-                                    __ATOMIC_ACQUIRE))
+  while ((bool)assay_gate_is_open(gate) != open)
+    if (__atomic_compare_exchange_n(&ring->gate, &gate, assay_gate_switched(gate), false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
       return true;
   return false;
 }
