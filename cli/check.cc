@@ -158,7 +158,7 @@ int check(const CheckArguments &arguments) {
 
 Action define_check(CommandLine line) {
   auto arguments = std::make_shared<CheckArguments>();
-  line.add_option("profiles", arguments->profiles,
+  line.add_option("PROFILE,-i", arguments->profiles,
                   "profiles, runs' folders, or folders of runs, of which the latest is taken "
                   "(default: assay.out)");
   line.add_option("--fail-if", arguments->fail_if,
@@ -166,7 +166,7 @@ Action define_check(CommandLine line) {
       .takes_one_word(); // what follows is a profile
   line.add_option("--baseline", arguments->baseline, "profile or run to compare with");
   line.add_option("--max-growth", arguments->max_growth,
-                  "how much more than the baseline is allowed (5%)");
+                  "how much more than the baseline is allowed (default: 5%)");
   line.add_flag("--require-match", arguments->require_match,
                 "also fail if a condition's path leads to nothing in the report, or if a tool of "
                 "the baseline did not measure");

@@ -144,7 +144,10 @@ int diff(const DiffArguments &arguments) {
 
 Action define_diff(CommandLine line) {
   auto arguments = std::make_shared<DiffArguments>();
-  add_unsorted_answer_options(line, arguments->answer);
+  add_unsorted_answer_options(
+      line, arguments->answer,
+      {"rows of each table",
+       "contexts, structs, objects and owners of lines with a name, type, function or module"});
   line.add_flag("--exit-code", arguments->exit_code, "exit status 1 if anything differs");
   add_wrapper_option(line, arguments->wrappers);
   line.set_footer(

@@ -47,7 +47,8 @@ int answer_fields(const FieldsArguments &arguments) {
 
 Action define_fields(CommandLine line) {
   auto arguments = std::make_shared<FieldsArguments>();
-  add_answer_options(line, arguments->answer);
+  add_answer_options(line, arguments->answer,
+                     {"structs (10); in JSON all", "structs with a name or file"});
   line.add_option("--threshold", arguments->threshold,
                   "leave out structs with a smaller share of all accesses than that, such as 1%; "
                   "0.1% if not given")

@@ -161,7 +161,9 @@ int answer_heap(HeapArguments arguments) {
 
 Action define_heap(CommandLine line) {
   auto arguments = std::make_shared<HeapArguments>();
-  add_answer_options(line, arguments->answer);
+  add_answer_options(
+      line, arguments->answer,
+      {"rows of each table; in JSON, contexts", "contexts with a module, function or type"});
   line.add_flag("--no-stacks", arguments->no_stacks, "leave out the call stacks below the tables");
   line.add_option(
           "--tree",

@@ -50,7 +50,9 @@ int answer_objects(const ObjectsArguments &arguments) {
 
 Action define_objects(CommandLine line) {
   auto arguments = std::make_shared<ObjectsArguments>();
-  add_answer_options(line, arguments->answer);
+  add_answer_options(
+      line, arguments->answer,
+      {"objects in the table (10); in JSON all", "objects with a name, type, function or module"});
   line.add_option("--maps", arguments->maps, "objects that are drawn word by word (3)");
   add_wrapper_option(line, arguments->wrappers);
   std::string keys;

@@ -36,23 +36,20 @@ void add_format_options(CommandLine line, AnswerOptions &options) {
   line.add_option("-o,--output", options.output, "write to this file; - is standard output");
 }
 
-void add_answer_options(CommandLine line, AnswerOptions &options) {
-  add_unsorted_answer_options(line, options);
-  line.add_option("--sort", options.sort, "one table, in this order");
+void add_answer_options(CommandLine line, AnswerOptions &options, const AnswerRows &rows) {
+  add_unsorted_answer_options(line, options, rows);
+  line.add_option("--sort", options.sort, "one table, in the order of this key (below)");
 }
 
-void add_unsorted_answer_options(CommandLine line, AnswerOptions &options) {
+void add_unsorted_answer_options(CommandLine line, AnswerOptions &options, const AnswerRows &rows) {
   line.add_option(
       "PROFILE,-i", options.profiles,
       "a .assay file, a run's folder, or a folder of runs, of which the latest is taken "
       "(default: assay.out)");
   add_format_options(line, options);
-  line.add_option("--top", options.top, "rows of each table, contexts or owners in JSON");
-  line.add_option(
-          "--filter", options.filter,
-          "only contexts with a module, function or type, or owners of lines with a name or "
-          "type, that matches "
-          "this regular expression")
+  line.add_option("--top", options.top, rows.top);
+  line.add_option("--filter", options.filter,
+                  std::string("only ") + rows.filtered + " that matches this regular expression")
       .may_be_empty();
 }
 

@@ -32,11 +32,17 @@ struct AnswerOptions {
 // outlive the parse.
 void add_format_options(CommandLine line, AnswerOptions &options);
 
+// What of an answer the options choose, as their help says it.
+struct AnswerRows {
+  const char *top;      // "structs (10)": rows that --top counts
+  const char *filtered; // "structs with a name or a file": what --filter asks
+};
+
 // Declares all of them.
-void add_answer_options(CommandLine line, AnswerOptions &options);
+void add_answer_options(CommandLine line, AnswerOptions &options, const AnswerRows &rows);
 
 // All but --sort: of answers that have one order.
-void add_unsorted_answer_options(CommandLine line, AnswerOptions &options);
+void add_unsorted_answer_options(CommandLine line, AnswerOptions &options, const AnswerRows &rows);
 
 // Declares --wrapper, which may be repeated.
 void add_wrapper_option(CommandLine line, std::vector<std::string> &wrappers);

@@ -101,7 +101,9 @@ int answer_report(const ReportArguments &arguments) {
 
 Action define_report(CommandLine line) {
   auto arguments = std::make_shared<ReportArguments>();
-  add_answer_options(line, arguments->answer);
+  add_answer_options(
+      line, arguments->answer,
+      {"types and sites in the tables", "types and sites with a name, function or module"});
   add_cache_option(line, arguments->caches);
   add_wrapper_option(line, arguments->wrappers);
   std::string keys;

@@ -211,7 +211,8 @@ int run(const RunArguments &arguments) {
 
 Action define_run(CommandLine line) {
   auto arguments = std::make_shared<RunArguments>();
-  line.add_option("-o", arguments->output, "folder in which the run's folder is made (assay.out)");
+  line.add_option("-o,--output", arguments->output,
+                  "folder in which the run's folder is made (default: assay.out)");
   line.add_option("--options", arguments->options,
                   "run-time options, name=value:name=value; appended to ASSAY_OPTIONS");
   line.add_flag("--no-aslr", arguments->no_aslr,

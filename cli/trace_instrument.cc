@@ -35,7 +35,7 @@ int instrument(const InstrumentArguments &arguments) {
 Action define_trace_instrument(CommandLine line) {
   auto arguments = std::make_shared<InstrumentArguments>();
   line.add_option("EXE", arguments->program, "a statically linked executable");
-  line.add_option("-o", arguments->to, "the file to write");
+  line.add_option("-o,--output", arguments->to, "the file to write");
   line.set_footer("\nExamples:\n  assay trace instrument ./app -o ./app2\n  assay trace record -- "
                   "./app2 --its-own-option\n");
   return [arguments](const Words &) { return instrument(*arguments); };

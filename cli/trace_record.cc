@@ -194,10 +194,11 @@ int check(const RecordArguments &arguments) {
 
 Action define_trace_record(CommandLine line) {
   auto arguments = std::make_shared<RecordArguments>();
-  line.add_option("-o", arguments->output, "folder of the trace (assay.out/TIME-PROGRAM.PID)");
+  line.add_option("-o,--output", arguments->output,
+                  "folder of the trace (default: assay.out/TIME-PROGRAM.PID)");
   line.add_option("--log", arguments->choice.log,
                   "what the program logs: values and branches (values), values by block (groups), "
-                  "each access by itself (accesses), nothing; values");
+                  "each access by itself (accesses), or nothing (default: values)");
   add_choice(line, arguments->choice);
   add_parts(line, arguments->choice);
   line.set_footer(

@@ -42,7 +42,7 @@ Action define_trace_skeleton(CommandLine line) {
   auto arguments = std::make_shared<SkeletonArguments>();
   line.add_option("DIR", arguments->trace,
                   "folder of the trace (default: the latest in assay.out)");
-  line.add_option("-o", arguments->folder, "folder of the program in C");
+  line.add_option("-o,--output", arguments->folder, "folder of the program in C");
   line.set_footer("\nExamples:\n  assay trace skeleton -o skeleton && make -j2 -C skeleton\n  "
                   "skeleton/skeleton --count skeleton/values\n");
   return [arguments](const Words &) { return skeleton(*arguments); };

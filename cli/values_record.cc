@@ -423,7 +423,7 @@ int record(const RecordArguments &arguments) {
 Action define_values_record(CommandLine line) {
   auto arguments = std::make_shared<RecordArguments>();
   RecordArguments &a = *arguments;
-  line.add_option("-o", a.output,
+  line.add_option("-o,--output", a.output,
                   "write the profile to this file (assay.out/TIME-PROGRAM.PID/values.assay)");
   line.add_option("-F", a.hertz, "samples a second of each cpu (5k)");
   line.add_option(

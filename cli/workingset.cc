@@ -67,7 +67,9 @@ int answer_workingset(const WorkingSetArguments &arguments) {
 
 Action define_workingset(CommandLine line) {
   auto arguments = std::make_shared<WorkingSetArguments>();
-  add_answer_options(line, arguments->answer);
+  add_answer_options(line, arguments->answer,
+                     {"rows of each table; in JSON, owners of lines",
+                      "owners of lines with a name, type or kind"});
   add_cache_option(line, arguments->caches);
   line.add_option("--line", arguments->line,
                   "fold lines into larger ones of so many bytes, such as 128 or 4096");
