@@ -248,7 +248,7 @@ StructRow::Declarations StructRow::declarations() const {
   for (size_t i : advice.layout.order) {
     const Member &member = members[i];
     const uint32_t flags = record.leaves[member.first].flags;
-    if (member.is_fixed && flags & (ASSAY_LEAF_HIDDEN | ASSAY_LEAF_BASE))
+    if (member.is_of_compiler)
       continue;
     if (member.name.empty())
       return {{}, "some have no name"};

@@ -47,11 +47,49 @@ uint64_t end_of(const profile::Leaf &leaf) {
   return (leaf.offset_bits + leaf.size_bits + 7) / 8 + (leaf.elements - 1) * leaf.stride;
 }
 
+// A leaf's name leads to it: the base classes that it is in, each with `::` behind it, then the member, then what is in
+// that, behind a `.` or `[`. Names of types have these as well, within brackets of their own.
+struct LeafName {
+  size_t bases = 0;                  // where the name of the last of them ends; 0: it is in none
+  size_t member = std::string::npos; // where that of the member ends
+};
+
+LeafName parts_of(const profile::Leaf &leaf) {
+  LeafName parts;
+  int depth = 0;
+  for (size_t i = 0; i < leaf.name.size(); i++) {
+    const char c = leaf.name[i];
+    depth += (c == '<' || c == '(' || c == '{') - (c == '>' || c == ')' || c == '}');
+    if (depth > 0)
+      continue;
+    if (c == '.' || c == '[') {
+      parts.member = i;
+      break;
+    }
+    if (leaf.flags & ASSAY_LEAF_BASE && leaf.name.compare(i, 2, "::") == 0)
+      parts.bases = i;
+  }
+  return parts;
+}
+
+// Of a base class the whole base.
 std::string member_name(const profile::Leaf &leaf) {
-  size_t end = leaf.name.find_first_of(".[");
-  if (leaf.flags & ASSAY_LEAF_BASE)
-    end = leaf.name.find("::");
-  return leaf.name.substr(0, end);
+  const LeafName parts = parts_of(leaf);
+  return leaf.name.substr(0, parts.bases ? parts.bases : parts.member);
+}
+
+// A base class, and what the compiler adds to the record itself.
+bool is_of_compiler(const profile::Leaf &leaf) {
+  const LeafName parts = parts_of(leaf);
+  return parts.bases || (leaf.flags & ASSAY_LEAF_HIDDEN && parts.member == std::string::npos);
+}
+
+// An array that ends a record, of no element or one: mostly objects have more of them than it says.
+bool may_be_longer(const profile::Leaf &leaf) {
+  const bool is_nested = leaf.name.find("[]") != std::string::npos;
+  return is_nested
+             ? leaf.elements <= 1
+             : leaf.flags & ASSAY_LEAF_ARRAY && (leaf.size_bits == 0 || leaf.type.ends_with("[1]"));
 }
 
 bool belongs(const Member &member, const profile::Record &record, const profile::Leaf &leaf) {
@@ -69,7 +107,7 @@ std::vector<Member> members_of(const profile::Record &record, const std::vector<
   for (uint32_t i = 0; i < record.leaves.size(); i++) {
     const profile::Leaf &leaf = record.leaves[i];
     if (members.empty() || !belongs(members.back(), record, leaf)) {
-      members.push_back({member_name(leaf), i, i, begin_of(leaf), 0, 1, false, 0});
+      members.push_back({.name = member_name(leaf), .first = i, .offset = begin_of(leaf)});
     } else if (member_name(leaf) != members.back().name) {
       members.back().name += "|" + member_name(leaf);
     }
@@ -77,10 +115,13 @@ std::vector<Member> members_of(const profile::Record &record, const std::vector<
     member.last = i;
     member.size = std::max(member.size, end_of(leaf) - member.offset);
     member.alignment = std::max(member.alignment, leaf.alignment);
-    member.is_fixed |= (leaf.flags & (ASSAY_LEAF_BASE | ASSAY_LEAF_HIDDEN)) != 0 ||
+    member.is_of_compiler |= is_of_compiler(leaf);
+    member.is_fixed |= member.is_of_compiler ||
                        (leaf.flags & ASSAY_LEAF_ARRAY && leaf.size_bits == 0) || i < common;
     member.accesses += accesses[i];
   }
+  if (!members.empty())
+    members.back().is_fixed |= may_be_longer(record.leaves.back());
   return members;
 }
 

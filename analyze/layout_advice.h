@@ -16,8 +16,10 @@ struct Member {
   std::string name;
   uint32_t first = 0, last = 0;                 // leaves
   uint64_t offset = 0, size = 0, alignment = 1; // bytes
-  bool is_fixed =
-      false; // stays where it is: bases, the pointer to virtual functions, a flexible array, a common first part
+  // Stays where it is: what is of the compiler, an array at the end whose length it does not say, a common first part.
+  bool is_fixed = false;
+  bool is_of_compiler =
+      false; // not declared in the record: a base, the pointer to virtual functions
   uint64_t accesses = 0;
 };
 

@@ -139,6 +139,7 @@ public:
     if (arguments_.check && command_.empty())
       base::fail("--check runs the program that is named after --, such as: assay fields apply S "
                  "a.c --check --build make -- ./app");
+    check_target();
     const analyze::FieldsResult result =
         result_of(arguments_.profile.empty() ? profiles_ : std::vector{arguments_.profile});
     const analyze::StructRow &row = find_struct(result, arguments_.record);
@@ -237,6 +238,19 @@ private:
   }
 
   // What differs, where the user wants it.
+  // Before the work is done that would be lost.
+  void check_target() const {
+    const fs::path to = arguments_.to, from = fs::canonical(arguments_.folder);
+    if (to.empty())
+      return;
+    if (fs::exists(to) && !(fs::is_directory(to) && fs::is_empty(to)))
+      base::fail("--to: {} is there already, and not empty", to.string());
+    const fs::path real = fs::weakly_canonical(fs::absolute(to));
+    if (std::ranges::mismatch(from, real).in1 == from.end())
+      base::fail("--to: {} lies in the folder that is copied; name one outside of {}", to.string(),
+                 from.string());
+  }
+
   void give() {
     const fs::path to = arguments_.yes ? fs::path(arguments_.folder) : fs::path(arguments_.to);
     if (to.empty()) {
@@ -244,8 +258,6 @@ private:
           << "\nassay: nothing was changed; --yes changes the files, --to DIR writes a copy\n";
       return;
     }
-    if (!arguments_.yes && fs::exists(to) && !fs::is_empty(to))
-      base::fail("--to: {} is there already, and not empty", to.string());
     if (!arguments_.yes)
       copy_folder(arguments_.folder, to);
     for (const auto &[file, text] : changed_) {

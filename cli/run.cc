@@ -53,7 +53,34 @@ std::string quoted(const std::string &folder) {
              folder);
 }
 
+bool is_option(std::string_view name) {
+#define ASSAY_OPTION(type, option, fallback, help)                                                 \
+  if (name == #option)                                                                             \
+    return true;
+#include "abi/options.def"
+  return false;
+}
+
+// Names are separated by colons, which values in quotes may hold.
+void check_options(std::string_view given) {
+  for (size_t at = 0; at < given.size();) {
+    const size_t equals = given.find_first_of("=:", at);
+    const std::string_view name = given.substr(at, equals - at);
+    if (!name.empty() && !is_option(name))
+      base::fail("--options: there is no option `{}`; `assay run --help` lists them", name);
+    size_t end = equals;
+    if (equals != given.npos && given[equals] == '=') {
+      const char quote = equals + 1 < given.size() ? given[equals + 1] : 0;
+      const bool is_quoted = quote == '\'' || quote == '"';
+      end = given.find(':',
+                       is_quoted ? std::min(given.find(quote, equals + 2), given.size()) : equals);
+    }
+    at = end == given.npos ? given.size() : end + 1;
+  }
+}
+
 std::string runtime_options(const RunArguments &arguments) {
+  check_options(arguments.options);
   const char *inherited = std::getenv("ASSAY_OPTIONS");
   std::string options = inherited ? inherited : "";
   auto append = [&options](const std::string &more) {

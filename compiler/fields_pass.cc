@@ -23,6 +23,7 @@
 #include "compiler/joined_loads.h"
 #include "compiler/member_tags.h"
 #include "compiler/tool_pass.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IntrinsicInst.h"
 
 using namespace llvm;
@@ -78,11 +79,19 @@ private:
     piece_++;
   }
 
+  // Of a memset that the optimiser has made of stores, each field counts once. What clang initialises without saying of
+  // what is a value that has no name yet.
+  void add_set(AnyMemSetInst &memory) {
+    auto *length = dyn_cast<ConstantInt>(memory.getLength());
+    if (length && !length->isZero() && !isa<AllocaInst>(getUnderlyingObject(memory.getDest())))
+      add(memory, {memory.getDest(), length->getZExtValue(), Align(1), false, true});
+  }
+
   void add(Instruction &instruction, const Access &access) {
-    MemberAccess member = fields_.tags.find(instruction, access);
-    if (!member.record && !member.is_lost)
-      return;
-    add(instruction, member, access.pointer, access.reads, access.writes, 0);
+    for (const MemberAccess &member : fields_.tags.find(instruction, access))
+      if (member.record || member.is_lost)
+        add(instruction, member, access.pointer, access.reads * member.times,
+            access.writes * member.times, 0);
   }
 
   void add_address(GetElementPtrInst &address) {
@@ -90,10 +99,11 @@ private:
       if (auto *instruction = dyn_cast<Instruction>(user))
         if (std::optional<Access> access = interesting(*instruction, kEverything);
             access && access->pointer == &address)
-          if (MemberAccess member = fields_.tags.find(*instruction, *access); member.record) {
-            add(address, member, &address, 1, 0, 0);
-            return;
-          }
+          for (const MemberAccess &member : fields_.tags.find(*instruction, *access))
+            if (member.record) {
+              add(address, member, &address, 1, 0, 0);
+              return;
+            }
   }
 
   // A variable that gets another value points to another object.
@@ -107,6 +117,8 @@ private:
   void add_copy(AnyMemIntrinsic &memory) {
     MemberCopy copy = fields_.tags.find_copy(memory);
     auto *length = dyn_cast<ConstantInt>(memory.getLength());
+    if (auto *set = dyn_cast<AnyMemSetInst>(&memory); set && !copy.bytes)
+      return add_set(*set);
     if (!length || !copy.bytes)
       return;
     uint64_t times = length->getZExtValue() / copy.bytes;
@@ -143,7 +155,7 @@ private:
     if (auto *indexed = dyn_cast<GEPOperator>(base);
         indexed && (leaf.elements > 1 || leaf.flags & ASSAY_LEAF_ARRAY))
       base = indexed->getPointerOperand()->stripAndAccumulateConstantOffsets(layout_, offset, true);
-    start = offset.getSExtValue() - (int64_t)(leaf.offset_bits / 8);
+    start = offset.getSExtValue() + member.from.value_or(-(int64_t)(leaf.offset_bits / 8));
     Value *variable = nullptr;
     if (auto *load = dyn_cast<LoadInst>(base))
       if (auto *slot = dyn_cast<AllocaInst>(load->getPointerOperand()))

@@ -18,6 +18,7 @@
 #include "compiler/member_tags.h"
 
 #include "abi/fields.h"
+#include "compiler/vector_members.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/BinaryFormat/Dwarf.h"
@@ -426,7 +427,10 @@ MemberAccess MemberTags::read(const MDNode *tag) {
     return lost;
   }
   const RecordLayout *layout = layouts_.find(cast<DIType>(tag->getOperand(0)));
-  return {layout, {(uint32_t)number_in(*tag, 1), (uint32_t)number_in(*tag, 2)}};
+  MemberAccess found;
+  found.record = layout;
+  found.leaves = {(uint32_t)number_in(*tag, 1), (uint32_t)number_in(*tag, 2)};
+  return found;
 }
 
 const MDNode *MemberTags::tag_at(const Instruction &instruction, bool writes) const {
@@ -458,34 +462,52 @@ void MemberTags::begin(Function &function) {
   }
 }
 
-MemberAccess MemberTags::by_base(const Access &access) const {
+MemberTags::InRecord MemberTags::by_base(const Access &access) const {
   APInt offset(64, 0);
   const Value *base = access.pointer->stripAndAccumulateConstantOffsets(layout_, offset, true);
   auto known = bases_.find(base);
   if (known == bases_.end())
     return {};
   const RecordLayout *record = known->second.record;
-  int64_t at = offset.getSExtValue() - known->second.offset;
-  if (at < 0 || (uint64_t)at + access.bytes > record->size)
-    return {};
-  if (auto leaves = RecordLayouts::leaves_in(*record, (uint64_t)at, access.bytes))
-    return {record, *leaves};
-  return {};
+  const int64_t at = offset.getSExtValue() - known->second.offset;
+  return at >= 0 && (uint64_t)at < record->size ? InRecord{record, (uint64_t)at} : InRecord();
 }
 
-MemberAccess MemberTags::by_alias_tag(const Instruction &instruction, const Access &access) {
+MemberTags::InRecord MemberTags::by_alias_tag(const Instruction &instruction) {
   const MDNode *tag = instruction.getMetadata(LLVMContext::MD_tbaa);
   if (!tag || tag->getNumOperands() < 3)
     return {};
   const MDNode *base = node_in(*tag, 0);
   auto *name = base ? dyn_cast<MDString>(base->getOperand(0)) : nullptr;
   const RecordLayout *record = name ? layouts_.find(by_name_.lookup(name->getString())) : nullptr;
-  uint64_t at = number_in(*tag, 2);
-  if (!record || base == node_in(*tag, 1) || at + access.bytes > record->size)
-    return {};
-  if (auto leaves = RecordLayouts::leaves_in(*record, at, access.bytes))
-    return {record, *leaves};
-  return {};
+  const uint64_t at = number_in(*tag, 2);
+  return record && base != node_in(*tag, 1) && at < record->size ? InRecord{record, at}
+                                                                 : InRecord();
+}
+
+// Whether the optimiser has made it of accesses to several fields, of which its place in the source names one.
+bool MemberTags::is_joined(const Instruction &instruction, const Access &access,
+                           const MemberAccess &tagged) {
+  const Leaf &leaf = tagged.record->leaves[tagged.leaves.first];
+  const bool is_whole = leaf.size_bits && leaf.size_bits % 8 == 0 && leaf.offset_bits % 8 == 0;
+  if (member_tag(instruction) || tagged.leaves.first != tagged.leaves.last || !is_whole)
+    return false;
+  const bool is_vector = getLoadStorePointerOperand(&instruction) &&
+                         isa<FixedVectorType>(getLoadStoreType(&instruction));
+  return is_vector || access.bytes * 8 > leaf.size_bits;
+}
+
+// Of an access to more than the field that its place in the source names, which is one of those it
+// was made of: mostly its address is computed from the record's; else that field is the first.
+MemberTags::InRecord MemberTags::around(const MemberAccess &tagged, const Access &access) const {
+  const RecordLayout &record = *tagged.record;
+  const uint64_t field = record.leaves[tagged.leaves.first].offset_bits / 8;
+  APInt offset(64, 0);
+  access.pointer->stripAndAccumulateConstantOffsets(layout_, offset, true);
+  const auto size = (int64_t)record.size;
+  const uint64_t at = size ? (uint64_t)((offset.getSExtValue() % size + size) % size) : 0;
+  const uint64_t reached = field >= at ? field : field + record.size; // in this object, or the next
+  return {&record, reached < at + access.bytes ? at : field};
 }
 
 // An access that the optimiser has made of several has no line; of which fields, its address says no more.
@@ -504,27 +526,42 @@ bool MemberTags::is_one_of_several(const Value *pointer) const {
   return phi && any_of(phi->incoming_values(), is_in_record);
 }
 
-MemberAccess MemberTags::find(Instruction &instruction, const Access &access) {
+SmallVector<MemberAccess, 1> MemberTags::find(Instruction &instruction, const Access &access) {
   const MDNode *tag = tag_at(instruction, access.writes);
   if (tag && !tag->getNumOperands())
     return {};
-  if (MemberAccess found = read(tag); found.record || found.is_lost)
-    return found.leaves.first <= found.leaves.last ? found : MemberAccess();
-  if (MemberAccess found = by_base(access); found.record)
-    return found;
-  if (MemberAccess found = by_alias_tag(instruction, access); found.record)
-    return found;
+  InRecord place;
+  if (MemberAccess found = read(tag); found.is_lost) {
+    return {found};
+  } else if (found.record) {
+    if (found.leaves.first > found.leaves.last)
+      return {};
+    if (!is_joined(instruction, access, found))
+      return {found};
+    place = around(found, access);
+  }
+  if (!place.record)
+    place = by_base(access);
+  if (!place.record)
+    place = by_alias_tag(instruction);
+  SmallVector<MemberAccess, 1> all;
+  if (place.record)
+    for (const JoinedMembers &each :
+         joined_members(instruction, *place.record, place.offset, access.bytes))
+      all.push_back({place.record, each.leaves, false, each.accesses, each.from});
+  if (!all.empty())
+    return all;
   MemberAccess none;
   auto *variable = dyn_cast<AllocaInst>(access.pointer);
   if (variable && !variable->getAllocatedType()->isAggregateType())
-    return none;
+    return {};
   const DILocation *where = instruction.getDebugLoc();
   if (where && where->getLine())
     none.is_lost = at_line_.contains(
         {where->getScope()->getSubprogram(), (uint64_t)where->getLine() << 1 | access.writes});
   else
     none.is_lost = is_one_of_several(access.pointer);
-  return none;
+  return {none};
 }
 
 MemberCopy MemberTags::find_copy(const Instruction &instruction) {

@@ -24,6 +24,9 @@ struct MemberAccess {
   const RecordLayout *record = nullptr; // null: of no field
   LeafRange leaves;
   bool is_lost = false; // of a field, as its line says; which is not known
+  uint64_t times = 1;   // accesses of the source to each of them
+  std::optional<int64_t>
+      from; // where the record begins, behind the address; else the first leaf is at the address
 };
 
 // Of what a range copies or sets, its destination and its source.
@@ -38,7 +41,8 @@ public:
   explicit MemberTags(llvm::Module &module);
   // Before the accesses of a function are asked for.
   void begin(llvm::Function &function);
-  MemberAccess find(llvm::Instruction &instruction, const Access &access);
+  // Of an access that was made of several, several.
+  llvm::SmallVector<MemberAccess, 1> find(llvm::Instruction &instruction, const Access &access);
   MemberCopy find_copy(const llvm::Instruction &instruction);
   // The tags were read.
   static void remove(llvm::Module &module);
@@ -54,9 +58,17 @@ private:
 
   MemberAccess read(const llvm::MDNode *tag);
   const llvm::MDNode *tag_at(const llvm::Instruction &instruction, bool writes) const;
-  MemberAccess by_base(const Access &access) const;
+  // A record, and where the access is in it.
+  struct InRecord {
+    const RecordLayout *record = nullptr;
+    uint64_t offset = 0;
+  };
+  InRecord by_base(const Access &access) const;
+  InRecord by_alias_tag(const llvm::Instruction &instruction);
+  static bool is_joined(const llvm::Instruction &instruction, const Access &access,
+                        const MemberAccess &tagged);
+  InRecord around(const MemberAccess &tagged, const Access &access) const;
   bool is_one_of_several(const llvm::Value *pointer) const;
-  MemberAccess by_alias_tag(const llvm::Instruction &instruction, const Access &access);
 
   RecordLayouts layouts_;
   llvm::DenseMap<Place, const llvm::MDNode *> at_place_; // null: there are several

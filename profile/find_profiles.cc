@@ -2,8 +2,9 @@
 //
 // A run writes DIR/YYYYMMDD-HHMMSS-PROGRAM.PID/PROGRAM.PID.assay and its children write beside it.
 // The latest run is the one whose name has the latest time, and of several in one second the one
-// whose profile says that it started last; runs that left no profile (still starting, or failed)
-// are passed over. Modification times were refused: a copy or an unpacked archive changes them.
+// whose profile says that it started last; so it is of folders that have another name (option
+// `run=`). Runs that left no profile (still starting, or failed) are passed over. Modification
+// times were refused: a copy or an unpacked archive changes them.
 
 #include "profile/find_profiles.h"
 
@@ -11,8 +12,10 @@
 #include "base/fail.h"
 
 #include <algorithm>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 namespace profile {
 namespace {
@@ -67,13 +70,30 @@ uint64_t start_of(const fs::directory_entry &folder) {
   return 0;
 }
 
+// As names of runs have it: YYYYMMDD-HHMMSS.
 std::string time_of(const fs::directory_entry &folder) {
-  return folder.path().filename().string().substr(0, sizeof "YYYYMMDD-HHMMSS" - 1);
+  const std::string name = folder.path().filename().string();
+  const std::string form = "dddddddd-dddddd";
+  if (name.size() >= form.size() &&
+      std::equal(form.begin(), form.end(), name.begin(), [](char wanted, char c) {
+        return wanted == 'd' ? c >= '0' && c <= '9' : c == wanted;
+      }))
+    return name.substr(0, form.size());
+  const auto start = static_cast<std::time_t>(start_of(folder) / 1'000'000'000);
+  std::tm utc = {};
+  char text[32] = "";
+  std::strftime(text, sizeof text, "%Y%m%d-%H%M%S", gmtime_r(&start, &utc));
+  return text;
 }
 
-bool is_later(const fs::directory_entry &a, const fs::directory_entry &b) {
-  std::string time_a = time_of(a), time_b = time_of(b);
-  return time_a != time_b ? time_a > time_b : start_of(a) > start_of(b);
+void sort_latest_first(std::vector<fs::directory_entry> &folders) {
+  std::map<fs::path, std::string> times;
+  for (const fs::directory_entry &each : folders)
+    times[each.path()] = time_of(each);
+  std::sort(folders.begin(), folders.end(), [&](const auto &a, const auto &b) {
+    const std::string &time_a = times[a.path()], &time_b = times[b.path()];
+    return time_a != time_b ? time_a > time_b : start_of(a) > start_of(b);
+  });
 }
 
 // The profiles of the folder itself if it is a run, else of the latest run in it.
@@ -85,7 +105,7 @@ std::vector<std::string> latest_in(const std::string &folder) {
     std::error_code ignored;
     return !entry.is_directory(ignored);
   });
-  std::sort(entries.begin(), entries.end(), is_later);
+  sort_latest_first(entries);
   for (const fs::directory_entry &entry : entries) {
     auto found = profiles_in_run(entry.path().string());
     if (!found.empty())

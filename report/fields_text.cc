@@ -196,12 +196,13 @@ private:
     }
     out_ += fmt::format("  {:.2f} lines an access, {:.2f} in the order", advice.lines_before,
                         advice.lines_after);
-    for (size_t i = 0; i < std::min(kMaxOrder, advice.layout.order.size()); i++)
-      out_ += fmt::format("{} {}", i ? "," : "",
-                          printable(short_member(row.members[advice.layout.order[i]].name)));
-    out_ +=
-        fmt::format("{} ({} -> {} bytes)\n", advice.layout.order.size() > kMaxOrder ? ", …" : "",
-                    advice.size_before, advice.size_after);
+    std::vector<size_t> order = advice.layout.order;
+    std::erase_if(order, [&](size_t i) { return row.members[i].is_of_compiler; });
+    for (size_t i = 0; i < std::min(kMaxOrder, order.size()); i++)
+      out_ +=
+          fmt::format("{} {}", i ? "," : "", printable(short_member(row.members[order[i]].name)));
+    out_ += fmt::format("{} ({} -> {} bytes)\n", order.size() > kMaxOrder ? ", …" : "",
+                        advice.size_before, advice.size_after);
   }
 
   void missing() {

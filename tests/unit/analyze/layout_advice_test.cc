@@ -95,6 +95,30 @@ TEST(LayoutAdvice, WhatMayNotMoveStays) {
   EXPECT_EQ(order(all, advice), "B hot x tail ");
 }
 
+// Of a type with a namespace and arguments, and of a member that has bases itself.
+TEST(LayoutAdvice, BasesAreTheRecordsOwn) {
+  Record r = record_of(
+      {{"shop::Base<a::b>::x", 8}, {"x", 120}, {"hot.std::Base::p", 8}, {"hot.std::Base::q", 8}});
+  r.leaves[0].flags = r.leaves[2].flags = r.leaves[3].flags = ASSAY_LEAF_BASE;
+  auto all = members(r, {9, 0, 9, 0});
+  LayoutAdvice advice = analyze::advise_layout(r, all, {used({0, 2}, 100)});
+  EXPECT_EQ(order(all, advice), "shop::Base<a::b> hot x ");
+  EXPECT_TRUE(all[0].is_of_compiler);
+  EXPECT_FALSE(all[2].is_of_compiler);
+}
+
+// An array of one element at the end has more behind it, in C before flexible arrays.
+TEST(LayoutAdvice, AnArrayAtTheEndStays) {
+  for (const char *type : {"char[1]", "char[2]"}) {
+    Record r = record_of({{"flag", 8}, {"x", 120}, {"tail", 2}});
+    r.leaves[2].flags = ASSAY_LEAF_ARRAY;
+    r.leaves[2].type = type;
+    auto all = members(r, {9, 0, 9});
+    LayoutAdvice advice = analyze::advise_layout(r, all, {used({0, 2}, 100)});
+    EXPECT_EQ(order(all, advice), type == std::string("char[1]") ? "flag x tail " : "flag tail x ");
+  }
+}
+
 // Members of a union, and bit-fields of one storage unit, move as one.
 TEST(LayoutAdvice, WhatOverlapsIsOneMember) {
   Record r = record_of({{"u1", 8}, {"u2", 8}, {"b1", 4}});

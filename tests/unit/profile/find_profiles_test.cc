@@ -1,5 +1,6 @@
 #include "profile/find_profiles.h"
 
+#include "abi/container.h"
 #include "base/fail.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -30,6 +31,17 @@ TEST_F(FindProfiles, TakesTheLatestRunThatHasAProfile) {
   std::string latest = file("20250102-000000-app.2/app.2.assay");
   file("20250103-000000-app.3/app.3.live");
   EXPECT_EQ(profile::find_profiles({folder_}), Names{latest});
+}
+
+// Its profile says when it was.
+TEST_F(FindProfiles, AFolderOfAnotherNameIsAsLateAsItsProfileSays) {
+  std::string named = file("base/app.1.assay"), usual = file("20250102-000000-app.2/app.2.assay");
+  for (const uint64_t seconds : {1735689600U, 1735862400U}) { // 2025-01-01, and -03
+    AssayFileHeader header = {};
+    header.start_unix_ns = seconds * 1'000'000'000;
+    std::ofstream(named).write(reinterpret_cast<const char *>(&header), sizeof header);
+    EXPECT_EQ(profile::find_profiles({folder_}), Names{seconds == 1735689600U ? usual : named});
+  }
 }
 
 TEST_F(FindProfiles, ARunIncludesItsChildren) {
