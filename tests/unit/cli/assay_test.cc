@@ -246,9 +246,9 @@ TEST_F(Assay, SaysWhatIsWrongWithAnOptionAndWhereItsHelpIs) {
     const char *arguments, *sentence;
     int status = 2;
   } const wrong[] = {
-      {"run -o a -o b -- true", "-o is given more than once; `assay run --help`", 125},
-      {"trace record -o a -o b -- true", "-o is given more than once; `assay trace record --help`",
-       125},
+      {"run -o a -o b -- true", "--output is given more than once; `assay run --help`", 125},
+      {"trace record -o a -o b -- true",
+       "--output is given more than once; `assay trace record --help`", 125},
       {"heap --bogus", "there is no option --bogus; `assay heap --help`"},
       {"values report --bogus", "there is no option --bogus; `assay values report --help`"},
       {"explain a b --bogus c d", "there is no option --bogus; `assay explain --help`"},
