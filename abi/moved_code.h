@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #define ASSAY_MOVED_MAGIC "ASSAYMOV"
-#define ASSAY_MOVED_VERSION 6
+#define ASSAY_MOVED_VERSION 7
 
 // Addresses at the beginning of the code.
 enum {

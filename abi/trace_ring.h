@@ -23,7 +23,7 @@
 
 #define ASSAY_RING_MAGIC "ASSAYRNG"
 // Raised with ASSAY_MOVED_VERSION, too: this one is the first to be compared.
-#define ASSAY_RING_VERSION 10
+#define ASSAY_RING_VERSION 11
 #define ASSAY_RING_ENVIRONMENT "ASSAY_TRACE_RING"
 
 #define ASSAY_RING_MARK_BYTES 64 // of a name, with the zero behind it

@@ -337,10 +337,25 @@ bool move_elements(Lift &lift, unsigned element) {
   return loads_masked(lift) ? load_masked(lift, element) : move(lift, element);
 }
 
+// xlat: al is what lies al bytes behind rbx.
+bool translate(Lift &lift) {
+  if (lift.decoded.address_width != 64 ||
+      lift.decoded.attributes & (ZYDIS_ATTRIB_HAS_SEGMENT_FS | ZYDIS_ATTRIB_HAS_SEGMENT_GS))
+    return false;
+  Address address{.base = ASSAY_REG_RBX};
+  address.index = lift.make(ASSAY_UOP_and, 8, value(ASSAY_REG_RAX), Operand::of(0xff));
+  const Reg found = lift.temporary();
+  lift.access(1, false);
+  lift.load(found, 1, address);
+  lift.emit(ASSAY_UOP_put8, 8, ASSAY_REG_RAX, value(ASSAY_REG_RAX), value(found));
+  return true;
+}
+
 } // namespace
 
 bool lift_moves(Lift &lift) {
   switch (lift.decoded.mnemonic) {
+  case ZYDIS_MNEMONIC_XLAT: return translate(lift);
   case ZYDIS_MNEMONIC_VZEROUPPER: return clear_registers(lift, 2);
   case ZYDIS_MNEMONIC_VZEROALL: return clear_registers(lift, 0);
   case ZYDIS_MNEMONIC_MOVAPS:

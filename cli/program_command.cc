@@ -1,6 +1,7 @@
 #include "cli/program_command.h"
 
 #include "base/fail.h"
+#include "base/mapped_file.h"
 #include "profile/find_profiles.h"
 
 #include <cerrno>
@@ -52,12 +53,35 @@ std::string executable_of(const std::string &program) {
   return program;
 }
 
-std::string preload_list(const char *name) {
+static std::string inherited(const char *name) {
+  const char *value = std::getenv(name);
+  return value && *value ? std::string(":") + value : "";
+}
+
+// gcc's AddressSanitizer, which is a library of its own.
+static bool names_libasan(const std::string &file) {
+  try {
+    const base::MappedFile mapped(file);
+    const auto bytes = mapped.bytes();
+    return std::string_view(reinterpret_cast<const char *>(bytes.data()), bytes.size())
+               .find("libasan.so") != std::string_view::npos;
+  } catch (const base::Failure &) {
+    return false;
+  }
+}
+
+std::pair<std::string, std::string> preloading(const char *name) {
   const std::string library = std::filesystem::weakly_canonical(installed_folder() / name).string();
   if (access(library.c_str(), R_OK) != 0)
     base::fail("the file {} is missing; build or install Assay again", library);
-  const char *inherited = std::getenv("LD_PRELOAD");
-  return inherited && *inherited ? library + ":" + inherited : library;
+  return {"LD_PRELOAD", library + inherited("LD_PRELOAD")};
+}
+
+// AddressSanitizer refuses to run behind a library that might define malloc.
+std::vector<std::pair<std::string, std::string>> variables_beside(const std::string &program) {
+  if (!names_libasan(executable_of(program)))
+    return {};
+  return {{"ASAN_OPTIONS", "verify_asan_link_order=0" + inherited("ASAN_OPTIONS")}};
 }
 
 // As the runtime names folders: in order of time.

@@ -23,8 +23,12 @@ Action act_on_program(CommandLine line, std::string name, std::vector<std::strin
 // The file that a command executes, as a shell finds it; the command itself if it finds none.
 std::string executable_of(const std::string &program);
 
-// LD_PRELOAD for a program: this library of ours, by its name in the installed folder, before what the user preloads.
-std::string preload_list(const char *library);
+// LD_PRELOAD for a program, with this library of ours, by its name in the installed folder, before
+// what the user preloads. Throws Failure where it is missing.
+std::pair<std::string, std::string> preloading(const char *library);
+
+// What else that needs, where the library does not define malloc.
+std::vector<std::pair<std::string, std::string>> variables_beside(const std::string &program);
 
 // A new folder for what is recorded, in the folder where profiles are looked for; it is not made.
 // `name` of what is recorded.

@@ -219,7 +219,7 @@ int run(const RunArguments &arguments) {
   ChildSettings settings;
   settings.no_aslr = arguments.no_aslr;
   if (arguments.preload)
-    settings.environment.emplace_back("LD_PRELOAD", preload_list("libassay_preload.so"));
+    settings.environment.push_back(preloading("libassay_preload.so"));
   settings.environment.emplace_back("ASSAY_OPTIONS",
                                     with_run_name(options, arguments.command.front()));
   ChildStatus status = run_child(arguments.command, settings);

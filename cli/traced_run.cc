@@ -154,8 +154,9 @@ void say_missing(const trace::Recording &recording) {
 
 ChildStatus TracedRun::run() {
   ChildSettings child;
+  child.environment = variables_beside(command_.front());
+  child.environment.push_back(preloading("libassay_relocated.so"));
   child.environment.push_back(recording_->environment());
-  child.environment.emplace_back("LD_PRELOAD", preload_list("libassay_relocated.so"));
   child.meanwhile = [&] {
     if (failure_)
       usleep(10'000);

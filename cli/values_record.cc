@@ -222,8 +222,9 @@ public:
   int record_command() {
     ChildSettings child;
     if (is_inside()) {
+      child.environment = variables_beside(arguments_.command.front());
+      child.environment.push_back(preloading("libassay_upcall.so"));
       child.environment.push_back(recording_.collector().environment());
-      child.environment.emplace_back("LD_PRELOAD", preload_list("libassay_upcall.so"));
     }
     child.before_exec = [&](pid_t pid) {
       recording_.collector().watch_command(pid);

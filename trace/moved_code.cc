@@ -158,8 +158,33 @@ private:
         return WhyUnmoved::relative_operand;
       if (asks_caller(instruction, graph))
         return WhyUnmoved::asks_caller;
+      if (has_computed_address(instruction))
+        return WhyUnmoved::computed_address;
     }
     return WhyUnmoved::moved;
+  }
+
+  // A bit of a string of bits in memory whose number is in a register; xlat, which adds al. No lea computes that.
+  bool has_computed_address(const Instruction &instruction) {
+    const auto bytes = executable_.bytes_from(instruction.address);
+    const auto own = bytes.first(std::min<size_t>(bytes.size(), instruction.length));
+    const bool may = std::any_of(own.begin(), own.end(), [](std::byte each) {
+      const auto opcode = std::to_integer<unsigned>(each);
+      return opcode == 0xd7 || (opcode & 0xe7) == 0xa3; // decoding takes longer
+    });
+    DecodedInstruction decoded;
+    if (!may || !module_.decoder.decode(bytes, decoded))
+      return false;
+    switch (decoded.info.mnemonic) {
+    case ZYDIS_MNEMONIC_XLAT: return true;
+    case ZYDIS_MNEMONIC_BT:
+    case ZYDIS_MNEMONIC_BTS:
+    case ZYDIS_MNEMONIC_BTR:
+    case ZYDIS_MNEMONIC_BTC:
+      return decoded.operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+             decoded.operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER;
+    default: return false;
+    }
   }
 
   // Control comes back behind a breakpoint, whose handler just returns. Behind other traps handlers
@@ -299,6 +324,9 @@ const char *why_unmoved_meaning(WhyUnmoved why) {
     return "neither a symbol nor an unwind table says where it begins and ends";
   case WhyUnmoved::goes_on_behind_trap:
     return "a handler may go on behind one of its traps (int3, ud2)";
+  case WhyUnmoved::computed_address:
+    return "an instruction computes its address from more than a sum (bt, bts, btr, btc with a "
+           "register, xlat)";
   case WhyUnmoved::count: break;
   }
   return "";

@@ -37,6 +37,7 @@ enum class WhyUnmoved : uint8_t {
   own_frames,          // the program finds its frames by their return addresses
   guessed_limits,      // neither a symbol nor an unwind table says where it begins and ends
   goes_on_behind_trap, // a handler of the trap may go on with code that no way leads to
+  computed_address,    // that of an access is no sum of registers
   count,
 };
 const char *why_unmoved_meaning(WhyUnmoved why);
