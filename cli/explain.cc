@@ -207,7 +207,8 @@ Action define_explain(CommandLine line) {
     keys += fmt::format("  {:<12}{}\n", order.key, order.question);
   line.set_footer(
       "\nKeys of --sort:\n" + keys +
-      "\nExamples:\n  assay explain /bin/ls --sort affine --top 5\n  assay explain /bin/ls "
+      "\nExamples:\n  assay explain ./app my_function\n  assay explain /bin/ls --sort affine --top "
+      "5\n  assay explain /bin/ls "
       "--json -o ls.json\n");
   return [arguments](const Words &) { return answer_explain(*arguments); };
 }

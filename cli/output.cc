@@ -132,6 +132,21 @@ void write_to_standard_output(const std::function<void(const report::Sink &)> &p
 
 } // namespace
 
+void check_output(const std::string &path) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (path == "-")
+    return;
+  if (fs::is_directory(path, ignored))
+    base::fail("-o {}: it is a folder; name a file", path);
+  const fs::path folder = fs::path(path).has_parent_path() ? fs::path(path).parent_path() : ".";
+  const bool is_device = fs::exists(path, ignored) && !fs::is_regular_file(path, ignored);
+  if (access(is_device ? path.c_str() : (folder / ".").c_str(), W_OK) != 0)
+    base::fail("-o {}: its folder cannot be written: {}; choose another place", path,
+               std::strerror(errno));
+  refuse_to_destroy(path);
+}
+
 void write_output(const std::string &path,
                   const std::function<void(const report::Sink &)> &produce) {
   // Only now: a program that assay starts must not inherit an ignored signal.

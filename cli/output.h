@@ -54,6 +54,10 @@ std::vector<std::pair<std::string, uint64_t>> caches_of(const std::vector<std::s
 // Throws Failure for a format that does not exist, and for a page on a terminal.
 void check_format(const AnswerOptions &options);
 
+// For commands that do something long before: throws Failure if nothing can be written to this
+// file, which is a folder, or lies in none that can be written, or if what was measured lies there.
+void check_output(const std::string &path);
+
 // Writes the whole text to a file or, for "-", to standard output. Throws Failure; a reader that
 // went away (a closed pipe) is not a failure.
 void write_output(const std::string &path, const std::string &text);

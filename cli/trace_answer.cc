@@ -113,6 +113,7 @@ int run(const RunArguments &arguments) {
   if (arguments.choice.command.empty())
     base::fail("trace run: which program? write `assay trace run --analysis mrc -- ./app`");
   check_format(arguments.answer);
+  check_output(arguments.answer.output);
   Chosen chosen;
   choose(arguments, chosen);
   std::optional<ChildStatus> status;

@@ -75,6 +75,14 @@ void say_untraced(const std::vector<trace::MovedFiles::Untraced> &files) {
                  base::with_noun(files.size() - kNamed, "file").c_str());
 }
 
+void say_untraced(uint32_t threads, const char *command) {
+  if (threads)
+    std::fprintf(
+        stderr, "assay: %s%s not traced: more than %d ran at once\n", command,
+        base::with_noun(threads, "thread or handler was", "threads or handlers were").c_str(),
+        ASSAY_RING_STREAMS / 2); // each has two streams
+}
+
 int record(const RecordArguments &arguments) {
   if (arguments.choice.command.empty())
     base::fail("trace record: what is to be traced? write `assay trace record -- ./app`");
@@ -123,6 +131,7 @@ int record(const RecordArguments &arguments) {
                  base::format_counted(double(progress.files), "file").c_str(),
                  run.programs().c_str(), file.c_str(), folder.c_str());
   say_untraced(run.recording().files().untraced());
+  say_untraced(progress.untraced_threads, "");
   end_like(status.wait_status);
 }
 
@@ -181,12 +190,7 @@ int check(const RecordArguments &arguments) {
                comparison.unpaired() ? ", lost where a fault, a jump out of a handler or a kill "
                                        "ended what a thread was logging"
                                      : "");
-  if (comparison.untraced_threads())
-    std::fprintf(stderr, "assay: trace check: %s not traced: more than %d ran at once\n",
-                 base::with_noun(comparison.untraced_threads(), "thread or handler was",
-                                 "threads or handlers were")
-                     .c_str(),
-                 ASSAY_RING_STREAMS / 2); // each has two streams
+  say_untraced(uint32_t(comparison.untraced_threads()), "trace check: ");
   return comparison.unpaired() || comparison.untraced_threads() ? 1 : 0;
 }
 

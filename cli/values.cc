@@ -97,6 +97,20 @@ int answer(ValuesArguments arguments, Question question) {
   return 0;
 }
 
+const char *examples_of(Question question) {
+  switch (question) {
+  case Question::report:
+    return "\nExamples:\n  assay values report --top 5\n  assay values report --json -o "
+           "values.json\n";
+  case Question::annotate:
+    return "\nExamples:\n  assay values annotate my_function\n  assay values annotate values.assay "
+           "my_function\n";
+  case Question::conflicts: break;
+  }
+  return "\nExamples:\n  assay values conflicts --top 5\n  assay values conflicts --executable "
+         "libz\n";
+}
+
 Action define_answer(CommandLine line, Question question) {
   auto arguments = std::make_shared<ValuesArguments>();
   AnswerOptions &options = arguments->answer;
@@ -111,6 +125,7 @@ Action define_answer(CommandLine line, Question question) {
   line.add_option("--top", options.top, "rows of each table, functions in JSON");
   line.add_option("--executable", arguments->executable, "only files whose path contains this");
   line.add_option("--function", arguments->function, "only functions whose name contains this");
+  line.set_footer(examples_of(question));
   return [arguments, question](const Words &) { return answer(*arguments, question); };
 }
 

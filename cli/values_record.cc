@@ -13,6 +13,7 @@
 #include "base/fail.h"
 #include "base/list.h"
 #include "base/units.h"
+#include "cli/output.h"
 #include "cli/program_command.h"
 #include "cli/temporary_folder.h"
 #include "image/elf.h"
@@ -317,7 +318,7 @@ private:
                  arguments_.command.front(), why_not_inside(process_.executable));
     const std::string file = write(profile);
     std::fprintf(stderr, "assay: %s in %s, %s at %s; by %s\n",
-                 base::format_counted(double(p.interrupts), "sample").c_str(),
+                 base::format_counted(double(profile.values.samples), "sample").c_str(),
                  base::format_duration_us(double(duration.count())).c_str(),
                  base::format_counted(double(p.values), "value").c_str(),
                  base::format_counted(double(p.places), "place").c_str(),
@@ -384,19 +385,11 @@ private:
 
 // Before anything runs: can the profile be written there?
 void check_place(const RecordArguments &arguments) {
-  const bool is_chosen = !arguments.output.empty();
-  const fs::path place = is_chosen ? fs::path(arguments.output) : fs::path(profile::kDefaultFolder);
-  std::error_code ignored;
-  if (is_chosen && fs::is_directory(place, ignored))
-    base::fail("-o {}: it is a folder; name a file", arguments.output);
-  const fs::path parent = place.has_parent_path() ? place.parent_path() : ".";
-  int error = is_chosen ? 0 : why_not_writable(place);
-  if (is_chosen && access((parent / ".").c_str(), W_OK) != 0)
-    error = errno;
-  if (error)
-    base::fail("{}: its folder cannot be written: {}; choose another place{}",
-               is_chosen ? "-o " + arguments.output : place.string(), std::strerror(error),
-               is_chosen ? "" : " with -o");
+  if (!arguments.output.empty())
+    return check_output(arguments.output);
+  if (const int error = why_not_writable(profile::kDefaultFolder))
+    base::fail("{}: its folder cannot be written: {}; choose another place with -o",
+               profile::kDefaultFolder, std::strerror(error));
 }
 
 int record(const RecordArguments &arguments) {

@@ -56,6 +56,8 @@ uint64_t read_tools(std::string_view list) {
              tool_names());
     tools |= tool->tool;
   });
+  if (!tools)
+    refuse("-fassay=: it names no tool; there is " + tool_names());
   return tools;
 }
 

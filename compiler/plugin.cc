@@ -138,6 +138,7 @@ public:
       }
     for (const WantedTool &tool : wanted)
       tool.pass->finish(module, tool.request);
+    remove_places(module);
     add_module_init(module, dir);
     return PreservedAnalyses::none();
   }

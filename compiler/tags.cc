@@ -6,8 +6,10 @@
 //                     asked for another sanitizer
 //   first typed use   the struct type of a getelementptr on the result
 //
-// A tag is an attribute of the call, "assay-type"="SIZE LAYOUT NAME". Metadata was refused: where a function is inlined
-// into one that catches or cleans up, its calls become invokes, and these keep attributes but not metadata.
+// A tag is an attribute of the call, "assay-type"="SIZE LAYOUT NAME". Metadata was refused: where a
+// function is inlined into one that catches or cleans up, its calls become invokes, and these keep
+// attributes but not metadata. A malloc whose block is then set to zeros becomes a calloc, another
+// call at the same place in the source: so places are kept as well.
 
 #include "compiler/tags.h"
 
@@ -24,6 +26,31 @@ namespace assay::compiler {
 namespace {
 
 constexpr char kTag[] = "assay-type";
+constexpr char kPlaces[] = "assay.allocations"; // {function, line and column, tag}
+
+// Null where the call has no place.
+MDNode *place_of(const CallBase &call, MDString *tag) {
+  const DILocation *where = call.getDebugLoc();
+  if (!where || !where->getLine())
+    return nullptr;
+  const uint64_t number = (uint64_t)where->getLine() << 32 | where->getColumn();
+  LLVMContext &context = call.getContext();
+  return MDNode::get(
+      context, {where->getScope()->getSubprogram(),
+                ConstantAsMetadata::get(ConstantInt::get(Type::getInt64Ty(context), number)), tag});
+}
+
+// The tag of the allocation that stood at this one's place.
+StringRef tag_at_place(const CallBase &call) {
+  const NamedMDNode *all = call.getModule()->getNamedMetadata(kPlaces);
+  const Function *callee = call.getCalledFunction();
+  if (!all || !callee || callee->getName() != "calloc")
+    return {};
+  for (const MDNode *node : all->operands())
+    if (auto *tag = cast<MDString>(node->getOperand(2)); node == place_of(call, tag))
+      return tag->getString();
+  return {};
+}
 
 StructType *struct_named(Module &module, StringRef name) {
   for (const char *prefix : {"struct.", "class.", "union."})
@@ -66,8 +93,10 @@ void tag(CallBase &call, StringRef name) {
     size = module.getDataLayout().getTypeAllocSize(type).getFixedValue();
     layout = layout_hash(module.getDataLayout(), type);
   }
-  call.addFnAttr(Attribute::get(module.getContext(), kTag,
-                                (Twine(size) + " " + Twine(layout) + " " + plain).str()));
+  const std::string text = (Twine(size) + " " + Twine(layout) + " " + plain).str();
+  call.addFnAttr(Attribute::get(module.getContext(), kTag, text));
+  if (MDNode *place = place_of(call, MDString::get(module.getContext(), text)))
+    module.getOrInsertNamedMetadata(kPlaces)->addOperand(place);
 }
 
 StringRef token_type(const CallBase &call) {
@@ -155,15 +184,20 @@ void tag_allocations(Module &module) {
 
 std::optional<TaggedType> tagged_type(const CallBase &call) {
   const Attribute attribute = call.getFnAttr(kTag); // of the call; no function has it
-  if (!attribute.isValid())
+  StringRef text = attribute.isValid() ? attribute.getValueAsString() : tag_at_place(call);
+  if (text.empty())
     return std::nullopt;
   TaggedType type;
-  StringRef text = attribute.getValueAsString();
   if (text.consumeInteger(10, type.size) || !text.consume_front(" ") ||
       text.consumeInteger(10, type.layout) || !text.consume_front(" "))
     return std::nullopt; // somebody else's
   type.name = text;
   return type;
+}
+
+void remove_places(Module &module) {
+  if (NamedMDNode *all = module.getNamedMetadata(kPlaces))
+    all->eraseFromParent();
 }
 
 } // namespace assay::compiler

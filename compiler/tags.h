@@ -27,4 +27,7 @@ bool is_free(const llvm::CallBase &call);
 
 std::optional<TaggedType> tagged_type(const llvm::CallBase &call);
 
+// Tags were read: nothing is left that names places of allocations.
+void remove_places(llvm::Module &module);
+
 } // namespace assay::compiler

@@ -8,6 +8,7 @@
 #include "trace/processes.h"
 
 #include <algorithm>
+#include <fstream>
 #include <span>
 #include <sys/stat.h>
 
@@ -55,6 +56,19 @@ std::vector<std::string> MovedFiles::missing_modules() const {
   return without(settings_.modules, found_modules_);
 }
 
+// An executable that this user may run and not read, so that the kernel does not even say which it is.
+void MovedFiles::leave_unreadable(File &known, uint32_t process) {
+  std::string name;
+  std::getline(std::ifstream(fmt::format("/proc/{}/comm", process)), name);
+  known.file.path = name.empty() ? "the executable" : name;
+  known.file.number = next_file_++;
+  known.file.first_group = next_group_;
+  known.file.why_not = "its file may not be read; allow that, or trace it as another user";
+  programs_.insert(known.file.path);
+  untraced_.push_back({known.file.path, known.file.why_not});
+  sink_.file(known.file, {});
+}
+
 bool MovedFiles::was_asked_for(const std::string &name) const {
   const auto &wanted = settings_.modules;
   return wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end();
@@ -70,8 +84,13 @@ const MovedFiles::File &MovedFiles::find(const std::string &path, uint32_t proce
                       about.st_mtim.tv_sec, about.st_mtim.tv_nsec);
   auto [found, is_new] = files_.try_emplace(key);
   File &known = found->second;
-  if (!is_new || !S_ISREG(about.st_mode)) // the kernel's page is no file
+  if (!is_new)
     return known;
+  if (!S_ISREG(about.st_mode)) { // the kernel's page is no file
+    if (is_main)
+      leave_unreadable(known, process);
+    return known;
+  }
   std::error_code ignored;
   known.file.path = is_main ? fs::read_symlink(open_as, ignored).string() : path;
   if (is_main)

@@ -1,7 +1,9 @@
 // A function may take r11 if, in the order in which its instructions lie, one reads it before one
 // writes it, or if it leads to such a function before that. Code at an address where no function
 // begins may, too. A call through a pointer is taken to give it something if it was written before,
-// and not read since.
+// and not read since. Where the file has a function that takes it, so is each jump through a
+// pointer: compilers that give each block of a function a section and an unwind table of its own
+// (clang's -fbasic-block-sections) make functions of blocks, which jump to each other by tables.
 //
 // Whether a caller makes use of what a function leaves in r11 is asked of the callers: those that
 // read r11 at all, by their flow graphs. What holds for a function holds for those that it calls
@@ -121,6 +123,7 @@ struct R11::Function {
   std::vector<uint64_t> calls;
   std::vector<uint64_t> leads_to; // by calls, by jumps
   std::vector<uint64_t> hands_on; // of these, those before which it is as it was given
+  bool jumps_anywhere = false;    // through a pointer
 };
 
 R11::R11(const binary::Program &program, const InstructionDecoder &decoder) {
@@ -132,7 +135,7 @@ R11::R11(const binary::Program &program, const InstructionDecoder &decoder) {
   binary::Decoder lifts; // one for all routines: it remembers what it has decoded
   std::vector<uint64_t> others;
   for (uint64_t taker : takers_)
-    if (certainly_writes_first(program, taker, lifts))
+    if (!may_take(program, taker, lifts))
       others.push_back(taker);
   for (uint64_t other : others)
     takers_.erase(other);
@@ -143,6 +146,7 @@ R11::R11(const binary::Program &program, const InstructionDecoder &decoder) {
         function.is_thunk = true;
         takers_.insert(function.address);
       }
+  add_those_who_jump_anywhere(program, functions, lifts);
   add_takers(functions);
   find_keepers(program, functions, lifts);
 }
@@ -171,8 +175,13 @@ R11::Function R11::look_at(const binary::Program &program, const InstructionDeco
     constants.step(decoded);
     const bool is_call = decoded.info.mnemonic == ZYDIS_MNEMONIC_CALL;
     const bool is_direct = decoded.operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
-    if ((is_call || decoded.info.mnemonic == ZYDIS_MNEMONIC_JMP) && !is_direct && is_given)
+    const bool is_jump = decoded.info.mnemonic == ZYDIS_MNEMONIC_JMP;
+    if ((is_call || is_jump) && !is_direct && is_given)
       given_.insert(at);
+    if (is_jump && !is_direct && !relative_operand(decoded)) {
+      far_jumps_.insert(at);
+      function.jumps_anywhere = true;
+    }
     if (!is_call) {
       if (const auto target = jumps_to(decoded, at);
           target && (*target < range.begin || *target >= range.end)) {
@@ -221,17 +230,27 @@ bool R11::look_into(const binary::Program &program, const binary::Routine *routi
   return true;
 }
 
-// In which it is written first in whatever order its blocks lie.
-bool R11::certainly_writes_first(const binary::Program &program, uint64_t function,
-                                 binary::Decoder &lifts) const {
-  bool is_written = false;
+// Whether a function reads it before it writes it, or leads to who may, in whatever order its blocks lie.
+bool R11::may_take(const binary::Program &program, uint64_t function,
+                   binary::Decoder &lifts) const {
+  bool may = true;
   look_into(program, program.routine_at(function), lifts,
             [&](const binary::FlowGraph &graph, const binary::Liveness &liveness) {
               for (uint32_t entry : graph.entries)
                 if (graph.instructions_of(graph.blocks[entry]).front().address == function)
-                  is_written = !(liveness.at(entry) & kOnlyR11);
+                  may = liveness.at(entry) & kOnlyR11;
             });
-  return is_written;
+  return may;
+}
+
+void R11::add_those_who_jump_anywhere(const binary::Program &program, const Functions &functions,
+                                      binary::Decoder &lifts) {
+  has_takers_ = !takers_.empty();
+  if (!has_takers_)
+    return;
+  for (const Function &function : functions)
+    if (function.jumps_anywhere && may_take(program, function.address, lifts))
+      takers_.insert(function.address);
 }
 
 // Who hands it on as it was given to one that may take it may take it, too.
@@ -326,9 +345,10 @@ void R11::find_keepers(const binary::Program &program, const Functions &function
 binary::Liveness::Known R11::known(uint64_t routine) const {
   auto unread = [this](const binary::Instruction &call) {
     const bool is_direct = call.flow == binary::Flow::call || call.flow == binary::Flow::jump;
-    const bool may_read = is_direct
-                              ? takers_.contains(call.target()) || !known_.contains(call.target())
-                              : given_.contains(call.address);
+    const bool may_read =
+        is_direct
+            ? takers_.contains(call.target()) || !known_.contains(call.target())
+            : given_.contains(call.address) || (has_takers_ && far_jumps_.contains(call.address));
     return may_read ? binary::RegisterSet{0} : kOnlyR11;
   };
   return {unread, keepers_.contains(routine) ? binary::RegisterSet{0} : kOnlyR11};

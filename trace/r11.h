@@ -32,8 +32,9 @@ private:
   template <class Act>
   bool look_into(const binary::Program &program, const binary::Routine *routine,
                  binary::Decoder &lifts, Act act) const;
-  bool certainly_writes_first(const binary::Program &program, uint64_t function,
-                              binary::Decoder &lifts) const;
+  bool may_take(const binary::Program &program, uint64_t function, binary::Decoder &lifts) const;
+  void add_those_who_jump_anywhere(const binary::Program &program, const Functions &functions,
+                                   binary::Decoder &lifts);
   void add_takers(const Functions &functions);
   std::unordered_set<uint64_t> losers_of(const Functions &functions) const;
   void find_keepers(const binary::Program &program, const Functions &functions,
@@ -43,6 +44,8 @@ private:
   std::unordered_set<uint64_t> takers_; // those that may read it as they are given it
   std::unordered_set<uint64_t>
       given_; // calls through pointers before which it is written, and not read
+  std::unordered_set<uint64_t> far_jumps_;      // through pointers
+  bool has_takers_ = false;                     // far_jumps_ may lead to one
   std::unordered_set<uint64_t> constant_calls_; // calls of what was computed from constants
   std::unordered_set<uint64_t>
       keepers_; // routines behind which somebody may read what they leave in it

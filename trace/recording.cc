@@ -302,7 +302,7 @@ void Recording::finish(int wait_status) {
 }
 
 Recording::Progress Recording::progress() const {
-  return {bytes_, files_.count(), files_.moved_functions(), streams_};
+  return {bytes_, files_.count(), files_.moved_functions(), streams_, ring_->untraced_threads};
 }
 
 // Of a process that was ended while it asked.

@@ -42,6 +42,7 @@ public:
 
   struct Progress {
     uint64_t bytes = 0, files = 0, moved = 0, streams = 0;
+    uint32_t untraced_threads = 0; // and handlers, for which there was no stream
   };
   Progress progress() const;
   // What was moved, and what was not, and why.

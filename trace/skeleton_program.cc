@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/output_file.h"
 #include "base/units.h"
+#include "trace/c/values_format.h"
 #include "trace/skeleton_text.h"
 
 #include <algorithm>
@@ -19,9 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kTextOfFile = 150'000; // bytes
-constexpr uint32_t kFiles = 1 << 9;     // that struct access has room for
-constexpr uint64_t kAddresses = uint64_t{1} << 40;
-constexpr uint64_t kBytes = 1 << 14;
 
 void write_text(const fs::path &path, const std::string &text) {
   base::OutputFile file(path.string());
@@ -43,11 +41,11 @@ void create(const fs::path &folder) {
     base::fail("{}: the folder cannot be made: {}", folder.string(), error.message());
 }
 
-// main.c's pieces.
+// Pieces, as main.c reads them.
 class Values : public LoggedSink {
 public:
   Values(const Trace &trace, const fs::path &path) : trace_(trace), file_(path.string()) {
-    file_.write(std::as_bytes(std::span("ASSAYVAL", 8)));
+    file_.write(std::as_bytes(std::span(VALUES_MAGIC, 8)));
     for (const TracedFile &file : trace.files())
       files_ = std::max(files_, file.number);
   }
@@ -55,24 +53,21 @@ public:
     std::vector<uint64_t> first = {stream.thread_base};
     for (uint32_t file = 0; file <= files_; file++)
       first.push_back(file ? trace_.bias_of(stream.program, file) : 0);
-    piece(1, stream, std::as_bytes(std::span(first)));
+    piece(PIECE_STREAM, stream, std::as_bytes(std::span(first)));
   }
   void logged(const TracedStream &stream, std::span<const std::byte> bytes) override {
-    piece(2, stream, bytes);
+    piece(PIECE_LOGGED, stream, bytes);
     written += bytes.size();
   }
   void end(const TracedStream &stream, bool went_on) override {
-    piece(went_on ? 3 : 4, stream, {});
+    piece(went_on ? PIECE_ENDED : PIECE_CUT, stream, {});
   }
   void commit() { file_.commit(); }
   uint64_t written = 0;
 
 private:
   void piece(uint32_t kind, const TracedStream &stream, std::span<const std::byte> bytes) {
-    const struct {
-      uint32_t kind, thread;
-      uint64_t bytes;
-    } head = {kind, stream.thread, bytes.size()};
+    const struct piece head = {kind, stream.thread, bytes.size()};
     file_.write(std::as_bytes(std::span(&head, 1)));
     file_.write(bytes);
   }
@@ -103,12 +98,12 @@ public:
     std::string objects = "main.o";
     for (const std::string &each : made_)
       objects += " " + each + ".o";
-    write_text(
-        folder_ / "Makefile",
-        fmt::format("CFLAGS ?= -O1\nskeleton: {0}\n\t$(CC) $(CFLAGS) -o $@ {0}\n"
-                    "%.o: %.c skeleton.h micro_ops.h\n\t$(CC) -std=c11 -I. $(CFLAGS) -c -o $@ $<\n"
-                    "clean:\n\trm -f skeleton *.o\n",
-                    objects));
+    write_text(folder_ / "Makefile",
+               fmt::format("CFLAGS ?= -O1\nskeleton: {0}\n\t$(CC) $(CFLAGS) -o $@ {0}\n"
+                           "%.o: %.c skeleton.h values_format.h micro_ops.h\n\t$(CC) -std=c11 -I. "
+                           "$(CFLAGS) -c -o $@ $<\n"
+                           "clean:\n\trm -f skeleton *.o\n",
+                           objects));
   }
   SkeletonProgram sums;
 
@@ -172,7 +167,7 @@ private:
   }
 
   void check(uint64_t pc, uint64_t size) const {
-    if (file_->number >= kFiles || pc >= kAddresses || size >= kBytes)
+    if (file_->number >> ACCESS_FILE_BITS || pc >> ACCESS_PC_BITS || size >> ACCESS_SIZE_BITS)
       base::fail("{}: an access of {} at {:#x} of file {} does not fit into the accesses of "
                  "skeletons; replay the trace by `assay trace replay` instead",
                  file_->path, base::with_noun(size, "byte"), pc, file_->number);
@@ -223,8 +218,8 @@ private:
 SkeletonProgram write_skeleton_program(const Trace &trace, const fs::path &support,
                                        const fs::path &folder) {
   create(folder / "abi");
-  for (const char *name :
-       {"skeleton.h", "micro_ops.h", "main.c", "abi/uops.def", "abi/uop_integer.h"})
+  for (const char *name : {"skeleton.h", "values_format.h", "micro_ops.h", "main.c", "abi/uops.def",
+                           "abi/uop_integer.h"})
     take_copy(support / name, folder / name);
   Program program(trace, folder);
   program.write();

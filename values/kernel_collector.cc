@@ -88,6 +88,10 @@ public:
     if (error == -EPERM || error == -EACCES)
       base::fail("programs in the kernel need root, or the capabilities BPF and PERFMON; `assay "
                  "doctor` says more");
+    if (error == -EMFILE)
+      base::fail(
+          "the program that interprets samples needs more open files than are allowed; raise "
+          "`ulimit -n`");
     if (error)
       base::fail("the kernel does not take the program that interprets samples: {}; `assay doctor` "
                  "says what it "

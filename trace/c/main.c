@@ -3,22 +3,14 @@
 //   ./skeleton VALUES            the accesses, one a line, as Valgrind's lackey writes them
 //   ./skeleton --count VALUES    how many there were
 //
-// VALUES is made of pieces: what kind it is, the thread, and how many bytes follow; a stream's
-// beginning, what it logged, its end. The stream of a signal handler stands within the one that it
-// interrupted.
+// What VALUES is made of: values_format.h.
 
 #include "skeleton.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { STREAM = 1, LOGGED = 2, ENDED = 3, CUT = 4 };
 enum { MOST = 1 << 26 }; // bytes of a piece
-
-struct piece {
-  uint32_t kind, thread;
-  uint64_t bytes;
-};
 
 static FILE *values;
 static const struct start **start_of; // by number
@@ -144,14 +136,14 @@ static int next_of(struct stream *s, uint8_t **logged) {
     if (s->has_ended)
       return 0;
     if (!next_piece(&piece))
-      piece.kind = CUT;
+      piece.kind = PIECE_CUT;
     switch (piece.kind) {
-    case STREAM:
+    case PIECE_STREAM:
       hand_over(s);
       run(&piece);
       s->out = made;
       break;
-    case LOGGED:
+    case PIECE_LOGGED:
       free(*logged);
       *logged = contents_of(&piece);
       s->in = *logged;
@@ -159,8 +151,8 @@ static int next_of(struct stream *s, uint8_t **logged) {
       if (piece.bytes)
         return 1;
       break;
-    case ENDED: s->has_ended = 1; break;
-    case CUT: s->has_ended = 1; longjmp(s->left, 1);
+    case PIECE_ENDED: s->has_ended = 1; break;
+    case PIECE_CUT: s->has_ended = 1; longjmp(s->left, 1);
     default: damaged("a piece of an unknown kind");
     }
   }
@@ -246,7 +238,8 @@ int main(int count, char **arguments) {
   }
   values = fopen(arguments[1 + counts_only], "rb");
   char magic[8];
-  if (!values || fread(magic, sizeof magic, 1, values) != 1 || memcmp(magic, "ASSAYVAL", 8) != 0) {
+  if (!values || fread(magic, sizeof magic, 1, values) != 1 ||
+      memcmp(magic, VALUES_MAGIC, sizeof magic) != 0) {
     fprintf(stderr, "skeleton: %s: these are no values; `assay trace skeleton` writes them\n",
             arguments[1 + counts_only]);
     return 2;
@@ -259,7 +252,7 @@ int main(int count, char **arguments) {
     start_of[starts[i].number] = &starts[i];
   struct piece piece;
   while (next_piece(&piece)) {
-    if (piece.kind != STREAM)
+    if (piece.kind != PIECE_STREAM)
       damaged("a piece without a stream");
     run(&piece);
   }

@@ -16,19 +16,19 @@
 #endif
 
 #include "micro_ops.h"
+#include "values_format.h"
 
 #include <setjmp.h>
 #include <stdint.h>
 #include <string.h>
 
-// An access. `what`, from its highest bit: 9 bits number of the file, 40 bits the instruction's
-// address in the file, 14 bits bytes, 1 bit whether it writes.
 struct access {
-  uint64_t address, what;
+  uint64_t address, what; // values_format.h
 };
-#define ACCESS_FILE(a) ((unsigned)((a)->what >> 55))
-#define ACCESS_PC(a) ((a)->what >> 15 & 0xffffffffff)
-#define ACCESS_BYTES(a) ((unsigned)((a)->what >> 1 & 0x3fff))
+#define ACCESS_BITS(a, at, bits) ((a)->what >> (at) & (((uint64_t)1 << (bits)) - 1))
+#define ACCESS_FILE(a) ((unsigned)ACCESS_BITS(a, ACCESS_FILE_AT, ACCESS_FILE_BITS))
+#define ACCESS_PC(a) ACCESS_BITS(a, ACCESS_PC_AT, ACCESS_PC_BITS)
+#define ACCESS_BYTES(a) ((unsigned)ACCESS_BITS(a, ACCESS_SIZE_AT, ACCESS_SIZE_BITS))
 #define ACCESS_WRITES(a) ((unsigned)((a)->what & 1))
 
 // Takes accesses in the order in which the thread made them; who wants to simulate something writes
@@ -144,8 +144,8 @@ static inline uint64_t peek_in(struct stream *s, const uint8_t *in, const uint8_
 
 #define OUT(pc, kind, bytes, to)                                                                   \
   (out->address = (to),                                                                            \
-   out->what =                                                                                     \
-       (uint64_t)file_number << 55 | (uint64_t)(pc) << 15 | (bytes) << 1 | ((kind) == 'W'),        \
+   out->what = (uint64_t)file_number << ACCESS_FILE_AT | (uint64_t)(pc) << ACCESS_PC_AT |          \
+               (bytes) << ACCESS_SIZE_AT | ((kind) == 'W'),                                        \
    out++)
 
 // Of a function whose accesses follow from values of blocks: all that belongs to a number is there.

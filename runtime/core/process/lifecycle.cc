@@ -157,13 +157,25 @@ const char *executable() {
   return path;
 }
 
-// Configure scripts run many programs of this name; profiles of them are of no use, and files that they leave in a
+bool begins_with(const char *text, const char *begin) {
+  while (*begin && *text == *begin) {
+    text++;
+    begin++;
+  }
+  return !*begin;
+}
+
+// Configure scripts run many small programs: autoconf's conftest, CMake's cmTC_1a2b3, what meson
+// makes in a folder of its own. Profiles of them are of no use, and files that they leave in a
 // source tree fail `make distcheck`.
 bool is_configure_check() {
-  const char *name = executable();
-  for (const char *c = name; *c; c++)
+  const char *path = executable(), *name = path;
+  for (const char *c = path; *c; c++) {
+    if (begins_with(c, "/meson-private/"))
+      return true;
     name = *c == '/' ? c + 1 : name;
-  return equal(name, "conftest", sizeof "conftest");
+  }
+  return equal(name, "conftest", sizeof "conftest") || begins_with(name, "cmTC_");
 }
 
 uint64_t start_tools_with_shadows(uint64_t tools) {

@@ -95,12 +95,18 @@ ASSAY_EXPORT int dl_iterate_phdr(int (*visit)(dl_phdr_info *, size_t, void *), v
   return 0;
 }
 
+// The first frame that is found is ours. So one more is asked for, but of very many, of which the last one is missing.
 ASSAY_EXPORT int backtrace(void **frames, int size) {
+  constexpr int kMany = 512;
   need_real_functions();
-  const int found = real.backtrace ? real.backtrace(frames, size) : 0;
-  for (int i = 0; i < found; i++)
-    frames[i] = original_of(frames[i]);
-  return found;
+  if (!real.backtrace || size <= 0)
+    return 0;
+  const bool is_many = size > kMany;
+  void **all = is_many ? frames : (void **)__builtin_alloca(((size_t)size + 1) * sizeof(void *));
+  const int found = real.backtrace(all, is_many ? size : size + 1);
+  for (int i = 1; i < found; i++)
+    frames[i - 1] = original_of(all[i]);
+  return found > 0 ? found - 1 : 0;
 }
 
 ASSAY_EXPORT int dladdr(const void *address, Dl_info *info) {
