@@ -132,7 +132,7 @@ void write_to_standard_output(const std::function<void(const report::Sink &)> &p
 
 } // namespace
 
-void check_output(const std::string &path) {
+void check_place(const std::string &path) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   if (path == "-")
@@ -144,6 +144,10 @@ void check_output(const std::string &path) {
   if (access(is_device ? path.c_str() : (folder / ".").c_str(), W_OK) != 0)
     base::fail("-o {}: its folder cannot be written: {}; choose another place", path,
                std::strerror(errno));
+}
+
+void check_output(const std::string &path) {
+  check_place(path);
   refuse_to_destroy(path);
 }
 

@@ -55,7 +55,9 @@ std::vector<std::pair<std::string, uint64_t>> caches_of(const std::vector<std::s
 void check_format(const AnswerOptions &options);
 
 // For commands that do something long before: throws Failure if nothing can be written to this
-// file, which is a folder, or lies in none that can be written, or if what was measured lies there.
+// file, which is a folder, or lies in none that can be written.
+void check_place(const std::string &path);
+// The same of an answer, which does not take the place of what was measured, or of a program.
 void check_output(const std::string &path);
 
 // Writes the whole text to a file or, for "-", to standard output. Throws Failure; a reader that

@@ -386,7 +386,7 @@ private:
 // Before anything runs: can the profile be written there?
 void check_place(const RecordArguments &arguments) {
   if (!arguments.output.empty())
-    return check_output(arguments.output);
+    return cli::check_place(arguments.output);
   if (const int error = why_not_writable(profile::kDefaultFolder))
     base::fail("{}: its folder cannot be written: {}; choose another place with -o",
                profile::kDefaultFolder, std::strerror(error));
