@@ -241,15 +241,19 @@ std::string StructRow::place() const {
   return fmt::format("{}:{}", record.file.substr(record.file.rfind('/') + 1), record.line);
 }
 
+std::vector<size_t> StructRow::declared_order() const {
+  std::vector<size_t> order = advice.layout.order;
+  std::erase_if(order, [&](size_t i) { return members[i].is_of_compiler; });
+  return order;
+}
+
 StructRow::Declarations StructRow::declarations() const {
   if (record.name.find('<') != std::string::npos)
     return {{}, "it is a template's"};
   std::vector<std::string> names;
-  for (size_t i : advice.layout.order) {
+  for (size_t i : declared_order()) {
     const Member &member = members[i];
     const uint32_t flags = record.leaves[member.first].flags;
-    if (member.is_of_compiler)
-      continue;
     if (member.name.empty())
       return {{}, "some have no name"};
     if (flags & ASSAY_LEAF_INSEPARABLE ||

@@ -60,8 +60,9 @@ struct StructRow {
   LayoutAdvice advice;
   uint64_t accesses() const { return reads + writes; }
   std::string place() const; // "list.c:12": the file without its folders, and the line
-  // The members in the order that is advised, as clang-reorder-fields wants them: without bases and
-  // the pointer to virtual functions, bit-fields one by one.
+  // The members in the order that is advised, without bases and the pointer to virtual functions.
+  std::vector<size_t> declared_order() const;
+  // These as clang-reorder-fields wants them, bit-fields one by one.
   struct Declarations {
     std::vector<std::string> names;
     std::string why_none; // where the tool cannot reorder them; there are no names then

@@ -32,8 +32,7 @@ std::string place_of(const StructRow &row) {
 
 // An order as a person can take it in; long ones are for programs, and in the JSON.
 std::string order_text(const StructRow &row) {
-  std::vector<size_t> order = row.advice.layout.order;
-  std::erase_if(order, [&](size_t i) { return row.members[i].is_of_compiler; });
+  const std::vector<size_t> order = row.declared_order();
   const std::string command = row.declarations().names.empty()
                                   ? ""
                                   : fmt::format(": assay fields apply {} FILES", row.record.name);

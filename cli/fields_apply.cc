@@ -237,20 +237,21 @@ private:
               << table.text(report::Style{}) << std::flush;
   }
 
-  // What differs, where the user wants it.
   // Before the work is done that would be lost.
   void check_target() const {
-    const fs::path to = arguments_.to, from = fs::canonical(arguments_.folder);
+    const fs::path to = arguments_.to;
     if (to.empty())
       return;
     if (fs::exists(to) && !(fs::is_directory(to) && fs::is_empty(to)))
       base::fail("--to: {} is there already, and not empty", to.string());
-    const fs::path real = fs::weakly_canonical(fs::absolute(to));
+    const fs::path from = fs::canonical(arguments_.folder),
+                   real = fs::weakly_canonical(fs::absolute(to));
     if (std::ranges::mismatch(from, real).in1 == from.end())
       base::fail("--to: {} lies in the folder that is copied; name one outside of {}", to.string(),
                  from.string());
   }
 
+  // What differs, where the user wants it.
   void give() {
     const fs::path to = arguments_.yes ? fs::path(arguments_.folder) : fs::path(arguments_.to);
     if (to.empty()) {

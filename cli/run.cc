@@ -61,22 +61,31 @@ bool is_option(std::string_view name) {
   return false;
 }
 
-// Names are separated by colons, which values in quotes may hold.
-void check_options(std::string_view given) {
+struct GivenOption {
+  std::string_view name, value; // the value without its quotes
+};
+
+// Options are separated by colons, which values in quotes may hold.
+std::vector<GivenOption> options_in(std::string_view given) {
+  std::vector<GivenOption> options;
   for (size_t at = 0; at < given.size();) {
-    const size_t equals = given.find_first_of("=:", at);
-    const std::string_view name = given.substr(at, equals - at);
-    if (!name.empty() && !is_option(name))
-      base::fail("--options: there is no option `{}`; `assay run --help` lists them", name);
-    size_t end = equals;
-    if (equals != given.npos && given[equals] == '=') {
-      const char quote = equals + 1 < given.size() ? given[equals + 1] : 0;
-      const bool is_quoted = quote == '\'' || quote == '"';
-      end = given.find(':',
-                       is_quoted ? std::min(given.find(quote, equals + 2), given.size()) : equals);
-    }
-    at = end == given.npos ? given.size() : end + 1;
+    const size_t name_end = std::min(given.find_first_of("=:", at), given.size());
+    const size_t begin = name_end + (name_end < given.size() && given[name_end] == '=');
+    const bool is_quoted = begin < given.size() && strchr("'\"", given[begin]);
+    const size_t close = is_quoted ? given.find(given[begin], begin + 1) : begin;
+    const size_t end = std::min(given.find(':', close), given.size());
+    options.push_back(
+        {given.substr(at, name_end - at), is_quoted ? given.substr(begin + 1, close - begin - 1)
+                                                    : given.substr(begin, end - begin)});
+    at = end + 1;
   }
+  return options;
+}
+
+void check_options(std::string_view given) {
+  for (const GivenOption &option : options_in(given))
+    if (!option.name.empty() && !is_option(option.name))
+      base::fail("--options: there is no option `{}`; `assay run --help` lists them", option.name);
 }
 
 std::string runtime_options(const RunArguments &arguments) {
@@ -97,17 +106,9 @@ std::string runtime_options(const RunArguments &arguments) {
 // the folder above the first pattern holds whatever they become.
 std::string profile_folder(const std::string &options) {
   std::string folder = profile::kDefaultFolder;
-  for (size_t at = 0; at < options.size();) {
-    size_t begin = std::min(options.find_first_of("=:", at), options.size());
-    begin += begin < options.size() && options[begin] == '=';
-    const bool is_quoted = begin < options.size() && strchr("'\"", options[begin]);
-    const size_t close = is_quoted ? options.find(options[begin], begin + 1) : begin;
-    const size_t end = std::min(options.find(':', close), options.size());
-    if (options.compare(at, 4, "dir=") == 0)
-      folder = is_quoted ? options.substr(begin + 1, close - begin - 1)
-                         : options.substr(begin, end - begin);
-    at = end + 1;
-  }
+  for (const GivenOption &option : options_in(options))
+    if (option.name == "dir")
+      folder = option.value;
   size_t pattern = folder.find('%');
   if (pattern == std::string::npos)
     return folder;

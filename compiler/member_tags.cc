@@ -492,9 +492,7 @@ bool MemberTags::is_joined(const Instruction &instruction, const Access &access,
   const bool is_whole = leaf.size_bits && leaf.size_bits % 8 == 0 && leaf.offset_bits % 8 == 0;
   if (member_tag(instruction) || tagged.leaves.first != tagged.leaves.last || !is_whole)
     return false;
-  const bool is_vector = getLoadStorePointerOperand(&instruction) &&
-                         isa<FixedVectorType>(getLoadStoreType(&instruction));
-  return is_vector || access.bytes * 8 > leaf.size_bits;
+  return vector_of(instruction) || access.bytes * 8 > leaf.size_bits;
 }
 
 // Of an access to more than the field that its place in the source names, which is one of those it

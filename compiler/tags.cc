@@ -28,16 +28,13 @@ namespace {
 constexpr char kTag[] = "assay-type";
 constexpr char kPlaces[] = "assay.allocations"; // {function, line and column, tag}
 
-// Null where the call has no place.
-MDNode *place_of(const CallBase &call, MDString *tag) {
+// The function, and line and column in it; null where the call has no place.
+std::pair<DISubprogram *, uint64_t> place_of(const CallBase &call) {
   const DILocation *where = call.getDebugLoc();
   if (!where || !where->getLine())
-    return nullptr;
-  const uint64_t number = (uint64_t)where->getLine() << 32 | where->getColumn();
-  LLVMContext &context = call.getContext();
-  return MDNode::get(
-      context, {where->getScope()->getSubprogram(),
-                ConstantAsMetadata::get(ConstantInt::get(Type::getInt64Ty(context), number)), tag});
+    return {};
+  return {where->getScope()->getSubprogram(),
+          (uint64_t)where->getLine() << 32 | where->getColumn()};
 }
 
 // The tag of the allocation that stood at this one's place.
@@ -46,9 +43,11 @@ StringRef tag_at_place(const CallBase &call) {
   const Function *callee = call.getCalledFunction();
   if (!all || !callee || callee->getName() != "calloc")
     return {};
+  const auto [function, place] = place_of(call);
   for (const MDNode *node : all->operands())
-    if (auto *tag = cast<MDString>(node->getOperand(2)); node == place_of(call, tag))
-      return tag->getString();
+    if (node->getOperand(0) == function &&
+        mdconst::extract<ConstantInt>(node->getOperand(1))->getZExtValue() == place)
+      return cast<MDString>(node->getOperand(2))->getString();
   return {};
 }
 
@@ -95,8 +94,12 @@ void tag(CallBase &call, StringRef name) {
   }
   const std::string text = (Twine(size) + " " + Twine(layout) + " " + plain).str();
   call.addFnAttr(Attribute::get(module.getContext(), kTag, text));
-  if (MDNode *place = place_of(call, MDString::get(module.getContext(), text)))
-    module.getOrInsertNamedMetadata(kPlaces)->addOperand(place);
+  if (const auto [function, place] = place_of(call); function)
+    module.getOrInsertNamedMetadata(kPlaces)->addOperand(MDNode::get(
+        module.getContext(),
+        {function,
+         ConstantAsMetadata::get(ConstantInt::get(Type::getInt64Ty(module.getContext()), place)),
+         MDString::get(module.getContext(), text)}));
 }
 
 StringRef token_type(const CallBase &call) {

@@ -14,7 +14,9 @@ namespace {
 
 // A loop over one field of objects loads whole lines of them, and picks the field's lanes.
 SmallBitVector used_lanes(const Instruction &access, unsigned lanes) {
-  SmallBitVector used(lanes, !isa<LoadInst>(access));
+  if (!isa<LoadInst>(access))
+    return SmallBitVector(lanes, true);
+  SmallBitVector used(lanes);
   for (const User *user : access.users()) {
     if (auto *shuffle = dyn_cast<ShuffleVectorInst>(user)) {
       for (unsigned side = 0; side < 2; side++)
@@ -26,10 +28,9 @@ SmallBitVector used_lanes(const Instruction &access, unsigned lanes) {
     }
     auto *extracted = dyn_cast<ExtractElementInst>(user);
     auto *lane = extracted ? dyn_cast<ConstantInt>(extracted->getIndexOperand()) : nullptr;
-    if (isa<LoadInst>(access) && !(lane && lane->getValue().ult(lanes)))
+    if (!lane || lane->getValue().uge(lanes))
       return SmallBitVector(lanes, true);
-    if (lane)
-      used.set((unsigned)lane->getZExtValue());
+    used.set((unsigned)lane->getZExtValue());
   }
   return used;
 }
@@ -52,13 +53,17 @@ void add(SmallVectorImpl<JoinedMembers> &members, LeafRange leaves, int64_t from
 
 } // namespace
 
+const FixedVectorType *vector_of(const Instruction &access) {
+  return getLoadStorePointerOperand(&access) ? dyn_cast<FixedVectorType>(getLoadStoreType(&access))
+                                             : nullptr;
+}
+
 SmallVector<JoinedMembers, 2> joined_members(const Instruction &access, const RecordLayout &record,
                                              uint64_t offset, uint64_t bytes) {
   SmallVector<JoinedMembers, 2> members;
   if (!record.size)
     return members;
-  auto *vector = dyn_cast_or_null<FixedVectorType>(
-      getLoadStorePointerOperand(&access) ? getLoadStoreType(&access) : nullptr);
+  const FixedVectorType *vector = vector_of(access);
   const uint64_t lanes = vector ? vector->getNumElements() : 1, lane_bytes = bytes / lanes;
   const SmallBitVector used =
       vector ? used_lanes(access, (unsigned)lanes) : SmallBitVector(1, true);

@@ -5,9 +5,13 @@
 #include <cstdint>
 
 #include "compiler/record_layout.h"
+#include "llvm/IR/DerivedTypes.h"
 #include "llvm/IR/Instruction.h"
 
 namespace assay::compiler {
+
+// The type of a load or store of a vector; null for others.
+const llvm::FixedVectorType *vector_of(const llvm::Instruction &access);
 
 // So many accesses of the source to each of these leaves. `from` is where the record begins, in
 // bytes behind the address of the access.

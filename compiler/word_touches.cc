@@ -97,7 +97,7 @@ Value *WordTouches::any_missing(IRBuilder<> &builder, ArrayRef<TouchedByte> byte
   uint64_t wanted = 0;
   for (const TouchedByte &byte : bytes) {
     words = std::max(words, words_of(byte));
-    wanted |= byte.mask == 1 ? 0 : marks_of(byte.mask);
+    wanted |= marks_of(byte.mask);
   }
   Type *wide = builder.getIntNTy(words * 8);
   Value *marks = nullptr;

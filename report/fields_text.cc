@@ -196,8 +196,7 @@ private:
     }
     out_ += fmt::format("  {:.2f} lines an access, {:.2f} in the order", advice.lines_before,
                         advice.lines_after);
-    std::vector<size_t> order = advice.layout.order;
-    std::erase_if(order, [&](size_t i) { return row.members[i].is_of_compiler; });
+    const std::vector<size_t> order = row.declared_order();
     for (size_t i = 0; i < std::min(kMaxOrder, order.size()); i++)
       out_ +=
           fmt::format("{} {}", i ? "," : "", printable(short_member(row.members[order[i]].name)));

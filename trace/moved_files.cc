@@ -8,6 +8,7 @@
 #include "trace/processes.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <span>
 #include <sys/stat.h>
@@ -25,6 +26,13 @@ std::vector<std::string> without(std::vector<std::string> names,
 
 MoveSettings move_settings_of(const RecordingSettings &settings) {
   return {settings.log, settings.plans, bool(settings.gate), {}, {}};
+}
+
+// What the kernel calls a process.
+std::string name_of(uint32_t process) {
+  std::string name;
+  std::getline(std::ifstream(fmt::format("/proc/{}/comm", process)), name);
+  return name;
 }
 
 } // namespace
@@ -56,19 +64,6 @@ std::vector<std::string> MovedFiles::missing_modules() const {
   return without(settings_.modules, found_modules_);
 }
 
-// An executable that this user may run and not read, so that the kernel does not even say which it is.
-void MovedFiles::leave_unreadable(File &known, uint32_t process) {
-  std::string name;
-  std::getline(std::ifstream(fmt::format("/proc/{}/comm", process)), name);
-  known.file.path = name.empty() ? "the executable" : name;
-  known.file.number = next_file_++;
-  known.file.first_group = next_group_;
-  known.file.why_not = "its file may not be read; allow that, or trace it as another user";
-  programs_.insert(known.file.path);
-  untraced_.push_back({known.file.path, known.file.why_not});
-  sink_.file(known.file, {});
-}
-
 bool MovedFiles::was_asked_for(const std::string &name) const {
   const auto &wanted = settings_.modules;
   return wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end();
@@ -78,21 +73,21 @@ const MovedFiles::File &MovedFiles::find(const std::string &path, uint32_t proce
   const bool is_main = path.empty();
   const std::string open_as = is_main ? fmt::format("/proc/{}/exe", process) : path;
   struct stat about = {};
-  std::string key = path;
-  if (stat(open_as.c_str(), &about) == 0)
+  const bool is_seen = stat(open_as.c_str(), &about) == 0;
+  // An executable that this user may run and not read: the kernel does not even say which it is.
+  const bool is_unreadable = !is_seen && is_main && errno == EACCES;
+  std::string key = is_unreadable ? name_of(process) : path;
+  if (is_seen)
     key = fmt::format("{}:{}:{}:{}.{}", about.st_dev, about.st_ino, about.st_size,
                       about.st_mtim.tv_sec, about.st_mtim.tv_nsec);
   auto [found, is_new] = files_.try_emplace(key);
   File &known = found->second;
-  if (!is_new)
+  if (!is_new || (!S_ISREG(about.st_mode) && !is_unreadable)) // the kernel's page is no file
     return known;
-  if (!S_ISREG(about.st_mode)) { // the kernel's page is no file
-    if (is_main)
-      leave_unreadable(known, process);
-    return known;
-  }
   std::error_code ignored;
-  known.file.path = is_main ? fs::read_symlink(open_as, ignored).string() : path;
+  known.file.path = is_unreadable ? key
+                    : is_main     ? fs::read_symlink(open_as, ignored).string()
+                                  : path;
   if (is_main)
     programs_.insert(fs::path(known.file.path).filename());
   known.file.number = next_file_++;
@@ -101,7 +96,10 @@ const MovedFiles::File &MovedFiles::find(const std::string &path, uint32_t proce
     known.file.build_id = *id;
   const std::string name = fs::path(known.file.path).filename();
   found_modules_.insert(name);
-  if (name.starts_with("ld-linux")) {
+  if (is_unreadable) {
+    known.file.why_not = "its file may not be read; allow that, or trace it as another user";
+    untraced_.push_back({name, known.file.why_not});
+  } else if (name.starts_with("ld-linux")) {
     known.file.why_not = "the loader runs before anything can be traced";
   } else if (!was_asked_for(name)) {
     known.file.why_not = "it was not asked for (--module)";

@@ -50,7 +50,6 @@ public:
   const std::vector<Untraced> &untraced() const { return untraced_; }
 
 private:
-  void leave_unreadable(File &known, uint32_t process);
   bool was_asked_for(const std::string &name) const;
   void move(File &known, const std::string &open_as, uint32_t process);
   MovedModule moved_code_of(const std::string &open_as, const std::string &path, uint32_t process);

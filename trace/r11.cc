@@ -121,9 +121,9 @@ struct R11::Function {
   bool reads = false, loses = false, is_thunk = false;
   bool calls_constants = false; // through registers
   std::vector<uint64_t> calls;
-  std::vector<uint64_t> leads_to; // by calls, by jumps
-  std::vector<uint64_t> hands_on; // of these, those before which it is as it was given
-  bool jumps_anywhere = false;    // through a pointer
+  std::vector<uint64_t> leads_to;  // by calls, by jumps
+  std::vector<uint64_t> hands_on;  // of these, those before which it is as it was given
+  std::vector<uint64_t> far_jumps; // where it jumps through pointers
 };
 
 R11::R11(const binary::Program &program, const InstructionDecoder &decoder) {
@@ -178,10 +178,8 @@ R11::Function R11::look_at(const binary::Program &program, const InstructionDeco
     const bool is_jump = decoded.info.mnemonic == ZYDIS_MNEMONIC_JMP;
     if ((is_call || is_jump) && !is_direct && is_given)
       given_.insert(at);
-    if (is_jump && !is_direct && !relative_operand(decoded)) {
-      far_jumps_.insert(at);
-      function.jumps_anywhere = true;
-    }
+    if (is_jump && !is_direct && !relative_operand(decoded))
+      function.far_jumps.push_back(at);
     if (!is_call) {
       if (const auto target = jumps_to(decoded, at);
           target && (*target < range.begin || *target >= range.end)) {
@@ -245,11 +243,12 @@ bool R11::may_take(const binary::Program &program, uint64_t function,
 
 void R11::add_those_who_jump_anywhere(const binary::Program &program, const Functions &functions,
                                       binary::Decoder &lifts) {
-  has_takers_ = !takers_.empty();
-  if (!has_takers_)
+  if (takers_.empty())
     return;
   for (const Function &function : functions)
-    if (function.jumps_anywhere && may_take(program, function.address, lifts))
+    given_.insert(function.far_jumps.begin(), function.far_jumps.end());
+  for (const Function &function : functions)
+    if (!function.far_jumps.empty() && may_take(program, function.address, lifts))
       takers_.insert(function.address);
 }
 
@@ -345,10 +344,9 @@ void R11::find_keepers(const binary::Program &program, const Functions &function
 binary::Liveness::Known R11::known(uint64_t routine) const {
   auto unread = [this](const binary::Instruction &call) {
     const bool is_direct = call.flow == binary::Flow::call || call.flow == binary::Flow::jump;
-    const bool may_read =
-        is_direct
-            ? takers_.contains(call.target()) || !known_.contains(call.target())
-            : given_.contains(call.address) || (has_takers_ && far_jumps_.contains(call.address));
+    const bool may_read = is_direct
+                              ? takers_.contains(call.target()) || !known_.contains(call.target())
+                              : given_.contains(call.address);
     return may_read ? binary::RegisterSet{0} : kOnlyR11;
   };
   return {unread, keepers_.contains(routine) ? binary::RegisterSet{0} : kOnlyR11};

@@ -43,9 +43,7 @@ private:
   std::unordered_set<uint64_t> known_;  // functions of the file
   std::unordered_set<uint64_t> takers_; // those that may read it as they are given it
   std::unordered_set<uint64_t>
-      given_; // calls through pointers before which it is written, and not read
-  std::unordered_set<uint64_t> far_jumps_;      // through pointers
-  bool has_takers_ = false;                     // far_jumps_ may lead to one
+      given_; // calls through pointers before which it is written, and not read; jumps that may lead to a taker
   std::unordered_set<uint64_t> constant_calls_; // calls of what was computed from constants
   std::unordered_set<uint64_t>
       keepers_; // routines behind which somebody may read what they leave in it
