@@ -441,6 +441,9 @@ std::vector<std::string> clang_arguments(const CommandLine &line,
   if (line.links && !line.no_runtime && !line.shared)
     add(out, {"-Wl,--whole-archive", "-Wl," + installation.file("libassay_start.a"),
               "-Wl,--no-whole-archive"});
+  if (line.links && !line.no_runtime && !line.shared &&
+      line.is_static) // an entry of the program's comes later, and wins
+    out.push_back("-Wl,-e,__assay_static_start");
   out.insert(out.end(), line.rest.begin(), inputs);
   out.push_back("--start-no-unused-arguments");
   if (follows_allocations)

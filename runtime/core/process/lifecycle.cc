@@ -1,5 +1,6 @@
 // From the first instruction of the process to the last: the table of contents of the runtime.
 //
+//   entry     of a static executable: shadows are mapped as they are touched (start_static.cc)
 //   preinit   start(): before every constructor, also those of shared libraries
 //   ctor      __assay_module_init of each instrumented module: its SITES; the first starts the helper
 //   dtor      __assay_module_end of each: its memory may be unmapped from now on

@@ -10,6 +10,7 @@
 #include <elf.h>
 #include <sys/auxv.h>
 
+#include "runtime/core/process/start_static.h"
 #include "runtime/core/runtime.h"
 
 extern "C" int __cxa_atexit(void (*handler)(void *), void *argument, void *module) noexcept;
@@ -27,6 +28,8 @@ namespace {
 constinit bool ends_in_handler = false;
 
 void preinit(int, char **, char **envp) {
+  if (&assay::stop_mapping_early)
+    assay::stop_mapping_early();
   __assay_program_start(envp, &__start_assay_sites,
                         (uint64_t)(&__stop_assay_sites - &__start_assay_sites));
   bool has_loader = getauxval(AT_BASE) != 0;

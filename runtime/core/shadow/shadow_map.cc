@@ -128,6 +128,12 @@ bool reserve_span(uint64_t begin, uint64_t end) {
   return map_span(begin, end);
 }
 
+bool map_before_start(uint64_t address) {
+  constexpr uint64_t kEarlyPiece = 64 << 10;
+  const uint64_t begin = address & ~(kEarlyPiece - 1), end = begin + kEarlyPiece;
+  return !assay_in_program_window(begin, end) && end <= ASSAY_HIGH_END && map_span(begin, end);
+}
+
 void note_own_span(uint64_t begin, uint64_t end) {
   Locked locked(mapped.lock);
   if (mapped.other_count < kMaxOther)

@@ -20,6 +20,10 @@ void empty_shadow(unsigned shift, uint64_t base);
 // something else lies there.
 bool reserve_span(uint64_t begin, uint64_t end);
 
+// Maps what lies around an address that no program has, for code that counts before a tool has its shadow. False if the
+// address may be a program's, or the kernel refuses. While there is one thread.
+bool map_before_start(uint64_t address);
+
 // Notes a span that was mapped for another purpose, and that the program may not map over.
 void note_own_span(uint64_t begin, uint64_t end);
 
