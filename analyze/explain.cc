@@ -14,7 +14,6 @@
 #include "base/fail.h"
 #include "base/stable_sort.h"
 #include "binary/discovery.h"
-#include "binary/eligibility.h"
 #include "binary/needed.h"
 #include "binary/program.h"
 #include "image/elf.h"
@@ -45,8 +44,9 @@ const char *what_it_is(const NeededDefinition &needed, const FlowGraph &graph, c
 
 class Explainer {
 public:
-  Explainer(const Program &program, ExplainDetail detail)
-      : program_(program), has_loops_(detail != ExplainDetail::figures),
+  // All must outlive it.
+  Explainer(const Program &program, ExplainDetail detail, const AskMovability &movability)
+      : program_(program), movability_(movability), has_loops_(detail != ExplainDetail::figures),
         lines_(detail == ExplainDetail::lines), names_(program.executable(), lines_) {}
 
   // Of all that were explained.
@@ -86,10 +86,7 @@ public:
       Forms forms(graph, ssa);
       explain(graph, ssa, forms);
     }
-    if (Immovable why = eligibility(routine, graph); why != Immovable::movable) {
-      function_->immovable = immovable_name(why);
-      function_->immovable_meaning = immovable_meaning(why);
-    }
+    function_->immovable = movability_(routine, graph);
     if (lines_ && function_->understood)
       explain_graph(graph, *function_);
     summary_.figures.add(figures);
@@ -255,6 +252,7 @@ private:
   }
 
   const Program &program_;
+  const AskMovability &movability_;
   bool has_loops_, lines_;
   ExplainSummary summary_;
   ExplainedFunction *function_ = nullptr;
@@ -265,14 +263,15 @@ private:
   std::vector<bool> explained_; // by block, of which nodes may be copies
 };
 
-void explain_all(const Program &program, ExplainDetail detail, Explanation &to) {
+void explain_all(const Program &program, ExplainDetail detail, const AskMovability &movability,
+                 Explanation &to) {
   constexpr unsigned kMaxThreads = 16; // each has tables of its own
   // For lines, each would read the debug information anew.
   const unsigned threads =
       detail == ExplainDetail::lines ? 1 : std::min(base::usable_cpus(), kMaxThreads);
   std::vector<std::unique_ptr<Explainer>> explainers;
   for (unsigned thread = 0; thread < threads; thread++)
-    explainers.push_back(std::make_unique<Explainer>(program, detail));
+    explainers.push_back(std::make_unique<Explainer>(program, detail, movability));
   to.functions.resize(program.routines().size());
   program.look_into_calls(threads);
   program.for_each_routine(threads, [&](uint32_t which, unsigned thread) {
@@ -322,9 +321,11 @@ void ExplainSummary::add(const ExplainSummary &more) {
   figures.add(more.figures);
 }
 
-Explanation explain(const std::string &path, const std::string &function, ExplainDetail detail) {
+Explanation explain(const std::string &path, const std::string &function, ExplainDetail detail,
+                    const MovabilityOf &movability_of) {
   double begin = cpu_seconds();
   Program program{image::Executable(path)};
+  const AskMovability movability = movability_of(program);
   Explanation result;
   result.path = path;
   result.build_id = image::build_id_text(program.executable().build_id());
@@ -333,13 +334,13 @@ Explanation explain(const std::string &path, const std::string &function, Explai
   result.summary.bytes_in_functions = coverage.in_functions;
   result.summary.padding_bytes = coverage.padding;
   if (function.empty()) {
-    explain_all(program, detail, result);
+    explain_all(program, detail, movability, result);
   } else {
     const Routine *routine = program.find(function);
     if (!routine)
       base::fail("{}: {} has no such function; name another, or an address within one", function,
                  path);
-    Explainer explainer(program, ExplainDetail::lines);
+    Explainer explainer(program, ExplainDetail::lines, movability);
     explainer.explain(*routine, result.functions.emplace_back());
     result.summary.add(explainer.summary());
   }

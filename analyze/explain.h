@@ -3,11 +3,18 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace binary {
+struct FlowGraph;
+struct Routine;
+class Program;
+} // namespace binary
 
 namespace analyze {
 
@@ -110,6 +117,12 @@ struct ExplainedFigures {
   void add(const ExplainedFigures &more);
 };
 
+// Why a routine's code cannot be executed at another place: a name and a sentence, which hold for as long as the
+// program runs; empty if it can.
+struct Immovable {
+  std::string_view name, meaning;
+};
+
 struct ExplainedFunction {
   std::string name; // demangled; "0x…" without a symbol
   std::string linkage_name;
@@ -127,8 +140,7 @@ struct ExplainedFunction {
   std::vector<ExplainedBlock> blocks; // as are edges and tables, with `lines` only
   std::vector<ExplainedEdge> edges;
   std::vector<ExplainedTable> tables;
-  std::string_view immovable;         // why its code cannot be moved; empty if it can
-  std::string_view immovable_meaning; // a sentence
+  Immovable immovable;
 };
 
 struct ExplainSummary {
@@ -153,8 +165,14 @@ struct Explanation {
 // What functions carry: their figures; their loops, too; all.
 enum class ExplainDetail : uint8_t { figures, loops, lines };
 
+// What says of a program's routines whether they can be moved; the program outlives it. Several threads ask at once.
+using AskMovability =
+    std::function<Immovable(const binary::Routine &routine, const binary::FlowGraph &graph)>;
+using MovabilityOf = std::function<AskMovability(const binary::Program &program)>;
+
 // All routines, or the one that `function` names (linkage name, demangled name or 0xADDRESS), which
 // carries all. Throws Failure for what is no x86-64 ELF file, and for a function that is not there.
-Explanation explain(const std::string &path, const std::string &function, ExplainDetail detail);
+Explanation explain(const std::string &path, const std::string &function, ExplainDetail detail,
+                    const MovabilityOf &movability_of);
 
 } // namespace analyze

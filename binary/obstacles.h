@@ -1,32 +1,16 @@
-// Whether a routine's code can be moved: executed at another place, with other code between its
-// instructions.
+// What in a routine's code stands in the way of executing it at another place. Of routines whose
+// control flow is understood; whether one can be moved, trace/movability.h answers.
 #pragma once
 
 #include "binary/flow_graph.h"
 
 namespace binary {
 
-enum class Immovable : uint8_t {
-  movable,
-  not_understood,   // WhyNot says more
-  labels,           // its labels lie in data as addresses, and jumps go there through pointers
-  entered_within,   // calls or pointers enter it at more than its beginning
-  overlaps,         // an instruction begins within another one
-  shared_table,     // a jump table has entries that lead elsewhere than into it
-  changes_segments, // sets the base of fs, as only what starts threads does
-  too_short,        // no room for a jump of five bytes to the moved code
-};
-// "movable", "labels" …, and a sentence.
-const char *immovable_name(Immovable why);
-const char *immovable_meaning(Immovable why);
-
-// Tables of unwinding and landing pads are no obstacle: whoever moves the code translates addresses for the
-// unwinder.
-Immovable eligibility(const Routine &routine, const FlowGraph &graph);
-
-// Parts of that answer, for who can move more than a jump at the beginning alone allows.
+// An instruction begins within another one.
 bool has_overlaps(const FlowGraph &graph);
+// A jump table has entries that lead elsewhere than into the routine.
 bool has_shared_table(const Routine &routine, const FlowGraph &graph);
+// It sets the base of fs or gs, as only what starts threads does.
 bool changes_segments(const FlowGraph &graph);
 
 } // namespace binary

@@ -14,6 +14,7 @@
 #include "image/symbols.h"
 #include "report/explain.h"
 #include "report/micro_ops.h"
+#include "trace/movability.h"
 
 #include <algorithm>
 #include <memory>
@@ -142,6 +143,18 @@ std::string resolved_function(const ExplainArguments &arguments) {
   return fmt::format("{:#x}", meant.front()->address);
 }
 
+// What `assay trace` does with a function.
+analyze::AskMovability movability_of(const binary::Program &program) {
+  auto movability = std::make_shared<const trace::Movability>(program);
+  return [movability](const binary::Routine &routine,
+                      const binary::FlowGraph &graph) -> analyze::Immovable {
+    const trace::WhyUnmoved why = movability->of(routine, graph).why;
+    if (why == trace::WhyUnmoved::moved)
+      return {};
+    return {trace::why_unmoved_name(why), trace::why_unmoved_meaning(why)};
+  };
+}
+
 int answer_explain(const ExplainArguments &arguments) {
   const AnswerOptions &options = arguments.answer;
   if (arguments.micro_ops) {
@@ -163,7 +176,8 @@ int answer_explain(const ExplainArguments &arguments) {
       analyze::explain(arguments.executable, resolved_function(arguments),
                        arguments.lines     ? lines
                        : options.is_text() ? figures
-                                           : loops);
+                                           : loops,
+                       movability_of);
   if (!options.is_text()) {
     write_document(
         options, report::explain_document(explanation, query, options.top, one || arguments.lines));

@@ -248,9 +248,9 @@ Json function_json(const ExplainedFunction &function, bool accesses) {
   put("argument_count", figures.arguments);
   put("in_loops_count", figures.in_loops);
   put("affine_in_loops_count", figures.affine_in_loops);
-  put("movable", function.immovable.empty());
-  put("why_not_movable", text_or_null(function.immovable));
-  put("why_not_movable_meaning", text_or_null(function.immovable_meaning));
+  put("movable", function.immovable.name.empty());
+  put("why_not_movable", text_or_null(function.immovable.name));
+  put("why_not_movable_meaning", text_or_null(function.immovable.meaning));
   put("loops", loops_json(function, accesses));
   if (accesses) {
     put("instructions", instructions_json(function));

@@ -113,8 +113,8 @@ private:
       out_ += "  not understood: " + not_understood_text(function_) + "\n";
       return;
     }
-    if (!function_.immovable.empty())
-      out_ += fmt::format("  cannot be moved: {}\n", function_.immovable_meaning);
+    if (!function_.immovable.name.empty())
+      out_ += fmt::format("  cannot be moved: {}\n", function_.immovable.meaning);
     const analyze::ExplainedFigures &figures = function_.figures;
     std::string accesses =
         base::format_counted(double(figures.accesses), "memory access", "memory accesses");

@@ -11,6 +11,7 @@
 #include "abi/trace_ring.h"
 #include "binary/program.h"
 #include "trace/groups.h"
+#include "trace/movability.h"
 #include "trace/skeleton.h"
 
 #include <cstdint>
@@ -19,28 +20,6 @@
 #include <vector>
 
 namespace trace {
-
-// Why a function stays where it is, with its accesses unlogged.
-enum class WhyUnmoved : uint8_t {
-  moved,
-  not_chosen,          // the user did not ask for it
-  stub,                // of the procedure linkage table
-  not_understood,      // its control flow
-  overlaps,            // an instruction begins within another one
-  shared_table,        // a jump table leads out of it
-  changes_segments,    // it sets the base of thread-local storage
-  no_room,             // for the jumps to the moved code
-  signal_return,       // the kernel returns to it
-  unwind_table,        // its unwind table cannot be written again
-  relative_operand,    // an instruction that is no jump has an operand relative to where it lies
-  asks_caller,         // what it calls looks at where the call is
-  own_frames,          // the program finds its frames by their return addresses
-  guessed_limits,      // neither a symbol nor an unwind table says where it begins and ends
-  goes_on_behind_trap, // a handler of the trap may go on with code that no way leads to
-  computed_address,    // that of an access is no sum of registers
-  count,
-};
-const char *why_unmoved_meaning(WhyUnmoved why);
 
 struct MovedFunction {
   std::string name; // linkage name; may be empty

@@ -16,7 +16,6 @@
 #include "trace/block_order.h"
 #include "trace/log_snippets.h"
 #include "trace/moved_places.h"
-#include "trace/original_jumps.h"
 #include "trace/position_flow.h"
 #include "trace/position_registers.h"
 #include "trace/routine_log.h"
@@ -382,26 +381,21 @@ private:
 
 } // namespace
 
-WhyUnmoved move_routine(ModuleCode &module, const Routine &routine, const FlowGraph &graph,
-                        const std::vector<const image::UnwindRange *> &frames,
-                        MovedFunction &function) {
-  auto original = original_jumps(module.program.executable(), module.decoder, routine, graph);
-  if (!original)
-    return WhyUnmoved::no_room;
+void move_routine(ModuleCode &module, const Routine &routine, const FlowGraph &graph,
+                  MovabilityAnswer needs, MovedFunction &function) {
   RoutineMover mover(module, routine, graph, function);
   mover.move();
-  for (AssayMovedJump &jump : original->jumps)
+  for (AssayMovedJump &jump : needs.jumps.jumps)
     if (jump.bytes == 5)
-      jump.to = mover.arrival(original->sites[jump.to]);
-  module.jumps.insert(module.jumps.end(), original->jumps.begin(), original->jumps.end());
-  for (const image::UnwindRange *frame : frames)
+      jump.to = mover.arrival(needs.jumps.sites[jump.to]);
+  module.jumps.insert(module.jumps.end(), needs.jumps.jumps.begin(), needs.jumps.jumps.end());
+  for (const image::UnwindRange *frame : needs.frames)
     for (const image::CodeRange &range : routine.ranges) {
       const uint64_t begin = std::max(frame->begin, range.begin),
                      end = std::min(frame->end, range.end);
       if (begin < end)
         mover.cover(*frame, begin, end);
     }
-  return WhyUnmoved::moved;
 }
 
 } // namespace trace

@@ -3,17 +3,14 @@
 
 #include "binary/flow_graph.h"
 #include "trace/module_code.h"
-
-#include <vector>
+#include "trace/movability.h"
 
 namespace trace {
 
-// Appends the routine's moved code, what overwrites its original, and the unwind table of `frames`,
-// the entries that cover it. no_room, and nothing is appended, if the original cannot be
-// overwritten. Counts its accesses and values in `function`.
-WhyUnmoved move_routine(ModuleCode &module, const binary::Routine &routine,
-                        const binary::FlowGraph &graph,
-                        const std::vector<const image::UnwindRange *> &frames,
-                        MovedFunction &function);
+// Appends the routine's moved code to the module, with what overwrites its original and with the unwind tables of
+// the entries that cover it. `needs`: the answer of Movability, that it can be moved. Counts its accesses and
+// values in `function`.
+void move_routine(ModuleCode &module, const binary::Routine &routine,
+                  const binary::FlowGraph &graph, MovabilityAnswer needs, MovedFunction &function);
 
 } // namespace trace

@@ -1,10 +1,10 @@
-// What is asked of a graph at one point: values, liveness, kinds of edges, whether code can be moved. On the
+// What is asked of a graph at one point: values, liveness, kinds of edges, what hinders moving its code. On the
 // routines of this very program, against the definitions of these things.
 
 #include "binary/edges.h"
 #include "binary/effects.h"
-#include "binary/eligibility.h"
 #include "binary/liveness.h"
+#include "binary/obstacles.h"
 
 #include <gtest/gtest.h>
 
@@ -90,30 +90,31 @@ TEST(Queries, EdgesAreThoseOfTheGraphAndBranchesHaveTwoKinds) {
     EXPECT_GT(kinds[kind], 50u) << edge_kind_name(kind);
 }
 
-TEST(Queries, WhatIsUnderstoodAndEnteredOnceCanBeMoved) {
-  size_t movable = 0, other = 0;
-  for_each_routine([&](const Routine &routine, const FlowGraph &graph) {
-    Immovable why = eligibility(routine, graph);
-    movable += why == Immovable::movable;
-    other += why != Immovable::movable;
-    if (routine.entries.size() > 1) {
-      EXPECT_NE(why, Immovable::movable);
-    }
-    FlowGraph lost = graph;
-    lost.why_not = WhyNot::unresolved_jump;
-    EXPECT_EQ(eligibility(routine, lost), Immovable::not_understood);
-    Routine entered_twice = routine;
-    entered_twice.entries.push_back(routine.address() + 1);
-    EXPECT_NE(eligibility(entered_twice, graph), Immovable::movable);
+TEST(Queries, InstructionsWithinOthersAreFound) {
+  for_each_routine([&](const Routine &, const FlowGraph &graph) {
+    EXPECT_FALSE(has_overlaps(graph));
     FlowGraph overlapping = graph;
     Instruction within = overlapping.code.instructions.front();
     within.address++;
     if (within.length > 1) {
       overlapping.code.instructions.push_back(within);
-      EXPECT_NE(eligibility(routine, overlapping), Immovable::movable);
+      EXPECT_TRUE(has_overlaps(overlapping));
     }
   });
-  EXPECT_GT(movable, other);
+}
+
+TEST(Queries, TablesThatLeadElsewhereAreFound) {
+  size_t tables = 0;
+  for_each_routine([&](const Routine &routine, const FlowGraph &graph) {
+    EXPECT_FALSE(has_shared_table(routine, graph));
+    if (graph.tables.empty())
+      return;
+    tables++;
+    FlowGraph shared = graph;
+    shared.tables.back().targets.push_back(routine.ranges.back().end);
+    EXPECT_EQ(has_shared_table(routine, shared), !routine.contains(routine.ranges.back().end));
+  });
+  EXPECT_GT(tables, 0u);
 }
 
 } // namespace
