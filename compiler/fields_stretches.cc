@@ -137,6 +137,8 @@ void StretchCounters::find_distance() {
   BasicBlock *place = nullptr;
   for (const Counter &counter : counters_) {
     BasicBlock *block = counter.place->getParent();
+    if (!dominators_.isReachableFromEntry(block))
+      continue;
     place = place ? dominators_.findNearestCommonDominator(place, block) : block;
   }
   BasicBlock *entry = &function_.getEntryBlock();

@@ -18,6 +18,7 @@
 #include "compiler/member_tags.h"
 
 #include "abi/fields.h"
+#include "compiler/library_members.h"
 #include "compiler/vector_members.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -120,6 +121,33 @@ bool leads_to_undescribed(const Value *pointer) {
 
 uint64_t number_in(const MDNode &node, unsigned i) {
   return mdconst::extract<ConstantInt>(node.getOperand(i))->getZExtValue();
+}
+
+TagPlace place_of(const DILocation &where, bool is_write) {
+  return {where.getScope()->getSubprogram(),
+          (uint64_t)where.getLine() << 32 | (uint64_t)where.getColumn() << 1 | is_write};
+}
+
+unsigned inlining_depth(const DILocation &where) {
+  unsigned depth = 0;
+  for (const DILocation *call = where.getInlinedAt(); call; call = call->getInlinedAt())
+    depth++;
+  return depth;
+}
+
+// The innermost calls that a place was inlined at; null: none. The same node for the same calls.
+const MDNode *calls_around(const DILocation &where, unsigned count) {
+  LLVMContext &context = where.getContext();
+  MDNode *calls = nullptr;
+  const DILocation *call = where.getInlinedAt();
+  for (unsigned i = 0; i < count; i++, call = call->getInlinedAt()) {
+    const auto [function, column] = place_of(*call, false);
+    calls = MDNode::get(
+        context,
+        {const_cast<DISubprogram *>(function),
+         ConstantAsMetadata::get(ConstantInt::get(Type::getInt64Ty(context), column)), calls});
+  }
+  return calls;
 }
 
 // Tags for the accesses of a module as clang has made it.
@@ -283,9 +311,7 @@ private:
     if (!where || !where->getLine())
       return;
     auto [known, is_new] = places_.insert(
-        {{where->getScope()->getSubprogram(),
-          (uint64_t)where->getLine() << 32 | (uint64_t)where->getColumn() << 1 | writes},
-         tag});
+        {{place_of(*where, writes), calls_around(*where, inlining_depth(*where))}, tag});
     if (!is_new && known->second != tag)
       known->second = nullptr;
   }
@@ -309,7 +335,9 @@ private:
   void write_places() {
     NamedMDNode *all = module_.getOrInsertNamedMetadata(kPlaces);
     for (auto &[place, tag] : places_)
-      all->addOperand(MDNode::get(context_, {place.first, number(place.second), tag}));
+      all->addOperand(MDNode::get(context_, {const_cast<DISubprogram *>(place.first.first),
+                                             number(place.first.second), tag,
+                                             const_cast<MDNode *>(place.second)}));
   }
 
   Module &module_;
@@ -317,7 +345,7 @@ private:
   RecordLayouts layouts_;
   DenseMap<const Value *, const DIType *>
       variables_; // of the function, by their place on the stack
-  MapVector<std::pair<DISubprogram *, uint64_t>, MDNode *> places_;
+  MapVector<TagPlaceInCalls, MDNode *> places_;
 };
 
 // The offset of the member, in bytes, as debug information has it. None for bit-fields, whose
@@ -380,6 +408,10 @@ bool is_undescribed(const MDNode &tag) {
 } // namespace
 
 void tag_members(Module &module) {
+  open_library_calls(module, [](const Value &pointer) {
+    SmallVector<Step, 4> steps = steps_to(&pointer);
+    return !steps.empty() && !is_of_library(record_of(steps.front().type));
+  });
   Tagger(module).run();
   remove_marks(module);
 }
@@ -395,7 +427,7 @@ MemberTags::MemberTags(Module &module) : layout_(module.getDataLayout()) {
     auto *function = dyn_cast_or_null<DISubprogram>(node->getOperand(0).get());
     uint64_t place = number_in(*node, 1);
     MDNode *tag = node_in(*node, 2);
-    at_place_[{function, place}] = tag;
+    at_place_[{{function, place}, node_in(*node, 3)}] = tag;
     if (!tag || tag->getNumOperands())
       at_line_.insert({function, place >> 32 << 1 | (place & 1)});
     if (!tag || !tag->getNumOperands() || is_undescribed(*tag))
@@ -439,9 +471,12 @@ const MDNode *MemberTags::tag_at(const Instruction &instruction, bool writes) co
   const DILocation *where = instruction.getDebugLoc();
   if (!where)
     return nullptr;
-  return at_place_.lookup(
-      {where->getScope()->getSubprogram(),
-       (uint64_t)where->getLine() << 32 | (uint64_t)where->getColumn() << 1 | writes});
+  // The optimiser may have inlined it further than it was when it was tagged.
+  const TagPlace place = place_of(*where, writes);
+  for (unsigned calls = inlining_depth(*where);; calls--)
+    if (auto known = at_place_.find({place, calls_around(*where, calls)});
+        known != at_place_.end() || !calls)
+      return known != at_place_.end() ? known->second : nullptr;
 }
 
 void MemberTags::begin(Function &function) {

@@ -35,6 +35,11 @@ struct MemberCopy {
   uint64_t bytes = 0; // of the record or member, for each of which the leaves count once
 };
 
+// A line and a column of a function, and whether it is a write; or a line alone, and that.
+using TagPlace = std::pair<const llvm::DISubprogram *, uint64_t>;
+// The same, and the calls that it was inlined at when it was tagged (open_library_calls()).
+using TagPlaceInCalls = std::pair<TagPlace, const llvm::MDNode *>;
+
 // The tags of a module, at the end of the pipeline.
 class MemberTags {
 public:
@@ -48,8 +53,6 @@ public:
   static void remove(llvm::Module &module);
 
 private:
-  // A line and a column of a function, and whether it is a write; or a line alone, and that.
-  using Place = std::pair<const llvm::DISubprogram *, uint64_t>;
   // What begins so many bytes after a pointer.
   struct Base {
     const RecordLayout *record;
@@ -71,8 +74,8 @@ private:
   bool is_one_of_several(const llvm::Value *pointer) const;
 
   RecordLayouts layouts_;
-  llvm::DenseMap<Place, const llvm::MDNode *> at_place_; // null: there are several
-  llvm::DenseSet<Place> at_line_;
+  llvm::DenseMap<TagPlaceInCalls, const llvm::MDNode *> at_place_; // null: there are several
+  llvm::DenseSet<TagPlace> at_line_;
   llvm::StringMap<const llvm::DIType *> by_name_; // as alias tags name them
   const llvm::DataLayout &layout_;
   llvm::DenseMap<const llvm::Value *, Base> bases_; // of the function
