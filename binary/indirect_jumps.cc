@@ -154,7 +154,7 @@ Path IndirectJumps::path() const {
   return path;
 }
 
-ResolvedJump IndirectJumps::resolve(uint32_t piece, PathExecutor &executor) {
+ResolvedJump IndirectJumps::resolve(uint32_t piece, SymbolicPath &way) {
   auto is_target = [&](uint64_t target, bool bounded) {
     return is_jump_target(target) && (bounded || is_likely_target(target));
   };
@@ -170,7 +170,7 @@ ResolvedJump IndirectJumps::resolve(uint32_t piece, PathExecutor &executor) {
     ways_.clear();
     back_.assign(1, piece);
     are_longer = find_ways(blocks);
-    ResolvedJump found = resolve_jump(executor, ways_, is_target, hole, limit);
+    ResolvedJump found = resolve_jump(way, ways_, is_target, hole, limit);
     // Bounded, and an entry makes no sense: a longer table without a bound would make less.
     if (found.table.bounded)
       return found;
@@ -271,14 +271,14 @@ bool IndirectJumps::resolve() {
     return false;
   find_pieces();
   find_constants();
-  PathExecutor executor(walk_.program.executable(), walk_.code); // most routines need none
+  SymbolicPath way(walk_.program.executable(), walk_.code); // most routines need none
   bool any = false, through_pointers = false;
   for (uint32_t piece = 0; piece < pieces_.size(); piece++) {
     uint32_t index = instructions_[pieces_[piece].end - 1];
     uint64_t address = walk_.code.instructions[index].address;
     if (walk_.code.instructions[index].flow != Flow::indirect_jump)
       continue;
-    ResolvedJump resolved = resolve(piece, executor);
+    ResolvedJump resolved = resolve(piece, way);
     const auto &targets_found = resolved.table.targets;
     if (resolved.kind == JumpKind::table && !resolved.table.bounded &&
         resolved.table.entry_bytes == 8 &&

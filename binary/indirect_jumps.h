@@ -58,7 +58,7 @@ private:
   void find_constants();
   bool find_ways(unsigned blocks);
   Path path() const;
-  ResolvedJump resolve(uint32_t piece, PathExecutor &executor);
+  ResolvedJump resolve(uint32_t piece, SymbolicPath &way);
   bool is_jump_target(uint64_t target) const;
   bool is_likely_target(uint64_t address);
   bool is_hole(uint64_t target) const;

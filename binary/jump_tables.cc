@@ -3,230 +3,24 @@
 // Compilers differ in the instructions that they use and in where the index is checked, but not in
 // what they compute: the target is an entry of 8 bytes, or of 4 added to a constant, at a constant
 // plus a multiple of something that a branch on the way has compared with a constant. So the
-// registers on the way are expressions (binary/expression.h), stores to the stack are remembered (-O0
-// keeps the index there), and the branch gives the bound. Matching sequences of instructions, which
-// most tools do, was refused: it is one more pattern for each compiler and version.
+// registers on the way are expressions (binary/symbolic_path.cc), and the branch gives the bound.
+// Matching sequences of instructions, which most tools do, was refused: it is one more pattern for
+// each compiler and version.
 
 #include "binary/jump_tables.h"
 
 #include "abi/uop_step.h"
-#include "binary/effects.h"
 #include "binary/expression.h"
-
-#include <algorithm>
-#include <array>
 
 namespace binary {
 namespace {
-
-struct Stored {
-  ExprId address, value;
-  unsigned width;
-};
-struct Condition {
-  unsigned test; // if_o …
-  ExprId flags;
-  bool holds;
-};
-
-} // namespace
-
-class PathExecutor::Way {
-public:
-  Way(const image::Executable &executable, const Code &code)
-      : executable_(executable), code_(code) {}
-  const image::Executable &executable() const { return executable_; }
-
-  void begin(const Constants &before) {
-    expressions.clear();
-    target = {};
-    conditions.clear();
-    registers_.fill({});
-    changed_.fill(0);
-    stores_.clear();
-    labels_.clear();
-    state_ = 0;
-    registers_[ASSAY_REG_ZERO] = expressions.constant(0);
-    bias_ = in(ASSAY_REG_BIAS);
-    for (unsigned reg = 0; reg < before.size(); reg++)
-      if (before[reg].kind == Constant::known)
-        registers_[reg] = expressions.constant(before[reg].value);
-      else if (before[reg].kind == Constant::address)
-        registers_[reg] = expressions.add(bias_, expressions.constant(before[reg].value));
-  }
-
-  void execute(const PathPiece &piece) {
-    for (uint32_t index : piece.instructions) {
-      const Instruction &instruction = code_.instructions[index];
-      for (const assay_uop &uop : code_.uops_of(instruction))
-        execute(uop, piece.taken);
-      if (instruction.is_call())
-        after_call(instruction);
-      if (instruction.opaque)
-        forget(code_.touched_by(instruction).writes);
-    }
-  }
-
-  Expressions expressions;
-  ExprId target{}; // of the last jump
-  std::vector<Condition> conditions;
-  bool is_bias(ExprId id) const { return id == bias_; }
-  // The bias plus a constant.
-  bool is_image_address(ExprId id) const {
-    auto terms = expressions.terms(id);
-    return expressions[id].kind == ExprKind::sum && terms.size() == 1 && is_bias(terms[0].of) &&
-           terms[0].coefficient == 1;
-  }
-  uint64_t label_of(ExprId load) const {
-    auto found = std::find_if(labels_.rbegin(), labels_.rend(),
-                              [&](const Label &each) { return each.load == load; });
-    return found == labels_.rend() ? 0 : found->constant;
-  }
-
-private:
-  void forget(VariableSet written) {
-    for (unsigned reg = 0; reg < registers_.size(); reg++)
-      if (unsigned variable = variable_of(reg); variable < kVariables && written & bit(variable))
-        registers_[reg] = expressions.unknown();
-    for (unsigned variable = kVectors; variable < kVariables; variable++)
-      changed_[variable] += (written & bit(variable)) != 0;
-  }
-
-  // What a register holds: itself, until something else was put there.
-  ExprId in(unsigned reg) {
-    if (reg >= ASSAY_REG_LANES)
-      return expressions.definition(reg + uint64_t{ASSAY_REG_COUNT} * changed_[variable_of(reg)]);
-    if (!registers_[reg].known())
-      registers_[reg] = expressions.definition(reg);
-    return registers_[reg];
-  }
-  ExprId operand_b(const assay_uop &uop) {
-    return has_immediate(uop) ? expressions.constant(static_cast<uint64_t>(uop.imm)) : in(uop.b);
-  }
-  ExprId operand_c(const assay_uop &uop) {
-    return has_immediate(uop) ? expressions.constant(0) : in(uop.c);
-  }
-  ExprId address(const assay_uop &uop) {
-    return expressions.address(in(uop.a), in(uop.b), uop.shift, in(uop.c), uop.i);
-  }
-
-  void execute(const assay_uop &uop, bool taken) {
-    if (uop.dst >= ASSAY_REG_LANES && uop.op != ASSAY_UOP_store && uop.op != ASSAY_UOP_store_if) {
-      // Indexes are not computed in vectors; but one that was taken out of a vector before is another
-      // value than one that is taken out after this.
-      changed_[variable_of(uop.dst)]++;
-      return;
-    }
-    switch (uop.op) {
-    case ASSAY_UOP_load: {
-      uint64_t constant = constant_of(uop);
-      registers_[uop.dst] = load(address(uop), uop.width);
-      labels_.push_back({registers_[uop.dst], constant});
-      break;
-    }
-    case ASSAY_UOP_store:
-      store({address(uop), uop.dst < ASSAY_REG_LANES ? in(uop.dst) : expressions.unknown(),
-             uop.width});
-      break;
-    case ASSAY_UOP_load_if: registers_[uop.dst] = expressions.unknown(); break;
-    case ASSAY_UOP_store_if: forget_memory(); break;
-    case ASSAY_UOP_jump:
-      target =
-          expressions.add(in(uop.a), expressions.constant(static_cast<uint64_t>(int64_t{uop.i})));
-      break;
-    case ASSAY_UOP_branch: {
-      const Expr &condition = expressions[in(uop.b)];
-      if (condition.kind == ExprKind::operation && assay_uop_is_condition(condition.op))
-        conditions.push_back({condition.op, expressions.terms(in(uop.b))[0].of, taken});
-      break;
-    }
-    case ASSAY_UOP_opaque:
-    case ASSAY_UOP_lane_clear: break;
-    default:
-      // Floating point depends on more than its operands.
-      registers_[uop.dst] = assay_uop_reads_modes(uop.op) || uop.a >= ASSAY_REG_X87
-                                ? expressions.unknown()
-                                : expressions.apply(uop, in(uop.a), operand_b(uop), operand_c(uop));
-    }
-  }
-
-  // The part of an address that is in the instruction, and in registers that hold a constant.
-  uint64_t constant_of(const assay_uop &uop) {
-    auto sum = static_cast<uint64_t>(int64_t{uop.i});
-    for (unsigned reg : {unsigned{uop.a}, unsigned{uop.b}, unsigned{uop.c}}) {
-      if (reg == uop.b && uop.shift)
-        continue;
-      ExprId value = in(reg);
-      if (is_image_address(value) || expressions.is_constant(value))
-        sum += expressions[value].value;
-    }
-    return sum;
-  }
-
-  ExprId load(ExprId from, unsigned width) {
-    for (auto stored = stores_.rbegin(); stored != stores_.rend(); ++stored) {
-      const std::optional<uint64_t> distance = expressions.distance(from, stored->address);
-      if (!distance) {
-        if (is_image(from) != is_image(stored->address))
-          continue; // the stack and the image are apart
-        return expressions.unknown();
-      }
-      const uint64_t offset = *distance;
-      if (offset == 0 && stored->width >= width)
-        return expressions.zero_extend(stored->value, width);
-      if (offset < stored->width || offset + width > offset + 8 || -offset < width)
-        return expressions.unknown(); // overlaps in part
-    }
-    return expressions.load(width, from, state_);
-  }
-  void store(Stored stored) { stores_.push_back(stored); }
-  void forget_memory() {
-    stores_.clear();
-    state_++;
-  }
-  void after_call(const Instruction &call) {
-    ExprId stack = expressions.add(in(ASSAY_REG_RSP), expressions.constant(8));
-    for (unsigned reg = 0; reg <= ASSAY_REG_FLAGS; reg++)
-      if (reg >= 16 || !(call.kept & register_bit(reg)))
-        registers_[reg] = expressions.unknown();
-    if (call.kept & register_bit(ASSAY_REG_RSP))
-      registers_[ASSAY_REG_RSP] = stack;
-    forget_memory(); // the callee may have been given addresses of the frame
-  }
-  // Whether an address is the image's own, plus something.
-  bool is_image(ExprId address) const {
-    if (!executable_.position_independent())
-      return !executable_.bytes(expressions.offset_of(address), 1).empty();
-    auto terms = expressions.terms(address);
-    return expressions[address].kind == ExprKind::sum &&
-           std::any_of(terms.begin(), terms.end(),
-                       [&](const Term &term) { return term.of == bias_; });
-  }
-
-  const image::Executable &executable_;
-  const Code &code_;
-  std::array<ExprId, ASSAY_REG_LANES> registers_;  // of vectors none
-  std::array<uint64_t, kVariables + 1> changed_{}; // vectors, how often so far
-  std::vector<Stored> stores_;
-  struct Label {
-    ExprId load;
-    uint64_t constant; // in the instruction that loads
-  };
-  std::vector<Label> labels_; // in the order of execution
-  uint64_t state_ = 0;
-  ExprId bias_;
-};
-
-namespace {
-
-using Way = PathExecutor::Way;
 
 // A constant, with or without the bias, plus coefficient * one term.
 struct Scaled {
   uint64_t offset = 0, coefficient = 0;
   ExprId of;
 };
-std::optional<Scaled> scaled(const Way &way, ExprId id) {
+std::optional<Scaled> scaled(const SymbolicPath &way, ExprId id) {
   const Expr &node = way.expressions[id];
   Scaled result;
   if (node.kind != ExprKind::sum) {
@@ -247,7 +41,7 @@ std::optional<Scaled> scaled(const Way &way, ExprId id) {
 }
 
 // Whether a condition says that the compared value is at most `limit`, unsigned.
-bool limits(const Way &way, const Condition &condition, uint64_t &limit, ExprId &compared,
+bool limits(const SymbolicPath &way, const Condition &condition, uint64_t &limit, ExprId &compared,
             unsigned &width) {
   const Expr &flags = way.expressions[condition.flags];
   if (flags.kind != ExprKind::operation || flags.op != ASSAY_UOP_flags_sub)
@@ -279,7 +73,7 @@ bool limits(const Way &way, const Condition &condition, uint64_t &limit, ExprId 
 }
 
 // A constant, with or without the bias, plus `by` times an index of one or more terms: e - s.
-std::optional<Scaled> indexed(Way &way, ExprId id, unsigned by) {
+std::optional<Scaled> indexed(SymbolicPath &way, ExprId id, unsigned by) {
   const Expr node = way.expressions[id];
   if (node.kind != ExprKind::sum)
     return std::nullopt;
@@ -298,7 +92,7 @@ std::optional<Scaled> indexed(Way &way, ExprId id, unsigned by) {
 }
 
 // The constant that a value is masked with.
-std::optional<uint64_t> masked(const Way &way, ExprId id) {
+std::optional<uint64_t> masked(const SymbolicPath &way, ExprId id) {
   const Expr &node = way.expressions[id];
   if (node.kind != ExprKind::operation || node.op != ASSAY_UOP_and)
     return std::nullopt;
@@ -310,7 +104,7 @@ std::optional<uint64_t> masked(const Way &way, ExprId id) {
 
 // x - y, both of few bits, where conditions say which is greater: from -most(y) to -1, or from 1 to
 // most(x). So string functions go to the code for the distance of two pointers from alignment.
-void bound_difference(const Way &way, ExprId index, TableShape &shape) {
+void bound_difference(const SymbolicPath &way, ExprId index, TableShape &shape) {
   const Expr &node = way.expressions[index];
   auto terms = way.expressions.terms(index);
   if (node.kind != ExprKind::sum || node.value != 0 || terms.size() != 2)
@@ -355,7 +149,7 @@ void bound_difference(const Way &way, ExprId index, TableShape &shape) {
   shape.last = possible == kLess ? ~uint64_t{0} : way.expressions.most(x);
 }
 
-void find_bound(Way &way, ExprId index, TableShape &shape) {
+void find_bound(SymbolicPath &way, ExprId index, TableShape &shape) {
   for (const Condition &condition : way.conditions) {
     uint64_t limit;
     ExprId compared;
@@ -388,43 +182,9 @@ void find_bound(Way &way, ExprId index, TableShape &shape) {
 
 } // namespace
 
-void execute(const Code &code, const Instruction &instruction, Constants &constants) {
-  for (const assay_uop &uop : code.uops_of(instruction)) {
-    if (uop.op == ASSAY_UOP_store || uop.op == ASSAY_UOP_store_if || uop.dst >= constants.size())
-      continue;
-    Constant made{Constant::varies, 0};
-    auto offset = static_cast<uint64_t>(int64_t{uop.i});
-    if (uop.op == ASSAY_UOP_lea && uop.a == ASSAY_REG_BIAS && uop.b == ASSAY_REG_ZERO &&
-        uop.width == 8)
-      made = {Constant::address, offset};
-    else if (uop.op == ASSAY_UOP_copy && uop.width == 8 && uop.a < constants.size())
-      made = constants[uop.a];
-    else if (uop.op == ASSAY_UOP_or && uop.a == ASSAY_REG_ZERO && has_immediate(uop))
-      made = {Constant::known, static_cast<uint64_t>(uop.imm) & uop_mask(uop.width)};
-    constants[uop.dst] = made;
-  }
-  VariableSet written = code.touched_by(instruction).writes;
-  if (instruction.is_call())
-    written = ~VariableSet{instruction.kept};
-  for (unsigned reg = 0; reg < constants.size(); reg++)
-    if (written & bit(reg))
-      constants[reg] = {Constant::varies, 0};
-}
-
-PathExecutor::PathExecutor(const image::Executable &executable, const Code &code)
-    : way_(std::make_unique<Way>(executable, code)) {}
-PathExecutor::~PathExecutor() = default;
-
-const image::Executable &PathExecutor::executable() const {
-  return way_->executable();
-}
-
-std::optional<TableShape> PathExecutor::table_shape(const Path &path,
-                                                    std::optional<uint64_t> &computed) {
-  Way &way = *way_;
-  way.begin(*path.before);
-  for (unsigned i = 0; i < path.count; i++)
-    way.execute(path.pieces[i]);
+std::optional<TableShape> table_shape(SymbolicPath &way, const Path &path,
+                                      std::optional<uint64_t> &computed) {
+  way.execute(path);
   if (!way.target.known())
     return std::nullopt;
   auto target = scaled(way, way.target);

@@ -3,23 +3,15 @@
 
 #include "binary/code.h"
 #include "binary/flow_graph.h"
+#include "binary/symbolic_path.h"
 #include "image/executable.h"
 
 #include <algorithm>
-#include <array>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 namespace binary {
-
-// A block that is executed before a jump: its instructions in order, in Code::instructions, and
-// whether the branch at its end was taken.
-struct PathPiece {
-  std::span<const uint32_t> instructions;
-  bool taken = false;
-};
 
 enum class JumpKind {
   unknown,
@@ -33,29 +25,6 @@ struct ResolvedJump {
   std::optional<uint64_t> begin = {};
 };
 
-// What general registers hold where a path begins, as far as they hold the same constant whichever
-// way control came.
-struct Constant {
-  enum Kind : uint8_t {
-    any,
-    known,
-    address,
-    varies
-  } kind = any; // address: a linked one plus the bias
-  uint64_t value = 0;
-  bool operator==(const Constant &) const = default;
-};
-using Constants = std::array<Constant, 16>;
-// What they hold after an instruction.
-void execute(const Code &code, const Instruction &instruction, Constants &constants);
-
-struct Path {
-  static constexpr unsigned kMaxPieces = 7;
-  const Constants *before;
-  std::array<PathPiece, kMaxPieces> pieces; // the last ends with the jump
-  unsigned count = 0;                       // of pieces
-};
-
 // As found on all paths: where the table lies, how its entries are read, how many there are.
 struct TableShape {
   uint64_t address = 0;         // of entry 0 of the index
@@ -67,39 +36,27 @@ struct TableShape {
   uint64_t most = UINT64_MAX;   // of the index, by its width or a mask
 };
 
-// Executes paths symbolically, one after the other, with the memory of the one before: most paths
-// of a program are a few instructions, and there are hundreds of thousands.
-class PathExecutor {
-public:
-  class Way;
-  PathExecutor(const image::Executable &executable, const Code &code);
-  ~PathExecutor();
-
-  const image::Executable &executable() const;
-  // nullopt: no table. `computed` is where the jump goes, less what is not known, if an address of the
-  // image is part of a sum without a load: into code, at a computed distance.
-  std::optional<TableShape> table_shape(const Path &path, std::optional<uint64_t> &computed);
-
-private:
-  std::unique_ptr<Way> way_;
-};
+// Of one path, which `way` executes; nullopt: no table. `computed` is where the jump goes, less what is not known,
+// if an address of the image is part of a sum without a load: into code, at a computed distance.
+std::optional<TableShape> table_shape(SymbolicPath &way, const Path &path,
+                                      std::optional<uint64_t> &computed);
 
 // Each path ends with the jump. `is_target` says whether control may arrive at an address, as a table
 // whose end is known says, or as one that is read as far as it makes sense; `is_hole` whether an entry
 // may be one that no index leads to; `limit` where a table must end at the latest.
 template <class IsTarget, class IsHole, class Limit>
-ResolvedJump resolve_jump(PathExecutor &executor, std::span<const Path> paths, IsTarget is_target,
+ResolvedJump resolve_jump(SymbolicPath &way, std::span<const Path> paths, IsTarget is_target,
                           IsHole is_hole, Limit limit);
 
 // The shape that all paths have. False: no table; `unknown` then says whether nothing is known, or
 // the jump goes through a pointer.
-inline bool common_shape(PathExecutor &executor, std::span<const Path> paths, auto is_target,
+inline bool common_shape(SymbolicPath &way, std::span<const Path> paths, auto is_target,
                          TableShape &shape, bool &unknown) {
   bool first = true;
   unknown = false;
   for (const auto &path : paths) {
     std::optional<uint64_t> computed;
-    auto found = executor.table_shape(path, computed);
+    auto found = table_shape(way, path, computed);
     if (computed && is_target(*computed, true))
       unknown = true;
     if (unknown || !found)
@@ -165,13 +122,13 @@ inline bool is_bounded_by_bits(const image::Executable &executable, const TableS
 }
 
 template <class IsTarget, class IsHole, class Limit>
-ResolvedJump resolve_jump(PathExecutor &executor, std::span<const Path> paths, IsTarget is_target,
+ResolvedJump resolve_jump(SymbolicPath &way, std::span<const Path> paths, IsTarget is_target,
                           IsHole is_hole, Limit limit) {
-  const image::Executable &executable = executor.executable();
+  const image::Executable &executable = way.executable();
   constexpr uint64_t kMaxEntries = 1 << 16;
   TableShape shape;
   bool unknown = false;
-  if (!common_shape(executor, paths, is_target, shape, unknown))
+  if (!common_shape(way, paths, is_target, shape, unknown))
     return {unknown ? JumpKind::unknown : JumpKind::pointer};
   if (!shape.bounded && is_bounded_by_bits(executable, shape, is_target)) {
     shape.first = 0;

@@ -2,12 +2,12 @@
 // stream to the other. Handlers are nested where they interrupted; what one leaves by a jump, or
 // may have left, ends before it.
 
+#include "trace/interruptions.h"
 #include "trace/trace_file.h"
 
 #include <algorithm>
 #include <span>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 namespace trace {
@@ -18,23 +18,17 @@ public:
       : trace_(trace), sink_(sink), buffers_(trace.streams_.size()) {
     for (const Buffer &buffer : trace.buffers_)
       buffers_[buffer.stream].push_back(&buffer);
-    std::unordered_set<uint32_t> exists;
-    for (const TracedStream &stream : trace.streams_)
-      exists.insert(stream.number);
+    for (uint32_t s = 0; s < trace.streams_.size(); s++)
+      index_of_[trace.streams_[s].number] = s;
     for (uint32_t s = 0; s < trace.streams_.size(); s++) {
       const TracedStream &stream = trace.streams_[s];
       if (!stream.in_handler())
         threads_.push_back(s);
-      else if (exists.contains(stream.parent))
-        handlers_[stream.parent].push_back(s);
+      else if (index_of_.contains(stream.parent))
+        handlers_[stream.parent].add(stream);
       else
         orphans_.push_back(s); // they interrupted a thread that had logged nothing
     }
-    for (auto &[parent, list] : handlers_)
-      std::sort(list.begin(), list.end(), [&](uint32_t a, uint32_t b) {
-        return std::pair(trace.streams_[a].parent_bytes, trace.streams_[a].number) <
-               std::pair(trace.streams_[b].parent_bytes, trace.streams_[b].number);
-      });
   }
 
   void all() {
@@ -58,40 +52,42 @@ private:
   }
 
   // Returns the handlers that interrupted it at its end. `went_on`: if none of them left it by a jump.
-  std::span<const uint32_t> stream(uint32_t index, bool went_on) {
+  std::vector<uint32_t> stream(uint32_t index, bool went_on) {
     const TracedStream &stream = trace_.streams_[index];
-    static const std::vector<uint32_t> none;
-    auto found = handlers_.find(stream.number);
-    const std::vector<uint32_t> &handlers = found == handlers_.end() ? none : found->second;
-    size_t next = 0;
-    auto interrupted_at = [&] {
-      return next < handlers.size() ? trace_.streams_[handlers[next]].parent_bytes : UINT64_MAX;
-    };
+    Interruptions none;
+    const auto found = handlers_.find(stream.number);
+    Interruptions &handlers = found == handlers_.end() ? none : found->second;
     sink_.begin(stream);
     for (const Buffer *buffer : buffers_[index]) {
       const std::vector<std::byte> data = trace_.contents_of(*buffer);
       for (uint64_t at = 0; at < data.size();) {
-        const uint64_t to = std::clamp<uint64_t>(
-            interrupted_at() - std::min(interrupted_at(), buffer->offset), at, data.size());
+        const uint64_t to = handlers.end_of_run(buffer->offset, at, data.size());
         if (to > at)
           sink_.logged(stream, std::span(data).subspan(at, to - at));
         at = to;
-        while (at < data.size() && interrupted_at() <= buffer->offset + at)
-          with_rest(handlers[next++], true); // its thread logs on
+        while (at < data.size() && handlers.is_due(buffer->offset + at))
+          with_rest(take(handlers), true); // its thread logs on
       }
     }
-    while (next < handlers.size() && trace_.streams_[handlers[next]].has_returned())
-      with_rest(handlers[next++], true);
-    const bool jumped_out = interrupted_at() != UINT64_MAX; // perhaps, of a handler, to elsewhere
+    while (!handlers.empty() && handlers.next().has_returned)
+      with_rest(take(handlers), true);
+    const bool jumped_out = !handlers.empty(); // perhaps, of a handler, to elsewhere
     sink_.end(stream, went_on && !jumped_out);
-    return std::span(handlers).subspan(next);
+    std::vector<uint32_t> rest;
+    while (!handlers.empty())
+      rest.push_back(take(handlers));
+    return rest;
   }
+
+  // The next handler's index.
+  uint32_t take(Interruptions &handlers) const { return index_of_.at(handlers.take().number); }
 
   const Trace &trace_;
   LoggedSink &sink_;
   const bool ends_well_ = trace_.end_ && !trace_.end_->was_killed();
-  std::vector<std::vector<const Buffer *>> buffers_;             // by index of the stream
-  std::unordered_map<uint32_t, std::vector<uint32_t>> handlers_; // by the interrupted stream
+  std::vector<std::vector<const Buffer *>> buffers_;     // by index of the stream
+  std::unordered_map<uint32_t, uint32_t> index_of_;      // by number of the stream
+  std::unordered_map<uint32_t, Interruptions> handlers_; // by number of the interrupted stream
   std::vector<uint32_t> threads_, orphans_;
 };
 

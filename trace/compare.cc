@@ -29,6 +29,8 @@ void Comparison::mapping(const TracedMapping &mapping) {
 
 void Comparison::stream(const TracedStream &stream) {
   streams_[stream.number].of = stream;
+  if (stream.in_handler())
+    handlers_[stream.parent].add(stream);
 }
 
 void Comparison::buffer(const TracedBuffer &buffer) {
@@ -73,13 +75,12 @@ bool Comparison::is_same(const profile::Access &a, const profile::Access &b) con
 
 void Comparison::end(const TraceEnd &end) {
   untraced_threads_ = end.untraced_threads;
+  const auto may_have_been_left = [&](uint32_t number, const Stream &stream) {
+    const auto handlers = handlers_.find(number);
+    return handlers != handlers_.end() && handlers->second.may_have_left(stream.bytes);
+  };
   for (auto &[number, stream] : streams_)
-    if (auto parent = streams_.find(stream.of.parent);
-        stream.of.in_handler() && !stream.of.has_returned() && parent != streams_.end() &&
-        stream.of.parent_bytes >= parent->second.bytes)
-      parent->second.jumped_out = true;
-  for (auto &[number, stream] : streams_)
-    if (!difference_ && !end.was_killed() && !stream.jumped_out) {
+    if (!difference_ && !end.was_killed() && !may_have_been_left(number, stream)) {
       try {
         decoded_ = &stream.of;
         decoder_.finish(stream.position, output_);

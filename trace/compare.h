@@ -2,6 +2,7 @@
 #pragma once
 
 #include "trace/decode.h"
+#include "trace/interruptions.h"
 #include "trace/trace_data.h"
 
 #include <deque>
@@ -41,12 +42,12 @@ private:
     TracedStream of;
     StreamPosition position;
     uint64_t bytes = 0;
-    bool jumped_out = false; // perhaps: of a handler that interrupted it at its end
   };
   void take(std::span<const profile::Access> accesses);
-  std::unordered_map<uint32_t, Stream> streams_; // by number
-  std::unordered_map<uint32_t, Pair> pairs_;     // by number of the groups' stream
-  const TracedStream *decoded_ = nullptr;        // the stream that is being decoded
+  std::unordered_map<uint32_t, Stream> streams_;         // by number
+  std::unordered_map<uint32_t, Interruptions> handlers_; // by number of the interrupted stream
+  std::unordered_map<uint32_t, Pair> pairs_;             // by number of the groups' stream
+  const TracedStream *decoded_ = nullptr;                // the stream that is being decoded
   AccessOutput output_{[this](auto batch) { take(batch); }};
   uint64_t compared_ = 0, unpaired_ = 0, untraced_threads_ = 0;
   std::optional<std::string> difference_;

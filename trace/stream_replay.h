@@ -3,11 +3,11 @@
 #pragma once
 
 #include "trace/decode.h"
+#include "trace/interruptions.h"
 #include "trace/trace_data.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -45,15 +45,13 @@ private:
     StreamPosition position;
     uint64_t bytes = 0;         // decoded, from the begin of the stream
     std::vector<Stored> stored; // of a handler
-    std::deque<uint32_t>
-        handlers; // numbers of the streams that interrupted it and are yet to come, in order
+    Interruptions handlers;     // that are yet to come
   };
   uint64_t decode(Stream &stream, uint64_t offset, std::span<const std::byte> data, uint64_t from,
                   uint64_t end);
   void finish(Stream &first, bool finishes);
   Stream &take_handler(Stream &stream);
-  void interruptions(Stream &stream, uint64_t before, bool finishes);
-  uint64_t next_interruption(const Stream &stream) const;
+  void take_due(Stream &stream, uint64_t byte, bool finishes);
 
   const GroupDecoder &decoder_;
   profile::AccessSink &sink_;
