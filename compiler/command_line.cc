@@ -438,12 +438,12 @@ std::vector<std::string> clang_arguments(const CommandLine &line,
   // Before the program's own objects: functions in .preinit_array run in the order of the link, and the runtime's comes
   // first, before instrumented ones of the program. Only that: what the runtime defines comes after the program's
   // archives, which may define it too.
-  if (line.links && !line.no_runtime && !line.shared)
+  if (line.links && !line.no_runtime && !line.shared) {
     add(out, {"-Wl,--whole-archive", "-Wl," + installation.file("libassay_start.a"),
               "-Wl,--no-whole-archive"});
-  if (line.links && !line.no_runtime && !line.shared &&
-      line.is_static) // an entry of the program's comes later, and wins
-    out.push_back("-Wl,-e,__assay_static_start");
+    if (line.is_static) // an entry of the program's comes later, and wins
+      out.push_back("-Wl,-e,__assay_static_start");
+  }
   out.insert(out.end(), line.rest.begin(), inputs);
   out.push_back("--start-no-unused-arguments");
   if (follows_allocations)

@@ -135,6 +135,10 @@ unsigned inlining_depth(const DILocation &where) {
   return depth;
 }
 
+ConstantAsMetadata *number_node(LLVMContext &context, uint64_t n) {
+  return ConstantAsMetadata::get(ConstantInt::get(Type::getInt64Ty(context), n));
+}
+
 // The innermost calls that a place was inlined at; null: none. The same node for the same calls.
 const MDNode *calls_around(const DILocation &where, unsigned count) {
   LLVMContext &context = where.getContext();
@@ -143,9 +147,7 @@ const MDNode *calls_around(const DILocation &where, unsigned count) {
   for (unsigned i = 0; i < count; i++, call = call->getInlinedAt()) {
     const auto [function, column] = place_of(*call, false);
     calls = MDNode::get(
-        context,
-        {const_cast<DISubprogram *>(function),
-         ConstantAsMetadata::get(ConstantInt::get(Type::getInt64Ty(context), column)), calls});
+        context, {const_cast<DISubprogram *>(function), number_node(context, column), calls});
   }
   return calls;
 }
@@ -169,9 +171,7 @@ private:
     return MDNode::get(context_,
                        {const_cast<DIType *>(type), number(leaves.first), number(leaves.last)});
   }
-  ConstantAsMetadata *number(uint64_t n) {
-    return ConstantAsMetadata::get(ConstantInt::get(Type::getInt64Ty(context_), n));
-  }
+  ConstantAsMetadata *number(uint64_t n) { return number_node(context_, n); }
 
   // The tag of an access of so many bytes that clang makes without a mark: to the pointer to
   // virtual functions, and to a reference that is being initialized. What it points to is known
