@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""same_as_native.py NAME [--without-naive]: a program of bench/programs behaves the same under Assay, and is counted the same twice.
+"""same_as_native.py NAME [-O0] [--without-naive]: a program of bench/programs behaves the same under Assay, and is counted the same twice.
 
 Builds it natively, with assay-cc and with -fassay-naive; runs its small workload; standard output, standard
 error and exit status must be the same bytes. Then the totals of the two profiles must be equal: allocations
@@ -18,7 +18,7 @@ source = pathlib.Path(__file__).resolve().parents[2]
 work = source / "build" / "tests" / "programs" / name
 shutil.rmtree(work / "runs", ignore_errors=True)
 (work / "runs").mkdir(parents=True)
-flags = "-O1 -g"
+flags = ("-O0" if "-O0" in sys.argv else "-O1") + " -g"
 arguments = subprocess.run([source / "bench/build-program", "--small-workload", name],
                            capture_output=True, text=True, check=True).stdout.splitlines()
 
