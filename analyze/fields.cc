@@ -10,6 +10,7 @@
 #include "abi/fields.h"
 #include "abi/sites.h"
 #include "abi/tools.h"
+#include "analyze/fields_names.h"
 #include "analyze/frame.h"
 #include "analyze/measured.h"
 #include "analyze/regular_expression.h"
@@ -74,6 +75,7 @@ public:
   uint64_t accesses() const { return row_.accesses(); }
 
   StructRow finish(const FirstParts &first_parts) {
+    row_.field_names = short_fields(row_.record);
     name_places();
     choose_sets();
     find_affinity();
@@ -337,7 +339,8 @@ FieldsResult fields(const profile::Profile &profile, const FieldsQuery &query) {
     const profile::Record &b = profile.fields.records[each.other_record.v];
     if (keeps(a) || keeps(b))
       result.sharing.push_back({a.name, a.leaves[each.leaf].name, b.name,
-                                b.leaves[each.other_leaf].name, a.file, a.line,
+                                b.leaves[each.other_leaf].name, short_fields(a)[each.leaf],
+                                short_fields(b)[each.other_leaf], a.file, a.line,
                                 each.same_object * 2 >= each.count, each.count});
   }
   base::stable_sort(result.sharing, [](auto &a, auto &b) { return a.count > b.count; });

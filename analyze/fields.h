@@ -36,6 +36,7 @@ struct Affinity {
 // Two fields of one line that two threads write in turn.
 struct SharingRow {
   std::string record, field, other_record, other_field;
+  std::string short_field, other_short_field; // as reports name them
   std::string file;
   uint32_t line = 0;
   bool same_object = false; // else neighbours in memory
@@ -44,7 +45,8 @@ struct SharingRow {
 
 struct StructRow {
   profile::Record record;
-  std::vector<FieldRow> fields; // by leaf
+  std::vector<FieldRow> fields;         // by leaf
+  std::vector<std::string> field_names; // as reports name them, by leaf
   uint64_t reads = 0, writes = 0;
   double used_share = 0; // of its bytes, that were accessed at all
   double disparity =

@@ -9,11 +9,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 namespace analyze {
 namespace {
 
 constexpr double kMinWeight = .005; // of all accesses
+constexpr const char *kSharing = "false_sharing";
 constexpr uint64_t kMinChanges = 3; // of the writer of a line
 constexpr size_t kMaxNames = 12;    // of members in a sentence
 
@@ -118,32 +121,48 @@ void find_split(const StructRow &row, const FieldsResult &result, std::vector<Fi
   to.push_back(std::move(finding));
 }
 
+// The member that a field is in.
+std::string declared(const std::string &field) {
+  return field.substr(0, field.find_first_of(".["));
+}
+
+// The pairs of fields of two records that share lines, most changes first: all within an object, or all of neighbours.
+using SharedPairs = std::vector<const SharingRow *>;
+
 // Both fields belong to threads of their own; each write of one takes the line away from the other.
-void find_sharing(const SharingRow &row, std::vector<Finding> &to) {
-  if (row.count < kMinChanges)
+void find_sharing(const SharedPairs &pairs, std::vector<Finding> &to) {
+  const SharingRow &row = *pairs.front();
+  uint64_t changes = 0, others = 0;
+  for (const SharingRow *pair : pairs)
+    changes += pair->count;
+  for (size_t i = 1; i < pairs.size(); i++)
+    others += pairs[i]->count;
+  if (changes < kMinChanges)
     return;
   Finding finding;
-  finding.rule = "false_sharing";
+  finding.rule = kSharing;
   finding.gain = Gain::kLineTransfers;
   finding.location = fmt::format("{} {}:{}", row.record, row.file, row.line);
   finding.about.type = row.record;
   const bool same_field = row.record == row.other_record && row.field == row.other_field;
   const std::string fields =
-      same_field ? fmt::format("{}::{} of neighbours in memory", row.record, row.field)
-                 : fmt::format("{}::{} and {}::{}", row.record, row.field, row.other_record,
-                               row.other_field);
+      same_field ? fmt::format("{}::{} of neighbours in memory", row.record, row.short_field)
+                 : fmt::format("{}::{} and {}::{}", row.record, row.short_field, row.other_record,
+                               row.other_short_field);
   finding.about.members = fields;
   finding.message =
       fmt::format("{} lie in one cache line, and two threads write them in turn", fields);
-  finding.saves = {double(row.count), "transfers"};
+  finding.saves = {double(changes), "transfers"};
   finding.weight = 1;
   finding.evidence =
       fmt::format("{}, {} changes of the writer in sampled windows, {}", finding.location,
                   row.count, row.same_object ? "in one object" : "in two objects");
-  finding.action =
-      row.same_object
-          ? fmt::format("put them into lines of their own: alignas(64) on {}", row.other_field)
-          : "align the objects to 64 bytes, or give each thread an array of its own";
+  if (others)
+    finding.evidence += fmt::format("; {} of other pairs of their fields", others);
+  finding.action = row.same_object
+                       ? fmt::format("put them into lines of their own: alignas(64) on {}",
+                                     declared(row.other_short_field))
+                       : "align the objects to 64 bytes, or give each thread an array of its own";
   to.push_back(std::move(finding));
 }
 
@@ -157,10 +176,16 @@ void find_fields_findings(FieldsResult &result) {
     find_order(row, result, found);
     find_split(row, result, found);
   }
+  std::map<std::tuple<std::string, std::string, bool>, SharedPairs> shared;
   for (const SharingRow &row : result.sharing)
-    find_sharing(row, found);
+    shared[{row.record, row.other_record, row.same_object}].push_back(&row);
+  for (const auto &[of, pairs] : shared)
+    find_sharing(pairs, found);
   std::erase_if(found, [](const Finding &each) { return each.weight < kMinWeight; });
-  base::stable_sort(found, [](auto &a, auto &b) { return a.weight > b.weight; });
+  base::stable_sort(found, [](auto &a, auto &b) {
+    return std::pair(a.weight, a.rule == kSharing ? a.saves.amount : 0.0) >
+           std::pair(b.weight, b.rule == kSharing ? b.saves.amount : 0.0);
+  });
   constexpr uint32_t kLosses[] = {ASSAY_LOSS_one_stripe};
   for (Finding &each : found)
     each.qualified_by = losses_among(result.losses, kLosses);

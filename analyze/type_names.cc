@@ -144,25 +144,4 @@ std::string short_type(std::string_view type) {
   return text;
 }
 
-std::string short_member(std::string_view path) {
-  const std::string name = short_type(path);
-  std::string text;
-  std::array<size_t, 2> scopes =
-      {}; // where the last two names of this part of the path begin, in `text`
-  int depth = 0;
-  for (size_t at = 0; at < name.size(); at++) {
-    const char c = name[at];
-    depth += c == '<' || c == '(' || c == '{';
-    depth -= c == '>' || c == ')' || c == '}';
-    text += c;
-    if (depth == 0 && c == '.') {
-      scopes = {text.size(), text.size()};
-    } else if (depth == 0 && text.ends_with("::")) {
-      text.erase(scopes[0], scopes[1] - scopes[0]); // all but the scope that has just ended
-      scopes[1] = text.size();
-    }
-  }
-  return text;
-}
-
 } // namespace analyze

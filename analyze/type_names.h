@@ -12,8 +12,4 @@ namespace analyze {
 // a member's path may. What is not understood stays as it is.
 std::string short_type(std::string_view type);
 
-// The path to a member, such as `table.std::_Vector_base<int>::_Impl::begin`: bases by their own
-// names alone, table._Impl::begin.
-std::string short_member(std::string_view path);
-
 } // namespace analyze

@@ -18,6 +18,7 @@ using analyze::StructRow;
 Json field_json(const StructRow &row, const FieldRow &field) {
   const profile::Leaf &leaf = row.record.leaves[field.leaf];
   Json json = {{"name", leaf.name},
+               {"short_name", row.field_names[field.leaf]},
                {"type", leaf.type},
                {"offset", leaf.offset_bits / 8},
                {"size", (leaf.size_bits + 7) / 8},
@@ -118,6 +119,8 @@ Json fields_document(const analyze::FieldsResult &result, unsigned top) {
                                {"field", row.field},
                                {"other_struct", row.other_record},
                                {"other_field", row.other_field},
+                               {"short_field", row.short_field},
+                               {"other_short_field", row.other_short_field},
                                {"same_object", row.same_object},
                                {"changes", row.count}});
   json["filtered_out"] = {{"structs", result.filtered}};

@@ -5,6 +5,7 @@
 
 #include "abi/fields.h"
 #include "abi/records.h"
+#include "analyze/fields_names.h"
 #include "analyze/type_names.h"
 #include "base/units.h"
 #include "report/text_parts.h"
@@ -17,7 +18,7 @@ namespace report {
 namespace {
 
 using analyze::FieldRow;
-using analyze::short_member;
+using analyze::short_field;
 using analyze::short_type;
 using analyze::StructRow;
 using Align = Table::Align;
@@ -130,7 +131,7 @@ private:
                  is_bits ? fmt::format(":{}", leaf.size_bits) : std::to_string(leaf.size_bits / 8),
                  base::format_count(double(field.reads)), base::format_count(double(field.writes)),
                  bar(field.accesses(), most),
-                 fmt::format("{} : {}{}", short_member(leaf.name), short_type(leaf.type),
+                 fmt::format("{} : {}{}", row.field_names[field.leaf], short_type(leaf.type),
                              leaf.elements > 1 ? fmt::format(", {} times", leaf.elements) : "")});
     }
     add_holes(~0ULL);
@@ -153,10 +154,9 @@ private:
     for (const analyze::Affinity &pair : row.affinity) {
       if (shown++ == kPairs)
         break;
-      out_ += fmt::format("{} {} + {} {}", shown > 1 ? "," : "",
-                          printable(short_member(row.record.leaves[pair.a].name)),
-                          printable(short_member(row.record.leaves[pair.b].name)),
-                          base::format_share(pair.together_share));
+      out_ +=
+          fmt::format("{} {} + {} {}", shown > 1 ? "," : "", printable(row.field_names[pair.a]),
+                      printable(row.field_names[pair.b]), base::format_share(pair.together_share));
     }
     out_ += "\n";
     heat_map(row);
@@ -180,7 +180,7 @@ private:
             share = pair.together_share;
         out_ += kShades[std::min<size_t>(4, static_cast<size_t>(share * 5))];
       }
-      out_ += "  " + printable(short_member(row.record.leaves[fields[i]].name)) + "\n";
+      out_ += "  " + printable(row.field_names[fields[i]]) + "\n";
     }
   }
 
@@ -199,7 +199,7 @@ private:
     const std::vector<size_t> order = row.declared_order();
     for (size_t i = 0; i < std::min(kMaxOrder, order.size()); i++)
       out_ +=
-          fmt::format("{} {}", i ? "," : "", printable(short_member(row.members[order[i]].name)));
+          fmt::format("{} {}", i ? "," : "", printable(short_field(row.members[order[i]].name)));
     out_ += fmt::format("{} ({} -> {} bytes)\n", order.size() > kMaxOrder ? ", …" : "",
                         advice.size_before, advice.size_after);
   }

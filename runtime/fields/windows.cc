@@ -39,12 +39,13 @@ struct RecordSums {
   uint32_t round; // the last one that it was met in
 };
 
-// Who wrote to a line last, and where.
+// Who wrote to a line, and where its last write was.
 struct LineWriter {
   uint64_t line; // number; 0: free
   uint64_t record, start;
   uint32_t leaf, thread;
   uint8_t first, last; // bytes of the line
+  uint64_t threads;    // that have written to it: a bit each, by number modulo 64
 };
 
 struct PairSums {
@@ -150,10 +151,13 @@ PairSums *pair_of(const LineWriter &a, const LineWriter &b) {
   return nullptr;
 }
 
-// Under the lock. A line that two threads write in turn at the same bytes is shared on purpose.
-void note_write(const LineWriter &now) {
+// Under the lock. A line that two threads write in turn at the same bytes is shared on purpose; one that a thread
+// takes for the first time is handed over, as objects are that one thread makes for another.
+void note_write(LineWriter now) {
   LineWriter &last = sums.lines[mix(now.line, 0) % kLines];
-  if (last.line == now.line && last.thread != now.thread &&
+  const uint64_t self = 1ULL << now.thread % 64;
+  now.threads = (last.line == now.line ? last.threads : 0) | self;
+  if (last.line == now.line && last.thread != now.thread && last.threads & self &&
       (now.last < last.first || last.last < now.first)) {
     if (PairSums *pair = pair_of(last, now)) {
       pair->count++;
@@ -183,7 +187,7 @@ void note_writes(const Item &item, const WindowObject &object) {
     if (!place.bytes || begin / kLine != (begin + place.bytes - 1) / kLine)
       continue;
     note_write({begin / kLine, item.record, object.start, leaf, thread_number(),
-                (uint8_t)(begin % kLine), (uint8_t)((begin + place.bytes - 1) % kLine)});
+                (uint8_t)(begin % kLine), (uint8_t)((begin + place.bytes - 1) % kLine), 0});
   }
 }
 

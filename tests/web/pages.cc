@@ -1,5 +1,6 @@
 // A program with something to show in each view: several types, sites, phases, structs and a child.
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -14,7 +15,8 @@ struct Order { // whose note nobody writes
       : number(number), price(price), count(count) {}
   int64_t number;
   char note[296];
-  int32_t price, count;
+  int32_t price;
+  std::atomic<int32_t> count;
 };
 struct Node {
   Node *next;

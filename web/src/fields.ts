@@ -4,10 +4,11 @@ import { Row, isRow, number, rows, text } from './document';
 import { bytes, count, share } from './format';
 import { h, heat, logarithmic } from './dom';
 import { table, figures, words } from './table';
-import { View, definitions, titled } from './view';
+import { View, definitions } from './view';
 
 const kLine = 64;
 const kMaxAffinityFields = 24;
+const shortName = (field: Row) => text(field, 'short_name') || text(field, 'name'); // of files that have none
 const accesses = (field: Row) => number(field, 'reads') + number(field, 'writes');
 
 function drawing(struct: Row): HTMLElement {
@@ -22,7 +23,7 @@ function drawing(struct: Row): HTMLElement {
       h('div', { class: 'cells' }, ...inLine.map(({ field, offset, end }) => {
         const from = Math.max(offset, begin) - begin, to = Math.min(end, begin + kLine, size) - begin;
         const label = field ? `${text(field, 'name')}: ${text(field, 'type')} at ${offset}, ${end - offset} bytes, ${count(number(field, 'reads'))} reads, ${count(number(field, 'writes'))} writes` : `hole of ${end - offset} bytes at ${offset}`;
-        return h('span', { class: field ? 'cell' : 'cell hole', title: label, style: `left:${(from / kLine) * 100}%;width:${((to - from) / kLine) * 100}%;${field ? heat(logarithmic(accesses(field), most)) : ''}` }, field && to - from >= 4 ? text(field, 'name') : '');
+        return h('span', { class: field ? 'cell' : 'cell hole', title: label, style: `left:${(from / kLine) * 100}%;width:${((to - from) / kLine) * 100}%;${field ? heat(logarithmic(accesses(field), most)) : ''}` }, field && to - from >= 4 ? shortName(field) : '');
       }))));
   }
   return h('figure', { class: 'struct' }, h('figcaption', {}, `A row is a cache line of ${kLine} bytes if the struct begins at one; darker fields are accessed more (logarithmic), hatched bytes belong to no field.`), ...lines);
@@ -31,12 +32,13 @@ function drawing(struct: Row): HTMLElement {
 function affinity(struct: Row): HTMLElement | null {
   const pairs = rows(struct.affinity);
   if (pairs.length === 0) return null;
+  const shown = new Map(rows(struct.fields).map((field) => [text(field, 'name'), shortName(field)]));
   const order = rows(struct.fields).filter((field) => accesses(field) > 0).sort((a, b) => number(a, 'offset') - number(b, 'offset')).map((field) => text(field, 'name'));
   const named = order.filter((name) => pairs.some((pair) => pair.a === name || pair.b === name)).slice(0, kMaxAffinityFields);
   const together = new Map(pairs.flatMap((pair) => [[`${pair.a} ${pair.b}`, number(pair, 'together_share')], [`${pair.b} ${pair.a}`, number(pair, 'together_share')]] as [string, number][]));
   return h('figure', { class: 'affinity' }, h('figcaption', {}, 'Fields that are used together: the part of the uses of one in which the other is used, too.'),
-    h('table', {}, h('thead', {}, h('tr', {}, h('td', {}), ...named.map((name) => h('th', { scope: 'col' }, h('span', {}, name))))),
-      h('tbody', {}, ...named.map((row) => h('tr', {}, h('th', { scope: 'row' }, row), ...named.map((column) => {
+    h('table', {}, h('thead', {}, h('tr', {}, h('td', {}), ...named.map((name) => h('th', { scope: 'col' }, h('span', {}, shown.get(name) ?? name))))),
+      h('tbody', {}, ...named.map((row) => h('tr', {}, h('th', { scope: 'row' }, shown.get(row) ?? row), ...named.map((column) => {
         const value = together.get(`${row} ${column}`);
         return h('td', { class: value === undefined ? null : 'heated', style: value === undefined ? null : heat(value), title: value === undefined ? null : `${row} and ${column}: ${share(value)}` }, value === undefined ? '' : Math.round(value * 100));
       }))))));
@@ -58,7 +60,7 @@ function structDetail(struct: Row): HTMLElement {
       figures('writes', 'writes', count, { bar: true }),
       figures('copied', 'copied'),
       words('type', 'type'),
-      words('field', 'name'),
+      { title: 'field', value: shortName },
       { title: 'used most in', value: (row) => rows(row.places).slice(0, 2).map((each) => `${text(each, 'function')}:${number(each, 'line')}`).join(', ') },
     ] }),
     affinity(struct));
@@ -78,6 +80,12 @@ export function fieldsViews(document: Row): View[] {
         { title: 'file', value: (row) => `${text(row, 'file')}:${number(row, 'line')}` },
       ] }) },
   ];
-  if (sharing.length) views.push({ id: 'fields-sharing', title: 'False sharing', question: 'Which fields are written by several threads on one line?', make: () => titled('False sharing', h('pre', {}, JSON.stringify(sharing, null, 1))) });
+  if (sharing.length) views.push({ id: 'fields-sharing', title: 'False sharing', question: 'Which fields are written by several threads on one line?', 
+    make: (filter) => table({ name: 'false sharing', rows: sharing, filter, sort: 'changes', columns: [
+      figures('changes', 'changes', count, { bar: true, help: 'of the writer of the line, in sampled windows' }),
+      { title: 'where', value: (row) => row.same_object === true ? 'in one object' : 'in neighbours in memory' },
+      { title: 'field', value: (row) => `${text(row, 'struct')}::${text(row, 'short_field') || text(row, 'field')}` },
+      { title: 'and', value: (row) => `${text(row, 'other_struct')}::${text(row, 'other_short_field') || text(row, 'other_field')}` },
+    ] }) });
   return views;
 }

@@ -69,19 +69,4 @@ TEST(TypeNames, MayBeAsDeepAsDamageMakesThem) {
   }
 }
 
-TEST(TypeNames, OfBasesAreShortInPaths) {
-  for (const auto &[path, text] : std::map<std::string, std::string>{
-           {"a", "a"},
-           {"a.b[3].c", "a.b[3].c"},
-           {"Base::a", "Base::a"},
-           {"outer::Base::a", "Base::a"},
-           {"a::b::c::d", "c::d"},
-           {"x.outer::Base<int, my::Key>::a.b", "x.Base<int, my::Key>::a.b"},
-           {"_M_impl.std::_Vector_base<int, std::allocator<int> >::_Impl_data::_M_start",
-            "_M_impl._Impl_data::_M_start"},
-           {"(anonymous namespace)::Base::a", "Base::a"},
-           {"", ""}})
-    EXPECT_EQ(analyze::short_member(path), text);
-}
-
 } // namespace
