@@ -132,8 +132,7 @@ private:
   void add(Instruction &instruction, const MemberAccess &member, Value *pointer, uint64_t reads,
            uint64_t writes, uint64_t copied) {
     open_.last = &instruction;
-    if (!open_.line && instruction.getDebugLoc())
-      open_.line = instruction.getDebugLoc().getLine();
+    open_.place.add(instruction);
     int64_t start = 0;
     const uint32_t base = member.record ? number_of_base(pointer, member, start) : 0;
     for (FieldItem &item : open_.items)

@@ -118,7 +118,7 @@ void StretchCounters::count(ArrayRef<Stretch> stretches, Flow &flow) {
   }
   SmallVector<uint64_t, 32> numbers;
   for (auto [stretch, quantity] : zip(stretches, executions))
-    numbers.push_back(unit_.add_stretch(function_, stretch.line, quantity, stretch.items));
+    numbers.push_back(unit_.add_stretch(stretch.place.in(function_), quantity, stretch.items));
   find_distance();
   std::vector<ReportPlace> places;
   if (unit_.has_windows())

@@ -20,7 +20,7 @@ struct StretchBase {
 struct Stretch {
   llvm::Instruction *last = nullptr; // of the accesses
   uint32_t piece = 0;                // of the function's Flow
-  uint32_t line = 0;
+  CommonPlace place;
   llvm::SmallVector<FieldItem, 4> items;
   llvm::SmallVector<StretchBase, 4> bases;
 };

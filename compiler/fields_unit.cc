@@ -76,10 +76,10 @@ UnitFields::Quantity UnitFields::add_derived(ArrayRef<Term> terms) {
   return {derived_count_++, true};
 }
 
-uint64_t UnitFields::add_stretch(const Function &function, uint32_t line, Quantity executions,
+uint64_t UnitFields::add_stretch(const SourcePlace &place, Quantity executions,
                                  ArrayRef<FieldItem> items) {
-  put(stretches_, functions_.insert({&function, functions_.size()}).first->second);
-  put(stretches_, line);
+  put(stretches_, functions_.insert({place.function, functions_.size()}).first->second);
+  put(stretches_, place.line);
   put(stretches_, 2 * executions.number + executions.is_derived);
   put(stretches_, items.size());
   for (const FieldItem &item : items) {
@@ -148,7 +148,7 @@ void UnitFields::finish() {
   for (auto &[hash, record] : records_)
     body += bytes_of(hash);
   for (auto &[function, number] : functions_)
-    put(body, function->getName());
+    put(body, function);
   sites.add_counters(ASSAY_SITE_FIELDS, body + derived_ + stretches_, *counters_, *variable_);
 }
 

@@ -8,6 +8,7 @@
 
 #include "compiler/member_tags.h"
 #include "compiler/sites.h"
+#include "compiler/source_places.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/IR/Module.h"
 
@@ -40,7 +41,7 @@ public:
   std::optional<Quantity> add_counter();
   Quantity add_derived(llvm::ArrayRef<Term> terms);
   // The number of a new stretch.
-  uint64_t add_stretch(const llvm::Function &function, uint32_t line, Quantity executions,
+  uint64_t add_stretch(const SourcePlace &place, Quantity executions,
                        llvm::ArrayRef<FieldItem> items);
 
   // Its AssayFieldsUnit, and the places of members.
@@ -59,7 +60,7 @@ private:
   llvm::GlobalVariable *counters_, *variable_, *asks_ = nullptr; // null without windows
   uint64_t counters_count_ = 0, derived_count_ = 0, stretch_count_ = 0;
   llvm::MapVector<uint64_t, const RecordLayout *> records_; // by hash
-  llvm::MapVector<const llvm::Function *, uint64_t> functions_;
+  llvm::MapVector<llvm::StringRef, uint64_t> functions_;
   std::string derived_, stretches_; // as they are written
 };
 
