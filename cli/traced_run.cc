@@ -140,9 +140,10 @@ namespace {
 void say_missing(const trace::Recording &recording) {
   for (const std::string &name : recording.files().missing_modules())
     std::fprintf(stderr,
-                 "assay: no file %s was loaded, so --module %s chose nothing; `assay trace info` "
+                 "assay: no file %s was loaded, so --module %s chose nothing%s; `assay trace info` "
                  "lists the files\n",
-                 name.c_str(), name.c_str());
+                 name.c_str(), name.c_str(),
+                 name.find(',') == std::string::npos ? "" : " (it is given once for each file)");
   for (const std::string &name : recording.files().missing_functions())
     std::fprintf(stderr,
                  "assay: no traced file has a function %s, so --only %s chose nothing; give the "

@@ -67,7 +67,8 @@ int answer(ValuesArguments arguments, Question question) {
     else if (arguments.function.empty())
       arguments.function = word;
     else
-      base::fail("values: {} and {}: name one function", arguments.function, word);
+      base::fail("{} and {} are no profiles, and only one function can be named",
+                 arguments.function, word);
   }
   const profile::Profile profile = profile::read(options.files());
   if (!analyze::measures_values(profile))

@@ -49,6 +49,16 @@ public:
 
   std::string text() {
     out_ += style_.strong("assay fields: " + command_text(result_.process)) + "\n";
+    if (!result_.accesses && !result_.lost) {
+      out_ += "  no access to a field was counted";
+      if (!result_.losses.count(ASSAY_LOSS_no_maps))
+        out_ +=
+            ": either the code makes none, or it is compiled without its types (-g0, -g1); then "
+            "build it with -g";
+      out_ += "\n";
+      missing();
+      return std::move(out_);
+    }
     out_ += fmt::format("  {} to fields of {}; {} of those that the source makes to fields are "
                         "attributed\n",
                         base::format_counted(double(result_.accesses), "access", "accesses"),
@@ -206,9 +216,6 @@ private:
 
   void missing() {
     std::string text;
-    if (result_.accesses == 0 && result_.lost == 0 && !result_.losses.count(ASSAY_LOSS_no_maps))
-      text += "  no access to a field was counted: either the code makes none, or it is compiled "
-              "without its types (-g0, -g1); then build it with -g\n";
     for (auto [kind, count] : result_.losses)
       text += loss_text(kind, count);
     for (const std::string &note : result_.notes)
