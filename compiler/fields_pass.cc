@@ -22,6 +22,7 @@
 #include "compiler/fields_unit.h"
 #include "compiler/joined_loads.h"
 #include "compiler/member_tags.h"
+#include "compiler/tag_members.h"
 #include "compiler/tool_pass.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IntrinsicInst.h"

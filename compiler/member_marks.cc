@@ -5,7 +5,7 @@
 // for programs that the kernel relocates: for records with the attribute preserve_access_index it
 // makes each member's address by an intrinsic that names the member in the debug information. The
 // attribute is only known for BPF; this plugin of clang's gives it to every record of the program.
-// compiler/member_tags.cc turns the intrinsics into ordinary address computations again, before
+// compiler/clang_marks.cc turns the intrinsics into ordinary address computations again, before
 // anything is optimised, and tags the accesses.
 //
 // Refused: an annotation of each member, which clang leaves out for bit-fields; a visitor that

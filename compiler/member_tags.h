@@ -1,20 +1,17 @@
-// Which field an access is to: tagged at the start of the pipeline from clang's marks
-// (member_marks.cc), found again at its end.
+// Which field an access is to: tagged at the start of the pipeline (tag_members.h), found again at
+// its end.
 #pragma once
 
 #include <optional>
-#include <utility>
 
 #include "compiler/access.h"
+#include "compiler/member_tag_nodes.h"
 #include "compiler/record_layout.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/IR/Module.h"
 
 namespace assay::compiler {
-
-// Tags the accesses to members, and turns clang's marks into ordinary address computations.
-void tag_members(llvm::Module &module);
 
 // That of an access; null: it has none, because it was made of others since.
 llvm::MDNode *member_tag(const llvm::Instruction &access);
@@ -34,11 +31,6 @@ struct MemberCopy {
   MemberAccess written, read;
   uint64_t bytes = 0; // of the record or member, for each of which the leaves count once
 };
-
-// A line and a column of a function, and whether it is a write; or a line alone, and that.
-using TagPlace = std::pair<const llvm::DISubprogram *, uint64_t>;
-// The same, and the calls that it was inlined at when it was tagged (open_library_calls()).
-using TagPlaceInCalls = std::pair<TagPlace, const llvm::MDNode *>;
 
 // The tags of a module, at the end of the pipeline.
 class MemberTags {

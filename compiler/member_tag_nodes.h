@@ -1,0 +1,41 @@
+// How the tags of accesses to members are written, and the places in the source that had them.
+//
+// A tag is metadata of an access: !assay.member !{type, first leaf, last leaf}, where the leaves
+// are 1 and 0 for an access that the source does not make: a write to a bit-field first reads its
+// storage. An access to something else has an empty tag; one to a record that debug information does not describe
+// has a tag of one number. Of a copy, !assay.copy !{tag or null of the destination, tag or null of the source, bytes}.
+// !assay.places has for each place !{function, line and column, tag or null for several tags, calls}.
+#pragma once
+
+#include <utility>
+
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/Metadata.h"
+
+namespace assay::compiler {
+
+inline constexpr char kMember[] = "assay.member";
+inline constexpr char kCopy[] = "assay.copy";
+inline constexpr char kPlaces[] = "assay.places";
+
+// A line and a column of a function, and whether it is a write; or a line alone, and that.
+using TagPlace = std::pair<const llvm::DISubprogram *, uint64_t>;
+// The same, and the calls that it was inlined at when it was tagged (open_library_calls()).
+using TagPlaceInCalls = std::pair<TagPlace, const llvm::MDNode *>;
+
+TagPlace place_of(const llvm::DILocation &where, bool is_write);
+
+unsigned inlining_depth(const llvm::DILocation &where);
+
+// The innermost calls that a place was inlined at; null: none. The same node for the same calls.
+const llvm::MDNode *calls_around(const llvm::DILocation &where, unsigned count);
+
+llvm::ConstantAsMetadata *number_node(llvm::LLVMContext &context, uint64_t n);
+uint64_t number_in(const llvm::MDNode &node, unsigned i);
+llvm::MDNode *node_in(const llvm::MDNode &node, unsigned i); // or null
+
+// A tag of no type: leads_to_undescribed().
+bool is_undescribed(const llvm::MDNode &tag);
+
+} // namespace assay::compiler

@@ -1,0 +1,226 @@
+// Clang's marks say which member an address is of. An access without marks, which clang makes to what it adds
+// itself, gets its tag from the type of the variable that its address comes from.
+
+#include "compiler/tag_members.h"
+
+#include "compiler/clang_marks.h"
+#include "compiler/library_members.h"
+#include "compiler/member_tag_nodes.h"
+#include "llvm/BinaryFormat/Dwarf.h"
+#include "llvm/IR/DebugInfo.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+
+using namespace llvm;
+
+namespace assay::compiler {
+namespace {
+
+// Tags for the accesses of a module as clang has made it.
+class Tagger {
+public:
+  explicit Tagger(Module &module) : module_(module), context_(module.getContext()) {}
+
+  void run() {
+    for (Function &function : module_) {
+      find_variables(function);
+      for (Instruction &instruction : instructions(function))
+        tag(instruction);
+    }
+    write_places();
+  }
+
+private:
+  MDNode *node(const DIType *type, LeafRange leaves) {
+    return MDNode::get(context_,
+                       {const_cast<DIType *>(type), number(leaves.first), number(leaves.last)});
+  }
+  ConstantAsMetadata *number(uint64_t n) { return number_node(context_, n); }
+
+  // The tag of an access of so many bytes that clang makes without a mark: to the pointer to
+  // virtual functions, and to a reference that is being initialized. What it points to is known
+  // from the variable that holds the pointer.
+  MDNode *tag_of_unmarked(const Value *pointer, uint64_t bytes) {
+    APInt offset(64, 0);
+    const Value *base =
+        pointer->stripAndAccumulateConstantOffsets(module_.getDataLayout(), offset, true);
+    uint64_t at = offset.getZExtValue();
+    const DIType *type = record_at(base);
+    if (SmallVector<MemberStep, 4> steps = steps_to(base); !steps.empty()) {
+      type = steps[0].type;
+      for (const MemberStep &step : steps)
+        at += step.member->getOffsetInBits() / 8;
+    }
+    const RecordLayout *layout = type ? layouts_.find(type) : nullptr;
+    if (!layout || at + bytes > layout->size)
+      return nullptr;
+    std::optional<LeafRange> leaves = RecordLayouts::leaves_in(*layout, at, bytes);
+    return leaves ? node(type, *leaves) : nullptr;
+  }
+
+  // The tag of an access to just what the marks lead to.
+  MDNode *tag_of_access(const Value *pointer, uint64_t bytes) {
+    uint64_t of_member = 0;
+    MDNode *tag = tag_of(pointer, &of_member);
+    const bool is_one = tag && number_in(*tag, 1) == number_in(*tag, 2);
+    MDNode *unmarked = is_one ? nullptr : tag_of_unmarked(pointer, bytes);
+    return unmarked ? unmarked : tag;
+  }
+
+  // The tag of the member that the marks lead to, and its bytes.
+  MDNode *tag_of(const Value *pointer, uint64_t *bytes = nullptr) {
+    SmallVector<MemberStep, 4> steps = steps_to(pointer);
+    const RecordLayout *layout = steps.empty() ? nullptr : layouts_.find(steps[0].type);
+    if (!layout)
+      return nullptr;
+    SmallVector<const DIDerivedType *, 4> path;
+    for (const MemberStep &step : steps)
+      path.push_back(step.member);
+    std::optional<LeafRange> leaves = RecordLayouts::leaves_at(*layout, path);
+    if (bytes)
+      *bytes = steps.back().member->getSizeInBits() / 8;
+    return leaves ? node(steps[0].type, *leaves) : nullptr;
+  }
+
+  void find_variables(Function &function) {
+    variables_.clear();
+    for (Instruction &instruction : instructions(function))
+      for (DbgVariableRecord &record : filterDbgVars(instruction.getDbgRecordRange()))
+        if (record.isDbgDeclare() && record.getExpression()->getNumElements() == 0)
+          if (auto *slot = dyn_cast_or_null<AllocaInst>(record.getAddress()))
+            variables_[slot] = record.getVariable()->getType();
+  }
+
+  // The type of the record that a pointer points to, as far as variables say.
+  const DIType *record_at(const Value *pointer) {
+    if (auto *gep = dyn_cast<GEPOperator>(pointer); // an element
+        gep && gep->getNumIndices() == 1 && gep->getSourceElementType()->isStructTy())
+      return record_at(gep->getPointerOperand());
+    if (isa<AllocaInst>(pointer)) {
+      const DIType *type = element_of(variables_.lookup(pointer));
+      return record_of(type) ? variables_.lookup(pointer) : nullptr;
+    }
+    if (auto *load = dyn_cast<LoadInst>(pointer)) {
+      const DIType *type = variables_.lookup(load->getPointerOperand());
+      if (SmallVector<MemberStep, 4> steps = steps_to(load->getPointerOperand()); !steps.empty())
+        type = steps.back().member->getBaseType();
+      auto *to = dyn_cast_or_null<DIDerivedType>(element_of(type));
+      if (!to ||
+          !is_contained({dwarf::DW_TAG_pointer_type, dwarf::DW_TAG_reference_type}, to->getTag()))
+        return nullptr;
+      return record_of(to->getBaseType()) ? to->getBaseType() : nullptr;
+    }
+    if (auto *global = dyn_cast<GlobalVariable>(pointer)) {
+      SmallVector<DIGlobalVariableExpression *, 1> named;
+      global->getDebugInfo(named);
+      const DIType *type = named.empty() ? nullptr : named[0]->getVariable()->getType();
+      return record_of(element_of(type)) ? element_of(type) : nullptr;
+    }
+    return nullptr;
+  }
+
+  // The tag of one side of a copy of whole records or members.
+  MDNode *copied(const Value *pointer, uint64_t length, uint64_t &bytes) {
+    uint64_t of_member = 0;
+    if (MDNode *tag = tag_of(pointer, &of_member)) {
+      bytes = of_member;
+      return of_member && length % of_member == 0 ? tag : nullptr;
+    }
+    const DIType *type = record_at(pointer);
+    const RecordLayout *layout = type ? layouts_.find(element_of(type)) : nullptr;
+    if (!layout || !layout->size || length % layout->size != 0)
+      return nullptr;
+    bytes = layout->size;
+    return node(type, {0, (uint32_t)layout->leaves.size() - 1});
+  }
+
+  void tag_copy(AnyMemIntrinsic &call) {
+    auto *length = dyn_cast<ConstantInt>(call.getLength());
+    if (!length || length->isZero())
+      return;
+    uint64_t to_bytes = 0, from_bytes = 0;
+    MDNode *to = copied(call.getDest(), length->getZExtValue(), to_bytes), *from = nullptr;
+    if (auto *transfer = dyn_cast<AnyMemTransferInst>(&call))
+      from = copied(transfer->getSource(), length->getZExtValue(), from_bytes);
+    if (to || from)
+      call.setMetadata(kCopy,
+                       MDNode::get(context_, {to, from, number(to ? to_bytes : from_bytes)}));
+  }
+
+  void tag(Instruction &instruction) {
+    if (auto *memory = dyn_cast<AnyMemIntrinsic>(&instruction)) {
+      tag_copy(*memory);
+      return;
+    }
+    const Value *pointer = getLoadStorePointerOperand(&instruction);
+    Type *accessed = pointer ? getLoadStoreType(&instruction) : nullptr;
+    bool writes = isa<StoreInst>(instruction);
+    if (auto *rmw = dyn_cast<AtomicRMWInst>(&instruction))
+      pointer = rmw->getPointerOperand(), accessed = rmw->getType(), writes = true;
+    else if (auto *exchange = dyn_cast<AtomicCmpXchgInst>(&instruction))
+      pointer = exchange->getPointerOperand(), accessed = exchange->getCompareOperand()->getType(),
+      writes = true;
+    if (!pointer)
+      return;
+    MDNode *tag = tag_of_access(
+        pointer, module_.getDataLayout().getTypeStoreSize(accessed).getKnownMinValue());
+    if (!tag && leads_to_undescribed(pointer))
+      tag = MDNode::get(context_, {number(0)});
+    else if (!tag)
+      tag = MDNode::get(context_, {});
+    else if (is_first_half_of_write(instruction))
+      tag = node(cast<DIType>(tag->getOperand(0)), {1, 0});
+    instruction.setMetadata(kMember, tag);
+    const DILocation *where = instruction.getDebugLoc();
+    if (!where || !where->getLine())
+      return;
+    auto [known, is_new] = places_.insert(
+        {{place_of(*where, writes), calls_around(*where, inlining_depth(*where))}, tag});
+    if (!is_new && known->second != tag)
+      known->second = nullptr;
+  }
+
+  // Of a bit-field: its storage is read, some bits are cleared and set, and it is written to the same address.
+  static bool is_first_half_of_write(const Instruction &instruction) {
+    auto *load = dyn_cast<LoadInst>(&instruction);
+    auto *clear = load && load->hasOneUse() ? dyn_cast<BinaryOperator>(load->user_back()) : nullptr;
+    if (!clear || clear->getOpcode() != Instruction::And || !clear->hasOneUse() ||
+        !isa<ConstantInt>(clear->getOperand(1)))
+      return false;
+    const User *next = clear->user_back();
+    if (auto *set = dyn_cast<BinaryOperator>(next);
+        set && set->getOpcode() == Instruction::Or && set->hasOneUse())
+      next = set->user_back();
+    auto *store = dyn_cast<StoreInst>(next);
+    return store && store->getPointerOperand() == load->getPointerOperand() &&
+           is_mark(load->getPointerOperand());
+  }
+
+  void write_places() {
+    NamedMDNode *all = module_.getOrInsertNamedMetadata(kPlaces);
+    for (auto &[place, tag] : places_)
+      all->addOperand(MDNode::get(context_, {const_cast<DISubprogram *>(place.first.first),
+                                             number(place.first.second), tag,
+                                             const_cast<MDNode *>(place.second)}));
+  }
+
+  Module &module_;
+  LLVMContext &context_;
+  RecordLayouts layouts_;
+  DenseMap<const Value *, const DIType *>
+      variables_; // of the function, by their place on the stack
+  MapVector<TagPlaceInCalls, MDNode *> places_;
+};
+
+} // namespace
+
+void tag_members(Module &module) {
+  open_library_calls(module, [](const Value &pointer) {
+    SmallVector<MemberStep, 4> steps = steps_to(&pointer);
+    return !steps.empty() && !is_of_library(record_of(steps.front().type));
+  });
+  Tagger(module).run();
+  remove_marks(module);
+}
+
+} // namespace assay::compiler
