@@ -1,6 +1,7 @@
 // `assay trace instrument`: a statically linked program that can be traced.
 
 #include "base/fail.h"
+#include "base/shell_words.h"
 #include "cli/child.h"
 #include "cli/trace_parts.h"
 #include "trace/static_program.h"
@@ -25,8 +26,8 @@ int instrument(const InstrumentArguments &arguments) {
                               arguments.to);
   const bool is_found =
       arguments.to.find('/') != std::string::npos; // else it is looked for in PATH
-  std::fprintf(stderr, "assay: next: assay trace record -- %s%s\n", is_found ? "" : "./",
-               arguments.to.c_str());
+  std::fprintf(stderr, "assay: next: assay trace record -- %s\n",
+               base::shell_word((is_found ? "" : "./") + arguments.to).c_str());
   return 0;
 }
 

@@ -8,6 +8,7 @@
 // runs once more without us: only a status that is another one then is our fault.
 
 #include "base/fail.h"
+#include "base/shell_words.h"
 #include "base/units.h"
 #include "cli/program_command.h"
 #include "cli/temporary_folder.h"
@@ -129,7 +130,7 @@ int record(const RecordArguments &arguments) {
                  base::format_counted(double(progress.streams), "stream").c_str(),
                  base::format_counted(double(progress.moved), "function").c_str(),
                  base::format_counted(double(progress.files), "file").c_str(),
-                 run.programs().c_str(), file.c_str(), folder.c_str());
+                 run.programs().c_str(), file.c_str(), base::shell_word(folder.string()).c_str());
   say_untraced(run.recording().files().untraced());
   say_untraced(progress.untraced_threads, "");
   end_like(status.wait_status);

@@ -1,6 +1,7 @@
 // `assay trace skeleton`: what is left of a program to compute its accesses, as C.
 
 #include "base/fail.h"
+#include "base/shell_words.h"
 #include "base/units.h"
 #include "cli/child.h"
 #include "cli/trace_parts.h"
@@ -26,13 +27,14 @@ int skeleton(const SkeletonArguments &arguments) {
     std::fprintf(stderr, "assay: %s\n", trace.damage().c_str());
   const trace::SkeletonProgram written =
       trace::write_skeleton_program(trace, installed_folder() / "skeleton", arguments.folder);
-  fmt::print(stderr,
-             "assay: {}: {} in {}, {} of values\n"
-             "  make -j2 -C {} && {}/skeleton {}/values\n",
-             arguments.folder, base::with_noun(written.functions, "function"),
-             base::with_noun(written.files, "file"),
-             base::format_bytes(double(written.bytes_of_values)), arguments.folder,
-             arguments.folder, arguments.folder);
+  fmt::print(
+      stderr,
+      "assay: {}: {} in {}, {} of values\n"
+      "  {} && {}\n",
+      arguments.folder, base::with_noun(written.functions, "function"),
+      base::with_noun(written.files, "file"), base::format_bytes(double(written.bytes_of_values)),
+      base::shell_command(Words{"make", "-j2", "-C", arguments.folder}),
+      base::shell_command(Words{arguments.folder + "/skeleton", arguments.folder + "/values"}));
   return 0;
 }
 

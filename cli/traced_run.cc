@@ -9,6 +9,7 @@
 #include "cli/traced_run.h"
 
 #include "base/fail.h"
+#include "base/shell_words.h"
 #include "base/units.h"
 #include "cli/program_command.h"
 #include "image/elf.h"
@@ -216,8 +217,9 @@ void say_unreached(const std::string &program) {
   else if (is_static)
     std::fprintf(stderr,
                  "assay: %s is linked statically, so it is not traced; make a copy that can be: "
-                 "assay trace instrument %s -o %s.traced\n",
-                 program.c_str(), program.c_str(), program.c_str());
+                 "assay trace instrument %s -o %s\n",
+                 program.c_str(), base::shell_word(program).c_str(),
+                 base::shell_word(program + ".traced").c_str());
   else
     std::fprintf(stderr,
                  "assay: %s was not reached, so it is not traced: the loader brings our library "

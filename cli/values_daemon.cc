@@ -8,6 +8,7 @@
 
 #include "abi/records.h"
 #include "base/fail.h"
+#include "base/shell_words.h"
 #include "base/units.h"
 #include "cli/program_command.h"
 #include "cli/values_record.h"
@@ -77,7 +78,8 @@ public:
                        .count()))
             .c_str(),
         folder_.path().c_str());
-    std::fprintf(stderr, "assay: next: assay values report %s\n", folder_.path().c_str());
+    std::fprintf(stderr, "assay: next: assay values report %s\n",
+                 base::shell_word(folder_.path()).c_str());
     return has_failed_ ? 1 : 0;
   }
 

@@ -12,6 +12,7 @@
 #include "abi/tools.h"
 #include "base/fail.h"
 #include "base/list.h"
+#include "base/shell_words.h"
 #include "base/units.h"
 #include "cli/output.h"
 #include "cli/program_command.h"
@@ -332,7 +333,7 @@ private:
     const bool is_found = // without being named
         arguments_.output.empty() && file.starts_with(std::string(profile::kDefaultFolder) + "/");
     std::fprintf(stderr, "assay: profile in %s\nassay: next: assay values report%s\n", file.c_str(),
-                 is_found ? "" : (" " + file).c_str());
+                 is_found ? "" : (" " + base::shell_word(file)).c_str());
     if (is_found && profile::profiles_in_run(fs::path(file).parent_path()).size() > 1)
       std::fputs("assay: next: assay report\n", stderr);
   }
