@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -53,16 +54,9 @@ std::string quoted(const std::string &folder) {
              folder);
 }
 
-bool is_option(std::string_view name) {
-#define ASSAY_OPTION(type, option, fallback, help)                                                 \
-  if (name == #option)                                                                             \
-    return true;
-#include "abi/options.def"
-  return false;
-}
-
 struct GivenOption {
   std::string_view name, value; // the value without its quotes
+  bool is_whole = true;         // nothing stands beside the quotes, and both are there
 };
 
 // Options are separated by colons, which values in quotes may hold.
@@ -75,17 +69,51 @@ std::vector<GivenOption> options_in(std::string_view given) {
     const size_t close = is_quoted ? given.find(given[begin], begin + 1) : begin;
     const size_t end = std::min(given.find(':', close), given.size());
     options.push_back(
-        {given.substr(at, name_end - at), is_quoted ? given.substr(begin + 1, close - begin - 1)
-                                                    : given.substr(begin, end - begin)});
+        {given.substr(at, name_end - at),
+         is_quoted ? given.substr(begin + 1, close - begin - 1) : given.substr(begin, end - begin),
+         !is_quoted || close + 1 == end});
     at = end + 1;
   }
   return options;
 }
 
+// As the runtime takes values: runtime/core/system/options.cc.
+bool is_number(std::string_view value, uint64_t most) {
+  uint64_t number = 0;
+  const auto [behind, error] = std::from_chars(value.begin(), value.end(), number);
+  const std::string_view unit = value.substr(static_cast<size_t>(behind - value.begin()));
+  const int shift = unit == "k" ? 10 : unit == "m" ? 20 : unit == "g" ? 30 : 0;
+  return error == std::errc() && (unit.empty() || shift) && number <= most >> shift;
+}
+
+// What the value of an option must be, if it is another.
+const char *wanted_instead(std::string_view type, const GivenOption &option) {
+  if (!option.is_whole)
+    return "it must stand in quotes as a whole, or without any";
+  if (type == "flag" && !is_number(option.value, 1))
+    return "it is 0 or 1";
+  if (type == "number" && !is_number(option.value, UINT64_MAX))
+    return "it is a number, such as 64 or 16k";
+  return nullptr;
+}
+
+// The runtime only says what it does not take, as it must not hinder a program.
 void check_options(std::string_view given) {
-  for (const GivenOption &option : options_in(given))
-    if (!option.name.empty() && !is_option(option.name))
+  for (const GivenOption &option : options_in(given)) {
+    bool is_known = option.name.empty();
+    const char *wanted = nullptr;
+#define ASSAY_OPTION(type, known, fallback, help)                                                  \
+  if (option.name == #known) {                                                                     \
+    is_known = true;                                                                               \
+    wanted = wanted_instead(#type, option);                                                        \
+  }
+#include "abi/options.def"
+    if (!is_known)
       base::fail("--options: there is no option `{}`; `assay run --help` lists them", option.name);
+    if (wanted)
+      base::fail("--options: `{}` is no value of {}: {}; `assay run --help` lists them all",
+                 option.value, option.name, wanted);
+  }
 }
 
 std::string runtime_options(const RunArguments &arguments) {

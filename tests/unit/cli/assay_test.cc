@@ -364,6 +364,19 @@ TEST_F(Assay, RunNamesTheOptionThatItDoesNotKnow) {
   EXPECT_EQ(run("run -- true --bogus").status, 0);
 }
 
+TEST_F(Assay, RunRefusesOptionsThatTheRuntimeWouldIgnore) {
+  for (const char *options :
+       {"foo=bar", "depth=x", "depth", "depth=", "depth=-1", "depth=3x", "depth=17179869184g",
+        "signals=2", "signals=1k", "dir=a:flush_ms=1s", "\"dir='a\"", "\"depth='3'4\""}) {
+    Outcome o = run(std::string("run --options ") + options + " -- touch begun");
+    EXPECT_EQ(o.status, 125) << options;
+    EXPECT_EQ(o.errors.find("assay: --options: "), 0u) << o.errors;
+    EXPECT_FALSE(fs::exists(folder_ + "/begun")) << options;
+  }
+  for (const char *options : {"depth=3:", "contexts=16k:depth=\"'3'\"", "signals=0"})
+    EXPECT_EQ(run(std::string("run --options ") + options + " -- true").status, 0) << options;
+}
+
 TEST_F(Assay, RunHandsOptionsOn) {
   Outcome o = run("run -o place --options depth=3 -- sh -c 'echo $ASSAY_OPTIONS'");
   EXPECT_EQ(o.output.find("depth=3:dir=place:run="), 0u) << o.output;
