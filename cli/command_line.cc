@@ -8,6 +8,8 @@
 
 #include "cli/command_line.h"
 
+#include "cli/output.h"
+
 #include <CLI/CLI.hpp>
 
 #include <cstdint>
@@ -215,7 +217,10 @@ std::optional<int> AssayCommandLine::parse(int argc, char **argv) {
   try {
     app_->parse(argc, argv);
   } catch (const CLI::Success &asked) { // --help, --version
-    return app_->exit(asked);
+    std::ostringstream text;
+    const int status = app_->exit(asked, text, text);
+    write_output("-", text.str());
+    return status;
   } catch (const CLI::ParseError &error) {
     std::string command;
     bool runs_program = false;

@@ -327,6 +327,17 @@ TEST_F(Assay, EveryCommandHelpsWithExamples) {
   }
 }
 
+TEST_F(Assay, HelpThatCannotBeWrittenIsAFailure) {
+  for (const char *arguments : {"--help", "--version", "heap --help", "run --help"}) {
+    const std::string command = "cd " + folder_ + " && " ASSAY_PROGRAM " " + arguments;
+    const int status = std::system((command + " >/dev/full 2>errors").c_str());
+    EXPECT_EQ(WEXITSTATUS(status), 2) << arguments;
+    EXPECT_EQ(content(folder_ + "/errors"),
+              "assay: standard output: it cannot be written: No space left on device; free some "
+              "space or choose another place\n");
+  }
+}
+
 TEST_F(Assay, RunPassesOnStatusOutputAndArguments) {
   Outcome o = run("run -- sh -c 'echo \"$1\"; exit 7' sh --top");
   EXPECT_EQ(o.status, 7);
