@@ -99,6 +99,24 @@ bool belongs(const Member &member, const profile::Record &record, const profile:
          (member_name(leaf) == member.name && leaf.name.size() > member.name.size());
 }
 
+// Of a nested record the leaves do not say where it begins and ends: there may be an empty base in front of them, and
+// bytes behind that align it. What alignment does not explain between two members belongs to it.
+void give_nested_all_bytes(const profile::Record &record, std::vector<Member> &members) {
+  uint64_t end = 0; // of the one before
+  for (size_t i = 0; i < members.size(); i++) {
+    Member &member = members[i];
+    if (parts_of(record.leaves[member.first]).member != std::string::npos) {
+      const uint64_t begin = std::min(align_up(end, member.alignment), member.offset);
+      const uint64_t limit = i + 1 < members.size() ? members[i + 1].offset : record.size;
+      const uint64_t size = align_up(member.offset - begin + member.size, member.alignment);
+      member.size = std::max(member.offset - begin + member.size,
+                             std::min(size, limit - std::min(limit, begin)));
+      member.offset = begin;
+    }
+    end = std::max(end, member.offset + member.size);
+  }
+}
+
 } // namespace
 
 std::vector<Member> members_of(const profile::Record &record, const std::vector<uint64_t> &accesses,
@@ -120,6 +138,7 @@ std::vector<Member> members_of(const profile::Record &record, const std::vector<
                        (leaf.flags & ASSAY_LEAF_ARRAY && leaf.size_bits == 0) || i < common;
     member.accesses += accesses[i];
   }
+  give_nested_all_bytes(record, members);
   if (!members.empty())
     members.back().is_fixed |= may_be_longer(record.leaves.back());
   return members;

@@ -119,6 +119,8 @@ uint64_t alignment_of(const DIType *type) {
             is_contained({dwarf::DW_TAG_member, dwarf::DW_TAG_inheritance}, member->getTag()))
           most = std::max(
               {most, (uint64_t)member->getAlignInBits() / 8, alignment_of(member->getBaseType())});
+      while (record->getSizeInBits() / 8 % most) // packed
+        most /= 2;
       return most;
     }
     uint64_t bytes = type ? type->getSizeInBits() / 8 : 1;
@@ -146,6 +148,7 @@ public:
     std::string name;    // with what separates it from the member's
     uint32_t flags = 0;
     uint64_t elements = 1, stride = 0;
+    uint64_t alignment = 1; // of the members that it is in, bytes
   };
 
   // False if there are too many.
@@ -201,6 +204,12 @@ private:
     layout_.leaves.push_back(std::move(leaf));
   }
 
+  static uint64_t alignment_at(uint64_t offset_bits, const DIDerivedType &member) {
+    const uint64_t bytes =
+        std::max<uint64_t>(alignment_of(member.getBaseType()), member.getAlignInBits() / 8);
+    return offset_bits / 8 % bytes ? 1 : bytes; // packed
+  }
+
   bool add_member(const DIDerivedType &member, Around here) {
     const DIType *type = member.getBaseType();
     here.name += member.getName();
@@ -218,6 +227,7 @@ private:
         nested && !nested->getElements().empty() && !member.isBitField()) {
       if (!member.getName().empty())
         element.name += ".";
+      element.alignment = std::max(here.alignment, alignment_at(here.offset, member));
       return add(*nested, element);
     }
     Leaf leaf;
@@ -229,9 +239,7 @@ private:
     leaf.name = here.name;
     leaf.type = type_name(type);
     leaf.path = path_;
-    leaf.alignment = std::max<uint64_t>(alignment_of(type), member.getAlignInBits() / 8);
-    if (leaf.offset_bits / 8 % leaf.alignment) // packed
-      leaf.alignment = 1;
+    leaf.alignment = std::max(here.alignment, alignment_at(here.offset, member));
     if (array) {
       leaf.flags |= ASSAY_LEAF_ARRAY;
       leaf.type += "[" + (array->count ? std::to_string(array->count) : std::string()) + "]";

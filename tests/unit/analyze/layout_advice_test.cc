@@ -120,6 +120,37 @@ TEST(LayoutAdvice, AnArrayAtTheEndStays) {
 }
 
 // Members of a union, and bit-fields of one storage unit, move as one.
+// What lies in a nested record cannot be closed: in front of the nodes of a std::set, and behind the char of {long, char}.
+TEST(LayoutAdvice, HolesOfNestedRecordsAreTheirs) {
+  Record r;
+  r.name = "R";
+  auto add = [&r](const std::string &name, uint64_t at, uint64_t size, uint64_t alignment) {
+    r.leaves.push_back({at * 8, size * 8, 0, 1, 0, alignment, name, "t"});
+  };
+  add("a", 0, 8, 8);
+  add("set.color", 16, 4, 8);
+  add("set.count", 24, 8, 8);
+  add("c", 32, 1, 1);
+  add("in.x", 40, 8, 8);
+  add("in.y", 48, 1, 8);
+  add("d", 56, 1, 1);
+  add("big.x", 64, 8, 32);
+  add("e", 96, 8, 8);
+  r.size = 128;
+  const auto all = members(r);
+  ASSERT_EQ(all.size(), 7u);
+  EXPECT_EQ(all[1].offset, 8u);
+  EXPECT_EQ(all[1].size, 24u);
+  EXPECT_EQ(all[3].size, 16u);
+  EXPECT_EQ(all[5].size, 32u);
+  const std::vector<analyze::Hole> holes = analyze::holes_of(r, all);
+  ASSERT_EQ(holes.size(), 3u);
+  EXPECT_EQ(holes[0].offset, 33u);
+  EXPECT_EQ(holes[1].offset, 57u);
+  EXPECT_EQ(holes[2].offset, 104u);
+  EXPECT_EQ(analyze::advise_layout(r, all, {used({0}, 100)}).size_after, 128u);
+}
+
 TEST(LayoutAdvice, WhatOverlapsIsOneMember) {
   Record r = record_of({{"u1", 8}, {"u2", 8}, {"b1", 4}});
   r.leaves[1].offset_bits = 0;
