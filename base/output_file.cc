@@ -19,6 +19,11 @@
 
 namespace base {
 
+const char *remedy_for_writing(int error) {
+  return error == ENOSPC || error == EDQUOT ? "free some space or choose another place"
+                                            : "choose another place";
+}
+
 OutputFile::OutputFile(const std::string &path, Written written) : path_(path) {
   std::error_code ignored;
   std::filesystem::path target = path == "-" ? "/dev/stdout" : path;
@@ -72,9 +77,7 @@ void OutputFile::commit() {
 }
 
 void OutputFile::fail_to_write(int error) const {
-  fail("{}: it cannot be written: {}; {}", path_, std::strerror(error),
-       error == ENOSPC || error == EDQUOT ? "free some space or choose another place"
-                                          : "choose another place");
+  fail("{}: it cannot be written: {}; {}", path_, std::strerror(error), remedy_for_writing(error));
 }
 
 } // namespace base

@@ -12,6 +12,9 @@ namespace base {
 
 enum class Written : unsigned char { whole, as_it_grows };
 
+// What helps where writing failed with this errno.
+const char *remedy_for_writing(int error);
+
 class OutputFile {
 public:
   // "-" is standard output. Throws Failure if it cannot be opened.

@@ -143,6 +143,7 @@ public:
     const analyze::FieldsResult result =
         result_of(arguments_.profile.empty() ? profiles_ : std::vector{arguments_.profile});
     const analyze::StructRow &row = find_struct(result, arguments_.record);
+    check_files();
     const auto [order, why_none] = row.declarations();
     if (order.empty())
       base::fail("{}: {} cannot give its members another order: {}", row.record.name, kEditor,
@@ -235,6 +236,22 @@ private:
     std::cout << "\nassay: " << base::with_noun(arguments_.rounds, "run")
               << " of each in turn, as built\n"
               << table.text(report::Style{}) << std::flush;
+  }
+
+  // The editor would say it among its own errors; and a file outside of the copy it would change in place.
+  void check_files() const {
+    for (const std::string &file : arguments_.files) {
+      const fs::path path = fs::path(file).lexically_normal();
+      if (path.is_absolute() || path.begin()->string() == "..")
+        base::fail(
+            "{}: it is named from elsewhere than the folder that is copied, {}; name it from "
+            "there on, and another folder with --folder",
+            file, arguments_.folder);
+      if (!fs::is_regular_file(fs::path(arguments_.folder) / path))
+        base::fail("{}: there is no such file in {}; name the sources from there on, and another "
+                   "folder with --folder",
+                   file, arguments_.folder);
+    }
   }
 
   // Before the work is done that would be lost.

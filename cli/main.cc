@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <fcntl.h>
 #include <filesystem>
 #include <ios>
 #include <malloc.h>
@@ -107,6 +108,11 @@ int run_command(int argc, char **argv) {
 } // namespace
 
 int main(int argc, char **argv) {
+  // Else the first file that is opened takes the place of a closed standard stream, and the answer
+  // is written into it. Programs that are started have it closed still.
+  for (int stream = 0; stream <= 2; stream++)
+    if (fcntl(stream, F_GETFD) < 0)
+      open("/dev/null", (stream == 0 ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
   // A file size limit (ulimit -f) is an error of writing, not a death. Programs that are started
   // have the default again, which they would not have if the signal were ignored here.
   if (std::signal(SIGXFSZ, [](int) {}) == SIG_IGN)

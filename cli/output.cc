@@ -125,9 +125,11 @@ void write_to_standard_output(const std::function<void(const report::Sink &)> &p
   } catch (const NotWritten &) {
     written = false;
   }
+  if (!written && errno == EBADF)
+    base::fail("standard output: it is closed; send it to a file or a pipe, or leave it open");
   if (!written && errno != EPIPE)
-    base::fail("standard output: it cannot be written: {}; free some space or choose another place",
-               std::strerror(errno));
+    base::fail("standard output: it cannot be written: {}; {}", std::strerror(errno),
+               base::remedy_for_writing(errno));
 }
 
 } // namespace

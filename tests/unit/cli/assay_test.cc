@@ -103,6 +103,10 @@ TEST_F(Assay, WhatCannotBeWrittenIsOneSentence) {
     EXPECT_EQ(WEXITSTATUS(status), 2);
     EXPECT_EQ(content(folder_ + "/errors").find("assay: standard output: it cannot be written: "),
               0u);
+    status = std::system((heap + ">&- 2>errors").c_str());
+    EXPECT_EQ(WEXITSTATUS(status), 2);
+    EXPECT_EQ(content(folder_ + "/errors"), "assay: standard output: it is closed; send it to a "
+                                            "file or a pipe, or leave it open\n");
     // A reader that went away is content with what it has.
     status = std::system(("bash -c '" + heap + "2>errors | true; exit ${PIPESTATUS[0]}'").c_str());
     EXPECT_EQ(WEXITSTATUS(status), 0);
