@@ -4,8 +4,11 @@
 
 #include "compiler/library_members.h"
 
+#include <optional>
+
 #include "llvm/Analysis/InlineCost.h"
 #include "llvm/IR/Attributes.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -32,6 +35,7 @@ public:
     for (Instruction &instruction : instructions(function_))
       if (auto *call = dyn_cast<CallBase>(&instruction))
         calls.push_back(call);
+    pass_members(calls);
     for (unsigned depth = 0; depth < kMaxDepth && !calls.empty(); depth++) {
       SmallVector<CallBase *> inner;
       for (CallBase *call : calls)
@@ -50,6 +54,56 @@ private:
            any_of(call.args(), [&](const Value *argument) {
              return argument->getType()->isPointerTy() && leads_to_member_(*argument);
            });
+  }
+
+  // `for (int each : order.list)` keeps a reference to the member, as programs do themselves: what is passed on
+  // is the address that the reference was made of.
+  void pass_members(ArrayRef<CallBase *> calls) {
+    std::optional<DominatorTree> dominators;
+    for (CallBase *call : calls) {
+      const Function *callee = call->getCalledFunction();
+      if (!callee || !may_open(*callee))
+        continue;
+      for (Use &argument : call->args())
+        if (Value *address = kept_in(argument.get(), dominators);
+            address && leads_to_member_(*address))
+          argument.set(address);
+    }
+  }
+
+  // What a reference was made of, of references as well; null: it is none.
+  Value *kept_in(Value *reference, std::optional<DominatorTree> &dominators) {
+    Value *address = nullptr;
+    for (auto *load = dyn_cast<LoadInst>(reference); load; load = dyn_cast<LoadInst>(address)) {
+      StoreInst *kept = load->isVolatile() ? nullptr : only_store(*load);
+      if (!kept)
+        break;
+      if (!dominators)
+        dominators.emplace(function_);
+      if (!dominators->dominates(kept, load))
+        break;
+      address = kept->getValueOperand();
+    }
+    return address;
+  }
+
+  // To the variable that is loaded, which has one value and no address; null: it may have others.
+  static StoreInst *only_store(const LoadInst &load) {
+    auto *variable = dyn_cast<AllocaInst>(load.getPointerOperand());
+    if (!variable)
+      return nullptr;
+    StoreInst *only = nullptr;
+    for (const User *user : variable->users()) {
+      auto *store = dyn_cast<StoreInst>(user);
+      const bool is_of_value = store && store->getPointerOperand() == variable &&
+                               store->getValueOperand()->getType() == load.getType();
+      if (isa<LoadInst>(user) || isa<LifetimeIntrinsic>(user))
+        continue;
+      if (!is_of_value || only || store->isVolatile())
+        return nullptr;
+      only = const_cast<StoreInst *>(store);
+    }
+    return only;
   }
 
   bool may_open(const Function &callee) const {
