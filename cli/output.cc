@@ -26,7 +26,7 @@ std::vector<std::string> AnswerOptions::files() const {
 }
 
 report::Style AnswerOptions::style() const {
-  return output == "-" ? report::style_for(STDOUT_FILENO) : report::Style();
+  return report::style_for(output == "-" ? STDOUT_FILENO : -1);
 }
 
 void add_format_options(CommandLine line, AnswerOptions &options) {

@@ -38,6 +38,9 @@ size_t sequence_length(const std::string &text, size_t at) {
   return is_control ? 0 : length;
 }
 
+// As report::shortened, but for so many columns at the end, which are kept even where they do not fit.
+std::string shortened(const std::string &text, unsigned width, unsigned kept);
+
 // The byte at which column `column` starts.
 size_t byte_of_column(const std::string &text, unsigned column) {
   size_t at = 0;
@@ -61,12 +64,16 @@ std::string Style::faint(const std::string &text) const {
 
 Style style_for(int file_descriptor) {
   Style style;
+  const char *columns = std::getenv("COLUMNS");
+  const long wanted = columns ? std::strtol(columns, nullptr, 10) : 0;
+  if (wanted > 0)
+    style.width = static_cast<unsigned>(std::clamp(wanted, 80L, 10'000L));
   if (!isatty(file_descriptor))
     return style;
   const char *no_colour = std::getenv("NO_COLOR");
   style.colour = !no_colour || !*no_colour;
   winsize size = {};
-  if (ioctl(file_descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col)
+  if (wanted <= 0 && ioctl(file_descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col)
     style.width = std::clamp<unsigned>(size.ws_col, 80, 160);
   return style;
 }
@@ -75,11 +82,12 @@ void Table::column(std::string heading, Align align) {
   columns_.push_back({std::move(heading), align});
 }
 
-void Table::row(std::vector<std::string> cells) {
+void Table::row(std::vector<std::string> cells, const std::string &kept) {
   cells.resize(columns_.size());
   for (std::string &cell : cells)
     cell = printable(cell);
-  rows_.push_back(std::move(cells));
+  cells.back() += printable(kept);
+  rows_.push_back({std::move(cells), columns_of(printable(kept))});
 }
 
 std::string Table::text(const Style &style) const {
@@ -88,7 +96,7 @@ std::string Table::text(const Style &style) const {
   for (size_t index = 0; index < columns_.size(); index++) {
     unsigned width = columns_of(columns_[index].heading);
     for (const auto &row : rows_)
-      width = std::max(width, columns_of(row[index]));
+      width = std::max(width, columns_of(row.cells[index]));
     widths.push_back(width);
   }
   unsigned used = 0;
@@ -98,11 +106,12 @@ std::string Table::text(const Style &style) const {
     unsigned left = style.width > used + kGap + kMinLast ? style.width - used - kGap : kMinLast;
     widths.back() = std::min(widths.back(), left);
   }
-  auto line = [&](auto cell_at) {
+  auto line = [&](auto cell_at, unsigned kept) {
     std::string text;
     for (size_t index = 0; index < columns_.size(); index++) {
-      std::string cell = shortened(cell_at(index), widths[index]);
-      std::string padding(widths[index] - columns_of(cell), ' ');
+      std::string cell =
+          shortened(cell_at(index), widths[index], index + 1 == columns_.size() ? kept : 0);
+      std::string padding(widths[index] - std::min(widths[index], columns_of(cell)), ' ');
       text += std::string(kGap, ' ');
       text += columns_[index].align == Align::right ? padding + cell : cell + padding;
     }
@@ -110,9 +119,9 @@ std::string Table::text(const Style &style) const {
     return text;
   };
   std::string result =
-      style.faint(line([&](size_t index) { return columns_[index].heading; })) + "\n";
+      style.faint(line([&](size_t index) { return columns_[index].heading; }, 0)) + "\n";
   for (const auto &row : rows_)
-    result += line([&](size_t index) { return row[index]; }) + "\n";
+    result += line([&](size_t index) { return row.cells[index]; }, row.kept) + "\n";
   return result;
 }
 
@@ -126,6 +135,20 @@ std::string shortened(const std::string &text, unsigned width) {
   return text.substr(0, byte_of_column(text, head)) + "…" +
          text.substr(byte_of_column(text, columns - tail));
 }
+
+namespace {
+
+std::string shortened(const std::string &text, unsigned width, unsigned kept) {
+  constexpr unsigned kMinName = 8;
+  const unsigned columns = columns_of(text);
+  if (columns <= width)
+    return text;
+  const size_t end = byte_of_column(text, columns - kept);
+  return report::shortened(text.substr(0, end), std::max(kMinName, width - std::min(width, kept))) +
+         text.substr(end);
+}
+
+} // namespace
 
 unsigned columns_of(const std::string &text) {
   return static_cast<unsigned>(std::count_if(text.begin(), text.end(), [](char c) {

@@ -15,8 +15,8 @@ struct Style {
   std::string faint(const std::string &text) const;
 };
 
-// The style for a stream: colours only on a terminal and without NO_COLOR; the terminal's width, at
-// least 80 and at most 160; 100 where there is no terminal.
+// The style for a stream, -1 for a file: colours only on a terminal and without NO_COLOR; as wide as
+// COLUMNS says, at least 80; else the terminal's width, from 80 to 160; 100 where there is no terminal.
 Style style_for(int file_descriptor);
 
 class Table {
@@ -24,7 +24,8 @@ public:
   // Numbers are right-aligned, text is left-aligned.
   enum class Align { left, right };
   void column(std::string heading, Align align);
-  void row(std::vector<std::string> cells);
+  // `kept` stands behind the last cell, and is not shortened with it.
+  void row(std::vector<std::string> cells, const std::string &kept = "");
   bool empty() const { return rows_.empty(); }
 
   // Indented by two columns, a line each. Cells of the last column are shortened in the middle to
@@ -37,7 +38,11 @@ private:
     Align align;
   };
   std::vector<Column> columns_;
-  std::vector<std::vector<std::string>> rows_;
+  struct Row {
+    std::vector<std::string> cells; // each with what is kept
+    unsigned kept;                  // columns at the end of the last one
+  };
+  std::vector<Row> rows_;
 };
 
 // `text` in at most `width` columns, with "…" where something is missing: in the middle, because

@@ -92,8 +92,9 @@ std::string misses_text(const char *question, const char *what, const Rows &rows
       cells.push_back(count_text(sums.missed(level)));
     cells.push_back(percent_text(sums.missed(Level::l1), all.missed(Level::l1)));
     cells.push_back(percent_text(sums.missed(Level::l1), sums.touches));
-    cells.push_back(name(rows[i].place));
-    table.row(std::move(cells));
+    const PlaceText place = name(rows[i].place);
+    cells.push_back(place.name);
+    table.row(std::move(cells), place.where);
   }
   return "\n" + style.strong(question) + "\n" + table.text(style) +
          more_text(rows.size() - shown, style);

@@ -34,10 +34,11 @@ Table table(const char *what) {
   return table;
 }
 
-void add_row(Table &table, const AccessSums &sums, uint64_t all, const std::string &name) {
+void add_row(Table &table, const AccessSums &sums, uint64_t all, const PlaceText &place) {
   table.row({count_text(sums.accesses()), percent_text(sums.accesses(), all),
              count_text(sums.reads()), count_text(sums.writes()),
-             base::format_bytes(double(sums.bytes)), name});
+             base::format_bytes(double(sums.bytes)), place.name},
+            place.where);
 }
 
 // The rows of one question; the whole is what shares are of.
@@ -109,12 +110,12 @@ std::string counts_text(const analyze::TracedProgram &program, analyze::AccessPl
   const auto modules = of.modules(counts.of_site(), by);
   if (modules.size() > 1)
     text += table_text("Which files?", "file", modules, all.accesses(), query, style,
-                       [&](uint32_t place) { return printable(of.module_text(place)); });
+                       [&](uint32_t place) { return PlaceText{of.module_text(place), ""}; });
   if (threads.size() > 1) {
     Table to = table("thread");
     for (const auto &[thread, sums] : threads)
       add_row(to, sums, all.accesses(),
-              fmt::format("{} of process {}", thread.second, thread.first));
+              {fmt::format("{} of process {}", thread.second, thread.first), ""});
     text += "\n" + style.strong("Which threads?") + "\n" + to.text(style);
   }
   return text + trace_coverage_text(program, style);

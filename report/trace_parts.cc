@@ -156,18 +156,17 @@ bool TracePlaces::keeps(uint32_t function) {
   return filter_.keeps(of.name) || filter_.keeps(places_.module_of(of).path);
 }
 
-std::string TracePlaces::function_text(uint32_t function) {
+PlaceText TracePlaces::function_text(uint32_t function) {
   const auto &of = places_.named(function);
   const std::string line = line_text(places_.line_of(of));
-  return printable(of.name +
-                   (line.empty() ? " in " + analyze::base_name(places_.module_of(of).path) : line));
+  return {of.name, line.empty() ? " in " + analyze::base_name(places_.module_of(of).path) : line};
 }
 
-std::string TracePlaces::instruction_text(uint32_t site) {
+PlaceText TracePlaces::instruction_text(uint32_t site) {
   const auto &of = places_.named(places_.function_of(site));
-  return printable(fmt::format("{}{}, {:#x} in {}", of.name, line_text(places_.line_of(site)),
-                               program_.sites[site].offset,
-                               analyze::base_name(places_.module_of(of).path)));
+  return {of.name,
+          fmt::format("{}, {:#x} in {}", line_text(places_.line_of(site)),
+                      program_.sites[site].offset, analyze::base_name(places_.module_of(of).path))};
 }
 
 Json TracePlaces::frame_json(const analyze::AccessPlaces::Function &function, uint64_t address,

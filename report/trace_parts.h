@@ -27,6 +27,11 @@ double share_of(uint64_t part, uint64_t all);
 std::string count_text(uint64_t count);
 std::string percent_text(uint64_t part, uint64_t all); // "12.3 %", "-" of nothing
 
+// In a table the name may be shortened, where it is may not.
+struct PlaceText {
+  std::string name, where; // "sum" and " sums.c:12, 0x4abe in sums"
+};
+
 // Names of places, and the rows of a query.
 class TracePlaces {
 public:
@@ -63,8 +68,8 @@ public:
     return rows;
   }
 
-  std::string function_text(uint32_t function);
-  std::string instruction_text(uint32_t site);
+  PlaceText function_text(uint32_t function);
+  PlaceText instruction_text(uint32_t site);
   const std::string &module_text(uint32_t module) const { return program_.modules[module].path; }
   // Keys of a frame.
   Json function_json(uint32_t function);

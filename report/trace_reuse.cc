@@ -89,10 +89,12 @@ std::string far_text(const char *question, const char *what, const Rows &rows,
   const size_t shown = rows_of_text(query, rows.size());
   for (size_t i = 0; i < shown; i++) {
     const ReuseSums &sums = rows[i].sums;
+    const PlaceText place = name(rows[i].place);
     table.row({count_text(sums.accesses()), median_text(sums),
                percent_text(sums.beyond(kL1Lines), sums.accesses()),
                percent_text(sums.beyond(kFarLines), sums.accesses()), count_text(sums.first),
-               name(rows[i].place)});
+               place.name},
+              place.where);
   }
   return "\n" + style.strong(question) + "\n" + table.text(style) +
          more_text(rows.size() - shown, style);
