@@ -87,6 +87,7 @@ private:
   }
 
   void phases() {
+    constexpr unsigned kFunctionColumns = 24; // who fills them needs room behind it
     if (result_.phases.size() < 2)
       return;
     heading("Which phases does the run have?");
@@ -108,7 +109,7 @@ private:
                                     double(std::max<uint64_t>(phase.lines, 1))),
                  phase.functions.empty()
                      ? ""
-                     : printable(analyze::short_name(phase.functions.front().first)),
+                     : brief_function(phase.functions.front().first, kFunctionColumns),
                  owner_list(phase.owners, phase.lines)});
     }
     out_ += table.text(style_);
@@ -128,7 +129,7 @@ private:
       const analyze::ThreadRow &row = result_.threads[i];
       table.row({std::to_string(row.thread), time(result_.snapshots[row.first].when.begin),
                  time(result_.snapshots[row.last].when.end), base::format_share(row.work_share),
-                 printable(row.function)});
+                 brief_function(row.function, style_.width)});
     }
     out_ += table.text(style_);
     out_ += more_text(result_.threads.size() - shown, style_);

@@ -3,6 +3,7 @@
 #include "report/workingset.h"
 
 #include "report/perfetto.h"
+#include "report/workingset_diff.h"
 #include "tests/unit/profile/workingset_builder.h"
 
 #include "analyze/heap.h"
@@ -80,6 +81,30 @@ TEST(WorkingSetJson, RatesAreThoseOfTheClock) {
   EXPECT_FALSE(point(ASSAY_TIME_ACCESSES).contains("misses_per_second"));
   EXPECT_FALSE(point(ASSAY_TIME_MARKS).contains("misses_per_second"));
   EXPECT_TRUE(point(ASSAY_TIME_MARKS).contains("misses_per_snapshot"));
+}
+
+// The signature of a lambda, or of what has templates for arguments, leaves room for who fills the phase.
+TEST(WorkingSetText, PhasesNameFunctionsBriefly) {
+  const std::string signature = "std::_Function_handler<void (int), main::{lambda(" +
+                                std::string(160, 'x') + ")#1}>::_M_invoke(int&&)";
+  analyze::WorkingSetResult result = result_of(ASSAY_TIME_WALL);
+  ASSERT_GE(result.phases.size(), 2u);
+  for (analyze::Phase &phase : result.phases)
+    phase.functions = {{signature, 8}};
+  std::string text = report::workingset_text(result, {}, report::Style());
+  EXPECT_NE(text.find("std::_Funct…nvoke(int&&)  "), std::string::npos) << text;
+  EXPECT_EQ(text.find(std::string(30, 'x')), std::string::npos) << text;
+  analyze::WorkingSetDiff diff;
+  diff.same = false;
+  analyze::PhaseChange row;
+  row.function = signature;
+  row.owner = {"heap", "fill(std::vector<int>&) at a.cc:12", "Node"};
+  row.new_side.phases = 1;
+  diff.phases = {row};
+  text = report::diff_text(diff, 0, report::Style());
+  EXPECT_NE(text.find("(new)"), std::string::npos) << text;
+  EXPECT_NE(text.find("fill at a.cc:12"), std::string::npos) << text;
+  EXPECT_EQ(text.find(std::string(30, 'x')), std::string::npos) << text;
 }
 
 TEST(WorkingSetText, QuestionsHaveTheirTables) {
