@@ -120,14 +120,21 @@ private:
     auto *length = dyn_cast<ConstantInt>(memory.getLength());
     if (auto *set = dyn_cast<AnyMemSetInst>(&memory); set && !copy.bytes)
       return add_set(*set);
-    if (!length || !copy.bytes)
+    if (!copy.bytes)
       return;
-    uint64_t times = length->getZExtValue() / copy.bytes;
+    if (!length) { // a stretch of its own, which is executed for each record
+      close();
+      open_.bytes = memory.getLength();
+      open_.bytes_of_one = copy.bytes;
+    }
+    const uint64_t times = length ? length->getZExtValue() / copy.bytes : 1;
     const bool copies = isa<AnyMemTransferInst>(memory);
     if (copy.read.record)
       add(memory, copy.read, cast<AnyMemTransferInst>(memory).getSource(), times, 0, times);
     if (copy.written.record)
       add(memory, copy.written, memory.getDest(), 0, times, copies ? times : 0);
+    if (!length)
+      close();
   }
 
   void add(Instruction &instruction, const MemberAccess &member, Value *pointer, uint64_t reads,

@@ -48,15 +48,22 @@ Loop *StretchCounters::quiet_loop_of(BasicBlock *block) {
   return found;
 }
 
-std::optional<UnitFields::Quantity> StretchCounters::new_counter(Instruction *place, bool before) {
+std::optional<UnitFields::Quantity> StretchCounters::new_counter(Instruction *place, bool before,
+                                                                 const Stretch *of_records) {
   std::optional<UnitFields::Quantity> counter = unit_.add_counter();
   if (!counter)
     return std::nullopt;
   Loop *loop = quiet_loop_of(place->getParent());
   if (loop && in_registers_[loop]++ >= kMaxInRegisters)
     loop = nullptr;
-  counters_.push_back({counter->number, place, before, loop});
+  counters_.push_back({counter->number, place, before, loop, nullptr, of_records});
   return counter;
+}
+
+// Its own.
+UnitFields::Quantity StretchCounters::counter_of(const Stretch &stretch) {
+  auto counter = new_counter(stretch.last, false, stretch.bytes ? &stretch : nullptr);
+  return counter ? *counter : unit_.add_derived({});
 }
 
 // Where a piece without a stretch can be counted.
@@ -72,6 +79,8 @@ StretchCounters::Quantities StretchCounters::place_counters(ArrayRef<Stretch> st
                                                             Flow &flow) {
   DenseMap<uint32_t, Instruction *> last; // of the stretch of a piece
   for (const Stretch &stretch : stretches) {
+    if (stretch.bytes)
+      continue;
     last[stretch.piece] = stretch.last;
     flow.pieces()[stretch.piece].is_wanted = true;
   }
@@ -97,10 +106,8 @@ StretchCounters::Quantities StretchCounters::place_counters(ArrayRef<Stretch> st
 
 void StretchCounters::place_all(ArrayRef<Stretch> stretches,
                                 SmallVectorImpl<UnitFields::Quantity> &executions) {
-  for (const Stretch &stretch : stretches) {
-    auto counter = new_counter(stretch.last, false);
-    executions.push_back(counter ? *counter : unit_.add_derived({}));
-  }
+  for (const Stretch &stretch : stretches)
+    executions.push_back(counter_of(stretch));
 }
 
 void StretchCounters::count(ArrayRef<Stretch> stretches, Flow &flow) {
@@ -112,6 +119,10 @@ void StretchCounters::count(ArrayRef<Stretch> stretches, Flow &flow) {
   } else {
     Quantities of_pieces = place_counters(stretches, flow);
     for (const Stretch &stretch : stretches) {
+      if (stretch.bytes) {
+        executions.push_back(counter_of(stretch));
+        continue;
+      }
       auto known = of_pieces.find(stretch.piece);
       executions.push_back(known == of_pieces.end() ? unit_.add_derived({}) : known->second);
     }
@@ -188,16 +199,23 @@ void StretchCounters::keep_in_registers() {
   }
 }
 
+Value *StretchCounters::amount(IRBuilder<> &builder, const Counter &counter) {
+  if (!counter.of_records)
+    return builder.getInt64(1);
+  Value *bytes = builder.CreateZExtOrTrunc(counter.of_records->bytes, builder.getInt64Ty());
+  return builder.CreateUDiv(bytes, builder.getInt64(counter.of_records->bytes_of_one));
+}
+
 void StretchCounters::emit_counters() {
   SmallVector<AllocaInst *, 16> variables;
   for (const Counter &counter : counters_) {
     BuilderAfter builder(*counter.place, counter.before);
     if (!counter.variable) {
-      add(builder, counter.number, builder.getInt64(1));
+      add(builder, counter.number, amount(builder, counter));
       continue;
     }
     Value *n = builder.CreateLoad(builder.getInt64Ty(), counter.variable);
-    builder.CreateStore(builder.CreateAdd(n, builder.getInt64(1)), counter.variable);
+    builder.CreateStore(builder.CreateAdd(n, amount(builder, counter)), counter.variable);
     variables.push_back(counter.variable);
   }
   if (!variables.empty())

@@ -21,6 +21,9 @@ struct Stretch {
   llvm::Instruction *last = nullptr; // of the accesses
   uint32_t piece = 0;                // of the function's Flow
   CommonPlace place;
+  // Of the setting or copying of as many records as the program says when it runs: the bytes of all, and of one.
+  llvm::Value *bytes = nullptr;
+  uint64_t bytes_of_one = 0;
   llvm::SmallVector<FieldItem, 4> items;
   llvm::SmallVector<StretchBase, 4> bases;
 };
@@ -45,13 +48,17 @@ private:
     bool before;              // no: before it
     llvm::Loop *loop;         // while which runs it is kept in a register; or null
     llvm::AllocaInst *variable = nullptr;
+    const Stretch *of_records = nullptr; // whose number is added, instead of 1
   };
   using Quantities = llvm::DenseMap<uint32_t, UnitFields::Quantity>; // of pieces
 
   Quantities place_counters(llvm::ArrayRef<Stretch> stretches, Flow &flow);
   void place_all(llvm::ArrayRef<Stretch> stretches,
                  llvm::SmallVectorImpl<UnitFields::Quantity> &executions);
-  std::optional<UnitFields::Quantity> new_counter(llvm::Instruction *place, bool before);
+  std::optional<UnitFields::Quantity> new_counter(llvm::Instruction *place, bool before,
+                                                  const Stretch *of_records = nullptr);
+  UnitFields::Quantity counter_of(const Stretch &stretch);
+  static llvm::Value *amount(llvm::IRBuilder<> &builder, const Counter &counter);
   llvm::Loop *quiet_loop_of(llvm::BasicBlock *block);
   bool is_quiet(llvm::Loop *loop);
   void find_distance();

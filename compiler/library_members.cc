@@ -8,8 +8,8 @@
 
 #include "llvm/Analysis/InlineCost.h"
 #include "llvm/IR/Attributes.h"
-#include "llvm/IR/Dominators.h"
 #include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/Transforms/Utils/Cloning.h"

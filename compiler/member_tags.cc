@@ -15,6 +15,7 @@
 #include "abi/fields.h"
 #include "compiler/vector_members.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/InstIterator.h"
 
 using namespace llvm;
@@ -43,11 +44,16 @@ MemberTags::MemberTags(Module &module) : layout_(module.getDataLayout()) {
         if (!name.empty())
           by_name_.try_emplace(name, type);
   }
+  if (NamedMDNode *copies = module.getNamedMetadata(kCopyPlaces))
+    for (const MDNode *node : copies->operands())
+      copies_at_place_[{dyn_cast_or_null<DISubprogram>(node->getOperand(0).get()),
+                        number_in(*node, 1)}] = node_in(*node, 2);
 }
 
 void MemberTags::remove(Module &module) {
-  if (NamedMDNode *all = module.getNamedMetadata(kPlaces))
-    all->eraseFromParent();
+  for (const char *name : {kPlaces, kCopyPlaces})
+    if (NamedMDNode *all = module.getNamedMetadata(name))
+      all->eraseFromParent();
   for (Function &function : module)
     for (Instruction &instruction : instructions(function)) {
       instruction.setMetadata(kMember, nullptr);
@@ -202,11 +208,34 @@ SmallVector<MemberAccess, 1> MemberTags::find(Instruction &instruction, const Ac
   return {none};
 }
 
-MemberCopy MemberTags::find_copy(const Instruction &instruction) {
-  const MDNode *tag = instruction.getMetadata(kCopy);
+MemberCopy MemberTags::find_copy(const AnyMemIntrinsic &call) {
+  const MDNode *tag = call.getMetadata(kCopy);
   if (!tag)
-    return {};
+    return copy_of_several(call);
   return {read(node_in(*tag, 0)), read(node_in(*tag, 1)), number_in(*tag, 2)};
+}
+
+// A loop that sets or copies one record after another is mostly one call; it has the place in the
+// source of what was in the loop.
+MemberCopy MemberTags::copy_of_several(const AnyMemIntrinsic &call) {
+  const DILocation *where = call.getDebugLoc();
+  if (!where || !where->getLine() || isa<AllocaInst>(getUnderlyingObject(call.getDest())))
+    return {};
+  MemberCopy copy;
+  if (const MDNode *tag = copies_at_place_.lookup(place_of(*where, true)))
+    copy = {read(node_in(*tag, 0)), read(node_in(*tag, 1)), number_in(*tag, 2)};
+  else if (const MDNode *stored = isa<AnyMemSetInst>(call) ? tag_at(call, true) : nullptr) {
+    copy.written = read(stored);
+    if (!copy.written.record)
+      return {};
+    copy.written.leaves = {0, (uint32_t)copy.written.record->leaves.size() - 1};
+    copy.bytes = copy.written.record->size;
+  }
+  if (auto *length = dyn_cast<ConstantInt>(call.getLength());
+      !copy.bytes ||
+      (length && (length->getZExtValue() < copy.bytes || length->getZExtValue() % copy.bytes)))
+    return {}; // of a part of one
+  return copy;
 }
 
 } // namespace assay::compiler

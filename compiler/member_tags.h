@@ -9,6 +9,7 @@
 #include "compiler/record_layout.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 
 namespace assay::compiler {
@@ -40,7 +41,7 @@ public:
   void begin(llvm::Function &function);
   // Of an access that was made of several, several.
   llvm::SmallVector<MemberAccess, 1> find(llvm::Instruction &instruction, const Access &access);
-  MemberCopy find_copy(const llvm::Instruction &instruction);
+  MemberCopy find_copy(const llvm::AnyMemIntrinsic &call);
   // The tags were read.
   static void remove(llvm::Module &module);
 
@@ -52,6 +53,8 @@ private:
   };
 
   MemberAccess read(const llvm::MDNode *tag);
+  // The tag of what the optimiser has made of several copies, or of stores to whole records.
+  MemberCopy copy_of_several(const llvm::AnyMemIntrinsic &call);
   const llvm::MDNode *tag_at(const llvm::Instruction &instruction, bool writes) const;
   // A record, and where the access is in it.
   struct InRecord {
@@ -67,6 +70,7 @@ private:
 
   RecordLayouts layouts_;
   llvm::DenseMap<TagPlaceInCalls, const llvm::MDNode *> at_place_; // null: there are several
+  llvm::DenseMap<TagPlace, const llvm::MDNode *> copies_at_place_; // likewise
   llvm::DenseSet<TagPlace> at_line_;
   llvm::StringMap<const llvm::DIType *> by_name_; // as alias tags name them
   const llvm::DataLayout &layout_;

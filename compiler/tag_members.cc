@@ -3,6 +3,8 @@
 
 #include "compiler/tag_members.h"
 
+#include <optional>
+
 #include "compiler/clang_marks.h"
 #include "compiler/library_members.h"
 #include "compiler/member_tag_nodes.h"
@@ -120,31 +122,57 @@ private:
   }
 
   // The tag of one side of a copy of whole records or members.
-  MDNode *copied(const Value *pointer, uint64_t length, uint64_t &bytes) {
+  MDNode *copied(const Value *pointer, std::optional<uint64_t> length, uint64_t &bytes) {
     uint64_t of_member = 0;
     if (MDNode *tag = tag_of(pointer, &of_member)) {
       bytes = of_member;
-      return of_member && length % of_member == 0 ? tag : nullptr;
+      return length && of_member && *length % of_member == 0 ? tag : nullptr;
     }
     const DIType *type = record_at(pointer);
     const RecordLayout *layout = type ? layouts_.find(element_of(type)) : nullptr;
-    if (!layout || !layout->size || length % layout->size != 0)
+    if (!layout || !layout->size || (length && *length % layout->size != 0))
       return nullptr;
     bytes = layout->size;
     return node(type, {0, (uint32_t)layout->leaves.size() - 1});
   }
 
   void tag_copy(AnyMemIntrinsic &call) {
-    auto *length = dyn_cast<ConstantInt>(call.getLength());
-    if (!length || length->isZero())
+    std::optional<uint64_t> length;
+    if (auto *constant = dyn_cast<ConstantInt>(call.getLength()))
+      length = constant->getZExtValue();
+    if (length && !*length)
       return;
     uint64_t to_bytes = 0, from_bytes = 0;
-    MDNode *to = copied(call.getDest(), length->getZExtValue(), to_bytes), *from = nullptr;
+    MDNode *to = copied(call.getDest(), length, to_bytes), *from = nullptr;
     if (auto *transfer = dyn_cast<AnyMemTransferInst>(&call))
-      from = copied(transfer->getSource(), length->getZExtValue(), from_bytes);
-    if (to || from)
-      call.setMetadata(kCopy,
-                       MDNode::get(context_, {to, from, number(to ? to_bytes : from_bytes)}));
+      from = copied(transfer->getSource(), length, from_bytes);
+    if (to && from && to_bytes != from_bytes)
+      from = nullptr;
+    if (!to && !from)
+      return;
+    MDNode *tag = MDNode::get(context_, {to, from, number(to ? to_bytes : from_bytes)});
+    call.setMetadata(kCopy, tag);
+    note_place(call, tag);
+    if (auto *transfer = dyn_cast<AnyMemTransferInst>(&call); to && transfer)
+      note_source(*transfer, MDNode::get(context_, {to, nullptr, number(to_bytes)}));
+  }
+
+  void note_place(const AnyMemIntrinsic &call, MDNode *tag) {
+    const DILocation *where = call.getDebugLoc();
+    if (!where || !where->getLine())
+      return;
+    auto [known, is_new] = copy_places_.insert({place_of(*where, true), tag});
+    if (!is_new && known->second != tag)
+      known->second = nullptr;
+  }
+
+  // `*p = P{}` sets a value that has no name, and copies it: optimised, it sets *p, in the place of the first.
+  void note_source(const AnyMemTransferInst &copy, MDNode *tag) {
+    auto *value = dyn_cast<AllocaInst>(copy.getSource());
+    if (value && !variables_.contains(value))
+      for (const User *user : value->users())
+        if (auto *set = dyn_cast<AnyMemSetInst>(user))
+          note_place(*set, tag);
   }
 
   void tag(Instruction &instruction) {
@@ -202,6 +230,10 @@ private:
       all->addOperand(MDNode::get(context_, {const_cast<DISubprogram *>(place.first.first),
                                              number(place.first.second), tag,
                                              const_cast<MDNode *>(place.second)}));
+    all = module_.getOrInsertNamedMetadata(kCopyPlaces);
+    for (auto &[place, tag] : copy_places_)
+      all->addOperand(MDNode::get(
+          context_, {const_cast<DISubprogram *>(place.first), number(place.second), tag}));
   }
 
   Module &module_;
@@ -210,6 +242,7 @@ private:
   DenseMap<const Value *, const DIType *>
       variables_; // of the function, by their place on the stack
   MapVector<TagPlaceInCalls, MDNode *> places_;
+  MapVector<TagPlace, MDNode *> copy_places_; // null: there are several
 };
 
 } // namespace
