@@ -119,8 +119,8 @@ TEST(LayoutAdvice, AnArrayAtTheEndStays) {
   }
 }
 
-// Members of a union, and bit-fields of one storage unit, move as one.
-// What lies in a nested record cannot be closed: in front of the nodes of a std::set, and behind the char of {long, char}.
+// Members of a union, and bit-fields of one storage unit, move as one. What lies in a nested record
+// cannot be closed: in front of the nodes of a std::set, and behind the char of {long, char}.
 TEST(LayoutAdvice, HolesOfNestedRecordsAreTheirs) {
   Record r;
   r.name = "R";
