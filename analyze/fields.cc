@@ -309,7 +309,7 @@ FieldsResult fields(const profile::Profile &profile, const FieldsQuery &query) {
     result.process = profile.processes.front();
     result.program_build_id = program_build_id(profile, result.process);
   }
-  result.losses = profile.losses;
+  result.losses = losses_of(profile, ASSAY_TOOL_fields);
   result.notes = profile.notes;
   if (counts_addresses(profile))
     result.notes.emplace_back("what is called a read is the computation of a field's address "

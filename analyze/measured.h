@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 
 namespace analyze {
 
@@ -23,6 +24,9 @@ inline bool measured(const profile::Module &module, uint64_t tool) {
           std::any_of(module.units.begin(), module.units.end(),
                       [&](const profile::Unit &unit) { return unit.tools & tool; }));
 }
+
+// What a profile lacks of what a tool measures (ASSAY_TOOL_NAME): kinds of abi/losses.def, with their counts.
+std::map<uint32_t, uint64_t> losses_of(const profile::Profile &profile, uint64_t tool);
 
 // Executables and shared objects of a profile, and of these those that were built for a tool.
 struct ModuleCounts {

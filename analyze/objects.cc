@@ -144,7 +144,7 @@ bool keeps(const TextFilter &filter, const ObjectRow &row) {
 }
 
 void describe_run(ObjectsResult &result, const profile::Profile &profile) {
-  result.losses = profile.losses;
+  result.losses = losses_of(profile, ASSAY_TOOL_objects);
   result.notes = profile.notes;
   result.modules = count_modules(profile, ASSAY_TOOL_objects);
   result.processes = profile.processes.size();

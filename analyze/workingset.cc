@@ -70,7 +70,7 @@ public:
     result_.program_build_id = program_build_id(profile, process);
     result_.line_bytes = set_.line_bytes * fold_;
     result_.unit = set_.unit;
-    result_.losses = profile.losses;
+    result_.losses = losses_of(profile, ASSAY_TOOL_workingset);
     result_.notes = profile.notes;
   }
 
