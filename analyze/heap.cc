@@ -367,6 +367,9 @@ void describe_run(HeapResult &result, const profile::Profile &profile) {
   }
   describe_counters(result, profile);
   result.peak_live_bytes = peak_live_bytes(profile);
+  result.peak_is_divided =
+      result.peak_live_bytes == 0 ||
+      std::ranges::any_of(profile.heap, [](const auto &each) { return each.at_peak_bytes > 0; });
   result.accesses_counted = counts_accesses(profile);
 }
 

@@ -165,6 +165,8 @@ struct HeapResult {
   // Share of the bytes asked for by code whose accesses were counted; 1 for no bytes.
   double counted_bytes_share = 1;
   uint64_t peak_live_bytes = 0; // largest of any process
+  // Whether it is known who held them; not of a run that was killed: that is written at its end.
+  bool peak_is_divided = true;
   uint64_t run_us = 0; // that was measured: to the end, from the start or the reset; the longest
 
   // Contexts that the filter took away.

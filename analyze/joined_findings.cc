@@ -139,7 +139,7 @@ private:
   std::optional<double> bytes_at_a_time(const JoinedRow *row) const {
     if (row && row->set)
       return double(row->set->most_lines * result_.line_bytes);
-    if (row && row->heap)
+    if (row && row->heap && result_.from.heap->peak_is_divided)
       return double(row->heap->at_peak_bytes);
     return std::nullopt;
   }
@@ -483,11 +483,13 @@ private:
                  std::map<std::string, std::vector<std::string>> &by_tool) const {
     if (row.heap) {
       const AssayHib &h = row.heap->all;
-      std::string text =
-          fmt::format("{}, {} in all, {} at the peak, {} each",
-                      base::format_counted(double(h.alloc_count), "object"),
-                      bytes(double(h.size_total)), bytes(double(row.heap->at_peak_bytes)),
-                      base::format_duration_us(row.heap->mean_lifetime_us()));
+      std::string text = fmt::format("{}, {} in all, {}{} each",
+                                     base::format_counted(double(h.alloc_count), "object"),
+                                     bytes(double(h.size_total)),
+                                     result_.from.heap->peak_is_divided
+                                         ? bytes(double(row.heap->at_peak_bytes)) + " at the peak, "
+                                         : "",
+                                     base::format_duration_us(row.heap->mean_lifetime_us()));
       if (row.accesses_counted)
         text += ", " + base::format_counted(double(row.heap->accesses()), "access", "accesses");
       by_tool["heap"].push_back(text);

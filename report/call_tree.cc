@@ -27,7 +27,7 @@ struct Column {
 };
 
 // The one of the tree's key first, then the share, then the others.
-std::vector<Column> columns_for(const CallTree &tree, bool accesses_counted) {
+std::vector<Column> columns_for(const CallTree &tree, const analyze::HeapResult &result) {
   auto bytes = [](uint64_t n) { return base::format_bytes(double(n)); };
   auto count = [](uint64_t n) { return base::format_count(double(n)); };
   std::vector<Column> all = {
@@ -45,7 +45,8 @@ std::vector<Column> columns_for(const CallTree &tree, bool accesses_counted) {
                        return base::format_share(double(of(a)) / whole);
                      }});
   for (size_t index = 0; index < 3; index++)
-    if (all[index].key != key && (accesses_counted || std::string(all[index].key) != "accesses"))
+    if (all[index].key != key &&
+        (result.accesses_counted || std::string(all[index].key) != "accesses"))
       columns.push_back(all[index]);
   return columns;
 }
@@ -123,26 +124,26 @@ private:
   Table table_;
 };
 
-Json amounts_json(const TreeAmounts &amounts) {
+Json amounts_json(const TreeAmounts &amounts, bool peak_is_divided) {
   return {{"bytes", amounts.bytes},
           {"alloc_count", amounts.objects},
           {"access_count", amounts.accesses},
           {"live_bytes", amounts.live_bytes},
-          {"at_peak_bytes", amounts.at_peak_bytes}};
+          {"at_peak_bytes", peak_is_divided ? Json(amounts.at_peak_bytes) : Json(nullptr)}};
 }
 
-Json node_json(const TreeNode &node, const CallTree &tree) {
+Json node_json(const TreeNode &node, const CallTree &tree, bool peak_is_divided) {
   double whole = double(std::max<uint64_t>(1, tree.query.key->of(tree.root.total)));
   Json json = {{"function", node.function},   {"module", node.module},
                {"file", node.file},           {"line", node.line},
-               {"recursive", node.recursive}, {"total", amounts_json(node.total)}};
+               {"recursive", node.recursive}, {"total", amounts_json(node.total, peak_is_divided)}};
   json["total_share"] = double(tree.query.key->of(node.total)) / whole;
-  json["self"] = amounts_json(node.self);
-  json["left_out"] = amounts_json(node.others);
+  json["self"] = amounts_json(node.self, peak_is_divided);
+  json["left_out"] = amounts_json(node.others, peak_is_divided);
   json["left_out_count"] = node.others_count;
   json["children"] = Json::array();
   for (const TreeNode &child : node.children)
-    json["children"].push_back(node_json(child, tree));
+    json["children"].push_back(node_json(child, tree, peak_is_divided));
   return json;
 }
 
@@ -150,9 +151,11 @@ Json node_json(const TreeNode &node, const CallTree &tree) {
 
 std::string tree_text(const CallTree &tree, const analyze::HeapResult &result, const Style &style) {
   std::string text = "\n" + style.strong(tree.query.key->question) + "\n";
+  if (!result.peak_is_divided && std::string_view(tree.query.key->key) == "peak")
+    return text + "  not known\n";
   if (tree.root.children.empty() && tree.root.others_count == 0)
     return text + "  nothing\n";
-  text += Drawing(tree, columns_for(tree, result.accesses_counted)).text(style);
+  text += Drawing(tree, columns_for(tree, result)).text(style);
   if (tree.query.least_share > 0)
     text += style.faint(fmt::format("  parts under {:g} % are left out; --tree-min 0% shows all",
                                     tree.query.least_share * 100)) +
@@ -160,16 +163,16 @@ std::string tree_text(const CallTree &tree, const analyze::HeapResult &result, c
   return text;
 }
 
-Json tree_json(const CallTree &tree) {
+Json tree_json(const CallTree &tree, bool peak_is_divided) {
   Json json = {{"key", tree.query.key->key},
                {"direction", tree.query.bottom_up ? "bottom-up" : "top-down"},
                {"min_share", tree.query.least_share},
-               {"total", amounts_json(tree.root.total)},
-               {"left_out", amounts_json(tree.root.others)},
+               {"total", amounts_json(tree.root.total, peak_is_divided)},
+               {"left_out", amounts_json(tree.root.others, peak_is_divided)},
                {"left_out_count", tree.root.others_count}};
   json["children"] = Json::array();
   for (const TreeNode &root : tree.root.children)
-    json["children"].push_back(node_json(root, tree));
+    json["children"].push_back(node_json(root, tree, peak_is_divided));
   return json;
 }
 

@@ -13,6 +13,7 @@ namespace report {
 std::string tree_text(const analyze::CallTree &tree, const analyze::HeapResult &result,
                       const Style &style);
 
-Json tree_json(const analyze::CallTree &tree);
+// Where it is not known who held the memory at the peak, these amounts are null.
+Json tree_json(const analyze::CallTree &tree, bool peak_is_divided);
 
 } // namespace report

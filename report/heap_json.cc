@@ -1,7 +1,8 @@
 // The document assay.heap/1.
 //
-// Minima and maxima of an empty block are null, not sentinels. used_percent counts objects: total
-// is the sum over objects of their percentage, so that total / alloc_count is the mean.
+// Minima and maxima of an empty block are null, not sentinels; so are peaks that are not known.
+// used_percent counts objects: total is the sum over objects of their percentage, so that total /
+// alloc_count is the mean.
 
 #include "report/call_tree.h"
 #include "report/events.h"
@@ -15,6 +16,7 @@
 namespace report {
 namespace {
 
+using analyze::HeapResult;
 using analyze::HeapSums;
 
 Json total_min_max(uint64_t total, uint64_t min, uint64_t max, bool empty) {
@@ -41,7 +43,7 @@ Json histogram(const uint64_t *buckets) {
   return list;
 }
 
-void put_sums(Json &json, const HeapSums &sums, bool reads_apart) {
+void put_sums(Json &json, const HeapSums &sums, const HeapResult &result) {
   const AssayHib &h = sums.all;
   bool empty = h.alloc_count == 0;
   json["alloc_count"] = h.alloc_count;
@@ -53,7 +55,7 @@ void put_sums(Json &json, const HeapSums &sums, bool reads_apart) {
   json["access_density"] = hundredths(h.density_total, h.density_min, h.density_max, empty);
   json["lifetime_access_density"] =
       hundredths(h.lifetime_density_total, h.lifetime_density_min, h.lifetime_density_max, empty);
-  if (reads_apart) {
+  if (result.reads_apart) {
     json["reads"] = h.reads;
     json["writes"] = h.writes;
   }
@@ -67,8 +69,8 @@ void put_sums(Json &json, const HeapSums &sums, bool reads_apart) {
   json["live_bytes"] = sums.live.size_total;
   json["suppressed_count"] = sums.suppressed_count;
   json["suppressed_bytes"] = sums.suppressed_bytes;
-  json["peak_bytes"] = sums.peak_bytes;
-  json["at_peak_bytes"] = sums.at_peak_bytes;
+  json["peak_bytes"] = result.peak_is_divided ? Json(sums.peak_bytes) : Json(nullptr);
+  json["at_peak_bytes"] = result.peak_is_divided ? Json(sums.at_peak_bytes) : Json(nullptr);
   json["realloc_count"] = h.realloc_count;
   json["realloc_moved_bytes"] = h.realloc_moved_bytes;
   json["migrated_cpu"] = h.migrated_cpu;
@@ -88,7 +90,7 @@ Json recursion_json(const analyze::RecursionRow &row) {
           {"max_levels", row.max}};
 }
 
-Json context_json(const analyze::HeapContextRow &row, bool reads_apart) {
+Json context_json(const analyze::HeapContextRow &row, const HeapResult &result) {
   const AssayHib &h = row.sums.all;
   Json json;
   json["id"] = row.id;
@@ -98,7 +100,7 @@ Json context_json(const analyze::HeapContextRow &row, bool reads_apart) {
   json["accesses_counted"] = row.accesses_counted;
   json["type"] = row.type.empty() ? Json(nullptr) : Json(row.type);
   json["origin"] = row.origin;
-  put_sums(json, row.sums, reads_apart);
+  put_sums(json, row.sums, result);
   json["last_alloc_us"] = h.last_alloc_us;
   json["last_free_us"] = h.last_free_us;
   json["last_alloc_cpu"] = h.last_alloc_cpu;
@@ -114,7 +116,7 @@ Json context_json(const analyze::HeapContextRow &row, bool reads_apart) {
 }
 
 Json groups_json(const std::vector<analyze::HeapGroupRow> &rows, bool with_layout,
-                 bool reads_apart) {
+                 const HeapResult &result) {
   Json list = Json::array();
   for (const analyze::HeapGroupRow &row : rows) {
     Json json;
@@ -127,13 +129,13 @@ Json groups_json(const std::vector<analyze::HeapGroupRow> &rows, bool with_layou
       json["line"] = row.line;
       json["hole_bytes"] = row.has_layout ? Json(row.hole_bytes) : Json(nullptr);
     }
-    put_sums(json, row.sums, reads_apart);
+    put_sums(json, row.sums, result);
     list.push_back(std::move(json));
   }
   return list;
 }
 
-Json site_json(const analyze::HeapContextRow &row, bool reads_apart) {
+Json site_json(const analyze::HeapContextRow &row, const HeapResult &result) {
   Json json;
   json["site"] = frame_json(row.owner_frame());
   json["type"] = row.type.empty() ? Json(nullptr) : Json(row.type);
@@ -141,7 +143,7 @@ Json site_json(const analyze::HeapContextRow &row, bool reads_apart) {
   json["contexts"] = row.contexts;
   json["largest_context"] = row.id;
   json["recursion"] = recursion_json(row.recursion);
-  put_sums(json, row.sums, reads_apart);
+  put_sums(json, row.sums, result);
   return json;
 }
 
@@ -191,7 +193,7 @@ Json coverage_json(const analyze::HeapResult &result) {
 
 Json totals_json(const analyze::HeapResult &result) {
   Json json;
-  put_sums(json, result.totals, result.reads_apart);
+  put_sums(json, result.totals, result);
   json["contexts"] = result.contexts.size();
   json["run_us"] = result.run_us;
   json["peak_bytes"] = result.peak_live_bytes;
@@ -212,7 +214,6 @@ Document heap_document(const analyze::HeapResult &result, unsigned top, const st
                        const analyze::CallTree *tree) {
   profile::Process nobody;
   const profile::Process &process = result.processes.empty() ? nobody : result.processes.front();
-  bool apart = result.reads_apart;
   Document document;
   document.put("schema", "assay.heap/1");
   document.put("program", program_json(process, result.program_build_id));
@@ -226,13 +227,13 @@ Document heap_document(const analyze::HeapResult &result, unsigned top, const st
   document.put("findings", findings_json(result.findings));
   document.put("totals", totals_json(result));
   auto order = shown_contexts(result, top, sort);
-  document.list("contexts", order.size(), [&result, order, apart](size_t index) {
-    return context_json(result.contexts[order[index]], apart);
+  document.list("contexts", order.size(), [&result, order](size_t index) {
+    return context_json(result.contexts[order[index]], result);
   });
   document.list("sites", result.sites.size(),
-                [&result, apart](size_t index) { return site_json(result.sites[index], apart); });
-  document.put("types", groups_json(result.types, true, apart));
-  document.put("modules", groups_json(result.modules, false, apart));
+                [&result](size_t index) { return site_json(result.sites[index], result); });
+  document.put("types", groups_json(result.types, true, result));
+  document.put("modules", groups_json(result.modules, false, result));
   document.put("globals", globals_json(result));
   document.put("stacks", stacks_json(result));
   document.put("timeline", timeline_json(result.processes));
@@ -240,7 +241,7 @@ Document heap_document(const analyze::HeapResult &result, unsigned top, const st
   document.list("events", result.events.size(),
                 [&result](size_t index) { return event_json(result.events[index]); });
   if (tree)
-    document.put("tree", tree_json(*tree));
+    document.put("tree", tree_json(*tree, result.peak_is_divided));
   return document;
 }
 

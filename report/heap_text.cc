@@ -147,7 +147,9 @@ private:
     if (order.empty()) {
       if (!options_.sort.empty()) { // it was asked for
         heading(question.question);
-        out_ += "  nothing\n";
+        out_ += result_.peak_is_divided || std::string_view(question.key) != "peak"
+                    ? "  nothing\n"
+                    : "  not known\n";
       }
       return;
     }
@@ -286,7 +288,7 @@ private:
         cells.push_back(row.accesses_counted ? count(row.sums.accesses()) : "-");
         cells.push_back(row.accesses_counted ? format_share(row.sums.used_share()) : "-");
       }
-      cells.push_back(bytes(row.sums.at_peak_bytes));
+      cells.push_back(result_.peak_is_divided ? bytes(row.sums.at_peak_bytes) : "-");
       if (layouts)
         cells.push_back(row.has_layout ? fmt::format("{} of {}", row.hole_bytes, row.size) : "");
       std::string name =
@@ -364,7 +366,7 @@ private:
     bool partial = result_.modules_instrumented < result_.modules_total;
     const auto &nameless = result_.nameless_modules;
     if (result_.losses.empty() && result_.notes.empty() && !partial && nameless.empty() &&
-        result_.measured)
+        result_.measured && result_.peak_is_divided)
       return;
     heading("What is missing");
     auto killed = result_.losses.find(ASSAY_LOSS_killed);
@@ -385,6 +387,9 @@ private:
         names = fmt::format(" ({})", fmt::join(result_.uninstrumented_allocators, ", "));
       out_ += loss_text(number, times, names);
     }
+    if (!result_.peak_is_divided)
+      out_ += "  who held the memory at the peak is written when a run ends, and this one did not: "
+              "end it normally or with a signal that can be caught\n";
     if (!nameless.empty()) {
       std::string names;
       for (const std::string &path : nameless)

@@ -73,8 +73,11 @@ Json row_json(const JoinedResult &result, const JoinedRow &row, bool is_site) {
   json["alloc_count"] = of_heap([](auto &sums) { return sums.all.alloc_count; });
   json["size_bytes"] = of_heap([](auto &sums) { return sums.all.size_total; });
   json["live_bytes"] = of_heap([](auto &sums) { return sums.live.size_total; });
-  json["peak_bytes"] = of_heap([](auto &sums) { return sums.peak_bytes; });
-  json["at_peak_bytes"] = of_heap([](auto &sums) { return sums.at_peak_bytes; });
+  auto of_peak = [&](auto value) {
+    return heap && result.from.heap->peak_is_divided ? Json(value(*heap)) : Json(nullptr);
+  };
+  json["peak_bytes"] = of_peak([](auto &sums) { return sums.peak_bytes; });
+  json["at_peak_bytes"] = of_peak([](auto &sums) { return sums.at_peak_bytes; });
   json["mean_lifetime_us"] = of_heap([](auto &sums) { return sums.mean_lifetime_us(); });
   json["accesses"] = heap && row.accesses_counted ? Json(heap->accesses()) : Json(nullptr);
   json["field_accesses"] = row.fields ? Json(row.fields->accesses()) : Json(nullptr);

@@ -239,7 +239,7 @@ private:
     out_ += more_text(rows.size() - shown, style_);
   }
 
-  static std::vector<std::string> heap_cells(const JoinedRow &row, bool is_site) {
+  std::vector<std::string> heap_cells(const JoinedRow &row, bool is_site) const {
     if (!row.heap) {
       std::vector<std::string> nothing(is_site ? 3 : 5);
       if (row.fields)
@@ -249,7 +249,9 @@ private:
     std::vector<std::string> cells = {count(row.heap->all.alloc_count)};
     if (!is_site)
       cells.push_back(base::format_bytes(double(row.heap->all.size_total)));
-    cells.push_back(base::format_bytes(double(row.heap->at_peak_bytes)));
+    cells.push_back(result_.from.heap->peak_is_divided
+                        ? base::format_bytes(double(row.heap->at_peak_bytes))
+                        : "-");
     if (!is_site)
       cells.push_back(base::format_duration_us(row.heap->mean_lifetime_us()));
     cells.push_back(row.accesses_counted ? count(row.heap->accesses()) : "-");

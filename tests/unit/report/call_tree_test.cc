@@ -69,7 +69,7 @@ TEST(CallTreeText, NothingIsSaidToBeNothing) {
 }
 
 TEST(CallTreeJson, HasTotalsSharesAndChildren) {
-  auto json = report::tree_json(tree({node("main", 1000, {node("read", 250)})}, 1000));
+  auto json = report::tree_json(tree({node("main", 1000, {node("read", 250)})}, 1000), true);
   EXPECT_EQ(json["key"], "bytes");
   EXPECT_EQ(json["direction"], "top-down");
   const auto &main = json["children"][0];
