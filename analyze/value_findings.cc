@@ -170,7 +170,8 @@ private:
     for (size_t back = 1; back <= 3 && back <= i; back++)
       for (const ValueList &deciding : function.instructions[i - back].lists)
         if (deciding.kind == ASSAY_VALUE_load && deciding.samples >= kFewSamples &&
-            !deciding.hot.empty() && deciding.hot.front().low >= kAlways) {
+            !deciding.hot.empty() && deciding.hot.front().low >= kAlways &&
+            !is_address(deciding, deciding.hot.front())) {
           add("same_branch", function, at, weight(function, at) / 2,
               fmt::format(
                   "a branch is {} in {} of its executions, decided by a load that yields {}",

@@ -61,7 +61,7 @@ public:
     }
     out_ += fmt::format("  {} to fields of {}; {} of those that the source makes to fields are "
                         "attributed\n",
-                        base::format_counted(double(result_.accesses), "access", "accesses"),
+                        base::format_counted(double(result_.of_structs), "access", "accesses"),
                         base::with_noun(result_.structs.size() + result_.filtered, "struct"),
                         base::format_share(result_.attributed_share));
     if (options_.sort.empty())

@@ -11,24 +11,30 @@ namespace {
 
 using analyze::ValuesResult;
 
-// One function with one instruction, at which `value` came in every sample.
-std::vector<analyze::Finding> findings_of(const char *text, unsigned kind, uint64_t value,
-                                          const char *next = "", const char *name = "work") {
+analyze::ValueList always(unsigned kind, uint64_t value) {
   analyze::ValueList list;
   list.kind = kind;
   list.subject = "load";
   list.values = list.samples = 1000;
-  list.hot = {{value, 1, .99, 1, ""}};
+  list.hot = {{value, 1, .9999, 1, ""}};
+  return list;
+}
+
+// One function with one instruction, at which `value` came in every sample, and the next one.
+std::vector<analyze::Finding> findings_of(const char *text, unsigned kind, uint64_t value,
+                                          const char *next = "", const char *name = "work",
+                                          std::vector<analyze::ValueList> of_next = {}) {
   analyze::ValueInstruction instruction;
   instruction.offset = 0x1234;
   instruction.text = text;
   instruction.interrupts = instruction.executions = 1000;
-  instruction.lists = {list};
+  instruction.lists = {always(kind, value)};
   analyze::ValueFunction function;
   function.name = name;
   function.interrupts = function.executions = 1000;
   function.instructions = {instruction};
   function.instructions.emplace_back().text = next;
+  function.instructions.back().lists = std::move(of_next);
   ValuesResult result;
   result.samples = 1000;
   result.functions = {function};
@@ -60,6 +66,20 @@ TEST(ValueFindings, SayNothingOfAddresses) {
     EXPECT_EQ(rules_of("push rbx", ASSAY_VALUE_argument, address), "") << address;
   }
   EXPECT_NE(rules_of("mov rax, [rbx]", ASSAY_VALUE_load, ~uint64_t(0)), "");
+}
+
+// The compiler's own test of which function a pointer is to: always the same way, by an address.
+TEST(ValueFindings, SayNothingOfBranchesThatAddressesDecide) {
+  auto branches = [](uint64_t loaded) {
+    size_t found = 0;
+    for (const analyze::Finding &finding :
+         findings_of("mov rax, [rax+0x10]", ASSAY_VALUE_load, loaded, "jz 0x1240", "work",
+                     {always(ASSAY_VALUE_branch, 1)}))
+      found += finding.rule == "same_branch";
+    return found;
+  };
+  EXPECT_EQ(branches(7), 1u);
+  EXPECT_EQ(branches(0x5577d4fc9dc0), 0u);
 }
 
 TEST(ValueFindings, SayNothingOfRegistersThatComeBackAndOfTheStackProtector) {
