@@ -201,7 +201,7 @@ template <class Act> void TracedRun::guarded(Act act) {
   }
 }
 
-void say_unreached(const std::string &program) {
+void say_unreached(const std::string &program, const trace::Recording &recording) {
   bool is_static = false, carries_runtime = false;
   try {
     const std::string file = executable_of(program);
@@ -209,6 +209,10 @@ void say_unreached(const std::string &program) {
     carries_runtime = is_static && image::Executable(file).carries_runtime();
   } catch (const base::Failure &) { // a script
   }
+  // Without /proc nobody can open what is shared; our library was loaded, and has said so.
+  const std::string shared = recording.environment().second;
+  if ((!is_static || carries_runtime) && access(shared.c_str(), R_OK | W_OK) != 0)
+    return;
   if (carries_runtime)
     std::fprintf(stderr,
                  "assay: nothing of %s was traced; where nothing above says why, it raises its "

@@ -53,7 +53,7 @@ private:
   bool failure_ = false;
 };
 
-// Why nothing of the program was traced: nothing of ours was loaded.
-void say_unreached(const std::string &program);
+// Why nothing of the program was traced, where the program itself has not said it.
+void say_unreached(const std::string &program, const trace::Recording &recording);
 
 } // namespace cli
