@@ -10,6 +10,7 @@
 #include "report/trace_parts.h"
 
 #include "abi/trace_ring.h"
+#include "analyze/place.h"
 #include "base/shell_words.h"
 #include "base/sort_key.h"
 #include "base/units.h"
@@ -159,12 +160,13 @@ bool TracePlaces::keeps(uint32_t function) {
 PlaceText TracePlaces::function_text(uint32_t function) {
   const auto &of = places_.named(function);
   const std::string line = line_text(places_.line_of(of));
-  return {of.name, line.empty() ? " in " + analyze::base_name(places_.module_of(of).path) : line};
+  return {analyze::short_name(of.name),
+          line.empty() ? " in " + analyze::base_name(places_.module_of(of).path) : line};
 }
 
 PlaceText TracePlaces::instruction_text(uint32_t site) {
   const auto &of = places_.named(places_.function_of(site));
-  return {of.name,
+  return {analyze::short_name(of.name),
           fmt::format("{}, {:#x} in {}", line_text(places_.line_of(site)),
                       program_.sites[site].offset, analyze::base_name(places_.module_of(of).path))};
 }
