@@ -64,8 +64,12 @@ Finding finding_of(const CacheSimulation &simulation, const Group &group, const 
     finding.rule = "strided_misses";
     step = fmt::format("each access is {} bytes {} the one before, and ", std::abs(stride.stride),
                        stride.stride > 0 ? "behind" : "before");
-    finding.action = "let the inner loop go over neighbours: exchange the loops, or store the "
-                     "elements in the order of their use";
+    finding.action =
+        stride.returns_beside
+            ? "let the inner loop go over neighbours: exchange the loops, or store the "
+              "elements in the order of their use"
+            : "make the element smaller, or keep the member that is used here in an "
+              "array of its own";
   } else {
     finding.action = "keep together in memory what is used together, or work on less at a time";
   }

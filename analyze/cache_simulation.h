@@ -18,6 +18,7 @@
 #include "profile/access_stream.h"
 
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
@@ -63,20 +64,34 @@ struct CacheSums {
 
 // By how much an instruction's address grows from one miss in the first level to the next, if most
 // do by the same: the majority vote of Boyer and Moore, "MJRTY, a fast majority vote algorithm",
-// 1981.
+// 1981. What it does where a row of such steps ends shows whether a loop around it goes over neighbours: then it
+// comes back to beside where the row began, as over the columns of a matrix. A walk through objects
+// comes back to the same addresses, or never.
 struct StrideVote {
-  uint64_t last = 0;
+  uint64_t last = 0, begin = 0; // of the row
   int64_t stride = 0;
-  uint32_t votes = 0;
+  uint32_t votes = 0, returns_beside = 0;
+  bool is_beside_begin(uint64_t address) const {
+    constexpr int64_t kNear = 4; // steps: the first ones of a row may have hit
+    const auto back = static_cast<int64_t>(address - last),
+               from = static_cast<int64_t>(address - begin);
+    return (back < 0) == (stride > 0) && from / kNear < std::abs(stride) &&
+           from / kNear > -std::abs(stride) && from % stride != 0;
+  }
   void miss(uint64_t address) {
     const auto by = static_cast<int64_t>(address - last);
-    last = address;
     if (by == stride)
       votes++;
-    else if (votes == 0)
-      stride = by;
-    else
-      votes--;
+    else {
+      if (votes == 0)
+        stride = by;
+      else {
+        returns_beside += is_beside_begin(address);
+        votes--;
+      }
+      begin = address;
+    }
+    last = address;
   }
 };
 
