@@ -22,6 +22,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 
 namespace analyze {
@@ -211,6 +212,16 @@ void migration(HeapResult &result, const HeapContextRow &row) {
        doubts(result, false)});
 }
 
+// A buffer that doubles gets as many calls as its size has bits, and less is copied than its final
+// size; of one that grows by half, twice as much. By steps, half of the calls copy the final size.
+bool grows_by_factor(const AssayHib &h) {
+  constexpr double kMaxCopied = 2.2;
+  const auto objects = double(std::max<uint64_t>(h.alloc_count, 1));
+  const double calls = double(h.realloc_count) / objects, size = double(h.size_total) / objects;
+  return calls <= 2 + std::log2(std::max(size, 1.)) &&
+         double(h.realloc_moved_bytes) <= kMaxCopied * double(h.size_total);
+}
+
 void realloc_growth(HeapResult &result, const HeapContextRow &row) {
   const AssayHib &h = row.sums.all;
   double moved = double(h.realloc_moved_bytes);
@@ -228,7 +239,8 @@ void realloc_growth(HeapResult &result, const HeapContextRow &row) {
        std::min(0.5, of_all),
        fmt::format("{} of realloc for {}", base::format_counted(double(h.realloc_count), "call"),
                    base::format_counted(double(h.alloc_count), "object")),
-       "ask for the final size at once, or grow by a factor instead of a step",
+       grows_by_factor(h) ? "ask for the final size at once: it grows by a factor already"
+                          : "ask for the final size at once, or grow by a factor instead of a step",
        doubts(result, false)});
 }
 

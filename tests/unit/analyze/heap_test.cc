@@ -310,6 +310,28 @@ TEST(HeapFindings, CopiesOfReallocAreHeldAgainstTheTimeOfTheRun) {
   EXPECT_EQ(result.findings[0].rule, "realloc_growth");
 }
 
+TEST(HeapFindings, WhatGrowsByAFactorIsNotToldTo) {
+  AssayObject o = {};
+  o.size = 8 << 20;
+  o.writes = 1 << 20;
+  o.free_us = 5000;
+  o.blocks_spanned = o.blocks_touched = 1 << 17;
+  o.touched_bytes = 8 << 20;
+  profile::Profile p = profile_of(o, 1);
+  p.processes[0].ends[0].time_us = 20'000;
+  auto action = [&](uint64_t calls, uint64_t moved) {
+    p.heap[0].freed.realloc_count = calls;
+    p.heap[0].freed.realloc_moved_bytes = moved;
+    auto result = analyze_it(p);
+    return result.findings.empty() ? std::string() : result.findings.front().action;
+  };
+  const std::string factor = "ask for the final size at once: it grows by a factor already";
+  EXPECT_EQ(action(19, (8 << 20) - 16), factor); // doubled from 16 B on
+  EXPECT_EQ(action(33, 16 << 20),
+            "ask for the final size at once, or grow by a factor instead of a step");
+  EXPECT_NE(action(19, 72 << 20), factor); // steps of 430 KiB
+}
+
 TEST(HeapFindings, ABufferThatSomebodyElseMayFillIsNotJudged) {
   AssayObject o = {}; // 64 MiB for read(), of which the program looks at the first bytes
   o.size = 64 << 20;
