@@ -345,7 +345,7 @@ void describe_names(HeapResult &result, const profile::Profile &profile) {
 }
 
 void describe_run(HeapResult &result, const profile::Profile &profile) {
-  result.losses = profile.losses;
+  result.losses = losses_of(profile, ASSAY_TOOL_heap);
   result.notes = profile.notes;
   const ModuleCounts modules = count_modules(profile, ASSAY_TOOL_heap);
   result.modules_total = modules.all;
