@@ -48,6 +48,7 @@ class StructSums {
 public:
   explicit StructSums(const profile::Record &record) {
     row_.record = record;
+    row_.field_names = short_fields(record);
     row_.fields.resize(record.leaves.size());
     for (uint32_t i = 0; i < row_.fields.size(); i++)
       row_.fields[i].leaf = i;
@@ -73,9 +74,9 @@ public:
   void add(const profile::FieldSampling &sampling) { row_.sampling = sampling; }
 
   uint64_t accesses() const { return row_.accesses(); }
+  const std::string &field_name(uint32_t leaf) const { return row_.field_names[leaf]; }
 
   StructRow finish(const FirstParts &first_parts) {
-    row_.field_names = short_fields(row_.record);
     name_places();
     choose_sets();
     find_affinity();
@@ -339,9 +340,10 @@ FieldsResult fields(const profile::Profile &profile, const FieldsQuery &query) {
     const profile::Record &b = profile.fields.records[each.other_record.v];
     if (keeps(a) || keeps(b))
       result.sharing.push_back({a.name, a.leaves[each.leaf].name, b.name,
-                                b.leaves[each.other_leaf].name, short_fields(a)[each.leaf],
-                                short_fields(b)[each.other_leaf], a.file, a.line,
-                                each.same_object * 2 >= each.count, each.count});
+                                b.leaves[each.other_leaf].name,
+                                sums[each.record.v].field_name(each.leaf),
+                                sums[each.other_record.v].field_name(each.other_leaf), a.file,
+                                a.line, each.same_object * 2 >= each.count, each.count});
   }
   base::stable_sort(result.sharing, [](auto &a, auto &b) { return a.count > b.count; });
   const FirstParts first_parts(profile.fields.records);

@@ -16,7 +16,6 @@ namespace analyze {
 namespace {
 
 constexpr double kMinWeight = .005; // of all accesses
-constexpr const char *kSharing = "false_sharing";
 constexpr uint64_t kMinChanges = 3; // of the writer of a line
 constexpr size_t kMaxNames = 12;    // of members in a sentence
 
@@ -132,15 +131,13 @@ using SharedPairs = std::vector<const SharingRow *>;
 // Both fields belong to threads of their own; each write of one takes the line away from the other.
 void find_sharing(const SharedPairs &pairs, std::vector<Finding> &to) {
   const SharingRow &row = *pairs.front();
-  uint64_t changes = 0, others = 0;
+  uint64_t changes = 0;
   for (const SharingRow *pair : pairs)
     changes += pair->count;
-  for (size_t i = 1; i < pairs.size(); i++)
-    others += pairs[i]->count;
   if (changes < kMinChanges)
     return;
   Finding finding;
-  finding.rule = kSharing;
+  finding.rule = "false_sharing";
   finding.gain = Gain::kLineTransfers;
   finding.location = fmt::format("{} {}:{}", row.record, row.file, row.line);
   finding.about.type = row.record;
@@ -157,8 +154,8 @@ void find_sharing(const SharedPairs &pairs, std::vector<Finding> &to) {
   finding.evidence =
       fmt::format("{}, {} changes of the writer in sampled windows, {}", finding.location,
                   row.count, row.same_object ? "in one object" : "in two objects");
-  if (others)
-    finding.evidence += fmt::format("; {} of other pairs of their fields", others);
+  if (pairs.size() > 1)
+    finding.evidence += fmt::format("; {} of other pairs of their fields", changes - row.count);
   finding.action = row.same_object
                        ? fmt::format("put them into lines of their own: alignas(64) on {}",
                                      declared(row.other_short_field))
@@ -169,23 +166,21 @@ void find_sharing(const SharedPairs &pairs, std::vector<Finding> &to) {
 } // namespace
 
 void find_fields_findings(FieldsResult &result) {
-  std::vector<Finding> found;
+  std::vector<Finding> found; // of equal weight the first come first
+  std::map<std::tuple<std::string, std::string, bool>, SharedPairs> shared;
+  for (const SharingRow &row : result.sharing)
+    shared[{row.record, row.other_record, row.same_object}].push_back(&row);
+  for (const auto &[of, pairs] : shared)
+    find_sharing(pairs, found);
+  base::stable_sort(found, [](auto &a, auto &b) { return a.saves.amount > b.saves.amount; });
   for (const StructRow &row : result.structs) {
     if (is_of_standard_library(row.record.name))
       continue;
     find_order(row, result, found);
     find_split(row, result, found);
   }
-  std::map<std::tuple<std::string, std::string, bool>, SharedPairs> shared;
-  for (const SharingRow &row : result.sharing)
-    shared[{row.record, row.other_record, row.same_object}].push_back(&row);
-  for (const auto &[of, pairs] : shared)
-    find_sharing(pairs, found);
   std::erase_if(found, [](const Finding &each) { return each.weight < kMinWeight; });
-  base::stable_sort(found, [](auto &a, auto &b) {
-    return std::pair(a.weight, a.rule == kSharing ? a.saves.amount : 0.0) >
-           std::pair(b.weight, b.rule == kSharing ? b.saves.amount : 0.0);
-  });
+  base::stable_sort(found, [](auto &a, auto &b) { return a.weight > b.weight; });
   constexpr uint32_t kLosses[] = {ASSAY_LOSS_one_stripe};
   for (Finding &each : found)
     each.qualified_by = losses_among(result.losses, kLosses);

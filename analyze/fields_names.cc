@@ -4,7 +4,6 @@
 
 #include "analyze/type_names.h"
 
-#include <array>
 #include <cctype>
 #include <map>
 
@@ -18,14 +17,14 @@ bool is_reserved(std::string_view name) {
 
 // A part of a path: `Base::member`.
 struct Part {
-  std::string scope; // with its `::`; may be empty
+  std::string scope; // the innermost, with its `::`; may be empty
   std::string name;
 };
 
-std::vector<Part> parts_of(const std::string &path) {
+std::vector<Part> parts_of(std::string_view path) {
   std::vector<Part> parts(1);
   int depth = 0;
-  for (const char c : path) {
+  for (const char c : short_type(path)) {
     depth += (c == '<' || c == '(' || c == '{') - (c == '>' || c == ')' || c == '}');
     Part &part = parts.back();
     if (depth == 0 && c == '.') {
@@ -41,15 +40,22 @@ std::vector<Part> parts_of(const std::string &path) {
   return parts;
 }
 
+std::string whole(const std::vector<Part> &parts) {
+  std::string text;
+  for (const Part &part : parts)
+    text += (&part == &parts.front() ? "" : ".") + part.scope + part.name;
+  return text;
+}
+
 // From the one that tells a field least to the whole.
 struct Names {
   std::string member, last, whole;
 };
 
 Names names_of(const std::string &path) {
+  const std::vector<Part> parts = parts_of(path);
   Names names;
-  names.whole = short_field(path);
-  const std::vector<Part> parts = parts_of(names.whole);
+  names.whole = whole(parts);
   if (is_reserved(parts.front().name)) { // the record itself is the library's
     names.member = names.last = names.whole;
     return names;
@@ -69,24 +75,7 @@ Names names_of(const std::string &path) {
 } // namespace
 
 std::string short_field(std::string_view path) {
-  const std::string name = short_type(path);
-  std::string text;
-  std::array<size_t, 2> scopes =
-      {}; // where the last two names of this part of the path begin, in `text`
-  int depth = 0;
-  for (size_t at = 0; at < name.size(); at++) {
-    const char c = name[at];
-    depth += c == '<' || c == '(' || c == '{';
-    depth -= c == '>' || c == ')' || c == '}';
-    text += c;
-    if (depth == 0 && c == '.') {
-      scopes = {text.size(), text.size()};
-    } else if (depth == 0 && text.ends_with("::")) {
-      text.erase(scopes[0], scopes[1] - scopes[0]); // all but the scope that has just ended
-      scopes[1] = text.size();
-    }
-  }
-  return text;
+  return whole(parts_of(path));
 }
 
 std::vector<std::string> short_fields(const profile::Record &record) {

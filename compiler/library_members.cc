@@ -75,8 +75,9 @@ private:
   Value *kept_in(Value *reference, std::optional<DominatorTree> &dominators) {
     Value *address = nullptr;
     for (auto *load = dyn_cast<LoadInst>(reference); load; load = dyn_cast<LoadInst>(address)) {
-      StoreInst *kept = load->isVolatile() ? nullptr : only_store(*load);
-      if (!kept)
+      auto *variable = dyn_cast<AllocaInst>(load->getPointerOperand());
+      StoreInst *kept = variable ? only_store(*variable) : nullptr;
+      if (!kept || kept->getValueOperand()->getType() != load->getType())
         break;
       if (!dominators)
         dominators.emplace(function_);
@@ -87,21 +88,18 @@ private:
     return address;
   }
 
-  // To the variable that is loaded, which has one value and no address; null: it may have others.
-  static StoreInst *only_store(const LoadInst &load) {
-    auto *variable = dyn_cast<AllocaInst>(load.getPointerOperand());
-    if (!variable)
-      return nullptr;
+  // To a variable that has one value and no address; null: it may have others.
+  static StoreInst *only_store(AllocaInst &variable) {
     StoreInst *only = nullptr;
-    for (const User *user : variable->users()) {
-      auto *store = dyn_cast<StoreInst>(user);
-      const bool is_of_value = store && store->getPointerOperand() == variable &&
-                               store->getValueOperand()->getType() == load.getType();
-      if (isa<LoadInst>(user) || isa<LifetimeIntrinsic>(user))
+    for (User *user : variable.users()) {
+      if (auto *load = dyn_cast<LoadInst>(user); load && !load->isVolatile())
         continue;
-      if (!is_of_value || only || store->isVolatile())
+      if (isa<LifetimeIntrinsic>(user))
+        continue;
+      auto *store = dyn_cast<StoreInst>(user);
+      if (!store || only || store->isVolatile() || store->getPointerOperand() != &variable)
         return nullptr;
-      only = const_cast<StoreInst *>(store);
+      only = store;
     }
     return only;
   }
@@ -135,21 +133,12 @@ private:
 
   // Clang stores each parameter in memory first, and loads it from there: what the loads get is the argument.
   static void forward_parameter(AllocaInst &slot, ArrayRef<Value *> arguments) {
-    StoreInst *stored = nullptr;
-    SmallVector<LoadInst *> loads;
-    for (User *user : slot.users()) {
-      if (auto *load = dyn_cast<LoadInst>(user); load && !load->isVolatile()) {
-        loads.push_back(load);
-        continue;
-      }
-      auto *store = dyn_cast<StoreInst>(user);
-      if (!store || stored || store->getPointerOperand() != &slot ||
-          !is_contained(arguments, store->getValueOperand()))
-        return;
-      stored = store;
-    }
-    for (LoadInst *load : loads)
-      if (stored && load->getType() == stored->getValueOperand()->getType()) {
+    StoreInst *stored = only_store(slot);
+    if (!stored || !is_contained(arguments, stored->getValueOperand()))
+      return;
+    for (User *user : make_early_inc_range(slot.users()))
+      if (auto *load = dyn_cast<LoadInst>(user);
+          load && load->getType() == stored->getValueOperand()->getType()) {
         load->replaceAllUsesWith(stored->getValueOperand());
         load->eraseFromParent();
       }

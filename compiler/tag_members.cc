@@ -158,12 +158,15 @@ private:
   }
 
   void note_place(const AnyMemIntrinsic &call, MDNode *tag) {
-    const DILocation *where = call.getDebugLoc();
-    if (!where || !where->getLine())
-      return;
-    auto [known, is_new] = copy_places_.insert({place_of(*where, true), tag});
+    if (const DILocation *where = call.getDebugLoc(); where && where->getLine())
+      note(copy_places_, place_of(*where, true), tag);
+  }
+
+  template <class Place>
+  static void note(MapVector<Place, MDNode *> &places, const Place &place, MDNode *tag) {
+    auto [known, is_new] = places.insert({place, tag});
     if (!is_new && known->second != tag)
-      known->second = nullptr;
+      known->second = nullptr; // there are several
   }
 
   // `*p = P{}` sets a value that has no name, and copies it: optimised, it sets *p, in the place of the first.
@@ -199,13 +202,8 @@ private:
     else if (is_first_half_of_write(instruction))
       tag = node(cast<DIType>(tag->getOperand(0)), {1, 0});
     instruction.setMetadata(kMember, tag);
-    const DILocation *where = instruction.getDebugLoc();
-    if (!where || !where->getLine())
-      return;
-    auto [known, is_new] = places_.insert(
-        {{place_of(*where, writes), calls_around(*where, inlining_depth(*where))}, tag});
-    if (!is_new && known->second != tag)
-      known->second = nullptr;
+    if (const DILocation *where = instruction.getDebugLoc(); where && where->getLine())
+      note(places_, {place_of(*where, writes), calls_around(*where, inlining_depth(*where))}, tag);
   }
 
   // Of a bit-field: its storage is read, some bits are cleared and set, and it is written to the same address.

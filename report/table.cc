@@ -38,9 +38,6 @@ size_t sequence_length(const std::string &text, size_t at) {
   return is_control ? 0 : length;
 }
 
-// As report::shortened, but for so many columns at the end, which are kept even where they do not fit.
-std::string shortened(const std::string &text, unsigned width, unsigned kept);
-
 // The byte at which column `column` starts.
 size_t byte_of_column(const std::string &text, unsigned column) {
   size_t at = 0;
@@ -50,6 +47,17 @@ size_t byte_of_column(const std::string &text, unsigned column) {
       at++;
   }
   return at;
+}
+
+// As report::shortened, but for so many columns at the end, which are kept even where they do not fit.
+std::string shortened(const std::string &text, unsigned width, unsigned kept) {
+  constexpr unsigned kMinName = 8;
+  const unsigned columns = columns_of(text);
+  if (columns <= width)
+    return text;
+  const size_t end = byte_of_column(text, columns - kept);
+  return report::shortened(text.substr(0, end), std::max(kMinName, width - std::min(width, kept))) +
+         text.substr(end);
 }
 
 } // namespace
@@ -135,20 +143,6 @@ std::string shortened(const std::string &text, unsigned width) {
   return text.substr(0, byte_of_column(text, head)) + "…" +
          text.substr(byte_of_column(text, columns - tail));
 }
-
-namespace {
-
-std::string shortened(const std::string &text, unsigned width, unsigned kept) {
-  constexpr unsigned kMinName = 8;
-  const unsigned columns = columns_of(text);
-  if (columns <= width)
-    return text;
-  const size_t end = byte_of_column(text, columns - kept);
-  return report::shortened(text.substr(0, end), std::max(kMinName, width - std::min(width, kept))) +
-         text.substr(end);
-}
-
-} // namespace
 
 unsigned columns_of(const std::string &text) {
   return static_cast<unsigned>(std::count_if(text.begin(), text.end(), [](char c) {

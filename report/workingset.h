@@ -10,6 +10,9 @@
 
 namespace report {
 
+// Of a phase's function in a table: who fills the phase needs room behind it.
+inline constexpr unsigned kPhaseFunctionColumns = 24;
+
 struct WorkingSetTextOptions {
   unsigned top = 10; // rows of each table
   std::string sort;  // only the owners, in this order (analyze::owner_order); empty: every question

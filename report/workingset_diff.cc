@@ -6,6 +6,7 @@
 #include "analyze/place.h"
 #include "base/units.h"
 #include "report/text_parts.h"
+#include "report/workingset.h"
 
 #include <fmt/format.h>
 
@@ -75,17 +76,16 @@ std::string phases_text(const WorkingSetDiff &diff, unsigned top, const Style &s
     table.column(heading, Align::right);
   table.column("in", Align::left);
   table.column("filled by", Align::left);
-  constexpr unsigned kFunctionColumns = 24; // who fills them needs room behind it
   size_t rows = shown(diff.phases.size(), top);
   for (size_t i = 0; i < rows; i++) {
     const PhaseChange &row = diff.phases[i];
     const PhaseChange::Side &before = row.old_side, &after = row.new_side;
-    table.row(
-        {signed_bytes(before.mean_bytes, after.mean_bytes), base::format_bytes(before.mean_bytes),
-         base::format_bytes(after.mean_bytes), base::format_share(before.time_share),
-         base::format_share(after.time_share),
-         brief_function(row.function, kFunctionColumns) + only_one(before.phases, after.phases),
-         analyze::short_place(full_name(row.owner))});
+    table.row({signed_bytes(before.mean_bytes, after.mean_bytes),
+               base::format_bytes(before.mean_bytes), base::format_bytes(after.mean_bytes),
+               base::format_share(before.time_share), base::format_share(after.time_share),
+               brief_function(row.function, kPhaseFunctionColumns) +
+                   only_one(before.phases, after.phases),
+               analyze::short_place(full_name(row.owner))});
   }
   return "\n" + style.strong("Which phases grew or shrank?") + "\n" + table.text(style) +
          more_text(diff.phases.size() - rows, style);

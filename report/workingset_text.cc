@@ -87,7 +87,6 @@ private:
   }
 
   void phases() {
-    constexpr unsigned kFunctionColumns = 24; // who fills them needs room behind it
     if (result_.phases.size() < 2)
       return;
     heading("Which phases does the run have?");
@@ -109,7 +108,7 @@ private:
                                     double(std::max<uint64_t>(phase.lines, 1))),
                  phase.functions.empty()
                      ? ""
-                     : brief_function(phase.functions.front().first, kFunctionColumns),
+                     : brief_function(phase.functions.front().first, kPhaseFunctionColumns),
                  owner_list(phase.owners, phase.lines)});
     }
     out_ += table.text(style_);
