@@ -3,6 +3,7 @@
 
 #include "analyze/fields.h"
 #include "analyze/place.h"
+#include "base/shell_words.h"
 #include "base/stable_sort.h"
 #include "base/units.h"
 
@@ -35,9 +36,10 @@ std::string place_of(const StructRow &row) {
 // An order as a person can take it in; long ones are for programs, and in the JSON.
 std::string order_text(const StructRow &row) {
   const std::vector<size_t> order = row.declared_order();
-  const std::string command = row.declarations().names.empty()
-                                  ? ""
-                                  : fmt::format(": assay fields apply {} FILES", row.record.name);
+  const std::string command =
+      row.declarations().names.empty()
+          ? ""
+          : fmt::format(": assay fields apply {} FILES", base::shell_word(row.record.name));
   if (order.size() <= kMaxNames)
     return names(row, order) + command;
   return fmt::format("{}, … ({} more; `assay fields --json` has them in `advice`)",

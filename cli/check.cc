@@ -67,20 +67,23 @@ struct Report {
   bool has_measured(const Tool *tool) const { return answers.count(tool) && !why_none.count(tool); }
 };
 
-// What does not judge the profile but leaves something unjudged. True if that is a failure.
-bool note_unjudged(const CheckArguments &arguments, const std::string &what) {
+// Lines, one for each failure; none: the profile passes.
+using Verdict = std::string;
+
+// What does not judge the profile but leaves something unjudged.
+Verdict unjudged(const CheckArguments &arguments, const std::string &what) {
   if (arguments.require_match)
-    fmt::print("failed: {}\n", what);
-  else
-    fmt::print(stderr,
-               "assay: check: {}, so it cannot fail; --require-match makes that a failure\n", what);
-  return arguments.require_match;
+    return fmt::format("failed: {}\n", what);
+  fmt::print(stderr, "assay: check: {}, so it cannot fail; --require-match makes that a failure\n",
+             what);
+  return "";
 }
 
-// Prints what grew by more than the allowed share. True if anything did.
-bool has_grown(const Report &old, const Report &now, const CheckArguments &arguments) {
+// What grew by more than the allowed share.
+Verdict grown(const Report &old, const Report &now, const CheckArguments &arguments) {
   const double allowed = base::parse_growth(arguments.max_growth);
-  bool grew = false, any_common = false;
+  Verdict verdict;
+  bool any_common = false;
   for (const Tool *tool : tools())
     any_common |= old.has_measured(tool) && now.has_measured(tool);
   if (!any_common)
@@ -88,7 +91,7 @@ bool has_grown(const Report &old, const Report &now, const CheckArguments &argum
                arguments.baseline);
   for (const Tool *tool : tools()) {
     if (old.has_measured(tool) && !now.has_measured(tool))
-      grew |= note_unjudged(arguments, fmt::format("only the baseline has {}", tool->subject));
+      verdict += unjudged(arguments, fmt::format("only the baseline has {}", tool->subject));
     if (!old.has_measured(tool) || !now.has_measured(tool))
       continue;
     const ToolAnswer &older = *old.answers.at(tool), &answer = *now.answers.at(tool);
@@ -97,12 +100,11 @@ bool has_grown(const Report &old, const Report &now, const CheckArguments &argum
                           after = report::numbers_at(now.document, path);
       if (before.empty() || after.empty() || after.front() <= before.front() * (1 + allowed))
         continue;
-      fmt::print("failed: {} grew from {} to {}, by more than {}\n", path, before.front(),
-                 after.front(), arguments.max_growth);
-      grew = true;
+      verdict += fmt::format("failed: {} grew from {} to {}, by more than {}\n", path,
+                             before.front(), after.front(), arguments.max_growth);
     }
   }
-  return grew;
+  return verdict;
 }
 
 int check(const CheckArguments &arguments) {
@@ -126,32 +128,27 @@ int check(const CheckArguments &arguments) {
   for (const Tool *tool : tools())
     if (asked.count(tool) && now.why_none.count(tool))
       base::fail("check: {}", now.why_none[tool]);
-  bool failed = false;
+  Verdict verdict;
   for (const report::Condition &condition : conditions)
-    if (std::optional<double> number = report::holds(condition, now.document)) {
-      fmt::print("failed: {} (it is {})\n", condition.text, *number);
-      failed = true;
-    } else if (report::numbers_at(now.document, condition.path).empty()) {
-      failed |= note_unjudged(
-          arguments, fmt::format("{}: nothing in the report has this path", condition.text));
-    }
+    if (std::optional<double> number = report::holds(condition, now.document))
+      verdict += fmt::format("failed: {} (it is {})\n", condition.text, *number);
+    else if (report::numbers_at(now.document, condition.path).empty())
+      verdict += unjudged(arguments,
+                          fmt::format("{}: nothing in the report has this path", condition.text));
   if (!arguments.baseline.empty()) {
     Report old(profile::find_profiles({arguments.baseline}), wanted, wrappers);
-    failed |= has_grown(old, now, arguments);
+    verdict += grown(old, now, arguments);
     if (!old.general_losses.empty())
       fmt::print(
           stderr,
           "assay: check: the baseline is incomplete, so growth may be less than it seems:\n{}",
           report::losses_text(old.general_losses));
   }
-  if (!arguments.allow_incomplete && !now.general_losses.empty()) {
-    fmt::print("failed: the profile is incomplete (--allow-incomplete passes it):\n{}",
-               report::losses_text(now.general_losses));
-    failed = true;
-  }
-  if (!failed)
-    fmt::print("passed\n");
-  return failed ? 1 : 0;
+  if (!arguments.allow_incomplete && !now.general_losses.empty())
+    verdict += fmt::format("failed: the profile is incomplete (--allow-incomplete passes it):\n{}",
+                           report::losses_text(now.general_losses));
+  write_output("-", verdict.empty() ? "passed\n" : verdict);
+  return verdict.empty() ? 0 : 1;
 }
 
 } // namespace

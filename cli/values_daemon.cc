@@ -1,10 +1,9 @@
 // `assay values record -a --daemon`: samples all processes for days.
 //
 // Every minute what was measured goes to the files of its executables (values/profile_folder.h),
-// one file a turn, so that samples are read in between. Published code is never taken back: where
-// its memory or the number of open files is nearly used up, another collector takes over. That
-// costs half a second without samples; taking single pages back was refused, because a sample may
-// be at them.
+// one file a turn, so that samples are read in between. Where the memory
+// for published code or the number of open files is nearly used up, another recording takes over
+// (values/renewed_recording.h).
 
 #include "abi/records.h"
 #include "base/fail.h"
@@ -14,6 +13,7 @@
 #include "cli/values_record.h"
 #include "values/choose_collector.h"
 #include "values/profile_folder.h"
+#include "values/renewed_recording.h"
 
 #include <chrono>
 #include <cstdio>
@@ -52,8 +52,8 @@ public:
   }
 
   int run() {
-    const auto begin = Clock::now();
     start();
+    const auto begin = Clock::now();
     std::fprintf(
         stderr, "assay: sampling all processes into %s, every %s; SIGTERM or Ctrl-C ends it\n",
         folder_.path().c_str(), base::format_duration_us(double(rotation_.count())).c_str());
@@ -85,11 +85,9 @@ public:
 
 private:
   void start() {
-    recording_.reset(); // before, because its memory is large
     auto chosen = values::choose_collector(arguments_.collector, settings_.sampling, false);
     recording_ = std::make_unique<values::Recording>(std::move(chosen.collector), settings_);
-    if (const std::string why = recording_->collector().why_no_kernel_code();
-        !why.empty() && samples_ == 0)
+    if (const std::string why = recording_->collector().why_no_kernel_code(); !why.empty())
       std::fprintf(stderr, "assay: the kernel's own code is not interpreted: %s\n", why.c_str());
     recording_->collector().watch_all();
     taken_ = Clock::now();
@@ -100,11 +98,12 @@ private:
     const auto duration = std::chrono::duration_cast<std::chrono::microseconds>(now - taken_);
     profile::Process process = process_of(arguments_, 0);
     process.ends = {{ASSAY_END_EXIT, 0, 0}};
-    const values::Recording::Taken taken =
+    values::Recording::Taken taken =
         recording_->take(process, static_cast<uint64_t>(duration.count()));
     taken_ = now;
     samples_ += taken.profile.values.samples;
-    for (values::ProfilePart &part : values::split_by_executable(taken.profile, taken.ends))
+    for (values::ProfilePart &part :
+         values::split_by_executable(std::move(taken.profile), taken.ends))
       parts_.push_back(std::move(part));
   }
 
@@ -114,7 +113,7 @@ private:
       recording_->collector().stop();
     take();
     if (is_full)
-      start();
+      recording_ = values::renewed(std::move(recording_), settings_);
   }
 
   void write_one() {

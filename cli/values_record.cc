@@ -22,7 +22,7 @@
 #include "values/choose_collector.h"
 #include "values/memory_levels.h"
 #include "values/process_maps.h"
-#include "values/recording.h"
+#include "values/renewed_recording.h"
 
 #include <atomic>
 #include <cerrno>
@@ -109,9 +109,6 @@ values::RecordingSettings settings_of(const RecordArguments &arguments) {
                *arguments.instructions, kConflictInstructions);
   settings.sampling.most_skipped = arguments.skip;
   settings.sampling.is_random_length = !arguments.fixed;
-  const bool much_code = arguments.all && !arguments.daemon; // a daemon begins anew when it is full
-  settings.sampling.code_pages = much_code ? 10 << 10 : 5 << 10;
-  settings.sampling.code_entries = much_code ? 7 << 19 : 7 << 18;
   settings.kinds = kinds_of(arguments.record);
   if (arguments.conflicts)
     settings.kinds = values::kind_bit(ASSAY_VALUE_load_address) |
@@ -216,7 +213,7 @@ public:
       : arguments_(arguments), settings_(settings_of(arguments)),
         chosen_(values::choose_collector(arguments.collector, settings_.sampling,
                                          !arguments.command.empty())),
-        recording_(std::move(chosen_.collector), settings_) {
+        recording_(std::move(chosen_.collector), settings_, arguments.all) {
     if (!arguments.duration.empty())
       duration_ = std::chrono::microseconds(base::parse_duration_us(arguments.duration));
   }
@@ -238,7 +235,7 @@ public:
     if (status.start_error)
       return say_not_started(program, status);
     try { // the program has run: its status counts
-      finish(ASSAY_SAMPLING_COMMAND);
+      finish();
     } catch (const base::Failure &failure) {
       std::fprintf(stderr, "assay: %s\n", failure.what());
     }
@@ -250,22 +247,20 @@ public:
       recording_.collector().watch_all();
     else
       recording_.collector().watch_process(arguments_.pid);
+    scope_ = arguments_.all ? ASSAY_SAMPLING_SYSTEM : ASSAY_SAMPLING_PROCESS;
     begin(arguments_.pid);
     if (const std::string why = recording_.collector().why_no_kernel_code(); !why.empty())
       std::fprintf(stderr, "assay: the kernel's own code is not interpreted: %s\n", why.c_str());
     std::fprintf(stderr, "assay: sampling %s%s\n", name_of(arguments_).c_str(),
                  duration_ ? "" : "; Ctrl-C ends it");
-    while (!asked_to_stop && !is_over()) {
+    while (!asked_to_stop && !is_over() && !(arguments_.pid && has_ended(arguments_.pid)))
       poll();
-      if (arguments_.pid && has_ended(arguments_.pid))
-        break;
-    }
-    finish(arguments_.all ? ASSAY_SAMPLING_SYSTEM : ASSAY_SAMPLING_PROCESS);
+    finish();
     return 0;
   }
 
 private:
-  bool is_inside() { return recording_.collector().kind() != ASSAY_COLLECTOR_KERNEL; }
+  bool is_inside() const { return recording_.collector().kind() != ASSAY_COLLECTOR_KERNEL; }
 
   void begin(pid_t pid) {
     begin_ = shown_ = Clock::now();
@@ -276,7 +271,7 @@ private:
   bool is_over() const { return duration_ && Clock::now() - begin_ >= *duration_; }
 
   void poll() {
-    recording_.poll(10);
+    recording_.poll(10, process_);
     if (is_over())
       stop();
     const auto now = Clock::now();
@@ -297,22 +292,22 @@ private:
   void stop() {
     if (stopped_)
       return;
-    recording_.collector().stop();
+    recording_.stop();
     stopped_ = Clock::now();
   }
 
-  void finish(uint32_t scope) {
+  void finish() {
     stop();
     // Of the sampling: a command may have gone on behind it.
     const auto duration = std::chrono::duration_cast<std::chrono::microseconds>(*stopped_ - begin_);
     for (int i = 0; i < 3; i++)
-      recording_.poll(0);
+      recording_.poll(0, process_);
     if (has_shown_)
       std::fputc('\n', stderr);
     process_.executable = resolved_executable();
     process_.ends = {{ASSAY_END_EXIT, 0, static_cast<uint64_t>(duration.count())}};
     const profile::Profile profile =
-        recording_.profile(process_, scope, static_cast<uint64_t>(duration.count()));
+        recording_.profile(process_, scope_, static_cast<uint64_t>(duration.count()));
     const auto p = recording_.progress();
     if (is_inside() && p.programs == 0)
       base::fail("{}: it was not sampled: {}; record as root, in the kernel (`--collector kernel`)",
@@ -322,7 +317,7 @@ private:
                  base::format_counted(double(profile.values.samples), "sample").c_str(),
                  base::format_duration_us(double(duration.count())).c_str(),
                  base::format_counted(double(p.values), "value").c_str(),
-                 base::format_counted(double(p.places), "place").c_str(),
+                 base::format_counted(double(profile.values.values.size()), "place").c_str(),
                  recording_.collector().clock().c_str());
     std::fprintf(stderr, "assay: collector %s, %s\n",
                  values::collector_meaning(recording_.collector().kind()).c_str(),
@@ -375,8 +370,9 @@ private:
   const RecordArguments &arguments_;
   values::RecordingSettings settings_;
   values::ChosenCollector chosen_;
-  values::Recording recording_;
+  values::RenewedRecording recording_;
   profile::Process process_;
+  uint32_t scope_ = ASSAY_SAMPLING_COMMAND;
   pid_t pid_ = 0;
   Clock::time_point begin_, shown_;
   std::optional<std::chrono::microseconds> duration_;

@@ -289,6 +289,9 @@ HotEntry *Hotlist::find(uint64_t value) {
 }
 
 HotEntry &Hotlist::insert(uint64_t value) {
+  // Most lists stay short, and a full one has no room that it cannot use.
+  if (const size_t size = entries_.size(); size == entries_.capacity() && size < capacity_)
+    entries_.reserve(std::min(std::max<size_t>(2 * size, 1), size_t{capacity_}));
   auto at = std::lower_bound(entries_.begin(), entries_.end(), value,
                              [](const HotEntry &entry, uint64_t v) { return entry.value < v; });
   return *entries_.insert(at, HotEntry{value, 0, 0, 0, 0});

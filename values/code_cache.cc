@@ -15,12 +15,9 @@
 
 #include "values/code_cache.h"
 
-#include "base/fail.h"
 #include "binary/effects.h"
-#include "image/executable.h"
 #include "values/code_key.h"
 #include "values/made_code.h"
-#include "values/process_maps.h"
 
 #include <algorithm>
 #include <atomic>
@@ -32,28 +29,15 @@
 namespace values {
 namespace {
 
-struct FileKey {
-  uint64_t file = 0;
-  uint32_t device = 0, version = 0;
-  friend auto operator<=>(const FileKey &, const FileKey &) = default;
-};
-
-// A file that could be opened.
-struct OpenFile {
-  std::unique_ptr<image::Executable> executable; // none: it is no ELF file for this machine
-  std::unique_ptr<CallerRules> caller_rules;     // made when they are asked for
-  uint32_t index = 0;                            // in files()
-};
-
 constexpr const char *kKernelName = "[kernel]";
 constexpr std::chrono::milliseconds kLately{100};
 constexpr size_t kMaxMissed = 16384, kMaxUnpublished = 65536;
 
 struct PageInfo {
-  uint32_t file = 0;   // index in files()
+  uint32_t file = 0;   // index in CodeFiles::all()
   uint64_t offset = 0; // of the page: as linked
   uint64_t link = 0;   // as in struct assay_code_page
-  OpenFile *open = nullptr;
+  CodeFiles::Opened *open = nullptr;
   bool is_kernel = false;
   uint32_t made_by = 0; // a process; 0: it is of a file, or of something else that has a name
 };
@@ -92,13 +76,11 @@ struct CodeCache::State {
   MadeCode made_code;
   size_t entry_count = 1;
   binary::Decoder decoder;
-  std::vector<CodeFile> files;
+  CodeFiles files;
   // By number of the page. Those behind the last of `pages` are not published: there is no room,
   // but samples have their places.
   std::vector<PageInfo> info = std::vector<PageInfo>(1);
   std::map<assay_code_key, uint32_t, CodeKeyOrder> page_of;
-  std::map<FileKey, std::unique_ptr<OpenFile>> opened;
-  std::map<std::string, uint32_t> file_without; // by name: index in files
   std::map<std::pair<uint32_t, uint64_t>, uint32_t>
       number_of; // of a page, by file and address as linked
   // Pages by process and address in it, over the bytes of a page: of those that were missed lately.
@@ -106,61 +88,18 @@ struct CodeCache::State {
   std::unordered_map<uint32_t, Flow> flows; // by where
   ProcessMaps maps;
 
-  uint32_t file_named(const std::string &name) {
-    auto [known, is_new] = file_without.try_emplace(name, static_cast<uint32_t>(files.size()));
-    if (is_new)
-      files.push_back({name, {}});
-    return known->second;
-  }
-
   Place kernel_place(uint64_t address) {
     const KernelCode::Function *function = kernel ? kernel->function_at(address) : nullptr;
-    return function ? Place{file_named(function->name), address - function->begin}
-                    : Place{file_named(kKernelName), address};
+    return function ? Place{files.named(function->name), address - function->begin}
+                    : Place{files.named(kKernelName), address};
   }
 
   Place made_place(const PageInfo &page, uint64_t address) {
     const PerfMap::Function *function = made_code.function_at(page.made_by, address);
     if (!function)
       return {page.file, address};
-    return {file_named(files[page.file].path + " " + function->name), address - function->begin};
-  }
-
-  OpenFile *open_file(const assay_miss &miss) {
-    auto [known, is_new] = opened.try_emplace({miss.file, miss.device, miss.version});
-    if (known->second && known->second->executable)
-      return known->second.get();
-    const MappedRange *range = maps.range_at(miss.pid, miss.address, ProcessMaps::kNow);
-    if (!range || !range->is_file())
-      return known->second.get();
-    auto file = std::make_unique<OpenFile>();
-    std::string name = range->name;
-    if (auto at = name.rfind(" (deleted)"); at != std::string::npos && at + 10 == name.size())
-      name.resize(at);
-    for (const std::string &path : {path_of_mapping(miss.pid, *range), range->name}) {
-      try {
-        file->executable = std::make_unique<image::Executable>(path);
-        if (callers_in.empty())
-          file->executable->drop_unwinding();
-        file->index = static_cast<uint32_t>(files.size());
-        files.push_back({name, file->executable->build_id()});
-        break;
-      } catch (const base::Failure &) {
-        file->executable.reset();
-      }
-    }
-    known->second = std::move(file);
-    return known->second.get();
-  }
-
-  // Where a page of a file is linked: in the executable segment that covers it.
-  static std::optional<uint64_t> linked(const image::Executable &executable, uint64_t offset) {
-    for (const image::Segment &segment : executable.segments()) {
-      const uint64_t begin = assay_code_page_begin(segment.file_offset);
-      if (segment.executable && offset >= begin && offset < segment.file_offset + segment.file_size)
-        return segment.address - segment.file_offset + offset;
-    }
-    return std::nullopt;
+    return {files.named(files.all()[page.file].path + " " + function->name),
+            address - function->begin};
   }
 
   // The number of the page; 0 if there is no room, nothing if the file says nothing of it.
@@ -172,10 +111,10 @@ struct CodeCache::State {
     bool is_stable = miss.file != 0;
     uint64_t link = key.page;
     if (is_stable) {
-      page.open = open_file(miss);
+      page.open = files.open(miss, maps);
       std::optional<uint64_t> address;
       if (page.open && page.open->executable)
-        address = linked(*page.open->executable, key.page);
+        address = CodeFiles::linked(*page.open->executable, key.page);
       if (!address) // code that is loaded from a file which is no executable
         is_stable = false;
       else {
@@ -189,7 +128,7 @@ struct CodeCache::State {
       link = key.page;
       page.is_kernel = true;
       page.offset = link;
-      page.file = file_named(kKernelName);
+      page.file = files.named(kKernelName);
     } else if (!is_stable) {
       page.open = nullptr;
       link = assay_code_page_begin(miss.address);
@@ -200,7 +139,7 @@ struct CodeCache::State {
         page.made_by = miss.pid;
       const std::string name =
           range->name.empty() ? fmt::format("[code made by {}]", miss.pid) : range->name;
-      page.file = file_named(name);
+      page.file = files.named(name);
       page.offset = name == "[vdso]" ? link - range->start : link;
     }
     if (info.size() >= pages.size() + kMaxUnpublished)
@@ -378,6 +317,8 @@ void CodeCache::decode_kernel(const KernelCode &kernel, ReadKernel read) {
 
 void CodeCache::record_callers_in(std::vector<std::string> functions) {
   state_->callers_in = std::move(functions);
+  if (!state_->callers_in.empty())
+    state_->files.keep_unwinding();
 }
 
 CodeCache::Answer CodeCache::fill(const assay_miss &miss) {
@@ -525,7 +466,7 @@ const CodeCache::Flow &CodeCache::flow(uint32_t where) {
 uint32_t CodeCache::where_at(uint32_t pid, uint64_t address) {
   State &s = *state_;
   if (address >> 63)
-    return s.where_of(s.file_named(kKernelName), address);
+    return s.where_of(s.files.named(kKernelName), address);
   if (const auto place = place_in(pid, address))
     if (const uint32_t where = s.where_of(place->file, place->offset))
       return where;
@@ -541,27 +482,15 @@ std::optional<CodeCache::Place> CodeCache::place_in(uint32_t pid, uint64_t addre
   const MappedRange *range = s.maps.range_at(pid, address, kLately);
   if (!range || !range->is_file())
     return std::nullopt;
-  std::optional<Place> found;
-  for (const auto &[key, file] : s.opened) {
-    if (!file || !file->executable || s.files[file->index].path != range->name)
-      continue;
-    const uint64_t offset = address - range->start + range->file_offset;
-    const auto linked = State::linked(*file->executable, assay_code_page_begin(offset));
-    const bool is_same_file = key.file == range->inode; // not one that was there before
-    if (linked && (!found || is_same_file))
-      found = Place{file->index, *linked + assay_offset_in_page(address)};
-    if (linked && is_same_file)
-      break;
-  }
-  return found;
+  return s.files.place_in(*range, address);
 }
 
 const std::vector<CodeFile> &CodeCache::files() const {
-  return state_->files;
+  return state_->files.all();
 }
 
 size_t CodeCache::open_files() const {
-  return state_->opened.size();
+  return state_->files.opened();
 }
 
 double CodeCache::fullness() const {

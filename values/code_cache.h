@@ -5,6 +5,7 @@
 #include "abi/published_code.h"
 #include "abi/samples.h"
 #include "binary/decoder.h"
+#include "values/code_files.h"
 #include "values/kernel_code.h"
 #include "values/publish.h"
 
@@ -19,15 +20,6 @@
 #include <vector>
 
 namespace values {
-
-// A file that code came from, or memory without a file ("[vdso]", "[code made by 1234]"). A
-// function of the kernel's is one of its own ("[kernel] do_syscall_64"), because its place is known
-// only while that kernel runs; so is one of code that a process makes, if the process tells it
-// ("[code made by 1234] step loop.js:2").
-struct CodeFile {
-  std::string path;
-  std::vector<uint8_t> build_id;
-};
 
 class CodeCache {
 public:
@@ -56,11 +48,7 @@ public:
   // The same of what no sample has missed: a place of a file, and only as the file says it.
   Answer fill_ahead(const assay_miss &miss);
 
-  struct Place {
-    uint32_t file = 0; // index in files()
-    uint64_t offset =
-        0; // address as linked; of code without a file, relative to where its mapping begins
-  };
+  using Place = CodePlace;
   // Of a value's or a sample's `where`; nothing of 0.
   std::optional<Place> place(uint32_t where) const;
   // The bytes of the instruction there: at most 15. Nothing if it is not known.

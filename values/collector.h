@@ -3,6 +3,7 @@
 
 #include "abi/published_code.h"
 #include "abi/samples.h"
+#include "base/fail.h"
 #include "values/kernel_code.h"
 
 #include <cstddef>
@@ -21,8 +22,8 @@ struct SamplingSettings {
   uint32_t instructions = 16;   // of a sample, on average
   uint32_t most_skipped = 0;    // instructions before the first one recorded: fewer than this
   bool is_random_length = true; // from 1 to twice the average, less 1
-  size_t code_pages = 0;        // of decoded code at most
-  size_t code_entries = 0;
+  size_t code_pages = 5 << 10;  // of decoded code at most
+  size_t code_entries = 7 << 18;
   bool times_loads = false; // where the collector can
   bool kernel_code = false; // likewise: interpret what the kernel does, too
 };
@@ -76,6 +77,9 @@ public:
   virtual void poll(int milliseconds, MessageTaker &taker) = 0;
   // No more samples are taken; poll() yields what is left.
   virtual void stop() = 0;
+  // When that is done: published code is zero again, and what was watched is sampled again. Only of
+  // all processes; others throw Failure.
+  virtual void begin_anew() { base::fail("only a collector of all processes can begin anew"); }
 
   virtual CollectorCounts counts() const = 0;
   virtual uint32_t kind() const = 0;            // enum AssayCollector

@@ -157,6 +157,14 @@ public:
   }
 
   void stop() override { events_.disable(); }
+  void begin_anew() override {
+    std::ranges::fill(pages_->items(), assay_code_page{});
+    std::ranges::fill(entries_->items(), assay_uop{});
+    for (const bpf_map *map :
+         {skeleton_->maps.files, skeleton_->maps.places, skeleton_->maps.misses})
+      clear(map);
+    events_.enable();
+  }
 
   CollectorCounts counts() const override {
     const assay_sampling_counts &counts = skeleton_->data_counts->counts;
@@ -174,6 +182,13 @@ private:
       return false;
     piece = skeleton_->data_asked->kernel_bytes;
     return piece.error == 0;
+  }
+
+  static void clear(const bpf_map *map) {
+    std::vector<std::byte> key(bpf_map__key_size(map));
+    while (bpf_map_get_next_key(bpf_map__fd(map), nullptr, key.data()) == 0)
+      if (bpf_map_delete_elem(bpf_map__fd(map), key.data()) != 0)
+        break;
   }
 
   // The tool's own task lies in RAM: so where RAM is thought to be is tried before anything is read there.

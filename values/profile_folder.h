@@ -6,31 +6,12 @@
 // removed. What goes is a loss, in the file itself or in system.assay.
 #pragma once
 
-#include "profile/profile.h"
-#include "values/value_sums.h"
+#include "values/profile_parts.h"
 
 #include <cstdint>
-#include <span>
 #include <string>
-#include <vector>
 
 namespace values {
-
-// One file's share of a recording.
-struct ProfilePart {
-  std::string file; // "redis-server-2f3a90b1c4d5.assay"
-  profile::Profile profile;
-};
-
-// Everything that was measured, by executable. Samples, values and how interpreting ended add up to
-// those of `whole`. `ends` is indexed by the modules of `whole`, which need not be in canonical
-// order.
-std::vector<ProfilePart> split_by_executable(const profile::Profile &whole,
-                                             std::span<const ValueSums::Ends> ends);
-
-// Leaves the `lists` hotlists that came in most samples, ten times as many instructions, and as
-// many conflicts, by their counts; the values of those that go are counted as a loss.
-void cut_to(profile::Profile &profile, size_t lists);
 
 class ProfileFolder {
 public:

@@ -26,7 +26,7 @@ constexpr uint64_t kAheadBytes = 4096; // of a function, around what was missed
 Recording::Recording(std::unique_ptr<Collector> collector, const RecordingSettings &settings)
     : collector_(std::move(collector)), settings_(settings),
       code_(collector_->pages(), collector_->entries(), settings.kinds),
-      sums_(code_, settings.sums) {
+      sums_(code_, settings.sums), taken_(collector_->counts()) {
   code_.record_callers_in(settings.callers_in);
   if (const KernelCode *kernel = collector_->kernel_code())
     code_.decode_kernel(*kernel, [this](uint64_t address, size_t size) {
@@ -155,6 +155,10 @@ Recording::Taken Recording::take(const profile::Process &process, uint64_t durat
 
 bool Recording::is_nearly_full() const {
   return code_.fullness() > kNearlyFull || code_.open_files() > kManyFiles;
+}
+
+bool Recording::has_many_places() const {
+  return double(sums_.places()) > kNearlyFull * double(settings_.sums.most_places);
 }
 
 } // namespace values

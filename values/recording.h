@@ -23,6 +23,9 @@ public:
   Recording(std::unique_ptr<Collector> collector, const RecordingSettings &settings);
 
   Collector &collector() { return *collector_; }
+  const Collector &collector() const { return *collector_; }
+  // For another recording: this one is over.
+  std::unique_ptr<Collector> take_collector() { return std::move(collector_); }
 
   // Takes what has come, and decodes what was missed; waits for at most so long if nothing has come.
   void poll(int milliseconds);
@@ -46,6 +49,8 @@ public:
   Taken take(const profile::Process &process, uint64_t duration_us);
   // Whether there is little room left for code and what is known of files: then another recording must go on.
   bool is_nearly_full() const;
+  // The same of places at which values are kept.
+  bool has_many_places() const;
 
 private:
   void sample(const assay_sample &sample, std::span<const assay_sampled_value> values) override;
@@ -68,7 +73,7 @@ private:
   std::deque<assay_miss> misses_;
   std::deque<Ahead> ahead_;            // filled where nothing else is to be done
   std::vector<assay_sample> unplaced_; // that came to code which was not there yet
-  CollectorCounts taken_;              // what take() has given
+  CollectorCounts taken_; // what take(), and recordings with this collector before, have given
   uint64_t full_ = 0, unreadable_ = 0;
 };
 

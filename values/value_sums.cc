@@ -66,11 +66,13 @@ ValueSums::List *ValueSums::list_at(uint32_t where, unsigned kind, unsigned deta
   if (lists_.size() >= settings_.most_places)
     return nullptr;
   index_.emplace(key, static_cast<uint32_t>(lists_.size()));
-  lists_.push_back(
-      {where, static_cast<uint8_t>(kind), static_cast<uint8_t>(detail),
-       profile::Hotlist(settings_.hotlist, settings_.capacity, settings_.seed ^ key),
-       profile::Hotlist(settings_.hotlist, settings_.capacity, ~settings_.seed ^ key)});
+  lists_.push_back({where, static_cast<uint8_t>(kind), static_cast<uint8_t>(detail),
+                    new_hotlist(settings_.seed ^ key), nullptr});
   return &lists_.back();
+}
+
+profile::Hotlist ValueSums::new_hotlist(uint64_t seed) const {
+  return {settings_.hotlist, settings_.capacity, seed};
 }
 
 void ValueSums::add_window(std::span<const assay_sampled_value> values, const assay_sample &sample,
@@ -84,8 +86,6 @@ void ValueSums::add_window(std::span<const assay_sampled_value> values, const as
   // Each value once, with its number.
   std::vector<uint64_t> &numbers = numbers_;
   auto add = [&](profile::Hotlist &hotlist) {
-    if (numbers.empty())
-      return;
     std::sort(numbers.begin(), numbers.end());
     hotlist.begin_window(weight * numbers.size());
     for (size_t i = 0; i < numbers.size();) {
@@ -100,12 +100,15 @@ void ValueSums::add_window(std::span<const assay_sampled_value> values, const as
   for (const assay_sampled_value &value : values)
     numbers.push_back(translated(sample, value));
   add(list->values);
-  if (!is_address(first.kind))
+  if (!is_address(first.kind) || values.size() == 1)
     return;
   numbers.clear();
   for (size_t i = 1; i < values.size(); i++)
     numbers.push_back(values[i].value - values[i - 1].value);
-  add(list->strides);
+  if (!list->strides)
+    list->strides = std::make_unique<profile::Hotlist>(
+        new_hotlist(~settings_.seed ^ list_key(first.where, first.kind, first.detail)));
+  add(*list->strides);
 }
 
 // An interrupt comes to an instruction the more often the longer it takes; so what follows slow
@@ -191,7 +194,7 @@ void ValueSums::clear() {
   samples_ = values_count_ = lost_values_ = interrupts_ = executions_ = 0;
   ends_.assign(1, {});
   index_ = {};
-  lists_ = {};
+  lists_ = std::vector<List>();
   counts_ = {};
   conflicts_ = {};
   code_values_.clear(); // numbers of processes are given again
@@ -215,8 +218,9 @@ void ValueSums::move_to(profile::Profile &profile) {
   profile.values.values.reserve(profile.values.values.size() + lists_.size());
   for (List &list : lists_)
     if (const auto place = code_.place(list.where))
-      profile.values.values.push_back({module_of(*place), place->offset, list.kind, list.detail,
-                                       std::move(list.values), std::move(list.strides)});
+      profile.values.values.push_back(
+          {module_of(*place), place->offset, list.kind, list.detail, std::move(list.values),
+           list.strides ? std::move(*list.strides) : profile::Hotlist{}});
   for (const auto &[pair, count] : conflicts_) {
     const auto store = code_.place(pair.store), load = code_.place(pair.load);
     if (store && load)

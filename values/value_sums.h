@@ -7,6 +7,7 @@
 #include "values/window_conflicts.h"
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -48,7 +49,8 @@ private:
   struct List {
     uint32_t where;
     uint8_t kind, detail;
-    profile::Hotlist values, strides;
+    profile::Hotlist values;
+    std::unique_ptr<profile::Hotlist> strides; // null: there was none
   };
   struct Counts {
     uint64_t interrupts = 0, executions = 0;
@@ -75,6 +77,7 @@ private:
   };
 
   List *list_at(uint32_t where, unsigned kind, unsigned detail);
+  profile::Hotlist new_hotlist(uint64_t seed) const;
   uint64_t translated(const assay_sample &sample, const assay_sampled_value &value);
   uint64_t weight_of(const assay_sample &sample) const;
   void add_window(std::span<const assay_sampled_value> of_one_list, const assay_sample &sample,

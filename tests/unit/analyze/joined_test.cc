@@ -286,6 +286,22 @@ TEST(Joined, FindingsAboutOneThingAreOne) {
   EXPECT_NEAR(results.join().findings[1].finding.weight, .5 * 80000 / 800000, 1e-9);
 }
 
+// What is said of a type as such stands with the site of its heaviest finding; its other sites stand alone.
+TEST(Joined, SitesOfOneTypeAreTwoThings) {
+  Results results;
+  results.add_site("reserve(int)", 60, "struct Node", 1, 128000);
+  results.heap.findings = {
+      finding("many_small", .6, {"struct Node", "build at tree.cc:16", "", "", 0}),
+      finding("untouched", .2, {"struct Node", "reserve at tree.cc:60", "", "", 0}, Gain::kMemory)};
+  results.fields.findings = {finding("order", .5, {"Node", "", "", "", 0}, Gain::kLineUse)};
+  const JoinedResult joined = results.join();
+  ASSERT_EQ(joined.findings.size(), 2u);
+  EXPECT_EQ(joined.findings[0].finding.rule, "many_small");
+  EXPECT_EQ(joined.findings[0].parts.size(), 2u);
+  EXPECT_EQ(joined.findings[1].finding.rule, "untouched");
+  EXPECT_EQ(joined.findings[1].parts.size(), 1u);
+}
+
 TEST(Joined, WhatFitsInTheFirstCacheSavesLittle) {
   Results results;
   results.fields.findings = {finding("order", .8, {"Node", "", "", "", 0}, Gain::kLineUse)};

@@ -1,0 +1,70 @@
+// The files that sampled code comes from: each is opened once, whoever maps it.
+#pragma once
+
+#include "abi/samples.h"
+#include "image/executable.h"
+#include "values/caller_rules.h"
+#include "values/process_maps.h"
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace values {
+
+// A file that code came from, or memory without a file ("[vdso]", "[code made by 1234]"). A
+// function of the kernel's is one of its own ("[kernel] do_syscall_64"), because its place is known
+// only while that kernel runs; so is one of code that a process makes, if the process tells it
+// ("[code made by 1234] step loop.js:2").
+struct CodeFile {
+  std::string path;
+  std::vector<uint8_t> build_id;
+};
+
+struct CodePlace {
+  uint32_t file = 0; // index in CodeFiles::all()
+  uint64_t offset =
+      0; // address as linked; of code without a file, relative to where its mapping begins
+};
+
+class CodeFiles {
+public:
+  struct Opened {
+    std::unique_ptr<image::Executable> executable; // none: it is no ELF file for this machine
+    std::unique_ptr<CallerRules> caller_rules;     // made when they are asked for
+    uint32_t index = 0;                            // in all()
+  };
+
+  // To be called before any file is opened: what tells callers is kept of each.
+  void keep_unwinding() { keeps_unwinding_ = true; }
+
+  const std::vector<CodeFile> &all() const { return files_; }
+  size_t opened() const { return opened_.size(); }
+  // The index of what is no file, by its name.
+  uint32_t named(const std::string &name);
+  // The file that a miss came to; null if the process is gone, or maps none there.
+  Opened *open(const assay_miss &miss, ProcessMaps &maps);
+  // Where an address in a mapped range is, if the file was opened.
+  std::optional<CodePlace> place_in(const MappedRange &range, uint64_t address) const;
+
+  // Where a page of a file is linked: in the executable segment that covers it.
+  static std::optional<uint64_t> linked(const image::Executable &executable, uint64_t offset);
+
+private:
+  struct Key {
+    uint64_t file = 0;
+    uint32_t device = 0, version = 0;
+    friend auto operator<=>(const Key &, const Key &) = default;
+  };
+
+  bool keeps_unwinding_ = false;
+  std::vector<CodeFile> files_;
+  std::map<Key, std::unique_ptr<Opened>> opened_;
+  std::map<std::string, uint32_t> named_; // what is no file: index in files_
+};
+
+} // namespace values

@@ -1,0 +1,69 @@
+// Published code cannot be taken back page by page, because a sample may be at it. So all of it
+// goes, while no samples are taken: some hundredths of a second. Another collector was refused: the
+// kernel takes half a second to check the program again, and there would be memory for both.
+
+#include "values/renewed_recording.h"
+
+#include "values/profile_parts.h"
+
+#include <malloc.h>
+
+namespace values {
+
+std::unique_ptr<Recording> renewed(std::unique_ptr<Recording> recording,
+                                   const RecordingSettings &settings) {
+  std::unique_ptr<Collector> collector = recording->take_collector();
+  recording.reset(); // what it knows of files and code
+  collector->begin_anew();
+  return std::make_unique<Recording>(std::move(collector), settings);
+}
+
+RenewedRecording::RenewedRecording(std::unique_ptr<Collector> collector,
+                                   const RecordingSettings &settings, bool is_renewed)
+    : settings_(settings), is_renewed_(is_renewed),
+      recording_(std::make_unique<Recording>(std::move(collector), settings)) {}
+
+void RenewedRecording::poll(int milliseconds, const profile::Process &process) {
+  recording_->poll(milliseconds);
+  if (is_renewed_ && (recording_->is_nearly_full() || recording_->has_many_places()))
+    renew(process);
+}
+
+// Samples that come while the profiles are added wait in the collector's buffer.
+void RenewedRecording::renew(const profile::Process &process) {
+  recording_->collector().stop();
+  recording_->poll(0);
+  before_ = progress();
+  profile::Profile part = recording_->take(process, 0).profile; // the whole time is told at the end
+  recording_ = renewed(std::move(recording_), settings_);
+  add_up(sum_, std::move(part), kMaxLists);
+  malloc_trim(0);
+}
+
+void RenewedRecording::stop() {
+  is_renewed_ = false;
+  recording_->collector().stop();
+}
+
+Recording::Progress RenewedRecording::progress() const {
+  Recording::Progress sum = before_;
+  const Recording::Progress now = recording_->progress();
+  sum.samples += now.samples;
+  sum.values += now.values;
+  sum.places = now.places;
+  sum.interrupts = now.interrupts; // the collector's, which has counted all of them
+  sum.lost = now.lost;
+  sum.programs = now.programs;
+  return sum;
+}
+
+profile::Profile RenewedRecording::profile(const profile::Process &process, uint32_t scope,
+                                           uint64_t duration_us) {
+  profile::Profile last = recording_->profile(process, scope, duration_us);
+  if (sum_.processes.empty())
+    return last;
+  add_up(sum_, std::move(last), kMaxLists);
+  return std::move(sum_);
+}
+
+} // namespace values

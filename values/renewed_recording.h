@@ -1,0 +1,47 @@
+// A recording of all processes that goes on for as long as one wants, in bounded memory: where
+// there is little room left for code or for places, another one takes over, and what was measured
+// is added up. So code that comes late is sampled like code that came first.
+#pragma once
+
+#include "profile/profile.h"
+#include "values/recording.h"
+
+#include <memory>
+
+namespace values {
+
+// Another recording with the same collector, which begins anew. What was measured must have been taken.
+std::unique_ptr<Recording> renewed(std::unique_ptr<Recording> recording,
+                                   const RecordingSettings &settings);
+
+class RenewedRecording {
+public:
+  // Beyond so many places, those that came in fewest samples are left out of what is added up, as a loss.
+  static constexpr size_t kMaxLists = 75'000;
+
+  // `is_renewed`: the collector is of all processes; else this is one recording.
+  RenewedRecording(std::unique_ptr<Collector> collector, const RecordingSettings &settings,
+                   bool is_renewed);
+
+  Collector &collector() { return recording_->collector(); }
+  const Collector &collector() const { return recording_->collector(); }
+  // As Recording::poll(). What is added up is a section of `process`.
+  void poll(int milliseconds, const profile::Process &process);
+  // No more samples are taken, and no recording takes over.
+  void stop();
+  // Of everything; the places are those of the recording that goes on.
+  Recording::Progress progress() const;
+  // What was measured since the begin. Once: values go with it.
+  profile::Profile profile(const profile::Process &process, uint32_t scope, uint64_t duration_us);
+
+private:
+  void renew(const profile::Process &process);
+
+  RecordingSettings settings_;
+  bool is_renewed_;
+  std::unique_ptr<Recording> recording_;
+  Recording::Progress before_; // of those that are over
+  profile::Profile sum_;       // the same
+};
+
+} // namespace values
