@@ -20,8 +20,8 @@
 // else to the site in its function, else it stands alone. Refused: one item for each function.
 // `main` allocates everything in small programs, and an item that says five things says nothing.
 
-#include "analyze/finding_worth.h"
 #include "analyze/joined_text.h"
+#include "analyze/joined_worth.h"
 #include "analyze/place.h"
 #include "analyze/regular_expression.h"
 #include "base/stable_sort.h"
@@ -260,7 +260,7 @@ private:
 
   JoinedResult &result_;
   TextFilter filter_;
-  FindingWorth worth_;
+  JoinedWorth worth_;
   JoinedText text_;
   std::vector<Part> parts_;
 };

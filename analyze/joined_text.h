@@ -1,8 +1,8 @@
 // What is said of findings that are about one thing: the sentence, the advice, and what each tool knows of it.
 #pragma once
 
-#include "analyze/finding_worth.h"
 #include "analyze/joined.h"
+#include "analyze/joined_worth.h"
 
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@ bool is_space(const JoinedFinding::Part &part);
 class JoinedText {
 public:
   // Both must live as long; the result is complete but for its findings.
-  JoinedText(const JoinedResult &result, const FindingWorth &worth)
+  JoinedText(const JoinedResult &result, const JoinedWorth &worth)
       : result_(result), worth_(worth) {}
 
   // Of parts that are about one thing, most weight first, and the row that has the facts; null: none has.
@@ -33,7 +33,7 @@ private:
   void row_facts(const JoinedRow &row, bool is_about_layout, FactsOfTools &by_tool) const;
 
   const JoinedResult &result_;
-  const FindingWorth &worth_;
+  const JoinedWorth &worth_;
 };
 
 } // namespace analyze

@@ -11,10 +11,10 @@
 
 namespace analyze {
 
-class FindingWorth {
+class JoinedWorth {
 public:
   // The result, complete but for its findings, must live as long.
-  explicit FindingWorth(const JoinedResult &result);
+  explicit JoinedWorth(const JoinedResult &result);
 
   // 0 to 1.
   double of(const Finding &finding) const;

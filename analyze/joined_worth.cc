@@ -2,7 +2,7 @@
 // what is held of it: the same share of a tool's own is worth more or less of the run by what other
 // tools have measured.
 
-#include "analyze/finding_worth.h"
+#include "analyze/joined_worth.h"
 
 #include <algorithm>
 
@@ -21,7 +21,7 @@ constexpr double kSureTransfers = 100;     // as many are no chance
 
 } // namespace
 
-FindingWorth::FindingWorth(const JoinedResult &result) : result_(result) {
+JoinedWorth::JoinedWorth(const JoinedResult &result) : result_(result) {
   for (size_t i = 0; i < result.types.size(); i++)
     types_.emplace(result.types[i].type, i);
   for (size_t i = 0; i < result.sites.size(); i++) {
@@ -30,19 +30,19 @@ FindingWorth::FindingWorth(const JoinedResult &result) : result_(result) {
   }
 }
 
-const JoinedRow *FindingWorth::site_row(const Subject &about) const {
+const JoinedRow *JoinedWorth::site_row(const Subject &about) const {
   auto known = about.site.empty() ? sites_.end() : sites_.find({about.site, about.type});
   if (known == sites_.end() && !about.site.empty())
     known = sites_.find({about.site, ""});
   return known == sites_.end() ? nullptr : &result_.sites[known->second];
 }
 
-const JoinedRow *FindingWorth::type_row(const std::string &type) const {
+const JoinedRow *JoinedWorth::type_row(const std::string &type) const {
   auto known = type.empty() ? types_.end() : types_.find(type);
   return known == types_.end() ? nullptr : &result_.types[known->second];
 }
 
-std::optional<double> FindingWorth::bytes_at_a_time(const JoinedRow *row) const {
+std::optional<double> JoinedWorth::bytes_at_a_time(const JoinedRow *row) const {
   if (row && row->set)
     return double(row->set->most_lines * result_.line_bytes);
   if (row && row->heap && result_.from.heap->peak_is_divided)
@@ -50,7 +50,7 @@ std::optional<double> FindingWorth::bytes_at_a_time(const JoinedRow *row) const 
   return std::nullopt;
 }
 
-int FindingWorth::cache_of(const JoinedRow *row) const {
+int JoinedWorth::cache_of(const JoinedRow *row) const {
   const auto amount = bytes_at_a_time(row);
   if (!amount)
     return 0;
@@ -61,7 +61,7 @@ int FindingWorth::cache_of(const JoinedRow *row) const {
 }
 
 // 0 if it is not known: as the working set was asked with, else the machine's.
-uint64_t FindingWorth::cache_bytes(int level) const {
+uint64_t JoinedWorth::cache_bytes(int level) const {
   const std::string name = "L" + std::to_string(level);
   uint64_t bytes = 0;
   if (const auto &machine = result_.process.machine)
@@ -73,7 +73,7 @@ uint64_t FindingWorth::cache_bytes(int level) const {
   return bytes;
 }
 
-double FindingWorth::of(const Finding &finding) const {
+double JoinedWorth::of(const Finding &finding) const {
   const double weight = std::min(finding.weight, 1.0) * finding.saved_share;
   switch (finding.gain) {
   case Gain::kTime:
@@ -98,14 +98,14 @@ double FindingWorth::of(const Finding &finding) const {
                                          : 1);
 }
 
-double FindingWorth::share_of_run(double us) const {
+double JoinedWorth::share_of_run(double us) const {
   const uint64_t run_us = result_.from.heap ? result_.from.heap->run_us : 0;
   return run_us ? us / double(run_us) : 0;
 }
 
 // What is given back before it is asked for again is never held: of a buffer that each call makes
 // and frees there is one.
-double FindingWorth::share_of_peak(const JoinedRow *row) const {
+double JoinedWorth::share_of_peak(const JoinedRow *row) const {
   const uint64_t peak = result_.from.heap ? result_.from.heap->peak_live_bytes : 0;
   return row && row->heap && peak ? std::min(1.0, double(row->heap->peak_bytes) / double(peak)) : 1;
 }
