@@ -260,7 +260,7 @@ private:
       function.executions += each.executions;
       ValueInstruction &instruction = function.instructions.emplace_back();
       instruction.offset = each.offset;
-      instruction.text = decoder.text(std::as_bytes(std::span(each.bytes)), each.offset);
+      instruction.text = decoder.text(each.bytes.span(), each.offset);
       instruction.interrupts = each.interrupts;
       instruction.executions = each.executions;
       instruction.file = place.line_file;

@@ -5,9 +5,13 @@
 #include "profile/hotlist.h"
 #include "profile/ids.h"
 
+#include <algorithm>
 #include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,13 +29,39 @@ struct Sampling {
   friend auto operator<=>(const Sampling &, const Sampling &) = default;
 };
 
+// The bytes of an instruction, in place: there are hundreds of thousands.
+class InstructionBytes {
+public:
+  static constexpr size_t kMost = 15; // of an x86 instruction
+  InstructionBytes() = default;
+  // Of more than kMost bytes, the first.
+  explicit InstructionBytes(std::span<const std::byte> bytes)
+      : size_(static_cast<uint8_t>(std::min(bytes.size(), kMost))) {
+    std::copy_n(bytes.begin(), size_, bytes_.begin());
+  }
+  InstructionBytes(std::initializer_list<uint8_t> bytes)
+      : InstructionBytes(std::as_bytes(std::span(bytes.begin(), bytes.size()))) {}
+  bool empty() const { return size_ == 0; }
+  size_t size() const { return size_; }
+  std::span<const std::byte> span() const { return {bytes_.data(), size_}; }
+  friend bool operator==(const InstructionBytes &, const InstructionBytes &) = default;
+  friend auto operator<=>(const InstructionBytes &a, const InstructionBytes &b) {
+    return std::lexicographical_compare_three_way(a.span().begin(), a.span().end(),
+                                                  b.span().begin(), b.span().end());
+  }
+
+private:
+  uint8_t size_ = 0;
+  std::array<std::byte, kMost> bytes_ = {}; // zeros behind the last
+};
+
 // An instruction that samples came to. Equal but for the counts there are none.
 struct SampledInstruction {
   ModuleId module;
-  uint64_t offset = 0;        // link-time address; of code without a file, the address
-  std::vector<uint8_t> bytes; // the instruction
-  uint64_t interrupts = 0;    // samples that began here
-  uint64_t executions = 0;    // how often it was interpreted
+  uint64_t offset = 0; // link-time address; of code without a file, the address
+  InstructionBytes bytes;
+  uint64_t interrupts = 0; // samples that began here
+  uint64_t executions = 0; // how often it was interpreted
   friend auto operator<=>(const SampledInstruction &, const SampledInstruction &) = default;
 };
 

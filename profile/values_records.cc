@@ -23,12 +23,10 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-std::vector<uint8_t> bytes_of(Bytes tail) {
-  if (tail.empty() || tail.size() > 15)
+InstructionBytes bytes_of(Bytes tail) {
+  if (tail.empty() || tail.size() > InstructionBytes::kMost)
     base::fail("an instruction of {} bytes", tail.size());
-  std::vector<uint8_t> bytes(tail.size());
-  std::memcpy(bytes.data(), tail.data(), tail.size());
-  return bytes;
+  return InstructionBytes(tail);
 }
 
 Hotlist hotlist_of(const AssaySampledValues &r, Bytes tail) {
@@ -96,8 +94,8 @@ class Sums : public ToolSums {
 public:
   void add(Profile &into, const SampledInstruction &each) {
     auto &all = into.values.instructions;
-    auto [known, is_new] =
-        instructions_.try_emplace({each.module, each.offset, each.bytes}, all.size());
+    auto [known, is_new] = instructions_.try_emplace({each.module, each.offset, each.bytes},
+                                                     static_cast<uint32_t>(all.size()));
     if (is_new) {
       all.push_back(each);
       return;
@@ -105,12 +103,12 @@ public:
     all[known->second].interrupts += each.interrupts;
     all[known->second].executions += each.executions;
   }
-  void add(Profile &into, const SampledValues &each) {
+  void add(Profile &into, SampledValues each) {
     auto &all = into.values.values;
-    auto [known, is_new] =
-        lists_.try_emplace({each.module, each.offset, each.kind, each.detail}, all.size());
+    auto [known, is_new] = lists_.try_emplace({each.module, each.offset, each.kind, each.detail},
+                                              static_cast<uint32_t>(all.size()));
     if (is_new) {
-      all.push_back(each);
+      all.push_back(std::move(each));
       return;
     }
     merge(all[known->second].hotlist, each.hotlist);
@@ -137,7 +135,7 @@ public:
     }
     for (SampledValues each : other.values.values) {
       ids.translate(each.module);
-      add(into, each);
+      add(into, std::move(each));
     }
     for (MemoryConflict each : other.values.conflicts) {
       ids.translate(each.store_module);
@@ -173,8 +171,8 @@ private:
   static ListKey key_of(const SampledValues &each) {
     return {each.module, each.offset, each.kind, each.detail};
   }
-  std::map<std::tuple<ModuleId, uint64_t, std::vector<uint8_t>>, size_t> instructions_;
-  std::map<ListKey, size_t> lists_;
+  std::map<std::tuple<ModuleId, uint64_t, InstructionBytes>, uint32_t> instructions_;
+  std::map<ListKey, uint32_t> lists_;
   std::map<std::tuple<ModuleId, ModuleId, uint64_t, uint64_t, uint32_t>, size_t> conflicts_;
 };
 
@@ -190,7 +188,7 @@ void Reader::resolve(FileNumbers &numbers, Assembler &output) {
   }
   for (auto &[module, each] : lists_) {
     each.module = numbers.module(module);
-    sums.add(profile, each);
+    sums.add(profile, std::move(each));
   }
   for (auto &[store, load, each] : conflicts_) {
     each.store_module = numbers.module(store);
@@ -237,7 +235,7 @@ void write(const Profile &profile, const Process &process, bool is_carrier, Reco
     sink.out().record(ASSAY_RECORD_SampledInstruction,
                       AssaySampledInstruction{sink.module(each.module), 0, each.offset,
                                               each.interrupts, each.executions},
-                      std::as_bytes(std::span(each.bytes)));
+                      each.bytes.span());
   for (const SampledValues &each : values.values) {
     write_list(each, each.hotlist, false, sink);
     write_list(each, each.strides, true, sink);

@@ -170,7 +170,7 @@ struct CodeCache::State {
     }
     const image::CodeRange *function = page.open->executable->function_at(address);
     if (!function || function->begin != address || function->found_by == image::FoundBy::plt ||
-        function->name.find(".cold") != std::string::npos)
+        is_cold_part(*function))
       return std::nullopt;
     return argument_registers(
         decoder, page.open->executable->bytes(address, function->end - address), address);
@@ -279,7 +279,7 @@ struct CodeCache::State {
   }
 
   // Of an instruction that was not published, in a file.
-  std::vector<uint8_t> undecoded_bytes(uint32_t where) {
+  profile::InstructionBytes undecoded_bytes(uint32_t where) {
     const uint32_t number = assay_page_of(where);
     if (number >= info.size() || !info[number].open)
       return {};
@@ -288,9 +288,7 @@ struct CodeCache::State {
     binary::Code decoded;
     if (!decoder.decode(code, address, decoded))
       return {};
-    std::vector<uint8_t> bytes(decoded.instructions.front().length);
-    std::memcpy(bytes.data(), code.data(), bytes.size());
-    return bytes;
+    return profile::InstructionBytes(code.first(decoded.instructions.front().length));
   }
 
   const assay_code_head *head_at(uint32_t where) const {
@@ -318,7 +316,7 @@ void CodeCache::decode_kernel(const KernelCode &kernel, ReadKernel read) {
 void CodeCache::record_callers_in(std::vector<std::string> functions) {
   state_->callers_in = std::move(functions);
   if (!state_->callers_in.empty())
-    state_->files.keep_unwinding();
+    state_->files.keep_callers();
 }
 
 CodeCache::Answer CodeCache::fill(const assay_miss &miss) {
@@ -397,25 +395,21 @@ std::optional<CodeCache::Place> CodeCache::place(uint32_t where) const {
                         : Place{page.file, offset};
 }
 
-std::vector<uint8_t> CodeCache::bytes(uint32_t where) const {
+profile::InstructionBytes CodeCache::bytes(uint32_t where) const {
   const assay_code_head *head = state_->head_at(where);
   if (!head)
     return state_->undecoded_bytes(where);
-  std::vector<uint8_t> bytes(head->bytes, head->bytes + std::min<size_t>(8, head->length));
+  const auto known = std::as_bytes(std::span(head->bytes)).first(std::min<size_t>(8, head->length));
   const PageInfo &page = state_->info[assay_page_of(where)];
-  if (head->length > 8 && page.open) {
-    const auto rest =
-        page.open->executable->bytes(page.offset + assay_offset_in_page(where), head->length);
-    bytes.resize(rest.size());
-    std::memcpy(bytes.data(), rest.data(), rest.size());
-  } else if (head->length > 8 && page.is_kernel) {
-    const auto all = state_->read_kernel(page.offset + assay_offset_in_page(where), head->length);
-    if (all.size() == head->length && std::memcmp(all.data(), bytes.data(), 8) == 0) {
-      bytes.resize(all.size());
-      std::memcpy(bytes.data(), all.data(), all.size());
-    }
+  const uint64_t address = page.offset + assay_offset_in_page(where);
+  if (head->length > 8 && page.open)
+    return profile::InstructionBytes(page.open->executable->bytes(address, head->length));
+  if (head->length > 8 && page.is_kernel) {
+    const auto all = state_->read_kernel(address, head->length);
+    if (all.size() == head->length && std::equal(known.begin(), known.end(), all.begin()))
+      return profile::InstructionBytes(all);
   }
-  return bytes;
+  return profile::InstructionBytes(known);
 }
 
 CodeCache::Shape CodeCache::shape(uint32_t where) const {
@@ -447,7 +441,7 @@ const CodeCache::Flow &CodeCache::flow(uint32_t where) {
   const auto bytes = this->bytes(where);
   const uint64_t address = info->link + assay_offset_in_page(where);
   binary::Code code;
-  if (!s.decoder.decode(std::as_bytes(std::span(bytes)), address, code))
+  if (!s.decoder.decode(bytes.span(), address, code))
     return flow;
   const binary::Instruction &instruction = code.instructions.front();
   flow.steps = flow_steps(code, instruction);

@@ -5,6 +5,7 @@
 #include "abi/published_code.h"
 #include "abi/samples.h"
 #include "binary/decoder.h"
+#include "profile/values.h"
 #include "values/code_files.h"
 #include "values/kernel_code.h"
 #include "values/publish.h"
@@ -51,8 +52,8 @@ public:
   using Place = CodePlace;
   // Of a value's or a sample's `where`; nothing of 0.
   std::optional<Place> place(uint32_t where) const;
-  // The bytes of the instruction there: at most 15. Nothing if it is not known.
-  std::vector<uint8_t> bytes(uint32_t where) const;
+  // The bytes of the instruction there; none if it is not known.
+  profile::InstructionBytes bytes(uint32_t where) const;
   struct Shape {
     unsigned length = 0; // bytes; 0: nothing is known
     bool jumps = false;  // the next instruction is not the one behind it, or is itself

@@ -3,7 +3,28 @@
 #include "abi/published_code.h"
 #include "base/fail.h"
 
+#include <malloc.h>
+
 namespace values {
+namespace {
+
+// Of a hundred thousand functions they are most of what is known of a file. The parts that are no
+// functions keep theirs.
+void drop_names(image::Executable &executable) {
+  std::vector<image::CodeRange> functions = executable.functions();
+  for (image::CodeRange &function : functions)
+    if (!is_cold_part(function))
+      function.name = std::string();
+  functions.shrink_to_fit();
+  executable.set_functions(std::move(functions));
+  malloc_trim(0);
+}
+
+} // namespace
+
+bool is_cold_part(const image::CodeRange &function) {
+  return function.name.find(".cold") != std::string::npos;
+}
 
 uint32_t CodeFiles::named(const std::string &name) {
   auto [known, is_new] = named_.try_emplace(name, static_cast<uint32_t>(files_.size()));
@@ -26,8 +47,10 @@ CodeFiles::Opened *CodeFiles::open(const assay_miss &miss, ProcessMaps &maps) {
   for (const std::string &path : {path_of_mapping(miss.pid, *range), range->name}) {
     try {
       file->executable = std::make_unique<image::Executable>(path);
-      if (!keeps_unwinding_)
+      if (!keeps_callers_) {
         file->executable->drop_unwinding();
+        drop_names(*file->executable);
+      }
       file->index = static_cast<uint32_t>(files_.size());
       files_.push_back({name, file->executable->build_id()});
       break;

@@ -31,6 +31,9 @@ struct CodePlace {
       0; // address as linked; of code without a file, relative to where its mapping begins
 };
 
+// A part of a function that the compiler has put elsewhere: no call comes to its begin.
+bool is_cold_part(const image::CodeRange &function);
+
 class CodeFiles {
 public:
   struct Opened {
@@ -39,8 +42,8 @@ public:
     uint32_t index = 0;                            // in all()
   };
 
-  // To be called before any file is opened: what tells callers is kept of each.
-  void keep_unwinding() { keeps_unwinding_ = true; }
+  // To be called before any file is opened: what tells callers, and functions by their names, is kept of each.
+  void keep_callers() { keeps_callers_ = true; }
 
   const std::vector<CodeFile> &all() const { return files_; }
   size_t opened() const { return opened_.size(); }
@@ -61,7 +64,7 @@ private:
     friend auto operator<=>(const Key &, const Key &) = default;
   };
 
-  bool keeps_unwinding_ = false;
+  bool keeps_callers_ = false;
   std::vector<CodeFile> files_;
   std::map<Key, std::unique_ptr<Opened>> opened_;
   std::map<std::string, uint32_t> named_; // what is no file: index in files_

@@ -82,7 +82,7 @@ std::string ProfileFolder::add(const ProfilePart &part) {
           fmt::format("{}; it is {} now, and a new one is begun", failure.what(), aside.string());
     }
   }
-  add_up(sum, part.profile, kMaxLists);
+  add_up(sum, part.profile, kMaxLists, kMaxInstructions);
   if (part.file == kSystemFile && removed_values_)
     sum.losses[ASSAY_LOSS_many_places] += removed_values_;
   profile::write(sum, unfinished.string());

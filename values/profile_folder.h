@@ -15,7 +15,7 @@ namespace values {
 
 class ProfileFolder {
 public:
-  static constexpr size_t kMaxLists = 10'000;
+  static constexpr size_t kMaxLists = 10'000, kMaxInstructions = 100'000;
 
   // Makes the folder, and keeps others from writing there as long as it lives. Throws Failure.
   ProfileFolder(std::string folder, uint64_t max_bytes);

@@ -199,10 +199,8 @@ std::vector<ProfilePart> split_by_executable(profile::Profile whole,
   return parts;
 }
 
-void cut_to(profile::Profile &profile, size_t lists) {
+void cut_to(profile::Profile &profile, size_t lists, size_t instructions) {
   profile::Values &all = profile.values;
-  // They are small, and without them it is not known where the time goes.
-  const size_t instructions = 10 * lists;
   if (all.values.size() <= lists && all.instructions.size() <= instructions &&
       all.conflicts.size() <= lists)
     return;
@@ -232,12 +230,21 @@ void cut_to(profile::Profile &profile, size_t lists) {
   profile = std::move(cut);
 }
 
-void add_up(profile::Profile &sum, profile::Profile part, size_t lists) {
-  if (!sum.processes.empty())
-    profile::merge(part, sum);
-  sum = std::move(part);
+// One after the other is given back, so that there are never two copies of both.
+void add_up(profile::Profile &sum, profile::Profile part, size_t lists, size_t instructions) {
+  cut_to(part, lists, instructions);
+  if (sum.processes.empty()) {
+    sum = std::move(part);
+    return;
+  }
+  profile::Assembler assembler;
+  assembler.add(sum);
+  sum = {};
+  assembler.add(part);
+  part = {};
+  sum = assembler.finish();
   join_processes(sum);
-  cut_to(sum, lists);
+  cut_to(sum, lists, instructions);
 }
 
 } // namespace values

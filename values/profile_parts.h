@@ -24,11 +24,11 @@ struct ProfilePart {
 std::vector<ProfilePart> split_by_executable(profile::Profile whole,
                                              std::span<const ValueSums::Ends> ends);
 
-// Leaves the `lists` hotlists that came in most samples, ten times as many instructions, and as
-// many conflicts, by their counts; the values of those that go are counted as a loss.
-void cut_to(profile::Profile &profile, size_t lists);
+// Leaves the `lists` hotlists that came in most samples, so many instructions, and as many conflicts as
+// lists, by their counts; the values of those that go are counted as a loss.
+void cut_to(profile::Profile &profile, size_t lists, size_t instructions);
 
-// Adds a part to what was measured before it, as one recording, and cuts that to so many lists.
-void add_up(profile::Profile &sum, profile::Profile part, size_t lists);
+// Adds a part to what was measured before it, as one recording, and cuts that.
+void add_up(profile::Profile &sum, profile::Profile part, size_t lists, size_t instructions);
 
 } // namespace values

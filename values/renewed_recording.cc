@@ -36,7 +36,7 @@ void RenewedRecording::renew(const profile::Process &process) {
   before_ = progress();
   profile::Profile part = recording_->take(process, 0).profile; // the whole time is told at the end
   recording_ = renewed(std::move(recording_), settings_);
-  add_up(sum_, std::move(part), kMaxLists);
+  add_up(sum_, std::move(part), kMaxLists, kMaxInstructions);
   malloc_trim(0);
 }
 
@@ -62,7 +62,7 @@ profile::Profile RenewedRecording::profile(const profile::Process &process, uint
   profile::Profile last = recording_->profile(process, scope, duration_us);
   if (sum_.processes.empty())
     return last;
-  add_up(sum_, std::move(last), kMaxLists);
+  add_up(sum_, std::move(last), kMaxLists, kMaxInstructions);
   return std::move(sum_);
 }
 

@@ -17,7 +17,7 @@ std::unique_ptr<Recording> renewed(std::unique_ptr<Recording> recording,
 class RenewedRecording {
 public:
   // Beyond so many places, those that came in fewest samples are left out of what is added up, as a loss.
-  static constexpr size_t kMaxLists = 75'000;
+  static constexpr size_t kMaxLists = 40'000, kMaxInstructions = 160'000;
 
   // `is_renewed`: the collector is of all processes; else this is one recording.
   RenewedRecording(std::unique_ptr<Collector> collector, const RecordingSettings &settings,

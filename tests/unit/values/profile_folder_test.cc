@@ -137,7 +137,7 @@ TEST_F(Folders, TheHeaviestStayAndTheOthersAreALoss) {
   const uint64_t before = values_in(profile);
   const size_t instructions = profile.values.instructions.size();
   ASSERT_GT(instructions, 3u);
-  values::cut_to(profile, 3);
+  values::cut_to(profile, 3, 30);
   EXPECT_EQ(profile.values.values.size(), 3u);
   EXPECT_EQ(profile.values.instructions.size(), instructions); // where the time goes is still known
   for (const profile::SampledValues &each : profile.values.values)
