@@ -32,11 +32,11 @@ struct Sampling {
 // The bytes of an instruction, in place: there are hundreds of thousands.
 class InstructionBytes {
 public:
-  static constexpr size_t kMost = 15; // of an x86 instruction
+  static constexpr size_t kMax = 15; // of an x86 instruction
   InstructionBytes() = default;
-  // Of more than kMost bytes, the first.
+  // Of more than kMax bytes, the first.
   explicit InstructionBytes(std::span<const std::byte> bytes)
-      : size_(static_cast<uint8_t>(std::min(bytes.size(), kMost))) {
+      : size_(static_cast<uint8_t>(std::min(bytes.size(), kMax))) {
     std::copy_n(bytes.begin(), size_, bytes_.begin());
   }
   InstructionBytes(std::initializer_list<uint8_t> bytes)
@@ -52,7 +52,7 @@ public:
 
 private:
   uint8_t size_ = 0;
-  std::array<std::byte, kMost> bytes_ = {}; // zeros behind the last
+  std::array<std::byte, kMax> bytes_ = {}; // zeros behind the last
 };
 
 // An instruction that samples came to. Equal but for the counts there are none.

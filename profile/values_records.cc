@@ -24,7 +24,7 @@ namespace {
 using Bytes = std::span<const std::byte>;
 
 InstructionBytes bytes_of(Bytes tail) {
-  if (tail.empty() || tail.size() > InstructionBytes::kMost)
+  if (tail.empty() || tail.size() > InstructionBytes::kMax)
     base::fail("an instruction of {} bytes", tail.size());
   return InstructionBytes(tail);
 }
