@@ -15,7 +15,7 @@
 namespace analyze {
 namespace {
 
-constexpr double kMinOfTouches = .005; // misses that are worth a word, of all touches
+constexpr double kMinOfTouches = .01; // misses that are worth a word, of all touches
 constexpr double kMinOfMisses = .1;    // of all misses
 constexpr double kMinMissing = .25;    // of its own touches
 constexpr double kNearlyAll =
@@ -116,7 +116,8 @@ std::vector<Finding> cache_findings(const CacheSimulation &simulation, AccessPla
   }
   for (const auto &[key, group] : groups) {
     const auto misses = double(group.sums.missed(Level::l1));
-    if (misses < kMinOfMisses * double(all.missed(Level::l1)) ||
+    if (misses < kMinOfTouches * double(all.touches) ||
+        misses < kMinOfMisses * double(all.missed(Level::l1)) ||
         misses < kMinMissing * double(group.sums.touches) || is_sequential(simulation, group))
       continue;
     findings.push_back(finding_of(simulation, group, site_text(places, group.site), all));

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
 
 namespace analyze {
 namespace {
@@ -25,6 +26,13 @@ constexpr uint64_t kNearLevels = 3; // L1 and L2, of the set that a latency's va
 constexpr int64_t kLine = 64;
 // Of a function's time, what one load or branch, or one argument, that never changes may save.
 constexpr double kOneLoad = .1, kOneArgument = .3;
+constexpr double kCLibrary = .25; // what is in it counts less: only its callers can be changed
+
+// The C library and its loader, by the file's name.
+bool is_c_library(const std::string &path) {
+  const std::string name = base_name(path);
+  return name.starts_with("libc.so") || name.starts_with("libc-") || name.starts_with("ld-");
+}
 
 std::string location_of(const ValueFunction &function, const ValueInstruction &instruction) {
   std::string location = function.name;
@@ -81,6 +89,11 @@ public:
       this->conflict(conflict);
     base::stable_sort(findings_,
                       [](const Finding &a, const Finding &b) { return a.weight > b.weight; });
+    // What is to be done is the same for each instruction of such a function.
+    std::erase_if(findings_, [this, said = std::set<std::string>()](const Finding &each) mutable {
+      return of_c_library_.contains(each.about.function) && each.rule.starts_with("same_") &&
+             !said.insert(each.about.function).second;
+    });
     return std::move(findings_);
   }
 
@@ -124,6 +137,14 @@ private:
     finding.weight = weight;
     finding.evidence = std::move(evidence);
     finding.action = std::move(action);
+    if (is_c_library(function.module_path) && finding.rule.starts_with("same_")) {
+      of_c_library_.insert(function.name);
+      finding.weight *= kCLibrary;
+      finding.action =
+          fmt::format("the code is the C library's: call `{}` less often, and keep what "
+                      "it gives",
+                      function.name);
+    }
     finding.saved_share = saved_share(rule);
     findings_.push_back(std::move(finding));
   }
@@ -272,6 +293,7 @@ private:
   const ValuesResult &result_;
   const uint64_t interrupts_; // all, wherever they came
   std::vector<Finding> findings_;
+  std::set<std::string> of_c_library_; // names of functions
 };
 
 } // namespace

@@ -117,7 +117,8 @@ private:
   }
 
   void write_one() {
-    const values::ProfilePart part = std::move(parts_.front());
+    values::ProfilePart part = std::move(parts_.front());
+    const auto samples = double(part.profile.values.samples);
     parts_.pop_front();
     if (parts_.empty()) { // the last one says what has been removed
       if (const unsigned removed = folder_.remove_oldest())
@@ -126,13 +127,12 @@ private:
       malloc_trim(0);
     }
     try {
-      if (const std::string said = folder_.add(part); !said.empty())
+      if (const std::string said = folder_.add(std::move(part)); !said.empty())
         std::fprintf(stderr, "assay: %s\n", said.c_str());
     } catch (const base::Failure &failure) { // the next one may fit
       std::fprintf(
           stderr, "assay: %s; %s lost\n", failure.what(),
-          base::format_counted(double(part.profile.values.samples), "sample is", "samples are")
-              .c_str());
+          base::format_counted(samples, "sample is", "samples are").c_str());
       has_failed_ = true;
     }
   }

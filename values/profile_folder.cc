@@ -65,7 +65,7 @@ ProfileFolder::~ProfileFolder() {
     close(lock_);
 }
 
-std::string ProfileFolder::add(const ProfilePart &part) {
+std::string ProfileFolder::add(ProfilePart part) {
   const fs::path file = fs::path(folder_) / part.file, unfinished = file.string() + ".unfinished",
                  aside = file.string() + kDamagedExtension;
   profile::Profile sum;
@@ -82,7 +82,7 @@ std::string ProfileFolder::add(const ProfilePart &part) {
           fmt::format("{}; it is {} now, and a new one is begun", failure.what(), aside.string());
     }
   }
-  add_up(sum, part.profile, kMaxLists, kMaxInstructions);
+  add_up(sum, std::move(part.profile), kMaxLists, kMaxInstructions);
   if (part.file == kSystemFile && removed_values_)
     sum.losses[ASSAY_LOSS_many_places] += removed_values_;
   profile::write(sum, unfinished.string());

@@ -26,7 +26,7 @@ public:
   // Adds to the part's file. A reader sees the file as it was or as it is then. A file that is no
   // profile is put aside, under a name that ends in .damaged: returns a sentence about it, or an
   // empty text. Throws Failure; the file is then as it was.
-  std::string add(const ProfilePart &part);
+  std::string add(ProfilePart part);
   // Removes files until the folder is as small as it must be: how many. Their values are a loss of
   // the next file of the whole system.
   unsigned remove_oldest();

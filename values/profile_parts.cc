@@ -50,6 +50,12 @@ public:
           profile::code_value_file(from.modules[i].build_id, from.modules[i].path), i);
   }
 
+  // So many are to come.
+  void reserve(size_t instructions, size_t lists) {
+    to_.values.instructions.reserve(instructions);
+    to_.values.values.reserve(lists);
+  }
+
   void move(const OfModule &pieces) {
     for (profile::SampledInstruction *each : pieces.instructions) {
       to_.values.instructions.push_back(std::move(*each));
@@ -175,6 +181,12 @@ std::vector<ProfilePart> split_by_executable(profile::Profile whole,
     ProfilePart &part = parts.emplace_back();
     part.file = file;
     Mover mover(whole, part.profile);
+    size_t instructions = 0, lists = 0;
+    for (uint32_t module : modules) {
+      instructions += of[module].instructions.size();
+      lists += of[module].lists.size();
+    }
+    mover.reserve(instructions, lists);
     for (uint32_t module : modules) {
       mover.move(of[module]);
       if (module >= ends.size())
@@ -216,6 +228,7 @@ void cut_to(profile::Profile &profile, size_t lists, size_t instructions) {
     before += each.hotlist.values();
   profile::Profile cut;
   Mover mover(profile, cut);
+  mover.reserve(pieces.instructions.size(), pieces.lists.size());
   mover.move(pieces);
   for (const profile::Process &process : profile.processes)
     cut.processes.push_back(mover.process(process));

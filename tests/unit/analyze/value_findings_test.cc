@@ -23,7 +23,8 @@ analyze::ValueList always(unsigned kind, uint64_t value) {
 // One function with one instruction, at which `value` came in every sample, and the next one.
 std::vector<analyze::Finding> findings_of(const char *text, unsigned kind, uint64_t value,
                                           const char *next = "", const char *name = "work",
-                                          std::vector<analyze::ValueList> of_next = {}) {
+                                          std::vector<analyze::ValueList> of_next = {},
+                                          const char *path = "/usr/bin/app") {
   analyze::ValueInstruction instruction;
   instruction.offset = 0x1234;
   instruction.text = text;
@@ -31,6 +32,7 @@ std::vector<analyze::Finding> findings_of(const char *text, unsigned kind, uint6
   instruction.lists = {always(kind, value)};
   analyze::ValueFunction function;
   function.name = name;
+  function.module_path = path;
   function.interrupts = function.executions = 1000;
   function.instructions = {instruction};
   function.instructions.emplace_back().text = next;
@@ -57,6 +59,20 @@ TEST(ValueFindings, NameTheInstructionAsDisassemblersDo) {
   EXPECT_EQ(rules_of("div rcx", ASSAY_VALUE_divisor, 60), "same_divisor work at 0x1234 (div rcx);");
   EXPECT_EQ(rules_of("push rbx", ASSAY_VALUE_argument, 2),
             "same_argument work at 0x1234 (push rbx);");
+}
+
+// Nobody changes its code: one finding of a function, which says what its callers can do, and counts less.
+TEST(ValueFindings, OfTheCLibraryAreForItsCallers) {
+  const auto own = findings_of("mov eax, [rbx]", ASSAY_VALUE_load, 255, "mov ecx, [rbx+0x4]",
+                               "localeconv", {always(ASSAY_VALUE_load, 46)});
+  ASSERT_EQ(own.size(), 2u);
+  const auto library =
+      findings_of("mov eax, [rbx]", ASSAY_VALUE_load, 255, "mov ecx, [rbx+0x4]", "localeconv",
+                  {always(ASSAY_VALUE_load, 46)}, "/usr/lib/x86_64-linux-gnu/libc.so.6");
+  ASSERT_EQ(library.size(), 1u);
+  EXPECT_LT(library.front().weight, own.front().weight / 2);
+  EXPECT_EQ(library.front().action,
+            "the code is the C library's: call `localeconv` less often, and keep what it gives");
 }
 
 TEST(ValueFindings, SayNothingOfAddresses) {
