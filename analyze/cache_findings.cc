@@ -16,8 +16,8 @@ namespace analyze {
 namespace {
 
 constexpr double kMinOfTouches = .01; // misses that are worth a word, of all touches
-constexpr double kMinOfMisses = .1;    // of all misses
-constexpr double kMinMissing = .25;    // of its own touches
+constexpr double kMinOfMisses = .1;   // of all misses
+constexpr double kMinMissing = .25;   // of its own touches
 constexpr double kNearlyAll =
     .75; // of its own touches: from one miss to the next is from one touch to the next
 constexpr size_t kMaxSites = 64; // of those that miss most: lines are looked up for them
