@@ -10,7 +10,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <set>
+#include <optional>
 
 namespace analyze {
 namespace {
@@ -82,22 +82,39 @@ public:
           function.module_path == "[vdso]" || // the kernel's, which nobody builds
           is_profilers_own(function.name))    // of an instrumented program: nobody's to change
         continue;
+      const size_t before = findings_.size();
       for (size_t i = 0; i < function.instructions.size(); i++)
         instruction(function, i);
+      if (is_c_library(function.module_path))
+        leave_to_callers(function, before);
     }
     for (const ValueConflict &conflict : result_.conflicts)
       this->conflict(conflict);
     base::stable_sort(findings_,
                       [](const Finding &a, const Finding &b) { return a.weight > b.weight; });
-    // What is to be done is the same for each instruction of such a function.
-    std::erase_if(findings_, [this, said = std::set<std::string>()](const Finding &each) mutable {
-      return of_c_library_.contains(each.about.function) && each.rule.starts_with("same_") &&
-             !said.insert(each.about.function).second;
-    });
     return std::move(findings_);
   }
 
 private:
+  // Of the findings from `first` on that something is the same, the heaviest stays: what is to be
+  // done is the same for each.
+  void leave_to_callers(const ValueFunction &function, size_t first) {
+    std::optional<Finding> heaviest;
+    size_t kept = first;
+    for (size_t i = first; i < findings_.size(); i++)
+      if (!findings_[i].rule.starts_with("same_"))
+        std::swap(findings_[kept++], findings_[i]);
+      else if (!heaviest || findings_[i].weight > heaviest->weight)
+        heaviest = findings_[i];
+    findings_.erase(findings_.begin() + static_cast<ptrdiff_t>(kept), findings_.end());
+    if (!heaviest)
+      return;
+    heaviest->weight *= kCLibrary;
+    heaviest->action = fmt::format(
+        "the code is the C library's: call `{}` less often, and keep what it gives", function.name);
+    findings_.push_back(std::move(*heaviest));
+  }
+
   void instruction(const ValueFunction &function, size_t i) {
     const ValueInstruction &at = function.instructions[i];
     for (const ValueList &list : at.lists) {
@@ -137,14 +154,6 @@ private:
     finding.weight = weight;
     finding.evidence = std::move(evidence);
     finding.action = std::move(action);
-    if (is_c_library(function.module_path) && finding.rule.starts_with("same_")) {
-      of_c_library_.insert(function.name);
-      finding.weight *= kCLibrary;
-      finding.action =
-          fmt::format("the code is the C library's: call `{}` less often, and keep what "
-                      "it gives",
-                      function.name);
-    }
     finding.saved_share = saved_share(rule);
     findings_.push_back(std::move(finding));
   }
@@ -293,7 +302,6 @@ private:
   const ValuesResult &result_;
   const uint64_t interrupts_; // all, wherever they came
   std::vector<Finding> findings_;
-  std::set<std::string> of_c_library_; // names of functions
 };
 
 } // namespace

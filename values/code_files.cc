@@ -3,21 +3,18 @@
 #include "abi/published_code.h"
 #include "base/fail.h"
 
-#include <malloc.h>
-
 namespace values {
 namespace {
 
 // Of a hundred thousand functions they are most of what is known of a file. The parts that are no
 // functions keep theirs.
 void drop_names(image::Executable &executable) {
-  std::vector<image::CodeRange> functions = executable.functions();
-  for (image::CodeRange &function : functions)
-    if (!is_cold_part(function))
-      function.name = std::string();
-  functions.shrink_to_fit();
+  std::vector<image::CodeRange> functions;
+  functions.reserve(executable.functions().size());
+  for (const image::CodeRange &function : executable.functions())
+    functions.push_back({function.begin, function.end, is_cold_part(function) ? function.name : "",
+                         function.found_by});
   executable.set_functions(std::move(functions));
-  malloc_trim(0);
 }
 
 } // namespace

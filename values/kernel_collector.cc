@@ -185,10 +185,15 @@ private:
   }
 
   static void clear(const bpf_map *map) {
-    std::vector<std::byte> key(bpf_map__key_size(map));
-    while (bpf_map_get_next_key(bpf_map__fd(map), nullptr, key.data()) == 0)
-      if (bpf_map_delete_elem(bpf_map__fd(map), key.data()) != 0)
-        break;
+    const int fd = bpf_map__fd(map);
+    std::vector<std::byte> key(bpf_map__key_size(map)), next(key.size());
+    // The next one is found from one that is there: from the begin, all that is empty by now would be passed each time.
+    bool is_more = bpf_map_get_next_key(fd, nullptr, next.data()) == 0;
+    while (is_more) {
+      key.swap(next);
+      is_more = bpf_map_get_next_key(fd, key.data(), next.data()) == 0;
+      bpf_map_delete_elem(fd, key.data());
+    }
   }
 
   // The tool's own task lies in RAM: so where RAM is thought to be is tried before anything is read there.

@@ -57,8 +57,8 @@ public:
   }
 
   void move(const OfModule &pieces) {
-    for (profile::SampledInstruction *each : pieces.instructions) {
-      to_.values.instructions.push_back(std::move(*each));
+    for (const profile::SampledInstruction *each : pieces.instructions) {
+      to_.values.instructions.push_back(*each);
       use(to_.values.instructions.back().module);
     }
     for (profile::SampledValues *each : pieces.lists) {
@@ -73,7 +73,7 @@ public:
             use(named);
           }
     }
-    for (profile::MemoryConflict *each : pieces.conflicts) {
+    for (const profile::MemoryConflict *each : pieces.conflicts) {
       to_.values.conflicts.push_back(*each);
       use(to_.values.conflicts.back().store_module);
       use(to_.values.conflicts.back().load_module);
