@@ -2,7 +2,7 @@
 // writes it, is read as one.
 //
 // Records name modules by the file's numbers, so what is read waits for resolve(). Then what has
-// the same key is added up: instructions by module, offset and bytes, so that other code at the
+// the same key is joined: instructions by module, offset and bytes, so that other code at the
 // same offset stays apart; lists by place, kind and detail. Profiles that are merged go through the
 // same sums. What was added up belongs to no process any more, and is written with one of them, the
 // carrier; how it was sampled is written with each. At the end all is sorted by its key.
@@ -10,12 +10,13 @@
 #include "abi/records.h"
 #include "abi/tools.h"
 #include "base/fail.h"
+#include "base/stable_sort.h"
 #include "profile/merge.h"
 #include "profile/tool.h"
 
 #include <algorithm>
 #include <cstring>
-#include <map>
+#include <iterator>
 #include <tuple>
 
 namespace profile {
@@ -90,45 +91,89 @@ private:
   std::vector<OfModules> conflicts_;
 };
 
+// The canonical order, and what becomes of things that are the same.
+bool comes_before(const SampledInstruction &a, const SampledInstruction &b) {
+  return std::tie(a.module, a.offset, a.bytes) < std::tie(b.module, b.offset, b.bytes);
+}
+void join(SampledInstruction &into, const SampledInstruction &other) {
+  into.interrupts += other.interrupts;
+  into.executions += other.executions;
+}
+
+bool comes_before(const SampledValues &a, const SampledValues &b) {
+  return std::tie(a.module, a.offset, a.kind, a.detail) <
+         std::tie(b.module, b.offset, b.kind, b.detail);
+}
+void join(Hotlist &into, const Hotlist &other) {
+  if (into.windows() == 0)
+    into = other;
+  else if (other.windows() != 0)
+    into.merge(other);
+}
+void join(SampledValues &into, const SampledValues &other) {
+  join(into.hotlist, other.hotlist);
+  join(into.strides, other.strides);
+}
+
+bool comes_before(const MemoryConflict &a, const MemoryConflict &b) {
+  auto key = [](const MemoryConflict &each) {
+    return std::tie(each.store_module, each.load_module, each.store_offset, each.load_offset,
+                    each.kind);
+  };
+  return key(a) < key(b);
+}
+void join(MemoryConflict &into, const MemoryConflict &other) {
+  into.count += other.count;
+}
+
+// Items of which none comes before the other become one, in the order in which they were added. What
+// was joined before stands sorted at the begin; so only the rest is sorted.
+template <class Item> void join_equal(std::vector<Item> &items) {
+  auto is_before = [](const Item &a, const Item &b) { return comes_before(a, b); };
+  const auto middle = std::is_sorted_until(items.begin(), items.end(), is_before);
+  if (middle != items.end()) {
+    std::vector<Item> rest(std::make_move_iterator(middle), std::make_move_iterator(items.end()));
+    items.erase(middle, items.end());
+    base::stable_sort(rest, is_before);
+    std::vector<Item> all;
+    all.reserve(items.size() + rest.size());
+    std::merge(std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()),
+               std::make_move_iterator(rest.begin()), std::make_move_iterator(rest.end()),
+               std::back_inserter(all), is_before);
+    items = std::move(all);
+  }
+  if (items.empty())
+    return;
+  size_t last = 0;
+  for (size_t i = 1; i < items.size(); i++) {
+    if (!comes_before(items[last], items[i]))
+      join(items[last], items[i]);
+    else if (++last != i)
+      items[last] = std::move(items[i]);
+  }
+  items.erase(items.begin() + static_cast<ptrdiff_t>(last) + 1, items.end());
+}
+
+// Hundreds of thousands of items are sorted and joined now and then: a map of them takes three times as long.
 class Sums : public ToolSums {
 public:
   void add(Profile &into, const SampledInstruction &each) {
-    auto &all = into.values.instructions;
-    auto [known, is_new] = instructions_.try_emplace({each.module, each.offset, each.bytes},
-                                                     static_cast<uint32_t>(all.size()));
-    if (is_new) {
-      all.push_back(each);
-      return;
-    }
-    all[known->second].interrupts += each.interrupts;
-    all[known->second].executions += each.executions;
+    add(into.values.instructions, each, most_instructions_);
   }
   void add(Profile &into, SampledValues each) {
-    auto &all = into.values.values;
-    auto [known, is_new] = lists_.try_emplace({each.module, each.offset, each.kind, each.detail},
-                                              static_cast<uint32_t>(all.size()));
-    if (is_new) {
-      all.push_back(std::move(each));
-      return;
-    }
-    merge(all[known->second].hotlist, each.hotlist);
-    merge(all[known->second].strides, each.strides);
+    add(into.values.values, std::move(each), most_lists_);
   }
   void add(Profile &into, const MemoryConflict &each) {
-    auto &all = into.values.conflicts;
-    auto [known, is_new] = conflicts_.try_emplace(
-        {each.store_module, each.load_module, each.store_offset, each.load_offset, each.kind},
-        all.size());
-    if (is_new)
-      all.push_back(each);
-    else
-      all[known->second].count += each.count;
+    add(into.values.conflicts, each, most_conflicts_);
   }
 
   void add(Profile &into, const Profile &other, const NewIds &ids) override {
     into.values.samples += other.values.samples;
     for (size_t i = 0; i < other.values.ends.size(); i++)
       into.values.ends[i] += other.values.ends[i];
+    Values &values = into.values;
+    values.instructions.reserve(values.instructions.size() + other.values.instructions.size());
+    values.values.reserve(values.values.size() + other.values.values.size());
     for (SampledInstruction each : other.values.instructions) {
       ids.translate(each.module);
       add(into, each);
@@ -154,26 +199,22 @@ public:
       ids.translate(each.store_module);
       ids.translate(each.load_module);
     }
-    std::sort(values.instructions.begin(), values.instructions.end());
-    std::sort(values.values.begin(), values.values.end(),
-              [](const SampledValues &a, const SampledValues &b) { return key_of(a) < key_of(b); });
-    std::sort(values.conflicts.begin(), values.conflicts.end());
+    join_equal(values.instructions);
+    join_equal(values.values);
+    join_equal(values.conflicts);
   }
 
 private:
-  static void merge(Hotlist &into, const Hotlist &other) {
-    if (into.windows() == 0)
-      into = other;
-    else if (other.windows() != 0)
-      into.merge(other);
+  static constexpr size_t kFirst = 1024;
+  template <class Item> static void add(std::vector<Item> &items, Item each, size_t &most) {
+    items.push_back(std::move(each));
+    if (items.size() < most)
+      return;
+    join_equal(items);
+    most = std::max(kFirst, 2 * items.size());
   }
-  using ListKey = std::tuple<ModuleId, uint64_t, uint8_t, uint8_t>;
-  static ListKey key_of(const SampledValues &each) {
-    return {each.module, each.offset, each.kind, each.detail};
-  }
-  std::map<std::tuple<ModuleId, uint64_t, InstructionBytes>, uint32_t> instructions_;
-  std::map<ListKey, uint32_t> lists_;
-  std::map<std::tuple<ModuleId, ModuleId, uint64_t, uint64_t, uint32_t>, size_t> conflicts_;
+  // So many are joined.
+  size_t most_instructions_ = kFirst, most_lists_ = kFirst, most_conflicts_ = kFirst;
 };
 
 void Reader::resolve(FileNumbers &numbers, Assembler &output) {

@@ -5,9 +5,6 @@
 //
 // There are pages that no interpreter sees, because there is no room: so that time spent there has a place.
 //
-// An interpreter may look at a page while it is filled. So entries are written first, and `first`
-// afterwards, with release; what an interpreter may be reading is never written again.
-//
 // A page of a file is decoded from the file, once for all processes. A miss at a place that is
 // already filled may say that a process has other bytes there: they are read from its memory, and
 // if they differ, the page is no longer stable, and the instruction is decoded anew, into entries
@@ -15,12 +12,12 @@
 
 #include "values/code_cache.h"
 
+#include "base/stable_sort.h"
 #include "binary/effects.h"
 #include "values/code_key.h"
 #include "values/made_code.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <fmt/format.h>
@@ -31,6 +28,9 @@ namespace {
 
 constexpr const char *kKernelName = "[kernel]";
 constexpr std::chrono::milliseconds kLately{100};
+constexpr size_t kKeptFiles = 100;
+constexpr uint32_t kFewestSamples = 2; // of a page that is kept
+constexpr double kKeptShare = .25;     // of pages, and of entries
 constexpr size_t kMaxMissed = 16384, kMaxUnpublished = 65536;
 
 struct PageInfo {
@@ -40,6 +40,7 @@ struct PageInfo {
   CodeFiles::Opened *open = nullptr;
   bool is_kernel = false;
   uint32_t made_by = 0; // a process; 0: it is of a file, or of something else that has a name
+  uint32_t samples = 0; // that began there
 };
 
 std::vector<CodeCache::FlowStep> flow_steps(const binary::Code &code,
@@ -67,17 +68,15 @@ std::vector<CodeCache::FlowStep> flow_steps(const binary::Code &code,
 } // namespace
 
 struct CodeCache::State {
-  std::span<assay_code_page> pages;
-  std::span<assay_uop> entries;
+  PublishedCode published;
   Kinds kinds;
   std::vector<std::string> callers_in;
   const KernelCode *kernel = nullptr;
   ReadKernel read_kernel;
   MadeCode made_code;
-  size_t entry_count = 1;
   binary::Decoder decoder;
   CodeFiles files;
-  // By number of the page. Those behind the last of `pages` are not published: there is no room,
+  // By number of the page. Those behind the last published one have no memory: there is no room,
   // but samples have their places.
   std::vector<PageInfo> info = std::vector<PageInfo>(1);
   std::map<assay_code_key, uint32_t, CodeKeyOrder> page_of;
@@ -100,6 +99,25 @@ struct CodeCache::State {
       return {page.file, address};
     return {files.named(files.all()[page.file].path + " " + function->name),
             address - function->begin};
+  }
+
+  // Of a page that another cache has published; nothing if its file is not open any more.
+  std::optional<PageInfo> known_page(const assay_code_key &key) {
+    PageInfo page;
+    page.offset = page.link = key.page;
+    page.is_kernel = key.file == 0;
+    if (page.is_kernel) {
+      page.file = files.named(kKernelName);
+      return page;
+    }
+    page.open = files.use(key);
+    const auto address =
+        page.open ? CodeFiles::linked(*page.open->executable, key.page) : std::nullopt;
+    if (!address)
+      return std::nullopt;
+    page.file = page.open->index;
+    page.offset = page.link = *address;
+    return page;
   }
 
   // The number of the page; 0 if there is no room, nothing if the file says nothing of it.
@@ -142,16 +160,19 @@ struct CodeCache::State {
       page.file = files.named(name);
       page.offset = name == "[vdso]" ? link - range->start : link;
     }
-    if (info.size() >= pages.size() + kMaxUnpublished)
+    page.link = link;
+    return new_page(key, page, is_stable, is_new);
+  }
+
+  uint32_t new_page(const assay_code_key &key, const PageInfo &page, bool is_stable, bool &is_new) {
+    if (info.size() >= published.pages() + kMaxUnpublished)
       return 0;
     const auto number = static_cast<uint32_t>(info.size());
-    page.link = link;
     info.push_back(page);
-    number_of.emplace(std::pair(page.file, link), number);
+    number_of.emplace(std::pair(page.file, page.link), number);
     page_of.emplace(key, number);
-    if (number < pages.size()) {
-      pages[number].link = link;
-      pages[number].is_stable = is_stable;
+    if (number < published.pages()) {
+      published.begin_page(number, page.link, is_stable);
       is_new = true;
     }
     return number;
@@ -194,7 +215,7 @@ struct CodeCache::State {
   // page. Adds to `outside` what lies in other pages.
   Filled decode(uint32_t number, std::span<const std::byte> code, uint64_t begin, uint64_t address,
                 bool anew, std::vector<uint64_t> *outside = nullptr) {
-    assay_code_page &page = pages[number];
+    const assay_code_page &page = published.page(number);
     std::vector<uint64_t> open = {address};
     std::vector<assay_uop> made;
     binary::Code decoded;
@@ -224,12 +245,8 @@ struct CodeCache::State {
           made.push_back(stop);
           decoded.instructions.emplace_back().flow = binary::Flow::stop;
         }
-        if (entry_count + made.size() > entries.size())
+        if (!published.add(number, at - page.link, made))
           return Filled::no_room;
-        std::copy(made.begin(), made.end(), entries.begin() + static_cast<ptrdiff_t>(entry_count));
-        std::atomic_ref<uint32_t>(page.first[at - page.link])
-            .store(static_cast<uint32_t>(entry_count), std::memory_order_release);
-        entry_count += made.size();
         filled = Filled::added;
         anew = anew && !is_asked;
         const binary::Instruction &instruction = decoded.instructions.front();
@@ -261,7 +278,7 @@ struct CodeCache::State {
     for (uint64_t place : places) {
       const uint64_t in = assay_code_page_begin(place);
       if (place < function->begin || place >= function->end || in == last ||
-          head_at(where_of(page.file, place)))
+          published.head_at(where_of(page.file, place)))
         continue;
       last = in;
       assay_miss next = miss;
@@ -290,22 +307,10 @@ struct CodeCache::State {
       return {};
     return profile::InstructionBytes(code.first(decoded.instructions.front().length));
   }
-
-  const assay_code_head *head_at(uint32_t where) const {
-    const uint32_t number = assay_page_of(where);
-    if (number == 0 || number >= std::min(info.size(), pages.size()))
-      return nullptr;
-    const uint32_t first = pages[number].first[assay_offset_in_page(where)];
-    return first ? reinterpret_cast<const assay_code_head *>(&entries[first]) : nullptr;
-  }
 };
 
 CodeCache::CodeCache(std::span<assay_code_page> pages, std::span<assay_uop> entries, Kinds kinds)
-    : state_(std::make_unique<State>()) {
-  state_->pages = pages;
-  state_->entries = entries;
-  state_->kinds = kinds;
-}
+    : state_(std::make_unique<State>(PublishedCode(pages, entries), kinds)) {}
 CodeCache::~CodeCache() = default;
 
 void CodeCache::decode_kernel(const KernelCode &kernel, ReadKernel read) {
@@ -317,6 +322,43 @@ void CodeCache::record_callers_in(std::vector<std::string> functions) {
   state_->callers_in = std::move(functions);
   if (!state_->callers_in.empty())
     state_->files.keep_callers();
+}
+
+void CodeCache::publish_again(KeptCode kept, const Announce &announce) {
+  State &s = *state_;
+  s.files = std::move(kept.files);
+  for (const KeptPage &each : kept.pages)
+    if (const auto page = s.known_page(each.key)) {
+      bool is_new = false;
+      const uint32_t number = s.new_page(each.key, *page, page->open != nullptr, is_new);
+      s.published.publish_again(number, each);
+      announce(each.key, number);
+    }
+}
+
+KeptCode CodeCache::take_kept() {
+  State &s = *state_;
+  std::vector<std::pair<uint32_t, assay_code_key>> chosen; // samples
+  for (const auto &[key, number] : s.page_of) {
+    const PageInfo &info = s.info[number];
+    if (number < s.published.pages() && info.samples >= kFewestSamples &&
+        (info.is_kernel || (info.open && s.published.page(number).is_stable)))
+      chosen.emplace_back(info.samples, key);
+  }
+  base::stable_sort(chosen, [](const auto &a, const auto &b) { return a.first > b.first; });
+  KeptCode kept;
+  auto room = static_cast<int64_t>(kKeptShare * double(s.published.entries()));
+  const auto most_pages = static_cast<size_t>(kKeptShare * double(s.published.pages()));
+  for (const auto &[samples, key] : chosen) {
+    const uint32_t number = s.page_of.at(key);
+    room -= static_cast<int64_t>(s.published.entries_of(number));
+    if (room < 0 || kept.pages.size() == most_pages)
+      break;
+    kept.pages.push_back(s.published.kept(number, key));
+  }
+  kept.files = std::move(s.files);
+  kept.files.begin_anew(kKeptFiles);
+  return kept;
 }
 
 CodeCache::Answer CodeCache::fill(const assay_miss &miss) {
@@ -333,12 +375,12 @@ CodeCache::Answer CodeCache::fill(const assay_miss &miss) {
   if (s.missed.size() >= kMaxMissed)
     s.missed.clear();
   s.missed[{miss.pid, miss.address >> ASSAY_CODE_PAGE_BITS}] = *number;
-  if (*number >= s.pages.size()) {
+  if (*number >= s.published.pages()) {
     answer.filled = Filled::no_room;
     return answer;
   }
   answer.page = *number;
-  assay_code_page &page = s.pages[*number];
+  const assay_code_page &page = s.published.page(*number);
   const uint64_t in_page = assay_offset_in_page(miss.address), address = page.link + in_page;
   const PageInfo &info = s.info[*number];
   if (page.is_stable && page.first[in_page] == 0) {
@@ -361,14 +403,14 @@ CodeCache::Answer CodeCache::fill(const assay_miss &miss) {
                                      : process_memory(miss.pid, miss.address, wanted);
   if (memory.empty())
     return answer;
-  const assay_code_head *head = s.head_at(assay_place_in_page(*number, in_page));
+  const assay_code_head *head = s.published.head_at(assay_place_in_page(*number, in_page));
   if (head && memory.size() >= head->length &&
       std::memcmp(head->bytes, memory.data(), std::min<size_t>(8, head->length)) == 0) {
     answer.filled = Filled::is_there;
     return answer;
   }
   if (head)
-    std::atomic_ref<uint32_t>(page.is_stable).store(0, std::memory_order_release);
+    s.published.make_unstable(*number);
   answer.filled = s.decode(*number, memory, address, address, true);
   return answer;
 }
@@ -377,8 +419,8 @@ CodeCache::Answer CodeCache::fill_ahead(const assay_miss &miss) {
   State &s = *state_;
   if (auto known = s.page_of.find(key_of(miss)); known != s.page_of.end()) {
     const uint32_t number = known->second;
-    if (number >= s.pages.size() || !s.pages[number].is_stable ||
-        s.head_at(assay_place_in_page(number, miss.address)))
+    if (number >= s.published.pages() || !s.published.page(number).is_stable ||
+        s.published.head_at(assay_place_in_page(number, miss.address)))
       return {};
   }
   return fill(miss);
@@ -396,7 +438,7 @@ std::optional<CodeCache::Place> CodeCache::place(uint32_t where) const {
 }
 
 profile::InstructionBytes CodeCache::bytes(uint32_t where) const {
-  const assay_code_head *head = state_->head_at(where);
+  const assay_code_head *head = state_->published.head_at(where);
   if (!head)
     return state_->undecoded_bytes(where);
   const auto known = std::as_bytes(std::span(head->bytes)).first(std::min<size_t>(8, head->length));
@@ -413,7 +455,7 @@ profile::InstructionBytes CodeCache::bytes(uint32_t where) const {
 }
 
 CodeCache::Shape CodeCache::shape(uint32_t where) const {
-  const assay_code_head *head = state_->head_at(where);
+  const assay_code_head *head = state_->published.head_at(where);
   return head ? Shape{head->length, head->flags != 0} : Shape{};
 }
 
@@ -487,9 +529,14 @@ size_t CodeCache::open_files() const {
   return state_->files.opened();
 }
 
+void CodeCache::came(uint32_t where) {
+  if (const uint32_t number = assay_page_of(where); number < state_->info.size())
+    state_->info[number].samples++;
+}
+
 double CodeCache::fullness() const {
-  return std::max(double(state_->info.size()) / double(state_->pages.size()),
-                  double(state_->entry_count) / double(state_->entries.size()));
+  return std::max(double(state_->info.size()) / double(state_->published.pages()),
+                  state_->published.fullness());
 }
 
 } // namespace values

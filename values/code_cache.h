@@ -9,6 +9,7 @@
 #include "values/code_files.h"
 #include "values/kernel_code.h"
 #include "values/publish.h"
+#include "values/published_code.h"
 
 #include <array>
 #include <cstdint>
@@ -22,11 +23,24 @@
 
 namespace values {
 
+// What one cache leaves to the next: opened files, and the pages that most samples began in.
+struct KeptCode {
+  CodeFiles files;
+  std::vector<KeptPage> pages;
+};
+
 class CodeCache {
 public:
   // Both spans are zero, and live as long as the cache. `pages[0]` and `entries[0]` are not used.
   CodeCache(std::span<assay_code_page> pages, std::span<assay_uop> entries, Kinds kinds);
   ~CodeCache();
+
+  // The interpreters must learn the number of each page.
+  using Announce = std::function<void(const assay_code_key &key, uint32_t page)>;
+  // Goes on with what another cache has left. To be called first of all.
+  void publish_again(KeptCode kept, const Announce &announce);
+  // For another cache: this one is over.
+  KeptCode take_kept();
 
   // The running kernel's code, and how its bytes are read; without it, its misses are not filled.
   using ReadKernel = std::function<std::vector<std::byte>(uint64_t address, size_t size)>;
@@ -52,6 +66,8 @@ public:
   using Place = CodePlace;
   // Of a value's or a sample's `where`; nothing of 0.
   std::optional<Place> place(uint32_t where) const;
+  // A sample began there: its page is worth keeping.
+  void came(uint32_t where);
   // The bytes of the instruction there; none if it is not known.
   profile::InstructionBytes bytes(uint32_t where) const;
   struct Shape {

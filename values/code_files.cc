@@ -2,6 +2,10 @@
 
 #include "abi/published_code.h"
 #include "base/fail.h"
+#include "values/code_key.h"
+
+#include <algorithm>
+#include <functional>
 
 namespace values {
 namespace {
@@ -30,10 +34,49 @@ uint32_t CodeFiles::named(const std::string &name) {
   return known->second;
 }
 
+uint32_t CodeFiles::number(Opened &opened) {
+  if (opened.index == kNone) {
+    opened.index = static_cast<uint32_t>(files_.size());
+    files_.push_back(opened.file);
+  }
+  return opened.index;
+}
+
+void CodeFiles::begin_anew(size_t most_kept) {
+  std::vector<uint64_t> uses;
+  for (const auto &[key, file] : opened_)
+    if (file && file->executable && file->uses)
+      uses.push_back(file->uses);
+  uint64_t fewest = 1;
+  if (uses.size() > most_kept) {
+    std::nth_element(uses.begin(), uses.begin() + static_cast<ptrdiff_t>(most_kept), uses.end(),
+                     std::greater<>());
+    fewest = uses[most_kept] + 1;
+  }
+  std::erase_if(opened_, [&](const auto &each) {
+    return !each.second || !each.second->executable || each.second->uses < fewest;
+  });
+  for (auto &[key, file] : opened_) {
+    file->index = kNone;
+    file->uses = 0;
+  }
+  files_.clear();
+  named_.clear();
+}
+
+CodeFiles::Opened *CodeFiles::use(const assay_code_key &key) {
+  const auto known = opened_.find({key.file, key.device, key.version});
+  if (known == opened_.end() || !known->second || !known->second->executable)
+    return nullptr;
+  known->second->uses++;
+  number(*known->second);
+  return known->second.get();
+}
+
 CodeFiles::Opened *CodeFiles::open(const assay_miss &miss, ProcessMaps &maps) {
+  if (Opened *file = use(key_of(miss)))
+    return file;
   auto [known, is_new] = opened_.try_emplace({miss.file, miss.device, miss.version});
-  if (known->second && known->second->executable)
-    return known->second.get();
   const MappedRange *range = maps.range_at(miss.pid, miss.address, ProcessMaps::kNow);
   if (!range || !range->is_file())
     return known->second.get();
@@ -48,8 +91,9 @@ CodeFiles::Opened *CodeFiles::open(const assay_miss &miss, ProcessMaps &maps) {
         file->executable->drop_unwinding();
         drop_names(*file->executable);
       }
-      file->index = static_cast<uint32_t>(files_.size());
-      files_.push_back({name, file->executable->build_id()});
+      file->file = {name, file->executable->build_id()};
+      file->uses = 1;
+      number(*file);
       break;
     } catch (const base::Failure &) {
       file->executable.reset();
@@ -59,16 +103,16 @@ CodeFiles::Opened *CodeFiles::open(const assay_miss &miss, ProcessMaps &maps) {
   return known->second.get();
 }
 
-std::optional<CodePlace> CodeFiles::place_in(const MappedRange &range, uint64_t address) const {
+std::optional<CodePlace> CodeFiles::place_in(const MappedRange &range, uint64_t address) {
   std::optional<CodePlace> found;
-  for (const auto &[key, file] : opened_) {
-    if (!file || !file->executable || files_[file->index].path != range.name)
+  for (auto &[key, file] : opened_) {
+    if (!file || !file->executable || file->file.path != range.name)
       continue;
     const uint64_t offset = address - range.start + range.file_offset;
     const auto page = linked(*file->executable, assay_code_page_begin(offset));
     const bool is_same_file = key.file == range.inode; // not one that was there before
     if (page && (!found || is_same_file))
-      found = CodePlace{file->index, *page + assay_offset_in_page(address)};
+      found = CodePlace{number(*file), *page + assay_offset_in_page(address)};
     if (page && is_same_file)
       break;
   }

@@ -1,6 +1,7 @@
 // The files that sampled code comes from: each is opened once, whoever maps it.
 #pragma once
 
+#include "abi/published_code.h"
 #include "abi/samples.h"
 #include "image/executable.h"
 #include "values/caller_rules.h"
@@ -39,11 +40,18 @@ public:
   struct Opened {
     std::unique_ptr<image::Executable> executable; // none: it is no ELF file for this machine
     std::unique_ptr<CallerRules> caller_rules;     // made when they are asked for
-    uint32_t index = 0;                            // in all()
+    CodeFile file;
+    uint32_t index = kNone; // in all(); kNone: nothing has come from it yet
+    uint64_t uses = 0;      // misses that came to it
   };
+  static constexpr uint32_t kNone = UINT32_MAX;
 
   // To be called before any file is opened: what tells callers, and functions by their names, is kept of each.
   void keep_callers() { keeps_callers_ = true; }
+
+  // For another recording: numbers begin anew. Of what was opened, the files that were used most stay
+  // open, at most so many.
+  void begin_anew(size_t most_kept);
 
   const std::vector<CodeFile> &all() const { return files_; }
   size_t opened() const { return opened_.size(); }
@@ -51,8 +59,10 @@ public:
   uint32_t named(const std::string &name);
   // The file that a miss came to; null if the process is gone, or maps none there.
   Opened *open(const assay_miss &miss, ProcessMaps &maps);
+  // The file that a page's key names, if it is open and an executable; else null.
+  Opened *use(const assay_code_key &key);
   // Where an address in a mapped range is, if the file was opened.
-  std::optional<CodePlace> place_in(const MappedRange &range, uint64_t address) const;
+  std::optional<CodePlace> place_in(const MappedRange &range, uint64_t address);
 
   // Where a page of a file is linked: in the executable segment that covers it.
   static std::optional<uint64_t> linked(const image::Executable &executable, uint64_t offset);
@@ -63,6 +73,8 @@ private:
     uint32_t device = 0, version = 0;
     friend auto operator<=>(const Key &, const Key &) = default;
   };
+
+  uint32_t number(Opened &opened);
 
   bool keeps_callers_ = false;
   std::vector<CodeFile> files_;

@@ -1,7 +1,6 @@
 #include "values/profile_parts.h"
 
 #include "abi/records.h"
-#include "base/stable_sort.h"
 #include "profile/merge.h"
 
 #include <fmt/format.h>
@@ -140,6 +139,7 @@ void join_processes(profile::Profile &profile) {
   profile.processes = std::move(joined);
 }
 
+// In their order.
 template <class Item, class Weight>
 std::vector<Item *> heaviest(std::vector<Item> &items, size_t most, Weight weight) {
   std::vector<Item *> chosen;
@@ -148,9 +148,46 @@ std::vector<Item *> heaviest(std::vector<Item> &items, size_t most, Weight weigh
     chosen.push_back(&item);
   if (chosen.size() <= most)
     return chosen;
-  base::stable_sort(chosen, [&](const Item *a, const Item *b) { return weight(*a) > weight(*b); });
+  std::nth_element(chosen.begin(), chosen.begin() + static_cast<ptrdiff_t>(most), chosen.end(),
+                   [&](const Item *a, const Item *b) {
+                     return std::pair(weight(*b), a) < std::pair(weight(*a), b);
+                   });
   chosen.resize(most);
+  std::sort(chosen.begin(), chosen.end());
   return chosen;
+}
+
+// As cut_to(), but what is left is not in canonical order. False: nothing was to be cut.
+bool cut(profile::Profile &profile, size_t lists, size_t instructions) {
+  profile::Values &all = profile.values;
+  if (all.values.size() <= lists && all.instructions.size() <= instructions &&
+      all.conflicts.size() <= lists)
+    return false;
+  OfModule pieces;
+  pieces.instructions = heaviest(all.instructions, instructions, [](const auto &each) {
+    return std::pair(each.interrupts, each.executions);
+  });
+  pieces.lists =
+      heaviest(all.values, lists, [](const auto &each) { return each.hotlist.windows(); });
+  pieces.conflicts = heaviest(all.conflicts, lists, [](const auto &each) { return each.count; });
+  uint64_t before = 0, after = 0;
+  for (const profile::SampledValues &each : all.values)
+    before += each.hotlist.values();
+  profile::Profile cut;
+  Mover mover(profile, cut);
+  mover.reserve(pieces.instructions.size(), pieces.lists.size());
+  mover.move(pieces);
+  for (const profile::Process &process : profile.processes)
+    cut.processes.push_back(mover.process(process));
+  cut.losses = profile.losses;
+  cut.values.samples = all.samples;
+  cut.values.ends = all.ends;
+  for (const profile::SampledValues &each : cut.values.values)
+    after += each.hotlist.values();
+  if (before > after)
+    cut.losses[ASSAY_LOSS_many_places] += before - after;
+  profile = std::move(cut);
+  return true;
 }
 
 } // namespace
@@ -212,42 +249,16 @@ std::vector<ProfilePart> split_by_executable(profile::Profile whole,
 }
 
 void cut_to(profile::Profile &profile, size_t lists, size_t instructions) {
-  profile::Values &all = profile.values;
-  if (all.values.size() <= lists && all.instructions.size() <= instructions &&
-      all.conflicts.size() <= lists)
-    return;
-  OfModule pieces;
-  pieces.instructions = heaviest(all.instructions, instructions, [](const auto &each) {
-    return std::pair(each.interrupts, each.executions);
-  });
-  pieces.lists =
-      heaviest(all.values, lists, [](const auto &each) { return each.hotlist.windows(); });
-  pieces.conflicts = heaviest(all.conflicts, lists, [](const auto &each) { return each.count; });
-  uint64_t before = 0, after = 0;
-  for (const profile::SampledValues &each : all.values)
-    before += each.hotlist.values();
-  profile::Profile cut;
-  Mover mover(profile, cut);
-  mover.reserve(pieces.instructions.size(), pieces.lists.size());
-  mover.move(pieces);
-  for (const profile::Process &process : profile.processes)
-    cut.processes.push_back(mover.process(process));
-  cut.losses = profile.losses;
-  cut.values.samples = all.samples;
-  cut.values.ends = all.ends;
-  for (const profile::SampledValues &each : cut.values.values)
-    after += each.hotlist.values();
-  if (before > after)
-    cut.losses[ASSAY_LOSS_many_places] += before - after;
-  canonize(cut);
-  profile = std::move(cut);
+  if (cut(profile, lists, instructions))
+    canonize(profile);
 }
 
 // One after the other is given back, so that there are never two copies of both.
 void add_up(profile::Profile &sum, profile::Profile part, size_t lists, size_t instructions) {
-  cut_to(part, lists, instructions);
+  cut(part, lists, instructions);
   if (sum.processes.empty()) {
     sum = std::move(part);
+    canonize(sum);
     return;
   }
   profile::Assembler assembler;

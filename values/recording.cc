@@ -23,10 +23,14 @@ constexpr size_t kMaxUnplaced = 65536;
 constexpr uint64_t kAheadBytes = 4096; // of a function, around what was missed
 } // namespace
 
-Recording::Recording(std::unique_ptr<Collector> collector, const RecordingSettings &settings)
+Recording::Recording(std::unique_ptr<Collector> collector, const RecordingSettings &settings,
+                     KeptCode kept)
     : collector_(std::move(collector)), settings_(settings),
       code_(collector_->pages(), collector_->entries(), settings.kinds),
       sums_(code_, settings.sums), taken_(collector_->counts()) {
+  code_.publish_again(std::move(kept), [this](const assay_code_key &key, uint32_t page) {
+    collector_->announce(key, page);
+  });
   code_.record_callers_in(settings.callers_in);
   if (const KernelCode *kernel = collector_->kernel_code())
     code_.decode_kernel(*kernel, [this](uint64_t address, size_t size) {
@@ -35,6 +39,7 @@ Recording::Recording(std::unique_ptr<Collector> collector, const RecordingSettin
 }
 
 void Recording::sample(const assay_sample &sample, std::span<const assay_sampled_value> values) {
+  code_.came(sample.start);
   if (sample.start == 0 && values.empty())
     unplaced_.push_back(sample);
   else

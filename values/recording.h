@@ -20,12 +20,15 @@ struct RecordingSettings {
 
 class Recording : private MessageTaker {
 public:
-  Recording(std::unique_ptr<Collector> collector, const RecordingSettings &settings);
+  // `kept`: of a recording with the same settings (take_code()).
+  Recording(std::unique_ptr<Collector> collector, const RecordingSettings &settings,
+            KeptCode kept = {});
 
   Collector &collector() { return *collector_; }
   const Collector &collector() const { return *collector_; }
   // For another recording: this one is over.
   std::unique_ptr<Collector> take_collector() { return std::move(collector_); }
+  KeptCode take_code() { return code_.take_kept(); }
 
   // Takes what has come, and decodes what was missed; waits for at most so long if nothing has come.
   void poll(int milliseconds);

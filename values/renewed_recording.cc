@@ -13,9 +13,10 @@ namespace values {
 std::unique_ptr<Recording> renewed(std::unique_ptr<Recording> recording,
                                    const RecordingSettings &settings) {
   std::unique_ptr<Collector> collector = recording->take_collector();
-  recording.reset(); // what it knows of files and code
+  KeptCode kept = recording->take_code();
+  recording.reset();
   collector->begin_anew();
-  return std::make_unique<Recording>(std::move(collector), settings);
+  return std::make_unique<Recording>(std::move(collector), settings, std::move(kept));
 }
 
 RenewedRecording::RenewedRecording(std::unique_ptr<Collector> collector,

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <string>
 #include <sys/wait.h>
@@ -96,6 +98,47 @@ TEST_F(CodeCacheTest, ThePlaceOfAnAddressIsFoundByItsFile) {
   EXPECT_NE(where_at(assay_test_walk), 0u);
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
+}
+
+// Code is published again by another cache, without a miss: where most samples began, and only there.
+TEST_F(CodeCacheTest, WhatSamplesCameToIsKept) {
+  const CodeCache::Answer often = code_.fill(miss_at(assay_test_walk_third)),
+                          once = code_.fill(miss_at(assay_test_walk_second));
+  const uint32_t where = where_at(assay_test_walk_third);
+  const auto place = code_.place(where);
+  const auto bytes = code_.bytes(where);
+  const std::string path = code_.files().at(place->file).path;
+  for (int i = 0; i < 3; i++)
+    code_.came(where);
+  code_.came(where_at(assay_test_walk_second));
+  const std::vector<assay_uop> entries(
+      entries_.begin() + pages_[often.page].first[assay_offset_in_page(where)], entries_.end());
+  values::KeptCode kept = code_.take_kept();
+  ASSERT_EQ(kept.pages.size(), 1u);
+  ASSERT_NE(once.page, often.page);
+
+  std::ranges::fill(pages_, assay_code_page{});
+  std::ranges::fill(entries_, assay_uop{});
+  CodeCache next(pages_, entries_, values::kAllKinds);
+  std::vector<std::pair<uint64_t, uint32_t>> announced;
+  next.publish_again(std::move(kept), [&](const assay_code_key &key, uint32_t page) {
+    announced.emplace_back(key.page, page);
+  });
+  ASSERT_EQ(announced.size(), 1u);
+  EXPECT_EQ(announced.front().first, miss_at(assay_test_walk_third).page);
+  const uint32_t again = next.where_at(static_cast<uint32_t>(getpid()),
+                                       reinterpret_cast<uint64_t>(assay_test_walk_third));
+  ASSERT_EQ(assay_page_of(again), announced.front().second);
+  EXPECT_EQ(next.place(again)->offset, place->offset);
+  EXPECT_EQ(next.files().at(next.place(again)->file).path, path);
+  EXPECT_EQ(next.bytes(again), bytes);
+  const uint32_t first = pages_[assay_page_of(again)].first[assay_offset_in_page(again)];
+  ASSERT_NE(first, 0u);
+  const auto *head = reinterpret_cast<const assay_code_head *>(&entries_[first]);
+  EXPECT_EQ(std::memcmp(&entries_[first], entries.data(), (1u + head->uops) * sizeof(assay_uop)),
+            0);
+  EXPECT_EQ(next.fill(miss_at(assay_test_walk_third)).filled, CodeCache::Filled::is_there);
+  EXPECT_EQ(next.fill(miss_at(assay_test_walk_second)).filled, CodeCache::Filled::added);
 }
 
 TEST_F(CodeCacheTest, TheRestOfAFunctionIsAhead) {
