@@ -13,7 +13,6 @@
 #include "values/code_cache.h"
 
 #include "base/stable_sort.h"
-#include "binary/effects.h"
 #include "values/code_key.h"
 #include "values/made_code.h"
 
@@ -21,7 +20,6 @@
 #include <chrono>
 #include <cstring>
 #include <fmt/format.h>
-#include <unordered_map>
 
 namespace values {
 namespace {
@@ -43,28 +41,6 @@ struct PageInfo {
   uint32_t samples = 0; // that began there
 };
 
-std::vector<CodeCache::FlowStep> flow_steps(const binary::Code &code,
-                                            const binary::Instruction &instruction) {
-  std::vector<CodeCache::FlowStep> steps;
-  for (const assay_uop &uop : code.uops_of(instruction)) {
-    CodeCache::FlowStep step;
-    step.is_load = binary::reads_memory(uop);
-    step.is_store = binary::writes_memory(uop);
-    const bool is_access = step.is_load || step.is_store;
-    const bool is_indexed = uop.op == ASSAY_UOP_load || uop.op == ASSAY_UOP_store;
-    const auto none = static_cast<uint16_t>(ASSAY_REG_ZERO);
-    step.from = {uop.a, uop.b, uop.c};
-    if (is_access && !is_indexed) // its operands are no parts of the address
-      step.from = {uop.a, none, none};
-    else if (binary::has_immediate(uop))
-      step.from = {uop.a, none, none};
-    if (binary::has_result(uop))
-      step.to = uop.dst;
-    steps.push_back(step);
-  }
-  return steps;
-}
-
 } // namespace
 
 struct CodeCache::State {
@@ -84,7 +60,6 @@ struct CodeCache::State {
       number_of; // of a page, by file and address as linked
   // Pages by process and address in it, over the bytes of a page: of those that were missed lately.
   std::map<std::pair<uint32_t, uint64_t>, uint32_t> missed;
-  std::unordered_map<uint32_t, Flow> flows; // by where
   ProcessMaps maps;
 
   Place kernel_place(uint64_t address) {
@@ -459,44 +434,20 @@ CodeCache::Shape CodeCache::shape(uint32_t where) const {
   return head ? Shape{head->length, head->flags != 0} : Shape{};
 }
 
-uint32_t CodeCache::behind(uint32_t where, unsigned length) const {
+uint64_t CodeCache::linked(uint32_t where) const {
   const uint32_t page = assay_page_of(where);
-  return assay_offset_in_page(where) + length < ASSAY_CODE_PAGE_BYTES
-             ? where + length
-             : state_->where_of(state_->info[page].file,
-                                state_->info[page].link + assay_offset_in_page(where) + length);
+  return page && page < state_->info.size() ? state_->info[page].link + assay_offset_in_page(where)
+                                            : 0;
 }
 
-const CodeCache::Flow &CodeCache::flow(uint32_t where) {
-  State &s = *state_;
-  auto [known, is_new] = s.flows.try_emplace(where);
-  Flow &flow = known->second;
-  const PageInfo *info =
-      assay_page_of(where) < s.info.size() ? &s.info[assay_page_of(where)] : nullptr;
-  // Their pages may have come since.
-  if (!is_new && flow.target == 0 && flow.target_address)
-    flow.target = s.where_of(info->file, flow.target_address);
-  if (!is_new && flow.next == 0 && flow.bytes_to_next)
-    flow.next = behind(where, flow.bytes_to_next);
-  if (!is_new || !info)
-    return flow;
-  const auto bytes = this->bytes(where);
-  const uint64_t address = info->link + assay_offset_in_page(where);
-  binary::Code code;
-  if (!s.decoder.decode(bytes.span(), address, code))
-    return flow;
-  const binary::Instruction &instruction = code.instructions.front();
-  flow.steps = flow_steps(code, instruction);
-  flow.branches = instruction.flow == binary::Flow::branch;
-  flow.jumps = instruction.flow != binary::Flow::next && !flow.branches;
-  if (!instruction.repeats) {
-    flow.bytes_to_next = instruction.length;
-    flow.next = behind(where, instruction.length);
-  }
-  flow.target_address = instruction.target();
-  if (instruction.target())
-    flow.target = s.where_of(info->file, instruction.target());
-  return flow;
+uint32_t CodeCache::beside(uint32_t where, uint64_t linked) const {
+  return state_->where_of(state_->info[assay_page_of(where)].file, linked);
+}
+
+uint32_t CodeCache::behind(uint32_t where, unsigned length) const {
+  return assay_offset_in_page(where) + length < ASSAY_CODE_PAGE_BYTES
+             ? where + length
+             : beside(where, linked(where) + length);
 }
 
 uint32_t CodeCache::where_at(uint32_t pid, uint64_t address) {

@@ -11,7 +11,6 @@
 #include "values/publish.h"
 #include "values/published_code.h"
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -75,27 +74,12 @@ public:
     bool jumps = false;  // the next instruction is not the one behind it, or is itself
   };
   Shape shape(uint32_t where) const;
+  // Where its page is linked, with the offset in it; 0: nothing is known.
+  uint64_t linked(uint32_t where) const;
+  // The place at a linked address in the same file; 0: its page is not there.
+  uint32_t beside(uint32_t where, uint64_t linked) const;
   // What lies so many bytes behind an instruction that is there, in the same file; 0: its page is not there.
   uint32_t behind(uint32_t where, unsigned length) const;
-  // What an instruction does with registers, and where control goes.
-  struct FlowStep { // a micro-op
-    bool is_load = false, is_store = false;
-    std::array<uint16_t, 3>
-        from{}; // of what: the registers of its operands; of an access those of the address
-    uint16_t to = UINT16_MAX; // register
-  };
-  struct Flow {
-    std::vector<FlowStep> steps;
-    uint32_t next = 0,
-             target =
-                 0; // where it goes on, and where a direct jump, branch or call goes; 0: not known
-    uint64_t target_address = 0; // as linked
-    unsigned bytes_to_next = 0;  // 0: it goes on nowhere, or at itself
-    bool branches = false;       // to `target` or to `next`
-    bool jumps = false;          // to `target`, always
-  };
-  // Of an instruction of which the bytes are known; empty of others. Valid as long as the cache.
-  const Flow &flow(uint32_t where);
   // What a sample calls an address of a process, if anything of its page is known, decoded or not; else 0.
   uint32_t where_at(uint32_t pid, uint64_t address);
   // Where an address of a process is, if it lies in a mapped file that is known.

@@ -48,7 +48,7 @@ void WindowConflicts::load(const assay_sampled_value &value, unsigned known,
 }
 
 // The accesses among `values` come in the order of the micro-ops that make them.
-void WindowConflicts::instruction(const CodeCache::Flow &flow, unsigned step,
+void WindowConflicts::instruction(const InstructionFlow &flow, unsigned step,
                                   std::span<const assay_sampled_value> values, const Found &found) {
   auto from = [&](uint16_t reg) { return reg < from_.size() ? from_[reg] : 0; };
   size_t next = 0;
@@ -57,7 +57,7 @@ void WindowConflicts::instruction(const CodeCache::Flow &flow, unsigned step,
       next++;
     return next < values.size() ? &values[next++] : nullptr;
   };
-  for (const CodeCache::FlowStep &each : flow.steps) {
+  for (const FlowStep &each : flow.steps) {
     unsigned known = 0;
     for (uint16_t reg : each.from)
       known = std::max(known, from(reg));
@@ -91,7 +91,7 @@ void WindowConflicts::find(const assay_sample &sample, std::span<const assay_sam
     expected = 0;
     if (where == 0)
       continue;
-    const CodeCache::Flow &flow = code_.flow(where);
+    const InstructionFlow &flow = flow_.at(where);
     instruction(flow, step, of_step, found);
     const auto branch = std::find_if(of_step.begin(), of_step.end(), is_branch);
     if (!flow.branches)

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "abi/samples.h"
-#include "values/code_cache.h"
+#include "values/code_flow.h"
 
 #include <array>
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace values {
 
 class WindowConflicts {
 public:
-  explicit WindowConflicts(CodeCache &code) : code_(code) {}
+  explicit WindowConflicts(const CodeCache &code) : flow_(code) {}
 
   // Calls found(store, load, kind of enum AssayConflictKind) for each pair; both are `where` as in
   // struct assay_sampled_value. Of each load:
@@ -35,10 +35,10 @@ private:
         known; // step of the youngest load that its address comes from, from 1; 0: none in the sample
   };
   void load(const assay_sampled_value &value, unsigned known, const Found &found) const;
-  void instruction(const CodeCache::Flow &flow, unsigned step,
+  void instruction(const InstructionFlow &flow, unsigned step,
                    std::span<const assay_sampled_value> values, const Found &found);
 
-  CodeCache &code_;
+  CodeFlow flow_;
   std::vector<Store> stores_;                            // kept so that its memory is
   std::array<unsigned, ASSAY_PUBLISHED_REGISTERS> from_; // of each register: as Store::known
 };

@@ -1,0 +1,57 @@
+#include "values/code_flow.h"
+
+#include "binary/effects.h"
+
+namespace values {
+namespace {
+
+std::vector<FlowStep> flow_steps(const binary::Code &code, const binary::Instruction &instruction) {
+  std::vector<FlowStep> steps;
+  for (const assay_uop &uop : code.uops_of(instruction)) {
+    FlowStep step;
+    step.is_load = binary::reads_memory(uop);
+    step.is_store = binary::writes_memory(uop);
+    const bool is_access = step.is_load || step.is_store;
+    const bool is_indexed = uop.op == ASSAY_UOP_load || uop.op == ASSAY_UOP_store;
+    const auto none = static_cast<uint16_t>(ASSAY_REG_ZERO);
+    step.from = {uop.a, uop.b, uop.c};
+    if (is_access && !is_indexed) // its operands are no parts of the address
+      step.from = {uop.a, none, none};
+    else if (binary::has_immediate(uop))
+      step.from = {uop.a, none, none};
+    if (binary::has_result(uop))
+      step.to = uop.dst;
+    steps.push_back(step);
+  }
+  return steps;
+}
+
+} // namespace
+
+const InstructionFlow &CodeFlow::at(uint32_t where) {
+  auto [known, is_new] = known_.try_emplace(where);
+  InstructionFlow &flow = known->second;
+  const uint64_t address = code_.linked(where);
+  binary::Code code;
+  if (is_new && address && decoder_.decode(code_.bytes(where).span(), address, code)) {
+    const binary::Instruction &instruction = code.instructions.front();
+    flow.steps = flow_steps(code, instruction);
+    flow.branches = instruction.flow == binary::Flow::branch;
+    flow.jumps = instruction.flow != binary::Flow::next && !flow.branches;
+    flow.target_address = instruction.target();
+    if (!instruction.repeats)
+      flow.bytes_to_next = instruction.length;
+  }
+  look_up_places(where, flow);
+  return flow;
+}
+
+// Their pages may have come since.
+void CodeFlow::look_up_places(uint32_t where, InstructionFlow &flow) const {
+  if (flow.target == 0 && flow.target_address)
+    flow.target = code_.beside(where, flow.target_address);
+  if (flow.next == 0 && flow.bytes_to_next)
+    flow.next = code_.behind(where, flow.bytes_to_next);
+}
+
+} // namespace values
