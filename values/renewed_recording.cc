@@ -9,6 +9,9 @@
 #include <malloc.h>
 
 namespace values {
+namespace {
+constexpr std::chrono::seconds kFirst{120}, kInterval{30};
+} // namespace
 
 std::unique_ptr<Recording> renewed(std::unique_ptr<Recording> recording,
                                    const RecordingSettings &settings) {
@@ -26,8 +29,15 @@ RenewedRecording::RenewedRecording(std::unique_ptr<Collector> collector,
 
 void RenewedRecording::poll(int milliseconds, const profile::Process &process) {
   recording_->poll(milliseconds);
-  if (is_renewed_ && (recording_->is_nearly_full() || recording_->has_many_places()))
+  if (is_renewed_ && (recording_->is_nearly_full() || recording_->has_many_places()) && may_renew())
     renew(process);
+}
+
+// Beside a compiler it is full each ten seconds. A recording of a minute or two shall miss nothing;
+// in one of hours, code that stays hot has its samples, and is not decoded again and again.
+bool RenewedRecording::may_renew() const {
+  const auto now = Clock::now();
+  return now - begin_ < kFirst || now - renewed_ >= kInterval;
 }
 
 // Samples that come while the profiles are added wait in the collector's buffer.
@@ -39,6 +49,7 @@ void RenewedRecording::renew(const profile::Process &process) {
   recording_ = renewed(std::move(recording_), settings_);
   add_up(sum_, std::move(part), kMaxLists, kMaxInstructions);
   malloc_trim(0);
+  renewed_ = Clock::now();
 }
 
 void RenewedRecording::stop() {

@@ -6,6 +6,7 @@
 #include "profile/profile.h"
 #include "values/recording.h"
 
+#include <chrono>
 #include <memory>
 
 namespace values {
@@ -35,6 +36,8 @@ public:
   profile::Profile profile(const profile::Process &process, uint32_t scope, uint64_t duration_us);
 
 private:
+  using Clock = std::chrono::steady_clock;
+  bool may_renew() const;
   void renew(const profile::Process &process);
 
   RecordingSettings settings_;
@@ -42,6 +45,7 @@ private:
   std::unique_ptr<Recording> recording_;
   Recording::Progress before_; // of those that are over
   profile::Profile sum_;       // the same
+  Clock::time_point begin_ = Clock::now(), renewed_ = begin_;
 };
 
 } // namespace values
