@@ -66,8 +66,8 @@ Finding finding_of(const CacheSimulation &simulation, const Group &group, const 
                        stride.stride > 0 ? "behind" : "before");
     finding.action =
         stride.returns_beside
-            ? "let the inner loop go over neighbours: exchange the loops, or store the "
-              "elements in the order of their use"
+            ? "let the inner loop go over neighbours: exchange the loops, work in blocks, or store "
+              "the elements in the order of their use"
             : "make the element smaller, or keep the member that is used here in an "
               "array of its own";
   } else {

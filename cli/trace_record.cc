@@ -125,11 +125,11 @@ int record(const RecordArguments &arguments) {
     std::fprintf(stderr,
                  "assay: %s logged, %s stored, in %s; %s moved in %s of %s\n"
                  "assay: trace in %s\nassay: next: assay trace info %s\n",
-                 base::format_bytes(double(progress.bytes)).c_str(),
+                 base::format_bytes(double(writer.logged_bytes())).c_str(),
                  base::format_bytes(double(stored_bytes(file))).c_str(),
-                 base::format_counted(double(progress.streams), "stream").c_str(),
-                 base::format_counted(double(progress.moved), "function").c_str(),
-                 base::format_counted(double(progress.files), "file").c_str(),
+                 base::format_counted(double(writer.streams()), "stream").c_str(),
+                 base::format_counted(double(progress.moved_functions), "function").c_str(),
+                 base::format_counted(double(progress.moved_files), "file").c_str(),
                  run.programs().c_str(), file.c_str(), base::shell_word(folder.string()).c_str());
   say_untraced(run.recording().files().untraced());
   say_untraced(progress.untraced_threads, "");

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -71,10 +72,18 @@ std::string file_name(const analyze::TracedModule &module) {
   return analyze::base_name(module.path);
 }
 
+// "0.37 an access", or "less than 0.01 an access".
+std::string per_access(uint64_t count, const char *unit, uint64_t accesses, int digits) {
+  const double least = std::pow(10, -digits),
+               each = accesses ? double(count) / double(accesses) : 0;
+  return count && each < least / 2
+             ? fmt::format("less than {:.{}f}{} an access", least, digits, unit)
+             : fmt::format("{:.{}f}{} an access", each, digits, unit);
+}
+
 std::string bytes_row(const char *what, uint64_t bytes, uint64_t accesses, int digits) {
-  return fmt::format("  {:<9} {:>9}  {:.{}f} bytes an access\n", what,
-                     base::format_bytes(double(bytes)),
-                     accesses ? double(bytes) / double(accesses) : 0, digits);
+  return fmt::format("  {:<9} {:>9}  {}\n", what, base::format_bytes(double(bytes)),
+                     per_access(bytes, " bytes", accesses, digits));
 }
 
 std::string modules_text(const analyze::TracedProgram &program) {
@@ -122,11 +131,10 @@ std::string trace_info_text(const analyze::TracedProgram &program, analyze::Acce
                       base::format_counted(double(all.reads()), "read"),
                       base::format_counted(double(all.writes()), "write"),
                       base::with_noun(counts.of_thread().size(), "thread"));
-  text += fmt::format(
-      "  from      {:>9}  {}, {}; {:.3f} an access\n", count_text(program.values),
-      program.values == 1 ? "value" : "values",
-      base::format_counted(double(program.branches), "branch", "branches"),
-      all.accesses() ? double(program.values + program.branches) / double(all.accesses()) : 0);
+  text += fmt::format("  from      {:>9}  {}, {}; {}\n", count_text(program.values),
+                      program.values == 1 ? "value" : "values",
+                      base::format_counted(double(program.branches), "branch", "branches"),
+                      per_access(program.values + program.branches, "", all.accesses(), 3));
   text += bytes_row("logged", program.logged_bytes, all.accesses(), 2);
   text += bytes_row("stored", program.stored_bytes, all.accesses(), 3);
   text += "            compressed, with what the code of each file logs\n";

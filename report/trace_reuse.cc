@@ -2,7 +2,8 @@
 //
 // Distances are counted by powers of two, so a median is known only as a bound: it is shown as "<
 // N". First touches have no distance, and so are a row and a column of their own. The histogram
-// ends with the last distance that has touches. JSON leaves out empty powers of two, and gives the
+// ends with the last distance that has touches; where there are next to none, several powers of two
+// are one row. JSON leaves out empty powers of two, and gives the
 // least and the most of each, so that readers need not know how they are counted.
 
 #include "report/trace_parts.h"
@@ -24,6 +25,7 @@ using Align = Table::Align;
 constexpr const char *kKeys[] = {"touches", "far", "first"};
 constexpr uint64_t kL1Lines = 512, kFarLines = 16384; // 32 KiB and 1 MiB
 constexpr unsigned kBarColumns = 30;
+constexpr double kRare = .0005; // of all touches: buckets side by side with less are one row
 
 uint64_t weight(const ReuseSums &sums, const std::string &key) {
   return key == "far" ? sums.beyond(kFarLines) : key == "first" ? sums.first : sums.accesses();
@@ -36,9 +38,9 @@ ReuseSums all_of(const std::vector<ReuseSums> &of_site) {
   return all;
 }
 
-// "4 to 7"
-std::string range_text(unsigned bucket) {
-  const uint64_t least = ReuseSums::least_of(bucket), end = ReuseSums::least_of(bucket + 1);
+// "4 to 7", of the distances in some buckets side by side.
+std::string range_text(unsigned first, unsigned last) {
+  const uint64_t least = ReuseSums::least_of(first), end = ReuseSums::least_of(last + 1);
   if (end == least + 1)
     return std::to_string(least);
   return fmt::format("{} to {}", least, end - 1);
@@ -63,11 +65,18 @@ std::string histogram_text(const ReuseSums &all, const Style &style) {
     if (all.count[bucket])
       last = bucket;
   }
+  auto is_rare = [&](unsigned bucket) {
+    return share_of(all.count[bucket], all.accesses()) < kRare;
+  };
   for (unsigned bucket = 0; bucket <= last; bucket++) {
-    sum += all.count[bucket];
-    table.row({range_text(bucket), count_text(all.count[bucket]),
-               percent_text(all.count[bucket], all.accesses()), percent_text(sum, all.accesses()),
-               bar(all.count[bucket], most)});
+    const unsigned first = bucket;
+    uint64_t touches = all.count[bucket];
+    while (is_rare(first) && bucket < last && is_rare(bucket + 1))
+      touches += all.count[++bucket];
+    sum += touches;
+    table.row({range_text(first, bucket), count_text(touches),
+               percent_text(touches, all.accesses()), percent_text(sum, all.accesses()),
+               bar(touches, most)});
   }
   table.row({"first touch", count_text(all.first), percent_text(all.first, all.accesses()),
              percent_text(sum + all.first, all.accesses()), bar(all.first, most)});

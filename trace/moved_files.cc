@@ -162,8 +162,10 @@ void MovedFiles::move(File &known, const std::string &open_as, uint32_t process)
   known.file.groups = static_cast<uint32_t>(moved.groups.size());
   known.file.singles = moved.singles;
   next_group_ += known.file.groups;
-  for (const MovedFunction &function : moved.functions)
-    moved_functions_ += function.why == WhyUnmoved::moved;
+  const auto count = static_cast<uint64_t>(
+      std::ranges::count(moved.functions, WhyUnmoved::moved, &MovedFunction::why));
+  moved_functions_ += count;
+  moved_files_ += count != 0;
   sink_.file(known.file, moved);
 }
 

@@ -38,6 +38,8 @@ public:
 
   uint64_t count() const { return next_file_ - 1; }
   uint64_t moved_functions() const { return moved_functions_; }
+  // Files that have such a function.
+  uint64_t moved_files() const { return moved_files_; }
   // Names of executables.
   const std::set<std::string> &programs() const { return programs_; }
   // What was asked for by name, and no file had, or was.
@@ -62,7 +64,7 @@ private:
   std::set<std::string> programs_;
   std::set<std::string> found_functions_, found_modules_; // of those that were asked for
   uint32_t next_group_ = 0, next_file_ = 1;
-  uint64_t moved_functions_ = 0;
+  uint64_t moved_functions_ = 0, moved_files_ = 0;
 };
 
 } // namespace trace

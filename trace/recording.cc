@@ -194,7 +194,6 @@ void Recording::begin_stream(uint32_t slot) {
   if (known_streams_[slot] == stream.number + 1)
     return;
   known_streams_[slot] = stream.number + 1;
-  streams_++;
   sink_.stream({stream.number, traced_kind(stream), stream.process, stream.thread, stream.parent,
                 stream.pair, stream.program, stream.parent_bytes, stream.fs});
 }
@@ -302,7 +301,7 @@ void Recording::finish(int wait_status) {
 }
 
 Recording::Progress Recording::progress() const {
-  return {bytes_, files_.count(), files_.moved_functions(), streams_, ring_->untraced_threads};
+  return {files_.count(), files_.moved_functions(), files_.moved_files(), ring_->untraced_threads};
 }
 
 // Of a process that was ended while it asked.

@@ -41,8 +41,9 @@ public:
   void finish(int wait_status);
 
   struct Progress {
-    uint64_t bytes = 0, files = 0, moved = 0, streams = 0;
-    uint32_t untraced_threads = 0; // and handlers, for which there was no stream
+    uint64_t files = 0;                            // that were asked for, moved or not
+    uint64_t moved_functions = 0, moved_files = 0; // and files that have such a function
+    uint32_t untraced_threads = 0;                 // and handlers, for which there was no stream
   };
   Progress progress() const;
   // What was moved, and what was not, and why.
@@ -87,7 +88,7 @@ private:
   uint32_t answered_ = 0; // of AssayTraceRing::wanted
   bool has_ended_ = false;
   std::vector<std::byte> copy_; // of a buffer
-  uint64_t bytes_ = 0, streams_ = 0;
+  uint64_t bytes_ = 0;
 };
 
 } // namespace trace

@@ -150,6 +150,8 @@ void TraceWriter::stream(const TracedStream &stream) {
 }
 
 void TraceWriter::buffer(const TracedBuffer &buffer) {
+  logged_bytes_ += buffer.data.size();
+  streams_.insert(buffer.stream);
   const std::shared_ptr<Buffer> copy = buffers_.take();
   copy->about = {buffer.stream, 0, buffer.data.size(), buffer.offset, buffer.begin_ns,
                  buffer.end_ns};

@@ -6,6 +6,8 @@
 #include "profile/container.h"
 #include "trace/trace_data.h"
 
+#include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,9 @@ public:
   void stream(const TracedStream &stream) override;
   void buffer(const TracedBuffer &buffer) override;
   void end(const TraceEnd &end) override;
+  // What was logged of that, and by how many streams.
+  uint64_t logged_bytes() const { return logged_bytes_; }
+  uint64_t streams() const { return streams_.size(); }
   // Writes what waits; the recording has failed elsewhere, and does not end.
   void finish() { work_.finish(); }
   // The program was not reached: what was there before stays, and nothing else.
@@ -42,6 +47,8 @@ private:
   const bool is_new_;   // there was nothing of that name
   std::string written_; // its name: another one while an older trace stands there
   profile::ContainerWriter writer_;
+  uint64_t logged_bytes_ = 0;
+  std::set<uint32_t> streams_;
   base::Spares<Buffer> buffers_;
   base::OrderedWork work_; // last: it uses all of this
 };
