@@ -110,7 +110,8 @@ ToolSums &Assembler::sums(uint64_t tool) {
   return *sums_[static_cast<size_t>(std::countr_zero(tool))];
 }
 
-void Assembler::add(const Profile &other) {
+// All but what the tools' sums have.
+NewIds Assembler::add_shared(const Profile &other) {
   NewIds ids;
   for (const Type &each : other.types)
     ids.types.push_back(type(each));
@@ -133,11 +134,23 @@ void Assembler::add(const Profile &other) {
     profile_.processes.push_back(each);
     translate(profile_.processes.back(), ids);
   }
-  for (auto &sums : sums_)
-    sums->add(profile_, other, ids);
   for (auto [kind, count] : other.losses)
     profile_.losses[kind] += count;
   profile_.notes.insert(profile_.notes.end(), other.notes.begin(), other.notes.end());
+  return ids;
+}
+
+void Assembler::add(const Profile &other) {
+  const NewIds ids = add_shared(other);
+  for (auto &sums : sums_)
+    sums->add(profile_, other, ids);
+}
+
+void Assembler::add(Profile &&other) {
+  const NewIds ids = add_shared(other);
+  for (auto &sums : sums_)
+    sums->take(profile_, other, ids);
+  other = {};
 }
 
 void Assembler::translate(Process &process, const NewIds &ids) {
@@ -183,7 +196,7 @@ Profile Assembler::finish() {
 
 void merge(Profile &into, const Profile &other) {
   Assembler assembler;
-  assembler.add(into);
+  assembler.add(std::move(into));
   assembler.add(other);
   into = assembler.finish();
 }

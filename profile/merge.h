@@ -34,6 +34,8 @@ public:
 
   // Adds a whole profile.
   void add(const Profile &other);
+  // The same, where nobody needs it any more: what is large is moved.
+  void add(Profile &&other);
 
   Profile &profile() { return profile_; }
   // What the tool with that bit of a set (abi/tools.h) adds up.
@@ -41,6 +43,7 @@ public:
   Profile finish();
 
 private:
+  NewIds add_shared(const Profile &other);
   void translate(Process &process, const NewIds &ids);
   struct StackHash {
     size_t operator()(const Stack &stack) const;

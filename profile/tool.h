@@ -58,6 +58,8 @@ public:
   virtual void add(Profile &into, const Profile &other, const NewIds &ids) {
     (void)into, (void)other, (void)ids;
   }
+  // The same, where nobody needs the other any more: may move what it has.
+  virtual void take(Profile &into, Profile &other, const NewIds &ids) { add(into, other, ids); }
   // The ids in what belongs to one process.
   virtual void translate(Process &process, const NewIds &ids) { (void)process, (void)ids; }
   // Modules, types and stacks have been sorted: the tool's own sums get their ids, and the canonical order.

@@ -168,25 +168,11 @@ public:
   }
 
   void add(Profile &into, const Profile &other, const NewIds &ids) override {
-    into.values.samples += other.values.samples;
-    for (size_t i = 0; i < other.values.ends.size(); i++)
-      into.values.ends[i] += other.values.ends[i];
-    Values &values = into.values;
-    values.instructions.reserve(values.instructions.size() + other.values.instructions.size());
-    values.values.reserve(values.values.size() + other.values.values.size());
-    for (SampledInstruction each : other.values.instructions) {
-      ids.translate(each.module);
-      add(into, each);
-    }
-    for (SampledValues each : other.values.values) {
-      ids.translate(each.module);
-      add(into, std::move(each));
-    }
-    for (MemoryConflict each : other.values.conflicts) {
-      ids.translate(each.store_module);
-      ids.translate(each.load_module);
-      add(into, each);
-    }
+    Values copy = other.values;
+    add(into, copy, ids);
+  }
+  void take(Profile &into, Profile &other, const NewIds &ids) override {
+    add(into, other.values, ids);
   }
 
   void finish(Profile &profile, const NewIds &ids) override {
@@ -205,9 +191,41 @@ public:
   }
 
 private:
+  // Moves what the other has.
+  void add(Profile &into, Values &other, const NewIds &ids) {
+    into.values.samples += other.samples;
+    for (size_t i = 0; i < other.ends.size(); i++)
+      into.values.ends[i] += other.ends[i];
+    for (SampledInstruction &each : other.instructions)
+      ids.translate(each.module);
+    for (SampledValues &each : other.values)
+      ids.translate(each.module);
+    for (MemoryConflict &each : other.conflicts) {
+      ids.translate(each.store_module);
+      ids.translate(each.load_module);
+    }
+    add(into.values.instructions, other.instructions, most_instructions_);
+    add(into.values.values, other.values, most_lists_);
+    add(into.values.conflicts, other.conflicts, most_conflicts_);
+  }
+  template <class Item>
+  static void add(std::vector<Item> &items, std::vector<Item> &other, size_t &most) {
+    if (items.empty()) {
+      items = std::move(other);
+    } else {
+      items.reserve(items.size() + other.size());
+      std::move(other.begin(), other.end(), std::back_inserter(items));
+    }
+    other = std::vector<Item>();
+    join_if(items, most);
+  }
+
   static constexpr size_t kFirst = 1024;
   template <class Item> static void add(std::vector<Item> &items, Item each, size_t &most) {
     items.push_back(std::move(each));
+    join_if(items, most);
+  }
+  template <class Item> static void join_if(std::vector<Item> &items, size_t &most) {
     if (items.size() < most)
       return;
     join_equal(items);

@@ -106,7 +106,7 @@ private:
 
 void canonize(profile::Profile &profile) {
   profile::Assembler assembler;
-  assembler.add(profile);
+  assembler.add(std::move(profile));
   profile = assembler.finish();
 }
 
@@ -253,7 +253,7 @@ void cut_to(profile::Profile &profile, size_t lists, size_t instructions) {
     canonize(profile);
 }
 
-// One after the other is given back, so that there are never two copies of both.
+// Both are moved, so that there are never two copies.
 void add_up(profile::Profile &sum, profile::Profile part, size_t lists, size_t instructions) {
   cut(part, lists, instructions);
   if (sum.processes.empty()) {
@@ -262,10 +262,8 @@ void add_up(profile::Profile &sum, profile::Profile part, size_t lists, size_t i
     return;
   }
   profile::Assembler assembler;
-  assembler.add(sum);
-  sum = {};
-  assembler.add(part);
-  part = {};
+  assembler.add(std::move(sum));
+  assembler.add(std::move(part));
   sum = assembler.finish();
   join_processes(sum);
   cut_to(sum, lists, instructions);
