@@ -32,9 +32,9 @@ ChosenCollector choose(const SamplingSettings &settings, bool is_command) {
       return {kernel_collector(settings), "because this user may run programs in the kernel"};
     } catch (const base::Failure &failure) {
       if (!is_command)
-        base::fail("a process that runs, and all processes, can be sampled only by the kernel: {}; "
-                   "run it as root, or record a command: `-- ./app`",
-                   reason_of(failure));
+        base::fail("a process that runs, and all processes, can be sampled only by the kernel: "
+                   "{}, or record a command: `-- ./app`",
+                   failure.what());
       why = reason_of(failure);
     }
   }

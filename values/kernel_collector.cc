@@ -66,13 +66,21 @@ private:
   std::span<T> items_;
 };
 
+// libbpf does not always tell that it could not open a file.
+bool has_few_files() {
+  rlimit limit = {};
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 32;
+}
+
 class KernelCollector : public Collector {
 public:
   explicit KernelCollector(const SamplingSettings &settings) : settings_(settings) {
     libbpf_set_print([](libbpf_print_level, const char *, va_list) { return 0; });
     skeleton_.reset(sample_bpf__open());
     if (!skeleton_)
-      base::fail("the program for the kernel cannot be opened: {}", std::strerror(errno));
+      base::fail(
+          "the program for the kernel cannot be opened: {}; raise `ulimit -n` and `ulimit -v`",
+          std::strerror(errno));
     bpf_map__set_max_entries(skeleton_->maps.pages, static_cast<uint32_t>(settings.code_pages));
     bpf_map__set_max_entries(skeleton_->maps.entries, static_cast<uint32_t>(settings.code_entries));
     bpf_map__set_max_entries(skeleton_->maps.files, static_cast<uint32_t>(settings.code_pages));
@@ -86,16 +94,15 @@ public:
     to.miss_interval_ns = kMissIntervalNs;
     const int error = sample_bpf__load(skeleton_.get());
     if (error == -EPERM || error == -EACCES)
-      base::fail("programs in the kernel need root, or the capabilities BPF and PERFMON; `assay "
-                 "doctor` says more");
-    if (error == -EMFILE)
+      base::fail("programs in the kernel need root, or the capabilities BPF and PERFMON; run it as "
+                 "root");
+    if (error == -EMFILE || (error && has_few_files()))
       base::fail(
           "the program that interprets samples needs more open files than are allowed; raise "
           "`ulimit -n`");
     if (error)
-      base::fail("the kernel does not take the program that interprets samples: {}; `assay doctor` "
-                 "says what it "
-                 "needs",
+      base::fail("the kernel does not take the program that interprets samples: {}; ask `assay "
+                 "doctor` what it needs",
                  std::strerror(-error));
     pages_ =
         std::make_unique<SharedMap<assay_code_page>>(skeleton_->maps.pages, settings.code_pages);
@@ -103,7 +110,8 @@ public:
         std::make_unique<SharedMap<assay_uop>>(skeleton_->maps.entries, settings.code_entries);
     ring_.reset(ring_buffer__new(bpf_map__fd(skeleton_->maps.messages), on_message, this, nullptr));
     if (!ring_)
-      base::fail("samples cannot be read from the kernel: {}", std::strerror(errno));
+      base::fail("samples cannot be read from the kernel: {}; raise `ulimit -n` and `ulimit -v`",
+                 std::strerror(errno));
     if (settings.kernel_code)
       interpret_kernel();
   }
