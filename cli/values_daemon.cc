@@ -99,7 +99,7 @@ private:
     profile::Process process = process_of(arguments_, 0);
     process.ends = {{ASSAY_END_EXIT, 0, 0}};
     values::Recording::Taken taken =
-        recording_->take(process, static_cast<uint64_t>(duration.count()));
+        recording_->take(process, ASSAY_SAMPLING_SYSTEM, static_cast<uint64_t>(duration.count()));
     taken_ = now;
     samples_ += taken.profile.values.samples;
     for (values::ProfilePart &part :

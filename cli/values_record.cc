@@ -206,6 +206,12 @@ std::string why_not_inside(const std::string &file) {
   }
 }
 
+uint32_t scope_of(const RecordArguments &arguments) {
+  return arguments.all               ? ASSAY_SAMPLING_SYSTEM
+         : arguments.command.empty() ? ASSAY_SAMPLING_PROCESS
+                                     : ASSAY_SAMPLING_COMMAND;
+}
+
 // One recording from its first sample to its profile.
 class Session {
 public:
@@ -213,7 +219,7 @@ public:
       : arguments_(arguments), settings_(settings_of(arguments)),
         chosen_(values::choose_collector(arguments.collector, settings_.sampling,
                                          !arguments.command.empty())),
-        recording_(std::move(chosen_.collector), settings_, arguments.all) {
+        recording_(std::move(chosen_.collector), settings_, scope_of(arguments)) {
     if (!arguments.duration.empty())
       duration_ = std::chrono::microseconds(base::parse_duration_us(arguments.duration));
   }
@@ -247,7 +253,6 @@ public:
       recording_.collector().watch_all();
     else
       recording_.collector().watch_process(arguments_.pid);
-    scope_ = arguments_.all ? ASSAY_SAMPLING_SYSTEM : ASSAY_SAMPLING_PROCESS;
     begin(arguments_.pid);
     if (const std::string why = recording_.collector().why_no_kernel_code(); !why.empty())
       std::fprintf(stderr, "assay: the kernel's own code is not interpreted: %s\n", why.c_str());
@@ -307,7 +312,7 @@ private:
     process_.executable = resolved_executable();
     process_.ends = {{ASSAY_END_EXIT, 0, static_cast<uint64_t>(duration.count())}};
     const profile::Profile profile =
-        recording_.profile(process_, scope_, static_cast<uint64_t>(duration.count()));
+        recording_.profile(process_, static_cast<uint64_t>(duration.count()));
     const auto p = recording_.progress();
     if (is_inside() && p.programs == 0)
       base::fail("{}: it was not sampled: {}; record as root, in the kernel (`--collector kernel`)",
@@ -372,7 +377,6 @@ private:
   values::ChosenCollector chosen_;
   values::RenewedRecording recording_;
   profile::Process process_;
-  uint32_t scope_ = ASSAY_SAMPLING_COMMAND;
   pid_t pid_ = 0;
   Clock::time_point begin_, shown_;
   std::optional<std::chrono::microseconds> duration_;

@@ -77,9 +77,10 @@ public:
   virtual void poll(int milliseconds, MessageTaker &taker) = 0;
   // No more samples are taken; poll() yields what is left.
   virtual void stop() = 0;
-  // When that is done: published code is zero again, and what was watched is sampled again. Only of
-  // all processes; others throw Failure.
-  virtual void begin_anew() { base::fail("only a collector of all processes can begin anew"); }
+  // When that is done: published code is zero again, and what was watched is sampled again. Throws
+  // Failure where it cannot.
+  virtual void begin_anew() { base::fail("this collector cannot begin anew"); }
+  virtual bool can_begin_anew() const { return false; }
 
   virtual CollectorCounts counts() const = 0;
   virtual uint32_t kind() const = 0;            // enum AssayCollector

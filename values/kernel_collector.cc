@@ -173,6 +173,7 @@ public:
       clear(map);
     events_.enable();
   }
+  bool can_begin_anew() const override { return true; }
 
   CollectorCounts counts() const override {
     const assay_sampling_counts &counts = skeleton_->data_counts->counts;

@@ -147,11 +147,11 @@ profile::Profile Recording::profile_since_taken(profile::Process process, uint32
   return profile;
 }
 
-Recording::Taken Recording::take(const profile::Process &process, uint64_t duration_us) {
+Recording::Taken Recording::take(const profile::Process &process, uint32_t scope,
+                                 uint64_t duration_us) {
   place_samples();
   const CollectorCounts counts = collector_->counts();
-  Taken taken{profile_since_taken(process, ASSAY_SAMPLING_SYSTEM, duration_us, counts),
-              sums_.ends_of_files()};
+  Taken taken{profile_since_taken(process, scope, duration_us, counts), sums_.ends_of_files()};
   taken_ = counts;
   full_ = unreadable_ = 0;
   sums_.clear();

@@ -49,7 +49,7 @@ public:
     std::vector<ValueSums::Ends>
         ends; // of samples in each module, by its number; not canonical yet
   };
-  Taken take(const profile::Process &process, uint64_t duration_us);
+  Taken take(const profile::Process &process, uint32_t scope, uint64_t duration_us);
   // Whether there is little room left for code and what is known of files: then another recording must go on.
   bool is_nearly_full() const;
   // The same of places at which values are kept.

@@ -4,6 +4,7 @@
 
 #include "values/renewed_recording.h"
 
+#include "abi/records.h"
 #include "values/profile_parts.h"
 
 #include <malloc.h>
@@ -23,8 +24,9 @@ std::unique_ptr<Recording> renewed(std::unique_ptr<Recording> recording,
 }
 
 RenewedRecording::RenewedRecording(std::unique_ptr<Collector> collector,
-                                   const RecordingSettings &settings, bool is_renewed)
-    : settings_(settings), is_renewed_(is_renewed),
+                                   const RecordingSettings &settings, uint32_t scope)
+    : settings_(settings), scope_(scope), limits_(scope == ASSAY_SAMPLING_SYSTEM ? kOfAll : kOfOne),
+      is_renewed_(collector->can_begin_anew()),
       recording_(std::make_unique<Recording>(std::move(collector), settings)) {}
 
 void RenewedRecording::poll(int milliseconds, const profile::Process &process) {
@@ -45,9 +47,10 @@ void RenewedRecording::renew(const profile::Process &process) {
   recording_->collector().stop();
   recording_->poll(0);
   before_ = progress();
-  profile::Profile part = recording_->take(process, 0).profile; // the whole time is told at the end
+  profile::Profile part =
+      recording_->take(process, scope_, 0).profile; // the whole time is told at the end
   recording_ = renewed(std::move(recording_), settings_);
-  add_up(sum_, std::move(part), kMaxLists, kMaxInstructions);
+  add_up(sum_, std::move(part), limits_.lists, limits_.instructions);
   malloc_trim(0);
   renewed_ = Clock::now();
 }
@@ -69,12 +72,17 @@ Recording::Progress RenewedRecording::progress() const {
   return sum;
 }
 
-profile::Profile RenewedRecording::profile(const profile::Process &process, uint32_t scope,
-                                           uint64_t duration_us) {
-  profile::Profile last = recording_->profile(process, scope, duration_us);
+// Of the process, what is known by now is more than the parts have.
+profile::Profile RenewedRecording::profile(const profile::Process &process, uint64_t duration_us) {
+  profile::Profile last = recording_->profile(process, scope_, duration_us);
   if (sum_.processes.empty())
     return last;
-  add_up(sum_, std::move(last), kMaxLists, kMaxInstructions);
+  add_up(sum_, std::move(last), limits_.lists, limits_.instructions);
+  profile::Process &joined = sum_.processes.front();
+  profile::Process whole = process;
+  whole.sampling = joined.sampling;
+  whole.mappings = std::move(joined.mappings);
+  joined = std::move(whole);
   return std::move(sum_);
 }
 

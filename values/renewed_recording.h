@@ -1,6 +1,6 @@
-// A recording of all processes that goes on for as long as one wants, in bounded memory: where
-// there is little room left for code or for places, another one takes over, and what was measured
-// is added up. So code that comes late is sampled like code that came first.
+// A recording that goes on for as long as one wants, in bounded memory: where there is little room
+// left for code or for places, another one takes over, and what was measured is added up. So code
+// that comes late is sampled like code that came first.
 #pragma once
 
 #include "profile/profile.h"
@@ -18,11 +18,14 @@ std::unique_ptr<Recording> renewed(std::unique_ptr<Recording> recording,
 class RenewedRecording {
 public:
   // Beyond so many places, those that came in fewest samples are left out of what is added up, as a loss.
-  static constexpr size_t kMaxLists = 40'000, kMaxInstructions = 160'000;
+  struct Limits {
+    size_t lists, instructions;
+  };
+  static constexpr Limits kOfAll{40'000, 160'000}, kOfOne{100'000, 400'000};
 
-  // `is_renewed`: the collector is of all processes; else this is one recording.
+  // `scope`: enum AssaySamplingScope. Where the collector cannot begin anew, it is one recording.
   RenewedRecording(std::unique_ptr<Collector> collector, const RecordingSettings &settings,
-                   bool is_renewed);
+                   uint32_t scope);
 
   Collector &collector() { return recording_->collector(); }
   const Collector &collector() const { return recording_->collector(); }
@@ -33,7 +36,7 @@ public:
   // Of everything; the places are those of the recording that goes on.
   Recording::Progress progress() const;
   // What was measured since the begin. Once: values go with it.
-  profile::Profile profile(const profile::Process &process, uint32_t scope, uint64_t duration_us);
+  profile::Profile profile(const profile::Process &process, uint64_t duration_us);
 
 private:
   using Clock = std::chrono::steady_clock;
@@ -41,6 +44,8 @@ private:
   void renew(const profile::Process &process);
 
   RecordingSettings settings_;
+  uint32_t scope_;
+  Limits limits_;
   bool is_renewed_;
   std::unique_ptr<Recording> recording_;
   Recording::Progress before_; // of those that are over
