@@ -202,6 +202,7 @@ void ValueSums::clear() {
 
 void ValueSums::move_to(profile::Profile &profile) {
   auto module_of = [](const CodeCache::Place &place) { return profile::ModuleId{place.file}; };
+  index_ = {}; // memory is given back piece by piece: this is when most is needed
   profile.values.samples += samples_;
   for (const Ends &ends : ends_)
     for (size_t i = 0; i < ends.size(); i++)
@@ -215,12 +216,14 @@ void ValueSums::move_to(profile::Profile &profile) {
     profile.values.instructions.push_back(
         {module_of(*place), place->offset, std::move(bytes), counts.interrupts, counts.executions});
   }
+  counts_ = {};
   profile.values.values.reserve(profile.values.values.size() + lists_.size());
   for (List &list : lists_)
     if (const auto place = code_.place(list.where))
       profile.values.values.push_back(
           {module_of(*place), place->offset, list.kind, list.detail, std::move(list.values),
            list.strides ? std::move(*list.strides) : profile::Hotlist{}});
+  lists_ = std::vector<List>();
   for (const auto &[pair, count] : conflicts_) {
     const auto store = code_.place(pair.store), load = code_.place(pair.load);
     if (store && load)
