@@ -7,16 +7,13 @@
 #include "abi/fields.h"
 #include "abi/tools.h"
 #include "base/byte_reader.h"
-#include "base/units.h"
-#include "profile/merge.h"
+#include "profile/fields_sites.h"
+#include "profile/fields_sums.h"
 #include "profile/numbers.h"
-#include "profile/tool.h"
 
 #include <algorithm>
-#include <bit>
 #include <map>
 #include <tuple>
-#include <type_traits>
 
 namespace profile {
 namespace {
@@ -24,276 +21,10 @@ namespace {
 using Bytes = std::span<const std::byte>;
 using UnitKey = std::pair<uint32_t, uint32_t>; // module, offset of its entry in the Sites
 
-uint32_t read_small(base::ByteReader &reader) {
-  uint64_t n = read_number(reader);
-  if (n > UINT32_MAX)
-    base::fail("number of a field");
-  return static_cast<uint32_t>(n);
-}
-
 void put_text(std::vector<std::byte> &to, const std::string &text) {
   auto raw = std::as_bytes(std::span(text.c_str(), text.size() + 1));
   to.insert(to.end(), raw.begin(), raw.end());
 }
-
-// What follows the fixed part: name, file, leaves.
-Record read_record(uint64_t hash, uint64_t size, uint32_t line, uint32_t leaves, Bytes body) {
-  base::ByteReader reader(body, "record");
-  Record record;
-  record.hash = hash;
-  record.size = size;
-  record.line = line;
-  record.name = reader.zero_terminated();
-  record.file = reader.zero_terminated();
-  if (leaves > ASSAY_MAX_LEAVES + 1 || hash == 0)
-    base::fail("a record of {}", base::with_noun(leaves, "leaf", "leaves"));
-  for (uint32_t i = 0; i < leaves; i++) {
-    Leaf leaf;
-    leaf.offset_bits = read_number(reader);
-    leaf.size_bits = read_number(reader);
-    leaf.flags = read_small(reader);
-    leaf.elements = read_number(reader);
-    leaf.stride = read_number(reader);
-    leaf.alignment = read_number(reader);
-    leaf.name = reader.zero_terminated();
-    leaf.type = reader.zero_terminated();
-    if (leaf.offset_bits / 8 > (1ULL << 40) || leaf.size_bits / 8 > (1ULL << 40) ||
-        !std::has_single_bit(leaf.alignment) || leaf.elements == 0 ||
-        leaf.elements > (1ULL << 40) || leaf.stride > (1ULL << 40))
-      base::fail("place of a field");
-    record.leaves.push_back(std::move(leaf));
-  }
-  return record;
-}
-
-struct Item {
-  uint32_t record; // ASSAY_RECORD_FIRST and on: index into the unit's hashes
-  uint32_t first, more;
-  uint64_t reads, writes, copied;
-  uint32_t base;
-};
-
-// How often something is executed.
-struct Quantity {
-  uint64_t number;
-  bool is_derived;
-};
-
-struct Term {
-  Quantity quantity;
-  bool is_negative;
-};
-
-struct Stretch {
-  uint32_t function, line;
-  Quantity executions;
-  std::vector<Item> items;
-};
-
-struct Unit {
-  std::vector<uint64_t> hashes;
-  std::vector<std::string> functions;
-  uint64_t counters = 0;
-  std::vector<std::vector<Term>> derived; // of counters, and of those before
-  std::vector<Stretch> stretches;
-};
-
-Quantity quantity_of(uint64_t raw, uint64_t counters, uint64_t derived) {
-  Quantity quantity{raw / 2, raw % 2 != 0};
-  if (quantity.number >= (quantity.is_derived ? derived : counters))
-    base::fail("executions of a stretch");
-  return quantity;
-}
-
-Unit read_unit(Bytes body) {
-  base::ByteReader reader(body, "unit");
-  auto head = reader.read<AssaySiteFields>();
-  Unit unit;
-  if (head.records > reader.left() / 8 || head.functions > reader.left() ||
-      head.derived > reader.left() || head.stretches > reader.left() ||
-      head.count > ASSAY_MAX_FIELD_COUNTERS)
-    base::fail("a unit of {}", base::with_noun(head.count, "counter"));
-  unit.counters = head.count;
-  for (uint32_t i = 0; i < head.records; i++)
-    unit.hashes.push_back(reader.read<uint64_t>());
-  for (uint32_t i = 0; i < head.functions; i++)
-    unit.functions.emplace_back(reader.zero_terminated());
-  for (uint32_t i = 0; i < head.derived; i++) {
-    std::vector<Term> terms;
-    for (uint64_t n = read_number(reader); n > 0; n--) {
-      const uint64_t raw = read_number(reader);
-      terms.push_back({quantity_of(raw / 2, head.count, i), raw % 2 != 0});
-    }
-    unit.derived.push_back(std::move(terms));
-  }
-  for (uint32_t i = 0; i < head.stretches; i++) {
-    Stretch stretch{read_small(reader), read_small(reader), {}, {}};
-    stretch.executions = quantity_of(read_number(reader), head.count, head.derived);
-    if (stretch.function >= unit.functions.size())
-      base::fail("function of a stretch");
-    for (uint64_t n = read_number(reader); n > 0; n--) {
-      Item item = {};
-      item.record = read_small(reader);
-      item.first = read_small(reader);
-      item.more = read_small(reader);
-      item.reads = read_number(reader);
-      item.writes = read_number(reader);
-      item.copied = read_number(reader);
-      item.base = read_small(reader);
-      read_number(reader); // where the object begins
-      if (item.record >= ASSAY_RECORD_FIRST &&
-          item.record - ASSAY_RECORD_FIRST >= unit.hashes.size())
-        base::fail("record of a stretch");
-      stretch.items.push_back(item);
-    }
-    unit.stretches.push_back(std::move(stretch));
-  }
-  return unit;
-}
-
-// How often each stretch was executed. Threads that are in the middle of code while counters are
-// written can make a difference that is below zero by some: that is none.
-std::vector<uint64_t> executions_of(const Unit &unit, const std::vector<uint64_t> &counts) {
-  std::vector<uint64_t> derived;
-  auto value = [&](Quantity quantity) {
-    return quantity.is_derived ? derived[quantity.number] : counts[quantity.number];
-  };
-  for (const std::vector<Term> &terms : unit.derived) {
-    uint64_t sum = 0; // modulo 2^64, as some sums are negative
-    for (const Term &term : terms)
-      sum += term.is_negative ? -value(term.quantity) : value(term.quantity);
-    derived.push_back(sum);
-  }
-  std::vector<uint64_t> executions;
-  for (const Stretch &stretch : unit.stretches) {
-    const auto n = static_cast<int64_t>(value(stretch.executions));
-    executions.push_back(n > 0 ? static_cast<uint64_t>(n) : 0);
-  }
-  return executions;
-}
-
-class FieldsSums : public ToolSums {
-public:
-  RecordId record(Profile &profile, const Record &record) {
-    auto [known, is_new] = records_.try_emplace(record.hash, profile.fields.records.size());
-    if (is_new)
-      profile.fields.records.push_back(record);
-    return {static_cast<uint32_t>(known->second)};
-  }
-
-  void add(Profile &profile, const FieldUse &use) {
-    FieldUse *sum =
-        known_sum(uses_, {use.record, use.first, use.more, use.module, use.function, use.line},
-                  profile.fields.uses, use);
-    if (!sum)
-      return;
-    sum->reads += use.reads;
-    sum->writes += use.writes;
-    sum->copied += use.copied;
-  }
-
-  void add(Profile &profile, const FieldSet &set) {
-    FieldSet *sum = known_sum(sets_, {set.record, set.kind, set.leaves}, profile.fields.sets, set);
-    if (!sum)
-      return;
-    sum->count += set.count;
-    sum->adjacent += set.adjacent;
-  }
-
-  void add(Profile &profile, const FieldSharing &sharing) {
-    FieldSharing *sum = known_sum(
-        sharing_, {sharing.record, sharing.leaf, sharing.other_record, sharing.other_leaf},
-        profile.fields.sharing, sharing);
-    if (!sum)
-      return;
-    sum->count += sharing.count;
-    sum->same_object += sharing.same_object;
-  }
-
-  void add(Profile &profile, const FieldSampling &sampling) {
-    FieldSampling *sum = known_sum(sampling_, sampling.record, profile.fields.sampling, sampling);
-    if (!sum)
-      return;
-    sum->rounds += sampling.rounds;
-    sum->visits += sampling.visits;
-    sum->stretches += sampling.stretches;
-  }
-
-  void add(Profile &into, const Profile &other, const NewIds &ids) override {
-    std::vector<RecordId> of;
-    for (const Record &each : other.fields.records)
-      of.push_back(record(into, each));
-    for (FieldUse use : other.fields.uses) {
-      if (use.record.known())
-        use.record = of[use.record.v];
-      ids.translate(use.module);
-      add(into, use);
-    }
-    for (FieldSet set : other.fields.sets) {
-      set.record = of[set.record.v];
-      add(into, set);
-    }
-    for (FieldSharing sharing : other.fields.sharing) {
-      sharing.record = of[sharing.record.v];
-      sharing.other_record = of[sharing.other_record.v];
-      add(into, sharing);
-    }
-    for (FieldSampling sampling : other.fields.sampling) {
-      sampling.record = of[sampling.record.v];
-      add(into, sampling);
-    }
-  }
-
-  void finish(Profile &profile, const NewIds &ids) override {
-    Fields &fields = profile.fields;
-    std::vector<uint32_t> order(fields.records.size());
-    for (uint32_t i = 0; i < order.size(); i++)
-      order[i] = i;
-    std::ranges::sort(order, {}, [&](uint32_t i) -> const Record & { return fields.records[i]; });
-    std::vector<RecordId> renumbered(order.size());
-    std::vector<Record> sorted;
-    for (uint32_t i : order) {
-      renumbered[i].v = static_cast<uint32_t>(sorted.size());
-      sorted.push_back(std::move(fields.records[i]));
-    }
-    fields.records = std::move(sorted);
-    for (FieldUse &use : fields.uses) {
-      if (use.record.known())
-        use.record = renumbered[use.record.v];
-      ids.translate(use.module);
-    }
-    for (FieldSet &set : fields.sets)
-      set.record = renumbered[set.record.v];
-    for (FieldSharing &sharing : fields.sharing) {
-      sharing.record = renumbered[sharing.record.v];
-      sharing.other_record = renumbered[sharing.other_record.v];
-    }
-    for (FieldSampling &sampling : fields.sampling)
-      sampling.record = renumbered[sampling.record.v];
-    std::ranges::sort(fields.sampling);
-    std::ranges::sort(fields.sharing);
-    std::ranges::sort(fields.uses);
-    std::ranges::sort(fields.sets);
-  }
-
-private:
-  // The sum of this key, to which what is new is to be added; null where there was none: then the new one is it.
-  template <typename Key, typename T>
-  static T *known_sum(std::map<Key, size_t> &index, const std::type_identity_t<Key> &key,
-                      std::vector<T> &all, const T &new_one) {
-    auto [known, is_new] = index.try_emplace(key, all.size());
-    if (!is_new)
-      return &all[known->second];
-    all.push_back(new_one);
-    return nullptr;
-  }
-
-  std::map<uint64_t, size_t> records_; // by hash
-  std::map<std::tuple<RecordId, uint32_t, uint32_t, ModuleId, std::string, uint32_t>, size_t> uses_;
-  std::map<std::tuple<RecordId, uint32_t, std::vector<uint32_t>>, size_t> sets_;
-  std::map<std::tuple<RecordId, uint32_t, RecordId, uint32_t>, size_t> sharing_;
-  std::map<RecordId, size_t> sampling_;
-};
 
 FieldsSums &sums_of(Assembler &assembler) {
   return static_cast<FieldsSums &>(assembler.sums(ASSAY_TOOL_fields));
@@ -311,9 +42,10 @@ public:
       Bytes body = reader.bytes(site.size - sizeof site);
       if (site.kind == ASSAY_SITE_RECORD) {
         auto head = base::ByteReader(body, "record").read<AssaySiteRecord>();
-        add(read_record(head.hash, head.size, head.line, head.leaves, body.subspan(sizeof head)));
+        add(read_field_record(head.hash, head.size, head.line, head.leaves,
+                              body.subspan(sizeof head)));
       } else if (site.kind == ASSAY_SITE_FIELDS) {
-        units_[{module, offset}] = read_unit(body);
+        units_[{module, offset}] = read_field_unit(body);
       }
     }
   }
@@ -328,7 +60,7 @@ public:
   }
 
   void on(const AssayFieldRecord &r, Bytes tail) {
-    add(read_record(r.hash, r.size, r.line, r.leaves, tail));
+    add(read_field_record(r.hash, r.size, r.line, r.leaves, tail));
   }
 
   void on(const AssayFieldUse &r, Bytes tail) {
@@ -350,7 +82,7 @@ public:
     set.adjacent = r.adjacent;
     base::ByteReader reader(tail, "leaves");
     for (uint32_t next = 0; !reader.at_end(); next++) {
-      next += read_small(reader);
+      next += read_small_number(reader);
       set.leaves.push_back(next);
     }
     of_process_.sets.push_back({r.record, set});
@@ -461,9 +193,9 @@ private:
       sums_of(*output_).add(output_->profile(), sampling);
   }
 
-  void add(const Unit &unit, const Stretch &stretch, uint64_t count, ModuleId module) {
+  void add(const FieldUnit &unit, const Stretch &stretch, uint64_t count, ModuleId module) {
     std::map<std::pair<uint64_t, uint32_t>, std::vector<uint32_t>> together; // by record and base
-    for (const Item &item : stretch.items) {
+    for (const StretchItem &item : stretch.items) {
       uint64_t hash =
           item.record < ASSAY_RECORD_FIRST ? 0 : unit.hashes[item.record - ASSAY_RECORD_FIRST];
       FieldUse use;
@@ -493,7 +225,7 @@ private:
   Assembler *output_ = nullptr;
   std::map<uint64_t, Record> records_;
   std::map<uint64_t, RecordId> ids_;
-  std::map<UnitKey, Unit> units_;
+  std::map<UnitKey, FieldUnit> units_;
   ProcessRecords of_process_, all_;
 };
 
