@@ -2,13 +2,18 @@
 //
 // A profile can be large and most of it is read once, front to back: mapping lets the kernel read
 // ahead and drop what was read. Reading into a buffer was refused: it doubles the memory at the
-// peak and gains nothing but safety from files that shrink, which profiles do not do.
+// peak. What lies behind the end of a file that has shrunk faults (SIGBUS): then the handler puts a
+// page of zeros there. It finds the mappings in a table that needs no lock.
 
 #include "base/mapped_file.h"
 
 #include "base/fail.h"
 
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <csignal>
+#include <cstdint>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -17,6 +22,60 @@
 #include <utility>
 
 namespace base {
+namespace {
+
+struct Mapped {
+  std::atomic<uintptr_t> begin{0}; // 0: free
+  std::atomic<size_t> size{0};
+};
+constinit std::array<Mapped, 1024> all_mapped; // of more, none is watched
+
+const Mapped *mapped_at(uintptr_t address) {
+  for (const Mapped &each : all_mapped)
+    if (const uintptr_t begin = each.begin.load(std::memory_order_acquire);
+        begin && address - begin < each.size.load(std::memory_order_relaxed))
+      return &each;
+  return nullptr;
+}
+
+void on_bus_error(int signal, siginfo_t *info, void *) {
+  constexpr uintptr_t kPage = 4096;
+  const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
+  const int error = errno;
+  if (!mapped_at(address) ||
+      mmap(reinterpret_cast<void *>(address / kPage * kPage), kPage, PROT_READ,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+    std::signal(signal, SIG_DFL); // it comes again
+  errno = error;
+}
+
+void watch(const void *begin, size_t size) {
+  static const bool is_set = [] {
+    struct sigaction action = {};
+    action.sa_sigaction = on_bus_error;
+    action.sa_flags = SA_SIGINFO | SA_RESTART;
+    return sigaction(SIGBUS, &action, nullptr) == 0;
+  }();
+  if (!is_set)
+    return;
+  for (Mapped &each : all_mapped)
+    if (uintptr_t free = 0; each.begin.compare_exchange_strong(free, UINTPTR_MAX)) {
+      each.size.store(size, std::memory_order_relaxed);
+      each.begin.store(reinterpret_cast<uintptr_t>(begin), std::memory_order_release);
+      return;
+    }
+}
+
+void watch_no_more(const void *begin) {
+  for (Mapped &each : all_mapped)
+    if (each.begin.load(std::memory_order_relaxed) == reinterpret_cast<uintptr_t>(begin)) {
+      each.size.store(0, std::memory_order_relaxed);
+      each.begin.store(0, std::memory_order_release);
+      return;
+    }
+}
+
+} // namespace
 
 MappedFile::MappedFile(std::string path) : path_(std::move(path)) {
   int file = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -53,6 +112,7 @@ MappedFile::MappedFile(std::string path) : path_(std::move(path)) {
   if (mapped == MAP_FAILED)
     fail("{}: it cannot be mapped into memory: {}", path_, std::strerror(error));
   data_ = static_cast<const std::byte *>(mapped);
+  watch(data_, size_);
 }
 
 MappedFile::MappedFile(MappedFile &&other) noexcept
@@ -64,8 +124,10 @@ void MappedFile::release_pages() const {
 }
 
 MappedFile::~MappedFile() {
-  if (data_)
-    munmap(const_cast<std::byte *>(data_), size_);
+  if (!data_)
+    return;
+  watch_no_more(data_);
+  munmap(const_cast<std::byte *>(data_), size_);
 }
 
 } // namespace base

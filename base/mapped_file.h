@@ -9,8 +9,8 @@ namespace base {
 
 // Maps a whole regular file. The constructor throws Failure, one sentence, when the file is
 // missing, is not a regular file, cannot be read, or is empty. The bytes live as long as the
-// object. A file that another process shortens meanwhile would fault; profiles only ever grow while
-// they are written.
+// object. Of a file that is shortened meanwhile, as a program is by who copies another one over it,
+// what is gone reads as zeros.
 class MappedFile {
 public:
   explicit MappedFile(std::string path);

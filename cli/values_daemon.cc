@@ -109,8 +109,10 @@ private:
 
   void rotate() {
     const bool is_full = recording_->is_nearly_full();
-    if (is_full)
+    if (is_full) {
       recording_->collector().stop();
+      recording_->poll(0); // samples name pages of this recording
+    }
     take();
     if (is_full)
       recording_ = values::renewed(std::move(recording_), settings_);

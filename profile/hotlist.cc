@@ -34,6 +34,10 @@ HotlistKind hotlist_kind(std::string_view word) {
   base::fail("{}: no such hotlist; there are space-saving, counting and concise", word);
 }
 
+void fail_of_kinds() {
+  base::fail("hotlists of different kinds cannot be added; record both with the same --hotlist");
+}
+
 std::string_view hotlist_word(HotlistKind kind) {
   switch (kind) {
   case HotlistKind::space_saving: return "space-saving";
@@ -169,7 +173,7 @@ void Hotlist::raise_threshold(uint32_t raises) {
 
 void Hotlist::merge(const Hotlist &other) {
   if (other.kind_ != kind_)
-    base::fail("hotlists of different kinds cannot be added; record both with the same --hotlist");
+    fail_of_kinds();
   Hotlist theirs = other;
   capacity_ = std::max(capacity_, theirs.capacity_);
   if (kind_ == HotlistKind::space_saving) {

@@ -29,6 +29,9 @@ enum class HotlistKind : uint8_t { space_saving, counting, concise };
 HotlistKind hotlist_kind(std::string_view word);
 std::string_view hotlist_word(HotlistKind kind);
 
+// What is said where lists of two kinds are to be added. Throws Failure.
+[[noreturn]] void fail_of_kinds();
+
 // A value that a hotlist holds.
 struct HotEntry {
   uint64_t value = 0;

@@ -196,7 +196,7 @@ Profile Assembler::finish() {
 
 void merge(Profile &into, const Profile &other) {
   Assembler assembler;
-  assembler.add(std::move(into));
+  assembler.add(into);
   assembler.add(other);
   into = assembler.finish();
 }

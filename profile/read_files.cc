@@ -98,7 +98,7 @@ Profile read(const std::vector<std::string> &paths) {
   if (paths.size() == 1) // nothing to add up: no second copy
     return read_file(paths.front());
   Assembler all;
-  all.add(read_each(paths, [&](const Profile &one) { all.add(one); }));
+  all.add(read_each(paths, [&](Profile &&one) { all.add(std::move(one)); }));
   return all.finish();
 }
 
@@ -109,8 +109,10 @@ std::vector<Profile> read_programs(const std::vector<std::string> &paths) {
     return profiles;
   }
   std::map<std::set<std::string>, Assembler> by_program;
-  const Profile unread =
-      read_each(paths, [&](const Profile &one) { by_program[programs_of(one)].add(one); });
+  const Profile unread = read_each(paths, [&](Profile &&one) {
+    Assembler &of_program = by_program[programs_of(one)];
+    of_program.add(std::move(one));
+  });
   for (auto &[programs, assembler] : by_program)
     profiles.push_back(assembler.finish());
   base::stable_sort(profiles, [](const Profile &a, const Profile &b) {

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <optional>
 #include <tuple>
 
 namespace profile {
@@ -127,7 +128,7 @@ void join(MemoryConflict &into, const MemoryConflict &other) {
 }
 
 // Items of which none comes before the other become one, in the order in which they were added. What
-// was joined before stands sorted at the begin; so only the rest is sorted.
+// was joined before stands sorted at the beginning; so only the rest is sorted.
 template <class Item> void join_equal(std::vector<Item> &items) {
   auto is_before = [](const Item &a, const Item &b) { return comes_before(a, b); };
   const auto middle = std::is_sorted_until(items.begin(), items.end(), is_before);
@@ -191,8 +192,19 @@ public:
   }
 
 private:
+  // Before anything is moved: what does not add up fails as a whole.
+  void check_kinds(const Values &other) {
+    for (const SampledValues &each : other.values)
+      for (const Hotlist *list : {&each.hotlist, &each.strides})
+        if (list->windows() && kind_.value_or(list->kind()) != list->kind())
+          fail_of_kinds();
+        else if (list->windows())
+          kind_ = list->kind();
+  }
+
   // Moves what the other has.
   void add(Profile &into, Values &other, const NewIds &ids) {
+    check_kinds(other);
     into.values.samples += other.samples;
     for (size_t i = 0; i < other.ends.size(); i++)
       into.values.ends[i] += other.ends[i];
@@ -220,7 +232,7 @@ private:
     join_if(items, most);
   }
 
-  static constexpr size_t kFirst = 1024;
+  static constexpr size_t kFewest = 1024;
   template <class Item> static void add(std::vector<Item> &items, Item each, size_t &most) {
     items.push_back(std::move(each));
     join_if(items, most);
@@ -229,10 +241,11 @@ private:
     if (items.size() < most)
       return;
     join_equal(items);
-    most = std::max(kFirst, 2 * items.size());
+    most = std::max(kFewest, 2 * items.size());
   }
-  // So many are joined.
-  size_t most_instructions_ = kFirst, most_lists_ = kFirst, most_conflicts_ = kFirst;
+  std::optional<HotlistKind> kind_; // of all lists
+  // Items are joined when there are so many.
+  size_t most_instructions_ = kFewest, most_lists_ = kFewest, most_conflicts_ = kFewest;
 };
 
 void Reader::resolve(FileNumbers &numbers, Assembler &output) {

@@ -76,7 +76,7 @@ std::string file_name(const analyze::TracedModule &module) {
 std::string per_access(uint64_t count, const char *unit, uint64_t accesses, int digits) {
   const double least = std::pow(10, -digits),
                each = accesses ? double(count) / double(accesses) : 0;
-  return count && each < least / 2
+  return count && accesses && each < least / 2
              ? fmt::format("less than {:.{}f}{} an access", least, digits, unit)
              : fmt::format("{:.{}f}{} an access", each, digits, unit);
 }

@@ -65,13 +65,16 @@ std::string histogram_text(const ReuseSums &all, const Style &style) {
     if (all.count[bucket])
       last = bucket;
   }
+  auto is_border = [](unsigned bucket) { // of the columns of the tables behind it
+    return ReuseSums::least_of(bucket) == kL1Lines || ReuseSums::least_of(bucket) == kFarLines;
+  };
   auto is_rare = [&](unsigned bucket) {
     return share_of(all.count[bucket], all.accesses()) < kRare;
   };
   for (unsigned bucket = 0; bucket <= last; bucket++) {
     const unsigned first = bucket;
     uint64_t touches = all.count[bucket];
-    while (is_rare(first) && bucket < last && is_rare(bucket + 1))
+    while (is_rare(first) && bucket < last && is_rare(bucket + 1) && !is_border(bucket + 1))
       touches += all.count[++bucket];
     sum += touches;
     table.row({range_text(first, bucket), count_text(touches),

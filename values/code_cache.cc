@@ -330,6 +330,8 @@ KeptCode CodeCache::take_kept() {
     if (room < 0 || kept.pages.size() == most_pages)
       break;
     kept.pages.push_back(s.published.kept(number, key));
+    if (CodeFiles::Opened *file = s.info[number].open)
+      file->is_needed = true;
   }
   kept.files = std::move(s.files);
   kept.files.begin_anew(kKeptFiles);
@@ -480,7 +482,7 @@ size_t CodeCache::open_files() const {
   return state_->files.opened();
 }
 
-void CodeCache::came(uint32_t where) {
+void CodeCache::count_sample(uint32_t where) {
   if (const uint32_t number = assay_page_of(where); number < state_->info.size())
     state_->info[number].samples++;
 }

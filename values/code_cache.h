@@ -65,8 +65,8 @@ public:
   using Place = CodePlace;
   // Of a value's or a sample's `where`; nothing of 0.
   std::optional<Place> place(uint32_t where) const;
-  // A sample began there: its page is worth keeping.
-  void came(uint32_t where);
+  // That began there: so its page is worth keeping.
+  void count_sample(uint32_t where);
   // The bytes of the instruction there; none if it is not known.
   profile::InstructionBytes bytes(uint32_t where) const;
   struct Shape {

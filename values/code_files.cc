@@ -2,10 +2,10 @@
 
 #include "abi/published_code.h"
 #include "base/fail.h"
+#include "base/stable_sort.h"
 #include "values/code_key.h"
 
-#include <algorithm>
-#include <functional>
+#include <utility>
 
 namespace values {
 namespace {
@@ -19,6 +19,19 @@ void drop_names(image::Executable &executable) {
     functions.push_back({function.begin, function.end, is_cold_part(function) ? function.name : "",
                          function.found_by});
   executable.set_functions(std::move(functions));
+}
+
+bool is_same(const timespec &a, const timespec &b) {
+  return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+// Whether its path leads to it still, and nobody has written to it: its key says neither.
+bool is_unchanged(const CodeFiles::Opened &file) {
+  const struct stat &then = file.status;
+  struct stat now = {};
+  return stat(file.file.path.c_str(), &now) == 0 && now.st_dev == then.st_dev &&
+         now.st_ino == then.st_ino && now.st_size == then.st_size &&
+         is_same(now.st_mtim, then.st_mtim) && is_same(now.st_ctim, then.st_ctim);
 }
 
 } // namespace
@@ -43,22 +56,27 @@ uint32_t CodeFiles::number(Opened &opened) {
 }
 
 void CodeFiles::begin_anew(size_t most_kept) {
-  std::vector<uint64_t> uses;
-  for (const auto &[key, file] : opened_)
-    if (file && file->executable && file->uses)
-      uses.push_back(file->uses);
-  uint64_t fewest = 1;
-  if (uses.size() > most_kept) {
-    std::nth_element(uses.begin(), uses.begin() + static_cast<ptrdiff_t>(most_kept), uses.end(),
-                     std::greater<>());
-    fewest = uses[most_kept] + 1;
+  std::vector<decltype(opened_)::iterator> stay;
+  for (auto each = opened_.begin(); each != opened_.end();) {
+    const Opened *file = each->second.get();
+    if (file && file->executable && (file->uses || file->is_needed) && is_unchanged(*file))
+      stay.push_back(each++);
+    else
+      each = opened_.erase(each);
   }
-  std::erase_if(opened_, [&](const auto &each) {
-    return !each.second || !each.second->executable || each.second->uses < fewest;
+  base::stable_sort(stay, [](const auto &a, const auto &b) {
+    return std::pair(a->second->is_needed, a->second->uses) >
+           std::pair(b->second->is_needed, b->second->uses);
   });
-  for (auto &[key, file] : opened_) {
-    file->index = kNone;
-    file->uses = 0;
+  for (size_t i = 0; i < stay.size(); i++) {
+    Opened &file = *stay[i]->second;
+    if (i >= most_kept && !file.is_needed) {
+      opened_.erase(stay[i]);
+      continue;
+    }
+    file.index = kNone;
+    file.uses = 0;
+    file.is_needed = false;
   }
   files_.clear();
   named_.clear();
@@ -92,6 +110,7 @@ CodeFiles::Opened *CodeFiles::open(const assay_miss &miss, ProcessMaps &maps) {
         drop_names(*file->executable);
       }
       file->file = {name, file->executable->build_id()};
+      stat(path.c_str(), &file->status);
       file->uses = 1;
       number(*file);
       break;
@@ -104,19 +123,24 @@ CodeFiles::Opened *CodeFiles::open(const assay_miss &miss, ProcessMaps &maps) {
 }
 
 std::optional<CodePlace> CodeFiles::place_in(const MappedRange &range, uint64_t address) {
-  std::optional<CodePlace> found;
+  Opened *found = nullptr;
+  uint64_t linked_page = 0;
   for (auto &[key, file] : opened_) {
     if (!file || !file->executable || file->file.path != range.name)
       continue;
     const uint64_t offset = address - range.start + range.file_offset;
     const auto page = linked(*file->executable, assay_code_page_begin(offset));
     const bool is_same_file = key.file == range.inode; // not one that was there before
-    if (page && (!found || is_same_file))
-      found = CodePlace{number(*file), *page + assay_offset_in_page(address)};
+    if (page && (!found || is_same_file)) {
+      found = file.get();
+      linked_page = *page;
+    }
     if (page && is_same_file)
       break;
   }
-  return found;
+  if (!found)
+    return std::nullopt;
+  return CodePlace{number(*found), linked_page + assay_offset_in_page(address)};
 }
 
 std::optional<uint64_t> CodeFiles::linked(const image::Executable &executable, uint64_t offset) {

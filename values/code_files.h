@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <sys/stat.h>
 #include <vector>
 
 namespace values {
@@ -41,16 +42,18 @@ public:
     std::unique_ptr<image::Executable> executable; // none: it is no ELF file for this machine
     std::unique_ptr<CallerRules> caller_rules;     // made when they are asked for
     CodeFile file;
-    uint32_t index = kNone; // in all(); kNone: nothing has come from it yet
-    uint64_t uses = 0;      // misses that came to it
+    struct stat status = {}; // when it was opened
+    uint32_t index = kNone;  // in all(); kNone: nothing has come from it yet
+    uint64_t uses = 0;       // pages that became known
+    bool is_needed = false;  // by what is kept of its pages
   };
   static constexpr uint32_t kNone = UINT32_MAX;
 
   // To be called before any file is opened: what tells callers, and functions by their names, is kept of each.
   void keep_callers() { keeps_callers_ = true; }
 
-  // For another recording: numbers begin anew. Of what was opened, the files that were used most stay
-  // open, at most so many.
+  // For another recording: numbers begin anew. Of what was opened, what is needed stays open, and of
+  // the others those that were used most, so many in all; none that is not the same any more.
   void begin_anew(size_t most_kept);
 
   const std::vector<CodeFile> &all() const { return files_; }

@@ -173,20 +173,20 @@ bool cut(profile::Profile &profile, size_t lists, size_t instructions) {
   uint64_t before = 0, after = 0;
   for (const profile::SampledValues &each : all.values)
     before += each.hotlist.values();
-  profile::Profile cut;
-  Mover mover(profile, cut);
+  profile::Profile rest;
+  Mover mover(profile, rest);
   mover.reserve(pieces.instructions.size(), pieces.lists.size());
   mover.move(pieces);
   for (const profile::Process &process : profile.processes)
-    cut.processes.push_back(mover.process(process));
-  cut.losses = profile.losses;
-  cut.values.samples = all.samples;
-  cut.values.ends = all.ends;
-  for (const profile::SampledValues &each : cut.values.values)
+    rest.processes.push_back(mover.process(process));
+  rest.losses = profile.losses;
+  rest.values.samples = all.samples;
+  rest.values.ends = all.ends;
+  for (const profile::SampledValues &each : rest.values.values)
     after += each.hotlist.values();
   if (before > after)
-    cut.losses[ASSAY_LOSS_many_places] += before - after;
-  profile = std::move(cut);
+    rest.losses[ASSAY_LOSS_many_places] += before - after;
+  profile = std::move(rest);
   return true;
 }
 

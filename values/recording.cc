@@ -39,7 +39,7 @@ Recording::Recording(std::unique_ptr<Collector> collector, const RecordingSettin
 }
 
 void Recording::sample(const assay_sample &sample, std::span<const assay_sampled_value> values) {
-  code_.came(sample.start);
+  code_.count_sample(sample.start);
   if (sample.start == 0 && values.empty())
     unplaced_.push_back(sample);
   else
@@ -159,7 +159,11 @@ Recording::Taken Recording::take(const profile::Process &process, uint32_t scope
 }
 
 bool Recording::is_nearly_full() const {
-  return code_.fullness() > kNearlyFull || code_.open_files() > kManyFiles;
+  return code_.fullness() > kNearlyFull || has_many_files();
+}
+
+bool Recording::has_many_files() const {
+  return code_.open_files() > kManyFiles;
 }
 
 bool Recording::has_many_places() const {

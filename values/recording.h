@@ -52,7 +52,9 @@ public:
   Taken take(const profile::Process &process, uint32_t scope, uint64_t duration_us);
   // Whether there is little room left for code and what is known of files: then another recording must go on.
   bool is_nearly_full() const;
-  // The same of places at which values are kept.
+  // Whether so many files are open that memory is to be given back.
+  bool has_many_files() const;
+  // Of places at which values are kept, whether there is little room.
   bool has_many_places() const;
 
 private:

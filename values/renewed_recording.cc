@@ -11,7 +11,7 @@
 
 namespace values {
 namespace {
-constexpr std::chrono::seconds kFirst{120}, kInterval{30};
+constexpr std::chrono::seconds kWithoutWaits{120}, kInterval{30};
 } // namespace
 
 std::unique_ptr<Recording> renewed(std::unique_ptr<Recording> recording,
@@ -35,11 +35,15 @@ void RenewedRecording::poll(int milliseconds, const profile::Process &process) {
     renew(process);
 }
 
-// Beside a compiler it is full each ten seconds. A recording of a minute or two shall miss nothing;
-// in one of hours, code that stays hot has its samples, and is not decoded again and again.
+bool RenewedRecording::is_full() const {
+  return recording_->is_nearly_full() || recording_->has_many_places();
+}
+
+// Beside a compiler it is full every ten seconds. A recording of a minute or two should miss
+// nothing; in one of hours, code that stays hot has its samples, and is not decoded again and again.
 bool RenewedRecording::may_renew() const {
   const auto now = Clock::now();
-  return now - begin_ < kFirst || now - renewed_ >= kInterval;
+  return now - begin_ < kWithoutWaits || now - renewed_ >= kInterval;
 }
 
 // Samples that come while the profiles are added wait in the collector's buffer.

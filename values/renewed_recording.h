@@ -1,6 +1,6 @@
 // A recording that goes on for as long as one wants, in bounded memory: where there is little room
 // left for code or for places, another one takes over, and what was measured is added up. So code
-// that comes late is sampled like code that came first.
+// that comes late is sampled like code that came first; after two minutes, half a minute later at most.
 #pragma once
 
 #include "profile/profile.h"
@@ -40,6 +40,7 @@ public:
 
 private:
   using Clock = std::chrono::steady_clock;
+  bool is_full() const;
   bool may_renew() const;
   void renew(const profile::Process &process);
 

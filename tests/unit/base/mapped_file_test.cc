@@ -61,6 +61,20 @@ TEST(MappedFile, PagesThatAreReleasedAreReadAgain) {
   EXPECT_EQ(read_all(), 1 << 20);
 }
 
+// As a program is that is sampled while another one is copied over it.
+TEST(MappedFile, WhatIsGoneReadsAsZeros) {
+  const std::string path = testing::TempDir() + "assay_mapped_file_shrinks";
+  std::ofstream(path) << std::string(10'000, 'a');
+  base::MappedFile file(path);
+  EXPECT_EQ(file.bytes()[9'000], std::byte{'a'});
+  ASSERT_EQ(truncate(path.c_str(), 0), 0);
+  EXPECT_EQ(file.bytes()[9'999], std::byte{0});
+  EXPECT_EQ(file.bytes()[0], std::byte{0});
+  base::MappedFile moved(std::move(file)); // still watched
+  EXPECT_EQ(moved.bytes()[5'000], std::byte{0});
+  unlink(path.c_str());
+}
+
 TEST(MappedFile, SaysWhatIsWrong) {
   TemporaryFolder folder;
   std::string empty = folder.in("empty");

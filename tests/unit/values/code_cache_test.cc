@@ -109,8 +109,8 @@ TEST_F(CodeCacheTest, WhatSamplesCameToIsKept) {
   const auto bytes = code_.bytes(where);
   const std::string path = code_.files().at(place->file).path;
   for (int i = 0; i < 3; i++)
-    code_.came(where);
-  code_.came(where_at(assay_test_walk_second));
+    code_.count_sample(where);
+  code_.count_sample(where_at(assay_test_walk_second));
   const std::vector<assay_uop> entries(
       entries_.begin() + pages_[often.page].first[assay_offset_in_page(where)], entries_.end());
   values::KeptCode kept = code_.take_kept();
