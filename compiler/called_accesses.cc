@@ -7,6 +7,7 @@
 
 #include "compiler/counting.h"
 
+#include "llvm/Analysis/ConstantFolding.h"
 #include "llvm/IR/DerivedTypes.h"
 
 using namespace llvm;
@@ -103,6 +104,17 @@ SmallVector<Value *, 4> parts_of(IRBuilder<> &builder, const VectorAccess &acces
 
 Value *bytes_or_all(IRBuilder<> &builder, Value *length) {
   return length ? builder.CreateZExtOrTrunc(length, builder.getInt64Ty()) : builder.getInt64(~0ULL);
+}
+
+Value *active_lanes(IRBuilder<> &builder, const MaskedAccess &access) {
+  Value *mask = bits_of(builder, access);
+  if (auto *constant = dyn_cast<Constant>(mask)) {
+    const DataLayout &layout = builder.GetInsertBlock()->getDataLayout();
+    if (auto *bits = dyn_cast<ConstantInt>(ConstantFoldConstant(constant, layout)))
+      return builder.getInt64(bits->getValue().popcount());
+  }
+  return builder.CreateZExtOrTrunc(builder.CreateUnaryIntrinsic(Intrinsic::ctpop, mask),
+                                   builder.getInt64Ty());
 }
 
 void for_each_call(IRBuilder<> &builder, const MaskedAccess &access,

@@ -28,6 +28,9 @@ llvm::SmallVector<llvm::Value *, 4> parts_of(llvm::IRBuilder<> &builder,
 // A length as 64 bits; all ones where there is none.
 llvm::Value *bytes_or_all(llvm::IRBuilder<> &builder, llvm::Value *length);
 
+// How many lanes the mask chooses, as 64 bits; a constant where the mask is one.
+llvm::Value *active_lanes(llvm::IRBuilder<> &builder, const MaskedAccess &access);
+
 // The calls that a masked access needs: `call` is given the place of the first lane and a 64-bit mask of
 // the active ones, 64 lanes at a time; each lane by itself where every one has a pointer of its own.
 void for_each_call(llvm::IRBuilder<> &builder, const MaskedAccess &access,

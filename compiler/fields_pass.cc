@@ -17,6 +17,7 @@
 #include "abi/fields.h"
 #include "abi/sites.h"
 #include "compiler/access.h"
+#include "compiler/called_accesses.h"
 #include "compiler/counting.h"
 #include "compiler/fields_stretches.h"
 #include "compiler/fields_unit.h"
@@ -71,6 +72,8 @@ private:
           add_address(*address);
       } else if (std::optional<Access> access = interesting(instruction, kEverything))
         add(instruction, *access);
+      else if (std::optional<MaskedAccess> masked = interesting_masked(instruction, kEverything))
+        add(instruction, *masked);
       else if (auto *memory = dyn_cast<AnyMemIntrinsic>(&instruction))
         add_copy(*memory);
       if (request_.naive)
@@ -93,6 +96,30 @@ private:
       if (member.record || member.is_lost)
         add(instruction, member, access.pointer, access.reads * member.times,
             access.writes * member.times, 0);
+  }
+
+  // Each lane that the mask chooses is an access of the source. A mask that is not known is a stretch
+  // of its own, which is executed once for each lane.
+  void add(Instruction &instruction, const MaskedAccess &access) {
+    for (const MemberAccess &member : fields_.tags.find(instruction, access)) {
+      IRBuilder<> builder(&instruction);
+      Value *lanes = active_lanes(builder, access);
+      const auto *known = dyn_cast<ConstantInt>(lanes);
+      const uint64_t times = known ? known->getZExtValue() : 1;
+      if (times == 0)
+        continue;
+      if (!known) {
+        close();
+        open_.bytes = lanes;
+        open_.bytes_of_one = 1;
+      }
+      Value *first = access.pointer->getType()->isVectorTy()
+                         ? builder.CreateExtractElement(access.pointer, uint64_t{0})
+                         : access.pointer;
+      add(instruction, member, first, access.writes ? 0 : times, access.writes ? times : 0, 0);
+      if (!known)
+        close();
+    }
   }
 
   void add_address(GetElementPtrInst &address) {

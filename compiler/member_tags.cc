@@ -22,6 +22,19 @@ using namespace llvm;
 
 namespace assay::compiler {
 
+// Those that the optimiser makes; what users write as x86's own instructions names no field.
+static bool is_masked(const IntrinsicInst &call) {
+  switch (call.getIntrinsicID()) {
+  case Intrinsic::masked_load:
+  case Intrinsic::masked_store:
+  case Intrinsic::masked_gather:
+  case Intrinsic::masked_scatter:
+  case Intrinsic::masked_expandload:
+  case Intrinsic::masked_compressstore: return true;
+  default: return false;
+  }
+}
+
 MDNode *member_tag(const Instruction &access) {
   return access.getMetadata(kMember);
 }
@@ -101,21 +114,29 @@ void MemberTags::begin(Function &function) {
     const Leaf &leaf = access.record->leaves[access.leaves.first];
     if (leaf.elements > 1 || leaf.flags & ASSAY_LEAF_ARRAY || leaf.offset_bits % 8)
       continue;
-    APInt offset(64, 0);
-    const Value *base = pointer->stripAndAccumulateConstantOffsets(layout_, offset, true);
-    bases_.try_emplace(
-        base, Base{access.record, offset.getSExtValue() - (int64_t)(leaf.offset_bits / 8)});
+    int64_t offset = 0;
+    const Value *base = base_of(pointer, offset);
+    bases_.try_emplace(base, Base{access.record, offset - (int64_t)(leaf.offset_bits / 8)});
   }
 }
 
-MemberTags::InRecord MemberTags::by_base(const Access &access) const {
-  APInt offset(64, 0);
-  const Value *base = access.pointer->stripAndAccumulateConstantOffsets(layout_, offset, true);
-  auto known = bases_.find(base);
+const Value *MemberTags::base_of(const Value *pointer, int64_t &offset) const {
+  APInt distance(64, 0);
+  const Value *base = pointer->stripAndAccumulateConstantOffsets(layout_, distance, true);
+  // A loop over objects loads the fields of several from where the first one has its own.
+  if (auto *lane = dyn_cast<ExtractElementInst>(base))
+    base = lane->getVectorOperand()->stripAndAccumulateConstantOffsets(layout_, distance, true);
+  offset = distance.getSExtValue();
+  return base;
+}
+
+MemberTags::InRecord MemberTags::by_base(const Value *pointer) const {
+  int64_t offset = 0;
+  auto known = bases_.find(base_of(pointer, offset));
   if (known == bases_.end())
     return {};
   const RecordLayout *record = known->second.record;
-  const int64_t at = offset.getSExtValue() - known->second.offset;
+  const int64_t at = offset - known->second.offset;
   return at >= 0 && (uint64_t)at < record->size ? InRecord{record, (uint64_t)at} : InRecord();
 }
 
@@ -146,22 +167,21 @@ bool MemberTags::is_joined(const Instruction &instruction, const Access &access,
 MemberTags::InRecord MemberTags::around(const MemberAccess &tagged, const Access &access) const {
   const RecordLayout &record = *tagged.record;
   const uint64_t field = record.leaves[tagged.leaves.first].offset_bits / 8;
-  APInt offset(64, 0);
-  access.pointer->stripAndAccumulateConstantOffsets(layout_, offset, true);
+  int64_t offset = 0;
+  base_of(access.pointer, offset);
   const auto size = (int64_t)record.size;
-  const uint64_t at = size ? (uint64_t)((offset.getSExtValue() % size + size) % size) : 0;
+  const uint64_t at = size ? (uint64_t)((offset % size + size) % size) : 0;
   const uint64_t reached = field >= at ? field : field + record.size; // in this object, or the next
   return {&record, reached < at + access.bytes ? at : field};
 }
 
 // An access that the optimiser has made of several has no line; of which fields, its address says no more.
 bool MemberTags::is_one_of_several(const Value *pointer) const {
+  int64_t ignored = 0;
   auto is_in_record = [&](const Value *address) {
-    APInt offset(64, 0);
-    return bases_.contains(address->stripAndAccumulateConstantOffsets(layout_, offset, true));
+    return bases_.contains(base_of(address, ignored));
   };
-  APInt offset(64, 0);
-  pointer = pointer->stripAndAccumulateConstantOffsets(layout_, offset, true);
+  pointer = base_of(pointer, ignored);
   if (auto *gep = dyn_cast<GEPOperator>(pointer))
     return is_in_record(gep->getPointerOperand());
   if (auto *choice = dyn_cast<SelectInst>(pointer))
@@ -185,7 +205,7 @@ SmallVector<MemberAccess, 1> MemberTags::find(Instruction &instruction, const Ac
     place = around(found, access);
   }
   if (!place.record)
-    place = by_base(access);
+    place = by_base(access.pointer);
   if (!place.record)
     place = by_alias_tag(instruction);
   SmallVector<MemberAccess, 1> all;
@@ -206,6 +226,37 @@ SmallVector<MemberAccess, 1> MemberTags::find(Instruction &instruction, const Ac
   else
     none.is_lost = is_one_of_several(access.pointer);
   return {none};
+}
+
+// The lanes of a gather or scatter are to one field of several objects; those that lie side by side
+// may be to several fields, unless these are elements of an array.
+SmallVector<MemberAccess, 1> MemberTags::find(Instruction &instruction,
+                                              const MaskedAccess &access) {
+  auto *call = dyn_cast<IntrinsicInst>(&instruction);
+  if (!call || !is_masked(*call))
+    return {};
+  const MDNode *tag = tag_at(instruction, access.writes);
+  if (tag && !tag->getNumOperands())
+    return {};
+  MemberAccess found = read(tag);
+  if (!found.record && !found.is_lost) {
+    InRecord place = by_base(access.pointer);
+    if (!place.record)
+      place = by_alias_tag(instruction);
+    if (!place.record)
+      return {};
+    const auto leaves = RecordLayouts::leaves_in(*place.record, place.offset, access.element_bytes);
+    if (!leaves)
+      return {};
+    found = {place.record, *leaves, false, 1, std::nullopt};
+  }
+  if (found.is_lost || access.pointer->getType()->isVectorTy())
+    return {found};
+  const Leaf &leaf = found.record->leaves[found.leaves.first];
+  const bool is_array = leaf.elements > 1 || leaf.flags & ASSAY_LEAF_ARRAY;
+  MemberAccess lost;
+  lost.is_lost = true;
+  return {is_array || access.lanes == 1 ? found : lost};
 }
 
 MemberCopy MemberTags::find_copy(const AnyMemIntrinsic &call) {

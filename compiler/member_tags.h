@@ -41,6 +41,9 @@ public:
   void begin(llvm::Function &function);
   // Of an access that was made of several, several.
   llvm::SmallVector<MemberAccess, 1> find(llvm::Instruction &instruction, const Access &access);
+  // Of a gather, a scatter, or a load or store under a mask: what one lane is to.
+  llvm::SmallVector<MemberAccess, 1> find(llvm::Instruction &instruction,
+                                          const MaskedAccess &access);
   MemberCopy find_copy(const llvm::AnyMemIntrinsic &call);
   // The tags were read.
   static void remove(llvm::Module &module);
@@ -61,7 +64,10 @@ private:
     const RecordLayout *record = nullptr;
     uint64_t offset = 0;
   };
-  InRecord by_base(const Access &access) const;
+  // The pointer without constant distances, which are added to `offset`; of a lane of several
+  // pointers, what these have in common.
+  const llvm::Value *base_of(const llvm::Value *pointer, int64_t &offset) const;
+  InRecord by_base(const llvm::Value *pointer) const;
   InRecord by_alias_tag(const llvm::Instruction &instruction);
   static bool is_joined(const llvm::Instruction &instruction, const Access &access,
                         const MemberAccess &tagged);
