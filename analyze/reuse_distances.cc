@@ -13,6 +13,9 @@
 #include <algorithm>
 
 namespace analyze {
+namespace {
+constexpr size_t kAhead = 16; // accesses, for which a line of a large table is on its way
+} // namespace
 
 uint64_t ReuseSums::beyond(uint64_t distance) const {
   uint64_t sum = first;
@@ -63,9 +66,13 @@ void ReuseDistances::count(uint32_t site, uint64_t distance) {
 void ReuseDistances::accesses(const profile::AccessOrigin &origin,
                               std::span<const profile::Access> batch) {
   const uint64_t space = spaces_.of(origin.process);
-  for (const profile::Access &each : batch)
+  for (size_t i = 0; i < batch.size(); i++) {
+    if (i + kAhead < batch.size())
+      distances_.expect((batch[i + kAhead].address + space) >> kLineShift);
+    const profile::Access &each = batch[i];
     for_each_line(each.address + space, each.size, kLineShift,
                   [&](uint64_t line) { count(each.site, distances_.touch(line)); });
+  }
 }
 
 std::vector<ReuseSums> ReuseDistances::of_site() const {

@@ -28,6 +28,10 @@ StackDistances::StackDistances()
     : table_(kFirstTable), entry_at_(kFirstTimes), taken_(kFirstTimes / kWord),
       tree_(kFirstTimes / kWord + 1) {}
 
+void StackDistances::expect(uint64_t line) const {
+  __builtin_prefetch(&table_[place_of(line, table_.size())], 1);
+}
+
 // A line that was not at the top is there now; another one had to make room for it, or none.
 uint64_t StackDistances::rise(uint64_t line, uint64_t dropped) {
   const uint32_t found = find_or_add(line);

@@ -26,6 +26,8 @@ public:
     const unsigned recent = top_.touch(line, dropped);
     return recent < RecentLines::kSize ? recent : rise(line, dropped);
   }
+  // A touch of the line comes soon: what is known of it is fetched into the cache.
+  void expect(uint64_t line) const;
   // From now on it is as if the line had never been touched. What touch() would have said.
   uint64_t forget(uint64_t line);
   size_t lines() const { return top_.size() + below_; }
