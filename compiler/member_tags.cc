@@ -22,19 +22,6 @@ using namespace llvm;
 
 namespace assay::compiler {
 
-// Those that the optimiser makes; what users write as x86's own instructions names no field.
-static bool is_masked(const IntrinsicInst &call) {
-  switch (call.getIntrinsicID()) {
-  case Intrinsic::masked_load:
-  case Intrinsic::masked_store:
-  case Intrinsic::masked_gather:
-  case Intrinsic::masked_scatter:
-  case Intrinsic::masked_expandload:
-  case Intrinsic::masked_compressstore: return true;
-  default: return false;
-  }
-}
-
 MDNode *member_tag(const Instruction &access) {
   return access.getMetadata(kMember);
 }
@@ -232,8 +219,8 @@ SmallVector<MemberAccess, 1> MemberTags::find(Instruction &instruction, const Ac
 // may be to several fields, unless these are elements of an array.
 SmallVector<MemberAccess, 1> MemberTags::find(Instruction &instruction,
                                               const MaskedAccess &access) {
-  auto *call = dyn_cast<IntrinsicInst>(&instruction);
-  if (!call || !is_masked(*call))
+  // What users write as x86's own instructions names no field.
+  if (Intrinsic::isTargetIntrinsic(cast<IntrinsicInst>(instruction).getIntrinsicID()))
     return {};
   const MDNode *tag = tag_at(instruction, access.writes);
   if (tag && !tag->getNumOperands())

@@ -178,6 +178,14 @@ public:
 
   void finish(Profile &profile, const NewIds &ids) override {
     Values &values = profile.values;
+    translate(values, ids);
+    join_equal(values.instructions);
+    join_equal(values.values);
+    join_equal(values.conflicts);
+  }
+
+private:
+  static void translate(Values &values, const NewIds &ids) {
     for (SampledInstruction &each : values.instructions)
       ids.translate(each.module);
     for (SampledValues &each : values.values)
@@ -186,12 +194,8 @@ public:
       ids.translate(each.store_module);
       ids.translate(each.load_module);
     }
-    join_equal(values.instructions);
-    join_equal(values.values);
-    join_equal(values.conflicts);
   }
 
-private:
   // Before anything is moved: what does not add up fails as a whole.
   void check_kinds(const Values &other) {
     for (const SampledValues &each : other.values)
@@ -208,14 +212,7 @@ private:
     into.values.samples += other.samples;
     for (size_t i = 0; i < other.ends.size(); i++)
       into.values.ends[i] += other.ends[i];
-    for (SampledInstruction &each : other.instructions)
-      ids.translate(each.module);
-    for (SampledValues &each : other.values)
-      ids.translate(each.module);
-    for (MemoryConflict &each : other.conflicts) {
-      ids.translate(each.store_module);
-      ids.translate(each.load_module);
-    }
+    translate(other, ids);
     add(into.values.instructions, other.instructions, most_instructions_);
     add(into.values.values, other.values, most_lists_);
     add(into.values.conflicts, other.conflicts, most_conflicts_);

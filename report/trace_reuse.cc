@@ -3,8 +3,8 @@
 // Distances are counted by powers of two, so a median is known only as a bound: it is shown as "<
 // N". First touches have no distance, and so are a row and a column of their own. The histogram
 // ends with the last distance that has touches; where there are next to none, several powers of two
-// are one row. JSON leaves out empty powers of two, and gives the
-// least and the most of each, so that readers need not know how they are counted.
+// are one row. JSON leaves out empty powers of two, and gives the least and the most of each, so
+// that readers need not know how they are counted.
 
 #include "report/trace_parts.h"
 

@@ -76,23 +76,47 @@ struct CodeCache::State {
             address - function->begin};
   }
 
-  // Of a page that another cache has published; nothing if its file is not open any more.
-  std::optional<PageInfo> known_page(const assay_code_key &key) {
+  PageInfo kernel_page(uint64_t address) {
     PageInfo page;
-    page.offset = page.link = key.page;
-    page.is_kernel = key.file == 0;
-    if (page.is_kernel) {
-      page.file = files.named(kKernelName);
-      return page;
-    }
-    page.open = files.use(key);
-    const auto address =
-        page.open ? CodeFiles::linked(*page.open->executable, key.page) : std::nullopt;
+    page.is_kernel = true;
+    page.offset = page.link = address;
+    page.file = files.named(kKernelName);
+    return page;
+  }
+
+  // Of a file, at so many bytes in it; nothing if it is no executable, or has no code there.
+  static std::optional<PageInfo> file_page(CodeFiles::Opened *open, uint64_t offset) {
+    if (!open || !open->executable)
+      return std::nullopt;
+    const auto address = CodeFiles::linked(*open->executable, offset);
     if (!address)
       return std::nullopt;
-    page.file = page.open->index;
+    PageInfo page;
+    page.open = open;
     page.offset = page.link = *address;
+    page.file = open->index;
     return page;
+  }
+
+  // Of what a process has in memory there, from no file that says what it is; nothing if it has nothing there.
+  std::optional<PageInfo> memory_page(const assay_miss &miss) {
+    const MappedRange *range = maps.range_at(miss.pid, miss.address, ProcessMaps::kNow);
+    if (!range)
+      return std::nullopt;
+    PageInfo page;
+    page.link = assay_code_page_begin(miss.address);
+    if (range->name.empty())
+      page.made_by = miss.pid;
+    const std::string name =
+        range->name.empty() ? fmt::format("[code made by {}]", miss.pid) : range->name;
+    page.file = files.named(name);
+    page.offset = name == "[vdso]" ? page.link - range->start : page.link;
+    return page;
+  }
+
+  // Of a page that another cache has published; nothing if its file is not open any more.
+  std::optional<PageInfo> known_page(const assay_code_key &key) {
+    return key.file == 0 ? kernel_page(key.page) : file_page(files.use(key), key.page);
   }
 
   // The number of the page; 0 if there is no room, nothing if the file says nothing of it.
@@ -100,46 +124,20 @@ struct CodeCache::State {
                                    bool &is_new) {
     if (auto known = page_of.find(key); known != page_of.end())
       return known->second;
-    PageInfo page;
-    bool is_stable = miss.file != 0;
-    uint64_t link = key.page;
-    if (is_stable) {
-      page.open = files.open(miss, maps);
-      std::optional<uint64_t> address;
-      if (page.open && page.open->executable)
-        address = CodeFiles::linked(*page.open->executable, key.page);
-      if (!address) // code that is loaded from a file which is no executable
-        is_stable = false;
-      else {
-        page.file = page.open->index;
-        page.offset = link = *address;
-      }
-    }
-    if (miss.in_kernel) {
-      if (!kernel)
-        return std::nullopt;
-      link = key.page;
-      page.is_kernel = true;
-      page.offset = link;
-      page.file = files.named(kKernelName);
-    } else if (!is_stable) {
-      page.open = nullptr;
-      link = assay_code_page_begin(miss.address);
-      const MappedRange *range = maps.range_at(miss.pid, miss.address, ProcessMaps::kNow);
-      if (!range)
-        return std::nullopt;
-      if (range->name.empty())
-        page.made_by = miss.pid;
-      const std::string name =
-          range->name.empty() ? fmt::format("[code made by {}]", miss.pid) : range->name;
-      page.file = files.named(name);
-      page.offset = name == "[vdso]" ? link - range->start : link;
-    }
-    page.link = link;
-    return new_page(key, page, is_stable, is_new);
+    if (miss.in_kernel && !kernel)
+      return std::nullopt;
+    std::optional<PageInfo> page;
+    if (miss.in_kernel)
+      page = kernel_page(key.page);
+    else if (miss.file)
+      page = file_page(files.open(miss, maps), key.page);
+    if (!page)
+      page = memory_page(miss);
+    return page ? std::optional(new_page(key, *page, is_new)) : std::nullopt;
   }
 
-  uint32_t new_page(const assay_code_key &key, const PageInfo &page, bool is_stable, bool &is_new) {
+  // What is of an opened file is stable.
+  uint32_t new_page(const assay_code_key &key, const PageInfo &page, bool &is_new) {
     if (info.size() >= published.pages() + kMaxUnpublished)
       return 0;
     const auto number = static_cast<uint32_t>(info.size());
@@ -147,7 +145,7 @@ struct CodeCache::State {
     number_of.emplace(std::pair(page.file, page.link), number);
     page_of.emplace(key, number);
     if (number < published.pages()) {
-      published.begin_page(number, page.link, is_stable);
+      published.begin_page(number, page.link, page.open != nullptr);
       is_new = true;
     }
     return number;
@@ -305,7 +303,7 @@ void CodeCache::publish_again(KeptCode kept, const Announce &announce) {
   for (const KeptPage &each : kept.pages)
     if (const auto page = s.known_page(each.key)) {
       bool is_new = false;
-      const uint32_t number = s.new_page(each.key, *page, page->open != nullptr, is_new);
+      const uint32_t number = s.new_page(each.key, *page, is_new);
       s.published.publish_again(number, each);
       announce(each.key, number);
     }
@@ -325,11 +323,14 @@ KeptCode CodeCache::take_kept() {
   auto room = static_cast<int64_t>(kKeptShare * double(s.published.entries()));
   const auto most_pages = static_cast<size_t>(kKeptShare * double(s.published.pages()));
   for (const auto &[samples, key] : chosen) {
-    const uint32_t number = s.page_of.at(key);
-    room -= static_cast<int64_t>(s.published.entries_of(number));
-    if (room < 0 || kept.pages.size() == most_pages)
+    if (kept.pages.size() == most_pages)
       break;
-    kept.pages.push_back(s.published.kept(number, key));
+    const uint32_t number = s.page_of.at(key);
+    KeptPage page = s.published.kept(number, key);
+    room -= static_cast<int64_t>(page.entries.size());
+    if (room < 0)
+      break;
+    kept.pages.push_back(std::move(page));
     if (CodeFiles::Opened *file = s.info[number].open)
       file->is_needed = true;
   }

@@ -33,18 +33,9 @@ const assay_code_head *PublishedCode::head_at(uint32_t where) const {
   return first ? reinterpret_cast<const assay_code_head *>(&entries_[first]) : nullptr;
 }
 
-size_t PublishedCode::entries_of(uint32_t number) const {
-  size_t count = 0;
-  for (uint32_t offset = 0; offset < ASSAY_CODE_PAGE_BYTES; offset++)
-    if (const assay_code_head *head = head_at(assay_place_in_page(number, offset)))
-      count += 1u + head->uops;
-  return count;
-}
-
 KeptPage PublishedCode::kept(uint32_t number, const assay_code_key &key) const {
   KeptPage page;
   page.key = key;
-  page.entries.reserve(entries_of(number));
   for (uint32_t offset = 0; offset < ASSAY_CODE_PAGE_BYTES; offset++) {
     const assay_code_head *head = head_at(assay_place_in_page(number, offset));
     if (!head)

@@ -44,7 +44,6 @@ public:
   double fullness() const { return double(entry_count_) / double(entries_.size()); }
 
   KeptPage kept(uint32_t number, const assay_code_key &key) const;
-  size_t entries_of(uint32_t number) const;
   // What has no room is left out.
   void publish_again(uint32_t number, const KeptPage &page);
 
