@@ -1,44 +1,92 @@
 // Names of places for sentences and tables.
 //
-// The problem: a C++ function's full name, with the types of its parameters and template arguments,
-// fills a terminal and says little more than its last two parts. The idea: cut what stands in
-// brackets, keep the class, add file and line. Names that are made of brackets themselves
-// (operators, lambdas) are left whole: cutting them right needs a parser of C++ names.
+// The problem: a C++ function's full name, with the types of its result, its parameters and its
+// template arguments, fills a terminal and says little more than its last two parts. The idea: cut
+// what stands in brackets and what a function returns, keep the class, add file and line. Only
+// templates' names say what they return, and these have parameters.
 
 #include "analyze/place.h"
+
+#include "analyze/type_names.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <string_view>
 
 namespace analyze {
 
+namespace {
+
+constexpr std::string_view kAnonymous = "(anonymous namespace)", kOperator = "operator",
+                           kAbiTag = "[abi:", kClone = "[clone", kDecltype = "decltype";
+
+// The longest first.
+constexpr std::array<std::string_view, 36> kSigns = {
+    "<=>", "<<=", ">>=", "->*", "->", "<<", ">>", "<=", ">=", "==", "!=", "&&",
+    "||",  "++",  "--",  "+=",  "-=", "*=", "/=", "%=", "^=", "&=", "|=", "()",
+    "[]",  "<",   ">",   "=",   "+",  "-",  "*",  "/",  "%",  "^",  "&",  "|"};
+
+// Where the name of an operator ends that begins here: behind "operator()", "operator<<", "operator new[]",
+// "operator unsigned long" (a conversion). 0 if none begins here.
+size_t end_of_operator(std::string_view name, size_t at) {
+  auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  const size_t end = at + kOperator.size();
+  if (!name.substr(at).starts_with(kOperator) || (at > 0 && is_word(name[at - 1])) ||
+      (end < name.size() && is_word(name[end])))
+    return 0;
+  const std::string_view rest = name.substr(end);
+  if (rest.starts_with(' '))
+    return std::min(name.find('(', end), name.size());
+  for (std::string_view sign : kSigns)
+    if (rest.starts_with(sign))
+      return end + sign.size();
+  return std::min(name.find_first_of("<(", end), name.size()); // ! ~ , and what is none
+}
+
+} // namespace
+
 std::string short_name(const std::string &function) {
-  // "operator<", "operator()" and lambdas are names that contain brackets: left whole.
-  if (function.find("operator") != std::string::npos ||
-      function.find("lambda") != std::string::npos || function.starts_with("("))
+  if (function.starts_with('['))
     return function;
-  std::string name;
-  int depth = 0;
-  for (size_t at = 0; at < function.size(); at++) {
-    char c = function[at];
-    bool anonymous = function.compare(at, 11, "(anonymous ") == 0;
-    if (anonymous && depth == 0) {
-      size_t end = std::min(function.find(')', at), function.size() - 1);
-      name += function.substr(at, end - at + 1);
-      at = end;
+  const std::string_view name = function;
+  std::string kept;
+  int depth = 0;    // of brackets
+  size_t begin = 0; // of what was kept, behind the type that a function returns
+  bool has_parameters =
+      false; // then " const" follows, or " [clone .cold]", or "::" and what is local to the function
+  for (size_t at = 0; at < name.size(); at++) {
+    const std::string_view rest = name.substr(at);
+    const char c = rest.front();
+    if (depth > 0) {
+      depth += c == '<' || c == '(' ? 1 : c == '>' || c == ')' ? -1 : 0;
+    } else if (const size_t end = end_of_operator(name, at)) {
+      kept += name.substr(at, end - at);
+      at = name.substr(end).starts_with(" <") ? end : end - 1;
+    } else if (rest.starts_with(kAnonymous)) {
+      kept += kAnonymous;
+      at += kAnonymous.size() - 1;
+    } else if (rest.starts_with(kAbiTag)) {
+      at = std::min(name.find(']', at), name.size() - 1);
+    } else if (rest.starts_with(kClone)) {
+      kept += rest;
+      break;
     } else if (c == '<' || c == '(') {
-      depth++;
-    } else if (c == '>' || c == ')') {
-      depth -= depth > 0;
-    } else if (depth == 0) {
-      name += c;
+      depth = 1;
+      has_parameters |= c == '(' && !kept.ends_with(kDecltype);
+    } else if (c == ' ' && has_parameters && !rest.substr(1).starts_with(kClone)) {
+      at = std::min(name.find("::", at), name.size()) - 1;
+    } else {
+      kept += c;
+      if (c == ' ' && !has_parameters)
+        begin = kept.size();
     }
   }
-  if (name.ends_with(" const"))
-    name.resize(name.size() - 6);
-  return name.empty() ? function : name;
+  if (has_parameters) // else the spaces are those of "0x10 in libc.so.6"
+    kept.erase(0, begin);
+  return kept.empty() ? function : short_type(kept);
 }
 
 namespace {
@@ -65,13 +113,12 @@ std::string short_place(const std::string &name) {
 
 std::string brief_place(const image::Frame &frame) {
   std::string name = short_name(frame.function);
-  constexpr std::string_view kAnonymous = "(anonymous namespace)::";
   for (size_t at; (at = name.find(kAnonymous)) != std::string::npos;)
-    name.erase(at, kAnonymous.size());
+    name.erase(at, name.compare(at + kAnonymous.size(), 2, "::") == 0 ? kAnonymous.size() + 2
+                                                                      : kAnonymous.size());
   size_t last = name.rfind("::");
   size_t before = last == std::string::npos || last == 0 ? last : name.rfind("::", last - 1);
-  if (before != std::string::npos && name.find("operator") == std::string::npos &&
-      name.find("lambda") == std::string::npos)
+  if (before != std::string::npos && name.find("lambda") == std::string::npos)
     name.erase(0, before + 2);
   return with_line(std::move(name), frame);
 }

@@ -27,7 +27,10 @@ bool is_of_standard_library(const std::string &type);
 // nodes of std::map, std::set and std::list.
 bool is_linked_by_library(const std::string &type);
 
-// A C++ name without what stands in (balanced) angle brackets and parentheses.
+// A C++ function's name without what stands in (balanced) angle brackets and parentheses, and
+// without the type that it returns: "std::vector::push_back" of "void std::vector<int,
+// …>::push_back<…>(int&&)". Operators and lambdas keep their signs: "A::operator()",
+// "f()::{lambda(int)#1}" is "f::{lambda#1}".
 std::string short_name(const std::string &function);
 
 } // namespace analyze

@@ -247,15 +247,6 @@ TEST(HeapFindings, WhatALibraryTouchesIsNotCold) {
   EXPECT_FALSE(analyze::ranked(result.contexts, analyze::heap_question("bytes")).empty());
 }
 
-TEST(Heap, ShortNamesKeepWhatNamesAre) {
-  EXPECT_EQ(analyze::short_name("ns::f<int>(std::vector<int> const&) const"), "ns::f");
-  EXPECT_EQ(analyze::short_name("(anonymous namespace)::f()"), "(anonymous namespace)::f()");
-  EXPECT_EQ(analyze::short_name("app::(anonymous namespace)::f()"),
-            "app::(anonymous namespace)::f");
-  EXPECT_EQ(analyze::short_name("A::operator<(A const&)"), "A::operator<(A const&)");
-  EXPECT_EQ(analyze::short_name("main"), "main");
-}
-
 TEST(Heap, BriefPlacesKeepTheClass) {
   image::Frame frame;
   frame.function = "pugi::impl::(anonymous namespace)::xml_parser::parse(char*)";

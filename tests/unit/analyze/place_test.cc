@@ -1,18 +1,63 @@
-// Advice that can be followed: only a struct of the program's has members to move.
 #include "analyze/place.h"
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace {
 
-TEST(Place, OnlyStructsOfTheProgramHaveMembersToMove) {
-  for (const char *type : {"Node", "app::Table<int>", "struct_node"})
-    EXPECT_NE(analyze::how_to_lay_out(type).find("members"), std::string::npos) << type;
-  for (const char *type : {"", "char", "unsigned long", "std::basic_string<char>"})
-    EXPECT_NE(analyze::how_to_lay_out(type).find("keep what is used"), std::string::npos) << type;
-  for (const char *type : {"std::_Rb_tree_node<std::pair<int const, int> >",
-                           "std::__detail::_Hash_node<int, false>", "std::_List_node<int>"})
-    EXPECT_NE(analyze::how_to_lay_out(type).find("container"), std::string::npos) << type;
+TEST(ShortName, LeavesOutParametersAndTemplateArguments) {
+  EXPECT_EQ(analyze::short_name("main"), "main");
+  EXPECT_EQ(analyze::short_name("sort.constprop.0"), "sort.constprop.0");
+  EXPECT_EQ(analyze::short_name("ns::f<int>(std::vector<int> const&) const"), "ns::f");
+  EXPECT_EQ(analyze::short_name("(anonymous namespace)::f()"), "(anonymous namespace)::f");
+  EXPECT_EQ(analyze::short_name("app::(anonymous namespace)::f()"),
+            "app::(anonymous namespace)::f");
+  EXPECT_EQ(
+      analyze::short_name("std::_Function_handler<void (), int>::_M_invoke(std::_Any_data const&)"),
+      "std::_Function_handler::_M_invoke");
+  EXPECT_EQ(analyze::short_name("text_of[abi:cxx11](long)"), "text_of");
+  EXPECT_EQ(analyze::short_name("std::__cxx11::basic_string<char>::compare(char const*) const"),
+            "std::basic_string::compare");
+}
+
+TEST(ShortName, LeavesOutWhatATemplateReturns) {
+  EXPECT_EQ(analyze::short_name("void std::vector<A, B>::push<A>(A&&)"), "std::vector::push");
+  EXPECT_EQ(analyze::short_name("std::pair<A, B>&& std::forward<std::pair<A, B> >(A&)"),
+            "std::forward");
+  EXPECT_EQ(analyze::short_name("decltype(f().begin()) g<T>(T const&)"), "g");
+  EXPECT_EQ(analyze::short_name("unsigned long A<B>::count<C>() const &"), "A::count");
+}
+
+TEST(ShortName, KeepsTheSignsOfOperators) {
+  EXPECT_EQ(analyze::short_name("A::operator<(A const&)"), "A::operator<");
+  EXPECT_EQ(analyze::short_name("bool operator< <int>(A const&)"), "operator<");
+  EXPECT_EQ(analyze::short_name("std::ostream& std::operator<<<char>(std::ostream&, char)"),
+            "std::operator<<");
+  EXPECT_EQ(analyze::short_name("std::strong_ordering operator<=><A>(A, A)"), "operator<=>");
+  EXPECT_EQ(analyze::short_name("std::less<A<B>>::operator()(A<B> const&) const"),
+            "std::less::operator()");
+  EXPECT_EQ(analyze::short_name("J<K>& J<K>::operator[]<char const>(char const*)"),
+            "J::operator[]");
+  EXPECT_EQ(analyze::short_name("A::operator->() const"), "A::operator->");
+  EXPECT_EQ(analyze::short_name("operator new[](unsigned long)"), "operator new[]");
+  EXPECT_EQ(analyze::short_name("A::operator unsigned long() const"), "A::operator unsigned long");
+  EXPECT_EQ(analyze::short_name("operator_table::get(int)"), "operator_table::get");
+}
+
+TEST(ShortName, KeepsWhatIsLocalToAFunction) {
+  EXPECT_EQ(analyze::short_name("f(int)::{lambda(int)#1}::operator()(int) const"),
+            "f::{lambda#1}::operator()");
+  EXPECT_EQ(analyze::short_name("A::f(int) const::'lambda2'(auto&)::operator()(B&) const"),
+            "A::f::'lambda2'::operator()");
+  EXPECT_EQ(analyze::short_name("f(int) [clone .cold]"), "f [clone .cold]");
+}
+
+TEST(ShortName, LeavesOtherTextsAsTheyAre) {
+  EXPECT_EQ(analyze::short_name("0x10 in libc.so.6"), "0x10 in libc.so.6");
+  EXPECT_EQ(analyze::short_name("[not decoded]"), "[not decoded]");
+  EXPECT_EQ(analyze::short_name("void (*choose(int))(long)"), "void (*choose(int))(long)");
+  EXPECT_EQ(analyze::short_name(""), "");
 }
 
 } // namespace
