@@ -262,7 +262,8 @@ StructRow::Declarations StructRow::declarations() const {
     if (flags & ASSAY_LEAF_INSEPARABLE ||
         (member.name.find('|') != std::string::npos && !(flags & ASSAY_LEAF_BIT_FIELD)))
       return {{},
-              "some are declared together, on one line or in a union: give each a line of its own"};
+              "it has no tag, or some are declared together, on one line or in a union: give it a "
+              "tag, and each of them a line of its own"};
     for (size_t begin = 0; begin <= member.name.size();) {
       const size_t end = std::min(member.name.find('|', begin), member.name.size());
       names.push_back(member.name.substr(begin, end - begin));

@@ -54,7 +54,8 @@ double share_of(const StructRow &row, const FieldsResult &result) {
 
 std::string basis(const StructRow &row) {
   if (row.is_sampled && row.sampling.visits)
-    return fmt::format("from {} in {}", base::format_counted(double(row.sampling.visits), "object"),
+    return fmt::format("from {} to objects in {}", // one object is visited in many samples
+                       base::format_counted(double(row.sampling.visits), "visit"),
                        base::format_counted(double(row.sampling.rounds), "sample"));
   return row.is_sampled ? "from " + base::format_counted(double(row.set_count), "sampled window")
                         : fmt::format("from {} of code that accesses it",

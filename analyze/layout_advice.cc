@@ -182,12 +182,28 @@ std::vector<Hole> holes_of(const profile::Record &record, const std::vector<Memb
   return holes;
 }
 
+namespace {
+
+// A record ends less than its alignment behind its last member. Where there is more, it was declared with an alignment
+// of its own (alignas, to keep objects in lines of their own), and no order makes it smaller than that.
+uint64_t alignment_of(const profile::Record &record, const std::vector<Member> &members) {
+  uint64_t alignment = 1, end = 0;
+  for (const Member &member : members) {
+    alignment = std::max(alignment, member.alignment);
+    end = std::max(end, member.offset + member.size);
+  }
+  if (record.size < end + alignment)
+    return alignment;
+  return std::max(alignment, record.size & -record.size);
+}
+
+} // namespace
+
 LineCosts::LineCosts(const profile::Record &record, const std::vector<Member> &members,
                      const FieldSets &sets)
-    : record_(record), members_(members) {
+    : record_(record), members_(members), alignment_(alignment_of(record, members)) {
   std::vector<size_t> member_of(record.leaves.size());
   for (size_t i = 0; i < members.size(); i++) {
-    alignment_ = std::max(alignment_, members[i].alignment);
     for (uint32_t leaf = members[i].first; leaf <= members[i].last; leaf++)
       member_of[leaf] = i;
   }

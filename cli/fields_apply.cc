@@ -24,6 +24,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -41,7 +42,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char *kEditor = "clang-reorder-fields-22";
+constexpr const char *kEditor = "clang-reorder-fields-22", *kFinder = "clang-query-22";
+
+// What gives another result where members are in another order, and is compiled all the same.
+struct OrderUse {
+  const char *matcher; // of clang-query, with the struct's name for {}
+  const char *what, *remedy;
+};
+constexpr std::array<OrderUse, 2> kOrderUses = {
+    {{"decompositionDecl(hasInitializer(expr(hasType(hasCanonicalType(hasDeclaration("
+      "recordDecl(hasName(\"{}\"))))))))",
+      "takes its members by their order (a structured binding)", "name the members there"},
+     {"cxxMethodDecl(isDefaulted(), hasAnyOverloadedOperatorName(\"<=>\", \"<\", \">\", \"<=\", "
+      "\">=\"), ofClass(hasName(\"{}\")))",
+      "compares its members in their order (a defaulted comparison)", "write the comparison out"}}};
 
 struct ApplyArguments {
   std::string record;
@@ -116,6 +130,8 @@ analyze::FieldsResult result_of(const std::vector<std::string> &named) {
 struct Measured {
   double lines = 0;
   std::vector<double> cpu_s;
+  std::string printed;    // by the first run
+  bool is_printed = true; // by each
   double median() {
     std::ranges::sort(cpu_s);
     return cpu_s[cpu_s.size() / 2];
@@ -156,6 +172,7 @@ public:
                                row.advice.lines_before, row.advice.lines_after);
     copy_folder(arguments_.folder, before_);
     copy_folder(arguments_.folder, after_);
+    check_meaning(row.record.name);
     edit(fmt::format("{}", fmt::join(order, ",")), row);
     keep_changed();
     if (changed_.empty())
@@ -173,6 +190,44 @@ public:
   }
 
 private:
+  // That no other order of the members means another thing.
+  void check_meaning(const std::string &record) {
+    for (const OrderUse &use : kOrderUses) {
+      std::vector<std::string> command = {
+          kFinder, "-c", fmt::format("match {}", fmt::format(fmt::runtime(use.matcher), record))};
+      std::ranges::copy(arguments_.files, std::back_inserter(command));
+      command.emplace_back("--");
+      std::ranges::move(words_of(arguments_.flags), std::back_inserter(command));
+      const fs::path found = work_.path() / "found";
+      if (run_in(before_, printing_to(found, command)) == 127)
+        base::fail("{} is not on the PATH: apt-get install clang-tools-22", kFinder);
+      if (const std::string place = first_match(text_of(found)); !place.empty())
+        base::fail("{}: {} {}: in another order they would mean another thing; {}, or move them by "
+                   "hand",
+                   record, place, use.what, use.remedy);
+    }
+  }
+
+  // The same command, whose standard output goes into a file.
+  static std::vector<std::string> printing_to(const fs::path &file,
+                                              const std::vector<std::string> &command) {
+    std::vector<std::string> all = {"sh", "-c", "exec \"$@\" > \"$0\" 2> /dev/null", file.string()};
+    std::ranges::copy(command, std::back_inserter(all));
+    return all;
+  }
+
+  // "file:line" of what clang-query has found first: /copy/file:line:column: note: "root" binds here
+  std::string first_match(const std::string &answer) const {
+    const size_t end = answer.find(": note: \"root\"");
+    if (end == std::string::npos)
+      return "";
+    const size_t begin = answer.rfind('\n', end) + 1;
+    std::string place = answer.substr(begin, answer.rfind(':', end - 1) - begin);
+    if (const std::string folder = fs::canonical(before_).string() + "/"; place.starts_with(folder))
+      place.erase(0, folder.size());
+    return place;
+  }
+
   void edit(const std::string &order, const analyze::StructRow &row) {
     std::vector<std::string> command = {kEditor, "-i", "--record-name=" + row.record.name,
                                         "--fields-order=" + order};
@@ -209,10 +264,15 @@ private:
     ChildSettings settings;
     settings.quiet = true;
     settings.environment = {{"ASSAY_OPTIONS", "dir=" + out.string()}};
+    const fs::path output = out.string() + ".printed";
     const double begin = children_cpu_s();
-    if (const int status = run_in(folder, command_, settings); status != 0)
+    if (const int status = run_in(folder, printing_to(output, command_), settings); status != 0)
       base::fail("--check: {} ended with status {}", command_[0], status);
     to.cpu_s.push_back(children_cpu_s() - begin);
+    const std::string printed = text_of(output);
+    if (round == 0)
+      to.printed = printed;
+    to.is_printed &= printed == to.printed;
     if (round == 0)
       to.lines = find_struct(result_of({out.string()}), arguments_.record).advice.lines_before;
   }
@@ -236,6 +296,18 @@ private:
     std::cout << "\nassay: " << base::with_noun(arguments_.rounds, "run")
               << " of each in turn, as built\n"
               << table.text(report::Style{}) << std::flush;
+    compare_printed(before, after);
+  }
+
+  void compare_printed(const Measured &before, const Measured &after) const {
+    if (!before.is_printed || !after.is_printed)
+      std::cout << "assay: what " << command_[0]
+                << " prints is not the same in each run, so it was not compared\n";
+    else if (before.printed != after.printed)
+      base::fail("--check: {} prints something else where the members are in the other order{}; "
+                 "nothing was changed; look for code that knows them by their order or their "
+                 "offsets",
+                 command_[0], before.cpu_s.size() > 1 ? "" : ", or in each run (--rounds 2 tells)");
   }
 
   // The editor would say it among its own errors; and a file outside of the copy it would change in place.

@@ -24,10 +24,9 @@ std::string summary(const profile::Profile &profile) {
   uint64_t accesses = 0;
   std::set<profile::RecordId> used;
   for (const profile::FieldUse &use : profile.fields.uses)
-    if (const uint64_t count = use.reads + use.writes) {
-      accesses += count;
-      if (use.record.known())
-        used.insert(use.record);
+    if (const uint64_t count = use.reads + use.writes; count && use.record.known()) {
+      accesses += count * (use.more + uint64_t{1}); // to each field, as the report has it
+      used.insert(use.record);
     }
   return fmt::format("{} to fields of {}",
                      base::format_counted(double(accesses), "access", "accesses"),

@@ -25,6 +25,7 @@
 #include "compiler/member_tags.h"
 #include "compiler/tag_members.h"
 #include "compiler/tool_pass.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IntrinsicInst.h"
 
@@ -47,6 +48,7 @@ public:
   FieldsInstrumenter(Function &function, const ToolRequest &request, Fields &fields,
                      FunctionAnalysisManager &analyses)
       : layout_(function.getDataLayout()), request_(request), fields_(fields), function_(function),
+        library_(analyses.getResult<TargetLibraryAnalysis>(function)),
         flow_(function, analyses.getResult<BlockFrequencyAnalysis>(function)),
         counters_(function, fields.unit, analyses.getResult<LoopAnalysis>(function),
                   analyses.getResult<DominatorTreeAnalysis>(function), request.naive) {}
@@ -76,6 +78,8 @@ private:
         add(instruction, *masked);
       else if (auto *memory = dyn_cast<AnyMemIntrinsic>(&instruction))
         add_copy(*memory);
+      else if (auto *call = dyn_cast<CallBase>(&instruction))
+        add_called(*call);
       if (request_.naive)
         close();
     }
@@ -142,13 +146,40 @@ private:
           base.variable = nullptr;
   }
 
+  // Of a part of a member, or of one whose length is not known here, that a call compares, copies or fills: one access,
+  // however long. Returns whether there is one.
+  bool add_called(CallBase &call) {
+    if (call.isTerminator()) // has no place behind it
+      return false;
+    bool is_added = false;
+    auto add_argument = [&](Value *pointer, bool writes) {
+      const MemberAccess member = fields_.tags.find_argument(call, pointer);
+      if (!member.record && !member.is_lost)
+        return;
+      add(call, member, pointer, !writes, writes, 0);
+      is_added = true;
+    };
+    for (const RangeAccess &range : interesting_ranges(call, library_, kEverything))
+      add_argument(range.pointer, range.writes);
+    if (std::optional<RangeAccess> range = interesting_io(call, kEverything))
+      add_argument(range->pointer, range->writes);
+    for (const StringAccess &string : interesting_strings(call, library_, kEverything)) {
+      add_argument(string.string, string.writes);
+      if (string.other)
+        add_argument(string.other, false);
+    }
+    return is_added;
+  }
+
   void add_copy(AnyMemIntrinsic &memory) {
     MemberCopy copy = fields_.tags.find_copy(memory);
     auto *length = dyn_cast<ConstantInt>(memory.getLength());
-    if (auto *set = dyn_cast<AnyMemSetInst>(&memory); set && !copy.bytes)
-      return add_set(*set);
-    if (!copy.bytes)
+    if (!copy.bytes) {
+      auto *set = dyn_cast<AnyMemSetInst>(&memory);
+      if (!add_called(memory) && set)
+        add_set(*set);
       return;
+    }
     if (!length) { // a stretch of its own, which is executed for each record
       close();
       open_.bytes = memory.getLength();
@@ -187,9 +218,13 @@ private:
     Value *base = pointer->stripAndAccumulateConstantOffsets(layout_, offset, true);
     const Leaf &leaf = member.record->leaves[member.leaves.first];
     if (auto *indexed = dyn_cast<GEPOperator>(base);
-        indexed && (leaf.elements > 1 || leaf.flags & ASSAY_LEAF_ARRAY))
+        indexed && (leaf.elements > 1 || leaf.flags & ASSAY_LEAF_ARRAY) &&
+        !steps_by(*indexed, member.record->size))
       base = indexed->getPointerOperand()->stripAndAccumulateConstantOffsets(layout_, offset, true);
     start = offset.getSExtValue() + member.from.value_or(-(int64_t)(leaf.offset_bits / 8));
+    if (!member.from)
+      start -=
+          in_array(*member.record, leaf, start - fields_.tags.begin_behind(base, *member.record));
     Value *variable = nullptr;
     if (auto *load = dyn_cast<LoadInst>(base))
       if (auto *slot = dyn_cast<AllocaInst>(load->getPointerOperand()))
@@ -204,6 +239,27 @@ private:
     return (uint32_t)(known - open_.bases.begin());
   }
 
+  // Its index is one of objects, and not of an array in one.
+  bool steps_by(const GEPOperator &indexed, uint64_t record_bytes) const {
+    SmallMapVector<Value *, APInt, 4> steps;
+    APInt constant(64, 0);
+    return record_bytes && indexed.collectOffset(layout_, 64, steps, constant) &&
+           all_of(steps, [&](const auto &step) { return step.second.urem(record_bytes) == 0; });
+  }
+
+  // Of an access so many bytes behind where an element of no. 0 would be, the bytes of the elements between. It is to
+  // the object at the base, or to another of an array of them.
+  static int64_t in_array(const RecordLayout &record, const Leaf &leaf, int64_t distance) {
+    const bool is_array = leaf.flags & ASSAY_LEAF_ARRAY;
+    if (is_array && !leaf.size_bits) // there are no arrays of objects that end with one
+      return distance;
+    const int64_t bytes =
+        (int64_t)((leaf.elements - 1) * leaf.stride + (is_array ? leaf.size_bits / 8 : 1));
+    const auto size = (int64_t)record.size;
+    const int64_t within = size ? (distance % size + size) % size : 0;
+    return within < bytes ? within : 0;
+  }
+
   void close() {
     open_.piece = piece_;
     if (!open_.items.empty())
@@ -215,6 +271,7 @@ private:
   const ToolRequest &request_;
   Fields &fields_;
   Function &function_;
+  const TargetLibraryInfo &library_;
   Flow flow_;
   StretchCounters counters_;
   uint32_t piece_ = 0;

@@ -4,8 +4,10 @@
 // are 1 and 0 for an access that the source does not make: a write to a bit-field first reads its
 // storage. An access to something else has an empty tag; one to a record that debug information
 // does not describe has a tag of one number. Of a copy, !assay.copy !{tag or null of the
-// destination, tag or null of the source, bytes}. !assay.places has for each place !{function, line
-// and column, tag or null for several tags, calls}; !assay.copy.places the same of tags of copies.
+// destination, tag or null of the source, bytes}. Of a call that is given addresses of members,
+// !assay.arguments !{tag or null for each argument}. !assay.places has for each place !{function,
+// line and column, tag or null for several tags, calls}; !assay.copy.places and
+// !assay.argument.places the same of tags of copies and of arguments.
 #pragma once
 
 #include <utility>
@@ -18,8 +20,10 @@ namespace assay::compiler {
 
 inline constexpr char kMember[] = "assay.member";
 inline constexpr char kCopy[] = "assay.copy";
+inline constexpr char kArguments[] = "assay.arguments";
 inline constexpr char kPlaces[] = "assay.places";
 inline constexpr char kCopyPlaces[] = "assay.copy.places";
+inline constexpr char kArgumentPlaces[] = "assay.argument.places";
 
 // A line and a column of a function, and whether it is a write; or a line alone, and that.
 using TagPlace = std::pair<const llvm::DISubprogram *, uint64_t>;

@@ -44,20 +44,23 @@ MemberTags::MemberTags(Module &module) : layout_(module.getDataLayout()) {
         if (!name.empty())
           by_name_.try_emplace(name, type);
   }
-  if (NamedMDNode *copies = module.getNamedMetadata(kCopyPlaces))
-    for (const MDNode *node : copies->operands())
-      copies_at_place_[{dyn_cast_or_null<DISubprogram>(node->getOperand(0).get()),
-                        number_in(*node, 1)}] = node_in(*node, 2);
+  for (auto [name, places] : {std::pair(kCopyPlaces, &copies_at_place_),
+                              std::pair(kArgumentPlaces, &arguments_at_place_)})
+    if (NamedMDNode *noted = module.getNamedMetadata(name))
+      for (const MDNode *node : noted->operands())
+        (*places)[{dyn_cast_or_null<DISubprogram>(node->getOperand(0).get()),
+                   number_in(*node, 1)}] = node_in(*node, 2);
 }
 
 void MemberTags::remove(Module &module) {
-  for (const char *name : {kPlaces, kCopyPlaces})
+  for (const char *name : {kPlaces, kCopyPlaces, kArgumentPlaces})
     if (NamedMDNode *all = module.getNamedMetadata(name))
       all->eraseFromParent();
   for (Function &function : module)
     for (Instruction &instruction : instructions(function)) {
       instruction.setMetadata(kMember, nullptr);
       instruction.setMetadata(kCopy, nullptr);
+      instruction.setMetadata(kArguments, nullptr);
     }
 }
 
@@ -115,6 +118,11 @@ const Value *MemberTags::base_of(const Value *pointer, int64_t &offset) const {
     base = lane->getVectorOperand()->stripAndAccumulateConstantOffsets(layout_, distance, true);
   offset = distance.getSExtValue();
   return base;
+}
+
+int64_t MemberTags::begin_behind(const Value *base, const RecordLayout &record) const {
+  auto known = bases_.find(base);
+  return known != bases_.end() && known->second.record == &record ? known->second.offset : 0;
 }
 
 MemberTags::InRecord MemberTags::by_base(const Value *pointer) const {
@@ -251,6 +259,18 @@ MemberCopy MemberTags::find_copy(const AnyMemIntrinsic &call) {
   if (!tag)
     return copy_of_several(call);
   return {read(node_in(*tag, 0)), read(node_in(*tag, 1)), number_in(*tag, 2)};
+}
+
+MemberAccess MemberTags::find_argument(const CallBase &call, const Value *pointer) {
+  const MDNode *tags = call.getMetadata(kArguments);
+  if (const DILocation *where = call.getDebugLoc(); !tags && where && where->getLine())
+    tags = arguments_at_place_.lookup(place_of(*where, true)); // memcmp has become bcmp
+  if (!tags)
+    return {};
+  for (unsigned i = 0; i < std::min(tags->getNumOperands(), call.arg_size()); i++)
+    if (call.getArgOperand(i)->stripPointerCasts() == pointer->stripPointerCasts())
+      return read(node_in(*tags, i));
+  return {};
 }
 
 // A loop that sets or copies one record after another is mostly one call; it has the place in the

@@ -45,6 +45,11 @@ public:
   llvm::SmallVector<MemberAccess, 1> find(llvm::Instruction &instruction,
                                           const MaskedAccess &access);
   MemberCopy find_copy(const llvm::AnyMemIntrinsic &call);
+  // Of what a call of a function that is known accesses behind the address that it is given.
+  MemberAccess find_argument(const llvm::CallBase &call, const llvm::Value *pointer);
+  // Where an object of the record begins, in bytes behind a pointer without constant distances, as accesses to
+  // other members say; 0 where none do.
+  int64_t begin_behind(const llvm::Value *base, const RecordLayout &record) const;
   // The tags were read.
   static void remove(llvm::Module &module);
 
@@ -76,7 +81,7 @@ private:
 
   RecordLayouts layouts_;
   llvm::DenseMap<TagPlaceInCalls, const llvm::MDNode *> at_place_; // null: there are several
-  llvm::DenseMap<TagPlace, const llvm::MDNode *> copies_at_place_; // likewise
+  llvm::DenseMap<TagPlace, const llvm::MDNode *> copies_at_place_, arguments_at_place_; // likewise
   llvm::DenseSet<TagPlace> at_line_;
   llvm::StringMap<const llvm::DIType *> by_name_; // as alias tags name them
   const llvm::DataLayout &layout_;

@@ -1,5 +1,6 @@
-// Clang's marks say which member an address is of. An access without marks, which clang makes to what it adds
-// itself, gets its tag from the type of the variable that its address comes from.
+// Clang's marks say which member an address is of. An access without marks, which clang makes to
+// what it adds itself, gets its tag from the type of the declaration that its address comes from: a
+// variable, a member, a function's result.
 
 #include "compiler/tag_members.h"
 
@@ -17,6 +18,8 @@ using namespace llvm;
 
 namespace assay::compiler {
 namespace {
+
+constexpr unsigned kMaxTypeSteps = 16; // from an address to the declaration that says what is there
 
 // Tags for the accesses of a module as clang has made it.
 class Tagger {
@@ -93,32 +96,69 @@ private:
             variables_[slot] = record.getVariable()->getType();
   }
 
-  // The type of the record that a pointer points to, as far as variables say.
+  // The type of the record that a pointer points to, as far as declarations say.
   const DIType *record_at(const Value *pointer) {
-    if (auto *gep = dyn_cast<GEPOperator>(pointer); // an element
-        gep && gep->getNumIndices() == 1 && gep->getSourceElementType()->isStructTy())
-      return record_at(gep->getPointerOperand());
-    if (isa<AllocaInst>(pointer)) {
-      const DIType *type = element_of(variables_.lookup(pointer));
-      return record_of(type) ? variables_.lookup(pointer) : nullptr;
-    }
-    if (auto *load = dyn_cast<LoadInst>(pointer)) {
-      const DIType *type = variables_.lookup(load->getPointerOperand());
-      if (SmallVector<MemberStep, 4> steps = steps_to(load->getPointerOperand()); !steps.empty())
-        type = steps.back().member->getBaseType();
-      auto *to = dyn_cast_or_null<DIDerivedType>(element_of(type));
-      if (!to ||
-          !is_contained({dwarf::DW_TAG_pointer_type, dwarf::DW_TAG_reference_type}, to->getTag()))
-        return nullptr;
-      return record_of(to->getBaseType()) ? to->getBaseType() : nullptr;
-    }
+    const DIType *type = type_at(pointer);
+    if (record_of(type)) // as it is named
+      return type;
+    type = element_of(type);
+    return record_of(type) ? type : nullptr;
+  }
+
+  // What a declaration of the program says of what lies at an address: of a variable, of the member that marks lead
+  // to, of what a pointer or a function's result points to. An element of an array may have the array's type.
+  const DIType *type_at(const Value *pointer, unsigned depth = 0) {
+    if (depth == kMaxTypeSteps)
+      return nullptr;
+    if (isa<AllocaInst>(pointer))
+      return variables_.lookup(pointer);
+    if (SmallVector<MemberStep, 4> steps = steps_to(pointer); !steps.empty())
+      return is_mark(pointer) || is_element(pointer) ? steps.back().member->getBaseType() : nullptr;
+    if (is_mark(pointer)) // an element
+      return type_at(cast<CallBase>(pointer)->getArgOperand(0), depth + 1);
+    if (is_element(pointer))
+      return type_at(cast<GEPOperator>(pointer)->getPointerOperand(), depth + 1);
+    if (auto *load = dyn_cast<LoadInst>(pointer))
+      return pointee(type_at(load->getPointerOperand(), depth + 1));
+    if (auto *call = dyn_cast<CallBase>(pointer))
+      return pointee(result_of(*call));
     if (auto *global = dyn_cast<GlobalVariable>(pointer)) {
       SmallVector<DIGlobalVariableExpression *, 1> named;
       global->getDebugInfo(named);
-      const DIType *type = named.empty() ? nullptr : named[0]->getVariable()->getType();
-      return record_of(element_of(type)) ? element_of(type) : nullptr;
+      return named.empty() ? nullptr : named[0]->getVariable()->getType();
     }
     return nullptr;
+  }
+
+  // Computed from the address of another element, or of the array.
+  static bool is_element(const Value *pointer) {
+    auto *gep = dyn_cast<GEPOperator>(pointer);
+    if (!gep)
+      return false;
+    if (gep->getSourceElementType()->isArrayTy())
+      return all_of(drop_end(gep->indices()), [](const Value *index) {
+        auto *constant = dyn_cast<ConstantInt>(index);
+        return constant && constant->isZero();
+      });
+    return gep->getNumIndices() == 1 && (gep->getSourceElementType()->isStructTy() ||
+                                         gep->getSourceElementType()->isPointerTy());
+  }
+
+  // What a pointer or a reference of the type, or each of an array of them, leads to.
+  static const DIType *pointee(const DIType *type) {
+    auto *to = dyn_cast_or_null<DIDerivedType>(element_of(type));
+    return to && is_contained({dwarf::DW_TAG_pointer_type, dwarf::DW_TAG_reference_type,
+                               dwarf::DW_TAG_rvalue_reference_type},
+                              to->getTag())
+               ? to->getBaseType()
+               : nullptr;
+  }
+
+  static const DIType *result_of(const CallBase &call) {
+    const Function *callee = call.getCalledFunction();
+    const DISubprogram *declared = callee ? callee->getSubprogram() : nullptr;
+    const DISubroutineType *type = declared ? declared->getType() : nullptr;
+    return type && type->getTypeArray().size() ? type->getTypeArray()[0] : nullptr;
   }
 
   // The tag of one side of a copy of whole records or members.
@@ -152,14 +192,14 @@ private:
       return;
     MDNode *tag = MDNode::get(context_, {to, from, number(to ? to_bytes : from_bytes)});
     call.setMetadata(kCopy, tag);
-    note_place(call, tag);
+    note_place(copy_places_, call, tag);
     if (auto *transfer = dyn_cast<AnyMemTransferInst>(&call); to && transfer)
       note_source(*transfer, MDNode::get(context_, {to, nullptr, number(to_bytes)}));
   }
 
-  void note_place(const AnyMemIntrinsic &call, MDNode *tag) {
+  static void note_place(MapVector<TagPlace, MDNode *> &places, const CallBase &call, MDNode *tag) {
     if (const DILocation *where = call.getDebugLoc(); where && where->getLine())
-      note(copy_places_, place_of(*where, true), tag);
+      note(places, place_of(*where, true), tag);
   }
 
   template <class Place>
@@ -175,14 +215,32 @@ private:
     if (value && !variables_.contains(value))
       for (const User *user : value->users())
         if (auto *set = dyn_cast<AnyMemSetInst>(user))
-          note_place(*set, tag);
+          note_place(copy_places_, *set, tag);
+  }
+
+  // What a call accesses of members that it is given the addresses of is known at the end, if it is one of libc's.
+  void tag_arguments(CallBase &call) {
+    SmallVector<Metadata *, 4> tags;
+    for (const Value *argument : call.args())
+      tags.push_back(argument->getType()->isPointerTy() ? tag_of(argument) : nullptr);
+    if (all_of(tags, [](const Metadata *tag) { return tag == nullptr; }))
+      return;
+    MDNode *tag = MDNode::get(context_, tags);
+    call.setMetadata(kArguments, tag);
+    note_place(argument_places_, call, tag);
   }
 
   void tag(Instruction &instruction) {
     if (auto *memory = dyn_cast<AnyMemIntrinsic>(&instruction)) {
       tag_copy(*memory);
+      if (!memory->getMetadata(kCopy))
+        tag_arguments(*memory);
       return;
     }
+    if (auto *call = dyn_cast<CallBase>(&instruction); call && call->getCalledFunction() &&
+                                                       call->getCalledFunction()->isDeclaration() &&
+                                                       !call->getCalledFunction()->isIntrinsic())
+      tag_arguments(*call);
     const Value *pointer = getLoadStorePointerOperand(&instruction);
     Type *accessed = pointer ? getLoadStoreType(&instruction) : nullptr;
     bool writes = isa<StoreInst>(instruction);
@@ -228,8 +286,13 @@ private:
       all->addOperand(MDNode::get(context_, {const_cast<DISubprogram *>(place.first.first),
                                              number(place.first.second), tag,
                                              const_cast<MDNode *>(place.second)}));
-    all = module_.getOrInsertNamedMetadata(kCopyPlaces);
-    for (auto &[place, tag] : copy_places_)
+    write_places(kCopyPlaces, copy_places_);
+    write_places(kArgumentPlaces, argument_places_);
+  }
+
+  void write_places(const char *name, const MapVector<TagPlace, MDNode *> &places) {
+    NamedMDNode *all = module_.getOrInsertNamedMetadata(name);
+    for (auto &[place, tag] : places)
       all->addOperand(MDNode::get(
           context_, {const_cast<DISubprogram *>(place.first), number(place.second), tag}));
   }
@@ -240,7 +303,7 @@ private:
   DenseMap<const Value *, const DIType *>
       variables_; // of the function, by their place on the stack
   MapVector<TagPlaceInCalls, MDNode *> places_;
-  MapVector<TagPlace, MDNode *> copy_places_; // null: there are several
+  MapVector<TagPlace, MDNode *> copy_places_, argument_places_; // null: there are several
 };
 
 } // namespace

@@ -104,7 +104,7 @@ Json fields_document(const analyze::FieldsResult &result, unsigned top) {
   json["notes"] = result.notes;
   json["coverage"] = Json::object();
   json["findings"] = findings_json(result.findings);
-  json["accesses"] = result.accesses;
+  json["accesses"] = result.of_structs;
   json["unattributed"] = result.lost;
   json["attributed_share"] = result.attributed_share;
   json["structs"] = Json::array();

@@ -66,6 +66,23 @@ TEST(LayoutAdvice, HolesAreClosed) {
   EXPECT_EQ(advice.size_after, 16U);
 }
 
+// struct alignas(64) { long count; int state; }: one for each thread, in lines of their own.
+TEST(LayoutAdvice, AnAlignmentOfItsOwnIsNoHole) {
+  Record r = record_of({{"count", 8}, {"state", 4}});
+  r.size = 64;
+  auto all = members(r, {10, 10});
+  LayoutAdvice advice = analyze::advise_layout(r, all, {used({0, 1}, 10, 10)});
+  EXPECT_FALSE(advice.is_worth_it);
+  EXPECT_EQ(advice.size_after, 64U);
+  // Holes between members are closed, as far as the alignment lets them.
+  r = record_of({{"c1", 1}, {"p", 120}, {"c2", 1}});
+  r.size = 192;
+  all = members(r, {10, 10, 10});
+  advice = analyze::advise_layout(r, all, {used({0, 1, 2}, 10)});
+  EXPECT_TRUE(advice.is_worth_it);
+  EXPECT_EQ(advice.size_after, 128U);
+}
+
 TEST(LayoutAdvice, AWholeLineIsNotBetterInAnotherOrder) {
   Record r =
       record_of({{"a", 8}, {"b", 8}, {"c", 8}, {"d", 8}, {"e", 8}, {"f", 8}, {"g", 8}, {"h", 8}});
