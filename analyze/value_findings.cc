@@ -4,6 +4,7 @@
 
 #include "abi/records.h"
 #include "abi/samples.h"
+#include "analyze/deciding_load.h"
 #include "analyze/ownership.h"
 #include "analyze/values.h"
 #include "base/stable_sort.h"
@@ -177,13 +178,14 @@ private:
   void same_divisor(const ValueFunction &function, const ValueInstruction &at,
                     const ValueList &list) {
     const ValueShare &hot = list.hot.front();
+    const std::string divisor = number_text(hot.value, list.bytes);
     add("same_divisor", function, at, weight(function, at) * 2,
-        fmt::format("a division divides by {} in {} of its executions", hot.value,
+        fmt::format("a division divides by {} in {} of its executions", divisor,
                     percent(hot.share)),
         evidence_of(list, hot),
         fmt::format(
             "test for {} first: the compiler turns a division by a constant into a multiplication",
-            hot.value));
+            divisor));
   }
   void same_load(const ValueFunction &function, const ValueInstruction &at, const ValueList &list) {
     const ValueShare &hot = list.hot.front();
@@ -197,21 +199,16 @@ private:
   // A branch alone is predicted well; it is worth a word where the value that decides it does not change.
   void same_way(const ValueFunction &function, size_t i, const ValueList &list) {
     const ValueInstruction &at = function.instructions[i];
-    for (size_t back = 1; back <= 3 && back <= i; back++)
-      for (const ValueList &deciding : function.instructions[i - back].lists)
-        if (deciding.kind == ASSAY_VALUE_load && deciding.samples >= kFewSamples &&
-            !deciding.hot.empty() && deciding.hot.front().low >= kAlways &&
-            !is_address(deciding, deciding.hot.front())) {
-          add("same_branch", function, at, weight(function, at) / 2,
-              fmt::format(
-                  "a branch is {} in {} of its executions, decided by a load that yields {}",
-                  list.hot.front().value ? "taken" : "not taken", percent(list.hot.front().share),
-                  number_text(deciding.hot.front().value, deciding.bytes)),
-              evidence_of(list, list.hot.front()),
-              "decide it once, outside of the loop, or by a template parameter or flag of the "
-              "build");
-          return;
-        }
+    const ValueList *deciding = deciding_load(function, i);
+    if (!deciding || deciding->samples < kFewSamples || deciding->hot.empty() ||
+        deciding->hot.front().low < kAlways || is_address(*deciding, deciding->hot.front()))
+      return;
+    add("same_branch", function, at, weight(function, at) / 2,
+        fmt::format("a branch is {} in {} of its executions, decided by a load that yields {}",
+                    list.hot.front().value ? "taken" : "not taken", percent(list.hot.front().share),
+                    number_text(deciding->hot.front().value, deciding->bytes)),
+        evidence_of(list, list.hot.front()),
+        "decide it once, outside of the loop, or by a template parameter or flag of the build");
   }
 
   // Where loads were timed, that is what counts: samples also wait where the processor has other reasons to.

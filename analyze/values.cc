@@ -110,9 +110,11 @@ public:
     uint32_t function_line = 0, line = 0;
   };
   Place place(uint32_t module, uint64_t offset) {
-    // Symbols are asked for calls by their return addresses: one past the instruction's first byte.
-    const CallStack &frames = symbols_.call(module, offset + 1);
+    const CallStack &frames = frames_at(module, offset);
     const Frame &inner = frames.front(), &outer = frames.back();
+    if (outer.file.empty()) // else code that has a line
+      if (const std::string stub = symbols_.stub(module, offset); !stub.empty())
+        return {stub, stub, "", "", 0, 0};
     return {outer.linkage_name.empty() ? unnamed(module, offset) : outer.function,
             outer.linkage_name,
             outer.file,
@@ -121,23 +123,30 @@ public:
             inner.line};
   }
 
-  // "sort+0x12" of what stands for a place in code.
-  std::string code(uint64_t value) {
+  // "sort a.c:12" of what stands for a place in code: of a call's target, or where a call returns to.
+  std::string code(uint64_t value, bool is_target) {
     auto known = by_number_.find(static_cast<uint16_t>(value >> 48));
     if (known == by_number_.end())
       return fmt::format("{:#x}", value);
     const uint64_t offset = value & 0xffff'ffff'ffff;
-    const CallStack &frames = symbols_.call(known->second, offset);
-    std::string name = frames.back().function;
     if (const std::string function = memory_and_function(names_[known->second]).second;
         !function.empty())
       return fmt::format("{}+{:#x}", function, offset);
+    const CallStack &frames =
+        is_target ? frames_at(known->second, offset) : symbols_.call(known->second, offset);
     if (frames.front().line)
-      name += fmt::format(" {}:{}", base_name(frames.front().file), frames.front().line);
-    return name;
+      return fmt::format("{} {}:{}", frames.back().function, base_name(frames.front().file),
+                         frames.front().line);
+    const std::string stub = is_target ? symbols_.stub(known->second, offset) : "";
+    return stub.empty() ? frames.back().function : stub;
   }
 
 private:
+  // Symbols are asked for calls by their return addresses: one past the instruction's first byte.
+  const CallStack &frames_at(uint32_t module, uint64_t offset) {
+    return symbols_.call(module, offset + 1);
+  }
+
   std::string unnamed(uint32_t module, uint64_t offset) {
     const std::string file = base_name(names_[module]);
     const auto begin = symbols_.function_begin(module, offset);
@@ -154,7 +163,7 @@ std::vector<ValueShare> shares_of(const profile::Hotlist &hotlist, unsigned kind
   for (const profile::HotValue &hot : hotlist.hot()) {
     ValueShare share{hot.value, hot.share, hot.low, hot.high, {}};
     if (is_code(kind))
-      share.name = namer.code(hot.value);
+      share.name = namer.code(hot.value, kind == ASSAY_VALUE_target);
     shares.push_back(std::move(share));
   }
   return shares;

@@ -94,15 +94,39 @@ bool is_address(const ValueShare &share) {
   return share.name.empty() && std::abs(number >> 1) >= int64_t{1} << 38;
 }
 
-ValueShare share_in(const std::vector<ValueShare> &shares, uint64_t value, uint64_t samples) {
+// A place in code is another number in each build; what it is called stays, but for the line.
+std::string function_of(const ValueShare &share) {
+  const size_t space = share.name.rfind(' ');
+  return space == std::string::npos || share.name.find(':', space) == std::string::npos
+             ? share.name
+             : share.name.substr(0, space);
+}
+
+bool is_same(const ValueShare &a, const ValueShare &b, bool is_one_build) {
+  return is_one_build || a.name.empty() || b.name.empty() ? a.value == b.value
+                                                          : function_of(a) == function_of(b);
+}
+
+ValueShare share_in(const std::vector<ValueShare> &shares, const ValueShare &wanted,
+                    uint64_t samples, bool is_one_build) {
+  ValueShare all;
+  bool is_there = false;
   for (const ValueShare &share : shares)
-    if (share.value == value)
-      return share;
+    if (is_same(share, wanted,
+                is_one_build)) { // of a function that was built anew, perhaps several
+      if (!is_there)
+        all.value = share.value, all.name = share.name;
+      all.share += share.share;
+      all.low += share.low;
+      all.high = std::min(1., all.high + share.high);
+      is_there = true;
+    }
+  if (is_there)
+    return all;
   // Not among the hot ones: below what a value is hot from.
-  ValueShare none;
-  none.value = value;
-  none.high = std::max(.01, profile::wilson_interval(0, double(samples)).second);
-  return none;
+  all.value = wanted.value;
+  all.high = std::max(.01, profile::wilson_interval(0, double(samples)).second);
+  return all;
 }
 
 bool differ(const ValueShare &a, const ValueShare &b) {
@@ -111,15 +135,15 @@ bool differ(const ValueShare &a, const ValueShare &b) {
   return std::abs(a.share - b.share) >= kMinChange && (low(a) > high(b) || low(b) > high(a));
 }
 
-void compare(const Side &before, const Side &after, bool is_stride, double time,
+void compare(const Side &before, const Side &after, bool is_stride, bool is_one_build, double time,
              std::vector<ValueChange> &changes) {
   const auto &old = is_stride ? before.list->strides : before.list->hot;
   const auto &now = is_stride ? after.list->strides : after.list->hot;
   ValueChange change;
   double largest = 0, best = 0;
-  auto look = [&](uint64_t value) {
-    const ValueShare a = share_in(old, value, before.list->samples);
-    const ValueShare b = share_in(now, value, after.list->samples);
+  auto look = [&](const ValueShare &share) {
+    const ValueShare a = share_in(old, share, before.list->samples, is_one_build);
+    const ValueShare b = share_in(now, share, after.list->samples, is_one_build);
     // Where one value gives way to another, both change by as much: the more frequent one is said.
     const double by = std::abs(a.share - b.share), score = by * std::max(a.share, b.share);
     if (is_address(b.name.empty() ? a : b) || !differ(a, b) || score <= best)
@@ -130,11 +154,14 @@ void compare(const Side &before, const Side &after, bool is_stride, double time,
     change.after = b;
   };
   for (const ValueShare &share : old)
-    look(share.value);
+    look(share);
   for (const ValueShare &share : now)
-    look(share.value);
+    look(share);
   if (largest == 0)
     return;
+  if (change.before.share > change.after.share && !now.empty() &&
+      now.front().share > share_in(old, now.front(), before.list->samples, is_one_build).high)
+    change.instead = now.front();
   change.function = after.function;
   change.instruction = after.instruction;
   change.list = after.list;
@@ -188,8 +215,9 @@ ValuesDiff diff(const ValuesResult &before, const ValuesResult &after) {
     const Times::key_type name{std::get<0>(key), name_of(*side.function, same_builds)};
     const double time = std::max(share_of(old_times, name, all_before).share,
                                  share_of(times, name, all_after).share);
-    compare(known->second, side, false, time, diff.values);
-    compare(known->second, side, true, time, diff.values);
+    const bool is_one_build = same_builds.contains(std::get<0>(key));
+    compare(known->second, side, false, is_one_build, time, diff.values);
+    compare(known->second, side, true, is_one_build, time, diff.values);
   }
   base::stable_sort(diff.values, [](auto &a, auto &b) { return a.weight > b.weight; });
   Times both = old_times;

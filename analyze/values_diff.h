@@ -3,6 +3,7 @@
 
 #include "analyze/values.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,9 @@ struct ValueChange {
   const ValueInstruction *instruction = nullptr; // likewise
   std::string subject;                           // "argument 1 (rdi)", "stride", "taken"
   ValueShare before,
-      after;                       // of one value: a frequent one whose share has changed much
+      after; // of one value: a frequent one whose share has changed much
+  std::optional<ValueShare>
+      instead;                     // the most frequent one afterwards, if it has come in its place
   const ValueList *list = nullptr; // of the newer recording
   bool is_stride = false;
   double weight = 0; // change of the share, times the function's share of samples
@@ -32,10 +35,10 @@ struct ValuesDiff {
 };
 
 // Only what is no chance: intervals, made half as wide again, that do not touch, and five points of
-// a share at least. Instructions are the same where their place in a file with one build id is; of
-// different builds, where they read the same and are the same one of those that do, in functions of
-// one name. Addresses of memory, which differ from run to run, are left out. Keeps pointers into
-// `after`.
+// a value's share, or one of a function's time, at least. Instructions are the same where their
+// place in a file with one build id is; of different builds, where they read the same and are the
+// same one of those that do, in functions of one name. Addresses of memory, which differ from run
+// to run, are left out. Keeps pointers into `after`.
 ValuesDiff diff(const ValuesResult &before, const ValuesResult &after);
 
 } // namespace analyze

@@ -50,6 +50,11 @@ DeclaredOption DeclaredOption::may_be_empty() {
   return *this;
 }
 
+DeclaredOption DeclaredOption::needs(const DeclaredOption &other) {
+  option_->needs(other.option_);
+  return *this;
+}
+
 // `--duration "$unset"` is a slip, and not the same as no --duration.
 static CLI::Option *check_words(CLI::Option *option) {
   return option->check(CLI::Validator(

@@ -33,6 +33,8 @@ public:
   DeclaredOption is_hidden();      // from the help
   DeclaredOption may_lack_word(const char *shown_as);
   DeclaredOption may_be_empty(); // else an empty value is refused
+  DeclaredOption
+  needs(const DeclaredOption &other); // without which it is refused, as it would say nothing
 
 private:
   CLI::Option *option_;

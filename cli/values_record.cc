@@ -48,6 +48,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr uint32_t kConflictInstructions = 128;
+constexpr uint32_t kMaxSkipped = 4096; // some 400 us of a sample
 
 void ask_to_stop(int) {
   asked_to_stop = 1;
@@ -107,6 +108,10 @@ values::RecordingSettings settings_of(const RecordArguments &arguments) {
     base::fail("-k {}: stores and loads that are {} instructions apart matter; leave -k out, or "
                "choose more",
                *arguments.instructions, kConflictInstructions);
+  if (arguments.skip > kMaxSkipped)
+    base::fail("--skip {}: choose at most {} instructions, which are interpreted while the program "
+               "waits",
+               arguments.skip, kMaxSkipped);
   settings.sampling.most_skipped = arguments.skip;
   settings.sampling.is_random_length = !arguments.fixed;
   settings.kinds = kinds_of(arguments.record);
@@ -394,8 +399,6 @@ void check_place(const RecordArguments &arguments) {
 }
 
 int record(const RecordArguments &arguments) {
-  if (arguments.daemon && !arguments.all)
-    base::fail("values record: --daemon is of all processes; add -a");
   const int what = !arguments.command.empty() + (arguments.pid != 0) + arguments.all;
   if (what == 0)
     base::fail(
@@ -433,17 +436,21 @@ Action define_values_record(CommandLine line) {
                 "exactly -k instructions of each sample, not from 1 to twice as many");
   line.add_option("-p", a.pid,
                   "sample this process, with all its threads, until it ends or Ctrl-C");
-  line.add_flag("-a", a.all, "sample all processes, until Ctrl-C");
+  const DeclaredOption all = line.add_flag("-a", a.all, "sample all processes, until Ctrl-C");
   line.add_option("--duration", a.duration, "stop after this time, such as 10s");
   line.add_flag("--user-code", a.user_code,
-                "of -a: leave out what the kernel does; its samples are counted only");
-  line.add_flag("--daemon", a.daemon,
-                "of -a: add what was measured to a file for each executable in the folder -o, now "
-                "and then, and go on; with little memory and disk");
-  line.add_option("--rotate", a.rotate, "how often --daemon writes (1min)");
+                "of -a: leave out what the kernel does; its samples are counted only")
+      .needs(all);
+  const DeclaredOption daemon =
+      line.add_flag("--daemon", a.daemon,
+                    "of -a: add what was measured to a file for each executable in the folder -o, "
+                    "now and then, and go on; with little memory and disk")
+          .needs(all);
+  line.add_option("--rotate", a.rotate, "how often --daemon writes (1min)").needs(daemon);
   line.add_option("--disk", a.disk,
                   "what the folder of --daemon may hold; beyond it, what was not sampled for the "
-                  "longest time is removed (256MiB)");
+                  "longest time is removed (256MiB)")
+      .needs(daemon);
   line.add_option("--record", a.record, "only these kinds of values: " + kind_words());
   line.add_option(
       "--callers", a.callers,

@@ -182,6 +182,15 @@ std::optional<uint64_t> Symbols::function_begin(uint32_t module, uint64_t addres
   return function ? std::optional(function->begin) : std::nullopt;
 }
 
+std::string Symbols::stub(uint32_t module, uint64_t address) {
+  if (module >= state_->modules.size())
+    return "";
+  const CodeRange *function = function_at(state_->functions_of(module), address);
+  return !function || function->found_by != FoundBy::plt ? ""
+         : function->name.empty()                        ? "plt"
+                                                         : function->name;
+}
+
 const Data &Symbols::data(uint32_t module) {
   auto [answer, is_new] = state_->data.try_emplace(module);
   if (is_new && module < state_->modules.size() && state_->is_usable(module))

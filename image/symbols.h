@@ -44,6 +44,10 @@ public:
   // tables: of stripped files, too. Nothing where these say nothing.
   std::optional<uint64_t> function_begin(uint32_t module, uint64_t address);
 
+  // "malloc@plt" of an address in such a stub, which no symbol names; of the one that calls the loader "plt". Empty of
+  // other addresses.
+  std::string stub(uint32_t module, uint64_t address);
+
   // The data of a module; nothing if it has no usable file.
   const Data &data(uint32_t module);
 

@@ -24,7 +24,12 @@ std::string percent(double share) {
 
 std::string value_of(const analyze::ValueChange &change) {
   const analyze::ValueShare &share = change.after.name.empty() ? change.before : change.after;
-  return value_text(share, *change.list, change.is_stride);
+  const std::string text = value_text(share, *change.list, change.is_stride);
+  return change.instead && !change.instead->name.empty() == !share.name.empty()
+             ? fmt::format("{}, now {} {}", text,
+                           value_text(*change.instead, *change.list, change.is_stride),
+                           percent(change.instead->share))
+             : text;
 }
 
 } // namespace

@@ -46,6 +46,15 @@ const InstructionFlow &CodeFlow::at(uint32_t where) {
   return flow;
 }
 
+uint32_t JumpTargets::of(uint32_t where) {
+  auto [known, is_new] = addresses_.try_emplace(where, 0);
+  const uint64_t address = is_new ? code_.linked(where) : 0;
+  binary::Code code;
+  if (address && decoder_.decode(code_.bytes(where).span(), address, code))
+    known->second = code.instructions.front().target();
+  return known->second ? code_.beside(where, known->second) : 0;
+}
+
 // Their pages may have come since.
 void CodeFlow::look_up_places(uint32_t where, InstructionFlow &flow) const {
   if (flow.target == 0 && flow.target_address)

@@ -41,4 +41,17 @@ private:
   std::unordered_map<uint32_t, InstructionFlow> known_; // by where
 };
 
+// Where direct jumps, branches and calls lead: of CodeFlow what takes little memory.
+class JumpTargets {
+public:
+  explicit JumpTargets(const CodeCache &code) : code_(code) {}
+  // 0: the instruction is none of these, or what is there has no page.
+  uint32_t of(uint32_t where);
+
+private:
+  const CodeCache &code_;
+  binary::Decoder decoder_;
+  std::unordered_map<uint32_t, uint64_t> addresses_; // as linked, by where; 0: none
+};
+
 } // namespace values

@@ -162,27 +162,34 @@ void ValueSums::add(const assay_sample &sample, std::span<const assay_sampled_va
   }
 }
 
-// Of instructions that have no value, a sample does not say that they were executed: but those that
-// lie behind another one on a straight way were.
+// Of instructions that have no value, a sample does not say that they were executed: but those that lie behind
+// another one on its way were.
 void ValueSums::count_executions(const assay_sample &sample,
                                  std::span<const assay_sampled_value> values, uint64_t weight) {
   uint32_t expected = sample.skipped == 0 ? sample.start : 0;
   size_t next = 0;
   for (unsigned step = 0; step < sample.instructions; step++) {
-    bool is_known = expected != 0, is_control = false;
+    bool is_known = expected != 0, is_taken = false;
+    uint64_t target = 0; // of an indirect call or jump: an address of the process
     uint32_t where = expected;
     for (; next < values.size() && values[next].step == step; next++) {
       where = values[next].where;
       is_known = true;
-      is_control |= values[next].kind == ASSAY_VALUE_target ||
-                    (values[next].kind == ASSAY_VALUE_branch && values[next].value != 0);
+      if (values[next].kind == ASSAY_VALUE_target)
+        target = values[next].value;
+      is_taken |= values[next].kind == ASSAY_VALUE_branch && values[next].value != 0;
     }
     if (!is_known)
       continue;
     counts_[where].executions += weight;
     executions_ += weight;
     const CodeCache::Shape shape = code_.shape(where);
-    expected = shape.length && !shape.jumps && !is_control ? code_.behind(where, shape.length) : 0;
+    if (target)
+      expected = code_.where_at(sample.pid, target);
+    else if (is_taken || shape.jumps)
+      expected = targets_.of(where);
+    else
+      expected = shape.length ? code_.behind(where, shape.length) : 0;
   }
 }
 

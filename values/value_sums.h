@@ -4,6 +4,7 @@
 #include "abi/samples.h"
 #include "profile/profile.h"
 #include "values/code_cache.h"
+#include "values/code_flow.h"
 #include "values/window_conflicts.h"
 
 #include <cstdint>
@@ -25,7 +26,7 @@ public:
     bool even = false;            // samples are weighed, so that executions count, not time
   };
   ValueSums(CodeCache &code, const Settings &settings)
-      : code_(code), settings_(settings), window_conflicts_(code) {}
+      : code_(code), settings_(settings), targets_(code), window_conflicts_(code) {}
 
   void add(const assay_sample &sample, std::span<const assay_sampled_value> values);
 
@@ -87,6 +88,7 @@ private:
 
   CodeCache &code_;
   Settings settings_;
+  JumpTargets targets_;
   WindowConflicts window_conflicts_;
   uint64_t samples_ = 0, values_count_ = 0, lost_values_ = 0;
   uint64_t interrupts_ = 0, executions_ = 0; // sums of counts_

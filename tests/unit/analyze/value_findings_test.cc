@@ -2,10 +2,13 @@
 #include "analyze/values.h"
 
 #include "abi/samples.h"
+#include "analyze/deciding_load.h"
 
 #include <gtest/gtest.h>
 
 #include <initializer_list>
+#include <optional>
+#include <utility>
 
 namespace {
 
@@ -84,18 +87,87 @@ TEST(ValueFindings, SayNothingOfAddresses) {
   EXPECT_NE(rules_of("mov rax, [rbx]", ASSAY_VALUE_load, ~uint64_t(0)), "");
 }
 
+// Code in which some instructions load a value that is always the same, and the last one is a
+// branch that is always taken.
+analyze::ValueFunction
+branching(std::initializer_list<std::pair<const char *, std::optional<uint64_t>>> code) {
+  analyze::ValueFunction function;
+  function.name = "work";
+  function.interrupts = 1000;
+  for (const auto &[text, loaded] : code) {
+    analyze::ValueInstruction &at = function.instructions.emplace_back();
+    at.text = text;
+    at.executions = 1000;
+    if (loaded)
+      at.lists = {always(ASSAY_VALUE_load, *loaded)};
+  }
+  function.instructions.back().lists = {always(ASSAY_VALUE_branch, 1)};
+  return function;
+}
+
+size_t same_branches(const analyze::ValueFunction &function) {
+  ValuesResult result;
+  result.samples = 1000;
+  result.functions = {function};
+  size_t found = 0;
+  for (const analyze::Finding &finding : analyze::value_findings(result))
+    found += finding.rule == "same_branch";
+  return found;
+}
+
 // The compiler's own test of which function a pointer is to: always the same way, by an address.
 TEST(ValueFindings, SayNothingOfBranchesThatAddressesDecide) {
   auto branches = [](uint64_t loaded) {
-    size_t found = 0;
-    for (const analyze::Finding &finding :
-         findings_of("mov rax, [rax+0x10]", ASSAY_VALUE_load, loaded, "jz 0x1240", "work",
-                     {always(ASSAY_VALUE_branch, 1)}))
-      found += finding.rule == "same_branch";
-    return found;
+    return same_branches(
+        branching({{"mov rax, [rax+0x10]", loaded}, {"test rax, rax", {}}, {"jz 0x1240", {}}}));
   };
   EXPECT_EQ(branches(7), 1u);
   EXPECT_EQ(branches(0x5577d4fc9dc0), 0u);
+}
+
+TEST(ValueFindings, NameTheLoadThatDecidesABranch) {
+  auto decides = [](std::initializer_list<std::pair<const char *, std::optional<uint64_t>>> code) {
+    const analyze::ValueFunction function = branching(code);
+    const analyze::ValueList *load =
+        analyze::deciding_load(function, function.instructions.size() - 1);
+    return load ? load->hot.front().value : 0;
+  };
+  EXPECT_EQ(decides({{"cmp dword ptr [rdi], 0x0", 3}, {"jnz 0x10", {}}}), 3u);
+  EXPECT_EQ(
+      decides(
+          {{"mov r8d, [rdi]", 4}, {"add rcx, 0x1", {}}, {"cmp r8d, 0x7", {}}, {"jnz 0x10", {}}}),
+      4u);
+  EXPECT_EQ(decides({{"movzx eax, byte ptr [rdi]", 5}, {"test al, al", {}}, {"jz 0x10", {}}}), 5u);
+  // for (; q; q = q->next) sum += q->value: the values are all alike, but the pointer decides.
+  EXPECT_EQ(decides({{"add rax, [rdi+0x8]", 5},
+                     {"mov rdi, [rdi]", {}},
+                     {"test rdi, rdi", {}},
+                     {"jnz 0x10", {}}}),
+            0u);
+  EXPECT_EQ(decides({{"mov rdx, [rcx]", 11}, {"cmp qword ptr [rdi], 0x0", {}}, {"jle 0x10", {}}}),
+            0u);
+  // Something else than a load decides, too, or it is not plain what does.
+  EXPECT_EQ(decides({{"mov rax, [rcx]", 11}, {"cmp rax, rbx", {}}, {"jle 0x10", {}}}), 0u);
+  EXPECT_EQ(
+      decides(
+          {{"mov rax, [rcx]", 11}, {"sub rax, rbx", {}}, {"test rax, rax", {}}, {"jz 0x10", {}}}),
+      0u);
+  EXPECT_EQ(decides({{"mov rax, [rcx]", 11}, {"dec rbx", {}}, {"jnz 0x10", {}}}), 0u);
+  EXPECT_EQ(decides({{"jnz 0x10", {}}}), 0u);
+}
+
+// -7 is what the source says; a test for 4294967289 would never be met.
+TEST(ValueFindings, ADivisorMayBeNegative) {
+  analyze::ValueFunction function = branching({{"idiv esi", {}}});
+  function.instructions[0].lists = {always(ASSAY_VALUE_divisor, 0xfffffff9)};
+  function.instructions[0].lists[0].bytes = 4;
+  ValuesResult result;
+  result.samples = 1000;
+  result.functions = {function};
+  const auto findings = analyze::value_findings(result);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].message.find("divides by -7 in"), std::string::npos) << findings[0].message;
+  EXPECT_NE(findings[0].action.find("test for -7 first"), std::string::npos) << findings[0].action;
 }
 
 TEST(ValueFindings, SayNothingOfRegistersThatComeBackAndOfTheStackProtector) {

@@ -1,0 +1,98 @@
+// By the text of instructions, which is all that a result keeps of them. What this does not
+// understand is not claimed: a finding that names the wrong load tells to take a loop's condition
+// out of the loop.
+
+#include "analyze/deciding_load.h"
+
+#include "abi/samples.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace analyze {
+namespace {
+
+constexpr size_t kNear = 4; // instructions before a branch, at one of which its register was loaded
+
+bool is_digit(char c) {
+  return std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
+
+// A comparison as it reads: "cmp eax, 0x5", "test rdi, rdi", "cmp dword ptr [rdi], 0x0".
+struct ComparedText {
+  bool is_with_constant = false, is_in_memory = false;
+  std::string operand;
+
+  explicit ComparedText(const std::string &text) {
+    const bool tests = text.starts_with("test ");
+    const size_t comma = text.rfind(", ");
+    if ((!tests && !text.starts_with("cmp ")) || comma == std::string::npos)
+      return;
+    operand = text.substr(text.find(' ') + 1, comma - text.find(' ') - 1);
+    const std::string other = text.substr(comma + 2);
+    is_in_memory = operand.find('[') != std::string::npos;
+    const bool is_number = !other.empty() && (is_digit(other[0]) || other[0] == '-');
+    is_with_constant = is_number || (tests && other == operand);
+  }
+};
+
+// The number of a general register by any of its names, such as 0 of "rax", "eax", "ax" and "al"; nothing of others.
+std::optional<unsigned> register_number(const std::string &name) {
+  static const std::array<std::array<std::string_view, 4>, 8> kOld = {
+      {{"rax", "eax", "ax", "al"},
+       {"rcx", "ecx", "cx", "cl"},
+       {"rdx", "edx", "dx", "dl"},
+       {"rbx", "ebx", "bx", "bl"},
+       {"rsp", "esp", "sp", "spl"},
+       {"rbp", "ebp", "bp", "bpl"},
+       {"rsi", "esi", "si", "sil"},
+       {"rdi", "edi", "di", "dil"}}};
+  for (unsigned i = 0; i < kOld.size(); i++)
+    if (std::ranges::find(kOld[i], name) != kOld[i].end())
+      return i;
+  if (name.size() < 2 || name[0] != 'r' || !is_digit(name[1]))
+    return std::nullopt;
+  return static_cast<unsigned>(std::strtoul(name.c_str() + 1, nullptr, 10));
+}
+
+// Its first operand is the register: most such instructions write it.
+bool writes_register(const std::string &text, const std::string &wanted) {
+  const size_t begin = text.find(' ');
+  if (begin == std::string::npos)
+    return false;
+  const size_t end = std::min(text.find(',', begin), text.size());
+  const auto number = register_number(text.substr(begin + 1, end - begin - 1));
+  return number && number == register_number(wanted);
+}
+
+const ValueList *load_of(const ValueInstruction &at) {
+  for (const ValueList &list : at.lists)
+    if (list.kind == ASSAY_VALUE_load)
+      return &list;
+  return nullptr;
+}
+
+} // namespace
+
+const ValueList *deciding_load(const ValueFunction &function, size_t branch) {
+  const std::vector<ValueInstruction> &code = function.instructions;
+  if (branch == 0)
+    return nullptr;
+  const ComparedText compared(code[branch - 1].text);
+  if (!compared.is_with_constant)
+    return nullptr;
+  if (compared.is_in_memory)
+    return load_of(code[branch - 1]);
+  for (size_t back = 2; back <= kNear && back <= branch; back++)
+    if (const ValueInstruction &at = code[branch - back];
+        writes_register(at.text, compared.operand))
+      return at.text.starts_with("mov") ? load_of(at) : nullptr;
+  return nullptr;
+}
+
+} // namespace analyze
