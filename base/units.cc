@@ -66,8 +66,16 @@ constexpr Spelling kSpellings[] = {
     {"s", 1e6, kTime},       {"min", 60e6, kTime},    {"h", 3600e6, kTime},
 };
 
-// The number, and its unit if it is of one of these kinds; else nothing.
-std::optional<double> parse(std::string_view text, unsigned kinds) {
+UnitKind unit_of(Kind kind) {
+  return kind == kShare   ? UnitKind::kShare
+         : kind == kCount ? UnitKind::kCount
+         : kind == kBytes ? UnitKind::kBytes
+         : kind == kTime  ? UnitKind::kTime
+                          : UnitKind::kNone;
+}
+
+// The number, if its unit is of one of these kinds; else nothing.
+std::optional<Number> parse(std::string_view text, unsigned kinds) {
   double number = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   std::string_view unit = text.substr(end - text.data());
@@ -77,15 +85,15 @@ std::optional<double> parse(std::string_view text, unsigned kinds) {
     return std::nullopt;
   for (const Spelling &spelling : kSpellings)
     if (unit == spelling.name && spelling.kind & kinds)
-      return number * spelling.factor;
+      return Number{number * spelling.factor, unit_of(spelling.kind)};
   return std::nullopt;
 }
 
 uint64_t parse_quantity(std::string_view text, unsigned kinds, const char *example) {
-  std::optional<double> number = parse(text, kinds);
-  if (!number || *number < 0 || *number >= 1.8e19)
+  std::optional<Number> number = parse(text, kinds);
+  if (!number || number->value < 0 || number->value >= 1.8e19)
     fail("'{}' is not a quantity that is understood here; write it like {}", text, example);
-  return static_cast<uint64_t>(std::llround(*number));
+  return static_cast<uint64_t>(std::llround(number->value));
 }
 
 } // namespace
@@ -132,21 +140,21 @@ uint64_t parse_count(std::string_view text) {
 }
 
 double parse_share(std::string_view text) {
-  std::optional<double> share = parse(text, kShare);
-  if (!share || *share < 0 || *share > 1)
+  std::optional<Number> share = parse(text, kShare);
+  if (!share || share->value < 0 || share->value > 1)
     fail("'{}' is not a share that is understood here; write it like 1% or 0.5%", text);
-  return *share;
+  return share->value;
 }
 
 double parse_growth(std::string_view text) {
-  std::optional<double> growth = parse(text, kShare);
-  if (!growth || *growth < 0 || (!text.ends_with('%') && *growth >= 1))
+  std::optional<Number> growth = parse(text, kShare);
+  if (!growth || growth->value < 0 || (!text.ends_with('%') && growth->value >= 1))
     fail("'{}' is not a growth that is understood here; write it like 5% or 200%", text);
-  return *growth;
+  return growth->value;
 }
 
-double parse_number(std::string_view text) {
-  std::optional<double> number = parse(text, ~0U);
+Number parse_number(std::string_view text) {
+  std::optional<Number> number = parse(text, ~0U);
   if (!number)
     fail("'{}' is not a number that is understood here; its unit may be %, k, M, G, T, B, kB, MB, "
          "GB, TB, KiB, MiB, GiB, TiB, us, ms, s, min or h",

@@ -26,6 +26,13 @@ uint64_t parse_duration_us(std::string_view text); // 10us, 5ms, 2s, 3min, 1h
 uint64_t parse_count(std::string_view text);       // 10, 4k, 2M, 1G (powers of 1000)
 double parse_share(std::string_view text);         // 5%, 0.1%: 0.05, 0.001; at most 100%
 double parse_growth(std::string_view text);        // 5%, 200%: 0.05, 2
-double parse_number(std::string_view text);        // any of these; bytes, microseconds, 1 for 100%
+
+// Any of these: bytes, microseconds, 1 for 100%; and what kind of unit it was written with.
+enum class UnitKind { kNone, kShare, kCount, kBytes, kTime };
+struct Number {
+  double value = 0;
+  UnitKind unit = UnitKind::kNone;
+};
+Number parse_number(std::string_view text);
 
 } // namespace base

@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/units.h"
+#include "report/key_measure.h"
 
 namespace report {
 namespace {
@@ -199,7 +200,10 @@ Condition parse_condition(const std::string &text) {
         "'{}' is no condition; write PATH OP NUMBER, for example 'totals.peak_bytes > 64MiB'",
         text);
   try {
-    c.number = base::parse_number(trimmed(text.substr(op_end)));
+    const std::string written = trimmed(text.substr(op_end));
+    const base::Number number = base::parse_number(written);
+    check_comparison(c.path, c.op, number, written);
+    c.number = number.value;
   } catch (const base::Failure &failure) {
     base::fail("'{}': {}", text, failure.what());
   }

@@ -47,13 +47,18 @@ TEST(Units, ParseWhatPeopleType) {
 
 TEST(Units, OneUnitHasOneMeaning) {
   for (const char *text : {"3", "4B", "5kB", "6KiB", "7.5MiB", "2TiB"})
-    EXPECT_EQ(base::parse_number(text), double(base::parse_bytes(text))) << text;
+    EXPECT_EQ(base::parse_number(text).value, double(base::parse_bytes(text))) << text;
   for (const char *text : {"3", "5k", "7.5M", "2G"})
-    EXPECT_EQ(base::parse_number(text), double(base::parse_count(text))) << text;
+    EXPECT_EQ(base::parse_number(text).value, double(base::parse_count(text))) << text;
   for (const char *text : {"4us", "5ms", "7.5s", "3min", "2h"})
-    EXPECT_EQ(base::parse_number(text), double(base::parse_duration_us(text))) << text;
-  EXPECT_EQ(base::parse_number("5%"), base::parse_share("5%"));
-  EXPECT_EQ(base::parse_number("-2k"), -2000);
+    EXPECT_EQ(base::parse_number(text).value, double(base::parse_duration_us(text))) << text;
+  EXPECT_EQ(base::parse_number("5%").value, base::parse_share("5%"));
+  EXPECT_EQ(base::parse_number("-2k").value, -2000);
+  EXPECT_EQ(base::parse_number("3").unit, base::UnitKind::kNone);
+  EXPECT_EQ(base::parse_number("3k").unit, base::UnitKind::kCount);
+  EXPECT_EQ(base::parse_number("3B").unit, base::UnitKind::kBytes);
+  EXPECT_EQ(base::parse_number("3us").unit, base::UnitKind::kTime);
+  EXPECT_EQ(base::parse_number("3%").unit, base::UnitKind::kShare);
   for (const char *text : {"64k", "2M", "5%", "3s"}) // thousands of what?
     EXPECT_THROW(base::parse_bytes(text), base::Failure) << text;
 }

@@ -92,6 +92,78 @@ TEST_P(Condition, HoldsForAnyNumber) {
   EXPECT_EQ(report::holds(condition, report_of(GetParam())), std::nullopt);
 }
 
+std::string refusal(const std::string &condition) {
+  try {
+    report::parse_condition(condition);
+  } catch (const base::Failure &failure) {
+    return failure.what();
+  }
+  return "";
+}
+
+TEST(ConditionMeasure, AnotherUnitThanTheKeysIsRefusedWithWhatToWrite) {
+  const std::pair<const char *, const char *> kRefused[] = {
+      {"contexts[node].used_share > 51",
+       "'contexts[node].used_share > 51': `used_share` is a share, between 0 and 1; write 51% or "
+       "0.51, not 51"},
+      {"workingset.caches[L2].fits_share < 90", "write 90% or 0.9, not 90"},
+      {"attributed_share < 5KiB", "write 5% or 0.05, not 5KiB"},
+      {"attributed_share < -5%", "write 5% or 0.05, not -5%"},
+      {"attributed_share < 500%", "write 50% or 0.5, not 500%"},
+      {"totals.peak_bytes > 5ms", "`peak_bytes` is in bytes, 0 or more; write 5MiB, not 5ms"},
+      {"totals.peak_bytes > 5%", "write 5MiB, not 5%"},
+      {"totals.peak_bytes > -1", "write 1MiB, not -1"},
+      {"totals.size.max > 5 s", "`size` is in bytes, 0 or more; write 5MiB, not 5 s"},
+      {"structs[S].advice.size_after > 5ms", "`size_after` is in bytes"},
+      {"totals.run_us > 5MiB", "`run_us` is a time, 0 or more; write 5ms, not 5MiB"},
+      {"contexts[stack~a.b].lifetime_us.max > 5%", "`lifetime_us` is a time"},
+      {"totals.alloc_count > 5KiB", "`alloc_count` has no unit; write 5, not 5KiB"},
+      {"contexts[node].reads > 5ms", "`reads` has no unit"},
+      {"totals.byte_us > 5ms", "`byte_us` has no unit"},
+      {"len(findings) > 5%", "`len(findings)` has no unit"},
+      {"totals.used_percent.max > 50%", "is in percent, between 0 and 100; write 50, not 50%"},
+      {"totals.used_percent.max > 101", "is in percent, between 0 and 100"},
+  };
+  for (const auto &[condition, sentence] : kRefused)
+    EXPECT_NE(refusal(condition).find(sentence), std::string::npos)
+        << condition << ": " << refusal(condition);
+}
+
+TEST(ConditionMeasure, WhatEveryNumberOrNoneFulfilsIsRefused) {
+  for (const char *condition :
+       {"attributed_share > 1", "attributed_share > 100%", "attributed_share < 0",
+        "totals.peak_bytes < 0", "totals.used_percent.max > 100"})
+    EXPECT_NE(refusal(condition).find("so this never holds"), std::string::npos) << condition;
+  for (const char *condition :
+       {"attributed_share <= 1", "attributed_share >= 0", "totals.run_us >= 0us"})
+    EXPECT_NE(refusal(condition).find("so this always holds"), std::string::npos) << condition;
+}
+
+TEST(ConditionMeasure, TheKeysUnitAndPlainNumbersAreTaken) {
+  for (const char *condition : {"contexts[node].used_share < 51%",
+                                "contexts[node].used_share < 0.5",
+                                "contexts[node].used_share == 0",
+                                "attributed_share < 1",
+                                "attributed_share > 0",
+                                "attributed_share != 100%",
+                                "totals.peak_bytes > 64MiB",
+                                "totals.peak_bytes > 64M",
+                                "totals.peak_bytes != 0",
+                                "totals.size.total > 5kB",
+                                "totals.run_us > 5ms",
+                                "totals.run_us > 5000",
+                                "totals.alloc_count > 5k",
+                                "totals.alloc_count >= 0",
+                                "totals.byte_us > 5G",
+                                "len(losses) > 0",
+                                "totals.used_percent.max < 50",
+                                "totals.used_percent.total > 1M",
+                                "fields.findings[rule=split].saves.amount > 5KiB",
+                                "workingset.snapshots[mark=a].begin > 5ms",
+                                "contexts[type=a_share].reads > 51"})
+    EXPECT_EQ(refusal(condition), "") << condition;
+}
+
 INSTANTIATE_TEST_SUITE_P(WholeAndInPieces, Condition, testing::Bool());
 
 } // namespace
