@@ -217,21 +217,34 @@ bool is_allocation_machinery(const image::Frame &frame) {
 
 Wrappers::Wrappers(const std::vector<std::string> &patterns) {
   for (const std::string &pattern : patterns)
-    patterns_.emplace_back("--wrapper", pattern);
+    patterns_.push_back({pattern, {"--wrapper", pattern}, std::make_shared<bool>(false)});
 }
 
 bool Wrappers::has(const image::Frame &frame) const {
-  if (!names_.empty() && names_.count(key(frame)))
-    return true;
-  if (patterns_.empty())
-    return false;
-  auto [known, is_new] = matched_.try_emplace(frame.function, false);
-  if (is_new)
-    known->second =
-        std::any_of(patterns_.begin(), patterns_.end(), [&](const RegularExpression &pattern) {
-          return pattern.is_found_in(frame.function);
-        });
-  return known->second;
+  if (!patterns_.empty()) {
+    auto [known, is_new] = matched_.try_emplace(frame.function, false);
+    if (is_new)
+      known->second = matches(frame.function);
+    if (known->second)
+      return true;
+  }
+  return !names_.empty() && names_.count(key(frame));
+}
+
+bool Wrappers::matches(const std::string &function) const {
+  bool any = false;
+  for (const Pattern &pattern : patterns_)
+    if (pattern.expression.is_found_in(function))
+      any = *pattern.is_matched = true;
+  return any;
+}
+
+std::vector<std::string> Wrappers::unmatched() const {
+  std::vector<std::string> texts;
+  for (const Pattern &pattern : patterns_)
+    if (!*pattern.is_matched)
+      texts.push_back(pattern.text);
+  return texts;
 }
 
 void WrapperSearch::add(const image::CallStack &frames, const Wrappers &known,
@@ -277,7 +290,7 @@ bool through_wrapper(const image::CallStack &frames, const Wrappers &wrappers) {
 
 size_t owner(const image::CallStack &frames, const Wrappers &wrappers) {
   for (size_t index = 0; index < frames.size(); index++) {
-    if (is_allocation_machinery(frames[index]) || wrappers.has(frames[index]))
+    if (wrappers.has(frames[index]) || is_allocation_machinery(frames[index]))
       continue;
     // What called main owns nothing: then main's callee was a wrapper all the same.
     if (frames[index].linkage_name != "_start")

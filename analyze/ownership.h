@@ -7,6 +7,7 @@
 #include "profile/profile.h"
 
 #include <cstddef>
+#include <memory>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -25,9 +26,18 @@ public:
   void add(const std::string &name) { names_.insert(name); }
   bool has(const image::Frame &frame) const;
   size_t names() const { return names_.size(); }
+  // Patterns that match none of the functions which this, and its copies, were asked about.
+  std::vector<std::string> unmatched() const;
 
 private:
-  std::vector<RegularExpression> patterns_;
+  struct Pattern {
+    std::string text;
+    RegularExpression expression;
+    std::shared_ptr<bool> is_matched; // of all copies
+  };
+  bool matches(const std::string &function) const;
+
+  std::vector<Pattern> patterns_;
   mutable std::unordered_map<std::string, bool> matched_; // what the patterns said of a name
   std::set<std::string> names_;
 };

@@ -128,6 +128,7 @@ int check(const CheckArguments &arguments) {
   for (const Tool *tool : tools())
     if (asked.count(tool) && now.why_none.count(tool))
       base::fail("check: {}", now.why_none[tool]);
+  say_unmatched(wrappers);
   Verdict verdict;
   for (const report::Condition &condition : conditions)
     if (std::optional<double> number = report::holds(condition, now.document))

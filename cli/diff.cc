@@ -121,6 +121,7 @@ int diff(const DiffArguments &arguments) {
   // What only the newer run shows to be a wrapper is none of the older run's owners either.
   if (newer.wrappers.names() > older.wrappers.names())
     older = side_of(options.profiles[0], options.filter, newer.wrappers);
+  say_unmatched(newer.wrappers);
   Differences differences(older, newer);
   if (!options.is_text()) {
     report::Json document;

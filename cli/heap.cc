@@ -28,8 +28,8 @@ struct HeapArguments {
   AnswerOptions answer;
   bool no_stacks = false;
   bool tree = false;
-  std::string tree_words; // a key, a direction, or both with a comma between
-  std::string tree_min = "1%";
+  std::string tree_words;   // a key, a direction, or both with a comma between
+  std::string tree_min;     // empty: 1%
   std::string suppressions; // path
   std::vector<std::string> wrappers;
 };
@@ -64,7 +64,8 @@ bool read_tree_words(const std::string &words, analyze::TreeQuery &query) {
 // The word after --tree may be a profile: `assay heap --tree app.assay`.
 analyze::TreeQuery tree_query(HeapArguments &arguments) {
   analyze::TreeQuery query;
-  query.least_share = base::parse_share(arguments.tree_min);
+  if (!arguments.tree_min.empty())
+    query.least_share = base::parse_share(arguments.tree_min);
   std::error_code ignored;
   if (!read_tree_words(arguments.tree_words, query)) {
     if (!std::filesystem::exists(arguments.tree_words, ignored))
@@ -73,6 +74,19 @@ analyze::TreeQuery tree_query(HeapArguments &arguments) {
     arguments.answer.profiles.push_back(arguments.tree_words);
   }
   return query;
+}
+
+// Options that would change nothing. In a document there are tables beside a tree.
+void refuse_what_has_no_part(const HeapArguments &arguments) {
+  if (!arguments.tree && !arguments.tree_min.empty())
+    base::fail(
+        "heap: --tree-min leaves out parts of a tree, and none was asked for; add --tree, or "
+        "leave it out");
+  const bool orders_rows = !arguments.answer.sort.empty() || arguments.answer.top;
+  if (arguments.tree && orders_rows && arguments.answer.is_text())
+    base::fail("heap: {} is about tables, in whose place --tree prints a tree; write "
+               "--tree=KEY for its order and --tree-min for its size, or leave out --tree",
+               arguments.answer.sort.empty() ? "--top" : "--sort");
 }
 
 struct Answer {
@@ -123,6 +137,7 @@ int answer_heap(HeapArguments arguments) {
   check_format(options);
   if (!options.sort.empty())
     analyze::heap_question(options.sort);
+  refuse_what_has_no_part(arguments);
   analyze::TreeQuery query;
   if (arguments.tree)
     query = tree_query(arguments);
@@ -137,6 +152,7 @@ int answer_heap(HeapArguments arguments) {
     base::fail("heap: {}", analyze::kHeapNotMeasured);
   if (!options.is_text()) {
     write_documents(programs, question, query, arguments);
+    say_unmatched(question.wrappers);
     return 0;
   }
   report::HeapTextOptions text;
@@ -154,6 +170,7 @@ int answer_heap(HeapArguments arguments) {
     out += report::heap_text(answer.result, text, options.style());
   }
   write_output(options.output, out);
+  say_unmatched(question.wrappers);
   return 0;
 }
 

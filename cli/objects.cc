@@ -32,8 +32,10 @@ int answer_objects(const ObjectsArguments &arguments) {
   if (!analyze::measures_objects(profile))
     base::fail("{}", analyze::why_no_objects(profile));
   image::Symbols symbols = image::open(analyze::module_files(profile));
-  const analyze::ObjectsResult result = analyze::objects(
-      profile, symbols, {options.filter, options.sort, analyze::Wrappers(arguments.wrappers)});
+  const analyze::Wrappers wrappers(arguments.wrappers);
+  const analyze::ObjectsResult result =
+      analyze::objects(profile, symbols, {options.filter, options.sort, wrappers});
+  say_unmatched(wrappers);
   if (!options.is_text()) {
     write_document(options, report::objects_document(result, options.top));
     return 0;

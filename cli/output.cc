@@ -61,6 +61,15 @@ void add_wrapper_option(CommandLine line, std::vector<std::string> &wrappers) {
       .takes_one_word(); // what follows is a profile
 }
 
+void say_unmatched(const analyze::Wrappers &wrappers) {
+  for (const std::string &pattern : wrappers.unmatched())
+    fmt::print(
+        stderr,
+        "assay: --wrapper '{}' changes nothing: no function that it matches stands between an "
+        "allocation and its owner; check the name\n",
+        report::printable(pattern));
+}
+
 void add_cache_option(CommandLine line, std::vector<std::string> &caches) {
   line.add_option("--cache", caches,
                   "also ask whether it fits into NAME=SIZE, such as TLB=6MiB; may be repeated")

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyze/ownership.h"
 #include "cli/command_line.h"
 #include "report/document.h"
 #include "report/table.h"
@@ -46,6 +47,9 @@ void add_unsorted_answer_options(CommandLine line, AnswerOptions &options, const
 
 // Declares --wrapper, which may be repeated.
 void add_wrapper_option(CommandLine line, std::vector<std::string> &wrappers);
+
+// Says which of the patterns did nothing, once all answers are there.
+void say_unmatched(const analyze::Wrappers &wrappers);
 
 // Declares --cache, which may be repeated; what its words mean: names and bytes. Throws Failure for what is none.
 void add_cache_option(CommandLine line, std::vector<std::string> &caches);

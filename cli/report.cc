@@ -22,7 +22,8 @@ namespace {
 
 struct ReportArguments {
   AnswerOptions answer;
-  std::vector<std::string> wrappers, caches;
+  std::vector<std::string> wrapper_patterns, caches;
+  analyze::Wrappers wrappers; // of these patterns
 };
 
 // What one program's profile says. The joined result refers to the answers.
@@ -30,7 +31,7 @@ class Answer {
 public:
   Answer(const profile::Profile &profile, const ReportArguments &arguments) {
     image::Symbols symbols = image::open(analyze::module_files(profile));
-    const ToolQuery query{arguments.answer.filter, analyze::Wrappers(arguments.wrappers), false,
+    const ToolQuery query{arguments.answer.filter, arguments.wrappers, false,
                           caches_of(arguments.caches)};
     analyze::ToolResults results;
     for (const Tool *tool : tools())
@@ -71,14 +72,16 @@ void write_documents(const std::vector<profile::Profile> &programs,
   write_document(arguments.answer, whole, documents);
 }
 
-int answer_report(const ReportArguments &arguments) {
+int answer_report(ReportArguments arguments) {
   const AnswerOptions &options = arguments.answer;
   check_format(options);
   analyze::joined_order(options.sort);
   caches_of(arguments.caches);
+  arguments.wrappers = analyze::Wrappers(arguments.wrapper_patterns);
   const std::vector<profile::Profile> programs = profile::read_programs(options.files());
   if (!options.is_text()) {
     write_documents(programs, arguments);
+    say_unmatched(arguments.wrappers);
     return 0;
   }
   report::JoinedTextOptions how;
@@ -94,6 +97,7 @@ int answer_report(const ReportArguments &arguments) {
     out += report::joined_text(answer.joined(), how, options.style());
   }
   write_output(options.output, out);
+  say_unmatched(arguments.wrappers);
   return 0;
 }
 
@@ -105,7 +109,7 @@ Action define_report(CommandLine line) {
       line, arguments->answer,
       {"types and sites in the tables", "types and sites with a name, function or module"});
   add_cache_option(line, arguments->caches);
-  add_wrapper_option(line, arguments->wrappers);
+  add_wrapper_option(line, arguments->wrapper_patterns);
   std::string keys;
   for (const auto &order : analyze::joined_orders())
     keys += std::string("  ") + order.key + std::string(12 - std::string(order.key).size(), ' ') +

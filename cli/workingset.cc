@@ -46,9 +46,11 @@ int answer_workingset(const WorkingSetArguments &arguments) {
   analyze::owner_order(options.sort);
   profile::Profile profile = profile::read(options.files());
   image::Symbols symbols = image::open(analyze::module_files(profile));
-  auto results = analyze::workingsets(profile, symbols, query_of(arguments));
+  const analyze::WorkingSetQuery query = query_of(arguments);
+  auto results = analyze::workingsets(profile, symbols, query);
   if (results.empty())
     base::fail("{}", analyze::why_no_working_sets(profile));
+  say_unmatched(query.wrappers);
   if (!options.is_text()) { // the first process, with the others beside it
     report::Json document = report::workingset_document(results.front(), options.top);
     for (size_t i = 1; i < results.size(); i++)

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <span>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -98,8 +99,32 @@ void Table::row(std::vector<std::string> cells, const std::string &kept) {
   rows_.push_back({std::move(cells), columns_of(printable(kept))});
 }
 
+namespace {
+
+constexpr unsigned kGap = 2, kMinLast = 20;
+
+// For the last column, where the others are so wide.
+unsigned left_of(unsigned width, std::span<const unsigned> others) {
+  unsigned used = 0;
+  for (unsigned other : others)
+    used += other + kGap;
+  return width > used + kGap + kMinLast ? width - used - kGap : kMinLast;
+}
+
+} // namespace
+
+unsigned Table::columns_left(const std::vector<std::vector<std::string>> &rows,
+                             const Style &style) const {
+  std::vector<unsigned> widths;
+  for (size_t index = 0; index + 1 < columns_.size(); index++) {
+    widths.push_back(columns_of(columns_[index].heading));
+    for (const auto &cells : rows)
+      widths.back() = std::max(widths.back(), columns_of(printable(cells[index])));
+  }
+  return left_of(style.width, widths);
+}
+
 std::string Table::text(const Style &style) const {
-  constexpr unsigned kGap = 2, kMinLast = 20;
   std::vector<unsigned> widths;
   for (size_t index = 0; index < columns_.size(); index++) {
     unsigned width = columns_of(columns_[index].heading);
@@ -107,13 +132,9 @@ std::string Table::text(const Style &style) const {
       width = std::max(width, columns_of(row.cells[index]));
     widths.push_back(width);
   }
-  unsigned used = 0;
-  for (size_t index = 0; index + 1 < widths.size(); index++)
-    used += widths[index] + kGap;
-  if (!widths.empty()) {
-    unsigned left = style.width > used + kGap + kMinLast ? style.width - used - kGap : kMinLast;
-    widths.back() = std::min(widths.back(), left);
-  }
+  if (!widths.empty())
+    widths.back() =
+        std::min(widths.back(), left_of(style.width, std::span(widths).first(widths.size() - 1)));
   auto line = [&](auto cell_at, unsigned kept) {
     std::string text;
     for (size_t index = 0; index < columns_.size(); index++) {

@@ -31,6 +31,9 @@ public:
   // Indented by two columns, a line each. Cells of the last column are shortened in the middle to
   // fit.
   std::string text(const Style &style) const;
+  // How wide a last cell may be that is not to be shortened, where the other cells of all rows are these.
+  unsigned columns_left(const std::vector<std::vector<std::string>> &rows,
+                        const Style &style) const;
 
 private:
   struct Column {

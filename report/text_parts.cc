@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 #include <string_view>
 
 namespace report {
@@ -48,13 +49,21 @@ std::string more_text(size_t left, const Style &style) {
 
 namespace {
 
-// Of a loss's unit: "object" of "objects", "set of fields" of "sets of fields".
+// "object" of "objects", "process" of "processes".
+std::string singular(const std::string &word) {
+  for (const char *ending : {"sses", "xes", "ches", "shes"})
+    if (word.ends_with(ending))
+      return word.substr(0, word.size() - 2);
+  return word.ends_with('s') ? word.substr(0, word.size() - 1) : word;
+}
+
+// Of a loss's unit: "set of fields" of "sets of fields", "pool or event" of "pools or events".
 std::string one_of(std::string_view unit) {
   const size_t end = std::min(unit.find(" of "), unit.size());
+  std::istringstream words{std::string(unit.substr(0, end))};
   std::string one;
-  for (size_t i = 0; i < end; i++)
-    if (unit[i] != 's' || (i + 1 < end && unit[i + 1] != ' '))
-      one += unit[i];
+  for (std::string word; words >> word;)
+    one += (one.empty() ? "" : " ") + singular(word);
   return one.append(unit.substr(end));
 }
 

@@ -76,14 +76,25 @@ private:
                   time(rows.back().when.end), style_);
   }
 
-  std::string owner_list(const std::vector<OwnerCount> &owners, uint64_t lines) const {
-    std::string text;
-    for (size_t i = 0; i < std::min<size_t>(owners.size(), 2); i++)
-      text += fmt::format(
-          "{}{} {}", i ? ", " : "",
-          base::format_share(double(owners[i].lines) / double(std::max<uint64_t>(lines, 1))),
-          printable(analyze::short_place(full_name(result_.owners[owners[i].owner]))));
-    return text;
+  std::string owner_with_share(const OwnerCount &each, uint64_t lines) const {
+    analyze::OwnerName owner = result_.owners[each.owner];
+    owner.name = analyze::short_place(owner.name);
+    return fmt::format(
+        "{} {}", base::format_share(double(each.lines) / double(std::max<uint64_t>(lines, 1))),
+        printable(full_name(owner)));
+  }
+
+  // The two with the most lines; the first alone where the second does not fit, too: a table cuts a cell in its
+  // middle, and would make one wrong owner of both.
+  std::string owner_list(const std::vector<OwnerCount> &owners, uint64_t lines,
+                         unsigned width) const {
+    if (owners.empty())
+      return "";
+    const std::string first = owner_with_share(owners[0], lines);
+    if (owners.size() == 1)
+      return first;
+    const std::string both = first + ", " + owner_with_share(owners[1], lines);
+    return columns_of(both) <= width ? both : first;
   }
 
   void phases() {
@@ -99,17 +110,22 @@ private:
     table.column("in", Align::left);
     table.column("filled by", Align::left);
     size_t shown = std::min<size_t>(std::max(options_.top, 12u), result_.phases.size());
+    std::vector<std::vector<std::string>> rows;
     for (size_t i = 0; i < shown; i++) {
       const Phase &phase = result_.phases[i];
       uint64_t begin = result_.snapshots[phase.first].when.begin;
-      table.row({time(begin), duration(double(result_.length(phase))), bytes(phase.mean_lines),
-                 bytes(phase.lines),
-                 base::format_share(double(phase.shared_with_previous) /
-                                    double(std::max<uint64_t>(phase.lines, 1))),
-                 phase.functions.empty()
-                     ? ""
-                     : brief_function(phase.functions.front().first, kPhaseFunctionColumns),
-                 owner_list(phase.owners, phase.lines)});
+      rows.push_back({time(begin), duration(double(result_.length(phase))), bytes(phase.mean_lines),
+                      bytes(phase.lines),
+                      base::format_share(double(phase.shared_with_previous) /
+                                         double(std::max<uint64_t>(phase.lines, 1))),
+                      phase.functions.empty()
+                          ? ""
+                          : brief_function(phase.functions.front().first, kPhaseFunctionColumns)});
+    }
+    const unsigned left = table.columns_left(rows, style_);
+    for (size_t i = 0; i < shown; i++) {
+      rows[i].push_back(owner_list(result_.phases[i].owners, result_.phases[i].lines, left));
+      table.row(std::move(rows[i]));
     }
     out_ += table.text(style_);
     out_ += more_text(result_.phases.size() - shown, style_);

@@ -132,6 +132,33 @@ TEST_F(Assay, TreeTakesAKeyADirectionOrNothing) {
   EXPECT_EQ(run("heap one.assay --tree --tree-min 3").status, 2);
 }
 
+TEST_F(Assay, OptionsThatWouldChangeNothingAreRefused) {
+  profile::write(profile_builder::random_profile(1), folder_ + "/one.assay");
+  Outcome o = run("heap one.assay --tree-min 5%");
+  EXPECT_EQ(o.status, 2);
+  EXPECT_EQ(o.errors.find("assay: heap: --tree-min leaves out parts of a tree, and none was asked "
+                          "for; add --tree"),
+            0u);
+  o = run("heap one.assay --tree --sort peak");
+  EXPECT_EQ(o.status, 2);
+  EXPECT_EQ(o.errors.find("assay: heap: --sort is about tables"), 0u) << o.errors;
+  EXPECT_EQ(run("heap one.assay --tree --top 3").errors.find("assay: heap: --top is about"), 0u);
+  EXPECT_EQ(run("heap one.assay --tree --sort peak --json").status, 0); // it has tables beside it
+}
+
+TEST_F(Assay, WrappersThatNoFunctionMatchesAreSaid) {
+  profile::write(profile_builder::random_profile(1), folder_ + "/one.assay");
+  for (const char *command :
+       {"heap one.assay", "report one.assay", "report --filter module one.assay",
+        "diff one.assay one.assay", "check one.assay --fail-if 'totals.peak_bytes > 1GiB'"}) {
+    Outcome o = run(std::string(command) + " --wrapper nobody --wrapper module");
+    EXPECT_EQ(o.errors, "assay: --wrapper 'nobody' changes nothing: no function that it matches "
+                        "stands between an allocation and its owner; check the name\n")
+        << command;
+    EXPECT_LT(o.status, 2) << command;
+  }
+}
+
 TEST_F(Assay, KnownLeaksAreLeftOutAndSaid) {
   profile::write(profile_builder::random_profile(1), folder_ + "/one.assay");
   std::ofstream(folder_ + "/leaks.txt") << "# ours\nleak:module\n";

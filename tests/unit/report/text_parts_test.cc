@@ -17,6 +17,15 @@ TEST(LossText, UnitsAgreeWithTheNumber) {
   EXPECT_TRUE(begins(ASSAY_LOSS_scattered_words, 1, "1 run of words"));
   EXPECT_TRUE(begins(ASSAY_LOSS_scattered_words, 3, "3 runs of words"));
   EXPECT_TRUE(begins(ASSAY_LOSS_too_many_names, 1, "1 pool or event"));
+  EXPECT_TRUE(begins(ASSAY_LOSS_forked_use, 1, "1 process"));
+  EXPECT_TRUE(begins(ASSAY_LOSS_forked_use, 2, "2 processes"));
+  EXPECT_TRUE(begins(ASSAY_LOSS_shared_counters, 1, "1 object without a header"));
+}
+
+// What follows is said of one as of many.
+TEST(LossText, SentencesFitEachNumber) {
+  for (uint32_t loss = 1; loss < 64; loss++)
+    EXPECT_EQ(report::loss_text(loss, 1).find(": were "), std::string::npos) << loss;
 }
 
 } // namespace

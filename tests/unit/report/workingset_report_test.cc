@@ -145,6 +145,30 @@ TEST(WorkingSetText, ASortKeyLeavesOneTable) {
     EXPECT_EQ(text.find(heading), std::string::npos) << heading;
 }
 
+// A cell is cut in its middle: of two owners that do not fit it would make one that is neither.
+TEST(WorkingSetText, OfTwoOwnersOfAPhaseTheSecondIsShownWhereBothFit) {
+  analyze::WorkingSetResult result = result_of(ASSAY_TIME_WALL);
+  ASSERT_GE(result.phases.size(), 2u);
+  result.owners = {{"heap", "first_function_of_the_program(int) at a.cc:10", "First"},
+                   {"heap", "second_function_of_the_program at a.cc:20", "Second"}};
+  for (analyze::Phase &phase : result.phases)
+    phase.owners = {{0, phase.lines / 2}, {1, phase.lines / 4}};
+  auto phases = [&](unsigned width) {
+    report::Style style;
+    style.width = width;
+    const std::string text = report::workingset_text(result, {}, style);
+    const size_t begin = text.find("filled by");
+    return text.substr(begin, text.find("What is in the working set?") - begin);
+  };
+  EXPECT_EQ(phases(100).find("a.cc:20"), std::string::npos) << phases(100);
+  EXPECT_NE(phases(100).find("a.cc:10"), std::string::npos) << phases(100);
+  EXPECT_NE(phases(200).find("First from first_function_of_the_program at a.cc:10"),
+            std::string::npos)
+      << phases(200);
+  EXPECT_EQ(phases(200).find("…"), std::string::npos) << phases(200);
+  EXPECT_NE(phases(200).find("a.cc:20"), std::string::npos) << phases(200);
+}
+
 TEST(WorkingSetText, WhatAFilterLeavesOutIsSaid) {
   analyze::WorkingSetQuery query;
   query.filter = "Node";
