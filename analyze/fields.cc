@@ -334,7 +334,7 @@ FieldsResult fields(const profile::Profile &profile, const FieldsQuery &query) {
   if (result.accesses + result.lost)
     result.attributed_share = double(result.accesses) / double(result.accesses + result.lost);
   const auto keeps = [&](const profile::Record &record) {
-    return filter.keeps_type(record.name + " " + record.file);
+    return filter.keeps_type(record.name) || filter.keeps(record.file);
   };
   for (const profile::FieldSharing &each : profile.fields.sharing) {
     const profile::Record &a = profile.fields.records[each.record.v];

@@ -430,6 +430,7 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
     row.type_size = context.type.known() ? profile.types[context.type.v].size : 0;
     if (is_scalar(row.type) && through_wrapper(row.frames, wrappers))
       row.type.clear(), row.type_size = 0;
+    result.whole.add(row.sums);
     if (!filter.keeps(row)) {
       result.filtered_out++;
       continue;

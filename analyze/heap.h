@@ -136,6 +136,7 @@ struct HeapResult {
   std::vector<HeapGroupRow> types; // by bytes asked for
   std::vector<HeapGroupRow> modules;
   HeapSums totals; // conserved: the sum over contexts, over sites, over types, over modules
+  HeapSums whole;  // the same with what the filter took away: shares are shares of it
   bool accesses_counted = true;
   bool reads_apart = true;            // else HeapSums hold all accesses as reads
   uint64_t block_bytes = kBlockBytes; // that one counter covered

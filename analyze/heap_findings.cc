@@ -73,7 +73,7 @@ bool may_be_lent(const HeapContextRow &row) {
 
 void cold_bytes(HeapResult &result, const HeapContextRow &row) {
   const AssayHib &h = row.sums.all;
-  double share = double(h.cold_byte_us_total) / double(result.totals.all.byte_us_total);
+  double share = double(h.cold_byte_us_total) / double(result.whole.all.byte_us_total);
   double cold = double(h.cold_byte_us_total) / 1e6;
   if (!(share >= kMinShare) || cold < kMinColdByteSeconds)
     return;
@@ -105,7 +105,7 @@ void wasted_lines(HeapResult &result, const HeapContextRow &row) {
   const AssayHib &h = row.sums.all;
   double wasted = double(row.sums.untouched_blocks() * result.block_bytes);
   double share = double(row.sums.untouched_blocks()) /
-                 double(std::max<uint64_t>(result.totals.all.blocks_spanned, 1));
+                 double(std::max<uint64_t>(result.whole.all.blocks_spanned, 1));
   // Objects of one block are either used or not: that is cold, not badly laid out.
   if (share < kMinShare || wasted < kMinWastedBytes || row.sums.used_share() > kBadlyUsed ||
       h.blocks_spanned < 2 * h.alloc_count || row.sums.accesses() == 0 ||
@@ -130,7 +130,7 @@ void wasted_lines(HeapResult &result, const HeapContextRow &row) {
 void over_reserve(HeapResult &result, const HeapContextRow &row) {
   const AssayHib &h = row.sums.all;
   double unused = double(row.sums.untouched_bytes());
-  double share = unused / double(std::max<uint64_t>(result.totals.all.size_total, 1));
+  double share = unused / double(std::max<uint64_t>(result.whole.all.size_total, 1));
   bool one_struct = row.type_size && h.size_total < 2 * row.type_size * h.alloc_count;
   if (!row.sums.over_reserved() || one_struct || share < kMinShare || unused < kMinWastedBytes)
     return;
@@ -168,7 +168,7 @@ void over_reserve(HeapResult &result, const HeapContextRow &row) {
 void churn(HeapResult &result, const HeapContextRow &row) {
   const AssayHib &h = row.sums.all;
   uint64_t ended = h.alloc_count - row.sums.live.alloc_count;
-  double share = double(ended) / double(std::max<uint64_t>(result.totals.all.alloc_count, 1));
+  double share = double(ended) / double(std::max<uint64_t>(result.whole.all.alloc_count, 1));
   if (ended < kMinChurn || share < kMinShare || !often(result, double(ended), kMinChurnPerSecond) ||
       row.sums.mean_lifetime_us() > kShortLifeUs)
     return;
@@ -194,7 +194,7 @@ void migration(HeapResult &result, const HeapContextRow &row) {
   uint64_t ended = h.alloc_count - row.sums.live.alloc_count;
   double share = double(h.migrated_cpu) / double(std::max<uint64_t>(ended, 1));
   double of_all =
-      double(h.migrated_cpu) / double(std::max<uint64_t>(result.totals.all.alloc_count, 1));
+      double(h.migrated_cpu) / double(std::max<uint64_t>(result.whole.all.alloc_count, 1));
   if (h.migrated_cpu < kMinChurn || share < 0.5 || of_all < kMinShare ||
       !often(result, double(h.migrated_cpu), kMinChurnPerSecond))
     return;
@@ -226,7 +226,7 @@ void realloc_growth(HeapResult &result, const HeapContextRow &row) {
   const AssayHib &h = row.sums.all;
   double moved = double(h.realloc_moved_bytes);
   double share = moved / double(std::max<uint64_t>(h.size_total, 1));
-  double of_all = moved / double(std::max<uint64_t>(result.totals.all.size_total, 1));
+  double of_all = moved / double(std::max<uint64_t>(result.whole.all.size_total, 1));
   if (moved < 16 * kMinWastedBytes || share < 0.5 || of_all < kMinShare ||
       !often(result, moved, kMinCopiedPerSecond))
     return;

@@ -331,6 +331,44 @@ private:
   Rows types_, sites_;
 };
 
+// What a row is of: a variable has one type, which not every tool knows.
+std::pair<std::string, std::string> subject_of(const JoinedRow &row) {
+  return {row.site, row.kind == kHeap || row.site.empty() ? row.type : ""};
+}
+
+std::set<std::pair<std::string, std::string>> subjects_of(const std::vector<JoinedRow> &rows) {
+  std::set<std::pair<std::string, std::string>> subjects;
+  for (const JoinedRow &row : rows)
+    subjects.insert(subject_of(row));
+  return subjects;
+}
+
+// How many rows are taken away: those that are not in `matching`.
+size_t keep_types(std::vector<JoinedRow> &types, const JoinedResult &matching) {
+  const auto kept = subjects_of(matching.types);
+  return std::erase_if(types, [&](const JoinedRow &row) { return !kept.count(subject_of(row)); });
+}
+
+// The same of sites, which phases refer to.
+size_t keep_sites(JoinedResult &result, const JoinedResult &matching) {
+  const auto kept = subjects_of(matching.sites);
+  std::vector<std::optional<size_t>> moved;
+  std::vector<JoinedRow> sites;
+  for (JoinedRow &row : result.sites) {
+    const bool is_kept = kept.count(subject_of(row)) != 0;
+    moved.push_back(is_kept ? std::optional(sites.size()) : std::nullopt);
+    if (is_kept)
+      sites.push_back(std::move(row));
+  }
+  for (JoinedPhase &phase : result.phases)
+    for (PhaseOwner &owner : phase.owners)
+      if (owner.row)
+        owner.row = moved[*owner.row];
+  const size_t taken = result.sites.size() - sites.size();
+  result.sites = std::move(sites);
+  return taken;
+}
+
 double set_bytes(const JoinedRow &row, uint64_t line_bytes) {
   return row.set ? double(row.set->most_lines * line_bytes) : 0;
 }
@@ -434,7 +472,11 @@ JoinedResult join(const ToolResults &results, const JoinQuery &query) {
   result.from = results;
   result.filter = query.filter;
   Join(result, query).join();
-  join_findings(result);
+  join_findings(result, query);
+  if (query.matching) {
+    result.filtered_types = keep_types(result.types, *query.matching);
+    result.filtered_sites = keep_sites(result, *query.matching);
+  }
   return result;
 }
 

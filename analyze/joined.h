@@ -136,6 +136,7 @@ struct JoinedResult {
   std::map<uint32_t, uint64_t> losses;
   std::vector<std::string> notes;
   std::string filter;
+  size_t filtered_types = 0, filtered_sites = 0; // rows that the filter took away
   bool nothing_matches() const {
     return !filter.empty() && types.empty() && sites.empty() && findings.empty();
   }
@@ -144,6 +145,9 @@ struct JoinedResult {
 struct JoinQuery {
   std::string sort;   // a key of joined_orders(); empty: the first one
   std::string filter; // that the results were asked with
+  // The join of the same run's results with the filter, if these are asked without: rows and findings that are in
+  // it are kept, with the amounts and shares that they have of the whole run.
+  const struct JoinedResult *matching = nullptr;
 };
 
 // The orders of types and sites.
@@ -158,8 +162,8 @@ const JoinedOrder &joined_order(const std::string &key); // throws Failure listi
 // Throws Failure for a query that makes no sense.
 JoinedResult join(const ToolResults &results, const JoinQuery &query);
 
-// Adds the findings to a result that is complete but for them (join() calls it).
-void join_findings(JoinedResult &result);
+// Adds the findings to a result that is complete but for them, as the query wants them (join() calls it).
+void join_findings(JoinedResult &result, const JoinQuery &query);
 
 // "`Node` objects from build at tree.cc:16", "the global `table`".
 std::string subject_text(const JoinedRow &row);

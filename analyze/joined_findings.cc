@@ -57,8 +57,11 @@ private:
 
 class FindingsJoin {
 public:
-  explicit FindingsJoin(JoinedResult &result)
-      : result_(result), filter_(result.filter), worth_(result), text_(result, worth_) {}
+  FindingsJoin(JoinedResult &result, const JoinQuery &query)
+      : result_(result), filter_(query.filter), worth_(result), text_(result, worth_) {
+    if (query.matching)
+      matching_.emplace(*query.matching);
+  }
 
   void find() {
     gather();
@@ -82,10 +85,12 @@ private:
   }
 
   bool is_kept(const Part &part) const {
-    if (part.is_filtered)
-      return true;
     const Finding &finding = part.finding;
     const Subject &about = finding.about;
+    if (matching_
+            ? matching_->site_row(about) || (about.site.empty() && matching_->type_row(about.type))
+            : part.is_filtered)
+      return true;
     for (const std::string &name :
          {finding.location, about.type, part.type, about.site, about.function, about.file})
       if (filter_.keeps(name))
@@ -260,6 +265,7 @@ private:
 
   JoinedResult &result_;
   TextFilter filter_;
+  std::optional<JoinedWorth> matching_; // the rows that are kept
   JoinedWorth worth_;
   JoinedText text_;
   std::vector<Part> parts_;
@@ -267,8 +273,8 @@ private:
 
 } // namespace
 
-void join_findings(JoinedResult &result) {
-  FindingsJoin(result).find();
+void join_findings(JoinedResult &result, const JoinQuery &query) {
+  FindingsJoin(result, query).find();
 }
 
 } // namespace analyze

@@ -83,6 +83,7 @@ struct ObjectsResult {
   ModuleCounts modules;
   std::string filter;
   uint64_t filtered_out = 0;
+  bool nothing_matches() const { return filtered_out && rows.empty(); }
 };
 
 struct ObjectsQuery {

@@ -109,6 +109,7 @@ struct WorkingSetResult {
   std::string filter;
   size_t filtered_owners = 0; // that it took away
   double filtered_mean_lines = 0;
+  bool nothing_matches() const { return filtered_owners && owner_rows.empty(); }
   std::vector<PeriodRow> periods;
   std::vector<MissPoint> miss_curve; // by size
   std::vector<CacheFit> caches;

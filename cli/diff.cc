@@ -65,20 +65,24 @@ struct Differences {
     const Tool *tool;
     ToolDiff diff;
     bool measured; // in both runs; else it is the frame of the document alone
+    bool matches;  // something of it, in one of the runs, the filter
   };
+  std::string filter;
   std::vector<Row> rows;
   std::vector<std::string> one_sided;
   std::string incomplete; // lines: what a run lacks
   bool same = true;
 
-  Differences(const Side &older, const Side &newer) {
+  Differences(const Side &older, const Side &newer, std::string filter_text)
+      : filter(std::move(filter_text)) {
     for (const Tool *tool : tools()) {
       auto old = older.answers.find(tool), now = newer.answers.find(tool);
       const bool answered = old != older.answers.end() && now != newer.answers.end();
       const bool has_old = older.measured.count(tool) && old != older.answers.end(),
                  has_new = newer.measured.count(tool) && now != newer.answers.end();
       if (answered) {
-        rows.push_back({tool, old->second->diff(*now->second), has_old && has_new});
+        const bool matches = !old->second->nothing_matches() || !now->second->nothing_matches();
+        rows.push_back({tool, old->second->diff(*now->second), has_old && has_new, matches});
         same &= rows.back().diff.same;
       }
       if (has_old != has_new) {
@@ -97,13 +101,34 @@ struct Differences {
                                 report::losses_text(side.general_losses));
   }
 
+  // Of a tool, or of all.
+  std::string nothing_matches(const std::string &tool) const {
+    return fmt::format("  {}--filter '{}' matches nothing in either run\n",
+                       tool.empty() ? "" : "of " + tool + ", ", report::printable(filter));
+  }
+
+  std::vector<std::string> tools_without_match() const {
+    std::vector<std::string> names;
+    for (const Row &row : rows)
+      if (row.measured && !row.matches)
+        names.emplace_back(row.tool->name);
+    return names;
+  }
+
   std::string text(unsigned top, const report::Style &style) const {
     bool any_measured =
         std::any_of(rows.begin(), rows.end(), [](const Row &row) { return row.measured; });
-    std::string all;
+    std::vector<const Row *> shown;
     for (const Row &row : rows)
       if (row.measured || (!any_measured && one_sided.empty()))
-        all += (all.empty() ? "" : "\n") + row.diff.text(top, style);
+        shown.push_back(&row);
+    std::string all;
+    if (std::ranges::none_of(shown, &Row::matches) && !shown.empty())
+      all = nothing_matches("");
+    else
+      for (const Row *row : shown)
+        all += (all.empty() ? "" : "\n") +
+               (row->matches ? row->diff.text(top, style) : nothing_matches(row->tool->name));
     for (const std::string &word : one_sided)
       all += (all.empty() ? "  " : "\n  ") + word + "\n";
     return all + incomplete;
@@ -122,7 +147,7 @@ int diff(const DiffArguments &arguments) {
   if (newer.wrappers.names() > older.wrappers.names())
     older = side_of(options.profiles[0], options.filter, newer.wrappers);
   say_unmatched(newer.wrappers);
-  Differences differences(older, newer);
+  Differences differences(older, newer, options.filter);
   if (!options.is_text()) {
     report::Json document;
     for (const Differences::Row &row : differences.rows)
@@ -132,6 +157,7 @@ int diff(const DiffArguments &arguments) {
         document[row.tool->name] = row.diff.json(options.top);
     document["same"] = differences.same;
     document["only_in_one"] = differences.one_sided;
+    document["without_match"] = differences.tools_without_match();
     document["losses"] = {{"old", report::losses_json(older.general_losses)},
                           {"new", report::losses_json(newer.general_losses)}};
     write_document(options, document);

@@ -63,6 +63,10 @@ public:
             [result](unsigned top, auto &style) { return report::diff_text(*result, top, style); }};
   }
 
+  bool nothing_matches() const override {
+    return !result_.filter.empty() && result_.filtered && result_.structs.empty();
+  }
+
   void put(analyze::ToolResults &results) const override {
     results.fields = &result_;
     results.findings.push_back({"fields", result_.findings});

@@ -43,6 +43,8 @@ public:
             [result](unsigned top, auto &style) { return report::diff_text(*result, top, style); }};
   }
 
+  bool nothing_matches() const override { return result_.nothing_matches(); }
+
   void put(analyze::ToolResults &results) const override {
     results.objects = &result_;
     results.findings.push_back({"objects", result_.findings});

@@ -26,12 +26,33 @@ struct ReportArguments {
   analyze::Wrappers wrappers; // of these patterns
 };
 
-// What one program's profile says. The joined result refers to the answers.
+// What one program's profile says. The joined result refers to the answers. A filter chooses rows of the whole run's
+// answer: what each is worth depends on all of it.
 class Answer {
 public:
   Answer(const profile::Profile &profile, const ReportArguments &arguments) {
+    const std::string &filter = arguments.answer.filter;
+    if (filter.empty()) {
+      ask(profile, arguments, {arguments.answer.sort, ""});
+    } else {
+      const Answer matching(profile, arguments, filter);
+      ask(profile, arguments, {arguments.answer.sort, filter, &matching.joined_});
+    }
+  }
+  Answer(Answer &&) = default;
+  const analyze::JoinedResult &joined() const { return joined_; }
+
+private:
+  // What of it matches.
+  Answer(const profile::Profile &profile, const ReportArguments &arguments,
+         const std::string &filter) {
+    ask(profile, arguments, {"", filter});
+  }
+
+  void ask(const profile::Profile &profile, const ReportArguments &arguments,
+           const analyze::JoinQuery &join) {
     image::Symbols symbols = image::open(analyze::module_files(profile));
-    const ToolQuery query{arguments.answer.filter, arguments.wrappers, false,
+    const ToolQuery query{join.matching ? "" : join.filter, arguments.wrappers, false,
                           caches_of(arguments.caches)};
     analyze::ToolResults results;
     for (const Tool *tool : tools())
@@ -39,12 +60,9 @@ public:
         answer->put(results);
         answers_.push_back(std::move(answer));
       }
-    joined_ = analyze::join(results, {arguments.answer.sort, arguments.answer.filter});
+    joined_ = analyze::join(results, join);
   }
-  Answer(Answer &&) = default;
-  const analyze::JoinedResult &joined() const { return joined_; }
 
-private:
   std::vector<std::unique_ptr<ToolAnswer>> answers_;
   analyze::JoinedResult joined_;
 };

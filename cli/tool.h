@@ -43,6 +43,8 @@ public:
   // Paths of that document that must not grow against an older answer of the same tool.
   virtual std::vector<std::string> growth(const ToolAnswer &older) const = 0;
   virtual ToolDiff diff(const ToolAnswer &newer) const = 0;
+  // Whether the query's filter took everything away.
+  virtual bool nothing_matches() const { return false; }
   // For a join with what other tools say, which refers to this answer afterwards.
   virtual void put(analyze::ToolResults &results) const = 0;
 };

@@ -52,6 +52,8 @@ public:
             [result](unsigned top, auto &style) { return report::diff_text(*result, top, style); }};
   }
 
+  bool nothing_matches() const override { return first().nothing_matches(); }
+
   void put(analyze::ToolResults &results) const override {
     results.workingsets = &results_;
     for (const analyze::WorkingSetResult &result : results_)

@@ -21,6 +21,9 @@ struct HeapTextOptions {
 std::string heap_text(const analyze::HeapResult &result, const HeapTextOptions &options,
                       const Style &style);
 
+// "210 k allocations of 21.5 MiB in 67.6 ms, peak 20.0 MiB live": of the whole run, whatever the filter.
+std::string heap_run_text(const analyze::HeapResult &result);
+
 // "peak 27.7 MiB live": of several processes no sum, as they need not have their peaks at one time.
 std::string peak_text(uint64_t bytes, size_t processes);
 

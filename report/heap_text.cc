@@ -96,11 +96,16 @@ private:
       return;
     }
     const HeapSums &all = result_.totals;
-    out_ += fmt::format("  {} of {} in {}, {}; {} still allocated at the end\n",
-                        format_counted(double(all.all.alloc_count), "allocation"),
-                        bytes(all.all.size_total), format_duration_us(double(result_.run_us)),
-                        peak_text(result_.peak_live_bytes, result_.processes.size()),
-                        bytes(all.live.size_total));
+    if (result_.filtered_out)
+      out_ += fmt::format(
+          "  {}\n  of that --filter '{}' keeps {} of {}, {} of {}: {} still allocated at the end\n",
+          heap_run_text(result_), printable(result_.filter), result_.contexts.size(),
+          with_noun(result_.filtered_out + result_.contexts.size(), "context"),
+          format_counted(double(all.all.alloc_count), "allocation"), bytes(all.all.size_total),
+          bytes(all.live.size_total));
+    else
+      out_ += fmt::format("  {}; {} still allocated at the end\n", heap_run_text(result_),
+                          bytes(all.live.size_total));
     if (result_.accesses_counted && all.all.alloc_count) {
       std::string apart =
           result_.reads_apart
@@ -117,9 +122,6 @@ private:
                           bytes(all.suppressed_bytes),
                           with_noun(result_.suppressed_contexts, "context"),
                           result_.suppressions_used, with_noun(result_.suppressions, "pattern"));
-    if (result_.filtered_out)
-      out_ += fmt::format("  --filter left out {} of {}\n", result_.filtered_out,
-                          with_noun(result_.filtered_out + result_.contexts.size(), "context"));
     out_ += timeline_text(result_);
   }
 
@@ -194,7 +196,7 @@ private:
     static const Figure accesses = {"accesses", [](auto &s, auto &) { return count(s.accesses()); },
                                     true};
     static const Figure share = {
-        "share", [](auto &s, auto &r) { return share_of(s.accesses(), r.totals.accesses()); }};
+        "share", [](auto &s, auto &r) { return share_of(s.accesses(), r.whole.accesses()); }};
     static const Figure per_byte = {"per byte", [](auto &s, auto &) {
                                       return format_count(
                                           double(s.accesses()) /
@@ -243,9 +245,8 @@ private:
                                    [](auto &s, auto &) { return bytes(s.at_peak_bytes); }};
     static const Figure own_peak = {"own peak",
                                     [](auto &s, auto &) { return bytes(s.peak_bytes); }};
-    static const Figure peak_share = {"share", [](auto &s, auto &r) {
-                                        return share_of(s.at_peak_bytes, r.totals.at_peak_bytes);
-                                      }};
+    static const Figure peak_share = {
+        "share", [](auto &s, auto &r) { return share_of(s.at_peak_bytes, r.whole.at_peak_bytes); }};
     static const std::map<std::string, std::vector<Figure>> kFigures = {
         {"accesses", {accesses, share, per_byte, objects, size}},
         {"cold", {held, used, lifetime, objects, size}},
@@ -417,6 +418,13 @@ private:
 };
 
 } // namespace
+
+std::string heap_run_text(const HeapResult &result) {
+  return fmt::format("{} of {} in {}, {}",
+                     format_counted(double(result.whole.all.alloc_count), "allocation"),
+                     bytes(result.whole.all.size_total), format_duration_us(double(result.run_us)),
+                     peak_text(result.peak_live_bytes, result.processes.size()));
+}
 
 std::string peak_text(uint64_t bytes, size_t processes) {
   return fmt::format("peak {} live{}", format_bytes(double(bytes)),

@@ -137,7 +137,9 @@ Json coverage_json(const JoinedResult &result) {
   const analyze::FieldsResult *fields = result.from.fields;
   return {{"accesses_counted", heap ? Json(heap->accesses_counted) : Json(nullptr)},
           {"counted_bytes_share", heap ? Json(heap->counted_bytes_share) : Json(nullptr)},
-          {"attributed_share", fields ? Json(fields->attributed_share) : Json(nullptr)}};
+          {"attributed_share", fields ? Json(fields->attributed_share) : Json(nullptr)},
+          {"types_filtered_out", result.filtered_types},
+          {"sites_filtered_out", result.filtered_sites}};
 }
 
 size_t shown(const std::vector<JoinedRow> &rows, unsigned top) {

@@ -73,11 +73,7 @@ private:
         fmt::format("  from {}{}\n", tools.empty() ? "no tool" : tools,
                     result_.processes > 1 ? fmt::format("; {} processes", result_.processes) : "");
     if (const analyze::HeapResult *heap = result_.from.heap)
-      out_ += fmt::format("  heap: {} of {} in {}, {}\n",
-                          base::format_counted(double(heap->totals.all.alloc_count), "allocation"),
-                          base::format_bytes(double(heap->totals.all.size_total)),
-                          base::format_duration_us(double(heap->run_us)),
-                          peak_text(heap->peak_live_bytes, heap->processes.size()));
+      out_ += fmt::format("  heap: {}\n", heap_run_text(*heap));
     if (!result_.phases.empty()) {
       const analyze::WorkingSetResult &set = *result_.phases.front().set;
       out_ += fmt::format("  working set: {} on average, {} at its largest, {} in all, {}\n",
@@ -86,6 +82,13 @@ private:
                           base::format_bytes(double(set.bytes(set.total_lines))),
                           base::with_noun(set.phases.size(), "phase"));
     }
+    if (!result_.filter.empty() && !result_.nothing_matches())
+      out_ += fmt::format("  --filter '{}' keeps {} of {} and {} of {}; amounts and shares are "
+                          "those of the whole run\n",
+                          printable(result_.filter), result_.types.size(),
+                          base::with_noun(result_.types.size() + result_.filtered_types, "type"),
+                          result_.sites.size(),
+                          base::with_noun(result_.sites.size() + result_.filtered_sites, "site"));
   }
 
   void findings() {

@@ -159,7 +159,7 @@ private:
   void table() {
     const auto &order = analyze::object_order(options_.sort);
     out_ += "\n" + style_.strong(order.question) + "\n";
-    if (result_.rows.empty() && result_.filtered_out) {
+    if (result_.nothing_matches()) {
       out_ += fmt::format("  --filter '{}' matches none of {}\n", printable(result_.filter),
                           base::with_noun(result_.filtered_out, "group"));
       return;

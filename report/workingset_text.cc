@@ -155,7 +155,7 @@ private:
 
   void owners() {
     heading(analyze::owner_order(options_.sort).question);
-    if (result_.owner_rows.empty() && result_.filtered_owners) {
+    if (result_.nothing_matches()) {
       out_ += fmt::format("  --filter '{}' matches none of its {}\n", printable(result_.filter),
                           base::with_noun(result_.filtered_owners, "owner"));
       return;

@@ -383,6 +383,35 @@ TEST(Joined, FindingsAboutOtherThingsAreNotKept) {
   EXPECT_EQ(count(true), 2u);
 }
 
+TEST(Joined, AFilterKeepsWhatMatchesAsTheWholeRunHasIt) {
+  Results whole, some;
+  whole.heap.findings = {finding("one", .3, {"Node", "build at tree.cc:16", "", "", 0}),
+                         finding("two", .2, {"Token", "parse at tree.cc:40", "", "", 0})};
+  some.heap.findings = {finding("one", .9, {"Node", "build at tree.cc:16", "", "", 0})};
+  some.heap.sites.pop_back(); // Token
+  some.heap.sites[0].sums.all.alloc_count = 1;
+  const JoinedResult matching = some.join();
+  const JoinedResult all = whole.join();
+  const JoinedResult kept =
+      analyze::join({&whole.heap,
+                     &whole.sets,
+                     &whole.fields,
+                     &whole.objects,
+                     nullptr,
+                     {{"heap", whole.heap.findings}, {"workingset", {}, false}}},
+                    {"", "build", &matching});
+  ASSERT_EQ(kept.findings.size(), 1u);
+  EXPECT_EQ(kept.findings[0].finding.weight, all.findings[0].finding.weight);
+  EXPECT_EQ(kept.types.size(), all.types.size() - 1);
+  EXPECT_EQ(kept.filtered_types, 1u);
+  EXPECT_EQ(kept.filtered_sites, 1u);
+  EXPECT_EQ(row_of(kept.sites, "Node").heap->all.alloc_count, 1000u);
+  const auto &owner = kept.phases[1].owners.front();
+  ASSERT_TRUE(owner.row);
+  EXPECT_EQ(kept.sites[*owner.row].type, "Node");
+  EXPECT_FALSE(kept.nothing_matches());
+}
+
 TEST(Joined, FiltersMatchTypesAsTheCompilerWritesThemAndAsPeopleDo) {
   Results results;
   const std::vector<Finding> findings = {

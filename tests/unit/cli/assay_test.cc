@@ -334,6 +334,30 @@ TEST_F(Assay, AFilterThatMatchesNothingSaysSo) {
 }
 
 // The next command can be pasted, whatever the folder is called.
+TEST_F(Assay, AFilteredHeadSaysWhatIsOfWhat) {
+  profile::write(profile_builder::random_profile(1, 30), folder_ + "/one.assay");
+  const std::string whole = run("heap one.assay").output;
+  const std::string run_text = whole.substr(0, whole.find("; "));
+  const std::string some = run("heap --filter 'Type1$' one.assay").output;
+  EXPECT_NE(some.find(run_text + "\n  of that --filter 'Type1$' keeps "), std::string::npos)
+      << some;
+  // Of what all tools say, too.
+  const std::string report = run("report --filter 'Type1$' one.assay").output;
+  EXPECT_NE(report.find("  --filter 'Type1$' keeps 1 of "), std::string::npos) << report;
+  EXPECT_NE(report.find("amounts and shares are those of the whole run\n"), std::string::npos);
+  EXPECT_NE(report.find(run_text.substr(run_text.find('\n') + 3)), std::string::npos) << report;
+}
+
+TEST_F(Assay, ADiffOfNothingThatMatchesSaysSo) {
+  profile::write(profile_builder::random_profile(1, 30), folder_ + "/one.assay");
+  profile::write(profile_builder::random_profile(2, 30), folder_ + "/two.assay");
+  const std::string text = run("diff --filter nomatch one.assay two.assay").output;
+  EXPECT_EQ(text.find("  --filter 'nomatch' matches nothing in either run\n"), 0u) << text;
+  EXPECT_EQ(text.find("no difference"), std::string::npos) << text;
+  Outcome o = run("diff --json --filter nomatch one.assay two.assay");
+  EXPECT_EQ(nlohmann::json::parse(o.output)["without_match"], nlohmann::json({"heap"}));
+}
+
 TEST_F(Assay, RunQuotesTheFolderThatItNames) {
   profile::write(profile_builder::random_profile(1), folder_ + "/one.assay");
   Outcome o =
