@@ -49,15 +49,19 @@ std::string type_name(const profile::Profile &profile, profile::TypeId id) {
   return type.name.empty() ? fmt::format("type {:#x}", type.hash) : type.name;
 }
 
-// "unsigned long", "char"
 bool is_scalar(const std::string &type) {
-  static const std::set<std::string> kWords = {"char",     "short",  "int",    "long",
-                                               "unsigned", "signed", "double", "float",
-                                               "bool",     "_Bool",  "void",   "__int128"};
-  std::istringstream words(type);
+  static const std::set<std::string> kWords = {
+      "char",     "short",    "int",       "long",     "unsigned", "signed",  "double",
+      "float",    "bool",     "_Bool",     "void",     "__int128", "wchar_t", "char8_t",
+      "char16_t", "char32_t", "std::byte", "_Float16", "__bf16",   "uint8_t", "int8_t"};
+  static const std::set<std::string> kQualifiers = {"const", "volatile", "restrict", "__restrict",
+                                                    "_Atomic"};
+  std::istringstream words(type.substr(0, type.find('[')));
   bool any = false;
-  for (std::string word; words >> word; any = true)
-    if (!kWords.count(word))
+  for (std::string word; words >> word;)
+    if (kWords.count(word))
+      any = true;
+    else if (!kQualifiers.count(word))
       return false;
   return any;
 }

@@ -23,7 +23,8 @@ std::vector<image::ModuleFile> module_files(const profile::Profile &profile);
 
 // "struct node", "unsigned long"; "type 0x1234" where only its short id is known, empty where nothing is.
 std::string type_name(const profile::Profile &profile, profile::TypeId id);
-// "unsigned long", "char"
+// Whether it is one of the language's own, or an array of one, with or without const and volatile: "unsigned long",
+// "const volatile char", "std::byte", "char8_t", "unsigned char [64]".
 bool is_scalar(const std::string &type);
 
 } // namespace analyze

@@ -64,10 +64,12 @@ bool often(const HeapResult &result, double amount, double least_per_second) {
   return amount >= least_per_second * double(result.run_us) / 1e6;
 }
 
-// A buffer of no struct's size that counted code hardly touches: read(), or a library, may fill it.
+// A buffer of no struct's size that counted code hardly touches: read(), or a library, may fill it. What
+// has one byte is one whatever it is called: an enum over unsigned char, too.
 bool may_be_lent(const HeapContextRow &row) {
   const AssayHib &h = row.sums.all;
-  return !row.type_is_struct() && h.size_total > kMinLentBytes * h.alloc_count &&
+  return (!row.type_is_struct() || row.type_size == 1) &&
+         h.size_total > kMinLentBytes * h.alloc_count &&
          double(h.touched_bytes) < kTouchedByOthers * double(h.size_total);
 }
 
@@ -84,16 +86,17 @@ void cold_bytes(HeapResult &result, const HeapContextRow &row) {
   bool never = row.sums.used_share() < kHardlyTouched;
   result.findings.push_back(
       {"cold_bytes",
-       fmt::format("{:.0f} % of the bytes in {} from {} are never touched, for {} each",
-                   untouched * 100, kind_of(row), place(row),
+       fmt::format("{} of the bytes in {} from {} are never touched, for {} each",
+                   base::format_share(untouched), kind_of(row), place(row),
                    base::format_duration_us(row.sums.mean_lifetime_us())),
        place(row),
        {held, "bytes"},
        share,
-       fmt::format("{}, {} asked for, {} held untouched on average over the run ({:.0f} % of "
-                   "all byte-seconds)",
+       fmt::format("{}, {} asked for, {} held untouched on average over the run ({} of all "
+                   "byte-seconds)",
                    base::format_counted(double(h.alloc_count), "object"),
-                   base::format_bytes(double(h.size_total)), base::format_bytes(held), share * 100),
+                   base::format_bytes(double(h.size_total)), base::format_bytes(held),
+                   base::format_share(share)),
        never ? "allocate it when it is first used, or free it earlier; make it smaller, if nobody "
                "but counted code uses it"
              : "move the part that is used into an allocation of its own; make it smaller, if "
@@ -113,8 +116,8 @@ void wasted_lines(HeapResult &result, const HeapContextRow &row) {
     return;
   result.findings.push_back(
       {"wasted_lines",
-       fmt::format("only {:.0f} % of the cache lines of {} from {} are used",
-                   row.sums.used_share() * 100, kind_of(row), place(row)),
+       fmt::format("only {} of the cache lines of {} from {} are used",
+                   base::format_share(row.sums.used_share()), kind_of(row), place(row)),
        place(row),
        {wasted, "bytes"},
        share * 0.9, // the same bytes may also be cold, and that says more
@@ -165,6 +168,16 @@ void over_reserve(HeapResult &result, const HeapContextRow &row) {
        doubts_about_size(result)});
 }
 
+// The last two findings are of the same bytes, cold and reserved: the heavier one stays, with the advice of the
+// second, which knows how much would do.
+void say_once(std::vector<Finding> &findings) {
+  Finding &cold = findings[findings.size() - 2], &reserved = findings.back();
+  cold.action = reserved.action;
+  if (reserved.weight > cold.weight)
+    std::swap(cold, reserved);
+  findings.pop_back();
+}
+
 void churn(HeapResult &result, const HeapContextRow &row) {
   const AssayHib &h = row.sums.all;
   uint64_t ended = h.alloc_count - row.sums.live.alloc_count;
@@ -174,8 +187,8 @@ void churn(HeapResult &result, const HeapContextRow &row) {
     return;
   std::string temporaries;
   if (h.temporary_count * 2 > ended)
-    temporaries = fmt::format(", {:.0f} % of them before the next allocation",
-                              100 * double(h.temporary_count) / double(ended));
+    temporaries = fmt::format(", {} of them before the next allocation",
+                              base::format_share(double(h.temporary_count) / double(ended)));
   result.findings.push_back(
       {"churn",
        fmt::format("{} {} from {} live {} on average", base::format_count(double(ended)),
@@ -183,7 +196,7 @@ void churn(HeapResult &result, const HeapContextRow &row) {
        place(row),
        {double(ended), "allocations"},
        share,
-       fmt::format("{:.0f} % of all allocations, freed again{}", share * 100, temporaries),
+       fmt::format("{} of all allocations, freed again{}", base::format_share(share), temporaries),
        temporaries.empty() ? "reuse one object, reserve ahead, or take them from an arena"
                            : "put it on the stack, or reuse one object",
        doubts(result, false)});
@@ -200,9 +213,8 @@ void migration(HeapResult &result, const HeapContextRow &row) {
     return;
   result.findings.push_back(
       {"migration",
-       fmt::format(
-           "{:.0f} % of the {} from {} are freed on another cpu than they were allocated on",
-           share * 100, kind_of(row), place(row)),
+       fmt::format("{} of the {} from {} are freed on another cpu than they were allocated on",
+                   base::format_share(share), kind_of(row), place(row)),
        place(row),
        {double(h.migrated_cpu), "allocations"},
        of_all * 0.5, // part of it is the scheduler's doing
@@ -261,9 +273,11 @@ void find_heap_findings(HeapResult &result) {
       return true;
     };
     if (result.accesses_counted && row.accesses_counted && !may_be_lent(row)) {
-      ask(cold_bytes, Gain::kMemory);
+      const bool is_cold = ask(cold_bytes, Gain::kMemory);
       if (!ask(over_reserve, Gain::kMemory)) // one of them says what the bytes are there for
         ask(wasted_lines, Gain::kLineUse);
+      else if (is_cold)
+        say_once(result.findings);
     }
     ask(churn, Gain::kCalls);
     ask(migration, Gain::kCalls);

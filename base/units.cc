@@ -109,8 +109,14 @@ std::string format_count(double count) {
 }
 
 std::string format_share(double share) {
-  double percent = share * 100;
-  return fmt::format("{:.{}f} %", percent, percent > 0 && percent < 9.95 ? 1 : 0);
+  constexpr double kNothing = 1e-9; // a sum of parts may miss a whole by that much
+  const double percent = share * 100;
+  const bool is_part = percent > kNothing && percent < 100 - kNothing;
+  if (is_part && percent < 0.05)
+    return "< 0.1 %";
+  if (is_part && percent >= 99.95)
+    return "> 99.9 %";
+  return fmt::format("{:.{}f} %", percent, is_part && (percent < 9.95 || percent >= 99.5) ? 1 : 0);
 }
 
 std::string format_counted(double count, std::string_view one, std::string_view many) {

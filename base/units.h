@@ -12,7 +12,7 @@ namespace base {
 std::string format_bytes(double bytes);    // 0 B, 999 B, 1.50 KiB, 3.00 GiB
 std::string format_duration_us(double us); // 0 us, 1.20 ms, 3.40 s, 5.0 min, 2.0 h
 std::string format_count(double count);    // 0, 999, 1.20 k, 3.40 M, 5.60 G
-std::string format_share(double share);    // 0.123 -> 12.3 %
+std::string format_share(double share);    // 0.123 -> 12 %; 0 % and 100 % are exactly that
 
 // A number and what it counts, which is `one` where the number reads "1", and else `many`, or `one`
 // with an s if that is empty: 1 thread, 3 threads, 1.20 k threads. The others are for numbers that

@@ -194,6 +194,48 @@ TEST(HeapFindings, OverReserveIsFoundAndIsNotAWastedLine) {
   EXPECT_EQ(analyze::ranked(result.sites, analyze::heap_question("reserve")).size(), 1u);
 }
 
+// The last bytes of a buffer are as cold as they are reserved.
+TEST(HeapFindings, OneSiteGetsOneAdvice) {
+  AssayObject o = half_empty_buffer();
+  o.free_us = 2000000;
+  auto result = analyze_it(profile_of(o, 10));
+  ASSERT_EQ(result.findings.size(), 1u);
+  EXPECT_EQ(result.findings[0].rule, "cold_bytes");
+  EXPECT_NE(result.findings[0].action.find("or ask for about 256 KiB"), std::string::npos);
+}
+
+TEST(HeapFindings, NotAllIsNot100Percent) {
+  AssayObject o = cold_object();
+  o.size = 1 << 20;
+  o.blocks_spanned = 1 << 14;
+  profile::Profile p = profile_of(o, 100);
+  p.types.push_back({1, "Table", 1 << 20});
+  p.heap[0].type = profile::TypeId{0};
+  auto result = analyze_it(p);
+  ASSERT_FALSE(result.findings.empty());
+  EXPECT_EQ(result.findings[0].message.find("> 99.9 % of the bytes in"), 0u)
+      << result.findings[0].message;
+}
+
+// A filter chooses what is shown: shares are those of the run.
+TEST(HeapFindings, AFilterChangesNoShare) {
+  profile::Profile p = profile_of(cold_object(), 1000);
+  p.types.push_back({1, "Cold", 4096});
+  p.types.push_back({2, "Other", 4096});
+  p.heap[0].type = profile::TypeId{0};
+  p.heap.push_back(p.heap[0]);
+  p.heap[1].type = profile::TypeId{1};
+  auto all = analyze_it(p), some = analyze_it(p, "Cold");
+  EXPECT_EQ(all.whole.all.size_total, all.totals.all.size_total);
+  EXPECT_EQ(some.whole.all.size_total, all.totals.all.size_total);
+  ASSERT_FALSE(some.findings.empty());
+  for (const auto &finding : some.findings)
+    EXPECT_TRUE(std::any_of(all.findings.begin(), all.findings.end(), [&](const auto &each) {
+      return each.message == finding.message && each.evidence == finding.evidence &&
+             each.weight == finding.weight;
+    })) << finding.evidence;
+}
+
 TEST(HeapFindings, AStructWithUnusedMembersIsNotReserved) {
   profile::Profile p = profile_of(half_empty_buffer(), 10);
   p.types.push_back({1, "Huge", 1 << 20});
@@ -336,6 +378,16 @@ TEST(HeapFindings, ABufferThatSomebodyElseMayFillIsNotJudged) {
   p.types.push_back({1, "unsigned char", 1});
   p.heap[0].type = profile::TypeId{0};
   EXPECT_TRUE(analyze_it(p).findings.empty());
+  for (const char *type :
+       {"volatile char", "const volatile unsigned char", "std::byte", "volatile std::byte",
+        "char8_t", "char16_t", "wchar_t", "uint8_t", "unsigned char [64]", "char const"}) {
+    p.types[0] = {1, type, 0};
+    EXPECT_TRUE(analyze_it(p).findings.empty()) << type;
+  }
+  p.types[0] = {1, "byte_enum", 1};
+  EXPECT_TRUE(analyze_it(p).findings.empty());
+  p.types[0] = {1, "const Table", 64 << 20};
+  EXPECT_EQ(analyze_it(p).findings.size(), 2u);
   p.types[0] = {1, "Table", 64 << 20};          // nobody reads a file into a Table
   EXPECT_EQ(analyze_it(p).findings.size(), 2u); // cold, and badly used
 }

@@ -18,6 +18,10 @@ TEST(Units, KeepThreeDigits) {
   EXPECT_EQ(base::format_count(17), "17");
   EXPECT_EQ(base::format_share(0.256), "26 %");
   EXPECT_EQ(base::format_share(0.0123), "1.2 %");
+  EXPECT_EQ(base::format_share(0), "0 %");
+  EXPECT_EQ(base::format_share(1), "100 %");
+  EXPECT_EQ(base::format_share(2), "200 %");
+  EXPECT_EQ(base::format_share(1 - 1e-15), "100 %"); // a sum of parts
 }
 
 TEST(Units, NounsAgreeWithTheNumberThatIsShown) {
@@ -43,6 +47,15 @@ TEST(Units, ParseWhatPeopleType) {
   EXPECT_EQ(base::parse_duration_us("2s"), 2000000u);
   EXPECT_EQ(base::parse_duration_us("1.5ms"), 1500u);
   EXPECT_EQ(base::parse_count("10M"), 10000000u);
+}
+
+TEST(Units, OnlyNothingIs0AndOnlyTheWholeIs100Percent) {
+  EXPECT_EQ(base::format_share(0.0004), "< 0.1 %");
+  EXPECT_EQ(base::format_share(0.0006), "0.1 %");
+  EXPECT_EQ(base::format_share(0.994), "99 %");
+  EXPECT_EQ(base::format_share(0.996), "99.6 %");
+  EXPECT_EQ(base::format_share(0.9994), "99.9 %");
+  EXPECT_EQ(base::format_share(0.9996), "> 99.9 %");
 }
 
 TEST(Units, OneUnitHasOneMeaning) {
