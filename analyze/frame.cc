@@ -9,6 +9,7 @@
 
 #include "base/fail.h"
 
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -40,6 +41,36 @@ std::string program_build_id(const profile::Profile &profile, const profile::Pro
     if (module.path == process.executable)
       return image::build_id_text(module.build_id);
   return "";
+}
+
+// Where several builds have one path, that of the file which this process had mapped.
+static std::string mapped_build_id(const profile::Profile &profile,
+                                   const profile::Process &process) {
+  for (const profile::Mapping &mapping : process.mappings)
+    if (const profile::Module &module = profile.modules[mapping.module.v];
+        module.path == process.executable)
+      return image::build_id_text(module.build_id);
+  return "";
+}
+
+std::vector<std::string> program_names(const profile::Profile &profile) {
+  std::map<std::string, std::set<std::string>> build_ids; // by path
+  for (const profile::Process &process : profile.processes)
+    build_ids[process.executable].insert(mapped_build_id(profile, process));
+  std::vector<std::string> names;
+  for (const auto &[path, ids] : build_ids)
+    for (const std::string &id : ids)
+      names.push_back(ids.size() == 1 ? path : fmt::format("{} ({})", path, id));
+  return names;
+}
+
+std::optional<std::string> note_of_programs(const profile::Profile &profile) {
+  const std::vector<std::string> names = program_names(profile);
+  if (names.size() < 2)
+    return std::nullopt;
+  return fmt::format("this is the sum of {} programs ({}), in which what has the same name is one; "
+                     "name their own profiles, and each program is answered by itself",
+                     names.size(), fmt::join(names, ", "));
 }
 
 std::string type_name(const profile::Profile &profile, profile::TypeId id) {

@@ -5,6 +5,10 @@
 #include "image/symbols.h"
 #include "profile/profile.h"
 
+#include <optional>
+#include <string>
+#include <vector>
+
 namespace analyze {
 
 using image::base_name;
@@ -17,6 +21,11 @@ CallStack frames_of(const profile::Profile &profile, profile::StackId stack,
 
 // The build id of the file that a process was started from, as text; empty if it is not known.
 std::string program_build_id(const profile::Profile &profile, const profile::Process &process);
+
+// The programs that a profile is of, each once: paths, with the build id where a path has several.
+std::vector<std::string> program_names(const profile::Profile &profile);
+// What is to be said of a profile that is a sum of several; nothing if it is of one.
+std::optional<std::string> note_of_programs(const profile::Profile &profile);
 
 // The modules of a profile, as image asks for them.
 std::vector<image::ModuleFile> module_files(const profile::Profile &profile);

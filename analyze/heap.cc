@@ -190,7 +190,9 @@ void most_objects_first(std::vector<FreeSite> &places) {
   base::stable_sort(places, [](const FreeSite &a, const FreeSite &b) { return a.count > b.count; });
 }
 
-std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts) {
+// One line of the source may be in several programs: there it is one site.
+std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts,
+                                     const std::set<std::string> &executables) {
   using Text = std::string_view;
   using Key = std::tuple<Text, Text, Text, uint32_t, Text, Text, bool, uint32_t>;
   struct Site {
@@ -204,8 +206,9 @@ std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts
   for (const HeapContextRow &context : contexts) {
     const image::Frame &owner = context.owner_frame();
     auto [known, is_new] =
-        sites.try_emplace({owner.module, owner.function, owner.file, owner.line, context.type,
-                           context.origin, context.accesses_counted, owner.column});
+        sites.try_emplace({executables.count(owner.module) ? *executables.begin() : owner.module,
+                           owner.function, owner.file, owner.line, context.type, context.origin,
+                           context.accesses_counted, owner.column});
     Site &site = known->second;
     site.recursion.add(context.recursion);
     if (is_new) {
@@ -347,6 +350,9 @@ void describe_names(HeapResult &result, const profile::Profile &profile) {
 void describe_run(HeapResult &result, const profile::Profile &profile) {
   result.losses = losses_of(profile, ASSAY_TOOL_heap);
   result.notes = profile.notes;
+  result.programs = program_names(profile);
+  if (auto note = note_of_programs(profile))
+    result.notes.push_back(*note);
   const ModuleCounts modules = count_modules(profile, ASSAY_TOOL_heap);
   result.modules_total = modules.all;
   result.modules_instrumented = modules.measured;
@@ -363,7 +369,9 @@ void describe_run(HeapResult &result, const profile::Profile &profile) {
       end_us = std::max(end_us, point.time_us);
     for (const profile::Ending &end : process.ends)
       end_us = std::max(end_us, end.time_us);
-    result.run_us = std::max(result.run_us, end_us - std::min(begin_us, end_us));
+    const uint64_t us = end_us - std::min(begin_us, end_us);
+    result.run_us = std::max(result.run_us, us);
+    result.processes_us += us;
   }
   describe_counters(result, profile);
   result.peak_live_bytes = peak_live_bytes(profile);
@@ -454,7 +462,10 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
   sort_by_id(result.contexts);
   result.suppressions = suppressions.patterns();
   result.suppressions_used = suppressions.patterns_used();
-  result.sites = sites_of(result.contexts);
+  std::set<std::string> executables;
+  for (const profile::Process &process : profile.processes)
+    executables.insert(process.executable);
+  result.sites = sites_of(result.contexts, executables);
   result.types = group_by(result.contexts, [](const HeapContextRow &row) { return row.type; });
   result.modules =
       group_by(result.contexts, [](const HeapContextRow &row) { return row.owner_frame().module; });

@@ -151,6 +151,7 @@ struct HeapResult {
 
   // What was looked at.
   std::vector<profile::Process> processes;
+  std::vector<std::string> programs; // program_names()
   std::string program_build_id;
   std::map<uint32_t, uint64_t> losses;
   std::vector<std::string> notes;
@@ -169,6 +170,8 @@ struct HeapResult {
   // Whether it is known who held them; not of a run that was killed: that is written at its end.
   bool peak_is_divided = true;
   uint64_t run_us = 0; // that was measured: to the end, from the start or the reset; the longest
+  uint64_t processes_us =
+      0; // the same, of all processes added: what sums over them are held against
 
   // Contexts that the filter took away.
   std::string filter;

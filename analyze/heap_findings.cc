@@ -61,7 +61,7 @@ std::vector<std::string> doubts_about_size(const HeapResult &result) {
 
 // Whether an amount that costs time is one of a busy program, not of a short stretch of a long run.
 bool often(const HeapResult &result, double amount, double least_per_second) {
-  return amount >= least_per_second * double(result.run_us) / 1e6;
+  return amount >= least_per_second * double(result.processes_us) / 1e6;
 }
 
 // A buffer of no struct's size that counted code hardly touches: read(), or a library, may fill it. What

@@ -115,6 +115,7 @@ private:
 
   void frame() {
     if (const HeapResult *heap = from_.heap) {
+      result_.programs = heap->programs;
       take(*heap, heap->processes.empty() ? profile::Process() : heap->processes.front());
       constexpr uint64_t kOutside = 0
 #define ASSAY_TOOL(name, bit, is_default, question)

@@ -126,6 +126,7 @@ struct JoinedResult {
   std::vector<ToolState> tools; // of abi/tools.def
   profile::Process process;     // the first
   size_t processes = 0;
+  std::vector<std::string> programs; // program_names()
   std::string program_build_id;
   uint64_t line_bytes = 64;
   std::vector<JoinedFinding> findings; // by rank

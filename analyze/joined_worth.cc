@@ -99,7 +99,7 @@ double JoinedWorth::of(const Finding &finding) const {
 }
 
 double JoinedWorth::share_of_run(double us) const {
-  const uint64_t run_us = result_.from.heap ? result_.from.heap->run_us : 0;
+  const uint64_t run_us = result_.from.heap ? result_.from.heap->processes_us : 0;
   return run_us ? us / double(run_us) : 0;
 }
 

@@ -73,6 +73,7 @@ struct ObjectsResult {
 
   profile::Process process; // the first
   size_t processes = 0;
+  std::vector<std::string> programs; // program_names()
   std::string program_build_id;
   uint32_t mode = 0;      // a sum of AssayWords
   uint32_t time_unit = 0; // AssayTimeUnit

@@ -1,6 +1,7 @@
 // `assay merge -o OUT IN…`: adds profiles. No binary is needed; contexts meet by build id and
 // offset.
 
+#include "analyze/frame.h"
 #include "base/fail.h"
 #include "cli/command.h"
 #include "profile/find_profiles.h"
@@ -30,6 +31,8 @@ Action define_merge(CommandLine line) {
     profile::Profile sum = profile::read(profile::find_profiles(arguments->inputs));
     for (const std::string &note : sum.notes)
       std::fprintf(stderr, "assay: %s\n", note.c_str());
+    if (auto note = analyze::note_of_programs(sum))
+      std::fprintf(stderr, "assay: merge: %s\n", note->c_str());
     profile::write(sum, arguments->output);
     return 0;
   };

@@ -85,11 +85,15 @@ private:
   void heading(const std::string &text) { out_ += "\n" + style_.strong(text) + "\n"; }
 
   void header() {
-    std::string program =
-        result_.processes.empty() ? "(unknown program)" : command_text(result_.processes.front());
+    std::string program = result_.processes.empty()
+                              ? "(unknown program)"
+                              : command_text(result_.processes.front(), result_.programs);
     out_ += style_.strong("assay heap: " + program) + "\n";
     if (result_.processes.size() > 1)
-      out_ += fmt::format("  sum of {} processes\n", result_.processes.size());
+      out_ += fmt::format("  sum of {} processes{}\n", result_.processes.size(),
+                          result_.programs.size() > 1
+                              ? fmt::format(" of {} programs", result_.programs.size())
+                              : "");
     if (result_.nothing_matches()) {
       out_ += fmt::format("  --filter '{}' matches no function, type, origin or module of its {}\n",
                           printable(result_.filter), with_noun(result_.filtered_out, "context"));

@@ -64,14 +64,16 @@ private:
   }
 
   void header() {
-    out_ += style_.strong("assay report: " + command_text(result_.process)) + "\n";
+    out_ +=
+        style_.strong("assay report: " + command_text(result_.process, result_.programs)) + "\n";
     std::string tools;
     for (const analyze::ToolState &tool : result_.tools)
       if (tool.recorded)
         tools += (tools.empty() ? "" : ", ") + tool.name;
-    out_ +=
-        fmt::format("  from {}{}\n", tools.empty() ? "no tool" : tools,
-                    result_.processes > 1 ? fmt::format("; {} processes", result_.processes) : "");
+    out_ += fmt::format(
+        "  from {}{}{}\n", tools.empty() ? "no tool" : tools,
+        result_.processes > 1 ? fmt::format("; {} processes", result_.processes) : "",
+        result_.programs.size() > 1 ? fmt::format(" of {} programs", result_.programs.size()) : "");
     if (const analyze::HeapResult *heap = result_.from.heap)
       out_ += fmt::format("  heap: {}\n", heap_run_text(*heap));
     if (!result_.phases.empty()) {

@@ -135,7 +135,8 @@ private:
   }
 
   void header() {
-    out_ += style_.strong("assay objects: " + command_text(result_.process)) + "\n";
+    out_ +=
+        style_.strong("assay objects: " + command_text(result_.process, result_.programs)) + "\n";
     out_ += fmt::format("  {} with {} in {}, of which {} used; {}\n  {} of the bytes "
                         "that came with used words were not used themselves, each line as often as "
                         "it was\n",

@@ -20,6 +20,18 @@ std::string command_text(const profile::Process &process) {
   return words.front().empty() ? "" : printable(base::shell_command(words));
 }
 
+std::string command_text(const profile::Process &process,
+                         const std::vector<std::string> &programs) {
+  constexpr size_t kMax = 4;
+  if (programs.size() < 2)
+    return command_text(process);
+  const size_t shown = std::min(programs.size(), kMax);
+  std::string text = fmt::format("{}", fmt::join(programs.begin(), programs.begin() + shown, ", "));
+  if (shown < programs.size())
+    text += fmt::format(" and {} more", programs.size() - shown);
+  return printable(text);
+}
+
 std::string findings_text(const std::vector<analyze::Finding> &findings, size_t top,
                           const Style &style) {
   if (findings.empty())

@@ -16,6 +16,9 @@ namespace report {
 // "/bin/app --fast": what was run, as it may be printed.
 std::string command_text(const profile::Process &process);
 
+// The same of a sum: of several programs (analyze::program_names), which they are.
+std::string command_text(const profile::Process &process, const std::vector<std::string> &programs);
+
 // What to change, the first `top` findings under their question; empty without findings.
 std::string findings_text(const std::vector<analyze::Finding> &findings, size_t top,
                           const Style &style);

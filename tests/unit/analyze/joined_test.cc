@@ -57,7 +57,7 @@ struct Results {
 
   Results() {
     heap.processes = {process()};
-    heap.run_us = 1000000;
+    heap.run_us = heap.processes_us = 1000000;
     add_site("build(int)", 16, "struct Node", 1000, 128);
     add_site("parse(char*)", 40, "Token", 5000, 16);
     add_workingset();
@@ -410,6 +410,17 @@ TEST(Joined, AFilterKeepsWhatMatchesAsTheWholeRunHasIt) {
   ASSERT_TRUE(owner.row);
   EXPECT_EQ(kept.sites[*owner.row].type, "Node");
   EXPECT_FALSE(kept.nothing_matches());
+}
+
+// Of processes that ran one after the other, or side by side, calls are a share of the time of all.
+TEST(Joined, WhatProcessesDoIsHeldAgainstTheTimeOfAll) {
+  Results results;
+  Finding churn = finding("churn", 1, {"Token", "parse at tree.cc:40", "", "", 0}, Gain::kCalls);
+  churn.saves = {2e6, "allocations"};
+  results.heap.findings = {churn};
+  const double one = results.join().findings[0].finding.weight;
+  results.heap.processes_us *= 2;
+  EXPECT_DOUBLE_EQ(results.join().findings[0].finding.weight, one / 2);
 }
 
 TEST(Joined, FiltersMatchTypesAsTheCompilerWritesThemAndAsPeopleDo) {

@@ -219,6 +219,30 @@ TEST_F(Assay, EachProgramHasASection) {
   EXPECT_FALSE(nlohmann::json::parse(run("heap --json one.assay").output).contains("programs"));
 }
 
+// Merged, programs cannot be told apart any more: all are named, and what has one name is one row.
+TEST_F(Assay, AMergeOfSeveralProgramsIsTheirSumAndSaysSo) {
+  profile::Profile one = profile_builder::random_profile(1),
+                   other = profile_builder::random_profile(3);
+  other.processes[0].executable = "/bin/other";
+  profile::write(one, folder_ + "/one.assay");
+  profile::write(other, folder_ + "/other.assay");
+  Outcome o = run("merge -o sum.assay one.assay other.assay");
+  EXPECT_EQ(o.status, 0);
+  EXPECT_NE(o.errors.find("assay: merge: this is the sum of 2 programs (/bin/app, /bin/other)"),
+            std::string::npos)
+      << o.errors;
+  o = run("heap sum.assay");
+  EXPECT_EQ(o.output.find("assay heap: /bin/app, /bin/other\n  sum of 2 processes of 2 programs\n"),
+            0u)
+      << o.output;
+  EXPECT_NE(o.output.find("name their own profiles, and each program is answered by itself"),
+            std::string::npos);
+  o = run("report sum.assay");
+  EXPECT_EQ(o.output.find("assay report: /bin/app, /bin/other\n"), 0u) << o.output;
+  EXPECT_NE(o.output.find("2 processes of 2 programs\n"), std::string::npos);
+  EXPECT_EQ(run("merge -o twice.assay one.assay one.assay").errors, "");
+}
+
 TEST_F(Assay, MergeAddsAndDumpPrints) {
   profile::write(profile_builder::random_profile(1), folder_ + "/one.assay");
   profile::write(profile_builder::random_profile(2), folder_ + "/two.assay");
