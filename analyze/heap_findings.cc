@@ -178,6 +178,11 @@ void say_once(std::vector<Finding> &findings) {
   findings.pop_back();
 }
 
+// Then one cannot stand for the others: at the peak, some tenth of all that there were at any time.
+bool many_live_at_once(const HeapResult &result, const HeapContextRow &row) {
+  return result.peak_is_divided && row.sums.at_peak_bytes * 10 > row.sums.all.size_total;
+}
+
 void churn(HeapResult &result, const HeapContextRow &row) {
   const AssayHib &h = row.sums.all;
   uint64_t ended = h.alloc_count - row.sums.live.alloc_count;
@@ -197,8 +202,10 @@ void churn(HeapResult &result, const HeapContextRow &row) {
        {double(ended), "allocations"},
        share,
        fmt::format("{} of all allocations, freed again{}", base::format_share(share), temporaries),
-       temporaries.empty() ? "reuse one object, reserve ahead, or take them from an arena"
-                           : "put it on the stack, or reuse one object",
+       !temporaries.empty() ? "put it on the stack, or reuse one object"
+       : many_live_at_once(result, row)
+           ? "reserve ahead, or take them from an arena"
+           : "reuse one object, reserve ahead, or take them from an arena",
        doubts(result, false)});
 }
 

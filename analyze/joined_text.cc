@@ -106,15 +106,23 @@ std::string JoinedText::action(const Parts &group, const JoinedRow *row) {
                                   ? ""
                                   : fmt::format(" (`assay fields apply {} FILES`)",
                                                 base::shell_word(row->fields->record.name))));
+  // The fields were seen, and lie as well as they can: to put others next to each other is no advice.
+  const bool is_ordered = row && first.empty() && row->fields && row->fields->set_count &&
+                          !row->fields->advice.is_worth_it;
   for (const Part &part : group) {
     // The order has been said, and says more than that there is one.
     const bool is_vague = part.finding.gain == Gain::kLineUse && part.finding.rule != "split";
     // Memory that nobody touches takes no room in a cache.
     const bool is_beside =
         part.finding.gain == Gain::kMemory && group.front().finding.gain != Gain::kMemory;
-    if (part.finding.rule != "does_not_fit" && !is_beside && (first.empty() || !is_vague))
+    const bool is_said = is_vague && (is_ordered || !first.empty());
+    if (part.finding.rule != "does_not_fit" && !is_beside && !is_said)
       add(part.tool, part.finding.action);
   }
+  if (actions.empty() && is_ordered)
+    add("fields", "no other order of its members helps: keep what is seldom used of it elsewhere, "
+                  "behind a pointer, "
+                  "or make it smaller");
   if (actions.empty()) // that it does not fit tells what is wrong rather than what to do
     add(group.front().tool, group.front().finding.action);
   constexpr size_t kMaxActions = 2;

@@ -290,7 +290,7 @@ private:
     if (weight < kMatters || is_profilers_own(conflict.load_function->name))
       return;
     add(words.rule, *conflict.load_function, *conflict.load, weight,
-        fmt::format("{} executions of this load follow a store at {} that {}",
+        fmt::format("{} of the executions of this load follow a store at {} that {}",
                     percent(conflict.share), location_of(*conflict.store_function, *conflict.store),
                     words.what),
         fmt::format("{} times in the samples", conflict.count), words.action);

@@ -170,6 +170,11 @@ ChildStatus TracedRun::run() {
     guarded([&] { recording_->finish(status.wait_status); });
   if (!failure_ && recording_->progress().files)
     say_missing(*recording_);
+  if (const size_t running = failure_ ? 0 : recording_->progress().running)
+    std::fprintf(stderr,
+                 "assay: %s on behind the command's end; what %s from then on is not recorded\n",
+                 base::with_noun(running, "process runs", "processes run").c_str(),
+                 running == 1 ? "it does" : "they do");
   return status;
 }
 

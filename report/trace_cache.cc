@@ -150,7 +150,7 @@ std::string cache_text(const analyze::TracedProgram &program, analyze::AccessPla
   const CacheSums all = simulation.all();
   std::string text = trace_head_text(program, "trace cache", style);
   if (all.touches == 0)
-    return text + no_accesses_text();
+    return text + no_accesses_text(program);
   text += fmt::format(
       "  {} of lines, {} of them {}, by {}; pages of {}\n",
       base::format_counted(double(all.touches), "touch", "touches"), count_text(all.writes),

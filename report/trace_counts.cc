@@ -88,7 +88,7 @@ std::string counts_text(const analyze::TracedProgram &program, analyze::AccessPl
   const auto &threads = counts.of_thread();
   std::string text = trace_head_text(program, "trace counts", style);
   if (all.accesses() == 0)
-    return text + no_accesses_text();
+    return text + no_accesses_text(program);
   text += fmt::format("  {} of {}: {}, {}, by {}\n",
                       base::format_counted(double(all.accesses()), "access", "accesses"),
                       base::format_bytes(double(all.bytes)),
@@ -101,6 +101,8 @@ std::string counts_text(const analyze::TracedProgram &program, analyze::AccessPl
       count_text(size.written_lines), base::format_counted(double(size.pages), "page"));
   TracePlaces of(program, places, query);
   auto by = [&](const AccessSums &sums) { return weight(sums, query.sort); };
+  if (of.functions(counts.of_site(), by).empty() && !query.filter.empty())
+    return text + no_match_text(query);
   text += table_text("Which functions access memory most often?", "function",
                      of.functions(counts.of_site(), by), all.accesses(), query, style,
                      [&](uint32_t place) { return of.function_text(place); });

@@ -55,7 +55,7 @@ std::string curve_text(const analyze::TracedProgram &program, const MissRatioCur
                        const Style &style) {
   std::string text = trace_head_text(program, "trace mrc", style);
   if (curve.touches == 0)
-    return text + no_accesses_text();
+    return text + no_accesses_text(program);
   text += fmt::format(
       "  {} of {}{} of 64 bytes ({}); {}\n",
       base::format_counted(double(curve.touches), "touch", "touches"),

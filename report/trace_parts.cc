@@ -77,10 +77,18 @@ std::string trace_head_text(const analyze::TracedProgram &program, const char *q
   return text;
 }
 
-std::string no_accesses_text() {
-  return "  no accesses: nothing that was traced has run; `assay trace info` says what is not "
-         "traced, "
-         "and why\n";
+std::string no_accesses_text(const analyze::TracedProgram &program) {
+  if (!program.damage.empty())
+    return "  no accesses: what is left of the trace has none\n";
+  if (!program.has_ended || !program.parts.empty())
+    return "  no accesses: in what was recorded, nothing that is traced has run\n";
+  return "  no accesses: nothing was logged (`--log nothing`), or nothing that was traced has run; "
+         "`assay trace info` says what is not traced, and why\n";
+}
+
+std::string no_match_text(const TraceQuery &query) {
+  return fmt::format("\n  --filter '{}' matches no function that accesses memory\n",
+                     printable(query.filter));
 }
 
 std::string trace_coverage_text(const analyze::TracedProgram &program, const Style &style) {

@@ -16,7 +16,9 @@ namespace report {
 std::string trace_head_text(const analyze::TracedProgram &program, const char *question,
                             const Style &style);
 // Instead of tables without rows.
-std::string no_accesses_text();
+std::string no_accesses_text(const analyze::TracedProgram &program);
+// Where the filter leaves nothing.
+std::string no_match_text(const TraceQuery &query);
 // What is not in it.
 std::string trace_coverage_text(const analyze::TracedProgram &program, const Style &style);
 // Keys of every document: schema, program, unit, losses, coverage.

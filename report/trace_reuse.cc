@@ -138,7 +138,7 @@ std::string reuse_text(const analyze::TracedProgram &program, analyze::AccessPla
   const ReuseSums all = all_of(of_site);
   std::string text = trace_head_text(program, "trace reuse", style);
   if (all.accesses() == 0)
-    return text + no_accesses_text();
+    return text + no_accesses_text(program);
   text += fmt::format("  {} of {} of 64 bytes ({})\n",
                       base::format_counted(double(all.accesses()), "touch", "touches"),
                       base::format_counted(double(all.first), "line"),
@@ -146,6 +146,8 @@ std::string reuse_text(const analyze::TracedProgram &program, analyze::AccessPla
   text += histogram_text(all, style);
   TracePlaces of(program, places, query);
   auto by = [&](const ReuseSums &sums) { return weight(sums, query.sort); };
+  if (of.functions(of_site, by).empty() && !query.filter.empty())
+    return text + no_match_text(query);
   text += far_text("Which functions touch lines again, and after how many others?", "function",
                    of.functions(of_site, by), query, style,
                    [&](uint32_t place) { return of.function_text(place); });

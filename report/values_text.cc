@@ -179,6 +179,14 @@ std::string hot_text(const ValueList &list, size_t most) {
   return text;
 }
 
+// As many of the values as there is room for: one that is cut would be another one.
+std::string fitting_hot_text(const ValueList &list, unsigned width) {
+  for (size_t most = 3; most > 1; most--)
+    if (std::string text = hot_text(list, most); columns_of(text) <= width)
+      return text;
+  return hot_text(list, 1);
+}
+
 // Where functions return to whose callers were asked for, not only those at their begin: each at its
 // instruction that was seen most often. Empty: of none.
 std::string callers_text(const ValuesResult &result, unsigned top, const Style &style) {
@@ -236,10 +244,14 @@ std::string values_text(const ValuesResult &result, unsigned top, const Style &s
   values.column("instruction", Align::left);
   values.column("values", Align::left);
   const size_t shown = std::min<size_t>(top ? top : 20, hot.size());
+  std::vector<std::vector<std::string>> rows;
+  for (size_t i = 0; i < shown; i++)
+    rows.push_back({count(hot[i].list->values), brief_function(hot[i].function->name, 24),
+                    shortened(hot[i].instruction->text, 34)});
+  const unsigned left = values.columns_left(rows, style);
   for (size_t i = 0; i < shown; i++) {
-    const Row &row = hot[i];
-    values.row({count(row.list->values), brief_function(row.function->name, 24),
-                shortened(row.instruction->text, 34), hot_text(*row.list, 3)});
+    rows[i].push_back(fitting_hot_text(*hot[i].list, left));
+    values.row(std::move(rows[i]));
   }
   out += hot.empty() ? "  none is frequent beyond doubt; sample longer, or more often (-F)\n"
                      : values.text(style) + more_text(hot.size() - shown, style);
@@ -307,16 +319,19 @@ std::string conflicts_text(const ValuesResult &result, unsigned top, const Style
   table.column("load", Align::left);
   table.column("store", Align::left);
   const size_t rows = std::min<size_t>(top ? top : 20, result.conflicts.size());
-  auto place = [](const ValueFunction &function, const ValueInstruction &instruction) {
+  auto line = [](const ValueFunction &function, const ValueInstruction &instruction) {
     return brief_function(function.name, 20) +
-           (instruction.line ? fmt::format(":{}", instruction.line) : std::string()) +
-           fmt::format(" {:#x} {}", instruction.offset, shortened(instruction.text, 30));
+           (instruction.line ? fmt::format(":{}", instruction.line) : std::string());
+  };
+  auto text = [](const ValueInstruction &instruction) {
+    return fmt::format(" {:#x} {}", instruction.offset, shortened(instruction.text, 30));
   };
   for (size_t i = 0; i < rows; i++) {
     const auto &conflict = result.conflicts[i];
     table.row({count(conflict.count), percent(conflict.share), kKinds[std::min(conflict.kind, 3u)],
-               place(*conflict.load_function, *conflict.load),
-               place(*conflict.store_function, *conflict.store)});
+               line(*conflict.load_function, *conflict.load) + text(*conflict.load),
+               line(*conflict.store_function, *conflict.store)},
+              text(*conflict.store));
   }
   out += table.text(style) + more_text(result.conflicts.size() - rows, style);
   return out;

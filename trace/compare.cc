@@ -5,8 +5,8 @@
 // runs, in which addresses and the work of threads differ.
 //
 // What follows from the last bytes of a stream is decoded only if its thread has surely gone on:
-// not in a program that was killed, and not where a handler interrupted the stream at its end and
-// may have jumped out.
+// not in a program that was killed (but in its handlers that had returned), and not where a handler
+// interrupted the stream at its end and may have jumped out.
 
 #include "trace/compare.h"
 
@@ -79,8 +79,16 @@ void Comparison::end(const TraceEnd &end) {
     const auto handlers = handlers_.find(number);
     return handlers != handlers_.end() && handlers->second.may_have_left(stream.bytes);
   };
+  // A handler behind which its thread has logged on has returned, however the program ended.
+  const auto has_gone_on = [&](const Stream &stream) {
+    const auto parent = streams_.find(stream.of.parent);
+    return stream.of.in_handler() &&
+           (stream.of.has_returned() ||
+            (parent != streams_.end() && parent->second.bytes > stream.of.parent_bytes));
+  };
   for (auto &[number, stream] : streams_)
-    if (!difference_ && !end.was_killed() && !may_have_been_left(number, stream)) {
+    if (!difference_ && (!end.was_killed() || has_gone_on(stream)) &&
+        !may_have_been_left(number, stream)) {
       try {
         decoded_ = &stream.of;
         decoder_.finish(stream.position, output_);

@@ -35,6 +35,15 @@ std::string name_of(uint32_t process) {
   return name;
 }
 
+// Of a file that a process has loaded by a name which begins in its folder: dlopen("./plugin.so").
+std::string whole_path(const std::string &path, uint32_t process) {
+  if (path.find('/') == std::string::npos || path.starts_with('/'))
+    return path;
+  std::error_code error;
+  const fs::path folder = fs::read_symlink(fmt::format("/proc/{}/cwd", process), error);
+  return error ? path : (folder / path).lexically_normal().string();
+}
+
 } // namespace
 
 MovedFiles::MovedFiles(const RecordingSettings &settings, TraceSink &sink)
@@ -64,13 +73,21 @@ std::vector<std::string> MovedFiles::missing_modules() const {
   return without(settings_.modules, found_modules_);
 }
 
-bool MovedFiles::was_asked_for(const std::string &name) const {
-  const auto &wanted = settings_.modules;
-  return wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+bool MovedFiles::was_asked_for(const std::string &path) {
+  bool is_wanted = settings_.modules.empty();
+  std::error_code ignored;
+  for (const std::string &wanted : settings_.modules)
+    if (wanted == fs::path(path).filename() ||
+        (wanted.find('/') != std::string::npos && fs::equivalent(wanted, path, ignored))) {
+      found_modules_.insert(wanted);
+      is_wanted = true;
+    }
+  return is_wanted;
 }
 
-const MovedFiles::File &MovedFiles::find(const std::string &path, uint32_t process) {
-  const bool is_main = path.empty();
+const MovedFiles::File &MovedFiles::find(const std::string &loaded_as, uint32_t process) {
+  const bool is_main = loaded_as.empty();
+  const std::string path = whole_path(loaded_as, process);
   const std::string open_as = is_main ? fmt::format("/proc/{}/exe", process) : path;
   struct stat about = {};
   const bool is_seen = stat(open_as.c_str(), &about) == 0;
@@ -95,13 +112,13 @@ const MovedFiles::File &MovedFiles::find(const std::string &path, uint32_t proce
   if (auto id = image::read_build_id(open_as))
     known.file.build_id = *id;
   const std::string name = fs::path(known.file.path).filename();
-  found_modules_.insert(name);
+  const bool is_wanted = was_asked_for(known.file.path);
   if (is_unreadable) {
     known.file.why_not = "its file may not be read; allow that, or trace it as another user";
     untraced_.push_back({name, known.file.why_not});
   } else if (name.starts_with("ld-linux")) {
     known.file.why_not = "the loader runs before anything can be traced";
-  } else if (!was_asked_for(name)) {
+  } else if (!is_wanted) {
     known.file.why_not = "it was not asked for (--module)";
   } else {
     move(known, open_as, process);

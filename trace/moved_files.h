@@ -28,9 +28,9 @@ public:
     std::filesystem::path code; // empty: nothing was moved
     bool is_given_up = false;   // who asked has ended meanwhile
   };
-  // What `process` has loaded from `path`; from an empty one its executable. Moves it unless it is
+  // What `process` has loaded by this name; by an empty one its executable. Moves it unless it is
   // known, which may take seconds. The reference holds until forget_given_up().
-  const File &find(const std::string &path, uint32_t process);
+  const File &find(const std::string &loaded_as, uint32_t process);
   // Who asks for one of these next starts anew.
   void forget_given_up();
   // Nobody will map what was written.
@@ -52,7 +52,8 @@ public:
   const std::vector<Untraced> &untraced() const { return untraced_; }
 
 private:
-  bool was_asked_for(const std::string &name) const;
+  // By its name, or by where it is.
+  bool was_asked_for(const std::string &path);
   void move(File &known, const std::string &open_as, uint32_t process);
   MovedModule moved_code_of(const std::string &open_as, const std::string &path, uint32_t process);
 

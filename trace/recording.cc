@@ -15,6 +15,7 @@
 #include <ctime>
 #include <linux/futex.h>
 #include <optional>
+#include <set>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -290,7 +291,19 @@ void Recording::hand_over(uint32_t slot, uint32_t buffer, std::span<const std::b
                   times_.of(slot, buffer)});
 }
 
+// Of those that have logged, or were about to.
+size_t Recording::running_processes() {
+  looks_for_gone_ = true;
+  std::set<uint32_t> processes;
+  for (const AssayRingStream &stream : ring_->all)
+    if (load_shared(stream.kind) != ASSAY_STREAM_free &&
+        load_shared(stream.ended) != stream.number + 1 && !is_gone(stream))
+      processes.insert(stream.process);
+  return processes.size();
+}
+
 void Recording::finish(int wait_status) {
+  running_ = running_processes();
   has_ended_ = true;
   const bool was_stopped = load_shared(ring_->stopped) != 0; // by a process that had no answer
   stop();                                                    // processes that are still running
@@ -301,7 +314,8 @@ void Recording::finish(int wait_status) {
 }
 
 Recording::Progress Recording::progress() const {
-  return {files_.count(), files_.moved_functions(), files_.moved_files(), ring_->untraced_threads};
+  return {files_.count(), files_.moved_functions(), files_.moved_files(), ring_->untraced_threads,
+          running_};
 }
 
 // Of a process that was ended while it asked.

@@ -44,6 +44,7 @@ public:
     uint64_t files = 0;                            // that were asked for, moved or not
     uint64_t moved_functions = 0, moved_files = 0; // and files that have such a function
     uint32_t untraced_threads = 0;                 // and handlers, for which there was no stream
+    size_t running = 0; // processes that ran on when the recording was finished
   };
   Progress progress() const;
   // What was moved, and what was not, and why.
@@ -64,6 +65,7 @@ private:
   Taken look_at(uint32_t slot) const;
   bool take(uint32_t slot, const Taken &seen);
   bool is_gone(const AssayRingStream &stream) const;
+  size_t running_processes();
   void begin_stream(uint32_t slot);
   bool end_stream(uint32_t slot, uint32_t last);
   void hand_over(uint32_t slot, uint32_t buffer, std::span<const std::byte> data);
@@ -87,6 +89,7 @@ private:
       false; // ten times a second is often enough, but where a thread waits for a stream
   uint32_t answered_ = 0; // of AssayTraceRing::wanted
   bool has_ended_ = false;
+  size_t running_ = 0;          // processes, when it ended
   std::vector<std::byte> copy_; // of a buffer
   uint64_t bytes_ = 0;
 };
