@@ -195,6 +195,8 @@ void find_layouts(ObjectsResult &result, const profile::Profile &profile) {
     if (known == result.layouts.end())
       continue;
     row.layout = &known->second;
+    if (row.is_array() && row.cell_bytes > ASSAY_WORD_BYTES)
+      continue; // a cell may be of any of its members
     for (ObjectWord &word : row.words)
       word.name = name_of_words(row.layout, word.offset, row.cell_bytes);
   }
@@ -208,6 +210,10 @@ double ObjectRow::used_share() const {
 
 double ObjectRow::line_used_share() const {
   return sums.line_units ? double(sums.used_units) / double(sums.line_units) : 1;
+}
+
+bool ObjectRow::is_array() const {
+  return layout && layout->size && sums.size_max >= 2 * layout->size;
 }
 
 std::string name_of_words(const image::StructLayout *layout, uint64_t offset, uint64_t bytes) {

@@ -53,6 +53,7 @@ struct ObjectRow {
   std::vector<ObjectWord> positions;           // in 64 bytes, where cells are larger than units
   const image::StructLayout *layout = nullptr; // of the type, where its definition was found
 
+  bool is_array() const; // of records of the type, as far as its definition is known
   // Share of the words that were used; of the words in lines that were used.
   double used_share() const;
   double line_used_share() const;

@@ -240,11 +240,16 @@ private:
 std::string word_map(const ObjectRow &row, const Style &style) {
   const size_t columns = row.unit_bytes == 1 ? 4 * kColumns : kColumns;
   std::string text;
-  if (!row.positions.empty()) {
+  // Of records that do not lie alike in each 64 bytes, that would be a mixture.
+  constexpr uint64_t kLineBytes = 64;
+  const bool is_mixed =
+      row.is_array() && kLineBytes % row.layout->size && row.layout->size % kLineBytes;
+  if (!row.positions.empty() && !is_mixed) {
     text += style.faint(fmt::format("  within each 64 bytes, over the whole object:")) + "\n";
     text += map_lines(row.positions, columns, style);
-    text += style.faint(fmt::format("  from its begin on, {} each:", bytes(row.cell_bytes))) + "\n";
   }
+  if (!row.positions.empty())
+    text += style.faint(fmt::format("  from its begin on, {} each:", bytes(row.cell_bytes))) + "\n";
   return text + map_lines(row.words, columns, style);
 }
 
