@@ -10,7 +10,9 @@
 #include "base/fail.h"
 #include "base/units.h"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <string_view>
 
 namespace cli {
 namespace {
@@ -202,6 +204,30 @@ const AnalysisKind &analysis_kind(const std::string &name) {
     names += (names.empty() ? "" : ", ") + std::string(kind.name);
   }
   base::fail("--analysis {}: there is no such analysis; there are {}", name, names);
+}
+
+void check_options(const AnalysisOptions &options,
+                   const std::vector<const AnalysisKind *> &chosen) {
+  const auto is_chosen = [&](const char *name) {
+    return std::ranges::any_of(
+        chosen, [&](const AnalysisKind *kind) { return kind->name == std::string_view(name); });
+  };
+  AnalysisOptions others; // than those of caches, and than those of a curve
+  others.query = options.query;
+  others.samples = options.samples, others.is_exact = options.is_exact;
+  if (!is_chosen("cache") && others != options)
+    base::fail("trace run: options that describe caches say nothing here; add cache to --analysis, "
+               "or leave them out");
+  others = options;
+  others.samples = AnalysisOptions().samples, others.is_exact = false;
+  if (!is_chosen("mrc") && others != options)
+    base::fail("trace run: --samples and --exact are of the analysis mrc; add it to --analysis, or "
+               "leave them out");
+  const bool has_rows =
+      std::ranges::any_of(chosen, [](const AnalysisKind *kind) { return kind->has_rows; });
+  if (!has_rows && options.query != report::TraceQuery())
+    base::fail(
+        "trace run: --top, --sort and --filter choose rows, and mrc has none; leave them out");
 }
 
 void add_query_options(CommandLine line, AnalysisOptions &options, const std::string &keys) {

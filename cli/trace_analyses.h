@@ -19,6 +19,7 @@ struct AnalysisOptions {
   std::string tlb = "64,4", l2_tlb = "1536,12", page = "4KiB";
   std::string samples = "32768";
   bool is_exact = false;
+  bool operator==(const AnalysisOptions &) const = default;
 };
 
 // One that takes accesses, and answers when there are no more.
@@ -44,6 +45,9 @@ struct AnalysisKind {
 const std::vector<AnalysisKind> &analysis_kinds();
 // Throws Failure if there is none of that name.
 const AnalysisKind &analysis_kind(const std::string &name);
+
+// Throws Failure if an option says something of an analysis that is not among these: it would change nothing.
+void check_options(const AnalysisOptions &options, const std::vector<const AnalysisKind *> &chosen);
 
 // Declares --top, --sort and --filter.
 void add_query_options(CommandLine line, AnalysisOptions &options, const std::string &keys);

@@ -18,6 +18,7 @@
 #include "cli/traced_run.h"
 #include "trace/sink_thread.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
 #include <memory>
@@ -83,9 +84,13 @@ struct Chosen {
 
 void choose(const RunArguments &arguments, Chosen &chosen) {
   for (std::string_view word : base::split_list(arguments.analyses)) {
-    chosen.kinds.push_back(&analysis_kind(std::string(word)));
-    chosen.sinks.analyses.push_back(chosen.kinds.back()->make(arguments.options));
+    const AnalysisKind &kind = analysis_kind(std::string(word));
+    if (std::ranges::find(chosen.kinds, &kind) != chosen.kinds.end())
+      continue; // named twice
+    chosen.kinds.push_back(&kind);
+    chosen.sinks.analyses.push_back(kind.make(arguments.options));
   }
+  check_options(arguments.options, chosen.kinds);
   report::check_query(arguments.options.query, {});
 }
 

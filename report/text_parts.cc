@@ -48,7 +48,7 @@ std::string findings_text(const std::vector<analyze::Finding> &findings, size_t 
       text +=
           fmt::format("     less certain because of: {}\n", fmt::join(finding.qualified_by, ", "));
   }
-  return text;
+  return text + more_text(findings.size() - std::min(findings.size(), top), style);
 }
 
 std::string more(size_t left, std::string_view option) {

@@ -20,6 +20,7 @@ struct TraceQuery {
   unsigned top = 0;   // 0: 10 in text, all in JSON
   std::string sort;   // a key of the question; empty: its first one
   std::string filter; // a regular expression for functions and files
+  bool operator==(const TraceQuery &) const = default;
 };
 // Throws Failure for what is none of the keys, or no regular expression.
 void check_query(const TraceQuery &query, std::span<const char *const> keys);
