@@ -11,6 +11,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -70,6 +71,16 @@ bool writes_register(const std::string &text, const std::string &wanted) {
   return number && number == register_number(wanted);
 }
 
+// What writes its first operand and flags, and nothing else: a call, a division or an exchange writes more.
+bool writes_first_alone(const std::string &text) {
+  static const std::set<std::string_view> kSuch = {
+      "adc",   "add",    "and",   "bsf", "bsr",  "cmp", "dec", "inc",    "lea",   "mov",
+      "movsx", "movsxd", "movzx", "neg", "nop",  "not", "or",  "rol",    "ror",   "sar",
+      "sbb",   "shl",    "shr",   "sub", "test", "xor", "bt",  "popcnt", "lzcnt", "tzcnt"};
+  const std::string_view name = std::string_view(text).substr(0, text.find(' '));
+  return kSuch.contains(name) || name.starts_with("cmov") || name.starts_with("set");
+}
+
 const ValueList *load_of(const ValueInstruction &at) {
   for (const ValueList &list : at.lists)
     if (list.kind == ASSAY_VALUE_load)
@@ -81,17 +92,24 @@ const ValueList *load_of(const ValueInstruction &at) {
 
 const ValueList *deciding_load(const ValueFunction &function, size_t branch) {
   const std::vector<ValueInstruction> &code = function.instructions;
-  if (branch == 0)
+  // Of instructions that were not sampled nothing is here.
+  const auto is_behind = [&](size_t i) {
+    return i > 0 && code[i - 1].offset + code[i - 1].length == code[i].offset;
+  };
+  if (!is_behind(branch))
     return nullptr;
   const ComparedText compared(code[branch - 1].text);
   if (!compared.is_with_constant)
     return nullptr;
   if (compared.is_in_memory)
     return load_of(code[branch - 1]);
-  for (size_t back = 2; back <= kNear && back <= branch; back++)
-    if (const ValueInstruction &at = code[branch - back];
-        writes_register(at.text, compared.operand))
+  for (size_t back = 2; back <= kNear && back <= branch && is_behind(branch - back + 1); back++) {
+    const ValueInstruction &at = code[branch - back];
+    if (!writes_first_alone(at.text))
+      return nullptr;
+    if (writes_register(at.text, compared.operand))
       return at.text.starts_with("mov") ? load_of(at) : nullptr;
+  }
   return nullptr;
 }
 

@@ -84,6 +84,7 @@ struct FieldsResult {
   std::vector<SharingRow> sharing; // most changes first
   std::vector<Finding> findings;
   std::map<uint32_t, uint64_t> losses;
+  std::vector<std::string> programs; // program_names()
   std::vector<std::string> notes;
 };
 

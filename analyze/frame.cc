@@ -56,11 +56,15 @@ static std::string mapped_build_id(const profile::Profile &profile,
 std::vector<std::string> program_names(const profile::Profile &profile) {
   std::map<std::string, std::set<std::string>> build_ids; // by path
   for (const profile::Process &process : profile.processes)
-    build_ids[process.executable].insert(mapped_build_id(profile, process));
+    if (!process.executable.empty())
+      build_ids[process.executable].insert(mapped_build_id(profile, process));
   std::vector<std::string> names;
-  for (const auto &[path, ids] : build_ids)
+  for (auto &[path, ids] : build_ids) {
+    if (ids.size() > 1)
+      ids.erase(""); // of a process of which that was not written
     for (const std::string &id : ids)
       names.push_back(ids.size() == 1 ? path : fmt::format("{} ({})", path, id));
+  }
   return names;
 }
 

@@ -170,9 +170,10 @@ void over_reserve(HeapResult &result, const HeapContextRow &row) {
 
 // The last two findings are of the same bytes, cold and reserved: the heavier one stays, with the advice of the
 // second, which knows how much would do.
-void say_once(std::vector<Finding> &findings) {
+void say_once(std::vector<Finding> &findings, bool is_hardly_touched) {
   Finding &cold = findings[findings.size() - 2], &reserved = findings.back();
-  cold.action = reserved.action;
+  if (!is_hardly_touched) // else nearly nothing would do
+    cold.action = reserved.action;
   if (reserved.weight > cold.weight)
     std::swap(cold, reserved);
   findings.pop_back();
@@ -284,7 +285,7 @@ void find_heap_findings(HeapResult &result) {
       if (!ask(over_reserve, Gain::kMemory)) // one of them says what the bytes are there for
         ask(wasted_lines, Gain::kLineUse);
       else if (is_cold)
-        say_once(result.findings);
+        say_once(result.findings, row.sums.used_share() < kHardlyTouched);
     }
     ask(churn, Gain::kCalls);
     ask(migration, Gain::kCalls);

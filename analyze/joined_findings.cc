@@ -87,9 +87,7 @@ private:
   bool is_kept(const Part &part) const {
     const Finding &finding = part.finding;
     const Subject &about = finding.about;
-    if (matching_
-            ? matching_->site_row(about) || (about.site.empty() && matching_->type_row(about.type))
-            : part.is_filtered)
+    if (matching_ ? matching_->has_row(about) : part.is_filtered)
       return true;
     for (const std::string &name :
          {finding.location, about.type, part.type, about.site, about.function, about.file})

@@ -37,6 +37,12 @@ const JoinedRow *JoinedWorth::site_row(const Subject &about) const {
   return known == sites_.end() ? nullptr : &result_.sites[known->second];
 }
 
+bool JoinedWorth::has_row(const Subject &about) const {
+  if (about.site.empty())
+    return type_row(about.type);
+  return sites_.contains({about.site, about.type});
+}
+
 const JoinedRow *JoinedWorth::type_row(const std::string &type) const {
   auto known = type.empty() ? types_.end() : types_.find(type);
   return known == types_.end() ? nullptr : &result_.types[known->second];

@@ -22,6 +22,8 @@ public:
   // The rows about an allocation site, of the subject's type if that is there, and about a type; null: there is none.
   const JoinedRow *site_row(const Subject &about) const;
   const JoinedRow *type_row(const std::string &type) const;
+  // Whether it has a row of just this site and type; of a finding about types alone, of the type.
+  bool has_row(const Subject &about) const;
   // How many bytes of it are needed at a time; nothing if no tool has seen it.
   std::optional<double> bytes_at_a_time(const JoinedRow *row) const;
   // The level of the smallest cache that holds what is needed of it at a time: 1, 2, 3; 0: none of these.

@@ -21,7 +21,7 @@ namespace analyze {
 namespace {
 
 constexpr std::string_view kAnonymous = "(anonymous namespace)", kOperator = "operator",
-                           kAbiTag = "[abi:", kClone = "[clone", kDecltype = "decltype";
+                           kAbiTag = "[abi:", kDecltype = "decltype";
 
 // The longest first.
 constexpr std::array<std::string_view, 36> kSigns = {
@@ -40,10 +40,27 @@ size_t end_of_operator(std::string_view name, size_t at) {
   const std::string_view rest = name.substr(end);
   if (rest.starts_with(' '))
     return std::min(name.find('(', end), name.size());
+  // Template arguments may follow it directly: "operator<<int>" is "operator<" of int.
   for (std::string_view sign : kSigns)
-    if (rest.starts_with(sign))
+    if (rest.starts_with(sign) &&
+        (rest.size() == sign.size() ||
+         std::string_view("<( ").find(rest[sign.size()]) != std::string_view::npos))
       return end + sign.size();
   return std::min(name.find_first_of("<(", end), name.size()); // ! ~ , and what is none
+}
+
+// Of a function, which stand behind its parameters.
+size_t end_of_qualifiers(std::string_view name, size_t at) {
+  constexpr std::array<std::string_view, 4> kQualifiers = {" const", " volatile", " &&", " &"};
+  for (bool any = true; any;) {
+    any = false;
+    for (std::string_view qualifier : kQualifiers)
+      if (name.substr(at).starts_with(qualifier)) {
+        at += qualifier.size();
+        any = true;
+      }
+  }
+  return at;
 }
 
 } // namespace
@@ -70,14 +87,17 @@ std::string short_name(const std::string &function) {
       at += kAnonymous.size() - 1;
     } else if (rest.starts_with(kAbiTag)) {
       at = std::min(name.find(']', at), name.size() - 1);
-    } else if (rest.starts_with(kClone)) {
-      kept += rest;
-      break;
     } else if (c == '<' || c == '(') {
       depth = 1;
       has_parameters |= c == '(' && !kept.ends_with(kDecltype);
-    } else if (c == ' ' && has_parameters && !rest.substr(1).starts_with(kClone)) {
-      at = std::min(name.find("::", at), name.size()) - 1;
+    } else if (c == ' ' && has_parameters) {
+      at = end_of_qualifiers(name, at);
+      const std::string_view behind = name.substr(at);
+      if (behind.starts_with(" (.") || behind.starts_with(" [clone")) // a part of it: .cold
+        kept += behind;
+      if (!behind.starts_with("::"))
+        break;
+      at--;
     } else {
       kept += c;
       if (c == ' ' && !has_parameters)

@@ -270,6 +270,7 @@ private:
       ValueInstruction &instruction = function.instructions.emplace_back();
       instruction.offset = each.offset;
       instruction.text = decoder.text(each.bytes.span(), each.offset);
+      instruction.length = each.bytes.span().size();
       instruction.interrupts = each.interrupts;
       instruction.executions = each.executions;
       instruction.file = place.line_file;

@@ -44,6 +44,7 @@ struct ValueList {
 struct ValueInstruction {
   uint64_t offset = 0; // in the module's ELF image
   std::string text;    // Intel syntax
+  size_t length = 0;   // bytes
   uint64_t interrupts = 0, executions = 0;
   std::vector<ValueList> lists;
   std::string file; // of its source line; empty if that is not known

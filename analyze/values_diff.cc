@@ -96,10 +96,11 @@ bool is_address(const ValueShare &share) {
 
 // A place in code is another number in each build; what it is called stays, but for the line.
 std::string function_of(const ValueShare &share) {
-  const size_t space = share.name.rfind(' ');
-  return space == std::string::npos || share.name.find(':', space) == std::string::npos
-             ? share.name
-             : share.name.substr(0, space);
+  const size_t space = share.name.rfind(' '), colon = share.name.rfind(':');
+  const bool has_line = space != std::string::npos && colon != std::string::npos && colon > space &&
+                        colon + 1 < share.name.size() &&
+                        share.name.find_first_not_of("0123456789", colon + 1) == std::string::npos;
+  return has_line ? share.name.substr(0, space) : share.name;
 }
 
 bool is_same(const ValueShare &a, const ValueShare &b, bool is_one_build) {
@@ -159,7 +160,7 @@ void compare(const Side &before, const Side &after, bool is_stride, bool is_one_
     look(share);
   if (largest == 0)
     return;
-  if (change.before.share > change.after.share && !now.empty() &&
+  if (change.before.share > change.after.share && !now.empty() && !is_address(now.front()) &&
       now.front().share > share_in(old, now.front(), before.list->samples, is_one_build).high)
     change.instead = now.front();
   change.function = after.function;

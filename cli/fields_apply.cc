@@ -50,11 +50,12 @@ struct OrderUse {
   const char *what, *remedy;
 };
 constexpr std::array<OrderUse, 2> kOrderUses = {
-    {{"decompositionDecl(hasInitializer(expr(hasType(hasCanonicalType(hasDeclaration("
-      "recordDecl(hasName(\"{}\"))))))))",
+    {{"decompositionDecl(hasInitializer(expr(hasType(hasCanonicalType(hasDeclaration(recordDecl("
+      "anyOf(hasName(\"{0}\"), cxxRecordDecl(isDerivedFrom(hasName(\"{0}\")))))))))))",
       "takes its members by their order (a structured binding)", "name the members there"},
-     {"cxxMethodDecl(isDefaulted(), hasAnyOverloadedOperatorName(\"<=>\", \"<\", \">\", \"<=\", "
-      "\">=\"), ofClass(hasName(\"{}\")))",
+     {"functionDecl(isDefaulted(), hasAnyOverloadedOperatorName(\"<=>\", \"<\", \">\", \"<=\", "
+      "\">=\"), hasAnyParameter(hasType(hasCanonicalType(anyOf(hasDeclaration(recordDecl(hasName("
+      "\"{0}\"))), references(qualType(hasDeclaration(recordDecl(hasName(\"{0}\"))))))))))",
       "compares its members in their order (a defaulted comparison)", "write the comparison out"}}};
 
 struct ApplyArguments {
@@ -199,8 +200,13 @@ private:
       command.emplace_back("--");
       std::ranges::move(words_of(arguments_.flags), std::back_inserter(command));
       const fs::path found = work_.path() / "found";
-      if (run_in(before_, printing_to(found, command)) == 127)
+      const int status = run_in(before_, printing_to(found, command));
+      if (status == 127)
         base::fail("{} is not on the PATH: apt-get install clang-tools-22", kFinder);
+      if (status != 0)
+        base::fail("{} failed with status {}: nothing was changed; give it the flags that the "
+                   "files are compiled with: --flags '-Iinclude'",
+                   kFinder, status);
       if (const std::string place = first_match(text_of(found)); !place.empty())
         base::fail("{}: {} {}: in another order they would mean another thing; {}, or move them by "
                    "hand",
@@ -269,7 +275,7 @@ private:
     if (const int status = run_in(folder, printing_to(output, command_), settings); status != 0)
       base::fail("--check: {} ended with status {}", command_[0], status);
     to.cpu_s.push_back(children_cpu_s() - begin);
-    const std::string printed = text_of(output);
+    const std::string printed = without(folder, text_of(output));
     if (round == 0)
       to.printed = printed;
     to.is_printed &= printed == to.printed;
@@ -297,6 +303,14 @@ private:
               << " of each in turn, as built\n"
               << table.text(report::Style{}) << std::flush;
     compare_printed(before, after);
+  }
+
+  // The two copies lie in two folders, whose names a program may print.
+  static std::string without(const fs::path &folder, std::string text) {
+    for (const std::string &name : {fs::canonical(folder).string(), folder.string()})
+      for (size_t at = 0; (at = text.find(name, at)) != std::string::npos;)
+        text.erase(at, name.size());
+    return text;
   }
 
   void compare_printed(const Measured &before, const Measured &after) const {

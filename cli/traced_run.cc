@@ -29,7 +29,7 @@ namespace cli {
 
 void add_choice(CommandLine line, TraceChoice &choice) {
   line.add_option("--only", choice.only, "only these functions");
-  line.add_option("--module", choice.modules, "only these files: names without folders");
+  line.add_option("--module", choice.modules, "only these files, by their names or their paths");
 }
 
 void add_parts(CommandLine line, TraceChoice &choice) {

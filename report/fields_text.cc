@@ -48,7 +48,8 @@ public:
       : result_(result), options_(options), style_(style) {}
 
   std::string text() {
-    out_ += style_.strong("assay fields: " + command_text(result_.process)) + "\n";
+    out_ +=
+        style_.strong("assay fields: " + command_text(result_.process, result_.programs)) + "\n";
     if (!result_.accesses && !result_.lost) {
       out_ += "  no access to a field was counted";
       if (!result_.losses.count(ASSAY_LOSS_no_maps))

@@ -16,7 +16,7 @@
 namespace report {
 namespace {
 
-enum class Measure { kCount, kBytes, kTime, kShare, kPercent, kAnything };
+enum class Measure { kCount, kBytes, kTime, kShare, kRatio, kPercent, kAnything };
 
 struct Named {
   std::string_view name;
@@ -32,12 +32,13 @@ constexpr Named kKeys[] = {
     {"value", Measure::kAnything},     {"stride", Measure::kAnything},
     {"byte_us", Measure::kCount},      {"cold_byte_us", Measure::kCount},
     {"last_interval", Measure::kTime}, {"offset", Measure::kBytes},
+    {"bit_size", Measure::kCount},     {"bit_offset", Measure::kCount},
 };
 
 // By the last word of a key's name.
 constexpr Named kLastWords[] = {
     {"bytes", Measure::kBytes}, {"size", Measure::kBytes},      {"us", Measure::kTime},
-    {"share", Measure::kShare}, {"percent", Measure::kPercent},
+    {"share", Measure::kShare}, {"percent", Measure::kPercent}, {"ratio", Measure::kRatio},
 };
 
 // The key that names the number: of a sum over objects, the one before `total`, `min` and `max`.
@@ -80,7 +81,8 @@ bool may_be_written(Measure measure, base::UnitKind unit) {
   case Measure::kAnything: return true;
   case Measure::kBytes: return unit != UnitKind::kTime && unit != UnitKind::kShare;
   case Measure::kTime: return unit != UnitKind::kBytes && unit != UnitKind::kShare;
-  case Measure::kShare: return unit == UnitKind::kNone || unit == UnitKind::kShare;
+  case Measure::kShare:
+  case Measure::kRatio: return unit == UnitKind::kNone || unit == UnitKind::kShare;
   case Measure::kPercent: return unit == UnitKind::kNone;
   case Measure::kCount: return unit == UnitKind::kNone || unit == UnitKind::kCount;
   }
@@ -98,6 +100,7 @@ Range range_of(Measure measure) {
   case Measure::kShare: return {0, 1};
   case Measure::kPercent: return {0, 100};
   case Measure::kBytes:
+  case Measure::kRatio: // of misses and accesses, of which one may make several
   case Measure::kTime: return {0, kEndless};
   default: return {-kEndless, kEndless};
   }
@@ -148,6 +151,7 @@ const char *in_words(Measure measure) {
   case Measure::kBytes: return "is in bytes, 0 or more";
   case Measure::kTime: return "is a time, 0 or more";
   case Measure::kShare: return "is a share, between 0 and 1";
+  case Measure::kRatio: return "is a ratio, 0 or more";
   case Measure::kPercent: return "is in percent, between 0 and 100";
   default: return "has no unit";
   }

@@ -101,7 +101,7 @@ std::string counts_text(const analyze::TracedProgram &program, analyze::AccessPl
       count_text(size.written_lines), base::format_counted(double(size.pages), "page"));
   TracePlaces of(program, places, query);
   auto by = [&](const AccessSums &sums) { return weight(sums, query.sort); };
-  if (of.functions(counts.of_site(), by).empty() && !query.filter.empty())
+  if (!query.filter.empty() && of.functions(counts.of_site(), by).empty())
     return text + no_match_text(query);
   text += table_text("Which functions access memory most often?", "function",
                      of.functions(counts.of_site(), by), all.accesses(), query, style,

@@ -146,7 +146,7 @@ std::string reuse_text(const analyze::TracedProgram &program, analyze::AccessPla
   text += histogram_text(all, style);
   TracePlaces of(program, places, query);
   auto by = [&](const ReuseSums &sums) { return weight(sums, query.sort); };
-  if (of.functions(of_site, by).empty() && !query.filter.empty())
+  if (!query.filter.empty() && of.functions(of_site, by).empty())
     return text + no_match_text(query);
   text += far_text("Which functions touch lines again, and after how many others?", "function",
                    of.functions(of_site, by), query, style,

@@ -297,6 +297,7 @@ size_t Recording::running_processes() {
   std::set<uint32_t> processes;
   for (const AssayRingStream &stream : ring_->all)
     if (load_shared(stream.kind) != ASSAY_STREAM_free &&
+        stream.pid_namespace == ring_->pid_namespace && // of others nobody here knows
         load_shared(stream.ended) != stream.number + 1 && !is_gone(stream))
       processes.insert(stream.process);
   return processes.size();

@@ -437,6 +437,11 @@ CodeCache::Shape CodeCache::shape(uint32_t where) const {
   return head ? Shape{head->length, head->flags != 0} : Shape{};
 }
 
+bool CodeCache::is_stable(uint32_t where) const {
+  const uint32_t page = assay_page_of(where);
+  return page && page < state_->published.pages() && state_->published.page(page).is_stable;
+}
+
 uint64_t CodeCache::linked(uint32_t where) const {
   const uint32_t page = assay_page_of(where);
   return page && page < state_->info.size() ? state_->info[page].link + assay_offset_in_page(where)

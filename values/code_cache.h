@@ -74,6 +74,8 @@ public:
     bool jumps = false;  // the next instruction is not the one behind it, or is itself
   };
   Shape shape(uint32_t where) const;
+  // Of a file, so that the instruction there stays what it is.
+  bool is_stable(uint32_t where) const;
   // Where its page is linked, with the offset in it; 0: nothing is known.
   uint64_t linked(uint32_t where) const;
   // The place at a linked address in the same file; 0: its page is not there.

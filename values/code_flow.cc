@@ -47,12 +47,19 @@ const InstructionFlow &CodeFlow::at(uint32_t where) {
 }
 
 uint32_t JumpTargets::of(uint32_t where) {
-  auto [known, is_new] = addresses_.try_emplace(where, 0);
-  const uint64_t address = is_new ? code_.linked(where) : 0;
+  const auto known = addresses_.find(where);
+  const uint64_t target = known == addresses_.end() ? address_of(where) : known->second;
+  if (known == addresses_.end() && code_.is_stable(where))
+    addresses_.emplace(where, target);
+  return target ? code_.beside(where, target) : 0;
+}
+
+uint64_t JumpTargets::address_of(uint32_t where) {
+  const uint64_t address = code_.linked(where);
   binary::Code code;
-  if (address && decoder_.decode(code_.bytes(where).span(), address, code))
-    known->second = code.instructions.front().target();
-  return known->second ? code_.beside(where, known->second) : 0;
+  return address && decoder_.decode(code_.bytes(where).span(), address, code)
+             ? code.instructions.front().target()
+             : 0;
 }
 
 // Their pages may have come since.

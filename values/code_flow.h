@@ -49,9 +49,11 @@ public:
   uint32_t of(uint32_t where);
 
 private:
+  uint64_t address_of(uint32_t where); // as linked; 0: none
+
   const CodeCache &code_;
   binary::Decoder decoder_;
-  std::unordered_map<uint32_t, uint64_t> addresses_; // as linked, by where; 0: none
+  std::unordered_map<uint32_t, uint64_t> addresses_; // by where, of code that stays
 };
 
 } // namespace values

@@ -162,6 +162,19 @@ void ValueSums::add(const assay_sample &sample, std::span<const assay_sampled_va
   }
 }
 
+// Remembered, as to look it up goes through the process's mappings.
+uint32_t ValueSums::where_of_target(uint32_t pid, uint64_t target) {
+  if (targets_of_.size() > kCodeValues)
+    targets_of_.clear();
+  const ProcessAddress at{pid, target};
+  if (const auto known = targets_of_.find(at); known != targets_of_.end())
+    return known->second;
+  const uint32_t where = code_.where_at(pid, target);
+  if (where) // else its page may come
+    targets_of_.emplace(at, where);
+  return where;
+}
+
 // Of instructions that have no value, a sample does not say that they were executed: but those that lie behind
 // another one on its way were.
 void ValueSums::count_executions(const assay_sample &sample,
@@ -185,7 +198,7 @@ void ValueSums::count_executions(const assay_sample &sample,
     executions_ += weight;
     const CodeCache::Shape shape = code_.shape(where);
     if (target)
-      expected = code_.where_at(sample.pid, target);
+      expected = where_of_target(sample.pid, target);
     else if (is_taken || shape.jumps)
       expected = targets_.of(where);
     else
@@ -205,6 +218,7 @@ void ValueSums::clear() {
   counts_ = {};
   conflicts_ = {};
   code_values_.clear(); // numbers of processes are given again
+  targets_of_.clear();
 }
 
 void ValueSums::move_to(profile::Profile &profile) {

@@ -80,6 +80,7 @@ private:
   List *list_at(uint32_t where, unsigned kind, unsigned detail);
   profile::Hotlist new_hotlist(uint64_t seed) const;
   uint64_t translated(const assay_sample &sample, const assay_sampled_value &value);
+  uint32_t where_of_target(uint32_t pid, uint64_t target);
   uint64_t weight_of(const assay_sample &sample) const;
   void add_window(std::span<const assay_sampled_value> of_one_list, const assay_sample &sample,
                   uint64_t weight);
@@ -99,6 +100,7 @@ private:
   std::unordered_map<uint32_t, Counts> counts_; // by where
   std::unordered_map<Pair, uint64_t, PairHash> conflicts_;
   std::unordered_map<ProcessAddress, uint64_t, ProcessAddressHash> code_values_;
+  std::unordered_map<ProcessAddress, uint32_t, ProcessAddressHash> targets_of_; // where they are
   // Of the sample that is added; kept so that their memory is.
   std::vector<uint64_t> numbers_;           // values of one list
   std::vector<assay_sampled_value> sorted_; // of the sample that is added

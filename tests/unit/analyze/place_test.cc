@@ -31,7 +31,11 @@ TEST(ShortName, LeavesOutWhatATemplateReturns) {
 
 TEST(ShortName, KeepsTheSignsOfOperators) {
   EXPECT_EQ(analyze::short_name("A::operator<(A const&)"), "A::operator<");
-  EXPECT_EQ(analyze::short_name("bool operator< <int>(A const&)"), "operator<");
+  EXPECT_EQ(analyze::short_name("bool operator< <int>(A const&)"), "operator<"); // as GNU has it
+  EXPECT_EQ(analyze::short_name("bool std::operator<<int, int>(std::pair<int, int> const&)"),
+            "std::operator<");
+  EXPECT_EQ(analyze::short_name("bool operator><A>(A, A)"), "operator>");
+  EXPECT_EQ(analyze::short_name("std::istream& operator>><A>(std::istream&, A&)"), "operator>>");
   EXPECT_EQ(analyze::short_name("std::ostream& std::operator<<<char>(std::ostream&, char)"),
             "std::operator<<");
   EXPECT_EQ(analyze::short_name("std::strong_ordering operator<=><A>(A, A)"), "operator<=>");
@@ -51,6 +55,9 @@ TEST(ShortName, KeepsWhatIsLocalToAFunction) {
   EXPECT_EQ(analyze::short_name("A::f(int) const::'lambda2'(auto&)::operator()(B&) const"),
             "A::f::'lambda2'::operator()");
   EXPECT_EQ(analyze::short_name("f(int) [clone .cold]"), "f [clone .cold]");
+  EXPECT_EQ(analyze::short_name("A::f(int) const (.cold)"), "A::f (.cold)");
+  EXPECT_EQ(analyze::short_name("void f<int>(int) requires std::integral<int>"), "f");
+  EXPECT_EQ(analyze::short_name("A::f() const volatile &&"), "A::f");
 }
 
 TEST(ShortName, LeavesOtherTextsAsTheyAre) {

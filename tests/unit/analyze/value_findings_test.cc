@@ -97,6 +97,8 @@ branching(std::initializer_list<std::pair<const char *, std::optional<uint64_t>>
   for (const auto &[text, loaded] : code) {
     analyze::ValueInstruction &at = function.instructions.emplace_back();
     at.text = text;
+    at.offset = 4 * function.instructions.size();
+    at.length = 4;
     at.executions = 1000;
     if (loaded)
       at.lists = {always(ASSAY_VALUE_load, *loaded)};
@@ -154,6 +156,22 @@ TEST(ValueFindings, NameTheLoadThatDecidesABranch) {
       0u);
   EXPECT_EQ(decides({{"mov rax, [rcx]", 11}, {"dec rbx", {}}, {"jnz 0x10", {}}}), 0u);
   EXPECT_EQ(decides({{"jnz 0x10", {}}}), 0u);
+  // What a call, or a division, has left in the register.
+  EXPECT_EQ(
+      decides(
+          {{"mov eax, [rbx+0x8]", 5}, {"call rcx", {}}, {"test eax, eax", {}}, {"jz 0x10", {}}}),
+      0u);
+  EXPECT_EQ(decides({{"mov eax, [rbx]", 5},
+                     {"cdq", {}},
+                     {"idiv ecx", {}},
+                     {"test eax, eax", {}},
+                     {"jz 0x10", {}}}),
+            0u);
+  // An instruction between was not sampled.
+  analyze::ValueFunction apart =
+      branching({{"mov eax, [rbx]", 5}, {"test eax, eax", {}}, {"jz 0x10", {}}});
+  apart.instructions[0].offset -= 2;
+  EXPECT_EQ(analyze::deciding_load(apart, 2), nullptr);
 }
 
 // -7 is what the source says; a test for 4294967289 would never be met.

@@ -153,6 +153,8 @@ TEST(ConditionMeasure, TheKeysUnitAndPlainNumbersAreTaken) {
                                 "totals.run_us > 5ms",
                                 "totals.run_us > 5000",
                                 "totals.alloc_count > 5k",
+                                "workingset.miss_curve[L2].miss_ratio > 5%",
+                                "workingset.miss_curve[L2].miss_ratio > 1.2",
                                 "totals.alloc_count >= 0",
                                 "totals.byte_us > 5G",
                                 "len(losses) > 0",
