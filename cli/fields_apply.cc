@@ -174,7 +174,8 @@ public:
     copy_folder(arguments_.folder, before_);
     copy_folder(arguments_.folder, after_);
     check_meaning(row.record.name);
-    edit(fmt::format("{}", fmt::join(order, ",")), row);
+    run_on_files(after_, {kEditor, "-i", "--record-name=" + row.record.name,
+                          fmt::format("--fields-order={}", fmt::join(order, ","))});
     keep_changed();
     if (changed_.empty())
       base::fail("{}: {} changed nothing; name the files that define it and use it; it moves no "
@@ -194,24 +195,33 @@ private:
   // That no other order of the members means another thing.
   void check_meaning(const std::string &record) {
     for (const OrderUse &use : kOrderUses) {
-      std::vector<std::string> command = {
-          kFinder, "-c", fmt::format("match {}", fmt::format(fmt::runtime(use.matcher), record))};
-      std::ranges::copy(arguments_.files, std::back_inserter(command));
-      command.emplace_back("--");
-      std::ranges::move(words_of(arguments_.flags), std::back_inserter(command));
       const fs::path found = work_.path() / "found";
-      const int status = run_in(before_, printing_to(found, command));
-      if (status == 127)
-        base::fail("{} is not on the PATH: apt-get install clang-tools-22", kFinder);
-      if (status != 0)
-        base::fail("{} failed with status {}: nothing was changed; give it the flags that the "
-                   "files are compiled with: --flags '-Iinclude'",
-                   kFinder, status);
+      run_on_files(
+          before_,
+          {kFinder, "-c", fmt::format("match {}", fmt::format(fmt::runtime(use.matcher), record))},
+          found);
       if (const std::string place = first_match(text_of(found)); !place.empty())
         base::fail("{}: {} {}: in another order they would mean another thing; {}, or move them by "
                    "hand",
                    record, place, use.what, use.remedy);
     }
+  }
+
+  // A tool of clang's, with the flags that the files are compiled with. Its standard output goes into a file, if one is
+  // named.
+  void run_on_files(const fs::path &folder, std::vector<std::string> command,
+                    const fs::path &output = {}) const {
+    const std::string tool = command.front();
+    std::ranges::copy(arguments_.files, std::back_inserter(command));
+    command.emplace_back("--");
+    std::ranges::move(words_of(arguments_.flags), std::back_inserter(command));
+    const int status = run_in(folder, output.empty() ? command : printing_to(output, command));
+    if (status == 127)
+      base::fail("{} is not on the PATH: apt-get install clang-tools-22", tool);
+    if (status != 0)
+      base::fail("{} failed with status {}: nothing was changed; give it the flags that the files "
+                 "are compiled with: --flags '-Iinclude'",
+                 tool, status);
   }
 
   // The same command, whose standard output goes into a file.
@@ -232,21 +242,6 @@ private:
     if (const std::string folder = fs::canonical(before_).string() + "/"; place.starts_with(folder))
       place.erase(0, folder.size());
     return place;
-  }
-
-  void edit(const std::string &order, const analyze::StructRow &row) {
-    std::vector<std::string> command = {kEditor, "-i", "--record-name=" + row.record.name,
-                                        "--fields-order=" + order};
-    std::ranges::copy(arguments_.files, std::back_inserter(command));
-    command.emplace_back("--");
-    std::ranges::move(words_of(arguments_.flags), std::back_inserter(command));
-    const int status = run_in(after_, command);
-    if (status == 127)
-      base::fail("{} is not on the PATH: apt-get install clang-tools-22", kEditor);
-    if (status != 0)
-      base::fail("{} failed with status {}: nothing was changed; give it the flags that the files "
-                 "are compiled with: --flags '-Iinclude'",
-                 kEditor, status);
   }
 
   // Before anything is built there.

@@ -164,6 +164,8 @@ std::string cache_text(const analyze::TracedProgram &program, analyze::AccessPla
       findings_text(analyze::cache_findings(simulation, places), query.top ? query.top : 5, style);
   TracePlaces of(program, places, query);
   auto by = [&](const CacheSums &sums) { return weight(sums, query.sort); };
+  if (!query.filter.empty() && of.functions(simulation.of_site(), by).empty())
+    return text + no_match_text(query);
   text += misses_text("Which functions miss most often?", "function",
                       of.functions(simulation.of_site(), by), simulation, all, query, style,
                       [&](uint32_t place) { return of.function_text(place); });
