@@ -5,12 +5,10 @@
 #include "analyze/deciding_load.h"
 
 #include "abi/samples.h"
+#include "analyze/register_names.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <cstdlib>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -42,25 +40,6 @@ struct ComparedText {
   }
 };
 
-// The number of a general register by any of its names, such as 0 of "rax", "eax", "ax" and "al"; nothing of others.
-std::optional<unsigned> register_number(const std::string &name) {
-  static const std::array<std::array<std::string_view, 4>, 8> kOld = {
-      {{"rax", "eax", "ax", "al"},
-       {"rcx", "ecx", "cx", "cl"},
-       {"rdx", "edx", "dx", "dl"},
-       {"rbx", "ebx", "bx", "bl"},
-       {"rsp", "esp", "sp", "spl"},
-       {"rbp", "ebp", "bp", "bpl"},
-       {"rsi", "esi", "si", "sil"},
-       {"rdi", "edi", "di", "dil"}}};
-  for (unsigned i = 0; i < kOld.size(); i++)
-    if (std::ranges::find(kOld[i], name) != kOld[i].end())
-      return i;
-  if (name.size() < 2 || name[0] != 'r' || !is_digit(name[1]))
-    return std::nullopt;
-  return static_cast<unsigned>(std::strtoul(name.c_str() + 1, nullptr, 10));
-}
-
 // Its first operand is the register: most such instructions write it.
 bool writes_register(const std::string &text, const std::string &wanted) {
   const size_t begin = text.find(' ');
@@ -82,10 +61,8 @@ bool writes_first_alone(const std::string &text) {
 }
 
 const ValueList *load_of(const ValueInstruction &at) {
-  for (const ValueList &list : at.lists)
-    if (list.kind == ASSAY_VALUE_load)
-      return &list;
-  return nullptr;
+  const auto list = std::ranges::find(at.lists, ASSAY_VALUE_load, &ValueList::kind);
+  return list == at.lists.end() ? nullptr : &*list;
 }
 
 } // namespace

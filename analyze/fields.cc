@@ -313,9 +313,7 @@ FieldsResult fields(const profile::Profile &profile, const FieldsQuery &query) {
   }
   result.losses = losses_of(profile, ASSAY_TOOL_fields);
   result.programs = program_names(profile);
-  result.notes = profile.notes;
-  if (auto note = note_of_programs(profile))
-    result.notes.push_back(*note);
+  result.notes = notes_of(profile);
   if (counts_addresses(profile))
     result.notes.emplace_back("what is called a read is the computation of a field's address "
                               "(-fassay-fields=gep): no accesses were counted");

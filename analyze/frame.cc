@@ -37,18 +37,13 @@ CallStack frames_of(const profile::Profile &profile, profile::StackId stack,
 }
 
 std::string program_build_id(const profile::Profile &profile, const profile::Process &process) {
-  for (const profile::Module &module : profile.modules)
-    if (module.path == process.executable)
-      return image::build_id_text(module.build_id);
-  return "";
-}
-
-// Where several builds have one path, that of the file which this process had mapped.
-static std::string mapped_build_id(const profile::Profile &profile,
-                                   const profile::Process &process) {
+  // Where several builds have one path, that of the file which this process had mapped.
   for (const profile::Mapping &mapping : process.mappings)
     if (const profile::Module &module = profile.modules[mapping.module.v];
         module.path == process.executable)
+      return image::build_id_text(module.build_id);
+  for (const profile::Module &module : profile.modules)
+    if (module.path == process.executable)
       return image::build_id_text(module.build_id);
   return "";
 }
@@ -57,14 +52,11 @@ std::vector<std::string> program_names(const profile::Profile &profile) {
   std::map<std::string, std::set<std::string>> build_ids; // by path
   for (const profile::Process &process : profile.processes)
     if (!process.executable.empty())
-      build_ids[process.executable].insert(mapped_build_id(profile, process));
+      build_ids[process.executable].insert(program_build_id(profile, process));
   std::vector<std::string> names;
-  for (auto &[path, ids] : build_ids) {
-    if (ids.size() > 1)
-      ids.erase(""); // of a process of which that was not written
+  for (const auto &[path, ids] : build_ids)
     for (const std::string &id : ids)
       names.push_back(ids.size() == 1 ? path : fmt::format("{} ({})", path, id));
-  }
   return names;
 }
 
@@ -75,6 +67,13 @@ std::optional<std::string> note_of_programs(const profile::Profile &profile) {
   return fmt::format("this is the sum of {} programs ({}), in which what has the same name is one; "
                      "name their own profiles, and each program is answered by itself",
                      names.size(), fmt::join(names, ", "));
+}
+
+std::vector<std::string> notes_of(const profile::Profile &profile) {
+  std::vector<std::string> notes = profile.notes;
+  if (auto note = note_of_programs(profile))
+    notes.push_back(*note);
+  return notes;
 }
 
 std::string type_name(const profile::Profile &profile, profile::TypeId id) {

@@ -26,6 +26,8 @@ std::string program_build_id(const profile::Profile &profile, const profile::Pro
 std::vector<std::string> program_names(const profile::Profile &profile);
 // What is to be said of a profile that is a sum of several; nothing if it is of one.
 std::optional<std::string> note_of_programs(const profile::Profile &profile);
+// The notes of a profile, with that one.
+std::vector<std::string> notes_of(const profile::Profile &profile);
 
 // The modules of a profile, as image asks for them.
 std::vector<image::ModuleFile> module_files(const profile::Profile &profile);

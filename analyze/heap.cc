@@ -349,10 +349,8 @@ void describe_names(HeapResult &result, const profile::Profile &profile) {
 
 void describe_run(HeapResult &result, const profile::Profile &profile) {
   result.losses = losses_of(profile, ASSAY_TOOL_heap);
-  result.notes = profile.notes;
+  result.notes = notes_of(profile);
   result.programs = program_names(profile);
-  if (auto note = note_of_programs(profile))
-    result.notes.push_back(*note);
   const ModuleCounts modules = count_modules(profile, ASSAY_TOOL_heap);
   result.modules_total = modules.all;
   result.modules_instrumented = modules.measured;

@@ -121,8 +121,7 @@ std::string JoinedText::action(const Parts &group, const JoinedRow *row) {
   }
   if (actions.empty() && is_ordered)
     add("fields", "no other order of its members helps: keep what is seldom used of it elsewhere, "
-                  "behind a pointer, "
-                  "or make it smaller");
+                  "behind a pointer, or make it smaller");
   if (actions.empty()) // that it does not fit tells what is wrong rather than what to do
     add(group.front().tool, group.front().finding.action);
   constexpr size_t kMaxActions = 2;

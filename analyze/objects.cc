@@ -145,10 +145,8 @@ bool keeps(const TextFilter &filter, const ObjectRow &row) {
 
 void describe_run(ObjectsResult &result, const profile::Profile &profile) {
   result.losses = losses_of(profile, ASSAY_TOOL_objects);
-  result.notes = profile.notes;
+  result.notes = notes_of(profile);
   result.programs = program_names(profile);
-  if (auto note = note_of_programs(profile))
-    result.notes.push_back(*note);
   result.modules = count_modules(profile, ASSAY_TOOL_objects);
   result.processes = profile.processes.size();
   if (!profile.processes.empty()) {

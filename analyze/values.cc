@@ -12,6 +12,7 @@
 #include "abi/samples.h"
 #include "abi/tools.h"
 #include "analyze/measured.h"
+#include "analyze/register_names.h"
 #include "base/stable_sort.h"
 #include "binary/decoder.h"
 #include "image/elf.h"
@@ -23,15 +24,6 @@
 namespace analyze {
 namespace {
 
-const char *const kRegisterNames[4][16] = {
-    {"al", "cl", "dl", "bl", "spl", "bpl", "sil", "dil", "r8b", "r9b", "r10b", "r11b", "r12b",
-     "r13b", "r14b", "r15b"},
-    {"ax", "cx", "dx", "bx", "sp", "bp", "si", "di", "r8w", "r9w", "r10w", "r11w", "r12w", "r13w",
-     "r14w", "r15w"},
-    {"eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi", "r8d", "r9d", "r10d", "r11d", "r12d",
-     "r13d", "r14d", "r15d"},
-    {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
-     "r14", "r15"}};
 const char *const kArguments[6] = {"rdi", "rsi", "rdx", "rcx", "r8", "r9"};
 
 // A function of the kernel's, and one of code that a process made, is a module of its own, whose
@@ -51,7 +43,7 @@ const char *const kEndMeanings[] = {
 
 std::string subject_of(unsigned kind, unsigned detail) {
   switch (kind) {
-  case ASSAY_VALUE_result: return kRegisterNames[detail >> 5 & 3][detail & 15];
+  case ASSAY_VALUE_result: return register_name(detail & 15, 1u << (detail >> 5 & 3));
   case ASSAY_VALUE_load: return "load";
   case ASSAY_VALUE_load_address:
   case ASSAY_VALUE_store_address: return "address";

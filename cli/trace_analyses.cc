@@ -93,7 +93,7 @@ private:
   const bool is_exact_;
 };
 
-analyze::CacheSettings cache_settings(const AnalysisOptions &options) {
+analyze::CacheSettings cache_settings(const CacheOptions &options) {
   analyze::CacheSettings settings;
   settings.l1 = analyze::parse_cache_shape(options.l1, "--l1");
   // Levels behind the first have its lines, unless they say otherwise.
@@ -118,7 +118,7 @@ analyze::CacheSettings cache_settings(const AnalysisOptions &options) {
   return settings;
 }
 
-uint64_t samples_of(const AnalysisOptions &options) {
+uint64_t samples_of(const CurveOptions &options) {
   const uint64_t samples = base::parse_count(options.samples);
   if (samples < 64 || samples > uint64_t{1} << 28)
     base::fail("--samples {}: choose 64 to 256M lines", options.samples);
@@ -126,19 +126,21 @@ uint64_t samples_of(const AnalysisOptions &options) {
 }
 
 void add_cache_options(CommandLine line, AnalysisOptions &options) {
-  line.add_option("--l1", options.l1, "level 1 of each thread: SIZE,WAYS or SIZE,WAYS,LINE")
+  line.add_option("--l1", options.cache.l1, "level 1 of each thread: SIZE,WAYS or SIZE,WAYS,LINE")
       .shows_default();
-  line.add_option("--l2", options.l2, "level 2 of each thread, or none").shows_default();
-  line.add_option("--llc", options.llc, "the last level, which all threads share, or none")
+  line.add_option("--l2", options.cache.l2, "level 2 of each thread, or none").shows_default();
+  line.add_option("--llc", options.cache.llc, "the last level, which all threads share, or none")
       .shows_default();
-  line.add_option("--tlb", options.tlb, "TLB of each thread: ENTRIES,WAYS").shows_default();
-  line.add_option("--l2-tlb", options.l2_tlb, "its second level, or none").shows_default();
-  line.add_option("--page", options.page, "size of a page: 4KiB, 2MiB").shows_default();
+  line.add_option("--tlb", options.cache.tlb, "TLB of each thread: ENTRIES,WAYS").shows_default();
+  line.add_option("--l2-tlb", options.cache.l2_tlb, "its second level, or none").shows_default();
+  line.add_option("--page", options.cache.page, "size of a page: 4KiB, 2MiB").shows_default();
 }
 
 void add_curve_options(CommandLine line, AnalysisOptions &options) {
-  line.add_option("--samples", options.samples, "lines that are followed at once").shows_default();
-  line.add_flag("--exact", options.is_exact, "follow all lines, in memory that grows with them");
+  line.add_option("--samples", options.curve.samples, "lines that are followed at once")
+      .shows_default();
+  line.add_flag("--exact", options.curve.is_exact,
+                "follow all lines, in memory that grows with them");
 }
 
 void add_nothing(CommandLine, AnalysisOptions &) {}
@@ -171,7 +173,7 @@ const std::vector<AnalysisKind> &analysis_kinds() {
        .keys = report::cache_keys,
        .add_options = add_cache_options,
        .make = [](const AnalysisOptions &options) -> std::unique_ptr<Analysis> {
-         return std::make_unique<Caches>(cache_settings(options));
+         return std::make_unique<Caches>(cache_settings(options.cache));
        }},
       {.name = "reuse",
        .question = "how many other lines are touched before a line is touched again?",
@@ -191,7 +193,7 @@ const std::vector<AnalysisKind> &analysis_kinds() {
        .keys = no_keys,
        .add_options = add_curve_options,
        .make = [](const AnalysisOptions &options) -> std::unique_ptr<Analysis> {
-         return std::make_unique<Curve>(samples_of(options));
+         return std::make_unique<Curve>(samples_of(options.curve));
        }}};
   return kinds;
 }
@@ -212,15 +214,10 @@ void check_options(const AnalysisOptions &options,
     return std::ranges::any_of(
         chosen, [&](const AnalysisKind *kind) { return kind->name == std::string_view(name); });
   };
-  AnalysisOptions others; // than those of caches, and than those of a curve
-  others.query = options.query;
-  others.samples = options.samples, others.is_exact = options.is_exact;
-  if (!is_chosen("cache") && others != options)
+  if (!is_chosen("cache") && options.cache != CacheOptions())
     base::fail("trace run: options that describe caches say nothing here; add cache to --analysis, "
                "or leave them out");
-  others = options;
-  others.samples = AnalysisOptions().samples, others.is_exact = false;
-  if (!is_chosen("mrc") && others != options)
+  if (!is_chosen("mrc") && options.curve != CurveOptions())
     base::fail("trace run: --samples and --exact are of the analysis mrc; add it to --analysis, or "
                "leave them out");
   const bool has_rows =

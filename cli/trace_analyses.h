@@ -12,14 +12,23 @@
 
 namespace cli {
 
+struct CacheOptions {
+  std::string l1 = "32KiB,8,64", l2 = "1MiB,16", llc = "32MiB,16"; // "none" but for the first
+  std::string tlb = "64,4", l2_tlb = "1536,12", page = "4KiB";
+  bool operator==(const CacheOptions &) const = default;
+};
+
+struct CurveOptions {
+  std::string samples = "32768";
+  bool is_exact = false;
+  bool operator==(const CurveOptions &) const = default;
+};
+
 // What users say of all analyses.
 struct AnalysisOptions {
   report::TraceQuery query;
-  std::string l1 = "32KiB,8,64", l2 = "1MiB,16", llc = "32MiB,16"; // "none" but for the first
-  std::string tlb = "64,4", l2_tlb = "1536,12", page = "4KiB";
-  std::string samples = "32768";
-  bool is_exact = false;
-  bool operator==(const AnalysisOptions &) const = default;
+  CacheOptions cache;
+  CurveOptions curve;
 };
 
 // One that takes accesses, and answers when there are no more.

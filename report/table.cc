@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <span>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -96,45 +95,32 @@ void Table::row(std::vector<std::string> cells, const std::string &kept) {
   for (std::string &cell : cells)
     cell = printable(cell);
   cells.back() += printable(kept);
-  rows_.push_back({std::move(cells), columns_of(printable(kept))});
+  rows_.push_back({std::move(cells), columns_of(printable(kept)), nullptr});
 }
 
-namespace {
-
-constexpr unsigned kGap = 2, kMinLast = 20;
-
-// For the last column, where the others are so wide.
-unsigned left_of(unsigned width, std::span<const unsigned> others) {
-  unsigned used = 0;
-  for (unsigned other : others)
-    used += other + kGap;
-  return width > used + kGap + kMinLast ? width - used - kGap : kMinLast;
-}
-
-} // namespace
-
-unsigned Table::columns_left(const std::vector<std::vector<std::string>> &rows,
-                             const Style &style) const {
-  std::vector<unsigned> widths;
-  for (size_t index = 0; index + 1 < columns_.size(); index++) {
-    widths.push_back(columns_of(columns_[index].heading));
-    for (const auto &cells : rows)
-      widths.back() = std::max(widths.back(), columns_of(printable(cells[index])));
-  }
-  return left_of(style.width, widths);
+void Table::row(std::vector<std::string> cells, Fitting last) {
+  row(std::move(cells));
+  rows_.back().last = std::move(last);
 }
 
 std::string Table::text(const Style &style) const {
+  std::vector<Row> rows = rows_;
+  constexpr unsigned kGap = 2, kMinLast = 20;
   std::vector<unsigned> widths;
+  unsigned used = 0; // by the columns before
   for (size_t index = 0; index < columns_.size(); index++) {
+    const bool is_last = index + 1 == columns_.size();
+    const unsigned left =
+        style.width > used + kGap + kMinLast ? style.width - used - kGap : kMinLast;
     unsigned width = columns_of(columns_[index].heading);
-    for (const auto &row : rows_)
+    for (Row &row : rows) {
+      if (is_last && row.last)
+        row.cells.back() = printable(row.last(left));
       width = std::max(width, columns_of(row.cells[index]));
-    widths.push_back(width);
+    }
+    widths.push_back(is_last ? std::min(width, left) : width);
+    used += width + kGap;
   }
-  if (!widths.empty())
-    widths.back() =
-        std::min(widths.back(), left_of(style.width, std::span(widths).first(widths.size() - 1)));
   auto line = [&](auto cell_at, unsigned kept) {
     std::string text;
     for (size_t index = 0; index < columns_.size(); index++) {
@@ -149,7 +135,7 @@ std::string Table::text(const Style &style) const {
   };
   std::string result =
       style.faint(line([&](size_t index) { return columns_[index].heading; }, 0)) + "\n";
-  for (const auto &row : rows_)
+  for (const Row &row : rows)
     result += line([&](size_t index) { return row.cells[index]; }, row.kept) + "\n";
   return result;
 }

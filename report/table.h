@@ -1,6 +1,7 @@
 // Tables for a terminal: columns as wide as they need, the last one takes what is left.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,14 +27,14 @@ public:
   void column(std::string heading, Align align);
   // `kept` stands behind the last cell, and is not shortened with it.
   void row(std::vector<std::string> cells, const std::string &kept = "");
+  // `last` makes the last cell, once it is known how wide it may be: where it says less rather than be shortened.
+  using Fitting = std::function<std::string(unsigned width)>;
+  void row(std::vector<std::string> cells, Fitting last);
   bool empty() const { return rows_.empty(); }
 
   // Indented by two columns, a line each. Cells of the last column are shortened in the middle to
   // fit.
   std::string text(const Style &style) const;
-  // How wide a last cell may be that is not to be shortened, where the other cells of all rows are these.
-  unsigned columns_left(const std::vector<std::vector<std::string>> &rows,
-                        const Style &style) const;
 
 private:
   struct Column {
@@ -44,6 +45,7 @@ private:
   struct Row {
     std::vector<std::string> cells; // each with what is kept
     unsigned kept;                  // columns at the end of the last one
+    Fitting last;                   // makes the last one; or null
   };
   std::vector<Row> rows_;
 };

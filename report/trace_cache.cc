@@ -164,11 +164,11 @@ std::string cache_text(const analyze::TracedProgram &program, analyze::AccessPla
       findings_text(analyze::cache_findings(simulation, places), query.top ? query.top : 5, style);
   TracePlaces of(program, places, query);
   auto by = [&](const CacheSums &sums) { return weight(sums, query.sort); };
-  if (!query.filter.empty() && of.functions(simulation.of_site(), by).empty())
+  const auto functions = of.functions(simulation.of_site(), by);
+  if (functions.empty())
     return text + no_match_text(query);
-  text += misses_text("Which functions miss most often?", "function",
-                      of.functions(simulation.of_site(), by), simulation, all, query, style,
-                      [&](uint32_t place) { return of.function_text(place); });
+  text += misses_text("Which functions miss most often?", "function", functions, simulation, all,
+                      query, style, [&](uint32_t place) { return of.function_text(place); });
   text += misses_text("Which instructions?", "instruction",
                       of.instructions(simulation.of_site(), by), simulation, all, query, style,
                       [&](uint32_t place) { return of.instruction_text(place); });

@@ -101,11 +101,12 @@ std::string counts_text(const analyze::TracedProgram &program, analyze::AccessPl
       count_text(size.written_lines), base::format_counted(double(size.pages), "page"));
   TracePlaces of(program, places, query);
   auto by = [&](const AccessSums &sums) { return weight(sums, query.sort); };
-  if (!query.filter.empty() && of.functions(counts.of_site(), by).empty())
+  const auto functions = of.functions(counts.of_site(), by);
+  if (functions.empty())
     return text + no_match_text(query);
-  text += table_text("Which functions access memory most often?", "function",
-                     of.functions(counts.of_site(), by), all.accesses(), query, style,
-                     [&](uint32_t place) { return of.function_text(place); });
+  text +=
+      table_text("Which functions access memory most often?", "function", functions, all.accesses(),
+                 query, style, [&](uint32_t place) { return of.function_text(place); });
   text += table_text("Which instructions?", "instruction", of.instructions(counts.of_site(), by),
                      all.accesses(), query, style,
                      [&](uint32_t place) { return of.instruction_text(place); });

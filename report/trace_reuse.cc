@@ -146,11 +146,12 @@ std::string reuse_text(const analyze::TracedProgram &program, analyze::AccessPla
   text += histogram_text(all, style);
   TracePlaces of(program, places, query);
   auto by = [&](const ReuseSums &sums) { return weight(sums, query.sort); };
-  if (!query.filter.empty() && of.functions(of_site, by).empty())
+  const auto functions = of.functions(of_site, by);
+  if (functions.empty())
     return text + no_match_text(query);
-  text += far_text("Which functions touch lines again, and after how many others?", "function",
-                   of.functions(of_site, by), query, style,
-                   [&](uint32_t place) { return of.function_text(place); });
+  text +=
+      far_text("Which functions touch lines again, and after how many others?", "function",
+               functions, query, style, [&](uint32_t place) { return of.function_text(place); });
   text += far_text("Which instructions?", "instruction", of.instructions(of_site, by), query, style,
                    [&](uint32_t place) { return of.instruction_text(place); });
   return text + trace_coverage_text(program, style);

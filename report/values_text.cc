@@ -244,14 +244,11 @@ std::string values_text(const ValuesResult &result, unsigned top, const Style &s
   values.column("instruction", Align::left);
   values.column("values", Align::left);
   const size_t shown = std::min<size_t>(top ? top : 20, hot.size());
-  std::vector<std::vector<std::string>> rows;
-  for (size_t i = 0; i < shown; i++)
-    rows.push_back({count(hot[i].list->values), brief_function(hot[i].function->name, 24),
-                    shortened(hot[i].instruction->text, 34)});
-  const unsigned left = values.columns_left(rows, style);
   for (size_t i = 0; i < shown; i++) {
-    rows[i].push_back(fitting_hot_text(*hot[i].list, left));
-    values.row(std::move(rows[i]));
+    const Row &row = hot[i];
+    values.row({count(row.list->values), brief_function(row.function->name, 24),
+                shortened(row.instruction->text, 34)},
+               [&row](unsigned width) { return fitting_hot_text(*row.list, width); });
   }
   out += hot.empty() ? "  none is frequent beyond doubt; sample longer, or more often (-F)\n"
                      : values.text(style) + more_text(hot.size() - shown, style);

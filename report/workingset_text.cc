@@ -110,22 +110,18 @@ private:
     table.column("in", Align::left);
     table.column("filled by", Align::left);
     size_t shown = std::min<size_t>(std::max(options_.top, 12u), result_.phases.size());
-    std::vector<std::vector<std::string>> rows;
     for (size_t i = 0; i < shown; i++) {
       const Phase &phase = result_.phases[i];
       uint64_t begin = result_.snapshots[phase.first].when.begin;
-      rows.push_back({time(begin), duration(double(result_.length(phase))), bytes(phase.mean_lines),
-                      bytes(phase.lines),
-                      base::format_share(double(phase.shared_with_previous) /
-                                         double(std::max<uint64_t>(phase.lines, 1))),
-                      phase.functions.empty()
-                          ? ""
-                          : brief_function(phase.functions.front().first, kPhaseFunctionColumns)});
-    }
-    const unsigned left = table.columns_left(rows, style_);
-    for (size_t i = 0; i < shown; i++) {
-      rows[i].push_back(owner_list(result_.phases[i].owners, result_.phases[i].lines, left));
-      table.row(std::move(rows[i]));
+      table.row(
+          {time(begin), duration(double(result_.length(phase))), bytes(phase.mean_lines),
+           bytes(phase.lines),
+           base::format_share(double(phase.shared_with_previous) /
+                              double(std::max<uint64_t>(phase.lines, 1))),
+           phase.functions.empty()
+               ? ""
+               : brief_function(phase.functions.front().first, kPhaseFunctionColumns)},
+          [this, &phase](unsigned width) { return owner_list(phase.owners, phase.lines, width); });
     }
     out_ += table.text(style_);
     out_ += more_text(result_.phases.size() - shown, style_);

@@ -26,14 +26,20 @@ std::vector<FlowStep> flow_steps(const binary::Code &code, const binary::Instruc
   return steps;
 }
 
+// The instruction there, as linked. False if nothing is known of it.
+bool decode_at(const CodeCache &cache, binary::Decoder &decoder, uint32_t where,
+               binary::Code &code) {
+  const uint64_t address = cache.linked(where);
+  return address && decoder.decode(cache.bytes(where).span(), address, code);
+}
+
 } // namespace
 
 const InstructionFlow &CodeFlow::at(uint32_t where) {
   auto [known, is_new] = known_.try_emplace(where);
   InstructionFlow &flow = known->second;
-  const uint64_t address = code_.linked(where);
   binary::Code code;
-  if (is_new && address && decoder_.decode(code_.bytes(where).span(), address, code)) {
+  if (is_new && decode_at(code_, decoder_, where, code)) {
     const binary::Instruction &instruction = code.instructions.front();
     flow.steps = flow_steps(code, instruction);
     flow.branches = instruction.flow == binary::Flow::branch;
@@ -55,11 +61,8 @@ uint32_t JumpTargets::of(uint32_t where) {
 }
 
 uint64_t JumpTargets::address_of(uint32_t where) {
-  const uint64_t address = code_.linked(where);
   binary::Code code;
-  return address && decoder_.decode(code_.bytes(where).span(), address, code)
-             ? code.instructions.front().target()
-             : 0;
+  return decode_at(code_, decoder_, where, code) ? code.instructions.front().target() : 0;
 }
 
 // Their pages may have come since.

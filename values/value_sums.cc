@@ -18,7 +18,7 @@ namespace {
 // Of weights: those of samples at instructions that take as long as the mean; the largest; and
 // after how many interrupts an instruction's own ratio counts as much as the mean.
 constexpr double kUnit = 8, kMaxWeight = 512, kPrior = 8;
-constexpr size_t kCodeValues = 1 << 16; // addresses of code whose places are remembered
+constexpr size_t kCodeAddresses = 1 << 16; // whose places are remembered
 
 uint64_t list_key(uint32_t where, unsigned kind, unsigned detail) {
   return uint64_t{where} << 16 | kind << 8 | detail;
@@ -45,18 +45,29 @@ uint64_t code_value(const CodeFile &file, uint64_t offset) {
          (offset & 0xffff'ffff'ffff);
 }
 
-// Code lies at another address in each run: a place in a file is what can be added up.
-uint64_t ValueSums::translated(const assay_sample &sample, const assay_sampled_value &value) {
-  if (value.kind != ASSAY_VALUE_target && value.kind != ASSAY_VALUE_caller)
-    return cut(value);
-  if (code_values_.size() > kCodeValues)
-    code_values_.clear();
-  auto [known, is_new] = code_values_.try_emplace(ProcessAddress{sample.pid, value.value});
+// Remembered, as to look one up goes through the process's mappings.
+ValueSums::CodeAddress &ValueSums::code_address(uint32_t pid, uint64_t address) {
+  if (code_addresses_.size() > kCodeAddresses)
+    code_addresses_.clear();
+  auto [known, is_new] = code_addresses_.try_emplace(ProcessAddress{pid, address});
   if (is_new) {
-    const auto place = code_.place_in(sample.pid, value.value);
-    known->second = place ? code_value(code_.files()[place->file], place->offset) : value.value;
+    const auto place = code_.place_in(pid, address);
+    known->second.value = place ? code_value(code_.files()[place->file], place->offset) : address;
   }
   return known->second;
+}
+
+// Code lies at another address in each run: a place in a file is what can be added up.
+uint64_t ValueSums::translated(const assay_sample &sample, const assay_sampled_value &value) {
+  const bool is_code = value.kind == ASSAY_VALUE_target || value.kind == ASSAY_VALUE_caller;
+  return is_code ? code_address(sample.pid, value.value).value : cut(value);
+}
+
+uint32_t ValueSums::where_of_target(uint32_t pid, uint64_t target) {
+  CodeAddress &known = code_address(pid, target);
+  if (!known.where)
+    known.where = code_.where_at(pid, target);
+  return known.where;
 }
 
 ValueSums::List *ValueSums::list_at(uint32_t where, unsigned kind, unsigned detail) {
@@ -162,19 +173,6 @@ void ValueSums::add(const assay_sample &sample, std::span<const assay_sampled_va
   }
 }
 
-// Remembered, as to look it up goes through the process's mappings.
-uint32_t ValueSums::where_of_target(uint32_t pid, uint64_t target) {
-  if (targets_of_.size() > kCodeValues)
-    targets_of_.clear();
-  const ProcessAddress at{pid, target};
-  if (const auto known = targets_of_.find(at); known != targets_of_.end())
-    return known->second;
-  const uint32_t where = code_.where_at(pid, target);
-  if (where) // else its page may come
-    targets_of_.emplace(at, where);
-  return where;
-}
-
 // Of instructions that have no value, a sample does not say that they were executed: but those that lie behind
 // another one on its way were.
 void ValueSums::count_executions(const assay_sample &sample,
@@ -217,8 +215,7 @@ void ValueSums::clear() {
   lists_ = std::vector<List>();
   counts_ = {};
   conflicts_ = {};
-  code_values_.clear(); // numbers of processes are given again
-  targets_of_.clear();
+  code_addresses_.clear(); // numbers of processes are given again
 }
 
 void ValueSums::move_to(profile::Profile &profile) {

@@ -77,9 +77,15 @@ private:
     }
   };
 
+  struct CodeAddress {
+    uint64_t value = 0; // that stands for it
+    uint32_t where = 0; // 0: not looked up, or its page may come
+  };
+
   List *list_at(uint32_t where, unsigned kind, unsigned detail);
   profile::Hotlist new_hotlist(uint64_t seed) const;
   uint64_t translated(const assay_sample &sample, const assay_sampled_value &value);
+  CodeAddress &code_address(uint32_t pid, uint64_t address);
   uint32_t where_of_target(uint32_t pid, uint64_t target);
   uint64_t weight_of(const assay_sample &sample) const;
   void add_window(std::span<const assay_sampled_value> of_one_list, const assay_sample &sample,
@@ -99,8 +105,7 @@ private:
   std::vector<List> lists_;
   std::unordered_map<uint32_t, Counts> counts_; // by where
   std::unordered_map<Pair, uint64_t, PairHash> conflicts_;
-  std::unordered_map<ProcessAddress, uint64_t, ProcessAddressHash> code_values_;
-  std::unordered_map<ProcessAddress, uint32_t, ProcessAddressHash> targets_of_; // where they are
+  std::unordered_map<ProcessAddress, CodeAddress, ProcessAddressHash> code_addresses_;
   // Of the sample that is added; kept so that their memory is.
   std::vector<uint64_t> numbers_;           // values of one list
   std::vector<assay_sampled_value> sorted_; // of the sample that is added
