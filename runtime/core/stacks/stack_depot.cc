@@ -177,8 +177,7 @@ ContextId StackDepot::add(const CallChain &chain, const Path &path, TypeId type,
   fresh->hash = path.hash;
   fresh->depth = path.depth;
   fresh->cut = chain.depth() && (chain.is_cut() || chain.depth() > path.depth);
-  for (uint32_t i = 0; i < path.depth; i++)
-    fresh->pcs[i] = chain.pc(i);
+  chain.copy_pcs(fresh->pcs, path.depth);
   uint32_t number = next_;
   __atomic_store_n(&contexts_[number], fresh, __ATOMIC_RELEASE);
   __atomic_store_n(&next_, number + 1, __ATOMIC_RELEASE);
