@@ -26,9 +26,13 @@ uint64_t mix(uint64_t hash) {
 
 constexpr uint64_t kFirstPlaces = 1 << 10;
 constexpr size_t kRecent = 1024;
+uint64_t slot_of(uint64_t hash) { // its upper bits are the better ones
+  static_assert(kRecent == 1 << 10);
+  return hash * 0x9e3779b97f4a7c15 >> (64 - 10);
+}
 
 // Contexts found lately, direct-mapped by hash: one load where the table takes three that depend on
-// each other. The hash is stored xored with the number, so that a pair torn by two threads matches
+// each other. By the hash of before it is mixed, which tells contexts apart as well. It is stored xored with the number, so that a pair torn by two threads matches
 // nothing.
 struct {
   struct {
@@ -103,17 +107,34 @@ void StackDepot::reset_in_child(bool keeps_contexts) {
 StackDepot::Path StackDepot::path_of(const CallChain &chain, uint32_t depth, TypeId type,
                                      OriginId origin) const {
   Path path = {chain.path_hash(depth), chain.depth() < depth ? chain.depth() : depth};
-  path.hash = mix(path.hash ^ ((uint64_t)type << 32 | generation_ << 8 | path.depth) ^
-                  (uint64_t)origin * 0xc2b2ae3d27d4eb4fULL);
+  path.hash ^= ((uint64_t)type << 32 | generation_ << 8 | path.depth) ^
+               (uint64_t)origin * 0xc2b2ae3d27d4eb4fULL;
   return path;
+}
+
+inline void StackDepot::note_recursion(const CallChain &chain, ContextId context) {
+  Context &c = *contexts_[(uint32_t)context];
+  Recursion &r = c.recursion;
+  uint64_t levels = chain.levels();
+  uint32_t now = levels < UINT32_MAX ? (uint32_t)levels : UINT32_MAX;
+  if (now > r.max) {
+    uint32_t frame = chain.calls_to_deepest();
+    r.frame = frame < c.depth ? frame : c.depth - 1;
+    r.max = now;
+  }
+  if (!r.min || now < r.min)
+    r.min = now;
+  add_to(r.count, (uint64_t)1);
+  add_to(r.levels, levels);
+  add_to(recursions_, (uint64_t)1);
 }
 
 ContextId StackDepot::intern(const CallChain &chain, TypeId type, OriginId origin) {
   Path path = path_of(chain, option_depth(), type, origin);
-  auto &slot = recent.slots[path.hash % kRecent];
+  auto &slot = recent.slots[slot_of(path.hash)];
   uint64_t number = __atomic_load_n(&slot.number, __ATOMIC_RELAXED);
   if ((__atomic_load_n(&slot.hash_and_number, __ATOMIC_RELAXED) ^ number) != path.hash || !number) {
-    number = (uint32_t)find_or_add(chain, path, type, origin);
+    number = (uint32_t)find_or_add(chain, {mix(path.hash), path.depth}, type, origin);
     __atomic_store_n(&slot.number, number, __ATOMIC_RELAXED);
     __atomic_store_n(&slot.hash_and_number, path.hash ^ number, __ATOMIC_RELAXED);
   }
@@ -148,6 +169,7 @@ ContextId StackDepot::find_or_add(const CallChain &chain, const Path &path, Type
     if (depth >= path.depth)
       return known;
     kept = path_of(chain, depth, type, origin);
+    kept.hash = mix(kept.hash);
     return find(table, kept);
   };
   if (ContextId known = find_known(*__atomic_load_n(&table_, __ATOMIC_ACQUIRE));
@@ -198,23 +220,6 @@ bool StackDepot::grow() {
   if (from < to)
     empty_span((void *)from, to - from);
   return true;
-}
-
-void StackDepot::note_recursion(const CallChain &chain, ContextId context) {
-  Context &c = *contexts_[(uint32_t)context];
-  Recursion &r = c.recursion;
-  uint64_t levels = chain.levels();
-  uint32_t now = levels < UINT32_MAX ? (uint32_t)levels : UINT32_MAX;
-  if (now > r.max) {
-    uint32_t frame = chain.calls_to_deepest();
-    r.frame = frame < c.depth ? frame : c.depth - 1;
-    r.max = now;
-  }
-  if (!r.min || now < r.min)
-    r.min = now;
-  add_to(r.count, (uint64_t)1);
-  add_to(r.levels, levels);
-  add_to(recursions_, (uint64_t)1);
 }
 
 void StackDepot::reset_recursions() {

@@ -62,7 +62,7 @@ private:
     uint8_t *end() { return tags() + mask + 1; }
   };
   struct Path {
-    uint64_t hash;
+    uint64_t hash; // mixed, in the table
     uint32_t depth;
   };
   static void fill_place(Table &table, uint64_t hash, uint32_t number);
