@@ -36,7 +36,8 @@ constexpr uint32_t kChains = 64;
 // Frames that are compared: all of a stack of kWhole; of a deeper one the kInner innermost, those
 // of the folded path, and one at each doubling of the distance.
 constexpr uint32_t kWhole = 96, kInner = 8;
-constexpr uint32_t kBase = 64; // outermost frames that are kept when a very deep stack loses its middle
+constexpr uint32_t kBase =
+    64; // outermost frames that are kept when a very deep stack loses its middle
 
 struct {
   CallChain *chains;
@@ -66,6 +67,7 @@ bool holds(const LeftFrame &f) {
 bool hold_together(const LeftFrame *from, const LeftFrame *to) {
   using Two = uint64_t __attribute__((vector_size(16), aligned(8), may_alias));
   Two changed = {};
+#pragma clang loop unroll_count(2)
   for (; from < to; from++)
     changed |= *(const Two *)(from->at - 16) ^ *(const Two *)&from->rbp;
   return (changed[0] | changed[1]) == 0;
@@ -118,7 +120,8 @@ void CallChain::begin() {
 void CallChain::begin_on_other_stack_or_code(uint64_t end) {
   begin();
   end_ = end;
-  if (const uint32_t generation = __atomic_load_n(&pool.generation, __ATOMIC_ACQUIRE); generation_ != generation) {
+  if (const uint32_t generation = __atomic_load_n(&pool.generation, __ATOMIC_ACQUIRE);
+      generation_ != generation) {
     forget_call_sites();
     generation_ = generation;
   }
@@ -147,7 +150,8 @@ inline const CallSite &CallChain::call_site(uint64_t pc) {
 }
 
 // Are the frames below this number as they were? Else the innermost one that is not.
-inline bool CallChain::is_unchanged(uint32_t below, uint32_t &changed) const {
+__attribute__((always_inline)) inline bool CallChain::is_unchanged(uint32_t below,
+                                                                   uint32_t &changed) const {
   const uint32_t inner = below > kWhole ? below - kInner : 0;
   uint32_t i = below;
   if (const uint32_t first = inner > regular_ ? inner : regular_;
@@ -248,7 +252,8 @@ inline void CallChain::fold() {
 // Does this frame's code keep a frame pointer, and does it lead to the place of the frame outside?
 inline bool CallChain::leads_outside(uint32_t number) const {
   const LeftFrame &inner = frames_[number], &outer = frames_[number - 1];
-  return sites_[number].rule & kFramePointer && outer.saved_at == inner.rbp && outer.at == inner.rbp + 16;
+  return sites_[number].rule & kFramePointer && outer.saved_at == inner.rbp &&
+         outer.at == inner.rbp + 16;
 }
 
 // Brings this frame, in whose place `left` lies now, and those outside it up to date, where others lie in their places.
@@ -369,7 +374,8 @@ __attribute__((noinline)) void CallChain::update_at_large(uint64_t at) {
 
 void CallChain::update(const void *frame) {
   const uint64_t at = (uint64_t)frame, end = end_of_stack(at);
-  if (__builtin_expect(end != end_ || generation_ != __atomic_load_n(&pool.generation, __ATOMIC_ACQUIRE), 0))
+  if (__builtin_expect(
+          end != end_ || generation_ != __atomic_load_n(&pool.generation, __ATOMIC_ACQUIRE), 0))
     begin_on_other_stack_or_code(end);
   if (!end)
     return;

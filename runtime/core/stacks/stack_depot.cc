@@ -32,8 +32,8 @@ uint64_t slot_of(uint64_t hash) { // its upper bits are the better ones
 }
 
 // Contexts found lately, direct-mapped by hash: one load where the table takes three that depend on
-// each other. By the hash of before it is mixed, which tells contexts apart as well. It is stored xored with the number, so that a pair torn by two threads matches
-// nothing.
+// each other. By the hash of before it is mixed, which tells contexts apart as well. It is stored
+// xored with the number, so that a pair torn by two threads matches nothing.
 struct {
   struct {
     uint64_t hash_and_number, number;
