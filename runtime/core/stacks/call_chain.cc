@@ -74,7 +74,7 @@ bool hold_together(const LeftFrame *from, const LeftFrame *to) {
 }
 // The same of so many frames that were stored a moment ago, or called: word by word, as they were stored, because a
 // processor waits for what it loads otherwise until that is in the cache.
-constexpr uint32_t kNewest = 4;
+constexpr uint32_t kNewest = 4, kAtOnce = 8;
 bool newest_hold_together(const LeftFrame *frames) {
   uint64_t changed = 0;
   for (uint32_t i = 0; i < kNewest; i++) {
@@ -108,6 +108,11 @@ bool is_same(const LeftFrame &a, const LeftFrame &b) {
   return a.at == b.at && a.pc == b.pc && a.rbp == b.rbp && a.saved_at == b.saved_at;
 }
 
+bool is_same(const FoldedPath &a, const FoldedPath &b) {
+  return a.hash == b.hash && a.functions == b.functions && a.depth == b.depth &&
+         a.outer == b.outer && a.same == b.same && a.recurring == b.recurring;
+}
+
 } // namespace
 
 // Whatever is on the stack is unwound anew, by what is known of functions.
@@ -129,7 +134,8 @@ void CallChain::begin_on_other_stack_or_code(uint64_t end) {
 
 void CallChain::clear() {
   end_ = 0;
-  count_ = regular_ = folded_ = 0;
+  count_ = regular_ = folded_ = kept_ = renewed_ = 0;
+  has_new_functions_ = false;
   forget_call_sites();
 }
 
@@ -157,8 +163,11 @@ __attribute__((always_inline)) inline bool CallChain::is_unchanged(uint32_t belo
   if (const uint32_t first = inner > regular_ ? inner : regular_;
       below >= first + kNewest && newest_hold_together(frames_ + below - kNewest)) {
     i -= kNewest;
-    if (hold_together(frames_ + first, frames_ + i))
-      i = first;
+    for (uint32_t from; i > first; i = from) {
+      from = i > first + kAtOnce ? i - kAtOnce : first;
+      if (!hold_together(frames_ + from, frames_ + i))
+        break;
+    }
   }
   auto compare_as_far_as = [&](uint32_t outermost) {
     while (i > outermost && holds(frames_[i - 1]))
@@ -203,50 +212,65 @@ inline void CallChain::pop_to(uint32_t count) {
   auto cut = [count](uint32_t &frames) { frames = frames < count ? frames : count; };
   cut(count_);
   cut(folded_);
+  cut(kept_);
   cut(regular_);
 }
 
 // Another frame lies where this one lay.
 inline void CallChain::renew(uint32_t number, const LeftFrame &left) {
-  set(number, left, call_site(left.pc));
+  const CallSite &site = call_site(left.pc);
+  has_new_functions_ |= site.function != sites_[number].function;
+  set(number, left, site);
+  if (renewed_ <= number)
+    renewed_ = number + 1;
   if (folded_ > number)
     folded_ = number;
 }
 
 // The path as far as this frame, where those of its outer neighbours are known.
-inline FoldedPath CallChain::path_to(uint32_t number, bool folds) const {
+inline FoldedPath CallChain::path_to(uint32_t number) const {
   const CallSite &site = sites_[number];
-  const uint64_t function = site.function, bit = site.function_bit;
-  FoldedPath path = {0, bit, 1, 1, (uint16_t)number, (uint16_t)number};
-  if (folds && number && paths_[number - 1].functions & bit) {
+  FoldedPath path = {0, site.function_bit, 0, (uint16_t)number, 0, 0};
+  if (number && paths_[number - 1].functions & site.function_bit &&
+      runtime.options.fold_recursion) {
     uint32_t same = number;
-    while (same && sites_[same - 1].function != function)
+    while (same && sites_[same - 1].function != site.function)
       same = paths_[same - 1].outer;
     if (same) {
       path.outer = paths_[same - 1].outer;
-      path.levels = paths_[same - 1].levels + 1;
+      path.same = (uint16_t)same;
+      path.recurring = (uint16_t)(number + 1);
     }
   }
-  uint32_t depth = 0;
   if (path.outer) {
     const FoldedPath &outer = paths_[path.outer - 1];
-    depth = outer.depth;
     path.hash = outer.hash;
     path.functions |= outer.functions;
-    if (paths_[outer.deepest].levels > path.levels)
-      path.deepest = outer.deepest;
+    path.depth = outer.depth;
+    if (!path.recurring)
+      path.recurring = outer.recurring;
   }
-  path.hash += hash_at(depth, site.hash);
-  path.depth = (uint16_t)(depth + 1);
+  path.hash += hash_at(path.depth++, site.hash);
   return path;
 }
 
-// Makes the paths of frames that have none.
+// Makes the paths of frames that have none. Further in than the innermost one that was renewed, paths are soon what
+// they were; how often a function is there is counted again, where functions are others.
 inline void CallChain::fold() {
-  const bool folds = runtime.options.fold_recursion;
-  for (uint32_t number = folded_; number < count_; number++)
-    paths_[number] = path_to(number, folds);
-  folded_ = count_;
+  for (uint32_t number = folded_; number < count_; number++) {
+    const FoldedPath path = path_to(number);
+    if (number >= renewed_ && number < kept_ && is_same(path, paths_[number])) {
+      for (; has_new_functions_ && number < kept_; number++)
+        levels_[number + 1] = levels_[paths_[number].same] + 1;
+      number = kept_ - 1;
+      continue;
+    }
+    paths_[number] = path;
+    levels_[number + 1] = levels_[path.same] + 1;
+  }
+  folded_ = kept_ = count_;
+  renewed_ = 0;
+  has_new_functions_ = false;
 }
 
 // Does this frame's code keep a frame pointer, and does it lead to the place of the frame outside?
@@ -402,13 +426,21 @@ void CallChain::copy_pcs(uint64_t *pcs, uint32_t depth) const {
     pcs[calls] = frames_[frame - 1].pc;
 }
 
-uint64_t CallChain::levels() const {
-  uint64_t levels = deepest().levels;
+CallChain::Recursion CallChain::deepest() const {
+  Recursion deepest = {0, 0};
+  for (uint32_t frame = path().recurring; frame;) {
+    const FoldedPath &to = paths_[frame - 1];
+    if (levels_[frame] > deepest.levels)
+      deepest = {levels_[frame], (uint32_t)(path().depth - to.depth)};
+    frame = to.outer ? paths_[to.outer - 1].recurring : 0;
+  }
   if (gap_ == 0 && !cut_)
-    return levels;
+    return deepest;
   uint64_t outside = gap_ ? frames_[gap_ - 1].at : end_;
   uint64_t inside = frames_[gap_].at, known = inside - frames_[count_ - 1].at;
-  return levels + (known ? levels * (outside - inside) / known : 0);
+  if (known)
+    deepest.levels += deepest.levels * (outside - inside) / known;
+  return deepest;
 }
 
 // A thread is not interrupted by another user of its chain: handlers that come now are not recorded (ReentrancyGuard).

@@ -27,10 +27,10 @@ struct CallSite {
 struct FoldedPath {
   uint64_t hash;      // the sum of what its frames add
   uint64_t functions; // a bit of each function on it, which several may share
-  uint32_t levels;    // how often the innermost frame's function is there in its recursion
   uint16_t depth;     // frames
   uint16_t outer;     // the frame outside the innermost one, from 1; 0: none
-  uint16_t deepest;   // the frame with the most levels
+  uint16_t same;      // the frame whose place the innermost one took, from 1; 0: none
+  uint16_t recurring; // the innermost of its frames that took another's place, from 1; 0: none
 };
 
 class CallChain {
@@ -54,17 +54,19 @@ public:
   // The hash of the innermost frames of the folded path, at most so many.
   uint64_t path_hash(uint32_t depth) const;
   // Does a function recur on the path? Of a path that is not empty, as what follows.
-  bool recurs() const { return deepest().levels > 1; }
-  // Levels of the deepest recursion on the path; where frames are missing, estimated from the bytes of stack.
-  uint64_t levels() const;
-  // The frame of that recursion is so many calls out of the innermost one.
-  uint32_t calls_to_deepest() const { return path().depth - deepest().depth; }
+  bool recurs() const { return path().recurring; }
+  // The deepest recursion on the path.
+  struct Recursion {
+    uint64_t
+        levels; // how often its function is there; where frames are missing, estimated from the bytes of stack
+    uint32_t calls; // its frame is so many calls out of the innermost one
+  };
+  Recursion deepest() const;
 
 private:
   void begin();
   void begin_on_other_stack_or_code(uint64_t end);
   const FoldedPath &path() const { return paths_[count_ - 1]; }
-  const FoldedPath &deepest() const { return paths_[path().deepest]; }
   bool is_unchanged(uint32_t below, uint32_t &changed) const;
   bool leads_outside(uint32_t number) const;
   bool renew_outside(uint32_t number, LeftFrame &left, uint32_t &changed);
@@ -72,7 +74,7 @@ private:
   uint32_t unchanged_base(uint64_t above) const;
   const CallSite &call_site(uint64_t pc);
   void forget_call_sites();
-  FoldedPath path_to(uint32_t number, bool folds) const;
+  FoldedPath path_to(uint32_t number) const;
   void fold();
   void set(uint32_t number, const LeftFrame &left, const CallSite &site);
   void pop_to(uint32_t count);
@@ -85,13 +87,17 @@ private:
   uint64_t end_;        // of the stack
   uint32_t generation_; // of the code that was unwound
   uint32_t count_;
-  uint32_t regular_; // from this frame on, rbp is kept where code with frame pointers does
-  uint32_t folded_;  // frames whose paths are known
-  uint32_t gap_;     // frames are missing outside this one; 0: none
+  uint32_t regular_;       // from this frame on, rbp is kept where code with frame pointers does
+  uint32_t folded_;        // frames whose paths are known
+  uint32_t renewed_;       // from this one on, those that were folded before,
+  uint32_t kept_;          // as far as this one, are as they were
+  bool has_new_functions_; // of renewed frames
+  uint32_t gap_;           // frames are missing outside this one; 0: none
   bool cut_;
   LeftFrame frames_[kMax]; // the outermost first, as in what follows
   CallSite sites_[kMax];
   FoldedPath paths_[kMax];
+  uint32_t levels_[kMax + 1]; // from 1: how often a frame's function is there in its recursion
   static constexpr uint32_t kCallSites = 1024;
   struct KnownSite {
     uint64_t pc;

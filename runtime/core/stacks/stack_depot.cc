@@ -115,11 +115,10 @@ StackDepot::Path StackDepot::path_of(const CallChain &chain, uint32_t depth, Typ
 inline void StackDepot::note_recursion(const CallChain &chain, ContextId context) {
   Context &c = *contexts_[(uint32_t)context];
   Recursion &r = c.recursion;
-  uint64_t levels = chain.levels();
+  const auto [levels, calls] = chain.deepest();
   uint32_t now = levels < UINT32_MAX ? (uint32_t)levels : UINT32_MAX;
   if (now > r.max) {
-    uint32_t frame = chain.calls_to_deepest();
-    r.frame = frame < c.depth ? frame : c.depth - 1;
+    r.frame = calls < c.depth ? calls : c.depth - 1;
     r.max = now;
   }
   if (!r.min || now < r.min)

@@ -58,8 +58,8 @@ public:
                 kept_->path_hash(assay::kMaxDepth) == fresh_->path_hash(assay::kMaxDepth) &&
                 kept_->recurs() == fresh_->recurs();
     if (same && kept_->recurs())
-      same = kept_->levels() == fresh_->levels() &&
-             kept_->calls_to_deepest() == fresh_->calls_to_deepest();
+      same = kept_->deepest().levels == fresh_->deepest().levels &&
+             kept_->deepest().calls == fresh_->deepest().calls;
     same = same && pcs_of(*kept_) == pcs_of(*fresh_);
     differences_ += !same;
   }
