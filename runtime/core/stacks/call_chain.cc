@@ -19,9 +19,12 @@
 // walk). The innermost call is always kept, and what stands next to each other in a path called each other. Refused:
 // to leave out repeated pcs only, because a function with several call sites leaves them in any order.
 //
-// The path as far as a frame follows from that of its outer neighbour, so each frame keeps its own, and only those of
-// frames that are new, and of what lies further in, are made again. Whether a function is on a path already is asked
-// of the neighbour first, and of the others only where a bit says that it may be.
+// The path need not be walked: its first frame is the innermost one of the outermost frame's
+// function, and each next one the innermost of the function that the one before called. So of each
+// function its innermost frame is kept, and the path is as much work as it is long, however deep
+// the recursion. Where an outer frame changes and the inner ones do not, these stay as they are.
+// Refused: to keep the path of every frame, because then a change far out costs as much as the
+// whole stack.
 
 #include "runtime/core/stacks/call_chain.h"
 
@@ -64,21 +67,21 @@ bool holds(const LeftFrame &f) {
 }
 
 // As holds(), of all frames from one to another, of which each keeps rbp where code with frame pointers does.
-bool hold_together(const LeftFrame *from, const LeftFrame *to) {
+bool hold_together(const ChainFrame *from, const ChainFrame *to) {
   using Two = uint64_t __attribute__((vector_size(16), aligned(8), may_alias));
   Two changed = {};
 #pragma clang loop unroll_count(2)
   for (; from < to; from++)
-    changed |= *(const Two *)(from->at - 16) ^ *(const Two *)&from->rbp;
+    changed |= *(const Two *)(from->left.at - 16) ^ *(const Two *)&from->left.rbp;
   return (changed[0] | changed[1]) == 0;
 }
 // The same of so many frames that were stored a moment ago, or called: word by word, as they were stored, because a
 // processor waits for what it loads otherwise until that is in the cache.
-constexpr uint32_t kNewest = 4, kAtOnce = 8;
-bool newest_hold_together(const LeftFrame *frames) {
+constexpr uint32_t kNewest = 4, kCompared = 8;
+bool newest_hold_together(const ChainFrame *frames) {
   uint64_t changed = 0;
   for (uint32_t i = 0; i < kNewest; i++) {
-    const LeftFrame &f = frames[i];
+    const LeftFrame &f = frames[i].left;
     const uint64_t *words = (const uint64_t *)(f.at - 16);
     changed |= (words[0] ^ f.rbp) | (words[1] ^ f.pc);
   }
@@ -95,22 +98,8 @@ LeftFrame copy_of(const LeftFrame &f) {
   return copy;
 }
 
-CallSite copy_of(const CallSite &s) {
-  CallSite copy;
-  copy.rule = __atomic_load_n(&s.rule, __ATOMIC_RELAXED);
-  copy.function = __atomic_load_n(&s.function, __ATOMIC_RELAXED);
-  copy.function_bit = __atomic_load_n(&s.function_bit, __ATOMIC_RELAXED);
-  copy.hash = __atomic_load_n(&s.hash, __ATOMIC_RELAXED);
-  return copy;
-}
-
 bool is_same(const LeftFrame &a, const LeftFrame &b) {
   return a.at == b.at && a.pc == b.pc && a.rbp == b.rbp && a.saved_at == b.saved_at;
-}
-
-bool is_same(const FoldedPath &a, const FoldedPath &b) {
-  return a.hash == b.hash && a.functions == b.functions && a.depth == b.depth &&
-         a.outer == b.outer && a.same == b.same && a.recurring == b.recurring;
 }
 
 } // namespace
@@ -122,66 +111,84 @@ void CallChain::begin() {
   cut_ = false;
 }
 
-void CallChain::begin_on_other_stack_or_code(uint64_t end) {
+// Before an update: not within one, which has taken numbers of functions already.
+inline void CallChain::begin_on_other_stack_or_code(uint64_t end) {
+  const uint32_t generation = __atomic_load_n(&pool.generation, __ATOMIC_ACQUIRE);
+  const bool forgets = generation_ != generation || known_functions_ > kMaxKnown;
+  if (end == end_ && !forgets)
+    return;
   begin();
+  if (forgets)
+    forget_functions();
   end_ = end;
-  if (const uint32_t generation = __atomic_load_n(&pool.generation, __ATOMIC_ACQUIRE);
-      generation_ != generation) {
-    forget_call_sites();
-    generation_ = generation;
-  }
+  generation_ = generation;
 }
 
 void CallChain::clear() {
   end_ = 0;
-  count_ = regular_ = folded_ = kept_ = renewed_ = 0;
-  has_new_functions_ = false;
-  forget_call_sites();
+  count_ = path_count_ = regular_ = 0;
+  path_hash_ = 0;
+  forget_functions();
 }
 
-void CallChain::forget_call_sites() {
-  for (KnownSite &each : known_sites_)
-    if (each.pc) // else the page stays without memory of its own, or the parent's
+void CallChain::forget_functions() {
+  for (Function &each : functions_)
+    if (each.begins) // else the page stays without memory of its own, or the parent's
       each = {};
+  for (CallSite &each : call_sites_)
+    if (each.pc)
+      each = {};
+  known_functions_ = 0;
 }
 
-inline const CallSite &CallChain::call_site(uint64_t pc) {
+uint16_t CallChain::number_of(uint64_t function) {
+  static_assert(kFunctions == 1 << 12);
+  uint64_t at = function * kSpread >> (64 - 12);
+  for (; functions_[at].begins != function; at = (at + 1) % kFunctions)
+    if (!functions_[at].begins) {
+      functions_[at].begins = function;
+      known_functions_++;
+      break;
+    }
+  return (uint16_t)at;
+}
+
+const CallChain::CallSite &CallChain::call_site(uint64_t pc) {
   static_assert(kCallSites == 1 << 10);
-  KnownSite &site = known_sites_[pc * kSpread >> (64 - 10)];
+  CallSite &site = call_sites_[pc * kSpread >> (64 - 10)];
   if (__builtin_expect(site.pc != pc, 0)) {
     const LeaveRule rule = leave_rule_at(pc);
-    site = {pc, {rule.bits, rule.function, 1ULL << (rule.function * kSpread >> 58), hash_of(pc)}};
+    site = {pc, rule.bits, number_of(rule.function)};
   }
-  return site.site;
+  return site;
 }
 
 // Are the frames below this number as they were? Else the innermost one that is not.
-__attribute__((always_inline)) inline bool CallChain::is_unchanged(uint32_t below,
-                                                                   uint32_t &changed) const {
+__attribute__((always_inline)) inline bool CallChain::is_unchanged(uint32_t below, uint32_t &changed) const {
   const uint32_t inner = below > kWhole ? below - kInner : 0;
   uint32_t i = below;
   if (const uint32_t first = inner > regular_ ? inner : regular_;
       below >= first + kNewest && newest_hold_together(frames_ + below - kNewest)) {
     i -= kNewest;
     for (uint32_t from; i > first; i = from) {
-      from = i > first + kAtOnce ? i - kAtOnce : first;
+      from = i > first + kCompared ? i - kCompared : first;
       if (!hold_together(frames_ + from, frames_ + i))
         break;
     }
   }
   auto compare_as_far_as = [&](uint32_t outermost) {
-    while (i > outermost && holds(frames_[i - 1]))
+    while (i > outermost && holds(frames_[i - 1].left))
       i--;
     return i <= outermost;
   };
   if (compare_as_far_as(inner)) {
     if (inner == 0)
       return true;
-    uint32_t on_path = below;
-    while (on_path > 0 && holds(frames_[on_path - 1]))
-      on_path = paths_[on_path - 1].outer;
+    uint32_t on_path = path_count_;
+    while (on_path > 0 && holds(frames_[path_[on_path - 1].frame].left))
+      on_path--;
     uint32_t distance = 2 * kInner;
-    while (distance < below && holds(frames_[below - distance]))
+    while (distance < below && holds(frames_[below - distance].left))
       distance *= 2;
     if (on_path == 0 && distance >= below)
       return true;
@@ -195,108 +202,182 @@ __attribute__((always_inline)) inline bool CallChain::is_unchanged(uint32_t belo
 // How many of the outermost frames, all of them outside this address, are as they were.
 uint32_t CallChain::unchanged_base(uint64_t above) const {
   uint32_t base = 0;
-  while (base < count_ && base < kBase && frames_[base].at > above && holds(frames_[base]))
+  while (base < count_ && base < kBase && frames_[base].left.at > above &&
+         holds(frames_[base].left))
     base++;
   return base;
 }
 
-inline void CallChain::set(uint32_t number, const LeftFrame &left, const CallSite &site) {
-  frames_[number] = copy_of(left);
-  sites_[number] = copy_of(site);
-  if (__builtin_expect(left.saved_at != left.at - 16, 0) && regular_ <= number)
-    regular_ = number + 1;
+// Its outermost frames.
+void CallChain::cut_path_to(uint32_t count) {
+  while (path_count_ > count)
+    path_hash_ -= path_[--path_count_].hash;
+}
+
+// The path as far as it is outside this frame.
+void CallChain::cut_path_at(uint32_t number) {
+  while (path_count_ && path_[path_count_ - 1].frame >= number)
+    cut_path_to(path_count_ - 1);
+}
+
+bool CallChain::is_on_path(uint32_t number) const {
+  const uint16_t at = on_path_[number];
+  return at < path_count_ && path_[at].frame == number;
+}
+
+// There is a frame of the same function further in than this one (from 1; 0: none), which may be on the path.
+void CallChain::cut_path_of(uint16_t same) {
+  if (!same || !runtime.options.fold_recursion)
+    return;
+  if (is_on_path(same - 1U))
+    cut_path_to(on_path_[same - 1]);
+}
+
+// What the next frame of the path takes from the one before is kept out of memory: a store and the
+// load that waits for it would be most of the work.
+void CallChain::extend_path() {
+  const bool folds = runtime.options.fold_recursion;
+  uint32_t count = path_count_, first = 0, deepest = count, most = 0;
+  uint64_t hash = path_hash_;
+  if (count) {
+    const PathFrame &outer = path_[count - 1];
+    first = outer.frame + 1U;
+    deepest = outer.deepest;
+    most = path_[deepest].levels;
+  }
+  for (const uint32_t end = count_; first < end; count++) {
+    uint32_t last = first;
+    if (const uint16_t newest = functions_[function_[first]].newest;
+        newest != first + 1 && folds) // foreseen: not waited for
+      last = newest - 1U;
+    const uint32_t levels = nth_[last] - nth_[first] + 1U;
+    const uint64_t added = hash_at(count, frames_[last].hash);
+    hash += added;
+    if (levels >= most) {
+      deepest = count;
+      most = levels;
+    }
+    path_[count] = {added, levels, (uint16_t)last, (uint16_t)deepest};
+    on_path_[last] = (uint16_t)count;
+    first = last + 1;
+  }
+  path_count_ = count;
+  path_hash_ = hash;
+}
+
+// This frame, counted from 1, may not keep rbp where code with frame pointers does.
+inline void CallChain::note_if_odd(uint32_t end, const LeftFrame &left) {
+  if (__builtin_expect(left.saved_at != left.at - 16, 0) && regular_ < end)
+    regular_ = end;
+}
+
+inline void CallChain::push(const LeftFrame &left, uint64_t rule, uint16_t function) {
+  frames_[count_] = {copy_of(left), rule, hash_of(left.pc)};
+  function_[count_] = function;
+  uint16_t &newest = functions_[function].newest;
+  outer_same_[count_] = newest;
+  nth_[count_] = newest ? nth_[newest - 1] + 1 : 1;
+  cut_path_of(newest);
+  newest = (uint16_t)++count_;
+  note_if_odd(count_, left);
 }
 
 // Leaves all but so many of the outermost frames.
 inline void CallChain::pop_to(uint32_t count) {
-  auto cut = [count](uint32_t &frames) { frames = frames < count ? frames : count; };
-  cut(count_);
-  cut(folded_);
-  cut(kept_);
-  cut(regular_);
+  cut_path_at(count);
+  while (count_ > count) {
+    count_--;
+    functions_[function_[count_]].newest = outer_same_[count_];
+  }
+  if (regular_ > count)
+    regular_ = count;
+}
+
+// Neither its function until now nor this one has another frame: then the path leads as before.
+bool CallChain::move_alone(uint32_t number, uint16_t function) {
+  uint16_t &before = functions_[function_[number]].newest;
+  if (before != number + 1 || outer_same_[number] || functions_[function].newest)
+    return false;
+  before = 0;
+  functions_[function].newest = (uint16_t)(number + 1);
+  function_[number] = function;
+  return true;
+}
+
+// From the frames of its function to those of another one. Those that lie further in are gone
+// through eight at once: to follow the lists, each step would wait for the one before.
+void CallChain::move(uint32_t number, uint16_t function) {
+  using Eight = uint16_t __attribute__((vector_size(2 * kAtOnce), aligned(2), may_alias));
+  using Bytes = char __attribute__((vector_size(16)));
+  const uint16_t before = function_[number];
+  uint32_t next_before = kMax, next_of_function = kMax; // the next frames further in
+  auto find = [](uint32_t &next, auto is_one, uint32_t i) {
+    if (const auto bytes = (uint32_t)__builtin_ia32_pmovmskb128((Bytes)is_one);
+        bytes && next == kMax)
+      next = i + (uint32_t)__builtin_ctz(bytes) / 2;
+  };
+  for (uint32_t i = number + 1; i < count_; i += kAtOnce) {
+    const Eight functions = *(const Eight *)(function_ + i);
+    const auto are_before = functions == before, are_of_function = functions == function;
+    *(Eight *)(nth_ + i) += (Eight)(are_before - are_of_function); // -1 where they are
+    find(next_before, are_before, i);
+    find(next_of_function, are_of_function, i);
+  }
+  auto link = [&](uint32_t next, uint16_t of) -> uint16_t & {
+    return next < count_ ? outer_same_[next] : functions_[of].newest;
+  };
+  link(next_before, before) = outer_same_[number];
+  uint16_t &to = link(next_of_function, function);
+  const uint16_t same = to;
+  to = (uint16_t)(number + 1);
+  function_[number] = function;
+  outer_same_[number] = same;
+  nth_[number] = same ? nth_[same - 1] + 1 : 1;
+  cut_path_of(same);
 }
 
 // Another frame lies where this one lay.
-inline void CallChain::renew(uint32_t number, const LeftFrame &left) {
+void CallChain::renew(uint32_t number, const LeftFrame &left) {
   const CallSite &site = call_site(left.pc);
-  has_new_functions_ |= site.function != sites_[number].function;
-  set(number, left, site);
-  if (renewed_ <= number)
-    renewed_ = number + 1;
-  if (folded_ > number)
-    folded_ = number;
-}
-
-// The path as far as this frame, where those of its outer neighbours are known.
-inline FoldedPath CallChain::path_to(uint32_t number) const {
-  const CallSite &site = sites_[number];
-  FoldedPath path = {0, site.function_bit, 0, (uint16_t)number, 0, 0};
-  if (number && paths_[number - 1].functions & site.function_bit &&
-      runtime.options.fold_recursion) {
-    uint32_t same = number;
-    while (same && sites_[same - 1].function != site.function)
-      same = paths_[same - 1].outer;
-    if (same) {
-      path.outer = paths_[same - 1].outer;
-      path.same = (uint16_t)same;
-      path.recurring = (uint16_t)(number + 1);
+  frames_[number] = {copy_of(left), site.rule, hash_of(left.pc)};
+  note_if_odd(number + 1, left);
+  const uint16_t function = site.function;
+  if (function == function_[number] || move_alone(number, function)) {
+    if (is_on_path(number)) {
+      PathFrame &p = path_[on_path_[number]];
+      path_hash_ -= p.hash;
+      p.hash = hash_at(on_path_[number], frames_[number].hash);
+      path_hash_ += p.hash;
     }
+  } else {
+    cut_path_at(number);
+    move(number, function);
   }
-  if (path.outer) {
-    const FoldedPath &outer = paths_[path.outer - 1];
-    path.hash = outer.hash;
-    path.functions |= outer.functions;
-    path.depth = outer.depth;
-    if (!path.recurring)
-      path.recurring = outer.recurring;
-  }
-  path.hash += hash_at(path.depth++, site.hash);
-  return path;
-}
-
-// Makes the paths of frames that have none. Further in than the innermost one that was renewed, paths are soon what
-// they were; how often a function is there is counted again, where functions are others.
-inline void CallChain::fold() {
-  for (uint32_t number = folded_; number < count_; number++) {
-    const FoldedPath path = path_to(number);
-    if (number >= renewed_ && number < kept_ && is_same(path, paths_[number])) {
-      for (; has_new_functions_ && number < kept_; number++)
-        levels_[number + 1] = levels_[paths_[number].same] + 1;
-      number = kept_ - 1;
-      continue;
-    }
-    paths_[number] = path;
-    levels_[number + 1] = levels_[path.same] + 1;
-  }
-  folded_ = kept_ = count_;
-  renewed_ = 0;
-  has_new_functions_ = false;
 }
 
 // Does this frame's code keep a frame pointer, and does it lead to the place of the frame outside?
 inline bool CallChain::leads_outside(uint32_t number) const {
-  const LeftFrame &inner = frames_[number], &outer = frames_[number - 1];
-  return sites_[number].rule & kFramePointer && outer.saved_at == inner.rbp &&
-         outer.at == inner.rbp + 16;
+  const LeftFrame &inner = frames_[number].left, &outer = frames_[number - 1].left;
+  return frames_[number].rule & kFramePointer && outer.saved_at == inner.rbp && outer.at == inner.rbp + 16;
 }
 
 // Brings this frame, in whose place `left` lies now, and those outside it up to date, where others lie in their places.
 // False where they lie elsewhere, from this one on.
 inline bool CallChain::renew_outside(uint32_t number, LeftFrame &left, uint32_t &changed) {
   for (;;) {
-    const bool same = is_same(left, frames_[number]);
+    const bool same = is_same(left, frames_[number].left);
     if (!same) {
       renew(number, left);
       if (number == 0)
-        return !leave_frame(sites_[0].rule, left.at, left.rbp, end_, left);
+        return !leave_frame(frames_[0].rule, left.at, left.rbp, end_, left);
     }
-    if (!same && !leads_outside(number))
+    if (!same && !(leads_outside(number) && holds(frames_[number - 1].left)))
       number--;
     else if (is_unchanged(number, number))
       return true;
-    const LeftFrame &inner = frames_[number + 1];
-    if (!leave_frame(sites_[number + 1].rule, inner.at, inner.rbp, end_, left) ||
-        left.at != frames_[number].at) {
+    const ChainFrame &inner = frames_[number + 1];
+    if (!leave_frame(inner.rule, inner.left.at, inner.left.rbp, end_, left) ||
+        left.at != frames_[number].left.at) {
       changed = number;
       return false;
     }
@@ -305,7 +386,7 @@ inline bool CallChain::renew_outside(uint32_t number, LeftFrame &left, uint32_t 
 
 inline void CallChain::push_fresh(uint32_t count) {
   while (count-- > 0)
-    set(count_++, fresh_[count].left, fresh_[count].site);
+    push(fresh_[count].left, fresh_[count].rule, fresh_[count].function);
 }
 
 // Makes room in the chain of a very deep stack: between the outermost frames and the inner ones.
@@ -315,12 +396,12 @@ void CallChain::drop_middle(uint32_t fresh) {
   uint32_t from = end - count_ > keep ? end - keep : count_;
   gap_ = count_;
   for (uint32_t i = from; i < end; i++)
-    set(count_++, frames_[i], sites_[i]);
+    push(frames_[i].left, frames_[i].rule, function_[i]);
 }
 
 // Of so many of the outermost frames, those that are not further in than this place.
 inline uint32_t CallChain::frames_outside(uint32_t count, uint64_t at) const {
-  while (count && frames_[count - 1].at < at)
+  while (count && frames_[count - 1].left.at < at)
     count--;
   return count;
 }
@@ -329,27 +410,30 @@ inline uint32_t CallChain::frames_outside(uint32_t count, uint64_t at) const {
 __attribute__((always_inline)) inline bool CallChain::update_nearby(uint64_t at) {
   const auto *words = (const uint64_t *)at;
   LeftFrame left = {at + 16, at, words[0], words[1]}, innermost;
-  CallSite site;
+  uint64_t rule;
+  uint16_t function;
   uint32_t known = frames_outside(count_, left.at), changed;
-  const bool is_new = !known || frames_[known - 1].at != left.at;
+  const bool is_new = !known || frames_[known - 1].left.at != left.at;
   if (is_new) {
     innermost = copy_of(left);
-    site = copy_of(call_site(left.pc));
-    if (!leave_frame(site.rule, left.at, left.rbp, end_, left))
+    const CallSite &site = call_site(left.pc);
+    rule = site.rule;
+    function = site.function;
+    if (!leave_frame(rule, left.at, left.rbp, end_, left))
       return false;
     known = frames_outside(known, left.at);
-    if (!known || frames_[known - 1].at != left.at)
+    if (!known || frames_[known - 1].left.at != left.at)
       return false;
   }
   pop_to(known);
   if (known == kMax || known <= gap_)
     return false;
   if (!renew_outside(known - 1, left, changed)) {
-    frames_[changed + 1].pc = 0; // does not hold, so that the way out of it is looked for again
+    frames_[changed + 1].left.pc = 0; // does not hold, so that the way out of it is looked for again
     return false;
   }
   if (is_new)
-    set(count_++, innermost, site);
+    push(innermost, rule, function);
   return true;
 }
 
@@ -364,7 +448,7 @@ __attribute__((noinline)) void CallChain::update_at_large(uint64_t at) {
       break;
     }
     known = frames_outside(known, left.at);
-    if (known && frames_[known - 1].at == left.at) {
+    if (known && frames_[known - 1].left.at == left.at) {
       pop_to(known);
       uint32_t changed;
       if (renew_outside(known - 1, left, changed)) {
@@ -375,13 +459,13 @@ __attribute__((noinline)) void CallChain::update_at_large(uint64_t at) {
         break;
       }
       for (uint32_t i = known; i > changed + 1 && fresh < kMax / 2; i--)
-        fresh_[fresh++] = {frames_[i - 1], sites_[i - 1]};
+        fresh_[fresh++] = {frames_[i - 1].left, frames_[i - 1].rule, function_[i - 1]};
       left = fresh_[fresh - 1].left;
-      rule = fresh_[fresh - 1].site.rule;
+      rule = fresh_[fresh - 1].rule;
       known = changed;
     } else {
       const CallSite &site = call_site(left.pc);
-      fresh_[fresh++] = {copy_of(left), copy_of(site)};
+      fresh_[fresh++] = {copy_of(left), site.rule, site.function};
       rule = site.rule;
     }
     if (fresh == kMax / 2) { // the outer frames are too many
@@ -398,49 +482,32 @@ __attribute__((noinline)) void CallChain::update_at_large(uint64_t at) {
 
 void CallChain::update(const void *frame) {
   const uint64_t at = (uint64_t)frame, end = end_of_stack(at);
-  if (__builtin_expect(
-          end != end_ || generation_ != __atomic_load_n(&pool.generation, __ATOMIC_ACQUIRE), 0))
-    begin_on_other_stack_or_code(end);
+  begin_on_other_stack_or_code(end);
   if (!end)
     return;
   if (!update_nearby(at)) {
-    fold(); // what was found so far
+    extend_path(); // of what was found so far
     update_at_large(at);
   }
-  fold();
+  extend_path();
 }
 
 uint64_t CallChain::path_hash(uint32_t depth) const {
-  if (!count_)
-    return 0;
-  if (path().depth <= depth)
-    return path().hash;
+  if (path_count_ <= depth)
+    return path_hash_;
   uint64_t hash = 0;
-  for (uint32_t calls = 0, frame = count_; calls < depth; calls++, frame = paths_[frame - 1].outer)
-    hash += hash_at(calls, sites_[frame - 1].hash);
+  for (uint32_t calls = 0; calls < depth; calls++)
+    hash += hash_at(calls, frames_[path_[path_count_ - 1 - calls].frame].hash);
   return ~hash;
 }
 
-void CallChain::copy_pcs(uint64_t *pcs, uint32_t depth) const {
-  for (uint32_t calls = 0, frame = count_; calls < depth; calls++, frame = paths_[frame - 1].outer)
-    pcs[calls] = frames_[frame - 1].pc;
-}
-
-CallChain::Recursion CallChain::deepest() const {
-  Recursion deepest = {0, 0};
-  for (uint32_t frame = path().recurring; frame;) {
-    const FoldedPath &to = paths_[frame - 1];
-    if (levels_[frame] > deepest.levels)
-      deepest = {levels_[frame], (uint32_t)(path().depth - to.depth)};
-    frame = to.outer ? paths_[to.outer - 1].recurring : 0;
-  }
+uint64_t CallChain::levels() const {
+  uint64_t levels = deepest().levels;
   if (gap_ == 0 && !cut_)
-    return deepest;
-  uint64_t outside = gap_ ? frames_[gap_ - 1].at : end_;
-  uint64_t inside = frames_[gap_].at, known = inside - frames_[count_ - 1].at;
-  if (known)
-    deepest.levels += deepest.levels * (outside - inside) / known;
-  return deepest;
+    return levels;
+  uint64_t outside = gap_ ? frames_[gap_ - 1].left.at : end_;
+  uint64_t inside = frames_[gap_].left.at, known = inside - frames_[count_ - 1].left.at;
+  return levels + (known ? levels * (outside - inside) / known : 0);
 }
 
 // A thread is not interrupted by another user of its chain: handlers that come now are not recorded (ReentrancyGuard).

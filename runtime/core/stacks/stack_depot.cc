@@ -115,10 +115,11 @@ StackDepot::Path StackDepot::path_of(const CallChain &chain, uint32_t depth, Typ
 inline void StackDepot::note_recursion(const CallChain &chain, ContextId context) {
   Context &c = *contexts_[(uint32_t)context];
   Recursion &r = c.recursion;
-  const auto [levels, calls] = chain.deepest();
+  uint64_t levels = chain.levels();
   uint32_t now = levels < UINT32_MAX ? (uint32_t)levels : UINT32_MAX;
   if (now > r.max) {
-    r.frame = calls < c.depth ? calls : c.depth - 1;
+    uint32_t frame = chain.calls_to_deepest();
+    r.frame = frame < c.depth ? frame : c.depth - 1;
     r.max = now;
   }
   if (!r.min || now < r.min)
@@ -198,7 +199,8 @@ ContextId StackDepot::add(const CallChain &chain, const Path &path, TypeId type,
   fresh->hash = path.hash;
   fresh->depth = path.depth;
   fresh->cut = chain.depth() && (chain.is_cut() || chain.depth() > path.depth);
-  chain.copy_pcs(fresh->pcs, path.depth);
+  for (uint32_t i = 0; i < path.depth; i++)
+    fresh->pcs[i] = chain.pc(i);
   uint32_t number = next_;
   __atomic_store_n(&contexts_[number], fresh, __ATOMIC_RELEASE);
   __atomic_store_n(&next_, number + 1, __ATOMIC_RELEASE);

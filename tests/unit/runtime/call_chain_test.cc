@@ -28,12 +28,6 @@ public:
     ASSERT_TRUE(assay::runtime.modules.create());
   }
 
-  static std::vector<uint64_t> pcs_of(const CallChain &chain) {
-    std::vector<uint64_t> pcs(chain.depth());
-    chain.copy_pcs(pcs.data(), chain.depth());
-    return pcs;
-  }
-
   // In the place of an interposed function: it has a frame pointer.
   [[gnu::noinline, clang::optnone]] void allocate() {
     assay::ReentrancyGuard busy;
@@ -58,9 +52,10 @@ public:
                 kept_->path_hash(assay::kMaxDepth) == fresh_->path_hash(assay::kMaxDepth) &&
                 kept_->recurs() == fresh_->recurs();
     if (same && kept_->recurs())
-      same = kept_->deepest().levels == fresh_->deepest().levels &&
-             kept_->deepest().calls == fresh_->deepest().calls;
-    same = same && pcs_of(*kept_) == pcs_of(*fresh_);
+      same = kept_->levels() == fresh_->levels() &&
+             kept_->calls_to_deepest() == fresh_->calls_to_deepest();
+    for (uint32_t i = 0; same && i < kept_->depth(); i++)
+      same = kept_->pc(i) == fresh_->pc(i);
     differences_ += !same;
   }
 
