@@ -4,7 +4,7 @@
 // Two snapshots are alike as the lines that each owner has in both (the smaller of its two numbers),
 // divided by those that it has in either (the larger). A snapshot is compared with the mean of the phase
 // so far. One that is alone between two phases is where the one ends and the other begins; it goes to
-// the one that it is more like.
+// the one that it is more like, as a border: what is said of the phase is not of it.
 
 #include "analyze/phases.h"
 
@@ -43,11 +43,13 @@ double likeness(const Lines &a, const Lines &b) {
 struct Stretch {
   size_t first, last;
   Lines mean;
+  std::vector<size_t> borders; // that went to it though they are unlike it
   size_t size() const { return last - first + 1; }
 };
 
 Stretch joined(const Stretch &a, const Stretch &b) {
-  Stretch sum{a.first, b.last, {}};
+  Stretch sum{a.first, b.last, {}, a.borders};
+  sum.borders.insert(sum.borders.end(), b.borders.begin(), b.borders.end());
   double n = double(a.size()), m = double(b.size());
   for (auto [owner, lines] : a.mean)
     sum.mean[owner] += lines * n / (n + m);
@@ -79,9 +81,11 @@ void absorb_single_ones(std::vector<Stretch> &stretches) {
     double before = has_before ? likeness(stretches[i - 1].mean, stretches[i].mean) : -1;
     double after = has_after ? likeness(stretches[i + 1].mean, stretches[i].mean) : -1;
     size_t neighbour = after > before ? i + 1 : i - 1, first = std::min(i, neighbour);
-    Lines mean = stretches[neighbour].mean;
-    stretches[first].last = stretches[first + 1].last;
-    stretches[first].mean = std::move(mean);
+    stretches[neighbour].borders.push_back(stretches[i].first);
+    stretches[neighbour].first = stretches[first].first;
+    stretches[neighbour].last = stretches[first + 1].last;
+    if (neighbour != first)
+      stretches[first] = std::move(stretches[neighbour]);
     stretches.erase(stretches.begin() + static_cast<ptrdiff_t>(first) + 1);
     i = first + 1;
   }
@@ -93,7 +97,7 @@ std::vector<Phase> find_phases(const std::vector<SnapshotRow> &snapshots) {
   std::vector<Stretch> stretches;
   stretches.reserve(snapshots.size());
   for (size_t i = 0; i < snapshots.size(); i++)
-    stretches.push_back({i, i, lines_of(snapshots[i])});
+    stretches.push_back({i, i, lines_of(snapshots[i]), {}});
   stretches = join_alike(std::move(stretches));
   absorb_single_ones(stretches);
   std::vector<Phase> phases;
@@ -101,6 +105,8 @@ std::vector<Phase> find_phases(const std::vector<SnapshotRow> &snapshots) {
     Phase phase;
     phase.first = stretch.first;
     phase.last = stretch.last;
+    phase.borders = stretch.borders;
+    std::sort(phase.borders.begin(), phase.borders.end());
     phases.push_back(std::move(phase));
   }
   return phases;

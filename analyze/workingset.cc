@@ -203,8 +203,10 @@ private:
       phase.owners = ranked(sums[number]);
       double sum = 0, length = 0;
       for (size_t i = phase.first; i <= phase.last; i++) {
-        sum += double(result_.snapshots[i].lines) * weight(result_.snapshots[i]);
-        length += weight(result_.snapshots[i]);
+        if (!phase.is_border(i)) {
+          sum += double(result_.snapshots[i].lines) * weight(result_.snapshots[i]);
+          length += weight(result_.snapshots[i]);
+        }
         phase.most_lines = std::max(phase.most_lines, result_.snapshots[i].lines);
       }
       phase.mean_lines = static_cast<uint64_t>(sum / length);

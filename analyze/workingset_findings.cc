@@ -73,13 +73,16 @@ struct PhaseFacts {
 PhaseFacts facts_of(const WorkingSetResult &result, const Phase &phase, const OwnerCount &owner) {
   PhaseFacts facts{&phase, &owner};
   facts.owner_share = double(owner.lines) / double(phase.lines);
-  uint64_t lines = 0, later_lines = 0, shared = 0, fresh = 0, pages = 0;
+  uint64_t snapshots = 0, lines = 0, later_lines = 0, shared = 0, fresh = 0, pages = 0;
   for (size_t i = phase.first; i <= phase.last; i++) {
     const SnapshotRow &row = result.snapshots[i];
+    if (phase.is_border(i))
+      continue;
+    snapshots++;
     lines += row.lines;
     fresh += row.new_lines;
     pages += row.pages;
-    if (i > phase.first) {
+    if (i > phase.first && !phase.is_border(i - 1)) {
       later_lines += row.lines;
       shared += row.shared_with_previous;
     }
@@ -87,7 +90,7 @@ PhaseFacts facts_of(const WorkingSetResult &result, const Phase &phase, const Ow
   facts.time_share = result.time_share(phase);
   facts.reused_share = double(shared) / double(std::max<uint64_t>(later_lines, 1));
   facts.new_share = double(fresh) / double(std::max<uint64_t>(lines, 1));
-  facts.mean_pages = double(pages) / double(phase.last - phase.first + 1);
+  facts.mean_pages = double(pages) / double(snapshots);
   return facts;
 }
 

@@ -1,8 +1,9 @@
 // The file stays open at a high descriptor number, where it does not shift the numbers that the
 // program gets. Programs close descriptors that they did not open (daemons do), and the number may
 // then be a file of theirs: so before each write the descriptor must still be the inode that we
-// made; otherwise the file is opened again. A write that fails is counted and tried no more: the
-// program goes on.
+// made; otherwise the file is opened again. Where it cannot be (the program has another root or user by now), the
+// helper thread has it open still, in its own table: what there is waits for its next flush. A write that fails is
+// counted and tried no more: the program goes on.
 
 #include "runtime/core/file/profile_file.h"
 
@@ -142,7 +143,7 @@ bool ProfileFile::start(const char *program) {
   path_.clear();
   path_.add(run_folder_.c_str()).add('/').add(program).add('.').add_number(sys::process_id());
   if (!buffer_)
-    buffer_ = (char *)reserve(kBufferBytes);
+    buffer_ = (char *)reserve(kMostKept);
   if (!buffer_ || !create())
     return false;
   AssayFileHeader header = {};
@@ -186,15 +187,28 @@ bool ProfileFile::open(OptionText dir_pattern, OptionText run, const char *execu
   return start(program);
 }
 
-// The buffer is empty afterwards, whatever happens: a record may be longer than it.
+// May what is in the buffer stay there, for the helper to write it?
+bool ProfileFile::may_wait() const {
+  return own_.is_open_in_other_table() && used_ + kBufferBytes <= kMostKept &&
+         bytes_ + used_ <= sys::file_size_limit();
+}
+
+// The buffer is empty afterwards, or has room for kBufferBytes: a record may be longer than that.
 void ProfileFile::write_out() {
   const size_t size = used_;
-  used_ = 0;
-  if (size == 0 || failed_ || !is_open_)
+  if (size == 0 || failed_ || !is_open_) {
+    used_ = 0;
     return;
+  }
   size_t done = 0;
   long to = bytes_ + size <= sys::file_size_limit() ? descriptor() : -1;
   bool good = to >= 0;
+  if (!good && may_wait()) {
+    write_at_ = size + kBufferBytes;
+    return;
+  }
+  used_ = 0;
+  write_at_ = kBufferBytes;
   while (good && done < size) {
     long n = sys::write(to, buffer_ + done, size - done);
     if (n == -EINTR)
@@ -203,6 +217,8 @@ void ProfileFile::write_out() {
     done += good ? (size_t)n : 0;
   }
   bytes_ += done;
+  if (size > kBufferBytes)
+    empty_span(buffer_ + kBufferBytes, kMostKept - kBufferBytes);
   if (!good) {
     failed_ = true;
     count_loss(ASSAY_LOSS_write_failed, 1);
@@ -212,9 +228,9 @@ void ProfileFile::write_out() {
 void ProfileFile::put(const void *data, size_t size) {
   const char *p = (const char *)data;
   while (size) {
-    if (used_ == kBufferBytes)
+    if (used_ == write_at_)
       write_out();
-    size_t room = kBufferBytes - used_, part = size < room ? size : room;
+    size_t room = write_at_ - used_, part = size < room ? size : room;
     __builtin_memcpy(buffer_ + used_, p, part);
     used_ += part;
     p += part;
@@ -259,7 +275,7 @@ bool ProfileFile::put_sparse(uint32_t kind, const void *fixed, size_t fixed_size
   if (fixed_size < ASSAY_SPARSE_MIN || fixed_size > ASSAY_SPARSE_MAX)
     return false;
   static_assert(kBufferBytes > sizeof(AssayRecordHeader) + 2 * ASSAY_SPARSE_MAX);
-  if (used_ + sizeof(AssayRecordHeader) + assay_sparse_room(fixed_size) > kBufferBytes)
+  if (used_ + sizeof(AssayRecordHeader) + assay_sparse_room(fixed_size) > write_at_)
     write_out();
   char *to = buffer_ + used_ + sizeof(AssayRecordHeader);
   const size_t stored = assay_make_sparse(fixed, fixed_size, to);
@@ -286,7 +302,7 @@ bool ProfileFile::open_replacement(const ProfileFile &old) {
   path_.clear();
   path_.add(old.path()).add(".new");
   if (!buffer_)
-    buffer_ = (char *)reserve(kBufferBytes);
+    buffer_ = (char *)reserve(kMostKept);
   if (!buffer_ || path_.full())
     return false;
   long descriptor = sys::open(old.run_folder_.c_str(), O_RDWR | O_APPEND | O_TMPFILE, 0666);
@@ -296,6 +312,7 @@ bool ProfileFile::open_replacement(const ProfileFile &old) {
     descriptor = sys::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL, 0666);
   }
   used_ = 0;
+  write_at_ = kBufferBytes;
   bytes_ = 0;
   failed_ = false;
   return !sys::failed(descriptor) && adopt(descriptor);
@@ -380,6 +397,7 @@ void ProfileFile::reset_in_child() {
   own_.reset_in_child();
   is_open_ = false;
   used_ = 0;
+  write_at_ = kBufferBytes;
   bytes_ = 0;
   failed_ = false;
   if (this != &replacement) // which another thread may have been writing

@@ -54,6 +54,7 @@ private:
   void put_record(uint32_t kind, const void *fixed, size_t fixed_size, const void *tail,
                   size_t tail_size);
   void put(const void *data, size_t size);
+  bool may_wait() const;
   bool put_sparse(uint32_t kind, const void *fixed, size_t fixed_size, const void *tail,
                   size_t tail_size);
   void write_out();
@@ -74,8 +75,10 @@ private:
   bool failed_ = false;
   bool named_ = false; // of a replacement: it is at path_ already
   Text path_, run_folder_, live_path_;
-  static constexpr size_t kBufferBytes = 64 << 10;
-  char *buffer_ = nullptr;
+  // What is written at once; and what is kept at most, for the helper to write it.
+  static constexpr size_t kBufferBytes = 64 << 10, kMostKept = 16 << 20;
+  size_t write_at_ = kBufferBytes; // bytes in the buffer
+  char *buffer_ = nullptr;         // kMostKept
 };
 
 } // namespace assay

@@ -26,6 +26,7 @@ public:
   // The number in the calling thread's table; negative where it does not mean the file any more.
   long number() const;
   bool is_open() const { return numbers_[0] >= 0 || numbers_[1] >= 0; }
+  bool is_open_in_other_table() const { return numbers_[1 - current_table()] >= 0; }
   FileIdentity identity() const { return identities_[current_table()]; }
   // Closes it in the calling thread's table.
   void close();

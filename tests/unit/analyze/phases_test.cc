@@ -55,6 +55,20 @@ TEST(Phases, AnOutlierDoesNotSplitAPhase) {
   EXPECT_EQ(bounds(rows({{1000}, {1000}, {9000}, {1000}, {1000}})), (Bounds{{0, 4}}));
 }
 
+TEST(Phases, WhatWentToAPhaseAloneIsItsBorder) {
+  const auto borders = [](const std::vector<SnapshotRow> &snapshots) {
+    std::vector<std::vector<size_t>> result;
+    for (const analyze::Phase &phase : analyze::find_phases(snapshots))
+      result.push_back(phase.borders);
+    return result;
+  };
+  using Borders = std::vector<std::vector<size_t>>;
+  EXPECT_EQ(borders(rows({{1000}, {1000}, {9000}, {1000}, {1000}})), (Borders{{2}}));
+  EXPECT_EQ(borders(rows({{0}, {60000}, {400}, {400}, {400}, {400}})), (Borders{{0, 1}}));
+  EXPECT_EQ(borders(rows({{1000, 0}, {1000, 0}, {300, 900}, {0, 1000}, {0, 1000}})), (Borders{{}, {2}}));
+  EXPECT_EQ(borders(rows({{1000}, {1100}, {900}, {1000}})), (Borders{{}}));
+}
+
 TEST(Phases, HandfulsOfLinesMakeNoDifference) {
   EXPECT_EQ(bounds(rows({{2}, {9}, {1}, {0}, {5}})), (Bounds{{0, 4}}));
 }
