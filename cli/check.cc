@@ -42,12 +42,14 @@ struct Report {
   std::map<const Tool *, std::string> why_none; // of tools that were asked in vain
   report::Document document;
   std::map<uint32_t, uint64_t> general_losses;
+  size_t running; // processes that still write
 
   // Of the tools that `wanted` has, and of those that a program has by default.
   Report(const std::vector<std::string> &files, const std::set<const Tool *> &wanted,
          const analyze::Wrappers &wrappers) {
     profile::Profile profile = profile::read(files);
     general_losses = analyze::general_losses(profile.losses);
+    running = profile.notes.running;
     image::Symbols symbols = image::open(analyze::module_files(profile));
     for (const Tool *tool : tools()) {
       if (!wanted.count(tool) && !(tool->bit & ASSAY_DEFAULT_TOOLS))
@@ -145,6 +147,9 @@ int check(const CheckArguments &arguments) {
           "assay: check: the baseline is incomplete, so growth may be less than it seems:\n{}",
           report::losses_text(old.general_losses));
   }
+  if (!arguments.allow_incomplete && now.running)
+    verdict += fmt::format("failed: {} still, so there is more to come (--allow-incomplete passes it)\n",
+                           base::with_noun(now.running, "process runs", "processes run"));
   if (!arguments.allow_incomplete && !now.general_losses.empty())
     verdict += fmt::format("failed: the profile is incomplete (--allow-incomplete passes it):\n{}",
                            report::losses_text(now.general_losses));

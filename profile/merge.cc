@@ -137,6 +137,7 @@ NewIds Assembler::add_shared(const Profile &other) {
   for (auto [kind, count] : other.losses)
     profile_.losses[kind] += count;
   profile_.notes.insert(profile_.notes.end(), other.notes.begin(), other.notes.end());
+  profile_.notes.running += other.notes.running;
   return ids;
 }
 

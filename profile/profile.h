@@ -136,8 +136,9 @@ struct Profile {
   std::vector<ObjectGlobals> object_globals; // by module
   std::map<uint32_t, uint64_t> losses; // kind (abi/losses.def) -> count, in the unit of the kind
 
-  // Sentences about files that could not be read whole. Not part of what was measured: not compared, not written.
+  // Sentences about files that are not whole. Not part of what was measured: not compared, not written.
   struct Notes : std::vector<std::string> {
+    size_t running = 0; // processes that still run, and write more
     friend bool operator==(const Notes &, const Notes &) { return true; }
   };
   Notes notes;

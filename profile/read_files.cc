@@ -49,6 +49,7 @@ void note_running(Profile &profile, const std::string &path) {
     profile.notes.push_back(fmt::format("process {} is still running; this is what it has written "
                                         "so far, and `assay snapshot -p {}` makes it write more",
                                         process.pid, process.pid));
+    profile.notes.running++;
     if (--killed->second == 0)
       profile.losses.erase(killed);
   }
