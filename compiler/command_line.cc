@@ -195,6 +195,8 @@ public:
       refuse("-femulated-tls: the runtime's thread-local variables are the linker's; drop it");
     if (line_.links && !line_.shared && no_libc_ && !has_libc_)
       line_.tools = 0; // the runtime needs libc
+    if (hides_malloc_ && !line_.shared && !line_.shared_runtime)
+      line_.own_malloc = true; // libraries would not find ours, which the runtime takes for another one
     if (line_.tools && line_.links && line_.shared_runtime && line_.is_static)
       refuse("-static and -fassay-shared-runtime exclude each other; drop one of them");
     if (line_.tools && line_.links && line_.shared_runtime && line_.own_malloc)
@@ -202,6 +204,20 @@ public:
   }
 
 private:
+  // A word for the linker by which the executable exports nothing of its archives.
+  static bool hides_symbols(std::string_view word) {
+    constexpr std::string_view kScript = "--version-script";
+    if (word.find("--exclude-libs") != std::string_view::npos)
+      return true;
+    const size_t script = word.find(kScript);
+    if (script == std::string_view::npos || script + kScript.size() + 1 >= word.size())
+      return false;
+    std::string path(word.substr(script + kScript.size() + 1)); // behind = or ,
+    std::ifstream file(path.substr(0, path.find(',')));
+    const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    return text.find("local") != std::string::npos;
+  }
+
   static std::string readable(const std::string &path) {
     if (!std::ifstream(path))
       refuse("-fassay-ignorelist=" + path + ": the file cannot be read");
@@ -287,6 +303,8 @@ private:
       line_.no_runtime = true;
     if (starts_with(a, "-Wl,") && a.find(".a") != std::string_view::npos)
       has_library_ = true;
+    if (starts_with(a, "-Wl,") || a == "-Xlinker")
+      hides_malloc_ = hides_malloc_ || hides_symbols(a == "-Xlinker" ? next : a.substr(4));
     if (a == "-m32" || (starts_with(a, "--target=") && !starts_with(a, "--target=x86_64")) ||
         ((a == "-target" || a == "--target") && !starts_with(next, "x86_64")))
       line_.other_machine = true;
@@ -337,6 +355,7 @@ private:
 
   CommandLine &line_;
   bool stops_early_ = false, only_preprocesses_ = false, has_input_ = false, has_source_ = false;
+  bool hides_malloc_ = false;
   bool has_library_ = false, makes_header_ = false;
   bool no_libc_ = false, has_libc_ = false, emulates_tls_ = false;
   std::string language_;
