@@ -413,6 +413,52 @@ bool counts_accesses(const profile::Profile &profile) {
          !profile.losses.count(ASSAY_LOSS_no_shadow);
 }
 
+namespace {
+
+// An executable may have object files that were not built with assay-cc, of an archive for example. A context is of one
+// if the source of the function that allocates is none of the module's units, and nothing from there was accessed. Not
+// if it is a header, which is of any unit; a source that another one includes is told by its accesses.
+class OtherUnits {
+public:
+  explicit OtherUnits(const profile::Profile &profile) : profile_(profile) {}
+
+  void note(const profile::HeapContext &context, const HeapContextRow &row) {
+    if (row.sums.accesses())
+      accessed_.insert(source_of(context, row));
+  }
+  bool has(const profile::HeapContext &context, const HeapContextRow &row) const {
+    const Source source = source_of(context, row);
+    if (source.second.empty() || accessed_.count(source))
+      return false;
+    const auto &units = profile_.modules[source.first].units;
+    return std::none_of(units.begin(), units.end(),
+                        [&](const profile::Unit &unit) { return stem(unit.source) == source.second; });
+  }
+
+private:
+  using Source = std::pair<uint32_t, std::string>; // module, and its name without folder and ending
+
+  static std::string stem(const std::string &path) {
+    const std::string name = base_name(path);
+    return name.substr(0, name.rfind('.'));
+  }
+  // No name where it is not known, or in a header.
+  Source source_of(const profile::HeapContext &context, const HeapContextRow &row) const {
+    auto frame = std::find_if(row.frames.begin(), row.frames.end(), [](const Frame &each) { return !each.inlined; });
+    if (!row.accesses_counted || frame == row.frames.end())
+      return {};
+    const size_t dot = frame->file.rfind('.');
+    if (dot == std::string::npos || (frame->file[dot + 1] != 'c' && frame->file[dot + 1] != 'C'))
+      return {};
+    return {profile_.stack(context.stack).frames.front().module.v, stem(frame->file)};
+  }
+
+  const profile::Profile &profile_;
+  std::set<Source> accessed_;
+};
+
+} // namespace
+
 HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const HeapQuery &query) {
   Filter filter(query.filter);
   Suppressions suppressions = query.suppressions;
@@ -423,6 +469,8 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
   if (query.filter.empty())
     result.contexts.reserve(profile.heap.size());
   describe_run(result, profile);
+  OtherUnits other_units(profile);
+  std::vector<const profile::HeapContext *> contexts; // of the result's rows
   for (const profile::HeapContext &context : profile.heap) {
     HeapContextRow row;
     row.sums = sums_of(context);
@@ -430,6 +478,7 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
     row.stack_cut = profile.stack(context.stack).cut;
     row.owner = owner(row.frames, wrappers);
     row.accesses_counted = allocated_by_instrumented(profile, context.stack);
+    other_units.note(context, row);
     row.recursion = recursion_of(profile, context, symbols);
     row.type = type_name(profile, context.type);
     row.origin = origin_name(context.origin);
@@ -455,8 +504,12 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
     }
     most_objects_first(row.freed_at);
     result.totals.add(row.sums);
+    contexts.push_back(&context);
     result.contexts.push_back(std::move(row));
   }
+  for (size_t i = 0; i < contexts.size(); i++)
+    if (other_units.has(*contexts[i], result.contexts[i]))
+      result.contexts[i].accesses_counted = false;
   sort_by_id(result.contexts);
   result.suppressions = suppressions.patterns();
   result.suppressions_used = suppressions.patterns_used();

@@ -2,9 +2,10 @@
 // need not be again while nothing on the stack has changed that unwinding reads: of each frame, the return address
 // and the saved rbp. To compare these is several times faster than to follow rules.
 //
-// So unwinding begins at the innermost frame and goes outwards until it meets a frame of the last
-// time: at the same place, with the same pc and rbp. If the words of all frames outside it are as
-// they were, the rest of the way is known. If one has changed, the way is unwound on from there.
+// So unwinding begins at the innermost frame and goes outwards until it meets the place of a frame of the last time.
+// If the words of that one and of all frames outside it are as they were, the rest of the way is known. Where one has
+// changed, what lies there now takes its place, as long as it leads to the same places; if it does not, the way is
+// unwound on from there. Mostly it is the first frame or the second (update_nearby).
 //
 // Of a stack of more than a hundred frames only the innermost, those of the folded path and some
 // between are compared: a change between two frames of the path is another round of a recursion,
