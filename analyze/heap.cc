@@ -431,8 +431,9 @@ public:
     if (source.second.empty() || accessed_.count(source))
       return false;
     const auto &units = profile_.modules[source.first].units;
-    return std::none_of(units.begin(), units.end(),
-                        [&](const profile::Unit &unit) { return stem(unit.source) == source.second; });
+    return std::none_of(units.begin(), units.end(), [&](const profile::Unit &unit) {
+      return stem(unit.source) == source.second;
+    });
   }
 
 private:
@@ -444,7 +445,8 @@ private:
   }
   // No name where it is not known, or in a header.
   Source source_of(const profile::HeapContext &context, const HeapContextRow &row) const {
-    auto frame = std::find_if(row.frames.begin(), row.frames.end(), [](const Frame &each) { return !each.inlined; });
+    auto frame = std::find_if(row.frames.begin(), row.frames.end(),
+                              [](const Frame &each) { return !each.inlined; });
     if (!row.accesses_counted || frame == row.frames.end())
       return {};
     const size_t dot = frame->file.rfind('.');

@@ -59,15 +59,18 @@ struct SnapshotRow {
 
 struct Phase {
   size_t first = 0, last = 0; // indices of snapshots
-  std::vector<size_t> borders; // snapshots of it that are unlike it, where it begins or ends: sorted indices
-  uint64_t lines = 0;          // distinct lines in all of it
-  uint64_t mean_lines = 0;     // of its snapshots, borders left out
-  uint64_t most_lines = 0;     // of its snapshots
-  uint64_t shared_with_previous = 0;       // lines that the phase before used too
-  std::vector<OwnerCount> owners;          // of its distinct lines, most first
+  std::vector<size_t>
+      borders;        // snapshots of it that are unlike it, where it begins or ends: sorted indices
+  uint64_t lines = 0; // distinct lines in all of it
+  uint64_t mean_lines = 0;           // of its snapshots, borders left out
+  uint64_t most_lines = 0;           // of its snapshots
+  uint64_t shared_with_previous = 0; // lines that the phase before used too
+  std::vector<OwnerCount> owners;    // of its distinct lines, most first
   std::vector<std::pair<std::string, size_t>>
       functions; // where threads were, in how many snapshots
-  bool is_border(size_t snapshot) const { return std::binary_search(borders.begin(), borders.end(), snapshot); }
+  bool is_border(size_t snapshot) const {
+    return std::binary_search(borders.begin(), borders.end(), snapshot);
+  }
 };
 
 // What belongs to one owner over the whole run.

@@ -148,8 +148,9 @@ int check(const CheckArguments &arguments) {
           report::losses_text(old.general_losses));
   }
   if (!arguments.allow_incomplete && now.running)
-    verdict += fmt::format("failed: {} still, so there is more to come (--allow-incomplete passes it)\n",
-                           base::with_noun(now.running, "process runs", "processes run"));
+    verdict +=
+        fmt::format("failed: {} still, so there is more to come (--allow-incomplete passes it)\n",
+                    base::with_noun(now.running, "process runs", "processes run"));
   if (!arguments.allow_incomplete && !now.general_losses.empty())
     verdict += fmt::format("failed: the profile is incomplete (--allow-incomplete passes it):\n{}",
                            report::losses_text(now.general_losses));

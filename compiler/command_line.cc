@@ -196,7 +196,8 @@ public:
     if (line_.links && !line_.shared && no_libc_ && !has_libc_)
       line_.tools = 0; // the runtime needs libc
     if (hides_malloc_ && !line_.shared && !line_.shared_runtime)
-      line_.own_malloc = true; // libraries would not find ours, which the runtime takes for another one
+      line_.own_malloc =
+          true; // libraries would not find ours, which the runtime takes for another one
     if (line_.tools && line_.links && line_.shared_runtime && line_.is_static)
       refuse("-static and -fassay-shared-runtime exclude each other; drop one of them");
     if (line_.tools && line_.links && line_.shared_runtime && line_.own_malloc)
@@ -214,7 +215,8 @@ private:
       return false;
     std::string path(word.substr(script + kScript.size() + 1)); // behind = or ,
     std::ifstream file(path.substr(0, path.find(',')));
-    const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    const std::string text((std::istreambuf_iterator<char>(file)),
+                           std::istreambuf_iterator<char>());
     return text.find("local") != std::string::npos;
   }
 

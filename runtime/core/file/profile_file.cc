@@ -78,11 +78,17 @@ const char *base_name(const char *path) {
   return *name ? name : "program";
 }
 
-void complain(const char *what, const Text &path, long error) {
+constexpr const char *kOtherPlace =
+    "), so this run is not recorded; choose another place with ASSAY_OPTIONS=dir=DIR";
+constexpr const char *kLostRights =
+    "), so this process is not recorded; the run's folder was there when the run began: leave it "
+    "there, let the user that this "
+    "process runs as write into it, or fork before the program gives up rights or changes its root";
+
+void complain(const char *what, const Text &path, long error, const char *advice) {
   Text text;
   text.add(what).add(" ").add(path.c_str()).add(" (").add(words_of(error));
-  text.add("error ").add_number((uint64_t)-error);
-  text.add("), so this run is not recorded; choose another place with ASSAY_OPTIONS=dir=DIR");
+  text.add("error ").add_number((uint64_t)-error).add(advice);
   say(text.c_str());
 }
 
@@ -113,7 +119,7 @@ long ProfileFile::descriptor() {
 }
 
 // A program may become itself again by exec, with the same pid: then a number is added to the name.
-bool ProfileFile::create() {
+bool ProfileFile::create(const char *advice) {
   Text stem;
   stem.add(path_.c_str());
   for (uint64_t n = 1;; n++) {
@@ -133,18 +139,18 @@ bool ProfileFile::create() {
     if (!sys::failed(descriptor))
       return adopt(descriptor);
     if (descriptor != kExists || n == 1000) {
-      complain("cannot create", path_, descriptor);
+      complain("cannot create", path_, descriptor, advice);
       return false;
     }
   }
 }
 
-bool ProfileFile::start(const char *program) {
+bool ProfileFile::start(const char *program, const char *advice) {
   path_.clear();
   path_.add(run_folder_.c_str()).add('/').add(program).add('.').add_number(sys::process_id());
   if (!buffer_)
     buffer_ = (char *)reserve(kMostKept);
-  if (!buffer_ || !create())
+  if (!buffer_ || !create(advice))
     return false;
   AssayFileHeader header = {};
   __builtin_memcpy(header.magic, ASSAY_FILE_MAGIC, sizeof header.magic);
@@ -159,7 +165,7 @@ bool ProfileFile::start(const char *program) {
 }
 
 bool ProfileFile::open_in_same_run(const char *executable) {
-  return start(base_name(executable));
+  return start(base_name(executable), kLostRights);
 }
 
 bool ProfileFile::open(OptionText dir_pattern, OptionText run, const char *executable) {
@@ -181,10 +187,10 @@ bool ProfileFile::open(OptionText dir_pattern, OptionText run, const char *execu
     run_folder_.add('-').add(program).add('.').add_number(sys::process_id());
   }
   if (long error = make_folders(run_folder_)) {
-    complain("cannot create the folder", run_folder_, error);
+    complain("cannot create the folder", run_folder_, error, kOtherPlace);
     return false;
   }
-  return start(program);
+  return start(program, kOtherPlace);
 }
 
 // May what is in the buffer stay there, for the helper to write it?

@@ -60,8 +60,9 @@ private:
   void write_out();
   long descriptor();
   bool adopt(long descriptor);
-  bool create();
-  bool start(const char *program);
+  // `advice`: what is said where that fails.
+  bool create(const char *advice);
+  bool start(const char *program, const char *advice);
   bool open_replacement(const ProfileFile &old);
   bool publish_replacement(const char *path);
   bool copy_from(long descriptor, uint64_t begin, uint64_t end);

@@ -165,7 +165,8 @@ const CallChain::CallSite &CallChain::call_site(uint64_t pc) {
 }
 
 // Are the frames below this number as they were? Else the innermost one that is not.
-__attribute__((always_inline)) inline bool CallChain::is_unchanged(uint32_t below, uint32_t &changed) const {
+__attribute__((always_inline)) inline bool CallChain::is_unchanged(uint32_t below,
+                                                                   uint32_t &changed) const {
   const uint32_t inner = below > kWhole ? below - kInner : 0;
   uint32_t i = below;
   if (const uint32_t first = inner > regular_ ? inner : regular_;
@@ -359,7 +360,8 @@ void CallChain::renew(uint32_t number, const LeftFrame &left) {
 // Does this frame's code keep a frame pointer, and does it lead to the place of the frame outside?
 inline bool CallChain::leads_outside(uint32_t number) const {
   const LeftFrame &inner = frames_[number].left, &outer = frames_[number - 1].left;
-  return frames_[number].rule & kFramePointer && outer.saved_at == inner.rbp && outer.at == inner.rbp + 16;
+  return frames_[number].rule & kFramePointer && outer.saved_at == inner.rbp &&
+         outer.at == inner.rbp + 16;
 }
 
 // Brings this frame, in whose place `left` lies now, and those outside it up to date, where others lie in their places.
@@ -430,7 +432,8 @@ __attribute__((always_inline)) inline bool CallChain::update_nearby(uint64_t at)
   if (known == kMax || known <= gap_)
     return false;
   if (!renew_outside(known - 1, left, changed)) {
-    frames_[changed + 1].left.pc = 0; // does not hold, so that the way out of it is looked for again
+    frames_[changed + 1].left.pc =
+        0; // does not hold, so that the way out of it is looked for again
     return false;
   }
   if (is_new)

@@ -65,7 +65,8 @@ TEST(Phases, WhatWentToAPhaseAloneIsItsBorder) {
   using Borders = std::vector<std::vector<size_t>>;
   EXPECT_EQ(borders(rows({{1000}, {1000}, {9000}, {1000}, {1000}})), (Borders{{2}}));
   EXPECT_EQ(borders(rows({{0}, {60000}, {400}, {400}, {400}, {400}})), (Borders{{}, {1}}));
-  EXPECT_EQ(borders(rows({{1000, 0}, {1000, 0}, {300, 300}, {0, 1000}, {0, 1000}})), (Borders{{2}, {}}));
+  EXPECT_EQ(borders(rows({{1000, 0}, {1000, 0}, {300, 300}, {0, 1000}, {0, 1000}})),
+            (Borders{{2}, {}}));
   EXPECT_EQ(borders(rows({{1000}, {1100}, {900}, {1000}})), (Borders{{}}));
 }
 
