@@ -335,6 +335,12 @@ private:
     if (p.lost)
       std::fprintf(stderr, "assay: %s lost; choose a lower rate with -F\n",
                    base::format_counted(double(p.lost), "sample was", "samples were").c_str());
+    for (const std::string &word : recording_.code().words_without_callers())
+      std::fprintf(stderr,
+                   "assay: no sample was taken in a function whose name has `%s`, so --callers "
+                   "found none; names are "
+                   "those of the symbol table, as nm prints them\n",
+                   word.c_str());
     const bool is_found = // without being named
         arguments_.output.empty() && file.starts_with(std::string(profile::kDefaultFolder) + "/");
     std::fprintf(stderr, "assay: profile in %s\nassay: next: assay values report%s\n", file.c_str(),

@@ -20,6 +20,7 @@
 #include <chrono>
 #include <cstring>
 #include <fmt/format.h>
+#include <set>
 
 namespace values {
 namespace {
@@ -47,6 +48,7 @@ struct CodeCache::State {
   PublishedCode published;
   Kinds kinds;
   std::vector<std::string> callers_in;
+  std::set<std::string> met_words; // of these
   const KernelCode *kernel = nullptr;
   ReadKernel read_kernel;
   MadeCode made_code;
@@ -174,10 +176,13 @@ struct CodeCache::State {
     if (!page.open || callers_in.empty())
       return std::nullopt;
     const image::CodeRange *function = page.open->executable->function_at(address);
-    auto is_asked = [&](const std::string &word) {
-      return word == "all" || (function && function->name.find(word) != std::string::npos);
-    };
-    if (std::none_of(callers_in.begin(), callers_in.end(), is_asked))
+    bool is_asked = false;
+    for (const std::string &word : callers_in)
+      if (word == "all" || (function && function->name.find(word) != std::string::npos)) {
+        is_asked = true;
+        met_words.insert(word);
+      }
+    if (!is_asked)
       return std::nullopt;
     if (!page.open->caller_rules)
       page.open->caller_rules = std::make_unique<CallerRules>(*page.open->executable);
@@ -297,9 +302,18 @@ void CodeCache::record_callers_in(std::vector<std::string> functions) {
     state_->files.keep_callers();
 }
 
+std::vector<std::string> CodeCache::words_without_callers() const {
+  std::vector<std::string> words;
+  for (const std::string &word : state_->callers_in)
+    if (!state_->met_words.count(word))
+      words.push_back(word);
+  return words;
+}
+
 void CodeCache::publish_again(KeptCode kept, const Announce &announce) {
   State &s = *state_;
   s.files = std::move(kept.files);
+  s.met_words = std::move(kept.met_words);
   for (const KeptPage &each : kept.pages)
     if (const auto page = s.known_page(each.key)) {
       bool is_new = false;
@@ -320,6 +334,7 @@ KeptCode CodeCache::take_kept() {
   }
   base::stable_sort(chosen, [](const auto &a, const auto &b) { return a.first > b.first; });
   KeptCode kept;
+  kept.met_words = s.met_words;
   auto room = static_cast<int64_t>(kKeptShare * double(s.published.entries()));
   const auto most_pages = static_cast<size_t>(kKeptShare * double(s.published.pages()));
   for (const auto &[samples, key] : chosen) {

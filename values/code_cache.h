@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@ namespace values {
 struct KeptCode {
   CodeFiles files;
   std::vector<KeptPage> pages;
+  std::set<std::string> met_words; // of CodeCache::record_callers_in()
 };
 
 class CodeCache {
@@ -47,6 +49,8 @@ public:
   // Of functions whose linkage name contains one of these words, the caller is recorded at each
   // instruction; "all" is of all. To be called before anything is filled.
   void record_callers_in(std::vector<std::string> functions);
+  // Those of the words that no function had from which anything was decoded so far.
+  std::vector<std::string> words_without_callers() const;
 
   enum class Filled { added, is_there, no_room, unreadable };
   struct Answer {

@@ -29,6 +29,7 @@ public:
   // For another recording: this one is over.
   std::unique_ptr<Collector> take_collector() { return std::move(collector_); }
   KeptCode take_code() { return code_.take_kept(); }
+  const CodeCache &code() const { return code_; }
 
   // Takes what has come, and decodes what was missed; waits for at most so long if nothing has come.
   void poll(int milliseconds);

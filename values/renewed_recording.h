@@ -29,6 +29,7 @@ public:
 
   Collector &collector() { return recording_->collector(); }
   const Collector &collector() const { return recording_->collector(); }
+  const CodeCache &code() const { return recording_->code(); }
   // As Recording::poll(). What is added up is a section of `process`.
   void poll(int milliseconds, const profile::Process &process);
   // No more samples are taken, and no recording takes over.
