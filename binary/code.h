@@ -93,6 +93,8 @@ struct Instruction {
   // Ends in the micro-op `opaque`: Code::touched_by() says what it reads and writes.
   bool opaque : 1 = false;
   bool repeats : 1 = false; // a string instruction that goes on at itself
+  // It may go elsewhere, or access other bytes, than is said here: WhyNot::half_known.
+  bool half_known : 1 = false;
   // The system call that sets the base of fs, as the start of a program makes it, or a call of what makes it.
   bool moves_fs : 1 = false;
   // Of a call: the general registers that are afterwards what they were.

@@ -201,6 +201,8 @@ uint64_t CodeWalk::one(uint64_t address) {
 
 uint64_t CodeWalk::flow_of(uint32_t index) {
   Instruction &instruction = code.instructions[index];
+  if (instruction.half_known)
+    give_up(WhyNot::half_known, instruction.address);
   if (code.touched_by(instruction).writes & bit(kFs)) // a system call: is it arch_prctl?
     instruction.moves_fs = program.moves_fs(instruction.address);
   switch (instruction.flow) {

@@ -59,7 +59,15 @@ constexpr VariableSet kSystemCallArguments =
     bit(ASSAY_REG_RAX) | bit(ASSAY_REG_RDI) | bit(ASSAY_REG_RSI) | bit(ASSAY_REG_RDX) |
     bit(ASSAY_REG_R8) | bit(ASSAY_REG_R8 + 1) | bit(ASSAY_REG_R8 + 2);
 
-// What an instruction that is not lifted reads and writes, and its accesses. Zydis' lists are exact.
+// Of instructions that are not lifted, those of which Zydis' lists do not say all: where xbegin goes when its
+// transaction fails, that repeated string instructions (with addresses of 32 bits, or a segment) go on.
+bool is_half_known(const ZydisDecodedInstruction &decoded) {
+  constexpr ZydisInstructionAttributes kRepeated =
+      ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE;
+  return decoded.mnemonic == ZYDIS_MNEMONIC_XBEGIN || decoded.attributes & kRepeated;
+}
+
+// What an instruction that is not lifted reads and writes, and its accesses. Zydis' lists are exact but for those.
 Touched make_opaque(Lift &lift) {
   const ZydisDecodedInstruction &decoded = lift.decoded;
   Touched touched;
@@ -222,6 +230,7 @@ bool Decoder::decode(std::span<const std::byte> bytes, uint64_t address, Code &c
     code.uops.resize(instruction.uop);
     code.accesses.resize(instruction.access);
     instruction.opaque = true;
+    instruction.half_known |= is_half_known(decoded);
     instruction.operand = static_cast<uint32_t>(code.touched.size());
     code.touched.push_back(make_opaque(lift));
   }

@@ -282,6 +282,7 @@ const char *why_not_name(WhyNot why) {
   case WhyNot::unresolved_jump: return "unresolved_jump";
   case WhyNot::unreached_code: return "unreached_code";
   case WhyNot::unentered: return "unentered";
+  case WhyNot::half_known: return "half_known";
   case WhyNot::too_large: return "too_large";
   }
   return "";
@@ -296,6 +297,8 @@ const char *why_not_meaning(WhyNot why) {
   case WhyNot::unreached_code:
     return "no way leads to some of its code, but a jump or whoever has its address could";
   case WhyNot::unentered: return "nothing known leads to it: where it begins is a guess";
+  case WhyNot::half_known:
+    return "where an instruction goes, or what it accesses, is known in part only";
   case WhyNot::too_large: return "it has more instructions than are looked at";
   }
   return "";

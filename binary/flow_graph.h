@@ -20,6 +20,7 @@ enum class WhyNot : uint8_t {
   unresolved_jump, // an indirect jump whose targets are not known
   unreached_code,  // code that no way leads to, and a jump or a pointer that could
   unentered,       // a sweep has found it, and nothing known leads to its begin
+  half_known,      // an instruction that goes elsewhere, or accesses more, than is known of it
   too_large,       // more blocks than are looked at
 };
 // "understood", "undecodable" …, and a sentence that says what it means.

@@ -6,6 +6,7 @@
 
 #include "binary/lift.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace binary {
@@ -31,6 +32,19 @@ void branch_to_operand(Lift &lift, Reg condition) {
   lift.instruction.flow = Flow::branch;
   take_distance(lift);
   lift.branch(condition, lift.instruction.target());
+}
+
+// loop and its kin, which keep the flags. With an address-size prefix ecx is counted, and the upper half becomes 0.
+bool count_down(Lift &lift, std::optional<assay_uop_code> also = {}) {
+  const unsigned width = lift.decoded.address_width / 8;
+  lift.emit(ASSAY_UOP_sub, width, ASSAY_REG_RCX, value(ASSAY_REG_RCX), Operand::of(1));
+  Reg more = lift.make(ASSAY_UOP_not_zero, width, value(ASSAY_REG_RCX));
+  if (also) {
+    Reg holds = lift.make(*also, 8, value(kFlagsRegister));
+    lift.emit(ASSAY_UOP_and, 8, more, value(more), value(holds));
+  }
+  branch_to_operand(lift, more);
+  return true;
 }
 
 // Where a jump or call goes: an operand, read before the stack is written.
@@ -165,8 +179,19 @@ bool pop_flags(Lift &lift) {
   return true;
 }
 
-// With an operand-size prefix, Intel's processors ignore it and AMD's go to an address of 16 bits.
+bool has_prefix(const Lift &lift, uint8_t wanted) {
+  const auto &raw = lift.decoded.raw;
+  return std::any_of(raw.prefixes, raw.prefixes + raw.prefix_count,
+                     [wanted](const auto &each) { return each.value == wanted; });
+}
+
+// With an operand-size prefix, Intel's processors ignore it and AMD's go to an address of 16 bits. A prefix for
+// repetition turns loope into loopne, or back, on AMD's (tests/oracle/uop_fuzz); nobody says that it does.
 bool depends_on_maker(const Lift &lift) {
+  if (lift.decoded.mnemonic == ZYDIS_MNEMONIC_LOOPE ||
+      lift.decoded.mnemonic == ZYDIS_MNEMONIC_LOOPNE)
+    if (has_prefix(lift, 0xf2) || has_prefix(lift, 0xf3))
+      return true;
   switch (lift.decoded.meta.category) {
   case ZYDIS_CATEGORY_COND_BR:
   case ZYDIS_CATEGORY_UNCOND_BR:
@@ -183,6 +208,7 @@ bool depends_on_maker(const Lift &lift) {
 bool lift_control(Lift &lift) {
   if (depends_on_maker(lift)) {
     lift.instruction.flow = Flow::stop;
+    lift.instruction.half_known = true;
     return false;
   }
   if (auto test = branch_condition(lift.decoded.mnemonic)) {
@@ -192,6 +218,7 @@ bool lift_control(Lift &lift) {
   }
   if (lift.decoded.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR) {
     lift.instruction.flow = Flow::stop; // to another segment: not in programs of today
+    lift.instruction.half_known = lift.decoded.meta.category != ZYDIS_CATEGORY_RET;
     return false;
   }
   bool is_string = lift.decoded.meta.category == ZYDIS_CATEGORY_STRINGOP;
@@ -206,12 +233,9 @@ bool lift_control(Lift &lift) {
   case ZYDIS_MNEMONIC_JECXZ:
     branch_to_operand(lift, lift.make(ASSAY_UOP_is_zero, 4, value(ASSAY_REG_RCX)));
     return true;
-  case ZYDIS_MNEMONIC_LOOP:
-    if (lift.decoded.address_width != 64)
-      return false;
-    lift.emit(ASSAY_UOP_sub, 8, ASSAY_REG_RCX, value(ASSAY_REG_RCX), Operand::of(1));
-    branch_to_operand(lift, lift.make(ASSAY_UOP_not_zero, 8, value(ASSAY_REG_RCX)));
-    return true;
+  case ZYDIS_MNEMONIC_LOOP: return count_down(lift);
+  case ZYDIS_MNEMONIC_LOOPE: return count_down(lift, ASSAY_UOP_if_e);
+  case ZYDIS_MNEMONIC_LOOPNE: return count_down(lift, ASSAY_UOP_if_ne);
   case ZYDIS_MNEMONIC_CALL: return call(lift);
   case ZYDIS_MNEMONIC_RET: return ret(lift);
   case ZYDIS_MNEMONIC_MOVSB: return string(lift, 1, true, true, false);

@@ -2,6 +2,7 @@
 // that what was decoded before means what it would if it had not been.
 
 #include "binary/decoder.h"
+#include "binary/machine.h"
 
 #include <gtest/gtest.h>
 
@@ -10,6 +11,8 @@
 #include <initializer_list>
 #include <span>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 namespace binary {
 namespace {
@@ -44,6 +47,75 @@ TEST(Decoder, SystemCallsReadTheirArguments) {
   for (unsigned reg :
        {unsigned{ASSAY_REG_RAX}, unsigned{ASSAY_REG_RDI}, unsigned{ASSAY_REG_R8} + 2})
     EXPECT_TRUE(code.touched_by(code.instructions[0]).reads & bit(reg));
+}
+
+Code decoded(std::initializer_list<int> bytes) {
+  std::vector<std::byte> raw;
+  for (int byte : bytes)
+    raw.push_back(static_cast<std::byte>(byte));
+  Code code;
+  EXPECT_TRUE(Decoder().decode(raw, 0x1000, code));
+  return code;
+}
+
+class OneWord final : public Memory {
+public:
+  uint64_t address = 0, value = 0;
+  bool load(uint64_t, unsigned, uint64_t &) override { return false; }
+  bool store(uint64_t at, unsigned width, uint64_t stored) override {
+    address = at;
+    value = stored;
+    return width == 8;
+  }
+};
+
+// rcx and where it goes on, after a branch by 0x10 bytes.
+std::pair<uint64_t, bool> after_loop(const Code &code, uint64_t rcx, uint64_t flags) {
+  const Instruction &instruction = code.instructions.front();
+  EXPECT_EQ(instruction.flow, Flow::branch);
+  EXPECT_FALSE(instruction.opaque);
+  EXPECT_EQ(instruction.target(), instruction.end() + 0x10);
+  Machine machine;
+  OneWord memory;
+  machine.pc = 0x1000;
+  machine.registers[ASSAY_REG_RCX] = rcx;
+  machine.registers[ASSAY_REG_FLAGS] = flags;
+  EXPECT_EQ(execute(code, instruction, machine, memory), Step::done);
+  EXPECT_EQ(machine.registers[ASSAY_REG_FLAGS], flags);
+  return {machine.registers[ASSAY_REG_RCX], machine.pc == instruction.target()};
+}
+
+TEST(Decoder, LoopsAreBranchesThatCountDown) {
+  constexpr uint64_t kZero = 0x40, kHigh = uint64_t{5} << 32;
+  const int loopne = 0xe0, loope = 0xe1, loop = 0xe2;
+  for (int opcode : {loopne, loope, loop})
+    for (uint64_t flags : {uint64_t{0}, kZero})
+      for (uint64_t low : {1, 2, 0}) {
+        const bool holds = opcode == loop || (opcode == loope) == (flags == kZero);
+        const Code whole = decoded({opcode, 0x10}), half = decoded({0x67, opcode, 0x10});
+        EXPECT_EQ(after_loop(whole, low, flags), std::pair(low - 1, holds && low != 1));
+        EXPECT_EQ(after_loop(whole, kHigh + low, flags), std::pair(kHigh + low - 1, holds));
+        // The processor writes ecx, so that the upper half becomes 0 (tried with 0x67 0xe2).
+        EXPECT_EQ(after_loop(half, kHigh + low, flags),
+                  std::pair((low - 1) & 0xffffffff, holds && low != 1));
+      }
+}
+
+TEST(Decoder, SaysOfWhichInstructionsItKnowsHalf) {
+  auto is_half_known = [](std::initializer_list<int> bytes) {
+    return bool{decoded(bytes).instructions.front().half_known};
+  };
+  EXPECT_TRUE(is_half_known({0xc7, 0xf8, 0x10, 0, 0, 0})); // xbegin
+  EXPECT_TRUE(is_half_known({0x67, 0xf3, 0xa4}));          // rep movsb with edi, esi
+  EXPECT_TRUE(is_half_known({0x64, 0xf3, 0xa4}));          // rep movsb from fs
+  EXPECT_TRUE(is_half_known({0x66, 0x74, 0x10}));          // je, of 16 bits or not
+  EXPECT_TRUE(is_half_known({0xf2, 0xe1, 0x10}));          // loope, with a prefix for repetition
+  EXPECT_TRUE(is_half_known({0xf3, 0x67, 0xe0, 0x10}));    // loopne, with one
+  EXPECT_TRUE(is_half_known({0xff, 0x1e}));                // call far [rsi]
+  EXPECT_FALSE(is_half_known({0xcb}));                     // retf
+  EXPECT_FALSE(is_half_known({0xf3, 0xa4}));               // rep movsb
+  EXPECT_FALSE(is_half_known({0x67, 0xa4}));               // movsb with edi, esi
+  EXPECT_FALSE(is_half_known({0x0f, 0x05}));               // syscall
 }
 
 extern "C" const std::byte __executable_start, etext; // of this program, from the linker
