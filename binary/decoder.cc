@@ -60,11 +60,16 @@ constexpr VariableSet kSystemCallArguments =
     bit(ASSAY_REG_R8) | bit(ASSAY_REG_R8 + 1) | bit(ASSAY_REG_R8 + 2);
 
 // Of instructions that are not lifted, those of which Zydis' lists do not say all: where xbegin goes when its
-// transaction fails, that repeated string instructions (with addresses of 32 bits, or a segment) go on.
+// transaction fails, which frames enter looks at, that repeated string instructions (with addresses of 32 bits, or a
+// segment) go on.
 bool is_half_known(const ZydisDecodedInstruction &decoded) {
   constexpr ZydisInstructionAttributes kRepeated =
       ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE;
-  return decoded.mnemonic == ZYDIS_MNEMONIC_XBEGIN || decoded.attributes & kRepeated;
+  switch (decoded.mnemonic) {
+  case ZYDIS_MNEMONIC_XBEGIN:
+  case ZYDIS_MNEMONIC_ENTER: return true;
+  default: return decoded.attributes & kRepeated;
+  }
 }
 
 // What an instruction that is not lifted reads and writes, and its accesses. Zydis' lists are exact but for those.
@@ -95,6 +100,10 @@ Touched make_opaque(Lift &lift) {
       if (operand.mem.type != ZYDIS_MEMOP_TYPE_MEM)
         continue;
       Address address = lift.address_of(operand);
+      const bool pushes = writes && operand.mem.base == ZYDIS_REGISTER_RSP &&
+                          operand.visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN;
+      if (pushes)
+        address.offset -= static_cast<int32_t>(size);
       if (reads) {
         touched.reads |= bit(kMemory);
         lift.access(size, false);

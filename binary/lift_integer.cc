@@ -287,6 +287,19 @@ bool pop(Lift &lift) {
   return true;
 }
 
+// With frames within frames it reads and pushes pointers to the outer ones: no compiler makes that.
+bool enter(Lift &lift) {
+  constexpr uint64_t kLevels = 31;
+  if (lift.decoded.operand_width != 64 || lift.constant(1) & kLevels)
+    return false;
+  lift.access(8, true);
+  lift.store(ASSAY_REG_RBP, 8, {.base = ASSAY_REG_RSP, .offset = -8});
+  lift.emit(ASSAY_UOP_sub, 8, ASSAY_REG_RBP, value(ASSAY_REG_RSP), Operand::of(8));
+  const auto locals = static_cast<int64_t>(lift.constant(0));
+  lift.emit(ASSAY_UOP_sub, 8, ASSAY_REG_RSP, value(ASSAY_REG_RBP), Operand::of(locals));
+  return true;
+}
+
 bool leave(Lift &lift) {
   if (lift.decoded.operand_width != 64)
     return false;
@@ -417,6 +430,7 @@ bool lift_integer(Lift &lift) {
   case ZYDIS_MNEMONIC_CMPXCHG16B: return compare_exchange_wide(lift);
   case ZYDIS_MNEMONIC_PUSH: return push(lift);
   case ZYDIS_MNEMONIC_POP: return pop(lift);
+  case ZYDIS_MNEMONIC_ENTER: return enter(lift);
   case ZYDIS_MNEMONIC_LEAVE: return leave(lift);
   case ZYDIS_MNEMONIC_BSWAP:
     if (lift.bytes(0) == 2) // undefined

@@ -106,6 +106,8 @@ TEST(Decoder, SaysOfWhichInstructionsItKnowsHalf) {
     return bool{decoded(bytes).instructions.front().half_known};
   };
   EXPECT_TRUE(is_half_known({0xc7, 0xf8, 0x10, 0, 0, 0})); // xbegin
+  EXPECT_TRUE(is_half_known({0xc8, 0x20, 0, 1}));          // enter 32, 1
+  EXPECT_TRUE(is_half_known({0x66, 0xc8, 0x20, 0, 0}));    // enter of 16 bits
   EXPECT_TRUE(is_half_known({0x67, 0xf3, 0xa4}));          // rep movsb with edi, esi
   EXPECT_TRUE(is_half_known({0x64, 0xf3, 0xa4}));          // rep movsb from fs
   EXPECT_TRUE(is_half_known({0x66, 0x74, 0x10}));          // je, of 16 bits or not
@@ -115,7 +117,38 @@ TEST(Decoder, SaysOfWhichInstructionsItKnowsHalf) {
   EXPECT_FALSE(is_half_known({0xcb}));                     // retf
   EXPECT_FALSE(is_half_known({0xf3, 0xa4}));               // rep movsb
   EXPECT_FALSE(is_half_known({0x67, 0xa4}));               // movsb with edi, esi
+  EXPECT_FALSE(is_half_known({0xc8, 0x20, 0, 0}));         // enter 32, 0
+  EXPECT_FALSE(is_half_known({0xc8, 0x20, 0, 32}));        // the same: of the level five bits count
   EXPECT_FALSE(is_half_known({0x0f, 0x05}));               // syscall
+}
+
+TEST(Decoder, EnterPushesRbp) {
+  const Code code = decoded({0xc8, 0x20, 0x80, 0}); // enter 0x8020, 0
+  Machine machine;
+  OneWord memory;
+  machine.registers[ASSAY_REG_RSP] = 0x7000'0000;
+  machine.registers[ASSAY_REG_RBP] = 77;
+  ASSERT_EQ(execute(code, code.instructions.front(), machine, memory), Step::done);
+  EXPECT_EQ(memory.address, 0x7000'0000 - 8u);
+  EXPECT_EQ(memory.value, 77u);
+  EXPECT_EQ(machine.registers[ASSAY_REG_RBP], 0x7000'0000 - 8u);
+  EXPECT_EQ(machine.registers[ASSAY_REG_RSP], 0x7000'0000 - 8u - 0x8020u);
+  ASSERT_EQ(code.accesses.size(), 1u);
+  EXPECT_TRUE(code.accesses.front().write);
+}
+
+// What push and its kin write is below the stack pointer, also where they are not lifted.
+TEST(Decoder, PushesWriteBelowTheStackPointer) {
+  auto offset = [](std::initializer_list<int> bytes) {
+    const Code code = decoded(bytes);
+    EXPECT_EQ(code.accesses.size(), 1u);
+    EXPECT_EQ(code.uops[code.accesses[0].uop].a, ASSAY_REG_RSP);
+    return code.uops[code.accesses[0].uop].i;
+  };
+  EXPECT_EQ(offset({0x0f, 0xa0}), -8);       // push fs
+  EXPECT_EQ(offset({0x66, 0x0f, 0xa8}), -2); // push gs, of 16 bits
+  EXPECT_EQ(offset({0x66, 0x9c}), -2);       // pushf, of 16 bits
+  EXPECT_EQ(offset({0x0f, 0xa1}), 0);        // pop fs
 }
 
 extern "C" const std::byte __executable_start, etext; // of this program, from the linker
