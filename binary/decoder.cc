@@ -60,15 +60,26 @@ constexpr VariableSet kSystemCallArguments =
     bit(ASSAY_REG_R8) | bit(ASSAY_REG_R8 + 1) | bit(ASSAY_REG_R8 + 2);
 
 // Of instructions that are not lifted, those of which Zydis' lists do not say all: where xbegin goes when its
-// transaction fails, which frames enter looks at, that repeated string instructions (with addresses of 32 bits, or a
-// segment) go on.
+// transaction fails, which frames enter looks at, the line that clzero writes, that repeated string instructions (with
+// addresses of 32 bits, or a segment) go on.
 bool is_half_known(const ZydisDecodedInstruction &decoded) {
   constexpr ZydisInstructionAttributes kRepeated =
       ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE;
   switch (decoded.mnemonic) {
   case ZYDIS_MNEMONIC_XBEGIN:
-  case ZYDIS_MNEMONIC_ENTER: return true;
+  case ZYDIS_MNEMONIC_ENTER:
+  case ZYDIS_MNEMONIC_CLZERO: return true;
   default: return decoded.attributes & kRepeated;
+  }
+}
+
+// Whether an element of it is accessed only if a mask says so.
+bool is_masked(const Lift &lift) {
+  switch (lift.decoded.mnemonic) {
+  case ZYDIS_MNEMONIC_MASKMOVQ:
+  case ZYDIS_MNEMONIC_MASKMOVDQU:
+  case ZYDIS_MNEMONIC_VMASKMOVDQU: return true;
+  default: return lift.mask;
   }
 }
 
@@ -104,13 +115,19 @@ Touched make_opaque(Lift &lift) {
                           operand.visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN;
       if (pushes)
         address.offset -= static_cast<int32_t>(size);
+      auto access = [&](bool write) {
+        if (is_masked(lift))
+          lift.access_masked(size, write);
+        else
+          lift.access(size, write);
+      };
       if (reads) {
         touched.reads |= bit(kMemory);
-        lift.access(size, false);
+        access(false);
       }
       if (writes) {
         touched.writes |= bit(kMemory);
-        lift.access(size, true);
+        access(true);
       }
       lift.lea(lift.temporary(), 8, address);
     }

@@ -106,6 +106,7 @@ TEST(Decoder, SaysOfWhichInstructionsItKnowsHalf) {
     return bool{decoded(bytes).instructions.front().half_known};
   };
   EXPECT_TRUE(is_half_known({0xc7, 0xf8, 0x10, 0, 0, 0})); // xbegin
+  EXPECT_TRUE(is_half_known({0x0f, 0x01, 0xfc}));          // clzero
   EXPECT_TRUE(is_half_known({0xc8, 0x20, 0, 1}));          // enter 32, 1
   EXPECT_TRUE(is_half_known({0x66, 0xc8, 0x20, 0, 0}));    // enter of 16 bits
   EXPECT_TRUE(is_half_known({0x67, 0xf3, 0xa4}));          // rep movsb with edi, esi
@@ -149,6 +150,21 @@ TEST(Decoder, PushesWriteBelowTheStackPointer) {
   EXPECT_EQ(offset({0x66, 0x0f, 0xa8}), -2); // push gs, of 16 bits
   EXPECT_EQ(offset({0x66, 0x9c}), -2);       // pushf, of 16 bits
   EXPECT_EQ(offset({0x0f, 0xa1}), 0);        // pop fs
+}
+
+TEST(Decoder, MaskedAccessesAreSaidToBe) {
+  auto masked = [](std::initializer_list<int> bytes) {
+    const Code code = decoded(bytes);
+    EXPECT_EQ(code.accesses.size(), 1u);
+    return code.accesses.front().masked;
+  };
+  EXPECT_TRUE(masked({0x66, 0x0f, 0xf7, 0xc1}));              // maskmovdqu xmm0, xmm1
+  EXPECT_TRUE(masked({0x0f, 0xf7, 0xc1}));                    // maskmovq mm0, mm1
+  EXPECT_TRUE(masked({0xc5, 0xf9, 0xf7, 0xc1}));              // vmaskmovdqu xmm0, xmm1
+  EXPECT_TRUE(masked({0x62, 0xf2, 0x7d, 0x49, 0x89, 0x06}));  // vpexpandd zmm0 {k1}, [rsi]
+  EXPECT_FALSE(masked({0x62, 0xf2, 0x7d, 0x48, 0x89, 0x06})); // vpexpandd zmm0, [rsi]
+  EXPECT_TRUE(masked({0x62, 0xf2, 0x7d, 0x49, 0x8b, 0x06}));  // vpcompressd [rsi] {k1}, zmm0
+  EXPECT_TRUE(masked({0x62, 0xf2, 0x7e, 0x49, 0x31, 0x06}));  // vpmovdb [rsi] {k1}, zmm0
 }
 
 extern "C" const std::byte __executable_start, etext; // of this program, from the linker
