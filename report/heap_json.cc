@@ -138,6 +138,7 @@ Json groups_json(const std::vector<analyze::HeapGroupRow> &rows, bool with_layou
 Json site_json(const analyze::HeapContextRow &row, const HeapResult &result) {
   Json json;
   json["site"] = frame_json(row.owner_frame());
+  json["accesses_counted"] = row.accesses_counted;
   json["type"] = row.type.empty() ? Json(nullptr) : Json(row.type);
   json["origin"] = row.origin;
   json["contexts"] = row.contexts;

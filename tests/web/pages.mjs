@@ -1,7 +1,8 @@
 // pages.mjs FOLDER: opens the pages that are there and reads back what --json says.
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { deflateSync, inflateSync } from 'node:zlib';
 
 const folder = process.argv[2];
 const { chromium } = createRequire(`${folder}/sources/`)('playwright-core');
@@ -23,6 +24,17 @@ const column = (page, table, title) => page.$eval(`[data-name="${table}"]`, (sec
   const at = [...section.querySelectorAll('thead th')].findIndex((header) => header.textContent === name);
   return [...section.querySelectorAll(':scope > .scroll > table > tbody > tr:not(.detail)')].map((row) => row.cells[at].dataset.value ?? row.cells[at].textContent);
 }, title);
+
+// Writes a page like `name`, with other data: `change` is given the tables (report/node_table.h).
+function altered(name, as, change) {
+  const page = readFileSync(`${folder}/${name}.html`, 'utf8');
+  const [whole, before, data] = page.match(/(<script[^>]*id="data"[^>]*>)([^<]+)/);
+  const tables = JSON.parse(inflateSync(Buffer.from(data, 'base64')));
+  change(tables);
+  writeFileSync(`${folder}/${as}.html`, page.replace(whole, () => before + deflateSync(JSON.stringify(tables)).toString('base64')));
+}
+const listOf = (tables, key) => { const [table, row] = tables.root, { keys, columns } = tables.tables[table]; return tables.lists[columns[keys.indexOf(key)][row][1]]; };
+const columnsOf = (tables, key) => tables.tables.filter((each) => each.keys.includes(key)).map((each) => each.columns[each.keys.indexOf(key)]);
 
 // Each page holds its document, whole; each of its views opens and shows something.
 for (const name of ['heap', 'workingset', 'fields', 'objects', 'values', 'report', 'diff', 'explain', 'trace-info', 'trace-counts', 'trace-cache', 'trace-reuse', 'trace-mrc']) {
@@ -86,6 +98,46 @@ for (const name of ['heap', 'workingset', 'fields', 'objects', 'values', 'report
   await page.close();
 }
 
+// What was not counted is not known, neither in tables nor in the tree; it stands last.
+{
+  const page = await open('heap', '#heap-sites');
+  const sites = json('heap').sites;
+  const counted = sites.filter((site) => site.accesses_counted);
+  assert(counted.length > 0 && counted.length < sites.length, 'sites of both kinds');
+  for (const [title, of] of [['accesses', (site) => site.access_count.total], ['used', (site) => site.used_share], ['untouched', (site) => site.cold_byte_us]]) {
+    await page.click(`[data-name="allocation sites"] thead button:text-is("${title}")`);
+    const shown = await column(page, 'allocation sites', title);
+    assert.deepEqual(shown, [...counted.map(of).sort((a, b) => b - a).map(String), ...new Array(sites.length - counted.length).fill('-')], title);
+  }
+  await page.click('#tab-heap-tree');
+  await page.selectOption('[aria-label="measure"]', 'untouched bytes × time');
+  const unknown = json('heap').contexts.filter((each) => !each.accesses_counted).length;
+  assert((await page.innerText('.tree output')).endsWith(`; not known of ${unknown}`), await page.innerText('.tree output'));
+  await page.close();
+}
+
+// Of a run that was killed no peak is known.
+{
+  altered('heap', 'heap-killed', (tables) => { for (const key of ['at_peak_bytes', 'peak_bytes']) for (const all of columnsOf(tables, key)) all.fill(null); });
+  const page = await open('heap-killed', '#heap-types');
+  assert((await column(page, 'types', 'at peak')).every((each) => each === '-'));
+  await page.click('#tab-heap-tree');
+  await page.selectOption('[aria-label="measure"]', 'bytes at the peak');
+  assert.equal(await page.innerText('.tree output'), 'bytes at the peak: not known');
+  await page.close();
+}
+
+// The filter's ^ and $ are the ends of a cell.
+{
+  altered('heap', 'heap-many', (tables) => { const list = listOf(tables, 'types'); while (list.length <= 12) list.push(...list); });
+  const page = await open('heap-many', '#heap-types');
+  for (const [pattern, types] of [['^Order$', ['Order']], ['^rder', []], ['Orde$', []], ['^(order|node)$', ['Node', 'Order']]]) {
+    await page.fill('[aria-label="filter types"]', pattern);
+    assert.deepEqual([...new Set(await column(page, 'types', 'type'))].sort(), types, pattern);
+  }
+  await page.close();
+}
+
 // A finding leads to its row.
 {
   const page = await open('heap', '#findings');
@@ -108,6 +160,31 @@ for (const name of ['heap', 'workingset', 'fields', 'objects', 'values', 'report
   // What std::atomic is made of has no names of its own.
   assert(struct.fields.some((field) => field.short_name === 'count' && field.name !== 'count'), JSON.stringify(struct.fields));
   assert.deepEqual(await column(page, 'fields of Order', 'field'), struct.fields.map((field) => field.short_name));
+  await page.close();
+}
+
+// Working set: the chart reaches the last period's end, also if there is one period only.
+{
+  altered('workingset', 'workingset-once', (tables) => {
+    const list = listOf(tables, 'snapshots');
+    const [table, row] = list[0];
+    list.length = 1;
+    for (const [key, value] of [['begin', 0], ['end', 3e6]]) tables.tables[table].columns[tables.tables[table].keys.indexOf(key)][row] = value;
+  });
+  const page = await open('workingset-once', '#workingset-time');
+  await page.waitForSelector('.chart canvas');
+  const over = await page.locator('.u-over').boundingBox();
+  await page.mouse.move(over.x + over.width - 3, over.y + over.height / 2);
+  assert.equal(await page.innerText('.u-legend .u-series:first-child .u-value'), '3 s');
+  const colours = await page.$eval('.chart canvas', (canvas) => {
+    const { width, height } = canvas, data = canvas.getContext('2d').getImageData(0, 0, width, height).data;
+    let coloured = 0;
+    for (let at = 0; at < data.length; at += 4) if (data[at + 3] && Math.max(data[at], data[at + 1], data[at + 2]) - Math.min(data[at], data[at + 1], data[at + 2]) > 60) coloured++;
+    return coloured / (width * height);
+  });
+  assert(colours > 0.1, `nothing is drawn of the only period: ${colours}`);
+  await page.mouse.click(over.x + over.width - 3, over.y + over.height / 2);
+  assert.match(await page.innerText('.chosen'), /to 3000000/);
   await page.close();
 }
 

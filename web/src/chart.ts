@@ -14,6 +14,7 @@ export interface Curve {
 
 export interface ChartOptions {
   x: number[];
+  end?: number; // where the last step ends; default: curves end at the last x
   curves: Curve[];
   showX: (value: number) => string;
   showY: (value: number) => string;
@@ -26,7 +27,17 @@ export interface ChartOptions {
 // Okabe and Ito's colours, told apart by all eyes.
 export const kColours = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#b3a60a', '#8a8a8a'];
 
-export function chart({ x, curves, showX, showY, logX, isBytes, levels = [], choose }: ChartOptions): HTMLElement {
+// A step is as wide as it is long only if there is something behind it: the last one goes on to the end.
+function untilEnd({ x, end, curves, choose, ...more }: ChartOptions): ChartOptions {
+  if (end === undefined || x.length === 0 || end <= x[x.length - 1]) return { x, curves, choose, ...more };
+  const again = <T>(all: T[]) => [...all, all[all.length - 1]];
+  const last = x.length - 1;
+  return { ...more, x: [...x, end], choose: choose && ((at) => choose(Math.min(at, last))),
+    curves: curves.map((curve) => ({ ...curve, values: again(curve.values), shown: curve.shown && again(curve.shown) })) };
+}
+
+export function chart(options: ChartOptions): HTMLElement {
+  const { x, curves, showX, showY, logX, isBytes, levels = [], choose } = untilEnd(options);
   const holder = h('div', { class: 'chart' });
   const style = getComputedStyle(document.documentElement);
   const ink = style.getPropertyValue('--ink').trim(), line = style.getPropertyValue('--line').trim();

@@ -13,7 +13,7 @@ interface TreeNode {
 
 export interface Measure {
   title: string;
-  of: (context: Row) => number;
+  of: (context: Row) => number | null; // null: not known
   show: (value: number) => string;
 }
 
@@ -23,7 +23,7 @@ function treeOf(contexts: Row[], measure: Measure, stackKey: string): TreeNode {
   const root: TreeNode = { name: 'all', total: 0, children: new Map() };
   for (const context of contexts) {
     const value = measure.of(context);
-    if (value <= 0) continue;
+    if (value === null || value <= 0) continue;
     let node = root;
     node.total += value;
     const stack = rows(context[stackKey]);
@@ -90,7 +90,10 @@ export function flame(contexts: Row[], measures: Measure[], stackKey = 'stack'):
     visit(top, 0, 0, false);
     chart.style.height = `${(depth + 1) * 1.45}rem`;
     chart.replaceChildren(...boxes);
-    found.textContent = wanted ? `${measure.show(foundTotal)} in stacks with a match (${((foundTotal / (top.total || 1)) * 100).toFixed(1)} %)` : `${measure.show(top.total)}, ${count(contexts.length)} call stacks`;
+    const unknown = contexts.filter((context) => measure.of(context) === null).length;
+    const all = unknown ? `${measure.show(top.total)}, ${count(contexts.length)} call stacks; not known of ${count(unknown)}` : `${measure.show(top.total)}, ${count(contexts.length)} call stacks`;
+    if (unknown && unknown === contexts.length) found.textContent = `${measure.title}: not known`;
+    else found.textContent = wanted ? `${measure.show(foundTotal)} in stacks with a match (${((foundTotal / (top.total || 1)) * 100).toFixed(1)} %)` : all;
     const callers: TreeNode[] = [];
     for (let node: TreeNode | undefined = top; node; node = node.parent) callers.unshift(node);
     path.replaceChildren(...callers.map((node) => h('button', { type: 'button', click: () => { top = node; draw(); } }, node.name)));

@@ -5,20 +5,28 @@ import { byteSeconds, bytes, count, frame, microseconds, share } from './format'
 import { h } from './dom';
 import { chart } from './chart';
 import { flame, Measure } from './flame';
-import { Column, table, figures, words } from './table';
+import { Column, table, figures, numberIf, words } from './table';
 import { View, bars, definitions, stack, titled } from './view';
 
 const mean = (row: Row, key: string) => (number(row, 'alloc_count') ? number(row, `${key}.total`) / number(row, 'alloc_count') : 0);
+
+// What is said of accesses, of a row whose accesses were counted: part of a program may be without.
+const ofAccesses = (row: Row, path: string) => (row.accesses_counted === false ? null : numberIf(row, path));
+function writesShare(row: Row): number | null {
+  const reads = ofAccesses(row, 'reads'), writes = ofAccesses(row, 'writes');
+  return reads === null || writes === null ? null : reads + writes ? writes / (reads + writes) : 0;
+}
+const shown = (value: number | null, show: (value: number) => string) => (value === null ? '-' : show(value));
 
 function columns(accesses: boolean): Column<Row>[] {
   const all: (Column<Row> | false)[] = [
     figures('objects', 'alloc_count', count, { bar: true }),
     figures('bytes', 'size.total', bytes, { bar: true }),
     { title: 'mean size', value: (row) => mean(row, 'size'), show: (row) => bytes(mean(row, 'size')) },
-    accesses && figures('accesses', 'access_count.total', count, { bar: true, help: 'executed loads and stores of these objects' }),
-    accesses && { title: 'writes', value: (row) => { const all = number(row, 'reads') + number(row, 'writes'); return all ? number(row, 'writes') / all : 0; }, show: (row) => { const all = number(row, 'reads') + number(row, 'writes'); return all ? share(number(row, 'writes') / all) : ''; }, help: 'the part of the accesses that are stores' },
-    accesses && figures('used', 'used_share', share, { help: 'the part of the 64-byte blocks of the objects that was touched' }),
-    accesses && figures('untouched', 'cold_byte_us', byteSeconds, { bar: true, help: 'bytes that were never touched, times how long they were held' }),
+    accesses && figures('accesses', 'access_count.total', count, { bar: true, value: (row) => ofAccesses(row, 'access_count.total'), help: 'executed loads and stores of these objects' }),
+    accesses && { title: 'writes', value: writesShare, show: (row) => (number(row, 'reads') + number(row, 'writes') ? shown(writesShare(row), share) : ''), help: 'the part of the accesses that are stores' },
+    accesses && figures('used', 'used_share', share, { value: (row) => ofAccesses(row, 'used_share'), help: 'the part of the 64-byte blocks of the objects that was touched' }),
+    accesses && figures('untouched', 'cold_byte_us', byteSeconds, { bar: true, value: (row) => ofAccesses(row, 'cold_byte_us'), help: 'bytes that were never touched, times how long they were held' }),
     { title: 'lifetime', value: (row) => mean(row, 'lifetime_us'), show: (row) => microseconds(mean(row, 'lifetime_us')), help: 'mean of the objects' },
     figures('temporary', 'temporary_count', count, { help: 'freed before the next allocation' }),
     figures('live', 'live_bytes', bytes, { help: 'not freed at the end' }),
@@ -34,7 +42,7 @@ function contextsOfSite(document: Row, site: Row): Node {
   const mine = rows(document.contexts)
     .filter((context) => {
       const owner = rows(context.stack)[number(context, 'owner')];
-      return isRow(where) && owner && frame(owner) === frame(where) && text(owner, 'file') === text(where, 'file') && text(context, 'type') === text(site, 'type');
+      return isRow(where) && owner && frame(owner) === frame(where) && text(owner, 'file') === text(where, 'file') && text(context, 'type') === text(site, 'type') && context.accesses_counted === site.accesses_counted;
     })
     .sort((a, b) => number(b, 'size.total') - number(a, 'size.total'));
   return h('div', { class: 'contexts' }, h('p', {}, `${count(mine.length)} call stacks, most bytes first${mine.length > kShownOnce ? `; the first ${kShownOnce}` : ''}`), ...mine.slice(0, kShownOnce).map(contextDetail));
@@ -47,8 +55,8 @@ function contextDetail(context: Row): HTMLElement {
     definitions([
       ['objects', count(number(context, 'alloc_count'))],
       ['bytes', bytes(number(context, 'size.total'))],
-      ['accesses', count(number(context, 'access_count.total'))],
-      ['used', share(number(context, 'used_share'))],
+      ['accesses', shown(ofAccesses(context, 'access_count.total'), count)],
+      ['used', shown(ofAccesses(context, 'used_share'), share)],
       ['lifetime', `${microseconds(number(context, 'lifetime_us.min'))} to ${microseconds(number(context, 'lifetime_us.max'))}`],
       ['live at the end', bytes(number(context, 'live_bytes'))],
       ['freed on another cpu', count(number(context, 'migrated_cpu'))],
@@ -68,11 +76,11 @@ export function heapViews(document: Row): View[] {
   const measures: Measure[] = [
     { title: 'bytes allocated', of: (row) => number(row, 'size.total'), show: bytes },
     { title: 'objects', of: (row) => number(row, 'alloc_count'), show: count },
-    { title: 'bytes at the peak', of: (row) => number(row, 'at_peak_bytes'), show: bytes },
+    { title: 'bytes at the peak', of: (row) => numberIf(row, 'at_peak_bytes'), show: bytes },
     { title: 'temporary objects', of: (row) => number(row, 'temporary_count'), show: count },
     { title: 'live bytes at the end', of: (row) => number(row, 'live_bytes'), show: bytes },
   ];
-  if (accesses) measures.splice(2, 0, { title: 'accesses', of: (row) => number(row, 'access_count.total'), show: count }, { title: 'untouched bytes × time', of: (row) => number(row, 'cold_byte_us'), show: byteSeconds });
+  if (accesses) measures.splice(2, 0, { title: 'accesses', of: (row) => ofAccesses(row, 'access_count.total'), show: count }, { title: 'untouched bytes × time', of: (row) => ofAccesses(row, 'cold_byte_us'), show: byteSeconds });
   const views: View[] = [
     {
       id: 'heap-sites', title: 'Allocations', question: 'Which allocations are large, hot, cold or short-lived? A row opens to its call stacks.',

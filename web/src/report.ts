@@ -1,35 +1,22 @@
-// assay report: types, allocation sites and phases, with what each tool says of them. What a tool did not record is empty, not 0.
+// assay report: types, allocation sites and phases, with what each tool says of them. What a tool did not record is -, not 0.
 
 import { Row, number, rows, text } from './document';
 import { bytes, count, microseconds, share } from './format';
-import { Column, table, words } from './table';
+import { Column, figures, table, words } from './table';
 import { View, definitions, titled } from './view';
-
-const kUnknown = -1; // sorts behind everything
-
-// A number that may be missing.
-function known(title: string, path: string, show: (value: number) => string = count, more: Partial<Column<Row>> = {}): Column<Row> {
-  const value = (row: Row) => {
-    const [outer, inner] = path.split('.');
-    const of = inner ? row[outer] : row;
-    const found = of && typeof of === 'object' && !Array.isArray(of) ? of[inner ?? outer] : null;
-    return typeof found === 'number' ? found : kUnknown;
-  };
-  return { title, value, show: (row) => (value(row) === kUnknown ? '' : show(value(row))), ...more };
-}
 
 const list = (row: Row, key: string) => (Array.isArray(row[key]) ? (row[key] as string[]).join(', ') : '');
 const advice = (row: Row) => (row.advice && typeof row.advice === 'object' && !Array.isArray(row.advice) ? list(row.advice, 'first') : '');
 
 function figuresOf(named: Column<Row>[]): Column<Row>[] {
-  return [known('objects', 'alloc_count'), known('bytes', 'size_bytes', bytes, { bar: true }), known('at the peak', 'at_peak_bytes', bytes), known('lifetime', 'mean_lifetime_us', microseconds),
-    known('accesses', 'accesses'), known('in the working set', 'set.most_bytes', bytes, { bar: true, help: 'of its lines, the most at a time' }), known('in phase', 'set.phase', String),
-    known('used', 'used_share', share, { help: 'of its lines that were used' }), { title: 'put first', value: advice }, ...named];
+  return [figures('objects', 'alloc_count'), figures('bytes', 'size_bytes', bytes, { bar: true }), figures('at the peak', 'at_peak_bytes', bytes), figures('lifetime', 'mean_lifetime_us', microseconds),
+    figures('accesses', 'accesses'), figures('in the working set', 'set.most_bytes', bytes, { bar: true, help: 'of its lines, the most at a time' }), figures('in phase', 'set.phase', String),
+    figures('used', 'used_share', share, { help: 'of its lines that were used' }), { title: 'put first', value: advice }, ...named];
 }
 
 function phaseDetail(phase: Row): HTMLElement {
   return titled('what fills it', table({ name: 'owners', rows: rows(phase.owners), columns: [
-    known('bytes', 'bytes', bytes, { bar: true }), known('of the phase', 'lines_share', share), known('used', 'used_share', share), known('accesses', 'accesses'),
+    figures('bytes', 'bytes', bytes, { bar: true }), figures('of the phase', 'lines_share', share), figures('used', 'used_share', share), figures('accesses', 'accesses'),
     { title: 'put first', value: (row) => list(row, 'first') }, words('kind', 'kind'), words('type', 'type'), words('owner', 'name')] }),
     definitions([['at a time', bytes(number(phase, 'mean_bytes'))], ['at most', count(number(phase, 'most_lines')) + ' lines'], ['fits in', text(phase, 'fits_in') || 'unknown']]));
 }
@@ -41,6 +28,6 @@ export function reportViews(document: Row): View[] {
     { id: 'report-types', title: 'Types', question: 'Which types bring in the most that is not used?', make: of('types', 'types', [words('type', 'name')]) },
     { id: 'report-sites', title: 'Sites', question: 'Which allocation sites and variables do?', make: of('sites', 'sites', [words('kind', 'kind'), words('type', 'type'), words('site', 'name')]) },
     { id: 'report-phases', title: 'Phases', question: 'What does each phase work on? A row opens to what fills it.', make: (filter) => table({ name: 'phases', rows: rows(document.phases), filter, open: phaseDetail, columns: [
-      known('process', 'pid', String), known('phase', 'phase', String), known('of the run', 'time_share', share, { bar: true }), known('bytes', 'bytes', bytes, { bar: true }), words('fits in', 'fits_in'), words('in', 'function')] }) },
+      figures('process', 'pid', String), figures('phase', 'phase', String), figures('of the run', 'time_share', share, { bar: true }), figures('bytes', 'bytes', bytes, { bar: true }), words('fits in', 'fits_in'), words('in', 'function')] }) },
   ];
 }

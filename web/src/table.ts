@@ -1,20 +1,26 @@
 // A table that is sorted by a click on a column and filtered by a regular expression; rows may open.
 
-import { Row, number, text } from './document';
+import { Row, at, text } from './document';
 import { h } from './dom';
 import { count } from './format';
 
 export interface Column<T> {
   title: string;
-  value: (row: T) => number | string;
-  show?: (row: T) => string | Node; // else the value
+  value: (row: T) => number | string | null; // null: not known
+  show?: (row: T) => string | Node; // of one that is known; else the value
   bar?: boolean; // a bar beside the number, of its share of the largest
   help?: string;
 }
 
-// A column of a row's number, by its path such as `size.total`, and one of its text.
+// A row's number, by its path such as `size.total`; null if it is not known.
+export function numberIf(row: Row, path: string): number | null {
+  const value = at(row, path);
+  return typeof value === 'number' ? value : null;
+}
+// A column of such a number, and one of a text.
 export function figures(title: string, path: string, show: (value: number) => string = count, more: Partial<Column<Row>> = {}): Column<Row> {
-  return { title, value: (row) => number(row, path), show: (row) => show(number(row, path)), ...more };
+  const value = more.value ?? ((row: Row) => numberIf(row, path));
+  return { title, ...more, value, show: (row) => show(value(row) as number) };
 }
 export function words(title: string, path: string): Column<Row> {
   return { title, value: (row) => text(row, path) };
@@ -34,14 +40,14 @@ const kStep = 200; // rows that are drawn at once
 export function table<T>({ name, rows, columns, sort, open, filter = '' }: TableOptions<T>): HTMLElement {
   if (rows.length === 0) return h('p', { class: 'empty' }, `${name}: none`);
   let by = columns.findIndex((column) => column.title === sort);
-  let descending = by < 0 || typeof columns[by].value(rows[0]) === 'number';
+  const numeric = columns.map((column) => rows.every((row) => { const value = column.value(row); return value === null || typeof value === 'number'; }));
+  let descending = by < 0 || numeric[by];
   let shown = kStep;
-  const numeric = columns.map((column) => rows.every((row) => typeof column.value(row) === 'number'));
-  const most = columns.map((column, at) => (column.bar && numeric[at] ? rows.reduce((top, row) => Math.max(top, column.value(row) as number), 0) : 0));
+  const most = columns.map((column, at) => (column.bar && numeric[at] ? rows.reduce((top, row) => Math.max(top, (column.value(row) ?? 0) as number), 0) : 0));
   const texts = new Map<T, string>();
   const textOf = (row: T) => {
     let text = texts.get(row);
-    if (text === undefined) texts.set(row, (text = columns.map((column, at) => (numeric[at] ? '' : column.value(row))).join('\n')));
+    if (text === undefined) texts.set(row, (text = columns.filter((_, at) => !numeric[at]).map((column) => column.value(row) ?? '').join('\n')));
     return text;
   };
 
@@ -58,7 +64,7 @@ export function table<T>({ name, rows, columns, sort, open, filter = '' }: Table
     search.setCustomValidity('');
     if (search.value) {
       try {
-        const pattern = new RegExp(search.value, 'i');
+        const pattern = new RegExp(search.value, 'im'); // ^ and $ are the ends of a cell
         result = rows.filter((row) => pattern.test(textOf(row)));
       } catch {
         search.setCustomValidity('this is no regular expression');
@@ -69,15 +75,17 @@ export function table<T>({ name, rows, columns, sort, open, filter = '' }: Table
     const sign = descending ? -1 : 1;
     return [...result].sort((a, b) => {
       const x = value(a), y = value(b);
+      if (x === null || y === null) return (x === null ? 1 : 0) - (y === null ? 1 : 0); // what is not known stands last
       return sign * (typeof x === 'number' && typeof y === 'number' ? x - y : String(x).localeCompare(String(y)));
     });
   }
 
   function lineOf(row: T): HTMLElement {
     const cells = columns.map((column, at) => {
-      const content = column.show ? column.show(row) : String(column.value(row));
-      const width = most[at] ? ((column.value(row) as number) / most[at]) * 100 : 0;
-      return h('td', { class: numeric[at] ? 'number' : null, style: column.bar ? `--bar: ${width.toFixed(1)}%` : null, 'data-value': numeric[at] ? String(column.value(row)) : null }, content);
+      const value = column.value(row);
+      const content = value === null ? '-' : column.show ? column.show(row) : String(value);
+      const width = most[at] && value !== null ? ((value as number) / most[at]) * 100 : 0;
+      return h('td', { class: numeric[at] ? 'number' : null, style: column.bar ? `--bar: ${width.toFixed(1)}%` : null, 'data-value': numeric[at] && value !== null ? String(value) : null }, content);
     });
     const line = h('tr', open ? { tabindex: 0, class: 'opens', 'aria-expanded': 'false' } : {}, ...cells);
     if (!open) return line;

@@ -32,7 +32,7 @@ function overTime(document: Row): HTMLElement {
   const detail = h('div', { class: 'chosen', 'aria-live': 'polite' }, h('p', { class: 'empty' }, 'A click in the chart shows a period: its owners and call stacks.'));
   const choose = (at: number) => detail.replaceChildren(snapshotDetail(snapshots[at], lineSize));
   return h('div', {},
-    chart({ x: snapshots.map((each) => number(each, 'begin')), showX: byTime ? microseconds : count, showY: bytes, isBytes: true, curves, levels: rows(document.caches).map((cache) => ({ name: text(cache, 'name'), value: number(cache, 'bytes') })), choose }),
+    chart({ x: snapshots.map((each) => number(each, 'begin')), end: snapshots.length ? number(snapshots[snapshots.length - 1], 'end') : undefined, showX: byTime ? microseconds : count, showY: bytes, isBytes: true, curves, levels: rows(document.caches).map((cache) => ({ name: text(cache, 'name'), value: number(cache, 'bytes') })), choose }),
     detail,
     table({ name: 'periods', rows: snapshots, open: (each) => snapshotDetail(each, lineSize), columns: [
       { title: 'begin', value: (row) => number(row, 'begin'), show: (row) => (byTime ? microseconds : count)(number(row, 'begin')) },
