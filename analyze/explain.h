@@ -93,6 +93,7 @@ struct ExplainedLoop {
   // count; empty if that is not known.
   std::string iterations;
   unsigned iterations_bits = 64;
+  bool iterations_fit = true;              // the form is never more than these bits hold
   std::optional<uint64_t> iteration_count; // if it is a number
   std::string sentence;                    // all of it in words
 };

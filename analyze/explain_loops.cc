@@ -46,8 +46,11 @@ std::string listed(const std::set<std::string> &words) {
 std::string times_text(const ExplainedLoop &loop) {
   if (loop.iteration_count)
     return base::format_counted(double(*loop.iteration_count), "iteration");
+  if (loop.iterations == "0")
+    return fmt::format("2^{} iterations", loop.iterations_bits);
   if (!loop.iterations.empty())
-    return loop.iterations + " iterations";
+    return loop.iterations + " iterations" +
+           (loop.iterations_fit ? "" : fmt::format(" modulo 2^{}", loop.iterations_bits));
   std::vector<std::string> conditions;
   size_t unknown = 0, exceptions = 0;
   for (const ExplainedExit &exit : loop.exits) {
@@ -175,6 +178,14 @@ void count_in_loops(const FlowGraph &graph, const Ssa &ssa, std::span<const Acce
     }
 }
 
+// Whether the low bits are all of a number of iterations. That s32(…) is not negative is taken for granted.
+bool fits(const binary::Expressions &expressions, binary::ExprId times, unsigned bits) {
+  const binary::Expr &node = expressions[times];
+  if (bits == 64 || (node.kind == binary::ExprKind::sign_extend && 8 * node.width <= bits))
+    return true;
+  return expressions.most(times) >> bits == 0;
+}
+
 void say_of_loops(const FlowGraph &graph, const Ssa &ssa, Forms &forms,
                   ExplainedFunction &function) {
   for (uint32_t index = 0; index < function.loops.size(); index++) {
@@ -185,11 +196,13 @@ void say_of_loops(const FlowGraph &graph, const Ssa &ssa, Forms &forms,
       continue;
     loop.iterations = forms.text(trips.times);
     loop.iterations_bits = trips.bits;
+    loop.iterations_fit = fits(forms.expressions(), trips.times, trips.bits);
     if (forms.expressions().is_constant(trips.times)) {
       uint64_t times = forms.expressions()[trips.times].value;
-      uint64_t mask = trips.bits == 64 ? ~uint64_t{0} : (uint64_t{1} << trips.bits) - 1;
-      if (times & mask)
-        loop.iteration_count = times & mask;
+      if (times == 0 && trips.bits < 64)
+        times = uint64_t{1} << trips.bits;
+      if (times)
+        loop.iteration_count = times;
     }
   }
   for (ExplainedAccess &access : function.accesses)

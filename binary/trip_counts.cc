@@ -82,6 +82,12 @@ uint64_t inverse_of(uint64_t odd) { // modulo 2^64
   return x;
 }
 
+// The number nearest to 0 that is the same in the low bits.
+uint64_t reduced(uint64_t x, unsigned bits) {
+  const unsigned above = 64 - bits;
+  return static_cast<uint64_t>(static_cast<int64_t>(x << above) >> above);
+}
+
 // Left where step * J + rest is 0 in `bits` bits.
 void count_equal(Expressions &expressions, Line line, unsigned bits, TripCount &count) {
   if (line.step == 0)
@@ -93,9 +99,11 @@ void count_equal(Expressions &expressions, Line line, unsigned bits, TripCount &
   if (expressions.offset_of(line.rest) % unit || shift >= bits)
     return;
   auto divided = [&](uint64_t x) {
-    return static_cast<uint64_t>(static_cast<int64_t>(x) >> shift) * (0 - reciprocal);
+    return reduced(static_cast<uint64_t>(static_cast<int64_t>(x) >> shift) * (0 - reciprocal),
+                   bits - shift);
   };
-  ExprId times = expressions.constant(divided(expressions.offset_of(line.rest)) + 1);
+  ExprId times =
+      expressions.constant(reduced(divided(expressions.offset_of(line.rest)) + 1, bits - shift));
   if (node.kind == ExprKind::sum) {
     for (size_t i = 0, terms = expressions.terms(line.rest).size(); i < terms; i++) {
       Term term = expressions.terms(line.rest)[i];
@@ -108,8 +116,10 @@ void count_equal(Expressions &expressions, Line line, unsigned bits, TripCount &
       return;
     times = expressions.combine(times, 1, line.rest, divided(1));
   }
-  count.times = times;
   count.bits = bits - shift;
+  if (expressions.is_constant(times) && count.bits < 64)
+    times = expressions.constant(expressions[times].value & ((uint64_t{1} << count.bits) - 1));
+  count.times = times;
 }
 
 // The value of a side of a comparison, as it is compared.
