@@ -149,7 +149,7 @@ bool ProfileFile::start(const char *program, const char *advice) {
   path_.clear();
   path_.add(run_folder_.c_str()).add('/').add(program).add('.').add_number(sys::process_id());
   if (!buffer_)
-    buffer_ = (char *)reserve(kMostKept);
+    buffer_ = (char *)reserve(kMaxKept);
   if (!buffer_ || !create(advice))
     return false;
   AssayFileHeader header = {};
@@ -195,7 +195,7 @@ bool ProfileFile::open(OptionText dir_pattern, OptionText run, const char *execu
 
 // May what is in the buffer stay there, for the helper to write it?
 bool ProfileFile::may_wait() const {
-  return own_.is_open_in_other_table() && used_ + kBufferBytes <= kMostKept &&
+  return own_.is_open_in_other_table() && used_ + kBufferBytes <= kMaxKept &&
          bytes_ + used_ <= sys::file_size_limit();
 }
 
@@ -224,7 +224,7 @@ void ProfileFile::write_out() {
   }
   bytes_ += done;
   if (size > kBufferBytes)
-    empty_span(buffer_ + kBufferBytes, kMostKept - kBufferBytes);
+    empty_span(buffer_ + kBufferBytes, kMaxKept - kBufferBytes);
   if (!good) {
     failed_ = true;
     count_loss(ASSAY_LOSS_write_failed, 1);
@@ -308,7 +308,7 @@ bool ProfileFile::open_replacement(const ProfileFile &old) {
   path_.clear();
   path_.add(old.path()).add(".new");
   if (!buffer_)
-    buffer_ = (char *)reserve(kMostKept);
+    buffer_ = (char *)reserve(kMaxKept);
   if (!buffer_ || path_.full())
     return false;
   long descriptor = sys::open(old.run_folder_.c_str(), O_RDWR | O_APPEND | O_TMPFILE, 0666);

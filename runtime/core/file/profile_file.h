@@ -77,9 +77,9 @@ private:
   bool named_ = false; // of a replacement: it is at path_ already
   Text path_, run_folder_, live_path_;
   // What is written at once; and what is kept at most, for the helper to write it.
-  static constexpr size_t kBufferBytes = 64 << 10, kMostKept = 16 << 20;
+  static constexpr size_t kBufferBytes = 64 << 10, kMaxKept = 16 << 20;
   size_t write_at_ = kBufferBytes; // bytes in the buffer
-  char *buffer_ = nullptr;         // kMostKept
+  char *buffer_ = nullptr;         // kMaxKept
 };
 
 } // namespace assay
