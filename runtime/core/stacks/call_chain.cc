@@ -364,15 +364,18 @@ inline bool CallChain::leads_outside(uint32_t number) const {
          outer.at == inner.rbp + 16;
 }
 
-// Brings this frame, in whose place `left` lies now, and those outside it up to date, where others lie in their places.
-// False where they lie elsewhere, from this one on.
-inline bool CallChain::renew_outside(uint32_t number, LeftFrame &left, uint32_t &changed) {
+// Brings this frame, in whose place `left` lies now, and those outside it up to date, where others
+// lie in their places. False where they lie elsewhere: then the frames from `right` on are as they
+// should be, and no way out of them is known.
+inline bool CallChain::renew_outside(uint32_t number, LeftFrame &left, uint32_t &right) {
   for (;;) {
     const bool same = is_same(left, frames_[number].left);
     if (!same) {
       renew(number, left);
-      if (number == 0)
+      if (number == 0) {
+        right = 0;
         return !leave_frame(frames_[0].rule, left.at, left.rbp, end_, left);
+      }
     }
     if (!same && !(leads_outside(number) && holds(frames_[number - 1].left)))
       number--;
@@ -381,7 +384,7 @@ inline bool CallChain::renew_outside(uint32_t number, LeftFrame &left, uint32_t 
     const ChainFrame &inner = frames_[number + 1];
     if (!leave_frame(inner.rule, inner.left.at, inner.left.rbp, end_, left) ||
         left.at != frames_[number].left.at) {
-      changed = number;
+      right = number + 1;
       return false;
     }
   }
@@ -415,7 +418,7 @@ __attribute__((always_inline)) inline bool CallChain::update_nearby(uint64_t at)
   LeftFrame left = {at + 16, at, words[0], words[1]}, innermost;
   uint64_t rule;
   uint16_t function;
-  uint32_t known = frames_outside(count_, left.at), changed;
+  uint32_t known = frames_outside(count_, left.at), right;
   const bool is_new = !known || frames_[known - 1].left.at != left.at;
   if (is_new) {
     innermost = copy_of(left);
@@ -431,9 +434,8 @@ __attribute__((always_inline)) inline bool CallChain::update_nearby(uint64_t at)
   pop_to(known);
   if (known == kMax || known <= gap_)
     return false;
-  if (!renew_outside(known - 1, left, changed)) {
-    frames_[changed + 1].left.pc =
-        0; // does not hold, so that the way out of it is looked for again
+  if (!renew_outside(known - 1, left, right)) {
+    frames_[right].left.pc = 0; // does not hold, so that the way out of it is looked for again
     return false;
   }
   if (is_new)
@@ -454,19 +456,19 @@ __attribute__((noinline)) void CallChain::update_at_large(uint64_t at) {
     known = frames_outside(known, left.at);
     if (known && frames_[known - 1].left.at == left.at) {
       pop_to(known);
-      uint32_t changed;
-      if (renew_outside(known - 1, left, changed)) {
+      uint32_t right;
+      if (renew_outside(known - 1, left, right)) {
         if (count_ <= gap_)
           gap_ = 0;
         if (count_ + fresh > kMax)
           drop_middle(fresh);
         break;
       }
-      for (uint32_t i = known; i > changed + 1 && fresh < kMax / 2; i--)
+      for (uint32_t i = known; i > right && fresh < kMax / 2; i--)
         fresh_[fresh++] = {frames_[i - 1].left, frames_[i - 1].rule, function_[i - 1]};
       left = fresh_[fresh - 1].left;
       rule = fresh_[fresh - 1].rule;
-      known = changed;
+      known = right ? right - 1 : 0;
     } else {
       const CallSite &site = call_site(left.pc);
       fresh_[fresh++] = {copy_of(left), site.rule, site.function};

@@ -63,7 +63,7 @@ private:
   const PathFrame &deepest() const { return path_[path_[path_count_ - 1].deepest]; }
   bool is_unchanged(uint32_t below, uint32_t &changed) const;
   bool leads_outside(uint32_t number) const;
-  bool renew_outside(uint32_t number, LeftFrame &left, uint32_t &changed);
+  bool renew_outside(uint32_t number, LeftFrame &left, uint32_t &right);
   void renew(uint32_t number, const LeftFrame &left);
   uint32_t unchanged_base(uint64_t above) const;
   struct CallSite;
