@@ -420,30 +420,32 @@ namespace {
 // if it is a header, which is of any unit; a source that another one includes is told by its accesses.
 class OtherUnits {
 public:
-  explicit OtherUnits(const profile::Profile &profile) : profile_(profile) {}
+  using Source = std::pair<uint32_t, std::string>; // module, and its name without folder and ending
 
-  void note(const profile::HeapContext &context, const HeapContextRow &row) {
-    if (row.sums.accesses())
-      accessed_.insert(source_of(context, row));
+  explicit OtherUnits(const profile::Profile &profile) : profile_(profile) {
+    for (uint32_t module = 0; module < profile.modules.size(); module++)
+      for (const profile::Unit &unit : profile.modules[module].units)
+        counted_.insert({module, stem(unit.source)});
   }
-  bool has(const profile::HeapContext &context, const HeapContextRow &row) const {
-    const Source source = source_of(context, row);
-    if (source.second.empty() || accessed_.count(source))
-      return false;
-    const auto &units = profile_.modules[source.first].units;
-    return std::none_of(units.begin(), units.end(), [&](const profile::Unit &unit) {
-      return stem(unit.source) == source.second;
-    });
+
+  // The source of a context; no name where it is not known, or a header.
+  Source note(const profile::HeapContext &context, const HeapContextRow &row) {
+    Source source = source_of(context, row);
+    if (row.sums.accesses())
+      counted_.insert(source);
+    return source;
+  }
+  // After all were noted.
+  bool has(const Source &source) const {
+    return !source.second.empty() && !profile_.modules[source.first].units.empty() &&
+           !counted_.count(source);
   }
 
 private:
-  using Source = std::pair<uint32_t, std::string>; // module, and its name without folder and ending
-
   static std::string stem(const std::string &path) {
     const std::string name = base_name(path);
     return name.substr(0, name.rfind('.'));
   }
-  // No name where it is not known, or in a header.
   Source source_of(const profile::HeapContext &context, const HeapContextRow &row) const {
     auto frame = std::find_if(row.frames.begin(), row.frames.end(),
                               [](const Frame &each) { return !each.inlined; });
@@ -456,7 +458,7 @@ private:
   }
 
   const profile::Profile &profile_;
-  std::set<Source> accessed_;
+  std::set<Source> counted_; // units, and what else has accesses
 };
 
 } // namespace
@@ -472,7 +474,7 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
     result.contexts.reserve(profile.heap.size());
   describe_run(result, profile);
   OtherUnits other_units(profile);
-  std::vector<const profile::HeapContext *> contexts; // of the result's rows
+  std::vector<OtherUnits::Source> sources; // of the result's rows
   for (const profile::HeapContext &context : profile.heap) {
     HeapContextRow row;
     row.sums = sums_of(context);
@@ -480,7 +482,7 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
     row.stack_cut = profile.stack(context.stack).cut;
     row.owner = owner(row.frames, wrappers);
     row.accesses_counted = allocated_by_instrumented(profile, context.stack);
-    other_units.note(context, row);
+    OtherUnits::Source source = other_units.note(context, row);
     row.recursion = recursion_of(profile, context, symbols);
     row.type = type_name(profile, context.type);
     row.origin = origin_name(context.origin);
@@ -506,11 +508,11 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
     }
     most_objects_first(row.freed_at);
     result.totals.add(row.sums);
-    contexts.push_back(&context);
+    sources.push_back(std::move(source));
     result.contexts.push_back(std::move(row));
   }
-  for (size_t i = 0; i < contexts.size(); i++)
-    if (other_units.has(*contexts[i], result.contexts[i]))
+  for (size_t i = 0; i < sources.size(); i++)
+    if (other_units.has(sources[i]))
       result.contexts[i].accesses_counted = false;
   sort_by_id(result.contexts);
   result.suppressions = suppressions.patterns();

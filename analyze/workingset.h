@@ -68,6 +68,7 @@ struct Phase {
   std::vector<OwnerCount> owners;    // of its distinct lines, most first
   std::vector<std::pair<std::string, size_t>>
       functions; // where threads were, in how many snapshots
+  size_t own_snapshots() const { return last - first + 1 - borders.size(); }
   bool is_border(size_t snapshot) const {
     return std::binary_search(borders.begin(), borders.end(), snapshot);
   }

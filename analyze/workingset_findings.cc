@@ -73,12 +73,11 @@ struct PhaseFacts {
 PhaseFacts facts_of(const WorkingSetResult &result, const Phase &phase, const OwnerCount &owner) {
   PhaseFacts facts{&phase, &owner};
   facts.owner_share = double(owner.lines) / double(phase.lines);
-  uint64_t snapshots = 0, lines = 0, later_lines = 0, shared = 0, fresh = 0, pages = 0;
+  uint64_t lines = 0, later_lines = 0, shared = 0, fresh = 0, pages = 0;
   for (size_t i = phase.first; i <= phase.last; i++) {
     const SnapshotRow &row = result.snapshots[i];
     if (phase.is_border(i))
       continue;
-    snapshots++;
     lines += row.lines;
     fresh += row.new_lines;
     pages += row.pages;
@@ -90,7 +89,7 @@ PhaseFacts facts_of(const WorkingSetResult &result, const Phase &phase, const Ow
   facts.time_share = result.time_share(phase);
   facts.reused_share = double(shared) / double(std::max<uint64_t>(later_lines, 1));
   facts.new_share = double(fresh) / double(std::max<uint64_t>(lines, 1));
-  facts.mean_pages = double(pages) / double(snapshots);
+  facts.mean_pages = double(pages) / double(phase.own_snapshots());
   return facts;
 }
 
@@ -144,7 +143,7 @@ private:
       kind.longest = facts;
     kind.time_share += facts.time_share;
     kind.phases++;
-    kind.snapshots += facts.phase->last - facts.phase->first + 1;
+    kind.snapshots += facts.phase->own_snapshots();
   }
 
   // Lines that a phase has too many for the cache, if its largest owner gave them all up: its share.
@@ -177,9 +176,8 @@ private:
     uint64_t cache = kSmallBytes;
     if (const auto &machine = result_.process.machine; machine && machine->l2_bytes)
       cache = machine->l2_bytes;
-    return facts.phase->last - facts.phase->first + 1 >= kMinSnapshots &&
-           facts.reused_share < kHardlyReused && facts.new_share < kReused &&
-           result_.bytes(facts.phase->lines) > cache;
+    return facts.phase->own_snapshots() >= kMinSnapshots && facts.reused_share < kHardlyReused &&
+           facts.new_share < kReused && result_.bytes(facts.phase->lines) > cache;
   }
 
   bool sparse(const PhaseFacts &facts) const {

@@ -141,6 +141,10 @@ int check(const CheckArguments &arguments) {
   if (!arguments.baseline.empty()) {
     Report old(profile::find_profiles({arguments.baseline}), wanted, wrappers);
     verdict += grown(old, now, arguments);
+    if (old.running)
+      fmt::print(stderr,
+                 "assay: check: of the baseline, {} still, so growth may be less than it seems\n",
+                 base::with_noun(old.running, "process runs", "processes run"));
     if (!old.general_losses.empty())
       fmt::print(
           stderr,

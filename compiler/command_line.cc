@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <regex>
 #include <set>
 #include <span>
 #include <sstream>
@@ -195,7 +196,7 @@ public:
       refuse("-femulated-tls: the runtime's thread-local variables are the linker's; drop it");
     if (line_.links && !line_.shared && no_libc_ && !has_libc_)
       line_.tools = 0; // the runtime needs libc
-    if (hides_malloc_ && !line_.shared && !line_.shared_runtime)
+    if (!line_.shared && !line_.shared_runtime && hides_runtime())
       line_.own_malloc =
           true; // libraries would not find ours, which the runtime takes for another one
     if (line_.tools && line_.links && line_.shared_runtime && line_.is_static)
@@ -205,19 +206,35 @@ public:
   }
 
 private:
-  // A word for the linker by which the executable exports nothing of its archives.
-  static bool hides_symbols(std::string_view word) {
-    constexpr std::string_view kScript = "--version-script";
-    if (word.find("--exclude-libs") != std::string_view::npos)
-      return true;
-    const size_t script = word.find(kScript);
-    if (script == std::string_view::npos || script + kScript.size() + 1 >= word.size())
-      return false;
-    std::string path(word.substr(script + kScript.size() + 1)); // behind = or ,
-    std::ifstream file(path.substr(0, path.find(',')));
+  // Do words for the linker keep the executable from exporting what the runtime's archive has?
+  bool hides_runtime() const {
+    for (size_t i = 0; i < linker_words_.size(); i++) {
+      const std::string &word = linker_words_[i];
+      const size_t begin = word.find_first_not_of('-'), equals = word.find('=');
+      if (begin == std::string::npos || begin < 1 || begin > 2)
+        continue;
+      const std::string option =
+          word.substr(begin, equals == std::string::npos ? equals : equals - begin);
+      const std::string value = equals != std::string::npos    ? word.substr(equals + 1)
+                                : i + 1 < linker_words_.size() ? linker_words_[i + 1]
+                                                               : "";
+      if ((option == "exclude-libs" && names_runtime(value)) ||
+          (option == "version-script" && has_local_symbols(value)))
+        return true;
+    }
+    return false;
+  }
+  // Of archives, separated by commas or colons.
+  static bool names_runtime(const std::string &archives) {
+    return std::regex_search(archives, std::regex("(^|[,:])(ALL|libassay_rt[a-z_]*\\.a)($|[,:])"));
+  }
+  static bool has_local_symbols(const std::string &script) {
+    std::ifstream file(script);
     const std::string text((std::istreambuf_iterator<char>(file)),
                            std::istreambuf_iterator<char>());
-    return text.find("local") != std::string::npos;
+    const std::string bare =
+        std::regex_replace(text, std::regex("/\\*[^*]*\\*+([^/*][^*]*\\*+)*/|#[^\n]*"), " ");
+    return std::regex_search(bare, std::regex("\\blocal\\s*:"));
   }
 
   static std::string readable(const std::string &path) {
@@ -305,8 +322,14 @@ private:
       line_.no_runtime = true;
     if (starts_with(a, "-Wl,") && a.find(".a") != std::string_view::npos)
       has_library_ = true;
-    if (starts_with(a, "-Wl,") || a == "-Xlinker")
-      hides_malloc_ = hides_malloc_ || hides_symbols(a == "-Xlinker" ? next : a.substr(4));
+    if (a == "-Xlinker")
+      linker_words_.emplace_back(next);
+    if (starts_with(a, "-Wl,"))
+      for (size_t from = 3; from < a.size();) { // at a comma
+        const size_t to = std::min(a.find(',', from + 1), a.size());
+        linker_words_.emplace_back(a.substr(from + 1, to - from - 1));
+        from = to;
+      }
     if (a == "-m32" || (starts_with(a, "--target=") && !starts_with(a, "--target=x86_64")) ||
         ((a == "-target" || a == "--target") && !starts_with(next, "x86_64")))
       line_.other_machine = true;
@@ -357,7 +380,7 @@ private:
 
   CommandLine &line_;
   bool stops_early_ = false, only_preprocesses_ = false, has_input_ = false, has_source_ = false;
-  bool hides_malloc_ = false;
+  std::vector<std::string> linker_words_;
   bool has_library_ = false, makes_header_ = false;
   bool no_libc_ = false, has_libc_ = false, emulates_tls_ = false;
   std::string language_;

@@ -305,7 +305,7 @@ void CodeCache::record_callers_in(std::vector<std::string> functions) {
 std::vector<std::string> CodeCache::words_without_callers() const {
   std::vector<std::string> words;
   for (const std::string &word : state_->callers_in)
-    if (!state_->met_words.count(word))
+    if (word != "all" && !state_->met_words.count(word))
       words.push_back(word);
   return words;
 }

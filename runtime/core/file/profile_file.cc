@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 
 #include "abi/version.h"
+#include "runtime/core/runtime.h"
 #include "runtime/core/system/arena.h"
 #include "runtime/core/system/losses.h"
 #include "runtime/core/system/options.h"
@@ -88,7 +89,8 @@ constexpr const char *kLostRights =
 void complain(const char *what, const Text &path, long error, const char *advice) {
   Text text;
   text.add(what).add(" ").add(path.c_str()).add(" (").add(words_of(error));
-  text.add("error ").add_number((uint64_t)-error).add(advice);
+  const bool is_of_rights = error == -EACCES || error == -EPERM || error == -ENOENT;
+  text.add("error ").add_number((uint64_t)-error).add(is_of_rights ? advice : kOtherPlace);
   say(text.c_str());
 }
 
@@ -193,9 +195,9 @@ bool ProfileFile::open(OptionText dir_pattern, OptionText run, const char *execu
   return start(program, kOtherPlace);
 }
 
-// May what is in the buffer stay there, for the helper to write it?
+// May what is in the buffer stay there, for the helper to write it? Not at the end, when there is none.
 bool ProfileFile::may_wait() const {
-  return own_.is_open_in_other_table() && used_ + kBufferBytes <= kMaxKept &&
+  return own_.is_open_for_helper_alone() && !runtime.finished && used_ + kBufferBytes <= kMaxKept &&
          bytes_ + used_ <= sys::file_size_limit();
 }
 
@@ -402,6 +404,8 @@ void ProfileFile::reset_in_child() {
   lock_.reset();
   own_.reset_in_child();
   is_open_ = false;
+  if (write_at_ > kBufferBytes)
+    empty_span(buffer_ + kBufferBytes, kMaxKept - kBufferBytes);
   used_ = 0;
   write_at_ = kBufferBytes;
   bytes_ = 0;

@@ -29,7 +29,7 @@ public:
   // A record that was read from a file, as it is stored.
   void copy(const FileRecord &record);
 
-  // Everything appended so far is in the file when this returns.
+  // Everything appended so far is in the file when this returns, or waits for the helper thread.
   void flush();
 
   // Puts a shorter file in the place of this one: `write(from, size, to)` is given what is in the file

@@ -435,7 +435,7 @@ __attribute__((always_inline)) inline bool CallChain::update_nearby(uint64_t at)
   if (known == kMax || known <= gap_)
     return false;
   if (!renew_outside(known - 1, left, right)) {
-    frames_[right].left.pc = 0; // does not hold, so that the way out of it is looked for again
+    pop_to(right); // what lies further in is found again
     return false;
   }
   if (is_new)

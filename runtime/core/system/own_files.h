@@ -26,7 +26,8 @@ public:
   // The number in the calling thread's table; negative where it does not mean the file any more.
   long number() const;
   bool is_open() const { return numbers_[0] >= 0 || numbers_[1] >= 0; }
-  bool is_open_in_other_table() const { return numbers_[1 - current_table()] >= 0; }
+  // For the program's threads: the helper has it open.
+  bool is_open_for_helper_alone() const { return current_table() == 0 && numbers_[1] >= 0; }
   FileIdentity identity() const { return identities_[current_table()]; }
   // Closes it in the calling thread's table.
   void close();
