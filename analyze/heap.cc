@@ -25,6 +25,7 @@
 #include "image/elf.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 #include <set>
 #include <sstream>
@@ -442,17 +443,14 @@ public:
   }
 
 private:
-  static std::string stem(const std::string &path) {
-    const std::string name = base_name(path);
-    return name.substr(0, name.rfind('.'));
-  }
+  static std::string stem(const std::filesystem::path &path) { return path.stem().string(); }
   Source source_of(const profile::HeapContext &context, const HeapContextRow &row) const {
     auto frame = std::find_if(row.frames.begin(), row.frames.end(),
                               [](const Frame &each) { return !each.inlined; });
     if (!row.accesses_counted || frame == row.frames.end())
       return {};
-    const size_t dot = frame->file.rfind('.');
-    if (dot == std::string::npos || (frame->file[dot + 1] != 'c' && frame->file[dot + 1] != 'C'))
+    const std::string ending = std::filesystem::path(frame->file).extension().string();
+    if (!ending.starts_with(".c") && !ending.starts_with(".C"))
       return {};
     return {profile_.stack(context.stack).frames.front().module.v, stem(frame->file)};
   }

@@ -58,10 +58,9 @@ struct SnapshotRow {
 };
 
 struct Phase {
-  size_t first = 0, last = 0; // indices of snapshots
-  std::vector<size_t>
-      borders;        // snapshots of it that are unlike it, where it begins or ends: sorted indices
-  uint64_t lines = 0; // distinct lines in all of it
+  size_t first = 0, last = 0;        // indices of snapshots
+  std::vector<size_t> borders;       // those of them that are unlike it, sorted
+  uint64_t lines = 0;                // distinct lines in all of it
   uint64_t mean_lines = 0;           // of its snapshots, borders left out
   uint64_t most_lines = 0;           // of its snapshots
   uint64_t shared_with_previous = 0; // lines that the phase before used too

@@ -338,8 +338,7 @@ private:
     for (const std::string &word : recording_.code().words_without_callers())
       std::fprintf(stderr,
                    "assay: no sample was taken in a function whose name has `%s`, so --callers "
-                   "found none; names are "
-                   "those of the symbol table, as nm prints them\n",
+                   "found none; names are those of the symbol table, as nm prints them\n",
                    word.c_str());
     const bool is_found = // without being named
         arguments_.output.empty() && file.starts_with(std::string(profile::kDefaultFolder) + "/");

@@ -196,9 +196,11 @@ public:
       refuse("-femulated-tls: the runtime's thread-local variables are the linker's; drop it");
     if (line_.links && !line_.shared && no_libc_ && !has_libc_)
       line_.tools = 0; // the runtime needs libc
-    if (!line_.shared && !line_.shared_runtime && hides_runtime())
-      line_.own_malloc =
-          true; // libraries would not find ours, which the runtime takes for another one
+    // Libraries would not find the runtime's malloc, and the runtime takes theirs for another one. A static program has
+    // no libraries.
+    if (line_.links && !line_.shared && !line_.shared_runtime && !line_.is_static &&
+        hides_runtime())
+      line_.own_malloc = true;
     if (line_.tools && line_.links && line_.shared_runtime && line_.is_static)
       refuse("-static and -fassay-shared-runtime exclude each other; drop one of them");
     if (line_.tools && line_.links && line_.shared_runtime && line_.own_malloc)
@@ -325,11 +327,7 @@ private:
     if (a == "-Xlinker")
       linker_words_.emplace_back(next);
     if (starts_with(a, "-Wl,"))
-      for (size_t from = 3; from < a.size();) { // at a comma
-        const size_t to = std::min(a.find(',', from + 1), a.size());
-        linker_words_.emplace_back(a.substr(from + 1, to - from - 1));
-        from = to;
-      }
+      each_word(a.substr(4), [&](std::string_view word) { linker_words_.emplace_back(word); });
     if (a == "-m32" || (starts_with(a, "--target=") && !starts_with(a, "--target=x86_64")) ||
         ((a == "-target" || a == "--target") && !starts_with(next, "x86_64")))
       line_.other_machine = true;

@@ -83,8 +83,8 @@ constexpr const char *kOtherPlace =
     "), so this run is not recorded; choose another place with ASSAY_OPTIONS=dir=DIR";
 constexpr const char *kLostRights =
     "), so this process is not recorded; the run's folder was there when the run began: leave it "
-    "there, let the user that this "
-    "process runs as write into it, or fork before the program gives up rights or changes its root";
+    "there, let the user that this process runs as write into it, or fork before the program "
+    "gives up rights or changes its root";
 
 void complain(const char *what, const Text &path, long error, const char *advice) {
   Text text;

@@ -358,6 +358,8 @@ void CallChain::renew(uint32_t number, const LeftFrame &left) {
 }
 
 // Does this frame's code keep a frame pointer, and does it lead to the place of the frame outside?
+// As leave_frame() would say, but nothing is read from the stack: whether the frame there holds is
+// asked with all the others.
 inline bool CallChain::leads_outside(uint32_t number) const {
   const LeftFrame &inner = frames_[number].left, &outer = frames_[number - 1].left;
   return frames_[number].rule & kFramePointer && outer.saved_at == inner.rbp &&
