@@ -36,6 +36,7 @@ public:
     RecordView record;
     while (container_.next(record))
       take(record);
+    process(); // of a file that was cut before its first record, too
     close_process_records();
     if (container_.lost_bytes()) {
       lose(ASSAY_LOSS_truncated, container_.lost_bytes());

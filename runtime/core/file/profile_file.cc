@@ -2,8 +2,8 @@
 // program gets. Programs close descriptors that they did not open (daemons do), and the number may
 // then be a file of theirs: so before each write the descriptor must still be the inode that we
 // made; otherwise the file is opened again. Where it cannot be (the program has another root or user by now), the
-// helper thread has it open still, in its own table: what there is waits for its next flush. A write that fails is
-// counted and tried no more: the program goes on.
+// helper thread has it open still, in its own table: what there is waits for its next flush. So it does where a write
+// fails, because a disk that is full may have room later; what comes when 16 MiB wait is lost. The program goes on.
 
 #include "runtime/core/file/profile_file.h"
 
@@ -195,10 +195,27 @@ bool ProfileFile::open(OptionText dir_pattern, OptionText run, const char *execu
   return start(program, kOtherPlace);
 }
 
-// May what is in the buffer stay there, for the helper to write it? Not at the end, when there is none.
-bool ProfileFile::may_wait() const {
-  return own_.is_open_for_helper_alone() && !runtime.finished && used_ + kBufferBytes <= kMaxKept &&
-         bytes_ + used_ <= sys::file_size_limit();
+// How many bytes of the buffer were written.
+size_t ProfileFile::write_to(long descriptor, size_t size) {
+  size_t done = 0;
+  while (done < size) {
+    long n = sys::write(descriptor, buffer_ + done, size - done);
+    if (n == -EINTR)
+      continue;
+    if (n <= 0)
+      break;
+    done += (size_t)n;
+  }
+  return done;
+}
+
+// The buffer begins with what was not written.
+void ProfileFile::keep_from(size_t done) {
+  for (size_t from = done, to = 0; done && from < used_; from += kBufferBytes, to += kBufferBytes)
+    __builtin_memmove(buffer_ + to, buffer_ + from,
+                      used_ - from < kBufferBytes ? used_ - from : kBufferBytes);
+  used_ -= done;
+  write_at_ = used_ + kBufferBytes;
 }
 
 // The buffer is empty afterwards, or has room for kBufferBytes: a record may be longer than that.
@@ -208,28 +225,25 @@ void ProfileFile::write_out() {
     used_ = 0;
     return;
   }
-  size_t done = 0;
-  long to = bytes_ + size <= sys::file_size_limit() ? descriptor() : -1;
-  bool good = to >= 0;
-  if (!good && may_wait()) {
-    write_at_ = size + kBufferBytes;
+  const bool is_short_enough = bytes_ + size <= sys::file_size_limit();
+  const long to = is_short_enough ? descriptor() : -1;
+  const size_t done = to >= 0 ? write_to(to, size) : 0;
+  bytes_ += done;
+  if (done < size && !ends_ && size + kBufferBytes <= kMaxKept &&
+      (to >= 0 || (is_short_enough && own_.is_open_for_helper_alone()))) {
+    if (to >= 0)
+      say_loss(ASSAY_LOSS_write_failed);
+    keep_from(done);
     return;
   }
   used_ = 0;
   write_at_ = kBufferBytes;
-  while (good && done < size) {
-    long n = sys::write(to, buffer_ + done, size - done);
-    if (n == -EINTR)
-      continue;
-    good = n > 0;
-    done += good ? (size_t)n : 0;
-  }
-  bytes_ += done;
   if (size > kBufferBytes)
     empty_span(buffer_ + kBufferBytes, kMaxKept - kBufferBytes);
-  if (!good) {
+  if (done < size) {
     failed_ = true;
-    count_loss(ASSAY_LOSS_write_failed, 1);
+    if (this != &replacement) // else the file stays as it is
+      count_loss(ASSAY_LOSS_write_failed, 1);
   }
 }
 
@@ -323,6 +337,7 @@ bool ProfileFile::open_replacement(const ProfileFile &old) {
   write_at_ = kBufferBytes;
   bytes_ = 0;
   failed_ = false;
+  ends_ = true;
   return !sys::failed(descriptor) && adopt(descriptor);
 }
 
@@ -362,7 +377,7 @@ uint64_t ProfileFile::replace(Rewrite rewrite) {
     write_out();
     size = bytes_;
   }
-  long old = failed_ ? -1 : descriptor();
+  long old = has_failed() ? -1 : descriptor();
   if (sys::failed(old))
     return 0;
   long mapped = sys::map(nullptr, size, PROT_READ, MAP_PRIVATE, old);
@@ -376,7 +391,7 @@ uint64_t ProfileFile::replace(Rewrite rewrite) {
   if (good) {
     Locked locked(lock_);
     write_out();
-    old = failed_ ? -1 : descriptor();
+    old = has_failed() ? -1 : descriptor();
     good = old >= 0 && fresh.copy_from(old, size, bytes_);
     fresh.write_out();
     good = good && !fresh.failed_ && fresh.publish_replacement(path_.c_str());
@@ -409,7 +424,7 @@ void ProfileFile::reset_in_child() {
   used_ = 0;
   write_at_ = kBufferBytes;
   bytes_ = 0;
-  failed_ = false;
+  failed_ = ends_ = false;
   if (this != &replacement) // which another thread may have been writing
     replacement.reset_in_child();
 }

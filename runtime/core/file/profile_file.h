@@ -43,7 +43,10 @@ public:
   const char *live_path() const { return live_path_.c_str(); }
   uint64_t bytes() const { return bytes_; }
   bool is_open() const { return is_open_; }
-  bool has_failed() const { return failed_; } // something could not be written
+  // Something could not be written, for good or so far.
+  bool has_failed() const { return failed_ || is_behind(); }
+  // What cannot be written waits in memory for the next flush, unless there is none.
+  void expect_end(bool ends) { ends_ = ends; }
   OwnDescriptor &own_descriptor() { return own_; }
   // For the child of a fork: forgets the parent's file and what was buffered for it.
   void reset_in_child();
@@ -54,10 +57,12 @@ private:
   void put_record(uint32_t kind, const void *fixed, size_t fixed_size, const void *tail,
                   size_t tail_size);
   void put(const void *data, size_t size);
-  bool may_wait() const;
+  bool is_behind() const { return write_at_ > kBufferBytes; }
   bool put_sparse(uint32_t kind, const void *fixed, size_t fixed_size, const void *tail,
                   size_t tail_size);
   void write_out();
+  size_t write_to(long descriptor, size_t size);
+  void keep_from(size_t done);
   long descriptor();
   bool adopt(long descriptor);
   // `advice`: what is said where that fails.
@@ -73,10 +78,10 @@ private:
   FileIdentity identity_ = {}; // of the file in both tables
   uint64_t bytes_ = 0;
   size_t used_ = 0;
-  bool failed_ = false;
+  bool failed_ = false, ends_ = false;
   bool named_ = false; // of a replacement: it is at path_ already
   Text path_, run_folder_, live_path_;
-  // What is written at once; and what is kept at most, for the helper to write it.
+  // What is written at once; and what is kept at most, for the helper or for a disk that is full.
   static constexpr size_t kBufferBytes = 64 << 10, kMaxKept = 16 << 20;
   size_t write_at_ = kBufferBytes; // bytes in the buffer
   char *buffer_ = nullptr;         // kMaxKept

@@ -265,7 +265,7 @@ void start(char **envp, bool instrumented, const char *sites, uint64_t sites_siz
   runtime.instrumented = instrumented;
   runtime.pid = sys::process_id();
   ReentrancyGuard busy;
-  share_losses_said();
+  share_losses();
   thread_number();
   note_standard_error();
   find_real_functions();
@@ -280,6 +280,7 @@ namespace {
 // Locks are free, and this thread is inside a ReentrancyGuard section.
 void write_end(AssayEndReason reason, int status) {
   stop_helper_thread();
+  runtime.file.expect_end(true);
   publish_end();
   flush(FlushKind::kFull);
   runtime.file.append(ASSAY_RECORD_End, AssayEnd{reason, (uint64_t)status, now_us()});
@@ -356,6 +357,7 @@ void continue_after_exec() {
     return;
   ReentrancyGuard busy;
   runtime.control.create(runtime.file.live_path());
+  runtime.file.expect_end(false);
   helped = false;
   start_helper();
 }
@@ -380,8 +382,10 @@ void begin_in_child(bool nested) {
   publish_fork();
   runtime.depot.reset_in_child(nested);
   set_recording(open_profile(true));
-  if (!is_recording())
+  if (!is_recording()) {
+    count_loss_of_child(ASSAY_LOSS_unrecorded_child, 1);
     return;
+  }
   runtime.file.flush(); // a child that is killed at once leaves a readable file
   lacks_control = true;
   helped = false;

@@ -1,5 +1,5 @@
 // Loss is data: an event that could not be recorded is at least counted. What was said is in a page that children of a
-// fork share: of a thousand on a full disk, one says so.
+// fork share (of a thousand on a full disk, one says so), and in it are the losses of children that have no profile.
 
 #include "runtime/core/system/losses.h"
 
@@ -12,11 +12,14 @@ namespace {
 
 constexpr int kKinds = 64;
 
-struct {
-  uint64_t counts[kKinds];
-  uint8_t said_here[kKinds];
-  uint8_t *said; // shared; null: said_here
-} constinit losses = {};
+struct Shared {
+  uint64_t counts[kKinds]; // whichever process flushes next takes them
+  uint8_t said[kKinds];
+};
+
+constinit uint64_t counts[kKinds] = {};
+constinit Shared alone = {}; // until share_losses(), and where no page can be shared
+constinit Shared *shared = &alone;
 
 #define ASSAY_LOSS(name, number, unit, what, remedy)                                               \
   static_assert(number < kKinds, "too many kinds of loss");
@@ -25,13 +28,15 @@ struct {
 } // namespace
 
 void count_loss_quietly(AssayLossKind kind, uint64_t count) {
-  __atomic_fetch_add(&losses.counts[kind], count, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&counts[kind], count, __ATOMIC_RELAXED);
 }
 
-void count_loss(AssayLossKind kind, uint64_t count) {
-  count_loss_quietly(kind, count);
-  uint8_t *said = losses.said ? losses.said : losses.said_here;
-  if (__atomic_exchange_n(&said[kind], 1, __ATOMIC_RELAXED))
+void count_loss_of_child(AssayLossKind kind, uint64_t count) {
+  __atomic_fetch_add(&shared->counts[kind], count, __ATOMIC_RELAXED);
+}
+
+void say_loss(AssayLossKind kind) {
+  if (__atomic_exchange_n(&shared->said[kind], 1, __ATOMIC_RELAXED))
     return;
   switch (kind) {
 #define ASSAY_LOSS(name, number, unit, what, remedy)                                               \
@@ -40,14 +45,20 @@ void count_loss(AssayLossKind kind, uint64_t count) {
   }
 }
 
-void share_losses_said() {
+void count_loss(AssayLossKind kind, uint64_t count) {
+  count_loss_quietly(kind, count);
+  say_loss(kind);
+}
+
+void share_losses() {
   long page = sys::map(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS);
   if (!sys::failed(page))
-    losses.said = (uint8_t *)page;
+    shared = (Shared *)page;
 }
 
 uint64_t take_loss(AssayLossKind kind) {
-  return __atomic_exchange_n(&losses.counts[kind], 0, __ATOMIC_RELAXED);
+  return __atomic_exchange_n(&counts[kind], 0, __ATOMIC_RELAXED) +
+         __atomic_exchange_n(&shared->counts[kind], 0, __ATOMIC_RELAXED);
 }
 
 } // namespace assay
