@@ -210,8 +210,13 @@ ExprId Expressions::cut(ExprId a, unsigned width) {
   covered_.clear();
   summands_.clear();
   append(covered_, offset, inner(a), 1);
+  uint64_t offset_inside = offset;
   for (const Term &term : covered_) // what is uncovered may be a sum again
-    append(summands_, offset, inner(term.of), term.coefficient);
+    append(summands_, offset_inside, inner(term.of), term.coefficient);
+  if (summands_.size() > kMaxTerms)
+    summands_ = covered_;
+  else
+    offset = offset_inside;
   auto reduce = [&](uint64_t x) { return static_cast<uint64_t>(uop_signed(x, width)); };
   for (Term &term : summands_)
     term.coefficient = reduce(term.coefficient);

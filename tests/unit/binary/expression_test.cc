@@ -413,4 +413,22 @@ TEST(Expressions, LongSums) {
   }
 }
 
+// Nor do sums of 32 bits grow with what is added to them: each would have all the terms of the one before.
+TEST(Expressions, LongSumsOfCuts) {
+  Random random(4);
+  Expressions expressions;
+  World values(random, expressions);
+  Built sum = values.leaf();
+  for (unsigned i = 0; i < 400; i++) {
+    Built leaf = values.leaf();
+    ExprId whole = expressions.add(sum.id, expressions.zero_extend(leaf.id, 4));
+    sum.id = expressions.zero_extend(whole, 4);
+    for (unsigned sample = 0; sample < kSamples; sample++) {
+      sum.values[sample] = static_cast<uint32_t>(sum.values[sample] + static_cast<uint32_t>(leaf.values[sample]));
+      ASSERT_EQ(values.evaluate(sum.id, sample), sum.values[sample]) << "term " << i;
+    }
+    EXPECT_LE(expressions.terms(expressions.terms(sum.id)[0].of).size(), 24u);
+  }
+}
+
 } // namespace
