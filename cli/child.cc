@@ -133,6 +133,9 @@ ssize_t read_all_of_one(int from, void *to, size_t size) {
       if (null >= 0)
         dup2(null, standard);
   }
+  if (settings.output >= 0)
+    for (int standard : {STDOUT_FILENO, STDERR_FILENO})
+      dup2(settings.output, standard);
   int now = settings.no_aslr ? personality(0xffffffff) : 0;
   if (settings.no_aslr &&
       (now == -1 || personality(static_cast<unsigned>(now) | ADDR_NO_RANDOMIZE) == -1)) {

@@ -11,7 +11,8 @@ namespace cli {
 
 struct ChildSettings {
   bool no_aslr = false;
-  bool quiet = false; // standard output and error to /dev/null
+  bool quiet = false; // standard input, output and error are /dev/null
+  int output = -1;    // a descriptor, for standard output and error instead
   // Set on top of ours; {pid} in a value becomes the child's process id.
   std::vector<std::pair<std::string, std::string>> environment;
   // Called once in this process, while the child waits to execute the program. If it throws, the

@@ -424,7 +424,8 @@ TEST(Expressions, LongSumsOfCuts) {
     ExprId whole = expressions.add(sum.id, expressions.zero_extend(leaf.id, 4));
     sum.id = expressions.zero_extend(whole, 4);
     for (unsigned sample = 0; sample < kSamples; sample++) {
-      sum.values[sample] = static_cast<uint32_t>(sum.values[sample] + static_cast<uint32_t>(leaf.values[sample]));
+      sum.values[sample] =
+          static_cast<uint32_t>(sum.values[sample] + static_cast<uint32_t>(leaf.values[sample]));
       ASSERT_EQ(values.evaluate(sum.id, sample), sum.values[sample]) << "term " << i;
     }
     EXPECT_LE(expressions.terms(expressions.terms(sum.id)[0].of).size(), 24u);
