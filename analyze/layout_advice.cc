@@ -117,6 +117,10 @@ void give_nested_all_bytes(const profile::Record &record, std::vector<Member> &m
   }
 }
 
+bool is_alike(const profile::Leaf &a, const profile::Leaf &b) {
+  return a.type == b.type && a.offset_bits == b.offset_bits && a.size_bits == b.size_bits;
+}
+
 } // namespace
 
 std::vector<Member> members_of(const profile::Record &record, const std::vector<uint64_t> &accesses,
@@ -145,28 +149,50 @@ std::vector<Member> members_of(const profile::Record &record, const std::vector<
 }
 
 FirstParts::FirstParts(const std::vector<profile::Record> &records) {
-  // One leaf is alike in many that have nothing to do with each other.
   for (const profile::Record &record : records)
-    if (record.leaves.size() > 1)
+    if (!record.leaves.empty())
       by_first_.emplace(record.leaves.front().name, &record);
 }
 
 size_t FirstParts::of(const profile::Record &record) const {
+  return record.leaves.empty() ? 0 : std::max(flat(record), nested(record));
+}
+
+// Its first leaves, by names of its own. One leaf is alike in many that have nothing to do with each other.
+size_t FirstParts::flat(const profile::Record &record) const {
   size_t most = 0;
-  if (record.leaves.empty())
-    return most;
   const auto [begin, end] = by_first_.equal_range(record.leaves.front().name);
   for (auto each = begin; each != end; ++each) {
     const std::vector<profile::Leaf> &first = each->second->leaves;
-    if (2 * first.size() <= record.leaves.size() && first.size() > most &&
+    if (first.size() > 1 && 2 * first.size() <= record.leaves.size() && first.size() > most &&
         std::equal(first.begin(), first.end(), record.leaves.begin(),
                    [](const profile::Leaf &a, const profile::Leaf &b) {
-                     return a.name == b.name && a.type == b.type &&
-                            a.offset_bits == b.offset_bits && a.size_bits == b.size_bits;
+                     return a.name == b.name && is_alike(a, b);
                    }))
       most = first.size();
   }
   return most;
+}
+
+// Its first member, which is of another record.
+size_t FirstParts::nested(const profile::Record &record) const {
+  const profile::Leaf &leaf = record.leaves.front();
+  const size_t dot = parts_of(leaf).member;
+  if (dot == std::string::npos || leaf.name[dot] != '.' || leaf.offset_bits != 0)
+    return 0;
+  const std::string begins = leaf.name.substr(0, dot + 1);
+  const size_t count = static_cast<size_t>(std::ranges::count_if(
+      record.leaves, [&](const profile::Leaf &each) { return each.name.starts_with(begins); }));
+  const auto [begin, end] = by_first_.equal_range(std::string_view(leaf.name).substr(dot + 1));
+  const bool is_of_another = std::any_of(begin, end, [&](const auto &each) {
+    const std::vector<profile::Leaf> &first = each.second->leaves;
+    return first.size() == count && !each.second->name.starts_with("std::") &&
+           std::equal(first.begin(), first.end(), record.leaves.begin(),
+                      [&](const profile::Leaf &a, const profile::Leaf &b) {
+                        return begins + a.name == b.name && is_alike(a, b);
+                      });
+  });
+  return is_of_another ? count : 0;
 }
 
 std::vector<Hole> holes_of(const profile::Record &record, const std::vector<Member> &members) {

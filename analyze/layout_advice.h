@@ -28,8 +28,8 @@ struct Member {
 std::vector<Member> members_of(const profile::Record &record, const std::vector<uint64_t> &accesses,
                                size_t common = 0);
 
-// Records whose first leaves, half of them at most, are all of another record's: C code takes
-// objects of one for those of the other.
+// Records whose first leaves, half of them at most, are all of another record's, or whose first member is another
+// record: C code takes objects of one for those of the other.
 class FirstParts {
 public:
   // The records must outlive it.
@@ -39,6 +39,8 @@ public:
   size_t of(const profile::Record &record) const;
 
 private:
+  size_t flat(const profile::Record &record) const;
+  size_t nested(const profile::Record &record) const;
   std::multimap<std::string_view, const profile::Record *> by_first_; // leaf's name
 };
 

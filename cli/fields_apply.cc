@@ -15,8 +15,9 @@
 #include "base/fail.h"
 #include "base/output_file.h"
 #include "base/units.h"
-#include "cli/child.h"
+#include "cli/member_order.h"
 #include "cli/output.h"
+#include "cli/source_folder.h"
 #include "cli/temporary_folder.h"
 #include "profile/find_profiles.h"
 #include "report/table.h"
@@ -42,21 +43,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char *kEditor = "clang-reorder-fields-22", *kFinder = "clang-query-22";
-
-// What gives another result where members are in another order, and is compiled all the same.
-struct OrderUse {
-  const char *matcher; // of clang-query, with the struct's name for {}
-  const char *what, *remedy;
-};
-constexpr std::array<OrderUse, 2> kOrderUses = {
-    {{"decompositionDecl(hasInitializer(expr(hasType(hasCanonicalType(hasDeclaration(recordDecl("
-      "anyOf(hasName(\"{0}\"), cxxRecordDecl(isDerivedFrom(hasName(\"{0}\")))))))))))",
-      "takes its members by their order (a structured binding)", "name the members there"},
-     {"functionDecl(isDefaulted(), hasAnyOverloadedOperatorName(\"<=>\", \"<\", \">\", \"<=\", "
-      "\">=\"), hasAnyParameter(hasType(hasCanonicalType(anyOf(hasDeclaration(recordDecl(hasName("
-      "\"{0}\"))), references(qualType(hasDeclaration(recordDecl(hasName(\"{0}\"))))))))))",
-      "compares its members in their order (a defaulted comparison)", "write the comparison out"}}};
+constexpr const char *kEditor = "clang-reorder-fields-22";
 
 struct ApplyArguments {
   std::string record;
@@ -65,39 +52,6 @@ struct ApplyArguments {
   unsigned rounds = 5;
   bool yes = false, check = false;
 };
-
-// Without what git and earlier runs keep there.
-void copy_folder(const fs::path &from, const fs::path &to) {
-  fs::create_directories(to);
-  for (const fs::directory_entry &entry : fs::directory_iterator(from)) {
-    const std::string name = entry.path().filename().string();
-    if (name == ".git" || name == "assay.out")
-      continue;
-    if (entry.is_symlink())
-      fs::copy_symlink(entry.path(), to / name);
-    else if (entry.is_directory())
-      copy_folder(entry.path(), to / name);
-    else if (entry.is_regular_file())
-      fs::copy_file(entry.path(), to / name);
-  }
-}
-
-// In a folder; the exit status, or 128 and the signal.
-int run_in(const fs::path &folder, std::vector<std::string> command,
-           const ChildSettings &settings = {}) {
-  std::vector<std::string> all = {"sh", "-c", "cd \"$0\" && exec \"$@\"", folder.string()};
-  std::ranges::move(command, std::back_inserter(all));
-  ChildStatus status = run_child(all, settings);
-  if (status.start_error)
-    base::fail("sh cannot be started");
-  return WIFEXITED(status.wait_status) ? WEXITSTATUS(status.wait_status)
-                                       : 128 + WTERMSIG(status.wait_status);
-}
-
-std::string text_of(const fs::path &path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 std::vector<std::string> words_of(const std::string &text) {
   std::vector<std::string> words;
@@ -133,6 +87,7 @@ struct Measured {
   std::vector<double> cpu_s;
   std::string printed;    // by the first run
   bool is_printed = true; // by each
+  int status = 0;         // of the first run
   double median() {
     std::ranges::sort(cpu_s);
     return cpu_s[cpu_s.size() / 2];
@@ -173,15 +128,21 @@ public:
                                row.advice.lines_before, row.advice.lines_after);
     copy_folder(arguments_.folder, before_);
     copy_folder(arguments_.folder, after_);
-    check_meaning(row.record.name);
-    run_on_files(after_, {kEditor, "-i", "--record-name=" + row.record.name,
-                          fmt::format("--fields-order={}", fmt::join(order, ","))});
+    const std::vector<std::string> flags = words_of(arguments_.flags);
+    const SourceFolder before{before_, arguments_.files, flags},
+        after{after_, arguments_.files, flags};
+    refuse_uses_of_order(before, row.record.name, work_.path());
+    run_clang_tool(after, {kEditor, "-i", "--record-name=" + row.record.name,
+                           fmt::format("--fields-order={}", fmt::join(order, ","))});
     keep_changed();
     if (changed_.empty())
-      base::fail("{}: {} changed nothing; name the files that define it and use it; it moves no "
-                 "members of a struct without a tag, none that are declared together (`int a, b;`) "
-                 "or on one line, and none of a macro: move these by hand",
-                 row.record.name, kEditor);
+      base::fail(
+          "{}: {} changed nothing; if it said above why, move the members by hand; else name "
+          "the files that define it and use it; it moves no members of a struct without a "
+          "tag, none that are declared together (`int a, b;`) or on one line, and none of a "
+          "macro: move these by hand",
+          row.record.name, kEditor);
+    refuse_new_uninitialized(before, after, work_.path());
     std::cout << std::flush;
     for (const auto &[file, text] : changed_)
       run_in(work_.path(), {"diff", "-u", "before/" + file, "after/" + file});
@@ -192,58 +153,6 @@ public:
   }
 
 private:
-  // That no other order of the members means another thing.
-  void check_meaning(const std::string &record) {
-    for (const OrderUse &use : kOrderUses) {
-      const fs::path found = work_.path() / "found";
-      run_on_files(
-          before_,
-          {kFinder, "-c", fmt::format("match {}", fmt::format(fmt::runtime(use.matcher), record))},
-          found);
-      if (const std::string place = first_match(text_of(found)); !place.empty())
-        base::fail("{}: {} {}: in another order they would mean another thing; {}, or move them by "
-                   "hand",
-                   record, place, use.what, use.remedy);
-    }
-  }
-
-  // A tool of clang's, with the flags that the files are compiled with. Its standard output goes into a file, if one is
-  // named.
-  void run_on_files(const fs::path &folder, std::vector<std::string> command,
-                    const fs::path &output = {}) const {
-    const std::string tool = command.front();
-    std::ranges::copy(arguments_.files, std::back_inserter(command));
-    command.emplace_back("--");
-    std::ranges::move(words_of(arguments_.flags), std::back_inserter(command));
-    const int status = run_in(folder, output.empty() ? command : printing_to(output, command));
-    if (status == 127)
-      base::fail("{} is not on the PATH: apt-get install clang-tools-22", tool);
-    if (status != 0)
-      base::fail("{} failed with status {}: nothing was changed; give it the flags that the files "
-                 "are compiled with: --flags '-Iinclude'",
-                 tool, status);
-  }
-
-  // The same command, whose standard output goes into a file.
-  static std::vector<std::string> printing_to(const fs::path &file,
-                                              const std::vector<std::string> &command) {
-    std::vector<std::string> all = {"sh", "-c", "exec \"$@\" > \"$0\" 2> /dev/null", file.string()};
-    std::ranges::copy(command, std::back_inserter(all));
-    return all;
-  }
-
-  // "file:line" of what clang-query has found first: /copy/file:line:column: note: "root" binds here
-  std::string first_match(const std::string &answer) const {
-    const size_t end = answer.find(": note: \"root\"");
-    if (end == std::string::npos)
-      return "";
-    const size_t begin = answer.rfind('\n', end) + 1;
-    std::string place = answer.substr(begin, answer.rfind(':', end - 1) - begin);
-    if (const std::string folder = fs::canonical(before_).string() + "/"; place.starts_with(folder))
-      place.erase(0, folder.size());
-    return place;
-  }
-
   // Before anything is built there.
   void keep_changed() {
     for (const fs::directory_entry &entry : fs::recursive_directory_iterator(after_)) {
@@ -267,8 +176,13 @@ private:
     settings.environment = {{"ASSAY_OPTIONS", "dir=" + out.string()}};
     const fs::path output = out.string() + ".printed";
     const double begin = children_cpu_s();
-    if (const int status = run_in(folder, printing_to(output, command_), settings); status != 0)
-      base::fail("--check: {} ended with status {}", command_[0], status);
+    const int status = run_in(folder, printing_to(output, command_), settings);
+    if (round == 0)
+      to.status = status;
+    if (status == 127 || status > 128)
+      base::fail("--check: {} {}", command_[0],
+                 status == 127 ? "is not there, in a copy of the folder"
+                               : fmt::format("was ended by signal {}", status - 128));
     to.cpu_s.push_back(children_cpu_s() - begin);
     const std::string printed = without(folder, text_of(output));
     if (round == 0)
@@ -309,6 +223,15 @@ private:
   }
 
   void compare_printed(const Measured &before, const Measured &after) const {
+    if (before.status != after.status)
+      base::fail("--check: {} ends with status {}, and with {} where the members are in the other "
+                 "order; nothing was changed",
+                 command_[0], before.status, after.status);
+    if (before.is_printed && !after.is_printed && arguments_.rounds > 1)
+      base::fail("--check: {} prints the same in each of {} runs, and where the members are in the "
+                 "other order not; nothing was changed; look for members that are used before they "
+                 "are set",
+                 command_[0], arguments_.rounds);
     if (!before.is_printed || !after.is_printed)
       std::cout << "assay: what " << command_[0]
                 << " prints is not the same in each run, so it was not compared\n";

@@ -33,6 +33,7 @@ constexpr Named kKeys[] = {
     {"byte_us", Measure::kCount},      {"cold_byte_us", Measure::kCount},
     {"last_interval", Measure::kTime}, {"offset", Measure::kBytes},
     {"bit_size", Measure::kCount},     {"bit_offset", Measure::kCount},
+    {"disparity", Measure::kShare},
 };
 
 // By the last word of a key's name.

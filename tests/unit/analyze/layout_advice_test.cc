@@ -199,6 +199,20 @@ TEST(LayoutAdvice, CommonFirstPartStays) {
   EXPECT_EQ(order(all, analyze::advise_layout(r, all, {used({1, 3}, 100)})), "next tag hot cold ");
 }
 
+// Nor does a first member that is another record, as in C, where it is taken for a base.
+TEST(LayoutAdvice, EmbeddedFirstRecordStays) {
+  Record base = record_of({{"kind", 8}});
+  Record r = record_of({{"base.kind", 8}, {"cold", 112}, {"hot", 8}});
+  Record other =
+      record_of({{"pos.x", 8}, {"cold", 112}, {"hot", 8}}); // of one that nobody accesses alone
+  const std::vector<Record> records = {base, r, other};
+  const analyze::FirstParts parts(records);
+  EXPECT_EQ(parts.of(r), 1u);
+  EXPECT_EQ(parts.of(other), 0u);
+  const auto all = analyze::members_of(r, {10, 0, 50}, parts.of(r));
+  EXPECT_EQ(order(all, analyze::advise_layout(r, all, {used({0, 2}, 100)})), "base hot cold ");
+}
+
 // The members that matter are named first, the others as they are declared.
 TEST(LayoutAdvice, HotMembersComeFirst) {
   Record r = record_of({{"c1", 4}, {"c2", 4}, {"a", 4}, {"big", 180}, {"b", 4}, {"c3", 4}});

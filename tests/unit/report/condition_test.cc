@@ -120,6 +120,7 @@ TEST(ConditionMeasure, AnotherUnitThanTheKeysIsRefusedWithWhatToWrite) {
       {"totals.alloc_count > 5KiB", "`alloc_count` has no unit; write 5, not 5KiB"},
       {"contexts[node].reads > 5ms", "`reads` has no unit"},
       {"totals.byte_us > 5ms", "`byte_us` has no unit"},
+      {"structs[node].disparity > 10", "`disparity` is a share, between 0 and 1; write 10% or 0.1"},
       {"len(findings) > 5%", "`len(findings)` has no unit"},
       {"totals.used_percent.max > 50%", "is in percent, between 0 and 100; write 50, not 50%"},
       {"totals.used_percent.max > 101", "is in percent, between 0 and 100"},
