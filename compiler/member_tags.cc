@@ -79,6 +79,27 @@ MemberAccess MemberTags::read(const MDNode *tag) {
   return found;
 }
 
+// Where in its record the bytes begin that are accessed of a bit-field: all that clang keeps it in, or, where the
+// optimiser has made the access narrower, a part of as many bytes.
+static int64_t accessed_from(const Leaf &leaf, uint64_t bytes) {
+  const DIDerivedType &member = *leaf.path.back();
+  const auto *begin = dyn_cast_or_null<ConstantInt>(member.getStorageOffsetInBits());
+  const uint64_t in_storage =
+      begin ? (member.getOffsetInBits() - begin->getZExtValue()) / 8 : uint64_t{0};
+  const uint64_t storage = leaf.offset_bits / 8 - std::min(in_storage, leaf.offset_bits / 8);
+  const uint64_t end = (leaf.offset_bits + leaf.size_bits + 7) / 8;
+  const bool is_narrowed = storage + bytes < end;
+  return (int64_t)(is_narrowed ? storage + in_storage / bytes * bytes : storage);
+}
+
+// Where the leaf is at the address, that is not said.
+static std::optional<int64_t> record_behind(const MemberAccess &found, uint64_t bytes) {
+  const Leaf &leaf = found.record->leaves[found.leaves.first];
+  if (!(leaf.flags & ASSAY_LEAF_BIT_FIELD) || leaf.elements > 1 || leaf.path.empty() || !bytes)
+    return std::nullopt;
+  return -accessed_from(leaf, bytes);
+}
+
 const MDNode *MemberTags::tag_at(const Instruction &instruction, bool writes) const {
   if (const MDNode *tag = member_tag(instruction))
     return tag;
@@ -102,7 +123,7 @@ void MemberTags::begin(Function &function) {
     if (!access.record || access.leaves.first != access.leaves.last)
       continue; // of several, or of none
     const Leaf &leaf = access.record->leaves[access.leaves.first];
-    if (leaf.elements > 1 || leaf.flags & ASSAY_LEAF_ARRAY || leaf.offset_bits % 8)
+    if (leaf.elements > 1 || leaf.flags & (ASSAY_LEAF_ARRAY | ASSAY_LEAF_BIT_FIELD))
       continue;
     int64_t offset = 0;
     const Value *base = base_of(pointer, offset);
@@ -195,8 +216,10 @@ SmallVector<MemberAccess, 1> MemberTags::find(Instruction &instruction, const Ac
   } else if (found.record) {
     if (found.leaves.first > found.leaves.last)
       return {};
-    if (!is_joined(instruction, access, found))
+    if (!is_joined(instruction, access, found)) {
+      found.from = record_behind(found, access.bytes);
       return {found};
+    }
     place = around(found, access);
   }
   if (!place.record)
