@@ -232,6 +232,7 @@ private:
     }
     result_.duration_us = std::max(result_.duration_us, longest_part);
     result_.program_build_id = program_build_id(profile_, result_.process);
+    result_.programs = program_names(profile_);
   }
 
   void note_ends() {

@@ -85,6 +85,7 @@ struct ValuesResult {
   std::vector<ValueConflict> conflicts;     // most frequent first
   bool has_conflicts = false;               // were stores and loads compared?
   bool has_latencies = false;               // were loads timed?
+  std::vector<std::string> programs;        // program_names()
   uint32_t collectors = 0;                  // a bit for each number of enum AssayCollector
   std::vector<Finding> findings;
   std::map<uint32_t, uint64_t> losses;

@@ -140,11 +140,16 @@ void compare(const Side &before, const Side &after, bool is_stride, bool is_one_
              std::vector<ValueChange> &changes) {
   const auto &old = is_stride ? before.list->strides : before.list->hot;
   const auto &now = is_stride ? after.list->strides : after.list->hot;
+  const uint64_t old_samples = is_stride ? before.list->stride_samples : before.list->samples;
+  const uint64_t samples = is_stride ? after.list->stride_samples : after.list->samples;
+  // No stride is seen where samples are too short for a second execution: that is not none.
+  if (old_samples < kFewSamples || samples < kFewSamples)
+    return;
   ValueChange change;
   double largest = 0, best = 0;
   auto look = [&](const ValueShare &share) {
-    const ValueShare a = share_in(old, share, before.list->samples, is_one_build);
-    const ValueShare b = share_in(now, share, after.list->samples, is_one_build);
+    const ValueShare a = share_in(old, share, old_samples, is_one_build);
+    const ValueShare b = share_in(now, share, samples, is_one_build);
     // Where one value gives way to another, both change by as much: the more frequent one is said.
     const double by = std::abs(a.share - b.share), score = by * std::max(a.share, b.share);
     if (is_address(b.name.empty() ? a : b) || !differ(a, b) || score <= best)
@@ -161,7 +166,7 @@ void compare(const Side &before, const Side &after, bool is_stride, bool is_one_
   if (largest == 0)
     return;
   if (change.before.share > change.after.share && !now.empty() && !is_address(now.front()) &&
-      now.front().share > share_in(old, now.front(), before.list->samples, is_one_build).high)
+      now.front().share > share_in(old, now.front(), old_samples, is_one_build).high)
     change.instead = now.front();
   change.function = after.function;
   change.instruction = after.instruction;

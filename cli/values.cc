@@ -80,6 +80,11 @@ int answer(ValuesArguments arguments, Question question) {
     base::fail("{}: no sample came in a function of that name; `assay values report` lists those "
                "that were met",
                report::printable(arguments.function));
+  if (!arguments.executable.empty() && result.functions.empty())
+    base::fail(
+        "{}: no sample came in a file with that in its path; `assay values report` lists those "
+        "that were met",
+        report::printable(arguments.executable));
   if (!options.is_text()) {
     write_document(options, report::values_document(result, options.top));
     return 0;

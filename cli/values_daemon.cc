@@ -132,8 +132,9 @@ private:
       if (const std::string said = folder_.add(std::move(part)); !said.empty())
         std::fprintf(stderr, "assay: %s\n", said.c_str());
     } catch (const base::Failure &failure) { // the next one may fit
-      std::fprintf(stderr, "assay: %s; %s lost\n", failure.what(),
-                   base::format_counted(samples, "sample is", "samples are").c_str());
+      const std::string lost =
+          samples ? base::format_counted(samples, "sample is", "samples are") : "its values are";
+      std::fprintf(stderr, "assay: %s; %s lost\n", failure.what(), lost.c_str());
       has_failed_ = true;
     }
   }

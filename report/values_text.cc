@@ -60,7 +60,7 @@ std::string scope_text(const ValuesResult &result) {
   case ASSAY_SAMPLING_SYSTEM: return "all processes";
   case ASSAY_SAMPLING_PROCESS:
     return fmt::format("process {} {}", result.process.pid, result.process.executable);
-  default: return command_text(result.process);
+  default: return command_text(result.process, result.programs);
   }
 }
 

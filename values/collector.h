@@ -45,6 +45,7 @@ struct CollectorCounts {
   uint64_t unsampled_threads = 0; // that could not be sampled, or were not from some point on
   uint64_t no_place = 0;          // pages of code for which there was no room
   uint64_t programs = 0;          // that have begun to sample themselves
+  uint64_t hidden_programs = 0;   // of which it may not be known what code they have
 };
 
 class Collector {

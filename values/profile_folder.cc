@@ -22,6 +22,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace values {
@@ -46,18 +47,33 @@ uint64_t values_in(const fs::path &file) {
 
 ProfileFolder::ProfileFolder(std::string folder, uint64_t max_bytes)
     : folder_(std::move(folder)), max_bytes_(max_bytes) {
+  hold();
+}
+
+// Makes it, if it is not there, and locks it.
+void ProfileFolder::hold() {
   std::error_code error;
   fs::create_directories(folder_, error);
   if (error)
     base::fail("{}: the folder for profiles cannot be made: {}; choose another one with -o",
                folder_, error.message());
-  lock_ = open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int lock = open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock_ >= 0)
+    close(lock_);
+  lock_ = lock;
   if (lock_ < 0 || access(folder_.c_str(), W_OK) != 0)
     base::fail("{}: this folder cannot be written: {}; choose another one with -o", folder_,
                std::strerror(errno));
   if (flock(lock_, LOCK_EX | LOCK_NB) != 0)
     base::fail("{}: another recording writes to this folder; end it, or choose another one with -o",
                folder_);
+}
+
+// Somebody may have removed it, or another one may be at its path.
+bool ProfileFolder::is_held() const {
+  struct stat there = {}, held = {};
+  return stat(folder_.c_str(), &there) == 0 && fstat(lock_, &held) == 0 &&
+         there.st_ino == held.st_ino && there.st_dev == held.st_dev;
 }
 
 ProfileFolder::~ProfileFolder() {
@@ -68,6 +84,8 @@ ProfileFolder::~ProfileFolder() {
 std::string ProfileFolder::add(ProfilePart part) {
   const fs::path file = fs::path(folder_) / part.file, unfinished = file.string() + ".unfinished",
                  aside = file.string() + kDamagedExtension;
+  if (!is_held())
+    hold();
   profile::Profile sum;
   std::string said;
   std::error_code error;

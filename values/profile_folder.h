@@ -34,6 +34,8 @@ public:
   const std::string &path() const { return folder_; }
 
 private:
+  void hold();
+  bool is_held() const;
   std::string folder_;
   uint64_t max_bytes_;
   int lock_ = -1;

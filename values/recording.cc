@@ -142,7 +142,7 @@ profile::Profile Recording::profile_since_taken(profile::Process process, uint32
   lose(ASSAY_LOSS_code_cache_full, full_ + counts.no_place - taken_.no_place);
   lose(ASSAY_LOSS_unsampled_threads, counts.unsampled_threads - taken_.unsampled_threads);
   lose(ASSAY_LOSS_blocked_samples, counts.blocked - taken_.blocked);
-  lose(ASSAY_LOSS_unreadable_code, unreadable_);
+  lose(ASSAY_LOSS_unreadable_code, unreadable_ + counts.hidden_programs - taken_.hidden_programs);
   lose(ASSAY_LOSS_many_places, sums_.lost_values());
   return profile;
 }

@@ -166,6 +166,7 @@ public:
     counts.unsampled_threads = load_shared(news_->unsampled_threads);
     counts.programs = load_shared(news_->programs);
     counts.no_place = no_place_;
+    counts.hidden_programs = hidden_.size();
     return counts;
   }
   uint32_t kind() const override { return header_->collector; }
@@ -274,8 +275,11 @@ private:
     const MappedRange *range = maps_.range_at(miss.pid, miss.address, kLately);
     if (!range) // it may have been mapped since
       range = maps_.range_at(miss.pid, miss.address, ProcessMaps::kNow);
-    if (!range)
-      return; // it has ended, or does not let us look
+    if (!range) {
+      if (kill(static_cast<pid_t>(miss.pid), 0) == 0 || errno == EPERM) // else it has ended
+        hidden_.insert(miss.pid);
+      return;
+    }
     if (range->is_file()) {
       miss.page += range->file_offset - range->start;
       miss.file = range->inode;
@@ -325,6 +329,7 @@ private:
   std::vector<uint64_t> buffer_;
   Clock::time_point looked_;
   uint64_t no_place_ = 0;
+  std::set<uint32_t> hidden_; // processes that do not let us look at what they have mapped
 };
 
 } // namespace
