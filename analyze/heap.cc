@@ -15,28 +15,26 @@
 // ones.
 
 #include "analyze/heap.h"
-#include "analyze/measured.h"
 
+#include "analyze/heap_coverage.h"
+#include "analyze/heap_groups.h"
+#include "analyze/heap_other_units.h"
+#include "analyze/measured.h"
 #include "analyze/ownership.h"
 #include "analyze/regular_expression.h"
-#include "base/fail.h"
 #include "base/stable_hash.h"
 #include "base/stable_sort.h"
-#include "image/elf.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <numeric>
 #include <set>
-#include <sstream>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 namespace analyze {
 namespace {
-
-constexpr uint64_t kFineBlockBytes = 32; // ASSAY_COUNTERS_FINE
 
 class ContextHash {
 public:
@@ -75,15 +73,10 @@ std::string stable_id(const HeapContextRow &row) {
   return hash.text();
 }
 
-// A module that was built for another tool alone counts no accesses.
-bool counts(const profile::Module &module) {
-  return measured(module, ASSAY_TOOL_heap);
-}
-
 bool allocated_by_instrumented(const profile::Profile &profile, profile::StackId stack) {
   const auto &frames = profile.stack(stack).frames;
   return !frames.empty() && frames.front().module.known() &&
-         counts(profile.modules[frames.front().module.v]);
+         measured(profile.modules[frames.front().module.v], ASSAY_TOOL_heap);
 }
 
 std::string origin_name(const profile::Origin &origin) {
@@ -146,27 +139,6 @@ std::vector<EventRow> events_of(const profile::Profile &profile, image::Symbols 
   return rows;
 }
 
-std::vector<HeapGroupRow> group_by(const std::vector<HeapContextRow> &rows,
-                                   std::string (*name_of)(const HeapContextRow &)) {
-  std::map<std::string, HeapGroupRow> groups;
-  for (const HeapContextRow &row : rows) {
-    HeapGroupRow &group = groups[name_of(row)];
-    group.contexts++;
-    group.accesses_counted |= row.accesses_counted;
-    group.sums.add(row.sums);
-    group.size = std::max(group.size, row.type_size);
-  }
-  std::vector<HeapGroupRow> result;
-  for (auto &[name, group] : groups) {
-    group.name = name;
-    result.push_back(std::move(group));
-  }
-  base::stable_sort(result, [](const HeapGroupRow &a, const HeapGroupRow &b) {
-    return a.sums.all.size_total > b.sums.all.size_total;
-  });
-  return result;
-}
-
 // In place, each row moved once: rows are more than a kilobyte, and two vectors of them were the most
 // memory that the command ever had.
 void sort_by_id(std::vector<HeapContextRow> &rows) {
@@ -187,206 +159,11 @@ void sort_by_id(std::vector<HeapContextRow> &rows) {
   }
 }
 
-void most_objects_first(std::vector<FreeSite> &places) {
-  base::stable_sort(places, [](const FreeSite &a, const FreeSite &b) { return a.count > b.count; });
-}
-
-// One line of the source may be in several programs: there it is one site.
-std::vector<HeapContextRow> sites_of(const std::vector<HeapContextRow> &contexts,
-                                     const std::set<std::string> &executables) {
-  using Text = std::string_view;
-  using Key = std::tuple<Text, Text, Text, uint32_t, Text, Text, bool, uint32_t>;
-  struct Site {
-    const HeapContextRow *largest; // by bytes
-    HeapSums sums;
-    RecursionRow recursion;
-    uint64_t contexts = 1;
-    std::map<std::string, FreeSite> freed_at; // by the line that owns the free
-  };
-  std::map<Key, Site> sites;
-  for (const HeapContextRow &context : contexts) {
-    const image::Frame &owner = context.owner_frame();
-    auto [known, is_new] =
-        sites.try_emplace({executables.count(owner.module) ? *executables.begin() : owner.module,
-                           owner.function, owner.file, owner.line, context.type, context.origin,
-                           context.accesses_counted, owner.column});
-    Site &site = known->second;
-    site.recursion.add(context.recursion);
-    if (is_new) {
-      site.largest = &context;
-      site.sums = context.sums;
-    } else {
-      if (context.sums.all.size_total > site.largest->sums.all.size_total)
-        site.largest = &context;
-      site.sums.add(context.sums);
-      site.contexts++;
-    }
-    for (const FreeSite &place : context.freed_at) {
-      auto [freed, first] = site.freed_at.try_emplace(analyze::place(place.owner_frame()), place);
-      if (first)
-        continue;
-      freed->second.count += place.count;
-      freed->second.bytes += place.bytes;
-    }
-  }
-  std::vector<HeapContextRow> rows;
-  rows.reserve(sites.size());
-  // But for the column, neighbours in the map are equal where they share a line.
-  auto line_of = [](const Key &key) {
-    Key line = key;
-    std::get<7>(line) = 0;
-    return line;
-  };
-  for (auto at = sites.begin(); at != sites.end(); ++at) {
-    Site &site = at->second;
-    HeapContextRow &row = rows.emplace_back(*site.largest);
-    auto next = std::next(at);
-    row.shares_line =
-        (at != sites.begin() && line_of(std::prev(at)->first) == line_of(at->first)) ||
-        (next != sites.end() && line_of(next->first) == line_of(at->first));
-    row.sums = site.sums;
-    row.recursion = site.recursion;
-    row.contexts = site.contexts;
-    row.freed_at.clear();
-    for (auto &[line, place] : site.freed_at)
-      row.freed_at.push_back(std::move(place));
-    most_objects_first(row.freed_at);
-  }
-  return rows;
-}
-
-// Where the types that hold the most are defined, from the debug info of instrumented modules.
-void find_layouts(std::vector<HeapGroupRow> &types, const profile::Profile &profile) {
-  constexpr size_t kMax = 64;
-  std::set<std::string> names;
-  for (const HeapGroupRow &type : types)
-    if (!type.name.empty() && names.size() < kMax)
-      names.insert(type.name);
-  for (const profile::Module &module : profile.modules) {
-    bool declares = std::any_of(module.types.begin(), module.types.end(), [&](profile::TypeId id) {
-      return names.count(profile.types[id.v].name) != 0;
-    });
-    if (!declares ||
-        image::check_presence(module.path, module.build_id).presence != image::Presence::same)
-      continue;
-    auto layouts = image::struct_layouts(module.path, names);
-    for (HeapGroupRow &type : types) {
-      auto layout = layouts.find(type.name);
-      if (layout == layouts.end() || type.has_layout)
-        continue;
-      type.has_layout = true;
-      type.size = layout->second.size;
-      type.file = layout->second.file;
-      type.line = layout->second.line;
-      type.hole_bytes = layout->second.hole_bytes();
-    }
-  }
-}
-
-// A sum of runs that counted differently says only what all of them can say.
-void describe_counters(HeapResult &result, const profile::Profile &profile) {
-  std::set<uint64_t> layouts;
-  for (const profile::Process &process : profile.processes) {
-    layouts.insert(process.counters & ASSAY_COUNTERS_LAYOUT);
-    result.globals_counted |= (process.counters & ASSAY_COUNTERS_GLOBALS) != 0;
-    result.stacks_counted |= (process.counters & ASSAY_COUNTERS_STACK) != 0;
-  }
-  result.reads_apart = layouts.empty() || layouts == std::set<uint64_t>{ASSAY_COUNTERS_HALVES};
-  if (layouts == std::set<uint64_t>{ASSAY_COUNTERS_FINE})
-    result.block_bytes = kFineBlockBytes;
-  if (layouts.size() > 1)
-    result.notes.emplace_back(
-        "the processes counted accesses in different ways, so loads and stores are not told apart, "
-        "and blocks differ in size; look at their profiles one by one");
-}
-
-// Libraries of the system make allocations on behalf of their callers and cannot be rebuilt by
-// whoever reads this; a module counts only where it owns an allocation.
-void describe_coverage(HeapResult &result, const profile::Profile &profile) {
-  result.measured = profile.processes.empty() || measured(profile, ASSAY_TOOL_heap);
-  std::set<std::string> plain, found;
-  for (const profile::Module &module : profile.modules)
-    if (!counts(module) && module.path.starts_with('/'))
-      plain.insert(module.path);
-  uint64_t counted = 0;
-  for (const HeapContextRow &row : result.contexts) {
-    if (result.accesses_counted && row.accesses_counted)
-      counted += row.sums.all.size_total;
-    const image::Frame &frame = row.owner_frame();
-    if (plain.count(frame.module) && !is_allocation_machinery(frame))
-      found.insert(frame.module);
-  }
-  uint64_t all = result.totals.all.size_total;
-  result.counted_bytes_share = all ? double(counted) / double(all) : 1;
-  if (!result.accesses_counted || found.empty())
-    return;
-  result.uninstrumented_allocators.assign(found.begin(), found.end());
-  uint64_t &loss = result.losses[ASSAY_LOSS_uninstrumented_module];
-  loss = std::max<uint64_t>(loss, found.size());
-}
-
-// Stripped: a file that cannot be read, or is another one by now, has a note of its own. Local functions
-// of the system's libraries never have names, and are nobody's to change.
-void describe_names(HeapResult &result, const profile::Profile &profile) {
-  struct Seen {
-    const image::Frame *frame = nullptr;
-    bool named = false;
-  };
-  std::map<std::string_view, Seen> seen; // by module
-  for (const HeapContextRow &row : result.contexts)
-    for (const image::Frame &frame : row.frames) {
-      Seen &module = seen[frame.module];
-      module.frame = &frame;
-      module.named |= !frame.linkage_name.empty();
-    }
-  for (const profile::Module &module : profile.modules) {
-    auto known = seen.find(module.path);
-    if (known != seen.end() && !known->second.named && module.path.starts_with('/') &&
-        !is_allocation_machinery(*known->second.frame) &&
-        image::check_presence(module.path, module.build_id).presence == image::Presence::same)
-      result.nameless_modules.push_back(module.path);
-  }
-}
-
-void describe_run(HeapResult &result, const profile::Profile &profile) {
-  result.losses = losses_of(profile, ASSAY_TOOL_heap);
-  result.notes = notes_of(profile);
-  result.programs = program_names(profile);
-  const ModuleCounts modules = count_modules(profile, ASSAY_TOOL_heap);
-  result.modules_total = modules.all;
-  result.modules_instrumented = modules.measured;
-  if (!profile.processes.empty())
-    result.program_build_id = program_build_id(profile, profile.processes.front());
-  for (const profile::Process &process : profile.processes) {
-    // A run that was measured otherwise, such as a recording of sampled values, has a time of its own.
-    if (measured(profile, ASSAY_TOOL_heap) &&
-        !(assay_tools_or_default(process.tools) & ASSAY_TOOL_heap))
-      continue;
-    result.processes.push_back(process);
-    uint64_t end_us = 0, begin_us = process.reset_us.value_or(0);
-    for (const profile::TimelinePoint &point : process.timeline)
-      end_us = std::max(end_us, point.time_us);
-    for (const profile::Ending &end : process.ends)
-      end_us = std::max(end_us, end.time_us);
-    const uint64_t us = end_us - std::min(begin_us, end_us);
-    result.run_us = std::max(result.run_us, us);
-    result.processes_us += us;
-  }
-  describe_counters(result, profile);
-  result.peak_live_bytes = peak_live_bytes(profile);
-  result.peak_is_divided =
-      result.peak_live_bytes == 0 ||
-      std::ranges::any_of(profile.heap, [](const auto &each) { return each.at_peak_bytes > 0; });
-  result.accesses_counted = counts_accesses(profile);
-}
-
-} // namespace
-
-namespace {
 std::string with_column(std::string text, const HeapContextRow &row) {
   const image::Frame &owner = row.owner_frame();
   return row.shares_line && owner.line ? text + fmt::format(":{}", owner.column) : text;
 }
+
 } // namespace
 
 std::string place(const HeapContextRow &row) {
@@ -408,58 +185,6 @@ std::string site_of(const HeapContextRow &row) {
 bool HeapContextRow::type_is_struct() const {
   return !type.empty() && !is_scalar(type);
 }
-
-bool counts_accesses(const profile::Profile &profile) {
-  return std::any_of(profile.modules.begin(), profile.modules.end(), counts) &&
-         !profile.losses.count(ASSAY_LOSS_no_shadow);
-}
-
-namespace {
-
-// An executable may have object files that were not built with assay-cc, of an archive for example. A context is of one
-// if the source of the function that allocates is none of the module's units, and nothing from there was accessed. Not
-// if it is a header, which is of any unit; a source that another one includes is told by its accesses.
-class OtherUnits {
-public:
-  using Source = std::pair<uint32_t, std::string>; // module, and its name without folder and ending
-
-  explicit OtherUnits(const profile::Profile &profile) : profile_(profile) {
-    for (uint32_t module = 0; module < profile.modules.size(); module++)
-      for (const profile::Unit &unit : profile.modules[module].units)
-        counted_.insert({module, stem(unit.source)});
-  }
-
-  // The source of a context; no name where it is not known, or a header.
-  Source note(const profile::HeapContext &context, const HeapContextRow &row) {
-    Source source = source_of(context, row);
-    if (row.sums.accesses())
-      counted_.insert(source);
-    return source;
-  }
-  // After all were noted.
-  bool has(const Source &source) const {
-    return !source.second.empty() && !profile_.modules[source.first].units.empty() &&
-           !counted_.count(source);
-  }
-
-private:
-  static std::string stem(const std::filesystem::path &path) { return path.stem().string(); }
-  Source source_of(const profile::HeapContext &context, const HeapContextRow &row) const {
-    auto frame = std::find_if(row.frames.begin(), row.frames.end(),
-                              [](const Frame &each) { return !each.inlined; });
-    if (!row.accesses_counted || frame == row.frames.end())
-      return {};
-    const std::string ending = std::filesystem::path(frame->file).extension().string();
-    if (!ending.starts_with(".c") && !ending.starts_with(".C"))
-      return {};
-    return {profile_.stack(context.stack).frames.front().module.v, stem(frame->file)};
-  }
-
-  const profile::Profile &profile_;
-  std::set<Source> counted_; // units, and what else has accesses
-};
-
-} // namespace
 
 HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const HeapQuery &query) {
   Filter filter(query.filter);
