@@ -5,12 +5,12 @@
 #include "compiler/command_line.h"
 
 #include "abi/tools.h"
+#include "compiler/linker_words.h"
 #include "compiler/tool_flags.h"
 #include "compiler/words.h"
 
 #include <algorithm>
 #include <fstream>
-#include <regex>
 #include <set>
 #include <span>
 #include <sstream>
@@ -186,6 +186,8 @@ public:
   void finish() {
     if (line_.other_machine) // the runtime is for x86-64 alone
       line_.tools = 0;
+    line_.no_runtime = line_.no_runtime || linker_words_.relinks();
+    has_library_ = has_library_ || linker_words_.names_archive();
     line_.links = !stops_early_ && (has_input_ || has_library_) && !makes_header_;
     line_.compiles = has_source_ && !only_preprocesses_;
     line_.sanitizes = !sanitizers_.empty();
@@ -199,7 +201,7 @@ public:
     // Libraries would not find the runtime's malloc, and the runtime takes theirs for another one. A static program has
     // no libraries.
     if (line_.links && !line_.shared && !line_.shared_runtime && !line_.is_static &&
-        hides_runtime())
+        linker_words_.hides_runtime())
       line_.own_malloc = true;
     if (line_.tools && line_.links && line_.shared_runtime && line_.is_static)
       refuse("-static and -fassay-shared-runtime exclude each other; drop one of them");
@@ -208,37 +210,6 @@ public:
   }
 
 private:
-  // Do words for the linker keep the executable from exporting what the runtime's archive has?
-  bool hides_runtime() const {
-    for (size_t i = 0; i < linker_words_.size(); i++) {
-      const std::string &word = linker_words_[i];
-      const size_t begin = word.find_first_not_of('-'), equals = word.find('=');
-      if (begin == std::string::npos || begin < 1 || begin > 2)
-        continue;
-      const std::string option =
-          word.substr(begin, equals == std::string::npos ? equals : equals - begin);
-      const std::string value = equals != std::string::npos    ? word.substr(equals + 1)
-                                : i + 1 < linker_words_.size() ? linker_words_[i + 1]
-                                                               : "";
-      if ((option == "exclude-libs" && names_runtime(value)) ||
-          (option == "version-script" && has_local_symbols(value)))
-        return true;
-    }
-    return false;
-  }
-  // Of archives, separated by commas or colons.
-  static bool names_runtime(const std::string &archives) {
-    return std::regex_search(archives, std::regex("(^|[,:])(ALL|libassay_rt[a-z_]*\\.a)($|[,:])"));
-  }
-  static bool has_local_symbols(const std::string &script) {
-    std::ifstream file(script);
-    const std::string text((std::istreambuf_iterator<char>(file)),
-                           std::istreambuf_iterator<char>());
-    const std::string bare =
-        std::regex_replace(text, std::regex("/\\*[^*]*\\*+([^/*][^*]*\\*+)*/|#[^\n]*"), " ");
-    return std::regex_search(bare, std::regex("\\blocal\\s*:"));
-  }
-
   static std::string readable(const std::string &path) {
     if (!std::ifstream(path))
       refuse("-fassay-ignorelist=" + path + ": the file cannot be read");
@@ -320,14 +291,9 @@ private:
       stops_early_ = stops_early_ || a != "-v";
     if (is_one_of(a, {"-E", "-M", "-MM", "-fsyntax-only"}))
       only_preprocesses_ = true;
-    if (a == "-r" || a == "-Wl,-r")
+    if (a == "-r")
       line_.no_runtime = true;
-    if (starts_with(a, "-Wl,") && a.find(".a") != std::string_view::npos)
-      has_library_ = true;
-    if (a == "-Xlinker")
-      linker_words_.emplace_back(next);
-    if (starts_with(a, "-Wl,"))
-      each_word(a.substr(4), [&](std::string_view word) { linker_words_.emplace_back(word); });
+    linker_words_.read(a, next);
     if (a == "-m32" || (starts_with(a, "--target=") && !starts_with(a, "--target=x86_64")) ||
         ((a == "-target" || a == "--target") && !starts_with(next, "x86_64")))
       line_.other_machine = true;
@@ -378,7 +344,7 @@ private:
 
   CommandLine &line_;
   bool stops_early_ = false, only_preprocesses_ = false, has_input_ = false, has_source_ = false;
-  std::vector<std::string> linker_words_;
+  LinkerWords linker_words_;
   bool has_library_ = false, makes_header_ = false;
   bool no_libc_ = false, has_libc_ = false, emulates_tls_ = false;
   std::string language_;
