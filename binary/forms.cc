@@ -8,13 +8,9 @@
 
 #include "binary/forms.h"
 
-#include "base/stable_sort.h"
 #include "binary/effects.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 
 namespace binary {
 namespace {
@@ -27,13 +23,6 @@ unsigned width_of(uint64_t most) {
 bool reads_general_register(unsigned reg) {
   return reg == ASSAY_UOP_IMMEDIATE || reg < ASSAY_REG_MASKS ||
          (reg >= ASSAY_REG_TEMPORARIES && reg < ASSAY_REG_LANES);
-}
-
-const char *register_name(unsigned variable) {
-  static constexpr const char *kGeneral[] = {
-      "rax", "rcx", "rdx", "rbx", "rsp", "rbp",   "rsi",     "rdi", "r8", "r9",   "r10",
-      "r11", "r12", "r13", "r14", "r15", "flags", "control", "fs",  "gs", "mxcsr"};
-  return variable < std::size(kGeneral) ? kGeneral[variable] : nullptr;
 }
 
 } // namespace
@@ -50,18 +39,6 @@ Forms::Forms(const FlowGraph &graph, const Ssa &ssa) : graph_(graph), ssa_(ssa) 
   evaluate();
   for (int round = 0; round < kMaxRounds && find_inductions(); round++)
     evaluate();
-}
-
-void Forms::name_counters() {
-  std::vector<unsigned> used;
-  for (const Loop &loop : ssa_.loops.all) {
-    unsigned letter = (loop.depth - 1) % 8;
-    if (used.size() <= letter)
-      used.resize(letter + 1);
-    unsigned number = ++used[letter];
-    std::string name(1, static_cast<char>('I' + letter));
-    counter_names_.push_back(number == 1 ? name : name + std::to_string(number));
-  }
 }
 
 ExprId Forms::leaf(ValueId value, unsigned width) {
@@ -253,111 +230,6 @@ ExprId Forms::address(uint32_t at, const assay_uop &uop) {
   return expressions_.address(a, b, uop.shift, c, uop.i);
 }
 
-// What the micro-op at `place` reads.
-ExprId Forms::first_operand(uint32_t place) {
-  return operand(ssa_.uops[place].a, uop_making(place).a);
-}
-ExprId Forms::second_operand(uint32_t place) {
-  const assay_uop &uop = uop_making(place);
-  return has_immediate(uop) ? expressions_.constant(static_cast<uint64_t>(uop.imm))
-                            : operand(ssa_.uops[place].b, uop.b);
-}
-
-const assay_uop &Forms::uop_making(uint32_t place) const {
-  return graph_.code.uops[ssa_.values[ssa_.uops[place].result.v].uop];
-}
-
-// The two numbers that the flags made at `place` compare, where `asked` is asked of them.
-std::optional<Forms::Compared> Forms::compared(uint32_t place, const assay_uop &asked) {
-  const assay_uop &flags = uop_making(place);
-  const bool asks_equality = asked.op == ASSAY_UOP_if_e || asked.op == ASSAY_UOP_if_ne;
-  const ExprId left = first_operand(place);
-  switch (flags.op) {
-  case ASSAY_UOP_flags_sub: return Compared{left, second_operand(place), false};
-  case ASSAY_UOP_flags_and:
-    if (has_immediate(flags) || ssa_.uops[place].a != ssa_.uops[place].b)
-      return std::nullopt;
-    return Compared{left, zero_, true};
-  case ASSAY_UOP_flags_inc:
-  case ASSAY_UOP_flags_dec:
-  case ASSAY_UOP_flags_add: {
-    if (!asks_equality)
-      return std::nullopt;
-    const ExprId added = flags.op == ASSAY_UOP_flags_add   ? second_operand(place)
-                         : flags.op == ASSAY_UOP_flags_inc ? expressions_.constant(1)
-                                                           : expressions_.constant(~uint64_t{0});
-    return Compared{expressions_.add(left, added), zero_, true};
-  }
-  case ASSAY_UOP_flags_result:
-    if (!asks_equality)
-      return std::nullopt;
-    return Compared{left, zero_, true};
-  default: return std::nullopt;
-  }
-}
-
-// How a jump asks; of a difference the sign is known only without overflow, that is, from zero.
-std::optional<Condition::Op> Forms::relation(unsigned asked, bool of_zero) {
-  using Op = Condition::Op;
-  switch (asked) {
-  case ASSAY_UOP_if_e: return Op::equal;
-  case ASSAY_UOP_if_ne: return Op::not_equal;
-  case ASSAY_UOP_if_b:
-  case ASSAY_UOP_if_l: return Op::less;
-  case ASSAY_UOP_if_ae:
-  case ASSAY_UOP_if_ge: return Op::greater_equal;
-  case ASSAY_UOP_if_be:
-  case ASSAY_UOP_if_le: return Op::less_equal;
-  case ASSAY_UOP_if_a:
-  case ASSAY_UOP_if_g: return Op::greater;
-  case ASSAY_UOP_if_s: return of_zero ? std::optional(Op::less) : std::nullopt;
-  case ASSAY_UOP_if_ns: return of_zero ? std::optional(Op::greater_equal) : std::nullopt;
-  default: return std::nullopt;
-  }
-}
-
-std::optional<Condition> Forms::condition(uint32_t at) {
-  using Op = Condition::Op;
-  auto made_by = [&](ValueId value) {
-    return value.known() && ssa_.values[value.v].kind == ValueKind::micro_op
-               ? ssa_.place_of(graph_, ssa_.values[value.v])
-               : UINT32_MAX;
-  };
-  const uint32_t test = made_by(ssa_.uops[at].b);
-  if (test == UINT32_MAX)
-    return std::nullopt;
-  const assay_uop &asked = uop_making(test);
-  if (asked.op == ASSAY_UOP_is_zero || asked.op == ASSAY_UOP_not_zero) {
-    const ExprId tested = expressions_.zero_extend(first_operand(test), asked.width);
-    const Op op = asked.op == ASSAY_UOP_is_zero ? Op::equal : Op::not_equal;
-    return Condition{op, false, asked.width, tested, zero_, tested};
-  }
-  if (!assay_uop_is_condition(asked.op))
-    return std::nullopt;
-  const uint32_t made = made_by(ssa_.uops[test].a);
-  if (made == UINT32_MAX)
-    return std::nullopt;
-  const std::optional<Compared> numbers = compared(made, asked);
-  if (!numbers)
-    return std::nullopt;
-  const std::optional<Op> op = relation(asked.op, numbers->of_zero);
-  if (!op)
-    return std::nullopt;
-  const auto width = uop_making(made).width;
-  const bool is_signed = asked.op == ASSAY_UOP_if_s || asked.op == ASSAY_UOP_if_ns ||
-                         assay_uop_is_signed_condition(asked.op);
-  auto extended = [&](ExprId form) {
-    return is_signed ? expressions_.sign_extend(form, width)
-                     : expressions_.zero_extend(form, width);
-  };
-  Condition result{*op, is_signed, width, extended(numbers->left), extended(numbers->right), {}};
-  result.difference =
-      *op <= Op::not_equal
-          ? expressions_.zero_extend(expressions_.sub(numbers->left, numbers->right), width)
-          : expressions_.sub(result.left, result.right);
-  return result;
-}
-
 bool Forms::in_image(ExprId form) const {
   if (form == bias_)
     return true;
@@ -380,132 +252,6 @@ bool Forms::affine(ExprId form, uint32_t node) const {
   while (loop != Loop::kNone && ssa_.loops.all[loop].parent != Loop::kNone)
     loop = ssa_.loops.all[loop].parent;
   return loop == Loop::kNone || invariant(form, loop);
-}
-
-// Numbers the values of a variable, from 0.
-uint32_t Forms::version(ValueId value) const {
-  if (versions_.empty()) {
-    std::array<uint32_t, kVariables + 1> next{};
-    for (const Value &each : ssa_.values)
-      versions_.push_back(next[each.variable]++);
-  }
-  return versions_[value.v];
-}
-
-std::string Forms::name(ValueId value) const {
-  const Value &what = ssa_.values[value.v];
-  if (what.variable == kVariables)
-    return fmt::format("t.{}", value.v);
-  if (what.variable == kMemory)
-    return fmt::format("M.{}", version(value));
-  if (const char *known = register_name(what.variable))
-    return fmt::format("{}.{}", known, version(value));
-  if (what.variable == kX87)
-    return fmt::format("x87.{}", version(value));
-  if (what.variable >= kVectors)
-    return fmt::format("zmm{}.{}", what.variable - kVectors, version(value));
-  return fmt::format("k{}.{}", what.variable - kMasks, version(value));
-}
-
-void Forms::append_term(const Term &term, bool is_first, std::string &to) const {
-  auto factor = static_cast<int64_t>(term.coefficient);
-  bool negative = factor < 0;
-  uint64_t magnitude = negative ? 0 - term.coefficient : term.coefficient;
-  to += is_first ? (negative ? "-" : "") : negative ? " - " : " + ";
-  if (magnitude != 1)
-    to += magnitude < 1 << 20 ? fmt::format("{}*", magnitude) : fmt::format("{:#x}*", magnitude);
-  append_text(term.of, to);
-}
-
-void Forms::append_text(ExprId form, std::string &to) const {
-  const Expr &node = expressions_[form];
-  auto number = [](uint64_t value) {
-    auto is_signed = static_cast<int64_t>(value);
-    return is_signed > -4096 && is_signed < 4096 ? fmt::format("{}", is_signed)
-                                                 : fmt::format("{:#x}", value);
-  };
-  switch (node.kind) {
-  case ExprKind::constant: to += number(node.value); return;
-  case ExprKind::definition:
-    to += node.value == kBias ? "base" : name({static_cast<uint32_t>(node.value)});
-    return;
-  case ExprKind::counter: to += counter_names_[node.value]; return;
-  case ExprKind::zero_extend:
-  case ExprKind::sign_extend:
-    to += fmt::format("{}{}(", node.kind == ExprKind::zero_extend ? 'u' : 's', 8 * node.width);
-    append_text(expressions_.terms(form)[0].of, to);
-    to += ')';
-    return;
-  case ExprKind::sum: {
-    // Constants of the image are addresses in it: the bias is not shown.
-    std::vector<Term> terms;
-    bool has_bias = false;
-    for (const Term &term : expressions_.terms(form)) {
-      const Expr &of = expressions_[term.of];
-      if (of.kind == ExprKind::definition && of.value == kBias && term.coefficient == 1)
-        has_bias = true;
-      else
-        terms.push_back(term);
-    }
-    // Counters behind definitions, the innermost first, as on the slides.
-    auto rank = [&](const Term &term) {
-      const Expr &of = expressions_[term.of];
-      return of.kind == ExprKind::counter ? -static_cast<int64_t>(of.value) : INT64_MIN;
-    };
-    base::stable_sort(terms, [&](const Term &a, const Term &b) { return rank(a) < rank(b); });
-    bool is_first = true;
-    bool is_address = has_bias || (node.value >= 0x10000 && node.value < 1ULL << 47);
-    if (is_address) {
-      to += fmt::format("{:#x}", node.value);
-      is_first = false;
-    }
-    for (const Term &term : terms) {
-      append_term(term, is_first, to);
-      is_first = false;
-    }
-    if (!is_address && node.value) {
-      auto offset = static_cast<int64_t>(node.value);
-      to += offset < 0 ? " - " : " + ";
-      to += number(offset < 0 ? 0 - node.value : node.value);
-    }
-    return;
-  }
-  case ExprKind::operation: {
-    auto operands = expressions_.terms(form);
-    bool is_product = node.op == ASSAY_UOP_mul;
-    for (size_t i = 0; i < 2 && i < operands.size(); i++) {
-      if (i)
-        to += is_product ? "*" : " + ";
-      bool is_sum = expressions_[operands[i].of].kind == ExprKind::sum;
-      to += is_sum ? "(" : "";
-      if (operands[i].coefficient != 1)
-        to += fmt::format("{}*", static_cast<int64_t>(operands[i].coefficient));
-      append_text(operands[i].of, to);
-      to += is_sum ? ")" : "";
-    }
-    return;
-  }
-  default: to += '?';
-  }
-}
-
-std::string Forms::text(ExprId form) const {
-  std::string to;
-  append_text(form, to);
-  return to;
-}
-
-std::string Forms::text(const Condition &condition) const {
-  static constexpr const char *kOps[] = {"==", "!=", "<", "<=", ">", ">="};
-  const char *op = kOps[static_cast<unsigned>(condition.op)];
-  const bool ordered = condition.op >= Condition::Op::less;
-  const std::string compared =
-      fmt::format("{} {} {}", text(condition.left), op, text(condition.right));
-  if (ordered)
-    return condition.is_signed ? compared : compared + " unsigned";
-  // What both sides have is left out, if that is shorter. Of an order it would be true only without overflow.
-  const std::string difference = fmt::format("{} {} 0", text(condition.difference), op);
-  return difference.size() < compared.size() ? difference : compared;
 }
 
 } // namespace binary

@@ -7,7 +7,7 @@
 
 #include "report/explain.h"
 
-#include <fmt/format.h>
+#include "report/explain_parts.h"
 
 #include <algorithm>
 
@@ -18,10 +18,6 @@ using analyze::ExplainedAccess;
 using analyze::ExplainedFunction;
 using analyze::ExplainedLine;
 using analyze::ExplainSummary;
-
-std::string address_text(uint64_t address) {
-  return fmt::format("{:#x}", address);
-}
 
 // Of nothing there is no share.
 Json share(uint64_t part, uint64_t whole) {
