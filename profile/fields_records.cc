@@ -284,10 +284,14 @@ void write(const Profile &profile, const Process &, bool is_carrier, RecordSink 
                                          sampling.visits, sampling.stretches});
 }
 
+constexpr uint32_t kLosses[] = {ASSAY_LOSS_field_units, ASSAY_LOSS_field_layouts,
+                                ASSAY_LOSS_full_sets};
+
 } // namespace
 
 extern const ToolRecords fields_records;
 const ToolRecords fields_records = {
+    .losses = kLosses,
     .reader = []() -> std::unique_ptr<ToolReader> { return std::make_unique<Reader>(); },
     .sums = []() -> std::unique_ptr<ToolSums> { return std::make_unique<FieldsSums>(); },
     .write = write,

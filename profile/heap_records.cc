@@ -349,11 +349,14 @@ HeapSums &sums_of(Assembler &assembler) {
   return static_cast<HeapSums &>(assembler.sums(ASSAY_TOOL_heap));
 }
 
+constexpr uint32_t kLosses[] = {ASSAY_LOSS_forked_use, ASSAY_LOSS_shared_counters};
+
 } // namespace
 
 extern const ToolRecords heap_records;
 const ToolRecords heap_records = {
     .follows_objects = true,
+    .losses = kLosses,
     .reader = []() -> std::unique_ptr<ToolReader> { return std::make_unique<HeapReader>(); },
     .sums = []() -> std::unique_ptr<ToolSums> { return std::make_unique<HeapSums>(); },
     .can_carry_sums = [](const Process &process) { return process.walk.has_value(); },

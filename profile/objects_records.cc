@@ -257,11 +257,15 @@ void write(const Profile &profile, const Process &process, bool is_carrier, Reco
         AssayObjectWalk{1, sampling->time_us, sampling->samples, sampling->last_interval});
 }
 
+constexpr uint32_t kLosses[] = {ASSAY_LOSS_forked_use, ASSAY_LOSS_no_words, ASSAY_LOSS_hot_words,
+                                ASSAY_LOSS_scattered_words};
+
 } // namespace
 
 extern const ToolRecords objects_records;
 const ToolRecords objects_records = {
     .follows_objects = true,
+    .losses = kLosses,
     .reader = []() -> std::unique_ptr<ToolReader> { return std::make_unique<Reader>(); },
     .sums = []() -> std::unique_ptr<ToolSums> { return std::make_unique<Sums>(); },
     .write = write,

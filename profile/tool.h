@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <tuple>
 
 namespace profile {
@@ -90,6 +91,9 @@ struct ToolRecords {
   // Does it count what is done with each object that the process has made? Of those that the child
   // of a fork has from its parent it knows nothing then (loss forked_use).
   bool follows_objects = false;
+  // Kinds of abi/losses.def that are losses of what this tool measures, and none of another's
+  // unless that has them, too.
+  std::span<const uint32_t> losses = {};
   std::unique_ptr<ToolReader> (*reader)();
   std::unique_ptr<ToolSums> (*sums)() = [] { return std::make_unique<ToolSums>(); };
   // Can the sums of all processes be written among this one's records?
