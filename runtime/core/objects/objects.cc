@@ -3,7 +3,7 @@
 #include "runtime/core/objects/objects.h"
 
 #include "runtime/core/runtime.h"
-#include "runtime/core/stacks/call_chain.h"
+#include "runtime/core/stacks/taken_chain.h"
 #include "runtime/core/system/thread.h"
 
 namespace assay {

@@ -26,7 +26,7 @@
 #include "runtime/core/process/units.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/shadow/shadow_map.h"
-#include "runtime/core/stacks/call_chain.h"
+#include "runtime/core/stacks/taken_chain.h"
 #include "runtime/core/stacks/unwind.h"
 #include "runtime/core/system/clock.h"
 #include "runtime/core/system/fork_resets.h"

@@ -30,24 +30,17 @@
 #include "runtime/core/stacks/call_chain.h"
 
 #include "runtime/core/runtime.h"
-#include "runtime/core/system/arena.h"
-#include "runtime/core/system/fork_resets.h"
 
 namespace assay {
 namespace {
 
-constexpr uint32_t kChains = 64;
 // Frames that are compared: all of a stack of kWhole; of a deeper one the kInner innermost, those
 // of the folded path, and one at each doubling of the distance.
 constexpr uint32_t kWhole = 96, kInner = 8;
 constexpr uint32_t kBase =
     64; // outermost frames that are kept when a very deep stack loses its middle
 
-struct {
-  CallChain *chains;
-  uint32_t generation;
-  uint32_t taken_by[kChains]; // threads; 0: none
-} constinit pool = {};
+constinit uint32_t code_generation = 0;
 
 // A path's hash is a sum, so that the frames need not wait for each other; what one adds depends on its place.
 constexpr uint64_t kSpread =
@@ -114,7 +107,7 @@ void CallChain::begin() {
 
 // Before an update: not within one, which has taken numbers of functions already.
 inline void CallChain::begin_on_other_stack_or_code(uint64_t end) {
-  const uint32_t generation = __atomic_load_n(&pool.generation, __ATOMIC_ACQUIRE);
+  const uint32_t generation = __atomic_load_n(&code_generation, __ATOMIC_ACQUIRE);
   const bool forgets = generation_ != generation || known_functions_ > kMaxKnown;
   if (end == end_ && !forgets)
     return;
@@ -518,43 +511,8 @@ uint64_t CallChain::levels() const {
   return levels + (known ? levels * (outside - inside) / known : 0);
 }
 
-// A thread is not interrupted by another user of its chain: handlers that come now are not recorded (ReentrancyGuard).
-TakenChain::TakenChain() : number_(0) {
-  const uint32_t thread = thread_number();
-  if (thread != kMainThread) {
-    uint32_t next = thread, nobody;
-    do {
-      number_ = 1 + next++ % (kChains - 1);
-      nobody = 0;
-    } while (!__atomic_compare_exchange_n(&pool.taken_by[number_], &nobody, thread, false,
-                                          __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
-  }
-  chain_ = &pool.chains[number_];
-}
-
-TakenChain::~TakenChain() {
-  __atomic_store_n(&pool.taken_by[number_], 0, __ATOMIC_RELEASE);
-}
-
-bool create_call_chains() {
-  if (!pool.chains)
-    pool.chains = (CallChain *)reserve(kChains * sizeof(CallChain));
-  return pool.chains != nullptr;
-}
-
 void invalidate_call_chains() {
-  __atomic_fetch_add(&pool.generation, 1, __ATOMIC_RELEASE);
+  __atomic_fetch_add(&code_generation, 1, __ATOMIC_RELEASE);
 }
-
-// What another thread was about to change is not consistent. What this thread was about to change, before a handler
-// that forks came, stays its own.
-static void reset_call_chains_in_child() {
-  for (uint32_t i = 0; i < kChains; i++)
-    if (pool.taken_by[i] && pool.taken_by[i] != thread_number()) {
-      pool.chains[i].clear();
-      pool.taken_by[i] = 0;
-    }
-}
-ASSAY_RESET_IN_CHILD(reset_call_chains_in_child);
 
 } // namespace assay
