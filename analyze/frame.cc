@@ -37,15 +37,8 @@ CallStack frames_of(const profile::Profile &profile, profile::StackId stack,
 }
 
 std::string program_build_id(const profile::Profile &profile, const profile::Process &process) {
-  // Where several builds have one path, that of the file which this process had mapped.
-  for (const profile::Mapping &mapping : process.mappings)
-    if (const profile::Module &module = profile.modules[mapping.module.v];
-        module.path == process.executable)
-      return image::build_id_text(module.build_id);
-  for (const profile::Module &module : profile.modules)
-    if (module.path == process.executable)
-      return image::build_id_text(module.build_id);
-  return "";
+  const profile::Module *program = profile.program_of(process);
+  return program ? image::build_id_text(program->build_id) : "";
 }
 
 std::vector<std::string> program_names(const profile::Profile &profile) {

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <fmt/chrono.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 namespace cli {
@@ -84,20 +84,16 @@ std::vector<std::pair<std::string, std::string>> variables_beside(const std::str
   return {{"ASAN_OPTIONS", "verify_asan_link_order=0" + inherited("ASAN_OPTIONS")}};
 }
 
-// As the runtime names folders: in order of time.
-static std::string folder_time(std::time_t time) {
-  return fmt::format("{:%Y%m%d-%H%M%S}", fmt::gmtime(time));
-}
-
 std::string new_folder(const std::string &name, pid_t pid) {
   return std::filesystem::path(profile::kDefaultFolder) /
-         fmt::format("{}-{}.{}", folder_time(std::time(nullptr)), name, pid);
+         fmt::format("{}-{}.{}", profile::run_time_text(std::time(nullptr)), name, pid);
 }
 
 // It has the name of what was executed in the end, which may be another than that of the command
 // (env, a symbolic link).
 std::string folder_of_run(const std::string &name, pid_t pid, std::time_t since) {
-  const std::string first = folder_time(since), last = folder_time(std::time(nullptr)),
+  const std::string first = profile::run_time_text(since),
+                    last = profile::run_time_text(std::time(nullptr)),
                     end = fmt::format(".{}", pid);
   std::string newest;
   std::error_code error;

@@ -25,7 +25,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <fmt/chrono.h>
+#include <fmt/format.h>
 #include <memory>
 #include <set>
 #include <unistd.h>
@@ -238,7 +238,7 @@ std::string with_run_name(std::string options, const std::string &program) {
   std::string name = fs::path(program).filename().string();
   std::replace(name.begin(), name.end(), ':', '_');
   options += options.empty() ? "" : ":";
-  return options + fmt::format("run={:%Y%m%d-%H%M%S}-{}.{{pid}}", fmt::gmtime(now), name);
+  return options + fmt::format("run={}-{}.{{pid}}", profile::run_time_text(now), name);
 }
 
 int run(const RunArguments &arguments) {

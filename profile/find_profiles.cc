@@ -12,7 +12,6 @@
 #include "base/fail.h"
 
 #include <algorithm>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -70,7 +69,7 @@ uint64_t start_of(const fs::directory_entry &folder) {
   return 0;
 }
 
-// As names of runs have it: YYYYMMDD-HHMMSS.
+// That of its name, else that of its start.
 std::string time_of(const fs::directory_entry &folder) {
   const std::string name = folder.path().filename().string();
   const std::string form = "dddddddd-dddddd";
@@ -79,11 +78,7 @@ std::string time_of(const fs::directory_entry &folder) {
         return wanted == 'd' ? c >= '0' && c <= '9' : c == wanted;
       }))
     return name.substr(0, form.size());
-  const auto start = static_cast<std::time_t>(start_of(folder) / 1'000'000'000);
-  std::tm utc = {};
-  char text[32] = "";
-  std::strftime(text, sizeof text, "%Y%m%d-%H%M%S", gmtime_r(&start, &utc));
-  return text;
+  return run_time_text(static_cast<std::time_t>(start_of(folder) / 1'000'000'000));
 }
 
 void sort_latest_first(std::vector<fs::directory_entry> &folders) {
@@ -123,6 +118,13 @@ std::vector<std::string> latest_in(const std::string &folder) {
 } // namespace
 
 const char *const kDefaultFolder = "assay.out";
+
+std::string run_time_text(std::time_t time) {
+  std::tm utc = {};
+  char text[32] = "";
+  std::strftime(text, sizeof text, "%Y%m%d-%H%M%S", gmtime_r(&time, &utc));
+  return text;
+}
 
 std::vector<std::string> profiles_in_run(const std::string &folder) {
   std::vector<std::string> found;

@@ -1,6 +1,7 @@
 // Which files a PROFILE argument means.
 #pragma once
 
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@ extern const char *const kDefaultFolder;
 // Without arguments, the latest run in kDefaultFolder. Sorted, without duplicates, never empty:
 // throws Failure when there is nothing.
 std::vector<std::string> find_profiles(const std::vector<std::string> &arguments);
+
+// The time with which names of runs' folders begin, as the runtime writes it: YYYYMMDD-HHMMSS, in UTC.
+std::string run_time_text(std::time_t time);
 
 // The profiles of one run's folder, folders in it included; empty if there are none.
 std::vector<std::string> profiles_in_run(const std::string &folder);

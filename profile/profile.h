@@ -144,6 +144,9 @@ struct Profile {
   Notes notes;
 
   const Stack &stack(StackId id) const { return stacks[id.v]; }
+  // The file that a process was started from; null where it is none of the modules. Where several builds have one path,
+  // the one that this process had mapped.
+  const Module *program_of(const Process &process) const;
   // The types, stacks and modules by content; a canonical profile compares equal to any other that
   // was measured the same.
   friend bool operator==(const Profile &, const Profile &) = default;

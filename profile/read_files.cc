@@ -66,13 +66,11 @@ Profile read_file(const std::string &path) {
 std::set<std::string> programs_of(const Profile &profile) {
   std::set<std::string> programs;
   for (const Process &process : profile.processes) {
-    std::string program = process.executable;
-    for (const Mapping &mapping : process.mappings) {
-      const Module &module = profile.modules[mapping.module.v];
-      if (!module.build_id.empty() && module.path == process.executable)
-        program.assign(module.build_id.begin(), module.build_id.end());
-    }
-    programs.insert(program);
+    const Module *program = profile.program_of(process);
+    if (program && !program->build_id.empty())
+      programs.emplace(program->build_id.begin(), program->build_id.end());
+    else
+      programs.insert(process.executable);
   }
   return programs;
 }

@@ -54,6 +54,11 @@ TEST_F(FindProfiles, ARunIncludesItsChildren) {
   EXPECT_EQ(profile::find_profiles({folder_}), all);
 }
 
+TEST_F(FindProfiles, TimesOfRunsAreInUtc) {
+  EXPECT_EQ(profile::run_time_text(0), "19700101-000000");
+  EXPECT_EQ(profile::run_time_text(951782399), "20000228-235959");
+}
+
 TEST_F(FindProfiles, AFileIsTakenOnceHoweverOftenItIsNamed) {
   std::string one = file("x.assay");
   EXPECT_EQ(profile::find_profiles({one, one}), Names{one});
