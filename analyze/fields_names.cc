@@ -25,7 +25,7 @@ std::vector<Part> parts_of(std::string_view path) {
   std::vector<Part> parts(1);
   int depth = 0;
   for (const char c : short_type(path)) {
-    depth += (c == '<' || c == '(' || c == '{') - (c == '>' || c == ')' || c == '}');
+    depth += brackets_opened(c);
     Part &part = parts.back();
     if (depth == 0 && c == '.') {
       parts.emplace_back();

@@ -11,6 +11,7 @@
 #include "analyze/layout_advice.h"
 
 #include "abi/fields.h"
+#include "analyze/type_names.h"
 #include "base/stable_sort.h"
 
 #include <algorithm>
@@ -54,12 +55,12 @@ struct LeafName {
   size_t member = std::string::npos; // where that of the member ends
 };
 
-LeafName parts_of(const profile::Leaf &leaf) {
+LeafName leaf_name(const profile::Leaf &leaf) {
   LeafName parts;
   int depth = 0;
   for (size_t i = 0; i < leaf.name.size(); i++) {
     const char c = leaf.name[i];
-    depth += (c == '<' || c == '(' || c == '{') - (c == '>' || c == ')' || c == '}');
+    depth += brackets_opened(c);
     if (depth > 0)
       continue;
     if (c == '.' || c == '[') {
@@ -74,13 +75,13 @@ LeafName parts_of(const profile::Leaf &leaf) {
 
 // Of a base class the whole base.
 std::string member_name(const profile::Leaf &leaf) {
-  const LeafName parts = parts_of(leaf);
+  const LeafName parts = leaf_name(leaf);
   return leaf.name.substr(0, parts.bases ? parts.bases : parts.member);
 }
 
 // A base class, and what the compiler adds to the record itself.
 bool is_of_compiler(const profile::Leaf &leaf) {
-  const LeafName parts = parts_of(leaf);
+  const LeafName parts = leaf_name(leaf);
   return parts.bases || (leaf.flags & ASSAY_LEAF_HIDDEN && parts.member == std::string::npos);
 }
 
@@ -105,7 +106,7 @@ void give_nested_all_bytes(const profile::Record &record, std::vector<Member> &m
   uint64_t end = 0; // of the one before
   for (size_t i = 0; i < members.size(); i++) {
     Member &member = members[i];
-    if (parts_of(record.leaves[member.first]).member != std::string::npos) {
+    if (leaf_name(record.leaves[member.first]).member != std::string::npos) {
       const uint64_t begin = std::min(align_up(end, member.alignment), member.offset);
       const uint64_t limit = i + 1 < members.size() ? members[i + 1].offset : record.size;
       const uint64_t size = align_up(member.offset - begin + member.size, member.alignment);
@@ -177,7 +178,7 @@ size_t FirstParts::flat(const profile::Record &record) const {
 // Its first member, which is of another record.
 size_t FirstParts::nested(const profile::Record &record) const {
   const profile::Leaf &leaf = record.leaves.front();
-  const size_t dot = parts_of(leaf).member;
+  const size_t dot = leaf_name(leaf).member;
   if (dot == std::string::npos || leaf.name[dot] != '.' || leaf.offset_bits != 0)
     return 0;
   const std::string begins = leaf.name.substr(0, dot + 1);

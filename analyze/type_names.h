@@ -12,4 +12,10 @@ namespace analyze {
 // a member's path may. What is not understood stays as it is.
 std::string short_type(std::string_view type);
 
+// How many brackets a character of a name opens: 1, 0, or -1 where it closes one. What separates
+// the parts of a name does so outside of all brackets.
+constexpr int brackets_opened(char c) {
+  return (c == '<' || c == '(' || c == '{') - (c == '>' || c == ')' || c == '}');
+}
+
 } // namespace analyze
