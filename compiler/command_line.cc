@@ -6,6 +6,7 @@
 
 #include "abi/tools.h"
 #include "compiler/linker_words.h"
+#include "compiler/response_file.h"
 #include "compiler/tool_flags.h"
 #include "compiler/words.h"
 
@@ -103,54 +104,6 @@ bool has_suffix(std::string_view name, std::initializer_list<std::string_view> s
   return dot != std::string_view::npos && is_one_of(name.substr(dot), suffixes);
 }
 
-bool names_file(const std::string &a) {
-  return a.size() > 1 && a[0] == '@';
-}
-
-// The words of a response file and of those in it, quotes and backslashes as clang reads them.
-// `around` are files that name it.
-std::vector<std::string> response_file(const std::string &path,
-                                       std::vector<std::string> around = {}) {
-  if (std::find(around.begin(), around.end(), path) != around.end())
-    refuse("@" + path + ": this response file contains itself");
-  around.push_back(path);
-  std::ifstream in(path);
-  std::vector<std::string> words;
-  std::string word;
-  bool inside = false;
-  char quote = 0;
-  for (char c; in.get(c);) {
-    if (c == '\\' && in.get(c)) {
-      word += c, inside = true;
-    } else if (quote) {
-      if (c == quote)
-        quote = 0;
-      else
-        word += c;
-    } else if (c == '"' || c == '\'') {
-      quote = c, inside = true;
-    } else if (isspace((unsigned char)c)) {
-      if (inside)
-        words.push_back(word);
-      word.clear(), inside = false;
-    } else {
-      word += c, inside = true;
-    }
-  }
-  if (inside)
-    words.push_back(word);
-  std::vector<std::string> all;
-  for (std::string &each : words) {
-    if (!names_file(each) || !std::ifstream(each.substr(1))) {
-      all.push_back(std::move(each));
-      continue;
-    }
-    std::vector<std::string> more = response_file(each.substr(1), around);
-    all.insert(all.end(), more.begin(), more.end());
-  }
-  return all;
-}
-
 bool is_own_flag(const std::string &a) {
   return starts_with(a, "-fassay") || starts_with(a, "-fheapprof") || a == "-fno-assay";
 }
@@ -164,8 +117,8 @@ public:
       const std::string &a = arguments[i];
       if (keep && read_ours(a))
         continue;
-      if (names_file(a)) { // stays as it is, unless clang would meet flags of ours in it
-        std::vector<std::string> words = response_file(a.substr(1));
+      if (names_response_file(a)) { // stays as it is, unless clang would meet flags of ours in it
+        std::vector<std::string> words = words_of_response_file(a.substr(1));
         bool has_ours = keep && std::any_of(words.begin(), words.end(), is_own_flag);
         if (keep && !has_ours)
           line_.rest.push_back(a);
