@@ -1,6 +1,6 @@
-// A trace names functions by their addresses. An instruction belongs to the last function that
-// begins at or before it, which is right also for parts of a function that lie behind its symbol's
-// size.
+// A trace names functions by their addresses. An instruction belongs to the function of which a
+// part lies there that the compiler has moved away, else to the last one that begins at or before
+// it, which is right also for code behind its symbol's size.
 
 #include "analyze/access_places.h"
 
@@ -21,6 +21,11 @@ std::vector<image::ModuleFile> files_of(const TracedProgram &program) {
     files.push_back({module.path, module.build_id});
   return files;
 }
+
+struct Part {
+  uint64_t end = 0;
+  uint32_t function = 0; // in functions()
+};
 
 } // namespace
 
@@ -45,11 +50,25 @@ AccessPlaces::AccessPlaces(const TracedProgram &program)
   };
   std::sort(functions_.begin(), functions_.end(), before);
   const size_t named = functions_.size();
+  std::map<std::pair<uint32_t, uint64_t>, Part> parts; // by module and begin
+  for (uint32_t f = 0; f < functions_.size(); f++)
+    for (const TracedFunction::Part &part : functions_[f].traced->apart)
+      parts[{functions_[f].module, part.begin}] = {part.begin + part.bytes, f};
+  const auto part_at = [&](uint32_t module, uint64_t address) -> const Part * {
+    const auto after = parts.upper_bound({module, address});
+    const bool is_there = after != parts.begin() && std::prev(after)->first.first == module &&
+                          address < std::prev(after)->second.end;
+    return is_there ? &std::prev(after)->second : nullptr;
+  };
   std::map<uint32_t, uint32_t> without; // by module
   for (const profile::AccessSite &site : program.sites) {
     Function wanted;
     wanted.module = module_of_file(site.file);
     wanted.address = site.offset;
+    if (const Part *part = part_at(wanted.module, site.offset)) {
+      function_of_.push_back(part->function);
+      continue;
+    }
     const auto end = functions_.begin() + static_cast<std::ptrdiff_t>(named);
     auto after = std::upper_bound(functions_.begin(), end, wanted, before);
     if (after != functions_.begin() && std::prev(after)->module == wanted.module) {

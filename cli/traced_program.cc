@@ -35,6 +35,8 @@ analyze::TracedModule module_of(const trace::TracedFile &file,
     to.accesses = from.accesses;
     to.logged = from.logged;
     to.values = from.values;
+    for (const trace::MovedFunction::Part &part : from.apart)
+      to.apart.push_back({part.begin, part.bytes});
   }
   return module;
 }

@@ -41,7 +41,9 @@ ContainerReader::ContainerReader(std::span<const std::byte> bytes, std::string p
   if (header_.kind != kind && header_.kind == ASSAY_FILE_TRACE)
     base::fail("{}: it is a trace, not a profile; use `assay trace`", path_);
   if (header_.kind != kind && header_.kind == ASSAY_FILE_PROFILE)
-    base::fail("{}: it is a profile, not a trace; use `assay report`, or `assay values report` for what `assay values record` wrote", path_);
+    base::fail("{}: it is a profile, not a trace; use `assay report`, or `assay values report` for "
+               "what `assay values record` wrote",
+               path_);
   if (header_.kind != kind)
     base::fail(
         "{}: it is of kind {}, which this version does not know; read it with the assay that "

@@ -72,8 +72,11 @@ private:
     MovedFunction function;
     function.name = routine.name();
     function.address = routine.address();
-    for (const image::CodeRange &range : routine.ranges)
+    for (const image::CodeRange &range : routine.ranges) {
       function.bytes += static_cast<uint32_t>(range.end - range.begin);
+      if (&range != &routine.ranges.front())
+        function.apart.push_back({range.begin, range.end - range.begin});
+    }
     function.why = try_to_move(routine, function);
     result_.functions.push_back(std::move(function));
   }

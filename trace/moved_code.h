@@ -22,6 +22,9 @@
 namespace trace {
 
 struct MovedFunction {
+  struct Part {
+    uint64_t begin = 0, bytes = 0;
+  };
   std::string name; // linkage name; may be empty
   uint64_t address = 0;
   uint32_t bytes = 0;
@@ -29,6 +32,7 @@ struct MovedFunction {
   std::string detail;                // more of it, may be empty
   uint32_t accesses = 0, logged = 0; // instructions' accesses; those that are logged
   uint32_t values = 0, branches = 0; // that they follow from
+  std::vector<Part> apart;           // code of it that lies elsewhere (`.cold`)
 };
 
 struct MovedModule {

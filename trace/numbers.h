@@ -60,6 +60,7 @@ public:
     return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1);
   }
   std::string text() { return std::string(reader_.text(number())); }
+  bool is_at_end() const { return reader_.rest().empty(); }
 
 private:
   base::ByteReader reader_;

@@ -119,7 +119,12 @@ private:
     const TracedFile &file = trace_.files()[f];
     const FileDefinitions definitions = trace_.definitions_of(f);
     file_ = &file;
-    functions_ = &trace_.functions_of(f);
+    begins_.clear();
+    for (const MovedFunction &function : trace_.functions_of(f)) {
+      begins_[function.address] = &function;
+      for (const MovedFunction::Part &part : function.apart)
+        begins_[part.begin] = &function;
+    }
     std::map<uint32_t, std::vector<SkeletonStart>> by_skeleton;
     for (uint32_t g = 0; g < definitions.groups.size(); g++) {
       const Group &group = definitions.groups[g];
@@ -174,11 +179,8 @@ private:
   }
 
   void comment(uint64_t address) {
-    auto at = std::upper_bound(
-        functions_->begin(), functions_->end(), address,
-        [](uint64_t wanted, const MovedFunction &each) { return wanted < each.address; });
-    const bool is_known = at != functions_->begin();
-    std::string name = is_known ? std::prev(at)->name : "";
+    const auto after = begins_.upper_bound(address);
+    std::string name = after != begins_.begin() ? std::prev(after)->second->name : "";
     std::replace_if(name.begin(), name.end(), [](char c) { return c < ' ' || c == '\\'; }, '?');
     text_ += fmt::format("\n// {}{:#x}\n", name.empty() ? "" : name + ", ", address);
   }
@@ -206,7 +208,7 @@ private:
   const fs::path &folder_;
   const std::vector<bool> executed_;
   const TracedFile *file_ = nullptr;
-  const std::vector<MovedFunction> *functions_ = nullptr;
+  std::map<uint64_t, const MovedFunction *> begins_; // of functions and their parts
   std::string text_;
   uint32_t number_ = 0; // of the file of C, among those of one traced file
   std::vector<std::string> made_;

@@ -140,6 +140,12 @@ std::vector<std::byte> encode(std::span<const MovedFunction> functions) {
     to.text(function.name);
     to.text(function.detail);
   }
+  for (size_t f = 0; f < functions.size(); f++)
+    for (const MovedFunction::Part &part : functions[f].apart) {
+      to.number(f);
+      to.signed_number(static_cast<int64_t>(part.begin - functions[f].address));
+      to.number(part.bytes);
+    }
   return std::move(to.bytes);
 }
 
@@ -158,6 +164,11 @@ std::vector<MovedFunction> decode_functions(std::span<const std::byte> bytes, ui
     function.branches = from.bounded<uint32_t>(UINT32_MAX);
     function.name = from.text();
     function.detail = from.text();
+  }
+  while (!from.is_at_end() && count) {
+    MovedFunction &function = functions[from.bounded<uint32_t>(count - 1)];
+    const uint64_t begin = function.address + static_cast<uint64_t>(from.signed_number());
+    function.apart.push_back({begin, from.number()});
   }
   return functions;
 }

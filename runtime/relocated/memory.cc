@@ -1,4 +1,4 @@
-// What compilers call for structures that are copied or set.
+// What compilers call for structures that are copied or set. Those of libc are the program's: moved, and traced.
 
 #include <stddef.h>
 
