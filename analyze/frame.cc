@@ -97,7 +97,7 @@ std::vector<image::ModuleFile> module_files(const profile::Profile &profile) {
   std::vector<image::ModuleFile> files;
   files.reserve(profile.modules.size());
   for (const profile::Module &module : profile.modules)
-    files.push_back({module.path, module.build_id});
+    files.push_back({module.path, module.build_id, module.kept});
   return files;
 }
 

@@ -119,7 +119,7 @@ void describe_names(HeapResult &result, const profile::Profile &profile) {
     auto known = seen.find(module.path);
     if (known != seen.end() && !known->second.named && module.path.starts_with('/') &&
         !is_allocation_machinery(*known->second.frame) &&
-        image::check_presence(module.path, module.build_id).presence == image::Presence::same)
+        image::file_with(module.build_id, module.path, module.kept))
       result.nameless_modules.push_back(module.path);
   }
 }

@@ -113,10 +113,11 @@ void find_layouts(std::vector<HeapGroupRow> &types, const profile::Profile &prof
     bool declares = std::any_of(module.types.begin(), module.types.end(), [&](profile::TypeId id) {
       return names.count(profile.types[id.v].name) != 0;
     });
-    if (!declares ||
-        image::check_presence(module.path, module.build_id).presence != image::Presence::same)
+    const auto file =
+        declares ? image::file_with(module.build_id, module.path, module.kept) : std::nullopt;
+    if (!file)
       continue;
-    auto layouts = image::struct_layouts(module.path, names);
+    auto layouts = image::struct_layouts(*file, names);
     for (HeapGroupRow &type : types) {
       auto layout = layouts.find(type.name);
       if (layout == layouts.end() || type.has_layout)

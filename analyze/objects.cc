@@ -182,10 +182,12 @@ void find_layouts(ObjectsResult &result, const profile::Profile &profile) {
     if (!row.type.empty() && names.size() < kMax)
       names.insert(row.type);
   for (const profile::Module &module : profile.modules) {
-    if (names.empty() || !measured(module, ASSAY_TOOL_objects) ||
-        image::check_presence(module.path, module.build_id).presence != image::Presence::same)
+    if (names.empty() || !measured(module, ASSAY_TOOL_objects))
       continue;
-    for (auto &[name, layout] : image::struct_layouts(module.path, names))
+    const auto file = image::file_with(module.build_id, module.path, module.kept);
+    if (!file)
+      continue;
+    for (auto &[name, layout] : image::struct_layouts(*file, names))
       result.layouts.try_emplace(name, layout);
   }
   for (ObjectRow &row : result.rows) {
@@ -290,6 +292,7 @@ ObjectsResult objects(const profile::Profile &profile, image::Symbols &symbols,
   });
   find_layouts(result, profile);
   find_object_findings(result);
+  result.notes.insert(result.notes.end(), symbols.notes().begin(), symbols.notes().end());
   return result;
 }
 

@@ -85,6 +85,7 @@ public:
     find_workingset_findings(result_);
     filter_owners();
     sort_owners();
+    result_.notes.insert(result_.notes.end(), symbols_.notes().begin(), symbols_.notes().end());
     return std::move(result_);
   }
 

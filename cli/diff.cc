@@ -39,7 +39,8 @@ struct Side {
   std::map<const Tool *, std::unique_ptr<ToolAnswer>> answers;
   std::set<const Tool *> measured;
   std::map<uint32_t, uint64_t> general_losses;
-  analyze::Wrappers wrappers; // by which owners were chosen
+  std::vector<std::string> notes; // modules without names
+  analyze::Wrappers wrappers;     // by which owners were chosen
 };
 
 Side side_of(const std::string &which, const std::string &filter,
@@ -56,6 +57,7 @@ Side side_of(const std::string &which, const std::string &filter,
       side.answers[tool] = std::move(answer);
   }
   analyze::find_wrappers(profile, symbols, side.wrappers);
+  side.notes = symbols.notes();
   return side;
 }
 
@@ -93,6 +95,13 @@ struct Differences {
     }
     note_losses("old", older);
     note_losses("new", newer);
+    note_names("old", older);
+    note_names("new", newer);
+  }
+
+  void note_names(const char *which, const Side &side) {
+    for (const std::string &note : side.notes)
+      incomplete += fmt::format("\n  of the {} run, {}\n", which, report::printable(note));
   }
 
   void note_losses(const char *which, const Side &side) {
@@ -160,6 +169,7 @@ int diff(const DiffArguments &arguments) {
     document["without_match"] = differences.tools_without_match();
     document["losses"] = {{"old", report::losses_json(older.general_losses)},
                           {"new", report::losses_json(newer.general_losses)}};
+    document["notes"] = {{"old", older.notes}, {"new", newer.notes}};
     write_document(options, document);
   } else {
     write_output(options.output, differences.text(options.top ? options.top : 20, options.style()));

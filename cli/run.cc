@@ -15,6 +15,7 @@
 #include "cli/program_command.h"
 #include "cli/tool.h"
 #include "profile/find_profiles.h"
+#include "profile/kept_files.h"
 #include "profile/profile.h"
 
 #include <algorithm>
@@ -177,6 +178,7 @@ std::vector<std::string> new_profiles(const std::string &folder,
 void summarize(const std::vector<std::string> &files, const std::string &run_folder,
                const std::string &folder) {
   profile::Profile profile = profile::read(files);
+  profile::keep_files(profile, run_folder);
   std::string text;
   std::vector<const char *> answers; // commands that have one
   for (const Tool *tool : tools())

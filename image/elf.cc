@@ -179,4 +179,12 @@ PresenceCheck check_presence(const std::string &path, const std::vector<uint8_t>
   return {Presence::other, std::move(*found)};
 }
 
+std::optional<std::string> file_with(const std::vector<uint8_t> &build_id, const std::string &path,
+                                     const std::string &kept) {
+  for (const std::string &file : {path, kept})
+    if (!file.empty() && check_presence(file, build_id).presence == Presence::same)
+      return file;
+  return std::nullopt;
+}
+
 } // namespace image

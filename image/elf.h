@@ -59,4 +59,8 @@ struct PresenceCheck {
 // A file without a build id, or a wanted one that is empty, is taken to be the same.
 PresenceCheck check_presence(const std::string &path, const std::vector<uint8_t> &wanted);
 
+// The file with a build id: the one at `path`, or else `kept`, which may be empty; nothing if neither is it.
+std::optional<std::string> file_with(const std::vector<uint8_t> &build_id, const std::string &path,
+                                     const std::string &kept);
+
 } // namespace image

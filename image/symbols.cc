@@ -47,7 +47,8 @@ std::string known(const std::string &text) {
 
 struct Symbols::State {
   std::vector<ModuleFile> modules;
-  std::vector<int8_t> usable; // -1: not looked at yet
+  std::vector<int8_t> usable;     // -1: not looked at yet
+  std::vector<std::string> files; // that are read: of usable modules
   std::vector<std::string> notes;
   // By module, and one more for what belongs to none; by return address.
   std::vector<std::unordered_map<uint64_t, CallStack>> calls;
@@ -75,16 +76,18 @@ struct Symbols::State {
 
   bool is_usable(uint32_t module) {
     if (usable[module] < 0)
-      usable[module] = look_at(modules[module]);
+      usable[module] = look_at(modules[module], files[module]);
     return usable[module];
   }
 
-  bool look_at(const ModuleFile &module) {
+  bool look_at(const ModuleFile &module, std::string &file) {
     if (!is_file(module.path)) // [vdso], an anonymous mapping
       return false;
-    PresenceCheck check = check_presence(module.path, module.build_id);
-    if (check.presence == Presence::same)
+    if (auto found = file_with(module.build_id, module.path, module.kept)) {
+      file = std::move(*found);
       return true;
+    }
+    PresenceCheck check = check_presence(module.path, module.build_id);
     std::string wanted = module.build_id.empty()
                              ? std::string("of the run")
                              : "with build id " + build_id_text(module.build_id);
@@ -105,7 +108,7 @@ struct Symbols::State {
     if (module != kNoModule && is_usable(module)) {
       bool asked = ask(module, [&] {
         auto info = symbolizer->symbolizeInlinedCode(
-            path, {address, llvm::object::SectionedAddress::UndefSection});
+            files[module], {address, llvm::object::SectionedAddress::UndefSection});
         if (!info)
           llvm::consumeError(info.takeError());
         else
@@ -134,7 +137,7 @@ struct Symbols::State {
     auto [known, is_new] = functions.try_emplace(module);
     if (is_new && is_usable(module))
       try {
-        known->second = Executable(modules[module].path).functions();
+        known->second = Executable(files[module]).functions();
       } catch (const base::Failure &) { // no executable, or damaged: symbols are all there is
       }
     return known->second;
@@ -158,6 +161,7 @@ struct Symbols::State {
 
 Symbols::Symbols(std::vector<ModuleFile> modules) : state_(std::make_unique<State>()) {
   state_->usable.assign(modules.size(), -1);
+  state_->files.resize(modules.size());
   state_->calls.resize(modules.size() + 1);
   state_->modules = std::move(modules);
 }
@@ -194,7 +198,7 @@ std::string Symbols::stub(uint32_t module, uint64_t address) {
 const Data &Symbols::data(uint32_t module) {
   auto [answer, is_new] = state_->data.try_emplace(module);
   if (is_new && module < state_->modules.size() && state_->is_usable(module))
-    answer->second = image::data(state_->modules[module].path);
+    answer->second = image::data(state_->files[module]);
   return answer->second;
 }
 
@@ -204,7 +208,7 @@ Declaration Symbols::declaration(uint32_t module, uint64_t address) {
   Declaration declaration;
   bool asked = state_->ask(module, [&] {
     auto found = state_->symbolizer->symbolizeData(
-        state_->modules[module].path, {address, llvm::object::SectionedAddress::UndefSection});
+        state_->files[module], {address, llvm::object::SectionedAddress::UndefSection});
     if (!found)
       llvm::consumeError(found.takeError());
     else

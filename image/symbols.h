@@ -18,6 +18,8 @@ namespace image {
 struct ModuleFile {
   std::string path;
   std::vector<uint8_t> build_id; // empty: unknown, whatever is at the path is taken
+  // A file with that build id, for when the one at the path has another; may be empty.
+  std::string kept = {};
 };
 
 // Where a variable is declared; file empty and line 0 if that is unknown.

@@ -117,6 +117,8 @@ NewIds Assembler::add_shared(const Profile &other) {
     ids.types.push_back(type(each));
   for (const Module &each : other.modules) {
     ids.modules.push_back(module(each.path, each.build_id, each.instrumented));
+    if (std::string &kept = profile_.modules[ids.modules.back().v].kept; kept.empty())
+      kept = each.kept;
     for (TypeId declared : each.types)
       declare(ids.modules.back(), ids.types[declared.v]);
     for (const Unit &unit : each.units)

@@ -45,6 +45,7 @@ struct Module {
   bool instrumented = false;
   std::vector<TypeId> types; // that it declares, in order
   std::vector<Unit> units;   // its instrumented translation units, in order
+  std::string kept = {}; // the file of that time, where the run has kept it (profile/kept_files.h)
   friend bool operator==(const Module &, const Module &) = default;
 };
 

@@ -13,6 +13,7 @@
 #include "base/fail.h"
 #include "base/mapped_file.h"
 #include "base/stable_sort.h"
+#include "profile/kept_files.h"
 #include "profile/merge.h"
 #include "profile/profile.h"
 
@@ -59,6 +60,7 @@ Profile read_file(const std::string &path) {
   base::MappedFile file(path);
   Profile one = read_bytes(file.bytes(), path);
   note_running(one, path);
+  find_kept_files(one, std::filesystem::path(path).parent_path());
   return one;
 }
 
