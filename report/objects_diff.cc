@@ -1,5 +1,5 @@
-// A cell has two sides, `12 -> 8`, or one where both are the same after rounding. Objects that have
-// no lines count as wholly used. An object that is on one side only is marked as new or gone.
+// A cell has two sides, `12 -> 8`, or one where both are the same after rounding. Of objects
+// without used lines no share is said. An object that is on one side only is marked as new or gone.
 
 #include "report/objects_diff.h"
 #include "report/text_parts.h"
@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace report {
 namespace {
@@ -16,8 +17,14 @@ namespace {
 using analyze::ObjectChange;
 using analyze::ObjectsDiff;
 
-double line_used_share(const AssayObjectSums &sums) {
-  return sums.line_units ? double(sums.used_units) / double(sums.line_units) : 1;
+std::optional<double> line_used_share(const AssayObjectSums &sums) {
+  return sums.line_units ? std::optional(double(sums.used_units) / double(sums.line_units))
+                         : std::nullopt;
+}
+
+std::string line_used_text(const AssayObjectSums &sums) {
+  const auto share = line_used_share(sums);
+  return share ? base::format_share(*share) : "-";
 }
 
 std::string was_and_is(const std::string &before, const std::string &after) {
@@ -25,9 +32,11 @@ std::string was_and_is(const std::string &before, const std::string &after) {
 }
 
 Json side_json(const AssayObjectSums &sums) {
-  return {{"count", sums.count},           {"bytes", sums.bytes},
-          {"words_total", sums.units},     {"words_used", sums.used_units},
-          {"lines_used", sums.used_lines}, {"line_used_share", line_used_share(sums)}};
+  const auto share = line_used_share(sums);
+  return {
+      {"count", sums.count},           {"bytes", sums.bytes},
+      {"words_total", sums.units},     {"words_used", sums.used_units},
+      {"lines_used", sums.used_lines}, {"line_used_share", share ? Json(*share) : Json(nullptr)}};
 }
 
 size_t shown(const ObjectsDiff &diff, unsigned top) {
@@ -55,12 +64,10 @@ std::string diff_text(const ObjectsDiff &diff, unsigned top, const Style &style)
         (row.kind == "heap" ? row.type.empty() ? "" : row.type + " in " : row.kind + " ") +
         row.name;
     name += !a.count ? " (new)" : !b.count ? " (gone)" : "";
-    table.row(
-        {was_and_is(base::format_count(double(a.count)), base::format_count(double(b.count))),
-         was_and_is(base::format_count(double(a.used_lines)),
-                    base::format_count(double(b.used_lines))),
-         was_and_is(base::format_share(line_used_share(a)), base::format_share(line_used_share(b))),
-         printable(name)});
+    table.row({was_and_is(base::format_count(double(a.count)), base::format_count(double(b.count))),
+               was_and_is(base::format_count(double(a.used_lines)),
+                          base::format_count(double(b.used_lines))),
+               was_and_is(line_used_text(a), line_used_text(b)), printable(name)});
   }
   out += style.strong("What changed in the use of objects?") + "\n" + table.text(style);
   if (shown(diff, top) < diff.rows.size())

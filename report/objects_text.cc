@@ -181,7 +181,8 @@ private:
       table.row({base::format_share(
                      result_.total_score ? double(row.score()) / double(result_.total_score) : 0),
                  count(row.sums.count), (varies ? "≤ " : "") + bytes(row.sums.size_max),
-                 base::format_share(row.used_share()), base::format_share(row.line_used_share()),
+                 base::format_share(row.used_share()),
+                 row.sums.line_units ? base::format_share(row.line_used_share()) : "-",
                  count(row.sums.hotness), printable(object_text(row))});
     }
     if (ranked)
