@@ -151,8 +151,15 @@ private:
       out_ += style_.faint("  " + base::with_noun(quiet, "field that was not accessed is left out",
                                                   "fields that were not accessed are left out")) +
               "\n";
+    if (std::ranges::any_of(row.record.leaves, is_member_of_base))
+      out_ += style_.faint("  accesses to members of a base class are counted for that class; here "
+                           "are copies of the whole\n");
     affinity(row);
     advice(row);
+  }
+
+  static bool is_member_of_base(const profile::Leaf &leaf) {
+    return (leaf.flags & (ASSAY_LEAF_BASE | ASSAY_LEAF_HIDDEN)) == ASSAY_LEAF_BASE;
   }
 
   void affinity(const StructRow &row) {
