@@ -6,7 +6,9 @@
 
 #include <optional>
 
+#include "compiler/clang_marks.h"
 #include "llvm/Analysis/InlineCost.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/Attributes.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/Dominators.h"
@@ -20,9 +22,9 @@ using namespace llvm;
 namespace assay::compiler {
 namespace {
 
-// Instructions: an atomic operation at -O0, with its six orders of memory, has 80. What is larger
-// does more than to reach a member.
-constexpr unsigned kMaxCallee = 120, kMaxAdded = 20'000;
+// Instructions: an atomic operation at -O0, with its six orders of memory, has 80; one that compares
+// has each pair of orders, and 250. What is larger does more than to reach a member.
+constexpr unsigned kMaxCallee = 120, kMaxExchange = 320, kMaxAdded = 20'000;
 constexpr unsigned kMaxDepth = 16; // of calls from library code to library code
 
 class Opener {
@@ -36,24 +38,111 @@ public:
       if (auto *call = dyn_cast<CallBase>(&instruction))
         calls.push_back(call);
     pass_members(calls);
-    for (unsigned depth = 0; depth < kMaxDepth && !calls.empty(); depth++) {
-      SmallVector<CallBase *> inner;
-      for (CallBase *call : calls)
-        if (reaches_member(*call))
-          open(*call, inner);
-      calls = std::move(inner);
-    }
-    if (added_)
-      removeUnreachableBlocks(function_); // behind what only throws
+    open_all(std::move(calls), leads_to_member_);
+    if (!added_)
+      return;
+    removeUnreachableBlocks(function_); // behind what only throws
+    SmallVector<AllocaInst *> holders;
+    for (Instruction &instruction : instructions(function_))
+      if (auto *slot = dyn_cast<AllocaInst>(&instruction); slot && holds_member(*slot))
+        holders.push_back(slot);
+    for (AllocaInst *holder : holders)
+      open_holder(*holder);
+    if (!holders.empty())
+      removeUnreachableBlocks(function_);
   }
 
 private:
-  bool reaches_member(const CallBase &call) const {
+  // The calls that get such an address, and those that they make with it.
+  void open_all(SmallVector<CallBase *> calls, function_ref<bool(const Value &)> is_reached) {
+    for (unsigned depth = 0; depth < kMaxDepth && !calls.empty(); depth++) {
+      SmallVector<CallBase *> inner;
+      for (CallBase *call : calls)
+        if (can_open(*call) && any_of(call->args(), [&](const Value *argument) {
+              return argument->getType()->isPointerTy() && is_reached(*argument);
+            }))
+          open(*call, inner);
+      calls = std::move(inner);
+    }
+  }
+
+  bool can_open(const CallBase &call) const {
     const Function *callee = call.getCalledFunction();
-    return callee && may_open(*callee) && call.getDebugLoc() && !call.isMustTailCall() &&
-           any_of(call.args(), [&](const Value *argument) {
-             return argument->getType()->isPointerTy() && leads_to_member_(*argument);
+    return callee && may_open(*callee) && call.getDebugLoc() && !call.isMustTailCall();
+  }
+
+  struct HolderUses {
+    StoreInst *kept = nullptr;
+    SmallVector<LoadInst *> loads;
+    SmallSetVector<CallBase *, 4> calls;
+  };
+
+  // Of an object of the library that holds nothing but the address of a member (std::atomic_ref). None: it may hold
+  // another one, or be known elsewhere.
+  std::optional<HolderUses> uses_of_holder(AllocaInst &holder) const {
+    auto *type = dyn_cast<StructType>(holder.getAllocatedType());
+    if (!type || function_.getDataLayout().getTypeAllocSize(type) !=
+                     function_.getDataLayout().getPointerSize())
+      return std::nullopt;
+    HolderUses uses;
+    SmallVector<Instruction *> addresses = {&holder};
+    while (!addresses.empty()) {
+      Instruction *address = addresses.pop_back_val();
+      for (User *user : address->users()) {
+        if (auto *load = dyn_cast<LoadInst>(user); load && load->getType()->isPointerTy())
+          uses.loads.push_back(load);
+        else if (auto *store = dyn_cast<StoreInst>(user);
+                 store && !uses.kept && store->getPointerOperand() == address &&
+                 leads_to_member_(*store->getValueOperand()))
+          uses.kept = store;
+        else if (is_mark(user) || isa<GetElementPtrInst>(user))
+          addresses.push_back(cast<Instruction>(user));
+        else if (auto *call = dyn_cast<CallBase>(user); call && can_open(*call))
+          uses.calls.insert(call);
+        else if (!isa<LifetimeIntrinsic>(user) && !is_left_of_parameter(*user, *address))
+          return std::nullopt;
+      }
+    }
+    return uses.kept ? std::optional(std::move(uses)) : std::nullopt;
+  }
+
+  // It was put where forward_parameter() has left no load.
+  static bool is_left_of_parameter(const User &user, const Value &argument) {
+    auto *store = dyn_cast<StoreInst>(&user);
+    const Value *slot =
+        store && store->getValueOperand() == &argument ? store->getPointerOperand() : nullptr;
+    return slot && isa<AllocaInst>(slot) && all_of(slot->users(), [](const User *each) {
+             return isa<StoreInst>(each) || isa<LifetimeIntrinsic>(each);
            });
+  }
+
+  bool holds_member(AllocaInst &slot) const { return uses_of_holder(slot).has_value(); }
+
+  // What its functions get of it is the address that it was made of.
+  void open_holder(AllocaInst &holder) {
+    if (std::optional<HolderUses> uses = uses_of_holder(holder))
+      open_all(uses->calls.takeVector(),
+               [&](const Value &argument) { return object_at(&argument) == &holder; });
+    std::optional<HolderUses> uses = uses_of_holder(holder);
+    if (!uses || !uses->calls.empty())
+      return;
+    const DominatorTree dominators(function_);
+    SmallSetVector<CallBase *, 4> calls;
+    for (LoadInst *load : uses->loads)
+      if (dominators.dominates(uses->kept, load)) {
+        for (User *user : load->users())
+          if (auto *call = dyn_cast<CallBase>(user))
+            calls.insert(call);
+        load->replaceAllUsesWith(uses->kept->getValueOperand());
+        load->eraseFromParent();
+      }
+    open_all(calls.takeVector(), leads_to_member_);
+  }
+
+  static const Value *object_at(const Value *address) {
+    while (is_mark(address))
+      address = cast<CallBase>(address)->getArgOperand(0);
+    return getUnderlyingObject(address);
   }
 
   // `for (int each : order.list)` keeps a reference to the member, as programs do themselves: what is passed on
@@ -111,8 +200,12 @@ private:
            callee.getFnAttribute("target-features") ==
                function_.getFnAttribute("target-features") &&
            AttributeFuncs::areInlineCompatible(function_, callee) &&
-           callee.getInstructionCount() <= kMaxCallee &&
+           callee.getInstructionCount() <= (has_exchange(callee) ? kMaxExchange : kMaxCallee) &&
            isInlineViable(const_cast<Function &>(callee)).isSuccess();
+  }
+
+  static bool has_exchange(const Function &callee) {
+    return any_of(instructions(callee), IsaPred<AtomicCmpXchgInst>);
   }
 
   void open(CallBase &call, SmallVectorImpl<CallBase *> &inner) {
@@ -131,7 +224,8 @@ private:
     append_range(inner, opened.InlinedCallSites);
   }
 
-  // Clang stores each parameter in memory first, and loads it from there: what the loads get is the argument.
+  // Clang stores each parameter in memory first, and loads it from there: what the loads get is the argument. Of the
+  // code for orders of memory, which calls mostly name, one is left.
   static void forward_parameter(AllocaInst &slot, ArrayRef<Value *> arguments) {
     StoreInst *stored = only_store(slot);
     if (!stored || !is_contained(arguments, stored->getValueOperand()))
@@ -139,8 +233,15 @@ private:
     for (User *user : make_early_inc_range(slot.users()))
       if (auto *load = dyn_cast<LoadInst>(user);
           load && load->getType() == stored->getValueOperand()->getType()) {
+        SmallPtrSet<BasicBlock *, 2> chosen;
+        for (User *chooses : load->users())
+          if (auto *choice = dyn_cast<SwitchInst>(chooses);
+              choice && isa<ConstantInt>(stored->getValueOperand()))
+            chosen.insert(choice->getParent());
         load->replaceAllUsesWith(stored->getValueOperand());
         load->eraseFromParent();
+        for (BasicBlock *block : chosen)
+          ConstantFoldTerminator(block);
       }
   }
 
