@@ -12,10 +12,23 @@ using namespace llvm;
 namespace assay::compiler {
 namespace {
 
+// Clang initializes an array in a loop from this element to the last; null: it is no such loop.
+const Value *first_element(const PHINode &each) {
+  if (each.getNumIncomingValues() != 2)
+    return nullptr;
+  for (unsigned next = 0; next < 2; next++)
+    if (auto *gep = dyn_cast<GetElementPtrInst>(each.getIncomingValue(next));
+        gep && gep->getPointerOperand() == &each && each.getIncomingValue(1 - next) != gep)
+      return each.getIncomingValue(1 - next);
+  return nullptr;
+}
+
 // Where an address was computed from, by a mark or not; null: that is not said.
 const Value *computed_from(const Value *pointer) {
   if (is_mark(pointer))
     return cast<CallBase>(pointer)->getArgOperand(0);
+  if (auto *phi = dyn_cast<PHINode>(pointer))
+    return first_element(*phi);
   auto *gep = dyn_cast<GEPOperator>(pointer);
   return gep ? gep->getPointerOperand() : nullptr;
 }

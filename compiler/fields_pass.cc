@@ -99,7 +99,7 @@ private:
     for (const MemberAccess &member : fields_.tags.find(instruction, access))
       if (member.record || member.is_lost)
         add(instruction, member, access.pointer, access.reads * member.times,
-            access.writes * member.times, 0);
+            access.writes * member.times, member.is_copy ? member.times : 0);
   }
 
   // Each lane that the mask chooses is an access of the source. A mask that is not known is a stretch
@@ -148,11 +148,13 @@ private:
 
   // Of a part of a member, or of one whose length is not known here, that a call compares, copies or fills: one access,
   // however long. Returns whether there is one.
-  bool add_called(CallBase &call) {
+  bool add_called(CallBase &call, const MemberCopy &counted = {}) {
     if (call.isTerminator()) // has no place behind it
       return false;
     bool is_added = false;
     auto add_argument = [&](Value *pointer, bool writes) {
+      if (writes ? counted.written.record : counted.read.record)
+        return;
       const MemberAccess member = fields_.tags.find_argument(call, pointer);
       if (!member.record && !member.is_lost)
         return;
@@ -172,25 +174,27 @@ private:
   }
 
   void add_copy(AnyMemIntrinsic &memory) {
-    MemberCopy copy = fields_.tags.find_copy(memory);
+    const MemberCopy copy = fields_.tags.find_copy(memory);
     auto *length = dyn_cast<ConstantInt>(memory.getLength());
-    if (!copy.bytes) {
-      auto *set = dyn_cast<AnyMemSetInst>(&memory);
-      if (!add_called(memory) && set)
+    auto *transfer = dyn_cast<AnyMemTransferInst>(&memory);
+    const bool is_added = add_called(memory, copy); // a side that is part of a member
+    if (!copy.written.record && !copy.read.record) {
+      if (auto *set = dyn_cast<AnyMemSetInst>(&memory); set && !is_added)
         add_set(*set);
       return;
     }
     if (!length) { // a stretch of its own, which is executed for each record
       close();
       open_.bytes = memory.getLength();
-      open_.bytes_of_one = copy.bytes;
+      open_.bytes_of_one = copy.written.record ? copy.written_bytes : copy.read_bytes;
     }
-    const uint64_t times = length ? length->getZExtValue() / copy.bytes : 1;
-    const bool copies = isa<AnyMemTransferInst>(memory);
-    if (copy.read.record)
-      add(memory, copy.read, cast<AnyMemTransferInst>(memory).getSource(), times, 0, times);
+    auto times = [&](uint64_t bytes) { return length ? length->getZExtValue() / bytes : 1; };
+    if (copy.read.record && transfer)
+      add(memory, copy.read, transfer->getSource(), times(copy.read_bytes), 0,
+          times(copy.read_bytes));
     if (copy.written.record)
-      add(memory, copy.written, memory.getDest(), 0, times, copies ? times : 0);
+      add(memory, copy.written, memory.getDest(), 0, times(copy.written_bytes),
+          transfer ? times(copy.written_bytes) : 0);
     if (!length)
       close();
   }

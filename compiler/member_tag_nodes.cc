@@ -42,6 +42,17 @@ MDNode *node_in(const MDNode &node, unsigned i) {
   return dyn_cast_or_null<MDNode>(node.getOperand(i).get());
 }
 
+MDNode *copy_node(LLVMContext &context, const CopyTag &tag) {
+  return MDNode::get(context,
+                     {tag.written, tag.read, number_node(context, tag.written_bytes),
+                      number_node(context, tag.read_bytes), number_node(context, tag.is_transfer)});
+}
+
+CopyTag copy_in(const MDNode &node) {
+  return {node_in(node, 0), node_in(node, 1), number_in(node, 2), number_in(node, 3),
+          number_in(node, 4) != 0};
+}
+
 bool is_undescribed(const MDNode &tag) {
   return tag.getNumOperands() == 1;
 }

@@ -4,10 +4,10 @@
 // are 1 and 0 for an access that the source does not make: a write to a bit-field first reads its
 // storage. An access to something else has an empty tag; one to a record that debug information
 // does not describe has a tag of one number. Of a copy, !assay.copy !{tag or null of the
-// destination, tag or null of the source, bytes}. Of a call that is given addresses of members,
-// !assay.arguments !{tag or null for each argument}. !assay.places has for each place !{function,
-// line and column, tag or null for several tags, calls}; !assay.copy.places and
-// !assay.argument.places the same of tags of copies and of arguments.
+// destination, tag or null of the source, their bytes, whether it has a source}. Of a call that is
+// given addresses of members, !assay.arguments !{tag or null for each argument}. !assay.places has
+// for each place !{function, line and column, tag or null for several tags, calls};
+// !assay.copy.places and !assay.argument.places the same of tags of copies and of arguments.
 #pragma once
 
 #include <utility>
@@ -40,6 +40,17 @@ const llvm::MDNode *calls_around(const llvm::DILocation &where, unsigned count);
 llvm::ConstantAsMetadata *number_node(llvm::LLVMContext &context, uint64_t n);
 uint64_t number_in(const llvm::MDNode &node, unsigned i);
 llvm::MDNode *node_in(const llvm::MDNode &node, unsigned i); // or null
+
+// Of a copy or a set of whole records or members: a tag of each side, or null, and the bytes for which its leaves
+// count once.
+struct CopyTag {
+  llvm::MDNode *written = nullptr, *read = nullptr;
+  uint64_t written_bytes = 0, read_bytes = 0;
+  bool is_transfer = false;
+};
+
+llvm::MDNode *copy_node(llvm::LLVMContext &context, const CopyTag &tag);
+CopyTag copy_in(const llvm::MDNode &node);
 
 // A tag of no type: leads_to_undescribed().
 bool is_undescribed(const llvm::MDNode &tag);

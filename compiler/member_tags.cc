@@ -206,8 +206,27 @@ bool MemberTags::is_one_of_several(const Value *pointer) const {
   return phi && any_of(phi->incoming_values(), is_in_record);
 }
 
+// A copy of a record that is not larger than a register is a load and a store in the end.
+MemberAccess MemberTags::half_of_copy(const Instruction &instruction, const Access &access) {
+  const DILocation *where = instruction.getDebugLoc();
+  const MDNode *tag = where && where->getLine() && !member_tag(instruction)
+                          ? copies_at_place_.lookup(place_of(*where, true))
+                          : nullptr;
+  if (!tag)
+    return {};
+  const CopyTag copy = copy_in(*tag);
+  if (access.bytes != (access.writes ? copy.written_bytes : copy.read_bytes))
+    return {};
+  MemberAccess half = read(access.writes ? copy.written : copy.read);
+  half.is_copy = copy.is_transfer;
+  return half;
+}
+
 SmallVector<MemberAccess, 1> MemberTags::find(Instruction &instruction, const Access &access) {
   const MDNode *tag = tag_at(instruction, access.writes);
+  if (!tag || !tag->getNumOperands())
+    if (MemberAccess half = half_of_copy(instruction, access); half.record)
+      return {half};
   if (tag && !tag->getNumOperands())
     return {};
   InRecord place;
@@ -230,7 +249,7 @@ SmallVector<MemberAccess, 1> MemberTags::find(Instruction &instruction, const Ac
   if (place.record)
     for (const JoinedMembers &each :
          joined_members(instruction, *place.record, place.offset, access.bytes))
-      all.push_back({place.record, each.leaves, false, each.accesses, each.from});
+      all.push_back({place.record, each.leaves, false, each.accesses, each.from, false});
   if (!all.empty())
     return all;
   MemberAccess none;
@@ -266,7 +285,7 @@ SmallVector<MemberAccess, 1> MemberTags::find(Instruction &instruction,
     const auto leaves = RecordLayouts::leaves_in(*place.record, place.offset, access.element_bytes);
     if (!leaves)
       return {};
-    found = {place.record, *leaves, false, 1, std::nullopt};
+    found = {place.record, *leaves, false, 1, std::nullopt, false};
   }
   if (found.is_lost || access.pointer->getType()->isVectorTy())
     return {found};
@@ -281,7 +300,12 @@ MemberCopy MemberTags::find_copy(const AnyMemIntrinsic &call) {
   const MDNode *tag = call.getMetadata(kCopy);
   if (!tag)
     return copy_of_several(call);
-  return {read(node_in(*tag, 0)), read(node_in(*tag, 1)), number_in(*tag, 2)};
+  return read_copy(*tag);
+}
+
+MemberCopy MemberTags::read_copy(const MDNode &tag) {
+  const CopyTag copy = copy_in(tag);
+  return {read(copy.written), read(copy.read), copy.written_bytes, copy.read_bytes};
 }
 
 MemberAccess MemberTags::find_argument(const CallBase &call, const Value *pointer) {
@@ -304,18 +328,22 @@ MemberCopy MemberTags::copy_of_several(const AnyMemIntrinsic &call) {
     return {};
   MemberCopy copy;
   if (const MDNode *tag = copies_at_place_.lookup(place_of(*where, true)))
-    copy = {read(node_in(*tag, 0)), read(node_in(*tag, 1)), number_in(*tag, 2)};
+    copy = read_copy(*tag);
   else if (const MDNode *stored = isa<AnyMemSetInst>(call) ? tag_at(call, true) : nullptr) {
     copy.written = read(stored);
     if (!copy.written.record)
       return {};
     copy.written.leaves = {0, (uint32_t)copy.written.record->leaves.size() - 1};
-    copy.bytes = copy.written.record->size;
+    copy.written_bytes = copy.written.record->size;
   }
-  if (auto *length = dyn_cast<ConstantInt>(call.getLength());
-      !copy.bytes ||
-      (length && (length->getZExtValue() < copy.bytes || length->getZExtValue() % copy.bytes)))
-    return {}; // of a part of one
+  auto *length = dyn_cast<ConstantInt>(call.getLength());
+  auto is_of_part = [&](uint64_t bytes) {
+    return !bytes || (length && (length->getZExtValue() < bytes || length->getZExtValue() % bytes));
+  };
+  if (is_of_part(copy.written_bytes))
+    copy.written = {};
+  if (is_of_part(copy.read_bytes))
+    copy.read = {};
   return copy;
 }
 

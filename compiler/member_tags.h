@@ -25,12 +25,14 @@ struct MemberAccess {
   uint64_t times = 1;   // accesses of the source to each of them
   std::optional<int64_t>
       from; // where the record begins, behind the address; else the first leaf is at the address
+  bool is_copy = false; // of a whole record or member
 };
 
 // Of what a range copies or sets, its destination and its source.
 struct MemberCopy {
   MemberAccess written, read;
-  uint64_t bytes = 0; // of the record or member, for each of which the leaves count once
+  uint64_t written_bytes = 0,
+           read_bytes = 0; // of the record or member, for each of which the leaves count once
 };
 
 // The tags of a module, at the end of the pipeline.
@@ -61,6 +63,8 @@ private:
   };
 
   MemberAccess read(const llvm::MDNode *tag);
+  MemberCopy read_copy(const llvm::MDNode &tag);
+  MemberAccess half_of_copy(const llvm::Instruction &instruction, const Access &access);
   // The tag of what the optimiser has made of several copies, or of stores to whole records.
   MemberCopy copy_of_several(const llvm::AnyMemIntrinsic &call);
   const llvm::MDNode *tag_at(const llvm::Instruction &instruction, bool writes) const;

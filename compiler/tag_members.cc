@@ -120,8 +120,10 @@ private:
       return type_at(cast<GEPOperator>(pointer)->getPointerOperand(), depth + 1);
     if (auto *load = dyn_cast<LoadInst>(pointer))
       return pointee(type_at(load->getPointerOperand(), depth + 1));
-    if (auto *call = dyn_cast<CallBase>(pointer))
-      return pointee(result_of(*call));
+    if (auto *call = dyn_cast<CallBase>(pointer)) {
+      const auto *made = dyn_cast_or_null<DIType>(call->getMetadata("heapallocsite"));
+      return made ? made : pointee(result_of(*call)); // by a new-expression
+    }
     if (auto *global = dyn_cast<GlobalVariable>(pointer)) {
       SmallVector<DIGlobalVariableExpression *, 1> named;
       global->getDebugInfo(named);
@@ -161,14 +163,34 @@ private:
     return type && type->getTypeArray().size() ? type->getTypeArray()[0] : nullptr;
   }
 
+  // What a pointer is kept as of which nothing else is said: `T *made = new (place) T(other)`.
+  const DIType *kept_as(const Value *pointer) {
+    for (const User *user : pointer->users())
+      if (auto *store = dyn_cast<StoreInst>(user); store && store->getValueOperand() == pointer)
+        if (const DIType *type = pointee(type_at(store->getPointerOperand())); record_of(type))
+          return type;
+    return nullptr;
+  }
+
+  // Those of an array, of records, if the bytes are some of them.
+  static bool are_elements(const Value *pointer, uint64_t bytes) {
+    const SmallVector<MemberStep, 4> steps = steps_to(pointer);
+    const DICompositeType *element =
+        steps.empty() ? nullptr : record_of(element_of(steps.back().member->getBaseType()));
+    const uint64_t size = element ? element->getSizeInBits() / 8 : 0;
+    return size && bytes % size == 0 && bytes < steps.back().member->getSizeInBits() / 8;
+  }
+
   // The tag of one side of a copy of whole records or members.
   MDNode *copied(const Value *pointer, std::optional<uint64_t> length, uint64_t &bytes) {
     uint64_t of_member = 0;
     if (MDNode *tag = tag_of(pointer, &of_member)) {
-      bytes = of_member;
-      return length && of_member && *length % of_member == 0 ? tag : nullptr;
+      bytes = length && are_elements(pointer, *length) ? *length : of_member;
+      return length && bytes && *length % bytes == 0 ? tag : nullptr;
     }
     const DIType *type = record_at(pointer);
+    if (!type)
+      type = kept_as(pointer);
     const RecordLayout *layout = type ? layouts_.find(element_of(type)) : nullptr;
     if (!layout || !layout->size || (length && *length % layout->size != 0))
       return nullptr;
@@ -186,15 +208,16 @@ private:
     MDNode *to = copied(call.getDest(), length, to_bytes), *from = nullptr;
     if (auto *transfer = dyn_cast<AnyMemTransferInst>(&call))
       from = copied(transfer->getSource(), length, from_bytes);
-    if (to && from && to_bytes != from_bytes)
+    if (to && from && to_bytes != from_bytes && !length)
       from = nullptr;
     if (!to && !from)
       return;
-    MDNode *tag = MDNode::get(context_, {to, from, number(to ? to_bytes : from_bytes)});
+    auto *transfer = dyn_cast<AnyMemTransferInst>(&call);
+    MDNode *tag = copy_node(context_, {to, from, to_bytes, from_bytes, transfer != nullptr});
     call.setMetadata(kCopy, tag);
     note_place(copy_places_, call, tag);
-    if (auto *transfer = dyn_cast<AnyMemTransferInst>(&call); to && transfer)
-      note_source(*transfer, MDNode::get(context_, {to, nullptr, number(to_bytes)}));
+    if (to && transfer)
+      note_source(*transfer, copy_node(context_, {to, nullptr, to_bytes, 0, false}));
   }
 
   static void note_place(MapVector<TagPlace, MDNode *> &places, const CallBase &call, MDNode *tag) {
@@ -233,7 +256,8 @@ private:
   void tag(Instruction &instruction) {
     if (auto *memory = dyn_cast<AnyMemIntrinsic>(&instruction)) {
       tag_copy(*memory);
-      if (!memory->getMetadata(kCopy))
+      const MDNode *tag = memory->getMetadata(kCopy);
+      if (!tag || !copy_in(*tag).written || !copy_in(*tag).read)
         tag_arguments(*memory);
       return;
     }
