@@ -29,8 +29,9 @@
 //              number  first leaf
 //              number  leaves after it that are accessed too
 //              number  reads,  number  writes,  number  copied: per execution of the stretch
-//              number  base: which pointer of the stretch reaches it, from 0; accesses through one base are of one object;
-//                      ASSAY_MAX_BASES: another one
+//              number  b + 8 e. Base b: which pointer of the stretch reaches it, from 0; accesses through one base are of
+//                      one object; ASSAY_MAX_BASES: another one. Element e: of a write to an array, which pointer of
+//                      the stretch is where it begins, from 1; 0: that is not said
 //              number  where the object begins, bytes from that pointer: n of it for 2 n, -n for 2 n - 1
 //
 // Counters and derived numbers say how often a stretch of code was executed; what was accessed in
@@ -42,6 +43,9 @@
 #define ASSAY_FIELDS_SECTION "assay_fields"
 #define ASSAY_MAX_LEAVES 4096
 #define ASSAY_MAX_BASES 4
+#define ASSAY_ITEM_POINTERS(base, element) ((uint64_t)(base) + 8 * (uint64_t)(element))
+#define ASSAY_BASE_OF_ITEM(pointers) ((uint32_t)((pointers) % 8))
+#define ASSAY_ELEMENT_OF_ITEM(pointers) ((uint32_t)((pointers) / 8))
 #define ASSAY_MAX_FIELD_COUNTERS (1u << 20) // of a unit
 
 enum AssayLeafFlags {

@@ -145,13 +145,18 @@ void find_sharing(const SharedPairs &pairs, std::vector<Finding> &to) {
   finding.location = fmt::format("{} {}:{}", row.record, row.file, row.line);
   finding.about.type = row.record;
   const bool same_field = row.record == row.other_record && row.field == row.other_field;
+  const bool is_array = same_field && row.same_object;
   const std::string fields =
-      same_field ? fmt::format("{}::{} of neighbours in memory", row.record, row.short_field)
-                 : fmt::format("{}::{} and {}::{}", row.record, row.short_field, row.other_record,
-                               row.other_short_field);
+      is_array     ? fmt::format("elements of {}::{}", row.record, row.short_field)
+      : same_field ? fmt::format("{}::{} of neighbours in memory", row.record, row.short_field)
+                   : fmt::format("{}::{} and {}::{}", row.record, row.short_field, row.other_record,
+                                 row.other_short_field);
   finding.about.members = fields;
   finding.message =
-      fmt::format("{} lie in one cache line, and two threads write them in turn", fields);
+      is_array
+          ? fmt::format("{} lie in one cache line, and two threads write different ones in turn",
+                        fields)
+          : fmt::format("{} lie in one cache line, and two threads write them in turn", fields);
   finding.saves = {double(changes), "transfers"};
   finding.weight = 1;
   finding.evidence =
@@ -159,7 +164,8 @@ void find_sharing(const SharedPairs &pairs, std::vector<Finding> &to) {
                   row.count, row.same_object ? "in one object" : "in two objects");
   if (pairs.size() > 1)
     finding.evidence += fmt::format("; {} of other pairs of their fields", changes - row.count);
-  finding.action = row.same_object
+  finding.action = is_array ? "pad the element to 64 bytes, or give each thread an array of its own"
+                   : row.same_object
                        ? fmt::format("put them into lines of their own: alignas(64) on {}",
                                      declared(row.other_short_field))
                        : "align the objects to 64 bytes, or give each thread an array of its own";

@@ -25,6 +25,7 @@
 #include "compiler/member_tags.h"
 #include "compiler/tag_members.h"
 #include "compiler/tool_pass.h"
+#include "compiler/vector_members.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -97,9 +98,26 @@ private:
 
   void add(Instruction &instruction, const Access &access) {
     for (const MemberAccess &member : fields_.tags.find(instruction, access))
-      if (member.record || member.is_lost)
+      if (member.record || member.is_lost) {
         add(instruction, member, access.pointer, access.reads * member.times,
             access.writes * member.times, member.is_copy ? member.times : 0);
+        if (access.writes && !vector_of(instruction) && is_of_array(member))
+          note_element(access.pointer);
+      }
+  }
+
+  static bool is_of_array(const MemberAccess &member) {
+    if (!member.record || member.leaves.first != member.leaves.last)
+      return false;
+    const Leaf &leaf = member.record->leaves[member.leaves.first];
+    return leaf.elements > 1 || leaf.flags & ASSAY_LEAF_ARRAY;
+  }
+
+  // Of the item that was added to: windows see which element threads write. One of the stretch's is enough.
+  void note_element(Value *pointer) {
+    FieldItem &item = open_.items[last_item_];
+    if (!item.written)
+      item.written = pointer;
   }
 
   // Each lane that the mask chooses is an access of the source. A mask that is not known is a stretch
@@ -205,13 +223,16 @@ private:
     open_.place.add(instruction);
     int64_t start = 0;
     const uint32_t base = member.record ? number_of_base(pointer, member, start) : 0;
-    for (FieldItem &item : open_.items)
+    for (const auto &[i, item] : enumerate(open_.items))
       if (item.record == member.record && item.leaves.first == member.leaves.first &&
           item.leaves.last == member.leaves.last && item.base == base && item.start == start) {
         item.reads += reads, item.writes += writes, item.copied += copied;
+        last_item_ = i;
         return;
       }
-    open_.items.push_back({member.record, member.leaves, reads, writes, copied, base, start});
+    last_item_ = open_.items.size();
+    open_.items.push_back(
+        {member.record, member.leaves, reads, writes, copied, base, start, nullptr, 0});
   }
 
   // Accesses of one base are to one object: the pointer without constant distances, and of an array
@@ -264,7 +285,23 @@ private:
     return within < bytes ? within : 0;
   }
 
+  // Elements have what pointers the objects leave.
+  void place_elements() {
+    for (FieldItem &item : open_.items) {
+      if (!item.written)
+        continue;
+      const auto *known = find_if(
+          open_.bases, [&](const StretchBase &each) { return each.pointer == item.written; });
+      if (known == open_.bases.end() && open_.bases.size() == ASSAY_MAX_BASES)
+        continue;
+      item.element = (uint32_t)(known - open_.bases.begin()) + 1;
+      if (known == open_.bases.end())
+        open_.bases.push_back({item.written, nullptr});
+    }
+  }
+
   void close() {
+    place_elements();
     open_.piece = piece_;
     if (!open_.items.empty())
       stretches_.push_back(std::move(open_));
@@ -280,6 +317,7 @@ private:
   StretchCounters counters_;
   uint32_t piece_ = 0;
   Stretch open_;
+  size_t last_item_ = 0; // that was added to
   SmallVector<Stretch, 0> stretches_;
 };
 

@@ -94,7 +94,7 @@ uint64_t UnitFields::add_stretch(const SourcePlace &place, Quantity executions,
     put(stretches_, item.reads);
     put(stretches_, item.writes);
     put(stretches_, item.copied);
-    put(stretches_, item.base);
+    put(stretches_, ASSAY_ITEM_POINTERS(item.base, item.element));
     put(stretches_, item.start >= 0 ? 2 * (uint64_t)item.start : 2 * (uint64_t)-item.start - 1);
   }
   return stretch_count_++;

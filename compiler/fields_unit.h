@@ -21,6 +21,8 @@ struct FieldItem {
   uint64_t reads = 0, writes = 0, copied = 0;
   uint32_t base = 0; // index into the pointers of the stretch; ASSAY_MAX_BASES: none of them
   int64_t start = 0; // of the record, bytes from that pointer
+  llvm::Value *written = nullptr; // an element of an array
+  uint32_t element = 0;           // which pointer of the stretch that is, from 1; 0: none of them
 };
 
 class UnitFields {

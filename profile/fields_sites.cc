@@ -89,7 +89,7 @@ FieldUnit read_field_unit(std::span<const std::byte> body) {
       item.reads = read_number(reader);
       item.writes = read_number(reader);
       item.copied = read_number(reader);
-      item.base = read_small_number(reader);
+      item.base = ASSAY_BASE_OF_ITEM(read_small_number(reader));
       read_number(reader); // where the object begins
       if (item.record >= ASSAY_RECORD_FIRST &&
           item.record - ASSAY_RECORD_FIRST >= unit.hashes.size())

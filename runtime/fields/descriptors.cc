@@ -66,7 +66,9 @@ void each_item(const UnitEntry &entry, const uint32_t *index, uint64_t stretch,
     take(at, end); // reads
     item.writes = take(at, end) != 0;
     take(at, end); // copied
-    item.base = (uint32_t)take(at, end);
+    const uint64_t pointers = take(at, end);
+    item.base = ASSAY_BASE_OF_ITEM(pointers);
+    item.element = ASSAY_ELEMENT_OF_ITEM(pointers);
     uint64_t start = take(at, end);
     item.start = start % 2 ? -(int64_t)((start + 1) / 2) : (int64_t)(start / 2);
     if (!at || record < ASSAY_RECORD_FIRST || record - ASSAY_RECORD_FIRST >= head.records)

@@ -13,8 +13,8 @@ struct Item {
   uint64_t record; // hash
   uint32_t first, more;
   bool writes;
-  uint32_t base;
-  int64_t start; // of the object, from the base
+  uint32_t base, element; // of the latter, from 1
+  int64_t start;          // of the object, from the base
 };
 
 // The entry of a unit: the head behind its AssaySite, and its end.

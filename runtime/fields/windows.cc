@@ -20,7 +20,7 @@
 namespace assay::fields {
 namespace {
 
-constexpr uint64_t kSets = 1 << 14, kLines = 1 << 16, kPairs = 1 << 12,
+constexpr uint64_t kSets = 1 << 14, kLines = 1 << 16, kPairs = 1 << 12, kOwnedLines = 1 << 12,
                    kRecords = 1 << 13; // powers of two
 constexpr uint64_t kProbes = 64;
 constexpr uint64_t kLine = 64;
@@ -45,7 +45,15 @@ struct LineWriter {
   uint64_t record, start;
   uint32_t leaf, thread;
   uint8_t first, last; // bytes of the line
+  uint8_t is_shared;   // the element of an array is one that other threads write, too
   uint64_t threads;    // that have written to it: a bit each, by number modulo 64
+};
+
+// Which thread writes each element of arrays in a line: by the element's first byte, 16 * the
+// thread's number + how many of the last writes to it were that thread's, up to 15.
+struct LineOwners {
+  uint64_t line; // number; 0: free
+  uint16_t of[kLine];
 };
 
 struct PairSums {
@@ -59,18 +67,20 @@ struct {
   SpinLock lock;
   SetSums *sets;
   LineWriter *lines;
+  LineOwners *owners;
   PairSums *pairs;
   RecordSums *records;
 } constinit sums = {};
 
 bool create_sums() {
   if (sums.sets)
-    return sums.lines && sums.pairs && sums.records;
+    return sums.lines && sums.owners && sums.pairs && sums.records;
   sums.sets = (SetSums *)reserve(kSets * sizeof(SetSums));
   sums.lines = (LineWriter *)reserve(kLines * sizeof(LineWriter));
+  sums.owners = (LineOwners *)reserve(kOwnedLines * sizeof(LineOwners));
   sums.pairs = (PairSums *)reserve(kPairs * sizeof(PairSums));
   sums.records = (RecordSums *)reserve(kRecords * sizeof(RecordSums));
-  return sums.sets && sums.lines && sums.pairs && sums.records;
+  return sums.sets && sums.lines && sums.owners && sums.pairs && sums.records;
 }
 
 uint64_t mix(uint64_t a, uint64_t b) {
@@ -158,16 +168,42 @@ void note_write(LineWriter now) {
   const uint64_t self = 1ULL << now.thread % 64;
   now.threads = (last.line == now.line ? last.threads : 0) | self;
   if (last.line == now.line && last.thread != now.thread && last.threads & self &&
-      (now.last < last.first || last.last < now.first)) {
+      !last.is_shared && !now.is_shared && (now.last < last.first || last.last < now.first)) {
     if (PairSums *pair = pair_of(last, now)) {
       pair->count++;
       pair->same_object += last.record == now.record && last.start == now.start;
     }
   }
   if (last.line == now.line && last.thread == now.thread && last.record == now.record &&
-      last.leaf == now.leaf)
+      last.leaf == now.leaf && last.first == now.first && last.is_shared == now.is_shared)
     return;
   last = now; // another line that had this place is forgotten
+}
+
+// Under the lock. Whether this thread alone writes an element, as far as its last writes say. Elements that any thread
+// writes, as those of a table are, are shared on purpose, however many others lie in their line.
+bool is_own(uint64_t line, uint64_t byte, uint32_t thread) {
+  LineOwners &owners = sums.owners[mix(line, 0) % kOwnedLines];
+  if (owners.line != line)
+    owners = {line, {}};
+  constexpr uint16_t kWrites = 12, kMost = 15;
+  const auto number = (uint16_t)(thread << 4);
+  uint16_t &owner = owners.of[byte];
+  if ((owner & ~kMost) != number || !(owner & kMost))
+    owner = number;
+  if ((owner & kMost) < kMost)
+    owner++;
+  return (owner & kMost) >= kWrites;
+}
+
+// The first byte of an element stands for it.
+void note_element(const Item &item, uint64_t address, const WindowObject &object) {
+  Locked locked(sums.lock);
+  const uint64_t line = address / kLine;
+  const auto byte = (uint8_t)(address % kLine);
+  const bool is_shared = !is_own(line, byte, thread_number());
+  note_write(
+      {line, item.record, object.start, item.first, thread_number(), byte, byte, is_shared, 0});
 }
 
 struct Adding {
@@ -187,7 +223,7 @@ void note_writes(const Item &item, const WindowObject &object) {
     if (!place.bytes || begin / kLine != (begin + place.bytes - 1) / kLine)
       continue;
     note_write({begin / kLine, item.record, object.start, leaf, thread_number(),
-                (uint8_t)(begin % kLine), (uint8_t)((begin + place.bytes - 1) % kLine), 0});
+                (uint8_t)(begin % kLine), (uint8_t)((begin + place.bytes - 1) % kLine), false, 0});
   }
 }
 
@@ -207,8 +243,11 @@ void add_item(const Item &item, void *data) {
     object->last = adding->window->stretches + 1;
     object->stretches++;
   }
-  if (item.writes)
+  if (item.writes && !item.element)
     note_writes(item, *object);
+  else if (item.writes && item.element <= ASSAY_MAX_BASES)
+    if (const void *element = adding->bases[item.element - 1])
+      note_element(item, (uint64_t)element, *object);
 }
 
 void write_set(ProfileFile &to, const SetSums &set, uint64_t count, uint64_t adjacent) {
@@ -335,6 +374,8 @@ void reset_windows_in_child() {
     empty_span(sums.sets, kSets * sizeof(SetSums));
   if (sums.lines)
     empty_span(sums.lines, kLines * sizeof(LineWriter));
+  if (sums.owners)
+    empty_span(sums.owners, kOwnedLines * sizeof(LineOwners));
   if (sums.pairs)
     empty_span(sums.pairs, kPairs * sizeof(PairSums));
   if (sums.records)
