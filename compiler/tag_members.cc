@@ -120,10 +120,8 @@ private:
       return type_at(cast<GEPOperator>(pointer)->getPointerOperand(), depth + 1);
     if (auto *load = dyn_cast<LoadInst>(pointer))
       return pointee(type_at(load->getPointerOperand(), depth + 1));
-    if (auto *call = dyn_cast<CallBase>(pointer)) {
-      const auto *made = dyn_cast_or_null<DIType>(call->getMetadata("heapallocsite"));
-      return made ? made : pointee(result_of(*call)); // by a new-expression
-    }
+    if (auto *call = dyn_cast<CallBase>(pointer))
+      return pointee(result_of(*call));
     if (auto *global = dyn_cast<GlobalVariable>(pointer)) {
       SmallVector<DIGlobalVariableExpression *, 1> named;
       global->getDebugInfo(named);
@@ -163,8 +161,12 @@ private:
     return type && type->getTypeArray().size() ? type->getTypeArray()[0] : nullptr;
   }
 
-  // What a pointer is kept as of which nothing else is said: `T *made = new (place) T(other)`.
-  const DIType *kept_as(const Value *pointer) {
+  // What a new-expression makes of another object where no declaration says it: clang notes it of the allocation; of a
+  // place that is given, it is what the pointer is kept as.
+  const DIType *made_at(const Value *pointer) {
+    if (auto *call = dyn_cast<CallBase>(pointer))
+      if (auto *type = dyn_cast_or_null<DIType>(call->getMetadata("heapallocsite")))
+        return type;
     for (const User *user : pointer->users())
       if (auto *store = dyn_cast<StoreInst>(user); store && store->getValueOperand() == pointer)
         if (const DIType *type = pointee(type_at(store->getPointerOperand())); record_of(type))
@@ -182,15 +184,16 @@ private:
   }
 
   // The tag of one side of a copy of whole records or members.
-  MDNode *copied(const Value *pointer, std::optional<uint64_t> length, uint64_t &bytes) {
+  MDNode *copied(const Value *pointer, std::optional<uint64_t> length, uint64_t &bytes,
+                 bool may_be_new = false) {
     uint64_t of_member = 0;
     if (MDNode *tag = tag_of(pointer, &of_member)) {
       bytes = length && are_elements(pointer, *length) ? *length : of_member;
       return length && bytes && *length % bytes == 0 ? tag : nullptr;
     }
     const DIType *type = record_at(pointer);
-    if (!type)
-      type = kept_as(pointer);
+    if (!type && may_be_new)
+      type = made_at(pointer);
     const RecordLayout *layout = type ? layouts_.find(element_of(type)) : nullptr;
     if (!layout || !layout->size || (length && *length % layout->size != 0))
       return nullptr;
@@ -205,7 +208,8 @@ private:
     if (length && !*length)
       return;
     uint64_t to_bytes = 0, from_bytes = 0;
-    MDNode *to = copied(call.getDest(), length, to_bytes), *from = nullptr;
+    MDNode *to = copied(call.getDest(), length, to_bytes, isa<AnyMemTransferInst>(call)),
+           *from = nullptr;
     if (auto *transfer = dyn_cast<AnyMemTransferInst>(&call))
       from = copied(transfer->getSource(), length, from_bytes);
     if (to && from && to_bytes != from_bytes && !length)
