@@ -51,7 +51,7 @@ struct LineWriter {
 
 // Which thread writes each element of arrays in a line: by the element's first byte, 16 * the
 // thread's number + how many of the last writes to it were that thread's, up to 15.
-struct LineOwners {
+struct ElementWriters {
   uint64_t line; // number; 0: free
   uint16_t of[kLine];
 };
@@ -67,7 +67,7 @@ struct {
   SpinLock lock;
   SetSums *sets;
   LineWriter *lines;
-  LineOwners *owners;
+  ElementWriters *owners;
   PairSums *pairs;
   RecordSums *records;
 } constinit sums = {};
@@ -77,7 +77,7 @@ bool create_sums() {
     return sums.lines && sums.owners && sums.pairs && sums.records;
   sums.sets = (SetSums *)reserve(kSets * sizeof(SetSums));
   sums.lines = (LineWriter *)reserve(kLines * sizeof(LineWriter));
-  sums.owners = (LineOwners *)reserve(kOwnedLines * sizeof(LineOwners));
+  sums.owners = (ElementWriters *)reserve(kOwnedLines * sizeof(ElementWriters));
   sums.pairs = (PairSums *)reserve(kPairs * sizeof(PairSums));
   sums.records = (RecordSums *)reserve(kRecords * sizeof(RecordSums));
   return sums.sets && sums.lines && sums.owners && sums.pairs && sums.records;
@@ -183,17 +183,17 @@ void note_write(LineWriter now) {
 // Under the lock. Whether this thread alone writes an element, as far as its last writes say. Elements that any thread
 // writes, as those of a table are, are shared on purpose, however many others lie in their line.
 bool is_own(uint64_t line, uint64_t byte, uint32_t thread) {
-  LineOwners &owners = sums.owners[mix(line, 0) % kOwnedLines];
+  ElementWriters &owners = sums.owners[mix(line, 0) % kOwnedLines];
   if (owners.line != line)
     owners = {line, {}};
-  constexpr uint16_t kWrites = 12, kMost = 15;
+  constexpr uint16_t kWrites = 12, kMaxCount = 15;
   const auto number = (uint16_t)(thread << 4);
   uint16_t &owner = owners.of[byte];
-  if ((owner & ~kMost) != number || !(owner & kMost))
+  if ((owner & ~kMaxCount) != number || !(owner & kMaxCount))
     owner = number;
-  if ((owner & kMost) < kMost)
+  if ((owner & kMaxCount) < kMaxCount)
     owner++;
-  return (owner & kMost) >= kWrites;
+  return (owner & kMaxCount) >= kWrites;
 }
 
 // The first byte of an element stands for it.
@@ -375,7 +375,7 @@ void reset_windows_in_child() {
   if (sums.lines)
     empty_span(sums.lines, kLines * sizeof(LineWriter));
   if (sums.owners)
-    empty_span(sums.owners, kOwnedLines * sizeof(LineOwners));
+    empty_span(sums.owners, kOwnedLines * sizeof(ElementWriters));
   if (sums.pairs)
     empty_span(sums.pairs, kPairs * sizeof(PairSums));
   if (sums.records)
