@@ -118,6 +118,14 @@ void give_nested_all_bytes(const profile::Record &record, std::vector<Member> &m
   }
 }
 
+// As far as names say: a header may be of either language.
+bool is_cpp(const profile::Record &record) {
+  const std::string extension =
+      record.file.substr(std::min(record.file.rfind('.'), record.file.size()));
+  return record.name.find_first_of(":<") != std::string::npos ||
+         (!extension.empty() && extension != ".c" && extension != ".h");
+}
+
 bool is_alike(const profile::Leaf &a, const profile::Leaf &b) {
   return a.type == b.type && a.offset_bits == b.offset_bits && a.size_bits == b.size_bits;
 }
@@ -177,6 +185,8 @@ size_t FirstParts::flat(const profile::Record &record) const {
 
 // Its first member, which is of another record.
 size_t FirstParts::nested(const profile::Record &record) const {
+  if (is_cpp(record))
+    return 0;
   const profile::Leaf &leaf = record.leaves.front();
   const size_t dot = leaf_name(leaf).member;
   if (dot == std::string::npos || leaf.name[dot] != '.' || leaf.offset_bits != 0)

@@ -2,11 +2,14 @@
 
 #include "base/units.h"
 #include "cli/doctor.h"
+#include "cli/program_command.h"
+#include "profile/find_profiles.h"
 
 #include <fmt/format.h>
 
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <linux/capability.h>
@@ -79,8 +82,10 @@ Health proc_health() {
 }
 
 Health disk_health() {
-  if (access(".", W_OK) != 0)
-    return {Health::limited, "this folder may not be written, and profiles go into it",
+  if (const int error = why_not_writable(profile::kDefaultFolder))
+    return {Health::limited,
+            fmt::format("{}, where profiles go, cannot be written here: {}",
+                        profile::kDefaultFolder, std::strerror(error)),
             "assay run -o DIR …   (another folder)"};
   struct statvfs status = {};
   if (statvfs(".", &status) != 0)

@@ -7,8 +7,10 @@
 
 #include "base/fail.h"
 
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <iterator>
 
 namespace cli {
 namespace {
@@ -71,13 +73,20 @@ std::string line_until(const std::string &text, const char *what) {
 }
 
 size_t uninitialized_in(const SourceFolder &sources, const fs::path &said, std::string &first) {
-  std::vector<std::string> command = {kCompiler, "-fsyntax-only", "-Wno-everything",
-                                      "-Wuninitialized"};
-  command.insert(command.end(), sources.flags.begin(), sources.flags.end());
+  std::vector<std::string> command = {kCompiler};
+  std::ranges::copy_if(sources.flags, std::back_inserter(command),
+                       [](const std::string &flag) { return flag != "-w"; });
+  for (const char *ours : {"-fsyntax-only", "-Wno-error", "-Wno-everything", "-Wuninitialized",
+                           "-fdiagnostics-show-option", "-fno-color-diagnostics"})
+    command.emplace_back(ours);
   command.insert(command.end(), sources.files.begin(), sources.files.end());
   std::vector<std::string> all = {"sh", "-c", "exec \"$@\" 2> \"$0\"", said.string()};
   all.insert(all.end(), command.begin(), command.end());
-  run_in(sources.path, all);
+  if (const int status = run_in(sources.path, all); status != 0)
+    base::fail(
+        "{} failed with status {}: nothing was changed; give it the flags that the files are "
+        "compiled with: --flags '-Iinclude'",
+        kCompiler, status);
   const std::string text = text_of(said);
   size_t count = 0;
   for (size_t at = 0; (at = text.find("[-Wuninitialized]", at)) != std::string::npos; at++) {

@@ -10,12 +10,12 @@
 #include "base/shell_words.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/keep_files.h"
 #include "cli/memory_limit.h"
 #include "cli/output.h"
 #include "cli/program_command.h"
 #include "cli/tool.h"
 #include "profile/find_profiles.h"
-#include "profile/kept_files.h"
 #include "profile/profile.h"
 
 #include <algorithm>
@@ -178,7 +178,11 @@ std::vector<std::string> new_profiles(const std::string &folder,
 void summarize(const std::vector<std::string> &files, const std::string &run_folder,
                const std::string &folder) {
   profile::Profile profile = profile::read(files);
-  profile::keep_files(profile, run_folder);
+  std::set<fs::path> folders; // of profiles: a pattern for -o may put one more in between
+  for (const std::string &file : files)
+    folders.insert(fs::path(file).parent_path());
+  for (const fs::path &each : folders)
+    keep_files(profile, each);
   std::string text;
   std::vector<const char *> answers; // commands that have one
   for (const Tool *tool : tools())

@@ -190,9 +190,11 @@ profile::Process process_of(const RecordArguments &arguments, pid_t pid) {
 volatile std::sig_atomic_t asked_to_stop;
 
 void stop_when_asked() {
-  for (int signal : {SIGINT, SIGTERM, SIGHUP})
-    if (std::signal(signal, ask_to_stop) == SIG_IGN && signal == SIGHUP)
-      std::signal(SIGHUP, SIG_IGN); // by nohup
+  std::signal(SIGINT, ask_to_stop);
+  std::signal(SIGTERM, ask_to_stop);
+  struct sigaction hangup = {};
+  if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) // by nohup
+    std::signal(SIGHUP, ask_to_stop);
 }
 
 namespace {

@@ -16,10 +16,6 @@ struct Profile;
 std::filesystem::path kept_file(const std::filesystem::path &run_folder,
                                 const std::vector<uint8_t> &build_id);
 
-// Keeps the files of a run's modules there, but for those of the system, as other names of them (hard links). What
-// cannot be linked, or has no build id, is left out.
-void keep_files(const Profile &profile, const std::filesystem::path &run_folder);
-
 // Tells the modules of a profile which of their files are kept in its folder.
 void find_kept_files(Profile &profile, const std::filesystem::path &run_folder);
 

@@ -68,7 +68,7 @@ Json group_json(const ObjectRow &row, uint32_t mode) {
   json["size_min"] = row.sums.size_min;
   put_sums(json, row.sums);
   json["used_share"] = row.used_share();
-  json["line_used_share"] = row.line_used_share();
+  json["line_used_share"] = row.sums.line_units ? Json(row.line_used_share()) : Json(nullptr);
   json["unused_line_bytes"] = row.unused_line_bytes();
   json["score"] = row.score();
   json["unit_bytes"] = row.unit_bytes;

@@ -58,15 +58,20 @@ void ProfileFolder::hold() {
     base::fail("{}: the folder for profiles cannot be made: {}; choose another one with -o",
                folder_, error.message());
   const int lock = open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool is_writable = lock >= 0 && access(folder_.c_str(), W_OK) == 0;
+  const int why_not = errno;
+  if (!is_writable || flock(lock, LOCK_EX | LOCK_NB) != 0) {
+    if (lock >= 0)
+      close(lock);
+    if (!is_writable)
+      base::fail("{}: this folder cannot be written: {}; choose another one with -o", folder_,
+                 std::strerror(why_not));
+    base::fail("{}: another recording writes to this folder; end it, or choose another one with -o",
+               folder_);
+  }
   if (lock_ >= 0)
     close(lock_);
   lock_ = lock;
-  if (lock_ < 0 || access(folder_.c_str(), W_OK) != 0)
-    base::fail("{}: this folder cannot be written: {}; choose another one with -o", folder_,
-               std::strerror(errno));
-  if (flock(lock_, LOCK_EX | LOCK_NB) != 0)
-    base::fail("{}: another recording writes to this folder; end it, or choose another one with -o",
-               folder_);
 }
 
 // Somebody may have removed it, or another one may be at its path.

@@ -1,9 +1,11 @@
 // The file stays open at a high descriptor number, where it does not shift the numbers that the
 // program gets. Programs close descriptors that they did not open (daemons do), and the number may
 // then be a file of theirs: so before each write the descriptor must still be the inode that we
-// made; otherwise the file is opened again. Where it cannot be (the program has another root or user by now), the
-// helper thread has it open still, in its own table: what there is waits for its next flush. So it does where a write
-// fails, because a disk that is full may have room later; what comes when 16 MiB wait is lost. The program goes on.
+// made; otherwise the file is opened again. Where it cannot be (the program has another root or
+// user by now), the helper thread has it open still, in its own table: what there is waits for its
+// next flush. So it does where a write fails, because a disk that is full may have room later.
+// Where 16 MiB wait, no more is taken: what waits is written when there is room, and a loss behind
+// it. The program goes on.
 
 #include "runtime/core/file/profile_file.h"
 
@@ -265,12 +267,34 @@ void ProfileFile::append_record(uint32_t kind, const void *fixed, size_t fixed_s
   if (!is_open())
     return;
   if (failed_ || fixed_size + tail_size > ASSAY_RECORD_MAX) {
-    count_loss_quietly(ASSAY_LOSS_write_failed, 1);
+    if (this != &replacement)
+      count_loss_quietly(ASSAY_LOSS_write_failed, 1);
     return;
   }
   Locked locked(lock_);
+  if (!may_take(fixed_size + tail_size)) {
+    refused_++;
+    return;
+  }
   if (!put_sparse(kind, fixed, fixed_size, tail, tail_size))
     put_record(kind, fixed, fixed_size, tail, tail_size);
+}
+
+// What others refer to must be in the file, so from the first record that is not taken on there is none.
+bool ProfileFile::may_take(size_t size) {
+  constexpr size_t kAround = 2 * kBufferBytes; // header, padding, and what is written at once
+  if (is_closed_ || !is_behind() || used_ + size + kAround <= kMaxKept)
+    return !is_closed_;
+  write_out();
+  is_closed_ = !failed_ && is_behind() && used_ + size + kAround > kMaxKept;
+  if (is_closed_)
+    say("16 MiB of the profile wait for room on the disk; what comes from now on is not recorded");
+  return !is_closed_;
+}
+
+bool ProfileFile::has_failed() {
+  Locked locked(lock_);
+  return lacks_something();
 }
 
 void ProfileFile::copy(const FileRecord &r) {
@@ -315,6 +339,12 @@ bool ProfileFile::put_sparse(uint32_t kind, const void *fixed, size_t fixed_size
 
 void ProfileFile::flush() {
   Locked locked(lock_);
+  write_out();
+  if (!refused_ || used_ || failed_)
+    return;
+  const AssayLoss loss = {ASSAY_LOSS_write_failed, refused_};
+  put_record(ASSAY_RECORD_Loss, &loss, sizeof loss, nullptr, 0);
+  refused_ = 0;
   write_out();
 }
 
@@ -372,12 +402,14 @@ bool ProfileFile::copy_from(long descriptor, uint64_t begin, uint64_t end) {
 uint64_t ProfileFile::replace(Rewrite rewrite) {
   ProfileFile &fresh = replacement;
   uint64_t size, rewritten = 0;
+  bool lacks = false;
   {
     Locked locked(lock_);
     write_out();
     size = bytes_;
+    lacks = lacks_something();
   }
-  long old = has_failed() ? -1 : descriptor();
+  long old = lacks ? -1 : descriptor();
   if (sys::failed(old))
     return 0;
   long mapped = sys::map(nullptr, size, PROT_READ, MAP_PRIVATE, old);
@@ -391,7 +423,7 @@ uint64_t ProfileFile::replace(Rewrite rewrite) {
   if (good) {
     Locked locked(lock_);
     write_out();
-    old = has_failed() ? -1 : descriptor();
+    old = lacks_something() ? -1 : descriptor();
     good = old >= 0 && fresh.copy_from(old, size, bytes_);
     fresh.write_out();
     good = good && !fresh.failed_ && fresh.publish_replacement(path_.c_str());
@@ -424,7 +456,8 @@ void ProfileFile::reset_in_child() {
   used_ = 0;
   write_at_ = kBufferBytes;
   bytes_ = 0;
-  failed_ = ends_ = false;
+  failed_ = ends_ = is_closed_ = false;
+  refused_ = 0;
   if (this != &replacement) // which another thread may have been writing
     replacement.reset_in_child();
 }

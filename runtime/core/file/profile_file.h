@@ -44,7 +44,7 @@ public:
   uint64_t bytes() const { return bytes_; }
   bool is_open() const { return is_open_; }
   // Something could not be written, for good or so far.
-  bool has_failed() const { return failed_ || is_behind(); }
+  bool has_failed();
   // What cannot be written waits in memory for the next flush, unless there is none.
   void expect_end(bool ends) { ends_ = ends; }
   OwnDescriptor &own_descriptor() { return own_; }
@@ -58,6 +58,8 @@ private:
                   size_t tail_size);
   void put(const void *data, size_t size);
   bool is_behind() const { return write_at_ > kBufferBytes; }
+  bool lacks_something() const { return failed_ || is_closed_ || is_behind(); }
+  bool may_take(size_t size);
   bool put_sparse(uint32_t kind, const void *fixed, size_t fixed_size, const void *tail,
                   size_t tail_size);
   void write_out();
@@ -79,7 +81,9 @@ private:
   uint64_t bytes_ = 0;
   size_t used_ = 0;
   bool failed_ = false, ends_ = false;
-  bool named_ = false; // of a replacement: it is at path_ already
+  bool is_closed_ = false; // too much waits, so no more is taken
+  uint64_t refused_ = 0;   // records since then
+  bool named_ = false;     // of a replacement: it is at path_ already
   Text path_, run_folder_, live_path_;
   // What is written at once; and what is kept at most, for the helper or for a disk that is full.
   static constexpr size_t kBufferBytes = 64 << 10, kMaxKept = 16 << 20;

@@ -280,7 +280,7 @@ namespace {
 // Locks are free, and this thread is inside a ReentrancyGuard section.
 void write_end(AssayEndReason reason, int status) {
   stop_helper_thread();
-  runtime.file.expect_end(true);
+  runtime.file.expect_end(reason != ASSAY_END_EXEC); // which may fail: then the file goes on
   publish_end();
   flush(FlushKind::kFull);
   runtime.file.append(ASSAY_RECORD_End, AssayEnd{reason, (uint64_t)status, now_us()});
@@ -328,6 +328,8 @@ static bool leaves_end_to_helper() {
 void finish(AssayEndReason reason, int status) {
   if (!owns_memory() || !is_recording())
     return;
+  if (this_thread.busy)
+    runtime.file.expect_end(true);
   if (leaves_end_to_helper())
     return;
   if (__atomic_exchange_n(&runtime.finished, true, __ATOMIC_ACQ_REL))
@@ -357,7 +359,6 @@ void continue_after_exec() {
     return;
   ReentrancyGuard busy;
   runtime.control.create(runtime.file.live_path());
-  runtime.file.expect_end(false);
   helped = false;
   start_helper();
 }

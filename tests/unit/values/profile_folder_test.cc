@@ -185,6 +185,20 @@ TEST_F(Folders, OneRecordingAtATime) {
   EXPECT_NE(why_not(path_ + "/file/below").find("cannot be made"), std::string::npos);
 }
 
+TEST_F(Folders, ARemovedOneIsMadeAgainAndIsTheNextOnesIfThatWasFaster) {
+  const Recording r = recording();
+  const auto parts = values::split_by_executable(r.whole, r.ends);
+  ProfileFolder first(path_, 1 << 30);
+  fs::remove_all(path_);
+  EXPECT_EQ(first.add(parts[0]), "");
+  EXPECT_NE(why_not(path_).find("another recording"), std::string::npos); // it holds the new one
+  fs::remove_all(path_);
+  ProfileFolder second(path_, 1 << 30);
+  for (int round = 0; round < 2; round++)
+    EXPECT_THROW(first.add(parts[0]), base::Failure);
+  EXPECT_EQ(second.add(parts[0]), "");
+}
+
 TEST_F(Folders, ADamagedFileIsPutAside) {
   const Recording r = recording();
   const auto parts = values::split_by_executable(r.whole, r.ends);
