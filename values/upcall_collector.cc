@@ -21,8 +21,8 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <fcntl.h>
 #include <cstring>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/futex.h>
 #include <linux/perf_event.h>
