@@ -1,6 +1,6 @@
-// A trace names functions by their addresses. An instruction belongs to the function of which a
-// part lies there that the compiler has moved away, else to the last one that begins at or before
-// it, which is right also for code behind its symbol's size.
+// A trace names functions by their addresses. An instruction belongs to the function that begins
+// last at or before it, or of which a part does that the compiler has moved away, which is right
+// also for code behind its symbol's size.
 
 #include "analyze/access_places.h"
 
@@ -21,11 +21,6 @@ std::vector<image::ModuleFile> files_of(const TracedProgram &program) {
     files.push_back({module.path, module.build_id});
   return files;
 }
-
-struct Part {
-  uint64_t end = 0;
-  uint32_t function = 0; // in functions()
-};
 
 } // namespace
 
@@ -49,38 +44,26 @@ AccessPlaces::AccessPlaces(const TracedProgram &program)
     return std::tie(a.module, a.address) < std::tie(b.module, b.address);
   };
   std::sort(functions_.begin(), functions_.end(), before);
-  const size_t named = functions_.size();
-  std::map<std::pair<uint32_t, uint64_t>, Part> parts; // by module and begin
-  for (uint32_t f = 0; f < functions_.size(); f++)
-    for (const TracedFunction::Part &part : functions_[f].traced->apart)
-      parts[{functions_[f].module, part.begin}] = {part.begin + part.bytes, f};
-  const auto part_at = [&](uint32_t module, uint64_t address) -> const Part * {
-    const auto after = parts.upper_bound({module, address});
-    const bool is_there = after != parts.begin() && std::prev(after)->first.first == module &&
-                          address < std::prev(after)->second.end;
-    return is_there ? &std::prev(after)->second : nullptr;
-  };
+  std::map<std::pair<uint32_t, uint64_t>, uint32_t>
+      begins; // module, address: number of the function
+  for (uint32_t f = 0; f < functions_.size(); f++) {
+    begins.insert_or_assign({functions_[f].module, functions_[f].address}, f);
+    for (uint64_t part : functions_[f].traced->apart)
+      begins.insert_or_assign({functions_[f].module, part}, f);
+  }
   std::map<uint32_t, uint32_t> without; // by module
   for (const profile::AccessSite &site : program.sites) {
-    Function wanted;
-    wanted.module = module_of_file(site.file);
-    wanted.address = site.offset;
-    if (const Part *part = part_at(wanted.module, site.offset)) {
-      function_of_.push_back(part->function);
+    const uint32_t module = module_of_file(site.file);
+    const auto after = begins.upper_bound({module, site.offset});
+    if (after != begins.begin() && std::prev(after)->first.first == module) {
+      function_of_.push_back(std::prev(after)->second);
       continue;
     }
-    const auto end = functions_.begin() + static_cast<std::ptrdiff_t>(named);
-    auto after = std::upper_bound(functions_.begin(), end, wanted, before);
-    if (after != functions_.begin() && std::prev(after)->module == wanted.module) {
-      function_of_.push_back(static_cast<uint32_t>(after - functions_.begin() - 1));
-      continue;
-    }
-    auto [known, is_new] =
-        without.try_emplace(wanted.module, static_cast<uint32_t>(functions_.size()));
+    auto [known, is_new] = without.try_emplace(module, static_cast<uint32_t>(functions_.size()));
     if (is_new) {
-      wanted.address = 0;
-      wanted.name = "(no function)";
-      functions_.push_back(wanted);
+      Function &none = functions_.emplace_back();
+      none.module = module;
+      none.name = "(no function)";
     }
     function_of_.push_back(known->second);
   }

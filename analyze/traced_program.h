@@ -17,10 +17,7 @@ struct TracedFunction {
   std::string why_not;  // empty if it is traced
   // Of its instructions, as they stand in the file: accesses, those that are logged, values that these follow from.
   uint64_t accesses = 0, logged = 0, values = 0;
-  struct Part {
-    uint64_t begin = 0, bytes = 0;
-  };
-  std::vector<Part> apart; // code of it that lies elsewhere (`.cold`)
+  std::vector<uint64_t> apart; // where code of it begins that lies elsewhere (`.cold`)
 };
 
 struct TracedModule {

@@ -33,5 +33,6 @@ Health perf_events_health();
 Health bpf_health();
 Health values_timer_health();
 Health ptrace_health();
+bool has_proc();
 
 } // namespace cli

@@ -2,6 +2,7 @@
 
 #include "base/units.h"
 #include "cli/doctor.h"
+#include "cli/memory_limit.h"
 #include "cli/program_command.h"
 #include "profile/find_profiles.h"
 
@@ -27,7 +28,7 @@ static std::string first_line(const std::string &path) {
   return line;
 }
 
-static bool has_proc() {
+bool has_proc() {
   return access("/proc/self/maps", R_OK) == 0;
 }
 
@@ -38,17 +39,11 @@ static rlim_t limit_of(__rlimit_resource_t resource) {
 }
 
 Health address_space_health() {
-  struct Limit {
-    __rlimit_resource_t resource;
-    const char *remedy;
-  };
-  for (auto [resource, remedy] :
-       {Limit{RLIMIT_AS, "ulimit -v unlimited"}, Limit{RLIMIT_DATA, "ulimit -d unlimited"}})
-    if (const rlim_t limit = limit_of(resource); limit != RLIM_INFINITY)
-      return {Health::missing,
-              fmt::format("limited to {}; the shadow needs address space, not memory",
-                          base::format_bytes(double(limit))),
-              remedy};
+  if (const auto limit = memory_limit())
+    return {Health::missing,
+            fmt::format("limited to {}; the shadow needs address space, not memory",
+                        base::format_bytes(double(limit->bytes))),
+            fmt::format("{} unlimited", limit->name)};
   return {Health::ok, "unlimited", ""};
 }
 

@@ -70,8 +70,7 @@ std::string because(const Told &told) {
   return told.line.empty() ? "" : ": " + told.line;
 }
 
-Health file_beside(const char *name, const char *what) {
-  fs::path path = installed_folder() / name;
+Health file_at(const fs::path &path, const char *what) {
   std::error_code ignored;
   if (fs::exists(path, ignored))
     return {Health::ok, fs::weakly_canonical(path, ignored).string(), ""};
@@ -79,10 +78,20 @@ Health file_beside(const char *name, const char *what) {
           "./dev build   (or install the package again)"};
 }
 
+Health file_beside(const char *name, const char *what) {
+  return file_at(installed_folder() / name, what);
+}
+
+Health driver() {
+  return file_at(own_folder() / "assay-cc", "the compiler driver");
+}
+
 } // namespace
 
 // The one that assay-cc takes.
 Health clang_health() {
+  if (Health found = driver(); found.state != Health::ok)
+    return found;
   const Told told = run_quietly({own_folder() / "assay-cc", "--version"});
   if (!told.good)
     return {Health::missing, told.line.empty() ? "assay-cc does not run" : told.line,
@@ -130,6 +139,8 @@ static Health tried_in(const fs::path &folder) {
 }
 
 Health trial_health() {
+  if (Health found = driver(); found.state != Health::ok)
+    return found;
   try {
     const TemporaryFolder folder("assay-doctor");
     return tried_in(folder.path());
@@ -167,7 +178,7 @@ Health values_kernel_health() {
     return {Health::ok, "`assay values record -a` interprets the kernel's own code", ""};
   return {Health::limited, "the kernel's own code is not interpreted: " + why_not,
           geteuid() != 0 ? "sudo assay values record -a"
-          : why_not.find("kallsyms") != std::string::npos && access("/proc/self/maps", R_OK) != 0
+          : why_not.find("kallsyms") != std::string::npos && !has_proc()
               ? "mount -t proc proc /proc"
           : why_not.find("kptr_restrict") != std::string::npos
               ? "sysctl kernel.kptr_restrict=1"

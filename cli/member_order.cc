@@ -72,28 +72,26 @@ std::string line_until(const std::string &text, const char *what) {
   return text.substr(begin, end - begin);
 }
 
-size_t uninitialized_in(const SourceFolder &sources, const fs::path &said, std::string &first) {
+struct Uninitialized {
+  size_t count = 0;
+  std::string first; // file:line:column
+};
+
+Uninitialized uninitialized_in(const SourceFolder &sources, const fs::path &said) {
   std::vector<std::string> command = {kCompiler};
   std::ranges::copy_if(sources.flags, std::back_inserter(command),
                        [](const std::string &flag) { return flag != "-w"; });
   for (const char *ours : {"-fsyntax-only", "-Wno-error", "-Wno-everything", "-Wuninitialized",
                            "-fdiagnostics-show-option", "-fno-color-diagnostics"})
     command.emplace_back(ours);
-  command.insert(command.end(), sources.files.begin(), sources.files.end());
-  std::vector<std::string> all = {"sh", "-c", "exec \"$@\" 2> \"$0\"", said.string()};
-  all.insert(all.end(), command.begin(), command.end());
-  if (const int status = run_in(sources.path, all); status != 0)
-    base::fail(
-        "{} failed with status {}: nothing was changed; give it the flags that the files are "
-        "compiled with: --flags '-Iinclude'",
-        kCompiler, status);
+  std::ranges::copy(sources.files, std::back_inserter(command));
+  check_clang_tool(kCompiler, run_in(sources.path, complaining_to(said, command)));
   const std::string text = text_of(said);
-  size_t count = 0;
-  for (size_t at = 0; (at = text.find("[-Wuninitialized]", at)) != std::string::npos; at++) {
-    if (count++ == 0)
-      first = line_until(text, ": warning"); // file:line:column
-  }
-  return count;
+  Uninitialized found;
+  for (size_t at = 0; (at = text.find("[-Wuninitialized]", at)) != std::string::npos; at++)
+    if (found.count++ == 0)
+      found.first = line_until(text, ": warning");
+  return found;
 }
 
 } // namespace
@@ -120,14 +118,14 @@ void refuse_uses_of_order(const SourceFolder &sources, const std::string &record
 
 void refuse_new_uninitialized(const SourceFolder &before, const SourceFolder &after,
                               const fs::path &work) {
-  std::string first;
-  if (uninitialized_in(before, work / "said", first) <
-      uninitialized_in(after, work / "said", first))
+  const Uninitialized had = uninitialized_in(before, work / "said"),
+                      has = uninitialized_in(after, work / "said");
+  if (had.count < has.count)
     base::fail(
         "{}: in the other order a member is initialized from one that is not initialized "
         "yet; nothing was changed; initialize it from something else, or move the members by "
         "hand",
-        first);
+        has.first);
 }
 
 } // namespace cli

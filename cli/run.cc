@@ -208,8 +208,8 @@ std::string why_no_profile(const RunArguments &arguments, const std::string &fol
   if (const int error = why_not_writable(folder))
     return fmt::format(": it cannot be written to ({}); name another folder with -o",
                        std::strerror(error));
-  if (const char *limit = memory_limit())
-    return fmt::format("; the profiler needs more memory than {} allows: raise it", limit);
+  if (const auto limit = memory_limit())
+    return fmt::format("; the profiler needs more memory than `{}` allows: raise it", limit->name);
   if (arguments.preload)
     return "; --preload does not reach programs that are linked statically or run with another "
            "user's rights, nor a malloc of their own: build it with assay-cc";

@@ -37,11 +37,30 @@ int run_in(const fs::path &folder, std::vector<std::string> command,
                                        : 128 + WTERMSIG(status.wait_status);
 }
 
-std::vector<std::string> printing_to(const fs::path &file,
-                                     const std::vector<std::string> &command) {
-  std::vector<std::string> all = {"sh", "-c", "exec \"$@\" > \"$0\" 2> /dev/null", file.string()};
+static std::vector<std::string> redirected(const char *script, const fs::path &file,
+                                           const std::vector<std::string> &command) {
+  std::vector<std::string> all = {"sh", "-c", script, file.string()};
   std::ranges::copy(command, std::back_inserter(all));
   return all;
+}
+
+std::vector<std::string> printing_to(const fs::path &file,
+                                     const std::vector<std::string> &command) {
+  return redirected("exec \"$@\" > \"$0\" 2> /dev/null", file, command);
+}
+
+std::vector<std::string> complaining_to(const fs::path &file,
+                                        const std::vector<std::string> &command) {
+  return redirected("exec \"$@\" 2> \"$0\"", file, command);
+}
+
+void check_clang_tool(const std::string &tool, int status) {
+  if (status == 127)
+    base::fail("{} is not on the PATH: apt-get install clang-tools-22", tool);
+  if (status != 0)
+    base::fail("{} failed with status {}: nothing was changed; give it the flags that the files "
+               "are compiled with: --flags '-Iinclude'",
+               tool, status);
 }
 
 void run_clang_tool(const SourceFolder &sources, std::vector<std::string> command,
@@ -50,13 +69,8 @@ void run_clang_tool(const SourceFolder &sources, std::vector<std::string> comman
   std::ranges::copy(sources.files, std::back_inserter(command));
   command.emplace_back("--");
   std::ranges::copy(sources.flags, std::back_inserter(command));
-  const int status = run_in(sources.path, output.empty() ? command : printing_to(output, command));
-  if (status == 127)
-    base::fail("{} is not on the PATH: apt-get install clang-tools-22", tool);
-  if (status != 0)
-    base::fail("{} failed with status {}: nothing was changed; give it the flags that the files "
-               "are compiled with: --flags '-Iinclude'",
-               tool, status);
+  check_clang_tool(tool,
+                   run_in(sources.path, output.empty() ? command : printing_to(output, command)));
 }
 
 std::string text_of(const fs::path &path) {

@@ -22,9 +22,14 @@ void copy_folder(const std::filesystem::path &from, const std::filesystem::path 
 int run_in(const std::filesystem::path &folder, std::vector<std::string> command,
            const ChildSettings &settings = {});
 
-// The same command, whose standard output goes into a file.
+// The same command, whose standard output goes into a file, or its standard error.
 std::vector<std::string> printing_to(const std::filesystem::path &file,
                                      const std::vector<std::string> &command);
+std::vector<std::string> complaining_to(const std::filesystem::path &file,
+                                        const std::vector<std::string> &command);
+
+// Throws Failure where the status of a tool of clang's is another one than 0.
+void check_clang_tool(const std::string &tool, int status);
 
 // A tool of clang's, on the files, with their flags. Its standard output goes into a file, if one is named. Throws
 // Failure when it is not there, or fails.

@@ -36,7 +36,7 @@ analyze::TracedModule module_of(const trace::TracedFile &file,
     to.logged = from.logged;
     to.values = from.values;
     for (const trace::MovedFunction::Part &part : from.apart)
-      to.apart.push_back({part.begin, part.bytes});
+      to.apart.push_back(part.begin);
   }
   return module;
 }

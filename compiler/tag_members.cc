@@ -207,16 +207,15 @@ private:
       length = constant->getZExtValue();
     if (length && !*length)
       return;
+    auto *transfer = dyn_cast<AnyMemTransferInst>(&call);
     uint64_t to_bytes = 0, from_bytes = 0;
-    MDNode *to = copied(call.getDest(), length, to_bytes, isa<AnyMemTransferInst>(call)),
-           *from = nullptr;
-    if (auto *transfer = dyn_cast<AnyMemTransferInst>(&call))
+    MDNode *to = copied(call.getDest(), length, to_bytes, transfer != nullptr), *from = nullptr;
+    if (transfer)
       from = copied(transfer->getSource(), length, from_bytes);
     if (to && from && to_bytes != from_bytes && !length)
       from = nullptr;
     if (!to && !from)
       return;
-    auto *transfer = dyn_cast<AnyMemTransferInst>(&call);
     MDNode *tag = copy_node(context_, {to, from, to_bytes, from_bytes, transfer != nullptr});
     call.setMetadata(kCopy, tag);
     note_place(copy_places_, call, tag);

@@ -213,10 +213,9 @@ size_t ProfileFile::write_to(long descriptor, size_t size) {
 
 // The buffer begins with what was not written.
 void ProfileFile::keep_from(size_t done) {
-  for (size_t from = done, to = 0; done && from < used_; from += kBufferBytes, to += kBufferBytes)
-    __builtin_memmove(buffer_ + to, buffer_ + from,
-                      used_ - from < kBufferBytes ? used_ - from : kBufferBytes);
   used_ -= done;
+  if (done)
+    __builtin_memmove(buffer_, buffer_ + done, used_);
   write_at_ = used_ + kBufferBytes;
 }
 
