@@ -23,6 +23,7 @@
 #include "compiler/fields_unit.h"
 #include "compiler/joined_loads.h"
 #include "compiler/member_tags.h"
+#include "compiler/split_copies.h"
 #include "compiler/tag_members.h"
 #include "compiler/tool_pass.h"
 #include "compiler/vector_members.h"
@@ -326,6 +327,7 @@ private:
 extern const ToolPass pass;
 const ToolPass pass = {
     .name = "fields",
+    .follow = follow_split_copies,
     .tag = tag_members,
     .simplified = keep_joined_loads_apart,
     .prepare =

@@ -53,6 +53,10 @@ CopyTag copy_in(const MDNode &node) {
           number_in(node, 4) != 0};
 }
 
+MDNode *undescribed_node(LLVMContext &context) {
+  return MDNode::get(context, {number_node(context, 0)});
+}
+
 bool is_undescribed(const MDNode &tag) {
   return tag.getNumOperands() == 1;
 }

@@ -52,7 +52,9 @@ struct CopyTag {
 llvm::MDNode *copy_node(llvm::LLVMContext &context, const CopyTag &tag);
 CopyTag copy_in(const llvm::MDNode &node);
 
-// A tag of no type: leads_to_undescribed().
+// A tag of no type: of a record that debug information does not describe (leads_to_undescribed()), or of a member that
+// cannot be told.
+llvm::MDNode *undescribed_node(llvm::LLVMContext &context);
 bool is_undescribed(const llvm::MDNode &tag);
 
 } // namespace assay::compiler

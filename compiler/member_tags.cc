@@ -209,9 +209,9 @@ bool MemberTags::is_one_of_several(const Value *pointer) const {
 // A copy of a record that is not larger than a register is a load and a store in the end.
 MemberAccess MemberTags::half_of_copy(const Instruction &instruction, const Access &access) {
   const DILocation *where = instruction.getDebugLoc();
-  const MDNode *tag = where && where->getLine() && !member_tag(instruction)
-                          ? copies_at_place_.lookup(place_of(*where, true))
-                          : nullptr;
+  const MDNode *tag = instruction.getMetadata(kCopy);
+  if (!tag && where && where->getLine() && !member_tag(instruction))
+    tag = copies_at_place_.lookup(place_of(*where, true));
   if (!tag)
     return {};
   const CopyTag copy = copy_in(*tag);

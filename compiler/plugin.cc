@@ -158,6 +158,12 @@ private:
 };
 
 void register_passes(PassBuilder &builder) {
+  if (PassInstrumentationCallbacks *passes = builder.getPassInstrumentationCallbacks()) {
+#define ASSAY_TOOL(name, bit, is_default, question)                                                \
+  if (tools & ASSAY_TOOL_##name)                                                                   \
+    name::pass.follow(*passes);
+#include "abi/tools.def"
+  }
   builder.registerPipelineStartEPCallback(
       [](ModulePassManager &passes, OptimizationLevel) { passes.addPass(TagPass()); });
   builder.registerPipelineEarlySimplificationEPCallback(

@@ -281,7 +281,7 @@ private:
     MDNode *tag = tag_of_access(
         pointer, module_.getDataLayout().getTypeStoreSize(accessed).getKnownMinValue());
     if (!tag && leads_to_undescribed(pointer))
-      tag = MDNode::get(context_, {number(0)});
+      tag = undescribed_node(context_);
     else if (!tag)
       tag = MDNode::get(context_, {});
     else if (is_first_half_of_write(instruction))

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "llvm/IR/Function.h"
+#include "llvm/IR/PassInstrumentation.h"
 #include "llvm/IR/PassManager.h"
 
 namespace assay::compiler {
@@ -24,6 +25,8 @@ struct ToolRequest {
 // sees what those before have added, whose calls of hooks are no accesses.
 struct ToolPass {
   const char *name;
+  // Before anything: what to do before and behind passes of clang's.
+  void (*follow)(llvm::PassInstrumentationCallbacks &passes) = [](auto &) {};
   // Names that a tool adds to a program begin with __assay_NAME_, so that other tools know its
   // hooks (abi/hooks.def, called by hook() in compiler/counting.h). A pass first collects all
   // accesses of the function (interesting() in compiler/access.h, CalledAccesses for ranges,
