@@ -245,7 +245,7 @@ private:
     const Leaf &leaf = member.record->leaves[member.leaves.first];
     if (auto *indexed = dyn_cast<GEPOperator>(base);
         indexed && (leaf.elements > 1 || leaf.flags & ASSAY_LEAF_ARRAY) &&
-        !steps_by(*indexed, member.record->size))
+        !steps_by(*indexed, member.record->size, layout_))
       base = indexed->getPointerOperand()->stripAndAccumulateConstantOffsets(layout_, offset, true);
     start = offset.getSExtValue() + member.from.value_or(-(int64_t)(leaf.offset_bits / 8));
     if (!member.from)
@@ -263,14 +263,6 @@ private:
       return (uint32_t)open_.bases.size() - 1;
     }
     return (uint32_t)(known - open_.bases.begin());
-  }
-
-  // Its index is one of objects, and not of an array in one.
-  bool steps_by(const GEPOperator &indexed, uint64_t record_bytes) const {
-    SmallMapVector<Value *, APInt, 4> steps;
-    APInt constant(64, 0);
-    return record_bytes && indexed.collectOffset(layout_, 64, steps, constant) &&
-           all_of(steps, [&](const auto &step) { return step.second.urem(record_bytes) == 0; });
   }
 
   // Of an access so many bytes behind where an element of no. 0 would be, the bytes of the elements between. It is to

@@ -15,6 +15,7 @@
 #include "abi/fields.h"
 #include "compiler/vector_members.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/BinaryFormat/Dwarf.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/InstIterator.h"
 
@@ -24,6 +25,13 @@ namespace assay::compiler {
 
 MDNode *member_tag(const Instruction &access) {
   return access.getMetadata(kMember);
+}
+
+bool steps_by(const GEPOperator &indexed, uint64_t record_bytes, const DataLayout &layout) {
+  SmallMapVector<Value *, APInt, 4> steps;
+  APInt constant(64, 0);
+  return record_bytes && indexed.collectOffset(layout, 64, steps, constant) &&
+         all_of(steps, [&](const auto &step) { return step.second.urem(record_bytes) == 0; });
 }
 
 MemberTags::MemberTags(Module &module) : layout_(module.getDataLayout()) {
@@ -39,10 +47,12 @@ MemberTags::MemberTags(Module &module) : layout_(module.getDataLayout()) {
     if (!tag || !tag->getNumOperands() || is_undescribed(*tag))
       continue;
     auto *type = cast<DIType>(tag->getOperand(0));
-    if (const DICompositeType *record = record_of(type))
+    if (const DICompositeType *record = record_of(type)) {
       for (StringRef name : {record->getIdentifier(), record->getName(), type->getName()})
         if (!name.empty())
           by_name_.try_emplace(name, type);
+      note_bases(*record);
+    }
   }
   for (auto [name, places] : {std::pair(kCopyPlaces, &copies_at_place_),
                               std::pair(kArgumentPlaces, &arguments_at_place_)})
@@ -50,6 +60,19 @@ MemberTags::MemberTags(Module &module) : layout_(module.getDataLayout()) {
       for (const MDNode *node : noted->operands())
         (*places)[{dyn_cast_or_null<DISubprogram>(node->getOperand(0).get()),
                    number_in(*node, 1)}] = node_in(*node, 2);
+  for (const auto &[place, tag] : copies_at_place_)
+    for (const bool writes : {false, true})
+      if (!tag || (writes ? copy_in(*tag).written : copy_in(*tag).read))
+        at_line_.insert({place.first, place.second >> 32 << 1 | writes});
+}
+
+void MemberTags::note_bases(const DICompositeType &record) {
+  for (const DINode *node : record.getElements())
+    if (auto *base = dyn_cast_or_null<DIDerivedType>(node);
+        base && base->getTag() == dwarf::DW_TAG_inheritance)
+      if (const DICompositeType *of_base = record_of(base->getBaseType());
+          of_base && inherited_.insert(of_base).second)
+        note_bases(*of_base);
 }
 
 void MemberTags::remove(Module &module) {
@@ -172,10 +195,18 @@ MemberTags::InRecord MemberTags::by_alias_tag(const Instruction &instruction) {
 bool MemberTags::is_joined(const Instruction &instruction, const Access &access,
                            const MemberAccess &tagged) {
   const Leaf &leaf = tagged.record->leaves[tagged.leaves.first];
-  const bool is_whole = leaf.size_bits && leaf.size_bits % 8 == 0 && leaf.offset_bits % 8 == 0;
+  const bool has_bytes = leaf.size_bits || leaf.flags & ASSAY_LEAF_ARRAY;
+  const bool is_whole = has_bytes && leaf.size_bits % 8 == 0 && leaf.offset_bits % 8 == 0;
   if (member_tag(instruction) || tagged.leaves.first != tagged.leaves.last || !is_whole)
     return false;
   return vector_of(instruction) || access.bytes * 8 > leaf.size_bits;
+}
+
+// Whether all of an access to an array that its place in the source names can be to it.
+bool MemberTags::is_in_array(const MemberAccess &tagged, const Access &access) {
+  const Leaf &leaf = tagged.record->leaves[tagged.leaves.first];
+  return leaf.flags & ASSAY_LEAF_ARRAY && leaf.elements == 1 &&
+         (!leaf.size_bits || access.bytes * 8 <= leaf.size_bits);
 }
 
 // Of an access to more than the field that its place in the source names, which is one of those it
@@ -189,6 +220,28 @@ MemberTags::InRecord MemberTags::around(const MemberAccess &tagged, const Access
   const uint64_t at = size ? (uint64_t)((offset % size + size) % size) : 0;
   const uint64_t reached = field >= at ? field : field + record.size; // in this object, or the next
   return {&record, reached < at + access.bytes ? at : field};
+}
+
+// Of a vector that was made of what copies were split into (split_copies.h).
+MemberTags::InRecord MemberTags::by_copy(const Instruction &instruction, const Access &access) {
+  const DILocation *where = vector_of(instruction) ? instruction.getDebugLoc().get() : nullptr;
+  const MDNode *tag = where && where->getLine() && !member_tag(instruction)
+                          ? copies_at_place_.lookup(place_of(*where, true))
+                          : nullptr;
+  if (!tag)
+    return {};
+  const CopyTag copy = copy_in(*tag);
+  const MemberAccess side = read(access.writes ? copy.written : copy.read);
+  return side.record ? around(side, access) : InRecord();
+}
+
+// Whether what lies behind the record may be members of a class that is derived from it, and not the next of an array.
+bool MemberTags::may_be_derived(const RecordLayout &record, const Value *pointer) const {
+  if (!inherited_.contains(record.type))
+    return false;
+  int64_t ignored = 0;
+  auto *indexed = dyn_cast<GEPOperator>(base_of(pointer, ignored));
+  return !indexed || !steps_by(*indexed, record.size, layout_);
 }
 
 // An access that the optimiser has made of several has no line; of which fields, its address says no more.
@@ -222,6 +275,23 @@ MemberAccess MemberTags::half_of_copy(const Instruction &instruction, const Acce
   return half;
 }
 
+// None: it lies between members.
+SmallVector<MemberAccess, 1> MemberTags::members_at(const Instruction &instruction,
+                                                    const Access &access,
+                                                    const InRecord &place) const {
+  SmallVector<MemberAccess, 1> all;
+  const bool is_alone = may_be_derived(*place.record, access.pointer);
+  for (const JoinedMembers &each :
+       joined_members(instruction, *place.record, place.offset, access.bytes)) {
+    const bool is_behind = each.from + (int64_t)place.offset > 0;
+    if (is_alone && is_behind)
+      all.push_back({nullptr, {}, true, each.accesses, std::nullopt, false});
+    else
+      all.push_back({place.record, each.leaves, false, each.accesses, each.from, false});
+  }
+  return all;
+}
+
 SmallVector<MemberAccess, 1> MemberTags::find(Instruction &instruction, const Access &access) {
   const MDNode *tag = tag_at(instruction, access.writes);
   if (!tag || !tag->getNumOperands())
@@ -239,19 +309,23 @@ SmallVector<MemberAccess, 1> MemberTags::find(Instruction &instruction, const Ac
       found.from = record_behind(found, access.bytes);
       return {found};
     }
-    place = around(found, access);
+    place = by_base(access.pointer);
+    if (place.record != found.record) {
+      if (is_in_array(found, access)) {
+        found.times = lanes_used(instruction);
+        return {found};
+      }
+      place = around(found, access);
+    }
   }
   if (!place.record)
     place = by_base(access.pointer);
   if (!place.record)
+    place = by_copy(instruction, access);
+  if (!place.record)
     place = by_alias_tag(instruction);
-  SmallVector<MemberAccess, 1> all;
   if (place.record)
-    for (const JoinedMembers &each :
-         joined_members(instruction, *place.record, place.offset, access.bytes))
-      all.push_back({place.record, each.leaves, false, each.accesses, each.from, false});
-  if (!all.empty())
-    return all;
+    return members_at(instruction, access, place);
   MemberAccess none;
   auto *variable = dyn_cast<AllocaInst>(access.pointer);
   if (variable && !variable->getAllocatedType()->isAggregateType())

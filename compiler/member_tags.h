@@ -11,6 +11,7 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/Operator.h"
 
 namespace assay::compiler {
 
@@ -34,6 +35,10 @@ struct MemberCopy {
   uint64_t written_bytes = 0,
            read_bytes = 0; // of the record or member, for each of which the leaves count once
 };
+
+// Whether the index of an address counts records of so many bytes, and is not one of an array in a record.
+bool steps_by(const llvm::GEPOperator &indexed, uint64_t record_bytes,
+              const llvm::DataLayout &layout);
 
 // The tags of a module, at the end of the pipeline.
 class MemberTags {
@@ -62,6 +67,7 @@ private:
     int64_t offset;
   };
 
+  void note_bases(const llvm::DICompositeType &record);
   MemberAccess read(const llvm::MDNode *tag);
   MemberCopy read_copy(const llvm::MDNode &tag);
   MemberAccess half_of_copy(const llvm::Instruction &instruction, const Access &access);
@@ -77,10 +83,15 @@ private:
   // pointers, what these have in common.
   const llvm::Value *base_of(const llvm::Value *pointer, int64_t &offset) const;
   InRecord by_base(const llvm::Value *pointer) const;
+  InRecord by_copy(const llvm::Instruction &instruction, const Access &access);
   InRecord by_alias_tag(const llvm::Instruction &instruction);
   static bool is_joined(const llvm::Instruction &instruction, const Access &access,
                         const MemberAccess &tagged);
+  static bool is_in_array(const MemberAccess &tagged, const Access &access);
   InRecord around(const MemberAccess &tagged, const Access &access) const;
+  bool may_be_derived(const RecordLayout &record, const llvm::Value *pointer) const;
+  llvm::SmallVector<MemberAccess, 1> members_at(const llvm::Instruction &instruction,
+                                                const Access &access, const InRecord &place) const;
   bool is_one_of_several(const llvm::Value *pointer) const;
 
   RecordLayouts layouts_;
@@ -88,6 +99,7 @@ private:
   llvm::DenseMap<TagPlace, const llvm::MDNode *> copies_at_place_, arguments_at_place_; // likewise
   llvm::DenseSet<TagPlace> at_line_;
   llvm::StringMap<const llvm::DIType *> by_name_; // as alias tags name them
+  llvm::DenseSet<const llvm::DICompositeType *> inherited_; // by others that have tags
   const llvm::DataLayout &layout_;
   llvm::DenseMap<const llvm::Value *, Base> bases_; // of the function
 };

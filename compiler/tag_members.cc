@@ -13,6 +13,7 @@
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
+#include "llvm/Transforms/Utils/PromoteMemToReg.h"
 
 using namespace llvm;
 
@@ -89,6 +90,7 @@ private:
 
   void find_variables(Function &function) {
     variables_.clear();
+    values_.clear();
     for (Instruction &instruction : instructions(function))
       for (DbgVariableRecord &record : filterDbgVars(instruction.getDbgRecordRange()))
         if (record.isDbgDeclare() && record.getExpression()->getNumElements() == 0)
@@ -287,8 +289,21 @@ private:
     else if (is_first_half_of_write(instruction))
       tag = node(cast<DIType>(tag->getOperand(0)), {1, 0});
     instruction.setMetadata(kMember, tag);
+    if (is_value(pointer))
+      return;
     if (const DILocation *where = instruction.getDebugLoc(); where && where->getLine())
       note(places_, {place_of(*where, writes), calls_around(*where, inlining_depth(*where))}, tag);
+  }
+
+  // A variable that the optimiser keeps in registers: no access to it is left.
+  bool is_value(const Value *pointer) {
+    auto *variable = dyn_cast<AllocaInst>(pointer);
+    if (!variable)
+      return false;
+    auto [known, is_new] = values_.try_emplace(variable, false);
+    if (is_new)
+      known->second = isAllocaPromotable(variable);
+    return known->second;
   }
 
   // Of a bit-field: its storage is read, some bits are cleared and set, and it is written to the same address.
@@ -329,6 +344,7 @@ private:
   RecordLayouts layouts_;
   DenseMap<const Value *, const DIType *>
       variables_; // of the function, by their place on the stack
+  DenseMap<const AllocaInst *, bool> values_; // of the function
   MapVector<TagPlaceInCalls, MDNode *> places_;
   MapVector<TagPlace, MDNode *> copy_places_, argument_places_; // null: there are several
 };

@@ -58,6 +58,11 @@ const FixedVectorType *vector_of(const Instruction &access) {
                                              : nullptr;
 }
 
+uint64_t lanes_used(const Instruction &access) {
+  const FixedVectorType *vector = vector_of(access);
+  return vector ? used_lanes(access, vector->getNumElements()).count() : 1;
+}
+
 SmallVector<JoinedMembers, 2> joined_members(const Instruction &access, const RecordLayout &record,
                                              uint64_t offset, uint64_t bytes) {
   SmallVector<JoinedMembers, 2> members;

@@ -13,6 +13,9 @@ namespace assay::compiler {
 // The type of a load or store of a vector; null for others.
 const llvm::FixedVectorType *vector_of(const llvm::Instruction &access);
 
+// The lanes that a load's users take, all of a store; 1 of what is no vector.
+uint64_t lanes_used(const llvm::Instruction &access);
+
 // So many accesses of the source to each of these leaves. `from` is where the record begins, in
 // bytes behind the address of the access.
 struct JoinedMembers {
