@@ -15,8 +15,8 @@
 #include "abi/fields.h"
 #include "compiler/vector_members.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/BinaryFormat/Dwarf.h"
 #include "llvm/Analysis/ValueTracking.h"
+#include "llvm/BinaryFormat/Dwarf.h"
 #include "llvm/IR/InstIterator.h"
 
 using namespace llvm;

@@ -98,7 +98,7 @@ private:
   llvm::DenseMap<TagPlaceInCalls, const llvm::MDNode *> at_place_; // null: there are several
   llvm::DenseMap<TagPlace, const llvm::MDNode *> copies_at_place_, arguments_at_place_; // likewise
   llvm::DenseSet<TagPlace> at_line_;
-  llvm::StringMap<const llvm::DIType *> by_name_; // as alias tags name them
+  llvm::StringMap<const llvm::DIType *> by_name_;           // as alias tags name them
   llvm::DenseSet<const llvm::DICompositeType *> inherited_; // by others that have tags
   const llvm::DataLayout &layout_;
   llvm::DenseMap<const llvm::Value *, Base> bases_; // of the function

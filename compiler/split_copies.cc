@@ -56,7 +56,8 @@ using MembersAt = SmallDenseMap<Bytes, MDNode *, 4>;
 
 struct Copy {
   MDNode *tag = nullptr;
-  MembersAt members; // without a tag: of the variable that is copied, counted from where the copy begins
+  MembersAt
+      members; // without a tag: of the variable that is copied, counted from where the copy begins
   Address written, read;
   DebugLoc place;
   std::optional<uint64_t> length; // bytes
@@ -131,8 +132,7 @@ private:
       const Address at = address_of(pointer, *layout_);
       if (!isa<AllocaInst>(at.base))
         continue;
-      auto [known, is_new] =
-          variables[at.base].insert({{at.distance, bytes_of(instruction)}, tag});
+      auto [known, is_new] = variables[at.base].insert({{at.distance, bytes_of(instruction)}, tag});
       if (!is_new && known->second != tag)
         known->second = nullptr;
     }
@@ -155,9 +155,8 @@ private:
     if (copy.tag && !side)
       return;
     MDNode *tag = nullptr;
-    if (std::optional<int64_t> behind =
-            distance_behind(writes ? copy.written : copy.read,
-                            getLoadStorePointerOperand(&access), *layout_))
+    if (std::optional<int64_t> behind = distance_behind(
+            writes ? copy.written : copy.read, getLoadStorePointerOperand(&access), *layout_))
       tag = side ? part(*side, writes ? sides.written_bytes : sides.read_bytes, *behind, bytes)
                  : copy.members.lookup({*behind, bytes});
     access.setMetadata(kMember, tag ? tag : undescribed_node(access.getContext()));
@@ -199,8 +198,8 @@ private:
     LLVMContext &context = whole.getContext();
     if (!leaves) // between members
       return MDNode::get(context, {});
-    return MDNode::get(context, {type, number_node(context, leaves->first),
-                                 number_node(context, leaves->last)});
+    return MDNode::get(
+        context, {type, number_node(context, leaves->first), number_node(context, leaves->last)});
   }
 
   RecordLayouts layouts_;

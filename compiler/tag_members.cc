@@ -343,7 +343,7 @@ private:
   LLVMContext &context_;
   RecordLayouts layouts_;
   DenseMap<const Value *, const DIType *>
-      variables_; // of the function, by their place on the stack
+      variables_;                             // of the function, by their place on the stack
   DenseMap<const AllocaInst *, bool> values_; // of the function
   MapVector<TagPlaceInCalls, MDNode *> places_;
   MapVector<TagPlace, MDNode *> copy_places_, argument_places_; // null: there are several
