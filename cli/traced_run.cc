@@ -23,6 +23,8 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <new>
+#include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 namespace cli {
@@ -206,13 +208,29 @@ template <class Act> void TracedRun::guarded(Act act) {
   }
 }
 
+namespace {
+
+// The loader brings no library of the user's into a program that gets rights which its user has not.
+bool raises_rights(const std::string &file) {
+  struct stat status;
+  if (stat(file.c_str(), &status) != 0)
+    return false;
+  return (status.st_mode & S_ISUID && status.st_uid != geteuid()) ||
+         (status.st_mode & S_ISGID && status.st_gid != getegid()) ||
+         (geteuid() != 0 && getxattr(file.c_str(), "security.capability", nullptr, 0) > 0);
+}
+
+} // namespace
+
 void say_unreached(const std::string &program, const trace::Recording &recording) {
-  bool is_static = false, carries_runtime = false;
+  std::string file;
+  bool is_static = false, carries_runtime = false, is_script = false;
   try {
-    const std::string file = executable_of(program);
+    file = executable_of(program);
     is_static = !image::needs_loader(file);
     carries_runtime = is_static && image::Executable(file).carries_runtime();
-  } catch (const base::Failure &) { // a script
+  } catch (const base::Failure &) {
+    is_script = true;
   }
   // Without /proc nobody can open what is shared; our library was loaded, and has said so.
   const std::string shared = recording.environment().second;
@@ -229,11 +247,21 @@ void say_unreached(const std::string &program, const trace::Recording &recording
                  "assay trace instrument %s -o %s\n",
                  program.c_str(), base::shell_word(program).c_str(),
                  base::shell_word(program + ".traced").c_str());
-  else
+  else if (is_script)
     std::fprintf(stderr,
                  "assay: %s was not reached, so it is not traced: the loader brings our library "
                  "neither into programs that are linked statically (assay trace instrument) nor "
                  "into those that raise their rights\n",
+                 program.c_str());
+  else if (raises_rights(file))
+    std::fprintf(stderr,
+                 "assay: %s raises its rights (setuid or a capability), so the loader does not "
+                 "bring our library into it, and it is not traced; trace a copy without them\n",
+                 program.c_str());
+  else
+    std::fprintf(stderr,
+                 "assay: %s ended in the loader, before any code of its own ran, so there is "
+                 "nothing to trace; run it without assay to see why\n",
                  program.c_str());
 }
 

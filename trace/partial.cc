@@ -32,6 +32,8 @@ void TraceParts::set_window(const std::string &text) {
 }
 
 void TraceParts::check() const {
+  if (stop && !stop->accesses && !stop->ns)
+    base::fail("--stop-after 0: say how long, for example 2s, or how many accesses to record");
   const bool by_measure = start || stop || every_ns;
   if (by_measure + has_marks() + bool(switches) > 1)
     base::fail(
