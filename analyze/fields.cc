@@ -74,6 +74,7 @@ public:
   void add(const profile::FieldSampling &sampling) { row_.sampling = sampling; }
 
   uint64_t accesses() const { return row_.accesses(); }
+  uint64_t writes(uint32_t leaf) const { return row_.fields[leaf].writes; }
   const std::string &field_name(uint32_t leaf) const { return row_.field_names[leaf]; }
 
   StructRow finish(const FirstParts &first_parts) {
@@ -303,6 +304,15 @@ std::string why_no_fields(const profile::Profile &) {
          "again";
 }
 
+// Between two changes of the writer to one side lies one to the other.
+static uint64_t most_changes(const std::vector<StructSums> &sums,
+                             const profile::FieldSharing &each) {
+  const uint64_t one = sums[each.record.v].writes(each.leaf);
+  const uint64_t other = sums[each.other_record.v].writes(each.other_leaf);
+  const bool is_one = each.record.v == each.other_record.v && each.leaf == each.other_leaf;
+  return is_one ? one : 2 * std::min(one, other);
+}
+
 FieldsResult fields(const profile::Profile &profile, const FieldsQuery &query) {
   FieldsResult result;
   TextFilter filter(query.filter);
@@ -341,11 +351,11 @@ FieldsResult fields(const profile::Profile &profile, const FieldsQuery &query) {
     const profile::Record &a = profile.fields.records[each.record.v];
     const profile::Record &b = profile.fields.records[each.other_record.v];
     if (keeps(a) || keeps(b))
-      result.sharing.push_back({a.name, a.leaves[each.leaf].name, b.name,
-                                b.leaves[each.other_leaf].name,
-                                sums[each.record.v].field_name(each.leaf),
-                                sums[each.other_record.v].field_name(each.other_leaf), a.file,
-                                a.line, each.same_object * 2 >= each.count, each.count});
+      result.sharing.push_back(
+          {a.name, a.leaves[each.leaf].name, b.name, b.leaves[each.other_leaf].name,
+           sums[each.record.v].field_name(each.leaf),
+           sums[each.other_record.v].field_name(each.other_leaf), a.file, a.line,
+           each.same_object * 2 >= each.count, each.count, most_changes(sums, each)});
   }
   base::stable_sort(result.sharing, [](auto &a, auto &b) { return a.count > b.count; });
   const FirstParts first_parts(profile.fields.records);

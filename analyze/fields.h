@@ -41,6 +41,7 @@ struct SharingRow {
   uint32_t line = 0;
   bool same_object = false; // else neighbours in memory
   uint64_t count = 0;       // of changes of the writer, in sampled windows
+  uint64_t most = 0; // that there can be in the whole run, as the fields are written so often
 };
 
 struct StructRow {

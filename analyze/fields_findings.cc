@@ -16,9 +16,10 @@
 namespace analyze {
 namespace {
 
-constexpr double kMinWeight = .005; // of all accesses
-constexpr uint64_t kMinChanges = 3; // of the writer of a line
-constexpr size_t kMaxNames = 12;    // of members in a sentence
+constexpr double kMinWeight = .005;  // of all accesses
+constexpr uint64_t kMinChanges = 3;  // of the writer of a line
+constexpr double kSureChanges = 100; // as many are no chance
+constexpr size_t kMaxNames = 12;     // of members in a sentence
 
 std::string names(const StructRow &row, const std::vector<size_t> &members,
                   const char *between = ", ") {
@@ -131,12 +132,20 @@ std::string declared(const std::string &field) {
 // The pairs of fields of two records that share lines, most changes first: all within an object, or all of neighbours.
 using SharedPairs = std::vector<const SharingRow *>;
 
-// Both fields belong to threads of their own; each write of one takes the line away from the other.
-void find_sharing(const SharedPairs &pairs, std::vector<Finding> &to) {
-  const SharingRow &row = *pairs.front();
+uint64_t changes_of(const SharedPairs &pairs) {
   uint64_t changes = 0;
   for (const SharingRow *pair : pairs)
     changes += pair->count;
+  return changes;
+}
+
+// Both fields belong to threads of their own; each write of one takes the line away from the other.
+void find_sharing(const SharedPairs &pairs, std::vector<Finding> &to) {
+  const SharingRow &row = *pairs.front();
+  const uint64_t changes = changes_of(pairs);
+  uint64_t most = 0;
+  for (const SharingRow *pair : pairs)
+    most += pair->most;
   if (changes < kMinChanges)
     return;
   Finding finding;
@@ -157,8 +166,8 @@ void find_sharing(const SharedPairs &pairs, std::vector<Finding> &to) {
           ? fmt::format("{} lie in one cache line, and two threads write different ones in turn",
                         fields)
           : fmt::format("{} lie in one cache line, and two threads write them in turn", fields);
-  finding.saves = {double(changes), "transfers"};
-  finding.weight = 1;
+  finding.saves = {double(std::max(most, changes)), "transfers"}; // writes that are not counted
+  finding.weight = std::min(1.0, double(changes) / kSureChanges);
   finding.evidence =
       fmt::format("{}, {} changes of the writer in sampled windows, {}", finding.location,
                   row.count, row.same_object ? "in one object" : "in two objects");
@@ -179,9 +188,12 @@ void find_fields_findings(FieldsResult &result) {
   std::map<std::tuple<std::string, std::string, bool>, SharedPairs> shared;
   for (const SharingRow &row : result.sharing)
     shared[{row.record, row.other_record, row.same_object}].push_back(&row);
+  std::vector<SharedPairs> by_changes;
   for (const auto &[of, pairs] : shared)
+    by_changes.push_back(pairs);
+  base::stable_sort(by_changes, [](auto &a, auto &b) { return changes_of(a) > changes_of(b); });
+  for (const SharedPairs &pairs : by_changes)
     find_sharing(pairs, found);
-  base::stable_sort(found, [](auto &a, auto &b) { return a.saves.amount > b.saves.amount; });
   for (const StructRow &row : result.structs) {
     if (is_of_standard_library(row.record.name))
       continue;

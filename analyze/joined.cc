@@ -300,7 +300,7 @@ private:
       if (cache.name == "TLB")
         continue;
       any = true;
-      if (set.bytes(phase.mean_lines) <= cache.bytes && (!best || cache.bytes < best->bytes))
+      if (cache.holds(set.bytes(phase.mean_lines)) && (!best || cache.bytes < best->bytes))
         best = &cache;
     }
     return best ? best->name : any ? "memory" : "";

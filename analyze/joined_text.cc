@@ -33,15 +33,15 @@ std::string which(const JoinedPhase &phase) {
 
 std::string fit(const JoinedPhase &phase) {
   const WorkingSetResult &set = *phase.set;
-  const double at_a_time = double(set.bytes(phase.phase->mean_lines));
+  const uint64_t at_a_time = set.bytes(phase.phase->mean_lines);
   const CacheFit *exceeded = nullptr;
   for (const CacheFit &cache : set.caches)
-    if (cache.name != "TLB" && double(cache.bytes) < at_a_time &&
+    if (cache.name != "TLB" && !cache.holds(at_a_time) &&
         (!exceeded || cache.bytes > exceeded->bytes))
       exceeded = &cache;
   std::string text;
-  if (at_a_time < .9 * double(set.bytes(phase.phase->lines)))
-    text = fmt::format(", {} of it at a time", bytes(at_a_time));
+  if (double(at_a_time) < .9 * double(set.bytes(phase.phase->lines)))
+    text = fmt::format(", {} of it at a time", bytes(double(at_a_time)));
   if (exceeded)
     text += fmt::format(", which does not fit in {} ({})", exceeded->name,
                         bytes(double(exceeded->bytes)));

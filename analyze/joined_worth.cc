@@ -17,7 +17,7 @@ constexpr double kFitsSecond = 0.4;        // the same of L2
 constexpr double kFitsThird = 0.5;         // the same of L3
 constexpr double kUnknownReach = 0.25;     // of what no tool has seen in memory
 constexpr double kLineTransfers = 0.5;     // of threads that write one line in turn
-constexpr double kSureTransfers = 100;     // as many are no chance
+constexpr double kTransferUs = 0.1;        // of a line from one processor's cache to another's
 
 } // namespace
 
@@ -90,23 +90,24 @@ double JoinedWorth::of(const Finding &finding) const {
   case Gain::kMemory:
     return std::min(weight, share_of_peak(site_row(finding.about))) * kMemoryAlone;
   case Gain::kLineTransfers:
-    return kLineTransfers * std::min(1.0, finding.saves.amount / kSureTransfers);
+    return std::min(kLineTransfers * weight, share_of_run(finding.saves.amount * kTransferUs));
   case Gain::kLineUse: break;
   }
   const JoinedRow *row = type_row(finding.about.type);
   if (!row)
     row = site_row(finding.about);
   const int cache = cache_of(row);
-  return weight * (!bytes_at_a_time(row) ? kUnknownReach
-                   : cache == 1          ? kFitsFirst
-                   : cache == 2          ? kFitsSecond
-                   : cache == 3          ? kFitsThird
-                                         : 1);
+  const double share = weight * (!bytes_at_a_time(row) ? kUnknownReach
+                                 : cache == 1          ? kFitsFirst
+                                 : cache == 2          ? kFitsSecond
+                                 : cache == 3          ? kFitsThird
+                                                       : 1);
+  return row && row->set ? std::min(share, row->set->time_share) : share;
 }
 
 double JoinedWorth::share_of_run(double us) const {
   const uint64_t run_us = result_.from.heap ? result_.from.heap->processes_us : 0;
-  return run_us ? us / double(run_us) : 0;
+  return run_us ? us / double(run_us) : 1; // how long it took is not known
 }
 
 // What is given back before it is asked for again is never held: of a buffer that each call makes

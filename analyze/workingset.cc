@@ -204,13 +204,14 @@ private:
       phase.owners = ranked(sums[number]);
       double sum = 0, length = 0;
       for (size_t i = phase.first; i <= phase.last; i++) {
-        if (!phase.is_border(i)) {
+        if (!phase.is_left_out(i)) {
           sum += double(result_.snapshots[i].lines) * weight(result_.snapshots[i]);
           length += weight(result_.snapshots[i]);
         }
         phase.most_lines = std::max(phase.most_lines, result_.snapshots[i].lines);
       }
-      phase.mean_lines = static_cast<uint64_t>(sum / length);
+      phase.mean_lines =
+          length > 0 ? static_cast<uint64_t>(sum / length) : 0; // nothing was touched
     }
   }
 

@@ -58,18 +58,19 @@ struct SnapshotRow {
 };
 
 struct Phase {
-  size_t first = 0, last = 0;        // indices of snapshots
-  std::vector<size_t> borders;       // those of them that are unlike it, sorted
-  uint64_t lines = 0;                // distinct lines in all of it
-  uint64_t mean_lines = 0;           // of its snapshots, borders left out
+  size_t first = 0, last = 0; // indices of snapshots
+  std::vector<size_t>
+      left_out;       // those of them that are unlike it, or in which nothing was touched; sorted
+  uint64_t lines = 0; // distinct lines in all of it
+  uint64_t mean_lines = 0;           // of its snapshots, but for those that are left out
   uint64_t most_lines = 0;           // of its snapshots
   uint64_t shared_with_previous = 0; // lines that the phase before used too
   std::vector<OwnerCount> owners;    // of its distinct lines, most first
   std::vector<std::pair<std::string, size_t>>
       functions; // where threads were, in how many snapshots
-  size_t own_snapshots() const { return last - first + 1 - borders.size(); }
-  bool is_border(size_t snapshot) const {
-    return std::binary_search(borders.begin(), borders.end(), snapshot);
+  size_t own_snapshots() const { return last - first + 1 - left_out.size(); }
+  bool is_left_out(size_t snapshot) const {
+    return std::binary_search(left_out.begin(), left_out.end(), snapshot);
   }
 };
 
@@ -85,6 +86,8 @@ struct OwnerRow {
 struct CacheFit {
   std::string name; // "L2"
   uint64_t bytes = 0;
+  // A set that is hardly larger (its own size, as reports write it) fits.
+  bool holds(uint64_t set_bytes) const { return double(set_bytes) <= 1.005 * double(bytes); }
   double fits_share = 0;             // of the time
   std::optional<uint64_t> fits_from; // time from which on every snapshot fits
 };
@@ -130,6 +133,13 @@ struct WorkingSetResult {
   }
   double time_share(const Phase &phase) const {
     return double(length(phase)) / double(std::max<uint64_t>(length(), 1));
+  }
+  // Of the run, without the snapshots in which nothing was touched.
+  double working_share(const Phase &phase) const {
+    uint64_t sum = 0;
+    for (size_t i = phase.first; i <= phase.last; i++)
+      sum += snapshots[i].lines ? snapshots[i].when.length() : 0;
+    return double(sum) / double(std::max<uint64_t>(length(), 1));
   }
 };
 

@@ -63,9 +63,10 @@ const OwnerCount *to_name(const WorkingSetResult &result, const Phase &phase) {
 struct PhaseFacts {
   const Phase *phase;
   const OwnerCount *owner;
-  double time_share = 0;
+  double working_share = 0;
   double owner_share = 0;  // of its lines
   double reused_share = 0; // lines that the snapshot before, in the same phase, had
+  size_t compared = 0;     // snapshots that this was seen of
   double new_share = 0;    // lines that no snapshot before had
   double mean_pages = 0;
 };
@@ -76,27 +77,28 @@ PhaseFacts facts_of(const WorkingSetResult &result, const Phase &phase, const Ow
   uint64_t lines = 0, later_lines = 0, shared = 0, fresh = 0, pages = 0;
   for (size_t i = phase.first; i <= phase.last; i++) {
     const SnapshotRow &row = result.snapshots[i];
-    if (phase.is_border(i))
+    if (phase.is_left_out(i))
       continue;
     lines += row.lines;
     fresh += row.new_lines;
     pages += row.pages;
-    if (i > phase.first && !phase.is_border(i - 1)) {
+    if (i > phase.first && !phase.is_left_out(i - 1)) {
+      facts.compared++;
       later_lines += row.lines;
       shared += row.shared_with_previous;
     }
   }
-  facts.time_share = result.time_share(phase);
+  facts.working_share = result.working_share(phase);
   facts.reused_share = double(shared) / double(std::max<uint64_t>(later_lines, 1));
   facts.new_share = double(fresh) / double(std::max<uint64_t>(lines, 1));
-  facts.mean_pages = double(pages) / double(phase.own_snapshots());
+  facts.mean_pages = double(pages) / double(std::max<size_t>(phase.own_snapshots(), 1));
   return facts;
 }
 
 // Phases that one finding is about.
 struct Kind {
   PhaseFacts longest;
-  double time_share = 0;
+  double working_share = 0;
   size_t phases = 0, snapshots = 0;
 };
 
@@ -122,7 +124,7 @@ public:
     }
     for (const auto &[key, kind] : kinds_) {
       const auto &[rule, cache, owner] = key;
-      if (kind.time_share < kMinTimeShare || kind.snapshots < kMinSnapshots)
+      if (kind.working_share < kMinTimeShare || kind.snapshots < kMinSnapshots)
         continue;
       if (rule == "little_reuse")
         say_little_reuse(kind);
@@ -139,9 +141,9 @@ public:
 private:
   void add(const std::string &rule, const CacheFit *cache, const PhaseFacts &facts) {
     Kind &kind = kinds_.try_emplace({rule, cache, facts.owner->owner}, Kind{facts}).first->second;
-    if (facts.time_share > kind.longest.time_share)
+    if (facts.working_share > kind.longest.working_share)
       kind.longest = facts;
-    kind.time_share += facts.time_share;
+    kind.working_share += facts.working_share;
     kind.phases++;
     kind.snapshots += facts.phase->own_snapshots();
   }
@@ -176,7 +178,7 @@ private:
     uint64_t cache = kSmallBytes;
     if (const auto &machine = result_.process.machine; machine && machine->l2_bytes)
       cache = machine->l2_bytes;
-    return facts.phase->own_snapshots() >= kMinSnapshots && facts.reused_share < kHardlyReused &&
+    return facts.compared >= kMinSnapshots && facts.reused_share < kHardlyReused &&
            facts.new_share < kReused && result_.bytes(facts.phase->lines) > cache;
   }
 
@@ -202,7 +204,7 @@ private:
   }
   // "33 % of the run, in 12 phases": how much of it a finding is about.
   static std::string how_much(const Kind &kind) {
-    return base::format_share(kind.time_share) + " of the run" +
+    return base::format_share(kind.working_share) + " of the run" +
            (kind.phases > 1 ? fmt::format(", in {} phases that are alike", kind.phases) : "");
   }
   void put(std::string rule, const Kind &kind, std::string message, double saved_lines,
@@ -238,7 +240,7 @@ private:
                     bytes(facts.phase->mean_lines), size, base::format_share(facts.owner_share),
                     objects(owner(kind))),
         double(excess),
-        kind.time_share * facts.owner_share * cost(cache.name) * facts.reused_share *
+        kind.working_share * facts.owner_share * cost(cache.name) * facts.reused_share *
             (almost ? 1.2 : 1), // little work for much
         fmt::format("{}; the snapshot before used {} of the lines, too", how_much(kind),
                     base::format_share(facts.reused_share)),
@@ -257,7 +259,7 @@ private:
                     which(kind), base::format_share(facts.reused_share),
                     base::format_share(facts.owner_share), objects(owner(kind))),
         double(facts.phase->lines),
-        kind.time_share * facts.owner_share * (1 - facts.reused_share) * 0.7,
+        kind.working_share * facts.owner_share * (1 - facts.reused_share) * 0.7,
         fmt::format("{}; {} in all, {} of it in a snapshot", how_much(kind),
                     bytes(facts.phase->lines), bytes(facts.phase->mean_lines)),
         "do all the work on one part before the next (blocking, fused loops), or use less of it");
@@ -272,7 +274,7 @@ private:
                     base::format_share(touched / pages), base::format_bytes(pages),
                     base::format_share(facts.owner_share), objects(owner(kind))),
         (pages - touched) / double(result_.line_bytes),
-        kind.time_share * facts.owner_share * (1 - touched / pages) * 0.6,
+        kind.working_share * facts.owner_share * (1 - touched / pages) * 0.6,
         fmt::format("{}; the TLB reaches {} at a time, the {} would fit", how_much(kind),
                     base::format_bytes(double(tlb_reach_)), base::format_bytes(touched)),
         "put what is used next to each other, allocate it together, or use huge pages "

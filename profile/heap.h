@@ -46,7 +46,7 @@ struct HeapContext {
   AssayHib freed, live;
   AssayHibHistograms freed_histograms, live_histograms;
   uint64_t peak_bytes = 0;    // most bytes alive at one time, of any one process
-  uint64_t at_peak_bytes = 0; // alive when the whole process had its peak
+  uint64_t at_peak_bytes = 0; // alive when the process with the largest peak had it
   Recursion recursion;        // count is 0 where there was none
   std::vector<HeapFreedAt> freed_at;
   friend bool operator==(const HeapContext &, const HeapContext &);

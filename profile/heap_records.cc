@@ -141,6 +141,17 @@ public:
     for (auto &[context, recursion] : of_process_.recursions)
       if (auto known = of_process_.contexts.find(context); known != of_process_.contexts.end())
         known->second.recursion = recursion;
+    uint64_t at_peak = 0;
+    for (const auto &[context, gained] : of_process_.contexts)
+      at_peak += gained.at_peak_bytes;
+    if (at_peak > at_peak_) {
+      for (auto &[context, sum] : sums_)
+        sum.at_peak_bytes = 0;
+      at_peak_ = at_peak;
+    } else {
+      for (auto &[context, gained] : of_process_.contexts)
+        gained.at_peak_bytes = 0;
+    }
     // A context is two kilobytes: each is let go as soon as it is added.
     for (auto gained = of_process_.contexts.begin(); gained != of_process_.contexts.end();
          gained = of_process_.contexts.erase(gained))
@@ -206,6 +217,7 @@ private:
   Process *process_ = nullptr;
   HeapProcessRecords of_process_;
   std::unordered_map<ContextNumber, HeapContext> sums_;
+  uint64_t at_peak_ = 0; // of all of them
   std::map<FreeSite, HeapFreedAt> freed_at_;
   std::map<NonHeapSlot, Counts> non_heap_;
 };
@@ -249,8 +261,14 @@ public:
   }
 
   void add(Profile &into, const Profile &other, const NewIds &ids) override {
+    const bool is_larger = at_peak(other) > at_peak(into);
+    if (is_larger)
+      for (HeapContext &each : into.heap)
+        each.at_peak_bytes = 0;
     for (HeapContext each : other.heap) {
       translate(each, ids);
+      if (!is_larger)
+        each.at_peak_bytes = 0;
       merge_heap(context(into, each.stack, each.type, each.origin), each, 0);
     }
     for (NonHeapBlock each : other.non_heap) {
@@ -274,6 +292,13 @@ public:
   }
 
 private:
+  static uint64_t at_peak(const Profile &profile) {
+    uint64_t bytes = 0;
+    for (const HeapContext &each : profile.heap)
+      bytes += each.at_peak_bytes;
+    return bytes;
+  }
+
   static void translate(HeapContext &context, const NewIds &ids) {
     ids.translate(context.stack);
     ids.translate(context.type);

@@ -13,8 +13,10 @@ std::vector<SnapshotRow> rows(std::vector<std::vector<uint64_t>> lines) {
   std::vector<SnapshotRow> result;
   for (const auto &each : lines) {
     SnapshotRow row;
-    for (uint32_t owner = 0; owner < each.size(); owner++)
+    for (uint32_t owner = 0; owner < each.size(); owner++) {
       row.owners.push_back({owner, each[owner]});
+      row.lines += each[owner];
+    }
     result.push_back(std::move(row));
   }
   return result;
@@ -55,19 +57,28 @@ TEST(Phases, AnOutlierDoesNotSplitAPhase) {
   EXPECT_EQ(bounds(rows({{1000}, {1000}, {9000}, {1000}, {1000}})), (Bounds{{0, 4}}));
 }
 
-TEST(Phases, WhatWentToAPhaseAloneIsItsBorder) {
-  const auto borders = [](const std::vector<SnapshotRow> &snapshots) {
-    std::vector<std::vector<size_t>> result;
-    for (const analyze::Phase &phase : analyze::find_phases(snapshots))
-      result.push_back(phase.borders);
-    return result;
-  };
-  using Borders = std::vector<std::vector<size_t>>;
-  EXPECT_EQ(borders(rows({{1000}, {1000}, {9000}, {1000}, {1000}})), (Borders{{2}}));
-  EXPECT_EQ(borders(rows({{0}, {60000}, {400}, {400}, {400}, {400}})), (Borders{{}, {1}}));
-  EXPECT_EQ(borders(rows({{1000, 0}, {1000, 0}, {300, 300}, {0, 1000}, {0, 1000}})),
-            (Borders{{2}, {}}));
-  EXPECT_EQ(borders(rows({{1000}, {1100}, {900}, {1000}})), (Borders{{}}));
+using LeftOut = std::vector<std::vector<size_t>>;
+LeftOut left_out(const std::vector<SnapshotRow> &snapshots) {
+  LeftOut result;
+  for (const analyze::Phase &phase : analyze::find_phases(snapshots))
+    result.push_back(phase.left_out);
+  return result;
+}
+
+TEST(Phases, WhatWentToAPhaseAloneIsLeftOut) {
+  EXPECT_EQ(left_out(rows({{1000}, {1000}, {9000}, {1000}, {1000}})), (LeftOut{{2}}));
+  EXPECT_EQ(left_out(rows({{0}, {60000}, {400}, {400}, {400}, {400}})), (LeftOut{{0, 1}}));
+  EXPECT_EQ(left_out(rows({{1000, 0}, {1000, 0}, {300, 300}, {0, 1000}, {0, 1000}})),
+            (LeftOut{{2}, {}}));
+  EXPECT_EQ(left_out(rows({{1000}, {1100}, {900}, {1000}})), (LeftOut{{}}));
+}
+
+TEST(Phases, WhereNothingWasTouchedIsLeftOut) {
+  EXPECT_EQ(bounds(rows({{0}, {1000}, {0}, {0}, {1000}, {0}})), (Bounds{{0, 5}}));
+  EXPECT_EQ(left_out(rows({{0}, {1000}, {0}, {0}, {1000}, {0}})), (LeftOut{{0, 2, 3, 5}}));
+  EXPECT_EQ(bounds(rows({{0, 0}, {1000, 0}, {0, 0}, {1000, 0}, {0, 0}, {0, 900}, {0, 900}})),
+            (Bounds{{0, 4}, {5, 6}}));
+  EXPECT_EQ(left_out(rows({{0}, {0}})), (LeftOut{{0, 1}}));
 }
 
 TEST(Phases, HandfulsOfLinesMakeNoDifference) {

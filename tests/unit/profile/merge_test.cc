@@ -220,6 +220,27 @@ TEST(Merge, PeaksTakeTheLarger) {
     EXPECT_EQ(sum.heap[i].peak_bytes, b.heap[i].peak_bytes);
 }
 
+// A site may have its most in another process than the one whose peak is the largest.
+TEST(Merge, WhatLivedAtThePeakIsOfOneProcess) {
+  const auto process = [](uint64_t first, uint64_t second) {
+    profile::Assembler assembler;
+    auto module = assembler.module("/app", std::vector<uint8_t>(20, 7), true);
+    for (auto [address, bytes] :
+         {std::pair(uint64_t{0x10}, first), std::pair(uint64_t{0x20}, second)})
+      profile::heap_context(assembler, assembler.stack({{{module, address}}, false}), {})
+          .at_peak_bytes = bytes;
+    return assembler.finish();
+  };
+  const Profile small = process(50, 20), large = process(10, 100);
+  for (bool large_first : {false, true}) {
+    Profile sum = large_first ? large : small;
+    merge(sum, large_first ? small : large);
+    ASSERT_EQ(sum.heap.size(), 2u);
+    EXPECT_EQ(sum.heap[0].at_peak_bytes, 10u);
+    EXPECT_EQ(sum.heap[1].at_peak_bytes, 100u);
+  }
+}
+
 TEST(Merge, ACopyOfAFileElsewhereIsTheSameModule) {
   profile::Assembler one, two;
   std::vector<uint8_t> build_id(20, 7);
