@@ -85,6 +85,10 @@ void publish_realloc(const Realloc &event) {
   if (!is_inherited(event.header))
     ASSAY_PUBLISH(on_realloc, event)
 }
+void publish_split(const Split &event) {
+  if (!is_inherited(event.header))
+    ASSAY_PUBLISH(on_split, event)
+}
 void publish_free(const Free &event) {
   if (!is_inherited(event.header))
     ASSAY_PUBLISH(on_free, event)

@@ -36,6 +36,16 @@ struct Realloc {
   bool was_watched; // in the chunk map
 };
 
+// A mapping has lost its middle: what lies behind is an object of its own now, of the same context, with what was
+// counted in its bytes.
+struct Split {
+  void *block;
+  const ChunkHeader &header; // of what lies before
+  void *rest;
+  const ChunkHeader &rest_header;
+  uint64_t old_size;
+};
+
 // A block has become the memory of a pool, and is no object any more.
 struct PoolMemory {
   void *block;
@@ -89,6 +99,7 @@ struct Subscriber {
   bool (*wants_objects)() = [] { return false; };
   void (*on_allocation)(const Allocation &) = [](const Allocation &) {};
   void (*on_realloc)(const Realloc &) = [](const Realloc &) {};
+  void (*on_split)(const Split &) = [](const Split &) {};
   void (*on_free)(const Free &) = [](const Free &) {};
   void (*on_pool_memory)(const PoolMemory &) = [](const PoolMemory &) {};
   void (*on_flush)(FlushKind) = [](FlushKind) {};
@@ -129,6 +140,7 @@ void publish_begin();
 void publish_allocation(const Allocation &event);
 // Not of inherited objects (core/objects/objects.h), whose contexts the child of a fork does not know.
 void publish_realloc(const Realloc &event);
+void publish_split(const Split &event);
 void publish_free(const Free &event);
 void publish_pool_memory(const PoolMemory &event);
 void publish_flush(FlushKind kind);

@@ -155,6 +155,17 @@ void on_realloc(const Realloc &r) {
   heap.freed.add_facts(context, facts);
 }
 
+void on_split(const Split &s) {
+  const ContextId context = s.header.context;
+  const uint64_t hole = (uint64_t)s.block + s.header.size;
+  if (has_shadow(s.block, s.old_size))
+    move_counters((void *)hole, (uint64_t)s.rest - hole, (void *)(hole - 1), 1);
+  count_allocation();
+  take_live(context, s.old_size, 0);
+  add_live(context, s.header.size, 0);
+  add_live(context, s.rest_header.size, 1);
+}
+
 void on_free(const Free &f) {
   if (may_have_wrapped(f.block, f.header) && has_shadow(f.block, f.header.size))
     watch_counters(f.block, f.header.size); // the last look, before the counters are zeroed
@@ -353,6 +364,7 @@ constinit const Subscriber subscriber = {
     .wants_objects = [] { return true; },
     .on_allocation = on_allocation,
     .on_realloc = on_realloc,
+    .on_split = on_split,
     .on_free = on_free,
     .on_pool_memory = on_pool_memory,
     .on_flush = on_flush,

@@ -294,10 +294,9 @@ void add_plain(Group &g, const uint8_t *words, uint64_t start, uint64_t size) {
 }
 
 bool may_be_hot(uint64_t start, uint64_t size) {
-  for (uint64_t page = page_down(start); page < start + size; page += kPage)
-    if (is_hot_page(page))
-      return true;
-  return false;
+  bool any = false;
+  for_each_hot_page(start, start + size, [&](uint64_t) { any = true; });
+  return any;
 }
 
 } // namespace

@@ -25,6 +25,7 @@ struct HotPage {
 struct {
   uint32_t *index; // by page of program: number of its counters, from 1; 0 for none
   GrowingArray<HotPage, kMaxHotPages> pages;
+  GrowingArray<uint64_t, kMaxHotPages> addresses; // of the program's pages, by number
   uint32_t used;
 } constinit hot = {};
 
@@ -36,9 +37,12 @@ uint16_t *units_of(uint64_t address) {
 uint16_t *get_or_make(uint64_t address) {
   if (uint16_t *units = units_of(address))
     return units;
-  if (hot.used + 1 == kMaxHotPages)
+  const uint32_t number = hot.used + 1;
+  if (number == kMaxHotPages)
     return nullptr;
-  __atomic_store_n(&hot.index[address / kPage], ++hot.used, __ATOMIC_RELEASE);
+  hot.addresses[number] = page_down(address);
+  __atomic_store_n(&hot.used, number, __ATOMIC_RELEASE);
+  __atomic_store_n(&hot.index[address / kPage], number, __ATOMIC_RELEASE);
   return units_of(address);
 }
 
@@ -48,14 +52,31 @@ constinit SpinLock hot_lock;
 
 bool create_hot_words() {
   hot.index = (uint32_t *)reserve(kPages * sizeof(uint32_t));
-  return hot.index && hot.pages.create();
+  return hot.index && hot.pages.create() && hot.addresses.create();
 }
 
 void reset_hot_words_in_child() {
   hot_lock.reset();
   empty_span(hot.index, kPages * sizeof(uint32_t));
   hot.pages.clear();
+  hot.addresses.clear();
   hot.used = 0;
+}
+
+void for_each_hot_page(uint64_t begin, uint64_t end, void (*f)(void *context, uint64_t page),
+                       void *context) {
+  const uint32_t used = __atomic_load_n(&hot.used, __ATOMIC_ACQUIRE);
+  if (!used || begin >= end)
+    return;
+  if ((end - begin) / kPage <= used) {
+    for (uint64_t page = page_down(begin); page < end; page += kPage)
+      if (is_hot_page(page))
+        f(context, page);
+    return;
+  }
+  for (uint32_t number = 1; number <= used; number++) // of a range of terabytes
+    if (const uint64_t page = hot.addresses[number]; page + kPage > begin && page < end)
+      f(context, page);
 }
 
 bool is_hot_page(uint64_t address) {

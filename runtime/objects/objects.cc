@@ -104,6 +104,14 @@ void on_realloc(const Realloc &r) {
   note_region((uint64_t)r.block, (uint64_t)r.block + size);
 }
 
+void on_split(const Split &s) {
+  if (!is_measured(s.block, s.old_size))
+    return;
+  const uint64_t hole = (uint64_t)s.block + s.header.size;
+  clear_words((void *)hole, (uint64_t)s.rest - hole);
+  add_to(state.objects, (uint64_t)1);
+}
+
 void on_free(const Free &f) {
   if (!is_measured(f.block, f.header.size))
     return;
@@ -192,6 +200,7 @@ constinit const Subscriber subscriber = {
     .wants_objects = [] { return true; },
     .on_allocation = on_allocation,
     .on_realloc = on_realloc,
+    .on_split = on_split,
     .on_free = on_free,
     .on_flush = on_flush,
     .on_reset = on_reset,

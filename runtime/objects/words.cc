@@ -153,16 +153,22 @@ void zero_bits(uint64_t start, uint64_t size) {
 }
 
 void clear_hot(uint64_t start, uint64_t size) {
-  for (uint64_t page = page_down(start); page < start + size; page += kPage)
-    if (is_hot_page(page))
-      for (uint64_t at = page > start ? page : start; at < start + size && at < page + kPage;
-           at += ASSAY_WORD_BYTES)
-        set_hot_units(at, 0);
+  for_each_hot_page(start, start + size, [&](uint64_t page) {
+    for (uint64_t at = page > start ? page : start; at < start + size && at < page + kPage;
+         at += ASSAY_WORD_BYTES)
+      set_hot_units(at, 0);
+  });
 }
 
 // Words may move over themselves.
 void move_hot(uint64_t source, uint64_t size, uint64_t target) {
-  const bool backwards = source < target;
+  bool is_any_hot = false;
+  const auto note = [&](uint64_t) { is_any_hot = true; };
+  for_each_hot_page(source, source + size, note);
+  for_each_hot_page(target, target + size, note);
+  if (!is_any_hot)
+    return;
+  const bool backwards = source < target && target < source + size;
   const uint64_t last = (size - 1) & ~3ULL;
   for (uint64_t done = 0; done <= last; done += ASSAY_WORD_BYTES) {
     const uint64_t at = backwards ? last - done : done;

@@ -192,6 +192,14 @@ void on_realloc(const Realloc &r) {
     own(r.block, r.header.size, r.header.context);
 }
 
+// Lines between the two are owned anew when something is mapped there.
+void on_split(const Split &s) {
+  if (!state.owners)
+    return;
+  own(s.block, s.header.size, s.header.context);
+  own(s.rest, s.rest_header.size, s.header.context);
+}
+
 void on_flush(FlushKind) {
   Locked locked(state.lock);
   if (units.has_fixed_base && lines_are_elsewhere()) {
@@ -283,6 +291,7 @@ constinit const Subscriber subscriber = {
     .wants_allocations = [] { return state.owners; },
     .on_allocation = on_allocation,
     .on_realloc = on_realloc,
+    .on_split = on_split,
     .on_flush = on_flush,
     .on_reset = on_reset,
     .on_mark = on_mark,

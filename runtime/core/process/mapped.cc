@@ -64,6 +64,17 @@ void change(Mapped &m, uint64_t start, uint64_t size, bool moved = false) {
   publish_realloc({(void *)start, m.header, (void *)old_start, old_size, moved, false});
 }
 
+// The object loses what lies from `start` to `end`, in its middle.
+void split(Mapped &m, uint64_t start, uint64_t end) {
+  const uint64_t old_size = m.header.size;
+  ChunkHeader rest = m.header;
+  rest.size = m.end() - end;
+  m.header.size = start - m.start;
+  m.header.check = chunk_check((void *)m.start, m.header);
+  publish_split({(void *)m.start, m.header, (void *)end, rest, old_size});
+  add(end, rest);
+}
+
 // What happens to objects in [start, end) when it is no longer theirs.
 void end_range(uint64_t start, uint64_t end, const void *frame) {
   for (size_t i = 0, used = state.used; i < used; i++) {
@@ -75,16 +86,10 @@ void end_range(uint64_t start, uint64_t end, const void *frame) {
       m.start = 0;
     } else if (start <= m.start) {
       change(m, end, m.end() - end);
-    } else {
-      uint64_t rest = m.end() > end ? m.end() - end : 0;
+    } else if (m.end() <= end) {
       change(m, m.start, start - m.start);
-      if (rest) {
-        ChunkHeader header = m.header;
-        header.size = rest;
-        if (!is_inherited(header))
-          publish_allocation({(void *)end, header});
-        add(end, header);
-      }
+    } else {
+      split(m, start, end);
     }
   }
 }
