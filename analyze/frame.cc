@@ -9,6 +9,7 @@
 
 #include "base/fail.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <sstream>
@@ -60,6 +61,26 @@ std::optional<std::string> note_of_programs(const profile::Profile &profile) {
   return fmt::format("this is the sum of {} programs ({}), in which what has the same name is one; "
                      "name their own profiles, and each program is answered by itself",
                      names.size(), fmt::join(names, ", "));
+}
+
+std::set<std::string> program_file_names(const profile::Profile &profile) {
+  std::set<std::string> names;
+  for (const profile::Process &process : profile.processes)
+    if (!process.executable.empty())
+      names.insert(base_name(process.executable));
+  return names;
+}
+
+std::optional<std::string> note_of_comparison(const std::set<std::string> &older,
+                                              const std::set<std::string> &newer) {
+  const bool is_shared =
+      std::ranges::any_of(older, [&](const std::string &name) { return newer.contains(name); });
+  if (is_shared || older.empty() || newer.empty())
+    return std::nullopt;
+  return fmt::format(
+      "the runs are of different programs (old: {}; new: {}): what has the same name "
+      "in both is compared as if it were one",
+      fmt::join(older, ", "), fmt::join(newer, ", "));
 }
 
 std::vector<std::string> notes_of(const profile::Profile &profile) {

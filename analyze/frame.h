@@ -6,6 +6,7 @@
 #include "profile/profile.h"
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,11 @@ std::string program_build_id(const profile::Profile &profile, const profile::Pro
 std::vector<std::string> program_names(const profile::Profile &profile);
 // What is to be said of a profile that is a sum of several; nothing if it is of one.
 std::optional<std::string> note_of_programs(const profile::Profile &profile);
+// What is to be said of a comparison of two sets of programs, by the names of their files; nothing
+// if a name is in both.
+std::optional<std::string> note_of_comparison(const std::set<std::string> &older,
+                                              const std::set<std::string> &newer);
+std::set<std::string> program_file_names(const profile::Profile &profile);
 // The notes of a profile, with that one.
 std::vector<std::string> notes_of(const profile::Profile &profile);
 

@@ -13,13 +13,15 @@ namespace {
 
 using Key = std::pair<std::string, std::string>; // function, type
 
-void add(std::map<Key, HeapDiffRow> &rows, const HeapResult &result, HeapSums HeapDiffRow::*side) {
+void add(std::map<Key, HeapDiffRow> &rows, const HeapResult &result, HeapSums HeapDiffRow::*side,
+         bool HeapDiffRow::*counted) {
   for (const HeapContextRow &site : result.sites) {
     const image::Frame &owner = site.owner_frame();
     HeapDiffRow &row = rows[{short_name(owner.function), site.type}];
     row.owner = owner;
     row.type = site.type;
     (row.*side).add(site.sums);
+    row.*counted |= result.accesses_measured() && site.accesses_counted;
   }
 }
 
@@ -37,8 +39,8 @@ double change(const HeapDiffRow &row) {
 
 HeapDiff diff(const HeapResult &older, const HeapResult &newer) {
   std::map<Key, HeapDiffRow> rows;
-  add(rows, older, &HeapDiffRow::old_sums);
-  add(rows, newer, &HeapDiffRow::new_sums);
+  add(rows, older, &HeapDiffRow::old_sums, &HeapDiffRow::old_counted);
+  add(rows, newer, &HeapDiffRow::new_sums, &HeapDiffRow::new_counted);
   HeapDiff result = {{},
                      older.totals,
                      newer.totals,

@@ -11,6 +11,7 @@ struct HeapDiffRow {
   image::Frame owner; // of the newer run where it is there
   std::string type;
   HeapSums old_sums, new_sums;
+  bool old_counted = false, new_counted = false; // accesses to objects of the side, which has some
 };
 
 struct HeapDiff {

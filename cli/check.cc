@@ -3,6 +3,7 @@
 
 #include "abi/tools.h"
 #include "analyze/finding.h"
+#include "analyze/frame.h"
 #include "analyze/measured.h"
 #include "base/fail.h"
 #include "base/units.h"
@@ -42,13 +43,15 @@ struct Report {
   std::map<const Tool *, std::string> why_none; // of tools that were asked in vain
   report::Document document;
   std::map<uint32_t, uint64_t> general_losses;
-  size_t running; // processes that still write
+  std::set<std::string> programs; // names of their files
+  size_t running;                 // processes that still write
 
   // Of the tools that `wanted` has, and of those that a program has by default.
   Report(const std::vector<std::string> &files, const std::set<const Tool *> &wanted,
          const analyze::Wrappers &wrappers) {
     profile::Profile profile = profile::read(files);
     general_losses = analyze::general_losses(profile.losses);
+    programs = analyze::program_file_names(profile);
     running = profile.notes.running;
     image::Symbols symbols = image::open(analyze::module_files(profile));
     for (const Tool *tool : tools()) {
@@ -141,6 +144,8 @@ int check(const CheckArguments &arguments) {
   if (!arguments.baseline.empty()) {
     Report old(profile::find_profiles({arguments.baseline}), wanted, wrappers);
     verdict += grown(old, now, arguments);
+    if (auto note = analyze::note_of_comparison(old.programs, now.programs))
+      fmt::print(stderr, "assay: check: {}\n", *note);
     if (old.running)
       fmt::print(stderr,
                  "assay: check: of the baseline, {} still, so growth may be less than it seems\n",

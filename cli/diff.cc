@@ -8,6 +8,7 @@
 
 #include "abi/tools.h"
 #include "analyze/finding.h"
+#include "analyze/frame.h"
 #include "analyze/measured.h"
 #include "base/fail.h"
 #include "base/units.h"
@@ -40,6 +41,7 @@ struct Side {
   std::set<const Tool *> measured;
   std::map<uint32_t, uint64_t> general_losses;
   std::vector<std::string> notes; // modules without names
+  std::set<std::string> programs; // names of their files
   analyze::Wrappers wrappers;     // by which owners were chosen
 };
 
@@ -50,6 +52,7 @@ Side side_of(const std::string &which, const std::string &filter,
   Side side;
   side.wrappers = wrappers;
   side.general_losses = analyze::general_losses(profile.losses);
+  side.programs = analyze::program_file_names(profile);
   for (const Tool *tool : tools()) {
     if (analyze::measured(profile, tool->bit))
       side.measured.insert(tool);
@@ -93,6 +96,8 @@ struct Differences {
         same = false;
       }
     }
+    if (auto note = analyze::note_of_comparison(older.programs, newer.programs))
+      incomplete += fmt::format("\n  {}\n", report::printable(*note));
     note_losses("old", older);
     note_losses("new", newer);
     note_names("old", older);
@@ -169,6 +174,8 @@ int diff(const DiffArguments &arguments) {
     document["without_match"] = differences.tools_without_match();
     document["losses"] = {{"old", report::losses_json(older.general_losses)},
                           {"new", report::losses_json(newer.general_losses)}};
+    if (auto note = analyze::note_of_comparison(older.programs, newer.programs))
+      newer.notes.push_back(*note);
     document["notes"] = {{"old", older.notes}, {"new", newer.notes}};
     write_document(options, document);
   } else {

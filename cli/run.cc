@@ -126,8 +126,14 @@ std::string runtime_options(const RunArguments &arguments) {
       options += (options.empty() ? "" : ":") + more;
   };
   append(arguments.options);
-  if (!arguments.output.empty())
+  if (!arguments.output.empty()) {
+    std::error_code ignored;
+    if (const auto there = std::filesystem::status(arguments.output, ignored);
+        std::filesystem::exists(there) && !std::filesystem::is_directory(there))
+      base::fail("-o {}: this is a file; name a folder, in which each process writes its profile",
+                 arguments.output);
     append("dir=" + quoted(arguments.output));
+  }
   return options;
 }
 

@@ -185,6 +185,7 @@ void ElfTables::read_sections(std::span<const std::byte> file, const Elf64_Ehdr 
       continue;
     AddressRange range{row.sh_addr, row.sh_addr + row.sh_size};
     std::string_view name = string_at(names, row.sh_name, kLongestSectionName);
+    patches_code |= name == "xray_instr_map"; // of clang's XRay: where its runtime puts calls
     if (row.sh_type == SHT_DYNSYM)
       dynamic_symbol_section_ = range;
     else if (row.sh_type == SHT_RELA)

@@ -83,6 +83,7 @@ struct ElfTables {
   Table<llvm::ELF::Elf64_Rela> jump_slots; // DT_JMPREL; also among `relocations`
   Table<uint64_t> packed_relative;         // DT_RELR
   bool has_sections = false;
+  bool patches_code = false;               // its functions are changed as it runs
   std::vector<CodeRegion> code;            // by address, not overlapping
   std::vector<AddressRange> data;          // where constants and variables may be; as `code`
   std::optional<AddressRange> eh_frame;    // by its section header

@@ -37,6 +37,7 @@ void Executable::read(std::span<const std::byte> file) {
     build_id_.push_back(static_cast<uint8_t>(byte));
   position_independent_ = tables.position_independent;
   carries_runtime_ = tables.carried.has_value();
+  patches_code_ = tables.patches_code;
   entry_ = tables.entry;
   segments_ = tables.segments;
   dynamic_symbols_ = tables.dynamic_symbols;

@@ -45,6 +45,8 @@ public:
   std::optional<uint64_t> entry() const { return entry_; }
   // Whether the file carries the runtime of `assay trace`, which nothing here shows.
   bool carries_runtime() const { return carries_runtime_; }
+  // Whether the file says that its functions are changed as it runs (clang's XRay).
+  bool patches_code() const { return patches_code_; }
   const std::vector<Segment> &segments() const { return segments_.all(); } // by address
 
   // File-backed bytes of [address, address + size) in the image; an empty span if not wholly there.
@@ -116,7 +118,7 @@ private:
   std::optional<base::MappedFile> mapped_; // either this
   std::vector<std::byte> owned_;           // or this
   std::vector<uint8_t> build_id_;
-  bool position_independent_ = false, carries_runtime_ = false;
+  bool position_independent_ = false, carries_runtime_ = false, patches_code_ = false;
   std::optional<uint64_t> entry_;
   Segments segments_;
   SymbolTable dynamic_symbols_;

@@ -19,7 +19,9 @@
 #include <llvm/Demangle/Demangle.h>
 
 #include <algorithm>
+#include <fcntl.h>
 #include <map>
+#include <unistd.h>
 #include <unordered_map>
 
 namespace image {
@@ -45,8 +47,34 @@ std::string known(const std::string &text) {
 
 } // namespace
 
+// The symbolizer takes what ends with a bracket for a member of an archive, and what stands behind a colon for an
+// architecture. Files of such names are read under another one, as long as this lives.
+class PlainNames {
+public:
+  std::string of(const std::string &file) {
+    if (!file.ends_with(')') && file.find(':') == std::string::npos)
+      return file;
+    const int opened = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    if (opened < 0)
+      return file;
+    open_.push_back(opened);
+    return fmt::format("/proc/self/fd/{}", opened);
+  }
+  PlainNames() = default;
+  PlainNames(const PlainNames &) = delete;
+  PlainNames &operator=(const PlainNames &) = delete;
+  ~PlainNames() {
+    for (int each : open_)
+      ::close(each);
+  }
+
+private:
+  std::vector<int> open_;
+};
+
 struct Symbols::State {
   std::vector<ModuleFile> modules;
+  PlainNames plain_names;
   std::vector<int8_t> usable;     // -1: not looked at yet
   std::vector<std::string> files; // that are read: of usable modules
   std::vector<std::string> notes;
@@ -84,7 +112,7 @@ struct Symbols::State {
     if (!is_file(module.path)) // [vdso], an anonymous mapping
       return false;
     if (auto found = file_with(module.build_id, module.path, module.kept)) {
-      file = std::move(*found);
+      file = plain_names.of(*found);
       return true;
     }
     PresenceCheck check = check_presence(module.path, module.build_id);

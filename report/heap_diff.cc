@@ -32,12 +32,13 @@ size_t shown(const HeapDiff &diff, unsigned top) {
   return top ? std::min<size_t>(top, diff.rows.size()) : diff.rows.size();
 }
 
-Json side_json(const HeapSums &sums, bool reads_apart) {
+Json side_json(const HeapSums &sums, bool reads_apart, bool is_counted) {
   Json json = {{"alloc_count", sums.all.alloc_count}, {"size_total", sums.all.size_total}};
   put_accesses(json, sums.all.reads, sums.all.writes, reads_apart);
   json["live_count"] = sums.live.alloc_count;
   json["live_bytes"] = sums.live.size_total;
-  json["used_share"] = sums.used_share();
+  json["used_share"] =
+      is_counted && sums.all.blocks_spanned ? Json(sums.used_share()) : Json(nullptr);
   return json;
 }
 
@@ -90,17 +91,19 @@ Json diff_json(const HeapDiff &diff, unsigned top) {
   Json document = {{"schema", "assay.diff/1"},
                    {"same", diff.same},
                    {"accesses_measured", diff.accesses_measured}};
-  document["totals"] = {{"old", side_json(diff.old_totals, diff.reads_apart)},
-                        {"new", side_json(diff.new_totals, diff.reads_apart)}};
+  document["totals"] = {
+      {"old", side_json(diff.old_totals, diff.reads_apart, diff.accesses_measured)},
+      {"new", side_json(diff.new_totals, diff.reads_apart, diff.accesses_measured)}};
   document["totals"]["old"]["peak_bytes"] = diff.old_peak_bytes;
   document["totals"]["new"]["peak_bytes"] = diff.new_peak_bytes;
   document["sites"] = Json::array();
   for (size_t i = 0; i < shown(diff, top); i++) {
     const HeapDiffRow &row = diff.rows[i];
-    document["sites"].push_back({{"owner", frame_json(row.owner)},
-                                 {"type", row.type},
-                                 {"old", side_json(row.old_sums, diff.reads_apart)},
-                                 {"new", side_json(row.new_sums, diff.reads_apart)}});
+    document["sites"].push_back(
+        {{"owner", frame_json(row.owner)},
+         {"type", row.type},
+         {"old", side_json(row.old_sums, diff.reads_apart, row.old_counted)},
+         {"new", side_json(row.new_sums, diff.reads_apart, row.new_counted)}});
   }
   return document;
 }

@@ -135,6 +135,9 @@ MovedModule MovedFiles::moved_code_of(const std::string &open_as, const std::str
   if (auto kept = cache_.find(file.bytes()))
     return std::move(*kept);
   image::Executable executable(open_as);
+  if (executable.patches_code())
+    base::fail("its functions are changed as it runs (XRay), and moved ones would not be; build it "
+               "without -fxray-instrument");
   uint64_t code = 0;
   for (const auto &[begin, end] : executable.code_regions())
     code += end - begin;

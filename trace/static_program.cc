@@ -156,6 +156,10 @@ private:
                  path);
     if (!executable.entry())
       base::fail("{}: it has no entry; name a program", path);
+    if (executable.patches_code())
+      base::fail("{}: its functions are changed as it runs (XRay), and moved ones would not be; "
+                 "build it without -fxray-instrument",
+                 path);
     if (std::ranges::any_of(executable.functions(), [](const image::CodeRange &range) {
           return range.found_by == image::FoundBy::go;
         }))
