@@ -23,6 +23,11 @@ const char *register_name(unsigned number, unsigned bytes) {
   return kRegisterNames[std::countr_zero(bytes) & 3][number & 15];
 }
 
+const char *second_byte_name(unsigned number) {
+  static const char *const kNames[4] = {"ah", "ch", "dh", "bh"};
+  return kNames[number & 3];
+}
+
 std::optional<unsigned> register_number(std::string_view name) {
   for (const auto &names : kRegisterNames)
     if (const auto found = std::ranges::find(names, name); found != std::end(names))

@@ -41,32 +41,27 @@ const char *const kEndMeanings[] = {
 #include "abi/sample_ends.def"
 };
 
-std::string subject_of(unsigned kind, unsigned detail) {
-  switch (kind) {
-  case ASSAY_VALUE_result: return register_name(detail & 15, 1u << (detail >> 5 & 3));
-  case ASSAY_VALUE_load: return "load";
-  case ASSAY_VALUE_load_address:
-  case ASSAY_VALUE_store_address: return "address";
-  case ASSAY_VALUE_branch: return "taken";
-  case ASSAY_VALUE_target: return "to";
-  case ASSAY_VALUE_argument:
-    return detail < 6 ? fmt::format("argument {} ({})", detail + 1, kArguments[detail])
-                      : "argument";
-  case ASSAY_VALUE_divisor: return "divisor";
-  case ASSAY_VALUE_caller: return "caller";
-  case ASSAY_VALUE_latency: return "latency";
-  default: return "value";
-  }
+const char *const kSubjects[] = {
+#define ASSAY_VALUE_KIND(name, word, subject, bytes, what, meaning) subject,
+#include "abi/value_kinds.def"
+};
+
+void replace(std::string &text, std::string_view what, const std::string &by) {
+  if (const size_t at = text.find(what); at != std::string::npos)
+    text.replace(at, what.size(), by);
 }
 
-unsigned bytes_of(unsigned kind, unsigned detail) {
-  switch (kind) {
-  case ASSAY_VALUE_result: return 1u << (detail >> 5 & 3);
-  case ASSAY_VALUE_load:
-  case ASSAY_VALUE_divisor: return std::clamp(detail, 1u, 8u);
-  case ASSAY_VALUE_branch: return 1;
-  default: return 8;
-  }
+// "rax", "load", "argument 1 (rdi)".
+std::string subject_of(unsigned kind, unsigned detail) {
+  std::string subject = kind < ASSAY_VALUE_KINDS ? kSubjects[kind] : "value";
+  const unsigned reg = assay_result_register(detail) & 15;
+  replace(subject, "{register}",
+          assay_is_second_byte(detail) ? second_byte_name(reg)
+                                       : register_name(reg, assay_result_bytes(detail)));
+  replace(subject, "{argument}",
+          detail < std::size(kArguments) ? fmt::format("{} ({})", detail + 1, kArguments[detail])
+                                         : std::to_string(detail + 1));
+  return subject;
 }
 
 // "L1"; "L1/L2" where they could not be told apart.
@@ -77,10 +72,6 @@ std::string level_name(uint64_t set) {
     if (set >> i & 1)
       name += (name.empty() ? "" : "/") + std::string(kNames[i]);
   return name;
-}
-
-bool is_code(unsigned kind) {
-  return kind == ASSAY_VALUE_target || kind == ASSAY_VALUE_caller;
 }
 
 // Names of what samples refer to.
@@ -154,7 +145,7 @@ std::vector<ValueShare> shares_of(const profile::Hotlist &hotlist, unsigned kind
   std::vector<ValueShare> shares;
   for (const profile::HotValue &hot : hotlist.hot()) {
     ValueShare share{hot.value, hot.share, hot.low, hot.high, {}};
-    if (is_code(kind))
+    if (assay_value_is(kind) == ASSAY_VALUE_IS_code)
       share.name = namer.code(hot.value, kind == ASSAY_VALUE_target);
     shares.push_back(std::move(share));
   }
@@ -165,14 +156,14 @@ ValueList list_of(const profile::SampledValues &values, Namer &namer) {
   ValueList list;
   list.kind = values.kind;
   list.subject = subject_of(values.kind, values.detail);
-  list.bytes = bytes_of(values.kind, values.detail);
+  list.bytes = assay_value_bytes(values.kind, values.detail);
   list.values = values.hotlist.values();
   list.samples = values.hotlist.windows();
   list.hot = shares_of(values.hotlist, values.kind, namer);
   list.strides = shares_of(values.strides, ASSAY_VALUE_result, namer);
   list.stride_samples = values.strides.windows();
   // The levels are few, so their counts are exact, and all of them are of interest.
-  if (values.kind == ASSAY_VALUE_latency) {
+  if (assay_value_is(values.kind) == ASSAY_VALUE_IS_levels) {
     list.hot.clear();
     for (const profile::HotEntry &entry : values.hotlist.entries()) {
       const profile::HotValue hot = values.hotlist.share_of(entry);
@@ -180,7 +171,7 @@ ValueList list_of(const profile::SampledValues &values, Namer &namer) {
     }
     base::stable_sort(list.hot, [](auto &a, auto &b) { return a.share > b.share; });
   }
-  if (values.kind == ASSAY_VALUE_branch)
+  if (assay_value_is(values.kind) == ASSAY_VALUE_IS_truth)
     for (const profile::HotEntry &entry : values.hotlist.entries())
       if (entry.value)
         list.taken_share = values.hotlist.share_of(entry).share;

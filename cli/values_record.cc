@@ -67,7 +67,7 @@ bool has_ended(pid_t pid) {
 
 std::string kind_words() {
   std::string words;
-#define ASSAY_VALUE_KIND(name, word, meaning)                                                      \
+#define ASSAY_VALUE_KIND(name, word, subject, bytes, what, meaning)                                \
   if (words.find(word) == std::string::npos)                                                       \
     words += (words.empty() ? "" : ", ") + std::string(word);
 #include "abi/value_kinds.def"
@@ -81,7 +81,7 @@ values::Kinds kinds_of(const std::string &list) {
   values::Kinds kinds = 0;
   for (std::string_view wanted : base::split_list(list)) {
     values::Kinds found = 0;
-#define ASSAY_VALUE_KIND(name, word, meaning)                                                      \
+#define ASSAY_VALUE_KIND(name, word, subject, bytes, what, meaning)                                \
   if (wanted == word)                                                                              \
     found |= values::kind_bit(ASSAY_VALUE_##name);
 #include "abi/value_kinds.def"

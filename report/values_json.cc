@@ -25,7 +25,7 @@ using analyze::ValueShare;
 using analyze::ValuesResult;
 
 const char *const kKinds[] = {
-#define ASSAY_VALUE_KIND(name, word, meaning) #name,
+#define ASSAY_VALUE_KIND(name, word, subject, bytes, what, meaning) #name,
 #include "abi/value_kinds.def"
 };
 
@@ -47,9 +47,9 @@ Json list_json(const ValueList &list) {
   Json json = {{"kind", kKinds[list.kind]}, {"subject", list.subject},
                {"bytes", list.bytes},       {"count", list.values},
                {"samples", list.samples},   {"hot", shares_json(list.hot)}};
-  if (list.kind == ASSAY_VALUE_load_address || list.kind == ASSAY_VALUE_store_address)
+  if (assay_value_is(list.kind) == ASSAY_VALUE_IS_address)
     json["strides"] = shares_json(list.strides);
-  if (list.kind == ASSAY_VALUE_branch)
+  if (assay_value_is(list.kind) == ASSAY_VALUE_IS_truth)
     json["taken_share"] = list.taken_share;
   return json;
 }
@@ -77,7 +77,7 @@ Json instruction_json(const ValueFunction &function, const ValueInstruction &ins
   for (const ValueList &list : instruction.lists) {
     if (list.kind == ASSAY_VALUE_caller)
       callers = shares_json(list.hot);
-    else if (list.kind == ASSAY_VALUE_latency)
+    else if (assay_value_is(list.kind) == ASSAY_VALUE_IS_levels)
       latency = levels_json(list);
     else if (values.empty() && (list.kind == ASSAY_VALUE_result || list.kind == ASSAY_VALUE_load))
       values = shares_json(list.hot);

@@ -157,16 +157,16 @@ std::string value_text(const ValueShare &share, const ValueList &list, bool is_s
   const auto number = static_cast<int64_t>(share.value);
   if (is_stride)
     return fmt::format("{:+}", number);
-  if (list.kind == ASSAY_VALUE_branch)
+  if (assay_value_is(list.kind) == ASSAY_VALUE_IS_truth)
     return share.value ? "yes" : "no";
   return analyze::number_text(share.value, list.bytes);
 }
 
 std::string hot_text(const ValueList &list, size_t most) {
   std::string text;
-  if (list.kind == ASSAY_VALUE_branch)
-    return fmt::format("taken: {}", percent(list.taken_share));
-  if (list.kind == ASSAY_VALUE_latency) { // (94.3% L1)(3.6% L2)
+  if (assay_value_is(list.kind) == ASSAY_VALUE_IS_truth)
+    return fmt::format("{}: {}", list.subject, percent(list.taken_share));
+  if (assay_value_is(list.kind) == ASSAY_VALUE_IS_levels) { // (94.3% L1)(3.6% L2)
     for (const ValueShare &share : list.hot)
       text += fmt::format("({:.1f}% {})", 100 * share.share, share.name);
     return text;
@@ -231,8 +231,9 @@ std::string values_text(const ValuesResult &result, unsigned top, const Style &s
   for (const ValueFunction &function : result.functions)
     for (const ValueInstruction &instruction : function.instructions)
       for (const ValueList &list : instruction.lists)
-        if (!list.hot.empty() && list.kind != ASSAY_VALUE_branch &&
-            list.kind != ASSAY_VALUE_caller && list.kind != ASSAY_VALUE_latency)
+        if (!list.hot.empty() && list.kind != ASSAY_VALUE_caller &&
+            assay_value_is(list.kind) != ASSAY_VALUE_IS_truth &&
+            assay_value_is(list.kind) != ASSAY_VALUE_IS_levels)
           hot.push_back({&function, &instruction, &list,
                          list.hot.front().low * double(list.values) *
                              (.5 + double(function.interrupts) / all)});

@@ -13,6 +13,7 @@
 #include "values/code_cache.h"
 
 #include "base/stable_sort.h"
+#include "values/argument_registers.h"
 #include "values/code_key.h"
 #include "values/made_code.h"
 
@@ -100,10 +101,11 @@ struct CodeCache::State {
     return page;
   }
 
-  // Of what a process has in memory there, from no file that says what it is; nothing if it has nothing there.
+  // Of what a process has in memory there, from no file that says what it is; nothing if it has nothing there, or
+  // something else than what was missed.
   std::optional<PageInfo> memory_page(const assay_miss &miss) {
     const MappedRange *range = maps.range_at(miss.pid, miss.address, ProcessMaps::kNow);
-    if (!range)
+    if (!range || (miss.file ? !CodeFiles::is_mapped(miss, *range) : range->is_file()))
       return std::nullopt;
     PageInfo page;
     page.link = assay_code_page_begin(miss.address);

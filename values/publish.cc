@@ -10,6 +10,7 @@
 #include "values/publish.h"
 
 #include "binary/effects.h"
+#include "values/argument_registers.h"
 
 #include <algorithm>
 #include <array>
@@ -25,32 +26,8 @@ using binary::Code;
 using binary::Flow;
 using binary::Instruction;
 
-constexpr binary::RegisterSet kArgumentRegisters = static_cast<binary::RegisterSet>(
-    binary::register_bit(ASSAY_REG_RDI) | binary::register_bit(ASSAY_REG_RSI) |
-    binary::register_bit(ASSAY_REG_RDX) | binary::register_bit(ASSAY_REG_RCX) |
-    binary::register_bit(ASSAY_REG_R8) | binary::register_bit(9));
-
 bool is_general(unsigned reg) {
   return reg <= ASSAY_REG_R15;
-}
-
-// Of an operation whose operands are one register, the value does not depend on the register: xor eax, eax.
-bool forgets_operand(const assay_uop &uop) {
-  if (uop.a != uop.b)
-    return false;
-  switch (uop.op) {
-  case ASSAY_UOP_xor:
-  case ASSAY_UOP_sub:
-  case ASSAY_UOP_sub_borrow:
-  case ASSAY_UOP_and_not:
-  case ASSAY_UOP_flags_sub:
-  case ASSAY_UOP_flags_sub_borrow:
-  case ASSAY_UOP_lane_sub:
-  case ASSAY_UOP_lane_equal:
-  case ASSAY_UOP_lane_greater:
-  case ASSAY_UOP_lane_below: return true;
-  default: return false;
-  }
 }
 
 class Publisher {
@@ -214,8 +191,9 @@ private:
     }
   }
 
-  // The general registers that the instruction leaves anew. Not the stack pointer; not constants,
-  // of which nothing is to be learnt; not what was loaded and is recorded as that.
+  // The general registers that the instruction leaves anew, in whole or in part. Not the stack
+  // pointer; not constants, of which nothing is to be learnt; not what was loaded and is recorded as
+  // that. Of a register that is written in two parts (ax by `mul cl`) both together.
   void results() {
     if (!wants(ASSAY_VALUE_result) || instruction_.is_call() || instruction_.flow == Flow::ret)
       return;
@@ -228,6 +206,10 @@ private:
       done |= binary::register_bit(uop.dst);
       const bool is_put =
           uop.op == ASSAY_UOP_put8 || uop.op == ASSAY_UOP_put8h || uop.op == ASSAY_UOP_put16;
+      if (is_put && puts_other_part(uop, i)) {
+        value(ASSAY_VALUE_result, assay_result_detail(uop.dst, 2), uop.dst);
+        continue;
+      }
       const bool is_constant =
           sources_[i] == Source::constant || (is_put && binary::has_immediate(uop));
       const bool is_loaded = wants(ASSAY_VALUE_load) && sources_[i] == Source::loaded;
@@ -236,8 +218,22 @@ private:
       const unsigned bytes = is_put                        ? (uop.op == ASSAY_UOP_put16 ? 2u : 1u)
                              : assay_uop_has_width(uop.op) ? uop.width
                                                            : 8u;
-      value(ASSAY_VALUE_result, result_detail(uop.dst, bytes), is_put ? uop.b : uop.dst);
+      const unsigned detail = uop.op == ASSAY_UOP_put8h ? assay_second_byte_detail(uop.dst)
+                                                        : assay_result_detail(uop.dst, bytes);
+      value(ASSAY_VALUE_result, detail, is_put ? uop.b : uop.dst);
     }
+  }
+
+  // Of a byte that is put into a register by the last such micro-op: whether one before puts the other byte.
+  bool puts_other_part(const assay_uop &last, uint32_t before) const {
+    const auto other = last.op == ASSAY_UOP_put8    ? ASSAY_UOP_put8h
+                       : last.op == ASSAY_UOP_put8h ? ASSAY_UOP_put8
+                                                    : ASSAY_UOP_COUNT;
+    for (uint32_t i = 0; i < before; i++)
+      if (const assay_uop &uop = code_.uops[instruction_.uop + i];
+          uop.op == other && uop.dst == last.dst)
+        return true;
+    return false;
   }
 
   enum class Source : uint8_t { computed, constant, loaded };
@@ -250,27 +246,6 @@ private:
 };
 
 } // namespace
-
-binary::RegisterSet argument_registers(binary::Decoder &decoder, std::span<const std::byte> code,
-                                       uint64_t address) {
-  binary::VariableSet read = 0, written = 0;
-  binary::Code decoded;
-  for (unsigned i = 0; i < 64 && !code.empty(); i++) {
-    decoded.clear();
-    if (!decoder.decode(code, address, decoded))
-      break;
-    const Instruction &instruction = decoded.instructions.front();
-    if (instruction.is_call() || instruction.flow == Flow::ret || instruction.flow == Flow::stop ||
-        instruction.flow == Flow::jump || instruction.flow == Flow::indirect_jump)
-      break;
-    const binary::Effects effects = binary::effects_of(decoded, instruction);
-    read |= effects.reads & ~written;
-    written |= effects.writes;
-    code = code.subspan(std::min<size_t>(instruction.length, code.size()));
-    address = instruction.end();
-  }
-  return static_cast<binary::RegisterSet>(read & kArgumentRegisters);
-}
 
 void publish(const Code &code, const Instruction &instruction, std::span<const std::byte> bytes,
              std::optional<binary::RegisterSet> arguments, std::optional<CallerRule> caller,

@@ -25,24 +25,6 @@ constexpr Kinds kAllKinds = kind_bit(ASSAY_VALUE_KINDS) - 1;
 // Beside addresses: also those that are a constant, or a constant of the stack pointer or the frame pointer.
 constexpr Kinds kConstantAddresses = kind_bit(63);
 
-// The `detail` of a result: its register, by enum assay_uop_register, and its bytes.
-constexpr uint8_t result_detail(unsigned reg, unsigned bytes) {
-  return static_cast<uint8_t>(reg | (bytes == 8   ? 3u
-                                     : bytes == 4 ? 2u
-                                     : bytes == 2 ? 1u
-                                                  : 0u)
-                                        << 5);
-}
-constexpr unsigned result_bytes(uint8_t detail) {
-  return 1u << (detail >> 5);
-}
-
-// Set of general registers that hold arguments of the function whose code begins with these bytes:
-// those of the ABI's six that it reads before it writes them, on its way to the first call, return
-// or jump that is not direct. Those that are read later are missed.
-binary::RegisterSet argument_registers(binary::Decoder &decoder, std::span<const std::byte> code,
-                                       uint64_t address);
-
 // Appends the entries of one instruction. `arguments` if a function begins with it; `caller` if its
 // function's caller is wanted. `file`, or null: where it lies; of its constants, and of what the
 // loader fills in, nothing is recorded.

@@ -18,23 +18,18 @@ namespace {
 // Of weights: those of samples at instructions that take as long as the mean; the largest; and
 // after how many interrupts an instruction's own ratio counts as much as the mean.
 constexpr double kUnit = 8, kMaxWeight = 512, kPrior = 8;
-constexpr size_t kCodeAddresses = 1 << 16; // whose places are remembered
+constexpr size_t kCodeAddresses = 1 << 16; // whose places are remembered, for so long:
+constexpr std::chrono::seconds kRemembered{1};
 
 uint64_t list_key(uint32_t where, unsigned kind, unsigned detail) {
   return uint64_t{where} << 16 | kind << 8 | detail;
 }
 
-bool is_address(unsigned kind) {
-  return kind == ASSAY_VALUE_load_address || kind == ASSAY_VALUE_store_address;
-}
-
-// What counts of a value: of a result that is narrower than its register, its bytes.
+// What counts of a value: of one that is narrower than its register, its bytes.
 uint64_t cut(const assay_sampled_value &value) {
-  if (value.kind == ASSAY_VALUE_branch)
+  if (assay_value_is(value.kind) == ASSAY_VALUE_IS_truth)
     return value.value != 0;
-  if (value.kind != ASSAY_VALUE_result)
-    return value.value;
-  const unsigned bytes = result_bytes(value.detail);
+  const unsigned bytes = assay_value_bytes(value.kind, value.detail);
   return bytes == 8 ? value.value : value.value & ((uint64_t{1} << 8 * bytes) - 1);
 }
 
@@ -45,13 +40,15 @@ uint64_t code_value(const CodeFile &file, uint64_t offset) {
          (offset & 0xffff'ffff'ffff);
 }
 
-// Remembered, as to look one up goes through the process's mappings.
+// Remembered for a while, as to look one up goes through the process's mappings, which may change.
 ValueSums::CodeAddress &ValueSums::code_address(uint32_t pid, uint64_t address) {
   if (code_addresses_.size() > kCodeAddresses)
     code_addresses_.clear();
   auto [known, is_new] = code_addresses_.try_emplace(ProcessAddress{pid, address});
-  if (is_new) {
+  if (is_new || now_ - known->second.when > kRemembered) {
     const auto place = code_.place_in(pid, address);
+    known->second.when = now_;
+    known->second.where = 0;
     known->second.value = place ? code_value(code_.files()[place->file], place->offset) : address;
   }
   return known->second;
@@ -59,8 +56,9 @@ ValueSums::CodeAddress &ValueSums::code_address(uint32_t pid, uint64_t address) 
 
 // Code lies at another address in each run: a place in a file is what can be added up.
 uint64_t ValueSums::translated(const assay_sample &sample, const assay_sampled_value &value) {
-  const bool is_code = value.kind == ASSAY_VALUE_target || value.kind == ASSAY_VALUE_caller;
-  return is_code ? code_address(sample.pid, value.value).value : cut(value);
+  return assay_value_is(value.kind) == ASSAY_VALUE_IS_code
+             ? code_address(sample.pid, value.value).value
+             : cut(value);
 }
 
 uint32_t ValueSums::where_of_target(uint32_t pid, uint64_t target) {
@@ -111,7 +109,7 @@ void ValueSums::add_window(std::span<const assay_sampled_value> values, const as
   for (const assay_sampled_value &value : values)
     numbers.push_back(translated(sample, value));
   add(list->values);
-  if (!is_address(first.kind) || values.size() == 1)
+  if (assay_value_is(first.kind) != ASSAY_VALUE_IS_address || values.size() == 1)
     return;
   numbers.clear();
   for (size_t i = 1; i < values.size(); i++)
@@ -142,6 +140,7 @@ uint64_t ValueSums::weight_of(const assay_sample &sample) const {
 
 void ValueSums::add(const assay_sample &sample, std::span<const assay_sampled_value> values) {
   samples_++;
+  now_ = Clock::now();
   const auto place = sample.start ? code_.place(sample.start) : std::nullopt;
   const size_t file = place ? place->file + 1 : 0;
   if (file >= ends_.size())

@@ -7,6 +7,7 @@
 #include "values/code_flow.h"
 #include "values/window_conflicts.h"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -77,9 +78,11 @@ private:
     }
   };
 
+  using Clock = std::chrono::steady_clock;
   struct CodeAddress {
     uint64_t value = 0; // that stands for it
     uint32_t where = 0; // 0: not looked up, or its page may come
+    Clock::time_point when;
   };
 
   List *list_at(uint32_t where, unsigned kind, unsigned detail);
@@ -106,6 +109,7 @@ private:
   std::unordered_map<uint32_t, Counts> counts_; // by where
   std::unordered_map<Pair, uint64_t, PairHash> conflicts_;
   std::unordered_map<ProcessAddress, CodeAddress, ProcessAddressHash> code_addresses_;
+  Clock::time_point now_; // when the sample came that is added
   // Of the sample that is added; kept so that their memory is.
   std::vector<uint64_t> numbers_;           // values of one list
   std::vector<assay_sampled_value> sorted_; // of the sample that is added
