@@ -35,6 +35,9 @@ struct assay_interpreter {
   uint32_t limit;     // instructions that are to be recorded
   uint32_t in_kernel; // 1: of the kernel's own code; 2: and it came to memory that must not be read
   uint32_t memory; // tells address spaces of one process apart (exec); for who looks pages up by it
+  uint32_t remapped; // of `memory`: how often something else was found where the process had code
+  uint32_t changes;  // of what the process has mapped, as the kernel counts them
+  uint32_t counts_changes; // 0: it does not
   uint64_t key_page; // the address whose page `key` is of; 1: none. For who looks pages up by it
   struct assay_code_key key;
   uint32_t key_is_kept; // from an earlier sample: what lies there may have changed since

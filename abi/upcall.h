@@ -7,7 +7,9 @@
 //
 // A place says which published page lies at an address of a program: a hash table, of which the
 // tool writes entries and changes numbers, and never removes any. A program is known by a number
-// that its children share after fork, for they have the same mappings.
+// that its children share after fork, for they have the same mappings. Libraries may come where
+// others were: so code of what the loader has loaded is looked up by this number and a hash of the
+// file's begin, which has its build id.
 #pragma once
 
 #include "abi/published_code.h"
@@ -17,7 +19,7 @@
 
 #define ASSAY_UPCALL_ENVIRONMENT "ASSAY_VALUES_SHARED" // where a program finds it: a path
 #define ASSAY_UPCALL_MAGIC "AssayUp"
-#define ASSAY_UPCALL_VERSION 2
+#define ASSAY_UPCALL_VERSION 3
 #define ASSAY_UPCALL_SIGNAL 0x7961737341ULL // by which our own signals are known
 
 #define ASSAY_UPCALL_PLACES 131072u // a power of two
@@ -47,9 +49,9 @@ struct assay_upcall_header {
 };
 
 struct assay_upcall_place {
-  uint64_t page; // address
-  uint32_t program;
-  uint32_t number; // of the published page; 0: the entry is empty. Written last
+  uint64_t page;    // address
+  uint32_t program; // assay_upcall_program_with()
+  uint32_t number;  // of the published page; 0: the entry is empty. Written last
 };
 
 struct assay_upcall_news {
@@ -80,6 +82,22 @@ struct assay_upcall_message {
   uint32_t program;
 };
 #define ASSAY_UPCALL_SKIP UINT32_MAX
+
+// A file by its first bytes: of what is mapped there, of the file itself. Never 0, which stands for
+// what the loader has not loaded.
+#define ASSAY_UPCALL_FILE_BYTES 1024
+
+static inline uint64_t assay_upcall_file_hash(const uint64_t *words) {
+  uint64_t sums[4] = {1, 2, 3, 4};
+  for (unsigned i = 0; i < ASSAY_UPCALL_FILE_BYTES / 8; i++)
+    sums[i % 4] = (sums[i % 4] ^ words[i]) * 0x9e3779b97f4a7c15ULL;
+  uint64_t hash = sums[0] ^ sums[1] >> 7 ^ sums[2] >> 13 ^ sums[3] >> 19;
+  return (hash ^ hash >> 32) | 1;
+}
+
+static inline uint32_t assay_upcall_program_with(uint32_t program, uint64_t file_hash) {
+  return program ^ (uint32_t)file_hash;
+}
 
 static inline uint32_t assay_upcall_place_hash(uint64_t page, uint32_t program) {
   return (uint32_t)((page >> ASSAY_CODE_PAGE_BITS ^ (uint64_t)program << 40) *

@@ -5,6 +5,7 @@
 #include "base/stable_sort.h"
 #include "values/code_key.h"
 
+#include <sys/vfs.h>
 #include <utility>
 
 namespace values {
@@ -19,6 +20,13 @@ void drop_names(image::Executable &executable) {
     functions.push_back({function.begin, function.end, is_cold_part(function) ? function.name : "",
                          function.found_by});
   executable.set_functions(std::move(functions));
+}
+
+// Whether the list of mappings gives files there other numbers than the kernel's own ones are.
+bool is_overlay(const std::string &path) {
+  constexpr long kOverlay = 0x794c7630; // OVERLAYFS_SUPER_MAGIC
+  struct statfs system = {};
+  return statfs(path.c_str(), &system) == 0 && system.f_type == kOverlay;
 }
 
 bool is_same(const timespec &a, const timespec &b) {
@@ -91,12 +99,17 @@ CodeFiles::Opened *CodeFiles::use(const assay_code_key &key) {
   return known->second.get();
 }
 
+bool CodeFiles::is_mapped(const assay_miss &miss, const MappedRange &range) {
+  return range.is_file() && (range.inode == miss.file || is_overlay(range.name) ||
+                             is_overlay(path_of_mapping(miss.pid, range)));
+}
+
 CodeFiles::Opened *CodeFiles::open(const assay_miss &miss, ProcessMaps &maps) {
   if (Opened *file = use(key_of(miss)))
     return file;
   auto [known, is_new] = opened_.try_emplace({miss.file, miss.device, miss.version});
   const MappedRange *range = maps.range_at(miss.pid, miss.address, ProcessMaps::kNow);
-  if (!range || !range->is_file())
+  if (!range || !is_mapped(miss, *range))
     return known->second.get();
   auto file = std::make_unique<Opened>();
   std::string name = range->name;

@@ -60,7 +60,9 @@ public:
   size_t opened() const { return opened_.size(); }
   // The index of what is no file, by its name.
   uint32_t named(const std::string &name);
-  // The file that a miss came to; null if the process is gone, or maps none there.
+  // Whether what is mapped there by now is the file that a miss came to.
+  static bool is_mapped(const assay_miss &miss, const MappedRange &range);
+  // The file that a miss came to; null if the process is gone, or does not map it there any more.
   Opened *open(const assay_miss &miss, ProcessMaps &maps);
   // The file that a page's key names, if it is open and an executable; else null.
   Opened *use(const assay_code_key &key);

@@ -8,8 +8,14 @@
 // in. Where that has nothing either, the tool is told, once in a while, and decodes. The kernel
 // answers for one mapping in an interrupt; so `mappings` keeps what it has said.
 //
-// What lies at an address may change (exec, dlclose): so the bytes of the first instruction in a
-// page are compared with those that were decoded, and of code without a file the bytes of each.
+// What lies at an address may change (exec, dlclose), also to code that has the same bytes there. So
+// what `places` and `mappings` say of a process is asked again where the kernel's counter of changes
+// to its mappings has gone on (mm_lock_seq; a kernel before 6.4 has none, and is asked in each
+// sample). It is asked for where the sample begins, as the kernel answers once; if something else
+// lies there by now, all that is known of the process is forgotten. So what follows in the first
+// sample after a change may still be taken for what was there before. Refused: tracepoints of munmap
+// and mmap, with which each system call of the machine takes longer. Of code without a file the
+// bytes of each instruction are compared beside that, of files those of the first one in a page.
 
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
@@ -41,7 +47,6 @@ struct vm_area_struct {
   unsigned long vm_pgoff;
   struct file *vm_file;
 };
-struct mm_struct;
 struct thread_struct {
   unsigned long fsbase;
   unsigned long gsbase;
@@ -52,6 +57,16 @@ struct task_struct {
   int tgid;
   struct mm_struct *mm;
   struct thread_struct thread;
+};
+// From 6.13 on; before, from 6.4 on. Both count changes of what is mapped.
+struct sequence {
+  unsigned sequence;
+};
+struct mm_struct {
+  struct sequence mm_lock_seq;
+};
+struct mm_struct___int {
+  int mm_lock_seq;
 };
 #pragma clang attribute pop
 
@@ -81,14 +96,26 @@ struct {
 struct place_key {
   __u64 page;
   __u32 process;
-  __u32 memory; // differs after exec
+  __u32 memory; // differs after exec, and after something else was found mapped
+};
+struct place {
+  __u32 number;
+  __u32 changes; // of what the process has mapped, when the kernel was asked
 };
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
   __uint(max_entries, 32768);
   __type(key, struct place_key);
-  __type(value, __u32);
+  __type(value, struct place);
 } places SEC(".maps");
+
+// How often something else was found where a process had code.
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 1024);
+  __type(key, __u64); // process, memory
+  __type(value, __u32);
+} remapped SEC(".maps");
 
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
@@ -192,6 +219,21 @@ static __always_inline struct place_key region_of(const struct assay_interpreter
   return region;
 }
 
+static __always_inline int is_same_file(const struct mapping *a, const struct mapping *b) {
+  return a->shift == b->shift && a->file == b->file && a->device == b->device &&
+         a->version == b->version;
+}
+
+// From here on nothing that was known of the process's code counts.
+static __noinline int forget_process(struct assay_interpreter *run) {
+  __u64 process = (__u64)run->out.pid << 32 | (__u32)(run->memory - run->remapped);
+  __u32 times = run->remapped + 1;
+  bpf_map_update_elem(&remapped, &process, &times, BPF_ANY);
+  run->memory++;
+  run->remapped = times;
+  return 0;
+}
+
 // What is mapped at an address: into run->key. The kernel answers once in an interrupt: its lock is
 // released by work that waits for the interrupt's end, and meanwhile it refuses. `anew`: not what
 // it said in an earlier one.
@@ -211,19 +253,25 @@ static __noinline int key_of(struct assay_interpreter *run, __u64 address, int a
     return 1;
   }
   struct place_key region = region_of(run, address);
-  struct mapping *kept = anew ? 0 : bpf_map_lookup_elem(&mappings, &region), found = {};
-  if (kept)
-    found = *kept;
-  run->key_is_kept = address >= found.begin && address < found.end;
-  if (!run->key_is_kept) {
-    struct mapping nothing = {};
-    found = nothing;
+  struct mapping *known = bpf_map_lookup_elem(&mappings, &region), kept = {}, found = {};
+  if (known)
+    kept = *known;
+  run->key_is_kept = !anew && address >= kept.begin && address < kept.end;
+  if (run->key_is_kept) {
+    found = kept;
+  } else {
     found.device = run->out.pid;
     if (bpf_find_vma(bpf_get_current_task_btf(), address, take_mapping, &found, 0) != 0) {
       count(no_mapping);
       return 0;
     }
-    bpf_map_update_elem(&mappings, &region, &found, BPF_ANY);
+    if (found.begin < kept.end && kept.begin < found.end && !is_same_file(&found, &kept)) {
+      forget_process(run);
+      region = region_of(run, address);
+    }
+    if (found.begin != kept.begin || found.end != kept.end || !is_same_file(&found, &kept) ||
+        region.memory != run->memory)
+      bpf_map_update_elem(&mappings, &region, &found, BPF_ANY);
   }
   run->key.page = page + found.shift;
   run->key.file = found.file;
@@ -242,13 +290,22 @@ static __always_inline struct place_key place_of(const struct assay_interpreter 
 static __noinline int find_page(struct assay_interpreter *run, __u64 pc) {
   if (pc >> 63 && !run->in_kernel)
     return 0;
-  struct place_key place = place_of(run, pc);
-  __u32 *known = bpf_map_lookup_elem(&places, &place);
-  if (known) {
-    run->page_number = *known;
+  struct place_key key_of_place = place_of(run, pc);
+  struct place *known = bpf_map_lookup_elem(&places, &key_of_place);
+  // Where a sample begins, the kernel can be asked.
+  int is_first = run->page == 1 && pc >> 63 == 0, asks = 0;
+  __u32 before = known ? known->number : 0;
+  if (known && (!is_first || (known->changes == run->changes && run->counts_changes))) {
+    run->page_number = before;
     return 1;
   }
-  if (!key_of(run, pc, 0))
+  if (is_first)
+    asks = key_of(run, pc, 1);
+  if (!asks && before) { // the process is changing what it has mapped
+    run->page_number = before;
+    return 1;
+  }
+  if (!asks && !key_of(run, pc, 0))
     return 0;
   struct assay_code_key key = run->key;
   __u32 *number = bpf_map_lookup_elem(&files, &key);
@@ -258,13 +315,16 @@ static __noinline int find_page(struct assay_interpreter *run, __u64 pc) {
     key = run->key;
     number = bpf_map_lookup_elem(&files, &key);
   }
-  if (!number) {
+  struct place place = {number ? *number : 0, run->changes};
+  if (before && before != place.number)
+    forget_process(run);
+  if (!place.number) {
     tell_miss(run, pc, &key);
     return 0;
   }
-  __u32 copy = *number;
-  bpf_map_update_elem(&places, &place, &copy, BPF_ANY);
-  run->page_number = copy;
+  key_of_place = place_of(run, pc);
+  bpf_map_update_elem(&places, &key_of_place, &place, BPF_ANY);
+  run->page_number = place.number;
   return 1;
 }
 
@@ -374,7 +434,8 @@ int given_sample(struct assay_given_sample *given) {
   run->out.tid = (__u32)id;
   run->out.pc = run->pc = given->pc;
   run->out.in_kernel = run->in_kernel = 0;
-  run->memory = 0;
+  run->memory = run->remapped = run->changes = 0;
+  run->counts_changes = 1;
   for (unsigned i = 0; i < ASSAY_GIVEN_REGISTERS; i++) {
     run->registers[i] = given->registers[i];
     run->known[i] = 1;
@@ -410,6 +471,25 @@ static __always_inline void take_kernel_state(struct assay_interpreter *run,
   }
 }
 
+// The address space, and how often what is mapped in it has changed.
+static __always_inline void take_memory(struct assay_interpreter *run, struct task_struct *task) {
+  struct mm_struct *memory = BPF_CORE_READ(task, mm);
+  struct mm_struct___int *before = (void *)memory;
+  run->memory = (__u32)((__u64)memory >> 6);
+  run->changes = 0;
+  run->counts_changes = 1;
+  if (bpf_core_field_exists(memory->mm_lock_seq.sequence))
+    run->changes = BPF_CORE_READ(memory, mm_lock_seq.sequence);
+  else if (bpf_core_field_exists(before->mm_lock_seq))
+    run->changes = (__u32)BPF_CORE_READ(before, mm_lock_seq);
+  else
+    run->counts_changes = 0;
+  __u64 process = (__u64)run->out.pid << 32 | run->memory;
+  __u32 *times = bpf_map_lookup_elem(&remapped, &process);
+  run->remapped = times ? *times : 0;
+  run->memory += run->remapped;
+}
+
 SEC("perf_event")
 int sample(struct bpf_perf_event_data *event) {
   __u32 zero = 0;
@@ -433,7 +513,7 @@ int sample(struct bpf_perf_event_data *event) {
   run->pc = event->regs.rip;
   take_registers(run, &event->regs);
   struct task_struct *task = bpf_get_current_task_btf();
-  run->memory = (__u32)((__u64)BPF_CORE_READ(task, mm) >> 6);
+  take_memory(run, task);
   if (in_kernel) {
     take_kernel_state(run, task);
   } else {

@@ -18,6 +18,7 @@
 #include "values/process_maps.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -276,15 +277,42 @@ private:
     }
   }
 
-  // What lies at the address becomes known; then the miss is as one of the kernel's.
+  // Whether the mapping is of the file whose hash the program has told; also where that cannot be
+  // known. Of a list of mappings that is not fresh, map_files may lead to what has come there since.
+  static bool has_hash(uint32_t pid, const MappedRange &range, uint64_t wanted, bool is_fresh) {
+    if (wanted == 0 || !range.is_file())
+      return true;
+    bool is_known = false;
+    for (const std::string &path :
+         {range.name, is_fresh ? path_of_mapping(pid, range) : std::string()}) {
+      std::array<uint64_t, ASSAY_UPCALL_FILE_BYTES / 8> words;
+      const int file = path.empty() ? -1 : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+      if (file < 0)
+        continue;
+      const bool is_read = pread(file, words.data(), sizeof words, 0) == sizeof words;
+      close(file);
+      if (is_read && assay_upcall_file_hash(words.data()) == wanted)
+        return true;
+      is_known = true;
+    }
+    return is_fresh && !is_known;
+  }
+
+  // What lies at the address becomes known; then the miss is as one of the kernel's. A library that
+  // has come and gone before we look stays unknown.
   void take_miss(assay_miss miss, uint32_t program, MessageTaker &taker) {
+    const uint64_t hash = miss.file;
+    program = assay_upcall_program_with(program, hash);
     miss.page = page_of(miss.address);
     miss.file = 0;
     miss.device = miss.pid;
     miss.version = 0;
     const MappedRange *range = maps_.range_at(miss.pid, miss.address, kLately);
-    if (!range) // it may have been mapped since
+    if (!range || !has_hash(miss.pid, *range, hash, false)) { // it may have been mapped since
       range = maps_.range_at(miss.pid, miss.address, ProcessMaps::kNow);
+      if (range && !has_hash(miss.pid, *range, hash, true))
+        return;
+    }
     if (!range) {
       if (hides_maps(miss.pid)) // else it has ended
         hidden_.insert(miss.pid);

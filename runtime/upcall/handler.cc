@@ -14,6 +14,7 @@
 #include "abi/timed_load.h"
 #include "runtime/core/system/syscall.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -67,18 +68,53 @@ bool put(Thread &thread, const void *head, size_t head_bytes, const void *tail, 
   return true;
 }
 
+#ifdef DLFO_EH_SEGMENT_TYPE             // of glibc 2.35; it may be called in signal handlers
+decltype(&_dl_find_object) find_object; // null: an older libc than we were built with
+#endif
+
+bool read_file_begin(const Thread &thread, uint64_t *to, uint64_t from) {
+  if (!thread.loads_directly)
+    return sys::read_own_memory(from, to, ASSAY_UPCALL_FILE_BYTES);
+  for (unsigned i = 0; i < ASSAY_UPCALL_FILE_BYTES / 8; i++)
+    if (!assay_upcall_load(to + i, (const uint64_t *)from + i, 8))
+      return false;
+  return true;
+}
+
+// Which file the loader has loaded there. One that was closed may have left its place to another
+// one, with the same bytes where we look; so the file's begin is asked in each sample. It takes some
+// hundred nanoseconds. Before glibc 2.35 nothing says it in a signal handler.
+uint64_t file_at(Thread &thread, uint64_t pc) {
+  Loaded &loaded = thread.loaded;
+  if (loaded.sample == thread.run.sample && pc - loaded.begin < loaded.end - loaded.begin)
+    return loaded.file;
+  const uint64_t page = assay_code_page_begin(pc);
+  loaded = {page, page + ASSAY_CODE_PAGE_BYTES, 0, thread.run.sample};
+#ifdef DLFO_EH_SEGMENT_TYPE
+  dl_find_object found;
+  if (!find_object || find_object((void *)pc, &found) != 0 ||
+      !read_file_begin(thread, thread.file_begin, (uint64_t)found.dlfo_map_start))
+    return 0;
+  loaded.begin = (uint64_t)found.dlfo_map_start;
+  loaded.end = (uint64_t)found.dlfo_map_end;
+  loaded.file = assay_upcall_file_hash(thread.file_begin);
+#endif
+  return loaded.file;
+}
+
 // Told once in a while: the tool needs some time to decode.
 int tell_miss(Thread &thread, uint64_t address) {
-  const uint64_t now = sys::clock_ns(CLOCK_MONOTONIC_COARSE);
+  const uint64_t now = sys::clock_ns(CLOCK_MONOTONIC_COARSE), file = file_at(thread, address);
   RecentMiss &recent = thread.recent[address * 0x9e3779b97f4a7c15 >> 58 & (kRecentMisses - 1)];
-  if (recent.address == address && now - recent.ns < kMissIntervalNs)
+  if (recent.address == address && recent.file == file && now - recent.ns < kMissIntervalNs)
     return 0;
-  recent = {address, now};
+  recent = {address, now, file};
   assay_miss miss = {};
   miss.kind = ASSAY_MESSAGE_MISS;
   miss.pid = process;
   miss.tid = thread.tid;
   miss.address = address;
+  miss.file = file;
   if (put(thread, &miss, sizeof miss, nullptr, 0)) {
     __atomic_fetch_add(&shared.news->posted, 1, __ATOMIC_RELEASE);
     sys::call(SYS_futex, (long)&shared.news->posted, FUTEX_WAKE, INT32_MAX);
@@ -88,13 +124,14 @@ int tell_miss(Thread &thread, uint64_t address) {
 
 int find_page(assay_interpreter *run, uint64_t pc) {
   const uint64_t page = assay_code_page_begin(pc);
-  const uint32_t hash = assay_upcall_place_hash(page, program);
+  const uint32_t here = assay_upcall_program_with(program, file_at(*mine, pc));
+  const uint32_t hash = assay_upcall_place_hash(page, here);
   for (uint32_t i = 0; i < ASSAY_UPCALL_PROBES; i++) {
     const assay_upcall_place &place = shared.places[(hash + i) & (ASSAY_UPCALL_PLACES - 1)];
     const uint32_t number = __atomic_load_n(&place.number, __ATOMIC_ACQUIRE);
     if (number == 0)
       break;
-    if (place.page == page && place.program == program) {
+    if (place.page == page && place.program == here) {
       run->page_number = number;
       return 1;
     }
@@ -266,6 +303,12 @@ const PerfInfo &perf_info(const siginfo_t &info) {
 }
 
 } // namespace
+
+void find_loader() {
+#ifdef DLFO_EH_SEGMENT_TYPE
+  find_object = (decltype(find_object))dlsym(RTLD_DEFAULT, "_dl_find_object");
+#endif
+}
 
 bool is_own_signal(const siginfo_t &info) {
   return (info.si_code == kTrapPerf && perf_info(info).data == ASSAY_UPCALL_SIGNAL) ||

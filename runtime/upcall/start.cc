@@ -109,6 +109,7 @@ bool is_go() {
     shared.header = nullptr;
     return;
   }
+  find_loader();
   take_signals();
   follow_forks();
   sample_thread();

@@ -48,7 +48,13 @@ inline bool is_over() {
 }
 
 struct RecentMiss {
-  uint64_t address, ns;
+  uint64_t address, ns, file;
+};
+// What the loader has mapped there, or the page of what it has not; of one sample.
+struct Loaded {
+  uint64_t begin, end;
+  uint64_t file; // assay_upcall_file_hash(); 0: not loaded by it
+  uint32_t sample;
 };
 constexpr unsigned kRecentMisses = 64;
 constexpr unsigned kLineBytes = 64, kLines = 32;
@@ -79,6 +85,8 @@ struct Thread {
   bool loads_directly; // in this sample
   int level; // of the memory hierarchy, that answered the last load, as bits; -1: it was not timed
   RecentMiss recent[kRecentMisses];
+  Loaded loaded;
+  uint64_t file_begin[ASSAY_UPCALL_FILE_BYTES / 8]; // of it; the stack may be a small one
   Line lines[kLines];
   assay_interpreter run;
 };
@@ -86,6 +94,9 @@ extern thread_local constinit Thread *mine;
 
 // Whether the tool knows this process by the number that it has for itself: not in a namespace of processes of its own.
 bool is_known_by_number();
+
+// Once, before samples: what says where the loader has loaded files (glibc 2.35).
+void find_loader();
 
 // "assay: TEXT" on standard error.
 void say(const char *text);
