@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <functional>
 
 namespace analyze {
 namespace {
@@ -35,6 +36,8 @@ std::pair<std::string, std::string> memory_and_function(const std::string &path)
     return {path, ""};
   return {path.substr(0, end + 1), path.substr(end + 2)};
 }
+
+constexpr double kNotedShare = .01; // of samples in a file whose names are missing
 
 const char *const kEndMeanings[] = {
 #define ASSAY_SAMPLE_END(name, meaning) meaning,
@@ -182,7 +185,7 @@ ValueList list_of(const profile::SampledValues &values, Namer &namer) {
 class Answer {
 public:
   Answer(const profile::Profile &profile, image::Symbols &symbols, const ValuesQuery &query)
-      : profile_(profile), query_(query), namer_(profile, symbols) {}
+      : profile_(profile), query_(query), symbols_(symbols), namer_(profile, symbols) {}
 
   ValuesResult take() {
     result_.losses = profile_.losses;
@@ -193,9 +196,12 @@ public:
     gather_instructions();
     add_values();
     list_executables();
+    if (query_.prefers_whole_name)
+      keep_whole_name();
     base::stable_sort(result_.functions, has_more<ValueFunction>);
     add_conflicts(); // they point to functions, which stay where they are from here on
     result_.findings = value_findings(result_);
+    note_files();
     return std::move(result_);
   }
 
@@ -296,6 +302,27 @@ private:
       }
   }
 
+  // Why files have no names of functions: of those that matter, as a machine's temporary files are many.
+  void note_files() {
+    for (const std::string &note : symbols_.notes())
+      for (size_t i = 0; i < executables_.size(); i++)
+        if (note.starts_with(profile_.modules[i].path + ": ") &&
+            executables_[i].interrupts >= kNotedShare * double(result_.samples)) {
+          result_.notes.push_back(note);
+          break;
+        }
+  }
+
+  // "sort" means sort, not qsort or sort_by; of C++, with or without parameters.
+  void keep_whole_name() {
+    auto is_whole = [&](const ValueFunction &function) {
+      return function.name == query_.function || function.linkage_name == query_.function ||
+             function.name.substr(0, function.name.find('(')) == query_.function;
+    };
+    if (std::ranges::any_of(result_.functions, is_whole))
+      std::erase_if(result_.functions, std::not_fn(is_whole));
+  }
+
   // Samples that came to no place that is known: in the kernel, where it is not interpreted, and in
   // code that was not decoded yet. So the rows add up to all samples.
   void list_samples_without_place() {
@@ -369,6 +396,7 @@ private:
 
   const profile::Profile &profile_;
   const ValuesQuery &query_;
+  const image::Symbols &symbols_;
   Namer namer_;
   ValuesResult result_;
   std::vector<ValueExecutable> executables_;                       // by module

@@ -95,6 +95,8 @@ struct ValuesResult {
 struct ValuesQuery {
   std::string executable; // only those whose path contains it
   std::string function;   // only those whose name contains it
+  // Of `function`: where a function has exactly that name, or that linkage name, only those that do.
+  bool prefers_whole_name = false;
 };
 
 // Whether the profile has sampled values; a sentence that says why not, if it has none.

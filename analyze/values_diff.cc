@@ -40,10 +40,28 @@ struct Side {
 // File, function, place or text with number, kind, subject.
 using Key = std::tuple<std::string, std::string, std::string, unsigned, std::string>;
 
-// As two recordings have it: of code that a process made without the process's number.
-std::string file_of(const std::string &path) {
-  const std::string made = "[code made";
-  return path.starts_with(made) ? made + "]" : base_name(path);
+constexpr const char *kProgram = "(program)"; // stands for two names
+
+// The file of the program that was run, if samples came in it; else empty.
+std::string program_of(const ValuesResult &result) {
+  const std::string &path = result.process.executable;
+  return std::ranges::any_of(result.executables,
+                             [&](const ValueExecutable &each) { return each.path == path; })
+             ? base_name(path)
+             : "";
+}
+bool has_file(const ValuesResult &result, const std::string &name) {
+  return std::ranges::any_of(result.executables, [&](const ValueExecutable &each) {
+    return base_name(each.path) == name;
+  });
+}
+
+// As two recordings have it: of code that a process made without the process's number; `program` stands for its file.
+std::string file_of(const std::string &path, const std::string &program) {
+  const std::string made = "[code made", name = base_name(path);
+  return path.starts_with(made)                ? made + "]"
+         : !program.empty() && name == program ? kProgram
+                                               : name;
 }
 
 using SameBuilds = std::set<std::string>; // files of which both recordings have one build
@@ -51,8 +69,9 @@ using SameBuilds = std::set<std::string>; // files of which both recordings have
 // A function that is called by its address is the same one in one build alone; of others all such
 // code is one, as it is where no function is known ("[code made by 1234] (no symbol)", without the
 // number).
-std::string name_of(const ValueFunction &function, const SameBuilds &same_builds) {
-  const std::string file = file_of(function.module_path);
+std::string name_of(const ValueFunction &function, const SameBuilds &same_builds,
+                    const std::string &program) {
+  const std::string file = file_of(function.module_path, program);
   const std::string base = base_name(function.module_path);
   const bool is_by_address = function.linkage_name.empty() && function.name.starts_with(base + "+");
   return (is_by_address && !same_builds.contains(file)) || function.name == base + " (no symbol)"
@@ -60,19 +79,22 @@ std::string name_of(const ValueFunction &function, const SameBuilds &same_builds
              : function.name;
 }
 
-std::map<std::string, std::string> build_ids(const ValuesResult &result) {
+std::map<std::string, std::string> build_ids(const ValuesResult &result,
+                                             const std::string &program) {
   std::map<std::string, std::string> ids;
   for (const ValueExecutable &each : result.executables)
-    ids[file_of(each.path)] = each.build_id;
+    ids[file_of(each.path, program)] = each.build_id;
   return ids;
 }
 
-std::map<Key, Side> sides_of(const ValuesResult &result, const SameBuilds &same_builds) {
+std::map<Key, Side> sides_of(const ValuesResult &result, const SameBuilds &same_builds,
+                             const std::string &program) {
   std::map<Key, Side> sides;
   for (const ValueFunction &function : result.functions) {
-    const std::string file = file_of(function.module_path);
-    const std::string linked =
-        function.linkage_name.empty() ? name_of(function, same_builds) : function.linkage_name;
+    const std::string file = file_of(function.module_path, program);
+    const std::string linked = function.linkage_name.empty()
+                                   ? name_of(function, same_builds, program)
+                                   : function.linkage_name;
     std::map<std::string, unsigned> numbers;
     for (const ValueInstruction &instruction : function.instructions) {
       const std::string place =
@@ -178,10 +200,12 @@ void compare(const Side &before, const Side &after, bool is_stride, bool is_one_
 }
 
 using Times = std::map<std::pair<std::string, std::string>, uint64_t>; // file, function
-Times times_of(const ValuesResult &result, const SameBuilds &same_builds, uint64_t &all) {
+Times times_of(const ValuesResult &result, const SameBuilds &same_builds,
+               const std::string &program, uint64_t &all) {
   Times times;
   for (const ValueFunction &function : result.functions) {
-    times[{file_of(function.module_path), name_of(function, same_builds)}] += function.interrupts;
+    times[{file_of(function.module_path, program), name_of(function, same_builds, program)}] +=
+        function.interrupts;
     all += function.interrupts;
   }
   return times;
@@ -203,22 +227,28 @@ ValuesDiff diff(const ValuesResult &before, const ValuesResult &after) {
   ValuesDiff diff;
   diff.samples_before = before.samples;
   diff.samples_after = after.samples;
+  std::string old_program = program_of(before), program = program_of(after);
+  if (old_program.empty() || program.empty() || old_program == program ||
+      has_file(before, program) || has_file(after, old_program))
+    old_program = program = "";
+  diff.program_before = old_program;
+  diff.program_after = program;
   SameBuilds same_builds;
-  const auto old_ids = build_ids(before);
-  for (const auto &[file, id] : build_ids(after)) {
+  const auto old_ids = build_ids(before, old_program);
+  for (const auto &[file, id] : build_ids(after, program)) {
     const auto known = old_ids.find(file);
     if (known != old_ids.end() && known->second == id && !id.empty())
       same_builds.insert(file);
   }
   uint64_t all_before = 0, all_after = 0;
-  const Times old_times = times_of(before, same_builds, all_before),
-              times = times_of(after, same_builds, all_after);
-  const auto old_sides = sides_of(before, same_builds);
-  for (const auto &[key, side] : sides_of(after, same_builds)) {
+  const Times old_times = times_of(before, same_builds, old_program, all_before),
+              times = times_of(after, same_builds, program, all_after);
+  const auto old_sides = sides_of(before, same_builds, old_program);
+  for (const auto &[key, side] : sides_of(after, same_builds, program)) {
     const auto known = old_sides.find(key);
     if (known == old_sides.end())
       continue;
-    const Times::key_type name{std::get<0>(key), name_of(*side.function, same_builds)};
+    const Times::key_type name{std::get<0>(key), name_of(*side.function, same_builds, program)};
     const double time = std::max(share_of(old_times, name, all_before).share,
                                  share_of(times, name, all_after).share);
     const bool is_one_build = same_builds.contains(std::get<0>(key));
@@ -234,7 +264,9 @@ ValuesDiff diff(const ValuesResult &before, const ValuesResult &after) {
     if (std::abs(a.share - b.share) >= kMinTime &&
         (a.low - (kWider - 1) * (a.share - a.low) > b.high + (kWider - 1) * (b.high - b.share) ||
          b.low - (kWider - 1) * (b.share - b.low) > a.high + (kWider - 1) * (a.high - a.share)))
-      diff.functions.push_back({name.second, a.share, b.share});
+      diff.functions.push_back({name.second,
+                                name.first == kProgram ? old_program + " → " + program : name.first,
+                                a.share, b.share});
   }
   base::stable_sort(diff.functions, [](auto &a, auto &b) {
     return std::abs(a.after - a.before) > std::abs(b.after - b.before);

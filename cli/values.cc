@@ -14,6 +14,7 @@
 #include "cli/values_record.h"
 #include "report/values_report.h"
 
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -60,13 +61,15 @@ std::string next_command(const ValuesArguments &arguments, const analyze::Values
 int answer(ValuesArguments arguments, Question question) {
   AnswerOptions &options = arguments.answer;
   check_format(options);
+  bool is_name = false;
   // `annotate [F] [FUNCTION]`: what is a file or a folder is a profile.
   for (const std::string &word : arguments.words) {
     if (is_profile(word))
       options.profiles.push_back(word);
-    else if (arguments.function.empty())
+    else if (arguments.function.empty()) {
       arguments.function = word;
-    else
+      is_name = true;
+    } else
       base::fail("{} and {} are no profiles, and only one function can be named",
                  arguments.function, word);
   }
@@ -75,11 +78,14 @@ int answer(ValuesArguments arguments, Question question) {
     base::fail("{}", analyze::why_no_values(profile));
   image::Symbols symbols = image::open(analyze::module_files(profile));
   const analyze::ValuesResult result =
-      analyze::values(profile, symbols, {arguments.executable, arguments.function});
-  if (!arguments.function.empty() && result.functions.empty())
+      analyze::values(profile, symbols, {arguments.executable, arguments.function, is_name});
+  if (!arguments.function.empty() && result.functions.empty()) {
+    for (const std::string &note : result.notes) // a file that was built again has other names
+      std::fprintf(stderr, "assay: %s\n", report::printable(note).c_str());
     base::fail("{}: no sample came in a function of that name; `assay values report` lists those "
                "that were met",
                report::printable(arguments.function));
+  }
   if (!arguments.executable.empty() && result.functions.empty())
     base::fail(
         "{}: no sample came in a file with that in its path; `assay values report` lists those "

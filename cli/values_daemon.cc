@@ -48,7 +48,7 @@ public:
         folder_(arguments.output.empty() ? new_folder("system", getpid()) : arguments.output,
                 disk_of(arguments)) {
     if (!arguments.duration.empty())
-      duration_ = std::chrono::microseconds(base::parse_duration_us(arguments.duration));
+      duration_ = duration_of(arguments);
   }
 
   int run() {

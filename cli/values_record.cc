@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "base/shell_words.h"
 #include "base/units.h"
+#include "cli/keep_files.h"
 #include "cli/output.h"
 #include "cli/program_command.h"
 #include "cli/temporary_folder.h"
@@ -36,6 +37,8 @@
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <set>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -48,7 +51,11 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr uint32_t kConflictInstructions = 128;
-constexpr uint32_t kMaxSkipped = 4096; // some 400 us of a sample
+constexpr uint32_t kMaxSkipped = 4096;   // some 400 us of a sample
+constexpr uint64_t kManyInside = 25'000; // samples a second of a program that interprets itself
+// Of samples that are due by processor time: when it is said that fewer came.
+constexpr uint64_t kFewDue = 250;
+constexpr double kEnough = .75;
 
 void ask_to_stop(int) {
   asked_to_stop = 1;
@@ -136,6 +143,15 @@ values::RecordingSettings settings_of(const RecordArguments &arguments) {
   return settings;
 }
 
+std::chrono::microseconds duration_of(const RecordArguments &arguments) {
+  const std::chrono::microseconds duration(base::parse_duration_us(arguments.duration));
+  if (duration.count() == 0)
+    base::fail("--duration {}: there would be no sample; choose a longer time, such as 10s, or "
+               "leave it out",
+               arguments.duration);
+  return duration;
+}
+
 namespace {
 
 std::string name_of(const RecordArguments &arguments) {
@@ -220,6 +236,21 @@ uint32_t scope_of(const RecordArguments &arguments) {
                                      : ASSAY_SAMPLING_COMMAND;
 }
 
+// In seconds.
+struct ProcessorTime {
+  double user = 0, all = 0;
+};
+
+// Of children that have ended and were waited for, and of theirs.
+ProcessorTime time_of_children() {
+  rusage usage = {};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  auto seconds = [](const timeval &time) {
+    return double(time.tv_sec) + double(time.tv_usec) * 1e-6;
+  };
+  return {seconds(usage.ru_utime), seconds(usage.ru_utime) + seconds(usage.ru_stime)};
+}
+
 // One recording from its first sample to its profile.
 class Session {
 public:
@@ -229,11 +260,16 @@ public:
                                          !arguments.command.empty())),
         recording_(std::move(chosen_.collector), settings_, scope_of(arguments)) {
     if (!arguments.duration.empty())
-      duration_ = std::chrono::microseconds(base::parse_duration_us(arguments.duration));
+      duration_ = duration_of(arguments);
   }
 
   int record_command() {
     ChildSettings child;
+    if (is_inside() && settings_.sampling.hertz > kManyInside)
+      std::fprintf(stderr,
+                   "assay: -F %s: each sample takes some 20 us of the program's own time, so that "
+                   "it runs several times slower; choose 20k or less\n",
+                   arguments_.hertz.c_str());
     if (is_inside()) {
       child.environment = variables_beside(arguments_.command.front());
       child.environment.push_back(preloading("libassay_upcall.so"));
@@ -244,7 +280,10 @@ public:
       begin(pid);
     };
     child.meanwhile = [&] { poll(); };
+    const ProcessorTime before = time_of_children();
     const ChildStatus status = run_child(arguments_.command, child);
+    const ProcessorTime after = time_of_children();
+    used_ = {after.user - before.user, after.all - before.all};
     const std::string &program = arguments_.command.front();
     if (status.start_error)
       return say_not_started(program, status);
@@ -285,8 +324,10 @@ private:
 
   void poll() {
     recording_.poll(10, process_);
-    if (is_over())
+    if (is_over()) {
       stop();
+      was_cut_ = true;
+    }
     const auto now = Clock::now();
     // A command has the terminal for itself.
     if (isatty(STDERR_FILENO) && arguments_.command.empty() &&
@@ -319,13 +360,19 @@ private:
       std::fputc('\n', stderr);
     process_.executable = resolved_executable();
     process_.ends = {{ASSAY_END_EXIT, 0, static_cast<uint64_t>(duration.count())}};
-    const profile::Profile profile =
+    const std::set<uint32_t> pids = recording_.pids();
+    profile::Profile profile =
         recording_.profile(process_, static_cast<uint64_t>(duration.count()));
     const auto p = recording_.progress();
+    const std::string missing = missing_samples(profile) + processes_left(profile, pids);
     if (is_inside() && p.programs == 0)
       base::fail("{}: it was not sampled: {}; record as root, in the kernel (`--collector kernel`)",
                  arguments_.command.front(), why_not_inside(process_.executable));
     const std::string file = write(profile);
+    const bool is_found = // without being named
+        arguments_.output.empty() && file.starts_with(std::string(profile::kDefaultFolder) + "/");
+    if (is_found && !arguments_.all)
+      keep_files(profile, fs::path(file).parent_path());
     std::fprintf(stderr, "assay: %s in %s, %s at %s; by %s\n",
                  base::format_counted(double(profile.values.samples), "sample").c_str(),
                  base::format_duration_us(double(duration.count())).c_str(),
@@ -338,17 +385,57 @@ private:
     if (p.lost)
       std::fprintf(stderr, "assay: %s lost; choose a lower rate with -F\n",
                    base::format_counted(double(p.lost), "sample was", "samples were").c_str());
+    std::fputs(missing.c_str(), stderr);
     for (const std::string &word : recording_.code().words_without_callers())
       std::fprintf(stderr,
                    "assay: no sample was taken in a function whose name has `%s`, so --callers "
                    "found none; names are those of the symbol table, as nm prints them\n",
                    word.c_str());
-    const bool is_found = // without being named
-        arguments_.output.empty() && file.starts_with(std::string(profile::kDefaultFolder) + "/");
     std::fprintf(stderr, "assay: profile in %s\nassay: next: assay values report%s\n", file.c_str(),
                  is_found ? "" : (" " + base::shell_word(file)).c_str());
     if (is_found && profile::profiles_in_run(fs::path(file).parent_path()).size() > 1)
       std::fputs("assay: next: assay report\n", stderr);
+  }
+
+  // How many samples were due for the processor time of a command that was waited for, and how many
+  // came, where that is much less. A thread's clock begins with the thread, so one that ends before the first
+  // sample is due has none. From inside, time in the kernel has no samples.
+  std::string missing_samples(profile::Profile &profile) const {
+    if (arguments_.command.empty() || was_cut_)
+      return "";
+    uint64_t came = profile.values.samples + recording_.progress().lost;
+    if (is_inside())
+      came -= std::min(came, profile.values.ends[ASSAY_ENDED_kernel]);
+    const double seconds = is_inside() ? used_.user : used_.all;
+    const auto due = static_cast<uint64_t>(seconds * double(settings_.sampling.hertz));
+    if (due < kFewDue || double(came) >= kEnough * double(due))
+      return "";
+    profile.losses[ASSAY_LOSS_missed_samples] += due - came;
+    return fmt::format(
+        "assay: {} due for {} of processor time{}, and {} came: threads and children that run for "
+        "a moment only are sampled too rarely, and the others' shares are too large; sample all "
+        "processes meanwhile (-a), whose clock is each processor's, or choose a higher rate (-F)\n",
+        base::format_counted(double(due), "sample was", "samples were"),
+        base::format_duration_us(seconds * 1e6), is_inside() ? " outside of the kernel" : "",
+        base::format_count(double(came)));
+  }
+
+  // Which processes of a command run on behind its end.
+  std::string processes_left(profile::Profile &profile, const std::set<uint32_t> &pids) const {
+    if (arguments_.command.empty() || was_cut_)
+      return "";
+    std::string list;
+    uint64_t left = 0;
+    for (uint32_t pid : pids)
+      if (static_cast<pid_t>(pid) != pid_ && !has_ended(static_cast<pid_t>(pid)) && ++left <= 3)
+        list += fmt::format("{}{}", left > 1 ? ", " : "", pid);
+    if (!left)
+      return "";
+    profile.losses[ASSAY_LOSS_left_processes] += left;
+    return fmt::format("assay: {} on ({}{}) when the command had ended, and {} not sampled from "
+                       "there on; record with -p PID, or let the command wait\n",
+                       base::format_counted(double(left), "process ran", "processes ran"), list,
+                       left > 3 ? ", …" : "", left > 1 ? "are" : "is");
   }
 
   // The file of a command, by what was executed.
@@ -394,6 +481,8 @@ private:
   Clock::time_point begin_, shown_;
   std::optional<std::chrono::microseconds> duration_;
   std::optional<Clock::time_point> stopped_;
+  ProcessorTime used_;   // by a command
+  bool was_cut_ = false; // sampling ended before the command
   bool has_shown_ = false;
 };
 
@@ -414,6 +503,8 @@ int record(const RecordArguments &arguments) {
         "`-a` for all processes");
   if (what > 1)
     base::fail("values record: a command, -p and -a exclude each other; leave all but one out");
+  if (!arguments.duration.empty())
+    duration_of(arguments); // before a folder is made
   if (arguments.daemon)
     return record_as_daemon(arguments);
   check_place(arguments);

@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "values/recording.h"
 
+#include <chrono>
 #include <csignal>
 #include <optional>
 #include <string>
@@ -28,6 +29,8 @@ struct RecordArguments {
 
 // Throw Failure where what is asked for makes no sense.
 values::RecordingSettings settings_of(const RecordArguments &arguments);
+// Of --duration, if it is given.
+std::chrono::microseconds duration_of(const RecordArguments &arguments);
 profile::Process process_of(const RecordArguments &arguments, pid_t pid);
 // From the first SIGINT or SIGTERM on `asked_to_stop` is set.
 extern volatile std::sig_atomic_t asked_to_stop;

@@ -32,6 +32,14 @@ std::string value_of(const analyze::ValueChange &change) {
              : text;
 }
 
+// With its file where functions of that name in several files differ: files are compared by their names.
+std::string name_in_file(const analyze::ValuesDiff &diff, const analyze::TimeChange &change) {
+  const std::string name = brief_function(change.function, 60);
+  const bool is_alone =
+      std::ranges::count(diff.functions, change.function, &analyze::TimeChange::function) == 1;
+  return is_alone ? name : fmt::format("{} ({})", name, printable(change.file));
+}
+
 } // namespace
 
 Json values_diff_json(const analyze::ValuesDiff &diff, unsigned top) {
@@ -48,6 +56,7 @@ Json values_diff_json(const analyze::ValuesDiff &diff, unsigned top) {
   }
   for (size_t i = 0; i < diff.functions.size() && (top == 0 || i < top); i++)
     functions.push_back({{"function", diff.functions[i].function},
+                         {"file", diff.functions[i].file},
                          {"before_share", diff.functions[i].before},
                          {"after_share", diff.functions[i].after}});
   return {{"samples", {{"before", diff.samples_before}, {"after", diff.samples_after}}},
@@ -61,6 +70,9 @@ std::string values_diff_text(const analyze::ValuesDiff &diff, unsigned top, cons
       fmt::format("Samples of values: {} before, {} after; what differs beyond chance:\n",
                   base::format_count(double(diff.samples_before)),
                   base::format_count(double(diff.samples_after)));
+  if (!diff.program_after.empty())
+    out += fmt::format("  {} and {} were compared as one file, the program that was run\n",
+                       printable(diff.program_before), printable(diff.program_after));
   if (diff.same())
     return out + "  nothing\n";
   Table times;
@@ -69,7 +81,7 @@ std::string values_diff_text(const analyze::ValuesDiff &diff, unsigned top, cons
   times.column("function", Table::Align::left);
   for (size_t i = 0; i < std::min(most, diff.functions.size()); i++)
     times.row({percent(diff.functions[i].before), percent(diff.functions[i].after),
-               brief_function(diff.functions[i].function, 60)});
+               name_in_file(diff, diff.functions[i])});
   if (!diff.functions.empty())
     out += "\n" + style.strong("Where does more or less of the time go?") + "\n" +
            times.text(style) +

@@ -281,9 +281,10 @@ std::string annotated_text(const ValuesResult &result, unsigned top, const Style
       line_before = line;
       std::string values;
       for (const ValueList &list : instruction.lists) {
-        const std::string text = hot_text(list, 3);
-        if (!text.empty())
-          values += (values.empty() ? "" : "  ") + ("[" + text + "]");
+        const std::string text = "[" + hot_text(list, 3) + "]";
+        // What an instruction reads and writes again has one address.
+        if (text != "[]" && values.find(text) == std::string::npos)
+          values += (values.empty() ? "" : "  ") + text;
       }
       out += fmt::format("  {:>7}  {:>8}  {:#x}  {:<36} {}\n",
                          instruction.interrupts ? std::to_string(instruction.interrupts) : "",

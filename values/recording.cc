@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kLast{2};
 constexpr double kNearlyFull = .75;
 constexpr size_t kManyFiles = 300; // symbols of each are kept
-constexpr size_t kMaxUnplaced = 65536;
+constexpr size_t kMaxUnplaced = 65536, kMaxPids = 65536;
 constexpr uint64_t kAheadBytes = 4096; // of a function, around what was missed
 } // namespace
 
@@ -40,6 +40,8 @@ Recording::Recording(std::unique_ptr<Collector> collector, const RecordingSettin
 
 void Recording::sample(const assay_sample &sample, std::span<const assay_sampled_value> values) {
   code_.count_sample(sample.start);
+  if (pids_.size() < kMaxPids)
+    pids_.insert(sample.pid);
   if (sample.start == 0 && values.empty())
     unplaced_.push_back(sample);
   else
@@ -154,6 +156,7 @@ Recording::Taken Recording::take(const profile::Process &process, uint32_t scope
   Taken taken{profile_since_taken(process, scope, duration_us, counts), sums_.ends_of_files()};
   taken_ = counts;
   full_ = unreadable_ = 0;
+  pids_.clear();
   sums_.clear();
   return taken;
 }

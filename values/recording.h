@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <memory>
+#include <set>
 
 namespace values {
 
@@ -39,6 +40,9 @@ public:
              programs = 0; // programs that sample themselves
   };
   Progress progress() const;
+
+  // Processes that samples came in: the first 65,536 of them.
+  const std::set<uint32_t> &pids() const { return pids_; }
 
   // What was measured, as a section of `process`, of which everything but the sampling and the
   // mappings is set. Once: values go with it.
@@ -80,6 +84,7 @@ private:
   std::deque<Ahead> ahead_;            // filled where nothing else is to be done
   std::vector<assay_sample> unplaced_; // that came to code which was not there yet
   CollectorCounts taken_; // what take(), and recordings with this collector before, have given
+  std::set<uint32_t> pids_;
   uint64_t full_ = 0, unreadable_ = 0;
 };
 

@@ -51,6 +51,7 @@ void RenewedRecording::renew(const profile::Process &process) {
   recording_->collector().stop();
   recording_->poll(0);
   before_ = progress();
+  pids_before_ = pids();
   profile::Profile part =
       recording_->take(process, scope_, 0).profile; // the whole time is told at the end
   recording_ = renewed(std::move(recording_), settings_);
@@ -74,6 +75,12 @@ Recording::Progress RenewedRecording::progress() const {
   sum.lost = now.lost;
   sum.programs = now.programs;
   return sum;
+}
+
+std::set<uint32_t> RenewedRecording::pids() const {
+  std::set<uint32_t> all = pids_before_;
+  all.insert(recording_->pids().begin(), recording_->pids().end());
+  return all;
 }
 
 // Of the process, what is known by now is more than the parts have.

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <memory>
+#include <set>
 
 namespace values {
 
@@ -36,6 +37,8 @@ public:
   void stop();
   // Of everything; the places are those of the recording that goes on.
   Recording::Progress progress() const;
+  // Processes that samples came in.
+  std::set<uint32_t> pids() const;
   // What was measured since the begin. Once: values go with it.
   profile::Profile profile(const profile::Process &process, uint64_t duration_us);
 
@@ -51,7 +54,8 @@ private:
   bool is_renewed_;
   std::unique_ptr<Recording> recording_;
   Recording::Progress before_; // of those that are over
-  profile::Profile sum_;       // the same
+  std::set<uint32_t> pids_before_;
+  profile::Profile sum_; // the same
   Clock::time_point begin_ = Clock::now(), renewed_ = begin_;
 };
 

@@ -51,7 +51,7 @@ struct World {
     const values::MappedRange *range = values::range_at(ranges, address);
     if (range && range->is_file()) {
       miss.page += range->file_offset - range->start;
-      miss.file = std::hash<std::string>()(range->name) | 1;
+      miss.file = range->inode;
       miss.device = 1;
     }
     return miss;

@@ -6,7 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <string>
+#include <sys/mman.h>
 #include <tuple>
 #include <unistd.h>
 
@@ -29,7 +31,7 @@ assay_test_conflicts_end:
 extern "C" const char assay_test_conflicts[], assay_test_conflicts_point[],
     assay_test_conflicts_store[], assay_test_conflicts_branch[], assay_test_conflicts_through[],
     assay_test_conflicts_jump[], assay_test_conflicts_load[], assay_test_conflicts_load4[],
-    assay_test_conflicts_far[];
+    assay_test_conflicts_far[], assay_test_conflicts_end[];
 
 namespace {
 
@@ -44,10 +46,18 @@ protected:
     assay_miss miss = {};
     miss.kind = ASSAY_MESSAGE_MISS;
     miss.pid = miss.tid = miss.device = static_cast<uint32_t>(getpid());
-    miss.address = miss.page = reinterpret_cast<uint64_t>(assay_test_conflicts);
-    page_ = code_.fill(miss).page; // as of memory without a file
+    // In memory without a file.
+    memory_ = mmap(nullptr, ASSAY_CODE_PAGE_BYTES, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    std::memcpy(memory_, assay_test_conflicts,
+                static_cast<size_t>(assay_test_conflicts_end - assay_test_conflicts));
+    miss.address = miss.page = reinterpret_cast<uint64_t>(memory_);
+    page_ = code_.fill(miss).page;
     EXPECT_NE(page_, 0u);
   }
+  ~WindowConflicts() override { munmap(memory_, ASSAY_CODE_PAGE_BYTES); }
+  WindowConflicts(const WindowConflicts &) = delete;
+  WindowConflicts &operator=(const WindowConflicts &) = delete;
 
   uint32_t where(const char *label) const {
     return assay_place_in_page(page_, static_cast<uint64_t>(label - assay_test_conflicts));
@@ -94,6 +104,7 @@ private:
   std::vector<assay_code_page> pages_{4};
   std::vector<assay_uop> entries_{1 << 12};
   values::CodeCache code_{pages_, entries_, values::kAllKinds};
+  void *memory_ = nullptr;
   uint32_t page_ = 0;
   uint16_t steps_ = 0;
   std::vector<assay_sampled_value> values_;
