@@ -282,13 +282,14 @@ uint64_t hash_of(const RecordLayout &layout) {
   return xxh3_64bits(key);
 }
 
-// Where an offset in an array of records, in bytes, lies in its first element, in bits.
-uint64_t in_first_element(const Leaf &leaf, uint64_t offset) {
+// Where an offset in an array of records, in bytes, lies if the first element is taken for the one whose field is the
+// next to end behind it, in bits; it may begin before that.
+int64_t in_first_element(const Leaf &leaf, uint64_t offset) {
   if (leaf.flags & ASSAY_LEAF_ARRAY || !leaf.stride)
-    return offset * 8;
-  uint64_t first = leaf.offset_bits / 8;
-  uint64_t past = offset < first ? 0 : (offset - first) / leaf.stride;
-  return (offset - std::min(past, leaf.elements - 1) * leaf.stride) * 8;
+    return (int64_t)(offset * 8);
+  const uint64_t end = (leaf.offset_bits + leaf.size_bits + 7) / 8;
+  const uint64_t past = offset < end ? 0 : (offset - end) / leaf.stride + 1;
+  return ((int64_t)offset - (int64_t)(std::min(past, leaf.elements - 1) * leaf.stride)) * 8;
 }
 
 bool is_prefix(ArrayRef<const DIDerivedType *> path, const Leaf &leaf) {
@@ -373,13 +374,15 @@ std::optional<LeafRange> RecordLayouts::leaves_in(const RecordLayout &layout, ui
   bool is_exact = false; // the leaf has just these bytes: it is meant, and none that overlaps it
   for (uint32_t i = 0; i < layout.leaves.size(); i++) {
     const Leaf &leaf = layout.leaves[i];
-    const uint64_t begin = leaf.elements > 1 ? in_first_element(leaf, offset) : offset * 8;
-    const uint64_t end = begin + bytes * 8;
+    const int64_t begin =
+        leaf.elements > 1 ? in_first_element(leaf, offset) : (int64_t)(offset * 8);
+    const int64_t end = begin + (int64_t)(bytes * 8);
     const bool is_flexible = !leaf.size_bits && leaf.flags & ASSAY_LEAF_ARRAY;
-    const uint64_t leaf_end = is_flexible ? ~0ULL : leaf.offset_bits + leaf.size_bits;
-    if (begin >= leaf_end || end <= leaf.offset_bits)
+    const auto leaf_begin = (int64_t)leaf.offset_bits;
+    const int64_t leaf_end = is_flexible ? INT64_MAX : leaf_begin + (int64_t)leaf.size_bits;
+    if (begin >= leaf_end || end <= leaf_begin)
       continue;
-    const bool exact = begin == leaf.offset_bits && end == leaf_end;
+    const bool exact = begin == leaf_begin && end == leaf_end;
     if (!range || (exact && !is_exact))
       range = LeafRange{i, i};
     else if (range->last + 1 == i && exact == is_exact)

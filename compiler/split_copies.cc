@@ -54,10 +54,15 @@ using Bytes = std::pair<int64_t, uint64_t>; // from there, so many
 // What the accesses to a variable are to; null: to several members.
 using MembersAt = SmallDenseMap<Bytes, MDNode *, 4>;
 
+// Those of a variable, and where in it a copy begins.
+struct Variable {
+  const MembersAt *members = nullptr;
+  int64_t begin = 0;
+};
+
 struct Copy {
   MDNode *tag = nullptr;
-  MembersAt
-      members; // without a tag: of the variable that is copied, counted from where the copy begins
+  SmallVector<Variable, 2> variables; // without a tag: what is copied
   Address written, read;
   DebugLoc place;
   std::optional<uint64_t> length; // bytes
@@ -67,10 +72,10 @@ class SplitCopies {
 public:
   void begin(Function &function) {
     copies_.clear();
+    variables_.reset();
     if (!function.getSubprogram())
       return;
     layout_ = &function.getDataLayout();
-    std::optional<DenseMap<const Value *, MembersAt>> variables; // most functions need none
     for (Instruction &instruction : instructions(function)) {
       auto *call = dyn_cast<AnyMemTransferInst>(&instruction);
       if (!call)
@@ -83,12 +88,12 @@ public:
       if (auto *constant = dyn_cast<ConstantInt>(call->getLength()))
         copy.length = constant->getZExtValue();
       if (!copy.tag) {
-        if (!variables)
-          variables = members_of_variables(function);
+        if (!variables_)
+          variables_ = members_of_variables(function);
         for (const Address *side : {&copy.written, &copy.read})
-          for (auto [bytes, tag] : variables->lookup(side->base))
-            copy.members.insert({{bytes.first - side->distance, bytes.second}, tag});
-        if (copy.members.empty())
+          if (auto known = variables_->find(side->base); known != variables_->end())
+            copy.variables.push_back({&known->second, side->distance});
+        if (copy.variables.empty())
           continue;
       }
       const DILocation *own = own_place(copy.place, function);
@@ -158,8 +163,16 @@ private:
     if (std::optional<int64_t> behind = distance_behind(
             writes ? copy.written : copy.read, getLoadStorePointerOperand(&access), *layout_))
       tag = side ? part(*side, writes ? sides.written_bytes : sides.read_bytes, *behind, bytes)
-                 : copy.members.lookup({*behind, bytes});
+                 : of_variables(copy, *behind, bytes);
     access.setMetadata(kMember, tag ? tag : undescribed_node(access.getContext()));
+  }
+
+  static MDNode *of_variables(const Copy &copy, int64_t behind, uint64_t bytes) {
+    for (const Variable &variable : copy.variables)
+      if (auto known = variable.members->find({variable.begin + behind, bytes});
+          known != variable.members->end())
+        return known->second;
+    return nullptr;
   }
 
   // A copy that is left of one. What the optimiser has made is counted as the accesses to the variable.
@@ -174,6 +187,8 @@ private:
     auto take_part = [&](MDNode *&side, uint64_t &side_bytes, const Address &of, Value *pointer) {
       const auto behind = side ? distance_behind(of, pointer, *layout_) : std::nullopt;
       side = behind ? part(*side, side_bytes, *behind, bytes) : nullptr;
+      if (side && !side->getNumOperands()) // between members
+        side = nullptr;
       side_bytes = side ? bytes : 0;
     };
     if (bytes != *copy.length) {
@@ -186,11 +201,12 @@ private:
 
   // Of so many bytes behind the begin of what a tag is of; null: of more than that.
   MDNode *part(const MDNode &whole, uint64_t whole_bytes, int64_t behind, uint64_t bytes) {
-    if (is_undescribed(whole) || behind < 0 || bytes > whole_bytes)
+    if (is_undescribed(whole) || behind < 0 || !whole_bytes ||
+        (uint64_t)behind % whole_bytes + bytes > whole_bytes)
       return nullptr;
     auto *type = cast<DIType>(whole.getOperand(0));
     const RecordLayout *record = layouts_.find(type);
-    if (!record)
+    if (!record || number_in(whole, 1) >= record->leaves.size())
       return nullptr;
     const uint64_t first = record->leaves[number_in(whole, 1)].offset_bits / 8;
     const std::optional<LeafRange> leaves =
@@ -205,7 +221,8 @@ private:
   RecordLayouts layouts_;
   // Of the function that SROA is at.
   const DataLayout *layout_ = nullptr;
-  DenseMap<const DILocation *, Copy> copies_; // by the places that are theirs
+  std::optional<DenseMap<const Value *, MembersAt>> variables_; // most functions need none
+  DenseMap<const DILocation *, Copy> copies_;                   // by the places that are theirs
 };
 
 Function *function_in(const Any &code) {
