@@ -42,8 +42,8 @@ static inline uint64_t assay_size_class(uint64_t bytes) {
   return (bytes + step - 1) & ~(step - 1);
 }
 
-// Units of a cell in a group of this class: a power of two, so that there are no more than ASSAY_OBJECT_CELLS. Beyond
-// 2^31 units there are; the last one then stands for the rest.
+// Units of a cell in a group of this class: a power of two, so that there are no more than ASSAY_OBJECT_CELLS. A class
+// of more than 2^39 units has more; its last cell then stands for the rest.
 static inline uint32_t assay_cell_units(uint64_t class_bytes, uint64_t unit_bytes) {
   uint64_t units = class_bytes / unit_bytes;
   uint32_t cell = 1;

@@ -262,19 +262,16 @@ private:
         if (row_of[each.owner] != SIZE_MAX)
           lines[row_of[each.owner]] += each.lines;
     };
-    auto weight = [](const SnapshotRow &row) {
-      return double(std::max<uint64_t>(row.when.length(), 1));
-    };
     double length = 0;
     for (const SnapshotRow &snapshot : set.snapshots)
-      length += weight(snapshot);
+      length += snapshot.weight();
     for (const SnapshotRow &snapshot : set.snapshots) {
       sum(snapshot.owners);
       for (auto [row, count] : lines) {
         SetShare &share = shares[row];
         share.most_lines = std::max(share.most_lines, count);
-        share.mean_lines += double(count) * weight(snapshot) / length;
-        share.time_share += weight(snapshot) / length;
+        share.mean_lines += double(count) * snapshot.weight() / length;
+        share.time_share += snapshot.weight() / length;
       }
     }
     for (size_t i = 0; i < set.phases.size(); i++) {

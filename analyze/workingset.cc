@@ -41,11 +41,6 @@ uint64_t count(uint64_t lines) {
   return static_cast<uint64_t>(std::popcount(lines));
 }
 
-// What a snapshot counts for in means; one without a length counts as the shortest.
-double weight(const SnapshotRow &row) {
-  return double(std::max<uint64_t>(row.when.length(), 1));
-}
-
 // How many recorded lines are one line of the size that is asked for.
 uint64_t fold_of(const profile::WorkingSet &set, uint64_t line_bytes) {
   constexpr uint64_t kMaxBytes = 1 << 30;
@@ -144,10 +139,10 @@ private:
   void measure_owners(const Sums &fresh) {
     double length = 0;
     for (const SnapshotRow &row : result_.snapshots)
-      length += weight(row);
+      length += row.weight();
     std::map<uint32_t, OwnerRow> rows;
     for (const SnapshotRow &snapshot : result_.snapshots) {
-      double share = weight(snapshot) / length;
+      double share = snapshot.weight() / length;
       result_.mean_lines += double(snapshot.lines) * share;
       for (const OwnerCount &owner : snapshot.owners) {
         OwnerRow &row = rows[owner.owner];
@@ -205,8 +200,8 @@ private:
       double sum = 0, length = 0;
       for (size_t i = phase.first; i <= phase.last; i++) {
         if (!phase.is_left_out(i)) {
-          sum += double(result_.snapshots[i].lines) * weight(result_.snapshots[i]);
-          length += weight(result_.snapshots[i]);
+          sum += double(result_.snapshots[i].lines) * result_.snapshots[i].weight();
+          length += result_.snapshots[i].weight();
         }
         phase.most_lines = std::max(phase.most_lines, result_.snapshots[i].lines);
       }
@@ -355,10 +350,13 @@ std::vector<WorkingSetResult> workingsets(const profile::Profile &profile, image
 }
 
 std::string why_no_working_sets(const profile::Profile &profile) {
+  const auto is_lost = [&](uint32_t kind) { return profile.losses.contains(kind); };
+  if (is_lost(ASSAY_LOSS_truncated) && !is_lost(ASSAY_LOSS_killed))
+    return "the file is damaged before the first snapshot of the working set; copy it again, or "
+           "run the program again";
   if (measured(profile, ASSAY_TOOL_workingset))
     return "no snapshot of the working set is in this profile, because the run ended without a "
-           "dump "
-           "before the first one was written; let it end normally, or write sooner with "
+           "dump before the first one was written; let it end normally, or write sooner with "
            "`--options flush_ms=N`";
   return "there is no working set in this profile; build the program with -fassay=workingset, and "
          "run it again";

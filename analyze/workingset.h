@@ -55,6 +55,8 @@ struct SnapshotRow {
   std::vector<OwnerCount> owners;    // most lines first; they add up to lines
   std::vector<ThreadStack> stacks;
   std::vector<uint32_t> idle_threads; // that touched nothing new, before and after they did
+  // What it counts for in means; one without a length counts as the shortest.
+  double weight() const { return double(std::max<uint64_t>(when.length(), 1)); }
 };
 
 struct Phase {
@@ -136,10 +138,13 @@ struct WorkingSetResult {
   }
   // Of the run, without the snapshots in which nothing was touched.
   double working_share(const Phase &phase) const {
-    uint64_t sum = 0;
-    for (size_t i = phase.first; i <= phase.last; i++)
-      sum += snapshots[i].lines ? snapshots[i].when.length() : 0;
-    return double(sum) / double(std::max<uint64_t>(length(), 1));
+    double worked = 0, all = 0;
+    for (size_t i = 0; i < snapshots.size(); i++) {
+      all += snapshots[i].weight();
+      if (snapshots[i].lines && i >= phase.first && i <= phase.last)
+        worked += snapshots[i].weight();
+    }
+    return worked / all;
   }
 };
 

@@ -75,7 +75,7 @@ struct Differences {
   std::string filter;
   std::vector<Row> rows;
   std::vector<std::string> one_sided;
-  std::string incomplete; // lines: what a run lacks
+  std::string remarks; // lines: what a run lacks, what is compared
   bool same = true;
 
   Differences(const Side &older, const Side &newer, std::string filter_text)
@@ -97,7 +97,7 @@ struct Differences {
       }
     }
     if (auto note = analyze::note_of_comparison(older.programs, newer.programs))
-      incomplete += fmt::format("\n  {}\n", report::printable(*note));
+      remarks += fmt::format("\n  {}\n", report::printable(*note));
     note_losses("old", older);
     note_losses("new", newer);
     note_names("old", older);
@@ -106,12 +106,12 @@ struct Differences {
 
   void note_names(const char *which, const Side &side) {
     for (const std::string &note : side.notes)
-      incomplete += fmt::format("\n  of the {} run, {}\n", which, report::printable(note));
+      remarks += fmt::format("\n  of the {} run, {}\n", which, report::printable(note));
   }
 
   void note_losses(const char *which, const Side &side) {
     if (!side.general_losses.empty())
-      incomplete += fmt::format("\n  the {} run is incomplete:\n{}", which,
+      remarks += fmt::format("\n  the {} run is incomplete:\n{}", which,
                                 report::losses_text(side.general_losses));
   }
 
@@ -145,7 +145,7 @@ struct Differences {
                (row->matches ? row->diff.text(top, style) : nothing_matches(row->tool->name));
     for (const std::string &word : one_sided)
       all += (all.empty() ? "  " : "\n  ") + word + "\n";
-    return all + incomplete;
+    return all + remarks;
   }
 };
 
@@ -174,9 +174,10 @@ int diff(const DiffArguments &arguments) {
     document["without_match"] = differences.tools_without_match();
     document["losses"] = {{"old", report::losses_json(older.general_losses)},
                           {"new", report::losses_json(newer.general_losses)}};
+    document["notes"] = {
+        {"old", older.notes}, {"new", newer.notes}, {"both", report::Json::array()}};
     if (auto note = analyze::note_of_comparison(older.programs, newer.programs))
-      newer.notes.push_back(*note);
-    document["notes"] = {{"old", older.notes}, {"new", newer.notes}};
+      document["notes"]["both"].push_back(*note);
     write_document(options, document);
   } else {
     write_output(options.output, differences.text(options.top ? options.top : 20, options.style()));

@@ -131,7 +131,7 @@ int run(const RunArguments &arguments) {
     if (status->start_error)
       return say_not_started(arguments.choice.command.front(), *status);
     if (live.files().empty())
-      say_unreached(arguments.choice.command.front(), run.recording());
+      say_unreached(arguments.choice.command.front(), run.recording(), status->wait_status);
     else
       try { // the program has run: its status counts
         thread.finish();

@@ -118,7 +118,7 @@ int record(const RecordArguments &arguments) {
   const auto progress = run.recording().progress();
   if (progress.files == 0 && !run.failed()) {
     leave_nothing(writer, made);
-    say_unreached(program, run.recording());
+    say_unreached(program, run.recording(), status.wait_status);
   } else if (const auto why = partial.why_nothing(); why && !parts.is_all() && !run.failed())
     std::fprintf(stderr, "assay: nothing was recorded: %s\n", why->c_str());
   else
@@ -180,7 +180,7 @@ int check(const RecordArguments &arguments) {
   }
   if (comparison.compared() == 0) {
     if (run.recording().progress().files == 0)
-      say_unreached(arguments.choice.command.front(), run.recording());
+      say_unreached(arguments.choice.command.front(), run.recording(), status.wait_status);
     else
       std::fprintf(stderr, "assay: trace check: nothing was traced\n");
     return 1;

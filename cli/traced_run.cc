@@ -222,20 +222,21 @@ bool raises_rights(const std::string &file) {
 
 } // namespace
 
-void say_unreached(const std::string &program, const trace::Recording &recording) {
-  std::string file;
-  bool is_static = false, carries_runtime = false, is_script = false;
+void say_unreached(const std::string &program, const trace::Recording &recording, int wait_status) {
+  const std::string file = executable_of(program);
+  bool is_static = false, carries_runtime = false, is_elf = true;
   try {
-    file = executable_of(program);
     is_static = !image::needs_loader(file);
     carries_runtime = is_static && image::Executable(file).carries_runtime();
-  } catch (const base::Failure &) {
-    is_script = true;
+  } catch (const base::Failure &) { // a script, an ELF file of another kind
+    is_elf = is_static;
   }
   // Without /proc nobody can open what is shared; our library was loaded, and has said so.
   const std::string shared = recording.environment().second;
   if ((!is_static || carries_runtime) && access(shared.c_str(), R_OK | W_OK) != 0)
     return;
+  // The loader ends like this where a library or a symbol is missing.
+  const bool has_failed = WIFSIGNALED(wait_status) || WEXITSTATUS(wait_status) == 127;
   if (carries_runtime)
     std::fprintf(stderr,
                  "assay: nothing of %s was traced; where nothing above says why, it raises its "
@@ -247,21 +248,21 @@ void say_unreached(const std::string &program, const trace::Recording &recording
                  "assay trace instrument %s -o %s\n",
                  program.c_str(), base::shell_word(program).c_str(),
                  base::shell_word(program + ".traced").c_str());
-  else if (is_script)
-    std::fprintf(stderr,
-                 "assay: %s was not reached, so it is not traced: the loader brings our library "
-                 "neither into programs that are linked statically (assay trace instrument) nor "
-                 "into those that raise their rights\n",
-                 program.c_str());
-  else if (raises_rights(file))
+  else if (is_elf && raises_rights(file))
     std::fprintf(stderr,
                  "assay: %s raises its rights (setuid or a capability), so the loader does not "
                  "bring our library into it, and it is not traced; trace a copy without them\n",
                  program.c_str());
-  else
+  else if (is_elf && has_failed)
     std::fprintf(stderr,
                  "assay: %s ended in the loader, before any code of its own ran, so there is "
                  "nothing to trace; run it without assay to see why\n",
+                 program.c_str());
+  else
+    std::fprintf(stderr,
+                 "assay: %s was not reached, so it is not traced: our library comes into 64-bit "
+                 "programs by glibc's loader, not into those that are linked statically (assay "
+                 "trace instrument), raise their rights or have another loader\n",
                  program.c_str());
 }
 

@@ -54,6 +54,6 @@ private:
 };
 
 // Why nothing of the program was traced, where the program itself has not said it.
-void say_unreached(const std::string &program, const trace::Recording &recording);
+void say_unreached(const std::string &program, const trace::Recording &recording, int wait_status);
 
 } // namespace cli

@@ -17,8 +17,11 @@
 
 #include <llvm/DebugInfo/Symbolize/Symbolize.h>
 #include <llvm/Demangle/Demangle.h>
+#include <llvm/TargetParser/Triple.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fcntl.h>
 #include <map>
 #include <unistd.h>
@@ -47,16 +50,19 @@ std::string known(const std::string &text) {
 
 } // namespace
 
-// The symbolizer takes what ends with a bracket for a member of an archive, and what stands behind a colon for an
-// architecture. Files of such names are read under another one, as long as this lives.
+// The symbolizer takes "a(b)" for a member of an archive, and an architecture behind the last colon for the part of a
+// file. Files of such names are read under another one, as long as this lives; debug files beside them are not found
+// then, so no other name is changed.
 class PlainNames {
 public:
+  // Throws base::Failure if the file cannot be opened.
   std::string of(const std::string &file) {
-    if (!file.ends_with(')') && file.find(':') == std::string::npos)
+    if (!reads_as_part(file))
       return file;
     const int opened = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
     if (opened < 0)
-      return file;
+      base::fail("{}: it cannot be opened ({}), so its frames have no names", file,
+                 std::strerror(errno));
     open_.push_back(opened);
     return fmt::format("/proc/self/fd/{}", opened);
   }
@@ -69,6 +75,15 @@ public:
   }
 
 private:
+  static bool reads_as_part(const std::string &file) {
+    const llvm::StringRef name = file;
+    if (name.ends_with(")") && name.contains('('))
+      return true;
+    const size_t colon = name.rfind(':');
+    return colon != llvm::StringRef::npos &&
+           llvm::Triple(name.substr(colon + 1)).getArch() != llvm::Triple::UnknownArch;
+  }
+
   std::vector<int> open_;
 };
 
@@ -112,7 +127,12 @@ struct Symbols::State {
     if (!is_file(module.path)) // [vdso], an anonymous mapping
       return false;
     if (auto found = file_with(module.build_id, module.path, module.kept)) {
-      file = plain_names.of(*found);
+      try {
+        file = plain_names.of(*found);
+      } catch (const base::Failure &failure) {
+        notes.emplace_back(failure.what());
+        return false;
+      }
       return true;
     }
     PresenceCheck check = check_presence(module.path, module.build_id);

@@ -56,7 +56,8 @@ ContainerReader::ContainerReader(std::span<const std::byte> bytes, std::string p
   position_ = header_.header_size;
 }
 
-bool ContainerReader::stop(uint64_t lost, std::string reason) {
+bool ContainerReader::stop(uint64_t lost, bool is_damaged, std::string reason) {
+  is_damaged_ = is_damaged;
   lost_bytes_ = lost;
   damage_ =
       fmt::format("{}: {}, so its last {} left out; what came before {} is shown", path_, reason,
@@ -71,15 +72,15 @@ bool ContainerReader::next(RecordView &record) {
     return false;
   AssayRecordHeader header;
   if (left < sizeof(header))
-    return stop(left, fmt::format("it ends within a record at offset {}", position_));
+    return stop(left, false, fmt::format("it ends within a record at offset {}", position_));
   std::memcpy(&header, bytes_.data() + position_, sizeof(header));
   if (header.length > ASSAY_RECORD_MAX || header.fixed_size > header.length)
-    return stop(left, fmt::format("the record at offset {} has an impossible length", position_));
+    return stop(left, true, fmt::format("the record at offset {} has an impossible length", position_));
   if (header.length > left - sizeof(header))
-    return stop(left, fmt::format("it ends within a record at offset {}", position_));
+    return stop(left, false, fmt::format("it ends within a record at offset {}", position_));
   const std::byte *body = bytes_.data() + position_ + sizeof(header);
   if (header.checksum != assay_record_checksum(&header, body, body + header.fixed_size))
-    return stop(left, fmt::format("the record at offset {} has a wrong checksum", position_));
+    return stop(left, true, fmt::format("the record at offset {} has a wrong checksum", position_));
   record.kind = header.kind & ~ASSAY_RECORD_SPARSE;
   record.offset = position_;
   record.fixed = {body, header.fixed_size};
@@ -87,7 +88,7 @@ bool ContainerReader::next(RecordView &record) {
   if (header.kind & ASSAY_RECORD_SPARSE) {
     const size_t size = assay_make_whole(body, header.fixed_size, whole_.data());
     if (size == 0)
-      return stop(left, fmt::format("the record at offset {} states words that it does not have",
+      return stop(left, true, fmt::format("the record at offset {} states words that it does not have",
                                     position_));
     record.fixed = {whole_.data(), size};
   }

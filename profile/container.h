@@ -68,9 +68,11 @@ public:
   // damaged (0 if all was read), and one sentence that says so.
   uint64_t lost_bytes() const { return lost_bytes_; }
   const std::string &damage() const { return damage_; }
+  // They are there, but wrong: what they said is not known, nor how the run ended.
+  bool is_damaged() const { return is_damaged_; }
 
 private:
-  bool stop(uint64_t lost, std::string reason);
+  bool stop(uint64_t lost, bool is_damaged, std::string reason);
 
   std::span<const std::byte> bytes_;
   std::string path_;
@@ -78,6 +80,7 @@ private:
   uint64_t position_ = 0;
   uint64_t lost_bytes_ = 0;
   std::string damage_;
+  bool is_damaged_ = false;
   std::array<std::byte, ASSAY_SPARSE_MAX> whole_; // the fixed part of a sparse record
 };
 

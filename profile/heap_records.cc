@@ -261,10 +261,15 @@ public:
   }
 
   void add(Profile &into, const Profile &other, const NewIds &ids) override {
-    const bool is_larger = at_peak(other) > at_peak(into);
-    if (is_larger)
+    if (!at_peak_)
+      at_peak_ = at_peak(into);
+    const uint64_t of_other = at_peak(other);
+    const bool is_larger = of_other > *at_peak_;
+    if (is_larger) {
+      at_peak_ = of_other;
       for (HeapContext &each : into.heap)
         each.at_peak_bytes = 0;
+    }
     for (HeapContext each : other.heap) {
       translate(each, ids);
       if (!is_larger)
@@ -308,6 +313,7 @@ private:
 
   std::map<std::tuple<StackId, TypeId, Origin>, size_t> contexts_;
   std::map<std::tuple<uint32_t, ModuleId, uint32_t, uint64_t>, size_t> non_heap_;
+  std::optional<uint64_t> at_peak_; // of what things are added to
 };
 
 void write_context(const HeapContext &context, const Process &carrier, RecordSink &sink) {

@@ -374,13 +374,14 @@ private:
         result_.measured && result_.peak_is_divided)
       return;
     heading("What is missing");
-    auto killed = result_.losses.find(ASSAY_LOSS_killed);
+    const bool is_cut_off = result_.losses.contains(ASSAY_LOSS_killed) ||
+                            result_.losses.contains(ASSAY_LOSS_truncated);
     if (!result_.measured)
       out_ += fmt::format("  {}\n", analyze::kHeapNotMeasured);
     else if (partial && result_.modules_instrumented == 0)
-      out_ += killed != result_.losses.end() && killed->second
-                  ? "  the run ended before it was written which modules were built with assay-cc, "
-                    "so no accesses are shown\n"
+      out_ += is_cut_off
+                  ? "  the profile ends before it says which modules were built with assay-cc, so no "
+                    "accesses are shown\n"
                   : "  no module was built with assay-cc, so accesses are not counted\n";
     else
       out_ += uncounted_modules_text(result_.modules_instrumented, result_.modules_total);

@@ -80,6 +80,7 @@ Json workingset_document(const WorkingSetResult &result, unsigned top) {
   Json json;
   json["schema"] = "assay.workingset/1";
   json["program"] = program_json(result.process, result.program_build_id);
+  json["pid"] = result.process.pid;
   json["machine"] = machine_json(result.process);
   json["unit"] = "one cache line that was touched by a load or store of instrumented code";
   json["line_size"] = result.line_bytes;

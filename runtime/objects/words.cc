@@ -172,13 +172,15 @@ void move_hot(uint64_t source, uint64_t size, uint64_t target) {
   const uint64_t last = (size - 1) & ~3ULL;
   for (uint64_t done = 0; done <= last; done += ASSAY_WORD_BYTES) {
     const uint64_t at = backwards ? last - done : done;
-    if (is_hot_page(source + at) || is_hot_page(target + at))
+    if (is_hot_page(source + at) || is_hot_page(target + at)) {
       set_hot_units(target + at, hot_units(source + at));
-    else if (!backwards) // up to the next page of either
-      done += (kPage - 1 -
-               ((source + at) % kPage > (target + at) % kPage ? (source + at) % kPage
-                                                              : (target + at) % kPage)) &
-              ~3ULL;
+      continue;
+    }
+    const uint64_t in_source = (source + at) % kPage, in_target = (target + at) % kPage;
+    const uint64_t left = // of the page of either that ends first
+        backwards ? (in_source < in_target ? in_source : in_target)
+                  : kPage - 1 - (in_source > in_target ? in_source : in_target);
+    done += left & ~3ULL;
   }
 }
 

@@ -149,6 +149,33 @@ for (const name of ['heap', 'workingset', 'fields', 'objects', 'values', 'report
   await page.close();
 }
 
+// What was not measured stands in the header; what a finding has at stake, beside it.
+{
+  const { modules, modules_instrumented } = json('heap').coverage;
+  assert(modules_instrumented < modules);
+  const heap = await open('heap');
+  assert((await heap.innerText('.losses')).includes(`${modules_instrumented} of ${modules} modules`));
+  await heap.close();
+  const report = await open('report', '#findings');
+  const [first] = json('report').findings;
+  assert.match(await report.innerText('.findings li:first-child'), new RegExp(`at stake: ${String(first.weight_share * 100).slice(0, 2)}[.\\d]* % of the run`));
+  await report.close();
+}
+
+// Working set: one process at a time, by its id.
+{
+  const page = await open('workingset', '#workingset-time');
+  const all = [json('workingset'), ...json('workingset').processes];
+  assert.equal(all.length, 2);
+  const titles = await page.$$eval('select[aria-label="program"] option', (options) => options.map((option) => option.textContent));
+  for (const [at, { pid, snapshots }] of all.entries()) {
+    assert(titles[at].startsWith(`process ${pid}: `), titles[at]);
+    await page.selectOption('select[aria-label="program"]', titles[at]);
+    assert.deepEqual((await column(page, 'periods', 'bytes')).map(Number), snapshots.map((each) => each.bytes));
+  }
+  await page.close();
+}
+
 // Fields: the drawing has a cell for each field of the struct, at its offset.
 {
   const page = await open('fields', '#fields-structs');

@@ -3,7 +3,7 @@
 import './style.css';
 import { Row, embeddedDocument, isRow, number, rows, text } from './document';
 import { h } from './dom';
-import { baseName, bytes, count, shellCommand } from './format';
+import { baseName, bytes, count, share, shellCommand } from './format';
 import { diffViews, everything } from './data';
 import { fieldsViews } from './fields';
 import { heapViews } from './heap';
@@ -44,17 +44,27 @@ function findings(of: Row, show: (filter: string) => void): HTMLElement {
     const caveats = Array.isArray(finding.qualified_by) ? finding.qualified_by.join(', ') : '';
     const place = text(finding, 'location'), name = place.replace(/^.* in /, '').split(' ')[0].replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
     return h('li', {}, h('h3', {}, text(finding, 'message')), ...evidence(finding), h('p', { class: 'advice' }, `do: ${text(finding, 'action')}`),
+      rows(finding.facts).length ? h('p', {}, `at stake: ${share(number(finding, 'weight_share'))} of the run`) : null,
       h('p', { class: 'note' }, `saves up to ${text(finding, 'saves.unit') === 'bytes' ? bytes(number(finding, 'saves.amount')) : `${count(number(finding, 'saves.amount'))} ${text(finding, 'saves.unit')}`}; rule ${text(finding, 'rule')}`,
         caveats ? `; less certain because of: ${caveats}` : ''),
       place ? h('button', { type: 'button', click: () => show(name) }, `show ${place}`) : null);
   }));
 }
 
+// What of the program nothing was built into, or has no names.
+function uncovered(of: Row): string[] {
+  if (!isRow(of.coverage)) return [];
+  const built = number(of.coverage, 'modules_instrumented'), modules = number(of.coverage, 'modules');
+  const nameless = Array.isArray(of.coverage.modules_without_symbols) ? of.coverage.modules_without_symbols.map(String) : [];
+  return [built < modules ? `${count(built)} of ${count(modules)} modules ${built === 1 ? 'was' : 'were'} built with assay-cc; accesses by the others are not counted` : '',
+    nameless.length ? `no symbols, so functions are shown as addresses: ${nameless.map(baseName).join(', ')}` : ''].filter(Boolean);
+}
+
 function header(of: Row, name: string): HTMLElement {
   const program = isRow(of.program) ? of.program : {}, machine = isRow(of.machine) ? of.machine : {};
   const path = text(program, 'path') || text(of, 'path');
   const command = Array.isArray(program.arguments) ? shellCommand(program.arguments.map(String)) : path;
-  const losses = rows(of.losses), notes = Array.isArray(of.notes) ? of.notes : [];
+  const losses = rows(of.losses), notes = [...uncovered(of), ...(Array.isArray(of.notes) ? of.notes : [])];
   document.title = `assay ${name}${path ? `: ${baseName(path)}` : ''}`;
   return h('header', {}, h('h1', {}, `assay ${name}`), command ? h('p', { class: 'command' }, h('code', {}, command)) : null,
     h('p', { class: 'note' }, [text(machine, 'cpu_model'), number(machine, 'cpus') ? `${number(machine, 'cpus')} processors` : '', text(program, 'build_id') ? `build id ${text(program, 'build_id')}` : ''].filter(Boolean).join(', ')),
@@ -62,15 +72,23 @@ function header(of: Row, name: string): HTMLElement {
     losses.length + notes.length ? h('div', { class: 'losses', role: 'note' }, h('strong', {}, 'Not measured: '), h('ul', {}, ...losses.map((loss) => h('li', {}, `${text(loss, 'why') || text(loss, 'kind')} (${count(number(loss, 'count'))})`)), ...notes.map((note) => h('li', {}, isRow(note) ? text(note, 'message') || JSON.stringify(note) : String(note))))) : null);
 }
 
+// What is shown one at a time: all programs and each of them, or each process.
+function partsOf(root: Row): { title: string; of: Row }[] {
+  const programs = rows(root.programs).map((of) => ({ title: text(of, 'program.path'), of }));
+  const processes = rows(root.processes).filter((each) => text(each, 'schema'));
+  const process = (of: Row) => ({ title: `process ${text(of, 'pid')}: ${baseName(text(of, 'program.path'))}, ${bytes(number(of, 'largest_bytes'))} at most`, of });
+  return processes.length ? [root, ...processes].map(process) : [{ title: 'all programs', of: root }, ...programs];
+}
+
 function page(root: Row): HTMLElement {
-  const programs = [root, ...rows(root.programs)];
+  const parts = partsOf(root);
   const content = h('div', { class: 'page' });
   const schema = text(root, 'schema'), name = schema.replace(/^assay\./, '').replace(/\/.*/, '').replace('-', ' ');
   const show = (of: Row) => content.replaceChildren(header(of, name), viewsOf(of));
   show(root);
-  if (programs.length < 2) return content;
-  const choice = h('select', { 'aria-label': 'program', change: () => show(programs[choice.selectedIndex]) },
-    ...programs.map((each, at) => h('option', {}, at === 0 ? 'all programs' : text(each, 'program.path'))));
+  if (parts.length < 2) return content;
+  const choice = h('select', { 'aria-label': 'program', change: () => show(parts[choice.selectedIndex].of) },
+    ...parts.map((each) => h('option', {}, each.title)));
   return h('div', {}, h('div', { class: 'tools programs' }, choice), content);
 }
 

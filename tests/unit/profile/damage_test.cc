@@ -203,6 +203,8 @@ TEST(Damage, WhatComesBeforeADamagedTailCounts) {
     EXPECT_NE(p.notes[0].find(c.reason), std::string::npos) << c.name << ": " << p.notes[0];
     EXPECT_NE(p.notes[0].find("were left out"), std::string::npos) << c.name;
     EXPECT_GT(p.losses[ASSAY_LOSS_truncated], 0u) << c.name;
+    // A killed program leaves a short file; what is wrong in it says nothing of the program.
+    EXPECT_EQ(p.losses.contains(ASSAY_LOSS_killed), c.reason.starts_with("it ends")) << c.name;
   }
 }
 

@@ -134,7 +134,7 @@ TEST(HeapText, OfAKilledRunNobodyKnowsHowModulesWereBuilt) {
   result.losses[ASSAY_LOSS_killed] = 1;
   std::string text = report::heap_text(result, {}, report::Style());
   EXPECT_EQ(text.find("no module was built with"), std::string::npos);
-  EXPECT_NE(text.find("the run ended before it was written which modules"), std::string::npos);
+  EXPECT_NE(text.find("the profile ends before it says which modules"), std::string::npos);
 }
 
 TEST(HeapText, StrippedModulesAreNamed) {
