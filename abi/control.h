@@ -5,7 +5,7 @@
 //   tool                                   runtime (helper thread)
 //   request = ASSAY_REQUEST_SNAPSHOT
 //   request_sequence += 1                  sees request_sequence != answer_sequence
-//                                          does it, sets answer, answer_sequence = request_sequence
+//                                          does it, sets answer, answer_sequence = what it has seen
 //
 // All fields are read and written whole (aligned 8-byte atomics).
 #pragma once
@@ -19,7 +19,6 @@
 enum {
   ASSAY_REQUEST_NONE = 0,
   ASSAY_REQUEST_SNAPSHOT = 1, // write everything now, live objects included
-  ASSAY_REQUEST_RESET = 2,    // forget what was counted so far
 };
 
 enum {

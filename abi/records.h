@@ -84,4 +84,8 @@ enum AssayTraceEndReason { // AssayTraceEnd::why
 enum AssayLossKind {
 #define ASSAY_LOSS(name, number, unit, what, remedy) ASSAY_LOSS_##name = number,
 #include "abi/losses.def"
+  ASSAY_LOSS_KINDS = 64 // the runtime counts kinds below it
 };
+#define ASSAY_LOSS(name, number, unit, what, remedy)                                               \
+  static_assert((number) < ASSAY_LOSS_KINDS, "too many kinds of loss");
+#include "abi/losses.def"

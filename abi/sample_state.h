@@ -46,3 +46,13 @@ struct assay_interpreter {
   struct assay_sample out;
   struct assay_sampled_value values[ASSAY_SAMPLE_VALUES];
 };
+
+// Behind how many instructions the recording begins, and how many it takes: as chance has it. On average it takes
+// `instructions`, where its length is random.
+static inline void assay_draw_sample(struct assay_interpreter *run, uint32_t most_skipped,
+                                     uint32_t instructions, uint32_t is_random_length,
+                                     uint32_t random) {
+  run->skip = (random & 0xffff) % (most_skipped + 1);
+  run->limit = is_random_length ? 1 + (random >> 16) % (2 * instructions - 1) : instructions;
+  run->out.skipped = (uint16_t)run->skip;
+}

@@ -91,9 +91,9 @@ std::optional<Number> parse(std::string_view text, unsigned kinds) {
 
 uint64_t parse_quantity(std::string_view text, unsigned kinds, const char *example) {
   std::optional<Number> number = parse(text, kinds);
-  if (!number || number->value < 0 || number->value >= 1.8e19)
+  if (!number || number->value < 0 || number->value >= 0x1p64)
     fail("'{}' is not a quantity that is understood here; write it like {}", text, example);
-  return static_cast<uint64_t>(std::llround(number->value));
+  return static_cast<uint64_t>(std::round(number->value));
 }
 
 } // namespace
@@ -154,7 +154,7 @@ double parse_share(std::string_view text) {
 
 double parse_growth(std::string_view text) {
   std::optional<Number> growth = parse(text, kShare);
-  if (!growth || growth->value < 0 || (!text.ends_with('%') && growth->value >= 1))
+  if (!growth || growth->value < 0)
     fail("'{}' is not a growth that is understood here; write it like 5% or 200%", text);
   return growth->value;
 }

@@ -39,6 +39,10 @@ void pass_on(int signal, siginfo_t *info, void *) {
     kill(program, signal);
 }
 
+// Who started us may have had SIGCHLD ignored (some daemons do), and then no status of a child could be asked for. The
+// programs that we start inherit it as it was.
+bool ignored_children = false;
+
 // Since the first program was started the tool ignores SIGPIPE: the program's end is the tool's,
 // whoever reads what it says. The next programs do not inherit that.
 bool ignores_pipe = false;
@@ -49,6 +53,7 @@ bool ignores_pipe = false;
 class PassedSignals {
 public:
   PassedSignals() {
+    ignored_children |= std::signal(SIGCHLD, SIG_DFL) == SIG_IGN;
     sigemptyset(&passed_);
     for (int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGPIPE,
                        SIGVTALRM, SIGPROF, SIGXCPU, SIGIO, SIGPWR, SIGSTKFLT}) {
@@ -87,6 +92,8 @@ public:
   void give_back() {
     if (ignores_pipe)
       std::signal(SIGPIPE, SIG_DFL);
+    if (ignored_children)
+      std::signal(SIGCHLD, SIG_IGN);
     unblock();
   }
 
@@ -185,10 +192,16 @@ ChildStatus run_child(const std::vector<std::string> &command, const ChildSettin
   for (;;) {
     const pid_t ended =
         waitpid(status.pid, &status.wait_status, settings.meanwhile && !failure ? WNOHANG : 0);
-    if (ended == status.pid || (ended < 0 && errno != EINTR))
+    if (ended == status.pid)
       break;
+    if (ended < 0 && errno != EINTR)
+      base::fail("the program's end cannot be waited for: {}", std::strerror(errno));
     if (ended == 0)
-      settings.meanwhile();
+      try {
+        settings.meanwhile();
+      } catch (...) { // the program goes on
+        failure = std::current_exception();
+      }
   }
   if (failure)
     std::rethrow_exception(failure);

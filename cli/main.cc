@@ -63,6 +63,17 @@ void check_part(const cli::CommandLine &command, const std::string &given) {
              command.name(), given.empty() ? "" : " " + given, command.name(), all, command.name());
 }
 
+// The command that the words name, before they are parsed: `fields OLD apply` is apply.
+cli::CommandLine meant_command(cli::CommandLine command, int argc, char **argv) {
+  for (int index = 1; index < argc && std::string_view(argv[index]) != "--"; index++)
+    for (const cli::CommandLine &part : command.parts())
+      if (part.name() == argv[index]) {
+        command = part;
+        break;
+      }
+  return command;
+}
+
 int run_command(int argc, char **argv) {
   cli::AssayCommandLine assay(
       "Assay tells what a native program does with its memory, and what to change.",
@@ -89,9 +100,8 @@ int run_command(int argc, char **argv) {
   cli::Words after_dashes;
   // `assay run -- ./app`, `assay values record -- ./app`, `assay fields apply -- make`: what stands
   // behind -- is another program's.
-  const std::string_view part = argc > 2 ? argv[2] : "";
-  const bool takes_program = first == "run" || part == "record" || part == "apply" ||
-                             (first == "trace" && (part == "check" || part == "run"));
+  const cli::CommandLine meant = meant_command(line, argc, argv);
+  const bool takes_program = meant.is_before_command() || meant.name() == "apply";
   for (int index = 1; takes_program && index < argc; index++)
     if (std::string_view(argv[index]) == "--") {
       after_dashes.assign(argv + index + 1, argv + argc);

@@ -5,6 +5,7 @@
 // program that only starts the instrumented one (a script, make) has another pid: then every folder
 // that appeared meanwhile counts.
 
+#include "abi/given_options.h"
 #include "analyze/measured.h"
 #include "base/fail.h"
 #include "base/shell_words.h"
@@ -20,7 +21,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -60,31 +60,19 @@ struct GivenOption {
   bool is_whole = true;         // nothing stands beside the quotes, and both are there
 };
 
-// Options are separated by colons, which values in quotes may hold.
-std::vector<GivenOption> options_in(std::string_view given) {
+std::vector<GivenOption> options_in(const std::string &given) {
   std::vector<GivenOption> options;
-  for (size_t at = 0; at < given.size();) {
-    const size_t name_end = std::min(given.find_first_of("=:", at), given.size());
-    const size_t begin = name_end + (name_end < given.size() && given[name_end] == '=');
-    const bool is_quoted = begin < given.size() && strchr("'\"", given[begin]);
-    const size_t close = is_quoted ? given.find(given[begin], begin + 1) : begin;
-    const size_t end = std::min(given.find(':', close), given.size());
-    options.push_back(
-        {given.substr(at, name_end - at),
-         is_quoted ? given.substr(begin + 1, close - begin - 1) : given.substr(begin, end - begin),
-         !is_quoted || close + 1 == end});
-    at = end + 1;
+  for (const char *at = given.c_str(); *at;) {
+    const AssayGivenOption next = assay_next_option(at);
+    options.push_back({{next.name, next.name_end}, {next.value, next.value_end}, next.is_quoted_whole != 0});
+    at = *next.behind ? next.behind + 1 : next.behind;
   }
   return options;
 }
 
-// As the runtime takes values: runtime/core/system/options.cc.
 bool is_number(std::string_view value, uint64_t most) {
   uint64_t number = 0;
-  const auto [behind, error] = std::from_chars(value.begin(), value.end(), number);
-  const std::string_view unit = value.substr(static_cast<size_t>(behind - value.begin()));
-  const int shift = unit == "k" ? 10 : unit == "m" ? 20 : unit == "g" ? 30 : 0;
-  return error == std::errc() && (unit.empty() || shift) && number <= most >> shift;
+  return assay_read_number(value.begin(), value.end(), &number) && number <= most;
 }
 
 // What the value of an option must be, if it is another.
@@ -99,7 +87,7 @@ const char *wanted_instead(std::string_view type, const GivenOption &option) {
 }
 
 // The runtime only says what it does not take, as it must not hinder a program.
-void check_options(std::string_view given) {
+void check_options(const std::string &given) {
   for (const GivenOption &option : options_in(given)) {
     bool is_known = option.name.empty();
     const char *wanted = nullptr;

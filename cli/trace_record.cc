@@ -216,7 +216,7 @@ Action define_trace_record(CommandLine line) {
 Action define_trace_check(CommandLine line) {
   auto arguments = std::make_shared<RecordArguments>();
   line.add_option("--log", arguments->choice.log,
-                  "what is compared with each access: values, groups; values");
+                  "what is compared with each access: values or groups (default: values)");
   add_choice(line, arguments->choice);
   line.set_footer("\nExamples:\n  assay trace check -- ./app --its-own-option\n  assay trace check "
                   "--only main -- ./app\n");

@@ -9,19 +9,17 @@
 #include "cli/values_record.h"
 
 #include "abi/records.h"
-#include "abi/tools.h"
 #include "base/fail.h"
-#include "base/list.h"
 #include "base/shell_words.h"
 #include "base/units.h"
 #include "cli/keep_files.h"
+#include "cli/memory_limit.h"
 #include "cli/output.h"
 #include "cli/program_command.h"
 #include "cli/temporary_folder.h"
 #include "image/elf.h"
 #include "profile/find_profiles.h"
 #include "values/choose_collector.h"
-#include "values/memory_levels.h"
 #include "values/process_maps.h"
 #include "values/renewed_recording.h"
 
@@ -40,7 +38,6 @@
 #include <set>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 namespace cli {
@@ -50,8 +47,6 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t kSecondNs = 1'000'000'000;
-constexpr uint32_t kConflictInstructions = 128;
-constexpr uint32_t kMaxSkipped = 4096;   // some 400 us of a sample
 constexpr uint64_t kManyInside = 25'000; // samples a second of a program that interprets itself
 // Of samples that are due by processor time: when it is said that fewer came.
 constexpr uint64_t kFewDue = 250;
@@ -63,145 +58,11 @@ void ask_to_stop(int) {
 
 // Also of a process that its parent has not asked for yet.
 bool has_ended(pid_t pid) {
-  std::ifstream stat(fmt::format("/proc/{}/stat", pid));
-  std::string line;
-  if (!std::getline(stat, line))
-    return true;
-  const size_t name_end = line.rfind(')');
-  return name_end == std::string::npos || name_end + 2 >= line.size() ||
-         line[name_end + 2] == 'Z' || line[name_end + 2] == 'X';
-}
-
-std::string kind_words() {
-  std::string words;
-#define ASSAY_VALUE_KIND(name, word, subject, bytes, what, meaning)                                \
-  if (words.find(word) == std::string::npos)                                                       \
-    words += (words.empty() ? "" : ", ") + std::string(word);
-#include "abi/value_kinds.def"
-  return words;
-}
-
-// "results,loads" as a set of enum assay_value_kind.
-values::Kinds kinds_of(const std::string &list) {
-  if (list.empty())
-    return values::kAllKinds & ~values::kind_bit(ASSAY_VALUE_latency);
-  values::Kinds kinds = 0;
-  for (std::string_view wanted : base::split_list(list)) {
-    values::Kinds found = 0;
-#define ASSAY_VALUE_KIND(name, word, subject, bytes, what, meaning)                                \
-  if (wanted == word)                                                                              \
-    found |= values::kind_bit(ASSAY_VALUE_##name);
-#include "abi/value_kinds.def"
-    if (!found)
-      base::fail("--record {}: there is no such kind of values; there are {}", wanted,
-                 kind_words());
-    kinds |= found;
-  }
-  return kinds;
+  const std::vector<std::string> words = values::status_words(static_cast<uint32_t>(pid));
+  return words.empty() || words.front() == "Z" || words.front() == "X";
 }
 
 } // namespace
-
-values::RecordingSettings settings_of(const RecordArguments &arguments) {
-  values::RecordingSettings settings;
-  settings.sampling.hertz = base::parse_count(arguments.hertz);
-  if (settings.sampling.hertz == 0 || settings.sampling.hertz > 100'000)
-    base::fail("-F {}: choose 1 to 100,000 samples a second", arguments.hertz);
-  const unsigned usual = arguments.conflicts ? kConflictInstructions : 16;
-  settings.sampling.instructions = arguments.instructions.value_or(usual);
-  if (settings.sampling.instructions == 0 || settings.sampling.instructions > 256)
-    base::fail("-k {}: choose 1 to 256 instructions of a sample", *arguments.instructions);
-  if (arguments.conflicts && settings.sampling.instructions < kConflictInstructions)
-    base::fail("-k {}: stores and loads that are {} instructions apart matter; leave -k out, or "
-               "choose more",
-               *arguments.instructions, kConflictInstructions);
-  if (arguments.skip > kMaxSkipped)
-    base::fail("--skip {}: choose at most {} instructions, which are interpreted while the program "
-               "waits",
-               arguments.skip, kMaxSkipped);
-  settings.sampling.most_skipped = arguments.skip;
-  settings.sampling.is_random_length = !arguments.fixed;
-  settings.kinds = kinds_of(arguments.record);
-  if (arguments.conflicts)
-    settings.kinds = values::kind_bit(ASSAY_VALUE_load_address) |
-                     values::kind_bit(ASSAY_VALUE_store_address) |
-                     values::kind_bit(ASSAY_VALUE_branch) | values::kConstantAddresses |
-                     (arguments.record.empty() ? 0 : settings.kinds);
-  for (std::string_view name : base::split_list(arguments.callers))
-    if (!name.empty())
-      settings.callers_in.emplace_back(name);
-  if (!settings.callers_in.empty())
-    settings.kinds |= values::kind_bit(ASSAY_VALUE_caller);
-  if (arguments.latency)
-    settings.kinds |= values::kind_bit(ASSAY_VALUE_latency);
-  settings.sampling.kernel_code = arguments.all && !arguments.user_code;
-  settings.sampling.times_loads = settings.kinds & values::kind_bit(ASSAY_VALUE_latency);
-  settings.sums.conflicts = arguments.conflicts;
-  settings.sums.even = arguments.even;
-  settings.sums.hotlist = profile::hotlist_kind(arguments.hotlist);
-  settings.sums.seed = arguments.seed;
-  return settings;
-}
-
-std::chrono::microseconds duration_of(const RecordArguments &arguments) {
-  const std::chrono::microseconds duration(base::parse_duration_us(arguments.duration));
-  if (duration.count() == 0)
-    base::fail("--duration {}: there would be no sample; choose a longer time, such as 10s, or "
-               "leave it out",
-               arguments.duration);
-  return duration;
-}
-
-namespace {
-
-std::string name_of(const RecordArguments &arguments) {
-  if (arguments.all)
-    return "system";
-  if (arguments.pid) {
-    std::ifstream comm(fmt::format("/proc/{}/comm", arguments.pid));
-    std::string name;
-    std::getline(comm, name);
-    return name.empty() ? fmt::format("pid{}", arguments.pid) : fs::path(name).filename().string();
-  }
-  return fs::path(arguments.command.front()).filename().string();
-}
-
-} // namespace
-
-profile::Process process_of(const RecordArguments &arguments, pid_t pid) {
-  profile::Process process;
-  process.start_unix_ns =
-      static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                std::chrono::system_clock::now().time_since_epoch())
-                                .count());
-  process.pid = static_cast<uint64_t>(pid);
-  process.tools = ASSAY_TOOL_values;
-  process.executable = arguments.all ? "(all processes)" : name_of(arguments);
-  std::error_code error;
-  if (arguments.pid)
-    process.executable = fs::read_symlink(fmt::format("/proc/{}/exe", arguments.pid), error);
-  process.arguments = arguments.command;
-  profile::Machine machine;
-  machine.cpus = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN));
-  machine.page_bytes = static_cast<uint32_t>(sysconf(_SC_PAGESIZE));
-  machine.line_bytes = 64;
-  machine.l1d_bytes = values::cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 0);
-  machine.l2_bytes = values::cache_bytes(_SC_LEVEL2_CACHE_SIZE, 0);
-  machine.l3_bytes = values::cache_bytes(_SC_LEVEL3_CACHE_SIZE, 0);
-  utsname names = {};
-  if (uname(&names) == 0) {
-    machine.kernel = names.release;
-    machine.host = names.nodename;
-  }
-  std::ifstream cpuinfo("/proc/cpuinfo");
-  for (std::string line; std::getline(cpuinfo, line);)
-    if (line.starts_with("model name")) {
-      machine.cpu_model = line.substr(line.find(':') + 2);
-      break;
-    }
-  process.machine = machine;
-  return process;
-}
 
 volatile std::sig_atomic_t asked_to_stop;
 
@@ -279,7 +140,10 @@ public:
       recording_.collector().watch_command(pid);
       begin(pid);
     };
-    child.meanwhile = [&] { poll(); };
+    child.meanwhile = [&] {
+      if (!poll())
+        usleep(10'000);
+    };
     const ProcessorTime before = time_of_children();
     const ChildStatus status = run_child(arguments_.command, child);
     const ProcessorTime after = time_of_children();
@@ -291,6 +155,8 @@ public:
       finish();
     } catch (const base::Failure &failure) {
       std::fprintf(stderr, "assay: %s\n", failure.what());
+    } catch (const std::bad_alloc &) {
+      say_memory_is_used_up();
     }
     end_like(status.wait_status);
   }
@@ -303,10 +169,11 @@ public:
     begin(arguments_.pid);
     if (const std::string why = recording_.collector().why_no_kernel_code(); !why.empty())
       std::fprintf(stderr, "assay: the kernel's own code is not interpreted: %s\n", why.c_str());
-    std::fprintf(stderr, "assay: sampling %s%s\n", name_of(arguments_).c_str(),
+    std::fprintf(stderr, "assay: sampling %s%s\n", sampled_name(arguments_).c_str(),
                  duration_ ? "" : "; Ctrl-C ends it");
     while (!asked_to_stop && !is_over() && !(arguments_.pid && has_ended(arguments_.pid)))
-      poll();
+      if (!poll())
+        break;
     finish();
     return 0;
   }
@@ -322,8 +189,17 @@ private:
 
   bool is_over() const { return duration_ && Clock::now() - begin_ >= *duration_; }
 
-  void poll() {
-    recording_.poll(10, process_);
+  // False once it cannot go on: what came until then is kept, and the program goes on.
+  bool poll() {
+    if (has_failed_)
+      return false;
+    try {
+      recording_.poll(10, process_);
+    } catch (const base::Failure &failure) {
+      fail(failure.what());
+    } catch (const std::bad_alloc &) {
+      fail("memory is used up");
+    }
     if (is_over()) {
       stop();
       was_cut_ = true;
@@ -341,6 +217,13 @@ private:
                    base::format_counted(double(p.places), "place").c_str());
       has_shown_ = true;
     }
+    return !has_failed_;
+  }
+
+  void fail(const char *why) {
+    std::fprintf(stderr, "assay: %s; the sampling has stopped, and what came until now is kept\n", why);
+    stop();
+    has_failed_ = was_cut_ = true;
   }
 
   void stop() {
@@ -354,7 +237,7 @@ private:
     stop();
     // Of the sampling: a command may have gone on behind it.
     const auto duration = std::chrono::duration_cast<std::chrono::microseconds>(*stopped_ - begin_);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3 && !has_failed_; i++)
       recording_.poll(0, process_);
     if (has_shown_)
       std::fputc('\n', stderr);
@@ -462,7 +345,7 @@ private:
   std::string file_to_write() const {
     if (!arguments_.output.empty())
       return arguments_.output;
-    const fs::path folder = folder_of_run(name_of(arguments_), pid_ ? pid_ : getpid(),
+    const fs::path folder = folder_of_run(sampled_name(arguments_), pid_ ? pid_ : getpid(),
                                           static_cast<time_t>(process_.start_unix_ns / kSecondNs));
     std::error_code error;
     fs::create_directories(folder, error);
@@ -483,6 +366,7 @@ private:
   std::optional<Clock::time_point> stopped_;
   ProcessorTime used_;   // by a command
   bool was_cut_ = false; // sampling ended before the command
+  bool has_failed_ = false;
   bool has_shown_ = false;
 };
 

@@ -150,87 +150,113 @@ Filters filters_of(std::span<const std::byte> actions, std::set<uint64_t> begins
 
 } // namespace
 
-// The call sites hold linked addresses of the original for now.
-std::optional<UnwindTables::LanguageData>
-UnwindTables::read_data(const image::Executable &executable, const image::UnwindRange &frame) {
-  constexpr uint64_t kMax = 1 << 20;
-  ByteReader reader(executable.bytes_from(frame.exception_table), ".gcc_except_table",
-                    frame.exception_table);
-  LanguageData data;
-  uint64_t start = frame.begin;
-  if (const auto encoding = reader.read<uint8_t>(); encoding != image::kPointerOmitted)
-    start = image::read_pointer(reader, encoding).value_or(0);
-  data.type_encoding = reader.read<uint8_t>();
-  uint64_t types_end = 0; // they are read backwards from here
-  if (data.type_encoding != image::kPointerOmitted) {
-    const uint64_t distance = image::read_uleb128(reader);
-    types_end = reader.offset() + distance;
-  }
-  const auto encoding = reader.read<uint8_t>();
-  if (encoding & 0xf0)
-    return std::nullopt;
-  const uint64_t size = image::read_uleb128(reader);
-  ByteReader sites(reader.bytes(size), ".gcc_except_table", reader.offset());
-  std::set<uint64_t> actions;
-  while (!sites.at_end()) {
-    const uint64_t begin = image::read_pointer(sites, encoding).value_or(0);
-    const uint64_t length = image::read_pointer(sites, encoding).value_or(0);
-    const uint64_t pad = image::read_pointer(sites, encoding).value_or(0);
-    const uint64_t action = image::read_uleb128(sites);
-    if (action)
-      actions.insert(action - 1);
-    const uint64_t frame_size = frame.end - frame.begin;
-    if (begin > frame_size || length > frame_size - begin)
+// Reads what a personality routine knows of a frame (.gcc_except_table), into a form whose places are offsets from the
+// frame's begin. Nothing where it has a form that is not moved.
+class UnwindTables::DataReader {
+public:
+  DataReader(const image::Executable &executable, const image::UnwindRange &frame)
+      : executable_(executable), frame_(frame),
+        reader_(executable.bytes_from(frame.exception_table), kSection, frame.exception_table) {}
+
+  std::optional<LanguageData> read() {
+    uint64_t start = frame_.begin;
+    if (const auto encoding = reader_.read<uint8_t>(); encoding != image::kPointerOmitted)
+      start = image::read_pointer(reader_, encoding).value_or(0);
+    data_.type_encoding = reader_.read<uint8_t>();
+    if (data_.type_encoding != image::kPointerOmitted) {
+      const uint64_t distance = image::read_uleb128(reader_);
+      types_end_ = reader_.offset() + distance;
+    }
+    if (!read_sites(start) || (!action_begins_.empty() && !read_actions()))
       return std::nullopt;
-    data.sites.push_back(
-        {static_cast<uint32_t>(begin), static_cast<uint32_t>(begin + length), 0, action});
-    data.types.push_back(pad ? start + pad : 0); // for a moment
+    return std::move(data_);
   }
-  const std::vector<uint64_t> pads = std::exchange(data.types, {});
-  if (!actions.empty()) {
-    const auto rest = reader.rest().first(std::min<uint64_t>(
-        reader.left(), types_end ? types_end - std::min(types_end, reader.offset()) : kMax));
-    const Filters filters = filters_of(rest, actions);
+
+private:
+  static constexpr const char *kSection = ".gcc_except_table";
+
+  bool read_sites(uint64_t start) {
+    const auto encoding = reader_.read<uint8_t>();
+    if (encoding & 0xf0)
+      return false;
+    const uint64_t size = image::read_uleb128(reader_);
+    ByteReader sites(reader_.bytes(size), kSection, reader_.offset());
+    while (!sites.at_end()) {
+      const uint64_t begin = image::read_pointer(sites, encoding).value_or(0);
+      const uint64_t length = image::read_pointer(sites, encoding).value_or(0);
+      const uint64_t pad = image::read_pointer(sites, encoding).value_or(0);
+      const uint64_t action = image::read_uleb128(sites);
+      if (action)
+        action_begins_.insert(action - 1);
+      const uint64_t frame_size = frame_.end - frame_.begin;
+      if (begin > frame_size || length > frame_size - begin)
+        return false;
+      // Far pads lie in another part of the function; 32 bits from the frame's begin.
+      const uint64_t distance = start + pad - frame_.begin;
+      if (pad && static_cast<uint64_t>(static_cast<int32_t>(distance)) != distance)
+        return false;
+      data_.sites.push_back({static_cast<uint32_t>(begin), static_cast<uint32_t>(begin + length),
+                             pad ? static_cast<uint32_t>(distance) : UINT32_MAX, action});
+    }
+    return true;
+  }
+
+  bool read_actions() {
+    constexpr uint64_t kMax = 1 << 20;
+    const auto rest = reader_.rest().first(std::min<uint64_t>(
+        reader_.left(), types_end_ ? types_end_ - std::min(types_end_, reader_.offset()) : kMax));
+    const Filters filters = filters_of(rest, action_begins_);
     const unsigned bytes =
-        data.type_encoding == image::kPointerOmitted ? 0 : size_of(data.type_encoding);
-    if ((filters.most || filters.least) && (!types_end || !bytes))
-      return std::nullopt;
+        data_.type_encoding == image::kPointerOmitted ? 0 : size_of(data_.type_encoding);
+    if ((filters.most || filters.least) && (!types_end_ || !bytes))
+      return false;
     const uint64_t table = filters.most * bytes;
     if (table > rest.size())
-      return std::nullopt;
+      return false;
     const auto only = rest.first(rest.size() - table);
     const auto *raw = reinterpret_cast<const uint8_t *>(only.data());
     // Without types nothing says where actions end; then they are as long as the chains need.
-    data.actions.assign(
-        raw,
-        raw + (types_end ? only.size() : std::min<uint64_t>(only.size(), *actions.rbegin() + 32)));
-    for (uint64_t i = filters.most; i-- > 0;) { // the last type comes first
-      const uint64_t place = types_end - (i + 1) * bytes;
-      ByteReader type(executable.bytes(place, bytes), ".gcc_except_table", place);
-      data.types.push_back(
-          image::read_pointer(type, data.type_encoding & ~DW_EH_PE_indirect).value_or(0));
-    }
-    if (is_relative(data.type_encoding) && bytes != 4)
-      return std::nullopt;
-    if (filters.least < 0) {
-      ByteReader lists(executable.bytes_from(types_end), ".gcc_except_table", types_end);
-      lists.skip(static_cast<uint64_t>(-filters.least) - 1);
-      while (image::read_uleb128(lists))
-        ;
-      const auto *begin =
-          reinterpret_cast<const uint8_t *>(executable.bytes_from(types_end).data());
-      data.lists.assign(begin, begin + (lists.offset() - types_end));
+    data_.actions.assign(
+        raw, raw + (types_end_ ? only.size()
+                               : std::min<uint64_t>(only.size(), *action_begins_.rbegin() + 32)));
+    read_types(filters.most, bytes);
+    if (is_relative(data_.type_encoding) && bytes != 4)
+      return false;
+    if (filters.least < 0)
+      read_lists(static_cast<uint64_t>(-filters.least));
+    return true;
+  }
+
+  void read_types(uint64_t count, unsigned bytes) {
+    for (uint64_t i = count; i-- > 0;) { // the last type comes first
+      const uint64_t place = types_end_ - (i + 1) * bytes;
+      ByteReader type(executable_.bytes(place, bytes), kSection, place);
+      data_.types.push_back(
+          image::read_pointer(type, data_.type_encoding & ~DW_EH_PE_indirect).value_or(0));
     }
   }
-  for (size_t i = 0; i < pads.size(); i++) {
-    const uint64_t pad = pads[i];
-    // Far pads lie in another part of the function; 32 bits from the frame's begin.
-    const uint64_t distance = pad - frame.begin;
-    if (pad && static_cast<uint64_t>(static_cast<int32_t>(distance)) != distance)
-      return std::nullopt;
-    data.sites[i].pad = pad ? static_cast<uint32_t>(distance) : UINT32_MAX;
+
+  // Of exception specifications; the furthest begins at `last`, from 1.
+  void read_lists(uint64_t last) {
+    ByteReader lists(executable_.bytes_from(types_end_), kSection, types_end_);
+    lists.skip(last - 1);
+    while (image::read_uleb128(lists))
+      ;
+    const auto *begin = reinterpret_cast<const uint8_t *>(executable_.bytes_from(types_end_).data());
+    data_.lists.assign(begin, begin + (lists.offset() - types_end_));
   }
-  return data;
+
+  const image::Executable &executable_;
+  const image::UnwindRange &frame_;
+  ByteReader reader_;
+  LanguageData data_;
+  uint64_t types_end_ = 0; // they are read backwards from here; 0: there are none
+  std::set<uint64_t> action_begins_;
+};
+
+std::optional<UnwindTables::LanguageData>
+UnwindTables::read_data(const image::Executable &executable, const image::UnwindRange &frame) {
+  return DataReader(executable, frame).read();
 }
 
 bool UnwindTables::can_move(const image::Executable &executable, const image::UnwindRange &frame) {

@@ -60,6 +60,7 @@ private:
     uint32_t data_at = 0, at = 0;
   };
 
+  class DataReader;
   static std::optional<LanguageData> read_data(const image::Executable &executable,
                                                const image::UnwindRange &frame);
   void write_data(Assembler &code, Frame &frame);

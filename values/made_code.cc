@@ -9,6 +9,8 @@
 
 #include "values/made_code.h"
 
+#include "values/process_maps.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -16,7 +18,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fstream>
-#include <sstream>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,19 +42,13 @@ std::string own_number(uint32_t pid) {
 
 // When the process began, CLOCK_REALTIME; 0: it is not known, because it has ended.
 int64_t begin_of(uint32_t pid) {
-  std::ifstream stat(fmt::format("/proc/{}/stat", pid));
-  std::string line;
-  std::getline(stat, line);
-  std::istringstream fields(line.substr(std::min(line.size(), line.rfind(')') + 1)));
-  std::string word;
-  for (int field = 3; field <= 22 && fields >> word;
-       field++) { // starttime, in ticks since the system began
-  }
+  constexpr size_t kStartTime = 19; // in ticks since the system began
+  const std::vector<std::string> words = status_words(pid);
   timespec real = {}, boot = {};
-  if (!fields || clock_gettime(CLOCK_REALTIME, &real) != 0 ||
+  if (words.size() <= kStartTime || clock_gettime(CLOCK_REALTIME, &real) != 0 ||
       clock_gettime(CLOCK_BOOTTIME, &boot) != 0)
     return 0;
-  const auto ticks = static_cast<int64_t>(std::strtoull(word.c_str(), nullptr, 10));
+  const auto ticks = static_cast<int64_t>(std::strtoull(words[kStartTime].c_str(), nullptr, 10));
   return (real.tv_sec - boot.tv_sec) * kSecond + real.tv_nsec - boot.tv_nsec +
          ticks * (kSecond / sysconf(_SC_CLK_TCK));
 }

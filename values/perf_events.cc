@@ -77,8 +77,7 @@ bool PerfEvents::open(pid_t thread, int cpu, uint64_t hertz, bool on_exec) {
     if (error == ESRCH)
       return false;
     if (error == EACCES || error == EPERM)
-      base::fail("perf events are closed to this user; run it as root, or `sysctl "
-                 "kernel.perf_event_paranoid=1` (`assay doctor` says more)");
+      base::fail("perf events are closed to this user; run it as root (`assay doctor` says more)");
     if (error == EMFILE)
       base::fail("there are more threads than this process may have files; raise `ulimit -n`");
     base::fail("the kernel gives no perf event: {}; `assay doctor` says more",

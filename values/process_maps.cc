@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <fmt/format.h>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 #include <sys/uio.h>
 
 namespace values {
@@ -85,6 +87,14 @@ std::vector<std::byte> process_memory(uint32_t pid, uint64_t address, size_t siz
   }
   bytes.resize(done);
   return bytes;
+}
+
+std::vector<std::string> status_words(uint32_t pid) {
+  std::ifstream stat(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  std::getline(stat, line);
+  std::istringstream rest(line.substr(std::min(line.size(), line.rfind(')') + 1)));
+  return {std::istream_iterator<std::string>(rest), {}};
 }
 
 } // namespace values

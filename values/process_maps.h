@@ -1,4 +1,4 @@
-// What is mapped in a process, as /proc says.
+// What is mapped in a process, and how it is, as /proc says.
 #pragma once
 
 #include <chrono>
@@ -46,6 +46,9 @@ private:
 
 // A path by which the mapped file can be opened, also if it was deleted or lies in another mount namespace.
 std::string path_of_mapping(uint32_t pid, const MappedRange &range);
+
+// The words of /proc/PID/stat behind the program's name: the state first. None once the process is gone.
+std::vector<std::string> status_words(uint32_t pid);
 
 // As many bytes of the process's memory as can be read there, at most `size`.
 std::vector<std::byte> process_memory(uint32_t pid, uint64_t address, size_t size);

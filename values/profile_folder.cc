@@ -72,6 +72,20 @@ void ProfileFolder::hold() {
   if (lock_ >= 0)
     close(lock_);
   lock_ = lock;
+  remove_parts();
+}
+
+// What a recording that was killed had not written whole. Nobody writes here now but us.
+void ProfileFolder::remove_parts() {
+  std::vector<fs::path> parts;
+  std::error_code error;
+  for (fs::directory_iterator each(folder_, error), end; !error && each != end;
+       each.increment(error))
+    if (each->path().extension() == ".part" &&
+        each->path().filename().string().find(".assay.") != std::string::npos)
+      parts.push_back(each->path());
+  for (const fs::path &part : parts)
+    fs::remove(part, error);
 }
 
 // Somebody may have removed it, or another one may be at its path.
@@ -87,8 +101,7 @@ ProfileFolder::~ProfileFolder() {
 }
 
 std::string ProfileFolder::add(ProfilePart part) {
-  const fs::path file = fs::path(folder_) / part.file, unfinished = file.string() + ".unfinished",
-                 aside = file.string() + kDamagedExtension;
+  const fs::path file = fs::path(folder_) / part.file, aside = file.string() + kDamagedExtension;
   if (!is_held())
     hold();
   profile::Profile sum;
@@ -108,10 +121,7 @@ std::string ProfileFolder::add(ProfilePart part) {
   add_up(sum, std::move(part.profile), kMaxLists, kMaxInstructions);
   if (part.file == kSystemFile && removed_values_)
     sum.losses[ASSAY_LOSS_many_places] += removed_values_;
-  profile::write(sum, unfinished.string());
-  fs::rename(unfinished, file, error);
-  if (error)
-    base::fail("{}: cannot be written: {}", file.string(), error.message());
+  profile::write(sum, file.string());
   if (part.file == kSystemFile)
     removed_values_ = 0;
   return said;

@@ -35,6 +35,7 @@ public:
 
 private:
   void hold();
+  void remove_parts();
   bool is_held() const;
   std::string folder_;
   uint64_t max_bytes_;

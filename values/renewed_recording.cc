@@ -31,7 +31,7 @@ RenewedRecording::RenewedRecording(std::unique_ptr<Collector> collector,
 
 void RenewedRecording::poll(int milliseconds, const profile::Process &process) {
   recording_->poll(milliseconds);
-  if (is_renewed_ && (recording_->is_nearly_full() || recording_->has_many_places()) && may_renew())
+  if (is_renewed_ && is_full() && may_renew())
     renew(process);
 }
 

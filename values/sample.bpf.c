@@ -522,11 +522,8 @@ int sample(struct bpf_perf_event_data *event) {
     run->known[ASSAY_REG_FS] = 1;
     run->known[ASSAY_REG_GS] = 1;
   }
-  __u32 random = bpf_get_prandom_u32();
-  run->skip = settings.most_skipped ? (random & 0xffff) % settings.most_skipped : 0;
-  run->limit = settings.is_random_length ? 1 + (random >> 16) % (2 * settings.instructions - 1)
-                                         : settings.instructions;
-  run->out.skipped = run->skip;
+  assay_draw_sample(run, settings.most_skipped, settings.instructions, settings.is_random_length,
+                    bpf_get_prandom_u32());
   interpret(run);
   return 0;
 }

@@ -29,8 +29,7 @@ struct {
   HibTable freed;
   HibTable live;          // of the walk in progress
   uint64_t walk;          // number of the newest walk
-  uint64_t walk_began_us; // the walk's moment: all live objects end there
-  uint64_t next_walk_us;  // a flush before that does not walk
+  WalkPace pace;
   uint64_t next_check_us; // at counters that may wrap
   uint64_t walked_objects, walked_bytes;
   uint32_t written_mode; // of the units, in this file
@@ -187,7 +186,7 @@ bool is_recorded(const ChunkHeader &h) {
 }
 
 void walk_one(const void *block, const ChunkHeader &h) {
-  if (!is_recorded(h) || is_born_after(h, heap.walk_began_us))
+  if (!is_recorded(h) || is_born_after(h, heap.pace.began_us()))
     return;
   const bool is_counted = has_shadow(block, h.size);
   if (is_counted && h.flags & kSharedBlocks) // its counts are shared out once
@@ -198,14 +197,14 @@ void walk_one(const void *block, const ChunkHeader &h) {
     watch_counters(block, h.size);
     counts = counts_of(block, h, false);
   }
-  heap.live.add(h.context, object_of(h, counts, {heap.walk_began_us, h.cpu}));
+  heap.live.add(h.context, object_of(h, counts, {heap.pace.began_us(), h.cpu}));
   heap.walked_objects++;
   heap.walked_bytes += h.size;
 }
 
 void walk_live(FlushKind kind) {
   heap.walk++;
-  heap.walk_began_us = now_us();
+  heap.pace.begin();
   heap.walked_objects = heap.walked_bytes = 0;
   begin_shared_blocks();
   if (totals()
@@ -215,11 +214,11 @@ void walk_live(FlushKind kind) {
   heap.live.write_all();
   if (kind == FlushKind::kFull)
     write_non_heap(heap.walk);
-  runtime.file.append(ASSAY_RECORD_HeapWalk, AssayHeapWalk{heap.walk, heap.walk_began_us,
+  runtime.file.append(ASSAY_RECORD_HeapWalk, AssayHeapWalk{heap.walk, heap.pace.began_us(),
                                                            heap.walked_objects, heap.walked_bytes});
-  uint64_t now = now_us(), took = now - heap.walk_began_us, look = next_check_after(took);
-  heap.next_check_us = now + look + look / 8; // where walks are rare, the next one comes first
-  heap.next_walk_us = now + (99 * took < look ? 99 * took : look); // each flush, if they are cheap
+  const uint64_t look = next_check_after(heap.pace.took_us());
+  heap.next_check_us = now_us() + look + look / 8; // where walks are rare, the next one comes first
+  heap.pace.end(look);                             // each flush, if they are cheap
 }
 
 void check_one(const void *block, const ChunkHeader &h) {
@@ -248,12 +247,6 @@ uint64_t on_poll() {
   return wait;
 }
 
-// A walk takes some 30 ns an object. The first one waits until it costs a thirtieth of the run at most; those after it
-// know what they cost.
-bool is_walk_due() {
-  return now_us() >= heap.next_walk_us && now_us() >= totals().live_objects;
-}
-
 void on_flush(FlushKind kind) {
   if (units.has_fixed_base && counters_are_elsewhere()) {
     count_loss(ASSAY_LOSS_no_shadow, 1);
@@ -262,7 +255,7 @@ void on_flush(FlushKind kind) {
   heap.freed.write_all();
   if (runtime.options.free_stacks)
     write_free_sites();
-  if (kind == FlushKind::kFull || is_walk_due())
+  if (kind == FlushKind::kFull || heap.pace.is_due(totals().live_objects))
     walk_live(kind);
   if (kind == FlushKind::kFull)
     write_peaks();

@@ -29,7 +29,7 @@ struct {
   Groups ended;
   Groups live; // of the walk in progress
   uint64_t walk;
-  uint64_t walk_began_us, next_walk_us;
+  WalkPace pace;
   uint64_t objects; // alive, as far as they are known
 } constinit state = {};
 
@@ -120,7 +120,7 @@ void on_free(const Free &f) {
 }
 
 void walk_one(const void *block, const ChunkHeader &h) {
-  if (is_inherited(h) || h.flags & kPoolMemory || is_born_after(h, state.walk_began_us) ||
+  if (is_inherited(h) || h.flags & kPoolMemory || is_born_after(h, state.pace.began_us()) ||
       !is_measured(block, h.size))
     return;
   state.live.add(ASSAY_OBJECT_HEAP, h.context, kNoContext, block, h.size, false, state.walk);
@@ -128,20 +128,13 @@ void walk_one(const void *block, const ChunkHeader &h) {
 
 void walk_live() {
   state.walk++;
-  state.walk_began_us = now_us();
+  state.pace.begin();
   for_each_live(walk_one);
   state.live.write_all(state.walk);
   write_globals(state.walk);
-  runtime.file.append(ASSAY_RECORD_ObjectWalk, AssayObjectWalk{state.walk, state.walk_began_us,
+  runtime.file.append(ASSAY_RECORD_ObjectWalk, AssayObjectWalk{state.walk, state.pace.began_us(),
                                                                samples_taken(), sample_interval()});
-  uint64_t now = now_us(), took = now - state.walk_began_us;
-  state.next_walk_us = now + 99 * took;
-}
-
-// A walk takes some 50 ns an object. The first one waits until it costs a twentieth of the run at
-// most; those after it know what they cost.
-bool is_walk_due() {
-  return now_us() >= state.next_walk_us && now_us() >= state.objects;
+  state.pace.end();
 }
 
 void on_flush(FlushKind kind) {
@@ -150,7 +143,7 @@ void on_flush(FlushKind kind) {
     units.has_fixed_base = false; // said
   }
   state.ended.write_all(0);
-  if (kind == FlushKind::kFull || is_walk_due())
+  if (kind == FlushKind::kFull || state.pace.is_due(state.objects))
     walk_live();
 }
 
@@ -168,7 +161,8 @@ void on_fork() {
   state.ended.reset_in_child();
   state.live.reset_in_child();
   reset_sampler_in_child();
-  state.walk = state.objects = state.next_walk_us = 0;
+  state.walk = state.objects = 0;
+  state.pace.reset_in_child();
 }
 
 } // namespace

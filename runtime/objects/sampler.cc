@@ -7,11 +7,8 @@
 
 #include "runtime/objects/sampler.h"
 
-#include <time.h>
-
 #include "runtime/core/runtime.h"
 #include "runtime/core/system/clock.h"
-#include "runtime/core/system/syscall.h"
 #include "runtime/objects/regions.h"
 #include "runtime/objects/words.h"
 
@@ -24,15 +21,12 @@ constexpr uint64_t kInterval = 10000;
 struct {
   SpinLock lock; // of all below
   AssayTimeUnit unit;
-  uint64_t interval, due, samples, helper_us;
+  ProgramCpuTime cpu;
+  uint64_t interval, due, samples;
 } constinit sampler = {};
 
 uint64_t now_in_unit() {
-  if (sampler.unit != ASSAY_TIME_CPU)
-    return now_us();
-  sampler.helper_us = sys::clock_ns(CLOCK_THREAD_CPUTIME_ID) / 1000;
-  uint64_t all = sys::clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1000;
-  return all > sampler.helper_us ? all - sampler.helper_us : 0;
+  return sampler.unit == ASSAY_TIME_CPU ? sampler.cpu.us(true) : now_us();
 }
 
 // Under the lock.
@@ -99,7 +93,8 @@ void sample_at_mark() {
 
 void reset_sampler_in_child() {
   sampler.lock.reset();
-  sampler.samples = sampler.helper_us = 0;
+  sampler.samples = 0;
+  sampler.cpu.reset_in_child();
   sampler.due = sampler.interval;
 }
 

@@ -3,20 +3,15 @@
 
 #include "runtime/upcall/upcall.h"
 
-#include <dlfcn.h>
+#include "runtime/core/system/exec_arguments.h"
+#include "runtime/core/system/syscall.h"
+
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-#define ASSAY_EXPORT extern "C" [[gnu::visibility("default")]]
-
 namespace assay::upcall {
 namespace {
-
-template <class Function> Function *real_function(Function *&known, const char *name) {
-  if (!known)
-    known = (Function *)dlsym(RTLD_NEXT, name);
-  return known;
-}
 
 // Our signal may be blocked, and then one would wait for the program that is executed.
 template <class Exec> int exec_with(Exec exec) {
@@ -87,6 +82,46 @@ ASSAY_EXPORT int execvpe(const char *file, char *const *argv, char *const *envp)
   static int (*real)(const char *, char *const *, char *const *);
   return exec_with([&] { return real_function(real, "execvpe")(file, argv, envp); });
 }
+ASSAY_EXPORT int execveat(int folder, const char *path, char *const *argv, char *const *envp,
+                          int flags) noexcept {
+  return exec_with([&] {
+    const long result =
+        assay::sys::call(SYS_execveat, folder, (long)path, (long)argv, (long)envp, flags);
+    errno = (int)-result;
+    return -1;
+  });
+}
+
+// libc's own would call its execve, not ours.
+ASSAY_EXPORT int execl(const char *path, const char *first, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, first);
+  char **argv =
+      (char **)__builtin_alloca(assay::count_arguments(first, arguments) * sizeof(char *));
+  assay::take_arguments(argv, first, arguments);
+  va_end(arguments);
+  return execv(path, argv);
+}
+ASSAY_EXPORT int execlp(const char *file, const char *first, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, first);
+  char **argv =
+      (char **)__builtin_alloca(assay::count_arguments(first, arguments) * sizeof(char *));
+  assay::take_arguments(argv, first, arguments);
+  va_end(arguments);
+  return execvp(file, argv);
+}
+ASSAY_EXPORT int execle(const char *path, const char *first, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, first);
+  char **argv =
+      (char **)__builtin_alloca(assay::count_arguments(first, arguments) * sizeof(char *));
+  assay::take_arguments(argv, first, arguments);
+  char *const *envp = va_arg(arguments, char *const *);
+  va_end(arguments);
+  return execve(path, argv, envp);
+}
+
 ASSAY_EXPORT int fexecve(int file, char *const *argv, char *const *envp) noexcept {
   static int (*real)(int, char *const *, char *const *);
   return exec_with([&] { return real_function(real, "fexecve")(file, argv, envp); });

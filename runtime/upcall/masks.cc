@@ -13,8 +13,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 
-#define ASSAY_EXPORT extern "C" [[gnu::visibility("default")]]
-
 namespace assay::upcall {
 namespace {
 

@@ -15,14 +15,11 @@
 #include "runtime/core/system/signal_functions.h"
 #include "runtime/core/system/syscall.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <ucontext.h>
-
-#define ASSAY_EXPORT extern "C" [[gnu::visibility("default")]]
 
 extern "C" {
 extern const char assay_upcall_timed_begin[], assay_upcall_timed_end[], assay_upcall_timed_failed[];
@@ -76,12 +73,6 @@ void take_faults(int number) {
     return; // ignored: inherited
   const KernelAction ours = kernel_action(on_fault, SA_NODEFER | SA_RESTART);
   guard_of(number) = !sys::failed(set_kernel_action(number, &ours, nullptr));
-}
-
-template <class Function> Function *real_function(Function *&known, const char *name) {
-  if (!known)
-    known = (Function *)dlsym(RTLD_NEXT, name);
-  return known;
 }
 
 int (*real_sigaction)(int, const struct sigaction *, struct sigaction *);

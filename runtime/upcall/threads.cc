@@ -17,13 +17,10 @@
 #include "abi/records.h"
 #include "runtime/core/system/syscall.h"
 
-#include <dlfcn.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <threads.h>
 #include <time.h>
-
-#define ASSAY_EXPORT extern "C" [[gnu::visibility("default")]]
 
 namespace assay::upcall {
 
@@ -230,10 +227,6 @@ void in_child() {
     begin_samples(*mine);
 }
 
-void *real_function(const char *name) {
-  return dlsym(RTLD_NEXT, name);
-}
-
 } // namespace
 
 bool is_in_own_process() {
@@ -277,8 +270,7 @@ using namespace assay::upcall;
 ASSAY_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                                 void *(*run)(void *), void *argument) {
   static decltype(&pthread_create) real;
-  if (!real)
-    real = (decltype(real))real_function("pthread_create");
+  real_function(real, "pthread_create");
   Thread *reserved = reserve((void *)run, argument);
   if (!reserved)
     return real(thread, attributes, run, argument);
@@ -290,8 +282,7 @@ ASSAY_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attribu
 
 ASSAY_EXPORT int thrd_create(thrd_t *thread, int (*run)(void *), void *argument) {
   static decltype(&thrd_create) real;
-  if (!real)
-    real = (decltype(real))real_function("thrd_create");
+  real_function(real, "thrd_create");
   Thread *reserved = reserve((void *)run, argument);
   if (!reserved)
     return real(thread, run, argument);

@@ -8,11 +8,22 @@
 #include "abi/sample_state.h"
 #include "abi/upcall.h"
 
+#include <dlfcn.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 
+// Of functions that stand in front of libc's.
+#define ASSAY_EXPORT extern "C" [[gnu::visibility("default")]]
+
 namespace assay::upcall {
+
+// The function that ours stands in front of, looked up once.
+template <class Function> Function *real_function(Function *&known, const char *name) {
+  if (!known)
+    known = (Function *)dlsym(RTLD_NEXT, name);
+  return known;
+}
 
 // What this process shares with the tool; null where it is not sampled.
 struct Shared {
@@ -56,6 +67,14 @@ struct Loaded {
   uint64_t file; // assay_upcall_file_hash(); 0: not loaded by it
   uint32_t sample;
 };
+// A file that was seen lately, and where it was. As long as there are the same words there, which have its build id, it
+// is the same file.
+constexpr unsigned kFileWords = 5, kFiles = 8;
+struct KnownFile {
+  uint64_t begin, file;
+  uint64_t id_at; // of the build id, from the begin on; 0: it has none
+  uint64_t words[kFileWords];
+};
 constexpr unsigned kRecentMisses = 64;
 constexpr unsigned kLineBytes = 64, kLines = 32;
 // Memory that the kernel was asked for, in one sample.
@@ -86,6 +105,7 @@ struct Thread {
   int level; // of the memory hierarchy, that answered the last load, as bits; -1: it was not timed
   RecentMiss recent[kRecentMisses];
   Loaded loaded;
+  KnownFile files[kFiles];
   uint64_t file_begin[ASSAY_UPCALL_FILE_BYTES / 8]; // of it; the stack may be a small one
   Line lines[kLines];
   assay_interpreter run;

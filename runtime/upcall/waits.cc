@@ -9,7 +9,6 @@
 
 #include "runtime/core/system/syscall.h"
 
-#include <dlfcn.h>
 #include <poll.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -18,8 +17,6 @@
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <time.h>
-
-#define ASSAY_EXPORT extern "C" [[gnu::visibility("default")]]
 
 namespace assay::upcall {
 namespace {
@@ -46,12 +43,6 @@ private:
   const sigset_t *given_;
   sigset_t changed_;
 };
-
-template <class Function> Function *real_function(Function *&known, const char *name) {
-  if (!known)
-    known = (Function *)dlsym(RTLD_NEXT, name);
-  return known;
-}
 
 } // namespace
 

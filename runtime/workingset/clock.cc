@@ -4,12 +4,9 @@
 
 #include "runtime/workingset/clock.h"
 
-#include <time.h>
-
 #include "abi/sites.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/system/clock.h"
-#include "runtime/core/system/syscall.h"
 #include "runtime/core/system/thread.h"
 #include "runtime/workingset/lines.h"
 
@@ -28,7 +25,8 @@ constexpr uint64_t kPieces = 64; // of a snapshot, for each thread of several
 
 struct {
   AssayTimeUnit unit;
-  uint64_t accesses, marks, helper_us;
+  ProgramCpuTime cpu;
+  uint64_t accesses, marks;
 } constinit state = {};
 
 } // namespace
@@ -61,12 +59,7 @@ uint64_t first_interval() {
 
 uint64_t time_now(bool on_helper) {
   switch (state.unit) {
-  case ASSAY_TIME_CPU: {
-    if (on_helper)
-      state.helper_us = sys::clock_ns(CLOCK_THREAD_CPUTIME_ID) / 1000;
-    uint64_t all = sys::clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1000;
-    return all > state.helper_us ? all - state.helper_us : 0;
-  }
+  case ASSAY_TIME_CPU: return state.cpu.us(on_helper);
   case ASSAY_TIME_ACCESSES: return __atomic_load_n(&state.accesses, __ATOMIC_RELAXED);
   case ASSAY_TIME_MARKS: return state.marks;
   default: return now_us();
@@ -102,7 +95,8 @@ void count_mark() {
 }
 
 void reset_clock_in_child() {
-  state.accesses = state.marks = state.helper_us = 0;
+  state.accesses = state.marks = 0;
+  state.cpu.reset_in_child();
   own_clock.given = 0;
   __assay_accesses_left = 0;
 }

@@ -106,7 +106,7 @@ private:
     return false;
   }
   bool add(const AssayLoss &r) {
-    if (r.kind >= kLosses)
+    if (r.kind >= ASSAY_LOSS_KINDS)
       return false;
     losses_[r.kind] += r.count;
     return true;
@@ -120,17 +120,17 @@ private:
     for (uint64_t i = 0; i < kEvents; i++)
       if (events_[i].key)
         to_.append(ASSAY_RECORD_Event, events_[i].sums, events_[i].name, events_[i].name_size);
-    for (uint64_t i = 0; i < kLosses; i++)
+    for (uint64_t i = 0; i < ASSAY_LOSS_KINDS; i++)
       if (losses_[i])
         to_.append(ASSAY_RECORD_Loss, AssayLoss{i, losses_[i]});
   }
 
-  static constexpr uint64_t kEvents = 1 << 16, kLosses = 64;
+  static constexpr uint64_t kEvents = 1 << 16;
   static constexpr uint64_t kRecursionBytes = StackDepot::kMaxContexts * sizeof(AssayRecursion);
   ProfileFile &to_;
   AssayRecursion *recursions_ = nullptr;
   Named *events_ = nullptr;
-  uint64_t losses_[kLosses] = {};
+  uint64_t losses_[ASSAY_LOSS_KINDS] = {};
   uint64_t last_context_ = 0;
   uint64_t records_ = 0, taken_ = 0, after_ = 0; // the record of the last reset, from 1
 };

@@ -66,11 +66,16 @@ void write_events() {
 }
 
 void drop_events() {
+  Locked locked(state.lock);
+  state.used = 0;
+}
+
+static void reset_events_in_child() {
   state.lock.reset();
   state.names.reset_in_child();
   state.used = 0;
 }
-ASSAY_RESET_IN_CHILD(drop_events);
+ASSAY_RESET_IN_CHILD(reset_events_in_child);
 
 } // namespace assay
 

@@ -46,8 +46,8 @@ namespace {
 struct {
   bool ours[kSignals];             // the kernel has our handler where the program has the default
   struct sigaction told[kSignals]; // what the program believes in, for those
-  bool lacks_stack
-      [kSignals]; // the program's handler asks for an alternate stack, and the kernel does not know
+  // What the program's handler asks for, and the kernel does not know: an alternate stack, SIGSEGV blocked.
+  bool lacks_stack[kSignals], lacks_segv[kSignals];
   bool program_has_stack;
   bool keeps_faults; // map_shadow_in_handler()
   SpinLock lock;
@@ -230,21 +230,28 @@ int change_action_of_other(int signal, const struct sigaction *action, struct si
 
 // As real.sigaction, for the program's own actions.
 int change_own_action(int signal, const struct sigaction *action, struct sigaction *before) {
-  const bool lacked_stack = signals.lacks_stack[signal];
-  const bool lacks_stack = action && action->sa_flags & SA_ONSTACK && hides_fault_stack();
-  struct sigaction changed;
-  if (action)
+  const bool lacked_stack = signals.lacks_stack[signal], lacked_segv = signals.lacks_segv[signal];
+  struct sigaction changed = {};
+  bool lacks_stack = false, lacks_segv = false;
+  if (action) {
     changed = *action;
-  if (lacks_stack)
-    changed.sa_flags &= ~SA_ONSTACK;
-  if (signals.keeps_faults)
-    remove_signal(changed.sa_mask, SIGSEGV);
+    lacks_stack = changed.sa_flags & SA_ONSTACK && hides_fault_stack();
+    if (lacks_stack)
+      changed.sa_flags &= ~SA_ONSTACK;
+    lacks_segv = signals.keeps_faults && has_signal(changed.sa_mask, SIGSEGV);
+    if (lacks_segv)
+      remove_signal(changed.sa_mask, SIGSEGV);
+  }
   if (real.sigaction(signal, action ? &changed : nullptr, before) != 0)
     return -1;
-  if (action)
+  if (action) {
     signals.lacks_stack[signal] = lacks_stack;
+    signals.lacks_segv[signal] = lacks_segv;
+  }
   if (before && lacked_stack)
     before->sa_flags |= SA_ONSTACK;
+  if (before && lacked_segv)
+    add_signal(before->sa_mask, SIGSEGV);
   return 0;
 }
 
@@ -270,7 +277,7 @@ int change_action(int signal, const struct sigaction *action, struct sigaction *
   if (action && is_default(*action)) {
     if (!was_ours && change_own_action(signal, nullptr, &old) != 0)
       return -1;
-    signals.lacks_stack[signal] = false;
+    signals.lacks_stack[signal] = signals.lacks_segv[signal] = false;
     signals.ours[signal] = true;
     signals.told[signal] = *action;
     install_ours(signal);

@@ -11,6 +11,7 @@
 
 #include "runtime/core/process/interpose.h"
 #include "runtime/core/runtime.h"
+#include "runtime/core/system/exec_arguments.h"
 #include "runtime/core/system/helper_thread.h"
 #include "runtime/core/system/syscall.h"
 
@@ -21,22 +22,6 @@ namespace {
 [[noreturn]] void exit_at_once(int status) {
   finish(ASSAY_END_QUICK, status);
   sys::exit_process(status);
-}
-
-// How many words execl was given, with the null that ends them.
-size_t count_arguments(const char *first, va_list arguments) {
-  va_list copy;
-  va_copy(copy, arguments);
-  size_t count = 1;
-  for (const char *word = first; word; word = va_arg(copy, const char *))
-    count++;
-  va_end(copy);
-  return count;
-}
-
-void take_arguments(char **argv, const char *first, va_list arguments) {
-  for (*argv = (char *)first; *argv; *argv = va_arg(arguments, char *))
-    argv++;
 }
 
 // Everything is in the file before the process becomes another; if it does not, it goes on as

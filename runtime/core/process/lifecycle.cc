@@ -121,8 +121,6 @@ uint64_t run_due_work() {
     runtime.control.create(runtime.file.live_path());
   lacks_control = false;
   uint64_t request = runtime.control.pending();
-  if (request == ASSAY_REQUEST_RESET)
-    reset();
   bool full = take_dump_request() || request != ASSAY_REQUEST_NONE;
   bool due = now_us() >= next_flush_us;
   if (full || (due && runtime.options.flush_ms))

@@ -77,6 +77,13 @@ void start_clock() {
   restart_clock();
 }
 
+uint64_t ProgramCpuTime::us(bool on_helper) {
+  if (on_helper)
+    helper_us_ = sys::clock_ns(CLOCK_THREAD_CPUTIME_ID) / 1000;
+  const uint64_t all = sys::clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1000;
+  return all > helper_us_ ? all - helper_us_ : 0;
+}
+
 void restart_clock() {
   clock_state.start_ticks = clock_state.kept_ticks = ticks();
   clock_state.start_ns = sys::clock_ns(CLOCK_MONOTONIC);

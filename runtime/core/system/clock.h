@@ -20,6 +20,16 @@ void restart_clock();
 uint64_t now_us();
 Moment now(); // with the cpu that runs this thread
 
+// The processor time of the program: what the helper thread uses is not its own.
+class ProgramCpuTime {
+public:
+  uint64_t us(bool on_helper);
+  void reset_in_child() { helper_us_ = 0; }
+
+private:
+  uint64_t helper_us_ = 0; // when it last asked
+};
+
 // Keeps the time that threads get which may not read the counter. Of the helper thread, now and then.
 void keep_time();
 

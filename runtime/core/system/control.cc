@@ -39,16 +39,16 @@ void ControlPage::remove(const char *path) {
     sys::unlink(path);
 }
 
-uint64_t ControlPage::pending() const {
+uint64_t ControlPage::pending() {
   if (!page_)
     return ASSAY_REQUEST_NONE;
-  uint64_t asked = __atomic_load_n(&page_->request_sequence, __ATOMIC_ACQUIRE);
-  return asked == page_->answer_sequence ? (uint64_t)ASSAY_REQUEST_NONE : page_->request;
+  seen_sequence_ = __atomic_load_n(&page_->request_sequence, __ATOMIC_ACQUIRE);
+  return seen_sequence_ == page_->answer_sequence ? (uint64_t)ASSAY_REQUEST_NONE : page_->request;
 }
 
 void ControlPage::answer(uint64_t answer) {
   page_->answer = answer;
-  __atomic_store_n(&page_->answer_sequence, page_->request_sequence, __ATOMIC_RELEASE);
+  __atomic_store_n(&page_->answer_sequence, seen_sequence_, __ATOMIC_RELEASE);
 }
 
 void ControlPage::publish(const AssayControl &progress) {

@@ -16,6 +16,14 @@ inline void remove_signal(sigset_t &set, int signal) {
   *(uint64_t *)&set &= ~(1ULL << (signal - 1));
 }
 
+inline void add_signal(sigset_t &set, int signal) {
+  *(uint64_t *)&set |= 1ULL << (signal - 1);
+}
+
+inline bool has_signal(const sigset_t &set, int signal) {
+  return *(const uint64_t *)&set >> (signal - 1) & 1;
+}
+
 struct KernelAction {
   void (*handler)(int, siginfo_t *, void *);
   uint64_t flags;

@@ -10,20 +10,14 @@
 namespace assay {
 namespace {
 
-constexpr int kKinds = 64;
-
 struct Shared {
-  uint64_t counts[kKinds]; // whichever process flushes next takes them
-  uint8_t said[kKinds];
+  uint64_t counts[ASSAY_LOSS_KINDS]; // whichever process flushes next takes them
+  uint8_t said[ASSAY_LOSS_KINDS];
 };
 
-constinit uint64_t counts[kKinds] = {};
+constinit uint64_t counts[ASSAY_LOSS_KINDS] = {};
 constinit Shared alone = {}; // until share_losses(), and where no page can be shared
 constinit Shared *shared = &alone;
-
-#define ASSAY_LOSS(name, number, unit, what, remedy)                                               \
-  static_assert(number < kKinds, "too many kinds of loss");
-#include "abi/losses.def"
 
 } // namespace
 
@@ -42,6 +36,7 @@ void say_loss(AssayLossKind kind) {
 #define ASSAY_LOSS(name, number, unit, what, remedy)                                               \
   case number: say(what "; " remedy); break;
 #include "abi/losses.def"
+  case ASSAY_LOSS_KINDS: break; // none
   }
 }
 

@@ -5,67 +5,18 @@
 
 #include <sys/utsname.h>
 
+#include "abi/given_options.h"
 #include "runtime/core/system/syscall.h"
 
 namespace assay {
 namespace {
 
-bool is_quote(char c) {
-  return c == '\'' || c == '"';
-}
-
-const char *find_colon(const char *from) {
-  while (*from && *from != ':')
-    from++;
-  return from;
-}
-
-// One name=value. What follows it begins with a colon, or is the end.
-struct Given {
-  OptionText name, value;
-  const char *behind;
-  bool is_quoted_whole; // or not quoted
-};
-
-Given next_given(const char *from) {
-  const char *end = find_colon(from), *equals = from;
-  while (equals < end && *equals != '=')
-    equals++;
-  const char *value = equals < end ? equals + 1 : end;
-  if (!is_quote(*value))
-    return {{from, equals}, {value, end}, end, true};
-  const char *close = value + 1;
-  while (*close && *close != *value)
-    close++;
-  const char *behind = *close ? find_colon(close) : close;
-  return {{from, equals}, {value + 1, close}, behind, *close && behind == close + 1};
-}
-
-bool read_number(const char *value, const char *end, uint64_t &out) {
-  uint64_t n = 0;
-  const char *p = value;
-  for (; p < end && *p >= '0' && *p <= '9'; p++)
-    if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, (uint64_t)(*p - '0'), &n))
-      return false;
-  if (p == value)
-    return false;
-  if (p + 1 == end) {
-    int shift = *p == 'k' ? 10 : *p == 'm' ? 20 : *p == 'g' ? 30 : 0;
-    if (shift == 0 || n > (UINT64_MAX >> shift))
-      return false;
-    n <<= shift;
-    p++;
-  }
-  out = n;
-  return p == end;
-}
-
 bool set(uint64_t &field, OptionText value) {
-  return read_number(value.begin, value.end, field);
+  return assay_read_number(value.begin, value.end, &field);
 }
 bool set(bool &field, OptionText value) {
   uint64_t n;
-  if (!read_number(value.begin, value.end, n) || n > 1)
+  if (!assay_read_number(value.begin, value.end, &n) || n > 1)
     return false;
   field = n != 0;
   return true;
@@ -95,12 +46,13 @@ void print(Text &out, OptionText value) {
 
 void parse_options(Options &options, const char *given) {
   for (const char *p = given; p && *p;) {
-    const Given next = next_given(p);
+    const AssayGivenOption next = assay_next_option(p);
+    const OptionText name = {next.name, next.name_end}, value = {next.value, next.value_end};
     bool known = false, good = false;
 #define ASSAY_OPTION(type, option, default, help)                                                  \
-  if (next.name.is(#option)) {                                                                     \
+  if (name.is(#option)) {                                                                     \
     known = true;                                                                                  \
-    good = next.is_quoted_whole && set(options.option, next.value);                                \
+    good = next.is_quoted_whole && set(options.option, value);                                \
   }
 #include "abi/options.def"
     if (!good && next.behind > p) {

@@ -111,7 +111,7 @@ bool has_lost_rights_since_fork() {
 
 void leave_descriptor_table() {
   constexpr long kUnshare = 2; // CLOSE_RANGE_UNSHARE, Linux 5.9
-  constexpr int kFiles = 4;
+  constexpr int kFiles = 1 + sizeof(kProcFiles) / sizeof(*kProcFiles);
   OwnDescriptor *own[kFiles] = {&runtime.file.own_descriptor()};
   for (int i = 1; i < kFiles; i++)
     own[i] = &kProcFiles[i - 1]->own_descriptor();

@@ -44,6 +44,7 @@ TEST(Units, ParseWhatPeopleType) {
   EXPECT_EQ(base::parse_bytes("4KiB"), 4096u);
   EXPECT_EQ(base::parse_bytes("4kB"), 4000u);
   EXPECT_EQ(base::parse_bytes("1.5 MiB"), 1572864u);
+  EXPECT_EQ(base::parse_count("15000000000000000000"), 15000000000000000000u);
   EXPECT_EQ(base::parse_duration_us("2s"), 2000000u);
   EXPECT_EQ(base::parse_duration_us("1.5ms"), 1500u);
   EXPECT_EQ(base::parse_count("10M"), 10000000u);
