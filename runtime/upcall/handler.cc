@@ -93,7 +93,7 @@ uint64_t build_id_in(const uint64_t *file_begin) {
   return 0;
 }
 
-// Of what tells files apart: where the program begins, where sections lie, and the build id.
+// Words that tell files apart: where the program begins, where sections lie, and the build id.
 bool read_words(const KnownFile &file, uint64_t *to) {
   const uint64_t at[kFileWords] = {offsetof(Elf64_Ehdr, e_entry), offsetof(Elf64_Ehdr, e_shoff),
                                    file.id_at, file.id_at + 8, file.id_at + 16};
@@ -103,12 +103,19 @@ bool read_words(const KnownFile &file, uint64_t *to) {
   return true;
 }
 
+bool is_still_there(const KnownFile &file) {
+  uint64_t words[kFileWords], changed = 0;
+  if (!read_words(file, words))
+    return false;
+  for (unsigned i = 0; i < kFileWords; i++)
+    changed |= words[i] ^ file.words[i];
+  return !changed;
+}
+
 // assay_upcall_file_hash() of what begins there; 0: it cannot be read.
 uint64_t file_that_begins(Thread &thread, uint64_t begin) {
   KnownFile &known = thread.files[(begin >> 12) * 0x9e3779b97f4a7c15 >> 61 & (kFiles - 1)];
-  uint64_t words[kFileWords];
-  if (known.begin == begin && known.id_at && thread.loads_directly && read_words(known, words) &&
-      memcmp(known.words, words, sizeof words) == 0)
+  if (known.begin == begin && known.id_at && thread.loads_directly && is_still_there(known))
     return known.file;
   known.begin = 0;
   if (!read_file_begin(thread, thread.file_begin, begin))

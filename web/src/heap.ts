@@ -29,7 +29,7 @@ function columns(accesses: boolean): Column<Row>[] {
     accesses && figures('used', 'used_share', share, { value: (row) => ofAccesses(row, 'used_share'), help: 'the part of the 64-byte blocks of the objects that was touched' }),
     accesses && figures('untouched', 'cold_byte_us', byteSeconds, { bar: true, value: (row) => ofAccesses(row, 'cold_byte_us'), help: 'bytes that were never touched, times how long they were held' }),
     { title: 'lifetime', value: (row) => mean(row, 'lifetime_us'), show: (row) => microseconds(mean(row, 'lifetime_us')), help: 'mean of the objects' },
-    { title: 'temporary', value: temporaryShare, show: share, help: 'the part of the objects that was freed before the next allocation' },
+    { title: 'temporary', value: temporaryShare, show: (row) => share(temporaryShare(row)), help: 'the part of the objects that was freed before the next allocation' },
     figures('live', 'live_bytes', bytes, { help: 'not freed at the end' }),
     figures('at peak', 'at_peak_bytes', bytes, { help: 'live when the program had most' }),
   ];
