@@ -115,13 +115,22 @@ SmallVector<MemberStep, 4> steps_to(const Value *pointer) {
   SmallVector<MemberStep, 4> steps; // innermost first
   for (; pointer; pointer = computed_from(pointer))
     if (std::optional<MemberStep> step = step_of(pointer)) {
-      if (!steps.empty() && !is_or_has_base(record_of(element_of(step->member->getBaseType())),
-                                            record_of(steps.back().type)))
+      if (!steps.empty() && !leads_on(*step, steps.back()))
         break; // a cast: what is there is taken for another record
       steps.push_back(*step);
     }
   std::reverse(steps.begin(), steps.end());
   return steps;
+}
+
+bool leads_on(const MemberStep &step, const MemberStep &next) {
+  return is_or_has_base(record_of(element_of(step.member->getBaseType())), record_of(next.type));
+}
+
+const Value *root_of(const Value *pointer) {
+  while (const Value *from = computed_from(pointer))
+    pointer = from;
+  return pointer;
 }
 
 bool leads_to_undescribed(const Value *pointer) {

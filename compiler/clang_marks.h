@@ -19,6 +19,12 @@ struct MemberStep {
 // The members that lead to an address, from the outermost record of which the source says so.
 llvm::SmallVector<MemberStep, 4> steps_to(const llvm::Value *pointer);
 
+// Whether the member of one step has, or is of a class that is derived from, the record of the next.
+bool leads_on(const MemberStep &step, const MemberStep &next);
+
+// What the address is computed from, by marks or not.
+const llvm::Value *root_of(const llvm::Value *pointer);
+
 // Whether a member of a record leads to an address, and debug information does not say which
 // members the record has: those of C++ modules are described elsewhere.
 bool leads_to_undescribed(const llvm::Value *pointer);

@@ -168,7 +168,7 @@ private:
   // Of a part of a member, or of one whose length is not known here, that a call compares, copies or fills: one access,
   // however long. Returns whether there is one.
   bool add_called(CallBase &call, const MemberCopy &counted = {}) {
-    if (call.isTerminator()) // has no place behind it
+    if (call.isTerminator() && !isa<InvokeInst>(call))
       return false;
     bool is_added = false;
     auto add_argument = [&](Value *pointer, bool writes) {
@@ -220,6 +220,8 @@ private:
 
   void add(Instruction &instruction, const MemberAccess &member, Value *pointer, uint64_t reads,
            uint64_t writes, uint64_t copied) {
+    if (pointer->getType()->getPointerAddressSpace()) // of a thread, and not an object's
+      return;
     open_.last = &instruction;
     open_.place.add(instruction);
     int64_t start = 0;

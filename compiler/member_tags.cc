@@ -275,6 +275,18 @@ MemberAccess MemberTags::half_of_copy(const Instruction &instruction, const Acce
   return half;
 }
 
+// A part of a member that memcpy or memset copies or sets, if it is not larger than a register.
+MemberAccess MemberTags::part_of_member(const Instruction &instruction, const Access &access) {
+  const DILocation *where = instruction.getDebugLoc();
+  const MDNode *tags = instruction.getMetadata(kArguments);
+  if (!tags && where && where->getLine() && !member_tag(instruction))
+    tags = arguments_at_place_.lookup(place_of(*where, true));
+  constexpr unsigned kArgumentsOfIntrinsics = 4; // destination, source or byte, length, volatile
+  if (!tags || tags->getNumOperands() != kArgumentsOfIntrinsics)
+    return {};
+  return read(node_in(*tags, access.writes ? 0 : 1));
+}
+
 // None: it lies between members.
 SmallVector<MemberAccess, 1> MemberTags::members_at(const Instruction &instruction,
                                                     const Access &access,
@@ -294,9 +306,12 @@ SmallVector<MemberAccess, 1> MemberTags::members_at(const Instruction &instructi
 
 SmallVector<MemberAccess, 1> MemberTags::find(Instruction &instruction, const Access &access) {
   const MDNode *tag = tag_at(instruction, access.writes);
-  if (!tag || !tag->getNumOperands())
+  if (!tag || !tag->getNumOperands()) {
     if (MemberAccess half = half_of_copy(instruction, access); half.record)
       return {half};
+    if (MemberAccess part = part_of_member(instruction, access); part.record)
+      return {part};
+  }
   if (tag && !tag->getNumOperands())
     return {};
   InRecord place;

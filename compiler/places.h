@@ -30,7 +30,7 @@ struct Place {
 // of the base. Its reach takes the access's own alignment where that is larger.
 Place place_of(const Access &access, const llvm::DataLayout &layout, uint64_t block_bytes);
 
-// Builds after an instruction, or before it, in its name.
+// Builds after an instruction, or before it, in its name. Where nothing can stand behind it, before it.
 class BuilderAfter : public llvm::IRBuilder<> {
 public:
   explicit BuilderAfter(llvm::Instruction &instruction, bool before = false);

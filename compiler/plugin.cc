@@ -139,12 +139,26 @@ public:
     for (const WantedTool &tool : wanted)
       tool.pass->finish(module, tool.request);
     remove_places(module);
+    forget_effects(module);
     add_module_init(module, dir);
     return PreservedAnalyses::none();
   }
   static bool isRequired() { return true; }
 
 private:
+  // What counts writes memory, whatever the optimiser has found out before: under LTO, calls of a function that only
+  // reads would be moved or removed, and not be counted.
+  static void forget_effects(Module &module) {
+    for (Function &function : module) {
+      if (function.isDeclaration())
+        continue;
+      function.removeFnAttr(Attribute::Memory);
+      for (User *user : function.users())
+        if (auto *call = dyn_cast<CallBase>(user); call && call->getCalledFunction() == &function)
+          call->removeFnAttr(Attribute::Memory);
+    }
+  }
+
   static void instrument(Function &function, FunctionAnalysisManager &analyses, Sites &sites,
                          ArrayRef<WantedTool> wanted) {
     if (!no_allocations)

@@ -309,6 +309,11 @@ const DIType *element_of(const DIType *type) {
   }
 }
 
+bool is_array(const DIType *type) {
+  auto *array = dyn_cast_or_null<DICompositeType>(strip(type));
+  return array && array->getTag() == dwarf::DW_TAG_array_type;
+}
+
 const DICompositeType *record_of(const DIType *type) {
   auto *composite = dyn_cast_or_null<DICompositeType>(strip(type));
   return composite && is_record_tag(composite->getTag()) ? composite : nullptr;

@@ -38,6 +38,7 @@ struct LeafRange {
 
 // Without typedefs and qualifiers; of an array, its elements.
 const llvm::DIType *element_of(const llvm::DIType *type);
+bool is_array(const llvm::DIType *type);
 
 // Without typedefs and qualifiers; null if it is no record.
 const llvm::DICompositeType *record_of(const llvm::DIType *type);

@@ -8,6 +8,7 @@
 
 #include "compiler/clang_marks.h"
 #include "compiler/library_members.h"
+#include "compiler/member_paths.h"
 #include "compiler/member_tag_nodes.h"
 #include "llvm/BinaryFormat/Dwarf.h"
 #include "llvm/IR/DebugInfo.h"
@@ -52,12 +53,14 @@ private:
         pointer->stripAndAccumulateConstantOffsets(module_.getDataLayout(), offset, true);
     uint64_t at = offset.getZExtValue();
     const DIType *type = record_at(base);
-    if (SmallVector<MemberStep, 4> steps = steps_to(base); !steps.empty()) {
+    if (SmallVector<MemberStep, 4> steps = paths_.steps_to(base); !steps.empty()) {
       type = steps[0].type;
       for (const MemberStep &step : steps)
         at += step.member->getOffsetInBits() / 8;
     }
     const RecordLayout *layout = type ? layouts_.find(type) : nullptr;
+    if (type && (!layout || !layout->size))
+      return undescribed_node(context_);
     if (!layout || at + bytes > layout->size)
       return nullptr;
     std::optional<LeafRange> leaves = RecordLayouts::leaves_in(*layout, at, bytes);
@@ -66,6 +69,8 @@ private:
 
   // The tag of an access to just what the marks lead to.
   MDNode *tag_of_access(const Value *pointer, uint64_t bytes) {
+    if (is_by_pointer_to_member(pointer) && is_of_chosen_member(pointer))
+      return undescribed_node(context_);
     uint64_t of_member = 0;
     MDNode *tag = tag_of(pointer, &of_member);
     const bool is_one = tag && number_in(*tag, 1) == number_in(*tag, 2);
@@ -75,7 +80,7 @@ private:
 
   // The tag of the member that the marks lead to, and its bytes.
   MDNode *tag_of(const Value *pointer, uint64_t *bytes = nullptr) {
-    SmallVector<MemberStep, 4> steps = steps_to(pointer);
+    SmallVector<MemberStep, 4> steps = paths_.steps_to(pointer);
     const RecordLayout *layout = steps.empty() ? nullptr : layouts_.find(steps[0].type);
     if (!layout)
       return nullptr;
@@ -120,8 +125,11 @@ private:
       return type_at(cast<CallBase>(pointer)->getArgOperand(0), depth + 1);
     if (is_element(pointer))
       return type_at(cast<GEPOperator>(pointer)->getPointerOperand(), depth + 1);
-    if (auto *load = dyn_cast<LoadInst>(pointer))
+    if (auto *load = dyn_cast<LoadInst>(pointer)) {
+      if (const Value *bound = bound_to(load->getPointerOperand()))
+        return type_at(bound, depth + 1);
       return pointee(type_at(load->getPointerOperand(), depth + 1));
+    }
     if (auto *call = dyn_cast<CallBase>(pointer))
       return pointee(result_of(*call));
     if (auto *global = dyn_cast<GlobalVariable>(pointer)) {
@@ -130,6 +138,13 @@ private:
       return named.empty() ? nullptr : named[0]->getVariable()->getType();
     }
     return nullptr;
+  }
+
+  // What `auto &[a, b] = x` binds its reference to, which is no variable in debug information; null: it is none. Clang
+  // makes no marks where a and b are used.
+  const Value *bound_to(const Value *reference) {
+    auto *slot = dyn_cast<AllocaInst>(reference);
+    return slot && !variables_.contains(slot) ? paths_.kept_in(*slot) : nullptr;
   }
 
   // Computed from the address of another element, or of the array.
@@ -177,8 +192,8 @@ private:
   }
 
   // Those of an array, of records, if the bytes are some of them.
-  static bool are_elements(const Value *pointer, uint64_t bytes) {
-    const SmallVector<MemberStep, 4> steps = steps_to(pointer);
+  bool are_elements(const Value *pointer, uint64_t bytes) {
+    const SmallVector<MemberStep, 4> steps = paths_.steps_to(pointer);
     const DICompositeType *element =
         steps.empty() ? nullptr : record_of(element_of(steps.back().member->getBaseType()));
     const uint64_t size = element ? element->getSizeInBits() / 8 : 0;
@@ -282,17 +297,36 @@ private:
       return;
     MDNode *tag = tag_of_access(
         pointer, module_.getDataLayout().getTypeStoreSize(accessed).getKnownMinValue());
-    if (!tag && leads_to_undescribed(pointer))
+    const bool is_first_half = tag && is_first_half_of_write(instruction);
+    if (!tag && (leads_to_undescribed(pointer) || is_of_chosen_member(pointer)))
       tag = undescribed_node(context_);
     else if (!tag)
       tag = MDNode::get(context_, {});
-    else if (is_first_half_of_write(instruction))
+    else if (is_first_half)
       tag = node(cast<DIType>(tag->getOperand(0)), {1, 0});
     instruction.setMetadata(kMember, tag);
-    if (is_value(pointer))
-      return;
-    if (const DILocation *where = instruction.getDebugLoc(); where && where->getLine())
-      note(places_, {place_of(*where, writes), calls_around(*where, inlining_depth(*where))}, tag);
+    const DILocation *where = instruction.getDebugLoc();
+    if (!is_value(pointer) && where && where->getLine())
+      note(is_first_half ? first_half_places_ : places_,
+           {place_of(*where, writes), calls_around(*where, inlining_depth(*where))}, tag);
+  }
+
+  // One of several members, or one that a pointer to member names: which one is known when the program runs.
+  bool is_of_chosen_member(const Value *pointer) {
+    if (auto *choice = dyn_cast<SelectInst>(pointer))
+      return !steps_to(choice->getTrueValue()).empty() ||
+             !steps_to(choice->getFalseValue()).empty();
+    if (auto *phi = dyn_cast<PHINode>(pointer))
+      return any_of(phi->incoming_values(),
+                    [](const Use &value) { return !steps_to(value).empty(); });
+    return is_by_pointer_to_member(pointer) &&
+           record_at(cast<GEPOperator>(pointer)->getPointerOperand());
+  }
+
+  // The distance is a variable number of bytes. So is that in an array of char, which is no record.
+  static bool is_by_pointer_to_member(const Value *pointer) {
+    auto *gep = dyn_cast<GEPOperator>(pointer);
+    return gep && gep->getSourceElementType()->isIntegerTy(8) && !gep->hasAllConstantIndices();
   }
 
   // A variable that the optimiser keeps in registers: no access to it is left.
@@ -318,11 +352,16 @@ private:
         set && set->getOpcode() == Instruction::Or && set->hasOneUse())
       next = set->user_back();
     auto *store = dyn_cast<StoreInst>(next);
-    return store && store->getPointerOperand() == load->getPointerOperand() &&
-           is_mark(load->getPointerOperand());
+    if (!store || store->getPointerOperand() != load->getPointerOperand() ||
+        !is_mark(load->getPointerOperand()))
+      return false;
+    const SmallVector<MemberStep, 4> steps = steps_to(load->getPointerOperand());
+    return !steps.empty() && steps.back().member->isBitField();
   }
 
   void write_places() {
+    for (const auto &[place, tag] : first_half_places_)
+      places_.insert({place, tag}); // of `b |= 1`, the read of b is the one that the source makes
     NamedMDNode *all = module_.getOrInsertNamedMetadata(kPlaces);
     for (auto &[place, tag] : places_)
       all->addOperand(MDNode::get(context_, {const_cast<DISubprogram *>(place.first.first),
@@ -342,10 +381,12 @@ private:
   Module &module_;
   LLVMContext &context_;
   RecordLayouts layouts_;
+  MemberPaths paths_;
   DenseMap<const Value *, const DIType *>
       variables_;                             // of the function, by their place on the stack
   DenseMap<const AllocaInst *, bool> values_; // of the function
-  MapVector<TagPlaceInCalls, MDNode *> places_;
+  MapVector<TagPlaceInCalls, MDNode *> places_;             // null: there are several
+  MapVector<TagPlaceInCalls, MDNode *> first_half_places_;
   MapVector<TagPlace, MDNode *> copy_places_, argument_places_; // null: there are several
 };
 

@@ -76,7 +76,7 @@ function header(of: Row, name: string): HTMLElement {
 function partsOf(root: Row): { title: string; of: Row }[] {
   const programs = rows(root.programs).map((of) => ({ title: text(of, 'program.path'), of }));
   const processes = rows(root.processes).filter((each) => text(each, 'schema'));
-  const process = (of: Row) => ({ title: `process ${text(of, 'pid')}: ${baseName(text(of, 'program.path'))}, ${bytes(number(of, 'largest_bytes'))} at most`, of });
+  const process = (of: Row) => ({ title: `process ${number(of, 'pid')}: ${baseName(text(of, 'program.path'))}, ${bytes(number(of, 'largest_bytes'))} at most`, of });
   return processes.length ? [root, ...processes].map(process) : [{ title: 'all programs', of: root }, ...programs];
 }
 
