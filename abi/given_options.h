@@ -8,7 +8,7 @@ typedef struct AssayGivenOption {
   const char *name, *name_end;
   const char *value, *value_end; // without its quotes
   const char *behind;            // at the next colon, or the end
-  int is_quoted_whole;           // or not quoted: nothing stands beside the quotes, and both are there
+  int is_quoted_whole; // or not quoted: nothing stands beside the quotes, and both are there
 } AssayGivenOption;
 
 static inline const char *assay_find_colon(const char *from) {

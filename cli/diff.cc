@@ -112,7 +112,7 @@ struct Differences {
   void note_losses(const char *which, const Side &side) {
     if (!side.general_losses.empty())
       remarks += fmt::format("\n  the {} run is incomplete:\n{}", which,
-                                report::losses_text(side.general_losses));
+                             report::losses_text(side.general_losses));
   }
 
   // Of a tool, or of all.

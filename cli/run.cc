@@ -64,7 +64,8 @@ std::vector<GivenOption> options_in(const std::string &given) {
   std::vector<GivenOption> options;
   for (const char *at = given.c_str(); *at;) {
     const AssayGivenOption next = assay_next_option(at);
-    options.push_back({{next.name, next.name_end}, {next.value, next.value_end}, next.is_quoted_whole != 0});
+    options.push_back(
+        {{next.name, next.name_end}, {next.value, next.value_end}, next.is_quoted_whole != 0});
     at = *next.behind ? next.behind + 1 : next.behind;
   }
   return options;

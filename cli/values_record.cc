@@ -221,7 +221,8 @@ private:
   }
 
   void fail(const char *why) {
-    std::fprintf(stderr, "assay: %s; the sampling has stopped, and what came until now is kept\n", why);
+    std::fprintf(stderr, "assay: %s; the sampling has stopped, and what came until now is kept\n",
+                 why);
     stop();
     has_failed_ = was_cut_ = true;
   }

@@ -68,7 +68,8 @@ const MemberPaths::Returned &MemberPaths::returned_by(const Function &function) 
   return returned_[&function] = is_of_it ? Returned{argument, origin.steps} : Returned();
 }
 
-// Adds what is known to lead to the address from further out. False: it is not, or the program takes it for another record.
+// Adds what is known to lead to the address from further out. False: it is not, or the program
+// takes it for another record.
 bool MemberPaths::lead_on(Origin &origin, ArrayRef<MemberStep> steps) {
   if (origin.steps.empty() && origin.moves && !is_array(steps.back().member->getBaseType()))
     return false; // beyond the member

@@ -383,9 +383,9 @@ private:
   RecordLayouts layouts_;
   MemberPaths paths_;
   DenseMap<const Value *, const DIType *>
-      variables_;                             // of the function, by their place on the stack
-  DenseMap<const AllocaInst *, bool> values_; // of the function
-  MapVector<TagPlaceInCalls, MDNode *> places_;             // null: there are several
+      variables_;                               // of the function, by their place on the stack
+  DenseMap<const AllocaInst *, bool> values_;   // of the function
+  MapVector<TagPlaceInCalls, MDNode *> places_; // null: there are several
   MapVector<TagPlaceInCalls, MDNode *> first_half_places_;
   MapVector<TagPlace, MDNode *> copy_places_, argument_places_; // null: there are several
 };

@@ -75,7 +75,8 @@ bool ContainerReader::next(RecordView &record) {
     return stop(left, false, fmt::format("it ends within a record at offset {}", position_));
   std::memcpy(&header, bytes_.data() + position_, sizeof(header));
   if (header.length > ASSAY_RECORD_MAX || header.fixed_size > header.length)
-    return stop(left, true, fmt::format("the record at offset {} has an impossible length", position_));
+    return stop(left, true,
+                fmt::format("the record at offset {} has an impossible length", position_));
   if (header.length > left - sizeof(header))
     return stop(left, false, fmt::format("it ends within a record at offset {}", position_));
   const std::byte *body = bytes_.data() + position_ + sizeof(header);
@@ -88,8 +89,9 @@ bool ContainerReader::next(RecordView &record) {
   if (header.kind & ASSAY_RECORD_SPARSE) {
     const size_t size = assay_make_whole(body, header.fixed_size, whole_.data());
     if (size == 0)
-      return stop(left, true, fmt::format("the record at offset {} states words that it does not have",
-                                    position_));
+      return stop(
+          left, true,
+          fmt::format("the record at offset {} states words that it does not have", position_));
     record.fixed = {whole_.data(), size};
   }
   uint64_t size = sizeof(header) + header.length + assay_padding(header.length);

@@ -47,7 +47,8 @@ public:
     for (auto &[key, sum] : all_events_)
       output_.add(Event{numbers_.stack(key.first), key.second, sum.count, sum.weight});
     for (const Process &process : output_.profile().processes) {
-      const bool is_cut_off = container_.is_damaged() && &process == &output_.profile().processes.back();
+      const bool is_cut_off =
+          container_.is_damaged() && &process == &output_.profile().processes.back();
       if (process.ends.empty() && !is_cut_off)
         lose(ASSAY_LOSS_killed, 1);
       if (has_used_parents_objects(process))

@@ -374,15 +374,16 @@ private:
         result_.measured && result_.peak_is_divided)
       return;
     heading("What is missing");
-    const bool is_cut_off = result_.losses.contains(ASSAY_LOSS_killed) ||
-                            result_.losses.contains(ASSAY_LOSS_truncated);
+    const bool is_cut_off =
+        result_.losses.contains(ASSAY_LOSS_killed) || result_.losses.contains(ASSAY_LOSS_truncated);
     if (!result_.measured)
       out_ += fmt::format("  {}\n", analyze::kHeapNotMeasured);
     else if (partial && result_.modules_instrumented == 0)
-      out_ += is_cut_off
-                  ? "  the profile ends before it says which modules were built with assay-cc, so no "
-                    "accesses are shown\n"
-                  : "  no module was built with assay-cc, so accesses are not counted\n";
+      out_ +=
+          is_cut_off
+              ? "  the profile ends before it says which modules were built with assay-cc, so no "
+                "accesses are shown\n"
+              : "  no module was built with assay-cc, so accesses are not counted\n";
     else
       out_ += uncounted_modules_text(result_.modules_instrumented, result_.modules_total);
     for (auto [number, times] : result_.losses) {

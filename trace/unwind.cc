@@ -242,7 +242,8 @@ private:
     lists.skip(last - 1);
     while (image::read_uleb128(lists))
       ;
-    const auto *begin = reinterpret_cast<const uint8_t *>(executable_.bytes_from(types_end_).data());
+    const auto *begin =
+        reinterpret_cast<const uint8_t *>(executable_.bytes_from(types_end_).data());
     data_.lists.assign(begin, begin + (lists.offset() - types_end_));
   }
 

@@ -27,8 +27,8 @@ namespace {
 
 struct {
   HibTable freed;
-  HibTable live;          // of the walk in progress
-  uint64_t walk;          // number of the newest walk
+  HibTable live; // of the walk in progress
+  uint64_t walk; // number of the newest walk
   WalkPace pace;
   uint64_t next_check_us; // at counters that may wrap
   uint64_t walked_objects, walked_bytes;

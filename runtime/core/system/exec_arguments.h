@@ -1,5 +1,5 @@
-// The words that execl and its kin are given one by one, as the array that execv takes. libc's own calls of execve do not
-// come through ours.
+// The words that execl and its kin are given one by one, as the array that execv takes. libc's own
+// calls of execve do not come through ours.
 #pragma once
 
 #include <stdarg.h>
@@ -18,7 +18,8 @@ inline size_t count_arguments(const char *first, va_list arguments) {
   return count;
 }
 
-// `argv` has room for count_arguments(). What stands behind the null, of execle the environment, is next in `arguments`.
+// `argv` has room for count_arguments(). What stands behind the null, of execle the environment, is
+// next in `arguments`.
 inline void take_arguments(char **argv, const char *first, va_list arguments) {
   for (*argv = (char *)first; *argv; *argv = va_arg(arguments, char *))
     argv++;

@@ -50,9 +50,9 @@ void parse_options(Options &options, const char *given) {
     const OptionText name = {next.name, next.name_end}, value = {next.value, next.value_end};
     bool known = false, good = false;
 #define ASSAY_OPTION(type, option, default, help)                                                  \
-  if (name.is(#option)) {                                                                     \
+  if (name.is(#option)) {                                                                          \
     known = true;                                                                                  \
-    good = next.is_quoted_whole && set(options.option, value);                                \
+    good = next.is_quoted_whole && set(options.option, value);                                     \
   }
 #include "abi/options.def"
     if (!good && next.behind > p) {
