@@ -98,7 +98,8 @@ Health perf_events_health() {
     return {Health::missing,
             has_proc() ? "the kernel has no perf events" : "unknown, because /proc is not mounted",
             has_proc() ? "use a kernel with CONFIG_PERF_EVENTS=y" : "mount -t proc proc /proc"};
-  // A program may have events of its own threads (`--collector upcall`); more takes rights of its user's (`kernel`).
+  // Up to 2, a program may have events of its own threads (`--collector upcall`). Sampling from the kernel needs root's
+  // rights at each level.
   if (geteuid() == 0 || std::strtol(level.c_str(), nullptr, 10) <= 2)
     return {Health::ok, "kernel.perf_event_paranoid is " + level, ""};
   return {Health::limited, "kernel.perf_event_paranoid is " + level,

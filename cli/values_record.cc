@@ -221,10 +221,18 @@ private:
   }
 
   void fail(const char *why) {
+    end_progress();
     std::fprintf(stderr, "assay: %s; the sampling has stopped, and what came until now is kept\n",
                  why);
     stop();
     has_failed_ = was_cut_ = true;
+  }
+
+  // What is said next begins a line of its own.
+  void end_progress() {
+    if (has_shown_)
+      std::fputc('\n', stderr);
+    has_shown_ = false;
   }
 
   void stop() {
@@ -240,8 +248,7 @@ private:
     const auto duration = std::chrono::duration_cast<std::chrono::microseconds>(*stopped_ - begin_);
     for (int i = 0; i < 3 && !has_failed_; i++)
       recording_.poll(0, process_);
-    if (has_shown_)
-      std::fputc('\n', stderr);
+    end_progress();
     process_.executable = resolved_executable();
     process_.ends = {{ASSAY_END_EXIT, 0, static_cast<uint64_t>(duration.count())}};
     const std::set<uint32_t> pids = recording_.pids();

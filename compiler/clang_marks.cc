@@ -128,9 +128,11 @@ bool leads_on(const MemberStep &step, const MemberStep &next) {
 }
 
 const Value *root_of(const Value *pointer) {
-  while (const Value *from = computed_from(pointer))
-    pointer = from;
-  return pointer;
+  const Value *root = pointer;
+  for (; pointer; pointer = computed_from(pointer))
+    if (is_mark(pointer))
+      root = cast<CallBase>(pointer)->getArgOperand(0);
+  return root;
 }
 
 bool leads_to_undescribed(const Value *pointer) {

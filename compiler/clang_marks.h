@@ -22,7 +22,7 @@ llvm::SmallVector<MemberStep, 4> steps_to(const llvm::Value *pointer);
 // Whether the member of one step has, or is of a class that is derived from, the record of the next.
 bool leads_on(const MemberStep &step, const MemberStep &next);
 
-// What the address is computed from, by marks or not.
+// What the outermost mark that leads to the address is computed from.
 const llvm::Value *root_of(const llvm::Value *pointer);
 
 // Whether a member of a record leads to an address, and debug information does not say which

@@ -16,7 +16,8 @@ using namespace llvm;
 namespace assay::compiler {
 namespace {
 
-constexpr unsigned kMaxSteps = 16; // from an access to where its address comes from
+constexpr unsigned kMaxSteps = 16;  // from an access to where its address comes from
+constexpr unsigned kMaxCalls = 100; // of functions that return what others return
 
 // Of a pointer that is kept in the place: it, so many elements further.
 bool is_moved(const Value &value, const AllocaInst &slot) {
@@ -51,7 +52,8 @@ MemberPaths::Kept MemberPaths::what_is_kept(const AllocaInst &slot) {
 // What the function returns of a member of its argument, on its only way out.
 const MemberPaths::Returned &MemberPaths::returned_by(const Function &function) {
   auto [known, is_new] = returned_.try_emplace(&function);
-  if (!is_new || function.isDeclaration() || !function.getReturnType()->isPointerTy())
+  if (!is_new || function.isDeclaration() || !function.getReturnType()->isPointerTy() ||
+      calls_ == kMaxCalls)
     return known->second;
   const ReturnInst *only = nullptr;
   for (const BasicBlock &block : function)
@@ -62,7 +64,9 @@ const MemberPaths::Returned &MemberPaths::returned_by(const Function &function) 
     }
   if (!only)
     return known->second;
+  calls_++;
   Origin origin = origin_of(only->getReturnValue());
+  calls_--;
   auto *argument = dyn_cast<Argument>(origin.value);
   const bool is_of_it = argument && (!origin.moves || !origin.steps.empty());
   return returned_[&function] = is_of_it ? Returned{argument, origin.steps} : Returned();
@@ -84,18 +88,23 @@ bool MemberPaths::lead_on(Origin &origin, ArrayRef<MemberStep> steps) {
 bool MemberPaths::go_back(Origin &origin) {
   const Value *at = origin.value;
   if (const SmallVector<MemberStep, 4> steps = compiler::steps_to(at); !steps.empty()) {
+    if (!lead_on(origin, steps))
+      return false;
     origin.value = root_of(at);
-    return lead_on(origin, steps);
+    return true;
   }
   if (auto *gep = dyn_cast<GEPOperator>(at)) {
-    origin.moves |= !gep->hasAllZeroIndices();
+    const bool moves = !gep->hasAllZeroIndices();
+    if (moves && !origin.steps.empty()) // to another object of the member's
+      return false;
+    origin.moves |= moves;
     origin.value = gep->getPointerOperand();
     return true;
   }
   if (auto *load = dyn_cast<LoadInst>(at)) {
     auto *slot = dyn_cast<AllocaInst>(load->getPointerOperand());
     const Kept kept = slot ? what_is_kept(*slot) : Kept();
-    if (!kept.value || (!origin.steps.empty() && !isa<Argument>(kept.value)))
+    if (!kept.value || (!origin.steps.empty() && (kept.moves || !isa<Argument>(kept.value))))
       return false;
     origin.moves |= kept.moves;
     origin.value = kept.value;
@@ -103,13 +112,14 @@ bool MemberPaths::go_back(Origin &origin) {
   }
   auto *call = dyn_cast<CallBase>(at);
   const Function *callee = call ? call->getCalledFunction() : nullptr;
-  if (!callee || callee->isIntrinsic())
+  if (!callee || callee->isIntrinsic() || callee->isInterposable())
     return false;
   const Returned returned = returned_by(*callee);
-  if (!returned.from || returned.from->getArgNo() >= call->arg_size())
+  if (!returned.from || returned.from->getArgNo() >= call->arg_size() ||
+      (!returned.steps.empty() && !lead_on(origin, returned.steps)))
     return false;
   origin.value = call->getArgOperand(returned.from->getArgNo());
-  return returned.steps.empty() || lead_on(origin, returned.steps);
+  return true;
 }
 
 MemberPaths::Origin MemberPaths::origin_of(const Value *pointer) {
@@ -122,7 +132,10 @@ MemberPaths::Origin MemberPaths::origin_of(const Value *pointer) {
 SmallVector<MemberStep, 4> MemberPaths::steps_to(const Value *pointer) {
   if (SmallVector<MemberStep, 4> steps = compiler::steps_to(pointer); !steps.empty())
     return steps;
-  return origin_of(pointer).steps;
+  SmallVector<MemberStep, 4> steps = origin_of(pointer).steps;
+  const bool is_struct =
+      !steps.empty() && record_of(element_of(steps.back().member->getBaseType()));
+  return is_struct ? SmallVector<MemberStep, 4>() : steps;
 }
 
 } // namespace assay::compiler

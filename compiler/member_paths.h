@@ -42,6 +42,7 @@ private:
 
   llvm::DenseMap<const llvm::AllocaInst *, Kept> kept_;
   llvm::DenseMap<const llvm::Function *, Returned> returned_;
+  unsigned calls_ = 0; // that returned_by() is within
 };
 
 } // namespace assay::compiler

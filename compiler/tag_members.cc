@@ -69,7 +69,7 @@ private:
 
   // The tag of an access to just what the marks lead to.
   MDNode *tag_of_access(const Value *pointer, uint64_t bytes) {
-    if (is_by_pointer_to_member(pointer) && is_of_chosen_member(pointer))
+    if (is_by_pointer_to_member(pointer) && is_of_chosen_member(pointer, bytes))
       return undescribed_node(context_);
     uint64_t of_member = 0;
     MDNode *tag = tag_of(pointer, &of_member);
@@ -206,6 +206,10 @@ private:
     uint64_t of_member = 0;
     if (MDNode *tag = tag_of(pointer, &of_member)) {
       bytes = length && are_elements(pointer, *length) ? *length : of_member;
+      if (length && bytes && *length > bytes) { // goes on into other members
+        bytes = *length;
+        return tag_of_unmarked(pointer, *length);
+      }
       return length && bytes && *length % bytes == 0 ? tag : nullptr;
     }
     const DIType *type = record_at(pointer);
@@ -295,10 +299,10 @@ private:
       writes = true;
     if (!pointer)
       return;
-    MDNode *tag = tag_of_access(
-        pointer, module_.getDataLayout().getTypeStoreSize(accessed).getKnownMinValue());
+    const uint64_t bytes = module_.getDataLayout().getTypeStoreSize(accessed).getKnownMinValue();
+    MDNode *tag = tag_of_access(pointer, bytes);
     const bool is_first_half = tag && is_first_half_of_write(instruction);
-    if (!tag && (leads_to_undescribed(pointer) || is_of_chosen_member(pointer)))
+    if (!tag && (leads_to_undescribed(pointer) || is_of_chosen_member(pointer, bytes)))
       tag = undescribed_node(context_);
     else if (!tag)
       tag = MDNode::get(context_, {});
@@ -311,15 +315,20 @@ private:
            {place_of(*where, writes), calls_around(*where, inlining_depth(*where))}, tag);
   }
 
-  // One of several members, or one that a pointer to member names: which one is known when the program runs.
-  bool is_of_chosen_member(const Value *pointer) {
+  // One of several members, or one that a pointer to member names: which one is known when the
+  // program runs. A loop over the bytes of a struct is of no member.
+  bool is_of_chosen_member(const Value *pointer, uint64_t bytes) {
+    if (auto *load = dyn_cast<LoadInst>(pointer))
+      if (auto *slot = dyn_cast<AllocaInst>(load->getPointerOperand()))
+        if (const Value *kept = paths_.kept_in(*slot); kept && !isa<LoadInst>(kept))
+          return is_of_chosen_member(kept, bytes);
     if (auto *choice = dyn_cast<SelectInst>(pointer))
       return !steps_to(choice->getTrueValue()).empty() ||
              !steps_to(choice->getFalseValue()).empty();
     if (auto *phi = dyn_cast<PHINode>(pointer))
       return any_of(phi->incoming_values(),
                     [](const Use &value) { return !steps_to(value).empty(); });
-    return is_by_pointer_to_member(pointer) &&
+    return bytes > 1 && is_by_pointer_to_member(pointer) &&
            record_at(cast<GEPOperator>(pointer)->getPointerOperand());
   }
 
