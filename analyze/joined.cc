@@ -262,16 +262,14 @@ private:
         if (row_of[each.owner] != SIZE_MAX)
           lines[row_of[each.owner]] += each.lines;
     };
-    double length = 0;
-    for (const SnapshotRow &snapshot : set.snapshots)
-      length += snapshot.weight();
+    const double all = set.weight();
     for (const SnapshotRow &snapshot : set.snapshots) {
       sum(snapshot.owners);
       for (auto [row, count] : lines) {
         SetShare &share = shares[row];
         share.most_lines = std::max(share.most_lines, count);
-        share.mean_lines += double(count) * snapshot.weight() / length;
-        share.time_share += snapshot.weight() / length;
+        share.mean_lines += double(count) * snapshot.weight() / all;
+        share.time_share += snapshot.weight() / all;
       }
     }
     for (size_t i = 0; i < set.phases.size(); i++) {

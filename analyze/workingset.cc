@@ -137,12 +137,10 @@ private:
   }
 
   void measure_owners(const Sums &fresh) {
-    double length = 0;
-    for (const SnapshotRow &row : result_.snapshots)
-      length += row.weight();
+    const double all = result_.weight();
     std::map<uint32_t, OwnerRow> rows;
     for (const SnapshotRow &snapshot : result_.snapshots) {
-      double share = snapshot.weight() / length;
+      double share = snapshot.weight() / all;
       result_.mean_lines += double(snapshot.lines) * share;
       for (const OwnerCount &owner : snapshot.owners) {
         OwnerRow &row = rows[owner.owner];

@@ -136,15 +136,19 @@ struct WorkingSetResult {
   double time_share(const Phase &phase) const {
     return double(length(phase)) / double(std::max<uint64_t>(length(), 1));
   }
+  // Of all snapshots, by which means over the run are divided.
+  double weight() const {
+    double sum = 0;
+    for (const SnapshotRow &row : snapshots)
+      sum += row.weight();
+    return sum;
+  }
   // Of the run, without the snapshots in which nothing was touched.
   double working_share(const Phase &phase) const {
-    double worked = 0, all = 0;
-    for (size_t i = 0; i < snapshots.size(); i++) {
-      all += snapshots[i].weight();
-      if (snapshots[i].lines && i >= phase.first && i <= phase.last)
-        worked += snapshots[i].weight();
-    }
-    return worked / all;
+    double worked = 0;
+    for (size_t i = phase.first; i <= phase.last; i++)
+      worked += snapshots[i].lines ? snapshots[i].weight() : 0;
+    return worked / weight();
   }
 };
 

@@ -75,7 +75,8 @@ struct Differences {
   std::string filter;
   std::vector<Row> rows;
   std::vector<std::string> one_sided;
-  std::string remarks; // lines: what a run lacks, what is compared
+  std::vector<std::string> notes; // of both runs
+  std::string remarks;            // lines: what is compared, what a run lacks
   bool same = true;
 
   Differences(const Side &older, const Side &newer, std::string filter_text)
@@ -97,7 +98,9 @@ struct Differences {
       }
     }
     if (auto note = analyze::note_of_comparison(older.programs, newer.programs))
-      remarks += fmt::format("\n  {}\n", report::printable(*note));
+      notes.push_back(*note);
+    for (const std::string &note : notes)
+      remarks += fmt::format("\n  {}\n", report::printable(note));
     note_losses("old", older);
     note_losses("new", newer);
     note_names("old", older);
@@ -174,10 +177,7 @@ int diff(const DiffArguments &arguments) {
     document["without_match"] = differences.tools_without_match();
     document["losses"] = {{"old", report::losses_json(older.general_losses)},
                           {"new", report::losses_json(newer.general_losses)}};
-    document["notes"] = {
-        {"old", older.notes}, {"new", newer.notes}, {"both", report::Json::array()}};
-    if (auto note = analyze::note_of_comparison(older.programs, newer.programs))
-      document["notes"]["both"].push_back(*note);
+    document["notes"] = {{"old", older.notes}, {"new", newer.notes}, {"both", differences.notes}};
     write_document(options, document);
   } else {
     write_output(options.output, differences.text(options.top ? options.top : 20, options.style()));

@@ -83,11 +83,6 @@ std::optional<LibFunc> library_function(const Instruction &instruction,
   return function;
 }
 
-// Is there no place behind the call, in its name?
-bool ends_block(const CallBase &call) {
-  return call.isTerminator() || call.isMustTailCall();
-}
-
 Value *constant_bytes(const Instruction &instruction, Type *type) {
   return ConstantInt::get(Type::getInt64Ty(instruction.getContext()), bytes_of(instruction, type));
 }
@@ -124,6 +119,11 @@ ConstantInt *end_of_constant(const Value *a, const Value *b) {
 }
 
 } // namespace
+
+bool ends_block(const Instruction &instruction) {
+  auto *call = dyn_cast<CallInst>(&instruction);
+  return instruction.isTerminator() || (call && call->isMustTailCall());
+}
 
 std::optional<Access> interesting(Instruction &instruction, Interest interest) {
   if (excluded(instruction))

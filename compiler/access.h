@@ -11,6 +11,9 @@
 
 namespace assay::compiler {
 
+// Whether nothing may stand behind the instruction in its block.
+bool ends_block(const llvm::Instruction &instruction);
+
 // A load, store or atomic of a fixed number of bytes at one address.
 struct Access {
   llvm::Value *pointer;

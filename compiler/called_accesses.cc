@@ -44,7 +44,7 @@ Value *lowest(IRBuilder<> &builder, Value *count, unsigned first) {
 // where it goes on if nobody else goes there.
 template <typename List, typename Access>
 void collect_result(List &list, CallBase &call, Access access) {
-  if (!call.isTerminator() && !call.isMustTailCall()) {
+  if (!ends_block(call)) {
     list.push_back({&call, access});
     return;
   }

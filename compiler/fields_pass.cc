@@ -168,8 +168,6 @@ private:
   // Of a part of a member, or of one whose length is not known here, that a call compares, copies or fills: one access,
   // however long. Returns whether there is one.
   bool add_called(CallBase &call, const MemberCopy &counted = {}) {
-    if (call.isTerminator() && !isa<InvokeInst>(call))
-      return false;
     bool is_added = false;
     auto add_argument = [&](Value *pointer, bool writes) {
       if (writes ? counted.written.record : counted.read.record)

@@ -6,8 +6,6 @@
 
 #include "compiler/member_paths.h"
 
-#include "llvm/BinaryFormat/Dwarf.h"
-#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Operator.h"
 

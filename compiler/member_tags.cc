@@ -275,12 +275,19 @@ MemberAccess MemberTags::half_of_copy(const Instruction &instruction, const Acce
   return half;
 }
 
+// The tags of a call's arguments, or of those of the call that the access was made of; null: it has none.
+const MDNode *MemberTags::arguments_of(const Instruction &instruction) const {
+  if (const MDNode *tags = instruction.getMetadata(kArguments))
+    return tags;
+  const DILocation *where = instruction.getDebugLoc();
+  return where && where->getLine() && !member_tag(instruction)
+             ? arguments_at_place_.lookup(place_of(*where, true))
+             : nullptr;
+}
+
 // A part of a member that memcpy or memset copies or sets, if it is not larger than a register.
 MemberAccess MemberTags::part_of_member(const Instruction &instruction, const Access &access) {
-  const DILocation *where = instruction.getDebugLoc();
-  const MDNode *tags = instruction.getMetadata(kArguments);
-  if (!tags && where && where->getLine() && !member_tag(instruction))
-    tags = arguments_at_place_.lookup(place_of(*where, true));
+  const MDNode *tags = arguments_of(instruction);
   constexpr unsigned kArgumentsOfIntrinsics = 4; // destination, source or byte, length, volatile
   if (!tags || tags->getNumOperands() != kArgumentsOfIntrinsics)
     return {};
@@ -398,9 +405,7 @@ MemberCopy MemberTags::read_copy(const MDNode &tag) {
 }
 
 MemberAccess MemberTags::find_argument(const CallBase &call, const Value *pointer) {
-  const MDNode *tags = call.getMetadata(kArguments);
-  if (const DILocation *where = call.getDebugLoc(); !tags && where && where->getLine())
-    tags = arguments_at_place_.lookup(place_of(*where, true)); // memcmp has become bcmp
+  const MDNode *tags = arguments_of(call); // by the place, where memcmp has become bcmp
   if (!tags)
     return {};
   for (unsigned i = 0; i < std::min(tags->getNumOperands(), call.arg_size()); i++)

@@ -71,6 +71,7 @@ private:
   MemberAccess read(const llvm::MDNode *tag);
   MemberCopy read_copy(const llvm::MDNode &tag);
   MemberAccess half_of_copy(const llvm::Instruction &instruction, const Access &access);
+  const llvm::MDNode *arguments_of(const llvm::Instruction &instruction) const;
   MemberAccess part_of_member(const llvm::Instruction &instruction, const Access &access);
   // The tag of what the optimiser has made of several copies, or of stores to whole records.
   MemberCopy copy_of_several(const llvm::AnyMemIntrinsic &call);

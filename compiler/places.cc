@@ -31,12 +31,6 @@ Place place_of(const Access &access, const DataLayout &layout, uint64_t block_by
           own > align ? granules(0, own) : granules(bytes, align)};
 }
 
-// Behind some there is no place.
-static bool ends_block(const Instruction &instruction) {
-  auto *call = dyn_cast<CallInst>(&instruction);
-  return instruction.isTerminator() || (call && call->isMustTailCall());
-}
-
 BuilderAfter::BuilderAfter(Instruction &instruction, bool before)
     : IRBuilder<>(instruction.getParent(), before || ends_block(instruction)
                                                ? instruction.getIterator()

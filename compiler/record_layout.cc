@@ -299,19 +299,15 @@ bool is_prefix(ArrayRef<const DIDerivedType *> path, const Leaf &leaf) {
 
 } // namespace
 
-const DIType *element_of(const DIType *type) {
-  for (;;) {
-    type = strip(type);
-    auto *array = dyn_cast_or_null<DICompositeType>(type);
-    if (!array || array->getTag() != dwarf::DW_TAG_array_type)
-      return type;
-    type = array->getBaseType();
-  }
+bool is_array(const DIType *type) {
+  type = strip(type);
+  return type && type->getTag() == dwarf::DW_TAG_array_type;
 }
 
-bool is_array(const DIType *type) {
-  auto *array = dyn_cast_or_null<DICompositeType>(strip(type));
-  return array && array->getTag() == dwarf::DW_TAG_array_type;
+const DIType *element_of(const DIType *type) {
+  while (is_array(type))
+    type = cast<DICompositeType>(strip(type))->getBaseType();
+  return strip(type);
 }
 
 const DICompositeType *record_of(const DIType *type) {

@@ -36,7 +36,7 @@ struct LeafRange {
   uint32_t first = 0, last = 0;
 };
 
-// Without typedefs and qualifiers; of an array, its elements.
+// Both without typedefs and qualifiers. Of an array of arrays, what these have; of no array, the type itself.
 const llvm::DIType *element_of(const llvm::DIType *type);
 bool is_array(const llvm::DIType *type);
 

@@ -210,7 +210,7 @@ private:
         bytes = *length;
         return tag_of_unmarked(pointer, *length);
       }
-      return length && bytes && *length % bytes == 0 ? tag : nullptr;
+      return length && *length == bytes ? tag : nullptr;
     }
     const DIType *type = record_at(pointer);
     if (!type && may_be_new)

@@ -56,8 +56,7 @@ ContainerReader::ContainerReader(std::span<const std::byte> bytes, std::string p
   position_ = header_.header_size;
 }
 
-bool ContainerReader::stop(uint64_t lost, bool is_damaged, std::string reason) {
-  is_damaged_ = is_damaged;
+bool ContainerReader::stop(uint64_t lost, std::string reason) {
   lost_bytes_ = lost;
   damage_ =
       fmt::format("{}: {}, so its last {} left out; what came before {} is shown", path_, reason,
@@ -66,22 +65,30 @@ bool ContainerReader::stop(uint64_t lost, bool is_damaged, std::string reason) {
   return false;
 }
 
+bool ContainerReader::cut_off(uint64_t lost) {
+  return stop(lost, fmt::format("it ends within a record at offset {}", position_));
+}
+
+bool ContainerReader::damaged(uint64_t lost, const char *how) {
+  is_damaged_ = true;
+  return stop(lost, fmt::format("the record at offset {} {}", position_, how));
+}
+
 bool ContainerReader::next(RecordView &record) {
   uint64_t left = bytes_.size() - position_;
   if (left == 0)
     return false;
   AssayRecordHeader header;
   if (left < sizeof(header))
-    return stop(left, false, fmt::format("it ends within a record at offset {}", position_));
+    return cut_off(left);
   std::memcpy(&header, bytes_.data() + position_, sizeof(header));
   if (header.length > ASSAY_RECORD_MAX || header.fixed_size > header.length)
-    return stop(left, true,
-                fmt::format("the record at offset {} has an impossible length", position_));
+    return damaged(left, "has an impossible length");
   if (header.length > left - sizeof(header))
-    return stop(left, false, fmt::format("it ends within a record at offset {}", position_));
+    return cut_off(left);
   const std::byte *body = bytes_.data() + position_ + sizeof(header);
   if (header.checksum != assay_record_checksum(&header, body, body + header.fixed_size))
-    return stop(left, true, fmt::format("the record at offset {} has a wrong checksum", position_));
+    return damaged(left, "has a wrong checksum");
   record.kind = header.kind & ~ASSAY_RECORD_SPARSE;
   record.offset = position_;
   record.fixed = {body, header.fixed_size};
@@ -89,9 +96,7 @@ bool ContainerReader::next(RecordView &record) {
   if (header.kind & ASSAY_RECORD_SPARSE) {
     const size_t size = assay_make_whole(body, header.fixed_size, whole_.data());
     if (size == 0)
-      return stop(
-          left, true,
-          fmt::format("the record at offset {} states words that it does not have", position_));
+      return damaged(left, "states words that it does not have");
     record.fixed = {whole_.data(), size};
   }
   uint64_t size = sizeof(header) + header.length + assay_padding(header.length);

@@ -72,7 +72,10 @@ public:
   bool is_damaged() const { return is_damaged_; }
 
 private:
-  bool stop(uint64_t lost, bool is_damaged, std::string reason);
+  // No more records; false.
+  bool stop(uint64_t lost, std::string reason);
+  bool cut_off(uint64_t lost);
+  bool damaged(uint64_t lost, const char *how);
 
   std::span<const std::byte> bytes_;
   std::string path_;

@@ -115,7 +115,7 @@ bool is_still_there(const KnownFile &file) {
 // assay_upcall_file_hash() of what begins there; 0: it cannot be read.
 uint64_t file_that_begins(Thread &thread, uint64_t begin) {
   KnownFile &known = thread.files[(begin >> 12) * 0x9e3779b97f4a7c15 >> 61 & (kFiles - 1)];
-  if (known.begin == begin && known.id_at && thread.loads_directly && is_still_there(known))
+  if (known.begin == begin && thread.loads_directly && is_still_there(known))
     return known.file;
   known.begin = 0;
   if (!read_file_begin(thread, thread.file_begin, begin))

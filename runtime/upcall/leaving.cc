@@ -42,11 +42,11 @@ extern "C" [[gnu::visibility("hidden")]] void assay_upcall_confine() {
 }
 extern "C" [[gnu::visibility("hidden")]] void *assay_upcall_real_syscall() {
   static void *real;
-  return real ? real : real = dlsym(RTLD_NEXT, "syscall");
+  return real_function(real, "syscall");
 }
 extern "C" [[gnu::visibility("hidden")]] void *assay_upcall_real_prctl() {
   static void *real;
-  return real ? real : real = dlsym(RTLD_NEXT, "prctl");
+  return real_function(real, "prctl");
 }
 
 } // namespace assay::upcall
@@ -94,29 +94,17 @@ ASSAY_EXPORT int execveat(int folder, const char *path, char *const *argv, char 
 
 // libc's own would call its execve, not ours.
 ASSAY_EXPORT int execl(const char *path, const char *first, ...) noexcept {
-  va_list arguments;
-  va_start(arguments, first);
-  char **argv =
-      (char **)__builtin_alloca(assay::count_arguments(first, arguments) * sizeof(char *));
-  assay::take_arguments(argv, first, arguments);
+  ASSAY_EXEC_ARGUMENTS(argv, first, arguments);
   va_end(arguments);
   return execv(path, argv);
 }
 ASSAY_EXPORT int execlp(const char *file, const char *first, ...) noexcept {
-  va_list arguments;
-  va_start(arguments, first);
-  char **argv =
-      (char **)__builtin_alloca(assay::count_arguments(first, arguments) * sizeof(char *));
-  assay::take_arguments(argv, first, arguments);
+  ASSAY_EXEC_ARGUMENTS(argv, first, arguments);
   va_end(arguments);
   return execvp(file, argv);
 }
 ASSAY_EXPORT int execle(const char *path, const char *first, ...) noexcept {
-  va_list arguments;
-  va_start(arguments, first);
-  char **argv =
-      (char **)__builtin_alloca(assay::count_arguments(first, arguments) * sizeof(char *));
-  assay::take_arguments(argv, first, arguments);
+  ASSAY_EXEC_ARGUMENTS(argv, first, arguments);
   char *const *envp = va_arg(arguments, char *const *);
   va_end(arguments);
   return execve(path, argv, envp);

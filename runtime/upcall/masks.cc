@@ -10,7 +10,6 @@
 
 #include "runtime/core/system/syscall.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 
 namespace assay::upcall {
@@ -34,8 +33,7 @@ int (*real_mask)(int, const sigset_t *, sigset_t *);
 
 // 0, or an error's number.
 int change_mask(int how, const sigset_t *set, sigset_t *before) {
-  if (!real_mask)
-    real_mask = (decltype(real_mask))dlsym(RTLD_NEXT, "pthread_sigmask");
+  real_function(real_mask, "pthread_sigmask");
   Thread *thread = shared.header ? mine : nullptr;
   if (!thread || !thread->is_masked || !is_in_own_process())
     return real_mask(how, set, before);

@@ -71,8 +71,9 @@ struct Loaded {
 // is the same file.
 constexpr unsigned kFileWords = 5, kFiles = 8;
 struct KnownFile {
-  uint64_t begin, file;
-  uint64_t id_at; // of the build id, from the begin on; 0: it has none
+  uint64_t begin; // 0: none is kept here
+  uint64_t file;  // assay_upcall_file_hash()
+  uint64_t id_at; // of the build id, from the begin on; files without one are not kept
   uint64_t words[kFileWords];
 };
 constexpr unsigned kRecentMisses = 64;

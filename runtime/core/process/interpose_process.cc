@@ -171,28 +171,19 @@ ASSAY_EXPORT int ASSAY_NAME(execveat)(int folder, const char *path, char *const 
 }
 
 ASSAY_EXPORT int ASSAY_NAME(execl)(const char *path, const char *first, ...) {
-  va_list arguments;
-  va_start(arguments, first);
-  char **argv = (char **)__builtin_alloca(count_arguments(first, arguments) * sizeof(char *));
-  take_arguments(argv, first, arguments);
+  ASSAY_EXEC_ARGUMENTS(argv, first, arguments);
   va_end(arguments);
   return ASSAY_NAME(execv)(path, argv);
 }
 
 ASSAY_EXPORT int ASSAY_NAME(execlp)(const char *file, const char *first, ...) {
-  va_list arguments;
-  va_start(arguments, first);
-  char **argv = (char **)__builtin_alloca(count_arguments(first, arguments) * sizeof(char *));
-  take_arguments(argv, first, arguments);
+  ASSAY_EXEC_ARGUMENTS(argv, first, arguments);
   va_end(arguments);
   return ASSAY_NAME(execvp)(file, argv);
 }
 
 ASSAY_EXPORT int ASSAY_NAME(execle)(const char *path, const char *first, ...) {
-  va_list arguments;
-  va_start(arguments, first);
-  char **argv = (char **)__builtin_alloca(count_arguments(first, arguments) * sizeof(char *));
-  take_arguments(argv, first, arguments);
+  ASSAY_EXEC_ARGUMENTS(argv, first, arguments);
   char *const *envp = va_arg(arguments, char *const *);
   va_end(arguments);
   return ASSAY_NAME(execve)(path, argv, envp);

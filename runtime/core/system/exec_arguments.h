@@ -26,3 +26,12 @@ inline void take_arguments(char **argv, const char *first, va_list arguments) {
 }
 
 } // namespace assay
+
+// Declares `argv`, the words from `first` on, as an array on the stack of the function that was given them, and
+// `arguments`, which are at what follows; va_end is left to it.
+#define ASSAY_EXEC_ARGUMENTS(argv, first, arguments)                                               \
+  va_list arguments;                                                                               \
+  va_start(arguments, first);                                                                      \
+  char **argv =                                                                                    \
+      (char **)__builtin_alloca(assay::count_arguments(first, arguments) * sizeof(char *));        \
+  assay::take_arguments(argv, first, arguments)
