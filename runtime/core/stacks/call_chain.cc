@@ -122,6 +122,7 @@ void CallChain::clear() {
   end_ = 0;
   count_ = path_count_ = regular_ = 0;
   path_hash_ = 0;
+  kept_.context = kNoContext;
   forget_functions();
 }
 
@@ -267,6 +268,7 @@ inline void CallChain::note_if_odd(uint32_t end, const LeftFrame &left) {
 }
 
 inline void CallChain::push(const LeftFrame &left, uint64_t rule, uint16_t function) {
+  kept_.context = kNoContext;
   frames_[count_] = {copy_of(left), rule, hash_of(left.pc)};
   function_[count_] = function;
   uint16_t &newest = functions_[function].newest;
@@ -279,6 +281,9 @@ inline void CallChain::push(const LeftFrame &left, uint64_t rule, uint16_t funct
 
 // Leaves all but so many of the outermost frames.
 inline void CallChain::pop_to(uint32_t count) {
+  if (count_ <= count)
+    return;
+  kept_.context = kNoContext;
   cut_path_at(count);
   while (count_ > count) {
     count_--;
@@ -334,6 +339,7 @@ void CallChain::move(uint32_t number, uint16_t function) {
 // Another frame lies where this one lay.
 void CallChain::renew(uint32_t number, const LeftFrame &left) {
   const CallSite &site = call_site(left.pc);
+  kept_.context = kNoContext;
   frames_[number] = {copy_of(left), site.rule, hash_of(left.pc)};
   note_if_odd(number + 1, left);
   const uint16_t function = site.function;

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/core/ids.h"
 #include "runtime/core/stacks/unwind.h"
 
 namespace assay {
@@ -26,6 +27,14 @@ struct PathFrame {
   uint32_t levels;  // how often the function is there in its recursion
   uint16_t frame;   // the innermost of these
   uint16_t deepest; // on the path as far as here: the one with the most levels
+};
+
+// What a context was found by, but for its path.
+struct ContextKey {
+  TypeId type;
+  OriginId origin;
+  uint32_t generation; // of the depot
+  bool operator==(const ContextKey &) const = default;
 };
 
 class CallChain {
@@ -54,6 +63,11 @@ public:
   bool recurs() const { return deepest().levels > 1; }
   // Levels of the deepest recursion on the path; where frames are missing, estimated from the bytes of stack.
   uint64_t levels() const;
+  // The context that was kept last, if the path is still as it was then.
+  ContextId kept(const ContextKey &key) const {
+    return kept_.key == key ? kept_.context : kNoContext;
+  }
+  void keep(const ContextKey &key, ContextId context) { kept_ = {key, context}; }
   // The frame of that recursion is so many calls out of the innermost one.
   uint32_t calls_to_deepest() const { return path_count_ - 1 - path_[path_count_ - 1].deepest; }
 
@@ -94,6 +108,10 @@ private:
   uint64_t path_hash_; // of the whole path: the sum of what its frames add
   uint32_t gap_;       // frames are missing outside this one; 0: none
   bool cut_;
+  struct {
+    ContextKey key;
+    ContextId context;
+  } kept_; // kNoContext: the path is another
   ChainFrame frames_[kMax]; // the outermost first
   // Of each frame, apart, because many are gone through at once, and so perhaps some behind the last:
   static constexpr uint32_t kAtOnce = 8;

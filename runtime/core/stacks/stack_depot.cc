@@ -129,7 +129,7 @@ inline void StackDepot::note_recursion(const CallChain &chain, ContextId context
   add_to(recursions_, (uint64_t)1);
 }
 
-ContextId StackDepot::intern(const CallChain &chain, TypeId type, OriginId origin) {
+inline ContextId StackDepot::look_up(const CallChain &chain, TypeId type, OriginId origin) {
   Path path = path_of(chain, option_depth(), type, origin);
   auto &slot = recent.slots[slot_of(path.hash)];
   uint64_t number = __atomic_load_n(&slot.number, __ATOMIC_RELAXED);
@@ -138,7 +138,16 @@ ContextId StackDepot::intern(const CallChain &chain, TypeId type, OriginId origi
     __atomic_store_n(&slot.number, number, __ATOMIC_RELAXED);
     __atomic_store_n(&slot.hash_and_number, path.hash ^ number, __ATOMIC_RELAXED);
   }
-  const ContextId context{(uint32_t)number};
+  return ContextId{(uint32_t)number};
+}
+
+ContextId StackDepot::intern(CallChain &chain, TypeId type, OriginId origin) {
+  const ContextKey key = {type, origin, __atomic_load_n(&generation_, __ATOMIC_RELAXED)};
+  ContextId context = chain.kept(key);
+  if (context == kNoContext) {
+    context = look_up(chain, type, origin);
+    chain.keep(key, context);
+  }
   if (context != kNoContext && chain.depth() && __builtin_expect(chain.recurs(), 0))
     note_recursion(chain, context);
   return context;

@@ -31,7 +31,7 @@ public:
 
   bool create();
   // The context; kNoContext when there is no memory. Lock-free, but for new contexts.
-  ContextId intern(const CallChain &chain, TypeId type, OriginId origin);
+  ContextId intern(CallChain &chain, TypeId type, OriginId origin);
   // From now on every path is a new context, also one of known addresses: a module was unloaded,
   // and another may come in its place.
   void start_generation() {
@@ -72,6 +72,7 @@ private:
   ContextId find_or_add(const CallChain &chain, const Path &path, TypeId type, OriginId origin);
   ContextId add(const CallChain &chain, const Path &path, TypeId type, OriginId origin);
   bool grow();
+  ContextId look_up(const CallChain &chain, TypeId type, OriginId origin);
   void note_recursion(const CallChain &chain, ContextId context);
 
   GrowingArray<Context *, kMaxContexts> contexts_;
