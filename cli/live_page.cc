@@ -15,12 +15,24 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
+#include <iterator>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
 namespace cli {
+namespace {
+
+// By SIGSTOP, or in a debugger.
+bool is_stopped(uint64_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string stat((std::istreambuf_iterator<char>(file)), {});
+  const size_t name_end = stat.rfind(") "); // the state stands behind it
+  return name_end != std::string::npos && (stat[name_end + 2] == 'T' || stat[name_end + 2] == 't');
+}
+
+} // namespace
 
 LivePage::LivePage(const std::string &path) : path_(path) {
   int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
@@ -56,14 +68,19 @@ void LivePage::ask(uint64_t request, unsigned seconds) {
   uint64_t pid = page_->pid;
   __atomic_store_n(&page_->request, request, __ATOMIC_RELEASE);
   uint64_t mine = __atomic_add_fetch(&page_->request_sequence, 1, __ATOMIC_ACQ_REL);
-  auto end = Clock::now() + std::chrono::seconds(seconds);
+  const auto begin = Clock::now(), end = begin + std::chrono::seconds(seconds);
   while (__atomic_load_n(&page_->answer_sequence, __ATOMIC_ACQUIRE) < mine) {
     if (kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH)
       base::fail("process {} ended before it answered; its profile is beside {}", pid, path_);
-    if (Clock::now() > end)
-      base::fail("process {} did not answer within {} s; was it started with sideline=0, or is it "
-                 "stopped?",
-                 pid, seconds);
+    const auto now = Clock::now();
+    if (now - begin > std::chrono::seconds(1) && is_stopped(pid))
+      base::fail(
+          "process {} is stopped, by a signal or by a debugger; let it go on (kill -CONT {}) "
+          "and ask again",
+          pid, pid);
+    if (now > end)
+      base::fail("process {} did not answer within {} s; was it started with sideline=0?", pid,
+                 seconds);
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   if (__atomic_load_n(&page_->answer, __ATOMIC_ACQUIRE) != ASSAY_ANSWER_DONE)

@@ -111,7 +111,7 @@ private:
   struct {
     ContextKey key;
     ContextId context;
-  } kept_; // kNoContext: the path is another
+  } kept_;                  // kNoContext: the path is another
   ChainFrame frames_[kMax]; // the outermost first
   // Of each frame, apart, because many are gone through at once, and so perhaps some behind the last:
   static constexpr uint32_t kAtOnce = 8;
