@@ -18,6 +18,7 @@
 #include "abi/sites.h"
 #include "compiler/access.h"
 #include "compiler/called_accesses.h"
+#include "compiler/chosen_members.h"
 #include "compiler/counting.h"
 #include "compiler/fields_stretches.h"
 #include "compiler/fields_unit.h"
@@ -326,6 +327,10 @@ const ToolPass pass = {
         [](Module &module, ToolRequest &request) {
           release_joined_loads(module);
           request.state = std::make_shared<Fields>(module, request);
+        },
+    .reshape =
+        [](Function &function, const ToolRequest &request) {
+          split_chosen_accesses(function, static_cast<Fields &>(*request.state).tags);
         },
     .finish =
         [](Module &module, const ToolRequest &request) {

@@ -42,6 +42,12 @@ MDNode *node_in(const MDNode &node, unsigned i) {
   return dyn_cast_or_null<MDNode>(node.getOperand(i).get());
 }
 
+MDNode *member_node(const DIType &type, uint32_t first_leaf, uint32_t last_leaf) {
+  LLVMContext &context = type.getContext();
+  return MDNode::get(context, {const_cast<DIType *>(&type), number_node(context, first_leaf),
+                               number_node(context, last_leaf)});
+}
+
 MDNode *copy_node(LLVMContext &context, const CopyTag &tag) {
   return MDNode::get(context,
                      {tag.written, tag.read, number_node(context, tag.written_bytes),

@@ -49,6 +49,9 @@ struct CopyTag {
   bool is_transfer = false;
 };
 
+// The tag of an access to leaves of a type.
+llvm::MDNode *member_node(const llvm::DIType &type, uint32_t first_leaf, uint32_t last_leaf);
+
 llvm::MDNode *copy_node(llvm::LLVMContext &context, const CopyTag &tag);
 CopyTag copy_in(const llvm::MDNode &node);
 

@@ -4,7 +4,8 @@
 //   the line and column    kept on merged and moved accesses; believed where all tagged accesses there were to one field
 //   the base pointer       of another access at a constant distance that has a tag: what is there has the record's type
 //   the alias tag (TBAA)   names the record and the offset, where strict aliasing is on
-// Loads of different members that are likely to become one are kept apart (joined_loads.cc).
+// Loads of different members that are likely to become one are kept apart (joined_loads.cc), or told apart again at the
+// end (chosen_members.cc).
 // What then has no field, but shares its line with accesses that had one, is reported as lost. It is not guessed.
 //
 // Refused: tags as operands of calls, which survive but hinder optimisation; alias tags of our own,
@@ -141,13 +142,17 @@ void MemberTags::begin(Function &function) {
   bases_.clear();
   for (Instruction &instruction : instructions(function)) {
     const Value *pointer = getLoadStorePointerOperand(&instruction);
-    const MDNode *tag = pointer ? member_tag(instruction) : nullptr;
-    MemberAccess access = read(tag);
+    if (!pointer)
+      continue;
+    MemberAccess access = read(tag_at(instruction, isa<StoreInst>(instruction)));
     if (!access.record || access.leaves.first != access.leaves.last)
       continue; // of several, or of none
     const Leaf &leaf = access.record->leaves[access.leaves.first];
     if (leaf.elements > 1 || leaf.flags & (ASSAY_LEAF_ARRAY | ASSAY_LEAF_BIT_FIELD))
       continue;
+    const TypeSize bits = layout_.getTypeStoreSizeInBits(getLoadStoreType(&instruction));
+    if (!member_tag(instruction) && bits != TypeSize::getFixed(leaf.size_bits))
+      continue; // of more than its place in the source says
     int64_t offset = 0;
     const Value *base = base_of(pointer, offset);
     bases_.try_emplace(base, Base{access.record, offset - (int64_t)(leaf.offset_bits / 8)});
@@ -257,6 +262,21 @@ bool MemberTags::is_one_of_several(const Value *pointer) const {
     return is_in_record(choice->getTrueValue()) || is_in_record(choice->getFalseValue());
   auto *phi = dyn_cast<PHINode>(pointer);
   return phi && any_of(phi->incoming_values(), is_in_record);
+}
+
+MDNode *MemberTags::tag_behind(const Value *base, int64_t distance, uint64_t bytes) const {
+  int64_t begin = 0;
+  const auto known = bases_.find(base_of(base, begin));
+  if (known == bases_.end())
+    return nullptr;
+  const RecordLayout &record = *known->second.record;
+  const int64_t at = begin + distance - known->second.offset;
+  if (at < 0 || (uint64_t)at >= record.size)
+    return nullptr;
+  const auto leaves = RecordLayouts::leaves_in(record, (uint64_t)at, bytes);
+  return leaves && leaves->first == leaves->last
+             ? member_node(*record.type, leaves->first, leaves->last)
+             : nullptr;
 }
 
 // A copy of a record that is not larger than a register is a load and a store in the end.

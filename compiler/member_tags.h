@@ -52,6 +52,9 @@ public:
   llvm::SmallVector<MemberAccess, 1> find(llvm::Instruction &instruction,
                                           const MaskedAccess &access);
   MemberCopy find_copy(const llvm::AnyMemIntrinsic &call);
+  // The tag of an access to so many bytes at a distance behind a base, by another access to the same object; null: it
+  // is not known.
+  llvm::MDNode *tag_behind(const llvm::Value *base, int64_t distance, uint64_t bytes) const;
   // Of what a call of a function that is known accesses behind the address that it is given.
   MemberAccess find_argument(const llvm::CallBase &call, const llvm::Value *pointer);
   // Where an object of the record begins, in bytes behind a pointer without constant distances, as accesses to

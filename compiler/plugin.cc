@@ -163,6 +163,8 @@ private:
                          ArrayRef<WantedTool> wanted) {
     if (!no_allocations)
       instrument_allocations(function, sites);
+    for (const WantedTool &tool : wanted)
+      tool.pass->reshape(function, tool.request);
     for (const WantedTool &tool : wanted) {
       analyses.invalidate(function, PreservedAnalyses::none()); // of the code as it was
       tool.pass->instrument(function, tool.request, analyses);

@@ -38,9 +38,8 @@ public:
   }
 
 private:
-  MDNode *node(const DIType *type, LeafRange leaves) {
-    return MDNode::get(context_,
-                       {const_cast<DIType *>(type), number(leaves.first), number(leaves.last)});
+  static MDNode *node(const DIType *type, LeafRange leaves) {
+    return member_node(*type, leaves.first, leaves.last);
   }
   ConstantAsMetadata *number(uint64_t n) { return number_node(context_, n); }
 

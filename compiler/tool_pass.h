@@ -38,6 +38,8 @@ struct ToolPass {
   void (*simplified)(llvm::Module &module) = [](auto &) {};
   // Before the functions of a module, and behind them.
   void (*prepare)(llvm::Module &module, ToolRequest &request) = [](auto &, auto &) {};
+  // Before any tool instruments the function: may change its code.
+  void (*reshape)(llvm::Function &function, const ToolRequest &request) = [](auto &, auto &) {};
   void (*finish)(llvm::Module &module, const ToolRequest &request) = [](auto &, auto &) {};
   void (*instrument)(llvm::Function &function, const ToolRequest &request,
                      llvm::FunctionAnalysisManager &analyses);
