@@ -118,6 +118,9 @@ private:
 
   void instruction(const ValueFunction &function, size_t i) {
     const ValueInstruction &at = function.instructions[i];
+    if (at.is_instrumentation || (i > 0 && function.instructions[i - 1].is_instrumentation &&
+                                  at.text.starts_with("j"))) // which it decides
+      return;
     for (const ValueList &list : at.lists) {
       const bool is_known = list.samples >= kFewSamples && !list.hot.empty();
       const bool is_always =

@@ -11,6 +11,7 @@
 #include "abi/records.h"
 #include "abi/samples.h"
 #include "abi/tools.h"
+#include "analyze/instrumentation.h"
 #include "analyze/measured.h"
 #include "analyze/register_names.h"
 #include "base/stable_sort.h"
@@ -265,6 +266,7 @@ private:
       instruction.executions = each.executions;
       instruction.file = place.line_file;
       instruction.line = place.line;
+      instruction.is_instrumentation = is_instrumentation(instruction.text, symbols_.data(module));
       instruction_at_[{module, each.offset}] = {*number, function.instructions.size() - 1};
     }
   }
@@ -396,7 +398,7 @@ private:
 
   const profile::Profile &profile_;
   const ValuesQuery &query_;
-  const image::Symbols &symbols_;
+  image::Symbols &symbols_;
   Namer namer_;
   ValuesResult result_;
   std::vector<ValueExecutable> executables_;                       // by module

@@ -49,6 +49,7 @@ struct ValueInstruction {
   std::vector<ValueList> lists;
   std::string file; // of its source line; empty if that is not known
   uint32_t line = 0;
+  bool is_instrumentation = false; // Assay's own, in a program that was built with assay-cc
 };
 
 struct ValueFunction {

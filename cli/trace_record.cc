@@ -76,12 +76,12 @@ void say_untraced(const std::vector<trace::MovedFiles::Untraced> &files) {
                  base::with_noun(files.size() - kNamed, "file").c_str());
 }
 
-void say_untraced(uint32_t threads, const char *command) {
+void say_untraced(uint32_t threads, int streams_each, const char *command) {
   if (threads)
     std::fprintf(
         stderr, "assay: %s%s not traced: more than %d ran at once\n", command,
         base::with_noun(threads, "thread or handler was", "threads or handlers were").c_str(),
-        ASSAY_RING_STREAMS / 2); // each has two streams
+        ASSAY_RING_STREAMS / streams_each);
 }
 
 int record(const RecordArguments &arguments) {
@@ -132,7 +132,7 @@ int record(const RecordArguments &arguments) {
                  base::format_counted(double(progress.moved_files), "file").c_str(),
                  run.programs().c_str(), file.c_str(), base::shell_word(folder.string()).c_str());
   say_untraced(run.recording().files().untraced());
-  say_untraced(progress.untraced_threads, "");
+  say_untraced(progress.untraced_threads, 1, "");
   end_like(status.wait_status);
 }
 
@@ -191,7 +191,7 @@ int check(const RecordArguments &arguments) {
                comparison.unpaired() ? ", lost where a fault, a jump out of a handler or a kill "
                                        "ended what a thread was logging"
                                      : "");
-  say_untraced(uint32_t(comparison.untraced_threads()), "trace check: ");
+  say_untraced(uint32_t(comparison.untraced_threads()), 2, "trace check: "); // both logs
   return comparison.unpaired() || comparison.untraced_threads() ? 1 : 0;
 }
 

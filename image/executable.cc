@@ -84,8 +84,20 @@ void Executable::add_go_functions(const ElfTables &tables) {
             [](const CodeRange &a, const CodeRange &b) { return a.begin < b.begin; });
 }
 
+// A sequence's description ends with where the kernel goes on instead of it, before which a signature stands. The
+// word that holds this address may be its end.
+void Executable::note_restartable(uint64_t word, uint64_t abort) {
+  constexpr uint32_t kSignature = 0x53053053;  // RSEQ_SIG
+  constexpr uint64_t kBegin = 16, kLength = 8; // before the word
+  if (read<uint32_t>(abort - sizeof kSignature) != kSignature)
+    return;
+  const auto begin = relocated_word(word - kBegin), length = read<uint64_t>(word - kLength);
+  if (begin && length && *length && executable_at(*begin))
+    restartable_sequences_.push_back({*begin, *begin + *length, abort});
+}
+
 void Executable::find_code_pointers(const ElfTables &tables) {
-  auto add = [&, region = tables.code.end()](uint64_t address) mutable {
+  auto add = [&, region = tables.code.end()](uint64_t word, uint64_t address) mutable {
     // Neighbouring words mostly point into the same region.
     if (region == tables.code.end() || address < region->begin || address >= region->end) {
       region = std::upper_bound(
@@ -95,10 +107,11 @@ void Executable::find_code_pointers(const ElfTables &tables) {
         return;
     }
     code_pointers_.push_back(address);
+    note_restartable(word, address);
   };
   for (const RelocatedWord &word : relocated_words_)
     if (word.kind == RelocatedWord::Kind::value || word.kind == RelocatedWord::Kind::resolved)
-      add(word.value);
+      add(word.address, word.value);
   if (!position_independent_)
     for (const AddressRange &range : tables.data) {
       uint64_t skipped = (0 - range.begin) & 7;
@@ -108,7 +121,7 @@ void Executable::find_code_pointers(const ElfTables &tables) {
       uint64_t size = range.end - range.begin - skipped;
       Table<uint64_t> words(bytes.first(std::min<uint64_t>(size, bytes.size())));
       for (uint64_t index = 0; index < words.size(); index++) {
-        add(words[index]);
+        add(range.begin + skipped + index * sizeof(uint64_t), words[index]);
         if (index * sizeof(uint64_t) % kReleasedBytes == kReleasedBytes - sizeof(uint64_t))
           release_pages();
       }

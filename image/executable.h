@@ -28,6 +28,12 @@
 
 namespace image {
 
+// Instructions that the kernel begins anew where it has interrupted them (rseq).
+struct RestartableSequence {
+  uint64_t begin, end;
+  uint64_t abort; // where the thread goes on then
+};
+
 class Executable {
 public:
   // Both throw base::Failure, one sentence, for anything that is not an x86-64 ELF executable or
@@ -88,6 +94,11 @@ public:
   // Addresses in code that relocations or, in files that are not position independent, aligned words
   // of data sections hold (function pointers, jump tables, .init_array); sorted, unique.
   const std::vector<uint64_t> &code_pointers() const { return code_pointers_; }
+  // Those that data sections describe, as struct rseq_cs of <linux/rseq.h>. What a program describes on its stack is
+  // not known.
+  const std::vector<RestartableSequence> &restartable_sequences() const {
+    return restartable_sequences_;
+  }
 
   // "malloc" for the PLT stub that begins at this address (.plt, .plt.sec, .plt.got; lazily or now
   // bound); empty if there is none, or if it has no symbol (ifuncs of the file itself).
@@ -112,6 +123,7 @@ private:
   }
   void read(std::span<const std::byte> file);
   void find_code_pointers(const ElfTables &tables);
+  void note_restartable(uint64_t word, uint64_t abort);
   void add_go_functions(const ElfTables &tables);
 
   std::string path_;
@@ -127,6 +139,7 @@ private:
   std::vector<PltStub> stubs_;
   std::vector<std::pair<uint64_t, uint64_t>> code_regions_; // begin, end
   std::vector<uint64_t> code_pointers_;
+  std::vector<RestartableSequence> restartable_sequences_;
   std::vector<UnwindRange> unwind_ranges_;
   std::vector<LandingPad> landing_pads_;
 };

@@ -89,7 +89,20 @@ WhyUnmoved Movability::by_graph(const Routine &routine, const FlowGraph &graph) 
     if (has_computed_address(instruction))
       return WhyUnmoved::computed_address;
   }
+  if (is_restartable(routine))
+    return WhyUnmoved::restartable;
   return WhyUnmoved::moved;
+}
+
+// The kernel compares where a thread is with where the sequence lies: moved, it would never be begun anew.
+bool Movability::is_restartable(const Routine &routine) const {
+  const auto &all = executable_.restartable_sequences();
+  return std::ranges::any_of(all, [&](const image::RestartableSequence &sequence) {
+    return std::ranges::any_of(routine.ranges, [&](const image::CodeRange &range) {
+      return (range.begin < sequence.end && sequence.begin < range.end) ||
+             (range.begin <= sequence.abort && sequence.abort < range.end);
+    });
+  });
 }
 
 // Control comes back behind a breakpoint, whose handler just returns. Behind other traps handlers
@@ -152,11 +165,17 @@ bool Movability::has_computed_address(const Instruction &instruction) const {
   const auto own = bytes.first(std::min<size_t>(bytes.size(), instruction.length));
   const bool may = std::any_of(own.begin(), own.end(), [](std::byte each) {
     const auto opcode = std::to_integer<unsigned>(each);
-    return opcode == 0xd7 || (opcode & 0xe7) == 0xa3; // decoding takes longer
+    return opcode == 0xd7 || (opcode & 0xe7) == 0xa3 || opcode == 0x67; // decoding takes longer
   });
   DecodedInstruction decoded;
   if (!may || !decoder_.decode(bytes, decoded))
     return false;
+  if (decoded.info.address_width == 32)
+    return std::any_of(decoded.operands, decoded.operands + decoded.info.operand_count,
+                       [](const ZydisDecodedOperand &operand) {
+                         return operand.type == ZYDIS_OPERAND_TYPE_MEMORY &&
+                                operand.mem.type == ZYDIS_MEMOP_TYPE_MEM;
+                       });
   switch (decoded.info.mnemonic) {
   case ZYDIS_MNEMONIC_XLAT: return true;
   case ZYDIS_MNEMONIC_BT:

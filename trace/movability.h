@@ -48,6 +48,7 @@ private:
   bool goes_on_behind_trap(const binary::Routine &routine, const binary::FlowGraph &graph) const;
   bool has_relative_target(const binary::Instruction &instruction) const;
   bool asks_caller(const binary::Instruction &instruction, const binary::FlowGraph &graph) const;
+  bool is_restartable(const binary::Routine &routine) const;
   bool has_computed_address(const binary::Instruction &instruction) const;
 
   const image::Executable &executable_;

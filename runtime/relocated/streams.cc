@@ -166,11 +166,12 @@ uint32_t claim() {
 }
 
 // One that is free, or becomes free when the tool looks for threads that have ended: it looks now
-// and then only, and thousands of processes may have come and gone since. It may have been about to
-// look past them: so twice.
+// and then only, and thousands of processes may have come and gone since. What it frees may be taken by others who
+// wait, as where dozens of threads run handlers: so several times.
 uint32_t claim_or_wait() {
+  constexpr int kMaxLooks = 64;
   uint32_t stream = claim();
-  for (int looks = 0; looks < 2 && stream == kNoStream; looks++) {
+  for (int looks = 0; looks < kMaxLooks && stream == kNoStream; looks++) {
     const uint32_t seen = __atomic_load_n(&ring->looks, __ATOMIC_ACQUIRE);
     __atomic_fetch_add(&ring->wanted, 1, __ATOMIC_RELEASE);
     tell_tool();

@@ -47,7 +47,11 @@ char *map_near(uint64_t begin, uint64_t end, uint64_t size) {
 char *room_for_code(const AssayMovedHeader &moved, uint64_t bias) {
   char *room =
       map_near(bias + moved.image_begin, bias + moved.image_end, page_up(moved.code_bytes));
-  if (!room)
+  if (!room && moved.image_end - moved.image_begin > kReach)
+    say("a file takes more than 1.9 GiB of addresses, beyond which moved code does not reach, so "
+        "it "
+        "is not traced");
+  else if (!room)
     say("there is no room for moved code near a file, so it is not traced; run it without `ulimit "
         "-v` and `setarch -L`");
   return room;

@@ -1,4 +1,8 @@
 // Handlers that a program sets by libc (handlers.cc). Who calls the kernel without libc is not covered.
+//
+// What samples a program that was built with -pg is a handler that libc sets for itself, past all that stands in front
+// of it. It is given its stand-in behind the call that sets it, or where the runtime begins: of C++ programs, the init
+// function of the first library sets it. The timer's first signal comes milliseconds later.
 
 #include "runtime/relocated/handlers.h"
 
@@ -25,9 +29,51 @@ int change(int number, const struct sigaction *action, struct sigaction *before)
                             });
 }
 
+using Word = unsigned long;
+
+template <typename Function> Function *next(const char *name) {
+  return (Function *)dlsym(RTLD_NEXT, name);
+}
+
+// The handler that the kernel has, as if the program set it now.
+void take_over(int number) {
+  struct sigaction action;
+  if (change(number, nullptr, &action) == 0 && is_function(handler_in(action)))
+    change(number, &action, nullptr);
+}
+
 } // namespace
+
+void take_over_handlers() {
+  for (int number = 1; number < kSignals; number++)
+    take_over(number);
+}
+
 } // namespace assay::relocated
 
 using namespace assay::relocated;
 
 ASSAY_SIGNAL_FUNCTIONS(change)
+
+#define ASSAY_SETS_PROFILER extern "C" [[gnu::visibility("default")]]
+
+// Of <sys/gmon.h> and <unistd.h>.
+ASSAY_SETS_PROFILER void __monstartup(Word low, Word high) {
+  next<void(Word, Word)>("__monstartup")(low, high);
+  take_over(SIGPROF);
+}
+ASSAY_SETS_PROFILER void monstartup(Word low, Word high) {
+  next<void(Word, Word)>("monstartup")(low, high);
+  take_over(SIGPROF);
+}
+ASSAY_SETS_PROFILER void moncontrol(int mode) {
+  next<void(int)>("moncontrol")(mode);
+  take_over(SIGPROF);
+}
+ASSAY_SETS_PROFILER int profil(unsigned short *counts, size_t bytes, size_t offset,
+                               unsigned scale) {
+  const int result =
+      next<int(unsigned short *, size_t, size_t, unsigned)>("profil")(counts, bytes, offset, scale);
+  take_over(SIGPROF);
+  return result;
+}
