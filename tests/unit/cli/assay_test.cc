@@ -1,11 +1,13 @@
 // The program itself: what it prints where, and its exit status.
 
+#include "abi/tools.h"
 #include "tests/unit/profile/profile_builder.h"
 #include "tests/unit/temporary_folder.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -320,6 +322,21 @@ TEST_F(Assay, SaysWhatIsWrongWithAnOptionAndWhereItsHelpIs) {
     EXPECT_EQ(o.status, status) << arguments;
     EXPECT_EQ(o.errors, std::string("assay: ") + sentence + " shows how it is used\n");
   }
+}
+
+TEST_F(Assay, HelpIsACommandToo) {
+  for (auto [words, command] : {std::pair("help", "--help"),
+                                {"help heap", "heap --help"},
+                                {"help run --help", "run --help"},
+                                {"help trace record", "trace record --help"}}) {
+    const Outcome asked = run(words), wanted = run(command);
+    EXPECT_EQ(asked.status, 0) << asked.errors;
+    EXPECT_EQ(asked.output, wanted.output);
+    EXPECT_NE(asked.output.find("Examples:"), std::string::npos);
+  }
+  EXPECT_EQ(run("help heep").errors, run("heep").errors);
+  EXPECT_EQ(run("help run ./app").errors,
+            "assay: help: there is no help on `run ./app`; write `assay help run`\n");
 }
 
 TEST_F(Assay, IdsThatNoProcessHasAreRefused) {
