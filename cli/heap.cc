@@ -65,7 +65,7 @@ bool read_tree_words(const std::string &words, analyze::TreeQuery &query) {
 analyze::TreeQuery tree_query(HeapArguments &arguments) {
   analyze::TreeQuery query;
   if (!arguments.tree_min.empty())
-    query.least_share = base::parse_share(arguments.tree_min);
+    query.least_share = base::parse_share(arguments.tree_min, "--tree-min");
   std::error_code ignored;
   if (!read_tree_words(arguments.tree_words, query)) {
     if (!std::filesystem::exists(arguments.tree_words, ignored))

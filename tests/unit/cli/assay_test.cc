@@ -324,6 +324,36 @@ TEST_F(Assay, SaysWhatIsWrongWithAnOptionAndWhereItsHelpIs) {
   }
 }
 
+TEST_F(Assay, AQuantityThatIsNotUnderstoodNamesItsOption) {
+  profile::write(profile_builder::random_profile(1), folder_ + "/one.assay");
+  struct {
+    const char *arguments, *option, *what;
+  } const wrong[] = {
+      {"trace record --start-after 1x -- true", "--start-after '1x'",
+       "a time and not a number of accesses; write it like 2s, or like 10M"},
+      {"trace record --stop-after foos -- true", "--stop-after 'foos'",
+       "a time and not a number of accesses; write it like 2s, or like 10M"},
+      {"trace record --window 1x/2s -- true", "--window '1x'", "a time that is understood here; "},
+      {"workingset --cache foo one.assay", "--cache 'foo'", "a number of bytes that "},
+      {"workingset --line foo one.assay", "--line 'foo'", "a number of bytes that "},
+      {"fields --threshold foo one.assay", "--threshold 'foo'", "a share that "},
+      {"heap --tree --tree-min foo one.assay", "--tree-min 'foo'", "a share that "},
+      {"check --baseline one.assay --max-growth 5 one.assay", "--max-growth '5'", "a growth that "},
+      {"trace run --analysis cache --l1 -1,8 -- true", "--l1 '-1'", "a number of bytes that "},
+      {"trace run --analysis cache --tlb 64,x -- true", "--tlb 'x'", "a number that "},
+      {"trace run --analysis cache --page 4k -- true", "--page '4k'", "a number of bytes that "},
+      {"trace run --analysis mrc --samples x -- true", "--samples 'x'", "a number that "},
+      {"values record -F foo -- true", "-F 'foo'", "a number that "},
+      {"values record --duration foo -- true", "--duration 'foo'", "a time that "}};
+  for (auto [arguments, option, what] : wrong) {
+    const Outcome o = run(arguments);
+    EXPECT_NE(o.status, 0) << arguments;
+    EXPECT_EQ(o.errors.find(std::string("assay: ") + option + ": this is not " + what), 0u)
+        << o.errors;
+    EXPECT_EQ(std::count(o.errors.begin(), o.errors.end(), '\n'), 1) << o.errors;
+  }
+}
+
 TEST_F(Assay, HelpIsACommandToo) {
   for (auto [words, command] : {std::pair("help", "--help"),
                                 {"help heap", "heap --help"},
