@@ -149,7 +149,8 @@ int answer_heap(HeapArguments arguments) {
   if (std::ranges::all_of(programs, [](const profile::Profile &program) {
         return !program.processes.empty() && !analyze::measured(program, kInPrograms);
       }))
-    base::fail("heap: {}", analyze::kHeapNotMeasured);
+    base::fail("heap: {}", programs.empty() ? analyze::kHeapNotMeasured
+                                            : analyze::why_no_heap(programs.front()));
   if (!options.is_text()) {
     write_documents(programs, question, query, arguments);
     say_unmatched(question.wrappers);

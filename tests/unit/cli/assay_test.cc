@@ -354,6 +354,35 @@ TEST_F(Assay, AQuantityThatIsNotUnderstoodNamesItsOption) {
   }
 }
 
+TEST_F(Assay, AProfileIsNoTrace) {
+  fs::create_directories(folder_ + "/runs/20250101-000000-app.1");
+  profile::write(profile_builder::random_profile(1),
+                 folder_ + "/runs/20250101-000000-app.1/app.1.assay");
+  for (const char *command : {"trace info runs", "trace info runs/20250101-000000-app.1"}) {
+    const std::string folder = std::string(command).substr(11);
+    EXPECT_EQ(run(command).errors,
+              "assay: " + folder + ": it holds a profile, which `assay report " + folder +
+                  "` reads, and no trace; make one with `assay trace record -- ./app`\n");
+  }
+  fs::create_directory(folder_ + "/empty");
+  EXPECT_EQ(run("trace info empty").errors,
+            "assay: empty: there is no trace; make one with `assay trace record -- ./app`\n");
+}
+
+// Only its values were sampled: it may be a program that nobody can build.
+TEST_F(Assay, WithoutAHeapABuildIsNotTheOnlyWay) {
+  profile::Profile sampled;
+  sampled.processes.emplace_back().tools = ASSAY_TOOL_values;
+  profile::write(sampled, folder_ + "/values.assay");
+  EXPECT_EQ(run("heap values.assay").errors,
+            "assay: heap: the heap was not measured in this profile; build the program with "
+            "-fassay=heap,workingset, and run it again; without a build, `assay run --preload` "
+            "records its allocations\n");
+  sampled.processes.front().tools = ASSAY_TOOL_fields;
+  profile::write(sampled, folder_ + "/fields.assay");
+  EXPECT_EQ(run("heap fields.assay").errors.find("preload"), std::string::npos);
+}
+
 TEST_F(Assay, HelpIsACommandToo) {
   for (auto [words, command] : {std::pair("help", "--help"),
                                 {"help heap", "heap --help"},
