@@ -354,6 +354,14 @@ TEST_F(Assay, AQuantityThatIsNotUnderstoodNamesItsOption) {
   }
 }
 
+TEST_F(Assay, WhatFieldsApplyNeedsIsAskedFor) {
+  EXPECT_EQ(run("fields one.assay apply").errors,
+            "assay: fields apply: which struct? write `assay fields apply STRUCT FILES`\n");
+  EXPECT_EQ(run("fields apply Node").errors,
+            "assay: fields apply: which sources define and use Node? write `assay fields apply "
+            "Node FILES`\n");
+}
+
 TEST_F(Assay, AProfileIsNoTrace) {
   fs::create_directories(folder_ + "/runs/20250101-000000-app.1");
   profile::write(profile_builder::random_profile(1),
