@@ -69,6 +69,34 @@ TEST_F(Assay, CompletionsNameEveryCommandAndOption) {
   EXPECT_EQ(run("completions tcsh").status, 2);
 }
 
+// What an option takes, where its help lists it; and of a command's parts the options of the one that is named.
+TEST_F(Assay, CompletionsKnowKeysAndParts) {
+  run("completions bash -o words");
+  struct {
+    const char *words;
+    int at;
+    const char *wanted;
+  } const cases[] = {
+      {"assay heap --sort pe", 3, "peak"},        {"assay heap --sort = pe", 4, "peak"},
+      {"assay report --sort wa", 3, "waste"},     {"assay trace cache --sort llc", 4, "llc"},
+      {"assay run --options dep", 3, "depth="},   {"assay trace cache --lo", 3, ""},
+      {"assay trace cache --llc", 3, "--llc"},    {"assay trace record --lo", 3, "--log"},
+      {"assay trace rec", 2, "record"},           {"assay fields --thr", 2, "--threshold"},
+      {"assay fields apply --buil", 3, "--build"}};
+  for (auto [words, at, wanted] : cases) {
+    const std::string script = "cd " + folder_ + " && bash -c '. ./words; COMP_WORDS=(" + words +
+                               ") COMP_CWORD=" + std::to_string(at) +
+                               "; _assay; echo \"${COMPREPLY[*]}\"' > completed";
+    EXPECT_EQ(std::system(script.c_str()), 0);
+    EXPECT_EQ(content(folder_ + "/completed"), std::string(wanted) + "\n") << words;
+  }
+  for (const char *shell : {"zsh", "fish"}) {
+    const std::string text = run(std::string("completions ") + shell).output;
+    EXPECT_NE(text.find("depth= "), std::string::npos) << shell;
+    EXPECT_NE(text.find("l1 l2 llc tlb"), std::string::npos) << shell;
+  }
+}
+
 TEST_F(Assay, TextGoesToStandardOutput) {
   profile::write(profile_builder::random_profile(1), folder_ + "/one.assay");
   Outcome o = run("heap one.assay");
