@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace analyze {
 namespace {
@@ -114,10 +115,10 @@ std::string placed_action(const Part &part) {
 
 std::string JoinedText::action(const Parts &group, const JoinedRow *row) {
   std::vector<std::pair<std::string, std::string>> actions; // with the tool
-  auto add = [&](const std::string &tool, const std::string &text) {
-    if (!text.empty() && std::none_of(actions.begin(), actions.end(),
-                                      [&](const auto &each) { return each.second == text; }))
-      actions.emplace_back(tool, text);
+  std::set<std::string> said;                               // of them, wherever they are to be done
+  auto add = [&](const std::string &tool, const std::string &text, const std::string &placed = "") {
+    if (!text.empty() && said.insert(text).second)
+      actions.emplace_back(tool, placed.empty() ? text : placed);
   };
   const bool is_about_lines = std::any_of(group.begin(), group.end(), is_space);
   const std::vector<std::string> first =
@@ -142,7 +143,7 @@ std::string JoinedText::action(const Parts &group, const JoinedRow *row) {
     const bool is_beside =
         part.finding.gain == Gain::kMemory && group.front().finding.gain != Gain::kMemory;
     if (part.finding.rule != "does_not_fit" && !is_beside && !is_said)
-      add(part.tool, &part == &group.front() ? part.finding.action : placed_action(part));
+      add(part.tool, part.finding.action, &part == &group.front() ? "" : placed_action(part));
   };
   auto add_no_order = [&] {
     if (actions.empty() && is_ordered)

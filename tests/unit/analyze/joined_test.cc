@@ -327,6 +327,14 @@ TEST(Joined, AnActionBehindAnotherSaysItsPlace) {
             "put `key` and `next` first in `Node` (`assay fields apply Node FILES`); also, at walk "
             "tree.cc:77 (a load yields 5 in 99.0 % of its executions), compute what depends on it "
             "once");
+  // What is to be done at several places is said once.
+  results.values.findings.push_back(same);
+  results.values.findings[1].about.line = 0;
+  results.values.findings[1].about.function = "build(int)";
+  results.values.findings[1].location = "build tree.cc:17";
+  const std::string action = results.join().findings[0].finding.action;
+  EXPECT_EQ(action.find("compute"), action.rfind("compute")) << action;
+  results.values.findings.pop_back();
   // Alone it has said that in its headline.
   results.objects.findings.clear();
   joined = results.join();
