@@ -42,8 +42,9 @@ CacheShape parse_cache_shape(std::string_view text, std::string_view option) {
   const auto parts = base::split_list(text);
   if (parts.size() < 2 || parts.size() > 3)
     base::fail("{} '{}': say SIZE,WAYS or SIZE,WAYS,LINE, such as 32KiB,8,64", option, text);
-  const uint64_t bytes = base::parse_bytes(parts[0]), ways = base::parse_count(parts[1]);
-  const uint64_t line = parts.size() == 3 ? base::parse_bytes(parts[2]) : 64;
+  const uint64_t bytes = base::parse_bytes(parts[0], option),
+                 ways = base::parse_count(parts[1], option);
+  const uint64_t line = parts.size() == 3 ? base::parse_bytes(parts[2], option) : 64;
   if (line < 8 || line > 4096 || !std::has_single_bit(line))
     base::fail("{} '{}': a line has 8 to 4,096 bytes, a power of two", option, text);
   if (bytes > kMaxBytes)
@@ -60,7 +61,8 @@ TlbShape parse_tlb_shape(std::string_view text, std::string_view option) {
   const auto parts = base::split_list(text);
   if (parts.size() != 2)
     base::fail("{} '{}': say ENTRIES,WAYS, such as 64,4", option, text);
-  const uint64_t entries = base::parse_count(parts[0]), ways = base::parse_count(parts[1]);
+  const uint64_t entries = base::parse_count(parts[0], option),
+                 ways = base::parse_count(parts[1], option);
   if (entries == 0 || entries > 1 << 24 || ways == 0 || ways > kMaxWays || entries % ways)
     base::fail("{} '{}': {} ways do not divide {}", option, text, parts[1],
                base::with_noun(parts[0], "entry", "entries"));

@@ -260,4 +260,15 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
   return result;
 }
 
+std::string why_no_heap(const profile::Profile &profile) {
+  const bool is_only_sampled =
+      std::ranges::all_of(profile.processes, [](const profile::Process &process) {
+        return process.tools == ASSAY_TOOL_values;
+      });
+  if (!is_only_sampled)
+    return kHeapNotMeasured;
+  return std::string(kHeapNotMeasured) +
+         "; without a build, `assay run --preload` records its allocations";
+}
+
 } // namespace analyze

@@ -29,6 +29,8 @@ inline constexpr uint64_t kBlockBytes = 64;
 inline constexpr const char *kHeapNotMeasured =
     "the heap was not measured in this profile; build the program with "
     "-fassay=heap,workingset, and run it again";
+// The same of this profile, with what would do without a build.
+std::string why_no_heap(const profile::Profile &profile);
 inline constexpr const char *kMallocOrigin = "malloc"; // calloc, realloc and operator new included
 
 // The objects of one context, of one type, or of one module.

@@ -36,6 +36,7 @@ namespace {
 constexpr const char *kHeap = "heap";
 constexpr size_t kMaxFirst = 6;     // members that a sentence names
 constexpr double kFirstShare = 0.9; // of all accesses, that they have
+constexpr double kColdShare = 0.02; // of all accesses: a member with fewer need not be first
 constexpr double kMostly = 0.5;     // of the bytes on the heap
 constexpr double kMinGain = 0.05;   // share of the lines that an order must save
 
@@ -397,7 +398,8 @@ std::vector<std::string> JoinedRow::first_members() const {
     all += member.accesses;
   for (size_t i : fields->advice.layout.order) {
     const Member &member = fields->members[i];
-    if (member.is_fixed || member.accesses == 0)
+    if (member.is_fixed || double(member.accesses) < kColdShare * double(all) ||
+        member.accesses == 0)
       continue;
     if (names.size() == kMaxFirst || double(accesses) >= kFirstShare * double(all))
       break;

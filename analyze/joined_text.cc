@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace analyze {
 namespace {
@@ -88,12 +89,36 @@ std::string JoinedText::message(const Parts &group, const JoinedRow *row) const 
                      used_text(*row));
 }
 
+namespace {
+
+// That its members shall lie together: what an order of them says better.
+bool is_about_order(const Finding &finding) {
+  return finding.gain == Gain::kLineUse &&
+         (finding.rule == "wasted_lines" || finding.rule == "fragmented" ||
+          finding.rule == "order" || finding.rule == "padding");
+}
+
+// Of an action that stands behind the headline of another finding: at which place of the code, and why there.
+std::string placed_action(const Part &part) {
+  const Finding &finding = part.finding;
+  const std::string begin = finding.location + ": ";
+  if (finding.about.function.empty() || finding.location.empty() || finding.action.empty())
+    return finding.action;
+  return fmt::format("at {}{}, {}", finding.location,
+                     finding.message.starts_with(begin)
+                         ? fmt::format(" ({})", finding.message.substr(begin.size()))
+                         : "",
+                     finding.action);
+}
+
+} // namespace
+
 std::string JoinedText::action(const Parts &group, const JoinedRow *row) {
   std::vector<std::pair<std::string, std::string>> actions; // with the tool
-  auto add = [&](const std::string &tool, const std::string &text) {
-    if (!text.empty() && std::none_of(actions.begin(), actions.end(),
-                                      [&](const auto &each) { return each.second == text; }))
-      actions.emplace_back(tool, text);
+  std::set<std::string> said;                               // of them, wherever they are to be done
+  auto add = [&](const std::string &tool, const std::string &text, const std::string &placed = "") {
+    if (!text.empty() && said.insert(text).second)
+      actions.emplace_back(tool, placed.empty() ? text : placed);
   };
   const bool is_about_lines = std::any_of(group.begin(), group.end(), is_space);
   const std::vector<std::string> first =
@@ -109,19 +134,32 @@ std::string JoinedText::action(const Parts &group, const JoinedRow *row) {
   // The fields were seen, and lie as well as they can: to put others next to each other is no advice.
   const bool is_ordered = row && first.empty() && row->fields && row->fields->set_count &&
                           !row->fields->advice.is_worth_it;
-  for (const Part &part : group) {
-    // The order has been said, and says more than that there is one.
-    const bool is_vague = part.finding.gain == Gain::kLineUse && part.finding.rule != "split";
+  auto add_part = [&](const Part &part) {
+    // The order has been said, and says more than that there is one. If there is none, what else would help the layout
+    // stays.
+    const bool is_said = (is_ordered && is_about_order(part.finding)) ||
+                         (!first.empty() && is_layout(part) && part.finding.rule != "split");
     // Memory that nobody touches takes no room in a cache.
     const bool is_beside =
         part.finding.gain == Gain::kMemory && group.front().finding.gain != Gain::kMemory;
-    const bool is_said = is_vague && (is_ordered || !first.empty());
     if (part.finding.rule != "does_not_fit" && !is_beside && !is_said)
-      add(part.tool, part.finding.action);
+      add(part.tool, part.finding.action, &part == &group.front() ? "" : placed_action(part));
+  };
+  auto add_no_order = [&] {
+    if (actions.empty() && is_ordered)
+      add("fields", "no other order of its members helps: keep what is seldom used of it "
+                    "elsewhere, behind a pointer, or make it smaller");
+  };
+  // A headline about the layout wants an action about it, if a lighter one than others.
+  if (is_layout(group.front())) {
+    for (const Part &part : group)
+      if (is_layout(part))
+        add_part(part);
+    add_no_order();
   }
-  if (actions.empty() && is_ordered)
-    add("fields", "no other order of its members helps: keep what is seldom used of it elsewhere, "
-                  "behind a pointer, or make it smaller");
+  for (const Part &part : group)
+    add_part(part);
+  add_no_order();
   if (actions.empty()) // that it does not fit tells what is wrong rather than what to do
     add(group.front().tool, group.front().finding.action);
   constexpr size_t kMaxActions = 2;
@@ -129,6 +167,7 @@ std::string JoinedText::action(const Parts &group, const JoinedRow *row) {
   for (size_t i = 0; i < std::min(actions.size(), kMaxActions); i++)
     text += (i == 0                                     ? ""
              : actions[i].first == actions[i - 1].first ? "; or "
+             : actions[i].second.starts_with("at ")     ? "; also, "
                                                         : "; also ") +
             actions[i].second;
   return text;

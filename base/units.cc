@@ -89,10 +89,19 @@ std::optional<Number> parse(std::string_view text, unsigned kinds) {
   return std::nullopt;
 }
 
-uint64_t parse_quantity(std::string_view text, unsigned kinds, const char *example) {
+[[noreturn]] void refuse(std::string_view text, std::string_view option, const char *what,
+                         const char *example) {
+  if (option.empty())
+    fail("'{}' is not {} that is understood here; write it like {}", text, what, example);
+  fail("{} '{}': this is not {} that is understood here; write it like {}", option, text, what,
+       example);
+}
+
+uint64_t parse_quantity(std::string_view text, std::string_view option, unsigned kinds,
+                        const char *what, const char *example) {
   std::optional<Number> number = parse(text, kinds);
   if (!number || number->value < 0 || number->value >= 0x1p64)
-    fail("'{}' is not a quantity that is understood here; write it like {}", text, example);
+    refuse(text, option, what, example);
   return static_cast<uint64_t>(std::round(number->value));
 }
 
@@ -133,29 +142,29 @@ std::string with_noun(uint64_t number, std::string_view one, std::string_view ma
   return with_noun(std::to_string(number), one, many);
 }
 
-uint64_t parse_bytes(std::string_view text) {
-  return parse_quantity(text, kPlain | kBytes, "64, 4KiB or 1.5MiB");
+uint64_t parse_bytes(std::string_view text, std::string_view option) {
+  return parse_quantity(text, option, kPlain | kBytes, "a number of bytes", "64, 4KiB or 1.5MiB");
 }
 
-uint64_t parse_duration_us(std::string_view text) {
-  return parse_quantity(text, kTime, "500us, 10ms or 2s");
+uint64_t parse_duration_us(std::string_view text, std::string_view option) {
+  return parse_quantity(text, option, kTime, "a time", "500us, 10ms or 2s");
 }
 
-uint64_t parse_count(std::string_view text) {
-  return parse_quantity(text, kPlain | kCount, "1000, 10k or 2M");
+uint64_t parse_count(std::string_view text, std::string_view option) {
+  return parse_quantity(text, option, kPlain | kCount, "a number", "1000, 10k or 2M");
 }
 
-double parse_share(std::string_view text) {
+double parse_share(std::string_view text, std::string_view option) {
   std::optional<Number> share = parse(text, kShare);
   if (!share || share->value < 0 || share->value > 1)
-    fail("'{}' is not a share that is understood here; write it like 1% or 0.5%", text);
+    refuse(text, option, "a share", "1% or 0.5%");
   return share->value;
 }
 
-double parse_growth(std::string_view text) {
+double parse_growth(std::string_view text, std::string_view option) {
   std::optional<Number> growth = parse(text, kShare);
   if (!growth || growth->value < 0)
-    fail("'{}' is not a growth that is understood here; write it like 5% or 200%", text);
+    refuse(text, option, "a growth", "5% or 200%");
   return growth->value;
 }
 

@@ -21,11 +21,16 @@ std::string format_counted(double count, std::string_view one, std::string_view 
 std::string with_noun(std::string_view number, std::string_view one, std::string_view many = {});
 std::string with_noun(uint64_t number, std::string_view one, std::string_view many = {});
 
-uint64_t parse_bytes(std::string_view text);       // 10, 10B, 4KiB, 1GiB; 4kB and 1GB are of 1000
-uint64_t parse_duration_us(std::string_view text); // 10us, 5ms, 2s, 3min, 1h
-uint64_t parse_count(std::string_view text);       // 10, 4k, 2M, 1G (powers of 1000)
-double parse_share(std::string_view text);         // 5%, 0.1%: 0.05, 0.001; at most 100%
-double parse_growth(std::string_view text);        // 5%, 200%: 0.05, 2
+// `option` is the option that the text was given to: the Failure begins with it.
+uint64_t parse_bytes(std::string_view text,
+                     std::string_view option = {}); // 10, 10B, 4KiB, 1GiB; 4kB and 1GB are of 1000
+uint64_t parse_duration_us(std::string_view text,
+                           std::string_view option = {}); // 10us, 5ms, 2s, 3min, 1h
+uint64_t parse_count(std::string_view text,
+                     std::string_view option = {}); // 10, 4k, 2M, 1G (powers of 1000)
+double parse_share(std::string_view text,
+                   std::string_view option = {}); // 5%, 0.1%: 0.05, 0.001; at most 100%
+double parse_growth(std::string_view text, std::string_view option = {}); // 5%, 200%: 0.05, 2
 
 // Any of these: bytes, microseconds, 1 for 100%; and what kind of unit it was written with.
 enum class UnitKind { kNone, kShare, kCount, kBytes, kTime };

@@ -86,7 +86,7 @@ Verdict unjudged(const CheckArguments &arguments, const std::string &what) {
 
 // What grew by more than the allowed share.
 Verdict grown(const Report &old, const Report &now, const CheckArguments &arguments) {
-  const double allowed = base::parse_growth(arguments.max_growth);
+  const double allowed = base::parse_growth(arguments.max_growth, "--max-growth");
   Verdict verdict;
   bool any_common = false;
   for (const Tool *tool : tools())

@@ -26,7 +26,8 @@ struct FieldsArguments {
 int answer_fields(const FieldsArguments &arguments) {
   const AnswerOptions &options = arguments.answer;
   check_format(options);
-  analyze::FieldsQuery query{options.sort, options.filter, base::parse_share(arguments.threshold)};
+  analyze::FieldsQuery query{options.sort, options.filter,
+                             base::parse_share(arguments.threshold, "--threshold")};
   profile::Profile profile = profile::read(options.files());
   if (!analyze::has_fields(profile))
     base::fail("{}", analyze::why_no_fields(profile));

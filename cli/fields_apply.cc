@@ -303,11 +303,9 @@ private:
 
 Action define_fields_apply(CommandLine line, const std::vector<std::string> &profiles) {
   auto arguments = std::make_shared<ApplyArguments>();
-  line.add_option("struct", arguments->record, "the struct or class, as the report names it")
-      .required();
+  line.add_option("struct", arguments->record, "the struct or class, as the report names it");
   line.add_option("files", arguments->files,
-                  "the sources that define it and use it, from the folder on")
-      .required();
+                  "the sources that define it and use it, from the folder on");
   line.add_option(
       "--profile", arguments->profile,
       "what was measured; the profiles named before `apply`, or assay.out, if not given");
@@ -327,6 +325,12 @@ Action define_fields_apply(CommandLine line, const std::vector<std::string> &pro
                   "  assay fields apply Node list.c --check --build 'make CC=\"assay-cc "
                   "-fassay=fields\"' -- ./app\n");
   return [arguments, &profiles](const Words &after_dashes) {
+    if (arguments->record.empty())
+      base::fail("fields apply: which struct? write `assay fields apply STRUCT FILES`");
+    if (arguments->files.empty())
+      base::fail("fields apply: which sources define and use {0}? write `assay fields apply {0} "
+                 "FILES`",
+                 arguments->record);
     return Apply(*arguments, profiles, after_dashes).run();
   };
 }

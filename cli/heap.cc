@@ -65,7 +65,7 @@ bool read_tree_words(const std::string &words, analyze::TreeQuery &query) {
 analyze::TreeQuery tree_query(HeapArguments &arguments) {
   analyze::TreeQuery query;
   if (!arguments.tree_min.empty())
-    query.least_share = base::parse_share(arguments.tree_min);
+    query.least_share = base::parse_share(arguments.tree_min, "--tree-min");
   std::error_code ignored;
   if (!read_tree_words(arguments.tree_words, query)) {
     if (!std::filesystem::exists(arguments.tree_words, ignored))
@@ -149,7 +149,8 @@ int answer_heap(HeapArguments arguments) {
   if (std::ranges::all_of(programs, [](const profile::Profile &program) {
         return !program.processes.empty() && !analyze::measured(program, kInPrograms);
       }))
-    base::fail("heap: {}", analyze::kHeapNotMeasured);
+    base::fail("heap: {}", programs.empty() ? analyze::kHeapNotMeasured
+                                            : analyze::why_no_heap(programs.front()));
   if (!options.is_text()) {
     write_documents(programs, question, query, arguments);
     say_unmatched(question.wrappers);

@@ -94,7 +94,7 @@ const Tool heap_tool = {
     .summary = summary,
     .progress = progress,
     .has_key = has_key,
-    .why_none = [](const profile::Profile &) -> std::string { return analyze::kHeapNotMeasured; },
+    .why_none = analyze::why_no_heap,
     .answer = [](const profile::Profile &profile, image::Symbols &symbols,
                  const ToolQuery &query) -> std::unique_ptr<ToolAnswer> {
       analyze::HeapResult result =

@@ -91,11 +91,18 @@ void LivePage::ask(uint64_t request, unsigned seconds) {
 std::string live_page_of(int pid) {
   if (pid <= 0) // no process has such an id; kill would mean a group
     base::fail("there is no process {}; check the process id", pid);
+  errno = 0;
   std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
   if (!maps) {
+    const int error = errno;
     if (kill(pid, 0) != 0 && errno == ESRCH)
       base::fail("there is no process {}; check the process id", pid);
-    base::fail("the memory map of process {} may not be read; run as its owner", pid);
+    if (geteuid() == 0)
+      base::fail("the memory map of process {} may not be read: {}; in a container root has to be "
+                 "given the capability SYS_PTRACE",
+                 pid, std::strerror(error));
+    base::fail("the memory map of process {} may not be read: {}; run as its owner", pid,
+               std::strerror(error));
   }
   constexpr std::string_view kSuffix = ".live";
   for (std::string line; std::getline(maps, line);) {

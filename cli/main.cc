@@ -10,6 +10,8 @@
 
 #include "abi/version.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -32,11 +34,12 @@ struct Command {
   cli::Action action;
 };
 
-[[noreturn]] void fail_for_unknown(const std::string &word, const std::vector<Command> &commands) {
+// Fails for a word that names none of the command's parts.
+[[noreturn]] void fail_for_unknown(const std::string &word, const cli::CommandLine &command) {
   std::string nearest, all;
   size_t least = word.size() / 2 + 1; // half of its letters wrong: no likeness
-  for (const Command &command : commands) {
-    std::string name = command.line.name();
+  for (const cli::CommandLine &part : command.parts()) {
+    std::string name = part.name();
     all += (all.empty() ? "" : ", ") + name;
     if (size_t away = cli::distance(word, name); away < least) {
       least = away;
@@ -61,6 +64,29 @@ void check_part(const cli::CommandLine &command, const std::string &given) {
     all += (i == 0 ? "" : i + 1 == parts.size() ? " or " : ", ") + parts[i].name();
   base::fail("{}{}: behind {} comes what it shall do: {}; `assay {} --help` says what each is for",
              command.name(), given.empty() ? "" : " " + given, command.name(), all, command.name());
+}
+
+// `assay help trace record` means `assay trace record --help`: the words of that.
+std::vector<std::string> words_for_help(cli::CommandLine command, int argc, char **argv) {
+  std::vector<std::string> words;
+  for (int index = 2; index < argc; index++) {
+    const std::string word = argv[index];
+    if (word == "--help" || word == "-h")
+      continue;
+    const std::vector<cli::CommandLine> parts = command.parts();
+    const auto named = std::find_if(parts.begin(), parts.end(), [&](const cli::CommandLine &part) {
+      return part.name() == word;
+    });
+    if (named == parts.end() && !words.empty())
+      base::fail("help: there is no help on `{0} {1}`; write `assay help {0}`",
+                 fmt::format("{}", fmt::join(words, " ")), word);
+    if (named == parts.end())
+      fail_for_unknown(word, command);
+    command = *named;
+    words.push_back(word);
+  }
+  words.emplace_back("--help");
+  return words;
 }
 
 // The command that the words name, before they are parsed: `fields OLD apply` is apply.
@@ -89,11 +115,21 @@ int run_command(int argc, char **argv) {
     commands.push_back({command, cli::define_##name(command)});                                    \
   }
 #include "cli/commands.def"
+  std::vector<std::string> help;
+  std::vector<char *> helping = {argv[0]};
+  if (argc > 1 && std::string_view(argv[1]) == "help") {
+    help = words_for_help(line, argc, argv);
+    for (std::string &word : help)
+      helping.push_back(word.data());
+    argc = static_cast<int>(helping.size());
+    helping.push_back(nullptr);
+    argv = helping.data();
+  }
   std::string first = argc > 1 ? argv[1] : "-";
   if (!first.starts_with('-') &&
       std::none_of(commands.begin(), commands.end(),
                    [&](const Command &command) { return command.line.name() == first; }))
-    fail_for_unknown(first, commands);
+    fail_for_unknown(first, line);
   for (const Command &command : commands)
     if (command.line.name() == first)
       check_part(command.line, argc > 2 ? argv[2] : "");

@@ -82,7 +82,7 @@ std::vector<std::pair<std::string, uint64_t>> caches_of(const std::vector<std::s
     size_t equals = word.find('=');
     std::string size = equals == std::string::npos ? word : word.substr(equals + 1);
     std::string name = equals == std::string::npos ? size : word.substr(0, equals);
-    if (name.empty() || size.empty() || base::parse_bytes(size) == 0)
+    if (name.empty() || size.empty() || base::parse_bytes(size, "--cache") == 0)
       base::fail("--cache '{}': say NAME=SIZE, or a SIZE, such as TLB=6MiB", word);
     caches.emplace_back(name, base::parse_bytes(size));
   }

@@ -16,6 +16,8 @@
 #include "cli/output.h"
 #include "cli/program_command.h"
 #include "cli/tool.h"
+#include "image/elf.h"
+#include "image/executable.h"
 #include "profile/find_profiles.h"
 #include "profile/profile.h"
 
@@ -28,6 +30,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
+#include <optional>
 #include <set>
 #include <unistd.h>
 
@@ -126,18 +129,42 @@ std::string runtime_options(const RunArguments &arguments) {
   return options;
 }
 
-// The value of the last dir= in the options. Patterns (%p and such) are known only to the program;
-// the folder above the first pattern holds whatever they become.
-std::string profile_folder(const std::string &options) {
-  std::string folder = profile::kDefaultFolder;
+// The last value of an option.
+std::optional<std::string> value_of(const char *name, const std::string &options) {
+  std::optional<std::string> value;
   for (const GivenOption &option : options_in(options))
-    if (option.name == "dir")
-      folder = option.value;
+    if (option.name == name)
+      value = option.value;
+  return value;
+}
+
+// Patterns (%p and such) are known only to the program; the folder above the first pattern holds whatever they become.
+std::string above_patterns(const std::string &folder) {
   size_t pattern = folder.find('%');
   if (pattern == std::string::npos)
     return folder;
   size_t slash = folder.rfind('/', pattern);
   return slash == std::string::npos ? "." : folder.substr(0, slash);
+}
+
+std::string profile_folder(const std::string &options) {
+  return above_patterns(value_of("dir", options).value_or(profile::kDefaultFolder));
+}
+
+// The DIR of -fheapprof=DIR, with which the program was built; empty if there is none, or it is no such program.
+std::string folder_in_program(const std::string &program) {
+  try {
+    const std::string path = executable_of(program);
+    for (const image::DataSymbol &symbol : image::data(path).symbols)
+      if (symbol.linkage_name == "__assay_default_dir") {
+        const image::Executable executable(path);
+        const auto bytes = executable.bytes(symbol.address, symbol.size);
+        const std::string text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+        return text.substr(0, text.find('\0'));
+      }
+  } catch (const base::Failure &) { // a script
+  }
+  return "";
 }
 
 std::set<std::string> folders_in(const std::string &folder) {
@@ -150,6 +177,17 @@ std::set<std::string> folders_in(const std::string &folder) {
       names.insert(each->path().string());
   }
   return names;
+}
+
+// What was in a folder before a run whose folder ends in the process's id. Ids come again: only its latest is not.
+std::set<std::string> folders_of_others(const std::string &folder, pid_t pid) {
+  std::set<std::string> all = folders_in(folder);
+  const std::string suffix = "." + std::to_string(pid);
+  const auto own = std::find_if(all.rbegin(), all.rend(),
+                                [&](const std::string &name) { return name.ends_with(suffix); });
+  if (own != all.rend())
+    all.erase(*own);
+  return all;
 }
 
 // Profiles of the runs that appeared; those of the process itself come first.
@@ -217,11 +255,18 @@ std::string no_profile(const RunArguments &arguments, const std::string &folder)
 }
 
 // The program ran; whatever goes wrong now is only said, its status counts.
-void report_run(const std::string &folder, const std::set<std::string> &before, pid_t pid,
-                const RunArguments &arguments) {
+void report_run(std::string folder, const std::set<std::string> &before, pid_t pid,
+                const RunArguments &arguments, const std::string &options) {
   try {
     std::string run_folder;
     auto files = new_profiles(folder, before, pid, run_folder);
+    const std::string built_in = files.empty() && !value_of("dir", options)
+                                     ? folder_in_program(arguments.command.front())
+                                     : "";
+    if (!built_in.empty()) {
+      folder = above_patterns(built_in);
+      files = new_profiles(folder, folders_of_others(folder, pid), pid, run_folder);
+    }
     if (files.empty())
       std::fputs(no_profile(arguments, folder).c_str(), stderr);
     else
@@ -260,7 +305,7 @@ int run(const RunArguments &arguments) {
         "it out");
   if (status.start_error)
     return say_not_started(program, status);
-  report_run(folder, before, status.pid, arguments);
+  report_run(folder, before, status.pid, arguments, options);
   end_like(status.wait_status);
 }
 

@@ -113,27 +113,29 @@ analyze::CacheSettings cache_settings(const CacheOptions &options) {
   settings.l2_tlb = options.l2_tlb == "none"
                         ? std::nullopt
                         : std::optional(analyze::parse_tlb_shape(options.l2_tlb, "--l2-tlb"));
-  settings.page_bytes = base::parse_bytes(options.page);
+  settings.page_bytes = base::parse_bytes(options.page, "--page");
   analyze::check(settings);
   return settings;
 }
 
 uint64_t samples_of(const CurveOptions &options) {
-  const uint64_t samples = base::parse_count(options.samples);
+  const uint64_t samples = base::parse_count(options.samples, "--samples");
   if (samples < 64 || samples > uint64_t{1} << 28)
     base::fail("--samples {}: choose 64 to 256M lines", options.samples);
   return options.is_exact ? 0 : samples;
 }
 
 void add_cache_options(CommandLine line, AnalysisOptions &options) {
-  line.add_option("--l1", options.cache.l1, "level 1 of each thread: SIZE,WAYS or SIZE,WAYS,LINE")
+  line.add_option("--l1", options.cache.l1,
+                  "level 1 of each thread: SIZE,WAYS or SIZE,WAYS,LINE; any number of sets")
       .shows_default();
   line.add_option("--l2", options.cache.l2, "level 2 of each thread, or none").shows_default();
   line.add_option("--llc", options.cache.llc, "the last level, which all threads share, or none")
       .shows_default();
   line.add_option("--tlb", options.cache.tlb, "TLB of each thread: ENTRIES,WAYS").shows_default();
   line.add_option("--l2-tlb", options.cache.l2_tlb, "its second level, or none").shows_default();
-  line.add_option("--page", options.cache.page, "size of a page: 4KiB, 2MiB").shows_default();
+  line.add_option("--page", options.cache.page, "size of a page: a power of two from 1KiB to 1GiB")
+      .shows_default();
 }
 
 void add_curve_options(CommandLine line, AnalysisOptions &options) {

@@ -7,6 +7,7 @@
 #include "cli/traced_program.h"
 
 #include "base/fail.h"
+#include "base/shell_words.h"
 #include "profile/find_profiles.h"
 
 #include <filesystem>
@@ -66,6 +67,10 @@ std::string trace_file_of(const std::string &given) {
   for (const auto &entry : fs::directory_iterator(folder, error))
     if (fs::is_regular_file(entry.path() / kTraceFile) && entry.path().string() > latest)
       latest = entry.path().string();
+  if (latest.empty() && profile::has_profile(folder.string()))
+    base::fail("{}: it holds a profile, which `assay report {}` reads, and no trace; make one "
+               "with `assay trace record -- ./app`",
+               folder.string(), base::shell_word(folder.string()));
   if (latest.empty())
     base::fail("{}: there is no trace; make one with `assay trace record -- ./app`",
                folder.string());

@@ -28,14 +28,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 std::chrono::microseconds rotation_of(const RecordArguments &arguments) {
-  const std::chrono::microseconds rotation(base::parse_duration_us(arguments.rotate));
+  const std::chrono::microseconds rotation(base::parse_duration_us(arguments.rotate, "--rotate"));
   if (rotation < std::chrono::seconds(1))
     base::fail("--rotate {}: choose a second at least", arguments.rotate);
   return rotation;
 }
 
 uint64_t disk_of(const RecordArguments &arguments) {
-  const uint64_t bytes = base::parse_bytes(arguments.disk);
+  const uint64_t bytes = base::parse_bytes(arguments.disk, "--disk");
   if (bytes < 1 << 20)
     base::fail("--disk {}: choose 1MiB at least", arguments.disk);
   return bytes;

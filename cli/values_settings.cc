@@ -59,7 +59,7 @@ values::Kinds kinds_of(const std::string &list) {
 
 values::RecordingSettings settings_of(const RecordArguments &arguments) {
   values::RecordingSettings settings;
-  settings.sampling.hertz = base::parse_count(arguments.hertz);
+  settings.sampling.hertz = base::parse_count(arguments.hertz, "-F");
   if (settings.sampling.hertz == 0 || settings.sampling.hertz > 100'000)
     base::fail("-F {}: choose 1 to 100,000 samples a second", arguments.hertz);
   const unsigned usual = arguments.conflicts ? kConflictInstructions : 16;
@@ -99,7 +99,8 @@ values::RecordingSettings settings_of(const RecordArguments &arguments) {
 }
 
 std::chrono::microseconds duration_of(const RecordArguments &arguments) {
-  const std::chrono::microseconds duration(base::parse_duration_us(arguments.duration));
+  const std::chrono::microseconds duration(
+      base::parse_duration_us(arguments.duration, "--duration"));
   if (duration.count() == 0)
     base::fail("--duration {}: there would be no sample; choose a longer time, such as 10s, or "
                "leave it out",

@@ -30,7 +30,7 @@ analyze::WorkingSetQuery query_of(const WorkingSetArguments &arguments) {
   analyze::WorkingSetQuery query;
   query.caches = caches_of(arguments.caches);
   if (arguments.line) {
-    query.line_bytes = arguments.line->empty() ? 0 : base::parse_bytes(*arguments.line);
+    query.line_bytes = arguments.line->empty() ? 0 : base::parse_bytes(*arguments.line, "--line");
     if (query.line_bytes == 0)
       base::fail("--line '{}': say how many bytes, such as 128", *arguments.line);
   }

@@ -127,9 +127,12 @@ private:
       return "each byte was marked once";
     std::string text = base::format_counted(double(result_.samples), "sample");
     if (result_.time_unit == ASSAY_TIME_MARKS)
-      return text + ", one for each mark";
-    text += ", one each " + base::format_duration_us(double(result_.interval));
-    return result_.last_interval > result_.interval
+      text += ", one for each mark";
+    else
+      text += ", one each " + base::format_duration_us(double(result_.interval));
+    if (result_.samples == 0) // the end of an object, or of the run, takes one
+      return text + ": what was used counts once";
+    return result_.last_interval > result_.interval && result_.time_unit != ASSAY_TIME_MARKS
                ? text + ", later " + base::format_duration_us(double(result_.last_interval))
                : text;
   }

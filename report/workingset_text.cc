@@ -65,9 +65,10 @@ private:
     const SnapshotRow &largest = rows[result_.largest];
     out_ += fmt::format("  {} in {}; the working set is {} on average, {} at its largest "
                         "(at {})\n  {} of lines of {} bytes were ever touched\n\n",
-                        base::with_noun(rows.size(), "snapshot"), time(rows.back().when.end),
-                        bytes(result_.mean_lines), bytes(largest.lines), time(largest.when.begin),
-                        bytes(result_.total_lines), result_.line_bytes);
+                        base::with_noun(rows.size(), "snapshot"),
+                        duration(double(rows.back().when.end)), bytes(result_.mean_lines),
+                        bytes(largest.lines), time(largest.when.begin), bytes(result_.total_lines),
+                        result_.line_bytes);
     std::vector<ChartPoint> points;
     points.reserve(rows.size());
     for (const SnapshotRow &row : rows)

@@ -286,6 +286,73 @@ TEST(Joined, FindingsAboutOneThingAreOne) {
   EXPECT_NEAR(results.join().findings[1].finding.weight, .5 * 80000 / 800000, 1e-9);
 }
 
+// The order of its members is as good as it can be: then what else helps its layout is the action, and not that of a
+// lighter finding about something else.
+TEST(Joined, TheActionIsAboutTheHeadline) {
+  Results results;
+  const analyze::Subject node{"struct Node", "build at tree.cc:16", "", "", 0};
+  results.fields.structs[0].advice.is_worth_it = false;
+  results.fields.structs[0].set_count = 1000;
+  results.heap.findings = {finding("wasted_lines", .6, node, Gain::kLineUse),
+                           finding("churn", .5, node, Gain::kCalls)};
+  results.heap.findings[1].saves = {100000, "allocations"};
+  const std::string no_order = "no other order of its members helps: keep what is seldom used of "
+                               "it elsewhere, behind a pointer, or make it smaller";
+  EXPECT_EQ(results.join().findings[0].finding.action,
+            no_order + "; also do something about churn");
+  results.objects.findings = {finding("header_only", .01, node, Gain::kLineUse)};
+  JoinedResult joined = results.join();
+  ASSERT_EQ(joined.findings.size(), 1u);
+  EXPECT_EQ(joined.findings[0].finding.rule, "wasted_lines");
+  EXPECT_EQ(joined.findings[0].finding.action,
+            "do something about header_only; also do something about churn");
+  results.objects.findings[0].rule = "fragmented"; // says that they shall lie together, too
+  EXPECT_EQ(results.join().findings[0].finding.action,
+            no_order + "; also do something about churn");
+}
+
+// An action about code, behind the headline of something else, says where, and what was seen there.
+TEST(Joined, AnActionBehindAnotherSaysItsPlace) {
+  Results results;
+  results.objects.findings = {
+      finding("fragmented", .9, {"Node", "build at tree.cc:16", "", "", 0}, Gain::kLineUse)};
+  Finding same = finding("same_load", .1, {"", "", "walk(Node*)", "tree.cc", 77});
+  same.location = "walk tree.cc:77";
+  same.message = "walk tree.cc:77: a load yields 5 in 99.0 % of its executions";
+  same.action = "compute what depends on it once";
+  results.values.findings = {same};
+  JoinedResult joined = results.join();
+  ASSERT_EQ(joined.findings.size(), 1u);
+  EXPECT_EQ(joined.findings[0].finding.action,
+            "put `key` and `next` first in `Node` (`assay fields apply Node FILES`); also, at walk "
+            "tree.cc:77 (a load yields 5 in 99.0 % of its executions), compute what depends on it "
+            "once");
+  // What is to be done at several places is said once.
+  results.values.findings.push_back(same);
+  results.values.findings[1].about.line = 0;
+  results.values.findings[1].about.function = "build(int)";
+  results.values.findings[1].location = "build tree.cc:17";
+  const std::string action = results.join().findings[0].finding.action;
+  EXPECT_EQ(action.find("compute"), action.rfind("compute")) << action;
+  results.values.findings.pop_back();
+  // Alone it has said that in its headline.
+  results.objects.findings.clear();
+  joined = results.join();
+  EXPECT_EQ(joined.findings[0].finding.action, same.action);
+}
+
+TEST(Joined, MembersThatAreHardlyAccessedAreNotPutFirst) {
+  Results results;
+  analyze::StructRow &row = results.fields.structs[0];
+  row.members[1].accesses = 3; // `text`, which the advised order has on the way
+  row.advice.layout.order = {1, 0, 2};
+  EXPECT_EQ(row_of(results.join().types, "Node").first_members(),
+            (std::vector<std::string>{"key", "next"}));
+  row.members[1].accesses = 10;
+  EXPECT_EQ(row_of(results.join().types, "Node").first_members(),
+            (std::vector<std::string>{"text", "key", "next"}));
+}
+
 // What is said of a type as such stands with the site of its heaviest finding; its other sites stand alone.
 TEST(Joined, SitesOfOneTypeAreTwoThings) {
   Results results;

@@ -1,11 +1,13 @@
 // The program itself: what it prints where, and its exit status.
 
+#include "abi/tools.h"
 #include "tests/unit/profile/profile_builder.h"
 #include "tests/unit/temporary_folder.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -65,6 +67,34 @@ TEST_F(Assay, CompletionsNameEveryCommandAndOption) {
                        "test \"${COMPREPLY[*]}\" = --no-stacks'";
   EXPECT_EQ(std::system(script.c_str()), 0);
   EXPECT_EQ(run("completions tcsh").status, 2);
+}
+
+// What an option takes, where its help lists it; and of a command's parts the options of the one that is named.
+TEST_F(Assay, CompletionsKnowKeysAndParts) {
+  run("completions bash -o words");
+  struct {
+    const char *words;
+    int at;
+    const char *wanted;
+  } const cases[] = {
+      {"assay heap --sort pe", 3, "peak"},        {"assay heap --sort = pe", 4, "peak"},
+      {"assay report --sort wa", 3, "waste"},     {"assay trace cache --sort llc", 4, "llc"},
+      {"assay run --options dep", 3, "depth="},   {"assay trace cache --lo", 3, ""},
+      {"assay trace cache --llc", 3, "--llc"},    {"assay trace record --lo", 3, "--log"},
+      {"assay trace rec", 2, "record"},           {"assay fields --thr", 2, "--threshold"},
+      {"assay fields apply --buil", 3, "--build"}};
+  for (auto [words, at, wanted] : cases) {
+    const std::string script = "cd " + folder_ + " && bash -c '. ./words; COMP_WORDS=(" + words +
+                               ") COMP_CWORD=" + std::to_string(at) +
+                               "; _assay; echo \"${COMPREPLY[*]}\"' > completed";
+    EXPECT_EQ(std::system(script.c_str()), 0);
+    EXPECT_EQ(content(folder_ + "/completed"), std::string(wanted) + "\n") << words;
+  }
+  for (const char *shell : {"zsh", "fish"}) {
+    const std::string text = run(std::string("completions ") + shell).output;
+    EXPECT_NE(text.find("depth= "), std::string::npos) << shell;
+    EXPECT_NE(text.find("l1 l2 llc tlb"), std::string::npos) << shell;
+  }
 }
 
 TEST_F(Assay, TextGoesToStandardOutput) {
@@ -320,6 +350,88 @@ TEST_F(Assay, SaysWhatIsWrongWithAnOptionAndWhereItsHelpIs) {
     EXPECT_EQ(o.status, status) << arguments;
     EXPECT_EQ(o.errors, std::string("assay: ") + sentence + " shows how it is used\n");
   }
+}
+
+TEST_F(Assay, AQuantityThatIsNotUnderstoodNamesItsOption) {
+  profile::write(profile_builder::random_profile(1), folder_ + "/one.assay");
+  struct {
+    const char *arguments, *option, *what;
+  } const wrong[] = {
+      {"trace record --start-after 1x -- true", "--start-after '1x'",
+       "a time and not a number of accesses; write it like 2s, or like 10M"},
+      {"trace record --stop-after foos -- true", "--stop-after 'foos'",
+       "a time and not a number of accesses; write it like 2s, or like 10M"},
+      {"trace record --window 1x/2s -- true", "--window '1x'", "a time that is understood here; "},
+      {"workingset --cache foo one.assay", "--cache 'foo'", "a number of bytes that "},
+      {"workingset --line foo one.assay", "--line 'foo'", "a number of bytes that "},
+      {"fields --threshold foo one.assay", "--threshold 'foo'", "a share that "},
+      {"heap --tree --tree-min foo one.assay", "--tree-min 'foo'", "a share that "},
+      {"check --baseline one.assay --max-growth 5 one.assay", "--max-growth '5'", "a growth that "},
+      {"trace run --analysis cache --l1 -1,8 -- true", "--l1 '-1'", "a number of bytes that "},
+      {"trace run --analysis cache --tlb 64,x -- true", "--tlb 'x'", "a number that "},
+      {"trace run --analysis cache --page 4k -- true", "--page '4k'", "a number of bytes that "},
+      {"trace run --analysis mrc --samples x -- true", "--samples 'x'", "a number that "},
+      {"values record -F foo -- true", "-F 'foo'", "a number that "},
+      {"values record --duration foo -- true", "--duration 'foo'", "a time that "}};
+  for (auto [arguments, option, what] : wrong) {
+    const Outcome o = run(arguments);
+    EXPECT_NE(o.status, 0) << arguments;
+    EXPECT_EQ(o.errors.find(std::string("assay: ") + option + ": this is not " + what), 0u)
+        << o.errors;
+    EXPECT_EQ(std::count(o.errors.begin(), o.errors.end(), '\n'), 1) << o.errors;
+  }
+}
+
+TEST_F(Assay, WhatFieldsApplyNeedsIsAskedFor) {
+  EXPECT_EQ(run("fields one.assay apply").errors,
+            "assay: fields apply: which struct? write `assay fields apply STRUCT FILES`\n");
+  EXPECT_EQ(run("fields apply Node").errors,
+            "assay: fields apply: which sources define and use Node? write `assay fields apply "
+            "Node FILES`\n");
+}
+
+TEST_F(Assay, AProfileIsNoTrace) {
+  fs::create_directories(folder_ + "/runs/20250101-000000-app.1");
+  profile::write(profile_builder::random_profile(1),
+                 folder_ + "/runs/20250101-000000-app.1/app.1.assay");
+  for (const char *command : {"trace info runs", "trace info runs/20250101-000000-app.1"}) {
+    const std::string folder = std::string(command).substr(11);
+    EXPECT_EQ(run(command).errors,
+              "assay: " + folder + ": it holds a profile, which `assay report " + folder +
+                  "` reads, and no trace; make one with `assay trace record -- ./app`\n");
+  }
+  fs::create_directory(folder_ + "/empty");
+  EXPECT_EQ(run("trace info empty").errors,
+            "assay: empty: there is no trace; make one with `assay trace record -- ./app`\n");
+}
+
+// Only its values were sampled: it may be a program that nobody can build.
+TEST_F(Assay, WithoutAHeapABuildIsNotTheOnlyWay) {
+  profile::Profile sampled;
+  sampled.processes.emplace_back().tools = ASSAY_TOOL_values;
+  profile::write(sampled, folder_ + "/values.assay");
+  EXPECT_EQ(run("heap values.assay").errors,
+            "assay: heap: the heap was not measured in this profile; build the program with "
+            "-fassay=heap,workingset, and run it again; without a build, `assay run --preload` "
+            "records its allocations\n");
+  sampled.processes.front().tools = ASSAY_TOOL_fields;
+  profile::write(sampled, folder_ + "/fields.assay");
+  EXPECT_EQ(run("heap fields.assay").errors.find("preload"), std::string::npos);
+}
+
+TEST_F(Assay, HelpIsACommandToo) {
+  for (auto [words, command] : {std::pair("help", "--help"),
+                                {"help heap", "heap --help"},
+                                {"help run --help", "run --help"},
+                                {"help trace record", "trace record --help"}}) {
+    const Outcome asked = run(words), wanted = run(command);
+    EXPECT_EQ(asked.status, 0) << asked.errors;
+    EXPECT_EQ(asked.output, wanted.output);
+    EXPECT_NE(asked.output.find("Examples:"), std::string::npos);
+  }
+  EXPECT_EQ(run("help heep").errors, run("heep").errors);
+  EXPECT_EQ(run("help run ./app").errors,
+            "assay: help: there is no help on `run ./app`; write `assay help run`\n");
 }
 
 TEST_F(Assay, IdsThatNoProcessHasAreRefused) {

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <unistd.h>
 
 namespace fs = std::filesystem;
 using Names = std::vector<std::string>;
@@ -21,6 +22,14 @@ protected:
     fs::create_directories(path.parent_path());
     std::ofstream(path) << "x";
     return path.string();
+  }
+  std::string failure() {
+    try {
+      profile::find_profiles({folder_});
+    } catch (const base::Failure &failure) {
+      return failure.what();
+    }
+    return "";
   }
   TemporaryFolder temporary_;
   const std::string &folder_ = temporary_.path();
@@ -52,6 +61,48 @@ TEST_F(FindProfiles, ARunIncludesItsChildren) {
   std::sort(all.begin(), all.end());
   EXPECT_EQ(profile::find_profiles({folder_ + "/20250101-000000-app.1"}), all);
   EXPECT_EQ(profile::find_profiles({folder_}), all);
+}
+
+// What lies deeper is of other runs, which do not add up.
+TEST_F(FindProfiles, FoldersFurtherBelowAreNotSearched) {
+  file("work/assay.out/20250101-000000-app.1/app.1.assay");
+  const std::string way = "no profile found in " + folder_ +
+                          ", nor in the folders in it; folders further below are not searched: ";
+  EXPECT_EQ(failure().find(way), 0u) << failure();
+  const std::string own = file("own.assay");
+  EXPECT_EQ(profile::find_profiles({folder_}), Names{own});
+  const std::string direct = file("work/one.assay");
+  fs::remove(own);
+  EXPECT_EQ(profile::find_profiles({folder_}), Names{direct});
+}
+
+TEST_F(FindProfiles, FoldersThatMayNotBeReadAreNoRuns) {
+  if (geteuid() == 0)
+    GTEST_SKIP() << "root may read everything";
+  const std::string one = file("app/app.1.assay");
+  for (const char *name : {"/others", "/20990101-000000-app.1"}) {
+    fs::create_directory(folder_ + name);
+    fs::permissions(folder_ + name, fs::perms::none);
+    if (name[1] == 'o')
+      EXPECT_EQ(profile::find_profiles({folder_}), Names{one});
+    else
+      EXPECT_NE(failure().find("this folder cannot be read"), std::string::npos);
+    fs::permissions(folder_ + name, fs::perms::owner_all);
+  }
+}
+
+TEST_F(FindProfiles, ATraceIsNamedAsOne) {
+  AssayFileHeader header = {};
+  header.kind = ASSAY_FILE_TRACE;
+  std::ofstream(file("20250101-000000-app.1/trace.assay"))
+      .write(reinterpret_cast<const char *>(&header), sizeof header);
+  EXPECT_FALSE(profile::has_profile(folder_));
+  EXPECT_EQ(failure().find("no profile found in " + folder_ +
+                           ", which holds a trace: `assay trace info " + folder_ + "` reads it; "),
+            0u)
+      << failure();
+  file("20250102-000000-app.1/app.1.assay");
+  EXPECT_TRUE(profile::has_profile(folder_));
 }
 
 TEST_F(FindProfiles, TimesOfRunsAreInUtc) {

@@ -116,6 +116,15 @@ TEST(WorkingSetText, QuestionsHaveTheirTables) {
   EXPECT_LT(text.find("What is worth changing"), text.find("Which phases"));
 }
 
+TEST(WorkingSetText, MarksAreCounted) {
+  const std::vector<analyze::WorkingSetResult> results = {result_of(ASSAY_TIME_MARKS)};
+  const std::string text =
+      report::workingsets_text(results, report::WorkingSetTextOptions(), report::Style());
+  EXPECT_NE(text.find("  16 snapshots in 16.0 M marks; the working set is "), std::string::npos)
+      << text;
+  EXPECT_NE(text.find(" at its largest (at mark "), std::string::npos) << text;
+}
+
 TEST(WorkingSetText, NothingTouchedIsNoError) {
   for (int snapshots : {1, 2, 5}) {
     WorkingSetBuilder builder;
