@@ -119,7 +119,8 @@ void say_what_takes_long(const std::string &path, uint64_t code) {
         base::format_bytes(double(code)).c_str(), std::filesystem::path(path).filename().c_str());
 }
 
-// Of the user, as the XDG base directory specification says; empty if there is none.
+// Of the user, as the XDG base directory specification says; empty if there is none. A home that does not exist is not
+// made for it.
 std::filesystem::path cache_folder() {
   const auto absolute = [](const char *variable) -> std::filesystem::path {
     const char *value = std::getenv(variable);
@@ -127,7 +128,8 @@ std::filesystem::path cache_folder() {
   };
   const std::filesystem::path home = absolute("HOME");
   std::filesystem::path caches = absolute("XDG_CACHE_HOME");
-  if (caches.empty() && !home.empty())
+  std::error_code ignored;
+  if (caches.empty() && std::filesystem::is_directory(home, ignored))
     caches = home / ".cache";
   return caches.empty() ? caches : caches / "assay";
 }

@@ -36,6 +36,10 @@ Trace::Trace(const std::string &path) : mapped_(path) {
     base::fail("{}: the trace is damaged: {}", path, failure.what());
   }
   damage_ = reader.damage();
+  if (files_.empty() && !damage_.empty())
+    base::fail(
+        "{}: the file was cut off or damaged before anything that was traced; record it again",
+        path);
   if (files_.empty())
     base::fail("{}: the trace has no files: the program was not reached; `assay doctor` says why",
                path);

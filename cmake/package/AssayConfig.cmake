@@ -38,6 +38,11 @@ function(assay_instrument target)
     set(tools heap)
   endif()
   list(JOIN tools "," tools)
+  get_target_property(links_code ${target} INTERPROCEDURAL_OPTIMIZATION)
+  if(links_code AND "${CMAKE_C_COMPILER_ID} ${CMAKE_CXX_COMPILER_ID}" MATCHES "GNU")
+    message(STATUS "Assay: ${target} is built without INTERPROCEDURAL_OPTIMIZATION: gcc's archiver does not know clang's code")
+    set_target_properties(${target} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
+  endif()
   set_target_properties(${target} PROPERTIES
     C_COMPILER_LAUNCHER "${Assay_LAUNCHER};${Assay_CC};-fassay=${tools}"
     C_LINKER_LAUNCHER "${Assay_LAUNCHER};${Assay_CC};-fassay=${tools}"

@@ -30,6 +30,15 @@ expect("allocations of an instrumented program and library" "make_numbers")
 run(${assay} run -o ${WORK}/none -- ${WORK}/targets/plain)
 expect("a target that is not instrumented" "wrote no profile")
 
+# gcc's archiver does not know clang's code
+run(${CMAKE_COMMAND} -S ${inputs} -B ${WORK}/ipo -G ${GENERATOR} -DAssay_DIR=${WORK}/prefix/lib/cmake/Assay -DWITH_PACKAGE=ON
+    -DCMAKE_C_COMPILER=gcc -DCMAKE_CXX_COMPILER=g++ -DCMAKE_INTERPROCEDURAL_OPTIMIZATION=ON)
+expect("interprocedural optimisation by gcc" "static_numbers is built without INTERPROCEDURAL_OPTIMIZATION")
+run(${CMAKE_COMMAND} --build ${WORK}/ipo)
+run(${assay} run -o ${WORK}/ipo-profiles -- ${WORK}/ipo/profiled_static)
+run(${assay} heap ${WORK}/ipo-profiles --no-stacks)
+expect("a static library beside others that gcc optimises" "make_numbers")
+
 # toolchain file
 run(${CMAKE_COMMAND} -S ${inputs} -B ${WORK}/whole -G ${GENERATOR} -DCMAKE_TOOLCHAIN_FILE=${WORK}/prefix/lib/cmake/Assay/toolchain.cmake)
 run(${CMAKE_COMMAND} --build ${WORK}/whole)
