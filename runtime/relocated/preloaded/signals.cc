@@ -35,18 +35,20 @@ template <typename Function> Function *next(const char *name) {
   return (Function *)dlsym(RTLD_NEXT, name);
 }
 
-// The handler that the kernel has, as if the program set it now.
-void take_over(int number) {
-  struct sigaction action;
-  if (change(number, nullptr, &action) == 0 && is_function(handler_in(action)))
-    change(number, &action, nullptr);
-}
+bool sets_profiler; // a program without -pg may be forbidden to ask for handlers
 
 } // namespace
 
-void take_over_handlers() {
-  for (int number = 1; number < kSignals; number++)
-    take_over(number);
+// The handler that the kernel has, as if the program set it now.
+void take_over_profiler() {
+  struct sigaction action;
+  if (sets_profiler && change(SIGPROF, nullptr, &action) == 0 && is_function(handler_in(action)))
+    change(SIGPROF, &action, nullptr);
+}
+
+static void profiler_is_set() {
+  sets_profiler = true;
+  take_over_profiler();
 }
 
 } // namespace assay::relocated
@@ -60,20 +62,20 @@ ASSAY_SIGNAL_FUNCTIONS(change)
 // Of <sys/gmon.h> and <unistd.h>.
 ASSAY_SETS_PROFILER void __monstartup(Word low, Word high) {
   next<void(Word, Word)>("__monstartup")(low, high);
-  take_over(SIGPROF);
+  profiler_is_set();
 }
 ASSAY_SETS_PROFILER void monstartup(Word low, Word high) {
   next<void(Word, Word)>("monstartup")(low, high);
-  take_over(SIGPROF);
+  profiler_is_set();
 }
 ASSAY_SETS_PROFILER void moncontrol(int mode) {
   next<void(int)>("moncontrol")(mode);
-  take_over(SIGPROF);
+  profiler_is_set();
 }
 ASSAY_SETS_PROFILER int profil(unsigned short *counts, size_t bytes, size_t offset,
                                unsigned scale) {
   const int result =
       next<int(unsigned short *, size_t, size_t, unsigned)>("profil")(counts, bytes, offset, scale);
-  take_over(SIGPROF);
+  profiler_is_set();
   return result;
 }

@@ -10,7 +10,7 @@ namespace assay::relocated {
 void find_real_functions();
 void find_beginning_functions();
 void find_sandbox_functions();
-void take_over_handlers();
+void take_over_profiler();
 
 namespace {
 
@@ -21,7 +21,7 @@ namespace {
   find_real_functions();
   find_beginning_functions();
   begin_streams();
-  take_over_handlers();
+  take_over_profiler();
   pthread_atfork(before_fork, after_fork, in_child);
   move_modules();
   follow_loader();
