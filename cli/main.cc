@@ -71,7 +71,7 @@ std::vector<std::string> words_for_help(cli::CommandLine command, int argc, char
   std::vector<std::string> words;
   for (int index = 2; index < argc; index++) {
     const std::string word = argv[index];
-    if (word == "--help" || word == "-h")
+    if (word == "--help" || word == "-h" || word == "help")
       continue;
     const std::vector<cli::CommandLine> parts = command.parts();
     const auto named = std::find_if(parts.begin(), parts.end(), [&](const cli::CommandLine &part) {

@@ -12,6 +12,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/ConstantFolding.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
@@ -163,6 +164,7 @@ void split_chosen_accesses(Function &function, MemberTags &tags) {
     SmallVector<MDNode *, kMaxChoices> tags;
   };
   SmallVector<Found, 4> found;
+  std::optional<DominatorTree> dominators;
   tags.begin(function);
   for (Instruction &instruction : instructions(function)) {
     Value *pointer = getLoadStorePointerOperand(&instruction);
@@ -172,11 +174,11 @@ void split_chosen_accesses(Function &function, MemberTags &tags) {
     std::optional<Choice> choice = choice_at(pointer, layout);
     if (!choice)
       continue;
-    const uint64_t bytes =
-        layout.getTypeStoreSize(getLoadStoreType(&instruction)).getKnownMinValue();
+    if (!dominators) // most functions need none
+      dominators.emplace(function);
     Found one = {&instruction, *choice, {}};
     for (const int64_t distance : choice->distances)
-      one.tags.push_back(tags.tag_behind(choice->base, distance, bytes));
+      one.tags.push_back(tags.tag_behind(instruction, choice->base, distance, *dominators));
     if (!is_contained(one.tags, nullptr))
       found.push_back(one);
   }

@@ -47,6 +47,9 @@ MemberTags::MemberTags(Module &module) : layout_(module.getDataLayout()) {
       at_line_.insert({function, place >> 32 << 1 | (place & 1)});
     if (!tag || !tag->getNumOperands() || is_undescribed(*tag))
       continue;
+    if (const MemberAccess access = read(tag); access.leaves.first == access.leaves.last)
+      accessed_.insert(
+          {function, {access.record, (uint64_t)access.leaves.first << 1 | (place & 1)}});
     auto *type = cast<DIType>(tag->getOperand(0));
     if (const DICompositeType *record = record_of(type)) {
       for (StringRef name : {record->getIdentifier(), record->getName(), type->getName()})
@@ -140,6 +143,7 @@ const MDNode *MemberTags::tag_at(const Instruction &instruction, bool writes) co
 
 void MemberTags::begin(Function &function) {
   bases_.clear();
+  witnesses_.clear();
   for (Instruction &instruction : instructions(function)) {
     const Value *pointer = getLoadStorePointerOperand(&instruction);
     if (!pointer)
@@ -155,7 +159,9 @@ void MemberTags::begin(Function &function) {
       continue; // of more than its place in the source says
     int64_t offset = 0;
     const Value *base = base_of(pointer, offset);
-    bases_.try_emplace(base, Base{access.record, offset - (int64_t)(leaf.offset_bits / 8)});
+    const Base begin = {access.record, offset - (int64_t)(leaf.offset_bits / 8)};
+    bases_.try_emplace(base, begin);
+    witnesses_[base].push_back({begin, &instruction});
   }
 }
 
@@ -264,19 +270,41 @@ bool MemberTags::is_one_of_several(const Value *pointer) const {
   return phi && any_of(phi->incoming_values(), is_in_record);
 }
 
-MDNode *MemberTags::tag_behind(const Value *base, int64_t distance, uint64_t bytes) const {
+// That there is an object of the record, an access says on each way to this one. Code that takes an object for one of
+// several records by what it finds in it has other members there: so it must be one that the source accesses in the
+// function, and the only one.
+MDNode *MemberTags::tag_behind(const Instruction &access, const Value *base, int64_t distance,
+                               const DominatorTree &dominators) const {
   int64_t begin = 0;
-  const auto known = bases_.find(base_of(base, begin));
-  if (known == bases_.end())
+  const auto witnesses = witnesses_.find(base_of(base, begin));
+  if (witnesses == witnesses_.end())
     return nullptr;
-  const RecordLayout &record = *known->second.record;
-  const int64_t at = begin + distance - known->second.offset;
-  if (at < 0 || (uint64_t)at >= record.size)
-    return nullptr;
-  const auto leaves = RecordLayouts::leaves_in(record, (uint64_t)at, bytes);
-  return leaves && leaves->first == leaves->last
-             ? member_node(*record.type, leaves->first, leaves->last)
-             : nullptr;
+  const uint64_t bytes = layout_.getTypeStoreSize(getLoadStoreType(&access)).getKnownMinValue();
+  const DILocation *where = access.getDebugLoc();
+  const DISubprogram *function =
+      where ? where->getScope()->getSubprogram() : access.getFunction()->getSubprogram();
+  Base found = {};
+  uint32_t leaf = 0;
+  for (const Witness &each : witnesses->second) {
+    const RecordLayout &record = *each.begin.record;
+    const int64_t at = begin + distance - each.begin.offset;
+    if (at < 0 || (uint64_t)at + bytes > record.size || !dominators.dominates(each.access, &access))
+      continue;
+    SmallVector<uint32_t, 2> reached;
+    for (uint32_t i = 0; i < record.leaves.size(); i++)
+      if (record.leaves[i].offset_bits < ((uint64_t)at + bytes) * 8 &&
+          record.leaves[i].offset_bits + record.leaves[i].size_bits > (uint64_t)at * 8)
+        reached.push_back(i);
+    const bool is_whole = reached.size() == 1 && record.leaves[reached[0]].size_bits == bytes * 8;
+    if (!is_whole || !accessed_.contains(
+                         {function, {&record, (uint64_t)reached[0] << 1 | isa<StoreInst>(access)}}))
+      continue;
+    if (found.record && (found.record != &record || found.offset != each.begin.offset))
+      return nullptr;
+    found = each.begin;
+    leaf = reached[0];
+  }
+  return found.record ? member_node(*found.record->type, leaf, leaf) : nullptr;
 }
 
 // A copy of a record that is not larger than a register is a load and a store in the end.

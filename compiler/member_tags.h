@@ -9,6 +9,7 @@
 #include "compiler/record_layout.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Operator.h"
@@ -52,9 +53,10 @@ public:
   llvm::SmallVector<MemberAccess, 1> find(llvm::Instruction &instruction,
                                           const MaskedAccess &access);
   MemberCopy find_copy(const llvm::AnyMemIntrinsic &call);
-  // The tag of an access to so many bytes at a distance behind a base, by another access to the same object; null: it
-  // is not known.
-  llvm::MDNode *tag_behind(const llvm::Value *base, int64_t distance, uint64_t bytes) const;
+  // The tag of what an access that was made of several is to, if it is at this distance behind a
+  // base. Null: that is not known.
+  llvm::MDNode *tag_behind(const llvm::Instruction &access, const llvm::Value *base,
+                           int64_t distance, const llvm::DominatorTree &dominators) const;
   // Of what a call of a function that is known accesses behind the address that it is given.
   MemberAccess find_argument(const llvm::CallBase &call, const llvm::Value *pointer);
   // Where an object of the record begins, in bytes behind a pointer without constant distances, as accesses to
@@ -68,6 +70,12 @@ private:
   struct Base {
     const RecordLayout *record;
     int64_t offset;
+  };
+
+  // An access that says so.
+  struct Witness {
+    Base begin;
+    const llvm::Instruction *access;
   };
 
   void note_bases(const llvm::DICompositeType &record);
@@ -106,7 +114,11 @@ private:
   llvm::StringMap<const llvm::DIType *> by_name_;           // as alias tags name them
   llvm::DenseSet<const llvm::DICompositeType *> inherited_; // by others that have tags
   const llvm::DataLayout &layout_;
-  llvm::DenseMap<const llvm::Value *, Base> bases_; // of the function
+  llvm::DenseMap<const llvm::Value *, Base> bases_;                              // of the function
+  llvm::DenseMap<const llvm::Value *, llvm::SmallVector<Witness, 2>> witnesses_; // of the same
+  // A member that the source accesses in a function: twice the number of the leaf, and 1 where it writes.
+  using Accessed = std::pair<const llvm::DISubprogram *, std::pair<const RecordLayout *, uint64_t>>;
+  llvm::DenseSet<Accessed> accessed_;
 };
 
 } // namespace assay::compiler

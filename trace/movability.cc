@@ -173,8 +173,11 @@ bool Movability::has_computed_address(const Instruction &instruction) const {
   if (decoded.info.address_width == 32)
     return std::any_of(decoded.operands, decoded.operands + decoded.info.operand_count,
                        [](const ZydisDecodedOperand &operand) {
+                         const bool is_stack =
+                             operand.visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN &&
+                             operand.mem.base == ZYDIS_REGISTER_RSP;
                          return operand.type == ZYDIS_OPERAND_TYPE_MEMORY &&
-                                operand.mem.type == ZYDIS_MEMOP_TYPE_MEM;
+                                operand.mem.type == ZYDIS_MEMOP_TYPE_MEM && !is_stack;
                        });
   switch (decoded.info.mnemonic) {
   case ZYDIS_MNEMONIC_XLAT: return true;

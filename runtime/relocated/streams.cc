@@ -169,9 +169,13 @@ uint32_t claim() {
 // and then only, and thousands of processes may have come and gone since. What it frees may be taken by others who
 // wait, as where dozens of threads run handlers: so several times.
 uint32_t claim_or_wait() {
-  constexpr int kMaxLooks = 64;
-  uint32_t stream = claim();
+  constexpr int kLooks = 2, kMaxLooks = 64; // where others find some
+  uint32_t stream = claim(), begun = 0;
   for (int looks = 0; looks < kMaxLooks && stream == kNoStream; looks++) {
+    const uint32_t before = begun;
+    begun = __atomic_load_n(&ring->streams, __ATOMIC_RELAXED);
+    if (looks >= kLooks && begun == before)
+      break;
     const uint32_t seen = __atomic_load_n(&ring->looks, __ATOMIC_ACQUIRE);
     __atomic_fetch_add(&ring->wanted, 1, __ATOMIC_RELEASE);
     tell_tool();

@@ -32,7 +32,8 @@ expect("a target that is not instrumented" "wrote no profile")
 
 # gcc's archiver does not know clang's code
 run(${CMAKE_COMMAND} -S ${inputs} -B ${WORK}/ipo -G ${GENERATOR} -DAssay_DIR=${WORK}/prefix/lib/cmake/Assay -DWITH_PACKAGE=ON
-    -DCMAKE_C_COMPILER=gcc -DCMAKE_CXX_COMPILER=g++ -DCMAKE_INTERPROCEDURAL_OPTIMIZATION=ON)
+    -DCMAKE_C_COMPILER=gcc -DCMAKE_CXX_COMPILER=g++ -DCMAKE_BUILD_TYPE=Release -DCMAKE_INTERPROCEDURAL_OPTIMIZATION=ON
+    -DCMAKE_INTERPROCEDURAL_OPTIMIZATION_RELEASE=ON)
 expect("interprocedural optimisation by gcc" "static_numbers is built without INTERPROCEDURAL_OPTIMIZATION")
 run(${CMAKE_COMMAND} --build ${WORK}/ipo)
 run(${assay} run -o ${WORK}/ipo-profiles -- ${WORK}/ipo/profiled_static)
