@@ -63,15 +63,9 @@ ExplainNames::ExplainNames(const image::Executable &executable, bool lines)
                      : image::open({})) {}
 
 std::string ExplainNames::object_at(uint64_t address) const {
-  auto after = std::upper_bound(
-      data_.symbols.begin(), data_.symbols.end(), address,
-      [](uint64_t wanted, const image::DataSymbol &symbol) { return wanted < symbol.address; });
-  if (after == data_.symbols.begin())
-    return "";
-  const image::DataSymbol &symbol = *std::prev(after);
-  if (address - symbol.address >= symbol.size)
-    return "";
-  return with_offset(image::demangled(symbol.linkage_name), address - symbol.address);
+  const image::DataSymbol *symbol = data_.symbol_at(address);
+  return symbol ? with_offset(image::demangled(symbol->linkage_name), address - symbol->address)
+                : "";
 }
 
 std::string ExplainNames::function_at(uint64_t address) const {

@@ -30,14 +30,6 @@ std::optional<uint64_t> constant_in(std::string_view address) {
   return constant;
 }
 
-bool is_in_profilers_data(uint64_t address, const image::Data &data) {
-  auto after = std::upper_bound(
-      data.symbols.begin(), data.symbols.end(), address,
-      [](uint64_t wanted, const image::DataSymbol &each) { return wanted < each.address; });
-  return after != data.symbols.begin() && std::prev(after)->linkage_name.starts_with("__assay_") &&
-         address - std::prev(after)->address < std::prev(after)->size;
-}
-
 } // namespace
 
 bool is_instrumentation(std::string_view text, const image::Data &data) {
@@ -45,8 +37,10 @@ bool is_instrumentation(std::string_view text, const image::Data &data) {
   const std::optional<uint64_t> constant = constant_in(address);
   if (!constant)
     return false;
-  if (address.starts_with("0x"))
-    return is_in_profilers_data(*constant, data);
+  if (address.starts_with("0x")) {
+    const image::DataSymbol *variable = data.symbol_at(*constant);
+    return variable && variable->linkage_name.starts_with("__assay_");
+  }
   constexpr uint64_t kShadows[] = {ASSAY_LINES_BASE, ASSAY_COUNTERS_BASE, ASSAY_WORDS_BASE,
                                    ASSAY_HALF_LINES_BASE};
   return std::ranges::find(kShadows, *constant) != std::end(kShadows);

@@ -398,8 +398,7 @@ std::vector<std::string> JoinedRow::first_members() const {
     all += member.accesses;
   for (size_t i : fields->advice.layout.order) {
     const Member &member = fields->members[i];
-    if (member.is_fixed || double(member.accesses) < kColdShare * double(all) ||
-        member.accesses == 0)
+    if (member.is_fixed || double(member.accesses) < kColdShare * double(all))
       continue;
     if (names.size() == kMaxFirst || double(accesses) >= kFirstShare * double(all))
       break;

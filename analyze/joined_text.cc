@@ -21,6 +21,26 @@ bool is_layout(const Part &part) {
   return part.finding.gain == Gain::kLineUse;
 }
 
+// That its members shall lie together: what an order of them says better.
+bool is_about_order(const Part &part) {
+  const Finding &finding = part.finding;
+  return is_layout(part) && (finding.rule == "wasted_lines" || finding.rule == "fragmented" ||
+                             finding.rule == "order" || finding.rule == "padding");
+}
+
+// Of an action that stands behind the headline of another finding: at which place of the code, and why there.
+std::string placed_action(const Part &part) {
+  const Finding &finding = part.finding;
+  const std::string begin = finding.location + ": ";
+  if (finding.about.function.empty() || finding.location.empty() || finding.action.empty())
+    return finding.action;
+  return fmt::format("at {}{}, {}", finding.location,
+                     finding.message.starts_with(begin)
+                         ? fmt::format(" ({})", finding.message.substr(begin.size()))
+                         : "",
+                     finding.action);
+}
+
 std::string bytes(double amount) {
   return base::format_bytes(amount);
 }
@@ -89,30 +109,6 @@ std::string JoinedText::message(const Parts &group, const JoinedRow *row) const 
                      used_text(*row));
 }
 
-namespace {
-
-// That its members shall lie together: what an order of them says better.
-bool is_about_order(const Finding &finding) {
-  return finding.gain == Gain::kLineUse &&
-         (finding.rule == "wasted_lines" || finding.rule == "fragmented" ||
-          finding.rule == "order" || finding.rule == "padding");
-}
-
-// Of an action that stands behind the headline of another finding: at which place of the code, and why there.
-std::string placed_action(const Part &part) {
-  const Finding &finding = part.finding;
-  const std::string begin = finding.location + ": ";
-  if (finding.about.function.empty() || finding.location.empty() || finding.action.empty())
-    return finding.action;
-  return fmt::format("at {}{}, {}", finding.location,
-                     finding.message.starts_with(begin)
-                         ? fmt::format(" ({})", finding.message.substr(begin.size()))
-                         : "",
-                     finding.action);
-}
-
-} // namespace
-
 std::string JoinedText::action(const Parts &group, const JoinedRow *row) {
   std::vector<std::pair<std::string, std::string>> actions; // with the tool
   std::set<std::string> said;                               // of them, wherever they are to be done
@@ -137,7 +133,7 @@ std::string JoinedText::action(const Parts &group, const JoinedRow *row) {
   auto add_part = [&](const Part &part) {
     // The order has been said, and says more than that there is one. If there is none, what else would help the layout
     // stays.
-    const bool is_said = (is_ordered && is_about_order(part.finding)) ||
+    const bool is_said = (is_ordered && is_about_order(part)) ||
                          (!first.empty() && is_layout(part) && part.finding.rule != "split");
     // Memory that nobody touches takes no room in a cache.
     const bool is_beside =

@@ -51,25 +51,6 @@ namespace {
 
 volatile std::sig_atomic_t switches = 0;
 
-trace::TracePoint point_of(const std::string &text, const char *option) {
-  try {
-    return trace::TracePoint::parse(text);
-  } catch (const base::Failure &) {
-    base::fail(
-        "{} '{}': this is not a time and not a number of accesses; write it like 2s, or like "
-        "10M",
-        option, text);
-  }
-}
-
-void check_window(const std::string &text) {
-  const size_t slash = text.find('/');
-  if (slash == std::string::npos)
-    return; // set_window() says so
-  base::parse_duration_us(text.substr(0, slash), "--window");
-  base::parse_duration_us(text.substr(slash + 1), "--window");
-}
-
 } // namespace
 
 trace::TraceParts parts_of(const TraceChoice &choice) {
@@ -84,13 +65,11 @@ trace::TraceParts parts_of(const TraceChoice &choice) {
   if (choice.on_signal)
     parts.asked.push_back("--on-signal");
   if (!choice.start_after.empty())
-    parts.start = point_of(choice.start_after, "--start-after");
+    parts.start = trace::TracePoint::parse(choice.start_after, "--start-after");
   if (!choice.stop_after.empty())
-    parts.stop = point_of(choice.stop_after, "--stop-after");
-  if (!choice.window.empty()) {
-    check_window(choice.window);
+    parts.stop = trace::TracePoint::parse(choice.stop_after, "--stop-after");
+  if (!choice.window.empty())
     parts.set_window(choice.window);
-  }
   parts.start_mark = choice.start_at;
   parts.stop_mark = choice.stop_at;
   if (choice.on_signal)

@@ -138,8 +138,8 @@ void split(Instruction &access, const Choice &choice, ArrayRef<MDNode *> tags) {
     at = otherwise;
   }
   made.push_back(make_one(access, tags.back(), at));
-  if (isa<LoadInst>(
-          access)) { // what was read comes together where the ways do, the innermost first
+  if (isa<LoadInst>(access)) {
+    // What was read comes together where the ways do, the innermost first.
     Value *value = made.back();
     for (size_t i = made.size() - 1; i-- > 0;) {
       BasicBlock *join = made[i]->getParent()->getSingleSuccessor();

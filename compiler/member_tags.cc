@@ -143,7 +143,6 @@ const MDNode *MemberTags::tag_at(const Instruction &instruction, bool writes) co
 
 void MemberTags::begin(Function &function) {
   bases_.clear();
-  witnesses_.clear();
   for (Instruction &instruction : instructions(function)) {
     const Value *pointer = getLoadStorePointerOperand(&instruction);
     if (!pointer)
@@ -159,9 +158,7 @@ void MemberTags::begin(Function &function) {
       continue; // of more than its place in the source says
     int64_t offset = 0;
     const Value *base = base_of(pointer, offset);
-    const Base begin = {access.record, offset - (int64_t)(leaf.offset_bits / 8)};
-    bases_.try_emplace(base, begin);
-    witnesses_[base].push_back({begin, &instruction});
+    bases_[base].push_back({access.record, offset - (int64_t)(leaf.offset_bits / 8), &instruction});
   }
 }
 
@@ -177,7 +174,9 @@ const Value *MemberTags::base_of(const Value *pointer, int64_t &offset) const {
 
 int64_t MemberTags::begin_behind(const Value *base, const RecordLayout &record) const {
   auto known = bases_.find(base);
-  return known != bases_.end() && known->second.record == &record ? known->second.offset : 0;
+  return known != bases_.end() && known->second.front().record == &record
+             ? known->second.front().offset
+             : 0;
 }
 
 MemberTags::InRecord MemberTags::by_base(const Value *pointer) const {
@@ -185,8 +184,8 @@ MemberTags::InRecord MemberTags::by_base(const Value *pointer) const {
   auto known = bases_.find(base_of(pointer, offset));
   if (known == bases_.end())
     return {};
-  const RecordLayout *record = known->second.record;
-  const int64_t at = offset - known->second.offset;
+  const RecordLayout *record = known->second.front().record;
+  const int64_t at = offset - known->second.front().offset;
   return at >= 0 && (uint64_t)at < record->size ? InRecord{record, (uint64_t)at} : InRecord();
 }
 
@@ -270,41 +269,52 @@ bool MemberTags::is_one_of_several(const Value *pointer) const {
   return phi && any_of(phi->incoming_values(), is_in_record);
 }
 
+// The leaf of just these bytes, of which no other has any.
+static std::optional<uint32_t> leaf_alone(const RecordLayout &record, uint64_t offset,
+                                          uint64_t bytes) {
+  const uint64_t begin = offset * 8, end = begin + bytes * 8;
+  std::optional<uint32_t> found;
+  for (uint32_t i = 0; i < record.leaves.size(); i++) {
+    const Leaf &leaf = record.leaves[i];
+    if (leaf.offset_bits >= end || leaf.offset_bits + leaf.size_bits <= begin)
+      continue;
+    if (found || leaf.offset_bits != begin || leaf.size_bits != bytes * 8)
+      return std::nullopt;
+    found = i;
+  }
+  return found;
+}
+
 // That there is an object of the record, an access says on each way to this one. Code that takes an object for one of
 // several records by what it finds in it has other members there: so it must be one that the source accesses in the
 // function, and the only one.
 MDNode *MemberTags::tag_behind(const Instruction &access, const Value *base, int64_t distance,
                                const DominatorTree &dominators) const {
   int64_t begin = 0;
-  const auto witnesses = witnesses_.find(base_of(base, begin));
-  if (witnesses == witnesses_.end())
+  const auto known = bases_.find(base_of(base, begin));
+  if (known == bases_.end())
     return nullptr;
   const uint64_t bytes = layout_.getTypeStoreSize(getLoadStoreType(&access)).getKnownMinValue();
   const DILocation *where = access.getDebugLoc();
   const DISubprogram *function =
       where ? where->getScope()->getSubprogram() : access.getFunction()->getSubprogram();
-  Base found = {};
-  uint32_t leaf = 0;
-  for (const Witness &each : witnesses->second) {
-    const RecordLayout &record = *each.begin.record;
-    const int64_t at = begin + distance - each.begin.offset;
-    if (at < 0 || (uint64_t)at + bytes > record.size || !dominators.dominates(each.access, &access))
+  const Base *found = nullptr;
+  uint32_t found_leaf = 0;
+  for (const Base &each : known->second) {
+    const int64_t at = begin + distance - each.offset;
+    const bool is_found = found && found->record == each.record && found->offset == each.offset;
+    if (is_found || at < 0 || !dominators.dominates(each.access, &access))
       continue;
-    SmallVector<uint32_t, 2> reached;
-    for (uint32_t i = 0; i < record.leaves.size(); i++)
-      if (record.leaves[i].offset_bits < ((uint64_t)at + bytes) * 8 &&
-          record.leaves[i].offset_bits + record.leaves[i].size_bits > (uint64_t)at * 8)
-        reached.push_back(i);
-    const bool is_whole = reached.size() == 1 && record.leaves[reached[0]].size_bits == bytes * 8;
-    if (!is_whole || !accessed_.contains(
-                         {function, {&record, (uint64_t)reached[0] << 1 | isa<StoreInst>(access)}}))
+    const auto leaf = leaf_alone(*each.record, (uint64_t)at, bytes);
+    if (!leaf || !accessed_.contains(
+                     {function, {each.record, (uint64_t)*leaf << 1 | isa<StoreInst>(access)}}))
       continue;
-    if (found.record && (found.record != &record || found.offset != each.begin.offset))
+    if (found)
       return nullptr;
-    found = each.begin;
-    leaf = reached[0];
+    found = &each;
+    found_leaf = *leaf;
   }
-  return found.record ? member_node(*found.record->type, leaf, leaf) : nullptr;
+  return found ? member_node(*found->record->type, found_leaf, found_leaf) : nullptr;
 }
 
 // A copy of a record that is not larger than a register is a load and a store in the end.

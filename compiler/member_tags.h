@@ -66,15 +66,10 @@ public:
   static void remove(llvm::Module &module);
 
 private:
-  // What begins so many bytes after a pointer.
+  // What begins so many bytes after a pointer, as an access says.
   struct Base {
     const RecordLayout *record;
     int64_t offset;
-  };
-
-  // An access that says so.
-  struct Witness {
-    Base begin;
     const llvm::Instruction *access;
   };
 
@@ -114,8 +109,8 @@ private:
   llvm::StringMap<const llvm::DIType *> by_name_;           // as alias tags name them
   llvm::DenseSet<const llvm::DICompositeType *> inherited_; // by others that have tags
   const llvm::DataLayout &layout_;
-  llvm::DenseMap<const llvm::Value *, Base> bases_;                              // of the function
-  llvm::DenseMap<const llvm::Value *, llvm::SmallVector<Witness, 2>> witnesses_; // of the same
+  llvm::DenseMap<const llvm::Value *, llvm::SmallVector<Base, 2>>
+      bases_; // of the function; none is empty
   // A member that the source accesses in a function: twice the number of the leaf, and 1 where it writes.
   using Accessed = std::pair<const llvm::DISubprogram *, std::pair<const RecordLayout *, uint64_t>>;
   llvm::DenseSet<Accessed> accessed_;

@@ -187,4 +187,14 @@ std::optional<std::string> file_with(const std::vector<uint8_t> &build_id, const
   return std::nullopt;
 }
 
+const DataSymbol *Data::symbol_at(uint64_t address) const {
+  auto after = std::upper_bound(
+      symbols.begin(), symbols.end(), address,
+      [](uint64_t wanted, const DataSymbol &symbol) { return wanted < symbol.address; });
+  if (after == symbols.begin())
+    return nullptr;
+  const DataSymbol &symbol = *std::prev(after);
+  return address - symbol.address < symbol.size ? &symbol : nullptr;
+}
+
 } // namespace image

@@ -30,6 +30,9 @@ struct DataSection {
 struct Data {
   std::vector<DataSymbol> symbols;
   std::vector<DataSection> sections; // those that are loaded, but for thread-local ones
+
+  // The symbol that covers the address, or nullptr.
+  const DataSymbol *symbol_at(uint64_t address) const;
 };
 
 // The build id of the file; empty if it has none; nullopt if there is no readable ELF file at

@@ -12,12 +12,19 @@
 
 namespace trace {
 
-TracePoint TracePoint::parse(const std::string &text) {
+TracePoint TracePoint::parse(const std::string &text, const char *option) {
   TracePoint point;
-  if (text.ends_with("s") || text.ends_with("min") || text.ends_with("h"))
-    point.ns = base::parse_duration_us(text) * 1000;
-  else
-    point.accesses = base::parse_count(text);
+  try {
+    if (text.ends_with("s") || text.ends_with("min") || text.ends_with("h"))
+      point.ns = base::parse_duration_us(text) * 1000;
+    else
+      point.accesses = base::parse_count(text);
+  } catch (const base::Failure &) {
+    base::fail(
+        "{} '{}': this is not a time and not a number of accesses; write it like 2s, or like "
+        "10M",
+        option, text);
+  }
   return point;
 }
 
@@ -25,8 +32,8 @@ void TraceParts::set_window(const std::string &text) {
   const size_t slash = text.find('/');
   if (slash == std::string::npos)
     base::fail("--window {}: say how long of which period, for example 10ms/1s", text);
-  window_ns = base::parse_duration_us(text.substr(0, slash)) * 1000;
-  every_ns = base::parse_duration_us(text.substr(slash + 1)) * 1000;
+  window_ns = base::parse_duration_us(text.substr(0, slash), "--window") * 1000;
+  every_ns = base::parse_duration_us(text.substr(slash + 1), "--window") * 1000;
   if (window_ns == 0 || window_ns >= every_ns)
     base::fail("--window {}: the window must be shorter than its period, and not empty", text);
 }

@@ -17,7 +17,7 @@ namespace trace {
 struct TracePoint {
   uint64_t ns = 0, accesses = 0;
   // "2s" or "10M". Throws Failure for what is neither.
-  static TracePoint parse(const std::string &text);
+  static TracePoint parse(const std::string &text, const char *option);
 };
 
 struct TraceParts {

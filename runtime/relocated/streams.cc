@@ -167,9 +167,9 @@ uint32_t claim() {
 
 // One that is free, or becomes free when the tool looks for threads that have ended: it looks now
 // and then only, and thousands of processes may have come and gone since. What it frees may be taken by others who
-// wait, as where dozens of threads run handlers: so several times.
+// wait, as where dozens of threads run handlers: so it is asked again, as long as others find one.
 uint32_t claim_or_wait() {
-  constexpr int kLooks = 2, kMaxLooks = 64; // where others find some
+  constexpr int kLooks = 2, kMaxLooks = 64; // as long as streams begin
   uint32_t stream = claim(), begun = 0;
   for (int looks = 0; looks < kMaxLooks && stream == kNoStream; looks++) {
     const uint32_t before = begun;

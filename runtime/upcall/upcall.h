@@ -7,14 +7,12 @@
 #include "abi/records.h"
 #include "abi/sample_state.h"
 #include "abi/upcall.h"
+#include "runtime/core/system/export.h"
 
 #include <dlfcn.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
-
-// Of functions that stand in front of libc's.
-#define ASSAY_EXPORT extern "C" [[gnu::visibility("default")]]
 
 namespace assay::upcall {
 

@@ -2,6 +2,7 @@
 // no table says where the one of clone lies, and libc as a whole may not have been asked for
 // (--module). What begins there asks whose streams its memory names, as moved code does.
 
+#include "runtime/core/system/export.h"
 #include "runtime/relocated/relocated.h"
 
 #include <dlfcn.h>
@@ -41,9 +42,8 @@ void find_beginning_functions() {
   find(real_fork, "_Fork");
 }
 
-extern "C" [[gnu::visibility("default")]] int assay_clone(Work work, void *stack, int flags,
-                                                          void *argument, void *parent_id,
-                                                          void *tls, void *child_id) asm("clone");
+ASSAY_EXPORT int assay_clone(Work work, void *stack, int flags, void *argument, void *parent_id,
+                             void *tls, void *child_id) asm("clone");
 int assay_clone(Work work, void *stack, int flags, void *argument, void *parent_id, void *tls,
                 void *child_id) {
   find(real_clone, "clone");
@@ -54,7 +54,7 @@ int assay_clone(Work work, void *stack, int flags, void *argument, void *parent_
   return real_clone(begin, top, flags, top, parent_id, tls, child_id);
 }
 
-extern "C" [[gnu::visibility("default")]] int assay_only_fork() asm("_Fork");
+ASSAY_EXPORT int assay_only_fork() asm("_Fork");
 int assay_only_fork() {
   find(real_fork, "_Fork");
   const int child = real_fork();

@@ -1,6 +1,7 @@
 // Marks of the program (assay/annotate.h) between which it is recorded. The tool names them; who
 // makes one opens or closes the gate of all threads.
 
+#include "runtime/core/system/export.h"
 #include "runtime/relocated/relocated.h"
 
 namespace assay::relocated {
@@ -29,7 +30,7 @@ bool set_gate(bool open) {
 using namespace assay::relocated;
 
 // One mark may do both, in turn.
-extern "C" [[gnu::visibility("default")]] void __assay_mark(const char *name) {
+ASSAY_EXPORT void __assay_mark(const char *name) {
   if (!ring || !name)
     return;
   if ((is_name(ring->stop_mark, name) && set_gate(false)) ||

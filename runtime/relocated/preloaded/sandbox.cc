@@ -2,6 +2,7 @@
 // calls may return twice, or on another stack: it is gone to by a jump, with the stack as it was.
 
 #include "runtime/relocated/sandbox.h"
+#include "runtime/core/system/export.h"
 
 #include "runtime/core/system/syscall.h"
 
@@ -27,9 +28,8 @@ assay_before_syscall(uint64_t number, uint64_t first, uint64_t second, uint64_t 
   before_sandbox(number, first, second, third);
 }
 
-extern "C" [[gnu::visibility("default")]] int assay_prctl(int option, unsigned long second,
-                                                          unsigned long third, unsigned long fourth,
-                                                          unsigned long fifth) asm("prctl");
+ASSAY_EXPORT int assay_prctl(int option, unsigned long second, unsigned long third,
+                             unsigned long fourth, unsigned long fifth) asm("prctl");
 int assay_prctl(int option, unsigned long second, unsigned long third, unsigned long fourth,
                 unsigned long fifth) {
   before_sandbox(SYS_prctl, (uint64_t)option, second, third);

@@ -4,6 +4,7 @@
 // of it. It is given its stand-in behind the call that sets it, or where the runtime begins: of C++ programs, the init
 // function of the first library sets it. The timer's first signal comes milliseconds later.
 
+#include "runtime/core/system/export.h"
 #include "runtime/relocated/handlers.h"
 
 #include "runtime/core/system/signal_functions.h"
@@ -57,23 +58,20 @@ using namespace assay::relocated;
 
 ASSAY_SIGNAL_FUNCTIONS(change)
 
-#define ASSAY_SETS_PROFILER extern "C" [[gnu::visibility("default")]]
-
 // Of <sys/gmon.h> and <unistd.h>.
-ASSAY_SETS_PROFILER void __monstartup(Word low, Word high) {
+ASSAY_EXPORT void __monstartup(Word low, Word high) {
   next<void(Word, Word)>("__monstartup")(low, high);
   profiler_is_set();
 }
-ASSAY_SETS_PROFILER void monstartup(Word low, Word high) {
+ASSAY_EXPORT void monstartup(Word low, Word high) {
   next<void(Word, Word)>("monstartup")(low, high);
   profiler_is_set();
 }
-ASSAY_SETS_PROFILER void moncontrol(int mode) {
+ASSAY_EXPORT void moncontrol(int mode) {
   next<void(int)>("moncontrol")(mode);
   profiler_is_set();
 }
-ASSAY_SETS_PROFILER int profil(unsigned short *counts, size_t bytes, size_t offset,
-                               unsigned scale) {
+ASSAY_EXPORT int profil(unsigned short *counts, size_t bytes, size_t offset, unsigned scale) {
   const int result =
       next<int(unsigned short *, size_t, size_t, unsigned)>("profil")(counts, bytes, offset, scale);
   profiler_is_set();

@@ -2,12 +2,11 @@
 // stand in front of what they ask: _dl_find_object (libgcc since version 12) and dl_iterate_phdr
 // (the others). Who wants names gets the original's addresses: backtrace, dladdr.
 
+#include "runtime/core/system/export.h"
 #include "runtime/relocated/relocated.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
-
-#define ASSAY_EXPORT extern "C" [[gnu::visibility("default")]]
 
 namespace assay::relocated {
 
