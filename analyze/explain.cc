@@ -150,7 +150,8 @@ private:
                                .loop = ssa.loops.innermost[node]};
         ExprId form;
         if (access.has_address()) {
-          form = forms.address(at + access.uop - instruction.uop, graph.code.uops[access.uop]);
+          form =
+              forms.address(node, at + access.uop - instruction.uop, graph.code.uops[access.uop]);
           addresses.push_back(form);
           found.has_form = true;
           found.affine = forms.affine(form, node);
@@ -174,7 +175,8 @@ private:
       }
       if (!is_copy && instruction.flow == Flow::branch) {
         function_->figures.branches++;
-        function_->figures.conditions += condition_of(graph, forms, instruction, at).has_value();
+        function_->figures.conditions +=
+            condition_of(graph, forms, instruction, node, at).has_value();
       }
       if (lines_ && !is_copy)
         explain_line(graph, ssa, forms, node, i, at);
@@ -200,7 +202,7 @@ private:
       line.loop = loop;
     line.is_branch = instruction.flow == Flow::branch;
     names_.name(graph, instruction, in_block + 1 == block.count ? &block : nullptr, line);
-    if (auto condition = condition_of(graph, forms, instruction, at))
+    if (auto condition = condition_of(graph, forms, instruction, node, at))
       line.condition = forms.text(*condition);
     function_->lines.push_back(std::move(line));
   }
@@ -222,11 +224,12 @@ private:
 
   // Of a branch, whose micro-ops are at `at` in Ssa::uops.
   static std::optional<Condition> condition_of(const FlowGraph &graph, Forms &forms,
-                                               const Instruction &instruction, uint32_t at) {
+                                               const Instruction &instruction, uint32_t node,
+                                               uint32_t at) {
     if (instruction.flow == Flow::branch)
       for (uint32_t i = 0; i < instruction.uops; i++)
         if (graph.code.uops[instruction.uop + i].op == ASSAY_UOP_branch)
-          return forms.condition(at + i);
+          return forms.condition(node, at + i);
     return std::nullopt;
   }
 

@@ -126,10 +126,6 @@ bool is_cpp(const profile::Record &record) {
          (!extension.empty() && extension != ".c" && extension != ".h");
 }
 
-bool is_alike(const profile::Leaf &a, const profile::Leaf &b) {
-  return a.type == b.type && a.offset_bits == b.offset_bits && a.size_bits == b.size_bits;
-}
-
 } // namespace
 
 std::vector<Member> members_of(const profile::Record &record, const std::vector<uint64_t> &accesses,
@@ -157,10 +153,16 @@ std::vector<Member> members_of(const profile::Record &record, const std::vector<
   return members;
 }
 
+FirstParts::Place FirstParts::place_of(const profile::Leaf &leaf) {
+  return {leaf.name, leaf.type, leaf.offset_bits, leaf.size_bits};
+}
+
 FirstParts::FirstParts(const std::vector<profile::Record> &records) {
-  for (const profile::Record &record : records)
-    if (!record.leaves.empty())
-      by_first_.emplace(record.leaves.front().name, &record);
+  for (const profile::Record &record : records) {
+    std::vector<Place> places;
+    std::ranges::transform(record.leaves, std::back_inserter(places), place_of);
+    wholes_[std::move(places)] |= !record.name.starts_with("std::");
+  }
 }
 
 size_t FirstParts::of(const profile::Record &record) const {
@@ -169,18 +171,14 @@ size_t FirstParts::of(const profile::Record &record) const {
 
 // Its first leaves, by names of its own. One leaf is alike in many that have nothing to do with each other.
 size_t FirstParts::flat(const profile::Record &record) const {
-  size_t most = 0;
-  const auto [begin, end] = by_first_.equal_range(record.leaves.front().name);
-  for (auto each = begin; each != end; ++each) {
-    const std::vector<profile::Leaf> &first = each->second->leaves;
-    if (first.size() > 1 && 2 * first.size() <= record.leaves.size() && first.size() > most &&
-        std::equal(first.begin(), first.end(), record.leaves.begin(),
-                   [](const profile::Leaf &a, const profile::Leaf &b) {
-                     return a.name == b.name && is_alike(a, b);
-                   }))
-      most = first.size();
-  }
-  return most;
+  const auto half = static_cast<std::ptrdiff_t>(record.leaves.size() / 2);
+  std::vector<Place> places;
+  std::transform(record.leaves.begin(), record.leaves.begin() + half, std::back_inserter(places),
+                 place_of);
+  for (; places.size() > 1; places.pop_back())
+    if (wholes_.contains(places))
+      return places.size();
+  return 0;
 }
 
 // Its first member, which is of another record.
@@ -192,18 +190,14 @@ size_t FirstParts::nested(const profile::Record &record) const {
   if (dot == std::string::npos || leaf.name[dot] != '.' || leaf.offset_bits != 0)
     return 0;
   const std::string begins = leaf.name.substr(0, dot + 1);
-  const size_t count = static_cast<size_t>(std::ranges::count_if(
-      record.leaves, [&](const profile::Leaf &each) { return each.name.starts_with(begins); }));
-  const auto [begin, end] = by_first_.equal_range(std::string_view(leaf.name).substr(dot + 1));
-  const bool is_of_another = std::any_of(begin, end, [&](const auto &each) {
-    const std::vector<profile::Leaf> &first = each.second->leaves;
-    return first.size() == count && !each.second->name.starts_with("std::") &&
-           std::equal(first.begin(), first.end(), record.leaves.begin(),
-                      [&](const profile::Leaf &a, const profile::Leaf &b) {
-                        return begins + a.name == b.name && is_alike(a, b);
-                      });
-  });
-  return is_of_another ? count : 0;
+  std::vector<Place> places;
+  for (const profile::Leaf &each : record.leaves)
+    if (each.name.starts_with(begins)) {
+      places.push_back(place_of(each));
+      places.back().name.remove_prefix(begins.size());
+    }
+  const auto whole = wholes_.find(places);
+  return whole != wholes_.end() && whole->second ? places.size() : 0;
 }
 
 std::vector<Hole> holes_of(const profile::Record &record, const std::vector<Member> &members) {

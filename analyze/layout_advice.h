@@ -41,7 +41,14 @@ public:
 private:
   size_t flat(const profile::Record &record) const;
   size_t nested(const profile::Record &record) const;
-  std::multimap<std::string_view, const profile::Record *> by_first_; // leaf's name
+  struct Place {
+    std::string_view name, type;
+    uint64_t offset_bits, size_bits;
+    friend auto operator<=>(const Place &, const Place &) = default;
+  };
+  static Place place_of(const profile::Leaf &leaf);
+  std::map<std::vector<Place>, bool>
+      wholes_; // leaves of each record; whether it is none of the C++ library's
 };
 
 // Bytes of a record between members, or behind the last one.

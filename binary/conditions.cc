@@ -10,14 +10,14 @@
 
 namespace binary {
 
-// What the micro-op at `place` reads.
-ExprId Forms::first_operand(uint32_t place) {
-  return operand(ssa_.uops[place].a, uop_making(place).a);
+// What the micro-op at `place` reads, seen from a node.
+ExprId Forms::first_operand(uint32_t node, uint32_t place) {
+  return operand(node, ssa_.uops[place].a, uop_making(place).a);
 }
-ExprId Forms::second_operand(uint32_t place) {
+ExprId Forms::second_operand(uint32_t node, uint32_t place) {
   const assay_uop &uop = uop_making(place);
   return has_immediate(uop) ? expressions_.constant(static_cast<uint64_t>(uop.imm))
-                            : operand(ssa_.uops[place].b, uop.b);
+                            : operand(node, ssa_.uops[place].b, uop.b);
 }
 
 const assay_uop &Forms::uop_making(uint32_t place) const {
@@ -25,12 +25,13 @@ const assay_uop &Forms::uop_making(uint32_t place) const {
 }
 
 // The two numbers that the flags made at `place` compare, where `asked` is asked of them.
-std::optional<Forms::Compared> Forms::compared(uint32_t place, const assay_uop &asked) {
+std::optional<Forms::Compared> Forms::compared(uint32_t node, uint32_t place,
+                                               const assay_uop &asked) {
   const assay_uop &flags = uop_making(place);
   const bool asks_equality = asked.op == ASSAY_UOP_if_e || asked.op == ASSAY_UOP_if_ne;
-  const ExprId left = first_operand(place);
+  const ExprId left = first_operand(node, place);
   switch (flags.op) {
-  case ASSAY_UOP_flags_sub: return Compared{left, second_operand(place), false};
+  case ASSAY_UOP_flags_sub: return Compared{left, second_operand(node, place), false};
   case ASSAY_UOP_flags_and:
     if (has_immediate(flags) || ssa_.uops[place].a != ssa_.uops[place].b)
       return std::nullopt;
@@ -40,7 +41,7 @@ std::optional<Forms::Compared> Forms::compared(uint32_t place, const assay_uop &
   case ASSAY_UOP_flags_add: {
     if (!asks_equality)
       return std::nullopt;
-    const ExprId added = flags.op == ASSAY_UOP_flags_add   ? second_operand(place)
+    const ExprId added = flags.op == ASSAY_UOP_flags_add   ? second_operand(node, place)
                          : flags.op == ASSAY_UOP_flags_inc ? expressions_.constant(1)
                                                            : expressions_.constant(~uint64_t{0});
     return Compared{expressions_.add(left, added), zero_, true};
@@ -73,7 +74,7 @@ std::optional<Condition::Op> Forms::relation(unsigned asked, bool of_zero) {
   }
 }
 
-std::optional<Condition> Forms::condition(uint32_t at) {
+std::optional<Condition> Forms::condition(uint32_t node, uint32_t at) {
   using Op = Condition::Op;
   auto made_by = [&](ValueId value) {
     return value.known() && ssa_.values[value.v].kind == ValueKind::micro_op
@@ -85,7 +86,7 @@ std::optional<Condition> Forms::condition(uint32_t at) {
     return std::nullopt;
   const assay_uop &asked = uop_making(test);
   if (asked.op == ASSAY_UOP_is_zero || asked.op == ASSAY_UOP_not_zero) {
-    const ExprId tested = expressions_.zero_extend(first_operand(test), asked.width);
+    const ExprId tested = expressions_.zero_extend(first_operand(node, test), asked.width);
     const Op op = asked.op == ASSAY_UOP_is_zero ? Op::equal : Op::not_equal;
     return Condition{op, false, asked.width, tested, zero_, tested};
   }
@@ -94,7 +95,7 @@ std::optional<Condition> Forms::condition(uint32_t at) {
   const uint32_t made = made_by(ssa_.uops[test].a);
   if (made == UINT32_MAX)
     return std::nullopt;
-  const std::optional<Compared> numbers = compared(made, asked);
+  const std::optional<Compared> numbers = compared(node, made, asked);
   if (!numbers)
     return std::nullopt;
   const std::optional<Op> op = relation(asked.op, numbers->of_zero);

@@ -3,17 +3,24 @@
 // in the loop; in the next those joins are replaced by start + counter * step, which may show the same
 // of further ones, until nothing is new.
 //
+// Behind a loop that is always left at the same count, that takes the counter's place. A pointer that goes through a
+// row in an inner loop then goes up evenly in the outer one, which shows in the rounds after that.
+//
 // A value of 32 bits that goes up stays one of 32 bits: zext(start + counter * step). The extension
 // falls away where the value is known to fit (binary/expression.cc), never because it usually does.
 
 #include "binary/forms.h"
 
 #include "binary/effects.h"
+#include "binary/trip_counts.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace binary {
 namespace {
+
+constexpr int kMaxRounds = 8;
 
 unsigned width_of(uint64_t most) {
   return most <= 0xff ? 1 : most <= 0xffff ? 2 : most <= 0xffffffff ? 4 : 8;
@@ -32,10 +39,15 @@ Forms::Forms(const FlowGraph &graph, const Ssa &ssa) : graph_(graph), ssa_(ssa) 
       2 * ssa.values.size()); // what is never written takes no memory; to grow takes a copy
   zero_ = expressions_.constant(0);
   bias_ = expressions_.definition(kBias);
+  last_counts_.resize(ssa.loops.all.size());
   name_counters();
-  // Each round knows the inner loops better: what they leave alone comes back to the outer ones as it
-  // was.
-  constexpr int kMaxRounds = 8;
+  evaluate_with_inductions();
+  for (int round = 0; round < kMaxRounds && find_last_counts(); round++)
+    evaluate_with_inductions();
+}
+
+// Each round knows the inner loops better: what they leave alone comes back to the outer ones as it was.
+void Forms::evaluate_with_inductions() {
   evaluate();
   for (int round = 0; round < kMaxRounds && find_inductions(); round++)
     evaluate();
@@ -52,15 +64,90 @@ bool Forms::may_be_in_address(ValueId value) const {
   return variable < kFlags || variable == kFs || variable == kGs || variable == kVariables;
 }
 
-ExprId Forms::operand(ValueId value, unsigned reg) {
+ExprId Forms::form_at(ValueId value, uint32_t node) {
+  const ExprId form = forms_[value.v];
+  const uint32_t loop = ssa_.loops.innermost[ssa_.values[value.v].node];
+  if (!form.known() || loop == Loop::kNone || ssa_.loops.contains(loop, node))
+    return form;
+  return behind_loops(form, node);
+}
+
+// With the last counts of the loops that this node is not in. Only the low `width` bytes matter.
+ExprId Forms::behind_loops(ExprId form, uint32_t node, unsigned width) {
+  const Expr whole = expressions_[form];
+  if (whole.kind == ExprKind::zero_extend || whole.kind == ExprKind::sign_extend) {
+    const ExprId of = behind_loops(expressions_.terms(form)[0].of, node, whole.width);
+    return whole.kind == ExprKind::zero_extend ? expressions_.zero_extend(of, whole.width)
+                                               : expressions_.sign_extend(of, whole.width);
+  }
+  auto is_left = [&](const Expr &counter) {
+    return counter.kind == ExprKind::counter &&
+           !ssa_.loops.contains(static_cast<uint32_t>(counter.value), node);
+  };
+  if (is_left(whole)) {
+    const ExprId last = last_count(static_cast<uint32_t>(whole.value), 1, width);
+    return last.known() ? behind_loops(last, node, width) : form;
+  }
+  if (whole.kind != ExprKind::sum)
+    return form;
+  ExprId total = expressions_.constant(whole.value);
+  for (size_t i = 0, count = expressions_.terms(form).size(); i < count; i++) {
+    const Term term = expressions_.terms(form)[i];
+    const Expr each = expressions_[term.of];
+    ExprId product;
+    if (is_left(each))
+      product = last_count(static_cast<uint32_t>(each.value), term.coefficient, width);
+    if (product.known())
+      total = expressions_.add(total, behind_loops(product, node, width));
+    else
+      total = expressions_.combine(total, 1, is_left(each) ? term.of : behind_loops(term.of, node),
+                                   term.coefficient);
+  }
+  return total;
+}
+
+// `factor` times the last count of a loop, as the low `width` bytes are; not known() where the count is not.
+ExprId Forms::last_count(uint32_t loop, uint64_t factor, unsigned width) {
+  LastCount &last = last_counts_[loop];
+  last.is_asked_for = true;
+  if (!last.times.known())
+    return {};
+  ExprId count = expressions_.sub(last.times, expressions_.constant(1));
+  if (static_cast<unsigned>(std::countr_zero(factor)) + last.bits < 8 * width) {
+    if (last.bits % 8 || !std::has_single_bit(last.bits))
+      return {};
+    count = expressions_.zero_extend(count, last.bits / 8);
+  }
+  return expressions_.scale(count, factor);
+}
+
+bool Forms::find_last_counts() {
+  bool any = false;
+  for (uint32_t loop = 0; loop < last_counts_.size(); loop++) {
+    if (!last_counts_[loop].is_asked_for || last_counts_[loop].times.known())
+      continue;
+    const TripCount count = trip_count(graph_, ssa_, *this, loop);
+    if (!count.times.known() || count.exits.size() != 1) // an exception leaves it at any count
+      continue;
+    last_counts_[loop].times = count.times;
+    last_counts_[loop].bits =
+        expressions_.is_constant(count.times) && !expressions_.is_constant(count.times, 0)
+            ? 64
+            : count.bits;
+    any = true;
+  }
+  return any;
+}
+
+ExprId Forms::operand(uint32_t node, ValueId value, unsigned reg) {
   if (reg == ASSAY_REG_BIAS)
     return bias_;
   if (!value.known())
     return zero_;
-  return forms_[value.v].known() ? forms_[value.v] : leaf(value);
+  return forms_[value.v].known() ? form_at(value, node) : leaf(value);
 }
 
-ExprId Forms::micro_op(uint32_t at, const assay_uop &uop) {
+ExprId Forms::micro_op(uint32_t node, uint32_t at, const assay_uop &uop) {
   const UopValues &values = ssa_.uops[at];
   ValueId result = values.result;
   if (uop.op == ASSAY_UOP_load)
@@ -72,37 +159,36 @@ ExprId Forms::micro_op(uint32_t at, const assay_uop &uop) {
   // The direction flag is clear unless the routine itself has set it.
   if (uop.op == ASSAY_UOP_string_step && ssa_.values[values.a.v].kind != ValueKind::entry)
     return leaf(result);
-  ExprId a = operand(values.a, uop.a);
+  ExprId a = operand(node, values.a, uop.a);
   ExprId b = has_immediate(uop) ? expressions_.constant(static_cast<uint64_t>(uop.imm))
-                                : operand(values.b, uop.b);
-  ExprId c = has_immediate(uop) ? zero_ : operand(values.c, uop.c);
+                                : operand(node, values.b, uop.b);
+  ExprId c = has_immediate(uop) ? zero_ : operand(node, values.c, uop.c);
   ExprId form = expressions_.apply(uop, a, b, c);
-  const Expr &node = expressions_[form];
   // What is not linear is where substitution stops, and what has too many terms; a copy is neither.
-  bool stops = node.kind == ExprKind::operation && form != a && form != b;
+  bool stops = expressions_[form].kind == ExprKind::operation && form != a && form != b;
   return stops ? leaf(result, width_of(expressions_.most(form))) : form;
 }
 
-// With what this walk knows of the definitions that come before.
-ExprId Forms::substituted(ExprId form) {
-  const Expr node = expressions_[form];
-  switch (node.kind) {
+// With what this walk knows of the definitions that come before, as they are at this node.
+ExprId Forms::substituted(ExprId form, uint32_t node) {
+  const Expr whole = expressions_[form];
+  switch (whole.kind) {
   case ExprKind::definition: {
-    bool known = node.value != kBias && forms_[node.value].known();
-    return known ? forms_[node.value] : form;
+    bool known = whole.value != kBias && forms_[whole.value].known();
+    return known ? form_at({static_cast<uint32_t>(whole.value)}, node) : form;
   }
   case ExprKind::sum: {
-    ExprId total = expressions_.constant(node.value);
+    ExprId total = expressions_.constant(whole.value);
     for (size_t i = 0, count = expressions_.terms(form).size(); i < count; i++) {
       Term term = expressions_.terms(form)[i];
-      total = expressions_.combine(total, 1, substituted(term.of), term.coefficient);
+      total = expressions_.combine(total, 1, substituted(term.of, node), term.coefficient);
     }
     return total;
   }
   case ExprKind::zero_extend:
-    return expressions_.zero_extend(substituted(expressions_.terms(form)[0].of), node.width);
+    return expressions_.zero_extend(substituted(expressions_.terms(form)[0].of, node), whole.width);
   case ExprKind::sign_extend:
-    return expressions_.sign_extend(substituted(expressions_.terms(form)[0].of), node.width);
+    return expressions_.sign_extend(substituted(expressions_.terms(form)[0].of, node), whole.width);
   default: return form;
   }
 }
@@ -113,11 +199,12 @@ ExprId Forms::iterated(ValueId value, const Induction &induction) {
   ExprId start;
   for (size_t i = 0; i < ssa_.predecessors[header].size(); i++)
     if (!ssa_.loops.contains(induction.loop, ssa_.predecessors[header][i]))
-      start = forms_[ssa_.operands(value)[i].v];
+      start = form_at(ssa_.operands(value)[i], header);
   // Where only the low bytes go round, the first iteration must fit into them as well.
   if (induction.width < 8 && expressions_.most(start) > (1ULL << 8 * induction.width) - 1)
     return leaf(value);
-  ExprId step = substituted(induction.step), counter = expressions_.counter(induction.loop), gone;
+  ExprId step = substituted(induction.step, header), counter = expressions_.counter(induction.loop),
+         gone;
   if (expressions_.is_constant(step)) {
     gone = expressions_.scale(counter, expressions_[step].value);
   } else {
@@ -136,9 +223,10 @@ ExprId Forms::join(ValueId value) {
   // is not known yet.
   ExprId same;
   for (ValueId from : ssa_.operands(value)) {
-    if (!from.known() || !forms_[from.v].known() || (same.known() && forms_[from.v] != same))
+    const ExprId form = from.known() ? form_at(from, ssa_.values[value.v].node) : ExprId{};
+    if (!form.known() || (same.known() && form != same))
       return leaf(value);
-    same = forms_[from.v];
+    same = form;
   }
   return same.known() ? same : leaf(value);
 }
@@ -161,9 +249,13 @@ void Forms::evaluate() {
     for (const Instruction &instruction :
          graph_.instructions_of(graph_.blocks[ssa_.nodes[node].block]))
       for (const assay_uop &uop : graph_.code.uops_of(instruction)) {
-        if (const ValueId result = ssa_.uops[at].result;
-            result.known() && may_be_in_address(result))
-          forms_[result.v] = micro_op(at, uop);
+        const UopValues &values = ssa_.uops[at];
+        if (values.result.known() && may_be_in_address(values.result))
+          forms_[values.result.v] = micro_op(node, at, uop);
+        if (uop.op == ASSAY_UOP_load || uop.op == ASSAY_UOP_store) // addresses may ask for last counts
+          for (ValueId each : {values.a, values.b, values.c})
+            if (each.known())
+              form_at(each, node);
         at++;
       }
   }
@@ -185,7 +277,7 @@ bool Forms::find_inductions() {
       for (size_t i = 0; i < operands.size() && is_induction; i++) {
         if (!ssa_.loops.contains(index, ssa_.predecessors[header][i]))
           continue;
-        ExprId form = operands[i].known() ? forms_[operands[i].v] : ExprId{};
+        ExprId form = operands[i].known() ? form_at(operands[i], header) : ExprId{};
         if (!form.known()) {
           is_induction = false;
           break;
@@ -221,12 +313,12 @@ bool Forms::counts_inside(ExprId form, uint32_t loop) const {
                      [&](const Term &term) { return counts_inside(term.of, loop); });
 }
 
-ExprId Forms::address(uint32_t at, const assay_uop &uop) {
+ExprId Forms::address(uint32_t node, uint32_t at, const assay_uop &uop) {
   const UopValues &values = ssa_.uops[at];
-  const ExprId a = operand(values.a, uop.a);
+  const ExprId a = operand(node, values.a, uop.a);
   if (uop.op == ASSAY_UOP_load_if || uop.op == ASSAY_UOP_store_if)
     return expressions_.add(a, expressions_.constant(static_cast<uint64_t>(int64_t{uop.i})));
-  const ExprId b = operand(values.b, uop.b), c = operand(values.c, uop.c);
+  const ExprId b = operand(node, values.b, uop.b), c = operand(node, values.c, uop.c);
   return expressions_.address(a, b, uop.shift, c, uop.i);
 }
 

@@ -3,8 +3,8 @@
 //
 // Substitution stops at what a routine is given, at what it reads from memory, at what is not linear,
 // and at joins. A join at the header of a loop that goes up by the same amount in each iteration is an
-// induction variable: a + I * b, I the iterations of the loop from 0. A counter keeps its last value behind
-// its loop.
+// induction variable: a + I * b, I the iterations of the loop from 0. Behind its loop a counter keeps its last
+// value, which takes its place where it is known.
 //
 // Source: skeletonization.txt, "Symbolic Analysis".
 #pragma once
@@ -43,10 +43,10 @@ public:
   bool in_image(ExprId form) const;
   // Not known() of what no address is made of: flags, vectors, memory.
   ExprId of(ValueId value) const { return forms_[value.v]; }
-  // The address of micro-op number `at` in Ssa::uops, `uop` in the graph.
-  ExprId address(uint32_t at, const assay_uop &uop);
-  // Of micro-op number `at`, a branch; nullopt if its flags do not come from a comparison.
-  std::optional<Condition> condition(uint32_t at);
+  // The address of micro-op number `at` in Ssa::uops, `uop` in the graph, at this node.
+  ExprId address(uint32_t node, uint32_t at, const assay_uop &uop);
+  // Of micro-op number `at`, a branch at this node; nullopt if its flags do not come from a comparison.
+  std::optional<Condition> condition(uint32_t node, uint32_t at);
 
   // Visits the definitions in an expression, as often as they occur.
   template <class Visit> void definitions(ExprId form, Visit visit) const;
@@ -69,23 +69,29 @@ private:
   };
   void name_counters();
   void evaluate();
-  bool find_inductions(); // whether there are new ones
+  void evaluate_with_inductions();
+  bool find_inductions();  // whether there are new ones
+  bool find_last_counts(); // as well
+  // What a value is to code at this node.
+  ExprId form_at(ValueId value, uint32_t node);
+  ExprId behind_loops(ExprId form, uint32_t node, unsigned width = 8);
+  ExprId last_count(uint32_t loop, uint64_t factor, unsigned width);
   bool counts_inside(ExprId form, uint32_t loop) const;
   struct Compared {
     ExprId left, right;
     bool of_zero; // with 0: no overflow, no carry
   };
-  std::optional<Compared> compared(uint32_t place, const assay_uop &asked);
+  std::optional<Compared> compared(uint32_t node, uint32_t place, const assay_uop &asked);
   static std::optional<Condition::Op> relation(unsigned asked, bool of_zero);
-  ExprId first_operand(uint32_t place);
-  ExprId second_operand(uint32_t place);
+  ExprId first_operand(uint32_t node, uint32_t place);
+  ExprId second_operand(uint32_t node, uint32_t place);
   const assay_uop &uop_making(uint32_t place) const;
   ExprId join(ValueId value);
   ExprId iterated(ValueId value, const Induction &induction);
-  ExprId substituted(ExprId form);
-  ExprId micro_op(uint32_t at, const assay_uop &uop);
+  ExprId substituted(ExprId form, uint32_t node);
+  ExprId micro_op(uint32_t node, uint32_t at, const assay_uop &uop);
   bool may_be_in_address(ValueId value) const;
-  ExprId operand(ValueId value, unsigned reg);
+  ExprId operand(uint32_t node, ValueId value, unsigned reg);
   ExprId leaf(ValueId value, unsigned width = 8);
   static constexpr uint64_t kBias = UINT64_MAX; // as a definition: where the image lies
   uint32_t version(ValueId value) const;
@@ -99,6 +105,13 @@ private:
   ExprId zero_, bias_;
   std::vector<ExprId> forms_;                          // by value; see of()
   std::unordered_map<uint32_t, Induction> inductions_; // by value
+  // Of a loop: what its counter is behind it, in the low `bits` bits, of which 0 stands for 2^bits.
+  struct LastCount {
+    bool is_asked_for = false; // there is a form behind the loop that has its counter
+    ExprId times;              // one more than the last count; not known(): neither is that
+    unsigned bits = 64;
+  };
+  std::vector<LastCount> last_counts_;
   std::vector<std::string> counter_names_;
 };
 

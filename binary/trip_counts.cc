@@ -188,7 +188,7 @@ void find_exits(const FlowGraph &graph, const Ssa &ssa, Forms &forms, uint32_t l
       if (last.flow == Flow::branch)
         for (uint32_t j = 0; j < last.uops; j++)
           if (graph.code.uops[last.uop + j].op == ASSAY_UOP_branch)
-            exit.condition = forms.condition(at + j);
+            exit.condition = forms.condition(node, at + j);
       if (exit.condition && !exit.if_taken)
         exit.condition->op = contrary(exit.condition->op);
       count.exits.push_back(std::move(exit));

@@ -59,7 +59,8 @@ function(assay_room name)
   assay_instantiate_early(assay_${name})
 endfunction()
 
-# LLVM's headers are not ours to fix: they come as system headers. Tools link the shared libLLVM.
+# LLVM's headers are not ours to fix: they come as system headers. Tools link the parts that they use: the dynamic
+# linker needs 20 ms for the shared libLLVM, and a command answers in 5.
 find_package(LLVM 22.1 REQUIRED CONFIG)
 # Of LLVM's folder only its own: with libc++-22-dev it also holds a cxxabi.h and an unwind.h, which would hide those
 # of the C++ library that is used.
@@ -75,4 +76,4 @@ foreach(folder IN LISTS folders)
 endforeach()
 add_library(assay_llvm INTERFACE)
 target_include_directories(assay_llvm SYSTEM INTERFACE ${ASSAY_LLVM_INCLUDE})
-target_link_libraries(assay_llvm INTERFACE LLVM)
+target_link_libraries(assay_llvm INTERFACE LLVMSymbolize LLVMDebugInfoDWARF LLVMObject LLVMDemangle LLVMSupport)

@@ -53,7 +53,7 @@ void check_forms(const FlowGraph &graph, const Ssa &ssa) {
       for (const Access &access : graph.code.accesses_of(instruction))
         if (access.has_address()) {
           ExprId form =
-              forms.address(at + access.uop - instruction.uop, graph.code.uops[access.uop]);
+              forms.address(node, at + access.uop - instruction.uop, graph.code.uops[access.uop]);
           require(form.v < forms.expressions().size());
           forms.affine(form, node);
           require(!forms.text(form).empty());
@@ -61,7 +61,7 @@ void check_forms(const FlowGraph &graph, const Ssa &ssa) {
         }
       for (uint32_t i = 0; i < instruction.uops; i++)
         if (graph.code.uops[instruction.uop + i].op == ASSAY_UOP_branch)
-          if (auto condition = forms.condition(at + i))
+          if (auto condition = forms.condition(node, at + i))
             require(!forms.text(*condition).empty());
       at += instruction.uops;
     }

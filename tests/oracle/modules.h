@@ -115,11 +115,12 @@ public:
           if (!access.has_address())
             continue;
           uint32_t place = at + access.uop - instruction.uop;
-          made->addresses[place] = made->forms->address(place, made->graph.code.uops[access.uop]);
+          made->addresses[place] =
+              made->forms->address(node, place, made->graph.code.uops[access.uop]);
         }
         for (uint32_t i = 0; i < instruction.uops; i++)
           if (made->graph.code.uops[instruction.uop + i].op == ASSAY_UOP_branch)
-            made->conditions[at + i] = made->forms->condition(at + i);
+            made->conditions[at + i] = made->forms->condition(node, at + i);
         at += instruction.uops;
       }
     }

@@ -1,11 +1,14 @@
 // What is said of a function is what is done with it, and a graph that is damaged on purpose is not moved. On the
-// routines of this very program.
+// routines of a library that this program has loaded.
 
 #include "trace/movability.h"
 
 #include "trace/moved_code.h"
 
 #include <gtest/gtest.h>
+
+#include <Zydis/Zydis.h>
+#include <dlfcn.h>
 
 #include <map>
 #include <set>
@@ -14,13 +17,19 @@
 namespace trace {
 namespace {
 
-const binary::Program &this_program() {
-  static const binary::Program program{image::Executable(std::string("/proc/self/exe"))};
+std::string path_of(void *function) {
+  Dl_info found;
+  return dladdr(function, &found) ? found.dli_fname : "";
+}
+
+const binary::Program &decoder_library() {
+  static const binary::Program program{
+      image::Executable(path_of(reinterpret_cast<void *>(&ZydisDecoderInit)))};
   return program;
 }
 
 TEST(Movability, WhatIsSaidIsWhatIsDone) {
-  const binary::Program &program = this_program();
+  const binary::Program &program = decoder_library();
   const Movability movability(program);
   std::map<uint64_t, WhyUnmoved> said;
   binary::Decoder decoder;
@@ -36,7 +45,7 @@ TEST(Movability, WhatIsSaidIsWhatIsDone) {
 }
 
 TEST(Movability, WhatStandsInTheWayIsFound) {
-  const binary::Program &program = this_program();
+  const binary::Program &program = decoder_library();
   const Movability movability(program);
   binary::Decoder decoder;
   size_t asked = 0;
