@@ -12,6 +12,7 @@
 #include "binary/forms.h"
 
 #include "binary/effects.h"
+#include "binary/spills.h"
 #include "binary/trip_counts.h"
 
 #include <algorithm>
@@ -42,6 +43,8 @@ Forms::Forms(const FlowGraph &graph, const Ssa &ssa) : graph_(graph), ssa_(ssa) 
   last_counts_.resize(ssa.loops.all.size());
   name_counters();
   evaluate_with_inductions();
+  if (spills_ = find_spills(graph, ssa, *this); !spills_.empty())
+    evaluate_with_inductions();
   for (int round = 0; round < kMaxRounds && find_last_counts(); round++)
     evaluate_with_inductions();
 }
@@ -150,8 +153,11 @@ ExprId Forms::operand(uint32_t node, ValueId value, unsigned reg) {
 ExprId Forms::micro_op(uint32_t node, uint32_t at, const assay_uop &uop) {
   const UopValues &values = ssa_.uops[at];
   ValueId result = values.result;
-  if (uop.op == ASSAY_UOP_load)
-    return leaf(result, uop.width);
+  if (uop.op == ASSAY_UOP_load) {
+    const auto spill = spills_.empty() ? spills_.end() : spills_.find(result.v);
+    const ExprId stored = spill == spills_.end() ? ExprId{} : form_at(spill->second, node);
+    return stored.known() ? expressions_.zero_extend(stored, uop.width) : leaf(result, uop.width);
+  }
   bool reads_general = reads_general_register(uop.a) && reads_general_register(uop.b) &&
                        (has_immediate(uop) || reads_general_register(uop.c));
   if (!reads_general || uop.op == ASSAY_UOP_load_if || assay_uop_reads_modes(uop.op))
@@ -252,7 +258,8 @@ void Forms::evaluate() {
         const UopValues &values = ssa_.uops[at];
         if (values.result.known() && may_be_in_address(values.result))
           forms_[values.result.v] = micro_op(node, at, uop);
-        if (uop.op == ASSAY_UOP_load || uop.op == ASSAY_UOP_store) // addresses may ask for last counts
+        if (uop.op == ASSAY_UOP_load ||
+            uop.op == ASSAY_UOP_store) // addresses may ask for last counts
           for (ValueId each : {values.a, values.b, values.c})
             if (each.known())
               form_at(each, node);

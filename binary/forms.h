@@ -1,10 +1,11 @@
 // Symbolic forms: each value and each address of a routine as a sum of a constant, loop counters and
 // definitions, with widths where they matter.
 //
-// Substitution stops at what a routine is given, at what it reads from memory, at what is not linear,
-// and at joins. A join at the header of a loop that goes up by the same amount in each iteration is an
-// induction variable: a + I * b, I the iterations of the loop from 0. Behind its loop a counter keeps its last
-// value, which takes its place where it is known.
+// Substitution stops at what a routine is given, at what it reads from memory but for what it keeps
+// on its stack (binary/spills.h), at what is not linear, and at joins. A join at the header of a
+// loop that goes up by the same amount in each iteration is an induction variable: a + I * b, I the
+// iterations of the loop from 0. Behind its loop a counter keeps its last value, which takes its
+// place where it is known.
 //
 // Source: skeletonization.txt, "Symbolic Analysis".
 #pragma once
@@ -105,6 +106,7 @@ private:
   ExprId zero_, bias_;
   std::vector<ExprId> forms_;                          // by value; see of()
   std::unordered_map<uint32_t, Induction> inductions_; // by value
+  std::unordered_map<uint32_t, ValueId> spills_;       // by value that is loaded
   // Of a loop: what its counter is behind it, in the low `bits` bits, of which 0 stands for 2^bits.
   struct LastCount {
     bool is_asked_for = false; // there is a form behind the loop that has its counter

@@ -29,6 +29,7 @@ public:
     rename();
     ssa_.values.shrink_to_fit(); // nothing is added; forms are made beside it
     ssa_.join_operands.shrink_to_fit();
+    std::ranges::sort(ssa_.stored, {}, &Ssa::Stored::place);
     return std::move(ssa_);
   }
 
@@ -250,6 +251,10 @@ private:
       values.b = read(uop.b);
       if (uses_c(uop))
         values.c = read(uop.c);
+      if (const ValueId stored = uop.op == ASSAY_UOP_store ? read(uop.dst) : ValueId{};
+          stored.known() &&
+          (ssa_.values[stored.v].variable < kFlags || ssa_.values[stored.v].variable == kVariables))
+        ssa_.stored.push_back({at + i, stored});
       unsigned variable = writes_memory(uop) ? unsigned{kMemory} : variable_of(uop.dst);
       if (!writes_memory(uop) && !has_result(uop))
         continue;
@@ -302,6 +307,11 @@ private:
 };
 
 } // namespace
+
+ValueId Ssa::stored_at(uint32_t place) const {
+  auto found = std::ranges::lower_bound(stored, place, {}, &Stored::place);
+  return found != stored.end() && found->place == place ? found->value : ValueId{};
+}
 
 uint32_t Ssa::instruction_of(const FlowGraph &graph, const Value &made) const {
   if (made.kind != ValueKind::micro_op)

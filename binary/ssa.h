@@ -80,6 +80,9 @@ struct Ssa {
     return node.first_uop + made.uop - graph.code.instructions[graph.blocks[node.block].first].uop;
   }
 
+  // What the micro-op at this place in `uops`, a store, writes; not known() where that is in no general register.
+  ValueId stored_at(uint32_t place) const;
+
   // In FlowGraph::code: which makes a value that is no join and no entry.
   uint32_t instruction_of(const FlowGraph &graph, const Value &made) const;
   // Where a value is made that is no entry: of a join, the first instruction behind it.
@@ -95,6 +98,11 @@ struct Ssa {
   }
 
   std::vector<ValueId> join_operands;
+  struct Stored {
+    uint32_t place;
+    ValueId value;
+  };
+  std::vector<Stored> stored; // by place
 };
 
 Ssa single_assignment(const FlowGraph &graph);
