@@ -112,6 +112,17 @@ void install_ours(int signal) {
   set_kernel_action(signal, &action, nullptr);
 }
 
+// Or somebody has asked the kernel without us: code that calls it itself, a sanitizer's functions in front of libc's. Under
+// the lock.
+bool is_still_ours(int signal) {
+  if (!signals.ours[signal])
+    return false;
+  KernelAction now;
+  signals.ours[signal] = !sys::failed(set_kernel_action(signal, nullptr, &now)) &&
+                         now.handler == on_fatal_signal;
+  return signals.ours[signal];
+}
+
 bool is_default(const struct sigaction &a) {
   return !(a.sa_flags & SA_SIGINFO) && a.sa_handler == SIG_DFL;
 }
@@ -272,7 +283,7 @@ int change_action(int signal, const struct sigaction *action, struct sigaction *
     return change_action_of_faults(action, before);
   if (!may_be_ours)
     return change_own_action(signal, action, before);
-  bool was_ours = signals.ours[signal];
+  bool was_ours = is_still_ours(signal);
   struct sigaction old = signals.told[signal];
   if (action && is_default(*action)) {
     if (!was_ours && change_own_action(signal, nullptr, &old) != 0)
@@ -332,7 +343,7 @@ bool blocks(int signal) {
 bool is_ours(int signal) {
   SignalsBlocked blocked;
   Locked locked(signals.lock);
-  return signals.ours[signal];
+  return is_still_ours(signal);
 }
 
 // The profile is ended, and the kernel has the default.
