@@ -110,25 +110,41 @@ public:
             inner.line};
   }
 
-  // "sort a.c:12" of what stands for a place in code: of a call's target, or where a call returns to.
+  // "sort a.c:12" of what stands for a place in code: of a call's target, or where a call returns to. Files may share a
+  // number: then what lies at the place tells them apart, or "sort or find".
   std::string code(uint64_t value, bool is_target) {
-    auto known = by_number_.find(static_cast<uint16_t>(value >> 48));
-    if (known == by_number_.end())
-      return fmt::format("{:#x}", value);
+    const auto [begin, end] = by_number_.equal_range(static_cast<uint16_t>(value >> 48));
     const uint64_t offset = value & 0xffff'ffff'ffff;
-    if (const std::string function = memory_and_function(names_[known->second]).second;
-        !function.empty())
-      return fmt::format("{}+{:#x}", function, offset);
-    const CallStack &frames =
-        is_target ? frames_at(known->second, offset) : symbols_.call(known->second, offset);
-    if (frames.front().line)
-      return fmt::format("{} {}:{}", frames.back().function, base_name(frames.front().file),
-                         frames.front().line);
-    const std::string stub = is_target ? symbols_.stub(known->second, offset) : "";
-    return stub.empty() ? frames.back().function : stub;
+    const bool is_only_one = begin != end && std::next(begin) == end;
+    std::string names;
+    for (auto each = begin; each != end; ++each)
+      if (is_only_one || has_code_at(each->second, offset, is_target))
+        if (const std::string name = code_in(each->second, offset, is_target);
+            names.find(name) == std::string::npos)
+          names += (names.empty() ? "" : " or ") + name;
+    return names.empty() ? fmt::format("{:#x}", value) : names;
   }
 
 private:
+  bool has_code_at(uint32_t module, uint64_t offset, bool is_target) {
+    constexpr uint64_t kMaxKernelFunction = 1 << 16; // bytes
+    if (!memory_and_function(names_[module]).second.empty())
+      return offset < kMaxKernelFunction;
+    const CallStack &frames = is_target ? frames_at(module, offset) : symbols_.call(module, offset);
+    return !frames.back().linkage_name.empty() || !symbols_.stub(module, offset).empty();
+  }
+
+  std::string code_in(uint32_t module, uint64_t offset, bool is_target) {
+    if (const std::string function = memory_and_function(names_[module]).second; !function.empty())
+      return fmt::format("{}+{:#x}", function, offset);
+    const CallStack &frames = is_target ? frames_at(module, offset) : symbols_.call(module, offset);
+    if (frames.front().line)
+      return fmt::format("{} {}:{}", frames.back().function, base_name(frames.front().file),
+                         frames.front().line);
+    const std::string stub = is_target ? symbols_.stub(module, offset) : "";
+    return stub.empty() ? frames.back().function : stub;
+  }
+
   // Symbols are asked for calls by their return addresses: one past the instruction's first byte.
   const CallStack &frames_at(uint32_t module, uint64_t offset) {
     return symbols_.call(module, offset + 1);
@@ -141,7 +157,7 @@ private:
   }
 
   image::Symbols &symbols_;
-  std::map<uint16_t, uint32_t> by_number_;
+  std::multimap<uint16_t, uint32_t> by_number_;
   std::vector<std::string> names_; // of modules
 };
 

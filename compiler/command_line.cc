@@ -149,6 +149,9 @@ public:
              " both replace malloc; build one program for each");
     if (line_.tools && emulates_tls_)
       refuse("-femulated-tls: the runtime's thread-local variables are the linker's; drop it");
+    if (line_.tools && !leaves_out_passes_.empty())
+      refuse("-Xclang " + leaves_out_passes_ +
+             ": this leaves out Assay's pass, too; drop it, or build with -fno-assay");
     if (line_.links && !line_.shared && no_libc_ && !has_libc_)
       line_.tools = 0; // the runtime needs libc
     // Libraries would not find the runtime's malloc, and the runtime takes theirs for another one. A static program has
@@ -267,6 +270,8 @@ private:
       });
     if (is_one_of(a, {"-femulated-tls", "-fno-emulated-tls"}))
       emulates_tls_ = a == "-femulated-tls";
+    if (a == "-Xclang" && is_one_of(next, {"-disable-llvm-passes", "-disable-llvm-optzns"}))
+      leaves_out_passes_ = next;
     if (is_one_of(a, {"-nostdlib", "-nodefaultlibs", "-nolibc"}))
       no_libc_ = true;
     if (a == "-lc" || a.find("libc.") != std::string_view::npos)
@@ -300,6 +305,7 @@ private:
   LinkerWords linker_words_;
   bool has_library_ = false, makes_header_ = false;
   bool no_libc_ = false, has_libc_ = false, emulates_tls_ = false;
+  std::string leaves_out_passes_; // by this argument of clang's
   std::string language_;
   std::set<std::string> sanitizers_; // those that no later flag takes back
 };

@@ -35,7 +35,8 @@ HotlistKind hotlist_kind(std::string_view word) {
 }
 
 void fail_of_kinds() {
-  base::fail("hotlists of different kinds cannot be added; record both with the same --hotlist");
+  base::fail("its hotlists are of another kind than those before, which cannot be added; name "
+             "profiles of one --hotlist only");
 }
 
 std::string_view hotlist_word(HotlistKind kind) {

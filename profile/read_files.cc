@@ -21,6 +21,7 @@
 #include <csignal>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <unistd.h>
@@ -77,15 +78,23 @@ std::set<std::string> programs_of(const Profile &profile) {
   return programs;
 }
 
-// Gives each file that can be read to `take`. Returns what to note of the others; fails if there is none that can.
+// Gives each file that can be read to `take`. Returns what to note of the others; fails if there is
+// none that can, or if two do not add up.
 template <typename Take> Profile read_each(const std::vector<std::string> &paths, Take take) {
   Profile unread;
   for (const std::string &path : paths) {
+    std::optional<Profile> one;
     try {
-      take(read_file(path));
+      one = read_file(path);
     } catch (const base::Failure &failure) {
       unread.losses[ASSAY_LOSS_unreadable_profile]++;
       unread.notes.emplace_back(failure.what());
+      continue;
+    }
+    try { // nothing is wrong with the file: what does not add up is not left out
+      take(std::move(*one));
+    } catch (const base::Failure &failure) {
+      base::fail("{}: {}", path, failure.what());
     }
   }
   if (unread.notes.size() == paths.size() && !paths.empty())

@@ -48,6 +48,8 @@ std::string shares_text(const std::vector<ValueShare> &shares, const ValueList &
     if (half > kWide)
       text += fmt::format(" (±{:.0f})", 100 * half);
   }
+  if (shares.size() > most)
+    text += ", …";
   return text;
 }
 
@@ -179,12 +181,15 @@ std::string hot_text(const ValueList &list, size_t most) {
   return text;
 }
 
-// As many of the values as there is room for: one that is cut would be another one.
+// As many of the values as there is room for, `most` at most: one that is cut would be another one.
+template <typename Text> std::string fitting(Text text, size_t most, unsigned width) {
+  for (; most > 1; most--)
+    if (std::string all = text(most); columns_of(all) <= width)
+      return all;
+  return text(1);
+}
 std::string fitting_hot_text(const ValueList &list, unsigned width) {
-  for (size_t most = 3; most > 1; most--)
-    if (std::string text = hot_text(list, most); columns_of(text) <= width)
-      return text;
-  return hot_text(list, 1);
+  return fitting([&](size_t most) { return hot_text(list, most); }, 3, width);
 }
 
 // Where functions return to whose callers were asked for, not only those at their begin: each at its
@@ -207,8 +212,11 @@ std::string callers_text(const ValuesResult &result, unsigned top, const Style &
           most = &*list;
       }
     if (instructions > 1 && rows++ < top)
-      callers.row({count(most->values), brief_function(function.name, 24),
-                   shares_text(most->hot, *most, false, 4)});
+      callers.row({count(most->values), brief_function(function.name, 24)}, [most](unsigned width) {
+        return fitting(
+            [most](size_t number) { return shares_text(most->hot, *most, false, number); }, 4,
+            width);
+      });
   }
   if (rows == 0)
     return "";

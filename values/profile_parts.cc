@@ -66,8 +66,9 @@ public:
       // Places in code are told by their modules.
       if (moved.kind == ASSAY_VALUE_target || moved.kind == ASSAY_VALUE_caller)
         for (const profile::HotEntry &entry : moved.hotlist.entries())
-          if (auto known = by_code_value_.find(static_cast<uint16_t>(entry.value >> 48));
-              known != by_code_value_.end()) {
+          for (auto [known, end] =
+                   by_code_value_.equal_range(static_cast<uint16_t>(entry.value >> 48));
+               known != end; ++known) {
             profile::ModuleId named{known->second};
             use(named);
           }
@@ -100,7 +101,7 @@ private:
 
   const profile::Profile &from_;
   profile::Profile &to_;
-  std::map<uint16_t, uint32_t> by_code_value_;
+  std::multimap<uint16_t, uint32_t> by_code_value_;
   std::map<uint32_t, uint32_t> numbers_;
 };
 

@@ -112,14 +112,14 @@ void install_ours(int signal) {
   set_kernel_action(signal, &action, nullptr);
 }
 
-// Or somebody has asked the kernel without us: code that calls it itself, a sanitizer's functions in front of libc's. Under
-// the lock.
+// Or somebody has asked the kernel without us: code that calls it itself, a sanitizer's functions
+// in front of libc's. Under the lock.
 bool is_still_ours(int signal) {
   if (!signals.ours[signal])
     return false;
   KernelAction now;
-  signals.ours[signal] = !sys::failed(set_kernel_action(signal, nullptr, &now)) &&
-                         now.handler == on_fatal_signal;
+  signals.ours[signal] =
+      !sys::failed(set_kernel_action(signal, nullptr, &now)) && now.handler == on_fatal_signal;
   return signals.ours[signal];
 }
 
