@@ -45,6 +45,8 @@ MemberTags::MemberTags(Module &module) : layout_(module.getDataLayout()) {
     at_place_[{{function, place}, node_in(*node, 3)}] = tag;
     if (!tag || tag->getNumOperands())
       at_line_.insert({function, place >> 32 << 1 | (place & 1)});
+    if (!tag)
+      unclear_.insert(function);
     if (!tag || !tag->getNumOperands() || is_undescribed(*tag))
       continue;
     if (const MemberAccess access = read(tag); access.leaves.first == access.leaves.last)
@@ -143,7 +145,10 @@ const MDNode *MemberTags::tag_at(const Instruction &instruction, bool writes) co
 
 void MemberTags::begin(Function &function) {
   bases_.clear();
+  sources_ = {function.getSubprogram()};
   for (Instruction &instruction : instructions(function)) {
+    if (const DILocation *where = instruction.getDebugLoc())
+      sources_.insert(where->getScope()->getSubprogram());
     const Value *pointer = getLoadStorePointerOperand(&instruction);
     if (!pointer)
       continue;
@@ -352,6 +357,31 @@ MemberAccess MemberTags::part_of_member(const Instruction &instruction, const Ac
   return read(node_in(*tags, access.writes ? 0 : 1));
 }
 
+// Bit-fields share their storage, and what the optimiser moves out of a loop or joins is an access
+// to all of it: it is one to those that the source accesses in the function. None, where it only
+// reads what a write leaves as it was.
+SmallVector<LeafRange, 1> MemberTags::leaves_accessed(const RecordLayout &record, LeafRange leaves,
+                                                      bool writes) const {
+  const bool is_clear = none_of(sources_, [&](auto *each) { return unclear_.contains(each); });
+  for (uint32_t i = leaves.first; i <= leaves.last; i++)
+    if (!is_clear || leaves.first == leaves.last ||
+        !(record.leaves[i].flags & ASSAY_LEAF_BIT_FIELD))
+      return {leaves};
+  SmallVector<LeafRange, 1> found;
+  for (uint32_t i = leaves.first; i <= leaves.last; i++)
+    if (any_of(sources_, [&](const DISubprogram *each) {
+          return accessed_.contains({each, {&record, (uint64_t)i << 1 | writes}});
+        })) {
+      if (!found.empty() && found.back().last + 1 == i)
+        found.back().last = i;
+      else
+        found.push_back({i, i});
+    }
+  if (found.empty() && writes)
+    return {leaves};
+  return found;
+}
+
 // None: it lies between members.
 SmallVector<MemberAccess, 1> MemberTags::members_at(const Instruction &instruction,
                                                     const Access &access,
@@ -364,7 +394,8 @@ SmallVector<MemberAccess, 1> MemberTags::members_at(const Instruction &instructi
     if (is_alone && is_behind)
       all.push_back({nullptr, {}, true, each.accesses, std::nullopt, false});
     else
-      all.push_back({place.record, each.leaves, false, each.accesses, each.from, false});
+      for (LeafRange leaves : leaves_accessed(*place.record, each.leaves, access.writes))
+        all.push_back({place.record, leaves, false, each.accesses, each.from, false});
   }
   return all;
 }

@@ -100,6 +100,8 @@ private:
   bool may_be_derived(const RecordLayout &record, const llvm::Value *pointer) const;
   llvm::SmallVector<MemberAccess, 1> members_at(const llvm::Instruction &instruction,
                                                 const Access &access, const InRecord &place) const;
+  llvm::SmallVector<LeafRange, 1> leaves_accessed(const RecordLayout &record, LeafRange leaves,
+                                                  bool writes) const;
   bool is_one_of_several(const llvm::Value *pointer) const;
 
   RecordLayouts layouts_;
@@ -114,6 +116,10 @@ private:
   // A member that the source accesses in a function: twice the number of the leaf, and 1 where it writes.
   using Accessed = std::pair<const llvm::DISubprogram *, std::pair<const RecordLayout *, uint64_t>>;
   llvm::DenseSet<Accessed> accessed_;
+  llvm::DenseSet<const llvm::DISubprogram *>
+      unclear_; // several of its members are accessed at one place
+  llvm::SmallPtrSet<const llvm::DISubprogram *, 8>
+      sources_; // of the function: its own, and those inlined in it
 };
 
 } // namespace assay::compiler
